@@ -1,0 +1,2 @@
+#include "kernels.h"
+typedef int sdm_reference_placeholder;

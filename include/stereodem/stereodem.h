@@ -1,0 +1,117 @@
+/** @file stereodem.h
+ *  Public interface of stereodem: a stereo pair of satellite images in, a georeferenced DEM out.
+ *
+ *  Conventions, fixed here once:
+ *  - pixel coordinates (col, row) are real numbers with (0, 0) at the *centre* of the first pixel;
+ *    GDAL geotransforms count from pixel corners, and every boundary converts;
+ *  - ground points are (lon_deg, lat_deg, h_m): WGS 84 geodetic degrees, metres above its ellipsoid;
+ *  - left is the reference view (ASTER 3N), right the other (3B);
+ *  - arrays are row-major, the fastest axis last.
+ */
+#ifndef STEREODEM_STEREODEM_H
+#define STEREODEM_STEREODEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SDM_VERSION "0.1.0"
+
+/** Result of every call that can fail; 0 is success. */
+typedef enum SdmStatus {
+    SDM_OK = 0,
+    SDM_ERR_USAGE,       /**< an option or argument is wrong; the program exits with 2 */
+    SDM_ERR_INPUT,       /**< an input file is missing, damaged or of an unsupported kind; exit 1 like all below */
+    SDM_ERR_DATA,        /**< inputs are readable but do not make a DEM (no overlap, too few matches ...) */
+    SDM_ERR_IO,          /**< reading or writing failed (disk full, unwritable folder ...) */
+    SDM_ERR_MEMORY,      /**< an allocation failed or the memory budget is too small */
+    SDM_ERR_UNSUPPORTED, /**< this build or machine cannot do it (GDAL without HDF4, no geoid grid ...) */
+    SDM_ERR_STOPPED,     /**< a signal or sdm_stop() asked to stop; finished work is kept */
+    SDM_STATUS_END       /**< one past the last; not a status */
+} SdmStatus;
+
+/** @return the exit code of the program for @p st: 0, 1 or 2. */
+int sdm_exit_code(SdmStatus st);
+
+/** Heights of the DEM. */
+typedef enum SdmVertical { SDM_ELLIPSOID, SDM_EGM96, SDM_EGM2008 } SdmVertical;
+
+/** Most values that --co and --config hold each. */
+#define SDM_MAX_PAIRS 32
+
+/** Every option of every command.  Fill with sdm_options_default(), change fields, pass by const pointer.
+ *  Strings are borrowed.  Ranges, units and help are in the table of src/core/options.c, the one place
+ *  where an option is declared. */
+typedef struct SdmOptions {
+    size_t size;              /**< sizeof(SdmOptions), set by sdm_options_default() */
+    const char *output;       /**< -o: the DEM to write */
+    double tr;                /**< DEM spacing in units of the output CRS; 0 = 2 x ground sample distance */
+    const char *t_srs;        /**< output CRS, anything GDAL understands; NULL = UTM zone of the scene */
+    int vertical;             /**< SdmVertical */
+    const char *cost;         /**< "zncc", "census", "sad" */
+    const char *optimizer;    /**< "local" */
+    const char *device;       /**< "auto", "cpu" */
+    const char *cpu_level;    /**< "auto" or the best instruction set to use: "c", "sse4.2", "avx2", "avx512" */
+    int threads;              /**< 0 = one per processor */
+    int64_t memory_bytes;     /**< budget of the process, bytes */
+    int tile;                 /**< edge of a tile of the DEM, cells; 0 = chosen from the budget */
+    double hmin_m, hmax_m;    /**< height range above the ellipsoid, metres; NaN = found without */
+    const char *dem;          /**< prior DEM that starts the surface; NULL = none */
+    const char *dem_vertical; /**< "auto", "ellipsoid", "egm96", "egm2008": datum of @ref dem */
+    const char *co[SDM_MAX_PAIRS + 1];     /**< GDAL creation options NAME=VALUE, NULL-terminated */
+    const char *config[SDM_MAX_PAIRS + 1]; /**< GDAL configuration options NAME=VALUE, NULL-terminated */
+    int band;                 /**< band of both images, from 1; 0 = the only one */
+    const char *mask_left, *mask_right; /**< rasters, 0 = do not use the pixel; NULL = none */
+    double base_height;       /**< B/H of a georeferenced parallel pair; NaN = not such a pair */
+    bool overwrite, quiet, verbose;
+    const char *log;          /**< "text" or "json" */
+    bool keep_job;            /**< keep the job folder after success */
+} SdmOptions;
+
+/** Set every field to its default. */
+void sdm_options_default(SdmOptions *opt);
+
+/** One run: options, error text, log, memory account.  One per thread of control; not shared. */
+typedef struct SdmContext SdmContext;
+
+/** Open a context.
+ *  @param opt  borrowed for the life of the context; NULL = defaults
+ *  @param[out] out  set unless SDM_ERR_MEMORY, so that sdm_error() can say why; close with sdm_close()
+ *  @return SDM_OK, SDM_ERR_USAGE (an option out of its range), SDM_ERR_MEMORY */
+SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt);
+
+/** Free the context and set *ctx to NULL.  Accepts NULL and pointer to NULL. */
+void sdm_close(SdmContext **ctx);
+
+/** @return one sentence on the last failure in @p ctx ("" if none), owned by @p ctx. */
+const char *sdm_error(const SdmContext *ctx);
+
+/** Ask every run in the process to stop soon with SDM_ERR_STOPPED.  Async-signal-safe. */
+void sdm_stop(void);
+
+/** Make the DEM opt->output and its companions (_qa.tif, _ortho.tif, .json, .html, .png) from a scene.
+ *  @param left   an ASTER scene (HDF, folder, zip), or the left image of a pair
+ *  @param right  the right image of a pair, NULL for an ASTER scene
+ *  Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call. */
+SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
+
+/** Figures of a DEM held against a reference; metres.  Errors are DEM minus reference. */
+typedef struct SdmErrorStats {
+    int64_t count;
+    double bias_m;  /**< median */
+    double mean_m;
+    double nmad_m;  /**< 1.4826 x median absolute deviation from the median */
+    double rmse_m;
+    double le90_m;  /**< 90 % quantile of |error| */
+    double p99_m;   /**< 99 % quantile of |error| */
+    double over30;  /**< share of |error| > 30 m, 0..1 */
+} SdmErrorStats;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,5 @@
+#include "core/core.h"
+int main(void)
+{
+    return 0;
+}

@@ -1,0 +1,141 @@
+/* Context: options, error text, log and progress sinks, timings, stop flag. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/context.h"
+#include "core/options.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+static volatile sig_atomic_t stop_asked; /* the one global that a signal handler needs */
+
+int sdm_exit_code(SdmStatus st)
+{
+    return st == SDM_OK ? 0 : st == SDM_ERR_USAGE ? 2 : 1;
+}
+
+SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt)
+{
+    SdmContext *const ctx = *out = calloc(1, sizeof *ctx);
+    if (!ctx)
+        return SDM_ERR_MEMORY;
+    if (opt)
+        ctx->options = *opt;
+    else
+        sdm_options_default(&ctx->options);
+    ctx->started_s = sdm_now_s();
+    return sdm_options_check(ctx, &ctx->options);
+}
+
+void sdm_close(SdmContext **ctx)
+{
+    if (!ctx || !*ctx)
+        return;
+    free(*ctx);
+    *ctx = NULL;
+}
+
+SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...)
+{
+    if (ctx) {
+        va_list ap;
+        va_start(ap, fmt);
+#ifdef _OPENMP
+#pragma omp critical(sdm_error)
+#endif
+        vsnprintf(ctx->error, sizeof ctx->error, fmt, ap);
+        va_end(ap);
+    }
+    return st;
+}
+
+const char *sdm_error(const SdmContext *ctx)
+{
+    return ctx ? ctx->error : "";
+}
+
+const SdmOptions *sdm_options(const SdmContext *ctx)
+{
+    return &ctx->options;
+}
+
+int sdm_threads(const SdmContext *ctx)
+{
+    if (ctx->options.threads > 0)
+        return ctx->options.threads;
+#ifdef _OPENMP
+    return omp_get_num_procs();
+#else
+    return 1;
+#endif
+}
+
+void sdm_stop(void)
+{
+    stop_asked = 1;
+}
+
+SdmStatus sdm_check_stop(SdmContext *ctx)
+{
+    if (!stop_asked)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_STOPPED, "stopped on request; finished blocks are kept, give the same command to go on");
+}
+
+void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user)
+{
+    ctx->log = log;
+    ctx->progress = progress;
+    ctx->user = user;
+}
+
+void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...)
+{
+    if (!ctx || !ctx->log)
+        return;
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    ctx->log(ctx->user, level, stage, text);
+}
+
+void sdm_progress(SdmContext *ctx, int stage, double done, const char *what)
+{
+    if (ctx && ctx->progress)
+        ctx->progress(ctx->user, stage, done, what);
+}
+
+double sdm_now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void sdm_add_time(SdmContext *ctx, int stage, double seconds)
+{
+    if (stage >= 0 && stage < SDM_STAGES)
+        ctx->stage_s[stage] += seconds;
+}
+
+double sdm_stage_time(const SdmContext *ctx, int stage)
+{
+    return stage >= 0 && stage < SDM_STAGES ? ctx->stage_s[stage] : 0.0;
+}
+
+SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(out, size, fmt, ap);
+    va_end(ap);
+    if (n < 0 || (size_t)n >= size)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "name too long (%d bytes, at most %zu): %.80s...", n, size - 1, out);
+    return SDM_OK;
+}

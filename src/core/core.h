@@ -1,0 +1,59 @@
+/* What every stage uses: errors, memory, log, files.  Internal; not installed. */
+#ifndef SDM_CORE_H
+#define SDM_CORE_H
+
+#include "stereodem/stereodem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Record why (one sentence: file or option, what was found, what was expected, what to do), return what.
+ * Called once, where the failure is found; callers only pass it on.  ctx may be NULL. */
+SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Pass a failure on: functions that use it have `SdmStatus st = SDM_OK;` and a `done:` label. */
+#define TRY(call)                    \
+    do {                             \
+        if ((st = (call)) != SDM_OK) \
+            goto done;               \
+    } while (0)
+
+const SdmOptions *sdm_options(const SdmContext *ctx);
+int sdm_threads(const SdmContext *ctx); /* >= 1 */
+
+/* ---- memory: aligned to 64 bytes, zeroed, charged to the account of ctx, sizes checked for overflow ---- */
+
+/* *out = count x size bytes; SDM_ERR_MEMORY with a sentence when it cannot.  `what` names it in the sentence. */
+SdmStatus sdm_alloc(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
+/* Free *p and set it to NULL.  Accepts pointer to NULL.  Thread-safe, as sdm_alloc is. */
+void sdm_free(void *p /* T ** */);
+int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes, most that was charged at once */
+/* Tests: let the n-th allocation from now fail (n >= 1; 0 = never).  Process-wide. */
+void sdm_alloc_fail_at(int64_t n);
+
+/* ---- stop, progress, log ---- */
+
+SdmStatus sdm_check_stop(SdmContext *ctx); /* SDM_ERR_STOPPED with a sentence once sdm_stop() was called */
+
+typedef enum SdmLogLevel { SDM_LOG_ERROR, SDM_LOG_WARNING, SDM_LOG_INFO, SDM_LOG_VERBOSE } SdmLogLevel;
+/* The library never prints: the sink (set by src/cli, NULL = drop) gets every line without newline. */
+typedef void sdm_log_fn(void *user, SdmLogLevel level, int stage, const char *text);
+/* done in 0..1 of the whole run; what: a phrase such as "match block 3 of 12" */
+typedef void sdm_progress_fn(void *user, int stage, double done, const char *what);
+void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user);
+/* stage: 1..9 as in docs/chain.md, 0 = none */
+void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void sdm_progress(SdmContext *ctx, int stage, double done, const char *what);
+
+/* ---- timings per stage, for the report ---- */
+double sdm_now_s(void); /* monotonic clock */
+void sdm_add_time(SdmContext *ctx, int stage, double seconds);
+double sdm_stage_time(const SdmContext *ctx, int stage);
+
+/* ---- text ---- */
+/* snprintf that fails with SDM_ERR_USAGE when the text does not fit. */
+SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

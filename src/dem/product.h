@@ -1,0 +1,96 @@
+/* Stages 8, 9: the DEM's grid, its vertical datum, and the products.  Blocks -> files. */
+#ifndef SDM_PRODUCT_H
+#define SDM_PRODUCT_H
+
+#include "core/core.h"
+#include "point/pointing.h"
+#include "read/scene.h"
+
+/* Reasons in the QA mask; a cell has the bits of what its pixels met. */
+enum SdmQaBit {
+    SDM_QA_VALID = 1 << 0,        /* has a height */
+    SDM_QA_FILLED = 1 << 1,       /* height interpolated over a small hole */
+    SDM_QA_OUTSIDE = 1 << 2,      /* not seen by both views, masked or nodata */
+    SDM_QA_SATURATED = 1 << 3,
+    SDM_QA_TEXTURELESS = 1 << 4,
+    SDM_QA_LOW_SCORE = 1 << 5,
+    SDM_QA_AMBIGUOUS = 1 << 6,    /* runner-up too near */
+    SDM_QA_LEFT_RIGHT = 1 << 7,   /* left-right check failed */
+    SDM_QA_RAY_GAP = 1 << 8,      /* rays miss each other by too much */
+    SDM_QA_ISOLATED = 1 << 9,     /* rejected as outlier among its neighbours */
+    SDM_QA_FOLD = 1 << 10,        /* hidden by terrain in one view (the warp folds) */
+    SDM_QA_SPARSE = 1 << 11       /* too few points for a cell */
+};
+enum { SDM_QA_BITS = 12 };
+extern const char *const sdm_qa_names[SDM_QA_BITS]; /* "valid", "filled", ... as in the report */
+
+/* Grid of the DEM: corner of the first cell, spacing in units of the CRS (square cells, north up). */
+typedef struct SdmGrid {
+    char wkt[4096];     /* horizontal CRS, WKT1 or WKT2, traditional axis order (x, y) */
+    double x0, y0, spacing;
+    int64_t cols, rows;
+    bool geographic;
+} SdmGrid;
+
+#define SDM_NODATA (-9999.0f)
+
+/* A block of cells; every array h x w.  Heights above the WGS 84 ellipsoid in metres, NaN where there is none. */
+typedef struct SdmBlock {
+    int64_t col0, row0, w, h;
+    float *height_m, *score, *gap_m, *spread_m, *ortho; /* score 0..1; ortho in DN of the left image, NaN outside */
+    uint16_t *count, *mask;
+} SdmBlock;
+
+/* Choose the output CRS and spacing.
+ * lon/lat: scene centre, degrees.  gsd_m: ground sample distance of the left image.  Uses --t_srs, --tr.
+ * Sets wkt, spacing, geographic; UTM zone (polar: EPSG:3413 north of 84, 3031 south of -80). */
+SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, double gsd_m, SdmGrid *grid);
+/* Set x0, y0, cols, rows to cover the bounds (CRS units), aligned to multiples of the spacing. */
+SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4] /* xmin ymin xmax ymax */, SdmGrid *grid);
+
+/* Transform lon/lat (degrees) to the grid's CRS and back, n points, in place, x = lon first.
+ * Not thread-safe per handle; open one per thread.  Ballpark operations are refused. */
+typedef struct SdmProjector SdmProjector;
+SdmStatus sdm_projector_open(SdmContext *ctx, const char *wkt, SdmProjector **out);
+void sdm_projector_forward(SdmProjector *p, size_t n, double *x, double *y); /* NaN where it cannot */
+void sdm_projector_inverse(SdmProjector *p, size_t n, double *x, double *y);
+void sdm_projector_close(SdmProjector **p);
+
+/* Geoid undulation N (ellipsoidal height = geoid height + N) for SDM_EGM96 or SDM_EGM2008 through PROJ.
+ * open fails with SDM_ERR_UNSUPPORTED, naming the grid and the package or file to get, when PROJ lacks it. */
+typedef struct SdmGeoid SdmGeoid;
+SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out);
+SdmStatus sdm_geoid_undulation(SdmContext *ctx, SdmGeoid *g, size_t n, const double *lon_deg, const double *lat_deg,
+                               double *undulation_m);
+void sdm_geoid_close(SdmGeoid **g);
+
+/* Everything the report says that the blocks do not hold. */
+typedef struct SdmReport {
+    char scene_id[256], time_utc[32], scene_kind[64], left[1024], right[1024];
+    const SdmInputFile *files; /* borrowed */
+    int file_count;
+    double centre_lon_deg, centre_lat_deg, base_height, convergence_deg, gsd_m;
+    double hmin_m, hmax_m;        /* range searched */
+    double lattice_error_px;
+    const SdmPointing *pointing;
+    const SdmPointReport *points;
+    int blocks, blocks_resumed;
+    int64_t frame_cols, frame_rows;
+    double wall_s;
+} SdmReport;
+
+/* Products of one run, written aside and renamed when whole:
+ * NAME.tif (DEM, Float32 COG, nodata -9999), NAME_qa.tif, NAME_ortho.tif, NAME.json, NAME.html, NAME.png.
+ * open:   checks that every file can be written (folder there, not a folder, not an input, --overwrite).
+ * write:  takes a block in any order; converts to the vertical datum; every cell exactly once.
+ * finish: statistics, overviews, COG, report, pictures, rename.
+ * close without finish removes what was written aside.  A full disk at any point is SDM_ERR_IO with a sentence. */
+typedef struct SdmProduct SdmProduct;
+/* To be called before any work: same checks as open, touches nothing.  inputs: paths that must not be overwritten. */
+SdmStatus sdm_product_check(SdmContext *ctx, const char *const *inputs, int input_count);
+SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport *report, SdmProduct **out);
+SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *block);
+SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *report);
+void sdm_product_close(SdmProduct **p);
+
+#endif

@@ -1,0 +1,56 @@
+/* Stage 1: scene files -> two images and two cameras. */
+#ifndef SDM_SCENE_H
+#define SDM_SCENE_H
+
+#include "camera/camera.h"
+
+/* Values of a quantised image: signed 12 bit, mean near 0.  DN = (q - offset) / scale. */
+#define SDM_Q_MAX 2047
+#define SDM_Q_NODATA INT16_MIN /* masked, nodata, NaN or outside the image */
+
+typedef struct SdmImage SdmImage; /* an opened raster with its masks, radiometric table and stretch */
+
+int64_t sdm_image_width(const SdmImage *im);
+int64_t sdm_image_height(const SdmImage *im);
+/* q = DN * scale + offset.  8-bit input: scale 16, offset -2048; wider: from percentiles of the whole image. */
+void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
+
+/* Read the window [x0, x0+w) x [y0, y0+h) of the image, which may lie outside it in part or whole.
+ * out: h x w int16, quantised, SDM_Q_NODATA where there is nothing to use.
+ * saturated: h x w bytes, 1 where the sensor was saturated, or NULL.
+ * Deterministic: a pixel does not depend on the window.  Serialise calls per image (GDAL). */
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                         int16_t *out, uint8_t *saturated);
+void sdm_image_close(SdmImage **im);
+
+typedef enum SdmSensor { SDM_SENSOR_ASTER, SDM_SENSOR_RPC, SDM_SENSOR_PARALLEL } SdmSensor;
+
+typedef struct SdmView {
+    SdmImage *image;
+    SdmCamera *camera;
+    char name[512]; /* file or subdataset, for messages */
+} SdmView;
+
+/* A file that the scene reads, for the report and for "has the input changed?". */
+typedef struct SdmInputFile {
+    char path[1024];
+    int64_t size_bytes;
+    int64_t mtime_s;
+} SdmInputFile;
+
+typedef struct SdmScene {
+    SdmSensor sensor;
+    char id[256];      /* granule or file base name */
+    char time_utc[32]; /* ISO 8601 acquisition time of the left view, "" if unknown */
+    char kind[64];     /* for people: "ASTER L1A V004 (HDF)" */
+    SdmView view[2];   /* left, right */
+    SdmInputFile *files;
+    int file_count;
+} SdmScene;
+
+/* Open a scene by its content.  Options used: band, mask_left, mask_right, base_height, config.
+ * @return SDM_OK; SDM_ERR_INPUT, SDM_ERR_UNSUPPORTED, SDM_ERR_USAGE with one sentence; *out is NULL then. */
+SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, SdmScene **out);
+void sdm_scene_close(SdmScene **scene);
+
+#endif

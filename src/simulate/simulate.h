@@ -1,0 +1,40 @@
+/* Simulated stereo pairs over known terrain, with exact cameras and truth.  Shares no matching and no inverse-camera
+ * code with the chain that it judges: it has its own orbit, its own rays and its own intersection with the terrain. */
+#ifndef SDM_SIMULATE_H
+#define SDM_SIMULATE_H
+
+#include "core/core.h"
+
+typedef struct SdmSimulateOptions {
+    const char *output;     /* -o: folder to make */
+    const char *layout;     /* "aster" (V003 text layout), "aster-rpc" (the same scene as two RPC GeoTIFFs), "rpc" */
+    bool with_rpc;          /* aster: write the RPC GeoTIFFs beside, too */
+    const char *terrain;    /* DEM to use (heights above the ellipsoid), NULL = fractal */
+    const char *shape;      /* "fractal", "plane" (tilted by slope_deg towards slope_azimuth_deg), "flat" */
+    int width, height;      /* left image, px; the right one is as large as it takes */
+    double gsd_m;           /* left ground sample distance, m (ASTER: 15) */
+    double lon_deg, lat_deg;/* scene centre; NaN = centre of the terrain */
+    double roll_deg;        /* cross-track pointing, -8.55..8.55 */
+    double base_height;     /* rpc: B/H */
+    double relief_m, base_m;/* fractal: peak to peak; lowest height */
+    double slope_deg, slope_azimuth_deg;
+    double texture_dn;      /* sigma of the reflectance texture, DN */
+    double noise_dn;        /* sensor noise sigma, DN */
+    double striping;        /* 0..1: detector gain and offset differences, undone by the radiometric table */
+    double pointing_px[2];  /* constant error of the right view: cross-track, along-track */
+    double jitter_px;       /* amplitude on both axes of the right view */
+    double jitter_frequency;/* cycles a line */
+    double orbit_noise_m, velocity_noise_mps; /* of the metadata */
+    double cloud;           /* share of the scene, 0..0.9 */
+    double lake;            /* share under a lake, 0..0.9 */
+    double ocean;           /* share under an ocean at height 0, 0..0.9 */
+    int seed;
+    bool overwrite;
+} SdmSimulateOptions;
+void sdm_simulate_default(SdmSimulateOptions *opt);
+
+/* Write the pair, truth.tif (cell means of the terrain, 2 x gsd, UTM, metres above the ellipsoid) and class.tif
+ * (0 not seen by both views, 1 land, 2 water, 3 cloud in either view) into opt->output, by blocks of rows. */
+SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt);
+
+#endif
