@@ -22,7 +22,7 @@ typedef struct SdmCostJob {
     ptrdiff_t stride;            /* pixels from row to row, of both */
     int width, height;
     int row_begin, row_end;      /* rows to give */
-    int right_shift;             /* right rows are taken at y + right_shift (the ray gap), -1..1 */
+    int right_shift;             /* right rows are taken at y + right_shift (ray gap, search across the lines) */
     int window;                  /* odd, 3..21 */
     int dmin, dmax;              /* inclusive */
     float min_sigma;             /* windows with a smaller standard deviation have texture 0 (zncc, in q) */

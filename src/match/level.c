@@ -65,7 +65,8 @@ SdmStatus sdm_level_warp(SdmContext *ctx, SdmLevelTask *task, const float *surfa
 typedef struct Consumer {
     const SdmLevelTask *task;
     const SdmPass *pass;
-    const SdmSurface *s; /* the prior */
+    const float *prior;
+    bool retry; /* valid pixels keep what they have */
     float *h_out;
     uint16_t *flags_out;
     uint8_t *score_out;
@@ -104,16 +105,12 @@ static void consume(void *user, const SdmCostRow *row)
     Consumer *const c = user;
     const int w = row->width;
     const size_t at = (size_t)row->y * (size_t)w;
-    const float *const prior = c->s->h_m + at;
+    const float *const prior = c->prior + at;
     c->task->kernels->pick_row(row, &c->pick);
     sdm_lattice_row(c->task->lattice, &c->task->win, row->y, SDM_RIGHT, &c->cells);
     for (int x = 0; x < w; x++) {
-        if (c->pass->retry && (c->s->flags[at + (size_t)x] & SDM_QA_VALID)) {
-            c->h_out[at + (size_t)x] = prior[x];
-            c->flags_out[at + (size_t)x] = c->s->flags[at + (size_t)x];
-            c->score_out[at + (size_t)x] = c->s->score[at + (size_t)x];
+        if (c->retry && (c->flags_out[at + (size_t)x] & SDM_QA_VALID))
             continue;
-        }
         const float d = c->pick.residual[x], k = c->cells.du_dh[x], score = c->pick.score[x];
         uint16_t flags = judge(c->pass, row->left_texture[x], score, c->pick.runner_up[x], c->pick.mismatch[x],
                                c->pick.edge[x]);
@@ -149,36 +146,51 @@ static void swap_into(SdmSurface *s, SdmSurface *next)
     *next = old;
 }
 
-SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, SdmSurface *surface)
+static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior, bool retry,
+                            SdmSurface *out)
 {
     SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
     const size_t cost_bytes = (task->kernels->cost_scratch(w, pass->window, -pass->range, pass->range) + 63) / 64 * 64;
     const size_t bytes = cost_bytes + consumer_bytes(w);
-    SdmSurface next = {0};
     char *scratch = NULL;
     TRY(sdm_check_stop(ctx));
-    TRY(sdm_surface_alloc(ctx, &task->win, &next));
     TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
     const int strips = h < 128 * threads ? threads : h / 128;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int i = 0; i < strips; i++) {
         char *const mine = scratch + bytes * (size_t)sdm_thread();
-        Consumer c = {.task = task, .pass = pass, .s = surface, .h_out = next.h_m, .flags_out = next.flags,
-                      .score_out = next.score};
+        Consumer c = {.task = task, .pass = pass, .prior = prior, .retry = retry, .h_out = out->h_m,
+                      .flags_out = out->flags, .score_out = out->score};
         consumer_cut(&c, mine + cost_bytes, w);
         const SdmCostJob job = {.left = task->left, .right = task->right, .stride = w, .width = w, .height = h,
                                 .row_begin = (int)((int64_t)h * i / strips),
                                 .row_end = (int)((int64_t)h * (i + 1) / strips), .window = pass->window,
-                                .dmin = -pass->range, .dmax = pass->range, .min_sigma = pass->min_sigma,
+                                .right_shift = task->v_shift, .dmin = -pass->range, .dmax = pass->range, .min_sigma = pass->min_sigma,
                                 .scratch = mine};
         task->cost(&job, consume, &c);
     }
-    swap_into(surface, &next);
 done:
     sdm_free(&scratch);
+    return st;
+}
+
+SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, SdmSurface *surface)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface next = {0};
+    TRY(sdm_surface_alloc(ctx, &task->win, &next));
+    TRY(match_into(ctx, task, pass, surface->h_m, false, &next));
+    swap_into(surface, &next);
+done:
     sdm_surface_free(&next);
     return st;
+}
+
+SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
+                          SdmSurface *surface)
+{
+    return match_into(ctx, task, pass, prior, true, surface);
 }
 
 typedef struct GapConsumer {

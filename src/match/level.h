@@ -13,7 +13,6 @@ typedef struct SdmPass {
     float min_margin;    /* best - runner-up below: SDM_QA_AMBIGUOUS; < 0 = not asked */
     float max_mismatch;  /* left-right difference above (px): SDM_QA_LEFT_RIGHT; < 0 = not asked */
     float min_sigma;     /* texture below (q units): SDM_QA_TEXTURELESS */
-    bool retry;          /* only pixels that are not valid take the new match; the rest keep theirs */
 } SdmPass;
 
 /* A window of one level with its images. */
@@ -23,6 +22,7 @@ typedef struct SdmLevelTask {
     const SdmLattice *lattice;
     SdmWindow win;
     const SdmLevelImage *left_source, *right_source;
+    int v_shift;           /* rows by which the right view is taken off (top level's search) */
     int16_t *left, *right; /* warped, h x w, owned */
 } SdmLevelTask;
 
@@ -40,6 +40,11 @@ SdmStatus sdm_level_warp(SdmContext *ctx, SdmLevelTask *task, const float *surfa
  * keep the prior's height and have the reason.  Needs sdm_level_warp() with the same surface.
  * Reach: window / 2 + 2 range + 2. */
 SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, SdmSurface *surface);
+
+/* The substage: pixels that failed are matched again by `pass` (wider, larger), from the heights `prior` for which the
+ * right view is still warped.  The others keep what they have. */
+SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
+                          SdmSurface *surface);
 
 /* Residual across the epipolar lines: sub-pixel v of the winner among rows -1, 0, 1 at d = 0, in level pixels; NaN where
  * it cannot be told.  Needs sdm_level_warp() with the final surface.  gap_v: h x w.  score0: 250 x score at v = 0, h x w. */
