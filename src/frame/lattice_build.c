@@ -167,21 +167,6 @@ done:
     return st;
 }
 
-/* Right position of the lattice at frame (u, v) and height h, in double. */
-static void evaluate(const SdmLattice *lat, double u, double v, double h, double right[2])
-{
-    const int i = (int)floor((u - (double)lat->u0) / lat->step), j = (int)floor((v - (double)lat->v0) / lat->step);
-    const double fu = (u - (double)lat->u0) / lat->step - i, fv = (v - (double)lat->v0) / lat->step - j, t = h - lat->height0_m;
-    for (int a = 0; a < 2; a++) {
-        double corner[4];
-        for (int k = 0; k < 4; k++) {
-            const SdmNode *const n = &lat->node[(size_t)(j + k / 2) * (size_t)lat->nu + (size_t)(i + k % 2)];
-            corner[k] = (double)n->right[a] / SDM_FIX + t * ((double)n->right_b[a] + t * (double)n->right_c[a]);
-        }
-        right[a] = (corner[0] * (1 - fu) + corner[1] * fu) * (1 - fv) + (corner[2] * (1 - fu) + corner[3] * fu) * fv;
-    }
-}
-
 SdmStatus sdm_lattice_error(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat, double *error_px)
 {
     (void)ctx;
@@ -200,7 +185,7 @@ SdmStatus sdm_lattice_error(SdmContext *ctx, const SdmLatticeRequest *q, const S
                 sdm_camera_project(q->scene->view[1].camera, 1, g, exact);
                 if (q->pointing)
                     sdm_pointing_apply(q->pointing, 1, exact);
-                evaluate(lat, u, v, h, mine);
+                sdm_lattice_right(lat, u, v, h, mine);
                 *error_px = fmax(*error_px, hypot(exact[0] - mine[0], exact[1] - mine[1]));
             }
     return SDM_OK;

@@ -119,3 +119,43 @@ void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSid
         bounds[2 + a] = (int64_t)ceil(hi[a]) + 1 + margin;
     }
 }
+
+/* The cell of a position, cut to the lattice; f: 0..1 across it. */
+static const SdmNode *cell_of(const SdmLattice *lat, double u, double v, double f[2])
+{
+    const double x = (u - (double)lat->u0) / lat->step, y = (v - (double)lat->v0) / lat->step;
+    const int i = (int)fmin(fmax(floor(x), 0.0), lat->nu - 2.0), j = (int)fmin(fmax(floor(y), 0.0), lat->nv - 2.0);
+    f[0] = x - i;
+    f[1] = y - j;
+    return lat->node + (size_t)j * (size_t)lat->nu + (size_t)i;
+}
+
+static double bilinear(const double c[4], const double f[2])
+{
+    const double top = c[0] + f[0] * (c[1] - c[0]), low = c[2] + f[0] * (c[3] - c[2]);
+    return top + f[1] * (low - top);
+}
+
+void sdm_lattice_right(const SdmLattice *lat, double u, double v, double h_m, double right[2])
+{
+    double f[2], c[4];
+    const SdmNode *const n = cell_of(lat, u, v, f), *const at[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
+    const double t = h_m - lat->height0_m;
+    for (int a = 0; a < 2; a++) {
+        for (int k = 0; k < 4; k++)
+            c[k] = (double)at[k]->right[a] / SDM_FIX + t * ((double)at[k]->right_b[a] + t * (double)at[k]->right_c[a]);
+        right[a] = bilinear(c, f);
+    }
+}
+
+void sdm_lattice_ground(const SdmLattice *lat, double u, double v, double h_m, double ground[2])
+{
+    double f[2], c[4];
+    const SdmNode *const n = cell_of(lat, u, v, f), *const at[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
+    const double t = h_m - lat->height0_m;
+    for (int a = 0; a < 2; a++) {
+        for (int k = 0; k < 4; k++)
+            c[k] = at[k]->ground[a] + t * ((double)at[k]->ground_b[a] + t * (double)at[k]->ground_c[a]);
+        ground[a] = bilinear(c, f);
+    }
+}

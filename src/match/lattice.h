@@ -50,6 +50,12 @@ void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width);
 /* Fill for row j (0..win->h-1) of the window. The window must lie within the lattice's nodes. */
 void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum SdmSide side, SdmRowCells *r);
 
+/* Right position (full-resolution px) of frame position (u, v) at height h, in double; for scene products only. */
+void sdm_lattice_right(const SdmLattice *lat, double u, double v, double h_m, double right[2]);
+
+/* Ground x, y (output CRS) of frame position (u, v) at height h, in double. */
+void sdm_lattice_ground(const SdmLattice *lat, double u, double v, double h_m, double ground[2]);
+
 /* Bounds (col0, row0, col1, row1: inclusive-exclusive, full-resolution px, with `margin`) that the window reaches in an
  * image for heights hmin..hmax. */
 void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m, double hmax_m,

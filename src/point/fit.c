@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TERMS = SDM_POINT_MAX_TERMS, FOLDS = 4, BLOCKS = 8, ITERATIONS = 8, STEP = 16, LEAST = 30, SHOWN = 4000 };
+enum { TERMS = SDM_POINT_MAX_TERMS, FOLDS = 4, BLOCKS = 8, ITERATIONS = 6, STEP = 16, LEAST = 30, SHOWN = 4000,
+       FOR_DEGREE = 4000 };
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -163,7 +164,7 @@ static double smooth_at(const double *weight, const double *sum, int bins, int a
         a += g * weight[i];
         b += g * sum[i];
     }
-    return a > 0.0 ? b * 1.0 / a : 0.0;
+    return a > 0.0 ? b / a : 0.0;
 }
 
 typedef struct Bins {
@@ -276,11 +277,23 @@ done:
     return st;
 }
 
+/* Blocks of the image, spread over the folds. */
+static void deal_folds(const Fit *f)
+{
+    const SdmPointing *const p = f->model;
+    for (size_t i = 0; i < f->count; i++) {
+        const int bx = (int)((f->sample[i].col - p->centre[0]) / p->scale[0] * BLOCKS + 4 * BLOCKS);
+        const int by = (int)((f->sample[i].row - p->centre[1]) / p->scale[1] * BLOCKS + 4 * BLOCKS);
+        f->fold[i] = (uint8_t)((unsigned)(bx + 2 * by) % FOLDS);
+    }
+}
+
 SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitSample *sample, size_t count, int max_degree, bool with_profile,
                            int64_t rows, SdmPointing *p, SdmPointRound *round)
 {
     SdmStatus st = SDM_OK;
     Fit f = {.sample = sample, .count = count, .model = p};
+    SdmFitSample *thin = NULL;
     if (count < LEAST)
         return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between the images: %zu, at least %d are needed to find the "
                         "pointing; clouds, water or snow, or images of different places", count, (int)LEAST);
@@ -290,12 +303,16 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitSample *sample, size_t c
     TRY(sdm_alloc(ctx, &f.rest, count, sizeof *f.rest, "fit residuals"));
     TRY(sdm_alloc(ctx, &f.work, count, sizeof *f.work, "fit weights"));
     TRY(sdm_alloc(ctx, &f.fold, count, 1, "fit folds"));
-    for (size_t i = 0; i < count; i++) { /* blocks of the image, spread over the folds */
-        const int bx = (int)((sample[i].col - p->centre[0]) / p->scale[0] * BLOCKS + 4 * BLOCKS);
-        const int by = (int)((sample[i].row - p->centre[1]) / p->scale[1] * BLOCKS + 4 * BLOCKS);
-        f.fold[i] = (uint8_t)((unsigned)(bx + 2 * by) % FOLDS);
-    }
-    choose_degree(&f, max_degree, p, round);
+    TRY(sdm_alloc(ctx, &thin, count, sizeof *thin, "fit samples"));
+    const size_t every = count / FOR_DEGREE + 1;
+    Fit few = f;
+    few.sample = thin;
+    few.count = 0;
+    for (size_t i = 0; i < count; i += every)
+        thin[few.count++] = sample[i];
+    deal_folds(&few);
+    choose_degree(&few, max_degree, p, round);
+    deal_folds(&f);
     for (int i = 0; i < (with_profile ? 2 : 1); i++) {
         if (!fit_robust(&f, p->degree, -1, p->coef))
             return sdm_fail(ctx, SDM_ERR_DATA, "the pointing cannot be fitted to %zu matches", count);
@@ -310,5 +327,6 @@ done:
     sdm_free(&f.rest);
     sdm_free(&f.work);
     sdm_free(&f.fold);
+    sdm_free(&thin);
     return st;
 }
