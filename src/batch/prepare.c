@@ -63,6 +63,13 @@ done:
     return st;
 }
 
+float sdm_noise_q(const SdmScene *scene)
+{
+    double scale, offset;
+    sdm_image_stretch(scene->view[0].image, &scale, &offset);
+    return scale == 16.0 ? 16.0f : 6.0f; /* 8 bit: a DN of noise at least */
+}
+
 static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
 {
     const int64_t side = f->width < f->height ? f->width : f->height;
@@ -261,15 +268,49 @@ static SdmStatus coarse_range(SdmContext *ctx, SdmPrepared *p)
     return SDM_OK;
 }
 
+/* The DEM's grid: around all that the coarse surface saw in both views. */
+static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    SdmLattice lat = {0};
+    const SdmSurface *const s = &p->coarse;
+    const double size = (double)(1 << s->win.level);
+    double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    TRY(sdm_grid_choose(ctx, p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
+    const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = &p->grid,
+                                 .u1 = p->frame.width + 16, .v1 = p->frame.height + 16,
+                                 .step = COARSE_STEP << (s->win.level - MIN_COARSE), .hmin_m = p->hmin_m,
+                                 .hmax_m = p->hmax_m};
+    TRY(sdm_lattice_build(ctx, &q, &lat));
+    for (int j = 0; j < s->win.h; j++)
+        for (int i = 0; i < s->win.w; i++) {
+            const size_t at = (size_t)j * (size_t)s->win.w + (size_t)i;
+            double g[2];
+            if (s->flags[at] & SDM_QA_OUTSIDE)
+                continue;
+            sdm_lattice_ground(&lat, (i + 0.5) * size - 0.5, (j + 0.5) * size - 0.5, (double)s->h_m[at], g);
+            for (int k = 0; k < 2; k++) {
+                b[k] = fmin(b[k], g[k]);
+                b[2 + k] = fmax(b[2 + k], g[k]);
+            }
+        }
+    const double more = 4.0 * size * p->frame.gsd_m / (p->grid.geographic ? 111320.0 : 1.0);
+    for (int k = 0; k < 2; k++) {
+        b[k] -= more;
+        b[2 + k] += more;
+    }
+    TRY(sdm_grid_cover(ctx, b, &p->grid));
+done:
+    sdm_lattice_free(&lat);
+    return st;
+}
+
 static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const o = sdm_options(ctx);
-    double scale, offset;
     TRY(sdm_frame_find(ctx, scene, &p->frame));
-    sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    const bool eight_bit = scale == 16.0; /* 16 x DN; a DN of noise at least */
-    TRY(sdm_match_settings(ctx, o->cost, o->cpu_level, eight_bit ? 16.0f : 6.0f, &p->settings));
+    TRY(sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(scene), &p->settings));
     choose_levels(&p->frame, &p->settings);
     SdmPointing *const q = &p->pointing;
     const double size[2] = {(double)sdm_image_width(scene->view[1].image), (double)sdm_image_height(scene->view[1].image)};
@@ -324,6 +365,7 @@ SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     p->coarse = s;
     s = (SdmSurface){0};
     TRY(coarse_range(ctx, p));
+    TRY(choose_grid(ctx, scene, p));
 done:
     sdm_surface_free(&s);
     sdm_pyramid_free(&c.left);

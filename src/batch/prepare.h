@@ -15,11 +15,15 @@ typedef struct SdmPrepared {
     double hmin_m, hmax_m;  /* of the coarse surface, with what finer levels may add */
     double slack_m;         /* the most that finer levels can move a height */
     double lattice_error_px;
+    SdmGrid grid;           /* of the DEM */
 } SdmPrepared;
 
-/* Everything up to the coarse surface and the refined pointing. grid: output CRS (for lattices' ground; bounds not yet set). */
+/* Everything up to the coarse surface and its pointing, and the grid of the DEM. */
 SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *out);
 void sdm_prepared_free(SdmPrepared *p);
+
+/* Sensor noise to expect, in units of the quantised left image. */
+float sdm_noise_q(const SdmScene *scene);
 
 /* Open the images' pyramids for a window of the frame (levels lmin..lmax), heights hmin..hmax. */
 SdmStatus sdm_open_pyramids(SdmContext *ctx, const SdmScene *scene, const SdmMatchSettings *set, const SdmLattice *lat,
