@@ -20,6 +20,7 @@ void sdm_prepared_free(SdmPrepared *p)
     sdm_pointing_free(&p->pointing);
     sdm_point_report_free(&p->points);
     sdm_surface_free(&p->coarse);
+    sdm_ground_free(&p->ground);
 }
 
 static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out)
@@ -249,6 +250,18 @@ done:
     return st;
 }
 
+/* Part terrain from clouds and false matches; the surface under what is rejected comes from the terrain around. */
+static SdmStatus find_ground(SdmContext *ctx, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface *const s = &p->coarse;
+    const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
+    TRY(sdm_ground_find(ctx, s, pixel_m, &p->ground));
+    TRY(sdm_chain_fill_all(ctx, p->ground.h_m, s));
+done:
+    return st;
+}
+
 /* Range of the coarse surface where it was matched, and how far finer levels can go from it. */
 static SdmStatus coarse_range(SdmContext *ctx, SdmPrepared *p)
 {
@@ -371,6 +384,7 @@ SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     TRY(descend(ctx, &c, &s));
     p->coarse = s;
     s = (SdmSurface){0};
+    TRY(find_ground(ctx, p));
     TRY(coarse_range(ctx, p));
     TRY(choose_grid(ctx, scene, p));
 done:

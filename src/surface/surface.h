@@ -32,6 +32,9 @@ void sdm_surface_reject(SdmContext *ctx, const SdmSurface *s, const float *prior
  * done, or NULL.  Exact integers (1/64 m).  Reach half. */
 SdmStatus sdm_surface_fill(SdmContext *ctx, SdmSurface *s, const float *prior, int half, int least, uint8_t *filled);
 
+/* Mean over the (2 half + 1)^2 window, cut at the edges; integers, rounded down.  in, out: h x w, not the same. Reach half. */
+SdmStatus sdm_box_mean(SdmContext *ctx, const uint16_t *in, int w, int h, int half, uint16_t *out);
+
 /* (1 2 1)/4 in both axes, in place.  Reach 1. */
 SdmStatus sdm_surface_smooth(SdmContext *ctx, SdmSurface *s);
 
