@@ -77,7 +77,7 @@ static void project(const SdmCamera *base, size_t n, const double *ground, doubl
     const Projector p = take(cam);
     for (size_t k = 0; k < n; ++k, ground += 3, image += 2) {
         const double lon = fabs(ground[0]) <= 180.0 ? ground[0] : remainder(ground[0], 360.0);
-        const PJ_COORD out = p.map ? proj_trans(p.map, PJ_INV, proj_coord(lon, ground[1], 0, 0)) : proj_coord_error();
+        const PJ_COORD out = p.map ? proj_trans(p.map, PJ_INV, proj_coord(lon, ground[1], 0, 0)) : proj_coord(HUGE_VAL, HUGE_VAL, 0, 0);
         if (isfinite(out.xy.x) && isfinite(out.xy.y) && isfinite(ground[2]))
             apply(cam->inverse, out.xy.x - cam->shift * ground[2], out.xy.y, &image[0], &image[1]);
         else
@@ -95,7 +95,7 @@ static void locate(const SdmCamera *base, size_t n, const double *image, double 
         apply(cam->forward, image[0], image[1], &x, &y);
         const PJ_COORD in = proj_coord(x + cam->shift * image[2], y, 0, 0);
         const PJ_COORD out = p.map && isfinite(in.xy.x + in.xy.y) ? proj_trans(p.map, PJ_FWD, in)
-                                                                : proj_coord_error();
+                                                                : proj_coord(HUGE_VAL, HUGE_VAL, 0, 0);
         const bool found = isfinite(out.xy.x) && isfinite(out.xy.y);
         ground[0] = found ? out.xy.x : NAN;
         ground[1] = found ? out.xy.y : NAN;
