@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "read/image.h"
 
+#include <cpl_conv.h>
 #include <math.h>
 #include <string.h>
 
@@ -104,7 +105,11 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_format(ctx, im->name, sizeof im->name, "%s", src->name));
+    if (src->table) /* the HDF4 driver unpacks from the start for every block: make the band one block */
+        CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", "100000000");
     im->dataset = sdm_gdal_open(src->name);
+    if (src->table)
+        CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", NULL);
     if (!im->dataset)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: not an image that GDAL can read (%.300s)", src->name, sdm_gdal_reason());
     TRY(choose_band(ctx, im, src->band));
