@@ -10,7 +10,7 @@
 float sdm_select_f32(float *a, int64_t n, int64_t k);
 double sdm_select_f64(double *a, int64_t n, int64_t k);
 
-/* Quantile q (0..1) with linear interpolation between neighbours in rank: rank q (n - 1).  NaN when n == 0. */
+/* Quantile q (0..1), linear between neighbours in rank; its rank is q (n - 1).  NaN when n == 0. */
 double sdm_quantile_f32(float *a, int64_t n, double q);
 double sdm_quantile_f64(double *a, int64_t n, double q);
 

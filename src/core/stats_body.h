@@ -4,7 +4,8 @@
 static void NAMED(order)(REAL *a, int64_t left, int64_t right, int64_t k)
 {
     while (right > left) {
-        if (right - left > 600) { /* find near-by pivots in a sample, so that few values remain between them */
+        if (right - left >
+            600) { /* find near-by pivots in a sample, so that few values remain between them */
             const double n = (double)(right - left + 1), i = (double)(k - left + 1), z = log(n);
             const double s = 0.5 * exp(2.0 * z / 3.0);
             const double spread = 0.5 * sqrt(z * s * (n - s) / n) * (i < n / 2.0 ? -1.0 : 1.0);
