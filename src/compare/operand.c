@@ -233,6 +233,7 @@ SdmStatus sdm_operand_load(SdmContext *ctx, const SdmOperand *op, const SdmOpera
     GDALWarpAppOptionsFree(options);
     if (target)
         GDALClose(target);
+    GDALFlushCache(op->file); /* its blocks are not needed again */
     if (!good)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be read onto the DEM's grid (GDAL: %s)", op->role,
                         op->path, CPLGetLastErrorMsg());
