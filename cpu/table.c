@@ -1,6 +1,20 @@
+/* Entries of one instruction set. */
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
-void SDM_NAME(sdm_kernels)(SdmKernels *k);
-void SDM_NAME(sdm_kernels)(SdmKernels *k)
-{
-    k->unused = 0;
-}
+
+extern sdm_cost_scratch_fn SDM_NAME(cost_scratch);
+extern sdm_cost_strip_fn SDM_NAME(zncc), SDM_NAME(census), SDM_NAME(sad);
+extern sdm_warp_row_fn SDM_NAME(warp_row);
+extern sdm_half_row_fn SDM_NAME(half_row);
+extern sdm_pick_row_fn SDM_NAME(pick_row);
+extern const SdmKernels SDM_NAME(sdm_kernels);
+
+const SdmKernels SDM_NAME(sdm_kernels) = {
+    .cost_scratch = SDM_NAME(cost_scratch),
+    .zncc = SDM_NAME(zncc),
+    .census = SDM_NAME(census),
+    .sad = SDM_NAME(sad),
+    .warp_row = SDM_NAME(warp_row),
+    .half_row = SDM_NAME(half_row),
+    .pick_row = SDM_NAME(pick_row),
+};

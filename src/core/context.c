@@ -74,6 +74,15 @@ int sdm_threads(const SdmContext *ctx)
 #endif
 }
 
+int sdm_thread(void)
+{
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
 void sdm_stop(void)
 {
     stop_asked = 1;

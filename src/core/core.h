@@ -20,6 +20,7 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...) __attrib
 
 const SdmOptions *sdm_options(const SdmContext *ctx);
 int sdm_threads(const SdmContext *ctx); /* >= 1 */
+int sdm_thread(void);                   /* number of this thread in its team, from 0 */
 
 /* ---- memory: aligned to 64 bytes, zeroed, charged to the account of ctx, sizes checked for overflow ---- */
 

@@ -3,25 +3,10 @@
 #define SDM_PRODUCT_H
 
 #include "core/core.h"
+#include "core/qa.h"
 #include "point/pointing.h"
 #include "read/scene.h"
 
-/* Reasons in the QA mask; a cell has the bits of what its pixels met. */
-enum SdmQaBit {
-    SDM_QA_VALID = 1 << 0,        /* has a height */
-    SDM_QA_FILLED = 1 << 1,       /* height interpolated over a small hole */
-    SDM_QA_OUTSIDE = 1 << 2,      /* not seen by both views, masked or nodata */
-    SDM_QA_SATURATED = 1 << 3,
-    SDM_QA_TEXTURELESS = 1 << 4,
-    SDM_QA_LOW_SCORE = 1 << 5,
-    SDM_QA_AMBIGUOUS = 1 << 6,    /* runner-up too near */
-    SDM_QA_LEFT_RIGHT = 1 << 7,   /* left-right check failed */
-    SDM_QA_RAY_GAP = 1 << 8,      /* rays miss each other by too much */
-    SDM_QA_ISOLATED = 1 << 9,     /* rejected as outlier among its neighbours */
-    SDM_QA_FOLD = 1 << 10,        /* hidden by terrain in one view (the warp folds) */
-    SDM_QA_SPARSE = 1 << 11       /* too few points for a cell */
-};
-enum { SDM_QA_BITS = 12 };
 extern const char *const sdm_qa_names[SDM_QA_BITS]; /* "valid", "filled", ... as in the report */
 
 /* Grid of the DEM: corner of the first cell, spacing in units of the CRS (square cells, north up). */

@@ -1,10 +1,10 @@
 /* Stage 2: apply the correction to projected right positions. */
 // SPDX-License-Identifier: Apache-2.0
-#include "point/pointing.h"
+#include "point/fit.h"
 
 #include <math.h>
 
-static double polynomial(const SdmPointing *p, double x, double y)
+static double polynomial_at(const SdmPointing *p, double x, double y)
 {
     double xp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, yp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, sum = 0.0;
     for (int i = 1; i <= p->degree; i++) {
@@ -17,7 +17,7 @@ static double polynomial(const SdmPointing *p, double x, double y)
     return sum;
 }
 
-static double profile(const SdmPointing *p, double row)
+static double profile_at(const SdmPointing *p, double row)
 {
     if (p->profile_count < 1)
         return 0.0;
@@ -30,14 +30,19 @@ static double profile(const SdmPointing *p, double row)
     return p->profile_px[i] + (at - i) * (p->profile_px[i + 1] - p->profile_px[i]);
 }
 
+double sdm_pointing_value(const SdmPointing *p, double col, double row)
+{
+    return polynomial_at(p, (col - p->centre[0]) / p->scale[0], (row - p->centre[1]) / p->scale[1]) +
+           profile_at(p, row);
+}
+
 void sdm_pointing_apply(const SdmPointing *p, size_t n, double *image)
 {
     for (size_t i = 0; i < n; i++) {
         double *const at = image + 2 * i;
         if (isnan(at[0]))
             continue;
-        const double f = polynomial(p, (at[0] - p->centre[0]) / p->scale[0], (at[1] - p->centre[1]) / p->scale[1]) +
-                         profile(p, at[1]);
+        const double f = sdm_pointing_value(p, at[0], at[1]);
         at[0] += f * p->dir[0];
         at[1] += f * p->dir[1];
     }

@@ -1,0 +1,41 @@
+/* Scene-wide products that every tile starts from: frame, pointing, coarse surface. */
+#ifndef SDM_PREPARE_H
+#define SDM_PREPARE_H
+
+#include "frame/frame.h"
+#include "match/chain.h"
+#include "point/fit.h"
+
+typedef struct SdmPrepared {
+    SdmFrame frame;
+    SdmMatchSettings settings;
+    SdmPointing pointing;
+    SdmPointReport points;
+    SdmSurface coarse;      /* whole frame, level settings.coarse_level */
+    SdmGround ground;       /* of it */
+    double hmin_m, hmax_m;  /* of the coarse surface, with what finer levels may add */
+    double slack_m;         /* the most that finer levels can move a height */
+    double lattice_error_px;
+    SdmGrid grid;           /* of the DEM */
+} SdmPrepared;
+
+/* Everything up to the coarse surface and its pointing, and the grid of the DEM. */
+SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *out);
+void sdm_prepared_free(SdmPrepared *p);
+
+/* Sensor noise to expect, in units of the quantised left image. */
+float sdm_noise_q(const SdmScene *scene);
+
+/* Open the images' pyramids for a window of the frame (levels lmin..lmax), heights hmin..hmax. */
+SdmStatus sdm_open_pyramids(SdmContext *ctx, const SdmScene *scene, const SdmMatchSettings *set, const SdmLattice *lat,
+                            const SdmWindow *win, double hmin_m, double hmax_m, int lmin, int lmax, SdmPyramid *left,
+                            SdmPyramid *right);
+
+/* Full-resolution look at v along a few strips; replaces the pointing of p (stage 2, second round). */
+SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
+
+/* Gather residuals of a surface's pixels as fit samples: block means of side `block`. */
+SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *gap_v,
+                              int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count, size_t room);
+
+#endif

@@ -1,0 +1,220 @@
+/* run: plan, units and merge in one process; finished blocks survive a stop. */
+// SPDX-License-Identifier: Apache-2.0
+#include "batch/unit.h"
+#include "core/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct Run {
+    const SdmOptions *opt;
+    SdmScene *scene;
+    SdmPrepared prepared;
+    char job[1100];
+    uint64_t fingerprint;
+    int64_t tile;          /* cells */
+    int64_t across, down;  /* blocks */
+    int resumed;
+} Run;
+
+/* Everything that the blocks' bytes depend on: version, inputs, parameters. Not: threads, memory, tile size's reasons. */
+static uint64_t fingerprint_of(const Run *r)
+{
+    const SdmOptions *const o = r->opt;
+    char text[512];
+    uint64_t h = sdm_hash(1, SDM_VERSION, sizeof SDM_VERSION);
+    for (int i = 0; i < r->scene->file_count; i++) {
+        const SdmInputFile *const f = &r->scene->files[i];
+        h = sdm_hash(h, f->path, strlen(f->path));
+        h = sdm_hash(h, &f->size_bytes, sizeof f->size_bytes);
+        h = sdm_hash(h, &f->mtime_s, sizeof f->mtime_s);
+    }
+    const char *const words[] = {o->t_srs, o->cost, o->optimizer, o->dem, o->dem_vertical, o->mask_left, o->mask_right};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        h = sdm_hash(h + i + 1, words[i] ? words[i] : "", words[i] ? strlen(words[i]) : 0);
+    const int n = snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %d", o->tr, o->hmin_m, o->hmax_m, o->base_height,
+                           o->band);
+    return sdm_hash(h, text, (size_t)n);
+}
+
+static SdmStatus make_job(SdmContext *ctx, Run *r)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_format(ctx, r->job, sizeof r->job, "%s.job", r->opt->output));
+    if (mkdir(r->job, 0777) != 0 && errno != EEXIST)
+        return sdm_fail(ctx, SDM_ERR_IO, "the job folder %s cannot be made: %s", r->job, strerror(errno));
+    r->fingerprint = fingerprint_of(r);
+done:
+    return st;
+}
+
+static SdmStatus prepare(SdmContext *ctx, Run *r)
+{
+    SdmStatus st = SDM_OK;
+    char path[1200];
+    TRY(sdm_format(ctx, path, sizeof path, "%s/scene.sdm", r->job));
+    TRY(sdm_match_settings(ctx, r->opt->cost, r->opt->cpu_level, sdm_noise_q(r->scene), &r->prepared.settings));
+    if (sdm_prepared_read(NULL, path, r->fingerprint, &r->prepared) == SDM_OK) {
+        sdm_log(ctx, SDM_LOG_INFO, 2, "going on from %s", r->job);
+        goto done;
+    }
+    sdm_progress(ctx, 2, 0.02, "coarse surface and pointing");
+    TRY(sdm_prepare(ctx, r->scene, &r->prepared));
+    TRY(sdm_refine_pointing(ctx, r->scene, &r->prepared));
+    TRY(sdm_prepared_write(ctx, path, r->fingerprint, &r->prepared));
+done:
+    return st;
+}
+
+/* Tile edge: as asked, or the largest for which a block fits the budget. */
+static SdmStatus choose_tile(SdmContext *ctx, Run *r)
+{
+    const SdmGrid *const g = &r->prepared.grid;
+    const double spacing = sdm_grid_spacing_m(g);
+    const int64_t base = (int64_t)r->prepared.coarse.win.w * r->prepared.coarse.win.h * 8 + (INT64_C(48) << 20);
+    const int64_t room = r->opt->memory_bytes * 8 / 10 - base;
+    const int64_t longest = g->cols > g->rows ? g->cols : g->rows;
+    r->tile = r->opt->tile > 0 ? r->opt->tile : longest;
+    for (int parts = 2; r->opt->tile == 0 && sdm_unit_bytes(&r->prepared, g, spacing, r->tile, r->tile) > room; parts++) {
+        r->tile = (longest + parts - 1) / parts;
+        if (r->tile < 64)
+            return sdm_fail(ctx, SDM_ERR_MEMORY, "--memory %lld MiB is too small for this pair: a block of 64 cells needs "
+                            "%lld MiB", (long long)(r->opt->memory_bytes >> 20),
+                            (long long)((sdm_unit_bytes(&r->prepared, g, spacing, 64, 64) + base) * 10 / 8 >> 20));
+    }
+    if (r->tile > longest)
+        r->tile = longest;
+    r->across = (g->cols + r->tile - 1) / r->tile;
+    r->down = (g->rows + r->tile - 1) / r->tile;
+    return SDM_OK;
+}
+
+static SdmStatus open_block(SdmContext *ctx, const Run *r, int64_t i, SdmBlock *b, char *path, size_t size)
+{
+    const SdmGrid *const g = &r->prepared.grid;
+    const int64_t c = i % r->across * r->tile, w = i / r->across * r->tile;
+    const SdmStatus st = sdm_format(ctx, path, size, "%s/block_%lld_%06lld.sdm", r->job, (long long)r->tile, (long long)i);
+    if (st != SDM_OK)
+        return st;
+    return sdm_block_alloc(ctx, c, w, c + r->tile < g->cols ? r->tile : g->cols - c,
+                           w + r->tile < g->rows ? r->tile : g->rows - w, b);
+}
+
+static SdmStatus do_units(SdmContext *ctx, Run *r)
+{
+    SdmStatus st = SDM_OK;
+    SdmBlock b = {0};
+    char path[1300], what[64];
+    const int64_t n = r->across * r->down;
+    for (int64_t i = 0; i < n; i++) {
+        TRY(sdm_check_stop(ctx));
+        snprintf(what, sizeof what, "block %lld of %lld", (long long)(i + 1), (long long)n);
+        sdm_progress(ctx, 5, 0.3 + 0.55 * (double)i / (double)n, what);
+        TRY(open_block(ctx, r, i, &b, path, sizeof path));
+        if (sdm_unit_read(NULL, path, r->fingerprint, &b) == SDM_OK) {
+            r->resumed++;
+        } else {
+            TRY(sdm_unit_compute(ctx, r->scene, &r->prepared, &r->prepared.grid, &b));
+            TRY(sdm_unit_write(ctx, path, r->fingerprint, &b));
+        }
+        sdm_block_free(&b);
+    }
+done:
+    sdm_block_free(&b);
+    return st;
+}
+
+static void fill_report(SdmContext *ctx, const Run *r, const char *left, const char *right, SdmReport *out)
+{
+    const SdmFrame *const f = &r->prepared.frame;
+    *out = (SdmReport){.files = r->scene->files, .file_count = r->scene->file_count, .centre_lon_deg = f->lon_deg,
+                       .centre_lat_deg = f->lat_deg, .base_height = f->base_height, .convergence_deg = f->convergence_deg,
+                       .gsd_m = f->gsd_m, .hmin_m = f->hmin_m, .hmax_m = f->hmax_m,
+                       .lattice_error_px = r->prepared.lattice_error_px, .pointing = &r->prepared.pointing,
+                       .points = &r->prepared.points, .blocks = (int)(r->across * r->down), .blocks_resumed = r->resumed,
+                       .frame_cols = f->width, .frame_rows = f->height};
+    snprintf(out->scene_id, sizeof out->scene_id, "%s", r->scene->id);
+    snprintf(out->time_utc, sizeof out->time_utc, "%s", r->scene->time_utc);
+    snprintf(out->scene_kind, sizeof out->scene_kind, "%s", r->scene->kind);
+    snprintf(out->left, sizeof out->left, "%s", left);
+    snprintf(out->right, sizeof out->right, "%s", right ? right : "");
+    (void)ctx;
+}
+
+static SdmStatus merge(SdmContext *ctx, Run *r, const char *left, const char *right, double started_s)
+{
+    SdmStatus st = SDM_OK;
+    SdmReport report;
+    SdmProduct *product = NULL;
+    SdmBlock b = {0};
+    char path[1300];
+    const double t0 = sdm_now_s();
+    fill_report(ctx, r, left, right, &report);
+    sdm_progress(ctx, 9, 0.87, "writing");
+    TRY(sdm_product_open(ctx, &r->prepared.grid, &report, &product));
+    for (int64_t i = 0; i < r->across * r->down; i++) {
+        TRY(sdm_check_stop(ctx));
+        TRY(open_block(ctx, r, i, &b, path, sizeof path));
+        TRY(sdm_unit_read(ctx, path, r->fingerprint, &b));
+        TRY(sdm_product_write(ctx, product, &b));
+        sdm_block_free(&b);
+    }
+    sdm_add_time(ctx, 9, sdm_now_s() - t0);
+    report.wall_s = sdm_now_s() - started_s;
+    TRY(sdm_product_finish(ctx, product, &report));
+done:
+    sdm_block_free(&b);
+    sdm_product_close(&product);
+    return st;
+}
+
+static void remove_job(const Run *r)
+{
+    char path[1300];
+    for (int64_t i = 0; i < r->across * r->down; i++) {
+        snprintf(path, sizeof path, "%s/block_%lld_%06lld.sdm", r->job, (long long)r->tile, (long long)i);
+        remove(path);
+    }
+    snprintf(path, sizeof path, "%s/scene.sdm", r->job);
+    remove(path);
+    rmdir(r->job);
+}
+
+static SdmStatus check_output(SdmContext *ctx, const SdmScene *scene)
+{
+    const char *paths[64];
+    int n = 0;
+    for (; n < scene->file_count && n < 64; n++)
+        paths[n] = scene->files[n].path;
+    return sdm_product_check(ctx, paths, n);
+}
+
+SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
+{
+    SdmStatus st = SDM_OK;
+    Run r = {.opt = sdm_options(ctx)};
+    const double t0 = sdm_now_s();
+    if (!r.opt->output)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
+    TRY(sdm_product_check(ctx, NULL, 0));
+    TRY(sdm_scene_open(ctx, left, right, &r.scene));
+    TRY(check_output(ctx, r.scene));
+    sdm_add_time(ctx, 1, sdm_now_s() - t0);
+    TRY(make_job(ctx, &r));
+    TRY(prepare(ctx, &r));
+    TRY(choose_tile(ctx, &r));
+    TRY(do_units(ctx, &r));
+    TRY(merge(ctx, &r, left, right, t0));
+    if (!r.opt->keep_job)
+        remove_job(&r);
+    sdm_progress(ctx, 9, 1.0, "done");
+done:
+    if (r.job[0])
+        rmdir(r.job); /* only when empty: nothing finished that could be taken up */
+    sdm_prepared_free(&r.prepared);
+    sdm_scene_close(&r.scene);
+    return st;
+}

@@ -1,0 +1,127 @@
+/* A block of the DEM: find its window of the frame, run stages 3 to 8 there. */
+// SPDX-License-Identifier: Apache-2.0
+#include "batch/unit.h"
+
+#include <math.h>
+
+enum { LATTICE_STEP = 16, REACH_CELLS = 20 };
+
+/* Grow [u0, u1) x [v0, v1) by the coarse pixels whose ground can lie in the block. */
+static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmGrid *grid,
+                             const SdmBlock *b, int64_t win[4], bool *any)
+{
+    SdmStatus st = SDM_OK;
+    SdmLattice lat = {0};
+    const SdmSurface *const s = &p->coarse;
+    const int l = s->win.level;
+    const int64_t size = (int64_t)1 << l;
+    const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = grid,
+                                 .u1 = p->frame.width + size, .v1 = p->frame.height + size, .step = 64 << (l - 2),
+                                 .hmin_m = p->hmin_m, .hmax_m = p->hmax_m};
+    int64_t u0 = INT64_MAX, v0 = INT64_MAX, u1 = INT64_MIN, v1 = INT64_MIN;
+    TRY(sdm_lattice_build(ctx, &q, &lat));
+    const double x0 = (double)(b->col0 - REACH_CELLS), x1 = (double)(b->col0 + b->w + REACH_CELLS);
+    const double y0 = (double)(b->row0 - REACH_CELLS), y1 = (double)(b->row0 + b->h + REACH_CELLS);
+#pragma omp parallel for num_threads(sdm_threads(ctx)) reduction(min : u0, v0) reduction(max : u1, v1)
+    for (int j = 0; j < s->win.h; j++)
+        for (int i = 0; i < s->win.w; i++) {
+            const double u = ((double)i + 0.5) * (double)size - 0.5, v = ((double)j + 0.5) * (double)size - 0.5;
+            const double h = (double)s->h_m[(size_t)j * (size_t)s->win.w + (size_t)i];
+            double lo[2], hi[2];
+            sdm_lattice_ground(&lat, u, v, h - p->slack_m, lo);
+            sdm_lattice_ground(&lat, u, v, h + p->slack_m, hi);
+            const double cx0 = (fmin(lo[0], hi[0]) - grid->x0) / grid->spacing, cx1 = (fmax(lo[0], hi[0]) - grid->x0) / grid->spacing;
+            const double cy0 = (grid->y0 - fmax(lo[1], hi[1])) / grid->spacing, cy1 = (grid->y0 - fmin(lo[1], hi[1])) / grid->spacing;
+            if (cx1 < x0 || cx0 > x1 || cy1 < y0 || cy0 > y1)
+                continue;
+            u0 = i < u0 ? i : u0;
+            v0 = j < v0 ? j : v0;
+            u1 = i > u1 ? i : u1;
+            v1 = j > v1 ? j : v1;
+        }
+    *any = u0 <= u1;
+    const int64_t out[4] = {(u0 - 1) * size, (v0 - 1) * size, (u1 + 2) * size, (v1 + 2) * size};
+    for (int k = 0; k < 4 && *any; k++)
+        win[k] = out[k];
+done:
+    sdm_lattice_free(&lat);
+    return st;
+}
+
+static void clear_block(SdmBlock *b)
+{
+    for (int64_t i = 0; i < b->w * b->h; i++) {
+        b->height_m[i] = b->score[i] = b->gap_m[i] = b->spread_m[i] = b->ortho[i] = NAN;
+        b->mask[i] = SDM_QA_OUTSIDE;
+    }
+}
+
+/* Window with its halo, on multiples of the unit, inside the frame. */
+static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
+{
+    const int64_t halo = sdm_chain_halo(&p->settings), unit = 16, size[2] = {p->frame.width, p->frame.height};
+    int64_t out[4];
+    for (int k = 0; k < 2; k++) {
+        out[k] = (w[k] - halo) < 0 ? 0 : (w[k] - halo) / unit * unit;
+        out[2 + k] = (w[2 + k] + halo + unit - 1) / unit * unit;
+        out[2 + k] = out[2 + k] > size[k] ? size[k] : out[2 + k];
+    }
+    return (SdmWindow){.level = 0, .u0 = out[0], .v0 = out[1], .w = (int)(out[2] - out[0]), .h = (int)(out[3] - out[1])};
+}
+
+int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing_m, int64_t cols, int64_t rows)
+{
+    const double per_cell = spacing_m / p->frame.gsd_m, halo = 2.0 * sdm_chain_halo(&p->settings) + 64.0;
+    /* the frame may be turned against the grid by any angle */
+    const double w = fmin((double)(cols + rows) * per_cell * 0.75 + halo + 200.0, (double)p->frame.width);
+    const double h = fmin((double)(cols + rows) * per_cell * 0.75 + halo + 200.0, (double)p->frame.height);
+    (void)grid;
+    return (int64_t)(w * h * 62.0) + cols * rows * 28;
+}
+
+SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmGrid *grid,
+                           SdmBlock *block)
+{
+    SdmStatus st = SDM_OK;
+    SdmLattice lat = {0};
+    SdmPyramid left = {0}, right = {0};
+    SdmFineResult fine = {0};
+    int64_t reach[4] = {0};
+    bool any = false;
+    double t0 = sdm_now_s(), t1;
+    clear_block(block);
+    TRY(find_window(ctx, scene, p, grid, block, reach, &any));
+    if (!any)
+        goto done;
+    const SdmWindow win = grow(p, reach);
+    if (win.w < 16 || win.h < 16)
+        goto done;
+    const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = grid,
+                                 .u0 = win.u0, .v0 = win.v0, .u1 = win.u0 + win.w, .v1 = win.v0 + win.h,
+                                 .step = LATTICE_STEP, .hmin_m = p->hmin_m, .hmax_m = p->hmax_m};
+    const SdmChainInput in = {.settings = &p->settings, .lattice = &lat, .left = &left, .right = &right,
+                              .ground = &p->ground,
+                              .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
+    TRY(sdm_lattice_build(ctx, &q, &lat));
+    sdm_add_time(ctx, 3, (t1 = sdm_now_s()) - t0);
+    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, &win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level - 1,
+                          &left, &right));
+    t0 = sdm_now_s();
+    TRY(sdm_chain_fine(ctx, &in, &p->coarse, &win, &fine));
+    sdm_add_time(ctx, 5, (t1 = sdm_now_s()) - t0);
+    sdm_pyramid_free(&left);
+    sdm_pyramid_free(&right);
+    double scale, offset;
+    sdm_image_stretch(scene->view[0].image, &scale, &offset);
+    const SdmGridding g = {.lattice = &lat, .fine = &fine, .grid = grid, .gsd_m = p->frame.gsd_m,
+                           .spacing_m = sdm_grid_spacing_m(grid), .scale = scale, .offset = offset,
+                           .gap_m_per_px = p->frame.gsd_m};
+    TRY(sdm_gridding_run(ctx, &g, block));
+    sdm_add_time(ctx, 8, sdm_now_s() - t1);
+done:
+    sdm_fine_result_free(&fine);
+    sdm_pyramid_free(&left);
+    sdm_pyramid_free(&right);
+    sdm_lattice_free(&lat);
+    return st;
+}

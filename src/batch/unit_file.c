@@ -1,0 +1,229 @@
+/* Unit files: header, arrays, checksum; written aside and renamed when whole. */
+// SPDX-License-Identifier: Apache-2.0
+#include "batch/unit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char MAGIC[8] = "SDMUNIT1";
+
+typedef struct Header {
+    char magic[8];
+    uint64_t fingerprint, kind;
+    int64_t size[4];
+} Header;
+
+uint64_t sdm_hash(uint64_t seed, const void *data, size_t size)
+{
+    const unsigned char *p = data;
+    uint64_t h = seed ^ UINT64_C(0xcbf29ce484222325);
+    for (; size >= 8; size -= 8, p += 8) {
+        uint64_t word;
+        memcpy(&word, p, 8);
+        h = (h ^ word) * UINT64_C(0x100000001b3);
+        h ^= h >> 29;
+    }
+    for (; size > 0; size--, p++)
+        h = (h ^ *p) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+typedef struct File {
+    FILE *f;
+    uint64_t sum;
+    bool bad;
+} File;
+
+static void put(File *f, const void *data, size_t size)
+{
+    f->sum = sdm_hash(f->sum, data, size);
+    f->bad |= size > 0 && fwrite(data, 1, size, f->f) != size;
+}
+
+static void get(File *f, void *data, size_t size)
+{
+    if (f->bad || (size > 0 && fread(data, 1, size, f->f) != size)) {
+        f->bad = true;
+        return;
+    }
+    f->sum = sdm_hash(f->sum, data, size);
+}
+
+static SdmStatus open_aside(SdmContext *ctx, const char *path, char *aside, size_t size, File *f)
+{
+    *f = (File){0};
+    const SdmStatus st = sdm_format(ctx, aside, size, "%s.part-%ld", path, (long)getpid());
+    if (st != SDM_OK)
+        return st;
+    f->f = fopen(aside, "wb");
+    if (!f->f)
+        return sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: %s", aside, strerror(errno));
+    return SDM_OK;
+}
+
+static SdmStatus close_aside(SdmContext *ctx, const char *path, const char *aside, File *f)
+{
+    const uint64_t sum = f->sum;
+    put(f, &sum, sizeof sum);
+    int err = f->bad ? errno : 0;
+    if (fflush(f->f) != 0 || fsync(fileno(f->f)) != 0) {
+        err = errno;
+        f->bad = true;
+    }
+    if (fclose(f->f) != 0)
+        f->bad = true;
+    if (!f->bad && rename(aside, path) == 0)
+        return SDM_OK;
+    err = err ? err : errno;
+    remove(aside);
+    return sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written whole: %s; make room and give the same command again", path,
+                    strerror(err));
+}
+
+enum { KIND_BLOCK = 1, KIND_PREPARED = 2 };
+
+static void block_arrays(File *f, const SdmBlock *b, void (*move)(File *, void *, size_t))
+{
+    const size_t n = (size_t)(b->w * b->h);
+    float *const floats[] = {b->height_m, b->score, b->gap_m, b->spread_m, b->ortho};
+    for (int i = 0; i < 5; i++)
+        move(f, floats[i], n * sizeof(float));
+    move(f, b->count, n * sizeof(uint16_t));
+    move(f, b->mask, n * sizeof(uint16_t));
+}
+
+static void put_array(File *f, void *data, size_t size)
+{
+    put(f, data, size);
+}
+
+SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *b)
+{
+    File f;
+    char aside[1200];
+    const SdmStatus st = open_aside(ctx, path, aside, sizeof aside, &f);
+    if (st != SDM_OK)
+        return st;
+    Header h = {.fingerprint = fingerprint, .kind = KIND_BLOCK, .size = {b->col0, b->row0, b->w, b->h}};
+    memcpy(h.magic, MAGIC, sizeof MAGIC);
+    put(&f, &h, sizeof h);
+    block_arrays(&f, b, put_array);
+    return close_aside(ctx, path, aside, &f);
+}
+
+static SdmStatus open_checked(SdmContext *ctx, const char *path, uint64_t fingerprint, uint64_t kind, Header *h, File *f)
+{
+    *f = (File){.f = fopen(path, "rb")};
+    if (!f->f)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %s", path, strerror(errno));
+    get(f, h, sizeof *h);
+    if (f->bad || memcmp(h->magic, MAGIC, sizeof MAGIC) != 0 || h->fingerprint != fingerprint || h->kind != kind) {
+        fclose(f->f);
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s belongs to another job or is damaged", path);
+    }
+    return SDM_OK;
+}
+
+static SdmStatus close_checked(SdmContext *ctx, const char *path, File *f)
+{
+    const uint64_t mine = f->sum;
+    uint64_t sum = ~mine;
+    get(f, &sum, sizeof sum);
+    fclose(f->f);
+    if (f->bad || sum != mine)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: its checksum does not fit", path);
+    return SDM_OK;
+}
+
+SdmStatus sdm_unit_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmBlock *b)
+{
+    File f;
+    Header h;
+    const SdmStatus st = open_checked(ctx, path, fingerprint, KIND_BLOCK, &h, &f);
+    if (st != SDM_OK)
+        return st;
+    if (h.size[0] != b->col0 || h.size[1] != b->row0 || h.size[2] != b->w || h.size[3] != b->h) {
+        fclose(f.f);
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s is another block", path);
+    }
+    block_arrays(&f, b, get);
+    return close_checked(ctx, path, &f);
+}
+
+SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmPrepared *p)
+{
+    File f;
+    char aside[1200];
+    const SdmStatus st = open_aside(ctx, path, aside, sizeof aside, &f);
+    if (st != SDM_OK)
+        return st;
+    const size_t n = (size_t)p->coarse.win.w * (size_t)p->coarse.win.h;
+    Header h = {.fingerprint = fingerprint, .kind = KIND_PREPARED,
+                .size = {(int64_t)n, p->pointing.profile_count, p->points.rounds, (int64_t)sizeof *p}};
+    memcpy(h.magic, MAGIC, sizeof MAGIC);
+    put(&f, &h, sizeof h);
+    put(&f, p, sizeof *p); /* pointers in it are set anew by the reader */
+    put(&f, p->coarse.h_m, n * sizeof(float));
+    put(&f, p->ground.h_m, n * sizeof(float));
+    put(&f, p->ground.away, n * sizeof(uint16_t));
+    put(&f, p->pointing.profile_px, (size_t)p->pointing.profile_count * sizeof(double));
+    for (int i = 0; i < p->points.rounds; i++)
+        put(&f, p->points.round[i].samples, (size_t)p->points.round[i].sample_count * sizeof(SdmPointSample));
+    return close_aside(ctx, path, aside, &f);
+}
+
+static SdmStatus read_arrays(SdmContext *ctx, File *f, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    const SdmWindow win = p->coarse.win;
+    const size_t n = (size_t)win.w * (size_t)win.h;
+    p->coarse = (SdmSurface){0};
+    p->ground.h_m = NULL;
+    p->ground.away = NULL;
+    p->pointing.profile_px = NULL;
+    for (int i = 0; i < 4; i++)
+        p->points.round[i].samples = NULL;
+    TRY(sdm_surface_alloc(ctx, &win, &p->coarse));
+    get(f, p->coarse.h_m, n * sizeof(float));
+    TRY(sdm_alloc(ctx, &p->ground.h_m, n, sizeof(float), "the terrain"));
+    get(f, p->ground.h_m, n * sizeof(float));
+    TRY(sdm_alloc(ctx, &p->ground.away, n, sizeof(uint16_t), "the terrain"));
+    get(f, p->ground.away, n * sizeof(uint16_t));
+    TRY(sdm_alloc(ctx, &p->pointing.profile_px, (size_t)p->pointing.profile_count + 1, sizeof(double), "the profile"));
+    get(f, p->pointing.profile_px, (size_t)p->pointing.profile_count * sizeof(double));
+    for (int i = 0; i < p->points.rounds; i++) {
+        SdmPointRound *const r = &p->points.round[i];
+        TRY(sdm_alloc(ctx, &r->samples, (size_t)r->sample_count + 1, sizeof *r->samples, "samples"));
+        get(f, r->samples, (size_t)r->sample_count * sizeof *r->samples);
+    }
+done:
+    return st;
+}
+
+SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p)
+{
+    File f;
+    Header h;
+    const SdmMatchSettings settings = p->settings; /* kernels of this process */
+    SdmStatus st = open_checked(ctx, path, fingerprint, KIND_PREPARED, &h, &f);
+    if (st != SDM_OK)
+        return st;
+    get(&f, p, sizeof *p);
+    if (f.bad || h.size[3] != (int64_t)sizeof *p || h.size[0] != (int64_t)p->coarse.win.w * p->coarse.win.h ||
+        h.size[1] != p->pointing.profile_count || p->points.rounds < 0 || p->points.rounds > 4) {
+        fclose(f.f);
+        *p = (SdmPrepared){0};
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged", path);
+    }
+    const int coarse_level = p->settings.coarse_level, top_level = p->settings.top_level;
+    p->settings = settings;
+    p->settings.coarse_level = coarse_level;
+    p->settings.top_level = top_level;
+    st = read_arrays(ctx, &f, p);
+    const SdmStatus end = close_checked(ctx, path, &f);
+    st = st != SDM_OK ? st : end;
+    if (st != SDM_OK)
+        sdm_prepared_free(p);
+    return st;
+}

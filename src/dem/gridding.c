@@ -1,0 +1,333 @@
+/* Stage 8: points -> cells. Lattice cells are sorted into sub-blocks of the DEM, each summed by one thread. */
+// SPDX-License-Identifier: Apache-2.0
+#include "dem/gridding.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SUB = 64,          /* cells a side of a sub-block */
+    UNIT = 256,        /* positions in 1/256 cell */
+    HEIGHT_UNIT = 256, /* heights in 1/256 m */
+    MAX_REACH = 16,    /* cells */
+    TABLE = MAX_REACH * UNIT + 1
+};
+
+typedef struct Sums { /* of a sub-block: SUB x SUB each */
+    int64_t weight[SUB * SUB], height[SUB * SUB], square[SUB * SUB], score[SUB * SUB], gap[SUB * SUB];
+    int64_t filled[SUB * SUB], image_weight[SUB * SUB], image[SUB * SUB];
+    int32_t count[SUB * SUB];
+    uint16_t reasons[SUB * SUB];
+} Sums;
+
+typedef struct Work {
+    const SdmGridding *g;
+    SdmBlock *block;
+    int reach;          /* cells that a point touches: cell - reach .. cell + reach */
+    int radius;         /* in 1/256 cell */
+    int32_t table[TABLE]; /* Gaussian by distance on one axis, 0..2^12 */
+    int64_t least;      /* smallest sum of weights of a cell with a height */
+    int nu, nv;         /* lattice cells of the window */
+    int64_t i0, j0;     /* first lattice cell (node index) */
+    int subs_x, subs_y;
+} Work;
+
+SdmStatus sdm_block_alloc(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w, int64_t h, SdmBlock *b)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)(w * h);
+    *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
+    TRY(sdm_alloc(ctx, &b->height_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc(ctx, &b->score, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc(ctx, &b->gap_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc(ctx, &b->spread_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc(ctx, &b->ortho, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc(ctx, &b->count, n, sizeof(uint16_t), "a block of the DEM"));
+    TRY(sdm_alloc(ctx, &b->mask, n, sizeof(uint16_t), "a block of the DEM"));
+done:
+    if (st != SDM_OK)
+        sdm_block_free(b);
+    return st;
+}
+
+void sdm_block_free(SdmBlock *b)
+{
+    sdm_free(&b->height_m);
+    sdm_free(&b->score);
+    sdm_free(&b->gap_m);
+    sdm_free(&b->spread_m);
+    sdm_free(&b->ortho);
+    sdm_free(&b->count);
+    sdm_free(&b->mask);
+}
+
+/* One lattice cell made ready: ground in cells of the grid, relative to an integer cell. */
+typedef struct Patch {
+    int64_t base[2];
+    float a[2][4], b[2], c[2]; /* corners (00 10 01 11), per metre, per metre^2 (of the first node) */
+    int u0, v0, u1, v1;        /* pixels of the window */
+    double u_node, v_node;     /* frame position of the first node relative to the window's first pixel */
+} Patch;
+
+static void make_patch(const Work *w, int ci, int cj, Patch *p)
+{
+    const SdmLattice *const lat = w->g->lattice;
+    const SdmGrid *const grid = w->g->grid;
+    const SdmWindow *const win = &w->g->fine->surface.win;
+    const SdmNode *const n = &lat->node[(size_t)(w->j0 + cj) * (size_t)lat->nu + (size_t)(w->i0 + ci)];
+    const SdmNode *const corner[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
+    for (int k = 0; k < 2; k++) {
+        const double sign = k ? -1.0 : 1.0, origin = k ? grid->y0 : grid->x0;
+        p->base[k] = (int64_t)floor(sign * (n->ground[k] - origin) / grid->spacing);
+        for (int i = 0; i < 4; i++)
+            p->a[k][i] = (float)(sign * (corner[i]->ground[k] - origin) / grid->spacing - (double)p->base[k]);
+        p->b[k] = (float)(sign * (double)n->ground_b[k] / grid->spacing);
+        p->c[k] = (float)(sign * (double)n->ground_c[k] / grid->spacing);
+    }
+    const int64_t u = lat->u0 + (w->i0 + ci) * lat->step - win->u0, v = lat->v0 + (w->j0 + cj) * lat->step - win->v0;
+    p->u_node = (double)u;
+    p->v_node = (double)v;
+    p->u0 = (int)(u < 0 ? 0 : u);
+    p->v0 = (int)(v < 0 ? 0 : v);
+    p->u1 = (int)(u + lat->step < win->w ? u + lat->step : win->w);
+    p->v1 = (int)(v + lat->step < win->h ? v + lat->step : win->h);
+}
+
+/* Position of pixel (u, v) at height h, in 1/256 cell from the grid's corner. */
+static void place(const Work *w, const Patch *p, int u, int v, float h, int64_t out[2])
+{
+    const float inv = 1.0f / (float)w->g->lattice->step, t = h - (float)w->g->lattice->height0_m;
+    const float fu = (float)(u - p->u_node) * inv, fv = (float)(v - p->v_node) * inv;
+    for (int k = 0; k < 2; k++) {
+        const float *const a = p->a[k];
+        const float top = a[0] + fu * (a[1] - a[0]), low = a[2] + fu * (a[3] - a[2]);
+        const float at = (top + fv * (low - top)) + t * (p->b[k] + t * p->c[k]);
+        out[k] = p->base[k] * UNIT + (int64_t)floorf(at * (float)UNIT + 0.5f);
+    }
+}
+
+/* Cells (of the block) that a patch may touch, with one pixel of slack; false when none. */
+static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
+{
+    const SdmSurface *const s = &w->g->fine->surface;
+    float lo = INFINITY, hi = -INFINITY;
+    for (int v = p->v0; v < p->v1; v++)
+        for (int u = p->u0; u < p->u1; u++) {
+            const float h = s->h_m[(size_t)v * (size_t)s->win.w + (size_t)u];
+            lo = h < lo ? h : lo;
+            hi = h > hi ? h : hi;
+        }
+    if (!(lo <= hi))
+        return false;
+    box[0] = box[1] = INT64_MAX;
+    box[2] = box[3] = INT64_MIN;
+    for (int i = 0; i < 8; i++) {
+        int64_t at[2];
+        place(w, p, i & 1 ? p->u1 : p->u0 - 1, i & 2 ? p->v1 : p->v0 - 1, i & 4 ? hi : lo, at);
+        for (int k = 0; k < 2; k++) {
+            box[k] = at[k] < box[k] ? at[k] : box[k];
+            box[2 + k] = at[k] > box[2 + k] ? at[k] : box[2 + k];
+        }
+    }
+    const int64_t first[2] = {w->block->col0, w->block->row0}, size[2] = {w->block->w, w->block->h};
+    for (int k = 0; k < 2; k++) {
+        box[k] = (box[k] >> 8) - w->reach - 1 - first[k];
+        box[2 + k] = (box[2 + k] >> 8) + w->reach + 1 - first[k];
+        if (box[2 + k] < 0 || box[k] >= size[k])
+            return false;
+        box[k] = box[k] < 0 ? 0 : box[k];
+        box[2 + k] = box[2 + k] >= size[k] ? size[k] - 1 : box[2 + k];
+    }
+    return true;
+}
+
+typedef struct Point {
+    int32_t h, score, gap, image;
+    bool valid, filled, seen;
+} Point;
+
+static void spread_point(const Work *w, const int64_t at[2], const Point *p, int64_t col0, int64_t row0, int cols,
+                         int rows, Sums *s)
+{
+    const int64_t cx = (at[0] >> 8) - col0, cy = (at[1] >> 8) - row0;
+    const int64_t x0 = cx - w->reach < 0 ? 0 : cx - w->reach, x1 = cx + w->reach >= cols ? cols - 1 : cx + w->reach;
+    const int64_t y0 = cy - w->reach < 0 ? 0 : cy - w->reach, y1 = cy + w->reach >= rows ? rows - 1 : cy + w->reach;
+    for (int64_t y = y0; y <= y1; y++) {
+        const int64_t dy = llabs((row0 + y) * UNIT + UNIT / 2 - at[1]);
+        if (dy > w->radius)
+            continue;
+        for (int64_t x = x0; x <= x1; x++) {
+            const int64_t dx = llabs((col0 + x) * UNIT + UNIT / 2 - at[0]);
+            if (dx > w->radius)
+                continue;
+            const int64_t weight = (int64_t)w->table[dx] * w->table[dy] >> 10;
+            const size_t i = (size_t)(y * SUB + x);
+            if (p->seen) {
+                s->image_weight[i] += weight;
+                s->image[i] += weight * p->image;
+            }
+            if (!p->valid)
+                continue;
+            const int64_t coarse = p->h >> 2; /* 1/64 m, so that squares fit */
+            s->weight[i] += weight;
+            s->height[i] += weight * p->h;
+            s->square[i] += weight * coarse * coarse;
+            s->score[i] += weight * p->score;
+            s->gap[i] += weight * p->gap;
+            s->filled[i] += p->filled ? weight : 0;
+        }
+    }
+}
+
+static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0, int cols, int rows, Sums *s)
+{
+    const SdmFineResult *const f = w->g->fine;
+    for (int v = p->v0; v < p->v1; v++)
+        for (int u = p->u0; u < p->u1; u++) {
+            const size_t i = (size_t)v * (size_t)f->surface.win.w + (size_t)u;
+            const float h = f->surface.h_m[i], gap = f->gap_px[i];
+            int64_t at[2];
+            place(w, p, u, v, h, at);
+            const int64_t cx = (at[0] >> 8) - col0, cy = (at[1] >> 8) - row0;
+            if (cx < -w->reach || cy < -w->reach || cx >= cols + w->reach || cy >= rows + w->reach)
+                continue;
+            const Point point = {.h = (int32_t)floorf(h * (float)HEIGHT_UNIT + 0.5f),
+                                 .score = f->surface.score[i],
+                                 .gap = isfinite(gap) ? (int32_t)floorf(fabsf(gap) * 1024.0f + 0.5f) : 0,
+                                 .image = f->left[i],
+                                 .valid = f->surface.flags[i] & SDM_QA_VALID,
+                                 .filled = f->surface.flags[i] & SDM_QA_FILLED,
+                                 .seen = f->left[i] != SDM_PIXEL_NODATA};
+            spread_point(w, at, &point, col0, row0, cols, rows, s);
+            if (cx >= 0 && cy >= 0 && cx < cols && cy < rows) {
+                const size_t c = (size_t)(cy * SUB + cx);
+                s->count[c] += point.valid;
+                s->reasons[c] = (uint16_t)(s->reasons[c] | (f->surface.flags[i] & ~(SDM_QA_VALID | SDM_QA_FILLED)));
+            }
+        }
+}
+
+static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, size_t out)
+{
+    const double weight = (double)s->weight[i];
+    const bool valid = s->weight[i] >= w->least;
+    b->height_m[out] = b->score[out] = b->gap_m[out] = b->spread_m[out] = b->ortho[out] = NAN;
+    b->count[out] = (uint16_t)(s->count[i] > 65535 ? 65535 : s->count[i]);
+    if (s->image_weight[i] >= w->least)
+        b->ortho[out] = (float)(((double)s->image[i] / (double)s->image_weight[i] - w->g->offset) / w->g->scale);
+    if (!valid) {
+        const uint16_t none = s->image_weight[i] > 0 ? SDM_QA_SPARSE : SDM_QA_OUTSIDE;
+        b->mask[out] = s->reasons[i] ? s->reasons[i] : none;
+        return;
+    }
+    const double mean = (double)s->height[i] / weight, m4 = mean * 0.25;
+    const double var = (double)s->square[i] / weight - m4 * m4;
+    b->height_m[out] = (float)(mean / HEIGHT_UNIT);
+    b->score[out] = (float)((double)s->score[i] / weight / 250.0);
+    b->gap_m[out] = (float)((double)s->gap[i] / weight / 1024.0 * w->g->gap_m_per_px);
+    b->spread_m[out] = var > 0.0 ? (float)(sqrt(var) / 64.0) : 0.0f;
+    b->mask[out] = (uint16_t)(SDM_QA_VALID | (2 * s->filled[i] > s->weight[i] ? SDM_QA_FILLED : 0));
+}
+
+static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, int64_t end, Sums *s)
+{
+    SdmBlock *const b = w->block;
+    const int64_t x0 = (int64_t)(sub % w->subs_x) * SUB, y0 = (int64_t)(sub / w->subs_x) * SUB;
+    const int cols = (int)(b->w - x0 < SUB ? b->w - x0 : SUB), rows = (int)(b->h - y0 < SUB ? b->h - y0 : SUB);
+    memset(s, 0, sizeof *s);
+    for (int64_t k = begin; k < end; k++) {
+        Patch p;
+        make_patch(w, list[k] % w->nu, list[k] / w->nu, &p);
+        add_patch(w, &p, b->col0 + x0, b->row0 + y0, cols, rows, s);
+    }
+    for (int y = 0; y < rows; y++)
+        for (int x = 0; x < cols; x++)
+            finish_cell(w, s, (size_t)(y * SUB + x), b, (size_t)((y0 + y) * b->w + x0 + x));
+}
+
+static void setup(Work *w)
+{
+    const SdmGridding *const g = w->g;
+    const SdmWindow *const win = &g->fine->surface.win;
+    const double sigma = fmin(fmax(0.4, 0.5 * g->gsd_m / g->spacing_m), MAX_REACH / 2.5); /* cells */
+    w->radius = (int)(2.5 * sigma * UNIT);
+    w->reach = (w->radius + UNIT / 2) / UNIT + 1;
+    for (int i = 0; i <= w->radius && i < TABLE; i++) {
+        const double x = (double)i / UNIT / sigma;
+        w->table[i] = (int32_t)lrint(4096.0 * exp(-0.5 * x * x));
+    }
+    const double full = 2.0 * 3.14159265358979 * sigma * sigma * (g->spacing_m / g->gsd_m) * (g->spacing_m / g->gsd_m);
+    w->least = (int64_t)(0.25 * full * 16384.0);
+    w->i0 = (win->u0 - g->lattice->u0) / g->lattice->step;
+    w->j0 = (win->v0 - g->lattice->v0) / g->lattice->step;
+    w->nu = (win->w + g->lattice->step - 1) / g->lattice->step;
+    w->nv = (win->h + g->lattice->step - 1) / g->lattice->step;
+    w->subs_x = (int)((w->block->w + SUB - 1) / SUB);
+    w->subs_y = (int)((w->block->h + SUB - 1) / SUB);
+}
+
+/* Which lattice cells each sub-block needs: counts first, then the lists, in raster order. */
+static SdmStatus sort_patches(SdmContext *ctx, const Work *w, int64_t **begin_out, int32_t **list_out)
+{
+    SdmStatus st = SDM_OK;
+    const int subs = w->subs_x * w->subs_y, patches = w->nu * w->nv;
+    int32_t *box = NULL, *list = NULL; /* box: sub-blocks x0 y0 x1 y1 of each patch, x0 > x1: none */
+    int64_t *begin = NULL;
+    TRY(sdm_alloc(ctx, &box, (size_t)patches * 4, sizeof *box, "gridding boxes"));
+    TRY(sdm_alloc(ctx, &begin, (size_t)subs + 2, sizeof *begin, "gridding lists"));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int i = 0; i < patches; i++) {
+        Patch p;
+        int64_t cells[4];
+        make_patch(w, i % w->nu, i / w->nu, &p);
+        const bool any = patch_cells(w, &p, cells);
+        for (int k = 0; k < 4; k++)
+            box[4 * i + k] = any ? (int32_t)(cells[k] / SUB) : (k < 2 ? 1 : 0);
+    }
+    for (int i = 0; i < patches; i++)
+        for (int y = box[4 * i + 1]; y <= box[4 * i + 3]; y++)
+            for (int x = box[4 * i]; x <= box[4 * i + 2]; x++)
+                begin[y * w->subs_x + x + 2]++;
+    for (int i = 2; i < subs + 2; i++)
+        begin[i] += begin[i - 1];
+    TRY(sdm_alloc(ctx, &list, (size_t)begin[subs + 1] + 1, sizeof *list, "gridding lists"));
+    for (int i = 0; i < patches; i++)
+        for (int y = box[4 * i + 1]; y <= box[4 * i + 3]; y++)
+            for (int x = box[4 * i]; x <= box[4 * i + 2]; x++)
+                list[begin[y * w->subs_x + x + 1]++] = i;
+    *begin_out = begin;
+    *list_out = list;
+    begin = NULL;
+    list = NULL;
+done:
+    sdm_free(&box);
+    sdm_free(&begin);
+    sdm_free(&list);
+    return st;
+}
+
+SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, SdmBlock *block)
+{
+    SdmStatus st = SDM_OK;
+    Work *w = NULL;
+    Sums *sums = NULL;
+    int64_t *begin = NULL;
+    int32_t *list = NULL;
+    const int threads = sdm_threads(ctx);
+    TRY(sdm_alloc(ctx, &w, 1, sizeof *w, "gridding"));
+    w->g = g;
+    w->block = block;
+    setup(w);
+    TRY(sort_patches(ctx, w, &begin, &list));
+    TRY(sdm_alloc(ctx, &sums, (size_t)threads, sizeof *sums, "gridding sums"));
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int i = 0; i < w->subs_x * w->subs_y; i++)
+        do_sub(w, i, list, begin[i], begin[i + 1], &sums[sdm_thread()]);
+done:
+    sdm_free(&w);
+    sdm_free(&sums);
+    sdm_free(&begin);
+    sdm_free(&list);
+    return st;
+}

@@ -1,0 +1,221 @@
+/* Stages 5 to 7: the coarse-to-fine loop.  Source: Iwata et al. 2011, fig. 1, with the surface as its state. */
+// SPDX-License-Identifier: Apache-2.0
+#include "match/chain.h"
+#include "match/chain_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    SEARCH_RANGE = 3, SEARCH_WINDOW = 9,   /* a level's first pass */
+    RETRY_RANGE = 5, RETRY_WINDOW = 13,    /* what failed, once more */
+    REJECT_HALF = 3, FILL_NEAR = 4, FILL_FAR = 16
+};
+
+SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
+                             SdmMatchSettings *out)
+{
+    *out = (SdmMatchSettings){.kernels = sdm_kernels_at(cpu_level)};
+    if (!out->kernels)
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--cpu-level %s: this processor does not have it; it has %s", cpu_level,
+                        sdm_kernels_name("auto"));
+    out->min_sigma = 1.5f * noise_q;
+    out->gap_limit_px = 0.25f;
+    if (strcmp(cost, "zncc") == 0) {
+        out->cost = out->kernels->zncc;
+        out->min_score = 0.5f;
+        out->final_score = 0.7f;
+    } else if (strcmp(cost, "census") == 0) {
+        out->cost = out->kernels->census;
+        out->min_score = 0.25f;
+        out->final_score = 0.3f;
+    } else if (strcmp(cost, "sad") == 0) {
+        out->cost = out->kernels->sad;
+        out->min_score = 0.25f;
+        out->final_score = 0.3f;
+    } else {
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
+    }
+    return SDM_OK;
+}
+
+SdmLevelTask sdm_level_task(const SdmChainInput *in, const SdmWindow *win)
+{
+    return (SdmLevelTask){.kernels = in->settings->kernels, .cost = in->settings->cost, .lattice = in->lattice,
+                          .win = *win, .left_source = &in->left->level[win->level],
+                          .right_source = &in->right->level[win->level]};
+}
+
+SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out)
+{
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    const SdmStatus st = sdm_alloc(ctx, out, n, sizeof **out, "the prior surface");
+    if (st == SDM_OK)
+        memcpy(*out, s->h_m, n * sizeof **out);
+    return st;
+}
+
+/* Metres of height for one pixel of residual at a level, at the middle of the lattice. */
+static float metres_per_pixel(const SdmLattice *lat, int level)
+{
+    const SdmNode *const n = &lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)(lat->nu / 2)];
+    return (float)(1 << level) / fabsf(n->du_dh);
+}
+
+/* Reject what stands alone, take the median, fill. */
+SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    const float tol = metres_per_pixel(in->lattice, s->win.level);
+    uint16_t *flags = NULL;
+    float *median = NULL;
+    TRY(sdm_alloc(ctx, &flags, n, sizeof *flags, "flags"));
+    sdm_surface_reject(ctx, s, prior, REJECT_HALF, tol, 0.3f, flags);
+    sdm_free(&s->flags);
+    s->flags = flags;
+    flags = NULL;
+    TRY(sdm_alloc(ctx, &median, n, sizeof *median, "the median surface"));
+    sdm_surface_median(ctx, s, s->h_m, median);
+    sdm_free(&s->h_m);
+    s->h_m = median;
+    median = NULL;
+done:
+    sdm_free(&flags);
+    sdm_free(&median);
+    return st;
+}
+
+/* Fill near and, where that cannot, far; flags stay as they are (the pixels are tried again on the next level).
+ * near_filled: h x w, 1 where the near fill did it, or NULL. */
+SdmStatus sdm_chain_complete(SdmContext *ctx, const float *prior, SdmSurface *s, uint8_t *near_filled)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    SdmSurface near = *s;
+    uint8_t *filled = NULL;
+    near.h_m = NULL;
+    TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
+    TRY(sdm_copy_heights(ctx, s, &near.h_m));
+    TRY(sdm_surface_fill(ctx, &near, prior, FILL_NEAR, 12, filled));
+    TRY(sdm_surface_fill(ctx, s, prior, FILL_FAR, 60, NULL));
+    for (size_t i = 0; i < n; i++)
+        s->h_m[i] = filled[i] ? near.h_m[i] : s->h_m[i];
+    if (near_filled)
+        memcpy(near_filled, filled, n);
+done:
+    sdm_free(&near.h_m);
+    sdm_free(&filled);
+    return st;
+}
+
+SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    const SdmMatchSettings *const set = in->settings;
+    const SdmPass first = {.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
+                           .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
+    const SdmPass second = {.window = RETRY_WINDOW, .range = RETRY_RANGE, .min_score = set->min_score,
+                            .min_margin = 0.0f, .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
+    SdmLevelTask task = sdm_level_task(in, &s->win);
+    float *prior = NULL;
+    TRY(sdm_level_open(ctx, &task));
+    TRY(sdm_copy_heights(ctx, s, &prior));
+    TRY(sdm_level_warp(ctx, &task, s->h_m));
+    TRY(sdm_level_match(ctx, &task, &first, s));
+    TRY(sdm_chain_clean(ctx, in, prior, s));
+    if (s->win.level > 0) {
+        TRY(sdm_level_retry(ctx, &task, &second, prior, s));
+        TRY(sdm_chain_clean(ctx, in, prior, s));
+    }
+    TRY(sdm_chain_complete(ctx, prior, s, NULL));
+    if (s->win.level > 0)
+        TRY(sdm_surface_smooth(ctx, s));
+done:
+    sdm_free(&prior);
+    sdm_level_close(&task);
+    return st;
+}
+
+/* Share of valid pixels among those that both views see. */
+static double share_matched(const SdmSurface *s)
+{
+    int64_t valid = 0, seen = 0;
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    for (size_t i = 0; i < n; i++) {
+        valid += s->flags[i] & SDM_QA_VALID;
+        seen += !(s->flags[i] & SDM_QA_OUTSIDE);
+    }
+    return seen > 0 ? (double)valid / (double)seen : 0.0;
+}
+
+/* Give every pixel a height: from the nearest circle of matches that is large enough. */
+SdmStatus sdm_chain_fill_all(SdmContext *ctx, const float *prior, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    SdmSurface wide = *s;
+    uint8_t *filled = NULL, *done_before = NULL;
+    wide.h_m = NULL;
+    TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
+    TRY(sdm_alloc(ctx, &done_before, n, 1, "the fill mask"));
+    for (int half = 2; half <= 128; half *= 4) {
+        TRY(sdm_copy_heights(ctx, s, &wide.h_m));
+        for (size_t i = 0; i < n; i++)
+            wide.h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : prior[i];
+        TRY(sdm_surface_fill(ctx, &wide, prior, half, 1 + half, filled));
+        for (size_t i = 0; i < n; i++) {
+            if (filled[i] && !done_before[i])
+                s->h_m[i] = wide.h_m[i];
+            done_before[i] |= filled[i];
+        }
+        sdm_free(&wide.h_m);
+    }
+done:
+    sdm_free(&wide.h_m);
+    sdm_free(&filled);
+    sdm_free(&done_before);
+    return st;
+}
+
+SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, int range, int v_shift, SdmSurface *s,
+                        double *matched)
+{
+    SdmStatus st = SDM_OK;
+    const SdmMatchSettings *const set = in->settings;
+    const SdmPass pass = {.window = SEARCH_WINDOW, .range = range, .min_score = set->min_score, .min_margin = 0.02f,
+                          .max_mismatch = 1.0f, .min_sigma = set->min_sigma};
+    SdmLevelTask task = sdm_level_task(in, &s->win);
+    float *prior = NULL;
+    task.v_shift = v_shift;
+    TRY(sdm_level_open(ctx, &task));
+    TRY(sdm_copy_heights(ctx, s, &prior));
+    TRY(sdm_level_warp(ctx, &task, s->h_m));
+    TRY(sdm_level_match(ctx, &task, &pass, s));
+    TRY(sdm_chain_clean(ctx, in, prior, s));
+    *matched = share_matched(s);
+    TRY(sdm_chain_fill_all(ctx, prior, s));
+    TRY(sdm_surface_smooth(ctx, s));
+done:
+    sdm_free(&prior);
+    sdm_level_close(&task);
+    return st;
+}
+
+SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window, float *gap_v)
+{
+    SdmStatus st = SDM_OK;
+    SdmLevelTask task = sdm_level_task(in, &s->win);
+    uint8_t *score = NULL;
+    TRY(sdm_level_open(ctx, &task));
+    TRY(sdm_alloc(ctx, &score, (size_t)s->win.w * (size_t)s->win.h, 1, "scores"));
+    TRY(sdm_level_warp(ctx, &task, s->h_m));
+    TRY(sdm_level_gap(ctx, &task, window, in->settings->min_sigma, gap_v, score));
+    for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++)
+        if (!(s->flags[i] & SDM_QA_VALID))
+            gap_v[i] = NAN;
+done:
+    sdm_free(&score);
+    sdm_level_close(&task);
+    return st;
+}

@@ -1,0 +1,63 @@
+/* Stages 5 to 7 together: a surface through the levels, on the whole scene (coarse) or a window (fine). */
+#ifndef SDM_CHAIN_H
+#define SDM_CHAIN_H
+
+#include "match/level.h"
+#include "surface/ground.h"
+
+/* Scene-wide settings: the same for every tile. */
+typedef struct SdmMatchSettings {
+    const SdmKernels *kernels;
+    sdm_cost_strip_fn *cost;
+    float min_score;        /* what a match must reach while searching */
+    float final_score;      /* and in the end */
+    float min_sigma;        /* texture, q units */
+    float gap_limit_px;     /* mean ray gap around a pixel above which it is rejected at level 0, px */
+    int coarse_level;       /* finest level of the scene-wide surface */
+    int top_level;
+} SdmMatchSettings;
+
+/* cost: "zncc", "census", "sad"; cpu_level: as the option.  noise_q: sensor noise to expect, q units. */
+SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
+                             SdmMatchSettings *out);
+
+/* Images and lattice for a piece of work; borrowed. */
+typedef struct SdmChainInput {
+    const SdmMatchSettings *settings;
+    const SdmLattice *lattice;
+    const SdmPyramid *left, *right;
+    const SdmGround *ground; /* fine levels: what heights are held against; NULL = nothing */
+    float ground_pixel_m;    /* ground size of its pixels */
+} SdmChainInput;
+
+/* One level of the coarse loop.  surface: the prior (heights set), of the level's window; on return cleaned and filled.
+ * range, window: of the first pass.  v_shift: rows by which the right view is off (top level's search), 0 else. */
+SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *surface);
+
+/* The coarsest level: full range about a flat surface, right rows shifted by v_shift. Returns the share of pixels matched. */
+SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, int range, int v_shift, SdmSurface *surface,
+                        double *matched);
+
+/* Heights of all pixels that are not valid, from the nearest valid ones; scene-wide, unbounded. */
+SdmStatus sdm_chain_fill_all(SdmContext *ctx, const float *prior, SdmSurface *s);
+
+/* What stage 8 needs of a window at level 0. */
+typedef struct SdmFineResult {
+    SdmSurface surface; /* flags: VALID (and FILLED where interpolated) or the reason */
+    float *gap_px;      /* h x w, frame px across the epipolar lines, NaN unknown */
+    int16_t *left;      /* h x w, the rectified left view */
+} SdmFineResult;
+void sdm_fine_result_free(SdmFineResult *r);
+
+/* Pixels of level 0 by which a window must be grown so that its inside is exact. */
+int sdm_chain_halo(const SdmMatchSettings *s);
+
+/* Levels coarse_level - 1 .. 0 for the window win (level 0; a multiple of 2^coarse_level) from the coarse surface,
+ * which covers it. */
+SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, const SdmWindow *win,
+                         SdmFineResult *out);
+
+/* v residual of a surface, e.g. of a coarse level: see sdm_level_gap(). */
+SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window, float *gap_v);
+
+#endif

@@ -1,0 +1,35 @@
+/* Stage 4: an image window and its levels, each half the size; in the image's own geometry, on absolute pixels. */
+#ifndef SDM_PYRAMID_H
+#define SDM_PYRAMID_H
+
+#include "core/core.h"
+#include "kernels.h"
+
+enum { SDM_MAX_LEVELS = 12 };
+
+/* One level: pixel (x0 + i, y0 + j) of the level's absolute grid at data[j * w + i]. */
+typedef struct SdmLevelImage {
+    int64_t x0, y0;
+    int64_t w, h;
+    int16_t *data; /* NULL where a level is not kept */
+} SdmLevelImage;
+
+typedef struct SdmPyramid {
+    int lmin, lmax;
+    SdmLevelImage level[SDM_MAX_LEVELS];
+} SdmPyramid;
+
+/* Reads a window of the full-resolution image (see sdm_image_read); nodata outside. */
+typedef SdmStatus sdm_read_fn(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out);
+
+/* Levels lmin..lmax of the window [bounds[0], bounds[2]) x [bounds[1], bounds[3]) (full-resolution px); read by strips,
+ * so that levels below lmin never lie in memory whole.  A level's pixel does not depend on the window, except
+ * within 2 px of its edges. */
+SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *read, void *user,
+                            const int64_t bounds[4], int lmin, int lmax, SdmPyramid *out);
+void sdm_pyramid_free(SdmPyramid *p);
+
+/* Local mean to 0 and sigma to 512 over a 31 x 31 window, for SAD; in place on every level kept. */
+SdmStatus sdm_pyramid_normalise(SdmContext *ctx, SdmPyramid *p);
+
+#endif
