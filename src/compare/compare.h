@@ -2,7 +2,7 @@
 #ifndef SDM_COMPARE_H
 #define SDM_COMPARE_H
 
-#include "core/core.h"
+#include "core/options.h"
 
 typedef struct SdmCompareOptions {
     const char *class_raster;  /* --class: 1 land (scored), 2 water, 3 cloud; NULL = all */
@@ -26,5 +26,13 @@ typedef struct SdmCompareResult {
  * Figures: bias = median, LE90 = 90 % quantile of |error|. */
 SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference, const SdmCompareOptions *opt,
                       SdmCompareResult *out);
+
+/* The command's own options; offsets into SdmCompareOptions. */
+extern const SdmOptionSpec sdm_compare_options[];
+
+/* The result as one JSON object; NULL when out of memory.  The caller frees it with free(). */
+char *sdm_compare_json(const SdmCompareResult *result);
+/* The result as lines for people. */
+void sdm_compare_text(const SdmCompareResult *result, char *out, size_t size);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef SDM_SIMULATE_H
 #define SDM_SIMULATE_H
 
-#include "core/core.h"
+#include "core/options.h"
 
 typedef struct SdmSimulateOptions {
     const char *output;     /* -o: folder to make */
@@ -32,6 +32,7 @@ typedef struct SdmSimulateOptions {
     bool overwrite;
 } SdmSimulateOptions;
 void sdm_simulate_default(SdmSimulateOptions *opt);
+extern const SdmOptionSpec sdm_simulate_options[]; /* the command's own options; offsets into SdmSimulateOptions */
 
 /* Write the pair, truth.tif (cell means of the terrain, 2 x gsd, UTM, metres above the ellipsoid) and class.tif
  * (0 not seen by both views, 1 land, 2 water, 3 cloud in either view) into opt->output, by blocks of rows. */
