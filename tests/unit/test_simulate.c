@@ -484,9 +484,9 @@ static void test_rpc_layout(void **state)
         project_rpc(m[v], 10.3, 46.2, 415.0, &c1, &r1);
         assert_true(fabs(c0 - 0.5 * (GDALGetRasterXSize(ds[v]) - 1)) < 0.02);
         assert_true(fabs(r0 - 0.5 * (GDALGetRasterYSize(ds[v]) - 1)) < 0.02);
-        const double parallax_m = hypot(c1 - c0, r1 - r0) * 0.5; /* rows count ground: B/H x 100 m */
+        const double parallax_m = hypot(c1 - c0, r1 - r0) * 0.5; /* B/H x 100 m; nadir is geocentric */
         print_message("parallax of 100 m: %.3f m\n", parallax_m);
-        assert_true(v ? fabs(parallax_m - 30.0) < 0.2 : parallax_m < 0.2);
+        assert_true(v ? fabs(parallax_m - 30.0) < 0.7 : parallax_m < 0.5);
     }
     for (int v = 0; v < 2; v++)
         GDALClose(ds[v]);
