@@ -70,7 +70,6 @@ void sdm_screen_error(SdmScreen *screen, SdmStatus st, const char *sentence);
 /* Erase the progress line. */
 void sdm_screen_close(SdmScreen *screen);
 
-extern const char *const sdm_stage_names[10];  /* [0] "", [1] "read" ... [9] "write" */
 const char *sdm_status_name(SdmStatus st);     /* "ok", "usage", "input" ... */
 
 /* ---- help (help.c, manual.c) ---- */

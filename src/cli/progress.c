@@ -7,8 +7,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-const char *const sdm_stage_names[10] = {"",      "read",   "point",       "frame", "pyramid",
-                                         "match", "filter", "interpolate", "grid",  "write"};
 
 const char *sdm_status_name(SdmStatus st)
 {
