@@ -79,7 +79,7 @@ typedef struct SdmPickRow {
 } SdmPickRow;
 typedef void sdm_pick_row_fn(const SdmCostRow *row, const SdmPickRow *out);
 
-/* Median of the valid ones (bit 0 of `valid`; of an even number the upper middle one) of 3 x 3 at the middle row's pixels;
+/* Median of the valid ones (bit 0 of `valid`; of an even number the mean of the middle two) of 3 x 3 at the middle row's pixels;
  * pixels that are not valid or have fewer than 5 valid ones, and the first and last of the row, keep their value.  Rows may be the same one (edges). */
 typedef void sdm_median_row_fn(const float *const row[3], const uint16_t *const valid[3], int width, float *out);
 
