@@ -153,18 +153,52 @@ static SdmStatus fit_sight(SdmContext *ctx, const char *name, const SdmAsterArra
     return SDM_OK;
 }
 
+/* Earth-centred place of a lattice point's geocentric latitude and longitude at height 0. */
+static void lattice_ecef(const double geocentric_deg[2], double xyz[3])
+{
+    const double squash = (1.0 - SDM_WGS84_F) * (1.0 - SDM_WGS84_F);
+    sdm_geodetic_to_ecef(geocentric_deg[1], atan(tan(geocentric_deg[0] * SDM_DEG) / squash) / SDM_DEG, 0.0, xyz);
+}
+
+/* Deliveries without velocity: latitude and longitude were made with it, so they tell each row's yaw.
+ * velocity_mps: nrow x 3, inertial: that of the orbit fitted so far, turned by the yaw of its row. */
+static void velocity_from_yaw(const Aster *cam, const SdmAsterArrays *in, const double *row, double *velocity_mps)
+{
+    const SdmOrbit *const o = &cam->orbit;
+    for (int k = 0; k < in->nrow; ++k) {
+        const double t = (row[k] - o->row_mid) / o->row_half, *const sat = in->position_m + 3 * k;
+        double p[3], axes[3][3], turned = 0.0, along = 0.0, *const v = velocity_mps + 3 * k;
+        platform(cam, t, p, axes);
+        for (int j = 0; j < in->ncol; ++j) {
+            const double c = (in->lattice_px[2 * j] - cam->col_mid) / cam->col_half;
+            const double a = sdm_poly(cam->degree, cam->along, c), b = sdm_poly(cam->degree, cam->across, c);
+            double g[3];
+            lattice_ecef(in->geocentric_deg + 2 * (k * in->ncol + j), g);
+            const double d[3] = {g[0] - sat[0], g[1] - sat[1], g[2] - sat[2]};
+            const double dx = sdm_dot3(axes[0], d), dy = sdm_dot3(axes[1], d);
+            turned += a * dy - b * dx;
+            along += a * dx + b * dy;
+        }
+        for (int i = 0; i < 3; ++i) /* Earth-fixed, then inertial */
+            v[i] = sdm_poly_slope(SDM_ORBIT_DEGREE, o->position[i], t) / (o->row_half * o->line_time_s);
+        v[0] -= SDM_OMEGA * p[1];
+        v[1] += SDM_OMEGA * p[0];
+        const double speed = sqrt(sdm_dot3(v, v));
+        for (int i = 0; i < 3; ++i)
+            v[i] += turned / along * speed * axes[1][i];
+    }
+}
+
 /* Given coordinates at height 0 against those of the camera: the largest distance in metres. */
 static double lattice_misfit_m(const Aster *cam, const SdmAsterArrays *in)
 {
     double worst = 0.0;
     for (int k = 0; k < in->nrow * in->ncol; ++k) {
-        const double *const g = in->geocentric_deg + 2 * k;
         const double image[3] = {in->lattice_px[2 * k], in->lattice_px[2 * k + 1], 0.0};
-        const double squash = (1.0 - SDM_WGS84_F) * (1.0 - SDM_WGS84_F);
         double ground[3], a[3], b[3], d2 = 0.0;
         locate(&cam->base, 1, image, ground);
         sdm_geodetic_to_ecef(ground[0], ground[1], 0.0, a);
-        sdm_geodetic_to_ecef(g[1], atan(tan(g[0] * SDM_DEG) / squash) / SDM_DEG, 0.0, b);
+        lattice_ecef(in->geocentric_deg + 2 * k, b);
         for (int i = 0; i < 3; ++i)
             d2 += (a[i] - b[i]) * (a[i] - b[i]);
         if (!(d2 <= worst)) /* NaN too */
@@ -202,6 +236,11 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *
     TRY(check_lattice(ctx, name, in, row));
     TRY(sdm_orbit_fit(ctx, name, in->nrow, row, in->position_m, in->velocity_mps, &cam->orbit));
     TRY(fit_sight(ctx, name, in, cam));
+    if (!in->velocity_mps) {
+        double velocity_mps[3 * SDM_POLYFIT_MAX];
+        velocity_from_yaw(cam, in, row, velocity_mps);
+        TRY(sdm_orbit_fit(ctx, name, in->nrow, row, in->position_m, velocity_mps, &cam->orbit));
+    }
     cam->base.kind = "aster";
     cam->base.hmin_m = HMIN_M;
     cam->base.hmax_m = HMAX_M;

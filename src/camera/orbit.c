@@ -12,7 +12,7 @@
 
 static const double GM = 3.986004418e14;      /* m^3/s^2 */
 static const double J2 = 1.08262668e-3;
-static const double OMEGA = 7.2921159e-5;     /* rotation of the Earth, rad/s */
+static const double OMEGA = SDM_OMEGA;
 static const double LINE_TIME_S = 2.199e-3;   /* nominal */
 static const double SIGMA_POSITION_M = 0.5, SIGMA_VELOCITY_MPS = 0.05;
 

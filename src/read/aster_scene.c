@@ -174,11 +174,11 @@ SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
 }
 
 /* Look in the folder, then in the folders below, for <base>.VNIR_Band3N.* or 3B.  base: path up to ".VNIR".
- * @return how many different scenes were found; base is the first's */
+ * @return how many different scenes were found, base is the first's; -1 when the folder cannot be listed */
 static int find_base(const char *folder, int depth, char base[1024])
 {
     char **const list = VSIReadDir(folder);
-    int found = 0;
+    int found = list ? 0 : -1;
     for (int i = 0; list && list[i]; ++i) {
         const char *const at = strstr(list[i], ".VNIR_Band3");
         char path[1024];
@@ -199,6 +199,7 @@ static int find_base(const char *folder, int depth, char base[1024])
         const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
         if (n > 0 && (size_t)n < sizeof path)
             found = find_base(path, depth - 1, base);
+        found = found < 0 ? 0 : found; /* was no folder */
     }
     CSLDestroy(list);
     return found;
@@ -212,6 +213,9 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
     const bool zip = strcmp(path, gdal_path) != 0;
     const char *const kind = zip ? "zip archive" : "folder";
     const int found = find_base(gdal_path, 2, base);
+    if (found < 0)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the %s cannot be listed%s; %s", path, kind, zip ? ", it is cut short or "
+                        "damaged" : "", zip ? "fetch it again" : "check its permissions");
     if (found == 0)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: a %s without files NAME.VNIR_Band3N.ImageData.tif, expected an ASTER V003 scene; "
                         "give the scene's own %s%s", path, kind, kind, zip ? " (unpack a zip of an HDF file first)" : "");

@@ -56,7 +56,8 @@ static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *
         return SDM_OK;
     im->mask_dataset = sdm_gdal_open(src->mask);
     if (!im->mask_dataset || GDALGetRasterCount(im->mask_dataset) < 1)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: not a raster that GDAL can read (%.300s)", src->option, src->mask,
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: not a raster that GDAL can read (%.300s); give a raster of the image's size, "
+                        "0 where not to use it", src->option, src->mask,
                         sdm_gdal_reason());
     im->user_mask = GDALGetRasterBand(im->mask_dataset, 1);
     const int w = GDALGetRasterXSize(im->mask_dataset), h = GDALGetRasterYSize(im->mask_dataset);
@@ -111,7 +112,8 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
     if (src->table)
         CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", NULL);
     if (!im->dataset)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: not an image that GDAL can read (%.300s)", src->name, sdm_gdal_reason());
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: not an image that GDAL can read (%.300s); it is cut short or no image, fetch it "
+                        "again", src->name, sdm_gdal_reason());
     TRY(choose_band(ctx, im, src->band));
     TRY(check_kind(ctx, im));
     TRY(open_mask(ctx, im, src));

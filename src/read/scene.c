@@ -66,7 +66,8 @@ static SdmStatus refuse_single(SdmContext *ctx, const char *path)
     const char *const base = sdm_path_base(path);
     const GDALDatasetH ds = sdm_gdal_open(path);
     if (!ds)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: neither an ASTER scene nor an image that GDAL can read (%.300s)", path,
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: neither an ASTER scene nor an image that GDAL can read (%.300s); give an AST_L1A file, "
+                        "folder or zip, or two images", path,
                         sdm_gdal_reason());
     GDALClose(ds);
     if (strncmp(base, "AST_L1T", 7) == 0 || strncmp(base, "AST_L1B", 7) == 0)

@@ -32,7 +32,7 @@ const char *sdm_gdal_reason(void)
 
 GDALDatasetH sdm_gdal_open(const char *name)
 {
-    return GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY, NULL, NULL, NULL);
+    return GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
 }
 
 bool sdm_path_exists(const char *path)
