@@ -9,6 +9,7 @@
 typedef struct SdmAsterBand {
     char image[1024];  /* GDAL's name of ImageData, "" for tables alone */
     char source[1024]; /* what to name in messages about the tables: a file, or the start of several */
+    char table[1024];  /* the same for the radiometric table */
     int nrow, ncol;
     double *lattice_px, *sight, *position_m, *velocity_mps, *geocentric_deg; /* the last two may be NULL */
     double *radiometry; /* radiometry_lines x 3: C0 C1 C2 */

@@ -96,6 +96,7 @@ SdmStatus sdm_aster_read_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path
     TRY(read_shaped(ctx, hdf, path, telescope, "SightVector", sight, &out->sight));
     TRY(read_shaped(ctx, hdf, path, telescope, "SatellitePosition", state, &out->position_m));
     TRY(read_shaped(ctx, hdf, path, telescope, "SatelliteVelocity", state, &out->velocity_mps));
+    TRY(sdm_format(ctx, out->table, sizeof out->table, "%s (RadiometricCorrTable of VNIR_Band%s)", path, telescope));
     TRY(read_field(ctx, hdf, path, telescope, "RadiometricCorrTable", &out->radiometry, s));
     out->radiometry_lines = s[1];
     if (s[0] != 1 || s[2] != 3)

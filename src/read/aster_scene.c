@@ -67,7 +67,7 @@ static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, Sdm
     const SdmOptions *const opt = sdm_options(ctx);
     const SdmImageSource src = {.name = band->image, .mask = k ? opt->mask_right : opt->mask_left,
                                 .option = k ? "--mask-right" : "--mask-left", .table = band->radiometry,
-                                .table_lines = band->radiometry_lines, .table_name = band->source};
+                                .table_lines = band->radiometry_lines, .table_name = band->table};
     TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", band->image));
     TRY(sdm_image_open(ctx, &src, &view->image));
     TRY(check_cover(ctx, band, view->image));

@@ -128,6 +128,7 @@ SdmStatus sdm_aster_read_text(SdmContext *ctx, const char *base, const char *tel
     TRY(expect_lines(ctx, &t, "SatellitePosition.txt", lines, out->nrow));
     TRY(read_velocity(ctx, &t, out));
     TRY(read_geocentric(ctx, &t, out));
+    TRY(table_path(ctx, &t, "RadiometricCorrTable.txt", out->table));
     if (image)
         TRY(read_file(ctx, &t, "RadiometricCorrTable.txt", 3, &out->radiometry, &out->radiometry_lines));
 done:
