@@ -20,20 +20,23 @@ void sdm_aster_band_free(SdmAsterBand *band);
 
 /* V003: files <base>.VNIR_Band<telescope>.<suffix>.txt; radiometry only when `image` is asked for.
  * scene: gets the files, or NULL. */
-SdmStatus sdm_aster_read_text(SdmContext *ctx, const char *base, const char *telescope, bool image, SdmScene *scene,
-                              SdmAsterBand *out);
+SdmStatus sdm_aster_read_text(SdmContext *ctx, const char *base, const char *telescope, bool image,
+                              SdmScene *scene, SdmAsterBand *out);
 
 /* V004 or V003 HDF-EOS through GDAL's HDF4 driver: subdatasets of VNIR_Band<telescope>. */
 SdmStatus sdm_aster_read_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path, const char *telescope,
                              SdmAsterBand *out);
 
 /* Camera of a band, and whether the telescope looks where `telescope` ("3N", "3B") should. */
-SdmStatus sdm_aster_open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope, SdmCamera **out);
+SdmStatus sdm_aster_open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope,
+                                SdmCamera **out);
 
 /* Camera from the text tables that begin with base_path, without an image. */
-SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const char *telescope, SdmCamera **out);
+SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const char *telescope,
+                                SdmCamera **out);
 
-/* Scenes: fill view[0] (3N) and view[1] (3B), id, time, kind and files.  On failure the caller closes the scene. */
+/* Scenes: fill view[0] (3N) and view[1] (3B), id, time, kind and files.
+ * On failure the caller closes the scene. */
 SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene);
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene);
 

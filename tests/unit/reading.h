@@ -26,12 +26,12 @@ static inline bool have(const char *path)
 }
 
 /* Skip the running test when its data is not there. */
-#define NEED(path)                                     \
-    do {                                               \
-        if (!have(path)) {                             \
-            print_message("no %s: skipped\n", (path)); \
-            skip();                                    \
-        }                                              \
+#define NEED(path)                                                                                           \
+    do {                                                                                                     \
+        if (!have(path)) {                                                                                   \
+            print_message("no %s: skipped\n", (path));                                                       \
+            skip();                                                                                          \
+        }                                                                                                    \
     } while (0)
 
 static inline SdmContext *open_context(SdmOptions *opt)

@@ -1,4 +1,4 @@
-/* ASTER camera: a telescope on a made orbit, the real scene of Mt Rainier, damaged tables; parallel camera. */
+/* ASTER camera: a made orbit, the real scene of Mt Rainier, damaged tables; parallel camera. */
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
 #include "camera/kinds.h"
@@ -22,8 +22,10 @@ static void made_state(const Made *m, double row, double p[3], double v[3])
     const double u = m->phase_deg * SDM_DEG + speed / RADIUS * t, node = m->lon_deg * SDM_DEG - OMEGA * t;
     const double pi[3] = {cos(u), sin(u) * cos(incl), sin(u) * sin(incl)};
     const double vi[3] = {-sin(u), cos(u) * cos(incl), cos(u) * sin(incl)};
-    p[0] = RADIUS * (cos(node) * pi[0] - sin(node) * pi[1]), p[1] = RADIUS * (sin(node) * pi[0] + cos(node) * pi[1]);
-    v[0] = speed * (cos(node) * vi[0] - sin(node) * vi[1]), v[1] = speed * (sin(node) * vi[0] + cos(node) * vi[1]);
+    p[0] = RADIUS * (cos(node) * pi[0] - sin(node) * pi[1]),
+    p[1] = RADIUS * (sin(node) * pi[0] + cos(node) * pi[1]);
+    v[0] = speed * (cos(node) * vi[0] - sin(node) * vi[1]),
+    v[1] = speed * (sin(node) * vi[0] + cos(node) * vi[1]);
     p[2] = RADIUS * pi[2], v[2] = speed * vi[2];
 }
 
@@ -83,7 +85,10 @@ static void made_orbit(void **state)
     SdmContext *ctx = open_context(NULL);
     static const double place[][2] = {{5, 135}, {180, 0.2}, {-40, 90}, {100, 230}};
     for (int c = 0; c < 8; ++c) {
-        Made m = {.first_row = -232, .dt_s = 2.199e-3, .back = c % 2 ? 0.523 : 0.0, .lon_deg = place[c / 2][0],
+        Made m = {.first_row = -232,
+                  .dt_s = 2.199e-3,
+                  .back = c % 2 ? 0.523 : 0.0,
+                  .lon_deg = place[c / 2][0],
                   .phase_deg = place[c / 2][1]};
         SdmAsterArrays in = make(&m);
         SdmCamera *cam = NULL;
@@ -175,7 +180,8 @@ static void noise_is_averaged(void **state)
         double a[3], b[3];
         sdm_camera_locate(clean, 1, image, a);
         sdm_camera_locate(noisy, 1, image, b);
-        assert_true(distance_m(a, b) < 1.5); /* one row's yaw alone: 9 urad x 400 km = 4 m, and the position */
+        assert_true(distance_m(a, b)
+                    < 1.5); /* one row's yaw alone: 9 urad x 400 km = 4 m, and the position */
     }
     sdm_camera_close(&clean);
     sdm_camera_close(&noisy);
@@ -194,13 +200,15 @@ static void nowhere(void **state)
     const double mid[3] = {2050, 2100, 0};
     double g[3], image[2];
     sdm_camera_locate(cam, 1, mid, g);
-    const double far[][3] = {{g[0] + 180, -g[1], 0}, {g[0], g[1] + 40, 0}, {g[0] + 30, g[1], 0}, {NAN, g[1], 0},
-                             {g[0], NAN, 0}, {g[0], g[1], NAN}, {g[0], g[1], 2e6}, {INFINITY, 0, 0}};
+    const double far[][3] = {{g[0] + 180, -g[1], 0}, {g[0], g[1] + 40, 0}, {g[0] + 30, g[1], 0},
+                             {NAN, g[1], 0},         {g[0], NAN, 0},       {g[0], g[1], NAN},
+                             {g[0], g[1], 2e6},      {INFINITY, 0, 0}};
     for (size_t i = 0; i < sizeof far / sizeof *far; ++i) {
         sdm_camera_project(cam, 1, far[i], image);
         assert_true(isnan(image[0]) && isnan(image[1]));
     }
-    const double off[][3] = {{2050, NAN, 0}, {NAN, 0, 0}, {0, 0, NAN}, {2050, 1e6, 0}, {1e6, 0, 0}, {0, 0, 1e7}};
+    const double off[][3] = {{2050, NAN, 0}, {NAN, 0, 0}, {0, 0, NAN},
+                             {2050, 1e6, 0}, {1e6, 0, 0}, {0, 0, 1e7}};
     for (size_t i = 0; i < sizeof off / sizeof *off; ++i) {
         sdm_camera_locate(cam, 1, off[i], g);
         assert_true(isnan(g[0]) && isnan(g[1]) && isnan(g[2]));
@@ -219,9 +227,15 @@ static void damaged_tables(void **state)
         int at;
         double value;
         const char *word;
-    } damage[] = {{0, 5, 0, "km from the Earth's centre"}, {0, 5, NAN, "Earth's centre"}, {1, 4, 1e6, "velocity is"},
-                  {1, 4, NAN, "velocity"}, {0, 6, 1e5, "one orbit"}, {2, 40, 9, "sight vector"}, {2, 40, NAN, "sight"},
-                  {3, 1, 77, "out of line"}, {3, 40, NAN, "out of line"}};
+    } damage[] = {{0, 5, 0, "km from the Earth's centre"},
+                  {0, 5, NAN, "Earth's centre"},
+                  {1, 4, 1e6, "velocity is"},
+                  {1, 4, NAN, "velocity"},
+                  {0, 6, 1e5, "one orbit"},
+                  {2, 40, 9, "sight vector"},
+                  {2, 40, NAN, "sight"},
+                  {3, 1, 77, "out of line"},
+                  {3, 40, NAN, "out of line"}};
     for (size_t i = 0; i < sizeof damage / sizeof *damage; ++i) {
         Made m = {.first_row = -232, .dt_s = 2.199e-3, .lon_deg = 5, .phase_deg = 135};
         SdmAsterArrays in = make(&m);
@@ -263,7 +277,8 @@ static void ray(const SdmCamera *cam, double col, double row, double p[3], doubl
 }
 
 /* Nearest approach of two rays: height of the midpoint, signed gap (b minus a along da x db), angle. */
-static void meet(const double pa[3], const double da[3], const double pb[3], const double db[3], double out[3])
+static void meet(const double pa[3], const double da[3], const double pb[3], const double db[3],
+                 double out[3])
 {
     double n[3], w[3], mid[3], lon, lat;
     sdm_cross3(da, db, n);
@@ -288,7 +303,8 @@ static void rainier(void **state)
     SdmContext *ctx = open_context(NULL);
     SdmCamera *cam[2] = {NULL, NULL};
     for (int k = 0; k < 2; ++k)
-        if (sdm_aster_open_tables(ctx, RAINIER "camera/AST_L1A_00307312017190728_DERIVED", k ? "3B" : "3N", &cam[k]))
+        if (sdm_aster_open_tables(ctx, RAINIER "camera/AST_L1A_00307312017190728_DERIVED", k ? "3B" : "3N",
+                                  &cam[k]))
             fail_msg("%s", sdm_error(ctx));
     FILE *const f = fopen(RAINIER "ties_3N_3B.csv", "r");
     char line[256];
@@ -309,8 +325,10 @@ static void rainier(void **state)
     assert_int_equal(n, 1145);
     qsort(height, (size_t)n, sizeof *height, ascending);
     qsort(gap, (size_t)n, sizeof *gap, ascending);
-    print_message("rainier: heights %.0f %.0f %.0f m, gap median %.2f m, mean |gap| %.2f m, convergence %.2f deg\n",
-                  height[n / 100], height[n / 2], height[n - 1 - n / 100], gap[n / 2], absolute / n, angle / n);
+    print_message("rainier: heights %.0f %.0f %.0f m, gap median %.2f m, mean |gap| %.2f m, convergence %.2f "
+                  "deg\n",
+                  height[n / 100], height[n / 2], height[n - 1 - n / 100], gap[n / 2], absolute / n,
+                  angle / n);
     assert_true(fabs(height[n / 100] - 8) < 15 && fabs(height[n - 1 - n / 100] - 2560) < 25);
     assert_true(fabs(height[n / 2] - 560) < 15);
     assert_true(fabs(gap[n / 2] + 24) < 2 && fabs(absolute / n - 26) < 2);
@@ -379,8 +397,8 @@ static void parallel_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(made_orbit),     cmocka_unit_test(velocity_kinds), cmocka_unit_test(noise_is_averaged),
-        cmocka_unit_test(nowhere),        cmocka_unit_test(damaged_tables), cmocka_unit_test(rainier),
-        cmocka_unit_test(parallel),       cmocka_unit_test(parallel_threads)};
+        cmocka_unit_test(made_orbit), cmocka_unit_test(velocity_kinds),  cmocka_unit_test(noise_is_averaged),
+        cmocka_unit_test(nowhere),    cmocka_unit_test(damaged_tables),  cmocka_unit_test(rainier),
+        cmocka_unit_test(parallel),   cmocka_unit_test(parallel_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

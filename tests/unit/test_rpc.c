@@ -8,8 +8,16 @@
 /* samp = l + 0.1 h, line = -p: by hand, 1 + 0.5 l + ... below where a test needs curvature. */
 static SdmRpc simple(void)
 {
-    SdmRpc c = {.line_off = 1000, .samp_off = 2000, .lat_off = 45, .long_off = 10, .height_off = 500,
-                .line_scale = 1000, .samp_scale = 2000, .lat_scale = 0.1, .long_scale = 0.2, .height_scale = 500};
+    SdmRpc c = {.line_off = 1000,
+                .samp_off = 2000,
+                .lat_off = 45,
+                .long_off = 10,
+                .height_off = 500,
+                .line_scale = 1000,
+                .samp_scale = 2000,
+                .lat_scale = 0.1,
+                .long_scale = 0.2,
+                .height_scale = 500};
     c.samp_num[1] = 1, c.samp_num[3] = 0.1, c.line_num[2] = -1;
     c.line_den[0] = c.samp_den[0] = 1;
     return c;
@@ -43,8 +51,9 @@ static void term_order(void **state)
 {
     (void)state;
     const double l = 0.5, p = -0.25, h = 0.75;
-    const double want[20] = {1, l, p, h, l * p, l * h, p * h, l * l, p * p, h * h, p * l * h, l * l * l, l * p * p,
-                             l * h * h, l * l * p, p * p * p, p * h * h, l * l * h, p * p * h, h * h * h};
+    const double want[20] = {1,         l,         p,         h,         l * p,     l * h,     p * h,
+                             l * l,     p * p,     h * h,     p * l * h, l * l * l, l * p * p, l * h * h,
+                             l * l * p, p * p * p, p * h * h, l * l * h, p * p * h, h * h * h};
     for (int i = 0; i < 20; ++i) {
         SdmRpc c = simple();
         c.samp_num[i] += 0.01;
@@ -89,8 +98,8 @@ static void nowhere(void **state)
     SdmRpc c = simple();
     c.samp_den[1] = 0.5; /* zero at l = -2, that is 9.6 deg E */
     SdmCamera *cam = open_rpc(&c);
-    const double ground[][3] = {{9.59, 45, 0}, {-170, 45, 0}, {10, -45, 0}, {NAN, 45, 0}, {10, NAN, 0}, {10, 45, NAN},
-                                {INFINITY, 45, 0}};
+    const double ground[][3] = {{9.59, 45, 0}, {-170, 45, 0}, {10, -45, 0},     {NAN, 45, 0},
+                                {10, NAN, 0},  {10, 45, NAN}, {INFINITY, 45, 0}};
     for (size_t i = 0; i < sizeof ground / sizeof *ground; ++i) {
         double image[2];
         sdm_camera_project(cam, 1, ground[i], image);
@@ -112,8 +121,8 @@ static void bad_coefficients(void **state)
     for (int i = 0; i < 8; ++i) {
         SdmRpc c = simple();
         SdmCamera *cam = NULL;
-        double *const field[8] = {&c.line_scale, &c.lat_scale, &c.height_scale, &c.lat_off, &c.long_off, &c.samp_num[7],
-                                  &c.line_den[0], &c.samp_num[1]};
+        double *const field[8] = {&c.line_scale, &c.lat_scale,   &c.height_scale, &c.lat_off,
+                                  &c.long_off,   &c.samp_num[7], &c.line_den[0],  &c.samp_num[1]};
         *field[i] = i == 1 ? -1 : i == 3 ? 95 : i == 4 || i == 5 ? NAN : 0;
         assert_int_equal(sdm_camera_open_rpc(ctx, "bad.tif", &c, &cam), SDM_ERR_INPUT);
         assert_null(cam);
@@ -166,8 +175,8 @@ static void against_gdal(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand),      cmocka_unit_test(term_order),
-                                       cmocka_unit_test(antimeridian), cmocka_unit_test(nowhere),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand),          cmocka_unit_test(term_order),
+                                       cmocka_unit_test(antimeridian),     cmocka_unit_test(nowhere),
                                        cmocka_unit_test(bad_coefficients), cmocka_unit_test(against_gdal)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,81 +1,6 @@
-/* Reader: the three ASTER deliveries, pairs, masks, windows, and every bad input by its sentence. */
+/* Reader: the three ASTER deliveries, pairs, masks, stretch, windows. */
 // SPDX-License-Identifier: Apache-2.0
-#include "reading.h"
-
-#include <cpl_conv.h>
-#include <cpl_string.h>
-
-#define HDF DATA "aster_small/AST_L1A_00401012001180005_sim.hdf"
-#define V003 "AST_L1A_00301012001180005_sim"
-#define FOLDER DATA "aster_small/" V003
-#define ZIP FOLDER ".zip"
-
-enum { W = 200, H = 150 };
-static char path_a[256], path_b[256]; /* rasters of the running test */
-
-static void names(const char *a, const char *b)
-{
-    snprintf(path_a, sizeof path_a, "%s/%s", scratch(), a);
-    snprintf(path_b, sizeof path_b, "%s/%s", scratch(), b);
-}
-
-typedef struct Raster {
-    int w, h, bands;
-    GDALDataType type;
-    bool rpc, georef, alpha;
-    double nodata; /* NaN = none */
-    double fill;   /* all pixels; NaN = a ramp: value(x, y) */
-    char **co;
-} Raster;
-static const Raster PLAIN = {W, H, 1, GDT_Byte, true, false, false, NAN, NAN, NULL};
-
-static double value(int x, int y)
-{
-    return 1 + (x * 7 + y * 13) % 250;
-}
-
-static void write_raster(const char *path, Raster r)
-{
-    static const char *const rpc[] = {"LINE_OFF=75", "SAMP_OFF=100", "LAT_OFF=45", "LONG_OFF=10", "HEIGHT_OFF=500",
-                                      "LINE_SCALE=75", "SAMP_SCALE=100", "LAT_SCALE=0.01", "LONG_SCALE=0.02",
-                                      "HEIGHT_SCALE=500", "LINE_NUM_COEFF=0 0 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
-                                      "LINE_DEN_COEFF=1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
-                                      "SAMP_NUM_COEFF=0 1 0 0.1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
-                                      "SAMP_DEN_COEFF=1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0", NULL};
-    char **co = CSLDuplicate(r.co);
-    if (r.alpha)
-        co = CSLSetNameValue(co, "ALPHA", "YES");
-    GDALAllRegister();
-    const GDALDatasetH ds = GDALCreate(GDALGetDriverByName("GTiff"), path, r.w, r.h, r.bands, r.type, co);
-    double *const row = malloc(sizeof *row * (size_t)r.w);
-    double corner[6] = {500000, 10, 0, 5000000, 0, -10};
-    assert_non_null(ds);
-    if (r.rpc)
-        GDALSetMetadata(ds, (char **)(uintptr_t)rpc, "RPC");
-    if (r.georef) {
-        GDALSetGeoTransform(ds, corner);
-        GDALSetProjection(ds, "EPSG:32631");
-    }
-    for (int b = 1; b <= r.bands; ++b) {
-        if (!isnan(r.nodata))
-            GDALSetRasterNoDataValue(GDALGetRasterBand(ds, b), r.nodata);
-        for (int y = 0; y < r.h; ++y) {
-            for (int x = 0; x < r.w; ++x)
-                row[x] = r.alpha && b == r.bands ? (x < 10 ? 0 : 255) : isnan(r.fill) ? value(x, y) : r.fill;
-            assert_int_equal(GDALRasterIO(GDALGetRasterBand(ds, b), GF_Write, 0, y, r.w, 1, row, r.w, 1, GDT_Float64, 0, 0), 0);
-        }
-    }
-    free(row);
-    CSLDestroy(co);
-    GDALClose(ds);
-}
-
-static void poke(const char *path, int x, int y, double v)
-{
-    const GDALDatasetH ds = GDALOpen(path, GA_Update);
-    assert_int_equal(GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Write, x, y, 1, 1, &v, 1, 1, GDT_Float64, 0, 0), 0);
-    GDALClose(ds);
-}
+#include "rasters.h"
 
 static SdmScene *open_ok(SdmContext *ctx, const char *a, const char *b)
 {
@@ -85,21 +10,10 @@ static SdmScene *open_ok(SdmContext *ctx, const char *a, const char *b)
     return scene;
 }
 
-/* The call must fail so, with one sentence that holds both words; nothing may be open then. */
-static void refuse(SdmOptions *opt, const char *a, const char *b, SdmStatus want, const char *word, const char *other)
-{
-    SdmContext *ctx = open_context(opt);
-    SdmScene *scene = NULL;
-    const SdmStatus st = sdm_scene_open(ctx, a, b, &scene);
-    assert_null(scene);
-    if (st != want || !strstr(sdm_error(ctx), word) || !strstr(sdm_error(ctx), other) || strchr(sdm_error(ctx), '\n'))
-        fail_msg("status %d, '%s'; expected %d with '%s' and '%s'", (int)st, sdm_error(ctx), (int)want, word, other);
-    sdm_close(&ctx);
-}
-
 static void read_all(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *saturated)
 {
-    assert_int_equal(sdm_image_read(ctx, im, 0, 0, sdm_image_width(im), sdm_image_height(im), q, saturated), SDM_OK);
+    assert_int_equal(sdm_image_read(ctx, im, 0, 0, sdm_image_width(im), sdm_image_height(im), q, saturated),
+                     SDM_OK);
 }
 
 /* ---- ASTER ---- */
@@ -109,7 +23,8 @@ static void deliveries_agree(void **state)
     (void)state;
     NEED(HDF);
     static const char *const input[] = {HDF, FOLDER, ZIP};
-    static const char *const kind[] = {"ASTER L1A V004 (HDF)", "ASTER L1A V003 (folder)", "ASTER L1A V003 (zip)"};
+    static const char *const kind[] = {"ASTER L1A V004 (HDF)", "ASTER L1A V003 (folder)",
+                                       "ASTER L1A V003 (zip)"};
     enum { PX = 1000 * 1080 };
     int16_t *const q[2] = {malloc(PX * 2), malloc(PX * 2)};
     SdmContext *ctx = open_context(NULL);
@@ -153,7 +68,8 @@ static void radiometry_by_hand(void **state)
         double c0, c1, c2;
         unsigned char dn[840];
         assert_int_equal(fscanf(f, "%lf %lf %lf", &c0, &c1, &c2), 3);
-        assert_int_equal(GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, x, 0, 1, 840, dn, 1, 840, GDT_Byte, 0, 0), 0);
+        assert_int_equal(
+            GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, x, 0, 1, 840, dn, 1, 840, GDT_Byte, 0, 0), 0);
         for (int y = 0; y < 840; ++y) {
             const double want = 16 * (c1 * dn[y] / c2 + c0) - 2048;
             assert_true(dn[y] ? fabs(q[y * 820 + x] - want) < 0.51 : q[y * 820 + x] == SDM_Q_NODATA);
@@ -211,120 +127,6 @@ static void windows_agree(void **state)
     windows(ctx, scene->view[1].image);
     sdm_scene_close(&scene);
     sdm_close(&ctx);
-}
-
-/* Copy of the V003 folder for damage; returns its path. */
-static const char *own_folder(void)
-{
-    static const char *const suffix[] = {"ImageData.tif", "LatticePoint.txt", "SightVector.txt", "SatellitePosition.txt",
-                                         "SatelliteVelocity.txt", "Latitude.txt", "Longitude.txt",
-                                         "RadiometricCorrTable.txt"};
-    static char folder[128];
-    snprintf(folder, sizeof folder, "%s/scene", scratch());
-    mkdir(folder, 0755);
-    for (int k = 0; k < 16; ++k) {
-        char from[512], to[512];
-        snprintf(from, sizeof from, "%s/" V003 ".VNIR_Band3%c.%s", FOLDER, k & 1 ? 'B' : 'N', suffix[k / 2]);
-        snprintf(to, sizeof to, "%s/" V003 ".VNIR_Band3%c.%s", folder, k & 1 ? 'B' : 'N', suffix[k / 2]);
-        copy_file(from, to, 0);
-    }
-    return folder;
-}
-
-static const char *scene_file(const char *suffix)
-{
-    static char path[2][512];
-    static int turn;
-    turn = !turn;
-    snprintf(path[turn], sizeof path[turn], "%s/scene/" V003 ".VNIR_Band%s", scratch(), suffix);
-    return path[turn];
-}
-
-static void folder_damaged(void **state)
-{
-    (void)state;
-    NEED(FOLDER);
-    static const char *const needed[] = {"3N.ImageData.tif", "3B.ImageData.tif", "3N.LatticePoint.txt", "3B.SightVector.txt",
-                                         "3N.SatellitePosition.txt", "3B.RadiometricCorrTable.txt"};
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; ++i) {
-        const char *const folder = own_folder(), *const file = scene_file(needed[i]);
-        unlink(file);
-        refuse(NULL, folder, NULL, SDM_ERR_INPUT, needed[i], "no such file");
-        put_file(file, "", 0);
-        refuse(NULL, folder, NULL, SDM_ERR_INPUT, needed[i], i < 2 ? "not an image" : "empty");
-        copy_file(i == 1 ? FOLDER "/" V003 ".VNIR_Band3B.ImageData.tif" : FOLDER "/" V003 ".VNIR_Band3N.ImageData.tif",
-                  file, 100000);
-        refuse(NULL, folder, NULL, SDM_ERR_INPUT, needed[i], i < 2 ? "cut short" : "number");
-    }
-    const char *folder = own_folder();
-    put_file(scene_file("3B.SatellitePosition.txt"), "1 2 3\n4 five 6\n", 15);
-    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3B.SatellitePosition.txt", "line 2 holds 'five'");
-    put_file(scene_file("3B.SatellitePosition.txt"), "1 2 nan\n", 8);
-    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3B.SatellitePosition.txt", "holds 'nan'");
-    put_file(scene_file("3B.SatellitePosition.txt"), "1 2\n", 4);
-    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "line 1 holds 2 numbers", "expected 3");
-    folder = own_folder();
-    copy_file(FOLDER "/" V003 ".VNIR_Band3N.SightVector.txt", scene_file("3N.SightVector.txt"), 28 * 20);
-    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3N.SightVector.txt", "cut short");
-    folder = own_folder();
-    copy_file(FOLDER "/" V003 ".VNIR_Band3B.RadiometricCorrTable.txt", scene_file("3N.RadiometricCorrTable.txt"), 0);
-    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3N.RadiometricCorrTable.txt: 1000 lines", "820 columns");
-    folder = own_folder();
-    unlink(scene_file("3N.Latitude.txt")); /* velocity is there, so it goes without */
-    SdmContext *ctx = open_context(NULL);
-    SdmScene *scene = open_ok(ctx, folder, NULL);
-    sdm_scene_close(&scene);
-    sdm_close(&ctx);
-    unlink(scene_file("3N.SatelliteVelocity.txt"));
-    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3N.Latitude.txt", "no SatelliteVelocity.txt");
-}
-
-/* 3N and 3B exchanged: images alone, tables alone, everything. */
-static void folder_exchanged(void **state)
-{
-    (void)state;
-    NEED(FOLDER);
-    static const char *const suffix[] = {"ImageData.tif", "RadiometricCorrTable.txt", "LatticePoint.txt", "SightVector.txt",
-                                         "SatellitePosition.txt", "SatelliteVelocity.txt", "Latitude.txt",
-                                         "Longitude.txt"};
-    static const int upto[] = {1, 2, 8};
-    static const char *const word[] = {"exchanged", "exchanged", "degrees back"};
-    for (int c = 0; c < 3; ++c) {
-        const char *const folder = own_folder();
-        for (int i = 0; i < upto[c]; ++i)
-            for (int k = 0; k < 2; ++k) {
-                char from[512], to[512];
-                snprintf(from, sizeof from, "%s/" V003 ".VNIR_Band3%c.%s", FOLDER, k ? 'B' : 'N', suffix[i]);
-                snprintf(to, sizeof to, "%s/" V003 ".VNIR_Band3%c.%s", folder, k ? 'N' : 'B', suffix[i]);
-                copy_file(from, to, 0);
-            }
-        refuse(NULL, folder, NULL, SDM_ERR_INPUT, word[c], "3N");
-    }
-}
-
-static void hdf_damaged(void **state)
-{
-    (void)state;
-    NEED(HDF);
-    names("cut.hdf", "cut.zip");
-    static const size_t keep[] = {100, 20000, 400000, 1000000, 1438000};
-    for (int i = 0; i < 5; ++i) {
-        copy_file(HDF, path_a, keep[i]);
-        refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "cut.hdf", "cut short");
-    }
-    copy_file(ZIP, path_b, 900000);
-    refuse(NULL, path_b, NULL, SDM_ERR_INPUT, "cut.zip", "cut short");
-    refuse(NULL, HDF, HDF, SDM_ERR_USAGE, "holds both views", "alone");
-    SdmOptions opt;
-    sdm_options_default(&opt);
-    opt.base_height = 0.6;
-    refuse(&opt, HDF, NULL, SDM_ERR_USAGE, "--base-height", "ASTER");
-    sdm_options_default(&opt);
-    opt.band = 1;
-    refuse(&opt, HDF, NULL, SDM_ERR_USAGE, "--band", "ASTER");
-    sdm_options_default(&opt);
-    opt.mask_right = FOLDER "/" V003 ".VNIR_Band3N.ImageData.tif";
-    refuse(&opt, HDF, NULL, SDM_ERR_INPUT, "--mask-right", "820 x 840");
 }
 
 /* ---- pairs ---- */
@@ -449,144 +251,15 @@ static void parallel_pair(void **state)
     assert_true(fabs(back[0] - 45) < 1e-6 && fabs(back[1] - 60) < 1e-6);
     sdm_scene_close(&scene);
     sdm_close(&ctx);
-    refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "pa.tif: no RPC", "--base-height");
-    write_raster(path_b, PLAIN);
-    refuse(&opt, path_a, path_b, SDM_ERR_INPUT, "pb.tif: not georeferenced", "--base-height");
-    opt.base_height = 0;
-    refuse(&opt, path_a, path_b, SDM_ERR_USAGE, "--base-height 0", "expected");
-}
-
-static void bad_inputs(void **state)
-{
-    (void)state;
-    char text[256];
-    names("a.tif", "b.tif");
-    snprintf(text, sizeof text, "%s/text.tif", scratch());
-    write_raster(path_a, PLAIN);
-    write_raster(path_b, PLAIN);
-    put_file(text, "hello, this is no image\n", 24);
-    refuse(NULL, NULL, NULL, SDM_ERR_USAGE, "no input", "give");
-    refuse(NULL, "/nowhere/x.tif", NULL, SDM_ERR_INPUT, "/nowhere/x.tif", "no such file");
-    refuse(NULL, path_a, "/nowhere/x.tif", SDM_ERR_INPUT, "/nowhere/x.tif", "no such file");
-    refuse(NULL, text, NULL, SDM_ERR_INPUT, "text.tif", "neither");
-    refuse(NULL, path_a, text, SDM_ERR_INPUT, "text.tif", "not an image");
-    refuse(NULL, path_a, NULL, SDM_ERR_USAGE, "a.tif", "right image");
-    refuse(NULL, path_a, path_a, SDM_ERR_USAGE, "a.tif", "two different");
-    refuse(NULL, path_a, scratch(), SDM_ERR_USAGE, scratch(), "a folder");
-    refuse(NULL, scratch(), NULL, SDM_ERR_INPUT, scratch(), "VNIR_Band3N");
-    put_file(text, "", 0);
-    refuse(NULL, text, path_b, SDM_ERR_INPUT, "text.tif", "empty");
-    char product[256];
-    snprintf(product, sizeof product, "%s/AST_L1T_00307312017190728.tif", scratch());
-    write_raster(product, PLAIN);
-    refuse(NULL, product, NULL, SDM_ERR_UNSUPPORTED, "AST_L1T", "AST_L1A V004");
-    Raster r = PLAIN;
-    r.bands = 3;
-    write_raster(path_b, r);
-    refuse(NULL, path_a, path_b, SDM_ERR_USAGE, "b.tif: has 3 bands", "--band");
-    SdmOptions opt;
-    sdm_options_default(&opt);
-    opt.band = 2;
-    refuse(&opt, path_b, path_a, SDM_ERR_USAGE, "--band 2", "a.tif has 1 band;");
-    sdm_options_default(&opt);
-    opt.config[0] = "NOVALUE";
-    refuse(&opt, path_a, path_b, SDM_ERR_USAGE, "--config NOVALUE", "NAME=VALUE");
-}
-
-static void useless_images(void **state)
-{
-    (void)state;
-    names("a.tif", "bad.tif");
-    write_raster(path_a, PLAIN);
-    const struct {
-        int w;
-        GDALDataType type;
-        double fill;
-        const char *word;
-    } bad[] = {{1, GDT_Byte, 9, "expected at least 64 x 64"}, {W, GDT_Float32, NAN, "no usable pixel"},
-               {W, GDT_Byte, 0, "no usable pixel"}, {W, GDT_UInt16, 0, "no usable pixel"},
-               {W, GDT_UInt16, 500, "the value 500"}, {W, GDT_CFloat32, 3, "samples are CFloat32"}};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
-        Raster r = PLAIN;
-        r.w = bad[i].w, r.type = bad[i].type, r.fill = isnan(bad[i].fill) ? 1 : bad[i].fill;
-        if (isnan(bad[i].fill))
-            r.nodata = 1;
-        write_raster(path_b, r);
-        refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "bad.tif", bad[i].word);
-    }
-}
-
-/* Cut anywhere: at the end (no directory), or with the directory in front (blocks missing). */
-static void cut_images(void **state)
-{
-    (void)state;
-    char whole[256];
-    names("a.tif", "cut.tif");
-    snprintf(whole, sizeof whole, "%s/whole.tif", scratch());
-    write_raster(path_a, PLAIN);
-    Raster r = PLAIN;
-    r.w = r.h = 1000;
-    for (int c = 0; c < 2; ++c) {
-        char **co = CSLSetNameValue(NULL, "COMPRESS", c ? "DEFLATE" : "NONE");
-        co = CSLSetNameValue(co, "TILED", "YES");
-        r.co = co;
-        write_raster(whole, r);
-        struct stat at;
-        stat(whole, &at);
-        for (int percent = 10; percent < 100; percent += 29) {
-            copy_file(whole, path_b, (size_t)at.st_size * (size_t)percent / 100);
-            refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "cut.tif", "cut short");
-        }
-        copy_file(whole, path_b, (size_t)at.st_size - 20);
-        refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "cut.tif", "cut short");
-        CSLDestroy(co);
-    }
-}
-
-/* Whatever allocation fails: a status, a sentence, nothing leaked (the sanitizer's leak check watches). */
-static void allocation_fails(void **state)
-{
-    (void)state;
-    names("a.tif", "b.tif");
-    write_raster(path_a, PLAIN);
-    write_raster(path_b, PLAIN);
-    const char *const left[2] = {path_a, have(FOLDER) ? FOLDER : NULL}, *const right[2] = {path_b, NULL};
-    for (int k = 0; k < 2 && left[k]; ++k)
-        for (int64_t n = 1;; ++n) {
-            SdmContext *ctx = open_context(NULL);
-            SdmScene *scene = NULL;
-            sdm_alloc_fail_at(n);
-            const SdmStatus st = sdm_scene_open(ctx, left[k], right[k], &scene);
-            sdm_alloc_fail_at(0);
-            if (st != SDM_OK) {
-                assert_int_equal(st, SDM_ERR_MEMORY);
-                assert_null(scene);
-                assert_non_null(strstr(sdm_error(ctx), "out of memory"));
-            }
-            sdm_scene_close(&scene);
-            sdm_close(&ctx);
-            if (st == SDM_OK) {
-                assert_true(n > 5);
-                break;
-            }
-        }
-}
-
-static int clean_up(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", scratch());
-    return system(command);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deliveries_agree),   cmocka_unit_test(radiometry_by_hand), cmocka_unit_test(windows_agree),
-        cmocka_unit_test(folder_damaged),     cmocka_unit_test(folder_exchanged),   cmocka_unit_test(hdf_damaged),
-        cmocka_unit_test(bytes_and_fill),     cmocka_unit_test(nodata_alpha_masks), cmocka_unit_test(wide_stretch),
-        cmocka_unit_test(parallel_pair),      cmocka_unit_test(bad_inputs),         cmocka_unit_test(useless_images),
-        cmocka_unit_test(cut_images),         cmocka_unit_test(allocation_fails)};
+        cmocka_unit_test(deliveries_agree),   cmocka_unit_test(radiometry_by_hand),
+        cmocka_unit_test(windows_agree),      cmocka_unit_test(bytes_and_fill),
+        cmocka_unit_test(nodata_alpha_masks), cmocka_unit_test(wide_stretch),
+        cmocka_unit_test(parallel_pair),
+    };
     return cmocka_run_group_tests(tests, NULL, clean_up);
 }
