@@ -153,7 +153,7 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
     TRY(check_pairs(ctx, "--co", opt->co));
     TRY(check_pairs(ctx, "--config", opt->config));
     if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected a height below --hmax, which is %g m",
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected less than --hmax, which is %g m",
                         opt->hmin_m, opt->hmax_m);
     if (opt->quiet && opt->verbose)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--quiet and --verbose contradict each other, give one of them");

@@ -44,7 +44,8 @@ const char *sdm_option_short(const char *name);
 /* What a value must be, for sentences and help: "a number from 0.01 to 5", "one of zncc, census, sad". */
 void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size);
 /* Set the field of `spec` in `opts` from text, which is borrowed where the field is a string; pairs are
- * appended.  text is ignored for a bool.  @return SDM_OK or SDM_ERR_USAGE: option, what was found, what was expected. */
+ * appended.  text is ignored for a bool.
+ * @return SDM_OK or SDM_ERR_USAGE: option, what was found, what was expected */
 SdmStatus sdm_option_set(SdmContext *ctx, const SdmOptionSpec *spec, void *opts, const char *text);
 /* The value of the field as text that sdm_option_set takes back (report, plan.json): "" for none (NULL, NaN),
  * "true" or "false" for a bool, pairs separated by blanks. */

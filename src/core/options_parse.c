@@ -69,8 +69,9 @@ static SdmStatus refuse_unknown(SdmContext *ctx, const SdmCommandLine *line, con
             }
         }
     if (nearest)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "unknown option %.*s, did you mean %s? (stereodem %s --help lists "
-                        "all)", (int)n, word, nearest, line->name);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "unknown option %.*s, did you mean %s? (stereodem %s --help lists all)", (int)n, word,
+                        nearest, line->name);
     return sdm_fail(ctx, SDM_ERR_USAGE, "unknown option %.*s; stereodem %s --help lists all",
                     n > 200 ? 200 : (int)n, word, line->name);
 }
@@ -99,8 +100,8 @@ static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, ch
     TRY(mark_given(ctx, &found));
     if (found.spec->type == SDM_OPT_BOOL) {
         if (value)
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found the value '%.200s', expected none", found.spec->name,
-                            value);
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found the value '%.200s', expected none",
+                            found.spec->name, value);
         return sdm_option_set(ctx, found.spec, found.set->opts, "");
     }
     if (!value && *i + 1 < argc) {

@@ -7,8 +7,6 @@
 
 const char *const sdm_qa_names[SDM_QA_BITS] = {"valid",     "filled",     "outside", "saturated", "textureless", "low_score",
                                                "ambiguous", "left_right", "ray_gap", "isolated",  "fold",        "sparse"};
-const char *const sdm_stage_names[10] = {"",      "read",   "point",       "frame", "pyramid",
-                                         "match", "filter", "interpolate", "grid",  "write"};
 
 /* Names, units and scales of the bands, and what the mask's bits mean. */
 static void describe(const SdmProduct *p)

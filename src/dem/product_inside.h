@@ -131,6 +131,5 @@ void sdm_picture_close(SdmPicture *picture);
 SdmStatus sdm_report_write(SdmContext *ctx, const SdmProduct *p);
 SdmStatus sdm_html_write(SdmContext *ctx, const SdmProduct *p, const SdmPicture *relief,
                          const SdmPicture *coverage);
-extern const char *const sdm_stage_names[10];
 
 #endif

@@ -71,12 +71,12 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
     uint16_t *flags = NULL;
     float *median = NULL;
     TRY(sdm_alloc(ctx, &flags, n, sizeof *flags, "flags"));
-    sdm_surface_reject(ctx, s, prior, REJECT_HALF, tol, 0.3f, flags);
+    TRY(sdm_surface_reject(ctx, in->settings->kernels, s, prior, REJECT_HALF, tol, 0.3f, flags));
     sdm_free(&s->flags);
     s->flags = flags;
     flags = NULL;
     TRY(sdm_alloc(ctx, &median, n, sizeof *median, "the median surface"));
-    sdm_surface_median(ctx, s, s->h_m, median);
+    sdm_surface_median(ctx, in->settings->kernels, s, s->h_m, median);
     sdm_free(&s->h_m);
     s->h_m = median;
     median = NULL;

@@ -10,6 +10,7 @@ enum { BLOCK_PX_MAX = 1 << 20, READ_PX_MAX = 1 << 25, SAMPLES_MAX = 1 << 19 };
 typedef struct Samples {
     float *value;
     int64_t count, looked;
+    float min, max; /* of every pixel read, not of the samples alone */
 } Samples;
 
 static int by_value(const void *a, const void *b)
@@ -48,13 +49,18 @@ static Plan make_plan(const SdmImage *im)
     return p;
 }
 
-static SdmStatus look_at_block(SdmContext *ctx, SdmImage *im, const Plan *p, int64_t block, float *raw, uint8_t *valid,
-                               Samples *s)
+static SdmStatus look_at_block(SdmContext *ctx, SdmImage *im, const Plan *p, int64_t block, float *raw,
+                               uint8_t *valid, Samples *s)
 {
     const int64_t x = block % p->nx * p->bw, y = block / p->nx * p->bh;
     const int64_t w = p->bw < im->width - x ? p->bw : im->width - x;
     const int64_t h = p->bh < im->height - y ? p->bh : im->height - y;
     const SdmStatus st = sdm_image_raw(ctx, im, x, y, w, h, raw, valid);
+    for (int64_t i = 0; st == SDM_OK && i < w * h; ++i)
+        if (valid[i]) {
+            s->min = raw[i] < s->min ? raw[i] : s->min;
+            s->max = raw[i] > s->max ? raw[i] : s->max;
+        }
     for (int64_t i = block % p->step; st == SDM_OK && i < w * h && s->looked < SAMPLES_MAX; i += p->step) {
         s->looked++;
         if (valid[i])
@@ -67,7 +73,7 @@ static SdmStatus look_at_block(SdmContext *ctx, SdmImage *im, const Plan *p, int
 static void set_stretch(SdmImage *im, const Samples *s)
 {
     const double low = s->value[s->count / 1000], high = s->value[s->count - 1 - s->count / 1000];
-    const double min = s->value[0], max = s->value[s->count - 1], range = fmax(high - low, 1e-3 * (max - min));
+    const double min = s->min, max = s->max, range = fmax(high - low, 1e-3 * (max - min));
     const double from = fmax(min, low - 0.5 * range), to = fmin(max, high + 1.5 * range);
     im->scale = 2 * SDM_Q_MAX / (to - from);
     im->offset = -SDM_Q_MAX - from * im->scale;
@@ -76,7 +82,7 @@ static void set_stretch(SdmImage *im, const Samples *s)
 /* Clipped sensors leave many pixels on one highest value; noise does not. */
 static void set_saturation(SdmImage *im, const Samples *s)
 {
-    const float max = s->value[s->count - 1];
+    const float max = s->max;
     int64_t on_it = 0;
     while (on_it < s->count && s->value[s->count - 1 - on_it] == max)
         ++on_it;
@@ -86,16 +92,22 @@ static void set_saturation(SdmImage *im, const Samples *s)
         im->saturated_at = UINT16_MAX;
 }
 
-static SdmStatus judge(SdmContext *ctx, SdmImage *im, const Samples *s)
+static SdmStatus judge(SdmContext *ctx, SdmImage *im, Samples *s)
 {
-    if (!s->count)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: has no usable pixel (all of %lld looked at are 0, nodata, masked or NaN); give "
-                        "another image or mask", im->name, (long long)s->looked);
-    qsort(s->value, (size_t)s->count, sizeof *s->value, by_value);
-    if (!(s->value[s->count - 1] > s->value[0]))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: has no usable pixel (all of %lld looked at have the value %g); give another "
-                        "image", im->name, (long long)s->count, (double)s->value[0]);
+    if (!(s->min <= s->max))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: has no usable pixel (all of %lld looked at are 0, nodata, masked or NaN); give "
+                        "another image or mask",
+                        im->name, (long long)s->looked);
+    if (!(s->max > s->min))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: has no usable pixel (all of %lld looked at have the value %g); give another "
+                        "image",
+                        im->name, (long long)s->looked, (double)s->min);
     if (!im->bytes) {
+        if (!s->count) /* a few usable pixels, none of them a sample */
+            s->value[s->count++] = s->min;
+        qsort(s->value, (size_t)s->count, sizeof *s->value, by_value);
         set_stretch(im, s);
         set_saturation(im, s);
     }
@@ -105,7 +117,7 @@ static SdmStatus judge(SdmContext *ctx, SdmImage *im, const Samples *s)
 SdmStatus sdm_image_survey(SdmContext *ctx, SdmImage *im)
 {
     SdmStatus st = SDM_OK;
-    Samples s = {NULL, 0, 0};
+    Samples s = {NULL, 0, 0, INFINITY, -INFINITY};
     float *raw = NULL;
     uint8_t *valid = NULL;
     const Plan p = make_plan(im);

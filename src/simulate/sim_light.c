@@ -16,7 +16,7 @@ static float shade(const SimWindow *t, int i, int j)
     const float sy = (t->v[(size_t)c * (size_t)t->nx + (size_t)i] - t->v[(size_t)d * (size_t)t->nx + (size_t)i]) /
                      ((float)(d - c) * (float)t->step_m);
     const float cosine = (SUN[2] - SUN[0] * sx - SUN[1] * sy) / sqrtf(1.0f + sx * sx + sy * sy);
-    return fmaxf(cosine, 0.0f) / SUN[2];
+    return cosine > 0.0f ? cosine / SUN[2] : 0.0f;
 }
 
 /* Shading on the terrain's grid; below zero marks water. */
@@ -44,14 +44,14 @@ static void light_row(const SimWindow *sh, const float *wave, SimWindow *out, in
     for (int i = 0; i < out->nx; i++) {
         const int64_t ti = (out->i0 + i) - 2 * sh->i0, ia = ti >> 1, ib = (ti + 1) >> 1;
         const float *const p = sh->v + ja * sh->nx, *const q = sh->v + jb * sh->nx;
-        const float lit = 0.25f * (p[ia] + p[ib] + q[ia] + q[ib]);
+        const float lit = 0.25f * (p[ia] + p[ib] + q[ia] + q[ib]), sun = lit > 0.0f ? lit : 0.0f;
         const size_t k = (size_t)j * (size_t)out->nx + (size_t)i;
         const bool water = p[ia] < 0.0f && p[ib] < 0.0f && q[ia] < 0.0f && q[ib] < 0.0f;
         if (water)
             out->v[k] = WATER_DN + (wave ? wave[k] : 0.0f);
         else
-            out->v[k] = fmaxf(6.0f, LAND_DN + out->v[k] * (0.5f + 0.5f * fmaxf(lit, 0.0f)) +
-                                        scale * (fmaxf(lit, 0.0f) - 1.0f));
+            out->v[k] = LAND_DN + out->v[k] * (0.5f + 0.5f * sun) + scale * (sun - 1.0f);
+        out->v[k] = out->v[k] > 6.0f ? out->v[k] : 6.0f;
     }
 }
 

@@ -116,6 +116,16 @@ static double aim_right(SimCamera *cam, const double target[3], double h)
     return length;
 }
 
+/* Time in which the centre of view moves by one ground sample. */
+static double line_time(SimCamera cam, const double target[3], double h, double gsd_m)
+{
+    double miss[3];
+    const double dt = 0.01;
+    cam.t0_s += dt;
+    centre_miss(&cam, target, h, miss);
+    return gsd_m * dt / sqrt(sim_dot(miss, miss));
+}
+
 static void left_size(SimScene *sc, SimCamera *left, const double target[3])
 {
     double miss[3];
@@ -124,6 +134,10 @@ static void left_size(SimScene *sc, SimCamera *left, const double target[3])
     left->line_s = LINE_S * sc->opt->gsd_m / ASTER_GSD_M;
     left->roll_rad = sc->opt->roll_deg * SIM_PI / 180.0;
     aim_left(left, target, sc->h_mean);
+    if (strcmp(sc->opt->layout, "rpc") == 0) { /* square pixels; ASTER's are 14.9 m long */
+        left->line_s = line_time(*left, target, sc->h_mean, sc->opt->gsd_m);
+        aim_left(left, target, sc->h_mean);
+    }
     left->ifov = sc->opt->gsd_m / centre_miss(left, target, sc->h_mean, miss);
 }
 

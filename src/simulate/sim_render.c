@@ -32,13 +32,14 @@ static float footprint(const Job *job, const SimRay *ray, double h)
     const double s = (h - lat->h_mid) / lat->h_half;
     const double dx = (ray->c[1] + 2.0 * s * ray->c[2]) / lat->h_half;
     const double dy = (ray->c[4] + 2.0 * s * ray->c[5]) / lat->h_half;
-    const double face = fmax(0.2, 1.0 - (double)slope[0] * dx - (double)slope[1] * dy);
+    const double facing = 1.0 - (double)slope[0] * dx - (double)slope[1] * dy, face = facing > 0.2 ? facing : 0.2;
     int n[2];
     for (int a = 0; a < 2; a++) { /* what a column or a row spans on the slope */
         const double rise = ((double)slope[0] * job->foot[a][0] + (double)slope[1] * job->foot[a][1]) / face;
         part[a][0] = job->foot[a][0] + rise * dx;
         part[a][1] = job->foot[a][1] + rise * dy;
-        n[a] = (int)ceil(2.0 * hypot(part[a][0], part[a][1]) / job->ground.terrain.step_m - 0.2);
+        const double length = sqrt(part[a][0] * part[a][0] + part[a][1] * part[a][1]);
+        n[a] = (int)(2.0 * length / job->ground.terrain.step_m + 0.8);
         n[a] = n[a] < 2 ? 2 : n[a] > 6 ? 6 : n[a];
     }
     float sum = 0.0f;

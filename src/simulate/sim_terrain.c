@@ -133,31 +133,43 @@ done:
     return st;
 }
 
+/* Highest coefficient of the nodes that matter to the block from (i0, j0) on, largest step between neighbours. */
+static float block_peak(const SimWindow *t, int i0, int j0, float *step)
+{
+    float top = -1e30f;
+    for (int j = j0 < 0 ? 0 : j0; j < t->ny && j < j0 + SIM_BLOCK + 3; j++)
+        for (int i = i0 < 0 ? 0 : i0; i < t->nx && i < i0 + SIM_BLOCK + 3; i++) {
+            const float *const c = t->v + (size_t)j * (size_t)t->nx + (size_t)i;
+            const float dx = i + 1 < t->nx ? fabsf(c[1] - c[0]) : 0.0f;
+            const float dy = j + 1 < t->ny ? fabsf(c[t->nx] - c[0]) : 0.0f;
+            top = c[0] > top ? c[0] : top;
+            *step = dx > *step ? dx : *step;
+            *step = dy > *step ? dy : *step;
+        }
+    return top;
+}
+
 /* Highest coefficient that matters in each block of cells: an upper bound of the surface there. */
 static SdmStatus find_peaks(SimScene *sc, SimGround *g)
 {
     SdmStatus st = SDM_OK;
+    const int threads = sc->threads;
     const SimWindow *const t = &g->terrain;
     SimWindow *const p = &g->peak;
     *p = (SimWindow){.nx = (t->nx + SIM_BLOCK - 1) / SIM_BLOCK, .ny = (t->ny + SIM_BLOCK - 1) / SIM_BLOCK,
                      .step_m = t->step_m * SIM_BLOCK};
     TRY(sdm_alloc(sc->ctx, &p->v, (size_t)p->nx * (size_t)p->ny, sizeof *p->v, "terrain peaks"));
-    g->top = -1e30f;
-    g->steepest = 0.0f;
+    float top = -1e30f, steepest = 0.0f;
+#pragma omp parallel for num_threads(threads) reduction(max : top, steepest)
     for (int b = 0; b < p->nx * p->ny; b++) {
-        const int i0 = b % p->nx * SIM_BLOCK - 1, j0 = b / p->nx * SIM_BLOCK - 1;
-        float top = -1e30f, step = 0.0f;
-        for (int j = j0 < 0 ? 0 : j0; j < t->ny && j < j0 + SIM_BLOCK + 3; j++)
-            for (int i = i0 < 0 ? 0 : i0; i < t->nx && i < i0 + SIM_BLOCK + 3; i++) {
-                const float *const c = t->v + (size_t)j * (size_t)t->nx + (size_t)i;
-                top = fmaxf(top, c[0]);
-                step = i + 1 < t->nx ? fmaxf(step, fabsf(c[1] - c[0])) : step;
-                step = j + 1 < t->ny ? fmaxf(step, fabsf(c[t->nx] - c[0])) : step;
-            }
-        p->v[b] = top;
-        g->top = fmaxf(g->top, top);
-        g->steepest = fmaxf(g->steepest, 1.4143f * step / (float)t->step_m);
+        float step = 0.0f;
+        p->v[b] = block_peak(t, b % p->nx * SIM_BLOCK - 1, b / p->nx * SIM_BLOCK - 1, &step);
+        top = p->v[b] > top ? p->v[b] : top;
+        step *= 1.4143f / (float)t->step_m;
+        steepest = step > steepest ? step : steepest;
     }
+    g->top = top;
+    g->steepest = steepest;
 done:
     return st;
 }

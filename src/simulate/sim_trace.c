@@ -4,6 +4,17 @@
 
 #include <math.h>
 
+/* These compile to one instruction; fmin and fmax are calls. */
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* Height to which the ray can fall before it leaves the block at (x, y) or meets the block's bound. */
 static double skip(const SimGround *g, double x, double y, const double slope[2], double h, bool *clear)
 {
@@ -14,16 +25,17 @@ static double skip(const SimGround *g, double x, double y, const double slope[2]
     int b[2];
     double fall = 1e30;
     for (int a = 0; a < 2; a++) {
-        const double f = floor(at[a] / SIM_BLOCK);
-        b[a] = f < 0 ? 0 : f > n[a] - 1 ? n[a] - 1 : (int)f;
+        const double limit = n[a] - 1;
+        b[a] = (int)least(most(at[a] * (1.0 / SIM_BLOCK), 0.0), limit);
+        const double f = b[a];
         if (rate[a] > 1e-12) /* falling moves towards lower index */
-            fall = fmin(fall, (at[a] - f * SIM_BLOCK) / rate[a]);
+            fall = least(fall, (at[a] - f * SIM_BLOCK) / rate[a]);
         else if (rate[a] < -1e-12)
-            fall = fmin(fall, ((f + 1.0) * SIM_BLOCK - at[a]) / -rate[a]);
+            fall = least(fall, ((f + 1.0) * SIM_BLOCK - at[a]) / -rate[a]);
     }
     const double peak = (double)p->v[(size_t)b[1] * (size_t)p->nx + (size_t)b[0]];
     *clear = h > peak + 1e-3;
-    return fmax(peak, h - fall - 1e-3 * t->step_m / (fabs(slope[0]) + fabs(slope[1]) + 0.01));
+    return most(peak, h - fall - 1e-3 * t->step_m / (fabs(slope[0]) + fabs(slope[1]) + 0.01));
 }
 
 static double gap_at(const SimLattice *lat, const SimGround *g, const SimRay *ray, double h)
@@ -65,7 +77,7 @@ double sim_trace(const SimLattice *lat, const SimGround *g, const SimRay *ray)
     const double s = ((double)g->top - lat->h_mid) / lat->h_half;
     const double slope[2] = {(ray->c[1] + 2.0 * s * ray->c[2]) / lat->h_half,
                              (ray->c[4] + 2.0 * s * ray->c[5]) / lat->h_half}; /* metres a metre of height */
-    const double lean = hypot(slope[0], slope[1]);
+    const double lean = sqrt(slope[0] * slope[0] + slope[1] * slope[1]);
     const double shortest = 0.5 * g->terrain.step_m / (lean + 1e-6), safe = 1.0 / (1.0 + (double)g->steepest * lean);
     double h = (double)g->top + 0.01, above = h;
     for (int k = 0; k < 100000; k++) {
@@ -82,7 +94,7 @@ double sim_trace(const SimLattice *lat, const SimGround *g, const SimRay *ray)
         if (gap <= 0.0)
             return above > h ? refine(lat, g, ray, above, h, gap) : h;
         above = h;
-        h -= fmax(gap * safe, shortest);
+        h -= most(gap * safe, shortest);
     }
     return h;
 }
