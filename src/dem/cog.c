@@ -77,6 +77,7 @@ SdmStatus sdm_cog_check(SdmContext *ctx)
             }
     }
     co = cog_options(ctx, SDM_FILE_DEM, GDT_Float32);
+    co = CSLSetNameValue(co, "NUM_THREADS", NULL); /* what goes wrong is said in this thread, then */
     if (!GDALValidateCreationOptions(driver, co) || !try_small(co) || trap.failed)
         st = sdm_fail(ctx, SDM_ERR_USAGE, "--co: GDAL's COG driver cannot write a DEM with these options: %s", trap.text);
 done:

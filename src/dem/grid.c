@@ -198,5 +198,10 @@ SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4], SdmGrid *grid)
 
 double sdm_grid_spacing_m(const SdmGrid *grid)
 {
-    return grid->geographic ? grid->spacing * METRES_PER_DEGREE : grid->spacing;
+    if (grid->geographic)
+        return grid->spacing * METRES_PER_DEGREE;
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
+    const double unit_m = srs ? OSRGetLinearUnits(srs, NULL) : 1.0;
+    OSRDestroySpatialReference(srs);
+    return grid->spacing * unit_m;
 }

@@ -133,7 +133,6 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
     TRY(sdm_html_write(ctx, p, &relief, &coverage));
     TRY(sdm_check_stop(ctx));
     TRY(sdm_names_rename(ctx, p->names));
-    p->renamed = true;
 done:
     sdm_picture_close(&relief);
     sdm_picture_close(&coverage);

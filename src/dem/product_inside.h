@@ -78,8 +78,6 @@ struct SdmProduct {
     int geoid_step;              /* cells between nodes of the undulation */
     SdmSurvey survey;
     double gap_step_m;           /* unit of the QA raster's ray gap and spread */
-    double write_s;              /* seconds spent in write */
-    bool renamed;
 };
 
 /* The QA raster: UInt16, one nodata for all bands. */
@@ -87,8 +85,6 @@ enum { SDM_BAND_SCORE, SDM_BAND_GAP, SDM_BAND_SPREAD, SDM_BAND_COUNT, SDM_BAND_M
 enum { SDM_QA_NODATA = 65535 };
 #define SDM_SCORE_STEP 0.01
 
-/* Cells per degree or metre, for thresholds; not for positions. */
-double sdm_grid_spacing_m(const SdmGrid *grid);
 SdmStatus sdm_grid_check_srs(SdmContext *ctx); /* --t_srs, as far as it can be checked without the scene */
 
 /* Metres of undulation for a window of cells: h x w; nodes on multiples of step cells of the whole grid. */

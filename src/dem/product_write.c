@@ -87,7 +87,6 @@ SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
     Strip s = {0};
-    const double start = sdm_now_s();
     TRY(check_block(ctx, p, b));
     const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
     TRY(sdm_alloc(ctx, &s.height_m, n, sizeof *s.height_m, "rows to write"));
@@ -102,6 +101,5 @@ done:
     sdm_free(&s.qa);
     sdm_free(&s.ortho);
     sdm_free(&s.height_m);
-    sdm_add_time(ctx, 9, sdm_now_s() - start);
     return st;
 }
