@@ -82,7 +82,7 @@ void SDM_NAME(half_row)(const int16_t *const src[4], int width, int16_t *restric
             out[i] = (int16_t)((sum + 32 + (4096 << 6)) / 64 - 4096);
             continue;
         }
-        const int32_t twice = have > 32 ? have : 64, num = 2 * sum + twice + 4096 * 2 * twice;
-        out[i] = have > 32 ? (int16_t)(num / (2 * twice) - 4096) : (int16_t)SDM_PIXEL_NODATA;
+        const int32_t weight_sum = have > 32 ? have : 64, num = 2 * sum + weight_sum + 4096 * 2 * weight_sum;
+        out[i] = (int16_t)(have > 32 ? num / (2 * weight_sum) - 4096 : SDM_PIXEL_NODATA);
     }
 }
