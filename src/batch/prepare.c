@@ -193,6 +193,18 @@ done:
     return st;
 }
 
+/* Chance makes a few matches anywhere; what it cannot do is let their rays meet. */
+static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, size_t count, const SdmPointRound *r)
+{
+    const double blocks = (double)(s->win.w / 8) * (double)(s->win.h / 8), share = (double)count / fmax(blocks, 1.0);
+    const double spread = r->after_nmad_px / (double)(1 << s->win.level);
+    if (share >= 0.005 && (share >= 0.15 || spread <= 0.2))
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %zu of %.0f places at 1/%d of the size, their rays miss each other "
+                    "by %.1f px; clouds, water or snow, images of different places, or one mirrored", count, blocks,
+                    1 << s->win.level, r->after_nmad_px);
+}
+
 /* The v residual of a level's surface: refit the pointing. */
 static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
 {
@@ -211,6 +223,8 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     if (count >= 60 || last)
         TRY(sdm_pointing_fit(ctx, sample, count, last ? 4 : count > 300 ? 1 : 0, false,
                              sdm_image_height(c->scene->view[1].image), &p->pointing, &round));
+    if (last)
+        TRY(check_matches(ctx, s, count, &round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d", l, count,
             round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree);
     if (last) {
@@ -278,9 +292,9 @@ static SdmStatus coarse_range(SdmContext *ctx, SdmPrepared *p)
         return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %zu at 1/%d of the size; clouds, water or snow, images of "
                         "different places, or one mirrored", valid, 1 << s->win.level);
     const double metre = 1.0 / fabs(p->frame.du_dh);
-    p->slack_m = metre * 6.0;
+    p->slack_m = metre * 6.0; /* the repeats */
     for (int l = 0; l < p->settings.coarse_level; l++)
-        p->slack_m += 6.0 * metre * (double)(1 << l);
+        p->slack_m += sdm_chain_travel(&p->settings, l) * metre * (double)(1 << l);
     p->hmin_m = floor(lo - p->slack_m);
     p->hmax_m = ceil(hi + p->slack_m);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "coarse surface %.0f..%.0f m, %.1f %% matched", lo, hi,
@@ -331,6 +345,7 @@ static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     const SdmOptions *const o = sdm_options(ctx);
     TRY(sdm_frame_find(ctx, scene, &p->frame));
     TRY(sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(scene), &p->settings));
+    p->settings.jump_px = (float)(SDM_JUMP_M * fabs(p->frame.du_dh));
     choose_levels(&p->frame, &p->settings);
     SdmPointing *const q = &p->pointing;
     const double size[2] = {(double)sdm_image_width(scene->view[1].image), (double)sdm_image_height(scene->view[1].image)};

@@ -9,6 +9,7 @@
 enum {
     SEARCH_RANGE = 3, SEARCH_WINDOW = 9,   /* a level's first pass */
     RETRY_RANGE = 5, RETRY_WINDOW = 13,    /* what failed, once more */
+    JUMP_RANGE = 16, JUMP_WINDOW = 9,      /* and where jumps are to be expected, at most */
     TOP_RANGE = 10,                        /* of a plane of the top level's sweep */
     REJECT_HALF = 3, FILL_NEAR = 4, FILL_FAR = 16
 };
@@ -38,6 +39,18 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
     }
     return SDM_OK;
+}
+
+int sdm_chain_retry_range(const SdmMatchSettings *s, int level)
+{
+    const int jump = (int)ceilf(s->jump_px / (float)(1 << level));
+    return jump > JUMP_RANGE ? JUMP_RANGE : jump > RETRY_RANGE ? jump : RETRY_RANGE;
+}
+
+int sdm_chain_travel(const SdmMatchSettings *s, int level)
+{
+    const int retry = sdm_chain_retry_range(s, level);
+    return (retry > SEARCH_RANGE ? retry : SEARCH_RANGE) + 1;
 }
 
 SdmLevelTask sdm_level_task(const SdmChainInput *in, const SdmWindow *win)
@@ -116,7 +129,8 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
     const SdmMatchSettings *const set = in->settings;
     const SdmPass first = {.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
                            .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
-    const SdmPass second = {.window = RETRY_WINDOW, .range = RETRY_RANGE, .min_score = set->min_score,
+    const int retry = sdm_chain_retry_range(set, s->win.level);
+    const SdmPass second = {.window = retry > RETRY_RANGE ? JUMP_WINDOW : RETRY_WINDOW, .range = retry, .min_score = set->min_score,
                             .min_margin = 0.0f, .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
     SdmLevelTask task = sdm_level_task(in, &s->win);
     float *prior = NULL;
@@ -125,7 +139,7 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
     TRY(sdm_level_warp(ctx, &task, s->h_m));
     TRY(sdm_level_match(ctx, &task, &first, s));
     TRY(sdm_chain_clean(ctx, in, prior, s));
-    if (s->win.level > 0) {
+    if (s->win.level > 0 || retry > RETRY_RANGE) {
         TRY(sdm_level_retry(ctx, &task, &second, prior, s));
         TRY(sdm_chain_clean(ctx, in, prior, s));
     }

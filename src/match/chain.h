@@ -13,9 +13,17 @@ typedef struct SdmMatchSettings {
     float final_score;      /* and in the end */
     float min_sigma;        /* texture, q units */
     float gap_limit_px;     /* mean ray gap around a pixel above which it is rejected at level 0, px */
+    float jump_px;          /* parallax of the jumps to expect (buildings, trees: SDM_JUMP_M), px of level 0 */
     int coarse_level;       /* finest level of the scene-wide surface */
     int top_level;
 } SdmMatchSettings;
+
+/* Height of the jumps that a retry must bridge, metres. */
+#define SDM_JUMP_M 25.0
+/* Range of a level's retry, px. */
+int sdm_chain_retry_range(const SdmMatchSettings *s, int level);
+/* Most pixels by which the passes of a level can move its heights. */
+int sdm_chain_travel(const SdmMatchSettings *s, int level);
 
 /* cost: "zncc", "census", "sad"; cpu_level: as the option.  noise_q: sensor noise to expect, q units. */
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
