@@ -9,7 +9,7 @@
 
 typedef struct SdmSimulateOptions {
     const char *output;     /* -o: folder to make */
-    const char *layout;     /* "aster" (V003 text layout), "aster-rpc" (the same as two RPC GeoTIFFs), "rpc" */
+    const char *layout;     /* "aster" (V003 text layout), "aster-rpc" (the same as RPC GeoTIFFs), "rpc" */
     bool with_rpc;          /* aster: write the RPC GeoTIFFs beside, too */
     const char *terrain;    /* DEM to use (heights above the ellipsoid), NULL = fractal */
     const char *shape;      /* "fractal", "plane" (tilted by slope_deg towards slope_azimuth_deg), "flat" */
