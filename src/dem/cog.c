@@ -15,7 +15,7 @@ static char **cog_options(SdmContext *ctx, int file, GDALDataType type)
     char threads[16], **co = NULL;
     snprintf(threads, sizeof threads, "%d", sdm_threads(ctx));
     co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
-    co = CSLSetNameValue(co, "LEVEL", file == SDM_FILE_DEM ? "6" : "2");
+    co = CSLSetNameValue(co, "LEVEL", file == SDM_FILE_DEM ? "4" : "1");
     co = CSLSetNameValue(co, "PREDICTOR", type == GDT_Float32 ? "3" : "2");
     co = CSLSetNameValue(co, "NUM_THREADS", threads);
     co = CSLSetNameValue(co, "BIGTIFF", "IF_SAFER");
@@ -104,6 +104,19 @@ static SdmStatus sync_file(SdmContext *ctx, const char *path)
     return st;
 }
 
+/* Overviews in the raw raster, uncompressed: the COG driver would make its own through ZSTD and back. */
+static bool build_overviews(GDALDatasetH ds, int file)
+{
+    int level[31], n = 0;
+    const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds), longest = w > h ? w : h;
+    while (longest >> n > 512 && n < 30) {
+        level[n] = 2 << n;
+        n++;
+    }
+    return n == 0 || GDALBuildOverviews(ds, file == SDM_FILE_QA ? "NEAREST" : "AVERAGE", n, level, 0, NULL, NULL, NULL) ==
+                         CE_None;
+}
+
 SdmStatus sdm_cog_write(SdmContext *ctx, SdmProduct *p, int file)
 {
     SdmStatus st = SDM_OK;
@@ -111,7 +124,9 @@ SdmStatus sdm_cog_write(SdmContext *ctx, SdmProduct *p, int file)
     const char *const path = p->names->part[file];
     char **co = cog_options(ctx, file, GDALGetRasterDataType(GDALGetRasterBand(p->raw[file], 1)));
     sdm_trap_begin(&trap);
-    GDALDatasetH cog = GDALCreateCopy(GDALGetDriverByName("COG"), path, p->raw[file], FALSE, co, go_on, ctx);
+    GDALDatasetH cog = NULL;
+    if ((file == SDM_FILE_DEM && sdm_options(ctx)->co[0]) || build_overviews(p->raw[file], file)) /* --co may ask others */
+        cog = GDALCreateCopy(GDALGetDriverByName("COG"), path, p->raw[file], FALSE, co, go_on, ctx);
     GDALClose(cog);
     sdm_trap_end(&trap);
     CSLDestroy(co);
