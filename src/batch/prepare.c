@@ -117,7 +117,6 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     const bool known = sdm_options(ctx)->dem != NULL;
     const double half = (known ? SDM_PRIOR_SLACK_M : 0.5 * (f->hmax_m - f->hmin_m)) * fabs(f->du_dh) / (double)(1 << l);
     const SdmWindow win = whole(f, l);
-    const int most = win.w / 2 - 8, range = (int)ceil(half) + 1 > most && most > 2 ? most : (int)ceil(half) + 1;
     double best_share = -1.0;
     SdmSurface s = {0}, prior = {0};
     if (known) {
@@ -130,7 +129,8 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
         TRY(sdm_surface_alloc(ctx, &win, &s));
         for (size_t k = 0; k < (size_t)win.w * (size_t)win.h; k++)
             s.h_m[k] = prior.h_m ? prior.h_m[k] : (float)c->lattice.height0_m;
-        TRY(sdm_chain_top(ctx, &c->in, range, shift, &s, &share));
+        const SdmTopSearch q = {.half_range_px = half, .pixel_m = f->gsd_m * (double)(1 << l), .v_shift = shift};
+        TRY(sdm_chain_top(ctx, &c->in, &q, &s, &share));
         sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", l, shift, 100.0 * share);
         if (share > best_share * 1.02 + 1e-9) {
             best_share = share;

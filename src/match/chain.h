@@ -34,8 +34,14 @@ typedef struct SdmChainInput {
  * range, window: of the first pass.  v_shift: rows by which the right view is off (top level's search), 0 else. */
 SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *surface);
 
-/* The coarsest level: full range about a flat surface, right rows shifted by v_shift. Returns the share of pixels matched. */
-SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, int range, int v_shift, SdmSurface *surface,
+/* The coarsest level: a sweep of planes, level and tilted, about the prior surface. */
+typedef struct SdmTopSearch {
+    double half_range_px; /* residuals to search, level pixels */
+    double pixel_m;       /* ground size of a level pixel */
+    int v_shift;          /* right rows are taken that much off */
+} SdmTopSearch;
+/* *matched: share of the pixels seen by both views that were matched. */
+SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSearch *q, SdmSurface *surface,
                         double *matched);
 
 /* Heights of all pixels that are not valid, from the nearest valid ones; scene-wide, unbounded. */
