@@ -270,14 +270,43 @@ static bool best_along(const SdmCostRow *r, int x, int slope, int *best)
     return top > SDM_SCORE_NONE;
 }
 
-/* d plus the vertex of the parabola through its score and its neighbours' on the line; d without both. */
+/* Vertex of the parabola through three scores one pixel apart, -0.5..0.5; 0 where it has none. */
+static float vertex(float before, float at, float after)
+{
+    const float bend = before - 2.0f * at + after;
+    return bend < 0.0f ? fminf(fmaxf(0.5f * (before - after) / bend, -0.5f), 0.5f) : 0.0f;
+}
+
+typedef struct Curve { /* scores at d - 1, d, d + 1 on a line of the volume */
+    float before, at, after;
+} Curve;
+
+static Curve curve_of(const SdmCostRow *r, int x, int slope, int d)
+{
+    return (Curve){score_of(r, x + slope * (d - 1), d - 1), score_of(r, x + slope * d, d),
+                   score_of(r, x + slope * (d + 1), d + 1)};
+}
+
+static bool whole(const Curve *c)
+{
+    return c->before > SDM_SCORE_NONE && c->after > SDM_SCORE_NONE;
+}
+
+/* Best d of a pixel with its vertex, from the curve of this view alone. */
 static float sub_pixel(const SdmCostRow *r, int x, int slope, int d)
 {
-    const float before = score_of(r, x + slope * (d - 1), d - 1), at = score_of(r, x + slope * d, d);
-    const float after = score_of(r, x + slope * (d + 1), d + 1), bend = before - 2.0f * at + after;
-    if (before <= SDM_SCORE_NONE || after <= SDM_SCORE_NONE || !(bend < 0.0f))
-        return (float)d;
-    return (float)d + fminf(fmaxf(0.5f * (before - after) / bend, -0.5f), 0.5f);
+    const Curve c = curve_of(r, x, slope, d);
+    return whole(&c) ? (float)d + vertex(c.before, c.at, c.after) : (float)d;
+}
+
+/* The same from the sum of the left pixel's curve and the right pixel's, where that one is whole; see
+ * SdmPickRow. */
+static float sub_pixel_both(const SdmCostRow *r, int x, int d)
+{
+    const Curve left = curve_of(r, x, 0, d), right = curve_of(r, x + d, -1, d);
+    if (!whole(&left) || !whole(&right))
+        return sub_pixel(r, x, 0, d);
+    return (float)d + vertex(left.before + right.before, left.at + right.at, left.after + right.after);
 }
 
 static void pick_row_reference(const SdmCostRow *r, const SdmPickRow *out)
@@ -285,12 +314,12 @@ static void pick_row_reference(const SdmCostRow *r, const SdmPickRow *out)
     for (int x = 0; x < r->width; x++) {
         int d = 0, back = 0;
         const bool any = best_along(r, x, 0, &d);
-        out->residual[x] = any ? sub_pixel(r, x, 0, d) : 0.0f;
+        out->residual[x] = any ? sub_pixel_both(r, x, d) : 0.0f;
         out->score[x] = score_of(r, any ? x : -1, d);
         out->edge[x] = any && r->dmax > r->dmin && (d == r->dmin || d == r->dmax);
         out->mismatch[x] = 1e9f;
         if (any && best_along(r, x + d, -1, &back))
-            out->mismatch[x] = fabsf(out->residual[x] - sub_pixel(r, x + d, -1, back));
+            out->mismatch[x] = fabsf(sub_pixel(r, x, 0, d) - sub_pixel(r, x + d, -1, back));
         out->runner_up[x] = SDM_SCORE_NONE;
         for (int e = r->dmin; any && e <= r->dmax; e++)
             if (e - d >= 2 || d - e >= 2)
