@@ -87,12 +87,22 @@ typedef struct SdmPickRow {
 } SdmPickRow;
 typedef void sdm_pick_row_fn(const SdmCostRow *row, const SdmPickRow *out);
 
+/* Median of the valid ones (bit 0 of `valid`; of an even number the mean of the middle two) of 3 x 3 at the middle row's pixels;
+ * pixels that are not valid or have fewer than 5 valid ones, and the first and last of the row, keep their value.  Rows may be the same one (edges). */
+typedef void sdm_median_row_fn(const float *const row[3], const uint16_t *const valid[3], int width, float *out);
+
+/* How many pixels of the (2 half + 1)^2 window differ from the middle one by at most tol; NaN never does.
+ * row: 2 half + 1 pointers, NULL where the row does not exist; half <= 7. */
+typedef void sdm_agree_row_fn(const float *const *row, int half, int width, float tol, uint8_t *count);
+
 typedef struct SdmKernels {
     sdm_cost_scratch_fn *cost_scratch;
     sdm_cost_strip_fn *zncc, *census, *sad;
     sdm_warp_row_fn *warp_row;
     sdm_half_row_fn *half_row;
     sdm_pick_row_fn *pick_row;
+    sdm_median_row_fn *median_row;
+    sdm_agree_row_fn *agree_row;
 } SdmKernels;
 
 /* The definition of every kernel: naive, for comparison (level "reference"). */

@@ -7,6 +7,8 @@ extern sdm_cost_strip_fn SDM_NAME(zncc), SDM_NAME(census), SDM_NAME(sad);
 extern sdm_warp_row_fn SDM_NAME(warp_row);
 extern sdm_half_row_fn SDM_NAME(half_row);
 extern sdm_pick_row_fn SDM_NAME(pick_row);
+extern sdm_median_row_fn SDM_NAME(median_row);
+extern sdm_agree_row_fn SDM_NAME(agree_row);
 extern const SdmKernels SDM_NAME(sdm_kernels);
 
 const SdmKernels SDM_NAME(sdm_kernels) = {
@@ -17,4 +19,6 @@ const SdmKernels SDM_NAME(sdm_kernels) = {
     .warp_row = SDM_NAME(warp_row),
     .half_row = SDM_NAME(half_row),
     .pick_row = SDM_NAME(pick_row),
+    .median_row = SDM_NAME(median_row),
+    .agree_row = SDM_NAME(agree_row),
 };

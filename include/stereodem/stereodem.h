@@ -99,6 +99,41 @@ void sdm_stop(void);
  *  Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call. */
 SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
 
+/** One view of a scene, for people. */
+typedef struct SdmViewInfo {
+    char name[512];        /**< file or subdataset */
+    char camera[32];       /**< "aster", "rpc", "parallel" */
+    char mask[600];        /**< what is not used: "none", "nodata 0", a file */
+    int64_t width, height; /**< pixels */
+} SdmViewInfo;
+
+/** What `stereodem info` tells of a scene before any matching.  What is not known is NaN, or 0 if whole. */
+typedef struct SdmSceneInfo {
+    char sensor[16];                    /**< "aster", "rpc", "parallel" */
+    char kind[64];                      /**< "ASTER L1A V004 (HDF)" */
+    char id[256];                       /**< granule or file base name */
+    char time_utc[32];                  /**< acquisition of the left view, ISO 8601; "" if unknown */
+    SdmViewInfo view[2];                /**< left, right */
+    double convergence_deg;             /**< angle between the rays at the scene centre */
+    double base_height;                 /**< B/H, no unit */
+    double gsd_m;                       /**< ground sample distance of the left image */
+    double centre_lon_deg, centre_lat_deg;
+    double overlap;                     /**< share of the left footprint that the right view sees, 0..1 */
+    double footprint_m2;                /**< area seen by both */
+    double hmin_m, hmax_m;              /**< height range to be searched, above the ellipsoid */
+    char crs[128];                      /**< output CRS, such as "EPSG:32610" */
+    double spacing;                     /**< of the DEM, units of its CRS */
+    int64_t cols, rows;                 /**< cells of the DEM */
+    int64_t tiles;                      /**< blocks that it is made in */
+    int64_t memory_bytes;               /**< expected peak */
+    double seconds;                     /**< expected wall time of `stereodem run` on this machine */
+} SdmSceneInfo;
+
+/** Describe a scene: opens it, checks both cameras and their overlap, matches nothing.
+ *  @param left, right  as in sdm_run()
+ *  @param[out] out     filled on SDM_OK */
+SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, SdmSceneInfo *out);
+
 /** Figures of a DEM held against a reference; metres.  Errors are DEM minus reference. */
 typedef struct SdmErrorStats {
     int64_t count;

@@ -1,6 +1,7 @@
 /* Stages 2 to 7 on the coarse levels of the whole scene. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/prepare.h"
+#include "batch/prior.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ void sdm_prepared_free(SdmPrepared *p)
     sdm_pointing_free(&p->pointing);
     sdm_point_report_free(&p->points);
     sdm_surface_free(&p->coarse);
+    sdm_ground_free(&p->ground);
 }
 
 static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out)
@@ -112,17 +114,22 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     SdmStatus st = SDM_OK;
     const SdmFrame *const f = &c->p->frame;
     const int l = c->p->settings.top_level, reach = (V_REACH + (1 << l) - 1) >> l;
-    const double half = 0.5 * (f->hmax_m - f->hmin_m) * fabs(f->du_dh) / (double)(1 << l);
+    const bool known = sdm_options(ctx)->dem != NULL;
+    const double half = (known ? SDM_PRIOR_SLACK_M : 0.5 * (f->hmax_m - f->hmin_m)) * fabs(f->du_dh) / (double)(1 << l);
     const SdmWindow win = whole(f, l);
     const int most = win.w / 2 - 8, range = (int)ceil(half) + 1 > most && most > 2 ? most : (int)ceil(half) + 1;
     double best_share = -1.0;
-    SdmSurface s = {0};
+    SdmSurface s = {0}, prior = {0};
+    if (known) {
+        TRY(sdm_surface_alloc(ctx, &win, &prior));
+        TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &prior));
+    }
     for (int i = 0; i <= 2 * reach; i++) {
         const int shift = i & 1 ? (i + 1) / 2 : -(i / 2); /* 0, 1, -1, 2, ... */
         double share = 0.0;
         TRY(sdm_surface_alloc(ctx, &win, &s));
         for (size_t k = 0; k < (size_t)win.w * (size_t)win.h; k++)
-            s.h_m[k] = (float)c->lattice.height0_m;
+            s.h_m[k] = prior.h_m ? prior.h_m[k] : (float)c->lattice.height0_m;
         TRY(sdm_chain_top(ctx, &c->in, range, shift, &s, &share));
         sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", l, shift, 100.0 * share);
         if (share > best_share * 1.02 + 1e-9) {
@@ -141,6 +148,7 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
         goto done;
     }
 done:
+    sdm_surface_free(&prior);
     sdm_surface_free(&s);
     return st;
 }
@@ -239,6 +247,18 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     }
 done:
     sdm_surface_free(&finer);
+    return st;
+}
+
+/* Part terrain from clouds and false matches; the surface under what is rejected comes from the terrain around. */
+static SdmStatus find_ground(SdmContext *ctx, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface *const s = &p->coarse;
+    const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
+    TRY(sdm_ground_find(ctx, s, pixel_m, &p->ground));
+    TRY(sdm_chain_fill_all(ctx, p->ground.h_m, s));
+done:
     return st;
 }
 
@@ -364,6 +384,7 @@ SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     TRY(descend(ctx, &c, &s));
     p->coarse = s;
     s = (SdmSurface){0};
+    TRY(find_ground(ctx, p));
     TRY(coarse_range(ctx, p));
     TRY(choose_grid(ctx, scene, p));
 done:

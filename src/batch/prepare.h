@@ -12,6 +12,7 @@ typedef struct SdmPrepared {
     SdmPointing pointing;
     SdmPointReport points;
     SdmSurface coarse;      /* whole frame, level settings.coarse_level */
+    SdmGround ground;       /* of it */
     double hmin_m, hmax_m;  /* of the coarse surface, with what finer levels may add */
     double slack_m;         /* the most that finer levels can move a height */
     double lattice_error_px;

@@ -17,7 +17,9 @@ static SdmStatus look(SdmContext *ctx, const SdmScene *scene, const SdmPrepared 
     const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .u0 = win->u0,
                                  .v0 = win->v0, .u1 = win->u0 + win->w, .v1 = win->v0 + win->h, .step = LATTICE_STEP,
                                  .hmin_m = p->hmin_m, .hmax_m = p->hmax_m};
-    const SdmChainInput in = {.settings = &p->settings, .lattice = &lat, .left = &left, .right = &right};
+    const SdmChainInput in = {.settings = &p->settings, .lattice = &lat, .left = &left, .right = &right,
+                              .ground = &p->ground,
+                              .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
     TRY(sdm_lattice_build(ctx, &q, &lat));
     TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level, &left,
                           &right));

@@ -73,7 +73,7 @@ done:
 static SdmStatus choose_tile(SdmContext *ctx, Run *r)
 {
     const SdmGrid *const g = &r->prepared.grid;
-    const double spacing = sdm_grid_spacing_m(g, &r->prepared.frame);
+    const double spacing = sdm_grid_spacing_m(g);
     const int64_t base = (int64_t)r->prepared.coarse.win.w * r->prepared.coarse.win.h * 8 + (INT64_C(48) << 20);
     const int64_t room = r->opt->memory_bytes * 8 / 10 - base;
     const int64_t longest = g->cols > g->rows ? g->cols : g->rows;

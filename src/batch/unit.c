@@ -6,12 +6,6 @@
 
 enum { LATTICE_STEP = 16, REACH_CELLS = 20 };
 
-double sdm_grid_spacing_m(const SdmGrid *grid, const SdmFrame *f)
-{
-    (void)f;
-    return grid->geographic ? grid->spacing * 111320.0 : grid->spacing;
-}
-
 /* Grow [u0, u1) x [v0, v1) by the coarse pixels whose ground can lie in the block. */
 static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmGrid *grid,
                              const SdmBlock *b, int64_t win[4], bool *any)
@@ -105,7 +99,9 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = grid,
                                  .u0 = win.u0, .v0 = win.v0, .u1 = win.u0 + win.w, .v1 = win.v0 + win.h,
                                  .step = LATTICE_STEP, .hmin_m = p->hmin_m, .hmax_m = p->hmax_m};
-    const SdmChainInput in = {.settings = &p->settings, .lattice = &lat, .left = &left, .right = &right};
+    const SdmChainInput in = {.settings = &p->settings, .lattice = &lat, .left = &left, .right = &right,
+                              .ground = &p->ground,
+                              .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
     TRY(sdm_lattice_build(ctx, &q, &lat));
     sdm_add_time(ctx, 3, (t1 = sdm_now_s()) - t0);
     TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, &win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level - 1,
@@ -118,7 +114,7 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     double scale, offset;
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
     const SdmGridding g = {.lattice = &lat, .fine = &fine, .grid = grid, .gsd_m = p->frame.gsd_m,
-                           .spacing_m = sdm_grid_spacing_m(grid, &p->frame), .scale = scale, .offset = offset,
+                           .spacing_m = sdm_grid_spacing_m(grid), .scale = scale, .offset = offset,
                            .gap_m_per_px = p->frame.gsd_m};
     TRY(sdm_gridding_run(ctx, &g, block));
     sdm_add_time(ctx, 8, sdm_now_s() - t1);

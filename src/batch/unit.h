@@ -12,7 +12,7 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
 /* Bytes that the window of a block of side x side cells needs at most. */
 int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing_m, int64_t cols, int64_t rows);
 
-double sdm_grid_spacing_m(const SdmGrid *grid, const SdmFrame *f); /* metres of a cell's side */
+double sdm_grid_spacing_m(const SdmGrid *grid); /* metres of a side of a cell */
 
 /* Unit files: header with fingerprint and sizes, seven arrays, checksum of all. Written aside and renamed.
  * read: SDM_OK; SDM_ERR_INPUT when absent, damaged or of another job (the caller computes it again). */

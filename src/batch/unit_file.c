@@ -165,6 +165,8 @@ SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerp
     put(&f, &h, sizeof h);
     put(&f, p, sizeof *p); /* pointers in it are set anew by the reader */
     put(&f, p->coarse.h_m, n * sizeof(float));
+    put(&f, p->ground.h_m, n * sizeof(float));
+    put(&f, p->ground.away, n * sizeof(uint16_t));
     put(&f, p->pointing.profile_px, (size_t)p->pointing.profile_count * sizeof(double));
     for (int i = 0; i < p->points.rounds; i++)
         put(&f, p->points.round[i].samples, (size_t)p->points.round[i].sample_count * sizeof(SdmPointSample));
@@ -177,11 +179,17 @@ static SdmStatus read_arrays(SdmContext *ctx, File *f, SdmPrepared *p)
     const SdmWindow win = p->coarse.win;
     const size_t n = (size_t)win.w * (size_t)win.h;
     p->coarse = (SdmSurface){0};
+    p->ground.h_m = NULL;
+    p->ground.away = NULL;
     p->pointing.profile_px = NULL;
     for (int i = 0; i < 4; i++)
         p->points.round[i].samples = NULL;
     TRY(sdm_surface_alloc(ctx, &win, &p->coarse));
     get(f, p->coarse.h_m, n * sizeof(float));
+    TRY(sdm_alloc(ctx, &p->ground.h_m, n, sizeof(float), "the terrain"));
+    get(f, p->ground.h_m, n * sizeof(float));
+    TRY(sdm_alloc(ctx, &p->ground.away, n, sizeof(uint16_t), "the terrain"));
+    get(f, p->ground.away, n * sizeof(uint16_t));
     TRY(sdm_alloc(ctx, &p->pointing.profile_px, (size_t)p->pointing.profile_count + 1, sizeof(double), "the profile"));
     get(f, p->pointing.profile_px, (size_t)p->pointing.profile_count * sizeof(double));
     for (int i = 0; i < p->points.rounds; i++) {

@@ -1,5 +1,234 @@
-#include "core/core.h"
-int main(void)
+/* The program: command table, signals, and one call from its arguments to its exit code. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <errno.h>
+#include <gdal.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+const SdmCommand sdm_commands[] = {
+    {"run", SDM_CMD_RUN, 1, 2, "the scene, or the left and the right image",
+     "SCENE -o DEM.tif [options]\nLEFT RIGHT -o DEM.tif [options]",
+     "make a DEM from a scene or a pair of images",
+     "Make a DEM. SCENE is an ASTER level 1A scene: an .hdf file (V004), or the folder or .zip of V003. LEFT "
+     "and "
+     "RIGHT are two images with RPC cameras, or with --base-height a georeferenced epipolar pair. A run that "
+     "was "
+     "interrupted goes on where it stopped when the same command is given again.",
+     NULL, sdm_command_run},
+    {"info", SDM_CMD_INFO, 1, 2, "the scene, or the left and the right image",
+     "SCENE [options]\nLEFT RIGHT [options]", "describe a scene: sensor, cameras, overlap, expected cost",
+     "Print what a scene is and what its DEM would be: sensor, cameras, overlap, base/height ratio, height "
+     "range, "
+     "expected memory and time. Matches nothing and writes nothing.",
+     NULL, sdm_command_info},
+    {"compare", SDM_CMD_COMPARE, 2, 2, "the DEM and the reference", "DEM REFERENCE [options]",
+     "hold a DEM against a reference: bias, NMAD, RMSE, LE90",
+     "Print the errors of a DEM against a reference in metres: bias (median), NMAD, RMSE and LE90, as it is "
+     "and "
+     "after co-registration by Nuth & Kaab (2011), and the share of cells that it covers.",
+     sdm_compare_options, sdm_command_compare},
+    {"simulate", SDM_CMD_SIMULATE, 0, 0, "", "-o FOLDER [options]",
+     "make a stereo pair with exact cameras over known terrain",
+     "Write a simulated stereo pair with exact cameras over known terrain, together with the true heights, "
+     "to judge "
+     "a DEM by.",
+     sdm_simulate_options, sdm_command_simulate},
+    {.name = NULL},
+};
+
+/* The first signal asks to stop, the second ends at once. */
+static void on_signal(int number)
 {
+    sdm_stop();
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    (void)number;
+}
+
+static void install_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a reader that leaves must not cost the DEM; the exit code tells */
+}
+
+static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const char *text)
+{
+    (void)number;
+    if (kind != CE_Debug)
+        sdm_screen_log(CPLGetErrorHandlerUserData(), SDM_LOG_VERBOSE, 0, text);
+}
+
+/* GDAL, set up once: its options first, its cache inside the memory budget, its messages through the screen.
+ */
+static void open_gdal(SdmCall *call)
+{
+    const int64_t least = INT64_C(32) << 20, most = INT64_C(256) << 20;
+    const int64_t cache = call->options.memory_bytes / 16;
+    for (const char *const *pair = call->options.config; *pair; pair++) {
+        const size_t n = strcspn(*pair, "=");
+        char name[128];
+        snprintf(name, sizeof name, "%.*s", (int)n, *pair);
+        CPLSetConfigOption(name, *pair + n + 1);
+    }
+    CPLSetErrorHandlerEx(on_gdal_error, &call->screen);
+    GDALSetCacheMax64(cache < least ? least : cache > most ? most : cache);
+    GDALAllRegister();
+}
+
+/* Was JSON asked for, even if the line cannot be parsed? */
+static bool wants_json(int argc, char *const *argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--log=json") == 0 ||
+            (i + 1 < argc && strcmp(argv[i], "--log") == 0 && strcmp(argv[i + 1], "json") == 0))
+            return true;
+    return false;
+}
+
+static void set_defaults(SdmCall *call)
+{
+    sdm_options_default(&call->options);
+    call->line = (SdmCommandLine){
+        .name = call->command->name, .command = call->command->bit, .max = call->command->most};
+    call->line.sets[0] = (SdmOptionSet){.table = sdm_option_table, .opts = &call->options};
+    call->line.sets[1] = (SdmOptionSet){.table = call->command->own_table, .opts = &call->own};
+    if (call->command->bit == SDM_CMD_COMPARE)
+        call->own.compare = (SdmCompareOptions){.dem_vertical = "auto", .reference_vertical = "auto"};
+    else if (call->command->bit == SDM_CMD_SIMULATE)
+        sdm_simulate_default(&call->own.simulate);
+}
+
+/* Arguments -> options; opens the context of the call, in which a failure is told too. */
+static SdmStatus read_arguments(SdmCall *call, int argc, char *const *argv)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_open(&call->ctx, NULL));
+    TRY(sdm_options_parse(call->ctx, &call->line, argc, argv));
+    if (call->line.help)
+        goto done;
+    if (call->line.count < call->command->least) {
+        st = sdm_fail(call->ctx, SDM_ERR_USAGE,
+                      "found %d argument%s, expected %s; stereodem %s --help says more", call->line.count,
+                      call->line.count == 1 ? "" : "s", call->command->wanted, call->command->name);
+        goto done;
+    }
+    sdm_close(&call->ctx);
+    TRY(sdm_open(&call->ctx, &call->options));
+done:
+    return st;
+}
+
+static SdmStatus execute(SdmCall *call)
+{
+    sdm_screen_open(&call->screen, call->command->name, &call->options);
+    if (call->screen.json)
+        call->summary = cJSON_CreateObject();
+    sdm_set_sinks(call->ctx, sdm_screen_log, sdm_screen_progress, &call->screen);
+    open_gdal(call);
+    return call->command->run(call);
+}
+
+static void finish(SdmCall *call, SdmStatus st)
+{
+    sdm_screen_close(&call->screen);
+    if (st != SDM_OK) {
+        const char *const sentence = call->ctx ? sdm_error(call->ctx) : "out of memory";
+        sdm_screen_error(&call->screen, st, *sentence ? sentence : sdm_status_name(st));
+    }
+    if (call->screen.json) {
+        cJSON *const last = call->summary ? call->summary : cJSON_CreateObject();
+        cJSON_AddStringToObject(last, "status", sdm_status_name(st));
+        cJSON_AddNumberToObject(last, "exit_code", sdm_exit_code(st));
+        sdm_screen_json(&call->screen, "summary", last);
+    }
+    CPLSetErrorHandler(CPLQuietErrorHandler);
+    sdm_close(&call->ctx);
+}
+
+static int call_command(const SdmCommand *command, int argc, char *const *argv)
+{
+    SdmCall call = {.command = command};
+    set_defaults(&call);
+    sdm_screen_open(&call.screen, command->name, &call.options);
+    call.screen.json = wants_json(argc, argv);
+    SdmStatus st = read_arguments(&call, argc, argv);
+    if (st == SDM_OK && call.line.help) {
+        sdm_help_command(stdout, command);
+        sdm_close(&call.ctx);
+        return 0;
+    }
+    if (st == SDM_OK)
+        st = execute(&call);
+    finish(&call, st);
+    return sdm_exit_code(st);
+}
+
+static int refuse_command(const char *word)
+{
+    const char *nearest = NULL;
+    int best = 3;
+    for (const SdmCommand *command = sdm_commands; command->name; command++) {
+        const int edits = sdm_edit_distance(word, command->name);
+        if (edits < best) {
+            best = edits;
+            nearest = command->name;
+        }
+    }
+    fprintf(stderr, "stereodem: unknown command '%.100s'%s%s%s (stereodem --help lists all)\n", word,
+            nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    return 2;
+}
+
+static const SdmCommand *find_command(const char *name)
+{
+    for (const SdmCommand *command = sdm_commands; command->name; command++)
+        if (strcmp(command->name, name) == 0)
+            return command;
+    return NULL;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    const char *const word = argc > 1 ? argv[1] : "";
+    const bool help = strcmp(word, "help") == 0;
+    if (argc < 2) {
+        fprintf(stderr, "stereodem: no command given; stereodem --help lists all\n");
+        return 2;
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
+        sdm_help_version(stdout);
+    } else if (strcmp(word, "help-man") == 0) { /* for the build: stereodem.1 */
+        sdm_help_manual(stdout);
+    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || (help && argc == 2)) {
+        sdm_help_program(stdout);
+    } else {
+        const char *const name = help ? argv[2] : word;
+        const SdmCommand *const command = find_command(name);
+        if (!command)
+            return refuse_command(name);
+        if (!help)
+            return call_command(command, argc - 1, argv + 1);
+        sdm_help_command(stdout, command);
+    }
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    install_signals();
+    const int code = dispatch(argc, argv);
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    if (errno && errno != EPIPE)
+        fprintf(stderr, "stereodem: cannot write to standard output: %s\n", strerror(errno));
+    return code ? code : 1;
 }

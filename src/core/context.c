@@ -120,6 +120,9 @@ void sdm_progress(SdmContext *ctx, int stage, double done, const char *what)
         ctx->progress(ctx->user, stage, done, what);
 }
 
+const char *const sdm_stage_names[10] = {"", "read", "point", "frame", "pyramid", "match", "filter", "interpolate",
+                                         "grid", "write"};
+
 double sdm_now_s(void)
 {
     struct timespec t;

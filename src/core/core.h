@@ -51,6 +51,7 @@ void sdm_progress(SdmContext *ctx, int stage, double done, const char *what);
 double sdm_now_s(void); /* monotonic clock */
 void sdm_add_time(SdmContext *ctx, int stage, double seconds);
 double sdm_stage_time(const SdmContext *ctx, int stage);
+extern const char *const sdm_stage_names[10]; /* "", "read", "point" ... "write" */
 
 /* ---- text ---- */
 /* snprintf that fails with SDM_ERR_USAGE when the text does not fit. */

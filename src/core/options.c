@@ -1,8 +1,74 @@
-/* Every option, declared once. */
+/* Every option, declared once; defaults; and the check of all fields against the table. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
 
 #include <math.h>
+#include <string.h>
+
+#define AT(field) offsetof(SdmOptions, field)
+#define ALL (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_COMPARE | SDM_CMD_SIMULATE)
+#define SCENE (SDM_CMD_RUN | SDM_CMD_INFO)
+#define MIB (1024.0 * 1024.0)
+#define NO_RANGE 0.0, 0.0, NULL
+
+const SdmOptionSpec sdm_option_table[] = {
+    {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given", SDM_CMD_RUN,
+     "DEM to write, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif, NAME.json, NAME.html and NAME.png "
+     "lie beside it."},
+    {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
+     "2 x the ground sample distance, 30 m for ASTER", SCENE,
+     "Spacing of the DEM in units of the output CRS: metres, or degrees for a geographic CRS."},
+    {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE, "the UTM zone of the scene", SCENE,
+     "Output CRS, anything that GDAL understands, such as EPSG:32633."},
+    {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, "ellipsoid|egm96|egm2008", "ellipsoid",
+     SDM_CMD_RUN, "What heights are counted from, in metres: the WGS 84 ellipsoid or a geoid."},
+    {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "zncc|census|sad", "zncc", SDM_CMD_RUN,
+     "Matching cost: zero-mean normalised cross-correlation, census transform, or sum of absolute "
+     "differences."},
+    {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "local", "local", SDM_CMD_RUN,
+     "How a match is picked from the costs: local takes the best of each pixel."},
+    {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu", "auto", SDM_CMD_RUN,
+     "Where matching runs; auto takes the fastest that works and logs it."},
+    {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0, "auto|c|sse4.2|avx2|avx512", "auto",
+     SDM_CMD_RUN, "Best instruction set to use on the CPU. The DEM is the same with each."},
+    {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL, "one per processor", ALL,
+     "Number of threads. The DEM is the same with any."},
+    {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", SCENE,
+     "Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)."},
+    {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
+     "Edge of a tile of the DEM, in cells. The DEM is the same with any."},
+    {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene", SCENE,
+     "Lowest height to search, in metres above the ellipsoid."},
+    {"--hmax", "METRES", SDM_OPT_REAL, AT(hmax_m), -12000.0, 12000.0, NULL, "found from the scene", SCENE,
+     "Highest height to search, in metres above the ellipsoid."},
+    {"--dem", "FILE", SDM_OPT_TEXT, AT(dem), NO_RANGE, "none", SCENE,
+     "Known DEM that starts the surface, heights in metres; never needed, helps where terrain is extreme."},
+    {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, AT(dem_vertical), 0.0, 0.0, "auto|ellipsoid|egm96|egm2008",
+     "auto", SCENE, "What the heights of --dem are counted from; auto reads it from the file."},
+    {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one", SCENE,
+     "Band of both images to match, counted from 1."},
+    {"--mask-left", "FILE", SDM_OPT_TEXT, AT(mask_left), NO_RANGE, "none", SCENE,
+     "Raster of the size of the left image; 0 = do not use the pixel."},
+    {"--mask-right", "FILE", SDM_OPT_TEXT, AT(mask_right), NO_RANGE, "none", SCENE,
+     "Raster of the size of the right image; 0 = do not use the pixel."},
+    {"--base-height", "RATIO", SDM_OPT_REAL, AT(base_height), 0.01, 5.0, NULL,
+     "the images have cameras of their own", SCENE,
+     "Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already."},
+    {"--co", "NAME=VALUE", SDM_OPT_PAIRS, AT(co), NO_RANGE, "none", SDM_CMD_RUN,
+     "Creation option of GDAL's COG driver for the DEM; may be given again."},
+    {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none", ALL,
+     "Configuration option of GDAL; may be given again."},
+    {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
+     SDM_CMD_RUN, "Replace an existing DEM and its companions."},
+    {"--keep-job", NULL, SDM_OPT_BOOL, AT(keep_job), NO_RANGE, "off: removed after success", SDM_CMD_RUN,
+     "Keep the job folder OUTPUT.job with finished blocks."},
+    {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), NO_RANGE, "off", ALL, "Print errors only."},
+    {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), NO_RANGE, "off", ALL, "Print the numbers of each stage."},
+    {"--log", "FORMAT", SDM_OPT_CHOICE, AT(log), 0.0, 0.0, "text|json", "text", ALL,
+     "text: lines for people on standard error; json: one JSON object a line on standard output, the last "
+     "one a summary."},
+    {.name = NULL},
+};
 
 void sdm_options_default(SdmOptions *opt)
 {
@@ -21,9 +87,76 @@ void sdm_options_default(SdmOptions *opt)
     };
 }
 
+/* An unset field is not held against the range: threads 0, heights NaN.  Choices and pairs always are. */
+static bool is_default(const SdmOptionSpec *spec, const SdmOptions *opt, const SdmOptions *usual)
+{
+    const char *const a = (const char *)opt + spec->offset, *const b = (const char *)usual + spec->offset;
+    switch (spec->type) {
+    case SDM_OPT_INT:
+        return memcmp(a, b, sizeof(int)) == 0;
+    case SDM_OPT_REAL: {
+        double x, y;
+        memcpy(&x, a, sizeof x);
+        memcpy(&y, b, sizeof y);
+        return x == y || (isnan(x) && isnan(y));
+    }
+    default:
+        return false;
+    }
+}
+
+/* Print the field, read it back into a scratch copy: what cannot be set cannot be right. */
+static SdmStatus check_field(SdmContext *ctx, const SdmOptionSpec *spec, const SdmOptions *opt)
+{
+    SdmOptions scratch;
+    char text[64];
+    const char *const field = (const char *)opt + spec->offset;
+    const char *word;
+    switch (spec->type) {
+    case SDM_OPT_BOOL:
+    case SDM_OPT_PAIRS:
+        return SDM_OK;
+    case SDM_OPT_TEXT:
+        memcpy(&word, field, sizeof word);
+        return !word || *word ? SDM_OK : sdm_option_set(ctx, spec, &scratch, word);
+    case SDM_OPT_CHOICE:
+        memcpy(&word, field, sizeof word);
+        return sdm_option_set(ctx, spec, &scratch, word ? word : "");
+    default:
+        sdm_option_print(spec, opt, text, sizeof text);
+        return sdm_option_set(ctx, spec, &scratch, *text ? text : "nan");
+    }
+}
+
+static SdmStatus check_pairs(SdmContext *ctx, const char *name, const char *const *pairs)
+{
+    for (int i = 0; i <= SDM_MAX_PAIRS; i++) {
+        if (!pairs[i])
+            return SDM_OK;
+        const char *const equals = strchr(pairs[i], '=');
+        if (!equals || equals == pairs[i])
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%s', expected NAME=VALUE", name, pairs[i]);
+    }
+    return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given more than %d times", name, SDM_MAX_PAIRS);
+}
+
 SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
 {
+    SdmStatus st = SDM_OK;
+    SdmOptions usual;
     if (opt->size != sizeof *opt)
         return sdm_fail(ctx, SDM_ERR_USAGE, "options were not filled by sdm_options_default()");
-    return SDM_OK;
+    sdm_options_default(&usual);
+    for (const SdmOptionSpec *spec = sdm_option_table; spec->name; spec++)
+        if (!is_default(spec, opt, &usual))
+            TRY(check_field(ctx, spec, opt));
+    TRY(check_pairs(ctx, "--co", opt->co));
+    TRY(check_pairs(ctx, "--config", opt->config));
+    if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected less than --hmax, which is %g m",
+                        opt->hmin_m, opt->hmax_m);
+    if (opt->quiet && opt->verbose)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--quiet and --verbose contradict each other, give one of them");
+done:
+    return st;
 }

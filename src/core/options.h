@@ -31,18 +31,52 @@ typedef struct SdmOptionSpec {
     const char *help;     /* with units */
 } SdmOptionSpec;
 
-extern const SdmOptionSpec sdm_option_table[]; /* ends with name == NULL */
+extern const SdmOptionSpec sdm_option_table[]; /* fields of SdmOptions; every table ends with name == NULL */
 
-/* Check every field; the first bad one is named.  NaN fails where a number is needed. */
+/* Check every field against the table; the first bad one is named.  A field at its default is good,
+ * NaN elsewhere is not. */
 SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt);
 
-/* Parse argv[1..] of `command` against `table` into `opts` (the struct the offsets belong to).
- * Positional arguments go to positional[0..max-1], their number to *count.  "--" ends options; both
- * "--name value" and "--name=value" work.  @return SDM_OK or SDM_ERR_USAGE with a sentence. */
-SdmStatus sdm_options_parse(SdmContext *ctx, const SdmOptionSpec *table, unsigned command, int argc, char **argv,
-                            void *opts, const char **positional, int max, int *count);
+/* ---- one option ---- */
 
-/* Print one value as text (for the report and plan.json). */
+/* Short spelling of an option name ("--output" -> "-o"), NULL if it has none. */
+const char *sdm_option_short(const char *name);
+/* What a value must be, for sentences and help: "a number from 0.01 to 5", "one of zncc, census, sad". */
+void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size);
+/* Set the field of `spec` in `opts` from text, which is borrowed where the field is a string; pairs are
+ * appended.  text is ignored for a bool.
+ * @return SDM_OK or SDM_ERR_USAGE: option, what was found, what was expected */
+SdmStatus sdm_option_set(SdmContext *ctx, const SdmOptionSpec *spec, void *opts, const char *text);
+/* The value of the field as text that sdm_option_set takes back (report, plan.json): "" for none (NULL, NaN),
+ * "true" or "false" for a bool, pairs separated by blanks. */
 void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, size_t size);
+
+/* ---- a command line ---- */
+
+enum { SDM_OPTION_SETS = 2, SDM_MAX_POSITIONAL = 4 };
+
+typedef struct SdmOptionSet {
+    const SdmOptionSpec *table; /* NULL: no set; at most 64 options */
+    void *opts;                 /* the struct that its offsets belong to, filled with defaults */
+    uint64_t given;             /* set by the parser: bit i for option i of the table */
+} SdmOptionSet;
+
+typedef struct SdmCommandLine {
+    const char *name;           /* "run", for sentences */
+    unsigned command;           /* SDM_CMD_*: options of other commands are refused */
+    SdmOptionSet sets[SDM_OPTION_SETS];
+    int max;                    /* positional arguments that the command takes, <= SDM_MAX_POSITIONAL */
+    int count;                  /* set by the parser, as all below */
+    const char *positional[SDM_MAX_POSITIONAL];
+    bool help;                  /* --help or -h was met; parsing ended there */
+} SdmCommandLine;
+
+/* Parse argv[1..argc-1]; argv[0] is the command.  "--" ends options; both "--name value" and "--name=value"
+ * work; an option may be given once (pairs: up to SDM_MAX_PAIRS times).  Strings of argv are borrowed.
+ * @return SDM_OK or SDM_ERR_USAGE with one sentence, which suggests the nearest name for a misspelt one. */
+SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv);
+
+/* Number of single-letter edits between two words (Levenshtein), capped at 99; for "did you mean". */
+int sdm_edit_distance(const char *a, const char *b);
 
 #endif

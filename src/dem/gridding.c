@@ -250,7 +250,7 @@ static void setup(Work *w)
 {
     const SdmGridding *const g = w->g;
     const SdmWindow *const win = &g->fine->surface.win;
-    const double sigma = fmin(fmax(0.4, 0.5 * g->gsd_m / g->spacing_m), MAX_REACH / 2.5); /* cells */
+    const double sigma = fmin(fmax(0.6, 0.5 * g->gsd_m / g->spacing_m), MAX_REACH / 2.5); /* cells */
     w->radius = (int)(2.5 * sigma * UNIT);
     w->reach = (w->radius + UNIT / 2) / UNIT + 1;
     for (int i = 0; i <= w->radius && i < TABLE; i++) {

@@ -20,11 +20,11 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--cpu-level %s: this processor does not have it; it has %s", cpu_level,
                         sdm_kernels_name("auto"));
     out->min_sigma = 1.5f * noise_q;
-    out->gap_limit_px = 1.0f;
+    out->gap_limit_px = 0.25f;
     if (strcmp(cost, "zncc") == 0) {
         out->cost = out->kernels->zncc;
         out->min_score = 0.5f;
-        out->final_score = 0.6f;
+        out->final_score = 0.7f;
     } else if (strcmp(cost, "census") == 0) {
         out->cost = out->kernels->census;
         out->min_score = 0.25f;
@@ -71,12 +71,12 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
     uint16_t *flags = NULL;
     float *median = NULL;
     TRY(sdm_alloc(ctx, &flags, n, sizeof *flags, "flags"));
-    sdm_surface_reject(ctx, s, prior, REJECT_HALF, tol, 0.3f, flags);
+    TRY(sdm_surface_reject(ctx, in->settings->kernels, s, prior, REJECT_HALF, tol, 0.3f, flags));
     sdm_free(&s->flags);
     s->flags = flags;
     flags = NULL;
     TRY(sdm_alloc(ctx, &median, n, sizeof *median, "the median surface"));
-    sdm_surface_median(ctx, s, s->h_m, median);
+    sdm_surface_median(ctx, in->settings->kernels, s, s->h_m, median);
     sdm_free(&s->h_m);
     s->h_m = median;
     median = NULL;
@@ -150,7 +150,7 @@ static double share_matched(const SdmSurface *s)
 }
 
 /* Give every pixel a height: from the nearest circle of matches that is large enough. */
-static SdmStatus fill_all(SdmContext *ctx, const float *prior, SdmSurface *s)
+SdmStatus sdm_chain_fill_all(SdmContext *ctx, const float *prior, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
@@ -194,7 +194,7 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, int range, int
     TRY(sdm_level_match(ctx, &task, &pass, s));
     TRY(sdm_chain_clean(ctx, in, prior, s));
     *matched = share_matched(s);
-    TRY(fill_all(ctx, prior, s));
+    TRY(sdm_chain_fill_all(ctx, prior, s));
     TRY(sdm_surface_smooth(ctx, s));
 done:
     sdm_free(&prior);

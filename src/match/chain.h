@@ -3,6 +3,7 @@
 #define SDM_CHAIN_H
 
 #include "match/level.h"
+#include "surface/ground.h"
 
 /* Scene-wide settings: the same for every tile. */
 typedef struct SdmMatchSettings {
@@ -11,7 +12,7 @@ typedef struct SdmMatchSettings {
     float min_score;        /* what a match must reach while searching */
     float final_score;      /* and in the end */
     float min_sigma;        /* texture, q units */
-    float gap_limit_px;     /* ray gap above which a pixel is rejected at level 0, px */
+    float gap_limit_px;     /* mean ray gap around a pixel above which it is rejected at level 0, px */
     int coarse_level;       /* finest level of the scene-wide surface */
     int top_level;
 } SdmMatchSettings;
@@ -25,6 +26,8 @@ typedef struct SdmChainInput {
     const SdmMatchSettings *settings;
     const SdmLattice *lattice;
     const SdmPyramid *left, *right;
+    const SdmGround *ground; /* fine levels: what heights are held against; NULL = nothing */
+    float ground_pixel_m;    /* ground size of its pixels */
 } SdmChainInput;
 
 /* One level of the coarse loop.  surface: the prior (heights set), of the level's window; on return cleaned and filled.
@@ -34,6 +37,9 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
 /* The coarsest level: full range about a flat surface, right rows shifted by v_shift. Returns the share of pixels matched. */
 SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, int range, int v_shift, SdmSurface *surface,
                         double *matched);
+
+/* Heights of all pixels that are not valid, from the nearest valid ones; scene-wide, unbounded. */
+SdmStatus sdm_chain_fill_all(SdmContext *ctx, const float *prior, SdmSurface *s);
 
 /* What stage 8 needs of a window at level 0. */
 typedef struct SdmFineResult {

@@ -148,6 +148,17 @@ void sdm_lattice_right(const SdmLattice *lat, double u, double v, double h_m, do
     }
 }
 
+void sdm_lattice_left(const SdmLattice *lat, double u, double v, double left[2])
+{
+    double f[2], c[4];
+    const SdmNode *const n = cell_of(lat, u, v, f), *const at[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
+    for (int a = 0; a < 2; a++) {
+        for (int k = 0; k < 4; k++)
+            c[k] = (double)at[k]->left[a] / SDM_FIX;
+        left[a] = bilinear(c, f);
+    }
+}
+
 void sdm_lattice_ground(const SdmLattice *lat, double u, double v, double h_m, double ground[2])
 {
     double f[2], c[4];

@@ -53,6 +53,9 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
 /* Right position (full-resolution px) of frame position (u, v) at height h, in double; for scene products only. */
 void sdm_lattice_right(const SdmLattice *lat, double u, double v, double h_m, double right[2]);
 
+/* Left position (full-resolution px) of frame position (u, v), in double. */
+void sdm_lattice_left(const SdmLattice *lat, double u, double v, double left[2]);
+
 /* Ground x, y (output CRS) of frame position (u, v) at height h, in double. */
 void sdm_lattice_ground(const SdmLattice *lat, double u, double v, double h_m, double ground[2]);
 

@@ -4,6 +4,7 @@
 #define SDM_SIMULATE_H
 
 #include "core/core.h"
+#include "core/options.h"
 
 typedef struct SdmSimulateOptions {
     const char *output;     /* -o: folder to make */
@@ -36,5 +37,8 @@ void sdm_simulate_default(SdmSimulateOptions *opt);
 /* Write the pair, truth.tif (cell means of the terrain, 2 x gsd, UTM, metres above the ellipsoid) and class.tif
  * (0 not seen by both views, 1 land, 2 water, 3 cloud in either view) into opt->output, by blocks of rows. */
 SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt);
+
+/* The options of the command; ends with name == NULL. */
+extern const SdmOptionSpec sdm_simulate_options[];
 
 #endif

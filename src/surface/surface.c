@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MAX_SIDE = 15 };
+
 SdmStatus sdm_surface_alloc(SdmContext *ctx, const SdmWindow *win, SdmSurface *out)
 {
     SdmStatus st = SDM_OK;
@@ -53,69 +55,77 @@ void sdm_surface_refine(SdmContext *ctx, const SdmSurface *coarse, SdmSurface *f
     }
 }
 
-static void order(float *a, float *b)
-{
-    const float lo = *a < *b ? *a : *b, hi = *a < *b ? *b : *a;
-    *a = lo;
-    *b = hi;
-}
-
-static float median_of(float *v, int n)
-{
-    for (int i = 1; i < n; i++)
-        for (int k = i; k > 0; k--)
-            order(&v[k - 1], &v[k]);
-    return n & 1 ? v[n / 2] : 0.5f * (v[n / 2 - 1] + v[n / 2]);
-}
-
-void sdm_surface_median(SdmContext *ctx, const SdmSurface *s, const float *in, float *out)
+void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *in, float *out)
 {
     const int w = s->win.w, h = s->win.h;
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-    for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++) {
-            const size_t at = (size_t)y * (size_t)w + (size_t)x;
-            float v[9];
-            int n = 0;
-            out[at] = in[at];
-            if (!(s->flags[at] & SDM_QA_VALID))
-                continue;
-            for (int j = y > 0 ? -1 : 0; j <= (y + 1 < h); j++)
-                for (int i = x > 0 ? -1 : 0; i <= (x + 1 < w); i++) {
-                    const size_t p = at + (size_t)((ptrdiff_t)j * w + i);
-                    if (s->flags[p] & SDM_QA_VALID)
-                        v[n++] = in[p];
-                }
-            if (n >= 5)
-                out[at] = median_of(v, n);
+    for (int y = 0; y < h; y++) {
+        const float *row[3];
+        const uint16_t *flags[3];
+        for (int j = 0; j < 3; j++) {
+            const int yy = y + j - 1 < 0 ? 0 : y + j - 1 >= h ? h - 1 : y + j - 1;
+            row[j] = in + (size_t)yy * (size_t)w;
+            flags[j] = s->flags + (size_t)yy * (size_t)w;
         }
+        k->median_row(row, flags, w, out + (size_t)y * (size_t)w);
+    }
 }
 
-void sdm_surface_reject(SdmContext *ctx, const SdmSurface *s, const float *prior, int half, float tol_m, float share,
-                        uint16_t *new_flags)
+/* Change of a row since the prior; NaN where there is no match. */
+static void change_row(const SdmSurface *s, const float *prior, int y, float *restrict out)
 {
-    const int w = s->win.w, h = s->win.h, side = 2 * half + 1;
+    const size_t at = (size_t)y * (size_t)s->win.w;
+    const float *restrict const h = s->h_m + at, *restrict const p = prior + at;
+    const uint16_t *restrict const f = s->flags + at;
+    for (int x = 0; x < s->win.w; x++)
+        out[x] = f[x] & SDM_QA_VALID ? h[x] - p[x] : NAN;
+}
+
+static void judge_row(const SdmKernels *k, const SdmSurface *s, int y, int half, float tol_m, int least, const float *ring,
+                      uint8_t *count, uint16_t *new_flags)
+{
+    const int w = s->win.w, side = 2 * half + 1;
+    const size_t at = (size_t)y * (size_t)w;
+    const float *row[MAX_SIDE];
+    for (int j = 0; j < side; j++) {
+        const int yy = y + j - half;
+        row[j] = yy >= 0 && yy < s->win.h ? ring + (size_t)(yy % side) * (size_t)w : NULL;
+    }
+    k->agree_row(row, half, w, tol_m, count);
+    for (int x = 0; x < w; x++) {
+        const uint16_t f = s->flags[at + (size_t)x];
+        new_flags[at + (size_t)x] = (f & SDM_QA_VALID) && count[x] < least ?
+                                        (uint16_t)((f & ~SDM_QA_VALID) | SDM_QA_ISOLATED) : f;
+    }
+}
+
+SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *prior, int half,
+                             float tol_m, float share, uint16_t *new_flags)
+{
+    SdmStatus st = SDM_OK;
+    const int w = s->win.w, h = s->win.h, side = 2 * half + 1, threads = sdm_threads(ctx);
     const int least = (int)ceilf(share * (float)(side * side));
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 16)
-    for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++) {
-            const size_t at = (size_t)y * (size_t)w + (size_t)x;
-            new_flags[at] = s->flags[at];
-            if (!(s->flags[at] & SDM_QA_VALID))
-                continue;
-            const float mine = s->h_m[at] - prior[at];
-            int agree = 0;
-            const int y0 = y < half ? 0 : y - half, y1 = y + half < h ? y + half : h - 1;
-            const int x0 = x < half ? 0 : x - half, x1 = x + half < w ? x + half : w - 1;
-            for (int j = y0; j <= y1; j++) {
-                const float *const hh = s->h_m + (size_t)j * (size_t)w, *const pp = prior + (size_t)j * (size_t)w;
-                const uint16_t *const ff = s->flags + (size_t)j * (size_t)w;
-                for (int i = x0; i <= x1; i++)
-                    agree += (fabsf(hh[i] - pp[i] - mine) <= tol_m) & (ff[i] & SDM_QA_VALID);
-            }
-            if (agree < least)
-                new_flags[at] = (uint16_t)((s->flags[at] & ~SDM_QA_VALID) | SDM_QA_ISOLATED);
+    float *ring = NULL; /* of each thread: `side` rows of changes */
+    uint8_t *counts = NULL;
+    TRY(sdm_alloc(ctx, &ring, (size_t)threads * (size_t)side * (size_t)w, sizeof *ring, "changes of the surface"));
+    TRY(sdm_alloc(ctx, &counts, (size_t)threads * (size_t)w, 1, "agreeing neighbours"));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; t++) {
+        float *const mine = ring + (size_t)t * (size_t)side * (size_t)w;
+        uint8_t *const count = counts + (size_t)t * (size_t)w;
+        const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
+        for (int y = y0 - half > 0 ? y0 - half : 0; y < y1 + half && y < h; y++) {
+            change_row(s, prior, y, mine + (size_t)(y % side) * (size_t)w);
+            if (y - half >= y0)
+                judge_row(k, s, y - half, half, tol_m, least, mine, count, new_flags);
         }
+        for (int y = h - half > y0 ? h - half : y0; y < y1; y++) /* the last rows have no rows below */
+            judge_row(k, s, y, half, tol_m, least, mine, count, new_flags);
+    }
+done:
+    sdm_free(&ring);
+    sdm_free(&counts);
+    return st;
 }
 
 typedef struct Box { /* running sums of a box over columns */

@@ -19,18 +19,21 @@ void sdm_surface_free(SdmSurface *s);
 /* Window of the finer level (bilinear) from the coarser surface, which must cover it with 1 pixel around. */
 void sdm_surface_refine(SdmContext *ctx, const SdmSurface *coarse, SdmSurface *fine);
 
-/* 3 x 3 median of the valid pixels (at least 5) at every valid pixel.  in -> out, both h x w.  Reach 1. */
-void sdm_surface_median(SdmContext *ctx, const SdmSurface *s, const float *in, float *out);
+/* 3 x 3 median at every valid pixel, see sdm_median_row_fn.  in -> out, both h x w.  Reach 1. */
+void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *in, float *out);
 
 /* Reject valid pixels whose change since `prior` (metres) agrees within tol_m with fewer than `share` of the pixels
  * of the (2 half + 1)^2 window around: they become SDM_QA_ISOLATED.  new_flags: h x w.  Reach half. */
-void sdm_surface_reject(SdmContext *ctx, const SdmSurface *s, const float *prior, int half, float tol_m, float share,
-                        uint16_t *new_flags);
+SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *prior, int half,
+                             float tol_m, float share, uint16_t *new_flags);
 
 /* Heights of pixels without a match: prior + mean change of the valid ones within `half` pixels (box, twice-weighted by
  * nearness through two radii), where at least `least` of the box are valid; else prior.  filled: h x w, 1 where it was
  * done, or NULL.  Exact integers (1/64 m).  Reach half. */
 SdmStatus sdm_surface_fill(SdmContext *ctx, SdmSurface *s, const float *prior, int half, int least, uint8_t *filled);
+
+/* Mean over the (2 half + 1)^2 window, cut at the edges; integers, rounded down.  in, out: h x w, not the same. Reach half. */
+SdmStatus sdm_box_mean(SdmContext *ctx, const uint16_t *in, int w, int h, int half, uint16_t *out);
 
 /* (1 2 1)/4 in both axes, in place.  Reach 1. */
 SdmStatus sdm_surface_smooth(SdmContext *ctx, SdmSurface *s);

@@ -1,0 +1,138 @@
+/* A prior DEM as the first surface (--dem): it starts the search and never fills a hole. */
+// SPDX-License-Identifier: Apache-2.0
+#include "batch/prior.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <gdal.h>
+#include <math.h>
+#include <ogr_srs_api.h>
+#include <string.h>
+
+enum { ROUNDS = 3 };
+
+typedef struct Prior {
+    GDALDatasetH ds;
+    GDALRasterBandH band;
+    double inverse[6]; /* map -> pixel corner coordinates */
+    double nodata;
+    bool has_nodata;
+    SdmProjector *proj;
+    SdmGeoid *geoid; /* NULL: heights above the ellipsoid */
+} Prior;
+
+static void prior_close(Prior *p)
+{
+    if (p->ds)
+        GDALClose(p->ds);
+    sdm_projector_close(&p->proj);
+    sdm_geoid_close(&p->geoid);
+}
+
+/* Datum of the DEM: as said, or from a vertical CRS; -1 = undeclared. */
+static int datum_of(const SdmOptions *o, OGRSpatialReferenceH srs)
+{
+    if (strcmp(o->dem_vertical, "ellipsoid") == 0)
+        return SDM_ELLIPSOID;
+    if (strcmp(o->dem_vertical, "egm96") == 0)
+        return SDM_EGM96;
+    if (strcmp(o->dem_vertical, "egm2008") == 0)
+        return SDM_EGM2008;
+    const char *const code = srs && OSRIsCompound(srs) ? OSRGetAuthorityCode(srs, "COMPD_CS|VERT_CS") : NULL;
+    const char *const name = srs && OSRIsCompound(srs) ? OSRGetAttrValue(srs, "VERT_CS", 0) : NULL;
+    if ((code && strcmp(code, "5773") == 0) || (name && strstr(name, "EGM96")))
+        return SDM_EGM96;
+    if ((code && strcmp(code, "3855") == 0) || (name && strstr(name, "EGM2008")))
+        return SDM_EGM2008;
+    return -1;
+}
+
+static SdmStatus prior_open(SdmContext *ctx, Prior *p)
+{
+    SdmStatus st = SDM_OK;
+    const SdmOptions *const o = sdm_options(ctx);
+    double gt[6];
+    char *wkt = NULL;
+    OGRSpatialReferenceH flat = NULL;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    p->ds = GDALOpen(o->dem, GA_ReadOnly);
+    CPLPopErrorHandler();
+    if (!p->ds)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s cannot be opened as a raster: %s", o->dem, CPLGetLastErrorMsg());
+    const OGRSpatialReferenceH srs = GDALGetSpatialRef(p->ds);
+    if (!srs || GDALGetGeoTransform(p->ds, gt) != CE_None || !GDALInvGeoTransform(gt, p->inverse))
+        return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s has no georeference; give a DEM with a CRS", o->dem);
+    const int datum = datum_of(o, srs);
+    if (datum < 0)
+        sdm_log(ctx, SDM_LOG_WARNING, 2, "--dem %s does not say its vertical datum; taken as the ellipsoid "
+                "(--dem-vertical says otherwise)", o->dem);
+    flat = OSRClone(srs);
+    if (!flat || OSRDemoteTo2D(flat, NULL) != OGRERR_NONE || OSRExportToWkt(flat, &wkt) != OGRERR_NONE) {
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s: its CRS cannot be used", o->dem);
+        goto done;
+    }
+    TRY(sdm_projector_open(ctx, wkt, &p->proj));
+    if (datum == SDM_EGM96 || datum == SDM_EGM2008)
+        TRY(sdm_geoid_open(ctx, datum, &p->geoid));
+    p->band = GDALGetRasterBand(p->ds, 1);
+    int has = 0;
+    p->nodata = GDALGetRasterNoDataValue(p->band, &has);
+    p->has_nodata = has != 0;
+done:
+    if (flat)
+        OSRDestroySpatialReference(flat);
+    CPLFree(wkt);
+    return st;
+}
+
+/* Height above the ellipsoid at lon, lat; NaN where the DEM has none. */
+static double prior_at(SdmContext *ctx, Prior *p, double lon, double lat)
+{
+    double x = lon, y = lat, n = 0.0;
+    float v = 0.0f;
+    sdm_projector_forward(p->proj, 1, &x, &y);
+    const double *const g = p->inverse;
+    const double col = floor(g[0] + x * g[1] + y * g[2]), row = floor(g[3] + x * g[4] + y * g[5]);
+    if (!(col >= 0.0 && row >= 0.0 && col < GDALGetRasterBandXSize(p->band) && row < GDALGetRasterBandYSize(p->band)))
+        return NAN;
+    if (GDALRasterIO(p->band, GF_Read, (int)col, (int)row, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None ||
+        !isfinite(v) || (p->has_nodata && v == (float)p->nodata))
+        return NAN;
+    if (p->geoid && sdm_geoid_undulation(ctx, p->geoid, 1, &lon, &lat, &n) != SDM_OK)
+        return NAN;
+    return (double)v + n;
+}
+
+SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    Prior p = {0};
+    const double size = (double)(1 << s->win.level);
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    double sum = 0.0;
+    size_t known = 0;
+    TRY(prior_open(ctx, &p));
+    for (size_t i = 0; i < n; i++) {
+        const double u = ((double)(i % (size_t)s->win.w) + 0.5) * size - 0.5, v = ((double)(i / (size_t)s->win.w) + 0.5) * size - 0.5;
+        double at[3], g[3], h = lat->height0_m;
+        sdm_lattice_left(lat, u, v, at);
+        for (int k = 0; k < ROUNDS && isfinite(h); k++) {
+            at[2] = h;
+            sdm_camera_locate(scene->view[0].camera, 1, at, g);
+            h = prior_at(ctx, &p, g[0], g[1]);
+        }
+        s->h_m[i] = (float)h;
+        known += isfinite(h);
+        sum += isfinite(h) ? h : 0.0;
+    }
+    if (known < 16) {
+        st = sdm_fail(ctx, SDM_ERR_DATA, "--dem %s does not cover the scene: %zu of %zu places have a height",
+                      sdm_options(ctx)->dem, known, n);
+        goto done;
+    }
+    for (size_t i = 0; i < n; i++)
+        s->h_m[i] = isfinite(s->h_m[i]) ? s->h_m[i] : (float)(sum / (double)known);
+done:
+    prior_close(&p);
+    return st;
+}

@@ -1,0 +1,83 @@
+/* What the commands share: the command table, a call in progress, the screen. */
+#ifndef SDM_CLI_H
+#define SDM_CLI_H
+
+#include "compare/compare.h"
+#include "core/options.h"
+#include "simulate/simulate.h"
+
+#include <cjson/cJSON.h>
+
+/* Where lines go.  Text: results on stdout, everything else on stderr; JSON: one object a line on stdout. */
+typedef struct SdmScreen {
+    const char *command;
+    bool quiet, verbose, json, terminal;
+    int columns;          /* width of the terminal */
+    bool line_up;         /* a progress line stands on the terminal */
+    int stage, step;      /* last stage and tenth that were shown; -1 = none */
+    double started_s, drawn_s;
+} SdmScreen;
+
+typedef struct SdmCall SdmCall;
+
+typedef struct SdmCommand {
+    const char *name;
+    unsigned bit;                   /* SDM_CMD_* */
+    int least, most;                /* positional arguments */
+    const char *wanted;             /* what is missing when there are fewer, for the sentence */
+    const char *synopsis;           /* lines after "stereodem NAME", separated by '\n' */
+    const char *summary;            /* one line */
+    const char *description;        /* a paragraph */
+    const SdmOptionSpec *own_table; /* besides sdm_option_table, or NULL */
+    SdmStatus (*run)(SdmCall *call);
+} SdmCommand;
+
+extern const SdmCommand sdm_commands[]; /* ends with name == NULL */
+
+/* One command being executed. */
+struct SdmCall {
+    const SdmCommand *command;
+    SdmContext *ctx;
+    SdmOptions options;
+    union {
+        SdmCompareOptions compare;
+        SdmSimulateOptions simulate;
+    } own;
+    SdmCommandLine line;
+    SdmScreen screen;
+    cJSON *summary; /* JSON mode: fields of the last line; else NULL */
+};
+
+SdmStatus sdm_command_run(SdmCall *call);
+SdmStatus sdm_command_info(SdmCall *call);
+SdmStatus sdm_command_compare(SdmCall *call);
+SdmStatus sdm_command_simulate(SdmCall *call);
+
+/* ---- screen (progress.c) ---- */
+
+void sdm_screen_open(SdmScreen *screen, const char *command, const SdmOptions *opt);
+/* Sinks of the library; user is the SdmScreen. */
+sdm_log_fn sdm_screen_log;
+sdm_progress_fn sdm_screen_progress;
+/* A line of results on stdout; nothing in quiet and JSON mode. */
+void sdm_screen_print(SdmScreen *screen, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Move all fields of *from (then deleted) to the end of `to`. */
+void sdm_json_move(cJSON *to, cJSON *from);
+/* One JSON object as a line on stdout with "event" first and "seconds" since the start last; frees it. */
+void sdm_screen_json(const SdmScreen *screen, const char *event, cJSON *object);
+/* The sentence of a failure. */
+void sdm_screen_error(SdmScreen *screen, SdmStatus st, const char *sentence);
+/* Erase the progress line. */
+void sdm_screen_close(SdmScreen *screen);
+
+const char *sdm_status_name(SdmStatus st);     /* "ok", "usage", "input" ... */
+
+/* ---- help (help.c, manual.c) ---- */
+
+void sdm_help_program(FILE *to);
+void sdm_help_command(FILE *to, const SdmCommand *command);
+void sdm_help_version(FILE *to);
+/* The manual page, troff with man macros, from the same tables. */
+void sdm_help_manual(FILE *to);
+
+#endif

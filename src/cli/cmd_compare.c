@@ -1,0 +1,43 @@
+/* stereodem compare: figures of a DEM held against a reference. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_SIZE = 8192 };
+
+/* --json: the result alone, one object; --log json: its fields in the last line. */
+static SdmStatus print_json(SdmCall *call, const SdmCompareResult *result)
+{
+    char *const text = sdm_compare_json(result);
+    cJSON *const object = text && call->summary ? cJSON_Parse(text) : NULL;
+    if (text && !call->summary)
+        puts(text);
+    free(text);
+    if (!text || (call->summary && !object))
+        return sdm_fail(call->ctx, SDM_ERR_MEMORY, "out of memory: the result as JSON");
+    if (call->summary)
+        sdm_json_move(call->summary, object);
+    return SDM_OK;
+}
+
+SdmStatus sdm_command_compare(SdmCall *call)
+{
+    SdmStatus st = SDM_OK;
+    SdmCompareResult result = {.cells = 0};
+    char *text = NULL;
+    TRY(sdm_compare(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.compare,
+                    &result));
+    if (call->summary || call->own.compare.json) {
+        TRY(print_json(call, &result));
+    } else {
+        TRY(sdm_alloc(call->ctx, &text, TEXT_SIZE, 1, "the result as text"));
+        sdm_compare_text(&result, text, TEXT_SIZE);
+        const size_t n = strlen(text);
+        sdm_screen_print(&call->screen, "%.*s", (int)(n && text[n - 1] == '\n' ? n - 1 : n), text);
+    }
+done:
+    sdm_free(&text);
+    return st;
+}

@@ -1,0 +1,92 @@
+/* --help and --version: the tables as text of 80 columns. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <gdal.h>
+#include <proj.h>
+#include <string.h>
+
+enum { WIDTH = 80, INDENT = 8 };
+
+/* Print text in lines of at most WIDTH columns, each indented. */
+static void print_wrapped(FILE *to, int indent, const char *text)
+{
+    int column = 0;
+    while (*text) {
+        const int n = (int)strcspn(text, " ");
+        if (column > 0 && column + 1 + n > WIDTH) {
+            fputc('\n', to);
+            column = 0;
+        }
+        column += fprintf(to, "%*s%.*s", column ? 1 : indent, "", n, text);
+        text += n;
+        text += *text == ' ';
+    }
+    fputc('\n', to);
+}
+
+static void print_option(FILE *to, const SdmOptionSpec *spec)
+{
+    const char *const brief = sdm_option_short(spec->name);
+    char range[320], limits[768];
+    fprintf(to, "  %s%s%s%s%s\n", brief ? brief : "", brief ? ", " : "", spec->name, spec->metavar ? " " : "",
+            spec->metavar ? spec->metavar : "");
+    print_wrapped(to, INDENT, spec->help);
+    sdm_option_range(spec, range, sizeof range);
+    if (spec->type == SDM_OPT_BOOL || spec->type == SDM_OPT_TEXT || spec->type == SDM_OPT_PAIRS)
+        snprintf(limits, sizeof limits, "[default: %s]", spec->fallback);
+    else
+        snprintf(limits, sizeof limits, "[%s; default: %s]", range, spec->fallback);
+    print_wrapped(to, INDENT, limits);
+}
+
+static void print_table(FILE *to, const SdmOptionSpec *table, unsigned bit)
+{
+    for (; table && table->name; table++)
+        if (table->commands & bit)
+            print_option(to, table);
+}
+
+static void print_synopsis(FILE *to, const SdmCommand *command)
+{
+    const char *lead = "Usage:", *line = command->synopsis;
+    while (line) {
+        const int n = (int)strcspn(line, "\n");
+        fprintf(to, "%-6s stereodem %s %.*s\n", lead, command->name, n, line);
+        line = line[n] ? line + n + 1 : NULL;
+        lead = "";
+    }
+}
+
+void sdm_help_command(FILE *to, const SdmCommand *command)
+{
+    print_synopsis(to, command);
+    fputc('\n', to);
+    print_wrapped(to, 0, command->description);
+    fprintf(to, "\nOptions:\n");
+    print_table(to, command->own_table, command->bit);
+    print_table(to, sdm_option_table, command->bit);
+    fprintf(to, "  -h, --help\n%*sPrint this and stop.\n", INDENT, "");
+}
+
+void sdm_help_program(FILE *to)
+{
+    fprintf(to,
+            "stereodem %s: a stereo pair of satellite images in, a georeferenced DEM out\n\n"
+            "Usage: stereodem COMMAND ARGUMENTS [options]\n\nCommands:\n",
+            SDM_VERSION);
+    for (const SdmCommand *command = sdm_commands; command->name; command++)
+        fprintf(to, "  %-10s %s\n", command->name, command->summary);
+    fprintf(to, "\n  stereodem COMMAND --help   options of a command, with units, ranges and defaults\n"
+                "  stereodem --version        versions of stereodem, GDAL and PROJ\n\n"
+                "Exit codes: 0 done, 1 failed, 2 wrong usage.\n"
+                "Example: stereodem run AST_L1A.hdf -o dem.tif\n");
+}
+
+void sdm_help_version(FILE *to)
+{
+    GDALAllRegister();
+    fprintf(to, "stereodem %s\nGDAL %s (HDF4 driver: %s)\nPROJ %s\n", SDM_VERSION,
+            GDALVersionInfo("RELEASE_NAME"),
+            GDALGetDriverByName("HDF4") ? "yes" : "no, ASTER .hdf files cannot be read", proj_info().version);
+}

@@ -1,0 +1,214 @@
+/* Log lines and progress: a live line on a terminal, plain lines elsewhere, JSON lines on request. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+
+const char *sdm_status_name(SdmStatus st)
+{
+    static const char *const names[SDM_STATUS_END] = {"ok", "usage",  "input",       "data",
+                                                      "io", "memory", "unsupported", "stopped"};
+    return st >= 0 && st < SDM_STATUS_END ? names[st] : "unknown";
+}
+
+static const char *stage_name(int stage)
+{
+    return stage >= 0 && stage < 10 ? sdm_stage_names[stage] : "";
+}
+
+void sdm_screen_open(SdmScreen *screen, const char *command, const SdmOptions *opt)
+{
+    struct winsize size;
+    const char *const kind = getenv("TERM");
+    *screen = (SdmScreen){.command = command,
+                          .quiet = opt->quiet,
+                          .verbose = opt->verbose,
+                          .columns = 80,
+                          .stage = -1,
+                          .step = -1,
+                          .started_s = sdm_now_s()};
+    screen->json = strcmp(opt->log, "json") == 0;
+    screen->terminal = !screen->json && isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
+    if (screen->terminal && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20)
+        screen->columns = size.ws_col;
+}
+
+static void erase_line(SdmScreen *screen)
+{
+    if (screen->line_up)
+        fputs("\r\033[K", stderr);
+    screen->line_up = false;
+}
+
+void sdm_screen_close(SdmScreen *screen)
+{
+    erase_line(screen);
+    fflush(stderr);
+}
+
+void sdm_json_move(cJSON *to, cJSON *from)
+{
+    while (from && from->child) {
+        cJSON *const item = cJSON_DetachItemViaPointer(from, from->child);
+        char name[64];
+        snprintf(name, sizeof name, "%s", item->string);
+        cJSON_AddItemToObject(to, name, item);
+    }
+    cJSON_Delete(from);
+}
+
+void sdm_screen_json(const SdmScreen *screen, const char *event, cJSON *object)
+{
+    cJSON *const line = cJSON_CreateObject();
+    cJSON_AddStringToObject(line, "event", event);
+    cJSON_AddStringToObject(line, "command", screen->command);
+    sdm_json_move(line, object);
+    cJSON_AddNumberToObject(line, "seconds",
+                            (double)(int64_t)((sdm_now_s() - screen->started_s) * 1e3) / 1e3);
+    char *const text = cJSON_PrintUnformatted(line);
+    if (text) {
+        puts(text);
+        fflush(stdout);
+    }
+    cJSON_free(text);
+    cJSON_Delete(line);
+}
+
+static cJSON *stage_object(int stage)
+{
+    cJSON *const object = cJSON_CreateObject();
+    if (stage > 0) {
+        cJSON_AddNumberToObject(object, "stage", stage);
+        cJSON_AddStringToObject(object, "stage_name", stage_name(stage));
+    }
+    return object;
+}
+
+static void log_json(const SdmScreen *screen, SdmLogLevel level, int stage, const char *text)
+{
+    static const char *const levels[] = {"error", "warning", "info", "verbose"};
+    cJSON *const object = stage_object(stage);
+    cJSON_AddStringToObject(object, "level", levels[level]);
+    cJSON_AddStringToObject(object, "message", text);
+    sdm_screen_json(screen, "log", object);
+}
+
+static void log_text(SdmScreen *screen, SdmLogLevel level, int stage, const char *text)
+{
+    erase_line(screen);
+    if (level <= SDM_LOG_WARNING)
+        fprintf(stderr, "stereodem %s: %s%s\n", screen->command, level == SDM_LOG_WARNING ? "warning: " : "",
+                text);
+    else if (stage > 0)
+        fprintf(stderr, "[%d %s] %s\n", stage, stage_name(stage), text);
+    else
+        fprintf(stderr, "%s\n", text);
+}
+
+void sdm_screen_log(void *user, SdmLogLevel level, int stage, const char *text)
+{
+    SdmScreen *const screen = user;
+    const SdmLogLevel most = screen->quiet ? SDM_LOG_ERROR : screen->verbose ? SDM_LOG_VERBOSE : SDM_LOG_INFO;
+    if (level > most)
+        return;
+#pragma omp critical(sdm_screen)
+    {
+        if (screen->json)
+            log_json(screen, level, stage, text);
+        else
+            log_text(screen, level, stage, text);
+    }
+}
+
+/* "1:02:03 left" from the share done so far; "" while there is too little to tell. */
+static void time_left(const SdmScreen *screen, double done, char *out, size_t size)
+{
+    const double elapsed = sdm_now_s() - screen->started_s;
+    *out = '\0';
+    if (!(done > 0.01) || done >= 1.0 || elapsed < 0.5)
+        return;
+    const int left = (int)(elapsed * (1.0 - done) / done + 0.5);
+    if (left >= 3600)
+        snprintf(out, size, ", %.2g %%/s, %d:%02d:%02d left", 100.0 * done / elapsed, left / 3600,
+                 left / 60 % 60, left % 60);
+    else
+        snprintf(out, size, ", %.2g %%/s, %d:%02d left", 100.0 * done / elapsed, left / 60, left % 60);
+}
+
+static void draw_line(SdmScreen *screen, int stage, double done, const char *what)
+{
+    char left[64], line[512];
+    const double now = sdm_now_s();
+    if (stage == screen->stage && done < 1.0 && now - screen->drawn_s < 0.1)
+        return;
+    screen->stage = stage;
+    screen->drawn_s = now;
+    time_left(screen, done, left, sizeof left);
+    snprintf(line, sizeof line, "%3d %%%s  %s: %s", (int)(100.0 * done), left, stage_name(stage), what);
+    fprintf(stderr, "\r\033[K%.*s", screen->columns - 1, line);
+    fflush(stderr);
+    screen->line_up = true;
+}
+
+/* Not on a terminal: a line for each new stage and each tenth. */
+static void print_step(SdmScreen *screen, int stage, double done, const char *what)
+{
+    char left[64];
+    const int step = (int)(10.0 * done);
+    if (stage == screen->stage && step <= screen->step)
+        return;
+    screen->stage = stage;
+    screen->step = step > screen->step ? step : screen->step;
+    if (screen->json) {
+        cJSON *const object = stage_object(stage);
+        cJSON_AddNumberToObject(object, "done", (double)(int)(1e3 * done) / 1e3);
+        cJSON_AddStringToObject(object, "message", what);
+        sdm_screen_json(screen, "progress", object);
+        return;
+    }
+    time_left(screen, done, left, sizeof left);
+    fprintf(stderr, "%3d %%%s  %s: %s\n", (int)(100.0 * done), left, stage_name(stage), what);
+}
+
+void sdm_screen_progress(void *user, int stage, double done, const char *what)
+{
+    SdmScreen *const screen = user;
+    if (screen->quiet || !(done >= 0.0))
+        return;
+#pragma omp critical(sdm_screen)
+    {
+        if (screen->terminal)
+            draw_line(screen, stage, done < 1.0 ? done : 1.0, what ? what : "");
+        else
+            print_step(screen, stage, done < 1.0 ? done : 1.0, what ? what : "");
+    }
+}
+
+void sdm_screen_print(SdmScreen *screen, const char *fmt, ...)
+{
+    if (screen->json || screen->quiet)
+        return;
+    erase_line(screen);
+    fflush(stderr);
+    va_list ap;
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    putchar('\n');
+}
+
+void sdm_screen_error(SdmScreen *screen, SdmStatus st, const char *sentence)
+{
+    erase_line(screen);
+    fprintf(stderr, "stereodem %s: %s\n", screen->command, sentence);
+    if (!screen->json)
+        return;
+    cJSON *const object = cJSON_CreateObject();
+    cJSON_AddStringToObject(object, "status", sdm_status_name(st));
+    cJSON_AddStringToObject(object, "message", sentence);
+    sdm_screen_json(screen, "error", object);
+}

@@ -1,0 +1,45 @@
+/* Cells of a comparison: gathering by class, slope of the reference. */
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/cells.h"
+
+#include <math.h>
+
+int64_t sdm_cells_gather(const SdmCells *c, const float *values, unsigned mask, unsigned want, float *out)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->rows * c->cols; i++)
+        if ((c->flags[i] & mask) == want)
+            out[n++] = values[i];
+    return n;
+}
+
+/* Derivative from a value and its neighbours on one axis, NaN when neither is there. */
+static double derivative(double before, double here, double after, double step)
+{
+    if (isfinite(before) && isfinite(after))
+        return (after - before) / (2.0 * step);
+    if (isfinite(after))
+        return (after - here) / step;
+    return (here - before) / step;
+}
+
+void sdm_cells_slope(SdmCells *c)
+{
+    const int64_t w = c->cols, h = c->rows;
+#pragma omp parallel for num_threads(c->threads) schedule(static)
+    for (int64_t j = 0; j < h; j++)
+        for (int64_t i = 0; i < w; i++) {
+            const float *const at = c->ref_m + j * w + i;
+            const double here = (double)*at;
+            const double gx =
+                derivative(i > 0 ? (double)at[-1] : NAN, here, i + 1 < w ? (double)at[1] : NAN, c->dx_m);
+            const double gy =
+                derivative(j > 0 ? (double)at[-w] : NAN, here, j + 1 < h ? (double)at[w] : NAN, c->dy_m);
+            const double slope_deg = atan(hypot(gx, gy)) * 57.295779513082321;
+            unsigned bin = 0;
+            if (isfinite(slope_deg))
+                bin = slope_deg >= 50.0 ? 6 : (unsigned)(slope_deg / 10.0) + 1;
+            uint8_t *const flags = c->flags + j * w + i;
+            *flags = (uint8_t)((*flags & ~(unsigned)SDM_CELL_SLOPE) | bin << SDM_CELL_SLOPE_SHIFT);
+        }
+}

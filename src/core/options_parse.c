@@ -1,0 +1,149 @@
+/* Command line -> option structs and positional arguments. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/options.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { LONGEST_WORD = 64 };
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+int sdm_edit_distance(const char *a, const char *b)
+{
+    int row[LONGEST_WORD + 1];
+    const size_t n = strlen(a), m = strlen(b);
+    if (n > LONGEST_WORD || m > LONGEST_WORD)
+        return 99;
+    for (int j = 0; j <= (int)m; j++)
+        row[j] = j;
+    for (int i = 1; i <= (int)n; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= (int)m; j++) {
+            const int changed = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = least(changed, 1 + least(row[j], row[j - 1]));
+        }
+    }
+    return row[m];
+}
+
+typedef struct Found {
+    SdmOptionSet *set;
+    const SdmOptionSpec *spec;
+} Found;
+
+/* The option that `word` (length n, without "=value") names for this command; spec NULL if there is none. */
+static Found find_option(SdmCommandLine *line, const char *word, size_t n)
+{
+    for (int s = 0; s < SDM_OPTION_SETS; s++) {
+        const SdmOptionSpec *spec = line->sets[s].table;
+        for (; spec && spec->name; spec++) {
+            const char *const brief = sdm_option_short(spec->name);
+            const bool same = strlen(spec->name) == n && strncmp(spec->name, word, n) == 0;
+            const bool same_brief = brief && strlen(brief) == n && strncmp(brief, word, n) == 0;
+            if ((spec->commands & line->command) && (same || same_brief))
+                return (Found){&line->sets[s], spec};
+        }
+    }
+    return (Found){NULL, NULL};
+}
+
+static SdmStatus refuse_unknown(SdmContext *ctx, const SdmCommandLine *line, const char *word, size_t n)
+{
+    char name[LONGEST_WORD + 1] = "";
+    const char *nearest = NULL;
+    int best = 3 < n / 3 ? 3 : (int)(n / 3) + 1; /* accepts fewer edits than this */
+    if (n <= LONGEST_WORD)
+        memcpy(name, word, n);
+    for (int s = 0; s < SDM_OPTION_SETS; s++)
+        for (const SdmOptionSpec *spec = line->sets[s].table; spec && spec->name; spec++) {
+            const int edits = sdm_edit_distance(name, spec->name);
+            if ((spec->commands & line->command) && edits < best) {
+                best = edits;
+                nearest = spec->name;
+            }
+        }
+    if (nearest)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "unknown option %.*s, did you mean %s? (stereodem %s --help lists all)", (int)n, word,
+                        nearest, line->name);
+    return sdm_fail(ctx, SDM_ERR_USAGE, "unknown option %.*s; stereodem %s --help lists all",
+                    n > 200 ? 200 : (int)n, word, line->name);
+}
+
+static SdmStatus mark_given(SdmContext *ctx, const Found *found)
+{
+    const ptrdiff_t index = found->spec - found->set->table;
+    assert(index < 64);
+    const uint64_t bit = UINT64_C(1) << index;
+    if ((found->set->given & bit) && found->spec->type != SDM_OPT_PAIRS)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given twice, expected once", found->spec->name);
+    found->set->given |= bit;
+    return SDM_OK;
+}
+
+/* Take the option at argv[*i]; moves *i on to its value when that is a word of its own. */
+static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv, int *i)
+{
+    SdmStatus st = SDM_OK;
+    const char *const word = argv[*i];
+    const size_t n = strcspn(word, "=");
+    const char *value = word[n] == '=' ? word + n + 1 : NULL;
+    const Found found = find_option(line, word, n);
+    if (!found.spec)
+        return refuse_unknown(ctx, line, word, n);
+    TRY(mark_given(ctx, &found));
+    if (found.spec->type == SDM_OPT_BOOL) {
+        if (value)
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found the value '%.200s', expected none",
+                            found.spec->name, value);
+        return sdm_option_set(ctx, found.spec, found.set->opts, "");
+    }
+    if (!value && *i + 1 < argc) {
+        value = argv[++*i];
+        if (value[0] == '-' && find_option(line, value, strcspn(value, "=")).spec)
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs a value %s, found the option %s instead",
+                            found.spec->name, found.spec->metavar, value);
+    }
+    if (!value)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs a value %s, found none", found.spec->name,
+                        found.spec->metavar);
+    TRY(sdm_option_set(ctx, found.spec, found.set->opts, value));
+done:
+    return st;
+}
+
+SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv)
+{
+    SdmStatus st = SDM_OK;
+    bool options = true;
+    line->count = 0;
+    line->help = false;
+    for (int s = 0; s < SDM_OPTION_SETS; s++)
+        line->sets[s].given = 0;
+    for (int i = 1; i < argc; i++) {
+        const char *const word = argv[i];
+        if (options && strcmp(word, "--") == 0) {
+            options = false;
+        } else if (options && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+            line->help = true;
+            break;
+        } else if (options && word[0] == '-' && word[1] != '\0') {
+            TRY(take_option(ctx, line, argc, argv, &i));
+        } else if (!*word) {
+            return sdm_fail(ctx, SDM_ERR_USAGE, "an argument is empty, expected a file name");
+        } else if (line->count == line->max) {
+            return sdm_fail(ctx, SDM_ERR_USAGE, "unexpected argument '%.200s'; %s takes at most %d", word,
+                            line->name, line->max);
+        } else {
+            line->positional[line->count++] = word;
+        }
+    }
+done:
+    return st;
+}

@@ -1,0 +1,251 @@
+/* One option: its range as words, text -> field, field -> text. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *sdm_option_short(const char *name)
+{
+    static const char *const spellings[][2] = {{"--output", "-o"}, {"--quiet", "-q"}, {"--verbose", "-v"}};
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+        if (strcmp(name, spellings[i][0]) == 0)
+            return spellings[i][1];
+    return NULL;
+}
+
+/* 67108864 -> "64M"; the largest unit that divides it. */
+static void print_bytes(int64_t bytes, char *out, size_t size)
+{
+    const char *unit = "KMGT";
+    char suffix[2] = "";
+    for (; bytes != 0 && bytes % 1024 == 0 && *unit; unit++) {
+        bytes /= 1024;
+        suffix[0] = *unit;
+    }
+    snprintf(out, size, "%" PRId64 "%s", bytes, suffix);
+}
+
+/* "a|b|c" -> "a, b, c" */
+static void print_choices(const char *choices, char *out, size_t size)
+{
+    size_t n = 0;
+    for (; *choices && n + 3 < size; choices++) {
+        out[n++] = *choices == '|' ? ',' : *choices;
+        if (*choices == '|')
+            out[n++] = ' ';
+    }
+    out[n] = '\0';
+}
+
+void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size)
+{
+    char word[256];
+    switch (spec->type) {
+    case SDM_OPT_INT:
+        snprintf(out, size, "a whole number from %.0f to %.0f", spec->lo, spec->hi);
+        break;
+    case SDM_OPT_REAL:
+        snprintf(out, size, "a number from %.9g to %.9g", spec->lo, spec->hi);
+        break;
+    case SDM_OPT_BYTES:
+        print_bytes((int64_t)spec->lo, word, sizeof word);
+        snprintf(out, size, "a size of at least %s, such as 2G", word);
+        break;
+    case SDM_OPT_CHOICE:
+    case SDM_OPT_ENUM:
+        print_choices(spec->choices, word, sizeof word);
+        snprintf(out, size, strchr(spec->choices, '|') ? "one of %s" : "%s", word);
+        break;
+    case SDM_OPT_PAIRS:
+        snprintf(out, size, "NAME=VALUE");
+        break;
+    default:
+        snprintf(out, size, "%s", spec->type == SDM_OPT_TEXT ? "a text that is not empty" : "no value");
+    }
+}
+
+/* Position of `word` in "a|b|c", -1 if absent. */
+static int find_choice(const char *choices, const char *word)
+{
+    const size_t n = strlen(word);
+    int i = 0;
+    for (const char *p = choices; p; i++) {
+        if (n > 0 && strncmp(p, word, n) == 0 && (p[n] == '|' || p[n] == '\0'))
+            return i;
+        p = strchr(p, '|');
+        p = p ? p + 1 : NULL;
+    }
+    return -1;
+}
+
+/* The whole text as a finite decimal number; what follows it goes to *rest. */
+static bool read_number(const char *text, double *value, const char **rest)
+{
+    char *end = NULL;
+    const char *const digits = text + (*text == '-' || *text == '+');
+    if (!(isdigit((unsigned char)*digits) || *digits == '.') || digits[1] == 'x' || digits[1] == 'X')
+        return false; /* blanks, nan, inf and hexadecimal are not what anybody means */
+    *value = strtod(text, &end);
+    *rest = end;
+    return end != text && isfinite(*value);
+}
+
+static bool read_bytes(const char *text, double *value)
+{
+    static const char units[] = "KMGT";
+    const char *rest;
+    if (!read_number(text, value, &rest))
+        return false;
+    if (*rest) {
+        const char *const unit = strchr(units, toupper((unsigned char)*rest));
+        if (!unit)
+            return false;
+        *value = ldexp(*value, 10 * ((int)(unit - units) + 1));
+        rest++;
+        if (*rest == 'i')
+            rest++;
+        if (*rest == 'B')
+            rest++;
+    }
+    return *rest == '\0' && *value < 0x1p62;
+}
+
+static bool read_value(const SdmOptionSpec *spec, const char *text, double *value)
+{
+    const char *rest = NULL;
+    if (spec->type == SDM_OPT_ENUM) {
+        *value = find_choice(spec->choices, text);
+        return *value >= 0.0;
+    }
+    if (spec->type == SDM_OPT_BYTES ? !read_bytes(text, value) : !read_number(text, value, &rest) || *rest)
+        return false;
+    if (spec->type == SDM_OPT_INT && *value != floor(*value))
+        return false;
+    return *value >= spec->lo && *value <= spec->hi;
+}
+
+static void store_number(const SdmOptionSpec *spec, void *field, double value)
+{
+    if (spec->type == SDM_OPT_REAL) {
+        memcpy(field, &value, sizeof value);
+    } else if (spec->type == SDM_OPT_BYTES) {
+        const int64_t bytes = (int64_t)value;
+        memcpy(field, &bytes, sizeof bytes);
+    } else {
+        const int number = (int)value;
+        memcpy(field, &number, sizeof number);
+    }
+}
+
+static SdmStatus append_pair(SdmContext *ctx, const SdmOptionSpec *spec, const char **pairs, const char *text)
+{
+    const char *const equals = strchr(text, '=');
+    if (!equals || equals == text)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%s', expected NAME=VALUE", spec->name, text);
+    for (int i = 0; i < SDM_MAX_PAIRS; i++)
+        if (!pairs[i]) {
+            pairs[i] = text;
+            pairs[i + 1] = NULL;
+            return SDM_OK;
+        }
+    return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given more than %d times", spec->name, SDM_MAX_PAIRS);
+}
+
+SdmStatus sdm_option_set(SdmContext *ctx, const SdmOptionSpec *spec, void *opts, const char *text)
+{
+    char *const field = (char *)opts + spec->offset;
+    double value;
+    char range[320];
+    bool good = false;
+    switch (spec->type) {
+    case SDM_OPT_BOOL:
+        *(bool *)(void *)field = true;
+        return SDM_OK;
+    case SDM_OPT_PAIRS:
+        return append_pair(ctx, spec, (const char **)(void *)field, text);
+    case SDM_OPT_TEXT:
+    case SDM_OPT_CHOICE:
+        good = spec->type == SDM_OPT_TEXT ? *text != '\0' : find_choice(spec->choices, text) >= 0;
+        if (good)
+            memcpy(field, &text, sizeof text);
+        break;
+    default:
+        good = read_value(spec, text, &value);
+        if (good)
+            store_number(spec, field, value);
+    }
+    if (good)
+        return SDM_OK;
+    sdm_option_range(spec, range, sizeof range);
+    return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected %s", spec->name, text, range);
+}
+
+/* Shortest decimal that reads back as the same double; "" for NaN. */
+static void print_real(double value, char *out, size_t size)
+{
+    if (isnan(value)) {
+        snprintf(out, size, "%s", "");
+        return;
+    }
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(out, size, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            return;
+    }
+}
+
+static void print_choice(const char *choices, int index, char *out, size_t size)
+{
+    const char *p = choices;
+    for (int i = 0; p && i < index; i++) {
+        p = strchr(p, '|');
+        p = p ? p + 1 : NULL;
+    }
+    if (index < 0 || !p)
+        snprintf(out, size, "%d", index);
+    else
+        snprintf(out, size, "%.*s", (int)strcspn(p, "|"), p);
+}
+
+static void print_pairs(const char *const *pairs, char *out, size_t size)
+{
+    size_t n = 0;
+    *out = '\0';
+    for (; *pairs && n < size; pairs++) {
+        const int more = snprintf(out + n, size - n, "%s%s", n ? " " : "", *pairs);
+        n += more > 0 ? (size_t)more : 0;
+    }
+}
+
+void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, size_t size)
+{
+    const void *const field = (const char *)opts + spec->offset;
+    switch (spec->type) {
+    case SDM_OPT_BOOL:
+        snprintf(out, size, "%s", *(const bool *)field ? "true" : "false");
+        break;
+    case SDM_OPT_INT:
+        snprintf(out, size, "%d", *(const int *)field);
+        break;
+    case SDM_OPT_REAL:
+        print_real(*(const double *)field, out, size);
+        break;
+    case SDM_OPT_BYTES:
+        print_bytes(*(const int64_t *)field, out, size);
+        break;
+    case SDM_OPT_ENUM:
+        print_choice(spec->choices, *(const int *)field, out, size);
+        break;
+    case SDM_OPT_PAIRS:
+        print_pairs((const char *const *)field, out, size);
+        break;
+    default:
+        snprintf(out, size, "%s", *(const char *const *)field ? *(const char *const *)field : "");
+    }
+}

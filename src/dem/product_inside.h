@@ -1,0 +1,135 @@
+/* What the files that write the products share; for src/dem only. */
+#ifndef SDM_PRODUCT_INSIDE_H
+#define SDM_PRODUCT_INSIDE_H
+
+#include "dem/product.h"
+
+#include <cpl_error.h>
+#include <gdal.h>
+
+enum { SDM_PATH = 4096 };
+
+/* The files of a run, in the order in which they are renamed: the DEM last, so that it stands for the whole. */
+enum { SDM_FILE_HTML, SDM_FILE_PNG, SDM_FILE_JSON, SDM_FILE_QA, SDM_FILE_ORTHO, SDM_FILE_DEM, SDM_FILES };
+
+typedef struct SdmNames {
+    char path[SDM_FILES][SDM_PATH]; /* NAME.html, NAME.png, ... */
+    char part[SDM_FILES][SDM_PATH]; /* OUTPUT.part-html, ...: the same, not yet whole */
+    char raw[SDM_FILES][SDM_PATH];  /* OUTPUT.part-raw-dem, ...: blocks, before the COG */
+    char folder[SDM_PATH], prefix[SDM_PATH]; /* all aside files are folder/prefix*, prefix = "DEM.tif.part-" */
+} SdmNames;
+
+SdmStatus sdm_names_make(SdmContext *ctx, SdmNames *names);
+/* Remove every file written aside, this run's or an earlier one's. */
+void sdm_names_sweep(const SdmNames *names);
+/* Give the finished files their names; the DEM last. */
+SdmStatus sdm_names_rename(SdmContext *ctx, const SdmNames *names);
+
+/* ---- GDAL's errors, caught per thread; the first failure is kept ---- */
+typedef struct SdmTrap {
+    bool failed;
+    char text[512]; /* first failure, else last warning */
+} SdmTrap;
+void sdm_trap_begin(SdmTrap *trap);
+void sdm_trap_end(SdmTrap *trap);
+/* SDM_ERR_IO that names the file and says what GDAL said and how much room the folder has. */
+SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why);
+
+/* ---- the heights as counted while blocks come in: integers, so their order does not matter ---- */
+enum { SDM_PREVIEW_MAX = 1600, SDM_HISTOGRAM = 1 << 16 };
+__extension__ typedef __int128 SdmWide;
+
+typedef struct SdmSurvey {
+    double step_m;               /* heights are multiples of it: a power of two, below 1/1000 of the spacing */
+    int64_t cells, valid;        /* cells written; cells with a height */
+    int64_t low, high;           /* heights, in steps */
+    SdmWide sum, squares;        /* in steps, steps^2 */
+    double bin_m;                /* histogram: bin i holds heights from floor_m + i x bin_m */
+    int64_t *histogram;          /* SDM_HISTOGRAM */
+    int64_t mask_bits[SDM_QA_BITS];
+    float ortho_low, ortho_high;
+    int factor, cols, rows;      /* preview: cells per preview pixel and edge; its size */
+    int64_t *preview_sum;        /* rows x cols, in steps */
+    int32_t *preview_count;
+    uint16_t *preview_mask;      /* all bits met */
+} SdmSurvey;
+
+#define SDM_HISTOGRAM_FLOOR_M (-1000.0)
+
+SdmStatus sdm_survey_open(SdmContext *ctx, const SdmGrid *grid, SdmSurvey *s);
+/* Rows row0.. of the DEM, columns col0..: height as written (SDM_NODATA for none), mask, ortho. */
+void sdm_survey_add(SdmSurvey *s, int64_t col0, int64_t row0, int64_t w, int64_t h, const float *height_m,
+                    const uint16_t *mask, const float *ortho);
+void sdm_survey_close(SdmSurvey *s);
+double sdm_survey_mean_m(const SdmSurvey *s);
+double sdm_survey_std_m(const SdmSurvey *s);
+/* Quantile of the heights, q in 0..1, to half a bin; NaN without heights. */
+double sdm_survey_quantile_m(const SdmSurvey *s, double q);
+/* Mean height of each preview pixel (rows x cols), NaN where there is none; owned by the caller. */
+SdmStatus sdm_survey_preview(SdmContext *ctx, const SdmSurvey *s, float **height_m);
+
+struct SdmProduct {
+    SdmGrid grid;
+    SdmReport report; /* borrowed texts and pointers */
+    SdmNames *names;
+    GDALDatasetH raw[SDM_FILES]; /* DEM, QA, ORTHO: blocks */
+    SdmProjector *projector;     /* NULL for ellipsoidal heights */
+    SdmGeoid *geoid;
+    int geoid_step;              /* cells between nodes of the undulation */
+    SdmSurvey survey;
+    double gap_step_m;           /* unit of the QA raster's ray gap and spread */
+};
+
+/* The QA raster: UInt16, one nodata for all bands. */
+enum { SDM_BAND_SCORE, SDM_BAND_GAP, SDM_BAND_SPREAD, SDM_BAND_COUNT, SDM_BAND_MASK, SDM_QA_BANDS };
+enum { SDM_QA_NODATA = 65535 };
+#define SDM_SCORE_STEP 0.01
+
+SdmStatus sdm_grid_check_srs(SdmContext *ctx); /* --t_srs, as far as it can be checked without the scene */
+
+/* Metres of undulation for a window of cells: h x w; nodes on multiples of step cells of the whole grid. */
+SdmStatus sdm_geoid_window(SdmContext *ctx, SdmProduct *p, int64_t col0, int64_t row0, int64_t w, int64_t h,
+                           float *undulation_m);
+
+/* ---- rasters ---- */
+/* An empty tiled GeoTIFF at path with the grid, CRS and metadata of the product; *out is the caller's to close. */
+SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,
+                            GDALDataType type, GDALDatasetH *out);
+/* Close and set to NULL; SDM_ERR_IO when the last bytes did not reach the file. */
+SdmStatus sdm_raster_close(SdmContext *ctx, GDALDatasetH *ds, const char *path);
+/* Compress the raw raster into part[file], with overviews; file: DEM, QA or ORTHO. */
+SdmStatus sdm_cog_write(SdmContext *ctx, SdmProduct *p, int file);
+/* --co: can GDAL's COG driver write a DEM with them?  Tried on a small one in memory. */
+SdmStatus sdm_cog_check(SdmContext *ctx);
+/* Type of the ortho image, by the range of its values: GDT_Byte, GDT_UInt16 or GDT_Float32. */
+GDALDataType sdm_ortho_type(const SdmSurvey *s);
+SdmStatus sdm_ortho_convert(SdmContext *ctx, SdmProduct *p);
+
+/* ---- report and pictures ---- */
+typedef struct SdmText { /* a text that grows; failed: out of memory */
+    SdmContext *ctx;
+    char *data;
+    size_t size, room;
+    SdmStatus st;
+} SdmText;
+void sdm_text_add(SdmText *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sdm_text_raw(SdmText *t, const char *data, size_t size);
+void sdm_text_escape(SdmText *t, const char *text); /* for HTML and XML */
+void sdm_text_base64(SdmText *t, const unsigned char *data, size_t size);
+SdmStatus sdm_text_write(SdmText *t, const char *path); /* to a new file */
+void sdm_text_close(SdmText *t);
+
+typedef struct SdmPicture { /* PNG in memory; owned, GDAL's allocation */
+    unsigned char *data;
+    size_t size;
+    int width, height;
+} SdmPicture;
+SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmProduct *p, SdmPicture *out);
+SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmProduct *p, SdmPicture *out);
+void sdm_picture_close(SdmPicture *picture);
+
+SdmStatus sdm_report_write(SdmContext *ctx, const SdmProduct *p);
+SdmStatus sdm_html_write(SdmContext *ctx, const SdmProduct *p, const SdmPicture *relief,
+                         const SdmPicture *coverage);
+
+#endif

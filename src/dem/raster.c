@@ -1,0 +1,123 @@
+/* Raw rasters beside the output -> Cloud-Optimised GeoTIFFs, through GDAL; every error of GDAL is caught. */
+// SPDX-License-Identifier: Apache-2.0
+#include "dem/product_inside.h"
+
+#include <ogr_srs_api.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+static void CPL_STDCALL catch_error(CPLErr level, CPLErrorNum number, const char *text)
+{
+    SdmTrap *const trap = CPLGetErrorHandlerUserData();
+    (void)number;
+    if (level < CE_Warning || trap->failed)
+        return;
+    trap->failed = level >= CE_Failure;
+    snprintf(trap->text, sizeof trap->text, "%s", text);
+}
+
+void sdm_trap_begin(SdmTrap *trap)
+{
+    *trap = (SdmTrap){0};
+    CPLPushErrorHandlerEx(catch_error, trap);
+}
+
+void sdm_trap_end(SdmTrap *trap)
+{
+    (void)trap;
+    CPLPopErrorHandler();
+}
+
+SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why)
+{
+    char folder[SDM_PATH], room[96] = "";
+    struct statvfs s;
+    snprintf(folder, sizeof folder, "%s", path);
+    char *const slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder ? 1 : 0] = '\0';
+    if (!statvfs(slash ? folder : ".", &s))
+        snprintf(room, sizeof room, "; its folder has %.1f MB free",
+                 (double)s.f_bavail * (double)s.f_frsize * 1e-6);
+    const char *const end = strstr(path, ".part-"); /* name the product, not what is written aside */
+    return sdm_fail(ctx, SDM_ERR_IO, "%.*s cannot be written (%s)%s; nothing was left behind",
+                    end ? (int)(end - path) : (int)strlen(path), path, why && *why ? why : "no reason given", room);
+}
+
+/* Horizontal CRS, with the geoid on top where heights count from one. */
+static SdmStatus set_crs(SdmContext *ctx, GDALDatasetH ds, const SdmGrid *grid, int vertical)
+{
+    SdmStatus st = SDM_OK;
+    char *wkt = (char *)(uintptr_t)grid->wkt;
+    char name[512];
+    OGRSpatialReferenceH flat = OSRNewSpatialReference(NULL), up = OSRNewSpatialReference(NULL),
+                         both = OSRNewSpatialReference(NULL);
+    OGRErr e = OSRImportFromWkt(flat, &wkt);
+    if (vertical != SDM_ELLIPSOID) {
+        const char *const geoid = vertical == SDM_EGM96 ? "EGM96 height" : "EGM2008 height";
+        e = e ? e : OSRImportFromEPSG(up, vertical == SDM_EGM96 ? 5773 : 3855);
+        TRY(sdm_format(ctx, name, sizeof name, "%s + %s", e ? "" : OSRGetName(flat), geoid));
+        e = e ? e : OSRSetCompoundCS(both, name, flat, up);
+    }
+    OGRSpatialReferenceH srs = vertical == SDM_ELLIPSOID ? flat : both;
+    OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
+    if (e || GDALSetSpatialRef(ds, srs) != CE_None)
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "the output CRS cannot be stored in a GeoTIFF: %.80s...", grid->wkt);
+done:
+    OSRDestroySpatialReference(both);
+    OSRDestroySpatialReference(up);
+    OSRDestroySpatialReference(flat);
+    return st;
+}
+
+static void set_metadata(GDALDatasetH ds, const SdmProduct *p, int vertical)
+{
+    static const char *const datum[] = {"WGS 84 ellipsoid", "EGM96", "EGM2008"};
+    GDALSetMetadataItem(ds, "AREA_OR_POINT", "Area", NULL);
+    GDALSetMetadataItem(ds, "STEREODEM_VERSION", SDM_VERSION, NULL);
+    if (p->report.scene_id[0])
+        GDALSetMetadataItem(ds, "SCENE_ID", p->report.scene_id, NULL);
+    if (p->report.time_utc[0])
+        GDALSetMetadataItem(ds, "ACQUISITION_TIME_UTC", p->report.time_utc, NULL);
+    if (p->report.scene_kind[0])
+        GDALSetMetadataItem(ds, "SCENE_KIND", p->report.scene_kind, NULL);
+    GDALSetMetadataItem(ds, "VERTICAL_DATUM", datum[vertical], NULL);
+}
+
+SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,
+                            GDALDataType type, GDALDatasetH *out)
+{
+    static const char *const options[] = {"TILED=YES",        "BLOCKXSIZE=512", "BLOCKYSIZE=512",
+                                          "INTERLEAVE=PIXEL", "SPARSE_OK=TRUE", "BIGTIFF=IF_SAFER", NULL};
+    SdmStatus st = SDM_OK;
+    SdmTrap trap;
+    sdm_trap_begin(&trap);
+    GDALDatasetH ds = *out = GDALCreate(GDALGetDriverByName("GTiff"), path, (int)p->grid.cols, (int)p->grid.rows, bands,
+                                        type, (char **)(uintptr_t)options);
+    if (!ds) {
+        st = sdm_fail_write(ctx, path, trap.text);
+        goto done;
+    }
+    double geo[6] = {p->grid.x0, p->grid.spacing, 0.0, p->grid.y0, 0.0, -p->grid.spacing};
+    GDALSetGeoTransform(ds, geo);
+    const int vertical = sdm_options(ctx)->vertical;
+    TRY(set_crs(ctx, ds, &p->grid, file == SDM_FILE_DEM ? vertical : SDM_ELLIPSOID));
+    set_metadata(ds, p, vertical);
+    if (trap.failed)
+        st = sdm_fail_write(ctx, path, trap.text);
+done:
+    sdm_trap_end(&trap);
+    return st;
+}
+
+SdmStatus sdm_raster_close(SdmContext *ctx, GDALDatasetH *ds, const char *path)
+{
+    SdmTrap trap;
+    if (!*ds)
+        return SDM_OK;
+    sdm_trap_begin(&trap);
+    GDALClose(*ds);
+    sdm_trap_end(&trap);
+    *ds = NULL;
+    return trap.failed ? sdm_fail_write(ctx, path, trap.text) : SDM_OK;
+}

@@ -1,0 +1,164 @@
+/* Raster, masks, radiometric table -> windows of quantised pixels. */
+// SPDX-License-Identifier: Apache-2.0
+#include "read/image.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { STRIP_PX = 1 << 20 };
+
+int64_t sdm_image_width(const SdmImage *im)
+{
+    return im->width;
+}
+
+int64_t sdm_image_height(const SdmImage *im)
+{
+    return im->height;
+}
+
+void sdm_image_stretch(const SdmImage *im, double *scale, double *offset)
+{
+    *scale = im->scale;
+    *offset = im->offset;
+}
+
+static SdmStatus read_failed(SdmContext *ctx, const SdmImage *im, int64_t y0, int64_t h)
+{
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: rows %lld to %lld cannot be read (%.300s); the file is cut short or damaged, "
+                    "fetch it again",
+                    im->name, (long long)y0, (long long)(y0 + h - 1), sdm_gdal_reason());
+}
+
+SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                        float *raw, uint8_t *valid)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)w * (size_t)h;
+    const int x = (int)x0, y = (int)y0, iw = (int)w, ih = (int)h;
+    uint8_t *mask = NULL;
+    sdm_quiet_begin();
+    if (im->raw)
+        for (int64_t r = 0; r < h; ++r)
+            for (int64_t c = 0; c < w; ++c)
+                raw[r * w + c] = im->raw[(y0 + r) * im->width + x0 + c];
+    else if (GDALRasterIO(im->band, GF_Read, x, y, iw, ih, raw, iw, ih, GDT_Float32, 0, 0) != CE_None)
+        TRY(read_failed(ctx, im, y0, h));
+    for (size_t i = 0; i < n; ++i)
+        valid[i] = isfinite(raw[i]) && !(im->zero_is_fill && raw[i] == 0.0f);
+    if (im->own_mask || im->user_mask)
+        TRY(sdm_alloc(ctx, &mask, n, 1, "image mask"));
+    for (int k = 0; k < 2; ++k) {
+        const GDALRasterBandH band = k ? im->user_mask : im->own_mask;
+        if (!band)
+            continue;
+        if (GDALRasterIO(band, GF_Read, x, y, iw, ih, mask, iw, ih, GDT_Byte, 0, 0) != CE_None)
+            TRY(read_failed(ctx, im, y0, h));
+        for (size_t i = 0; i < n; ++i)
+            valid[i] &= mask[i] != 0;
+    }
+done:
+    sdm_quiet_end();
+    sdm_free(&mask);
+    return st;
+}
+
+static inline int16_t quantise(float q)
+{
+    q = q > (float)SDM_Q_MAX ? (float)SDM_Q_MAX : q < (float)-SDM_Q_MAX ? (float)-SDM_Q_MAX : q;
+    return (int16_t)lrintf(q);
+}
+
+/* A row of an ASTER band that lies in memory, no mask: the fast way. */
+static void row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w, int16_t *out,
+                         uint8_t *saturated)
+{
+    const float *const gain = im->gain + x0, *const bias = im->bias + x0;
+    for (int64_t c = 0; c < w; ++c)
+        out[c] = in[c] ? quantise((float)in[c] * gain[c] + bias[c]) : SDM_Q_NODATA;
+    for (int64_t c = 0; saturated && c < w; ++c)
+        saturated[c] = in[c] == UINT8_MAX;
+}
+
+static void row_of_floats(const SdmImage *im, const float *raw, const uint8_t *valid, int64_t x0, int64_t w,
+                          int16_t *out, uint8_t *saturated)
+{
+    const float scale = (float)im->scale, offset = (float)im->offset;
+    for (int64_t c = 0; c < w; ++c) {
+        const float gain = im->gain ? im->gain[x0 + c] : scale, bias = im->bias ? im->bias[x0 + c] : offset;
+        out[c] = valid[c] ? quantise(raw[c] * gain + bias) : SDM_Q_NODATA;
+        if (saturated)
+            saturated[c] = valid[c] && raw[c] >= im->saturated_at;
+    }
+}
+
+/* The part of the window that lies in the image: columns from x, w of them, rows from y, h of them. */
+typedef struct Part {
+    int64_t x, y, w, h;
+} Part;
+
+static SdmStatus read_part(SdmContext *ctx, SdmImage *im, Part p, int64_t pitch, int16_t *out,
+                           uint8_t *saturated)
+{
+    SdmStatus st = SDM_OK;
+    float *raw = NULL;
+    uint8_t *valid = NULL;
+    if (im->raw && !im->user_mask) {
+        for (int64_t r = 0; r < p.h; ++r)
+            row_of_bytes(im, im->raw + (p.y + r) * im->width + p.x, p.x, p.w, out + r * pitch,
+                         saturated ? saturated + r * pitch : NULL);
+        return SDM_OK;
+    }
+    const int64_t fit = STRIP_PX / p.w > 1 ? STRIP_PX / p.w : 1, strip = p.h < fit ? p.h : fit;
+    TRY(sdm_alloc(ctx, &raw, (size_t)(strip * p.w), sizeof *raw, "image strip"));
+    TRY(sdm_alloc(ctx, &valid, (size_t)(strip * p.w), 1, "image strip"));
+    for (int64_t y = 0; y < p.h; y += strip) {
+        const int64_t h = strip < p.h - y ? strip : p.h - y;
+        TRY(sdm_image_raw(ctx, im, p.x, p.y + y, p.w, h, raw, valid));
+        for (int64_t r = 0; r < h; ++r)
+            row_of_floats(im, raw + r * p.w, valid + r * p.w, p.x, p.w, out + (y + r) * pitch,
+                          saturated ? saturated + (y + r) * pitch : NULL);
+    }
+done:
+    sdm_free(&raw);
+    sdm_free(&valid);
+    return st;
+}
+
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                         int16_t *out, uint8_t *saturated)
+{
+    const int64_t left = x0 > 0 ? x0 : 0, right = x0 + w < im->width ? x0 + w : im->width;
+    const int64_t top = y0 > 0 ? y0 : 0, bottom = y0 + h < im->height ? y0 + h : im->height;
+    const bool whole = left == x0 && top == y0 && right == x0 + w && bottom == y0 + h;
+    if (w <= 0 || h <= 0)
+        return SDM_OK;
+    if (!whole) {
+        for (int64_t i = 0; i < w * h; ++i)
+            out[i] = SDM_Q_NODATA;
+        if (saturated)
+            memset(saturated, 0, (size_t)(w * h));
+    }
+    if (left >= right || top >= bottom)
+        return SDM_OK;
+    const int64_t first = (top - y0) * w + left - x0;
+    return read_part(ctx, im, (Part){left, top, right - left, bottom - top}, w, out + first,
+                     saturated ? saturated + first : NULL);
+}
+
+void sdm_image_close(SdmImage **im)
+{
+    if (!im || !*im)
+        return;
+    sdm_quiet_begin();
+    if ((*im)->mask_dataset)
+        GDALClose((*im)->mask_dataset);
+    if ((*im)->dataset)
+        GDALClose((*im)->dataset);
+    sdm_quiet_end();
+    sdm_free(&(*im)->raw);
+    sdm_free(&(*im)->gain);
+    sdm_free(&(*im)->bias);
+    sdm_free(im);
+}

@@ -1,0 +1,190 @@
+/* Exact camera -> lattice of map positions at three heights, and back by iteration on the lattice. */
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/sim.h"
+
+#include <math.h>
+
+enum { EDGE = 3, HEIGHTS = 3, PER_NODE = 6 }; /* nodes outside the image; heights; numbers a node */
+
+static double node_px(int i)
+{
+    return (double)(i - EDGE) * SIM_LATTICE;
+}
+
+/* Map positions of pixels (col[n], row) at one height. */
+static SdmStatus project(const SimScene *sc, const SimCamera *cam, int n, const double *col, double row, double h,
+                         double *x, double *y)
+{
+    double p[3], v[3];
+    sim_orbit(cam, cam->t0_s + row * cam->line_s, p, v);
+    for (int i = 0; i < n; i++) {
+        double sight[3], dir[3], hit[3], height;
+        sim_sight(cam, col[i], sight);
+        sim_direction(p, v, sight, dir);
+        sim_ray_at_height(p, dir, h, hit);
+        sim_to_geodetic(hit, &x[i], &y[i], &height);
+    }
+    if (!OCTTransform(sc->to_map, n, x, y, NULL))
+        return sdm_fail(sc->ctx, SDM_ERR_DATA, "a ray of the simulated view %g does not meet the map", row);
+    return SDM_OK;
+}
+
+/* Three positions at s = -1, 0, 1 -> polynomial in s. */
+static void to_polynomial(const double at[HEIGHTS], double out[3])
+{
+    out[0] = at[1];
+    out[1] = 0.5 * (at[2] - at[0]);
+    out[2] = 0.5 * (at[2] + at[0]) - at[1];
+}
+
+static SdmStatus lattice_line(const SimScene *sc, const SimView *view, int j, double *scratch)
+{
+    SdmStatus st = SDM_OK;
+    const SimLattice *const lat = &view->lattice;
+    const size_t n = (size_t)lat->nx;
+    double *const col = scratch, *const xy = scratch + n;
+    for (int i = 0; i < lat->nx; i++)
+        col[i] = node_px(i);
+    for (int k = 0; k < HEIGHTS; k++)
+        TRY(project(sc, &view->cam, lat->nx, col, node_px(j), lat->h_mid + (k - 1) * lat->h_half,
+                    xy + (size_t)(2 * k) * n, xy + (size_t)(2 * k + 1) * n));
+    for (size_t i = 0; i < n; i++) {
+        double *const out = lat->node + ((size_t)j * n + i) * PER_NODE;
+        to_polynomial((double[]){xy[i], xy[i + 2 * n], xy[i + 4 * n]}, out);
+        to_polynomial((double[]){xy[i + n], xy[i + 3 * n], xy[i + 5 * n]}, out + 3);
+    }
+done:
+    return st;
+}
+
+SdmStatus sim_lattice_open(SimScene *sc, SimView *view)
+{
+    SdmStatus st = SDM_OK;
+    SimLattice *const lat = &view->lattice;
+    double *scratch = NULL;
+    lat->nx = view->cam.width / SIM_LATTICE + 2 * EDGE + 2;
+    lat->ny = view->cam.height / SIM_LATTICE + 2 * EDGE + 2;
+    lat->h_mid = 0.5 * (sc->h_lo + sc->h_hi);
+    lat->h_half = 0.5 * (sc->h_hi - sc->h_lo);
+    TRY(sdm_alloc(sc->ctx, &lat->node, (size_t)lat->nx * (size_t)lat->ny * PER_NODE, sizeof(double), "lattice"));
+    TRY(sdm_alloc(sc->ctx, &scratch, (size_t)lat->nx * 7, sizeof(double), "lattice"));
+    for (int j = 0; j < lat->ny; j++)
+        TRY(lattice_line(sc, view, j, scratch));
+done:
+    sdm_free(&scratch);
+    return st;
+}
+
+void sim_lattice_close(SimLattice *lat)
+{
+    sdm_free(&lat->node);
+}
+
+/* First of the four nodes around a pixel and their cubic (Lagrange) weights. */
+static int cubic(double px, int n, double w[4])
+{
+    const double t = px / SIM_LATTICE + EDGE;
+    int i = (int)floor(t);
+    i = i < 1 ? 1 : i > n - 3 ? n - 3 : i;
+    const double f = t - i;
+    w[0] = -f * (f - 1.0) * (f - 2.0) / 6.0;
+    w[1] = (f + 1.0) * (f - 1.0) * (f - 2.0) / 2.0;
+    w[2] = -(f + 1.0) * f * (f - 2.0) / 2.0;
+    w[3] = (f + 1.0) * f * (f - 1.0) / 6.0;
+    return i - 1;
+}
+
+void sim_lattice_row(const SimLattice *lat, double row, double *out)
+{
+    double w[4];
+    const int j = cubic(row, lat->ny, w);
+    const size_t n = (size_t)lat->nx * PER_NODE;
+    const double *const a = lat->node + (size_t)j * n;
+    for (size_t i = 0; i < n; i++)
+        out[i] = w[0] * a[i] + w[1] * a[i + n] + w[2] * a[i + 2 * n] + w[3] * a[i + 3 * n];
+}
+
+void sim_lattice_ray(const SimLattice *lat, const double *row, double col, SimRay *ray)
+{
+    double w[4];
+    const double *const a = row + (size_t)cubic(col, lat->nx, w) * PER_NODE;
+    for (int k = 0; k < PER_NODE; k++)
+        ray->c[k] = w[0] * a[k] + w[1] * a[k + 6] + w[2] * a[k + 12] + w[3] * a[k + 18];
+}
+
+void sim_ray_xy(const SimLattice *lat, const SimRay *ray, double h, double *x, double *y)
+{
+    const double s = (h - lat->h_mid) / lat->h_half;
+    *x = ray->c[0] + s * (ray->c[1] + s * ray->c[2]);
+    *y = ray->c[3] + s * (ray->c[4] + s * ray->c[5]);
+}
+
+void sim_lattice_at(const SimLattice *lat, double col, double row, SimRay *ray)
+{
+    double wx[4], wy[4], rows[4 * PER_NODE];
+    const int j = cubic(row, lat->ny, wy), i = cubic(col, lat->nx, wx);
+    const size_t n = (size_t)lat->nx * PER_NODE;
+    const double *const a = lat->node + (size_t)j * n + (size_t)i * PER_NODE;
+    for (size_t k = 0; k < 4 * PER_NODE; k++)
+        rows[k] = wy[0] * a[k] + wy[1] * a[k + n] + wy[2] * a[k + 2 * n] + wy[3] * a[k + 3 * n];
+    for (int k = 0; k < PER_NODE; k++)
+        ray->c[k] = wx[0] * rows[k] + wx[1] * rows[k + 6] + wx[2] * rows[k + 12] + wx[3] * rows[k + 18];
+}
+
+void sim_lattice_xy(const SimLattice *lat, double col, double row, double h, double *x, double *y)
+{
+    SimRay ray;
+    sim_lattice_at(lat, col, row, &ray);
+    sim_ray_xy(lat, &ray, h, x, y);
+}
+
+void sim_lattice_find(const SimLattice *lat, double x, double y, double h, double *col, double *row)
+{
+    double x0, y0, xc, yc, xr, yr;
+    sim_lattice_xy(lat, *col, *row, h, &x0, &y0);
+    sim_lattice_xy(lat, *col + 1.0, *row, h, &xc, &yc);
+    sim_lattice_xy(lat, *col, *row + 1.0, h, &xr, &yr);
+    const double a = xc - x0, b = xr - x0, c = yc - y0, d = yr - y0, det = a * d - b * c;
+    for (int k = 0; k < 12; k++) {
+        const double ex = x - x0, ey = y - y0;
+        const double dc = (d * ex - b * ey) / det, dr = (a * ey - c * ex) / det;
+        *col += dc;
+        *row += dr;
+        if (fabs(dc) + fabs(dr) < 1e-4)
+            break;
+        sim_lattice_xy(lat, *col, *row, h, &x0, &y0);
+    }
+}
+
+SdmStatus sim_lattice_check(SimScene *sc, const SimView *view, double *worst_px)
+{
+    SdmStatus st = SDM_OK;
+    *worst_px = 0.0;
+    for (int k = 0; k < 400; k++) {
+        const double u = sim_hash(7, 0, k, 0) / 4294967296.0, v = sim_hash(7, 1, k, 0) / 4294967296.0;
+        const double w = sim_hash(7, 2, k, 0) / 4294967296.0;
+        const double col = u * view->cam.width, row = v * view->cam.height, h = sc->h_lo + w * (sc->h_hi - sc->h_lo);
+        double x, y, ex, ey;
+        TRY(project(sc, &view->cam, 1, &col, row, h, &ex, &ey));
+        sim_lattice_xy(&view->lattice, col, row, h, &x, &y);
+        *worst_px = fmax(*worst_px, hypot(x - ex, y - ey) / sc->opt->gsd_m);
+    }
+done:
+    return st;
+}
+
+SimBox sim_lattice_box(const SimLattice *lat, const double px[4], double h0, double h1)
+{
+    SimBox box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    const int n = 8; /* the border is nearly straight: nine points a side */
+    for (int k = 0; k < (n + 1) * (n + 1); k++) {
+        const double col = px[0] + (px[2] - px[0]) * (k % (n + 1)) / n;
+        const double row = px[1] + (px[3] - px[1]) * (k / (n + 1)) / n;
+        for (int e = 0; e < 2; e++) {
+            double x, y;
+            sim_lattice_xy(lat, col, row, e ? h1 : h0, &x, &y);
+            box = (SimBox){fmin(box.x0, x), fmin(box.y0, y), fmax(box.x1, x), fmax(box.y1, y)};
+        }
+    }
+    return box;
+}

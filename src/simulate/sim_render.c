@@ -1,0 +1,207 @@
+/* Ground and camera -> the image of one view, tile by tile. */
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/sim.h"
+
+#include <cpl_string.h>
+#include <gdal.h>
+#include <math.h>
+#include <string.h>
+
+static const float CLOUD_DN = 195.0f, CLOUD_ROUGH_DN = 3.0f;
+static const double RPC_SCALE = 10.0; /* UInt16 of the rpc layout: DN x 10 */
+
+typedef struct Job { /* one tile of one view */
+    SimScene *sc;
+    const SimView *view;
+    SimGround ground;
+    int c0, r0, nx, ny;
+    double foot[2][2];     /* map x, y a column; map x, y a row */
+    double *rows;          /* a lattice row for each row of the tile */
+    float *dn;             /* ny x nx, DN as the detector should see them */
+    void *pixels;          /* ny x nx, uint8_t or uint16_t */
+} Job;
+
+/* Mean radiance of the pixel's footprint on the slope where its ray hits. */
+static float footprint(const Job *job, const SimRay *ray, double h)
+{
+    const SimLattice *const lat = &job->view->lattice;
+    double x, y, part[2][2];
+    float slope[2];
+    sim_ray_xy(lat, ray, h, &x, &y);
+    sim_value_slope(&job->ground.terrain, x, y, slope);
+    const double s = (h - lat->h_mid) / lat->h_half;
+    const double dx = (ray->c[1] + 2.0 * s * ray->c[2]) / lat->h_half;
+    const double dy = (ray->c[4] + 2.0 * s * ray->c[5]) / lat->h_half;
+    const double facing = 1.0 - (double)slope[0] * dx - (double)slope[1] * dy, face = facing > 0.2 ? facing : 0.2;
+    int n[2];
+    for (int a = 0; a < 2; a++) { /* what a column or a row spans on the slope */
+        const double rise = ((double)slope[0] * job->foot[a][0] + (double)slope[1] * job->foot[a][1]) / face;
+        part[a][0] = job->foot[a][0] + rise * dx;
+        part[a][1] = job->foot[a][1] + rise * dy;
+        const double length = sqrt(part[a][0] * part[a][0] + part[a][1] * part[a][1]);
+        n[a] = (int)(2.0 * length / job->ground.terrain.step_m + 0.8);
+        n[a] = n[a] < 2 ? 2 : n[a] > 6 ? 6 : n[a];
+    }
+    float sum = 0.0f;
+    for (int i = 0; i < n[0]; i++)
+        for (int j = 0; j < n[1]; j++) {
+            const double u = (i + 0.5) / n[0] - 0.5, v = (j + 0.5) / n[1] - 0.5;
+            sum += sim_value(&job->ground.light, x + u * part[0][0] + v * part[1][0],
+                             y + u * part[0][1] + v * part[1][1]);
+        }
+    return sum / (float)(n[0] * n[1]);
+}
+
+static void render_row(Job *job, int r)
+{
+    const SimScene *const sc = job->sc;
+    const SimLattice *const lat = &job->view->lattice;
+    double *const line = job->rows + (size_t)r * (size_t)lat->nx * 6;
+    double dcol, drow;
+    sim_camera_error(&job->view->cam, job->r0 + r, &dcol, &drow);
+    sim_lattice_row(lat, job->r0 + r + drow, line);
+    for (int c = 0; c < job->nx; c++) {
+        SimRay ray;
+        float cover = 0.0f, top = 0.0f, *const out = job->dn + (size_t)r * (size_t)job->nx + (size_t)c;
+        sim_lattice_ray(lat, line, job->c0 + c + dcol, &ray);
+        if (job->ground.cloud.v) {
+            double x, y;
+            sim_ray_xy(lat, &ray, sc->cloud_height, &x, &y);
+            cover = sim_cloud_cover(sc, &job->ground, x, y);
+            top = CLOUD_DN + CLOUD_ROUGH_DN * (sim_value(&job->ground.cloud, x, y) - (float)sc->cloud_edge);
+        }
+        *out = cover * top;
+        if (cover < 1.0f)
+            *out += (1.0f - cover) * footprint(job, &ray, sim_trace(lat, &job->ground, &ray));
+    }
+}
+
+/* Noise and the detector's own gain and offset; integers. */
+static void develop_row(Job *job, int r, bool wide)
+{
+    const SimScene *const sc = job->sc;
+    const uint32_t seed = (uint32_t)sc->opt->seed * 8u + 5u + (uint32_t)(job->view - sc->view);
+    for (int c = 0; c < job->nx; c++) {
+        const size_t k = (size_t)r * (size_t)job->nx + (size_t)c;
+        const double noise = sc->opt->noise_dn * sim_gauss(seed, job->c0 + c, job->r0 + r);
+        const double c0 = job->view->c0[job->c0 + c], c1 = job->view->c1[job->c0 + c];
+        if (wide) {
+            const double scaled = rint(RPC_SCALE * ((double)job->dn[k] + noise));
+            ((uint16_t *)job->pixels)[k] = (uint16_t)fmin(fmax(scaled, 1.0), 65534.0);
+            continue;
+        }
+        const double raw = fmin(fmax(rint(((double)job->dn[k] - c0) / c1 + noise), 1.0), 254.0);
+        ((uint8_t *)job->pixels)[k] = (uint8_t)raw;
+        job->dn[k] = (float)(c1 * raw + c0);
+    }
+}
+
+static void set_footprint(Job *job)
+{
+    const SimLattice *const lat = &job->view->lattice;
+    const double c = job->c0 + 0.5 * job->nx, r = job->r0 + 0.5 * job->ny, h = job->sc->h_mean;
+    double x0, y0, x1, y1;
+    for (int a = 0; a < 2; a++) {
+        sim_lattice_xy(lat, c, r, h, &x0, &y0);
+        sim_lattice_xy(lat, c + (a == 0), r + (a == 1), h, &x1, &y1);
+        job->foot[a][0] = x1 - x0;
+        job->foot[a][1] = y1 - y0;
+    }
+}
+
+static SdmStatus render_tile(Job *job, bool wide)
+{
+    SdmStatus st = SDM_OK;
+    SimScene *const sc = job->sc;
+    const SimCamera *const cam = &job->view->cam;
+    const int threads = sc->threads;
+    const double m0 = 2.0 + fabs(cam->shift_px[0]) + cam->jitter_px, m1 = 2.0 + fabs(cam->shift_px[1]) + cam->jitter_px;
+    const double px[4] = {job->c0 - m0, job->r0 - m1, job->c0 + job->nx + m0, job->r0 + job->ny + m1};
+    const SimBox box = sim_lattice_box(&job->view->lattice, px, sc->h_lo, sc->h_hi);
+    const SimBox sky = sim_lattice_box(&job->view->lattice, px, sc->cloud_height, sc->cloud_height);
+    TRY(sim_terrain_open(sc, &box, &job->ground));
+    TRY(sim_light_open(sc, (int)(job->view - sc->view), &job->ground));
+    TRY(sim_cloud_open(sc, &sky, &job->ground));
+    set_footprint(job);
+#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
+    for (int r = 0; r < job->ny; r++) {
+        render_row(job, r);
+        develop_row(job, r, wide);
+    }
+done:
+    sim_ground_close(&job->ground);
+    return st;
+}
+
+static SdmStatus render_tiles(Job *job, bool wide, SimRaster *raw, SimRaster *plain)
+{
+    SdmStatus st = SDM_OK;
+    const SimCamera *const cam = &job->view->cam;
+    const int tx = (cam->width + SIM_TILE - 1) / SIM_TILE, ty = (cam->height + SIM_TILE - 1) / SIM_TILE;
+    for (int t = 0; t < tx * ty; t++) {
+        job->c0 = t % tx * SIM_TILE;
+        job->r0 = t / tx * SIM_TILE;
+        job->nx = cam->width - job->c0 < SIM_TILE ? cam->width - job->c0 : SIM_TILE;
+        job->ny = cam->height - job->r0 < SIM_TILE ? cam->height - job->r0 : SIM_TILE;
+        TRY(sdm_check_stop(job->sc->ctx));
+        TRY(render_tile(job, wide));
+        if (raw)
+            TRY(sim_raster_write(raw, job->c0, job->r0, job->nx, job->ny, job->pixels, wide ? GDT_UInt16 : GDT_Byte));
+        if (plain)
+            TRY(sim_raster_write(plain, job->c0, job->r0, job->nx, job->ny, job->dn, GDT_Float32));
+        sdm_progress(job->sc->ctx, 0, 0.4 * (double)(job->view - job->sc->view) + 0.4 * (t + 1) / (tx * ty),
+                     "render the pair");
+    }
+done:
+    return st;
+}
+
+/* Which files the layout asks for: raw (tables beside it), plain (corrected, with RPC). */
+static SdmStatus create(SimScene *sc, int view, SimRaster **raw, SimRaster **plain)
+{
+    SdmStatus st = SDM_OK;
+    const SimView *const v = &sc->view[view];
+    const bool rpc = strcmp(sc->opt->layout, "rpc") == 0, aster = strcmp(sc->opt->layout, "aster") == 0;
+    char name[160], **metadata = NULL;
+    double rms = 0.0, worst = 0.0;
+    SimRasterSpec spec = {.name = name, .nx = v->cam.width, .ny = v->cam.height, .type = GDT_Byte, .nodata = NAN};
+    if (aster) {
+        TRY(sdm_format(sc->ctx, name, sizeof name, "%s.VNIR_Band%s.ImageData.tif", sc->base, v->name));
+        TRY(sim_raster_create(sc, &spec, raw));
+    }
+    if (aster && !sc->opt->with_rpc)
+        return SDM_OK;
+    TRY(sim_rpc_fit(sc, view, &metadata, &rms, &worst));
+    sdm_log(sc->ctx, SDM_LOG_INFO, 0, "RPC of view %s: rms %.5f px, largest %.5f px", v->name, rms, worst);
+    spec.rpc = metadata;
+    spec.type = rpc ? GDT_UInt16 : sc->opt->striping > 0.0 ? GDT_Float32 : GDT_Byte;
+    TRY(sdm_format(sc->ctx, name, sizeof name, "%s.tif", view ? "right" : "left"));
+    TRY(sim_raster_create(sc, &spec, rpc ? raw : plain));
+done:
+    CSLDestroy(metadata);
+    return st;
+}
+
+SdmStatus sim_render(SimScene *sc, int view)
+{
+    SdmStatus st = SDM_OK;
+    SimRaster *raw = NULL, *plain = NULL;
+    Job job = {.sc = sc, .view = &sc->view[view]};
+    const bool wide = strcmp(sc->opt->layout, "rpc") == 0;
+    TRY(sdm_alloc(sc->ctx, &job.rows, (size_t)SIM_TILE * (size_t)job.view->lattice.nx * 6, sizeof(double), "tile"));
+    TRY(sdm_alloc(sc->ctx, &job.dn, SIM_TILE * SIM_TILE, sizeof(float), "tile"));
+    TRY(sdm_alloc(sc->ctx, &job.pixels, SIM_TILE * SIM_TILE, sizeof(uint16_t), "tile"));
+    TRY(create(sc, view, &raw, &plain));
+    TRY(render_tiles(&job, wide, raw, plain));
+    if (raw)
+        TRY(sim_raster_close(&raw));
+    if (plain)
+        TRY(sim_raster_close(&plain));
+done:
+    sim_raster_drop(&raw);
+    sim_raster_drop(&plain);
+    sdm_free(&job.rows);
+    sdm_free(&job.dn);
+    sdm_free(&job.pixels);
+    return st;
+}

@@ -1,0 +1,148 @@
+/* Camera -> the text files of an ASTER scene (V003): orbit, sight vectors, lattice, radiometric table. */
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/sim.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+enum { COLUMNS = 11, MAX_ROWS = 24 };
+typedef struct Table { /* lattice of one band as the metadata tell it */
+    double row[MAX_ROWS], col[COLUMNS], p[MAX_ROWS][3], v[MAX_ROWS][3], sight[COLUMNS][3];
+    int rows, digits;
+} Table;
+
+SdmStatus sim_radiometry(SimScene *sc, int view)
+{
+    SdmStatus st = SDM_OK;
+    SimView *const v = &sc->view[view];
+    const uint32_t seed = (uint32_t)sc->opt->seed * 8u + 7u;
+    const size_t n = (size_t)v->cam.width;
+    TRY(sdm_alloc(sc->ctx, &v->c1, n, sizeof *v->c1, "radiometric table"));
+    TRY(sdm_alloc(sc->ctx, &v->c0, n, sizeof *v->c0, "radiometric table"));
+    for (int c = 0; c < v->cam.width; c++) {
+        v->c1[c] = 1.0 + 0.02 * sc->opt->striping * sim_gauss(seed, c, 2 * view);
+        v->c0[c] = sc->opt->striping * sim_gauss(seed, c, 2 * view + 1);
+    }
+done:
+    return st;
+}
+
+static void fill_table(const SimScene *sc, int view, Table *t)
+{
+    const SimCamera *const cam = &sc->view[view].cam;
+    const double step = fmax(8.0, round(400.0 * sc->opt->height / 4200.0));
+    const double first = -round((view ? 0.1 : 0.58) * step);
+    const uint32_t seed = (uint32_t)sc->opt->seed * 8u + 6u;
+    const SdmSimulateOptions *const o = sc->opt;
+    *t = (Table){.rows = (int)ceil((cam->height - 1 - first) / step) + 1};
+    t->rows = t->rows > MAX_ROWS ? MAX_ROWS : t->rows;
+    const bool exact = o->orbit_noise_m <= 0.0 && o->velocity_noise_mps <= 0.0 && o->jitter_px <= 0.0 &&
+                       hypot(o->pointing_px[0], o->pointing_px[1]) <= 0.0;
+    t->digits = exact ? 12 : 6;
+    for (int c = 0; c < COLUMNS; c++) {
+        t->col[c] = round(c * cam->width / 10.0);
+        sim_sight(cam, t->col[c], t->sight[c]);
+    }
+    for (int r = 0; r < t->rows; r++) {
+        t->row[r] = first + r * step;
+        sim_orbit(cam, cam->t0_s + t->row[r] * cam->line_s, t->p[r], t->v[r]);
+        for (int a = 0; a < 3; a++) {
+            t->p[r][a] += o->orbit_noise_m * sim_gauss(seed, r, a + 8 * view);
+            t->v[r][a] += o->velocity_noise_mps * sim_gauss(seed, r, a + 8 * view + 4);
+        }
+    }
+}
+
+static SdmStatus open_text(SimScene *sc, int view, const char *field, FILE **out)
+{
+    char path[SIM_PATH + 160];
+    const SdmStatus st = sdm_format(sc->ctx, path, sizeof path, "%s/%s.VNIR_Band%s.%s.txt", sc->folder, sc->base,
+                                    sc->view[view].name, field);
+    if (st != SDM_OK)
+        return st;
+    *out = fopen(path, "w");
+    return *out ? SDM_OK : sdm_fail(sc->ctx, SDM_ERR_IO, "cannot write %s: %s", path, strerror(errno));
+}
+
+static SdmStatus close_text(SimScene *sc, FILE *f, const char *field)
+{
+    const bool bad = ferror(f) != 0;
+    if (fclose(f) != 0 || bad)
+        return sdm_fail(sc->ctx, SDM_ERR_IO, "cannot write the %s table in %s: %s", field, sc->folder,
+                        strerror(errno));
+    return SDM_OK;
+}
+
+static SdmStatus write_orbit(SimScene *sc, int view, const Table *t)
+{
+    SdmStatus st = SDM_OK;
+    FILE *f;
+    TRY(open_text(sc, view, "SatellitePosition", &f));
+    for (int r = 0; r < t->rows; r++)
+        fprintf(f, "%.6f %.6f %.6f\n", t->p[r][0], t->p[r][1], t->p[r][2]);
+    TRY(close_text(sc, f, "SatellitePosition"));
+    TRY(open_text(sc, view, "SatelliteVelocity", &f));
+    for (int r = 0; r < t->rows; r++)
+        fprintf(f, "%.*f %.*f %.*f\n", t->digits, t->v[r][0], t->digits, t->v[r][1], t->digits, t->v[r][2]);
+    TRY(close_text(sc, f, "SatelliteVelocity"));
+done:
+    return st;
+}
+
+static SdmStatus write_blocks(SimScene *sc, int view, const Table *t)
+{
+    SdmStatus st = SDM_OK;
+    FILE *f;
+    TRY(open_text(sc, view, "SightVector", &f));
+    for (int r = 0; r < t->rows; r++)
+        for (int c = 0; c < COLUMNS; c++)
+            fprintf(f, "%.*f %.*f %.*f\n%s", t->digits, t->sight[c][0], t->digits, t->sight[c][1], t->digits,
+                    t->sight[c][2], c == COLUMNS - 1 && r < t->rows - 1 ? "\n" : "");
+    TRY(close_text(sc, f, "SightVector"));
+    TRY(open_text(sc, view, "LatticePoint", &f));
+    for (int r = 0; r < t->rows; r++)
+        for (int c = 0; c < COLUMNS; c++)
+            fprintf(f, "%.0f %.0f\n%s", t->col[c], t->row[r], c == COLUMNS - 1 && r < t->rows - 1 ? "\n" : "");
+    TRY(close_text(sc, f, "LatticePoint"));
+done:
+    return st;
+}
+
+/* Geocentric latitude or longitude of the lattice on the ellipsoid. */
+static SdmStatus write_ground(SimScene *sc, int view, const Table *t, const char *field)
+{
+    SdmStatus st = SDM_OK;
+    FILE *f;
+    TRY(open_text(sc, view, field, &f));
+    for (int r = 0; r < t->rows; r++)
+        for (int c = 0; c < COLUMNS; c++) {
+            double dir[3], hit[3];
+            sim_direction(t->p[r], t->v[r], t->sight[c], dir);
+            sim_ray_at_height(t->p[r], dir, 0.0, hit);
+            const double rad = field[1] == 'a' ? atan2(hit[2], hypot(hit[0], hit[1])) : atan2(hit[1], hit[0]);
+            fprintf(f, "%.6f%s", rad * (180.0 / SIM_PI), c == COLUMNS - 1 ? "\n" : " ");
+        }
+    TRY(close_text(sc, f, field));
+done:
+    return st;
+}
+
+SdmStatus sim_tables(SimScene *sc, int view)
+{
+    SdmStatus st = SDM_OK;
+    Table t;
+    FILE *f;
+    const SimView *const v = &sc->view[view];
+    fill_table(sc, view, &t);
+    TRY(write_orbit(sc, view, &t));
+    TRY(write_blocks(sc, view, &t));
+    TRY(write_ground(sc, view, &t, "Latitude"));
+    TRY(write_ground(sc, view, &t, "Longitude"));
+    TRY(open_text(sc, view, "RadiometricCorrTable", &f));
+    for (int c = 0; c < v->cam.width; c++)
+        fprintf(f, "%.8g %.8g 1\n", v->c0[c], v->c1[c]);
+    TRY(close_text(sc, f, "RadiometricCorrTable"));
+done:
+    return st;
+}

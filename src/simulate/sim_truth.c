@@ -1,0 +1,168 @@
+/* Terrain and cameras -> truth.tif (exact cell means) and class.tif. */
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/sim.h"
+
+#include <gdal.h>
+#include <math.h>
+
+enum { CELLS = 512, UNSEEN = 0, LAND = 1, WATER = 2, CLOUD = 3 };
+static const float CLEAR = 0.03f; /* cover of a cloud's haze that still counts as clear */
+
+typedef struct Grid { /* cells of 2 gsd; cell (i, j) spans nodes 2 i .. 2 i + 2 */
+    int64_t i0, j0;
+    int nx, ny;
+    double step_m;
+} Grid;
+
+static Grid truth_grid(const SimScene *sc)
+{
+    SimBox all = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    for (int v = 0; v < 2; v++) {
+        const SimCamera *const cam = &sc->view[v].cam;
+        const double px[4] = {-0.5, -0.5, cam->width - 0.5, cam->height - 0.5};
+        const SimBox b = sim_lattice_box(&sc->view[v].lattice, px, sc->h_lo, sc->h_hi);
+        all = (SimBox){fmin(all.x0, b.x0), fmin(all.y0, b.y0), fmax(all.x1, b.x1), fmax(all.y1, b.y1)};
+    }
+    const SimWindow w = sim_window(&all, 2.0 * sc->opt->gsd_m, 0);
+    return (Grid){w.i0, w.j0, w.nx - 1, w.ny - 1, w.step_m};
+}
+
+/* Mean of the cubic B-spline surface over the cell that starts at node (i, j) of t. */
+static float cell_mean(const SimWindow *t, int64_t i, int64_t j)
+{
+    static const double w[5] = {1.0 / 48.0, 12.0 / 48.0, 22.0 / 48.0, 12.0 / 48.0, 1.0 / 48.0};
+    double sum = 0.0;
+    for (int b = 0; b < 5; b++) {
+        const float *const r = t->v + (j - t->j0 + b - 1) * t->nx + (i - t->i0 - 1);
+        for (int a = 0; a < 5; a++)
+            sum += w[b] * w[a] * (double)r[a];
+    }
+    return (float)sum;
+}
+
+/* Does the view see the ground point?  *col, *row: start and result.  *cloudy: something hangs in between. */
+static bool seen(const SimScene *sc, const SimGround *g, const SimView *view, const double p[3], double at[2],
+                 bool *cloudy)
+{
+    double dcol, drow, x, y;
+    SimRay ray;
+    sim_lattice_find(&view->lattice, p[0], p[1], p[2], &at[0], &at[1]);
+    if (!isfinite(at[0]) || !isfinite(at[1])) {
+        at[0] = at[1] = 0.0;
+        return false;
+    }
+    sim_camera_error(&view->cam, at[1], &dcol, &drow);
+    const double c = at[0] - dcol, r = at[1] - drow;
+    if (!(c >= -0.5 && r >= -0.5 && c <= view->cam.width - 0.5 && r <= view->cam.height - 0.5))
+        return false;
+    sim_lattice_at(&view->lattice, at[0], at[1], &ray);
+    if (sim_trace(&view->lattice, g, &ray) > p[2] + 0.5 * sc->opt->gsd_m)
+        return false;
+    if (g->cloud.v) {
+        sim_ray_xy(&view->lattice, &ray, sc->cloud_height, &x, &y);
+        *cloudy |= sim_cloud_cover(sc, g, x, y) > CLEAR;
+    }
+    return true;
+}
+
+static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, int j, float *truth, uint8_t *class)
+{
+    double at[2][2] = {{0.0, 0.0}, {0.0, 0.0}};
+    for (int v = 0; v < 2; v++) {
+        at[v][0] = 0.5 * sc->view[v].cam.width;
+        at[v][1] = 0.5 * sc->view[v].cam.height;
+    }
+    for (int i = 0; i < tile->nx; i++) {
+        const int64_t ni = 2 * (tile->i0 + i), nj = 2 * (tile->j0 + j);
+        const size_t k = (size_t)j * (size_t)tile->nx + (size_t)i;
+        double p[3] = {(double)(ni + 1) * g->terrain.step_m, -(double)(nj + 1) * g->terrain.step_m, 0.0};
+        bool cloudy = false;
+        p[2] = (double)sim_value(&g->terrain, p[0], p[1]);
+        truth[k] = cell_mean(&g->terrain, ni, nj);
+        const bool left = seen(sc, g, &sc->view[0], p, at[0], &cloudy);
+        const bool right = seen(sc, g, &sc->view[1], p, at[1], &cloudy);
+        const size_t node = (size_t)(nj + 1 - g->terrain.j0) * (size_t)g->terrain.nx + (size_t)(ni + 1 - g->terrain.i0);
+        class[k] = !(left && right) ? UNSEEN : cloudy ? CLOUD : sim_is_water(sc, g, node) ? WATER : LAND;
+    }
+}
+
+/* Map box of the tile's cells, wide enough for the rays that rise from it to height top. */
+static SimBox reach(const SimScene *sc, const Grid *t, double top)
+{
+    const SimBox cells = {(double)t->i0 * t->step_m, -(double)(t->j0 + t->ny) * t->step_m,
+                          (double)(t->i0 + t->nx) * t->step_m, -(double)t->j0 * t->step_m};
+    SimBox box = cells;
+    for (int v = 0; v < 2; v++)
+        for (int k = 0; k < 4; k++) {
+            const SimCamera *const cam = &sc->view[v].cam;
+            const double c = k & 1 ? cam->width : 0.0, r = k & 2 ? cam->height : 0.0;
+            double x0, y0, x1, y1;
+            sim_lattice_xy(&sc->view[v].lattice, c, r, sc->h_lo, &x0, &y0);
+            sim_lattice_xy(&sc->view[v].lattice, c, r, top, &x1, &y1);
+            box = (SimBox){fmin(box.x0, cells.x0 + x1 - x0), fmin(box.y0, cells.y0 + y1 - y0),
+                           fmax(box.x1, cells.x1 + x1 - x0), fmax(box.y1, cells.y1 + y1 - y0)};
+        }
+    return box;
+}
+
+static SdmStatus truth_tile(SimScene *sc, const Grid *tile, float *truth, uint8_t *class)
+{
+    SdmStatus st = SDM_OK;
+    SimGround g = {.top = 0.0f};
+    const int threads = sc->threads;
+    const SimBox box = reach(sc, tile, sc->h_hi), sky = reach(sc, tile, sc->cloud_height);
+    TRY(sim_terrain_open(sc, &box, &g));
+    TRY(sim_cloud_open(sc, &sky, &g));
+#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
+    for (int j = 0; j < tile->ny; j++)
+        truth_row(sc, &g, tile, j, truth, class);
+done:
+    sim_ground_close(&g);
+    return st;
+}
+
+static SdmStatus create(SimScene *sc, const Grid *grid, SimRaster *out[2])
+{
+    SdmStatus st = SDM_OK;
+    const double geo[6] = {(double)grid->i0 * grid->step_m, grid->step_m, 0.0, -(double)grid->j0 * grid->step_m, 0.0,
+                           -grid->step_m};
+    SimRasterSpec spec = {.name = "truth.tif", .nx = grid->nx, .ny = grid->ny, .type = GDT_Float32, .geo = geo,
+                          .nodata = -9999.0};
+    TRY(sim_raster_create(sc, &spec, &out[0]));
+    spec.name = "class.tif";
+    spec.type = GDT_Byte;
+    spec.nodata = NAN;
+    TRY(sim_raster_create(sc, &spec, &out[1]));
+done:
+    return st;
+}
+
+SdmStatus sim_truth(SimScene *sc)
+{
+    SdmStatus st = SDM_OK;
+    const Grid grid = truth_grid(sc);
+    SimRaster *out[2] = {NULL, NULL};
+    float *truth = NULL;
+    uint8_t *class = NULL;
+    TRY(sdm_alloc(sc->ctx, &truth, CELLS * CELLS, sizeof *truth, "truth"));
+    TRY(sdm_alloc(sc->ctx, &class, CELLS * CELLS, sizeof *class, "truth"));
+    TRY(create(sc, &grid, out));
+    for (int y = 0; y < grid.ny; y += CELLS)
+        for (int x = 0; x < grid.nx; x += CELLS) {
+            const Grid tile = {grid.i0 + x, grid.j0 + y, grid.nx - x < CELLS ? grid.nx - x : CELLS,
+                               grid.ny - y < CELLS ? grid.ny - y : CELLS, grid.step_m};
+            TRY(sdm_check_stop(sc->ctx));
+            TRY(truth_tile(sc, &tile, truth, class));
+            TRY(sim_raster_write(out[0], x, y, tile.nx, tile.ny, truth, GDT_Float32));
+            TRY(sim_raster_write(out[1], x, y, tile.nx, tile.ny, class, GDT_Byte));
+            sdm_progress(sc->ctx, 0, 0.8 + 0.2 * y / grid.ny, "write the truth");
+        }
+    TRY(sim_raster_close(&out[0]));
+    TRY(sim_raster_close(&out[1]));
+done:
+    sim_raster_drop(&out[0]);
+    sim_raster_drop(&out[1]);
+    sdm_free(&truth);
+    sdm_free(&class);
+    return st;
+}

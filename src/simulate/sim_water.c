@@ -1,0 +1,172 @@
+/* Shares of ocean, lake and cloud -> shore lines, flat water, cloud cover.  A field falls towards the water's heart;
+ * its quantile over the left image is the shore, so the shares come out as asked. */
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/sim.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { SIDE = 48, COUNT = SIDE * SIDE, FIELD_LEVEL = 1, CLOUD_LEVEL = 2 };
+static const double BEACH = 0.05, CLOUD_SOFT = 0.35;
+
+static int by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Value below which `share` of v[COUNT] lies; v is sorted. */
+static double quantile(float *v, double share)
+{
+    qsort(v, COUNT, sizeof *v, by_value);
+    const double t = share * COUNT - 0.5, f = floor(t);
+    const int i = f < 0 ? 0 : f > COUNT - 2 ? COUNT - 2 : (int)f;
+    return (double)v[i] + (t - i) * (double)(v[i + 1] - v[i]);
+}
+
+/* Map position of sample k of the left image at height h. */
+static void sample_xy(const SimScene *sc, int k, double h, double *x, double *y)
+{
+    const SimCamera *const cam = &sc->view[0].cam;
+    sim_lattice_xy(&sc->view[0].lattice, (k % SIDE + 0.5) / SIDE * cam->width, (k / SIDE + 0.5) / SIDE * cam->height,
+                   h, x, y);
+}
+
+/* Without noise: the ocean lies in the west, the lake around a point in the east. */
+static double smooth_field(const SimScene *sc, int which, double x, double y)
+{
+    const double dx = (x - sc->x) / sc->extent_m, dy = (y - sc->y) / sc->extent_m;
+    return which == 0 ? dx : hypot(dx - 0.15, dy - 0.05);
+}
+
+static SdmStatus plan_shore(SimScene *sc, int which, double share)
+{
+    SdmStatus st = SDM_OK;
+    float *v = NULL;
+    sim_spectrum(&sc->shore[which], (uint32_t)sc->opt->seed * 8u + 2u + (uint32_t)which, FIELD_LEVEL,
+                 sim_octave(0.15 * sc->extent_m, sc->unit_m), 1.0, 0.03);
+    TRY(sdm_alloc(sc->ctx, &v, COUNT, sizeof *v, "shore"));
+    for (int k = 0; k < COUNT; k++) {
+        double x, y;
+        sample_xy(sc, k, sc->h_mean, &x, &y);
+        TRY(sim_noise_at(sc->ctx, &sc->shore[which], FIELD_LEVEL, sc->unit_m, x, y, &v[k]));
+        v[k] += (float)smooth_field(sc, which, x, y);
+    }
+    sc->water_edge[which] = quantile(v, share);
+done:
+    sdm_free(&v);
+    return st;
+}
+
+/* The lake fills up to a low part of the ground that it covers. */
+static SdmStatus plan_level(SimScene *sc)
+{
+    SdmStatus st = SDM_OK;
+    double lo = INFINITY, sum = 0.0;
+    int n = 0;
+    for (int k = 0; k < COUNT; k++) {
+        double x, y;
+        float h;
+        sample_xy(sc, k, sc->h_mean, &x, &y);
+        if (smooth_field(sc, 1, x, y) > sc->water_edge[1])
+            continue;
+        TRY(sim_terrain_at(sc, x, y, &h));
+        lo = fmin(lo, (double)h);
+        sum += (double)h;
+        n++;
+    }
+    sc->lake_level = n ? 0.5 * (lo + sum / n) : sc->h_mean;
+done:
+    return st;
+}
+
+SdmStatus sim_water_plan(SimScene *sc)
+{
+    SdmStatus st = SDM_OK;
+    sc->water_edge[0] = sc->water_edge[1] = -INFINITY;
+    if (sc->opt->ocean > 0.0)
+        TRY(plan_shore(sc, 0, sc->opt->ocean));
+    if (sc->opt->lake > 0.0) {
+        TRY(plan_shore(sc, 1, sc->opt->lake));
+        TRY(plan_level(sc));
+    }
+done:
+    return st;
+}
+
+static void flatten(const SimScene *sc, SimGround *g, int which, double level)
+{
+    SimWindow *const t = &g->terrain, *const f = &g->field[which];
+    const int threads = sc->threads;
+#pragma omp parallel for num_threads(threads)
+    for (int j = 0; j < t->ny; j++)
+        for (int i = 0; i < t->nx; i++) {
+            const size_t k = (size_t)j * (size_t)t->nx + (size_t)i;
+            const double x = (double)(t->i0 + i) * t->step_m, y = -(double)(t->j0 + j) * t->step_m;
+            f->v[k] += (float)smooth_field(sc, which, x, y);
+            double s = ((double)f->v[k] - sc->water_edge[which]) / BEACH;
+            s = s < 0.0 ? 0.0 : s > 1.0 ? 1.0 : s * s * (3.0 - 2.0 * s);
+            t->v[k] = (float)(level + s * ((double)t->v[k] - level));
+        }
+}
+
+SdmStatus sim_water_apply(SimScene *sc, SimGround *g)
+{
+    SdmStatus st = SDM_OK;
+    for (int which = 1; which >= 0; which--) { /* the ocean has the last word */
+        if (isinf(sc->water_edge[which]))
+            continue;
+        g->field[which] = g->terrain;
+        g->field[which].v = NULL;
+        TRY(sim_noise(sc->ctx, &sc->shore[which], FIELD_LEVEL, &g->field[which]));
+        flatten(sc, g, which, which ? sc->lake_level : 0.0);
+    }
+done:
+    return st;
+}
+
+bool sim_is_water(const SimScene *sc, const SimGround *g, size_t node)
+{
+    for (int w = 0; w < 2; w++)
+        if (g->field[w].v && (double)g->field[w].v[node] <= sc->water_edge[w])
+            return true;
+    return false;
+}
+
+SdmStatus sim_cloud_plan(SimScene *sc)
+{
+    SdmStatus st = SDM_OK;
+    float *v = NULL;
+    sc->cloud_edge = INFINITY;
+    if (sc->opt->cloud <= 0.0)
+        return SDM_OK;
+    sc->cloud_height = sc->h_mean + fmin(3000.0, 0.25 * sc->extent_m);
+    sim_spectrum(&sc->clouds, (uint32_t)sc->opt->seed * 8u + 4u, CLOUD_LEVEL,
+                 sim_octave(0.25 * sc->extent_m, sc->unit_m), 0.9, 1.0);
+    TRY(sdm_alloc(sc->ctx, &v, COUNT, sizeof *v, "clouds"));
+    for (int k = 0; k < COUNT; k++) {
+        double x, y;
+        sample_xy(sc, k, sc->cloud_height, &x, &y);
+        TRY(sim_noise_at(sc->ctx, &sc->clouds, CLOUD_LEVEL, sc->unit_m, x, y, &v[k]));
+    }
+    sc->cloud_edge = quantile(v, 1.0 - sc->opt->cloud);
+done:
+    sdm_free(&v);
+    return st;
+}
+
+SdmStatus sim_cloud_open(SimScene *sc, const SimBox *box, SimGround *g)
+{
+    if (sc->opt->cloud <= 0.0)
+        return SDM_OK;
+    g->cloud = sim_window(box, ldexp(sc->unit_m, CLOUD_LEVEL), 4);
+    return sim_noise(sc->ctx, &sc->clouds, CLOUD_LEVEL, &g->cloud);
+}
+
+float sim_cloud_cover(const SimScene *sc, const SimGround *g, double x, double y)
+{
+    if (!g->cloud.v)
+        return 0.0f;
+    const double s = ((double)sim_value(&g->cloud, x, y) - sc->cloud_edge) / CLOUD_SOFT + 0.5;
+    return (float)(s < 0.0 ? 0.0 : s > 1.0 ? 1.0 : s * s * (3.0 - 2.0 * s));
+}

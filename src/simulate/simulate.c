@@ -1,0 +1,74 @@
+/* The order of the work: place, terrain, cameras, water and clouds, then images, tables and truth. */
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/sim.h"
+
+#include <cpl_error.h>
+#include <gdal.h>
+#include <string.h>
+
+static SdmStatus plan(SimScene *sc)
+{
+    SdmStatus st = SDM_OK;
+    const uint32_t seed = (uint32_t)sc->opt->seed * 8u;
+    TRY(sim_place_open(sc));
+    TRY(sim_terrain_plan(sc));
+    TRY(sim_place_cameras(sc));
+    for (int v = 0; v < 2; v++) {
+        double worst;
+        TRY(sim_lattice_open(sc, &sc->view[v]));
+        TRY(sim_lattice_check(sc, &sc->view[v], &worst));
+        TRY(sim_radiometry(sc, v));
+        sdm_log(sc->ctx, SDM_LOG_VERBOSE, 0, "view %s: %d x %d px, lattice within %.6f px of the exact rays",
+                sc->view[v].name, sc->view[v].cam.width, sc->view[v].cam.height, worst);
+        sim_spectrum(&sc->wave[v], (seed + 5u + (uint32_t)v) ^ 0x5a5a5a5au, 0, 4, 0.3, 0.7);
+    }
+    TRY(sim_water_plan(sc));
+    TRY(sim_cloud_plan(sc));
+    const int top = sim_octave(0.1 * sc->extent_m, sc->unit_m);
+    sim_spectrum(&sc->texture, seed, 0, top < 3 ? 3 : top > 8 ? 8 : top, 0.25, sc->opt->texture_dn);
+done:
+    return st;
+}
+
+static SdmStatus make(SimScene *sc)
+{
+    SdmStatus st = SDM_OK;
+    TRY(plan(sc));
+    TRY(sim_files_begin(sc));
+    for (int v = 0; v < 2; v++) {
+        if (strcmp(sc->opt->layout, "aster") == 0)
+            TRY(sim_tables(sc, v));
+        TRY(sim_render(sc, v));
+    }
+    TRY(sim_truth(sc));
+    TRY(sim_files_commit(sc));
+done:
+    return st;
+}
+
+SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt)
+{
+    SdmStatus st = SDM_OK;
+    SimScene scene = {.ctx = ctx, .opt = opt, .threads = sdm_threads(ctx), .unit_m = 0.5 * opt->gsd_m,
+                      .base = "AST_L1A_00301012001180005_sim", .view = {{.name = "3N"}, {.name = "3B"}}};
+    const double start = sdm_now_s();
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    TRY(sim_check(ctx, opt));
+    GDALAllRegister();
+    TRY(make(&scene));
+    sdm_log(ctx, SDM_LOG_INFO, 0, "simulated %s in %.1f s", opt->output, sdm_now_s() - start);
+done:
+    sim_files_abandon(&scene);
+    for (int v = 0; v < 2; v++) {
+        sim_lattice_close(&scene.view[v].lattice);
+        sdm_free(&scene.view[v].c1);
+        sdm_free(&scene.view[v].c0);
+    }
+    sim_dem_close(&scene.dem);
+    if (scene.to_map)
+        OCTDestroyCoordinateTransformation(scene.to_map);
+    if (scene.srs)
+        OSRDestroySpatialReference(scene.srs);
+    CPLPopErrorHandler();
+    return st;
+}

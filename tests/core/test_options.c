@@ -1,0 +1,318 @@
+/* Option parser, ranges, check and printing: what users type, and the sentence that they get. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/options.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MAX_WORDS = 80 };
+
+typedef struct Fixture {
+    SdmContext *ctx;
+    SdmOptions opt;
+    SdmCommandLine line;
+} Fixture;
+
+static int setup(void **state)
+{
+    static Fixture f;
+    f = (Fixture){.line = {.name = "run", .command = SDM_CMD_RUN, .max = 2}};
+    sdm_options_default(&f.opt);
+    f.line.sets[0] = (SdmOptionSet){.table = sdm_option_table, .opts = &f.opt};
+    *state = &f;
+    return sdm_open(&f.ctx, NULL) == SDM_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    Fixture *const f = *state;
+    sdm_close(&f->ctx);
+    return 0;
+}
+
+/* Parse "a b c", split at blanks; "~" stands for an empty word.  The words live until the next call. */
+static SdmStatus parse(Fixture *f, const char *text)
+{
+    static char buffer[4096], command[] = "run";
+    char *words[MAX_WORDS], *rest = NULL;
+    int count = 0;
+    snprintf(buffer, sizeof buffer, "%s", text);
+    words[count++] = command;
+    for (char *w = strtok_r(buffer, " ", &rest); w && count < MAX_WORDS; w = strtok_r(NULL, " ", &rest)) {
+        if (strcmp(w, "~") == 0)
+            *w = '\0';
+        words[count++] = w;
+    }
+    sdm_options_default(&f->opt);
+    return sdm_options_parse(f->ctx, &f->line, count, words);
+}
+
+/* The line is refused with a sentence that has `part` in it. */
+static void refused(Fixture *f, const char *text, const char *part)
+{
+    const SdmStatus st = parse(f, text);
+    if (st != SDM_ERR_USAGE)
+        fail_msg("'%s' gave status %d", text, (int)st);
+    if (!strstr(sdm_error(f->ctx), part))
+        fail_msg("'%s' gave \"%s\" without \"%s\"", text, sdm_error(f->ctx), part);
+    assert_null(strchr(sdm_error(f->ctx), '\n'));
+}
+
+static void test_values(void **state)
+{
+    Fixture *const f = *state;
+    assert_int_equal(parse(f, "-o d.tif --tr=12.5 left --threads 3 --memory 1.5G --vertical egm2008 --hmin -10 "
+                              "--overwrite --cost sad --co A=1 --co B=2=3 right"),
+                     SDM_OK);
+    assert_string_equal(f->opt.output, "d.tif");
+    assert_true(f->opt.tr == 12.5 && f->opt.hmin_m == -10.0 && isnan(f->opt.hmax_m));
+    assert_int_equal(f->opt.threads, 3);
+    assert_true(f->opt.memory_bytes == INT64_C(1610612736));
+    assert_int_equal(f->opt.vertical, SDM_EGM2008);
+    assert_true(f->opt.overwrite && !f->opt.quiet);
+    assert_string_equal(f->opt.cost, "sad");
+    assert_string_equal(f->opt.co[0], "A=1");
+    assert_string_equal(f->opt.co[1], "B=2=3");
+    assert_null(f->opt.co[2]);
+    assert_int_equal(f->line.count, 2);
+    assert_string_equal(f->line.positional[0], "left");
+    assert_string_equal(f->line.positional[1], "right");
+    assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
+}
+
+static void test_sizes(void **state)
+{
+    Fixture *const f = *state;
+    static const struct {
+        const char *text;
+        int64_t bytes;
+    } good[] = {{"--memory 67108864", 67108864}, {"--memory 64M", 67108864},   {"--memory 64m", 67108864},
+                {"--memory 65536K", 67108864},   {"--memory 1T", 1099511627776}, {"--memory 2GiB", 2147483648},
+                {"--memory 2GB", 2147483648},    {"--memory 0.5G", 536870912}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(parse(f, good[i].text), SDM_OK);
+        assert_true(f->opt.memory_bytes == good[i].bytes);
+    }
+    static const char *const bad[] = {"63M", "2", "-2G", "2X", "G", "2GG", "nan", "inf", "1e300", "9e18", "0x80000000"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "--memory %s", bad[i]);
+        refused(f, text, "expected a size of at least 64M");
+        assert_non_null(strstr(sdm_error(f->ctx), bad[i]));
+    }
+}
+
+static void test_numbers_refused(void **state)
+{
+    Fixture *const f = *state;
+    static const char *const bad[] = {"-5", "nan", "NaN", "x", "0", "inf", "1e9", "3m", "0x10", "1,5", "--5", "."};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "--tr %s", bad[i]);
+        refused(f, text, "expected a number from 1e-06 to 100000");
+    }
+    refused(f, "--tr ~", "--tr: found ''");
+    refused(f, "--tr=", "--tr: found ''");
+    refused(f, "--threads 0", "--threads: found '0', expected a whole number from 1 to 1024");
+    refused(f, "--threads 1025", "from 1 to 1024");
+    refused(f, "--threads 1.5", "whole number");
+    refused(f, "--threads 99999999999999999999", "whole number");
+    refused(f, "--tile 63", "from 64 to 65536");
+    refused(f, "--tile 65537", "from 64 to 65536");
+    assert_int_equal(parse(f, "--tile 64 --threads 1024"), SDM_OK);
+}
+
+static void test_words_refused(void **state)
+{
+    Fixture *const f = *state;
+    refused(f, "--cost zncd", "--cost: found 'zncd', expected one of zncc, census, sad");
+    refused(f, "--cost z", "one of zncc");
+    refused(f, "--cost ~", "--cost: found ''");
+    refused(f, "--cost zncc|sad", "one of zncc");
+    refused(f, "--vertical 1", "one of ellipsoid, egm96, egm2008");
+    refused(f, "--co COMPRESS", "--co: found 'COMPRESS', expected NAME=VALUE");
+    refused(f, "--config =1", "expected NAME=VALUE");
+    refused(f, "-o ~", "--output: found '', expected a text that is not empty");
+}
+
+static void test_lines_refused(void **state)
+{
+    Fixture *const f = *state;
+    refused(f, "--outptu x", "unknown option --outptu, did you mean --output?");
+    refused(f, "-tr 5", "did you mean --tr?");
+    refused(f, "--t-srs=EPSG:4326", "did you mean --t_srs?");
+    refused(f, "--nothinglikeit", "unknown option --nothinglikeit; stereodem run --help lists all");
+    refused(f, "-x", "unknown option -x");
+    refused(f, "-o", "--output: needs a value FILE, found none");
+    refused(f, "-o --tr 5", "--output: needs a value FILE, found the option --tr");
+    refused(f, "--tr 5 a --tr 5", "--tr: given twice");
+    refused(f, "-o a --output b", "--output: given twice");
+    refused(f, "--quiet --quiet", "--quiet: given twice");
+    refused(f, "--quiet=yes", "--quiet: found the value 'yes', expected none");
+    refused(f, "a b c", "unexpected argument 'c'; run takes at most 2");
+    refused(f, "~", "an argument is empty");
+    f->line.command = SDM_CMD_INFO;
+    refused(f, "--overwrite", "unknown option --overwrite");
+}
+
+static void test_ends(void **state)
+{
+    Fixture *const f = *state;
+    assert_int_equal(parse(f, "-- --tr -5"), SDM_OK);
+    assert_int_equal(f->line.count, 2);
+    assert_string_equal(f->line.positional[0], "--tr");
+    assert_int_equal(parse(f, "--tr 5 --help --rubbish"), SDM_OK);
+    assert_true(f->line.help);
+    assert_int_equal(parse(f, "-"), SDM_OK); /* a name like any other */
+    assert_false(f->line.help);
+    assert_int_equal(f->line.count, 1);
+    assert_int_equal(parse(f, "-o=--tr"), SDM_OK);
+    assert_string_equal(f->opt.output, "--tr");
+}
+
+static void test_pairs_limit(void **state)
+{
+    Fixture *const f = *state;
+    char text[1024] = "";
+    for (int i = 0; i < SDM_MAX_PAIRS; i++)
+        strcat(text, "--co A=1 ");
+    assert_int_equal(parse(f, text), SDM_OK);
+    assert_null(f->opt.co[SDM_MAX_PAIRS]);
+    assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
+    strcat(text, "--co A=1");
+    refused(f, text, "--co: given more than 32 times");
+}
+
+/* Set one field, expect the check to name it. */
+#define CHECK_REFUSES(field, value, part)                                             \
+    do {                                                                              \
+        sdm_options_default(&f->opt);                                                 \
+        f->opt.field = (value);                                                       \
+        assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE);          \
+        if (!strstr(sdm_error(f->ctx), part))                                         \
+            fail_msg("%s = %s gave \"%s\"", #field, #value, sdm_error(f->ctx));       \
+    } while (0)
+
+static void test_check(void **state)
+{
+    Fixture *const f = *state;
+    sdm_options_default(&f->opt);
+    assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
+    CHECK_REFUSES(size, 1, "sdm_options_default");
+    CHECK_REFUSES(tr, NAN, "--tr");
+    CHECK_REFUSES(tr, -30.0, "--tr: found '-30'");
+    CHECK_REFUSES(tr, (double)INFINITY, "--tr");
+    CHECK_REFUSES(hmin_m, (double)-INFINITY, "--hmin");
+    CHECK_REFUSES(hmax_m, 1e5, "--hmax: found '100000'");
+    CHECK_REFUSES(base_height, 0.0, "--base-height");
+    CHECK_REFUSES(threads, -1, "--threads: found '-1'");
+    CHECK_REFUSES(tile, 1, "--tile");
+    CHECK_REFUSES(band, -1, "--band");
+    CHECK_REFUSES(memory_bytes, 0, "--memory");
+    CHECK_REFUSES(memory_bytes, -1, "--memory");
+    CHECK_REFUSES(vertical, 3, "--vertical: found '3'");
+    CHECK_REFUSES(vertical, -1, "--vertical");
+    CHECK_REFUSES(cost, NULL, "--cost");
+    CHECK_REFUSES(log, "xml", "--log: found 'xml', expected one of text, json");
+    CHECK_REFUSES(output, "", "--output");
+    CHECK_REFUSES(co[0], "X", "--co");
+    CHECK_REFUSES(config[0], "=", "--config");
+}
+
+static void test_check_together(void **state)
+{
+    Fixture *const f = *state;
+    sdm_options_default(&f->opt);
+    f->opt.hmin_m = 100.0;
+    assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
+    f->opt.hmax_m = 100.0;
+    assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE);
+    assert_non_null(strstr(sdm_error(f->ctx), "--hmin: found 100 m"));
+    f->opt.hmax_m = 100.5;
+    assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
+    f->opt.quiet = f->opt.verbose = true;
+    assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE);
+}
+
+/* What is printed is read back as the same value, for every option of the table. */
+static void test_print_round_trip(void **state)
+{
+    Fixture *const f = *state;
+    SdmOptions again;
+    char a[512], b[512];
+    assert_int_equal(parse(f, "-o d.tif --tr 0.1 --t_srs EPSG:4326 --vertical egm96 --cost census --memory 3000000000 "
+                              "--hmin -0.3 --hmax 8848.86 --threads 7 --co A=1 --co B=2 --quiet --base-height 0.6"),
+                     SDM_OK);
+    sdm_options_default(&again);
+    for (const SdmOptionSpec *spec = sdm_option_table; spec->name; spec++) {
+        sdm_option_print(spec, &f->opt, a, sizeof a);
+        if (spec->type == SDM_OPT_PAIRS || !*a || strcmp(a, "false") == 0 || strcmp(a, "0") == 0)
+            continue;
+        assert_int_equal(sdm_option_set(f->ctx, spec, &again, a), SDM_OK);
+        sdm_option_print(spec, &again, b, sizeof b);
+        assert_string_equal(a, b);
+    }
+    assert_true(again.tr == 0.1 && again.hmin_m == -0.3 && again.hmax_m == 8848.86);
+    assert_true(again.memory_bytes == INT64_C(3000000000));
+    assert_true(again.quiet && again.vertical == SDM_EGM96);
+}
+
+/* Every option has a help text, a default in words, a metavar unless it is a switch, and sane limits. */
+static void test_table(void **state)
+{
+    (void)state;
+    int count = 0;
+    for (const SdmOptionSpec *spec = sdm_option_table; spec->name; spec++, count++) {
+        assert_true(strncmp(spec->name, "--", 2) == 0);
+        assert_non_null(spec->help);
+        assert_non_null(spec->fallback);
+        assert_true((spec->type == SDM_OPT_BOOL) == (spec->metavar == NULL));
+        assert_true(spec->commands != 0);
+        if (spec->type == SDM_OPT_INT || spec->type == SDM_OPT_REAL || spec->type == SDM_OPT_BYTES)
+            assert_true(spec->lo < spec->hi);
+        if (spec->type == SDM_OPT_CHOICE || spec->type == SDM_OPT_ENUM)
+            assert_non_null(spec->choices);
+        for (const SdmOptionSpec *other = sdm_option_table; other < spec; other++)
+            assert_string_not_equal(other->name, spec->name);
+    }
+    assert_in_range(count, 1, 64);
+}
+
+static void test_distance(void **state)
+{
+    (void)state;
+    assert_int_equal(sdm_edit_distance("", ""), 0);
+    assert_int_equal(sdm_edit_distance("", "abc"), 3);
+    assert_int_equal(sdm_edit_distance("abc", ""), 3);
+    assert_int_equal(sdm_edit_distance("kitten", "sitting"), 3);
+    assert_int_equal(sdm_edit_distance("flaw", "lawn"), 2);
+    char longer[200];
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    assert_int_equal(sdm_edit_distance(longer, "a"), 99);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_values, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_numbers_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_words_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lines_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pairs_limit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_check, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_check_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_print_round_trip, setup, teardown),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_distance),
+    };
+    return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* The DEM's CRS and grid, and the way to it and back. */
+// SPDX-License-Identifier: Apache-2.0
+#include "dem/product.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, double gsd, SdmGrid *grid, char *why)
+{
+    SdmOptions opt;
+    SdmContext *ctx;
+    sdm_options_default(&opt);
+    opt.t_srs = t_srs;
+    opt.tr = tr;
+    SdmStatus st = sdm_open(&ctx, &opt); /* refuses what is absurd whatever the scene */
+    if (st == SDM_OK)
+        st = sdm_grid_choose(ctx, lon, lat, gsd, grid);
+    snprintf(why, 1024, "%s", sdm_error(ctx));
+    sdm_close(&ctx);
+    return st;
+}
+
+static void zones(void **state)
+{
+    (void)state;
+    static const struct { double lon, lat; const char *code; } place[] = {
+        {-3.0, 16.7, "\"32630\"]]"}, {3.0, -16.7, "\"32731\"]]"},   {180.0, 10.0, "\"32601\"]]"},
+        {-180.0, 10.0, "\"32601\"]]"}, {179.9, 10.0, "\"32660\"]]"}, {540.0, 10.0, "\"32601\"]]"},
+        {20.0, 84.5, "\"3413\"]]"},  {20.0, -80.5, "\"3031\"]]"},   {5.999, 83.9, "\"32631\"]]"}};
+    for (size_t i = 0; i < sizeof place / sizeof *place; i++) {
+        SdmGrid g;
+        char why[1024];
+        assert_int_equal(choose(NULL, 0, place[i].lon, place[i].lat, 15.0, &g, why), SDM_OK);
+        assert_non_null(strstr(g.wkt, place[i].code));
+        assert_false(g.geographic);
+        assert_true(g.spacing == 30.0);
+    }
+}
+
+static void spacings(void **state)
+{
+    (void)state;
+    static const struct { const char *srs; double tr, lat, gsd, want; } t[] = {
+        {NULL, 0, 10, 15, 30},      {NULL, 0, 10, 0.7, 1.4},        {NULL, 0, 10, 0.31, 0.62},
+        {NULL, 0, 10, 7.43, 15},    {NULL, 0, 10, 123.0, 250},      {NULL, 12.5, 10, 15, 12.5},
+        {"EPSG:4326", 0, 10, 15, 1.0 / 3600}, {"EPSG:4326", 0, 60, 15, 1.0 / 3600},
+        {"EPSG:4326", 0, 10, 0.7, 0.05 / 3600}, {"EPSG:4326", 0.0005, 10, 15, 0.0005}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        SdmGrid g;
+        char why[1024];
+        assert_int_equal(choose(t[i].srs, t[i].tr, 20, t[i].lat, t[i].gsd, &g, why), SDM_OK);
+        assert_true(fabs(g.spacing / t[i].want - 1.0) < 1e-14);
+        assert_int_equal(g.geographic, t[i].srs != NULL);
+    }
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    static const struct { const char *srs; double tr; const char *says; } bad[] = {
+        {"EPSG:999999", 0, "not a coordinate system"}, {"nonsense", 0, "not a coordinate system"},
+        {"", 0, "--t_srs"},                            {"https://example.org/x", 0, "not a coordinate system"},
+        {"EPSG:4978", 0, "geocentric"},                {"EPSG:4979", 0, "vertical part"},
+        {"EPSG:4326+5773", 0, "vertical part"},        {"EPSG:5773", 0, "vertical part"},
+        {"EPSG:4326", 30, "degrees"},                  {NULL, NAN, "--tr"},
+        {NULL, -30, "--tr"},                           {NULL, 1e-6, "--tr"},
+        {NULL, 1e12, "--tr"},                          {NULL, INFINITY, "--tr"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        SdmGrid g;
+        char why[1024];
+        assert_int_equal(choose(bad[i].srs, bad[i].tr, 20, 10, 15, &g, why), SDM_ERR_USAGE);
+        if (!strstr(why, bad[i].says))
+            fail_msg("%s %g: %s", bad[i].srs ? bad[i].srs : "-", bad[i].tr, why);
+    }
+}
+
+static void other_units(void **state)
+{
+    (void)state;
+    SdmGrid g;
+    char why[1024];
+    assert_int_equal(choose("EPSG:2263", 0, -74.0, 40.7, 15.0, &g, why), SDM_OK); /* US survey feet */
+    assert_true(fabs(g.spacing - 98.0) < 1e-9);
+    assert_int_equal(choose("+proj=laea +lat_0=10 +lon_0=20 +datum=WGS84", 0, 20, 10, 15, &g, why), SDM_OK);
+    assert_true(g.spacing == 30.0);
+}
+
+static void covers_on_multiples(void **state)
+{
+    (void)state;
+    SdmGrid g = {.spacing = 30.0};
+    const double b[4] = {500001.0, 999999.0, 500091.0, 1000031.0};
+    assert_int_equal(sdm_grid_cover(NULL, b, &g), SDM_OK);
+    assert_true(g.x0 == 499980.0 && g.y0 == 1000050.0 && g.cols == 4 && g.rows == 2);
+    const double on[4] = {-60.0, -30.0, 30.0, 30.0};
+    assert_int_equal(sdm_grid_cover(NULL, on, &g), SDM_OK);
+    assert_true(g.x0 == -60.0 && g.y0 == 30.0 && g.cols == 3 && g.rows == 2);
+    const double turned[4] = {10.0, 0.0, -100.0, 1.0}, none[4] = {NAN, 0, 1, 1}, vast[4] = {0, 0, 1e14, 1};
+    assert_int_equal(sdm_grid_cover(NULL, turned, &g), SDM_ERR_DATA);
+    assert_int_equal(sdm_grid_cover(NULL, none, &g), SDM_ERR_DATA);
+    assert_int_equal(sdm_grid_cover(NULL, vast, &g), SDM_ERR_USAGE);
+}
+
+static void projector_round_trip(void **state)
+{
+    (void)state;
+    /* lon 3 lat 0 is (500000, 0) of UTM 31N; 0.3 deg east of it at lat 45.5 some 23.4 km */
+    SdmGrid g;
+    char why[1024];
+    SdmProjector *p;
+    assert_int_equal(choose("EPSG:32631", 0, 3, 45, 15, &g, why), SDM_OK);
+    assert_int_equal(sdm_projector_open(NULL, g.wkt, &p), SDM_OK);
+    double x[3] = {3.0, 3.3, NAN}, y[3] = {0.0, 45.5, 1.0};
+    sdm_projector_forward(p, 3, x, y);
+    assert_true(fabs(x[0] - 500000.0) < 1e-6 && fabs(y[0]) < 1e-6);
+    assert_true(fabs(x[1] - 523436.0) < 30.0 && y[1] > 5.03e6 && y[1] < 5.05e6);
+    assert_true(isnan(x[2]) && isnan(y[2]));
+    sdm_projector_inverse(p, 3, x, y);
+    assert_true(fabs(x[1] - 3.3) < 1e-11 && fabs(y[1] - 45.5) < 1e-11 && isnan(x[2]));
+    sdm_projector_close(&p);
+    sdm_projector_close(&p);
+    assert_int_equal(choose("EPSG:4326", 0, 3, 45, 15, &g, why), SDM_OK); /* lat, lon by its authority */
+    assert_int_equal(sdm_projector_open(NULL, g.wkt, &p), SDM_OK);
+    x[0] = 3.0;
+    y[0] = 45.0;
+    sdm_projector_forward(p, 1, x, y);
+    assert_true(x[0] == 3.0 && y[0] == 45.0);
+    sdm_projector_close(&p);
+    assert_int_not_equal(sdm_projector_open(NULL, "rubbish", &p), SDM_OK);
+    assert_null(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zones),       cmocka_unit_test(spacings),            cmocka_unit_test(refusals),
+        cmocka_unit_test(other_units), cmocka_unit_test(covers_on_multiples), cmocka_unit_test(projector_round_trip)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
