@@ -331,6 +331,46 @@ static void pick_row_reference(const SdmCostRow *r, const SdmPickRow *out)
     }
 }
 
+/* ---- filters ---- */
+
+/* Middle of n values, the mean of the middle two of an even number; v is ordered on return. */
+static float middle(float *v, int n)
+{
+    for (int i = 1; i < n; i++)
+        for (int j = i; j > 0 && v[j] < v[j - 1]; j--) {
+            const float t = v[j];
+            v[j] = v[j - 1];
+            v[j - 1] = t;
+        }
+    return n % 2 ? v[n / 2] : 0.5f * (v[n / 2 - 1] + v[n / 2]);
+}
+
+static void median_row_reference(const float *const row[3], const uint16_t *const valid[3], int width,
+                                 float *out)
+{
+    for (int x = 0; x < width; x++) {
+        float v[9];
+        int n = 0;
+        for (int j = 0; j < 3; j++)
+            for (int i = x - 1; i <= x + 1; i++)
+                if (i >= 0 && i < width && (valid[j][i] & 1))
+                    v[n++] = row[j][i];
+        const bool inside = x > 0 && x < width - 1;
+        out[x] = inside && (valid[1][x] & 1) && n >= 5 ? middle(v, n) : row[1][x];
+    }
+}
+
+static void agree_row_reference(const float *const *row, int half, int width, float tol, uint8_t *count)
+{
+    for (int x = 0; x < width; x++) {
+        count[x] = 0;
+        for (int j = 0; j <= 2 * half; j++)
+            for (int i = x - half; i <= x + half; i++)
+                if (row[j] && i >= 0 && i < width && fabsf(row[j][i] - row[half][x]) <= tol)
+                    count[x]++;
+    }
+}
+
 const SdmKernels sdm_kernels_reference = {
     .cost_scratch = cost_scratch_reference,
     .zncc = zncc_reference,
@@ -339,4 +379,6 @@ const SdmKernels sdm_kernels_reference = {
     .warp_row = warp_row_reference,
     .half_row = half_row_reference,
     .pick_row = pick_row_reference,
+    .median_row = median_row_reference,
+    .agree_row = agree_row_reference,
 };
