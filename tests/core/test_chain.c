@@ -161,22 +161,23 @@ static void cuts_do_not_matter(void **state)
 static void threads_do_not_matter(void **state)
 {
     (void)state;
-    enum { W = 224, H = 152 };
+    enum { W = 224, H = 152, RUNS = 3 };
     static const char *const costs[] = {"zncc", "census", "sad"};
+    static const int threads[RUNS] = {1, 2, 5};
     for (int c = 0; c < 3; c++) {
         Bench b;
-        SdmFineResult r[3];
-        const int threads[3] = {1, 2, 5};
+        SdmFineResult r[RUNS];
+        SdmContext *ctx[RUNS]; /* memory is charged to them: closed last */
         bench_open(&b, W, H, 0.7, costs[c]);
-        for (int i = 0; i < 3; i++) {
-            SdmContext *ctx = open_context(threads[i]);
-            assert_int_equal(fine(&b, ctx, 0, 0, W, H, &r[i]), SDM_OK);
+        for (int i = 0; i < RUNS; i++) {
+            ctx[i] = open_context(threads[i]);
+            assert_int_equal(fine(&b, ctx[i], 0, 0, W, H, &r[i]), SDM_OK);
             same_bytes(&r[0], 0, 0, &r[i], 0, 0, W, H);
-            if (i > 0)
-                sdm_fine_result_free(&r[i]);
-            sdm_close(&ctx);
         }
-        sdm_fine_result_free(&r[0]);
+        for (int i = 0; i < RUNS; i++) {
+            sdm_fine_result_free(&r[i]);
+            sdm_close(&ctx[i]);
+        }
         bench_close(&b);
     }
 }
