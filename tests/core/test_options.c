@@ -194,13 +194,13 @@ static void test_pairs_limit(void **state)
 }
 
 /* Set one field, expect the check to name it. */
-#define CHECK_REFUSES(field, value, part)                                             \
-    do {                                                                              \
-        sdm_options_default(&f->opt);                                                 \
-        f->opt.field = (value);                                                       \
-        assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE);          \
-        if (!strstr(sdm_error(f->ctx), part))                                         \
-            fail_msg("%s = %s gave \"%s\"", #field, #value, sdm_error(f->ctx));       \
+#define CHECK_REFUSES(field, value, part)                                                                    \
+    do {                                                                                                     \
+        sdm_options_default(&f->opt);                                                                        \
+        f->opt.field = (value);                                                                              \
+        assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE);                                 \
+        if (!strstr(sdm_error(f->ctx), part))                                                                \
+            fail_msg("%s = %s gave \"%s\"", #field, #value, sdm_error(f->ctx));                              \
     } while (0)
 
 static void test_check(void **state)
