@@ -124,7 +124,8 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
                         (long long)(p->grid.cols * p->grid.rows));
     TRY(sdm_check_stop(ctx));
     set_statistics(p);
-    const int threads = sdm_threads(ctx);
+    /* each file in the making takes some 100 MB of GDAL's: one after the other where that is much */
+    const int threads = sdm_options(ctx)->memory_bytes < INT64_C(1) << 30 ? 1 : sdm_threads(ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads < 4 ? threads : 4)
     for (int job = 0; job < 4; job++)
         job_st[job] = write_file(ctx, p, job, &relief, &coverage);
