@@ -78,10 +78,11 @@ def part_planes():
         for azimuth, way in ((10, "towards"), (190, "away from")):
             name = "%d deg %s 3B" % (slope, way)
             f = judged(name, ["--lon", 7, "--lat", 45, "--shape", "plane", "--slope", slope, "--slope-azimuth", azimuth,
-                              "--base", 2000, "--seed", 7], size=(360, 360))
+                              "--base", 1500, "--seed", 7], size=(340, 340))
             if f:
                 below(name, "|bias|", abs(f["raw"]["bias"]), 1.0)
-                t.expect(f["coverage"] >= 0.8, "%s: coverage %.3f >= 0.8" % (name, f["coverage"]))
+                least = 0.6 if slope == 45 else 0.9
+                t.expect(f["coverage"] >= least, "%s: coverage %.3f >= %g" % (name, f["coverage"], least))
 
 
 def part_places():
