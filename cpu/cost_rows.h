@@ -1,4 +1,5 @@
-/* What the cost kernels share: scratch of a strip, rows with nodata as 0, window sums.  Included by kernel_*.c only. */
+/* What the cost kernels share: scratch of a strip, rows with nodata as 0, window sums.  Included by
+ * kernel_*.c only. */
 #ifndef SDM_COST_ROWS_H
 #define SDM_COST_ROWS_H
 
@@ -67,7 +68,8 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
         s->raw[i] = s->nodata;
 }
 
-/* Row y of an image (which: 0, 2 = left; 1, 3 = right) with nodata as 0; s->raw[which] is the row as it is. */
+/* Row y of an image (which: 0, 2 = left; 1, 3 = right) with nodata as 0; s->raw[which] is the row as it is.
+ */
 static inline const int16_t *cost_row(const SdmCostJob *job, CostScratch *s, int y, int which)
 {
     const int16_t *const image = which & 1 ? job->right : job->left;
@@ -123,8 +125,8 @@ static inline void cost_add_stats(const CostStats *s, const int16_t *restrict ro
 }
 
 /* Window sums and 1 / sqrt(n SII - SI^2): 0 without texture, -1 with nodata inside. */
-static inline void cost_finish_stats(const CostStats *s, int width, int window, float min_sigma, int32_t *scratch,
-                         int32_t *restrict sum, float *restrict inverse)
+static inline void cost_finish_stats(const CostStats *s, int width, int window, float min_sigma,
+                                     int32_t *scratch, int32_t *restrict sum, float *restrict inverse)
 {
     const int half = window / 2, n = window * window;
     int32_t *restrict const squares = scratch, *restrict const bad = scratch + width;

@@ -37,9 +37,12 @@ static inline float median9(float v[9])
     return v[4];
 }
 
-static inline int put(float v[9], int i, float value, uint16_t valid, int holes)
+/* A hole counts as lowest and highest in turn, so that pairs of them cancel; `lo` begins with the other one. */
+static inline int put(float hi[9], float lo[9], int i, float value, uint16_t valid, int holes)
 {
-    v[i] = valid & 1 ? value : holes & 1 ? -1e30f : 1e30f;
+    const float end = holes & 1 ? -1e30f : 1e30f;
+    hi[i] = valid & 1 ? value : end;
+    lo[i] = valid & 1 ? value : -end;
     return holes + !(valid & 1);
 }
 
@@ -51,18 +54,18 @@ void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid
     out[width - 1] = b[width - 1];
     for (int x = 1; x < width - 1; x++) {
         const float m = b[x];
-        float v[9];
-        int holes = 0; /* one hole counts as highest, the next as lowest, so that pairs of them cancel */
-        holes = put(v, 0, a[x - 1], p[x - 1], holes);
-        holes = put(v, 1, a[x], p[x], holes);
-        holes = put(v, 2, a[x + 1], p[x + 1], holes);
-        holes = put(v, 3, b[x - 1], q[x - 1], holes);
-        holes = put(v, 4, m, q[x], holes);
-        holes = put(v, 5, b[x + 1], q[x + 1], holes);
-        holes = put(v, 6, c[x - 1], r[x - 1], holes);
-        holes = put(v, 7, c[x], r[x], holes);
-        holes = put(v, 8, c[x + 1], r[x + 1], holes);
-        const float found = median9(v);
+        float v[9], lower[9];
+        int holes = 0;
+        holes = put(v, lower, 0, a[x - 1], p[x - 1], holes);
+        holes = put(v, lower, 1, a[x], p[x], holes);
+        holes = put(v, lower, 2, a[x + 1], p[x + 1], holes);
+        holes = put(v, lower, 3, b[x - 1], q[x - 1], holes);
+        holes = put(v, lower, 4, m, q[x], holes);
+        holes = put(v, lower, 5, b[x + 1], q[x + 1], holes);
+        holes = put(v, lower, 6, c[x - 1], r[x - 1], holes);
+        holes = put(v, lower, 7, c[x], r[x], holes);
+        holes = put(v, lower, 8, c[x + 1], r[x + 1], holes);
+        const float found = 0.5f * (median9(v) + median9(lower)); /* an even number: between the middle two */
         out[x] = (q[x] & 1) && holes <= 4 ? found : m;
     }
 }

@@ -1,4 +1,5 @@
-/* Winner takes all over a row of costs: best and its sub-pixel place, runner-up, left-right check from the one volume. */
+/* Winner takes all over a row of costs: best and its sub-pixel place, runner-up, left-right check from the
+ * one volume. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
@@ -83,7 +84,7 @@ void SDM_NAME(pick_row)(const SdmCostRow *r, const SdmPickRow *o)
     for (int x = 0; x < w; x++) {
         const int d = (int)o->residual[x], k = d - r->dmin, met = x + d;
         const bool edge = k == 0 || k == nd - 1, none = o->score[x] <= SDM_SCORE_NONE;
-        o->edge[x] = edge && nd > 1;
+        o->edge[x] = edge && nd > 1 && !none;
         o->mismatch[x] = 1e9f;
         if (none)
             continue;

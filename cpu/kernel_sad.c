@@ -1,5 +1,6 @@
-/* Sum of absolute differences, recursive in y by column sums, of images brought to local mean 0 and sigma 512 (see
- * sdm_normalise_local): score = 1 - SAD / (n * 578); 578 = 512 * 2 / sqrt(pi) is what unrelated pixels give. */
+/* Sum of absolute differences, recursive in y by column sums, of images brought to local mean 0 and sigma 512
+ * (see sdm_normalise_local): score = 1 - SAD / (n * 578); 578 = 512 * 2 / sqrt(pi) is what unrelated pixels
+ * give. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
@@ -14,8 +15,8 @@ static void add_differences(int32_t *restrict col, const int16_t *restrict a, co
     }
 }
 
-static void to_score(const int32_t *restrict sad, const float *restrict ri, const float *restrict rj, float scale,
-                     int count, float *restrict score)
+static void to_score(const int32_t *restrict sad, const float *restrict ri, const float *restrict rj,
+                     float scale, int count, float *restrict score)
 {
     for (int x = 0; x < count; x++) {
         const float s = 1.0f - (float)sad[x] * scale;
@@ -45,8 +46,8 @@ void SDM_NAME(sad)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user
         for (int k = 0; k < nd; k++) {
             const int d = job->dmin + k, x0 = d < 0 ? -d : 0, x1 = d > 0 ? w - d : w;
             if (x1 > x0)
-                add_differences(s.column + (ptrdiff_t)k * s.pitch + x0, l + x0, r + x0 + d, lo + x0, ro + x0 + d,
-                                x1 - x0);
+                add_differences(s.column + (ptrdiff_t)k * s.pitch + x0, l + x0, r + x0 + d, lo + x0,
+                                ro + x0 + d, x1 - x0);
         }
         if (y < job->row_begin)
             continue;
@@ -59,8 +60,8 @@ void SDM_NAME(sad)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user
             if (x1 <= x0)
                 continue;
             cost_sum_window(s.column + (ptrdiff_t)k * s.pitch + x0, s.temp, x1 - x0, win);
-            to_score(s.temp, s.texture[0] + x0, s.texture[1] + x0 + d, 1.0f / (578.0f * (float)(win * win)), x1 - x0,
-                     score + x0);
+            to_score(s.temp, s.texture[0] + x0, s.texture[1] + x0 + d, 1.0f / (578.0f * (float)(win * win)),
+                     x1 - x0, score + x0);
         }
         out.y = y;
         consume(user, &out);

@@ -1,4 +1,5 @@
-/* Resample by the lattice: position to 1/256 px, 4 x 4 integer cubic taps; and the 2:1 reduction of the pyramid. */
+/* Resample by the lattice: position to 1/256 px, 4 x 4 integer cubic taps; and the 2:1 reduction of the
+ * pyramid. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
@@ -33,17 +34,18 @@ static int16_t sample(const SdmWarpRow *in, int32_t col, int32_t row, int px, in
         return SDM_PIXEL_NODATA;
     const int16_t *p = in->source + (ptrdiff_t)(row - 1) * in->source_stride + (col - 1);
     const int16_t *const wx = sdm_cubic_weights[px], *const wy = sdm_cubic_weights[py];
-    int32_t sum = 0;
+    uint32_t sum = 0;
     bool nodata = false;
     for (int j = 0; j < 4; j++, p += in->source_stride) {
         const int32_t h = p[0] * wx[0] + p[1] * wx[1] + p[2] * wx[2] + p[3] * wx[3];
         nodata |= (p[0] == SDM_PIXEL_NODATA) | (p[1] == SDM_PIXEL_NODATA) | (p[2] == SDM_PIXEL_NODATA) |
                   (p[3] == SDM_PIXEL_NODATA);
-        sum += ((h + 1024) >> 11) * wy[j]; /* 15 bits x 15 bits */
+        /* 15 bits x 15 bits; unsigned, since nodata makes it wrap */
+        sum += (uint32_t)((h + 1024) >> 11) * (uint32_t)wy[j];
     }
-    sum = (sum + (1 << 16)) >> 17;
-    sum = sum > 2047 ? 2047 : sum < -2047 ? -2047 : sum;
-    return nodata ? (int16_t)SDM_PIXEL_NODATA : (int16_t)sum;
+    int32_t value = (int32_t)(sum + (1 << 16)) >> 17;
+    value = value > 2047 ? 2047 : value < -2047 ? -2047 : value;
+    return nodata ? (int16_t)SDM_PIXEL_NODATA : (int16_t)value;
 }
 
 void SDM_NAME(warp_row)(const SdmWarpRow *in, int16_t *out)
@@ -58,7 +60,8 @@ void SDM_NAME(warp_row)(const SdmWarpRow *in, int16_t *out)
             positions(cell->col, in->fraction + x, s, in->height0_m, count, col);
             positions(cell->row, in->fraction + x, s, in->height0_m, count, row);
             for (int i = 0; i < count; i++)
-                out[x + i] = sample(in, col0 + (col[i] >> 8), row0 + (row[i] >> 8), col[i] & 255, row[i] & 255);
+                out[x + i] =
+                    sample(in, col0 + (col[i] >> 8), row0 + (row[i] >> 8), col[i] & 255, row[i] & 255);
         }
     }
 }
@@ -79,7 +82,7 @@ void SDM_NAME(half_row)(const int16_t *const src[4], int width, int16_t *restric
             out[i] = (int16_t)((sum + 32 + (4096 << 6)) / 64 - 4096);
             continue;
         }
-        const int32_t twice = have > 32 ? have : 64, num = 2 * sum + twice + 4096 * 2 * twice;
-        out[i] = have > 32 ? (int16_t)(num / (2 * twice) - 4096) : (int16_t)SDM_PIXEL_NODATA;
+        const int32_t weight_sum = have > 32 ? have : 64, num = 2 * sum + weight_sum + 4096 * 2 * weight_sum;
+        out[i] = (int16_t)(have > 32 ? num / (2 * weight_sum) - 4096 : SDM_PIXEL_NODATA);
     }
 }

@@ -1,5 +1,5 @@
-/* Zero-mean normalised cross-correlation, recursive in y by column sums; one volume row at a time.
- * Sums are exact integers: |q| <= 2047, so products <= 2^22 and 21 x 21 of them < 2^31; n SIJ - SI SJ < 2^53 is exact
+/* Zero-mean normalised cross-correlation, recursive in y by column sums; one volume row at a time. Sums are
+ * exact integers: |q| <= 2047, so products <= 2^22 and 21 x 21 of them < 2^31; n SIJ - SI SJ < 2^53 is exact
  * in double.  Source: Iwata et al. 2011, eqs. 5-14, with the mean removed in integers. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
@@ -14,7 +14,8 @@ static void add_products(int32_t *restrict col, const int16_t *restrict a, const
 }
 
 static void normalise(const int32_t *restrict sum_ij, const int32_t *restrict si, const int32_t *restrict sj,
-                      const float *restrict ri, const float *restrict rj, double n, int count, float *restrict score)
+                      const float *restrict ri, const float *restrict rj, double n, int count,
+                      float *restrict score)
 {
     for (int x = 0; x < count; x++) {
         const double cov = n * (double)sum_ij[x] - (double)si[x] * (double)sj[x];
@@ -31,7 +32,8 @@ void SDM_NAME(zncc)(const SdmCostJob *job, sdm_cost_consumer *consume, void *use
     const CostStats left = {s.stat[0], s.stat[1], s.stat[2]}, right = {s.stat[3], s.stat[4], s.stat[5]};
     SdmCostRow out = {.width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s.score, .pitch = s.pitch,
                       .left_texture = s.texture[0], .right_texture = s.texture[1]};
-    for (int y = job->row_begin - win + 1; y < job->row_end; y++) { /* y: centre of the window that is completed */
+    for (int y = job->row_begin - win + 1; y < job->row_end;
+         y++) { /* y: centre of the window that is completed */
         const int in = y + half, gone = y - half - 1;
         const bool started = gone >= job->row_begin - half;
         const int16_t *const l = cost_row(job, &s, in, 0), *const r = cost_row(job, &s, in, 1);
@@ -46,7 +48,8 @@ void SDM_NAME(zncc)(const SdmCostJob *job, sdm_cost_consumer *consume, void *use
         for (int k = 0; k < nd; k++) {
             const int d = job->dmin + k, x0 = d < 0 ? -d : 0, x1 = d > 0 ? w - d : w;
             if (x1 > x0)
-                add_products(s.column + (ptrdiff_t)k * s.pitch + x0, l + x0, r + x0 + d, lo + x0, ro + x0 + d, x1 - x0);
+                add_products(s.column + (ptrdiff_t)k * s.pitch + x0, l + x0, r + x0 + d, lo + x0, ro + x0 + d,
+                             x1 - x0);
         }
         if (y < job->row_begin)
             continue;

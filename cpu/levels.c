@@ -31,7 +31,8 @@ static const struct {
     const char *name;
     bool (*here)(void);
     const SdmKernels *kernels;
-} levels[] = { /* worst first */
+} levels[] = { /* worst first; the definition first of all, for tests: "auto" never takes it */
+    {"reference", always, &sdm_kernels_reference},
     {"c", always, &sdm_kernels_c},
 #if SDM_X86
     {"sse4.2", has_sse42, &sdm_kernels_sse42},
@@ -45,8 +46,8 @@ static int find_level(const char *name)
 {
     int best = -1;
     for (int i = 0; i < N_LEVELS; i++) {
-        const bool named = strcmp(name, levels[i].name) == 0;
-        if ((named || strcmp(name, "auto") == 0) && levels[i].here())
+        const bool named = strcmp(name, levels[i].name) == 0, any = i > 0 && strcmp(name, "auto") == 0;
+        if ((named || any) && levels[i].here())
             best = i;
     }
     return best;

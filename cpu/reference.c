@@ -1,2 +1,313 @@
+/* The definition of every kernel of kernels.h, written from its description: no recursion, no tables of sums,
+ * nothing shared with the copies that it judges, never tuned.  Proved by tests/core/test_reference.c. */
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
-typedef int sdm_reference_placeholder;
+
+#include <math.h>
+
+enum { CENSUS_X = 4, CENSUS_Y = 3, CENSUS_BITS = 62, ONE = 16384 };
+
+/* ---- costs ---- */
+
+enum Side { LEFT, RIGHT };
+
+typedef struct Strip { /* what the scratch of a job holds */
+    float *score, *texture[2];
+    uint64_t *word[2]; /* census words of the window's rows, window x width */
+} Strip;
+
+static size_t cost_scratch_reference(int width, int window, int dmin, int dmax)
+{
+    const size_t w = (size_t)width, nd = (size_t)(dmax - dmin + 1);
+    return 2 * (size_t)window * w * sizeof(uint64_t) + (nd + 2) * w * sizeof(float);
+}
+
+static void cut(const SdmCostJob *job, Strip *s)
+{
+    const size_t words = (size_t)job->window * (size_t)job->width;
+    s->word[LEFT] = job->scratch;
+    s->word[RIGHT] = s->word[LEFT] + words;
+    s->texture[LEFT] = (float *)(void *)(s->word[RIGHT] + words);
+    s->texture[RIGHT] = s->texture[LEFT] + job->width;
+    s->score = s->texture[RIGHT] + job->width;
+}
+
+/* Pixel (x, y) of a view, the right one moved by right_shift; nodata where there is none. */
+static int pixel(const SdmCostJob *job, enum Side side, int x, int y)
+{
+    const int row = side == RIGHT ? y + job->right_shift : y;
+    if (x < 0 || x >= job->width || row < 0 || row >= job->height)
+        return SDM_PIXEL_NODATA;
+    return (side == RIGHT ? job->right : job->left)[row * job->stride + x];
+}
+
+/* Texture of the window about (x, y): -1 with nodata inside, 0 when sigma <= min_sigma, else
+ * 1 / sqrt(n SII - SI^2). */
+static float texture_at(const SdmCostJob *job, enum Side side, int x, int y)
+{
+    const int half = job->window / 2;
+    int64_t n = 0, sum = 0, squares = 0;
+    for (int j = -half; j <= half; j++)
+        for (int i = -half; i <= half; i++) {
+            const int64_t v = pixel(job, side, x + i, y + j);
+            if (v == SDM_PIXEL_NODATA)
+                return -1.0f;
+            n++;
+            sum += v;
+            squares += v * v;
+        }
+    const float variance = (float)(n * squares - sum * sum); /* n^2 sigma^2 */
+    const float least = job->min_sigma * job->min_sigma * (float)n * (float)n;
+    return variance > least ? 1.0f / sqrtf(variance) : 0.0f;
+}
+
+/* Score of left pixel (x, y) and right pixel (x + d, y); both windows are whole. */
+typedef float score_fn(const SdmCostJob *job, const Strip *s, int x, int y, int d);
+
+static float zncc_at(const SdmCostJob *job, const Strip *s, int x, int y, int d)
+{
+    const int half = job->window / 2;
+    int64_t n = 0, si = 0, sj = 0, sij = 0;
+    for (int j = -half; j <= half; j++)
+        for (int i = -half; i <= half; i++) {
+            const int64_t a = pixel(job, LEFT, x + i, y + j), b = pixel(job, RIGHT, x + d + i, y + j);
+            n++;
+            si += a;
+            sj += b;
+            sij += a * b;
+        }
+    const float covariance = (float)(n * sij - si * sj);
+    return covariance * s->texture[LEFT][x] * s->texture[RIGHT][x + d];
+}
+
+static float sad_at(const SdmCostJob *job, const Strip *s, int x, int y, int d)
+{
+    (void)s;
+    const int half = job->window / 2;
+    int32_t n = 0, sad = 0;
+    for (int j = -half; j <= half; j++)
+        for (int i = -half; i <= half; i++) {
+            const int32_t apart = pixel(job, LEFT, x + i, y + j) - pixel(job, RIGHT, x + d + i, y + j);
+            n++;
+            sad += apart < 0 ? -apart : apart;
+        }
+    const float score = 1.0f - (float)sad * (1.0f / (578.0f * (float)n));
+    return score > -1.0f ? score : -1.0f;
+}
+
+/* A bit per neighbour of the 9 x 7 block, 1 where it is darker than the centre; nodata and rows off the image
+ * are darkest, columns off the image give 0. */
+static uint64_t census_word(const SdmCostJob *job, enum Side side, int x, int y)
+{
+    const int centre = pixel(job, side, x, y);
+    uint64_t word = 0;
+    for (int j = -CENSUS_Y; j <= CENSUS_Y; j++)
+        for (int i = -CENSUS_X; i <= CENSUS_X; i++) {
+            if (i == 0 && j == 0)
+                continue;
+            const bool inside = x + i >= 0 && x + i < job->width;
+            word = word << 1 | (inside && pixel(job, side, x + i, y + j) < centre);
+        }
+    return word;
+}
+
+static void census_words(const SdmCostJob *job, const Strip *s, int y)
+{
+    const int half = job->window / 2, w = job->width;
+    for (int side = LEFT; side <= RIGHT; side++)
+        for (int j = 0; j < job->window; j++)
+            for (int x = 0; x < w; x++)
+                s->word[side][j * w + x] = census_word(job, (enum Side)side, x, y + j - half);
+}
+
+static float census_at(const SdmCostJob *job, const Strip *s, int x, int y, int d)
+{
+    (void)y;
+    const int half = job->window / 2, w = job->width;
+    int32_t n = 0, bits = 0;
+    for (int j = 0; j < job->window; j++)
+        for (int i = -half; i <= half; i++) {
+            uint64_t differ = s->word[LEFT][j * w + x + i] ^ s->word[RIGHT][j * w + x + d + i];
+            for (; differ != 0; differ &= differ - 1)
+                bits++;
+            n++;
+        }
+    return 1.0f - (float)bits * (2.0f / (float)(CENSUS_BITS * n));
+}
+
+static void give_row(const SdmCostJob *job, const Strip *s, int y, score_fn *score_at,
+                     sdm_cost_consumer *consume, void *user)
+{
+    const int w = job->width;
+    const SdmCostRow row = {.y = y, .width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
+                            .pitch = w, .left_texture = s->texture[LEFT], .right_texture = s->texture[RIGHT]};
+    for (int side = LEFT; side <= RIGHT; side++)
+        for (int x = 0; x < w; x++)
+            s->texture[side][x] = texture_at(job, (enum Side)side, x, y);
+    for (int d = job->dmin; d <= job->dmax; d++)
+        for (int x = 0; x < w; x++) {
+            const bool whole = x + d >= 0 && x + d < w && s->texture[LEFT][x] >= 0.0f &&
+                               s->texture[RIGHT][x + d] >= 0.0f;
+            s->score[(ptrdiff_t)(d - job->dmin) * w + x] = whole ? score_at(job, s, x, y, d) : SDM_SCORE_NONE;
+        }
+    consume(user, &row);
+}
+
+static void zncc_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+{
+    Strip s;
+    cut(job, &s);
+    for (int y = job->row_begin; y < job->row_end; y++)
+        give_row(job, &s, y, zncc_at, consume, user);
+}
+
+static void sad_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+{
+    Strip s;
+    cut(job, &s);
+    for (int y = job->row_begin; y < job->row_end; y++)
+        give_row(job, &s, y, sad_at, consume, user);
+}
+
+static void census_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+{
+    Strip s;
+    cut(job, &s);
+    for (int y = job->row_begin; y < job->row_end; y++) {
+        census_words(job, &s, y);
+        give_row(job, &s, y, census_at, consume, user);
+    }
+}
+
+/* ---- resampling ---- */
+
+/* floor(a / b + 1/2), b > 0 */
+static int64_t round_half_up(int64_t a, int64_t b)
+{
+    const int64_t num = 2 * a + b, den = 2 * b;
+    return num >= 0 ? num / den : -((den - 1 - num) / den);
+}
+
+/* Position along one axis in 1/256 px from the cell's origin, kept within +-8e6. */
+static int32_t position(const float c[6], float f, float t)
+{
+    const float p = (c[0] + f * c[1]) + t * ((c[2] + f * c[3]) + t * (c[4] + f * c[5]));
+    const float q = p * 256.0f + 0.5f;
+    return (int32_t)floorf(fminf(fmaxf(q, -8e6f), 8e6f));
+}
+
+static int16_t sample(const SdmWarpRow *in, int64_t col256, int64_t row256)
+{
+    const int px = (int)(col256 & 255), py = (int)(row256 & 255);
+    const int64_t col = (col256 - px) / 256, row = (row256 - py) / 256;
+    int64_t sum = 0;
+    for (int j = 0; j < 4; j++) {
+        int64_t line = 0;
+        for (int i = 0; i < 4; i++) {
+            const int64_t x = col - 1 + i, y = row - 1 + j;
+            if (x < 0 || y < 0 || x >= in->source_width || y >= in->source_height)
+                return SDM_PIXEL_NODATA;
+            const int16_t v = in->source[y * in->source_stride + x];
+            if (v == SDM_PIXEL_NODATA)
+                return SDM_PIXEL_NODATA;
+            line += (int64_t)v * sdm_cubic_weights[px][i];
+        }
+        sum += round_half_up(line, ONE / 8) * sdm_cubic_weights[py][j]; /* lines keep three fractional bits */
+    }
+    const int64_t value = round_half_up(sum, (int64_t)8 * ONE);
+    return (int16_t)(value > 2047 ? 2047 : value < -2047 ? -2047 : value);
+}
+
+static void warp_row_reference(const SdmWarpRow *in, int16_t *out)
+{
+    for (int x = 0; x < in->width; x++) {
+        int c = 0;
+        while (c + 1 < in->cell_count && in->cell_begin[c + 1] <= x)
+            c++;
+        const SdmWarpCell *const cell = &in->cells[c];
+        const float f = in->fraction[x], t = in->surface_m ? in->surface_m[x] - in->height0_m : 0.0f;
+        const int64_t col = (int64_t)cell->origin_col - in->source_col0;
+        const int64_t row = (int64_t)cell->origin_row - in->source_row0;
+        out[x] = sample(in, col * 256 + position(cell->col, f, t), row * 256 + position(cell->row, f, t));
+    }
+}
+
+static void half_row_reference(const int16_t *const src[4], int width, int16_t *out)
+{
+    static const int weight[4] = {1, 3, 3, 1};
+    for (int x = 0; x < width; x++) {
+        int64_t sum = 0, have = 0;
+        for (int j = 0; j < 4; j++)
+            for (int i = 0; i < 4; i++)
+                if (src[j][2 * x - 1 + i] != SDM_PIXEL_NODATA) {
+                    sum += weight[j] * weight[i] * src[j][2 * x - 1 + i];
+                    have += weight[j] * weight[i];
+                }
+        out[x] = have > 32 ? (int16_t)round_half_up(sum, have) : (int16_t)SDM_PIXEL_NODATA;
+    }
+}
+
+/* ---- pick ---- */
+
+/* Score at (x, d); SDM_SCORE_NONE off the row or the range. */
+static float score_of(const SdmCostRow *r, int x, int d)
+{
+    if (x < 0 || x >= r->width || d < r->dmin || d > r->dmax)
+        return SDM_SCORE_NONE;
+    return r->score[(ptrdiff_t)(d - r->dmin) * r->pitch + x];
+}
+
+/* Best d of a pixel along the line x + slope * d of the volume (slope 0: left pixel, -1: right pixel), the
+ * smallest of equals.  False: no score at all. */
+static bool best_along(const SdmCostRow *r, int x, int slope, int *best)
+{
+    float top = SDM_SCORE_NONE;
+    for (int d = r->dmin; d <= r->dmax; d++)
+        if (score_of(r, x + slope * d, d) > top) {
+            top = score_of(r, x + slope * d, d);
+            *best = d;
+        }
+    return top > SDM_SCORE_NONE;
+}
+
+/* d plus the vertex of the parabola through its score and its neighbours' on the line; d without both. */
+static float sub_pixel(const SdmCostRow *r, int x, int slope, int d)
+{
+    const float before = score_of(r, x + slope * (d - 1), d - 1), at = score_of(r, x + slope * d, d);
+    const float after = score_of(r, x + slope * (d + 1), d + 1), bend = before - 2.0f * at + after;
+    if (before <= SDM_SCORE_NONE || after <= SDM_SCORE_NONE || !(bend < 0.0f))
+        return (float)d;
+    return (float)d + fminf(fmaxf(0.5f * (before - after) / bend, -0.5f), 0.5f);
+}
+
+static void pick_row_reference(const SdmCostRow *r, const SdmPickRow *out)
+{
+    for (int x = 0; x < r->width; x++) {
+        int d = 0, back = 0;
+        const bool any = best_along(r, x, 0, &d);
+        out->residual[x] = any ? sub_pixel(r, x, 0, d) : 0.0f;
+        out->score[x] = score_of(r, any ? x : -1, d);
+        out->edge[x] = any && r->dmax > r->dmin && (d == r->dmin || d == r->dmax);
+        out->mismatch[x] = 1e9f;
+        if (any && best_along(r, x + d, -1, &back))
+            out->mismatch[x] = fabsf(out->residual[x] - sub_pixel(r, x + d, -1, back));
+        out->runner_up[x] = SDM_SCORE_NONE;
+        for (int e = r->dmin; any && e <= r->dmax; e++)
+            if (e - d >= 2 || d - e >= 2)
+                out->runner_up[x] = fmaxf(out->runner_up[x], score_of(r, x, e));
+    }
+    for (int x = 0; x < r->width; x++) {
+        int back = 0;
+        out->right_best[x] = best_along(r, x, -1, &back) ? sub_pixel(r, x, -1, back) : 0.0f;
+    }
+}
+
+const SdmKernels sdm_kernels_reference = {
+    .cost_scratch = cost_scratch_reference,
+    .zncc = zncc_reference,
+    .census = census_reference,
+    .sad = sad_reference,
+    .warp_row = warp_row_reference,
+    .half_row = half_row_reference,
+    .pick_row = pick_row_reference,
+};

@@ -52,7 +52,7 @@ bool sdm_intersect_height(const double origin_m[3], const double dir[3], double 
     const double oo = ka * (origin_m[0] * origin_m[0] + origin_m[1] * origin_m[1])
                       + kb * origin_m[2] * origin_m[2];
     const double disc = od * od - dd * (oo - 1.0);
-    if (!(disc > 0.0) || !(od < 0.0))
+    if (!(disc > 0.0) || !(od < 0.0) || !(oo > 1.0)) /* no crossing, behind, or the origin is below h */
         return false;
     double s = (oo - 1.0) / (-od + sqrt(disc));
     for (int i = 0; i < 4; ++i) { /* then Newton on the geodetic height itself */

@@ -16,10 +16,11 @@ struct SdmCamera {
 /* WGS 84 */
 #define SDM_WGS84_A 6378137.0
 #define SDM_WGS84_F (1.0 / 298.257223563)
+#define SDM_OMEGA 7.2921159e-5 /* rotation of the Earth, rad/s */
 #define SDM_DEG (3.14159265358979323846 / 180.0)
 
 /* Ellipsoidal height of the ray origin + s * dir (dir of any length), solved for s: the first crossing.
- * @return true and the point in xyz_m (height exact to 1e-6 m) and geodetic ground[3], false where it misses */
+ * @return true and the geodetic ground point (height exact to 1e-6 m), false where it misses */
 bool sdm_intersect_height(const double origin_m[3], const double dir[3], double h_m, double ground[3]);
 
 static inline double sdm_dot3(const double a[3], const double b[3])

@@ -1,7 +1,8 @@
 /* Noisy satellite positions (and velocities) by image row -> smooth position and attitude by image row.
  *
- * The orbit is a solution of the equations of motion (Earth's point mass and J2) whose state at the middle row
- * fits positions (0.5 m) and velocities (0.05 m/s) best: six unknowns, so noise of single rows is averaged away.
+ * The orbit is a solution of the equations of motion (Earth's point mass and J2) whose state at the middle
+ * row fits positions (0.5 m) and velocities (0.05 m/s) best: six unknowns, so noise of single rows is
+ * averaged away.
  * Inertial axes are the Earth-fixed ones of the middle row. */
 // SPDX-License-Identifier: Apache-2.0
 #include "camera/orbit.h"
@@ -10,10 +11,10 @@
 #include <math.h>
 #include <string.h>
 
-static const double GM = 3.986004418e14;      /* m^3/s^2 */
+static const double GM = 3.986004418e14; /* m^3/s^2 */
 static const double J2 = 1.08262668e-3;
-static const double OMEGA = 7.2921159e-5;     /* rotation of the Earth, rad/s */
-static const double LINE_TIME_S = 2.199e-3;   /* nominal */
+static const double OMEGA = SDM_OMEGA;
+static const double LINE_TIME_S = 2.199e-3; /* nominal */
 static const double SIGMA_POSITION_M = 0.5, SIGMA_VELOCITY_MPS = 0.05;
 
 typedef struct State {
@@ -22,7 +23,7 @@ typedef struct State {
 
 typedef struct Samples {
     int n;
-    const double *t_s; /* from the middle row */
+    const double *t_s;                                   /* from the middle row */
     double p[SDM_POLYFIT_MAX][3], v[SDM_POLYFIT_MAX][3]; /* inertial axes */
     bool has_velocity;
 } Samples;
@@ -57,7 +58,7 @@ static State propagate(State s, double t_s)
     return s;
 }
 
-/* Turn about the Earth's axis by +-OMEGA t: Earth-fixed axes of time t to inertial ones (sign +1) or back (-1). */
+/* Turn about the Earth's axis by +-OMEGA t: Earth-fixed axes of time t to inertial ones (sign +1) or back. */
 static void turn(const double in[3], double t_s, double sign, double out[3])
 {
     const double c = cos(OMEGA * t_s), s = sign * sin(OMEGA * t_s), x = in[0], y = in[1];
@@ -119,8 +120,8 @@ static int velocity_kind(int n, const double *position_m, const double *velocity
     return fabs(excess) < 40.0 ? 0 : excess >= 40.0 && excess < 200.0 ? 1 : -1;
 }
 
-/* Seconds a line: from the given velocity, or the nominal one if the orbit is then a round one to 0.3 %, or the
- * one that makes it so.  move: Earth-fixed metres a line at the middle row, position there p. */
+/* Seconds a line: from the given velocity, or the nominal one if the orbit is then a round one to 0.3 %, or
+ * the one that makes it so.  move: Earth-fixed metres a line at the middle row, position there p. */
 static double line_time(const double p[3], const double move[3], const double *inertial_mps)
 {
     const double spin[3] = {-OMEGA * p[1], OMEGA * p[0], 0.0};
@@ -130,8 +131,8 @@ static double line_time(const double p[3], const double move[3], const double *i
         return step * step / sdm_dot3(move, v);
     }
     const double round = sqrt(GM / length3(p)); /* |move / dt + spin| = round, a quadratic in 1 / dt */
-    const double half_b = sdm_dot3(move, spin) / (step * step), c = (sdm_dot3(spin, spin) - round * round)
-                                                                    / (step * step);
+    const double half_b = sdm_dot3(move, spin) / (step * step),
+                 c = (sdm_dot3(spin, spin) - round * round) / (step * step);
     const double dt = 1.0 / (-half_b + sqrt(half_b * half_b - c));
     return fabs(dt / LINE_TIME_S - 1.0) < 3e-3 ? LINE_TIME_S : dt;
 }
@@ -172,18 +173,22 @@ static SdmStatus check_samples(SdmContext *ctx, const char *name, int n, const d
     for (int k = 0; k < n; ++k) {
         const double r = length3(p + 3 * k);
         if (!(r > 6.9e6 && r < 7.3e6))
-            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: satellite position %d lies %.0f km from the Earth's centre, "
-                            "expected about 7080; the file is damaged", name, k + 1, r / 1e3);
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: satellite position %d lies %.0f km from the Earth's centre, "
+                            "expected about 7080; the file is damaged",
+                            name, k + 1, r / 1e3);
         if (k && !(row[k] > row[k - 1]))
-            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: lattice rows %d and %d do not increase (%g, %g); "
-                            "the file is damaged", name, k, k + 1, row[k - 1], row[k]);
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: lattice rows %d and %d do not increase (%g, %g); "
+                            "the file is damaged",
+                            name, k, k + 1, row[k - 1], row[k]);
     }
     return SDM_OK;
 }
 
 /* Positions and velocities on inertial axes; sets line time.  kind: see velocity_kind. */
-static void take_samples(int n, const double *row, const double *position_m, const double *velocity_mps, int kind,
-                         double *t_s, Samples *s, SdmOrbit *out)
+static void take_samples(int n, const double *row, const double *position_m, const double *velocity_mps,
+                         int kind, double *t_s, Samples *s, SdmOrbit *out)
 {
     double p[3], move[3], v[3] = {0}, x[SDM_POLYFIT_MAX], y[SDM_POLYFIT_MAX];
     for (int k = 0; k < n; ++k)
@@ -225,8 +230,10 @@ SdmStatus sdm_orbit_fit(SdmContext *ctx, const char *name, int n, const double *
     TRY(check_samples(ctx, name, n, row, position_m));
     const int kind = velocity_mps ? velocity_kind(n, position_m, velocity_mps) : 0;
     if (kind < 0) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s: satellite velocity is %.0f m/s, expected about 7500 (inertial) or 7590 "
-                      "(Earth-fixed); the file is damaged", name, length3(velocity_mps));
+        st = sdm_fail(ctx, SDM_ERR_INPUT,
+                      "%s: satellite velocity is %.0f m/s, expected about 7500 (inertial) or 7590 "
+                      "(Earth-fixed); the file is damaged",
+                      name, length3(velocity_mps));
         goto done;
     }
     TRY(sdm_alloc(ctx, &s, 1, sizeof *s, "orbit"));
@@ -236,9 +243,10 @@ SdmStatus sdm_orbit_fit(SdmContext *ctx, const char *name, int n, const double *
     const State mid = fit_state(s, &out->position_rms_m, &out->velocity_rms_mps);
     if (!(out->line_time_s > 1e-3 && out->line_time_s < 4e-3) || !(out->position_rms_m < 50.0)
         || !(out->velocity_rms_mps < 5.0)) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s: satellite positions and velocities are not those of one orbit (%.4g ms a line, "
-                      "rms %.3g m and %.3g m/s off it); the file is damaged or rows are out of order", name,
-                      1e3 * out->line_time_s, out->position_rms_m, out->velocity_rms_mps);
+        st = sdm_fail(ctx, SDM_ERR_INPUT,
+                      "%s: satellite positions and velocities are not those of one orbit (%.4g ms a line, "
+                      "rms %.3g m and %.3g m/s off it); the file is damaged or rows are out of order",
+                      name, 1e3 * out->line_time_s, out->position_rms_m, out->velocity_rms_mps);
         goto done;
     }
     make_polynomials(&mid, out);

@@ -7,7 +7,8 @@
 
 enum { SDM_ORBIT_DEGREE = 5 };
 
-/* Polynomials in t = (row - row_mid) / row_half; |t| = 1 at the ends of the lattice, good to |t| = SDM_ORBIT_T.
+/* Polynomials in t = (row - row_mid) / row_half; |t| = 1 at the ends of the lattice, good to
+ * |t| = SDM_ORBIT_T.
  * Axes of the telescope on Earth-fixed axes: z = -P / |P|, y = -(P x V) / |P x V|, x = y x z (V inertial). */
 #define SDM_ORBIT_T 3.0
 typedef struct SdmOrbit {
@@ -15,7 +16,7 @@ typedef struct SdmOrbit {
     double line_time_s;
     double position[3][SDM_ORBIT_DEGREE + 1]; /* metres, Earth-fixed */
     double y[3][SDM_ORBIT_DEGREE + 1], z[3][SDM_ORBIT_DEGREE + 1];
-    double position_rms_m, velocity_rms_mps;  /* noise of what was given, per axis; 0 without velocity */
+    double position_rms_m, velocity_rms_mps; /* noise of what was given, per axis; 0 without velocity */
 } SdmOrbit;
 
 /* row: n lattice rows, increasing; position_m: n x 3 Earth-fixed; velocity_mps: n x 3 or NULL, inertial or

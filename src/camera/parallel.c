@@ -77,7 +77,8 @@ static void project(const SdmCamera *base, size_t n, const double *ground, doubl
     const Projector p = take(cam);
     for (size_t k = 0; k < n; ++k, ground += 3, image += 2) {
         const double lon = fabs(ground[0]) <= 180.0 ? ground[0] : remainder(ground[0], 360.0);
-        const PJ_COORD out = p.map ? proj_trans(p.map, PJ_INV, proj_coord(lon, ground[1], 0, 0)) : proj_coord(HUGE_VAL, HUGE_VAL, 0, 0);
+        const PJ_COORD out = p.map ? proj_trans(p.map, PJ_INV, proj_coord(lon, ground[1], 0, 0))
+                                   : proj_coord(HUGE_VAL, HUGE_VAL, 0, 0);
         if (isfinite(out.xy.x) && isfinite(out.xy.y) && isfinite(ground[2]))
             apply(cam->inverse, out.xy.x - cam->shift * ground[2], out.xy.y, &image[0], &image[1]);
         else
@@ -95,7 +96,7 @@ static void locate(const SdmCamera *base, size_t n, const double *image, double 
         apply(cam->forward, image[0], image[1], &x, &y);
         const PJ_COORD in = proj_coord(x + cam->shift * image[2], y, 0, 0);
         const PJ_COORD out = p.map && isfinite(in.xy.x + in.xy.y) ? proj_trans(p.map, PJ_FWD, in)
-                                                                : proj_coord(HUGE_VAL, HUGE_VAL, 0, 0);
+                                                                  : proj_coord(HUGE_VAL, HUGE_VAL, 0, 0);
         const bool found = isfinite(out.xy.x) && isfinite(out.xy.y);
         ground[0] = found ? out.xy.x : NAN;
         ground[1] = found ? out.xy.y : NAN;
@@ -134,7 +135,7 @@ static void open_projector(const char *wkt, Parallel *cam, double *unit_m)
     PJ *crs = proj_create(ctx, wkt);
     if (crs && (proj_get_type(crs) == PJ_TYPE_COMPOUND_CRS || proj_get_type(crs) == PJ_TYPE_BOUND_CRS)) {
         PJ *const inner = proj_get_type(crs) == PJ_TYPE_COMPOUND_CRS ? proj_crs_get_sub_crs(ctx, crs, 0)
-                                                                      : proj_get_source_crs(ctx, crs);
+                                                                     : proj_get_source_crs(ctx, crs);
         proj_destroy(crs);
         crs = inner;
     }
@@ -172,21 +173,29 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmParallel *in,
     double unit_m = 0.0;
     TRY(sdm_alloc(ctx, &cam->pool, 1, sizeof *cam->pool, "camera"));
     if (!isfinite(in->shift) || !set_transform(in->geotransform, cam))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the geotransform is not invertible; georeference the image again", name);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the geotransform is not invertible; georeference the image again", name);
     open_projector(in->wkt ? in->wkt : "", cam, &unit_m);
     if (!(unit_m > 0.0))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no projected coordinate system (a parallel pair needs map metres, such as UTM); "
-                        "warp it to one with gdalwarp -t_srs", name);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: no projected coordinate system (a parallel pair needs map metres, such as UTM); "
+                        "warp it to one with gdalwarp -t_srs",
+                        name);
     if (!cam->master.map)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "%s: PROJ knows no exact way from the image's coordinate system to WGS 84 "
-                        "(a ballpark one is refused); install the grids with projsync or warp it to a WGS 84 system",
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: PROJ knows no exact way from the image's coordinate system to WGS 84 "
+                        "(a ballpark one is refused); install the grids with projsync or warp it to a WGS 84 "
+                        "system",
                         name);
     cam->shift = in->shift / unit_m;
     double image[3] = {0, 0, 0}, ground[3];
     locate(&cam->base, 1, image, ground);
     if (!isfinite(ground[0]))
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s: the image's corner is no place on Earth in its own coordinate system; georeference "
-                      "the image again", name);
+        st = sdm_fail(ctx, SDM_ERR_INPUT,
+                      "%s: the image's corner is no place on Earth in its own coordinate system; "
+                      "georeference "
+                      "the image again",
+                      name);
 done:
     return st;
 }
@@ -198,8 +207,12 @@ SdmStatus sdm_camera_open_parallel(SdmContext *ctx, const char *name, const SdmP
     SdmStatus st = sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera");
     if (st != SDM_OK)
         return st;
-    cam->base = (SdmCamera){.kind = "parallel", .hmin_m = -500.0, .hmax_m = 9000.0, .project = project,
-                            .locate = locate, .release = release};
+    cam->base = (SdmCamera){.kind = "parallel",
+                            .hmin_m = -500.0,
+                            .hmax_m = 9000.0,
+                            .project = project,
+                            .locate = locate,
+                            .release = release};
     st = build(ctx, name, in, cam);
     *out = &cam->base;
     if (st != SDM_OK)

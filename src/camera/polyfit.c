@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* q: orthonormal columns of the powers of x; r: upper triangle with powers = q r (Gram-Schmidt, done twice) */
+/* q: orthonormal columns of the powers of x; r: upper triangle with powers = q r
+ * (Gram-Schmidt, done twice) */
 static void orthogonalise(int n, const double *x, int columns, double q[][SDM_POLYFIT_MAX],
                           double r[][SDM_POLYFIT_DEGREE + 1])
 {

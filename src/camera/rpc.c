@@ -15,7 +15,8 @@ typedef struct Rpc {
 static void terms(double p, double l, double h, double t[20])
 {
     const double pp = p * p, ll = l * l, hh = h * h;
-    t[0] = 1, t[1] = l, t[2] = p, t[3] = h, t[4] = l * p, t[5] = l * h, t[6] = p * h, t[7] = ll, t[8] = pp, t[9] = hh;
+    t[0] = 1, t[1] = l, t[2] = p, t[3] = h, t[4] = l * p, t[5] = l * h, t[6] = p * h, t[7] = ll, t[8] = pp,
+    t[9] = hh;
     t[10] = p * l * h, t[11] = ll * l, t[12] = l * pp, t[13] = l * hh, t[14] = ll * p, t[15] = pp * p;
     t[16] = p * hh, t[17] = ll * h, t[18] = pp * h, t[19] = hh * h;
 }
@@ -23,10 +24,12 @@ static void terms(double p, double l, double h, double t[20])
 static void term_slopes(double p, double l, double h, double tl[20], double tp[20])
 {
     const double pp = p * p, ll = l * l, hh = h * h;
-    tl[0] = 0, tl[1] = 1, tl[2] = 0, tl[3] = 0, tl[4] = p, tl[5] = h, tl[6] = 0, tl[7] = 2 * l, tl[8] = 0, tl[9] = 0;
+    tl[0] = 0, tl[1] = 1, tl[2] = 0, tl[3] = 0, tl[4] = p, tl[5] = h, tl[6] = 0, tl[7] = 2 * l, tl[8] = 0,
+    tl[9] = 0;
     tl[10] = p * h, tl[11] = 3 * ll, tl[12] = pp, tl[13] = hh, tl[14] = 2 * l * p, tl[15] = 0;
     tl[16] = 0, tl[17] = 2 * l * h, tl[18] = 0, tl[19] = 0;
-    tp[0] = 0, tp[1] = 0, tp[2] = 1, tp[3] = 0, tp[4] = l, tp[5] = 0, tp[6] = h, tp[7] = 0, tp[8] = 2 * p, tp[9] = 0;
+    tp[0] = 0, tp[1] = 0, tp[2] = 1, tp[3] = 0, tp[4] = l, tp[5] = 0, tp[6] = h, tp[7] = 0, tp[8] = 2 * p,
+    tp[9] = 0;
     tp[10] = l * h, tp[11] = 0, tp[12] = 2 * l * p, tp[13] = 0, tp[14] = ll, tp[15] = 3 * pp;
     tp[16] = hh, tp[17] = 0, tp[18] = 2 * p * h, tp[19] = 0;
 }
@@ -95,7 +98,8 @@ static void locate(const SdmCamera *base, size_t n, const double *image, double 
 {
     const SdmRpc *const c = &((const Rpc *)(const void *)base)->c;
     for (size_t k = 0; k < n; ++k, image += 3, ground += 3) {
-        const double want[2] = {(image[0] - c->samp_off) / c->samp_scale, (image[1] - c->line_off) / c->line_scale};
+        const double want[2] = {(image[0] - c->samp_off) / c->samp_scale,
+                                (image[1] - c->line_off) / c->line_scale};
         const double h = (image[2] - c->height_off) / c->height_scale;
         double l = 0.0, p = 0.0, left_px = INFINITY;
         bool found = isfinite(h);
@@ -121,22 +125,30 @@ static SdmStatus check(SdmContext *ctx, const char *name, const SdmRpc *c)
     const struct {
         const char *key;
         double value, limit;
-    } scale[] = {{"LINE_SCALE", c->line_scale, 1e7}, {"SAMP_SCALE", c->samp_scale, 1e7},
-                 {"LAT_SCALE", c->lat_scale, 90},    {"LONG_SCALE", c->long_scale, 360},
+    } scale[] = {{"LINE_SCALE", c->line_scale, 1e7},
+                 {"SAMP_SCALE", c->samp_scale, 1e7},
+                 {"LAT_SCALE", c->lat_scale, 90},
+                 {"LONG_SCALE", c->long_scale, 360},
                  {"HEIGHT_SCALE", c->height_scale, 2e4}};
     for (int i = 0; i < 5; ++i)
         if (!(scale[i].value > 0.0) || !(scale[i].value <= scale[i].limit))
-            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: RPC %s is %g, expected a positive number up to %g; get the image's RPC "
-                            "from its supplier again", name, scale[i].key, scale[i].value, scale[i].limit);
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: RPC %s is %g, expected a positive number up to %g; get the image's RPC "
+                            "from its supplier again",
+                            name, scale[i].key, scale[i].value, scale[i].limit);
     const double off[5] = {c->line_off, c->samp_off, c->lat_off, c->long_off, c->height_off};
     if (!finite_all(5, off) || !(fabs(c->lat_off) <= 90.0) || !(fabs(c->long_off) <= 360.0)
         || !(fabs(c->height_off) <= 2e4))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: RPC offsets are no place on Earth (LAT_OFF %g, LONG_OFF %g, HEIGHT_OFF %g); "
-                        "get the image's RPC from its supplier again", name, c->lat_off, c->long_off, c->height_off);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: RPC offsets are no place on Earth (LAT_OFF %g, LONG_OFF %g, HEIGHT_OFF %g); "
+                        "get the image's RPC from its supplier again",
+                        name, c->lat_off, c->long_off, c->height_off);
     if (!finite_all(20, c->line_num) || !finite_all(20, c->line_den) || !finite_all(20, c->samp_num)
         || !finite_all(20, c->samp_den) || c->line_den[0] == 0.0 || c->samp_den[0] == 0.0)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: RPC coefficients are not all numbers, or a denominator begins with 0; get the "
-                        "image's RPC from its supplier again", name);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: RPC coefficients are not all numbers, or a denominator begins with 0; get the "
+                        "image's RPC from its supplier again",
+                        name);
     return SDM_OK;
 }
 
@@ -147,14 +159,19 @@ SdmStatus sdm_camera_open_rpc(SdmContext *ctx, const char *name, const SdmRpc *r
     *out = NULL;
     TRY(check(ctx, name, rpc));
     TRY(sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera"));
-    cam->base = (SdmCamera){.kind = "rpc", .hmin_m = rpc->height_off - rpc->height_scale,
-                            .hmax_m = rpc->height_off + rpc->height_scale, .project = project, .locate = locate};
+    cam->base = (SdmCamera){.kind = "rpc",
+                            .hmin_m = rpc->height_off - rpc->height_scale,
+                            .hmax_m = rpc->height_off + rpc->height_scale,
+                            .project = project,
+                            .locate = locate};
     cam->c = *rpc;
     double image[3] = {rpc->samp_off, rpc->line_off, rpc->height_off}, ground[3];
     locate(&cam->base, 1, image, ground);
     if (!isfinite(ground[0])) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s: the RPC puts no ground point into the middle of its image; get the image's RPC "
-                      "from its supplier again", name);
+        st = sdm_fail(ctx, SDM_ERR_INPUT,
+                      "%s: the RPC puts no ground point into the middle of its image; get the image's RPC "
+                      "from its supplier again",
+                      name);
         sdm_free(&cam);
     }
     *out = cam ? &cam->base : NULL;

@@ -5,7 +5,7 @@
 #include "dem/product.h"
 #include "match/chain.h"
 
-/* Gaussian of sigma 0.4 cell (0.5 pixel of the frame where that is larger), cut at 2.5 sigma, over the points of `fine`
+/* Gaussian of sigma 0.6 cell (0.5 pixel of the frame where that is larger), cut at 2.5 sigma, over the points of `fine`
  * (level 0, ground positions from `lattice`) into `block` (arrays allocated, block->col0.. set).
  * gsd_m: frame spacing; metres_per_unit of the grid's CRS (1, or metres of a degree for a geographic one);
  * scale, offset: stretch of the left image, for the ortho image. */

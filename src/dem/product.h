@@ -32,6 +32,8 @@ typedef struct SdmBlock {
 SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, double gsd_m, SdmGrid *grid);
 /* Set x0, y0, cols, rows to cover the bounds (CRS units), aligned to multiples of the spacing. */
 SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4] /* xmin ymin xmax ymax */, SdmGrid *grid);
+/* Metres of a side of a cell: along the meridian for a geographic grid, of the map for a projected one. */
+double sdm_grid_spacing_m(const SdmGrid *grid);
 
 /* Transform lon/lat (degrees) to the grid's CRS and back, n points, in place, x = lon first.
  * Not thread-safe per handle; open one per thread.  Ballpark operations are refused. */
@@ -74,7 +76,8 @@ typedef struct SdmProduct SdmProduct;
 /* To be called before any work: same checks as open, touches nothing.  inputs: paths that must not be overwritten. */
 SdmStatus sdm_product_check(SdmContext *ctx, const char *const *inputs, int input_count);
 SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport *report, SdmProduct **out);
-SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *block);
+SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *block); /* serialise calls */
+/* Adds its own seconds to stage 9 and to report->wall_s before it writes the report. */
 SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *report);
 void sdm_product_close(SdmProduct **p);
 

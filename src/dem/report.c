@@ -5,14 +5,31 @@
 
 #include <cJSON.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* As many digits as it takes to come back the same: cJSON's own numbers may lose the last. */
+static cJSON *exact(double value)
+{
+    char text[40] = "null";
+    for (int digits = 15; digits <= 17 && isfinite(value); digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    return cJSON_CreateRaw(text);
+}
 
 static void number(cJSON *to, const char *name, double value)
 {
-    if (isfinite(value))
-        cJSON_AddNumberToObject(to, name, value); /* 15 digits, 17 where they are needed to come back the same */
-    else
-        cJSON_AddNullToObject(to, name);
+    cJSON_AddItemToObject(to, name, exact(value));
+}
+
+static void numbers(cJSON *to, const char *name, const double *values, int n)
+{
+    cJSON *const array = cJSON_AddArrayToObject(to, name);
+    for (int i = 0; values && i < n; i++)
+        cJSON_AddItemToArray(array, exact(values[i]));
 }
 
 static void add_options(cJSON *root, const SdmOptions *opt)
@@ -67,6 +84,8 @@ static void add_grid(cJSON *root, const SdmProduct *p, int vertical)
     cJSON_AddStringToObject(to, "crs_wkt", g->wkt);
     cJSON_AddStringToObject(to, "vertical_datum", datum[vertical]);
     number(to, "height_step_m", p->survey.step_m);
+    number(to, "qa_score_step", SDM_SCORE_STEP);
+    number(to, "qa_gap_step_m", p->gap_step_m);
 }
 
 static void add_result(cJSON *root, const SdmProduct *p)
@@ -119,15 +138,15 @@ static void add_pointing(cJSON *root, const SdmReport *report)
     const SdmPointing *const p = report->pointing;
     cJSON *const to = cJSON_AddObjectToObject(root, "pointing");
     if (p) {
-        cJSON_AddItemToObject(to, "direction", cJSON_CreateDoubleArray(p->dir, 2));
-        cJSON_AddItemToObject(to, "centre_px", cJSON_CreateDoubleArray(p->centre, 2));
-        cJSON_AddItemToObject(to, "scale_px", cJSON_CreateDoubleArray(p->scale, 2));
+        numbers(to, "direction", p->dir, 2);
+        numbers(to, "centre_px", p->centre, 2);
+        numbers(to, "scale_px", p->scale, 2);
         number(to, "degree", p->degree);
-        cJSON_AddItemToObject(to, "coefficients_px", cJSON_CreateDoubleArray(p->coef, p->terms));
+        numbers(to, "coefficients_px", p->coef, p->terms);
         cJSON *const profile = cJSON_AddObjectToObject(to, "profile");
         number(profile, "row0", (double)p->profile_row0);
         number(profile, "step_px", p->profile_step_px);
-        cJSON_AddItemToObject(profile, "values_px", cJSON_CreateDoubleArray(p->profile_px, p->profile_px ? p->profile_count : 0));
+        numbers(profile, "values_px", p->profile_px, p->profile_count);
     }
     add_rounds(to, report->points);
 }

@@ -9,9 +9,10 @@
 /* The repeats at level 0: residuals are within a pixel by now, so windows shrink to what the texture bears. */
 static const struct {
     int window, range;
-} repeats[] = {{7, 1}, {5, 1}, {5, 1}};
+} repeats[] = {{5, 1}, {5, 1}};
 enum {
-    REPEATS = sizeof repeats / sizeof *repeats, HOLE_HALF = 6, HOLE_LEAST = 42,
+    REPEATS = sizeof repeats / sizeof *repeats,
+ HOLE_HALF = 6, HOLE_LEAST = 42,
     GAP_WINDOW = 9, GAP_HALF = 5, GAP_UNIT = 1024, FIRST_RANGE = 3, FIRST_WINDOW = 9
 };
 
@@ -25,10 +26,10 @@ void sdm_fine_result_free(SdmFineResult *r)
 int sdm_chain_halo(const SdmMatchSettings *s)
 {
     /* per level: windows, ranges, retry, rejection, median, far fill, smoothing, refinement */
-    const int reach = 9 / 2 + 2 * 3 + 13 / 2 + 2 * 5 + 2 * (3 + 1) + 16 + 2 + 2;
+    const int base = 9 / 2 + 2 * FIRST_RANGE + 13 / 2 + 2 * (3 + 1) + 16 + 2 + 2;
     int sum = REPEATS * (7 / 2 + 3 + 3 + 1 + 16) + 9 + GAP_HALF + HOLE_HALF;
     for (int l = 0; l < s->coarse_level; l++)
-        sum += reach << l;
+        sum += (base + 2 * sdm_chain_retry_range(s, l)) << l;
     const int unit = 1 << s->coarse_level;
     return (sum + 2 * unit + 15) / 16 * 16;
 }
@@ -45,6 +46,7 @@ static SdmStatus repeat(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *
     SdmStatus st = SDM_OK;
     float *prior = NULL;
     for (int i = 0; i < REPEATS; i++) {
+        TRY(sdm_surface_smooth(ctx, s)); /* noise of the surface would come back through the warp */
         const SdmPass pass = {.window = repeats[i].window, .range = repeats[i].range,
                               .min_score = in->settings->min_score, .min_margin = -1.0f, .max_mismatch = -1.0f,
                               .min_sigma = in->settings->min_sigma};
@@ -91,29 +93,40 @@ static SdmStatus judge_all(SdmContext *ctx, const SdmChainInput *in, SdmLevelTas
     SdmStatus st = SDM_OK;
     const SdmMatchSettings *const set = in->settings;
     SdmSurface *const s = &out->surface;
-    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    uint16_t *gap = NULL, *mean = NULL;
+    const int w = s->win.w, h = s->win.h;
+    const size_t n = (size_t)w * (size_t)h;
+    uint8_t *score = NULL;
+    uint16_t *gap = NULL, *mean = NULL, *known = NULL;
+    TRY(sdm_alloc(ctx, &out->gap_px, n, sizeof *out->gap_px, "ray gaps"));
+    TRY(sdm_alloc(ctx, &score, n, 1, "scores"));
     TRY(sdm_alloc(ctx, &gap, n, sizeof *gap, "ray gaps"));
     TRY(sdm_alloc(ctx, &mean, n, sizeof *mean, "mean ray gaps"));
-    TRY(sdm_alloc(ctx, &out->gap_px, n, sizeof *out->gap_px, "ray gaps"));
+    TRY(sdm_alloc(ctx, &known, n, sizeof *known, "known ray gaps"));
     TRY(sdm_level_warp(ctx, task, s->h_m));
-    TRY(sdm_level_gap(ctx, task, GAP_WINDOW, set->min_sigma, out->gap_px, s->score));
+    TRY(sdm_level_gap(ctx, task, GAP_WINDOW, set->min_sigma, out->gap_px, score));
     for (size_t i = 0; i < n; i++)
-        gap[i] = (uint16_t)(isfinite(out->gap_px[i]) ? fminf(fabsf(out->gap_px[i]), 1.0f) * GAP_UNIT : GAP_UNIT);
-    TRY(sdm_box_mean(ctx, gap, s->win.w, s->win.h, GAP_HALF, mean));
+        gap[i] = (uint16_t)(isfinite(out->gap_px[i]) ? fminf(fabsf(out->gap_px[i]), 1.0f) * GAP_UNIT : 0.0f);
+    TRY(sdm_box_mean(ctx, gap, w, h, GAP_HALF, mean));
+    for (size_t i = 0; i < n; i++)
+        gap[i] = isfinite(out->gap_px[i]) ? GAP_UNIT : 0;
+    TRY(sdm_box_mean(ctx, gap, w, h, GAP_HALF, known));
     for (size_t i = 0; i < n; i++) {
         uint16_t f = s->flags[i];
+        if (isfinite(out->gap_px[i])) /* else the last match's own score, near the edge of the images */
+            s->score[i] = score[i];
         if ((f & SDM_QA_VALID) && !near_ground(in, &s->win, i, s->h_m[i]))
             f = SDM_QA_ISOLATED;
         if ((f & SDM_QA_VALID) && s->score[i] < (uint8_t)(set->final_score * 250.0f))
             f = SDM_QA_LOW_SCORE;
-        else if ((f & SDM_QA_VALID) && (float)mean[i] > set->gap_limit_px * GAP_UNIT)
+        else if ((f & SDM_QA_VALID) && (float)mean[i] > set->gap_limit_px * (float)known[i])
             f = SDM_QA_RAY_GAP;
         s->flags[i] = f;
     }
 done:
+    sdm_free(&score);
     sdm_free(&gap);
     sdm_free(&mean);
+    sdm_free(&known);
     return st;
 }
 

@@ -224,6 +224,8 @@ done:
     return st;
 }
 
+#define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
+
 SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, int window, float min_sigma, float *gap_v, uint8_t *score0)
 {
     SdmStatus st = SDM_OK;
@@ -237,10 +239,13 @@ SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, int window, float m
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (size_t i = 0; i < n; i++) {
         const float at = gap_v[i], bend = before[i] - 2.0f * at + after[i];
-        const bool told = before[i] > SDM_SCORE_NONE && after[i] > SDM_SCORE_NONE && at > 0.0f && bend < -1e-4f;
-        const float v = told ? 0.5f * (before[i] - after[i]) / bend : 0.0f;
+        const bool peak = at > 0.0f && bend < -FLAT;
+        /* along an edge that runs across the lines every v fits: a good match, but no word on the gap */
+        const bool known = before[i] > SDM_SCORE_NONE && after[i] > SDM_SCORE_NONE && at > SDM_SCORE_NONE &&
+                           (peak || at < 0.7f);
+        const float v = peak ? 0.5f * (before[i] - after[i]) / bend : 2.0f;
         score0[i] = at > 0.0f ? (uint8_t)(at * 250.0f + 0.5f) : 0;
-        gap_v[i] = told ? (v < -2.0f ? -2.0f : v > 2.0f ? 2.0f : v) : NAN;
+        gap_v[i] = known ? (v < -2.0f ? -2.0f : v > 2.0f ? 2.0f : v) : NAN;
     }
 done:
     sdm_free(&before);

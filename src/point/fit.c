@@ -1,5 +1,6 @@
 /* Stage 2: robust fit of the pointing correction. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/stats.h"
 #include "point/fit.h"
 
 #include <lapacke.h>
@@ -10,35 +11,24 @@
 enum { TERMS = SDM_POINT_MAX_TERMS, FOLDS = 4, BLOCKS = 8, ITERATIONS = 6, STEP = 16, LEAST = 30, SHOWN = 4000,
        FOR_DEGREE = 4000 };
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Median; v is reordered.  n >= 1. */
-static double median(double *v, size_t n)
-{
-    qsort(v, n, sizeof *v, compare_doubles);
-    return n & 1 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
-}
-
-static double nmad(double *v, size_t n)
-{
-    const double m = median(v, n);
-    for (size_t i = 0; i < n; i++)
-        v[i] = fabs(v[i] - m);
-    return 1.4826 * median(v, n);
-}
-
-static int basis(const SdmPointing *p, int degree, const SdmFitSample *s, double out[TERMS])
+/* Terms 1, x, y, x^2, xy, y^2 ... of a sample up to a degree. */
+static void basis(const SdmPointing *p, int degree, const SdmFitSample *s, double out[TERMS])
 {
     const double x = (s->col - p->centre[0]) / p->scale[0], y = (s->row - p->centre[1]) / p->scale[1];
+    double xp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, yp[SDM_POINT_MAX_DEGREE + 1] = {1.0};
+    for (int i = 1; i <= degree; i++) {
+        xp[i] = xp[i - 1] * x;
+        yp[i] = yp[i - 1] * y;
+    }
     int k = 0;
     for (int d = 0; d <= degree; d++)
         for (int j = 0; j <= d; j++)
-            out[k++] = pow(x, d - j) * pow(y, j);
-    return k;
+            out[k++] = xp[d - j] * yp[j];
+}
+
+static int terms_of(int degree)
+{
+    return (degree + 1) * (degree + 2) / 2;
 }
 
 typedef struct Fit {
@@ -46,6 +36,8 @@ typedef struct Fit {
     size_t count;
     const SdmPointing *model; /* centre, scale; its profile is taken off the targets */
     double *rest, *work;      /* count each */
+    double *basis;            /* count x TERMS */
+    double *target;           /* count: without the profile */
     uint8_t *fold;            /* count */
 } Fit;
 
@@ -60,22 +52,22 @@ static double profile_of(const SdmPointing *p, double row)
 /* Weighted least squares of the samples outside `without` (-1: all). */
 static bool solve(const Fit *f, int degree, int without, const double *weight, double coef[TERMS])
 {
-    double a[TERMS * TERMS] = {0}, b[TERMS] = {0}, t[TERMS];
-    int n = 0;
+    double a[TERMS * TERMS] = {0}, b[TERMS] = {0};
+    const int n = terms_of(degree);
     for (size_t i = 0; i < f->count; i++) {
         if (f->fold[i] == without || weight[i] <= 0.0)
             continue;
-        n = basis(f->model, degree, &f->sample[i], t);
-        const double z = f->sample[i].target_px - profile_of(f->model, f->sample[i].row);
+        const double *const t = f->basis + i * TERMS;
         for (int r = 0; r < n; r++) {
+            const double wt = weight[i] * t[r];
             for (int c = 0; c <= r; c++)
-                a[r * n + c] += weight[i] * t[r] * t[c];
-            b[r] += weight[i] * t[r] * z;
+                a[r * n + c] += wt * t[c];
+            b[r] += wt * f->target[i];
         }
     }
     for (int r = 0; r < n; r++)
-        a[r * n + r] *= 1.0 + 1e-9;
-    if (n == 0 || LAPACKE_dposv(LAPACK_ROW_MAJOR, 'L', n, 1, a, n, b, 1) != 0)
+        a[r * n + r] = a[r * n + r] * (1.0 + 1e-9) + 1e-12;
+    if (LAPACKE_dposv(LAPACK_ROW_MAJOR, 'L', n, 1, a, n, b, 1) != 0)
         return false;
     memcpy(coef, b, (size_t)n * sizeof *b);
     return true;
@@ -83,11 +75,20 @@ static bool solve(const Fit *f, int degree, int without, const double *weight, d
 
 static double rest_of(const Fit *f, int degree, const double coef[TERMS], size_t i)
 {
-    double t[TERMS], sum = 0.0;
-    const int n = basis(f->model, degree, &f->sample[i], t);
-    for (int k = 0; k < n; k++)
+    const double *const t = f->basis + i * TERMS;
+    double sum = 0.0;
+    for (int k = 0; k < terms_of(degree); k++)
         sum += coef[k] * t[k];
-    return f->sample[i].target_px - profile_of(f->model, f->sample[i].row) - sum;
+    return f->target[i] - sum;
+}
+
+/* Basis of every sample, and the targets without the profile in use. */
+static void prepare_fit(const Fit *f, int degree)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        basis(f->model, degree, &f->sample[i], f->basis + i * TERMS);
+        f->target[i] = f->sample[i].target_px - profile_of(f->model, f->sample[i].row);
+    }
 }
 
 /* Robust fit by iterated weights; false when it cannot be solved. */
@@ -97,10 +98,10 @@ static bool fit_robust(const Fit *f, int degree, int without, double coef[TERMS]
     size_t n = 0;
     for (size_t i = 0; i < f->count; i++)
         if (f->fold[i] != without)
-            f->work[n++] = f->sample[i].target_px - profile_of(f->model, f->sample[i].row);
+            f->work[n++] = f->target[i];
     if (n < LEAST / 2)
         return false;
-    coef[0] = median(f->work, n);
+    coef[0] = sdm_median_f64(f->work, (int64_t)n);
     for (int it = 0; it < ITERATIONS; it++) {
         n = 0;
         for (size_t i = 0; i < f->count; i++) {
@@ -108,7 +109,7 @@ static bool fit_robust(const Fit *f, int degree, int without, double coef[TERMS]
             if (f->fold[i] != without)
                 f->work[n++] = fabs(f->rest[i]);
         }
-        const double scale = 4.685 * fmax(1.4826 * median(f->work, n), 1e-6);
+        const double scale = 4.685 * fmax(1.4826 * sdm_median_f64(f->work, (int64_t)n), 1e-6);
         for (size_t i = 0; i < f->count; i++) {
             const double q = f->rest[i] / scale, w = 1.0 - q * q;
             f->work[i] = fabs(q) < 1.0 ? w * w : 0.0;
@@ -139,7 +140,7 @@ static void choose_degree(const Fit *f, int max_degree, SdmPointing *p, SdmPoint
     if (fit_robust(f, max_degree < 2 ? max_degree : 2, -1, coef)) {
         for (size_t i = 0; i < f->count; i++)
             f->work[i] = f->rest[i];
-        clip = 3.0 * fmax(nmad(f->work, f->count), 1e-3);
+        clip = 3.0 * fmax(sdm_nmad_f64(f->work, (int64_t)f->count, NULL), 1e-3);
     }
     double best = INFINITY;
     for (int d = 0; d <= max_degree; d++) {
@@ -220,7 +221,7 @@ static SdmStatus fit_profile(SdmContext *ctx, const Fit *f, int64_t rows, SdmPoi
     TRY(sdm_alloc(ctx, &b.sum, (size_t)(3 * b.count), sizeof(double), "profile bins"));
     for (size_t i = 0; i < f->count; i++)
         f->work[i] = f->rest[i];
-    fill_bins(f, 4.685 * fmax(nmad(f->work, f->count), 1e-3), &b);
+    fill_bins(f, 4.685 * fmax(sdm_nmad_f64(f->work, (int64_t)f->count, NULL), 1e-3), &b);
     double best = 0.97 * profile_error(&b, 0.0);
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         const double e = profile_error(&b, widths[i]);
@@ -254,8 +255,8 @@ static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *
     TRY(sdm_alloc(ctx, &r->samples, n / every + 1, sizeof *r->samples, "samples for the plot"));
     for (size_t i = 0; i < n; i++)
         f->work[i] = f->sample[i].found_px;
-    r->before_median_px = median(f->work, n);
-    r->before_nmad_px = nmad(f->work, n);
+    r->before_median_px = sdm_median_f64(f->work, (int64_t)n);
+    r->before_nmad_px = sdm_nmad_f64(f->work, (int64_t)n, NULL);
     for (size_t i = 0; i < n; i++) {
         f->rest[i] = f->sample[i].target_px - sdm_pointing_value(p, f->sample[i].col, f->sample[i].row);
         f->work[i] = f->rest[i];
@@ -264,7 +265,7 @@ static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *
                 (SdmPointSample){(float)f->sample[i].col, (float)f->sample[i].row, (float)f->sample[i].found_px,
                                  (float)f->rest[i]};
     }
-    r->after_nmad_px = nmad(f->work, n);
+    r->after_nmad_px = sdm_nmad_f64(f->work, (int64_t)n, NULL);
     r->matches = (int)n;
     for (size_t i = 0; i < n; i++)
         r->inliers += fabs(f->rest[i]) < 3.0 * r->after_nmad_px;
@@ -303,6 +304,8 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitSample *sample, size_t c
     TRY(sdm_alloc(ctx, &f.rest, count, sizeof *f.rest, "fit residuals"));
     TRY(sdm_alloc(ctx, &f.work, count, sizeof *f.work, "fit weights"));
     TRY(sdm_alloc(ctx, &f.fold, count, 1, "fit folds"));
+    TRY(sdm_alloc(ctx, &f.basis, count * TERMS, sizeof *f.basis, "fit terms"));
+    TRY(sdm_alloc(ctx, &f.target, count, sizeof *f.target, "fit targets"));
     TRY(sdm_alloc(ctx, &thin, count, sizeof *thin, "fit samples"));
     const size_t every = count / FOR_DEGREE + 1;
     Fit few = f;
@@ -311,12 +314,14 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitSample *sample, size_t c
     for (size_t i = 0; i < count; i += every)
         thin[few.count++] = sample[i];
     deal_folds(&few);
+    prepare_fit(&few, max_degree);
     choose_degree(&few, max_degree, p, round);
     deal_folds(&f);
     for (int i = 0; i < (with_profile ? 2 : 1); i++) {
+        prepare_fit(&f, p->degree);
         if (!fit_robust(&f, p->degree, -1, p->coef))
             return sdm_fail(ctx, SDM_ERR_DATA, "the pointing cannot be fitted to %zu matches", count);
-        p->terms = (p->degree + 1) * (p->degree + 2) / 2;
+        p->terms = terms_of(p->degree);
         for (size_t k = 0; k < count; k++)
             f.rest[k] = rest_of(&f, p->degree, p->coef, k);
         if (with_profile)
@@ -327,6 +332,8 @@ done:
     sdm_free(&f.rest);
     sdm_free(&f.work);
     sdm_free(&f.fold);
+    sdm_free(&f.basis);
+    sdm_free(&f.target);
     sdm_free(&thin);
     return st;
 }

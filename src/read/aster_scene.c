@@ -20,22 +20,26 @@ void sdm_aster_band_free(SdmAsterBand *band)
     sdm_free(&band->radiometry);
 }
 
-SdmStatus sdm_aster_open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope, SdmCamera **out)
+SdmStatus sdm_aster_open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope,
+                                SdmCamera **out)
 {
-    const SdmAsterArrays in = {band->nrow, band->ncol, band->lattice_px, band->sight, band->position_m,
-                               band->velocity_mps, band->geocentric_deg};
+    const SdmAsterArrays in = {band->nrow,       band->ncol,         band->lattice_px,    band->sight,
+                               band->position_m, band->velocity_mps, band->geocentric_deg};
     const double *const s = band->sight + 3 * (band->ncol / 2); /* 3N looks down, 3B 27.6 degrees back */
     const bool back = strcmp(telescope, "3B") == 0;
     if (back ? !(s[0] < -0.3 * s[2]) : !(fabs(s[0]) < 0.15 * s[2])) {
         *out = NULL;
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: sight vectors look %.1f degrees back, expected %s for band %s; 3N and 3B are "
-                        "exchanged or damaged, fetch the scene again", band->source,
-                        atan2(-s[0], s[2]) / 3.14159265358979323846 * 180.0, back ? "about 27.6" : "about 0", telescope);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: sight vectors look %.1f degrees back, expected %s for band %s; 3N and 3B are "
+                        "exchanged or damaged, fetch the scene again",
+                        band->source, atan2(-s[0], s[2]) / 3.14159265358979323846 * 180.0,
+                        back ? "about 27.6" : "about 0", telescope);
     }
     return sdm_camera_open_aster(ctx, band->source, &in, out);
 }
 
-SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const char *telescope, SdmCamera **out)
+SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const char *telescope,
+                                SdmCamera **out)
 {
     SdmAsterBand band;
     *out = NULL;
@@ -53,21 +57,27 @@ static SdmStatus check_cover(SdmContext *ctx, const SdmAsterBand *band, const Sd
     const double *const last = band->lattice_px + 2 * ((size_t)band->nrow * (size_t)band->ncol - 1);
     const double dc = (last[0] - first[0]) / (band->ncol - 1), dr = (last[1] - first[1]) / (band->nrow - 1);
     const double w = (double)im->width, h = (double)im->height;
-    if (fabs(first[0]) <= dc && fabs(last[0] - w) <= dc && fabs(first[1]) <= 1.5 * dr && fabs(last[1] - h) <= 2.5 * dr)
+    if (fabs(first[0]) <= dc && fabs(last[0] - w) <= dc && fabs(first[1]) <= 1.5 * dr
+        && fabs(last[1] - h) <= 2.5 * dr)
         return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the image has %lld columns x %lld rows, but the lattice of %s spans columns %g to "
-                    "%g, rows %g to %g; the files are of different bands or scenes (3N and 3B exchanged?), fetch the "
-                    "scene again", im->name, (long long)im->width, (long long)im->height, band->source, first[0],
-                    last[0], first[1], last[1]);
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: the image has %lld columns x %lld rows, but the lattice of %s spans columns %g to "
+                    "%g, rows %g to %g; the files are of different bands or scenes (3N and 3B exchanged?), "
+                    "fetch the scene again",
+                    im->name, (long long)im->width, (long long)im->height, band->source, first[0], last[0],
+                    first[1], last[1]);
 }
 
 static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, SdmView *view)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const opt = sdm_options(ctx);
-    const SdmImageSource src = {.name = band->image, .mask = k ? opt->mask_right : opt->mask_left,
-                                .option = k ? "--mask-right" : "--mask-left", .table = band->radiometry,
-                                .table_lines = band->radiometry_lines, .table_name = band->source};
+    const SdmImageSource src = {.name = band->image,
+                                .mask = k ? opt->mask_right : opt->mask_left,
+                                .option = k ? "--mask-right" : "--mask-left",
+                                .table = band->radiometry,
+                                .table_lines = band->radiometry_lines,
+                                .table_name = band->table};
     TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", band->image));
     TRY(sdm_image_open(ctx, &src, &view->image));
     TRY(check_cover(ctx, band, view->image));
@@ -79,12 +89,17 @@ done:
 /* "AST_L1T" and the like when the name or the metadata say so; NULL for what may be level 1A. */
 static const char *other_product(GDALDatasetH hdf, const char *path)
 {
-    static const char *const product[][3] = { /* beginning of the name, SHORTNAME in the metadata, what to say */
-        {"AST_L1B", "ASTL1B", "AST_L1B (resampled)"}, {"AST_L1T", "AST_L1T", "AST_L1T (orthorectified, without 3B)"},
-        {"AST_L1AE", "ASTL1AE", "AST_L1AE (expedited, without 3B)"}, {"AST_L1BE", "ASTL1BE", "AST_L1BE (expedited)"}};
-    const char *const base = sdm_path_base(path), *const name = hdf ? GDALGetMetadataItem(hdf, "SHORTNAME", NULL) : NULL;
+    static const char *const product[][3] = {
+        /* beginning of the name, SHORTNAME in the metadata, what to say */
+        {"AST_L1B", "ASTL1B", "AST_L1B (resampled)"},
+        {"AST_L1T", "AST_L1T", "AST_L1T (orthorectified, without 3B)"},
+        {"AST_L1AE", "ASTL1AE", "AST_L1AE (expedited, without 3B)"},
+        {"AST_L1BE", "ASTL1BE", "AST_L1BE (expedited)"}};
+    const char *const base = sdm_path_base(path);
+    const char *const name = GDALGetMetadataItem(hdf, "SHORTNAME", NULL);
     for (int i = 3; i >= 0; --i)
-        if (strncmp(base, product[i][0], strlen(product[i][0])) == 0 || (name && strcmp(name, product[i][1]) == 0))
+        if (strncmp(base, product[i][0], strlen(product[i][0])) == 0
+            || (name && strcmp(name, product[i][1]) == 0))
             return product[i][2];
     return NULL;
 }
@@ -103,13 +118,20 @@ static SdmStatus refuse_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path)
         return SDM_OK;
     const char *const product = other_product(hdf, path);
     if (product || swath)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "%s: is %s, from which no stereo DEM can be made; order the same scene as AST_L1A "
-                        "V004", path, product ? product : "an ASTER level 1B or 1T scene");
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: is %s, from which no stereo DEM can be made; order the same scene as AST_L1A "
+                        "V004",
+                        path, product ? product : "an ASTER level 1B or 1T scene");
     if (n3 || b3)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no VNIR_Band%s image in the scene (expedited scenes have no 3B, damaged ones may "
-                        "lack either); order it as AST_L1A V004", path, n3 ? "3B" : "3N");
-    return sdm_fail(ctx, SDM_ERR_INPUT, "%s: an HDF4 file without VNIR_Band3N and VNIR_Band3B, expected an ASTER level 1A scene; "
-                    "it is damaged or of another kind, order AST_L1A V004", path);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: no VNIR_Band%s image in the scene (expedited scenes have no 3B, damaged ones "
+                        "may "
+                        "lack either); order it as AST_L1A V004",
+                        path, n3 ? "3B" : "3N");
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: an HDF4 file without VNIR_Band3N and VNIR_Band3B, expected an ASTER level 1A scene; "
+                    "it is damaged or of another kind, order AST_L1A V004",
+                    path);
 }
 
 /* Name without folder and ending; acquisition time from it. */
@@ -134,7 +156,8 @@ static void name_from_metadata(GDALDatasetH hdf, SdmScene *scene)
     if (time[2] == ':')
         snprintf(scene->time_utc, sizeof scene->time_utc, "%sT%.8sZ", day, time);
     else
-        snprintf(scene->time_utc, sizeof scene->time_utc, "%sT%.2s:%.2s:%.2sZ", day, time, time + 2, time + 4);
+        snprintf(scene->time_utc, sizeof scene->time_utc, "%sT%.2s:%.2s:%.2sZ", day, time, time + 2,
+                 time + 4);
 }
 
 static SdmStatus open_hdf(SdmContext *ctx, const char *path, GDALDatasetH hdf, SdmScene *scene)
@@ -159,12 +182,17 @@ done:
 SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
 {
     if (!GDALGetDriverByName("HDF4"))
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "%s: an HDF4 file, but this GDAL (%s) was built without HDF4; install GDAL with "
-                        "HDF4 (conda: libgdal-hdf4; Debian and Ubuntu have it)", path, GDALVersionInfo("RELEASE_NAME"));
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: an HDF4 file, but this GDAL (%s) was built without HDF4; install GDAL with "
+                        "HDF4 (conda: libgdal-hdf4; Debian and Ubuntu have it)",
+                        path, GDALVersionInfo("RELEASE_NAME"));
     const GDALDatasetH hdf = sdm_gdal_open(path);
     if (!hdf)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: an HDF4 file that cannot be opened (%.300s); it is cut short or damaged, fetch it "
-                        "again", path, sdm_gdal_reason());
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: an HDF4 file that cannot be opened (%.300s); it is cut short or damaged, fetch "
+                        "it "
+                        "again",
+                        path, sdm_gdal_reason());
     scene->sensor = SDM_SENSOR_ASTER;
     const bool v003 = strncmp(sdm_path_base(path), "AST_L1A_003", 11) == 0;
     snprintf(scene->kind, sizeof scene->kind, "ASTER L1A V00%d (HDF)", v003 ? 3 : 4);
@@ -174,11 +202,11 @@ SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
 }
 
 /* Look in the folder, then in the folders below, for <base>.VNIR_Band3N.* or 3B.  base: path up to ".VNIR".
- * @return how many different scenes were found; base is the first's */
+ * @return how many different scenes were found, base is the first's; -1 when the folder cannot be listed */
 static int find_base(const char *folder, int depth, char base[1024])
 {
     char **const list = VSIReadDir(folder);
-    int found = 0;
+    int found = list ? 0 : -1;
     for (int i = 0; list && list[i]; ++i) {
         const char *const at = strstr(list[i], ".VNIR_Band3");
         char path[1024];
@@ -199,6 +227,7 @@ static int find_base(const char *folder, int depth, char base[1024])
         const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
         if (n > 0 && (size_t)n < sizeof path)
             found = find_base(path, depth - 1, base);
+        found = found < 0 ? 0 : found; /* was no folder */
     }
     CSLDestroy(list);
     return found;
@@ -212,12 +241,22 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
     const bool zip = strcmp(path, gdal_path) != 0;
     const char *const kind = zip ? "zip archive" : "folder";
     const int found = find_base(gdal_path, 2, base);
+    if (found < 0)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the %s cannot be listed%s; %s", path, kind,
+                        zip ? ", it is cut short or "
+                              "damaged"
+                            : "",
+                        zip ? "fetch it again" : "check its permissions");
     if (found == 0)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: a %s without files NAME.VNIR_Band3N.ImageData.tif, expected an ASTER V003 scene; "
-                        "give the scene's own %s%s", path, kind, kind, zip ? " (unpack a zip of an HDF file first)" : "");
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: a %s without files NAME.VNIR_Band3N.ImageData.tif, expected an ASTER V003 "
+                        "scene; "
+                        "give the scene's own %s%s",
+                        path, kind, kind, zip ? " (unpack a zip of an HDF file first)" : "");
     if (found > 1)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: a %s with more than one ASTER scene (%s and others); put each into its own", path,
-                        kind, sdm_path_base(base));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: a %s with more than one ASTER scene (%s and others); put each into its own",
+                        path, kind, sdm_path_base(base));
     scene->sensor = SDM_SENSOR_ASTER;
     snprintf(scene->kind, sizeof scene->kind, "ASTER L1A V003 (%s)", zip ? "zip" : "folder");
     name_scene(sdm_path_base(base), strlen(sdm_path_base(base)), scene);

@@ -14,7 +14,8 @@ static SdmStatus table_path(SdmContext *ctx, const Tables *t, const char *suffix
     return sdm_format(ctx, path, 1024, "%s.VNIR_Band%s.%s", t->base, t->telescope, suffix);
 }
 
-static SdmStatus read_file(SdmContext *ctx, const Tables *t, const char *suffix, int columns, double **out, int *lines)
+static SdmStatus read_file(SdmContext *ctx, const Tables *t, const char *suffix, int columns, double **out,
+                           int *lines)
 {
     SdmStatus st = SDM_OK;
     char path[1024];
@@ -33,8 +34,10 @@ static SdmStatus expect_lines(SdmContext *ctx, const Tables *t, const char *suff
         return SDM_OK;
     const SdmStatus st = table_path(ctx, t, suffix, path);
     return st != SDM_OK ? st
-                        : sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d lines of numbers, expected %d to go with LatticePoint.txt; "
-                                   "the file is cut short or of another scene, fetch it again", path, found, expected);
+                        : sdm_fail(ctx, SDM_ERR_INPUT,
+                                   "%s: %d lines of numbers, expected %d to go with LatticePoint.txt; "
+                                   "the file is cut short or of another scene, fetch it again",
+                                   path, found, expected);
 }
 
 /* Lattice: columns are the points that share the first one's row. */
@@ -49,8 +52,10 @@ static SdmStatus read_lattice(SdmContext *ctx, const Tables *t, SdmAsterBand *ou
         out->ncol++;
     out->nrow = lines / out->ncol;
     if (out->nrow * out->ncol != lines || out->ncol < 2)
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d points do not fill rows of %d; the file is cut short or damaged, fetch it "
-                      "again", path, lines, out->ncol);
+        st = sdm_fail(ctx, SDM_ERR_INPUT,
+                      "%s: %d points do not fill rows of %d; the file is cut short or damaged, fetch it "
+                      "again",
+                      path, lines, out->ncol);
 done:
     return st;
 }
@@ -81,8 +86,10 @@ static SdmStatus read_geocentric(SdmContext *ctx, const Tables *t, SdmAsterBand 
         TRY(table_path(ctx, t, suffix[k], path));
         if (!sdm_path_exists(path)) {
             if (!out->velocity_mps)
-                TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file, and no SatelliteVelocity.txt to do without; the scene "
-                             "is incomplete, fetch it again", path));
+                TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                             "%s: no such file, and no SatelliteVelocity.txt to do without; the scene "
+                             "is incomplete, fetch it again",
+                             path));
             sdm_log(ctx, SDM_LOG_WARNING, 1, "%s is missing; going on with positions and velocities", path);
             ++missing;
             continue;
@@ -105,8 +112,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_aster_read_text(SdmContext *ctx, const char *base, const char *telescope, bool image, SdmScene *scene,
-                              SdmAsterBand *out)
+SdmStatus sdm_aster_read_text(SdmContext *ctx, const char *base, const char *telescope, bool image,
+                              SdmScene *scene, SdmAsterBand *out)
 {
     SdmStatus st = SDM_OK;
     const Tables t = {base, telescope, scene};
@@ -115,8 +122,10 @@ SdmStatus sdm_aster_read_text(SdmContext *ctx, const char *base, const char *tel
     if (image) {
         TRY(table_path(ctx, &t, "ImageData.tif", out->image));
         if (!sdm_path_exists(out->image))
-            TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file; the scene is incomplete (a scene without band %s cannot make "
-                         "a DEM), fetch it again", out->image, telescope));
+            TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                         "%s: no such file; the scene is incomplete (a scene without band %s cannot make "
+                         "a DEM), fetch it again",
+                         out->image, telescope));
         if (scene)
             TRY(sdm_scene_add_file(ctx, scene, out->image));
     }
@@ -128,6 +137,7 @@ SdmStatus sdm_aster_read_text(SdmContext *ctx, const char *base, const char *tel
     TRY(expect_lines(ctx, &t, "SatellitePosition.txt", lines, out->nrow));
     TRY(read_velocity(ctx, &t, out));
     TRY(read_geocentric(ctx, &t, out));
+    TRY(table_path(ctx, &t, "RadiometricCorrTable.txt", out->table));
     if (image)
         TRY(read_file(ctx, &t, "RadiometricCorrTable.txt", 3, &out->radiometry, &out->radiometry_lines));
 done:

@@ -25,12 +25,14 @@ void sdm_image_stretch(const SdmImage *im, double *scale, double *offset)
 
 static SdmStatus read_failed(SdmContext *ctx, const SdmImage *im, int64_t y0, int64_t h)
 {
-    return sdm_fail(ctx, SDM_ERR_INPUT, "%s: rows %lld to %lld cannot be read (%.300s); the file is cut short or damaged, "
-                    "fetch it again", im->name, (long long)y0, (long long)(y0 + h - 1), sdm_gdal_reason());
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: rows %lld to %lld cannot be read (%.300s); the file is cut short or damaged, "
+                    "fetch it again",
+                    im->name, (long long)y0, (long long)(y0 + h - 1), sdm_gdal_reason());
 }
 
-SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h, float *raw,
-                        uint8_t *valid)
+SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                        float *raw, uint8_t *valid)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)w * (size_t)h;
@@ -69,7 +71,8 @@ static inline int16_t quantise(float q)
 }
 
 /* A row of an ASTER band that lies in memory, no mask: the fast way. */
-static void row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w, int16_t *out, uint8_t *saturated)
+static void row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w, int16_t *out,
+                         uint8_t *saturated)
 {
     const float *const gain = im->gain + x0, *const bias = im->bias + x0;
     for (int64_t c = 0; c < w; ++c)
@@ -95,7 +98,8 @@ typedef struct Part {
     int64_t x, y, w, h;
 } Part;
 
-static SdmStatus read_part(SdmContext *ctx, SdmImage *im, Part p, int64_t pitch, int16_t *out, uint8_t *saturated)
+static SdmStatus read_part(SdmContext *ctx, SdmImage *im, Part p, int64_t pitch, int16_t *out,
+                           uint8_t *saturated)
 {
     SdmStatus st = SDM_OK;
     float *raw = NULL;
@@ -122,8 +126,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out,
-                         uint8_t *saturated)
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                         int16_t *out, uint8_t *saturated)
 {
     const int64_t left = x0 > 0 ? x0 : 0, right = x0 + w < im->width ? x0 + w : im->width;
     const int64_t top = y0 > 0 ? y0 : 0, bottom = y0 + h < im->height ? y0 + h : im->height;

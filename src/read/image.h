@@ -23,11 +23,11 @@ struct SdmImage {
 };
 
 typedef struct SdmImageSource {
-    const char *name;      /* GDAL's name */
-    const char *mask;      /* raster or NULL */
-    const char *option;    /* "--mask-left", "--mask-right" for messages */
-    int band;              /* from 1; 0 = the only one */
-    const double *table;   /* ASTER: table_lines x 3 (C0 C1 C2), else NULL */
+    const char *name;    /* GDAL's name */
+    const char *mask;    /* raster or NULL */
+    const char *option;  /* "--mask-left", "--mask-right" for messages */
+    int band;            /* from 1; 0 = the only one */
+    const double *table; /* ASTER: table_lines x 3 (C0 C1 C2), else NULL */
     int table_lines;
     const char *table_name;
 } SdmImageSource;
@@ -35,10 +35,11 @@ typedef struct SdmImageSource {
 SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **out);
 
 /* Raw samples (float) and validity (1 = use) of a window inside the image, h x w each. */
-SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h, float *raw,
-                        uint8_t *valid);
+SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                        float *raw, uint8_t *valid);
 
-/* Look at the image all over: sets stretch and saturation; fails where nothing is usable or a block is cut off. */
+/* Look at the image all over: sets stretch and saturation; fails where nothing is usable or a block is
+ * cut off. */
 SdmStatus sdm_image_survey(SdmContext *ctx, SdmImage *im);
 
 #endif

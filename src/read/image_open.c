@@ -19,12 +19,14 @@ static SdmStatus choose_band(SdmContext *ctx, SdmImage *im, int wanted)
                 only = b;
         }
     if (!colours)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no image band in it (%d bands); give the image itself", im->name, count);
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no image band in it (%d bands); give the image itself",
+                        im->name, count);
     if (wanted > count)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s has %d band%s; give one of 1 to %d", wanted, im->name, count,
-                        count == 1 ? "" : "s", count);
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s has %d band%s; give one of 1 to %d", wanted,
+                        im->name, count, count == 1 ? "" : "s", count);
     if (!wanted && colours > 1)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: has %d bands, expected one; choose with --band 1 to --band %d", im->name,
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s: has %d bands, expected one; choose with --band 1 to --band %d", im->name,
                         colours, count);
     im->band = GDALGetRasterBand(im->dataset, wanted ? wanted : only);
     return SDM_OK;
@@ -36,11 +38,15 @@ static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
     im->width = GDALGetRasterBandXSize(im->band);
     im->height = GDALGetRasterBandYSize(im->band);
     if (im->width < SDM_IMAGE_MIN_PX || im->height < SDM_IMAGE_MIN_PX)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %lld x %lld pixels, expected at least %d x %d; give the full image", im->name,
-                        (long long)im->width, (long long)im->height, (int)SDM_IMAGE_MIN_PX, (int)SDM_IMAGE_MIN_PX);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %lld x %lld pixels, expected at least %d x %d; give the full image", im->name,
+                        (long long)im->width, (long long)im->height, (int)SDM_IMAGE_MIN_PX,
+                        (int)SDM_IMAGE_MIN_PX);
     if (type == GDT_Unknown || GDALDataTypeIsComplex(type))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: samples are %s, expected 8- or 16-bit integers or 32-bit floating point; "
-                        "convert with gdal_translate -ot UInt16", im->name, GDALGetDataTypeName(type));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: samples are %s, expected 8- or 16-bit integers or 32-bit floating point; "
+                        "convert with gdal_translate -ot UInt16",
+                        im->name, GDALGetDataTypeName(type));
     im->bytes = type == GDT_Byte;
     const int flags = GDALGetMaskFlags(im->band);
     if (!(flags & GMF_ALL_VALID))
@@ -56,14 +62,17 @@ static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *
         return SDM_OK;
     im->mask_dataset = sdm_gdal_open(src->mask);
     if (!im->mask_dataset || GDALGetRasterCount(im->mask_dataset) < 1)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: not a raster that GDAL can read (%.300s)", src->option, src->mask,
-                        sdm_gdal_reason());
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: not a raster that GDAL can read (%.300s); give a raster of the image's size, "
+                        "0 where not to use it",
+                        src->option, src->mask, sdm_gdal_reason());
     im->user_mask = GDALGetRasterBand(im->mask_dataset, 1);
     const int w = GDALGetRasterXSize(im->mask_dataset), h = GDALGetRasterYSize(im->mask_dataset);
     if (w != im->width || h != im->height)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: %d x %d pixels, but the image %s has %lld x %lld; make the mask on the "
-                        "image's own pixels", src->option, src->mask, w, h, im->name, (long long)im->width,
-                        (long long)im->height);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: %d x %d pixels, but the image %s has %lld x %lld; make the mask on the "
+                        "image's own pixels",
+                        src->option, src->mask, w, h, im->name, (long long)im->width, (long long)im->height);
     return SDM_OK;
 }
 
@@ -75,9 +84,10 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: samples are %s, expected ASTER's 8-bit integers", im->name,
                         GDALGetDataTypeName(GDALGetRasterDataType(im->band)));
     if (src->table_lines != im->width)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d lines, but the image %s has %lld columns; the files are of different "
-                        "bands or scenes (3N and 3B exchanged?), fetch the scene again", src->table_name,
-                        src->table_lines, im->name, (long long)im->width);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %d lines, but the image %s has %lld columns; the files are of different "
+                        "bands or scenes (3N and 3B exchanged?), fetch the scene again",
+                        src->table_name, src->table_lines, im->name, (long long)im->width);
     const size_t w = (size_t)im->width, h = (size_t)im->height;
     TRY(sdm_alloc(ctx, &im->raw, w * h, 1, "ASTER band"));
     TRY(sdm_alloc(ctx, &im->gain, w, sizeof *im->gain, "radiometric table"));
@@ -85,14 +95,19 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
     for (size_t c = 0; c < w; ++c) {
         const double *const t = src->table + 3 * c, gain = t[1] / t[2];
         if (!(fabs(gain) > 1e-3) || !(fabs(gain) < 1e3) || !(fabs(t[0]) < 1e3))
-            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: line %zu is (%g, %g, %g), which makes no brightness of DN * C1 / C2 + C0; "
-                            "the file is damaged, fetch it again", src->table_name, c + 1, t[0], t[1], t[2]);
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: line %zu is (%g, %g, %g), which makes no brightness of DN * C1 / C2 + C0; "
+                            "the file is damaged, fetch it again",
+                            src->table_name, c + 1, t[0], t[1], t[2]);
         im->gain[c] = (float)(gain * SCALE_BYTES);
         im->bias[c] = (float)(t[0] * SCALE_BYTES + OFFSET_BYTES);
     }
-    if (GDALRasterIO(im->band, GF_Read, 0, 0, (int)w, (int)h, im->raw, (int)w, (int)h, GDT_Byte, 0, 0) != CE_None)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the image cannot be read (%.300s); the file is cut short or damaged, fetch it "
-                        "again", im->name, sdm_gdal_reason());
+    if (GDALRasterIO(im->band, GF_Read, 0, 0, (int)w, (int)h, im->raw, (int)w, (int)h, GDT_Byte, 0, 0)
+        != CE_None)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the image cannot be read (%.300s); the file is cut short or damaged, fetch it "
+                        "again",
+                        im->name, sdm_gdal_reason());
     GDALClose(im->dataset);
     im->dataset = NULL;
     im->band = im->own_mask = NULL;
@@ -111,7 +126,10 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
     if (src->table)
         CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", NULL);
     if (!im->dataset)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: not an image that GDAL can read (%.300s)", src->name, sdm_gdal_reason());
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: not an image that GDAL can read (%.300s); it is cut short or no image, fetch it "
+                        "again",
+                        src->name, sdm_gdal_reason());
     TRY(choose_band(ctx, im, src->band));
     TRY(check_kind(ctx, im));
     TRY(open_mask(ctx, im, src));

@@ -14,15 +14,25 @@ static SdmStatus open_rpc(SdmContext *ctx, const char *name, GDALDatasetH ds, Sd
     GDALRPCInfoV2 info;
     SdmRpc rpc;
     if (!domain || !*domain)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no RPC camera with it (neither metadata in the file nor _RPC.TXT, .RPB or the "
-                        "like beside it); fetch the image with its RPC, or give --base-height for a georeferenced "
-                        "epipolar pair", name);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: no RPC camera with it (neither metadata in the file nor _RPC.TXT, .RPB or the "
+                        "like beside it); fetch the image with its RPC, or give --base-height for a "
+                        "georeferenced "
+                        "epipolar pair",
+                        name);
     if (!GDALExtractRPCInfoV2(domain, &info))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: its RPC is incomplete (%.300s); fetch the image with its RPC again", name,
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: its RPC is incomplete (%.300s); fetch the image with its RPC again", name,
                         sdm_gdal_reason());
-    rpc = (SdmRpc){.line_off = info.dfLINE_OFF, .samp_off = info.dfSAMP_OFF, .lat_off = info.dfLAT_OFF,
-                   .long_off = info.dfLONG_OFF, .height_off = info.dfHEIGHT_OFF, .line_scale = info.dfLINE_SCALE,
-                   .samp_scale = info.dfSAMP_SCALE, .lat_scale = info.dfLAT_SCALE, .long_scale = info.dfLONG_SCALE,
+    rpc = (SdmRpc){.line_off = info.dfLINE_OFF,
+                   .samp_off = info.dfSAMP_OFF,
+                   .lat_off = info.dfLAT_OFF,
+                   .long_off = info.dfLONG_OFF,
+                   .height_off = info.dfHEIGHT_OFF,
+                   .line_scale = info.dfLINE_SCALE,
+                   .samp_scale = info.dfSAMP_SCALE,
+                   .lat_scale = info.dfLAT_SCALE,
+                   .long_scale = info.dfLONG_SCALE,
                    .height_scale = info.dfHEIGHT_SCALE};
     memcpy(rpc.line_num, info.adfLINE_NUM_COEFF, sizeof rpc.line_num);
     memcpy(rpc.line_den, info.adfLINE_DEN_COEFF, sizeof rpc.line_den);
@@ -31,12 +41,16 @@ static SdmStatus open_rpc(SdmContext *ctx, const char *name, GDALDatasetH ds, Sd
     return sdm_camera_open_rpc(ctx, name, &rpc, out);
 }
 
-static SdmStatus open_parallel(SdmContext *ctx, const char *name, GDALDatasetH ds, double shift, SdmCamera **out)
+static SdmStatus open_parallel(SdmContext *ctx, const char *name, GDALDatasetH ds, double shift,
+                               SdmCamera **out)
 {
     SdmParallel in = {.wkt = GDALGetProjectionRef(ds), .shift = shift};
     if (!in.wkt || !*in.wkt || GDALGetGeoTransform(ds, in.geotransform) != CE_None)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: not georeferenced, but --base-height needs a georeferenced pair; leave the option "
-                        "out for a pair with RPC", name);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: not georeferenced, but --base-height needs a georeferenced pair; leave the "
+                        "option "
+                        "out for a pair with RPC",
+                        name);
     return sdm_camera_open_parallel(ctx, name, &in, out);
 }
 
@@ -68,8 +82,10 @@ static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *s
     const SdmOptions *const opt = sdm_options(ctx);
     const bool parallel = !isnan(opt->base_height);
     SdmView *const view = &scene->view[k];
-    const SdmImageSource src = {.name = name, .mask = k ? opt->mask_right : opt->mask_left,
-                                .option = k ? "--mask-right" : "--mask-left", .band = opt->band};
+    const SdmImageSource src = {.name = name,
+                                .mask = k ? opt->mask_right : opt->mask_left,
+                                .option = k ? "--mask-right" : "--mask-left",
+                                .band = opt->band};
     TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", name));
     TRY(sdm_image_open(ctx, &src, &view->image));
     const GDALDatasetH ds = view->image->dataset;
@@ -89,10 +105,13 @@ SdmStatus sdm_pair_open(SdmContext *ctx, const char *left, const char *right, Sd
     const bool parallel = !isnan(opt->base_height);
     const char *const base = sdm_path_base(left), *const dot = strrchr(base, '.');
     if (parallel && (!isfinite(opt->base_height) || opt->base_height == 0.0))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--base-height %g: expected a finite number other than 0", opt->base_height);
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--base-height %g: expected a finite number other than 0",
+                        opt->base_height);
     scene->sensor = parallel ? SDM_SENSOR_PARALLEL : SDM_SENSOR_RPC;
-    snprintf(scene->kind, sizeof scene->kind, "%s", parallel ? "georeferenced parallel pair" : "pair with RPC");
-    snprintf(scene->id, sizeof scene->id, "%.*s", (int)(dot && dot > base ? dot - base : (ptrdiff_t)strlen(base)), base);
+    snprintf(scene->kind, sizeof scene->kind, "%s",
+             parallel ? "georeferenced parallel pair" : "pair with RPC");
+    snprintf(scene->id, sizeof scene->id, "%.*s",
+             (int)(dot && dot > base ? dot - base : (ptrdiff_t)strlen(base)), base);
     TRY(open_view(ctx, 0, left, scene));
     TRY(open_view(ctx, 1, right, scene));
 done:

@@ -26,7 +26,8 @@ static SdmStatus look(SdmContext *ctx, const char *path, Content *out)
         return SDM_OK;
     }
     if (at.st_size == 0)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the file is empty, expected an image or an ASTER scene; fetch it again", path);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the file is empty, expected an image or an ASTER scene; fetch it again", path);
     VSILFILE *const file = VSIFOpenL(path, "rb");
     if (!file)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be opened for reading; check its permissions", path);
@@ -44,11 +45,17 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
     SdmStatus st = SDM_OK;
     char inside[1024], trimmed[1024];
     if (!isnan(sdm_options(ctx)->base_height))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--base-height: is for a georeferenced pair, but %s is an ASTER scene; leave the option "
-                        "out", path);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--base-height: is for a georeferenced pair, but %s is an ASTER scene; leave the "
+                        "option "
+                        "out",
+                        path);
     if (sdm_options(ctx)->band)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--band: is for plain images, but %s is an ASTER scene, which has 3N and 3B alone; leave "
-                        "the option out", path);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--band: is for plain images, but %s is an ASTER scene, which has 3N and 3B alone; "
+                        "leave "
+                        "the option out",
+                        path);
     if (content == CONTENT_HDF4)
         return sdm_aster_open_hdf(ctx, path, scene);
     TRY(sdm_format(ctx, trimmed, sizeof trimmed, "%s", path));
@@ -66,14 +73,21 @@ static SdmStatus refuse_single(SdmContext *ctx, const char *path)
     const char *const base = sdm_path_base(path);
     const GDALDatasetH ds = sdm_gdal_open(path);
     if (!ds)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: neither an ASTER scene nor an image that GDAL can read (%.300s)", path,
-                        sdm_gdal_reason());
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: neither an ASTER scene nor an image that GDAL can read (%.300s); give an "
+                        "AST_L1A file, "
+                        "folder or zip, or two images",
+                        path, sdm_gdal_reason());
     GDALClose(ds);
     if (strncmp(base, "AST_L1T", 7) == 0 || strncmp(base, "AST_L1B", 7) == 0)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "%s: is %.7s, from which no stereo DEM can be made; order the same scene as "
-                        "AST_L1A V004", path, base);
-    return sdm_fail(ctx, SDM_ERR_USAGE, "%s: is a single image; give the right image of the pair too, or an ASTER level 1A scene "
-                    "(its HDF file, folder or zip)", path);
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: is %.7s, from which no stereo DEM can be made; order the same scene as "
+                        "AST_L1A V004",
+                        path, base);
+    return sdm_fail(ctx, SDM_ERR_USAGE,
+                    "%s: is a single image; give the right image of the pair too, or an ASTER level 1A scene "
+                    "(its HDF file, folder or zip)",
+                    path);
 }
 
 static SdmStatus open_by_content(SdmContext *ctx, const char *left, const char *right, SdmScene *scene)
@@ -85,14 +99,23 @@ static SdmStatus open_by_content(SdmContext *ctx, const char *left, const char *
         TRY(look(ctx, right, &content[1]));
     for (int k = 0; right && k < 2; ++k)
         if (content[k] != CONTENT_OTHER)
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: is %s, expected the %s image of a pair; an ASTER scene holds both views, give "
-                            "it alone", k ? right : left, content[k] == CONTENT_FOLDER ? "a folder"
-                            : content[k] == CONTENT_ZIP ? "a zip archive" : "an HDF4 file", k ? "right" : "left");
+            return sdm_fail(ctx, SDM_ERR_USAGE,
+                            "%s: is %s, expected the %s image of a pair; an ASTER scene holds both views, "
+                            "give "
+                            "it alone",
+                            k ? right : left,
+                            content[k] == CONTENT_FOLDER ? "a folder"
+                            : content[k] == CONTENT_ZIP  ? "a zip archive"
+                                                         : "an HDF4 file",
+                            k ? "right" : "left");
     if (!right)
-        TRY(content[0] == CONTENT_OTHER ? refuse_single(ctx, left) : open_aster(ctx, content[0], left, scene));
+        TRY(content[0] == CONTENT_OTHER ? refuse_single(ctx, left)
+                                        : open_aster(ctx, content[0], left, scene));
     else
-        TRY(strcmp(left, right) == 0 ? sdm_fail(ctx, SDM_ERR_USAGE, "%s: given as left and right image; give two different "
-                                                "images", left)
+        TRY(strcmp(left, right) == 0 ? sdm_fail(ctx, SDM_ERR_USAGE,
+                                                "%s: given as left and right image; give two different "
+                                                "images",
+                                                left)
                                      : sdm_pair_open(ctx, left, right, scene));
     const char *const masks[2] = {sdm_options(ctx)->mask_left, sdm_options(ctx)->mask_right};
     for (int k = 0; k < 2; ++k)
@@ -123,7 +146,8 @@ SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, S
     *out = NULL;
     const double start_s = sdm_now_s();
     if (!left || !*left || (right && !*right))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "no input; give an ASTER level 1A scene, or the left and right image of a pair");
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "no input; give an ASTER level 1A scene, or the left and right image of a pair");
     TRY(configure(ctx));
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "scene"));
     GDALAllRegister();

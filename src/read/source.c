@@ -32,7 +32,7 @@ const char *sdm_gdal_reason(void)
 
 GDALDatasetH sdm_gdal_open(const char *name)
 {
-    return GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY, NULL, NULL, NULL);
+    return GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
 }
 
 bool sdm_path_exists(const char *path)
@@ -70,7 +70,8 @@ static int parse_line(char *line, int columns, double *row, const char **bad)
     }
 }
 
-static SdmStatus parse_table(SdmContext *ctx, const char *path, char *text, int columns, double *out, int *lines)
+static SdmStatus parse_table(SdmContext *ctx, const char *path, char *text, int columns, double *out,
+                             int *lines)
 {
     int number = 0;
     *lines = 0;
@@ -82,18 +83,22 @@ static SdmStatus parse_table(SdmContext *ctx, const char *path, char *text, int 
         const char *bad = NULL;
         const int n = parse_line(line, columns, out + (size_t)*lines * (size_t)columns, &bad);
         if (n < 0)
-            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: line %d holds '%.40s' where a number is expected; the file is "
-                            "damaged, fetch it again", path, number, bad);
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: line %d holds '%.40s' where a number is expected; the file is "
+                            "damaged, fetch it again",
+                            path, number, bad);
         if (n == 0)
             continue;
         if (n != columns)
-            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: line %d holds %d numbers, expected %d; the file is damaged, "
-                            "fetch it again", path, number, n, columns);
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: line %d holds %d numbers, expected %d; the file is damaged, "
+                            "fetch it again",
+                            path, number, n, columns);
         ++*lines;
     }
     if (!*lines)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no numbers in it, expected lines of %d; fetch the file again", path,
-                        columns);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: no numbers in it, expected lines of %d; fetch the file again", path, columns);
     return SDM_OK;
 }
 
@@ -111,10 +116,11 @@ SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double 
     if (!there)
         TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file; the scene is incomplete, fetch it again", path));
     if (ok && bytes == 0)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: the file is empty, expected lines of %d numbers; fetch it again", path,
-                     columns));
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                     "%s: the file is empty, expected lines of %d numbers; fetch it again", path, columns));
     if (!ok)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read as a table of numbers (%s)", path, sdm_gdal_reason()));
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read as a table of numbers (%s)", path,
+                     sdm_gdal_reason()));
     for (vsi_l_offset i = 0; i < bytes; ++i) {
         count += text[i] == '\n';
         if (!text[i])

@@ -17,7 +17,8 @@ const char *sdm_gdal_reason(void);
 GDALDatasetH sdm_gdal_open(const char *name);
 
 /* Whole text file as numbers, `columns` on every line that is not blank.
- * *out: lines x columns, freed by the caller with sdm_free.  SDM_ERR_INPUT names file, line and what is wrong. */
+ * *out: lines x columns, freed by the caller with sdm_free.  SDM_ERR_INPUT names file, line and
+ * what is wrong. */
 SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double **out, int *lines);
 
 bool sdm_path_exists(const char *path);

@@ -49,8 +49,8 @@ static Plan make_plan(const SdmImage *im)
     return p;
 }
 
-static SdmStatus look_at_block(SdmContext *ctx, SdmImage *im, const Plan *p, int64_t block, float *raw, uint8_t *valid,
-                               Samples *s)
+static SdmStatus look_at_block(SdmContext *ctx, SdmImage *im, const Plan *p, int64_t block, float *raw,
+                               uint8_t *valid, Samples *s)
 {
     const int64_t x = block % p->nx * p->bw, y = block / p->nx * p->bh;
     const int64_t w = p->bw < im->width - x ? p->bw : im->width - x;
@@ -95,11 +95,15 @@ static void set_saturation(SdmImage *im, const Samples *s)
 static SdmStatus judge(SdmContext *ctx, SdmImage *im, Samples *s)
 {
     if (!(s->min <= s->max))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: has no usable pixel (all of %lld looked at are 0, nodata, masked or NaN); give "
-                        "another image or mask", im->name, (long long)s->looked);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: has no usable pixel (all of %lld looked at are 0, nodata, masked or NaN); give "
+                        "another image or mask",
+                        im->name, (long long)s->looked);
     if (!(s->max > s->min))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: has no usable pixel (all of %lld looked at have the value %g); give another "
-                        "image", im->name, (long long)s->looked, (double)s->min);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: has no usable pixel (all of %lld looked at have the value %g); give another "
+                        "image",
+                        im->name, (long long)s->looked, (double)s->min);
     if (!im->bytes) {
         if (!s->count) /* a few usable pixels, none of them a sample */
             s->value[s->count++] = s->min;

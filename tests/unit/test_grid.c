@@ -10,15 +10,17 @@
 
 #include <cmocka.h>
 
-static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, double gsd, SdmGrid *grid, char *why)
+static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, double gsd, SdmGrid *grid,
+                        char *why)
 {
     SdmOptions opt;
     SdmContext *ctx;
     sdm_options_default(&opt);
     opt.t_srs = t_srs;
     opt.tr = tr;
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
-    const SdmStatus st = sdm_grid_choose(ctx, lon, lat, gsd, grid);
+    SdmStatus st = sdm_open(&ctx, &opt); /* refuses what is absurd whatever the scene */
+    if (st == SDM_OK)
+        st = sdm_grid_choose(ctx, lon, lat, gsd, grid);
     snprintf(why, 1024, "%s", sdm_error(ctx));
     sdm_close(&ctx);
     return st;
@@ -27,10 +29,12 @@ static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, do
 static void zones(void **state)
 {
     (void)state;
-    static const struct { double lon, lat; const char *code; } place[] = {
-        {-3.0, 16.7, "\"32630\"]]"}, {3.0, -16.7, "\"32731\"]]"},   {180.0, 10.0, "\"32601\"]]"},
-        {-180.0, 10.0, "\"32601\"]]"}, {179.9, 10.0, "\"32660\"]]"}, {540.0, 10.0, "\"32601\"]]"},
-        {20.0, 84.5, "\"3413\"]]"},  {20.0, -80.5, "\"3031\"]]"},   {5.999, 83.9, "\"32631\"]]"}};
+    static const struct {
+        double lon, lat;
+        const char *code;
+    } place[] = {{-3.0, 16.7, "\"32630\"]]"},   {3.0, -16.7, "\"32731\"]]"},  {180.0, 10.0, "\"32601\"]]"},
+                 {-180.0, 10.0, "\"32601\"]]"}, {179.9, 10.0, "\"32660\"]]"}, {540.0, 10.0, "\"32601\"]]"},
+                 {20.0, 84.5, "\"3413\"]]"},    {20.0, -80.5, "\"3031\"]]"},  {5.999, 83.9, "\"32631\"]]"}};
     for (size_t i = 0; i < sizeof place / sizeof *place; i++) {
         SdmGrid g;
         char why[1024];
@@ -44,11 +48,19 @@ static void zones(void **state)
 static void spacings(void **state)
 {
     (void)state;
-    static const struct { const char *srs; double tr, lat, gsd, want; } t[] = {
-        {NULL, 0, 10, 15, 30},      {NULL, 0, 10, 0.7, 1.4},        {NULL, 0, 10, 0.31, 0.62},
-        {NULL, 0, 10, 7.43, 15},    {NULL, 0, 10, 123.0, 250},      {NULL, 12.5, 10, 15, 12.5},
-        {"EPSG:4326", 0, 10, 15, 1.0 / 3600}, {"EPSG:4326", 0, 60, 15, 1.0 / 3600},
-        {"EPSG:4326", 0, 10, 0.7, 0.05 / 3600}, {"EPSG:4326", 0.0005, 10, 15, 0.0005}};
+    static const struct {
+        const char *srs;
+        double tr, lat, gsd, want;
+    } t[] = {{NULL, 0, 10, 15, 30},
+             {NULL, 0, 10, 0.7, 1.4},
+             {NULL, 0, 10, 0.31, 0.62},
+             {NULL, 0, 10, 7.43, 15},
+             {NULL, 0, 10, 123.0, 250},
+             {NULL, 12.5, 10, 15, 12.5},
+             {"EPSG:4326", 0, 10, 15, 1.0 / 3600},
+             {"EPSG:4326", 0, 60, 15, 1.0 / 3600},
+             {"EPSG:4326", 0, 10, 0.7, 0.05 / 3600},
+             {"EPSG:4326", 0.0005, 10, 15, 0.0005}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         SdmGrid g;
         char why[1024];
@@ -61,19 +73,30 @@ static void spacings(void **state)
 static void refusals(void **state)
 {
     (void)state;
-    static const struct { const char *srs; double tr; const char *says; } bad[] = {
-        {"EPSG:999999", 0, "not a coordinate system"}, {"nonsense", 0, "not a coordinate system"},
-        {"", 0, "not a coordinate system"},            {"https://example.org/x", 0, "not a coordinate system"},
-        {"EPSG:4978", 0, "geocentric"},                {"EPSG:4979", 0, "vertical part"},
-        {"EPSG:4326+5773", 0, "vertical part"},        {"EPSG:5773", 0, "vertical part"},
-        {"EPSG:4326", 30, "degrees"},                  {NULL, NAN, "--tr"},
-        {NULL, -30, "--tr"},                           {NULL, 1e-6, "--tr"},
-        {NULL, 1e12, "--tr"},                          {NULL, INFINITY, "--tr"}};
+    static const struct {
+        const char *srs;
+        double tr;
+        const char *says;
+    } bad[] = {{"EPSG:999999", 0, "not a coordinate system"},
+               {"nonsense", 0, "not a coordinate system"},
+               {"", 0, "--t_srs"},
+               {"https://example.org/x", 0, "not a coordinate system"},
+               {"EPSG:4978", 0, "geocentric"},
+               {"EPSG:4979", 0, "vertical part"},
+               {"EPSG:4326+5773", 0, "vertical part"},
+               {"EPSG:5773", 0, "vertical part"},
+               {"EPSG:4326", 30, "degrees"},
+               {NULL, NAN, "--tr"},
+               {NULL, -30, "--tr"},
+               {NULL, 1e-6, "--tr"},
+               {NULL, 1e12, "--tr"},
+               {NULL, INFINITY, "--tr"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         SdmGrid g;
         char why[1024];
         assert_int_equal(choose(bad[i].srs, bad[i].tr, 20, 10, 15, &g, why), SDM_ERR_USAGE);
-        assert_non_null(strstr(why, bad[i].says));
+        if (!strstr(why, bad[i].says))
+            fail_msg("%s %g: %s", bad[i].srs ? bad[i].srs : "-", bad[i].tr, why);
     }
 }
 
@@ -135,8 +158,11 @@ static void projector_round_trip(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zones),       cmocka_unit_test(spacings),            cmocka_unit_test(refusals),
-        cmocka_unit_test(other_units), cmocka_unit_test(covers_on_multiples), cmocka_unit_test(projector_round_trip)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(zones),
+                                       cmocka_unit_test(spacings),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(other_units),
+                                       cmocka_unit_test(covers_on_multiples),
+                                       cmocka_unit_test(projector_round_trip)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

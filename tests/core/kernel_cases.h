@@ -1,0 +1,112 @@
+/* What the tests of the kernels share: fills, guarded buffers, a whole volume from a strip of costs. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_KERNEL_CASES_H
+#define SDM_KERNEL_CASES_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels.h"
+
+#define assert_near(a, b, eps) assert_true(fabs((double)(a) - (double)(b)) <= (eps))
+
+enum { GUARD = 64, CANARY = 0xA5 };
+
+static inline uint32_t next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33);
+}
+
+/* -2047..2047 */
+static inline int16_t noise(uint64_t *state)
+{
+    return (int16_t)((int)(next_random(state) % 4095) - 2047);
+}
+
+/* `bytes` bytes with a guard on either side, aligned to 64; free with guarded_free(). */
+static inline void *guarded_alloc(size_t bytes)
+{
+    char *const block = aligned_alloc(64, (bytes + 2 * GUARD + 63) / 64 * 64);
+    assert_non_null(block);
+    memset(block, CANARY, bytes + 2 * GUARD);
+    return block + GUARD;
+}
+
+static inline void guarded_check(const void *p, size_t bytes)
+{
+    const unsigned char *const at = p;
+    for (size_t i = 0; i < GUARD; i++) {
+        assert_int_equal(*(at - 1 - i), CANARY);
+        assert_int_equal(at[bytes + i], CANARY);
+    }
+}
+
+static inline void guarded_free(void *p)
+{
+    free((char *)p - GUARD);
+}
+
+typedef struct Volume { /* rows of costs kept whole; row y at score + ((y * nd) + k) * width */
+    int width, height, dmin, dmax;
+    int rows;                /* rows that came */
+    float *score;            /* height x (dmax - dmin + 1) x width */
+    float *left, *right;     /* textures, height x width */
+} Volume;
+
+static inline int volume_depth(const Volume *v)
+{
+    return v->dmax - v->dmin + 1;
+}
+
+static inline float volume_at(const Volume *v, int x, int y, int d)
+{
+    return v
+        ->score[((size_t)y * (size_t)volume_depth(v) + (size_t)(d - v->dmin)) * (size_t)v->width + (size_t)x];
+}
+
+static inline void keep_row(void *user, const SdmCostRow *row)
+{
+    Volume *const v = user;
+    const size_t w = (size_t)row->width, y = (size_t)row->y, nd = (size_t)volume_depth(v);
+    assert_int_equal(row->width, v->width);
+    assert_int_equal(row->dmin, v->dmin);
+    assert_int_equal(row->dmax, v->dmax);
+    for (size_t k = 0; k < nd; k++)
+        memcpy(v->score + (y * nd + k) * w, row->score + (ptrdiff_t)k * row->pitch, w * sizeof(float));
+    memcpy(v->left + y * w, row->left_texture, w * sizeof(float));
+    memcpy(v->right + y * w, row->right_texture, w * sizeof(float));
+    v->rows++;
+}
+
+/* Run `cost` on the job with scratch of exactly its size, guarded; *v is allocated here, zero where no row
+ * came. */
+static inline void volume_of(const SdmKernels *k, sdm_cost_strip_fn *cost, const SdmCostJob *job, Volume *v)
+{
+    SdmCostJob mine = *job;
+    const size_t bytes = k->cost_scratch(job->width, job->window, job->dmin, job->dmax);
+    const size_t n = (size_t)job->width * (size_t)job->height;
+    *v = (Volume){.width = job->width, .height = job->height, .dmin = job->dmin, .dmax = job->dmax};
+    v->score = calloc(n * (size_t)volume_depth(v), sizeof(float));
+    v->left = calloc(n, sizeof(float));
+    v->right = calloc(n, sizeof(float));
+    assert_true(v->score && v->left && v->right);
+    mine.scratch = guarded_alloc(bytes);
+    cost(&mine, keep_row, v);
+    guarded_check(mine.scratch, bytes);
+    guarded_free(mine.scratch);
+}
+
+static inline void volume_free(Volume *v)
+{
+    free(v->score);
+    free(v->left);
+    free(v->right);
+}
+
+#endif

@@ -1,0 +1,364 @@
+/* The reference's costs against answers worked by hand and the laws of their definitions: the other copies
+ * are only as right as this file. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+
+static const SdmKernels *const k = &sdm_kernels_reference;
+enum { W = 24, H = 15, MAX_N = W * H };
+static const double EPS = 1.2e-7; /* a rounding of a float near 1 */
+
+static SdmCostJob job_of(const int16_t *left, const int16_t *right, int w, int h, int window, int dmin,
+                         int dmax)
+{
+    return (SdmCostJob){.left = left, .right = right, .stride = w, .width = w, .height = h, .row_end = h,
+                        .window = window, .dmin = dmin, .dmax = dmax};
+}
+
+static void fill_noise(int16_t *p, int n, uint64_t seed)
+{
+    for (int i = 0; i < n; i++)
+        p[i] = noise(&seed);
+}
+
+static bool inside(const Volume *v, int x, int y, int half)
+{
+    return x >= half && y >= half && x + half < v->width && y + half < v->height;
+}
+
+/* 3 x 3, the only whole window is the centre's.  n = 9.  Left 1..9: sum 45, squares 285, n SII - SI^2 = 540.
+ * Right = left with 1 and 9 exchanged: SIJ = 285 - 1 - 81 + 9 + 9 = 221, covariance 9 * 221 - 2025 = -36. */
+static void zncc_by_hand(void **state)
+{
+    (void)state;
+    const int16_t left[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, right[9] = {9, 2, 3, 4, 5, 6, 7, 8, 1};
+    const SdmCostJob job = job_of(left, right, 3, 3, 3, 0, 0);
+    Volume v;
+    volume_of(k, k->zncc, &job, &v);
+    assert_int_equal(v.rows, 3);
+    assert_near(volume_at(&v, 1, 1, 0), -36.0 / 540.0, 1e-8);
+    assert_near(v.left[4], 1.0 / sqrt(540.0), 1e-8);
+    for (int i = 0; i < 9; i++)
+        if (i != 4) {
+            assert_true(v.score[i] == SDM_SCORE_NONE);
+            assert_true(v.left[i] == -1.0f && v.right[i] == -1.0f);
+        }
+    volume_free(&v);
+}
+
+static void zncc_of_itself_is_one(void **state)
+{
+    (void)state;
+    int16_t left[MAX_N], same[MAX_N], gain[MAX_N], negative[MAX_N];
+    uint64_t seed = 1;
+    for (int i = 0; i < MAX_N; i++) {
+        left[i] = (int16_t)(noise(&seed) / 4);
+        same[i] = left[i];
+        gain[i] = (int16_t)(3 * left[i] + 400);
+        negative[i] = (int16_t)(100 - 2 * left[i]);
+    }
+    for (int window = 3; window <= 15; window += 4) {
+        const int16_t *const right[3] = {same, gain, negative};
+        for (int i = 0; i < 3; i++) {
+            const SdmCostJob job = job_of(left, right[i], W, H, window, 0, 0);
+            Volume v;
+            volume_of(k, k->zncc, &job, &v);
+            for (int y = 0; y < H; y++)
+                for (int x = 0; x < W; x++)
+                    if (inside(&v, x, y, window / 2))
+                        assert_near(volume_at(&v, x, y, 0), i < 2 ? 1.0 : -1.0, 2 * EPS);
+                    else
+                        assert_true(volume_at(&v, x, y, 0) == SDM_SCORE_NONE);
+            volume_free(&v);
+        }
+    }
+}
+
+/* cost(L, R)(x, d) = cost(R, L)(x + d, -d) for every cost; zncc to a rounding. */
+static void costs_are_symmetric(void **state)
+{
+    (void)state;
+    int16_t left[MAX_N], right[MAX_N];
+    fill_noise(left, MAX_N, 2);
+    fill_noise(right, MAX_N, 3);
+    sdm_cost_strip_fn *const cost[3] = {k->zncc, k->census, k->sad};
+    for (int c = 0; c < 3; c++) {
+        const SdmCostJob job = job_of(left, right, W, H, 5, -2, 4),
+                         back = job_of(right, left, W, H, 5, -4, 2);
+        Volume a, b;
+        int scores = 0;
+        volume_of(k, cost[c], &job, &a);
+        volume_of(k, cost[c], &back, &b);
+        for (int y = 0; y < H; y++)
+            for (int x = 0; x < W; x++)
+                for (int d = -2; d <= 4; d++) {
+                    if (x + d < 0 || x + d >= W)
+                        continue;
+                    assert_near(volume_at(&a, x, y, d), volume_at(&b, x + d, y, -d), c == 0 ? EPS : 0.0);
+                    scores += volume_at(&a, x, y, d) > SDM_SCORE_NONE;
+                }
+        assert_int_equal(scores, (H - 4) * (20 + 19 + 18 + 19 + 18 + 17 + 16)); /* 24 - 4 - |d| a row */
+        volume_free(&a);
+        volume_free(&b);
+    }
+}
+
+/* Right is left moved two pixels to the right: left x meets right x + 2, so d = 2 wins with 1, and is nowhere
+ * an end of the range. */
+static void shift_is_found(void **state)
+{
+    (void)state;
+    int16_t left[MAX_N], right[MAX_N];
+    fill_noise(left, MAX_N, 4);
+    fill_noise(right, MAX_N, 5);
+    for (int i = 0; i < MAX_N; i++)
+        if (i % W + 2 < W)
+            right[i + 2] = left[i];
+    sdm_cost_strip_fn *const cost[3] = {k->zncc, k->census, k->sad};
+    for (int c = 0; c < 3; c++) {
+        const SdmCostJob job = job_of(left, right, W, H, 5, -4, 4);
+        const int margin = c == 1 ? 4 : 0; /* census words reach 4 further */
+        Volume v;
+        volume_of(k, cost[c], &job, &v);
+        for (int y = 2; y < H - 2; y++) {
+            float f[5][W];
+            uint8_t edge[W];
+            const SdmCostRow row = {.y = y, .width = W, .dmin = -4, .dmax = 4, .pitch = W,
+                                    .score = v.score + (ptrdiff_t)y * 9 * W};
+            const SdmPickRow out = {f[0], f[1], f[2], f[3], f[4], edge};
+            k->pick_row(&row, &out);
+            for (int x = 2 + margin; x + 2 + 2 + margin < W; x++) {
+                assert_near(volume_at(&v, x, y, 2), 1.0, 2 * EPS);
+                assert_true(out.score[x] == volume_at(&v, x, y, 2));
+                assert_true(roundf(out.residual[x]) == 2.0f);
+                assert_int_equal(edge[x], 0);
+                assert_true(out.mismatch[x] < 0.5f);
+                assert_true(out.runner_up[x] < 0.9f);
+            }
+        }
+        volume_free(&v);
+    }
+}
+
+static void sad_by_hand(void **state)
+{
+    (void)state;
+    const int16_t left[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, right[9] = {9, 2, 3, 4, 105, 6, 7, 8, 1};
+    int16_t far[9], low[9];
+    for (int i = 0; i < 9; i++) {
+        far[i] = i & 1 ? 2047 : 2000;
+        low[i] = i & 1 ? -2047 : -2000;
+    }
+    const SdmCostJob job = job_of(left, right, 3, 3, 3, 0, 0), apart = job_of(far, low, 3, 3, 3, 0, 0);
+    Volume v;
+    volume_of(k, k->sad, &job, &v);
+    assert_near(volume_at(&v, 1, 1, 0), 1.0 - 116.0 / (9 * 578.0), EPS); /* 8 + 100 + 8 */
+    volume_free(&v);
+    volume_of(k, k->sad, &apart, &v);
+    assert_true(volume_at(&v, 1, 1, 0) == -1.0f); /* kept within -1 */
+    volume_free(&v);
+}
+
+/* One pixel of the left is raised by one grey value in a flat image: its own word turns to all ones, and no
+ * other word changes, since a bit asks whether the neighbour is darker. So 62 of 9 * 62 bits differ in a 3 x
+ * 3 window. */
+static void census_by_hand(void **state)
+{
+    (void)state;
+    enum { CW = 15, CH = 13 };
+    int16_t left[CW * CH], right[CW * CH];
+    for (int i = 0; i < CW * CH; i++)
+        left[i] = right[i] = 7;
+    left[6 * CW + 7] = 8;
+    const SdmCostJob job = job_of(left, right, CW, CH, 3, 0, 0);
+    Volume v;
+    volume_of(k, k->census, &job, &v);
+    for (int y = 1; y < CH - 1; y++)
+        for (int x = 1; x < CW - 1; x++) {
+            const bool near = abs(x - 7) <= 1 && abs(y - 6) <= 1;
+            assert_near(volume_at(&v, x, y, 0), near ? 1.0 - 2.0 / 9.0 : 1.0, 2 * EPS);
+        }
+    volume_free(&v);
+}
+
+/* Census sees only the order of grey values. */
+static void census_ignores_gain(void **state)
+{
+    (void)state;
+    int16_t left[MAX_N], right[MAX_N];
+    fill_noise(left, MAX_N, 6);
+    for (int i = 0; i < MAX_N; i++) {
+        left[i] = (int16_t)(left[i] / 8);
+        right[i] = (int16_t)(left[i] * 5 - 300 + (left[i] > 0 ? left[i] : 0));
+    }
+    const SdmCostJob job = job_of(left, right, W, H, 7, 0, 0);
+    Volume v;
+    volume_of(k, k->census, &job, &v);
+    for (int y = 3; y < H - 3; y++)
+        for (int x = 3; x < W - 3; x++)
+            assert_true(volume_at(&v, x, y, 0) == 1.0f);
+    volume_free(&v);
+}
+
+/* A nodata pixel takes away the scores of every window that holds it, and of no other. */
+static void nodata_spoils_its_windows(void **state)
+{
+    (void)state;
+    int16_t left[MAX_N], right[MAX_N];
+    fill_noise(left, MAX_N, 7);
+    fill_noise(right, MAX_N, 8);
+    left[7 * W + 6] = SDM_PIXEL_NODATA;
+    right[7 * W + 16] = SDM_PIXEL_NODATA;
+    sdm_cost_strip_fn *const cost[3] = {k->zncc, k->census, k->sad};
+    for (int c = 0; c < 3; c++) {
+        const SdmCostJob job = job_of(left, right, W, H, 3, -1, 1);
+        Volume v;
+        volume_of(k, cost[c], &job, &v);
+        for (int y = 0; y < H; y++)
+            for (int x = 0; x < W; x++)
+                for (int d = -1; d <= 1; d++) {
+                    const bool hit = abs(y - 7) <= 1 && (abs(x - 6) <= 1 || abs(x + d - 16) <= 1);
+                    const bool whole = inside(&v, x, y, 1) && inside(&v, x + d, y, 1);
+                    assert_int_equal(volume_at(&v, x, y, d) > SDM_SCORE_NONE, whole && !hit);
+                }
+        assert_true(v.left[7 * W + 5] == -1.0f && v.right[7 * W + 17] == -1.0f && v.left[7 * W + 8] > 0.0f);
+        volume_free(&v);
+    }
+}
+
+/* right_shift s compares left row y with right row y + s. */
+static void right_shift_moves_rows(void **state)
+{
+    (void)state;
+    int16_t left[MAX_N], right[MAX_N];
+    fill_noise(left, MAX_N, 9);
+    fill_noise(right, MAX_N, 10);
+    for (int i = 0; i + W < MAX_N; i++)
+        right[i + W] = left[i];
+    sdm_cost_strip_fn *const cost[3] = {k->zncc, k->census, k->sad};
+    for (int c = 0; c < 3; c++) {
+        SdmCostJob job = job_of(left, right, W, H, 5, 0, 0);
+        Volume v;
+        job.right_shift = 1;
+        volume_of(k, cost[c], &job, &v);
+        for (int y = 6; y < H - 7; y++)
+            for (int x = 2; x < W - 2; x++)
+                assert_near(volume_at(&v, x, y, 0), 1.0, 2 * EPS);
+        for (int x = 0; x < W; x++) /* the window of right row H - 2 leaves the image */
+            assert_true(volume_at(&v, x, H - 3, 0) == SDM_SCORE_NONE);
+        volume_free(&v);
+    }
+}
+
+/* Texture: windows with sigma up to min_sigma have none, and no correlation.  +-3 in a chess board has sigma
+ * 3 less a little (n is odd): n^2 sigma^2 = 9 (n^2 - 1). */
+static void texture_needs_sigma(void **state)
+{
+    (void)state;
+    int16_t image[25];
+    for (int i = 0; i < 25; i++)
+        image[i] = i & 1 ? 3 : -3;
+    SdmCostJob job = job_of(image, image, 5, 5, 5, 0, 0);
+    Volume v;
+    job.min_sigma = 2.9f;
+    volume_of(k, k->zncc, &job, &v);
+    assert_near(v.left[12], 1.0 / sqrt(9.0 * 624.0), 1e-8);
+    assert_near(volume_at(&v, 2, 2, 0), 1.0, 2 * EPS);
+    volume_free(&v);
+    job.min_sigma = 3.1f;
+    volume_of(k, k->zncc, &job, &v);
+    assert_true(v.left[12] == 0.0f && volume_at(&v, 2, 2, 0) == 0.0f);
+    volume_free(&v);
+}
+
+/* The same window in long double, two passes. */
+static double exact_zncc(const int16_t *a, const int16_t *b, int n)
+{
+    long double ma = 0, mb = 0, aa = 0, bb = 0, ab = 0;
+    for (int i = 0; i < n; i++) {
+        ma += (long double)a[i] / n;
+        mb += (long double)b[i] / n;
+    }
+    for (int i = 0; i < n; i++) {
+        aa += (a[i] - ma) * (a[i] - ma);
+        bb += (b[i] - mb) * (b[i] - mb);
+        ab += (a[i] - ma) * (b[i] - mb);
+    }
+    return (double)(ab / sqrtl(aa * bb));
+}
+
+static double float_zncc(const int16_t *a, const int16_t *b, int n)
+{
+    float sa = 0, sb = 0, aa = 0, bb = 0, ab = 0;
+    for (int i = 0; i < n; i++) {
+        const float x = a[i], y = b[i];
+        sa += x;
+        sb += y;
+        aa += x * x;
+        bb += y * y;
+        ab += x * y;
+    }
+    const float m = (float)n;
+    return (double)((m * ab - sa * sb) / sqrtf((m * aa - sa * sa) * (m * bb - sb * sb)));
+}
+
+/* Texture of sigma 2 of 4095 on a bright, even slope: integers keep the score to a rounding, single floats do
+ * not. */
+static void weak_texture_is_exact(void **state)
+{
+    (void)state;
+    enum { SIDE = 21, N = SIDE * SIDE };
+    int16_t a[N], b[N];
+    uint64_t seed = 11;
+    double worst_float = 0.0;
+    for (int turn = 0; turn < 20; turn++) {
+        for (int i = 0; i < N;
+             i++) { /* sum of 12 of -1, 0, 1: sigma sqrt(8), halved with the common part: about 2 */
+            int common = 0, other = 0;
+            for (int j = 0; j < 6; j++) {
+                common += (int)(next_random(&seed) % 3) - 1;
+                other += (int)(next_random(&seed) % 3) - 1;
+            }
+            const int slope = 1950 + i % SIDE / 7 + i / SIDE / 7;
+            a[i] = (int16_t)(slope + common);
+            b[i] = (int16_t)(slope + (common + other) / 2);
+        }
+        const SdmCostJob job = job_of(a, b, SIDE, SIDE, SIDE, 0, 0);
+        Volume v;
+        volume_of(k, k->zncc, &job, &v);
+        assert_near(volume_at(&v, SIDE / 2, SIDE / 2, 0), exact_zncc(a, b, N), 3 * EPS);
+        worst_float = fmax(worst_float, fabs(float_zncc(a, b, N) - exact_zncc(a, b, N)));
+        volume_free(&v);
+    }
+    assert_true(worst_float > 0.001); /* else this test would show nothing */
+}
+
+static void levels_by_name(void **state)
+{
+    (void)state;
+    assert_ptr_equal(sdm_kernels_at("reference"), &sdm_kernels_reference);
+    assert_non_null(sdm_kernels_at("c"));
+    assert_non_null(sdm_kernels_at("auto"));
+    assert_ptr_not_equal(sdm_kernels_at("auto"), &sdm_kernels_reference);
+    assert_string_not_equal(sdm_kernels_name("auto"), "reference");
+    assert_null(sdm_kernels_at("abacus"));
+    assert_string_equal(sdm_kernels_name("abacus"), "none");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zncc_by_hand),
+        cmocka_unit_test(zncc_of_itself_is_one),
+        cmocka_unit_test(costs_are_symmetric),
+        cmocka_unit_test(shift_is_found),
+        cmocka_unit_test(sad_by_hand),
+        cmocka_unit_test(census_by_hand),
+        cmocka_unit_test(census_ignores_gain),
+        cmocka_unit_test(nodata_spoils_its_windows),
+        cmocka_unit_test(right_shift_moves_rows),
+        cmocka_unit_test(texture_needs_sigma),
+        cmocka_unit_test(weak_texture_is_exact),
+        cmocka_unit_test(levels_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

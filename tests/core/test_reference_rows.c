@@ -1,0 +1,258 @@
+/* The reference's resampling and picking against answers worked by hand. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+
+static const SdmKernels *const k = &sdm_kernels_reference;
+
+static void fill_noise(int16_t *p, int n, uint64_t seed)
+{
+    for (int i = 0; i < n; i++)
+        p[i] = noise(&seed);
+}
+
+/* ---- warp ---- */
+
+typedef struct WarpCase { /* one cell over a row of `width` pixels of an image of 32 x 12 */
+    int16_t image[32 * 12];
+    SdmWarpCell cell;
+    int32_t begin[2];
+    float fraction[32];
+    int16_t out[32];
+} WarpCase;
+
+static void warp_case(WarpCase *c, int row, float dx, float dy)
+{
+    c->cell =
+        (SdmWarpCell){.origin_col = 100, .origin_row = 50, .col = {dx, 32.0f}, .row = {(float)row + dy}};
+    c->begin[0] = 0;
+    c->begin[1] = 32;
+    for (int x = 0; x < 32; x++)
+        c->fraction[x] = (float)x / 32.0f;
+}
+
+static void warp_run(WarpCase *c, const float *surface)
+{
+    const SdmWarpRow in = {.cells = &c->cell,
+                           .cell_begin = c->begin,
+                           .cell_count = 1,
+                           .fraction = c->fraction,
+                           .surface_m = surface,
+                           .height0_m = 500.0f,
+                           .source = c->image,
+                           .source_stride = 32,
+                           .source_col0 = 100,
+                           .source_row0 = 50,
+                           .source_width = 32,
+                           .source_height = 12,
+                           .width = 32};
+    k->warp_row(&in, c->out);
+}
+
+static void identity_warp_returns_the_image(void **state)
+{
+    (void)state;
+    WarpCase c;
+    fill_noise(c.image, 32 * 12, 12);
+    for (int row = -1; row < 13; row++) {
+        warp_case(&c, row, 0.0f, 0.0f);
+        warp_run(&c, NULL);
+        for (int x = 0; x < 32; x++) {
+            const bool whole = row >= 1 && row < 10 && x >= 1 && x < 30;
+            assert_int_equal(c.out[x], whole ? c.image[row * 32 + x] : SDM_PIXEL_NODATA);
+        }
+    }
+}
+
+/* Ramp 40 x + 8 y: cubic weights reproduce it, and 1/256 px of 40 and half a pixel of 8 are told to 1/2 grey
+ * value (1/16 more by line). */
+static void warp_of_a_ramp_is_the_ramp(void **state)
+{
+    (void)state;
+    WarpCase c;
+    for (int i = 0; i < 32 * 12; i++)
+        c.image[i] = (int16_t)(40 * (i % 32) + 8 * (i / 32) - 700);
+    warp_case(&c, 5, 0.5f, 0.5f);
+    warp_run(&c, NULL);
+    for (int x = 1; x < 29; x++)
+        assert_int_equal(c.out[x], 40 * x + 20 + 8 * 5 + 4 - 700);
+    for (int k256 = 0; k256 < 256; k256++) {
+        const float dx = (float)k256 / 256.0f;
+        warp_case(&c, 5, dx, 0.0f);
+        warp_run(&c, NULL);
+        for (int x = 1; x < 29; x++)
+            assert_near(c.out[x], 40.0 * (x + (double)dx) + 40.0 - 700.0, 0.58);
+    }
+}
+
+/* Heights move the position by b t + c t^2, about height0. */
+static void warp_follows_the_surface(void **state)
+{
+    (void)state;
+    WarpCase c;
+    float surface[32];
+    for (int i = 0; i < 32 * 12; i++)
+        c.image[i] = (int16_t)(40 * (i % 32) + 100 * (i / 32));
+    for (int x = 0; x < 32; x++)
+        surface[x] = x & 1 ? 510.0f : 490.0f;
+    warp_case(&c, 5, 0.0f, 0.0f);
+    c.cell.col[2] = 0.2f;  /* +-2 px */
+    c.cell.row[4] = 0.01f; /* +1 px, whatever the sign */
+    warp_run(&c, surface);
+    for (int x = 3; x < 27; x++)
+        assert_int_equal(c.out[x], 40 * (x + (x & 1 ? 2 : -2)) + 100 * 6);
+}
+
+static void warp_nodata_spoils_its_taps(void **state)
+{
+    (void)state;
+    WarpCase c;
+    fill_noise(c.image, 32 * 12, 13);
+    c.image[6 * 32 + 10] = SDM_PIXEL_NODATA;
+    for (int row = 1; row < 10; row++) {
+        warp_case(&c, row, 0.0f, 0.0f);
+        warp_run(&c, NULL);
+        for (int x = 1; x < 30; x++) {
+            const bool tap = 10 >= x - 1 && 10 <= x + 2 && 6 >= row - 1 && 6 <= row + 2;
+            assert_int_equal(c.out[x] == SDM_PIXEL_NODATA, tap);
+        }
+    }
+}
+
+/* Weights: Keys' cubic with a = -0.5, sums exactly 16384, mirror images of each other. */
+static void cubic_weights_are_keys(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 256; i++) {
+        const double t = i / 256.0, t2 = t * t, t3 = t2 * t;
+        const double want[4] = {-0.5 * t3 + t2 - 0.5 * t, 1.5 * t3 - 2.5 * t2 + 1.0,
+                                -1.5 * t3 + 2.0 * t2 + 0.5 * t, 0.5 * t3 - 0.5 * t2};
+        int sum = 0;
+        for (int j = 0; j < 4; j++) {
+            sum += sdm_cubic_weights[i][j];
+            assert_near(sdm_cubic_weights[i][j], 16384.0 * want[j], 2.0);
+            if (i > 0)
+                assert_int_equal(sdm_cubic_weights[i][j], sdm_cubic_weights[256 - i][3 - j]);
+        }
+        assert_int_equal(sum, 16384);
+    }
+}
+
+/* ---- half ---- */
+
+static void half_row_by_hand(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    int16_t row[4][2 * N + 2], out[N];
+    const int16_t *const src[4] = {row[0] + 1, row[1] + 1, row[2] + 1, row[3] + 1};
+    const int16_t constant[] = {0, 1, -1, 2047, -2047};
+    for (size_t c = 0; c < sizeof constant / sizeof *constant; c++) {
+        for (int j = 0; j < 4; j++)
+            for (int i = 0; i < 2 * N + 2; i++)
+                row[j][i] = constant[c];
+        k->half_row(src, N, out);
+        for (int i = 0; i < N; i++)
+            assert_int_equal(out[i], constant[c]);
+    }
+    for (int j = 0; j < 4; j++) /* ramp: pixel i of the half is at 2 i + 0.5, 0.5 of the rows */
+        for (int i = 0; i < 2 * N + 2; i++)
+            row[j][i] = (int16_t)(20 * (i - 1) + 6 * (j - 1));
+    k->half_row(src, N, out);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(out[i], 20 * 2 * i + 10 + 3);
+}
+
+static void half_row_nodata_and_rounding(void **state)
+{
+    (void)state;
+    int16_t row[4][4];
+    int16_t out;
+    const int16_t *const src[4] = {row[0] + 1, row[1] + 1, row[2] + 1, row[3] + 1};
+    memset(row, 0, sizeof row);
+    row[1][1] = 32; /* 9 * 32 / 64 = 4.5: up */
+    k->half_row(src, 1, &out);
+    assert_int_equal(out, 5);
+    row[1][1] = -32; /* -4.5: up as well */
+    k->half_row(src, 1, &out);
+    assert_int_equal(out, -4);
+    row[1][1] = -31; /* -4.36 */
+    k->half_row(src, 1, &out);
+    assert_int_equal(out, -4);
+    for (int j = 0; j < 4; j++) { /* columns 0 1 2 away: 1/8 of the weight is left, then 3/8, 1/2, 5/8 */
+        row[j][0] = row[j][1] = SDM_PIXEL_NODATA;
+        row[j][2] = row[j][3] = 100;
+    }
+    k->half_row(src, 1, &out);
+    assert_int_equal(out, SDM_PIXEL_NODATA);
+    row[0][1] = 50; /* one tap of weight 3 more: 35 of 64; (32 * 100 + 3 * 50) / 35 = 95.7 */
+    k->half_row(src, 1, &out);
+    assert_int_equal(out, 96);
+}
+
+/* ---- pick ---- */
+
+static void pick_run(const float *score, int w, int dmin, int dmax, float f[5][8], uint8_t *edge)
+{
+    const SdmCostRow row = {.width = w, .dmin = dmin, .dmax = dmax, .score = score, .pitch = w};
+    const SdmPickRow out = {f[0], f[1], f[2], f[3], f[4], edge};
+    k->pick_row(&row, &out);
+}
+
+/* One left pixel in the middle: scores 0.1 0.5 0.9 0.7 0 at d = -2..2.  Vertex: 0.5 (0.5 - 0.7) / (0.5 - 1.8
+ * + 0.7) = 1/6.  Runner-up at |d| >= 2: 0.1. */
+static void pick_by_hand(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    static const float scores[5] = {0.1f, 0.5f, 0.9f, 0.7f, 0.0f};
+    float volume[5][N], f[5][8];
+    uint8_t edge[8];
+    for (int d = 0; d < 5; d++)
+        for (int x = 0; x < N; x++)
+            volume[d][x] = x == 4 ? scores[d] : SDM_SCORE_NONE;
+    pick_run(volume[0], N, -2, 2, f, edge);
+    assert_near(f[0][4], 1.0 / 6.0, 1e-6);
+    assert_true(f[1][4] == 0.9f && f[2][4] == 0.1f && edge[4] == 0);
+    assert_near(f[4][4], 1.0 / 6.0, 1e-6); /* right pixel 4 has this one score: best d = 0, no neighbours */
+    assert_true(f[0][3] == 0.0f && f[1][3] == SDM_SCORE_NONE && f[2][3] == SDM_SCORE_NONE && f[4][3] > 1e6f);
+    assert_int_equal(edge[3], 0);
+}
+
+/* Two left pixels want the same right pixel: the one with the lower score fails the left-right check by |d -
+ * d'|. */
+static void pick_left_right(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    float volume[3][N], f[5][8];
+    uint8_t edge[8];
+    for (int d = 0; d < 3; d++)
+        for (int x = 0; x < N; x++)
+            volume[d][x] = SDM_SCORE_NONE;
+    volume[2][3] = 0.8f; /* left 3, d = 1 -> right 4 */
+    volume[0][5] = 0.6f; /* left 5, d = -1 -> right 4 */
+    volume[1][1] = 0.5f; /* ties: the smaller d */
+    volume[2][1] = 0.5f;
+    pick_run(volume[0], N, -1, 1, f, edge);
+    assert_true(f[0][3] == 1.0f && f[0][5] == -1.0f && f[3][4] == 1.0f);
+    assert_true(f[4][3] == 0.0f && f[4][5] == 2.0f);
+    assert_true(edge[3] == 1 && edge[5] == 1 && f[0][1] == 0.0f && edge[1] == 0);
+    pick_run(volume[1], N, 0, 0, f, edge); /* a single d has no end */
+    assert_true(f[1][1] == 0.5f && edge[1] == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(identity_warp_returns_the_image),
+        cmocka_unit_test(warp_of_a_ramp_is_the_ramp),
+        cmocka_unit_test(warp_follows_the_surface),
+        cmocka_unit_test(warp_nodata_spoils_its_taps),
+        cmocka_unit_test(cubic_weights_are_keys),
+        cmocka_unit_test(half_row_by_hand),
+        cmocka_unit_test(half_row_nodata_and_rounding),
+        cmocka_unit_test(pick_by_hand),
+        cmocka_unit_test(pick_left_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

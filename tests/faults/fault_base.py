@@ -1,0 +1,224 @@
+"""What the fault tests share: scenes to damage, a run of the program, and what must hold after a failure.
+
+A fault test calls `refuse` once per case: the program must end with the exit code named, with one sentence on standard
+error that holds the words named, and must leave the folder of the output as it found it.
+Needs Python's standard library and GDAL's command-line tools; without them the tests are skipped (exit 77).
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+COMPANIONS = (".html", ".png", ".json", "_qa.tif", "_ortho.tif", ".tif")
+SECONDS = 120  # no case takes longer, whatever else the machine does
+
+
+class Bench:
+    """A folder of its own, the program, and the failures counted so far."""
+
+    def __init__(self):
+        self.program = os.path.abspath(sys.argv[1])
+        self.source = os.path.abspath(sys.argv[2])
+        for tool in ("gdal_translate", "gdalinfo"):
+            if not shutil.which(tool):
+                print(f"SKIPPED: no {tool}")
+                sys.exit(77)
+        self.folder = tempfile.mkdtemp(prefix="stereodem_fault_")
+        os.chdir(self.folder)
+        self.failed = self.passed = 0
+
+    def close(self):
+        os.chdir("/")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def fault(self, name, why):
+        self.failed += 1
+        print(f"FAILED: {name}: {why}", flush=True)
+
+    def call(self, *words, **keys):
+        """Run the program; returns the finished process (text)."""
+        keys.setdefault("timeout", SECONDS)
+        return subprocess.run([self.program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              errors="replace", check=False, **keys)
+
+    def make(self, *words):
+        """A step that must succeed."""
+        done = self.call(*words)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(words)}: {done.stderr}")
+
+    def refuse(self, name, code, words, *arguments, command="run", also=(), **keys):
+        """One bad case.  words: all must be in the sentence.  also: texts of which one must be in it."""
+        before = snapshot(".")
+        try:
+            done = self.call(command, "--quiet", *arguments, **keys)
+        except subprocess.TimeoutExpired:
+            self.fault(name, f"still at work after {keys.get('timeout', SECONDS)} s")
+            return
+        why = judge(done, code, words, also)
+        after = snapshot(".")
+        if after != before:
+            left = sorted(p for p in set(before) | set(after) if before.get(p) != after.get(p))
+            why = why or f"files changed or left behind: {left[:6]}"
+            for path in left:
+                remove(path) if path not in before else None
+        if why:
+            self.fault(name, why)
+        else:
+            self.passed += 1
+            print(f"{name}: {done.stderr.strip()}", flush=True)
+
+    def check(self, name, good, why=""):
+        """A law that is not a refusal."""
+        if good:
+            self.passed += 1
+        else:
+            self.fault(name, why)
+
+
+def test(*parts):
+    """Run the parts one after the other in one folder; ends the process."""
+    bench = Bench()
+    try:
+        for part in parts:
+            part(bench)
+    finally:
+        bench.close()
+    print(f"{bench.passed} cases passed, {bench.failed} failed")
+    sys.exit(1 if bench.failed or not bench.passed else 0)
+
+
+def judge(done, code, words, also):
+    """What is wrong with a refusal; None when nothing is."""
+    lines = [line for line in done.stderr.split("\n") if line]
+    if done.returncode != code:
+        return f"exit code {done.returncode}, expected {code}: {done.stderr[-400:]}"
+    if len(lines) != 1 or not lines[0].startswith("stereodem "):
+        return f"expected one sentence, found: {done.stderr[-600:]}"
+    if len(lines[0]) > 900:
+        return f"a sentence of {len(lines[0])} characters: {lines[0][:300]}..."
+    missing = [word for word in words if word not in lines[0]]
+    if missing or (also and not any(word in lines[0] for word in also)):
+        return f"nothing of {missing or also} in: {lines[0]}"
+    return None
+
+
+def snapshot(folder):
+    """Every path below: its size and time stamp; folders by name alone."""
+    seen = {}
+    for root, folders, files in os.walk(folder):
+        for name in folders:
+            seen[os.path.join(root, name)] = None
+        for name in files:
+            path = os.path.join(root, name)
+            at = os.lstat(path)
+            seen[path] = (at.st_size, at.st_mtime_ns)
+    return seen
+
+
+def remove(path):
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def products(output):
+    stem = output[: -len(".tif")]
+    return [stem + ending for ending in COMPANIONS]
+
+
+def sweep(output):
+    """Remove the products, the job folder and what was written aside."""
+    folder = os.path.dirname(output) or "."
+    base = os.path.basename(output)
+    for path in products(output):
+        remove(path)
+    for name in os.listdir(folder):
+        if name.startswith(base + "."):
+            remove(os.path.join(folder, name))
+
+
+def aside(output):
+    """What stands beside the output that is none of its products."""
+    folder = os.path.dirname(output) or "."
+    base = os.path.basename(output)
+    return sorted(name for name in os.listdir(folder) if name.startswith(base + "."))
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def put(path, data):
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+# ---- small TIFFs, written and read without a library ----
+
+TYPES = {"uint8": (1, 1, 1), "uint16": (2, 2, 1), "float32": (4, 4, 3)}  # bytes, struct size, sample format
+
+
+def write_tiff(path, width, height, kind, samples, rpc=None):
+    """One strip, one band, little endian.  samples: bytes.  rpc: 92 doubles of the tag RPCCoefficient, or None."""
+    size, _, sample_format = TYPES[kind]
+    tags = [(256, 4, width), (257, 4, height), (258, 3, 8 * size), (259, 3, 1), (262, 3, 1), (277, 3, 1),
+            (278, 4, height), (279, 4, len(samples)), (339, 3, sample_format)]
+    count = len(tags) + 1 + (1 if rpc else 0)
+    data_at = 8 + 2 + 12 * count + 4
+    rpc_at = data_at
+    strip_at = data_at + (8 * 92 if rpc else 0)
+    tags.append((273, 4, strip_at))
+    out = struct.pack("<2sHIH", b"II", 42, 8, count)
+    entries = [struct.pack("<HHII", tag, kind_code, 1, value) for tag, kind_code, value in sorted(tags)]
+    if rpc:
+        entries.append(struct.pack("<HHII", 50844, 12, 92, rpc_at))
+    out += b"".join(entries) + struct.pack("<I", 0)
+    if rpc:
+        out += struct.pack("<92d", *rpc)
+    put(path, out + samples)
+
+
+def read_rpc(path):
+    """The 92 doubles of the tag, from GDAL's metadata."""
+    shown = subprocess.run(["gdalinfo", "-json", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    rpc = json.loads(shown.stdout)["metadata"]["RPC"]
+    out = [float(rpc.get("ERR_BIAS", -1)), float(rpc.get("ERR_RAND", -1))]
+    for part in ("OFF", "SCALE"):
+        out += [float(rpc[f"{name}_{part}"]) for name in ("LINE", "SAMP", "LAT", "LONG", "HEIGHT")]
+    for name in ("LINE_NUM", "LINE_DEN", "SAMP_NUM", "SAMP_DEN"):
+        out += [float(value) for value in rpc[f"{name}_COEFF"].split()]
+    return out
+
+
+def read_raster(path, kind):
+    """(width, height, bytes) of the only band as `kind`."""
+    name = {"uint8": "Byte", "uint16": "UInt16", "float32": "Float32"}[kind]
+    subprocess.run(["gdal_translate", "-q", "-of", "ENVI", "-ot", name, path, "read.img"], check=True)
+    header = content("read.hdr").decode()
+    size = {line.split("=")[0].strip(): line.split("=")[1].strip() for line in header.split("\n") if "=" in line}
+    data = content("read.img")
+    for leftover in ("read.img", "read.hdr", "read.img.aux.xml"):
+        remove(leftover)
+    return int(size["samples"]), int(size["lines"]), data
+
+
+def mirrored(width, height, size, data):
+    """Columns in the opposite order."""
+    rows = []
+    for y in range(height):
+        row = data[y * width * size:(y + 1) * width * size]
+        rows.append(b"".join(row[x * size:(x + 1) * size] for x in range(width - 1, -1, -1)))
+    return b"".join(rows)
+
+
+def simulate(bench, folder, layout, *more, side=400):
+    """A small scene, the same every time."""
+    bench.make("simulate", "--quiet", "-o", folder, "--layout", layout, "--width", str(side), "--height", str(side),
+               "--seed", "5", *more)

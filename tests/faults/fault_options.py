@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+"""Options and outputs that cannot be: every one is refused before any work, and nothing is touched."""
+# fault_options.py STEREODEM SOURCE_FOLDER
+# SPDX-License-Identifier: Apache-2.0
+import os
+
+import fault_base as base
+
+BAD_VALUES = (
+    ("--tr", ("-5", "0", "nan", "x", "inf", "1e300", "-nan", "5m", "")),
+    ("--t_srs", ("EPSG:0", "EPSG:999999", "nonsense", "", "EPSG:4978", "/nowhere.prj")),
+    ("--threads", ("0", "-1", "1000000", "x", "1.5", "nan")),
+    ("--memory", ("0", "-2G", "1", "1000", "x", "2X", "nan", "9e99G", "2GG")),
+    ("--tile", ("0", "-64", "1", "1e9", "x")),
+    ("--hmin", ("nan", "x", "1e9")),
+    ("--hmax", ("nan", "x", "-1e9")),
+    ("--base-height", ("0", "-1", "nan", "x", "99")),
+    ("--band", ("0", "-1", "x", "1.5")),
+    ("--cost", ("nonsense", "", "ZNCC ")),
+    ("--optimizer", ("nonsense",)),
+    ("--device", ("nonsense",)),
+    ("--cpu-level", ("nonsense",)),
+    ("--vertical", ("nonsense", "")),
+    ("--dem-vertical", ("nonsense",)),
+    ("--log", ("xml",)),
+    ("--co", ("NOVALUE", "COMPRESS=NONSENSE", "RES=5", "NONSENSE=1")),
+    ("--config", ("NOVALUE",)),
+)
+TAKES_VALUE = [option for option, _ in BAD_VALUES] + ["-o", "--output", "--dem", "--mask-left", "--mask-right"]
+
+
+def values(bench):
+    for option, bad in BAD_VALUES:
+        for value in bad:
+            bench.refuse(f"{option} '{value}'", 2, [option], "scene", "-o", "o.tif", option, value)
+            if value:
+                bench.refuse(f"{option}={value}", 2, [option], "scene", "-o", "o.tif", f"{option}={value}")
+    for option in TAKES_VALUE:
+        name = "--output" if option == "-o" else option
+        bench.refuse(f"{option} at the end", 2, [name], "scene", option)
+        bench.refuse(f"{option} before an option", 2, [name], "scene", option, "--overwrite")
+    bench.refuse("no -o", 2, ["-o"], "scene")
+    bench.refuse("no scene", 2, ["scene"], "-o", "o.tif")
+    bench.refuse("three images", 2, ["c.tif"], "a.tif", "b.tif", "c.tif", "-o", "o.tif")
+    bench.refuse("unknown option", 2, ["--tilt", "--tile"], "scene", "-o", "o.tif", "--tilt", "64")
+    bench.refuse("value for a switch", 2, ["--overwrite"], "scene", "-o", "o.tif", "--overwrite=yes")
+    bench.refuse("given twice", 2, ["--tr"], "scene", "-o", "o.tif", "--tr", "30", "--tr", "60")
+    bench.refuse("hmin above hmax", 2, ["--hmin"], "scene", "-o", "o.tif", "--hmin", "900", "--hmax", "100")
+    bench.refuse("empty argument", 2, ["empty"], "", "-o", "o.tif")
+    bench.refuse("unknown command", 2, ["runn", "run"], "scene", command="runn")
+
+
+def other_files(bench):
+    base.put("text.txt", b"no raster\n")
+    for option in ("--dem", "--mask-left", "--mask-right"):
+        bench.refuse(f"{option} absent", 1, ["/nowhere.tif"], "scene", "-o", "o.tif", option, "/nowhere.tif")
+        bench.refuse(f"{option} text", 1, ["text.txt"], "scene", "-o", "o.tif", option, "text.txt")
+        bench.refuse(f"{option} a folder", 1, ["folder"], "scene", "-o", "o.tif", option, "folder")
+    base.write_tiff("small.tif", 10, 10, "uint8", bytes(100))
+    bench.refuse("--mask-left of another size", 1, ["--mask-left", "10 x 10"], "scene", "-o", "o.tif", "--mask-left",
+                 "small.tif")
+    base.write_tiff("all.tif", 400, 400, "uint8", bytes(400 * 400))
+    bench.refuse("--mask-left of everything", 1, ["no usable pixel"], "scene", "-o", "o.tif", "--mask-left", "all.tif")
+    bench.refuse("--dem without georeference", 1, ["small.tif"], "scene", "-o", "o.tif", "--dem", "small.tif")
+
+
+def outputs(bench):
+    bench.refuse("missing folder", 1, ["nowhere"], "scene", "-o", "nowhere/o.tif")
+    bench.refuse("onto a folder", 2, ["folder"], "scene", "-o", "folder")
+    bench.refuse("onto a folder, with a slash", 2, ["folder/"], "scene", "-o", "folder/")
+    bench.refuse("onto a folder, --overwrite", 2, ["folder"], "scene", "-o", "folder", "--overwrite")
+    bench.refuse("below a file", 1, ["text.txt"], "scene", "-o", "text.txt/o.tif")
+    bench.refuse("empty name", 2, ["--output"], "scene", "-o", "")
+    bench.refuse("a device", 2, ["/dev/null"], "scene", "-o", "/dev/null", "--overwrite")
+    bench.refuse("a name too long", 1, ["name too long"], "scene", "-o", "o" * 300 + ".tif",
+                 also=("too long", "File name"))
+    os.symlink("nowhere/at/all", "dangling.tif")
+    bench.refuse("link to nowhere", 1, ["dangling.tif"], "scene", "-o", "dangling.tif", "--overwrite")
+    base.put("o.tif.job", b"a file where the job folder belongs")
+    bench.refuse("a file where the job folder belongs", 1, ["o.tif.job"], "scene", "-o", "o.tif")
+    os.unlink("o.tif.job")
+    for path in base.products("e.tif"):
+        base.put(path, b"precious")
+        bench.refuse(f"{path} exists", 2, [path, "--overwrite"], "scene", "-o", "e.tif")
+        os.unlink(path)
+    if os.geteuid() != 0:
+        os.mkdir("closed", 0o555)
+        bench.refuse("folder that cannot be written", 1, ["closed"], "scene", "-o", "closed/o.tif")
+
+
+def onto_inputs(bench):
+    """Also through links: the input must survive whatever is asked."""
+    pair = ("left.tif", "right.tif")
+    os.mkdir("sub")
+    os.symlink("left.tif", "soft.tif")
+    os.link("right.tif", "hard.tif")
+    os.symlink("..", "sub/up")
+    for output in (*pair, "soft.tif", "hard.tif", "sub/up/left.tif", "./left.tif"):
+        bench.refuse(f"onto the input as {output}", 2, [output.removeprefix("./"), "exists"], *pair, "-o", output)
+        bench.refuse(f"onto the input as {output}, --overwrite", 2, [output.removeprefix("./"), "overwrite the input"],
+                     *pair, "-o", output, "--overwrite")
+    os.link("left.tif", "x_qa.tif")
+    bench.refuse("a companion onto the input", 2, ["x_qa.tif", "overwrite the input"], *pair, "-o", "x.tif",
+                 "--overwrite")
+    os.link("left.tif", "y.tif.part-raw-dem")
+    bench.refuse("what is written aside onto the input", 2, ["y.tif"], "y.tif.part-raw-dem", "right.tif", "-o", "y.tif")
+    band = sorted(name for name in os.listdir("scene") if name.endswith("3N.ImageData.tif"))[0]
+    os.link(f"scene/{band}", "z.tif")
+    bench.refuse("onto the scene's image", 2, ["z.tif", "overwrite the input"], "scene", "-o", "z.tif", "--overwrite")
+    os.link("mask.tif", "m.tif")
+    bench.refuse("onto the mask", 2, ["m.tif", "overwrite the input"], *pair, "-o", "m.tif", "--mask-left", "mask.tif",
+                 "--overwrite")
+    os.link("mask.tif", "d.tif")
+    bench.refuse("onto the prior DEM", 2, ["d.tif", "overwrite the input"], *pair, "-o", "d.tif", "--dem", "mask.tif",
+                 "--overwrite")
+
+
+def options(bench):
+    base.simulate(bench, "scene", "aster", "--with-rpc")
+    for name in ("left.tif", "right.tif"):
+        os.rename(f"scene/{name}", name)
+    os.mkdir("folder")
+    base.write_tiff("mask.tif", 400, 400, "uint8", b"\1" * (400 * 400))
+    values(bench)
+    other_files(bench)
+    outputs(bench)
+    onto_inputs(bench)
+
+
+base.test(options)

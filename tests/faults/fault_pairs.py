@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+"""Pairs of images from which no DEM must come: no cameras, no overlap, nothing to match, mirrored, exchanged."""
+# fault_pairs.py STEREODEM SOURCE_FOLDER
+# SPDX-License-Identifier: Apache-2.0
+import random
+import struct
+
+import fault_base as base
+
+TOO_FEW = ("too few matches",)
+
+
+def write_pairs(bench):
+    """a.tif and b.tif: a good pair without compression; (size, samples, RPC) of each."""
+    base.simulate(bench, "pair", "rpc")
+    views = []
+    for name, source in (("a.tif", "pair/left.tif"), ("b.tif", "pair/right.tif")):
+        width, height, data = base.read_raster(source, "uint16")
+        rpc = base.read_rpc(source)
+        base.write_tiff(name, width, height, "uint16", data, rpc)
+        views.append((width, height, data, rpc))
+    return views
+
+
+def no_cameras(bench, views):
+    width, height, data, rpc = views[1]
+    base.write_tiff("norpc.tif", width, height, "uint16", data)
+    bench.refuse("no RPC, right", 1, ["norpc.tif", "RPC"], "a.tif", "norpc.tif", "-o", "o.tif")
+    bench.refuse("no RPC, left", 1, ["norpc.tif", "RPC"], "norpc.tif", "b.tif", "-o", "o.tif")
+    bench.refuse("same image twice", 2, ["a.tif"], "a.tif", "a.tif", "-o", "o.tif")
+    base.put("copy.tif", base.content("a.tif"))
+    bench.refuse("a copy of the image", 1, ["a.tif", "copy.tif"], "a.tif", "copy.tif", "-o", "o.tif")
+    far = list(rpc)
+    far[4] += 3.0  # LAT_OFF
+    base.write_tiff("far.tif", width, height, "uint16", data, far)
+    bench.refuse("no overlap", 1, ["overlap"], "a.tif", "far.tif", "-o", "o.tif")
+    beside = list(rpc)
+    beside[5] += 0.2  # LONG_OFF
+    base.write_tiff("beside.tif", width, height, "uint16", data, beside)
+    bench.refuse("no overlap, next scene", 1, ["overlap"], "a.tif", "beside.tif", "-o", "o.tif")
+    for name, index, value in (("NaN", 15, float("nan")), ("zero scale", 9, 0.0), ("infinite", 40, float("inf")),
+                               ("zero denominator", 32, 0.0)):
+        bad = list(rpc)
+        bad[index] = value
+        base.write_tiff("badrpc.tif", width, height, "uint16", data, bad)
+        bench.refuse(f"RPC: {name}", 1, ["badrpc.tif"], "a.tif", "badrpc.tif", "-o", "o.tif")
+    zero = [0.0] * 92
+    base.write_tiff("badrpc.tif", width, height, "uint16", data, zero)
+    bench.refuse("RPC: all zero", 1, ["badrpc.tif"], "a.tif", "badrpc.tif", "-o", "o.tif")
+
+
+def nothing_to_match(bench, views):
+    width, height, data, rpc = views[1]
+    n = width * height
+    base.write_tiff("bad.tif", width, height, "uint16", bytes(2 * n), rpc)
+    bench.refuse("all zero, right", 1, ["bad.tif", "no usable pixel"], "a.tif", "bad.tif", "-o", "o.tif")
+    bench.refuse("all zero, left", 1, ["bad.tif", "no usable pixel"], "bad.tif", "b.tif", "-o", "o.tif")
+    base.write_tiff("bad.tif", width, height, "float32", struct.pack("<f", float("nan")) * n, rpc)
+    bench.refuse("all NaN", 1, ["bad.tif", "no usable pixel"], "a.tif", "bad.tif", "-o", "o.tif")
+    base.write_tiff("bad.tif", width, height, "float32", struct.pack("<f", float("inf")) * n, rpc)
+    bench.refuse("all infinite", 1, ["bad.tif", "no usable pixel"], "a.tif", "bad.tif", "-o", "o.tif")
+    base.write_tiff("bad.tif", width, height, "uint16", struct.pack("<H", 700) * n, rpc)
+    bench.refuse("one value", 1, ["bad.tif", "no usable pixel"], "a.tif", "bad.tif", "-o", "o.tif")
+    base.write_tiff("bad.tif", 1, 1, "uint16", b"\1\2", rpc)
+    bench.refuse("one pixel", 1, ["bad.tif", "1 x 1"], "a.tif", "bad.tif", "-o", "o.tif")
+    bench.refuse("one pixel, left", 1, ["bad.tif", "1 x 1"], "bad.tif", "b.tif", "-o", "o.tif")
+    lone = bytearray(2 * n)
+    lone[n:n + 2] = b"\1\2"
+    base.write_tiff("bad.tif", width, height, "uint16", bytes(lone), rpc)
+    bench.refuse("one usable pixel", 1, [], "a.tif", "bad.tif", "-o", "o.tif", also=("bad.tif", *TOO_FEW))
+
+
+def noise(seed, views, k, kind):
+    """White noise, or noise smoothed over a few pixels, in the geometry of view k."""
+    width, height, _, rpc = views[k]
+    draw = random.Random(seed)
+    raw = [[draw.gauss(0.0, 100.0) for _ in range(width)] for _ in range(height)]
+    if kind == "smooth":
+        for _ in range(2):
+            raw = [[(row[x - 1] + 2.0 * row[x] + row[(x + 1) % width]) / 2.0 for x in range(width)] for row in raw]
+            raw = [[(raw[y - 1][x] + 2.0 * raw[y][x] + raw[(y + 1) % height][x]) / 2.0 for x in range(width)]
+                   for y in range(height)]
+    flat = [min(max(int(1000.0 + value), 1), 60000) for row in raw for value in row]
+    return width, height, "uint16", struct.pack(f"<{len(flat)}H", *flat), rpc
+
+
+def must_not_match(bench, views):
+    """Each would give a plausible but wrong DEM if the number of matches were not looked at."""
+    for kind in ("white", "smooth"):
+        for seed in (1, 2):
+            base.write_tiff("n0.tif", *noise(seed, views, 0, kind))
+            base.write_tiff("n1.tif", *noise(seed + 100, views, 1, kind))
+            bench.refuse(f"{kind} noise {seed}, both", 1, [], "n0.tif", "n1.tif", "-o", "o.tif", also=TOO_FEW)
+            bench.refuse(f"{kind} noise {seed}, right", 1, [], "a.tif", "n1.tif", "-o", "o.tif", also=TOO_FEW)
+    for k, names in ((1, ("a.tif", "bad.tif")), (0, ("bad.tif", "b.tif"))):
+        width, height, data, rpc = views[k]
+        base.write_tiff("bad.tif", width, height, "uint16", base.mirrored(width, height, 2, data), rpc)
+        bench.refuse(f"view {k} mirrored", 1, [], *names, "-o", "o.tif", also=TOO_FEW)
+        upside = b"".join(data[2 * width * y:2 * width * (y + 1)] for y in range(height - 1, -1, -1))
+        base.write_tiff("bad.tif", width, height, "uint16", upside, rpc)
+        bench.refuse(f"view {k} upside down", 1, [], *names, "-o", "o.tif", also=TOO_FEW)
+        turned = base.mirrored(width, height, 2, upside)
+        base.write_tiff("bad.tif", width, height, "uint16", turned, rpc)
+        bench.refuse(f"view {k} turned by 180 degrees", 1, [], *names, "-o", "o.tif", also=TOO_FEW)
+    bench.make("simulate", "--quiet", "-o", "strange", "--layout", "rpc", "--width", "400", "--height", "400", "--seed",
+               "77")
+    width, height, data = base.read_raster("strange/right.tif", "uint16")
+    base.write_tiff("bad.tif", width, height, "uint16", data, views[1][3])
+    bench.refuse("image of another place", 1, [], "a.tif", "bad.tif", "-o", "o.tif", also=TOO_FEW)
+    swapped = []
+    for k in (0, 1):  # 3N's image with 3B's camera, and the other way
+        width, height, data, _ = views[k]
+        name = f"x{k}.tif"
+        base.write_tiff(name, width, height, "uint16", data, views[1 - k][3])
+        swapped.append(name)
+    bench.refuse("cameras exchanged", 1, [], *swapped, "-o", "o.tif", also=TOO_FEW)
+
+
+def pairs(bench):
+    views = write_pairs(bench)
+    no_cameras(bench, views)
+    nothing_to_match(bench, views)
+    must_not_match(bench, views)
+
+
+base.test(pairs)

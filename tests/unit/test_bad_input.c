@@ -1,0 +1,288 @@
+/* Reader: every bad input by its status and sentence. */
+// SPDX-License-Identifier: Apache-2.0
+#include "rasters.h"
+
+/* The HDF4 library keeps what a failed open has allocated; not ours to free. */
+const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void)
+{
+    return "leak:libdf\nleak:libmfhdf";
+}
+
+/* The call must fail so, with one sentence that holds both words; nothing may be open then. */
+static void refuse(SdmOptions *opt, const char *a, const char *b, SdmStatus want, const char *word,
+                   const char *other)
+{
+    SdmContext *ctx = open_context(opt);
+    SdmScene *scene = NULL;
+    const SdmStatus st = sdm_scene_open(ctx, a, b, &scene);
+    assert_null(scene);
+    if (st != want || !strstr(sdm_error(ctx), word) || !strstr(sdm_error(ctx), other)
+        || strchr(sdm_error(ctx), '\n'))
+        fail_msg("status %d, '%s'; expected %d with '%s' and '%s'", (int)st, sdm_error(ctx), (int)want, word,
+                 other);
+    sdm_close(&ctx);
+}
+
+/* Copy of the V003 folder for damage; returns its path. */
+static const char *own_folder(void)
+{
+    static const char *const suffix[] = {
+        "ImageData.tif",         "LatticePoint.txt", "SightVector.txt", "SatellitePosition.txt",
+        "SatelliteVelocity.txt", "Latitude.txt",     "Longitude.txt",   "RadiometricCorrTable.txt"};
+    static char folder[128];
+    snprintf(folder, sizeof folder, "%s/scene", scratch());
+    mkdir(folder, 0755);
+    for (int k = 0; k < 16; ++k) {
+        char from[512], to[512];
+        snprintf(from, sizeof from, "%s/" V003 ".VNIR_Band3%c.%s", FOLDER, k & 1 ? 'B' : 'N', suffix[k / 2]);
+        snprintf(to, sizeof to, "%s/" V003 ".VNIR_Band3%c.%s", folder, k & 1 ? 'B' : 'N', suffix[k / 2]);
+        copy_file(from, to, 0);
+    }
+    return folder;
+}
+
+static const char *scene_file(const char *suffix)
+{
+    static char path[2][512];
+    static int turn;
+    turn = !turn;
+    snprintf(path[turn], sizeof path[turn], "%s/scene/" V003 ".VNIR_Band%s", scratch(), suffix);
+    return path[turn];
+}
+
+static void folder_damaged(void **state)
+{
+    (void)state;
+    NEED(FOLDER);
+    static const char *const needed[] = {"3N.ImageData.tif",         "3B.ImageData.tif",
+                                         "3N.LatticePoint.txt",      "3B.SightVector.txt",
+                                         "3N.SatellitePosition.txt", "3B.RadiometricCorrTable.txt"};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; ++i) {
+        const char *const folder = own_folder(), *const file = scene_file(needed[i]);
+        unlink(file);
+        refuse(NULL, folder, NULL, SDM_ERR_INPUT, needed[i], "no such file");
+        put_file(file, "", 0);
+        refuse(NULL, folder, NULL, SDM_ERR_INPUT, needed[i], i < 2 ? "not an image" : "empty");
+        copy_file(i == 1 ? FOLDER "/" V003 ".VNIR_Band3B.ImageData.tif"
+                         : FOLDER "/" V003 ".VNIR_Band3N.ImageData.tif",
+                  file, 100000);
+        refuse(NULL, folder, NULL, SDM_ERR_INPUT, needed[i], i < 2 ? "cut short" : "number");
+    }
+    const char *folder = own_folder();
+    put_file(scene_file("3B.SatellitePosition.txt"), "1 2 3\n4 five 6\n", 15);
+    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3B.SatellitePosition.txt", "line 2 holds 'five'");
+    put_file(scene_file("3B.SatellitePosition.txt"), "1 2 nan\n", 8);
+    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3B.SatellitePosition.txt", "holds 'nan'");
+    put_file(scene_file("3B.SatellitePosition.txt"), "1 2\n", 4);
+    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "line 1 holds 2 numbers", "expected 3");
+    folder = own_folder();
+    copy_file(FOLDER "/" V003 ".VNIR_Band3N.SightVector.txt", scene_file("3N.SightVector.txt"), 28 * 20);
+    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3N.SightVector.txt", "cut short");
+    folder = own_folder();
+    copy_file(FOLDER "/" V003 ".VNIR_Band3B.RadiometricCorrTable.txt",
+              scene_file("3N.RadiometricCorrTable.txt"), 0);
+    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3N.RadiometricCorrTable.txt: 1000 lines", "820 columns");
+    folder = own_folder();
+    unlink(scene_file("3N.Latitude.txt")); /* velocity is there, so it goes without */
+    SdmContext *ctx = open_context(NULL);
+    SdmScene *scene = NULL;
+    assert_int_equal(sdm_scene_open(ctx, folder, NULL, &scene), SDM_OK);
+    sdm_scene_close(&scene);
+    sdm_close(&ctx);
+    unlink(scene_file("3N.SatelliteVelocity.txt"));
+    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3N.Latitude.txt", "no SatelliteVelocity.txt");
+}
+
+/* 3N and 3B exchanged: images alone, tables alone, everything. */
+static void folder_exchanged(void **state)
+{
+    (void)state;
+    NEED(FOLDER);
+    static const char *const suffix[] = {
+        "ImageData.tif",         "RadiometricCorrTable.txt", "LatticePoint.txt", "SightVector.txt",
+        "SatellitePosition.txt", "SatelliteVelocity.txt",    "Latitude.txt",     "Longitude.txt"};
+    static const int upto[] = {1, 2, 8};
+    static const char *const word[] = {"exchanged", "exchanged", "degrees back"};
+    for (int c = 0; c < 3; ++c) {
+        const char *const folder = own_folder();
+        for (int i = 0; i < upto[c]; ++i)
+            for (int k = 0; k < 2; ++k) {
+                char from[512], to[512];
+                snprintf(from, sizeof from, "%s/" V003 ".VNIR_Band3%c.%s", FOLDER, k ? 'B' : 'N', suffix[i]);
+                snprintf(to, sizeof to, "%s/" V003 ".VNIR_Band3%c.%s", folder, k ? 'N' : 'B', suffix[i]);
+                copy_file(from, to, 0);
+            }
+        refuse(NULL, folder, NULL, SDM_ERR_INPUT, word[c], "3N");
+    }
+}
+
+static void hdf_damaged(void **state)
+{
+    (void)state;
+    NEED(HDF);
+    names("cut.hdf", "cut.zip");
+    static const size_t keep[] = {100, 20000, 400000, 1000000, 1438000};
+    for (int i = 0; i < 5; ++i) {
+        copy_file(HDF, path_a, keep[i]);
+        refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "cut.hdf", "cut short");
+    }
+    copy_file(ZIP, path_b, 900000);
+    refuse(NULL, path_b, NULL, SDM_ERR_INPUT, "cut.zip", "cut short");
+    refuse(NULL, HDF, HDF, SDM_ERR_USAGE, "holds both views", "alone");
+    SdmOptions opt;
+    sdm_options_default(&opt);
+    opt.base_height = 0.6;
+    refuse(&opt, HDF, NULL, SDM_ERR_USAGE, "--base-height", "ASTER");
+    sdm_options_default(&opt);
+    opt.band = 1;
+    refuse(&opt, HDF, NULL, SDM_ERR_USAGE, "--band", "ASTER");
+    sdm_options_default(&opt);
+    opt.mask_right = FOLDER "/" V003 ".VNIR_Band3N.ImageData.tif";
+    refuse(&opt, HDF, NULL, SDM_ERR_INPUT, "--mask-right", "820 x 840");
+}
+
+static void not_a_parallel_pair(void **state)
+{
+    (void)state;
+    names("pa.tif", "pb.tif");
+    SdmOptions opt;
+    sdm_options_default(&opt);
+    opt.base_height = 0.5;
+    Raster r = PLAIN;
+    r.rpc = false, r.georef = true;
+    write_raster(path_a, r);
+    write_raster(path_b, r);
+    refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "pa.tif: no RPC", "--base-height");
+    write_raster(path_b, PLAIN);
+    refuse(&opt, path_a, path_b, SDM_ERR_INPUT, "pb.tif: not georeferenced", "--base-height");
+    opt.base_height = 0;
+    refuse(&opt, path_a, path_b, SDM_ERR_USAGE, "--base-height 0", "expected");
+}
+
+static void bad_inputs(void **state)
+{
+    (void)state;
+    char text[256];
+    names("a.tif", "b.tif");
+    snprintf(text, sizeof text, "%s/text.tif", scratch());
+    write_raster(path_a, PLAIN);
+    write_raster(path_b, PLAIN);
+    put_file(text, "hello, this is no image\n", 24);
+    refuse(NULL, NULL, NULL, SDM_ERR_USAGE, "no input", "give");
+    refuse(NULL, "/nowhere/x.tif", NULL, SDM_ERR_INPUT, "/nowhere/x.tif", "no such file");
+    refuse(NULL, path_a, "/nowhere/x.tif", SDM_ERR_INPUT, "/nowhere/x.tif", "no such file");
+    refuse(NULL, text, NULL, SDM_ERR_INPUT, "text.tif", "neither");
+    refuse(NULL, path_a, text, SDM_ERR_INPUT, "text.tif", "not an image");
+    refuse(NULL, path_a, NULL, SDM_ERR_USAGE, "a.tif", "right image");
+    refuse(NULL, path_a, path_a, SDM_ERR_USAGE, "a.tif", "two different");
+    refuse(NULL, path_a, scratch(), SDM_ERR_USAGE, scratch(), "a folder");
+    refuse(NULL, scratch(), NULL, SDM_ERR_INPUT, scratch(), "VNIR_Band3N");
+    put_file(text, "", 0);
+    refuse(NULL, text, path_b, SDM_ERR_INPUT, "text.tif", "empty");
+    char product[256];
+    snprintf(product, sizeof product, "%s/AST_L1T_00307312017190728.tif", scratch());
+    write_raster(product, PLAIN);
+    refuse(NULL, product, NULL, SDM_ERR_UNSUPPORTED, "AST_L1T", "AST_L1A V004");
+    Raster r = PLAIN;
+    r.bands = 3;
+    write_raster(path_b, r);
+    refuse(NULL, path_a, path_b, SDM_ERR_USAGE, "b.tif: has 3 bands", "--band");
+    SdmOptions opt;
+    sdm_options_default(&opt);
+    opt.band = 2;
+    refuse(&opt, path_b, path_a, SDM_ERR_USAGE, "--band 2", "a.tif has 1 band;");
+    sdm_options_default(&opt);
+    opt.config[0] = "NOVALUE";
+    refuse(&opt, path_a, path_b, SDM_ERR_USAGE, "--config NOVALUE", "NAME=VALUE");
+}
+
+static void useless_images(void **state)
+{
+    (void)state;
+    names("a.tif", "bad.tif");
+    write_raster(path_a, PLAIN);
+    const struct {
+        int w;
+        GDALDataType type;
+        double fill;
+        const char *word;
+    } bad[] = {{1, GDT_Byte, 9, "expected at least 64 x 64"}, {W, GDT_Float32, NAN, "no usable pixel"},
+               {W, GDT_Byte, 0, "no usable pixel"},           {W, GDT_UInt16, 0, "no usable pixel"},
+               {W, GDT_UInt16, 500, "the value 500"},         {W, GDT_CFloat32, 3, "samples are CFloat32"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        Raster r = PLAIN;
+        r.w = bad[i].w, r.type = bad[i].type, r.fill = isnan(bad[i].fill) ? 1 : bad[i].fill;
+        if (isnan(bad[i].fill))
+            r.nodata = 1;
+        write_raster(path_b, r);
+        refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "bad.tif", bad[i].word);
+    }
+}
+
+/* Cut anywhere: at the end (no directory), or with the directory in front (blocks missing). */
+static void cut_images(void **state)
+{
+    (void)state;
+    char whole[256];
+    names("a.tif", "cut.tif");
+    snprintf(whole, sizeof whole, "%s/whole.tif", scratch());
+    write_raster(path_a, PLAIN);
+    Raster r = PLAIN;
+    r.w = r.h = 1000;
+    for (int c = 0; c < 2; ++c) {
+        char **co = CSLSetNameValue(NULL, "COMPRESS", c ? "DEFLATE" : "NONE");
+        co = CSLSetNameValue(co, "TILED", "YES");
+        r.co = co;
+        write_raster(whole, r);
+        struct stat at;
+        stat(whole, &at);
+        for (int percent = 10; percent < 100; percent += 29) {
+            copy_file(whole, path_b, (size_t)at.st_size * (size_t)percent / 100);
+            refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "cut.tif", "cut short");
+        }
+        copy_file(whole, path_b, (size_t)at.st_size - 20);
+        refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "cut.tif", "cut short");
+        CSLDestroy(co);
+    }
+}
+
+/* Whatever allocation fails: a status, a sentence, nothing leaked (the sanitizer's leak check watches). */
+static void allocation_fails(void **state)
+{
+    (void)state;
+    names("a.tif", "b.tif");
+    write_raster(path_a, PLAIN);
+    write_raster(path_b, PLAIN);
+    const char *const left[2] = {path_a, have(FOLDER) ? FOLDER : NULL}, *const right[2] = {path_b, NULL};
+    for (int k = 0; k < 2 && left[k]; ++k)
+        for (int64_t n = 1;; ++n) {
+            SdmContext *ctx = open_context(NULL);
+            SdmScene *scene = NULL;
+            sdm_alloc_fail_at(n);
+            const SdmStatus st = sdm_scene_open(ctx, left[k], right[k], &scene);
+            sdm_alloc_fail_at(0);
+            if (st != SDM_OK) {
+                assert_int_equal(st, SDM_ERR_MEMORY);
+                assert_null(scene);
+                assert_non_null(strstr(sdm_error(ctx), "out of memory"));
+            }
+            sdm_scene_close(&scene);
+            sdm_close(&ctx);
+            if (st == SDM_OK) {
+                assert_true(n > 5);
+                break;
+            }
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folder_damaged), cmocka_unit_test(folder_exchanged),
+        cmocka_unit_test(hdf_damaged),    cmocka_unit_test(not_a_parallel_pair),
+        cmocka_unit_test(bad_inputs),     cmocka_unit_test(useless_images),
+        cmocka_unit_test(cut_images),     cmocka_unit_test(allocation_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, clean_up);
+}

@@ -1,0 +1,348 @@
+/* ASTER camera: a made orbit, the real scene of Mt Rainier, damaged tables. */
+// SPDX-License-Identifier: Apache-2.0
+#include "reading.h"
+#include "camera/kinds.h"
+#include "read/aster.h"
+
+#define RAINIER DATA "aster_rainier/"
+
+/* ---- a made orbit: a circle of 7,076 km, inclined, and the camera worked out the plain way ---- */
+
+enum { NROW = 13, NCOL = 11 };
+typedef struct Made {
+    double lattice[NROW * NCOL * 2], sight[NROW * NCOL * 3], position[NROW * 3], velocity[NROW * 3];
+    double first_row, dt_s, back, lon_deg, phase_deg;
+} Made;
+static const double OMEGA = 7.2921159e-5, RADIUS = 7076e3;
+
+/* Satellite at a row: Earth-fixed position and inertial velocity on Earth-fixed axes. */
+static void made_state(const Made *m, double row, double p[3], double v[3])
+{
+    const double speed = sqrt(3.986004418e14 / RADIUS), t = row * m->dt_s, incl = 98.2 * SDM_DEG;
+    const double u = m->phase_deg * SDM_DEG + speed / RADIUS * t, node = m->lon_deg * SDM_DEG - OMEGA * t;
+    const double pi[3] = {cos(u), sin(u) * cos(incl), sin(u) * sin(incl)};
+    const double vi[3] = {-sin(u), cos(u) * cos(incl), cos(u) * sin(incl)};
+    p[0] = RADIUS * (cos(node) * pi[0] - sin(node) * pi[1]),
+    p[1] = RADIUS * (sin(node) * pi[0] + cos(node) * pi[1]);
+    v[0] = speed * (cos(node) * vi[0] - sin(node) * vi[1]),
+    v[1] = speed * (sin(node) * vi[0] + cos(node) * vi[1]);
+    p[2] = RADIUS * pi[2], v[2] = speed * vi[2];
+}
+
+/* Sight vector of a column: a slightly bent fan, tilted back. */
+static void made_sight(const Made *m, double col, double s[3])
+{
+    const double x = (col - 2050) / 2050, y = 0.09 + 0.0434 * x - 4e-5 * x * x * x;
+    const double d[3] = {-m->back + 2e-4 * x * x, y, 1.0};
+    for (int i = 0; i < 3; ++i)
+        s[i] = d[i] / sqrt(sdm_dot3(d, d));
+}
+
+static SdmAsterArrays make(Made *m)
+{
+    for (int k = 0; k < NROW; ++k) {
+        made_state(m, m->first_row + 400 * k, m->position + 3 * k, m->velocity + 3 * k);
+        for (int j = 0; j < NCOL; ++j) {
+            m->lattice[2 * (k * NCOL + j)] = 410 * j;
+            m->lattice[2 * (k * NCOL + j) + 1] = m->first_row + 400 * k;
+            made_sight(m, 410 * j, m->sight + 3 * (k * NCOL + j));
+        }
+    }
+    return (SdmAsterArrays){NROW, NCOL, m->lattice, m->sight, m->position, m->velocity, NULL};
+}
+
+/* Ray of a pixel, the plain way, on to the height. */
+static void made_locate(const Made *m, const double image[3], double ground[3])
+{
+    double p[3], v[3], s[3], x[3], y[3], z[3], dir[3];
+    made_state(m, image[1], p, v);
+    made_sight(m, image[0], s);
+    sdm_cross3(p, v, y);
+    const double ny = sqrt(sdm_dot3(y, y)), nz = sqrt(sdm_dot3(p, p));
+    for (int i = 0; i < 3; ++i)
+        y[i] /= -ny, z[i] = -p[i] / nz;
+    sdm_cross3(y, z, x);
+    for (int i = 0; i < 3; ++i)
+        dir[i] = s[0] * x[i] + s[1] * y[i] + s[2] * z[i];
+    assert_true(sdm_intersect_height(p, dir, image[2], ground));
+}
+
+static double distance_m(const double a[3], const double b[3])
+{
+    double p[3], q[3], d = 0;
+    sdm_geodetic_to_ecef(a[0], a[1], a[2], p);
+    sdm_geodetic_to_ecef(b[0], b[1], b[2], q);
+    for (int i = 0; i < 3; ++i)
+        d += (p[i] - q[i]) * (p[i] - q[i]);
+    return sqrt(d);
+}
+
+/* Over the whole image, a fifth beyond, nadir and back: against the plain way, and there and back.
+ * Places: the Alps, the antimeridian, 82 N (turning point of the orbit), 50 S. */
+static void made_orbit(void **state)
+{
+    (void)state;
+    SdmContext *ctx = open_context(NULL);
+    static const double place[][2] = {{5, 135}, {180, 0.2}, {-40, 90}, {100, 230}};
+    for (int c = 0; c < 8; ++c) {
+        Made m = {.first_row = -232,
+                  .dt_s = 2.199e-3,
+                  .back = c % 2 ? 0.523 : 0.0,
+                  .lon_deg = place[c / 2][0],
+                  .phase_deg = place[c / 2][1]};
+        SdmAsterArrays in = make(&m);
+        SdmCamera *cam = NULL;
+        assert_int_equal(sdm_camera_open_aster(ctx, "made", &in, &cam), SDM_OK);
+        assert_string_equal(sdm_camera_kind(cam), "aster");
+        for (double row = -900; row <= 5000; row += 590)
+            for (double col = -820; col <= 4920; col += 574)
+                for (double h = -500; h <= 9000; h += 4750) {
+                    const double image[3] = {col, row, h};
+                    double want[3], got[3], back[2], turned[2];
+                    made_locate(&m, image, want);
+                    sdm_camera_locate(cam, 1, image, got);
+                    /* J2, which the made circle lacks, bends the fitted orbit: 1.2 m at row -900 */
+                    assert_true(distance_m(want, got) < 1.5);
+                    assert_true(got[0] >= -180 && got[0] <= 180 && got[2] == h);
+                    sdm_camera_project(cam, 1, got, back);
+                    assert_true(hypot(back[0] - col, back[1] - row) < 1e-4);
+                    got[0] += 360;
+                    sdm_camera_project(cam, 1, got, turned);
+                    assert_true(hypot(turned[0] - back[0], turned[1] - back[1]) < 1e-6);
+                }
+        sdm_camera_close(&cam);
+        assert_null(cam);
+    }
+    sdm_close(&ctx);
+}
+
+/* Inertial and Earth-fixed velocities must give one camera, and so must none at all. */
+static void velocity_kinds(void **state)
+{
+    (void)state;
+    SdmContext *ctx = open_context(NULL);
+    Made m = {.first_row = -232, .dt_s = 2.199e-3, .back = 0.523, .lon_deg = 5, .phase_deg = 135};
+    SdmAsterArrays in = make(&m);
+    SdmCamera *cam[3] = {NULL};
+    double geocentric[NROW * NCOL * 2], fixed[NROW * 3];
+    assert_int_equal(sdm_camera_open_aster(ctx, "inertial", &in, &cam[0]), SDM_OK);
+    for (int k = 0; k < NROW; ++k) {
+        const double *const p = m.position + 3 * k, *const v = m.velocity + 3 * k;
+        fixed[3 * k] = v[0] + OMEGA * p[1], fixed[3 * k + 1] = v[1] - OMEGA * p[0], fixed[3 * k + 2] = v[2];
+    }
+    assert_true(sqrt(sdm_dot3(fixed, fixed)) > 7570);
+    in.velocity_mps = fixed;
+    assert_int_equal(sdm_camera_open_aster(ctx, "Earth-fixed", &in, &cam[1]), SDM_OK);
+    for (int k = 0; k < NROW * NCOL; ++k) {
+        const double image[3] = {m.lattice[2 * k], m.lattice[2 * k + 1], 0};
+        double g[3];
+        made_locate(&m, image, g);
+        geocentric[2 * k] = atan(tan(g[1] * SDM_DEG) * 0.99330562) / SDM_DEG;
+        geocentric[2 * k + 1] = g[0];
+    }
+    in.velocity_mps = NULL;
+    in.geocentric_deg = geocentric;
+    assert_int_equal(sdm_camera_open_aster(ctx, "none", &in, &cam[2]), SDM_OK);
+    for (int k = 1; k < 3; ++k) {
+        const double image[3] = {100, 4000, 300};
+        double a[3], b[3];
+        sdm_camera_locate(cam[0], 1, image, a);
+        sdm_camera_locate(cam[k], 1, image, b);
+        assert_true(distance_m(a, b) < (k == 1 ? 0.05 : 0.3));
+    }
+    geocentric[0] += 0.01;
+    SdmCamera *none = NULL;
+    assert_int_equal(sdm_camera_open_aster(ctx, "off", &in, &none), SDM_ERR_INPUT);
+    assert_non_null(strstr(sdm_error(ctx), "latitude and longitude lie up to"));
+    in.geocentric_deg = NULL;
+    assert_int_equal(sdm_camera_open_aster(ctx, "bare", &in, &none), SDM_ERR_INPUT);
+    for (int k = 0; k < 3; ++k)
+        sdm_camera_close(&cam[k]);
+    sdm_close(&ctx);
+}
+
+/* Noise of single rows must not reach the camera: 0.3 m and 0.05 m/s are worth 4 m in one row. */
+static void noise_is_averaged(void **state)
+{
+    (void)state;
+    SdmContext *ctx = open_context(NULL);
+    Made m = {.first_row = -39, .dt_s = 2.199e-3, .back = 0.523, .lon_deg = 5, .phase_deg = 135};
+    SdmAsterArrays in = make(&m);
+    SdmCamera *clean = NULL, *noisy = NULL;
+    assert_int_equal(sdm_camera_open_aster(ctx, "clean", &in, &clean), SDM_OK);
+    for (int i = 0; i < NROW * 3; ++i) {
+        m.position[i] += 0.4 * sin(17.0 * i * i);
+        m.velocity[i] += 0.07 * sin(5.0 + 23.0 * i * i);
+    }
+    assert_int_equal(sdm_camera_open_aster(ctx, "noisy", &in, &noisy), SDM_OK);
+    for (double row = 0; row <= 4600; row += 1150) {
+        const double image[3] = {4000, row, 0};
+        double a[3], b[3];
+        sdm_camera_locate(clean, 1, image, a);
+        sdm_camera_locate(noisy, 1, image, b);
+        assert_true(distance_m(a, b)
+                    < 1.5); /* one row's yaw alone: 9 urad x 400 km = 4 m, and the position */
+    }
+    sdm_camera_close(&clean);
+    sdm_camera_close(&noisy);
+    sdm_close(&ctx);
+}
+
+/* Points that the camera cannot see give NaN, never a number. */
+static void nowhere(void **state)
+{
+    (void)state;
+    SdmContext *ctx = open_context(NULL);
+    Made m = {.first_row = -232, .dt_s = 2.199e-3, .lon_deg = 5, .phase_deg = 135};
+    SdmAsterArrays in = make(&m);
+    SdmCamera *cam = NULL;
+    assert_int_equal(sdm_camera_open_aster(ctx, "made", &in, &cam), SDM_OK);
+    const double mid[3] = {2050, 2100, 0};
+    double g[3], image[2];
+    sdm_camera_locate(cam, 1, mid, g);
+    const double far[][3] = {{g[0] + 180, -g[1], 0}, {g[0], g[1] + 40, 0}, {g[0] + 30, g[1], 0},
+                             {NAN, g[1], 0},         {g[0], NAN, 0},       {g[0], g[1], NAN},
+                             {g[0], g[1], 2e6},      {INFINITY, 0, 0}};
+    for (size_t i = 0; i < sizeof far / sizeof *far; ++i) {
+        sdm_camera_project(cam, 1, far[i], image);
+        assert_true(isnan(image[0]) && isnan(image[1]));
+    }
+    const double off[][3] = {{2050, NAN, 0}, {NAN, 0, 0}, {0, 0, NAN},
+                             {2050, 1e6, 0}, {1e6, 0, 0}, {0, 0, 1e7}};
+    for (size_t i = 0; i < sizeof off / sizeof *off; ++i) {
+        sdm_camera_locate(cam, 1, off[i], g);
+        assert_true(isnan(g[0]) && isnan(g[1]) && isnan(g[2]));
+    }
+    sdm_camera_close(&cam);
+    sdm_close(&ctx);
+}
+
+/* One number wrong in the tables: SDM_ERR_INPUT and a sentence with the word. */
+static void damaged_tables(void **state)
+{
+    (void)state;
+    SdmContext *ctx = open_context(NULL);
+    const struct {
+        int table; /* 0 position, 1 velocity, 2 sight, 3 lattice */
+        int at;
+        double value;
+        const char *word;
+    } damage[] = {{0, 5, 0, "km from the Earth's centre"},
+                  {0, 5, NAN, "Earth's centre"},
+                  {1, 4, 1e6, "velocity is"},
+                  {1, 4, NAN, "velocity"},
+                  {0, 6, 1e5, "one orbit"},
+                  {2, 40, 9, "sight vector"},
+                  {2, 40, NAN, "sight"},
+                  {3, 1, 77, "out of line"},
+                  {3, 40, NAN, "out of line"}};
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; ++i) {
+        Made m = {.first_row = -232, .dt_s = 2.199e-3, .lon_deg = 5, .phase_deg = 135};
+        SdmAsterArrays in = make(&m);
+        double *const table[] = {m.position, m.velocity, m.sight, m.lattice};
+        SdmCamera *cam = NULL;
+        if (damage[i].value == 1e5)
+            table[damage[i].table][damage[i].at] += 1e5; /* metres off, yet at a possible distance */
+        else
+            table[damage[i].table][damage[i].at] = damage[i].value;
+        assert_int_equal(sdm_camera_open_aster(ctx, "tables", &in, &cam), SDM_ERR_INPUT);
+        assert_null(cam);
+        if (!strstr(sdm_error(ctx), damage[i].word))
+            fail_msg("'%s' lacks '%s'", sdm_error(ctx), damage[i].word);
+    }
+    sdm_close(&ctx);
+}
+
+/* ---- the real scene ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Ray of a pixel from two heights: a point on it and its unit direction (downwards). */
+static void ray(const SdmCamera *cam, double col, double row, double p[3], double d[3])
+{
+    const double image[6] = {col, row, 9000, col, row, 0};
+    double g[6], q[3];
+    sdm_camera_locate(cam, 2, image, g);
+    sdm_geodetic_to_ecef(g[0], g[1], g[2], p);
+    sdm_geodetic_to_ecef(g[3], g[4], g[5], q);
+    for (int i = 0; i < 3; ++i)
+        d[i] = q[i] - p[i];
+    const double n = sqrt(sdm_dot3(d, d));
+    for (int i = 0; i < 3; ++i)
+        d[i] /= n;
+}
+
+/* Nearest approach of two rays: height of the midpoint, signed gap (b minus a along da x db), angle. */
+static void meet(const double pa[3], const double da[3], const double pb[3], const double db[3],
+                 double out[3])
+{
+    double n[3], w[3], mid[3], lon, lat;
+    sdm_cross3(da, db, n);
+    const double nn = sqrt(sdm_dot3(n, n)), c = sdm_dot3(da, db);
+    for (int i = 0; i < 3; ++i)
+        w[i] = pb[i] - pa[i];
+    const double s = (sdm_dot3(w, da) - c * sdm_dot3(w, db)) / (1 - c * c);
+    const double t = (c * sdm_dot3(w, da) - sdm_dot3(w, db)) / (1 - c * c);
+    for (int i = 0; i < 3; ++i)
+        mid[i] = (pa[i] + s * da[i] + pb[i] + t * db[i]) / 2;
+    sdm_ecef_to_geodetic(mid, &lon, &lat, &out[0]);
+    out[1] = sdm_dot3(w, n) / nn;
+    out[2] = asin(nn) / SDM_DEG;
+}
+
+static void rainier(void **state)
+{
+    (void)state;
+    NEED(RAINIER "ties_3N_3B.csv");
+    enum { MOST = 2000 };
+    static double height[MOST], gap[MOST];
+    SdmContext *ctx = open_context(NULL);
+    SdmCamera *cam[2] = {NULL, NULL};
+    for (int k = 0; k < 2; ++k)
+        if (sdm_aster_open_tables(ctx, RAINIER "camera/AST_L1A_00307312017190728_DERIVED", k ? "3B" : "3N",
+                                  &cam[k]))
+            fail_msg("%s", sdm_error(ctx));
+    FILE *const f = fopen(RAINIER "ties_3N_3B.csv", "r");
+    char line[256];
+    int n = 0;
+    double angle = 0, absolute = 0;
+    assert_non_null(fgets(line, sizeof line, f));
+    while (n < MOST && fgets(line, sizeof line, f)) {
+        double x[4], pa[3], da[3], pb[3], db[3], got[3];
+        assert_int_equal(sscanf(line, "%lf %lf %lf %lf", &x[0], &x[1], &x[2], &x[3]), 4);
+        ray(cam[0], x[0], x[1], pa, da);
+        ray(cam[1], x[2], x[3], pb, db);
+        meet(pa, da, pb, db, got);
+        height[n] = got[0], gap[n] = got[1];
+        angle += got[2], absolute += fabs(got[1]);
+        ++n;
+    }
+    fclose(f);
+    assert_int_equal(n, 1145);
+    qsort(height, (size_t)n, sizeof *height, ascending);
+    qsort(gap, (size_t)n, sizeof *gap, ascending);
+    print_message("rainier: heights %.0f %.0f %.0f m, gap median %.2f m, mean |gap| %.2f m, convergence %.2f "
+                  "deg\n",
+                  height[n / 100], height[n / 2], height[n - 1 - n / 100], gap[n / 2], absolute / n,
+                  angle / n);
+    assert_true(fabs(height[n / 100] - 8) < 15 && fabs(height[n - 1 - n / 100] - 2560) < 25);
+    assert_true(fabs(height[n / 2] - 560) < 15);
+    assert_true(fabs(gap[n / 2] + 24) < 2 && fabs(absolute / n - 26) < 2);
+    assert_true(fabs(angle / n - 31.0) < 0.1);
+    sdm_camera_close(&cam[0]);
+    sdm_camera_close(&cam[1]);
+    sdm_close(&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(made_orbit), cmocka_unit_test(velocity_kinds), cmocka_unit_test(noise_is_averaged),
+        cmocka_unit_test(nowhere),    cmocka_unit_test(damaged_tables), cmocka_unit_test(rainier),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* Blocks of a known pattern -> the files of a run, read back with GDAL, OSR and cJSON. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product_case.h"
+
+#include <cJSON.h>
+#include <ogr_srs_api.h>
+
+/* ---- what a reader finds ---- */
+
+static void check_dem(GDALDatasetH ds, const char *horizontal, const char *vertical, const char *datum)
+{
+    double geo[6];
+    GDALRasterBandH band = GDALGetRasterBand(ds, 1);
+    OGRSpatialReferenceH srs = GDALGetSpatialRef(ds);
+    assert_int_equal(GDALGetRasterXSize(ds), COLS);
+    assert_int_equal(GDALGetRasterDataType(band), GDT_Float32);
+    assert_true(GDALGetRasterNoDataValue(band, NULL) == -9999.0);
+    assert_int_equal(GDALGetGeoTransform(ds, geo), CE_None);
+    assert_true(geo[0] == 499980.0 && geo[3] == 1860000.0 && geo[1] == 30.0 && geo[5] == -30.0);
+    assert_non_null(srs);
+    OGRSpatialReferenceH flat = OSRClone(srs);
+    if (vertical)
+        assert_string_equal(OSRGetAuthorityCode(srs, "VERT_CS"), vertical);
+    OSRStripVertical(flat);
+    assert_string_equal(OSRGetAuthorityCode(flat, NULL), horizontal);
+    OSRDestroySpatialReference(flat);
+    assert_int_equal(OSRIsCompound(srs), vertical != NULL);
+    assert_string_equal(GDALGetMetadataItem(ds, "VERTICAL_DATUM", NULL), datum);
+    assert_string_equal(GDALGetMetadataItem(ds, "AREA_OR_POINT", NULL), "Area");
+    assert_string_equal(GDALGetMetadataItem(ds, "SCENE_ID", NULL), "AST_L1A_<test> & \"more\"");
+    assert_string_equal(GDALGetMetadataItem(ds, "ACQUISITION_TIME_UTC", NULL), "2004-05-06T10:11:12Z");
+    assert_string_equal(GDALGetMetadataItem(ds, "LAYOUT", "IMAGE_STRUCTURE"), "COG");
+    assert_string_equal(GDALGetRasterUnitType(band), "m");
+    assert_int_equal(GDALGetOverviewCount(band), 2);
+}
+
+static void check_heights(GDALDatasetH ds, float shift, float tolerance)
+{
+    static float row[COLS];
+    double low = INFINITY, high = -INFINITY, sum = 0.0, n = 0.0;
+    GDALRasterBandH band = GDALGetRasterBand(ds, 1);
+    for (int r = 0; r < ROWS; r++) {
+        assert_int_equal(GDALRasterIO(band, GF_Read, 0, r, COLS, 1, row, COLS, 1, GDT_Float32, 0, 0),
+                         CE_None);
+        for (int c = 0; c < COLS; c++) {
+            if (hole(c, r)) {
+                assert_true(row[c] == SDM_NODATA);
+                continue;
+            }
+            assert_true(fabsf(row[c] - (height(c, r) - shift)) <= tolerance);
+            low = fmin(low, row[c]);
+            high = fmax(high, row[c]);
+            sum += row[c];
+            n++;
+        }
+    }
+    assert_true(fabs(atof(GDALGetMetadataItem(band, "STATISTICS_MINIMUM", NULL)) - low) < 1e-6);
+    assert_true(fabs(atof(GDALGetMetadataItem(band, "STATISTICS_MAXIMUM", NULL)) - high) < 1e-6);
+    assert_true(fabs(atof(GDALGetMetadataItem(band, "STATISTICS_MEAN", NULL)) - sum / n) < 1e-6);
+    assert_true(fabs(atof(GDALGetMetadataItem(band, "STATISTICS_VALID_PERCENT", NULL)) -
+                     100.0 * n / (COLS * ROWS)) < 0.1);
+}
+
+static void dem_on_the_ellipsoid(void **state)
+{
+    (void)state;
+    const Case k = {.name = "a.tif"};
+    assert_int_equal(run_case(&k, NULL), SDM_OK);
+    assert_int_equal(count_files("a"), 6);
+    assert_int_equal(count_parts("", ".part-"), 0);
+    assert_int_equal(count_parts("", ".aux.xml"), 0);
+    GDALDatasetH ds = reopen("a.tif");
+    check_dem(ds, "32630", NULL, "WGS 84 ellipsoid");
+    check_heights(ds, 0.0F, 1.0F / 64.0F);
+    GDALClose(ds);
+}
+
+static void dem_on_the_geoid(void **state)
+{
+    (void)state;
+    const Case k = {.name = "g.tif", .vertical = SDM_EGM96};
+    char why[1024];
+    const SdmStatus st = run_case(&k, why);
+    if (st == SDM_ERR_UNSUPPORTED)
+        skip();
+    assert_int_equal(st, SDM_OK);
+    GDALDatasetH ds = reopen("g.tif");
+    check_dem(ds, "32630", "5773", "EGM96");
+    assert_string_equal(OSRGetName(GDALGetSpatialRef(ds)), "WGS 84 / UTM zone 30N + EGM96 height");
+    check_heights(ds, 28.8F,
+                  0.6F); /* N near 16.8 N 3 W: 28.7 m in the north-west, less than 0.6 m apart here */
+    GDALClose(ds);
+}
+
+static void qa_values(void **state)
+{
+    (void)state;
+    uint16_t v[5];
+    const Case k = {.name = "q.dem"}; /* companions come from the whole name when it does not end in .tif */
+    assert_int_equal(run_case(&k, NULL), SDM_OK);
+    GDALDatasetH ds = reopen("q.dem_qa.tif");
+    assert_int_equal(GDALGetRasterCount(ds), 5);
+    const double gap_scale = GDALGetRasterScale(GDALGetRasterBand(ds, 2), NULL);
+    assert_true(GDALGetRasterScale(GDALGetRasterBand(ds, 1), NULL) == 0.01 && gap_scale == 0.1);
+    assert_string_equal(GDALGetDescription(GDALGetRasterBand(ds, 5)), "mask");
+    assert_string_equal(GDALGetMetadataItem(ds, "MASK_BIT_11", NULL), "sparse");
+    assert_string_equal(GDALGetMetadataItem(ds, "LAYOUT", "IMAGE_STRUCTURE"), "COG");
+    assert_true(GDALGetRasterNoDataValue(GDALGetRasterBand(ds, 2), NULL) == 65535.0);
+    assert_int_equal(GDALDatasetRasterIO(ds, GF_Read, 77, 1033, 1, 1, v, 1, 1, GDT_UInt16, 5, NULL, 0, 0, 0),
+                     CE_None);
+    assert_true(v[0] == 77 && v[1] == 165 && v[2] == 30 && v[3] == 6 && v[4] == SDM_QA_VALID);
+    assert_int_equal(GDALDatasetRasterIO(ds, GF_Read, 620, 500, 1, 1, v, 1, 1, GDT_UInt16, 5, NULL, 0, 0, 0),
+                     CE_None);
+    assert_true(v[0] == 65535 && v[1] == 65535 && v[2] == 65535 && v[3] == 0 && v[4] == SDM_QA_LOW_SCORE);
+    GDALClose(ds);
+}
+
+static void ortho_types(void **state)
+{
+    (void)state;
+    static const struct {
+        float dn;
+        GDALDataType type;
+        double nodata;
+    } t[] = {{250.0F, GDT_Byte, 0.0}, {4000.0F, GDT_UInt16, 0.0}, {1.0F, GDT_Float32, -9999.0}};
+    for (int i = 0; i < 3; i++) {
+        const Case k = {.name = "o.tif", .dn = t[i].dn, .overwrite = true};
+        float v[2];
+        assert_int_equal(run_case(&k, NULL), SDM_OK);
+        GDALDatasetH ds = reopen("o_ortho.tif");
+        GDALRasterBandH band = GDALGetRasterBand(ds, 1);
+        assert_int_equal(GDALGetRasterDataType(band), t[i].type);
+        assert_true(GDALGetRasterNoDataValue(band, NULL) == t[i].nodata);
+        assert_int_equal(GDALRasterIO(band, GF_Read, 150, 30, 1, 1, v, 1, 1, GDT_Float32, 0, 0), CE_None);
+        assert_int_equal(GDALRasterIO(band, GF_Read, 150, 3, 1, 1, v + 1, 1, 1, GDT_Float32, 0, 0), CE_None);
+        assert_true(fabsf(v[0] - t[i].dn * 0.9F) < 0.01F && (double)v[1] == t[i].nodata);
+        assert_int_equal(GDALRasterIO(band, GF_Read, 160, 40, 1, 1, v, 1, 1, GDT_Float32, 0, 0), CE_None);
+        assert_true(v[0] == (i < 2 ? 1.0F : 0.0F)); /* dark, not missing */
+        GDALClose(ds);
+    }
+}
+
+static void geographic_grid(void **state)
+{
+    (void)state;
+    const Case k = {.name = "ll.tif", .t_srs = "EPSG:4326"};
+    double geo[6];
+    assert_int_equal(run_case(&k, NULL), SDM_OK);
+    GDALDatasetH ds = reopen("ll.tif");
+    assert_int_equal(GDALGetGeoTransform(ds, geo), CE_None);
+    assert_true(fabs(geo[0] + 3.0) < 1e-9 && fabs(geo[3] - 17.0) < 1e-9 &&
+                fabs(geo[1] - 1.0 / 3600.0) < 1e-12);
+    GDALClose(ds);
+}
+
+/* ---- report and pictures ---- */
+
+static SdmReport full_report(SdmPointing *pointing, SdmPointReport *points)
+{
+    SdmReport r = report_of();
+    assert_int_equal(sdm_alloc(NULL, &pointing->profile_px, 500, sizeof(double), "test"), SDM_OK);
+    for (int i = 0; i < 500; i++)
+        pointing->profile_px[i] = 0.2 * sin(i / 20.0);
+    SdmPointRound *const k = &points->round[0];
+    assert_int_equal(sdm_alloc(NULL, &k->samples, 3000, sizeof *k->samples, "test"), SDM_OK);
+    for (int i = 0; i < 3000; i++) {
+        const float noise = (float)((i * 7919) % 1000) / 5000.0F - 0.1F, row = (float)i * 5000.0F / 3000.0F;
+        k->samples[i] = (SdmPointSample){
+            .row = row, .residual_px = 0.8F + 0.2F * sinf(row / 200.0F) + noise, .corrected_px = noise};
+    }
+    k->sample_count = 3000;
+    k->matches = 3400;
+    k->inliers = 3000;
+    k->degree = 1;
+    k->before_median_px = 0.8;
+    k->before_nmad_px = 0.2;
+    k->after_nmad_px = 0.06;
+    points->rounds = 1;
+    r.pointing = pointing;
+    r.points = points;
+    return r;
+}
+
+static void report_is_read_back(void **state)
+{
+    (void)state;
+    SdmPointing pointing = {.dir = {0.1, 0.99498743710662},
+                            .centre = {2000, 2500},
+                            .scale = {2000, 2500},
+                            .degree = 1,
+                            .terms = 3,
+                            .coef = {0.1 + 0.2, 1.0 / 3.0, -1e-17},
+                            .profile_row0 = 0,
+                            .profile_step_px = 10,
+                            .profile_count = 500};
+    SdmPointReport points = {0};
+    const Case k = {.name = "r.tif"};
+    size_t size;
+    const SdmReport report = full_report(&pointing, &points);
+    assert_int_equal(run_with(&k, &report, NULL), SDM_OK);
+    char *json = read_all("r.json", &size);
+    cJSON *const root = cJSON_Parse(json);
+    assert_non_null(root);
+    const cJSON *const cells = cJSON_GetObjectItem(root, "cells");
+    int64_t holes = 0, outside = 20 * COLS;
+    for (int r = 20; r < ROWS; r++)
+        for (int c = 0; c < COLS; c++)
+            holes += hole(c, r);
+    const cJSON *const bits = cJSON_GetObjectItem(cells, "mask_bits");
+    assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(bits, "low_score")) == (double)holes);
+    assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(bits, "outside")) == (double)outside);
+    assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(bits, "valid")) ==
+                (double)(COLS * ROWS - holes - outside));
+    const cJSON *const coef = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "pointing"), "coefficients_px");
+    for (int i = 0; i < 3; i++)
+        assert_true(cJSON_GetNumberValue(cJSON_GetArrayItem(coef, i)) == pointing.coef[i]);
+    assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "scene"), "id")),
+                        report.scene_id);
+    assert_non_null(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "options"), "vertical"));
+    cJSON_Delete(root);
+    free(json);
+    char *html = read_all("r.html", &size);
+    assert_null(strstr(html, "<test>"));
+    assert_non_null(strstr(html, "AST_L1A_&lt;test&gt; &amp; &quot;more&quot;"));
+    assert_null(strstr(html, "http://"));
+    assert_null(strstr(html, "https://"));
+    assert_non_null(strstr(html, "data:image/png;base64,iVBOR"));
+    free(html);
+    GDALDatasetH png = reopen("r.png");
+    assert_int_equal(GDALGetRasterXSize(png), COLS);
+    GDALClose(png);
+    sdm_pointing_free(&pointing);
+    sdm_point_report_free(&points);
+}
+
+/* ---- the same bytes ---- */
+
+static void same_bytes(void **state)
+{
+    (void)state;
+    static const char *const files[] = {".tif", "_qa.tif", "_ortho.tif", ".png"};
+    static const Case k[] = {{.name = "s0.tif", .threads = 1},
+                             {.name = "s1.tif", .threads = 4, .backwards = true},
+                             {.name = "s2.tif", .threads = 3, .block = 2000},
+                             {.name = "s3.tif", .block = 129}};
+    for (int i = 0; i < 4; i++) {
+        Case c = k[i];
+        c.vertical = SDM_EGM96;
+        char why[1024];
+        const SdmStatus st = run_case(&c, why);
+        if (st == SDM_ERR_UNSUPPORTED)
+            skip();
+        assert_int_equal(st, SDM_OK);
+        for (int f = 0; i && f < 4; f++) {
+            char a[32], b[32];
+            size_t na, nb;
+            snprintf(a, sizeof a, "s0%s", files[f]);
+            snprintf(b, sizeof b, "s%d%s", i, files[f]);
+            char *const da = read_all(a, &na), *const db = read_all(b, &nb);
+            assert_int_equal(na, nb);
+            assert_memory_equal(da, db, na);
+            free(da);
+            free(db);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dem_on_the_ellipsoid),
+        cmocka_unit_test(dem_on_the_geoid),
+        cmocka_unit_test(qa_values),
+        cmocka_unit_test(ortho_types),
+        cmocka_unit_test(geographic_grid),
+        cmocka_unit_test(report_is_read_back),
+        cmocka_unit_test(same_bytes),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,265 @@
+/* Reader: the three ASTER deliveries, pairs, masks, stretch, windows. */
+// SPDX-License-Identifier: Apache-2.0
+#include "rasters.h"
+
+static SdmScene *open_ok(SdmContext *ctx, const char *a, const char *b)
+{
+    SdmScene *scene = NULL;
+    if (sdm_scene_open(ctx, a, b, &scene) != SDM_OK)
+        fail_msg("%s", sdm_error(ctx));
+    return scene;
+}
+
+static void read_all(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *saturated)
+{
+    assert_int_equal(sdm_image_read(ctx, im, 0, 0, sdm_image_width(im), sdm_image_height(im), q, saturated),
+                     SDM_OK);
+}
+
+/* ---- ASTER ---- */
+
+static void deliveries_agree(void **state)
+{
+    (void)state;
+    NEED(HDF);
+    static const char *const input[] = {HDF, FOLDER, ZIP};
+    static const char *const kind[] = {"ASTER L1A V004 (HDF)", "ASTER L1A V003 (folder)",
+                                       "ASTER L1A V003 (zip)"};
+    enum { PX = 1000 * 1080 };
+    int16_t *const q[2] = {malloc(PX * 2), malloc(PX * 2)};
+    SdmContext *ctx = open_context(NULL);
+    for (int k = 0; k < 3; ++k) {
+        SdmScene *scene = open_ok(ctx, input[k], NULL);
+        assert_string_equal(scene->kind, kind[k]);
+        assert_string_equal(scene->time_utc, "2001-01-01T18:00:05Z");
+        assert_string_equal(scene->id, k ? V003 : "AST_L1A_00401012001180005_sim");
+        assert_int_equal(scene->sensor, SDM_SENSOR_ASTER);
+        assert_int_equal(scene->file_count, k == 1 ? 16 : 1);
+        assert_true(scene->files[0].size_bytes > 1000 && scene->files[0].mtime_s > 0);
+        assert_int_equal(sdm_image_width(scene->view[0].image), 820);
+        assert_int_equal(sdm_image_height(scene->view[1].image), 1080);
+        read_all(ctx, scene->view[1].image, q[k > 0], NULL);
+        for (int i = 0; k && i < PX; ++i) /* text tables are rounded to 8 digits: one step at most */
+            assert_true(abs(q[1][i] - q[0][i]) <= 1);
+        const double image[3] = {410, 420, 500};
+        double g[3];
+        sdm_camera_locate(scene->view[0].camera, 1, image, g);
+        assert_true(fabs(g[0] - 4.727365) < 2e-5 && fabs(g[1] - 44.609575) < 2e-5);
+        sdm_scene_close(&scene);
+        assert_null(scene);
+    }
+    free(q[0]);
+    free(q[1]);
+    sdm_close(&ctx);
+}
+
+/* DN' = C1 * DN / C2 + C0, quantised as 16 x DN' - 2048, from the files themselves. */
+static void radiometry_by_hand(void **state)
+{
+    (void)state;
+    NEED(FOLDER);
+    SdmContext *ctx = open_context(NULL);
+    SdmScene *scene = open_ok(ctx, FOLDER, NULL);
+    int16_t *const q = malloc(820 * 840 * 2);
+    read_all(ctx, scene->view[0].image, q, NULL);
+    FILE *const f = fopen(FOLDER "/" V003 ".VNIR_Band3N.RadiometricCorrTable.txt", "r");
+    const GDALDatasetH ds = GDALOpen(FOLDER "/" V003 ".VNIR_Band3N.ImageData.tif", GA_ReadOnly);
+    for (int x = 0; x < 820; ++x) {
+        double c0, c1, c2;
+        unsigned char dn[840];
+        assert_int_equal(fscanf(f, "%lf %lf %lf", &c0, &c1, &c2), 3);
+        assert_int_equal(
+            GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, x, 0, 1, 840, dn, 1, 840, GDT_Byte, 0, 0), 0);
+        for (int y = 0; y < 840; ++y) {
+            const double want = 16 * (c1 * dn[y] / c2 + c0) - 2048;
+            assert_true(dn[y] ? fabs(q[y * 820 + x] - want) < 0.51 : q[y * 820 + x] == SDM_Q_NODATA);
+        }
+    }
+    fclose(f);
+    GDALClose(ds);
+    free(q);
+    sdm_scene_close(&scene);
+    sdm_close(&ctx);
+}
+
+/* A pixel does not depend on the window; outside there is nothing. */
+static void windows(SdmContext *ctx, SdmImage *im)
+{
+    const int64_t w = sdm_image_width(im), h = sdm_image_height(im);
+    int16_t *const all = malloc((size_t)(w * h) * 2), part[40 * 30];
+    uint8_t *const sat = malloc((size_t)(w * h)), sat_part[40 * 30];
+    read_all(ctx, im, all, sat);
+    for (int k = 0; k < 60; ++k) {
+        const int64_t x0 = k * 61 % (w + 60) - 50, y0 = k * 97 % (h + 50) - 40;
+        memset(part, 1, sizeof part);
+        memset(sat_part, 9, sizeof sat_part);
+        assert_int_equal(sdm_image_read(ctx, im, x0, y0, 40, 30, part, sat_part), SDM_OK);
+        for (int64_t y = y0; y < y0 + 30; ++y)
+            for (int64_t x = x0; x < x0 + 40; ++x) {
+                const bool in = x >= 0 && x < w && y >= 0 && y < h;
+                const int64_t at = (y - y0) * 40 + x - x0;
+                assert_int_equal(part[at], in ? all[y * w + x] : SDM_Q_NODATA);
+                assert_int_equal(sat_part[at], in ? sat[y * w + x] : 0);
+            }
+    }
+    assert_int_equal(sdm_image_read(ctx, im, -1000000, 5, 40, 30, part, NULL), SDM_OK);
+    assert_int_equal(part[77], SDM_Q_NODATA);
+    free(all);
+    free(sat);
+}
+
+static void windows_agree(void **state)
+{
+    (void)state;
+    SdmContext *ctx = open_context(NULL);
+    if (have(HDF)) {
+        SdmScene *aster = open_ok(ctx, HDF, NULL);
+        windows(ctx, aster->view[0].image);
+        sdm_scene_close(&aster);
+    }
+    names("win_a.tif", "win_b.tif");
+    Raster r = PLAIN;
+    r.type = GDT_Float32, r.nodata = 77;
+    write_raster(path_a, r);
+    write_raster(path_b, PLAIN);
+    SdmScene *scene = open_ok(ctx, path_a, path_b);
+    windows(ctx, scene->view[0].image);
+    windows(ctx, scene->view[1].image);
+    sdm_scene_close(&scene);
+    sdm_close(&ctx);
+}
+
+/* ---- pairs ---- */
+
+static void bytes_and_fill(void **state)
+{
+    (void)state;
+    names("a.tif", "b.tif");
+    write_raster(path_a, PLAIN);
+    poke(path_a, 5, 3, 0);
+    poke(path_a, 6, 3, 255);
+    write_raster(path_b, PLAIN);
+    SdmContext *ctx = open_context(NULL);
+    SdmScene *scene = open_ok(ctx, path_a, path_b);
+    static int16_t q[W * H];
+    static uint8_t sat[W * H];
+    double scale, offset;
+    assert_int_equal(scene->sensor, SDM_SENSOR_RPC);
+    assert_string_equal(scene->id, "a");
+    assert_string_equal(scene->time_utc, "");
+    assert_int_equal(scene->file_count, 2);
+    sdm_image_stretch(scene->view[0].image, &scale, &offset);
+    assert_true(scale == 16 && offset == -2048);
+    read_all(ctx, scene->view[0].image, q, sat);
+    assert_int_equal(q[3 * W + 5], SDM_Q_NODATA);
+    assert_int_equal(q[3 * W + 6], 16 * 255 - 2048);
+    assert_int_equal(sat[3 * W + 6], 1);
+    assert_int_equal(sat[3 * W + 7], 0);
+    assert_int_equal(q[3 * W + 7], 16 * (int)value(7, 3) - 2048);
+    sdm_scene_close(&scene);
+    sdm_close(&ctx);
+}
+
+static void nodata_alpha_masks(void **state)
+{
+    (void)state;
+    names("nodata.tif", "alpha.tif");
+    char mask[256];
+    snprintf(mask, sizeof mask, "%s/mask.tif", scratch());
+    Raster r = PLAIN;
+    r.type = GDT_Float32, r.nodata = value(9, 9);
+    write_raster(path_a, r);
+    poke(path_a, 1, 0, NAN);
+    poke(path_a, 2, 0, INFINITY);
+    r = PLAIN;
+    r.bands = 2, r.alpha = true;
+    write_raster(path_b, r);
+    r = PLAIN;
+    write_raster(mask, r);
+    poke(mask, 20, 20, 0);
+    SdmOptions opt;
+    sdm_options_default(&opt);
+    opt.mask_left = opt.mask_right = mask;
+    SdmContext *ctx = open_context(&opt);
+    SdmScene *scene = open_ok(ctx, path_a, path_b);
+    static int16_t q[2][W * H];
+    for (int k = 0; k < 2; ++k) {
+        read_all(ctx, scene->view[k].image, q[k], NULL);
+        assert_int_equal(q[k][20 * W + 20], SDM_Q_NODATA);
+        assert_true(q[k][20 * W + 21] != SDM_Q_NODATA);
+    }
+    assert_int_equal(q[0][9 * W + 9], SDM_Q_NODATA);
+    assert_int_equal(q[0][1], SDM_Q_NODATA);
+    assert_int_equal(q[0][2], SDM_Q_NODATA);
+    assert_true(q[0][0] != SDM_Q_NODATA);
+    assert_int_equal(q[1][9], SDM_Q_NODATA); /* alpha 0 for the first ten columns */
+    assert_true(q[1][10] != SDM_Q_NODATA);
+    assert_int_equal(scene->file_count, 3);
+    sdm_scene_close(&scene);
+    sdm_close(&ctx);
+}
+
+/* Wider types: stretch spares snow, reaches no clip here; a pile on the highest value is saturation. */
+static void wide_stretch(void **state)
+{
+    (void)state;
+    static const GDALDataType type[] = {GDT_UInt16, GDT_Int16, GDT_Float32};
+    names("wide.tif", "b.tif");
+    write_raster(path_b, PLAIN);
+    SdmContext *ctx = open_context(NULL);
+    for (int t = 0; t < 3; ++t) {
+        Raster r = PLAIN;
+        r.type = type[t];
+        write_raster(path_a, r);
+        for (int i = 0; i < 40; ++i)
+            poke(path_a, i, 50, 400); /* snow: 40 of 30,000 */
+        SdmScene *scene = open_ok(ctx, path_a, path_b);
+        static int16_t q[W * H];
+        static uint8_t sat[W * H];
+        double scale, offset;
+        sdm_image_stretch(scene->view[0].image, &scale, &offset);
+        read_all(ctx, scene->view[0].image, q, sat);
+        for (int y = 0; y < H; ++y)
+            for (int x = 0; x < W; ++x) {
+                const double dn = y == 50 && x < 40 ? 400 : value(x, y);
+                assert_true(fabs(q[y * W + x] - (dn * scale + offset)) < 0.51);
+                assert_int_equal(sat[y * W + x], dn == 400);
+            }
+        sdm_scene_close(&scene);
+    }
+    sdm_close(&ctx);
+}
+
+static void parallel_pair(void **state)
+{
+    (void)state;
+    names("pa.tif", "pb.tif");
+    Raster r = PLAIN;
+    r.rpc = false, r.georef = true;
+    write_raster(path_a, r);
+    write_raster(path_b, r);
+    SdmOptions opt;
+    sdm_options_default(&opt);
+    opt.base_height = 0.5;
+    SdmContext *ctx = open_context(&opt);
+    SdmScene *scene = open_ok(ctx, path_a, path_b);
+    const double image[3] = {50, 60, 100};
+    double g[3], back[2];
+    assert_int_equal(scene->sensor, SDM_SENSOR_PARALLEL);
+    sdm_camera_locate(scene->view[0].camera, 1, image, g);
+    sdm_camera_project(scene->view[1].camera, 1, g, back); /* x' = x - 0.5 * 100 m = 5 px to the left */
+    assert_true(fabs(back[0] - 45) < 1e-6 && fabs(back[1] - 60) < 1e-6);
+    sdm_scene_close(&scene);
+    sdm_close(&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(deliveries_agree),   cmocka_unit_test(radiometry_by_hand),
+        cmocka_unit_test(windows_agree),      cmocka_unit_test(bytes_and_fill),
+        cmocka_unit_test(nodata_alpha_masks), cmocka_unit_test(wide_stretch),
+        cmocka_unit_test(parallel_pair),
+    };
+    return cmocka_run_group_tests(tests, NULL, clean_up);
+}
