@@ -125,7 +125,7 @@ static size_t mutate(Driver *d, uint8_t *bytes, size_t size)
 {
     const size_t at = next_random(d, (uint32_t)size + 1);
     const size_t n = 1 + next_random(d, next_random(d, 4) ? 8 : 512);
-    uint8_t piece[512];
+    uint8_t piece[512] = {0};
     switch (next_random(d, 6)) {
     case 0: /* flip a bit */
         if (at < size)
