@@ -97,7 +97,7 @@ def judge(done, code, words, also):
     lines = [line for line in done.stderr.split("\n") if line]
     if done.returncode != code:
         return f"exit code {done.returncode}, expected {code}: {done.stderr[-400:]}"
-    if len(lines) != 1 or not lines[0].startswith("stereodem "):
+    if len(lines) != 1 or not lines[0].startswith(("stereodem ", "stereodem: ")):
         return f"expected one sentence, found: {done.stderr[-600:]}"
     if len(lines[0]) > 900:
         return f"a sentence of {len(lines[0])} characters: {lines[0][:300]}..."
