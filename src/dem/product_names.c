@@ -53,7 +53,7 @@ done:
     return st;
 }
 
-/* "part-dem", "part-raw-qa" and what GDAL appends to them (".ovr.tmp"); nothing else that may begin alike. */
+/* "part-dem", "part-raw-ortho-typed" and what GDAL appends (".ovr.tmp"); nothing else that may begin alike. */
 static bool is_aside(const SdmNames *names, const char *base)
 {
     const size_t n = strlen(names->prefix);
@@ -66,7 +66,7 @@ static bool is_aside(const SdmNames *names, const char *base)
         rest += 4;
     for (int i = 0; i < SDM_FILES; i++) {
         const size_t k = strlen(kind[i]);
-        if (!strncmp(rest, kind[i], k) && (!rest[k] || rest[k] == '.'))
+        if (!strncmp(rest, kind[i], k) && (!rest[k] || rest[k] == '.' || rest[k] == '-'))
             return true;
     }
     return false;
