@@ -23,6 +23,7 @@ class Bench:
     def __init__(self):
         self.program = os.path.abspath(sys.argv[1])
         self.source = os.path.abspath(sys.argv[2])
+        self.library = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else "none"
         for tool in ("gdal_translate", "gdalinfo"):
             if not shutil.which(tool):
                 print(f"SKIPPED: no {tool}")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """A run is stopped at any moment; the same command again gives the same bytes.  Damaged finished work is done anew."""
-# fault_stop.py STEREODEM SOURCE_FOLDER
+# fault_stop.py STEREODEM SOURCE_FOLDER [LIBRARY]   LIBRARY: of stop_at_call.c, or "none"
 # SPDX-License-Identifier: Apache-2.0
 import os
 import random
@@ -69,6 +69,27 @@ def random_moments(bench, dem, wall):
         ended = done.returncode == 0 or (done.returncode == 2 and "exists" in done.stderr)
         bench.check(f"chain {chain}: {stops}", ended and base.content("o.tif") == dem and not left,
                     f"{stops}: exit code {done.returncode}, left {left}: {done.stderr}")
+
+
+def at_each_call(bench, dem):
+    """Killed right before each rename and each removal of a run whose blocks are done, up to its end."""
+    if not os.path.isfile(bench.library):
+        print("SKIPPED: no library to preload")
+        return
+    for call in range(1, 100):
+        base.sweep("o.tif")
+        shutil.copytree("whole.job", "o.tif.job")
+        seen = os.environ | {"LD_PRELOAD": bench.library, "SDM_STOP_AT": str(call)}
+        done = bench.call(*COMMAND, env=seen)
+        if done.returncode == 0:
+            bench.check("calls to stop at", call > 12, f"only {call}")
+            break
+        before = os.path.exists("o.tif")
+        again = bench.call(*COMMAND)
+        good = done.returncode == -signal.SIGKILL and again.returncode == 0 and base.content("o.tif") == dem
+        bench.check(f"killed before call {call}", good and not base.aside("o.tif"),
+                    f"exit codes {done.returncode}, {again.returncode}; DEM named: {before}; left "
+                    f"{base.aside('o.tif')}: {again.stderr}")
 
 
 def while_naming(bench, dem):
@@ -167,6 +188,7 @@ def stops(bench):
     random_moments(bench, dem, wall)
     while_naming(bench, dem)
     damaged_work(bench, dem)
+    at_each_call(bench, dem)
     other_parameters(bench, dem)
 
 
