@@ -5,14 +5,20 @@
 
 sdm_pick_row_fn SDM_NAME(pick_row);
 
-/* Vertex of the parabola through three scores, -0.5..0.5. */
-static inline float vertex(float before, float at, float after)
+/* Vertex of the parabola through three scores, -0.5..0.5; 0 where it has none. */
+static inline float bend_vertex(float before, float at, float after)
 {
     const float bend = before - 2.0f * at + after;
-    if (before <= SDM_SCORE_NONE || after <= SDM_SCORE_NONE || !(bend < 0.0f))
+    if (!(bend < 0.0f))
         return 0.0f;
     const float v = 0.5f * (before - after) / bend;
     return v < -0.5f ? -0.5f : v > 0.5f ? 0.5f : v;
+}
+
+/* The same; 0 where a score is missing. */
+static inline float vertex(float before, float at, float after)
+{
+    return before <= SDM_SCORE_NONE || after <= SDM_SCORE_NONE ? 0.0f : bend_vertex(before, at, after);
 }
 
 /* Best over d, first one wins a tie; `best` holds d afterwards. */
@@ -75,6 +81,19 @@ static void right_winners(const SdmCostRow *r, float *restrict top, float *restr
     }
 }
 
+/* Vertex from the curves of both views: of the left pixel and, on the diagonal, of the right pixel it meets.
+ */
+static inline float vertex_of_both(const float *s, ptrdiff_t pitch, int x, int width)
+{
+    const float before = x + 1 < width ? s[1 - pitch] : SDM_SCORE_NONE;
+    const float after = x > 0 ? s[pitch - 1] : SDM_SCORE_NONE;
+    if (before <= SDM_SCORE_NONE || after <= SDM_SCORE_NONE)
+        return vertex(s[-pitch], s[0], s[pitch]);
+    if (s[-pitch] <= SDM_SCORE_NONE || s[pitch] <= SDM_SCORE_NONE)
+        return 0.0f;
+    return bend_vertex(s[-pitch] + before, s[0] + s[0], s[pitch] + after);
+}
+
 void SDM_NAME(pick_row)(const SdmCostRow *r, const SdmPickRow *o)
 {
     const int w = r->width, nd = r->dmax - r->dmin + 1;
@@ -89,9 +108,10 @@ void SDM_NAME(pick_row)(const SdmCostRow *r, const SdmPickRow *o)
         if (none)
             continue;
         const float *const s = r->score + (ptrdiff_t)k * r->pitch + x;
-        if (!edge)
-            o->residual[x] += vertex(s[-r->pitch], s[0], s[r->pitch]);
-        const float apart = o->residual[x] - o->right_best[met];
+        const float mine = edge ? (float)d : (float)d + vertex(s[-r->pitch], s[0], s[r->pitch]);
+        const float apart = mine - o->right_best[met];
         o->mismatch[x] = apart < 0.0f ? -apart : apart;
+        if (!edge)
+            o->residual[x] += vertex_of_both(s, r->pitch, x, w);
     }
 }

@@ -71,13 +71,18 @@ typedef void sdm_warp_row_fn(const SdmWarpRow *in, int16_t *out);
  * half up. src rows: y-1..y+2 of the source, each with pixels -1..2*width. */
 typedef void sdm_half_row_fn(const int16_t *const src[4], int width, int16_t *out);
 
-/* Pick the winner of a row: best score, sub-pixel, runner-up, left-right check. */
+/* Pick the winner of a row: best score, sub-pixel, runner-up, left-right check. The sub-pixel residual is the
+ * vertex of the parabola through the scores at d - 1, d, d + 1 of the left pixel plus those of the right
+ * pixel it meets (the diagonal of the volume).  The texture inside a small window bends one view's curve to
+ * one side, by tenths of a pixel, and the other view's as much to the other: their sum is even when the views
+ * are the same, so that repeats settle on the true place.  Where the right pixel's curve is not whole: the
+ * left's. */
 typedef struct SdmPickRow {
     float *residual;   /* width: sub-pixel d, 0 if none */
     float *score;      /* width: best score, SDM_SCORE_NONE if none */
     float *runner_up;  /* width: best score at |d - best| >= 2, SDM_SCORE_NONE if none */
     float *right_best; /* width scratch: best residual of each right pixel, undefined where it has no score */
-    float *mismatch;   /* width: |d - d of the right pixel it meets|, large if none */
+    float *mismatch; /* width: |d - d of the right pixel it meets|, each from its own curve, large if none */
     uint8_t *edge;     /* width: 1 where the winner is at an end of the range */
 } SdmPickRow;
 typedef void sdm_pick_row_fn(const SdmCostRow *row, const SdmPickRow *out);

@@ -270,14 +270,43 @@ static bool best_along(const SdmCostRow *r, int x, int slope, int *best)
     return top > SDM_SCORE_NONE;
 }
 
-/* d plus the vertex of the parabola through its score and its neighbours' on the line; d without both. */
+/* Vertex of the parabola through three scores one pixel apart, -0.5..0.5; 0 where it has none. */
+static float vertex(float before, float at, float after)
+{
+    const float bend = before - 2.0f * at + after;
+    return bend < 0.0f ? fminf(fmaxf(0.5f * (before - after) / bend, -0.5f), 0.5f) : 0.0f;
+}
+
+typedef struct Curve { /* scores at d - 1, d, d + 1 on a line of the volume */
+    float before, at, after;
+} Curve;
+
+static Curve curve_of(const SdmCostRow *r, int x, int slope, int d)
+{
+    return (Curve){score_of(r, x + slope * (d - 1), d - 1), score_of(r, x + slope * d, d),
+                   score_of(r, x + slope * (d + 1), d + 1)};
+}
+
+static bool whole(const Curve *c)
+{
+    return c->before > SDM_SCORE_NONE && c->after > SDM_SCORE_NONE;
+}
+
+/* Best d of a pixel with its vertex, from the curve of this view alone. */
 static float sub_pixel(const SdmCostRow *r, int x, int slope, int d)
 {
-    const float before = score_of(r, x + slope * (d - 1), d - 1), at = score_of(r, x + slope * d, d);
-    const float after = score_of(r, x + slope * (d + 1), d + 1), bend = before - 2.0f * at + after;
-    if (before <= SDM_SCORE_NONE || after <= SDM_SCORE_NONE || !(bend < 0.0f))
-        return (float)d;
-    return (float)d + fminf(fmaxf(0.5f * (before - after) / bend, -0.5f), 0.5f);
+    const Curve c = curve_of(r, x, slope, d);
+    return whole(&c) ? (float)d + vertex(c.before, c.at, c.after) : (float)d;
+}
+
+/* The same from the sum of the left pixel's curve and the right pixel's, where that one is whole; see
+ * SdmPickRow. */
+static float sub_pixel_both(const SdmCostRow *r, int x, int d)
+{
+    const Curve left = curve_of(r, x, 0, d), right = curve_of(r, x + d, -1, d);
+    if (!whole(&left) || !whole(&right))
+        return sub_pixel(r, x, 0, d);
+    return (float)d + vertex(left.before + right.before, left.at + right.at, left.after + right.after);
 }
 
 static void pick_row_reference(const SdmCostRow *r, const SdmPickRow *out)
@@ -285,12 +314,12 @@ static void pick_row_reference(const SdmCostRow *r, const SdmPickRow *out)
     for (int x = 0; x < r->width; x++) {
         int d = 0, back = 0;
         const bool any = best_along(r, x, 0, &d);
-        out->residual[x] = any ? sub_pixel(r, x, 0, d) : 0.0f;
+        out->residual[x] = any ? sub_pixel_both(r, x, d) : 0.0f;
         out->score[x] = score_of(r, any ? x : -1, d);
         out->edge[x] = any && r->dmax > r->dmin && (d == r->dmin || d == r->dmax);
         out->mismatch[x] = 1e9f;
         if (any && best_along(r, x + d, -1, &back))
-            out->mismatch[x] = fabsf(out->residual[x] - sub_pixel(r, x + d, -1, back));
+            out->mismatch[x] = fabsf(sub_pixel(r, x, 0, d) - sub_pixel(r, x + d, -1, back));
         out->runner_up[x] = SDM_SCORE_NONE;
         for (int e = r->dmin; any && e <= r->dmax; e++)
             if (e - d >= 2 || d - e >= 2)
@@ -302,6 +331,46 @@ static void pick_row_reference(const SdmCostRow *r, const SdmPickRow *out)
     }
 }
 
+/* ---- filters ---- */
+
+/* Middle of n values, the mean of the middle two of an even number; v is ordered on return. */
+static float middle(float *v, int n)
+{
+    for (int i = 1; i < n; i++)
+        for (int j = i; j > 0 && v[j] < v[j - 1]; j--) {
+            const float t = v[j];
+            v[j] = v[j - 1];
+            v[j - 1] = t;
+        }
+    return n % 2 ? v[n / 2] : 0.5f * (v[n / 2 - 1] + v[n / 2]);
+}
+
+static void median_row_reference(const float *const row[3], const uint16_t *const valid[3], int width,
+                                 float *out)
+{
+    for (int x = 0; x < width; x++) {
+        float v[9];
+        int n = 0;
+        for (int j = 0; j < 3; j++)
+            for (int i = x - 1; i <= x + 1; i++)
+                if (i >= 0 && i < width && (valid[j][i] & 1))
+                    v[n++] = row[j][i];
+        const bool inside = x > 0 && x < width - 1;
+        out[x] = inside && (valid[1][x] & 1) && n >= 5 ? middle(v, n) : row[1][x];
+    }
+}
+
+static void agree_row_reference(const float *const *row, int half, int width, float tol, uint8_t *count)
+{
+    for (int x = 0; x < width; x++) {
+        count[x] = 0;
+        for (int j = 0; j <= 2 * half; j++)
+            for (int i = x - half; i <= x + half; i++)
+                if (row[j] && i >= 0 && i < width && fabsf(row[j][i] - row[half][x]) <= tol)
+                    count[x]++;
+    }
+}
+
 const SdmKernels sdm_kernels_reference = {
     .cost_scratch = cost_scratch_reference,
     .zncc = zncc_reference,
@@ -310,4 +379,6 @@ const SdmKernels sdm_kernels_reference = {
     .warp_row = warp_row_reference,
     .half_row = half_row_reference,
     .pick_row = pick_row_reference,
+    .median_row = median_row_reference,
+    .agree_row = agree_row_reference,
 };

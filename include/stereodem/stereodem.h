@@ -55,7 +55,7 @@ typedef struct SdmOptions {
     const char *cost;         /**< "zncc", "census", "sad" */
     const char *optimizer;    /**< "local" */
     const char *device;       /**< "auto", "cpu" */
-    const char *cpu_level;    /**< "auto" or the best instruction set to use: "c", "sse4.2", "avx2", "avx512" */
+    const char *cpu_level;    /**< "auto", or the copy of the kernels: "reference", "c", "sse4.2", "avx2", "avx512" */
     int threads;              /**< 0 = one per processor */
     int64_t memory_bytes;     /**< budget of the process, bytes */
     int tile;                 /**< edge of a tile of the DEM, cells; 0 = chosen from the budget */

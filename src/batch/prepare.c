@@ -117,7 +117,6 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     const bool known = sdm_options(ctx)->dem != NULL;
     const double half = (known ? SDM_PRIOR_SLACK_M : 0.5 * (f->hmax_m - f->hmin_m)) * fabs(f->du_dh) / (double)(1 << l);
     const SdmWindow win = whole(f, l);
-    const int most = win.w / 2 - 8, range = (int)ceil(half) + 1 > most && most > 2 ? most : (int)ceil(half) + 1;
     double best_share = -1.0;
     SdmSurface s = {0}, prior = {0};
     if (known) {
@@ -130,7 +129,8 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
         TRY(sdm_surface_alloc(ctx, &win, &s));
         for (size_t k = 0; k < (size_t)win.w * (size_t)win.h; k++)
             s.h_m[k] = prior.h_m ? prior.h_m[k] : (float)c->lattice.height0_m;
-        TRY(sdm_chain_top(ctx, &c->in, range, shift, &s, &share));
+        const SdmTopSearch q = {.half_range_px = half, .pixel_m = f->gsd_m * (double)(1 << l), .v_shift = shift};
+        TRY(sdm_chain_top(ctx, &c->in, &q, &s, &share));
         sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", l, shift, 100.0 * share);
         if (share > best_share * 1.02 + 1e-9) {
             best_share = share;
@@ -193,6 +193,18 @@ done:
     return st;
 }
 
+/* Chance makes a few matches anywhere; what it cannot do is let their rays meet. */
+static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, size_t count, const SdmPointRound *r)
+{
+    const double blocks = (double)(s->win.w / 8) * (double)(s->win.h / 8), share = (double)count / fmax(blocks, 1.0);
+    const double spread = r->after_nmad_px / (double)(1 << s->win.level);
+    if (share >= 0.005 && (share >= 0.15 || spread <= 0.2))
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %zu of %.0f places at 1/%d of the size, their rays miss each other "
+                    "by %.1f px; clouds, water or snow, images of different places, or one mirrored", count, blocks,
+                    1 << s->win.level, r->after_nmad_px);
+}
+
 /* The v residual of a level's surface: refit the pointing. */
 static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
 {
@@ -211,6 +223,8 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     if (count >= 60 || last)
         TRY(sdm_pointing_fit(ctx, sample, count, last ? 4 : count > 300 ? 1 : 0, false,
                              sdm_image_height(c->scene->view[1].image), &p->pointing, &round));
+    if (last)
+        TRY(check_matches(ctx, s, count, &round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d", l, count,
             round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree);
     if (last) {
@@ -278,9 +292,9 @@ static SdmStatus coarse_range(SdmContext *ctx, SdmPrepared *p)
         return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %zu at 1/%d of the size; clouds, water or snow, images of "
                         "different places, or one mirrored", valid, 1 << s->win.level);
     const double metre = 1.0 / fabs(p->frame.du_dh);
-    p->slack_m = metre * 6.0;
+    p->slack_m = metre * 6.0; /* the repeats */
     for (int l = 0; l < p->settings.coarse_level; l++)
-        p->slack_m += 6.0 * metre * (double)(1 << l);
+        p->slack_m += sdm_chain_travel(&p->settings, l) * metre * (double)(1 << l);
     p->hmin_m = floor(lo - p->slack_m);
     p->hmax_m = ceil(hi + p->slack_m);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "coarse surface %.0f..%.0f m, %.1f %% matched", lo, hi,
@@ -331,6 +345,7 @@ static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     const SdmOptions *const o = sdm_options(ctx);
     TRY(sdm_frame_find(ctx, scene, &p->frame));
     TRY(sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(scene), &p->settings));
+    p->settings.jump_px = (float)(SDM_JUMP_M * fabs(p->frame.du_dh));
     choose_levels(&p->frame, &p->settings);
     SdmPointing *const q = &p->pointing;
     const double size[2] = {(double)sdm_image_width(scene->view[1].image), (double)sdm_image_height(scene->view[1].image)};

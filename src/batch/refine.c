@@ -4,11 +4,43 @@
 
 #include <math.h>
 
-enum { STRIPS = 5, STRIP_ROWS = 128, STRIP_HALO = 64, SAMPLE = 8, LENGTH = 8192, LATTICE_STEP = 16 };
+enum { STRIPS = 5, STRIP_ROWS = 128, STRIP_HALO = 64, SAMPLE = 8, LENGTH = 8192, LATTICE_STEP = 16, BINS = 128 };
+#define MIN_GAP 0.25f /* px */
+#define MAX_GAP 0.6f
+
+/* How far rays miss each other where the match is good: counts of the gap from -1 to 1 px. */
+typedef struct GapCounts {
+    int64_t bin[2 * BINS + 1], total;
+} GapCounts;
+
+static void count_gaps(const SdmFineResult *f, GapCounts *g)
+{
+    const size_t n = (size_t)f->surface.win.w * (size_t)f->surface.win.h;
+    for (size_t i = 0; i < n; i++) {
+        if (!(f->surface.flags[i] & (SDM_QA_VALID | SDM_QA_RAY_GAP)) || !isfinite(f->gap_px[i]))
+            continue;
+        const float v = f->gap_px[i] < -1.0f ? -1.0f : f->gap_px[i] > 1.0f ? 1.0f : f->gap_px[i];
+        g->bin[BINS + (int)lrintf(v * BINS)]++;
+        g->total++;
+    }
+}
+
+/* Rays that miss by several times the scene's usual gap (median distance from the median) are false matches. */
+static float gap_limit(const GapCounts *g)
+{
+    int64_t sum = 0;
+    int mid = 0, far = 0;
+    while (mid < 2 * BINS && (sum += g->bin[mid]) * 2 < g->total)
+        mid++;
+    for (sum = g->bin[mid]; far < BINS && sum * 2 < g->total; far++)
+        sum += (mid - far - 1 >= 0 ? g->bin[mid - far - 1] : 0) + (mid + far + 1 <= 2 * BINS ? g->bin[mid + far + 1] : 0);
+    const float limit = 3.0f * ((float)far + 0.5f) / BINS;
+    return limit < MIN_GAP ? MIN_GAP : limit > MAX_GAP ? MAX_GAP : limit;
+}
 
 /* One piece of a strip: the fine chain on it, its residuals collected. */
 static SdmStatus look(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
-                      SdmFitSample **sample, size_t *count, size_t room)
+                      GapCounts *gaps, SdmFitSample **sample, size_t *count, size_t room)
 {
     SdmStatus st = SDM_OK;
     SdmLattice lat = {0};
@@ -24,6 +56,7 @@ static SdmStatus look(SdmContext *ctx, const SdmScene *scene, const SdmPrepared 
     TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level, &left,
                           &right));
     TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, &fine));
+    count_gaps(&fine, gaps);
     TRY(sdm_collect_samples(ctx, &lat, &fine.surface, fine.gap_px, SAMPLE, &p->pointing, sample, count, room));
 done:
     sdm_fine_result_free(&fine);
@@ -43,6 +76,7 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
     const int rows = STRIP_ROWS + 2 * STRIP_HALO;
     const size_t room = (size_t)STRIPS * ((size_t)(f->width / SAMPLE) + 64) * (size_t)(rows / SAMPLE) + 64;
     SdmPointRound round = {.level = 0};
+    GapCounts gaps = {0};
     const double t0 = sdm_now_s();
     for (int i = 0; i < STRIPS; i++) {
         int64_t v0 = (int64_t)((i + 0.5) / STRIPS * (double)f->height) - rows / 2;
@@ -53,9 +87,10 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
             const SdmWindow win = {.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)((v1 - v0) / unit * unit)};
             sdm_progress(ctx, 2, 0.2 + 0.1 * (i + (double)u0 / (double)f->width) / STRIPS, "pointing at full resolution");
             if (win.w >= unit && win.h >= unit)
-                TRY(look(ctx, scene, p, &win, &sample, &count, room));
+                TRY(look(ctx, scene, p, &win, &gaps, &sample, &count, room));
         }
     }
+    p->settings.gap_limit_px = gap_limit(&gaps);
     if (count < 200) {
         sdm_log(ctx, SDM_LOG_WARNING, 2, "pointing: only %zu matches at full resolution; that of the coarse levels stays",
                 count);
@@ -65,6 +100,7 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "full resolution: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d, "
             "jitter %.3f px rms", count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
             round.profile_rms_px);
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray gaps beyond %.2f px are taken for false matches", (double)p->settings.gap_limit_px);
     p->points.round[p->points.rounds++] = round;
     round.samples = NULL;
 done:

@@ -248,8 +248,11 @@ SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerpr
         return st;
     }
     const int coarse_level = p->settings.coarse_level, top_level = p->settings.top_level;
+    const float jump_px = p->settings.jump_px, gap_limit_px = p->settings.gap_limit_px;
     p->settings = settings;
     p->settings.coarse_level = coarse_level;
+    p->settings.jump_px = jump_px;
+    p->settings.gap_limit_px = gap_limit_px;
     p->settings.top_level = top_level;
     st = read_arrays(ctx, &f, p);
     const SdmStatus end = close_checked(ctx, path, &f);

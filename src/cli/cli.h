@@ -77,6 +77,10 @@ const char *sdm_status_name(SdmStatus st);     /* "ok", "usage", "input" ... */
 void sdm_help_program(FILE *to);
 void sdm_help_command(FILE *to, const SdmCommand *command);
 void sdm_help_version(FILE *to);
+/* "[a number from 0.01 to 5; default: none]" */
+void sdm_help_limits(const SdmOptionSpec *spec, char *out, size_t size);
+/* "-o, --output FILE" */
+void sdm_help_heading(const SdmOptionSpec *spec, char *out, size_t size);
 /* The manual page, troff with man macros, from the same tables. */
 void sdm_help_manual(FILE *to);
 

@@ -25,19 +25,30 @@ static void print_wrapped(FILE *to, int indent, const char *text)
     fputc('\n', to);
 }
 
-static void print_option(FILE *to, const SdmOptionSpec *spec)
+void sdm_help_limits(const SdmOptionSpec *spec, char *out, size_t size)
+{
+    char range[320];
+    const bool free = spec->type == SDM_OPT_BOOL || spec->type == SDM_OPT_TEXT || spec->type == SDM_OPT_PAIRS;
+    const char *const usual = spec->fallback ? spec->fallback : spec->type == SDM_OPT_BOOL ? "off" : "none";
+    sdm_option_range(spec, range, sizeof range);
+    snprintf(out, size, "[%s%sdefault: %s]", free ? "" : range, free ? "" : "; ", usual);
+}
+
+void sdm_help_heading(const SdmOptionSpec *spec, char *out, size_t size)
 {
     const char *const brief = sdm_option_short(spec->name);
-    char range[320], limits[768];
-    fprintf(to, "  %s%s%s%s%s\n", brief ? brief : "", brief ? ", " : "", spec->name, spec->metavar ? " " : "",
-            spec->metavar ? spec->metavar : "");
+    snprintf(out, size, "%s%s%s%s%s", brief ? brief : "", brief ? ", " : "", spec->name,
+             spec->metavar ? " " : "", spec->metavar ? spec->metavar : "");
+}
+
+static void print_option(FILE *to, const SdmOptionSpec *spec)
+{
+    char text[768];
+    sdm_help_heading(spec, text, sizeof text);
+    fprintf(to, "  %s\n", text);
     print_wrapped(to, INDENT, spec->help);
-    sdm_option_range(spec, range, sizeof range);
-    if (spec->type == SDM_OPT_BOOL || spec->type == SDM_OPT_TEXT || spec->type == SDM_OPT_PAIRS)
-        snprintf(limits, sizeof limits, "[default: %s]", spec->fallback);
-    else
-        snprintf(limits, sizeof limits, "[%s; default: %s]", range, spec->fallback);
-    print_wrapped(to, INDENT, limits);
+    sdm_help_limits(spec, text, sizeof text);
+    print_wrapped(to, INDENT, text);
 }
 
 static void print_table(FILE *to, const SdmOptionSpec *table, unsigned bit)

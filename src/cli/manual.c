@@ -22,19 +22,13 @@ static void print_troff(FILE *to, const char *text)
 
 static void print_option(FILE *to, const SdmOptionSpec *spec)
 {
-    const char *const brief = sdm_option_short(spec->name);
-    char head[256], range[320], limits[768];
-    snprintf(head, sizeof head, "%s%s%s%s%s", brief ? brief : "", brief ? ", " : "", spec->name,
-             spec->metavar ? " " : "", spec->metavar ? spec->metavar : "");
+    char text[768];
+    sdm_help_heading(spec, text, sizeof text);
     fputs(".TP\n.B ", to);
-    print_troff(to, head);
+    print_troff(to, text);
     print_troff(to, spec->help);
-    sdm_option_range(spec, range, sizeof range);
-    const bool ranged =
-        spec->type != SDM_OPT_BOOL && spec->type != SDM_OPT_TEXT && spec->type != SDM_OPT_PAIRS;
-    snprintf(limits, sizeof limits, "[%s%sdefault: %s]", ranged ? range : "", ranged ? "; " : "",
-             spec->fallback);
-    print_troff(to, limits);
+    sdm_help_limits(spec, text, sizeof text);
+    print_troff(to, text);
 }
 
 static void print_synopsis(FILE *to, const SdmCommand *command)

@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-
 const char *sdm_status_name(SdmStatus st)
 {
     static const char *const names[SDM_STATUS_END] = {"ok", "usage",  "input",       "data",

@@ -15,7 +15,7 @@ static char **cog_options(SdmContext *ctx, int file, GDALDataType type)
     char threads[16], **co = NULL;
     snprintf(threads, sizeof threads, "%d", sdm_threads(ctx));
     co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
-    co = CSLSetNameValue(co, "LEVEL", file == SDM_FILE_DEM ? "6" : "2");
+    co = CSLSetNameValue(co, "LEVEL", file == SDM_FILE_DEM ? "4" : "1");
     co = CSLSetNameValue(co, "PREDICTOR", type == GDT_Float32 ? "3" : "2");
     co = CSLSetNameValue(co, "NUM_THREADS", threads);
     co = CSLSetNameValue(co, "BIGTIFF", "IF_SAFER");
@@ -26,7 +26,8 @@ static char **cog_options(SdmContext *ctx, int file, GDALDataType type)
             const char *const value = CPLParseNameValue(*o, &name);
             if (name && value) {
                 co = CSLSetNameValue(co, name, value);
-                if (EQUAL(name, "COMPRESS") && !EQUAL(value, "DEFLATE")) { /* LEVEL, PREDICTOR were ours for DEFLATE */
+                if (EQUAL(name, "COMPRESS") &&
+                    !EQUAL(value, "DEFLATE")) { /* LEVEL, PREDICTOR were ours for DEFLATE */
                     co = CSLSetNameValue(co, "LEVEL", NULL);
                     if (!EQUAL(value, "LZW") && !EQUAL(value, "ZSTD"))
                         co = CSLSetNameValue(co, "PREDICTOR", NULL);
@@ -45,7 +46,8 @@ static bool try_small(char **co)
     GDALDatasetH mem = GDALCreate(GDALGetDriverByName("MEM"), "", 64, 64, 1, GDT_Float32, NULL);
     if (mem)
         GDALSetRasterNoDataValue(GDALGetRasterBand(mem, 1), (double)SDM_NODATA);
-    GDALDatasetH cog = mem ? GDALCreateCopy(GDALGetDriverByName("COG"), name, mem, FALSE, co, NULL, NULL) : NULL;
+    GDALDatasetH cog =
+        mem ? GDALCreateCopy(GDALGetDriverByName("COG"), name, mem, FALSE, co, NULL, NULL) : NULL;
     const bool good = cog != NULL;
     GDALClose(cog);
     GDALClose(mem);
@@ -55,14 +57,16 @@ static bool try_small(char **co)
 
 SdmStatus sdm_cog_check(SdmContext *ctx)
 {
-    static const char *const fixed[] = {"TILING_SCHEME", "TARGET_SRS", "RES", "EXTENT", "ALIGNED_LEVELS", "ADD_ALPHA"};
+    static const char *const fixed[] = {"TILING_SCHEME", "TARGET_SRS",     "RES",
+                                        "EXTENT",        "ALIGNED_LEVELS", "ADD_ALPHA"};
     SdmStatus st = SDM_OK;
     SdmTrap trap;
     char **co = NULL;
     GDALAllRegister();
     GDALDriverH driver = GDALGetDriverByName("COG");
     if (!driver)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "this GDAL (%s) has no COG driver; version 3.1 or newer is needed",
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "this GDAL (%s) has no COG driver; version 3.1 or newer is needed",
                         GDALVersionInfo("RELEASE_NAME"));
     sdm_trap_begin(&trap);
     for (const char *const *o = sdm_options(ctx)->co; *o; o++) {
@@ -72,14 +76,16 @@ SdmStatus sdm_cog_check(SdmContext *ctx)
         }
         for (int i = 0; i < 6; i++)
             if (!strncasecmp(*o, fixed[i], strlen(fixed[i])) && (*o)[strlen(fixed[i])] == '=') {
-                st = sdm_fail(ctx, SDM_ERR_USAGE, "--co %s would change the grid of the DEM; use --t_srs and --tr", *o);
+                st = sdm_fail(ctx, SDM_ERR_USAGE,
+                              "--co %s would change the grid of the DEM; use --t_srs and --tr", *o);
                 goto done;
             }
     }
     co = cog_options(ctx, SDM_FILE_DEM, GDT_Float32);
     co = CSLSetNameValue(co, "NUM_THREADS", NULL); /* what goes wrong is said in this thread, then */
     if (!GDALValidateCreationOptions(driver, co) || !try_small(co) || trap.failed)
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "--co: GDAL's COG driver cannot write a DEM with these options: %s", trap.text);
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "--co: GDAL's COG driver cannot write a DEM with these options: %s",
+                      trap.text);
 done:
     CSLDestroy(co);
     sdm_trap_end(&trap);
@@ -104,6 +110,19 @@ static SdmStatus sync_file(SdmContext *ctx, const char *path)
     return st;
 }
 
+/* Overviews in the raw raster, uncompressed: the COG driver would make its own through ZSTD and back. */
+static bool build_overviews(GDALDatasetH ds, int file)
+{
+    int level[31], n = 0;
+    const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds), longest = w > h ? w : h;
+    while (longest >> n > 512 && n < 30) {
+        level[n] = 2 << n;
+        n++;
+    }
+    return n == 0 || GDALBuildOverviews(ds, file == SDM_FILE_QA ? "NEAREST" : "AVERAGE", n, level, 0, NULL,
+                                        NULL, NULL) == CE_None;
+}
+
 SdmStatus sdm_cog_write(SdmContext *ctx, SdmProduct *p, int file)
 {
     SdmStatus st = SDM_OK;
@@ -111,7 +130,10 @@ SdmStatus sdm_cog_write(SdmContext *ctx, SdmProduct *p, int file)
     const char *const path = p->names->part[file];
     char **co = cog_options(ctx, file, GDALGetRasterDataType(GDALGetRasterBand(p->raw[file], 1)));
     sdm_trap_begin(&trap);
-    GDALDatasetH cog = GDALCreateCopy(GDALGetDriverByName("COG"), path, p->raw[file], FALSE, co, go_on, ctx);
+    GDALDatasetH cog = NULL;
+    if ((file == SDM_FILE_DEM && sdm_options(ctx)->co[0]) ||
+        build_overviews(p->raw[file], file)) /* --co may ask others */
+        cog = GDALCreateCopy(GDALGetDriverByName("COG"), path, p->raw[file], FALSE, co, go_on, ctx);
     GDALClose(cog);
     sdm_trap_end(&trap);
     CSLDestroy(co);

@@ -44,18 +44,21 @@ static int epsg_of(double lon_deg, double lat_deg)
 static SdmStatus check_kind(SdmContext *ctx, OGRSpatialReferenceH srs, const char *text)
 {
     if (OSRIsGeocentric(srs))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--t_srs %s is a geocentric CRS; give a projected or geographic one", text);
-    if (OSRIsCompound(srs) || OSRIsVertical(srs) || OSRGetAxesCount(srs) != 2)
         return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--t_srs %s has a vertical part; give its horizontal CRS alone, and the heights' datum with "
-                        "--vertical ellipsoid, egm96 or egm2008",
-                        text);
+                        "--t_srs %s is a geocentric CRS; give a projected or geographic one", text);
+    if (OSRIsCompound(srs) || OSRIsVertical(srs) || OSRGetAxesCount(srs) != 2)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--t_srs %s has a vertical part; give its horizontal CRS alone, and the heights' datum with "
+            "--vertical ellipsoid, egm96 or egm2008",
+            text);
     if (!OSRIsProjected(srs) && !OSRIsGeographic(srs))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--t_srs %s is neither a projected nor a geographic CRS", text);
     return SDM_OK;
 }
 
-static SdmStatus export_wkt(SdmContext *ctx, OGRSpatialReferenceH srs, const char *text, char *wkt, size_t size)
+static SdmStatus export_wkt(SdmContext *ctx, OGRSpatialReferenceH srs, const char *text, char *wkt,
+                            size_t size)
 {
     static const char *const formats[] = {"FORMAT=WKT1", "FORMAT=WKT2_2019"};
     SdmStatus st = SDM_ERR_USAGE;
@@ -68,7 +71,8 @@ static SdmStatus export_wkt(SdmContext *ctx, OGRSpatialReferenceH srs, const cha
         }
         CPLFree(out);
     }
-    return st ? sdm_fail(ctx, st, "--t_srs %s cannot be written as WKT of less than %zu bytes", text, size) : st;
+    return st ? sdm_fail(ctx, st, "--t_srs %s cannot be written as WKT of less than %zu bytes", text, size)
+              : st;
 }
 
 /* --t_srs or the EPSG code -> WKT; *unit_m: metres per unit of a projected CRS. */
@@ -79,9 +83,10 @@ static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, doubl
     sdm_trap_begin(&trap);
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     if (strstr(text, "://") || OSRSetFromUserInput(srs, text) != OGRERR_NONE) { /* no network */
-        st = sdm_fail(ctx, SDM_ERR_USAGE,
-                      "--t_srs %s is not a coordinate system that PROJ knows%s%s; expected for example EPSG:32631", text,
-                      trap.text[0] ? ": " : "", trap.text);
+        st = sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--t_srs %s is not a coordinate system that PROJ knows%s%s; expected for example EPSG:32631",
+            text, trap.text[0] ? ": " : "", trap.text);
         goto done;
     }
     TRY(check_kind(ctx, srs, text));
@@ -103,8 +108,9 @@ SdmStatus sdm_grid_check_srs(SdmContext *ctx)
     return text ? resolve(ctx, text, &grid, &unit_m) : SDM_OK;
 }
 
-/* A warning when the scene lies outside the area the CRS is made for; an error when it cannot be expressed. */
-static SdmStatus check_area(SdmContext *ctx, const SdmGrid *grid, const char *text, double lon_deg, double lat_deg)
+/* Warn when the scene lies outside the area the CRS is made for, fail when it cannot be expressed. */
+static SdmStatus check_area(SdmContext *ctx, const SdmGrid *grid, const char *text, double lon_deg,
+                            double lat_deg)
 {
     SdmStatus st = SDM_OK;
     SdmProjector *p = NULL;
@@ -115,16 +121,17 @@ static SdmStatus check_area(SdmContext *ctx, const SdmGrid *grid, const char *te
     TRY(sdm_projector_open(ctx, grid->wkt, &p));
     sdm_projector_forward(p, 1, &x, &y);
     if (isnan(x) || isnan(y)) {
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "--t_srs %s cannot express the scene's centre, lon %.4f lat %.4f", text,
-                      lon_deg, lat_deg);
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "--t_srs %s cannot express the scene's centre, lon %.4f lat %.4f",
+                      text, lon_deg, lat_deg);
         goto done;
     }
     crs = proj_create(pc, text);
     if (crs && proj_get_area_of_use(pc, crs, &w, &s, &e, &n, NULL) && w > -1000.0) {
         const double lon = w + fmod(fmod(lon_deg - w, 360.0) + 360.0, 360.0);
         if (lat_deg < s || lat_deg > n || lon > (e < w ? e + 360.0 : e))
-            sdm_log(ctx, SDM_LOG_WARNING, 8, "the scene (lon %.3f lat %.3f) lies outside the area of use of --t_srs %s",
-                    lon_deg, lat_deg, text);
+            sdm_log(ctx, SDM_LOG_WARNING, 8,
+                    "the scene (lon %.3f lat %.3f) lies outside the area of use of --t_srs %s", lon_deg,
+                    lat_deg, text);
     }
 done:
     proj_destroy(crs);
@@ -140,14 +147,16 @@ static SdmStatus check_spacing(SdmContext *ctx, const SdmGrid *grid, double metr
     if (!isfinite(m) || !(m > 0.0))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--tr %g: expected a positive number of %s", grid->spacing, unit);
     if (grid->geographic && grid->spacing > 1.0)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--tr %g is in degrees, for the output CRS is geographic; about %.3g is usual for this scene",
-                        grid->spacing, neat_degrees(2.0 * gsd_m / METRES_PER_DEGREE));
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--tr %g is in degrees, for the output CRS is geographic; about %.3g is usual for this scene",
+            grid->spacing, neat_degrees(2.0 * gsd_m / METRES_PER_DEGREE));
     if (m < gsd_m / 20.0 || m > gsd_m * 10000.0)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--tr %g %s is %.3g m on the ground; the image has %.3g m, and from 1/20 to 10000 times that "
-                        "is expected",
-                        grid->spacing, unit, m, gsd_m);
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--tr %g %s is %.3g m on the ground; the image has %.3g m, and from 1/20 to 10000 times that "
+            "is expected",
+            grid->spacing, unit, m, gsd_m);
     return SDM_OK;
 }
 
@@ -159,7 +168,8 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, doubl
     char code[32];
     *grid = (SdmGrid){.spacing = opt->tr};
     if (!isfinite(lon_deg) || !(fabs(lat_deg) <= 90.0) || !(gsd_m > 0.0) || !isfinite(gsd_m))
-        return sdm_fail(ctx, SDM_ERR_DATA, "the scene's centre (lon %g lat %g) or ground sample distance (%g m) is absurd",
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "the scene's centre (lon %g lat %g) or ground sample distance (%g m) is absurd",
                         lon_deg, lat_deg, gsd_m);
     TRY(sdm_format(ctx, code, sizeof code, "EPSG:%d", epsg_of(lon_deg, lat_deg)));
     const char *const text = opt->t_srs ? opt->t_srs : code;
@@ -169,10 +179,13 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, doubl
     if (grid->geographic)
         unit_m = METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * (3.14159265358979323846 / 180.0)), 0.01));
     if (opt->tr == 0.0)
-        grid->spacing = grid->geographic ? neat_degrees(2.0 * gsd_m / unit_m) : two_digits(2.0 * gsd_m / unit_m);
+        grid->spacing =
+            grid->geographic ? neat_degrees(2.0 * gsd_m / unit_m) : two_digits(2.0 * gsd_m / unit_m);
     TRY(check_spacing(ctx, grid, unit_m, gsd_m));
     sdm_log(ctx, SDM_LOG_INFO, 8, "output CRS %s, cells of %.10g %s", text, grid->spacing,
-            grid->geographic ? "degrees" : unit_m == 1.0 ? "m" : "units");
+            grid->geographic ? "degrees"
+            : unit_m == 1.0  ? "m"
+                             : "units");
 done:
     return st;
 }
@@ -182,13 +195,14 @@ SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4], SdmGrid *grid)
     const double s = grid->spacing;
     const double left = floor(bounds[0] / s), bottom = floor(bounds[1] / s);
     const double right = ceil(bounds[2] / s), top = ceil(bounds[3] / s);
-    if (!isfinite(left) || !isfinite(right) || !isfinite(top) || !isfinite(bottom) || right < left || top < bottom)
-        return sdm_fail(ctx, SDM_ERR_DATA, "the DEM's bounds (%g %g %g %g) are absurd", bounds[0], bounds[1], bounds[2],
-                        bounds[3]);
+    if (!isfinite(left) || !isfinite(right) || !isfinite(top) || !isfinite(bottom) || right < left ||
+        top < bottom)
+        return sdm_fail(ctx, SDM_ERR_DATA, "the DEM's bounds (%g %g %g %g) are absurd", bounds[0], bounds[1],
+                        bounds[2], bounds[3]);
     const double cols = fmax(right - left, 1.0), rows = fmax(top - bottom, 1.0);
     if (cols > 2e9 || rows > 2e9 || cols * rows > 1e15)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "the DEM would have %.0f x %.0f cells; give a larger --tr than %g", cols,
-                        rows, s);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "the DEM would have %.0f x %.0f cells; give a larger --tr than %g", cols, rows, s);
     grid->x0 = left * s;
     grid->y0 = top * s;
     grid->cols = (int64_t)cols;

@@ -14,9 +14,12 @@ enum {
     TABLE = MAX_REACH * UNIT + 1
 };
 
+typedef struct Cell { /* sums of one cell: a cache line */
+    int64_t weight, height, square, score, gap, filled, image_weight, image;
+} Cell;
+
 typedef struct Sums { /* of a sub-block: SUB x SUB each */
-    int64_t weight[SUB * SUB], height[SUB * SUB], square[SUB * SUB], score[SUB * SUB], gap[SUB * SUB];
-    int64_t filled[SUB * SUB], image_weight[SUB * SUB], image[SUB * SUB];
+    Cell cell[SUB * SUB];
     int32_t count[SUB * SUB];
     uint16_t reasons[SUB * SUB];
 } Sums;
@@ -147,37 +150,38 @@ typedef struct Point {
     bool valid, filled, seen;
 } Point;
 
+/* Cells first..last (relative to `origin`, inside 0..count-1) whose centres lie within the radius of `at`; their weights. */
+static void near_cells(const Work *w, int64_t at, int64_t origin, int count, int *first, int *last, int32_t weight[2 * MAX_REACH + 1])
+{
+    const int64_t lo = ((at - w->radius - UNIT / 2 + UNIT - 1) >> 8) - origin, hi = ((at + w->radius - UNIT / 2) >> 8) - origin;
+    *first = (int)(lo < 0 ? 0 : lo);
+    *last = (int)(hi >= count ? count - 1 : hi);
+    for (int i = *first; i <= *last; i++)
+        weight[i - *first] = w->table[llabs((origin + i) * UNIT + UNIT / 2 - at)];
+}
+
 static void spread_point(const Work *w, const int64_t at[2], const Point *p, int64_t col0, int64_t row0, int cols,
                          int rows, Sums *s)
 {
-    const int64_t cx = (at[0] >> 8) - col0, cy = (at[1] >> 8) - row0;
-    const int64_t x0 = cx - w->reach < 0 ? 0 : cx - w->reach, x1 = cx + w->reach >= cols ? cols - 1 : cx + w->reach;
-    const int64_t y0 = cy - w->reach < 0 ? 0 : cy - w->reach, y1 = cy + w->reach >= rows ? rows - 1 : cy + w->reach;
-    for (int64_t y = y0; y <= y1; y++) {
-        const int64_t dy = llabs((row0 + y) * UNIT + UNIT / 2 - at[1]);
-        if (dy > w->radius)
-            continue;
-        for (int64_t x = x0; x <= x1; x++) {
-            const int64_t dx = llabs((col0 + x) * UNIT + UNIT / 2 - at[0]);
-            if (dx > w->radius)
-                continue;
-            const int64_t weight = (int64_t)w->table[dx] * w->table[dy] >> 10;
-            const size_t i = (size_t)(y * SUB + x);
-            if (p->seen) {
-                s->image_weight[i] += weight;
-                s->image[i] += weight * p->image;
-            }
-            if (!p->valid)
-                continue;
-            const int64_t coarse = p->h >> 2; /* 1/64 m, so that squares fit */
-            s->weight[i] += weight;
-            s->height[i] += weight * p->h;
-            s->square[i] += weight * coarse * coarse;
-            s->score[i] += weight * p->score;
-            s->gap[i] += weight * p->gap;
-            s->filled[i] += p->filled ? weight : 0;
+    int x0, x1, y0, y1;
+    int32_t wx[2 * MAX_REACH + 1], wy[2 * MAX_REACH + 1];
+    near_cells(w, at[0], col0, cols, &x0, &x1, wx);
+    near_cells(w, at[1], row0, rows, &y0, &y1, wy);
+    const int64_t coarse = p->h >> 2, square = coarse * coarse; /* 1/64 m, so that squares fit */
+    for (int y = y0; y <= y1; y++)
+        for (int x = x0; x <= x1; x++) {
+            const int64_t weight = (int64_t)wx[x - x0] * wy[y - y0] >> 10;
+            Cell *const c = &s->cell[y * SUB + x];
+            const int64_t seen = p->seen ? weight : 0, valid = p->valid ? weight : 0;
+            c->image_weight += seen;
+            c->image += seen * p->image;
+            c->weight += valid;
+            c->height += valid * p->h;
+            c->square += valid * square;
+            c->score += valid * p->score;
+            c->gap += valid * p->gap;
+            c->filled += p->filled ? valid : 0;
         }
-    }
 }
 
 static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0, int cols, int rows, Sums *s)
@@ -210,24 +214,25 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
 
 static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, size_t out)
 {
-    const double weight = (double)s->weight[i];
-    const bool valid = s->weight[i] >= w->least;
+    const Cell *const cell = &s->cell[i];
+    const double weight = (double)cell->weight;
+    const bool valid = cell->weight >= w->least;
     b->height_m[out] = b->score[out] = b->gap_m[out] = b->spread_m[out] = b->ortho[out] = NAN;
     b->count[out] = (uint16_t)(s->count[i] > 65535 ? 65535 : s->count[i]);
-    if (s->image_weight[i] >= w->least)
-        b->ortho[out] = (float)(((double)s->image[i] / (double)s->image_weight[i] - w->g->offset) / w->g->scale);
+    if (cell->image_weight >= w->least)
+        b->ortho[out] = (float)(((double)cell->image / (double)cell->image_weight - w->g->offset) / w->g->scale);
     if (!valid) {
-        const uint16_t none = s->image_weight[i] > 0 ? SDM_QA_SPARSE : SDM_QA_OUTSIDE;
+        const uint16_t none = cell->image_weight > 0 ? SDM_QA_SPARSE : SDM_QA_OUTSIDE;
         b->mask[out] = s->reasons[i] ? s->reasons[i] : none;
         return;
     }
-    const double mean = (double)s->height[i] / weight, m4 = mean * 0.25;
-    const double var = (double)s->square[i] / weight - m4 * m4;
+    const double mean = (double)cell->height / weight, m4 = mean * 0.25;
+    const double var = (double)cell->square / weight - m4 * m4;
     b->height_m[out] = (float)(mean / HEIGHT_UNIT);
-    b->score[out] = (float)((double)s->score[i] / weight / 250.0);
-    b->gap_m[out] = (float)((double)s->gap[i] / weight / 1024.0 * w->g->gap_m_per_px);
+    b->score[out] = (float)((double)cell->score / weight / 250.0);
+    b->gap_m[out] = (float)((double)cell->gap / weight / 1024.0 * w->g->gap_m_per_px);
     b->spread_m[out] = var > 0.0 ? (float)(sqrt(var) / 64.0) : 0.0f;
-    b->mask[out] = (uint16_t)(SDM_QA_VALID | (2 * s->filled[i] > s->weight[i] ? SDM_QA_FILLED : 0));
+    b->mask[out] = (uint16_t)(SDM_QA_VALID | (2 * cell->filled > cell->weight ? SDM_QA_FILLED : 0));
 }
 
 static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, int64_t end, Sums *s)

@@ -1,4 +1,4 @@
-/* The preview of the heights and masks -> PNG: shaded relief in colours, and the map of what each cell met. */
+/* The preview of heights and masks -> PNG: shaded relief in colours, map of what the cells met. */
 // SPDX-License-Identifier: Apache-2.0
 #include "dem/picture.h"
 
@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* n bands of 8 bit, pixel-interleaved -> PNG in memory. */
-static SdmStatus encode(SdmContext *ctx, const unsigned char *pixels, int w, int h, int bands, SdmPicture *out)
+static SdmStatus encode(SdmContext *ctx, const unsigned char *pixels, int w, int h, int bands,
+                        SdmPicture *out)
 {
     SdmStatus st = SDM_OK;
     SdmTrap trap;
@@ -19,8 +20,8 @@ static SdmStatus encode(SdmContext *ctx, const unsigned char *pixels, int w, int
     sdm_trap_begin(&trap);
     GDALDatasetH png = NULL;
     GDALDatasetH mem = GDALCreate(GDALGetDriverByName("MEM"), "", w, h, bands, GDT_Byte, NULL);
-    if (mem && GDALDatasetRasterIOEx(mem, GF_Write, 0, 0, w, h, (void *)(uintptr_t)pixels, w, h, GDT_Byte, bands, NULL,
-                                     bands, (GSpacing)bands * w, 1, NULL) == CE_None)
+    if (mem && GDALDatasetRasterIOEx(mem, GF_Write, 0, 0, w, h, (void *)(uintptr_t)pixels, w, h, GDT_Byte,
+                                     bands, NULL, bands, (GSpacing)bands * w, 1, NULL) == CE_None)
         png = GDALCreateCopy(GDALGetDriverByName("PNG"), name, mem, FALSE, co, NULL, NULL);
     GDALClose(png);
     GDALClose(mem);
@@ -77,7 +78,8 @@ static double exaggeration(const float *h, int cols, int rows, double spacing_m)
     int64_t n = 0;
     for (int r = 0; r < rows; r += 2)
         for (int c = 0; c + 1 < cols; c += 2) {
-            const double d = h[(size_t)r * (size_t)cols + (size_t)c] - h[(size_t)r * (size_t)cols + (size_t)c + 1];
+            const double d =
+                h[(size_t)r * (size_t)cols + (size_t)c] - h[(size_t)r * (size_t)cols + (size_t)c + 1];
             if (!isnan(d)) {
                 sum += fabs(d) / spacing_m;
                 n++;
@@ -148,7 +150,8 @@ SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmProduct *p, SdmPicture 
 {
     SdmStatus st = SDM_OK;
     const SdmSurvey *const s = &p->survey;
-    const int f = (s->cols > s->rows ? s->cols : s->rows) > SDM_PREVIEW_MAX / 2 ? 2 : 1; /* half the preview's size */
+    const int f =
+        (s->cols > s->rows ? s->cols : s->rows) > SDM_PREVIEW_MAX / 2 ? 2 : 1; /* half the preview's size */
     const int cols = (s->cols + f - 1) / f, rows = (s->rows + f - 1) / f;
     unsigned char *rgb = NULL;
     TRY(sdm_alloc(ctx, &rgb, (size_t)cols * (size_t)rows, 3, "coverage map"));
@@ -156,7 +159,8 @@ SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmProduct *p, SdmPicture 
         for (int c = 0; c < cols; c++) {
             const size_t i = (size_t)(r * f) * (size_t)s->cols + (size_t)(c * f);
             const unsigned mask = s->preview_mask[i];
-            memcpy(rgb + 3 * ((size_t)r * (size_t)cols + (size_t)c), cover_colour(mask, mask & SDM_QA_FILLED), 3);
+            memcpy(rgb + 3 * ((size_t)r * (size_t)cols + (size_t)c), cover_colour(mask, mask & SDM_QA_FILLED),
+                   3);
         }
     TRY(encode(ctx, rgb, cols, rows, 3, out));
 done:

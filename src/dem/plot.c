@@ -36,16 +36,17 @@ static void draw_axes(SdmText *t, const Axes *a, const char *xname, const char *
     const double sx = tick_step(a->x1 - a->x0, 8), sy = tick_step(a->y1 - a->y0, 6);
     for (double x = ceil(a->x0 / sx) * sx; x <= a->x1; x += sx)
         sdm_text_add(t, "<text class='t' x='%.1f' y='%.1f' text-anchor='middle'>%.6g</text>", at_x(a, x),
-                     a->bottom + 16.0, fabs(x) < sx / 2.0 ? 0.0 : x);
+                     a->bottom + 18.0, fabs(x) < sx / 2.0 ? 0.0 : x);
     for (double y = ceil(a->y0 / sy) * sy; yticks && y <= a->y1; y += sy)
         sdm_text_add(t,
                      "<line class='g' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/>"
                      "<text class='t' x='%.1f' y='%.1f' text-anchor='end'>%.6g</text>",
                      a->left, a->right, at_y(a, y), at_y(a, y), a->left - 6.0, at_y(a, y) + 4.0,
                      fabs(y) < sy / 2.0 ? 0.0 : y);
-    sdm_text_add(t, "<line class='a' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/>", a->left, a->right, a->bottom, a->bottom);
-    sdm_text_add(t, "<text class='n' x='%.1f' y='%.1f' text-anchor='middle'>%s</text>", (a->left + a->right) / 2.0,
-                 a->bottom + 34.0, xname);
+    sdm_text_add(t, "<line class='a' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/>", a->left, a->right, a->bottom,
+                 a->bottom);
+    sdm_text_add(t, "<text class='n' x='%.1f' y='%.1f' text-anchor='middle'>%s</text>",
+                 (a->left + a->right) / 2.0, a->bottom + 38.0, xname);
     sdm_text_add(t, "<text class='n' x='%.1f' y='%.1f'>%s</text>", a->left, a->top - 6.0, yname);
 }
 
@@ -53,7 +54,8 @@ void sdm_plot_histogram(SdmText *t, const SdmSurvey *s)
 {
     enum { BARS = 96 };
     int64_t bar[BARS] = {0}, top = 1;
-    const double low = sdm_survey_quantile_m(s, 0.001), high = fmax(sdm_survey_quantile_m(s, 0.999), low + 4.0 * s->bin_m);
+    const double low = sdm_survey_quantile_m(s, 0.001),
+                 high = fmax(sdm_survey_quantile_m(s, 0.999), low + 4.0 * s->bin_m);
     if (!s->valid)
         return;
     for (int i = 0; i < SDM_HISTOGRAM; i++) {
@@ -64,7 +66,7 @@ void sdm_plot_histogram(SdmText *t, const SdmSurvey *s)
     for (int i = 0; i < BARS; i++)
         top = bar[i] > top ? bar[i] : top;
     const Axes a = {low, high, 0.0, (double)top, 20.0, 700.0, 24.0, 200.0};
-    sdm_text_add(t, "<svg viewBox='0 0 720 244' role='img' aria-label='histogram of heights'>");
+    sdm_text_add(t, "<svg viewBox='0 0 720 248' role='img' aria-label='histogram of heights'>");
     draw_axes(t, &a, "height (m)", "share of cells", 0);
     for (int i = 0; i < BARS; i++) {
         const double x0 = a.left + (a.right - a.left) * i / BARS, y = at_y(&a, (double)bar[i]);
@@ -72,7 +74,8 @@ void sdm_plot_histogram(SdmText *t, const SdmSurvey *s)
                      (a.right - a.left) / BARS - 0.8, a.bottom - y);
     }
     const double median = at_x(&a, sdm_survey_quantile_m(s, 0.5));
-    sdm_text_add(t, "<line class='m' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/></svg>", median, median, a.top, a.bottom);
+    sdm_text_add(t, "<line class='m' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/></svg>", median, median, a.top,
+                 a.bottom);
 }
 
 static void draw_profile(SdmText *t, const Axes *a, const SdmPointing *p)
@@ -102,7 +105,7 @@ void sdm_plot_pointing(SdmText *t, const SdmPointing *pointing, const SdmPointRo
         return;
     most = fmin(most, fmax(fabs(round->before_median_px) + 6.0 * round->before_nmad_px, 0.5));
     const Axes a = {row0, row1, -most, most, 60.0, 700.0, 24.0, 270.0};
-    sdm_text_add(t, "<svg viewBox='0 0 720 314' role='img' aria-label='pointing residuals by row'>");
+    sdm_text_add(t, "<svg viewBox='0 0 720 318' role='img' aria-label='pointing residuals by row'>");
     draw_axes(t, &a, "row of the right image (px)", "residual across the epipolar lines (px)", 1);
     for (int pass = 0; pass < 2; pass++) {
         sdm_text_add(t, "<path class='%s' d='", pass ? "after" : "before");

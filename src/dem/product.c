@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-const char *const sdm_qa_names[SDM_QA_BITS] = {"valid",     "filled",     "outside", "saturated", "textureless", "low_score",
-                                               "ambiguous", "left_right", "ray_gap", "isolated",  "fold",        "sparse"};
+const char *const sdm_qa_names[SDM_QA_BITS] = {"valid",       "filled",    "outside",   "saturated",
+                                               "textureless", "low_score", "ambiguous", "left_right",
+                                               "ray_gap",     "isolated",  "fold",      "sparse"};
 
 /* Names, units and scales of the bands, and what the mask's bits mean. */
 static void describe(const SdmProduct *p)
@@ -40,8 +41,12 @@ static void describe(const SdmProduct *p)
 
 SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport *report, SdmProduct **out)
 {
-    static const struct { int file, bands; GDALDataType type; } raster[] = {
-        {SDM_FILE_DEM, 1, GDT_Float32}, {SDM_FILE_QA, SDM_QA_BANDS, GDT_UInt16}, {SDM_FILE_ORTHO, 1, GDT_Float32}};
+    static const struct {
+        int file, bands;
+        GDALDataType type;
+    } raster[] = {{SDM_FILE_DEM, 1, GDT_Float32},
+                  {SDM_FILE_QA, SDM_QA_BANDS, GDT_UInt16},
+                  {SDM_FILE_ORTHO, 1, GDT_Float32}};
     SdmStatus st = SDM_OK;
     SdmProduct *p = NULL;
     const double spacing_m = sdm_grid_spacing_m(grid);
@@ -64,7 +69,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport
     }
     for (int i = 0; i < 3; i++) {
         const int file = raster[i].file;
-        TRY(sdm_raster_create(ctx, p, file, p->names->raw[file], raster[i].bands, raster[i].type, &p->raw[file]));
+        TRY(sdm_raster_create(ctx, p, file, p->names->raw[file], raster[i].bands, raster[i].type,
+                              &p->raw[file]));
     }
     describe(p);
     *out = p;
@@ -94,8 +100,8 @@ done:
 
 static void set_statistics(const SdmProduct *p)
 {
-    static const char *const key[] = {"STATISTICS_MINIMUM", "STATISTICS_MAXIMUM", "STATISTICS_MEAN", "STATISTICS_STDDEV",
-                                      "STATISTICS_VALID_PERCENT"};
+    static const char *const key[] = {"STATISTICS_MINIMUM", "STATISTICS_MAXIMUM", "STATISTICS_MEAN",
+                                      "STATISTICS_STDDEV", "STATISTICS_VALID_PERCENT"};
     const SdmSurvey *const s = &p->survey;
     const double value[] = {(double)s->low * s->step_m, (double)s->high * s->step_m, sdm_survey_mean_m(s),
                             sdm_survey_std_m(s), 100.0 * (double)s->valid / (double)s->cells};
@@ -119,7 +125,8 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
                         (long long)(p->grid.cols * p->grid.rows));
     TRY(sdm_check_stop(ctx));
     set_statistics(p);
-    const int threads = sdm_threads(ctx);
+    /* each file in the making takes some 100 MB of GDAL's: one after the other where that is much */
+    const int threads = sdm_options(ctx)->memory_bytes < INT64_C(1) << 30 ? 1 : sdm_threads(ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads < 4 ? threads : 4)
     for (int job = 0; job < 4; job++)
         job_st[job] = write_file(ctx, p, job, &relief, &coverage);

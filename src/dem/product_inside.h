@@ -9,15 +9,16 @@
 
 enum { SDM_PATH = 4096 };
 
-/* The files of a run, in the order in which they are renamed: the DEM last, so that it stands for the whole. */
+/* The files of a run, in the order in which they are renamed: the DEM last, to stand for the whole. */
 enum { SDM_FILE_HTML, SDM_FILE_PNG, SDM_FILE_JSON, SDM_FILE_QA, SDM_FILE_ORTHO, SDM_FILE_DEM, SDM_FILES };
 
 typedef struct SdmNames {
     char path[SDM_FILES][SDM_PATH]; /* NAME.html, NAME.png, ... */
     char part[SDM_FILES][SDM_PATH]; /* OUTPUT.part-html, ...: the same, not yet whole */
     char raw[SDM_FILES][SDM_PATH];  /* OUTPUT.part-raw-dem, ...: blocks, before the COG */
-    char naming[SDM_PATH];          /* OUTPUT.part-naming: there from the first rename on until the run has tidied up */
-    char folder[SDM_PATH], prefix[SDM_PATH]; /* all aside files are folder/prefix*, prefix = "DEM.tif.part-" */
+    char naming[SDM_PATH]; /* OUTPUT.part-naming: from the first rename on until the run has tidied up */
+    char folder[SDM_PATH],
+        prefix[SDM_PATH]; /* all aside files are folder/prefix*, prefix = "DEM.tif.part-" */
 } SdmNames;
 
 SdmStatus sdm_names_make(SdmContext *ctx, SdmNames *names);
@@ -43,18 +44,18 @@ enum { SDM_PREVIEW_MAX = 1600, SDM_HISTOGRAM = 1 << 16 };
 __extension__ typedef __int128 SdmWide;
 
 typedef struct SdmSurvey {
-    double step_m;               /* heights are multiples of it: a power of two, below 1/1000 of the spacing */
-    int64_t cells, valid;        /* cells written; cells with a height */
-    int64_t low, high;           /* heights, in steps */
-    SdmWide sum, squares;        /* in steps, steps^2 */
-    double bin_m;                /* histogram: bin i holds heights from floor_m + i x bin_m */
-    int64_t *histogram;          /* SDM_HISTOGRAM */
+    double step_m;        /* heights are multiples of it: a power of two, below 1/1000 of the spacing */
+    int64_t cells, valid; /* cells written; cells with a height */
+    int64_t low, high;    /* heights, in steps */
+    SdmWide sum, squares; /* in steps, steps^2 */
+    double bin_m;         /* histogram: bin i holds heights from floor_m + i x bin_m */
+    int64_t *histogram;   /* SDM_HISTOGRAM */
     int64_t mask_bits[SDM_QA_BITS];
     float ortho_low, ortho_high;
-    int factor, cols, rows;      /* preview: cells per preview pixel and edge; its size */
-    int64_t *preview_sum;        /* rows x cols, in steps */
+    int factor, cols, rows; /* preview: cells per preview pixel and edge; its size */
+    int64_t *preview_sum;   /* rows x cols, in steps */
     int32_t *preview_count;
-    uint16_t *preview_mask;      /* all bits met */
+    uint16_t *preview_mask; /* all bits met */
 } SdmSurvey;
 
 #define SDM_HISTOGRAM_FLOOR_M (-1000.0)
@@ -78,9 +79,9 @@ struct SdmProduct {
     GDALDatasetH raw[SDM_FILES]; /* DEM, QA, ORTHO: blocks */
     SdmProjector *projector;     /* NULL for ellipsoidal heights */
     SdmGeoid *geoid;
-    int geoid_step;              /* cells between nodes of the undulation */
+    int geoid_step; /* cells between nodes of the undulation */
     SdmSurvey survey;
-    double gap_step_m;           /* unit of the QA raster's ray gap and spread */
+    double gap_step_m; /* unit of the QA raster's ray gap and spread */
 };
 
 /* The QA raster: UInt16, one nodata for all bands. */
@@ -95,7 +96,8 @@ SdmStatus sdm_geoid_window(SdmContext *ctx, SdmProduct *p, int64_t col0, int64_t
                            float *undulation_m);
 
 /* ---- rasters ---- */
-/* An empty tiled GeoTIFF at path with the grid, CRS and metadata of the product; *out is the caller's to close. */
+/* An empty tiled GeoTIFF at path with the grid, CRS and metadata of the product; *out is the caller's to
+ * close. */
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,
                             GDALDataType type, GDALDatasetH *out);
 /* Close and set to NULL; SDM_ERR_IO when the last bytes did not reach the file. */

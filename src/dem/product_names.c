@@ -34,8 +34,9 @@ SdmStatus sdm_names_make(SdmContext *ctx, SdmNames *names)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output named; give -o DEM.tif");
     const char *const slash = strrchr(output, '/'), *const base = slash ? slash + 1 : output;
     if (!*base)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "-o %s is a folder; give the name of a file in it, such as %sdem.tif",
-                        output, output);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o %s is a folder; give the name of a file in it, such as %sdem.tif", output,
+                        output);
     const int stem = (int)stem_length(output);
     for (int i = 0; i < SDM_FILES; i++) {
         TRY(sdm_format(ctx, names->path[i], SDM_PATH, "%.*s%s", stem, output, suffix[i]));
@@ -45,7 +46,8 @@ SdmStatus sdm_names_make(SdmContext *ctx, SdmNames *names)
     TRY(sdm_format(ctx, names->path[SDM_FILE_DEM], SDM_PATH, "%s", output));
     TRY(sdm_format(ctx, names->naming, SDM_PATH, "%s.part-naming", output));
     if (slash)
-        TRY(sdm_format(ctx, names->folder, SDM_PATH, "%.*s", slash == output ? 1 : (int)(slash - output), output));
+        TRY(sdm_format(ctx, names->folder, SDM_PATH, "%.*s", slash == output ? 1 : (int)(slash - output),
+                       output));
     else
         TRY(sdm_format(ctx, names->folder, SDM_PATH, "."));
     TRY(sdm_format(ctx, names->prefix, SDM_PATH, "%s.part-", base));
@@ -157,7 +159,8 @@ static SdmStatus check_folder(SdmContext *ctx, const SdmNames *names)
     struct stat s;
     const char *const output = sdm_options(ctx)->output;
     if (stat(names->folder, &s))
-        return sdm_fail(ctx, SDM_ERR_IO, "-o %s: folder %s: %s; make it first", output, names->folder, strerror(errno));
+        return sdm_fail(ctx, SDM_ERR_IO, "-o %s: folder %s: %s; make it first", output, names->folder,
+                        strerror(errno));
     if (!S_ISDIR(s.st_mode))
         return sdm_fail(ctx, SDM_ERR_IO, "-o %s: %s is a file, not a folder", output, names->folder);
     if (access(names->folder, W_OK | X_OK))
@@ -176,7 +179,8 @@ static SdmStatus check_file(SdmContext *ctx, const char *path, bool mine)
         return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     }
     if (stat(path, &s))
-        return sdm_fail(ctx, SDM_ERR_IO, "%s is a link that leads nowhere; remove it or give another -o", path);
+        return sdm_fail(ctx, SDM_ERR_IO, "%s is a link that leads nowhere; remove it or give another -o",
+                        path);
     if (S_ISDIR(s.st_mode))
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s is a folder; -o expects the name of a file", path);
     if (!S_ISREG(s.st_mode))
@@ -194,8 +198,8 @@ static SdmStatus check_input(SdmContext *ctx, const SdmNames *names, const char 
         return SDM_OK;
     for (int i = 0; i < SDM_FILES; i++)
         if (!stat(names->path[i], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o", names->path[i],
-                            input);
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o",
+                            names->path[i], input);
     snprintf(folder, sizeof folder, "%s", input);
     char *const slash = strrchr(folder, '/');
     if (slash)

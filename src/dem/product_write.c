@@ -36,23 +36,25 @@ static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int
     }
 }
 
-static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h, const Strip *s)
+static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
+                       const Strip *s)
 {
     SdmTrap trap;
     const int x = (int)b->col0, y = (int)(b->row0 + row), w = (int)b->w, n = (int)h;
     int file = SDM_FILE_DEM;
     sdm_trap_begin(&trap);
-    CPLErr e = GDALRasterIO(GDALGetRasterBand(p->raw[file], 1), GF_Write, x, y, w, n, s->height_m, w, n, GDT_Float32, 0,
-                            0);
+    CPLErr e = GDALRasterIO(GDALGetRasterBand(p->raw[file], 1), GF_Write, x, y, w, n, s->height_m, w, n,
+                            GDT_Float32, 0, 0);
     if (e == CE_None && !trap.failed) {
         file = SDM_FILE_ORTHO;
-        e = GDALRasterIO(GDALGetRasterBand(p->raw[file], 1), GF_Write, x, y, w, n, s->ortho, w, n, GDT_Float32, 0, 0);
+        e = GDALRasterIO(GDALGetRasterBand(p->raw[file], 1), GF_Write, x, y, w, n, s->ortho, w, n,
+                         GDT_Float32, 0, 0);
     }
     if (e == CE_None && !trap.failed) {
         file = SDM_FILE_QA;
         const GSpacing pixel = SDM_QA_BANDS * sizeof(uint16_t);
-        e = GDALDatasetRasterIOEx(p->raw[file], GF_Write, x, y, w, n, s->qa, w, n, GDT_UInt16, SDM_QA_BANDS, NULL, pixel,
-                                  pixel * w, sizeof(uint16_t), NULL);
+        e = GDALDatasetRasterIOEx(p->raw[file], GF_Write, x, y, w, n, s->qa, w, n, GDT_UInt16, SDM_QA_BANDS,
+                                  NULL, pixel, pixel * w, sizeof(uint16_t), NULL);
     }
     sdm_trap_end(&trap);
     return e == CE_None && !trap.failed ? SDM_OK : sdm_fail_write(ctx, p->names->path[file], trap.text);
@@ -63,12 +65,14 @@ static SdmStatus check_block(SdmContext *ctx, const SdmProduct *p, const SdmBloc
     if (b->w > 0 && b->h > 0 && b->col0 >= 0 && b->row0 >= 0 && b->w <= p->grid.cols - b->col0 &&
         b->h <= p->grid.rows - b->row0)
         return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_DATA, "block of %lld x %lld cells at (%lld, %lld) lies outside the DEM of %lld x %lld",
-                    (long long)b->w, (long long)b->h, (long long)b->col0, (long long)b->row0, (long long)p->grid.cols,
-                    (long long)p->grid.rows);
+    return sdm_fail(ctx, SDM_ERR_DATA,
+                    "block of %lld x %lld cells at (%lld, %lld) lies outside the DEM of %lld x %lld",
+                    (long long)b->w, (long long)b->h, (long long)b->col0, (long long)b->row0,
+                    (long long)p->grid.cols, (long long)p->grid.rows);
 }
 
-static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h, const Strip *s)
+static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
+                             const Strip *s)
 {
     SdmStatus st = SDM_OK;
     if (p->geoid)

@@ -28,7 +28,8 @@ SdmStatus sdm_projector_open(SdmContext *ctx, const char *wkt, SdmProjector **ou
         p->pj = proj_normalize_for_visualization(p->context, pj);
     if (!p->pj) {
         st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                      "PROJ has no transformation of stated accuracy from WGS 84 to the output CRS %.60s...; a grid file "
+                      "PROJ has no transformation of stated accuracy from WGS 84 to the output CRS %.60s...; "
+                      "a grid file "
                       "may be missing (see `projinfo`)",
                       wkt);
         goto done;

@@ -41,7 +41,8 @@ SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why)
                  (double)s.f_bavail * (double)s.f_frsize * 1e-6);
     const char *const end = strstr(path, ".part-"); /* name the product, not what is written aside */
     return sdm_fail(ctx, SDM_ERR_IO, "%.*s cannot be written (%s)%s; nothing was left behind",
-                    end ? (int)(end - path) : (int)strlen(path), path, why && *why ? why : "no reason given", room);
+                    end ? (int)(end - path) : (int)strlen(path), path, why && *why ? why : "no reason given",
+                    room);
 }
 
 /* Horizontal CRS, with the geoid on top where heights count from one. */
@@ -62,7 +63,8 @@ static SdmStatus set_crs(SdmContext *ctx, GDALDatasetH ds, const SdmGrid *grid, 
     OGRSpatialReferenceH srs = vertical == SDM_ELLIPSOID ? flat : both;
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     if (e || GDALSetSpatialRef(ds, srs) != CE_None)
-        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "the output CRS cannot be stored in a GeoTIFF: %.80s...", grid->wkt);
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "the output CRS cannot be stored in a GeoTIFF: %.80s...",
+                      grid->wkt);
 done:
     OSRDestroySpatialReference(both);
     OSRDestroySpatialReference(up);
@@ -87,13 +89,18 @@ static void set_metadata(GDALDatasetH ds, const SdmProduct *p, int vertical)
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,
                             GDALDataType type, GDALDatasetH *out)
 {
-    static const char *const options[] = {"TILED=YES",        "BLOCKXSIZE=512", "BLOCKYSIZE=512",
-                                          "INTERLEAVE=PIXEL", "SPARSE_OK=TRUE", "BIGTIFF=IF_SAFER", NULL};
+    static const char *const options[] = {"TILED=YES",
+                                          "BLOCKXSIZE=512",
+                                          "BLOCKYSIZE=512",
+                                          "INTERLEAVE=PIXEL",
+                                          "SPARSE_OK=TRUE",
+                                          "BIGTIFF=IF_SAFER",
+                                          NULL};
     SdmStatus st = SDM_OK;
     SdmTrap trap;
     sdm_trap_begin(&trap);
-    GDALDatasetH ds = *out = GDALCreate(GDALGetDriverByName("GTiff"), path, (int)p->grid.cols, (int)p->grid.rows, bands,
-                                        type, (char **)(uintptr_t)options);
+    GDALDatasetH ds = *out = GDALCreate(GDALGetDriverByName("GTiff"), path, (int)p->grid.cols,
+                                        (int)p->grid.rows, bands, type, (char **)(uintptr_t)options);
     if (!ds) {
         st = sdm_fail_write(ctx, path, trap.text);
         goto done;

@@ -84,6 +84,8 @@ static void add_grid(cJSON *root, const SdmProduct *p, int vertical)
     cJSON_AddStringToObject(to, "crs_wkt", g->wkt);
     cJSON_AddStringToObject(to, "vertical_datum", datum[vertical]);
     number(to, "height_step_m", p->survey.step_m);
+    number(to, "qa_score_step", SDM_SCORE_STEP);
+    number(to, "qa_gap_step_m", p->gap_step_m);
 }
 
 static void add_result(cJSON *root, const SdmProduct *p)

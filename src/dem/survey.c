@@ -1,4 +1,4 @@
-/* Blocks of heights -> statistics, histogram and preview, in integers: the order of blocks does not matter. */
+/* Blocks of heights -> statistics, histogram and preview, in integers: the order does not matter. */
 // SPDX-License-Identifier: Apache-2.0
 #include "dem/product_inside.h"
 
@@ -90,7 +90,8 @@ double sdm_survey_std_m(const SdmSurvey *s)
 {
     if (!s->valid)
         return NAN;
-    const SdmWide spread = s->squares * s->valid - s->sum * s->sum; /* exact, so it cannot come out negative */
+    const SdmWide spread =
+        s->squares * s->valid - s->sum * s->sum; /* exact, so it cannot come out negative */
     return sqrt((double)spread) / (double)s->valid * s->step_m;
 }
 

@@ -1,4 +1,4 @@
-/* A text that grows, for the HTML report: formatted, escaped, base64; then a file, checked to the last byte. */
+/* A text that grows, for the HTML report: formatted, escaped, base64; then a checked file. */
 // SPDX-License-Identifier: Apache-2.0
 #include "dem/product_inside.h"
 

@@ -5,7 +5,8 @@
 #include <math.h>
 
 /* Undulation at cell (col, row) of n positions, given and returned in x, y. */
-static SdmStatus at_cells(SdmContext *ctx, SdmProduct *p, size_t n, double *x, double *y, double *undulation_m)
+static SdmStatus at_cells(SdmContext *ctx, SdmProduct *p, size_t n, double *x, double *y,
+                          double *undulation_m)
 {
     for (size_t i = 0; i < n; i++) {
         x[i] = p->grid.x0 + (x[i] + 0.5) * p->grid.spacing;
@@ -15,9 +16,9 @@ static SdmStatus at_cells(SdmContext *ctx, SdmProduct *p, size_t n, double *x, d
     return sdm_geoid_undulation(ctx, p->geoid, n, x, y, undulation_m);
 }
 
-/* One row of cells from the nodes above and below it; cells whose nodes lie off the projection on their own. */
-static SdmStatus fill_row(SdmContext *ctx, SdmProduct *p, int64_t col0, int64_t row, int64_t w, const double *above,
-                          const double *below, float *out)
+/* One row of cells from the nodes above and below it; on their own where a node is off the projection. */
+static SdmStatus fill_row(SdmContext *ctx, SdmProduct *p, int64_t col0, int64_t row, int64_t w,
+                          const double *above, const double *below, float *out)
 {
     SdmStatus st = SDM_OK;
     const int64_t step = p->geoid_step, first = col0 / step;

@@ -9,6 +9,8 @@
 enum {
     SEARCH_RANGE = 3, SEARCH_WINDOW = 9,   /* a level's first pass */
     RETRY_RANGE = 5, RETRY_WINDOW = 13,    /* what failed, once more */
+    JUMP_RANGE = 16, JUMP_WINDOW = 9,      /* and where jumps are to be expected, at most */
+    TOP_RANGE = 10,                        /* of a plane of the top level's sweep */
     REJECT_HALF = 3, FILL_NEAR = 4, FILL_FAR = 16
 };
 
@@ -37,6 +39,18 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
     }
     return SDM_OK;
+}
+
+int sdm_chain_retry_range(const SdmMatchSettings *s, int level)
+{
+    const int jump = (int)ceilf(s->jump_px / (float)(1 << level));
+    return jump > JUMP_RANGE ? JUMP_RANGE : jump > RETRY_RANGE ? jump : RETRY_RANGE;
+}
+
+int sdm_chain_travel(const SdmMatchSettings *s, int level)
+{
+    const int retry = sdm_chain_retry_range(s, level);
+    return (retry > SEARCH_RANGE ? retry : SEARCH_RANGE) + 1;
 }
 
 SdmLevelTask sdm_level_task(const SdmChainInput *in, const SdmWindow *win)
@@ -115,7 +129,8 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
     const SdmMatchSettings *const set = in->settings;
     const SdmPass first = {.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
                            .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
-    const SdmPass second = {.window = RETRY_WINDOW, .range = RETRY_RANGE, .min_score = set->min_score,
+    const int retry = sdm_chain_retry_range(set, s->win.level);
+    const SdmPass second = {.window = retry > RETRY_RANGE ? JUMP_WINDOW : RETRY_WINDOW, .range = retry, .min_score = set->min_score,
                             .min_margin = 0.0f, .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
     SdmLevelTask task = sdm_level_task(in, &s->win);
     float *prior = NULL;
@@ -124,7 +139,7 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
     TRY(sdm_level_warp(ctx, &task, s->h_m));
     TRY(sdm_level_match(ctx, &task, &first, s));
     TRY(sdm_chain_clean(ctx, in, prior, s));
-    if (s->win.level > 0) {
+    if (s->win.level > 0 || retry > RETRY_RANGE) {
         TRY(sdm_level_retry(ctx, &task, &second, prior, s));
         TRY(sdm_chain_clean(ctx, in, prior, s));
     }
@@ -178,26 +193,84 @@ done:
     return st;
 }
 
-SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, int range, int v_shift, SdmSurface *s,
-                        double *matched)
+/* Keep, pixel by pixel, the better of two matched surfaces; `rival` remembers the best score of those that lost by more
+ * than tol_m of height. */
+static void keep_better(const SdmSurface *fresh, float tol_m, SdmSurface *best, uint8_t *rival)
+{
+    const size_t n = (size_t)best->win.w * (size_t)best->win.h;
+    for (size_t i = 0; i < n; i++) {
+        const bool same = fabsf(fresh->h_m[i] - best->h_m[i]) <= tol_m;
+        const bool wins = (fresh->flags[i] & SDM_QA_VALID) && (!(best->flags[i] & SDM_QA_VALID) || fresh->score[i] > best->score[i]);
+        if (wins) {
+            if ((best->flags[i] & SDM_QA_VALID) && !same && best->score[i] > rival[i])
+                rival[i] = best->score[i];
+            best->h_m[i] = fresh->h_m[i];
+            best->flags[i] = fresh->flags[i];
+            best->score[i] = fresh->score[i];
+        } else if ((fresh->flags[i] & SDM_QA_VALID) && !same && fresh->score[i] > rival[i]) {
+            rival[i] = fresh->score[i];
+        }
+        if (!(best->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) || (fresh->flags[i] & ~(SDM_QA_VALID | SDM_QA_OUTSIDE)))
+            best->flags[i] = (uint16_t)(best->flags[i] & SDM_QA_VALID ? best->flags[i] : fresh->flags[i] & ~SDM_QA_VALID);
+    }
+}
+
+/* One hypothesis of the sweep: a plane through the prior, `step_m` higher and tilted along u. */
+static SdmStatus try_plane(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior, float offset_m,
+                           float tilt_m_per_px, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
+    const int w = s->win.w, h = s->win.h;
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            const size_t i = (size_t)y * (size_t)w + (size_t)x;
+            s->h_m[i] = prior[i] + offset_m + tilt_m_per_px * ((float)x - 0.5f * (float)w);
+        }
+    TRY(sdm_level_warp(ctx, task, s->h_m));
+    TRY(sdm_level_match(ctx, task, pass, s));
+done:
+    return st;
+}
+
+SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSearch *q, SdmSurface *s, double *matched)
+{
+    static const float tilts[] = {0.0f, 0.8f, -0.8f}; /* slopes along u: what a flat window cannot follow */
+    SdmStatus st = SDM_OK;
     const SdmMatchSettings *const set = in->settings;
+    const float metre = metres_per_pixel(in->lattice, s->win.level);
+    const int range = q->half_range_px < TOP_RANGE ? (int)ceil(q->half_range_px) + 1 : TOP_RANGE;
+    const int planes = (int)ceil(2.0 * q->half_range_px / (2 * range - 2)) | 1;
     const SdmPass pass = {.window = SEARCH_WINDOW, .range = range, .min_score = set->min_score, .min_margin = 0.02f,
                           .max_mismatch = 1.0f, .min_sigma = set->min_sigma};
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SdmLevelTask task = sdm_level_task(in, &s->win);
+    SdmSurface fresh = {0};
     float *prior = NULL;
-    task.v_shift = v_shift;
+    uint8_t *rival = NULL;
+    task.v_shift = q->v_shift;
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_copy_heights(ctx, s, &prior));
-    TRY(sdm_level_warp(ctx, &task, s->h_m));
-    TRY(sdm_level_match(ctx, &task, &pass, s));
+    TRY(sdm_alloc(ctx, &rival, n, 1, "scores"));
+    for (size_t i = 0; i < n; i++)
+        s->flags[i] = SDM_QA_OUTSIDE;
+    TRY(sdm_surface_alloc(ctx, &s->win, &fresh));
+    for (int t = 0; t < 3; t++)
+        for (int k = -(planes / 2); k <= planes / 2; k++) {
+            TRY(try_plane(ctx, &task, &pass, prior, (float)(k * (2 * range - 2)) * metre,
+                          tilts[t] * (float)q->pixel_m, &fresh));
+            keep_better(&fresh, 2.0f * metre, s, rival);
+        }
+    for (size_t i = 0; i < n; i++)
+        if ((s->flags[i] & SDM_QA_VALID) && (float)s->score[i] - (float)rival[i] < 0.02f * 250.0f)
+            s->flags[i] = SDM_QA_AMBIGUOUS;
     TRY(sdm_chain_clean(ctx, in, prior, s));
     *matched = share_matched(s);
     TRY(sdm_chain_fill_all(ctx, prior, s));
     TRY(sdm_surface_smooth(ctx, s));
 done:
     sdm_free(&prior);
+    sdm_free(&rival);
+    sdm_surface_free(&fresh);
     sdm_level_close(&task);
     return st;
 }

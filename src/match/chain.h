@@ -13,9 +13,17 @@ typedef struct SdmMatchSettings {
     float final_score;      /* and in the end */
     float min_sigma;        /* texture, q units */
     float gap_limit_px;     /* mean ray gap around a pixel above which it is rejected at level 0, px */
+    float jump_px;          /* parallax of the jumps to expect (buildings, trees: SDM_JUMP_M), px of level 0 */
     int coarse_level;       /* finest level of the scene-wide surface */
     int top_level;
 } SdmMatchSettings;
+
+/* Height of the jumps that a retry must bridge, metres. */
+#define SDM_JUMP_M 25.0
+/* Range of a level's retry, px. */
+int sdm_chain_retry_range(const SdmMatchSettings *s, int level);
+/* Most pixels by which the passes of a level can move its heights. */
+int sdm_chain_travel(const SdmMatchSettings *s, int level);
 
 /* cost: "zncc", "census", "sad"; cpu_level: as the option.  noise_q: sensor noise to expect, q units. */
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
@@ -34,8 +42,14 @@ typedef struct SdmChainInput {
  * range, window: of the first pass.  v_shift: rows by which the right view is off (top level's search), 0 else. */
 SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *surface);
 
-/* The coarsest level: full range about a flat surface, right rows shifted by v_shift. Returns the share of pixels matched. */
-SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, int range, int v_shift, SdmSurface *surface,
+/* The coarsest level: a sweep of planes, level and tilted, about the prior surface. */
+typedef struct SdmTopSearch {
+    double half_range_px; /* residuals to search, level pixels */
+    double pixel_m;       /* ground size of a level pixel */
+    int v_shift;          /* right rows are taken that much off */
+} SdmTopSearch;
+/* *matched: share of the pixels seen by both views that were matched. */
+SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSearch *q, SdmSurface *surface,
                         double *matched);
 
 /* Heights of all pixels that are not valid, from the nearest valid ones; scene-wide, unbounded. */

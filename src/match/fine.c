@@ -26,10 +26,10 @@ void sdm_fine_result_free(SdmFineResult *r)
 int sdm_chain_halo(const SdmMatchSettings *s)
 {
     /* per level: windows, ranges, retry, rejection, median, far fill, smoothing, refinement */
-    const int reach = 9 / 2 + 2 * 3 + 13 / 2 + 2 * 5 + 2 * (3 + 1) + 16 + 2 + 2;
+    const int base = 9 / 2 + 2 * FIRST_RANGE + 13 / 2 + 2 * (3 + 1) + 16 + 2 + 2;
     int sum = REPEATS * (7 / 2 + 3 + 3 + 1 + 16) + 9 + GAP_HALF + HOLE_HALF;
     for (int l = 0; l < s->coarse_level; l++)
-        sum += reach << l;
+        sum += (base + 2 * sdm_chain_retry_range(s, l)) << l;
     const int unit = 1 << s->coarse_level;
     return (sum + 2 * unit + 15) / 16 * 16;
 }

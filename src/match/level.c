@@ -91,13 +91,15 @@ static uint16_t judge(const SdmPass *p, float texture, float score, float second
     return SDM_QA_VALID;
 }
 
-/* Height at x + d of a row, linear between pixels. */
-static float height_at(const float *row, int w, float at)
+/* Height at x + d of a row, linear between pixels.  x and d are not added as floats: the same pixel of another window
+ * would round to another height. */
+static float height_at(const float *row, int w, int x, float d)
 {
-    at = at < 0.0f ? 0.0f : at > (float)(w - 1) ? (float)(w - 1) : at;
-    const int i = (int)at < w - 1 ? (int)at : w - 2 >= 0 ? w - 2 : 0;
-    const int n = i + 1 < w ? i + 1 : i;
-    return row[i] + (at - (float)i) * (row[n] - row[i]);
+    const float whole = floorf(d);
+    const int i = x + (int)whole;
+    if (i < 0 || i >= w - 1)
+        return row[i < 0 ? 0 : w - 1];
+    return row[i] + (d - whole) * (row[i + 1] - row[i]);
 }
 
 static void consume(void *user, const SdmCostRow *row)
@@ -117,7 +119,7 @@ static void consume(void *user, const SdmCostRow *row)
         const int a = x > 0 ? x - 1 : x, b = x + 1 < w ? x + 1 : x;
         if ((flags & SDM_QA_VALID) && 1.0f + k * (prior[b] - prior[a]) / (float)(b - a > 0 ? b - a : 1) < 0.1f)
             flags = SDM_QA_FOLD;
-        c->h_out[at + (size_t)x] = flags & SDM_QA_VALID ? height_at(prior, w, (float)x + d) + d / k : prior[x];
+        c->h_out[at + (size_t)x] = flags & SDM_QA_VALID ? height_at(prior, w, x, d) + d / k : prior[x];
         c->flags_out[at + (size_t)x] = flags;
         c->score_out[at + (size_t)x] = score > 0.0f ? (uint8_t)(score * 250.0f + 0.5f) : 0;
     }
@@ -224,6 +226,8 @@ done:
     return st;
 }
 
+#define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
+
 SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, int window, float min_sigma, float *gap_v, uint8_t *score0)
 {
     SdmStatus st = SDM_OK;
@@ -237,8 +241,10 @@ SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, int window, float m
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (size_t i = 0; i < n; i++) {
         const float at = gap_v[i], bend = before[i] - 2.0f * at + after[i];
-        const bool known = before[i] > SDM_SCORE_NONE && after[i] > SDM_SCORE_NONE && at > SDM_SCORE_NONE;
-        const bool peak = at > 0.0f && bend < -1e-4f;
+        const bool peak = at > 0.0f && bend < -FLAT;
+        /* along an edge that runs across the lines every v fits: a good match, but no word on the gap */
+        const bool known = before[i] > SDM_SCORE_NONE && after[i] > SDM_SCORE_NONE && at > SDM_SCORE_NONE &&
+                           (peak || at < 0.7f);
         const float v = peak ? 0.5f * (before[i] - after[i]) / bend : 2.0f;
         score0[i] = at > 0.0f ? (uint8_t)(at * 250.0f + 0.5f) : 0;
         gap_v[i] = known ? (v < -2.0f ? -2.0f : v > 2.0f ? 2.0f : v) : NAN;

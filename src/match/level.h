@@ -47,7 +47,7 @@ SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pa
                           SdmSurface *surface);
 
 /* Residual across the epipolar lines: sub-pixel v of the winner among rows -1, 0, 1 at d = 0, in level pixels; NaN where
- * windows leave the images, 2 where there is no peak.  Needs sdm_level_warp() with the final surface.  gap_v: h x w.  score0: 250 x score at v = 0, h x w. */
+ * windows leave the images or a good match does not depend on v, 2 where there is neither.  Needs sdm_level_warp() with the final surface.  gap_v: h x w.  score0: 250 x score at v = 0, h x w. */
 SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, int window, float min_sigma, float *gap_v, uint8_t *score0);
 
 #endif

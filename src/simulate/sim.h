@@ -1,9 +1,9 @@
 /* Inside of simulate: the parts of a scene and the calls between the files of this folder.
  *
- * Ground is a map plane (UTM, polar stereographic near the poles).  Terrain, reflectance and clouds are uniform
- * cubic B-spline surfaces over it: node (i, j) of a grid of spacing s lies at x = i s, y = -j s, its coefficient is
- * c(i, j), and the surface is the sum of c(i, j) B3(x/s - i) B3(-y/s - j).  It is C2, stays within its coefficients,
- * and its mean over a cell is an exact weighted sum, so the truth is the truth. */
+ * Ground is a map plane (UTM, polar stereographic near the poles).  Terrain, reflectance and clouds are
+ * uniform cubic B-spline surfaces over it: node (i, j) of a grid of spacing s lies at x = i s, y = -j s, its
+ * coefficient is c(i, j), and the surface is the sum of c(i, j) B3(x/s - i) B3(-y/s - j).  It is C2, stays
+ * within its coefficients, and its mean over a cell is an exact weighted sum, so the truth is the truth. */
 #ifndef SDM_SIM_H
 #define SDM_SIM_H
 
@@ -12,12 +12,13 @@
 #include <ogr_srs_api.h>
 
 #define SIM_PI 3.14159265358979323846
-enum { SIM_TILE = 1024, SIM_LEVELS = 28, SIM_BLOCK = 8, SIM_PATH = 1024, SIM_LATTICE = 32 };
+enum { SIM_TILE = 2048, SIM_LEVELS = 28, SIM_BLOCK = 8, SIM_PATH = 1024, SIM_LATTICE = 32 };
 
 /* ---- sim_geodesy.c: WGS 84; points are Earth-centred, Earth-fixed, metres ---- */
 void sim_to_ecef(double lon_deg, double lat_deg, double h_m, double p[3]);
 void sim_to_geodetic(const double p[3], double *lon_deg, double *lat_deg, double *h_m);
-/* First point of the ray from + t dir (dir a unit vector that looks down) at height h_m above the ellipsoid. */
+/* First point of the ray from + t dir (dir a unit vector that looks down) at height h_m above the ellipsoid.
+ */
 void sim_ray_at_height(const double from[3], const double dir[3], double h_m, double hit[3]);
 double sim_dot(const double a[3], const double b[3]);
 void sim_cross(const double a[3], const double b[3], double out[3]);
@@ -26,7 +27,7 @@ void sim_unit(double v[3]);
 /* ---- sim_camera.c: circular orbit, line scanner ---- */
 typedef struct SimCamera {
     double radius_m, rate_rad_s;     /* orbit: radius, angular rate */
-    double p0[3], q0[3];             /* unit vectors to the satellite and along its motion, at t = 0, inertial */
+    double p0[3], q0[3]; /* unit vectors to the satellite and along its motion, at t = 0, inertial */
     double t0_s, line_s;             /* time of row 0, time between rows */
     double pitch_rad, roll_rad;      /* pitch > 0 looks back; roll > 0 looks to the right of the flight */
     double across, ifov;             /* tangent of the centre column, tangent step of a column */
@@ -143,7 +144,7 @@ SimBox sim_lattice_box(const SimLattice *lat, const double px[4], double h0, dou
 typedef struct SimGround { /* what one tile needs */
     SimWindow terrain;   /* spacing gsd */
     SimWindow field[2];  /* ocean, lake: shore fields on the same grid; v NULL when there is none */
-    SimWindow peak;      /* maximum by blocks of SIM_BLOCK cells */
+    SimWindow peak[2];   /* maximum by blocks of SIM_BLOCK and SIM_BLOCK^2 cells */
     SimWindow light;     /* radiance at gsd/2, DN */
     SimWindow cloud;     /* density at 2 gsd */
     float top, steepest;

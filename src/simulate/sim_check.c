@@ -1,4 +1,5 @@
-/* Options of simulate -> usable, or one sentence that names the bad one.  The table is the only place with ranges. */
+/* Options of simulate -> usable, or one sentence that names the bad one.  The table is the only place with
+ * ranges. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
 #include "simulate/sim.h"
@@ -55,11 +56,12 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
     if (!opt->output || !opt->output[0])
         return sdm_fail(ctx, SDM_ERR_USAGE, "simulate needs a folder to write; give --output DIR");
     if (opt->with_rpc && strcmp(opt->layout, "rpc") == 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--with-rpc belongs to --layout aster; the layout %s has RPC anyway",
-                        opt->layout);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--with-rpc belongs to --layout aster; the layout %s has RPC anyway", opt->layout);
     if (opt->lake + opt->ocean > 0.95)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--lake %g and --ocean %g leave no land; give at most 0.95 together",
-                        opt->lake, opt->ocean);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--lake %g and --ocean %g leave no land; give at most 0.95 together", opt->lake,
+                        opt->ocean);
 done:
     return st;
 }

@@ -1,4 +1,5 @@
-/* A DEM file -> terrain coefficients: the scene's part is read once, voids filled, sampled by cubic convolution. */
+/* A DEM file -> terrain coefficients: the scene's part is read once, voids filled, sampled by cubic
+ * convolution. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
@@ -14,7 +15,8 @@ static SdmStatus open_band(SdmContext *ctx, const char *path, GDALDatasetH *ds, 
     if (!*ds)
         return sdm_fail(ctx, SDM_ERR_INPUT, "cannot open the terrain %s: %s", path, CPLGetLastErrorMsg());
     if (GDALGetGeoTransform(*ds, geo) != CE_None || !GDALGetSpatialRef(*ds))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "the terrain %s has no georeference; give a DEM with a known CRS", path);
+        return sdm_fail(ctx, SDM_ERR_INPUT, "the terrain %s has no georeference; give a DEM with a known CRS",
+                        path);
     return SDM_OK;
 }
 
@@ -50,9 +52,11 @@ static SdmStatus array_window(SimScene *sc, const SimBox *box, int nx, int ny, i
     double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
     const SimDem *const d = &sc->dem;
     for (int k = 0; k < 25; k++) {
-        double x = box->x0 + (box->x1 - box->x0) * (k % 5) / 4, y = box->y0 + (box->y1 - box->y0) * (k / 5) / 4;
+        double x = box->x0 + (box->x1 - box->x0) * (k % 5) / 4,
+               y = box->y0 + (box->y1 - box->y0) * (k / 5) / 4;
         if (!OCTTransform(d->from_map, 1, &x, &y, NULL))
-            return sdm_fail(sc->ctx, SDM_ERR_DATA, "the terrain %s does not reach the scene", sc->opt->terrain);
+            return sdm_fail(sc->ctx, SDM_ERR_DATA, "the terrain %s does not reach the scene",
+                            sc->opt->terrain);
         if (!isnan(d->lon_mid))
             x += 360.0 * round((d->lon_mid - x) / 360.0);
         const double a[2] = {d->inverse[0] + x * d->inverse[1] + y * d->inverse[2],
@@ -63,8 +67,8 @@ static SdmStatus array_window(SimScene *sc, const SimBox *box, int nx, int ny, i
         }
     }
     if (hi[0] < 0 || hi[1] < 0 || lo[0] > nx || lo[1] > ny)
-        return sdm_fail(sc->ctx, SDM_ERR_DATA, "the scene at %.4f, %.4f lies outside the terrain %s", sc->lon_deg,
-                        sc->lat_deg, sc->opt->terrain);
+        return sdm_fail(sc->ctx, SDM_ERR_DATA, "the scene at %.4f, %.4f lies outside the terrain %s",
+                        sc->lon_deg, sc->lat_deg, sc->opt->terrain);
     win[0] = (int)fmax(0, floor(lo[0]) - 4);
     win[1] = (int)fmax(0, floor(lo[1]) - 4);
     win[2] = (int)fmin(nx, ceil(hi[0]) + 4) - win[0];
@@ -144,14 +148,16 @@ SdmStatus sim_dem_open(SimScene *sc, const SimBox *box)
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     d->from_map = OCTNewCoordinateTransformation(sc->srs, srs);
     if (!d->from_map || !GDALInvGeoTransform(geo, d->inverse)) {
-        st = sdm_fail(sc->ctx, SDM_ERR_INPUT, "the georeference of the terrain %s is unusable", sc->opt->terrain);
+        st = sdm_fail(sc->ctx, SDM_ERR_INPUT, "the georeference of the terrain %s is unusable",
+                      sc->opt->terrain);
         goto done;
     }
     const int nx = GDALGetRasterXSize(ds), ny = GDALGetRasterYSize(ds);
     const bool degrees = OSRIsGeographic(srs);
     d->lon_mid = degrees ? geo[0] + 0.5 * nx * geo[1] : NAN;
     TRY(array_window(sc, box, nx, ny, win));
-    TRY(read_window(sc, ds, win, hypot(geo[2], geo[5]) * (degrees ? 111200.0 : OSRGetLinearUnits(srs, NULL))));
+    TRY(read_window(sc, ds, win,
+                    hypot(geo[2], geo[5]) * (degrees ? 111200.0 : OSRGetLinearUnits(srs, NULL))));
 done:
     OSRDestroySpatialReference(srs);
     if (ds)
@@ -202,7 +208,8 @@ static SdmStatus node_positions(SimScene *sc, const SimWindow *win, int nx, int 
     if (!OCTTransform(d->from_map, nx * ny, a, b, NULL))
         return sdm_fail(sc->ctx, SDM_ERR_DATA, "the terrain %s does not reach the scene", sc->opt->terrain);
     for (size_t k = 0; k < (size_t)nx * (size_t)ny; k++) {
-        const double x = isnan(d->lon_mid) ? a[k] : a[k] + 360.0 * round((d->lon_mid - a[k]) / 360.0), y = b[k];
+        const double x = isnan(d->lon_mid) ? a[k] : a[k] + 360.0 * round((d->lon_mid - a[k]) / 360.0),
+                     y = b[k];
         a[k] = d->inverse[0] + x * d->inverse[1] + y * d->inverse[2] - 0.5;
         b[k] = d->inverse[3] + x * d->inverse[4] + y * d->inverse[5] - 0.5;
     }

@@ -72,8 +72,9 @@ SdmStatus sim_files_begin(SimScene *sc)
         if (!find_stranger(target, stranger, sizeof stranger))
             return sdm_fail(sc->ctx, SDM_ERR_USAGE, "%s is not a folder; choose another --output", target);
         if (stranger[0])
-            return sdm_fail(sc->ctx, SDM_ERR_USAGE, "%s holds %s, which simulate did not write; choose another --output",
-                            target, stranger);
+            return sdm_fail(sc->ctx, SDM_ERR_USAGE,
+                            "%s holds %s, which simulate did not write; choose another --output", target,
+                            stranger);
     }
     remove_ours(sc->folder); /* of a run that was killed */
     if (mkdir(sc->folder, 0777) != 0) {
@@ -97,8 +98,8 @@ SdmStatus sim_files_commit(SimScene *sc)
     if (rename(sc->folder, target) != 0) {
         const int why = errno;
         if (had && rename(old, target) != 0)
-            return sdm_fail(sc->ctx, SDM_ERR_IO, "cannot rename %s to %s; the former content is in %s", sc->folder,
-                            target, old);
+            return sdm_fail(sc->ctx, SDM_ERR_IO, "cannot rename %s to %s; the former content is in %s",
+                            sc->folder, target, old);
         return sdm_fail(sc->ctx, SDM_ERR_IO, "cannot rename %s to %s: %s", sc->folder, target, strerror(why));
     }
     sc->folder[0] = '\0';

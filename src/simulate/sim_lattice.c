@@ -12,8 +12,8 @@ static double node_px(int i)
 }
 
 /* Map positions of pixels (col[n], row) at one height. */
-static SdmStatus project(const SimScene *sc, const SimCamera *cam, int n, const double *col, double row, double h,
-                         double *x, double *y)
+static SdmStatus project(const SimScene *sc, const SimCamera *cam, int n, const double *col, double row,
+                         double h, double *x, double *y)
 {
     double p[3], v[3];
     sim_orbit(cam, cam->t0_s + row * cam->line_s, p, v);
@@ -66,7 +66,8 @@ SdmStatus sim_lattice_open(SimScene *sc, SimView *view)
     lat->ny = view->cam.height / SIM_LATTICE + 2 * EDGE + 2;
     lat->h_mid = 0.5 * (sc->h_lo + sc->h_hi);
     lat->h_half = 0.5 * (sc->h_hi - sc->h_lo);
-    TRY(sdm_alloc(sc->ctx, &lat->node, (size_t)lat->nx * (size_t)lat->ny * PER_NODE, sizeof(double), "lattice"));
+    TRY(sdm_alloc(sc->ctx, &lat->node, (size_t)lat->nx * (size_t)lat->ny * PER_NODE, sizeof(double),
+                  "lattice"));
     TRY(sdm_alloc(sc->ctx, &scratch, (size_t)lat->nx * 7, sizeof(double), "lattice"));
     for (int j = 0; j < lat->ny; j++)
         TRY(lattice_line(sc, view, j, scratch));
@@ -163,7 +164,8 @@ SdmStatus sim_lattice_check(SimScene *sc, const SimView *view, double *worst_px)
     for (int k = 0; k < 400; k++) {
         const double u = sim_hash(7, 0, k, 0) / 4294967296.0, v = sim_hash(7, 1, k, 0) / 4294967296.0;
         const double w = sim_hash(7, 2, k, 0) / 4294967296.0;
-        const double col = u * view->cam.width, row = v * view->cam.height, h = sc->h_lo + w * (sc->h_hi - sc->h_lo);
+        const double col = u * view->cam.width, row = v * view->cam.height,
+                     h = sc->h_lo + w * (sc->h_hi - sc->h_lo);
         double x, y, ex, ey;
         TRY(project(sc, &view->cam, 1, &col, row, h, &ex, &ey));
         sim_lattice_xy(&view->lattice, col, row, h, &x, &y);

@@ -5,16 +5,19 @@
 #include <math.h>
 
 static const float LAND_DN = 70.0f, WATER_DN = 32.0f, SHADE = 0.7f;
-static const float SUN[3] = {0.354f, -0.612f, 0.7071f}; /* east, north, up: azimuth 150, elevation 45 degrees */
+static const float SUN[3] = {0.354f, -0.612f,
+                             0.7071f}; /* east, north, up: azimuth 150, elevation 45 degrees */
 
 /* Sun's cosine over that of flat ground, at a terrain node. */
 static float shade(const SimWindow *t, int i, int j)
 {
-    const int a = i > 0 ? i - 1 : 0, b = i + 1 < t->nx ? i + 1 : i, c = j > 0 ? j - 1 : 0, d = j + 1 < t->ny ? j + 1 : j;
+    const int a = i > 0 ? i - 1 : 0, b = i + 1 < t->nx ? i + 1 : i, c = j > 0 ? j - 1 : 0,
+              d = j + 1 < t->ny ? j + 1 : j;
     const float *const r = t->v + (size_t)j * (size_t)t->nx;
     const float sx = (r[b] - r[a]) / ((float)(b - a) * (float)t->step_m);
-    const float sy = (t->v[(size_t)c * (size_t)t->nx + (size_t)i] - t->v[(size_t)d * (size_t)t->nx + (size_t)i]) /
-                     ((float)(d - c) * (float)t->step_m);
+    const float sy =
+        (t->v[(size_t)c * (size_t)t->nx + (size_t)i] - t->v[(size_t)d * (size_t)t->nx + (size_t)i]) /
+        ((float)(d - c) * (float)t->step_m);
     const float cosine = (SUN[2] - SUN[0] * sx - SUN[1] * sy) / sqrtf(1.0f + sx * sx + sy * sy);
     return cosine > 0.0f ? cosine / SUN[2] : 0.0f;
 }

@@ -1,5 +1,5 @@
-/* Seed and grid -> fractal B-spline surfaces.  Every octave is white noise on its own nodes; a coarse octave is
- * carried to finer nodes by exact subdivision, so any window of any size has the same values. */
+/* Seed and grid -> fractal B-spline surfaces.  Every octave is white noise on its own nodes; a coarse octave
+ * is carried to finer nodes by exact subdivision, so any window of any size has the same values. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
@@ -27,7 +27,10 @@ SimWindow sim_window(const SimBox *box, double step_m, int margin)
 {
     const double i0 = floor(box->x0 / step_m) - margin, i1 = ceil(box->x1 / step_m) + margin;
     const double j0 = floor(-box->y1 / step_m) - margin, j1 = ceil(-box->y0 / step_m) + margin;
-    return (SimWindow){.i0 = (int64_t)i0, .j0 = (int64_t)j0, .nx = (int)(i1 - i0) + 1, .ny = (int)(j1 - j0) + 1,
+    return (SimWindow){.i0 = (int64_t)i0,
+                       .j0 = (int64_t)j0,
+                       .nx = (int)(i1 - i0) + 1,
+                       .ny = (int)(j1 - j0) + 1,
                        .step_m = step_m};
 }
 
@@ -81,10 +84,12 @@ static void white_row(const SimSpectrum *spec, int level, SimWindow *win, int j)
     float *const out = win->v + (size_t)j * (size_t)win->nx;
     const float scale = (float)(spec->amp[level] * sqrt(12.0) / 4294967296.0);
     for (int i = 0; i < win->nx; i++)
-        out[i] = scale * ((float)sim_hash(spec->seed, (uint32_t)level, win->i0 + i, win->j0 + j) - 2147483648.0f);
+        out[i] =
+            scale * ((float)sim_hash(spec->seed, (uint32_t)level, win->i0 + i, win->j0 + j) - 2147483648.0f);
 }
 
-static SdmStatus octave(SdmContext *ctx, const SimSpectrum *spec, int level, const SimWindow *coarse, SimWindow *win)
+static SdmStatus octave(SdmContext *ctx, const SimSpectrum *spec, int level, const SimWindow *coarse,
+                        SimWindow *win)
 {
     SdmStatus st = SDM_OK;
     float *lines = NULL;

@@ -34,7 +34,8 @@ SdmStatus sim_place_open(SimScene *sc)
     sc->srs = OSRNewSpatialReference(NULL);
     const int epsg = epsg_of(sc->lon_deg, sc->lat_deg);
     if (OSRImportFromEPSG(geo, 4326) != OGRERR_NONE || OSRImportFromEPSG(sc->srs, epsg) != OGRERR_NONE)
-        st = sdm_fail(sc->ctx, SDM_ERR_UNSUPPORTED, "PROJ does not know EPSG:%d; is its proj.db installed?", epsg);
+        st = sdm_fail(sc->ctx, SDM_ERR_UNSUPPORTED, "PROJ does not know EPSG:%d; is its proj.db installed?",
+                      epsg);
     OSRSetAxisMappingStrategy(geo, OAMS_TRADITIONAL_GIS_ORDER);
     OSRSetAxisMappingStrategy(sc->srs, OAMS_TRADITIONAL_GIS_ORDER);
     if (st == SDM_OK)
@@ -51,7 +52,8 @@ done:
     return st;
 }
 
-/* Orbit whose satellite is above the unit vector `up` at t = 0 and goes south (sun-synchronous where it can). */
+/* Orbit whose satellite is above the unit vector `up` at t = 0 and goes south (sun-synchronous where it can).
+ */
 static void set_orbit(SimCamera *cam, const double up[3])
 {
     const double flat = hypot(up[0], up[1]) > 1e-9 ? hypot(up[0], up[1]) : 1e-9;
@@ -141,7 +143,8 @@ static void left_size(SimScene *sc, SimCamera *left, const double target[3])
     left->ifov = sc->opt->gsd_m / centre_miss(left, target, sc->h_mean, miss);
 }
 
-/* ASTER: in the proportion of the real bands.  RPC: what the left image's ground needs over the height range. */
+/* ASTER: in the proportion of the real bands.  RPC: what the left image's ground needs over the height range.
+ */
 static void right_size(const SimScene *sc, SimCamera *right)
 {
     const int w = sc->opt->width, h = sc->opt->height;
@@ -167,7 +170,8 @@ SdmStatus sim_place_cameras(SimScene *sc)
     right_size(sc, right);
     const bool rpc = strcmp(opt->layout, "rpc") == 0;
     const double r = sqrt(sim_dot(target, target));
-    right->pitch_rad = rpc ? asin(r / left->radius_m * sin(atan(opt->base_height))) : AFT_DEG * SIM_PI / 180.0;
+    right->pitch_rad =
+        rpc ? asin(r / left->radius_m * sin(atan(opt->base_height))) : AFT_DEG * SIM_PI / 180.0;
     right->ifov = opt->gsd_m / aim_right(right, target, sc->h_mean);
     aim_right(right, target, sc->h_mean);
     right->shift_px[0] = opt->pointing_px[0];

@@ -35,7 +35,8 @@ SdmStatus sim_raster_create(SimScene *sc, const SimRasterSpec *spec, SimRaster *
     co = CSLSetNameValue(co, "PREDICTOR", spec->type == GDT_Float32 ? "3" : "2");
     co = CSLSetNameValue(co, "NUM_THREADS", CPLSPrintf("%d", sc->threads));
     CPLErrorReset();
-    r->ds = GDALCreate(GDALGetDriverByName("GTiff"), r->path, spec->nx, spec->ny, 1, (GDALDataType)spec->type, co);
+    r->ds = GDALCreate(GDALGetDriverByName("GTiff"), r->path, spec->nx, spec->ny, 1, (GDALDataType)spec->type,
+                       co);
     CSLDestroy(co);
     if (!r->ds)
         return fail_write(r);

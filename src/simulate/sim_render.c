@@ -32,7 +32,8 @@ static float footprint(const Job *job, const SimRay *ray, double h)
     const double s = (h - lat->h_mid) / lat->h_half;
     const double dx = (ray->c[1] + 2.0 * s * ray->c[2]) / lat->h_half;
     const double dy = (ray->c[4] + 2.0 * s * ray->c[5]) / lat->h_half;
-    const double facing = 1.0 - (double)slope[0] * dx - (double)slope[1] * dy, face = facing > 0.2 ? facing : 0.2;
+    const double facing = 1.0 - (double)slope[0] * dx - (double)slope[1] * dy,
+                 face = facing > 0.2 ? facing : 0.2;
     int n[2];
     for (int a = 0; a < 2; a++) { /* what a column or a row spans on the slope */
         const double rise = ((double)slope[0] * job->foot[a][0] + (double)slope[1] * job->foot[a][1]) / face;
@@ -115,7 +116,8 @@ static SdmStatus render_tile(Job *job, bool wide)
     SimScene *const sc = job->sc;
     const SimCamera *const cam = &job->view->cam;
     const int threads = sc->threads;
-    const double m0 = 2.0 + fabs(cam->shift_px[0]) + cam->jitter_px, m1 = 2.0 + fabs(cam->shift_px[1]) + cam->jitter_px;
+    const double m0 = 2.0 + fabs(cam->shift_px[0]) + cam->jitter_px,
+                 m1 = 2.0 + fabs(cam->shift_px[1]) + cam->jitter_px;
     const double px[4] = {job->c0 - m0, job->r0 - m1, job->c0 + job->nx + m0, job->r0 + job->ny + m1};
     const SimBox box = sim_lattice_box(&job->view->lattice, px, sc->h_lo, sc->h_hi);
     const SimBox sky = sim_lattice_box(&job->view->lattice, px, sc->cloud_height, sc->cloud_height);
@@ -146,7 +148,8 @@ static SdmStatus render_tiles(Job *job, bool wide, SimRaster *raw, SimRaster *pl
         TRY(sdm_check_stop(job->sc->ctx));
         TRY(render_tile(job, wide));
         if (raw)
-            TRY(sim_raster_write(raw, job->c0, job->r0, job->nx, job->ny, job->pixels, wide ? GDT_UInt16 : GDT_Byte));
+            TRY(sim_raster_write(raw, job->c0, job->r0, job->nx, job->ny, job->pixels,
+                                 wide ? GDT_UInt16 : GDT_Byte));
         if (plain)
             TRY(sim_raster_write(plain, job->c0, job->r0, job->nx, job->ny, job->dn, GDT_Float32));
         sdm_progress(job->sc->ctx, 0, 0.4 * (double)(job->view - job->sc->view) + 0.4 * (t + 1) / (tx * ty),
@@ -164,7 +167,8 @@ static SdmStatus create(SimScene *sc, int view, SimRaster **raw, SimRaster **pla
     const bool rpc = strcmp(sc->opt->layout, "rpc") == 0, aster = strcmp(sc->opt->layout, "aster") == 0;
     char name[160], **metadata = NULL;
     double rms = 0.0, worst = 0.0;
-    SimRasterSpec spec = {.name = name, .nx = v->cam.width, .ny = v->cam.height, .type = GDT_Byte, .nodata = NAN};
+    SimRasterSpec spec = {
+        .name = name, .nx = v->cam.width, .ny = v->cam.height, .type = GDT_Byte, .nodata = NAN};
     if (aster) {
         TRY(sdm_format(sc->ctx, name, sizeof name, "%s.VNIR_Band%s.ImageData.tif", sc->base, v->name));
         TRY(sim_raster_create(sc, &spec, raw));
@@ -172,7 +176,7 @@ static SdmStatus create(SimScene *sc, int view, SimRaster **raw, SimRaster **pla
     if (aster && !sc->opt->with_rpc)
         return SDM_OK;
     TRY(sim_rpc_fit(sc, view, &metadata, &rms, &worst));
-    sdm_log(sc->ctx, SDM_LOG_INFO, 0, "RPC of view %s: rms %.5f px, largest %.5f px", v->name, rms, worst);
+    sdm_log(sc->ctx, SDM_LOG_INFO, 0, "RPC of view %s: rms %.1e px, largest %.1e px", v->name, rms, worst);
     spec.rpc = metadata;
     spec.type = rpc ? GDT_UInt16 : sc->opt->striping > 0.0 ? GDT_Float32 : GDT_Byte;
     TRY(sdm_format(sc->ctx, name, sizeof name, "%s.tif", view ? "right" : "left"));
@@ -188,7 +192,8 @@ SdmStatus sim_render(SimScene *sc, int view)
     SimRaster *raw = NULL, *plain = NULL;
     Job job = {.sc = sc, .view = &sc->view[view]};
     const bool wide = strcmp(sc->opt->layout, "rpc") == 0;
-    TRY(sdm_alloc(sc->ctx, &job.rows, (size_t)SIM_TILE * (size_t)job.view->lattice.nx * 6, sizeof(double), "tile"));
+    TRY(sdm_alloc(sc->ctx, &job.rows, (size_t)SIM_TILE * (size_t)job.view->lattice.nx * 6, sizeof(double),
+                  "tile"));
     TRY(sdm_alloc(sc->ctx, &job.dn, SIM_TILE * SIM_TILE, sizeof(float), "tile"));
     TRY(sdm_alloc(sc->ctx, &job.pixels, SIM_TILE * SIM_TILE, sizeof(uint16_t), "tile"));
     TRY(create(sc, view, &raw, &plain));

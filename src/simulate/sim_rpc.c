@@ -6,7 +6,14 @@
 #include <lapacke.h>
 #include <math.h>
 
-enum { SIDE = 19, HEIGHTS = 9, POINTS = SIDE * SIDE * HEIGHTS, TERMS = 20, UNKNOWNS = 2 * TERMS - 1, PASSES = 3 };
+enum {
+    SIDE = 19,
+    HEIGHTS = 9,
+    POINTS = SIDE * SIDE * HEIGHTS,
+    TERMS = 20,
+    UNKNOWNS = 2 * TERMS - 1,
+    PASSES = 3
+};
 enum { ROW, COL, LAT, LON, HEIGHT, AXES };
 
 typedef struct Fit {
@@ -19,8 +26,9 @@ typedef struct Fit {
 static void terms(const double p[AXES], double t[TERMS])
 {
     const double l = p[LON], f = p[LAT], h = p[HEIGHT];
-    const double all[TERMS] = {1, l, f, h, l * f, l * h, f * h, l * l, f * f, h * h, f * l * h, l * l * l, l * f * f,
-                               l * h * h, l * l * f, f * f * f, f * h * h, l * l * h, f * f * h, h * h * h};
+    const double all[TERMS] = {1,         l,         f,         h,         l * f,     l * h,     f * h,
+                               l * l,     f * f,     h * h,     f * l * h, l * l * l, l * f * f, l * h * h,
+                               l * l * f, f * f * f, f * h * h, l * l * h, f * f * h, h * h * h};
     for (int k = 0; k < TERMS; k++)
         t[k] = all[k];
 }
@@ -46,7 +54,8 @@ static void sample(const SimScene *sc, const SimCamera *cam, Fit *fit)
     }
     for (int k = 0; k < POINTS; k++) { /* Chebyshev nodes keep the error even up to the border */
         double *const p = fit->at[k];
-        const double u = cos(SIM_PI * (k % SIDE) / (SIDE - 1)), v = cos(SIM_PI * (k / SIDE % SIDE) / (SIDE - 1));
+        const double u = cos(SIM_PI * (k % SIDE) / (SIDE - 1)),
+                     v = cos(SIM_PI * (k / SIDE % SIDE) / (SIDE - 1));
         const double w = cos(SIM_PI * (k / (SIDE * SIDE)) / (HEIGHTS - 1));
         p[COL] = 0.5 * (cam->width - 1) + u * (0.5 * cam->width + 2.0);
         p[ROW] = 0.5 * (cam->height - 1) + v * (0.5 * cam->height + 2.0);
@@ -90,8 +99,8 @@ static SdmStatus solve(SimScene *sc, Fit *fit, int axis)
             fit->b[k] = w * z;
         }
         lapack_int rank;
-        if (LAPACKE_dgelsd(LAPACK_ROW_MAJOR, POINTS, UNKNOWNS, 1, fit->a, UNKNOWNS, fit->b, 1, singular, 1e-11,
-                           &rank) != 0)
+        if (LAPACKE_dgelsd(LAPACK_ROW_MAJOR, POINTS, UNKNOWNS, 1, fit->a, UNKNOWNS, fit->b, 1, singular,
+                           1e-11, &rank) != 0)
             return sdm_fail(sc->ctx, SDM_ERR_DATA, "the RPC of the simulated camera could not be fitted");
         for (int m = 0; m < UNKNOWNS; m++)
             coef[m] = fit->b[m];

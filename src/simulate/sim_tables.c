@@ -57,8 +57,8 @@ static void fill_table(const SimScene *sc, int view, Table *t)
 static SdmStatus open_text(SimScene *sc, int view, const char *field, FILE **out)
 {
     char path[SIM_PATH + 160];
-    const SdmStatus st = sdm_format(sc->ctx, path, sizeof path, "%s/%s.VNIR_Band%s.%s.txt", sc->folder, sc->base,
-                                    sc->view[view].name, field);
+    const SdmStatus st = sdm_format(sc->ctx, path, sizeof path, "%s/%s.VNIR_Band%s.%s.txt", sc->folder,
+                                    sc->base, sc->view[view].name, field);
     if (st != SDM_OK)
         return st;
     *out = fopen(path, "w");
@@ -103,7 +103,8 @@ static SdmStatus write_blocks(SimScene *sc, int view, const Table *t)
     TRY(open_text(sc, view, "LatticePoint", &f));
     for (int r = 0; r < t->rows; r++)
         for (int c = 0; c < COLUMNS; c++)
-            fprintf(f, "%.0f %.0f\n%s", t->col[c], t->row[r], c == COLUMNS - 1 && r < t->rows - 1 ? "\n" : "");
+            fprintf(f, "%.0f %.0f\n%s", t->col[c], t->row[r],
+                    c == COLUMNS - 1 && r < t->rows - 1 ? "\n" : "");
     TRY(close_text(sc, f, "LatticePoint"));
 done:
     return st;

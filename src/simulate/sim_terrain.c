@@ -1,4 +1,5 @@
-/* Options -> terrain coefficients of any window: fractal, plane, flat or a DEM; water is laid in by sim_water.c. */
+/* Options -> terrain coefficients of any window: fractal, plane, flat or a DEM; water is laid in by
+ * sim_water.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
@@ -15,7 +16,8 @@ static bool shape_is(const SimScene *sc, const char *name)
 /* Half of the height that the plane spans over the left image. */
 static double plane_reach(const SimScene *sc)
 {
-    const double az = sc->opt->slope_azimuth_deg * SIM_PI / 180.0, t = tan(sc->opt->slope_deg * SIM_PI / 180.0);
+    const double az = sc->opt->slope_azimuth_deg * SIM_PI / 180.0,
+                 t = tan(sc->opt->slope_deg * SIM_PI / 180.0);
     return 0.5 * sc->opt->gsd_m * t * (sc->opt->width * fabs(sin(az)) + sc->opt->height * fabs(cos(az)));
 }
 
@@ -38,7 +40,8 @@ static SdmStatus plan_fractal(SimScene *sc)
     sc->relief_gain = hi > lo ? opt->relief_m / (hi - lo) : 0.0;
     sc->relief_lift = opt->base_m - sc->relief_gain * lo;
     sc->h_mean = opt->base_m + 0.5 * opt->relief_m;
-    sc->h_lo = opt->base_m - 0.3 * opt->relief_m - 10.0; /* the ground around the left image may reach further */
+    sc->h_lo =
+        opt->base_m - 0.3 * opt->relief_m - 10.0; /* the ground around the left image may reach further */
     sc->h_hi = opt->base_m + 1.3 * opt->relief_m + 10.0;
 done:
     return st;
@@ -56,11 +59,13 @@ static SdmStatus plan_dem(SimScene *sc)
     for (int k = 0; k < SAMPLES * SAMPLES; k++) {
         const double u = (k % SAMPLES + 0.5) / SAMPLES - 0.5, v = (k / SAMPLES + 0.5) / SAMPLES - 0.5;
         float h;
-        TRY(sim_terrain_at(sc, sc->x + u * opt->gsd_m * opt->width, sc->y + v * opt->gsd_m * opt->height, &h));
+        TRY(sim_terrain_at(sc, sc->x + u * opt->gsd_m * opt->width, sc->y + v * opt->gsd_m * opt->height,
+                           &h));
         sum += (double)h;
     }
     sc->h_mean = sum / (SAMPLES * SAMPLES);
-    sc->h_lo = sc->dem.lo - 10.0 - 0.02 * (sc->dem.hi - sc->dem.lo); /* cubic convolution overshoots a little */
+    sc->h_lo =
+        sc->dem.lo - 10.0 - 0.02 * (sc->dem.hi - sc->dem.lo); /* cubic convolution overshoots a little */
     sc->h_hi = sc->dem.hi + 10.0 + 0.02 * (sc->dem.hi - sc->dem.lo);
 done:
     return st;
@@ -90,11 +95,13 @@ done:
 
 static void fill_plane(const SimScene *sc, SimWindow *win)
 {
-    const double az = sc->opt->slope_azimuth_deg * SIM_PI / 180.0, t = tan(sc->opt->slope_deg * SIM_PI / 180.0);
+    const double az = sc->opt->slope_azimuth_deg * SIM_PI / 180.0,
+                 t = tan(sc->opt->slope_deg * SIM_PI / 180.0);
     const bool flat = shape_is(sc, "flat");
     for (int j = 0; j < win->ny; j++)
         for (int i = 0; i < win->nx; i++) {
-            const double x = (double)(win->i0 + i) * win->step_m - sc->x, y = -(double)(win->j0 + j) * win->step_m - sc->y;
+            const double x = (double)(win->i0 + i) * win->step_m - sc->x,
+                         y = -(double)(win->j0 + j) * win->step_m - sc->y;
             const double h = sc->h_mean - (flat ? 0.0 : t * (x * sin(az) + y * cos(az)));
             win->v[(size_t)j * (size_t)win->nx + (size_t)i] = (float)fmin(fmax(h, sc->h_lo), sc->h_hi);
         }
@@ -133,7 +140,8 @@ done:
     return st;
 }
 
-/* Highest coefficient of the nodes that matter to the block from (i0, j0) on, largest step between neighbours. */
+/* Highest coefficient of the nodes that matter to the block from (i0, j0) on, largest step between
+ * neighbours. */
 static float block_peak(const SimWindow *t, int i0, int j0, float *step)
 {
     float top = -1e30f;
@@ -150,12 +158,12 @@ static float block_peak(const SimWindow *t, int i0, int j0, float *step)
 }
 
 /* Highest coefficient that matters in each block of cells: an upper bound of the surface there. */
-static SdmStatus find_peaks(SimScene *sc, SimGround *g)
+static SdmStatus fine_peaks(SimScene *sc, SimGround *g)
 {
     SdmStatus st = SDM_OK;
     const int threads = sc->threads;
     const SimWindow *const t = &g->terrain;
-    SimWindow *const p = &g->peak;
+    SimWindow *const p = &g->peak[0];
     *p = (SimWindow){.nx = (t->nx + SIM_BLOCK - 1) / SIM_BLOCK, .ny = (t->ny + SIM_BLOCK - 1) / SIM_BLOCK,
                      .step_m = t->step_m * SIM_BLOCK};
     TRY(sdm_alloc(sc->ctx, &p->v, (size_t)p->nx * (size_t)p->ny, sizeof *p->v, "terrain peaks"));
@@ -174,20 +182,43 @@ done:
     return st;
 }
 
+/* The same over blocks of blocks. */
+static SdmStatus coarse_peaks(SimScene *sc, SimGround *g)
+{
+    SdmStatus st = SDM_OK;
+    const SimWindow *const f = &g->peak[0];
+    SimWindow *const p = &g->peak[1];
+    *p = (SimWindow){.nx = (f->nx + SIM_BLOCK - 1) / SIM_BLOCK, .ny = (f->ny + SIM_BLOCK - 1) / SIM_BLOCK,
+                     .step_m = f->step_m * SIM_BLOCK};
+    TRY(sdm_alloc(sc->ctx, &p->v, (size_t)p->nx * (size_t)p->ny, sizeof *p->v, "terrain peaks"));
+    for (int k = 0; k < p->nx * p->ny; k++)
+        p->v[k] = -1e30f;
+    for (int j = 0; j < f->ny; j++)
+        for (int i = 0; i < f->nx; i++) {
+            float *const top = &p->v[j / SIM_BLOCK * p->nx + i / SIM_BLOCK];
+            const float v = f->v[j * f->nx + i];
+            *top = v > *top ? v : *top;
+        }
+done:
+    return st;
+}
+
 SdmStatus sim_terrain_open(SimScene *sc, const SimBox *box, SimGround *g)
 {
     SdmStatus st = SDM_OK;
     g->terrain = sim_window(box, sc->opt->gsd_m, 4);
     TRY(bare(sc, &g->terrain));
     TRY(sim_water_apply(sc, g));
-    TRY(find_peaks(sc, g));
+    TRY(fine_peaks(sc, g));
+    TRY(coarse_peaks(sc, g));
 done:
     return st;
 }
 
 void sim_ground_close(SimGround *g)
 {
-    SimWindow *const all[] = {&g->terrain, &g->field[0], &g->field[1], &g->peak, &g->light, &g->cloud};
+    SimWindow *const all[] = {&g->terrain, &g->field[0], &g->field[1], &g->peak[0],
+                              &g->peak[1], &g->light,    &g->cloud};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         sdm_free(&all[k]->v);
 }

@@ -1,4 +1,5 @@
-/* Ray and terrain -> the first hit from above: skip blocks that lie wholly below, then march, then bracket. */
+/* Ray and terrain -> the first hit from above: skip blocks that lie wholly below, then march, then bracket.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
@@ -15,27 +16,33 @@ static double most(double a, double b)
     return a > b ? a : b;
 }
 
-/* Height to which the ray can fall before it leaves the block at (x, y) or meets the block's bound. */
-static double skip(const SimGround *g, double x, double y, const double slope[2], double h, bool *clear)
+/* What a march down one ray needs, in nodes of the terrain grid. */
+typedef struct March {
+    const SimGround *g;
+    double rate[2];    /* nodes (x, y) the ray moves against its fall, a metre of height */
+    double sliver;     /* height that carries it just over a block's border */
+} March;
+
+/* Height to which the ray can fall before it leaves the block (of level 0 or 1) at node position `at` or
+ * meets the block's bound; h itself when it is not above the bound. */
+static double skip(const March *m, int level, const double at[2], double h)
 {
-    const SimWindow *const p = &g->peak, *const t = &g->terrain;
-    const double at[2] = {x / t->step_m - (double)t->i0, -y / t->step_m - (double)t->j0};
-    const double rate[2] = {slope[0] / t->step_m, -slope[1] / t->step_m}; /* nodes per metre of height */
-    const int n[2] = {p->nx, p->ny};
-    int b[2];
-    double fall = 1e30;
+    const SimWindow *const p = &m->g->peak[level];
+    const double edge = level ? SIM_BLOCK * SIM_BLOCK : SIM_BLOCK, inverse = 1.0 / edge;
+    const int bx = (int)least(most(at[0] * inverse, 0.0), p->nx - 1);
+    const int by = (int)least(most(at[1] * inverse, 0.0), p->ny - 1);
+    const double peak = (double)p->v[(size_t)by * (size_t)p->nx + (size_t)bx];
+    if (h <= peak + 1e-3)
+        return h;
+    const int b[2] = {bx, by};
+    double fall = h - peak;
     for (int a = 0; a < 2; a++) {
-        const double limit = n[a] - 1;
-        b[a] = (int)least(most(at[a] * (1.0 / SIM_BLOCK), 0.0), limit);
-        const double f = b[a];
-        if (rate[a] > 1e-12) /* falling moves towards lower index */
-            fall = least(fall, (at[a] - f * SIM_BLOCK) / rate[a]);
-        else if (rate[a] < -1e-12)
-            fall = least(fall, ((f + 1.0) * SIM_BLOCK - at[a]) / -rate[a]);
+        if (m->rate[a] > 1e-12) /* falling moves towards lower index */
+            fall = least(fall, most(at[a] - b[a] * edge, 0.0) / m->rate[a] + m->sliver);
+        else if (m->rate[a] < -1e-12)
+            fall = least(fall, most((b[a] + 1) * edge - at[a], 0.0) / -m->rate[a] + m->sliver);
     }
-    const double peak = (double)p->v[(size_t)b[1] * (size_t)p->nx + (size_t)b[0]];
-    *clear = h > peak + 1e-3;
-    return most(peak, h - fall - 1e-3 * t->step_m / (fabs(slope[0]) + fabs(slope[1]) + 0.01));
+    return h - fall;
 }
 
 static double gap_at(const SimLattice *lat, const SimGround *g, const SimRay *ray, double h)
@@ -74,27 +81,25 @@ static double refine(const SimLattice *lat, const SimGround *g, const SimRay *ra
 
 double sim_trace(const SimLattice *lat, const SimGround *g, const SimRay *ray)
 {
-    const double s = ((double)g->top - lat->h_mid) / lat->h_half;
+    const SimWindow *const t = &g->terrain;
+    const double s = ((double)g->top - lat->h_mid) / lat->h_half, inverse = 1.0 / t->step_m;
     const double slope[2] = {(ray->c[1] + 2.0 * s * ray->c[2]) / lat->h_half,
                              (ray->c[4] + 2.0 * s * ray->c[5]) / lat->h_half}; /* metres a metre of height */
     const double lean = sqrt(slope[0] * slope[0] + slope[1] * slope[1]);
-    const double shortest = 0.5 * g->terrain.step_m / (lean + 1e-6), safe = 1.0 / (1.0 + (double)g->steepest * lean);
+    const double shortest = 0.5 * t->step_m / (lean + 1e-6), safe = 1.0 / (1.0 + (double)g->steepest * lean);
+    const March m = {g, {slope[0] * inverse, -slope[1] * inverse}, 1e-3 * t->step_m / (lean + 0.01)};
     double h = (double)g->top + 0.01, above = h;
     for (int k = 0; k < 100000; k++) {
         double x, y;
-        bool clear;
         sim_ray_xy(lat, ray, h, &x, &y);
-        const double lower = skip(g, x, y, slope, h, &clear);
-        if (clear) {
-            above = h;
-            h = lower;
-            continue;
-        }
-        const double gap = h - (double)sim_value(&g->terrain, x, y);
+        const double at[2] = {x * inverse - (double)t->i0, -y * inverse - (double)t->j0};
+        double lower = skip(&m, 1, at, h);
+        lower = lower < h ? lower : skip(&m, 0, at, h);
+        const double gap = lower < h ? 1.0 : h - (double)sim_value(t, x, y);
         if (gap <= 0.0)
             return above > h ? refine(lat, g, ray, above, h, gap) : h;
         above = h;
-        h -= most(gap * safe, shortest);
+        h = lower < h ? lower : h - most(gap * safe, shortest);
     }
     return h;
 }

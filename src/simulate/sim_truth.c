@@ -5,7 +5,7 @@
 #include <gdal.h>
 #include <math.h>
 
-enum { CELLS = 512, UNSEEN = 0, LAND = 1, WATER = 2, CLOUD = 3 };
+enum { CELLS = 1024, UNSEEN = 0, LAND = 1, WATER = 2, CLOUD = 3 };
 static const float CLEAR = 0.03f; /* cover of a cloud's haze that still counts as clear */
 
 typedef struct Grid { /* cells of 2 gsd; cell (i, j) spans nodes 2 i .. 2 i + 2 */
@@ -65,7 +65,8 @@ static bool seen(const SimScene *sc, const SimGround *g, const SimView *view, co
     return true;
 }
 
-static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, int j, float *truth, uint8_t *class)
+static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, int j, float *truth,
+                      uint8_t *class)
 {
     double at[2][2] = {{0.0, 0.0}, {0.0, 0.0}};
     for (int v = 0; v < 2; v++) {
@@ -81,7 +82,8 @@ static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, 
         truth[k] = cell_mean(&g->terrain, ni, nj);
         const bool left = seen(sc, g, &sc->view[0], p, at[0], &cloudy);
         const bool right = seen(sc, g, &sc->view[1], p, at[1], &cloudy);
-        const size_t node = (size_t)(nj + 1 - g->terrain.j0) * (size_t)g->terrain.nx + (size_t)(ni + 1 - g->terrain.i0);
+        const size_t node =
+            (size_t)(nj + 1 - g->terrain.j0) * (size_t)g->terrain.nx + (size_t)(ni + 1 - g->terrain.i0);
         class[k] = !(left && right) ? UNSEEN : cloudy ? CLOUD : sim_is_water(sc, g, node) ? WATER : LAND;
     }
 }
@@ -124,9 +126,13 @@ done:
 static SdmStatus create(SimScene *sc, const Grid *grid, SimRaster *out[2])
 {
     SdmStatus st = SDM_OK;
-    const double geo[6] = {(double)grid->i0 * grid->step_m, grid->step_m, 0.0, -(double)grid->j0 * grid->step_m, 0.0,
-                           -grid->step_m};
-    SimRasterSpec spec = {.name = "truth.tif", .nx = grid->nx, .ny = grid->ny, .type = GDT_Float32, .geo = geo,
+    const double geo[6] = {(double)grid->i0 * grid->step_m,  grid->step_m, 0.0,
+                           -(double)grid->j0 * grid->step_m, 0.0,          -grid->step_m};
+    SimRasterSpec spec = {.name = "truth.tif",
+                          .nx = grid->nx,
+                          .ny = grid->ny,
+                          .type = GDT_Float32,
+                          .geo = geo,
                           .nodata = -9999.0};
     TRY(sim_raster_create(sc, &spec, &out[0]));
     spec.name = "class.tif";

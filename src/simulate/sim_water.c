@@ -1,5 +1,5 @@
-/* Shares of ocean, lake and cloud -> shore lines, flat water, cloud cover.  A field falls towards the water's heart;
- * its quantile over the left image is the shore, so the shares come out as asked. */
+/* Shares of ocean, lake and cloud -> shore lines, flat water, cloud cover.  A field falls towards the water's
+ * heart; its quantile over the left image is the shore, so the shares come out as asked. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
@@ -28,8 +28,8 @@ static double quantile(float *v, double share)
 static void sample_xy(const SimScene *sc, int k, double h, double *x, double *y)
 {
     const SimCamera *const cam = &sc->view[0].cam;
-    sim_lattice_xy(&sc->view[0].lattice, (k % SIDE + 0.5) / SIDE * cam->width, (k / SIDE + 0.5) / SIDE * cam->height,
-                   h, x, y);
+    sim_lattice_xy(&sc->view[0].lattice, (k % SIDE + 0.5) / SIDE * cam->width,
+                   (k / SIDE + 0.5) / SIDE * cam->height, h, x, y);
 }
 
 /* Without noise: the ocean lies in the west, the lake around a point in the east. */

@@ -1,5 +1,6 @@
-/* Simulated stereo pairs over known terrain, with exact cameras and truth.  Shares no matching and no inverse-camera
- * code with the chain that it judges: it has its own orbit, its own rays and its own intersection with the terrain. */
+/* Simulated stereo pairs over known terrain, with exact cameras and truth.  Shares no matching and no
+ * inverse-camera code with the chain that it judges: it has its own orbit, its own rays and its own
+ * intersection with the terrain. */
 #ifndef SDM_SIMULATE_H
 #define SDM_SIMULATE_H
 
@@ -8,7 +9,7 @@
 
 typedef struct SdmSimulateOptions {
     const char *output;     /* -o: folder to make */
-    const char *layout;     /* "aster" (V003 text layout), "aster-rpc" (the same scene as two RPC GeoTIFFs), "rpc" */
+    const char *layout;     /* "aster" (V003 text layout), "aster-rpc" (the same as RPC GeoTIFFs), "rpc" */
     bool with_rpc;          /* aster: write the RPC GeoTIFFs beside, too */
     const char *terrain;    /* DEM to use (heights above the ellipsoid), NULL = fractal */
     const char *shape;      /* "fractal", "plane" (tilted by slope_deg towards slope_azimuth_deg), "flat" */
@@ -18,11 +19,12 @@ typedef struct SdmSimulateOptions {
     double roll_deg;        /* cross-track pointing, -8.55..8.55 */
     double base_height;     /* rpc: B/H */
     double relief_m, base_m;/* fractal: peak to peak; lowest height */
-    double slope_deg, slope_azimuth_deg;
+    double slope_deg, slope_azimuth_deg; /* azimuth: where the plane goes down, clockwise from map north */
     double texture_dn;      /* sigma of the reflectance texture, DN */
     double noise_dn;        /* sensor noise sigma, DN */
     double striping;        /* 0..1: detector gain and offset differences, undone by the radiometric table */
-    double pointing_px[2];  /* constant error of the right view: cross-track, along-track */
+    double pointing_px[2];  /* constant error of the right view, columns and rows: pixel c shows what by the
+                             * metadata lies at c + pointing */
     double jitter_px;       /* amplitude on both axes of the right view */
     double jitter_frequency;/* cycles a line */
     double orbit_noise_m, velocity_noise_mps; /* of the metadata */
@@ -34,8 +36,9 @@ typedef struct SdmSimulateOptions {
 } SdmSimulateOptions;
 void sdm_simulate_default(SdmSimulateOptions *opt);
 
-/* Write the pair, truth.tif (cell means of the terrain, 2 x gsd, UTM, metres above the ellipsoid) and class.tif
- * (0 not seen by both views, 1 land, 2 water, 3 cloud in either view) into opt->output, by blocks of rows. */
+/* Write the pair, truth.tif (cell means of the terrain, 2 x gsd, UTM, metres above the ellipsoid) and
+ * class.tif (0 not seen by both views, 1 land, 2 water, 3 cloud in either view) into opt->output, by blocks
+ * of rows. */
 SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt);
 
 /* The options of the command; ends with name == NULL. */

@@ -142,7 +142,7 @@ SdmStatus sdm_ground_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmGrou
     for (int32_t i = 0; i < n; i++) {
         if ((s->flags[i] & SDM_QA_VALID) && !terrain[parent[i]])
             s->flags[i] = (uint16_t)((s->flags[i] & ~SDM_QA_VALID) | SDM_QA_ISOLATED);
-        out->away[i] = out->away[i] == FAR ? FAR : (uint16_t)((out->away[i] + 1) / 2);
+        out->away[i] = (uint16_t)(out->away[i] == FAR ? FAR : (out->away[i] + 1) / 2);
     }
 done:
     sdm_free(&parent);

@@ -52,6 +52,33 @@ static inline void guarded_free(void *p)
     free((char *)p - GUARD);
 }
 
+static const char *const level_names[] = {"c", "sse4.2", "avx2", "avx512"};
+enum { N_LEVELS = sizeof level_names / sizeof *level_names };
+
+enum Fill { ZEROS, TOP, BOTTOM, OPPOSED, NOISE, HOLES, ALL_NODATA, FILL_END };
+
+static inline void fill_image(int16_t *p, size_t n, enum Fill fill, int side, uint64_t *seed)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int16_t r = noise(seed);
+        switch (fill) {
+        case ZEROS: p[i] = 0; break;
+        case TOP: p[i] = 2047; break;
+        case BOTTOM: p[i] = -2047; break;
+        case OPPOSED: p[i] = (r > 0) == (side > 0) ? 2047 : -2047; break;
+        case HOLES: p[i] = next_random(seed) % 23 == 0 ? (int16_t)SDM_PIXEL_NODATA : r; break;
+        case ALL_NODATA: p[i] = SDM_PIXEL_NODATA; break;
+        default: p[i] = r; break;
+        }
+    }
+}
+
+typedef struct Range {
+    int dmin, dmax;
+} Range;
+static const Range ranges[] = {{-1, 1}, {0, 0}, {-5, -3}, {2, 2}, {-3, 4}, {-140, -135}, {60, 70}};
+enum { N_RANGES = sizeof ranges / sizeof *ranges };
+
 typedef struct Volume { /* rows of costs kept whole; row y at score + ((y * nd) + k) * width */
     int width, height, dmin, dmax;
     int rows;                /* rows that came */

@@ -67,8 +67,9 @@ static void refused(Fixture *f, const char *text, const char *part)
 static void test_values(void **state)
 {
     Fixture *const f = *state;
-    assert_int_equal(parse(f, "-o d.tif --tr=12.5 left --threads 3 --memory 1.5G --vertical egm2008 --hmin -10 "
-                              "--overwrite --cost sad --co A=1 --co B=2=3 right"),
+    assert_int_equal(parse(f,
+                           "-o d.tif --tr=12.5 left --threads 3 --memory 1.5G --vertical egm2008 --hmin -10 "
+                           "--overwrite --cost sad --co A=1 --co B=2=3 right"),
                      SDM_OK);
     assert_string_equal(f->opt.output, "d.tif");
     assert_true(f->opt.tr == 12.5 && f->opt.hmin_m == -10.0 && isnan(f->opt.hmax_m));
@@ -92,14 +93,16 @@ static void test_sizes(void **state)
     static const struct {
         const char *text;
         int64_t bytes;
-    } good[] = {{"--memory 67108864", 67108864}, {"--memory 64M", 67108864},   {"--memory 64m", 67108864},
-                {"--memory 65536K", 67108864},   {"--memory 1T", 1099511627776}, {"--memory 2GiB", 2147483648},
+    } good[] = {{"--memory 67108864", 67108864}, {"--memory 64M", 67108864},
+                {"--memory 64m", 67108864},      {"--memory 65536K", 67108864},
+                {"--memory 1T", 1099511627776},  {"--memory 2GiB", 2147483648},
                 {"--memory 2GB", 2147483648},    {"--memory 0.5G", 536870912}};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_int_equal(parse(f, good[i].text), SDM_OK);
         assert_true(f->opt.memory_bytes == good[i].bytes);
     }
-    static const char *const bad[] = {"63M", "2", "-2G", "2X", "G", "2GG", "nan", "inf", "1e300", "9e18", "0x80000000"};
+    static const char *const bad[] = {"63M", "2",   "-2G",   "2X",   "G",         "2GG",
+                                      "nan", "inf", "1e300", "9e18", "0x80000000"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[64];
         snprintf(text, sizeof text, "--memory %s", bad[i]);
@@ -111,7 +114,8 @@ static void test_sizes(void **state)
 static void test_numbers_refused(void **state)
 {
     Fixture *const f = *state;
-    static const char *const bad[] = {"-5", "nan", "NaN", "x", "0", "inf", "1e9", "3m", "0x10", "1,5", "--5", "."};
+    static const char *const bad[] = {"-5",  "nan", "NaN",  "x",   "0",   "inf",
+                                      "1e9", "3m",  "0x10", "1,5", "--5", "."};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[64];
         snprintf(text, sizeof text, "--tr %s", bad[i]);
@@ -190,13 +194,13 @@ static void test_pairs_limit(void **state)
 }
 
 /* Set one field, expect the check to name it. */
-#define CHECK_REFUSES(field, value, part)                                             \
-    do {                                                                              \
-        sdm_options_default(&f->opt);                                                 \
-        f->opt.field = (value);                                                       \
-        assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE);          \
-        if (!strstr(sdm_error(f->ctx), part))                                         \
-            fail_msg("%s = %s gave \"%s\"", #field, #value, sdm_error(f->ctx));       \
+#define CHECK_REFUSES(field, value, part)                                                                    \
+    do {                                                                                                     \
+        sdm_options_default(&f->opt);                                                                        \
+        f->opt.field = (value);                                                                              \
+        assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE);                                 \
+        if (!strstr(sdm_error(f->ctx), part))                                                                \
+            fail_msg("%s = %s gave \"%s\"", #field, #value, sdm_error(f->ctx));                              \
     } while (0)
 
 static void test_check(void **state)
@@ -246,9 +250,10 @@ static void test_print_round_trip(void **state)
     Fixture *const f = *state;
     SdmOptions again;
     char a[512], b[512];
-    assert_int_equal(parse(f, "-o d.tif --tr 0.1 --t_srs EPSG:4326 --vertical egm96 --cost census --memory 3000000000 "
-                              "--hmin -0.3 --hmax 8848.86 --threads 7 --co A=1 --co B=2 --quiet --base-height 0.6"),
-                     SDM_OK);
+    assert_int_equal(
+        parse(f, "-o d.tif --tr 0.1 --t_srs EPSG:4326 --vertical egm96 --cost census --memory 3000000000 "
+                 "--hmin -0.3 --hmax 8848.86 --threads 7 --co A=1 --co B=2 --quiet --base-height 0.6"),
+        SDM_OK);
     sdm_options_default(&again);
     for (const SdmOptionSpec *spec = sdm_option_table; spec->name; spec++) {
         sdm_option_print(spec, &f->opt, a, sizeof a);

@@ -218,6 +218,62 @@ static void pick_by_hand(void **state)
     assert_int_equal(edge[3], 0);
 }
 
+/* Both curves: left pixel 4 has 0.4 0.8 0.6 at d = -1 0 1, the right pixel it meets (on the diagonal: left 5
+ * at d = -1, left 3 at d = 1) 0.7 0.8 0.3.  Sum 1.1 1.6 0.9: vertex 0.5 * 0.2 / (1.1 - 3.2 + 0.9) = -1/12. */
+static void pick_takes_both_curves(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    float volume[3][N], f[5][8];
+    uint8_t edge[8];
+    for (int d = 0; d < 3; d++)
+        for (int x = 0; x < N; x++)
+            volume[d][x] = -1.0f;
+    volume[0][4] = 0.4f;
+    volume[1][4] = 0.8f;
+    volume[2][4] = 0.6f;
+    volume[0][5] = 0.7f;
+    volume[2][3] = 0.3f;
+    pick_run(volume[0], N, -1, 1, f, edge);
+    assert_near(f[0][4], -1.0 / 12.0, 1e-6);
+    assert_near(f[3][4], 0.5 * (0.7 - 0.3) / (0.7 - 1.6 + 0.3), 1e-6); /* the right pixel's own */
+    assert_near(f[4][4], 0.5 * (0.4 - 0.6) / (0.4 - 1.6 + 0.6) - 0.5 * (0.7 - 0.3) / (0.7 - 1.6 + 0.3), 1e-6);
+}
+
+/* Law: of two equal images the residual is 0, whatever texture lies in the window. */
+static void pick_of_equal_images_is_zero(void **state)
+{
+    (void)state;
+    enum { N = 40, H = 7 };
+    int16_t image[N * H];
+    float f[5][N];
+    uint8_t edge[N];
+    fill_noise(image, N * H, 14);
+    for (int i = N * H - 1; i > 1; i--) /* smooth along the row, so that curves are broad */
+        image[i] = (int16_t)((image[i] + image[i - 1] + image[i - 2]) / 3);
+    sdm_cost_strip_fn *const cost[3] = {k->zncc, k->census, k->sad};
+    for (int c = 0; c < 3; c++) {
+        const SdmCostJob job = {.left = image,
+                                .right = image,
+                                .stride = N,
+                                .width = N,
+                                .height = H,
+                                .row_begin = 3,
+                                .row_end = 4,
+                                .window = 5,
+                                .dmin = -1,
+                                .dmax = 1};
+        Volume v;
+        volume_of(k, cost[c], &job, &v);
+        const SdmCostRow row = {.width = N, .dmin = -1, .dmax = 1, .score = v.score + 3 * 3 * N, .pitch = N};
+        const SdmPickRow out = {f[0], f[1], f[2], f[3], f[4], edge};
+        k->pick_row(&row, &out);
+        for (int x = 4; x < N - 4; x++)
+            assert_near(f[0][x], 0.0, 1e-5);
+        volume_free(&v);
+    }
+}
+
 /* Two left pixels want the same right pixel: the one with the lower score fails the left-right check by |d -
  * d'|. */
 static void pick_left_right(void **state)
@@ -252,6 +308,8 @@ int main(void)
         cmocka_unit_test(half_row_by_hand),
         cmocka_unit_test(half_row_nodata_and_rounding),
         cmocka_unit_test(pick_by_hand),
+        cmocka_unit_test(pick_takes_both_curves),
+        cmocka_unit_test(pick_of_equal_images_is_zero),
         cmocka_unit_test(pick_left_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

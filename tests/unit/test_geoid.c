@@ -14,9 +14,10 @@ static void known_places(void **state)
 {
     (void)state;
     /* lat, lon, N: NGA's INPUT.DAT / OUTF477.DAT; the grid of 15' is interpolated bilinearly, so 0.3 m */
-    static const double lat[] = {38.6281550, -14.6212170, 46.8743190, -23.6174460, 38.6254730, -0.4667440, 16.7758333};
-    static const double lon[] = {269.7791550, 305.0211140, 102.4487290, 133.8747120, 359.9995000, 0.0023000,
-                                 -3.0094444};
+    static const double lat[] = {38.6281550, -14.6212170, 46.8743190, -23.6174460,
+                                 38.6254730, -0.4667440,  16.7758333};
+    static const double lon[] = {269.7791550, 305.0211140, 102.4487290, 133.8747120,
+                                 359.9995000, 0.0023000,   -3.0094444};
     static const double n[] = {-31.628, -2.969, -43.575, 15.871, 50.066, 17.329, 28.7068};
     double got[7];
     SdmGeoid *g;
@@ -32,7 +33,8 @@ static void known_places(void **state)
     for (int i = 0; i < 7; i++)
         if (fabs(got[i] - n[i]) > 0.3)
             fail_msg("lat %.4f lon %.4f: %.3f m, expected %.3f", lat[i], lon[i], got[i], n[i]);
-    const double edge_lon[] = {179.99, 180.0, -180.0, -179.99, 0.0, NAN}, edge_lat[] = {10, 10, 10, 10, 90, 0};
+    const double edge_lon[] = {179.99, 180.0, -180.0, -179.99, 0.0, NAN},
+                 edge_lat[] = {10, 10, 10, 10, 90, 0};
     assert_int_equal(sdm_geoid_undulation(ctx, g, 6, edge_lon, edge_lat, got), SDM_OK);
     assert_true(fabs(got[0] - got[1]) < 0.05 && got[1] == got[2] && fabs(got[3] - got[2]) < 0.05);
     assert_true(fabs(got[4] - 13.606) < 0.3 && isnan(got[5])); /* N at the pole, EGM96 */
@@ -63,6 +65,7 @@ static void absent_grid_is_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_places), cmocka_unit_test(absent_grid_is_named)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known_places),
+                                       cmocka_unit_test(absent_grid_is_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, double gsd, SdmGrid *grid, char *why)
+static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, double gsd, SdmGrid *grid,
+                        char *why)
 {
     SdmOptions opt;
     SdmContext *ctx;
@@ -28,10 +29,12 @@ static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, do
 static void zones(void **state)
 {
     (void)state;
-    static const struct { double lon, lat; const char *code; } place[] = {
-        {-3.0, 16.7, "\"32630\"]]"}, {3.0, -16.7, "\"32731\"]]"},   {180.0, 10.0, "\"32601\"]]"},
-        {-180.0, 10.0, "\"32601\"]]"}, {179.9, 10.0, "\"32660\"]]"}, {540.0, 10.0, "\"32601\"]]"},
-        {20.0, 84.5, "\"3413\"]]"},  {20.0, -80.5, "\"3031\"]]"},   {5.999, 83.9, "\"32631\"]]"}};
+    static const struct {
+        double lon, lat;
+        const char *code;
+    } place[] = {{-3.0, 16.7, "\"32630\"]]"},   {3.0, -16.7, "\"32731\"]]"},  {180.0, 10.0, "\"32601\"]]"},
+                 {-180.0, 10.0, "\"32601\"]]"}, {179.9, 10.0, "\"32660\"]]"}, {540.0, 10.0, "\"32601\"]]"},
+                 {20.0, 84.5, "\"3413\"]]"},    {20.0, -80.5, "\"3031\"]]"},  {5.999, 83.9, "\"32631\"]]"}};
     for (size_t i = 0; i < sizeof place / sizeof *place; i++) {
         SdmGrid g;
         char why[1024];
@@ -45,11 +48,19 @@ static void zones(void **state)
 static void spacings(void **state)
 {
     (void)state;
-    static const struct { const char *srs; double tr, lat, gsd, want; } t[] = {
-        {NULL, 0, 10, 15, 30},      {NULL, 0, 10, 0.7, 1.4},        {NULL, 0, 10, 0.31, 0.62},
-        {NULL, 0, 10, 7.43, 15},    {NULL, 0, 10, 123.0, 250},      {NULL, 12.5, 10, 15, 12.5},
-        {"EPSG:4326", 0, 10, 15, 1.0 / 3600}, {"EPSG:4326", 0, 60, 15, 1.0 / 3600},
-        {"EPSG:4326", 0, 10, 0.7, 0.05 / 3600}, {"EPSG:4326", 0.0005, 10, 15, 0.0005}};
+    static const struct {
+        const char *srs;
+        double tr, lat, gsd, want;
+    } t[] = {{NULL, 0, 10, 15, 30},
+             {NULL, 0, 10, 0.7, 1.4},
+             {NULL, 0, 10, 0.31, 0.62},
+             {NULL, 0, 10, 7.43, 15},
+             {NULL, 0, 10, 123.0, 250},
+             {NULL, 12.5, 10, 15, 12.5},
+             {"EPSG:4326", 0, 10, 15, 1.0 / 3600},
+             {"EPSG:4326", 0, 60, 15, 1.0 / 3600},
+             {"EPSG:4326", 0, 10, 0.7, 0.05 / 3600},
+             {"EPSG:4326", 0.0005, 10, 15, 0.0005}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         SdmGrid g;
         char why[1024];
@@ -62,14 +73,24 @@ static void spacings(void **state)
 static void refusals(void **state)
 {
     (void)state;
-    static const struct { const char *srs; double tr; const char *says; } bad[] = {
-        {"EPSG:999999", 0, "not a coordinate system"}, {"nonsense", 0, "not a coordinate system"},
-        {"", 0, "--t_srs"},                            {"https://example.org/x", 0, "not a coordinate system"},
-        {"EPSG:4978", 0, "geocentric"},                {"EPSG:4979", 0, "vertical part"},
-        {"EPSG:4326+5773", 0, "vertical part"},        {"EPSG:5773", 0, "vertical part"},
-        {"EPSG:4326", 30, "degrees"},                  {NULL, NAN, "--tr"},
-        {NULL, -30, "--tr"},                           {NULL, 1e-6, "--tr"},
-        {NULL, 1e12, "--tr"},                          {NULL, INFINITY, "--tr"}};
+    static const struct {
+        const char *srs;
+        double tr;
+        const char *says;
+    } bad[] = {{"EPSG:999999", 0, "not a coordinate system"},
+               {"nonsense", 0, "not a coordinate system"},
+               {"", 0, "--t_srs"},
+               {"https://example.org/x", 0, "not a coordinate system"},
+               {"EPSG:4978", 0, "geocentric"},
+               {"EPSG:4979", 0, "vertical part"},
+               {"EPSG:4326+5773", 0, "vertical part"},
+               {"EPSG:5773", 0, "vertical part"},
+               {"EPSG:4326", 30, "degrees"},
+               {NULL, NAN, "--tr"},
+               {NULL, -30, "--tr"},
+               {NULL, 1e-6, "--tr"},
+               {NULL, 1e12, "--tr"},
+               {NULL, INFINITY, "--tr"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         SdmGrid g;
         char why[1024];
@@ -137,8 +158,11 @@ static void projector_round_trip(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zones),       cmocka_unit_test(spacings),            cmocka_unit_test(refusals),
-        cmocka_unit_test(other_units), cmocka_unit_test(covers_on_multiples), cmocka_unit_test(projector_round_trip)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(zones),
+                                       cmocka_unit_test(spacings),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(other_units),
+                                       cmocka_unit_test(covers_on_multiples),
+                                       cmocka_unit_test(projector_round_trip)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

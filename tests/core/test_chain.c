@@ -1,0 +1,247 @@
+/* The chain from the coarse surface to full resolution, on a synthetic pair: truth, cuts, threads, failures.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+#include "synthetic.h"
+
+enum { COARSE = 3 };
+
+typedef struct Bench { /* a scene, its settings and coarse surface */
+    SdmContext *ctx;
+    SynScene scene;
+    SdmMatchSettings settings;
+    SdmSurface coarse;
+} Bench;
+
+static SdmContext *open_context(int threads)
+{
+    SdmOptions opt;
+    SdmContext *ctx = NULL;
+    sdm_options_default(&opt);
+    opt.threads = threads;
+    (void)sdm_open(&ctx, &opt);
+    assert_non_null(ctx);
+    return ctx;
+}
+
+static void bench_open(Bench *b, int width, int height, double slope, const char *cost)
+{
+    b->ctx = open_context(2);
+    assert_int_equal(syn_open(b->ctx, width, height, slope, 300.0, 42, &b->scene), SDM_OK);
+    assert_int_equal(sdm_match_settings(b->ctx, cost, "auto", 8.0f, &b->settings), SDM_OK);
+    b->settings.coarse_level = COARSE;
+    b->settings.top_level = COARSE;
+    if (strcmp(cost, "sad") == 0) {
+        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.left_pyramid), SDM_OK);
+        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.right_pyramid), SDM_OK);
+    }
+    const SdmWindow win = {.level = COARSE, .w = width >> COARSE, .h = height >> COARSE};
+    assert_int_equal(syn_surface(b->ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
+}
+
+static void bench_close(Bench *b)
+{
+    sdm_surface_free(&b->coarse);
+    syn_close(&b->scene);
+    sdm_close(&b->ctx);
+}
+
+static SdmStatus fine(Bench *b, SdmContext *ctx, int u0, int v0, int w, int h, SdmFineResult *out)
+{
+    const SdmChainInput in = {.settings = &b->settings, .lattice = &b->scene.lattice,
+                              .left = &b->scene.left_pyramid, .right = &b->scene.right_pyramid};
+    const SdmWindow win = {.u0 = u0, .v0 = v0, .w = w, .h = h};
+    return sdm_chain_fine(ctx, &in, &b->coarse, &win, out);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* |error| in pixels of parallax of the valid pixels inside a margin; sorted. Returns their number. */
+static size_t errors_of(const Bench *b, const SdmFineResult *r, int margin, double *out, size_t *all)
+{
+    size_t n = 0;
+    *all = 0;
+    for (int y = margin; y < r->surface.win.h - margin; y++)
+        for (int x = margin; x < r->surface.win.w - margin; x++) {
+            const size_t i = (size_t)y * (size_t)r->surface.win.w + (size_t)x;
+            ++*all;
+            if (r->surface.flags[i] & SDM_QA_VALID)
+                out[n++] = fabs((double)r->surface.h_m[i] - syn_height(&b->scene, x, y)) * SYN_DU_DH;
+        }
+    qsort(out, n, sizeof *out, by_value);
+    return n;
+}
+
+static void recover(const char *cost, double slope, double median_px, double p95_px, double least_valid)
+{
+    enum { W = 640, H = 320 };
+    Bench b;
+    SdmFineResult r;
+    double *const error = malloc(sizeof *error * W * H);
+    size_t all;
+    assert_non_null(error);
+    bench_open(&b, W, H, slope, cost);
+    assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &r), SDM_OK);
+    const size_t n = errors_of(&b, &r, 24, error, &all);
+    assert_true(n > 0);
+    print_message(
+        "%s, slope %.2f: valid %.4f, error of parallax: median %.4f px, 95 %% %.4f px, 99 %% %.4f px\n", cost,
+        slope, (double)n / (double)all, error[n / 2], error[n * 95 / 100], error[n * 99 / 100]);
+    assert_true((double)n >= least_valid * (double)all);
+    assert_true(error[n / 2] < median_px);
+    assert_true(error[n * 95 / 100] < p95_px);
+    sdm_fine_result_free(&r);
+    bench_close(&b);
+    free(error);
+}
+
+static void known_surface_is_recovered(void **state)
+{
+    (void)state;
+    recover("zncc", 0.0, 0.02, 0.05, 0.99);
+    recover("zncc", 0.5, 0.03, 0.1, 0.98);
+    recover("zncc", 1.0, 0.04, 0.2, 0.95); /* 45 degrees both ways: 0.4 to 1.6 right pixels a frame pixel */
+}
+
+static void other_costs_recover_it_too(void **state)
+{
+    (void)state;
+    recover("census", 0.3, 0.05, 0.2, 0.95);
+    recover("sad", 0.3, 0.05, 0.2, 0.95);
+}
+
+static void same_bytes(const SdmFineResult *a, int ax, int ay, const SdmFineResult *b, int bx, int by, int w,
+                       int h)
+{
+    for (int y = 0; y < h; y++) {
+        const size_t i = (size_t)(ay + y) * (size_t)a->surface.win.w + (size_t)ax;
+        const size_t j = (size_t)(by + y) * (size_t)b->surface.win.w + (size_t)bx, n = (size_t)w;
+        assert_memory_equal(a->surface.h_m + i, b->surface.h_m + j, n * sizeof(float));
+        assert_memory_equal(a->surface.flags + i, b->surface.flags + j, n * sizeof(uint16_t));
+        assert_memory_equal(a->surface.score + i, b->surface.score + j, n);
+        assert_memory_equal(a->gap_px + i, b->gap_px + j, n * sizeof(float));
+        assert_memory_equal(a->left + i, b->left + j, n * sizeof(int16_t));
+    }
+}
+
+/* A window cut shorter at one side gives the same pixels from the halo on: left, right, top, bottom. */
+static void cuts_do_not_matter(void **state)
+{
+    (void)state;
+    enum { ACROSS = 96, INSIDE = 64 };
+    for (int side = 0; side < 4; side++) {
+        Bench b;
+        SdmFineResult whole, cut;
+        bench_open(&b, 64, 64, 0.8, "zncc");
+        const int halo = sdm_chain_halo(&b.settings), unit = 1 << COARSE, off = 7 * unit;
+        const int along = (off + halo + INSIDE + unit - 1) / unit * unit, less = along - off;
+        bench_close(&b);
+        const bool u = side < 2, first = side % 2 == 0;
+        const int w = u ? along : ACROSS, h = u ? ACROSS : along, start = first ? off : 0;
+        bench_open(&b, w, h, 0.8, "zncc");
+        assert_int_equal(fine(&b, b.ctx, 0, 0, w, h, &whole), SDM_OK);
+        assert_int_equal(fine(&b, b.ctx, u ? start : 0, u ? 0 : start, u ? less : w, u ? h : less, &cut),
+                         SDM_OK);
+        const int from = first ? halo : 0, n = less - halo; /* in the cut window */
+        assert_true(n >= INSIDE);
+        if (u)
+            same_bytes(&whole, start + from, 0, &cut, from, 0, n, h);
+        else
+            same_bytes(&whole, 0, start + from, &cut, 0, from, w, n);
+        sdm_fine_result_free(&whole);
+        sdm_fine_result_free(&cut);
+        bench_close(&b);
+    }
+}
+
+static void threads_do_not_matter(void **state)
+{
+    (void)state;
+    enum { W = 224, H = 152, RUNS = 3 };
+    static const char *const costs[] = {"zncc", "census", "sad"};
+    static const int threads[RUNS] = {1, 2, 5};
+    for (int c = 0; c < 3; c++) {
+        Bench b;
+        SdmFineResult r[RUNS];
+        SdmContext *ctx[RUNS]; /* memory is charged to them: closed last */
+        bench_open(&b, W, H, 0.7, costs[c]);
+        for (int i = 0; i < RUNS; i++) {
+            ctx[i] = open_context(threads[i]);
+            assert_int_equal(fine(&b, ctx[i], 0, 0, W, H, &r[i]), SDM_OK);
+            same_bytes(&r[0], 0, 0, &r[i], 0, 0, W, H);
+        }
+        for (int i = 0; i < RUNS; i++) {
+            sdm_fine_result_free(&r[i]);
+            sdm_close(&ctx[i]);
+        }
+        bench_close(&b);
+    }
+}
+
+/* Every copy of the kernels, the reference too, makes the same surface. */
+static void levels_do_not_matter(void **state)
+{
+    (void)state;
+    enum { W = 96, H = 64 };
+    static const char *const names[] = {"reference", "c", "sse4.2", "avx2", "avx512"};
+    Bench b;
+    SdmFineResult want, have;
+    bench_open(&b, W, H, 0.7, "zncc");
+    assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &want), SDM_OK);
+    for (int i = 0; i < 5; i++) {
+        if (!sdm_kernels_at(names[i]))
+            continue;
+        assert_int_equal(sdm_match_settings(b.ctx, "zncc", names[i], 8.0f, &b.settings), SDM_OK);
+        b.settings.coarse_level = b.settings.top_level = COARSE;
+        assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &have), SDM_OK);
+        same_bytes(&want, 0, 0, &have, 0, 0, W, H);
+        sdm_fine_result_free(&have);
+    }
+    sdm_fine_result_free(&want);
+    bench_close(&b);
+}
+
+/* The n-th allocation fails, for every n: a sentence, nothing left behind, an empty result. */
+static void failed_allocations_are_told(void **state)
+{
+    (void)state;
+    enum { W = 64, H = 64, MOST = 10000 };
+    Bench b;
+    bench_open(&b, W, H, 0.5, "zncc");
+    SdmContext *ctx = open_context(1);
+    int n = 1;
+    for (; n < MOST; n++) {
+        SdmFineResult r;
+        memset(&r, CANARY, sizeof r);
+        sdm_alloc_fail_at(n);
+        const SdmStatus st = fine(&b, ctx, 0, 0, W, H, &r);
+        sdm_alloc_fail_at(0);
+        if (st == SDM_OK) {
+            sdm_fine_result_free(&r);
+            break;
+        }
+        assert_int_equal(st, SDM_ERR_MEMORY);
+        assert_non_null(strstr(sdm_error(ctx), "memory"));
+        assert_true(!r.surface.h_m && !r.surface.flags && !r.surface.score && !r.gap_px && !r.left);
+    }
+    assert_true(n > 20 && n < MOST);
+    sdm_close(&ctx);
+    bench_close(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_surface_is_recovered),
+        cmocka_unit_test(other_costs_recover_it_too),
+        cmocka_unit_test(cuts_do_not_matter),
+        cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(levels_do_not_matter),
+        cmocka_unit_test(failed_allocations_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+/* Context and memory: sentences, exit codes, checked sizes, the account, the n-th failure, stop. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+
+#include "core/core.h"
+
+static void close_accepts_nothing(void **state)
+{
+    (void)state;
+    SdmContext *ctx = NULL;
+    sdm_close(NULL);
+    sdm_close(&ctx);
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_non_null(ctx);
+    assert_string_equal(sdm_error(ctx), "");
+    assert_true(sdm_threads(ctx) >= 1);
+    sdm_close(&ctx);
+    assert_null(ctx);
+    assert_string_equal(sdm_error(NULL), "");
+}
+
+static void exit_codes(void **state)
+{
+    (void)state;
+    assert_int_equal(sdm_exit_code(SDM_OK), 0);
+    assert_int_equal(sdm_exit_code(SDM_ERR_USAGE), 2);
+    for (int st = SDM_ERR_INPUT; st < SDM_STATUS_END; st++)
+        assert_int_equal(sdm_exit_code((SdmStatus)st), 1);
+}
+
+static void failures_carry_a_sentence(void **state)
+{
+    (void)state;
+    SdmContext *ctx = NULL;
+    char text[8], want[3000];
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_fail(ctx, SDM_ERR_DATA, "%s has %d bands", "a.tif", 3), SDM_ERR_DATA);
+    assert_string_equal(sdm_error(ctx), "a.tif has 3 bands");
+    assert_int_equal(sdm_fail(NULL, SDM_ERR_IO, "nobody listens"), SDM_ERR_IO);
+    memset(want, 'x', sizeof want - 1);
+    want[sizeof want - 1] = '\0';
+    (void)sdm_fail(ctx, SDM_ERR_DATA, "%s", want); /* longer than the context keeps: cut, never beyond */
+    assert_true(strlen(sdm_error(ctx)) < sizeof want);
+    assert_memory_equal(sdm_error(ctx), want, strlen(sdm_error(ctx)));
+    assert_int_equal(sdm_format(ctx, text, sizeof text, "%d.tif", 123), SDM_OK);
+    assert_string_equal(text, "123.tif");
+    assert_int_equal(sdm_format(ctx, text, sizeof text, "%d.tif", 1234), SDM_ERR_USAGE);
+    assert_non_null(strstr(sdm_error(ctx), "too long"));
+    sdm_close(&ctx);
+}
+
+static void bad_options_are_refused(void **state)
+{
+    (void)state;
+    SdmOptions opt = {0}; /* not filled by sdm_options_default() */
+    SdmContext *ctx = NULL;
+    assert_int_equal(sdm_open(&ctx, &opt), SDM_ERR_USAGE);
+    assert_non_null(ctx); /* so that it can say why */
+    assert_true(sdm_error(ctx)[0] != '\0');
+    sdm_close(&ctx);
+}
+
+static void memory_is_zero_aligned_and_charged(void **state)
+{
+    (void)state;
+    SdmContext *ctx = NULL;
+    unsigned char *a = NULL, *b = NULL;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_alloc(ctx, &a, 1000, 3, "a"), SDM_OK);
+    assert_int_equal((uintptr_t)a % 64, 0);
+    for (int i = 0; i < 3000; i++)
+        assert_int_equal(a[i], 0);
+    memset(a, 1, 3000); /* all of it is ours */
+    assert_int_equal(sdm_alloc(ctx, &b, 500, 1, "b"), SDM_OK);
+    const int64_t peak = sdm_memory_peak(ctx);
+    assert_true(peak >= 3500 && peak < 5000);
+    sdm_free(&a);
+    assert_null(a);
+    sdm_free(&a);
+    sdm_free(NULL);
+    assert_int_equal(sdm_alloc(ctx, &a, 100, 1, "a"), SDM_OK);
+    assert_int_equal(sdm_memory_peak(ctx), peak); /* what was freed is no longer charged */
+    sdm_free(&a);
+    sdm_free(&b);
+    assert_int_equal(sdm_alloc(ctx, &a, 0, 8, "nothing"), SDM_OK);
+    sdm_free(&a);
+    sdm_close(&ctx);
+}
+
+static void absurd_sizes_are_refused(void **state)
+{
+    (void)state;
+    SdmContext *ctx = NULL;
+    static const size_t sizes[][2] = {{SIZE_MAX, 2}, {SIZE_MAX / 2 + 1, 2},
+                                      {SIZE_MAX, 1}, {SIZE_MAX - 100, 1},
+                                      {1, SIZE_MAX}, {(size_t)1 << 33, (size_t)1 << 33}};
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        void *p = &ctx;
+        assert_int_equal(sdm_alloc(ctx, &p, sizes[i][0], sizes[i][1], "the whole world"), SDM_ERR_MEMORY);
+        assert_null(p);
+        assert_non_null(strstr(sdm_error(ctx), "the whole world"));
+    }
+    assert_int_equal(sdm_memory_peak(ctx), 0);
+    sdm_close(&ctx);
+}
+
+static void nth_allocation_fails(void **state)
+{
+    (void)state;
+    SdmContext *ctx = NULL;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    for (int n = 1; n <= 5; n++) {
+        sdm_alloc_fail_at(n);
+        for (int i = 1; i <= 7; i++) {
+            void *p = NULL;
+            assert_int_equal(sdm_alloc(ctx, &p, 10, 1, "a row"), i == n ? SDM_ERR_MEMORY : SDM_OK);
+            assert_int_equal(p == NULL, i == n);
+            sdm_free(&p);
+        }
+    }
+    sdm_alloc_fail_at(0);
+    assert_non_null(strstr(sdm_error(ctx), "a row"));
+    sdm_close(&ctx);
+}
+
+static void keep_line(void *user, SdmLogLevel level, int stage, const char *text)
+{
+    assert_int_equal(level, SDM_LOG_WARNING);
+    assert_int_equal(stage, 5);
+    strcpy(user, text);
+}
+
+static void keep_progress(void *user, int stage, double done, const char *what)
+{
+    assert_int_equal(stage, 6);
+    assert_true(done == 0.5);
+    strcpy(user, what);
+}
+
+static void sinks_get_lines(void **state)
+{
+    (void)state;
+    SdmContext *ctx = NULL;
+    char line[64] = "";
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    sdm_log(ctx, SDM_LOG_ERROR, 1, "into the void");
+    sdm_log(NULL, SDM_LOG_ERROR, 1, "into the void");
+    sdm_set_sinks(ctx, keep_line, keep_progress, line);
+    sdm_log(ctx, SDM_LOG_WARNING, 5, "%d of %d", 2, 3);
+    assert_string_equal(line, "2 of 3");
+    sdm_progress(ctx, 6, 0.5, "median");
+    assert_string_equal(line, "median");
+    sdm_add_time(ctx, 6, 0.25);
+    sdm_add_time(ctx, 6, 0.5);
+    sdm_add_time(ctx, -1, 1.0);
+    sdm_add_time(ctx, 99, 1.0);
+    assert_true(sdm_stage_time(ctx, 6) == 0.75 && sdm_stage_time(ctx, 99) == 0.0);
+    sdm_close(&ctx);
+}
+
+static void stop_is_seen(void **state) /* last: there is no way back */
+{
+    (void)state;
+    SdmContext *ctx = NULL;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_check_stop(ctx), SDM_OK);
+    sdm_stop();
+    assert_int_equal(sdm_check_stop(ctx), SDM_ERR_STOPPED);
+    assert_non_null(strstr(sdm_error(ctx), "stopped"));
+    sdm_close(&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(close_accepts_nothing),
+        cmocka_unit_test(exit_codes),
+        cmocka_unit_test(failures_carry_a_sentence),
+        cmocka_unit_test(bad_options_are_refused),
+        cmocka_unit_test(memory_is_zero_aligned_and_charged),
+        cmocka_unit_test(absurd_sizes_are_refused),
+        cmocka_unit_test(nth_allocation_fails),
+        cmocka_unit_test(sinks_get_lines),
+        cmocka_unit_test(stop_is_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

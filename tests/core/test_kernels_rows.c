@@ -1,0 +1,280 @@
+/* Every copy of the kernels of rows (warp, half, pick, filters) that runs here against the reference, bit for
+ * bit. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+
+#include <stdio.h>
+
+/* ---- warp and half ---- */
+
+typedef struct WarpInput {
+    SdmWarpRow row;
+    SdmWarpCell cells[40];
+    int32_t begin[41];
+    float *fraction, *surface;
+    int16_t *source;
+} WarpInput;
+
+static float real(uint64_t *seed, float lo, float hi)
+{
+    return lo + (hi - lo) * (float)(next_random(seed) % 65536) / 65536.0f;
+}
+
+static void warp_input(WarpInput *in, int width, int step, enum Fill fill, uint64_t *seed)
+{
+    const int sw = 90, sh = 40, cells = (width + step - 1) / step;
+    in->fraction = malloc(sizeof(float) * (size_t)width);
+    in->surface = malloc(sizeof(float) * (size_t)width);
+    in->source = malloc(sizeof(int16_t) * (size_t)((sw + 3) * sh));
+    assert_true(in->fraction && in->surface && in->source && cells <= 40);
+    fill_image(in->source, (size_t)((sw + 3) * sh), fill, 0, seed);
+    const float wild = next_random(seed) % 8 == 0 ? 1e6f : 1.0f; /* far off the image */
+    for (int c = 0; c < cells; c++) {
+        SdmWarpCell *const cell = &in->cells[c];
+        in->begin[c] = c * step;
+        *cell = (SdmWarpCell){.origin_col = 1000 + (int)(next_random(seed) % 90),
+                              .origin_row = -200 + (int)(next_random(seed) % 40)};
+        const float size[6] = {1.0f, (float)step * 1.2f, 0.05f, 0.01f, 1e-4f, 1e-5f};
+        for (int i = 0; i < 6; i++) {
+            cell->col[i] = wild * real(seed, -size[i], size[i]);
+            cell->row[i] = wild * real(seed, -size[i], size[i]);
+        }
+    }
+    in->begin[cells] = width;
+    for (int x = 0; x < width; x++) {
+        in->fraction[x] = (float)(x % step) / (float)step;
+        in->surface[x] = real(seed, 300.0f, 700.0f);
+    }
+    in->row = (SdmWarpRow){.cells = in->cells,
+                           .cell_begin = in->begin,
+                           .cell_count = cells,
+                           .fraction = in->fraction,
+                           .surface_m = next_random(seed) % 4 ? in->surface : NULL,
+                           .height0_m = 500.0f,
+                           .source = in->source,
+                           .source_stride = sw + 3,
+                           .source_col0 = 1000,
+                           .source_row0 = -200,
+                           .source_width = sw,
+                           .source_height = sh,
+                           .width = width};
+}
+
+static void warp_rows_are_the_references(void **state)
+{
+    (void)state;
+    static const int widths[] = {1, 7, 16, 65, 129, 300}, steps[] = {16, 1, 300, 100};
+    uint64_t seed = 77;
+    int pixels = 0;
+    for (int turn = 0; turn < 1200; turn++) {
+        const int width = widths[turn % 6], fit = steps[turn / 6 % 4], step = fit * 40 < width ? 16 : fit;
+        const size_t bytes = (size_t)width * sizeof(int16_t);
+        WarpInput in;
+        warp_input(&in, width, step, (enum Fill)(turn % FILL_END), &seed);
+        int16_t *const want = guarded_alloc(bytes), *const have = guarded_alloc(bytes);
+        sdm_kernels_reference.warp_row(&in.row, want);
+        for (int x = 0; x < width; x++)
+            pixels += want[x] != SDM_PIXEL_NODATA;
+        for (int l = 0; l < N_LEVELS; l++) {
+            const SdmKernels *const k = sdm_kernels_at(level_names[l]);
+            if (!k)
+                continue;
+            memset(have, CANARY, bytes);
+            k->warp_row(&in.row, have);
+            guarded_check(have, bytes);
+            if (memcmp(want, have, bytes) != 0)
+                fail_msg("%s warp_row, width %d, step %d, turn %d", level_names[l], width, step, turn);
+        }
+        guarded_free(want);
+        guarded_free(have);
+        free(in.fraction);
+        free(in.surface);
+        free(in.source);
+    }
+    assert_true(pixels > 5000);
+}
+
+static void half_rows_are_the_references(void **state)
+{
+    (void)state;
+    static const int widths[] = {1, 2, 7, 16, 65, 129};
+    uint64_t seed = 5;
+    for (int turn = 0; turn < 600; turn++) {
+        const int width = widths[turn % 6], padded = 2 * width + 2;
+        const size_t bytes = (size_t)width * sizeof(int16_t);
+        int16_t *const rows = malloc(sizeof(int16_t) * (size_t)(4 * padded));
+        int16_t *const want = guarded_alloc(bytes), *const have = guarded_alloc(bytes);
+        assert_non_null(rows);
+        fill_image(rows, (size_t)(4 * padded), (enum Fill)(turn / 6 % FILL_END), 0, &seed);
+        for (int i = 0; i < 4 * padded && turn % 5 == 0;
+             i++) /* blocks of nodata, to meet every share of weight */
+            rows[i] = next_random(&seed) % 2 ? (int16_t)SDM_PIXEL_NODATA : rows[i];
+        const int16_t *const src[4] = {rows + 1, rows + padded + 1, rows + 2 * padded + 1,
+                                       rows + 3 * padded + 1};
+        sdm_kernels_reference.half_row(src, width, want);
+        for (int l = 0; l < N_LEVELS; l++) {
+            const SdmKernels *const k = sdm_kernels_at(level_names[l]);
+            if (!k)
+                continue;
+            memset(have, CANARY, bytes);
+            k->half_row(src, width, have);
+            guarded_check(have, bytes);
+            if (memcmp(want, have, bytes) != 0)
+                fail_msg("%s half_row, width %d, turn %d", level_names[l], width, turn);
+        }
+        free(rows);
+        guarded_free(want);
+        guarded_free(have);
+    }
+}
+
+/* ---- pick ---- */
+
+typedef struct Picked { /* guarded rows */
+    int width;
+    float *row[5];
+    uint8_t *edge;
+} Picked;
+
+static void picked_open(Picked *p, int width)
+{
+    p->width = width;
+    for (int i = 0; i < 5; i++)
+        p->row[i] = guarded_alloc((size_t)width * sizeof(float));
+    p->edge = guarded_alloc((size_t)width);
+}
+
+static void picked_run(const SdmKernels *k, const SdmCostRow *row, Picked *p)
+{
+    const SdmPickRow out = {p->row[0], p->row[1], p->row[2], p->row[3], p->row[4], p->edge};
+    for (int i = 0; i < 5; i++)
+        memset(p->row[i], 0, (size_t)p->width * sizeof(float));
+    k->pick_row(row, &out);
+    for (int i = 0; i < 5; i++)
+        guarded_check(p->row[i], (size_t)p->width * sizeof(float));
+    guarded_check(p->edge, (size_t)p->width);
+}
+
+static void picked_close(Picked *p)
+{
+    for (int i = 0; i < 5; i++)
+        guarded_free(p->row[i]);
+    guarded_free(p->edge);
+}
+
+/* Volumes as cost kernels give them: none where x + d is off the row; few values, so that ties are met. */
+static void fill_volume(float *score, const SdmCostRow *row, int kind, uint64_t *seed)
+{
+    for (int d = row->dmin; d <= row->dmax; d++)
+        for (int x = 0; x < row->width; x++) {
+            const bool off =
+                x + d < 0 || x + d >= row->width || kind == 2 || (kind == 1 && next_random(seed) % 3 == 0);
+            const int steps = kind == 3 ? 4 : 30000;
+            const float v = (float)((int)(next_random(seed) % (unsigned)(2 * steps)) - steps) / (float)steps;
+            score[(ptrdiff_t)(d - row->dmin) * row->pitch + x] = off ? SDM_SCORE_NONE : v;
+        }
+}
+
+static void picked_compare(const Picked *want, const Picked *have, const char *what)
+{
+    bool same = memcmp(want->edge, have->edge, (size_t)want->width) == 0;
+    for (int i = 0; i < 5; i++)
+        same = same && memcmp(want->row[i], have->row[i], (size_t)want->width * sizeof(float)) == 0;
+    if (!same)
+        fail_msg("%s", what);
+}
+
+static void picks_are_the_references(void **state)
+{
+    (void)state;
+    static const int widths[] = {1, 3, 7, 16, 65, 129};
+    uint64_t seed = 6;
+    char what[80];
+    for (int turn = 0; turn < 6 * N_RANGES * 4 * 3; turn++) {
+        const int width = widths[turn % 6], pitch = width + turn % 3;
+        const Range range = ranges[turn / 6 % N_RANGES];
+        const int nd = range.dmax - range.dmin + 1;
+        float *const score = malloc(sizeof(float) * (size_t)(pitch * nd));
+        assert_non_null(score);
+        const SdmCostRow row = {.width = width, .dmin = range.dmin, .dmax = range.dmax, .score = score,
+                                .pitch = pitch};
+        Picked want, have;
+        fill_volume(score, &row, turn / (6 * N_RANGES) % 4, &seed);
+        picked_open(&want, width);
+        picked_open(&have, width);
+        picked_run(&sdm_kernels_reference, &row, &want);
+        for (int l = 0; l < N_LEVELS; l++) {
+            const SdmKernels *const k = sdm_kernels_at(level_names[l]);
+            if (!k)
+                continue;
+            picked_run(k, &row, &have);
+            snprintf(what, sizeof what, "%s pick_row, width %d, d %d..%d, turn %d", level_names[l], width,
+                     range.dmin, range.dmax, turn);
+            picked_compare(&want, &have, what);
+        }
+        picked_close(&want);
+        picked_close(&have);
+        free(score);
+    }
+}
+
+/* ---- filters ---- */
+
+/* Rows of heights with holes, some rows missing or given twice. */
+static void filters_are_the_references(void **state)
+{
+    (void)state;
+    static const int widths[] = {1, 2, 3, 7, 16, 65, 129};
+    enum { ROWS = 15 };
+    uint64_t seed = 21;
+    for (int turn = 0; turn < 700; turn++) {
+        const int w = widths[turn % 7], half = turn / 7 % 8;
+        const size_t n = (size_t)w * ROWS, bytes = (size_t)w * sizeof(float);
+        float *const h = malloc(n * sizeof *h), *const change = malloc(n * sizeof *change);
+        uint16_t *const flags = malloc(n * sizeof *flags);
+        float *const want = guarded_alloc(bytes), *const have = guarded_alloc(bytes);
+        uint8_t *const count = guarded_alloc((size_t)w), *const got = guarded_alloc((size_t)w);
+        assert_true(h && change && flags);
+        for (size_t i = 0; i < n; i++) {
+            h[i] = 100.0f + (float)(next_random(&seed) % (turn % 3 ? 100000u : 5u)) / 64.0f;
+            flags[i] = next_random(&seed) % 8 < (unsigned)(turn / 56 % 9) ? 3 : 2; /* bit 0 is what counts */
+            change[i] = flags[i] & 1 ? h[i] / 40.0f : NAN;
+        }
+        const float *rows[ROWS];
+        for (int j = 0; j < ROWS; j++)
+            rows[j] = j != half && next_random(&seed) % 5 == 0 ? NULL : change + (ptrdiff_t)j * w;
+        const float *const three[3] = {turn % 4 ? h : h + w, h + w, h + (ptrdiff_t)2 * w};
+        const uint16_t *const valid[3] = {turn % 4 ? flags : flags + w, flags + w, flags + (ptrdiff_t)2 * w};
+        sdm_kernels_reference.median_row(three, valid, w, want);
+        sdm_kernels_reference.agree_row(rows, half, w, 5.0f, count);
+        for (int l = 0; l < N_LEVELS; l++) {
+            const SdmKernels *const k = sdm_kernels_at(level_names[l]);
+            if (!k)
+                continue;
+            k->median_row(three, valid, w, have);
+            k->agree_row(rows, half, w, 5.0f, got);
+            guarded_check(have, bytes);
+            guarded_check(got, (size_t)w);
+            if (memcmp(want, have, bytes) != 0 || memcmp(count, got, (size_t)w) != 0)
+                fail_msg("%s filters, width %d, half %d, turn %d", level_names[l], w, half, turn);
+        }
+        guarded_free(want);
+        guarded_free(have);
+        guarded_free(count);
+        guarded_free(got);
+        free(h);
+        free(change);
+        free(flags);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(warp_rows_are_the_references),
+        cmocka_unit_test(half_rows_are_the_references),
+        cmocka_unit_test(picks_are_the_references),
+        cmocka_unit_test(filters_are_the_references),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+/* The lattice: rows for the warp against its own formula in double, and the law that a window may be cut
+ * anywhere. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+
+#include "match/level.h"
+
+static SdmContext *ctx;
+enum { STEP = 16, NU = 26, NV = 18, U0 = -64, V0 = 32 };
+
+static int setup(void **state)
+{
+    (void)state;
+    return sdm_open(&ctx, NULL) != SDM_OK;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sdm_close(&ctx);
+    return 0;
+}
+
+/* bend 0: affine; else the nodes are moved by up to `bend` px, and everything that depends on heights varies
+ * too. */
+static void make_lattice(double bend, SdmLattice *lat)
+{
+    uint64_t seed = 3;
+    *lat = (SdmLattice){.u0 = U0, .v0 = V0, .step = STEP, .nu = NU, .nv = NV, .height0_m = 1200.0,
+                        .hmin_m = -500.0, .hmax_m = 9000.0};
+    assert_int_equal(sdm_alloc(ctx, &lat->node, NU * NV, sizeof *lat->node, "nodes"), SDM_OK);
+    for (int j = 0; j < NV; j++)
+        for (int i = 0; i < NU; i++) {
+            const double u = U0 + STEP * i, v = V0 + STEP * j, e = bend * noise(&seed) / 2047.0;
+            lat->node[j * NU + i] = (SdmNode){
+                .left = {llrint((u + 200.25 + e) * SDM_FIX), llrint((v + 10.5 - e) * SDM_FIX)},
+                .right = {llrint((1.01 * u - 0.02 * v + 900.125 - e) * SDM_FIX),
+                          llrint((0.015 * u + v + 10.75 + e) * SDM_FIX)},
+                .right_b = {(float)(0.04 + 0.01 * e), (float)(0.001 * e)},
+                .right_c = {(float)(1e-7 * e), 0.0f},
+                .ground = {15.0 * u + 5e5, 4e6 - 15.0 * v},
+                .ground_b = {0.1f, -0.2f},
+                .du_dh = (float)(0.04 + 0.01 * e)};
+        }
+}
+
+typedef struct Row {
+    SdmRowCells cells;
+    void *scratch;
+    size_t bytes;
+} Row;
+
+static void row_open(Row *r, int width)
+{
+    r->bytes = sdm_row_cells_bytes(width);
+    r->scratch = guarded_alloc(r->bytes);
+    sdm_row_cells_cut(&r->cells, r->scratch, width);
+}
+
+static void row_close(Row *r)
+{
+    guarded_check(r->scratch, r->bytes);
+    guarded_free(r->scratch);
+}
+
+/* Position of pixel x of the row, in pixels of the level: cell's origin and offset, as the warp kernel does
+ * it. */
+static void position(const SdmRowCells *r, int x, double t, int64_t origin[2], double offset[2])
+{
+    int c = 0;
+    while (c + 1 < r->count && r->begin[c + 1] <= x)
+        c++;
+    const SdmWarpCell *const cell = &r->cells[c];
+    const double f = (double)r->fraction[x];
+    const float *const p[2] = {cell->col, cell->row};
+    origin[0] = cell->origin_col;
+    origin[1] = cell->origin_row;
+    for (int a = 0; a < 2; a++)
+        offset[a] = (double)p[a][0] + f * (double)p[a][1] +
+                    t * ((double)p[a][2] + f * (double)p[a][3] + t * ((double)p[a][4] + f * (double)p[a][5]));
+}
+
+/* Every pixel of windows of all levels lies where the lattice says, to 1/1000 px; du_dh likewise. */
+static void rows_follow_the_lattice(void **state)
+{
+    (void)state;
+    for (int bend = 0; bend < 2; bend++)
+        for (int level = 0; level <= 6; level++) {
+            SdmLattice lat;
+            Row row;
+            make_lattice(3.0 * bend, &lat);
+            const double size = (double)(1 << level);
+            const SdmWindow win = {.level = level, .u0 = U0 >> level, .v0 = (V0 + 64) >> level,
+                                   .w = (STEP * (NU - 1)) >> level, .h = 160 >> level};
+            row_open(&row, win.w);
+            for (int j = 0; j < win.h; j += 1 + j / 3)
+                for (int side = SDM_LEFT; side <= SDM_RIGHT; side++) {
+                    sdm_lattice_row(&lat, &win, j, (enum SdmSide)side, &row.cells);
+                    assert_int_equal(row.cells.begin[row.cells.count], win.w);
+                    for (int x = 0; x < win.w; x++) {
+                        const double u = ((double)(win.u0 + x) + 0.5) * size - 0.5;
+                        const double v = ((double)(win.v0 + j) + 0.5) * size - 0.5;
+                        double want[2], offset[2];
+                        int64_t origin[2];
+                        if (side == SDM_LEFT)
+                            sdm_lattice_left(&lat, u, v, want);
+                        else
+                            sdm_lattice_right(&lat, u, v, 1700.0, want);
+                        position(&row.cells, x, 500.0, origin, offset);
+                        for (int a = 0; a < 2; a++)
+                            assert_near((double)origin[a] + offset[a], (want[a] + 0.5) / size - 0.5,
+                                        1e-3 / size);
+                        assert_near(row.cells.du_dh[x], 0.04 / size, (0.031 * bend + 1e-8) / size);
+                    }
+                }
+            row_close(&row);
+            sdm_lattice_free(&lat);
+        }
+}
+
+/* Affine: right (u, v, h) worked by hand. */
+static void positions_by_hand(void **state)
+{
+    (void)state;
+    SdmLattice lat;
+    double p[2];
+    make_lattice(0.0, &lat);
+    sdm_lattice_right(&lat, 100.0, 50.0, 1300.0, p);
+    assert_near(p[0], 1.01 * 100.0 - 0.02 * 50.0 + 900.125 + 0.04 * 100.0, 2e-5);
+    assert_near(p[1], 0.015 * 100.0 + 50.0 + 10.75, 2e-5);
+    sdm_lattice_left(&lat, 100.0, 50.0, p);
+    assert_near(p[0], 300.25, 2e-5);
+    assert_near(p[1], 60.5, 2e-5);
+    sdm_lattice_ground(&lat, 100.0, 50.0, 1300.0, p);
+    assert_near(p[0], 15.0 * 100.0 + 5e5 + 10.0, 1e-3);
+    assert_near(p[1], 4e6 - 15.0 * 50.0 - 20.0, 1e-3);
+    sdm_lattice_free(&lat);
+}
+
+/* What any pixel of a window meets for any height of the range is within the bounds. */
+static void bounds_hold_every_pixel(void **state)
+{
+    (void)state;
+    SdmLattice lat;
+    make_lattice(3.0, &lat);
+    for (int level = 0; level < 4; level++) {
+        const SdmWindow win = {
+            .level = level, .u0 = 40 >> level, .v0 = 72 >> level, .w = 96 >> level, .h = 64 >> level};
+        for (int side = SDM_LEFT; side <= SDM_RIGHT; side++) {
+            int64_t bounds[4];
+            sdm_lattice_bounds(&lat, &win, (enum SdmSide)side, 1000.0, 2000.0, 2, bounds);
+            for (int k = 0; k < 3; k++)
+                for (int v = 72; v < 72 + 64; v += 7)
+                    for (int u = 40; u < 40 + 96; u += 5) {
+                        double p[2];
+                        if (side == SDM_LEFT)
+                            sdm_lattice_left(&lat, u, v, p);
+                        else
+                            sdm_lattice_right(&lat, u, v, 1000.0 + 500.0 * k, p);
+                        for (int a = 0; a < 2; a++)
+                            assert_true(p[a] >= (double)bounds[a] + 1.9 &&
+                                        p[a] < (double)bounds[2 + a] - 1.9);
+                    }
+            assert_true(bounds[2] - bounds[0] < 96 + 100 && bounds[3] - bounds[1] < 64 + 60);
+        }
+    }
+    sdm_lattice_free(&lat);
+}
+
+/* The same pixel in two windows has the same cell, the same offsets and the same fraction, bit for bit. */
+static void rows_do_not_depend_on_the_window(void **state)
+{
+    (void)state;
+    SdmLattice lat;
+    make_lattice(3.0, &lat);
+    for (int level = 0; level <= 5; level++) {
+        const SdmWindow whole = {.level = level, .u0 = U0 >> level, .v0 = V0 >> level, .w = 384 >> level,
+                                 .h = 256 >> level};
+        const int x0 = whole.w / 3, y0 = whole.h / 4;
+        const SdmWindow cut = {.level = level, .u0 = whole.u0 + x0, .v0 = whole.v0 + y0, .w = whole.w / 2,
+                               .h = whole.h / 2};
+        Row a, b;
+        row_open(&a, whole.w);
+        row_open(&b, cut.w);
+        for (int j = 0; j < cut.h; j++)
+            for (int side = SDM_LEFT; side <= SDM_RIGHT; side++) {
+                sdm_lattice_row(&lat, &whole, j + y0, (enum SdmSide)side, &a.cells);
+                sdm_lattice_row(&lat, &cut, j, (enum SdmSide)side, &b.cells);
+                for (int x = 0; x < cut.w; x++) {
+                    int64_t p[2], q[2];
+                    double r[2], s[2];
+                    position(&a.cells, x + x0, 321.0, p, r);
+                    position(&b.cells, x, 321.0, q, s);
+                    assert_memory_equal(p, q, sizeof p);
+                    assert_memory_equal(r, s, sizeof r);
+                    assert_true(a.cells.fraction[x + x0] == b.cells.fraction[x]);
+                    assert_true(a.cells.du_dh[x + x0] == b.cells.du_dh[x]);
+                }
+            }
+        row_close(&a);
+        row_close(&b);
+    }
+    sdm_lattice_free(&lat);
+}
+
+/* ---- warp and match of a window ---- */
+
+typedef struct Pair { /* random images that the lattice reaches, one level */
+    SdmLattice lat;
+    SdmLevelImage left, right;
+} Pair;
+
+static void fill_image_at(SdmLevelImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h, uint64_t seed)
+{
+    *im = (SdmLevelImage){.x0 = x0, .y0 = y0, .w = w, .h = h};
+    assert_int_equal(sdm_alloc(ctx, &im->data, (size_t)(w * h), sizeof *im->data, "an image"), SDM_OK);
+    for (int64_t i = 0; i < w * h; i++) /* smooth enough to be matched, a hole here and there */
+        im->data[i] =
+            (int16_t)((noise(&seed) + (i > 0 && im->data[i - 1] != SDM_PIXEL_NODATA ? im->data[i - 1] : 0)) /
+                      2);
+    for (int64_t i = 500; i < w * h; i += 2311)
+        im->data[i] = SDM_PIXEL_NODATA;
+}
+
+static void task_of(const Pair *p, const SdmWindow *win, SdmLevelTask *task)
+{
+    const SdmKernels *const k = sdm_kernels_at("auto");
+    *task = (SdmLevelTask){.kernels = k,
+                           .cost = k->zncc,
+                           .lattice = &p->lat,
+                           .win = *win,
+                           .left_source = &p->left,
+                           .right_source = &p->right};
+    assert_int_equal(sdm_level_open(ctx, task), SDM_OK);
+}
+
+/* Random heights that do not depend on the window. */
+static void heights(SdmSurface *s)
+{
+    for (int j = 0; j < s->win.h; j++)
+        for (int i = 0; i < s->win.w; i++) {
+            uint64_t seed = (uint64_t)((s->win.v0 + j) * 1000 + s->win.u0 + i);
+            (void)next_random(&seed);
+            s->h_m[j * s->win.w + i] = 1200.0f + (float)(next_random(&seed) % 4096) / 128.0f;
+        }
+}
+
+static void warp_and_match_do_not_depend_on_the_window(void **state)
+{
+    (void)state;
+    enum { W = 200, H = 120, X0 = 37, Y0 = 23, CW = 130, CH = 80, RANGE = 2, WINDOW = 5 };
+    const int reach = WINDOW / 2 + 2 * RANGE + 2;
+    const SdmPass pass = {.window = WINDOW, .range = RANGE, .min_score = 0.2f, .max_mismatch = 0.7f};
+    Pair p;
+    make_lattice(0.6, &p.lat);
+    fill_image_at(&p.left, 150, 40, 400, 260, 1);
+    fill_image_at(&p.right, 850, 40, 460, 260, 2);
+    const SdmWindow whole = {.u0 = 0, .v0 = 48, .w = W, .h = H};
+    const SdmWindow cut = {.u0 = X0, .v0 = 48 + Y0, .w = CW, .h = CH};
+    SdmLevelTask a, b;
+    SdmSurface s, t;
+    task_of(&p, &whole, &a);
+    task_of(&p, &cut, &b);
+    assert_int_equal(sdm_surface_alloc(ctx, &whole, &s), SDM_OK);
+    assert_int_equal(sdm_surface_alloc(ctx, &cut, &t), SDM_OK);
+    heights(&s);
+    heights(&t);
+    assert_int_equal(sdm_level_warp(ctx, &a, s.h_m), SDM_OK);
+    assert_int_equal(sdm_level_warp(ctx, &b, t.h_m), SDM_OK);
+    for (int y = 0; y < CH; y++) {
+        const size_t i = (size_t)(y + Y0) * W + X0, j = (size_t)y * CW;
+        assert_memory_equal(a.left + i, b.left + j, CW * sizeof(int16_t));
+        assert_memory_equal(a.right + i, b.right + j, CW * sizeof(int16_t));
+    }
+    assert_int_equal(sdm_level_match(ctx, &a, &pass, &s), SDM_OK);
+    assert_int_equal(sdm_level_match(ctx, &b, &pass, &t), SDM_OK);
+    int valid = 0;
+    for (int y = reach; y < CH - reach; y++)
+        for (int x = reach; x < CW - reach; x++) {
+            const int i = (y + Y0) * W + x + X0, j = y * CW + x;
+            assert_int_equal(s.flags[i], t.flags[j]);
+            assert_true(s.h_m[i] == t.h_m[j] && s.score[i] == t.score[j]);
+            valid += s.flags[i] & SDM_QA_VALID;
+        }
+    assert_true(valid > 100);
+    sdm_surface_free(&s);
+    sdm_surface_free(&t);
+    sdm_level_close(&a);
+    sdm_level_close(&b);
+    sdm_free(&p.left.data);
+    sdm_free(&p.right.data);
+    sdm_lattice_free(&p.lat);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_follow_the_lattice),
+        cmocka_unit_test(positions_by_hand),
+        cmocka_unit_test(bounds_hold_every_pixel),
+        cmocka_unit_test(rows_do_not_depend_on_the_window),
+        cmocka_unit_test(warp_and_match_do_not_depend_on_the_window),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,197 @@
+/* The pyramid: levels by hand, and the laws that windows, strips and the number of threads change nothing. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+
+#include "match/pyramid.h"
+
+static SdmContext *ctx;
+
+static int setup(void **state)
+{
+    (void)state;
+    return sdm_open(&ctx, NULL) != SDM_OK;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sdm_close(&ctx);
+    return 0;
+}
+
+/* An image of any size, any place: by position alone. kind 0 constant, 1 plane, 2 noise with holes. */
+static SdmStatus read_kind(SdmContext *c, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                           int16_t *out)
+{
+    (void)c;
+    const int kind = *(const int *)user;
+    for (int64_t y = y0; y < y0 + h; y++)
+        for (int64_t x = x0; x < x0 + w; x++, out++) {
+            uint64_t seed = (uint64_t)(y * 100003 + x);
+            const int16_t r = (next_random(&seed), noise(&seed));
+            const bool hole = next_random(&seed) % 9 == 0 || (x / 40 + y / 30) % 7 == 0;
+            const int16_t any = (int16_t)(hole ? SDM_PIXEL_NODATA : r);
+            *out = kind == 0 ? (int16_t)-77 : kind == 1 ? (int16_t)(8 * (x + y) + 100) : any;
+        }
+    return SDM_OK;
+}
+
+static SdmStatus build(SdmContext *c, int kind, const int64_t bounds[4], int lmin, int lmax, SdmPyramid *p)
+{
+    return sdm_pyramid_build(c, sdm_kernels_at("auto"), read_kind, &kind, bounds, lmin, lmax, p);
+}
+
+/* Plane 8 (x + y) + 100: pixel i of level l is at (i + 0.5) 2^l - 0.5, exact while halves are whole numbers.
+ */
+static void planes_stay_planes(void **state)
+{
+    (void)state;
+    const int64_t bounds[4] = {-5, 3, 70, 61};
+    for (int kind = 0; kind < 2; kind++) {
+        SdmPyramid p;
+        assert_int_equal(build(ctx, kind, bounds, 0, 3, &p), SDM_OK);
+        for (int l = 0; l <= 3; l++) {
+            const SdmLevelImage *const im = &p.level[l];
+            const int64_t size = (int64_t)1 << l;
+            assert_true(im->x0 * size <= -5 && (im->x0 + im->w) * size >= 70);
+            assert_true(im->y0 * size <= 3 && (im->y0 + im->h) * size >= 61);
+            for (int64_t y = 2; y < im->h - 2; y++)
+                for (int64_t x = 2; x < im->w - 2; x++) {
+                    const int64_t twice = (2 * (im->x0 + x) + 1 + 2 * (im->y0 + y) + 1) * size - 2;
+                    assert_int_equal(im->data[y * im->w + x], kind ? 4 * twice + 100 : -77);
+                }
+        }
+        sdm_pyramid_free(&p);
+    }
+}
+
+static void compare_inside(const SdmLevelImage *a, const SdmLevelImage *b, int margin)
+{
+    for (int64_t y = b->y0 + margin; y < b->y0 + b->h - margin; y++) {
+        const int64_t x = b->x0 + margin, n = b->w - 2 * margin;
+        assert_memory_equal(a->data + (y - a->y0) * a->w + (x - a->x0),
+                            b->data + (y - b->y0) * b->w + (x - b->x0), (size_t)n * sizeof(int16_t));
+    }
+}
+
+/* Cut anywhere, also at odd places: the same pixels from 2 px inside. */
+static void cuts_do_not_matter(void **state)
+{
+    (void)state;
+    const int64_t whole[4] = {-13, 7, 300, 260};
+    const int64_t cuts[3][4] = {{8, 16, 264, 240}, {21, 35, 202, 191}, {-12, 8, 299, 259}};
+    SdmPyramid a, b;
+    assert_int_equal(build(ctx, 2, whole, 0, 4, &a), SDM_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(build(ctx, 2, cuts[i], 0, 4, &b), SDM_OK);
+        for (int l = 0; l <= 4; l++)
+            compare_inside(&a.level[l], &b.level[l], l == 0 ? 0 : 2);
+        sdm_pyramid_free(&b);
+    }
+    sdm_pyramid_free(&a);
+}
+
+/* Built through strips, levels are what they are when everything lies in memory; a tall image has several
+ * strips. */
+static void strips_do_not_matter(void **state)
+{
+    (void)state;
+    const int64_t bounds[4] = {3, -9, 90, 2200};
+    SdmPyramid a, b;
+    assert_int_equal(build(ctx, 2, bounds, 0, 5, &a), SDM_OK);
+    for (int lmin = 1; lmin <= 4; lmin++) {
+        assert_int_equal(build(ctx, 2, bounds, lmin, 5, &b), SDM_OK);
+        for (int l = 0; l < lmin; l++)
+            assert_null(b.level[l].data);
+        for (int l = lmin; l <= 5; l++) {
+            assert_int_equal(a.level[l].w, b.level[l].w);
+            assert_int_equal(a.level[l].h, b.level[l].h);
+            compare_inside(&a.level[l], &b.level[l], 0);
+        }
+        sdm_pyramid_free(&b);
+    }
+    sdm_pyramid_free(&a);
+}
+
+static void threads_do_not_matter(void **state)
+{
+    (void)state;
+    const int64_t bounds[4] = {0, 0, 150, 97};
+    SdmOptions opt;
+    SdmContext *one = NULL, *seven = NULL;
+    SdmPyramid a, b;
+    sdm_options_default(&opt);
+    opt.threads = 1;
+    assert_int_equal(sdm_open(&one, &opt), SDM_OK);
+    opt.threads = 7;
+    assert_int_equal(sdm_open(&seven, &opt), SDM_OK);
+    assert_int_equal(build(one, 2, bounds, 0, 4, &a), SDM_OK);
+    assert_int_equal(build(seven, 2, bounds, 0, 4, &b), SDM_OK);
+    assert_int_equal(sdm_pyramid_normalise(one, &a), SDM_OK);
+    assert_int_equal(sdm_pyramid_normalise(seven, &b), SDM_OK);
+    for (int l = 0; l <= 4; l++)
+        compare_inside(&a.level[l], &b.level[l], 0);
+    sdm_pyramid_free(&a);
+    sdm_pyramid_free(&b);
+    sdm_close(&one);
+    sdm_close(&seven);
+}
+
+static void failed_allocations_are_told(void **state)
+{
+    (void)state;
+    const int64_t bounds[4] = {0, 0, 40, 90};
+    for (int lmin = 0; lmin <= 3; lmin += 3) {
+        int n = 1;
+        for (; n < 1000; n++) {
+            SdmPyramid p;
+            memset(&p, CANARY, sizeof p);
+            sdm_alloc_fail_at(n);
+            SdmStatus st = build(ctx, 2, bounds, lmin, 4, &p);
+            if (st == SDM_OK)
+                st = sdm_pyramid_normalise(ctx, &p);
+            sdm_alloc_fail_at(0);
+            if (st == SDM_OK) {
+                sdm_pyramid_free(&p);
+                break;
+            }
+            assert_int_equal(st, SDM_ERR_MEMORY);
+            sdm_pyramid_free(&p); /* nothing, or what the normalisation left whole */
+            for (int l = 0; l < SDM_MAX_LEVELS; l++)
+                assert_null(p.level[l].data);
+        }
+        assert_true(n > 4 && n < 1000);
+    }
+}
+
+/* Local normalisation: a constant becomes 0, a chess board of any contrast +-512, nodata stays. */
+static void normalisation_by_hand(void **state)
+{
+    (void)state;
+    enum { W = 64, H = 40 };
+    SdmPyramid p = {.lmin = 0, .lmax = 0};
+    p.level[0] = (SdmLevelImage){.w = W, .h = H};
+    assert_int_equal(sdm_alloc(ctx, &p.level[0].data, W * H, sizeof(int16_t), "an image"), SDM_OK);
+    for (int i = 0; i < W * H; i++)
+        p.level[0].data[i] = 900;
+    p.level[0].data[70] = SDM_PIXEL_NODATA;
+    assert_int_equal(sdm_pyramid_normalise(ctx, &p), SDM_OK);
+    for (int i = 0; i < W * H; i++)
+        assert_int_equal(p.level[0].data[i], i == 70 ? SDM_PIXEL_NODATA : 0);
+    for (int i = 0; i < W * H; i++)
+        p.level[0].data[i] = (int16_t)(1000 + ((i % W + i / W) % 2 ? 30 : -30));
+    assert_int_equal(sdm_pyramid_normalise(ctx, &p), SDM_OK);
+    for (int i = 0; i < W * H; i++)
+        assert_near(p.level[0].data[i], (i % W + i / W) % 2 ? 512 : -512, 2.0);
+    sdm_pyramid_free(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planes_stay_planes),          cmocka_unit_test(cuts_do_not_matter),
+        cmocka_unit_test(strips_do_not_matter),        cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(failed_allocations_are_told), cmocka_unit_test(normalisation_by_hand),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

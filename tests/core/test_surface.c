@@ -1,0 +1,275 @@
+/* Filters of the surface: answers by hand, and the law that a cut or another number of threads changes
+ * nothing. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+
+#include "surface/surface.h"
+
+static SdmContext *ctx, *ctx3; /* of one and of three threads */
+
+static SdmContext *open_context(int threads)
+{
+    SdmOptions opt;
+    SdmContext *c = NULL;
+    sdm_options_default(&opt);
+    opt.threads = threads;
+    (void)sdm_open(&c, &opt);
+    return c;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    ctx = open_context(1);
+    ctx3 = open_context(3);
+    return !ctx || !ctx3;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sdm_close(&ctx);
+    sdm_close(&ctx3);
+    return 0;
+}
+
+static SdmSurface surface_of(int w, int h, const float *h_m, uint16_t flags)
+{
+    SdmSurface s;
+    const SdmWindow win = {.w = w, .h = h};
+    assert_int_equal(sdm_surface_alloc(ctx, &win, &s), SDM_OK);
+    for (int i = 0; i < w * h; i++) {
+        s.h_m[i] = h_m ? h_m[i] : 0.0f;
+        s.flags[i] = flags;
+    }
+    return s;
+}
+
+/* Every level: the median is the chain's through the table of kernels. */
+static void median_by_hand(void **state)
+{
+    (void)state;
+    static const float h[9] = {9, 1, 8, 2, 100, 7, 3, 6, 4};
+    float out[9];
+    SdmSurface s = surface_of(3, 3, h, SDM_QA_VALID);
+    const SdmKernels *const kernels[2] = {&sdm_kernels_reference, sdm_kernels_at("auto")};
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < 9; i++)
+            s.flags[i] = SDM_QA_VALID;
+        sdm_surface_median(ctx, kernels[k], &s, s.h_m, out);
+        assert_true(out[4] == 6.0f); /* 1 2 3 4 6 7 8 9 100 */
+        assert_true(out[3] == 2.0f && out[5] == 7.0f); /* the ends of a row stay */
+        assert_true(out[1] == 8.0f); /* above the first row lies itself: 1 1 2 7 8 8 9 9 100 */
+        s.flags[0] = SDM_QA_LOW_SCORE;
+        sdm_surface_median(ctx, kernels[k], &s, s.h_m, out);
+        assert_true(out[4] == 5.0f); /* without the 9: between 4 and 6 */
+        for (int i = 5; i < 9; i++)
+            s.flags[i] = SDM_QA_OUTSIDE;
+        sdm_surface_median(ctx, kernels[k], &s, s.h_m, out);
+        assert_true(out[4] == 100.0f); /* 4 valid ones are too few */
+        s.flags[0] = SDM_QA_VALID;
+        sdm_surface_median(ctx, kernels[k], &s, s.h_m, out);
+        assert_true(out[4] == 8.0f); /* 5: 1 2 8 9 100 */
+        s.flags[4] = SDM_QA_AMBIGUOUS;
+        s.flags[5] = s.flags[6] = SDM_QA_VALID;
+        sdm_surface_median(ctx, kernels[k], &s, s.h_m, out);
+        assert_true(out[4] == 100.0f); /* no match there: stays */
+    }
+    sdm_surface_free(&s);
+}
+
+/* One pixel of 7 x 7 moved by 10 m since the prior while all others moved by 3: it alone goes. */
+static void reject_by_hand(void **state)
+{
+    (void)state;
+    float prior[49];
+    uint16_t flags[49];
+    SdmSurface s = surface_of(7, 7, NULL, SDM_QA_VALID | SDM_QA_SATURATED);
+    for (int i = 0; i < 49; i++) {
+        prior[i] = (float)(i % 5) * 40.0f;
+        s.h_m[i] = prior[i] + (i == 24 ? 10.0f : 3.0f);
+    }
+    const SdmKernels *const k = sdm_kernels_at("auto");
+    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, 1, 1.0f, 0.3f, flags), SDM_OK); /* 3 of 9 */
+    for (int i = 0; i < 49; i++)
+        assert_int_equal(flags[i],
+                         i == 24 ? SDM_QA_ISOLATED | SDM_QA_SATURATED : SDM_QA_VALID | SDM_QA_SATURATED);
+    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, 1, 7.0f, 0.3f, flags),
+                     SDM_OK); /* within 7 m: stays */
+    assert_int_equal(flags[24], SDM_QA_VALID | SDM_QA_SATURATED);
+    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, 1, 1.0f, 0.5f, flags),
+                     SDM_OK); /* 5 of 9: corners have 4 */
+    assert_int_equal(flags[0], SDM_QA_ISOLATED | SDM_QA_SATURATED);
+    assert_int_equal(flags[1], SDM_QA_VALID | SDM_QA_SATURATED);
+    s.flags[0] = SDM_QA_FOLD;
+    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, 3, 1.0f, 0.1f, flags), SDM_OK);
+    assert_int_equal(flags[0], SDM_QA_FOLD); /* what has a reason keeps it */
+    sdm_surface_free(&s);
+}
+
+/* Changes 1, 2 and 4 m about a hole: 448 / 3 of 1/64 m. */
+static void fill_by_hand(void **state)
+{
+    (void)state;
+    static const float h[9] = {101, 102, 104, 0, 0, 0, 100, 100, 100};
+    float prior[9];
+    uint8_t filled[9];
+    SdmSurface s = surface_of(3, 3, h, SDM_QA_LOW_SCORE);
+    for (int i = 0; i < 9; i++)
+        prior[i] = 100.0f;
+    for (int i = 0; i < 3; i++)
+        s.flags[i] = SDM_QA_VALID;
+    assert_int_equal(sdm_surface_fill(ctx, &s, prior, 1, 3, filled), SDM_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_true(s.h_m[i] == h[i] && filled[i] == 0);
+        assert_true(s.h_m[6 + i] == 100.0f && filled[6 + i] == 0);
+    }
+    assert_true(s.h_m[4] == 100.0f + (float)(448.0 / 3.0) / 64.0f && filled[4] == 1);
+    assert_true(s.h_m[3] == 100.0f && s.h_m[5] == 100.0f && !filled[3] &&
+                !filled[5]); /* two in reach: too few */
+    assert_int_equal(sdm_surface_fill(ctx, &s, prior, 1, 2, NULL), SDM_OK);
+    assert_true(s.h_m[3] == 101.5f && s.h_m[5] == 103.0f);
+    sdm_surface_free(&s);
+}
+
+static void smooth_by_hand(void **state)
+{
+    (void)state;
+    static const float want[9] = {1, 2, 1, 2, 4, 2, 1, 2, 1};
+    SdmSurface s = surface_of(5, 5, NULL, SDM_QA_VALID), edge = surface_of(1, 1, NULL, SDM_QA_VALID);
+    s.h_m[12] = 16.0f;
+    assert_int_equal(sdm_surface_smooth(ctx, &s), SDM_OK);
+    for (int y = 1; y < 4; y++)
+        for (int x = 1; x < 4; x++)
+            assert_true(s.h_m[5 * y + x] == want[3 * (y - 1) + x - 1]);
+    assert_true(s.h_m[0] == 0.0f);
+    edge.h_m[0] = 7.0f;
+    assert_int_equal(sdm_surface_smooth(ctx, &edge), SDM_OK);
+    assert_true(edge.h_m[0] == 7.0f);
+    sdm_surface_free(&s);
+    sdm_surface_free(&edge);
+}
+
+/* Height = 3 u - 2 v of the level below: pixel i of the coarse level is at 2 i + 0.5 of the fine one. */
+static void refine_keeps_planes(void **state)
+{
+    (void)state;
+    const SdmWindow wide = {.level = 1, .u0 = -4, .v0 = 10, .w = 20, .h = 12};
+    const SdmWindow fine_win = {.u0 = -6, .v0 = 23, .w = 33, .h = 17};
+    SdmSurface coarse, fine;
+    assert_int_equal(sdm_surface_alloc(ctx, &wide, &coarse), SDM_OK);
+    assert_int_equal(sdm_surface_alloc(ctx, &fine_win, &fine), SDM_OK);
+    for (int j = 0; j < wide.h; j++)
+        for (int i = 0; i < wide.w; i++)
+            coarse.h_m[j * wide.w + i] = 3.0f * (2.0f * (float)(wide.u0 + i) + 0.5f) -
+                                         2.0f * (2.0f * (float)(wide.v0 + j) + 0.5f);
+    sdm_surface_refine(ctx, &coarse, &fine);
+    for (int j = 0; j < fine_win.h; j++)
+        for (int i = 0; i < fine_win.w; i++)
+            assert_true(fine.h_m[j * fine_win.w + i] ==
+                        3.0f * (float)(fine_win.u0 + i) - 2.0f * (float)(fine_win.v0 + j));
+    sdm_surface_free(&coarse);
+    sdm_surface_free(&fine);
+}
+
+static void box_mean_by_hand(void **state)
+{
+    (void)state;
+    static const uint16_t in[6] = {0, 60, 7, 1, 2, 65535};
+    uint16_t out[6];
+    assert_int_equal(sdm_box_mean(ctx, in, 3, 2, 1, out), SDM_OK);
+    assert_int_equal(out[0], (0 + 60 + 1 + 2) / 4);
+    assert_int_equal(out[1], (0 + 60 + 7 + 1 + 2 + 65535) / 6);
+    assert_int_equal(out[5], (60 + 7 + 2 + 65535) / 4);
+}
+
+/* ---- cuts and threads ---- */
+
+enum Filter { MEDIAN, REJECT, FILL, SMOOTH, FILTER_END };
+enum { HALF = 3 };
+
+/* Run one filter on s; where it only makes flags, heights stay. */
+static void run(SdmContext *c, enum Filter f, SdmSurface *s, const float *prior)
+{
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    const SdmKernels *const k = sdm_kernels_at("auto");
+    float *const out = calloc(n, sizeof *out);
+    uint16_t *const flags = calloc(n, sizeof *flags);
+    assert_true(out && flags);
+    if (f == MEDIAN) {
+        sdm_surface_median(c, k, s, s->h_m, out);
+        memcpy(s->h_m, out, n * sizeof *out);
+    } else if (f == REJECT) {
+        assert_int_equal(sdm_surface_reject(c, k, s, prior, HALF, 6.0f, 0.3f, flags), SDM_OK);
+        memcpy(s->flags, flags, n * sizeof *flags);
+    } else if (f == FILL) {
+        assert_int_equal(sdm_surface_fill(c, s, prior, HALF, 12, NULL), SDM_OK);
+    } else {
+        assert_int_equal(sdm_surface_smooth(c, s), SDM_OK);
+    }
+    free(out);
+    free(flags);
+}
+
+/* Window (x0, y0, w, h) of a random surface of 50 x 41 with holes. */
+static SdmSurface random_surface(int x0, int y0, int w, int h, float **prior)
+{
+    SdmSurface s = surface_of(w, h, NULL, SDM_QA_LOW_SCORE);
+    uint64_t seed = 99;
+    *prior = malloc(sizeof(float) * (size_t)(w * h));
+    assert_non_null(*prior);
+    for (int y = 0; y < 41; y++)
+        for (int x = 0; x < 50; x++) {
+            const float before = (float)(next_random(&seed) % 10000) / 7.0f;
+            const float change = (float)(next_random(&seed) % 2000) / 64.0f;
+            const bool valid = next_random(&seed) % 5 < 3;
+            if (x < x0 || y < y0 || x >= x0 + w || y >= y0 + h)
+                continue;
+            const size_t i = (size_t)(y - y0) * (size_t)w + (size_t)(x - x0);
+            (*prior)[i] = before;
+            s.h_m[i] = before + change;
+            s.flags[i] = valid ? SDM_QA_VALID : SDM_QA_LOW_SCORE;
+        }
+    return s;
+}
+
+static void cuts_and_threads_do_not_matter(void **state)
+{
+    (void)state;
+    enum { X0 = 9, Y0 = 6, W = 30, H = 25 };
+    static const int reach[FILTER_END] = {1, HALF, HALF, 1};
+    for (int f = 0; f < FILTER_END; f++) {
+        float *prior, *cut_prior;
+        SdmSurface whole = random_surface(0, 0, 50, 41, &prior),
+                   again = random_surface(0, 0, 50, 41, &cut_prior);
+        run(ctx, (enum Filter)f, &whole, prior);
+        run(ctx3, (enum Filter)f, &again, prior);
+        assert_memory_equal(whole.h_m, again.h_m, 50 * 41 * sizeof(float));
+        assert_memory_equal(whole.flags, again.flags, 50 * 41 * sizeof(uint16_t));
+        free(cut_prior);
+        SdmSurface cut = random_surface(X0, Y0, W, H, &cut_prior);
+        run(ctx3, (enum Filter)f, &cut, cut_prior);
+        const size_t n = (size_t)(W - 2 * reach[f]);
+        for (int y = reach[f]; y < H - reach[f]; y++) {
+            const size_t i = (size_t)(y + Y0) * 50 + (size_t)(X0 + reach[f]), j = (size_t)(y * W + reach[f]);
+            assert_memory_equal(whole.h_m + i, cut.h_m + j, n * sizeof(float));
+            assert_memory_equal(whole.flags + i, cut.flags + j, n * sizeof(uint16_t));
+        }
+        free(prior);
+        free(cut_prior);
+        sdm_surface_free(&whole);
+        sdm_surface_free(&again);
+        sdm_surface_free(&cut);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(median_by_hand),      cmocka_unit_test(reject_by_hand),
+        cmocka_unit_test(fill_by_hand),        cmocka_unit_test(smooth_by_hand),
+        cmocka_unit_test(refine_keeps_planes), cmocka_unit_test(box_mean_by_hand),
+        cmocka_unit_test(cuts_and_threads_do_not_matter),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

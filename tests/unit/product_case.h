@@ -1,0 +1,223 @@
+/* A pattern of known heights, and a run over it; for the tests of the products. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_PRODUCT_CASE_H
+#define SDM_PRODUCT_CASE_H
+
+#include "dem/product.h"
+
+#include <dirent.h>
+#include <gdal.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { COLS = 1300, ROWS = 1100, BLOCK = 417 };
+
+static char folder[64];
+
+/* ---- the pattern ---- */
+
+static inline bool hole(int64_t c, int64_t r)
+{
+    return (c > 600 && c < 640 && r > 200) || r < 20;
+}
+
+static inline float height(int64_t c, int64_t r)
+{
+    return (float)(400.0 + 300.0 * sin((double)c / 90.0) * cos((double)r / 70.0) +
+                   0.1 * (double)((c * 7 + r * 13) % 11));
+}
+
+static inline SdmStatus make_block(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w, int64_t h,
+                                   float dn, SdmBlock *b)
+{
+    SdmStatus st = SDM_OK;
+    float **const f[] = {&b->height_m, &b->score, &b->gap_m, &b->spread_m, &b->ortho};
+    *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
+    for (int i = 0; i < 5; i++)
+        TRY(sdm_alloc(ctx, f[i], (size_t)(w * h), sizeof(float), "test"));
+    TRY(sdm_alloc(ctx, &b->count, (size_t)(w * h), sizeof(uint16_t), "test"));
+    TRY(sdm_alloc(ctx, &b->mask, (size_t)(w * h), sizeof(uint16_t), "test"));
+    for (int64_t i = 0; i < w * h; i++) {
+        const int64_t c = col0 + i % w, r = row0 + i / w;
+        const bool none = hole(c, r);
+        b->height_m[i] = none ? NAN : height(c, r);
+        b->score[i] = none ? NAN : (float)(c % 101) * 0.01F;
+        b->gap_m[i] = none ? NAN : (float)(r % 50) * 0.5F;
+        b->spread_m[i] = none ? NAN : 3.0F;
+        b->ortho[i] = r < 20 ? NAN : dn * (float)((c + r) % 200) / 200.0F;
+        b->count[i] = none ? 0 : (uint16_t)(4 + c % 3);
+        b->mask[i] = (uint16_t)(r < 20 ? SDM_QA_OUTSIDE : none ? SDM_QA_LOW_SCORE : SDM_QA_VALID);
+    }
+done:
+    return st;
+}
+
+static inline void free_block(SdmBlock *b)
+{
+    float **const f[] = {&b->height_m, &b->score, &b->gap_m, &b->spread_m, &b->ortho};
+    for (int i = 0; i < 5; i++)
+        sdm_free(f[i]);
+    sdm_free(&b->count);
+    sdm_free(&b->mask);
+}
+
+typedef struct Case {
+    const char *name, *t_srs;
+    int vertical, threads;
+    int64_t cols, rows; /* 0: COLS, ROWS */
+    bool backwards, overwrite;
+    float dn;
+    int64_t block;
+} Case;
+
+static inline SdmReport report_of(void)
+{
+    SdmReport r = {.centre_lon_deg = -3.0,
+                   .centre_lat_deg = 16.8,
+                   .base_height = 0.6,
+                   .gsd_m = 15.0,
+                   .hmin_m = -500.0,
+                   .hmax_m = 9000.0,
+                   .wall_s = 1.0,
+                   .blocks = 12};
+    strcpy(r.scene_id, "AST_L1A_<test> & \"more\"");
+    strcpy(r.time_utc, "2004-05-06T10:11:12Z");
+    strcpy(r.scene_kind, "test");
+    return r;
+}
+
+static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmReport *report)
+{
+    SdmStatus st = SDM_OK;
+    SdmGrid g;
+    SdmProduct *p = NULL;
+    SdmBlock b = {0};
+    const int64_t cols = k->cols ? k->cols : COLS, rows = k->rows ? k->rows : ROWS,
+                  size = k->block ? k->block : BLOCK;
+    const int64_t across = (cols + size - 1) / size, n = across * ((rows + size - 1) / size);
+    TRY(sdm_grid_choose(ctx, -3.0, 16.8, 15.0, &g));
+    const double x0 = g.geographic ? -3.0 : 500000.0, y1 = g.geographic ? 17.0 : 1860000.0;
+    const double bounds[4] = {x0, y1 - ((double)rows - 0.5) * g.spacing,
+                              x0 + ((double)cols - 0.5) * g.spacing, y1};
+    TRY(sdm_grid_cover(ctx, bounds, &g));
+    g.cols = cols;
+    g.rows = rows;
+    TRY(sdm_product_open(ctx, &g, report, &p));
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = k->backwards ? n - 1 - i : i, c = at % across * size, r = at / across * size;
+        TRY(make_block(ctx, c, r, c + size < cols ? size : cols - c, r + size < rows ? size : rows - r,
+                       k->dn > 0.0F ? k->dn : 250.0F, &b));
+        TRY(sdm_product_write(ctx, p, &b));
+        free_block(&b);
+    }
+    TRY(sdm_product_finish(ctx, p, report));
+done:
+    free_block(&b);
+    sdm_product_close(&p);
+    return st;
+}
+
+static inline SdmStatus run_with(const Case *k, const SdmReport *report, char *why)
+{
+    char path[256];
+    SdmOptions opt;
+    SdmContext *ctx;
+    sdm_options_default(&opt);
+    snprintf(path, sizeof path, "%s/%s", folder, k->name);
+    opt.output = path;
+    opt.t_srs = k->t_srs;
+    opt.vertical = k->vertical;
+    opt.threads = k->threads ? k->threads : 2;
+    opt.overwrite = k->overwrite;
+    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    const SdmStatus st = produce(ctx, k, report);
+    if (why)
+        snprintf(why, 1024, "%s", sdm_error(ctx));
+    else if (st)
+        print_error("%s\n", sdm_error(ctx));
+    sdm_close(&ctx);
+    return st;
+}
+
+static inline SdmStatus run_case(const Case *k, char *why)
+{
+    const SdmReport report = report_of();
+    return run_with(k, &report, why);
+}
+
+static inline GDALDatasetH reopen(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    GDALDatasetH ds = GDALOpen(path, GA_ReadOnly);
+    assert_non_null(ds);
+    return ds;
+}
+
+static inline char *read_all(const char *name, size_t *size)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *const f = fopen(path, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    char *const data = malloc(*size + 1);
+    assert_int_equal(fread(data, 1, *size, f), *size);
+    data[*size] = '\0';
+    fclose(f);
+    return data;
+}
+
+/* Files whose name starts with one text and contains another. */
+static inline int count_parts(const char *start, const char *part)
+{
+    int n = 0;
+    DIR *const d = opendir(folder);
+    for (const struct dirent *e = readdir(d); e; e = readdir(d))
+        n += e->d_name[0] != '.' && !strncmp(e->d_name, start, strlen(start)) && strstr(e->d_name, part);
+    closedir(d);
+    return n;
+}
+
+static inline int count_files(const char *start)
+{
+    return count_parts(start, "");
+}
+
+static inline void empty_folder(void)
+{
+    char path[512];
+    DIR *const d = opendir(folder);
+    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        unlink(path);
+    }
+    closedir(d);
+}
+
+static inline int set_up(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/stereodem_product_XXXXXX");
+    GDALAllRegister();
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static inline int tear_down(void **state)
+{
+    (void)state;
+    if (getenv("KEEP"))
+        return 0;
+    empty_folder();
+    return rmdir(folder);
+}
+
+#endif

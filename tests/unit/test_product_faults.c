@@ -1,0 +1,167 @@
+/* Refusals, full disks, kills and failing allocations while the products are written. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product_case.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+/* ---- refusals and accidents ---- */
+
+static SdmStatus check(const char *output, bool overwrite, const char *co, const char *input, char *why)
+{
+    SdmOptions opt;
+    SdmContext *ctx;
+    sdm_options_default(&opt);
+    opt.output = output;
+    opt.overwrite = overwrite;
+    opt.co[0] = co;
+    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    const SdmStatus st = sdm_product_check(ctx, &input, input ? 1 : 0);
+    snprintf(why, 1024, "%s", sdm_error(ctx));
+    sdm_close(&ctx);
+    return st;
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    char out[256], in[256], why[1024];
+    snprintf(out, sizeof out, "%s/x.tif", folder);
+    assert_int_equal(check(out, false, NULL, NULL, why), SDM_OK);
+    assert_int_equal(check(NULL, false, NULL, NULL, why), SDM_ERR_USAGE);
+    assert_int_equal(check("/no/such/folder/x.tif", false, NULL, NULL, why), SDM_ERR_IO);
+    assert_non_null(strstr(why, "/no/such/folder"));
+    assert_int_equal(check(folder, false, NULL, NULL, why), SDM_ERR_USAGE);
+    assert_non_null(strstr(why, "is a folder"));
+    assert_int_equal(check("/dev/null", true, NULL, NULL, why), SDM_ERR_USAGE);
+    snprintf(in, sizeof in, "%s/x_qa.tif", folder);
+    FILE *const f = fopen(in, "w");
+    fclose(f);
+    assert_int_equal(check(out, false, NULL, NULL, why), SDM_ERR_USAGE);
+    assert_non_null(strstr(why, "--overwrite"));
+    assert_int_equal(check(out, true, NULL, NULL, why), SDM_OK);
+    assert_int_equal(check(out, true, NULL, in, why), SDM_ERR_USAGE);
+    assert_non_null(strstr(why, "overwrite the input"));
+    assert_int_equal(check(out, true, "COMPRESS=ZSTD", NULL, why), SDM_OK);
+    assert_int_equal(check(out, true, "COMPRESS=JPEG", NULL, why), SDM_ERR_USAGE);
+    assert_int_equal(check(out, true, "COMPRES=ZSTD", NULL, why), SDM_ERR_USAGE);
+    assert_non_null(strstr(why, "COMPRES"));
+    assert_int_equal(check(out, true, "TILING_SCHEME=GoogleMapsCompatible", NULL, why), SDM_ERR_USAGE);
+    unlink(in);
+}
+
+static void unwritten_cells(void **state)
+{
+    (void)state;
+    SdmOptions opt;
+    SdmContext *ctx;
+    SdmGrid g;
+    SdmProduct *p;
+    SdmBlock b = {0};
+    char out[256];
+    const SdmReport report = report_of();
+    const double bounds[4] = {0, 0, 3000, 3000};
+    snprintf(out, sizeof out, "%s/u.tif", folder);
+    sdm_options_default(&opt);
+    opt.output = out;
+    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    assert_int_equal(sdm_grid_choose(ctx, 3, 10, 15, &g), SDM_OK);
+    assert_int_equal(sdm_grid_cover(ctx, bounds, &g), SDM_OK);
+    assert_int_equal(sdm_product_open(ctx, &g, &report, &p), SDM_OK);
+    assert_int_equal(make_block(ctx, 0, 0, 100, 50, 250.0F, &b), SDM_OK);
+    assert_int_equal(sdm_product_write(ctx, p, &b), SDM_OK);
+    assert_int_equal(sdm_product_finish(ctx, p, &report), SDM_ERR_DATA);
+    b.row0 = 51;
+    assert_int_equal(sdm_product_write(ctx, p, &b), SDM_ERR_DATA);
+    assert_true(count_files("u.tif.part-") > 0);
+    sdm_product_close(&p);
+    assert_int_equal(count_files("u"), 0);
+    free_block(&b);
+    sdm_close(&ctx);
+}
+
+/* Run in a child whose files may not grow beyond limit bytes (0: any); its exit status.  Only children run
+ * before these tests end: OpenMP does not survive a fork. */
+static int run_in_child(const Case *k, rlim_t limit, SdmStatus want)
+{
+    int status = 0;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const struct rlimit r = {limit, limit};
+        char why[1024] = "";
+        signal(SIGXFSZ, SIG_IGN);
+        if (limit)
+            setrlimit(RLIMIT_FSIZE, &r);
+        const SdmStatus st = run_case(k, why);
+        if (st != want || (st && !strstr(why, "cannot be written")))
+            fprintf(stderr, "limit %lld: %d %s\n", (long long)limit, (int)st, why);
+        _exit(st == want && (!st || strstr(why, "cannot be written")) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void full_disk(void **state)
+{
+    (void)state;
+    const Case k = {.name = "f.tif", .cols = 600, .rows = 700};
+    assert_int_equal(run_in_child(&k, 0, SDM_OK), 0);
+    assert_int_equal(count_files("f"), 6);
+    empty_folder();
+    /* the largest file aside is the QA's, 10 bytes a cell; every limit below that must be noticed */
+    for (rlim_t limit = 2000; limit < (rlim_t)(k.cols * k.rows * 10); limit = limit * 3 / 2) {
+        assert_int_equal(run_in_child(&k, limit, SDM_ERR_IO), 0);
+        assert_int_equal(count_files("f"), 0);
+    }
+}
+
+static void killed_then_run_again(void **state)
+{
+    (void)state;
+    const Case k = {.name = "k.tif"};
+    for (int ms = 5; ms < 200; ms = ms * 2) {
+        const pid_t pid = fork();
+        if (pid == 0)
+            _exit(run_case(&k, NULL) == SDM_OK ? 0 : 1);
+        struct timespec wait = {0, ms * 1000000L};
+        nanosleep(&wait, NULL);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        if (count_files("k.tif") > count_files("k.tif.part-"))
+            break; /* it was whole already */
+        assert_int_equal(count_files("k"), count_files("k.tif.part-"));
+    }
+    const Case again = {.name = "k.tif", .overwrite = true};
+    assert_int_equal(run_case(&again, NULL), SDM_OK);
+    assert_int_equal(count_parts("", ".part-"), 0);
+}
+
+static void every_allocation_fails_once(void **state)
+{
+    (void)state;
+    const Case k = {.name = "m.tif", .cols = 90, .rows = 70, .vertical = SDM_EGM96};
+    char why[1024];
+    for (int n = 1;; n++) {
+        sdm_alloc_fail_at(n);
+        const SdmStatus st = run_case(&k, why);
+        sdm_alloc_fail_at(0);
+        if (st == SDM_OK || st == SDM_ERR_UNSUPPORTED)
+            break;
+        assert_int_equal(st, SDM_ERR_MEMORY);
+        assert_int_equal(count_files("m"), 0);
+        assert_true(n < 400);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_disk), /* these two first: OpenMP does not survive a fork */
+        cmocka_unit_test(killed_then_run_again),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(unwritten_cells),
+        cmocka_unit_test(every_allocation_fails_once),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
