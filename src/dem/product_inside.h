@@ -16,9 +16,8 @@ typedef struct SdmNames {
     char path[SDM_FILES][SDM_PATH]; /* NAME.html, NAME.png, ... */
     char part[SDM_FILES][SDM_PATH]; /* OUTPUT.part-html, ...: the same, not yet whole */
     char raw[SDM_FILES][SDM_PATH];  /* OUTPUT.part-raw-dem, ...: blocks, before the COG */
-    char naming[SDM_PATH]; /* OUTPUT.part-naming: from the first rename on until the run has tidied up */
-    char folder[SDM_PATH],
-        prefix[SDM_PATH]; /* all aside files are folder/prefix*, prefix = "DEM.tif.part-" */
+    char naming[SDM_PATH];          /* OUTPUT.part-naming: there from the first rename on until the run has tidied up */
+    char folder[SDM_PATH], prefix[SDM_PATH]; /* all aside files are folder/prefix*, prefix = "DEM.tif.part-" */
 } SdmNames;
 
 SdmStatus sdm_names_make(SdmContext *ctx, SdmNames *names);

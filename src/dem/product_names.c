@@ -198,8 +198,8 @@ static SdmStatus check_input(SdmContext *ctx, const SdmNames *names, const char 
         return SDM_OK;
     for (int i = 0; i < SDM_FILES; i++)
         if (!stat(names->path[i], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o",
-                            names->path[i], input);
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o", names->path[i],
+                            input);
     snprintf(folder, sizeof folder, "%s", input);
     char *const slash = strrchr(folder, '/');
     if (slash)

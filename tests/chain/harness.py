@@ -1,0 +1,115 @@
+# What the chain tests share: run the program, simulate scenes, compare with truth, count failures.
+# SPDX-License-Identifier: Apache-2.0
+import atexit
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+PROGRAM = os.environ.get("STEREODEM") or os.path.join(SOURCE, "build", "release", "stereodem")
+SHARED = os.path.join(SOURCE, "..", "shared")
+SKIP = 77
+failures = []
+checks = 0
+
+
+def skip(why):
+    print("SKIPPED: " + why)
+    sys.exit(SKIP)
+
+
+def tool(name):
+    if not shutil.which(name):
+        skip("no " + name)
+    return name
+
+
+def folder():
+    """A scratch folder that goes when the test ends."""
+    path = tempfile.mkdtemp(prefix="sdm_chain_")
+    atexit.register(shutil.rmtree, path, True)
+    return path
+
+
+def call(words, quiet=False):
+    """Run a command; its exit code, output and errors."""
+    done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          errors="replace")
+    if done.returncode and not quiet:
+        print("  rc %d: %s\n  %s" % (done.returncode, " ".join(str(w) for w in words), done.stderr.strip()[-400:]))
+    return done
+
+
+def expect(good, what):
+    """One check, printed with its figure."""
+    global checks
+    checks += 1
+    print("%s %s" % ("ok  " if good else "FAIL", what), flush=True)
+    if not good:
+        failures.append(what)
+    return good
+
+
+def finish():
+    print("%d checks, %d failed" % (checks, len(failures)))
+    for what in failures:
+        print("FAILED: " + what)
+    sys.exit(1 if failures else 0)
+
+
+def simulate(out, *options):
+    """A simulated pair in folder `out`; stops the test when it cannot be made."""
+    done = call([PROGRAM, "simulate", "-o", out, "--quiet"] + list(options))
+    if done.returncode:
+        expect(False, "simulate %s" % " ".join(str(o) for o in options))
+        finish()
+    return out
+
+
+def run(inputs, out, *options):
+    """A DEM with cost and optimizer named; True when it was made."""
+    words = [PROGRAM, "run"] + list(inputs) + ["-o", out, "--quiet", "--overwrite", "--optimizer", "local"]
+    words += [] if "--cost" in options else ["--cost", "zncc"]
+    return call(words + list(options)).returncode == 0
+
+
+def compare(dem, reference, *options):
+    """Figures of a DEM against a reference, or None."""
+    done = call([PROGRAM, "compare", dem, reference, "--json"] + list(options))
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def figures(result):
+    raw, aligned = result["raw"], result["aligned"]
+    return "coverage %.2f %%, raw bias %.2f NMAD %.2f, aligned NMAD %.2f RMSE %.2f over30 %.3f %%" % (
+        100 * result["coverage"], raw["bias"], raw["nmad"], aligned["nmad"], aligned["rmse"], 100 * aligned["over30"])
+
+
+def raw_pixels(path):
+    """Bytes of all bands of a raster, band after band, with its size; through gdal_translate."""
+    base = path + ".raw"
+    done = call([tool("gdal_translate"), "-q", "-of", "ENVI", "-co", "INTERLEAVE=BSQ", path, base])
+    if done.returncode:
+        return None
+    with open(base, "rb") as f:
+        data = f.read()
+    with open(os.path.splitext(base)[0] + ".hdr" if not os.path.exists(base + ".hdr") else base + ".hdr") as f:
+        header = [l for l in f if l.split(" ")[0] in ("samples", "lines", "bands", "data")]
+    for name in (base, base + ".hdr", base + ".aux.xml", os.path.splitext(base)[0] + ".hdr"):
+        if os.path.exists(name):
+            os.remove(name)
+    return "".join(header).encode() + data
+
+
+def digest(path):
+    data = raw_pixels(path)
+    return hashlib.sha256(data).hexdigest() if data is not None else None
+
+
+def companion(dem, suffix):
+    return os.path.splitext(dem)[0] + suffix

@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+# The same bytes in the DEM and its QA raster for any number of threads, tile size, memory budget and CPU level.
+# test_identity.py [STEREODEM]     exits 77 when gdal_translate is missing
+# SPDX-License-Identifier: Apache-2.0
+import os
+import sys
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+SETTINGS = [["--threads", 1], ["--threads", 2], ["--threads", 3], ["--tile", 97], ["--tile", 200], ["--tile", 64],
+            ["--memory", "300M"], ["--memory", "160M"], ["--threads", 1, "--tile", 131, "--memory", "200M"]]
+LEVELS = ["c", "sse4.2", "avx2", "avx512"]
+
+
+def bytes_of(scene, dem, *options):
+    if not t.run(scene, dem, *options):
+        return None
+    return t.digest(dem), t.digest(t.companion(dem, "_qa.tif"))
+
+
+def differences(scene, name, options, settings):
+    """Every setting against the plain run of one scene."""
+    first, other = os.path.join(work, "first.tif"), os.path.join(work, "other.tif")
+    usual = bytes_of(scene, first, *options)
+    if not t.expect(usual is not None, "%s runs" % name):
+        return
+    for more in settings:
+        found = bytes_of(scene, other, *(options + more))
+        said = "%s: %s gives the same bytes" % (name, " ".join(str(m) for m in more))
+        if found is None and more[0] == "--cpu-level":
+            print("no %s here" % more[1])
+        elif not t.expect(found == usual, said) and found:
+            print("  DEM %s, QA %s" % ("same" if found[0] == usual[0] else "differs",
+                                       "same" if found[1] == usual[1] else "differs"))
+
+
+t.tool("gdal_translate")
+work = t.folder()
+scene = t.simulate(os.path.join(work, "aster"), "--width", 600, "--height", 600, "--lon", 7, "--lat", 45, "--roll", 5,
+                   "--seed", 3, "--jitter", 0.15, "--pointing-across", 1.2, "--cloud", 0.05, "--lake", 0.05)
+small = t.simulate(os.path.join(work, "small"), "--width", 260, "--height", 260, "--lon", 7, "--lat", 45)
+pair = t.simulate(os.path.join(work, "pair"), "--layout", "rpc", "--width", 500, "--height", 500, "--gsd", 0.5,
+                  "--relief", 60, "--lon", 7, "--lat", 45)
+images = [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")]
+levels = [["--cpu-level", level] for level in LEVELS]
+differences([scene], "aster zncc", ["--cost", "zncc"], SETTINGS + levels)
+for cost in ("census", "sad"):
+    differences([scene], "aster " + cost, ["--cost", cost], [["--threads", 1], ["--tile", 97], ["--memory", "160M"]])
+    differences([small], "small " + cost, ["--cost", cost], levels)
+differences(images, "rpc zncc", ["--cost", "zncc"], [["--threads", 1], ["--tile", 97], ["--tile", 200]])
+sample = os.path.join(t.SOURCE, "sampledata")
+for name in sorted(os.listdir(sample)) if os.path.isdir(sample) else []:
+    if name.startswith("AST_L1A") and os.path.isdir(os.path.join(sample, name)):
+        differences([os.path.join(sample, name)], name, ["--cost", "zncc"], SETTINGS[:5])
+t.finish()
