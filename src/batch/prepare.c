@@ -72,6 +72,15 @@ float sdm_noise_q(const SdmScene *scene)
     return scale == 16.0 ? 16.0f : 6.0f; /* 8 bit: a DN of noise at least */
 }
 
+int sdm_coarse_step(const SdmFrame *f, int level)
+{
+    const int64_t side = f->width < f->height ? f->width : f->height;
+    int step = COARSE_STEP << (level > MIN_COARSE ? level - MIN_COARSE : 0);
+    while (step > 16 && side / step < 16)
+        step /= 2;
+    return step;
+}
+
 static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
 {
     const int64_t side = f->width < f->height ? f->width : f->height;
@@ -313,7 +322,7 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
     TRY(sdm_grid_choose(ctx, p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
     const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = &p->grid,
                                  .u1 = p->frame.width + 16, .v1 = p->frame.height + 16,
-                                 .step = COARSE_STEP << (s->win.level - MIN_COARSE), .hmin_m = p->hmin_m,
+                                 .step = sdm_coarse_step(&p->frame, s->win.level), .hmin_m = p->hmin_m,
                                  .hmax_m = p->hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &lat));
     for (int j = 0; j < s->win.h; j++)
@@ -382,7 +391,7 @@ SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     const SdmMatchSettings *const set = &p->settings;
     c.request = (SdmLatticeRequest){.scene = scene, .frame = &p->frame, .pointing = &p->pointing,
                                     .u1 = p->frame.width + ((int64_t)1 << set->top_level),
-                                    .v1 = p->frame.height + ((int64_t)1 << set->top_level), .step = COARSE_STEP,
+                                    .v1 = p->frame.height + ((int64_t)1 << set->top_level), .step = sdm_coarse_step(&p->frame, 0),
                                     .hmin_m = p->frame.hmin_m, .hmax_m = p->frame.hmax_m};
     while ((p->frame.width / c.request.step) * (p->frame.height / c.request.step) > 1 << 18)
         c.request.step *= 2;

@@ -23,6 +23,9 @@ typedef struct SdmPrepared {
 SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *out);
 void sdm_prepared_free(SdmPrepared *p);
 
+/* Nodes of a lattice for the scene-wide surface of a level, frame pixels: smooth enough, and some 16 at least a side. */
+int sdm_coarse_step(const SdmFrame *f, int level);
+
 /* Sensor noise to expect, in units of the quantised left image. */
 float sdm_noise_q(const SdmScene *scene);
 

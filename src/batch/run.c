@@ -3,6 +3,7 @@
 #include "batch/unit.h"
 #include "core/options.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -14,11 +15,27 @@ typedef struct Run {
     SdmScene *scene;
     SdmPrepared prepared;
     char job[1100];
-    uint64_t fingerprint;
+    uint64_t fingerprint;  /* of what the blocks depend on */
+    uint64_t whole;        /* of what the products depend on */
     int64_t tile;          /* cells */
     int64_t across, down;  /* blocks */
+    int64_t cells, valid;  /* of the DEM; those with a height that was matched */
     int resumed;
 } Run;
+
+/* Less than that is not a DEM but a handful of accidents. */
+enum { LEAST_VALID = 100, CELLS_PER_VALID = 2000 };
+
+/* A file that is read during the run: which, how large, how old. */
+static uint64_t hash_file(uint64_t h, const char *path)
+{
+    struct stat s;
+    h = sdm_hash(h + 1, path ? path : "", path ? strlen(path) : 0);
+    if (!path || stat(path, &s) != 0)
+        return h;
+    const int64_t at[3] = {(int64_t)s.st_size, (int64_t)s.st_mtim.tv_sec, (int64_t)s.st_mtim.tv_nsec};
+    return sdm_hash(h, at, sizeof at);
+}
 
 /* Everything that the blocks' bytes depend on: version, inputs, parameters. Not: threads, memory, tile size's reasons. */
 static uint64_t fingerprint_of(const Run *r)
@@ -28,11 +45,12 @@ static uint64_t fingerprint_of(const Run *r)
     uint64_t h = sdm_hash(1, SDM_VERSION, sizeof SDM_VERSION);
     for (int i = 0; i < r->scene->file_count; i++) {
         const SdmInputFile *const f = &r->scene->files[i];
-        h = sdm_hash(h, f->path, strlen(f->path));
+        h = hash_file(h, f->path);
         h = sdm_hash(h, &f->size_bytes, sizeof f->size_bytes);
         h = sdm_hash(h, &f->mtime_s, sizeof f->mtime_s);
     }
-    const char *const words[] = {o->t_srs, o->cost, o->optimizer, o->dem, o->dem_vertical, o->mask_left, o->mask_right};
+    const char *const words[] = {o->t_srs, o->cost, o->optimizer, o->dem_vertical, o->mask_left, o->mask_right};
+    h = hash_file(h, o->dem);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         h = sdm_hash(h + i + 1, words[i] ? words[i] : "", words[i] ? strlen(words[i]) : 0);
     const int n = snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %d", o->tr, o->hmin_m, o->hmax_m, o->base_height,
@@ -40,15 +58,25 @@ static uint64_t fingerprint_of(const Run *r)
     return sdm_hash(h, text, (size_t)n);
 }
 
+/* And of what is not in the blocks. */
+static uint64_t whole_of(const Run *r)
+{
+    uint64_t h = sdm_hash(r->fingerprint, &r->opt->vertical, sizeof r->opt->vertical);
+    for (const char *const *pair = r->opt->co; *pair; pair++)
+        h = sdm_hash(h, *pair, strlen(*pair) + 1);
+    return h;
+}
+
 static SdmStatus make_job(SdmContext *ctx, Run *r)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_format(ctx, r->job, sizeof r->job, "%s.job", r->opt->output));
-    if (mkdir(r->job, 0777) != 0 && errno != EEXIST)
+    struct stat s;
+    const bool made = mkdir(r->job, 0777) == 0;
+    if (!made && errno != EEXIST)
         return sdm_fail(ctx, SDM_ERR_IO, "the job folder %s cannot be made: %s", r->job, strerror(errno));
-    r->fingerprint = fingerprint_of(r);
-done:
-    return st;
+    if (!made && (stat(r->job, &s) != 0 || !S_ISDIR(s.st_mode)))
+        return sdm_fail(ctx, SDM_ERR_IO, "%s is a file where the job folder belongs; remove it or give another -o",
+                        r->job);
+    return SDM_OK;
 }
 
 static SdmStatus prepare(SdmContext *ctx, Run *r)
@@ -144,6 +172,47 @@ static void fill_report(SdmContext *ctx, const Run *r, const char *left, const c
     (void)ctx;
 }
 
+/* "scene.sdm", "block_*.sdm", and either as it is written aside. */
+static bool is_ours(const char *name)
+{
+    const char *const end = strstr(name, ".sdm");
+    return end && (!strncmp(name, "block_", 6) || !strncmp(name, "scene.", 6)) &&
+           (!end[4] || !strncmp(end + 4, ".part-", 6));
+}
+
+/* Every file of ours in the job folder, this run's or an earlier one's; the folder too when it is empty then. */
+static void remove_job(const Run *r)
+{
+    DIR *const dir = opendir(r->job);
+    if (!dir)
+        return;
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
+        if (is_ours(e->d_name))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    closedir(dir);
+    rmdir(r->job);
+}
+
+static void count_valid(Run *r, const SdmBlock *b)
+{
+    const int64_t n = b->w * b->h;
+    r->cells += n;
+    for (int64_t i = 0; i < n; i++)
+        r->valid += (b->mask[i] & SDM_QA_VALID) != 0;
+}
+
+static SdmStatus check_valid(SdmContext *ctx, const Run *r)
+{
+    if (r->valid >= LEAST_VALID && r->valid >= r->cells / CELLS_PER_VALID)
+        return SDM_OK;
+    remove_job(r); /* would only lead here again */
+    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
+                    "DEM of %s and %s; clouds, water or snow, images of different places, or one mirrored",
+                    (long long)r->valid, (long long)r->cells,
+                    (long long)fmax((double)LEAST_VALID, (double)(r->cells / CELLS_PER_VALID)), r->scene->view[0].name,
+                    r->scene->view[1].name);
+}
+
 static SdmStatus merge(SdmContext *ctx, Run *r, const char *left, const char *right, double started_s)
 {
     SdmStatus st = SDM_OK;
@@ -160,27 +229,20 @@ static SdmStatus merge(SdmContext *ctx, Run *r, const char *left, const char *ri
         TRY(open_block(ctx, r, i, &b, path, sizeof path));
         TRY(sdm_unit_read(ctx, path, r->fingerprint, &b));
         TRY(sdm_product_write(ctx, product, &b));
+        count_valid(r, &b);
         sdm_block_free(&b);
     }
+    TRY(check_valid(ctx, r));
     sdm_add_time(ctx, 9, sdm_now_s() - t0);
     report.wall_s = sdm_now_s() - started_s;
+    report.job = r->whole;
     TRY(sdm_product_finish(ctx, product, &report));
+    if (!r->opt->keep_job)
+        remove_job(r); /* before the product is closed: till then a run that is stopped can tell that it was done */
 done:
     sdm_block_free(&b);
     sdm_product_close(&product);
     return st;
-}
-
-static void remove_job(const Run *r)
-{
-    char path[1300];
-    for (int64_t i = 0; i < r->across * r->down; i++) {
-        snprintf(path, sizeof path, "%s/block_%lld_%06lld.sdm", r->job, (long long)r->tile, (long long)i);
-        remove(path);
-    }
-    snprintf(path, sizeof path, "%s/scene.sdm", r->job);
-    remove(path);
-    rmdir(r->job);
 }
 
 static SdmStatus check_output(SdmContext *ctx, const SdmScene *scene)
@@ -201,6 +263,16 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
     TRY(sdm_product_check(ctx, NULL, 0));
     TRY(sdm_scene_open(ctx, left, right, &r.scene));
+    TRY(sdm_format(ctx, r.job, sizeof r.job, "%s.job", r.opt->output));
+    r.fingerprint = fingerprint_of(&r);
+    r.whole = whole_of(&r);
+    if (sdm_product_finished(ctx, r.whole)) {
+        sdm_log(ctx, SDM_LOG_INFO, 9, "%s was finished already", r.opt->output);
+        if (!r.opt->keep_job)
+            remove_job(&r);
+        sdm_product_tidy(ctx);
+        goto done;
+    }
     TRY(check_output(ctx, r.scene));
     sdm_add_time(ctx, 1, sdm_now_s() - t0);
     TRY(make_job(ctx, &r));
@@ -208,8 +280,6 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(choose_tile(ctx, &r));
     TRY(do_units(ctx, &r));
     TRY(merge(ctx, &r, left, right, t0));
-    if (!r.opt->keep_job)
-        remove_job(&r);
     sdm_progress(ctx, 9, 1.0, "done");
 done:
     if (r.job[0])

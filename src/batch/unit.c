@@ -16,7 +16,7 @@ static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPr
     const int l = s->win.level;
     const int64_t size = (int64_t)1 << l;
     const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = grid,
-                                 .u1 = p->frame.width + size, .v1 = p->frame.height + size, .step = 64 << (l - 2),
+                                 .u1 = p->frame.width + size, .v1 = p->frame.height + size, .step = sdm_coarse_step(&p->frame, l),
                                  .hmin_m = p->hmin_m, .hmax_m = p->hmax_m};
     int64_t u0 = INT64_MAX, v0 = INT64_MAX, u1 = INT64_MIN, v1 = INT64_MIN;
     TRY(sdm_lattice_build(ctx, &q, &lat));

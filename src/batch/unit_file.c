@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char MAGIC[8] = "SDMUNIT1";
@@ -125,6 +126,16 @@ static SdmStatus open_checked(SdmContext *ctx, const char *path, uint64_t finger
     return SDM_OK;
 }
 
+/* Sizes come out of the file, so they are held against its length before anything is allocated for them. */
+static SdmStatus check_length(SdmContext *ctx, const char *path, File *f, uint64_t payload)
+{
+    struct stat s;
+    if (!f->bad && fstat(fileno(f->f), &s) == 0 && (uint64_t)s.st_size == sizeof(Header) + payload + sizeof f->sum)
+        return SDM_OK;
+    fclose(f->f);
+    return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: its length does not fit", path);
+}
+
 static SdmStatus close_checked(SdmContext *ctx, const char *path, File *f)
 {
     const uint64_t mine = f->sum;
@@ -140,13 +151,16 @@ SdmStatus sdm_unit_read(SdmContext *ctx, const char *path, uint64_t fingerprint,
 {
     File f;
     Header h;
-    const SdmStatus st = open_checked(ctx, path, fingerprint, KIND_BLOCK, &h, &f);
+    SdmStatus st = open_checked(ctx, path, fingerprint, KIND_BLOCK, &h, &f);
     if (st != SDM_OK)
         return st;
     if (h.size[0] != b->col0 || h.size[1] != b->row0 || h.size[2] != b->w || h.size[3] != b->h) {
         fclose(f.f);
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s is another block", path);
     }
+    st = check_length(ctx, path, &f, (uint64_t)(b->w * b->h) * (5 * sizeof(float) + 2 * sizeof(uint16_t)));
+    if (st != SDM_OK)
+        return st;
     block_arrays(&f, b, get);
     return close_checked(ctx, path, &f);
 }
@@ -171,6 +185,22 @@ SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerp
     for (int i = 0; i < p->points.rounds; i++)
         put(&f, p->points.round[i].samples, (size_t)p->points.round[i].sample_count * sizeof(SdmPointSample));
     return close_aside(ctx, path, aside, &f);
+}
+
+/* Bytes behind the struct, as its own sizes have it; 0 when they cannot be. */
+static uint64_t prepared_bytes(const SdmPrepared *p)
+{
+    const SdmWindow *const win = &p->coarse.win;
+    if (win->w <= 0 || win->h <= 0 || p->pointing.profile_count < 0 || p->points.rounds < 0 || p->points.rounds > 4)
+        return 0;
+    uint64_t n = (uint64_t)win->w * (uint64_t)win->h * (2 * sizeof(float) + sizeof(uint16_t)) +
+                 (uint64_t)p->pointing.profile_count * sizeof(double);
+    for (int i = 0; i < p->points.rounds; i++) {
+        if (p->points.round[i].sample_count < 0)
+            return 0;
+        n += (uint64_t)p->points.round[i].sample_count * sizeof(SdmPointSample);
+    }
+    return n;
 }
 
 static SdmStatus read_arrays(SdmContext *ctx, File *f, SdmPrepared *p)
@@ -210,11 +240,12 @@ SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerpr
     if (st != SDM_OK)
         return st;
     get(&f, p, sizeof *p);
-    if (f.bad || h.size[3] != (int64_t)sizeof *p || h.size[0] != (int64_t)p->coarse.win.w * p->coarse.win.h ||
-        h.size[1] != p->pointing.profile_count || p->points.rounds < 0 || p->points.rounds > 4) {
-        fclose(f.f);
+    const uint64_t arrays = prepared_bytes(p);
+    f.bad |= h.size[3] != (int64_t)sizeof *p || arrays == 0;
+    st = check_length(ctx, path, &f, sizeof *p + arrays);
+    if (st != SDM_OK) {
         *p = (SdmPrepared){0};
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged", path);
+        return st;
     }
     const int coarse_level = p->settings.coarse_level, top_level = p->settings.top_level;
     const float jump_px = p->settings.jump_px, gap_limit_px = p->settings.gap_limit_px;

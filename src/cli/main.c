@@ -56,6 +56,7 @@ static void install_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, with its sentence */
     signal(SIGPIPE, SIG_IGN); /* a reader that leaves must not cost the DEM; the exit code tells */
 }
 

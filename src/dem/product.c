@@ -60,6 +60,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport
     p->geoid_step = (int)fmin(fmax(exp2(floor(log2(1000.0 / spacing_m))), 1.0), 16.0);
     TRY(sdm_alloc(ctx, &p->names, 1, sizeof *p->names, "names"));
     TRY(sdm_names_make(ctx, p->names));
+    sdm_names_recover(p->names);
     sdm_names_sweep(p->names);
     TRY(sdm_survey_open(ctx, grid, &p->survey));
     if (sdm_options(ctx)->vertical != SDM_ELLIPSOID) {
@@ -139,7 +140,7 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
     TRY(sdm_report_write(ctx, p));
     TRY(sdm_html_write(ctx, p, &relief, &coverage));
     TRY(sdm_check_stop(ctx));
-    TRY(sdm_names_rename(ctx, p->names));
+    TRY(sdm_names_rename(ctx, p->names, p->report.job));
 done:
     sdm_picture_close(&relief);
     sdm_picture_close(&coverage);

@@ -64,6 +64,7 @@ typedef struct SdmReport {
     int blocks, blocks_resumed;
     int64_t frame_cols, frame_rows;
     double wall_s;
+    uint64_t job;                 /* tells runs with other inputs or parameters apart; not printed */
 } SdmReport;
 
 /* Products of one run, written aside and renamed when whole:
@@ -73,8 +74,12 @@ typedef struct SdmReport {
  * finish: statistics, overviews, COG, report, pictures, rename.
  * close without finish removes what was written aside.  A full disk at any point is SDM_ERR_IO with a sentence. */
 typedef struct SdmProduct SdmProduct;
-/* To be called before any work: same checks as open, touches nothing.  inputs: paths that must not be overwritten. */
+/* To be called before any work: same checks as open, touches nothing.  inputs: paths that must not be overwritten, or
+ * NULL while they are not known; a DEM that may be this job's own, see sdm_product_finished, is let pass till then. */
 SdmStatus sdm_product_check(SdmContext *ctx, const char *const *inputs, int input_count);
+/* Was a run with the same `job` stopped after it had named every product?  Then nothing but tidying is left. */
+bool sdm_product_finished(SdmContext *ctx, uint64_t job);
+void sdm_product_tidy(SdmContext *ctx);
 SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport *report, SdmProduct **out);
 SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *block); /* serialise calls */
 /* Adds its own seconds to stage 9 and to report->wall_s before it writes the report. */

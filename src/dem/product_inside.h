@@ -16,15 +16,17 @@ typedef struct SdmNames {
     char path[SDM_FILES][SDM_PATH]; /* NAME.html, NAME.png, ... */
     char part[SDM_FILES][SDM_PATH]; /* OUTPUT.part-html, ...: the same, not yet whole */
     char raw[SDM_FILES][SDM_PATH];  /* OUTPUT.part-raw-dem, ...: blocks, before the COG */
-    char folder[SDM_PATH],
-        prefix[SDM_PATH]; /* all aside files are folder/prefix*, prefix = "DEM.tif.part-" */
+    char naming[SDM_PATH];          /* OUTPUT.part-naming: there from the first rename on until the run has tidied up */
+    char folder[SDM_PATH], prefix[SDM_PATH]; /* all aside files are folder/prefix*, prefix = "DEM.tif.part-" */
 } SdmNames;
 
 SdmStatus sdm_names_make(SdmContext *ctx, SdmNames *names);
 /* Remove every file written aside, this run's or an earlier one's. */
 void sdm_names_sweep(const SdmNames *names);
-/* Give the finished files their names; the DEM last. */
-SdmStatus sdm_names_rename(SdmContext *ctx, const SdmNames *names);
+/* Give the finished files their names; the DEM last.  job: see SdmReport. */
+SdmStatus sdm_names_rename(SdmContext *ctx, const SdmNames *names, uint64_t job);
+/* After a run that was stopped while it named its files: remove those that it had named. */
+void sdm_names_recover(const SdmNames *names);
 
 /* ---- GDAL's errors, caught per thread; the first failure is kept ---- */
 typedef struct SdmTrap {

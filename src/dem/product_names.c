@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -43,6 +44,7 @@ SdmStatus sdm_names_make(SdmContext *ctx, SdmNames *names)
         TRY(sdm_format(ctx, names->raw[i], SDM_PATH, "%s.part-raw-%s", output, kind[i]));
     }
     TRY(sdm_format(ctx, names->path[SDM_FILE_DEM], SDM_PATH, "%s", output));
+    TRY(sdm_format(ctx, names->naming, SDM_PATH, "%s.part-naming", output));
     if (slash)
         TRY(sdm_format(ctx, names->folder, SDM_PATH, "%.*s", slash == output ? 1 : (int)(slash - output),
                        output));
@@ -53,32 +55,103 @@ done:
     return st;
 }
 
+/* "part-dem", "part-raw-ortho-typed" and what GDAL appends (".ovr.tmp"); nothing else that may begin alike. */
+static bool is_aside(const SdmNames *names, const char *base)
+{
+    const size_t n = strlen(names->prefix);
+    if (strncmp(base, names->prefix, n) != 0)
+        return false;
+    const char *rest = base + n;
+    if (!strcmp(rest, "naming"))
+        return true;
+    if (!strncmp(rest, "raw-", 4))
+        rest += 4;
+    for (int i = 0; i < SDM_FILES; i++) {
+        const size_t k = strlen(kind[i]);
+        if (!strncmp(rest, kind[i], k) && (!rest[k] || rest[k] == '.' || rest[k] == '-'))
+            return true;
+    }
+    return false;
+}
+
 void sdm_names_sweep(const SdmNames *names)
 {
     DIR *const dir = opendir(names->folder);
     if (!dir)
         return;
-    const size_t n = strlen(names->prefix);
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
-        if (!strncmp(e->d_name, names->prefix, n))
+        if (is_aside(names, e->d_name))
             unlinkat(dirfd(dir), e->d_name, 0);
     closedir(dir);
 }
 
-SdmStatus sdm_names_rename(SdmContext *ctx, const SdmNames *names)
+static bool exists(const char *path)
+{
+    struct stat s;
+    return lstat(path, &s) == 0;
+}
+
+void sdm_names_recover(const SdmNames *names)
+{
+    if (!exists(names->naming) || !exists(names->part[SDM_FILE_DEM]))
+        return;
+    for (int i = 0; i < SDM_FILES; i++)
+        if (i != SDM_FILE_DEM && !exists(names->part[i]))
+            unlink(names->path[i]);
+}
+
+bool sdm_product_finished(SdmContext *ctx, uint64_t job)
+{
+    SdmNames *names = NULL;
+    uint64_t found = 0;
+    bool all = sdm_alloc(ctx, &names, 1, sizeof *names, "names") == SDM_OK && sdm_names_make(ctx, names) == SDM_OK;
+    FILE *const f = all ? fopen(names->naming, "r") : NULL;
+    all = f && fscanf(f, "%" SCNx64, &found) == 1 && found == job;
+    if (f)
+        fclose(f);
+    for (int i = 0; i < SDM_FILES && all; i++)
+        all = exists(names->path[i]) && !exists(names->part[i]);
+    sdm_free(&names);
+    return all;
+}
+
+void sdm_product_tidy(SdmContext *ctx)
+{
+    SdmNames *names = NULL;
+    if (sdm_alloc(ctx, &names, 1, sizeof *names, "names") == SDM_OK && sdm_names_make(ctx, names) == SDM_OK)
+        sdm_names_sweep(names);
+    sdm_free(&names);
+}
+
+static SdmStatus begin_naming(SdmContext *ctx, const SdmNames *names, uint64_t job)
+{
+    FILE *const f = fopen(names->naming, "w");
+    bool bad = !f || fprintf(f, "%" PRIx64 "\n", job) < 0;
+    if (f)
+        bad |= fclose(f) != 0;
+    return bad ? sdm_fail_write(ctx, names->naming, strerror(errno)) : SDM_OK;
+}
+
+SdmStatus sdm_names_rename(SdmContext *ctx, const SdmNames *names, uint64_t job)
 {
     static const char *const stale[] = {".aux.xml", ".ovr", ".msk"};
+    SdmStatus st = SDM_OK;
     char path[SDM_PATH + 16];
+    TRY(begin_naming(ctx, names, job));
     for (int i = 0; i < SDM_FILES; i++) {
-        if (rename(names->part[i], names->path[i]))
-            return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", names->path[i],
-                            strerror(errno));
+        if (rename(names->part[i], names->path[i])) {
+            st = sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", names->path[i],
+                          strerror(errno));
+            sdm_names_recover(names);
+            goto done;
+        }
         for (int k = 0; k < 3; k++) { /* side files of what stood there before would speak of other heights */
             snprintf(path, sizeof path, "%s%s", names->path[i], stale[k]);
             unlink(path);
         }
     }
-    return SDM_OK;
+done:
+    return st;
 }
 
 static SdmStatus check_folder(SdmContext *ctx, const SdmNames *names)
@@ -96,7 +169,8 @@ static SdmStatus check_folder(SdmContext *ctx, const SdmNames *names)
     return SDM_OK;
 }
 
-static SdmStatus check_file(SdmContext *ctx, const char *path)
+/* mine: what stands there was left by a run that did not end. */
+static SdmStatus check_file(SdmContext *ctx, const char *path, bool mine)
 {
     struct stat s;
     if (lstat(path, &s)) {
@@ -111,7 +185,7 @@ static SdmStatus check_file(SdmContext *ctx, const char *path)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s is a folder; -o expects the name of a file", path);
     if (!S_ISREG(s.st_mode))
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s is not a regular file; -o expects the name of a file", path);
-    if (!sdm_options(ctx)->overwrite)
+    if (!sdm_options(ctx)->overwrite && !mine)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s exists; give --overwrite or another -o", path);
     return SDM_OK;
 }
@@ -119,12 +193,21 @@ static SdmStatus check_file(SdmContext *ctx, const char *path)
 static SdmStatus check_input(SdmContext *ctx, const SdmNames *names, const char *input)
 {
     struct stat a, b;
+    char folder[SDM_PATH];
     if (!input || stat(input, &a))
         return SDM_OK;
     for (int i = 0; i < SDM_FILES; i++)
         if (!stat(names->path[i], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o",
-                            names->path[i], input);
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o", names->path[i],
+                            input);
+    snprintf(folder, sizeof folder, "%s", input);
+    char *const slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder ? 1 : 0] = '\0';
+    if (is_aside(names, slash ? input + (slash - folder) + 1 : input) && !stat(slash ? folder : ".", &a) &&
+        !stat(names->folder, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s has a name under which -o %s is written aside; give another -o", input,
+                        names->path[SDM_FILE_DEM]);
     return SDM_OK;
 }
 
@@ -142,8 +225,9 @@ SdmStatus sdm_product_check(SdmContext *ctx, const char *const *inputs, int inpu
         TRY(check_input(ctx, names, inputs[i]));
     for (int i = 0; i < 3; i++)
         TRY(check_input(ctx, names, more[i]));
+    const bool naming = exists(names->naming);
     for (int i = SDM_FILES - 1; i >= 0; i--)
-        TRY(check_file(ctx, names->path[i]));
+        TRY(check_file(ctx, names->path[i], naming && !exists(names->part[i]) && (i != SDM_FILE_DEM || !inputs)));
     TRY(sdm_grid_check_srs(ctx));
     TRY(sdm_cog_check(ctx));
     if (opt->vertical != SDM_ELLIPSOID)

@@ -185,6 +185,36 @@ done:
     return st;
 }
 
+/* Do both cameras follow the frame's outline, and a margin around it, at height h? */
+static bool can_follow(const SdmScene *sc, const SdmFrame *f, double h)
+{
+    const double side = (double)(f->width < f->height ? f->width : f->height), margin = side < 1024.0 ? 64.0 : 300.0;
+    for (int i = 0; i < 9; i++) {
+        const double u = (i % 3) * 0.5 * ((double)f->width + 2.0 * margin) - margin;
+        const double v = (double)(i / 3) * 0.5 * ((double)f->height + 2.0 * margin) - margin;
+        double g[3] = {0.0, 0.0, f->h0_m}, ray[3] = {0.0, 0.0, h}, at[2];
+        sdm_frame_ground(f, u, v, &g[0], &g[1]);
+        sdm_camera_project(sc->view[0].camera, 1, g, ray);
+        sdm_camera_locate(sc->view[0].camera, 1, ray, g);
+        sdm_camera_project(sc->view[1].camera, 1, g, at);
+        if (!isfinite(ray[0] + ray[1] + g[0] + at[0] + at[1]))
+            return false;
+    }
+    return true;
+}
+
+/* Heights whose parallax leads far off small images cannot be matched: take them off the range. */
+static void cut_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
+{
+    const double hmin = f->hmin_m, hmax = f->hmax_m;
+    for (int i = 0; i < 38 && !can_follow(sc, f, f->hmin_m); i++)
+        f->hmin_m += 0.025 * (f->h0_m - hmin);
+    for (int i = 0; i < 38 && !can_follow(sc, f, f->hmax_m); i++)
+        f->hmax_m -= 0.025 * (hmax - f->h0_m);
+    if (f->hmin_m > hmin || f->hmax_m < hmax)
+        sdm_log(ctx, SDM_LOG_VERBOSE, 3, "heights searched: %.0f..%.0f m, as far as both images reach", f->hmin_m, f->hmax_m);
+}
+
 static void height_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
 {
     const SdmOptions *const o = sdm_options(ctx);
@@ -218,6 +248,7 @@ SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *f)
     TRY(find_gsd(ctx, scene, f, &l));
     TRY(find_epipolar(ctx, scene, f, &l));
     TRY(find_extent(ctx, scene, f, &l));
+    cut_range(ctx, scene, f);
 done:
     return st;
 }

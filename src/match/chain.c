@@ -69,9 +69,12 @@ SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out)
     return st;
 }
 
-/* Metres of height for one pixel of residual at a level, at the middle of the lattice. */
-static float metres_per_pixel(const SdmLattice *lat, int level)
+/* Metres of height for one pixel of residual at a level: of the scene, not of the tile's lattice. */
+static float metres_per_pixel(const SdmChainInput *in, int level)
 {
+    const SdmLattice *const lat = in->lattice;
+    if (in->settings->jump_px > 0.0f)
+        return (float)(1 << level) * (float)SDM_JUMP_M / in->settings->jump_px;
     const SdmNode *const n = &lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)(lat->nu / 2)];
     return (float)(1 << level) / fabsf(n->du_dh);
 }
@@ -81,7 +84,7 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    const float tol = metres_per_pixel(in->lattice, s->win.level);
+    const float tol = metres_per_pixel(in, s->win.level);
     uint16_t *flags = NULL;
     float *median = NULL;
     TRY(sdm_alloc(ctx, &flags, n, sizeof *flags, "flags"));
@@ -237,7 +240,7 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
     static const float tilts[] = {0.0f, 0.8f, -0.8f}; /* slopes along u: what a flat window cannot follow */
     SdmStatus st = SDM_OK;
     const SdmMatchSettings *const set = in->settings;
-    const float metre = metres_per_pixel(in->lattice, s->win.level);
+    const float metre = metres_per_pixel(in, s->win.level);
     const int range = q->half_range_px < TOP_RANGE ? (int)ceil(q->half_range_px) + 1 : TOP_RANGE;
     const int planes = (int)ceil(2.0 * q->half_range_px / (2 * range - 2)) | 1;
     const SdmPass pass = {.window = SEARCH_WINDOW, .range = range, .min_score = set->min_score, .min_margin = 0.02f,

@@ -45,7 +45,10 @@ grep -q "standard output" "$work/err" || complain "a full standard output was no
 
 "$program" run "$scene" -o "$work/stopped.tif" --threads 1 >"$work/out" 2>"$work/err" &
 pid=$!
-sleep 0.3
+for _ in $(seq 500); do # until it works, not while it starts
+    grep -q '%' "$work/err" && break
+    sleep 0.02
+done
 kill -TERM "$pid"
 wait "$pid"
 code=$?

@@ -23,6 +23,7 @@ class Bench:
     def __init__(self):
         self.program = os.path.abspath(sys.argv[1])
         self.source = os.path.abspath(sys.argv[2])
+        self.library = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else "none"
         for tool in ("gdal_translate", "gdalinfo"):
             if not shutil.which(tool):
                 print(f"SKIPPED: no {tool}")
@@ -97,7 +98,7 @@ def judge(done, code, words, also):
     lines = [line for line in done.stderr.split("\n") if line]
     if done.returncode != code:
         return f"exit code {done.returncode}, expected {code}: {done.stderr[-400:]}"
-    if len(lines) != 1 or not lines[0].startswith("stereodem "):
+    if len(lines) != 1 or not lines[0].startswith(("stereodem ", "stereodem: ")):
         return f"expected one sentence, found: {done.stderr[-600:]}"
     if len(lines[0]) > 900:
         return f"a sentence of {len(lines[0])} characters: {lines[0][:300]}..."

@@ -116,11 +116,23 @@ def must_not_match(bench, views):
     bench.refuse("cameras exchanged", 1, [], *swapped, "-o", "o.tif", also=TOO_FEW)
 
 
+def larger(bench):
+    """Accidental matches grow with the area: their number alone must not be what tells them from true ones."""
+    bench.make("simulate", "--quiet", "-o", "large", "--layout", "rpc", "--width", "1200", "--height", "1200", "--seed",
+               "9")
+    width, height, data = base.read_raster("large/right.tif", "uint16")
+    rpc = base.read_rpc("large/right.tif")
+    upside = b"".join(data[2 * width * y:2 * width * (y + 1)] for y in range(height - 1, -1, -1))
+    base.write_tiff("bad.tif", width, height, "uint16", upside, rpc)
+    bench.refuse("larger pair, right upside down", 1, [], "large/left.tif", "bad.tif", "-o", "o.tif", also=TOO_FEW)
+
+
 def pairs(bench):
     views = write_pairs(bench)
     no_cameras(bench, views)
     nothing_to_match(bench, views)
     must_not_match(bench, views)
+    larger(bench)
 
 
 base.test(pairs)

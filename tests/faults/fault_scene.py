@@ -1,0 +1,191 @@
+#!/usr/bin/python3
+"""ASTER deliveries that are absent, cut, damaged or mixed up: folder, zip and HDF."""
+# fault_scene.py STEREODEM SOURCE_FOLDER
+# SPDX-License-Identifier: Apache-2.0
+import glob
+import os
+import shutil
+import zipfile
+
+import fault_base as base
+
+TABLES = ("LatticePoint", "SightVector", "SatellitePosition", "SatelliteVelocity", "Latitude", "Longitude",
+          "RadiometricCorrTable")
+FILES = ("ImageData.tif",) + tuple(f"{table}.txt" for table in TABLES)
+OPTIONAL = ("Latitude.txt", "Longitude.txt", "SatelliteVelocity.txt")  # one of the two kinds must be there
+OUTPUT = ("-o", "o.tif")
+
+
+def fresh(bench):
+    """bad/: the scene, to be damaged; returns the start of its file names."""
+    base.remove("bad")
+    shutil.copytree("scene", "bad")
+    return glob.glob("bad/*3N.ImageData.tif")[0].removesuffix("3N.ImageData.tif")
+
+
+def whole_files(bench):
+    bench.refuse("absent", 1, ["/nowhere/scene"], "/nowhere/scene", *OUTPUT)
+    bench.refuse("absent, a zip", 1, ["/nowhere/scene.zip"], "/nowhere/scene.zip", *OUTPUT)
+    bench.refuse("absent, right", 1, ["/nowhere/b.tif"], "good.tif", "/nowhere/b.tif", *OUTPUT)
+    for name in ("e.hdf", "e.zip", "e.tif"):
+        base.put(name, b"")
+        bench.refuse(f"empty {name}", 1, [name, "empty"], name, *OUTPUT)
+        bench.refuse(f"empty {name}, right", 1, [name, "empty"], "good.tif", name, *OUTPUT)
+        base.put(name, b"This is a letter, not an image.\n" * 40)
+        bench.refuse(f"text as {name}", 1, [name], name, *OUTPUT)
+        bench.refuse(f"text as {name}, right", 1, [name], "good.tif", name, *OUTPUT)
+    os.mkdir("hollow")
+    bench.refuse("empty folder", 1, ["hollow"], "hollow", *OUTPUT)
+    with zipfile.ZipFile("hollow.zip", "w"):
+        pass
+    bench.refuse("zip without a file", 1, ["hollow.zip"], "hollow.zip", *OUTPUT)
+    with zipfile.ZipFile("text.zip", "w") as archive:
+        archive.writestr("readme.txt", "nothing here")
+    bench.refuse("zip without a scene", 1, ["text.zip"], "text.zip", *OUTPUT)
+    bench.refuse("one image of a pair", 2, ["good.tif"], "good.tif", *OUTPUT)
+    os.symlink("nowhere", "dangling")
+    bench.refuse("link to nowhere", 1, ["dangling"], "dangling", *OUTPUT)
+    base.put("magic.hdf", b"\x0e\x03\x13\x01" + bytes(60))
+    bench.refuse("nothing but HDF4's first bytes", 1, ["magic.hdf"], "magic.hdf", *OUTPUT)
+
+
+def cut(bench):
+    data = base.content("scene.zip")
+    for share in (0.01, 0.3, 0.7, 0.98):
+        base.put("cut.zip", data[:int(share * len(data))])
+        bench.refuse(f"zip cut to {share}", 1, ["cut.zip"], "cut.zip", *OUTPUT)
+    middle = bytearray(data)
+    at = data.index(b"3B.ImageData.tif") + 3000
+    middle[at:at + 4000] = bytes(4000)
+    base.put("cut.zip", bytes(middle))
+    bench.refuse("zip with zeros inside the image", 1, ["cut.zip"], "cut.zip", *OUTPUT)
+    data = base.content("good.tif")
+    for share in (0.01, 0.3, 0.7, 0.98):
+        base.put("cut.tif", data[:int(share * len(data))])
+        bench.refuse(f"TIFF cut to {share}", 1, ["cut.tif"], "cut.tif", "scene/right.tif", *OUTPUT)
+
+
+def files_of_the_folder(bench):
+    for view in ("3N", "3B"):
+        for suffix in FILES:
+            name = f"{view}.{suffix}"
+            start = fresh(bench)
+            base.put(start + name, b"")
+            bench.refuse(f"{name} emptied", 1, [name], "bad", *OUTPUT)
+            data = base.content(f"scene/{os.path.basename(start)}{name}")
+            base.put(start + name, data[:int(0.6 * len(data)) + 3])
+            bench.refuse(f"{name} cut", 1, [view, suffix], "bad", *OUTPUT)
+            if suffix == "ImageData.tif":
+                base.put(start + name, b"This is a letter, not an image.\n" * 40)
+                bench.refuse(f"{name} a text", 1, [name], "bad", *OUTPUT)
+            os.unlink(start + name)
+            if suffix not in OPTIONAL:
+                bench.refuse(f"{name} missing", 1, [name], "bad", *OUTPUT)
+        start = fresh(bench)
+        os.unlink(f"{start}{view}.SatelliteVelocity.txt")
+        os.unlink(f"{start}{view}.Latitude.txt")
+        bench.refuse(f"{view}: neither velocity nor latitude", 1, [f"{view}.Latitude.txt"], "bad", *OUTPUT)
+    start = fresh(bench)
+    for path in glob.glob(f"{start}3B.*"):
+        os.unlink(path)
+    bench.refuse("no 3B at all", 1, ["3B"], "bad", *OUTPUT)
+
+
+def spoil(text, word):
+    """Another word in the middle of a table."""
+    lines = text.split("\n")
+    full = [i for i, line in enumerate(lines) if line.strip()]
+    at = full[len(full) // 2]
+    numbers = lines[at].split()
+    numbers[-1] = word
+    lines[at] = " ".join(numbers)
+    return "\n".join(lines)
+
+
+def tables(bench):
+    for view in ("3N", "3B"):
+        for table in TABLES:
+            name = f"{view}.{table}.txt"
+            start = fresh(bench)
+            text = base.content(start + name).decode()
+            for word in ("five", "nan", "-inf", "1e999", "1,5"):
+                base.put(start + name, spoil(text, word).encode())
+                bench.refuse(f"{name} with '{word}'", 1, [name], "bad", *OUTPUT)
+            base.put(start + name, spoil(text, "").encode())
+            bench.refuse(f"{name}: a number missing", 1, [name], "bad", *OUTPUT)
+            base.put(start + name, spoil(text, "1 2 3").encode())
+            bench.refuse(f"{name}: numbers too many", 1, [name], "bad", *OUTPUT)
+            rows = [line for line in text.split("\n") if line.strip()]
+            block = 11 if table in ("LatticePoint", "SightVector") else 1
+            for change, kept in (("shorter", rows[:-block]), ("longer", rows + rows[-block:]), ("one row", rows[:block])):
+                if table == "LatticePoint" and change == "longer":
+                    continue  # its last rows twice: said of the lattice, see below
+                base.put(start + name, ("\n".join(kept) + "\n").encode())
+                bench.refuse(f"{name} {change}", 1, [view], "bad", *OUTPUT)
+            base.put(start + name, bytes(range(256)) * 20)
+            bench.refuse(f"{name} not a text", 1, [name], "bad", *OUTPUT)
+            base.put(start + name, b"0 " * 2000000)
+            bench.refuse(f"{name}: one endless line", 1, [name], "bad", *OUTPUT)
+        start = fresh(bench)
+        name = f"{start}{view}.LatticePoint.txt"
+        rows = [line for line in base.content(name).decode().split("\n") if line.strip()]
+        for change, kept in (("same row twice", rows + rows[-11:]), ("rows backwards", rows[::-1]),
+                             ("one row for all", rows[:11] * (len(rows) // 11))):
+            base.put(name, ("\n".join(kept) + "\n").encode())
+            bench.refuse(f"{view} LatticePoint: {change}", 1, [view], "bad", *OUTPUT)
+        zero = {"SightVector": "0 0 0", "SatellitePosition": "0 0 0"}
+        for table, row in zero.items():
+            start = fresh(bench)
+            rows = [row if line.strip() else line for line in base.content(f"{start}{view}.{table}.txt").decode().split("\n")]
+            base.put(f"{start}{view}.{table}.txt", "\n".join(rows).encode())
+            bench.refuse(f"{view} {table} all zero", 1, [view], "bad", *OUTPUT)
+
+
+def exchanged(bench):
+    """3N and 3B mixed up: images alone, with their tables, everything."""
+    for upto, what in ((1, "images"), (3, "images, lattice and sight vectors"), (len(FILES), "everything")):
+        start = fresh(bench)
+        for suffix in FILES[:upto]:
+            os.rename(start + "3N." + suffix, "held")
+            os.rename(start + "3B." + suffix, start + "3N." + suffix)
+            os.rename("held", start + "3B." + suffix)
+        bench.refuse(f"3N and 3B exchanged: {what}", 1, ["3N"], "bad", *OUTPUT)
+    start = fresh(bench)
+    shutil.copy(start + "3N.ImageData.tif", start + "3B.ImageData.tif")
+    bench.refuse("the same image as 3N and 3B", 1, ["3B"], "bad", *OUTPUT)
+    start = fresh(bench)
+    for suffix in FILES:
+        shutil.copy(start + "3N." + suffix, start + "3B." + suffix)
+    bench.refuse("3N twice", 1, ["3B"], "bad", *OUTPUT)
+
+
+def hdf(bench):
+    """The delivery of today, where the sample is at hand and GDAL reads it."""
+    found = glob.glob(f"{bench.source}/../shared/data/aster_small/*.hdf") + glob.glob(f"{bench.source}/sampledata/*.hdf")
+    if not found:
+        print("SKIPPED: no sample .hdf")
+        return
+    data = base.content(found[0])
+    for share in (0.001, 0.1, 0.5, 0.9, 0.999):
+        base.put("cut.hdf", data[:int(share * len(data))])
+        bench.refuse(f"HDF cut to {share}", 1, ["cut.hdf"], "cut.hdf", *OUTPUT)
+    base.put("cut.hdf", data[:2000] + bytes(len(data) - 2000))
+    bench.refuse("HDF of zeros", 1, ["cut.hdf"], "cut.hdf", *OUTPUT)
+
+
+def scenes(bench):
+    base.simulate(bench, "scene", "aster", "--with-rpc")
+    width, height, data = base.read_raster("scene/left.tif", "uint8")
+    base.write_tiff("good.tif", width, height, "uint8", data, base.read_rpc("scene/left.tif"))
+    with zipfile.ZipFile("scene.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(glob.glob("scene/AST_*")):
+            archive.write(path, os.path.basename(path))
+    whole_files(bench)
+    cut(bench)
+    files_of_the_folder(bench)
+    tables(bench)
+    exchanged(bench)
+    hdf(bench)
+
+
+base.test(scenes)

@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+# One row per sample and setting: how good, how fast, how large.  Called by results.sh.
+# SPDX-License-Identifier: Apache-2.0
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DATA = os.path.join(SOURCE, "..", "shared", "data")
+FIELDS = ["sample", "setting", "coverage_pct", "bias_m", "raw_nmad_m", "nmad_m", "rmse_m", "le90_m", "over30_pct",
+          "water_wrong10_pct", "cloud_wrong30_pct", "seconds", "peak_mib", "note"]
+program = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(SOURCE, "build", "release", "stereodem")
+target = sys.argv[2] if len(sys.argv) > 2 else os.path.join(SOURCE, "tests", "results.csv")
+work = tempfile.TemporaryDirectory(prefix="sdm_results_")
+
+
+def measured(words):
+    """Exit code, standard error, seconds and peak resident MiB of one command, through a child of its own."""
+    began = time.monotonic()
+    code = ("import resource,subprocess,sys\np=subprocess.run(sys.argv[1:],stderr=subprocess.PIPE,text=True)\n"
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+            "sys.stderr.write(p.stderr)\nsys.exit(p.returncode)")
+    done = subprocess.run([sys.executable, "-c", code] + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return done.returncode, done.stderr.strip(), time.monotonic() - began, int(done.stdout.split()[-1]) / 1024
+
+
+def share(group, over):
+    return "%.2f" % (100 * group["filled"] * group[over]) if group and group.get("cells") else ""
+
+
+def judge(row, dem, reference, cover, within):
+    words = [program, "compare", dem, reference, "--json"]
+    words += ["--class", cover] if cover else []
+    done = subprocess.run(words + (["--within", within] if within else []), stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        row["note"] = "cannot be compared"
+        return
+    f = json.loads(done.stdout)
+    raw, best = f["raw"], f["aligned"]
+    row.update(coverage_pct="%.2f" % (100 * f["coverage"]), bias_m="%.3f" % raw["bias"],
+               raw_nmad_m="%.3f" % raw["nmad"], nmad_m="%.3f" % best["nmad"], rmse_m="%.3f" % best["rmse"],
+               le90_m="%.3f" % best["le90"], over30_pct="%.3f" % (100 * best["over30"]),
+               water_wrong10_pct=share(f.get("water"), "over10"), cloud_wrong30_pct=share(f.get("cloud"), "over30"))
+
+
+def fit_faces(dem):
+    """The pyramid's four faces: planes by least squares on the quadrants about the summit; angles and NMAD."""
+    import numpy as np
+    from osgeo import gdal
+    data = gdal.Open(dem)
+    h, gt = data.ReadAsArray().astype(float), data.GetGeoTransform()
+    h[h == data.GetRasterBand(1).GetNoDataValue()] = np.nan
+    y, x = np.mgrid[0:h.shape[0], 0:h.shape[1]]
+    x, y = x * gt[1], y * gt[5]
+    ground = np.nanmedian(h)
+    summit = np.isfinite(h) & (h > np.nanpercentile(h, 99.7) - 5)
+    cx, cy = np.median(x[summit]), np.median(y[summit])
+    planes = []
+    for dx, dy in ((1, 0), (0, 1), (-1, 0), (0, -1)):
+        along, beside = (x - cx) * dx + (y - cy) * dy, np.abs((x - cx) * dy - (y - cy) * dx)
+        side = np.isfinite(h) & (along > 10) & (along < 110) & (beside < along - 5) & (h > ground + 10)
+        slope = np.tan(np.radians(50.0)) # a start from the summit down; the fit is free
+        left = h - (np.nanmax(h[summit]) - slope * along)
+        for tolerance in (15, 10, 7, 5, 4, 4, 4, 4):
+            face = side & (np.abs(left) < tolerance)
+            a = np.column_stack([x[face], y[face], np.ones(face.sum())])
+            p = np.linalg.lstsq(a, h[face], rcond=None)[0]
+            left = h - (p[0] * x + p[1] * y + p[2])
+        spread = 1.4826 * np.median(np.abs(left[side & (np.abs(left) < 10)]))
+        planes.append((np.degrees(np.arctan(np.hypot(p[0], p[1]))), spread, int(face.sum())))
+    return "faces " + " ".join("%.1f deg NMAD %.2f m (%d)" % p for p in planes)
+
+
+def pointing_of(dem):
+    """The residual across the lines after the last round, from the run report."""
+    with open(os.path.splitext(dem)[0] + ".json") as f:
+        text = f.read()
+    rounds = json.loads(text).get("pointing", {}).get("rounds", [])
+    return "pointing left %.3f px" % rounds[-1]["after_nmad_px"] if rounds and "after_nmad_px" in rounds[-1] else ""
+
+
+def sample(name, inputs, options, reference=None, cover=None, within=None, note=None):
+    if not all(os.path.exists(i) for i in inputs):
+        return
+    row = dict.fromkeys(FIELDS, "")
+    row.update(sample=name, setting=" ".join(options))
+    dem = os.path.join(work.name, name + ".tif")
+    words = [program, "run"] + inputs + ["-o", dem, "--overwrite", "-q", "--optimizer", "local"] + options
+    code, said, row["seconds"], row["peak_mib"] = measured(words)
+    row["seconds"], row["peak_mib"] = "%.1f" % row["seconds"], "%.0f" % row["peak_mib"]
+    if code:
+        row["note"] = said.splitlines()[-1] if said else "exit code %d" % code
+    else:
+        if reference:
+            judge(row, dem, reference, cover, within)
+        row["note"] = row["note"] or (note(dem) if note else "")
+    rows.append(row)
+    print(" ".join("%s=%s" % (k, v) for k, v in row.items() if v), flush=True)
+
+
+def data(*parts):
+    return os.path.join(DATA, *parts)
+
+
+rows = []
+full = data("aster_full", "AST_L1A_00401012001180022_sim.hdf")
+for cost in ("zncc", "census", "sad"):
+    sample("aster_full", [full], ["--cost", cost], data("aster_full", "truth.tif"), data("aster_full", "class.tif"))
+small = "AST_L1A_00301012001180005_sim"
+for file, name in (("AST_L1A_00401012001180005_sim.hdf", "hdf"), (small, "folder"), (small + ".zip", "zip")):
+    sample("aster_small_" + name, [data("aster_small", file)], ["--cost", "zncc"], data("aster_small", "truth.tif"),
+           data("aster_small", "class.tif"))
+pleiades = data("pleiades_reunion", "dsm_s2p.tif")
+sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiades_reunion", "img_02.tif")],
+       ["--cost", "zncc", "--tr", "0.5"], pleiades)
+sample("giza", [data("giza", "gizeh_1.tif"), data("giza", "gizeh_2.tif")], ["--cost", "zncc", "--tr", "1"],
+       note=fit_faces)
+for kind in ("adjusted", "raw"):
+    sample("turkey_" + kind, [data("turkey_pre", kind + "_1.tif"), data("turkey_pre", kind + "_2.tif")],
+           ["--cost", "zncc", "--tr", "0.6"], data("turkey_pre", "dsm_cars.tif"), note=pointing_of)
+kept = os.path.join(SOURCE, "sampledata")
+for name in sorted(os.listdir(kept)) if os.path.isdir(kept) else []:
+    if name.startswith("AST_L1A"):
+        truth, cover = os.path.join(kept, "truth.tif"), os.path.join(kept, "class.tif")
+        for cost in ("zncc", "census", "sad"):
+            sample("sampledata", [os.path.join(kept, name)], ["--cost", cost], truth if os.path.exists(truth) else None,
+                   cover if os.path.exists(cover) else None)
+if not rows:
+    print("SKIPPED: no samples")
+    sys.exit(77)
+with open(target, "w", newline="") as out:
+    writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
