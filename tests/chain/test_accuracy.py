@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # Heights of simulated ASTER scenes and RPC pairs against their truth, with the tolerances of the acceptance.
-# test_accuracy.py [STEREODEM [PART]]     PART: errors, cover, planes, places, pairs; all without
+# test_accuracy.py [STEREODEM [SOURCE_DIR [PART]]]     PART: errors, cover, planes, places, pairs; all without
 # SPDX-License-Identifier: Apache-2.0
 import os
 import sys
@@ -113,6 +113,6 @@ def part_pairs():
 
 
 parts = {"errors": part_errors, "cover": part_cover, "planes": part_planes, "places": part_places, "pairs": part_pairs}
-for part in sys.argv[2:] or parts:
+for part in sys.argv[3:] or parts:
     parts[part]()
 t.finish()

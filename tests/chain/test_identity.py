@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # The same bytes in the DEM and its QA raster for any number of threads, tile size, memory budget and CPU level.
-# test_identity.py [STEREODEM]     exits 77 when gdal_translate is missing
+# test_identity.py [STEREODEM [SOURCE_DIR]]     exits 77 when gdal_translate is missing
 # SPDX-License-Identifier: Apache-2.0
 import os
 import sys

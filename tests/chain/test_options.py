@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # What the options and the kinds of images do to a DEM: prior, height range, CRS, datum, masks, types, bands, parallel pair.
-# test_options.py [STEREODEM [PART]]     exits 77 when Python has no numpy or GDAL
+# test_options.py [STEREODEM [SOURCE_DIR [PART]]]     exits 77 when Python has no numpy or GDAL
 # SPDX-License-Identifier: Apache-2.0
 import os
 import subprocess
@@ -243,6 +243,6 @@ def part_parallel():
 
 
 parts = {"prior": part_prior, "datum": part_datum, "pixels": part_pixels, "parallel": part_parallel}
-for name in sys.argv[2:] or parts:
+for name in sys.argv[3:] or parts:
     parts[name]()
 t.finish()
