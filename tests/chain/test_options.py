@@ -69,7 +69,7 @@ def pair_with(name, pair, change=None, kind=gdal.GDT_UInt16, bands=1, nodata=Non
 
 
 def part_prior():
-    options = ["--width", 600, "--height", 600, "--lon", 7, "--lat", 45, "--seed", 11, "--cloud", 0.08]
+    options = ["--width", 480, "--height", 480, "--lon", 7, "--lat", 45, "--seed", 11, "--cloud", 0.08]
     scene = t.simulate(at("prior"), *options)
     truth, cover = os.path.join(scene, "truth.tif"), os.path.join(scene, "class.tif")
     plain, led, narrow = at("plain.tif"), at("led.tif"), at("narrow.tif")
