@@ -9,9 +9,9 @@ if len(sys.argv) > 1:
     os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
-SETTINGS = [["--threads", 1], ["--threads", 2], ["--threads", 3], ["--tile", 97], ["--tile", 200], ["--tile", 64],
-            ["--memory", "300M"], ["--memory", "160M"], ["--threads", 1, "--tile", 131, "--memory", "200M"]]
-LEVELS = ["c", "sse4.2", "avx2", "avx512"]
+SETTINGS = [["--threads", 1], ["--threads", 2], ["--threads", 3], ["--tile", 97], ["--tile", 200], ["--memory", "96M"],
+            ["--memory", "400M"], ["--threads", 1, "--tile", 131, "--memory", "200M"]]
+LEVELS = ["reference", "c", "sse4.2", "avx2", "avx512"]
 
 
 def bytes_of(scene, dem, *options):
@@ -40,16 +40,16 @@ t.tool("gdal_translate")
 work = t.folder()
 scene = t.simulate(os.path.join(work, "aster"), "--width", 600, "--height", 600, "--lon", 7, "--lat", 45, "--roll", 5,
                    "--seed", 3, "--jitter", 0.15, "--pointing-across", 1.2, "--cloud", 0.05, "--lake", 0.05)
-small = t.simulate(os.path.join(work, "small"), "--width", 260, "--height", 260, "--lon", 7, "--lat", 45)
+small = t.simulate(os.path.join(work, "small"), "--width", 340, "--height", 320, "--lon", 7, "--lat", 45)
 pair = t.simulate(os.path.join(work, "pair"), "--layout", "rpc", "--width", 500, "--height", 500, "--gsd", 0.5,
                   "--relief", 60, "--lon", 7, "--lat", 45)
 images = [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")]
-levels = [["--cpu-level", level] for level in LEVELS]
-differences([scene], "aster zncc", ["--cost", "zncc"], SETTINGS + levels)
+differences([scene], "aster zncc", ["--cost", "zncc"], SETTINGS)
+for cost in ("zncc", "census", "sad"):
+    differences([small], "small " + cost, ["--cost", cost], [["--cpu-level", level] for level in LEVELS])
 for cost in ("census", "sad"):
-    differences([scene], "aster " + cost, ["--cost", cost], [["--threads", 1], ["--tile", 97], ["--memory", "160M"]])
-    differences([small], "small " + cost, ["--cost", cost], levels)
-differences(images, "rpc zncc", ["--cost", "zncc"], [["--threads", 1], ["--tile", 97], ["--tile", 200]])
+    differences([scene], "aster " + cost, ["--cost", cost], [["--threads", 1], ["--tile", 97]])
+differences(images, "rpc zncc", ["--cost", "zncc"], [["--threads", 1], ["--tile", 100]])
 sample = os.path.join(t.SOURCE, "sampledata")
 for name in sorted(os.listdir(sample)) if os.path.isdir(sample) else []:
     if name.startswith("AST_L1A") and os.path.isdir(os.path.join(sample, name)):

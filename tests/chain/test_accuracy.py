@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+# Heights of simulated ASTER scenes and RPC pairs against their truth, with the tolerances of the acceptance.
+# test_accuracy.py [STEREODEM [PART]]     PART: errors, cover, planes, places, pairs; all without
+# SPDX-License-Identifier: Apache-2.0
+import os
+import sys
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+ALL_ERRORS = ["--pointing-across", 1.8, "--pointing-along", 0.3, "--jitter", 0.15, "--noise", 1, "--striping", 1,
+              "--orbit-noise", 0.3, "--velocity-noise", 0.05]
+work = t.folder()
+
+
+def judged(name, options, inputs=None, size=(640, 640), extra=()):
+    """Simulate, run, compare; the figures, or None with a failure noted."""
+    scene = t.simulate(os.path.join(work, name), "--width", size[0], "--height", size[1], *options)
+    dem = os.path.join(work, name + ".tif")
+    made = t.run([os.path.join(scene, i) for i in inputs] if inputs else [scene], dem, *extra)
+    if not t.expect(made, "%s: a DEM is made" % name):
+        return None
+    found = t.compare(dem, os.path.join(scene, "truth.tif"), "--class", os.path.join(scene, "class.tif"))
+    if t.expect(found is not None, "%s: it can be compared" % name):
+        print("  %s: %s" % (name, t.figures(found)))
+    return found
+
+
+def below(name, what, value, most):
+    t.expect(value <= most, "%s: %s %.3f <= %g" % (name, what, value, most))
+
+
+def good_land(name, f, figures, nmad, rmse, over30, coverage):
+    below(name, "NMAD", figures["nmad"], nmad)
+    below(name, "RMSE", figures["rmse"], rmse)
+    below(name, "share beyond 30 m", figures["over30"], over30)
+    t.expect(f["coverage"] >= coverage, "%s: coverage %.4f >= %g" % (name, f["coverage"], coverage))
+
+
+def wrong_share(group, over):
+    """Share of all cells of a class that are filled and off by more; the figure itself counts the filled ones."""
+    return group["filled"] * group[over]
+
+
+def part_errors():
+    # the seam where windows leave the images costs 5 px a side: 3 % of so small a scene
+    f = judged("error-free", ["--lon", 7, "--lat", 45, "--roll", 5, "--seed", 3])
+    if f:
+        good_land("error-free", f, f["raw"], 4.0, 8.0, 0.003, 0.96)
+        below("error-free", "|bias|", abs(f["raw"]["bias"]), 0.5)
+    f = judged("all errors", ["--lon", 7, "--lat", 45, "--roll", 8.5, "--seed", 4] + ALL_ERRORS)
+    if f:
+        good_land("all errors", f, f["aligned"], 6.5, 12.0, 0.006, 0.955)
+    f = judged("census", ["--lon", 7, "--lat", 45, "--seed", 4] + ALL_ERRORS, extra=["--cost", "census"])
+    if f:
+        below("census", "NMAD", f["aligned"]["nmad"], 7.5)
+    f = judged("sad", ["--lon", 7, "--lat", 45, "--seed", 4] + ALL_ERRORS, extra=["--cost", "sad"])
+    if f:
+        below("sad", "NMAD", f["aligned"]["nmad"], 7.5)
+
+
+def part_cover():
+    for name, options in (("lake", ["--lake", 0.12]), ("ocean", ["--ocean", 0.2, "--base", 0]),
+                          ("lake and ocean", ["--lake", 0.08, "--ocean", 0.15, "--base", 0])):
+        f = judged(name, ["--lon", 7, "--lat", 45, "--seed", 5] + options)
+        if f and t.expect(f.get("water", {}).get("cells", 0) > 1000, "%s: there is water" % name):
+            below(name, "share of water filled and off by 10 m", wrong_share(f["water"], "over10"), 0.10)
+    f = judged("cloud", ["--lon", 7, "--lat", 45, "--seed", 6, "--cloud", 0.08] + ALL_ERRORS)
+    if f and t.expect(f.get("cloud", {}).get("cells", 0) > 1000, "cloud: there is cloud"):
+        below("cloud", "share of cloud filled and off by 30 m", wrong_share(f["cloud"], "over30"), 0.03)
+        below("cloud", "NMAD of land", f["aligned"]["nmad"], 6.5)
+
+
+def part_planes():
+    # 3B looks back along a descending orbit: what goes down to the north faces it
+    for slope in (20, 30, 45):
+        for azimuth, way in ((10, "towards"), (190, "away from")):
+            name = "%d deg %s 3B" % (slope, way)
+            f = judged(name, ["--lon", 7, "--lat", 45, "--shape", "plane", "--slope", slope, "--slope-azimuth", azimuth,
+                              "--base", 1500, "--seed", 7], size=(340, 340))
+            if f:
+                below(name, "|bias|", abs(f["raw"]["bias"]), 1.0)
+                least = 0.6 if slope == 45 else 0.9
+                t.expect(f["coverage"] >= least, "%s: coverage %.3f >= %g" % (name, f["coverage"], least))
+
+
+def part_places():
+    for name, lon, lat in (("antimeridian", 180, 10), ("82 N", 30, 82), ("50 S", -70, -50)):
+        f = judged(name, ["--lon", lon, "--lat", lat, "--seed", 8], size=(480, 480))
+        if f:
+            good_land(name, f, f["raw"], 4.0, 8.0, 0.003, 0.95)
+            below(name, "|bias|", abs(f["raw"]["bias"]), 0.5)
+
+
+def part_pairs():
+    scene = t.simulate(os.path.join(work, "both"), "--with-rpc", "--width", 640, "--height", 640, "--lon", 7, "--lat", 45,
+                       "--roll", 5, *ALL_ERRORS)
+    one, two = os.path.join(work, "both_aster.tif"), os.path.join(work, "both_rpc.tif")
+    if t.expect(t.run([scene], one) and t.run([os.path.join(scene, n) for n in ("left.tif", "right.tif")], two),
+                "one scene as ASTER and as RPC: both run"):
+        f = t.compare(two, one)
+        print("  as RPC against as ASTER: " + t.figures(f))
+        below("as RPC against as ASTER", "NMAD", f["raw"]["nmad"], 1.5)
+    for ratio in (0.3, 0.6):
+        name = "rpc pair of B/H %g" % ratio
+        f = judged(name.replace(" ", "_").replace("/", ""), ["--layout", "rpc", "--base-height", ratio, "--gsd", 0.5, "--relief", 60, "--lon", 7,
+                          "--lat", 45, "--seed", 9], ["left.tif", "right.tif"], (1000, 1000))
+        if f: # ASTER's 4 m are 0.16 px
+            pixel_m = 0.5 / ratio
+            good_land(name, f, f["raw"], 0.16 * pixel_m, 0.4 * pixel_m, 0.001, 0.95)
+            below(name, "|bias|", abs(f["raw"]["bias"]), 0.05 * pixel_m)
+
+
+parts = {"errors": part_errors, "cover": part_cover, "planes": part_planes, "places": part_places, "pairs": part_pairs}
+for part in sys.argv[2:] or parts:
+    parts[part]()
+t.finish()

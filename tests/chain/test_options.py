@@ -1,0 +1,248 @@
+#!/usr/bin/python3
+# What the options and the kinds of images do to a DEM: prior, height range, CRS, datum, masks, types, bands, parallel pair.
+# test_options.py [STEREODEM [PART]]     exits 77 when Python has no numpy or GDAL
+# SPDX-License-Identifier: Apache-2.0
+import os
+import subprocess
+import sys
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+try:
+    import numpy as np
+    from osgeo import gdal, osr
+except ImportError:
+    t.skip("Python without numpy or GDAL")
+gdal.UseExceptions()
+work = t.folder()
+
+
+def at(name):
+    return os.path.join(work, name)
+
+
+def heights(path):
+    data = gdal.Open(path)
+    h = data.GetRasterBand(1).ReadAsArray().astype(float)
+    h[h == data.GetRasterBand(1).GetNoDataValue()] = np.nan
+    return h, data.GetGeoTransform()
+
+
+def nmad(values):
+    values = values[np.isfinite(values)]
+    return 1.4826 * np.median(np.abs(values - np.median(values)))
+
+
+def same_within(name, dem, other, most):
+    """Two DEMs agree: bias and NMAD below `most`, coverage alike."""
+    f = t.compare(dem, other)
+    if t.expect(f is not None, name + ": comparable"):
+        raw = f["raw"]
+        t.expect(raw["nmad"] <= most and abs(raw["bias"]) <= most and f["coverage"] > 0.97,
+                 "%s: bias %.3f, NMAD %.3f m within %g, coverage %.3f" % (name, raw["bias"], raw["nmad"], most,
+                                                                         f["coverage"]))
+
+
+def pair_with(name, pair, change=None, kind=gdal.GDT_UInt16, bands=1, nodata=None, alpha=False):
+    """A copy of an RPC pair with other pixels: change(band array, side) -> array."""
+    made = []
+    for side, source in enumerate(pair):
+        old = gdal.Open(source)
+        pixels = old.GetRasterBand(1).ReadAsArray()
+        path = at("%s_%d.tif" % (name, side))
+        new = gdal.GetDriverByName("GTiff").Create(path, old.RasterXSize, old.RasterYSize, bands + alpha, kind,
+                                                   ["ALPHA=YES"] if alpha else [])
+        new.SetMetadata(old.GetMetadata("RPC"), "RPC")
+        result = change(pixels, side) if change else pixels
+        if alpha or bands > 1:
+            for band in range(bands + alpha):
+                new.GetRasterBand(band + 1).WriteArray(result[band])
+        else:
+            new.GetRasterBand(1).WriteArray(result)
+        if nodata is not None:
+            new.GetRasterBand(1).SetNoDataValue(nodata)
+        new = None
+        made.append(path)
+    return made
+
+
+def part_prior():
+    options = ["--width", 600, "--height", 600, "--lon", 7, "--lat", 45, "--seed", 11, "--cloud", 0.08]
+    scene = t.simulate(at("prior"), *options)
+    truth, cover = os.path.join(scene, "truth.tif"), os.path.join(scene, "class.tif")
+    plain, led, narrow = at("plain.tif"), at("led.tif"), at("narrow.tif")
+    if not t.expect(t.run([scene], plain) and t.run([scene], led, "--dem", truth, "--dem-vertical", "ellipsoid") and
+                    t.run([scene], narrow, "--hmin", 200, "--hmax", 1000), "plain, with prior, with range: all run"):
+        return
+    same_within("prior", led, plain, 1.0)
+    same_within("height range", narrow, plain, 1.5) # another frame, other noise
+    a, b = (t.compare(d, truth, "--class", cover) for d in (plain, led))
+    t.expect(abs(a["raw"]["nmad"] - b["raw"]["nmad"]) < 0.3, "prior: NMAD %.2f as without, %.2f" % (b["raw"]["nmad"],
+                                                                                                 a["raw"]["nmad"]))
+    t.expect(b["cloud"]["filled"] <= a["cloud"]["filled"] + 0.02,
+             "prior: fills no cloud: %.3f, without %.3f" % (b["cloud"]["filled"], a["cloud"]["filled"]))
+    false_prior = at("false.tif")
+    t.call([t.tool("gdal_translate"), "-q", "-ot", "Float32", "-scale", 0, 1, 60, 61, truth, false_prior])
+    moved = at("moved.tif") # a prior 60 m too high must not show in the DEM
+    if t.expect(t.run([scene], moved, "--dem", false_prior, "--dem-vertical", "ellipsoid"), "prior 60 m too high: runs"):
+        same_within("prior 60 m too high", moved, plain, 1.0)
+    done = t.call([t.PROGRAM, "run", scene, "-o", at("none.tif"), "-q", "--hmin", 3000, "--hmax", 4000], quiet=True)
+    wrong = done.returncode == 0 and t.compare(at("none.tif"), truth, "--class", cover)["raw"]["over30"] > 0.003
+    t.expect(not wrong, "a height range that misses the terrain makes no false DEM (rc %d)" % done.returncode)
+
+
+def part_datum():
+    scene = t.simulate(at("datum"), "--width", 400, "--height", 400, "--lon", 7, "--lat", 45, "--seed", 12)
+    ell, geo, flat, named = at("ell.tif"), at("egm96.tif"), at("degrees.tif"), at("l93.tif")
+    if not t.expect(t.run([scene], ell) and t.run([scene], flat, "--t_srs", "EPSG:4326", "--tr", 0.0003) and
+                    t.run([scene], named, "--t_srs", "EPSG:2154", "--tr", 25), "ellipsoid, degrees, Lambert 93: all run"):
+        return
+    back = at("degrees_back.tif") # compare takes metres only
+    grid = gdal.Open(ell)
+    x0, dx, _, y0, _, dy = grid.GetGeoTransform()
+    gdal.Warp(back, flat, dstSRS=grid.GetProjection(), resampleAlg="bilinear", dstNodata=-9999,
+              outputBounds=[x0, y0 + dy * grid.RasterYSize, x0 + dx * grid.RasterXSize, y0], xRes=dx, yRes=-dy)
+    for name, dem in (("degrees", back), ("Lambert 93", named)):
+        f = t.compare(dem, os.path.join(scene, "truth.tif"), "--class", os.path.join(scene, "class.tif"))
+        t.expect(f["raw"]["nmad"] < 4.0 and abs(f["raw"]["bias"]) < 0.5 and f["coverage"] > 0.93,
+                 "%s: %s" % (name, t.figures(f)))
+    gt = gdal.Open(flat).GetGeoTransform()
+    t.expect(abs(gt[1] - 0.0003) < 1e-12 and abs(gt[0] / 0.0003 - round(gt[0] / 0.0003)) < 1e-4,
+             "degrees: spacing as asked, grid aligned")
+    done = t.call([t.PROGRAM, "run", scene, "-o", geo, "-q", "--overwrite", "--vertical", "egm96"], quiet=True)
+    if done.returncode:
+        t.expect("grid" in done.stderr, "no EGM96 grid here, and the sentence says so")
+        return
+    a, transform = heights(ell)
+    b, other = heights(geo)
+    t.expect(transform == other and a.shape == b.shape, "egm96: same grid as ellipsoid")
+    both = np.argwhere(np.isfinite(a) & np.isfinite(b))[::97]
+    x = transform[0] + transform[1] * (both[:, 1] + 0.5)
+    y = transform[3] + transform[5] * (both[:, 0] + 0.5)
+    code = osr.SpatialReference(wkt=gdal.Open(ell).GetProjection()).GetAuthorityCode(None)
+    lines = "".join("%.3f %.3f 0\n" % p for p in zip(x, y))
+    run = subprocess.run([t.tool("cs2cs"), "-f", "%.9f", "EPSG:" + code, "EPSG:4326"], input=lines, text=True,
+                         stdout=subprocess.PIPE)
+    run = subprocess.run([t.tool("cs2cs"), "-f", "%.6f", "EPSG:4979", "EPSG:4326+5773"], input=run.stdout, text=True,
+                         stdout=subprocess.PIPE)
+    undulation = -np.array([float(line.split()[2]) for line in run.stdout.splitlines()])
+    gap = a[tuple(both.T)] - b[tuple(both.T)] - undulation
+    t.expect(len(gap) > 200 and np.abs(undulation).min() > 10 and np.abs(gap).max() <= 0.05,
+             "egm96: %d cells differ by PROJ's grid (%.1f m) within %.3f m" % (len(gap), undulation.mean(),
+                                                                              np.abs(gap).max()))
+    said = t.call([t.tool("gdalinfo"), geo]).stdout
+    t.expect("COMPOUNDCRS" in said and "EGM96" in said, "egm96: gdalinfo names the compound CRS")
+    said = t.call(["gdalinfo", ell]).stdout
+    t.expect("COMPOUNDCRS" not in said and "llipsoid" in said, "ellipsoid: gdalinfo names no compound CRS, and the datum")
+
+
+def part_pixels():
+    pair = t.simulate(at("pixels"), "--layout", "rpc", "--width", 420, "--height", 420, "--gsd", 0.5, "--relief", 50,
+                      "--lon", 7, "--lat", 45, "--seed", 13)
+    pair = [os.path.join(pair, n) for n in ("left.tif", "right.tif")]
+    plain = at("u12.tif") # 45..1372 DN
+    if not t.expect(t.run(pair, plain), "12 bit: runs"):
+        return
+    rng = np.random.default_rng(1)
+    cases = [("8 bit", pair_with("u8", pair, lambda p, s: np.clip(p // 5, 1, 254), gdal.GDT_Byte), []),
+             ("16 bit", pair_with("u16", pair, lambda p, s: p.astype(np.uint16) * 37 + 900, gdal.GDT_UInt16), []),
+             ("float32", pair_with("f32", pair, lambda p, s: p.astype(np.float32) / 999, gdal.GDT_Float32), []),
+             ("signed 16 bit", pair_with("i16", pair, lambda p, s: p.astype(np.int16) * 9 - 1000, gdal.GDT_Int16), []),
+             ("band 2", pair_with("b2", pair, lambda p, s: [rng.integers(0, 999, p.shape), p, p * 0], bands=3),
+              ["--band", 2])]
+    for name, files, options in cases:
+        dem = at("kind.tif")
+        if t.expect(t.run(files, dem, *options), name + ": runs"):
+            same_within(name, dem, plain, 0.1)
+    done = t.call([t.PROGRAM, "run"] + cases[4][1] + ["-o", at("no.tif"), "-q"], quiet=True)
+    t.expect(done.returncode != 0 and "--band" in done.stderr, "three bands without --band are refused, naming it")
+
+    def left_part_gone(value):
+        def change(p, side):
+            p = p.copy()
+            p[:, :150] = p[:, :150] if side else value
+            return p
+        return change
+
+    def alpha(p, side):
+        a = np.full_like(p, 65535)
+        a[:, :150] = 65535 if side else 0
+        return [p, a]
+    gone = pair_with("nodata", pair, left_part_gone(0), nodata=0)
+    hole = pair_with("nan", pair, lambda p, s: left_part_gone(np.nan)(p.astype(np.float32), s), gdal.GDT_Float32)
+    mask = at("mask.tif")
+    m = gdal.GetDriverByName("GTiff").Create(mask, 420, 420, 1)
+    m.GetRasterBand(1).WriteArray(np.where(np.arange(420) < 150, 0, 1)[None, :].repeat(420, 0))
+    m = None
+    whole, transform = heights(plain)
+    for name, files, options in (("nodata", gone, []), ("NaN", hole, []), ("alpha", pair_with("alpha", pair, alpha,
+                                 alpha=True), []), ("--mask-left", pair, ["--mask-left", mask])):
+        dem = at("part.tif")
+        if not t.expect(t.run(files, dem, *options), name + ": runs"):
+            continue
+        part, other = heights(dem)
+        share = np.isfinite(part).sum() * other[1] ** 2 / (np.isfinite(whole).sum() * transform[1] ** 2)
+        t.expect(0.5 < share < 270 / 420 + 0.01, "%s: 36 %% of the left image gone, %.1f %% of the cells left" %
+                 (name, 100 * share))
+        f = t.compare(dem, plain)
+        t.expect(f["raw"]["nmad"] < 0.1 and f["raw"]["over30"] == 0, "%s: what is left agrees, NMAD %.3f" %
+                 (name, f["raw"]["nmad"]))
+
+
+def texture(shape, seed):
+    """Random texture as a sum of smooth noise at several scales, 0..255."""
+    rng = np.random.default_rng(seed)
+    total = np.zeros(shape)
+    for scale in (1, 2, 4, 8):
+        spectrum = np.fft.rfft2(rng.standard_normal(shape))
+        fy, fx = np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])[None, :]
+        layer = np.fft.irfft2(spectrum * np.exp(-0.5 * ((fx ** 2 + fy ** 2) * (4 * scale) ** 2)), shape)
+        total += layer / layer.std()
+    return total
+
+
+def part_parallel():
+    """Two georeferenced views of one surface, the right one moved by B/H x height; terrain and truth by formula."""
+    size, spacing, ratio = 500, 2.0, 0.4
+    j, i = np.mgrid[0:size, 0:size].astype(float)
+    wide = texture((size, size + 200), 5)
+    height = 100 + 30 * np.sin(i / 40) * np.cos(j / 55)
+
+    def lookup(rows, cols):
+        base = np.clip(np.floor(cols).astype(int), 1, size + 197)
+        f, r = cols - base, rows.astype(int)
+        p = [wide[r, base + k] for k in (-1, 0, 1, 2)]
+        return p[1] + 0.5 * f * (p[2] - p[0] + f * (2 * p[0] - 5 * p[1] + 4 * p[2] - p[3] +
+                                                   f * (3 * (p[1] - p[2]) + p[3] - p[0])))
+    left = lookup(j, i + 100)
+    source = i.copy() # column of the ground that right column i sees: g - (B/H) h(g) / spacing = i
+    for _ in range(60):
+        source = i + ratio * (100 + 30 * np.sin(source / 40) * np.cos(j / 55)) / spacing
+    right = lookup(j, source + 100)
+    wkt = osr.SpatialReference()
+    wkt.ImportFromEPSG(32632)
+    for name, data, kind in (("par_left", left, gdal.GDT_Byte), ("par_right", right, gdal.GDT_Byte),
+                             ("par_truth", height, gdal.GDT_Float32)):
+        out = gdal.GetDriverByName("GTiff").Create(at(name + ".tif"), size, size, 1, kind)
+        out.SetGeoTransform([400000, spacing, 0, 5000000, 0, -spacing])
+        out.SetProjection(wkt.ExportToWkt())
+        data = data if kind == gdal.GDT_Float32 else np.clip(np.rint(128 + 25 * data), 1, 254)
+        out.GetRasterBand(1).WriteArray(data)
+        out = None
+    dem = at("parallel.tif")
+    made = t.run([at("par_left.tif"), at("par_right.tif")], dem, "--base-height", ratio, "--tr", spacing, "--hmin", 0,
+                 "--hmax", 200)
+    if t.expect(made, "parallel pair: runs"):
+        f = t.compare(dem, at("par_truth.tif"))
+        pixel_m = spacing / ratio
+        print("  parallel pair: " + t.figures(f))
+        t.expect(f["raw"]["nmad"] < 0.16 * pixel_m and abs(f["raw"]["bias"]) < 0.05 * pixel_m and f["coverage"] > 0.85,
+                 "parallel pair: NMAD under 0.16 px, bias under 0.05 px, covered")
+
+
+parts = {"prior": part_prior, "datum": part_datum, "pixels": part_pixels, "parallel": part_parallel}
+for name in sys.argv[2:] or parts:
+    parts[name]()
+t.finish()
