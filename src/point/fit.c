@@ -10,6 +10,15 @@
 
 enum { TERMS = SDM_POINT_MAX_TERMS, FOLDS = 4, BLOCKS = 8, ITERATIONS = 6, STEP = 16, LEAST = 30, SHOWN = 4000,
        FOR_DEGREE = 4000 };
+#define GAIN 0.98 /* a degree more must leave less than this of the error */
+
+/* Terms need matches: high degrees swing where there are none. */
+static int degree_for(size_t count, int max_degree)
+{
+    const int most = count < 200 ? 0 : count < 600 ? 1 : count < 2000 ? 2 : count < 6000 ? 3 : SDM_POINT_MAX_DEGREE;
+    return most < max_degree ? most : max_degree;
+}
+
 
 /* Terms 1, x, y, x^2, xy, y^2 ... of a sample up to a degree. */
 static void basis(const SdmPointing *p, int degree, const SdmFitSample *s, double out[TERMS])
@@ -145,7 +154,7 @@ static void choose_degree(const Fit *f, int max_degree, SdmPointing *p, SdmPoint
     double best = INFINITY;
     for (int d = 0; d <= max_degree; d++) {
         const double e = cross_validate(f, d, clip);
-        if (e < 0.995 * best) {
+        if (e < GAIN * best) {
             best = e;
             p->degree = d;
         }
@@ -298,6 +307,7 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitSample *sample, size_t c
     if (count < LEAST)
         return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between the images: %zu, at least %d are needed to find the "
                         "pointing; clouds, water or snow, or images of different places", count, (int)LEAST);
+    max_degree = degree_for(count, max_degree);
     sdm_free(&p->profile_px);
     p->profile_count = 0;
     p->degree = 0;
