@@ -127,7 +127,7 @@ for name in sorted(os.listdir(kept)) if os.path.isdir(kept) else []:
     if name.startswith("AST_L1A"):
         truth, cover = os.path.join(kept, "truth.tif"), os.path.join(kept, "class.tif")
         for cost in ("zncc", "census", "sad"):
-            sample("sampledata", [os.path.join(kept, name)], ["--cost", cost], truth if os.path.exists(truth) else None,
+            sample("sampledata_" + name[-3:], [os.path.join(kept, name)], ["--cost", cost], truth if os.path.exists(truth) else None,
                    cover if os.path.exists(cover) else None)
 if not rows:
     print("SKIPPED: no samples")
