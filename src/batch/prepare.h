@@ -8,6 +8,7 @@
 
 typedef struct SdmPrepared {
     SdmFrame frame;
+    SdmRadiometry radiometry[2];
     SdmMatchSettings settings;
     SdmPointing pointing;
     SdmPointReport points;
@@ -22,6 +23,12 @@ typedef struct SdmPrepared {
 /* Everything up to the coarse surface and its pointing, and the grid of the DEM. */
 SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *out);
 void sdm_prepared_free(SdmPrepared *p);
+
+/* What depends on frame and options alone: levels, thresholds, ranges. */
+SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmMatchSettings *out);
+
+/* Surface and pointing on the coarse levels; p: frame, settings and the start of the pointing are set. */
+SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
 
 /* Nodes of a lattice for the scene-wide surface of a level, frame pixels: smooth enough, and some 16 at least a side. */
 int sdm_coarse_step(const SdmFrame *f, int level);

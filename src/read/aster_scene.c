@@ -68,7 +68,7 @@ static SdmStatus check_cover(SdmContext *ctx, const SdmAsterBand *band, const Sd
                     first[1], last[1]);
 }
 
-static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, SdmView *view)
+static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, SdmDepth depth, SdmView *view)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const opt = sdm_options(ctx);
@@ -77,7 +77,8 @@ static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, Sdm
                                 .option = k ? "--mask-right" : "--mask-left",
                                 .table = band->radiometry,
                                 .table_lines = band->radiometry_lines,
-                                .table_name = band->table};
+                                .table_name = band->table,
+                                .depth = depth};
     TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", band->image));
     TRY(sdm_image_open(ctx, &src, &view->image));
     TRY(check_cover(ctx, band, view->image));
@@ -171,7 +172,7 @@ static SdmStatus open_hdf(SdmContext *ctx, const char *path, GDALDatasetH hdf, S
     TRY(sdm_scene_add_file(ctx, scene, path));
     for (int k = 0; k < 2; ++k) {
         TRY(sdm_aster_read_hdf(ctx, hdf, path, TELESCOPE[k], &band));
-        st = open_view(ctx, k, &band, &scene->view[k]);
+        st = open_view(ctx, k, &band, scene->depth, &scene->view[k]);
         sdm_aster_band_free(&band);
         TRY(st);
     }
@@ -264,7 +265,7 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
         TRY(sdm_scene_add_file(ctx, scene, path));
     for (int k = 0; k < 2; ++k) {
         TRY(sdm_aster_read_text(ctx, base, TELESCOPE[k], true, zip ? NULL : scene, &band));
-        st = open_view(ctx, k, &band, &scene->view[k]);
+        st = open_view(ctx, k, &band, scene->depth, &scene->view[k]);
         sdm_aster_band_free(&band);
         TRY(st);
     }

@@ -23,6 +23,18 @@ void sdm_image_stretch(const SdmImage *im, double *scale, double *offset)
     *offset = im->offset;
 }
 
+void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out)
+{
+    *out = (SdmRadiometry){im->scale, im->offset, im->saturated_at};
+}
+
+void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r)
+{
+    im->scale = r->scale;
+    im->offset = r->offset;
+    im->saturated_at = r->saturated_at;
+}
+
 static SdmStatus read_failed(SdmContext *ctx, const SdmImage *im, int64_t y0, int64_t h)
 {
     return sdm_fail(ctx, SDM_ERR_INPUT,

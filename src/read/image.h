@@ -30,6 +30,7 @@ typedef struct SdmImageSource {
     const double *table; /* ASTER: table_lines x 3 (C0 C1 C2), else NULL */
     int table_lines;
     const char *table_name;
+    int depth;           /* SdmDepth */
 } SdmImageSource;
 
 SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **out);

@@ -89,7 +89,6 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
                         "bands or scenes (3N and 3B exchanged?), fetch the scene again",
                         src->table_name, src->table_lines, im->name, (long long)im->width);
     const size_t w = (size_t)im->width, h = (size_t)im->height;
-    TRY(sdm_alloc(ctx, &im->raw, w * h, 1, "ASTER band"));
     TRY(sdm_alloc(ctx, &im->gain, w, sizeof *im->gain, "radiometric table"));
     TRY(sdm_alloc(ctx, &im->bias, w, sizeof *im->bias, "radiometric table"));
     for (size_t c = 0; c < w; ++c) {
@@ -102,6 +101,9 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
         im->gain[c] = (float)(gain * SCALE_BYTES);
         im->bias[c] = (float)(t[0] * SCALE_BYTES + OFFSET_BYTES);
     }
+    if (src->depth == SDM_DEPTH_CAMERAS)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, &im->raw, w * h, 1, "ASTER band"));
     if (GDALRasterIO(im->band, GF_Read, 0, 0, (int)w, (int)h, im->raw, (int)w, (int)h, GDT_Byte, 0, 0)
         != CE_None)
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -138,7 +140,8 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
     im->saturated_at = im->bytes ? 255.0f : INFINITY;
     if (src->table)
         TRY(load_aster(ctx, im, src));
-    TRY(sdm_image_survey(ctx, im));
+    if (src->depth == SDM_DEPTH_WHOLE)
+        TRY(sdm_image_survey(ctx, im));
 done:
     return st;
 }

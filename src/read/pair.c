@@ -85,7 +85,8 @@ static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *s
     const SdmImageSource src = {.name = name,
                                 .mask = k ? opt->mask_right : opt->mask_left,
                                 .option = k ? "--mask-right" : "--mask-left",
-                                .band = opt->band};
+                                .band = opt->band,
+                                .depth = scene->depth};
     TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", name));
     TRY(sdm_image_open(ctx, &src, &view->image));
     const GDALDatasetH ds = view->image->dataset;

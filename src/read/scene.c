@@ -142,6 +142,11 @@ static SdmStatus configure(SdmContext *ctx)
 
 SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, SdmScene **out)
 {
+    return sdm_scene_open_to(ctx, left, right, SDM_DEPTH_WHOLE, out);
+}
+
+SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right, SdmDepth depth, SdmScene **out)
+{
     SdmStatus st = SDM_OK;
     *out = NULL;
     const double start_s = sdm_now_s();
@@ -150,6 +155,7 @@ SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, S
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
     TRY(configure(ctx));
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "scene"));
+    (*out)->depth = depth;
     GDALAllRegister();
     sdm_quiet_begin();
     st = open_by_content(ctx, left, right, *out);

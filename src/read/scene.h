@@ -15,6 +15,14 @@ int64_t sdm_image_height(const SdmImage *im);
 /* q = DN * scale + offset.  8-bit input: scale 16, offset -2048; wider: from percentiles of the whole image. */
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
 
+/* How samples become q, and from which on they are saturated: products of the whole image. */
+typedef struct SdmRadiometry {
+    double scale, offset; /* see sdm_image_stretch() */
+    float saturated_at;   /* samples as stored in the file; +inf when unknown */
+} SdmRadiometry;
+void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out);
+void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);
+
 /* Read the window [x0, x0+w) x [y0, y0+h) of the image, which may lie outside it in part or whole.
  * out: h x w int16, quantised, SDM_Q_NODATA where there is nothing to use.
  * saturated: h x w bytes, 1 where the sensor was saturated, or NULL.
@@ -46,11 +54,20 @@ typedef struct SdmScene {
     SdmView view[2];   /* left, right */
     SdmInputFile *files;
     int file_count;
+    int depth;         /* SdmDepth */
 } SdmScene;
+
+/* How far a scene is opened. */
+typedef enum SdmDepth {
+    SDM_DEPTH_CAMERAS, /* sizes, masks and cameras are checked, no pixel is read; the images cannot be read */
+    SDM_DEPTH_WINDOWS, /* the images can be read; their radiometry is to be set by the caller, who knows it */
+    SDM_DEPTH_WHOLE    /* and looked at all over, for their radiometry and for damage */
+} SdmDepth;
 
 /* Open a scene by its content.  Options used: band, mask_left, mask_right, base_height, config.
  * @return SDM_OK; SDM_ERR_INPUT, SDM_ERR_UNSUPPORTED, SDM_ERR_USAGE with one sentence; *out is NULL then. */
 SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, SdmScene **out);
+SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right, SdmDepth depth, SdmScene **out);
 void sdm_scene_close(SdmScene **scene);
 
 #endif

@@ -1,0 +1,236 @@
+/* The coarse surface: every height and shift at the top level, then down to the coarse level, pointing fitted on the way. */
+// SPDX-License-Identifier: Apache-2.0
+#include "batch/prepare.h"
+#include "batch/prior.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { V_REACH = 32 /* rows searched across the lines, full-resolution px */ };
+
+static SdmWindow whole(const SdmFrame *f, int level)
+{
+    const int64_t up = ((int64_t)1 << level) - 1;
+    return (SdmWindow){.level = level, .w = (int)((f->width + up) >> level), .h = (int)((f->height + up) >> level)};
+}
+
+/* What is in use while the coarse surface grows. */
+typedef struct Coarse {
+    const SdmScene *scene;
+    SdmPrepared *p;
+    SdmLatticeRequest request;
+    SdmLattice lattice;
+    SdmPyramid left, right;
+    SdmChainInput in;
+} Coarse;
+
+static SdmStatus build_lattice(SdmContext *ctx, Coarse *c)
+{
+    const double t0 = sdm_now_s();
+    sdm_lattice_free(&c->lattice);
+    const SdmStatus st = sdm_lattice_build(ctx, &c->request, &c->lattice);
+    sdm_add_time(ctx, 3, sdm_now_s() - t0);
+    return st;
+}
+
+/* Try every shift across the lines at the coarsest level; keep the one that matches most. */
+static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *best_shift)
+{
+    SdmStatus st = SDM_OK;
+    const SdmFrame *const f = &c->p->frame;
+    const int l = c->p->settings.top_level, reach = (V_REACH + (1 << l) - 1) >> l;
+    const bool known = sdm_options(ctx)->dem != NULL;
+    const double half = (known ? SDM_PRIOR_SLACK_M : 0.5 * (f->hmax_m - f->hmin_m)) * fabs(f->du_dh) / (double)(1 << l);
+    const SdmWindow win = whole(f, l);
+    double best_share = -1.0;
+    SdmSurface s = {0}, prior = {0};
+    if (known) {
+        TRY(sdm_surface_alloc(ctx, &win, &prior));
+        TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &prior));
+    }
+    for (int i = 0; i <= 2 * reach; i++) {
+        const int shift = i & 1 ? (i + 1) / 2 : -(i / 2); /* 0, 1, -1, 2, ... */
+        double share = 0.0;
+        TRY(sdm_surface_alloc(ctx, &win, &s));
+        for (size_t k = 0; k < (size_t)win.w * (size_t)win.h; k++)
+            s.h_m[k] = prior.h_m ? prior.h_m[k] : (float)c->lattice.height0_m;
+        const SdmTopSearch q = {.half_range_px = half, .pixel_m = f->gsd_m * (double)(1 << l), .v_shift = shift};
+        TRY(sdm_chain_top(ctx, &c->in, &q, &s, &share));
+        sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", l, shift, 100.0 * share);
+        if (share > best_share * 1.02 + 1e-9) {
+            best_share = share;
+            *best_shift = shift;
+            sdm_surface_free(best);
+            *best = s;
+            s = (SdmSurface){0};
+        }
+        sdm_surface_free(&s);
+    }
+    if (best_share < 0.03) {
+        st = sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at "
+                      "least 3 %% are needed; clouds, water or snow, images of different places, or one mirrored",
+                      100.0 * best_share, c->scene->view[0].name, c->scene->view[1].name, 1 << l);
+        goto done;
+    }
+done:
+    sdm_surface_free(&prior);
+    sdm_surface_free(&s);
+    return st;
+}
+
+SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *gap_v,
+                              int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count, size_t room)
+{
+    SdmStatus st = SDM_OK;
+    const int w = s->win.w, h = s->win.h;
+    const double size = (double)(1 << s->win.level);
+    const size_t need = (size_t)(w / block) * (size_t)(h / block) + 1;
+    if (!*out)
+        TRY(sdm_alloc(ctx, out, room ? room : need, sizeof **out, "fit samples"));
+    for (int y = 0; y + block <= h; y += block)
+        for (int x = 0; x + block <= w; x += block) {
+            double sum = 0.0, height = 0.0;
+            int n = 0;
+            for (int j = y; j < y + block; j++)
+                for (int i = x; i < x + block; i++) {
+                    const size_t at = (size_t)j * (size_t)w + (size_t)i;
+                    if (!(s->flags[at] & SDM_QA_VALID) || !isfinite(gap_v[at]) || fabsf(gap_v[at]) > 1.0f)
+                        continue;
+                    sum += (double)gap_v[at];
+                    height += (double)s->h_m[at];
+                    n++;
+                }
+            if (2 * n < block * block || (room && *count >= room))
+                continue;
+            SdmFitSample *const o = &(*out)[(*count)++];
+            const double u = ((double)s->win.u0 + x + 0.5 * block) * size - 0.5;
+            const double v = ((double)s->win.v0 + y + 0.5 * block) * size - 0.5;
+            double at[2], next[2];
+            sdm_lattice_right(lat, u, v, height / n, at);
+            sdm_lattice_right(lat, u, v + 1.0, height / n, next);
+            const double per_px = (next[0] - at[0]) * in_use->dir[0] + (next[1] - at[1]) * in_use->dir[1];
+            o->col = at[0];
+            o->row = at[1];
+            o->found_px = sum / n * size * per_px;
+            o->target_px = o->found_px + sdm_pointing_value(in_use, at[0], at[1]);
+        }
+done:
+    return st;
+}
+
+/* Chance makes a few matches anywhere; what it cannot do is let their rays meet. */
+static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, size_t count, const SdmPointRound *r)
+{
+    const double blocks = (double)(s->win.w / 8) * (double)(s->win.h / 8), share = (double)count / fmax(blocks, 1.0);
+    const double spread = r->after_nmad_px / (double)(1 << s->win.level);
+    if (share >= 0.005 && (share >= 0.15 || spread <= 0.2))
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %zu of %.0f places at 1/%d of the size, their rays miss each other "
+                    "by %.1f px; clouds, water or snow, images of different places, or one mirrored", count, blocks,
+                    1 << s->win.level, r->after_nmad_px);
+}
+
+/* The v residual of a level's surface: refit the pointing. */
+static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmPrepared *const p = c->p;
+    const int l = s->win.level;
+    float *gap = NULL;
+    SdmFitSample *sample = NULL;
+    size_t count = 0;
+    const bool last = l == p->settings.coarse_level;
+    SdmPointRound round = {.level = l};
+    const double t0 = sdm_now_s();
+    TRY(sdm_alloc(ctx, &gap, (size_t)s->win.w * (size_t)s->win.h, sizeof *gap, "ray gaps"));
+    TRY(sdm_chain_gap(ctx, &c->in, s, 9, gap));
+    TRY(sdm_collect_samples(ctx, &c->lattice, s, gap, last ? 8 : 4, &p->pointing, &sample, &count, 0));
+    if (count >= 60 || last)
+        TRY(sdm_pointing_fit(ctx, sample, count, last ? 4 : count > 300 ? 1 : 0, false,
+                             sdm_image_height(c->scene->view[1].image), &p->pointing, &round));
+    if (last)
+        TRY(check_matches(ctx, s, count, &round));
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d", l, count,
+            round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree);
+    if (last) {
+        p->points.round[p->points.rounds++] = round;
+        round.samples = NULL;
+    }
+    TRY(build_lattice(ctx, c));
+done:
+    sdm_free(&round.samples);
+    sdm_free(&gap);
+    sdm_free(&sample);
+    sdm_add_time(ctx, 2, sdm_now_s() - t0);
+    return st;
+}
+
+/* Levels below the top, down to the coarse one. */
+static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface finer = {0};
+    TRY(fit_level(ctx, c, s));
+    for (int l = c->p->settings.top_level - 1; l >= c->p->settings.coarse_level; l--) {
+        const SdmWindow win = whole(&c->p->frame, l);
+        const double t0 = sdm_now_s();
+        TRY(sdm_surface_alloc(ctx, &win, &finer));
+        sdm_surface_refine(ctx, s, &finer);
+        sdm_surface_free(s);
+        *s = finer;
+        finer = (SdmSurface){0};
+        TRY(sdm_chain_level(ctx, &c->in, 4, 9, s));
+        TRY(sdm_chain_level(ctx, &c->in, 2, 9, s));
+        sdm_add_time(ctx, 5, sdm_now_s() - t0);
+        TRY(fit_level(ctx, c, s));
+    }
+done:
+    sdm_surface_free(&finer);
+    return st;
+}
+
+/* The shift found at the top level becomes the first constant of the pointing. */
+static void apply_shift(const Coarse *c, int shift)
+{
+    SdmPrepared *const p = c->p;
+    const double u = 0.5 * (double)p->frame.width, v = 0.5 * (double)p->frame.height;
+    double at[2], next[2];
+    sdm_lattice_right(&c->lattice, u, v, c->lattice.height0_m, at);
+    sdm_lattice_right(&c->lattice, u, v + 1.0, c->lattice.height0_m, next);
+    const double per_px = (next[0] - at[0]) * p->pointing.dir[0] + (next[1] - at[1]) * p->pointing.dir[1];
+    p->pointing.coef[0] = per_px * shift * (double)(1 << p->settings.top_level);
+}
+
+SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface s = {0};
+    int shift = 0;
+    Coarse c = {.scene = scene, .p = p};
+    const SdmMatchSettings *const set = &p->settings;
+    c.request = (SdmLatticeRequest){.scene = scene, .frame = &p->frame, .pointing = &p->pointing,
+                                    .u1 = p->frame.width + ((int64_t)1 << set->top_level),
+                                    .v1 = p->frame.height + ((int64_t)1 << set->top_level), .step = sdm_coarse_step(&p->frame, 0),
+                                    .hmin_m = p->frame.hmin_m, .hmax_m = p->frame.hmax_m};
+    while ((p->frame.width / c.request.step) * (p->frame.height / c.request.step) > 1 << 18)
+        c.request.step *= 2;
+    TRY(build_lattice(ctx, &c));
+    c.in = (SdmChainInput){.settings = set, .lattice = &c.lattice, .left = &c.left, .right = &c.right};
+    const SdmWindow all = whole(&p->frame, 0);
+    TRY(sdm_open_pyramids(ctx, scene, set, &c.lattice, &all, p->frame.hmin_m, p->frame.hmax_m, set->coarse_level,
+                          set->top_level, &c.left, &c.right));
+    const double t0 = sdm_now_s();
+    TRY(search_top(ctx, &c, &s, &shift));
+    sdm_add_time(ctx, 2, sdm_now_s() - t0);
+    apply_shift(&c, shift);
+    TRY(build_lattice(ctx, &c));
+    TRY(descend(ctx, &c, &s));
+    p->coarse = s;
+    s = (SdmSurface){0};
+done:
+    sdm_surface_free(&s);
+    sdm_pyramid_free(&c.left);
+    sdm_pyramid_free(&c.right);
+    sdm_lattice_free(&c.lattice);
+    return st;
+}
