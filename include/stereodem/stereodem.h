@@ -99,6 +99,73 @@ void sdm_stop(void);
  *  Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call. */
 SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
 
+/** What `stereodem plan` is given. */
+typedef struct SdmPlanRequest {
+    const char *job;          /**< folder to make */
+    const char *left, *right; /**< as in sdm_run(), or NULL */
+    const char *list;         /**< file with a scene or a pair a line, relative to it; or NULL */
+} SdmPlanRequest;
+
+typedef struct SdmPlanSummary {
+    int scenes, failed, tiled; /**< scenes; those that cannot be opened; those cut into tiles */
+    int64_t units;             /**< units of work, 0 .. units - 1 */
+    double cpu_s;              /**< expected processor time of all units */
+} SdmPlanSummary;
+
+/** Write JOB/plan.json: inputs, parameters and units of one or many scenes.  Opens cameras, reads no pixel.
+ *  A scene that cannot be opened is told (log, plan.json) and left out. */
+SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *request, SdmPlanSummary *out);
+
+/** Which units a task computes: unit[0 .. count - 1], or first .. first + count - 1 where unit is NULL. */
+typedef struct SdmTileRequest {
+    const char *job;
+    const int64_t *unit;
+    int64_t first, count;
+    double wait_s; /**< longest wait for another task that prepares the scene, seconds */
+} SdmTileRequest;
+
+typedef struct SdmTileSummary {
+    int64_t done, skipped, failed; /**< units that are there now; of them, that were there before; that failed */
+} SdmTileSummary;
+
+/** Compute units of a job, parameters as planned.  A unit that is there, whole and of this plan is left as it is; a unit that
+ *  fails does not keep the others back. */
+SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *request, SdmTileSummary *out);
+
+typedef struct SdmMergeRequest {
+    const char *job;
+    const char *folder; /**< where the DEMs go; NULL = JOB/dem */
+    int scene;          /**< number of the only scene to merge; -1 = all */
+} SdmMergeRequest;
+
+typedef struct SdmMergeSummary {
+    int scenes, merged, already, incomplete, failed; /**< already: of merged; incomplete: units are missing */
+    int64_t missing;                                 /**< units */
+} SdmMergeSummary;
+
+/** Build the products of every scene whose units are there, FOLDER/NAME.tif and so on.
+ *  @return SDM_OK when all scenes have theirs; else the sentence names the units that are missing and how to run them. */
+SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *request, SdmMergeSummary *out);
+
+/** State of a scene of a job. */
+typedef struct SdmSceneStatus {
+    int number;
+    char name[320];
+    const char *state;   /**< "merged", "ready to merge", "merge failed", "running", "failed", "begun", "not begun", "not planned" */
+    int64_t first_unit, units, done, running, failed, missing; /**< units */
+    int64_t error_unit;  /**< the last unit that failed, -1 if none */
+    char error[1024];    /**< its sentence, or the scene's */
+} SdmSceneStatus;
+
+/** What a job folder holds.  Ask for scenes in order, then for the time; close. */
+typedef struct SdmStatusReport SdmStatusReport;
+SdmStatus sdm_status_open(SdmContext *ctx, const char *job, SdmStatusReport **out);
+int sdm_status_scenes(const SdmStatusReport *report);
+SdmStatus sdm_status_scene(SdmContext *ctx, SdmStatusReport *report, int scene, SdmSceneStatus *out);
+double sdm_status_left_s(const SdmStatusReport *report); /**< wall time left with the tasks at work; NaN without any */
+double sdm_status_work_s(const SdmStatusReport *report); /**< time left of a single task */
+void sdm_status_close(SdmContext *ctx, SdmStatusReport **report);
+
 /** One view of a scene, for people. */
 typedef struct SdmViewInfo {
     char name[512];        /**< file or subdataset */

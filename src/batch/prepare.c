@@ -44,7 +44,9 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const o = sdm_options(ctx);
-    TRY(sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(scene), out));
+    SdmRadiometry left;
+    sdm_image_radiometry(scene->view[0].image, &left);
+    TRY(sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(&left), out));
     out->jump_px = (float)(SDM_JUMP_M * fabs(f->du_dh));
     choose_levels(f, out);
 done:
@@ -123,6 +125,18 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
     TRY(sdm_grid_cover(ctx, b, &p->grid));
 done:
     sdm_lattice_free(&lat);
+    return st;
+}
+
+SdmStatus sdm_prepared_kernels(SdmContext *ctx, SdmPrepared *p)
+{
+    const SdmOptions *const o = sdm_options(ctx);
+    const SdmMatchSettings kept = p->settings;
+    const SdmStatus st = sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(&p->radiometry[0]), &p->settings);
+    p->settings.gap_limit_px = kept.gap_limit_px;
+    p->settings.jump_px = kept.jump_px;
+    p->settings.coarse_level = kept.coarse_level;
+    p->settings.top_level = kept.top_level;
     return st;
 }
 

@@ -34,7 +34,10 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
 int sdm_coarse_step(const SdmFrame *f, int level);
 
 /* Sensor noise to expect, in units of the quantised left image. */
-float sdm_noise_q(const SdmScene *scene);
+float sdm_noise_q(const SdmRadiometry *left);
+
+/* After reading from a file: the settings get the kernels of this process. */
+SdmStatus sdm_prepared_kernels(SdmContext *ctx, SdmPrepared *p);
 
 /* Open the images' pyramids for a window of the frame (levels lmin..lmax), heights hmin..hmax. */
 SdmStatus sdm_open_pyramids(SdmContext *ctx, const SdmScene *scene, const SdmMatchSettings *set, const SdmLattice *lat,

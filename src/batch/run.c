@@ -1,290 +1,315 @@
-/* run: plan, units and merge in one process; finished blocks survive a stop. */
+/* The commands: plan, tile and merge over a job folder; run is the three in one process. */
 // SPDX-License-Identifier: Apache-2.0
-#include "batch/unit.h"
-#include "core/options.h"
+#include "batch/job.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct Run {
-    const SdmOptions *opt;
-    SdmScene *scene;
-    SdmPrepared prepared;
-    char job[1100];
-    uint64_t fingerprint;  /* of what the blocks depend on */
-    uint64_t whole;        /* of what the products depend on */
-    int64_t tile;          /* cells */
-    int64_t across, down;  /* blocks */
-    int64_t cells, valid;  /* of the DEM; those with a height that was matched */
-    int resumed;
-} Run;
+/* ---- plan ---- */
 
-/* Less than that is not a DEM but a handful of accidents. */
-enum { LEAST_VALID = 100, CELLS_PER_VALID = 2000 };
-
-/* A file that is read during the run: which, how large, how old. */
-static uint64_t hash_file(uint64_t h, const char *path)
-{
-    struct stat s;
-    h = sdm_hash(h + 1, path ? path : "", path ? strlen(path) : 0);
-    if (!path || stat(path, &s) != 0)
-        return h;
-    const int64_t at[3] = {(int64_t)s.st_size, (int64_t)s.st_mtim.tv_sec, (int64_t)s.st_mtim.tv_nsec};
-    return sdm_hash(h, at, sizeof at);
-}
-
-/* Everything that the blocks' bytes depend on: version, inputs, parameters. Not: threads, memory, tile size's reasons. */
-static uint64_t fingerprint_of(const Run *r)
-{
-    const SdmOptions *const o = r->opt;
-    char text[512];
-    uint64_t h = sdm_hash(1, SDM_VERSION, sizeof SDM_VERSION);
-    for (int i = 0; i < r->scene->file_count; i++) {
-        const SdmInputFile *const f = &r->scene->files[i];
-        h = hash_file(h, f->path);
-        h = sdm_hash(h, &f->size_bytes, sizeof f->size_bytes);
-        h = sdm_hash(h, &f->mtime_s, sizeof f->mtime_s);
-    }
-    const char *const words[] = {o->t_srs, o->cost, o->optimizer, o->dem_vertical, o->mask_left, o->mask_right};
-    h = hash_file(h, o->dem);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        h = sdm_hash(h + i + 1, words[i] ? words[i] : "", words[i] ? strlen(words[i]) : 0);
-    const int n = snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %d", o->tr, o->hmin_m, o->hmax_m, o->base_height,
-                           o->band);
-    return sdm_hash(h, text, (size_t)n);
-}
-
-/* And of what is not in the blocks. */
-static uint64_t whole_of(const Run *r)
-{
-    uint64_t h = sdm_hash(r->fingerprint, &r->opt->vertical, sizeof r->opt->vertical);
-    for (const char *const *pair = r->opt->co; *pair; pair++)
-        h = sdm_hash(h, *pair, strlen(*pair) + 1);
-    return h;
-}
-
-static SdmStatus make_job(SdmContext *ctx, Run *r)
-{
-    struct stat s;
-    const bool made = mkdir(r->job, 0777) == 0;
-    if (!made && errno != EEXIST)
-        return sdm_fail(ctx, SDM_ERR_IO, "the job folder %s cannot be made: %s", r->job, strerror(errno));
-    if (!made && (stat(r->job, &s) != 0 || !S_ISDIR(s.st_mode)))
-        return sdm_fail(ctx, SDM_ERR_IO, "%s is a file where the job folder belongs; remove it or give another -o",
-                        r->job);
-    return SDM_OK;
-}
-
-static SdmStatus prepare(SdmContext *ctx, Run *r)
+/* A plan that says the same stays as it is, another one is replaced only when asked for. */
+static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *plan)
 {
     SdmStatus st = SDM_OK;
-    char path[1200];
-    TRY(sdm_format(ctx, path, sizeof path, "%s/scene.sdm", r->job));
-    TRY(sdm_match_settings(ctx, r->opt->cost, r->opt->cpu_level, sdm_noise_q(r->scene), &r->prepared.settings));
-    if (sdm_prepared_read(NULL, path, r->fingerprint, &r->prepared) == SDM_OK) {
-        sdm_log(ctx, SDM_LOG_INFO, 2, "going on from %s", r->job);
+    char path[SDM_PATH_SIZE], *old = NULL;
+    size_t size;
+    char *const text = sdm_plan_text(plan);
+    bool same = false, there = false;
+    if (!text)
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the plan as text");
+    TRY(sdm_path_join(ctx, folder, "plan.json", path));
+    there = access(path, F_OK) == 0;
+    same = there && sdm_path_get(ctx, path, (size_t)1 << 28, &old, &size) == SDM_OK && strcmp(old, text) == 0;
+    if (there && !same && !sdm_options(ctx)->overwrite) {
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "%s exists and is of another plan; give --overwrite to plan the job again, or "
+                      "another -o", path);
         goto done;
     }
-    sdm_progress(ctx, 2, 0.02, "coarse surface and pointing");
-    TRY(sdm_prepare(ctx, r->scene, &r->prepared));
-    TRY(sdm_refine_pointing(ctx, r->scene, &r->prepared));
-    TRY(sdm_prepared_write(ctx, path, r->fingerprint, &r->prepared));
+    if (!same)
+        TRY(sdm_path_put(ctx, path, text, strlen(text)));
 done:
+    sdm_free(&old);
+    cJSON_free(text);
     return st;
 }
 
-/* Tile edge: as asked, or the largest for which a block fits the budget. */
-static SdmStatus choose_tile(SdmContext *ctx, Run *r)
+static void summarise(SdmContext *ctx, const SdmPlan *plan, SdmPlanSummary *out)
 {
-    const SdmGrid *const g = &r->prepared.grid;
-    const double spacing = sdm_grid_spacing_m(g);
-    const int64_t base = (int64_t)r->prepared.coarse.win.w * r->prepared.coarse.win.h * 8 + (INT64_C(48) << 20);
-    const int64_t room = r->opt->memory_bytes * 8 / 10 - base;
-    const int64_t longest = g->cols > g->rows ? g->cols : g->rows;
-    r->tile = r->opt->tile > 0 ? r->opt->tile : longest;
-    for (int parts = 2; r->opt->tile == 0 && sdm_unit_bytes(&r->prepared, g, spacing, r->tile, r->tile) > room; parts++) {
-        r->tile = (longest + parts - 1) / parts;
-        if (r->tile < 64)
-            return sdm_fail(ctx, SDM_ERR_MEMORY, "--memory %lld MiB is too small for this pair: a block of 64 cells needs "
-                            "%lld MiB", (long long)(r->opt->memory_bytes >> 20),
-                            (long long)((sdm_unit_bytes(&r->prepared, g, spacing, 64, 64) + base) * 10 / 8 >> 20));
+    const cJSON *scene;
+    *out = (SdmPlanSummary){.scenes = plan->count, .units = plan->units};
+    cJSON_ArrayForEach(scene, cJSON_GetObjectItemCaseSensitive(plan->root, "scenes"))
+    {
+        const cJSON *const error = cJSON_GetObjectItemCaseSensitive(scene, "error");
+        out->tiled += cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(scene, "tiled"));
+        if (!error)
+            continue;
+        out->failed++;
+        sdm_log(ctx, SDM_LOG_WARNING, 1, "not planned: %s", error->valuestring);
     }
-    if (r->tile > longest)
-        r->tile = longest;
-    r->across = (g->cols + r->tile - 1) / r->tile;
-    r->down = (g->rows + r->tile - 1) / r->tile;
-    return SDM_OK;
+    for (int s = 0; s < plan->count; s++)
+        out->cpu_s += sdm_plan_units_s(plan, s);
 }
 
-static SdmStatus open_block(SdmContext *ctx, const Run *r, int64_t i, SdmBlock *b, char *path, size_t size)
-{
-    const SdmGrid *const g = &r->prepared.grid;
-    const int64_t c = i % r->across * r->tile, w = i / r->across * r->tile;
-    const SdmStatus st = sdm_format(ctx, path, size, "%s/block_%lld_%06lld.sdm", r->job, (long long)r->tile, (long long)i);
-    if (st != SDM_OK)
-        return st;
-    return sdm_block_alloc(ctx, c, w, c + r->tile < g->cols ? r->tile : g->cols - c,
-                           w + r->tile < g->rows ? r->tile : g->rows - w, b);
-}
-
-static SdmStatus do_units(SdmContext *ctx, Run *r)
+SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out)
 {
     SdmStatus st = SDM_OK;
-    SdmBlock b = {0};
-    char path[1300], what[64];
-    const int64_t n = r->across * r->down;
-    for (int64_t i = 0; i < n; i++) {
-        TRY(sdm_check_stop(ctx));
-        snprintf(what, sizeof what, "block %lld of %lld", (long long)(i + 1), (long long)n);
-        sdm_progress(ctx, 5, 0.3 + 0.55 * (double)i / (double)n, what);
-        TRY(open_block(ctx, r, i, &b, path, sizeof path));
-        if (sdm_unit_read(NULL, path, r->fingerprint, &b) == SDM_OK) {
-            r->resumed++;
-        } else {
-            TRY(sdm_unit_compute(ctx, r->scene, &r->prepared, &r->prepared.grid, &b));
-            TRY(sdm_unit_write(ctx, path, r->fingerprint, &b));
+    SdmPlanInput *input = NULL;
+    SdmPlan *plan = NULL;
+    int count = 1;
+    if (!q->job || !*q->job)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "no job folder; give -o JOB");
+    if ((q->list != NULL) == (q->left != NULL))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "found %s, expected a scene, a left and a right image, or --list FILE",
+                        q->list ? "both scenes and --list" : "no scene");
+    if (q->list) {
+        TRY(sdm_plan_list(ctx, q->list, &input, &count));
+    } else {
+        TRY(sdm_alloc(ctx, &input, 1, sizeof *input, "the scene"));
+        TRY(sdm_format(ctx, input->left, sizeof input->left, "%s", q->left));
+        if (q->right)
+            TRY(sdm_format(ctx, input->right, sizeof input->right, "%s", q->right));
+    }
+    TRY(sdm_path_make_folder(ctx, q->job));
+    TRY(sdm_plan_make(ctx, q->job, input, count, &plan));
+    TRY(store_plan(ctx, q->job, plan));
+    summarise(ctx, plan, out);
+done:
+    if (st != SDM_OK && q->job)
+        rmdir(q->job); /* only when empty */
+    sdm_free(&input);
+    sdm_plan_close(&plan);
+    return st;
+}
+
+/* ---- tile ---- */
+
+SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmJob job;
+    char first[1024] = "";
+    SdmStatus failed = SDM_OK;
+    *out = (SdmTileSummary){0};
+    TRY(sdm_job_open(ctx, q->job, &job));
+    job.wait_s = q->wait_s;
+    for (int64_t i = 0; i < q->count && st != SDM_ERR_STOPPED; i++) {
+        const int64_t unit = q->unit ? q->unit[i] : q->first + i;
+        if (i > 0 && unit >= job.plan->units && !q->unit)
+            break; /* the last task has fewer */
+        const double t0 = sdm_now_s();
+        const int64_t resumed = job.resumed;
+        st = sdm_job_unit(ctx, &job, unit);
+        if (st == SDM_OK) {
+            out->done++;
+            sdm_log(ctx, SDM_LOG_INFO, 0, "unit %lld of %s: %s", (long long)unit, job.scene.name,
+                    job.resumed > resumed ? "was done already" : "done");
+            sdm_log(ctx, SDM_LOG_VERBOSE, 0, "unit %lld took %.1f s", (long long)unit, sdm_now_s() - t0);
+        } else if (st == SDM_ERR_USAGE || st == SDM_ERR_STOPPED) {
+            goto done;
+        } else { /* a unit that fails costs itself alone */
+            if (q->count > 1)
+                sdm_log(ctx, SDM_LOG_WARNING, 0, "unit %lld: %s", (long long)unit, sdm_error(ctx));
+            if (out->failed++ == 0) {
+                failed = st;
+                snprintf(first, sizeof first, "%s", sdm_error(ctx));
+            }
         }
-        sdm_block_free(&b);
     }
+    st = failed;
+    if (out->failed > 1)
+        st = sdm_fail(ctx, failed, "%lld of %lld units failed, the first because of this: %.800s", (long long)out->failed,
+                      (long long)(out->done + out->failed), first);
+    else if (out->failed)
+        st = sdm_fail(ctx, failed, "%s", first);
 done:
-    sdm_block_free(&b);
+    out->skipped = job.resumed;
+    sdm_job_close(ctx, &job);
     return st;
 }
 
-static void fill_report(SdmContext *ctx, const Run *r, const char *left, const char *right, SdmReport *out)
-{
-    const SdmFrame *const f = &r->prepared.frame;
-    *out = (SdmReport){.files = r->scene->files, .file_count = r->scene->file_count, .centre_lon_deg = f->lon_deg,
-                       .centre_lat_deg = f->lat_deg, .base_height = f->base_height, .convergence_deg = f->convergence_deg,
-                       .gsd_m = f->gsd_m, .hmin_m = f->hmin_m, .hmax_m = f->hmax_m,
-                       .lattice_error_px = r->prepared.lattice_error_px, .pointing = &r->prepared.pointing,
-                       .points = &r->prepared.points, .blocks = (int)(r->across * r->down), .blocks_resumed = r->resumed,
-                       .frame_cols = f->width, .frame_rows = f->height};
-    snprintf(out->scene_id, sizeof out->scene_id, "%s", r->scene->id);
-    snprintf(out->time_utc, sizeof out->time_utc, "%s", r->scene->time_utc);
-    snprintf(out->scene_kind, sizeof out->scene_kind, "%s", r->scene->kind);
-    snprintf(out->left, sizeof out->left, "%s", left);
-    snprintf(out->right, sizeof out->right, "%s", right ? right : "");
-    (void)ctx;
-}
+/* ---- merge ---- */
 
-/* "scene.sdm", "block_*.sdm", and either as it is written aside. */
-static bool is_ours(const char *name)
-{
-    const char *const end = strstr(name, ".sdm");
-    return end && (!strncmp(name, "block_", 6) || !strncmp(name, "scene.", 6)) &&
-           (!end[4] || !strncmp(end + 4, ".part-", 6));
-}
+typedef struct Merging {
+    SdmJob job;
+    const SdmMergeRequest *q;
+    SdmMergeSummary *out;
+    int64_t *missing, missing_count;
+    char first[1024]; /* why the first scene failed that does not only miss units */
+} Merging;
 
-/* Every file of ours in the job folder, this run's or an earlier one's; the folder too when it is empty then. */
-static void remove_job(const Run *r)
-{
-    DIR *const dir = opendir(r->job);
-    if (!dir)
-        return;
-    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
-        if (is_ours(e->d_name))
-            unlinkat(dirfd(dir), e->d_name, 0);
-    closedir(dir);
-    rmdir(r->job);
-}
-
-static void count_valid(Run *r, const SdmBlock *b)
-{
-    const int64_t n = b->w * b->h;
-    r->cells += n;
-    for (int64_t i = 0; i < n; i++)
-        r->valid += (b->mask[i] & SDM_QA_VALID) != 0;
-}
-
-static SdmStatus check_valid(SdmContext *ctx, const Run *r)
-{
-    if (r->valid >= LEAST_VALID && r->valid >= r->cells / CELLS_PER_VALID)
-        return SDM_OK;
-    remove_job(r); /* would only lead here again */
-    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
-                    "DEM of %s and %s; clouds, water or snow, images of different places, or one mirrored",
-                    (long long)r->valid, (long long)r->cells,
-                    (long long)fmax((double)LEAST_VALID, (double)(r->cells / CELLS_PER_VALID)), r->scene->view[0].name,
-                    r->scene->view[1].name);
-}
-
-static SdmStatus merge(SdmContext *ctx, Run *r, const char *left, const char *right, double started_s)
+static SdmStatus merge_scene(SdmContext *ctx, Merging *m, int s)
 {
     SdmStatus st = SDM_OK;
-    SdmReport report;
-    SdmProduct *product = NULL;
-    SdmBlock b = {0};
-    char path[1300];
-    const double t0 = sdm_now_s();
-    fill_report(ctx, r, left, right, &report);
-    sdm_progress(ctx, 9, 0.87, "writing");
-    TRY(sdm_product_open(ctx, &r->prepared.grid, &report, &product));
-    for (int64_t i = 0; i < r->across * r->down; i++) {
-        TRY(sdm_check_stop(ctx));
-        TRY(open_block(ctx, r, i, &b, path, sizeof path));
-        TRY(sdm_unit_read(ctx, path, r->fingerprint, &b));
-        TRY(sdm_product_write(ctx, product, &b));
-        count_valid(r, &b);
-        sdm_block_free(&b);
+    char output[SDM_PATH_SIZE];
+    int64_t count = 0;
+    bool already = false;
+    const char *const folder = m->q->folder;
+    TRY(sdm_job_use(ctx, &m->job, s));
+    TRY(sdm_format(ctx, output, sizeof output, "%s%s/%s.tif", folder ? folder : m->job.folder, folder ? "" : "/dem",
+                   m->job.scene.name));
+    st = sdm_job_merge(ctx, &m->job, s, output, m->missing + m->missing_count, &count, &already);
+    m->missing_count += count;
+    if (st == SDM_OK) {
+        m->out->merged++;
+        m->out->already += already;
+        sdm_log(ctx, SDM_LOG_INFO, 9, "%s: %s", output, already ? "was merged already" : "done");
+    } else if (st != SDM_ERR_STOPPED) {
+        m->out->failed += count == 0;
+        m->out->incomplete += count > 0;
+        sdm_log(ctx, SDM_LOG_WARNING, 9, "%s", sdm_error(ctx));
+        if (count == 0 && !m->first[0])
+            snprintf(m->first, sizeof m->first, "%s", sdm_error(ctx));
+        st = SDM_OK;
     }
-    TRY(check_valid(ctx, r));
-    sdm_add_time(ctx, 9, sdm_now_s() - t0);
-    report.wall_s = sdm_now_s() - started_s;
-    report.job = r->whole;
-    TRY(sdm_product_finish(ctx, product, &report));
-    if (!r->opt->keep_job)
-        remove_job(r); /* before the product is closed: till then a run that is stopped can tell that it was done */
 done:
-    sdm_block_free(&b);
-    sdm_product_close(&product);
     return st;
 }
 
-static SdmStatus check_output(SdmContext *ctx, const SdmScene *scene)
+/* Units that are missing, as a sentence and as a file, one a line. */
+static SdmStatus tell_missing(SdmContext *ctx, Merging *m)
 {
-    const char *paths[64];
-    int n = 0;
-    for (; n < scene->file_count && n < 64; n++)
-        paths[n] = scene->files[n].path;
-    return sdm_product_check(ctx, paths, n);
+    SdmStatus st = SDM_OK;
+    char ranges[400], path[SDM_PATH_SIZE], *text = NULL;
+    const int left = m->out->failed + m->out->incomplete;
+    size_t n = 0;
+    TRY(sdm_path_join(ctx, m->job.folder, "missing.txt", path));
+    if (!m->missing_count)
+        unlink(path);
+    if (!left)
+        return SDM_OK;
+    if (m->missing_count) {
+        TRY(sdm_alloc(ctx, &text, (size_t)m->missing_count, 24, "the missing units"));
+        for (int64_t i = 0; i < m->missing_count; i++)
+            n += (size_t)snprintf(text + n, 24, "%lld\n", (long long)m->missing[i]);
+        TRY(sdm_path_put(ctx, path, text, n));
+    }
+    sdm_job_ranges(m->missing, m->missing_count, ranges, sizeof ranges);
+    if (!m->missing_count)
+        st = sdm_fail(ctx, SDM_ERR_DATA, "%d of %d scenes cannot be merged, the first because of this: %.700s", left,
+                      m->out->scenes, m->first);
+    else if (strstr(ranges, "..."))
+        st = sdm_fail(ctx, SDM_ERR_DATA, "%d of %d scenes cannot be merged: %lld units are missing or damaged, %s; run xargs "
+                      "-a %s -n 1 stereodem tile %s", left, m->out->scenes, (long long)m->missing_count, ranges, path,
+                      m->job.folder);
+    else
+        st = sdm_fail(ctx, SDM_ERR_DATA, "%d of %d scenes cannot be merged: units %s are missing or damaged; run stereodem "
+                      "tile %s %s", left, m->out->scenes, ranges, m->job.folder, ranges);
+done:
+    sdm_free(&text);
+    return st;
+}
+
+SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *out)
+{
+    SdmStatus st = SDM_OK;
+    Merging m = {.q = q, .out = out};
+    char path[SDM_PATH_SIZE], what[64];
+    *out = (SdmMergeSummary){0};
+    TRY(sdm_job_open(ctx, q->job, &m.job));
+    const int count = m.job.plan->count;
+    const int first = q->scene >= 0 ? q->scene : 0, end = q->scene >= 0 ? q->scene + 1 : count;
+    if (first >= count) {
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "scene %d does not exist; %s has %d scenes, from 0 to %d", first, q->job, count,
+                      count - 1);
+        goto done;
+    }
+    out->scenes = end - first;
+    TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));
+    if (!q->folder) { /* products there are this job's own */
+        SdmOptions opt = *sdm_options(ctx);
+        opt.overwrite = true;
+        TRY(sdm_set_options(ctx, &opt));
+        TRY(sdm_path_join(ctx, q->job, "dem", path));
+        TRY(sdm_path_make_folder(ctx, path));
+    }
+    for (int s = first; s < end; s++) {
+        TRY(sdm_check_stop(ctx));
+        snprintf(what, sizeof what, "scene %d of %d", s - first + 1, end - first);
+        if (end - first > 1)
+            sdm_progress(ctx, 9, (double)(s - first) / (end - first), what);
+        TRY(merge_scene(ctx, &m, s));
+    }
+    out->missing = m.missing_count;
+    TRY(tell_missing(ctx, &m));
+done:
+    sdm_free(&m.missing);
+    sdm_job_close(ctx, &m.job);
+    return st;
+}
+
+/* ---- run ---- */
+
+static SdmStatus do_units(SdmContext *ctx, SdmJob *job)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t n = job->plan->units;
+    char what[64];
+    for (int64_t i = 0; i < n; i++) {
+        snprintf(what, sizeof what, "unit %lld of %lld", (long long)(i + 1), (long long)n);
+        if (i > 0)
+            sdm_progress(ctx, 5, 0.3 + 0.55 * (double)i / (double)n, what);
+        TRY(sdm_job_unit(ctx, job, i));
+        if (job->resumed == 1 && i == 0)
+            sdm_log(ctx, SDM_LOG_INFO, 2, "going on from %s", job->folder);
+    }
+done:
+    return st;
+}
+
+static SdmStatus run_plan(SdmContext *ctx, SdmJob *job)
+{
+    SdmStatus st = SDM_OK;
+    int64_t *missing = NULL, missing_count = 0;
+    bool already = false;
+    const char *const output = sdm_options(ctx)->output;
+    TRY(sdm_job_use(ctx, job, 0));
+    TRY(sdm_alloc(ctx, &missing, (size_t)job->plan->units + 1, sizeof *missing, "the missing units"));
+    if (!sdm_product_finished(ctx, job->scene.whole)) {
+        TRY(sdm_job_check_output(ctx, job));
+        TRY(sdm_plan_write(ctx, job->folder, job->plan));
+        TRY(do_units(ctx, job));
+    }
+    TRY(sdm_job_merge(ctx, job, 0, output, missing, &missing_count, &already));
+    if (already)
+        sdm_log(ctx, SDM_LOG_INFO, 9, "%s was finished already", output);
+done:
+    sdm_free(&missing);
+    return st;
 }
 
 SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
 {
     SdmStatus st = SDM_OK;
-    Run r = {.opt = sdm_options(ctx)};
-    const double t0 = sdm_now_s();
-    if (!r.opt->output)
+    SdmPlan *plan = NULL;
+    SdmPlanInput *input = NULL;
+    SdmJob job = {.number = -1};
+    char folder[SDM_PATH_SIZE] = "";
+    const double started_s = sdm_now_s();
+    const char *const output = sdm_options(ctx)->output;
+    if (!output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
+    if (!left || !*left || (right && !*right))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "no input; give an ASTER level 1A scene, or the left and right image of a pair");
     TRY(sdm_product_check(ctx, NULL, 0));
-    TRY(sdm_scene_open(ctx, left, right, &r.scene));
-    TRY(sdm_format(ctx, r.job, sizeof r.job, "%s.job", r.opt->output));
-    r.fingerprint = fingerprint_of(&r);
-    r.whole = whole_of(&r);
-    if (sdm_product_finished(ctx, r.whole)) {
-        sdm_log(ctx, SDM_LOG_INFO, 9, "%s was finished already", r.opt->output);
-        if (!r.opt->keep_job)
-            remove_job(&r);
-        sdm_product_tidy(ctx);
-        goto done;
-    }
-    TRY(check_output(ctx, r.scene));
-    sdm_add_time(ctx, 1, sdm_now_s() - t0);
-    TRY(make_job(ctx, &r));
-    TRY(prepare(ctx, &r));
-    TRY(choose_tile(ctx, &r));
-    TRY(do_units(ctx, &r));
-    TRY(merge(ctx, &r, left, right, t0));
+    TRY(sdm_alloc(ctx, &input, 1, sizeof *input, "the scene"));
+    TRY(sdm_format(ctx, input->left, sizeof input->left, "%s", left));
+    if (right)
+        TRY(sdm_format(ctx, input->right, sizeof input->right, "%s", right));
+    TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", output));
+    TRY(sdm_path_make_folder(ctx, folder));
+    TRY(sdm_plan_make(ctx, folder, input, 1, &plan));
+    TRY(sdm_job_start(ctx, folder, &plan, &job));
+    job.alone = true;
+    job.started_s = started_s;
+    TRY(run_plan(ctx, &job));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
-    if (r.job[0])
-        rmdir(r.job); /* only when empty: nothing finished that could be taken up */
-    sdm_prepared_free(&r.prepared);
-    sdm_scene_close(&r.scene);
+    if (*folder)
+        rmdir(folder); /* only when empty: nothing finished that could be taken up */
+    sdm_job_close(ctx, &job);
+    sdm_plan_close(&plan);
+    sdm_free(&input);
     return st;
 }

@@ -3,15 +3,17 @@
 #include "batch/unit.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { LATTICE_STEP = 16, REACH_CELLS = 20 };
+enum { LATTICE_STEP = 16, REACH_CELLS = 20, LEAST_CELLS = 64 * 64, PIXEL_BYTES = 62 };
 
 /* Grow [u0, u1) x [v0, v1) by the coarse pixels whose ground can lie in the block. */
-static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmGrid *grid,
-                             const SdmBlock *b, int64_t win[4], bool *any)
+static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
+                             int64_t win[4], bool *any)
 {
     SdmStatus st = SDM_OK;
     SdmLattice lat = {0};
+    const SdmGrid *const grid = &p->grid;
     const SdmSurface *const s = &p->coarse;
     const int l = s->win.level;
     const int64_t size = (int64_t)1 << l;
@@ -69,52 +71,39 @@ static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
     return (SdmWindow){.level = 0, .u0 = out[0], .v0 = out[1], .w = (int)(out[2] - out[0]), .h = (int)(out[3] - out[1])};
 }
 
-int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing_m, int64_t cols, int64_t rows)
+int64_t sdm_window_bytes(int64_t w, int64_t h)
 {
-    const double per_cell = spacing_m / p->frame.gsd_m, halo = 2.0 * sdm_chain_halo(&p->settings) + 64.0;
-    /* the frame may be turned against the grid by any angle */
-    const double w = fmin((double)(cols + rows) * per_cell * 0.75 + halo + 200.0, (double)p->frame.width);
-    const double h = fmin((double)(cols + rows) * per_cell * 0.75 + halo + 200.0, (double)p->frame.height);
-    (void)grid;
-    return (int64_t)(w * h * 62.0) + cols * rows * 28;
+    return w * h * PIXEL_BYTES;
 }
 
-SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmGrid *grid,
-                           SdmBlock *block)
+/* Stages 3 to 8 on the window of a block. */
+static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
+                              SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     SdmLattice lat = {0};
     SdmPyramid left = {0}, right = {0};
     SdmFineResult fine = {0};
-    int64_t reach[4] = {0};
-    bool any = false;
     double t0 = sdm_now_s(), t1;
-    clear_block(block);
-    TRY(find_window(ctx, scene, p, grid, block, reach, &any));
-    if (!any)
-        goto done;
-    const SdmWindow win = grow(p, reach);
-    if (win.w < 16 || win.h < 16)
-        goto done;
-    const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = grid,
-                                 .u0 = win.u0, .v0 = win.v0, .u1 = win.u0 + win.w, .v1 = win.v0 + win.h,
+    const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = &p->grid,
+                                 .u0 = win->u0, .v0 = win->v0, .u1 = win->u0 + win->w, .v1 = win->v0 + win->h,
                                  .step = LATTICE_STEP, .hmin_m = p->hmin_m, .hmax_m = p->hmax_m};
     const SdmChainInput in = {.settings = &p->settings, .lattice = &lat, .left = &left, .right = &right,
                               .ground = &p->ground,
                               .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
     TRY(sdm_lattice_build(ctx, &q, &lat));
     sdm_add_time(ctx, 3, (t1 = sdm_now_s()) - t0);
-    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, &win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level - 1,
+    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level - 1,
                           &left, &right));
     t0 = sdm_now_s();
-    TRY(sdm_chain_fine(ctx, &in, &p->coarse, &win, &fine));
+    TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, &fine));
     sdm_add_time(ctx, 5, (t1 = sdm_now_s()) - t0);
     sdm_pyramid_free(&left);
     sdm_pyramid_free(&right);
     double scale, offset;
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    const SdmGridding g = {.lattice = &lat, .fine = &fine, .grid = grid, .gsd_m = p->frame.gsd_m,
-                           .spacing_m = sdm_grid_spacing_m(grid), .scale = scale, .offset = offset,
+    const SdmGridding g = {.lattice = &lat, .fine = &fine, .grid = &p->grid, .gsd_m = p->frame.gsd_m,
+                           .spacing_m = sdm_grid_spacing_m(&p->grid), .scale = scale, .offset = offset,
                            .gap_m_per_px = p->frame.gsd_m};
     TRY(sdm_gridding_run(ctx, &g, block));
     sdm_add_time(ctx, 8, sdm_now_s() - t1);
@@ -123,5 +112,70 @@ done:
     sdm_pyramid_free(&left);
     sdm_pyramid_free(&right);
     sdm_lattice_free(&lat);
+    return st;
+}
+
+/* Rows of the part into its place in the block. */
+static void copy_part(const SdmBlock *part, SdmBlock *to)
+{
+    for (int64_t r = 0; r < part->h; r++) {
+        const int64_t from = r * part->w, at = (part->row0 - to->row0 + r) * to->w + part->col0 - to->col0;
+        const size_t n = (size_t)part->w;
+        memcpy(to->height_m + at, part->height_m + from, n * sizeof(float));
+        memcpy(to->score + at, part->score + from, n * sizeof(float));
+        memcpy(to->gap_m + at, part->gap_m + from, n * sizeof(float));
+        memcpy(to->spread_m + at, part->spread_m + from, n * sizeof(float));
+        memcpy(to->ortho + at, part->ortho + from, n * sizeof(float));
+        memcpy(to->count + at, part->count + from, n * sizeof(uint16_t));
+        memcpy(to->mask + at, part->mask + from, n * sizeof(uint16_t));
+    }
+}
+
+/* Two halves, one after the other. */
+static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room,
+                                SdmBlock *block)
+{
+    SdmStatus st = SDM_OK;
+    SdmBlock part = {0};
+    const bool wide = block->w >= block->h;
+    const int64_t half = (wide ? block->w : block->h) / 2;
+    for (int i = 0; i < 2; i++) {
+        const int64_t from = i ? half : 0, n = i ? (wide ? block->w : block->h) - half : half;
+        TRY(sdm_block_alloc(ctx, block->col0 + (wide ? from : 0), block->row0 + (wide ? 0 : from), wide ? n : block->w,
+                            wide ? block->h : n, &part));
+        TRY(sdm_unit_compute(ctx, scene, p, room - SDM_CELL_BYTES * part.w * part.h, &part));
+        copy_part(&part, block);
+        sdm_block_free(&part);
+    }
+done:
+    sdm_block_free(&part);
+    return st;
+}
+
+SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room, SdmBlock *block)
+{
+    SdmStatus st = SDM_OK;
+    int64_t reach[4] = {0};
+    bool any = false;
+    const double t0 = sdm_now_s();
+    TRY(sdm_check_stop(ctx));
+    clear_block(block);
+    if (block->w < 1 || block->h < 1)
+        goto done;
+    TRY(find_window(ctx, scene, p, block, reach, &any));
+    sdm_add_time(ctx, 3, sdm_now_s() - t0);
+    if (!any)
+        goto done;
+    const SdmWindow win = grow(p, reach);
+    if (win.w < 16 || win.h < 16)
+        goto done;
+    const bool too_large = room != 0 && sdm_window_bytes(win.w, win.h) > room;
+    sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: window of %d x %d px%s", (long long)block->w,
+            (long long)block->h, win.w, win.h, too_large ? ", in parts" : "");
+    if (too_large && block->w * block->h > LEAST_CELLS)
+        TRY(compute_halves(ctx, scene, p, room, block));
+    else
+        TRY(match_window(ctx, scene, p, &win, block));
+done:
     return st;
 }

@@ -1,5 +1,6 @@
 /* Unit files: header, arrays, checksum; written aside and renamed when whole. */
 // SPDX-License-Identifier: Apache-2.0
+#include "batch/path.h"
 #include "batch/unit.h"
 
 #include <errno.h>
@@ -7,12 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char MAGIC[8] = "SDMUNIT1";
+enum { PIECE = 1 << 16 };
+static const char MAGIC[8] = "SDMUNIT2";
 
 typedef struct Header {
     char magic[8];
     uint64_t fingerprint, kind;
     int64_t size[4];
+    double stage_s[SDM_UNIT_STAGES];
 } Header;
 
 uint64_t sdm_hash(uint64_t seed, const void *data, size_t size)
@@ -36,9 +39,20 @@ typedef struct File {
     bool bad;
 } File;
 
+/* The sum goes by pieces from the start of each array, so a file can be checked without room for it. */
+static void add_to_sum(File *f, const void *data, size_t size)
+{
+    for (const char *p = data; size > 0;) {
+        const size_t n = size < PIECE ? size : PIECE;
+        f->sum = sdm_hash(f->sum, p, n);
+        p += n;
+        size -= n;
+    }
+}
+
 static void put(File *f, const void *data, size_t size)
 {
-    f->sum = sdm_hash(f->sum, data, size);
+    add_to_sum(f, data, size);
     f->bad |= size > 0 && fwrite(data, 1, size, f->f) != size;
 }
 
@@ -48,16 +62,16 @@ static void get(File *f, void *data, size_t size)
         f->bad = true;
         return;
     }
-    f->sum = sdm_hash(f->sum, data, size);
+    add_to_sum(f, data, size);
 }
 
 static SdmStatus open_aside(SdmContext *ctx, const char *path, char *aside, size_t size, File *f)
 {
     *f = (File){0};
-    const SdmStatus st = sdm_format(ctx, aside, size, "%s.part-%ld", path, (long)getpid());
+    const SdmStatus st = sdm_path_aside(ctx, path, aside, size);
     if (st != SDM_OK)
         return st;
-    f->f = fopen(aside, "wb");
+    f->f = fopen(aside, "wbx");
     if (!f->f)
         return sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: %s", aside, strerror(errno));
     return SDM_OK;
@@ -99,15 +113,25 @@ static void put_array(File *f, void *data, size_t size)
     put(f, data, size);
 }
 
-SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *b)
+static Header make_header(uint64_t fingerprint, uint64_t kind, const double *stage_s)
+{
+    Header h = {.fingerprint = fingerprint, .kind = kind};
+    memcpy(h.magic, MAGIC, sizeof MAGIC);
+    if (stage_s)
+        memcpy(h.stage_s, stage_s, sizeof h.stage_s);
+    return h;
+}
+
+SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *b, const double *stage_s)
 {
     File f;
-    char aside[1200];
+    char aside[SDM_PATH_SIZE + 64];
     const SdmStatus st = open_aside(ctx, path, aside, sizeof aside, &f);
     if (st != SDM_OK)
         return st;
-    Header h = {.fingerprint = fingerprint, .kind = KIND_BLOCK, .size = {b->col0, b->row0, b->w, b->h}};
-    memcpy(h.magic, MAGIC, sizeof MAGIC);
+    Header h = make_header(fingerprint, KIND_BLOCK, stage_s);
+    const int64_t size[4] = {b->col0, b->row0, b->w, b->h};
+    memcpy(h.size, size, sizeof size);
     put(&f, &h, sizeof h);
     block_arrays(&f, b, put_array);
     return close_aside(ctx, path, aside, &f);
@@ -147,35 +171,86 @@ static SdmStatus close_checked(SdmContext *ctx, const char *path, File *f)
     return SDM_OK;
 }
 
-SdmStatus sdm_unit_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmBlock *b)
+/* Bytes of the arrays of a block; UINT64_MAX when its sizes cannot be. */
+static uint64_t block_bytes(const Header *h)
+{
+    const int64_t most = INT32_MAX, *const z = h->size;
+    if (z[0] < 0 || z[1] < 0 || z[2] < 0 || z[3] < 0 || z[2] > most || z[3] > most)
+        return UINT64_MAX;
+    return (uint64_t)(z[2] * z[3]) * (5 * sizeof(float) + 2 * sizeof(uint16_t));
+}
+
+SdmStatus sdm_unit_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmBlock *b, double *stage_s)
 {
     File f;
     Header h;
     SdmStatus st = open_checked(ctx, path, fingerprint, KIND_BLOCK, &h, &f);
     if (st != SDM_OK)
         return st;
-    if (h.size[0] != b->col0 || h.size[1] != b->row0 || h.size[2] != b->w || h.size[3] != b->h) {
-        fclose(f.f);
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s is another block", path);
-    }
-    st = check_length(ctx, path, &f, (uint64_t)(b->w * b->h) * (5 * sizeof(float) + 2 * sizeof(uint16_t)));
+    st = check_length(ctx, path, &f, block_bytes(&h));
     if (st != SDM_OK)
         return st;
+    st = sdm_block_alloc(ctx, h.size[0], h.size[1], h.size[2], h.size[3], b);
+    if (st != SDM_OK) {
+        fclose(f.f);
+        return st;
+    }
     block_arrays(&f, b, get);
+    st = close_checked(ctx, path, &f);
+    if (st != SDM_OK)
+        sdm_block_free(b);
+    else if (stage_s)
+        memcpy(stage_s, h.stage_s, sizeof h.stage_s);
+    return st;
+}
+
+SdmStatus sdm_unit_check(SdmContext *ctx, const char *path, uint64_t fingerprint)
+{
+    File f;
+    Header h;
+    char piece[PIECE];
+    SdmStatus st = open_checked(ctx, path, fingerprint, KIND_BLOCK, &h, &f);
+    if (st != SDM_OK)
+        return st;
+    st = check_length(ctx, path, &f, block_bytes(&h));
+    if (st != SDM_OK)
+        return st;
+    for (int array = 0; array < 7; array++)
+        for (uint64_t left = (uint64_t)(h.size[2] * h.size[3]) * (array < 5 ? 4 : 2); left > 0 && !f.bad;) {
+            const size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
+            get(&f, piece, n);
+            left -= n;
+        }
     return close_checked(ctx, path, &f);
 }
 
-SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmPrepared *p)
+bool sdm_unit_peek(const char *path, uint64_t fingerprint, bool prepared, double stage_s[SDM_UNIT_STAGES])
 {
     File f;
-    char aside[1200];
+    Header h;
+    struct stat s;
+    if (open_checked(NULL, path, fingerprint, prepared ? KIND_PREPARED : KIND_BLOCK, &h, &f) != SDM_OK)
+        return false;
+    bool good = fstat(fileno(f.f), &s) == 0;
+    if (!prepared)
+        good = good && block_bytes(&h) != UINT64_MAX && (uint64_t)s.st_size == sizeof h + block_bytes(&h) + sizeof f.sum;
+    fclose(f.f);
+    memcpy(stage_s, h.stage_s, sizeof h.stage_s);
+    return good;
+}
+
+SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmPrepared *p,
+                             const double *stage_s)
+{
+    File f;
+    char aside[SDM_PATH_SIZE + 64];
     const SdmStatus st = open_aside(ctx, path, aside, sizeof aside, &f);
     if (st != SDM_OK)
         return st;
     const size_t n = (size_t)p->coarse.win.w * (size_t)p->coarse.win.h;
-    Header h = {.fingerprint = fingerprint, .kind = KIND_PREPARED,
-                .size = {(int64_t)n, p->pointing.profile_count, p->points.rounds, (int64_t)sizeof *p}};
-    memcpy(h.magic, MAGIC, sizeof MAGIC);
+    Header h = make_header(fingerprint, KIND_PREPARED, stage_s);
+    const int64_t size[4] = {(int64_t)n, p->pointing.profile_count, p->points.rounds, (int64_t)sizeof *p};
+    memcpy(h.size, size, sizeof size);
     put(&f, &h, sizeof h);
     put(&f, p, sizeof *p); /* pointers in it are set anew by the reader */
     put(&f, p->coarse.h_m, n * sizeof(float));
@@ -231,11 +306,10 @@ done:
     return st;
 }
 
-SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p)
+SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p, double *stage_s)
 {
     File f;
     Header h;
-    const SdmMatchSettings settings = p->settings; /* kernels of this process */
     SdmStatus st = open_checked(ctx, path, fingerprint, KIND_PREPARED, &h, &f);
     if (st != SDM_OK)
         return st;
@@ -247,17 +321,14 @@ SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerpr
         *p = (SdmPrepared){0};
         return st;
     }
-    const int coarse_level = p->settings.coarse_level, top_level = p->settings.top_level;
-    const float jump_px = p->settings.jump_px, gap_limit_px = p->settings.gap_limit_px;
-    p->settings = settings;
-    p->settings.coarse_level = coarse_level;
-    p->settings.jump_px = jump_px;
-    p->settings.gap_limit_px = gap_limit_px;
-    p->settings.top_level = top_level;
+    p->settings.kernels = NULL; /* of another process */
+    p->settings.cost = NULL;
     st = read_arrays(ctx, &f, p);
     const SdmStatus end = close_checked(ctx, path, &f);
     st = st != SDM_OK ? st : end;
     if (st != SDM_OK)
         sdm_prepared_free(p);
+    else if (stage_s)
+        memcpy(stage_s, h.stage_s, sizeof h.stage_s);
     return st;
 }

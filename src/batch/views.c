@@ -44,9 +44,7 @@ done:
     return st;
 }
 
-float sdm_noise_q(const SdmScene *scene)
+float sdm_noise_q(const SdmRadiometry *left)
 {
-    double scale, offset;
-    sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    return scale == 16.0 ? 16.0f : 6.0f; /* 8 bit: a DN of noise at least */
+    return left->scale == 16.0 ? 16.0f : 6.0f; /* 8 bit: a DN of noise at least */
 }

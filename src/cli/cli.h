@@ -18,6 +18,16 @@ typedef struct SdmScreen {
     double started_s, drawn_s;
 } SdmScreen;
 
+/* Options of plan, tile and merge alone (cmd_job.c). */
+typedef struct SdmJobOptions {
+    const char *output, *list; /* plan: the job folder; merge: the folder of the DEMs */
+    int count, index_base;     /* index_base: -1 = by the name of the variable */
+    const char *index_env;
+    double wait_s;
+} SdmJobOptions;
+extern const SdmOptionSpec sdm_plan_options_table[], sdm_tile_options_table[], sdm_merge_options_table[];
+void sdm_job_options_default(SdmJobOptions *opt);
+
 typedef struct SdmCall SdmCall;
 
 typedef struct SdmCommand {
@@ -42,6 +52,7 @@ struct SdmCall {
     union {
         SdmCompareOptions compare;
         SdmSimulateOptions simulate;
+        SdmJobOptions job;
     } own;
     SdmCommandLine line;
     SdmScreen screen;
@@ -52,6 +63,10 @@ SdmStatus sdm_command_run(SdmCall *call);
 SdmStatus sdm_command_info(SdmCall *call);
 SdmStatus sdm_command_compare(SdmCall *call);
 SdmStatus sdm_command_simulate(SdmCall *call);
+SdmStatus sdm_command_plan(SdmCall *call);
+SdmStatus sdm_command_tile(SdmCall *call);
+SdmStatus sdm_command_merge(SdmCall *call);
+SdmStatus sdm_command_status(SdmCall *call);
 
 /* ---- screen (progress.c) ---- */
 

@@ -38,6 +38,25 @@ const SdmCommand sdm_commands[] = {
      "to judge "
      "a DEM by.",
      sdm_simulate_options, sdm_command_simulate},
+    {"plan", SDM_CMD_PLAN, 0, 2, "", "SCENE -o JOB [options]\nLEFT RIGHT -o JOB [options]\n--list SCENES.txt -o JOB [options]",
+     "plan a job: units of work of one or many scenes",
+     "Write a job folder: inputs with sizes and time stamps, all parameters, and the units of work of one or many scenes, "
+     "numbered from 0, for tile to compute on any machine. A scene within the memory budget is one unit; a larger one is its "
+     "preparation and its tiles. Reads cameras, no pixels.",
+     sdm_plan_options_table, sdm_command_plan},
+    {"tile", SDM_CMD_TILE, 1, 2, "the job folder", "JOB I [options]\nJOB --index-env NAME [options]",
+     "compute units of a job",
+     "Compute task I of a job: unit I, or with --count K the units I x K to I x K + K - 1; or a list of units such as "
+     "4,7-9. A unit that is there, whole and of this plan is left as it is; a damaged one is computed again. Parameters are "
+     "those of the plan.",
+     sdm_tile_options_table, sdm_command_tile},
+    {"merge", SDM_CMD_MERGE, 1, 2, "the job folder", "JOB [SCENE] [options]", "units of a job to DEMs",
+     "Build the DEM of every scene of a job, or of the scene with this number, with all companions, and say which units are "
+     "missing and how to compute them. A scene that is merged already is left as it is.",
+     sdm_merge_options_table, sdm_command_merge},
+    {"status", SDM_CMD_STATUS, 1, 1, "the job folder", "JOB [options]", "how far a job is",
+     "Print for each scene of a job how many units are done, running, failed and missing, the last error, and the time left.",
+     NULL, sdm_command_status},
     {.name = NULL},
 };
 
@@ -105,6 +124,8 @@ static void set_defaults(SdmCall *call)
         call->own.compare = (SdmCompareOptions){.dem_vertical = "auto", .reference_vertical = "auto"};
     else if (call->command->bit == SDM_CMD_SIMULATE)
         sdm_simulate_default(&call->own.simulate);
+    else
+        sdm_job_options_default(&call->own.job);
 }
 
 /* Arguments -> options; opens the context of the call, in which a failure is told too. */

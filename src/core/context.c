@@ -63,6 +63,12 @@ const SdmOptions *sdm_options(const SdmContext *ctx)
     return &ctx->options;
 }
 
+SdmStatus sdm_set_options(SdmContext *ctx, const SdmOptions *opt)
+{
+    ctx->options = *opt;
+    return sdm_options_check(ctx, opt);
+}
+
 int sdm_threads(const SdmContext *ctx)
 {
     if (ctx->options.threads > 0)

@@ -19,6 +19,8 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...) __attrib
     } while (0)
 
 const SdmOptions *sdm_options(const SdmContext *ctx);
+/* Other options from now on (borrowed strings), checked as sdm_open() does. */
+SdmStatus sdm_set_options(SdmContext *ctx, const SdmOptions *opt);
 int sdm_threads(const SdmContext *ctx); /* >= 1 */
 int sdm_thread(void);                   /* number of this thread in its team, from 0 */
 

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #define AT(field) offsetof(SdmOptions, field)
-#define ALL (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_COMPARE | SDM_CMD_SIMULATE)
-#define SCENE (SDM_CMD_RUN | SDM_CMD_INFO)
+#define SCENE (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_PLAN)
+#define PLANNED (SCENE | SDM_CMD_COMPARE | SDM_CMD_SIMULATE)
+#define ALL (PLANNED | SDM_CMD_TILE | SDM_CMD_MERGE | SDM_CMD_STATUS)
+#define MAKE (SDM_CMD_RUN | SDM_CMD_PLAN)
 #define MIB (1024.0 * 1024.0)
 #define NO_RANGE 0.0, 0.0, NULL
 
@@ -21,16 +23,16 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE, "the UTM zone of the scene", SCENE,
      "Output CRS, anything that GDAL understands, such as EPSG:32633."},
     {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, "ellipsoid|egm96|egm2008", "ellipsoid",
-     SDM_CMD_RUN, "What heights are counted from, in metres: the WGS 84 ellipsoid or a geoid."},
-    {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "zncc|census|sad", "zncc", SDM_CMD_RUN,
+     MAKE, "What heights are counted from, in metres: the WGS 84 ellipsoid or a geoid."},
+    {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "zncc|census|sad", "zncc", MAKE,
      "Matching cost: zero-mean normalised cross-correlation, census transform, or sum of absolute "
      "differences."},
-    {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "local", "local", SDM_CMD_RUN,
+    {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "local", "local", MAKE,
      "How a match is picked from the costs: local takes the best of each pixel."},
-    {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu", "auto", SDM_CMD_RUN,
+    {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu", "auto", MAKE,
      "Where matching runs; auto takes the fastest that works and logs it."},
     {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0, "auto|reference|c|sse4.2|avx2|avx512",
-     "auto", SDM_CMD_RUN,
+     "auto", SDM_CMD_RUN | SDM_CMD_TILE,
      "Instruction set to use on the CPU; reference is the slow definition. The DEM is the same with each."},
     {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL, "one per processor", ALL,
      "Number of threads. The DEM is the same with any."},
@@ -55,14 +57,14 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--base-height", "RATIO", SDM_OPT_REAL, AT(base_height), 0.01, 5.0, NULL,
      "the images have cameras of their own", SCENE,
      "Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already."},
-    {"--co", "NAME=VALUE", SDM_OPT_PAIRS, AT(co), NO_RANGE, "none", SDM_CMD_RUN,
+    {"--co", "NAME=VALUE", SDM_OPT_PAIRS, AT(co), NO_RANGE, "none", MAKE,
      "Creation option of GDAL's COG driver for the DEM; may be given again."},
-    {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none", ALL,
+    {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none", PLANNED,
      "Configuration option of GDAL; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
-     SDM_CMD_RUN, "Replace an existing DEM and its companions."},
-    {"--keep-job", NULL, SDM_OPT_BOOL, AT(keep_job), NO_RANGE, "off: removed after success", SDM_CMD_RUN,
-     "Keep the job folder OUTPUT.job with finished blocks."},
+     SDM_CMD_RUN | SDM_CMD_PLAN | SDM_CMD_MERGE, "Replace an existing DEM and its companions, or plan."},
+    {"--keep-job", NULL, SDM_OPT_BOOL, AT(keep_job), NO_RANGE, "off: removed after success",
+     SDM_CMD_RUN | SDM_CMD_MERGE, "Keep finished units: the job folder OUTPUT.job of run, a merged scene's of merge."},
     {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), NO_RANGE, "off", ALL, "Print errors only."},
     {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), NO_RANGE, "off", ALL, "Print the numbers of each stage."},
     {"--log", "FORMAT", SDM_OPT_CHOICE, AT(log), 0.0, 0.0, "text|json", "text", ALL,

@@ -16,7 +16,8 @@ typedef enum SdmOptionType {
 } SdmOptionType;
 
 enum { /* which commands take an option */
-    SDM_CMD_RUN = 1, SDM_CMD_INFO = 2, SDM_CMD_COMPARE = 4, SDM_CMD_SIMULATE = 8
+    SDM_CMD_RUN = 1, SDM_CMD_INFO = 2, SDM_CMD_COMPARE = 4, SDM_CMD_SIMULATE = 8,
+    SDM_CMD_PLAN = 16, SDM_CMD_TILE = 32, SDM_CMD_MERGE = 64, SDM_CMD_STATUS = 128
 };
 
 typedef struct SdmOptionSpec {

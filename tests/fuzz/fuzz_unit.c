@@ -53,11 +53,11 @@ static void make_whole(const char *path, Whole whole[2])
     p.points.rounds = 2;
     p.points.round[1].sample_count = 4;
     p.points.round[1].samples = sample;
-    if (sdm_block_alloc(NULL, 3, 4, SIDE, SIDE, &b) || sdm_unit_write(NULL, path, FINGERPRINT, &b))
+    if (sdm_block_alloc(NULL, 3, 4, SIDE, SIDE, &b) || sdm_unit_write(NULL, path, FINGERPRINT, &b, NULL))
         abort();
     take(path, &whole[0]);
     sdm_block_free(&b);
-    if (sdm_prepared_write(NULL, path, FINGERPRINT, &p))
+    if (sdm_prepared_write(NULL, path, FINGERPRINT, &p, NULL))
         abort();
     take(path, &whole[1]);
 }
@@ -82,12 +82,13 @@ static SdmStatus read_back(SdmContext *ctx, const char *path, int kind)
     SdmPrepared p = {0};
     SdmStatus st = SDM_OK;
     if (kind) {
-        st = sdm_prepared_read(ctx, path, FINGERPRINT, &p);
+        st = sdm_prepared_read(ctx, path, FINGERPRINT, &p, NULL);
         sdm_prepared_free(&p);
         return st;
     }
-    st = sdm_block_alloc(ctx, 3, 4, SIDE, SIDE, &b);
-    st = st ? st : sdm_unit_read(ctx, path, FINGERPRINT, &b);
+    st = sdm_unit_read(ctx, path, FINGERPRINT, &b, NULL);
+    if ((st == SDM_OK) != (sdm_unit_check(ctx, path, FINGERPRINT) == SDM_OK))
+        abort();
     sdm_block_free(&b);
     return st;
 }

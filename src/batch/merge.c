@@ -1,0 +1,335 @@
+/* Blocks of a scene -> its products. */
+// SPDX-License-Identifier: Apache-2.0
+#include "batch/job.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Less than that is not a DEM but a handful of accidents. */
+enum { LEAST_VALID = 100, CELLS_PER_VALID = 2000 };
+
+typedef struct Merge {
+    SdmJob *job;
+    const char *folder;
+    const SdmPlanScene *scene;
+    SdmReport report;
+    SdmInputFile *files;
+    char left[SDM_PATH_SIZE], right[SDM_PATH_SIZE];
+    int64_t cells, valid; /* of the DEM; those with a height that was matched */
+} Merge;
+
+bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene)
+{
+    char path[SDM_PATH_SIZE];
+    uint64_t found = 0;
+    if (sdm_job_file(NULL, job, SDM_JOB_MERGED, scene->number, path) != SDM_OK)
+        return false;
+    FILE *const f = fopen(path, "r");
+    const bool same = f && fscanf(f, "%" SCNx64, &found) == 1 && found == scene->whole;
+    if (f)
+        fclose(f);
+    return same;
+}
+
+static SdmStatus mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene)
+{
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE], text[32];
+    TRY(sdm_job_file(ctx, job, SDM_JOB_MERGED, scene->number, path));
+    const int n = snprintf(text, sizeof text, "%016" PRIx64 "\n", scene->whole);
+    TRY(sdm_path_put(ctx, path, text, (size_t)n));
+done:
+    return st;
+}
+
+/* Is the name <stem>, alone or as it is written aside? */
+static bool is_named(const char *name, const char *stem)
+{
+    const size_t n = strlen(stem);
+    return strncmp(name, stem, n) == 0 && (!name[n] || strncmp(name + n, ".part-", 6) == 0);
+}
+
+/* A file that units write: of the scene numbered `scene` and units first..last; scene < 0: of any. */
+static bool is_unit_file(const char *name, int64_t scene, int64_t first, int64_t last)
+{
+    static const char *const end[] = {"sdm", "err", "run"};
+    char *rest = NULL, stem[64];
+    const bool unit = strncmp(name, "unit_", 5) == 0;
+    if (!unit && strncmp(name, "scene_", 6) != 0)
+        return false;
+    const long long number = strtoll(name + (unit ? 5 : 6), &rest, 10);
+    for (int i = 0; i < (unit ? 3 : 2); i++) {
+        snprintf(stem, sizeof stem, "%s_%06lld.%s", unit ? "unit" : "scene", number, end[i]);
+        if (is_named(name, stem))
+            return scene < 0 || (unit ? number >= first && number <= last : number == scene);
+    }
+    return false;
+}
+
+void sdm_job_sweep(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene)
+{
+    DIR *const dir = opendir(job->folder);
+    (void)ctx;
+    if (!dir)
+        return;
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
+        if (is_unit_file(e->d_name, scene->number, scene->first_unit, scene->first_unit + scene->unit_count - 1))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    closedir(dir);
+}
+
+void sdm_job_remove(const char *folder)
+{
+    DIR *const dir = opendir(folder);
+    if (!dir)
+        return;
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
+        if (is_unit_file(e->d_name, -1, 0, 0) || is_named(e->d_name, "scene_000000.merged") ||
+            is_named(e->d_name, "plan.json"))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    closedir(dir);
+    rmdir(folder);
+}
+
+/* The files of the plan as the report tells them. */
+static SdmStatus list_files(SdmContext *ctx, Merge *m)
+{
+    SdmStatus st = SDM_OK;
+    const cJSON *file;
+    int n = 0;
+    TRY(sdm_alloc(ctx, &m->files, (size_t)cJSON_GetArraySize(m->scene->files) + 1, sizeof *m->files, "list of inputs"));
+    cJSON_ArrayForEach(file, m->scene->files)
+    {
+        const cJSON *const rel = cJSON_GetObjectItemCaseSensitive(file, "path");
+        const cJSON *const absolute = cJSON_GetObjectItemCaseSensitive(file, "absolute");
+        const cJSON *const size = cJSON_GetObjectItemCaseSensitive(file, "size_bytes");
+        const cJSON *const time = cJSON_GetObjectItemCaseSensitive(file, "mtime_us");
+        if (!cJSON_IsString(rel))
+            continue;
+        TRY(sdm_path_find(ctx, m->folder, rel->valuestring, cJSON_IsString(absolute) ? absolute->valuestring : NULL,
+                          m->files[n].path));
+        m->files[n].size_bytes = cJSON_IsNumber(size) ? (int64_t)size->valuedouble : 0;
+        m->files[n].mtime_s = cJSON_IsNumber(time) ? (int64_t)(time->valuedouble / 1e6) : 0;
+        n++;
+    }
+    m->report.file_count = n;
+    m->report.files = m->files;
+done:
+    return st;
+}
+
+static SdmStatus fill_report(SdmContext *ctx, Merge *m)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPlanScene *const s = m->scene;
+    const SdmPrepared *const p = &m->job->prepared;
+    const SdmFrame *const f = &p->frame;
+    const int tiles = (int)s->unit_count - (s->tiled ? 1 : 0);
+    m->report = (SdmReport){.centre_lon_deg = f->lon_deg, .centre_lat_deg = f->lat_deg, .base_height = f->base_height,
+                            .convergence_deg = f->convergence_deg, .gsd_m = f->gsd_m, .hmin_m = f->hmin_m,
+                            .hmax_m = f->hmax_m, .lattice_error_px = p->lattice_error_px, .pointing = &p->pointing,
+                            .points = &p->points, .blocks = tiles, .blocks_resumed = 0, .frame_cols = f->width,
+                            .frame_rows = f->height, .job = s->whole};
+    TRY(sdm_path_find(ctx, m->folder, s->left[0], s->left[1], m->left));
+    if (s->right[0])
+        TRY(sdm_path_find(ctx, m->folder, s->right[0], s->right[1], m->right));
+    snprintf(m->report.scene_id, sizeof m->report.scene_id, "%s", s->id);
+    snprintf(m->report.time_utc, sizeof m->report.time_utc, "%s", s->time_utc);
+    snprintf(m->report.scene_kind, sizeof m->report.scene_kind, "%s", s->kind);
+    snprintf(m->report.left, sizeof m->report.left, "%s", m->left);
+    snprintf(m->report.right, sizeof m->report.right, "%s", m->right);
+    TRY(list_files(ctx, m));
+done:
+    return st;
+}
+
+static void count_valid(Merge *m, const SdmBlock *b)
+{
+    const int64_t n = b->w * b->h;
+    m->cells += n;
+    for (int64_t i = 0; i < n; i++)
+        m->valid += (b->mask[i] & SDM_QA_VALID) != 0;
+}
+
+static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
+{
+    if (m->valid >= LEAST_VALID && m->valid >= m->cells / CELLS_PER_VALID)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
+                    "DEM of %s%s%s; clouds, water or snow, images of different places, or one mirrored",
+                    (long long)m->valid, (long long)m->cells,
+                    (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->left,
+                    *m->right ? " and " : "", m->right);
+}
+
+/* The work of other processes counts for the report, too. */
+static void add_times(SdmContext *ctx, const SdmJob *job, int64_t unit, const double stage_s[SDM_UNIT_STAGES], double *wall_s)
+{
+    for (int i = 0; i < SDM_UNIT_STAGES && !job->made[unit]; i++) {
+        sdm_add_time(ctx, i, stage_s[i]);
+        *wall_s += stage_s[i];
+    }
+}
+
+static SdmStatus write_blocks(SdmContext *ctx, Merge *m, SdmProduct *product)
+{
+    SdmStatus st = SDM_OK;
+    SdmJob *const job = m->job;
+    SdmBlock b = {0};
+    char path[SDM_PATH_SIZE];
+    double stage_s[SDM_UNIT_STAGES];
+    const int64_t first = m->scene->first_unit, end = first + m->scene->unit_count;
+    for (int64_t unit = first + (m->scene->tiled ? 1 : 0); unit < end; unit++) {
+        int64_t cells[4];
+        uint64_t fingerprint;
+        TRY(sdm_check_stop(ctx));
+        TRY(sdm_job_tile(ctx, m->scene, unit, cells, &fingerprint));
+        TRY(sdm_job_file(ctx, job, SDM_JOB_UNIT, unit, path));
+        TRY(sdm_unit_read(ctx, path, fingerprint, &b, stage_s));
+        add_times(ctx, job, unit, stage_s, &m->report.wall_s);
+        m->report.blocks_resumed += !job->made[unit];
+        if (b.w > 0 && b.h > 0)
+            TRY(sdm_product_write(ctx, product, &b));
+        count_valid(m, &b);
+        sdm_block_free(&b);
+    }
+    TRY(check_valid(ctx, m));
+done:
+    sdm_block_free(&b);
+    return st;
+}
+
+/* Units of the scene that are not there, or not whole, or of another plan. */
+static SdmStatus find_missing(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s, int64_t *missing, int64_t *count)
+{
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE];
+    *count = 0;
+    if (sdm_job_read_prepared(ctx, job) != SDM_OK)
+        missing[(*count)++] = s->first_unit;
+    for (int64_t unit = s->first_unit + (s->tiled ? 1 : 0); unit < s->first_unit + s->unit_count; unit++) {
+        int64_t cells[4];
+        uint64_t fingerprint;
+        TRY(sdm_check_stop(ctx));
+        TRY(sdm_job_tile(ctx, s, unit, cells, &fingerprint));
+        TRY(sdm_job_file(ctx, job, SDM_JOB_UNIT, unit, path));
+        if (sdm_unit_check(NULL, path, fingerprint) != SDM_OK && !(*count > 0 && missing[*count - 1] == unit))
+            missing[(*count)++] = unit;
+    }
+    if (*count > 0)
+        st = sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld units are missing or damaged", s->name, (long long)*count,
+                      (long long)s->unit_count);
+done:
+    return st;
+}
+
+static SdmStatus check_output(SdmContext *ctx, const Merge *m)
+{
+    const char *paths[64];
+    int n = 0;
+    for (; n < m->report.file_count && n < 64; n++)
+        paths[n] = m->files[n].path;
+    return sdm_product_check(ctx, paths, n);
+}
+
+SdmStatus sdm_job_check_output(SdmContext *ctx, const SdmJob *job)
+{
+    Merge m = {.folder = job->folder, .scene = &job->scene};
+    SdmStatus st = list_files(ctx, &m);
+    if (st == SDM_OK)
+        st = check_output(ctx, &m);
+    sdm_free(&m.files);
+    return st;
+}
+
+static SdmStatus build(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmProduct *product = NULL;
+    Merge m = {.job = job, .folder = job->folder, .scene = s};
+    const double t0 = sdm_now_s();
+    sdm_progress(ctx, 9, 0.87, "writing");
+    TRY(fill_report(ctx, &m));
+    TRY(check_output(ctx, &m));
+    add_times(ctx, job, s->first_unit, job->prepared_s, &m.report.wall_s);
+    TRY(sdm_product_open(ctx, &job->prepared.grid, &m.report, &product));
+    TRY(write_blocks(ctx, &m, product));
+    sdm_add_time(ctx, 9, sdm_now_s() - t0);
+    m.report.wall_s += sdm_now_s() - (job->alone ? job->started_s : t0);
+    TRY(sdm_product_finish(ctx, product, &m.report));
+    /* before the product is closed: till then a merge that is stopped can tell that it was done */
+    if (job->alone) {
+        if (!sdm_options(ctx)->keep_job)
+            sdm_job_remove(job->folder);
+    } else {
+        TRY(mark_merged(ctx, job, s));
+        if (!sdm_options(ctx)->keep_job)
+            sdm_job_sweep(ctx, job, s);
+    }
+done:
+    sdm_product_close(&product);
+    sdm_free(&m.files);
+    return st;
+}
+
+/* A merge that was stopped after it had named every product: only tidying is left. */
+static SdmStatus tidy(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
+{
+    SdmStatus st = SDM_OK;
+    if (job->alone) {
+        if (!sdm_options(ctx)->keep_job)
+            sdm_job_remove(job->folder);
+    } else {
+        TRY(mark_merged(ctx, job, s));
+        if (!sdm_options(ctx)->keep_job)
+            sdm_job_sweep(ctx, job, s);
+    }
+    sdm_product_tidy(ctx);
+done:
+    return st;
+}
+
+SdmStatus sdm_job_merge(SdmContext *ctx, SdmJob *job, int number, const char *output, int64_t *missing,
+                        int64_t *missing_count, bool *already)
+{
+    SdmStatus st = SDM_OK;
+    SdmOptions opt = *sdm_options(ctx);
+    const SdmOptions before = opt;
+    char path[SDM_PATH_SIZE];
+    opt.output = output;
+    *missing_count = 0;
+    *already = false;
+    TRY(sdm_set_options(ctx, &opt));
+    TRY(sdm_job_use(ctx, job, number));
+    const SdmPlanScene *const s = &job->scene;
+    if (s->error)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s", s->error));
+    if (sdm_product_finished(ctx, s->whole)) {
+        *already = true;
+        TRY(tidy(ctx, job, s));
+        goto done;
+    }
+    if (!job->alone && sdm_job_is_merged(job, s) && (!opt.overwrite || find_missing(ctx, job, s, missing, missing_count))) {
+        *already = true;
+        *missing_count = 0;
+        goto done;
+    }
+    if (!job->alone)
+        TRY(sdm_plan_check_files(ctx, job->folder, s, false));
+    TRY(find_missing(ctx, job, s, missing, missing_count));
+    st = build(ctx, job, s);
+    if (!job->alone && sdm_job_file(NULL, job, SDM_JOB_FAILURE, number, path) == SDM_OK) {
+        if (st == SDM_OK)
+            unlink(path);
+        else if (st != SDM_ERR_STOPPED)
+            (void)sdm_path_put(NULL, path, sdm_error(ctx), strlen(sdm_error(ctx)));
+    }
+done:
+    (void)sdm_set_options(ctx, &before);
+    return st;
+}

@@ -1,0 +1,195 @@
+/* stereodem plan, tile, merge: a job in pieces, for any scheduler. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(field) offsetof(SdmJobOptions, field)
+enum { MOST_LISTED = 1 << 20 };
+
+const SdmOptionSpec sdm_plan_options_table[] = {
+    {"--output", "JOB", SDM_OPT_TEXT, AT(output), 0.0, 0.0, NULL, "none, must be given", SDM_CMD_PLAN,
+     "Folder of the job to make."},
+    {"--list", "FILE", SDM_OPT_TEXT, AT(list), 0.0, 0.0, NULL, "none", SDM_CMD_PLAN,
+     "Scenes to plan: a scene, or a left and a right image, a line; names are relative to the list, in quotes where they "
+     "hold blanks; # begins a comment."},
+    {.name = NULL},
+};
+
+const SdmOptionSpec sdm_tile_options_table[] = {
+    {"--count", "K", SDM_OPT_INT, AT(count), 1.0, 1e6, NULL, "1", SDM_CMD_TILE,
+     "Units a task: task I computes units I x K to I x K + K - 1."},
+    {"--index-env", "NAME", SDM_OPT_TEXT, AT(index_env), 0.0, 0.0, NULL, "none", SDM_CMD_TILE,
+     "Environment variable that holds I, such as SLURM_ARRAY_TASK_ID, SGE_TASK_ID, PBS_ARRAY_INDEX or "
+     "JOB_COMPLETION_INDEX."},
+    {"--index-base", "BASE", SDM_OPT_INT, AT(index_base), 0.0, 1.0, NULL,
+     "1 for SGE_TASK_ID and LSB_JOBINDEX, else 0", SDM_CMD_TILE, "What the first task's I is."},
+    {"--wait", "SECONDS", SDM_OPT_REAL, AT(wait_s), 0.0, 1e6, NULL, "3600", SDM_CMD_TILE,
+     "Longest wait for another task that prepares the scene of a tile. When it is over, or nobody is at it, the tile's task "
+     "prepares the scene itself."},
+    {.name = NULL},
+};
+
+const SdmOptionSpec sdm_merge_options_table[] = {
+    {"--output", "FOLDER", SDM_OPT_TEXT, AT(output), 0.0, 0.0, NULL, "JOB/dem", SDM_CMD_MERGE,
+     "Folder of the DEMs, which exists; each is called after its scene."},
+    {.name = NULL},
+};
+
+void sdm_job_options_default(SdmJobOptions *opt)
+{
+    *opt = (SdmJobOptions){.count = 1, .index_base = -1, .wait_s = 3600.0};
+}
+
+SdmStatus sdm_command_plan(SdmCall *call)
+{
+    SdmStatus st = SDM_OK;
+    SdmPlanSummary s;
+    const SdmJobOptions *const o = &call->own.job;
+    const SdmCommandLine *const line = &call->line;
+    const SdmPlanRequest q = {.job = o->output, .list = o->list, .left = line->count > 0 ? line->positional[0] : NULL,
+                              .right = line->count > 1 ? line->positional[1] : NULL};
+    TRY(sdm_plan(call->ctx, &q, &s));
+    sdm_screen_print(&call->screen, "%s: %lld unit%s, 0 to %lld, of %d scene%s (%d in tiles, %d not planned), %.0f s of "
+                     "processor time expected", o->output, (long long)s.units, s.units == 1 ? "" : "s",
+                     (long long)s.units - 1, s.scenes, s.scenes == 1 ? "" : "s", s.tiled, s.failed, s.cpu_s);
+    if (call->summary) {
+        cJSON_AddStringToObject(call->summary, "job", o->output);
+        cJSON_AddNumberToObject(call->summary, "unit_count", (double)s.units);
+        cJSON_AddNumberToObject(call->summary, "scenes", s.scenes);
+        cJSON_AddNumberToObject(call->summary, "scenes_tiled", s.tiled);
+        cJSON_AddNumberToObject(call->summary, "scenes_not_planned", s.failed);
+        cJSON_AddNumberToObject(call->summary, "expected_cpu_seconds", s.cpu_s);
+    }
+done:
+    return st;
+}
+
+/* A whole number at *at, which is moved on; -1 when there is none. */
+static int64_t take_number(const char **at)
+{
+    char *end = NULL;
+    if (!isdigit((unsigned char)**at))
+        return -1;
+    const long long v = strtoll(*at, &end, 10);
+    *at = end;
+    return v >= 0 && v < INT64_C(1) << 40 ? v : -1;
+}
+
+static SdmStatus refuse_index(SdmContext *ctx, const char *text)
+{
+    return sdm_fail(ctx, SDM_ERR_USAGE, "found '%.200s', expected the number of a unit such as 4, or several such as 4,7-9",
+                    text);
+}
+
+/* "4,7-9" -> numbers; freed by the caller. */
+static SdmStatus read_list(SdmContext *ctx, const char *text, int64_t **out, int64_t *count)
+{
+    SdmStatus st = SDM_OK;
+    const char *at = text;
+    *count = 0;
+    TRY(sdm_alloc(ctx, out, MOST_LISTED, sizeof **out, "the units"));
+    for (;;) {
+        const int64_t first = take_number(&at);
+        int64_t last = first;
+        if (*at == '-') {
+            at++;
+            last = take_number(&at);
+        }
+        if (first < 0 || last < first || last - first >= MOST_LISTED - *count || (*at && *at != ',')) {
+            st = refuse_index(ctx, text);
+            goto done;
+        }
+        for (int64_t i = first; i <= last; i++)
+            (*out)[(*count)++] = i;
+        if (!*at++)
+            break;
+    }
+done:
+    return st;
+}
+
+/* The task's number from the environment, base 0. */
+static SdmStatus read_environment(SdmContext *ctx, const SdmJobOptions *o, int64_t *task)
+{
+    static const char *const from_one[] = {"SGE_TASK_ID", "LSB_JOBINDEX"};
+    const char *const text = getenv(o->index_env), *at = text;
+    int base = o->index_base;
+    if (base < 0)
+        base = strcmp(o->index_env, from_one[0]) == 0 || strcmp(o->index_env, from_one[1]) == 0;
+    *task = text ? take_number(&at) : -1;
+    if (*task >= base && !*at) {
+        *task -= base;
+        return SDM_OK;
+    }
+    if (!text)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--index-env %s: the variable is not set; is this a task of an array job?",
+                        o->index_env);
+    return sdm_fail(ctx, SDM_ERR_USAGE, "--index-env %s: found '%.100s', expected a whole number from %d up; is this a task of "
+                    "an array job?", o->index_env, text, base);
+}
+
+SdmStatus sdm_command_tile(SdmCall *call)
+{
+    SdmStatus st = SDM_OK;
+    SdmTileSummary s;
+    int64_t *unit = NULL, count = 0, task = 0;
+    const SdmJobOptions *const o = &call->own.job;
+    const char *const text = call->line.count > 1 ? call->line.positional[1] : NULL;
+    SdmTileRequest q = {.job = call->line.positional[0], .wait_s = o->wait_s, .count = o->count};
+    if ((text != NULL) == (o->index_env != NULL))
+        return sdm_fail(call->ctx, SDM_ERR_USAGE, "found %s, expected a number behind the job folder, or --index-env NAME",
+                        text ? "both a number and --index-env" : "no number of a unit");
+    if (o->index_env) {
+        TRY(read_environment(call->ctx, o, &task));
+    } else {
+        TRY(read_list(call->ctx, text, &unit, &count));
+        task = unit[0];
+        if (o->count > 1 && count > 1) {
+            st = sdm_fail(call->ctx, SDM_ERR_USAGE, "--count goes with one number, found '%.100s'", text);
+            goto done;
+        }
+    }
+    q.first = task * o->count;
+    if (count > 1) {
+        q.unit = unit;
+        q.count = count;
+    }
+    sdm_set_sinks(call->ctx, sdm_screen_log, NULL, &call->screen); /* a line a unit is enough in a cluster's logs */
+    st = sdm_tile(call->ctx, &q, &s);
+    if (call->summary) {
+        cJSON_AddNumberToObject(call->summary, "units_done", (double)s.done);
+        cJSON_AddNumberToObject(call->summary, "units_done_before", (double)s.skipped);
+        cJSON_AddNumberToObject(call->summary, "units_failed", (double)s.failed);
+        cJSON_AddNumberToObject(call->summary, "buffer_bytes_peak", (double)sdm_memory_peak(call->ctx));
+    }
+done:
+    sdm_free(&unit);
+    return st;
+}
+
+SdmStatus sdm_command_merge(SdmCall *call)
+{
+    SdmStatus st = SDM_OK;
+    SdmMergeSummary s;
+    const char *const text = call->line.count > 1 ? call->line.positional[1] : NULL, *at = text;
+    const int64_t scene = text ? take_number(&at) : -1;
+    const SdmMergeRequest q = {.job = call->line.positional[0], .folder = call->own.job.output, .scene = (int)scene};
+    if (text && (scene < 0 || *at || scene > INT32_MAX))
+        return sdm_fail(call->ctx, SDM_ERR_USAGE, "found '%.200s', expected the number of a scene", text);
+    st = sdm_merge(call->ctx, &q, &s);
+    if (s.scenes)
+        sdm_screen_print(&call->screen, "%s: %d of %d scenes merged (%d of them before)", q.job, s.merged, s.scenes, s.already);
+    if (call->summary) {
+        cJSON_AddNumberToObject(call->summary, "scenes", s.scenes);
+        cJSON_AddNumberToObject(call->summary, "scenes_merged", s.merged);
+        cJSON_AddNumberToObject(call->summary, "scenes_merged_before", s.already);
+        cJSON_AddNumberToObject(call->summary, "scenes_incomplete", s.incomplete);
+        cJSON_AddNumberToObject(call->summary, "scenes_failed", s.failed);
+        cJSON_AddNumberToObject(call->summary, "units_missing", (double)s.missing);
+    }
+    return st;
+}
