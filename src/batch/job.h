@@ -22,6 +22,7 @@ typedef struct SdmJob {
     SdmOptions before;       /* of the context, put back by sdm_job_close() */
     bool alone;              /* run: one process does everything, nobody is waited for */
     double started_s;        /* of run */
+    bool hopeless;           /* run: all is computed and makes no DEM; would only lead there again */
     double wait_s;           /* longest wait for somebody else who prepares a scene */
     int64_t resumed;         /* units that were found done */
     uint8_t *made;           /* of each unit: made by this process? */
@@ -64,6 +65,7 @@ SdmStatus sdm_job_check_output(SdmContext *ctx, const SdmJob *job);
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene);
 /* Remove all of a scene's unit files. */
 void sdm_job_sweep(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene);
+bool sdm_job_has_work(const char *folder); /* is any finished file in it? */
 /* Remove every file of ours in a folder, and the folder when it is empty then. */
 void sdm_job_remove(const char *folder);
 

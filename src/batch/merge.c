@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/job.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Less than that is not a DEM but a handful of accidents. */
@@ -45,55 +42,6 @@ static SdmStatus mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanSc
     TRY(sdm_path_put(ctx, path, text, (size_t)n));
 done:
     return st;
-}
-
-/* Is the name <stem>, alone or as it is written aside? */
-static bool is_named(const char *name, const char *stem)
-{
-    const size_t n = strlen(stem);
-    return strncmp(name, stem, n) == 0 && (!name[n] || strncmp(name + n, ".part-", 6) == 0);
-}
-
-/* A file that units write: of the scene numbered `scene` and units first..last; scene < 0: of any. */
-static bool is_unit_file(const char *name, int64_t scene, int64_t first, int64_t last)
-{
-    static const char *const end[] = {"sdm", "err", "run"};
-    char *rest = NULL, stem[64];
-    const bool unit = strncmp(name, "unit_", 5) == 0;
-    if (!unit && strncmp(name, "scene_", 6) != 0)
-        return false;
-    const long long number = strtoll(name + (unit ? 5 : 6), &rest, 10);
-    for (int i = 0; i < (unit ? 3 : 2); i++) {
-        snprintf(stem, sizeof stem, "%s_%06lld.%s", unit ? "unit" : "scene", number, end[i]);
-        if (is_named(name, stem))
-            return scene < 0 || (unit ? number >= first && number <= last : number == scene);
-    }
-    return false;
-}
-
-void sdm_job_sweep(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene)
-{
-    DIR *const dir = opendir(job->folder);
-    (void)ctx;
-    if (!dir)
-        return;
-    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
-        if (is_unit_file(e->d_name, scene->number, scene->first_unit, scene->first_unit + scene->unit_count - 1))
-            unlinkat(dirfd(dir), e->d_name, 0);
-    closedir(dir);
-}
-
-void sdm_job_remove(const char *folder)
-{
-    DIR *const dir = opendir(folder);
-    if (!dir)
-        return;
-    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
-        if (is_unit_file(e->d_name, -1, 0, 0) || is_named(e->d_name, "scene_000000.merged") ||
-            is_named(e->d_name, "plan.json"))
-            unlinkat(dirfd(dir), e->d_name, 0);
-    closedir(dir);
-    rmdir(folder);
 }
 
 /* The files of the plan as the report tells them. */
@@ -160,6 +108,7 @@ static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
 {
     if (m->valid >= LEAST_VALID && m->valid >= m->cells / CELLS_PER_VALID)
         return SDM_OK;
+    m->job->hopeless = true;
     return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
                     "DEM of %s%s%s; clouds, water or snow, images of different places, or one mirrored",
                     (long long)m->valid, (long long)m->cells,

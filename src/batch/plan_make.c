@@ -245,11 +245,15 @@ static SdmStatus plan_scene(SdmContext *ctx, const char *folder, const SdmPlanIn
 SdmStatus sdm_plan_make(SdmContext *ctx, const char *folder, const SdmPlanInput *input, int count, SdmPlan **out)
 {
     SdmStatus st = SDM_OK;
+    const SdmOptions before = *sdm_options(ctx);
+    SdmOptions single = before; /* pieces of work are too small to share */
+    single.threads = 1;
     SdmPlan *p = NULL;
     int64_t units = 0;
     SdmStatus bad = SDM_OK;
     char what[64];
     *out = NULL;
+    TRY(sdm_set_options(ctx, &single));
     TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "the plan"));
     p->root = cJSON_CreateObject();
     cJSON_AddStringToObject(p->root, "program", "stereodem");
@@ -279,6 +283,8 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const char *folder, const SdmPlanInput 
     *out = p;
     p = NULL;
 done:
+    if (sdm_options(ctx)->threads != before.threads)
+        (void)sdm_set_options(ctx, &before);
     sdm_plan_close(&p);
     return st;
 }

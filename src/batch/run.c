@@ -306,8 +306,8 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(run_plan(ctx, &job));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
-    if (*folder)
-        rmdir(folder); /* only when empty: nothing finished that could be taken up */
+    if (st != SDM_OK && *folder && (!sdm_job_has_work(folder) || job.hopeless))
+        sdm_job_remove(folder); /* nothing that could be taken up */
     sdm_job_close(ctx, &job);
     sdm_plan_close(&plan);
     sdm_free(&input);

@@ -5,9 +5,9 @@
 
 #include <math.h>
 
-/* Measured (docs/scale.md): program and libraries; a pixel of the coarse surface with its terrain, while in use and at
- * most while it grows; a pixel of the strips of the pointing's second round. */
-enum { MIB = 1 << 20, PROGRAM_MIB = 72, COARSE_BYTES = 13, GROWING_BYTES = 48, STRIP_PIXELS = 256, LEAST_EDGE = 64 };
+/* Measured (docs/scale.md): program and libraries; stack and buffers of a thread; a pixel of the coarse surface with its
+ * terrain, in use and while it grows; rows of the strips of the pointing's second round. */
+enum { MIB = 1 << 20, PROGRAM_MIB = 60, THREAD_MIB = 1, PLANNED_THREADS = 8, COARSE_BYTES = 13, GROWING_BYTES = 48, STRIP_PIXELS = 256, LEAST_EDGE = 64 };
 static const double CPU_S_PER_PIXEL = 0.7e-6, CPU_S_START = 0.3, PREPARE_CPU_S_PER_PIXEL = 0.15e-6;
 
 int64_t sdm_cache_bytes(int64_t memory_bytes)
@@ -22,18 +22,18 @@ static int64_t coarse_pixels(const SdmFrame *f, int coarse_level)
 }
 
 /* Bytes of the process before any window: program, cache, whole bands that ASTER's reader keeps, coarse surface. */
-static int64_t fixed_bytes(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level)
+static int64_t fixed_bytes(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level, int threads)
 {
     int64_t bands = 0;
     for (int i = 0; i < 2 && scene->sensor == SDM_SENSOR_ASTER; i++)
         bands += sdm_image_width(scene->view[i].image) * sdm_image_height(scene->view[i].image);
-    return (int64_t)PROGRAM_MIB * MIB + sdm_cache_bytes(sdm_options(ctx)->memory_bytes) + bands +
+    return (int64_t)(PROGRAM_MIB + threads * THREAD_MIB) * MIB + sdm_cache_bytes(sdm_options(ctx)->memory_bytes) + bands +
            coarse_pixels(f, coarse_level) * COARSE_BYTES;
 }
 
 int64_t sdm_unit_room(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level)
 {
-    const int64_t room = sdm_options(ctx)->memory_bytes - fixed_bytes(ctx, scene, f, coarse_level);
+    const int64_t room = sdm_options(ctx)->memory_bytes - fixed_bytes(ctx, scene, f, coarse_level, sdm_threads(ctx));
     return room > 1 ? room : 1;
 }
 
@@ -146,7 +146,7 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
     TRY(sdm_lattice_build(ctx, &q, &t->lattice));
     TRY(cover(ctx, t));
     t->halo = sdm_chain_halo(&set);
-    t->fixed_bytes = fixed_bytes(ctx, scene, &t->frame, set.coarse_level);
+    t->fixed_bytes = fixed_bytes(ctx, scene, &t->frame, set.coarse_level, PLANNED_THREADS);
     const int64_t strip = sdm_window_bytes(t->frame.width < 8192 ? t->frame.width : 8192, STRIP_PIXELS);
     const int64_t growing = coarse_pixels(&t->frame, set.coarse_level) * GROWING_BYTES;
     t->prepare_bytes = t->fixed_bytes + (strip > growing ? strip : growing);

@@ -182,7 +182,7 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, doubl
         grid->spacing =
             grid->geographic ? neat_degrees(2.0 * gsd_m / unit_m) : two_digits(2.0 * gsd_m / unit_m);
     TRY(check_spacing(ctx, grid, unit_m, gsd_m));
-    sdm_log(ctx, SDM_LOG_INFO, 8, "output CRS %s, cells of %.10g %s", text, grid->spacing,
+    sdm_log(ctx, SDM_LOG_VERBOSE, 8, "output CRS %s, cells of %.10g %s", text, grid->spacing,
             grid->geographic ? "degrees"
             : unit_m == 1.0  ? "m"
                              : "units");

@@ -53,6 +53,12 @@ class Bench:
         if done.returncode != 0:
             sys.exit(f"{' '.join(words)}: {done.stderr}")
 
+    def make_with(self, variables, *words):
+        """The same with environment variables."""
+        done = self.call(*words, env=os.environ | variables)
+        if done.returncode != 0:
+            sys.exit(f"{variables} {' '.join(words)}: {done.stderr}")
+
     def refuse(self, name, code, words, *arguments, command="run", also=(), **keys):
         """One bad case.  words: all must be in the sentence.  also: texts of which one must be in it."""
         before = snapshot(".")
@@ -80,6 +86,7 @@ class Bench:
             self.passed += 1
         else:
             self.fault(name, why)
+        return good
 
 
 def test(*parts):
@@ -160,6 +167,25 @@ def content(path):
 def put(path, data):
     with open(path, "wb") as file:
         file.write(data)
+
+
+def change(path, kind):
+    """Damage a file in one of several ways."""
+    data = bytearray(content(path))
+    middle = len(data) // 2
+    if kind == "cut":
+        data = data[:middle]
+    elif kind == "empty":
+        data = bytearray()
+    elif kind == "zeroed":
+        data[middle:middle + 4096] = bytes(4096)
+    elif kind == "all zero":
+        data = bytearray(len(data))
+    elif kind == "one bit":
+        data[middle] ^= 1
+    elif kind == "longer":
+        data += b"more"
+    put(path, bytes(data))
 
 
 # ---- small TIFFs, written and read without a library ----

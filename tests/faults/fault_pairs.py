@@ -54,7 +54,8 @@ def nothing_to_match(bench, views):
     n = width * height
     base.write_tiff("bad.tif", width, height, "uint16", bytes(2 * n), rpc)
     bench.refuse("all zero, right", 1, ["bad.tif", "no usable pixel"], "a.tif", "bad.tif", "-o", "o.tif")
-    bench.refuse("all zero, left", 1, ["bad.tif", "no usable pixel"], "bad.tif", "b.tif", "-o", "o.tif")
+    base.write_tiff("badleft.tif", width, height, "uint16", bytes(2 * n), views[0][3])
+    bench.refuse("all zero, left", 1, ["badleft.tif", "no usable pixel"], "badleft.tif", "b.tif", "-o", "o.tif")
     base.write_tiff("bad.tif", width, height, "float32", struct.pack("<f", float("nan")) * n, rpc)
     bench.refuse("all NaN", 1, ["bad.tif", "no usable pixel"], "a.tif", "bad.tif", "-o", "o.tif")
     base.write_tiff("bad.tif", width, height, "float32", struct.pack("<f", float("inf")) * n, rpc)

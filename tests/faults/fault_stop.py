@@ -109,41 +109,25 @@ def while_naming(bench, dem):
     bench.refuse("done, and asked for again", 2, ["o.tif", "exists"], *COMMAND[2:])
 
 
-def change(path, kind):
-    data = bytearray(base.content(path))
-    middle = len(data) // 2
-    if kind == "cut":
-        data = data[:middle]
-    elif kind == "empty":
-        data = bytearray()
-    elif kind == "zeroed":
-        data[middle:middle + 4096] = bytes(4096)
-    elif kind == "all zero":
-        data = bytearray(len(data))
-    elif kind == "one bit":
-        data[middle] ^= 1
-    elif kind == "longer":
-        data += b"more"
-    base.put(path, bytes(data))
-
-
 def damaged_work(bench, dem):
     """Every file of the job folder, damaged in every way, is computed again."""
     base.sweep("o.tif")
     bench.make(*COMMAND, "--keep-job")
     shutil.move("o.tif.job", "whole.job")
     names = sorted(os.listdir("whole.job"))
-    blocks, scene = names[:-1], names[-1]
-    bench.check("names in the job folder", scene == "scene.sdm" and len(blocks) >= 4, str(names))
+    plan, scene, *blocks = names
+    expected = ["plan.json", "scene_000000.sdm"] + [f"unit_{i + 1:06d}.sdm" for i in range(len(blocks))]
+    bench.check("names in the job folder", names == expected and len(blocks) >= 4, str(names))
     plans = [[(scene, kind)] for kind in ("cut", "zeroed", "one bit")]
     plans.append([(blocks[i], kind) for i, kind in enumerate(("cut", "empty", "zeroed", "all zero"))])
     plans.append([(blocks[0], "one bit"), (blocks[1], "longer"), (scene, "none")])
+    plans.append([(plan, "cut"), (blocks[0], "cut")])
     for plan in plans:
         base.sweep("o.tif")
         shutil.copytree("whole.job", "o.tif.job")
-        base.put("o.tif.job/block_128_000000.sdm.part-1", b"half a block")
+        base.put("o.tif.job/unit_000001.sdm.part-0000000000000001", b"half a block")
         for name, kind in plan:
-            change(f"o.tif.job/{name}", kind)
+            base.change(f"o.tif.job/{name}", kind)
         expect_dem(bench, f"{plan}", dem)
     base.sweep("o.tif")
     shutil.copytree("whole.job", "o.tif.job")

@@ -1,0 +1,28 @@
+#!/bin/bash
+# Plans a job, computes its units as one array job of Grid Engine, and merges when the array is done.
+# Copy the folder job-templates/gridengine, set what stands here, then: bash submit.sh
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+
+# ---- settings ----
+: "${SCENES:=$PWD/scenes.txt}"        # a scene, or a left and a right image, a line; relative to this file
+: "${JOB:=$PWD/job}"                  # job folder, on a file system that all hosts see
+: "${PLAN_OPTIONS:=--memory 2G}"      # options of `stereodem plan`
+: "${UNITS_A_TASK:=1}"                # units that a task computes one after the other
+: "${STEREODEM:=stereodem}"           # the program
+: "${QSUB_OPTIONS:=}"                 # for all jobs: -q ..., -P ...
+# ------------------
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export JOB UNITS_A_TASK STEREODEM
+mkdir -p "$JOB/log"
+# shellcheck disable=SC2086
+"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS
+units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
+tasks=$(((units + UNITS_A_TASK - 1) / UNITS_A_TASK))
+# Task numbers begin at 1; stereodem knows that of SGE_TASK_ID.
+# shellcheck disable=SC2086
+array=$(qsub -terse $QSUB_OPTIONS -t "1-$tasks" -o "$JOB/log" -v JOB,UNITS_A_TASK,STEREODEM "$here/tile.sh")
+# shellcheck disable=SC2086
+merge=$(qsub -terse $QSUB_OPTIONS -hold_jid "${array%%.*}" -o "$JOB/log" -v JOB,UNITS_A_TASK,STEREODEM "$here/merge.sh")
+echo "array ${array%%.*} of $tasks tasks for $units units, then merge $merge; stereodem status $JOB tells how far it is"

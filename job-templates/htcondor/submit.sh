@@ -1,0 +1,30 @@
+#!/bin/bash
+# Plans a job and submits it to HTCondor as a DAG: all units, then merge.
+# Copy the folder job-templates/htcondor, set what stands here, then: bash submit.sh
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+
+# ---- settings ----
+: "${SCENES:=$PWD/scenes.txt}"        # a scene, or a left and a right image, a line; relative to this file
+: "${JOB:=$PWD/job}"                  # job folder, on a file system that all machines see
+: "${PLAN_OPTIONS:=--memory 2G}"      # options of `stereodem plan`
+: "${UNITS_A_TASK:=1}"                # units that a task computes one after the other
+: "${STEREODEM:=$(command -v stereodem || true)}"  # the program, by its full name
+# ------------------
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+mkdir -p "$JOB/log"
+# shellcheck disable=SC2086
+"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS
+units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
+tasks=$(((units + UNITS_A_TASK - 1) / UNITS_A_TASK))
+{
+    echo "JOB units $here/tile.sub"
+    echo "VARS units job=\"$JOB\" tasks=\"$tasks\" count=\"$UNITS_A_TASK\" program=\"$STEREODEM\""
+    echo "RETRY units 2"
+    echo "JOB merge $here/merge.sub"
+    echo "VARS merge job=\"$JOB\" program=\"$STEREODEM\""
+    echo "PARENT units CHILD merge"
+} >"$JOB/job.dag"
+condor_submit_dag -force "$JOB/job.dag"
+echo "$tasks tasks for $units units, then merge; stereodem status $JOB tells how far it is"

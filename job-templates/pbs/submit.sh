@@ -1,0 +1,29 @@
+#!/bin/bash
+# Plans a job, computes its units as one array job of PBS Pro (OpenPBS), and merges when the array is done.
+# Copy the folder job-templates/pbs, set what stands here, then: bash submit.sh
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+
+# ---- settings ----
+: "${SCENES:=$PWD/scenes.txt}"        # a scene, or a left and a right image, a line; relative to this file
+: "${JOB:=$PWD/job}"                  # job folder, on a file system that all hosts see
+: "${PLAN_OPTIONS:=--memory 2G}"      # options of `stereodem plan`
+: "${UNITS_A_TASK:=1}"                # units that a task computes one after the other
+: "${STEREODEM:=stereodem}"           # the program
+: "${QSUB_OPTIONS:=}"                 # for all jobs: -q ..., -A ...
+# ------------------
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+mkdir -p "$JOB/log"
+# shellcheck disable=SC2086
+"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS
+units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
+tasks=$(((units + UNITS_A_TASK - 1) / UNITS_A_TASK))
+# An array of one task does not exist in PBS: at least two, the second has nothing to do.
+last=$((tasks > 1 ? tasks - 1 : 1))
+pass="JOB=$JOB,UNITS_A_TASK=$UNITS_A_TASK,STEREODEM=$STEREODEM,UNITS=$units"
+# shellcheck disable=SC2086
+array=$(qsub $QSUB_OPTIONS -J "0-$last" -j oe -o "$JOB/log/" -v "$pass" "$here/tile.pbs")
+# shellcheck disable=SC2086
+merge=$(qsub $QSUB_OPTIONS -W "depend=afterany:$array" -j oe -o "$JOB/log/" -v "$pass" "$here/merge.pbs")
+echo "array $array of $tasks tasks for $units units, then merge $merge; stereodem status $JOB tells how far it is"

@@ -1,0 +1,74 @@
+# What the cluster tests share: scenes, the DEMs of run to hold against, and what must hold in the end.  Sourced.
+# SPDX-License-Identifier: Apache-2.0
+
+skip() {
+    echo "SKIPPED: $*"
+    exit 77
+}
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+program=$(realpath "$1")
+source_folder=$(realpath "$2")
+work=$(mktemp -d /tmp/stereodem_cluster_XXXXXX)
+chmod 755 "$work"
+export OMP_WAIT_POLICY=passive # several programs share the machine
+
+# wait_until SECONDS WHAT COMMAND...
+wait_until() {
+    local left=$(($1 * 10)) what=$2
+    shift 2
+    until "$@" >/dev/null 2>&1; do
+        [ $left -gt 0 ] || fail "not within the time: $what"
+        left=$((left - 1))
+        sleep 0.1
+    done
+}
+
+# Six scenes, two of them in tiles, and a list of them.
+make_scenes() {
+    local i
+    : >"$work/scenes.txt"
+    for i in 1 2 3 4 5 6; do
+        local side=260
+        [ $i -le 2 ] && side=520
+        "$program" simulate -q -o "$work/scene$i" --layout rpc --gsd 15 --width $side --height $side --seed $i --relief 200
+        echo "scene$i/left.tif scene$i/right.tif" >>"$work/scenes.txt"
+    done
+    plan_options="--tile 256"
+}
+
+# What run makes of each scene, for the comparison.
+make_expected() {
+    local i
+    mkdir -p "$work/expected"
+    for i in 1 2 3 4 5 6; do
+        "$program" run -q "$work/scene$i/left.tif" "$work/scene$i/right.tif" -o "$work/expected/$i.tif"
+    done
+}
+
+# same_as_run JOB: DEM and QA raster of every scene, to the byte.
+same_as_run() {
+    local i=0 name
+    for name in left left_2 left_3 left_4 left_5 left_6; do
+        i=$((i + 1))
+        cmp "$1/dem/$name.tif" "$work/expected/$i.tif" || fail "scene $i: another DEM than run's"
+        cmp "$1/dem/${name}_qa.tif" "$work/expected/${i}_qa.tif" || fail "scene $i: another QA raster than run's"
+    done
+    echo "ok: six DEMs and QA rasters are those of run, byte for byte"
+}
+
+# Process of a unit that is at work, from its heartbeat: "unit pid", or nothing.  busy_unit JOB [but PID]
+busy_unit() {
+    local beat pid rest
+    for beat in "$1"/unit_*.run; do
+        [ -f "$beat" ] || continue
+        read -r pid rest <"$beat" 2>/dev/null || continue
+        [ "$pid" = "${2:-}" ] && continue
+        kill -0 "$pid" 2>/dev/null && echo "$(basename "$beat" .run) $pid" && return 0
+    done
+    return 1
+}

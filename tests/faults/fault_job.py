@@ -1,0 +1,342 @@
+#!/usr/bin/python3
+"""plan, tile and merge under everything that happens on a cluster: whatever is done to a job, its DEM is that of run."""
+# fault_job.py STEREODEM SOURCE_FOLDER
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import fault_base as base
+
+TILE = ("--tile", "128")
+
+
+def read_plan(job):
+    return json.loads(base.content(f"{job}/plan.json"))
+
+
+def plan(bench, job, *words):
+    base.remove(job)
+    bench.make("plan", "-q", *words, "-o", job)
+    return read_plan(job)["unit_count"]
+
+
+def dem_of(job, number=0):
+    return f"{job}/dem/{read_plan(job)['scenes'][number]['name']}.tif"
+
+
+def expect(bench, name, job, true, *words):
+    """merge must succeed, and DEM and QA raster must be run's to the byte."""
+    done = bench.call("merge", "-q", job, *words)
+    if not bench.check(name, done.returncode == 0, f"exit code {done.returncode}: {done.stderr}"):
+        return
+    dem = dem_of(job)
+    same = [base.content(dem[:-4] + end) == base.content(true[:-4] + end) for end in (".tif", "_qa.tif")]
+    left = [p for p in os.listdir(f"{job}/dem") if ".part" in p]
+    bench.check(f"{name}: bytes", all(same) and not left, f"DEM and QA same: {same}, left {left}")
+
+
+def refused(bench, name, words, *call, code=1, **keys):
+    done = bench.call(*call, **keys)
+    last = [line for line in done.stderr.split("\n") if line][-1:]
+    good = done.returncode == code and last and all(word in last[0] for word in words)
+    bench.check(name, good, f"exit code {done.returncode}, expected {code} and {words}: {done.stderr[-600:]}")
+    if good:
+        print(f"{name}: {last[0]}", flush=True)
+    return done
+
+
+def every_unit(units):
+    return f"0-{units - 1}"
+
+
+def whole_job(bench):
+    """A finished job to damage copies of."""
+    base.simulate(bench, "scene", "aster")
+    bench.make("run", "-q", "scene", "-o", "true.tif")
+    units = plan(bench, "job", "scene", *TILE)
+    bench.check("units of the job", units >= 10, f"{units}")
+    order = list(range(units))
+    random.Random(1).shuffle(order)
+    bench.make("tile", "-q", "job", ",".join(str(i) for i in order))
+    expect(bench, "units in random order", "job", "true.tif", "--keep-job")
+    again = bench.call("merge", "-q", "job")
+    bench.check("merged twice", again.returncode == 0, again.stderr)
+    plan(bench, "small", "scene")
+    bench.check("a small scene is one unit", read_plan("small")["unit_count"] == 1)
+    bench.make("tile", "-q", "small", "0")
+    expect(bench, "one unit", "small", "true.tif")
+    left = sorted(os.listdir("small"))
+    bench.check("units go when merged", left == ["dem", "plan.json", "scene_000000.merged"], str(left))
+    return units
+
+
+def copy_of(job, name="o"):
+    base.remove(name)
+    shutil.copytree(job, name)
+    for left in ("scene_000000.merged", "dem"):
+        base.remove(f"{name}/{left}")
+
+
+def damaged_units(bench, units):
+    for kind in ("cut", "empty", "zeroed", "all zero", "one bit", "longer"):
+        copy_of("job")
+        base.change("o/unit_000003.sdm", kind)
+        refused(bench, f"merge of a unit {kind}", ["units 3 ", "stereodem tile o 3"], "merge", "-q", "o")
+        bench.make("tile", "-q", "o", every_unit(units))
+        expect(bench, f"unit {kind}, computed again", "o", "true.tif")
+    copy_of("job")
+    base.change("o/scene_000000.sdm", "cut")
+    refused(bench, "merge without preparation", ["units 0 ", "stereodem tile o 0"], "merge", "-q", "o")
+    bench.make("tile", "-q", "o", "0")
+    expect(bench, "preparation computed again", "o", "true.tif")
+    copy_of("job")
+    for i in (2, 5, 6, 7):
+        base.remove(f"o/unit_{i:06d}.sdm")
+    refused(bench, "units missing", ["2,5-7", "stereodem tile o 2,5-7"], "merge", "-q", "o")
+    listed = base.content("o/missing.txt").split()
+    bench.check("missing.txt", listed == [b"2", b"5", b"6", b"7"], str(listed))
+    state = json.loads(bench.call("status", "o", "--log", "json").stdout.split("\n")[-2])
+    bench.check("status of missing units", state["missing"] == 4 and state["done"] == units - 4, str(state))
+    bench.make("tile", "-q", "o", "2,5-7")
+    expect(bench, "missing units computed", "o", "true.tif")
+    bench.check("missing.txt gone", not os.path.exists("o/missing.txt"))
+
+
+def foreign_units(bench, units):
+    plan(bench, "other", "scene", *TILE, "--cost", "census")
+    bench.make("tile", "-q", "other", "0-4")
+    for name in ("unit_000003.sdm", "scene_000000.sdm"):
+        copy_of("job")
+        shutil.copy(f"other/{name}", f"o/{name}")
+        refused(bench, f"{name} of other parameters", ["missing or damaged"], "merge", "-q", "o")
+        bench.make("tile", "-q", "o", every_unit(units))
+        expect(bench, f"{name} of other parameters, computed again", "o", "true.tif")
+    copy_of("job")
+    os.rename("o/unit_000003.sdm", "held")
+    os.rename("o/unit_000004.sdm", "o/unit_000003.sdm")
+    os.rename("held", "o/unit_000004.sdm")
+    refused(bench, "units exchanged", ["3-4"], "merge", "-q", "o")
+    text = base.content("o/plan.json")
+    base.put("o/plan.json", text.replace(b'"version":"', b'"version":"9.'))
+    for call in (("tile", "o", "3"), ("merge", "o"), ("status", "o")):
+        refused(bench, f"{call[0]} of another version", ["stereodem 9.", "plan"], *call, "-q")
+    for kind in ("cut", "empty", "all zero"):
+        base.put("o/plan.json", text)
+        base.change("o/plan.json", kind)
+        refused(bench, f"plan {kind}", ["o/plan.json", "damaged"], "tile", "-q", "o", "3")
+    base.put("o/plan.json", text)
+    refused(bench, "another plan in the same folder", ["o/plan.json", "--overwrite"], "plan", "-q", "scene", "-o", "o",
+            code=2)
+    bench.make("plan", "-q", "scene", "-o", "o", *TILE)  # the same plan is no harm
+    bench.check("the same plan again", base.content("o/plan.json") == text)
+
+
+def changed_input(bench, units):
+    copy_of("job")
+    base.remove("o/unit_000003.sdm")
+    table = [f"scene/{p}" for p in os.listdir("scene") if p.endswith("3B.ImageData.tif")][0]
+    at = os.stat(table)
+    os.utime(table, ns=(at.st_atime_ns, at.st_mtime_ns - 86400 * 10**9))
+    words = ["3B.ImageData.tif", "has changed", "then", "now", "Z"]
+    refused(bench, "tile with a changed input", words, "tile", "-q", "o", "3")
+    refused(bench, "merge with a changed input", ["1 of 1 scenes", *words], "merge", "-q", "o")
+    state = bench.call("status", "o").stdout
+    bench.check("status tells why", "has changed" in state, state)
+    os.utime(table, ns=(at.st_atime_ns, at.st_mtime_ns // 10**9 * 10**9))  # as a copy keeps it
+    bench.make("tile", "-q", "o", "3")
+    expect(bench, "input as it was", "o", "true.tif")
+    os.utime(table, ns=(at.st_atime_ns, at.st_mtime_ns))
+    copy_of("job")
+    os.rename("scene", "away")
+    refused(bench, "tile without its input", ["no such file", "planned"], "tile", "-q", "o", "3")
+    expect(bench, "merge needs no input", "o", "true.tif")
+    os.rename("away", "scene")
+
+
+def moved_job(bench, units):
+    """Job and scene moved together; then the job alone."""
+    base.remove("far")
+    os.makedirs("far/place")
+    copy_of("job")
+    for i in (0, 3):
+        base.remove(f"o/unit_{i:06d}.sdm")
+    base.remove("o/scene_000000.sdm")
+    shutil.copytree("o", "far/place/o")
+    shutil.copytree("scene", "far/place/scene")
+    os.rename("scene", "away")
+    bench.make("tile", "-q", "far/place/o", every_unit(units))
+    expect(bench, "moved with its scene", "far/place/o", "true.tif")
+    os.rename("away", "scene")
+    os.makedirs("far/off")
+    shutil.copytree("o", "far/off/o")
+    bench.make("tile", "-q", "far/off/o", every_unit(units))
+    expect(bench, "moved alone", "far/off/o", "true.tif")
+
+
+def full_disk(bench, units):
+    def cap(limit):
+        return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    copy_of("job")
+    size = os.path.getsize("o/unit_000003.sdm")
+    base.remove("o/unit_000003.sdm")
+    refused(bench, "tile on a full disk", ["unit_000003.sdm", "make room"], "tile", "-q", "o", "3",
+            preexec_fn=cap(size - 1))
+    refused(bench, "plan on a full disk", ["plan.json", "make room"], "plan", "-q", "scene", "-o", "full", *TILE,
+            preexec_fn=cap(100))
+    bench.check("nothing of a plan left", not os.path.exists("full"))
+    left = [p for p in os.listdir("o") if ".part" in p]
+    bench.check("nothing half-written", not left, str(left))
+    bench.make("tile", "-q", "o", "3")
+    refused(bench, "merge on a full disk", ["1 of 1 scenes", "cannot be written"], "merge", "-q", "o",
+            preexec_fn=cap(os.path.getsize("true_qa.tif") - 1))
+    state = bench.call("status", "o").stdout
+    bench.check("status tells of the merge", "merge failed" in state and "cannot be written" in state, state)
+    bench.check("no product half-written", os.listdir("o/dem") == [], str(os.listdir("o/dem")))
+    expect(bench, "merge with room", "o", "true.tif")
+
+
+def start(bench, *words):
+    return subprocess.Popen([bench.program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def at_the_same_time(bench, units):
+    plan(bench, "o", "scene", *TILE)
+    tasks = [start(bench, "tile", "o", units_of) for units_of in ("0", "0,1,2", every_unit(units), every_unit(units))]
+    ends = [task.communicate(timeout=base.SECONDS)[1] for task in tasks]
+    bench.check("four tasks on the same units", all(t.returncode == 0 for t in tasks), str(ends))
+    expect(bench, "four tasks on the same units", "o", "true.tif")
+
+
+def killed(bench, units):
+    """Tasks are killed at random moments, one after the other; then merge is."""
+    draw = random.Random(20190411)
+    plan(bench, "o", "scene", *TILE)
+    began = time.monotonic()
+    for _ in range(6):
+        task = start(bench, "tile", "-q", "o", every_unit(units))
+        number = draw.choice((signal.SIGKILL, signal.SIGTERM))
+        try:
+            task.wait(timeout=draw.uniform(0.05, 2.5))
+        except subprocess.TimeoutExpired:
+            task.send_signal(number)
+        asked = time.monotonic()
+        sentence = task.communicate(timeout=base.SECONDS)[1]
+        took = time.monotonic() - asked
+        good = task.returncode in (0, -number) or (task.returncode == 1 and "stopped on request" in sentence)
+        bench.check(f"{signal.Signals(number).name}", good and took < 10, f"{took:.1f} s, {task.returncode}: {sentence}")
+        if number == signal.SIGTERM and task.returncode == 1:
+            left = [p for p in os.listdir("o") if ".part" in p and not p.endswith(".err")]
+            bench.check("a polite stop records no failure", not any(p.endswith(".err") for p in os.listdir("o")), str(left))
+    print(f"killed for {time.monotonic() - began:.1f} s")
+    bench.make("tile", "-q", "o", every_unit(units))
+    for _ in range(3):
+        task = start(bench, "merge", "-q", "o")
+        try:
+            task.wait(timeout=draw.uniform(0.02, 0.7))
+        except subprocess.TimeoutExpired:
+            task.kill()
+        task.communicate()
+    expect(bench, "tasks and merge killed", "o", "true.tif")
+    left = sorted(os.listdir("o"))
+    bench.check("tidy in the end", left == ["dem", "plan.json", "scene_000000.merged"], str(left))
+
+
+def waiting(bench):
+    """A tile waits for the one who prepares, ends at once when asked, and goes on by itself when nobody is there."""
+    plan(bench, "o", "scene", *TILE)
+    base.put("o/unit_000000.run", b"somebody 1\n")
+    task = start(bench, "tile", "o", "5")
+    time.sleep(1.5)
+    bench.check("waits for the preparation", task.poll() is None and not os.path.exists("o/unit_000005.sdm"))
+    task.send_signal(signal.SIGTERM)
+    asked = time.monotonic()
+    sentence = task.communicate(timeout=base.SECONDS)[1]
+    good = task.returncode == 1 and "stopped on request" in sentence and "waiting" in sentence
+    bench.check("stops while it waits", good and time.monotonic() - asked < 5, f"{task.returncode}: {sentence}")
+    bench.make("tile", "-q", "o", "5", "--wait", "0.5")
+    bench.check("waits no longer than told", os.path.exists("o/unit_000005.sdm"))
+
+
+def indices(bench, units):
+    copy_of("job")
+    for i in range(units):
+        base.remove(f"o/unit_{i:06d}.sdm")
+    for name, value, words, made in (("SGE_TASK_ID", "4", (), (3,)), ("PBS_ARRAY_INDEX", "4", (), (4,)),
+                                     ("JOB_COMPLETION_INDEX", "5", (), (5,)), ("SLURM_ARRAY_TASK_ID", "3", ("--count", "2"), (6, 7)),
+                                     ("PBS_ARRAY_INDEX", "9", ("--index-base", "1"), (8,))):
+        bench.make_with({name: value}, "tile", "-q", "o", "--index-env", name, *words)
+        there = tuple(i for i in range(units) if os.path.exists(f"o/unit_{i:06d}.sdm"))
+        bench.check(f"{name}={value} {words}", there == made, f"units {there}, expected {made}")
+        for i in made:
+            base.remove(f"o/unit_{i:06d}.sdm")
+    for value in ("undefined", "", "0", "-1", "1.5", "99999999999999999999"):
+        refused(bench, f"SGE_TASK_ID={value}", ["SGE_TASK_ID"], "tile", "-q", "o", "--index-env", "SGE_TASK_ID", code=2,
+                env=os.environ | {"SGE_TASK_ID": value})
+    refused(bench, "no such variable", ["NOT_SET"], "tile", "-q", "o", "--index-env", "NOT_SET", code=2)
+    for text in ("x", "3-", "-3", "3-2", "1,,2", "1;2", "3,", "0x3"):
+        refused(bench, f"units '{text}'", ["unit"], "tile", "-q", "o", "--", text, code=2)
+    refused(bench, "beyond the last unit", ["unit 4000", f"0 to {units - 1}"], "tile", "-q", "o", "4000", code=2)
+    refused(bench, "no index", ["--index-env"], "tile", "-q", "o", code=2)
+    refused(bench, "no job", ["nowhere/plan.json"], "merge", "-q", "nowhere")
+    refused(bench, "no such scene", ["scene 7"], "merge", "-q", "o", "7", code=2)
+
+
+def bad_scene(bench):
+    """One bad scene of a list costs that scene alone."""
+    base.simulate(bench, "second", "rpc", side=300)
+    base.put("empty.hdf", b"")
+    os.makedirs("list", exist_ok=True)
+    base.put("list/scenes.txt", b"# three scenes and one that fails later\n../scene\n../empty.hdf\n\n"
+             b"../second/left.tif \"../second/right.tif\" # a pair\n../cut\n")
+    base.remove("cut")
+    shutil.copytree("scene", "cut")
+    name = [p for p in os.listdir("cut") if p.endswith("3N.ImageData.tif")][0]
+    data = base.content(f"cut/{name}")
+    base.put(f"cut/{name}", data[:len(data) // 2])
+    base.remove("o")
+    done = bench.call("plan", "--list", "list/scenes.txt", "-o", "o")
+    bench.check("plan names the bad scene", done.returncode == 0 and "empty.hdf" in done.stderr, done.stderr)
+    units = read_plan("o")["unit_count"]
+    bench.check("units of good scenes alone", units == 3, f"{units}")
+    refused(bench, "one unit fails", ["cut", "cut short"], "tile", "-q", "o", "0-2")
+    state = json.loads(bench.call("status", "o", "--log", "json").stdout.split("\n")[-2])
+    states = [s["state"] for s in state["scenes"]]
+    bench.check("status", states == ["ready to merge", "not planned", "ready to merge", "failed"] and
+                "cut short" in state["scenes"][3]["error"] and "empty" in state["scenes"][1]["error"], str(state))
+    refused(bench, "merge names both", ["2 of 4 scenes", "units 2 "], "merge", "o")
+    bench.check("the good ones are merged", sorted(p for p in os.listdir("o/dem") if p.endswith("sim.tif") or p == "left.tif") != [],
+                str(os.listdir("o/dem")))
+    names = [s["name"] for s in read_plan("o")["scenes"]]
+    same = base.content(f"o/dem/{names[0]}.tif") == base.content("true.tif")
+    bench.check("bytes of a scene among others", same)
+    bench.make("run", "-q", "second/left.tif", "second/right.tif", "-o", "pair.tif")
+    bench.check("bytes of a pair among others", base.content(f"o/dem/{names[2]}.tif") == base.content("pair.tif"))
+    base.put("list/bad.txt", b"a b c\n")
+    refused(bench, "three names in a line", ["line 1", "bad.txt"], "plan", "-q", "--list", "list/bad.txt", "-o", "p", code=2)
+    base.put("list/bad.txt", b"# nothing\n")
+    refused(bench, "an empty list", ["no scenes"], "plan", "-q", "--list", "list/bad.txt", "-o", "p", code=2)
+    refused(bench, "all scenes bad", ["nix"], "plan", "-q", "nix", "-o", "p")
+    bench.check("no folder left", not os.path.exists("p"))
+
+
+def jobs(bench):
+    units = whole_job(bench)
+    damaged_units(bench, units)
+    foreign_units(bench, units)
+    changed_input(bench, units)
+    moved_job(bench, units)
+    full_disk(bench, units)
+    at_the_same_time(bench, units)
+    killed(bench, units)
+    waiting(bench)
+    indices(bench, units)
+    bad_scene(bench)
+
+
+base.test(jobs)
