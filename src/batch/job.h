@@ -23,6 +23,7 @@ typedef struct SdmJob {
     bool alone;              /* run: one process does everything, nobody is waited for */
     double started_s;        /* of run */
     bool hopeless;           /* run: all is computed and makes no DEM; would only lead there again */
+    bool redo;               /* merge: --overwrite was given, so merged scenes are merged again */
     double wait_s;           /* longest wait for somebody else who prepares a scene */
     int64_t resumed;         /* units that were found done */
     uint8_t *made;           /* of each unit: made by this process? */

@@ -263,7 +263,7 @@ SdmStatus sdm_job_merge(SdmContext *ctx, SdmJob *job, int number, const char *ou
         TRY(tidy(ctx, job, s));
         goto done;
     }
-    if (!job->alone && sdm_job_is_merged(job, s) && (!opt.overwrite || find_missing(ctx, job, s, missing, missing_count))) {
+    if (!job->alone && sdm_job_is_merged(job, s) && (!job->redo || find_missing(ctx, job, s, missing, missing_count))) {
         *already = true;
         *missing_count = 0;
         goto done;

@@ -215,6 +215,7 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
         goto done;
     }
     out->scenes = end - first;
+    m.job.redo = sdm_options(ctx)->overwrite;
     TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));
     if (!q->folder) { /* products there are this job's own */
         SdmOptions opt = *sdm_options(ctx);

@@ -33,8 +33,8 @@ make_scenes() {
     local i
     : >"$work/scenes.txt"
     for i in 1 2 3 4 5 6; do
-        local side=260
-        [ $i -le 2 ] && side=520
+        local side=300
+        [ $i -le 2 ] && side=560
         "$program" simulate -q -o "$work/scene$i" --layout rpc --gsd 15 --width $side --height $side --seed $i --relief 200
         echo "scene$i/left.tif scene$i/right.tif" >>"$work/scenes.txt"
     done
@@ -61,14 +61,17 @@ same_as_run() {
     echo "ok: six DEMs and QA rasters are those of run, byte for byte"
 }
 
-# Process of a unit that is at work, from its heartbeat: "unit pid", or nothing.  busy_unit JOB [but PID]
-busy_unit() {
-    local beat pid rest
-    for beat in "$1"/unit_*.run; do
-        [ -f "$beat" ] || continue
-        read -r pid rest <"$beat" 2>/dev/null || continue
-        [ "$pid" = "${2:-}" ] && continue
-        kill -0 "$pid" 2>/dev/null && echo "$(basename "$beat" .run) $pid" && return 0
+# A process that is at work on a unit, by the heartbeats, whose environment holds the text: its number, or nothing.
+busy_process() {
+    local job=$1 text=$2 beat pid rest
+    for beat in "$job"/unit_*.run; do
+        { read -r pid rest <"$beat"; } 2>/dev/null || continue
+        { tr '\0' '\n' <"/proc/$pid/environ" | grep "^$text" >/dev/null; } 2>/dev/null && echo "$pid" && return 0
     done
     return 1
+}
+
+# of_process PID NAME: a variable of its environment.
+of_process() {
+    { tr '\0' '\n' <"/proc/$1/environ" | sed -n "s/^$2=//p"; } 2>/dev/null || true
 }

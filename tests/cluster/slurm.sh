@@ -22,7 +22,6 @@ stop_all() {
     if [ $hosts = yes ]; then
         ip netns del ${tag}n1 2>/dev/null
         ip netns del ${tag}n2 2>/dev/null
-        ip link del ${tag}br 2>/dev/null
     fi
     [ "${KEEP:-no}" = yes ] || rm -rf "$work"
 }
@@ -37,18 +36,16 @@ node_processes() {
     fi
 }
 
-# Two hosts as network namespaces on a bridge of private test addresses.
+# Two hosts as network namespaces, each on a line of its own to this one; private test addresses.
 make_hosts() {
     local i
-    ip link add ${tag}br type bridge forward_delay 0 2>/dev/null || return 1
-    ip addr add 192.0.2.1/28 dev ${tag}br && ip link set ${tag}br up || return 1
     for i in 1 2; do
-        ip netns add ${tag}n$i && ip link add ${tag}v$i type veth peer name eth0 netns ${tag}n$i || return 1
-        ip link set ${tag}v$i master ${tag}br up
-        ip -n ${tag}n$i addr add 192.0.2.$((i + 1))/28 dev eth0
+        ip netns add ${tag}n$i 2>/dev/null && ip link add ${tag}v$i type veth peer name eth0 netns ${tag}n$i || return 1
+        ip addr add 192.0.2.$((4 * i + 1))/30 dev ${tag}v$i && ip link set ${tag}v$i up || return 1
+        ip -n ${tag}n$i addr add 192.0.2.$((4 * i + 2))/30 dev eth0
         ip -n ${tag}n$i link set eth0 up && ip -n ${tag}n$i link set lo up || return 1
+        ip -n ${tag}n$i route add default via 192.0.2.$((4 * i + 1)) || return 1
     done
-    return 0
 }
 
 start_munge() {
@@ -88,6 +85,7 @@ ReturnToService=2
 SlurmdTimeout=10
 KillWait=3
 InactiveLimit=0
+TreeWidth=65533
 MaxArraySize=1001
 $nodes
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
@@ -107,8 +105,8 @@ start_slurm() {
     start_munge
     if make_hosts; then
         hosts=yes
-        write_config "$(hostname -s)(192.0.2.1)" "NodeName=n1 NodeAddr=192.0.2.2 $size
-NodeName=n2 NodeAddr=192.0.2.3 $size"
+        write_config "$(hostname -s)(192.0.2.5)" "NodeName=n1 NodeAddr=192.0.2.6 $size
+NodeName=n2 NodeAddr=192.0.2.10 $size"
     else
         echo "no network namespaces here: one machine poses as two nodes"
         write_config "$(hostname -s)(127.0.0.1)" "NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=17101 $size
@@ -139,28 +137,21 @@ kill_node() {
 }
 
 task_killed=no task_stopped=no node_killed=no
-# While the array runs: SIGKILL to one task's program, SIGTERM to another task as at a time limit, death of a node.
+# While the array runs: death of a node, SIGTERM to a task as at its time limit, SIGKILL to another's program.
 do_harm() {
-    local found="" unit pid task
-    wait_until 60 "a first unit at work" busy_unit "$job"
-    read -r unit pid <<<"$(busy_unit "$job")"
-    kill -KILL "$pid" && task_killed=yes && echo "killed: $unit, process $pid"
-    for _ in $(seq 600); do
-        task=$(squeue -h -r -t R -o %i | grep _ | tail -n 1) || task=
-        if [ -n "$task" ] && scancel --signal=TERM --batch "$task" 2>/dev/null; then
-            task_stopped=yes
-            echo "asked to stop: task $task"
-            break
-        fi
-        sleep 0.1
-    done
-    for _ in $(seq 600); do
-        if squeue -h -r -t R -w n2 -o %i | grep -q _; then
+    local pid task
+    for _ in $(seq 1200); do
+        if [ $node_killed = no ] && pid=$(busy_process "$job" SLURMD_NODENAME=n2); then
             kill_node
             node_killed=yes
-            break
+        elif [ $node_killed = yes ] && [ $task_stopped = no ] && pid=$(busy_process "$job" SLURMD_NODENAME=n1); then
+            task=$(of_process "$pid" SLURM_ARRAY_JOB_ID)_$(of_process "$pid" SLURM_ARRAY_TASK_ID)
+            scancel --signal=TERM --batch "$task" && task_stopped=yes && echo "asked to stop: task $task"
+        elif [ $task_stopped = yes ] && pid=$(busy_process "$job" SLURMD_NODENAME=); then
+            kill -KILL "$pid" 2>/dev/null && task_killed=yes && echo "killed: process $pid"
+            return
         fi
-        sleep 0.1
+        sleep 0.05
     done
 }
 
