@@ -16,7 +16,7 @@ stop_all() {
     qconf -ke all >/dev/null 2>&1
     qconf -km >/dev/null 2>&1
     sleep 1
-    for pid in $(cat "$work"/sge/spool/*/*.pid "$work"/sge/spool/qmaster.pid 2>/dev/null); do kill -KILL "$pid" 2>/dev/null; done
+    for pid in $(cat "$work"/sge/spool/*/*.pid "$work"/sge/spool/qmaster/qmaster.pid "$work"/sge/spool/exec/*/execd.pid 2>/dev/null); do kill -KILL "$pid" 2>/dev/null; done
     [ "${KEEP:-no}" = yes ] || rm -rf "$work"
 }
 trap stop_all EXIT
@@ -46,12 +46,17 @@ worker_threads          2
 scheduler_threads       1
 CONF
     echo "$host" >"$SGE_ROOT/test/common/act_qmaster"
+    [ "$host" = localhost ] || echo "$host localhost" >"$SGE_ROOT/test/common/host_aliases" # 127.0.0.1 may be called either
     local init=/usr/lib/gridengine/spoolinit defaults=/usr/share/gridengine/default-configuration
     [ -x $init ] || skip "no spoolinit"
     (cd "$SGE_ROOT" && $init classic libspoolc "$SGE_ROOT/test/common;$SGE_ROOT/spool/qmaster" init) >"$work/init.log" 2>&1 ||
         skip "its spool cannot be made: $(tail -n 2 "$work/init.log")"
+    local resources=/usr/share/gridengine/util/resources part
+    for part in complexes:centry pes:pe usersets:usersets; do # as Debian's own setup does
+        (cd "$SGE_ROOT" && /usr/lib/gridengine/spooldefaults "${part%%:*}" $resources/"${part##*:}") >>"$work/init.log" 2>&1 || true
+    done
     [ -f $defaults ] || skip "no default configuration"
-    sed -e "s|^execd_spool_dir .*|execd_spool_dir $SGE_ROOT/spool/exec|" $defaults >"$SGE_ROOT/test/common/configuration"
+    sed -e "s|^execd_spool_dir .*|execd_spool_dir $SGE_ROOT/spool/exec|" -e "s/^min_\([ug]id\) .*/min_\1 0/" $defaults >"$SGE_ROOT/test/common/configuration"
 }
 
 start_cell() {
@@ -69,7 +74,7 @@ start_cell() {
     qconf -as "$host" >/dev/null 2>&1 || true
     sge_execd >"$work/execd.log" 2>&1 || skip "sge_execd does not start: $(tail -n 3 "$work/execd.log")"
     qconf -sq >"$work/queue" 2>/dev/null || true
-    sed -e 's/^qname .*/qname all.q/' -e "s/^hostlist .*/hostlist $host/" -e 's/^slots .*/slots 2/' \
+    sed -e 's/^qname .*/qname all.q/' -e "s/^hostlist .*/hostlist $host/" -e 's/^slots .*/slots 2/' -e 's/^load_thresholds .*/load_thresholds NONE/' -e 's/^pe_list .*/pe_list NONE/' -e 's/^ckpt_list .*/ckpt_list NONE/' \
         -e 's/^shell_start_mode .*/shell_start_mode unix_behavior/' -e 's/^notify .*/notify 00:00:05/' "$work/queue" >"$work/all.q"
     qconf -Aq "$work/all.q" >"$work/queue.log" 2>&1 || skip "no queue: $(tail -n 2 "$work/queue.log")"
     left=200
