@@ -41,24 +41,44 @@ static int pixel(const SdmCostJob *job, enum Side side, int x, int y)
     return (side == RIGHT ? job->right : job->left)[row * job->stride + x];
 }
 
-/* Texture of the window about (x, y): -1 with nodata inside, 0 when sigma <= min_sigma, else
- * 1 / sqrt(n SII - SI^2). */
-static float texture_at(const SdmCostJob *job, enum Side side, int x, int y)
+/* Sums of the window about (x, y), the mean to the next integer, and what is left of the sum. */
+typedef struct Window {
+    int64_t n, sum, squares, mean, rest;
+    bool nodata;
+} Window;
+
+static Window window_at(const SdmCostJob *job, enum Side side, int x, int y)
 {
     const int half = job->window / 2;
-    int64_t n = 0, sum = 0, squares = 0;
+    Window o = {.n = (int64_t)job->window * job->window};
     for (int j = -half; j <= half; j++)
         for (int i = -half; i <= half; i++) {
             const int64_t v = pixel(job, side, x + i, y + j);
-            if (v == SDM_PIXEL_NODATA)
-                return -1.0f;
-            n++;
-            sum += v;
-            squares += v * v;
+            o.nodata = o.nodata || v == SDM_PIXEL_NODATA;
+            o.sum += v;
+            o.squares += v * v;
         }
-    const float variance = (float)(n * squares - sum * sum); /* n^2 sigma^2 */
-    const float least = job->min_sigma * job->min_sigma * (float)n * (float)n;
-    return variance > least ? 1.0f / sqrtf(variance) : 0.0f;
+    o.mean = (int64_t)floorf((float)o.sum * (1.0f / (float)o.n) + 0.5f);
+    o.rest = o.sum - o.n * o.mean;
+    return o;
+}
+
+/* Sum of the products of two windows' deviations from their means; products: sum of a b. */
+static float covariance_of(const Window *a, const Window *b, int64_t products)
+{
+    const float c = (float)(products - b->mean * a->sum - b->rest * a->mean); /* from the integer means: exact */
+    return c - (float)a->rest * (1.0f / (float)a->n) * (float)b->rest;
+}
+
+/* Texture of the window about (x, y): -1 with nodata inside, 0 when sigma <= min_sigma, else
+ * 1 / sqrt(sum of squared deviations). */
+static float texture_at(const SdmCostJob *job, enum Side side, int x, int y)
+{
+    const Window o = window_at(job, side, x, y);
+    if (o.nodata)
+        return -1.0f;
+    const float v = covariance_of(&o, &o, o.squares), least = job->min_sigma * job->min_sigma * (float)o.n;
+    return v > least ? 1.0f / sqrtf(v) : 0.0f;
 }
 
 /* Score of left pixel (x, y) and right pixel (x + d, y); both windows are whole. */
@@ -67,17 +87,12 @@ typedef float score_fn(const SdmCostJob *job, const Strip *s, int x, int y, int 
 static float zncc_at(const SdmCostJob *job, const Strip *s, int x, int y, int d)
 {
     const int half = job->window / 2;
-    int64_t n = 0, si = 0, sj = 0, sij = 0;
+    const Window a = window_at(job, LEFT, x, y), b = window_at(job, RIGHT, x + d, y);
+    int64_t products = 0;
     for (int j = -half; j <= half; j++)
-        for (int i = -half; i <= half; i++) {
-            const int64_t a = pixel(job, LEFT, x + i, y + j), b = pixel(job, RIGHT, x + d + i, y + j);
-            n++;
-            si += a;
-            sj += b;
-            sij += a * b;
-        }
-    const float covariance = (float)(n * sij - si * sj);
-    return covariance * s->texture[LEFT][x] * s->texture[RIGHT][x + d];
+        for (int i = -half; i <= half; i++)
+            products += (int64_t)pixel(job, LEFT, x + i, y + j) * pixel(job, RIGHT, x + d + i, y + j);
+    return covariance_of(&a, &b, products) * s->texture[LEFT][x] * s->texture[RIGHT][x + d];
 }
 
 static float sad_at(const SdmCostJob *job, const Strip *s, int x, int y, int d)
