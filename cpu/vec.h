@@ -33,6 +33,10 @@ typedef __mmask16 vm;
 #define vf_abs(a) _mm512_abs_ps(a)
 #define vi_shift(cur, next, k) _mm512_alignr_epi32(next, cur, k) /* lanes k.. of cur, then of next; 0 < k < 16 */
 #define vf_gather(p, at) _mm512_i32gather_ps(at, p, 4)
+#define vi_load_u8(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define vi_load_u16(p) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define vi_store_u8(p, a) _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8(a))      /* low bits */
+#define vi_store_u16(p, a) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_cvtepi32_epi16(a))
 #elif defined(__AVX2__)
 #include <immintrin.h>
 #define SDM_VEC 8
@@ -65,6 +69,14 @@ typedef __m256 vm;
      : (k) < 4 ? _mm256_alignr_epi8(_mm256_permute2x128_si256(cur, next, 0x21), cur, ((k) & 3) * 4)                     \
                : _mm256_alignr_epi8(next, _mm256_permute2x128_si256(cur, next, 0x21), ((k) & 3) * 4))
 #define vf_gather(p, at) _mm256_i32gather_ps(p, at, 4)
+#define vi_load_u8(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p)))
+#define vi_load_u16(p) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+static inline __m128i vi_low16(__m256i a) /* 0..65535 each */
+{
+    return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(a, a), 0xD8));
+}
+#define vi_store_u16(p, a) _mm_storeu_si128((__m128i *)(void *)(p), vi_low16(a))
+#define vi_store_u8(p, a) _mm_storel_epi64((__m128i *)(void *)(p), _mm_packus_epi16(vi_low16(a), vi_low16(a)))
 #else
 #define SDM_VEC 0
 #endif
@@ -77,6 +89,8 @@ typedef __m256 vm;
 #define vi_add(a, b) V_(add_epi32)(a, b)
 #define vi_sub(a, b) V_(sub_epi32)(a, b)
 #define vi_mul(a, b) V_(mullo_epi32)(a, b)
+#define vi_min(a, b) V_(min_epi32)(a, b)
+#define vi_max(a, b) V_(max_epi32)(a, b)
 #define vi_madd(a, b) V_(madd_epi16)(a, b) /* of 16-bit pairs */
 #define vf_add(a, b) V_(add_ps)(a, b)
 #define vf_sub(a, b) V_(sub_ps)(a, b)
