@@ -12,6 +12,7 @@ extern sdm_median_row_fn SDM_NAME(median_row);
 extern sdm_agree_row_fn SDM_NAME(agree_row);
 extern sdm_change_row_fn SDM_NAME(change_row);
 extern sdm_add_changes_fn SDM_NAME(add_changes);
+extern sdm_gap_row_fn SDM_NAME(gap_row);
 extern sdm_smooth_row_fn SDM_NAME(smooth_row);
 extern const SdmKernels SDM_NAME(sdm_kernels);
 
@@ -28,5 +29,6 @@ const SdmKernels SDM_NAME(sdm_kernels) = {
     .change_row = SDM_NAME(change_row),
     .agree_row = SDM_NAME(agree_row),
     .add_changes = SDM_NAME(add_changes),
+    .gap_row = SDM_NAME(gap_row),
     .smooth_row = SDM_NAME(smooth_row),
 };
