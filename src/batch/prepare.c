@@ -44,7 +44,7 @@ static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmMat
     }
     TRY(sdm_pyramid_build(ctx, set->kernels, read_view, view->image, b, lmin, lmax, out));
     if (set->cost == set->kernels->sad)
-        TRY(sdm_pyramid_normalise(ctx, out));
+        TRY(sdm_pyramid_normalise(ctx, out, set->norm_floor));
 done:
     sdm_add_time(ctx, 4, sdm_now_s() - t0);
     return st;

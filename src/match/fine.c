@@ -49,7 +49,7 @@ static SdmStatus repeat(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *
         TRY(sdm_surface_smooth(ctx, s)); /* noise of the surface would come back through the warp */
         const SdmPass pass = {.window = repeats[i].window, .range = repeats[i].range,
                               .min_score = in->settings->min_score, .min_margin = -1.0f, .max_mismatch = -1.0f,
-                              .min_sigma = in->settings->min_sigma};
+                              .min_sigma = in->settings->min_sigma, .score_sigma = in->settings->score_sigma};
         TRY(sdm_copy_heights(ctx, s, &prior));
         TRY(sdm_level_warp(ctx, task, s->h_m));
         TRY(sdm_level_match(ctx, task, &pass, s));
@@ -97,13 +97,14 @@ static SdmStatus judge_all(SdmContext *ctx, const SdmChainInput *in, SdmLevelTas
     const size_t n = (size_t)w * (size_t)h;
     uint8_t *score = NULL;
     uint16_t *gap = NULL, *mean = NULL, *known = NULL;
+    const SdmPass pass = {.window = GAP_WINDOW, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
     TRY(sdm_alloc(ctx, &out->gap_px, n, sizeof *out->gap_px, "ray gaps"));
     TRY(sdm_alloc(ctx, &score, n, 1, "scores"));
     TRY(sdm_alloc(ctx, &gap, n, sizeof *gap, "ray gaps"));
     TRY(sdm_alloc(ctx, &mean, n, sizeof *mean, "mean ray gaps"));
     TRY(sdm_alloc(ctx, &known, n, sizeof *known, "known ray gaps"));
     TRY(sdm_level_warp(ctx, task, s->h_m));
-    TRY(sdm_level_gap(ctx, task, GAP_WINDOW, set->min_sigma, out->gap_px, score));
+    TRY(sdm_level_gap(ctx, task, &pass, out->gap_px, score));
     for (size_t i = 0; i < n; i++)
         gap[i] = (uint16_t)(isfinite(out->gap_px[i]) ? fminf(fabsf(out->gap_px[i]), 1.0f) * GAP_UNIT : 0.0f);
     TRY(sdm_box_mean(ctx, gap, w, h, GAP_HALF, mean));

@@ -74,6 +74,15 @@ typedef struct Consumer {
     SdmRowCells cells;
 } Consumer;
 
+/* A score as it would be for a window of the texture that the cost's scores are made for.
+ * texture: 1 / (pixels of the window x sigma). */
+static float fair_score(const SdmPass *p, float texture, float score)
+{
+    const float n = (float)(p->window * p->window);
+    return p->score_sigma > 0.0f && score > SDM_SCORE_NONE ?
+               fmaxf(1.0f - (1.0f - score) * p->score_sigma * n * texture, -1.0f) : score;
+}
+
 static uint16_t judge(const SdmPass *p, float texture, float score, float second, float mismatch, bool edge)
 {
     if (texture < 0.0f)
@@ -113,8 +122,10 @@ static void consume(void *user, const SdmCostRow *row)
     for (int x = 0; x < w; x++) {
         if (c->retry && (c->flags_out[at + (size_t)x] & SDM_QA_VALID))
             continue;
-        const float d = c->pick.residual[x], k = c->cells.du_dh[x], score = c->pick.score[x];
-        uint16_t flags = judge(c->pass, row->left_texture[x], score, c->pick.runner_up[x], c->pick.mismatch[x],
+        const float d = c->pick.residual[x], k = c->cells.du_dh[x], tex = row->left_texture[x];
+        const float score = fair_score(c->pass, tex, c->pick.score[x]);
+        uint16_t flags = judge(c->pass, tex, score, fair_score(c->pass, tex, c->pick.runner_up[x]),
+                               c->pick.mismatch[x],
                                c->pick.edge[x]);
         const int a = x > 0 ? x - 1 : x, b = x + 1 < w ? x + 1 : x;
         if ((flags & SDM_QA_VALID) && 1.0f + k * (prior[b] - prior[a]) / (float)(b - a > 0 ? b - a : 1) < 0.1f)
@@ -196,20 +207,23 @@ SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pa
 }
 
 typedef struct GapConsumer {
+    const SdmPass *pass;
     float *score; /* where the row of scores goes, h x w */
 } GapConsumer;
 
 static void keep_scores(void *user, const SdmCostRow *row)
 {
     const GapConsumer *const g = user;
-    memcpy(g->score + (size_t)row->y * (size_t)row->width, row->score, (size_t)row->width * sizeof(float));
+    float *const out = g->score + (size_t)row->y * (size_t)row->width;
+    for (int x = 0; x < row->width; x++)
+        out[x] = fair_score(g->pass, row->left_texture[x], row->score[x]);
 }
 
-static SdmStatus gap_scores(SdmContext *ctx, SdmLevelTask *task, int window, float min_sigma, int shift, float *out)
+static SdmStatus gap_scores(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, int shift, float *out)
 {
     SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
-    const size_t bytes = (task->kernels->cost_scratch(w, window, 0, 0) + 63) / 64 * 64;
+    const size_t bytes = (task->kernels->cost_scratch(w, pass->window, 0, 0) + 63) / 64 * 64;
     char *scratch = NULL;
     TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -217,8 +231,8 @@ static SdmStatus gap_scores(SdmContext *ctx, SdmLevelTask *task, int window, flo
         const SdmCostJob job = {.left = task->left, .right = task->right, .stride = w, .width = w, .height = h,
                                 .row_begin = (int)((int64_t)h * t / threads),
                                 .row_end = (int)((int64_t)h * (t + 1) / threads), .right_shift = shift,
-                                .window = window, .min_sigma = min_sigma, .scratch = scratch + bytes * (size_t)t};
-        GapConsumer g = {out};
+                                .window = pass->window, .min_sigma = pass->min_sigma, .scratch = scratch + bytes * (size_t)t};
+        GapConsumer g = {pass, out};
         task->cost(&job, keep_scores, &g);
     }
 done:
@@ -228,16 +242,16 @@ done:
 
 #define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
 
-SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, int window, float min_sigma, float *gap_v, uint8_t *score0)
+SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *gap_v, uint8_t *score0)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)task->win.w * (size_t)task->win.h;
     float *before = NULL, *after = NULL;
     TRY(sdm_alloc(ctx, &before, n, sizeof *before, "scores of the row before"));
     TRY(sdm_alloc(ctx, &after, n, sizeof *after, "scores of the row after"));
-    TRY(gap_scores(ctx, task, window, min_sigma, -1, before));
-    TRY(gap_scores(ctx, task, window, min_sigma, 1, after));
-    TRY(gap_scores(ctx, task, window, min_sigma, 0, gap_v));
+    TRY(gap_scores(ctx, task, pass, -1, before));
+    TRY(gap_scores(ctx, task, pass, 1, after));
+    TRY(gap_scores(ctx, task, pass, 0, gap_v));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (size_t i = 0; i < n; i++) {
         const float at = gap_v[i], bend = before[i] - 2.0f * at + after[i];
