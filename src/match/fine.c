@@ -12,8 +12,8 @@ static const struct {
 } repeats[] = {{5, 1}, {5, 1}};
 enum {
     REPEATS = sizeof repeats / sizeof *repeats,
- HOLE_HALF = 6, HOLE_LEAST = 42,
-    GAP_WINDOW = 9, GAP_HALF = 5, GAP_UNIT = 1024, FIRST_RANGE = 3, FIRST_WINDOW = 9
+    HOLE_HALF = 6, HOLE_LEAST = 42, GAP_WINDOW = 9, GAP_HALF = 5, GAP_UNIT = 1024, FIRST_RANGE = 3, FIRST_WINDOW = 9,
+    SATURATED_HALF = 3 /* of a repeat's window, and what the warp reaches further */
 };
 
 void sdm_fine_result_free(SdmFineResult *r)
@@ -131,6 +131,39 @@ done:
     return st;
 }
 
+/* Does the window around an image position (px) touch a saturated area? */
+static bool saturated_at(const SdmPyramid *p, const double at[2])
+{
+    const SdmLevelImage *const im = &p->level[0];
+    const int64_t x = (int64_t)floor(at[0] + 0.5) - im->x0, y = (int64_t)floor(at[1] + 0.5) - im->y0;
+    for (int64_t j = y - SATURATED_HALF; j <= y + SATURATED_HALF; j++)
+        for (int64_t i = x - SATURATED_HALF; i <= x + SATURATED_HALF; i++)
+            if (i >= 0 && j >= 0 && i < im->w && j < im->h && p->saturated[j * im->w + i])
+                return true;
+    return false;
+}
+
+/* Pixels that found no data because a view is saturated there say so. */
+static void tell_saturated(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s)
+{
+    if (!in->left->saturated && !in->right->saturated)
+        return;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int y = 0; y < s->win.h; y++)
+        for (int x = 0; x < s->win.w; x++) {
+            const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
+            const double u = (double)(s->win.u0 + x), v = (double)(s->win.v0 + y);
+            double left[2], right[2];
+            if (!(s->flags[i] & SDM_QA_OUTSIDE))
+                continue;
+            sdm_lattice_left(in->lattice, u, v, left);
+            sdm_lattice_right(in->lattice, u, v, (double)s->h_m[i], right);
+            if ((in->left->saturated && saturated_at(in->left, left)) ||
+                (in->right->saturated && saturated_at(in->right, right)))
+                s->flags[i] = SDM_QA_SATURATED;
+        }
+}
+
 /* Small holes: the coarse surface, moved by what the matches around say.  Only where the coarse surface is terrain, so
  * clouds and water stay open.  Filled pixels are VALID and FILLED. */
 static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, SdmSurface *s)
@@ -150,7 +183,7 @@ static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmS
     TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
     TRY(sdm_surface_fill(ctx, s, a.h_m, HOLE_HALF, HOLE_LEAST, filled));
     for (size_t i = 0; i < n; i++) {
-        const bool can = filled[i] && !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_VALID)) && on_terrain(in, &s->win, i);
+        const bool can = filled[i] && !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_QA_VALID)) && on_terrain(in, &s->win, i);
         if (can)
             s->flags[i] = SDM_QA_VALID | SDM_QA_FILLED;
     }
@@ -183,6 +216,7 @@ SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurf
     out->surface = s;
     s = (SdmSurface){0};
     TRY(judge_all(ctx, in, &task, out));
+    tell_saturated(ctx, in, &out->surface);
     TRY(fill_holes(ctx, in, coarse, &out->surface));
     out->left = task.left;
     task.left = NULL;

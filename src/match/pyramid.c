@@ -9,6 +9,7 @@ void sdm_pyramid_free(SdmPyramid *p)
 {
     for (int l = 0; l < SDM_MAX_LEVELS; l++)
         sdm_free(&p->level[l].data);
+    sdm_free(&p->saturated);
 }
 
 static int64_t floor_shift(int64_t a, int n)

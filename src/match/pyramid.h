@@ -17,6 +17,7 @@ typedef struct SdmLevelImage {
 typedef struct SdmPyramid {
     int lmin, lmax;
     SdmLevelImage level[SDM_MAX_LEVELS];
+    uint8_t *saturated; /* of level 0's pixels: 1 inside a saturated area; NULL where there is none or no level 0 */
 } SdmPyramid;
 
 /* Reads a window of the full-resolution image (see sdm_image_read); nodata outside. */
