@@ -38,7 +38,8 @@ typedef struct SdmCostRow {
     int y, width, dmin, dmax;
     const float *score;          /* (dmax - dmin + 1) x pitch */
     ptrdiff_t pitch;
-    const float *left_texture, *right_texture; /* width: > 0 usable, 0 without texture, < 0 nodata inside */
+    const float *left_texture, *right_texture; /* width: 1 / sqrt(sum of squares about the window's mean), 0 without
+                                  texture, < 0 nodata inside */
 } SdmCostRow;
 typedef void sdm_cost_consumer(void *user, const SdmCostRow *row);
 
