@@ -33,7 +33,7 @@ static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmMat
 {
     SdmStatus st = SDM_OK;
     const int64_t size[2] = {sdm_image_width(view->image), sdm_image_height(view->image)};
-    const double t0 = sdm_now_s();
+    const int around = sdm_stage_enter(ctx, 4);
     for (int k = 0; k < 2; k++) { /* cut to the image and a little more */
         b[k] = b[k] < -64 ? -64 : b[k];
         b[2 + k] = b[2 + k] > size[k] + 64 ? size[k] + 64 : b[2 + k];
@@ -46,7 +46,7 @@ static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmMat
     if (set->cost == set->kernels->sad)
         TRY(sdm_pyramid_normalise(ctx, out));
 done:
-    sdm_add_time(ctx, 4, sdm_now_s() - t0);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -110,11 +110,8 @@ typedef struct Coarse {
 
 static SdmStatus build_lattice(SdmContext *ctx, Coarse *c)
 {
-    const double t0 = sdm_now_s();
     sdm_lattice_free(&c->lattice);
-    const SdmStatus st = sdm_lattice_build(ctx, &c->request, &c->lattice);
-    sdm_add_time(ctx, 3, sdm_now_s() - t0);
-    return st;
+    return sdm_lattice_build(ctx, &c->request, &c->lattice);
 }
 
 /* Try every shift across the lines at the coarsest level; keep the one that matches most. */
@@ -128,6 +125,7 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     const SdmWindow win = whole(f, l);
     double best_share = -1.0;
     SdmSurface s = {0}, prior = {0};
+    const int around = sdm_stage_enter(ctx, 2);
     if (known) {
         TRY(sdm_surface_alloc(ctx, &win, &prior));
         TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &prior));
@@ -159,6 +157,7 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
 done:
     sdm_surface_free(&prior);
     sdm_surface_free(&s);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -225,7 +224,7 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     size_t count = 0;
     const bool last = l == p->settings.coarse_level;
     SdmPointRound round = {.level = l};
-    const double t0 = sdm_now_s();
+    const int around = sdm_stage_enter(ctx, 2);
     TRY(sdm_alloc(ctx, &gap, (size_t)s->win.w * (size_t)s->win.h, sizeof *gap, "ray gaps"));
     TRY(sdm_chain_gap(ctx, &c->in, s, 9, gap));
     TRY(sdm_collect_samples(ctx, &c->lattice, s, gap, last ? 8 : 4, &p->pointing, &sample, &count, 0));
@@ -245,7 +244,7 @@ done:
     sdm_free(&round.samples);
     sdm_free(&gap);
     sdm_free(&sample);
-    sdm_add_time(ctx, 2, sdm_now_s() - t0);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -254,10 +253,10 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     SdmSurface finer = {0};
+    const int around = sdm_stage_enter(ctx, 5);
     TRY(fit_level(ctx, c, s));
     for (int l = c->p->settings.top_level - 1; l >= c->p->settings.coarse_level; l--) {
         const SdmWindow win = whole(&c->p->frame, l);
-        const double t0 = sdm_now_s();
         TRY(sdm_surface_alloc(ctx, &win, &finer));
         sdm_surface_refine(ctx, s, &finer);
         sdm_surface_free(s);
@@ -265,11 +264,11 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
         finer = (SdmSurface){0};
         TRY(sdm_chain_level(ctx, &c->in, 4, 9, s));
         TRY(sdm_chain_level(ctx, &c->in, 2, 9, s));
-        sdm_add_time(ctx, 5, sdm_now_s() - t0);
         TRY(fit_level(ctx, c, s));
     }
 done:
     sdm_surface_free(&finer);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -279,9 +278,11 @@ static SdmStatus find_ground(SdmContext *ctx, SdmPrepared *p)
     SdmStatus st = SDM_OK;
     SdmSurface *const s = &p->coarse;
     const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
+    const int around = sdm_stage_enter(ctx, 6);
     TRY(sdm_ground_find(ctx, s, pixel_m, &p->ground));
     TRY(sdm_chain_fill_all(ctx, p->ground.h_m, s));
 done:
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -400,9 +401,7 @@ SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     const SdmWindow all = whole(&p->frame, 0);
     TRY(sdm_open_pyramids(ctx, scene, set, &c.lattice, &all, p->frame.hmin_m, p->frame.hmax_m, set->coarse_level,
                           set->top_level, &c.left, &c.right));
-    const double t0 = sdm_now_s();
     TRY(search_top(ctx, &c, &s, &shift));
-    sdm_add_time(ctx, 2, sdm_now_s() - t0);
     apply_shift(&c, shift);
     TRY(build_lattice(ctx, &c));
     TRY(descend(ctx, &c, &s));

@@ -220,7 +220,6 @@ static SdmStatus merge(SdmContext *ctx, Run *r, const char *left, const char *ri
     SdmProduct *product = NULL;
     SdmBlock b = {0};
     char path[1300];
-    const double t0 = sdm_now_s();
     fill_report(ctx, r, left, right, &report);
     sdm_progress(ctx, 9, 0.87, "writing");
     TRY(sdm_product_open(ctx, &r->prepared.grid, &report, &product));
@@ -233,7 +232,6 @@ static SdmStatus merge(SdmContext *ctx, Run *r, const char *left, const char *ri
         sdm_block_free(&b);
     }
     TRY(check_valid(ctx, r));
-    sdm_add_time(ctx, 9, sdm_now_s() - t0);
     report.wall_s = sdm_now_s() - started_s;
     report.job = r->whole;
     TRY(sdm_product_finish(ctx, product, &report));
@@ -274,7 +272,6 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
         goto done;
     }
     TRY(check_output(ctx, r.scene));
-    sdm_add_time(ctx, 1, sdm_now_s() - t0);
     TRY(make_job(ctx, &r));
     TRY(prepare(ctx, &r));
     TRY(choose_tile(ctx, &r));

@@ -130,15 +130,29 @@ double sdm_now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void sdm_add_time(SdmContext *ctx, int stage, double seconds)
+void sdm_stage_leave(SdmContext *ctx, int around)
 {
-    if (stage >= 0 && stage < SDM_STAGES)
-        ctx->stage_s[stage] += seconds;
+    if (!ctx || around < 0 || around >= SDM_STAGES)
+        return;
+    const double now = sdm_now_s();
+    ctx->stage_s[ctx->stage] += ctx->stage_since_s > 0.0 ? now - ctx->stage_since_s : 0.0;
+    ctx->stage = around;
+    ctx->stage_since_s = now;
+}
+
+int sdm_stage_enter(SdmContext *ctx, int stage)
+{
+    enum { POINT = 2 };
+    const int around = ctx ? ctx->stage : 0;
+    sdm_stage_leave(ctx, around == POINT ? POINT : stage);
+    return around;
 }
 
 double sdm_stage_time(const SdmContext *ctx, int stage)
 {
-    return stage >= 0 && stage < SDM_STAGES ? ctx->stage_s[stage] : 0.0;
+    if (stage < 0 || stage >= SDM_STAGES)
+        return 0.0;
+    return ctx->stage_s[stage] + (stage > 0 && stage == ctx->stage ? sdm_now_s() - ctx->stage_since_s : 0.0);
 }
 
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)

@@ -87,6 +87,7 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
     const float tol = metres_per_pixel(in, s->win.level);
     uint16_t *flags = NULL;
     float *median = NULL;
+    const int around = sdm_stage_enter(ctx, 6);
     TRY(sdm_alloc(ctx, &flags, n, sizeof *flags, "flags"));
     TRY(sdm_surface_reject(ctx, in->settings->kernels, s, prior, REJECT_HALF, tol, 0.3f, flags));
     sdm_free(&s->flags);
@@ -100,6 +101,7 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
 done:
     sdm_free(&flags);
     sdm_free(&median);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -112,6 +114,7 @@ SdmStatus sdm_chain_complete(SdmContext *ctx, const float *prior, SdmSurface *s,
     SdmSurface near = *s;
     uint8_t *filled = NULL;
     near.h_m = NULL;
+    const int around = sdm_stage_enter(ctx, 7);
     TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
     TRY(sdm_copy_heights(ctx, s, &near.h_m));
     TRY(sdm_surface_fill(ctx, &near, prior, FILL_NEAR, 12, filled));
@@ -123,6 +126,7 @@ SdmStatus sdm_chain_complete(SdmContext *ctx, const float *prior, SdmSurface *s,
 done:
     sdm_free(&near.h_m);
     sdm_free(&filled);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -175,6 +179,7 @@ SdmStatus sdm_chain_fill_all(SdmContext *ctx, const float *prior, SdmSurface *s)
     SdmSurface wide = *s;
     uint8_t *filled = NULL, *done_before = NULL;
     wide.h_m = NULL;
+    const int around = sdm_stage_enter(ctx, 7);
     TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
     TRY(sdm_alloc(ctx, &done_before, n, 1, "the fill mask"));
     for (int half = 2; half <= 128; half *= 4) {
@@ -193,6 +198,7 @@ done:
     sdm_free(&wide.h_m);
     sdm_free(&filled);
     sdm_free(&done_before);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 

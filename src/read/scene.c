@@ -144,18 +144,18 @@ SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, S
 {
     SdmStatus st = SDM_OK;
     *out = NULL;
-    const double start_s = sdm_now_s();
     if (!left || !*left || (right && !*right))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
+    const int around = sdm_stage_enter(ctx, 1);
     TRY(configure(ctx));
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "scene"));
     GDALAllRegister();
     sdm_quiet_begin();
     st = open_by_content(ctx, left, right, *out);
     sdm_quiet_end();
-    sdm_add_time(ctx, 1, sdm_now_s() - start_s);
 done:
+    sdm_stage_leave(ctx, around);
     if (st != SDM_OK)
         sdm_scene_close(out);
     return st;
