@@ -349,7 +349,7 @@ done:
     return st;
 }
 
-static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const o = sdm_options(ctx);
@@ -357,6 +357,15 @@ static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     TRY(sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(scene), &p->settings));
     p->settings.jump_px = (float)(SDM_JUMP_M * fabs(p->frame.du_dh));
     choose_levels(&p->frame, &p->settings);
+    p->coarse.win = whole(&p->frame, p->settings.coarse_level);
+done:
+    return st;
+}
+
+static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_prepare_frame(ctx, scene, p));
     SdmPointing *const q = &p->pointing;
     const double size[2] = {(double)sdm_image_width(scene->view[1].image), (double)sdm_image_height(scene->view[1].image)};
     for (int k = 0; k < 2; k++) {

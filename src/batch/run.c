@@ -97,29 +97,6 @@ done:
     return st;
 }
 
-/* Tile edge: as asked, or the largest for which a block fits the budget. */
-static SdmStatus choose_tile(SdmContext *ctx, Run *r)
-{
-    const SdmGrid *const g = &r->prepared.grid;
-    const double spacing = sdm_grid_spacing_m(g);
-    const int64_t base = (int64_t)r->prepared.coarse.win.w * r->prepared.coarse.win.h * 8 + (INT64_C(48) << 20);
-    const int64_t room = r->opt->memory_bytes * 8 / 10 - base;
-    const int64_t longest = g->cols > g->rows ? g->cols : g->rows;
-    r->tile = r->opt->tile > 0 ? r->opt->tile : longest;
-    for (int parts = 2; r->opt->tile == 0 && sdm_unit_bytes(&r->prepared, g, spacing, r->tile, r->tile) > room; parts++) {
-        r->tile = (longest + parts - 1) / parts;
-        if (r->tile < 64)
-            return sdm_fail(ctx, SDM_ERR_MEMORY, "--memory %lld MiB is too small for this pair: a block of 64 cells needs "
-                            "%lld MiB", (long long)(r->opt->memory_bytes >> 20),
-                            (long long)((sdm_unit_bytes(&r->prepared, g, spacing, 64, 64) + base) * 10 / 8 >> 20));
-    }
-    if (r->tile > longest)
-        r->tile = longest;
-    r->across = (g->cols + r->tile - 1) / r->tile;
-    r->down = (g->rows + r->tile - 1) / r->tile;
-    return SDM_OK;
-}
-
 static SdmStatus open_block(SdmContext *ctx, const Run *r, int64_t i, SdmBlock *b, char *path, size_t size)
 {
     const SdmGrid *const g = &r->prepared.grid;
@@ -274,7 +251,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(check_output(ctx, r.scene));
     TRY(make_job(ctx, &r));
     TRY(prepare(ctx, &r));
-    TRY(choose_tile(ctx, &r));
+    TRY(sdm_tile_choose(ctx, &r.prepared, &r.prepared.grid, &r.tile, &r.across, &r.down));
     TRY(do_units(ctx, &r));
     TRY(merge(ctx, &r, left, right, t0));
     sdm_progress(ctx, 9, 1.0, "done");

@@ -67,6 +67,7 @@ static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *
                         "0 where not to use it",
                         src->option, src->mask, sdm_gdal_reason());
     im->user_mask = GDALGetRasterBand(im->mask_dataset, 1);
+    im->mask_option = strcmp(src->option, "--mask-left") == 0 ? "--mask-left " : "--mask-right ";
     const int w = GDALGetRasterXSize(im->mask_dataset), h = GDALGetRasterYSize(im->mask_dataset);
     if (w != im->width || h != im->height)
         return sdm_fail(ctx, SDM_ERR_INPUT,
