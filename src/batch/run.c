@@ -1,5 +1,6 @@
 /* run: plan, units and merge in one process; finished blocks survive a stop. */
 // SPDX-License-Identifier: Apache-2.0
+#include "batch/owner.h"
 #include "batch/unit.h"
 #include "core/options.h"
 
@@ -15,6 +16,7 @@ typedef struct Run {
     SdmScene *scene;
     SdmPrepared prepared;
     char job[1100];
+    SdmOwner owner;
     uint64_t fingerprint;  /* of what the blocks depend on */
     uint64_t whole;        /* of what the products depend on */
     int64_t tile;          /* cells */
@@ -116,6 +118,7 @@ static SdmStatus do_units(SdmContext *ctx, Run *r)
     const int64_t n = r->across * r->down;
     for (int64_t i = 0; i < n; i++) {
         TRY(sdm_check_stop(ctx));
+        sdm_owner_touch(&r->owner);
         snprintf(what, sizeof what, "block %lld of %lld", (long long)(i + 1), (long long)n);
         sdm_progress(ctx, 5, 0.3 + 0.55 * (double)i / (double)n, what);
         TRY(open_block(ctx, r, i, &b, path, sizeof path));
@@ -216,6 +219,8 @@ static SdmStatus merge(SdmContext *ctx, Run *r, const char *left, const char *ri
         remove_job(r); /* before the product is closed: till then a run that is stopped can tell that it was done */
 done:
     sdm_block_free(&b);
+    if (st == SDM_OK)
+        sdm_owner_release(&r->owner); /* before the last trace of a finished run goes */
     sdm_product_close(&product);
     return st;
 }
@@ -241,10 +246,12 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(sdm_format(ctx, r.job, sizeof r.job, "%s.job", r.opt->output));
     r.fingerprint = fingerprint_of(&r);
     r.whole = whole_of(&r);
+    TRY(sdm_owner_take(ctx, r.opt->output, &r.owner));
     if (sdm_product_finished(ctx, r.whole)) {
         sdm_log(ctx, SDM_LOG_INFO, 9, "%s was finished already", r.opt->output);
         if (!r.opt->keep_job)
             remove_job(&r);
+        sdm_owner_release(&r.owner);
         sdm_product_tidy(ctx);
         goto done;
     }
@@ -256,8 +263,9 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(merge(ctx, &r, left, right, t0));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
-    if (r.job[0])
+    if (r.owner.held)
         rmdir(r.job); /* only when empty: nothing finished that could be taken up */
+    sdm_owner_release(&r.owner);
     sdm_prepared_free(&r.prepared);
     sdm_scene_close(&r.scene);
     return st;
