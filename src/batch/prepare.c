@@ -150,7 +150,7 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     }
     if (best_share < 0.03) {
         st = sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at "
-                      "least 3 %% are needed; clouds, water or snow, images of different places, or one mirrored",
+                      "least 3 %% are needed; clouds, water or snow, images of different places, or one mirrored: give others",
                       100.0 * best_share, c->scene->view[0].name, c->scene->view[1].name, 1 << l);
         goto done;
     }
@@ -161,56 +161,16 @@ done:
     return st;
 }
 
-SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *gap_v,
-                              int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count, size_t room)
-{
-    SdmStatus st = SDM_OK;
-    const int w = s->win.w, h = s->win.h;
-    const double size = (double)(1 << s->win.level);
-    const size_t need = (size_t)(w / block) * (size_t)(h / block) + 1;
-    if (!*out)
-        TRY(sdm_alloc(ctx, out, room ? room : need, sizeof **out, "fit samples"));
-    for (int y = 0; y + block <= h; y += block)
-        for (int x = 0; x + block <= w; x += block) {
-            double sum = 0.0, height = 0.0;
-            int n = 0;
-            for (int j = y; j < y + block; j++)
-                for (int i = x; i < x + block; i++) {
-                    const size_t at = (size_t)j * (size_t)w + (size_t)i;
-                    if (!(s->flags[at] & SDM_QA_VALID) || !isfinite(gap_v[at]) || fabsf(gap_v[at]) > 1.0f)
-                        continue;
-                    sum += (double)gap_v[at];
-                    height += (double)s->h_m[at];
-                    n++;
-                }
-            if (2 * n < block * block || (room && *count >= room))
-                continue;
-            SdmFitSample *const o = &(*out)[(*count)++];
-            const double u = ((double)s->win.u0 + x + 0.5 * block) * size - 0.5;
-            const double v = ((double)s->win.v0 + y + 0.5 * block) * size - 0.5;
-            double at[2], next[2];
-            sdm_lattice_right(lat, u, v, height / n, at);
-            sdm_lattice_right(lat, u, v + 1.0, height / n, next);
-            const double per_px = (next[0] - at[0]) * in_use->dir[0] + (next[1] - at[1]) * in_use->dir[1];
-            o->col = at[0];
-            o->row = at[1];
-            o->found_px = sum / n * size * per_px;
-            o->target_px = o->found_px + sdm_pointing_value(in_use, at[0], at[1]);
-        }
-done:
-    return st;
-}
-
 /* Chance makes a few matches anywhere; what it cannot do is let their rays meet. */
-static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, size_t count, const SdmPointRound *r)
+static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, const SdmFitTask *task, const SdmPointRound *r)
 {
-    const double blocks = (double)(s->win.w / 8) * (double)(s->win.h / 8), share = (double)count / fmax(blocks, 1.0);
+    const double blocks = (double)(s->win.w / 8) * (double)(s->win.h / 8), share = (double)task->count / fmax(blocks, 1.0);
     const double spread = r->after_nmad_px / (double)(1 << s->win.level);
     if (share >= 0.005 && (share >= 0.15 || spread <= 0.2))
         return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %zu of %.0f places at 1/%d of the size, their rays miss each other "
-                    "by %.1f px; clouds, water or snow, images of different places, or one mirrored", count, blocks,
-                    1 << s->win.level, r->after_nmad_px);
+    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between %s and %s: %zu of %.0f places at 1/%d of the size, their rays "
+                    "miss each other by %.1f px; clouds, water or snow, images of different places, or one mirrored: give "
+                    "others", task->left, task->right, task->count, blocks, 1 << s->win.level, r->after_nmad_px);
 }
 
 /* The v residual of a level's surface: refit the pointing. */
@@ -228,11 +188,13 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     TRY(sdm_alloc(ctx, &gap, (size_t)s->win.w * (size_t)s->win.h, sizeof *gap, "ray gaps"));
     TRY(sdm_chain_gap(ctx, &c->in, s, 9, gap));
     TRY(sdm_collect_samples(ctx, &c->lattice, s, gap, last ? 8 : 4, &p->pointing, &sample, &count, 0));
+    const SdmFitTask task = {.sample = sample, .count = count, .max_degree = last ? 4 : count > 300 ? 1 : 0,
+                             .rows = sdm_image_height(c->scene->view[1].image), .left = c->scene->view[0].name,
+                             .right = c->scene->view[1].name};
     if (count >= 60 || last)
-        TRY(sdm_pointing_fit(ctx, sample, count, last ? 4 : count > 300 ? 1 : 0, false,
-                             sdm_image_height(c->scene->view[1].image), &p->pointing, &round));
+        TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
     if (last)
-        TRY(check_matches(ctx, s, count, &round));
+        TRY(check_matches(ctx, s, &task, &round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d", l, count,
             round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree);
     if (last) {
@@ -287,7 +249,7 @@ done:
 }
 
 /* Range of the coarse surface where it was matched, and how far finer levels can go from it. */
-static SdmStatus coarse_range(SdmContext *ctx, SdmPrepared *p)
+static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     const SdmSurface *const s = &p->coarse;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
@@ -299,8 +261,9 @@ static SdmStatus coarse_range(SdmContext *ctx, SdmPrepared *p)
         valid += s->flags[i] & SDM_QA_VALID;
     }
     if (valid < 100)
-        return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %zu at 1/%d of the size; clouds, water or snow, images of "
-                        "different places, or one mirrored", valid, 1 << s->win.level);
+        return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between %s and %s: %zu at 1/%d of the size, at least 100 are "
+                        "needed; clouds, water or snow, images of different places, or one mirrored: give others",
+                        scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level);
     const double metre = 1.0 / fabs(p->frame.du_dh);
     p->slack_m = metre * 6.0; /* the repeats */
     for (int l = 0; l < p->settings.coarse_level; l++)
@@ -417,7 +380,7 @@ SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     p->coarse = s;
     s = (SdmSurface){0};
     TRY(find_ground(ctx, p));
-    TRY(coarse_range(ctx, p));
+    TRY(coarse_range(ctx, scene, p));
     TRY(choose_grid(ctx, scene, p));
 done:
     sdm_surface_free(&s);

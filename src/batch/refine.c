@@ -123,7 +123,10 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
         TRY(measure_lattice(ctx, scene, p));
         goto done;
     }
-    TRY(sdm_pointing_fit(ctx, sample, count, 6, true, sdm_image_height(scene->view[1].image), &p->pointing, &round));
+    const SdmFitTask task = {.sample = sample, .count = count, .max_degree = SDM_POINT_MAX_DEGREE, .with_profile = true,
+                             .rows = sdm_image_height(scene->view[1].image), .left = scene->view[0].name,
+                             .right = scene->view[1].name};
+    TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "full resolution: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d, "
             "jitter %.3f px rms", count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
             round.profile_rms_px);

@@ -187,7 +187,7 @@ static SdmStatus check_valid(SdmContext *ctx, const Run *r)
         return SDM_OK;
     remove_job(r); /* would only lead here again */
     return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
-                    "DEM of %s and %s; clouds, water or snow, images of different places, or one mirrored",
+                    "DEM of %s and %s; clouds, water or snow, images of different places, or one mirrored: give others",
                     (long long)r->valid, (long long)r->cells,
                     (long long)fmax((double)LEAST_VALID, (double)(r->cells / CELLS_PER_VALID)), r->scene->view[0].name,
                     r->scene->view[1].name);

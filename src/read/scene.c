@@ -70,20 +70,16 @@ done:
 
 static SdmStatus refuse_single(SdmContext *ctx, const char *path)
 {
-    const char *const base = sdm_path_base(path);
     const GDALDatasetH ds = sdm_gdal_open(path);
     if (!ds)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: neither an ASTER scene nor an image that GDAL can read (%.300s); give an "
-                        "AST_L1A file, "
-                        "folder or zip, or two images",
+                        "AST_L1A file, folder or zip, or two images",
                         path, sdm_gdal_reason());
+    const char *const other = sdm_aster_product_of(ds, path);
     GDALClose(ds);
-    if (strncmp(base, "AST_L1T", 7) == 0 || strncmp(base, "AST_L1B", 7) == 0)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "%s: is %.7s, from which no stereo DEM can be made; order the same scene as "
-                        "AST_L1A V004",
-                        path, base);
+    if (other)
+        return sdm_aster_refuse(ctx, path, other);
     return sdm_fail(ctx, SDM_ERR_USAGE,
                     "%s: is a single image; give the right image of the pair too, or an ASTER level 1A scene "
                     "(its HDF file, folder or zip)",
