@@ -165,3 +165,15 @@ SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, .
         return sdm_fail(ctx, SDM_ERR_USAGE, "name too long (%d bytes, at most %zu): %.80s...", n, size - 1, out);
     return SDM_OK;
 }
+
+int sdm_utf8_length(const char *text)
+{
+    const unsigned char *const c = (const unsigned char *)text;
+    const int n = c[0] < 0x80 ? 1 : c[0] < 0xC2 ? 0 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : c[0] < 0xF5 ? 4 : 0;
+    for (int i = 1; i < n; i++)
+        if ((c[i] & 0xC0) != 0x80) /* the final 0 too */
+            return 0;
+    const bool bad = (c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xED && c[1] > 0x9F) || /* too long, surrogates, */
+                     (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] > 0x8F);   /* beyond the last */
+    return n > 1 && bad ? 0 : n;
+}

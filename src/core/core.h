@@ -58,6 +58,8 @@ double sdm_stage_time(const SdmContext *ctx, int stage); /* seconds so far */
 extern const char *const sdm_stage_names[10]; /* "", "read", "point" ... "write" */
 
 /* ---- text ---- */
+/* Bytes of the UTF-8 character that text begins with (its first byte is not 0); 0 where that is none. */
+int sdm_utf8_length(const char *text);
 /* snprintf that fails with SDM_ERR_USAGE when the text does not fit. */
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -40,6 +40,20 @@ static SdmStatus look(SdmContext *ctx, const char *path, Content *out)
     return SDM_OK;
 }
 
+/* GDAL's name of the inside; it looks for ".zip" unless braces tell where the archive's name ends. */
+static SdmStatus name_inside_zip(SdmContext *ctx, const char *path, char *out, size_t size)
+{
+    const size_t n = strlen(path);
+    if (n > 4 && EQUAL(path + n - 4, ".zip"))
+        return sdm_format(ctx, out, size, "/vsizip/%s", path);
+    if (strpbrk(path, "{}"))
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: a zip archive with braces in its name and without .zip at its end, which GDAL cannot open; "
+                        "rename it",
+                        path);
+    return sdm_format(ctx, out, size, "/vsizip/{%s}", path);
+}
+
 static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
@@ -62,7 +76,7 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
     for (size_t n = strlen(trimmed); n > 1 && trimmed[n - 1] == '/'; --n)
         trimmed[n - 1] = '\0';
     if (content == CONTENT_ZIP)
-        TRY(sdm_format(ctx, inside, sizeof inside, "/vsizip/%s", path));
+        TRY(name_inside_zip(ctx, path, inside, sizeof inside));
     TRY(sdm_aster_open_folder(ctx, trimmed, content == CONTENT_ZIP ? inside : trimmed, scene));
 done:
     return st;

@@ -193,6 +193,19 @@ static void each_second_counts_for_one_stage(void **state)
     sdm_close(&ctx);
 }
 
+static void utf8_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int length;
+    } cases[] = {{"a", 1},           {"\xC3\xA9", 2},     {"\xE2\x82\xAC", 3}, {"\xF0\x9F\x9B\xB0", 4}, {"\xE9 caf", 0},
+                 {"\xC3", 0},        {"\x80", 0},         {"\xC0\xAF", 0},     {"\xE0\x9F\xBF", 0},     {"\xED\xA0\x80", 0},
+                 {"\xF4\x90\x80\x80", 0}, {"\xF5\x80\x80\x80", 0}, {"\xE2\x82", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(sdm_utf8_length(cases[i].text), cases[i].length);
+}
+
 static void stop_is_seen(void **state) /* last: there is no way back */
 {
     (void)state;
@@ -216,6 +229,7 @@ int main(void)
         cmocka_unit_test(absurd_sizes_are_refused),
         cmocka_unit_test(nth_allocation_fails),
         cmocka_unit_test(sinks_get_lines),
+        cmocka_unit_test(utf8_is_told),
         cmocka_unit_test(each_second_counts_for_one_stage),
         cmocka_unit_test(stop_is_seen),
     };
