@@ -19,6 +19,8 @@ struct SdmContext {
     sdm_progress_fn *progress;
     void *user;
     double stage_s[SDM_STAGES];
+    int stage;             /* whose clock runs, 0 = none */
+    double stage_since_s;
     double started_s;
     int64_t bytes_now, bytes_peak; /* updated atomically */
     SdmSpare spare[SDM_SPARES];    /* in critical(sdm_spare); together at most 1/8 of the memory budget */

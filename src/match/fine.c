@@ -173,6 +173,7 @@ static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmS
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SdmSurface a = {0}, b = {0};
     uint8_t *filled = NULL;
+    const int around = sdm_stage_enter(ctx, 7);
     for (int l = in->settings->coarse_level - 1; l >= 0; l--) {
         const SdmWindow w = window_at(&s->win, l);
         TRY(sdm_surface_alloc(ctx, &w, &b));
@@ -192,6 +193,7 @@ done:
     sdm_surface_free(&b);
     sdm_surface_free(&a);
     sdm_free(&filled);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -201,6 +203,7 @@ SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurf
     SdmStatus st = SDM_OK;
     SdmSurface s = {0}, finer = {0};
     SdmLevelTask task = {0};
+    const int around = sdm_stage_enter(ctx, 5);
     *out = (SdmFineResult){0};
     for (int l = in->settings->coarse_level - 1; l >= 0; l--) {
         const SdmWindow w = window_at(win, l);
@@ -225,6 +228,7 @@ done:
     sdm_surface_free(&s);
     sdm_surface_free(&finer);
     sdm_level_close(&task);
+    sdm_stage_leave(ctx, around);
     if (st != SDM_OK)
         sdm_fine_result_free(out);
     return st;
