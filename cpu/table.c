@@ -9,9 +9,9 @@ extern sdm_half_row_fn SDM_NAME(half_row);
 extern sdm_pick_row_fn SDM_NAME(pick_row);
 extern sdm_median_row_fn SDM_NAME(median_row);
 extern sdm_agree_row_fn SDM_NAME(agree_row);
-extern const SdmKernels SDM_NAME(sdm_kernels);
+extern const SdmKernels SDM_NAME(kernels);
 
-const SdmKernels SDM_NAME(sdm_kernels) = {
+const SdmKernels SDM_NAME(kernels) = {
     .cost_scratch = SDM_NAME(cost_scratch),
     .zncc = SDM_NAME(zncc),
     .census = SDM_NAME(census),
