@@ -242,7 +242,7 @@ static SdmStatus find_ground(SdmContext *ctx, SdmPrepared *p)
     const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
     const int around = sdm_stage_enter(ctx, 6);
     TRY(sdm_ground_find(ctx, s, pixel_m, &p->ground));
-    TRY(sdm_chain_fill_all(ctx, p->ground.h_m, s));
+    TRY(sdm_chain_fill_all(ctx, p->settings.kernels, p->ground.h_m, s));
 done:
     sdm_stage_leave(ctx, around);
     return st;

@@ -35,6 +35,7 @@ void sdm_close(SdmContext **ctx)
 {
     if (!ctx || !*ctx)
         return;
+    sdm_spares_free(*ctx);
     free(*ctx);
     *ctx = NULL;
 }

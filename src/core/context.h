@@ -4,7 +4,13 @@
 
 #include "core/core.h"
 
-enum { SDM_STAGES = 10 };
+enum { SDM_STAGES = 10, SDM_SPARES = 8 };
+
+/* A large block that was given back, kept for the next one of its size: fresh memory costs its clearing. */
+typedef struct SdmSpare {
+    char *block; /* NULL: none */
+    size_t bytes;
+} SdmSpare;
 
 struct SdmContext {
     SdmOptions options;
@@ -17,6 +23,10 @@ struct SdmContext {
     double stage_since_s;
     double started_s;
     int64_t bytes_now, bytes_peak; /* updated atomically */
+    SdmSpare spare[SDM_SPARES];    /* in critical(sdm_spare); together at most 1/8 of the memory budget */
 };
+
+/* Free the spare blocks. */
+void sdm_spares_free(SdmContext *ctx);
 
 #endif
