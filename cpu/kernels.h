@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SDM_CAT_(a, b) a##_##b
+#define SDM_CAT_(a, b) sdm_##a##_##b
 #define SDM_CAT(a, b) SDM_CAT_(a, b)
-#define SDM_NAME(f) SDM_CAT(f, SDM_ISA) /* zncc -> zncc_avx2 */
+#define SDM_NAME(f) SDM_CAT(f, SDM_ISA) /* zncc -> sdm_zncc_avx2 */
 
 #define SDM_PIXEL_NODATA INT16_MIN /* images are signed 12 bit, -2047..2047, or this */
 #define SDM_SCORE_NONE (-2.0f)     /* no score: nodata in a window, or off the image */
@@ -38,7 +38,8 @@ typedef struct SdmCostRow {
     int y, width, dmin, dmax;
     const float *score;          /* (dmax - dmin + 1) x pitch */
     ptrdiff_t pitch;
-    const float *left_texture, *right_texture; /* width: > 0 usable, 0 without texture, < 0 nodata inside */
+    const float *left_texture, *right_texture; /* width: 1 / sqrt(sum of squares about the window's mean), 0 without
+                                  texture, < 0 nodata inside */
 } SdmCostRow;
 typedef void sdm_cost_consumer(void *user, const SdmCostRow *row);
 

@@ -14,9 +14,9 @@ extern sdm_change_row_fn SDM_NAME(change_row);
 extern sdm_add_changes_fn SDM_NAME(add_changes);
 extern sdm_gap_row_fn SDM_NAME(gap_row);
 extern sdm_smooth_row_fn SDM_NAME(smooth_row);
-extern const SdmKernels SDM_NAME(sdm_kernels);
+extern const SdmKernels SDM_NAME(kernels);
 
-const SdmKernels SDM_NAME(sdm_kernels) = {
+const SdmKernels SDM_NAME(kernels) = {
     .cost_scratch = SDM_NAME(cost_scratch),
     .zncc = SDM_NAME(zncc),
     .census = SDM_NAME(census),

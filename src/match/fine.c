@@ -12,8 +12,8 @@ static const struct {
 } repeats[] = {{5, 1}, {5, 1}};
 enum {
     REPEATS = sizeof repeats / sizeof *repeats,
- HOLE_HALF = 6, HOLE_LEAST = 42,
-    GAP_WINDOW = 9, GAP_HALF = 5, GAP_UNIT = 1024, FIRST_RANGE = 3, FIRST_WINDOW = 9
+    HOLE_HALF = 6, HOLE_LEAST = 42, GAP_WINDOW = 9, GAP_HALF = 5, GAP_UNIT = 1024, FIRST_RANGE = 3, FIRST_WINDOW = 9,
+    SATURATED_HALF = 3 /* of a repeat's window, and what the warp reaches further */
 };
 
 void sdm_fine_result_free(SdmFineResult *r)
@@ -49,7 +49,7 @@ static SdmStatus repeat(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *
         TRY(sdm_surface_smooth(ctx, in->settings->kernels, s)); /* noise of the surface would come back through the warp */
         const SdmPass pass = {.window = repeats[i].window, .range = repeats[i].range,
                               .min_score = in->settings->min_score, .min_margin = -1.0f, .max_mismatch = -1.0f,
-                              .min_sigma = in->settings->min_sigma};
+                              .min_sigma = in->settings->min_sigma, .score_sigma = in->settings->score_sigma};
         TRY(sdm_copy_heights(ctx, s, &prior));
         TRY(sdm_level_warp(ctx, task, s->h_m));
         TRY(sdm_level_match(ctx, task, &pass, s));
@@ -97,13 +97,14 @@ static SdmStatus judge_all(SdmContext *ctx, const SdmChainInput *in, SdmLevelTas
     const size_t n = (size_t)w * (size_t)h;
     uint8_t *score = NULL;
     uint16_t *gap = NULL, *mean = NULL, *known = NULL;
+    const SdmPass pass = {.window = GAP_WINDOW, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
     TRY(sdm_alloc(ctx, &out->gap_px, n, sizeof *out->gap_px, "ray gaps"));
     TRY(sdm_alloc(ctx, &score, n, 1, "scores"));
     TRY(sdm_alloc(ctx, &gap, n, sizeof *gap, "ray gaps"));
     TRY(sdm_alloc(ctx, &mean, n, sizeof *mean, "mean ray gaps"));
     TRY(sdm_alloc(ctx, &known, n, sizeof *known, "known ray gaps"));
     TRY(sdm_level_warp(ctx, task, s->h_m));
-    TRY(sdm_level_gap(ctx, task, GAP_WINDOW, set->min_sigma, out->gap_px, score));
+    TRY(sdm_level_gap(ctx, task, &pass, out->gap_px, score));
     for (size_t i = 0; i < n; i++)
         gap[i] = (uint16_t)(isfinite(out->gap_px[i]) ? fminf(fabsf(out->gap_px[i]), 1.0f) * GAP_UNIT : 0.0f);
     TRY(sdm_box_mean(ctx, gap, w, h, GAP_HALF, mean));
@@ -130,6 +131,39 @@ done:
     return st;
 }
 
+/* Does the window around an image position (px) touch a saturated area? */
+static bool saturated_at(const SdmPyramid *p, const double at[2])
+{
+    const SdmLevelImage *const im = &p->level[0];
+    const int64_t x = (int64_t)floor(at[0] + 0.5) - im->x0, y = (int64_t)floor(at[1] + 0.5) - im->y0;
+    for (int64_t j = y - SATURATED_HALF; j <= y + SATURATED_HALF; j++)
+        for (int64_t i = x - SATURATED_HALF; i <= x + SATURATED_HALF; i++)
+            if (i >= 0 && j >= 0 && i < im->w && j < im->h && p->saturated[j * im->w + i])
+                return true;
+    return false;
+}
+
+/* Pixels that found no data because a view is saturated there say so. */
+static void tell_saturated(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s)
+{
+    if (!in->left->saturated && !in->right->saturated)
+        return;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int y = 0; y < s->win.h; y++)
+        for (int x = 0; x < s->win.w; x++) {
+            const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
+            const double u = (double)(s->win.u0 + x), v = (double)(s->win.v0 + y);
+            double left[2], right[2];
+            if (!(s->flags[i] & SDM_QA_OUTSIDE))
+                continue;
+            sdm_lattice_left(in->lattice, u, v, left);
+            sdm_lattice_right(in->lattice, u, v, (double)s->h_m[i], right);
+            if ((in->left->saturated && saturated_at(in->left, left)) ||
+                (in->right->saturated && saturated_at(in->right, right)))
+                s->flags[i] = SDM_QA_SATURATED;
+        }
+}
+
 /* Small holes: the coarse surface, moved by what the matches around say.  Only where the coarse surface is terrain, so
  * clouds and water stay open.  Filled pixels are VALID and FILLED. */
 static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, SdmSurface *s)
@@ -151,7 +185,7 @@ static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmS
     TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
     TRY(sdm_surface_fill(ctx, in->settings->kernels, s, a.h_m, &hole, filled));
     for (size_t i = 0; i < n; i++) {
-        const bool can = filled[i] && !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_VALID)) && on_terrain(in, &s->win, i);
+        const bool can = filled[i] && !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_QA_VALID)) && on_terrain(in, &s->win, i);
         if (can)
             s->flags[i] = SDM_QA_VALID | SDM_QA_FILLED;
     }
@@ -186,6 +220,7 @@ SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurf
     out->surface = s;
     s = (SdmSurface){0};
     TRY(judge_all(ctx, in, &task, out));
+    tell_saturated(ctx, in, &out->surface);
     TRY(fill_holes(ctx, in, coarse, &out->surface));
     out->left = task.left;
     task.left = NULL;
