@@ -205,10 +205,6 @@ SdmStatus sdm_grid_choose_like(SdmContext *ctx, const char *srs, double spacing,
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--tr %g is in degrees, for the output CRS is geographic; at most 1 is expected",
                         grid->spacing);
-    sdm_log(ctx, SDM_LOG_INFO, 8, "output CRS %.60s, cells of %.10g %s", text, grid->spacing,
-            grid->geographic ? "degrees"
-            : unit_m == 1.0  ? "m"
-                             : "units");
 done:
     return st;
 }
