@@ -131,20 +131,32 @@ done:
     return st;
 }
 
+/* The pixel itself: a grid that agrees with the file's. */
+static double on_pixel(const Reading *r, double x, double y, double *filled)
+{
+    const int64_t i = (int64_t)x - r->x0, j = (int64_t)y - r->y0;
+    if (i < 0 || j < 0 || i >= r->w || j >= r->h)
+        return NAN;
+    *filled = r->filled[j * r->w + i];
+    return (double)r->pixel[j * r->w + i];
+}
+
 /* Height at a position in pixels, NaN when a pixel that counts is missing; one missing of four is taken from the plane
  * through the others, so that a hole does not grow.  *filled: share that is. */
 static double bilinear(const Reading *r, double x, double y, double *filled)
 {
-    const double near_x = round(x), near_y = round(y);
-    x = fabs(x - near_x) < 1e-5 ? near_x : x;
-    y = fabs(y - near_y) < 1e-5 ? near_y : y;
-    const double t = x - floor(x), u = y - floor(y);
-    const double weight[4] = {(1 - t) * (1 - u), t * (1 - u), (1 - t) * u, t * u};
-    double v[4], sum = 0.0;
-    int missing = 0, last = 0;
     *filled = 0.0;
     if (!(x >= -1.0) || !(y >= -1.0) || !(x <= (double)r->l->width) || !(y <= (double)r->l->height))
         return NAN;
+    const double near_x = floor(x + 0.5), near_y = floor(y + 0.5);
+    x = fabs(x - near_x) < 1e-5 ? near_x : x;
+    y = fabs(y - near_y) < 1e-5 ? near_y : y;
+    const double t = x - floor(x), u = y - floor(y);
+    if (t <= 0.0 && u <= 0.0)
+        return on_pixel(r, x, y, filled);
+    const double weight[4] = {(1 - t) * (1 - u), t * (1 - u), (1 - t) * u, t * u};
+    double v[4], sum = 0.0;
+    int missing = 0, last = 0;
     for (int k = 0; k < 4; k++) {
         const int64_t i = (int64_t)floor(x) + (k & 1) - r->x0, j = (int64_t)floor(y) + (k >> 1) - r->y0;
         v[k] = weight[k] > 0.0 && i >= 0 && j >= 0 && i < r->w && j < r->h ? (double)r->pixel[j * r->w + i] : (double)NAN;
