@@ -75,6 +75,8 @@ SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count, const S
     TRY(make_products(&s, &report, start));
     sdm_product_tidy(ctx);
 done:
+    if (st == SDM_ERR_STOPPED)
+        (void)sdm_fail(ctx, st, "stopped on request; nothing was written, give the same command to start over");
     sdm_stack_close(&s);
     CPLPopErrorHandler();
     return st;
