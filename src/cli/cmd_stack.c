@@ -29,18 +29,19 @@ SdmStatus sdm_command_stack(SdmCall *call)
     SdmStackResult result = {.dems = NULL};
     const char *const output = call->options.output;
     if (!output)
-        return sdm_fail(call->ctx, SDM_ERR_USAGE, "-o is missing: give the DEM to write, such as -o stacked.tif");
+        return sdm_fail(call->ctx, SDM_ERR_USAGE,
+                        "-o is missing: give the DEM to write, such as -o stacked.tif");
     TRY(sdm_stack(call->ctx, call->line.positional, call->line.count, &call->own.stack, &result));
     sdm_screen_print(&call->screen, "%-40s %8s %8s %8s %8s", "off by, m", "east", "north", "up", "NMAD");
     for (int i = 0; i < result.report.count; i++) {
         const SdmStackedDem *const d = &result.dems[i];
-        sdm_screen_print(&call->screen, "%-40s %8.2f %8.2f %8.2f %8.2f", d->path, d->shift_m[0], d->shift_m[1],
-                         d->shift_m[2], d->nmad_m);
+        sdm_screen_print(&call->screen, "%-40s %8.2f %8.2f %8.2f %8.2f", d->path, d->shift_m[0],
+                         d->shift_m[1], d->shift_m[2], d->nmad_m);
     }
-    sdm_screen_print(&call->screen, "%s: %d DEMs on %lld x %lld cells, done in %.1f s, %.0f MiB of buffers at most", output,
-                     result.report.count, (long long)result.grid.cols, (long long)result.grid.rows,
-                     sdm_now_s() - call->screen.started_s,
-                     (double)sdm_memory_peak(call->ctx) / (1024.0 * 1024.0));
+    sdm_screen_print(
+        &call->screen, "%s: %d DEMs on %lld x %lld cells, done in %.1f s, %.0f MiB of buffers at most",
+        output, result.report.count, (long long)result.grid.cols, (long long)result.grid.rows,
+        sdm_now_s() - call->screen.started_s, (double)sdm_memory_peak(call->ctx) / (1024.0 * 1024.0));
     if (call->summary) {
         cJSON_AddStringToObject(call->summary, "output", output);
         cJSON_AddNumberToObject(call->summary, "buffer_bytes_peak", (double)sdm_memory_peak(call->ctx));

@@ -35,8 +35,9 @@ const SdmCommand sdm_commands[] = {
     {"stack", SDM_CMD_STACK, 0, SDM_MAX_POSITIONAL, "", "DEM DEM ... -o STACKED.tif [options]\n"
      "--list DEMS.txt -o STACKED.tif [options]",
      "make one DEM from DEMs of one place: median, NMAD, count",
-     "Put DEMs of one place together, such as run makes of several scenes: each is shifted to the others over stable "
-     "cells, then a cell takes the median of what is there. NAME_qa.tif holds NMAD and count of each cell and a mask.",
+     "Put DEMs of one place together, such as run makes of several scenes: each is shifted to the others "
+     "over stable cells, then a cell takes the median of what is there. NAME_qa.tif holds NMAD and count of each "
+     "cell and a mask.",
      sdm_stack_options, sdm_command_stack},
     {"simulate", SDM_CMD_SIMULATE, 0, 0, "", "-o FOLDER [options]",
      "make a stereo pair with exact cameras over known terrain",

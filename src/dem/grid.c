@@ -190,8 +190,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_grid_choose_like(SdmContext *ctx, const char *srs, double spacing, double lon_deg, double lat_deg,
-                               SdmGrid *grid)
+SdmStatus sdm_grid_choose_like(SdmContext *ctx, const char *srs, double spacing, double lon_deg,
+                               double lat_deg, SdmGrid *grid)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const opt = sdm_options(ctx);

@@ -78,13 +78,14 @@ void sdm_stack_summary(SdmText *t, const SdmProduct *p, int vertical)
     fact(t, "NMAD of a single DEM against the others (median)", " m", 2, typical_nmad(stack));
     fact(t, "median height", " m", 1, sdm_survey_quantile_m(s, 0.5));
     fact(t, "from start to end", " s", 1, p->report.wall_s);
-    sdm_text_add(t,
-                 "</div><p class='soft' style='margin:14px 0 0'>Heights in metres above %s, cells of %.6g %s, "
-                 "%lld x %lld. What all DEMs have wrong alike cannot be seen here: "
-                 "<code>stereodem compare DEM REFERENCE</code>.</p></section>",
-                 stack->datum_unknown ? "what the DEMs do not say" : datum[vertical], p->grid.spacing,
-                 p->grid.geographic ? "degrees" : "units of the CRS", (long long)p->grid.cols,
-                 (long long)p->grid.rows);
+    sdm_text_add(
+        t,
+        "</div><p class='soft' style='margin:14px 0 0'>Heights in metres above %s, cells of %.6g %s, "
+        "%lld x %lld. What all DEMs have wrong alike cannot be seen here: "
+        "<code>stereodem compare DEM REFERENCE</code>.</p></section>",
+        stack->datum_unknown ? "what the DEMs do not say" : datum[vertical], p->grid.spacing,
+        p->grid.geographic ? "degrees" : "units of the CRS", (long long)p->grid.cols,
+        (long long)p->grid.rows);
 }
 
 void sdm_stack_table(SdmText *t, const SdmStackReport *stack)

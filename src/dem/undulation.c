@@ -57,8 +57,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, int64_t col0, int64_t row0, int64_t w, int64_t h,
-                           float *undulation_m)
+SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, int64_t col0, int64_t row0, int64_t w,
+                                int64_t h, float *undulation_m)
 {
     SdmStatus st = SDM_OK;
     double *x = NULL, *y = NULL, *node = NULL;

@@ -57,8 +57,8 @@ const SdmOptionSpec sdm_simulate_options[] = {
          "share of the scene under an ocean at height 0, in the west"),
     INTEGER("--seed", "N", seed, 0, 1000000000, "1", "another seed, another scene"),
     INTEGER("--error-seed", "N", error_seed, 0, 1000000000, "0",
-            "another scene of the same ground: seed of noise, striping, metadata noise, clouds and waves, and the "
-            "phase of the jitter; 0: as --seed"),
+            "another scene of the same ground: seed of noise, striping, metadata noise, clouds and waves, and "
+            "the phase of the jitter; 0: as --seed"),
     FLAG("--overwrite", overwrite, "replace an existing folder"),
     {.name = NULL},
 };

@@ -25,7 +25,8 @@ done:
 
 static void work_close(Work *w)
 {
-    double **const all[] = {&w->step, &w->residual, &w->scaled, &w->product, &w->diagonal, &w->weight, &w->size};
+    double **const all[] = {&w->step,     &w->residual, &w->scaled, &w->product,
+                            &w->diagonal, &w->weight,   &w->size};
     for (int i = 0; i < 7; i++)
         sdm_free(all[i]);
 }
@@ -38,8 +39,8 @@ static double dot(int n, const double *a, const double *b)
     return sum;
 }
 
-/* One round: x so that the normal equations hold, by conjugate gradients (Jacobi), from the x of the last round.  The
- * equations are singular, as only differences count, but without contradiction. */
+/* One round: x so that the normal equations hold, by conjugate gradients (Jacobi), from the x of the last
+ * round.  The equations are singular, as only differences count, but without contradiction. */
 static void solve(int n, const SdmTie *ties, int count, const Work *w, double *x)
 {
     for (int i = 0; i < n; i++)
@@ -129,7 +130,8 @@ static void centre(int n, const int *group, int groups, double *spare, double *x
     }
 }
 
-SdmStatus sdm_adjust(SdmContext *ctx, int n, const SdmTie *ties, int count, double *x, int *group, int *groups)
+SdmStatus sdm_adjust(SdmContext *ctx, int n, const SdmTie *ties, int count, double *x, int *group,
+                     int *groups)
 {
     SdmStatus st = SDM_OK;
     Work w = {0};

@@ -8,7 +8,8 @@
 
 enum { LEAST_TIE = 30, ROUNDS = 3 };
 
-/* Samples that two layers may share, in samples of the grid: col0, row0, col1, row1; false when there are none. */
+/* Samples that two layers may share, in samples of the grid: col0, row0, col1, row1; false when there are
+ * none. */
 static bool common_samples(const SdmLayer *a, const SdmLayer *b, int64_t box[4])
 {
     const int64_t ac = a->sample_col0 + a->sample_cols, ar = a->sample_row0 + a->sample_rows,
@@ -62,7 +63,8 @@ SdmStatus sdm_stack_ties(SdmStack *s, SdmTie **ties, int *count)
                     pairs++;
                 }
     }
-    TRY(sdm_alloc(s->ctx, &difference, (size_t)longest * (size_t)s->threads, sizeof *difference, "differences"));
+    TRY(sdm_alloc(s->ctx, &difference, (size_t)longest * (size_t)s->threads, sizeof *difference,
+                  "differences"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
     for (int64_t k = 0; k < pairs; k++)
         measure(s, &(*ties)[k], difference + (int64_t)sdm_thread() * longest);
@@ -74,7 +76,8 @@ done:
     return st;
 }
 
-static SdmStatus set_found(SdmStack *s, const SdmTie *ties, int count, const int *group, SdmStackReport *report)
+static SdmStatus set_found(SdmStack *s, const SdmTie *ties, int count, const int *group,
+                           SdmStackReport *report)
 {
     SdmStatus st = SDM_OK;
     double *nmad = NULL;
@@ -106,7 +109,8 @@ static SdmStatus level(SdmStack *s, bool move, double *up_m, int *group, SdmStac
     TRY(sdm_stack_ties(s, &ties, &count));
     if (count == 0 && move) {
         st = sdm_fail(s->ctx, SDM_ERR_DATA,
-                      "no two of the %d DEMs have %d or more cells in common that can be compared, so there is nothing to "
+                      "no two of the %d DEMs have %d or more cells in common that can be compared, so there "
+                      "is nothing to "
                       "align; are they of one place? (--align none puts them together as they are)",
                       s->count, LEAST_TIE);
         goto done;
@@ -127,7 +131,8 @@ static void tell(const SdmStack *s, const SdmStackReport *report)
     int together = 0;
     for (int i = 0; i < s->count; i++) {
         const SdmStackedDem *const d = &s->layer[i].found;
-        sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "%s: off by %.2f %.2f %.2f m (east, north, up), NMAD %.2f m, %d partners", d->path,
+        sdm_log(s->ctx, SDM_LOG_VERBOSE, 8,
+                "%s: off by %.2f %.2f %.2f m (east, north, up), NMAD %.2f m, %d partners", d->path,
                 d->shift_m[0], d->shift_m[1], d->shift_m[2], d->nmad_m, d->partners);
         if (d->partners == 0)
             sdm_log(s->ctx, SDM_LOG_WARNING, 8, "DEM %s overlaps no other: left where it is", d->path);
@@ -138,7 +143,8 @@ static void tell(const SdmStack *s, const SdmStackReport *report)
     }
     if (together > 1)
         sdm_log(s->ctx, SDM_LOG_WARNING, 8,
-                "the DEMs form %d groups that do not overlap; each is level in itself, not with the others", together);
+                "the DEMs form %d groups that do not overlap; each is level in itself, not with the others",
+                together);
     sdm_log(s->ctx, SDM_LOG_INFO, 8, "%d DEMs, %d pairs, %d group%s", s->count, report->ties, report->groups,
             report->groups == 1 ? "" : "s");
 }

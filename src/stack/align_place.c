@@ -58,7 +58,8 @@ static SdmWindow common_window(const SdmStack *s, const SdmLayer *a, const SdmLa
 {
     int64_t n = 0, sum[2] = {0, 0};
     const int64_t c0 = a->col0 > b->col0 ? a->col0 : b->col0, r0 = a->row0 > b->row0 ? a->row0 : b->row0;
-    const int64_t ac = a->col0 + a->cols, bc = b->col0 + b->cols, ar = a->row0 + a->rows, br = b->row0 + b->rows;
+    const int64_t ac = a->col0 + a->cols, bc = b->col0 + b->cols, ar = a->row0 + a->rows,
+                  br = b->row0 + b->rows;
     const int64_t c1 = ac < bc ? ac : bc, r1 = ar < br ? ar : br, step = s->sample_step;
     for (int64_t i = 0; i < a->sample_cols * a->sample_rows; i++) {
         const int64_t col = a->sample_col0 + i % a->sample_cols, row = a->sample_row0 + i / a->sample_cols;
@@ -127,8 +128,9 @@ static SdmStatus measure(const SdmStack *s, SdmTie *tie, double place_m[2])
     const int64_t n = sdm_cells_gather(&c, c.work, SDM_CELL_BOTH, SDM_CELL_BOTH, c.scratch);
     const double nmad = sdm_nmad_f32(c.scratch, n, NULL);
     const bool near = hypot(shift_m[0], shift_m[1]) < MOST_CELLS * s->dx_m;
-    sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "%s to %s: dx %.2f dy %.2f dz %.2f m, NMAD %.2f m%s", s->layer[tie->a].path,
-            s->layer[tie->b].path, shift_m[0], shift_m[1], shift_m[2], nmad, near ? "" : ", not used");
+    sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "%s to %s: dx %.2f dy %.2f dz %.2f m, NMAD %.2f m%s",
+            s->layer[tie->a].path, s->layer[tie->b].path, shift_m[0], shift_m[1], shift_m[2], nmad,
+            near ? "" : ", not used");
     if (near) {
         tie->samples = n;
         tie->weight = (double)n / (nmad * nmad + 0.01);

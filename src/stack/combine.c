@@ -6,18 +6,19 @@
 
 enum { EDGE_MOST = 1024, EDGE_LEAST = 64, DATUMS = 3 };
 
-typedef struct Pile { /* the layers over a block */
-    int *member, count;   /* indices of layers */
-    float **height_m;     /* each h x w, above the ellipsoid, shift taken out */
+typedef struct Pile {   /* the layers over a block */
+    int *member, count; /* indices of layers */
+    float **height_m;   /* each h x w, above the ellipsoid, shift taken out */
     uint8_t **filled;
     SdmUndulation undulation[DATUMS];
     float *geoid_m[DATUMS]; /* h x w, NULL where no layer needs it */
-    float *value;         /* threads x count */
+    float *value;           /* threads x count */
 } Pile;
 
 static bool meets(const SdmStack *s, const SdmLayer *l, int64_t col0, int64_t row0, int64_t w, int64_t h)
 {
-    const int64_t more = 1 + (int64_t)ceil(fmax(fabs(l->shift_m[0]) / s->dx_m, fabs(l->shift_m[1]) / s->dy_m));
+    const int64_t more =
+        1 + (int64_t)ceil(fmax(fabs(l->shift_m[0]) / s->dx_m, fabs(l->shift_m[1]) / s->dy_m));
     return l->col0 - more < col0 + w && l->col0 + l->cols + more > col0 && l->row0 - more < row0 + h &&
            l->row0 + l->rows + more > row0;
 }
@@ -118,7 +119,8 @@ static SdmStatus load(SdmStack *s, const SdmBlock *b, Pile *p)
         }
     for (int v = SDM_EGM96; v < DATUMS && p->count; v++)
         if (p->geoid_m[v])
-            TRY(sdm_undulation_window(s->ctx, &p->undulation[v], b->col0, b->row0, b->w, b->h, p->geoid_m[v]));
+            TRY(sdm_undulation_window(s->ctx, &p->undulation[v], b->col0, b->row0, b->w, b->h,
+                                      p->geoid_m[v]));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
     for (int k = 0; k < p->count; k++) {
         const SdmStatus one = load_member(s, b, p, k);
@@ -140,7 +142,8 @@ static int gather(const Pile *p, int64_t i, bool filled, float *value)
     return n;
 }
 
-static void combine_cell(const SdmStack *s, const Pile *p, double disagree_m, float *value, int64_t i, SdmBlock *b)
+static void combine_cell(const SdmStack *s, const Pile *p, double disagree_m, float *value, int64_t i,
+                         SdmBlock *b)
 {
     unsigned mask = SDM_QA_VALID;
     int n = gather(p, i, false, value);

@@ -75,10 +75,11 @@ static SdmStatus read_datum(SdmStack *s, const SdmOperand *op, SdmLayer *l)
     static const char *const words[] = {"ellipsoid", "egm96", "egm2008"};
     l->vertical = op->vertical;
     if (op->vertical == SDM_VERTICAL_OTHER)
-        return sdm_fail(s->ctx, SDM_ERR_UNSUPPORTED,
-                        "DEM %s: its heights are above '%s', and only ellipsoid, EGM96 and EGM2008 can be converted; "
-                        "run gdalwarp on it first",
-                        l->path, op->vertical_name);
+        return sdm_fail(
+            s->ctx, SDM_ERR_UNSUPPORTED,
+            "DEM %s: its heights are above '%s', and only ellipsoid, EGM96 and EGM2008 can be converted; "
+            "run gdalwarp on it first",
+            l->path, op->vertical_name);
     for (int k = 0; k < 3 && l->vertical == SDM_VERTICAL_UNKNOWN && s->opt->dem_vertical; k++)
         if (strcmp(s->opt->dem_vertical, words[k]) == 0)
             l->vertical = k;
@@ -97,12 +98,13 @@ static SdmStatus describe(SdmStack *s, SdmLayer *l)
         goto done;
     }
     if (GDALDataTypeIsComplex(GDALGetRasterDataType(GDALGetRasterBand(op.file, 1)))) {
-        st = sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its pixels are complex numbers, expected heights", l->path);
+        st = sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its pixels are complex numbers, expected heights",
+                      l->path);
         goto done;
     }
     if (!OSRIsProjected(op.srs) && !OSRIsGeographic(op.srs)) {
-        st = sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its coordinate reference system is neither projected nor geographic",
-                      l->path);
+        st = sdm_fail(s->ctx, SDM_ERR_INPUT,
+                      "DEM %s: its coordinate reference system is neither projected nor geographic", l->path);
         goto done;
     }
     l->cell = sqrt(fabs(l->geo[1] * l->geo[5] - l->geo[2] * l->geo[4]));
@@ -126,7 +128,8 @@ static SdmStatus check_twice(SdmContext *ctx, char **paths, int count)
         for (int j = 0; j < i; j++)
             if (strcmp(paths[i], paths[j]) == 0 ||
                 (file && info[j].st_ino == info[i].st_ino && info[j].st_dev == info[i].st_dev)) {
-                st = sdm_fail(ctx, SDM_ERR_USAGE, "DEM %s: given twice (also as %s), expected once", paths[i], paths[j]);
+                st = sdm_fail(ctx, SDM_ERR_USAGE, "DEM %s: given twice (also as %s), expected once", paths[i],
+                              paths[j]);
                 goto done;
             }
         if (!file)
@@ -147,38 +150,40 @@ static SdmStatus check_datums(SdmStack *s)
         unknown = s->layer[i].vertical < 0 && unknown < 0 ? i : unknown;
     }
     if (known >= 0 && unknown >= 0)
-        return sdm_fail(s->ctx, SDM_ERR_DATA,
-                        "DEM %s does not say what its heights are above, but %s says %s; give --dem-vertical ellipsoid, "
-                        "egm96 or egm2008",
-                        s->layer[unknown].path, s->layer[known].path, name[s->layer[known].vertical]);
+        return sdm_fail(
+            s->ctx, SDM_ERR_DATA,
+            "DEM %s does not say what its heights are above, but %s says %s; give --dem-vertical ellipsoid, "
+            "egm96 or egm2008",
+            s->layer[unknown].path, s->layer[known].path, name[s->layer[known].vertical]);
     s->datum_unknown = unknown >= 0;
     if (s->datum_unknown && sdm_options(s->ctx)->vertical != SDM_ELLIPSOID)
-        return sdm_fail(s->ctx, SDM_ERR_DATA,
-                        "--vertical %s needs to know what the heights of the DEMs are above, and %s does not say; give "
-                        "--dem-vertical ellipsoid, egm96 or egm2008",
-                        sdm_options(s->ctx)->vertical == SDM_EGM96 ? "egm96" : "egm2008", s->layer[unknown].path);
+        return sdm_fail(
+            s->ctx, SDM_ERR_DATA,
+            "--vertical %s needs to know what the heights of the DEMs are above, and %s does not say; give "
+            "--dem-vertical ellipsoid, egm96 or egm2008",
+            sdm_options(s->ctx)->vertical == SDM_EGM96 ? "egm96" : "egm2008", s->layer[unknown].path);
     if (s->datum_unknown)
         sdm_log(s->ctx, SDM_LOG_WARNING, 1,
-                "no DEM says what its heights are above: taken as the same, and the stack will not say either; else give "
+                "no DEM says what its heights are above: taken as the same, and the stack will not say "
+                "either; else give "
                 "--dem-vertical");
     return SDM_OK;
 }
 
-static SdmStatus gather(SdmStack *s, const char *const *dems, int count, char ***paths, int *found)
+static SdmStatus gather(SdmStack *s, const char *const *dems, int count, SdmPaths *paths)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(s->ctx, paths, (size_t)count + 1, sizeof **paths, "list of DEMs"));
-    for (; *found < count; (*found)++)
-        TRY(own(s->ctx, dems[*found], strlen(dems[*found]), "", &(*paths)[*found]));
+    for (int i = 0; i < count; i++)
+        TRY(sdm_paths_add(s->ctx, paths, "", 0, dems[i]));
     if (s->opt->list)
-        TRY(sdm_stack_list(s->ctx, s->opt->list, paths, found));
-    if (*found < 2) {
-        st = sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", *found,
-                      *found == 1 ? "" : "s");
+        TRY(sdm_stack_list(s->ctx, s->opt->list, paths));
+    if (paths->count < 2) {
+        st = sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", paths->count,
+                      paths->count == 1 ? "" : "s");
         goto done;
     }
-    TRY(check_twice(s->ctx, *paths, *found));
-    TRY(sdm_product_check(s->ctx, (const char *const *)*paths, *found));
+    TRY(check_twice(s->ctx, paths->path, paths->count));
+    TRY(sdm_product_check(s->ctx, (const char *const *)paths->path, paths->count));
 done:
     return st;
 }
@@ -186,27 +191,20 @@ done:
 SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
 {
     SdmStatus st = SDM_OK;
-    char **paths = NULL;
-    int found = 0;
-    TRY(gather(s, dems, count, &paths, &found));
-    TRY(sdm_alloc(s->ctx, &s->layer, (size_t)found, sizeof *s->layer, "DEMs"));
-    TRY(sdm_alloc(s->ctx, &s->crs, (size_t)found, sizeof *s->crs, "DEMs"));
-    for (; s->count < found; s->count++) {
-        s->layer[s->count].path = paths[s->count]; /* moves */
-        paths[s->count] = NULL;
-        const SdmStatus one = describe(s, &s->layer[s->count]);
-        if (one) {
-            s->count++;
-            st = one;
-            goto done;
-        }
+    SdmPaths paths = {0};
+    TRY(gather(s, dems, count, &paths));
+    TRY(sdm_alloc(s->ctx, &s->layer, (size_t)paths.count, sizeof *s->layer, "DEMs"));
+    TRY(sdm_alloc(s->ctx, &s->crs, (size_t)paths.count, sizeof *s->crs, "DEMs"));
+    while (s->count < paths.count) {
+        SdmLayer *const l = &s->layer[s->count];
+        l->path = paths.path[s->count]; /* moves */
+        paths.path[s->count++] = NULL;
+        TRY(describe(s, l));
         TRY(sdm_check_stop(s->ctx));
     }
     TRY(check_datums(s));
 done:
-    for (int i = 0; paths && i < found; i++)
-        sdm_free(&paths[i]);
-    sdm_free(&paths);
+    sdm_paths_free(&paths);
     return st;
 }
 

@@ -16,12 +16,12 @@ typedef struct Reading { /* a chunk of rows of a window */
     GDALDatasetH file, qa;
     double nodata, scale, offset;
     bool has_nodata, masked;
-    double *node;               /* pixel (col, row) from pixel centres, of each node: node_rows x node_cols x 2 */
+    double *node; /* pixel (col, row) from pixel centres, of each node: node_rows x node_cols x 2 */
     int64_t node_col0, node_row0, node_cols, node_rows; /* in nodes */
-    int64_t x0, y0, w, h;       /* pixels that were read */
-    float *pixel;               /* h x w, NaN where there is none */
-    uint8_t *filled;            /* h x w */
-    int parts;                  /* samples per cell and axis: 1 bilinear, more to average */
+    int64_t x0, y0, w, h;                               /* pixels that were read */
+    float *pixel;                                       /* h x w, NaN where there is none */
+    uint8_t *filled;                                    /* h x w */
+    int parts; /* samples per cell and axis: 1 bilinear, more to average */
 } Reading;
 
 static SdmStatus open_files(Reading *r)
@@ -43,7 +43,8 @@ static SdmStatus open_files(Reading *r)
     if (r->l->qa)
         r->qa = GDALOpenEx(r->l->qa, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     if (r->l->qa && !r->qa)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: changed while it was stacked (%s)", r->l->qa, CPLGetLastErrorMsg());
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: changed while it was stacked (%s)", r->l->qa,
+                        CPLGetLastErrorMsg());
     return SDM_OK;
 }
 
@@ -67,7 +68,8 @@ static SdmStatus place_nodes(Reading *r)
         double x = s->grid.x0 + col * s->grid.spacing, y = s->grid.y0 - row * s->grid.spacing;
         const bool good = crs->same || OCTTransform(crs->from_grid[sdm_thread()], 1, &x, &y, NULL);
         r->node[2 * k] = good ? l->to_pixel[0] + x * l->to_pixel[1] + y * l->to_pixel[2] - 0.5 : (double)NAN;
-        r->node[2 * k + 1] = good ? l->to_pixel[3] + x * l->to_pixel[4] + y * l->to_pixel[5] - 0.5 : (double)NAN;
+        r->node[2 * k + 1] =
+            good ? l->to_pixel[3] + x * l->to_pixel[4] + y * l->to_pixel[5] - 0.5 : (double)NAN;
     }
 done:
     return st;
@@ -82,8 +84,10 @@ static bool find_pixels(Reading *r)
         high[k & 1] = fmax(high[k & 1], r->node[k]);
     }
     const double pad = PAD + r->l->ratio;
-    const double x0 = fmax(floor(low[0] - pad), 0.0), x1 = fmin(ceil(high[0] + pad), (double)(r->l->width - 1));
-    const double y0 = fmax(floor(low[1] - pad), 0.0), y1 = fmin(ceil(high[1] + pad), (double)(r->l->height - 1));
+    const double x0 = fmax(floor(low[0] - pad), 0.0),
+                 x1 = fmin(ceil(high[0] + pad), (double)(r->l->width - 1));
+    const double y0 = fmax(floor(low[1] - pad), 0.0),
+                 y1 = fmin(ceil(high[1] + pad), (double)(r->l->height - 1));
     if (!(x1 >= x0) || !(y1 >= y0))
         return false;
     r->x0 = (int64_t)x0;
@@ -141,8 +145,8 @@ static double on_pixel(const Reading *r, double x, double y, double *filled)
     return (double)r->pixel[j * r->w + i];
 }
 
-/* Height at a position in pixels, NaN when a pixel that counts is missing; one missing of four is taken from the plane
- * through the others, so that a hole does not grow.  *filled: share that is. */
+/* Height at a position in pixels, NaN when a pixel that counts is missing; one missing of four is taken from
+ * the plane through the others, so that a hole does not grow.  *filled: share that is. */
 static double bilinear(const Reading *r, double x, double y, double *filled)
 {
     *filled = 0.0;
@@ -159,7 +163,8 @@ static double bilinear(const Reading *r, double x, double y, double *filled)
     int missing = 0, last = 0;
     for (int k = 0; k < 4; k++) {
         const int64_t i = (int64_t)floor(x) + (k & 1) - r->x0, j = (int64_t)floor(y) + (k >> 1) - r->y0;
-        v[k] = weight[k] > 0.0 && i >= 0 && j >= 0 && i < r->w && j < r->h ? (double)r->pixel[j * r->w + i] : (double)NAN;
+        v[k] = weight[k] > 0.0 && i >= 0 && j >= 0 && i < r->w && j < r->h ? (double)r->pixel[j * r->w + i]
+                                                                           : (double)NAN;
         if (weight[k] > 0.0 && isnan(v[k])) {
             missing++;
             last = k;
@@ -188,7 +193,8 @@ static float cell_height(const Reading *r, int64_t col, int64_t row, uint8_t *fi
         const double s = ((double)(col % step) + ((double)(k % n) + 0.5) / n - 0.5) / (double)step;
         const double t = ((double)(row % step) + ((double)(k / n) + 0.5) / n - 0.5) / (double)step;
         for (int a = 0; a < 2; a++) {
-            const double up = upper[a] + s * (upper[a + 2] - upper[a]), down = lower[a] + s * (lower[a + 2] - lower[a]);
+            const double up = upper[a] + s * (upper[a + 2] - upper[a]),
+                         down = lower[a] + s * (lower[a + 2] - lower[a]);
             at[a] = up + t * (down - up);
         }
         double part;
@@ -213,7 +219,9 @@ static SdmStatus read_chunk(Reading *r, float *height_m, uint8_t *filled)
         TRY(read_pixels(r));
     for (int64_t k = 0; k < w->w * w->h; k++) {
         uint8_t one = 0;
-        height_m[k] = meets ? cell_height(r, w->col0 + k % w->w * w->stride, w->row0 + k / w->w * w->stride, &one) : NAN;
+        height_m[k] =
+            meets ? cell_height(r, w->col0 + k % w->w * w->stride, w->row0 + k / w->w * w->stride, &one)
+                  : NAN;
         if (filled)
             filled[k] = one;
     }
@@ -224,11 +232,13 @@ done:
     return st;
 }
 
-SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmWindow window, float *height_m, uint8_t *filled)
+SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmWindow window, float *height_m,
+                         uint8_t *filled)
 {
     SdmStatus st = SDM_OK;
     Reading r = {.s = s, .l = l, .window = window};
-    const double row_pixels = (double)(window.w * window.stride) * l->ratio * (double)window.stride * l->ratio;
+    const double row_pixels =
+        (double)(window.w * window.stride) * l->ratio * (double)window.stride * l->ratio;
     const int64_t chunk = (int64_t)fmax(CHUNK_PIXELS / fmax(row_pixels, 1.0), 1.0);
     r.parts = l->ratio > 1.5 ? (int)fmin(ceil(l->ratio - 0.01), MOST_PARTS) : 1;
     CPLPushErrorHandler(CPLQuietErrorHandler);

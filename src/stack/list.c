@@ -21,55 +21,63 @@ static const char *trim(char *line)
     return *line == '#' ? "" : line;
 }
 
-static SdmStatus append(SdmContext *ctx, const char *folder, int folder_length, const char *name, char ***paths,
-                        int *count)
+SdmStatus sdm_paths_add(SdmContext *ctx, SdmPaths *paths, const char *folder, int length, const char *name)
 {
     SdmStatus st = SDM_OK;
-    const size_t size = (size_t)folder_length + strlen(name) + 1;
-    const int used = *name == '/' ? 0 : folder_length;
-    if ((*count & (*count - 1)) == 0 && *count >= 16) { /* full at each power of two from 16 on */
-        char **bigger = NULL;
-        TRY(sdm_alloc(ctx, &bigger, 2 * (size_t)*count, sizeof *bigger, "list of DEMs"));
-        memcpy(bigger, *paths, (size_t)*count * sizeof *bigger);
-        sdm_free(paths);
-        *paths = bigger;
-    } else if (*count == 0) {
-        TRY(sdm_alloc(ctx, paths, 16, sizeof **paths, "list of DEMs"));
+    const size_t size = (size_t)length + strlen(name) + 1;
+    if (paths->count == paths->room) {
+        char **more = NULL;
+        TRY(sdm_alloc(ctx, &more, 2 * (size_t)paths->room + 16, sizeof *more, "list of DEMs"));
+        if (paths->count)
+            memcpy(more, paths->path, (size_t)paths->count * sizeof *more);
+        sdm_free(&paths->path);
+        paths->path = more;
+        paths->room = 2 * paths->room + 16;
     }
-    TRY(sdm_alloc(ctx, &(*paths)[*count], size, 1, "list of DEMs"));
-    snprintf((*paths)[(*count)++], size, "%.*s%s", used, folder, name);
+    TRY(sdm_alloc(ctx, &paths->path[paths->count], size, 1, "list of DEMs"));
+    snprintf(paths->path[paths->count++], size, "%.*s%s", *name == '/' ? 0 : length, folder, name);
 done:
     return st;
 }
 
-SdmStatus sdm_stack_list(SdmContext *ctx, const char *list, char ***paths, int *count)
+void sdm_paths_free(SdmPaths *paths)
+{
+    for (int i = 0; i < paths->count; i++)
+        sdm_free(&paths->path[i]);
+    sdm_free(&paths->path);
+}
+
+SdmStatus sdm_stack_list(SdmContext *ctx, const char *list, SdmPaths *paths)
 {
     SdmStatus st = SDM_OK;
     char *line = NULL;
     size_t room = 0;
     int number = 0;
-    const int before = *count;
+    const int before = paths->count;
     const char *const slash = strrchr(list, '/');
     FILE *const f = fopen(list, "r");
     if (!f)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "--list %s: cannot be opened (%s); expected a text file with one DEM a line",
-                        list, strerror(errno));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "--list %s: cannot be opened (%s); expected a text file with one DEM a line", list,
+                        strerror(errno));
     errno = 0;
     for (ssize_t n = getline(&line, &room, f); n >= 0; n = getline(&line, &room, f)) {
         const char *const name = strlen(line) == (size_t)n && n < LONGEST ? trim(line) : NULL;
         number++;
         if (!name) {
-            st = sdm_fail(ctx, SDM_ERR_INPUT, "--list %s: line %d is no file name; expected text with one DEM a line",
-                          list, number);
+            st = sdm_fail(ctx, SDM_ERR_INPUT,
+                          "--list %s: line %d is no file name; expected text with one DEM a line", list,
+                          number);
             goto done;
         }
         if (*name)
-            TRY(append(ctx, list, slash ? (int)(slash - list) + 1 : 0, name, paths, count));
+            TRY(sdm_paths_add(ctx, paths, list, slash ? (int)(slash - list) + 1 : 0, name));
     }
     if (ferror(f))
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "--list %s: cannot be read (%s); expected a text file with one DEM a line",
-                      list, strerror(errno));
-    else if (*count == before)
+        st = sdm_fail(ctx, SDM_ERR_INPUT,
+                      "--list %s: cannot be read (%s); expected a text file with one DEM a line", list,
+                      strerror(errno));
+    else if (paths->count == before)
         st = sdm_fail(ctx, SDM_ERR_INPUT, "--list %s: names no DEM; expected one a line", list);
 done:
     free(line);

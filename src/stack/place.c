@@ -26,7 +26,8 @@ static int main_crs(const SdmStack *s)
 /* "EPSG:32631" where the CRS is just that, else its WKT. */
 static const char *crs_text(const SdmLayerCrs *crs, char *code, size_t size)
 {
-    const char *const authority = OSRGetAuthorityName(crs->srs, NULL), *const number = OSRGetAuthorityCode(crs->srs, NULL);
+    const char *const authority = OSRGetAuthorityName(crs->srs, NULL), *const number = OSRGetAuthorityCode(
+                                                                           crs->srs, NULL);
     OGRSpatialReferenceH other = OSRNewSpatialReference(NULL);
     bool same = false;
     if (authority && number && strcmp(authority, "EPSG") == 0) {
@@ -57,7 +58,8 @@ static SdmStatus centre_of(SdmStack *s, const SdmLayer *l, double *lon_deg, doub
     TRY(sdm_projector_open(s->ctx, s->crs[l->crs].wkt, &p));
     sdm_projector_inverse(p, 1, lon_deg, lat_deg);
     if (!isfinite(*lat_deg))
-        st = sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its centre lies outside what its CRS can express", l->path);
+        st = sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its centre lies outside what its CRS can express",
+                      l->path);
 done:
     sdm_projector_close(&p);
     return st;
@@ -71,8 +73,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median cell of the DEMs (of an even number the smaller) in units of the target; two digits when it comes from
- * another kind of CRS. */
+/* The median cell of the DEMs (of an even number the smaller) in units of the target; two digits when it
+ * comes from another kind of CRS. */
 static SdmStatus median_cell(SdmStack *s, OGRSpatialReferenceH target, double lat_deg, double *out)
 {
     SdmStatus st = SDM_OK;
@@ -103,14 +105,16 @@ static SdmStatus open_transforms(SdmStack *s)
         crs->same = OSRIsSame(crs->srs, grid);
         if (crs->same)
             continue;
-        TRY(sdm_alloc(s->ctx, &crs->from_grid, (size_t)s->threads, sizeof *crs->from_grid, "transformations"));
+        TRY(sdm_alloc(s->ctx, &crs->from_grid, (size_t)s->threads, sizeof *crs->from_grid,
+                      "transformations"));
         bool good = (crs->to_grid = OCTNewCoordinateTransformation(crs->srs, grid)) != NULL;
         for (int t = 0; t < s->threads && good; t++)
             good = (crs->from_grid[t] = OCTNewCoordinateTransformation(grid, crs->srs)) != NULL;
         if (!good) {
-            st = sdm_fail(s->ctx, SDM_ERR_UNSUPPORTED,
-                          "DEMs in '%s' cannot be brought to the output CRS (PROJ: %s); run gdalwarp on them first",
-                          OSRGetName(crs->srs) ? OSRGetName(crs->srs) : "", CPLGetLastErrorMsg());
+            st = sdm_fail(
+                s->ctx, SDM_ERR_UNSUPPORTED,
+                "DEMs in '%s' cannot be brought to the output CRS (PROJ: %s); run gdalwarp on them first",
+                OSRGetName(crs->srs) ? OSRGetName(crs->srs) : "", CPLGetLastErrorMsg());
             goto done;
         }
     }
@@ -131,10 +135,11 @@ static SdmStatus outline(SdmStack *s, const SdmLayer *l, double bounds[4])
         const double u = side == 0 ? t : side == 1 ? 1.0 : side == 2 ? 1.0 - t : 0.0;
         const double v = side == 0 ? 0.0 : side == 1 ? t : side == 2 ? 1.0 : 1.0 - t;
         const double col = u * (double)l->width, row = v * (double)l->height;
-        double x = l->geo[0] + col * l->geo[1] + row * l->geo[2], y = l->geo[3] + col * l->geo[4] + row * l->geo[5];
+        double x = l->geo[0] + col * l->geo[1] + row * l->geo[2],
+               y = l->geo[3] + col * l->geo[4] + row * l->geo[5];
         if ((!crs->same && !OCTTransform(crs->to_grid, 1, &x, &y, NULL)) || !isfinite(x) || !isfinite(y))
-            return sdm_fail(s->ctx, SDM_ERR_DATA, "DEM %s: cannot be expressed in the output CRS; give another --t_srs",
-                            l->path);
+            return sdm_fail(s->ctx, SDM_ERR_DATA,
+                            "DEM %s: cannot be expressed in the output CRS; give another --t_srs", l->path);
         bounds[0] = fmin(bounds[0], x);
         bounds[1] = fmin(bounds[1], y);
         bounds[2] = fmax(bounds[2], x);
@@ -146,8 +151,10 @@ static SdmStatus outline(SdmStack *s, const SdmLayer *l, double bounds[4])
 static void lay_out(const SdmStack *s, SdmLayer *l, const double bounds[4])
 {
     const double cell = s->grid.spacing;
-    const double left = floor((bounds[0] - s->grid.x0) / cell) - 1.0, up = floor((s->grid.y0 - bounds[3]) / cell) - 1.0;
-    const double right = ceil((bounds[2] - s->grid.x0) / cell) + 1.0, down = ceil((s->grid.y0 - bounds[1]) / cell) + 1.0;
+    const double left = floor((bounds[0] - s->grid.x0) / cell) - 1.0,
+                 up = floor((s->grid.y0 - bounds[3]) / cell) - 1.0;
+    const double right = ceil((bounds[2] - s->grid.x0) / cell) + 1.0,
+                 down = ceil((s->grid.y0 - bounds[1]) / cell) + 1.0;
     l->col0 = (int64_t)fmax(left, 0.0);
     l->row0 = (int64_t)fmax(up, 0.0);
     l->cols = (int64_t)fmin(right, (double)s->grid.cols) - l->col0;
@@ -176,12 +183,14 @@ static SdmStatus cover(SdmStack *s)
     TRY(sdm_grid_cover(s->ctx, all, &s->grid));
     if ((double)s->grid.cols * (double)s->grid.rows > 1e7 + 100.0 * filled) {
         st = sdm_fail(s->ctx, SDM_ERR_DATA,
-                      "the DEMs together span %lld x %lld cells and fill less than 1 %% of them; stack those of one place",
+                      "the DEMs together span %lld x %lld cells and fill less than 1 %% of them; stack those "
+                      "of one place",
                       (long long)s->grid.cols, (long long)s->grid.rows);
         goto done;
     }
     if (s->grid.cols > INT32_MAX / 2 || s->grid.rows > INT32_MAX / 2) {
-        st = sdm_fail(s->ctx, SDM_ERR_USAGE, "the stack would have %lld x %lld cells; give a larger --tr than %g",
+        st = sdm_fail(s->ctx, SDM_ERR_USAGE,
+                      "the stack would have %lld x %lld cells; give a larger --tr than %g",
                       (long long)s->grid.cols, (long long)s->grid.rows, cell);
         goto done;
     }
@@ -197,10 +206,11 @@ static SdmStatus check_spacing(SdmStack *s, double usual)
     const double tr = s->grid.spacing;
     if (isfinite(tr) && tr >= usual / 100.0 && tr <= usual * 10000.0)
         return SDM_OK;
-    return sdm_fail(s->ctx, SDM_ERR_USAGE,
-                    "--tr %g: the DEMs have cells of about %.3g in the output CRS, and from 1/100 to 10000 times that is "
-                    "expected",
-                    tr, usual);
+    return sdm_fail(
+        s->ctx, SDM_ERR_USAGE,
+        "--tr %g: the DEMs have cells of about %.3g in the output CRS, and from 1/100 to 10000 times that is "
+        "expected",
+        tr, usual);
 }
 
 SdmStatus sdm_stack_place(SdmStack *s)

@@ -1,4 +1,5 @@
-/* Layers -> samples of them on every n-th cell of the grid: what they are tied by, and what gives them an order. */
+/* Layers -> samples of them on every n-th cell of the grid: what they are tied by, and what gives them an
+ * order. */
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/operand.h"
 #include "core/stats.h"
@@ -31,8 +32,8 @@ static SdmStatus choose_step(SdmStack *s)
         cells[i] = a->cols * a->rows;
         for (int j = 0; j < i; j++) {
             const SdmLayer *const b = &s->layer[j];
-            pairs += a->col0 < b->col0 + b->cols && b->col0 < a->col0 + a->cols && a->row0 < b->row0 + b->rows &&
-                     b->row0 < a->row0 + a->rows;
+            pairs += a->col0 < b->col0 + b->cols && b->col0 < a->col0 + a->cols &&
+                     a->row0 < b->row0 + b->rows && b->row0 < a->row0 + a->rows;
         }
     }
     qsort(cells, (size_t)s->count, sizeof *cells, by_cells);
@@ -71,8 +72,11 @@ static SdmStatus sample_layer(const SdmStack *s, SdmLayer *l)
         goto done;
     TRY(sdm_alloc(s->ctx, &filled, (size_t)n, 1, "samples"));
     TRY(sdm_layer_read(s, l,
-                       (SdmWindow){.col0 = l->sample_col0 * step + step / 2, .row0 = l->sample_row0 * step + step / 2,
-                                   .w = l->sample_cols, .h = l->sample_rows, .stride = step},
+                       (SdmWindow){.col0 = l->sample_col0 * step + step / 2,
+                                   .row0 = l->sample_row0 * step + step / 2,
+                                   .w = l->sample_cols,
+                                   .h = l->sample_rows,
+                                   .stride = step},
                        l->sample, filled));
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a over the heights' bits */
     for (int64_t i = 0; i < n; i++) {
@@ -207,7 +211,8 @@ static void rest_row(SdmStack *s, int64_t row, int *here, float *value)
     }
 }
 
-/* Spread of a layer about the others; samples beyond three times that are unstable: cloud, change, blunder. */
+/* Spread of a layer about the others; samples beyond three times that are unstable: cloud, change, blunder.
+ */
 static SdmStatus judge_layer(SdmStack *s, SdmLayer *l)
 {
     SdmStatus st = SDM_OK;

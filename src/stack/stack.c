@@ -76,7 +76,8 @@ SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count, const S
     sdm_product_tidy(ctx);
 done:
     if (st == SDM_ERR_STOPPED)
-        (void)sdm_fail(ctx, st, "stopped on request; nothing was written, give the same command to start over");
+        (void)sdm_fail(ctx, st,
+                       "stopped on request; nothing was written, give the same command to start over");
     sdm_stack_close(&s);
     CPLPopErrorHandler();
     return st;

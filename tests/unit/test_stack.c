@@ -1,4 +1,5 @@
-/* The arithmetic of a stack against answers worked by hand: adjustment of differences, groups, median of a cell. */
+/* The arithmetic of a stack against answers worked by hand: adjustment of differences, groups, median of a
+ * cell. */
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/adjust.h"
 
@@ -144,8 +145,8 @@ static void test_median(void **state)
     (void)state;
     cell((const float[]){7}, 1, 7.0, NAN);
     cell((const float[]){14, 10}, 2, 12.0, 1.4826 * 2.0);
-    cell((const float[]){5, 100, 1}, 3, 5.0, 1.4826 * 4.0);          /* deviations 4 0 95 */
-    cell((const float[]){100, 1, 4, 2}, 4, 3.0, 1.4826 * 1.5);       /* 2 1 1 97 */
+    cell((const float[]){5, 100, 1}, 3, 5.0, 1.4826 * 4.0);    /* deviations 4 0 95 */
+    cell((const float[]){100, 1, 4, 2}, 4, 3.0, 1.4826 * 1.5); /* 2 1 1 97 */
     cell((const float[]){3, 3, 3, 900, -900}, 5, 3.0, 0.0);
 }
 
