@@ -19,24 +19,27 @@ static SdmStatus own(SdmContext *ctx, const char *text, size_t length, const cha
     return st;
 }
 
-/* Index of the CRS among those met so far, added when it is new. */
-static SdmStatus find_crs(SdmStack *s, SdmOperand *op, int *out)
+static void set_crs(SdmLayerCrs *crs, const SdmOperand *op)
 {
-    for (int i = 0; i < s->crs_count; i++)
-        if (strcmp(s->crs[i].wkt, op->wkt) == 0 || OSRIsSame(s->crs[i].srs, op->srs)) {
-            if (strcmp(op->wkt, s->crs[i].wkt) < 0) { /* of two spellings the same one, whatever the order */
-                CPLFree(s->crs[i].wkt);
-                s->crs[i].wkt = CPLStrdup(op->wkt);
-            }
-            *out = i;
-            return SDM_OK;
-        }
-    SdmLayerCrs *const crs = &s->crs[s->crs_count];
+    OSRDestroySpatialReference(crs->srs);
+    CPLFree(crs->wkt);
     crs->srs = OSRClone(op->srs);
     OSRSetAxisMappingStrategy(crs->srs, OAMS_TRADITIONAL_GIS_ORDER);
     crs->wkt = CPLStrdup(op->wkt);
-    *out = s->crs_count++;
-    return SDM_OK;
+}
+
+/* Index of the CRS among those met so far, added when it is new.  Of two spellings of one CRS the first in the
+ * order of their text stays, whatever the order of the DEMs. */
+static int find_crs(SdmStack *s, const SdmOperand *op)
+{
+    for (int i = 0; i < s->crs_count; i++)
+        if (strcmp(s->crs[i].wkt, op->wkt) == 0 || OSRIsSame(s->crs[i].srs, op->srs)) {
+            if (strcmp(op->wkt, s->crs[i].wkt) < 0)
+                set_crs(&s->crs[i], op);
+            return i;
+        }
+    set_crs(&s->crs[s->crs_count], op);
+    return s->crs_count++;
 }
 
 /* NAME_qa.tif beside NAME.tif: a raster on the same pixels with a mask whose bit 1 is `filled`. */
@@ -109,7 +112,7 @@ static SdmStatus describe(SdmStack *s, SdmLayer *l)
     }
     l->cell = sqrt(fabs(l->geo[1] * l->geo[5] - l->geo[2] * l->geo[4]));
     TRY(read_datum(s, &op, l));
-    TRY(find_crs(s, &op, &l->crs));
+    l->crs = find_crs(s, &op);
     s->crs[l->crs].cells += l->width * l->height;
     TRY(find_qa(s, l));
 done:
