@@ -103,7 +103,9 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
 typedef struct SdmViewInfo {
     char name[512];        /**< file or subdataset */
     char camera[32];       /**< "aster", "rpc", "parallel" */
-    char mask[600];        /**< what is not used: "none", "nodata 0", a file */
+    char mask[600];        /**< what is not used: "none", "nodata 0", "--mask-left FILE" */
+    double unusable;       /**< share of pixels that are masked, nodata or NaN, 0..1; from samples all over the image */
+    double saturated;      /**< share of pixels where the sensor was saturated, the same way */
     int64_t width, height; /**< pixels */
 } SdmViewInfo;
 
@@ -125,7 +127,7 @@ typedef struct SdmSceneInfo {
     double spacing;                     /**< of the DEM, units of its CRS */
     int64_t cols, rows;                 /**< cells of the DEM */
     int64_t tiles;                      /**< blocks that it is made in */
-    int64_t memory_bytes;               /**< expected peak */
+    int64_t memory_bytes;               /**< expected peak of the process (resident) */
     double seconds;                     /**< expected wall time of `stereodem run` on this machine */
 } SdmSceneInfo;
 

@@ -68,8 +68,8 @@ SdmStatus sdm_geoid_undulation(SdmContext *ctx, SdmGeoid *g, size_t n, const dou
         const double lon = lon_deg[i] - 360.0 * floor((lon_deg[i] + 180.0) / 360.0);
         const PJ_COORD at = proj_trans(g->pj, PJ_FWD, proj_coord(lon, lat_deg[i], 0.0, 0.0));
         if (!isfinite(at.xyz.z))
-            return sdm_fail(ctx, SDM_ERR_DATA, "the geoid grid has no value at lon %.6f lat %.6f", lon,
-                            lat_deg[i]);
+            return sdm_fail(ctx, SDM_ERR_DATA, "--vertical: the geoid grid has no value at lon %.6f lat %.6f; give --vertical "
+                            "ellipsoid, or a grid of the whole Earth to PROJ", lon, lat_deg[i]);
         undulation_m[i] = -at.xyz.z;
     }
     return SDM_OK;

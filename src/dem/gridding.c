@@ -319,7 +319,7 @@ SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, SdmBlock *bloc
     Sums *sums = NULL;
     int64_t *begin = NULL;
     int32_t *list = NULL;
-    const int threads = sdm_threads(ctx);
+    const int threads = sdm_threads(ctx), around = sdm_stage_enter(ctx, 8);
     TRY(sdm_alloc(ctx, &w, 1, sizeof *w, "gridding"));
     w->g = g;
     w->block = block;
@@ -334,5 +334,6 @@ done:
     sdm_free(&sums);
     sdm_free(&begin);
     sdm_free(&list);
+    sdm_stage_leave(ctx, around);
     return st;
 }

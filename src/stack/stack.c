@@ -30,14 +30,14 @@ done:
 static SdmStatus align(SdmStack *s, SdmStackReport *report, SdmStackResult *out)
 {
     SdmStatus st = SDM_OK;
-    const double start = sdm_now_s();
+    const int around = sdm_stage_enter(s->ctx, 1);
     TRY(sdm_stack_place(s));
     TRY(sdm_stack_sample(s));
     sdm_stack_sort(s);
     TRY(sdm_stack_align(s, report));
     TRY(give_out(s, report, out));
-    sdm_add_time(s->ctx, 1, sdm_now_s() - start);
 done:
+    sdm_stage_leave(s->ctx, around);
     return st;
 }
 
@@ -46,16 +46,16 @@ static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double 
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
     SdmReport report = {.scene_kind = "median of DEMs", .stack = stack};
-    const double start = sdm_now_s();
+    const int around = sdm_stage_enter(s->ctx, 8);
     snprintf(report.scene_id, sizeof report.scene_id, "stack of %d DEMs", s->count);
     TRY(sdm_product_open(s->ctx, &s->grid, &report, &product));
     TRY(sdm_stack_combine(s, stack, product, &report.blocks));
-    sdm_add_time(s->ctx, 8, sdm_now_s() - start);
     sdm_progress(s->ctx, 9, 0.9, "write");
     report.wall_s = sdm_now_s() - started_s;
     TRY(sdm_product_finish(s->ctx, product, &report));
 done:
     sdm_product_close(&product);
+    sdm_stage_leave(s->ctx, around);
     return st;
 }
 

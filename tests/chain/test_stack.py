@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # stereodem stack: accuracy, strips and zones, order, datums, filled cells, on DEMs with known errors.
-# test_stack.py [STEREODEM [SOURCE_DIR [big]]]     big: memory of 50 DEMs of 3,600 x 3,600 cells (3 GB of disk)
+# test_stack.py [STEREODEM [SOURCE_DIR [big]]]     big: memory of 50 DEMs of 3,600 x 3,600 cells, 3 GB of disk
 # exits 77 when GDAL or numpy for Python is missing
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -66,7 +66,8 @@ def read(name, band=1):
 
 def stack(dems, out, *options):
     """Make a stack; its summary by the DEM's base name, or None."""
-    done = t.call([t.PROGRAM, "stack"] + dems + ["-o", path(out), "--overwrite", "--log", "json"] + list(options))
+    words = [t.PROGRAM, "stack"] + dems + ["-o", path(out), "--overwrite", "--log", "json"]
+    done = t.call(words + list(options))
     if done.returncode:
         return None
     last = json.loads(done.stdout.strip().split("\n")[-1])
@@ -100,11 +101,14 @@ def part_white_noise():
     t.expect(count[60, 120] == 4 and count[0, 0] == 5, "white noise: counts 4 in a hole of one, 5 elsewhere")
     t.expect((mask == 1).all(), "white noise: every cell valid")
     spread = read("white_qa.tif", 1) * 0.1
-    five = np.sort(np.stack([read("white%d.tif" % i) - found["white%d.tif" % i]["shift_m"][2] for i in range(5)]), 0)
+    names = ["white%d.tif" % i for i in range(5)]
+    five = np.sort(np.stack([read(name) - found[name]["shift_m"][2] for name in names]), 0)
     cell = five[:, 300, 300]
-    t.expect(abs(read("white.tif")[300, 300] - cell[2]) < 0.02, "white noise: a cell is the median of its heights")
+    t.expect(abs(read("white.tif")[300, 300] - cell[2]) < 0.02,
+             "white noise: a cell is the median of its heights")
     want = 1.4826 * np.median(np.abs(cell - cell[2]))
-    t.expect(abs(spread[300, 300] - want) <= 0.051, "white noise: its NMAD is %.2f, found %.2f" % (want, spread[300, 300]))
+    near = abs(spread[300, 300] - want) <= 0.051
+    t.expect(near, "white noise: its NMAD is %.2f, found %.2f" % (want, spread[300, 300]))
     orders(dems)
 
 
@@ -176,11 +180,14 @@ def part_strip():
              g[0] % 30 == 0 and g[3] % 30 == 0, "strip and zones: UTM 31, 30 m, aligned")
     z = read("strip.tif")
     e = z - ground(*centres(g[0], g[3], ds.RasterXSize, ds.RasterYSize))
-    t.expect(nmad(e) < 3.0 and np.nanmax(np.abs(e - np.nanmedian(e))) < 18, "strip and zones: NMAD %.2f" % nmad(e))
-    t.expect(np.count_nonzero(~np.isnan(z)) > 420 * 1050 * 0.99 + 30000, "strip and zones: the union is covered")
+    good = nmad(e) < 3.0 and np.nanmax(np.abs(e - np.nanmedian(e))) < 18
+    t.expect(good, "strip and zones: NMAD %.2f" % nmad(e))
+    t.expect(np.count_nonzero(~np.isnan(z)) > 420 * 1050 * 0.99 + 30000,
+             "strip and zones: the union is covered")
     alone = write("alone.tif", ground(*centres(X0, Y0, 50, 50)) + 40, X0 + 300000, Y0 - 20000)
     done = t.call([t.PROGRAM, "stack"] + dems + [alone, "-o", path("two.tif"), "--overwrite"])
-    t.expect(done.returncode == 0 and "alone.tif overlaps no other" in done.stderr, "a DEM that overlaps none is named")
+    t.expect(done.returncode == 0 and "alone.tif overlaps no other" in done.stderr,
+             "a DEM that overlaps none is named")
     found = json.load(open(path("two.json")))["stack"]
     t.expect(found["groups"] == 2 and [d["shift_m"][2] for d in found["dems"] if d["path"] == alone] == [0.0],
              "and stays where it is")
@@ -189,9 +196,9 @@ def part_strip():
 def part_datums():
     """Whole metres above EGM96 in degrees, beside metres above the ellipsoid in UTM."""
     x, y = centres(X0, Y0, 300, 300)
-    dems = [write("datum0.tif", np.full(x.shape, 500.0), X0, Y0), write("datum1.tif", np.full(x.shape, 500.0), X0, Y0)]
-    geo = write("geo.tif", np.full((600, 600), 448, "i2"), 2.9, 44.35, 1 / 3600., epsg="4326+5773", nodata=-32768,
-                kind=gdal.GDT_Int16, metadata={"NOTHING": "0"})
+    dems = [write("datum%d.tif" % i, np.full(x.shape, 500.0), X0, Y0) for i in range(2)]
+    geo = write("geo.tif", np.full((600, 600), 448, "i2"), 2.9, 44.35, 1 / 3600., epsg="4326+5773",
+                nodata=-32768, kind=gdal.GDT_Int16, metadata={"NOTHING": "0"})
     found = stack(dems + [geo], "datum.tif", "--align", "none")
     if not t.expect(found is not None, "datums: a stack is made"):
         return
@@ -202,15 +209,18 @@ def part_datums():
     t.expect(abs(level - (448 + n)) < 1.5, "datums: EGM96 448 m is %.2f m, by cs2cs %.2f" % (level, 448 + n))
     unknown = write("unknown.tif", np.full(x.shape, 500.0), X0, Y0, metadata={"NOTHING": "0"})
     done = t.call([t.PROGRAM, "stack", dems[0], unknown, "-o", path("u.tif")], True)
-    t.expect(done.returncode == 1 and "does not say what its heights are above" in done.stderr, "an unknown datum is refused")
+    t.expect(done.returncode == 1 and "does not say what its heights are above" in done.stderr,
+             "an unknown datum is refused")
     t.expect(stack([dems[0], unknown], "u.tif", "--dem-vertical", "ellipsoid") is not None, "and can be told")
     other = write("unknown2.tif", np.full(x.shape, 500.0), X0, Y0, metadata={"NOTHING": "0"})
-    t.expect(stack([other, unknown], "u.tif") is not None and not gdal.Open(path("u.tif")).GetMetadataItem("VERTICAL_DATUM"),
+    made = stack([other, unknown], "u.tif")
+    ds = gdal.Open(path("u.tif"))
+    t.expect(made is not None and not ds.GetMetadataItem("VERTICAL_DATUM"),
              "where none says, the stack does not either")
 
 
 def part_cells():
-    """Filled cells serve where there is nothing else; two that disagree are marked; fine cells are averaged."""
+    """Filled cells serve where nothing else is; two that disagree are marked; fine cells are averaged."""
     rng = np.random.default_rng(4)
     x, y = centres(X0, Y0, 200, 200)
     z = [np.full(x.shape, 100.0) + rng.normal(0, 1, x.shape) for _ in range(2)]
@@ -231,7 +241,8 @@ def part_cells():
     t.expect((mask[100:110, 100:110] == 1 + 4096).all() and others < 200,
              "two that disagree are marked, and by chance %d others" % others)
     stack(dems, "cells.tif", "--no-filled")
-    t.expect(np.isnan(read("cells.tif")[27, 25]) and read("cells_qa.tif", 3)[27, 25] == 4, "--no-filled leaves the hole")
+    t.expect(np.isnan(read("cells.tif")[27, 25]) and read("cells_qa.tif", 3)[27, 25] == 4,
+             "--no-filled leaves the hole")
     fine = centres(X0, Y0, 600, 600, 10.0)
     noisy = [write("fine%d.tif" % i, 100 + rng.normal(0, 3, fine[0].shape), X0, Y0, 10.0) for i in range(2)]
     stack(noisy, "fine.tif", "--tr", 30, "--align", "none")
@@ -243,10 +254,10 @@ def part_scenes():
     """Five scenes of one terrain with errors of their own, through the whole chain."""
     dems, single = [], []
     for i in range(6, 11):
-        scene = t.simulate(path("scene%d" % i), "--width", 700, "--height", 700, "--lon", 7, "--lat", 45, "--seed", 4,
-                           "--error-seed", i, "--pointing-across", 1 + 0.1 * (i % 10), "--pointing-along",
-                           ((i * 37) % 9 - 4) / 10., "--jitter", 0.15, "--noise", 1, "--striping", 1, "--orbit-noise", 0.3,
-                           "--velocity-noise", 0.05, "--cloud", 0.08)
+        scene = t.simulate(path("scene%d" % i), "--width", 700, "--height", 700, "--lon", 7, "--lat", 45,
+                           "--seed", 4, "--error-seed", i, "--pointing-across", 1 + 0.1 * (i % 10),
+                           "--pointing-along", ((i * 37) % 9 - 4) / 10., "--jitter", 0.15, "--noise", 1,
+                           "--striping", 1, "--orbit-noise", 0.3, "--velocity-noise", 0.05, "--cloud", 0.08)
         dems.append(path("run%d.tif" % i))
         if not t.expect(t.run([scene], dems[-1]), "scene %d: a DEM is made" % i):
             return
@@ -270,9 +281,11 @@ def part_big():
         z = (800 + 300 * np.sin(x / 15000.)[None, :] * np.cos(y / 19000.)[:, None]).astype("f4")
         z += np.roll(noise, tuple(int(v) for v in rng.integers(0, 3600, 2)), (0, 1)) + i % 7
         dems.append(write("big%02d.tif" % i, z, X0 + sx, Y0 + sy))
-    done = t.call(["/usr/bin/time", "-f", "%M %U", t.PROGRAM, "stack"] + dems + ["-o", path("big.tif"), "--quiet"])
+    words = ["/usr/bin/time", "-f", "%M %U", t.PROGRAM, "stack"] + dems
+    done = t.call(words + ["-o", path("big.tif"), "--quiet"])
     kib, seconds = done.stderr.split()[-2:]
-    t.expect(done.returncode == 0 and int(kib) < 1 << 20, "50 DEMs of 3,600 x 3,600: %.0f MiB, %s s of processor" %
+    t.expect(done.returncode == 0 and int(kib) < 1 << 20,
+             "50 DEMs of 3,600 x 3,600: %.0f MiB, %s s of processor" %
              (int(kib) / 1024., seconds))
 
 
