@@ -2,6 +2,7 @@
 #ifndef SDM_LAYER_H
 #define SDM_LAYER_H
 
+#include "batch/owner.h"
 #include "stack/adjust.h"
 #include "stack/stack.h"
 
@@ -49,6 +50,7 @@ typedef struct SdmStack {
     int64_t sample_step; /* cells */
     int threads;
     bool datum_unknown;
+    SdmOwner owner; /* of the output; touched while work goes on */
 } SdmStack;
 
 /* ---- inputs.c: arguments and list -> layers, opened once and described ---- */

@@ -33,6 +33,19 @@ try stack --list list.txt -o listed.tif --quiet
 [ "$code" -eq 0 ] || complain "--list: exit code $code: $(cat err)"
 cmp -s out.tif listed.tif || complain "--list gives another DEM than arguments"
 
+"$program" stack a.tif b.tif -o twice.tif --quiet --align xyz --threads 1 &
+first=$!
+for _ in $(seq 200); do
+    [ -e twice.tif.part-owner ] && break
+    sleep 0.01
+done
+if kill -STOP "$first" 2>/dev/null && [ -e twice.tif.part-owner ]; then
+    expect 1 "is being written by another run" stack --quiet a.tif b.tif -o twice.tif
+fi
+kill -CONT "$first" 2>/dev/null
+wait "$first" || complain "the first of two stacks on one output failed"
+[ -e twice.tif.part-owner ] && complain "twice.tif.part-owner was left behind"
+
 expect 2 "-o is missing" stack a.tif b.tif
 expect 2 "found 1 DEM, expected at least two" stack a.tif -o x.tif
 expect 2 "found 0 DEMs" stack -o x.tif
