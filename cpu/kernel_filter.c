@@ -11,6 +11,8 @@ sdm_change_row_fn SDM_NAME(change_row);
 sdm_agree_row_fn SDM_NAME(agree_row);
 sdm_add_changes_fn SDM_NAME(add_changes);
 sdm_gap_row_fn SDM_NAME(gap_row);
+sdm_refine_row_fn SDM_NAME(refine_row);
+sdm_spread_row_fn SDM_NAME(spread_row);
 sdm_smooth_row_fn SDM_NAME(smooth_row);
 
 static inline void order(float *a, float *b)
@@ -247,4 +249,25 @@ void SDM_NAME(gap_row)(const float *const score[3], int width, float *restrict g
         gap_v[x] = known ? v : NAN;
         quality[x] = (uint8_t)(int32_t)((at[x] > 0.0f ? at[x] : 0.0f) * 250.0f + (at[x] > 0.0f ? 0.5f : 0.0f));
     }
+}
+
+void SDM_NAME(refine_row)(const float *restrict upper, const float *restrict lower, float share_low, int pairs,
+                          float *restrict out)
+{
+    for (int m = 0; m < pairs; m++) {
+        const float a = upper[m], b = lower[m], across = upper[m + 1] - a, below = lower[m + 1] - b;
+        const float top0 = a + 0.25f * across, low0 = b + 0.25f * below;
+        const float top1 = a + 0.75f * across, low1 = b + 0.75f * below;
+        out[2 * m] = top0 + share_low * (low0 - top0);
+        out[2 * m + 1] = top1 + share_low * (low1 - top1);
+    }
+}
+
+void SDM_NAME(spread_row)(int64_t *restrict cell, const int32_t *restrict weight, int count, const int64_t value[8])
+{
+    int64_t v[8];
+    memcpy(v, value, sizeof v);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < 8; k++)
+            cell[8 * i + k] += weight[i] * v[k];
 }

@@ -135,6 +135,13 @@ typedef void sdm_add_changes_fn(const float *h_m, const float *prior_m, const ui
  * quality: 250 x score at v. */
 typedef void sdm_gap_row_fn(const float *const score[3], int width, float *gap_v, uint8_t *quality);
 
+/* Twice as fine: out[2 m] and out[2 m + 1] lie a quarter and three quarters of the way from pixel m to m + 1 of the two
+ * coarse rows, and share_low of the way from the upper to the lower one.  upper, lower: pairs + 1 floats. */
+typedef void sdm_refine_row_fn(const float *upper, const float *lower, float share_low, int pairs, float *out);
+
+/* cell[8 i + k] += weight[i] * value[k], i < count, k < 8. */
+typedef void sdm_spread_row_fn(int64_t *cell, const int32_t *weight, int count, const int64_t value[8]);
+
 /* (1 2 1)/4 in both axes at the middle row; at the ends the row goes on with its last value. */
 typedef void sdm_smooth_row_fn(const float *const row[3], int width, float *out);
 
@@ -150,6 +157,8 @@ typedef struct SdmKernels {
     sdm_agree_row_fn *agree_row;
     sdm_add_changes_fn *add_changes;
     sdm_gap_row_fn *gap_row;
+    sdm_refine_row_fn *refine_row;
+    sdm_spread_row_fn *spread_row;
     sdm_smooth_row_fn *smooth_row;
 } SdmKernels;
 

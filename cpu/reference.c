@@ -507,6 +507,22 @@ static void gap_row_reference(const float *const score[3], int width, float *gap
     }
 }
 
+static void refine_row_reference(const float *upper, const float *lower, float share_low, int pairs, float *out)
+{
+    for (int i = 0; i < 2 * pairs; i++) {
+        const float share = i % 2 ? 0.75f : 0.25f;
+        const float top = upper[i / 2] + share * (upper[i / 2 + 1] - upper[i / 2]);
+        const float low = lower[i / 2] + share * (lower[i / 2 + 1] - lower[i / 2]);
+        out[i] = top + share_low * (low - top);
+    }
+}
+
+static void spread_row_reference(int64_t *cell, const int32_t *weight, int count, const int64_t value[8])
+{
+    for (int i = 0; i < 8 * count; i++)
+        cell[i] += weight[i / 8] * value[i % 8];
+}
+
 static void smooth_row_reference(const float *const row[3], int width, float *out)
 {
     for (int x = 0; x < width; x++) {
@@ -533,5 +549,7 @@ const SdmKernels sdm_kernels_reference = {
     .agree_row = agree_row_reference,
     .add_changes = add_changes_reference,
     .gap_row = gap_row_reference,
+    .refine_row = refine_row_reference,
+    .spread_row = spread_row_reference,
     .smooth_row = smooth_row_reference,
 };

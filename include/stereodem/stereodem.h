@@ -6,7 +6,8 @@
  *    GDAL geotransforms count from pixel corners, and every boundary converts;
  *  - ground points are (lon_deg, lat_deg, h_m): WGS 84 geodetic degrees, metres above its ellipsoid;
  *  - left is the reference view (ASTER 3N), right the other (3B);
- *  - arrays are row-major, the fastest axis last.
+ *  - arrays are row-major, the fastest axis last;
+ *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale leaves that at "C".
  */
 #ifndef STEREODEM_STEREODEM_H
 #define STEREODEM_STEREODEM_H

@@ -220,7 +220,7 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     for (int l = c->p->settings.top_level - 1; l >= c->p->settings.coarse_level; l--) {
         const SdmWindow win = whole(&c->p->frame, l);
         TRY(sdm_surface_alloc(ctx, &win, &finer));
-        sdm_surface_refine(ctx, s, &finer);
+        sdm_surface_refine(ctx, c->p->settings.kernels, s, &finer);
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};

@@ -109,7 +109,7 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     sdm_pyramid_free(&right);
     double scale, offset;
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    const SdmGridding g = {.lattice = &lat, .fine = &fine, .grid = grid, .gsd_m = p->frame.gsd_m,
+    const SdmGridding g = {.kernels = p->settings.kernels, .lattice = &lat, .fine = &fine, .grid = grid, .gsd_m = p->frame.gsd_m,
                            .spacing_m = sdm_grid_spacing_m(grid), .scale = scale, .offset = offset,
                            .gap_m_per_px = p->frame.gsd_m};
     TRY(sdm_gridding_run(ctx, &g, block));

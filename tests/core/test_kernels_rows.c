@@ -224,7 +224,7 @@ static void picks_are_the_references(void **state)
 /* ---- filters ---- */
 
 /* Rows of heights with holes, some rows missing or given twice. */
-enum { FILTER_ROWS = 15, FILTERS = 8 };
+enum { FILTER_ROWS = 15, FILTERS = 10 };
 
 typedef struct FilterInput {
     int w, half;
@@ -238,7 +238,8 @@ typedef struct FilterInput {
 typedef struct Filtered { /* what each filter writes, guarded */
     void *out[FILTERS];
 } Filtered;
-static const size_t filter_size[FILTERS] = {sizeof(float), sizeof(int16_t), 1, sizeof(int32_t), sizeof(int32_t), sizeof(float), sizeof(float), 1};
+static const size_t filter_size[FILTERS] = {sizeof(float), sizeof(int16_t), 1, sizeof(int32_t), sizeof(int32_t), sizeof(float), sizeof(float), 1, 2 * sizeof(float),
+                                           8 * sizeof(int64_t)};
 
 static void filtered_open(Filtered *f, int w)
 {
@@ -256,6 +257,14 @@ static void filter_all(const SdmKernels *k, const FilterInput *in, const Filtere
     k->add_changes(in->rows[1], in->rows[2], in->valid[1], in->w, in->half & 1 ? 1 : -1, f->out[3], f->out[4]);
     k->smooth_row(in->rows, in->w, f->out[5]);
     k->gap_row(in->score, in->w, f->out[6], f->out[7]);
+    k->refine_row(in->rows[0], in->rows[1], in->half & 1 ? 0.25f : 0.75f, in->w, f->out[8]); /* a row ends where the next begins */
+    int64_t value[8];
+    int32_t weight[129];
+    for (int i = 0; i < 8; i++)
+        value[i] = ((int64_t)in->flags[i] << (4 * i)) - 7 * i;
+    for (int i = 0; i < in->w; i++)
+        weight[i] = 16384 - 3 * in->flags[i];
+    k->spread_row(f->out[9], weight, in->w, value);
     for (int i = 0; i < FILTERS; i++)
         guarded_check(f->out[i], (size_t)in->w * filter_size[i]);
 }
