@@ -41,13 +41,13 @@ SdmStatus sdm_block_alloc(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)(w * h);
     *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
-    TRY(sdm_alloc(ctx, &b->height_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->score, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->gap_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->spread_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->ortho, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->count, n, sizeof(uint16_t), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->mask, n, sizeof(uint16_t), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->height_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->score, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->gap_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->spread_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->ortho, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->count, n, sizeof(uint16_t), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->mask, n, sizeof(uint16_t), "a block of the DEM"));
 done:
     if (st != SDM_OK)
         sdm_block_free(b);
@@ -97,8 +97,16 @@ static void make_patch(const Work *w, int ci, int cj, Patch *p)
     p->v1 = (int)(v + lat->step < win->h ? v + lat->step : win->h);
 }
 
-/* Position of pixel (u, v) at height h, in 1/256 cell from the grid's corner. */
-static void place(const Work *w, const Patch *p, int u, int v, float h, int64_t out[2])
+/* floor(x + 1/2), of numbers that 32 bits hold; without the library's floorf, which baseline x86-64 must call. */
+static inline int32_t round_half_up(float x)
+{
+    const float y = x + 0.5f;
+    const int32_t i = (int32_t)y;
+    return i - ((float)i > y);
+}
+
+/* Position of pixel (u, v) at height h, in 1/256 cell from the corner of the patch's base cell. */
+static inline void place_near(const Work *w, const Patch *p, int u, int v, float h, int32_t out[2])
 {
     const float inv = 1.0f / (float)w->g->lattice->step, t = h - (float)w->g->lattice->height0_m;
     const float fu = (float)(u - p->u_node) * inv, fv = (float)(v - p->v_node) * inv;
@@ -106,8 +114,17 @@ static void place(const Work *w, const Patch *p, int u, int v, float h, int64_t 
         const float *const a = p->a[k];
         const float top = a[0] + fu * (a[1] - a[0]), low = a[2] + fu * (a[3] - a[2]);
         const float at = (top + fv * (low - top)) + t * (p->b[k] + t * p->c[k]);
-        out[k] = p->base[k] * UNIT + (int64_t)floorf(at * (float)UNIT + 0.5f);
+        out[k] = round_half_up(at * (float)UNIT);
     }
+}
+
+/* The same from the grid's corner. */
+static void place(const Work *w, const Patch *p, int u, int v, float h, int64_t out[2])
+{
+    int32_t near[2];
+    place_near(w, p, u, v, h, near);
+    for (int k = 0; k < 2; k++)
+        out[k] = p->base[k] * UNIT + near[k];
 }
 
 /* Cells (of the block) that a patch may touch, with one pixel of slack; false when none. */
@@ -192,9 +209,9 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
             const int64_t cx = (at[0] >> 8) - col0, cy = (at[1] >> 8) - row0;
             if (cx < -w->reach || cy < -w->reach || cx >= cols + w->reach || cy >= rows + w->reach)
                 continue;
-            const Point point = {.h = (int32_t)floorf(h * (float)HEIGHT_UNIT + 0.5f),
+            const Point point = {.h = round_half_up(h * (float)HEIGHT_UNIT),
                                  .score = f->surface.score[i],
-                                 .gap = isfinite(gap) ? (int32_t)floorf(fabsf(gap) * 1024.0f + 0.5f) : 0,
+                                 .gap = isfinite(gap) ? round_half_up(fabsf(gap) * 1024.0f) : 0,
                                  .image = f->left[i],
                                  .valid = f->surface.flags[i] & SDM_QA_VALID,
                                  .filled = f->surface.flags[i] & SDM_QA_FILLED,
