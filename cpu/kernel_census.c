@@ -111,7 +111,7 @@ static inline vi differing(uint16_t *const left[4], uint16_t *const right[4], in
 }
 #endif
 
-#if !SDM_VEC
+#if SDM_VEC == 4
 /* The same for pixels x0..x1 - 1, neighbour after neighbour. */
 static void census_plain(const int16_t *const row[2 * HALF_Y + 1], int x0, int x1, uint16_t *const plane[4])
 {
@@ -141,7 +141,7 @@ static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int s
         row[j + HALF_Y] = cost_image_row(job, s, side, y + j);
     for (int k = 0; k < 4; k++)
         plane[k] = plane_of(s, job, side, k);
-#if SDM_VEC
+#if SDM_VEC > 4
     if (job->width >= LANES + 2 * HALF_X) {
         const int last = job->width - HALF_X - LANES; /* the last block may overlap the one before */
         census_pixels(row, job->width, 0, HALF_X, plane);
@@ -163,7 +163,7 @@ static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int s
 /* Let the differing bits of a row enter (sign 1) or leave (-1) the column sums. */
 static void add_bits(int32_t *restrict col, uint16_t *const left[4], uint16_t *const right[4], int d, int sign, int count)
 {
-#if SDM_VEC
+#if SDM_VEC > 4
     for (int x = 0; x < count; x += SDM_VEC) {
         const vi n = differing(left, right, x, d);
         vi_store(col + x, sign > 0 ? vi_add(vi_load(col + x), n) : vi_sub(vi_load(col + x), n));
@@ -219,7 +219,7 @@ void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *u
             continue;
         for (int k = 0; k < nd; k++) {
             const CostLabel label = cost_label(job, &s, y, k);
-            cost_sum_window(s.column + k * s.pitch, s.window, w, win);
+            window_sum(s.column + k * s.pitch, s.window, w, win);
             to_score(s.window, s.left.texture, label.right->texture + label.d, scale, w, s.score + k * s.pitch);
         }
         const SdmCostRow out = cost_row_of(&s, job, y);
