@@ -99,6 +99,7 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
     const float tol = metres_per_pixel(in, s->win.level);
     uint16_t *flags = NULL;
     float *median = NULL;
+    const int around = sdm_stage_enter(ctx, 6);
     TRY(sdm_alloc_raw(ctx, &flags, n, sizeof *flags, "flags"));
     TRY(sdm_surface_reject(ctx, in->settings->kernels, s, prior, REJECT_HALF, tol, 0.3f, flags));
     sdm_free(&s->flags);
@@ -112,6 +113,7 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
 done:
     sdm_free(&flags);
     sdm_free(&median);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -120,9 +122,11 @@ SdmStatus sdm_chain_complete(SdmContext *ctx, const SdmChainInput *in, const flo
 {
     static const SdmFill far = {.half = FILL_FAR, .least = 60, .else_prior = true}, near = {.half = FILL_NEAR, .least = 12};
     SdmStatus st = SDM_OK;
+    const int around = sdm_stage_enter(ctx, 7);
     TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &far, NULL));
     TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &near, NULL));
 done:
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -177,6 +181,7 @@ SdmStatus sdm_chain_fill_all(SdmContext *ctx, const SdmKernels *k, const float *
     SdmSurface wide = *s;
     uint8_t *filled = NULL, *done_before = NULL;
     wide.h_m = NULL;
+    const int around = sdm_stage_enter(ctx, 7);
     TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
     TRY(sdm_alloc(ctx, &done_before, n, 1, "the fill mask"));
     for (int half = 2; half <= 128; half *= 4) {
@@ -196,6 +201,7 @@ done:
     sdm_free(&wide.h_m);
     sdm_free(&filled);
     sdm_free(&done_before);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 

@@ -56,6 +56,16 @@ static void cell_axis(const SdmNode *n00, const SdmNode *n10, int nu, enum SdmSi
     out[5] = (c1 - c0) * inv;
 }
 
+static void fill_cell(const SdmNode *n0, int nu, enum SdmSide side, float fv, int level, float inv, SdmWarpCell *cell)
+{
+    const int64_t *const at = side == SDM_LEFT ? n0->left : n0->right, unit = (int64_t)65536 << level;
+    const int64_t col = at[0] >> (16 + level), row = at[1] >> (16 + level); /* rounded down */
+    cell->origin_col = (int32_t)col;
+    cell->origin_row = (int32_t)row;
+    cell_axis(n0, n0 + nu, nu, side, 0, fv, col * unit, inv, cell->col);
+    cell_axis(n0, n0 + nu, nu, side, 1, fv, row * unit, inv, cell->row);
+}
+
 void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum SdmSide side, SdmRowCells *r)
 {
     const int l = win->level;
@@ -69,14 +79,9 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
         const int64_t u2 = (2 * (win->u0 + i) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->u0;
         const int64_t ic = floor_div(u2, 2 * lat->step);
         const SdmNode *const n0 = lat->node + jc * lat->nu + ic;
-        SdmWarpCell *const cell = &r->cells[r->count];
+        if (r->cells)
+            fill_cell(n0, lat->nu, side, fv, l, inv, &r->cells[r->count]);
         r->begin[r->count++] = i;
-        const int64_t *const at = side == SDM_LEFT ? n0->left : n0->right;
-        const int64_t col = floor_div(at[0], (int64_t)65536 << l), row = floor_div(at[1], (int64_t)65536 << l);
-        cell->origin_col = (int32_t)col;
-        cell->origin_row = (int32_t)row;
-        cell_axis(n0, n0 + lat->nu, lat->nu, side, 0, fv, col * ((int64_t)65536 << l), inv, cell->col);
-        cell_axis(n0, n0 + lat->nu, lat->nu, side, 1, fv, row * ((int64_t)65536 << l), inv, cell->row);
         /* the cell's pixels: those before twice the position of the next node */
         const int first = (int)(u2 - ic * 2 * lat->step), stride = 2 << l;
         const int64_t in_cell = (2 * lat->step - first + stride - 1) / stride;

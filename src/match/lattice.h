@@ -36,7 +36,7 @@ typedef struct SdmWindow {
 
 /* Row of cells of a window, ready for the warp kernel; arrays are for `width` pixels. */
 typedef struct SdmRowCells {
-    SdmWarpCell *cells;
+    SdmWarpCell *cells; /* NULL = not asked for */
     int32_t *begin;
     float *fraction;
     float *du_dh; /* level pixels along u for a metre, per pixel; NULL = not asked for */

@@ -127,6 +127,7 @@ static void consumer_cut(Consumer *c, char *scratch, int w)
         c->pick.mismatch = f + 4 * n;
     }
     sdm_row_cells_cut(&c->cells, scratch + (n * 5 * sizeof(float) + n + 63) / 64 * 64, w);
+    c->cells.cells = NULL; /* of the lattice, only du_dh */
 }
 
 static void swap_into(SdmSurface *s, SdmSurface *next)
@@ -184,65 +185,47 @@ SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pa
 }
 
 typedef struct GapConsumer {
+    const SdmKernels *kernels;
     const SdmPass *pass;
-    float *score; /* where the row of scores goes, h x w */
+    float *scratch;  /* 3 rows; NULL: the scores are taken as they are */
+    float *gap_v;    /* h x w */
+    uint8_t *score0; /* h x w */
 } GapConsumer;
 
-static void keep_scores(void *user, const SdmCostRow *row)
+static void consume_gaps(void *user, const SdmCostRow *row)
 {
     const GapConsumer *const g = user;
-    float *const out = g->score + (size_t)row->y * (size_t)row->width;
-    memcpy(out, row->score, (size_t)row->width * sizeof(float));
-    if (g->pass->score_sigma > 0.0f)
-        make_fair(g->pass, row->width, row->left_texture, out);
-}
-
-static SdmStatus gap_scores(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, int shift, float *out)
-{
-    SdmStatus st = SDM_OK;
-    const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
-    const size_t bytes = (task->kernels->cost_scratch(w, pass->window, 0, 0) + 63) / 64 * 64;
-    char *scratch = NULL;
-    TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int t = 0; t < threads; t++) {
-        const SdmCostJob job = {.left = task->left, .right = task->right, .stride = w, .width = w, .height = h,
-                                .row_begin = (int)((int64_t)h * t / threads),
-                                .row_end = (int)((int64_t)h * (t + 1) / threads), .right_shift = shift,
-                                .window = pass->window, .min_sigma = pass->min_sigma, .scratch = scratch + bytes * (size_t)t};
-        GapConsumer g = {pass, out};
-        task->cost(&job, keep_scores, &g);
+    const size_t w = (size_t)row->width, at = (size_t)row->y * w;
+    const float *score[3] = {row->score, row->score + row->pitch, row->score + 2 * row->pitch};
+    for (size_t k = 0; k < 3 && g->scratch; k++) {
+        memcpy(g->scratch + k * w, score[k], w * sizeof(float));
+        make_fair(g->pass, row->width, row->left_texture, g->scratch + k * w);
+        score[k] = g->scratch + k * w;
     }
-done:
-    sdm_free(&scratch);
-    return st;
+    g->kernels->gap_row(score, row->width, g->gap_v + at, g->score0 + at);
 }
-
-#define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
 
 SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *gap_v, uint8_t *score0)
 {
     SdmStatus st = SDM_OK;
-    const size_t n = (size_t)task->win.w * (size_t)task->win.h;
-    float *before = NULL, *after = NULL;
-    TRY(sdm_alloc(ctx, &before, n, sizeof *before, "scores of the row before"));
-    TRY(sdm_alloc(ctx, &after, n, sizeof *after, "scores of the row after"));
-    TRY(gap_scores(ctx, task, pass, -1, before));
-    TRY(gap_scores(ctx, task, pass, 1, after));
-    TRY(gap_scores(ctx, task, pass, 0, gap_v));
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-    for (size_t i = 0; i < n; i++) {
-        const float at = gap_v[i], bend = before[i] - 2.0f * at + after[i];
-        const bool peak = at > 0.0f && bend < -FLAT;
-        /* along an edge that runs across the lines every v fits: a good match, but no word on the gap */
-        const bool known = before[i] > SDM_SCORE_NONE && after[i] > SDM_SCORE_NONE && at > SDM_SCORE_NONE &&
-                           (peak || at < 0.7f);
-        const float v = peak ? 0.5f * (before[i] - after[i]) / bend : 2.0f;
-        score0[i] = at > 0.0f ? (uint8_t)(at * 250.0f + 0.5f) : 0;
-        gap_v[i] = known ? (v < -2.0f ? -2.0f : v > 2.0f ? 2.0f : v) : NAN;
+    const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
+    const size_t cost_bytes = (task->kernels->cost_scratch(w, pass->window, -1, 1) + 63) / 64 * 64;
+    const size_t bytes = cost_bytes + (3 * sizeof(float) * (size_t)w + 63) / 64 * 64;
+    char *scratch = NULL;
+    TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
+    const int strips = h < 128 * threads ? threads : h / 128;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int i = 0; i < strips; i++) {
+        char *const mine = scratch + bytes * (size_t)sdm_thread();
+        const SdmCostJob job = {.left = task->left, .right = task->right, .stride = w, .width = w, .height = h,
+                                .row_begin = (int)((int64_t)h * i / strips), .row_end = (int)((int64_t)h * (i + 1) / strips),
+                                .window = pass->window, .dmin = -1, .dmax = 1, .along_v = true,
+                                .min_sigma = pass->min_sigma, .scratch = mine};
+        GapConsumer g = {.kernels = task->kernels, .pass = pass, .gap_v = gap_v, .score0 = score0,
+                         .scratch = pass->score_sigma > 0.0f ? (float *)(void *)(mine + cost_bytes) : NULL};
+        task->cost(&job, consume_gaps, &g);
     }
 done:
-    sdm_free(&before);
-    sdm_free(&after);
+    sdm_free(&scratch);
     return st;
 }

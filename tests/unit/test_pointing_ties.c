@@ -111,7 +111,9 @@ static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side
     for (int i = 0; i < n; i++)
         if (side[i] == which)
             sample[count++] = (SdmFitSample){tie[i].right[0], tie[i].right[1], tie[i].target_px, tie[i].target_px};
-    assert_int_equal(sdm_pointing_fit(ctx, sample, count, 6, true, ROWS, p, &round), SDM_OK);
+    const SdmFitTask task = {.sample = sample, .count = count, .max_degree = 6, .with_profile = true, .rows = ROWS,
+                             .left = "3N", .right = "3B"};
+    assert_int_equal(sdm_pointing_fit(ctx, &task, p, &round), SDM_OK);
     sdm_free(&round.samples);
 }
 
