@@ -53,6 +53,7 @@ static void clear_block(SdmBlock *b)
     for (int64_t i = 0; i < b->w * b->h; i++) {
         b->height_m[i] = b->score[i] = b->gap_m[i] = b->spread_m[i] = b->ortho[i] = NAN;
         b->mask[i] = SDM_QA_OUTSIDE;
+        b->count[i] = 0;
     }
 }
 
