@@ -4,6 +4,7 @@
 
 #include "compare/compare.h"
 #include "core/options.h"
+#include "disparity/disparity.h"
 #include "simulate/simulate.h"
 
 #include <cjson/cJSON.h>
@@ -42,6 +43,7 @@ struct SdmCall {
     union {
         SdmCompareOptions compare;
         SdmSimulateOptions simulate;
+        SdmDisparityOptions match;
     } own;
     SdmCommandLine line;
     SdmScreen screen;
@@ -52,6 +54,7 @@ SdmStatus sdm_command_run(SdmCall *call);
 SdmStatus sdm_command_info(SdmCall *call);
 SdmStatus sdm_command_compare(SdmCall *call);
 SdmStatus sdm_command_simulate(SdmCall *call);
+SdmStatus sdm_command_match(SdmCall *call);
 
 /* ---- screen (progress.c) ---- */
 

@@ -38,6 +38,13 @@ const SdmCommand sdm_commands[] = {
      "to judge "
      "a DEM by.",
      sdm_simulate_options, sdm_command_simulate},
+    {"match", SDM_CMD_MATCH, 2, 2, "the left and the right image",
+     "LEFT RIGHT -o DISPARITY.tif [options]\nleft_%04d.png right_%04d.png -o disparity_%04d.tif [options]",
+     "match a rectified pair: disparities of its left image",
+     "Match two images whose rows are epipolar lines, or sequences of them. Writes for each pixel x of the left "
+     "image the disparity d of its match, x_right = x_left - d. Any images that GDAL reads: 8-bit, grey or colour, "
+     "or wider ones; nodata, masks and NaN are left out.",
+     sdm_disparity_options, sdm_command_match},
     {.name = NULL},
 };
 
@@ -105,6 +112,8 @@ static void set_defaults(SdmCall *call)
         call->own.compare = (SdmCompareOptions){.dem_vertical = "auto", .reference_vertical = "auto"};
     else if (call->command->bit == SDM_CMD_SIMULATE)
         sdm_simulate_default(&call->own.simulate);
+    else if (call->command->bit == SDM_CMD_MATCH)
+        sdm_disparity_default(&call->own.match);
 }
 
 /* Arguments -> options; opens the context of the call, in which a failure is told too. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define AT(field) offsetof(SdmOptions, field)
-#define ALL (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_COMPARE | SDM_CMD_SIMULATE)
+#define ALL (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_COMPARE | SDM_CMD_SIMULATE | SDM_CMD_MATCH | SDM_CMD_BENCH)
 #define SCENE (SDM_CMD_RUN | SDM_CMD_INFO)
 #define MIB (1024.0 * 1024.0)
 #define NO_RANGE 0.0, 0.0, NULL
@@ -30,10 +30,10 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu", "auto", SDM_CMD_RUN,
      "Where matching runs; auto takes the fastest that works and logs it."},
     {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0, "auto|reference|c|sse4.2|avx2|avx512",
-     "auto", SDM_CMD_RUN,
-     "Instruction set to use on the CPU; reference is the slow definition. The DEM is the same with each."},
+     "auto", SDM_CMD_RUN | SDM_CMD_MATCH | SDM_CMD_BENCH,
+     "Instruction set to use on the CPU; reference is the slow definition. The result is the same with each."},
     {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL, "one per processor", ALL,
-     "Number of threads. The DEM is the same with any."},
+     "Number of threads. The result is the same with any."},
     {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", SCENE,
      "Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)."},
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
@@ -57,7 +57,7 @@ const SdmOptionSpec sdm_option_table[] = {
      "Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already."},
     {"--co", "NAME=VALUE", SDM_OPT_PAIRS, AT(co), NO_RANGE, "none", SDM_CMD_RUN,
      "Creation option of GDAL's COG driver for the DEM; may be given again."},
-    {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none", ALL,
+    {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none", ALL & ~(unsigned)SDM_CMD_BENCH,
      "Configuration option of GDAL; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
      SDM_CMD_RUN, "Replace an existing DEM and its companions."},
