@@ -50,6 +50,12 @@ static SdmStatus check_folder(SdmContext *ctx, const char *option, const char *p
     return SDM_OK;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return !*path || path[strlen(path) - 1] == '/' || (stat(path, &s) == 0 && S_ISDIR(s.st_mode));
+}
+
 static bool same_file(const char *a, const char *b)
 {
     struct stat s, t;
@@ -62,7 +68,7 @@ static SdmStatus check_output(SdmContext *ctx, const char *option, const char *p
     SdmStatus st = SDM_OK;
     struct stat s;
     const char *const inputs[2] = {names->left, names->right};
-    if (!*path || path[strlen(path) - 1] == '/' || (stat(path, &s) == 0 && S_ISDIR(s.st_mode)))
+    if (is_folder(path))
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is a folder, expected the name of a file", option, path);
     TRY(check_folder(ctx, option, path));
     for (int k = 0; k < 2; k++)
@@ -82,7 +88,7 @@ done:
 SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairNames *names, const SdmDisparityOptions *opt)
 {
     SdmStatus st = SDM_OK;
-    if (format_of(names->output, opt) == SDM_FORMAT_AUTO)
+    if (!is_folder(names->output) && format_of(names->output, opt) == SDM_FORMAT_AUTO)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s: expected a name that ends in .tif, .tiff or .pfm; or give --format", names->output);
     TRY(check_output(ctx, "-o", names->output, names, opt->overwrite));

@@ -5,9 +5,10 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <ctype.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { LAST = 999999999 }; /* numbers have at most nine digits */
 
 /* "%04d", "%d" -> 4, 1 and the length of it; 0 for anything else. */
 static int read_conversion(const char *text, size_t *length)
@@ -105,8 +106,8 @@ SdmStatus sdm_pattern_frames(SdmContext *ctx, const SdmPattern *p, int first, in
     }
     qsort(*frames, (size_t)*count, sizeof **frames, by_number);
     if (*count == 0)
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "LEFT %s%%0%dd%s: no such file from frame %d to %d in folder %s", p->before,
-                      p->digits, p->after, first < 0 ? 0 : first, last < 0 ? INT_MAX : last, folder);
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "LEFT: no frame from %d to %d of %s%%0%dd%s in folder %s",
+                      first < 0 ? 0 : first, last < 0 ? LAST : last, base, p->digits, p->after, folder);
 done:
     CSLDestroy(names);
     if (st != SDM_OK)
