@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define FIELD(name) offsetof(SdmBenchOptions, name)
 #define NO_RANGE 0.0, 0.0, NULL
@@ -22,7 +23,7 @@ const SdmOptionSpec sdm_bench_options[] = {
     {.name = NULL},
 };
 
-enum { MOST_REPEATS = 99, TRIAD = 1 << 23 };
+enum { MOST_REPEATS = 99, MOST_LEVELS = 8, TRIAD = 1 << 23 };
 static const double SHORTEST_S = 5e-3; /* a timing: as many calls as take this long */
 
 void sdm_bench_default(SdmBenchOptions *opt)
@@ -131,6 +132,9 @@ done:
 
 void sdm_bench_close(SdmBench *b)
 {
+    if (b->scene)
+        b->close_scene(b->scene);
+    b->scene = NULL;
     while (b->owned_count > 0)
         sdm_free(&b->owned[--b->owned_count]);
     b->count = 0;
@@ -157,13 +161,23 @@ SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c)
 
 /* ---- timing ---- */
 
+/* Of one thread its processor time, which others on the machine do not disturb; of several the wall time. */
+static double now(const SdmBenchCase *c)
+{
+    struct timespec t;
+    if (c->threads > 1)
+        return sdm_now_s();
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds)
 {
     SdmStatus st = SDM_OK;
-    const double begin = sdm_now_s();
+    const double begin = now(c);
     for (int i = 0; i < calls; i++)
         TRY(c->call(b->ctx, c->data));
-    *seconds = (sdm_now_s() - begin) / calls;
+    *seconds = (now(c) - begin) / calls;
 done:
     return st;
 }
@@ -172,8 +186,8 @@ done:
 static SdmStatus time_group(SdmBench *b, int first, int end)
 {
     SdmStatus st = SDM_OK;
-    double seconds[8][MOST_REPEATS];
-    int calls[8];
+    double seconds[MOST_LEVELS][MOST_REPEATS];
+    int calls[MOST_LEVELS];
     for (int i = first; i < end; i++) {
         double once = 0.0;
         TRY(time_calls(b, &b->cases[i], 1, &once));
@@ -185,8 +199,10 @@ static SdmStatus time_group(SdmBench *b, int first, int end)
             TRY(sdm_check_stop(b->ctx));
             TRY(time_calls(b, &b->cases[i], calls[i - first], &seconds[i - first][turn]));
         }
-    for (int i = first; i < end; i++)
+    for (int i = first; i < end; i++) {
         b->cases[i].seconds = median(seconds[i - first], b->opt->repeats);
+        b->cases[i].best = seconds[i - first][0]; /* sorted by now */
+    }
 done:
     return st;
 }
@@ -194,8 +210,9 @@ done:
 SdmStatus sdm_bench_run(SdmBench *b)
 {
     SdmStatus st = SDM_OK;
-    for (int first = 0, end; first < b->count; first = end) {
-        for (end = first + 1; end < b->count && end - first < 8 && strcmp(b->cases[end].name, b->cases[first].name) == 0;)
+    for (int first = 0, end = 0; first < b->count; first = end) {
+        end = first + 1;
+        while (end < b->count && end - first < MOST_LEVELS && strcmp(b->cases[end].name, b->cases[first].name) == 0)
             end++;
         if (b->cases[first].seconds > 0.0)
             continue;

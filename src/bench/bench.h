@@ -30,7 +30,7 @@ typedef struct SdmBenchCase {
     const char *published;  /* papers: "4.88 ms, GeForce 940M"; else NULL */
     SdmStatus (*call)(SdmContext *ctx, void *data);
     void *data;
-    double seconds;         /* set: median of a call */
+    double seconds, best;   /* set: of a call, median and least; processor time of one thread, wall time of several */
 } SdmBenchCase;
 
 enum { SDM_BENCH_CASES = 160 };
@@ -45,6 +45,8 @@ typedef struct SdmBench {
     int count;
     void *owned[4 * SDM_BENCH_CASES]; /* of sdm_alloc */
     int owned_count;
+    void *scene;            /* of bench_scene.c, and what closes it */
+    void (*close_scene)(void *scene);
     double bandwidth;       /* bytes a second: triad of one thread */
     double bandwidth_all;   /* of all threads */
     double clock_hz;        /* estimated from a chain of multiplications */

@@ -51,14 +51,14 @@ static bool has_papers(const SdmBench *b)
 
 void sdm_bench_print_csv(const SdmBench *b, FILE *to)
 {
-    fprintf(to, "what,level,threads,output,outputs,seconds,ns_per_output,cycles_per_output,ratio_to_level_below,"
+    fprintf(to, "what,level,threads,output,outputs,seconds,best_seconds,ns_per_output,cycles_per_output,ratio_to_level_below,"
                 "bound_seconds,bound_by,published\n");
     for (int i = 0; i < b->count; i++) {
         const SdmBenchCase *const c = &b->cases[i], *const below = sdm_bench_below(b, i);
         const char *of = "";
         const double each = c->seconds / c->outputs, bound = sdm_bench_bound_s(b, c, &of);
-        fprintf(to, "%s,%s,%d,%s,%.0f,%.9g,%.5g,%.5g,", c->name, c->level, c->threads, c->output, c->outputs,
-                c->seconds, 1e9 * each, each * b->clock_hz * c->threads);
+        fprintf(to, "%s,%s,%d,%s,%.0f,%.9g,%.9g,%.5g,%.5g,", c->name, c->level, c->threads, c->output,
+                c->outputs, c->seconds, c->best, 1e9 * each, each * b->clock_hz * c->threads);
         if (below)
             fprintf(to, "%.4g", below->seconds / below->outputs / each);
         fprintf(to, ",");
@@ -73,6 +73,8 @@ static void print_machine(const SdmBench *b, FILE *to)
     fprintf(to, "%s, %.2f GHz (estimated), %d threads; triad %.1f GB/s with one thread, %.1f GB/s with all; median of %d\n",
             b->machine, 1e-9 * b->clock_hz, sdm_threads(b->ctx), 1e-9 * b->bandwidth, 1e-9 * b->bandwidth_all,
             b->opt->repeats);
+    if (b->opt->quick)
+        fprintf(to, "--quick: small images, these figures mean nothing.\n");
 }
 
 void sdm_bench_print_text(const SdmBench *b, FILE *to)

@@ -2,6 +2,7 @@
 #ifndef SDM_CLI_H
 #define SDM_CLI_H
 
+#include "bench/bench.h"
 #include "compare/compare.h"
 #include "core/options.h"
 #include "disparity/disparity.h"
@@ -44,6 +45,7 @@ struct SdmCall {
         SdmCompareOptions compare;
         SdmSimulateOptions simulate;
         SdmDisparityOptions match;
+        SdmBenchOptions bench;
     } own;
     SdmCommandLine line;
     SdmScreen screen;
@@ -55,6 +57,7 @@ SdmStatus sdm_command_info(SdmCall *call);
 SdmStatus sdm_command_compare(SdmCall *call);
 SdmStatus sdm_command_simulate(SdmCall *call);
 SdmStatus sdm_command_match(SdmCall *call);
+SdmStatus sdm_command_bench(SdmCall *call);
 
 /* ---- screen (progress.c) ---- */
 
