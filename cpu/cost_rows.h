@@ -1,37 +1,57 @@
-/* What the cost kernels share: scratch of a strip, rows with nodata as 0, window sums.  Included by
- * kernel_*.c only. */
+/* What the cost kernels share: scratch of a strip, rows that enter and leave the window, means and texture, window
+ * sums.  Included by kernel_*.c only. */
 #ifndef SDM_COST_ROWS_H
 #define SDM_COST_ROWS_H
 
 #include "kernels.h"
+#include "window_sum.h"
 
 #include <math.h>
 #include <string.h>
 
+enum { COST_LANES = 16, COST_MARGIN = 6 * COST_LANES }; /* elements that vectors may touch beyond a row */
+
+typedef struct CostMeans { /* of one image, a value a pixel: the window around it */
+    int32_t *column_sum, *column_squares, *column_bad; /* over the window's rows */
+    int32_t *sum;       /* of the pixels, nodata as 0 */
+    int32_t *mean;      /* sum / n, rounded */
+    int32_t *rest_sum;  /* sum - n mean */
+    float *rest;        /* rest_sum / n */
+    float *texture;     /* 1 / sqrt(sum of squares of what deviates from the mean); 0 = without texture, -1 = nodata
+                           inside, or the window leaves the image */
+    int rows_bad;       /* rows of the window with nodata */
+} CostMeans;
+
 typedef struct CostScratch {
-    ptrdiff_t pitch;          /* elements of a row of width pixels, a multiple of 64 bytes */
-    int32_t *stat[6];         /* column sums of left and right */
-    int32_t *sum[2];          /* window sums of left and right */
-    float *texture[2];
-    int32_t *temp;            /* 2 rows */
-    int16_t *clean[4], *zero; /* rows with nodata as 0: left in, right in, left out, right out */
+    ptrdiff_t pitch;          /* elements from row to row of column, window, score */
+    CostMeans means[2];       /* left, right; the right one's arrays reach |d| further to both sides */
+    int32_t *pair[2];         /* a pixel of the row that enters (low 16 bits) and of the one that leaves; likewise */
+    int32_t *spare[2];        /* window sums of squares and nodata */
+    const int16_t *raw[2][2]; /* [side][0 = enters, 1 = leaves]: the rows as they are in the image */
     int16_t *nodata;          /* a row of nodata */
-    const int16_t *raw[4];    /* the same rows as they are in the image */
-    uint64_t *word[4];        /* census words of the rows in `clean` */
+    uint64_t *word[2];        /* census words of a row, left and right */
     int32_t *column;          /* (dmax - dmin + 1) rows of column sums */
-    float *score;             /* (dmax - dmin + 1) rows */
+    int32_t *window;          /* and of window sums */
+    float *score;             /* and of scores */
 } CostScratch;
 
-static inline ptrdiff_t cost_pitch(int width)
+static inline size_t cost_round(size_t n)
 {
-    return ((ptrdiff_t)width + 15) / 16 * 16;
+    return (n + COST_LANES - 1) / COST_LANES * COST_LANES;
 }
 
-/* Bytes of the arrays that cost_scratch_cut() lays out. */
+/* Elements before the first pixel of an array that is read at x + d. */
+static inline size_t cost_reach(int dmin, int dmax)
+{
+    const int a = dmin < 0 ? -dmin : dmin, b = dmax < 0 ? -dmax : dmax;
+    return cost_round((size_t)(a > b ? a : b)) + COST_LANES;
+}
+
 static inline size_t cost_scratch_bytes(int width, int dmin, int dmax)
 {
-    const size_t nd = (size_t)(dmax - dmin + 1);
-    return (size_t)cost_pitch(width) * (14 * 4 + 6 * 4 + 4 * 8 + 8 * nd) + 64;
+    const size_t nd = (size_t)(dmax - dmin + 1), n = cost_round((size_t)width) + COST_MARGIN;
+    const size_t wide = n + 2 * cost_reach(dmin, dmax);
+    return 4 * (2 * 9 * wide + 2 * n + n + 3 * nd * n) + 2 * 8 * wide;
 }
 
 static inline void *cost_take(char **at, size_t bytes)
@@ -43,61 +63,134 @@ static inline void *cost_take(char **at, size_t bytes)
 
 static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
 {
-    const ptrdiff_t p = s->pitch = cost_pitch(job->width);
-    const size_t n = (size_t)p, nd = (size_t)(job->dmax - job->dmin + 1);
+    const size_t nd = (size_t)(job->dmax - job->dmin + 1), n = cost_round((size_t)job->width) + COST_MARGIN;
+    const size_t reach = cost_reach(job->dmin, job->dmax), wide = n + 2 * reach;
     char *at = job->scratch;
     memset(at, 0, cost_scratch_bytes(job->width, job->dmin, job->dmax));
-    for (int i = 0; i < 6; i++)
-        s->stat[i] = cost_take(&at, 4 * n);
-    for (int i = 0; i < 2; i++)
-        s->sum[i] = cost_take(&at, 4 * n);
-    for (int i = 0; i < 2; i++)
-        s->texture[i] = cost_take(&at, 4 * n);
-    s->temp = cost_take(&at, 4 * 4 * n);
-    for (int i = 0; i < 4; i++)
-        s->clean[i] = cost_take(&at, 4 * n);
-    s->zero = cost_take(&at, 4 * n);
+    s->pitch = (ptrdiff_t)n;
+    for (int side = 0; side < 2; side++) {
+        CostMeans *const m = &s->means[side];
+        int32_t **const arrays[] = {&m->column_sum, &m->column_squares, &m->column_bad, &m->sum, &m->mean, &m->rest_sum,
+                                    &s->pair[side]};
+        for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+            *arrays[i] = (int32_t *)cost_take(&at, 4 * wide) + reach;
+        m->rest = (float *)cost_take(&at, 4 * wide) + reach;
+        m->texture = (float *)cost_take(&at, 4 * wide) + reach;
+        for (ptrdiff_t x = -(ptrdiff_t)reach; x < (ptrdiff_t)(n + reach); x++)
+            m->texture[x] = -1.0f;
+        m->rows_bad = 0;
+        s->spare[side] = cost_take(&at, 4 * n);
+    }
     s->nodata = cost_take(&at, 4 * n);
-    for (int i = 0; i < 4; i++)
-        s->word[i] = cost_take(&at, 8 * n);
-    s->column = cost_take(&at, 4 * n * nd);
-    s->score = cost_take(&at, 4 * n * nd);
-    for (ptrdiff_t x = 0; x < p; x++)
+    for (size_t x = 0; x < 2 * n; x++)
         s->nodata[x] = SDM_PIXEL_NODATA;
-    for (int i = 0; i < 4; i++)
-        s->raw[i] = s->nodata;
+    for (int side = 0; side < 2; side++)
+        s->word[side] = (uint64_t *)cost_take(&at, 8 * wide) + reach;
+    s->column = cost_take(&at, 4 * n * nd);
+    s->window = cost_take(&at, 4 * n * nd);
+    s->score = cost_take(&at, 4 * n * nd);
 }
 
-/* Row y of an image (which: 0, 2 = left; 1, 3 = right) with nodata as 0; s->raw[which] is the row as it is.
- */
-static inline const int16_t *cost_row(const SdmCostJob *job, CostScratch *s, int y, int which)
+static inline SdmCostRow cost_row_of(const CostScratch *s, const SdmCostJob *job)
 {
-    const int16_t *const image = which & 1 ? job->right : job->left;
-    const int at = which & 1 ? y + job->right_shift : y;
-    const int16_t *restrict const raw =
-        at >= 0 && at < job->height ? image + (ptrdiff_t)at * job->stride : s->nodata;
-    int16_t *restrict const clean = s->clean[which];
-    for (int x = 0; x < job->width; x++)
-        clean[x] = raw[x] == SDM_PIXEL_NODATA ? (int16_t)0 : raw[x];
-    s->raw[which] = raw;
-    return clean;
+    return (SdmCostRow){.width = job->width, .dmin = job->dmin, .dmax = job->dmax, .score = s->score, .pitch = s->pitch,
+                        .left_texture = s->means[0].texture, .right_texture = s->means[1].texture};
 }
 
-static inline void cost_clear(float *score, int width)
+/* Row y of a view; a row of nodata where there is none. */
+static inline const int16_t *cost_image_row(const SdmCostJob *job, const CostScratch *s, int side, int y)
 {
-    for (int x = 0; x < width; x++)
-        score[x] = SDM_SCORE_NONE;
+    const int at = side ? y + job->right_shift : y;
+    return at < 0 || at >= job->height ? s->nodata : (side ? job->right : job->left) + (ptrdiff_t)at * job->stride;
 }
 
-/* out[x] = sum of in[x - window/2 .. x + window/2]; 0 where the window leaves 0..width-1.  Exact. */
+/* Products of a pair's 16-bit halves, added. */
+static inline int32_t cost_pair_product(int32_t a, int32_t b)
+{
+    return (int32_t)(int16_t)a * (int16_t)b + (int32_t)(int16_t)(a >> 16) * (int16_t)(b >> 16);
+}
+
+static inline int32_t cost_pair(int32_t enters, int32_t leaves)
+{
+    return (int32_t)((uint32_t)(uint16_t)enters | (uint32_t)leaves << 16);
+}
+
+/* The pixels x..count of the rows that enter and leave: pairs and column sums; true when one of each has nodata. */
+static inline void cost_enter_plain(const int16_t *enters, const int16_t *leaves, int sign, int x, int count, CostMeans *m,
+                                    int32_t *pair, bool any[2])
+{
+    for (; x < count; x++) {
+        const int32_t bad = enters[x] == SDM_PIXEL_NODATA, bad_old = leaves && leaves[x] == SDM_PIXEL_NODATA;
+        const int32_t v = bad ? 0 : enters[x], old = !leaves || bad_old ? 0 : leaves[x];
+        m->column_sum[x] += v - old;
+        m->column_squares[x] += v * v - old * old;
+        m->column_bad[x] += bad - bad_old;
+        pair[x] = cost_pair(v, sign * old);
+        any[0] = any[0] || bad;
+        any[1] = any[1] || bad_old;
+    }
+}
+
+#if SDM_VEC
+#if SDM_VEC == 16
+#define COST_WIDEN(p) _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#else
+#define COST_WIDEN(p) _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#endif
+static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves, int sign, int count, CostMeans *m,
+                                    int32_t *pair, bool any[2])
+{
+    const vi none = vi_set(SDM_PIXEL_NODATA), one = vi_set(1), low = vi_set(0xffff);
+    vi bad_any = vi_zero(), old_any = vi_zero();
+    int x = 0;
+    for (; x + SDM_VEC <= count; x += SDM_VEC) {
+        vi v = COST_WIDEN(enters + x), old = leaves ? COST_WIDEN(leaves + x) : vi_zero();
+        const vi bad = vi_sel(vi_eq(v, none), one, vi_zero()), bad_old = vi_sel(vi_eq(old, none), one, vi_zero());
+        v = vi_sel(vi_eq(v, none), vi_zero(), v);
+        old = vi_sel(vi_eq(old, none), vi_zero(), old);
+        const vi minus = vi_sub(vi_zero(), old);
+        const vi enter = vi_or(vi_and(v, low), V_(slli_epi32)(old, 16)), negative = vi_or(vi_and(v, low), V_(slli_epi32)(minus, 16));
+        vi_store(m->column_sum + x, vi_add(vi_load(m->column_sum + x), vi_add(v, minus)));
+        vi_store(m->column_squares + x, vi_add(vi_load(m->column_squares + x), vi_madd(enter, negative)));
+        vi_store(m->column_bad + x, vi_add(vi_load(m->column_bad + x), vi_sub(bad, bad_old)));
+        vi_store(pair + x, sign > 0 ? enter : negative);
+        bad_any = vi_or(bad_any, bad);
+        old_any = vi_or(old_any, bad_old);
+    }
+    any[0] = !vm_none(vi_eq(bad_any, one)) || !vm_none(vi_gt(bad_any, vi_zero()));
+    any[1] = !vm_none(vi_gt(old_any, vi_zero()));
+    return x;
+}
+#endif
+
+/* The window that is centred on row y is completed: its last row enters, the one above it leaves (if it had entered).
+ * right_sign: what the leaving pixels of the right view are multiplied by in its pairs. */
+static inline void cost_enter_rows(const SdmCostJob *job, CostScratch *s, int y, int right_sign)
+{
+    const int half = job->window / 2, gone = y - half - 1;
+    for (int side = 0; side < 2; side++) {
+        const int16_t *const enters = cost_image_row(job, s, side, y + half);
+        const int16_t *const leaves = gone >= job->row_begin - half ? cost_image_row(job, s, side, gone) : NULL;
+        const int sign = side ? right_sign : 1;
+        bool any[2] = {false, false};
+        int x = 0;
+#if SDM_VEC
+        x = cost_enter_vector(enters, leaves, sign, job->width, &s->means[side], s->pair[side], any);
+#endif
+        cost_enter_plain(enters, leaves, sign, x, job->width, &s->means[side], s->pair[side], any);
+        s->means[side].rows_bad += any[0] - any[1];
+        s->raw[side][0] = enters;
+        s->raw[side][1] = leaves;
+    }
+}
+
+/* out[x] = sum of in[x - window/2 .. x + window/2]; without meaning where the window leaves 0..width-1. */
 static inline void cost_sum_window(const int32_t *restrict in, int32_t *restrict out, int width, int window)
 {
+#if SDM_VEC
+    window_sum(in, out, width, window);
+#else
     const int half = window / 2, count = width - window + 1;
-    if (count < 1) {
-        memset(out, 0, sizeof *out * (size_t)width);
-        return;
-    }
-    memset(out, 0, sizeof *out * (size_t)half);
     int32_t *restrict const mid = out + half;
     for (int x = 0; x < count; x++)
         mid[x] = in[x] + in[x + 1] + in[x + 2];
@@ -106,42 +199,59 @@ static inline void cost_sum_window(const int32_t *restrict in, int32_t *restrict
         for (int x = 0; x < count; x++)
             mid[x] += more[x] + more[x + 1];
     }
-    memset(mid + count, 0, sizeof *out * (size_t)half);
+#endif
 }
 
-typedef struct CostStats { /* of one image: column sums over the window's rows */
-    int32_t *sum, *squares, *bad;
-} CostStats;
-
-static inline void cost_add_stats(const CostStats *s, const int16_t *restrict row, int width, int sign)
+/* Means and texture of a view from its window sums.  least: sum of squares at the smallest sigma. */
+static inline void cost_means_row(CostMeans *m, const int32_t *squares, int width, int n, float least)
 {
-    int32_t *restrict const sum = s->sum, *restrict const squares = s->squares, *restrict const bad = s->bad;
-    for (int x = 0; x < width; x++) {
-        const int32_t v = row[x] == SDM_PIXEL_NODATA ? 0 : row[x];
-        sum[x] += sign * v;
-        squares[x] += sign * v * v;
-        bad[x] += sign * (row[x] == SDM_PIXEL_NODATA);
+    const float inverse = 1.0f / (float)n;
+#if SDM_VEC
+    const vi count = vi_set(n);
+    for (int x = 0; x < width; x += SDM_VEC) {
+        const vi sum = vi_load(m->sum + x);
+        const vi mean = vi_trunc(vf_floor(vf_add(vf_mul(vf_from(sum), vf_set(inverse)), vf_set(0.5f))));
+        const vi rest_sum = vi_sub(sum, vi_mul(count, mean));
+        const vf rest = vf_mul(vf_from(rest_sum), vf_set(inverse));
+        const vi c = vi_sub(vi_sub(vi_load(squares + x), vi_mul(mean, sum)), vi_mul(mean, rest_sum));
+        const vf v = vf_sub(vf_from(c), vf_mul(rest, vf_from(rest_sum)));
+        vi_store(m->mean + x, mean);
+        vi_store(m->rest_sum + x, rest_sum);
+        vf_store(m->rest + x, rest);
+        vf_store(m->texture + x, vf_sel(vf_gt(v, vf_set(least)), vf_div(vf_set(1.0f), vf_sqrt(v)), vf_set(0.0f)));
     }
+#else
+    for (int x = 0; x < width; x++) {
+        const int32_t sum = m->sum[x], mean = (int32_t)floorf((float)sum * inverse + 0.5f), rest_sum = sum - n * mean;
+        const float rest = (float)rest_sum * inverse;
+        const int32_t c = (int32_t)((uint32_t)squares[x] - (uint32_t)mean * (uint32_t)sum - (uint32_t)mean * (uint32_t)rest_sum);
+        const float v = (float)c - rest * (float)rest_sum;
+        m->mean[x] = mean;
+        m->rest_sum[x] = rest_sum;
+        m->rest[x] = rest;
+        m->texture[x] = v > least ? 1.0f / sqrtf(v) : 0.0f;
+    }
+#endif
 }
 
-/* Window sums and 1 / sqrt(n SII - SI^2): 0 without texture, -1 with nodata inside. */
-static inline void cost_finish_stats(const CostStats *s, int width, int window, float min_sigma,
-                                     int32_t *scratch, int32_t *restrict sum, float *restrict inverse)
+static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s)
 {
-    const int half = window / 2, n = window * window;
-    int32_t *restrict const squares = scratch, *restrict const bad = scratch + width;
-    cost_sum_window(s->sum, sum, width, window);
-    cost_sum_window(s->squares, squares, width, window);
-    cost_sum_window(s->bad, bad, width, window);
-    const float floor_var = min_sigma * min_sigma * (float)n * (float)n;
-    for (int x = 0; x < width; x++) {
-        const double var = (double)n * (double)squares[x] - (double)sum[x] * (double)sum[x];
-        const float v = (float)var;
-        const float r = v > floor_var ? 1.0f / sqrtf(v) : 0.0f;
-        inverse[x] = bad[x] != 0 ? -1.0f : r;
+    const int w = job->width, half = job->window / 2, n = job->window * job->window;
+    for (int side = 0; side < 2; side++) {
+        CostMeans *const m = (CostMeans *)&s->means[side];
+        cost_sum_window(m->column_sum, m->sum, w, job->window);
+        cost_sum_window(m->column_squares, s->spare[0], w, job->window);
+        cost_means_row(m, s->spare[0], w, n, job->min_sigma * job->min_sigma * (float)n);
+        if (m->rows_bad > 0) {
+            cost_sum_window(m->column_bad, s->spare[1], w, job->window);
+            for (int x = 0; x < w; x++)
+                m->texture[x] = s->spare[1][x] != 0 ? -1.0f : m->texture[x];
+        }
+        for (int x = 0; x < half && x < w; x++)
+            m->texture[x] = m->texture[w - 1 - x] = -1.0f;
+        for (int x = w; x < w + COST_LANES; x++)
+            m->texture[x] = -1.0f;
     }
-    for (int x = 0; x < half && x < width; x++)
-        inverse[x] = inverse[width - 1 - x] = -1.0f;
 }
 
 #endif

@@ -7,19 +7,16 @@
 sdm_cost_strip_fn SDM_NAME(census);
 enum { HALF_X = 4, HALF_Y = 3, BITS = 62 };
 
-/* Words of row y: a bit per neighbour, 1 where it is darker than the centre (nodata is darkest; beyond the
+/* Words of row y of a view: a bit per neighbour, 1 where it is darker than the centre (nodata is darkest; beyond the
  * sides 0). */
-static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int which, uint64_t *restrict word)
+static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int side, uint64_t *restrict word)
 {
-    const int16_t *const image = which & 1 ? job->right : job->left;
-    const int at = which & 1 ? y + job->right_shift : y, w = job->width;
-    const int16_t *restrict const centre = s->raw[which];
+    const int w = job->width;
+    const int16_t *restrict const centre = cost_image_row(job, s, side, y);
     memset(word, 0, sizeof *word * (size_t)w);
     int bit = 0;
     for (int j = -HALF_Y; j <= HALF_Y; j++) {
-        const int yy = at + j;
-        const int16_t *restrict const row =
-            yy >= 0 && yy < job->height ? image + (ptrdiff_t)yy * job->stride : s->nodata;
+        const int16_t *restrict const row = cost_image_row(job, s, side, y + j);
         for (int i = -HALF_X; i <= HALF_X; i++) {
             if (i == 0 && j == 0)
                 continue;
@@ -48,47 +45,32 @@ static void to_score(const int32_t *restrict bits, const float *restrict ri, con
 }
 
 /* Let the rows of y enter (sign 1) or leave (-1) the column sums. */
-static void step(const SdmCostJob *job, CostScratch *s, const CostStats stats[2], int y, int sign)
+static void step(const SdmCostJob *job, const CostScratch *s, int y, int sign)
 {
-    const int w = job->width, nd = job->dmax - job->dmin + 1;
-    for (int side = 0; side < 2; side++) {
-        cost_row(job, s, y, side);
-        cost_add_stats(&stats[side], s->raw[side], w, sign);
+    for (int side = 0; side < 2; side++)
         census_row(job, s, y, side, s->word[side]);
-    }
-    for (int k = 0; k < nd; k++) {
-        const int d = job->dmin + k, x0 = d < 0 ? -d : 0, x1 = d > 0 ? w - d : w;
-        if (x1 > x0)
-            add_bits(s->column + (ptrdiff_t)k * s->pitch + x0, s->word[0] + x0, s->word[1] + x0 + d, sign,
-                     x1 - x0);
-    }
+    for (int k = 0; k <= job->dmax - job->dmin; k++)
+        add_bits(s->column + k * s->pitch, s->word[0], s->word[1] + job->dmin + k, sign, job->width);
 }
 
 void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
 {
     const int w = job->width, win = job->window, half = win / 2, nd = job->dmax - job->dmin + 1;
+    const float scale = 2.0f / (float)(BITS * win * win);
     CostScratch s;
     cost_scratch_cut(&s, job);
-    const CostStats stats[2] = {{s.stat[0], s.stat[1], s.stat[2]}, {s.stat[3], s.stat[4], s.stat[5]}};
-    SdmCostRow out = {.width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s.score, .pitch = s.pitch,
-                      .left_texture = s.texture[0], .right_texture = s.texture[1]};
+    SdmCostRow out = cost_row_of(&s, job);
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
-        step(job, &s, stats, y + half, 1);
+        cost_enter_rows(job, &s, y, 1);
+        step(job, &s, y + half, 1);
         if (y - half - 1 >= job->row_begin - half)
-            step(job, &s, stats, y - half - 1, -1);
+            step(job, &s, y - half - 1, -1);
         if (y < job->row_begin)
             continue;
-        for (int side = 0; side < 2; side++)
-            cost_finish_stats(&stats[side], w, win, job->min_sigma, s.temp, s.sum[side], s.texture[side]);
+        cost_find_means(job, &s);
         for (int k = 0; k < nd; k++) {
-            const int d = job->dmin + k, x0 = d < 0 ? -d : 0, x1 = d > 0 ? w - d : w;
-            float *const score = s.score + (ptrdiff_t)k * s.pitch;
-            cost_clear(score, w);
-            if (x1 <= x0)
-                continue;
-            cost_sum_window(s.column + (ptrdiff_t)k * s.pitch + x0, s.temp, x1 - x0, win);
-            to_score(s.temp, s.texture[0] + x0, s.texture[1] + x0 + d, 2.0f / (float)(BITS * win * win),
-                     x1 - x0, score + x0);
+            cost_sum_window(s.column + k * s.pitch, s.window, w, win);
+            to_score(s.window, s.means[0].texture, s.means[1].texture + job->dmin + k, scale, w, s.score + k * s.pitch);
         }
         out.y = y;
         consume(user, &out);

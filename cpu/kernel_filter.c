@@ -1,9 +1,16 @@
-/* Filters of the surface, a row at a time: 3 x 3 median, count of agreeing neighbours. */
+/* Filters of the surface, a row at a time: 3 x 3 median, count of agreeing neighbours, sums of changes, smoothing. */
 // SPDX-License-Identifier: Apache-2.0
-#include "cost_rows.h"
+#include "kernels.h"
+#include "vec.h"
+
+#include <math.h>
+#include <string.h>
 
 sdm_median_row_fn SDM_NAME(median_row);
+sdm_change_row_fn SDM_NAME(change_row);
 sdm_agree_row_fn SDM_NAME(agree_row);
+sdm_add_changes_fn SDM_NAME(add_changes);
+sdm_smooth_row_fn SDM_NAME(smooth_row);
 
 static inline void order(float *a, float *b)
 {
@@ -46,13 +53,12 @@ static inline int put(float hi[9], float lo[9], int i, float value, uint16_t val
     return holes + !(valid & 1);
 }
 
-void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid[3], int width, float *restrict out)
+/* Pixels x0..x1 - 1, none of them at an end of the row. */
+static void median_pixels(const float *const row[3], const uint16_t *const valid[3], int x0, int x1, float *restrict out)
 {
     const float *restrict const a = row[0], *restrict const b = row[1], *restrict const c = row[2];
     const uint16_t *restrict const p = valid[0], *restrict const q = valid[1], *restrict const r = valid[2];
-    out[0] = b[0];
-    out[width - 1] = b[width - 1];
-    for (int x = 1; x < width - 1; x++) {
+    for (int x = x0; x < x1; x++) {
         const float m = b[x];
         float v[9], lower[9];
         int holes = 0;
@@ -70,20 +76,123 @@ void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid
     }
 }
 
-void SDM_NAME(agree_row)(const float *const *row, int half, int width, float tol, uint8_t *restrict count)
+enum { STEP = 32 }; /* pixels that are looked at together */
+
+/* Are the pixels x - 1..x + STEP of a row valid, all of them? */
+static inline uint16_t all_valid(const uint16_t *restrict valid, int x)
 {
-    const float *restrict const mid = row[half];
-    memset(count, 0, (size_t)width);
-    for (int j = 0; j <= 2 * half; j++) {
-        if (!row[j])
-            continue;
-        for (int i = -half; i <= half; i++) {
-            const float *restrict const other = row[j] + i;
-            const int x0 = i < 0 ? -i : 0, x1 = i > 0 ? width - i : width;
-            for (int x = x0; x < x1; x++) {
-                const float d = other[x] - mid[x];
-                count[x] = (uint8_t)(count[x] + ((d <= tol) & (d >= -tol)));
-            }
-        }
+    uint16_t all = 1;
+    for (int i = x - 1; i < x + STEP + 1; i++)
+        all &= valid[i];
+    return all;
+}
+
+/* STEP pixels without a hole around: nine values each, in one go. */
+static void median_whole(const float *const row[3], int x0, float *restrict out)
+{
+    const float *restrict const a = row[0], *restrict const b = row[1], *restrict const c = row[2];
+    for (int x = x0; x < x0 + STEP; x++) {
+        float v[9] = {a[x - 1], a[x], a[x + 1], b[x - 1], b[x], b[x + 1], c[x - 1], c[x], c[x + 1]};
+        out[x] = median9(v);
     }
+}
+
+void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid[3], int width, float *restrict out)
+{
+    out[0] = row[1][0];
+    out[width - 1] = row[1][width - 1];
+    int x = 1;
+    for (; x + STEP < width; x += STEP)
+        if (all_valid(valid[0], x) & all_valid(valid[1], x) & all_valid(valid[2], x))
+            median_whole(row, x, out);
+        else
+            median_pixels(row, valid, x, x + STEP, out);
+    median_pixels(row, valid, x, width - 1, out);
+}
+
+void SDM_NAME(change_row)(const float *restrict h_m, const float *restrict prior_m, const uint16_t *restrict valid, int width,
+                          float unit_m, int16_t *restrict out)
+{
+    const float scale = 256.0f / unit_m;
+    for (int x = 0; x < width; x++) {
+        float c = (h_m[x] - prior_m[x]) * scale + 0.5f;
+        c = c > -16000.0f ? c : -16000.0f;
+        c = c < 16000.0f ? c : 16000.0f;
+        const int32_t q = (int32_t)floorf(c);
+        out[x] = (int16_t)(valid[x] & 1 ? q : SDM_CHANGE_NONE);
+    }
+}
+
+/* Sum over one row of the window of how many agree with low..low + 512, for STEP pixels. */
+static inline void agree_with(const int16_t *restrict row, int half, const uint16_t *restrict low, uint16_t *restrict count)
+{
+    for (int i = -half; i <= half; i++)
+        for (int x = 0; x < STEP; x++)
+            count[x] = (uint16_t)(count[x] + ((uint16_t)((uint16_t)row[x + i] - low[x]) <= 512));
+}
+
+/* The lowest change that agrees with the middle one; one that no change reaches where it has none. */
+static inline uint16_t lowest_of(int16_t change)
+{
+    return (uint16_t)(change == SDM_CHANGE_NONE ? 20000 : change - 256);
+}
+
+static void agree_pixel(const int16_t *const *row, int half, int width, int x, uint8_t *count)
+{
+    const uint16_t low = lowest_of(row[half][x]);
+    int n = 0;
+    for (int j = 0; j <= 2 * half; j++)
+        for (int i = x - half < 0 ? 0 : x - half; row[j] && i <= x + half && i < width; i++)
+            n += (uint16_t)((uint16_t)row[j][i] - low) <= 512;
+    count[x] = (uint8_t)n;
+}
+
+void SDM_NAME(agree_row)(const int16_t *const *row, int half, int width, uint8_t *restrict count)
+{
+    int x = 0;
+    for (; x < half && x < width; x++)
+        agree_pixel(row, half, width, x, count);
+    for (; x + STEP + half <= width; x += STEP) {
+        uint16_t low[STEP], n[STEP] = {0};
+        for (int i = 0; i < STEP; i++)
+            low[i] = lowest_of(row[half][x + i]);
+        for (int j = 0; j <= 2 * half; j++)
+            if (row[j] && half == 3) /* the chain's: unrolled */
+                agree_with(row[j] + x, 3, low, n);
+            else if (row[j])
+                agree_with(row[j] + x, half, low, n);
+        for (int i = 0; i < STEP; i++)
+            count[x + i] = (uint8_t)n[i];
+    }
+    for (; x < width; x++)
+        agree_pixel(row, half, width, x, count);
+}
+
+void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prior_m, const uint16_t *restrict valid, int width,
+                           int sign, int32_t *restrict sum, int32_t *restrict count)
+{
+    for (int x = 0; x < width; x++) {
+        float c = (h_m[x] - prior_m[x]) * 64.0f + 0.5f;
+        c = c > -960000.0f ? c : -960000.0f;
+        c = c < 960000.0f ? c : 960000.0f;
+        const int32_t ok = valid[x] & 1 ? sign : 0;
+        sum[x] += ok * (int32_t)floorf(c);
+        count[x] += ok;
+    }
+}
+
+static inline float smoothed(const float *a, const float *m, const float *b, int l, int x, int r)
+{
+    const float p = a[l] + 2.0f * m[l] + b[l], q = a[x] + 2.0f * m[x] + b[x], t = a[r] + 2.0f * m[r] + b[r];
+    return (p + 2.0f * q + t) * 0.0625f;
+}
+
+void SDM_NAME(smooth_row)(const float *const row[3], int width, float *restrict out)
+{
+    const float *restrict const a = row[0], *restrict const m = row[1], *restrict const b = row[2];
+    for (int x = 1; x < width - 1; x++)
+        out[x] = smoothed(a, m, b, x - 1, x, x + 1);
+    const int last = width - 1;
+    out[0] = smoothed(a, m, b, 0, 0, last > 0 ? 1 : 0);
+    out[last] = smoothed(a, m, b, last > 0 ? last - 1 : 0, last, last);
 }

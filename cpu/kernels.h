@@ -80,20 +80,55 @@ typedef void sdm_half_row_fn(const int16_t *const src[4], int width, int16_t *ou
 typedef struct SdmPickRow {
     float *residual;   /* width: sub-pixel d, 0 if none */
     float *score;      /* width: best score, SDM_SCORE_NONE if none */
-    float *runner_up;  /* width: best score at |d - best| >= 2, SDM_SCORE_NONE if none */
-    float *right_best; /* width scratch: best residual of each right pixel, undefined where it has no score */
-    float *mismatch; /* width: |d - d of the right pixel it meets|, each from its own curve, large if none */
+    float *runner_up;  /* width: best score at |d - best| >= 2, SDM_SCORE_NONE if none; NULL = not asked for */
+    float *right_best; /* width scratch: best residual of each right pixel, 0 where it has no score */
+    float *mismatch;   /* width: |d - d of the right pixel it meets|, each from its own curve, large if none; NULL = not
+                          asked for, and right_best is not written */
     uint8_t *edge;     /* width: 1 where the winner is at an end of the range */
 } SdmPickRow;
 typedef void sdm_pick_row_fn(const SdmCostRow *row, const SdmPickRow *out);
+
+/* New heights of a row from its winners: h = prior(x + d) + d / du_dh where the match is good, else the prior and the
+ * reason, the first that applies: texture < 0 or no score OUTSIDE, texture 0 TEXTURELESS, score below min_score
+ * LOW_SCORE, mismatch above max_mismatch LEFT_RIGHT, at an end of the range or too near to the runner-up AMBIGUOUS, and
+ * FOLD where 1 + du_dh * slope of the prior is below 0.1: hidden in one view. */
+typedef struct SdmUpdateRow {
+    int width;
+    const float *residual, *score, *runner_up, *mismatch; /* of SdmPickRow; the last two NULL = not asked */
+    const uint8_t *edge;
+    const float *texture;  /* left, of SdmCostRow */
+    const float *prior;    /* m */
+    const float *du_dh;    /* px per m */
+    float min_score, min_margin, max_mismatch;
+    bool not_at_edge;      /* a winner at an end of the range is ambiguous */
+    bool keep_valid;       /* pixels that are VALID on entry keep what they have */
+    float *h_m;            /* out, as the two below */
+    uint16_t *flags;       /* SDM_QA_... */
+    uint8_t *quality;      /* 250 x score */
+} SdmUpdateRow;
+typedef void sdm_update_row_fn(const SdmUpdateRow *u);
 
 /* Median of the valid ones (bit 0 of `valid`; of an even number the mean of the middle two) of 3 x 3 at the middle row's pixels;
  * pixels that are not valid or have fewer than 5 valid ones, and the first and last of the row, keep their value.  Rows may be the same one (edges). */
 typedef void sdm_median_row_fn(const float *const row[3], const uint16_t *const valid[3], int width, float *out);
 
-/* How many pixels of the (2 half + 1)^2 window differ from the middle one by at most tol; NaN never does.
- * row: 2 half + 1 pointers, NULL where the row does not exist; half <= 7. */
-typedef void sdm_agree_row_fn(const float *const *row, int half, int width, float tol, uint8_t *count);
+/* Change of a row since the prior, as integers of 1/256 of `unit_m`, within +-16000; SDM_CHANGE_NONE where bit 0 of
+ * `valid` is not set. */
+#define SDM_CHANGE_NONE INT16_MIN
+typedef void sdm_change_row_fn(const float *h_m, const float *prior_m, const uint16_t *valid, int width, float unit_m,
+                               int16_t *out);
+
+/* How many pixels of the (2 half + 1)^2 window have a change that differs from the middle one's by at most 256 (a unit);
+ * SDM_CHANGE_NONE never does.  row: 2 half + 1 pointers, NULL where the row does not exist; half <= 7. */
+typedef void sdm_agree_row_fn(const int16_t *const *row, int half, int width, uint8_t *count);
+
+/* Add (sign 1) or take away (-1) the changes since the prior of a row's valid pixels, rounded to 1/64 m and kept within
+ * +-15,000 m, from sums and counts. */
+typedef void sdm_add_changes_fn(const float *h_m, const float *prior_m, const uint16_t *valid, int width, int sign,
+                                int32_t *sum, int32_t *count);
+
+/* (1 2 1)/4 in both axes at the middle row; at the ends the row goes on with its last value. */
+typedef void sdm_smooth_row_fn(const float *const row[3], int width, float *out);
 
 typedef struct SdmKernels {
     sdm_cost_scratch_fn *cost_scratch;
@@ -101,8 +136,12 @@ typedef struct SdmKernels {
     sdm_warp_row_fn *warp_row;
     sdm_half_row_fn *half_row;
     sdm_pick_row_fn *pick_row;
+    sdm_update_row_fn *update_row;
     sdm_median_row_fn *median_row;
+    sdm_change_row_fn *change_row;
     sdm_agree_row_fn *agree_row;
+    sdm_add_changes_fn *add_changes;
+    sdm_smooth_row_fn *smooth_row;
 } SdmKernels;
 
 /* The definition of every kernel: naive, for comparison (level "reference"). */

@@ -7,8 +7,12 @@ extern sdm_cost_strip_fn SDM_NAME(zncc), SDM_NAME(census), SDM_NAME(sad);
 extern sdm_warp_row_fn SDM_NAME(warp_row);
 extern sdm_half_row_fn SDM_NAME(half_row);
 extern sdm_pick_row_fn SDM_NAME(pick_row);
+extern sdm_update_row_fn SDM_NAME(update_row);
 extern sdm_median_row_fn SDM_NAME(median_row);
 extern sdm_agree_row_fn SDM_NAME(agree_row);
+extern sdm_change_row_fn SDM_NAME(change_row);
+extern sdm_add_changes_fn SDM_NAME(add_changes);
+extern sdm_smooth_row_fn SDM_NAME(smooth_row);
 extern const SdmKernels SDM_NAME(sdm_kernels);
 
 const SdmKernels SDM_NAME(sdm_kernels) = {
@@ -19,6 +23,10 @@ const SdmKernels SDM_NAME(sdm_kernels) = {
     .warp_row = SDM_NAME(warp_row),
     .half_row = SDM_NAME(half_row),
     .pick_row = SDM_NAME(pick_row),
+    .update_row = SDM_NAME(update_row),
     .median_row = SDM_NAME(median_row),
+    .change_row = SDM_NAME(change_row),
     .agree_row = SDM_NAME(agree_row),
+    .add_changes = SDM_NAME(add_changes),
+    .smooth_row = SDM_NAME(smooth_row),
 };

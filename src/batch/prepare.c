@@ -280,7 +280,7 @@ static SdmStatus find_ground(SdmContext *ctx, SdmPrepared *p)
     SdmSurface *const s = &p->coarse;
     const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
     TRY(sdm_ground_find(ctx, s, pixel_m, &p->ground));
-    TRY(sdm_chain_fill_all(ctx, p->ground.h_m, s));
+    TRY(sdm_chain_fill_all(ctx, p->settings.kernels, p->ground.h_m, s));
 done:
     return st;
 }

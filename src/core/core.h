@@ -26,6 +26,8 @@ int sdm_thread(void);                   /* number of this thread in its team, fr
 
 /* *out = count x size bytes; SDM_ERR_MEMORY with a sentence when it cannot.  `what` names it in the sentence. */
 SdmStatus sdm_alloc(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
+/* The same, contents undefined: for what is written as a whole, by the threads that read it. */
+SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
 /* Free *p and set it to NULL.  Accepts pointer to NULL.  Thread-safe, as sdm_alloc is. */
 void sdm_free(void *p /* T ** */);
 int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes, most that was charged at once */

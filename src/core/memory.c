@@ -1,16 +1,18 @@
-/* The one allocation module: checked sizes, 64-byte alignment, zeroed, charged to the context's account. */
+/* The one allocation module: checked sizes, 64-byte alignment, charged to the context's account. */
 // SPDX-License-Identifier: Apache-2.0
+#define _DEFAULT_SOURCE /* madvise */
 #include "core/context.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 typedef struct Header { /* stands in the 64 bytes before the block */
     SdmContext *ctx;
     int64_t bytes;
 } Header;
-enum { ALIGN = 64 };
+enum { ALIGN = 64, LARGE = 8 << 20, LARGE_PAGE = 2 << 20 };
 
 static atomic_llong fail_at; /* tests: counts down to the allocation that fails */
 
@@ -35,7 +37,22 @@ static void charge(SdmContext *ctx, int64_t bytes)
         ;
 }
 
-SdmStatus sdm_alloc(SdmContext *ctx, void *out, size_t count, size_t size, const char *what)
+/* A block of `total` bytes; large ones begin on a large page, where the system gives them on request. */
+static char *take_block(size_t total)
+{
+#ifdef MADV_HUGEPAGE
+    if (total >= LARGE) {
+        const size_t whole = (total + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+        char *const block = aligned_alloc(LARGE_PAGE, whole);
+        if (block)
+            (void)madvise(block, whole, MADV_HUGEPAGE); /* a wish: small pages do as well */
+        return block;
+    }
+#endif
+    return aligned_alloc(ALIGN, total);
+}
+
+static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size, bool zeroed, const char *what)
 {
     void **const slot = out;
     size_t bytes, total;
@@ -44,15 +61,26 @@ SdmStatus sdm_alloc(SdmContext *ctx, void *out, size_t count, size_t size, const
         return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: %zu x %zu bytes is more than this machine can address", what,
                         count, size);
     total = total / ALIGN * ALIGN;
-    char *const block = fails_now() ? NULL : aligned_alloc(ALIGN, total);
+    char *const block = fails_now() ? NULL : take_block(total);
     if (!block)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: %s needs %zu MiB; give a smaller --memory or --tile",
                         what, (bytes >> 20) + 1);
-    memset(block, 0, total);
+    if (zeroed)
+        memset(block, 0, total);
     *(Header *)(void *)block = (Header){.ctx = ctx, .bytes = (int64_t)bytes};
     charge(ctx, (int64_t)bytes);
     *slot = block + ALIGN;
     return SDM_OK;
+}
+
+SdmStatus sdm_alloc(SdmContext *ctx, void *out, size_t count, size_t size, const char *what)
+{
+    return allocate(ctx, out, count, size, true, what);
+}
+
+SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out, size_t count, size_t size, const char *what)
+{
+    return allocate(ctx, out, count, size, false, what);
 }
 
 void sdm_free(void *p)

@@ -63,10 +63,13 @@ SdmLevelTask sdm_level_task(const SdmChainInput *in, const SdmWindow *win)
 SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out)
 {
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    const SdmStatus st = sdm_alloc(ctx, out, n, sizeof **out, "the prior surface");
-    if (st == SDM_OK)
-        memcpy(*out, s->h_m, n * sizeof **out);
-    return st;
+    const SdmStatus st = sdm_alloc_raw(ctx, out, n, sizeof **out, "the prior surface");
+    if (st != SDM_OK)
+        return st;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int y = 0; y < s->win.h; y++)
+        memcpy(*out + (size_t)y * (size_t)s->win.w, s->h_m + (size_t)y * (size_t)s->win.w, (size_t)s->win.w * sizeof **out);
+    return SDM_OK;
 }
 
 /* Metres of height for one pixel of residual at a level: of the scene, not of the tile's lattice. */
@@ -87,12 +90,12 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
     const float tol = metres_per_pixel(in, s->win.level);
     uint16_t *flags = NULL;
     float *median = NULL;
-    TRY(sdm_alloc(ctx, &flags, n, sizeof *flags, "flags"));
+    TRY(sdm_alloc_raw(ctx, &flags, n, sizeof *flags, "flags"));
     TRY(sdm_surface_reject(ctx, in->settings->kernels, s, prior, REJECT_HALF, tol, 0.3f, flags));
     sdm_free(&s->flags);
     s->flags = flags;
     flags = NULL;
-    TRY(sdm_alloc(ctx, &median, n, sizeof *median, "the median surface"));
+    TRY(sdm_alloc_raw(ctx, &median, n, sizeof *median, "the median surface"));
     sdm_surface_median(ctx, in->settings->kernels, s, s->h_m, median);
     sdm_free(&s->h_m);
     s->h_m = median;
@@ -103,26 +106,14 @@ done:
     return st;
 }
 
-/* Fill near and, where that cannot, far; flags stay as they are (the pixels are tried again on the next level).
- * near_filled: h x w, 1 where the near fill did it, or NULL. */
-SdmStatus sdm_chain_complete(SdmContext *ctx, const float *prior, SdmSurface *s, uint8_t *near_filled)
+/* Fill far and, where there is enough, near; flags stay as they are (the pixels are tried again on the next level). */
+SdmStatus sdm_chain_complete(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s)
 {
+    static const SdmFill far = {.half = FILL_FAR, .least = 60, .else_prior = true}, near = {.half = FILL_NEAR, .least = 12};
     SdmStatus st = SDM_OK;
-    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    SdmSurface near = *s;
-    uint8_t *filled = NULL;
-    near.h_m = NULL;
-    TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
-    TRY(sdm_copy_heights(ctx, s, &near.h_m));
-    TRY(sdm_surface_fill(ctx, &near, prior, FILL_NEAR, 12, filled));
-    TRY(sdm_surface_fill(ctx, s, prior, FILL_FAR, 60, NULL));
-    for (size_t i = 0; i < n; i++)
-        s->h_m[i] = filled[i] ? near.h_m[i] : s->h_m[i];
-    if (near_filled)
-        memcpy(near_filled, filled, n);
+    TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &far, NULL));
+    TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &near, NULL));
 done:
-    sdm_free(&near.h_m);
-    sdm_free(&filled);
     return st;
 }
 
@@ -146,9 +137,9 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
         TRY(sdm_level_retry(ctx, &task, &second, prior, s));
         TRY(sdm_chain_clean(ctx, in, prior, s));
     }
-    TRY(sdm_chain_complete(ctx, prior, s, NULL));
+    TRY(sdm_chain_complete(ctx, in, prior, s));
     if (s->win.level > 0)
-        TRY(sdm_surface_smooth(ctx, s));
+        TRY(sdm_surface_smooth(ctx, in->settings->kernels, s));
 done:
     sdm_free(&prior);
     sdm_level_close(&task);
@@ -168,7 +159,7 @@ static double share_matched(const SdmSurface *s)
 }
 
 /* Give every pixel a height: from the nearest circle of matches that is large enough. */
-SdmStatus sdm_chain_fill_all(SdmContext *ctx, const float *prior, SdmSurface *s)
+SdmStatus sdm_chain_fill_all(SdmContext *ctx, const SdmKernels *k, const float *prior, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
@@ -181,7 +172,8 @@ SdmStatus sdm_chain_fill_all(SdmContext *ctx, const float *prior, SdmSurface *s)
         TRY(sdm_copy_heights(ctx, s, &wide.h_m));
         for (size_t i = 0; i < n; i++)
             wide.h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : prior[i];
-        TRY(sdm_surface_fill(ctx, &wide, prior, half, 1 + half, filled));
+        const SdmFill fill = {.half = half, .least = 1 + half};
+        TRY(sdm_surface_fill(ctx, k, &wide, prior, &fill, filled));
         for (size_t i = 0; i < n; i++) {
             if (filled[i] && !done_before[i])
                 s->h_m[i] = wide.h_m[i];
@@ -268,8 +260,8 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
             s->flags[i] = SDM_QA_AMBIGUOUS;
     TRY(sdm_chain_clean(ctx, in, prior, s));
     *matched = share_matched(s);
-    TRY(sdm_chain_fill_all(ctx, prior, s));
-    TRY(sdm_surface_smooth(ctx, s));
+    TRY(sdm_chain_fill_all(ctx, set->kernels, prior, s));
+    TRY(sdm_surface_smooth(ctx, in->settings->kernels, s));
 done:
     sdm_free(&prior);
     sdm_free(&rival);

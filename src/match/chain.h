@@ -53,7 +53,7 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
                         double *matched);
 
 /* Heights of all pixels that are not valid, from the nearest valid ones; scene-wide, unbounded. */
-SdmStatus sdm_chain_fill_all(SdmContext *ctx, const float *prior, SdmSurface *s);
+SdmStatus sdm_chain_fill_all(SdmContext *ctx, const SdmKernels *k, const float *prior, SdmSurface *s);
 
 /* What stage 8 needs of a window at level 0. */
 typedef struct SdmFineResult {

@@ -7,6 +7,6 @@
 SdmLevelTask sdm_level_task(const SdmChainInput *in, const SdmWindow *win);
 SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out);
 SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s);
-SdmStatus sdm_chain_complete(SdmContext *ctx, const float *prior, SdmSurface *s, uint8_t *near_filled);
+SdmStatus sdm_chain_complete(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s);
 
 #endif

@@ -46,7 +46,7 @@ static SdmStatus repeat(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *
     SdmStatus st = SDM_OK;
     float *prior = NULL;
     for (int i = 0; i < REPEATS; i++) {
-        TRY(sdm_surface_smooth(ctx, s)); /* noise of the surface would come back through the warp */
+        TRY(sdm_surface_smooth(ctx, in->settings->kernels, s)); /* noise of the surface would come back through the warp */
         const SdmPass pass = {.window = repeats[i].window, .range = repeats[i].range,
                               .min_score = in->settings->min_score, .min_margin = -1.0f, .max_mismatch = -1.0f,
                               .min_sigma = in->settings->min_sigma};
@@ -54,7 +54,7 @@ static SdmStatus repeat(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *
         TRY(sdm_level_warp(ctx, task, s->h_m));
         TRY(sdm_level_match(ctx, task, &pass, s));
         TRY(sdm_chain_clean(ctx, in, prior, s));
-        TRY(sdm_chain_complete(ctx, prior, s, NULL));
+        TRY(sdm_chain_complete(ctx, in, prior, s));
         sdm_free(&prior);
     }
 done:
@@ -135,6 +135,7 @@ done:
 static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
+    static const SdmFill hole = {.half = HOLE_HALF, .least = HOLE_LEAST, .else_prior = true};
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SdmSurface a = {0}, b = {0};
     uint8_t *filled = NULL;
@@ -147,7 +148,7 @@ static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmS
         b = (SdmSurface){0};
     }
     TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
-    TRY(sdm_surface_fill(ctx, s, a.h_m, HOLE_HALF, HOLE_LEAST, filled));
+    TRY(sdm_surface_fill(ctx, in->settings->kernels, s, a.h_m, &hole, filled));
     for (size_t i = 0; i < n; i++) {
         const bool can = filled[i] && !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_VALID)) && on_terrain(in, &s->win, i);
         if (can)

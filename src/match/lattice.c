@@ -65,30 +65,33 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
     const int64_t jc = floor_div(v2, 2 * lat->step);
     const float fv = (float)(v2 - jc * 2 * lat->step) * 0.5f * inv_step;
     r->count = 0;
-    int64_t before = INT64_MIN;
-    const SdmNode *n0 = NULL;
-    for (int i = 0; i < win->w; i++) {
+    for (int i = 0; i < win->w;) {
         const int64_t u2 = (2 * (win->u0 + i) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->u0;
         const int64_t ic = floor_div(u2, 2 * lat->step);
-        if (ic != before) {
-            n0 = lat->node + jc * lat->nu + ic;
-            SdmWarpCell *const cell = &r->cells[r->count];
-            r->begin[r->count++] = i;
-            const int64_t *const at = side == SDM_LEFT ? n0->left : n0->right;
-            const int64_t col = floor_div(at[0], (int64_t)65536 << l), row = floor_div(at[1], (int64_t)65536 << l);
-            cell->origin_col = (int32_t)col;
-            cell->origin_row = (int32_t)row;
-            cell_axis(n0, n0 + lat->nu, lat->nu, side, 0, fv, col * ((int64_t)65536 << l), inv, cell->col);
-            cell_axis(n0, n0 + lat->nu, lat->nu, side, 1, fv, row * ((int64_t)65536 << l), inv, cell->row);
-            before = ic;
-        }
-        const float f = (float)(u2 - ic * 2 * lat->step) * 0.5f * inv_step;
-        r->fraction[i] = f;
+        const SdmNode *const n0 = lat->node + jc * lat->nu + ic;
+        SdmWarpCell *const cell = &r->cells[r->count];
+        r->begin[r->count++] = i;
+        const int64_t *const at = side == SDM_LEFT ? n0->left : n0->right;
+        const int64_t col = floor_div(at[0], (int64_t)65536 << l), row = floor_div(at[1], (int64_t)65536 << l);
+        cell->origin_col = (int32_t)col;
+        cell->origin_row = (int32_t)row;
+        cell_axis(n0, n0 + lat->nu, lat->nu, side, 0, fv, col * ((int64_t)65536 << l), inv, cell->col);
+        cell_axis(n0, n0 + lat->nu, lat->nu, side, 1, fv, row * ((int64_t)65536 << l), inv, cell->row);
+        /* the cell's pixels: those before twice the position of the next node */
+        const int first = (int)(u2 - ic * 2 * lat->step), stride = 2 << l;
+        const int64_t in_cell = (2 * lat->step - first + stride - 1) / stride;
+        const int count = in_cell < win->w - i ? (int)in_cell : win->w - i;
+        float *restrict const fraction = r->fraction + i;
+        for (int k = 0; k < count; k++)
+            fraction[k] = (float)(first + k * stride) * 0.5f * inv_step;
         if (r->du_dh) {
             const float k0 = n0->du_dh + fv * (n0[lat->nu].du_dh - n0->du_dh);
             const float k1 = n0[1].du_dh + fv * (n0[lat->nu + 1].du_dh - n0[1].du_dh);
-            r->du_dh[i] = (k0 + f * (k1 - k0)) * inv;
+            float *restrict const du_dh = r->du_dh + i;
+            for (int k = 0; k < count; k++)
+                du_dh[k] = (k0 + fraction[k] * (k1 - k0)) * inv;
         }
+        i += count;
     }
     r->begin[r->count] = win->w;
 }

@@ -10,8 +10,8 @@ SdmStatus sdm_level_open(SdmContext *ctx, SdmLevelTask *task)
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)task->win.w * (size_t)task->win.h;
     task->left = task->right = NULL;
-    TRY(sdm_alloc(ctx, &task->left, n, sizeof *task->left, "the rectified left view"));
-    TRY(sdm_alloc(ctx, &task->right, n, sizeof *task->right, "the warped right view"));
+    TRY(sdm_alloc_raw(ctx, &task->left, n, sizeof *task->left, "the rectified left view"));
+    TRY(sdm_alloc_raw(ctx, &task->right, n, sizeof *task->right, "the warped right view"));
     TRY(sdm_warp_view(ctx, task, SDM_LEFT, NULL, task->left));
 done:
     if (st != SDM_OK)
@@ -74,55 +74,22 @@ typedef struct Consumer {
     SdmRowCells cells;
 } Consumer;
 
-static uint16_t judge(const SdmPass *p, float texture, float score, float second, float mismatch, bool edge)
-{
-    if (texture < 0.0f)
-        return SDM_QA_OUTSIDE;
-    if (!(texture > 0.0f))
-        return SDM_QA_TEXTURELESS;
-    if (score <= SDM_SCORE_NONE)
-        return SDM_QA_OUTSIDE;
-    if (score < p->min_score)
-        return SDM_QA_LOW_SCORE;
-    if (p->max_mismatch >= 0.0f && mismatch > p->max_mismatch)
-        return SDM_QA_LEFT_RIGHT;
-    if (p->min_margin >= 0.0f && (edge || score - second < p->min_margin))
-        return SDM_QA_AMBIGUOUS;
-    return SDM_QA_VALID;
-}
-
-/* Height at x + d of a row, linear between pixels.  x and d are not added as floats: the same pixel of another window
- * would round to another height. */
-static float height_at(const float *row, int w, int x, float d)
-{
-    const float whole = floorf(d);
-    const int i = x + (int)whole;
-    if (i < 0 || i >= w - 1)
-        return row[i < 0 ? 0 : w - 1];
-    return row[i] + (d - whole) * (row[i + 1] - row[i]);
-}
-
 static void consume(void *user, const SdmCostRow *row)
 {
     Consumer *const c = user;
     const int w = row->width;
     const size_t at = (size_t)row->y * (size_t)w;
     const float *const prior = c->prior + at;
+    const SdmPass *const p = c->pass;
     c->task->kernels->pick_row(row, &c->pick);
     sdm_lattice_row(c->task->lattice, &c->task->win, row->y, SDM_RIGHT, &c->cells);
-    for (int x = 0; x < w; x++) {
-        if (c->retry && (c->flags_out[at + (size_t)x] & SDM_QA_VALID))
-            continue;
-        const float d = c->pick.residual[x], k = c->cells.du_dh[x], score = c->pick.score[x];
-        uint16_t flags = judge(c->pass, row->left_texture[x], score, c->pick.runner_up[x], c->pick.mismatch[x],
-                               c->pick.edge[x]);
-        const int a = x > 0 ? x - 1 : x, b = x + 1 < w ? x + 1 : x;
-        if ((flags & SDM_QA_VALID) && 1.0f + k * (prior[b] - prior[a]) / (float)(b - a > 0 ? b - a : 1) < 0.1f)
-            flags = SDM_QA_FOLD;
-        c->h_out[at + (size_t)x] = flags & SDM_QA_VALID ? height_at(prior, w, x, d) + d / k : prior[x];
-        c->flags_out[at + (size_t)x] = flags;
-        c->score_out[at + (size_t)x] = score > 0.0f ? (uint8_t)(score * 250.0f + 0.5f) : 0;
-    }
+    const SdmUpdateRow u = {.width = w, .residual = c->pick.residual, .score = c->pick.score, .runner_up = c->pick.runner_up,
+                            .mismatch = c->pick.mismatch, .edge = c->pick.edge, .texture = row->left_texture,
+                            .prior = prior, .du_dh = c->cells.du_dh, .min_score = p->min_score,
+                            .min_margin = p->min_margin, .max_mismatch = p->max_mismatch,
+                            .not_at_edge = p->min_margin >= 0.0f, .keep_valid = c->retry, .h_m = c->h_out + at,
+                            .flags = c->flags_out + at, .quality = c->score_out + at};
+    c->task->kernels->update_row(&u);
 }
 
 /* Scratch of a thread's consumer: 5 rows of floats, a row of bytes, lattice cells. */
@@ -136,8 +103,13 @@ static void consumer_cut(Consumer *c, char *scratch, int w)
 {
     const size_t n = ((size_t)w + 15) / 16 * 16;
     float *const f = (float *)(void *)scratch;
-    c->pick = (SdmPickRow){.residual = f, .score = f + n, .runner_up = f + 2 * n, .right_best = f + 3 * n,
-                           .mismatch = f + 4 * n, .edge = (uint8_t *)(f + 5 * n)};
+    c->pick = (SdmPickRow){.residual = f, .score = f + n, .edge = (uint8_t *)(f + 5 * n)};
+    if (c->pass->min_margin > 0.0f) /* the runner-up is never better */
+        c->pick.runner_up = f + 2 * n;
+    if (c->pass->max_mismatch >= 0.0f) {
+        c->pick.right_best = f + 3 * n;
+        c->pick.mismatch = f + 4 * n;
+    }
     sdm_row_cells_cut(&c->cells, scratch + (n * 5 * sizeof(float) + n + 63) / 64 * 64, w);
 }
 
