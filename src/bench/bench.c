@@ -161,23 +161,22 @@ SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c)
 
 /* ---- timing ---- */
 
-/* Of one thread its processor time, which others on the machine do not disturb; of several the wall time. */
-static double now(const SdmBenchCase *c)
+static double processor_s(void)
 {
     struct timespec t;
-    if (c->threads > 1)
-        return sdm_now_s();
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds)
+/* Of one thread its processor time, which others on the machine do not disturb; of several the wall time. */
+static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu)
 {
     SdmStatus st = SDM_OK;
-    const double begin = now(c);
+    const double begin = sdm_now_s(), cpu_begin = processor_s();
     for (int i = 0; i < calls; i++)
         TRY(c->call(b->ctx, c->data));
-    *seconds = (now(c) - begin) / calls;
+    *cpu = (processor_s() - cpu_begin) / calls;
+    *seconds = c->threads > 1 ? (sdm_now_s() - begin) / calls : *cpu;
 done:
     return st;
 }
@@ -186,21 +185,22 @@ done:
 static SdmStatus time_group(SdmBench *b, int first, int end)
 {
     SdmStatus st = SDM_OK;
-    double seconds[MOST_LEVELS][MOST_REPEATS];
+    double seconds[MOST_LEVELS][MOST_REPEATS], cpu[MOST_LEVELS][MOST_REPEATS];
     int calls[MOST_LEVELS];
     for (int i = first; i < end; i++) {
         double once = 0.0;
-        TRY(time_calls(b, &b->cases[i], 1, &once));
+        TRY(time_calls(b, &b->cases[i], 1, &once, &cpu[0][0]));
         const double fit = SHORTEST_S / fmax(once, 1e-9);
         calls[i - first] = b->opt->quick || fit < 1.0 ? 1 : fit > 1e6 ? 1000000 : (int)fit;
     }
     for (int turn = 0; turn < b->opt->repeats; turn++)
         for (int i = first; i < end; i++) {
             TRY(sdm_check_stop(b->ctx));
-            TRY(time_calls(b, &b->cases[i], calls[i - first], &seconds[i - first][turn]));
+            TRY(time_calls(b, &b->cases[i], calls[i - first], &seconds[i - first][turn], &cpu[i - first][turn]));
         }
     for (int i = first; i < end; i++) {
         b->cases[i].seconds = median(seconds[i - first], b->opt->repeats);
+        b->cases[i].cpu = median(cpu[i - first], b->opt->repeats);
         b->cases[i].best = seconds[i - first][0]; /* sorted by now */
     }
 done:

@@ -31,6 +31,7 @@ typedef struct SdmBenchCase {
     SdmStatus (*call)(SdmContext *ctx, void *data);
     void *data;
     double seconds, best;   /* set: of a call, median and least; processor time of one thread, wall time of several */
+    double cpu;             /* set: processor time of all threads, median */
 } SdmBenchCase;
 
 enum { SDM_BENCH_CASES = 160 };

@@ -3,8 +3,6 @@
 #include "bench/bench.h"
 #include "kernels.h"
 
-#include <string.h>
-
 enum { WIDTH = 1024, ROWS = 48, DEPTH = 64, WINDOW = 9, CELL = 16, AGREE_HALF = 3 };
 
 /* Inputs that all cases share, and outputs. */
@@ -13,8 +11,10 @@ typedef struct Bed {
     int16_t *image[2];             /* rows x width */
     int16_t *tall;                 /* 4 x (2 width + 4) */
     float *surface, *fraction, *disparity, *floats; /* disparity, floats: 7 x width */
-    uint16_t *valid;               /* 3 x width */
-    uint8_t *bytes;
+    int16_t *change;               /* 7 x width */
+    uint16_t *valid, *flags;       /* 3 x width, width */
+    int32_t *sum, *count;          /* width */
+    uint8_t *bytes, *quality;
     SdmWarpCell *cells;
     int32_t *cell_begin;
     float *score, *texture;        /* one row of costs: depth x width, 2 x width */
@@ -48,7 +48,12 @@ static SdmStatus alloc_bed(SdmBench *b, Bed *bed)
     TRY(sdm_bench_alloc(b, &bed->disparity, 7 * w, sizeof(float)));
     TRY(sdm_bench_alloc(b, &bed->floats, 7 * w, sizeof(float)));
     TRY(sdm_bench_alloc(b, &bed->valid, 3 * w, sizeof(uint16_t)));
+    TRY(sdm_bench_alloc(b, &bed->flags, w, sizeof(uint16_t)));
+    TRY(sdm_bench_alloc(b, &bed->change, 7 * w, sizeof(int16_t)));
+    TRY(sdm_bench_alloc(b, &bed->sum, w, sizeof(int32_t)));
+    TRY(sdm_bench_alloc(b, &bed->count, w, sizeof(int32_t)));
     TRY(sdm_bench_alloc(b, &bed->bytes, w, 1));
+    TRY(sdm_bench_alloc(b, &bed->quality, w, 1));
     TRY(sdm_bench_alloc(b, &bed->cells, w / CELL, sizeof(SdmWarpCell)));
     TRY(sdm_bench_alloc(b, &bed->cell_begin, w / CELL + 1, sizeof(int32_t)));
     TRY(sdm_bench_alloc(b, &bed->score, w * (size_t)bed->depth, sizeof(float)));
@@ -69,8 +74,10 @@ static void fill_bed(Bed *bed)
         bed->image[1][i] = (int16_t)(bed->image[0][i % w >= 20 ? i - 20 : i] * 7 / 8 + (int)(next_random(&seed) % 401) - 200);
     for (int i = 0; i < 4 * (2 * w + 4); i++)
         bed->tall[i] = (int16_t)(next_random(&seed) % 4095 - 2047);
-    for (int i = 0; i < 7 * w; i++)
+    for (int i = 0; i < 7 * w; i++) {
         bed->disparity[i] = (float)(next_random(&seed) % 64) / 16.0f;
+        bed->change[i] = next_random(&seed) % 16 ? (int16_t)(next_random(&seed) % 1024) : SDM_CHANGE_NONE;
+    }
     for (int i = 0; i < 3 * w; i++)
         bed->valid[i] = next_random(&seed) % 16 != 0;
     for (int i = 0; i < w; i++) {
@@ -163,10 +170,55 @@ static SdmStatus call_agree(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const float *row[2 * AGREE_HALF + 1];
+    const int16_t *row[2 * AGREE_HALF + 1];
     for (int j = 0; j <= 2 * AGREE_HALF; j++)
-        row[j] = c->bed->disparity + (ptrdiff_t)j * c->bed->width;
-    c->k->agree_row(row, AGREE_HALF, c->bed->width, 1.0f, c->bed->bytes);
+        row[j] = c->bed->change + (ptrdiff_t)j * c->bed->width;
+    c->k->agree_row(row, AGREE_HALF, c->bed->width, c->bed->bytes);
+    return SDM_OK;
+}
+
+static SdmStatus call_change(SdmContext *ctx, void *data)
+{
+    (void)ctx;
+    const KernelCall *const c = data;
+    const Bed *const bed = c->bed;
+    c->k->change_row(bed->disparity, bed->disparity + bed->width, bed->valid, bed->width, 0.5f, c->out);
+    return SDM_OK;
+}
+
+/* In and out again, so that the sums stay as they are. */
+static SdmStatus call_add(SdmContext *ctx, void *data)
+{
+    (void)ctx;
+    const KernelCall *const c = data;
+    const Bed *const bed = c->bed;
+    for (int sign = 1; sign >= -1; sign -= 2)
+        c->k->add_changes(bed->disparity, bed->disparity + bed->width, bed->valid, bed->width, sign, bed->sum, bed->count);
+    return SDM_OK;
+}
+
+static SdmStatus call_smooth(SdmContext *ctx, void *data)
+{
+    (void)ctx;
+    const KernelCall *const c = data;
+    const Bed *const bed = c->bed;
+    const float *const row[3] = {bed->disparity, bed->disparity + bed->width, bed->disparity + 2 * bed->width};
+    c->k->smooth_row(row, bed->width, bed->floats);
+    return SDM_OK;
+}
+
+static SdmStatus call_update(SdmContext *ctx, void *data)
+{
+    (void)ctx;
+    const KernelCall *const c = data;
+    const Bed *const bed = c->bed;
+    const int w = bed->width;
+    const SdmUpdateRow u = {.width = w, .residual = bed->disparity, .score = bed->score, .runner_up = bed->score + w,
+                            .mismatch = bed->disparity + w, .edge = bed->bytes, .texture = bed->texture,
+                            .prior = bed->surface, .du_dh = bed->fraction, .min_score = 0.25f, .min_margin = 0.05f,
+                            .max_mismatch = 3.0f, .not_at_edge = true, .h_m = bed->floats, .flags = bed->flags,
+                            .quality = bed->quality};
+    c->k->update_row(&u);
     return SDM_OK;
 }
 
@@ -175,7 +227,8 @@ static SdmStatus call_agree(SdmContext *ctx, void *data)
 /* Fewest vector operations an output.  sad, census, zncc: as for the matching of pairs, with the conversion to float
  * (sad, census) but without the comparison.  warp: 16 products summed in pairs, 4 of them packed, 10 of the position.
  * half: 4 x 4 weights as sums and shifts.  pick, a pixel: 3 for each score of either view.  median: 19 exchanges of
- * two operations.  agree: 3 for each neighbour. */
+ * two operations.  agree: 3 for each neighbour; change, add: difference, scale, two limits, conversion, blend; smooth: 6
+ * for the two sums; update: about 30 for the heights and the reasons. */
 static const struct {
     const char *name, *output;
     SdmStatus (*call)(SdmContext *ctx, void *data);
@@ -188,7 +241,11 @@ static const struct {
     {"warp row", "pixel", call_warp, {22.0, 32.0, 10.0}},
     {"half row", "pixel", call_half, {24.0, 16.0, 10.0}},
     {"median row 3x3", "pixel", call_median, {38.0, 32.0, 10.0}},
-    {"agree row 7x7", "pixel", call_agree, {3.0 * 49.0, 32.0, 5.0}},
+    {"change row", "pixel", call_change, {7.0, 32.0, 12.0}},
+    {"agree row 7x7", "pixel", call_agree, {3.0 * 49.0, 16.0, 3.0}},
+    {"add changes", "pixel", call_add, {10.0, 32.0, 18.0}},
+    {"smooth row", "pixel", call_smooth, {6.0, 32.0, 8.0}},
+    {"update row", "pixel", call_update, {30.0, 32.0, 40.0}},
 };
 
 static SdmStatus add_kernel(SdmBench *b, int i, const char *level, const Bed *bed)
@@ -198,6 +255,7 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, const Bed *be
     const SdmKernels *const k = sdm_kernels_at(level);
     sdm_cost_strip_fn *const costs[3] = {k->sad, k->census, k->zncc};
     const bool strip = kernels[i].call == call_cost;
+    const double outputs = (double)bed->width * (strip ? bed->rows * bed->depth : kernels[i].call == call_add ? 2 : 1);
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
     *c = (KernelCall){.k = k, .bed = bed, .cost = strip ? costs[i] : NULL};
     if (strip)
@@ -206,7 +264,7 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, const Bed *be
     TRY(sdm_bench_add(b, &(SdmBenchCase){.name = kernels[i].name,
                                          .level = level,
                                          .output = kernels[i].output,
-                                         .outputs = strip ? (double)bed->width * bed->rows * bed->depth : bed->width,
+                                         .outputs = outputs,
                                          .threads = 1,
                                          .need = kernels[i].need,
                                          .call = kernels[i].call,

@@ -51,14 +51,14 @@ static bool has_papers(const SdmBench *b)
 
 void sdm_bench_print_csv(const SdmBench *b, FILE *to)
 {
-    fprintf(to, "what,level,threads,output,outputs,seconds,best_seconds,ns_per_output,cycles_per_output,ratio_to_level_below,"
+    fprintf(to, "what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output,cycles_per_output,ratio_to_level_below,"
                 "bound_seconds,bound_by,published\n");
     for (int i = 0; i < b->count; i++) {
         const SdmBenchCase *const c = &b->cases[i], *const below = sdm_bench_below(b, i);
         const char *of = "";
         const double each = c->seconds / c->outputs, bound = sdm_bench_bound_s(b, c, &of);
-        fprintf(to, "%s,%s,%d,%s,%.0f,%.9g,%.9g,%.5g,%.5g,", c->name, c->level, c->threads, c->output,
-                c->outputs, c->seconds, c->best, 1e9 * each, each * b->clock_hz * c->threads);
+        fprintf(to, "%s,%s,%d,%s,%.0f,%.9g,%.9g,%.9g,%.5g,%.5g,", c->name, c->level, c->threads, c->output,
+                c->outputs, c->seconds, c->best, c->cpu, 1e9 * each, each * b->clock_hz * c->threads);
         if (below)
             fprintf(to, "%.4g", below->seconds / below->outputs / each);
         fprintf(to, ",");
