@@ -1,0 +1,25 @@
+/* Kernels of rectified matching of one instruction set. */
+// SPDX-License-Identifier: Apache-2.0
+#include "pair_vec.h"
+
+extern sdm_pair_row_fn SDM_NAME(sdm_pair_sad16), SDM_NAME(sdm_pair_sad32), SDM_NAME(sdm_pair_zncc),
+    SDM_NAME(sdm_pair_census);
+extern sdm_pair_merge_fn SDM_NAME(sdm_pair_merge);
+extern sdm_pair_finish_fn SDM_NAME(sdm_pair_finish);
+extern sdm_pair_columns_fn SDM_NAME(sdm_pair_columns);
+extern sdm_pair_window_fn SDM_NAME(sdm_pair_window);
+extern sdm_pair_words_fn SDM_NAME(sdm_pair_words);
+extern const SdmPairKernels SDM_NAME(sdm_pair_kernels);
+
+const SdmPairKernels SDM_NAME(sdm_pair_kernels) = {
+    .lanes = LANES,
+    .sad16 = SDM_NAME(sdm_pair_sad16),
+    .sad32 = SDM_NAME(sdm_pair_sad32),
+    .zncc = SDM_NAME(sdm_pair_zncc),
+    .census = SDM_NAME(sdm_pair_census),
+    .merge = SDM_NAME(sdm_pair_merge),
+    .finish = SDM_NAME(sdm_pair_finish),
+    .columns = SDM_NAME(sdm_pair_columns),
+    .window = SDM_NAME(sdm_pair_window),
+    .words = SDM_NAME(sdm_pair_words),
+};

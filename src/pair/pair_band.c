@@ -1,0 +1,195 @@
+/* A band of rows: strips of columns whose sums stay in cache, chunks of disparities, rows; then the left-right check. */
+// SPDX-License-Identifier: Apache-2.0
+#include "pair/pair_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct Strip { /* what is being matched */
+    const SdmPairPlan *plan;
+    SdmPairScratch *scratch;
+    SdmPairChunk chunk;
+    int index;        /* of the chunk */
+    int x0, x1, y0, y1;
+    SdmPairRow row;
+} Strip;
+
+static sdm_pair_row_fn *kernel_of(const Strip *t)
+{
+    const SdmPairKernels *const k = t->chunk.kernels;
+    switch (t->plan->set->cost) {
+    case SDM_PAIR_ZNCC:
+        return k->zncc;
+    case SDM_PAIR_CENSUS:
+        return k->census;
+    default:
+        return t->plan->wide_sums ? k->sad32 : k->sad16;
+    }
+}
+
+/* Place in a right row of pixel x0, lane 0. */
+static ptrdiff_t right_place(const Strip *t)
+{
+    return t->x0 - t->chunk.d_top + t->plan->right_first;
+}
+
+static void begin_chunk(Strip *t)
+{
+    const SdmPairPlan *const p = t->plan;
+    const int lanes = t->chunk.kernels->lanes, columns = t->x1 - t->x0 + p->window - 1;
+    for (int j = 0; j < lanes; j++) {
+        const int d = t->chunk.d_top - j;
+        t->scratch->lane_d[j] = (uint16_t)(d - p->set->dmin);
+        t->scratch->lane_bad[j] = d > p->set->dmax ? SDM_PAIR_NONE : 0;
+    }
+    memset(t->scratch->sums, 0, (size_t)(columns * lanes) * (p->wide_sums ? 4 : 2));
+    if (p->planes > 0)
+        memset(t->scratch->distances, 0, (size_t)(columns * lanes * p->window));
+    t->row = (SdmPairRow){.pixels = t->x1 - t->x0, .window = p->window, .columns = columns, .shift = p->shift,
+                          .sums = t->scratch->sums, .lane_d = t->scratch->lane_d, .planes = p->planes,
+                          .left_plane = t->scratch->word_plane[SDM_LEFT],
+                          .right_plane = t->scratch->word_plane[SDM_RIGHT]};
+}
+
+/* The rows that enter and leave when row `y` of the image (which may lie off it) enters. */
+static void set_rows(Strip *t, int y)
+{
+    const SdmPairPlan *const p = t->plan;
+    SdmPairScratch *const s = t->scratch;
+    const int lanes = t->chunk.kernels->lanes, step = y - (t->y0 - p->before), left = t->x0 - p->before;
+    const int counts[2] = {t->row.columns, t->row.columns + lanes - 1}, columns[2] = {left, left - t->chunk.d_top};
+    if (p->planes > 0) {
+        const ptrdiff_t row = (ptrdiff_t)step * p->planes;
+        t->row.left_words = s->words[SDM_LEFT] + row * t->row.left_plane + t->x0;
+        t->row.right_words = s->words[SDM_RIGHT] + row * t->row.right_plane + right_place(t);
+        t->row.distances = s->distances + (ptrdiff_t)(step % p->window) * t->row.columns * lanes;
+        return;
+    }
+    const int16_t *rows[2][2];
+    for (int side = SDM_LEFT; side <= SDM_RIGHT; side++) {
+        const SdmPairImage *const im = p->image[side];
+        rows[side][0] = sdm_pair_samples(im, y, columns[side], counts[side], s->row[side]);
+        rows[side][1] = NULL;
+        if (step >= p->window)
+            rows[side][1] = sdm_pair_samples(im, y - p->window, columns[side], counts[side], s->row[2 + side]);
+        if (p->set->cost == SDM_PAIR_ZNCC)
+            sdm_pair_interleave(p, side, rows[side][0], rows[side][1], counts[side], s->pairs[side]);
+        else if (!rows[side][1])
+            rows[side][1] = memset(s->row[2 + side], 0, (size_t)counts[side] * sizeof(int16_t));
+    }
+    t->row.left_new = rows[SDM_LEFT][0], t->row.left_old = rows[SDM_LEFT][1];
+    t->row.right_new = rows[SDM_RIGHT][0], t->row.right_old = rows[SDM_RIGHT][1];
+    t->row.left_pairs = s->pairs[SDM_LEFT], t->row.right_pairs = s->pairs[SDM_RIGHT];
+}
+
+static void set_terms(Strip *t, ptrdiff_t row)
+{
+    const SdmPairPlan *const p = t->plan;
+    const SdmPairScratch *const s = t->scratch;
+    const ptrdiff_t left = row * p->width + t->x0, right = row * p->right_length + right_place(t);
+    for (int i = 0; i < 2; i++) {
+        t->row.left_terms[i] = s->terms[SDM_LEFT][i] + left;
+        t->row.right_terms[i] = s->terms[SDM_RIGHT][i] + right;
+    }
+    t->row.left_texture = s->texture[SDM_LEFT] + left;
+    t->row.right_texture = s->texture[SDM_RIGHT] + right;
+    t->row.left_rest = p->long_zncc ? s->rest[SDM_LEFT] + left : NULL;
+    t->row.right_rest = p->long_zncc ? s->rest[SDM_RIGHT] + right : NULL;
+}
+
+/* Have some of the pixels or lanes no cost? */
+static void set_bad(Strip *t, ptrdiff_t row)
+{
+    const SdmPairScratch *const s = t->scratch;
+    const uint16_t *const left = s->bad[SDM_LEFT] + row * s->bad_stride[SDM_LEFT] + t->x0;
+    const uint16_t *const right = s->bad[SDM_RIGHT] + row * s->bad_stride[SDM_RIGHT] + right_place(t);
+    const int lanes = t->chunk.kernels->lanes, meets = t->row.pixels + lanes - 1;
+    uint16_t any = t->chunk.count < lanes ? SDM_PAIR_NONE : 0;
+    for (int i = 0; i < t->row.pixels; i++)
+        any |= left[i];
+    for (int i = 0; i < meets; i++)
+        any |= right[i];
+    t->row.left_bad = any ? left : NULL;
+    t->row.right_bad = any ? right : NULL;
+    t->row.lane_bad = any ? s->lane_bad : NULL;
+}
+
+static SdmPairWinners at_pixel(const SdmPairWinners *w, ptrdiff_t i)
+{
+    return (SdmPairWinners){.cost = w->cost + i, .d = w->d + i, .before = w->before + i, .after = w->after + i,
+                            .second = w->second ? w->second + i : NULL, .first = w->first + i, .last = w->last + i};
+}
+
+static void finish_row(const Strip *t, ptrdiff_t row, const SdmPairWinners *winners)
+{
+    const SdmPairPlan *const p = t->plan;
+    const SdmPairSettings *const set = p->set;
+    const SdmPairFinish finish = {.pixels = t->row.pixels, .dmin = (float)set->dmin, .subpixel = set->subpixel,
+                                  .limit = set->uniqueness > 0.0f ? 1.0f + set->uniqueness : 0.0f,
+                                  .parabola = set->cost == SDM_PAIR_ZNCC};
+    p->widest->finish(&finish, winners, p->disparity + (t->y0 + row) * p->width + t->x0);
+    memcpy(t->scratch->left_d + row * p->width + t->x0, winners->d, (size_t)t->row.pixels * sizeof(uint16_t));
+}
+
+static void match_row(Strip *t, ptrdiff_t row)
+{
+    const SdmPairPlan *const p = t->plan;
+    SdmPairScratch *const s = t->scratch;
+    const SdmPairWinners all = at_pixel(&s->all, p->chunk_count > 1 ? row * p->strip_pixels : 0);
+    t->row.give = true;
+    t->row.out = t->index == 0 ? all : s->chunk;
+    t->row.right_cost = s->right_cost + row * p->right_length + right_place(t);
+    t->row.right_d = s->right_d + row * p->right_length + right_place(t);
+    if (p->set->cost == SDM_PAIR_ZNCC)
+        set_terms(t, row);
+    set_bad(t, row);
+    kernel_of(t)(&t->row);
+    if (t->index > 0)
+        p->widest->merge(&all, &s->chunk, t->row.pixels, t->chunk.d_low - p->set->dmin);
+    if (t->index + 1 == p->chunk_count)
+        finish_row(t, row, &all);
+}
+
+static void match_strip(Strip *t)
+{
+    const SdmPairPlan *const p = t->plan;
+    for (t->index = 0; t->index < p->chunk_count; t->index++) {
+        t->chunk = sdm_pair_chunk(p, t->index);
+        begin_chunk(t);
+        for (int y = t->y0 - p->before; y < t->y1 + p->after; y++) {
+            set_rows(t, y);
+            if (y < t->y0 + p->after)
+                kernel_of(t)(&t->row);
+            else
+                match_row(t, y - p->after - t->y0);
+        }
+    }
+}
+
+/* Reject pixels whose right pixel prefers another disparity. */
+static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int y0, int y1)
+{
+    const int most = p->set->lr_threshold < 1e5f ? (int)p->set->lr_threshold : 100000;
+    for (ptrdiff_t row = 0; row < y1 - y0; row++) {
+        const uint16_t *const left = s->left_d + row * p->width;
+        const uint16_t *const right = s->right_d + row * p->right_length + p->right_first - p->set->dmin;
+        float *const out = p->disparity + (y0 + row) * p->width;
+        for (int x = 0; x < p->width; x++) {
+            const int apart = left[x] - right[x - left[x]];
+            out[x] = apart > most || apart < -most ? NAN : out[x];
+        }
+    }
+}
+
+void sdm_pair_band(const SdmPairPlan *p, SdmPairScratch *s, int y0, int y1)
+{
+    memset(s->right_cost, 0xFF, (size_t)(p->right_length * (y1 - y0)) * sizeof(uint16_t));
+    sdm_pair_windows(p, s, y0, y1);
+    for (int x0 = 0; x0 < p->width; x0 += p->strip_pixels) {
+        const int x1 = x0 + p->strip_pixels < p->width ? x0 + p->strip_pixels : p->width;
+        Strip t = {.plan = p, .scratch = s, .x0 = x0, .x1 = x1, .y0 = y0, .y1 = y1};
+        match_strip(&t);
+    }
+    if (p->set->lr_threshold >= 0.0f)
+        check_left_right(p, s, y0, y1);
+}
