@@ -14,7 +14,8 @@
 
 const SdmOptionSpec sdm_bench_options[] = {
     {"--repeats", "N", SDM_OPT_INT, FIELD(repeats), 1.0, 99.0, NULL, "7", SDM_CMD_BENCH,
-     "Timings of each case, interleaved with those of the other instruction sets; their median counts."},
+     "Timings of each case, interleaved with those of the other instruction sets; their median counts. At most 3 of what "
+     "takes over a second."},
     {"--csv", "FILE", SDM_OPT_TEXT, FIELD(csv), NO_RANGE, "none", SDM_CMD_BENCH, "Write the figures as CSV, too."},
     {"--markdown", "FILE", SDM_OPT_TEXT, FIELD(markdown), NO_RANGE, "none", SDM_CMD_BENCH,
      "Write the tables as Markdown, too."},
@@ -23,8 +24,9 @@ const SdmOptionSpec sdm_bench_options[] = {
     {.name = NULL},
 };
 
-enum { MOST_REPEATS = 99, MOST_LEVELS = 8, TRIAD = 1 << 23 };
+enum { MOST_REPEATS = 99, MOST_LEVELS = 8, FEW = 3, TRIAD = 1 << 23 };
 static const double SHORTEST_S = 5e-3; /* a timing: as many calls as take this long */
+static const double LONG_S = 1.0;      /* what takes longer is timed FEW times at most */
 
 void sdm_bench_default(SdmBenchOptions *opt)
 {
@@ -181,27 +183,44 @@ done:
     return st;
 }
 
-/* Cases first..end-1, of one name: a warm-up that tells how many calls a timing takes, then round after round. */
+/* Timings of one case. */
+typedef struct Timings {
+    int calls, repeats;
+    double seconds[MOST_REPEATS], cpu[MOST_REPEATS];
+} Timings;
+
+/* A warm-up, which tells how many calls a timing takes and how often it is worth while. */
+static SdmStatus warm_up(SdmBench *b, const SdmBenchCase *c, Timings *t)
+{
+    SdmStatus st = SDM_OK;
+    double once = 0.0;
+    TRY(time_calls(b, c, 1, &once, &t->cpu[0]));
+    const double fit = SHORTEST_S / fmax(once, 1e-9);
+    t->calls = b->opt->quick || fit < 1.0 ? 1 : fit > 1e6 ? 1000000 : (int)fit;
+    t->repeats = once > LONG_S && b->opt->repeats > FEW ? FEW : b->opt->repeats;
+done:
+    return st;
+}
+
+/* Cases first..end-1, of one name: round after round. */
 static SdmStatus time_group(SdmBench *b, int first, int end)
 {
     SdmStatus st = SDM_OK;
-    double seconds[MOST_LEVELS][MOST_REPEATS], cpu[MOST_LEVELS][MOST_REPEATS];
-    int calls[MOST_LEVELS];
-    for (int i = first; i < end; i++) {
-        double once = 0.0;
-        TRY(time_calls(b, &b->cases[i], 1, &once, &cpu[0][0]));
-        const double fit = SHORTEST_S / fmax(once, 1e-9);
-        calls[i - first] = b->opt->quick || fit < 1.0 ? 1 : fit > 1e6 ? 1000000 : (int)fit;
-    }
+    Timings t[MOST_LEVELS];
+    for (int i = first; i < end; i++)
+        TRY(warm_up(b, &b->cases[i], &t[i - first]));
     for (int turn = 0; turn < b->opt->repeats; turn++)
         for (int i = first; i < end; i++) {
+            Timings *const own = &t[i - first];
             TRY(sdm_check_stop(b->ctx));
-            TRY(time_calls(b, &b->cases[i], calls[i - first], &seconds[i - first][turn], &cpu[i - first][turn]));
+            if (turn < own->repeats)
+                TRY(time_calls(b, &b->cases[i], own->calls, &own->seconds[turn], &own->cpu[turn]));
         }
     for (int i = first; i < end; i++) {
-        b->cases[i].seconds = median(seconds[i - first], b->opt->repeats);
-        b->cases[i].cpu = median(cpu[i - first], b->opt->repeats);
-        b->cases[i].best = seconds[i - first][0]; /* sorted by now */
+        Timings *const own = &t[i - first];
+        b->cases[i].seconds = median(own->seconds, own->repeats);
+        b->cases[i].cpu = median(own->cpu, own->repeats);
+        b->cases[i].best = own->seconds[0]; /* sorted by now */
     }
 done:
     return st;

@@ -25,6 +25,7 @@ typedef struct KernelCall {
     const SdmKernels *k;
     const Bed *bed;
     sdm_cost_strip_fn *cost;
+    int rows;    /* of the strip: few by the definition, which is slow */
     int16_t *out;
     void *scratch;
     double seen; /* sum of scores, so that no row is for nothing */
@@ -111,7 +112,7 @@ static SdmStatus call_cost(SdmContext *ctx, void *data)
                             .stride = c->bed->width,
                             .width = c->bed->width,
                             .height = c->bed->rows,
-                            .row_end = c->bed->rows,
+                            .row_end = c->rows,
                             .window = WINDOW,
                             .dmax = c->bed->depth - 1,
                             .scratch = c->scratch};
@@ -255,9 +256,10 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, const Bed *be
     const SdmKernels *const k = sdm_kernels_at(level);
     sdm_cost_strip_fn *const costs[3] = {k->sad, k->census, k->zncc};
     const bool strip = kernels[i].call == call_cost;
-    const double outputs = (double)bed->width * (strip ? bed->rows * bed->depth : kernels[i].call == call_add ? 2 : 1);
+    const int rows = k == &sdm_kernels_reference ? 2 : bed->rows;
+    const double outputs = (double)bed->width * (strip ? rows * bed->depth : kernels[i].call == call_add ? 2 : 1);
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (KernelCall){.k = k, .bed = bed, .cost = strip ? costs[i] : NULL};
+    *c = (KernelCall){.k = k, .bed = bed, .cost = strip ? costs[i] : NULL, .rows = rows};
     if (strip)
         TRY(sdm_bench_alloc(b, &c->scratch, k->cost_scratch(bed->width, WINDOW, 0, bed->depth - 1), 1));
     TRY(sdm_bench_alloc(b, &c->out, (size_t)bed->width, sizeof *c->out));
