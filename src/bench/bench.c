@@ -14,9 +14,10 @@
 
 const SdmOptionSpec sdm_bench_options[] = {
     {"--repeats", "N", SDM_OPT_INT, FIELD(repeats), 1.0, 99.0, NULL, "7", SDM_CMD_BENCH,
-     "Timings of each case, interleaved with those of the other instruction sets; their median counts. At most 3 of what "
-     "takes over a second."},
-    {"--csv", "FILE", SDM_OPT_TEXT, FIELD(csv), NO_RANGE, "none", SDM_CMD_BENCH, "Write the figures as CSV, too."},
+     "Timings of each case, interleaved with those of the other instruction sets; their median counts. At "
+     "most 3 of what takes over a second."},
+    {"--csv", "FILE", SDM_OPT_TEXT, FIELD(csv), NO_RANGE, "none", SDM_CMD_BENCH,
+     "Write the figures as CSV, too."},
     {"--markdown", "FILE", SDM_OPT_TEXT, FIELD(markdown), NO_RANGE, "none", SDM_CMD_BENCH,
      "Write the tables as Markdown, too."},
     {"--quick", NULL, SDM_OPT_BOOL, FIELD(quick), NO_RANGE, "off", SDM_CMD_BENCH,
@@ -70,7 +71,7 @@ done:
     return st;
 }
 
-/* Multiplications that wait for each other: 3 cycles each on the x86-64 and Arm processors of the last ten years. */
+/* Multiplications that wait for each other: 3 cycles each on the x86-64 and Arm processors of today. */
 static double measure_clock(void)
 {
     volatile uint64_t factor = 3;
@@ -114,8 +115,9 @@ static SdmStatus choose_levels(SdmBench *b)
         if (sdm_kernels_at(all[i]) && (any || strcmp(wanted, all[i]) == 0))
             b->levels[b->level_count++] = all[i];
     if (b->level_count == 0)
-        return sdm_fail(b->ctx, SDM_ERR_UNSUPPORTED, "--cpu-level %s: this processor does not have it; it has %s",
-                        wanted, sdm_kernels_name("auto"));
+        return sdm_fail(b->ctx, SDM_ERR_UNSUPPORTED,
+                        "--cpu-level %s: this processor does not have it; it has %s", wanted,
+                        sdm_kernels_name("auto"));
     return SDM_OK;
 }
 
@@ -156,7 +158,8 @@ SdmStatus sdm_bench_alloc(SdmBench *b, void *out, size_t count, size_t size)
 SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c)
 {
     if (b->count == SDM_BENCH_CASES)
-        return sdm_fail(b->ctx, SDM_ERR_MEMORY, "more cases than a bench has places for (%d)", (int)SDM_BENCH_CASES);
+        return sdm_fail(b->ctx, SDM_ERR_MEMORY, "more cases than a bench has places for (%d)",
+                        (int)SDM_BENCH_CASES);
     b->cases[b->count++] = *c;
     return SDM_OK;
 }
@@ -231,7 +234,8 @@ SdmStatus sdm_bench_run(SdmBench *b)
     SdmStatus st = SDM_OK;
     for (int first = 0, end = 0; first < b->count; first = end) {
         end = first + 1;
-        while (end < b->count && end - first < MOST_LEVELS && strcmp(b->cases[end].name, b->cases[first].name) == 0)
+        while (end < b->count && end - first < MOST_LEVELS &&
+               strcmp(b->cases[end].name, b->cases[first].name) == 0)
             end++;
         if (b->cases[first].seconds > 0.0)
             continue;

@@ -72,7 +72,8 @@ static void fill_bed(Bed *bed)
     for (int i = 0; i < w * bed->rows; i++)
         bed->image[0][i] = (int16_t)(next_random(&seed) % 4095 - 2047);
     for (int i = 0; i < w * bed->rows; i++) /* the same 20 px off, with noise */
-        bed->image[1][i] = (int16_t)(bed->image[0][i % w >= 20 ? i - 20 : i] * 7 / 8 + (int)(next_random(&seed) % 401) - 200);
+        bed->image[1][i] = (int16_t)(bed->image[0][i % w >= 20 ? i - 20 : i] * 7 / 8 +
+                                     (int)(next_random(&seed) % 401) - 200);
     for (int i = 0; i < 4 * (2 * w + 4); i++)
         bed->tall[i] = (int16_t)(next_random(&seed) % 4095 - 2047);
     for (int i = 0; i < 7 * w; i++) {
@@ -89,7 +90,9 @@ static void fill_bed(Bed *bed)
     for (int c = 0; c <= w / CELL; c++)
         bed->cell_begin[c] = c * CELL;
     for (int c = 0; c < w / CELL; c++)
-        bed->cells[c] = (SdmWarpCell){.origin_col = c * CELL, .origin_row = bed->rows / 2, .col = {0.3f, 15.9f, 0.01f},
+        bed->cells[c] = (SdmWarpCell){.origin_col = c * CELL,
+                                      .origin_row = bed->rows / 2,
+                                      .col = {0.3f, 15.9f, 0.01f},
                                       .row = {0.2f, 0.1f}};
     for (int i = 0; i < w * bed->depth; i++)
         bed->score[i] = (float)(next_random(&seed) % 65536) / 65536.0f;
@@ -125,8 +128,12 @@ static SdmStatus call_pick(SdmContext *ctx, void *data)
     (void)ctx;
     const KernelCall *const c = data;
     const Bed *const bed = c->bed;
-    const SdmCostRow row = {.width = bed->width, .dmax = bed->depth - 1, .score = bed->score, .pitch = bed->width,
-                            .left_texture = bed->texture, .right_texture = bed->texture + bed->width};
+    const SdmCostRow row = {.width = bed->width,
+                            .dmax = bed->depth - 1,
+                            .score = bed->score,
+                            .pitch = bed->width,
+                            .left_texture = bed->texture,
+                            .right_texture = bed->texture + bed->width};
     const SdmPickRow out = {bed->pick[0], bed->pick[1], bed->pick[2], bed->pick[3], bed->pick[4], bed->bytes};
     c->k->pick_row(&row, &out);
     return SDM_OK;
@@ -137,10 +144,17 @@ static SdmStatus call_warp(SdmContext *ctx, void *data)
     (void)ctx;
     const KernelCall *const c = data;
     const Bed *const bed = c->bed;
-    const SdmWarpRow row = {.cells = bed->cells, .cell_begin = bed->cell_begin, .cell_count = bed->width / CELL,
-                            .fraction = bed->fraction, .surface_m = bed->surface, .height0_m = 510.0f,
-                            .source = bed->image[0], .source_stride = bed->width, .source_width = bed->width,
-                            .source_height = bed->rows, .width = bed->width};
+    const SdmWarpRow row = {.cells = bed->cells,
+                            .cell_begin = bed->cell_begin,
+                            .cell_count = bed->width / CELL,
+                            .fraction = bed->fraction,
+                            .surface_m = bed->surface,
+                            .height0_m = 510.0f,
+                            .source = bed->image[0],
+                            .source_stride = bed->width,
+                            .source_width = bed->width,
+                            .source_height = bed->rows,
+                            .width = bed->width};
     c->k->warp_row(&row, c->out);
     return SDM_OK;
 }
@@ -161,7 +175,8 @@ static SdmStatus call_median(SdmContext *ctx, void *data)
     (void)ctx;
     const KernelCall *const c = data;
     const Bed *const bed = c->bed;
-    const float *const row[3] = {bed->disparity, bed->disparity + bed->width, bed->disparity + 2 * bed->width};
+    const float *const row[3] = {bed->disparity, bed->disparity + bed->width,
+                                 bed->disparity + 2 * bed->width};
     const uint16_t *const valid[3] = {bed->valid, bed->valid + bed->width, bed->valid + 2 * bed->width};
     c->k->median_row(row, valid, bed->width, bed->floats);
     return SDM_OK;
@@ -194,7 +209,8 @@ static SdmStatus call_add(SdmContext *ctx, void *data)
     const KernelCall *const c = data;
     const Bed *const bed = c->bed;
     for (int sign = 1; sign >= -1; sign -= 2)
-        c->k->add_changes(bed->disparity, bed->disparity + bed->width, bed->valid, bed->width, sign, bed->sum, bed->count);
+        c->k->add_changes(bed->disparity, bed->disparity + bed->width, bed->valid, bed->width, sign, bed->sum,
+                          bed->count);
     return SDM_OK;
 }
 
@@ -203,7 +219,8 @@ static SdmStatus call_smooth(SdmContext *ctx, void *data)
     (void)ctx;
     const KernelCall *const c = data;
     const Bed *const bed = c->bed;
-    const float *const row[3] = {bed->disparity, bed->disparity + bed->width, bed->disparity + 2 * bed->width};
+    const float *const row[3] = {bed->disparity, bed->disparity + bed->width,
+                                 bed->disparity + 2 * bed->width};
     c->k->smooth_row(row, bed->width, bed->floats);
     return SDM_OK;
 }
@@ -214,10 +231,21 @@ static SdmStatus call_update(SdmContext *ctx, void *data)
     const KernelCall *const c = data;
     const Bed *const bed = c->bed;
     const int w = bed->width;
-    const SdmUpdateRow u = {.width = w, .residual = bed->disparity, .score = bed->score, .runner_up = bed->score + w,
-                            .mismatch = bed->disparity + w, .edge = bed->bytes, .texture = bed->texture,
-                            .prior = bed->surface, .du_dh = bed->fraction, .min_score = 0.25f, .min_margin = 0.05f,
-                            .max_mismatch = 3.0f, .not_at_edge = true, .h_m = bed->floats, .flags = bed->flags,
+    const SdmUpdateRow u = {.width = w,
+                            .residual = bed->disparity,
+                            .score = bed->score,
+                            .runner_up = bed->score + w,
+                            .mismatch = bed->disparity + w,
+                            .edge = bed->bytes,
+                            .texture = bed->texture,
+                            .prior = bed->surface,
+                            .du_dh = bed->fraction,
+                            .min_score = 0.25f,
+                            .min_margin = 0.05f,
+                            .max_mismatch = 3.0f,
+                            .not_at_edge = true,
+                            .h_m = bed->floats,
+                            .flags = bed->flags,
                             .quality = bed->quality};
     c->k->update_row(&u);
     return SDM_OK;
@@ -225,11 +253,11 @@ static SdmStatus call_update(SdmContext *ctx, void *data)
 
 /* ---- cases ---- */
 
-/* Fewest vector operations an output.  sad, census, zncc: as for the matching of pairs, with the conversion to float
- * (sad, census) but without the comparison.  warp: 16 products summed in pairs, 4 of them packed, 10 of the position.
- * half: 4 x 4 weights as sums and shifts.  pick, a pixel: 3 for each score of either view.  median: 19 exchanges of
- * two operations.  agree: 3 for each neighbour; change, add: difference, scale, two limits, conversion, blend; smooth: 6
- * for the two sums; update: about 30 for the heights and the reasons. */
+/* Fewest vector operations an output.  sad, census, zncc: as for the matching of pairs, with the conversion
+ * to float (sad, census) but without the comparison.  warp: 16 products summed in pairs, 4 of them packed, 10
+ * of the position. half: 4 x 4 weights as sums and shifts.  pick, a pixel: 3 for each score of either view.
+ * median: 19 exchanges of two operations.  agree: 3 for each neighbour; change, add: difference, scale, two
+ * limits, conversion, blend; smooth: 6 for the two sums; update: about 30 for the heights and the reasons. */
 static const struct {
     const char *name, *output;
     SdmStatus (*call)(SdmContext *ctx, void *data);
@@ -257,7 +285,7 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, const Bed *be
     sdm_cost_strip_fn *const costs[3] = {k->sad, k->census, k->zncc};
     const bool strip = kernels[i].call == call_cost;
     const int rows = k == &sdm_kernels_reference ? 2 : bed->rows;
-    const double outputs = (double)bed->width * (strip ? rows * bed->depth : kernels[i].call == call_add ? 2 : 1);
+    const int each = strip ? rows * bed->depth : kernels[i].call == call_add ? 2 : 1; /* outputs a column */
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
     *c = (KernelCall){.k = k, .bed = bed, .cost = strip ? costs[i] : NULL, .rows = rows};
     if (strip)
@@ -266,7 +294,7 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, const Bed *be
     TRY(sdm_bench_add(b, &(SdmBenchCase){.name = kernels[i].name,
                                          .level = level,
                                          .output = kernels[i].output,
-                                         .outputs = outputs,
+                                         .outputs = (double)bed->width * each,
                                          .threads = 1,
                                          .need = kernels[i].need,
                                          .call = kernels[i].call,

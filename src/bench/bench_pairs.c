@@ -60,14 +60,20 @@ done:
 
 static SdmPairSettings settings(SdmPairCost cost, int window, int depth, float lr_threshold)
 {
-    return (SdmPairSettings){.cost = cost, .window = window, .dmax = depth - 1, .census_width = 9, .census_height = 7,
-                             .lr_threshold = lr_threshold, .subpixel = true};
+    return (SdmPairSettings){.cost = cost,
+                             .window = window,
+                             .dmax = depth - 1,
+                             .census_width = 9,
+                             .census_height = 7,
+                             .lr_threshold = lr_threshold,
+                             .subpixel = true};
 }
 
-/* Fewest vector operations a score: SAD: difference, absolute value, a row more and one less, a column more and one
- * less, comparison with the best; census: xor, popcount, the same sums; ZNCC: product, sums, less the product of the
- * means, times both textures, comparison. */
-static const SdmBenchNeed need_sad = {.operations = 7.0, .bits = 16.0}, need_census = {.operations = 11.0, .bits = 16.0},
+/* Fewest vector operations a score: SAD: difference, absolute value, a row more and one less, a column more
+ * and one less, comparison with the best; census: xor, popcount, the same sums; ZNCC: product, sums, less the
+ * product of the means, times both textures, comparison. */
+static const SdmBenchNeed need_sad = {.operations = 7.0, .bits = 16.0},
+                          need_census = {.operations = 11.0, .bits = 16.0},
                           need_zncc = {.operations = 9.0, .bits = 32.0};
 
 SdmStatus sdm_bench_add_pairs(SdmBench *b)
@@ -89,12 +95,13 @@ SdmStatus sdm_bench_add_pairs(SdmBench *b)
         {"match census 9x7 in 9x9", SDM_PAIR_CENSUS, 9, true, &need_census},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        TRY(sdm_bench_add_pair(b, &(SdmBenchPair){.base = {.name = list[i].name, .need = *list[i].need},
-                                                  .width = w,
-                                                  .height = h,
-                                                  .frames = 1,
-                                                  .eight_bit = list[i].eight_bit,
-                                                  .set = settings(list[i].cost, list[i].window, depth, 1.0f)}));
+        TRY(sdm_bench_add_pair(b,
+                               &(SdmBenchPair){.base = {.name = list[i].name, .need = *list[i].need},
+                                               .width = w,
+                                               .height = h,
+                                               .frames = 1,
+                                               .eight_bit = list[i].eight_bit,
+                                               .set = settings(list[i].cost, list[i].window, depth, 1.0f)}));
 done:
     return st;
 }
@@ -108,7 +115,8 @@ static SdmStatus add_dem_stereo(SdmBench *b)
         const char *cost, *name, *published;
     } list[] = {
         {"zncc", "DEM main processing zncc 3962 x 4200", "4.79 s Xeon (Z800), 8 threads; 0.97 s Tesla C2050"},
-        {"census", "DEM main processing census 3962 x 4200", "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050"},
+        {"census", "DEM main processing census 3962 x 4200",
+         "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050"},
     };
     SdmStatus st = SDM_OK;
     SdmBenchScene *scene = NULL;
@@ -116,7 +124,8 @@ static SdmStatus add_dem_stereo(SdmBench *b)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         for (int l = 0; l < b->level_count; l++)
             if (strcmp(b->levels[l], "reference") != 0 || b->level_count == 1)
-                TRY(sdm_bench_scene_add(b, scene, list[i].name, list[i].cost, b->levels[l], list[i].published));
+                TRY(sdm_bench_scene_add(b, scene, list[i].name, list[i].cost, b->levels[l],
+                                        list[i].published));
 done:
     return st;
 }
@@ -129,10 +138,15 @@ SdmStatus sdm_bench_add_papers(SdmBench *b)
                                         "4.88 ms GeForce 940M (18.0 ms without distributed loading)"},
                                .width = 434 / part, .height = 383 / part, .frames = 1, .eight_bit = true,
                                .set = settings(SDM_PAIR_SAD, 5, 64 / part, -1.0f)};
-    const SdmBenchPair zncc9 = {.base = {.name = "ZNCC 9x9 64 disparities 735 x 504 both ways", .published =
-                                         "67.1 ms GTX 970; 794 ms GT 525M; 203 s C++ on one i5-6600K core (kernel time)"},
-                                .width = 735 / part, .height = 504 / part, .frames = 1, .eight_bit = true,
-                                .set = settings(SDM_PAIR_ZNCC, 9, 64 / part, 8.0f)};
+    const SdmBenchPair zncc9 = {
+        .base = {.name = "ZNCC 9x9 64 disparities 735 x 504 both ways",
+                 .published =
+                     "67.1 ms GTX 970; 794 ms GT 525M; 203 s C++ on one i5-6600K core (kernel time)"},
+        .width = 735 / part,
+        .height = 504 / part,
+        .frames = 1,
+        .eight_bit = true,
+        .set = settings(SDM_PAIR_ZNCC, 9, 64 / part, 8.0f)};
     SdmBenchPair filled = zncc9;
     filled.base.name = "the same with nearest-neighbour filling";
     filled.base.published = "76.3 ms GTX 970 (kernel time)";

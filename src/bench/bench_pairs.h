@@ -7,7 +7,8 @@
 #include "pair/pair_after.h"
 
 /* A rectified pair of grainy texture whose disparities lie in 0..depth - 1; data lives as long as *b. */
-SdmStatus sdm_synthetic_pair(SdmBench *b, int width, int height, int depth, bool eight_bit, SdmPairImage out[2]);
+SdmStatus sdm_synthetic_pair(SdmBench *b, int width, int height, int depth, bool eight_bit,
+                             SdmPairImage out[2]);
 
 /* Cases that match one pair at every level of the bench but `reference`.
  * base: name, published, need; frames: how often a call matches the pair; fill: afterwards, nearest. */

@@ -51,8 +51,9 @@ static bool has_papers(const SdmBench *b)
 
 void sdm_bench_print_csv(const SdmBench *b, FILE *to)
 {
-    fprintf(to, "what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output,cycles_per_output,ratio_to_level_below,"
-                "bound_seconds,bound_by,published\n");
+    fprintf(to,
+            "what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output,"
+            "cycles_per_output,ratio_to_level_below,bound_seconds,bound_by,published\n");
     for (int i = 0; i < b->count; i++) {
         const SdmBenchCase *const c = &b->cases[i], *const below = sdm_bench_below(b, i);
         const char *of = "";
@@ -70,7 +71,9 @@ void sdm_bench_print_csv(const SdmBench *b, FILE *to)
 
 static void print_machine(const SdmBench *b, FILE *to)
 {
-    fprintf(to, "%s, %.2f GHz (estimated), %d threads; triad %.1f GB/s with one thread, %.1f GB/s with all; median of %d\n",
+    fprintf(to,
+            "%s, %.2f GHz (estimated), %d threads; triad %.1f GB/s with one thread, %.1f GB/s with all; "
+            "median of %d\n",
             b->machine, 1e-9 * b->clock_hz, sdm_threads(b->ctx), 1e-9 * b->bandwidth, 1e-9 * b->bandwidth_all,
             b->opt->repeats);
     if (b->opt->quick)
@@ -81,16 +84,16 @@ void sdm_bench_print_text(const SdmBench *b, FILE *to)
 {
     print_machine(b, to);
     if (has_kernels(b))
-        fprintf(to, "\n%-28s %-10s %2s %9s %-6s %9s %6s  %s\n", "kernel", "level", "t", "ns", "per", "cycles", "ratio",
-                "of bound");
+        fprintf(to, "\n%-28s %-10s %2s %9s %-6s %9s %6s  %s\n", "kernel", "level", "t", "ns", "per", "cycles",
+                "ratio", "of bound");
     for (int i = 0; i < b->count; i++) {
         const SdmBenchCase *const c = &b->cases[i];
         Row r;
         if (c->published)
             continue;
         fill_row(b, i, &r);
-        fprintf(to, "%-28s %-10s %2d %9s %-6s %9s %6s  %s\n", c->name, c->level, c->threads, r.ns, c->output, r.cycles,
-                r.ratio, r.bound);
+        fprintf(to, "%-28s %-10s %2d %9s %-6s %9s %6s  %s\n", c->name, c->level, c->threads, r.ns, c->output,
+                r.cycles, r.ratio, r.bound);
     }
     if (has_papers(b))
         fprintf(to, "\n%-52s %-8s %2s %10s  %s\n", "workload of a paper", "level", "t", "here", "published");
@@ -108,19 +111,23 @@ void sdm_bench_print_markdown(const SdmBench *b, FILE *to)
 {
     print_machine(b, to);
     if (has_kernels(b))
-        fprintf(to, "\n| kernel | level | threads | ns | per | cycles | ratio to the level below | of the bound |\n"
-                    "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+        fprintf(
+            to,
+            "\n| kernel | level | threads | ns | per | cycles | ratio to the level below | of the bound |\n"
+            "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
     for (int i = 0; i < b->count; i++) {
         const SdmBenchCase *const c = &b->cases[i];
         Row r;
         if (c->published)
             continue;
         fill_row(b, i, &r);
-        fprintf(to, "| %s | %s | %d | %s | %s | %s | %s | %s |\n", c->name, c->level, c->threads, r.ns, c->output,
-                r.cycles, r.ratio, r.bound);
+        fprintf(to, "| %s | %s | %d | %s | %s | %s | %s | %s |\n", c->name, c->level, c->threads, r.ns,
+                c->output, r.cycles, r.ratio, r.bound);
     }
     if (has_papers(b))
-        fprintf(to, "\n| workload of a paper | level | threads | here | published |\n| --- | --- | --- | --- | --- |\n");
+        fprintf(to,
+                "\n| workload of a paper | level | threads | here | published |\n| --- | --- | --- | --- | "
+                "--- |\n");
     for (int i = 0; i < b->count; i++) {
         const SdmBenchCase *const c = &b->cases[i];
         Row r;

@@ -24,7 +24,7 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene
 {
     SdmStatus st = SDM_OK;
     SdmBenchScene *s = NULL;
-    const int w = width / 16 * 16, h = height / 16 * 16; /* whole pixels of the coarse level and of the lattice */
+    const int w = width / 16 * 16, h = height / 16 * 16; /* whole coarse pixels and cells of the lattice */
     const SdmWindow coarse = {.level = COARSE, .w = w >> COARSE, .h = h >> COARSE};
     TRY(sdm_bench_alloc(b, &s, 1, sizeof *s));
     b->scene = s;
@@ -54,8 +54,8 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
     return st;
 }
 
-SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost, const char *level,
-                              const char *published)
+SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
+                              const char *level, const char *published)
 {
     SdmStatus st = SDM_OK;
     SceneCall *c = NULL;

@@ -1,4 +1,4 @@
-/* A rectified pair without any file: texture of a few pixels, seen with disparities that change along the rows. */
+/* A rectified pair without any file: texture of a few pixels, seen with disparities that change by rows. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_pairs.h"
 
@@ -18,10 +18,12 @@ static int grain(int x, int y)
     for (int j = -1; j <= 1; j++)
         for (int i = -1; i <= 1; i++)
             sum += scramble((uint64_t)(y + j + 8) * 100003u + (uint64_t)(x + i + 100000)) & 255;
-    return (int)((sum / 9 + scramble((uint64_t)y * 7919u + (uint64_t)(x + 100000)) % 32 + 3 * (sum & 31)) % 256);
+    return (int)((sum / 9 + scramble((uint64_t)y * 7919u + (uint64_t)(x + 100000)) % 32 + 3 * (sum & 31)) %
+                 256);
 }
 
-SdmStatus sdm_synthetic_pair(SdmBench *b, int width, int height, int depth, bool eight_bit, SdmPairImage out[2])
+SdmStatus sdm_synthetic_pair(SdmBench *b, int width, int height, int depth, bool eight_bit,
+                             SdmPairImage out[2])
 {
     SdmStatus st = SDM_OK;
     for (int side = 0; side < 2; side++) {
@@ -30,7 +32,7 @@ SdmStatus sdm_synthetic_pair(SdmBench *b, int width, int height, int depth, bool
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(b->ctx))
         for (int y = 0; y < height; y++)
             for (int x = 0; x < width; x++) {
-                /* blocks of 64 rows, each of one disparity between an eighth and seven eighths of the range */
+                /* blocks of 64 rows, each of one disparity in the middle three quarters of the range */
                 const int d = depth / 8 + (y / 64 * 5) % (depth - depth / 4 > 0 ? depth - depth / 4 : 1);
                 const int v = grain(side ? x + d : x, y);
                 data[(ptrdiff_t)y * width + x] = (int16_t)(eight_bit ? v : 16 * v - 2040);

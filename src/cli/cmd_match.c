@@ -8,9 +8,10 @@ static void print_text(SdmScreen *screen, const char *output, const SdmDisparity
 {
     const double share = 100.0 / (double)(r->pixels ? r->pixels : 1);
     const double match_s = r->shrink_s + r->engine_s + r->filter_s;
-    sdm_screen_print(screen, "%s: %d x %d px%s, %.1f %% matched, %.1f %% with a disparity; matching %.4g s, in all %.4g s",
-                     output, r->width, r->height, r->frames > 1 ? " a frame" : "", share * (double)r->matched,
-                     share * (double)r->valid, match_s, sdm_now_s() - screen->started_s);
+    sdm_screen_print(
+        screen, "%s: %d x %d px%s, %.1f %% matched, %.1f %% with a disparity; matching %.4g s, in all %.4g s",
+        output, r->width, r->height, r->frames > 1 ? " a frame" : "", share * (double)r->matched,
+        share * (double)r->valid, match_s, sdm_now_s() - screen->started_s);
 }
 
 static void add_json(SdmCall *call, const SdmDisparityResult *r)
@@ -39,7 +40,8 @@ SdmStatus sdm_command_match(SdmCall *call)
 {
     SdmStatus st = SDM_OK;
     SdmDisparityResult result;
-    TRY(sdm_disparity_run(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.match, &result));
+    TRY(sdm_disparity_run(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.match,
+                          &result));
     print_text(&call->screen, call->own.match.output, &result);
     if (call->summary)
         add_json(call, &result);

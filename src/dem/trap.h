@@ -11,8 +11,8 @@ typedef struct SdmTrap {
 } SdmTrap;
 void sdm_trap_begin(SdmTrap *trap);
 void sdm_trap_end(SdmTrap *trap);
-/* SDM_ERR_IO that names the file and says what GDAL said and how much room the folder has.  path: of the file, or of
- * what is written aside for it, FILE.part-... */
+/* SDM_ERR_IO that names the file and says what GDAL said and how much room the folder has.  path: of the
+ * file, or of what is written aside for it, FILE.part-... */
 SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct Slot {
 } Slot;
 
 typedef struct Run {
-    SdmContext *ctx, *aside; /* aside: of the thread that reads the next frame and writes the last one; else ctx */
+    SdmContext *ctx, *aside; /* aside: of the thread that reads and writes beside the matching; else ctx */
     const SdmDisparityOptions *opt;
     SdmPattern *pattern; /* left, right, output, preview */
     int *frames, count, written;
@@ -30,19 +30,22 @@ enum { LEFT, RIGHT, OUTPUT, PREVIEW, PATTERNS };
 static SdmStatus parse_patterns(SdmContext *ctx, Run *run, const char *left, const char *right)
 {
     static const char *const option[PATTERNS] = {"LEFT", "RIGHT", "-o", "--preview"};
-    const char *const text[PATTERNS] = {left, right, run->opt->output, run->opt->preview ? run->opt->preview : ""};
+    const char *const text[PATTERNS] = {left, right, run->opt->output,
+                                        run->opt->preview ? run->opt->preview : ""};
     SdmStatus st = SDM_OK;
     TRY(sdm_alloc(ctx, &run->pattern, PATTERNS, sizeof *run->pattern, "names"));
     for (int i = 0; i < PATTERNS; i++) {
         TRY(sdm_pattern_parse(ctx, option[i], text[i], &run->pattern[i]));
         if (*text[i] && !run->pattern[i].digits != !run->pattern[0].digits)
-            return sdm_fail(ctx, SDM_ERR_USAGE,
-                            "%s %s has %s number such as %%04d in it, LEFT %s has %s; a sequence needs one in each name",
-                            option[i], text[i], run->pattern[i].digits ? "a" : "no", left,
-                            run->pattern[0].digits ? "one" : "none");
+            return sdm_fail(
+                ctx, SDM_ERR_USAGE,
+                "%s %s has %s number such as %%04d in it, LEFT %s has %s; a sequence needs one in each name",
+                option[i], text[i], run->pattern[i].digits ? "a" : "no", left,
+                run->pattern[0].digits ? "one" : "none");
     }
     if (!run->pattern[0].digits && (run->opt->first >= 0 || run->opt->last >= 0))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: LEFT %s is no sequence, expected a name such as left_%%04d.png",
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s: LEFT %s is no sequence, expected a name such as left_%%04d.png",
                         run->opt->first >= 0 ? "--first" : "--last", left);
 done:
     return st;
@@ -64,7 +67,8 @@ static SdmStatus list_frames(SdmContext *ctx, Run *run)
     SdmStatus st = SDM_OK;
     SdmPairNames *const names = &run->slot[0].names;
     if (run->pattern[LEFT].digits) {
-        TRY(sdm_pattern_frames(ctx, &run->pattern[LEFT], run->opt->first, run->opt->last, &run->frames, &run->count));
+        TRY(sdm_pattern_frames(ctx, &run->pattern[LEFT], run->opt->first, run->opt->last, &run->frames,
+                               &run->count));
     } else {
         TRY(sdm_alloc(ctx, &run->frames, 1, sizeof *run->frames, "frame"));
         run->count = 1;
@@ -112,14 +116,15 @@ static SdmStatus check_size(const Run *run, const Slot *slot)
     snprintf(size, sizeof size, "%d x %d px%s", slot->width, slot->height,
              opt->downscale > 1 ? " after --downscale" : "");
     if (opt->window > slot->width || opt->window > slot->height)
-        return sdm_fail(run->ctx, SDM_ERR_USAGE, "--window %d: larger than the image %s of %s; give a smaller one",
-                        opt->window, slot->names.left, size);
+        return sdm_fail(run->ctx, SDM_ERR_USAGE,
+                        "--window %d: larger than the image %s of %s; give a smaller one", opt->window,
+                        slot->names.left, size);
     if (opt->min_disparity <= -slot->width || opt->max_disparity >= slot->width)
         return sdm_fail(run->ctx, SDM_ERR_USAGE,
                         "--%s-disparity %d: larger than the image %s of %s; nothing lies that far off in it",
                         opt->max_disparity >= slot->width ? "max" : "min",
-                        opt->max_disparity >= slot->width ? opt->max_disparity : opt->min_disparity, slot->names.left,
-                        size);
+                        opt->max_disparity >= slot->width ? opt->max_disparity : opt->min_disparity,
+                        slot->names.left, size);
     return SDM_OK;
 }
 
@@ -136,8 +141,10 @@ static SdmStatus filter(const Run *run, Slot *slot)
     SdmStatus st = SDM_OK;
     float *smooth = NULL;
     if (run->opt->median) {
-        TRY(sdm_alloc(run->ctx, &smooth, (size_t)slot->width * (size_t)slot->height, sizeof *smooth, "median"));
-        sdm_pair_median(run->ctx, slot->disparity, slot->width, slot->height, 2 * run->opt->median + 1, smooth);
+        TRY(sdm_alloc(run->ctx, &smooth, (size_t)slot->width * (size_t)slot->height, sizeof *smooth,
+                      "median"));
+        sdm_pair_median(run->ctx, slot->disparity, slot->width, slot->height, 2 * run->opt->median + 1,
+                        smooth);
         sdm_free(&slot->disparity);
         slot->disparity = smooth;
     }
@@ -197,8 +204,8 @@ static SdmStatus match_frame(Run *run, int index)
     TRY(shrink(run, in, n, &in->left));
     TRY(shrink(run, in, n, &in->right));
     const double shrunk = sdm_now_s();
-    TRY(sdm_alloc(run->ctx, &slot->disparity, (size_t)slot->width * (size_t)slot->height, sizeof *slot->disparity,
-                  "disparities"));
+    TRY(sdm_alloc(run->ctx, &slot->disparity, (size_t)slot->width * (size_t)slot->height,
+                  sizeof *slot->disparity, "disparities"));
     TRY(match_samples(run, slot));
     sdm_samples_free(in);
     const double matched = sdm_now_s();
@@ -270,8 +277,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right, const SdmDisparityOptions *opt,
-                            SdmDisparityResult *result)
+SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right,
+                            const SdmDisparityOptions *opt, SdmDisparityResult *result)
 {
     SdmStatus st = SDM_OK;
     Run *run = NULL;
@@ -288,7 +295,8 @@ SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right
     TRY(run_frames(run));
 done:
     if (st == SDM_ERR_STOPPED && run && run->written > 0)
-        st = sdm_fail(ctx, st, "stopped on request; the outputs of %d of %d frames are whole", run->written, run->count);
+        st = sdm_fail(ctx, st, "stopped on request; the outputs of %d of %d frames are whole", run->written,
+                      run->count);
     else if (st == SDM_ERR_STOPPED)
         st = sdm_fail(ctx, st, "stopped on request; nothing was written");
     if (run) {

@@ -40,12 +40,12 @@ typedef struct SdmDisparityResult {
     double shrink_s, engine_s, filter_s; /* --downscale; matching with its checks; median and filling */
 } SdmDisparityResult;
 
-/* Match LEFT and RIGHT, or the sequences that patterns such as left_%04d.png name.  Each output is written aside and
- * renamed when whole; of a sequence the frames before a failure stay.
- * Memory of a pair: 8 bytes a pixel (two images, disparities) besides what sdm_pair_match() takes; median and nearest
- * filling 4 more; twice that for sequences, whose next pair is read and last one written meanwhile.
+/* Match LEFT and RIGHT, or the sequences that patterns such as left_%04d.png name.  Each output is written
+ * aside and renamed when whole; of a sequence the frames before a failure stay.
+ * Memory of a pair: 8 bytes a pixel (two images, disparities) besides what sdm_pair_match() takes; median and
+ * nearest filling 4 more; twice that for sequences, whose next pair is read and last one written meanwhile.
  * Errors: SDM_ERR_USAGE, _INPUT, _DATA, _IO, _MEMORY, _UNSUPPORTED, _STOPPED. */
-SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right, const SdmDisparityOptions *opt,
-                            SdmDisparityResult *result);
+SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right,
+                            const SdmDisparityOptions *opt, SdmDisparityResult *result);
 
 #endif

@@ -41,7 +41,8 @@ static SdmStatus check_folder(SdmContext *ctx, const char *option, const char *p
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
     if (stat(folder, &s) != 0)
-        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: folder %s: %s; make it first", option, path, folder, strerror(errno));
+        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: folder %s: %s; make it first", option, path, folder,
+                        strerror(errno));
     if (!S_ISDIR(s.st_mode))
         return sdm_fail(ctx, SDM_ERR_IO, "%s %s: %s is a file, not a folder", option, path, folder);
     if (access(folder, W_OK | X_OK) != 0)
@@ -62,8 +63,8 @@ static bool same_file(const char *a, const char *b)
     return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
 }
 
-static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path, const SdmPairNames *names,
-                              bool overwrite)
+static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path,
+                              const SdmPairNames *names, bool overwrite)
 {
     SdmStatus st = SDM_OK;
     struct stat s;
@@ -73,8 +74,8 @@ static SdmStatus check_output(SdmContext *ctx, const char *option, const char *p
     TRY(check_folder(ctx, option, path));
     for (int k = 0; k < 2; k++)
         if (same_file(path, inputs[k]))
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name", option, path,
-                            inputs[k]);
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name",
+                            option, path, inputs[k]);
     if (lstat(path, &s) != 0)
         return SDM_OK;
     if (stat(path, &s) != 0 || !S_ISREG(s.st_mode))
@@ -90,14 +91,17 @@ SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairNames *names, const Sd
     SdmStatus st = SDM_OK;
     if (!is_folder(names->output) && format_of(names->output, opt) == SDM_FORMAT_AUTO)
         return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "-o %s: expected a name that ends in .tif, .tiff or .pfm; or give --format", names->output);
+                        "-o %s: expected a name that ends in .tif, .tiff or .pfm; or give --format",
+                        names->output);
     TRY(check_output(ctx, "-o", names->output, names, opt->overwrite));
     if (!*names->preview)
         return SDM_OK;
     if (!ends_in(names->preview, ".png"))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: expected a name that ends in .png", names->preview);
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: expected a name that ends in .png",
+                        names->preview);
     if (strcmp(names->preview, names->output) == 0 || same_file(names->preview, names->output))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: the same file as -o; give another name", names->preview);
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: the same file as -o; give another name",
+                        names->preview);
     TRY(check_output(ctx, "--preview", names->preview, names, opt->overwrite));
 done:
     return st;
@@ -168,8 +172,8 @@ static unsigned char shade(float d, int dmin, int dmax)
     return isnan(d) ? 0 : (unsigned char)lrintf(1.0f + 254.0f * cut);
 }
 
-static SdmStatus write_preview(SdmContext *ctx, const char *path, const SdmDisparityOptions *opt, int width, int height,
-                               const float *disparity)
+static SdmStatus write_preview(SdmContext *ctx, const char *path, const SdmDisparityOptions *opt, int width,
+                               int height, const float *disparity)
 {
     SdmStatus st = SDM_OK;
     unsigned char *grey = NULL;
@@ -181,8 +185,9 @@ static SdmStatus write_preview(SdmContext *ctx, const char *path, const SdmDispa
         grey[i] = shade(disparity[i], opt->min_disparity, opt->max_disparity);
     sdm_trap_begin(&trap);
     mem = GDALCreate(GDALGetDriverByName("MEM"), "", width, height, 1, GDT_Byte, NULL);
-    if (mem && GDALRasterIO(GDALGetRasterBand(mem, 1), GF_Write, 0, 0, width, height, grey, width, height, GDT_Byte, 0,
-                            0) == CE_None)
+    if (mem &&
+        GDALRasterIO(GDALGetRasterBand(mem, 1), GF_Write, 0, 0, width, height, grey, width, height, GDT_Byte,
+                     0, 0) == CE_None)
         png = GDALCreateCopy(GDALGetDriverByName("PNG"), path, mem, FALSE, NULL, NULL, NULL);
     const bool made = png != NULL;
     GDALClose(png);
@@ -202,8 +207,8 @@ static SdmStatus rename_whole(SdmContext *ctx, const char *aside, const char *pa
     return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", path, strerror(errno));
 }
 
-SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairNames *names, const SdmDisparityOptions *opt, int width,
-                            int height, const float *disparity)
+SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairNames *names, const SdmDisparityOptions *opt,
+                            int width, int height, const float *disparity)
 {
     SdmStatus st = SDM_OK;
     char output[ASIDE_BYTES], preview[ASIDE_BYTES], side[ASIDE_BYTES + 16];

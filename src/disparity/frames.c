@@ -31,16 +31,17 @@ SdmStatus sdm_pattern_parse(SdmContext *ctx, const char *option, const char *tex
     out->digits = 0;
     out->before[0] = out->after[0] = '\0';
     if (strlen(text) + 1 > SDM_NAME_BYTES)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: a name of %zu bytes, expected at most %d", option, strlen(text),
-                        (int)SDM_NAME_BYTES - 1);
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: a name of %zu bytes, expected at most %d", option,
+                        strlen(text), (int)SDM_NAME_BYTES - 1);
     for (const char *at = text; *at;) {
         size_t length = 0;
         const int digits = *at == '%' && at[1] != '%' ? read_conversion(at, &length) : 0;
         if (*at == '%' && at[1] != '%' && (!digits || out->digits))
-            return sdm_fail(ctx, SDM_ERR_USAGE,
-                            "%s %s: found '%.8s', expected one number such as %%04d or %%d in the name, or %%%% for a "
-                            "percent sign",
-                            option, text, at);
+            return sdm_fail(
+                ctx, SDM_ERR_USAGE,
+                "%s %s: found '%.8s', expected one number such as %%04d or %%d in the name, or %%%% for a "
+                "percent sign",
+                option, text, at);
         if (digits) {
             out->digits = digits;
             part[n] = '\0';
@@ -54,8 +55,8 @@ SdmStatus sdm_pattern_parse(SdmContext *ctx, const char *option, const char *tex
     }
     part[n] = '\0';
     if (out->digits && strchr(out->after, '/'))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s: the number must be in the name of the file, not of its folder",
-                        option, text);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s %s: the number must be in the name of the file, not of its folder", option, text);
     return SDM_OK;
 }
 
@@ -66,7 +67,8 @@ SdmStatus sdm_pattern_name(SdmContext *ctx, const SdmPattern *p, int frame, char
     return sdm_format(ctx, out, SDM_NAME_BYTES, "%s%0*d%s", p->before, p->digits, frame, p->after);
 }
 
-/* The number of a file name that the pattern prints, -1 for any other name.  base: of the pattern, without folder. */
+/* The number of a file name that the pattern prints, -1 for any other name.  base: of the pattern, without
+ * folder. */
 static int number_of(const SdmPattern *p, const char *base, const char *name)
 {
     const size_t before = strlen(base), after = strlen(p->after), n = strlen(name);
@@ -87,7 +89,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-SdmStatus sdm_pattern_frames(SdmContext *ctx, const SdmPattern *p, int first, int last, int **frames, int *count)
+SdmStatus sdm_pattern_frames(SdmContext *ctx, const SdmPattern *p, int first, int last, int **frames,
+                             int *count)
 {
     SdmStatus st = SDM_OK;
     char folder[SDM_NAME_BYTES] = ".";

@@ -49,8 +49,8 @@ static SdmStatus choose_bands(SdmContext *ctx, Raster *im, int wanted)
     const int count = GDALGetRasterCount(im->dataset);
     int others = 0, rgb = 0;
     if (wanted > count)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s has %d band%s; give one of 1 to %d", wanted, im->path,
-                        count, count == 1 ? "" : "s", count);
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s has %d band%s; give one of 1 to %d", wanted,
+                        im->path, count, count == 1 ? "" : "s", count);
     for (int b = 1; b <= count; b++) {
         const GDALRasterBandH band = GDALGetRasterBand(im->dataset, b);
         const GDALColorInterp kind = GDALGetRasterColorInterpretation(band);
@@ -69,8 +69,8 @@ static SdmStatus choose_bands(SdmContext *ctx, Raster *im, int wanted)
         im->band[0] = GDALGetRasterBand(im->dataset, wanted);
     else if (others != 1 && !im->colour)
         return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "%s %s: %d bands, expected one, or red, green and blue; choose one with --band", im->role,
-                        im->path, others);
+                        "%s %s: %d bands, expected one, or red, green and blue; choose one with --band",
+                        im->role, im->path, others);
     return SDM_OK;
 }
 
@@ -79,18 +79,20 @@ static SdmStatus open_raster(SdmContext *ctx, Raster *im, int band)
     SdmStatus st = SDM_OK;
     im->dataset = sdm_gdal_open(im->path);
     if (!im->dataset)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: not an image that GDAL can read (%.300s)", im->role, im->path,
-                        sdm_gdal_reason());
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: not an image that GDAL can read (%.300s)", im->role,
+                        im->path, sdm_gdal_reason());
     im->width = GDALGetRasterXSize(im->dataset);
     im->height = GDALGetRasterYSize(im->dataset);
     if (GDALGetRasterCount(im->dataset) < 1)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: a container of several images, expected one; name it as gdalinfo "
-                        "lists it", im->role, im->path);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: a container of several images, expected one; name it as gdalinfo "
+                        "lists it",
+                        im->role, im->path);
     TRY(choose_bands(ctx, im, band));
     im->type = GDALGetRasterDataType(im->band[0]);
     if (GDALDataTypeIsComplex(im->type))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: samples are %s, expected integers or floating point", im->role,
-                        im->path, GDALGetDataTypeName(im->type));
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: samples are %s, expected integers or floating point",
+                        im->role, im->path, GDALGetDataTypeName(im->type));
     for (int b = 0; b < im->bands; b++)
         im->mask[b] = GDALGetMaskFlags(im->band[b]) & GMF_ALL_VALID ? NULL : GDALGetMaskBand(im->band[b]);
     if (im->bands == 1 && !band)
@@ -102,22 +104,28 @@ done:
 static SdmStatus check_pair(SdmContext *ctx, const Raster *l, const Raster *r)
 {
     if (l->width != r->width || l->height != r->height)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "LEFT %s has %d x %d pixels, RIGHT %s has %d x %d; a rectified pair has "
-                        "one size", l->path, l->width, l->height, r->path, r->width, r->height);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "LEFT %s has %d x %d pixels, RIGHT %s has %d x %d; a rectified pair has "
+                        "one size",
+                        l->path, l->width, l->height, r->path, r->width, r->height);
     if (l->colour != r->colour)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s is in colour, %s %s is grey; give two of a kind, or choose a band of "
-                        "both with --band", l->colour ? "LEFT" : "RIGHT", l->colour ? l->path : r->path,
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s is in colour, %s %s is grey; give two of a kind, or choose a band of "
+                        "both with --band",
+                        l->colour ? "LEFT" : "RIGHT", l->colour ? l->path : r->path,
                         l->colour ? "RIGHT" : "LEFT", l->colour ? r->path : l->path);
     if ((l->type == GDT_Byte) != (r->type == GDT_Byte))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "LEFT %s has %s samples, RIGHT %s %s; give both the same type, such as "
-                        "with gdal_translate -ot", l->path, GDALGetDataTypeName(l->type), r->path,
-                        GDALGetDataTypeName(r->type));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "LEFT %s has %s samples, RIGHT %s %s; give both the same type, such as "
+                        "with gdal_translate -ot",
+                        l->path, GDALGetDataTypeName(l->type), r->path, GDALGetDataTypeName(r->type));
     return SDM_OK;
 }
 
 static SdmStatus read_failed(SdmContext *ctx, const Raster *im, int y0, int rows)
 {
-    return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: rows %d to %d cannot be read (%.300s); the file is cut short or damaged",
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s %s: rows %d to %d cannot be read (%.300s); the file is cut short or damaged",
                     im->role, im->path, y0, y0 + rows - 1, sdm_gdal_reason());
 }
 
@@ -153,8 +161,8 @@ static SdmStatus read_masks(SdmContext *ctx, const Raster *im, int y0, int rows,
     const size_t n = (size_t)rows * (size_t)im->width;
     memset(s->valid, im->mask[0] == NULL, n);
     for (int b = 0; b < im->bands && im->mask[b]; b++) {
-        if (GDALRasterIO(im->mask[b], GF_Read, 0, y0, im->width, rows, s->mask, im->width, rows, GDT_Byte, 0, 0)
-            != CE_None)
+        if (GDALRasterIO(im->mask[b], GF_Read, 0, y0, im->width, rows, s->mask, im->width, rows, GDT_Byte, 0,
+                         0) != CE_None)
             return read_failed(ctx, im, y0, rows);
         for (size_t i = 0; i < n; i++)
             s->valid[i] |= s->mask[i] != 0;
@@ -168,8 +176,8 @@ static SdmStatus read_strip(SdmContext *ctx, const Raster *im, int y0, int rows,
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)rows * (size_t)im->width;
     for (int b = 0; b < im->bands; b++)
-        if (GDALRasterIO(im->band[b], GF_Read, 0, y0, im->width, rows, s->band[b], im->width, rows, GDT_Float32, 0, 0)
-            != CE_None)
+        if (GDALRasterIO(im->band[b], GF_Read, 0, y0, im->width, rows, s->band[b], im->width, rows,
+                         GDT_Float32, 0, 0) != CE_None)
             return read_failed(ctx, im, y0, rows);
     TRY(read_masks(ctx, im, y0, rows, s));
     for (size_t i = 0; i < n; i++) {
@@ -188,7 +196,8 @@ static SdmStatus read_raster(SdmContext *ctx, const Raster *im, float *grey, int
     SdmStatus st = SDM_OK;
     Strip s = {.mask = NULL};
     float *spare = NULL;
-    const int fit = STRIP_PX / im->width > 1 ? STRIP_PX / im->width : 1, rows = fit < im->height ? fit : im->height;
+    const int fit = STRIP_PX / im->width > 1 ? STRIP_PX / im->width : 1,
+              rows = fit < im->height ? fit : im->height;
     TRY(open_strip(ctx, im, rows, &s));
     if (samples)
         TRY(sdm_alloc(ctx, &spare, (size_t)rows * (size_t)im->width, sizeof *spare, "strip of an image"));
@@ -223,12 +232,14 @@ static SdmStatus find_scaling(SdmContext *ctx, const float *const grey[2], int64
         for (int64_t i = 0; i < n; i += step)
             if (!isnan(grey[k][i]))
                 sample[count++] = grey[k][i];
-    float lo = (float)sdm_quantile_f32(sample, count, 0.001), hi = (float)sdm_quantile_f32(sample, count, 0.999);
+    float lo = (float)sdm_quantile_f32(sample, count, 0.001),
+          hi = (float)sdm_quantile_f32(sample, count, 0.999);
     if (count && !(hi > lo)) {
         lo = sdm_select_f32(sample, count, 0);
         hi = sdm_select_f32(sample, count, count - 1);
     }
-    *out = (Scaling){.middle = 0.5f * lo + 0.5f * hi, .gain = hi > lo ? (float)Q_MAX / (0.5f * hi - 0.5f * lo) : 0.0f};
+    *out = (Scaling){.middle = 0.5f * lo + 0.5f * hi,
+                     .gain = hi > lo ? (float)Q_MAX / (0.5f * hi - 0.5f * lo) : 0.0f};
 done:
     sdm_free(&sample);
     return st;
@@ -284,7 +295,8 @@ static SdmStatus check_usable(SdmContext *ctx, const Raster *im, const int16_t *
     for (int64_t i = 0; i < n; i++)
         if (samples[i] != SDM_PIXEL_NODATA)
             return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_DATA, "%s %s: no usable pixel in it, all are nodata, masked or NaN", im->role, im->path);
+    return sdm_fail(ctx, SDM_ERR_DATA, "%s %s: no usable pixel in it, all are nodata, masked or NaN",
+                    im->role, im->path);
 }
 
 SdmStatus sdm_samples_read(SdmContext *ctx, const char *left, const char *right, int band, SdmSamples *out)

@@ -58,7 +58,8 @@ static int build_envelope(const int32_t *row, int width, int y, const Envelope *
     for (int u = 0; u < width; u++) {
         if (row[u] < 0)
             continue;
-        while (n > 0 && distance2(row, y, u, e->from[n - 1]) < distance2(row, y, e->column[n - 1], e->from[n - 1]))
+        while (n > 0 &&
+               distance2(row, y, u, e->from[n - 1]) < distance2(row, y, e->column[n - 1], e->from[n - 1]))
             n--;
         const int64_t begin = n > 0 ? last_of(row, y, e->column[n - 1], u) + 1 : 0;
         if (begin < width) {
@@ -88,7 +89,8 @@ static SdmStatus fill_nearest(SdmContext *ctx, int width, int height, float *d)
     int32_t *row = NULL;
     int *spare = NULL;
     TRY(sdm_alloc(ctx, &row, (size_t)width * (size_t)height, sizeof *row, "nearest disparities"));
-    TRY(sdm_alloc(ctx, &spare, 2 * (size_t)width * (size_t)threads, sizeof *spare, "nearest disparities of a row"));
+    TRY(sdm_alloc(ctx, &spare, 2 * (size_t)width * (size_t)threads, sizeof *spare,
+                  "nearest disparities of a row"));
 #pragma omp parallel num_threads(threads)
     {
         int *const mine = spare + 2 * (ptrdiff_t)width * sdm_thread();

@@ -50,8 +50,8 @@ static void sort_two(float *restrict a, float *restrict b)
     }
 }
 
-/* Median of LANES pixels whose windows are whole and valid.  Forgetful selection: of m + 2 of the 2 m + 1 values the
- * smallest and the largest cannot be the median; drop them, take in another, until one is left. */
+/* Median of LANES pixels whose windows are whole and valid.  Forgetful selection: of m + 2 of the 2 m + 1
+ * values the smallest and the largest cannot be the median; drop them, take in another, until one is left. */
 static void median_of_lanes(const float *in, ptrdiff_t width, int side, float v[MOST][LANES], float *out)
 {
     const int count = side * side, r = side / 2;

@@ -50,7 +50,8 @@ static void patterns(void **state)
         assert_int_equal(sdm_pattern_name(ctx, p, good[i].frame, name), SDM_OK);
         assert_string_equal(name, good[i].name);
     }
-    static const char *const bad[] = {"%", "a%", "%4d", "%04", "%s", "%n", "%d_%d", "%00d", "%010d", "%hd", "%d/x", "%.3d"};
+    static const char *const bad[] = {"%",     "a%",   "%4d",   "%04", "%s",   "%n",
+                                      "%d_%d", "%00d", "%010d", "%hd", "%d/x", "%.3d"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (sdm_pattern_parse(ctx, "LEFT", bad[i], p) != SDM_ERR_USAGE)
             fail_msg("'%s' was taken", bad[i]);
@@ -68,8 +69,8 @@ static void touch(const char *name)
 static void frames_in_a_folder(void **state)
 {
     (void)state;
-    static const char *const files[] = {"l_003.png", "l_010.png", "l_1200.png", "l_04.png", "l_0005.png", "l_00x.png",
-                                        "l_007.jpg", "xl_008.png", "l_.png"};
+    static const char *const files[] = {"l_003.png", "l_010.png", "l_1200.png", "l_04.png", "l_0005.png",
+                                        "l_00x.png", "l_007.jpg", "xl_008.png", "l_.png"};
     SdmPattern *const p = malloc(sizeof *p);
     int *frames = NULL, count = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
