@@ -11,23 +11,28 @@
 
 enum { COST_LANES = 16, COST_MARGIN = 6 * COST_LANES }; /* elements that vectors may touch beyond a row */
 
-typedef struct CostMeans { /* of one image, a value a pixel: the window around it */
-    int32_t *column_sum, *column_squares, *column_bad; /* over the window's rows */
-    int32_t *sum;       /* of the pixels, nodata as 0 */
+typedef struct CostColumns { /* of one image: sums over the columns of the window's rows, nodata as 0 */
+    int32_t *sum, *squares, *bad;
+    int rows_bad; /* rows of the window with nodata */
+} CostColumns;
+
+typedef struct CostMeans { /* of one row of one image, a value a pixel: the window around it */
+    int32_t *pair;      /* pixel of the row that enters (low 16 bits) and of the one that leaves */
+    int32_t *sum;       /* of the pixels */
     int32_t *mean;      /* sum / n, rounded */
     int32_t *rest_sum;  /* sum - n mean */
     float *rest;        /* rest_sum / n */
     float *texture;     /* 1 / sqrt(sum of squares of what deviates from the mean); 0 = without texture, -1 = nodata
                            inside, or the window leaves the image */
-    int rows_bad;       /* rows of the window with nodata */
 } CostMeans;
+
+enum { COST_ROWS = 3 }; /* of the right view, along v */
 
 typedef struct CostScratch {
     ptrdiff_t pitch;          /* elements from row to row of column, window, score */
-    CostMeans means[2];       /* left, right; the right one's arrays reach |d| further to both sides */
-    int32_t *pair[2];         /* a pixel of the row that enters (low 16 bits) and of the one that leaves; likewise */
+    CostColumns columns[2];   /* left, right */
+    CostMeans left, right[COST_ROWS]; /* the right ones' arrays reach |d| further to both sides */
     int32_t *spare[2];        /* window sums of squares and nodata */
-    const int16_t *raw[2][2]; /* [side][0 = enters, 1 = leaves]: the rows as they are in the image */
     int16_t *nodata;          /* a row of nodata */
     uint64_t *word[2];        /* census words of a row, left and right */
     int32_t *column;          /* (dmax - dmin + 1) rows of column sums */
@@ -51,7 +56,7 @@ static inline size_t cost_scratch_bytes(int width, int dmin, int dmax)
 {
     const size_t nd = (size_t)(dmax - dmin + 1), n = cost_round((size_t)width) + COST_MARGIN;
     const size_t wide = n + 2 * cost_reach(dmin, dmax);
-    return 4 * (2 * 9 * wide + 2 * n + n + 3 * nd * n) + 2 * 8 * wide;
+    return 4 * ((2 * 3 + (1 + COST_ROWS) * 6) * wide + 3 * n + 3 * nd * n) + 2 * 8 * wide;
 }
 
 static inline void *cost_take(char **at, size_t bytes)
@@ -69,17 +74,22 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
     memset(at, 0, cost_scratch_bytes(job->width, job->dmin, job->dmax));
     s->pitch = (ptrdiff_t)n;
     for (int side = 0; side < 2; side++) {
-        CostMeans *const m = &s->means[side];
-        int32_t **const arrays[] = {&m->column_sum, &m->column_squares, &m->column_bad, &m->sum, &m->mean, &m->rest_sum,
-                                    &s->pair[side]};
-        for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        CostColumns *const c = &s->columns[side];
+        int32_t **const arrays[] = {&c->sum, &c->squares, &c->bad};
+        for (int i = 0; i < 3; i++)
+            *arrays[i] = (int32_t *)cost_take(&at, 4 * wide) + reach;
+        c->rows_bad = 0;
+        s->spare[side] = cost_take(&at, 4 * n);
+    }
+    for (int k = -1; k < COST_ROWS; k++) {
+        CostMeans *const m = k < 0 ? &s->left : &s->right[k];
+        int32_t **const arrays[] = {&m->pair, &m->sum, &m->mean, &m->rest_sum};
+        for (int i = 0; i < 4; i++)
             *arrays[i] = (int32_t *)cost_take(&at, 4 * wide) + reach;
         m->rest = (float *)cost_take(&at, 4 * wide) + reach;
         m->texture = (float *)cost_take(&at, 4 * wide) + reach;
         for (ptrdiff_t x = -(ptrdiff_t)reach; x < (ptrdiff_t)(n + reach); x++)
             m->texture[x] = -1.0f;
-        m->rows_bad = 0;
-        s->spare[side] = cost_take(&at, 4 * n);
     }
     s->nodata = cost_take(&at, 4 * n);
     for (size_t x = 0; x < 2 * n; x++)
@@ -91,10 +101,29 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
     s->score = cost_take(&at, 4 * n * nd);
 }
 
-static inline SdmCostRow cost_row_of(const CostScratch *s, const SdmCostJob *job)
+/* Right view's row for d of the row of costs y, and its place along the row. */
+typedef struct CostLabel {
+    const CostMeans *right;
+    int d;
+} CostLabel;
+
+static inline int cost_slot(const SdmCostJob *job, int y)
 {
-    return (SdmCostRow){.width = job->width, .dmin = job->dmin, .dmax = job->dmax, .score = s->score, .pitch = s->pitch,
-                        .left_texture = s->means[0].texture, .right_texture = s->means[1].texture};
+    const int first = job->row_begin - job->window - 1; /* of the rows that are asked for, so never negative */
+    return job->along_v ? (y - first + COST_ROWS) % COST_ROWS : 0;
+}
+
+static inline CostLabel cost_label(const SdmCostJob *job, const CostScratch *s, int y, int k)
+{
+    const int d = job->dmin + k;
+    return job->along_v ? (CostLabel){&s->right[cost_slot(job, y + d)], 0} : (CostLabel){&s->right[0], d};
+}
+
+static inline SdmCostRow cost_row_of(const CostScratch *s, const SdmCostJob *job, int y)
+{
+    return (SdmCostRow){.y = y, .width = job->width, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
+                        .pitch = s->pitch, .left_texture = s->left.texture,
+                        .right_texture = cost_label(job, s, y, 0).right->texture};
 }
 
 /* Row y of a view; a row of nodata where there is none. */
@@ -116,15 +145,15 @@ static inline int32_t cost_pair(int32_t enters, int32_t leaves)
 }
 
 /* The pixels x..count of the rows that enter and leave: pairs and column sums; true when one of each has nodata. */
-static inline void cost_enter_plain(const int16_t *enters, const int16_t *leaves, int sign, int x, int count, CostMeans *m,
-                                    int32_t *pair, bool any[2])
+static inline void cost_enter_plain(const int16_t *enters, const int16_t *leaves, int sign, int x, int count,
+                                    const CostColumns *c, int32_t *pair, bool any[2])
 {
     for (; x < count; x++) {
         const int32_t bad = enters[x] == SDM_PIXEL_NODATA, bad_old = leaves && leaves[x] == SDM_PIXEL_NODATA;
         const int32_t v = bad ? 0 : enters[x], old = !leaves || bad_old ? 0 : leaves[x];
-        m->column_sum[x] += v - old;
-        m->column_squares[x] += v * v - old * old;
-        m->column_bad[x] += bad - bad_old;
+        c->sum[x] += v - old;
+        c->squares[x] += v * v - old * old;
+        c->bad[x] += bad - bad_old;
         pair[x] = cost_pair(v, sign * old);
         any[0] = any[0] || bad;
         any[1] = any[1] || bad_old;
@@ -137,7 +166,7 @@ static inline void cost_enter_plain(const int16_t *enters, const int16_t *leaves
 #else
 #define COST_WIDEN(p) _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #endif
-static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves, int sign, int count, CostMeans *m,
+static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves, int sign, int count, const CostColumns *c,
                                     int32_t *pair, bool any[2])
 {
     const vi none = vi_set(SDM_PIXEL_NODATA), one = vi_set(1), low = vi_set(0xffff);
@@ -150,9 +179,9 @@ static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves
         old = vi_sel(vi_eq(old, none), vi_zero(), old);
         const vi minus = vi_sub(vi_zero(), old);
         const vi enter = vi_or(vi_and(v, low), V_(slli_epi32)(old, 16)), negative = vi_or(vi_and(v, low), V_(slli_epi32)(minus, 16));
-        vi_store(m->column_sum + x, vi_add(vi_load(m->column_sum + x), vi_add(v, minus)));
-        vi_store(m->column_squares + x, vi_add(vi_load(m->column_squares + x), vi_madd(enter, negative)));
-        vi_store(m->column_bad + x, vi_add(vi_load(m->column_bad + x), vi_sub(bad, bad_old)));
+        vi_store(c->sum + x, vi_add(vi_load(c->sum + x), vi_add(v, minus)));
+        vi_store(c->squares + x, vi_add(vi_load(c->squares + x), vi_madd(enter, negative)));
+        vi_store(c->bad + x, vi_add(vi_load(c->bad + x), vi_sub(bad, bad_old)));
         vi_store(pair + x, sign > 0 ? enter : negative);
         bad_any = vi_or(bad_any, bad);
         old_any = vi_or(old_any, bad_old);
@@ -163,24 +192,38 @@ static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves
 }
 #endif
 
-/* The window that is centred on row y is completed: its last row enters, the one above it leaves (if it had entered).
- * right_sign: what the leaving pixels of the right view are multiplied by in its pairs. */
-static inline void cost_enter_rows(const SdmCostJob *job, CostScratch *s, int y, int right_sign)
+/* The window of a view that is centred on row y is completed: its last row enters, the one above it leaves, unless `first`
+ * was the first window's centre.  sign: what the leaving pixels are multiplied by in the pairs. */
+static inline void cost_enter_row(const SdmCostJob *job, CostScratch *s, int side, int y, int first, int sign)
 {
-    const int half = job->window / 2, gone = y - half - 1;
-    for (int side = 0; side < 2; side++) {
-        const int16_t *const enters = cost_image_row(job, s, side, y + half);
-        const int16_t *const leaves = gone >= job->row_begin - half ? cost_image_row(job, s, side, gone) : NULL;
-        const int sign = side ? right_sign : 1;
-        bool any[2] = {false, false};
-        int x = 0;
+    const int half = job->window / 2;
+    const int16_t *const enters = cost_image_row(job, s, side, y + half);
+    const int16_t *const leaves = y > first + 2 * half ? cost_image_row(job, s, side, y - half - 1) : NULL;
+    CostColumns *const c = &s->columns[side];
+    int32_t *const pair = side ? s->right[cost_slot(job, y)].pair : s->left.pair;
+    bool any[2] = {false, false};
+    int x = 0;
 #if SDM_VEC
-        x = cost_enter_vector(enters, leaves, sign, job->width, &s->means[side], s->pair[side], any);
+    x = cost_enter_vector(enters, leaves, sign, job->width, c, pair, any);
 #endif
-        cost_enter_plain(enters, leaves, sign, x, job->width, &s->means[side], s->pair[side], any);
-        s->means[side].rows_bad += any[0] - any[1];
-        s->raw[side][0] = enters;
-        s->raw[side][1] = leaves;
+    cost_enter_plain(enters, leaves, sign, x, job->width, c, pair, any);
+    c->rows_bad += any[0] - any[1];
+}
+
+static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m);
+
+/* Rows of costs y are next: rows enter and leave both views, means are found where rows are asked for. */
+static inline void cost_step(const SdmCostJob *job, CostScratch *s, int y, int right_sign)
+{
+    const int first = job->row_begin - job->window + 1; /* the first window has its last row alone */
+    const int low = job->along_v ? job->dmin : 0, high = job->along_v ? job->dmax : 0;
+    cost_enter_row(job, s, 0, y, first, 1);
+    if (y >= job->row_begin)
+        cost_find_means(job, s, 0, &s->left);
+    for (int c = y == first ? first + low : y + high; c <= y + high; c++) {
+        cost_enter_row(job, s, 1, c, first + low, right_sign);
+        if (c >= job->row_begin + low)
+            cost_find_means(job, s, 1, &s->right[cost_slot(job, c)]);
     }
 }
 
@@ -203,7 +246,7 @@ static inline void cost_sum_window(const int32_t *restrict in, int32_t *restrict
 }
 
 /* Means and texture of a view from its window sums.  least: sum of squares at the smallest sigma. */
-static inline void cost_means_row(CostMeans *m, const int32_t *squares, int width, int n, float least)
+static inline void cost_means_row(const CostMeans *m, const int32_t *squares, int width, int n, float least)
 {
     const float inverse = 1.0f / (float)n;
 #if SDM_VEC
@@ -234,24 +277,22 @@ static inline void cost_means_row(CostMeans *m, const int32_t *squares, int widt
 #endif
 }
 
-static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s)
+static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m)
 {
     const int w = job->width, half = job->window / 2, n = job->window * job->window;
-    for (int side = 0; side < 2; side++) {
-        CostMeans *const m = (CostMeans *)&s->means[side];
-        cost_sum_window(m->column_sum, m->sum, w, job->window);
-        cost_sum_window(m->column_squares, s->spare[0], w, job->window);
-        cost_means_row(m, s->spare[0], w, n, job->min_sigma * job->min_sigma * (float)n);
-        if (m->rows_bad > 0) {
-            cost_sum_window(m->column_bad, s->spare[1], w, job->window);
-            for (int x = 0; x < w; x++)
-                m->texture[x] = s->spare[1][x] != 0 ? -1.0f : m->texture[x];
-        }
-        for (int x = 0; x < half && x < w; x++)
-            m->texture[x] = m->texture[w - 1 - x] = -1.0f;
-        for (int x = w; x < w + COST_LANES; x++)
-            m->texture[x] = -1.0f;
+    const CostColumns *const c = &s->columns[side];
+    cost_sum_window(c->sum, m->sum, w, job->window);
+    cost_sum_window(c->squares, s->spare[0], w, job->window);
+    cost_means_row(m, s->spare[0], w, n, job->min_sigma * job->min_sigma * (float)n);
+    if (c->rows_bad > 0) {
+        cost_sum_window(c->bad, s->spare[1], w, job->window);
+        for (int x = 0; x < w; x++)
+            m->texture[x] = s->spare[1][x] != 0 ? -1.0f : m->texture[x];
     }
+    for (int x = 0; x < half && x < w; x++)
+        m->texture[x] = m->texture[w - 1 - x] = -1.0f;
+    for (int x = w; x < w + COST_LANES; x++)
+        m->texture[x] = -1.0f;
 }
 
 #endif

@@ -47,10 +47,13 @@ static void to_score(const int32_t *restrict bits, const float *restrict ri, con
 /* Let the rows of y enter (sign 1) or leave (-1) the column sums. */
 static void step(const SdmCostJob *job, const CostScratch *s, int y, int sign)
 {
-    for (int side = 0; side < 2; side++)
-        census_row(job, s, y, side, s->word[side]);
-    for (int k = 0; k <= job->dmax - job->dmin; k++)
-        add_bits(s->column + k * s->pitch, s->word[0], s->word[1] + job->dmin + k, sign, job->width);
+    census_row(job, s, y, 0, s->word[0]);
+    for (int k = 0; k <= job->dmax - job->dmin; k++) {
+        const int d = job->dmin + k;
+        if (k == 0 || job->along_v)
+            census_row(job, s, job->along_v ? y + d : y, 1, s->word[1]);
+        add_bits(s->column + k * s->pitch, s->word[0], s->word[1] + (job->along_v ? 0 : d), sign, job->width);
+    }
 }
 
 void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
@@ -59,20 +62,19 @@ void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *u
     const float scale = 2.0f / (float)(BITS * win * win);
     CostScratch s;
     cost_scratch_cut(&s, job);
-    SdmCostRow out = cost_row_of(&s, job);
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
-        cost_enter_rows(job, &s, y, 1);
+        cost_step(job, &s, y, 1);
         step(job, &s, y + half, 1);
         if (y - half - 1 >= job->row_begin - half)
             step(job, &s, y - half - 1, -1);
         if (y < job->row_begin)
             continue;
-        cost_find_means(job, &s);
         for (int k = 0; k < nd; k++) {
+            const CostLabel label = cost_label(job, &s, y, k);
             cost_sum_window(s.column + k * s.pitch, s.window, w, win);
-            to_score(s.window, s.means[0].texture, s.means[1].texture + job->dmin + k, scale, w, s.score + k * s.pitch);
+            to_score(s.window, s.left.texture, label.right->texture + label.d, scale, w, s.score + k * s.pitch);
         }
-        out.y = y;
+        const SdmCostRow out = cost_row_of(&s, job, y);
         consume(user, &out);
     }
 }

@@ -10,6 +10,9 @@ sdm_median_row_fn SDM_NAME(median_row);
 sdm_change_row_fn SDM_NAME(change_row);
 sdm_agree_row_fn SDM_NAME(agree_row);
 sdm_add_changes_fn SDM_NAME(add_changes);
+sdm_gap_row_fn SDM_NAME(gap_row);
+sdm_refine_row_fn SDM_NAME(refine_row);
+sdm_spread_row_fn SDM_NAME(spread_row);
 sdm_smooth_row_fn SDM_NAME(smooth_row);
 
 static inline void order(float *a, float *b)
@@ -123,14 +126,6 @@ void SDM_NAME(change_row)(const float *restrict h_m, const float *restrict prior
     }
 }
 
-/* Sum over one row of the window of how many agree with low..low + 512, for STEP pixels. */
-static inline void agree_with(const int16_t *restrict row, int half, const uint16_t *restrict low, uint16_t *restrict count)
-{
-    for (int i = -half; i <= half; i++)
-        for (int x = 0; x < STEP; x++)
-            count[x] = (uint16_t)(count[x] + ((uint16_t)((uint16_t)row[x + i] - low[x]) <= 512));
-}
-
 /* The lowest change that agrees with the middle one; one that no change reaches where it has none. */
 static inline uint16_t lowest_of(int16_t change)
 {
@@ -147,23 +142,63 @@ static void agree_pixel(const int16_t *const *row, int half, int width, int x, u
     count[x] = (uint8_t)n;
 }
 
+/* The same for AGREE pixels whose windows lie in the row. */
+#if SDM_VEC == 16
+enum { AGREE = 32 };
+static inline void agree_many(const int16_t *const *row, int half, int x, uint8_t *count)
+{
+    const __m512i middle = _mm512_loadu_si512(row[half] + x), limit = _mm512_set1_epi16(512), one = _mm512_set1_epi16(1);
+    const __mmask32 none = _mm512_cmpeq_epi16_mask(middle, _mm512_set1_epi16(SDM_CHANGE_NONE));
+    const __m512i low = _mm512_mask_blend_epi16(none, _mm512_sub_epi16(middle, _mm512_set1_epi16(256)), _mm512_set1_epi16(20000));
+    __m512i n = _mm512_setzero_si512();
+    for (int j = 0; j <= 2 * half; j++)
+        for (int i = -half; row[j] && i <= half; i++) {
+            const __m512i above = _mm512_sub_epi16(_mm512_loadu_si512(row[j] + x + i), low);
+            n = _mm512_mask_add_epi16(n, _mm512_cmple_epu16_mask(above, limit), n, one);
+        }
+    _mm256_storeu_si256((__m256i *)(void *)(count + x), _mm512_cvtepi16_epi8(n));
+}
+#elif SDM_VEC == 8
+enum { AGREE = 16 };
+static inline void agree_many(const int16_t *const *row, int half, int x, uint8_t *count)
+{
+    const __m256i middle = vi_load(row[half] + x), limit = _mm256_set1_epi16(512);
+    const __m256i none = _mm256_cmpeq_epi16(middle, _mm256_set1_epi16(SDM_CHANGE_NONE));
+    const __m256i low = _mm256_blendv_epi8(_mm256_sub_epi16(middle, _mm256_set1_epi16(256)), _mm256_set1_epi16(20000), none);
+    __m256i n = _mm256_setzero_si256();
+    for (int j = 0; j <= 2 * half; j++)
+        for (int i = -half; row[j] && i <= half; i++) {
+            const __m256i above = _mm256_sub_epi16(vi_load(row[j] + x + i), low);
+            n = _mm256_sub_epi16(n, _mm256_cmpeq_epi16(_mm256_min_epu16(above, limit), above));
+        }
+    _mm_storeu_si128((__m128i *)(void *)(count + x), _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi16(n, n), 0xD8)));
+}
+#else
+enum { AGREE = 32 };
+static inline void agree_many(const int16_t *const *row, int half, int x, uint8_t *count)
+{
+    uint16_t low[AGREE], n[AGREE] = {0};
+    for (int k = 0; k < AGREE; k++)
+        low[k] = lowest_of(row[half][x + k]);
+    for (int j = 0; j <= 2 * half; j++)
+        for (int i = -half; row[j] && i <= half; i++)
+            for (int k = 0; k < AGREE; k++)
+                n[k] = (uint16_t)(n[k] + ((uint16_t)((uint16_t)row[j][x + i + k] - low[k]) <= 512));
+    for (int k = 0; k < AGREE; k++)
+        count[x + k] = (uint8_t)n[k];
+}
+#endif
+
 void SDM_NAME(agree_row)(const int16_t *const *row, int half, int width, uint8_t *restrict count)
 {
     int x = 0;
     for (; x < half && x < width; x++)
         agree_pixel(row, half, width, x, count);
-    for (; x + STEP + half <= width; x += STEP) {
-        uint16_t low[STEP], n[STEP] = {0};
-        for (int i = 0; i < STEP; i++)
-            low[i] = lowest_of(row[half][x + i]);
-        for (int j = 0; j <= 2 * half; j++)
-            if (row[j] && half == 3) /* the chain's: unrolled */
-                agree_with(row[j] + x, 3, low, n);
-            else if (row[j])
-                agree_with(row[j] + x, half, low, n);
-        for (int i = 0; i < STEP; i++)
-            count[x + i] = (uint8_t)n[i];
-    }
+    for (; x + AGREE + half <= width; x += AGREE)
+        if (half == 3) /* the chain's: unrolled */
+            agree_many(row, 3, x, count);
+        else
+            agree_many(row, half, x, count);
     for (; x < width; x++)
         agree_pixel(row, half, width, x, count);
 }
@@ -195,4 +230,44 @@ void SDM_NAME(smooth_row)(const float *const row[3], int width, float *restrict 
     const int last = width - 1;
     out[0] = smoothed(a, m, b, 0, 0, last > 0 ? 1 : 0);
     out[last] = smoothed(a, m, b, last > 0 ? last - 1 : 0, last, last);
+}
+
+#define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
+
+void SDM_NAME(gap_row)(const float *const score[3], int width, float *restrict gap_v, uint8_t *restrict quality)
+{
+    const float *restrict const before = score[0], *restrict const at = score[1], *restrict const after = score[2];
+    for (int x = 0; x < width; x++) {
+        const float bend = before[x] - 2.0f * at[x] + after[x];
+        const bool peak = (at[x] > 0.0f) & (bend < -FLAT);
+        const bool known = (before[x] > SDM_SCORE_NONE) & (after[x] > SDM_SCORE_NONE) & (at[x] > SDM_SCORE_NONE) &
+                           (peak | (at[x] < 0.7f));
+        float v = 0.5f * (before[x] - after[x]) / (peak ? bend : -1.0f);
+        v = v < -2.0f ? -2.0f : v;
+        v = v > 2.0f ? 2.0f : v;
+        v = peak ? v : 2.0f;
+        gap_v[x] = known ? v : NAN;
+        quality[x] = (uint8_t)(int32_t)((at[x] > 0.0f ? at[x] : 0.0f) * 250.0f + (at[x] > 0.0f ? 0.5f : 0.0f));
+    }
+}
+
+void SDM_NAME(refine_row)(const float *restrict upper, const float *restrict lower, float share_low, int pairs,
+                          float *restrict out)
+{
+    for (int m = 0; m < pairs; m++) {
+        const float a = upper[m], b = lower[m], across = upper[m + 1] - a, below = lower[m + 1] - b;
+        const float top0 = a + 0.25f * across, low0 = b + 0.25f * below;
+        const float top1 = a + 0.75f * across, low1 = b + 0.75f * below;
+        out[2 * m] = top0 + share_low * (low0 - top0);
+        out[2 * m + 1] = top1 + share_low * (low1 - top1);
+    }
+}
+
+void SDM_NAME(spread_row)(int64_t *restrict cell, const int32_t *restrict weight, int count, const int64_t value[8])
+{
+    int64_t v[8];
+    memcpy(v, value, sizeof v);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < 8; k++)
+            cell[8 * i + k] += weight[i] * v[k];
 }

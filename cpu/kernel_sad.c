@@ -6,11 +6,12 @@
 
 sdm_cost_strip_fn SDM_NAME(sad);
 
-/* Column sums of |left - right|: new rows enter, old ones leave. */
-static void add_differences(int32_t *restrict col, const int32_t *restrict left, const int32_t *restrict right, int count)
+/* Column sums of |left - right|: new rows enter, old ones leave (where `leaves` is 1, not 0). */
+static void add_differences(int32_t *restrict col, const int32_t *restrict left, const int32_t *restrict right, int leaves,
+                            int count)
 {
 #if SDM_VEC
-    const vi sign = vi_set((int32_t)0xffff0001); /* +1 for the row that enters, -1 for the one that leaves */
+    const vi sign = vi_set(leaves ? (int32_t)0xffff0001 : 1); /* +1 for the row that enters, -1 for the one that leaves */
     for (int x = 0; x < count; x += SDM_VEC) {
         const vi apart = V_(abs_epi16)(V_(sub_epi16)(vi_load(left + x), vi_load(right + x)));
         vi_store(col + x, vi_add(vi_load(col + x), vi_madd(apart, sign)));
@@ -18,7 +19,7 @@ static void add_differences(int32_t *restrict col, const int32_t *restrict left,
 #else
     for (int x = 0; x < count; x++) {
         const int32_t d = (int32_t)(int16_t)left[x] - (int16_t)right[x], old = (left[x] >> 16) - (right[x] >> 16);
-        col[x] += (d < 0 ? -d : d) - (old < 0 ? -old : old);
+        col[x] += (d < 0 ? -d : d) - leaves * (old < 0 ? -old : old);
     }
 #endif
 }
@@ -38,19 +39,20 @@ void SDM_NAME(sad)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user
     const float scale = 1.0f / (578.0f * (float)(win * win));
     CostScratch s;
     cost_scratch_cut(&s, job);
-    SdmCostRow out = cost_row_of(&s, job);
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
-        cost_enter_rows(job, &s, y, 1);
-        for (int k = 0; k < nd; k++)
-            add_differences(s.column + k * s.pitch, s.pair[0], s.pair[1] + job->dmin + k, w);
+        cost_step(job, &s, y, 1);
+        for (int k = 0; k < nd; k++) {
+            const CostLabel label = cost_label(job, &s, y, k);
+            int32_t *const column = s.column + k * s.pitch;
+            add_differences(column, s.left.pair, label.right->pair + label.d, y > job->row_begin, w);
+            if (y < job->row_begin)
+                continue;
+            cost_sum_window(column, s.window, w, win);
+            to_score(s.window, s.left.texture, label.right->texture + label.d, scale, w, s.score + k * s.pitch);
+        }
         if (y < job->row_begin)
             continue;
-        cost_find_means(job, &s);
-        for (int k = 0; k < nd; k++) {
-            cost_sum_window(s.column + k * s.pitch, s.window, w, win);
-            to_score(s.window, s.means[0].texture, s.means[1].texture + job->dmin + k, scale, w, s.score + k * s.pitch);
-        }
-        out.y = y;
+        const SdmCostRow out = cost_row_of(&s, job, y);
         consume(user, &out);
     }
 }

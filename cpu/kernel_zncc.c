@@ -17,21 +17,22 @@ static void add_products(int32_t *col, const int32_t *left, const int32_t *right
         vi_store(col + x, vi_add(vi_load(col + x), vi_madd(vi_load(left + x), vi_load(right + x))));
 }
 
-static void normalise_row(const CostScratch *s, const SdmCostJob *job)
+/* Scores of `count` successive d, the first of them the label's, against one row of the right view. */
+static void normalise_rows(const CostScratch *s, CostLabel label, int k, int count, int width)
 {
-    const CostMeans *const l = &s->means[0], *const r = &s->means[1];
-    const int nd = job->dmax - job->dmin + 1;
-    for (int x = 0; x < job->width; x += SDM_VEC) {
+    const CostMeans *const l = &s->left, *const r = label.right;
+    const vf none = vf_set(SDM_SCORE_NONE);
+    for (int x = 0; x < width; x += SDM_VEC) {
         const vi sum = vi_load(l->sum + x), mean = vi_load(l->mean + x);
         const vf rest = vf_load(l->rest + x), texture = vf_load(l->texture + x);
-        for (int k = 0; k < nd; k++) {
-            const ptrdiff_t at = x + job->dmin + k;
+        for (int i = k; i < k + count; i++) {
+            const ptrdiff_t at = x + label.d + i - k;
             const vf other = vf_load(r->texture + at);
-            const vi c = vi_sub(vi_sub(vi_load(s->window + k * s->pitch + x), vi_mul(vi_load(r->mean + at), sum)),
-                                vi_mul(vi_load(r->rest_sum + at), mean));
-            const vf covariance = vf_sub(vf_from(c), vf_mul(rest, vf_from(vi_load(r->rest_sum + at))));
-            const vf score = vf_mul(vf_mul(covariance, texture), other);
-            vf_store(s->score + k * s->pitch + x, vf_sel(vf_negative(vf_or(texture, other)), vf_set(SDM_SCORE_NONE), score));
+            const vi rest_r = vi_load(r->rest_sum + at), window = vi_load(s->window + i * s->pitch + x);
+            const vi c = vi_sub(vi_sub(window, vi_mul(vi_load(r->mean + at), sum)), vi_mul(rest_r, mean));
+            const vf covariance = vf_sub(vf_from(c), vf_mul(rest, vf_from(rest_r)));
+            const vf v = vf_mul(vf_mul(covariance, texture), other);
+            vf_store(s->score + i * s->pitch + x, vf_sel(vf_negative(vf_or(texture, other)), none, v));
         }
     }
 }
@@ -42,23 +43,26 @@ static void add_products(int32_t *restrict col, const int32_t *restrict left, co
         col[x] += cost_pair_product(left[x], right[x]);
 }
 
-static void normalise_row(const CostScratch *s, const SdmCostJob *job)
+static void normalise_row(const CostScratch *s, CostLabel label, int k, int width)
 {
-    const CostMeans *const l = &s->means[0], *const r = &s->means[1];
-    for (int k = 0; k <= job->dmax - job->dmin; k++) {
-        const ptrdiff_t at = job->dmin + k;
-        const int32_t *restrict const window = s->window + k * s->pitch, *restrict const sum = l->sum;
-        const int32_t *restrict const mean = l->mean, *restrict const mean_r = r->mean + at;
-        const int32_t *restrict const rest_r = r->rest_sum + at;
-        const float *restrict const rest = l->rest, *restrict const tl = l->texture, *restrict const tr = r->texture + at;
-        float *restrict const score = s->score + k * s->pitch;
-        for (int x = 0; x < job->width; x++) {
-            const int32_t c = (int32_t)((uint32_t)window[x] - (uint32_t)mean_r[x] * (uint32_t)sum[x] -
-                                        (uint32_t)rest_r[x] * (uint32_t)mean[x]);
-            const float covariance = (float)c - rest[x] * (float)rest_r[x], v = covariance * tl[x] * tr[x];
-            score[x] = tl[x] < 0.0f || tr[x] < 0.0f ? SDM_SCORE_NONE : v;
-        }
+    const CostMeans *const l = &s->left, *const r = label.right;
+    const int32_t *restrict const window = s->window + k * s->pitch, *restrict const sum = l->sum;
+    const int32_t *restrict const mean = l->mean, *restrict const mean_r = r->mean + label.d;
+    const int32_t *restrict const rest_r = r->rest_sum + label.d;
+    const float *restrict const rest = l->rest, *restrict const tl = l->texture, *restrict const tr = r->texture + label.d;
+    float *restrict const score = s->score + k * s->pitch;
+    for (int x = 0; x < width; x++) {
+        const int32_t c = (int32_t)((uint32_t)window[x] - (uint32_t)mean_r[x] * (uint32_t)sum[x] -
+                                    (uint32_t)rest_r[x] * (uint32_t)mean[x]);
+        const float covariance = (float)c - rest[x] * (float)rest_r[x], v = covariance * tl[x] * tr[x];
+        score[x] = tl[x] < 0.0f || tr[x] < 0.0f ? SDM_SCORE_NONE : v;
     }
+}
+
+static void normalise_rows(const CostScratch *s, CostLabel label, int k, int count, int width)
+{
+    for (int i = 0; i < count; i++)
+        normalise_row(s, (CostLabel){label.right, label.d + i}, k + i, width);
 }
 #endif
 
@@ -67,18 +71,23 @@ void SDM_NAME(zncc)(const SdmCostJob *job, sdm_cost_consumer *consume, void *use
     const int w = job->width, win = job->window, nd = job->dmax - job->dmin + 1;
     CostScratch s;
     cost_scratch_cut(&s, job);
-    SdmCostRow out = cost_row_of(&s, job);
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) { /* y: centre of the window that is completed */
-        cost_enter_rows(job, &s, y, -1);
-        for (int k = 0; k < nd; k++)
-            add_products(s.column + k * s.pitch, s.pair[0], s.pair[1] + job->dmin + k, w);
+        cost_step(job, &s, y, -1);
+        for (int k = 0; k < nd; k++) {
+            const CostLabel label = cost_label(job, &s, y, k);
+            int32_t *const column = s.column + k * s.pitch;
+            add_products(column, s.left.pair, label.right->pair + label.d, w);
+            if (y < job->row_begin)
+                continue;
+            cost_sum_window(column, s.window + k * s.pitch, w, win);
+            if (job->along_v)
+                normalise_rows(&s, label, k, 1, w);
+        }
         if (y < job->row_begin)
             continue;
-        cost_find_means(job, &s);
-        for (int k = 0; k < nd; k++)
-            cost_sum_window(s.column + k * s.pitch, s.window + k * s.pitch, w, win);
-        normalise_row(&s, job);
-        out.y = y;
+        if (!job->along_v)
+            normalise_rows(&s, cost_label(job, &s, y, 0), 0, nd, w);
+        const SdmCostRow out = cost_row_of(&s, job, y);
         consume(user, &out);
     }
 }

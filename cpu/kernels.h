@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SDM_CAT_(a, b) a##_##b
+#define SDM_CAT_(a, b) sdm_##a##_##b
 #define SDM_CAT(a, b) SDM_CAT_(a, b)
-#define SDM_NAME(f) SDM_CAT(f, SDM_ISA) /* zncc -> zncc_avx2 */
+#define SDM_NAME(f) SDM_CAT(f, SDM_ISA) /* zncc -> sdm_zncc_avx2 */
 
 #define SDM_PIXEL_NODATA INT16_MIN /* images are signed 12 bit, -2047..2047, or this */
 #define SDM_SCORE_NONE (-2.0f)     /* no score: nodata in a window, or off the image */
@@ -27,6 +27,8 @@ typedef struct SdmCostJob {
     int right_shift;             /* right rows are taken at y + right_shift (ray gap, search) */
     int window;                  /* odd, 3..21 */
     int dmin, dmax;              /* inclusive */
+    bool along_v;                /* d goes along the columns: right pixel (x, y + d), -1..1 at most; right_texture is
+                                    the one of d = dmin */
     float min_sigma;             /* windows with a smaller standard deviation have texture 0 (zncc, in q) */
     void *scratch;               /* cost_scratch(width, window, dmin, dmax) bytes, aligned to 64 */
 } SdmCostJob;
@@ -36,7 +38,8 @@ typedef struct SdmCostRow {
     int y, width, dmin, dmax;
     const float *score;          /* (dmax - dmin + 1) x pitch */
     ptrdiff_t pitch;
-    const float *left_texture, *right_texture; /* width: > 0 usable, 0 without texture, < 0 nodata inside */
+    const float *left_texture, *right_texture; /* width: 1 / sqrt(sum of squares about the window's mean), 0 without
+                                  texture, < 0 nodata inside */
 } SdmCostRow;
 typedef void sdm_cost_consumer(void *user, const SdmCostRow *row);
 
@@ -127,6 +130,18 @@ typedef void sdm_agree_row_fn(const int16_t *const *row, int half, int width, ui
 typedef void sdm_add_changes_fn(const float *h_m, const float *prior_m, const uint16_t *valid, int width, int sign,
                                 int32_t *sum, int32_t *count);
 
+/* Ray gap of a row from its scores at v - 1, v, v + 1: vertex of the parabola, -2..2; NaN where a score is missing or,
+ * along an edge that every v fits, a good match says nothing of it; 2 where there is neither peak nor match.
+ * quality: 250 x score at v. */
+typedef void sdm_gap_row_fn(const float *const score[3], int width, float *gap_v, uint8_t *quality);
+
+/* Twice as fine: out[2 m] and out[2 m + 1] lie a quarter and three quarters of the way from pixel m to m + 1 of the two
+ * coarse rows, and share_low of the way from the upper to the lower one.  upper, lower: pairs + 1 floats. */
+typedef void sdm_refine_row_fn(const float *upper, const float *lower, float share_low, int pairs, float *out);
+
+/* cell[8 i + k] += weight[i] * value[k], i < count, k < 8. */
+typedef void sdm_spread_row_fn(int64_t *cell, const int32_t *weight, int count, const int64_t value[8]);
+
 /* (1 2 1)/4 in both axes at the middle row; at the ends the row goes on with its last value. */
 typedef void sdm_smooth_row_fn(const float *const row[3], int width, float *out);
 
@@ -141,6 +156,9 @@ typedef struct SdmKernels {
     sdm_change_row_fn *change_row;
     sdm_agree_row_fn *agree_row;
     sdm_add_changes_fn *add_changes;
+    sdm_gap_row_fn *gap_row;
+    sdm_refine_row_fn *refine_row;
+    sdm_spread_row_fn *spread_row;
     sdm_smooth_row_fn *smooth_row;
 } SdmKernels;
 

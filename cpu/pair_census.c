@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 
-extern sdm_pair_row_fn SDM_NAME(sdm_pair_census);
-extern sdm_pair_words_fn SDM_NAME(sdm_pair_words);
+extern sdm_pair_row_fn SDM_NAME(pair_census);
+extern sdm_pair_words_fn SDM_NAME(pair_words);
 
 VEC void enter(const SdmPairRow *r, int k, Sums *s, int planes)
 {
@@ -48,7 +48,7 @@ VEC void cost(const SdmPairRow *r, int i, const Sums *s, v16 *lo, v16 *hi)
     *hi = s->half[1];
 }
 
-void SDM_NAME(sdm_pair_census)(const SdmPairRow *row)
+void SDM_NAME(pair_census)(const SdmPairRow *row)
 {
     if (row->planes == 3) /* 5 x 5 */
         sweep_row(row, (SweepCost){enter3, cost, leave});
@@ -76,7 +76,7 @@ VEC v8 word_bytes(const int16_t *const *rows, int x, int width, int height, int 
     return v8_of_lows(out[0], out[1]);
 }
 
-void SDM_NAME(sdm_pair_words)(const int16_t *const *rows, int width, int word_width, int word_height, uint8_t *out,
+void SDM_NAME(pair_words)(const int16_t *const *rows, int width, int word_width, int word_height, uint8_t *out,
                               ptrdiff_t plane)
 {
     const int planes = (word_width * word_height + 6) / 8;

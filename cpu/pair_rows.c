@@ -5,10 +5,10 @@
 
 #include <math.h>
 
-extern sdm_pair_merge_fn SDM_NAME(sdm_pair_merge);
-extern sdm_pair_finish_fn SDM_NAME(sdm_pair_finish);
-extern sdm_pair_columns_fn SDM_NAME(sdm_pair_columns);
-extern sdm_pair_window_fn SDM_NAME(sdm_pair_window);
+extern sdm_pair_merge_fn SDM_NAME(pair_merge);
+extern sdm_pair_finish_fn SDM_NAME(pair_finish);
+extern sdm_pair_columns_fn SDM_NAME(pair_columns);
+extern sdm_pair_window_fn SDM_NAME(pair_window);
 
 static inline uint16_t least(uint16_t a, uint16_t b)
 {
@@ -27,7 +27,7 @@ static void merge_seconds(const SdmPairWinners *a, const SdmPairWinners *b, int 
     }
 }
 
-void SDM_NAME(sdm_pair_merge)(const SdmPairWinners *into, const SdmPairWinners *from, int pixels, int seam)
+void SDM_NAME(pair_merge)(const SdmPairWinners *into, const SdmPairWinners *from, int pixels, int seam)
 {
     const SdmPairWinners a = *into, b = *from;
     if (a.second)
@@ -44,7 +44,7 @@ void SDM_NAME(sdm_pair_merge)(const SdmPairWinners *into, const SdmPairWinners *
     }
 }
 
-void SDM_NAME(sdm_pair_finish)(const SdmPairFinish *set, const SdmPairWinners *winners, float *disparity)
+void SDM_NAME(pair_finish)(const SdmPairFinish *set, const SdmPairWinners *winners, float *disparity)
 {
     const SdmPairFinish f = *set;
     const uint16_t *const cost = winners->cost, *const d = winners->d, *const second = winners->second;
@@ -61,7 +61,7 @@ void SDM_NAME(sdm_pair_finish)(const SdmPairFinish *set, const SdmPairWinners *w
             disparity[i] = NAN;
 }
 
-void SDM_NAME(sdm_pair_columns)(const SdmPairColumns *columns, const int16_t *add, const int16_t *drop, int count,
+void SDM_NAME(pair_columns)(const SdmPairColumns *columns, const int16_t *add, const int16_t *drop, int count,
                                 int centre)
 {
     int32_t *const sum = columns->sum, *const squares = columns->squares, *const holes = columns->holes;
@@ -79,7 +79,7 @@ void SDM_NAME(sdm_pair_columns)(const SdmPairColumns *columns, const int16_t *ad
     }
 }
 
-void SDM_NAME(sdm_pair_window)(const SdmPairColumns *columns, const SdmPairWindowRow *out)
+void SDM_NAME(pair_window)(const SdmPairColumns *columns, const SdmPairWindowRow *out)
 {
     enum { BLOCK = 256 };
     const SdmPairWindowRow o = *out;

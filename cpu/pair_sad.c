@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 
-extern sdm_pair_row_fn SDM_NAME(sdm_pair_sad16), SDM_NAME(sdm_pair_sad32);
+extern sdm_pair_row_fn SDM_NAME(pair_sad16), SDM_NAME(pair_sad32);
 
 /* What entering and leaving rows change in a half of column k. */
 VEC v16 apart(const void *left, const void *right, int k, int half)
@@ -40,7 +40,7 @@ VEC void cost16(const SdmPairRow *r, int i, const Sums *s, v16 *lo, v16 *hi)
     *hi = s->half[1];
 }
 
-void SDM_NAME(sdm_pair_sad16)(const SdmPairRow *row)
+void SDM_NAME(pair_sad16)(const SdmPairRow *row)
 {
     sweep_row(row, (SweepCost){enter16, cost16, leave16});
 }
@@ -80,7 +80,7 @@ VEC void cost32(const SdmPairRow *r, int i, const Sums *s, v16 *lo, v16 *hi)
     *hi = v16_of_lows(v32_right(s->quarter[2], r->shift), v32_right(s->quarter[3], r->shift));
 }
 
-void SDM_NAME(sdm_pair_sad32)(const SdmPairRow *row)
+void SDM_NAME(pair_sad32)(const SdmPairRow *row)
 {
     sweep_row(row, (SweepCost){enter32, cost32, leave32});
 }

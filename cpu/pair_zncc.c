@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 
-extern sdm_pair_row_fn SDM_NAME(sdm_pair_zncc);
+extern sdm_pair_row_fn SDM_NAME(pair_zncc);
 
 VEC int32_t *column(const SdmPairRow *r, int k, int quarter)
 {
@@ -63,7 +63,7 @@ VEC void long_cost(const SdmPairRow *r, int i, const Sums *s, v16 *lo, v16 *hi)
     *hi = finished(r, i, long_covariance(r, i, s, 2), long_covariance(r, i, s, 3), 1);
 }
 
-void SDM_NAME(sdm_pair_zncc)(const SdmPairRow *row)
+void SDM_NAME(pair_zncc)(const SdmPairRow *row)
 {
     if (row->right_rest)
         sweep_row(row, (SweepCost){enter, long_cost, leave});

@@ -160,7 +160,7 @@ static void give_row(const SdmCostJob *job, const Strip *s, int y, score_fn *sco
     for (int side = LEFT; side <= RIGHT; side++)
         for (int x = 0; x < w; x++)
             s->texture[side][x] = texture_at(job, (enum Side)side, x, y);
-    for (int d = job->dmin; d <= job->dmax; d++)
+    for (int d = job->dmin; d <= job->dmax && !job->along_v; d++)
         for (int x = 0; x < w; x++) {
             const bool whole = x + d >= 0 && x + d < w && s->texture[LEFT][x] >= 0.0f &&
                                s->texture[RIGHT][x + d] >= 0.0f;
@@ -169,30 +169,65 @@ static void give_row(const SdmCostJob *job, const Strip *s, int y, score_fn *sco
     consume(user, &row);
 }
 
-static void zncc_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+typedef void words_fn(const SdmCostJob *job, const Strip *s, int y);
+
+static void no_words(const SdmCostJob *job, const Strip *s, int y)
 {
-    Strip s;
-    cut(job, &s);
-    for (int y = job->row_begin; y < job->row_end; y++)
-        give_row(job, &s, y, zncc_at, consume, user);
+    (void)job, (void)s, (void)y;
 }
 
-static void sad_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+static void nobody(void *user, const SdmCostRow *row)
 {
-    Strip s;
-    cut(job, &s);
-    for (int y = job->row_begin; y < job->row_end; y++)
-        give_row(job, &s, y, sad_at, consume, user);
+    (void)user, (void)row;
 }
 
-static void census_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+/* Along v: the row of every v as a search of its own, without range. */
+static void give_row_along_v(const SdmCostJob *job, const Strip *s, int y, words_fn *words, score_fn *score_at,
+                             sdm_cost_consumer *consume, void *user)
+{
+    const int w = job->width, last = job->dmax - job->dmin;
+    const SdmCostRow row = {.y = y, .width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
+                            .pitch = w, .left_texture = s->texture[LEFT], .right_texture = s->texture[RIGHT]};
+    for (int k = last; k >= 0; k--) { /* dmin last: its texture is given */
+        SdmCostJob one = *job;
+        Strip at = *s;
+        one.along_v = false;
+        one.right_shift += job->dmin + k;
+        one.dmin = one.dmax = 0;
+        at.score = s->score + (ptrdiff_t)k * w;
+        words(&one, &at, y);
+        give_row(&one, &at, y, score_at, nobody, NULL);
+    }
+    consume(user, &row);
+}
+
+static void give_rows(const SdmCostJob *job, words_fn *words, score_fn *score_at, sdm_cost_consumer *consume, void *user)
 {
     Strip s;
     cut(job, &s);
     for (int y = job->row_begin; y < job->row_end; y++) {
-        census_words(job, &s, y);
-        give_row(job, &s, y, census_at, consume, user);
+        if (job->along_v) {
+            give_row_along_v(job, &s, y, words, score_at, consume, user);
+            continue;
+        }
+        words(job, &s, y);
+        give_row(job, &s, y, score_at, consume, user);
     }
+}
+
+static void zncc_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+{
+    give_rows(job, no_words, zncc_at, consume, user);
+}
+
+static void sad_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+{
+    give_rows(job, no_words, sad_at, consume, user);
+}
+
+static void census_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+{
+    give_rows(job, census_words, census_at, consume, user);
 }
 
 /* ---- resampling ---- */
@@ -457,6 +492,37 @@ static void add_changes_reference(const float *h_m, const float *prior_m, const 
         }
 }
 
+static void gap_row_reference(const float *const score[3], int width, float *gap_v, uint8_t *quality)
+{
+    for (int x = 0; x < width; x++) {
+        const float before = score[0][x], at = score[1][x], after = score[2][x], bend = before - 2.0f * at + after;
+        const bool peak = at > 0.0f && bend < -0.06f;
+        const bool all = before > SDM_SCORE_NONE && at > SDM_SCORE_NONE && after > SDM_SCORE_NONE;
+        gap_v[x] = NAN;
+        if (all && peak)
+            gap_v[x] = between(0.5f * (before - after) / bend, -2.0f, 2.0f);
+        else if (all && at < 0.7f)
+            gap_v[x] = 2.0f;
+        quality[x] = at > 0.0f ? (uint8_t)(at * 250.0f + 0.5f) : 0;
+    }
+}
+
+static void refine_row_reference(const float *upper, const float *lower, float share_low, int pairs, float *out)
+{
+    for (int i = 0; i < 2 * pairs; i++) {
+        const float share = i % 2 ? 0.75f : 0.25f;
+        const float top = upper[i / 2] + share * (upper[i / 2 + 1] - upper[i / 2]);
+        const float low = lower[i / 2] + share * (lower[i / 2 + 1] - lower[i / 2]);
+        out[i] = top + share_low * (low - top);
+    }
+}
+
+static void spread_row_reference(int64_t *cell, const int32_t *weight, int count, const int64_t value[8])
+{
+    for (int i = 0; i < 8 * count; i++)
+        cell[i] += weight[i / 8] * value[i % 8];
+}
+
 static void smooth_row_reference(const float *const row[3], int width, float *out)
 {
     for (int x = 0; x < width; x++) {
@@ -482,5 +548,8 @@ const SdmKernels sdm_kernels_reference = {
     .change_row = change_row_reference,
     .agree_row = agree_row_reference,
     .add_changes = add_changes_reference,
+    .gap_row = gap_row_reference,
+    .refine_row = refine_row_reference,
+    .spread_row = spread_row_reference,
     .smooth_row = smooth_row_reference,
 };

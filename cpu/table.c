@@ -12,10 +12,13 @@ extern sdm_median_row_fn SDM_NAME(median_row);
 extern sdm_agree_row_fn SDM_NAME(agree_row);
 extern sdm_change_row_fn SDM_NAME(change_row);
 extern sdm_add_changes_fn SDM_NAME(add_changes);
+extern sdm_gap_row_fn SDM_NAME(gap_row);
+extern sdm_refine_row_fn SDM_NAME(refine_row);
+extern sdm_spread_row_fn SDM_NAME(spread_row);
 extern sdm_smooth_row_fn SDM_NAME(smooth_row);
-extern const SdmKernels SDM_NAME(sdm_kernels);
+extern const SdmKernels SDM_NAME(kernels);
 
-const SdmKernels SDM_NAME(sdm_kernels) = {
+const SdmKernels SDM_NAME(kernels) = {
     .cost_scratch = SDM_NAME(cost_scratch),
     .zncc = SDM_NAME(zncc),
     .census = SDM_NAME(census),
@@ -28,5 +31,8 @@ const SdmKernels SDM_NAME(sdm_kernels) = {
     .change_row = SDM_NAME(change_row),
     .agree_row = SDM_NAME(agree_row),
     .add_changes = SDM_NAME(add_changes),
+    .gap_row = SDM_NAME(gap_row),
+    .refine_row = SDM_NAME(refine_row),
+    .spread_row = SDM_NAME(spread_row),
     .smooth_row = SDM_NAME(smooth_row),
 };

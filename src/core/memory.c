@@ -11,6 +11,7 @@
 typedef struct Header { /* stands in the 64 bytes before the block */
     SdmContext *ctx;
     int64_t bytes;
+    size_t total; /* with the header */
 } Header;
 enum { ALIGN = 64, LARGE = 8 << 20, LARGE_PAGE = 2 << 20 };
 
@@ -52,6 +53,53 @@ static char *take_block(size_t total)
     return aligned_alloc(ALIGN, total);
 }
 
+/* A spare block of at least `total` bytes, but not much more; NULL: none. */
+static char *take_spare(SdmContext *ctx, size_t *total)
+{
+    char *found = NULL;
+    if (!ctx || *total < LARGE)
+        return NULL;
+#pragma omp critical(sdm_spare)
+    for (int i = 0; i < SDM_SPARES && !found; i++) {
+        SdmSpare *const s = &ctx->spare[i];
+        if (s->block && s->bytes >= *total && s->bytes - *total <= *total / 8) {
+            found = s->block;
+            *total = s->bytes;
+            *s = (SdmSpare){0};
+        }
+    }
+    return found;
+}
+
+/* Keep a block for later; false: it is not kept. */
+static bool keep_spare(SdmContext *ctx, char *block, size_t total)
+{
+    bool kept = false;
+    if (!ctx || total < LARGE)
+        return false;
+#pragma omp critical(sdm_spare)
+    {
+        size_t sum = total;
+        int empty = -1;
+        for (int i = 0; i < SDM_SPARES; i++) {
+            sum += ctx->spare[i].bytes;
+            empty = ctx->spare[i].block ? empty : i;
+        }
+        kept = empty >= 0 && sum <= (size_t)ctx->options.memory_bytes / 8;
+        if (kept)
+            ctx->spare[empty] = (SdmSpare){block, total};
+    }
+    return kept;
+}
+
+void sdm_spares_free(SdmContext *ctx)
+{
+    for (int i = 0; i < SDM_SPARES; i++) {
+        free(ctx->spare[i].block);
+        ctx->spare[i] = (SdmSpare){0};
+    }
+}
+
 static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size, bool zeroed, const char *what)
 {
     void **const slot = out;
@@ -61,13 +109,21 @@ static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size,
         return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: %zu x %zu bytes is more than this machine can address", what,
                         count, size);
     total = total / ALIGN * ALIGN;
-    char *const block = fails_now() ? NULL : take_block(total);
+    const bool fails = fails_now();
+    char *block = fails ? NULL : take_spare(ctx, &total);
+    if (!block && !fails) {
+        block = take_block(total);
+        if (!block && ctx) { /* the spares may be what is missing */
+            sdm_spares_free(ctx);
+            block = take_block(total);
+        }
+    }
     if (!block)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: %s needs %zu MiB; give a smaller --memory or --tile",
                         what, (bytes >> 20) + 1);
     if (zeroed)
         memset(block, 0, total);
-    *(Header *)(void *)block = (Header){.ctx = ctx, .bytes = (int64_t)bytes};
+    *(Header *)(void *)block = (Header){.ctx = ctx, .bytes = (int64_t)bytes, .total = total};
     charge(ctx, (int64_t)bytes);
     *slot = block + ALIGN;
     return SDM_OK;
@@ -91,7 +147,8 @@ void sdm_free(void *p)
     char *const block = (char *)*slot - ALIGN;
     const Header *const h = (const Header *)(const void *)block;
     charge(h->ctx, -h->bytes);
-    free(block);
+    if (!keep_spare(h->ctx, block, h->total))
+        free(block);
     *slot = NULL;
 }
 

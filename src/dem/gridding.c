@@ -15,7 +15,7 @@ enum {
 };
 
 typedef struct Cell { /* sums of one cell: a cache line */
-    int64_t weight, height, square, score, gap, filled, image_weight, image;
+    int64_t weight, height, square, score, gap, filled, image_weight, image; /* in the order of spread_point() */
 } Cell;
 
 typedef struct Sums { /* of a sub-block: SUB x SUB each */
@@ -167,21 +167,17 @@ static void spread_point(const Work *w, const int64_t at[2], const Point *p, int
     int32_t wx[2 * MAX_REACH + 1], wy[2 * MAX_REACH + 1];
     near_cells(w, at[0], col0, cols, &x0, &x1, wx);
     near_cells(w, at[1], row0, rows, &y0, &y1, wy);
-    const int64_t coarse = p->h >> 2, square = coarse * coarse; /* 1/64 m, so that squares fit */
-    for (int y = y0; y <= y1; y++)
-        for (int x = x0; x <= x1; x++) {
-            const int64_t weight = (int64_t)wx[x - x0] * wy[y - y0] >> 10;
-            Cell *const c = &s->cell[y * SUB + x];
-            const int64_t seen = p->seen ? weight : 0, valid = p->valid ? weight : 0;
-            c->image_weight += seen;
-            c->image += seen * p->image;
-            c->weight += valid;
-            c->height += valid * p->h;
-            c->square += valid * square;
-            c->score += valid * p->score;
-            c->gap += valid * p->gap;
-            c->filled += p->filled ? valid : 0;
-        }
+    const int64_t coarse = p->h >> 2, valid = p->valid, seen = p->seen; /* 1/64 m, so that squares fit */
+    const int64_t value[8] = {valid, valid * p->h, valid * coarse * coarse, valid * p->score, valid * p->gap,
+                              valid & p->filled, seen, seen * p->image};
+    if (x1 < x0)
+        return;
+    for (int y = y0; y <= y1; y++) {
+        int32_t weight[2 * MAX_REACH + 1];
+        for (int x = x0; x <= x1; x++)
+            weight[x - x0] = (int32_t)((int64_t)wx[x - x0] * wy[y - y0] >> 10);
+        w->g->kernels->spread_row(&s->cell[y * SUB + x0].weight, weight, x1 - x0 + 1, value);
+    }
 }
 
 static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0, int cols, int rows, Sums *s)
@@ -319,7 +315,7 @@ SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, SdmBlock *bloc
     Sums *sums = NULL;
     int64_t *begin = NULL;
     int32_t *list = NULL;
-    const int threads = sdm_threads(ctx);
+    const int threads = sdm_threads(ctx), around = sdm_stage_enter(ctx, 8);
     TRY(sdm_alloc(ctx, &w, 1, sizeof *w, "gridding"));
     w->g = g;
     w->block = block;
@@ -334,5 +330,6 @@ done:
     sdm_free(&sums);
     sdm_free(&begin);
     sdm_free(&list);
+    sdm_stage_leave(ctx, around);
     return st;
 }

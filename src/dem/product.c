@@ -50,6 +50,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport
     SdmStatus st = SDM_OK;
     SdmProduct *p = NULL;
     const double spacing_m = sdm_grid_spacing_m(grid);
+    const int around = sdm_stage_enter(ctx, 9);
     *out = NULL;
     GDALAllRegister();
     TRY(sdm_product_check(ctx, NULL, 0));
@@ -77,6 +78,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport
     p = NULL;
 done:
     sdm_product_close(&p);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -123,6 +125,7 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
         return sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld cells were written, expected every one once",
                         p->names->path[SDM_FILE_DEM], (long long)p->survey.cells,
                         (long long)(p->grid.cols * p->grid.rows));
+    const int around = sdm_stage_enter(ctx, 9);
     TRY(sdm_check_stop(ctx));
     set_statistics(p);
     /* each file in the making takes some 100 MB of GDAL's: one after the other where that is much */
@@ -132,7 +135,6 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
         job_st[job] = write_file(ctx, p, job, &relief, &coverage);
     for (int job = 0; job < 4; job++)
         TRY(job_st[job]);
-    sdm_add_time(ctx, 9, sdm_now_s() - start);
     p->report.wall_s += sdm_now_s() - start;
     png.data = (char *)relief.data;
     png.size = relief.size;
@@ -144,6 +146,7 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
 done:
     sdm_picture_close(&relief);
     sdm_picture_close(&coverage);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 

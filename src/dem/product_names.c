@@ -62,7 +62,7 @@ static bool is_aside(const SdmNames *names, const char *base)
     if (strncmp(base, names->prefix, n) != 0)
         return false;
     const char *rest = base + n;
-    if (!strcmp(rest, "naming"))
+    if (!strcmp(rest, "naming") || !strncmp(rest, "owner-", 6)) /* "owner" itself belongs to src/batch/owner.c */
         return true;
     if (!strncmp(rest, "raw-", 4))
         rest += 4;

@@ -91,6 +91,7 @@ SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
     Strip s = {0};
+    const int around = sdm_stage_enter(ctx, 9);
     TRY(check_block(ctx, p, b));
     const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
     TRY(sdm_alloc(ctx, &s.height_m, n, sizeof *s.height_m, "rows to write"));
@@ -105,5 +106,6 @@ done:
     sdm_free(&s.qa);
     sdm_free(&s.ortho);
     sdm_free(&s.height_m);
+    sdm_stage_leave(ctx, around);
     return st;
 }

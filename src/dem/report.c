@@ -168,6 +168,23 @@ static void add_work(cJSON *root, SdmContext *ctx, const SdmReport *r)
     number(to, "lattice_error_px", r->lattice_error_px);
 }
 
+/* Names of files may hold bytes that are no UTF-8: replaced, as JSON has no others. */
+static void add_utf8(SdmText *t, const char *json)
+{
+    const char *from = json;
+    while (*json) {
+        const int n = sdm_utf8_length(json);
+        json += n ? n : 1;
+        if (n && *json)
+            continue;
+        sdm_text_raw(t, from, (size_t)(json - from) - (n ? 0 : 1));
+        if (!n)
+            sdm_text_raw(t, "\\ufffd", 6);
+        from = json;
+    }
+    sdm_text_raw(t, "\n", 1);
+}
+
 SdmStatus sdm_report_write(SdmContext *ctx, const SdmProduct *p)
 {
     SdmStatus st = SDM_OK;
@@ -187,7 +204,7 @@ SdmStatus sdm_report_write(SdmContext *ctx, const SdmProduct *p)
     cJSON_Delete(root);
     if (!json)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory while the report was written");
-    sdm_text_add(&text, "%s\n", json);
+    add_utf8(&text, json);
     cJSON_free(json);
     st = sdm_text_write(&text, p->names->part[SDM_FILE_JSON]);
     sdm_text_close(&text);

@@ -14,6 +14,12 @@ enum {
     REJECT_HALF = 3, FILL_NEAR = 4, FILL_FAR = 16
 };
 
+/* What a match must reach while searching, and in the end: correlation of two views whose texture is Gaussian.  Each
+ * cost's own score for it follows. */
+#define MIN_CORRELATION 0.5
+#define FINAL_CORRELATION 0.7
+static const double PI = 3.14159265358979323846;
+
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
                              SdmMatchSettings *out)
 {
@@ -25,16 +31,19 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
     out->gap_limit_px = 0.25f;
     if (strcmp(cost, "zncc") == 0) {
         out->cost = out->kernels->zncc;
-        out->min_score = 0.5f;
-        out->final_score = 0.7f;
-    } else if (strcmp(cost, "census") == 0) {
+        out->min_score = (float)MIN_CORRELATION;
+        out->final_score = (float)FINAL_CORRELATION;
+    } else if (strcmp(cost, "census") == 0) { /* two signs differ with probability acos(correlation) / pi */
         out->cost = out->kernels->census;
-        out->min_score = 0.25f;
-        out->final_score = 0.3f;
-    } else if (strcmp(cost, "sad") == 0) {
+        out->min_score = (float)(2.0 / PI * asin(MIN_CORRELATION));
+        out->final_score = (float)(2.0 / PI * asin(FINAL_CORRELATION));
+    } else if (strcmp(cost, "sad") == 0) { /* mean |difference| = 2 / sqrt(pi) sigma sqrt(1 - correlation) */
         out->cost = out->kernels->sad;
-        out->min_score = 0.25f;
-        out->final_score = 0.3f;
+        out->min_score = (float)(1.0 - sqrt(1.0 - MIN_CORRELATION));
+        out->final_score = (float)(1.0 - sqrt(1.0 - FINAL_CORRELATION));
+        out->score_sigma = SDM_NORM_SIGMA;
+        out->norm_floor = 8.0f * out->min_sigma;
+        out->min_sigma = SDM_NORM_SIGMA / 8.0f; /* the same texture where that floor holds */
     } else {
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
     }
@@ -90,6 +99,7 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
     const float tol = metres_per_pixel(in, s->win.level);
     uint16_t *flags = NULL;
     float *median = NULL;
+    const int around = sdm_stage_enter(ctx, 6);
     TRY(sdm_alloc_raw(ctx, &flags, n, sizeof *flags, "flags"));
     TRY(sdm_surface_reject(ctx, in->settings->kernels, s, prior, REJECT_HALF, tol, 0.3f, flags));
     sdm_free(&s->flags);
@@ -103,6 +113,7 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
 done:
     sdm_free(&flags);
     sdm_free(&median);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -111,9 +122,11 @@ SdmStatus sdm_chain_complete(SdmContext *ctx, const SdmChainInput *in, const flo
 {
     static const SdmFill far = {.half = FILL_FAR, .least = 60, .else_prior = true}, near = {.half = FILL_NEAR, .least = 12};
     SdmStatus st = SDM_OK;
+    const int around = sdm_stage_enter(ctx, 7);
     TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &far, NULL));
     TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &near, NULL));
 done:
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -122,10 +135,12 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
     SdmStatus st = SDM_OK;
     const SdmMatchSettings *const set = in->settings;
     const SdmPass first = {.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
-                           .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
+                           .max_mismatch = 0.7f, .min_sigma = set->min_sigma,
+                           .score_sigma = set->score_sigma};
     const int retry = sdm_chain_retry_range(set, s->win.level);
     const SdmPass second = {.window = retry > RETRY_RANGE ? JUMP_WINDOW : RETRY_WINDOW, .range = retry, .min_score = set->min_score,
-                            .min_margin = 0.0f, .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
+                            .min_margin = 0.0f, .max_mismatch = 0.7f, .min_sigma = set->min_sigma,
+                           .score_sigma = set->score_sigma};
     SdmLevelTask task = sdm_level_task(in, &s->win);
     float *prior = NULL;
     TRY(sdm_level_open(ctx, &task));
@@ -166,6 +181,7 @@ SdmStatus sdm_chain_fill_all(SdmContext *ctx, const SdmKernels *k, const float *
     SdmSurface wide = *s;
     uint8_t *filled = NULL, *done_before = NULL;
     wide.h_m = NULL;
+    const int around = sdm_stage_enter(ctx, 7);
     TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
     TRY(sdm_alloc(ctx, &done_before, n, 1, "the fill mask"));
     for (int half = 2; half <= 128; half *= 4) {
@@ -185,6 +201,7 @@ done:
     sdm_free(&wide.h_m);
     sdm_free(&filled);
     sdm_free(&done_before);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -236,7 +253,8 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
     const int range = q->half_range_px < TOP_RANGE ? (int)ceil(q->half_range_px) + 1 : TOP_RANGE;
     const int planes = (int)ceil(2.0 * q->half_range_px / (2 * range - 2)) | 1;
     const SdmPass pass = {.window = SEARCH_WINDOW, .range = range, .min_score = set->min_score, .min_margin = 0.02f,
-                          .max_mismatch = 1.0f, .min_sigma = set->min_sigma};
+                          .max_mismatch = 1.0f, .min_sigma = set->min_sigma,
+                          .score_sigma = set->score_sigma};
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SdmLevelTask task = sdm_level_task(in, &s->win);
     SdmSurface fresh = {0};
@@ -274,11 +292,13 @@ SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurfa
 {
     SdmStatus st = SDM_OK;
     SdmLevelTask task = sdm_level_task(in, &s->win);
+    const SdmPass pass = {.window = window, .min_sigma = in->settings->min_sigma,
+                          .score_sigma = in->settings->score_sigma};
     uint8_t *score = NULL;
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_alloc(ctx, &score, (size_t)s->win.w * (size_t)s->win.h, 1, "scores"));
     TRY(sdm_level_warp(ctx, &task, s->h_m));
-    TRY(sdm_level_gap(ctx, &task, window, in->settings->min_sigma, gap_v, score));
+    TRY(sdm_level_gap(ctx, &task, &pass, gap_v, score));
     for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++)
         if (!(s->flags[i] & SDM_QA_VALID))
             gap_v[i] = NAN;

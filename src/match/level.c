@@ -74,6 +74,17 @@ typedef struct Consumer {
     SdmRowCells cells;
 } Consumer;
 
+/* Scores as they would be for windows of the texture that the cost's scores are made for.
+ * texture: 1 / sqrt(sum of squares about the mean) = 1 / (window x sigma). */
+static void make_fair(const SdmPass *p, int width, const float *restrict texture, float *restrict score)
+{
+    const float scale = p->score_sigma * (float)p->window;
+    for (int x = 0; x < width; x++) {
+        const float fair = 1.0f - (1.0f - score[x]) * scale * texture[x];
+        score[x] = score[x] <= SDM_SCORE_NONE ? SDM_SCORE_NONE : fair < -1.0f ? -1.0f : fair;
+    }
+}
+
 static void consume(void *user, const SdmCostRow *row)
 {
     Consumer *const c = user;
@@ -83,6 +94,11 @@ static void consume(void *user, const SdmCostRow *row)
     const SdmPass *const p = c->pass;
     c->task->kernels->pick_row(row, &c->pick);
     sdm_lattice_row(c->task->lattice, &c->task->win, row->y, SDM_RIGHT, &c->cells);
+    if (p->score_sigma > 0.0f) {
+        make_fair(p, w, row->left_texture, c->pick.score);
+        if (c->pick.runner_up)
+            make_fair(p, w, row->left_texture, c->pick.runner_up);
+    }
     const SdmUpdateRow u = {.width = w, .residual = c->pick.residual, .score = c->pick.score, .runner_up = c->pick.runner_up,
                             .mismatch = c->pick.mismatch, .edge = c->pick.edge, .texture = row->left_texture,
                             .prior = prior, .du_dh = c->cells.du_dh, .min_score = p->min_score,
@@ -111,6 +127,7 @@ static void consumer_cut(Consumer *c, char *scratch, int w)
         c->pick.mismatch = f + 4 * n;
     }
     sdm_row_cells_cut(&c->cells, scratch + (n * 5 * sizeof(float) + n + 63) / 64 * 64, w);
+    c->cells.cells = NULL; /* of the lattice, only du_dh */
 }
 
 static void swap_into(SdmSurface *s, SdmSurface *next)
@@ -168,61 +185,47 @@ SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pa
 }
 
 typedef struct GapConsumer {
-    float *score; /* where the row of scores goes, h x w */
+    const SdmKernels *kernels;
+    const SdmPass *pass;
+    float *scratch;  /* 3 rows; NULL: the scores are taken as they are */
+    float *gap_v;    /* h x w */
+    uint8_t *score0; /* h x w */
 } GapConsumer;
 
-static void keep_scores(void *user, const SdmCostRow *row)
+static void consume_gaps(void *user, const SdmCostRow *row)
 {
     const GapConsumer *const g = user;
-    memcpy(g->score + (size_t)row->y * (size_t)row->width, row->score, (size_t)row->width * sizeof(float));
+    const size_t w = (size_t)row->width, at = (size_t)row->y * w;
+    const float *score[3] = {row->score, row->score + row->pitch, row->score + 2 * row->pitch};
+    for (size_t k = 0; k < 3 && g->scratch; k++) {
+        memcpy(g->scratch + k * w, score[k], w * sizeof(float));
+        make_fair(g->pass, row->width, row->left_texture, g->scratch + k * w);
+        score[k] = g->scratch + k * w;
+    }
+    g->kernels->gap_row(score, row->width, g->gap_v + at, g->score0 + at);
 }
 
-static SdmStatus gap_scores(SdmContext *ctx, SdmLevelTask *task, int window, float min_sigma, int shift, float *out)
+SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *gap_v, uint8_t *score0)
 {
     SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
-    const size_t bytes = (task->kernels->cost_scratch(w, window, 0, 0) + 63) / 64 * 64;
+    const size_t cost_bytes = (task->kernels->cost_scratch(w, pass->window, -1, 1) + 63) / 64 * 64;
+    const size_t bytes = cost_bytes + (3 * sizeof(float) * (size_t)w + 63) / 64 * 64;
     char *scratch = NULL;
     TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int t = 0; t < threads; t++) {
+    const int strips = h < 128 * threads ? threads : h / 128;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int i = 0; i < strips; i++) {
+        char *const mine = scratch + bytes * (size_t)sdm_thread();
         const SdmCostJob job = {.left = task->left, .right = task->right, .stride = w, .width = w, .height = h,
-                                .row_begin = (int)((int64_t)h * t / threads),
-                                .row_end = (int)((int64_t)h * (t + 1) / threads), .right_shift = shift,
-                                .window = window, .min_sigma = min_sigma, .scratch = scratch + bytes * (size_t)t};
-        GapConsumer g = {out};
-        task->cost(&job, keep_scores, &g);
+                                .row_begin = (int)((int64_t)h * i / strips), .row_end = (int)((int64_t)h * (i + 1) / strips),
+                                .window = pass->window, .dmin = -1, .dmax = 1, .along_v = true,
+                                .min_sigma = pass->min_sigma, .scratch = mine};
+        GapConsumer g = {.kernels = task->kernels, .pass = pass, .gap_v = gap_v, .score0 = score0,
+                         .scratch = pass->score_sigma > 0.0f ? (float *)(void *)(mine + cost_bytes) : NULL};
+        task->cost(&job, consume_gaps, &g);
     }
 done:
     sdm_free(&scratch);
-    return st;
-}
-
-#define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
-
-SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, int window, float min_sigma, float *gap_v, uint8_t *score0)
-{
-    SdmStatus st = SDM_OK;
-    const size_t n = (size_t)task->win.w * (size_t)task->win.h;
-    float *before = NULL, *after = NULL;
-    TRY(sdm_alloc(ctx, &before, n, sizeof *before, "scores of the row before"));
-    TRY(sdm_alloc(ctx, &after, n, sizeof *after, "scores of the row after"));
-    TRY(gap_scores(ctx, task, window, min_sigma, -1, before));
-    TRY(gap_scores(ctx, task, window, min_sigma, 1, after));
-    TRY(gap_scores(ctx, task, window, min_sigma, 0, gap_v));
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-    for (size_t i = 0; i < n; i++) {
-        const float at = gap_v[i], bend = before[i] - 2.0f * at + after[i];
-        const bool peak = at > 0.0f && bend < -FLAT;
-        /* along an edge that runs across the lines every v fits: a good match, but no word on the gap */
-        const bool known = before[i] > SDM_SCORE_NONE && after[i] > SDM_SCORE_NONE && at > SDM_SCORE_NONE &&
-                           (peak || at < 0.7f);
-        const float v = peak ? 0.5f * (before[i] - after[i]) / bend : 2.0f;
-        score0[i] = at > 0.0f ? (uint8_t)(at * 250.0f + 0.5f) : 0;
-        gap_v[i] = known ? (v < -2.0f ? -2.0f : v > 2.0f ? 2.0f : v) : NAN;
-    }
-done:
-    sdm_free(&before);
-    sdm_free(&after);
     return st;
 }

@@ -12,7 +12,9 @@ typedef struct SdmPass {
     float min_score;     /* below: SDM_QA_LOW_SCORE */
     float min_margin;    /* best - runner-up below: SDM_QA_AMBIGUOUS; < 0 = not asked */
     float max_mismatch;  /* left-right difference above (px): SDM_QA_LEFT_RIGHT; < 0 = not asked */
-    float min_sigma;     /* texture below (q units): SDM_QA_TEXTURELESS */
+    float min_sigma;     /* texture below (units of the images): SDM_QA_TEXTURELESS */
+    float score_sigma;   /* the cost's scores hold for windows of this texture: differences of smoother ones are small
+                            whatever they show, so a score s becomes 1 - (1 - s) score_sigma / sigma; 0: as it is */
 } SdmPass;
 
 /* A window of one level with its images. */
@@ -47,7 +49,8 @@ SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pa
                           SdmSurface *surface);
 
 /* Residual across the epipolar lines: sub-pixel v of the winner among rows -1, 0, 1 at d = 0, in level pixels; NaN where
- * windows leave the images or a good match does not depend on v, 2 where there is neither.  Needs sdm_level_warp() with the final surface.  gap_v: h x w.  score0: 250 x score at v = 0, h x w. */
-SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, int window, float min_sigma, float *gap_v, uint8_t *score0);
+ * windows leave the images or a good match does not depend on v, 2 where there is neither.  Needs sdm_level_warp() with the final surface.  gap_v: h x w.  score0: 250 x score at v = 0, h x w.
+ * pass: window, min_sigma, score_sigma. */
+SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *gap_v, uint8_t *score0);
 
 #endif

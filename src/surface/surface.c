@@ -35,9 +35,23 @@ static int64_t inside(int64_t at, int64_t first, int count)
     return i < 0 ? 0 : i >= count ? count - 1 : i;
 }
 
-void sdm_surface_refine(SdmContext *ctx, const SdmSurface *coarse, SdmSurface *fine)
+/* Height of fine column i (u = f->u0 + i), from the two coarse rows. */
+static float refined(const SdmWindow *c, const float *r0, const float *r1, int64_t u, float fy)
+{
+    const int64_t iu = (u - 1) >> 1, a = inside(iu, c->u0, c->w), b = inside(iu + 1, c->u0, c->w);
+    const float fx = u & 1 ? 0.25f : 0.75f;
+    const float top = r0[a] + fx * (r0[b] - r0[a]), low = r1[a] + fx * (r1[b] - r1[a]);
+    return top + fy * (low - top);
+}
+
+void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *coarse, SdmSurface *fine)
 {
     const SdmWindow *const c = &coarse->win, *const f = &fine->win;
+    /* pairs of columns 2 m + 1, 2 m + 2 between the coarse columns m and m + 1, both inside */
+    const int64_t first = f->u0 >> 1 > c->u0 ? f->u0 >> 1 : c->u0, end = (f->u0 + f->w - 1) >> 1;
+    const int64_t last = end < c->u0 + c->w - 1 ? end : c->u0 + c->w - 1;
+    const int pairs = last > first ? (int)(last - first) : 0;
+    const int begin = pairs > 0 ? (int)(2 * first + 1 - f->u0) : f->w;
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int j = 0; j < f->h; j++) {
         const int64_t v = f->v0 + j, jv = (v - 1) >> 1; /* centre at (v - 0.5) / 2 of the coarser level */
@@ -45,13 +59,12 @@ void sdm_surface_refine(SdmContext *ctx, const SdmSurface *coarse, SdmSurface *f
         const float *const r0 = coarse->h_m + inside(jv, c->v0, c->h) * c->w;
         const float *const r1 = coarse->h_m + inside(jv + 1, c->v0, c->h) * c->w;
         float *const out = fine->h_m + (size_t)j * (size_t)f->w;
-        for (int i = 0; i < f->w; i++) {
-            const int64_t u = f->u0 + i, iu = (u - 1) >> 1;
-            const float fx = u & 1 ? 0.25f : 0.75f;
-            const int64_t a = inside(iu, c->u0, c->w), b = inside(iu + 1, c->u0, c->w);
-            const float top = r0[a] + fx * (r0[b] - r0[a]), low = r1[a] + fx * (r1[b] - r1[a]);
-            out[i] = top + fy * (low - top);
-        }
+        for (int i = 0; i < begin; i++)
+            out[i] = refined(c, r0, r1, f->u0 + i, fy);
+        if (pairs > 0)
+            k->refine_row(r0 + (first - c->u0), r1 + (first - c->u0), fy, pairs, out + begin);
+        for (int i = begin + 2 * pairs; i < f->w; i++)
+            out[i] = refined(c, r0, r1, f->u0 + i, fy);
     }
 }
 

@@ -18,7 +18,7 @@ SdmStatus sdm_surface_alloc(SdmContext *ctx, const SdmWindow *win, SdmSurface *o
 void sdm_surface_free(SdmSurface *s);
 
 /* Window of the finer level (bilinear) from the coarser surface, which must cover it with 1 pixel around. */
-void sdm_surface_refine(SdmContext *ctx, const SdmSurface *coarse, SdmSurface *fine);
+void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *coarse, SdmSurface *fine);
 
 /* 3 x 3 median at every valid pixel, see sdm_median_row_fn.  in -> out, both h x w.  Reach 1. */
 void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *in, float *out);
@@ -37,9 +37,6 @@ typedef struct SdmFill {
 } SdmFill;
 SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const float *prior, const SdmFill *fill,
                            uint8_t *filled);
-
-/* Mean over the (2 half + 1)^2 window, cut at the edges; integers, rounded down.  in, out: h x w, not the same. Reach half. */
-SdmStatus sdm_box_mean(SdmContext *ctx, const uint16_t *in, int w, int h, int half, uint16_t *out);
 
 /* (1 2 1)/4 in both axes, in place.  Reach 1. */
 SdmStatus sdm_surface_smooth(SdmContext *ctx, const SdmKernels *k, SdmSurface *s);

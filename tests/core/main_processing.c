@@ -100,8 +100,8 @@ static SdmStatus run(SdmContext *ctx, const Request *q)
     fprintf(stderr, "scene made in %.1f s\n", sdm_now_s() - begin);
     if (strcmp(q->cost, "sad") == 0) {
         begin = sdm_now_s();
-        TRY(sdm_pyramid_normalise(ctx, &scene.left_pyramid));
-        TRY(sdm_pyramid_normalise(ctx, &scene.right_pyramid));
+        TRY(sdm_pyramid_normalise(ctx, &scene.left_pyramid, settings.norm_floor));
+        TRY(sdm_pyramid_normalise(ctx, &scene.right_pyramid, settings.norm_floor));
         fprintf(stderr, "normalised in %.1f s\n", sdm_now_s() - begin);
     }
     TRY(syn_surface(ctx, &scene, &win, 0.4, &coarse));

@@ -224,21 +224,22 @@ static void picks_are_the_references(void **state)
 /* ---- filters ---- */
 
 /* Rows of heights with holes, some rows missing or given twice. */
-enum { FILTER_ROWS = 15, FILTERS = 6 };
+enum { FILTER_ROWS = 15, FILTERS = 10 };
 
 typedef struct FilterInput {
     int w, half;
     float *h;
     uint16_t *flags;
     const int16_t *change[FILTER_ROWS]; /* rows of changes, NULL = does not exist */
-    const float *rows[3];
+    const float *rows[3], *score[3];
     const uint16_t *valid[3];
 } FilterInput;
 
 typedef struct Filtered { /* what each filter writes, guarded */
     void *out[FILTERS];
 } Filtered;
-static const size_t filter_size[FILTERS] = {sizeof(float), sizeof(int16_t), 1, sizeof(int32_t), sizeof(int32_t), sizeof(float)};
+static const size_t filter_size[FILTERS] = {sizeof(float), sizeof(int16_t), 1, sizeof(int32_t), sizeof(int32_t), sizeof(float), sizeof(float), 1, 2 * sizeof(float),
+                                           8 * sizeof(int64_t)};
 
 static void filtered_open(Filtered *f, int w)
 {
@@ -255,6 +256,15 @@ static void filter_all(const SdmKernels *k, const FilterInput *in, const Filtere
     k->agree_row(in->change, in->half, in->w, f->out[2]);
     k->add_changes(in->rows[1], in->rows[2], in->valid[1], in->w, in->half & 1 ? 1 : -1, f->out[3], f->out[4]);
     k->smooth_row(in->rows, in->w, f->out[5]);
+    k->gap_row(in->score, in->w, f->out[6], f->out[7]);
+    k->refine_row(in->rows[0], in->rows[1], in->half & 1 ? 0.25f : 0.75f, in->w, f->out[8]); /* a row ends where the next begins */
+    int64_t value[8];
+    int32_t weight[129];
+    for (int i = 0; i < 8; i++)
+        value[i] = ((int64_t)in->flags[i] << (4 * i)) - 7 * i;
+    for (int i = 0; i < in->w; i++)
+        weight[i] = 16384 - 3 * in->flags[i];
+    k->spread_row(f->out[9], weight, in->w, value);
     for (int i = 0; i < FILTERS; i++)
         guarded_check(f->out[i], (size_t)in->w * filter_size[i]);
 }
@@ -288,11 +298,12 @@ static void filters_are_the_references(void **state)
     for (int turn = 0; turn < 700; turn++) {
         const int w = widths[turn % 7], half = turn / 7 % 8;
         const size_t n = (size_t)w * FILTER_ROWS;
-        float *const h = malloc(n * sizeof *h);
+        float *const h = malloc(n * sizeof *h), *const score = malloc(n * sizeof *score);
         uint16_t *const flags = malloc(n * sizeof *flags);
         int16_t *const change = malloc(n * sizeof *change);
         assert_true(h && change && flags);
         for (size_t i = 0; i < n; i++) {
+            score[i] = next_random(&seed) % 9 == 0 ? SDM_SCORE_NONE : real(&seed, -1.0f, 1.0f);
             h[i] = 100.0f + (float)(next_random(&seed) % (turn % 3 ? 100000u : 5u)) / 64.0f;
             if (turn % 50 == 7)
                 h[i] *= 1000.0f; /* beyond what changes are kept within */
@@ -300,11 +311,13 @@ static void filters_are_the_references(void **state)
             change[i] = (int16_t)(flags[i] & 1 ? (int)(next_random(&seed) % 3000) - 1500 : SDM_CHANGE_NONE);
         }
         FilterInput in = {.w = w, .half = half, .h = h, .flags = flags, .rows = {turn % 4 ? h : h + w, h + w, h + 2 * (ptrdiff_t)w},
-                          .valid = {turn % 4 ? flags : flags + w, flags + w, flags + 2 * (ptrdiff_t)w}};
+                          .valid = {turn % 4 ? flags : flags + w, flags + w, flags + 2 * (ptrdiff_t)w},
+                          .score = {score, score + w, score + 2 * (ptrdiff_t)w}};
         for (int j = 0; j < FILTER_ROWS; j++)
             in.change[j] = j != half && next_random(&seed) % 5 == 0 ? NULL : change + (ptrdiff_t)j * w;
         filters_compare(&in, turn);
         free(h);
+        free(score);
         free(change);
         free(flags);
     }
