@@ -10,14 +10,18 @@
 
 enum { SDM_PAIR_NONE = 0xFFFF, SDM_PAIR_LANES_MAX = 64, SDM_PAIR_PLANES_MAX = 10, SDM_PAIR_ZNCC_ONE = 32000 };
 
-/* Winners of a row of left pixels. */
-typedef struct SdmPairWinners {
-    uint16_t *cost;           /* of the best d, of equal ones the smallest */
-    uint16_t *d;              /* best d, counted from the smallest d of all chunks */
-    uint16_t *before, *after; /* costs at d - 1 and d + 1 */
-    uint16_t *second;         /* least cost more than 1 px away; only if asked */
-    uint16_t *first, *last;   /* costs at the ends of the chunk */
-} SdmPairWinners;
+/* Winners of a row of left pixels: SDM_PAIR_STRIP entries of each field, one after the other. */
+typedef enum SdmPairField {
+    SDM_PAIR_COST,   /* of the best d, of equal ones the smallest */
+    SDM_PAIR_D,      /* best d, counted from the smallest d of all chunks */
+    SDM_PAIR_BEFORE, /* cost at d - 1, undefined where the chunk ends */
+    SDM_PAIR_AFTER,  /* cost at d + 1, likewise */
+    SDM_PAIR_FIRST,  /* costs at the smallest and the largest d of the chunk; only if asked */
+    SDM_PAIR_LAST,
+    SDM_PAIR_SECOND, /* least cost more than 1 px away; only if asked */
+    SDM_PAIR_FIELDS
+} SdmPairField;
+enum { SDM_PAIR_STRIP = 256 }; /* pixels at most */
 
 /* A row of a strip: `pixels` left pixels, each the sum of `window` columns; pixel i has the columns i..i + window - 1.
  * Column k, lane j stand for left column k and right column k + j of the arrays below. */
@@ -38,22 +42,24 @@ typedef struct SdmPairRow {
     const float *left_texture, *right_texture;
     const uint16_t *left_bad, *right_bad, *lane_bad; /* NONE where there is no cost, else 0; all or none NULL */
     const uint16_t *lane_d;   /* lanes: d, counted as in the winners */
+    bool unique, seams;       /* give the second winners; the ends of the chunk */
     uint16_t *right_cost, *right_d; /* best of right pixel j (of pixel 0, lane j) so far; updated; columns + lanes */
-    SdmPairWinners out;       /* pixels each */
+    uint16_t *out;            /* winners */
 } SdmPairRow;
 typedef void sdm_pair_row_fn(const SdmPairRow *row);
 
 /* Winners of two chunks into one: `into` of smaller d than `from`, whose smallest d is `seam`. */
-typedef void sdm_pair_merge_fn(const SdmPairWinners *into, const SdmPairWinners *from, int pixels, int seam);
+typedef void sdm_pair_merge_fn(uint16_t *into, const uint16_t *from, int pixels, int seam, bool unique);
 
 typedef struct SdmPairFinish {
     int pixels;
+    int depth;                /* disparities of all chunks */
     float dmin;
     float limit;              /* 1 + uniqueness; 0 = not asked */
     bool subpixel, parabola;
 } SdmPairFinish;
 /* Winners into disparities, px, NaN = none. */
-typedef void sdm_pair_finish_fn(const SdmPairFinish *set, const SdmPairWinners *winners, float *disparity);
+typedef void sdm_pair_finish_fn(const SdmPairFinish *set, const uint16_t *winners, float *disparity);
 
 /* Sums of the columns of a window over its rows, for its statistics. */
 typedef struct SdmPairColumns {

@@ -15,23 +15,36 @@ static inline uint16_t least(uint16_t a, uint16_t b)
     return a < b ? a : b;
 }
 
+/* The fields of winners. */
+typedef struct Fields {
+    uint16_t *cost, *d, *before, *after, *first, *last, *second;
+} Fields;
+static inline Fields fields(const uint16_t *winners)
+{
+    uint16_t *const w = (uint16_t *)(uintptr_t)winners;
+    return (Fields){.cost = w + SDM_PAIR_COST * SDM_PAIR_STRIP, .d = w + SDM_PAIR_D * SDM_PAIR_STRIP,
+                    .before = w + SDM_PAIR_BEFORE * SDM_PAIR_STRIP, .after = w + SDM_PAIR_AFTER * SDM_PAIR_STRIP,
+                    .first = w + SDM_PAIR_FIRST * SDM_PAIR_STRIP, .last = w + SDM_PAIR_LAST * SDM_PAIR_STRIP,
+                    .second = w + SDM_PAIR_SECOND * SDM_PAIR_STRIP};
+}
+
 /* The runner-up of two chunks: where their winners are neighbours across the seam, the loser's chunk gives its best
  * beside it. */
-static void merge_seconds(const SdmPairWinners *a, const SdmPairWinners *b, int pixels, int seam)
+static void merge_seconds(Fields a, Fields b, int pixels, int seam)
 {
     for (int i = 0; i < pixels; i++) {
-        const bool b_wins = b->cost[i] < a->cost[i], near = a->d[i] + 1 == seam && b->d[i] == seam;
-        const uint16_t of_a = near ? least(a->second[i], a->before[i]) : a->cost[i];
-        const uint16_t of_b = near ? least(b->second[i], b->after[i]) : b->cost[i];
-        a->second[i] = b_wins ? least(b->second[i], of_a) : least(a->second[i], of_b);
+        const bool b_wins = b.cost[i] < a.cost[i], near = a.d[i] + 1 == seam && b.d[i] == seam;
+        const uint16_t of_a = near ? least(a.second[i], a.before[i]) : a.cost[i];
+        const uint16_t of_b = near ? least(b.second[i], b.after[i]) : b.cost[i];
+        a.second[i] = b_wins ? least(b.second[i], of_a) : least(a.second[i], of_b);
     }
 }
 
-void SDM_NAME(sdm_pair_merge)(const SdmPairWinners *into, const SdmPairWinners *from, int pixels, int seam)
+void SDM_NAME(sdm_pair_merge)(uint16_t *into, const uint16_t *from, int pixels, int seam, bool unique)
 {
-    const SdmPairWinners a = *into, b = *from;
-    if (a.second)
-        merge_seconds(into, from, pixels, seam);
+    const Fields a = fields(into), b = fields(from);
+    if (unique)
+        merge_seconds(a, b, pixels, seam);
     for (int i = 0; i < pixels; i++) {
         const bool b_wins = b.cost[i] < a.cost[i];
         const uint16_t after = a.d[i] + 1 == seam ? b.first[i] : a.after[i];
@@ -44,20 +57,21 @@ void SDM_NAME(sdm_pair_merge)(const SdmPairWinners *into, const SdmPairWinners *
     }
 }
 
-void SDM_NAME(sdm_pair_finish)(const SdmPairFinish *set, const SdmPairWinners *winners, float *disparity)
+void SDM_NAME(sdm_pair_finish)(const SdmPairFinish *set, const uint16_t *winners, float *disparity)
 {
     const SdmPairFinish f = *set;
-    const uint16_t *const cost = winners->cost, *const d = winners->d, *const second = winners->second;
+    const Fields w = fields(winners);
     for (int i = 0; i < f.pixels; i++) {
-        const int before = winners->before[i], after = winners->after[i], best = cost[i];
+        const int d = w.d[i], before = w.before[i], after = w.after[i], best = w.cost[i];
+        const bool whole = d > 0 && d + 1 < f.depth && before != SDM_PAIR_NONE && after != SDM_PAIR_NONE;
         const int steeper = before > after ? before : after;
         const int below = f.parabola ? before + after - 2 * best : steeper - best;
-        const bool bent = f.subpixel && before != SDM_PAIR_NONE && after != SDM_PAIR_NONE && below > 0;
+        const bool bent = f.subpixel && whole && below > 0;
         const float shift = (float)(before - after) / (float)(2 * (bent ? below : 1));
-        disparity[i] = best == SDM_PAIR_NONE ? NAN : f.dmin + (float)d[i] + (bent ? shift : 0.0f);
+        disparity[i] = best == SDM_PAIR_NONE ? NAN : f.dmin + (float)d + (bent ? shift : 0.0f);
     }
     for (int i = 0; f.limit > 0.0f && i < f.pixels; i++)
-        if (second[i] != SDM_PAIR_NONE && (float)second[i] <= (float)cost[i] * f.limit)
+        if (w.second[i] != SDM_PAIR_NONE && (float)w.second[i] <= (float)w.cost[i] * f.limit)
             disparity[i] = NAN;
 }
 

@@ -4,10 +4,18 @@
 
 extern sdm_pair_row_fn SDM_NAME(sdm_pair_sad16), SDM_NAME(sdm_pair_sad32);
 
-/* What entering and leaving rows change in a half of column k. */
-VEC v16 apart(const void *left, const void *right, int k, int half)
+/* The left samples of column k that enter and leave, in every lane. */
+typedef struct Lefts {
+    v16 enters, leaves;
+} Lefts;
+VEC Lefts lefts(const SdmPairRow *r, int k)
 {
-    return v16_apart(v16_set1(((const int16_t *)left)[k]), v16_load((const int16_t *)right + k + half * VL));
+    return (Lefts){v16_set1(((const int16_t *)r->left_new)[k]), v16_set1(((const int16_t *)r->left_old)[k])};
+}
+
+VEC v16 apart(v16 left, const void *right, int k, int half)
+{
+    return v16_apart(left, v16_load((const int16_t *)right + k + half * VL));
 }
 
 /* ---- sums of 16 bits ---- */
@@ -19,9 +27,10 @@ VEC uint16_t *column16(const SdmPairRow *r, int k, int half)
 
 VEC void enter16(const SdmPairRow *r, int k, Sums *s)
 {
+    const Lefts l = lefts(r, k);
     for (int half = 0; half < 2; half++) {
-        const v16 more = v16_add(v16_load(column16(r, k, half)), apart(r->left_new, r->right_new, k, half));
-        const v16 sum = v16_sub(more, apart(r->left_old, r->right_old, k, half));
+        const v16 more = v16_add(v16_load(column16(r, k, half)), apart(l.enters, r->right_new, k, half));
+        const v16 sum = v16_sub(more, apart(l.leaves, r->right_old, k, half));
         v16_store(column16(r, k, half), sum);
         s->half[half] = v16_add(s->half[half], sum);
     }
@@ -54,8 +63,9 @@ VEC int32_t *column32(const SdmPairRow *r, int k, int quarter)
 
 VEC void enter32(const SdmPairRow *r, int k, Sums *s)
 {
+    const Lefts l = lefts(r, k);
     for (int half = 0; half < 2; half++) {
-        const v16 more = apart(r->left_new, r->right_new, k, half), less = apart(r->left_old, r->right_old, k, half);
+        const v16 more = apart(l.enters, r->right_new, k, half), less = apart(l.leaves, r->right_old, k, half);
         const v32 change[2] = {v32_sub(v32_of_low(more), v32_of_low(less)),
                                v32_sub(v32_of_high(more), v32_of_high(less))};
         for (int i = 0; i < 2; i++) {

@@ -24,9 +24,11 @@ typedef struct SweepAside {
     uint16_t lane[2 * LANES + 2];
 } SweepAside;
 
-/* The costs of a pixel in memory, with none on either side. */
+/* Costs of the last pixels in memory.  A lane is read some pixels after it was written: to read it at once would wait
+ * for the store. */
+enum { SWEEP_KEPT = 4, SWEEP_DELAY = 3 };
 typedef struct SweepCosts {
-    _Alignas(64) uint16_t at[VL + LANES + VL];
+    _Alignas(64) uint16_t at[VL + SWEEP_KEPT * LANES + VL];
 } SweepCosts;
 
 VEC void sweep_mask(const SdmPairRow *r, int i, v16 *lo, v16 *hi)
@@ -38,23 +40,44 @@ VEC void sweep_mask(const SdmPairRow *r, int i, v16 *lo, v16 *hi)
     *hi = v16_or(*hi, v16_or(left, bad_hi));
 }
 
+VEC uint16_t *winner(const SdmPairRow *r, SdmPairField field, int i)
+{
+    return r->out + field * SDM_PAIR_STRIP + i;
+}
+
+VEC uint16_t *kept_costs(SweepCosts *costs, int i)
+{
+    return costs->at + VL + i % SWEEP_KEPT * LANES;
+}
+
+/* Neighbours of pixel i's winner. */
+VEC void sweep_around(const SdmPairRow *r, int i, SweepCosts *costs)
+{
+    const uint16_t *const at = kept_costs(costs, i) + r->lane_d[0] - *winner(r, SDM_PAIR_D, i);
+    *winner(r, SDM_PAIR_BEFORE, i) = at[1];
+    *winner(r, SDM_PAIR_AFTER, i) = at[-1];
+}
+
 VEC void sweep_left(const SdmPairRow *r, int i, v16 lo, v16 hi, SweepCosts *costs, const SweepAside *aside)
 {
     v16 all;
+    uint16_t *const kept = kept_costs(costs, i);
     const unsigned least = lanes_min(lo, hi, &all);
     const int lane = lanes_last_equal(lo, hi, all);
-    uint16_t *const lanes = costs->at + VL;
-    v16_store(lanes, lo);
-    v16_store(lanes + VL, hi);
-    r->out.cost[i] = (uint16_t)least;
-    r->out.d[i] = r->lane_d[lane];
-    r->out.before[i] = lanes[lane + 1];
-    r->out.after[i] = lanes[lane - 1];
-    r->out.first[i] = lanes[LANES - 1];
-    r->out.last[i] = lanes[0];
+    v16_store(kept, lo);
+    v16_store(kept + VL, hi);
+    *winner(r, SDM_PAIR_COST, i) = (uint16_t)least;
+    *winner(r, SDM_PAIR_D, i) = (uint16_t)(r->lane_d[0] - lane);
+    if (i >= SWEEP_DELAY)
+        sweep_around(r, i - SWEEP_DELAY, costs);
+    if (r->seams) {
+        *winner(r, SDM_PAIR_FIRST, i) = (uint16_t)v16_last(hi);
+        *winner(r, SDM_PAIR_LAST, i) = (uint16_t)v16_first(lo);
+    }
     if (aside) {
         const uint16_t *const ones = aside->lane + LANES - lane;
-        r->out.second[i] = (uint16_t)lanes_min(v16_or(lo, v16_load(ones)), v16_or(hi, v16_load(ones + VL)), &all);
+        const v16 rest_lo = v16_or(lo, v16_load(ones)), rest_hi = v16_or(hi, v16_load(ones + VL));
+        *winner(r, SDM_PAIR_SECOND, i) = (uint16_t)lanes_min(rest_lo, rest_hi, &all);
     }
 }
 
@@ -67,8 +90,6 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
     SweepCosts costs;
     Sums s = {{v16_set1(0), v16_set1(0)}};
     s.quarter[0] = s.quarter[1] = s.quarter[2] = s.quarter[3] = v32_set1(0);
-    v16_store(costs.at, v16_set1(SDM_PAIR_NONE));
-    v16_store(costs.at + VL + LANES, v16_set1(SDM_PAIR_NONE));
     for (int k = 0; k < r.window - 1; k++)
         f.enter(&r, k, &s);
     for (int i = 0; i < r.pixels; i++) {
@@ -86,6 +107,8 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
         lanes_shift(&cost_lo, &cost_hi, v16_set1(r.right_cost[i + LANES]));
         lanes_shift(&at_lo, &at_hi, v16_set1(r.right_d[i + LANES]));
     }
+    for (int i = r.pixels > SWEEP_DELAY ? r.pixels - SWEEP_DELAY : 0; i < r.pixels; i++)
+        sweep_around(&r, i, &costs);
     v16_store(r.right_cost + r.pixels, cost_lo);
     v16_store(r.right_cost + r.pixels + VL, cost_hi);
     v16_store(r.right_d + r.pixels, at_lo);
@@ -102,9 +125,9 @@ VEC void sweep_row(const SdmPairRow *row, const SweepCost f)
             f.enter(row, k, &s);
         return;
     }
-    if (!row->out.second && !row->lane_bad) {
+    if (!row->unique && !row->lane_bad) {
         sweep(row, f, false, NULL);
-    } else if (!row->out.second) {
+    } else if (!row->unique) {
         sweep(row, f, true, NULL);
     } else {
         for (int lane = -1; lane <= 1; lane++)

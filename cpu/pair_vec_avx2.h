@@ -19,6 +19,7 @@ VEC v16 v16_or(v16 a, v16 b) { return _mm256_or_si256(a, b); }
 VEC v16 v16_min(v16 a, v16 b) { return _mm256_min_epu16(a, b); }
 VEC v16 v16_apart(v16 a, v16 b) { return _mm256_abs_epi16(_mm256_sub_epi16(a, b)); }
 VEC unsigned v16_first(v16 a) { return (unsigned)_mm256_cvtsi256_si32(a); }
+VEC unsigned v16_last(v16 a) { return (unsigned)_mm256_extract_epi16(a, 15); }
 
 VEC void v16_take_less(v16 c, v16 d, v16 *best, v16 *best_d)
 {

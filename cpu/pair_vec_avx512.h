@@ -19,6 +19,7 @@ VEC v16 v16_or(v16 a, v16 b) { return _mm512_or_si512(a, b); }
 VEC v16 v16_min(v16 a, v16 b) { return _mm512_min_epu16(a, b); }
 VEC v16 v16_apart(v16 a, v16 b) { return _mm512_abs_epi16(_mm512_sub_epi16(a, b)); }
 VEC unsigned v16_first(v16 a) { return (unsigned)_mm512_cvtsi512_si32(a); }
+VEC unsigned v16_last(v16 a) { return (unsigned)_mm_extract_epi16(_mm512_extracti32x4_epi32(a, 3), 7); }
 
 VEC void v16_take_less(v16 c, v16 d, v16 *best, v16 *best_d)
 {

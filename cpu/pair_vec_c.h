@@ -36,6 +36,7 @@ VEC v16 v16_apart(v16 a, v16 b)
     return (v16)((x ^ sign) - sign);
 }
 VEC unsigned v16_first(v16 a) { return a[0]; }
+VEC unsigned v16_last(v16 a) { return a[7]; }
 
 VEC void v16_take_less(v16 c, v16 d, v16 *best, v16 *best_d)
 {

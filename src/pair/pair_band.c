@@ -47,6 +47,7 @@ static void begin_chunk(Strip *t)
         memset(t->scratch->distances, 0, (size_t)(columns * lanes * p->window));
     t->row = (SdmPairRow){.pixels = t->x1 - t->x0, .window = p->window, .columns = columns, .shift = p->shift,
                           .sums = t->scratch->sums, .lane_d = t->scratch->lane_d, .planes = p->planes,
+                          .unique = p->set->uniqueness > 0.0f, .seams = p->chunk_count > 1,
                           .left_plane = t->scratch->word_plane[SDM_LEFT],
                           .right_plane = t->scratch->word_plane[SDM_RIGHT]};
 }
@@ -114,28 +115,24 @@ static void set_bad(Strip *t, ptrdiff_t row)
     t->row.lane_bad = any ? s->lane_bad : NULL;
 }
 
-static SdmPairWinners at_pixel(const SdmPairWinners *w, ptrdiff_t i)
-{
-    return (SdmPairWinners){.cost = w->cost + i, .d = w->d + i, .before = w->before + i, .after = w->after + i,
-                            .second = w->second ? w->second + i : NULL, .first = w->first + i, .last = w->last + i};
-}
-
-static void finish_row(const Strip *t, ptrdiff_t row, const SdmPairWinners *winners)
+static void finish_row(const Strip *t, ptrdiff_t row, const uint16_t *winners)
 {
     const SdmPairPlan *const p = t->plan;
     const SdmPairSettings *const set = p->set;
-    const SdmPairFinish finish = {.pixels = t->row.pixels, .dmin = (float)set->dmin, .subpixel = set->subpixel,
+    const SdmPairFinish finish = {.pixels = t->row.pixels, .depth = set->dmax - set->dmin + 1,
+                                  .dmin = (float)set->dmin, .subpixel = set->subpixel,
                                   .limit = set->uniqueness > 0.0f ? 1.0f + set->uniqueness : 0.0f,
                                   .parabola = set->cost == SDM_PAIR_ZNCC};
     p->widest->finish(&finish, winners, p->disparity + (t->y0 + row) * p->width + t->x0);
-    memcpy(t->scratch->left_d + row * p->width + t->x0, winners->d, (size_t)t->row.pixels * sizeof(uint16_t));
+    memcpy(t->scratch->left_d + row * p->width + t->x0, winners + SDM_PAIR_D * SDM_PAIR_STRIP,
+           (size_t)t->row.pixels * sizeof(uint16_t));
 }
 
 static void match_row(Strip *t, ptrdiff_t row)
 {
     const SdmPairPlan *const p = t->plan;
     SdmPairScratch *const s = t->scratch;
-    const SdmPairWinners all = at_pixel(&s->all, p->chunk_count > 1 ? row * p->strip_pixels : 0);
+    uint16_t *const all = s->all + (p->chunk_count > 1 ? row * SDM_PAIR_STRIP * SDM_PAIR_FIELDS : 0);
     t->row.give = true;
     t->row.out = t->index == 0 ? all : s->chunk;
     t->row.right_cost = s->right_cost + row * p->right_length + right_place(t);
@@ -145,9 +142,9 @@ static void match_row(Strip *t, ptrdiff_t row)
     set_bad(t, row);
     kernel_of(t)(&t->row);
     if (t->index > 0)
-        p->widest->merge(&all, &s->chunk, t->row.pixels, t->chunk.d_low - p->set->dmin);
+        p->widest->merge(all, s->chunk, t->row.pixels, t->chunk.d_low - p->set->dmin, t->row.unique);
     if (t->index + 1 == p->chunk_count)
-        finish_row(t, row, &all);
+        finish_row(t, row, all);
 }
 
 static void match_strip(Strip *t)

@@ -58,7 +58,7 @@ typedef struct SdmPairScratch {
     int16_t *row[4];
     int32_t *pairs[2];
     uint16_t *lane_bad, *lane_d;
-    SdmPairWinners all, chunk;          /* of a strip: band_rows rows, one row */
+    uint16_t *all, *chunk;              /* winners of a strip: band_rows rows, one row */
 } SdmPairScratch;
 
 /* Lay the scratch into block and return its bytes; block may be NULL to ask for them. */

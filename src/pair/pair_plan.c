@@ -43,7 +43,7 @@ void sdm_pair_plan(SdmPairPlan *p, int threads)
     p->right_length = p->right_first + p->width + (set->dmin < 0 ? -set->dmin : 0);
     p->right_length = (p->right_length + 2 * SDM_PAIR_LANES_MAX) / 64 * 64;
     const int column_bytes = p->widest->lanes * (p->wide_sums ? 4 : 2);
-    p->strip_pixels = clamp(SUMS_BYTES / column_bytes - (p->window - 1), STRIP_LEAST, p->width > 0 ? p->width : 1);
+    p->strip_pixels = clamp(SUMS_BYTES / column_bytes - (p->window - 1), STRIP_LEAST, SDM_PAIR_STRIP);
     const int strips = (p->width + p->strip_pixels - 1) / p->strip_pixels;
     p->strip_pixels = (p->width + strips - 1) / strips;
     p->band_rows = clamp(p->height / (4 * threads), BAND_LEAST, BAND_MOST);
@@ -76,14 +76,6 @@ static void *take(Purse *purse, ptrdiff_t count, size_t size)
     return piece;
 }
 
-static void take_winners(Purse *purse, SdmPairWinners *w, ptrdiff_t count, bool unique)
-{
-    uint16_t **const all[] = {&w->cost, &w->d, &w->before, &w->after, &w->first, &w->last};
-    for (int i = 0; i < 6; i++)
-        *all[i] = take(purse, count, sizeof(uint16_t));
-    w->second = unique ? take(purse, count, sizeof(uint16_t)) : NULL;
-}
-
 static void take_windows(const SdmPairPlan *p, Purse *purse, SdmPairScratch *s)
 {
     const int padded = p->width + p->window - 1;
@@ -112,7 +104,6 @@ size_t sdm_pair_scratch(const SdmPairPlan *p, void *block, SdmPairScratch *s)
     Purse purse = {block, 0};
     const ptrdiff_t columns = p->strip_pixels + p->window - 1, lanes = SDM_PAIR_LANES_MAX;
     const ptrdiff_t longest = (columns + lanes > p->width + p->window ? columns + lanes : p->width + p->window) + 128;
-    const bool unique = p->set->uniqueness > 0.0f;
     *s = (SdmPairScratch){0};
     s->left_d = take(&purse, (ptrdiff_t)p->width * p->band_rows, sizeof(uint16_t));
     s->right_cost = take(&purse, p->right_length * p->band_rows, sizeof(uint16_t));
@@ -128,7 +119,7 @@ size_t sdm_pair_scratch(const SdmPairPlan *p, void *block, SdmPairScratch *s)
         s->pairs[i] = take(&purse, columns + lanes, sizeof(int32_t));
     s->lane_bad = take(&purse, lanes, sizeof(uint16_t));
     s->lane_d = take(&purse, lanes, sizeof(uint16_t));
-    take_winners(&purse, &s->all, (ptrdiff_t)p->strip_pixels * (p->chunk_count > 1 ? p->band_rows : 1), unique);
-    take_winners(&purse, &s->chunk, p->strip_pixels, unique);
+    s->all = take(&purse, SDM_PAIR_STRIP * SDM_PAIR_FIELDS * (p->chunk_count > 1 ? p->band_rows : 1), sizeof(uint16_t));
+    s->chunk = take(&purse, SDM_PAIR_STRIP * SDM_PAIR_FIELDS, sizeof(uint16_t));
     return purse.used + 64;
 }
