@@ -9,6 +9,8 @@
 
 #include "pair_vec.h"
 
+#include <string.h>
+
 typedef union Sums { /* of the window, a chunk */
     v16 half[2];
     v32 quarter[4];
@@ -29,6 +31,7 @@ typedef struct SweepAside {
 enum { SWEEP_KEPT = 4, SWEEP_DELAY = 3 };
 typedef struct SweepCosts {
     _Alignas(64) uint16_t at[VL + SWEEP_KEPT * LANES + VL];
+    int d_top; /* of lane 0 */
 } SweepCosts;
 
 VEC void sweep_mask(const SdmPairRow *r, int i, v16 *lo, v16 *hi)
@@ -45,31 +48,35 @@ VEC uint16_t *winner(const SdmPairRow *r, SdmPairField field, int i)
     return r->out + field * SDM_PAIR_STRIP + i;
 }
 
-VEC uint16_t *kept_costs(SweepCosts *costs, int i)
+VEC void set_around(const SdmPairRow *r, int i, uint32_t pair)
 {
-    return costs->at + VL + i % SWEEP_KEPT * LANES;
+    memcpy(r->out + SDM_PAIR_AROUND * SDM_PAIR_STRIP + 2 * i, &pair, sizeof pair);
 }
 
-/* Neighbours of pixel i's winner. */
-VEC void sweep_around(const SdmPairRow *r, int i, SweepCosts *costs)
+/* Neighbours of pixel i's winner, from memory. */
+VEC void sweep_around(const SdmPairRow *r, int i, const SweepCosts *costs)
 {
-    const uint16_t *const at = kept_costs(costs, i) + r->lane_d[0] - *winner(r, SDM_PAIR_D, i);
-    *winner(r, SDM_PAIR_BEFORE, i) = at[1];
-    *winner(r, SDM_PAIR_AFTER, i) = at[-1];
+    const uint16_t *const lanes = costs->at + VL + i % SWEEP_KEPT * LANES;
+    const uint16_t *const at = lanes + costs->d_top - *winner(r, SDM_PAIR_D, i);
+    set_around(r, i, at[1] | (uint32_t)at[-1] << 16);
 }
 
 VEC void sweep_left(const SdmPairRow *r, int i, v16 lo, v16 hi, SweepCosts *costs, const SweepAside *aside)
 {
     v16 all;
-    uint16_t *const kept = kept_costs(costs, i);
     const unsigned least = lanes_min(lo, hi, &all);
     const int lane = lanes_last_equal(lo, hi, all);
+    *winner(r, SDM_PAIR_COST, i) = (uint16_t)least;
+    *winner(r, SDM_PAIR_D, i) = (uint16_t)(costs->d_top - lane);
+#if VEC_HAS_AROUND
+    set_around(r, i, lanes_around(lo, hi, lane));
+#else
+    uint16_t *const kept = costs->at + VL + i % SWEEP_KEPT * LANES;
     v16_store(kept, lo);
     v16_store(kept + VL, hi);
-    *winner(r, SDM_PAIR_COST, i) = (uint16_t)least;
-    *winner(r, SDM_PAIR_D, i) = (uint16_t)(r->lane_d[0] - lane);
     if (i >= SWEEP_DELAY)
         sweep_around(r, i - SWEEP_DELAY, costs);
+#endif
     if (r->seams) {
         *winner(r, SDM_PAIR_FIRST, i) = (uint16_t)v16_last(hi);
         *winner(r, SDM_PAIR_LAST, i) = (uint16_t)v16_first(lo);
@@ -88,10 +95,12 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
     v16 cost_lo = v16_load(r.right_cost), cost_hi = v16_load(r.right_cost + VL);
     v16 at_lo = v16_load(r.right_d), at_hi = v16_load(r.right_d + VL);
     SweepCosts costs;
+    costs.d_top = r.lane_d[0];
     Sums s = {{v16_set1(0), v16_set1(0)}};
     s.quarter[0] = s.quarter[1] = s.quarter[2] = s.quarter[3] = v32_set1(0);
     for (int k = 0; k < r.window - 1; k++)
         f.enter(&r, k, &s);
+    v16 last_lo = d_lo, last_hi = d_hi;
     for (int i = 0; i < r.pixels; i++) {
         v16 lo, hi;
         f.enter(&r, i + r.window - 1, &s);
@@ -99,7 +108,10 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
         f.leave(&r, i, &s);
         if (masked)
             sweep_mask(&r, i, &lo, &hi);
-        sweep_left(&r, i, lo, hi, &costs, aside);
+        if (i > 0)
+            sweep_left(&r, i - 1, last_lo, last_hi, &costs, aside);
+        last_lo = lo;
+        last_hi = hi;
         v16_take_less(lo, d_lo, &cost_lo, &at_lo);
         v16_take_less(hi, d_hi, &cost_hi, &at_hi);
         r.right_cost[i] = (uint16_t)v16_first(cost_lo);
@@ -107,7 +119,8 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
         lanes_shift(&cost_lo, &cost_hi, v16_set1(r.right_cost[i + LANES]));
         lanes_shift(&at_lo, &at_hi, v16_set1(r.right_d[i + LANES]));
     }
-    for (int i = r.pixels > SWEEP_DELAY ? r.pixels - SWEEP_DELAY : 0; i < r.pixels; i++)
+    sweep_left(&r, r.pixels - 1, last_lo, last_hi, &costs, aside);
+    for (int i = VEC_HAS_AROUND ? r.pixels : r.pixels > SWEEP_DELAY ? r.pixels - SWEEP_DELAY : 0; i < r.pixels; i++)
         sweep_around(&r, i, &costs);
     v16_store(r.right_cost + r.pixels, cost_lo);
     v16_store(r.right_cost + r.pixels + VL, cost_hi);

@@ -4,6 +4,7 @@
  *   v16_take_less    best = min(best, c), and best_d = d where c is less
  *   lanes_min        the least of a chunk, also in every lane of `all`
  *   lanes_last_equal the highest lane that equals `all`
+ *   lanes_around     the lanes above and below one, where it is cheaper than through memory (VEC_HAS_AROUND)
  *   lanes_shift      every lane takes the next one's value, the last one takes `enters`
  *   v32_dot          sum + the two products of the 16-bit halves
  *   v32_round        to nearest even
@@ -24,6 +25,10 @@
 #include "pair_vec_sse42.h"
 #else
 #include "pair_vec_c.h"
+#endif
+
+#ifndef VEC_HAS_AROUND
+#define VEC_HAS_AROUND 0
 #endif
 
 enum { LANES = VEC_BYTES, VL = LANES / 2, QL = LANES / 4 }; /* lanes of a chunk, of a v16, of a v32 */

@@ -44,6 +44,14 @@ VEC int lanes_last_equal(v16 lo, v16 hi, v16 all)
     return 63 - __builtin_clzll(b << 32 | a);
 }
 
+#define VEC_HAS_AROUND 1 /* lanes above and below one, as a pair */
+VEC uint32_t lanes_around(v16 lo, v16 hi, int lane)
+{
+    const uint32_t wanted = (uint32_t)lane * 0x10001u + 0xFFFF0001u;
+    const __m512i where = _mm512_castsi128_si512(_mm_cvtsi32_si128((int)wanted));
+    return (uint32_t)_mm512_cvtsi512_si32(_mm512_permutex2var_epi16(lo, where, hi));
+}
+
 VEC void lanes_shift(v16 *lo, v16 *hi, v16 enters)
 {
     const __m512i next = _mm512_set_epi16(32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13,
