@@ -130,7 +130,7 @@ void SDM_NAME(sdm_pair_window)(const SdmPairColumns *columns, const SdmPairWindo
             const float variance = (float)(n * q - s * s); /* of whole numbers below 2^53 */
             const bool bad = all_holes[i] > 0 || (o.least >= 0.0f && !(variance > o.least * o.least));
             o.texture[begin + i] = bad ? 0.0f : 1.0f / sqrtf(variance > 0.0f ? variance : 1.0f);
-            o.bad[begin + i] = bad ? SDM_PAIR_NONE : 0;
+            o.bad[begin + i] = bad;
         }
     }
 }
