@@ -72,12 +72,16 @@ VEC unsigned sweep_second(v16 even, v16 odd, int lane, const SweepAside *aside)
     return lanes_min(v16_or(even, v16_load(ones)), v16_or(odd, v16_load(twos)), &all);
 }
 
-VEC void sweep_left(const SdmPairRow *r, int i, v16 even, v16 odd, SweepCosts *costs, const SweepAside *aside)
+/* Costs of a left pixel and their least one, in every lane. */
+typedef struct SweepLeft {
+    v16 even, odd, least;
+} SweepLeft;
+
+/* Which lane has the least cost of pixel i. */
+VEC void sweep_left(const SdmPairRow *r, int i, const SweepLeft *left, SweepCosts *costs, const SweepAside *aside)
 {
-    v16 all;
-    const unsigned least = lanes_min(even, odd, &all);
-    const int lane = lanes_last_equal(even, odd, all);
-    *winner(r, SDM_PAIR_COST, i) = (uint16_t)least;
+    const v16 even = left->even, odd = left->odd;
+    const int lane = lanes_last_equal(even, odd, left->least);
     *winner(r, SDM_PAIR_D, i) = (uint16_t)(costs->d_top - lane);
 #if VEC_HAS_AROUND
     set_around(r, i, lanes_around(even, odd, lane));
@@ -131,12 +135,13 @@ VEC void sweep_right(const SdmPairRow *r, int i, v16 even, v16 odd, v16 d_even, 
     lanes_shift(&s->d_even, &s->d_odd, v16_set1(r->right_d[i + LANES]));
 }
 
-/* A pixel's winner is looked for while the next pixel's costs are made, for it waits long for each of its steps. */
+/* A pixel's least cost is looked for while the next pixel's costs are made, and its lane a pixel later, for each step waits
+ * long for the one before. */
 VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, const SweepAside *aside)
 {
     const SdmPairRow r = *row;
     const v16 d_even = v16_load(r.lane_d), d_odd = v16_load(r.lane_d + VL);
-    v16 last_even = d_even, last_odd = d_odd;
+    SweepLeft last = {d_even, d_odd, d_even}, before_last = last; /* pixels i - 1, i - 2 */
     SweepRight right = sweep_right_load(&r);
     SweepCosts costs;
     costs.d_top = r.lane_d[0];
@@ -151,13 +156,18 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
         f.leave(&r, i, &s);
         if (masked)
             sweep_mask(&r, i, &even, &odd);
+        if (i > 1)
+            sweep_left(&r, i - 2, &before_last, &costs, aside);
+        before_last = last;
         if (i > 0)
-            sweep_left(&r, i - 1, last_even, last_odd, &costs, aside);
-        last_even = even;
-        last_odd = odd;
+            *winner(&r, SDM_PAIR_COST, i - 1) = (uint16_t)lanes_min(last.even, last.odd, &before_last.least);
+        last = (SweepLeft){even, odd, even};
         sweep_right(&r, i, even, odd, d_even, d_odd, &right);
     }
-    sweep_left(&r, r.pixels - 1, last_even, last_odd, &costs, aside);
+    if (r.pixels > 1)
+        sweep_left(&r, r.pixels - 2, &before_last, &costs, aside);
+    *winner(&r, SDM_PAIR_COST, r.pixels - 1) = (uint16_t)lanes_min(last.even, last.odd, &last.least);
+    sweep_left(&r, r.pixels - 1, &last, &costs, aside);
     for (int i = VEC_HAS_AROUND ? r.pixels : r.pixels > SWEEP_DELAY ? r.pixels - SWEEP_DELAY : 0; i < r.pixels; i++)
         sweep_around(&r, i, &costs);
     sweep_right_store(&r, &right);
