@@ -12,16 +12,16 @@ VEC void enter(const SdmPairRow *r, int k, Sums *s, int planes)
     uint16_t *const column = (uint16_t *)r->sums + (ptrdiff_t)k * LANES;
     v8 apart = v8_set1(0);
     for (int p = 0; p < planes; p++)
-        apart = v8_add(apart, v8_ones_apart(v8_set1(r->left_words[k + p * r->left_plane]),
-                                            v8_load(r->right_words + k + p * r->right_plane)));
+        apart = v8_add(apart, v8_ones_apart(v8_set1(r->left_bytes[k + p * r->left_plane]),
+                                            v8_load(r->right_bytes + k + p * r->right_plane)));
     const v8 old = v8_load(kept);
     v8_store(kept, apart);
-    const v16 lo = v16_sub(v16_add(v16_load(column), v16_of_low8(apart)), v16_of_low8(old));
-    const v16 hi = v16_sub(v16_add(v16_load(column + VL), v16_of_high8(apart)), v16_of_high8(old));
-    v16_store(column, lo);
-    v16_store(column + VL, hi);
-    s->half[0] = v16_add(s->half[0], lo);
-    s->half[1] = v16_add(s->half[1], hi);
+    const v16 even = v16_add(v16_load(column), v16_sub(v8_evens(apart), v8_evens(old)));
+    const v16 odd = v16_add(v16_load(column + VL), v16_sub(v8_odds(apart), v8_odds(old)));
+    v16_store(column, even);
+    v16_store(column + VL, odd);
+    s->half[0] = v16_add(s->half[0], even);
+    s->half[1] = v16_add(s->half[1], odd);
 }
 
 #define ENTER(n)                                              \
@@ -41,11 +41,11 @@ VEC void leave(const SdmPairRow *r, int k, Sums *s)
     s->half[1] = v16_sub(s->half[1], v16_load(column + VL));
 }
 
-VEC void cost(const SdmPairRow *r, int i, const Sums *s, v16 *lo, v16 *hi)
+VEC void cost(const SdmPairRow *r, int i, const Sums *s, v16 *even, v16 *odd)
 {
     (void)r, (void)i;
-    *lo = s->half[0];
-    *hi = s->half[1];
+    *even = s->half[0];
+    *odd = s->half[1];
 }
 
 void SDM_NAME(pair_census)(const SdmPairRow *row)

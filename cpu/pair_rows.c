@@ -15,49 +15,72 @@ static inline uint16_t least(uint16_t a, uint16_t b)
     return a < b ? a : b;
 }
 
+/* The fields of winners. */
+typedef struct Fields {
+    uint16_t *cost, *d, *around, *first, *last, *second;
+} Fields;
+static inline Fields fields(const uint16_t *winners)
+{
+    uint16_t *const w = (uint16_t *)(uintptr_t)winners;
+    return (Fields){.cost = w + SDM_PAIR_COST * SDM_PAIR_STRIP, .d = w + SDM_PAIR_D * SDM_PAIR_STRIP,
+                    .around = w + SDM_PAIR_AROUND * SDM_PAIR_STRIP,
+                    .first = w + SDM_PAIR_FIRST * SDM_PAIR_STRIP, .last = w + SDM_PAIR_LAST * SDM_PAIR_STRIP,
+                    .second = w + SDM_PAIR_SECOND * SDM_PAIR_STRIP};
+}
+
 /* The runner-up of two chunks: where their winners are neighbours across the seam, the loser's chunk gives its best
  * beside it. */
-static void merge_seconds(const SdmPairWinners *a, const SdmPairWinners *b, int pixels, int seam)
+static void merge_seconds(Fields a, Fields b, int pixels, int seam)
 {
+#pragma omp simd
     for (int i = 0; i < pixels; i++) {
-        const bool b_wins = b->cost[i] < a->cost[i], near = a->d[i] + 1 == seam && b->d[i] == seam;
-        const uint16_t of_a = near ? least(a->second[i], a->before[i]) : a->cost[i];
-        const uint16_t of_b = near ? least(b->second[i], b->after[i]) : b->cost[i];
-        a->second[i] = b_wins ? least(b->second[i], of_a) : least(a->second[i], of_b);
+        const bool b_wins = b.cost[i] < a.cost[i], near = a.d[i] + 1 == seam && b.d[i] == seam;
+        const uint16_t of_a = near ? least(a.second[i], a.around[2 * i]) : a.cost[i];
+        const uint16_t of_b = near ? least(b.second[i], b.around[2 * i + 1]) : b.cost[i];
+        a.second[i] = b_wins ? least(b.second[i], of_a) : least(a.second[i], of_b);
     }
 }
 
-void SDM_NAME(pair_merge)(const SdmPairWinners *into, const SdmPairWinners *from, int pixels, int seam)
+void SDM_NAME(pair_merge)(uint16_t *into, const uint16_t *from, int pixels, int seam, bool unique)
 {
-    const SdmPairWinners a = *into, b = *from;
-    if (a.second)
-        merge_seconds(into, from, pixels, seam);
+    const Fields a = fields(into), b = fields(from);
+    if (unique)
+        merge_seconds(a, b, pixels, seam);
+#pragma omp simd
     for (int i = 0; i < pixels; i++) {
         const bool b_wins = b.cost[i] < a.cost[i];
-        const uint16_t after = a.d[i] + 1 == seam ? b.first[i] : a.after[i];
-        const uint16_t before = b.d[i] == seam ? a.last[i] : b.before[i];
-        a.after[i] = b_wins ? b.after[i] : after;
-        a.before[i] = b_wins ? before : a.before[i];
+        const uint16_t after = a.d[i] + 1 == seam ? b.first[i] : a.around[2 * i + 1];
+        const uint16_t before = b.d[i] == seam ? a.last[i] : b.around[2 * i];
+        a.around[2 * i + 1] = b_wins ? b.around[2 * i + 1] : after;
+        a.around[2 * i] = b_wins ? before : a.around[2 * i];
         a.d[i] = b_wins ? b.d[i] : a.d[i];
         a.cost[i] = b_wins ? b.cost[i] : a.cost[i];
         a.last[i] = b.last[i];
     }
 }
 
-void SDM_NAME(pair_finish)(const SdmPairFinish *set, const SdmPairWinners *winners, float *disparity)
+/* Disparities of winners; in whole numbers without branches, so that the loop is laid along vectors. */
+static void disparities(const SdmPairFinish *set, Fields w, float *restrict disparity)
 {
     const SdmPairFinish f = *set;
-    const uint16_t *const cost = winners->cost, *const d = winners->d, *const second = winners->second;
+    const int flat = !f.subpixel;
     for (int i = 0; i < f.pixels; i++) {
-        const int before = winners->before[i], after = winners->after[i], best = cost[i];
+        const int d = w.d[i], before = w.around[2 * i], after = w.around[2 * i + 1], best = w.cost[i];
         const int steeper = before > after ? before : after;
         const int below = f.parabola ? before + after - 2 * best : steeper - best;
-        const bool bent = f.subpixel && before != SDM_PAIR_NONE && after != SDM_PAIR_NONE && below > 0;
-        const float shift = (float)(before - after) / (float)(2 * (bent ? below : 1));
-        disparity[i] = best == SDM_PAIR_NONE ? NAN : f.dmin + (float)d[i] + (bent ? shift : 0.0f);
+        const int none = flat | (d == 0) | (d + 1 == f.depth) | (steeper == SDM_PAIR_NONE) | (below <= 0);
+        const int rise = none ? 0 : before - after, run = none ? 1 : 2 * below;
+        const float at = f.dmin + (float)d + (float)rise / (float)run;
+        disparity[i] = best == SDM_PAIR_NONE ? NAN : at;
     }
-    for (int i = 0; f.limit > 0.0f && i < f.pixels; i++)
-        if (second[i] != SDM_PAIR_NONE && (float)second[i] <= (float)cost[i] * f.limit)
+}
+
+void SDM_NAME(pair_finish)(const SdmPairFinish *set, const uint16_t *winners, float *disparity)
+{
+    const Fields w = fields(winners);
+    disparities(set, w, disparity);
+    for (int i = 0; set->limit > 0.0f && i < set->pixels; i++)
+        if (w.second[i] != SDM_PAIR_NONE && (float)w.second[i] <= (float)w.cost[i] * set->limit)
             disparity[i] = NAN;
 }
 
@@ -107,7 +130,7 @@ void SDM_NAME(pair_window)(const SdmPairColumns *columns, const SdmPairWindowRow
             const float variance = (float)(n * q - s * s); /* of whole numbers below 2^53 */
             const bool bad = all_holes[i] > 0 || (o.least >= 0.0f && !(variance > o.least * o.least));
             o.texture[begin + i] = bad ? 0.0f : 1.0f / sqrtf(variance > 0.0f ? variance : 1.0f);
-            o.bad[begin + i] = bad ? SDM_PAIR_NONE : 0;
+            o.bad[begin + i] = bad;
         }
     }
 }

@@ -19,6 +19,7 @@ VEC v16 v16_or(v16 a, v16 b) { return _mm256_or_si256(a, b); }
 VEC v16 v16_min(v16 a, v16 b) { return _mm256_min_epu16(a, b); }
 VEC v16 v16_apart(v16 a, v16 b) { return _mm256_abs_epi16(_mm256_sub_epi16(a, b)); }
 VEC unsigned v16_first(v16 a) { return (unsigned)_mm256_cvtsi256_si32(a); }
+VEC unsigned v16_last(v16 a) { return (unsigned)_mm256_extract_epi16(a, 15); }
 
 VEC void v16_take_less(v16 c, v16 d, v16 *best, v16 *best_d)
 {
@@ -35,16 +36,34 @@ VEC unsigned lanes_min(v16 lo, v16 hi, v16 *all)
     return (uint16_t)_mm_cvtsi128_si32(b);
 }
 
-VEC int lanes_last_equal(v16 lo, v16 hi, v16 all)
+VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
 {
-    const __m256i mixed = _mm256_packs_epi16(_mm256_cmpeq_epi16(lo, all), _mm256_cmpeq_epi16(hi, all));
-    return 31 - __builtin_clz((unsigned)_mm256_movemask_epi8(_mm256_permute4x64_epi64(mixed, 0xD8)));
+    const __m256i equal = _mm256_blendv_epi8(_mm256_cmpeq_epi16(even, all), _mm256_cmpeq_epi16(odd, all),
+                                             _mm256_set1_epi16((short)0xFF00));
+    return 31 - (int)_lzcnt_u32((unsigned)_mm256_movemask_epi8(equal));
 }
 
-VEC void lanes_shift(v16 *lo, v16 *hi, v16 enters)
+VEC void lanes_shift(v16 *even, v16 *odd, v16 enters)
 {
-    *lo = _mm256_alignr_epi8(_mm256_permute2x128_si256(*lo, *hi, 0x21), *lo, 2);
-    *hi = _mm256_alignr_epi8(_mm256_permute2x128_si256(*hi, enters, 0x21), *hi, 2);
+    const v16 moved = _mm256_alignr_epi8(_mm256_permute2x128_si256(*even, enters, 0x21), *even, 2);
+    *even = *odd;
+    *odd = moved;
+}
+
+VEC v16 v16_evens(v16 a, v16 b)
+{
+    const __m256i low = _mm256_set1_epi32(0xFFFF);
+    return _mm256_permute4x64_epi64(_mm256_packus_epi32(_mm256_and_si256(a, low), _mm256_and_si256(b, low)), 0xD8);
+}
+VEC v16 v16_odds(v16 a, v16 b)
+{
+    return _mm256_permute4x64_epi64(_mm256_packus_epi32(_mm256_srli_epi32(a, 16), _mm256_srli_epi32(b, 16)), 0xD8);
+}
+VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
+{
+    const __m256i low = _mm256_unpacklo_epi16(even, odd), high = _mm256_unpackhi_epi16(even, odd);
+    *first = _mm256_permute2x128_si256(low, high, 0x20);
+    *second = _mm256_permute2x128_si256(low, high, 0x31);
 }
 
 VEC v32 v32_load(const void *p) { return _mm256_loadu_si256(p); }
@@ -56,12 +75,6 @@ VEC v32 v32_dot(v32 sum, v32 a, v32 b) { return _mm256_add_epi32(sum, _mm256_mad
 VEC v32 v32_right(v32 a, int n) { return _mm256_srl_epi32(a, _mm_cvtsi32_si128(n)); }
 VEC v32 v32_of_low(v16 a) { return _mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)); }
 VEC v32 v32_of_high(v16 a) { return _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1)); }
-VEC v16 v16_of_lows(v32 a, v32 b)
-{
-    const __m256i low = _mm256_set1_epi32(0xFFFF);
-    return _mm256_permute4x64_epi64(_mm256_packus_epi32(_mm256_and_si256(a, low), _mm256_and_si256(b, low)), 0xD8);
-}
-
 VEC vf vf_load(const void *p) { return _mm256_loadu_ps(p); }
 VEC vf vf_set1(float a) { return _mm256_set1_ps(a); }
 VEC vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
@@ -81,8 +94,9 @@ VEC v8 v8_ones_apart(v8 a, v8 b)
     return _mm256_add_epi8(_mm256_shuffle_epi8(ones, _mm256_and_si256(x, nibble)),
                            _mm256_shuffle_epi8(ones, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble)));
 }
-VEC v16 v16_of_low8(v8 a) { return _mm256_cvtepu8_epi16(_mm256_castsi256_si128(a)); }
-VEC v16 v16_of_high8(v8 a) { return _mm256_cvtepu8_epi16(_mm256_extracti128_si256(a, 1)); }
+VEC v8 v8_apart(v8 a, v8 b) { return _mm256_sub_epi8(_mm256_max_epu8(a, b), _mm256_min_epu8(a, b)); }
+VEC v16 v8_evens(v8 a) { return _mm256_and_si256(a, _mm256_set1_epi16(255)); }
+VEC v16 v8_odds(v8 a) { return _mm256_srli_epi16(a, 8); }
 VEC v16 v16_darker(v16 a, v16 b, v16 bit) { return _mm256_and_si256(_mm256_cmpgt_epi16(b, a), bit); }
 VEC v8 v8_of_lows(v16 a, v16 b) { return _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xD8); }
 

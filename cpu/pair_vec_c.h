@@ -36,6 +36,7 @@ VEC v16 v16_apart(v16 a, v16 b)
     return (v16)((x ^ sign) - sign);
 }
 VEC unsigned v16_first(v16 a) { return a[0]; }
+VEC unsigned v16_last(v16 a) { return a[7]; }
 
 VEC void v16_take_less(v16 c, v16 d, v16 *best, v16 *best_d)
 {
@@ -54,10 +55,10 @@ VEC unsigned lanes_min(v16 lo, v16 hi, v16 *all)
     return m[0];
 }
 
-VEC int lanes_last_equal(v16 lo, v16 hi, v16 all)
+VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
 {
-    const v16 order = {1, 2, 3, 4, 5, 6, 7, 8};
-    const v16 a = (v16)(lo == all) & order, b = (v16)(hi == all) & (order + 8);
+    const v16 order = {1, 3, 5, 7, 9, 11, 13, 15};
+    const v16 a = (v16)(even == all) & order, b = (v16)(odd == all) & (order + 1);
     v16 m = v16_pick((v16)(a > b), a, b), other = __builtin_shuffle(m, (v16){4, 5, 6, 7, 0, 1, 2, 3});
     m = v16_pick((v16)(m > other), m, other);
     other = __builtin_shuffle(m, (v16){2, 3, 0, 1, 6, 7, 4, 5});
@@ -65,11 +66,19 @@ VEC int lanes_last_equal(v16 lo, v16 hi, v16 all)
     return (m[0] > m[1] ? m[0] : m[1]) - 1;
 }
 
-VEC void lanes_shift(v16 *lo, v16 *hi, v16 enters)
+VEC void lanes_shift(v16 *even, v16 *odd, v16 enters)
 {
-    const v16 next = {1, 2, 3, 4, 5, 6, 7, 8};
-    *lo = __builtin_shuffle(*lo, *hi, next);
-    *hi = __builtin_shuffle(*hi, enters, next);
+    const v16 moved = __builtin_shuffle(*even, enters, (v16){1, 2, 3, 4, 5, 6, 7, 8});
+    *even = *odd;
+    *odd = moved;
+}
+
+VEC v16 v16_evens(v16 a, v16 b) { return __builtin_shuffle(a, b, (v16){0, 2, 4, 6, 8, 10, 12, 14}); }
+VEC v16 v16_odds(v16 a, v16 b) { return __builtin_shuffle(a, b, (v16){1, 3, 5, 7, 9, 11, 13, 15}); }
+VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
+{
+    *first = __builtin_shuffle(even, odd, (v16){0, 8, 1, 9, 2, 10, 3, 11});
+    *second = __builtin_shuffle(even, odd, (v16){4, 12, 5, 13, 6, 14, 7, 15});
 }
 
 VEC v32 v32_set1(int32_t a) { return (v32){0} + a; }
@@ -82,8 +91,6 @@ VEC v32 v32_dot(v32 sum, v32 a, v32 b)
 VEC v32 v32_right(v32 a, int n) { return (v32)((v32u)a >> (uint32_t)n); }
 VEC v32 v32_of_low(v16 a) { return (v32)__builtin_shuffle(a, (v16){0}, (v16){0, 8, 1, 9, 2, 10, 3, 11}); }
 VEC v32 v32_of_high(v16 a) { return (v32)__builtin_shuffle(a, (v16){0}, (v16){4, 12, 5, 13, 6, 14, 7, 15}); }
-VEC v16 v16_of_lows(v32 a, v32 b) { return __builtin_shuffle((v16)a, (v16)b, (v16){0, 2, 4, 6, 8, 10, 12, 14}); }
-
 VEC vf vf_load(const void *p)
 {
     vf a;
@@ -102,6 +109,7 @@ VEC v32 v32_round(vf a) /* to nearest even, by the adder: |a| < 2^22 */
     return bits - 0x4B400000;
 }
 
+
 VEC v8 v8_set1(int a) { return (v8){0} + (uint8_t)a; }
 VEC v8 v8_ones_apart(v8 a, v8 b)
 {
@@ -110,14 +118,13 @@ VEC v8 v8_ones_apart(v8 a, v8 b)
     x = (x & 0x33) + ((x >> 2) & 0x33);
     return (x + (x >> 4)) & 0x0F;
 }
-VEC v16 v16_of_low8(v8 a)
+VEC v8 v8_apart(v8 a, v8 b)
 {
-    return (v16)__builtin_shuffle(a, (v8){0}, (v8){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23});
+    const v8 less = (v8)(a < b);
+    return ((a - b) & ~less) | ((b - a) & less);
 }
-VEC v16 v16_of_high8(v8 a)
-{
-    return (v16)__builtin_shuffle(a, (v8){0}, (v8){8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31});
-}
+VEC v16 v8_evens(v8 a) { return (v16)a & 255; }
+VEC v16 v8_odds(v8 a) { return (v16)a >> 8; }
 VEC v16 v16_darker(v16 a, v16 b, v16 bit) { return (v16)((v16s)a < (v16s)b) & bit; }
 VEC v8 v8_of_lows(v16 a, v16 b)
 {

@@ -19,6 +19,7 @@ VEC v16 v16_or(v16 a, v16 b) { return _mm_or_si128(a, b); }
 VEC v16 v16_min(v16 a, v16 b) { return _mm_min_epu16(a, b); }
 VEC v16 v16_apart(v16 a, v16 b) { return _mm_abs_epi16(_mm_sub_epi16(a, b)); }
 VEC unsigned v16_first(v16 a) { return (unsigned)_mm_cvtsi128_si32(a); }
+VEC unsigned v16_last(v16 a) { return (unsigned)_mm_extract_epi16(a, 7); }
 
 VEC void v16_take_less(v16 c, v16 d, v16 *best, v16 *best_d)
 {
@@ -34,16 +35,30 @@ VEC unsigned lanes_min(v16 lo, v16 hi, v16 *all)
     return least;
 }
 
-VEC int lanes_last_equal(v16 lo, v16 hi, v16 all)
+VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
 {
-    const __m128i equal = _mm_packs_epi16(_mm_cmpeq_epi16(lo, all), _mm_cmpeq_epi16(hi, all));
+    const __m128i equal = _mm_blendv_epi8(_mm_cmpeq_epi16(even, all), _mm_cmpeq_epi16(odd, all),
+                                          _mm_set1_epi16((short)0xFF00));
     return 31 - __builtin_clz((unsigned)_mm_movemask_epi8(equal));
 }
 
-VEC void lanes_shift(v16 *lo, v16 *hi, v16 enters)
+VEC void lanes_shift(v16 *even, v16 *odd, v16 enters)
 {
-    *lo = _mm_alignr_epi8(*hi, *lo, 2);
-    *hi = _mm_alignr_epi8(enters, *hi, 2);
+    const v16 moved = _mm_alignr_epi8(enters, *even, 2);
+    *even = *odd;
+    *odd = moved;
+}
+
+VEC v16 v16_evens(v16 a, v16 b)
+{
+    const __m128i low = _mm_set1_epi32(0xFFFF);
+    return _mm_packus_epi32(_mm_and_si128(a, low), _mm_and_si128(b, low));
+}
+VEC v16 v16_odds(v16 a, v16 b) { return _mm_packus_epi32(_mm_srli_epi32(a, 16), _mm_srli_epi32(b, 16)); }
+VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
+{
+    *first = _mm_unpacklo_epi16(even, odd);
+    *second = _mm_unpackhi_epi16(even, odd);
 }
 
 VEC v32 v32_load(const void *p) { return _mm_loadu_si128(p); }
@@ -55,12 +70,6 @@ VEC v32 v32_dot(v32 sum, v32 a, v32 b) { return _mm_add_epi32(sum, _mm_madd_epi1
 VEC v32 v32_right(v32 a, int n) { return _mm_srl_epi32(a, _mm_cvtsi32_si128(n)); }
 VEC v32 v32_of_low(v16 a) { return _mm_cvtepu16_epi32(a); }
 VEC v32 v32_of_high(v16 a) { return _mm_unpackhi_epi16(a, _mm_setzero_si128()); }
-VEC v16 v16_of_lows(v32 a, v32 b)
-{
-    const __m128i low = _mm_set1_epi32(0xFFFF);
-    return _mm_packus_epi32(_mm_and_si128(a, low), _mm_and_si128(b, low));
-}
-
 VEC vf vf_load(const void *p) { return _mm_loadu_ps(p); }
 VEC vf vf_set1(float a) { return _mm_set1_ps(a); }
 VEC vf vf_mul(vf a, vf b) { return _mm_mul_ps(a, b); }
@@ -79,8 +88,9 @@ VEC v8 v8_ones_apart(v8 a, v8 b)
     return _mm_add_epi8(_mm_shuffle_epi8(ones, _mm_and_si128(x, nibble)),
                         _mm_shuffle_epi8(ones, _mm_and_si128(_mm_srli_epi16(x, 4), nibble)));
 }
-VEC v16 v16_of_low8(v8 a) { return _mm_cvtepu8_epi16(a); }
-VEC v16 v16_of_high8(v8 a) { return _mm_unpackhi_epi8(a, _mm_setzero_si128()); }
+VEC v8 v8_apart(v8 a, v8 b) { return _mm_sub_epi8(_mm_max_epu8(a, b), _mm_min_epu8(a, b)); }
+VEC v16 v8_evens(v8 a) { return _mm_and_si128(a, _mm_set1_epi16(255)); }
+VEC v16 v8_odds(v8 a) { return _mm_srli_epi16(a, 8); }
 VEC v16 v16_darker(v16 a, v16 b, v16 bit) { return _mm_and_si128(_mm_cmpgt_epi16(b, a), bit); }
 VEC v8 v8_of_lows(v16 a, v16 b) { return _mm_packus_epi16(a, b); }
 

@@ -23,7 +23,7 @@ static sdm_pair_row_fn *kernel_of(const Strip *t)
     case SDM_PAIR_CENSUS:
         return k->census;
     default:
-        return t->plan->wide_sums ? k->sad32 : k->sad16;
+        return t->plan->wide_sums ? k->sad32 : k->sad8;
     }
 }
 
@@ -39,16 +39,57 @@ static void begin_chunk(Strip *t)
     const int lanes = t->chunk.kernels->lanes, columns = t->x1 - t->x0 + p->window - 1;
     for (int j = 0; j < lanes; j++) {
         const int d = t->chunk.d_top - j;
-        t->scratch->lane_d[j] = (uint16_t)(d - p->set->dmin);
-        t->scratch->lane_bad[j] = d > p->set->dmax ? SDM_PAIR_NONE : 0;
+        const int place = j % 2 * (lanes / 2) + j / 2;
+        t->scratch->lane_d[place] = (uint16_t)(d - p->set->dmin);
+        t->scratch->lane_bad[place] = d > p->set->dmax ? SDM_PAIR_NONE : 0;
     }
     memset(t->scratch->sums, 0, (size_t)(columns * lanes) * (p->wide_sums ? 4 : 2));
-    if (p->planes > 0)
+    if (p->planes > 1)
         memset(t->scratch->distances, 0, (size_t)(columns * lanes * p->window));
     t->row = (SdmPairRow){.pixels = t->x1 - t->x0, .window = p->window, .columns = columns, .shift = p->shift,
                           .sums = t->scratch->sums, .lane_d = t->scratch->lane_d, .planes = p->planes,
-                          .left_plane = t->scratch->word_plane[SDM_LEFT],
-                          .right_plane = t->scratch->word_plane[SDM_RIGHT]};
+                          .unique = p->set->uniqueness > 0.0f, .seams = p->chunk_count > 1,
+                          .left_plane = t->scratch->plane[SDM_LEFT], .right_plane = t->scratch->plane[SDM_RIGHT],
+                          .lane_bad = t->scratch->lane_bad, .right_at = right_place(t),
+                          .right_odd = p->right_length / 2, .pairs_odd = t->scratch->pairs_odd};
+}
+
+/* Bytes of row `step` of the band's windows; before the first one zeros. */
+static const uint8_t *bytes_of(const Strip *t, int side, int step)
+{
+    const SdmPairScratch *const s = t->scratch;
+    if (step < 0)
+        return (const uint8_t *)s->row[2 + side];
+    return s->bytes[side] + step * t->plan->planes * s->plane[side] + (side == SDM_LEFT ? t->x0 : right_place(t));
+}
+
+static void set_bytes(Strip *t, int step)
+{
+    const int window = t->plan->window, lanes = t->chunk.kernels->lanes;
+    t->row.left_bytes = bytes_of(t, SDM_LEFT, step);
+    t->row.right_bytes = bytes_of(t, SDM_RIGHT, step);
+    t->row.left_leaving = bytes_of(t, SDM_LEFT, step - window);
+    t->row.right_leaving = bytes_of(t, SDM_RIGHT, step - window);
+    t->row.distances = t->scratch->distances + (ptrdiff_t)(step % window) * t->row.columns * lanes;
+}
+
+/* Right pairs of even place, then those of odd place. */
+static void split(const int32_t *in, int count, int32_t *out, ptrdiff_t odd)
+{
+    for (int k = 0; k < (count + 1) / 2; k++)
+        out[k] = in[2 * k];
+    for (int k = 0; k < count / 2; k++)
+        out[odd + k] = in[2 * k + 1];
+}
+
+static void set_pairs(Strip *t, const int16_t *const rows[2][2], const int counts[2])
+{
+    SdmPairScratch *const s = t->scratch;
+    sdm_pair_interleave(t->plan, SDM_LEFT, rows[SDM_LEFT][0], rows[SDM_LEFT][1], counts[SDM_LEFT], s->pairs[SDM_LEFT]);
+    sdm_pair_interleave(t->plan, SDM_RIGHT, rows[SDM_RIGHT][0], rows[SDM_RIGHT][1], counts[SDM_RIGHT], s->row_pairs);
+    split(s->row_pairs, counts[SDM_RIGHT], s->pairs[SDM_RIGHT], s->pairs_odd);
+    t->row.left_pairs = s->pairs[SDM_LEFT];
+    t->row.right_pairs = s->pairs[SDM_RIGHT];
 }
 
 /* The rows that enter and leave when row `y` of the image (which may lie off it) enters. */
@@ -58,35 +99,31 @@ static void set_rows(Strip *t, int y)
     SdmPairScratch *const s = t->scratch;
     const int lanes = t->chunk.kernels->lanes, step = y - (t->y0 - p->before), left = t->x0 - p->before;
     const int counts[2] = {t->row.columns, t->row.columns + lanes - 1}, columns[2] = {left, left - t->chunk.d_top};
+    const int16_t *rows[2][2];
     if (p->planes > 0) {
-        const ptrdiff_t row = (ptrdiff_t)step * p->planes;
-        t->row.left_words = s->words[SDM_LEFT] + row * t->row.left_plane + t->x0;
-        t->row.right_words = s->words[SDM_RIGHT] + row * t->row.right_plane + right_place(t);
-        t->row.distances = s->distances + (ptrdiff_t)(step % p->window) * t->row.columns * lanes;
+        set_bytes(t, step);
         return;
     }
-    const int16_t *rows[2][2];
     for (int side = SDM_LEFT; side <= SDM_RIGHT; side++) {
         const SdmPairImage *const im = p->image[side];
         rows[side][0] = sdm_pair_samples(im, y, columns[side], counts[side], s->row[side]);
         rows[side][1] = NULL;
         if (step >= p->window)
             rows[side][1] = sdm_pair_samples(im, y - p->window, columns[side], counts[side], s->row[2 + side]);
-        if (p->set->cost == SDM_PAIR_ZNCC)
-            sdm_pair_interleave(p, side, rows[side][0], rows[side][1], counts[side], s->pairs[side]);
-        else if (!rows[side][1])
+        else if (p->set->cost == SDM_PAIR_SAD)
             rows[side][1] = memset(s->row[2 + side], 0, (size_t)counts[side] * sizeof(int16_t));
     }
+    if (p->set->cost == SDM_PAIR_ZNCC)
+        set_pairs(t, (const int16_t *const(*)[2])rows, counts);
     t->row.left_new = rows[SDM_LEFT][0], t->row.left_old = rows[SDM_LEFT][1];
     t->row.right_new = rows[SDM_RIGHT][0], t->row.right_old = rows[SDM_RIGHT][1];
-    t->row.left_pairs = s->pairs[SDM_LEFT], t->row.right_pairs = s->pairs[SDM_RIGHT];
 }
 
 static void set_terms(Strip *t, ptrdiff_t row)
 {
     const SdmPairPlan *const p = t->plan;
     const SdmPairScratch *const s = t->scratch;
-    const ptrdiff_t left = row * p->width + t->x0, right = row * p->right_length + right_place(t);
+    const ptrdiff_t left = row * p->width + t->x0, right = row * p->right_length;
     for (int i = 0; i < 2; i++) {
         t->row.left_terms[i] = s->terms[SDM_LEFT][i] + left;
         t->row.right_terms[i] = s->terms[SDM_RIGHT][i] + right;
@@ -101,41 +138,33 @@ static void set_terms(Strip *t, ptrdiff_t row)
 static void set_bad(Strip *t, ptrdiff_t row)
 {
     const SdmPairScratch *const s = t->scratch;
-    const uint16_t *const left = s->bad[SDM_LEFT] + row * s->bad_stride[SDM_LEFT] + t->x0;
-    const uint16_t *const right = s->bad[SDM_RIGHT] + row * s->bad_stride[SDM_RIGHT] + right_place(t);
-    const int lanes = t->chunk.kernels->lanes, meets = t->row.pixels + lanes - 1;
-    uint16_t any = t->chunk.count < lanes ? SDM_PAIR_NONE : 0;
-    for (int i = 0; i < t->row.pixels; i++)
-        any |= left[i];
-    for (int i = 0; i < meets; i++)
-        any |= right[i];
+    const uint8_t *const left = s->bad[SDM_LEFT] + row * s->bad_stride[SDM_LEFT] + t->x0;
+    const uint8_t *const right = s->bad[SDM_RIGHT] + row * s->bad_stride[SDM_RIGHT] + right_place(t);
+    const int lanes = t->chunk.kernels->lanes;
+    const bool any = t->chunk.count < lanes || memchr(left, 1, (size_t)t->row.pixels) ||
+                     memchr(right, 1, (size_t)(t->row.pixels + lanes - 1));
     t->row.left_bad = any ? left : NULL;
     t->row.right_bad = any ? right : NULL;
-    t->row.lane_bad = any ? s->lane_bad : NULL;
 }
 
-static SdmPairWinners at_pixel(const SdmPairWinners *w, ptrdiff_t i)
-{
-    return (SdmPairWinners){.cost = w->cost + i, .d = w->d + i, .before = w->before + i, .after = w->after + i,
-                            .second = w->second ? w->second + i : NULL, .first = w->first + i, .last = w->last + i};
-}
-
-static void finish_row(const Strip *t, ptrdiff_t row, const SdmPairWinners *winners)
+static void finish_row(const Strip *t, ptrdiff_t row, const uint16_t *winners)
 {
     const SdmPairPlan *const p = t->plan;
     const SdmPairSettings *const set = p->set;
-    const SdmPairFinish finish = {.pixels = t->row.pixels, .dmin = (float)set->dmin, .subpixel = set->subpixel,
+    const SdmPairFinish finish = {.pixels = t->row.pixels, .depth = set->dmax - set->dmin + 1,
+                                  .dmin = (float)set->dmin, .subpixel = set->subpixel,
                                   .limit = set->uniqueness > 0.0f ? 1.0f + set->uniqueness : 0.0f,
                                   .parabola = set->cost == SDM_PAIR_ZNCC};
     p->widest->finish(&finish, winners, p->disparity + (t->y0 + row) * p->width + t->x0);
-    memcpy(t->scratch->left_d + row * p->width + t->x0, winners->d, (size_t)t->row.pixels * sizeof(uint16_t));
+    memcpy(t->scratch->left_d + row * p->width + t->x0, winners + SDM_PAIR_D * SDM_PAIR_STRIP,
+           (size_t)t->row.pixels * sizeof(uint16_t));
 }
 
 static void match_row(Strip *t, ptrdiff_t row)
 {
     const SdmPairPlan *const p = t->plan;
     SdmPairScratch *const s = t->scratch;
-    const SdmPairWinners all = at_pixel(&s->all, p->chunk_count > 1 ? row * p->strip_pixels : 0);
+    uint16_t *const all = s->all + (p->chunk_count > 1 ? row * SDM_PAIR_STRIP * SDM_PAIR_FIELDS : 0);
     t->row.give = true;
     t->row.out = t->index == 0 ? all : s->chunk;
     t->row.right_cost = s->right_cost + row * p->right_length + right_place(t);
@@ -145,9 +174,9 @@ static void match_row(Strip *t, ptrdiff_t row)
     set_bad(t, row);
     kernel_of(t)(&t->row);
     if (t->index > 0)
-        p->widest->merge(&all, &s->chunk, t->row.pixels, t->chunk.d_low - p->set->dmin);
+        p->widest->merge(all, s->chunk, t->row.pixels, t->chunk.d_low - p->set->dmin, t->row.unique);
     if (t->index + 1 == p->chunk_count)
-        finish_row(t, row, &all);
+        finish_row(t, row, all);
 }
 
 static void match_strip(Strip *t)

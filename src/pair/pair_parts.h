@@ -31,7 +31,7 @@ typedef struct SdmPairPlan {
     bool wide_sums;                     /* 32 bits */
     bool long_zncc;                     /* covariances do not fit 32 bits */
     int shift;                          /* halvings of SAD sums */
-    int planes;                         /* bytes of a census word; 0 = other cost */
+    int planes;                         /* bytes of a sample (SAD of 8 bits) or census word; 0 = other cost */
     bool textured;                      /* windows without texture have no cost */
     ptrdiff_t right_first, right_length; /* of right rows: place of x_right = 0, entries */
 } SdmPairPlan;
@@ -45,20 +45,23 @@ SdmPairChunk sdm_pair_chunk(const SdmPairPlan *plan, int index);
 typedef struct SdmPairScratch {
     uint16_t *left_d;                   /* band_rows left rows: winners */
     uint16_t *right_cost, *right_d;     /* band_rows right rows */
-    uint16_t *bad[2];                   /* band_rows rows, or one where they are all the same */
+    uint8_t *bad[2];                    /* band_rows rows, or one where they are all the same */
     ptrdiff_t bad_stride[2];            /* 0 = one row */
-    int32_t *sum[2], *terms[2][2];      /* ZNCC, band_rows rows; terms as in SdmPairRow */
+    int32_t *terms[2][2];               /* ZNCC, band_rows rows; as in SdmPairRow, right ones in halves */
     float *texture[2], *rest[2];
     SdmPairColumns columns;
-    uint8_t *words[2];                  /* census: rows of the band and its windows, `planes` planes each */
-    ptrdiff_t word_plane[2];
+    int32_t *sum, *row_terms[2];        /* a row in order */
+    float *row_texture, *row_rest;
+    uint8_t *bytes[2];                  /* rows of the band and its windows, `planes` planes each */
+    ptrdiff_t plane[2];
     void *sums;                         /* of a strip */
     uint8_t *distances;
     int16_t *word_row[9];               /* rows under the words: samples with what lies beside the image */
     int16_t *row[4];
-    int32_t *pairs[2];
+    int32_t *pairs[2], *row_pairs;      /* right ones in halves, pairs_odd apart; a row in order */
+    ptrdiff_t pairs_odd;
     uint16_t *lane_bad, *lane_d;
-    SdmPairWinners all, chunk;          /* of a strip: band_rows rows, one row */
+    uint16_t *all, *chunk;              /* winners of a strip: band_rows rows, one row */
 } SdmPairScratch;
 
 /* Lay the scratch into block and return its bytes; block may be NULL to ask for them. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { SUMS_BYTES = 24 << 10, STRIP_LEAST = 48, BAND_LEAST = 24, BAND_MOST = 64 };
+enum { SUMS_BYTES = 24 << 10, STRIP_LEAST = 48, BAND_LEAST = 24, BAND_MOST = 96 };
 
 static int clamp(int v, int lo, int hi)
 {
@@ -15,11 +15,14 @@ static void plan_cost(SdmPairPlan *p)
 {
     const SdmPairSettings *const set = p->set;
     const bool eight_bit = p->image[SDM_LEFT]->eight_bit;
+    const bool narrow = set->cost == SDM_PAIR_SAD && eight_bit && p->samples * 255 < SDM_PAIR_NONE;
     const int most = p->samples * (eight_bit ? 255 : 4094);
     p->textured = set->cost == SDM_PAIR_ZNCC || set->min_sigma > 0.0f;
     if (set->cost == SDM_PAIR_CENSUS)
         p->planes = (set->census_width * set->census_height + 6) / 8;
-    p->wide_sums = set->cost == SDM_PAIR_ZNCC || (set->cost == SDM_PAIR_SAD && most >= SDM_PAIR_NONE);
+    if (narrow)
+        p->planes = 1;
+    p->wide_sums = p->planes == 0;
     p->long_zncc = set->cost == SDM_PAIR_ZNCC && !(eight_bit && p->samples <= 225);
     while (set->cost == SDM_PAIR_SAD && most >> p->shift >= SDM_PAIR_NONE)
         p->shift++;
@@ -41,9 +44,9 @@ void sdm_pair_plan(SdmPairPlan *p, int threads)
         top += sdm_pair_kernels_at(set->cpu_level, set->dmax - top)->lanes;
     p->right_first = top > 0 ? top : 0;
     p->right_length = p->right_first + p->width + (set->dmin < 0 ? -set->dmin : 0);
-    p->right_length = (p->right_length + 2 * SDM_PAIR_LANES_MAX) / 64 * 64;
+    p->right_length = (p->right_length + 2 * SDM_PAIR_LANES_MAX) / 128 * 128 + 128;
     const int column_bytes = p->widest->lanes * (p->wide_sums ? 4 : 2);
-    p->strip_pixels = clamp(SUMS_BYTES / column_bytes - (p->window - 1), STRIP_LEAST, p->width > 0 ? p->width : 1);
+    p->strip_pixels = clamp(SUMS_BYTES / column_bytes - (p->window - 1), STRIP_LEAST, SDM_PAIR_STRIP);
     const int strips = (p->width + p->strip_pixels - 1) / p->strip_pixels;
     p->strip_pixels = (p->width + strips - 1) / strips;
     p->band_rows = clamp(p->height / (4 * threads), BAND_LEAST, BAND_MOST);
@@ -76,12 +79,12 @@ static void *take(Purse *purse, ptrdiff_t count, size_t size)
     return piece;
 }
 
-static void take_winners(Purse *purse, SdmPairWinners *w, ptrdiff_t count, bool unique)
+static void take_zncc(const SdmPairPlan *p, Purse *purse, SdmPairScratch *s, int side, ptrdiff_t count)
 {
-    uint16_t **const all[] = {&w->cost, &w->d, &w->before, &w->after, &w->first, &w->last};
-    for (int i = 0; i < 6; i++)
-        *all[i] = take(purse, count, sizeof(uint16_t));
-    w->second = unique ? take(purse, count, sizeof(uint16_t)) : NULL;
+    for (int i = 0; i < 2; i++)
+        s->terms[side][i] = take(purse, i == 0 || p->long_zncc ? count : 0, sizeof(int32_t));
+    s->texture[side] = take(purse, count, sizeof(float));
+    s->rest[side] = take(purse, p->long_zncc ? count : 0, sizeof(float));
 }
 
 static void take_windows(const SdmPairPlan *p, Purse *purse, SdmPairScratch *s)
@@ -90,21 +93,17 @@ static void take_windows(const SdmPairPlan *p, Purse *purse, SdmPairScratch *s)
     const ptrdiff_t length[2] = {p->width, p->right_length};
     for (int side = SDM_LEFT; side <= SDM_RIGHT; side++) {
         const ptrdiff_t count = length[side] * p->band_rows;
-        s->bad[side] = take(purse, count, sizeof(uint16_t));
-        if (p->set->cost == SDM_PAIR_CENSUS) {
-            s->word_plane[side] = (length[side] + p->window + 63) / 64 * 64 + 64;
-            s->words[side] = take(purse, s->word_plane[side] * p->planes * (p->band_rows + p->window - 1), 1);
-        }
-        const bool zncc = p->set->cost == SDM_PAIR_ZNCC;
-        s->sum[side] = take(purse, zncc ? count : padded, sizeof(int32_t));
-        s->texture[side] = take(purse, zncc ? count : padded, sizeof(float));
-        for (int i = 0; i < 2; i++)
-            s->terms[side][i] = take(purse, zncc ? count : 0, sizeof(int32_t));
-        s->rest[side] = take(purse, zncc ? count : 0, sizeof(float));
+        s->bad[side] = take(purse, count, 1);
+        s->plane[side] = (length[side] + p->window + 63) / 64 * 64 + 64;
+        s->bytes[side] = take(purse, s->plane[side] * p->planes * (p->band_rows + p->window - 1), 1);
+        take_zncc(p, purse, s, side, p->set->cost == SDM_PAIR_ZNCC ? count : 0);
     }
-    s->columns.sum = take(purse, padded, sizeof(int32_t));
-    s->columns.squares = take(purse, padded, sizeof(int32_t));
-    s->columns.holes = take(purse, padded, sizeof(int32_t));
+    int32_t **const rows[] = {&s->columns.sum, &s->columns.squares, &s->columns.holes, &s->sum, &s->row_terms[0],
+                              &s->row_terms[1]};
+    for (int i = 0; i < 6; i++)
+        *rows[i] = take(purse, padded, sizeof(int32_t));
+    s->row_texture = take(purse, padded, sizeof(float));
+    s->row_rest = take(purse, padded, sizeof(float));
 }
 
 size_t sdm_pair_scratch(const SdmPairPlan *p, void *block, SdmPairScratch *s)
@@ -112,23 +111,24 @@ size_t sdm_pair_scratch(const SdmPairPlan *p, void *block, SdmPairScratch *s)
     Purse purse = {block, 0};
     const ptrdiff_t columns = p->strip_pixels + p->window - 1, lanes = SDM_PAIR_LANES_MAX;
     const ptrdiff_t longest = (columns + lanes > p->width + p->window ? columns + lanes : p->width + p->window) + 128;
-    const bool unique = p->set->uniqueness > 0.0f;
     *s = (SdmPairScratch){0};
     s->left_d = take(&purse, (ptrdiff_t)p->width * p->band_rows, sizeof(uint16_t));
     s->right_cost = take(&purse, p->right_length * p->band_rows, sizeof(uint16_t));
     s->right_d = take(&purse, p->right_length * p->band_rows, sizeof(uint16_t));
     take_windows(p, &purse, s);
     s->sums = take(&purse, columns * lanes, sizeof(int32_t));
-    s->distances = take(&purse, p->planes > 0 ? columns * lanes * p->window : 0, 1);
-    for (int i = 0; i < 9 && p->planes > 0; i++)
+    s->distances = take(&purse, p->planes > 1 ? columns * lanes * p->window : 0, 1);
+    for (int i = 0; i < 9 && p->planes > 1; i++)
         s->word_row[i] = take(&purse, longest, sizeof(int16_t));
     for (int i = 0; i < 4; i++)
         s->row[i] = take(&purse, longest, sizeof(int16_t));
+    s->pairs_odd = (columns + lanes) / 2 + 64;
     for (int i = 0; i < 2; i++)
-        s->pairs[i] = take(&purse, columns + lanes, sizeof(int32_t));
+        s->pairs[i] = take(&purse, 2 * s->pairs_odd, sizeof(int32_t));
+    s->row_pairs = take(&purse, columns + lanes, sizeof(int32_t));
     s->lane_bad = take(&purse, lanes, sizeof(uint16_t));
     s->lane_d = take(&purse, lanes, sizeof(uint16_t));
-    take_winners(&purse, &s->all, (ptrdiff_t)p->strip_pixels * (p->chunk_count > 1 ? p->band_rows : 1), unique);
-    take_winners(&purse, &s->chunk, p->strip_pixels, unique);
+    s->all = take(&purse, SDM_PAIR_STRIP * SDM_PAIR_FIELDS * (p->chunk_count > 1 ? p->band_rows : 1), sizeof(uint16_t));
+    s->chunk = take(&purse, SDM_PAIR_STRIP * SDM_PAIR_FIELDS, sizeof(uint16_t));
     return purse.used + 64;
 }

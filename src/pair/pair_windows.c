@@ -40,21 +40,8 @@ static bool has_holes(const SdmPairImage *im, int y0, int y1)
 static void bound(const SdmPairPlan *p, SdmPairScratch *s, int side)
 {
     s->bad_stride[side] = 0;
-    if (side == SDM_LEFT) {
-        memset(s->bad[side], 0, (size_t)p->width * sizeof(uint16_t));
-        return;
-    }
-    memset(s->bad[side], 0xFF, (size_t)p->right_length * sizeof(uint16_t));
-    memset(s->bad[side] + p->right_first, 0, (size_t)p->width * sizeof(uint16_t));
-}
-
-/* Products that take the means off a window's sum of products: see SdmPairRow and cpu/pair_reference.c. */
-static void short_terms(const SdmPairPlan *p, const SdmPairScratch *s, int side, ptrdiff_t at)
-{
-    const int32_t *const sum = s->sum[side] + at;
-    int32_t *const terms = s->terms[side][0] + at;
-    for (int x = 0; x < p->width; x++)
-        terms[x] = (side == SDM_LEFT ? -sum[x] : sum[x]) & 0xFFFF;
+    memset(s->bad[side], side == SDM_RIGHT, (size_t)(side == SDM_RIGHT ? p->right_length : p->width));
+    memset(s->bad[side] + (side == SDM_RIGHT ? p->right_first : 0), 0, (size_t)p->width);
 }
 
 static int32_t halves(int32_t low, int32_t high)
@@ -62,32 +49,61 @@ static int32_t halves(int32_t low, int32_t high)
     return (int32_t)((uint32_t)low & 0xFFFF) | (int32_t)((uint32_t)high << 16);
 }
 
+/* Products that take the means off a window's sum of products: see SdmPairRow and cpu/pair_reference.c. */
+static void short_terms(const SdmPairPlan *p, SdmPairScratch *s, int side)
+{
+    for (int x = 0; x < p->width; x++)
+        s->row_terms[0][x] = (side == SDM_LEFT ? -s->sum[x] : s->sum[x]) & 0xFFFF;
+}
+
 /* n ma mb + ma rb + mb ra in 16-bit factors: n = 16 (u + v) + w, u and v at most 16:
  * 16 ma u mb + 16 ma v mb + ma (w mb + rb) + ra mb. */
-static void long_terms(const SdmPairPlan *p, const SdmPairScratch *s, int side, ptrdiff_t at)
+static void long_terms(const SdmPairPlan *p, SdmPairScratch *s, int side)
 {
     const int n = p->samples, u = n / 16 < 16 ? n / 16 : 16, v = n / 16 - u, w = n % 16;
-    const int32_t *const sum = s->sum[side] + at;
-    const float inverse = 1.0f / (float)n, scale = side == SDM_LEFT ? inverse : 1.0f;
+    const float scale = side == SDM_LEFT ? 1.0f / (float)n : 1.0f;
     for (int x = 0; x < p->width; x++) {
-        const int32_t m = (int32_t)((float)(2 * sum[x] + n + 8192 * n) / (float)(2 * n)) - 4096, r = sum[x] - n * m;
-        s->terms[side][0][at + x] = side == SDM_LEFT ? halves(-16 * m, -16 * m) : halves(u * m, v * m);
-        s->terms[side][1][at + x] = side == SDM_LEFT ? halves(-m, -r) : halves(w * m + r, m);
-        s->rest[side][at + x] = (float)r * scale;
+        const int32_t sum = s->sum[x];
+        const int32_t m = (int32_t)((float)(2 * sum + n + 8192 * n) / (float)(2 * n)) - 4096, r = sum - n * m;
+        s->row_terms[0][x] = side == SDM_LEFT ? halves(-16 * m, -16 * m) : halves(u * m, v * m);
+        s->row_terms[1][x] = side == SDM_LEFT ? halves(-m, -r) : halves(w * m + r, m);
+        s->row_rest[x] = (float)r * scale;
     }
 }
 
-static void zncc_terms(const SdmPairPlan *p, const SdmPairScratch *s, int side, ptrdiff_t at)
+/* A row in order into a row of the band; that of the right image in halves. */
+static void lay(const SdmPairPlan *p, int side, const void *from, ptrdiff_t row, void *into)
 {
-    float *const texture = s->texture[side] + at;
+    const int32_t *const in = from;
+    if (side == SDM_LEFT) {
+        memcpy((int32_t *)into + row * p->width, in, (size_t)p->width * sizeof *in);
+        return;
+    }
+    for (int parity = 0; parity < 2; parity++) {
+        const int first = (int)((p->right_first + parity) & 1); /* x_right of that parity of place */
+        int32_t *const out = (int32_t *)into + row * p->right_length + parity * (p->right_length / 2) +
+                             (p->right_first + first) / 2;
+        for (int i = 0; first + 2 * i < p->width; i++)
+            out[i] = in[first + 2 * i];
+    }
+}
+
+static void zncc_terms(const SdmPairPlan *p, SdmPairScratch *s, int side, ptrdiff_t row)
+{
     if (p->long_zncc)
-        long_terms(p, s, side, at);
+        long_terms(p, s, side);
     else
-        short_terms(p, s, side, at);
+        short_terms(p, s, side);
     for (int x = 0; x < p->width && side == SDM_LEFT; x++)
-        texture[x] *= (float)SDM_PAIR_ZNCC_ONE;
+        s->row_texture[x] *= (float)SDM_PAIR_ZNCC_ONE;
     for (int x = 0; x < p->width && side == SDM_LEFT && p->long_zncc; x++)
-        texture[x] *= (float)p->samples;
+        s->row_texture[x] *= (float)p->samples;
+    lay(p, side, s->row_texture, row, s->texture[side]);
+    lay(p, side, s->row_terms[0], row, s->terms[side][0]);
+    if (p->long_zncc) {
+        lay(p, side, s->row_terms[1], row, s->terms[side][1]);
+        lay(p, side, s->row_rest, row, s->rest[side]);
+    }
 }
 
 /* Statistics of the windows of rows y0..y1 - 1. */
@@ -96,32 +112,30 @@ static void statistics(const SdmPairPlan *p, SdmPairScratch *s, int side, int y0
     const SdmPairImage *const im = p->image[side];
     const int count = p->width + p->window - 1;
     const ptrdiff_t first = side == SDM_LEFT ? 0 : p->right_first, length = side == SDM_LEFT ? p->width : p->right_length;
-    const bool zncc = p->set->cost == SDM_PAIR_ZNCC;
     s->bad_stride[side] = length;
-    memset(s->bad[side], 0xFF, (size_t)(length * (y1 - y0)) * sizeof(uint16_t));
+    memset(s->bad[side], 1, (size_t)(length * (y1 - y0)));
     int32_t *const all[] = {s->columns.sum, s->columns.squares, s->columns.holes};
     for (int i = 0; i < 3; i++)
         memset(all[i], 0, (size_t)count * sizeof(int32_t));
     for (int y = y0 - p->before; y < y1 + p->after; y++) { /* row y enters */
         const int16_t *const add = sdm_pair_samples(im, y, -p->before, count, s->row[0]);
         const bool full = y >= y0 - p->before + p->window;
+        const ptrdiff_t row = y - p->after - y0;
         p->widest->columns(&s->columns, add,
                            full ? sdm_pair_samples(im, y - p->window, -p->before, count, s->row[1]) : NULL, count,
                            im->eight_bit ? 128 : 0);
-        if (y < y0 + p->after)
+        if (row < 0)
             continue;
-        const ptrdiff_t at = (y - p->after - y0) * length + first;
         const SdmPairWindowRow out = {.pixels = p->width, .window = p->window,
                                       .least = p->textured ? p->set->min_sigma * (float)p->samples : -1.0f,
-                                      .sum = s->sum[side] + (zncc ? at : 0),
-                                      .texture = s->texture[side] + (zncc ? at : 0), .bad = s->bad[side] + at};
+                                      .sum = s->sum, .texture = s->row_texture, .bad = s->bad[side] + row * length + first};
         p->widest->window(&s->columns, &out);
-        if (zncc)
-            zncc_terms(p, s, side, at);
+        if (p->set->cost == SDM_PAIR_ZNCC)
+            zncc_terms(p, s, side, row);
     }
 }
 
-/* ---- census ---- */
+/* ---- samples or census words as bytes ---- */
 
 /* The rows under the words of image row y; `held` says which rows word_row holds. */
 static void rows_under_words(const SdmPairPlan *p, SdmPairScratch *s, int side, int y, int held[9],
@@ -137,18 +151,24 @@ static void rows_under_words(const SdmPairPlan *p, SdmPairScratch *s, int side, 
     }
 }
 
-/* Words of the rows of the band and its windows; beside and above the image those of the nearest pixel. */
-static void words(const SdmPairPlan *p, SdmPairScratch *s, int side, int y0, int y1)
+/* Bytes of the rows of the band and its windows; beside and above the image those of the nearest pixel. */
+static void bytes(const SdmPairPlan *p, SdmPairScratch *s, int side, int y0, int y1)
 {
-    const ptrdiff_t plane = s->word_plane[side], first = p->before + (side == SDM_LEFT ? 0 : p->right_first);
+    const SdmPairImage *const im = p->image[side];
+    const ptrdiff_t plane = s->plane[side], first = p->before + (side == SDM_LEFT ? 0 : p->right_first);
     const ptrdiff_t end = first + p->width;
     int held[9];
     const int16_t *rows[9];
     memset(held, 0x7F, sizeof held);
     for (int y = y0 - p->before; y < y1 + p->after; y++) {
-        uint8_t *const out = s->words[side] + (y - y0 + p->before) * plane * p->planes;
-        rows_under_words(p, s, side, clamp(y, 0, p->height - 1), held, rows);
-        p->widest->words(rows, p->width, p->set->census_width, p->set->census_height, out + first, plane);
+        uint8_t *const out = s->bytes[side] + (y - y0 + p->before) * plane * p->planes;
+        const int row = clamp(y, 0, p->height - 1);
+        if (p->set->cost == SDM_PAIR_CENSUS) {
+            rows_under_words(p, s, side, row, held, rows);
+            p->widest->words(rows, p->width, p->set->census_width, p->set->census_height, out + first, plane);
+        } else {
+            p->widest->bytes(im->data + row * im->stride, p->width, out + first);
+        }
         for (int k = 0; k < p->planes; k++) {
             uint8_t *const at = out + k * plane;
             memset(at, at[first], (size_t)first);
@@ -165,7 +185,7 @@ void sdm_pair_windows(const SdmPairPlan *p, SdmPairScratch *s, int y0, int y1)
         else
             bound(p, s, side);
         if (p->planes > 0)
-            words(p, s, side, y0, y1);
+            bytes(p, s, side, y0, y1);
     }
 }
 
