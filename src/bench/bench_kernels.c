@@ -257,7 +257,8 @@ static SdmStatus call_update(SdmContext *ctx, void *data)
  * to float (sad, census) but without the comparison.  warp: 16 products summed in pairs, 4 of them packed, 10
  * of the position. half: 4 x 4 weights as sums and shifts.  pick, a pixel: 3 for each score of either view.
  * median: 19 exchanges of two operations.  agree: 3 for each neighbour; change, add: difference, scale, two
- * limits, conversion, blend; smooth: 6 for the two sums; update: about 30 for the heights and the reasons. */
+ * limits, conversion, blend; smooth: 6 for the two sums; update: about 30 for the heights and the reasons.
+ * Their rows lie in the cache: memory does not bound them here. */
 static const struct {
     const char *name, *output;
     SdmStatus (*call)(SdmContext *ctx, void *data);
@@ -267,14 +268,14 @@ static const struct {
     {"census 9x7 in 9x9", "score", call_cost, {10.0, 32.0, 0.0}},
     {"zncc 9x9", "score", call_cost, {8.0, 32.0, 0.0}},
     {"pick row of 64 scores", "pixel", call_pick, {6.0 * DEPTH, 32.0, 0.0}},
-    {"warp row", "pixel", call_warp, {22.0, 32.0, 10.0}},
-    {"half row", "pixel", call_half, {24.0, 16.0, 10.0}},
-    {"median row 3x3", "pixel", call_median, {38.0, 32.0, 10.0}},
-    {"change row", "pixel", call_change, {7.0, 32.0, 12.0}},
-    {"agree row 7x7", "pixel", call_agree, {3.0 * 49.0, 16.0, 3.0}},
-    {"add changes", "pixel", call_add, {10.0, 32.0, 18.0}},
-    {"smooth row", "pixel", call_smooth, {6.0, 32.0, 8.0}},
-    {"update row", "pixel", call_update, {30.0, 32.0, 40.0}},
+    {"warp row", "pixel", call_warp, {22.0, 32.0, 0.0}},
+    {"half row", "pixel", call_half, {24.0, 16.0, 0.0}},
+    {"median row 3x3", "pixel", call_median, {38.0, 32.0, 0.0}},
+    {"change row", "pixel", call_change, {7.0, 32.0, 0.0}},
+    {"agree row 7x7", "pixel", call_agree, {3.0 * 49.0, 16.0, 0.0}},
+    {"add changes", "pixel", call_add, {10.0, 32.0, 0.0}},
+    {"smooth row", "pixel", call_smooth, {6.0, 32.0, 0.0}},
+    {"update row", "pixel", call_update, {30.0, 32.0, 0.0}},
 };
 
 static SdmStatus add_kernel(SdmBench *b, int i, const char *level, const Bed *bed)

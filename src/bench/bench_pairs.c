@@ -49,6 +49,7 @@ SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p)
         made.level = b->levels[l];
         made.threads = sdm_threads(b->ctx);
         made.output = "score";
+        made.need.bytes = made.need.operations > 0.0 ? 8.0 / depth : 0.0; /* two samples and a disparity */
         made.outputs = (double)p->width * p->height * depth * p->frames;
         made.call = call_pair;
         made.data = c;
