@@ -160,12 +160,6 @@ static inline void cost_enter_plain(const int16_t *enters, const int16_t *leaves
     }
 }
 
-#if SDM_VEC
-#if SDM_VEC == 16
-#define COST_WIDEN(p) _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
-#else
-#define COST_WIDEN(p) _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
-#endif
 static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves, int sign, int count, const CostColumns *c,
                                     int32_t *pair, bool any[2])
 {
@@ -173,12 +167,12 @@ static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves
     vi bad_any = vi_zero(), old_any = vi_zero();
     int x = 0;
     for (; x + SDM_VEC <= count; x += SDM_VEC) {
-        vi v = COST_WIDEN(enters + x), old = leaves ? COST_WIDEN(leaves + x) : vi_zero();
+        vi v = vi_load_i16(enters + x), old = leaves ? vi_load_i16(leaves + x) : vi_zero();
         const vi bad = vi_sel(vi_eq(v, none), one, vi_zero()), bad_old = vi_sel(vi_eq(old, none), one, vi_zero());
         v = vi_sel(vi_eq(v, none), vi_zero(), v);
         old = vi_sel(vi_eq(old, none), vi_zero(), old);
         const vi minus = vi_sub(vi_zero(), old);
-        const vi enter = vi_or(vi_and(v, low), V_(slli_epi32)(old, 16)), negative = vi_or(vi_and(v, low), V_(slli_epi32)(minus, 16));
+        const vi enter = vi_or(vi_and(v, low), vi_shl16(old)), negative = vi_or(vi_and(v, low), vi_shl16(minus));
         vi_store(c->sum + x, vi_add(vi_load(c->sum + x), vi_add(v, minus)));
         vi_store(c->squares + x, vi_add(vi_load(c->squares + x), vi_madd(enter, negative)));
         vi_store(c->bad + x, vi_add(vi_load(c->bad + x), vi_sub(bad, bad_old)));
@@ -190,7 +184,6 @@ static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves
     any[1] = !vm_none(vi_gt(old_any, vi_zero()));
     return x;
 }
-#endif
 
 /* The window of a view that is centred on row y is completed: its last row enters, the one above it leaves, unless `first`
  * was the first window's centre.  sign: what the leaving pixels are multiplied by in the pairs. */
@@ -202,10 +195,7 @@ static inline void cost_enter_row(const SdmCostJob *job, CostScratch *s, int sid
     CostColumns *const c = &s->columns[side];
     int32_t *const pair = side ? s->right[cost_slot(job, y)].pair : s->left.pair;
     bool any[2] = {false, false};
-    int x = 0;
-#if SDM_VEC
-    x = cost_enter_vector(enters, leaves, sign, job->width, c, pair, any);
-#endif
+    const int x = cost_enter_vector(enters, leaves, sign, job->width, c, pair, any);
     cost_enter_plain(enters, leaves, sign, x, job->width, c, pair, any);
     c->rows_bad += any[0] - any[1];
 }
@@ -227,29 +217,10 @@ static inline void cost_step(const SdmCostJob *job, CostScratch *s, int y, int r
     }
 }
 
-/* out[x] = sum of in[x - window/2 .. x + window/2]; without meaning where the window leaves 0..width-1. */
-static inline void cost_sum_window(const int32_t *restrict in, int32_t *restrict out, int width, int window)
-{
-#if SDM_VEC
-    window_sum(in, out, width, window);
-#else
-    const int half = window / 2, count = width - window + 1;
-    int32_t *restrict const mid = out + half;
-    for (int x = 0; x < count; x++)
-        mid[x] = in[x] + in[x + 1] + in[x + 2];
-    for (int i = 3; i + 1 < window; i += 2) {
-        const int32_t *restrict const more = in + i;
-        for (int x = 0; x < count; x++)
-            mid[x] += more[x] + more[x + 1];
-    }
-#endif
-}
-
 /* Means and texture of a view from its window sums.  least: sum of squares at the smallest sigma. */
 static inline void cost_means_row(const CostMeans *m, const int32_t *squares, int width, int n, float least)
 {
     const float inverse = 1.0f / (float)n;
-#if SDM_VEC
     const vi count = vi_set(n);
     for (int x = 0; x < width; x += SDM_VEC) {
         const vi sum = vi_load(m->sum + x);
@@ -263,29 +234,17 @@ static inline void cost_means_row(const CostMeans *m, const int32_t *squares, in
         vf_store(m->rest + x, rest);
         vf_store(m->texture + x, vf_sel(vf_gt(v, vf_set(least)), vf_div(vf_set(1.0f), vf_sqrt(v)), vf_set(0.0f)));
     }
-#else
-    for (int x = 0; x < width; x++) {
-        const int32_t sum = m->sum[x], mean = (int32_t)floorf((float)sum * inverse + 0.5f), rest_sum = sum - n * mean;
-        const float rest = (float)rest_sum * inverse;
-        const int32_t c = (int32_t)((uint32_t)squares[x] - (uint32_t)mean * (uint32_t)sum - (uint32_t)mean * (uint32_t)rest_sum);
-        const float v = (float)c - rest * (float)rest_sum;
-        m->mean[x] = mean;
-        m->rest_sum[x] = rest_sum;
-        m->rest[x] = rest;
-        m->texture[x] = v > least ? 1.0f / sqrtf(v) : 0.0f;
-    }
-#endif
 }
 
 static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m)
 {
     const int w = job->width, half = job->window / 2, n = job->window * job->window;
     const CostColumns *const c = &s->columns[side];
-    cost_sum_window(c->sum, m->sum, w, job->window);
-    cost_sum_window(c->squares, s->spare[0], w, job->window);
+    window_sum(c->sum, m->sum, w, job->window);
+    window_sum(c->squares, s->spare[0], w, job->window);
     cost_means_row(m, s->spare[0], w, n, job->min_sigma * job->min_sigma * (float)n);
     if (c->rows_bad > 0) {
-        cost_sum_window(c->bad, s->spare[1], w, job->window);
+        window_sum(c->bad, s->spare[1], w, job->window);
         for (int x = 0; x < w; x++)
             m->texture[x] = s->spare[1][x] != 0 ? -1.0f : m->texture[x];
     }

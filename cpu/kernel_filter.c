@@ -12,7 +12,6 @@ sdm_agree_row_fn SDM_NAME(agree_row);
 sdm_add_changes_fn SDM_NAME(add_changes);
 sdm_gap_row_fn SDM_NAME(gap_row);
 sdm_refine_row_fn SDM_NAME(refine_row);
-sdm_spread_row_fn SDM_NAME(spread_row);
 sdm_smooth_row_fn SDM_NAME(smooth_row);
 
 static inline void order(float *a, float *b)
@@ -261,13 +260,4 @@ void SDM_NAME(refine_row)(const float *restrict upper, const float *restrict low
         out[2 * m] = top0 + share_low * (low0 - top0);
         out[2 * m + 1] = top1 + share_low * (low1 - top1);
     }
-}
-
-void SDM_NAME(spread_row)(int64_t *restrict cell, const int32_t *restrict weight, int count, const int64_t value[8])
-{
-    int64_t v[8];
-    memcpy(v, value, sizeof v);
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < 8; k++)
-            cell[8 * i + k] += weight[i] * v[k];
 }

@@ -90,7 +90,6 @@ static void left_pixel(const SdmCostRow *r, const SdmPickRow *o, int x)
         o->residual[x] += vertex_of_both(before, o->score[x], after, score_at(r, x + 1, k - 1), score_at(r, x - 1, k + 1));
 }
 
-#if SDM_VEC
 static inline vf bend_vertices(vf before, vf at, vf after)
 {
     const vf bend = vf_add(vf_sub(before, vf_mul(vf_set(2.0f), at)), after);
@@ -172,35 +171,26 @@ static inline void left_pixels(const SdmCostRow *r, const SdmPickRow *o, int x)
     for (int i = 0; i < SDM_VEC; i++)
         o->edge[x + i] = edge[i] != 0.0f;
 }
-#endif
-
 void SDM_NAME(pick_row)(const SdmCostRow *r, const SdmPickRow *o)
 {
     const int w = r->width;
-    int begin = 0, end = 0; /* pixels done in vectors */
-#if SDM_VEC
     const int reach = (r->dmax > -r->dmin ? r->dmax : -r->dmin) + 1;
-    begin = reach < w ? reach : w;
-    end = w - 2 * reach > SDM_VEC ? begin + (w - 2 * reach) / SDM_VEC * SDM_VEC : begin;
-#endif
+    const int begin = reach < w ? reach : w; /* begin..end - 1: in vectors */
+    const int end = w - 2 * reach > SDM_VEC ? begin + (w - 2 * reach) / SDM_VEC * SDM_VEC : begin;
     if (o->mismatch) {
         for (int x = 0; x < begin; x++)
             right_pixel(r, x, &o->right_best[x]);
-#if SDM_VEC
         for (int x = begin; x < end; x += SDM_VEC) {
             const Winner right = winner_of(r, x, -1);
             vf_store(o->right_best + x, sub_pixels(&right));
         }
-#endif
         for (int x = end; x < w; x++)
             right_pixel(r, x, &o->right_best[x]);
     }
     for (int x = 0; x < begin; x++)
         left_pixel(r, o, x);
-#if SDM_VEC
     for (int x = begin; x < end; x += SDM_VEC)
         left_pixels(r, o, x);
-#endif
     for (int x = end; x < w; x++)
         left_pixel(r, o, x);
 }

@@ -7,21 +7,13 @@
 sdm_cost_strip_fn SDM_NAME(sad);
 
 /* Column sums of |left - right|: new rows enter, old ones leave (where `leaves` is 1, not 0). */
-static void add_differences(int32_t *restrict col, const int32_t *restrict left, const int32_t *restrict right, int leaves,
-                            int count)
+static void add_differences(int32_t *col, const int32_t *left, const int32_t *right, int leaves, int count)
 {
-#if SDM_VEC
     const vi sign = vi_set(leaves ? (int32_t)0xffff0001 : 1); /* +1 for the row that enters, -1 for the one that leaves */
     for (int x = 0; x < count; x += SDM_VEC) {
-        const vi apart = V_(abs_epi16)(V_(sub_epi16)(vi_load(left + x), vi_load(right + x)));
+        const vi apart = vi_differ16(vi_load(left + x), vi_load(right + x));
         vi_store(col + x, vi_add(vi_load(col + x), vi_madd(apart, sign)));
     }
-#else
-    for (int x = 0; x < count; x++) {
-        const int32_t d = (int32_t)(int16_t)left[x] - (int16_t)right[x], old = (left[x] >> 16) - (right[x] >> 16);
-        col[x] += (d < 0 ? -d : d) - leaves * (old < 0 ? -old : old);
-    }
-#endif
 }
 
 static void to_score(const int32_t *restrict sad, const float *restrict ri, const float *restrict rj,
@@ -47,7 +39,7 @@ void SDM_NAME(sad)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user
             add_differences(column, s.left.pair, label.right->pair + label.d, y > job->row_begin, w);
             if (y < job->row_begin)
                 continue;
-            cost_sum_window(column, s.window, w, win);
+            window_sum(column, s.window, w, win);
             to_score(s.window, s.left.texture, label.right->texture + label.d, scale, w, s.score + k * s.pitch);
         }
         if (y < job->row_begin)

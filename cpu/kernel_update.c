@@ -52,7 +52,6 @@ static void update_pixel(const SdmUpdateRow *u, int x)
     u->quality[x] = u->score[x] > 0.0f ? (uint8_t)(u->score[x] * 250.0f + 0.5f) : 0;
 }
 
-#if SDM_VEC
 
 /* The reasons, the first that applies. */
 static inline vi judge_many(const SdmUpdateRow *u, int x)
@@ -103,16 +102,13 @@ static inline void update_many(const SdmUpdateRow *u, int x)
     vi_store_u16(u->flags + x, f);
     vi_store_u8(u->quality + x, q);
 }
-#endif
 
 void SDM_NAME(update_row)(const SdmUpdateRow *u)
 {
     int x = 0;
-#if SDM_VEC
     if (u->width > SDM_VEC + 1)
         for (update_pixel(u, x++); x + SDM_VEC < u->width; x += SDM_VEC)
             update_many(u, x);
-#endif
     for (; x < u->width; x++)
         update_pixel(u, x);
 }

@@ -9,7 +9,6 @@
 
 sdm_cost_strip_fn SDM_NAME(zncc);
 
-#if SDM_VEC
 /* Column sums of products: new rows enter, old ones leave, by one multiplication of the pairs. */
 static void add_products(int32_t *col, const int32_t *left, const int32_t *right, int count)
 {
@@ -36,36 +35,6 @@ static void normalise_rows(const CostScratch *s, CostLabel label, int k, int cou
         }
     }
 }
-#else
-static void add_products(int32_t *restrict col, const int32_t *restrict left, const int32_t *restrict right, int count)
-{
-    for (int x = 0; x < count; x++)
-        col[x] += cost_pair_product(left[x], right[x]);
-}
-
-static void normalise_row(const CostScratch *s, CostLabel label, int k, int width)
-{
-    const CostMeans *const l = &s->left, *const r = label.right;
-    const int32_t *restrict const window = s->window + k * s->pitch, *restrict const sum = l->sum;
-    const int32_t *restrict const mean = l->mean, *restrict const mean_r = r->mean + label.d;
-    const int32_t *restrict const rest_r = r->rest_sum + label.d;
-    const float *restrict const rest = l->rest, *restrict const tl = l->texture, *restrict const tr = r->texture + label.d;
-    float *restrict const score = s->score + k * s->pitch;
-    for (int x = 0; x < width; x++) {
-        const int32_t c = (int32_t)((uint32_t)window[x] - (uint32_t)mean_r[x] * (uint32_t)sum[x] -
-                                    (uint32_t)rest_r[x] * (uint32_t)mean[x]);
-        const float covariance = (float)c - rest[x] * (float)rest_r[x], v = covariance * tl[x] * tr[x];
-        score[x] = tl[x] < 0.0f || tr[x] < 0.0f ? SDM_SCORE_NONE : v;
-    }
-}
-
-static void normalise_rows(const CostScratch *s, CostLabel label, int k, int count, int width)
-{
-    for (int i = 0; i < count; i++)
-        normalise_row(s, (CostLabel){label.right, label.d + i}, k + i, width);
-}
-#endif
-
 void SDM_NAME(zncc)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
 {
     const int w = job->width, win = job->window, nd = job->dmax - job->dmin + 1;
@@ -79,7 +48,7 @@ void SDM_NAME(zncc)(const SdmCostJob *job, sdm_cost_consumer *consume, void *use
             add_products(column, s.left.pair, label.right->pair + label.d, w);
             if (y < job->row_begin)
                 continue;
-            cost_sum_window(column, s.window + k * s.pitch, w, win);
+            window_sum(column, s.window + k * s.pitch, w, win);
             if (job->along_v)
                 normalise_rows(&s, label, k, 1, w);
         }

@@ -139,8 +139,22 @@ typedef void sdm_gap_row_fn(const float *const score[3], int width, float *gap_v
  * coarse rows, and share_low of the way from the upper to the lower one.  upper, lower: pairs + 1 floats. */
 typedef void sdm_refine_row_fn(const float *upper, const float *lower, float share_low, int pairs, float *out);
 
-/* cell[8 i + k] += weight[i] * value[k], i < count, k < 8. */
-typedef void sdm_spread_row_fn(int64_t *cell, const int32_t *weight, int count, const int64_t value[8]);
+/* Points spread over the cells around them, each with the weight of its distance on both axes. */
+typedef struct SdmSpreadPoint {
+    int32_t x, y;                 /* 1/256 cell from the corner of cell (0, 0) */
+    int32_t h, score, gap, image; /* h: 1/256 m */
+    int32_t valid, filled, seen;  /* 1 or 0; seen: there is an image */
+} SdmSpreadPoint;
+typedef struct SdmSpread {
+    int cols, rows;       /* cells */
+    int pitch;            /* cells from row to row */
+    int32_t radius;       /* 1/256 cell: centres further off (on an axis) get nothing */
+    const int32_t *table; /* weight by distance, radius + 1 of them */
+    int64_t *cell;        /* rows x pitch x 8: sums of weight x valid (1, h, (h / 4)^2, score, gap, filled) and of
+                             weight x seen (1, image) */
+} SdmSpread;
+/* Weight of both axes: their product / 1024, rounded down. */
+typedef void sdm_spread_points_fn(const SdmSpread *s, const SdmSpreadPoint *p, int count);
 
 /* (1 2 1)/4 in both axes at the middle row; at the ends the row goes on with its last value. */
 typedef void sdm_smooth_row_fn(const float *const row[3], int width, float *out);
@@ -158,7 +172,7 @@ typedef struct SdmKernels {
     sdm_add_changes_fn *add_changes;
     sdm_gap_row_fn *gap_row;
     sdm_refine_row_fn *refine_row;
-    sdm_spread_row_fn *spread_row;
+    sdm_spread_points_fn *spread_points;
     sdm_smooth_row_fn *smooth_row;
 } SdmKernels;
 

@@ -517,10 +517,27 @@ static void refine_row_reference(const float *upper, const float *lower, float s
     }
 }
 
-static void spread_row_reference(int64_t *cell, const int32_t *weight, int count, const int64_t value[8])
+static void spread_points_reference(const SdmSpread *s, const SdmSpreadPoint *points, int count)
 {
-    for (int i = 0; i < 8 * count; i++)
-        cell[i] += weight[i / 8] * value[i % 8];
+    for (int row = 0; row < s->rows; row++)
+        for (int col = 0; col < s->cols; col++)
+            for (int n = 0; n < count; n++) {
+                const SdmSpreadPoint *const p = &points[n];
+                const int64_t dx = col * 256 + 128 - p->x, dy = row * 256 + 128 - p->y;
+                if (dx > s->radius || dx < -s->radius || dy > s->radius || dy < -s->radius)
+                    continue;
+                const int64_t weight = (int64_t)s->table[dx < 0 ? -dx : dx] * s->table[dy < 0 ? -dy : dy] / 1024;
+                const int64_t coarse = (p->h - ((p->h % 4) + 4) % 4) / 4;
+                int64_t *const c = s->cell + 8 * ((ptrdiff_t)row * s->pitch + col);
+                c[0] += weight * p->valid;
+                c[1] += weight * p->valid * p->h;
+                c[2] += weight * p->valid * coarse * coarse;
+                c[3] += weight * p->valid * p->score;
+                c[4] += weight * p->valid * p->gap;
+                c[5] += weight * p->valid * p->filled;
+                c[6] += weight * p->seen;
+                c[7] += weight * p->seen * p->image;
+            }
 }
 
 static void smooth_row_reference(const float *const row[3], int width, float *out)
@@ -550,6 +567,6 @@ const SdmKernels sdm_kernels_reference = {
     .add_changes = add_changes_reference,
     .gap_row = gap_row_reference,
     .refine_row = refine_row_reference,
-    .spread_row = spread_row_reference,
+    .spread_points = spread_points_reference,
     .smooth_row = smooth_row_reference,
 };

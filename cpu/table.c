@@ -14,7 +14,7 @@ extern sdm_change_row_fn SDM_NAME(change_row);
 extern sdm_add_changes_fn SDM_NAME(add_changes);
 extern sdm_gap_row_fn SDM_NAME(gap_row);
 extern sdm_refine_row_fn SDM_NAME(refine_row);
-extern sdm_spread_row_fn SDM_NAME(spread_row);
+extern sdm_spread_points_fn SDM_NAME(spread_points);
 extern sdm_smooth_row_fn SDM_NAME(smooth_row);
 extern const SdmKernels SDM_NAME(kernels);
 
@@ -33,6 +33,6 @@ const SdmKernels SDM_NAME(kernels) = {
     .add_changes = SDM_NAME(add_changes),
     .gap_row = SDM_NAME(gap_row),
     .refine_row = SDM_NAME(refine_row),
-    .spread_row = SDM_NAME(spread_row),
+    .spread_points = SDM_NAME(spread_points),
     .smooth_row = SDM_NAME(smooth_row),
 };

@@ -5,9 +5,20 @@
 
 #include "vec.h"
 
-#if SDM_VEC
-enum { WINDOW_SUM_LARGEST = 15, WINDOW_SUM_MARGIN = 4 * SDM_VEC }; /* elements read beyond the last */
+enum { WINDOW_SUM_LARGEST = 15, WINDOW_SUM_MARGIN = 64 }; /* elements read beyond the last */
 
+#if SDM_VEC == 4
+#define WINDOW_SUM_(window, expression)                                                                                 \
+    static void window_sum_##window(const int32_t *in, int32_t *out, int blocks)                                       \
+    {                                                                                                                   \
+        for (int b = 0; b < blocks; b++) {                                                                              \
+            vi sum = vi_load(in + b * SDM_VEC);                                                                         \
+            for (int k = 1; k < window; k++)                                                                            \
+                sum = vi_add(sum, vi_load(in + b * SDM_VEC + k));                                                       \
+            vi_store(out + window / 2 + b * SDM_VEC, sum);                                                              \
+        }                                                                                                               \
+    }
+#else
 /* lanes k.. of three blocks in a row */
 #if SDM_VEC == 16
 #define AT_(b0, b1, b2, k) vi_shift(b0, b1, k)
@@ -40,6 +51,7 @@ enum { WINDOW_SUM_LARGEST = 15, WINDOW_SUM_MARGIN = 4 * SDM_VEC }; /* elements r
             vi_store(out + window / 2 + b * SDM_VEC, expression);                                                       \
         }                                                                                                               \
     }
+#endif
 WINDOW_SUM_(3, vi_add(two[0], vi_shift(one[0], one[1], 2)))
 WINDOW_SUM_(5, vi_add(four[0], vi_shift(one[0], one[1], 4)))
 WINDOW_SUM_(7, vi_add(vi_add(four[0], vi_shift(two[0], two[1], 4)), vi_shift(one[0], one[1], 6)))
@@ -68,6 +80,5 @@ static void window_sum(const int32_t *in, int32_t *out, int count, int window)
         vi_store(out + window / 2 + b * SDM_VEC, sum);
     }
 }
-#endif
 
 #endif

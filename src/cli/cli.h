@@ -7,6 +7,7 @@
 #include "core/options.h"
 #include "disparity/disparity.h"
 #include "simulate/simulate.h"
+#include "stack/stack.h"
 
 #include <cjson/cJSON.h>
 
@@ -46,6 +47,7 @@ struct SdmCall {
         SdmSimulateOptions simulate;
         SdmDisparityOptions match;
         SdmBenchOptions bench;
+        SdmStackOptions stack;
     } own;
     SdmCommandLine line;
     SdmScreen screen;
@@ -58,6 +60,7 @@ SdmStatus sdm_command_compare(SdmCall *call);
 SdmStatus sdm_command_simulate(SdmCall *call);
 SdmStatus sdm_command_match(SdmCall *call);
 SdmStatus sdm_command_bench(SdmCall *call);
+SdmStatus sdm_command_stack(SdmCall *call);
 
 /* ---- screen (progress.c) ---- */
 

@@ -65,31 +65,35 @@ static char *take_spare(SdmContext *ctx, size_t *total)
         if (s->block && s->bytes >= *total && s->bytes - *total <= *total / 8) {
             found = s->block;
             *total = s->bytes;
-            *s = (SdmSpare){0};
+            for (int k = i; k < SDM_SPARES; k++) /* close the gap */
+                ctx->spare[k] = k + 1 < SDM_SPARES ? ctx->spare[k + 1] : (SdmSpare){0};
         }
     }
     return found;
 }
 
-/* Keep a block for later; false: it is not kept. */
+/* Keep a block for later; the ones that wait longest give way.  False: it is not kept. */
 static bool keep_spare(SdmContext *ctx, char *block, size_t total)
 {
-    bool kept = false;
-    if (!ctx || total < LARGE)
+    const size_t limit = ctx ? (size_t)ctx->options.memory_bytes / 8 : 0;
+    if (total < LARGE || total > limit)
         return false;
 #pragma omp critical(sdm_spare)
     {
-        size_t sum = total;
-        int empty = -1;
-        for (int i = 0; i < SDM_SPARES; i++) {
+        size_t sum = total, kept = 0;
+        SdmSpare rest[SDM_SPARES + 1];
+        rest[kept++] = (SdmSpare){block, total}; /* the newest first */
+        for (int i = 0; i < SDM_SPARES && ctx->spare[i].block; i++) {
             sum += ctx->spare[i].bytes;
-            empty = ctx->spare[i].block ? empty : i;
+            if (kept < SDM_SPARES && sum <= limit)
+                rest[kept++] = ctx->spare[i];
+            else
+                free(ctx->spare[i].block);
         }
-        kept = empty >= 0 && sum <= (size_t)ctx->options.memory_bytes / 8;
-        if (kept)
-            ctx->spare[empty] = (SdmSpare){block, total};
+        for (size_t i = 0; i < SDM_SPARES; i++)
+            ctx->spare[i] = i < kept ? rest[i] : (SdmSpare){0};
     }
-    return kept;
+    return true;
 }
 
 void sdm_spares_free(SdmContext *ctx)

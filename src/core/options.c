@@ -6,22 +6,26 @@
 #include <string.h>
 
 #define AT(field) offsetof(SdmOptions, field)
-#define ALL (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_COMPARE | SDM_CMD_SIMULATE | SDM_CMD_MATCH | SDM_CMD_BENCH)
+#define ALL \
+    (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_COMPARE | SDM_CMD_SIMULATE | SDM_CMD_STACK | SDM_CMD_MATCH | SDM_CMD_BENCH)
 #define SCENE (SDM_CMD_RUN | SDM_CMD_INFO)
+#define PLACE (SCENE | SDM_CMD_STACK)     /* commands that lay out a grid */
+#define DEM (SDM_CMD_RUN | SDM_CMD_STACK) /* commands that write a DEM */
 #define MIB (1024.0 * 1024.0)
 #define NO_RANGE 0.0, 0.0, NULL
 
 const SdmOptionSpec sdm_option_table[] = {
-    {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given", SDM_CMD_RUN,
-     "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif, NAME.json, NAME.html "
-     "and NAME.png lie beside it."},
+    {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given", DEM,
+     "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
+     "NAME.html and NAME.png lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
-     "2 x the ground sample distance, 30 m for ASTER", SCENE,
+     "2 x the ground sample distance, 30 m for ASTER; stack: as its DEMs", PLACE,
      "Spacing of the DEM in units of the output CRS: metres, or degrees for a geographic CRS."},
-    {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE, "the UTM zone of the scene", SCENE,
+    {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE,
+     "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE,
      "Output CRS, anything that GDAL understands, such as EPSG:32633."},
     {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, "ellipsoid|egm96|egm2008", "ellipsoid",
-     SDM_CMD_RUN, "What heights are counted from, in metres: the WGS 84 ellipsoid or a geoid."},
+     DEM, "What heights are counted from, in metres: the WGS 84 ellipsoid or a geoid."},
     {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "zncc|census|sad", "zncc", SDM_CMD_RUN,
      "Matching cost: zero-mean normalised cross-correlation, census transform, or sum of absolute "
      "differences."},
@@ -34,7 +38,7 @@ const SdmOptionSpec sdm_option_table[] = {
      "Instruction set to use on the CPU; reference is the slow definition. The result is the same with each."},
     {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL, "one per processor", ALL,
      "Number of threads. What is written is the same with any."},
-    {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", SCENE,
+    {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", PLACE,
      "Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)."},
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
      "Edge of the blocks that the DEM is made in, in cells. The DEM is the same with any."},
@@ -55,12 +59,12 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--base-height", "RATIO", SDM_OPT_REAL, AT(base_height), 0.01, 5.0, NULL,
      "the images have cameras of their own", SCENE,
      "Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already."},
-    {"--co", "NAME=VALUE", SDM_OPT_PAIRS, AT(co), NO_RANGE, "none", SDM_CMD_RUN,
+    {"--co", "NAME=VALUE", SDM_OPT_PAIRS, AT(co), NO_RANGE, "none", DEM,
      "Creation option of GDAL's COG driver for the DEM, such as COMPRESS=ZSTD; may be given again."},
     {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none", ALL & ~(unsigned)SDM_CMD_BENCH,
      "Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOST:PORT; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
-     SDM_CMD_RUN, "Replace an existing DEM and its companions."},
+     DEM, "Replace an existing DEM and its companions."},
     {"--keep-job", NULL, SDM_OPT_BOOL, AT(keep_job), NO_RANGE, "off: removed after success", SDM_CMD_RUN,
      "Keep the job folder NAME.tif.job with the finished blocks."},
     {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), NO_RANGE, "off", ALL, "Print errors only."},

@@ -191,6 +191,25 @@ done:
     return st;
 }
 
+SdmStatus sdm_grid_choose_like(SdmContext *ctx, const char *srs, double spacing, double lon_deg,
+                               double lat_deg, SdmGrid *grid)
+{
+    SdmStatus st = SDM_OK;
+    const SdmOptions *const opt = sdm_options(ctx);
+    const char *const text = opt->t_srs ? opt->t_srs : srs;
+    double unit_m = 1.0;
+    *grid = (SdmGrid){.spacing = opt->tr > 0.0 ? opt->tr : spacing};
+    TRY(resolve(ctx, text, grid, &unit_m));
+    if (opt->t_srs)
+        TRY(check_area(ctx, grid, text, lon_deg, lat_deg));
+    if (grid->geographic && grid->spacing > 1.0)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--tr %g is in degrees, for the output CRS is geographic; at most 1 is expected",
+                        grid->spacing);
+done:
+    return st;
+}
+
 SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4], SdmGrid *grid)
 {
     const double s = grid->spacing;

@@ -42,7 +42,8 @@ static void set_metadata(GDALDatasetH ds, const SdmProduct *p, int vertical)
         GDALSetMetadataItem(ds, "ACQUISITION_TIME_UTC", p->report.time_utc, NULL);
     if (p->report.scene_kind[0])
         GDALSetMetadataItem(ds, "SCENE_KIND", p->report.scene_kind, NULL);
-    GDALSetMetadataItem(ds, "VERTICAL_DATUM", datum[vertical], NULL);
+    if (!p->report.stack || !p->report.stack->datum_unknown)
+        GDALSetMetadataItem(ds, "VERTICAL_DATUM", datum[vertical], NULL);
 }
 
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,

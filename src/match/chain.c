@@ -130,7 +130,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *s)
+SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, int range, int window,
+                             SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const SdmMatchSettings *const set = in->settings;
@@ -141,15 +142,13 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
     const SdmPass second = {.window = retry > RETRY_RANGE ? JUMP_WINDOW : RETRY_WINDOW, .range = retry, .min_score = set->min_score,
                             .min_margin = 0.0f, .max_mismatch = 0.7f, .min_sigma = set->min_sigma,
                            .score_sigma = set->score_sigma};
-    SdmLevelTask task = sdm_level_task(in, &s->win);
     float *prior = NULL;
-    TRY(sdm_level_open(ctx, &task));
     TRY(sdm_copy_heights(ctx, s, &prior));
-    TRY(sdm_level_warp(ctx, &task, s->h_m));
-    TRY(sdm_level_match(ctx, &task, &first, s));
+    TRY(sdm_level_warp(ctx, task, s->h_m));
+    TRY(sdm_level_match(ctx, task, &first, prior, s));
     TRY(sdm_chain_clean(ctx, in, prior, s));
     if (s->win.level > 0 || retry > RETRY_RANGE) {
-        TRY(sdm_level_retry(ctx, &task, &second, prior, s));
+        TRY(sdm_level_retry(ctx, task, &second, prior, s));
         TRY(sdm_chain_clean(ctx, in, prior, s));
     }
     TRY(sdm_chain_complete(ctx, in, prior, s));
@@ -157,6 +156,16 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
         TRY(sdm_surface_smooth(ctx, in->settings->kernels, s));
 done:
     sdm_free(&prior);
+    return st;
+}
+
+SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmLevelTask task = sdm_level_task(in, &s->win);
+    TRY(sdm_level_open(ctx, &task));
+    TRY(sdm_chain_level_in(ctx, in, &task, range, window, s));
+done:
     sdm_level_close(&task);
     return st;
 }
@@ -229,17 +238,17 @@ static void keep_better(const SdmSurface *fresh, float tol_m, SdmSurface *best, 
 
 /* One hypothesis of the sweep: a plane through the prior, `step_m` higher and tilted along u. */
 static SdmStatus try_plane(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior, float offset_m,
-                           float tilt_m_per_px, SdmSurface *s)
+                           float tilt_m_per_px, float *plane, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h;
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
-            s->h_m[i] = prior[i] + offset_m + tilt_m_per_px * ((float)x - 0.5f * (float)w);
+            plane[i] = prior[i] + offset_m + tilt_m_per_px * ((float)x - 0.5f * (float)w);
         }
-    TRY(sdm_level_warp(ctx, task, s->h_m));
-    TRY(sdm_level_match(ctx, task, pass, s));
+    TRY(sdm_level_warp(ctx, task, plane));
+    TRY(sdm_level_match(ctx, task, pass, plane, s));
 done:
     return st;
 }
@@ -258,11 +267,12 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SdmLevelTask task = sdm_level_task(in, &s->win);
     SdmSurface fresh = {0};
-    float *prior = NULL;
+    float *prior = NULL, *plane = NULL;
     uint8_t *rival = NULL;
     task.v_shift = q->v_shift;
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_copy_heights(ctx, s, &prior));
+    TRY(sdm_alloc(ctx, &plane, n, sizeof *plane, "a plane"));
     TRY(sdm_alloc(ctx, &rival, n, 1, "scores"));
     for (size_t i = 0; i < n; i++)
         s->flags[i] = SDM_QA_OUTSIDE;
@@ -270,7 +280,7 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
     for (int t = 0; t < 3; t++)
         for (int k = -(planes / 2); k <= planes / 2; k++) {
             TRY(try_plane(ctx, &task, &pass, prior, (float)(k * (2 * range - 2)) * metre,
-                          tilts[t] * (float)q->pixel_m, &fresh));
+                          tilts[t] * (float)q->pixel_m, plane, &fresh));
             keep_better(&fresh, 2.0f * metre, s, rival);
         }
     for (size_t i = 0; i < n; i++)
@@ -282,6 +292,7 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
     TRY(sdm_surface_smooth(ctx, in->settings->kernels, s));
 done:
     sdm_free(&prior);
+    sdm_free(&plane);
     sdm_free(&rival);
     sdm_surface_free(&fresh);
     sdm_level_close(&task);

@@ -5,6 +5,9 @@
 #include "match/chain.h"
 
 SdmLevelTask sdm_level_task(const SdmChainInput *in, const SdmWindow *win);
+/* sdm_chain_level() with the task of the level, open. */
+SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, int range, int window,
+                             SdmSurface *s);
 SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out);
 SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s);
 SdmStatus sdm_chain_complete(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s);

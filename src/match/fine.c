@@ -52,7 +52,7 @@ static SdmStatus repeat(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *
                               .min_sigma = in->settings->min_sigma, .score_sigma = in->settings->score_sigma};
         TRY(sdm_copy_heights(ctx, s, &prior));
         TRY(sdm_level_warp(ctx, task, s->h_m));
-        TRY(sdm_level_match(ctx, task, &pass, s));
+        TRY(sdm_level_match(ctx, task, &pass, prior, s));
         TRY(sdm_chain_clean(ctx, in, prior, s));
         TRY(sdm_chain_complete(ctx, in, prior, s));
         sdm_free(&prior);
@@ -155,10 +155,12 @@ SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurf
         sdm_surface_free(&s);
         s = finer;
         finer = (SdmSurface){0};
-        TRY(sdm_chain_level(ctx, in, FIRST_RANGE, FIRST_WINDOW, &s));
+        if (l > 0)
+            TRY(sdm_chain_level(ctx, in, FIRST_RANGE, FIRST_WINDOW, &s));
     }
     task = sdm_level_task(in, win);
     TRY(sdm_level_open(ctx, &task));
+    TRY(sdm_chain_level_in(ctx, in, &task, FIRST_RANGE, FIRST_WINDOW, &s));
     TRY(repeat(ctx, in, &task, &s));
     out->surface = s;
     s = (SdmSurface){0};

@@ -130,13 +130,6 @@ static void consumer_cut(Consumer *c, char *scratch, int w)
     c->cells.cells = NULL; /* of the lattice, only du_dh */
 }
 
-static void swap_into(SdmSurface *s, SdmSurface *next)
-{
-    const SdmSurface old = *s;
-    *s = *next;
-    *next = old;
-}
-
 static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior, bool retry,
                             SdmSurface *out)
 {
@@ -166,16 +159,10 @@ done:
     return st;
 }
 
-SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, SdmSurface *surface)
+SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
+                          SdmSurface *surface)
 {
-    SdmStatus st = SDM_OK;
-    SdmSurface next = {0};
-    TRY(sdm_surface_alloc(ctx, &task->win, &next));
-    TRY(match_into(ctx, task, pass, surface->h_m, false, &next));
-    swap_into(surface, &next);
-done:
-    sdm_surface_free(&next);
-    return st;
+    return match_into(ctx, task, pass, prior, false, surface);
 }
 
 SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,

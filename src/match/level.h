@@ -38,10 +38,11 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
 /* Warp the right view by the surface (task->right). */
 SdmStatus sdm_level_warp(SdmContext *ctx, SdmLevelTask *task, const float *surface_m);
 
-/* Match; surface->h_m is the prior on entry.  On return matched pixels have new heights and SDM_QA_VALID, the others
- * keep the prior's height and have the reason.  Needs sdm_level_warp() with the same surface.
+/* Match about the heights `prior` (h x w; not the surface's own), for which the right view was warped.  On return matched
+ * pixels have new heights and SDM_QA_VALID, the others the prior's height and the reason.
  * Reach: window / 2 + 2 range + 2. */
-SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, SdmSurface *surface);
+SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
+                          SdmSurface *surface);
 
 /* The substage: pixels that failed are matched again by `pass` (wider, larger), from the heights `prior` for which the
  * right view is still warped.  The others keep what they have. */

@@ -59,7 +59,7 @@ static SdmStatus alloc_level(SdmContext *ctx, SdmLevelImage *im, const int64_t b
     im->y0 = floor_shift(bounds[1], l);
     im->w = floor_shift(bounds[2] + one, l) - im->x0;
     im->h = floor_shift(bounds[3] + one, l) - im->y0;
-    return sdm_alloc(ctx, &im->data, (size_t)(im->w * im->h), sizeof *im->data, "an image level");
+    return sdm_alloc_raw(ctx, &im->data, (size_t)(im->w * im->h), sizeof *im->data, "an image level");
 }
 
 /* Rows [begin, end) of level lmin, through a strip of the full image with its margins. */

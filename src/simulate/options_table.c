@@ -57,6 +57,9 @@ const SdmOptionSpec sdm_simulate_options[] = {
     REAL("--lake", "SHARE", lake, 0, 0.9, "0", "Share of the scene under a lake, 0..1."),
     REAL("--ocean", "SHARE", ocean, 0, 0.9, "0", "Share of the scene under an ocean at height 0, in the west, 0..1."),
     INTEGER("--seed", "N", seed, 0, 1000000000, "1", "Seed of terrain, texture and noise: another one, another scene."),
+    INTEGER("--error-seed", "N", error_seed, 0, 1000000000, "0",
+            "Another scene of the same ground: seed of noise, striping, metadata noise, clouds and waves, and "
+            "the phase of the jitter; 0 takes --seed."),
     FLAG("--overwrite", overwrite, "Replace an existing folder."),
     {.name = NULL},
 };

@@ -258,13 +258,17 @@ static void filter_all(const SdmKernels *k, const FilterInput *in, const Filtere
     k->smooth_row(in->rows, in->w, f->out[5]);
     k->gap_row(in->score, in->w, f->out[6], f->out[7]);
     k->refine_row(in->rows[0], in->rows[1], in->half & 1 ? 0.25f : 0.75f, in->w, f->out[8]); /* a row ends where the next begins */
-    int64_t value[8];
-    int32_t weight[129];
-    for (int i = 0; i < 8; i++)
-        value[i] = ((int64_t)in->flags[i] << (4 * i)) - 7 * i;
+    int32_t table[600];
+    SdmSpreadPoint point[129];
+    for (int i = 0; i < 600; i++)
+        table[i] = 4096 - 3 * i;
     for (int i = 0; i < in->w; i++)
-        weight[i] = 16384 - 3 * in->flags[i];
-    k->spread_row(f->out[9], weight, in->w, value);
+        point[i] = (SdmSpreadPoint){.x = 200 * i - 300, .y = 7 * i - 500, .h = (int32_t)(in->rows[0][i] * 90.0f) - 20000,
+                                    .score = i, .gap = 3 * i, .image = -i, .valid = i % 3 > 0, .filled = i & 1,
+                                    .seen = i % 5 > 0};
+    const SdmSpread spread = {.cols = in->w, .rows = 1, .pitch = in->w, .radius = 384 + in->half, .table = table,
+                              .cell = f->out[9]};
+    k->spread_points(&spread, point, in->w);
     for (int i = 0; i < FILTERS; i++)
         guarded_check(f->out[i], (size_t)in->w * filter_size[i]);
 }
