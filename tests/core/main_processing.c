@@ -3,7 +3,7 @@
  * [--runs 3] CSV on standard output: what,seconds,ns_per_pixel; the median of the runs, pixels of the frame.
  */
 // SPDX-License-Identifier: Apache-2.0
-#include "synthetic.h"
+#include "bench/synthetic.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
-#include "synthetic.h"
+#include "bench/synthetic.h"
 
 enum { COARSE = 3 };
 
