@@ -8,7 +8,7 @@
 
 enum { V_REACH = 32 /* rows searched across the lines, full-resolution px */ };
 
-static SdmWindow whole(const SdmFrame *f, int level)
+SdmWindow sdm_level_window(const SdmFrame *f, int level)
 {
     const int64_t up = ((int64_t)1 << level) - 1;
     return (SdmWindow){.level = level, .w = (int)((f->width + up) >> level), .h = (int)((f->height + up) >> level)};
@@ -26,11 +26,8 @@ typedef struct Coarse {
 
 static SdmStatus build_lattice(SdmContext *ctx, Coarse *c)
 {
-    const double t0 = sdm_now_s();
     sdm_lattice_free(&c->lattice);
-    const SdmStatus st = sdm_lattice_build(ctx, &c->request, &c->lattice);
-    sdm_add_time(ctx, 3, sdm_now_s() - t0);
-    return st;
+    return sdm_lattice_build(ctx, &c->request, &c->lattice);
 }
 
 /* Try every shift across the lines at the coarsest level; keep the one that matches most. */
@@ -41,9 +38,10 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     const int l = c->p->settings.top_level, reach = (V_REACH + (1 << l) - 1) >> l;
     const bool known = sdm_options(ctx)->dem != NULL;
     const double half = (known ? SDM_PRIOR_SLACK_M : 0.5 * (f->hmax_m - f->hmin_m)) * fabs(f->du_dh) / (double)(1 << l);
-    const SdmWindow win = whole(f, l);
+    const SdmWindow win = sdm_level_window(f, l);
     double best_share = -1.0;
     SdmSurface s = {0}, prior = {0};
+    const int around = sdm_stage_enter(ctx, 2);
     if (known) {
         TRY(sdm_surface_alloc(ctx, &win, &prior));
         TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &prior));
@@ -68,66 +66,27 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     }
     if (best_share < 0.03) {
         st = sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at "
-                      "least 3 %% are needed; clouds, water or snow, images of different places, or one mirrored",
+                      "least 3 %% are needed; clouds, water or snow, images of different places, or one mirrored: give others",
                       100.0 * best_share, c->scene->view[0].name, c->scene->view[1].name, 1 << l);
         goto done;
     }
 done:
     sdm_surface_free(&prior);
     sdm_surface_free(&s);
-    return st;
-}
-
-SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *gap_v,
-                              int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count, size_t room)
-{
-    SdmStatus st = SDM_OK;
-    const int w = s->win.w, h = s->win.h;
-    const double size = (double)(1 << s->win.level);
-    const size_t need = (size_t)(w / block) * (size_t)(h / block) + 1;
-    if (!*out)
-        TRY(sdm_alloc(ctx, out, room ? room : need, sizeof **out, "fit samples"));
-    for (int y = 0; y + block <= h; y += block)
-        for (int x = 0; x + block <= w; x += block) {
-            double sum = 0.0, height = 0.0;
-            int n = 0;
-            for (int j = y; j < y + block; j++)
-                for (int i = x; i < x + block; i++) {
-                    const size_t at = (size_t)j * (size_t)w + (size_t)i;
-                    if (!(s->flags[at] & SDM_QA_VALID) || !isfinite(gap_v[at]) || fabsf(gap_v[at]) > 1.0f)
-                        continue;
-                    sum += (double)gap_v[at];
-                    height += (double)s->h_m[at];
-                    n++;
-                }
-            if (2 * n < block * block || (room && *count >= room))
-                continue;
-            SdmFitSample *const o = &(*out)[(*count)++];
-            const double u = ((double)s->win.u0 + x + 0.5 * block) * size - 0.5;
-            const double v = ((double)s->win.v0 + y + 0.5 * block) * size - 0.5;
-            double at[2], next[2];
-            sdm_lattice_right(lat, u, v, height / n, at);
-            sdm_lattice_right(lat, u, v + 1.0, height / n, next);
-            const double per_px = (next[0] - at[0]) * in_use->dir[0] + (next[1] - at[1]) * in_use->dir[1];
-            o->col = at[0];
-            o->row = at[1];
-            o->found_px = sum / n * size * per_px;
-            o->target_px = o->found_px + sdm_pointing_value(in_use, at[0], at[1]);
-        }
-done:
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
 /* Chance makes a few matches anywhere; what it cannot do is let their rays meet. */
-static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, size_t count, const SdmPointRound *r)
+static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, const SdmFitTask *task, const SdmPointRound *r)
 {
-    const double blocks = (double)(s->win.w / 8) * (double)(s->win.h / 8), share = (double)count / fmax(blocks, 1.0);
+    const double blocks = (double)(s->win.w / 8) * (double)(s->win.h / 8), share = (double)task->count / fmax(blocks, 1.0);
     const double spread = r->after_nmad_px / (double)(1 << s->win.level);
     if (share >= 0.005 && (share >= 0.15 || spread <= 0.2))
         return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %zu of %.0f places at 1/%d of the size, their rays miss each other "
-                    "by %.1f px; clouds, water or snow, images of different places, or one mirrored", count, blocks,
-                    1 << s->win.level, r->after_nmad_px);
+    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between %s and %s: %zu of %.0f places at 1/%d of the size, their rays "
+                    "miss each other by %.1f px; clouds, water or snow, images of different places, or one mirrored: give "
+                    "others", task->left, task->right, task->count, blocks, 1 << s->win.level, r->after_nmad_px);
 }
 
 /* The v residual of a level's surface: refit the pointing. */
@@ -141,15 +100,17 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     size_t count = 0;
     const bool last = l == p->settings.coarse_level;
     SdmPointRound round = {.level = l};
-    const double t0 = sdm_now_s();
+    const int around = sdm_stage_enter(ctx, 2);
     TRY(sdm_alloc(ctx, &gap, (size_t)s->win.w * (size_t)s->win.h, sizeof *gap, "ray gaps"));
     TRY(sdm_chain_gap(ctx, &c->in, s, 9, gap));
     TRY(sdm_collect_samples(ctx, &c->lattice, s, gap, last ? 8 : 4, &p->pointing, &sample, &count, 0));
+    const SdmFitTask task = {.sample = sample, .count = count, .max_degree = last ? 4 : count > 300 ? 1 : 0,
+                             .rows = sdm_image_height(c->scene->view[1].image), .left = c->scene->view[0].name,
+                             .right = c->scene->view[1].name};
     if (count >= 60 || last)
-        TRY(sdm_pointing_fit(ctx, sample, count, last ? 4 : count > 300 ? 1 : 0, false,
-                             sdm_image_height(c->scene->view[1].image), &p->pointing, &round));
+        TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
     if (last)
-        TRY(check_matches(ctx, s, count, &round));
+        TRY(check_matches(ctx, s, &task, &round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d", l, count,
             round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree);
     if (last) {
@@ -161,7 +122,7 @@ done:
     sdm_free(&round.samples);
     sdm_free(&gap);
     sdm_free(&sample);
-    sdm_add_time(ctx, 2, sdm_now_s() - t0);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -170,22 +131,22 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     SdmSurface finer = {0};
+    const int around = sdm_stage_enter(ctx, 5);
     TRY(fit_level(ctx, c, s));
     for (int l = c->p->settings.top_level - 1; l >= c->p->settings.coarse_level; l--) {
-        const SdmWindow win = whole(&c->p->frame, l);
-        const double t0 = sdm_now_s();
+        const SdmWindow win = sdm_level_window(&c->p->frame, l);
         TRY(sdm_surface_alloc(ctx, &win, &finer));
-        sdm_surface_refine(ctx, s, &finer);
+        sdm_surface_refine(ctx, c->p->settings.kernels, s, &finer);
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};
         TRY(sdm_chain_level(ctx, &c->in, 4, 9, s));
         TRY(sdm_chain_level(ctx, &c->in, 2, 9, s));
-        sdm_add_time(ctx, 5, sdm_now_s() - t0);
         TRY(fit_level(ctx, c, s));
     }
 done:
     sdm_surface_free(&finer);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -216,12 +177,10 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
         c.request.step *= 2;
     TRY(build_lattice(ctx, &c));
     c.in = (SdmChainInput){.settings = set, .lattice = &c.lattice, .left = &c.left, .right = &c.right};
-    const SdmWindow all = whole(&p->frame, 0);
+    const SdmWindow all = sdm_level_window(&p->frame, 0);
     TRY(sdm_open_pyramids(ctx, scene, set, &c.lattice, &all, p->frame.hmin_m, p->frame.hmax_m, set->coarse_level,
                           set->top_level, &c.left, &c.right));
-    const double t0 = sdm_now_s();
     TRY(search_top(ctx, &c, &s, &shift));
-    sdm_add_time(ctx, 2, sdm_now_s() - t0);
     apply_shift(&c, shift);
     TRY(build_lattice(ctx, &c));
     TRY(descend(ctx, &c, &s));

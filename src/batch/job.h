@@ -2,6 +2,7 @@
 #ifndef SDM_JOB_H
 #define SDM_JOB_H
 
+#include "batch/owner.h"
 #include "batch/plan.h"
 #include "batch/unit.h"
 
@@ -23,6 +24,7 @@ typedef struct SdmJob {
     bool alone;              /* run: one process does everything, nobody is waited for */
     double started_s;        /* of run */
     bool hopeless;           /* run: all is computed and makes no DEM; would only lead there again */
+    SdmOwner owner;          /* run: of the output */
     bool redo;               /* merge: --overwrite was given, so merged scenes are merged again */
     double wait_s;           /* longest wait for somebody else who prepares a scene */
     int64_t resumed;         /* units that were found done */

@@ -110,7 +110,7 @@ static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
         return SDM_OK;
     m->job->hopeless = true;
     return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
-                    "DEM of %s%s%s; clouds, water or snow, images of different places, or one mirrored",
+                    "DEM of %s%s%s; clouds, water or snow, images of different places, or one mirrored: give others",
                     (long long)m->valid, (long long)m->cells,
                     (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->left,
                     *m->right ? " and " : "", m->right);
@@ -120,7 +120,7 @@ static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
 static void add_times(SdmContext *ctx, const SdmJob *job, int64_t unit, const double stage_s[SDM_UNIT_STAGES], double *wall_s)
 {
     for (int i = 0; i < SDM_UNIT_STAGES && !job->made[unit]; i++) {
-        sdm_add_time(ctx, i, stage_s[i]);
+        sdm_stage_add(ctx, i, stage_s[i]);
         *wall_s += stage_s[i];
     }
 }
@@ -208,7 +208,6 @@ static SdmStatus build(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
     add_times(ctx, job, s->first_unit, job->prepared_s, &m.report.wall_s);
     TRY(sdm_product_open(ctx, &job->prepared.grid, &m.report, &product));
     TRY(write_blocks(ctx, &m, product));
-    sdm_add_time(ctx, 9, sdm_now_s() - t0);
     m.report.wall_s += sdm_now_s() - (job->alone ? job->started_s : t0);
     TRY(sdm_product_finish(ctx, product, &m.report));
     /* before the product is closed: till then a merge that is stopped can tell that it was done */
@@ -221,6 +220,8 @@ static SdmStatus build(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
             sdm_job_sweep(ctx, job, s);
     }
 done:
+    if (st == SDM_OK)
+        sdm_owner_release(&job->owner); /* before the last trace of a finished run goes */
     sdm_product_close(&product);
     sdm_free(&m.files);
     return st;
@@ -238,6 +239,7 @@ static SdmStatus tidy(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
         if (!sdm_options(ctx)->keep_job)
             sdm_job_sweep(ctx, job, s);
     }
+    sdm_owner_release(&job->owner);
     sdm_product_tidy(ctx);
 done:
     return st;

@@ -59,14 +59,16 @@ static SdmStatus find_ground(SdmContext *ctx, SdmPrepared *p)
     SdmStatus st = SDM_OK;
     SdmSurface *const s = &p->coarse;
     const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
+    const int around = sdm_stage_enter(ctx, 6);
     TRY(sdm_ground_find(ctx, s, pixel_m, &p->ground));
-    TRY(sdm_chain_fill_all(ctx, p->ground.h_m, s));
+    TRY(sdm_chain_fill_all(ctx, p->settings.kernels, p->ground.h_m, s));
 done:
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
 /* Range of the coarse surface where it was matched, and how far finer levels can go from it. */
-static SdmStatus coarse_range(SdmContext *ctx, SdmPrepared *p)
+static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     const SdmSurface *const s = &p->coarse;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
@@ -78,8 +80,9 @@ static SdmStatus coarse_range(SdmContext *ctx, SdmPrepared *p)
         valid += s->flags[i] & SDM_QA_VALID;
     }
     if (valid < 100)
-        return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %zu at 1/%d of the size; clouds, water or snow, images of "
-                        "different places, or one mirrored", valid, 1 << s->win.level);
+        return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between %s and %s: %zu at 1/%d of the size, at least 100 are "
+                        "needed; clouds, water or snow, images of different places, or one mirrored: give others",
+                        scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level);
     const double metre = 1.0 / fabs(p->frame.du_dh);
     p->slack_m = metre * 6.0; /* the repeats */
     for (int l = 0; l < p->settings.coarse_level; l++)
@@ -140,13 +143,22 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, SdmPrepared *p)
     return st;
 }
 
-static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_frame_find(ctx, scene, &p->frame));
     TRY(sdm_prepare_settings(ctx, scene, &p->frame, &p->settings));
     for (int i = 0; i < 2; i++)
         sdm_image_radiometry(scene->view[i].image, &p->radiometry[i]);
+    p->coarse.win = sdm_level_window(&p->frame, p->settings.coarse_level);
+done:
+    return st;
+}
+
+static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_prepare_frame(ctx, scene, p));
     SdmPointing *const q = &p->pointing;
     const double size[2] = {(double)sdm_image_width(scene->view[1].image), (double)sdm_image_height(scene->view[1].image)};
     for (int k = 0; k < 2; k++) {
@@ -166,7 +178,7 @@ SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     TRY(start(ctx, scene, p));
     TRY(sdm_coarse_find(ctx, scene, p));
     TRY(find_ground(ctx, p));
-    TRY(coarse_range(ctx, p));
+    TRY(coarse_range(ctx, scene, p));
     TRY(choose_grid(ctx, scene, p));
 done:
     return st;

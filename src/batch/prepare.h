@@ -20,12 +20,18 @@ typedef struct SdmPrepared {
     SdmGrid grid;           /* of the DEM */
 } SdmPrepared;
 
+/* The frame, the settings, and the window of the coarse surface (without its arrays); the rest of p stays as it is. */
+SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
+
 /* Everything up to the coarse surface and its pointing, and the grid of the DEM. */
 SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *out);
 void sdm_prepared_free(SdmPrepared *p);
 
 /* What depends on frame and options alone: levels, thresholds, ranges. */
 SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmMatchSettings *out);
+
+/* A level of the whole frame. */
+SdmWindow sdm_level_window(const SdmFrame *f, int level);
 
 /* Surface and pointing on the coarse levels; p: frame, settings and the start of the pointing are set. */
 SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);

@@ -250,6 +250,7 @@ static SdmStatus do_units(SdmContext *ctx, SdmJob *job)
         snprintf(what, sizeof what, "unit %lld of %lld", (long long)(i + 1), (long long)n);
         if (i > 0)
             sdm_progress(ctx, 5, 0.3 + 0.55 * (double)i / (double)n, what);
+        sdm_owner_touch(&job->owner);
         TRY(sdm_job_unit(ctx, job, i));
         if (job->resumed == 1 && i == 0)
             sdm_log(ctx, SDM_LOG_INFO, 2, "going on from %s", job->folder);
@@ -285,6 +286,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     SdmPlan *plan = NULL;
     SdmPlanInput *input = NULL;
     SdmJob job = {.number = -1};
+    SdmOwner owner = {.held = false};
     char folder[SDM_PATH_SIZE] = "";
     const double started_s = sdm_now_s();
     const char *const output = sdm_options(ctx)->output;
@@ -298,17 +300,22 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(sdm_format(ctx, input->left, sizeof input->left, "%s", left));
     if (right)
         TRY(sdm_format(ctx, input->right, sizeof input->right, "%s", right));
+    TRY(sdm_owner_take(ctx, output, &owner));
     TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", output));
     TRY(sdm_path_make_folder(ctx, folder));
     TRY(sdm_plan_make(ctx, folder, input, 1, &plan));
     TRY(sdm_job_start(ctx, folder, &plan, &job));
     job.alone = true;
+    job.owner = owner;
+    owner.held = false;
     job.started_s = started_s;
     TRY(run_plan(ctx, &job));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
     if (st != SDM_OK && *folder && (!sdm_job_has_work(folder) || job.hopeless))
         sdm_job_remove(folder); /* nothing that could be taken up */
+    sdm_owner_release(&owner);
+    sdm_owner_release(&job.owner);
     sdm_job_close(ctx, &job);
     sdm_plan_close(&plan);
     sdm_free(&input);

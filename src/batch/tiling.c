@@ -7,7 +7,7 @@
 
 /* Measured (docs/scale.md): program and libraries; stack and buffers of a thread; a pixel of the coarse surface with its
  * terrain, in use and while it grows; rows of the strips of the pointing's second round. */
-enum { MIB = 1 << 20, PROGRAM_MIB = 60, THREAD_MIB = 1, PLANNED_THREADS = 8, COARSE_BYTES = 13, GROWING_BYTES = 48, STRIP_PIXELS = 256, LEAST_EDGE = 64 };
+enum { MIB = 1 << 20, PROGRAM_MIB = 60, SPARE_SHARE = 8 /* of the budget may wait in spare blocks */, THREAD_MIB = 1, PLANNED_THREADS = 8, COARSE_BYTES = 13, GROWING_BYTES = 48, STRIP_PIXELS = 256, STRIP_BYTES = 62, LEAST_EDGE = 64 };
 static const double CPU_S_PER_PIXEL = 0.7e-6, CPU_S_START = 0.3, PREPARE_CPU_S_PER_PIXEL = 0.15e-6;
 
 int64_t sdm_cache_bytes(int64_t memory_bytes)
@@ -27,7 +27,7 @@ static int64_t fixed_bytes(const SdmContext *ctx, const SdmScene *scene, const S
     int64_t bands = 0;
     for (int i = 0; i < 2 && scene->sensor == SDM_SENSOR_ASTER; i++)
         bands += sdm_image_width(scene->view[i].image) * sdm_image_height(scene->view[i].image);
-    return (int64_t)(PROGRAM_MIB + threads * THREAD_MIB) * MIB + sdm_cache_bytes(sdm_options(ctx)->memory_bytes) + bands +
+    return (int64_t)(PROGRAM_MIB + threads * THREAD_MIB) * MIB + sdm_options(ctx)->memory_bytes / SPARE_SHARE + sdm_cache_bytes(sdm_options(ctx)->memory_bytes) + bands +
            coarse_pixels(f, coarse_level) * COARSE_BYTES;
 }
 
@@ -81,13 +81,14 @@ void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out)
     }
     if (out->u0 > out->u1)
         out->u0 = out->u1 = out->v0 = out->v1 = 0;
-    const int64_t halo = t->halo, w[4] = {out->u0 - halo, out->v0 - halo, out->u1 + halo, out->v1 + halo};
-    out->u0 = w[0] > 0 ? w[0] : 0;
-    out->v0 = w[1] > 0 ? w[1] : 0;
-    out->u1 = w[2] < f->width ? w[2] : f->width;
-    out->v1 = w[3] < f->height ? w[3] : f->height;
-    const double pixels = (double)(out->u1 - out->u0) * (double)(out->v1 - out->v0);
-    out->memory_bytes = t->fixed_bytes + sdm_window_bytes(out->u1 - out->u0, out->v1 - out->v0) + out->w * out->h * SDM_CELL_BYTES;
+    out->u0 = out->u0 > 0 ? out->u0 : 0;
+    out->v0 = out->v0 > 0 ? out->v0 : 0;
+    out->u1 = out->u1 < f->width ? out->u1 : f->width;
+    out->v1 = out->v1 < f->height ? out->v1 : f->height;
+    const double halo = 2.0 * sdm_chain_halo(&t->settings, 0);
+    const double pixels = fmin((double)(out->u1 - out->u0) + halo, (double)f->width) *
+                          fmin((double)(out->v1 - out->v0) + halo, (double)f->height);
+    out->memory_bytes = t->fixed_bytes + sdm_window_bytes(&t->settings, out->u1 - out->u0, out->v1 - out->v0, f->width, f->height) + out->w * out->h * SDM_CELL_BYTES;
     out->cpu_s = CPU_S_START + pixels * CPU_S_PER_PIXEL;
 }
 
@@ -107,9 +108,9 @@ static int64_t likely_bytes(const SdmTiling *t, int64_t edge)
     sdm_lattice_ground(lat, u, v, f->h0_m + 1.0, high);
     const double relief_m = fmin(f->hmax_m - f->hmin_m, 1000.0); /* within a tile; more is met by parts */
     const double lean = hypot(high[0] - low[0], high[1] - low[1]) * unit * relief_m / f->gsd_m;
-    const double side = ((double)edge + 2.0 * 20.0) * per_cell * turn + lean + 2.0 * t->halo + 64.0;
+    const double side = ((double)edge + 2.0 * 20.0) * per_cell * turn + lean + 64.0;
     const int64_t w = (int64_t)fmin(side, (double)f->width), h = (int64_t)fmin(side, (double)f->height);
-    return sdm_window_bytes(w, h) + edge * edge * SDM_CELL_BYTES;
+    return sdm_window_bytes(&t->settings, w, h, f->width, f->height) + edge * edge * SDM_CELL_BYTES;
 }
 
 static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
@@ -117,7 +118,8 @@ static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
     const SdmOptions *const o = sdm_options(ctx);
     const SdmGrid *const g = &t->grid;
     const int64_t longest = g->cols > g->rows ? g->cols : g->rows;
-    const int64_t whole = t->fixed_bytes + sdm_window_bytes(t->frame.width, t->frame.height) + g->cols * g->rows * SDM_CELL_BYTES;
+    const int64_t whole = t->fixed_bytes + sdm_window_bytes(&t->settings, t->frame.width, t->frame.height, t->frame.width, t->frame.height) +
+                          g->cols * g->rows * SDM_CELL_BYTES;
     t->edge = o->tile > 0 && o->tile < longest ? o->tile : longest;
     t->tiled = t->edge < longest || whole > o->memory_bytes;
     for (int parts = 2; t->tiled && o->tile == 0 && t->fixed_bytes + likely_bytes(t, t->edge) > o->memory_bytes; parts++) {
@@ -135,20 +137,18 @@ static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
 SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
 {
     SdmStatus st = SDM_OK;
-    SdmMatchSettings set;
     *t = (SdmTiling){.edge = 0};
     TRY(sdm_frame_find(ctx, scene, &t->frame));
-    TRY(sdm_prepare_settings(ctx, scene, &t->frame, &set));
+    TRY(sdm_prepare_settings(ctx, scene, &t->frame, &t->settings));
     TRY(sdm_grid_choose(ctx, t->frame.lon_deg, t->frame.lat_deg, t->frame.gsd_m, &t->grid));
     const SdmLatticeRequest q = {.scene = scene, .frame = &t->frame, .grid = &t->grid, .u1 = t->frame.width,
                                  .v1 = t->frame.height, .step = sdm_coarse_step(&t->frame, 4),
                                  .hmin_m = t->frame.hmin_m, .hmax_m = t->frame.hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &t->lattice));
     TRY(cover(ctx, t));
-    t->halo = sdm_chain_halo(&set);
-    t->fixed_bytes = fixed_bytes(ctx, scene, &t->frame, set.coarse_level, PLANNED_THREADS);
-    const int64_t strip = sdm_window_bytes(t->frame.width < 8192 ? t->frame.width : 8192, STRIP_PIXELS);
-    const int64_t growing = coarse_pixels(&t->frame, set.coarse_level) * GROWING_BYTES;
+    t->fixed_bytes = fixed_bytes(ctx, scene, &t->frame, t->settings.coarse_level, PLANNED_THREADS);
+    const int64_t strip = (t->frame.width < 8192 ? t->frame.width : 8192) * STRIP_PIXELS * STRIP_BYTES;
+    const int64_t growing = coarse_pixels(&t->frame, t->settings.coarse_level) * GROWING_BYTES;
     t->prepare_bytes = t->fixed_bytes + (strip > growing ? strip : growing);
     t->prepare_cpu_s = CPU_S_START + (double)(t->frame.width * t->frame.height) * PREPARE_CPU_S_PER_PIXEL;
     TRY(choose_edge(ctx, t));

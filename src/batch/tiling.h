@@ -15,12 +15,12 @@ typedef struct SdmTiling {
     int64_t prepare_bytes, fixed_bytes; /* of preparing; of every unit, besides its window and cells */
     double prepare_cpu_s;
     SdmLattice lattice;   /* ground of the frame */
-    int halo;
+    SdmMatchSettings settings;
 } SdmTiling;
 
 typedef struct SdmTilePlan {
     int64_t col0, row0, w, h;   /* cells of the planned grid */
-    int64_t u0, v0, u1, v1;     /* frame pixels that can be needed, at any height */
+    int64_t u0, v0, u1, v1;     /* frame pixels that can be needed, at any height, without the halo */
     int64_t memory_bytes;
     double cpu_s;
 } SdmTilePlan;

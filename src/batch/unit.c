@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LATTICE_STEP = 16, REACH_CELLS = 20, LEAST_CELLS = 64 * 64, PIXEL_BYTES = 44 /* measured, docs/scale.md */ };
+enum { LATTICE_STEP = 16, REACH_CELLS = 20, LEAST_CELLS = 64 * 64 };
 
 /* Grow [u0, u1) x [v0, v1) by the coarse pixels whose ground can lie in the block. */
 static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
@@ -55,13 +55,14 @@ static void clear_block(SdmBlock *b)
     for (int64_t i = 0; i < b->w * b->h; i++) {
         b->height_m[i] = b->score[i] = b->gap_m[i] = b->spread_m[i] = b->ortho[i] = NAN;
         b->mask[i] = SDM_QA_OUTSIDE;
+        b->count[i] = 0;
     }
 }
 
 /* Window with its halo, on multiples of the unit, inside the frame. */
 static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
 {
-    const int64_t halo = sdm_chain_halo(&p->settings), unit = 16, size[2] = {p->frame.width, p->frame.height};
+    const int64_t halo = sdm_chain_halo(&p->settings, p->settings.coarse_level - 1), unit = 16, size[2] = {p->frame.width, p->frame.height};
     int64_t out[4];
     for (int k = 0; k < 2; k++) {
         out[k] = (w[k] - halo) < 0 ? 0 : (w[k] - halo) / unit * unit;
@@ -71,20 +72,54 @@ static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
     return (SdmWindow){.level = 0, .u0 = out[0], .v0 = out[1], .w = (int)(out[2] - out[0]), .h = (int)(out[3] - out[1])};
 }
 
-int64_t sdm_window_bytes(int64_t w, int64_t h)
+/* The part of the frame that a block needs. */
+static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
 {
-    return w * h * PIXEL_BYTES;
+    const int64_t u0 = w[0] > 0 ? w[0] : 0, v0 = w[1] > 0 ? w[1] : 0;
+    const int64_t u1 = w[2] < p->frame.width ? w[2] : p->frame.width, v1 = w[3] < p->frame.height ? w[3] : p->frame.height;
+    return (SdmWindow){.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)(v1 - v0)};
+}
+
+/* Bytes of images (kept for the whole window) and of surfaces (level 0 needs less around) a pixel. */
+#define IMAGE_BYTES 8.0
+#define SURFACE_BYTES 54.0
+
+int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing_m, int64_t cols, int64_t rows)
+{
+    /* the frame may be turned against the grid by any angle */
+    const double side = (double)(cols + rows) * spacing_m / p->frame.gsd_m * 0.75 + 264.0;
+    double bytes = (double)(cols * rows) * 28.0;
+    for (int i = 0; i < 2; i++) {
+        const double grown = side + 2.0 * sdm_chain_halo(&p->settings, i ? 0 : p->settings.coarse_level - 1);
+        bytes += fmin(grown, (double)p->frame.width) * fmin(grown, (double)p->frame.height) *
+                 (i ? SURFACE_BYTES : IMAGE_BYTES);
+    }
+    (void)grid;
+    return (int64_t)bytes;
+}
+
+/* Measured (docs/scale.md): bytes a pixel of the images' window, and of what level 0 computes of it. */
+enum { WINDOW_BYTES = 8, PIXEL_BYTES = 40 };
+
+int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < 2; i++) {
+        const int64_t halo = 2 * (int64_t)sdm_chain_halo(set, i ? 0 : set->coarse_level - 1) + 16;
+        const int64_t gw = w + halo < frame_w ? w + halo : frame_w, gh = h + halo < frame_h ? h + halo : frame_h;
+        bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES);
+    }
+    return bytes;
 }
 
 /* Stages 3 to 8 on the window of a block. */
 static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
-                              SdmBlock *block)
+                              const SdmWindow *need, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     SdmLattice lat = {0};
     SdmPyramid left = {0}, right = {0};
     SdmFineResult fine = {0};
-    double t0 = sdm_now_s(), t1;
     const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = &p->grid,
                                  .u0 = win->u0, .v0 = win->v0, .u1 = win->u0 + win->w, .v1 = win->v0 + win->h,
                                  .step = LATTICE_STEP, .hmin_m = p->hmin_m, .hmax_m = p->hmax_m};
@@ -92,21 +127,17 @@ static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmP
                               .ground = &p->ground,
                               .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
     TRY(sdm_lattice_build(ctx, &q, &lat));
-    sdm_add_time(ctx, 3, (t1 = sdm_now_s()) - t0);
     TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level - 1,
                           &left, &right));
-    t0 = sdm_now_s();
-    TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, &fine));
-    sdm_add_time(ctx, 5, (t1 = sdm_now_s()) - t0);
+    TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, need, &fine));
     sdm_pyramid_free(&left);
     sdm_pyramid_free(&right);
     double scale, offset;
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    const SdmGridding g = {.lattice = &lat, .fine = &fine, .grid = &p->grid, .gsd_m = p->frame.gsd_m,
-                           .spacing_m = sdm_grid_spacing_m(&p->grid), .scale = scale, .offset = offset,
-                           .gap_m_per_px = p->frame.gsd_m};
+    const SdmGridding g = {.kernels = p->settings.kernels, .lattice = &lat, .fine = &fine, .grid = &p->grid,
+                           .gsd_m = p->frame.gsd_m, .spacing_m = sdm_grid_spacing_m(&p->grid), .scale = scale,
+                           .offset = offset, .gap_m_per_px = p->frame.gsd_m};
     TRY(sdm_gridding_run(ctx, &g, block));
-    sdm_add_time(ctx, 8, sdm_now_s() - t1);
 done:
     sdm_fine_result_free(&fine);
     sdm_pyramid_free(&left);
@@ -157,25 +188,23 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     SdmStatus st = SDM_OK;
     int64_t reach[4] = {0};
     bool any = false;
-    const double t0 = sdm_now_s();
     TRY(sdm_check_stop(ctx));
     clear_block(block);
     if (block->w < 1 || block->h < 1)
         goto done;
     TRY(find_window(ctx, scene, p, block, reach, &any));
-    sdm_add_time(ctx, 3, sdm_now_s() - t0);
     if (!any)
         goto done;
-    const SdmWindow win = grow(p, reach);
-    if (win.w < 16 || win.h < 16)
+    const SdmWindow win = grow(p, reach), need = inside(p, reach);
+    if (win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0)
         goto done;
-    const bool too_large = room != 0 && sdm_window_bytes(win.w, win.h) > room;
-    sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: window of %d x %d px%s", (long long)block->w,
-            (long long)block->h, win.w, win.h, too_large ? ", in parts" : "");
+    const bool too_large = room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width, p->frame.height) > room;
+    sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s", (long long)block->w,
+            (long long)block->h, need.w, need.h, win.w, win.h, too_large ? ", in parts" : "");
     if (too_large && block->w * block->h > LEAST_CELLS)
         TRY(compute_halves(ctx, scene, p, room, block));
     else
-        TRY(match_window(ctx, scene, p, &win, block));
+        TRY(match_window(ctx, scene, p, &win, &need, block));
 done:
     return st;
 }

@@ -11,9 +11,13 @@ enum { SDM_UNIT_STAGES = 10 }; /* seconds of each stage that a file's making too
  * window needs more is computed in parts.  room = 0: whatever it takes. */
 SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room, SdmBlock *block);
 
-/* Bytes that a window of w x h frame pixels needs while it is matched, its block of `cells` cells apart. */
-int64_t sdm_window_bytes(int64_t w, int64_t h);
+/* Bytes that a block on w x h pixels of the frame needs while it is matched, its cells apart. */
+int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h);
 enum { SDM_CELL_BYTES = 24 }; /* of a block */
+
+/* For info: bytes that the window of a block of cols x rows cells needs at most, and a run with blocks of that edge. */
+int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing_m, int64_t cols, int64_t rows);
+int64_t sdm_run_bytes(const SdmPrepared *p, const SdmGrid *grid, int64_t tile);
 
 /* Unit files: header with fingerprint and sizes, seven arrays, checksum of all. Written aside and renamed.
  * read: SDM_OK (block allocated for the caller to free); SDM_ERR_INPUT when absent, damaged or of another job (to be

@@ -1,18 +1,15 @@
 /* A window of the frame -> pyramids of both images. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/prepare.h"
-
-static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out)
-{
-    return sdm_image_read(ctx, user, x0, y0, w, h, out, NULL);
-}
+#include "batch/view_reader.h"
 
 static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmMatchSettings *set, int64_t b[4], int lmin,
                               int lmax, SdmPyramid *out)
 {
     SdmStatus st = SDM_OK;
     const int64_t size[2] = {sdm_image_width(view->image), sdm_image_height(view->image)};
-    const double t0 = sdm_now_s();
+    SdmViewReader reader = {.image = view->image, .keep = lmin == 0};
+    const int around = sdm_stage_enter(ctx, 4);
     for (int k = 0; k < 2; k++) { /* cut to the image and a little more */
         b[k] = b[k] < -64 ? -64 : b[k];
         b[2 + k] = b[2 + k] > size[k] + 64 ? size[k] + 64 : b[2 + k];
@@ -21,11 +18,14 @@ static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmMat
         b[k] &= ~(int64_t)63;
         b[2 + k] = (b[2 + k] + 63) & ~(int64_t)63;
     }
-    TRY(sdm_pyramid_build(ctx, set->kernels, read_view, view->image, b, lmin, lmax, out));
+    TRY(sdm_pyramid_build(ctx, set->kernels, sdm_view_read, &reader, b, lmin, lmax, out));
+    out->saturated = reader.core;
+    reader.core = NULL;
     if (set->cost == set->kernels->sad)
-        TRY(sdm_pyramid_normalise(ctx, out));
+        TRY(sdm_pyramid_normalise(ctx, out, set->norm_floor));
 done:
-    sdm_add_time(ctx, 4, sdm_now_s() - t0);
+    sdm_free(&reader.core);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 

@@ -2,9 +2,12 @@
 #ifndef SDM_CLI_H
 #define SDM_CLI_H
 
+#include "bench/bench.h"
 #include "compare/compare.h"
 #include "core/options.h"
+#include "disparity/disparity.h"
 #include "simulate/simulate.h"
+#include "stack/stack.h"
 
 #include <cjson/cJSON.h>
 
@@ -52,6 +55,9 @@ struct SdmCall {
     union {
         SdmCompareOptions compare;
         SdmSimulateOptions simulate;
+        SdmDisparityOptions match;
+        SdmBenchOptions bench;
+        SdmStackOptions stack;
         SdmJobOptions job;
     } own;
     SdmCommandLine line;
@@ -63,6 +69,9 @@ SdmStatus sdm_command_run(SdmCall *call);
 SdmStatus sdm_command_info(SdmCall *call);
 SdmStatus sdm_command_compare(SdmCall *call);
 SdmStatus sdm_command_simulate(SdmCall *call);
+SdmStatus sdm_command_match(SdmCall *call);
+SdmStatus sdm_command_bench(SdmCall *call);
+SdmStatus sdm_command_stack(SdmCall *call);
 SdmStatus sdm_command_plan(SdmCall *call);
 SdmStatus sdm_command_tile(SdmCall *call);
 SdmStatus sdm_command_merge(SdmCall *call);

@@ -32,6 +32,13 @@ const SdmCommand sdm_commands[] = {
      "and "
      "after co-registration by Nuth & Kaab (2011), and the share of cells that it covers.",
      sdm_compare_options, sdm_command_compare},
+    {"stack", SDM_CMD_STACK, 0, SDM_MAX_POSITIONAL, "", "DEM DEM ... -o STACKED.tif [options]\n"
+     "--list DEMS.txt -o STACKED.tif [options]",
+     "make one DEM from DEMs of one place: median, NMAD, count",
+     "Put DEMs of one place together, such as run makes of several scenes: each is shifted to the others "
+     "over stable cells, then a cell takes the median of what is there. NAME_qa.tif holds NMAD and count of each "
+     "cell and a mask.",
+     sdm_stack_options, sdm_command_stack},
     {"simulate", SDM_CMD_SIMULATE, 0, 0, "", "-o FOLDER [options]",
      "make a stereo pair with exact cameras over known terrain",
      "Write a simulated stereo pair with exact cameras over known terrain, together with the true heights, "
@@ -57,6 +64,18 @@ const SdmCommand sdm_commands[] = {
     {"status", SDM_CMD_STATUS, 1, 1, "the job folder", "JOB [options]", "how far a job is",
      "Print for each scene of a job how many units are done, running, failed and missing, the last error, and the time left.",
      NULL, sdm_command_status},
+    {"match", SDM_CMD_MATCH, 2, 2, "the left and the right image",
+     "LEFT RIGHT -o DISPARITY.tif [options]\nl_%04d.png r_%04d.png -o d_%04d.tif [options]",
+     "match a rectified pair: disparities of its left image",
+     "Match two images whose rows are epipolar lines, or sequences of them. Writes for each pixel x of the left "
+     "image the disparity d of its match, x_right = x_left - d. Any images that GDAL reads: 8-bit, grey or colour, "
+     "or wider ones; nodata, masks and NaN are left out.",
+     sdm_disparity_options, sdm_command_match},
+    {"bench", SDM_CMD_BENCH, 0, 1, "", "[kernels | papers | all] [options]",
+     "time the kernels and the workloads of papers on this machine",
+     "Time every kernel at every instruction set, the matching of pairs, and the workloads of the papers that this "
+     "program follows, beside the figures that they publish. Reads no files.",
+     sdm_bench_options, sdm_command_bench},
     {.name = NULL},
 };
 
@@ -122,9 +141,15 @@ static void set_defaults(SdmCall *call)
     call->line.sets[1] = (SdmOptionSet){.table = call->command->own_table, .opts = &call->own};
     if (call->command->bit == SDM_CMD_COMPARE)
         call->own.compare = (SdmCompareOptions){.dem_vertical = "auto", .reference_vertical = "auto"};
+    else if (call->command->bit == SDM_CMD_STACK)
+        call->own.stack = (SdmStackOptions){.align = "z", .dem_vertical = "auto"};
     else if (call->command->bit == SDM_CMD_SIMULATE)
         sdm_simulate_default(&call->own.simulate);
-    else
+    else if (call->command->bit == SDM_CMD_MATCH)
+        sdm_disparity_default(&call->own.match);
+    else if (call->command->bit == SDM_CMD_BENCH)
+        sdm_bench_default(&call->own.bench);
+    else if (call->command->bit != SDM_CMD_RUN && call->command->bit != SDM_CMD_INFO && call->command->bit != SDM_CMD_STATUS)
         sdm_job_options_default(&call->own.job);
 }
 

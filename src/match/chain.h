@@ -9,9 +9,11 @@
 typedef struct SdmMatchSettings {
     const SdmKernels *kernels;
     sdm_cost_strip_fn *cost;
-    float min_score;        /* what a match must reach while searching */
+    float min_score;        /* what a match must reach while searching, in the cost's own scores */
     float final_score;      /* and in the end */
-    float min_sigma;        /* texture, q units */
+    float score_sigma;      /* see SdmPass */
+    float min_sigma;        /* texture, units of the images that are matched */
+    float norm_floor;       /* sad: see sdm_pyramid_normalise() */
     float gap_limit_px;     /* mean ray gap around a pixel above which it is rejected at level 0, px */
     float jump_px;          /* parallax of the jumps to expect (buildings, trees: SDM_JUMP_M), px of level 0 */
     int coarse_level;       /* finest level of the scene-wide surface */
@@ -53,7 +55,7 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
                         double *matched);
 
 /* Heights of all pixels that are not valid, from the nearest valid ones; scene-wide, unbounded. */
-SdmStatus sdm_chain_fill_all(SdmContext *ctx, const float *prior, SdmSurface *s);
+SdmStatus sdm_chain_fill_all(SdmContext *ctx, const SdmKernels *k, const float *prior, SdmSurface *s);
 
 /* What stage 8 needs of a window at level 0. */
 typedef struct SdmFineResult {
@@ -63,13 +65,14 @@ typedef struct SdmFineResult {
 } SdmFineResult;
 void sdm_fine_result_free(SdmFineResult *r);
 
-/* Pixels of level 0 by which a window must be grown so that its inside is exact. */
-int sdm_chain_halo(const SdmMatchSettings *s);
+/* Pixels of level 0 by which a window must be grown so that its inside is exact, when `level` and those below it are
+ * computed on the grown one; coarse_level - 1 for all. */
+int sdm_chain_halo(const SdmMatchSettings *s, int level);
 
 /* Levels coarse_level - 1 .. 0 for the window win (level 0; a multiple of 2^coarse_level) from the coarse surface,
- * which covers it. */
+ * which covers it.  The result covers `need`, inside win, and what else of win level 0 had to compute; win == need: all. */
 SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, const SdmWindow *win,
-                         SdmFineResult *out);
+                         const SdmWindow *need, SdmFineResult *out);
 
 /* v residual of a surface, e.g. of a coarse level: see sdm_level_gap(). */
 SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window, float *gap_v);

@@ -22,6 +22,9 @@ typedef struct SdmRadiometry {
 } SdmRadiometry;
 void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out);
 void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);
+/* What is not used of an image, for people: "0 = no data; --mask-left m.tif", "none"; and the shares (0..1, from samples
+ * all over it) of its pixels that cannot be used, and that are saturated. */
+void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated);
 
 /* Read the window [x0, x0+w) x [y0, y0+h) of the image, which may lie outside it in part or whole.
  * out: h x w int16, quantised, SDM_Q_NODATA where there is nothing to use.

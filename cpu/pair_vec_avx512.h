@@ -1,0 +1,112 @@
+/* Vectors of 64 bytes.  See pair_vec.h. */
+#ifndef SDM_PAIR_VEC_AVX512_H
+#define SDM_PAIR_VEC_AVX512_H
+
+#include <immintrin.h>
+
+typedef __m512i v16;
+typedef __m512i v32;
+typedef __m512i v8;
+typedef __m512 vf;
+enum { VEC_BYTES = 64 };
+
+VEC v16 v16_load(const void *p) { return _mm512_loadu_si512(p); }
+VEC void v16_store(void *p, v16 a) { _mm512_storeu_si512(p, a); }
+VEC v16 v16_set1(int a) { return _mm512_set1_epi16((short)a); }
+VEC v16 v16_add(v16 a, v16 b) { return _mm512_add_epi16(a, b); }
+VEC v16 v16_sub(v16 a, v16 b) { return _mm512_sub_epi16(a, b); }
+VEC v16 v16_or(v16 a, v16 b) { return _mm512_or_si512(a, b); }
+VEC v16 v16_min(v16 a, v16 b) { return _mm512_min_epu16(a, b); }
+VEC v16 v16_apart(v16 a, v16 b) { return _mm512_abs_epi16(_mm512_sub_epi16(a, b)); }
+VEC unsigned v16_first(v16 a) { return (unsigned)_mm512_cvtsi512_si32(a); }
+VEC unsigned v16_last(v16 a) { return (unsigned)_mm_extract_epi16(_mm512_extracti32x4_epi32(a, 3), 7); }
+
+VEC void v16_take_less(v16 c, v16 d, v16 *best, v16 *best_d)
+{
+    const __mmask32 less = _mm512_cmplt_epu16_mask(c, *best);
+    *best = _mm512_min_epu16(c, *best);
+    *best_d = _mm512_mask_mov_epi16(*best_d, less, d);
+}
+
+VEC unsigned lanes_min(v16 lo, v16 hi, v16 *all)
+{
+    const __m512i v = _mm512_min_epu16(lo, hi);
+    const __m256i a = _mm256_min_epu16(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+    const __m128i b = _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
+    *all = _mm512_broadcastw_epi16(b);
+    return (uint16_t)_mm_cvtsi128_si32(b);
+}
+
+VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
+{
+    const uint64_t a = _pdep_u64(_cvtmask32_u32(_mm512_cmpeq_epi16_mask(even, all)), 0x5555555555555555u);
+    const uint64_t b = _pdep_u64(_cvtmask32_u32(_mm512_cmpeq_epi16_mask(odd, all)), 0xAAAAAAAAAAAAAAAAu);
+    return 63 - (int)_lzcnt_u64(a | b);
+}
+
+#define VEC_HAS_AROUND 1
+VEC uint32_t lanes_around(v16 even, v16 odd, int lane)
+{
+    const uint32_t above = (uint32_t)(lane + 1) >> 1 | (uint32_t)(lane + 1) << 5; /* & 63 */
+    const uint32_t wanted = above * 0x10001u - 0x10000u;
+    const __m512i where = _mm512_castsi128_si512(_mm_cvtsi32_si128((int)wanted));
+    return (uint32_t)_mm512_cvtsi512_si32(_mm512_permutex2var_epi16(even, where, odd));
+}
+
+VEC void lanes_shift(v16 *even, v16 *odd, v16 enters)
+{
+    const __m512i next = _mm512_set_epi16(32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13,
+                                          12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
+    const v16 moved = _mm512_permutex2var_epi16(*even, next, enters);
+    *even = *odd;
+    *odd = moved;
+}
+
+VEC v16 v16_evens(v16 a, v16 b)
+{
+    const __m512i even = _mm512_set_epi16(62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40, 38, 36, 34, 32, 30, 28, 26, 24,
+                                          22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    return _mm512_permutex2var_epi16(a, even, b);
+}
+VEC v16 v16_odds(v16 a, v16 b)
+{
+    return v16_evens(_mm512_srli_epi32(a, 16), _mm512_srli_epi32(b, 16));
+}
+VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
+{
+    const __m512i low = _mm512_unpacklo_epi16(even, odd), high = _mm512_unpackhi_epi16(even, odd);
+    *first = _mm512_permutex2var_epi64(low, _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0), high);
+    *second = _mm512_permutex2var_epi64(low, _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4), high);
+}
+
+VEC v32 v32_load(const void *p) { return _mm512_loadu_si512(p); }
+VEC void v32_store(void *p, v32 a) { _mm512_storeu_si512(p, a); }
+VEC v32 v32_set1(int32_t a) { return _mm512_set1_epi32(a); }
+VEC v32 v32_add(v32 a, v32 b) { return _mm512_add_epi32(a, b); }
+VEC v32 v32_sub(v32 a, v32 b) { return _mm512_sub_epi32(a, b); }
+VEC v32 v32_dot(v32 sum, v32 a, v32 b) { return _mm512_dpwssd_epi32(sum, a, b); }
+VEC v32 v32_right(v32 a, int n) { return _mm512_srl_epi32(a, _mm_cvtsi32_si128(n)); }
+VEC v32 v32_of_low(v16 a) { return _mm512_cvtepu16_epi32(_mm512_castsi512_si256(a)); }
+VEC v32 v32_of_high(v16 a) { return _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(a, 1)); }
+VEC vf vf_load(const void *p) { return _mm512_loadu_ps(p); }
+VEC vf vf_set1(float a) { return _mm512_set1_ps(a); }
+VEC vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+VEC vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+VEC vf vf_of(v32 a) { return _mm512_cvtepi32_ps(a); }
+VEC v32 v32_round(vf a) { return _mm512_cvtps_epi32(a); }
+
+VEC v8 v8_load(const void *p) { return _mm512_loadu_si512(p); }
+VEC void v8_store(void *p, v8 a) { _mm512_storeu_si512(p, a); }
+VEC v8 v8_set1(int a) { return _mm512_set1_epi8((char)a); }
+VEC v8 v8_add(v8 a, v8 b) { return _mm512_add_epi8(a, b); }
+VEC v8 v8_ones_apart(v8 a, v8 b) { return _mm512_popcnt_epi8(_mm512_xor_si512(a, b)); }
+VEC v8 v8_apart(v8 a, v8 b) { return _mm512_sub_epi8(_mm512_max_epu8(a, b), _mm512_min_epu8(a, b)); }
+VEC v16 v8_evens(v8 a) { return _mm512_and_si512(a, _mm512_set1_epi16(255)); }
+VEC v16 v8_odds(v8 a) { return _mm512_srli_epi16(a, 8); }
+VEC v16 v16_darker(v16 a, v16 b, v16 bit) { return _mm512_maskz_mov_epi16(_mm512_cmplt_epi16_mask(a, b), bit); }
+VEC v8 v8_of_lows(v16 a, v16 b)
+{
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(a)), _mm512_cvtepi16_epi8(b), 1);
+}
+
+#endif

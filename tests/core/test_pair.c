@@ -1,0 +1,173 @@
+/* Rectified matching: every copy that runs here gives the definition's bits, whatever the shape, range, window, fill,
+ * number of threads; nothing is written beside the output. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+
+#include "core/core.h"
+#include "pair/pair.h"
+
+#include <stdio.h>
+
+typedef struct Case {
+    SdmPairImage image[2];
+    SdmPairSettings set;
+    int threads;
+} Case;
+
+static int pick(uint64_t *seed, int lo, int hi)
+{
+    return lo + (int)(next_random(seed) % (unsigned)(hi - lo + 1));
+}
+
+/* A pair whose right image is the left one moved by some pixels, with noise; fills at their extremes; nodata. */
+static void fill_pair(Case *c, uint64_t *seed)
+{
+    const int top = c->image[0].eight_bit ? 255 : 2047, bottom = c->image[0].eight_bit ? 0 : -2047;
+    const int kind = pick(seed, 0, 7), shift = pick(seed, c->set.dmin, c->set.dmax), grain = pick(seed, 1, 40);
+    const ptrdiff_t stride = c->image[0].stride;
+    int16_t *const left = (int16_t *)c->image[0].data, *const right = (int16_t *)c->image[1].data;
+    for (ptrdiff_t i = 0; i < stride * c->image[0].height; i++) {
+        left[i] = (int16_t)(kind == 0 ? top : kind == 1 ? bottom : pick(seed, bottom, top));
+        right[i] = (int16_t)(kind == 0 ? bottom : kind == 1 ? bottom : pick(seed, bottom, top));
+        if (kind == 2)
+            left[i] = right[i] = (int16_t)(i / 3 % 2 ? top : bottom);
+        if (kind == 3) /* many ties */
+            left[i] = (int16_t)(left[i] & 1), right[i] = (int16_t)(right[i] & 1);
+    }
+    for (ptrdiff_t i = 0; kind >= 4 && i < stride * c->image[0].height; i++)
+        if (i + shift >= 0 && i + shift < stride * c->image[0].height) {
+            const int v = left[i + shift] + pick(seed, -grain, grain);
+            right[i] = (int16_t)(v > top ? top : v < bottom ? bottom : v);
+        }
+    for (int n = kind == 5 ? 12 : 0; n > 0; n--) { /* holes */
+        const ptrdiff_t at = (ptrdiff_t)(next_random(seed) % (unsigned)(stride * c->image[0].height));
+        (n % 2 ? left : right)[at] = SDM_PIXEL_NODATA;
+    }
+}
+
+static void random_range(Case *c, uint64_t *seed)
+{
+    static const int depths[] = {1, 2, 15, 16, 17, 31, 33, 63, 64, 65, 80, 97, 129, 200};
+    const int w = c->image[0].width, most = 2 * w - 1;
+    const int depth = depths[next_random(seed) % 14] < most ? depths[next_random(seed) % 14] : most;
+    const int fits = depth < most ? depth : most;
+    c->set.dmin = pick(seed, 1 - w, w - fits);
+    if (next_random(seed) % 3)
+        c->set.dmin = c->set.dmin < 0 && -c->set.dmin > fits ? -fits / 2 : c->set.dmin > 5 ? 5 : c->set.dmin;
+    c->set.dmax = c->set.dmin + fits - 1 < w ? c->set.dmin + fits - 1 : w - 1;
+}
+
+static void random_case(Case *c, SdmPairCost cost, uint64_t *seed)
+{
+    static const int widths[] = {1, 2, 7, 33, 65, 100, 150, 260}, heights[] = {1, 2, 9, 30, 55};
+    static const int words[4][2] = {{5, 5}, {7, 7}, {9, 7}, {9, 9}};
+    const int w = widths[next_random(seed) % 8], h = heights[next_random(seed) % 5], word = pick(seed, 0, 3);
+    const bool eight_bit = next_random(seed) % 2;
+    for (int side = 0; side < 2; side++)
+        c->image[side] = (SdmPairImage){.width = w, .height = h, .stride = w + 3, .eight_bit = eight_bit,
+                                        .data = malloc((size_t)((w + 3) * h) * sizeof(int16_t))};
+    c->set = (SdmPairSettings){.cost = cost, .window = 3 + 2 * pick(seed, 0, 9), .census_width = words[word][0],
+                               .census_height = words[word][1], .lr_threshold = (float)pick(seed, -1, 3),
+                               .uniqueness = next_random(seed) % 2 ? 0.0f : 0.05f * (float)pick(seed, 0, 4),
+                               .min_sigma = next_random(seed) % 3 ? 0.0f : (float)(eight_bit ? 74 : 1190),
+                               .subpixel = next_random(seed) % 2};
+    if (cost == SDM_PAIR_SAD)
+        c->set.window = pick(seed, 2, next_random(seed) % 4 ? 16 : 32);
+    else if (next_random(seed) % 2)
+        c->set.window = 3 + 2 * pick(seed, 0, 3);
+    c->threads = pick(seed, 1, 3);
+    random_range(c, seed);
+    fill_pair(c, seed);
+}
+
+static void run(const Case *c, const char *level, float *out)
+{
+    SdmOptions options;
+    SdmContext *ctx = NULL;
+    SdmPairSettings set = c->set;
+    const size_t bytes = (size_t)c->image[0].width * (size_t)c->image[0].height * sizeof(float);
+    sdm_options_default(&options);
+    options.threads = c->threads;
+    set.cpu_level = level;
+    assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+    memset(out, 0x55, bytes);
+    if (sdm_pair_match(ctx, &c->image[0], &c->image[1], &set, out) != SDM_OK)
+        fail_msg("%s", sdm_error(ctx));
+    guarded_check(out, bytes);
+    sdm_close(&ctx);
+}
+
+static bool same(float a, float b)
+{
+    return isnan(a) ? isnan(b) : memcmp(&a, &b, sizeof a) == 0;
+}
+
+static void compare(const Case *c, const float *want, const float *have, const char *level)
+{
+    const int w = c->image[0].width, h = c->image[0].height;
+    for (int i = 0; i < w * h; i++)
+        if (!same(want[i], have[i]))
+            fail_msg("%s, cost %d, %d x %d, %s, window %d, d %d..%d, words %d x %d, lr %g, uniqueness %g, sigma %g: "
+                     "pixel %d, %d is %g, not %g", level, (int)c->set.cost, w, h,
+                     c->image[0].eight_bit ? "8 bit" : "12 bit", c->set.window, c->set.dmin, c->set.dmax,
+                     c->set.census_width, c->set.census_height, (double)c->set.lr_threshold,
+                     (double)c->set.uniqueness, (double)c->set.min_sigma, i % w, i / w, (double)have[i],
+                     (double)want[i]);
+}
+
+static void levels_are_the_definition(SdmPairCost cost, int turns)
+{
+    uint64_t seed = 1234 + (uint64_t)cost;
+    int matched = 0;
+    for (int turn = 0; turn < turns; turn++) {
+        Case c;
+        random_case(&c, cost, &seed);
+        const double work = (double)c.image[0].width * c.image[0].height * (c.set.dmax - c.set.dmin + 1) *
+                            c.set.window * c.set.window;
+        const size_t pixels = (size_t)c.image[0].width * (size_t)c.image[0].height;
+        float *const want = guarded_alloc(pixels * sizeof(float)), *const have = guarded_alloc(pixels * sizeof(float));
+        if (work < 4e7) {
+            run(&c, "reference", want);
+            for (size_t i = 0; i < pixels; i++)
+                matched += !isnan(want[i]);
+            for (int l = 0; l < N_LEVELS; l++)
+                if (sdm_kernels_at(level_names[l])) {
+                    run(&c, level_names[l], have);
+                    compare(&c, want, have, level_names[l]);
+                }
+        }
+        guarded_free(want);
+        guarded_free(have);
+        free((void *)(uintptr_t)c.image[0].data);
+        free((void *)(uintptr_t)c.image[1].data);
+    }
+    assert_true(matched > 50 * turns);
+}
+
+static void sad_is_the_definition(void **state)
+{
+    (void)state;
+    levels_are_the_definition(SDM_PAIR_SAD, 300);
+}
+
+static void zncc_is_the_definition(void **state)
+{
+    (void)state;
+    levels_are_the_definition(SDM_PAIR_ZNCC, 200);
+}
+
+static void census_is_the_definition(void **state)
+{
+    (void)state;
+    levels_are_the_definition(SDM_PAIR_CENSUS, 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sad_is_the_definition),
+        cmocka_unit_test(zncc_is_the_definition),
+        cmocka_unit_test(census_is_the_definition),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
