@@ -49,7 +49,7 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
     const SdmChainInput in = {.settings = &c->settings, .lattice = &s->lattice, .left = &s->left_pyramid,
                               .right = &s->right_pyramid};
     SdmFineResult r = {.gap_px = NULL};
-    const SdmStatus st = sdm_chain_fine(ctx, &in, &c->scene->coarse, &c->scene->win, &r);
+    const SdmStatus st = sdm_chain_fine(ctx, &in, &c->scene->coarse, &c->scene->win, &c->scene->win, &r);
     sdm_fine_result_free(&r);
     return st;
 }
