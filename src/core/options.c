@@ -16,7 +16,7 @@
 #define NO_RANGE 0.0, 0.0, NULL
 
 const SdmOptionSpec sdm_option_table[] = {
-    {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given", DEM,
+    {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given", SDM_CMD_RUN | SDM_CMD_STACK,
      "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
      "NAME.html and NAME.png lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
