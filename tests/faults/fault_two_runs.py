@@ -64,7 +64,7 @@ def while_one_stands(bench, dem):
     base.sweep("o.tif")
     first = start(bench)
     for _ in range(2000):
-        if os.path.exists("o.tif.job/scene.sdm"):
+        if os.path.exists("o.tif.job/scene_000000.sdm"):
             break
         time.sleep(0.005)
     first.send_signal(signal.SIGSTOP)
