@@ -7,7 +7,7 @@
 
 /* Measured (docs/scale.md): program and libraries; stack and buffers of a thread; a pixel of the coarse surface with its
  * terrain, in use and while it grows; rows of the strips of the pointing's second round. */
-enum { MIB = 1 << 20, PROGRAM_MIB = 60, SPARE_SHARE = 8 /* of the budget may wait in spare blocks */, THREAD_MIB = 1, PLANNED_THREADS = 8, COARSE_BYTES = 13, GROWING_BYTES = 48, STRIP_PIXELS = 256, STRIP_BYTES = 62, LEAST_EDGE = 64 };
+enum { MIB = 1 << 20, PROGRAM_MIB = 52, SPARE_SHARE = 8 /* of the budget may wait in spare blocks */, THREAD_MIB = 1, PLANNED_THREADS = 4, COARSE_BYTES = 13, GROWING_BYTES = 48, STRIP_PIXELS = 256, STRIP_BYTES = 62, LEAST_EDGE = 64 };
 static const double CPU_S_PER_PIXEL = 0.7e-6, CPU_S_START = 0.3, PREPARE_CPU_S_PER_PIXEL = 0.15e-6;
 
 int64_t sdm_cache_bytes(int64_t memory_bytes)

@@ -77,6 +77,8 @@ start_cell() {
     sed -e 's/^qname .*/qname all.q/' -e "s/^hostlist .*/hostlist $host/" -e 's/^slots .*/slots 2/' -e 's/^load_thresholds .*/load_thresholds NONE/' -e 's/^pe_list .*/pe_list NONE/' -e 's/^ckpt_list .*/ckpt_list NONE/' \
         -e 's/^shell_start_mode .*/shell_start_mode unix_behavior/' -e 's/^notify .*/notify 00:00:05/' "$work/queue" >"$work/all.q"
     qconf -Aq "$work/all.q" >"$work/queue.log" 2>&1 || skip "no queue: $(tail -n 2 "$work/queue.log")"
+    qconf -ssconf >"$work/sched" 2>/dev/null && sed -i -e 's/^schedule_interval .*/schedule_interval 0:0:1/' \
+        -e 's/^flush_\(submit\|finish\)_sec .*/flush_\1_sec 1/' "$work/sched" && qconf -Msconf "$work/sched" >/dev/null 2>&1 || true
     left=200
     until qstat -f 2>/dev/null | grep -E "all.q@.* 0/0/2 +[0-9.]+ +[^ ]+ *$" >/dev/null; do
         left=$((left - 1))
