@@ -6,10 +6,10 @@
 extern sdm_pair_row_fn SDM_NAME(sdm_pair_census);
 extern sdm_pair_words_fn SDM_NAME(sdm_pair_words);
 
-VEC void enter(const SdmPairRow *r, int k, Sums *s, int planes)
+VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s, int planes)
 {
-    uint8_t *const kept = r->distances + (ptrdiff_t)k * LANES;
-    uint16_t *const column = (uint16_t *)r->sums + (ptrdiff_t)k * LANES;
+    uint8_t *const kept = r->distances + k * LANES;
+    uint16_t *const column = (uint16_t *)r->sums + k * LANES;
     v8 apart = v8_set1(0);
     for (int p = 0; p < planes; p++)
         apart = v8_add(apart, v8_ones_apart(v8_set1(r->left_bytes[k + p * r->left_plane]),
@@ -25,7 +25,7 @@ VEC void enter(const SdmPairRow *r, int k, Sums *s, int planes)
 }
 
 #define ENTER(n)                                              \
-    VEC void enter##n(const SdmPairRow *r, int k, Sums *s)    \
+    VEC void enter##n(const SdmPairRow *r, ptrdiff_t k, Sums *s)    \
     {                                                         \
         enter(r, k, s, n);                                    \
     }
@@ -34,14 +34,14 @@ ENTER(6)
 ENTER(8)
 ENTER(10)
 
-VEC void leave(const SdmPairRow *r, int k, Sums *s)
+VEC void leave(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
-    const uint16_t *const column = (const uint16_t *)r->sums + (ptrdiff_t)k * LANES;
+    const uint16_t *const column = (const uint16_t *)r->sums + k * LANES;
     s->half[0] = v16_sub(s->half[0], v16_load(column));
     s->half[1] = v16_sub(s->half[1], v16_load(column + VL));
 }
 
-VEC void cost(const SdmPairRow *r, int i, const Sums *s, v16 *even, v16 *odd)
+VEC void cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
 {
     (void)r, (void)i;
     *even = s->half[0];

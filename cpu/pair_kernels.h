@@ -22,7 +22,7 @@ typedef enum SdmPairField {
     SDM_PAIR_SECOND, /* least cost more than 1 px away; only if asked */
     SDM_PAIR_FIELDS
 } SdmPairField;
-enum { SDM_PAIR_STRIP = 256 }; /* pixels at most */
+enum { SDM_PAIR_STRIP = 256 }; /* entries of a field: pixels and two more */
 
 /* A row of a strip: `pixels` left pixels, each the sum of `window` columns; pixel i has the columns i..i + window - 1.
  * Column k, lane j stand for left column k and right column k + j of the arrays below. */
@@ -48,8 +48,9 @@ typedef struct SdmPairRow {
     const uint8_t *left_bad, *right_bad; /* 1 where there is no cost, else 0; NULL = none, also of lanes */
     const uint16_t *lane_bad, *lane_d;   /* lanes, even ones first: NONE or 0; d, counted as in the winners */
     bool unique, seams;       /* give the second winners; the ends of the chunk */
-    uint16_t *right_cost, *right_d; /* best of right pixel j (of pixel 0, lane j) so far; updated; columns + lanes */
-    uint16_t *out;            /* winners */
+    uint32_t *right_best;     /* of right pixel j (of pixel 0, lane j), so far: cost, and d in the high half; updated;
+                               * pixels + lanes */
+    uint16_t *out;            /* winners; two entries before each field are overwritten */
 } SdmPairRow;
 typedef void sdm_pair_row_fn(const SdmPairRow *row);
 

@@ -5,8 +5,9 @@
  *   v16_take_less    best = min(best, c), and best_d = d where c is less
  *   lanes_min        the least of a chunk, also in every lane of `all`
  *   lanes_last_equal the highest lane that equals `all`
- *   lanes_around     the lanes above and below one, where it is cheaper than through memory (VEC_HAS_AROUND)
- *   lanes_shift      every lane takes the next one's value, the last one takes `enters`
+ *   lanes_around     two lanes, by their places in even, odd, where that is cheaper than memory (VEC_HAS_AROUND)
+ *   lanes_shift      every lane takes the next one's value, the last one takes a half of `enters`; of two chunks
+ *   v16_firsts       lane 0 of two vectors, as halves
  *   v16_evens, odds  of two vectors in order; v16_join makes them two again
  *   v8_evens, odds   bytes of even or odd lanes, widened
  *   v32_dot          sum + the two products of the 16-bit halves

@@ -43,11 +43,19 @@ VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
     return 31 - (int)_lzcnt_u32((unsigned)_mm256_movemask_epi8(equal));
 }
 
-VEC void lanes_shift(v16 *even, v16 *odd, v16 enters)
+VEC void lanes_shift(v16 *even, v16 *odd, v16 *even_2, v16 *odd_2, uint32_t enters)
 {
-    const v16 moved = _mm256_alignr_epi8(_mm256_permute2x128_si256(*even, enters, 0x21), *even, 2);
+    const v16 last = _mm256_set1_epi32((int)enters), last_2 = _mm256_srli_epi32(last, 16);
+    const v16 moved = _mm256_alignr_epi8(_mm256_permute2x128_si256(*even, last, 0x21), *even, 2);
+    const v16 moved_2 = _mm256_alignr_epi8(_mm256_permute2x128_si256(*even_2, last_2, 0x21), *even_2, 2);
     *even = *odd;
     *odd = moved;
+    *even_2 = *odd_2;
+    *odd_2 = moved_2;
+}
+VEC uint32_t v16_firsts(v16 a, v16 b)
+{
+    return (uint32_t)_mm_cvtsi128_si32(_mm_unpacklo_epi16(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b)));
 }
 
 VEC v16 v16_evens(v16 a, v16 b)

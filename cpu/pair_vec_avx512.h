@@ -39,27 +39,35 @@ VEC unsigned lanes_min(v16 lo, v16 hi, v16 *all)
 
 VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
 {
-    const uint64_t a = _pdep_u64(_cvtmask32_u32(_mm512_cmpeq_epi16_mask(even, all)), 0x5555555555555555u);
-    const uint64_t b = _pdep_u64(_cvtmask32_u32(_mm512_cmpeq_epi16_mask(odd, all)), 0xAAAAAAAAAAAAAAAAu);
-    return 63 - (int)_lzcnt_u64(a | b);
+    const unsigned a = 2 * _lzcnt_u32(_cvtmask32_u32(_mm512_cmpeq_epi16_mask(even, all))) + 1;
+    const unsigned b = 2 * _lzcnt_u32(_cvtmask32_u32(_mm512_cmpeq_epi16_mask(odd, all)));
+    return 63 - (int)(a < b ? a : b);
 }
 
 #define VEC_HAS_AROUND 1
-VEC uint32_t lanes_around(v16 even, v16 odd, int lane)
+VEC uint32_t lanes_around(v16 even, v16 odd, uint32_t places)
 {
-    const uint32_t above = (uint32_t)(lane + 1) >> 1 | (uint32_t)(lane + 1) << 5; /* & 63 */
-    const uint32_t wanted = above * 0x10001u - 0x10000u;
-    const __m512i where = _mm512_castsi128_si512(_mm_cvtsi32_si128((int)wanted));
+    const __m512i where = _mm512_castsi128_si512(_mm_cvtsi32_si128((int)places));
     return (uint32_t)_mm512_cvtsi512_si32(_mm512_permutex2var_epi16(even, where, odd));
 }
 
-VEC void lanes_shift(v16 *even, v16 *odd, v16 enters)
+VEC void lanes_shift(v16 *even, v16 *odd, v16 *even_2, v16 *odd_2, uint32_t enters)
 {
     const __m512i next = _mm512_set_epi16(32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13,
                                           12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
-    const v16 moved = _mm512_permutex2var_epi16(*even, next, enters);
+    const __m512i next_2 = _mm512_set_epi16(33, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14,
+                                            13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
+    const __m512i last = _mm512_set1_epi32((int)enters);
+    const v16 moved = _mm512_permutex2var_epi16(*even, next, last);
+    const v16 moved_2 = _mm512_permutex2var_epi16(*even_2, next_2, last);
     *even = *odd;
     *odd = moved;
+    *even_2 = *odd_2;
+    *odd_2 = moved_2;
+}
+VEC uint32_t v16_firsts(v16 a, v16 b)
+{
+    return (uint32_t)_mm_cvtsi128_si32(_mm_unpacklo_epi16(_mm512_castsi512_si128(a), _mm512_castsi512_si128(b)));
 }
 
 VEC v16 v16_evens(v16 a, v16 b)

@@ -66,12 +66,17 @@ VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
     return (m[0] > m[1] ? m[0] : m[1]) - 1;
 }
 
-VEC void lanes_shift(v16 *even, v16 *odd, v16 enters)
+VEC void lanes_shift(v16 *even, v16 *odd, v16 *even_2, v16 *odd_2, uint32_t enters)
 {
-    const v16 moved = __builtin_shuffle(*even, enters, (v16){1, 2, 3, 4, 5, 6, 7, 8});
+    const v16 last = {(uint16_t)enters, (uint16_t)(enters >> 16)};
+    const v16 moved = __builtin_shuffle(*even, last, (v16){1, 2, 3, 4, 5, 6, 7, 8});
+    const v16 moved_2 = __builtin_shuffle(*even_2, last, (v16){1, 2, 3, 4, 5, 6, 7, 9});
     *even = *odd;
     *odd = moved;
+    *even_2 = *odd_2;
+    *odd_2 = moved_2;
 }
+VEC uint32_t v16_firsts(v16 a, v16 b) { return a[0] | (uint32_t)b[0] << 16; }
 
 VEC v16 v16_evens(v16 a, v16 b) { return __builtin_shuffle(a, b, (v16){0, 2, 4, 6, 8, 10, 12, 14}); }
 VEC v16 v16_odds(v16 a, v16 b) { return __builtin_shuffle(a, b, (v16){1, 3, 5, 7, 9, 11, 13, 15}); }

@@ -164,17 +164,16 @@ static void match_row(Strip *t, ptrdiff_t row)
 {
     const SdmPairPlan *const p = t->plan;
     SdmPairScratch *const s = t->scratch;
-    uint16_t *const all = s->all + (p->chunk_count > 1 ? row * SDM_PAIR_STRIP * SDM_PAIR_FIELDS : 0);
+    uint16_t *const all = s->all + 2 + (p->chunk_count > 1 ? row * SDM_PAIR_STRIP * SDM_PAIR_FIELDS : 0);
     t->row.give = true;
-    t->row.out = t->index == 0 ? all : s->chunk;
-    t->row.right_cost = s->right_cost + row * p->right_length + right_place(t);
-    t->row.right_d = s->right_d + row * p->right_length + right_place(t);
+    t->row.out = t->index == 0 ? all : s->chunk + 2;
+    t->row.right_best = s->right_best + row * p->right_length + right_place(t);
     if (p->set->cost == SDM_PAIR_ZNCC)
         set_terms(t, row);
     set_bad(t, row);
     kernel_of(t)(&t->row);
     if (t->index > 0)
-        p->widest->merge(all, s->chunk, t->row.pixels, t->chunk.d_low - p->set->dmin, t->row.unique);
+        p->widest->merge(all, s->chunk + 2, t->row.pixels, t->chunk.d_low - p->set->dmin, t->row.unique);
     if (t->index + 1 == p->chunk_count)
         finish_row(t, row, all);
 }
@@ -201,10 +200,10 @@ static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int 
     const int most = p->set->lr_threshold < 1e5f ? (int)p->set->lr_threshold : 100000;
     for (ptrdiff_t row = 0; row < y1 - y0; row++) {
         const uint16_t *const left = s->left_d + row * p->width;
-        const uint16_t *const right = s->right_d + row * p->right_length + p->right_first - p->set->dmin;
+        const uint32_t *const right = s->right_best + row * p->right_length + p->right_first - p->set->dmin;
         float *const out = p->disparity + (y0 + row) * p->width;
         for (int x = 0; x < p->width; x++) {
-            const int apart = left[x] - right[x - left[x]];
+            const int apart = left[x] - (int)(right[x - left[x]] >> 16);
             out[x] = apart > most || apart < -most ? NAN : out[x];
         }
     }
@@ -212,7 +211,7 @@ static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int 
 
 void sdm_pair_band(const SdmPairPlan *p, SdmPairScratch *s, int y0, int y1)
 {
-    memset(s->right_cost, 0xFF, (size_t)(p->right_length * (y1 - y0)) * sizeof(uint16_t));
+    memset(s->right_best, 0xFF, (size_t)(p->right_length * (y1 - y0)) * sizeof(uint32_t));
     sdm_pair_windows(p, s, y0, y1);
     for (int x0 = 0; x0 < p->width; x0 += p->strip_pixels) {
         const int x1 = x0 + p->strip_pixels < p->width ? x0 + p->strip_pixels : p->width;

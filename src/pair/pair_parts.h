@@ -44,7 +44,7 @@ SdmPairChunk sdm_pair_chunk(const SdmPairPlan *plan, int index);
  * a place, x_right at right_first + x_right. */
 typedef struct SdmPairScratch {
     uint16_t *left_d;                   /* band_rows left rows: winners */
-    uint16_t *right_cost, *right_d;     /* band_rows right rows */
+    uint32_t *right_best;               /* band_rows right rows, as in SdmPairRow */
     uint8_t *bad[2];                    /* band_rows rows, or one where they are all the same */
     ptrdiff_t bad_stride[2];            /* 0 = one row */
     int32_t *terms[2][2];               /* ZNCC, band_rows rows; as in SdmPairRow, right ones in halves */

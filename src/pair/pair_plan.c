@@ -46,7 +46,7 @@ void sdm_pair_plan(SdmPairPlan *p, int threads)
     p->right_length = p->right_first + p->width + (set->dmin < 0 ? -set->dmin : 0);
     p->right_length = (p->right_length + 2 * SDM_PAIR_LANES_MAX) / 128 * 128 + 128;
     const int column_bytes = p->widest->lanes * (p->wide_sums ? 4 : 2);
-    p->strip_pixels = clamp(SUMS_BYTES / column_bytes - (p->window - 1), STRIP_LEAST, SDM_PAIR_STRIP);
+    p->strip_pixels = clamp(SUMS_BYTES / column_bytes - (p->window - 1), STRIP_LEAST, SDM_PAIR_STRIP - 2);
     const int strips = (p->width + p->strip_pixels - 1) / p->strip_pixels;
     p->strip_pixels = (p->width + strips - 1) / strips;
     p->band_rows = clamp(p->height / (4 * threads), BAND_LEAST, BAND_MOST);
@@ -113,8 +113,7 @@ size_t sdm_pair_scratch(const SdmPairPlan *p, void *block, SdmPairScratch *s)
     const ptrdiff_t longest = (columns + lanes > p->width + p->window ? columns + lanes : p->width + p->window) + 128;
     *s = (SdmPairScratch){0};
     s->left_d = take(&purse, (ptrdiff_t)p->width * p->band_rows, sizeof(uint16_t));
-    s->right_cost = take(&purse, p->right_length * p->band_rows, sizeof(uint16_t));
-    s->right_d = take(&purse, p->right_length * p->band_rows, sizeof(uint16_t));
+    s->right_best = take(&purse, p->right_length * p->band_rows, sizeof(uint32_t));
     take_windows(p, &purse, s);
     s->sums = take(&purse, columns * lanes, sizeof(int32_t));
     s->distances = take(&purse, p->planes > 1 ? columns * lanes * p->window : 0, 1);
@@ -128,7 +127,7 @@ size_t sdm_pair_scratch(const SdmPairPlan *p, void *block, SdmPairScratch *s)
     s->row_pairs = take(&purse, columns + lanes, sizeof(int32_t));
     s->lane_bad = take(&purse, lanes, sizeof(uint16_t));
     s->lane_d = take(&purse, lanes, sizeof(uint16_t));
-    s->all = take(&purse, SDM_PAIR_STRIP * SDM_PAIR_FIELDS * (p->chunk_count > 1 ? p->band_rows : 1), sizeof(uint16_t));
-    s->chunk = take(&purse, SDM_PAIR_STRIP * SDM_PAIR_FIELDS, sizeof(uint16_t));
+    s->all = take(&purse, 2 + SDM_PAIR_STRIP * SDM_PAIR_FIELDS * (p->chunk_count > 1 ? p->band_rows : 1), sizeof(uint16_t));
+    s->chunk = take(&purse, 2 + SDM_PAIR_STRIP * SDM_PAIR_FIELDS, sizeof(uint16_t));
     return purse.used + 64;
 }
