@@ -15,7 +15,7 @@ enum { SDM_PAIR_NONE = 0xFFFF, SDM_PAIR_LANES_MAX = 64, SDM_PAIR_PLANES_MAX = 10
 typedef enum SdmPairField {
     SDM_PAIR_COST,   /* of the best d, of equal ones the smallest */
     SDM_PAIR_D,      /* best d, counted from the smallest d of all chunks */
-    SDM_PAIR_AROUND, /* costs at d - 1 and d + 1, in pairs; undefined where the chunk ends */
+    SDM_PAIR_AROUND, /* costs at d + 1 and d - 1, in pairs; undefined where the chunk ends */
     SDM_PAIR_AROUND_2,
     SDM_PAIR_FIRST,  /* costs at the smallest and the largest d of the chunk; only if asked */
     SDM_PAIR_LAST,

@@ -35,8 +35,8 @@ static void merge_seconds(Fields a, Fields b, int pixels, int seam)
 #pragma omp simd
     for (int i = 0; i < pixels; i++) {
         const bool b_wins = b.cost[i] < a.cost[i], near = a.d[i] + 1 == seam && b.d[i] == seam;
-        const uint16_t of_a = near ? least(a.second[i], a.around[2 * i]) : a.cost[i];
-        const uint16_t of_b = near ? least(b.second[i], b.around[2 * i + 1]) : b.cost[i];
+        const uint16_t of_a = near ? least(a.second[i], a.around[2 * i + 1]) : a.cost[i];
+        const uint16_t of_b = near ? least(b.second[i], b.around[2 * i]) : b.cost[i];
         a.second[i] = b_wins ? least(b.second[i], of_a) : least(a.second[i], of_b);
     }
 }
@@ -49,10 +49,10 @@ void SDM_NAME(sdm_pair_merge)(uint16_t *into, const uint16_t *from, int pixels, 
 #pragma omp simd
     for (int i = 0; i < pixels; i++) {
         const bool b_wins = b.cost[i] < a.cost[i];
-        const uint16_t after = a.d[i] + 1 == seam ? b.first[i] : a.around[2 * i + 1];
-        const uint16_t before = b.d[i] == seam ? a.last[i] : b.around[2 * i];
-        a.around[2 * i + 1] = b_wins ? b.around[2 * i + 1] : after;
-        a.around[2 * i] = b_wins ? before : a.around[2 * i];
+        const uint16_t after = a.d[i] + 1 == seam ? b.first[i] : a.around[2 * i];
+        const uint16_t before = b.d[i] == seam ? a.last[i] : b.around[2 * i + 1];
+        a.around[2 * i] = b_wins ? b.around[2 * i] : after;
+        a.around[2 * i + 1] = b_wins ? before : a.around[2 * i + 1];
         a.d[i] = b_wins ? b.d[i] : a.d[i];
         a.cost[i] = b_wins ? b.cost[i] : a.cost[i];
         a.last[i] = b.last[i];
@@ -65,7 +65,7 @@ static void disparities(const SdmPairFinish *set, Fields w, float *restrict disp
     const SdmPairFinish f = *set;
     const int flat = !f.subpixel;
     for (int i = 0; i < f.pixels; i++) {
-        const int d = w.d[i], before = w.around[2 * i], after = w.around[2 * i + 1], best = w.cost[i];
+        const int d = w.d[i], before = w.around[2 * i + 1], after = w.around[2 * i], best = w.cost[i];
         const int steeper = before > after ? before : after;
         const int below = f.parabola ? before + after - 2 * best : steeper - best;
         const int none = flat | (d == 0) | (d + 1 == f.depth) | (steeper == SDM_PAIR_NONE) | (below <= 0);

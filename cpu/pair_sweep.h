@@ -31,8 +31,9 @@ typedef struct SweepAside {
 enum { SWEEP_KEPT = 4, SWEEP_DELAY = 3 };
 typedef struct SweepCosts {
     _Alignas(64) uint16_t at[VL + SWEEP_KEPT * LANES + VL];
-    int d_top;           /* of lane 0 */
-    uint32_t around[LANES]; /* for lanes_around: places of the lanes above (low half) and below */
+    const uint16_t *around[SWEEP_KEPT]; /* costs below and above the winner */
+    int d_top;                          /* of lane 0 */
+    uint32_t places[LANES];             /* for lanes_around: places of the lanes below (low half) and above */
 } SweepCosts;
 
 VEC void sweep_mask(const SdmPairRow *r, ptrdiff_t i, v16 *even, v16 *odd)
@@ -56,10 +57,9 @@ VEC void set_around(const SdmPairRow *r, ptrdiff_t i, uint32_t pair)
 /* Neighbours of pixel i's winner, from memory. */
 VEC void sweep_around(const SdmPairRow *r, ptrdiff_t i, const SweepCosts *costs)
 {
-    const uint16_t *const lanes = costs->at + VL + (i & (SWEEP_KEPT - 1)) * LANES;
-    const int above = costs->d_top - *winner(r, SDM_PAIR_D, i) + 1;
-    const uint16_t *const at = lanes + (above & 1) * VL + (above >> 1);
-    set_around(r, i, at[0] | (uint32_t)at[-1] << 16);
+    uint32_t pair;
+    memcpy(&pair, costs->around[i & (SWEEP_KEPT - 1)], sizeof pair);
+    set_around(r, i, pair);
 }
 
 /* The least cost that is neither the winner's nor its neighbours'. */
@@ -85,11 +85,12 @@ VEC void sweep_left(const SdmPairRow *r, ptrdiff_t i, const SweepLeft *left, Swe
     const int lane = lanes_last_equal(even, odd, left->least);
     *winner(r, SDM_PAIR_D, i) = (uint16_t)(costs->d_top - lane);
 #if VEC_HAS_AROUND
-    set_around(r, i, lanes_around(even, odd, costs->around[lane]));
+    set_around(r, i, lanes_around(even, odd, costs->places[lane]));
 #else
     uint16_t *const kept = costs->at + VL + (i & (SWEEP_KEPT - 1)) * LANES;
     v16_store(kept, even);
     v16_store(kept + VL, odd);
+    costs->around[i & (SWEEP_KEPT - 1)] = kept + (lane + 1) / 2 + ((lane + 1) & 1) * VL - 1;
     if (i >= SWEEP_DELAY)
         sweep_around(r, i - SWEEP_DELAY, costs);
 #endif
@@ -150,7 +151,7 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
     costs.d_top = r.lane_d[0];
     for (unsigned lane = 0; lane < LANES && VEC_HAS_AROUND; lane++) {
         const unsigned above = (lane + 1) / 2 + (lane + 1) % 2 * VL;
-        costs.around[lane] = above | (above - 1) << 16;
+        costs.places[lane] = (above - 1) | above << 16;
     }
     Sums s;
     s.quarter[0] = s.quarter[1] = s.quarter[2] = s.quarter[3] = v32_set1(0);

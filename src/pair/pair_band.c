@@ -194,17 +194,21 @@ static void match_strip(Strip *t)
     }
 }
 
-/* Reject pixels whose right pixel prefers another disparity. */
+/* Reject pixels whose right pixel prefers another disparity.  Without branches: where images are noise every second pixel
+ * takes the other one. */
 static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int y0, int y1)
 {
-    const int most = p->set->lr_threshold < 1e5f ? (int)p->set->lr_threshold : 100000;
+    const uint32_t most = p->set->lr_threshold < 1e5f ? (uint32_t)p->set->lr_threshold : 100000;
     for (ptrdiff_t row = 0; row < y1 - y0; row++) {
         const uint16_t *const left = s->left_d + row * p->width;
         const uint32_t *const right = s->right_best + row * p->right_length + p->right_first - p->set->dmin;
         float *const out = p->disparity + (y0 + row) * p->width;
         for (int x = 0; x < p->width; x++) {
-            const int apart = left[x] - (int)(right[x - left[x]] >> 16);
-            out[x] = apart > most || apart < -most ? NAN : out[x];
+            const uint32_t d = left[x], apart = d - (right[x - (int)d] >> 16); /* modulo 2^32 */
+            uint32_t bits;
+            memcpy(&bits, out + x, sizeof bits);
+            bits |= apart + most > 2 * most ? UINT32_C(0x7FC00000) : 0; /* NaN */
+            memcpy(out + x, &bits, sizeof bits);
         }
     }
 }
