@@ -27,11 +27,11 @@ const int16_t *sdm_pair_samples(const SdmPairImage *im, int y, int x, int count,
 
 static bool has_holes(const SdmPairImage *im, int y0, int y1)
 {
-    int holes = 0;
+    uint16_t holes = 0;
     for (int y = clamp(y0, 0, im->height - 1); y <= clamp(y1, 0, im->height - 1) && !holes; y++) {
         const int16_t *const row = im->data + y * im->stride;
         for (int x = 0; x < im->width; x++)
-            holes |= row[x] == SDM_PIXEL_NODATA;
+            holes = (uint16_t)(holes | (row[x] == SDM_PIXEL_NODATA));
     }
     return holes != 0;
 }
