@@ -1,37 +1,62 @@
-/* What the cost kernels share: scratch of a strip, rows with nodata as 0, window sums.  Included by
- * kernel_*.c only. */
+/* What the cost kernels share: scratch of a strip, rows that enter and leave the window, means and texture, window
+ * sums.  Included by kernel_*.c only. */
 #ifndef SDM_COST_ROWS_H
 #define SDM_COST_ROWS_H
 
 #include "kernels.h"
+#include "window_sum.h"
 
 #include <math.h>
 #include <string.h>
 
+enum { COST_LANES = 16, COST_MARGIN = 6 * COST_LANES }; /* elements that vectors may touch beyond a row */
+
+typedef struct CostColumns { /* of one image: sums over the columns of the window's rows, nodata as 0 */
+    int32_t *sum, *squares, *bad;
+    int rows_bad; /* rows of the window with nodata */
+} CostColumns;
+
+typedef struct CostMeans { /* of one row of one image, a value a pixel: the window around it */
+    int32_t *pair;      /* pixel of the row that enters (low 16 bits) and of the one that leaves */
+    int32_t *sum;       /* of the pixels */
+    int32_t *mean;      /* sum / n, rounded */
+    int32_t *rest_sum;  /* sum - n mean */
+    float *rest;        /* rest_sum / n */
+    float *texture;     /* 1 / sqrt(sum of squares of what deviates from the mean); 0 = without texture, -1 = nodata
+                           inside, or the window leaves the image */
+} CostMeans;
+
+enum { COST_ROWS = 3 }; /* of the right view, along v */
+
 typedef struct CostScratch {
-    ptrdiff_t pitch;          /* elements of a row of width pixels, a multiple of 64 bytes */
-    int32_t *stat[6];         /* column sums of left and right */
-    int32_t *sum[2];          /* window sums of left and right */
-    float *texture[2];
-    int32_t *temp;            /* 2 rows */
-    int16_t *clean[4], *zero; /* rows with nodata as 0: left in, right in, left out, right out */
+    ptrdiff_t pitch;          /* elements from row to row of column, window, score */
+    CostColumns columns[2];   /* left, right */
+    CostMeans left, right[COST_ROWS]; /* the right ones' arrays reach |d| further to both sides */
+    int32_t *spare[2];        /* window sums of squares and nodata */
     int16_t *nodata;          /* a row of nodata */
-    const int16_t *raw[4];    /* the same rows as they are in the image */
-    uint64_t *word[4];        /* census words of the rows in `clean` */
+    uint64_t *word[2];        /* census words of a row, left and right */
     int32_t *column;          /* (dmax - dmin + 1) rows of column sums */
-    float *score;             /* (dmax - dmin + 1) rows */
+    int32_t *window;          /* and of window sums */
+    float *score;             /* and of scores */
 } CostScratch;
 
-static inline ptrdiff_t cost_pitch(int width)
+static inline size_t cost_round(size_t n)
 {
-    return ((ptrdiff_t)width + 15) / 16 * 16;
+    return (n + COST_LANES - 1) / COST_LANES * COST_LANES;
 }
 
-/* Bytes of the arrays that cost_scratch_cut() lays out. */
+/* Elements before the first pixel of an array that is read at x + d. */
+static inline size_t cost_reach(int dmin, int dmax)
+{
+    const int a = dmin < 0 ? -dmin : dmin, b = dmax < 0 ? -dmax : dmax;
+    return cost_round((size_t)(a > b ? a : b)) + COST_LANES;
+}
+
 static inline size_t cost_scratch_bytes(int width, int dmin, int dmax)
 {
-    const size_t nd = (size_t)(dmax - dmin + 1);
-    return (size_t)cost_pitch(width) * (14 * 4 + 6 * 4 + 4 * 8 + 8 * nd) + 64;
+    const size_t nd = (size_t)(dmax - dmin + 1), n = cost_round((size_t)width) + COST_MARGIN;
+    const size_t wide = n + 2 * cost_reach(dmin, dmax);
+    return 4 * ((2 * 3 + (1 + COST_ROWS) * 6) * wide + 3 * n + 3 * nd * n) + 2 * 8 * wide;
 }
 
 static inline void *cost_take(char **at, size_t bytes)
@@ -43,105 +68,190 @@ static inline void *cost_take(char **at, size_t bytes)
 
 static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
 {
-    const ptrdiff_t p = s->pitch = cost_pitch(job->width);
-    const size_t n = (size_t)p, nd = (size_t)(job->dmax - job->dmin + 1);
+    const size_t nd = (size_t)(job->dmax - job->dmin + 1), n = cost_round((size_t)job->width) + COST_MARGIN;
+    const size_t reach = cost_reach(job->dmin, job->dmax), wide = n + 2 * reach;
     char *at = job->scratch;
     memset(at, 0, cost_scratch_bytes(job->width, job->dmin, job->dmax));
-    for (int i = 0; i < 6; i++)
-        s->stat[i] = cost_take(&at, 4 * n);
-    for (int i = 0; i < 2; i++)
-        s->sum[i] = cost_take(&at, 4 * n);
-    for (int i = 0; i < 2; i++)
-        s->texture[i] = cost_take(&at, 4 * n);
-    s->temp = cost_take(&at, 4 * 4 * n);
-    for (int i = 0; i < 4; i++)
-        s->clean[i] = cost_take(&at, 4 * n);
-    s->zero = cost_take(&at, 4 * n);
+    s->pitch = (ptrdiff_t)n;
+    for (int side = 0; side < 2; side++) {
+        CostColumns *const c = &s->columns[side];
+        int32_t **const arrays[] = {&c->sum, &c->squares, &c->bad};
+        for (int i = 0; i < 3; i++)
+            *arrays[i] = (int32_t *)cost_take(&at, 4 * wide) + reach;
+        c->rows_bad = 0;
+        s->spare[side] = cost_take(&at, 4 * n);
+    }
+    for (int k = -1; k < COST_ROWS; k++) {
+        CostMeans *const m = k < 0 ? &s->left : &s->right[k];
+        int32_t **const arrays[] = {&m->pair, &m->sum, &m->mean, &m->rest_sum};
+        for (int i = 0; i < 4; i++)
+            *arrays[i] = (int32_t *)cost_take(&at, 4 * wide) + reach;
+        m->rest = (float *)cost_take(&at, 4 * wide) + reach;
+        m->texture = (float *)cost_take(&at, 4 * wide) + reach;
+        for (ptrdiff_t x = -(ptrdiff_t)reach; x < (ptrdiff_t)(n + reach); x++)
+            m->texture[x] = -1.0f;
+    }
     s->nodata = cost_take(&at, 4 * n);
-    for (int i = 0; i < 4; i++)
-        s->word[i] = cost_take(&at, 8 * n);
-    s->column = cost_take(&at, 4 * n * nd);
-    s->score = cost_take(&at, 4 * n * nd);
-    for (ptrdiff_t x = 0; x < p; x++)
+    for (size_t x = 0; x < 2 * n; x++)
         s->nodata[x] = SDM_PIXEL_NODATA;
-    for (int i = 0; i < 4; i++)
-        s->raw[i] = s->nodata;
+    for (int side = 0; side < 2; side++)
+        s->word[side] = (uint64_t *)cost_take(&at, 8 * wide) + reach;
+    s->column = cost_take(&at, 4 * n * nd);
+    s->window = cost_take(&at, 4 * n * nd);
+    s->score = cost_take(&at, 4 * n * nd);
 }
 
-/* Row y of an image (which: 0, 2 = left; 1, 3 = right) with nodata as 0; s->raw[which] is the row as it is.
- */
-static inline const int16_t *cost_row(const SdmCostJob *job, CostScratch *s, int y, int which)
+/* Right view's row for d of the row of costs y, and its place along the row. */
+typedef struct CostLabel {
+    const CostMeans *right;
+    int d;
+} CostLabel;
+
+static inline int cost_slot(const SdmCostJob *job, int y)
 {
-    const int16_t *const image = which & 1 ? job->right : job->left;
-    const int at = which & 1 ? y + job->right_shift : y;
-    const int16_t *restrict const raw =
-        at >= 0 && at < job->height ? image + (ptrdiff_t)at * job->stride : s->nodata;
-    int16_t *restrict const clean = s->clean[which];
-    for (int x = 0; x < job->width; x++)
-        clean[x] = raw[x] == SDM_PIXEL_NODATA ? (int16_t)0 : raw[x];
-    s->raw[which] = raw;
-    return clean;
+    const int first = job->row_begin - job->window - 1; /* of the rows that are asked for, so never negative */
+    return job->along_v ? (y - first + COST_ROWS) % COST_ROWS : 0;
 }
 
-static inline void cost_clear(float *score, int width)
+static inline CostLabel cost_label(const SdmCostJob *job, const CostScratch *s, int y, int k)
 {
-    for (int x = 0; x < width; x++)
-        score[x] = SDM_SCORE_NONE;
+    const int d = job->dmin + k;
+    return job->along_v ? (CostLabel){&s->right[cost_slot(job, y + d)], 0} : (CostLabel){&s->right[0], d};
 }
 
-/* out[x] = sum of in[x - window/2 .. x + window/2]; 0 where the window leaves 0..width-1.  Exact. */
-static inline void cost_sum_window(const int32_t *restrict in, int32_t *restrict out, int width, int window)
+static inline SdmCostRow cost_row_of(const CostScratch *s, const SdmCostJob *job, int y)
 {
-    const int half = window / 2, count = width - window + 1;
-    if (count < 1) {
-        memset(out, 0, sizeof *out * (size_t)width);
-        return;
+    return (SdmCostRow){.y = y, .width = job->width, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
+                        .pitch = s->pitch, .left_texture = s->left.texture,
+                        .right_texture = cost_label(job, s, y, 0).right->texture};
+}
+
+/* Row y of a view; a row of nodata where there is none. */
+static inline const int16_t *cost_image_row(const SdmCostJob *job, const CostScratch *s, int side, int y)
+{
+    const int at = side ? y + job->right_shift : y;
+    return at < 0 || at >= job->height ? s->nodata : (side ? job->right : job->left) + (ptrdiff_t)at * job->stride;
+}
+
+/* Products of a pair's 16-bit halves, added. */
+static inline int32_t cost_pair_product(int32_t a, int32_t b)
+{
+    return (int32_t)(int16_t)a * (int16_t)b + (int32_t)(int16_t)(a >> 16) * (int16_t)(b >> 16);
+}
+
+static inline int32_t cost_pair(int32_t enters, int32_t leaves)
+{
+    return (int32_t)((uint32_t)(uint16_t)enters | (uint32_t)leaves << 16);
+}
+
+/* The pixels x..count of the rows that enter and leave: pairs and column sums; true when one of each has nodata. */
+static inline void cost_enter_plain(const int16_t *enters, const int16_t *leaves, int sign, int x, int count,
+                                    const CostColumns *c, int32_t *pair, bool any[2])
+{
+    for (; x < count; x++) {
+        const int32_t bad = enters[x] == SDM_PIXEL_NODATA, bad_old = leaves && leaves[x] == SDM_PIXEL_NODATA;
+        const int32_t v = bad ? 0 : enters[x], old = !leaves || bad_old ? 0 : leaves[x];
+        c->sum[x] += v - old;
+        c->squares[x] += v * v - old * old;
+        c->bad[x] += bad - bad_old;
+        pair[x] = cost_pair(v, sign * old);
+        any[0] = any[0] || bad;
+        any[1] = any[1] || bad_old;
     }
-    memset(out, 0, sizeof *out * (size_t)half);
-    int32_t *restrict const mid = out + half;
-    for (int x = 0; x < count; x++)
-        mid[x] = in[x] + in[x + 1] + in[x + 2];
-    for (int i = 3; i + 1 < window; i += 2) {
-        const int32_t *restrict const more = in + i;
-        for (int x = 0; x < count; x++)
-            mid[x] += more[x] + more[x + 1];
-    }
-    memset(mid + count, 0, sizeof *out * (size_t)half);
 }
 
-typedef struct CostStats { /* of one image: column sums over the window's rows */
-    int32_t *sum, *squares, *bad;
-} CostStats;
-
-static inline void cost_add_stats(const CostStats *s, const int16_t *restrict row, int width, int sign)
+static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves, int sign, int count, const CostColumns *c,
+                                    int32_t *pair, bool any[2])
 {
-    int32_t *restrict const sum = s->sum, *restrict const squares = s->squares, *restrict const bad = s->bad;
-    for (int x = 0; x < width; x++) {
-        const int32_t v = row[x] == SDM_PIXEL_NODATA ? 0 : row[x];
-        sum[x] += sign * v;
-        squares[x] += sign * v * v;
-        bad[x] += sign * (row[x] == SDM_PIXEL_NODATA);
+    const vi none = vi_set(SDM_PIXEL_NODATA), one = vi_set(1), low = vi_set(0xffff);
+    vi bad_any = vi_zero(), old_any = vi_zero();
+    int x = 0;
+    for (; x + SDM_VEC <= count; x += SDM_VEC) {
+        vi v = vi_load_i16(enters + x), old = leaves ? vi_load_i16(leaves + x) : vi_zero();
+        const vi bad = vi_sel(vi_eq(v, none), one, vi_zero()), bad_old = vi_sel(vi_eq(old, none), one, vi_zero());
+        v = vi_sel(vi_eq(v, none), vi_zero(), v);
+        old = vi_sel(vi_eq(old, none), vi_zero(), old);
+        const vi minus = vi_sub(vi_zero(), old);
+        const vi enter = vi_or(vi_and(v, low), vi_shl16(old)), negative = vi_or(vi_and(v, low), vi_shl16(minus));
+        vi_store(c->sum + x, vi_add(vi_load(c->sum + x), vi_add(v, minus)));
+        vi_store(c->squares + x, vi_add(vi_load(c->squares + x), vi_madd(enter, negative)));
+        vi_store(c->bad + x, vi_add(vi_load(c->bad + x), vi_sub(bad, bad_old)));
+        vi_store(pair + x, sign > 0 ? enter : negative);
+        bad_any = vi_or(bad_any, bad);
+        old_any = vi_or(old_any, bad_old);
+    }
+    any[0] = !vm_none(vi_eq(bad_any, one)) || !vm_none(vi_gt(bad_any, vi_zero()));
+    any[1] = !vm_none(vi_gt(old_any, vi_zero()));
+    return x;
+}
+
+/* The window of a view that is centred on row y is completed: its last row enters, the one above it leaves, unless `first`
+ * was the first window's centre.  sign: what the leaving pixels are multiplied by in the pairs. */
+static inline void cost_enter_row(const SdmCostJob *job, CostScratch *s, int side, int y, int first, int sign)
+{
+    const int half = job->window / 2;
+    const int16_t *const enters = cost_image_row(job, s, side, y + half);
+    const int16_t *const leaves = y > first + 2 * half ? cost_image_row(job, s, side, y - half - 1) : NULL;
+    CostColumns *const c = &s->columns[side];
+    int32_t *const pair = side ? s->right[cost_slot(job, y)].pair : s->left.pair;
+    bool any[2] = {false, false};
+    const int x = cost_enter_vector(enters, leaves, sign, job->width, c, pair, any);
+    cost_enter_plain(enters, leaves, sign, x, job->width, c, pair, any);
+    c->rows_bad += any[0] - any[1];
+}
+
+static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m);
+
+/* Rows of costs y are next: rows enter and leave both views, means are found where rows are asked for. */
+static inline void cost_step(const SdmCostJob *job, CostScratch *s, int y, int right_sign)
+{
+    const int first = job->row_begin - job->window + 1; /* the first window has its last row alone */
+    const int low = job->along_v ? job->dmin : 0, high = job->along_v ? job->dmax : 0;
+    cost_enter_row(job, s, 0, y, first, 1);
+    if (y >= job->row_begin)
+        cost_find_means(job, s, 0, &s->left);
+    for (int c = y == first ? first + low : y + high; c <= y + high; c++) {
+        cost_enter_row(job, s, 1, c, first + low, right_sign);
+        if (c >= job->row_begin + low)
+            cost_find_means(job, s, 1, &s->right[cost_slot(job, c)]);
     }
 }
 
-/* Window sums and 1 / sqrt(n SII - SI^2): 0 without texture, -1 with nodata inside. */
-static inline void cost_finish_stats(const CostStats *s, int width, int window, float min_sigma,
-                                     int32_t *scratch, int32_t *restrict sum, float *restrict inverse)
+/* Means and texture of a view from its window sums.  least: sum of squares at the smallest sigma. */
+static inline void cost_means_row(const CostMeans *m, const int32_t *squares, int width, int n, float least)
 {
-    const int half = window / 2, n = window * window;
-    int32_t *restrict const squares = scratch, *restrict const bad = scratch + width;
-    cost_sum_window(s->sum, sum, width, window);
-    cost_sum_window(s->squares, squares, width, window);
-    cost_sum_window(s->bad, bad, width, window);
-    const float floor_var = min_sigma * min_sigma * (float)n * (float)n;
-    for (int x = 0; x < width; x++) {
-        const double var = (double)n * (double)squares[x] - (double)sum[x] * (double)sum[x];
-        const float v = (float)var;
-        const float r = v > floor_var ? 1.0f / sqrtf(v) : 0.0f;
-        inverse[x] = bad[x] != 0 ? -1.0f : r;
+    const float inverse = 1.0f / (float)n;
+    const vi count = vi_set(n);
+    for (int x = 0; x < width; x += SDM_VEC) {
+        const vi sum = vi_load(m->sum + x);
+        const vi mean = vi_trunc(vf_floor(vf_add(vf_mul(vf_from(sum), vf_set(inverse)), vf_set(0.5f))));
+        const vi rest_sum = vi_sub(sum, vi_mul(count, mean));
+        const vf rest = vf_mul(vf_from(rest_sum), vf_set(inverse));
+        const vi c = vi_sub(vi_sub(vi_load(squares + x), vi_mul(mean, sum)), vi_mul(mean, rest_sum));
+        const vf v = vf_sub(vf_from(c), vf_mul(rest, vf_from(rest_sum)));
+        vi_store(m->mean + x, mean);
+        vi_store(m->rest_sum + x, rest_sum);
+        vf_store(m->rest + x, rest);
+        vf_store(m->texture + x, vf_sel(vf_gt(v, vf_set(least)), vf_div(vf_set(1.0f), vf_sqrt(v)), vf_set(0.0f)));
     }
-    for (int x = 0; x < half && x < width; x++)
-        inverse[x] = inverse[width - 1 - x] = -1.0f;
+}
+
+static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m)
+{
+    const int w = job->width, half = job->window / 2, n = job->window * job->window;
+    const CostColumns *const c = &s->columns[side];
+    window_sum(c->sum, m->sum, w, job->window);
+    window_sum(c->squares, s->spare[0], w, job->window);
+    cost_means_row(m, s->spare[0], w, n, job->min_sigma * job->min_sigma * (float)n);
+    if (c->rows_bad > 0) {
+        window_sum(c->bad, s->spare[1], w, job->window);
+        for (int x = 0; x < w; x++)
+            m->texture[x] = s->spare[1][x] != 0 ? -1.0f : m->texture[x];
+    }
+    for (int x = 0; x < half && x < w; x++)
+        m->texture[x] = m->texture[w - 1 - x] = -1.0f;
+    for (int x = w; x < w + COST_LANES; x++)
+        m->texture[x] = -1.0f;
 }
 
 #endif

@@ -7,35 +7,175 @@
 sdm_cost_strip_fn SDM_NAME(census);
 enum { HALF_X = 4, HALF_Y = 3, BITS = 62 };
 
-/* Words of row y: a bit per neighbour, 1 where it is darker than the centre (nodata is darkest; beyond the
- * sides 0). */
-static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int which, uint64_t *restrict word)
+/* A word of 62 bits is kept as four planes of 16: a bit per neighbour, 1 where it is darker than the centre (nodata is
+ * darkest; beyond the sides 0). The order of the bits does not matter. */
+static uint16_t *plane_of(const CostScratch *s, const SdmCostJob *job, int side, int plane)
 {
-    const int16_t *const image = which & 1 ? job->right : job->left;
-    const int at = which & 1 ? y + job->right_shift : y, w = job->width;
-    const int16_t *restrict const centre = s->raw[which];
-    memset(word, 0, sizeof *word * (size_t)w);
-    int bit = 0;
-    for (int j = -HALF_Y; j <= HALF_Y; j++) {
-        const int yy = at + j;
-        const int16_t *restrict const row =
-            yy >= 0 && yy < job->height ? image + (ptrdiff_t)yy * job->stride : s->nodata;
-        for (int i = -HALF_X; i <= HALF_X; i++) {
-            if (i == 0 && j == 0)
-                continue;
-            const int x0 = i < 0 ? -i : 0, x1 = i > 0 ? w - i : w;
-            for (int x = x0; x < x1; x++)
-                word[x] |= (uint64_t)(row[x + i] < centre[x]) << bit;
-            bit++;
-        }
+    const ptrdiff_t wide = (ptrdiff_t)(cost_round((size_t)job->width) + COST_MARGIN + 2 * cost_reach(job->dmin, job->dmax));
+    return (uint16_t *)(void *)(s->word[side] - cost_reach(job->dmin, job->dmax)) + plane * wide +
+           cost_reach(job->dmin, job->dmax);
+}
+
+/* Words of pixels x0..x1 - 1. */
+static void census_pixels(const int16_t *const row[2 * HALF_Y + 1], int w, int x0, int x1, uint16_t *const plane[4])
+{
+    for (int x = x0; x < x1; x++) {
+        const int16_t centre = row[HALF_Y][x];
+        uint64_t word = 0;
+        int bit = 0;
+        for (int j = 0; j <= 2 * HALF_Y; j++)
+            for (int i = x - HALF_X; i <= x + HALF_X; i++) {
+                if (i == x && j == HALF_Y)
+                    continue;
+                word |= (uint64_t)(i >= 0 && i < w && row[j][i] < centre) << bit++;
+            }
+        for (int k = 0; k < 4; k++)
+            plane[k][x] = (uint16_t)(word >> (16 * k));
     }
 }
 
-static void add_bits(int32_t *restrict col, const uint64_t *restrict a, const uint64_t *restrict b, int sign,
-                     int count)
+/* The same for LANES pixels whose neighbours are all in the row. */
+#if SDM_VEC == 16
+enum { LANES = 32 };
+static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
 {
-    for (int x = 0; x < count; x++)
-        col[x] += sign * __builtin_popcountll(a[x] ^ b[x]);
+    const __m512i centre = _mm512_loadu_si512(row[HALF_Y] + x);
+    __m512i word[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
+    int bit = 0;
+#pragma GCC unroll 7
+    for (int j = 0; j <= 2 * HALF_Y; j++)
+#pragma GCC unroll 9
+        for (int i = -HALF_X; i <= HALF_X; i++) {
+            if (i == 0 && j == HALF_Y)
+                continue;
+            const __mmask32 darker = _mm512_cmplt_epi16_mask(_mm512_loadu_si512(row[j] + x + i), centre);
+            word[bit / 16] = _mm512_mask_add_epi16(word[bit / 16], darker, word[bit / 16],
+                                                   _mm512_set1_epi16((int16_t)(uint16_t)(1u << bit % 16)));
+            bit++;
+        }
+    for (int k = 0; k < 4; k++)
+        _mm512_storeu_si512(plane[k] + x, word[k]);
+}
+
+/* Differing bits of 16 words: left at x, right at x + d. */
+static inline vi differing(uint16_t *const left[4], uint16_t *const right[4], int x, int d)
+{
+    __m256i n = _mm256_setzero_si256();
+    for (int k = 0; k < 4; k++) {
+        const __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)(left[k] + x));
+        const __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(right[k] + x + d));
+        n = _mm256_add_epi16(n, _mm256_popcnt_epi16(_mm256_xor_si256(a, b)));
+    }
+    return _mm512_cvtepi16_epi32(n);
+}
+#elif SDM_VEC == 8
+enum { LANES = 16 };
+static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
+{
+    const __m256i centre = vi_load(row[HALF_Y] + x);
+    __m256i word[4] = {vi_zero(), vi_zero(), vi_zero(), vi_zero()};
+    int bit = 0;
+#pragma GCC unroll 7
+    for (int j = 0; j <= 2 * HALF_Y; j++)
+#pragma GCC unroll 9
+        for (int i = -HALF_X; i <= HALF_X; i++) {
+            if (i == 0 && j == HALF_Y)
+                continue;
+            const __m256i darker = _mm256_cmpgt_epi16(centre, vi_load(row[j] + x + i));
+            const __m256i one = _mm256_set1_epi16((int16_t)(uint16_t)(1u << bit % 16));
+            word[bit / 16] = _mm256_or_si256(word[bit / 16], _mm256_and_si256(darker, one));
+            bit++;
+        }
+    for (int k = 0; k < 4; k++)
+        vi_store(plane[k] + x, word[k]);
+}
+
+/* Bits of each byte: two tables of half bytes. */
+static inline __m128i bits_of_bytes(__m128i a)
+{
+    const __m128i table = _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4), low = _mm_set1_epi8(15);
+    return _mm_add_epi8(_mm_shuffle_epi8(table, _mm_and_si128(a, low)),
+                        _mm_shuffle_epi8(table, _mm_and_si128(_mm_srli_epi16(a, 4), low)));
+}
+
+/* Differing bits of 8 words: left at x, right at x + d. */
+static inline vi differing(uint16_t *const left[4], uint16_t *const right[4], int x, int d)
+{
+    __m128i n = _mm_setzero_si128(); /* a byte counts at most 4 x 8 */
+    for (int k = 0; k < 4; k++) {
+        const __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(left[k] + x));
+        const __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(right[k] + x + d));
+        n = _mm_add_epi8(n, bits_of_bytes(_mm_xor_si128(a, b)));
+    }
+    return _mm256_cvtepi16_epi32(_mm_maddubs_epi16(n, _mm_set1_epi8(1)));
+}
+#endif
+
+#if SDM_VEC == 4
+/* The same for pixels x0..x1 - 1, neighbour after neighbour. */
+static void census_plain(const int16_t *const row[2 * HALF_Y + 1], int x0, int x1, uint16_t *const plane[4])
+{
+    const int16_t *restrict const centre = row[HALF_Y];
+    int bit = 0;
+    for (int k = 0; k < 4; k++)
+        memset(plane[k] + x0, 0, sizeof(uint16_t) * (size_t)(x1 - x0));
+    for (int j = 0; j <= 2 * HALF_Y; j++)
+        for (int i = -HALF_X; i <= HALF_X; i++) {
+            if (i == 0 && j == HALF_Y)
+                continue;
+            uint16_t *restrict const out = plane[bit / 16];
+            const int16_t *restrict const near = row[j] + i;
+            const uint16_t one = (uint16_t)(1u << bit++ % 16);
+            for (int x = x0; x < x1; x++)
+                out[x] = (uint16_t)(out[x] | (near[x] < centre[x] ? one : 0));
+        }
+}
+#endif
+
+static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int side)
+{
+    const int16_t *row[2 * HALF_Y + 1];
+    uint16_t *plane[4];
+    int x = 0;
+    for (int j = -HALF_Y; j <= HALF_Y; j++)
+        row[j + HALF_Y] = cost_image_row(job, s, side, y + j);
+    for (int k = 0; k < 4; k++)
+        plane[k] = plane_of(s, job, side, k);
+#if SDM_VEC > 4
+    if (job->width >= LANES + 2 * HALF_X) {
+        const int last = job->width - HALF_X - LANES; /* the last block may overlap the one before */
+        census_pixels(row, job->width, 0, HALF_X, plane);
+        for (x = HALF_X; x < last; x += LANES)
+            census_many(row, x, plane);
+        census_many(row, last, plane);
+        x = last + LANES;
+    }
+#else
+    if (job->width > 2 * HALF_X) {
+        census_pixels(row, job->width, 0, HALF_X, plane);
+        census_plain(row, HALF_X, job->width - HALF_X, plane);
+        x = job->width - HALF_X;
+    }
+#endif
+    census_pixels(row, job->width, x, job->width, plane);
+}
+
+/* Let the differing bits of a row enter (sign 1) or leave (-1) the column sums. */
+static void add_bits(int32_t *restrict col, uint16_t *const left[4], uint16_t *const right[4], int d, int sign, int count)
+{
+#if SDM_VEC > 4
+    for (int x = 0; x < count; x += SDM_VEC) {
+        const vi n = differing(left, right, x, d);
+        vi_store(col + x, sign > 0 ? vi_add(vi_load(col + x), n) : vi_sub(vi_load(col + x), n));
+    }
+#else
+    for (int x = 0; x < count; x++) {
+        uint64_t differ = 0;
+        for (int k = 0; k < 4; k++)
+            differ |= (uint64_t)(left[k][x] ^ right[k][x + d]) << (16 * k);
+        col[x] += sign * __builtin_popcountll(differ);
+    }
+#endif
 }
 
 static void to_score(const int32_t *restrict bits, const float *restrict ri, const float *restrict rj,
@@ -48,49 +188,41 @@ static void to_score(const int32_t *restrict bits, const float *restrict ri, con
 }
 
 /* Let the rows of y enter (sign 1) or leave (-1) the column sums. */
-static void step(const SdmCostJob *job, CostScratch *s, const CostStats stats[2], int y, int sign)
+static void step(const SdmCostJob *job, const CostScratch *s, int y, int sign)
 {
-    const int w = job->width, nd = job->dmax - job->dmin + 1;
-    for (int side = 0; side < 2; side++) {
-        cost_row(job, s, y, side);
-        cost_add_stats(&stats[side], s->raw[side], w, sign);
-        census_row(job, s, y, side, s->word[side]);
+    uint16_t *left[4], *right[4];
+    for (int k = 0; k < 4; k++) {
+        left[k] = plane_of(s, job, 0, k);
+        right[k] = plane_of(s, job, 1, k);
     }
-    for (int k = 0; k < nd; k++) {
-        const int d = job->dmin + k, x0 = d < 0 ? -d : 0, x1 = d > 0 ? w - d : w;
-        if (x1 > x0)
-            add_bits(s->column + (ptrdiff_t)k * s->pitch + x0, s->word[0] + x0, s->word[1] + x0 + d, sign,
-                     x1 - x0);
+    census_row(job, s, y, 0);
+    for (int k = 0; k <= job->dmax - job->dmin; k++) {
+        const int d = job->dmin + k;
+        if (k == 0 || job->along_v)
+            census_row(job, s, job->along_v ? y + d : y, 1);
+        add_bits(s->column + k * s->pitch, left, right, job->along_v ? 0 : d, sign, job->width);
     }
 }
 
 void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
 {
     const int w = job->width, win = job->window, half = win / 2, nd = job->dmax - job->dmin + 1;
+    const float scale = 2.0f / (float)(BITS * win * win);
     CostScratch s;
     cost_scratch_cut(&s, job);
-    const CostStats stats[2] = {{s.stat[0], s.stat[1], s.stat[2]}, {s.stat[3], s.stat[4], s.stat[5]}};
-    SdmCostRow out = {.width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s.score, .pitch = s.pitch,
-                      .left_texture = s.texture[0], .right_texture = s.texture[1]};
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
-        step(job, &s, stats, y + half, 1);
+        cost_step(job, &s, y, 1);
+        step(job, &s, y + half, 1);
         if (y - half - 1 >= job->row_begin - half)
-            step(job, &s, stats, y - half - 1, -1);
+            step(job, &s, y - half - 1, -1);
         if (y < job->row_begin)
             continue;
-        for (int side = 0; side < 2; side++)
-            cost_finish_stats(&stats[side], w, win, job->min_sigma, s.temp, s.sum[side], s.texture[side]);
         for (int k = 0; k < nd; k++) {
-            const int d = job->dmin + k, x0 = d < 0 ? -d : 0, x1 = d > 0 ? w - d : w;
-            float *const score = s.score + (ptrdiff_t)k * s.pitch;
-            cost_clear(score, w);
-            if (x1 <= x0)
-                continue;
-            cost_sum_window(s.column + (ptrdiff_t)k * s.pitch + x0, s.temp, x1 - x0, win);
-            to_score(s.temp, s.texture[0] + x0, s.texture[1] + x0 + d, 2.0f / (float)(BITS * win * win),
-                     x1 - x0, score + x0);
+            const CostLabel label = cost_label(job, &s, y, k);
+            window_sum(s.column + k * s.pitch, s.window, w, win);
+            to_score(s.window, s.left.texture, label.right->texture + label.d, scale, w, s.score + k * s.pitch);
         }
-        out.y = y;
+        const SdmCostRow out = cost_row_of(&s, job, y);
         consume(user, &out);
     }
 }

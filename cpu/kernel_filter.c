@@ -1,9 +1,18 @@
-/* Filters of the surface, a row at a time: 3 x 3 median, count of agreeing neighbours. */
+/* Filters of the surface, a row at a time: 3 x 3 median, count of agreeing neighbours, sums of changes, smoothing. */
 // SPDX-License-Identifier: Apache-2.0
-#include "cost_rows.h"
+#include "kernels.h"
+#include "vec.h"
+
+#include <math.h>
+#include <string.h>
 
 sdm_median_row_fn SDM_NAME(median_row);
+sdm_change_row_fn SDM_NAME(change_row);
 sdm_agree_row_fn SDM_NAME(agree_row);
+sdm_add_changes_fn SDM_NAME(add_changes);
+sdm_gap_row_fn SDM_NAME(gap_row);
+sdm_refine_row_fn SDM_NAME(refine_row);
+sdm_smooth_row_fn SDM_NAME(smooth_row);
 
 static inline void order(float *a, float *b)
 {
@@ -46,13 +55,12 @@ static inline int put(float hi[9], float lo[9], int i, float value, uint16_t val
     return holes + !(valid & 1);
 }
 
-void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid[3], int width, float *restrict out)
+/* Pixels x0..x1 - 1, none of them at an end of the row. */
+static void median_pixels(const float *const row[3], const uint16_t *const valid[3], int x0, int x1, float *restrict out)
 {
     const float *restrict const a = row[0], *restrict const b = row[1], *restrict const c = row[2];
     const uint16_t *restrict const p = valid[0], *restrict const q = valid[1], *restrict const r = valid[2];
-    out[0] = b[0];
-    out[width - 1] = b[width - 1];
-    for (int x = 1; x < width - 1; x++) {
+    for (int x = x0; x < x1; x++) {
         const float m = b[x];
         float v[9], lower[9];
         int holes = 0;
@@ -70,20 +78,186 @@ void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid
     }
 }
 
-void SDM_NAME(agree_row)(const float *const *row, int half, int width, float tol, uint8_t *restrict count)
+enum { STEP = 32 }; /* pixels that are looked at together */
+
+/* Are the pixels x - 1..x + STEP of a row valid, all of them? */
+static inline uint16_t all_valid(const uint16_t *restrict valid, int x)
 {
-    const float *restrict const mid = row[half];
-    memset(count, 0, (size_t)width);
-    for (int j = 0; j <= 2 * half; j++) {
-        if (!row[j])
-            continue;
-        for (int i = -half; i <= half; i++) {
-            const float *restrict const other = row[j] + i;
-            const int x0 = i < 0 ? -i : 0, x1 = i > 0 ? width - i : width;
-            for (int x = x0; x < x1; x++) {
-                const float d = other[x] - mid[x];
-                count[x] = (uint8_t)(count[x] + ((d <= tol) & (d >= -tol)));
-            }
+    uint16_t all = 1;
+    for (int i = x - 1; i < x + STEP + 1; i++)
+        all &= valid[i];
+    return all;
+}
+
+/* STEP pixels without a hole around: nine values each, in one go. */
+static void median_whole(const float *const row[3], int x0, float *restrict out)
+{
+    const float *restrict const a = row[0], *restrict const b = row[1], *restrict const c = row[2];
+    for (int x = x0; x < x0 + STEP; x++) {
+        float v[9] = {a[x - 1], a[x], a[x + 1], b[x - 1], b[x], b[x + 1], c[x - 1], c[x], c[x + 1]};
+        out[x] = median9(v);
+    }
+}
+
+void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid[3], int width, float *restrict out)
+{
+    out[0] = row[1][0];
+    out[width - 1] = row[1][width - 1];
+    int x = 1;
+    for (; x + STEP < width; x += STEP)
+        if (all_valid(valid[0], x) & all_valid(valid[1], x) & all_valid(valid[2], x))
+            median_whole(row, x, out);
+        else
+            median_pixels(row, valid, x, x + STEP, out);
+    median_pixels(row, valid, x, width - 1, out);
+}
+
+void SDM_NAME(change_row)(const float *restrict h_m, const float *restrict prior_m, const uint16_t *restrict valid, int width,
+                          float unit_m, int16_t *restrict out)
+{
+    const float scale = 256.0f / unit_m;
+    for (int x = 0; x < width; x++) {
+        float c = (h_m[x] - prior_m[x]) * scale + 0.5f;
+        c = c > -16000.0f ? c : -16000.0f;
+        c = c < 16000.0f ? c : 16000.0f;
+        const int32_t q = (int32_t)floorf(c);
+        out[x] = (int16_t)(valid[x] & 1 ? q : SDM_CHANGE_NONE);
+    }
+}
+
+/* The lowest change that agrees with the middle one; one that no change reaches where it has none. */
+static inline uint16_t lowest_of(int16_t change)
+{
+    return (uint16_t)(change == SDM_CHANGE_NONE ? 20000 : change - 256);
+}
+
+static void agree_pixel(const int16_t *const *row, int half, int width, int x, uint8_t *count)
+{
+    const uint16_t low = lowest_of(row[half][x]);
+    int n = 0;
+    for (int j = 0; j <= 2 * half; j++)
+        for (int i = x - half < 0 ? 0 : x - half; row[j] && i <= x + half && i < width; i++)
+            n += (uint16_t)((uint16_t)row[j][i] - low) <= 512;
+    count[x] = (uint8_t)n;
+}
+
+/* The same for AGREE pixels whose windows lie in the row. */
+#if SDM_VEC == 16
+enum { AGREE = 32 };
+static inline void agree_many(const int16_t *const *row, int half, int x, uint8_t *count)
+{
+    const __m512i middle = _mm512_loadu_si512(row[half] + x), limit = _mm512_set1_epi16(512), one = _mm512_set1_epi16(1);
+    const __mmask32 none = _mm512_cmpeq_epi16_mask(middle, _mm512_set1_epi16(SDM_CHANGE_NONE));
+    const __m512i low = _mm512_mask_blend_epi16(none, _mm512_sub_epi16(middle, _mm512_set1_epi16(256)), _mm512_set1_epi16(20000));
+    __m512i n = _mm512_setzero_si512();
+    for (int j = 0; j <= 2 * half; j++)
+        for (int i = -half; row[j] && i <= half; i++) {
+            const __m512i above = _mm512_sub_epi16(_mm512_loadu_si512(row[j] + x + i), low);
+            n = _mm512_mask_add_epi16(n, _mm512_cmple_epu16_mask(above, limit), n, one);
         }
+    _mm256_storeu_si256((__m256i *)(void *)(count + x), _mm512_cvtepi16_epi8(n));
+}
+#elif SDM_VEC == 8
+enum { AGREE = 16 };
+static inline void agree_many(const int16_t *const *row, int half, int x, uint8_t *count)
+{
+    const __m256i middle = vi_load(row[half] + x), limit = _mm256_set1_epi16(512);
+    const __m256i none = _mm256_cmpeq_epi16(middle, _mm256_set1_epi16(SDM_CHANGE_NONE));
+    const __m256i low = _mm256_blendv_epi8(_mm256_sub_epi16(middle, _mm256_set1_epi16(256)), _mm256_set1_epi16(20000), none);
+    __m256i n = _mm256_setzero_si256();
+    for (int j = 0; j <= 2 * half; j++)
+        for (int i = -half; row[j] && i <= half; i++) {
+            const __m256i above = _mm256_sub_epi16(vi_load(row[j] + x + i), low);
+            n = _mm256_sub_epi16(n, _mm256_cmpeq_epi16(_mm256_min_epu16(above, limit), above));
+        }
+    _mm_storeu_si128((__m128i *)(void *)(count + x), _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi16(n, n), 0xD8)));
+}
+#else
+enum { AGREE = 32 };
+static inline void agree_many(const int16_t *const *row, int half, int x, uint8_t *count)
+{
+    uint16_t low[AGREE], n[AGREE] = {0};
+    for (int k = 0; k < AGREE; k++)
+        low[k] = lowest_of(row[half][x + k]);
+    for (int j = 0; j <= 2 * half; j++)
+        for (int i = -half; row[j] && i <= half; i++)
+            for (int k = 0; k < AGREE; k++)
+                n[k] = (uint16_t)(n[k] + ((uint16_t)((uint16_t)row[j][x + i + k] - low[k]) <= 512));
+    for (int k = 0; k < AGREE; k++)
+        count[x + k] = (uint8_t)n[k];
+}
+#endif
+
+void SDM_NAME(agree_row)(const int16_t *const *row, int half, int width, uint8_t *restrict count)
+{
+    int x = 0;
+    for (; x < half && x < width; x++)
+        agree_pixel(row, half, width, x, count);
+    for (; x + AGREE + half <= width; x += AGREE)
+        if (half == 3) /* the chain's: unrolled */
+            agree_many(row, 3, x, count);
+        else
+            agree_many(row, half, x, count);
+    for (; x < width; x++)
+        agree_pixel(row, half, width, x, count);
+}
+
+void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prior_m, const uint16_t *restrict valid, int width,
+                           int sign, int32_t *restrict sum, int32_t *restrict count)
+{
+    for (int x = 0; x < width; x++) {
+        float c = (h_m[x] - prior_m[x]) * 64.0f + 0.5f;
+        c = c > -960000.0f ? c : -960000.0f;
+        c = c < 960000.0f ? c : 960000.0f;
+        const int32_t ok = valid[x] & 1 ? sign : 0;
+        sum[x] += ok * (int32_t)floorf(c);
+        count[x] += ok;
+    }
+}
+
+static inline float smoothed(const float *a, const float *m, const float *b, int l, int x, int r)
+{
+    const float p = a[l] + 2.0f * m[l] + b[l], q = a[x] + 2.0f * m[x] + b[x], t = a[r] + 2.0f * m[r] + b[r];
+    return (p + 2.0f * q + t) * 0.0625f;
+}
+
+void SDM_NAME(smooth_row)(const float *const row[3], int width, float *restrict out)
+{
+    const float *restrict const a = row[0], *restrict const m = row[1], *restrict const b = row[2];
+    for (int x = 1; x < width - 1; x++)
+        out[x] = smoothed(a, m, b, x - 1, x, x + 1);
+    const int last = width - 1;
+    out[0] = smoothed(a, m, b, 0, 0, last > 0 ? 1 : 0);
+    out[last] = smoothed(a, m, b, last > 0 ? last - 1 : 0, last, last);
+}
+
+#define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
+
+void SDM_NAME(gap_row)(const float *const score[3], int width, float *restrict gap_v, uint8_t *restrict quality)
+{
+    const float *restrict const before = score[0], *restrict const at = score[1], *restrict const after = score[2];
+    for (int x = 0; x < width; x++) {
+        const float bend = before[x] - 2.0f * at[x] + after[x];
+        const bool peak = (at[x] > 0.0f) & (bend < -FLAT);
+        const bool known = (before[x] > SDM_SCORE_NONE) & (after[x] > SDM_SCORE_NONE) & (at[x] > SDM_SCORE_NONE) &
+                           (peak | (at[x] < 0.7f));
+        float v = 0.5f * (before[x] - after[x]) / (peak ? bend : -1.0f);
+        v = v < -2.0f ? -2.0f : v;
+        v = v > 2.0f ? 2.0f : v;
+        v = peak ? v : 2.0f;
+        gap_v[x] = known ? v : NAN;
+        quality[x] = (uint8_t)(int32_t)((at[x] > 0.0f ? at[x] : 0.0f) * 250.0f + (at[x] > 0.0f ? 0.5f : 0.0f));
+    }
+}
+
+void SDM_NAME(refine_row)(const float *restrict upper, const float *restrict lower, float share_low, int pairs,
+                          float *restrict out)
+{
+    for (int m = 0; m < pairs; m++) {
+        const float a = upper[m], b = lower[m], across = upper[m + 1] - a, below = lower[m + 1] - b;
+        const float top0 = a + 0.25f * across, low0 = b + 0.25f * below;
+        const float top1 = a + 0.75f * across, low1 = b + 0.75f * below;
+        out[2 * m] = top0 + share_low * (low0 - top0);
+        out[2 * m + 1] = top1 + share_low * (low1 - top1);
     }
 }

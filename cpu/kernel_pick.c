@@ -1,5 +1,5 @@
 /* Winner takes all over a row of costs: best and its sub-pixel place, runner-up, left-right check from the
- * one volume. */
+ * one volume.  Vectors in the middle of the row, a pixel at a time near its ends. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
@@ -21,97 +21,176 @@ static inline float vertex(float before, float at, float after)
     return before <= SDM_SCORE_NONE || after <= SDM_SCORE_NONE ? 0.0f : bend_vertex(before, at, after);
 }
 
-/* Best over d, first one wins a tie; `best` holds d afterwards. */
-static void find_best(const SdmCostRow *r, float *restrict score, float *restrict best)
+/* Score at (x, k); none off the row. */
+static inline float score_at(const SdmCostRow *r, int x, int k)
 {
-    for (int x = 0; x < r->width; x++) {
-        score[x] = SDM_SCORE_NONE;
-        best[x] = 0.0f;
-    }
-    for (int d = r->dmin; d <= r->dmax; d++) {
-        const float *restrict const s = r->score + (ptrdiff_t)(d - r->dmin) * r->pitch;
-        const float fd = (float)d;
-        for (int x = 0; x < r->width; x++) {
-            const bool wins = s[x] > score[x];
-            best[x] = wins ? fd : best[x];
-            score[x] = wins ? s[x] : score[x];
-        }
-    }
+    return x < 0 || x >= r->width ? SDM_SCORE_NONE : r->score[(ptrdiff_t)k * r->pitch + x];
 }
 
-static void find_runner_up(const SdmCostRow *r, const float *restrict best, float *restrict second)
+/* Best k along x + slope * d, first one wins a tie; -1 without any score. */
+static inline int best_of(const SdmCostRow *r, int x, int slope)
 {
-    for (int x = 0; x < r->width; x++)
-        second[x] = SDM_SCORE_NONE;
-    for (int d = r->dmin; d <= r->dmax; d++) {
-        const float *restrict const s = r->score + (ptrdiff_t)(d - r->dmin) * r->pitch;
-        const float fd = (float)d;
-        for (int x = 0; x < r->width; x++) {
-            const float away = fd - best[x];
-            const float v = (away > 1.5f) | (away < -1.5f) ? s[x] : SDM_SCORE_NONE;
-            second[x] = v > second[x] ? v : second[x];
-        }
-    }
-}
-
-/* Best sub-pixel d of each right pixel x': the scores on the diagonal x' = x + d.  top: scratch, width. */
-static void right_winners(const SdmCostRow *r, float *restrict top, float *restrict right)
-{
-    const int w = r->width, nd = r->dmax - r->dmin + 1;
-    for (int x = 0; x < w; x++)
-        top[x] = SDM_SCORE_NONE;
+    const int nd = r->dmax - r->dmin + 1;
+    float top = SDM_SCORE_NONE;
+    int best = -1;
     for (int k = 0; k < nd; k++) {
-        const int d = r->dmin + k, x0 = d > 0 ? d : 0, x1 = d < 0 ? w + d : w;
-        const float *const s = r->score + (ptrdiff_t)k * r->pitch;
-        const float fd = (float)d;
-        for (int x = x0; x < x1; x++) {
-            const bool wins = s[x - d] > top[x];
-            right[x] = wins ? fd : right[x];
-            top[x] = wins ? s[x - d] : top[x];
+        const float s = score_at(r, x + slope * (r->dmin + k), k);
+        best = s > top ? k : best;
+        top = s > top ? s : top;
+    }
+    return best;
+}
+
+/* Best sub-pixel d of right pixel x: the scores on the diagonal x = x' + d.  0 without any. */
+static void right_pixel(const SdmCostRow *r, int x, float *right)
+{
+    const int nd = r->dmax - r->dmin + 1, k = best_of(r, x, -1), d = r->dmin + k, at = x - d;
+    *right = 0.0f;
+    if (k < 0)
+        return;
+    *right = (float)d;
+    if (k > 0 && k < nd - 1)
+        *right += vertex(score_at(r, at + 1, k - 1), score_at(r, at, k), score_at(r, at - 1, k + 1));
+}
+
+/* Vertex from the curves of both views: of the left pixel and, on the diagonal, of the right pixel it meets. */
+static inline float vertex_of_both(float before, float at, float after, float before2, float after2)
+{
+    if (before2 <= SDM_SCORE_NONE || after2 <= SDM_SCORE_NONE)
+        return vertex(before, at, after);
+    if (before <= SDM_SCORE_NONE || after <= SDM_SCORE_NONE)
+        return 0.0f;
+    return bend_vertex(before + before2, at + at, after + after2);
+}
+
+static void left_pixel(const SdmCostRow *r, const SdmPickRow *o, int x)
+{
+    const int nd = r->dmax - r->dmin + 1, k = best_of(r, x, 0), d = r->dmin + k;
+    const bool none = k < 0, edge = k == 0 || k == nd - 1;
+    o->residual[x] = none ? 0.0f : (float)d;
+    o->score[x] = none ? SDM_SCORE_NONE : score_at(r, x, k);
+    o->edge[x] = edge && nd > 1;
+    if (o->runner_up) {
+        o->runner_up[x] = SDM_SCORE_NONE;
+        for (int i = 0; i < nd && !none; i++)
+            if ((i - k >= 2 || k - i >= 2) && score_at(r, x, i) > o->runner_up[x])
+                o->runner_up[x] = score_at(r, x, i);
+    }
+    if (o->mismatch)
+        o->mismatch[x] = 1e9f;
+    if (none)
+        return;
+    const float before = edge ? 0.0f : score_at(r, x, k - 1), after = edge ? 0.0f : score_at(r, x, k + 1);
+    if (o->mismatch) {
+        const float mine = edge ? (float)d : (float)d + vertex(before, o->score[x], after);
+        const float apart = mine - o->right_best[x + d];
+        o->mismatch[x] = apart < 0.0f ? -apart : apart;
+    }
+    if (!edge)
+        o->residual[x] += vertex_of_both(before, o->score[x], after, score_at(r, x + 1, k - 1), score_at(r, x - 1, k + 1));
+}
+
+static inline vf bend_vertices(vf before, vf at, vf after)
+{
+    const vf bend = vf_add(vf_sub(before, vf_mul(vf_set(2.0f), at)), after);
+    vf v = vf_div(vf_mul(vf_set(0.5f), vf_sub(before, after)), bend);
+    v = vf_sel(vf_gt(vf_set(-0.5f), v), vf_set(-0.5f), vf_sel(vf_gt(v, vf_set(0.5f)), vf_set(0.5f), v));
+    return vf_sel(vf_gt(vf_set(0.0f), bend), v, vf_set(0.0f));
+}
+
+/* Best of a line of scores and its neighbours: those of left pixels (slope 0) or right pixels (slope -1). */
+typedef struct Winner {
+    vf score, d, before, after;
+    vm inner; /* has both neighbours in the range */
+} Winner;
+
+static inline Winner winner_of(const SdmCostRow *r, int x, int slope)
+{
+    const int nd = r->dmax - r->dmin + 1;
+    const vf none = vf_set(SDM_SCORE_NONE);
+    const vm never = vf_gt(none, none);
+    Winner w = {none, vf_set(0.0f), none, none, never};
+    vm won = never; /* at the d before */
+    vf last = none;
+    for (int k = 0; k < nd; k++) {
+        const int d = r->dmin + k;
+        const vf s = vf_load(r->score + (ptrdiff_t)k * r->pitch + x + slope * d);
+        const vm wins = vf_gt(s, w.score);
+        w.after = vf_sel(won, s, w.after);
+        w.before = vf_sel(wins, last, w.before);
+        w.d = vf_sel(wins, vf_set((float)d), w.d);
+        w.score = vf_sel(wins, s, w.score);
+        won = wins;
+        last = s;
+    }
+    w.inner = vm_and(vf_gt(w.score, none), vm_and(vf_gt(w.d, vf_set((float)r->dmin)), vf_gt(vf_set((float)r->dmax), w.d)));
+    return w;
+}
+
+/* d and the vertex of the winner's own curve. */
+static inline vf sub_pixels(const Winner *w)
+{
+    const vf none = vf_set(SDM_SCORE_NONE);
+    const vm whole = vm_and(w->inner, vm_and(vf_gt(w->before, none), vf_gt(w->after, none)));
+    return vf_add(w->d, vf_sel(whole, bend_vertices(w->before, w->score, w->after), vf_set(0.0f)));
+}
+
+static inline void left_pixels(const SdmCostRow *r, const SdmPickRow *o, int x)
+{
+    const int nd = r->dmax - r->dmin + 1;
+    const vf none = vf_set(SDM_SCORE_NONE), zero = vf_set(0.0f);
+    const Winner w = winner_of(r, x, 0);
+    vf before2 = none, after2 = none, second = none; /* on the diagonal through the winner */
+    for (int k = 0; k < nd; k++) {
+        const float *const s = r->score + (ptrdiff_t)k * r->pitch + x;
+        const vf d = vf_set((float)(r->dmin + k)), away = vf_abs(vf_sub(d, w.d));
+        before2 = vf_sel(vf_eq(vf_sub(w.d, d), vf_set(1.0f)), vf_load(s + 1), before2);
+        after2 = vf_sel(vf_eq(vf_sub(d, w.d), vf_set(1.0f)), vf_load(s - 1), after2);
+        if (o->runner_up) {
+            const vf v = vf_sel(vf_gt(away, vf_set(1.5f)), vf_load(s), none);
+            second = vf_sel(vf_gt(v, second), v, second);
         }
     }
-    for (int x = 0; x < w; x++) {
-        if (top[x] <= SDM_SCORE_NONE)
-            continue;
-        const int d = (int)right[x], k = d - r->dmin, at = x - d;
-        if (k == 0 || k == nd - 1 || at < 1 || at + 1 >= w)
-            continue;
-        const float *const s = r->score + (ptrdiff_t)k * r->pitch;
-        right[x] += vertex(s[at + 1 - r->pitch], s[at], s[at - 1 + r->pitch]);
+    const vm any = vf_gt(w.score, none);
+    const vm whole = vm_and(w.inner, vm_and(vf_gt(w.before, none), vf_gt(w.after, none)));
+    const vm both = vm_and(vf_gt(before2, none), vf_gt(after2, none));
+    const vf at = vf_sel(both, vf_add(w.score, w.score), w.score);
+    const vf before = vf_sel(both, vf_add(w.before, before2), w.before), after = vf_sel(both, vf_add(w.after, after2), w.after);
+    vf_store(o->residual + x, vf_add(w.d, vf_sel(whole, bend_vertices(before, at, after), zero)));
+    vf_store(o->score + x, w.score);
+    if (o->runner_up)
+        vf_store(o->runner_up + x, vf_sel(any, second, none));
+    if (o->mismatch) {
+        const vi met = vi_add(vi_trunc(w.d), vi_add(vi_set(x), vi_load(sdm_lane_numbers)));
+        const vf apart = vf_abs(vf_sub(sub_pixels(&w), vf_gather(o->right_best, met)));
+        vf_store(o->mismatch + x, vf_sel(any, apart, vf_set(1e9f)));
     }
+    const vf ends = vf_sel(vm_and(any, vm_not(w.inner)), vf_set(nd > 1 ? 1.0f : 0.0f), zero);
+    float edge[SDM_VEC];
+    vf_store(edge, ends);
+    for (int i = 0; i < SDM_VEC; i++)
+        o->edge[x + i] = edge[i] != 0.0f;
 }
-
-/* Vertex from the curves of both views: of the left pixel and, on the diagonal, of the right pixel it meets.
- */
-static inline float vertex_of_both(const float *s, ptrdiff_t pitch, int x, int width)
-{
-    const float before = x + 1 < width ? s[1 - pitch] : SDM_SCORE_NONE;
-    const float after = x > 0 ? s[pitch - 1] : SDM_SCORE_NONE;
-    if (before <= SDM_SCORE_NONE || after <= SDM_SCORE_NONE)
-        return vertex(s[-pitch], s[0], s[pitch]);
-    if (s[-pitch] <= SDM_SCORE_NONE || s[pitch] <= SDM_SCORE_NONE)
-        return 0.0f;
-    return bend_vertex(s[-pitch] + before, s[0] + s[0], s[pitch] + after);
-}
-
 void SDM_NAME(pick_row)(const SdmCostRow *r, const SdmPickRow *o)
 {
-    const int w = r->width, nd = r->dmax - r->dmin + 1;
-    right_winners(r, o->score, o->right_best);
-    find_best(r, o->score, o->residual);
-    find_runner_up(r, o->residual, o->runner_up);
-    for (int x = 0; x < w; x++) {
-        const int d = (int)o->residual[x], k = d - r->dmin, met = x + d;
-        const bool edge = k == 0 || k == nd - 1, none = o->score[x] <= SDM_SCORE_NONE;
-        o->edge[x] = edge && nd > 1 && !none;
-        o->mismatch[x] = 1e9f;
-        if (none)
-            continue;
-        const float *const s = r->score + (ptrdiff_t)k * r->pitch + x;
-        const float mine = edge ? (float)d : (float)d + vertex(s[-r->pitch], s[0], s[r->pitch]);
-        const float apart = mine - o->right_best[met];
-        o->mismatch[x] = apart < 0.0f ? -apart : apart;
-        if (!edge)
-            o->residual[x] += vertex_of_both(s, r->pitch, x, w);
+    const int w = r->width;
+    const int reach = (r->dmax > -r->dmin ? r->dmax : -r->dmin) + 1;
+    const int begin = reach < w ? reach : w; /* begin..end - 1: in vectors */
+    const int end = w - 2 * reach > SDM_VEC ? begin + (w - 2 * reach) / SDM_VEC * SDM_VEC : begin;
+    if (o->mismatch) {
+        for (int x = 0; x < begin; x++)
+            right_pixel(r, x, &o->right_best[x]);
+        for (int x = begin; x < end; x += SDM_VEC) {
+            const Winner right = winner_of(r, x, -1);
+            vf_store(o->right_best + x, sub_pixels(&right));
+        }
+        for (int x = end; x < w; x++)
+            right_pixel(r, x, &o->right_best[x]);
     }
+    for (int x = 0; x < begin; x++)
+        left_pixel(r, o, x);
+    for (int x = begin; x < end; x += SDM_VEC)
+        left_pixels(r, o, x);
+    for (int x = end; x < w; x++)
+        left_pixel(r, o, x);
 }

@@ -6,12 +6,13 @@
 
 sdm_cost_strip_fn SDM_NAME(sad);
 
-static void add_differences(int32_t *restrict col, const int16_t *restrict a, const int16_t *restrict b,
-                            const int16_t *restrict a_old, const int16_t *restrict b_old, int count)
+/* Column sums of |left - right|: new rows enter, old ones leave (where `leaves` is 1, not 0). */
+static void add_differences(int32_t *col, const int32_t *left, const int32_t *right, int leaves, int count)
 {
-    for (int x = 0; x < count; x++) {
-        const int32_t d = (int32_t)a[x] - b[x], old = (int32_t)a_old[x] - b_old[x];
-        col[x] += (d < 0 ? -d : d) - (old < 0 ? -old : old);
+    const vi sign = vi_set(leaves ? (int32_t)0xffff0001 : 1); /* +1 for the row that enters, -1 for the one that leaves */
+    for (int x = 0; x < count; x += SDM_VEC) {
+        const vi apart = vi_differ16(vi_load(left + x), vi_load(right + x));
+        vi_store(col + x, vi_add(vi_load(col + x), vi_madd(apart, sign)));
     }
 }
 
@@ -26,44 +27,24 @@ static void to_score(const int32_t *restrict sad, const float *restrict ri, cons
 
 void SDM_NAME(sad)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
 {
-    const int w = job->width, win = job->window, half = win / 2, nd = job->dmax - job->dmin + 1;
+    const int w = job->width, win = job->window, nd = job->dmax - job->dmin + 1;
+    const float scale = 1.0f / (578.0f * (float)(win * win));
     CostScratch s;
     cost_scratch_cut(&s, job);
-    const CostStats stats[2] = {{s.stat[0], s.stat[1], s.stat[2]}, {s.stat[3], s.stat[4], s.stat[5]}};
-    SdmCostRow out = {.width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s.score, .pitch = s.pitch,
-                      .left_texture = s.texture[0], .right_texture = s.texture[1]};
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
-        const int in = y + half, gone = y - half - 1;
-        const bool started = gone >= job->row_begin - half;
-        const int16_t *const l = cost_row(job, &s, in, 0), *const r = cost_row(job, &s, in, 1);
-        const int16_t *const lo = started ? cost_row(job, &s, gone, 2) : s.zero;
-        const int16_t *const ro = started ? cost_row(job, &s, gone, 3) : s.zero;
-        for (int side = 0; side < 2; side++) {
-            cost_add_stats(&stats[side], s.raw[side], w, 1);
-            if (started)
-                cost_add_stats(&stats[side], s.raw[2 + side], w, -1);
-        }
+        cost_step(job, &s, y, 1);
         for (int k = 0; k < nd; k++) {
-            const int d = job->dmin + k, x0 = d < 0 ? -d : 0, x1 = d > 0 ? w - d : w;
-            if (x1 > x0)
-                add_differences(s.column + (ptrdiff_t)k * s.pitch + x0, l + x0, r + x0 + d, lo + x0,
-                                ro + x0 + d, x1 - x0);
+            const CostLabel label = cost_label(job, &s, y, k);
+            int32_t *const column = s.column + k * s.pitch;
+            add_differences(column, s.left.pair, label.right->pair + label.d, y > job->row_begin, w);
+            if (y < job->row_begin)
+                continue;
+            window_sum(column, s.window, w, win);
+            to_score(s.window, s.left.texture, label.right->texture + label.d, scale, w, s.score + k * s.pitch);
         }
         if (y < job->row_begin)
             continue;
-        for (int side = 0; side < 2; side++)
-            cost_finish_stats(&stats[side], w, win, job->min_sigma, s.temp, s.sum[side], s.texture[side]);
-        for (int k = 0; k < nd; k++) {
-            const int d = job->dmin + k, x0 = d < 0 ? -d : 0, x1 = d > 0 ? w - d : w;
-            float *const score = s.score + (ptrdiff_t)k * s.pitch;
-            cost_clear(score, w);
-            if (x1 <= x0)
-                continue;
-            cost_sum_window(s.column + (ptrdiff_t)k * s.pitch + x0, s.temp, x1 - x0, win);
-            to_score(s.temp, s.texture[0] + x0, s.texture[1] + x0 + d, 1.0f / (578.0f * (float)(win * win)),
-                     x1 - x0, score + x0);
-        }
-        out.y = y;
+        const SdmCostRow out = cost_row_of(&s, job, y);
         consume(user, &out);
     }
 }

@@ -1,71 +1,62 @@
-/* Zero-mean normalised cross-correlation, recursive in y by column sums; one volume row at a time. Sums are
- * exact integers: |q| <= 2047, so products <= 2^22 and 21 x 21 of them < 2^31; n SIJ - SI SJ < 2^53 is exact
- * in double.  Source: Iwata et al. 2011, eqs. 5-14, with the mean removed in integers. */
+/* Zero-mean normalised cross-correlation, recursive in y by column sums; one volume row at a time.  The means are
+ * taken out in integers: with ma = round(SI / n), mb = round(SJ / n),
+ *   C = SIJ - mb SI - ma (SJ - n mb)  =  sum (a - ma)(b - mb),
+ * which 32 bits hold (|q| <= 2047 and windows to 21 x 21: |C| <= n sigma sigma + n / 4 < 2^31), and the rest of the
+ * means, below half a unit, as floats: covariance = C - (SI - n ma)(SJ - n mb) / n.
+ * Source: Iwata et al. 2011, eqs. 5-14. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
 sdm_cost_strip_fn SDM_NAME(zncc);
 
-static void add_products(int32_t *restrict col, const int16_t *restrict a, const int16_t *restrict b,
-                         const int16_t *restrict a_old, const int16_t *restrict b_old, int count)
+/* Column sums of products: new rows enter, old ones leave, by one multiplication of the pairs. */
+static void add_products(int32_t *col, const int32_t *left, const int32_t *right, int count)
 {
-    for (int x = 0; x < count; x++)
-        col[x] += (int32_t)a[x] * b[x] - (int32_t)a_old[x] * b_old[x];
+    for (int x = 0; x < count; x += SDM_VEC)
+        vi_store(col + x, vi_add(vi_load(col + x), vi_madd(vi_load(left + x), vi_load(right + x))));
 }
 
-static void normalise(const int32_t *restrict sum_ij, const int32_t *restrict si, const int32_t *restrict sj,
-                      const float *restrict ri, const float *restrict rj, double n, int count,
-                      float *restrict score)
+/* Scores of `count` successive d, the first of them the label's, against one row of the right view. */
+static void normalise_rows(const CostScratch *s, CostLabel label, int k, int count, int width)
 {
-    for (int x = 0; x < count; x++) {
-        const double cov = n * (double)sum_ij[x] - (double)si[x] * (double)sj[x];
-        const float s = (float)cov * ri[x] * rj[x];
-        score[x] = ri[x] < 0.0f || rj[x] < 0.0f ? SDM_SCORE_NONE : s;
+    const CostMeans *const l = &s->left, *const r = label.right;
+    const vf none = vf_set(SDM_SCORE_NONE);
+    for (int x = 0; x < width; x += SDM_VEC) {
+        const vi sum = vi_load(l->sum + x), mean = vi_load(l->mean + x);
+        const vf rest = vf_load(l->rest + x), texture = vf_load(l->texture + x);
+        for (int i = k; i < k + count; i++) {
+            const ptrdiff_t at = x + label.d + i - k;
+            const vf other = vf_load(r->texture + at);
+            const vi rest_r = vi_load(r->rest_sum + at), window = vi_load(s->window + i * s->pitch + x);
+            const vi c = vi_sub(vi_sub(window, vi_mul(vi_load(r->mean + at), sum)), vi_mul(rest_r, mean));
+            const vf covariance = vf_sub(vf_from(c), vf_mul(rest, vf_from(rest_r)));
+            const vf v = vf_mul(vf_mul(covariance, texture), other);
+            vf_store(s->score + i * s->pitch + x, vf_sel(vf_negative(vf_or(texture, other)), none, v));
+        }
     }
 }
-
 void SDM_NAME(zncc)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
 {
-    const int w = job->width, win = job->window, half = win / 2, nd = job->dmax - job->dmin + 1;
+    const int w = job->width, win = job->window, nd = job->dmax - job->dmin + 1;
     CostScratch s;
     cost_scratch_cut(&s, job);
-    const CostStats left = {s.stat[0], s.stat[1], s.stat[2]}, right = {s.stat[3], s.stat[4], s.stat[5]};
-    SdmCostRow out = {.width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s.score, .pitch = s.pitch,
-                      .left_texture = s.texture[0], .right_texture = s.texture[1]};
-    for (int y = job->row_begin - win + 1; y < job->row_end;
-         y++) { /* y: centre of the window that is completed */
-        const int in = y + half, gone = y - half - 1;
-        const bool started = gone >= job->row_begin - half;
-        const int16_t *const l = cost_row(job, &s, in, 0), *const r = cost_row(job, &s, in, 1);
-        const int16_t *const lo = started ? cost_row(job, &s, gone, 2) : s.zero;
-        const int16_t *const ro = started ? cost_row(job, &s, gone, 3) : s.zero;
-        cost_add_stats(&left, s.raw[0], w, 1);
-        cost_add_stats(&right, s.raw[1], w, 1);
-        if (started) {
-            cost_add_stats(&left, s.raw[2], w, -1);
-            cost_add_stats(&right, s.raw[3], w, -1);
-        }
+    for (int y = job->row_begin - win + 1; y < job->row_end; y++) { /* y: centre of the window that is completed */
+        cost_step(job, &s, y, -1);
         for (int k = 0; k < nd; k++) {
-            const int d = job->dmin + k, x0 = d < 0 ? -d : 0, x1 = d > 0 ? w - d : w;
-            if (x1 > x0)
-                add_products(s.column + (ptrdiff_t)k * s.pitch + x0, l + x0, r + x0 + d, lo + x0, ro + x0 + d,
-                             x1 - x0);
+            const CostLabel label = cost_label(job, &s, y, k);
+            int32_t *const column = s.column + k * s.pitch;
+            add_products(column, s.left.pair, label.right->pair + label.d, w);
+            if (y < job->row_begin)
+                continue;
+            window_sum(column, s.window + k * s.pitch, w, win);
+            if (job->along_v)
+                normalise_rows(&s, label, k, 1, w);
         }
         if (y < job->row_begin)
             continue;
-        cost_finish_stats(&left, w, win, job->min_sigma, s.temp, s.sum[0], s.texture[0]);
-        cost_finish_stats(&right, w, win, job->min_sigma, s.temp, s.sum[1], s.texture[1]);
-        for (int k = 0; k < nd; k++) {
-            const int d = job->dmin + k, x0 = d < 0 ? -d : 0, x1 = d > 0 ? w - d : w;
-            float *const score = s.score + (ptrdiff_t)k * s.pitch;
-            cost_clear(score, w);
-            if (x1 <= x0)
-                continue;
-            cost_sum_window(s.column + (ptrdiff_t)k * s.pitch + x0, s.temp, x1 - x0, win);
-            normalise(s.temp, s.sum[0] + x0, s.sum[1] + x0 + d, s.texture[0] + x0, s.texture[1] + x0 + d,
-                      (double)(win * win), x1 - x0, score + x0);
-        }
-        out.y = y;
+        if (!job->along_v)
+            normalise_rows(&s, cost_label(job, &s, y, 0), 0, nd, w);
+        const SdmCostRow out = cost_row_of(&s, job, y);
         consume(user, &out);
     }
 }

@@ -1,10 +1,10 @@
-/* Census words of a row, and the Hamming distances of a strip's row summed over the window, recursive down and along.
- * The distances of the window's rows are kept, so that a leaving row costs a load. */
+/* Census words of a row, and the Hamming distances of a strip's row summed over the window, recursive down
+ * and along. The distances of the window's rows are kept, so that a leaving row costs a load. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 
-extern sdm_pair_row_fn SDM_NAME(sdm_pair_census);
-extern sdm_pair_words_fn SDM_NAME(sdm_pair_words);
+extern sdm_pair_row_fn SDM_NAME(pair_census);
+extern sdm_pair_words_fn SDM_NAME(pair_words);
 
 VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s, int planes)
 {
@@ -24,11 +24,8 @@ VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s, int planes)
     s->half[1] = v16_add(s->half[1], odd);
 }
 
-#define ENTER(n)                                              \
-    VEC void enter##n(const SdmPairRow *r, ptrdiff_t k, Sums *s)    \
-    {                                                         \
-        enter(r, k, s, n);                                    \
-    }
+#define ENTER(n)                                                                                             \
+    VEC void enter##n(const SdmPairRow *r, ptrdiff_t k, Sums *s) { enter(r, k, s, n); }
 ENTER(3)
 ENTER(6)
 ENTER(8)
@@ -48,7 +45,7 @@ VEC void cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *o
     *odd = s->half[1];
 }
 
-void SDM_NAME(sdm_pair_census)(const SdmPairRow *row)
+void SDM_NAME(pair_census)(const SdmPairRow *row)
 {
     if (row->planes == 3) /* 5 x 5 */
         sweep_row(row, (SweepCost){enter3, cost, leave});
@@ -71,13 +68,14 @@ VEC v8 word_bytes(const int16_t *const *rows, int x, int width, int height, int 
         const int place = bit < middle ? bit : bit + 1;
         const int16_t *const near = rows[place / width] + x + place % width;
         for (int half = 0; half < 2; half++)
-            out[half] = v16_or(out[half], v16_darker(v16_load(near + half * VL), centre[half], v16_set1(1 << bit % 8)));
+            out[half] = v16_or(out[half],
+                               v16_darker(v16_load(near + half * VL), centre[half], v16_set1(1 << bit % 8)));
     }
     return v8_of_lows(out[0], out[1]);
 }
 
-void SDM_NAME(sdm_pair_words)(const int16_t *const *rows, int width, int word_width, int word_height, uint8_t *out,
-                              ptrdiff_t plane)
+void SDM_NAME(pair_words)(const int16_t *const *rows, int width, int word_width, int word_height,
+                          uint8_t *out, ptrdiff_t plane)
 {
     const int planes = (word_width * word_height + 6) / 8;
     for (int x = 0; x < width; x += LANES)

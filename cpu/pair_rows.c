@@ -1,19 +1,16 @@
-/* Rows beside the costs: windows' statistics, chunks' winners into one, winners into disparities.  Plain loops that the
- * compiler lays along vectors. */
+/* Rows beside the costs: windows' statistics, chunks' winners into one, winners into disparities.  Plain
+ * loops that the compiler lays along vectors. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_kernels.h"
 
 #include <math.h>
 
-extern sdm_pair_merge_fn SDM_NAME(sdm_pair_merge);
-extern sdm_pair_finish_fn SDM_NAME(sdm_pair_finish);
-extern sdm_pair_columns_fn SDM_NAME(sdm_pair_columns);
-extern sdm_pair_window_fn SDM_NAME(sdm_pair_window);
+extern sdm_pair_merge_fn SDM_NAME(pair_merge);
+extern sdm_pair_finish_fn SDM_NAME(pair_finish);
+extern sdm_pair_columns_fn SDM_NAME(pair_columns);
+extern sdm_pair_window_fn SDM_NAME(pair_window);
 
-static inline uint16_t least(uint16_t a, uint16_t b)
-{
-    return a < b ? a : b;
-}
+static inline uint16_t least(uint16_t a, uint16_t b) { return a < b ? a : b; }
 
 /* The fields of winners. */
 typedef struct Fields {
@@ -22,14 +19,16 @@ typedef struct Fields {
 static inline Fields fields(const uint16_t *winners)
 {
     uint16_t *const w = (uint16_t *)(uintptr_t)winners;
-    return (Fields){.cost = w + SDM_PAIR_COST * SDM_PAIR_STRIP, .d = w + SDM_PAIR_D * SDM_PAIR_STRIP,
+    return (Fields){.cost = w + SDM_PAIR_COST * SDM_PAIR_STRIP,
+                    .d = w + SDM_PAIR_D * SDM_PAIR_STRIP,
                     .around = w + SDM_PAIR_AROUND * SDM_PAIR_STRIP,
-                    .first = w + SDM_PAIR_FIRST * SDM_PAIR_STRIP, .last = w + SDM_PAIR_LAST * SDM_PAIR_STRIP,
+                    .first = w + SDM_PAIR_FIRST * SDM_PAIR_STRIP,
+                    .last = w + SDM_PAIR_LAST * SDM_PAIR_STRIP,
                     .second = w + SDM_PAIR_SECOND * SDM_PAIR_STRIP};
 }
 
-/* The runner-up of two chunks: where their winners are neighbours across the seam, the loser's chunk gives its best
- * beside it. */
+/* The runner-up of two chunks: where their winners are neighbours across the seam, the loser's chunk gives
+ * its best beside it. */
 static void merge_seconds(Fields a, Fields b, int pixels, int seam)
 {
 #pragma omp simd
@@ -41,7 +40,7 @@ static void merge_seconds(Fields a, Fields b, int pixels, int seam)
     }
 }
 
-void SDM_NAME(sdm_pair_merge)(uint16_t *into, const uint16_t *from, int pixels, int seam, bool unique)
+void SDM_NAME(pair_merge)(uint16_t *into, const uint16_t *from, int pixels, int seam, bool unique)
 {
     const Fields a = fields(into), b = fields(from);
     if (unique)
@@ -75,7 +74,7 @@ static void disparities(const SdmPairFinish *set, Fields w, float *restrict disp
     }
 }
 
-void SDM_NAME(sdm_pair_finish)(const SdmPairFinish *set, const uint16_t *winners, float *disparity)
+void SDM_NAME(pair_finish)(const SdmPairFinish *set, const uint16_t *winners, float *disparity)
 {
     const Fields w = fields(winners);
     disparities(set, w, disparity);
@@ -84,8 +83,8 @@ void SDM_NAME(sdm_pair_finish)(const SdmPairFinish *set, const uint16_t *winners
             disparity[i] = NAN;
 }
 
-void SDM_NAME(sdm_pair_columns)(const SdmPairColumns *columns, const int16_t *add, const int16_t *drop, int count,
-                                int centre)
+void SDM_NAME(pair_columns)(const SdmPairColumns *columns, const int16_t *add, const int16_t *drop, int count,
+                            int centre)
 {
     int32_t *const sum = columns->sum, *const squares = columns->squares, *const holes = columns->holes;
     for (int x = 0; x < count; x++) {
@@ -102,7 +101,7 @@ void SDM_NAME(sdm_pair_columns)(const SdmPairColumns *columns, const int16_t *ad
     }
 }
 
-void SDM_NAME(sdm_pair_window)(const SdmPairColumns *columns, const SdmPairWindowRow *out)
+void SDM_NAME(pair_window)(const SdmPairColumns *columns, const SdmPairWindowRow *out)
 {
     enum { BLOCK = 256 };
     const SdmPairWindowRow o = *out;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 
-extern sdm_pair_row_fn SDM_NAME(sdm_pair_sad8), SDM_NAME(sdm_pair_sad32);
-extern sdm_pair_bytes_fn SDM_NAME(sdm_pair_bytes);
+extern sdm_pair_row_fn SDM_NAME(pair_sad8), SDM_NAME(pair_sad32);
+extern sdm_pair_bytes_fn SDM_NAME(pair_bytes);
 
 /* ---- samples of 8 bits, sums of 16 ---- */
 
@@ -34,12 +34,9 @@ VEC void cost8(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *
     *odd = s->half[1];
 }
 
-void SDM_NAME(sdm_pair_sad8)(const SdmPairRow *row)
-{
-    sweep_row(row, (SweepCost){enter8, cost8, leave8});
-}
+void SDM_NAME(pair_sad8)(const SdmPairRow *row) { sweep_row(row, (SweepCost){enter8, cost8, leave8}); }
 
-void SDM_NAME(sdm_pair_bytes)(const int16_t *samples, int count, uint8_t *out)
+void SDM_NAME(pair_bytes)(const int16_t *samples, int count, uint8_t *out)
 {
     for (int i = 0; i < count; i++)
         out[i] = (uint8_t)samples[i];
@@ -78,13 +75,12 @@ VEC void leave32(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 VEC void cost32(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
 {
     (void)i;
-    const v16 first = v16_evens((v16)v32_right(s->quarter[0], r->shift), (v16)v32_right(s->quarter[1], r->shift));
-    const v16 second = v16_evens((v16)v32_right(s->quarter[2], r->shift), (v16)v32_right(s->quarter[3], r->shift));
+    const v16 first =
+        v16_evens((v16)v32_right(s->quarter[0], r->shift), (v16)v32_right(s->quarter[1], r->shift));
+    const v16 second =
+        v16_evens((v16)v32_right(s->quarter[2], r->shift), (v16)v32_right(s->quarter[3], r->shift));
     *even = v16_evens(first, second);
     *odd = v16_odds(first, second);
 }
 
-void SDM_NAME(sdm_pair_sad32)(const SdmPairRow *row)
-{
-    sweep_row(row, (SweepCost){enter32, cost32, leave32});
-}
+void SDM_NAME(pair_sad32)(const SdmPairRow *row) { sweep_row(row, (SweepCost){enter32, cost32, leave32}); }

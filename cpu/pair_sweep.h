@@ -1,9 +1,12 @@
-/* The way along a row that all costs share: the window's sums gain a column and lose one, the left pixel takes its
- * winner across the lanes, and the right pixels, which move by a lane from pixel to pixel, keep their best so far.
- * Included by a cost's file after pair_vec.h.  The cost gives three functions:
- *   enter  bring column k up to date and add it to the sums
- *   cost   16-bit costs of pixel i, from the sums
- *   leave  take column k from the sums */
+/* The way along a row that all costs share: the window's sums gain a column and lose one, the left pixel
+ * takes its winner across the lanes, and the right pixels, which move by a lane from pixel to pixel, keep
+ * their best so far.  Included by a cost's file.  The cost gives three functions:
+ *
+ * - enter: bring column k up to date and add it to the sums
+ *
+ * - cost: 16-bit costs of pixel i, from the sums
+ *
+ * - leave: take column k from the sums */
 #ifndef SDM_PAIR_SWEEP_H
 #define SDM_PAIR_SWEEP_H
 
@@ -26,8 +29,8 @@ typedef struct SweepAside {
     uint16_t one[2 * VL + 2], two[2 * VL + 2];
 } SweepAside;
 
-/* Costs of the last pixels in memory.  A lane is read some pixels after it was written: to read it at once would wait
- * for the store. */
+/* Costs of the last pixels in memory.  A lane is read some pixels after it was written: to read it at once
+ * would wait for the store. */
 enum { SWEEP_KEPT = 4, SWEEP_DELAY = 3 };
 typedef struct SweepCosts {
     _Alignas(64) uint16_t at[VL + SWEEP_KEPT * LANES + VL];
@@ -79,7 +82,8 @@ typedef struct SweepLeft {
 } SweepLeft;
 
 /* Which lane has the least cost of pixel i. */
-VEC void sweep_left(const SdmPairRow *r, ptrdiff_t i, const SweepLeft *left, SweepCosts *costs, const SweepAside *aside)
+VEC void sweep_left(const SdmPairRow *r, ptrdiff_t i, const SweepLeft *left, SweepCosts *costs,
+                    const SweepAside *aside)
 {
     const v16 even = left->even, odd = left->odd;
     const int lane = lanes_last_equal(even, odd, left->least);
@@ -130,8 +134,10 @@ VEC void sweep_right_store(const SdmPairRow *r, const SweepRight *s)
     }
 }
 
-/* The right pixel of lane 0 has met its last pixel of the strip; that of the last lane meets its first one. */
-VEC void sweep_right(const SdmPairRow *r, ptrdiff_t i, v16 even, v16 odd, v16 d_even, v16 d_odd, SweepRight *s)
+/* The right pixel of lane 0 has met its last pixel of the strip; that of the last lane meets its first one.
+ */
+VEC void sweep_right(const SdmPairRow *r, ptrdiff_t i, v16 even, v16 odd, v16 d_even, v16 d_odd,
+                     SweepRight *s)
 {
     v16_take_less(even, d_even, &s->cost_even, &s->d_even);
     v16_take_less(odd, d_odd, &s->cost_odd, &s->d_odd);
@@ -139,8 +145,8 @@ VEC void sweep_right(const SdmPairRow *r, ptrdiff_t i, v16 even, v16 odd, v16 d_
     lanes_shift(&s->cost_even, &s->cost_odd, &s->d_even, &s->d_odd, r->right_best[i + LANES]);
 }
 
-/* A pixel's least cost is looked for while the next pixel's costs are made, and its lane a pixel later, for each step waits
- * long for the one before. */
+/* A pixel's least cost is looked for while the next pixel's costs are made, and its lane a pixel later, for
+ * each step waits long for the one before. */
 VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, const SweepAside *aside)
 {
     const SdmPairRow r = *row;
@@ -173,7 +179,10 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
     sweep_left(&r, r.pixels - 2, &before_last, &costs, aside);
     *winner(&r, SDM_PAIR_COST, r.pixels - 1) = (uint16_t)lanes_min(last.even, last.odd, &last.least);
     sweep_left(&r, r.pixels - 1, &last, &costs, aside);
-    for (ptrdiff_t i = VEC_HAS_AROUND ? r.pixels : r.pixels > SWEEP_DELAY ? r.pixels - SWEEP_DELAY : 0; i < r.pixels; i++)
+    for (ptrdiff_t i = VEC_HAS_AROUND           ? r.pixels
+                       : r.pixels > SWEEP_DELAY ? r.pixels - SWEEP_DELAY
+                                                : 0;
+         i < r.pixels; i++)
         sweep_around(&r, i, &costs);
     sweep_right_store(&r, &right);
 }

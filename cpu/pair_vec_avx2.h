@@ -31,7 +31,8 @@ VEC void v16_take_less(v16 c, v16 d, v16 *best, v16 *best_d)
 VEC unsigned lanes_min(v16 lo, v16 hi, v16 *all)
 {
     const __m256i a = _mm256_min_epu16(lo, hi);
-    const __m128i b = _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
+    const __m128i b =
+        _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
     *all = _mm256_broadcastw_epi16(b);
     return (uint16_t)_mm_cvtsi128_si32(b);
 }
@@ -55,17 +56,20 @@ VEC void lanes_shift(v16 *even, v16 *odd, v16 *even_2, v16 *odd_2, uint32_t ente
 }
 VEC uint32_t v16_firsts(v16 a, v16 b)
 {
-    return (uint32_t)_mm_cvtsi128_si32(_mm_unpacklo_epi16(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b)));
+    return (uint32_t)_mm_cvtsi128_si32(
+        _mm_unpacklo_epi16(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b)));
 }
 
 VEC v16 v16_evens(v16 a, v16 b)
 {
     const __m256i low = _mm256_set1_epi32(0xFFFF);
-    return _mm256_permute4x64_epi64(_mm256_packus_epi32(_mm256_and_si256(a, low), _mm256_and_si256(b, low)), 0xD8);
+    return _mm256_permute4x64_epi64(_mm256_packus_epi32(_mm256_and_si256(a, low), _mm256_and_si256(b, low)),
+                                    0xD8);
 }
 VEC v16 v16_odds(v16 a, v16 b)
 {
-    return _mm256_permute4x64_epi64(_mm256_packus_epi32(_mm256_srli_epi32(a, 16), _mm256_srli_epi32(b, 16)), 0xD8);
+    return _mm256_permute4x64_epi64(_mm256_packus_epi32(_mm256_srli_epi32(a, 16), _mm256_srli_epi32(b, 16)),
+                                    0xD8);
 }
 VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
 {
@@ -96,8 +100,8 @@ VEC v8 v8_set1(int a) { return _mm256_set1_epi8((char)a); }
 VEC v8 v8_add(v8 a, v8 b) { return _mm256_add_epi8(a, b); }
 VEC v8 v8_ones_apart(v8 a, v8 b)
 {
-    const __m256i ones = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
-                                          0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+    const __m256i ones = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2,
+                                          3, 1, 2, 2, 3, 2, 3, 3, 4);
     const __m256i x = _mm256_xor_si256(a, b), nibble = _mm256_set1_epi8(15);
     return _mm256_add_epi8(_mm256_shuffle_epi8(ones, _mm256_and_si256(x, nibble)),
                            _mm256_shuffle_epi8(ones, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble)));

@@ -12,14 +12,14 @@ typedef uint8_t v8 __attribute__((vector_size(16)));
 typedef float vf __attribute__((vector_size(16)));
 enum { VEC_BYTES = 16 };
 
-#define VEC_ACCESS(type)                                                                      \
-    VEC type type##_load(const void *p)                                                       \
-    {                                                                                         \
-        type a;                                                                               \
-        memcpy(&a, p, sizeof a);                                                              \
-        return a;                                                                             \
-    }                                                                                         \
-    VEC void type##_store(void *p, type a) { memcpy(p, &a, sizeof a); }                       \
+#define VEC_ACCESS(type)                                                                                     \
+    VEC type type##_load(const void *p)                                                                      \
+    {                                                                                                        \
+        type a;                                                                                              \
+        memcpy(&a, p, sizeof a);                                                                             \
+        return a;                                                                                            \
+    }                                                                                                        \
+    VEC void type##_store(void *p, type a) { memcpy(p, &a, sizeof a); }                                      \
     VEC type type##_add(type a, type b) { return a + b; }
 VEC_ACCESS(v16)
 VEC_ACCESS(v32)
@@ -113,7 +113,6 @@ VEC v32 v32_round(vf a) /* to nearest even, by the adder: |a| < 2^22 */
     memcpy(&bits, &sum, sizeof bits);
     return bits - 0x4B400000;
 }
-
 
 VEC v8 v8_set1(int a) { return (v8){0} + (uint8_t)a; }
 VEC v8 v8_ones_apart(v8 a, v8 b)

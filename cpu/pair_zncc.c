@@ -1,10 +1,10 @@
-/* ZNCC of a strip's row: products of samples, recursive down and along; means and deviations come from elsewhere.  Right
- * arrays are kept in two halves, entries of even and of odd place, so that the even lanes of a pixel, and its odd ones,
- * are neighbours in memory. */
+/* ZNCC of a strip's row: products of samples, recursive down and along; means and deviations come from
+ * elsewhere.  Right arrays are kept in two halves, entries of even and of odd place, so that the even lanes
+ * of a pixel, and its odd ones, are neighbours in memory. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 
-extern sdm_pair_row_fn SDM_NAME(sdm_pair_zncc);
+extern sdm_pair_row_fn SDM_NAME(pair_zncc);
 
 /* Where the lanes of a quarter begin in a right array whose lane 0 stands at place `at`. */
 VEC ptrdiff_t lanes_at(ptrdiff_t at, int quarter, ptrdiff_t odd)
@@ -55,8 +55,8 @@ VEC void finished(const SdmPairRow *r, ptrdiff_t i, const Sums *s, const bool is
     v32 score[4];
     for (int q = 0; q < 4; q++) {
         const ptrdiff_t at = lanes_at(r->right_at + i, q, r->right_odd);
-        const vf covariance = is_long ? long_covariance(r, i, s->quarter[q], at)
-                                      : short_covariance(r, i, s->quarter[q], at);
+        const vf covariance =
+            is_long ? long_covariance(r, i, s->quarter[q], at) : short_covariance(r, i, s->quarter[q], at);
         score[q] = v32_round(vf_mul(vf_mul(covariance, vf_load(r->right_texture + at)), left));
     }
     *even = v16_sub(v16_set1(SDM_PAIR_ZNCC_ONE), v16_evens((v16)score[0], (v16)score[1]));
@@ -73,7 +73,7 @@ VEC void long_cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v
     finished(r, i, s, true, even, odd);
 }
 
-void SDM_NAME(sdm_pair_zncc)(const SdmPairRow *row)
+void SDM_NAME(pair_zncc)(const SdmPairRow *row)
 {
     if (row->right_rest)
         sweep_row(row, (SweepCost){enter, long_cost, leave});

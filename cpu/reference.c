@@ -1,6 +1,7 @@
 /* The definition of every kernel of kernels.h, written from its description: no recursion, no tables of sums,
  * nothing shared with the copies that it judges, never tuned.  Proved by tests/core/test_reference.c. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/qa.h"
 #include "kernels.h"
 
 #include <math.h>
@@ -41,24 +42,44 @@ static int pixel(const SdmCostJob *job, enum Side side, int x, int y)
     return (side == RIGHT ? job->right : job->left)[row * job->stride + x];
 }
 
-/* Texture of the window about (x, y): -1 with nodata inside, 0 when sigma <= min_sigma, else
- * 1 / sqrt(n SII - SI^2). */
-static float texture_at(const SdmCostJob *job, enum Side side, int x, int y)
+/* Sums of the window about (x, y), the mean to the next integer, and what is left of the sum. */
+typedef struct Window {
+    int64_t n, sum, squares, mean, rest;
+    bool nodata;
+} Window;
+
+static Window window_at(const SdmCostJob *job, enum Side side, int x, int y)
 {
     const int half = job->window / 2;
-    int64_t n = 0, sum = 0, squares = 0;
+    Window o = {.n = (int64_t)job->window * job->window};
     for (int j = -half; j <= half; j++)
         for (int i = -half; i <= half; i++) {
             const int64_t v = pixel(job, side, x + i, y + j);
-            if (v == SDM_PIXEL_NODATA)
-                return -1.0f;
-            n++;
-            sum += v;
-            squares += v * v;
+            o.nodata = o.nodata || v == SDM_PIXEL_NODATA;
+            o.sum += v;
+            o.squares += v * v;
         }
-    const float variance = (float)(n * squares - sum * sum); /* n^2 sigma^2 */
-    const float least = job->min_sigma * job->min_sigma * (float)n * (float)n;
-    return variance > least ? 1.0f / sqrtf(variance) : 0.0f;
+    o.mean = (int64_t)floorf((float)o.sum * (1.0f / (float)o.n) + 0.5f);
+    o.rest = o.sum - o.n * o.mean;
+    return o;
+}
+
+/* Sum of the products of two windows' deviations from their means; products: sum of a b. */
+static float covariance_of(const Window *a, const Window *b, int64_t products)
+{
+    const float c = (float)(products - b->mean * a->sum - b->rest * a->mean); /* from the integer means: exact */
+    return c - (float)a->rest * (1.0f / (float)a->n) * (float)b->rest;
+}
+
+/* Texture of the window about (x, y): -1 with nodata inside, 0 when sigma <= min_sigma, else
+ * 1 / sqrt(sum of squared deviations). */
+static float texture_at(const SdmCostJob *job, enum Side side, int x, int y)
+{
+    const Window o = window_at(job, side, x, y);
+    if (o.nodata)
+        return -1.0f;
+    const float v = covariance_of(&o, &o, o.squares), least = job->min_sigma * job->min_sigma * (float)o.n;
+    return v > least ? 1.0f / sqrtf(v) : 0.0f;
 }
 
 /* Score of left pixel (x, y) and right pixel (x + d, y); both windows are whole. */
@@ -67,17 +88,12 @@ typedef float score_fn(const SdmCostJob *job, const Strip *s, int x, int y, int 
 static float zncc_at(const SdmCostJob *job, const Strip *s, int x, int y, int d)
 {
     const int half = job->window / 2;
-    int64_t n = 0, si = 0, sj = 0, sij = 0;
+    const Window a = window_at(job, LEFT, x, y), b = window_at(job, RIGHT, x + d, y);
+    int64_t products = 0;
     for (int j = -half; j <= half; j++)
-        for (int i = -half; i <= half; i++) {
-            const int64_t a = pixel(job, LEFT, x + i, y + j), b = pixel(job, RIGHT, x + d + i, y + j);
-            n++;
-            si += a;
-            sj += b;
-            sij += a * b;
-        }
-    const float covariance = (float)(n * sij - si * sj);
-    return covariance * s->texture[LEFT][x] * s->texture[RIGHT][x + d];
+        for (int i = -half; i <= half; i++)
+            products += (int64_t)pixel(job, LEFT, x + i, y + j) * pixel(job, RIGHT, x + d + i, y + j);
+    return covariance_of(&a, &b, products) * s->texture[LEFT][x] * s->texture[RIGHT][x + d];
 }
 
 static float sad_at(const SdmCostJob *job, const Strip *s, int x, int y, int d)
@@ -144,7 +160,7 @@ static void give_row(const SdmCostJob *job, const Strip *s, int y, score_fn *sco
     for (int side = LEFT; side <= RIGHT; side++)
         for (int x = 0; x < w; x++)
             s->texture[side][x] = texture_at(job, (enum Side)side, x, y);
-    for (int d = job->dmin; d <= job->dmax; d++)
+    for (int d = job->dmin; d <= job->dmax && !job->along_v; d++)
         for (int x = 0; x < w; x++) {
             const bool whole = x + d >= 0 && x + d < w && s->texture[LEFT][x] >= 0.0f &&
                                s->texture[RIGHT][x + d] >= 0.0f;
@@ -153,30 +169,65 @@ static void give_row(const SdmCostJob *job, const Strip *s, int y, score_fn *sco
     consume(user, &row);
 }
 
-static void zncc_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+typedef void words_fn(const SdmCostJob *job, const Strip *s, int y);
+
+static void no_words(const SdmCostJob *job, const Strip *s, int y)
 {
-    Strip s;
-    cut(job, &s);
-    for (int y = job->row_begin; y < job->row_end; y++)
-        give_row(job, &s, y, zncc_at, consume, user);
+    (void)job, (void)s, (void)y;
 }
 
-static void sad_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+static void nobody(void *user, const SdmCostRow *row)
 {
-    Strip s;
-    cut(job, &s);
-    for (int y = job->row_begin; y < job->row_end; y++)
-        give_row(job, &s, y, sad_at, consume, user);
+    (void)user, (void)row;
 }
 
-static void census_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+/* Along v: the row of every v as a search of its own, without range. */
+static void give_row_along_v(const SdmCostJob *job, const Strip *s, int y, words_fn *words, score_fn *score_at,
+                             sdm_cost_consumer *consume, void *user)
+{
+    const int w = job->width, last = job->dmax - job->dmin;
+    const SdmCostRow row = {.y = y, .width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
+                            .pitch = w, .left_texture = s->texture[LEFT], .right_texture = s->texture[RIGHT]};
+    for (int k = last; k >= 0; k--) { /* dmin last: its texture is given */
+        SdmCostJob one = *job;
+        Strip at = *s;
+        one.along_v = false;
+        one.right_shift += job->dmin + k;
+        one.dmin = one.dmax = 0;
+        at.score = s->score + (ptrdiff_t)k * w;
+        words(&one, &at, y);
+        give_row(&one, &at, y, score_at, nobody, NULL);
+    }
+    consume(user, &row);
+}
+
+static void give_rows(const SdmCostJob *job, words_fn *words, score_fn *score_at, sdm_cost_consumer *consume, void *user)
 {
     Strip s;
     cut(job, &s);
     for (int y = job->row_begin; y < job->row_end; y++) {
-        census_words(job, &s, y);
-        give_row(job, &s, y, census_at, consume, user);
+        if (job->along_v) {
+            give_row_along_v(job, &s, y, words, score_at, consume, user);
+            continue;
+        }
+        words(job, &s, y);
+        give_row(job, &s, y, score_at, consume, user);
     }
+}
+
+static void zncc_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+{
+    give_rows(job, no_words, zncc_at, consume, user);
+}
+
+static void sad_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+{
+    give_rows(job, no_words, sad_at, consume, user);
+}
+
+static void census_reference(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
+{
+    give_rows(job, census_words, census_at, consume, user);
 }
 
 /* ---- resampling ---- */
@@ -317,17 +368,58 @@ static void pick_row_reference(const SdmCostRow *r, const SdmPickRow *out)
         out->residual[x] = any ? sub_pixel_both(r, x, d) : 0.0f;
         out->score[x] = score_of(r, any ? x : -1, d);
         out->edge[x] = any && r->dmax > r->dmin && (d == r->dmin || d == r->dmax);
-        out->mismatch[x] = 1e9f;
-        if (any && best_along(r, x + d, -1, &back))
-            out->mismatch[x] = fabsf(sub_pixel(r, x, 0, d) - sub_pixel(r, x + d, -1, back));
+        if (out->mismatch) {
+            out->mismatch[x] = 1e9f;
+            if (any && best_along(r, x + d, -1, &back))
+                out->mismatch[x] = fabsf(sub_pixel(r, x, 0, d) - sub_pixel(r, x + d, -1, back));
+        }
+        if (!out->runner_up)
+            continue;
         out->runner_up[x] = SDM_SCORE_NONE;
         for (int e = r->dmin; any && e <= r->dmax; e++)
             if (e - d >= 2 || d - e >= 2)
                 out->runner_up[x] = fmaxf(out->runner_up[x], score_of(r, x, e));
     }
-    for (int x = 0; x < r->width; x++) {
+    for (int x = 0; x < r->width && out->mismatch; x++) {
         int back = 0;
         out->right_best[x] = best_along(r, x, -1, &back) ? sub_pixel(r, x, -1, back) : 0.0f;
+    }
+}
+
+/* ---- update ---- */
+
+static uint16_t reason_of(const SdmUpdateRow *u, int x)
+{
+    const float slope = x > 0 && x + 1 < u->width ? (u->prior[x + 1] - u->prior[x - 1])
+                        : u->width == 1           ? 0.0f
+                        : x > 0                   ? u->prior[x] - u->prior[x - 1]
+                                                  : u->prior[1] - u->prior[0];
+    const float share = 1.0f + u->du_dh[x] * slope / (x > 0 && x + 1 < u->width ? 2.0f : 1.0f);
+    if (u->texture[x] < 0.0f || (u->texture[x] > 0.0f && u->score[x] == SDM_SCORE_NONE))
+        return SDM_QA_OUTSIDE;
+    if (u->texture[x] == 0.0f)
+        return SDM_QA_TEXTURELESS;
+    if (u->score[x] < u->min_score)
+        return SDM_QA_LOW_SCORE;
+    if (u->mismatch != NULL && u->mismatch[x] > u->max_mismatch)
+        return SDM_QA_LEFT_RIGHT;
+    if ((u->not_at_edge && u->edge[x] != 0) || (u->runner_up != NULL && u->score[x] - u->runner_up[x] < u->min_margin))
+        return SDM_QA_AMBIGUOUS;
+    return share < 0.1f ? SDM_QA_FOLD : SDM_QA_VALID;
+}
+
+static void update_row_reference(const SdmUpdateRow *u)
+{
+    for (int x = 0; x < u->width; x++) {
+        if (u->keep_valid && (u->flags[x] & SDM_QA_VALID) != 0)
+            continue;
+        const float d = u->residual[x], whole = floorf(d);
+        const int64_t i = x + (int64_t)whole, last = u->width - 1;
+        const float a = u->prior[i < 0 ? 0 : i > last ? last : i], b = u->prior[i < 0 ? 0 : i >= last ? last : i + 1];
+        const float prior = i < 0 || i >= last ? a : a + (d - whole) * (b - a);
+        u->flags[x] = reason_of(u, x);
+        u->h_m[x] = u->flags[x] == SDM_QA_VALID ? prior + d / u->du_dh[x] : u->prior[x];
+        u->quality[x] = (uint8_t)(fmaxf(u->score[x], 0.0f) * 250.0f + (u->score[x] > 0.0f ? 0.5f : 0.0f));
     }
 }
 
@@ -360,14 +452,103 @@ static void median_row_reference(const float *const row[3], const uint16_t *cons
     }
 }
 
-static void agree_row_reference(const float *const *row, int half, int width, float tol, uint8_t *count)
+static float between(float v, float lo, float hi)
+{
+    return fminf(fmaxf(v, lo), hi);
+}
+
+static void change_row_reference(const float *h_m, const float *prior_m, const uint16_t *valid, int width, float unit_m,
+                                 int16_t *out)
+{
+    for (int x = 0; x < width; x++) {
+        const float c = floorf(between((h_m[x] - prior_m[x]) * (256.0f / unit_m) + 0.5f, -16000.0f, 16000.0f));
+        out[x] = (valid[x] & 1) != 0 ? (int16_t)c : SDM_CHANGE_NONE;
+    }
+}
+
+static void agree_row_reference(const int16_t *const *row, int half, int width, uint8_t *count)
 {
     for (int x = 0; x < width; x++) {
         count[x] = 0;
         for (int j = 0; j <= 2 * half; j++)
-            for (int i = x - half; i <= x + half; i++)
-                if (row[j] && i >= 0 && i < width && fabsf(row[j][i] - row[half][x]) <= tol)
+            for (int i = x - half; i <= x + half; i++) {
+                if (row[j] == NULL || i < 0 || i >= width)
+                    continue;
+                const int a = row[half][x], b = row[j][i];
+                if (a != SDM_CHANGE_NONE && b != SDM_CHANGE_NONE && a - b <= 256 && b - a <= 256)
                     count[x]++;
+            }
+    }
+}
+
+static void add_changes_reference(const float *h_m, const float *prior_m, const uint16_t *valid, int width, int sign,
+                                  int32_t *sum, int32_t *count)
+{
+    for (int x = 0; x < width; x++)
+        if ((valid[x] & 1) != 0) {
+            const float c = between((h_m[x] - prior_m[x]) * 64.0f + 0.5f, -960000.0f, 960000.0f);
+            sum[x] += sign * (int32_t)floorf(c);
+            count[x] += sign;
+        }
+}
+
+static void gap_row_reference(const float *const score[3], int width, float *gap_v, uint8_t *quality)
+{
+    for (int x = 0; x < width; x++) {
+        const float before = score[0][x], at = score[1][x], after = score[2][x], bend = before - 2.0f * at + after;
+        const bool peak = at > 0.0f && bend < -0.06f;
+        const bool all = before > SDM_SCORE_NONE && at > SDM_SCORE_NONE && after > SDM_SCORE_NONE;
+        gap_v[x] = NAN;
+        if (all && peak)
+            gap_v[x] = between(0.5f * (before - after) / bend, -2.0f, 2.0f);
+        else if (all && at < 0.7f)
+            gap_v[x] = 2.0f;
+        quality[x] = at > 0.0f ? (uint8_t)(at * 250.0f + 0.5f) : 0;
+    }
+}
+
+static void refine_row_reference(const float *upper, const float *lower, float share_low, int pairs, float *out)
+{
+    for (int i = 0; i < 2 * pairs; i++) {
+        const float share = i % 2 ? 0.75f : 0.25f;
+        const float top = upper[i / 2] + share * (upper[i / 2 + 1] - upper[i / 2]);
+        const float low = lower[i / 2] + share * (lower[i / 2 + 1] - lower[i / 2]);
+        out[i] = top + share_low * (low - top);
+    }
+}
+
+static void spread_points_reference(const SdmSpread *s, const SdmSpreadPoint *points, int count)
+{
+    for (int row = 0; row < s->rows; row++)
+        for (int col = 0; col < s->cols; col++)
+            for (int n = 0; n < count; n++) {
+                const SdmSpreadPoint *const p = &points[n];
+                const int64_t dx = col * 256 + 128 - p->x, dy = row * 256 + 128 - p->y;
+                if (dx > s->radius || dx < -s->radius || dy > s->radius || dy < -s->radius)
+                    continue;
+                const int64_t weight = (int64_t)s->table[dx < 0 ? -dx : dx] * s->table[dy < 0 ? -dy : dy] / 1024;
+                const int64_t coarse = (p->h - ((p->h % 4) + 4) % 4) / 4;
+                int64_t *const c = s->cell + 8 * ((ptrdiff_t)row * s->pitch + col);
+                c[0] += weight * p->valid;
+                c[1] += weight * p->valid * p->h;
+                c[2] += weight * p->valid * coarse * coarse;
+                c[3] += weight * p->valid * p->score;
+                c[4] += weight * p->valid * p->gap;
+                c[5] += weight * p->valid * p->filled;
+                c[6] += weight * p->seen;
+                c[7] += weight * p->seen * p->image;
+            }
+}
+
+static void smooth_row_reference(const float *const row[3], int width, float *out)
+{
+    for (int x = 0; x < width; x++) {
+        float column[3]; /* at x - 1, x, x + 1 */
+        for (int i = 0; i < 3; i++) {
+            const int at = x + i - 1 < 0 ? 0 : x + i - 1 >= width ? width - 1 : x + i - 1;
+            column[i] = row[0][at] + 2.0f * row[1][at] + row[2][at];
+        }
+        out[x] = (column[0] + 2.0f * column[1] + column[2]) * 0.0625f;
     }
 }
 
@@ -379,6 +560,13 @@ const SdmKernels sdm_kernels_reference = {
     .warp_row = warp_row_reference,
     .half_row = half_row_reference,
     .pick_row = pick_row_reference,
+    .update_row = update_row_reference,
     .median_row = median_row_reference,
+    .change_row = change_row_reference,
     .agree_row = agree_row_reference,
+    .add_changes = add_changes_reference,
+    .gap_row = gap_row_reference,
+    .refine_row = refine_row_reference,
+    .spread_points = spread_points_reference,
+    .smooth_row = smooth_row_reference,
 };

@@ -7,11 +7,18 @@ extern sdm_cost_strip_fn SDM_NAME(zncc), SDM_NAME(census), SDM_NAME(sad);
 extern sdm_warp_row_fn SDM_NAME(warp_row);
 extern sdm_half_row_fn SDM_NAME(half_row);
 extern sdm_pick_row_fn SDM_NAME(pick_row);
+extern sdm_update_row_fn SDM_NAME(update_row);
 extern sdm_median_row_fn SDM_NAME(median_row);
 extern sdm_agree_row_fn SDM_NAME(agree_row);
-extern const SdmKernels SDM_NAME(sdm_kernels);
+extern sdm_change_row_fn SDM_NAME(change_row);
+extern sdm_add_changes_fn SDM_NAME(add_changes);
+extern sdm_gap_row_fn SDM_NAME(gap_row);
+extern sdm_refine_row_fn SDM_NAME(refine_row);
+extern sdm_spread_points_fn SDM_NAME(spread_points);
+extern sdm_smooth_row_fn SDM_NAME(smooth_row);
+extern const SdmKernels SDM_NAME(kernels);
 
-const SdmKernels SDM_NAME(sdm_kernels) = {
+const SdmKernels SDM_NAME(kernels) = {
     .cost_scratch = SDM_NAME(cost_scratch),
     .zncc = SDM_NAME(zncc),
     .census = SDM_NAME(census),
@@ -19,6 +26,13 @@ const SdmKernels SDM_NAME(sdm_kernels) = {
     .warp_row = SDM_NAME(warp_row),
     .half_row = SDM_NAME(half_row),
     .pick_row = SDM_NAME(pick_row),
+    .update_row = SDM_NAME(update_row),
     .median_row = SDM_NAME(median_row),
+    .change_row = SDM_NAME(change_row),
     .agree_row = SDM_NAME(agree_row),
+    .add_changes = SDM_NAME(add_changes),
+    .gap_row = SDM_NAME(gap_row),
+    .refine_row = SDM_NAME(refine_row),
+    .spread_points = SDM_NAME(spread_points),
+    .smooth_row = SDM_NAME(smooth_row),
 };

@@ -6,7 +6,8 @@
  *    GDAL geotransforms count from pixel corners, and every boundary converts;
  *  - ground points are (lon_deg, lat_deg, h_m): WGS 84 geodetic degrees, metres above its ellipsoid;
  *  - left is the reference view (ASTER 3N), right the other (3B);
- *  - arrays are row-major, the fastest axis last.
+ *  - arrays are row-major, the fastest axis last;
+ *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale leaves that at "C".
  */
 #ifndef STEREODEM_STEREODEM_H
 #define STEREODEM_STEREODEM_H
@@ -103,7 +104,9 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
 typedef struct SdmViewInfo {
     char name[512];        /**< file or subdataset */
     char camera[32];       /**< "aster", "rpc", "parallel" */
-    char mask[600];        /**< what is not used: "none", "nodata 0", a file */
+    char mask[600];        /**< what is not used: "none", "nodata 0", "--mask-left FILE" */
+    double unusable;       /**< share of pixels that are masked, nodata or NaN, 0..1; from samples all over the image */
+    double saturated;      /**< share of pixels where the sensor was saturated, the same way */
     int64_t width, height; /**< pixels */
 } SdmViewInfo;
 
@@ -125,7 +128,7 @@ typedef struct SdmSceneInfo {
     double spacing;                     /**< of the DEM, units of its CRS */
     int64_t cols, rows;                 /**< cells of the DEM */
     int64_t tiles;                      /**< blocks that it is made in */
-    int64_t memory_bytes;               /**< expected peak */
+    int64_t memory_bytes;               /**< expected peak of the process (resident) */
     double seconds;                     /**< expected wall time of `stereodem run` on this machine */
 } SdmSceneInfo;
 

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <ogr_srs_api.h>
-#include <string.h>
 
 static void put_text(char *out, size_t size, const char *text)
 {
@@ -17,7 +16,7 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
     put_text(out->camera, sizeof out->camera, sdm_camera_kind(v->camera));
     out->width = sdm_image_width(v->image);
     out->height = sdm_image_height(v->image);
-    put_text(out->mask, sizeof out->mask, "");
+    sdm_image_describe(v->image, out->mask, sizeof out->mask, &out->unusable, &out->saturated);
 }
 
 /* Share of a 32 x 32 sample of the frame that the right image sees at h0, and the ground's bounds. */
@@ -28,13 +27,14 @@ static SdmStatus measure(SdmContext *ctx, const SdmScene *scene, const SdmFrame 
     SdmLattice lat = {0};
     int64_t left = 0, both = 0;
     double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    const SdmLatticeRequest q = {.scene = scene, .frame = f, .grid = grid, .u1 = f->width, .v1 = f->height, .step = sdm_coarse_step(f, 0),
-                                 .hmin_m = f->hmin_m, .hmax_m = f->hmax_m};
+    const SdmLatticeRequest q = {.scene = scene, .frame = f, .grid = grid, .u1 = f->width, .v1 = f->height,
+                                 .step = sdm_coarse_step(f, 0), .hmin_m = f->hmin_m, .hmax_m = f->hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &lat));
     for (int i = 0; i < SIDE * SIDE; i++) {
         double at[2][2], g[2];
         bool seen[2];
-        const double u = (i % SIDE + 0.5) / SIDE * (double)f->width, v = ((double)(i / SIDE) + 0.5) / SIDE * (double)f->height;
+        const double u = (i % SIDE + 0.5) / SIDE * (double)f->width;
+        const double v = ((double)(i / SIDE) + 0.5) / SIDE * (double)f->height;
         sdm_lattice_left(&lat, u, v, at[0]);
         sdm_lattice_right(&lat, u, v, f->h0_m, at[1]);
         for (int k = 0; k < 2; k++)
@@ -57,16 +57,41 @@ done:
     return st;
 }
 
-static void describe_cost(SdmContext *ctx, const SdmFrame *f, const SdmGrid *grid, SdmSceneInfo *out)
+/* Sum of the blocks' lengths along an axis of the frame, halos included, cut at its ends. */
+static double worked_length(double length, double pitch, double halo)
 {
-    const double pixels = (double)f->width * (double)f->height, whole = pixels * 62.0 + 180e6;
-    const double budget = 0.8 * (double)sdm_options(ctx)->memory_bytes;
+    double sum = 0.0;
+    for (double at = 0.0; at < length; at += pitch)
+        sum += fmin(at + pitch + halo, length) - fmax(at - halo, 0.0);
+    return sum;
+}
+
+/* Frame pixels that the blocks of a run, most of them `along` one axis, work on. */
+static double worked_pixels(const SdmPrepared *p, const SdmGrid *grid, int64_t tile, int64_t along)
+{
+    const double pitch = (double)tile * sdm_grid_spacing_m(grid) / p->frame.gsd_m;
+    const double halo = sdm_chain_halo(&p->settings);
+    const double w = (double)p->frame.width, h = (double)p->frame.height; /* may reach beyond the grid seen at one height */
+    return worked_length(w, fmax(pitch, w / (double)along), halo) *
+           worked_length(h, fmax(pitch, h / (double)along), halo);
+}
+
+/* Constants measured on the scenes that tests/results.csv names, one thread, AVX-512: within a fifth of each. */
+static SdmStatus describe_cost(SdmContext *ctx, const SdmPrepared *p, const SdmGrid *grid, SdmSceneInfo *out)
+{
+    static const double START_S = 0.4, PIXEL_S = 0.5e-6, USED = 0.66; /* of the bytes that sdm_run_bytes() allows for */
+    SdmStatus st = SDM_OK;
+    int64_t tile, across, down;
     out->cols = grid->cols;
     out->rows = grid->rows;
-    out->tiles = (int64_t)ceil(whole / budget);
-    out->memory_bytes = (int64_t)fmin(whole, budget);
-    /* measured: 0.9 us of one core for a frame pixel, all stages */
-    out->seconds = 0.5 + pixels * 0.9e-6 / sdm_threads(ctx) * (out->tiles > 1 ? 1.3 : 1.0);
+    if (grid->cols < 1 || grid->rows < 1) /* nothing seen by both at the middle height */
+        return SDM_OK;
+    TRY(sdm_tile_choose(ctx, p, grid, &tile, &across, &down));
+    out->tiles = across * down;
+    out->memory_bytes = (int64_t)(USED * (double)sdm_run_bytes(p, grid, tile)) + (INT64_C(24) << 20);
+    out->seconds = (START_S + PIXEL_S * worked_pixels(p, grid, tile, across > down ? across : down)) / sdm_threads(ctx);
+done:
+    return st;
 }
 
 /* "EPSG:32610" where the CRS has a code, else its name. */
@@ -86,8 +111,9 @@ SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, Sdm
     static const char *const sensors[] = {"aster", "rpc", "parallel"};
     SdmStatus st = SDM_OK;
     SdmScene *scene = NULL;
-    SdmFrame f;
+    SdmPrepared p = {0};
     SdmGrid grid = {0};
+    const SdmFrame *const f = &p.frame;
     *out = (SdmSceneInfo){0};
     TRY(sdm_scene_open(ctx, left, right, &scene));
     put_text(out->sensor, sizeof out->sensor, sensors[scene->sensor]);
@@ -96,19 +122,19 @@ SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, Sdm
     put_text(out->time_utc, sizeof out->time_utc, scene->time_utc);
     for (int i = 0; i < 2; i++)
         describe_view(&scene->view[i], &out->view[i]);
-    TRY(sdm_frame_find(ctx, scene, &f));
-    out->convergence_deg = f.convergence_deg;
-    out->base_height = f.base_height;
-    out->gsd_m = f.gsd_m;
-    out->centre_lon_deg = f.lon_deg;
-    out->centre_lat_deg = f.lat_deg;
-    out->hmin_m = f.hmin_m;
-    out->hmax_m = f.hmax_m;
-    TRY(sdm_grid_choose(ctx, f.lon_deg, f.lat_deg, f.gsd_m, &grid));
-    TRY(measure(ctx, scene, &f, &grid, out));
+    TRY(sdm_prepare_frame(ctx, scene, &p));
+    out->convergence_deg = f->convergence_deg;
+    out->base_height = f->base_height;
+    out->gsd_m = f->gsd_m;
+    out->centre_lon_deg = f->lon_deg;
+    out->centre_lat_deg = f->lat_deg;
+    out->hmin_m = f->hmin_m;
+    out->hmax_m = f->hmax_m;
+    TRY(sdm_grid_choose(ctx, f->lon_deg, f->lat_deg, f->gsd_m, &grid));
+    TRY(measure(ctx, scene, f, &grid, out));
     out->spacing = grid.spacing;
     name_crs(&grid, out->crs, sizeof out->crs);
-    describe_cost(ctx, &f, &grid, out);
+    TRY(describe_cost(ctx, &p, &grid, out));
 done:
     sdm_scene_close(&scene);
     return st;

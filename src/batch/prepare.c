@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/prepare.h"
 #include "batch/prior.h"
+#include "batch/view_reader.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,17 +24,13 @@ void sdm_prepared_free(SdmPrepared *p)
     sdm_ground_free(&p->ground);
 }
 
-static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out)
-{
-    return sdm_image_read(ctx, user, x0, y0, w, h, out, NULL);
-}
-
 static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmMatchSettings *set, int64_t b[4], int lmin,
                               int lmax, SdmPyramid *out)
 {
     SdmStatus st = SDM_OK;
     const int64_t size[2] = {sdm_image_width(view->image), sdm_image_height(view->image)};
-    const double t0 = sdm_now_s();
+    SdmViewReader reader = {.image = view->image, .keep = lmin == 0};
+    const int around = sdm_stage_enter(ctx, 4);
     for (int k = 0; k < 2; k++) { /* cut to the image and a little more */
         b[k] = b[k] < -64 ? -64 : b[k];
         b[2 + k] = b[2 + k] > size[k] + 64 ? size[k] + 64 : b[2 + k];
@@ -42,11 +39,14 @@ static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmMat
         b[k] &= ~(int64_t)63;
         b[2 + k] = (b[2 + k] + 63) & ~(int64_t)63;
     }
-    TRY(sdm_pyramid_build(ctx, set->kernels, read_view, view->image, b, lmin, lmax, out));
+    TRY(sdm_pyramid_build(ctx, set->kernels, sdm_view_read, &reader, b, lmin, lmax, out));
+    out->saturated = reader.core;
+    reader.core = NULL;
     if (set->cost == set->kernels->sad)
-        TRY(sdm_pyramid_normalise(ctx, out));
+        TRY(sdm_pyramid_normalise(ctx, out, set->norm_floor));
 done:
-    sdm_add_time(ctx, 4, sdm_now_s() - t0);
+    sdm_free(&reader.core);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -110,11 +110,8 @@ typedef struct Coarse {
 
 static SdmStatus build_lattice(SdmContext *ctx, Coarse *c)
 {
-    const double t0 = sdm_now_s();
     sdm_lattice_free(&c->lattice);
-    const SdmStatus st = sdm_lattice_build(ctx, &c->request, &c->lattice);
-    sdm_add_time(ctx, 3, sdm_now_s() - t0);
-    return st;
+    return sdm_lattice_build(ctx, &c->request, &c->lattice);
 }
 
 /* Try every shift across the lines at the coarsest level; keep the one that matches most. */
@@ -128,6 +125,7 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     const SdmWindow win = whole(f, l);
     double best_share = -1.0;
     SdmSurface s = {0}, prior = {0};
+    const int around = sdm_stage_enter(ctx, 2);
     if (known) {
         TRY(sdm_surface_alloc(ctx, &win, &prior));
         TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &prior));
@@ -152,66 +150,27 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     }
     if (best_share < 0.03) {
         st = sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at "
-                      "least 3 %% are needed; clouds, water or snow, images of different places, or one mirrored",
+                      "least 3 %% are needed; clouds, water or snow, images of different places, or one mirrored: give others",
                       100.0 * best_share, c->scene->view[0].name, c->scene->view[1].name, 1 << l);
         goto done;
     }
 done:
     sdm_surface_free(&prior);
     sdm_surface_free(&s);
-    return st;
-}
-
-SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *gap_v,
-                              int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count, size_t room)
-{
-    SdmStatus st = SDM_OK;
-    const int w = s->win.w, h = s->win.h;
-    const double size = (double)(1 << s->win.level);
-    const size_t need = (size_t)(w / block) * (size_t)(h / block) + 1;
-    if (!*out)
-        TRY(sdm_alloc(ctx, out, room ? room : need, sizeof **out, "fit samples"));
-    for (int y = 0; y + block <= h; y += block)
-        for (int x = 0; x + block <= w; x += block) {
-            double sum = 0.0, height = 0.0;
-            int n = 0;
-            for (int j = y; j < y + block; j++)
-                for (int i = x; i < x + block; i++) {
-                    const size_t at = (size_t)j * (size_t)w + (size_t)i;
-                    if (!(s->flags[at] & SDM_QA_VALID) || !isfinite(gap_v[at]) || fabsf(gap_v[at]) > 1.0f)
-                        continue;
-                    sum += (double)gap_v[at];
-                    height += (double)s->h_m[at];
-                    n++;
-                }
-            if (2 * n < block * block || (room && *count >= room))
-                continue;
-            SdmFitSample *const o = &(*out)[(*count)++];
-            const double u = ((double)s->win.u0 + x + 0.5 * block) * size - 0.5;
-            const double v = ((double)s->win.v0 + y + 0.5 * block) * size - 0.5;
-            double at[2], next[2];
-            sdm_lattice_right(lat, u, v, height / n, at);
-            sdm_lattice_right(lat, u, v + 1.0, height / n, next);
-            const double per_px = (next[0] - at[0]) * in_use->dir[0] + (next[1] - at[1]) * in_use->dir[1];
-            o->col = at[0];
-            o->row = at[1];
-            o->found_px = sum / n * size * per_px;
-            o->target_px = o->found_px + sdm_pointing_value(in_use, at[0], at[1]);
-        }
-done:
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
 /* Chance makes a few matches anywhere; what it cannot do is let their rays meet. */
-static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, size_t count, const SdmPointRound *r)
+static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, const SdmFitTask *task, const SdmPointRound *r)
 {
-    const double blocks = (double)(s->win.w / 8) * (double)(s->win.h / 8), share = (double)count / fmax(blocks, 1.0);
+    const double blocks = (double)(s->win.w / 8) * (double)(s->win.h / 8), share = (double)task->count / fmax(blocks, 1.0);
     const double spread = r->after_nmad_px / (double)(1 << s->win.level);
     if (share >= 0.005 && (share >= 0.15 || spread <= 0.2))
         return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %zu of %.0f places at 1/%d of the size, their rays miss each other "
-                    "by %.1f px; clouds, water or snow, images of different places, or one mirrored", count, blocks,
-                    1 << s->win.level, r->after_nmad_px);
+    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between %s and %s: %zu of %.0f places at 1/%d of the size, their rays "
+                    "miss each other by %.1f px; clouds, water or snow, images of different places, or one mirrored: give "
+                    "others", task->left, task->right, task->count, blocks, 1 << s->win.level, r->after_nmad_px);
 }
 
 /* The v residual of a level's surface: refit the pointing. */
@@ -225,15 +184,17 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     size_t count = 0;
     const bool last = l == p->settings.coarse_level;
     SdmPointRound round = {.level = l};
-    const double t0 = sdm_now_s();
+    const int around = sdm_stage_enter(ctx, 2);
     TRY(sdm_alloc(ctx, &gap, (size_t)s->win.w * (size_t)s->win.h, sizeof *gap, "ray gaps"));
     TRY(sdm_chain_gap(ctx, &c->in, s, 9, gap));
     TRY(sdm_collect_samples(ctx, &c->lattice, s, gap, last ? 8 : 4, &p->pointing, &sample, &count, 0));
+    const SdmFitTask task = {.sample = sample, .count = count, .max_degree = last ? 4 : count > 300 ? 1 : 0,
+                             .rows = sdm_image_height(c->scene->view[1].image), .left = c->scene->view[0].name,
+                             .right = c->scene->view[1].name};
     if (count >= 60 || last)
-        TRY(sdm_pointing_fit(ctx, sample, count, last ? 4 : count > 300 ? 1 : 0, false,
-                             sdm_image_height(c->scene->view[1].image), &p->pointing, &round));
+        TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
     if (last)
-        TRY(check_matches(ctx, s, count, &round));
+        TRY(check_matches(ctx, s, &task, &round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d", l, count,
             round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree);
     if (last) {
@@ -245,7 +206,7 @@ done:
     sdm_free(&round.samples);
     sdm_free(&gap);
     sdm_free(&sample);
-    sdm_add_time(ctx, 2, sdm_now_s() - t0);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -254,22 +215,22 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     SdmSurface finer = {0};
+    const int around = sdm_stage_enter(ctx, 5);
     TRY(fit_level(ctx, c, s));
     for (int l = c->p->settings.top_level - 1; l >= c->p->settings.coarse_level; l--) {
         const SdmWindow win = whole(&c->p->frame, l);
-        const double t0 = sdm_now_s();
         TRY(sdm_surface_alloc(ctx, &win, &finer));
-        sdm_surface_refine(ctx, s, &finer);
+        sdm_surface_refine(ctx, c->p->settings.kernels, s, &finer);
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};
         TRY(sdm_chain_level(ctx, &c->in, 4, 9, s));
         TRY(sdm_chain_level(ctx, &c->in, 2, 9, s));
-        sdm_add_time(ctx, 5, sdm_now_s() - t0);
         TRY(fit_level(ctx, c, s));
     }
 done:
     sdm_surface_free(&finer);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -279,14 +240,16 @@ static SdmStatus find_ground(SdmContext *ctx, SdmPrepared *p)
     SdmStatus st = SDM_OK;
     SdmSurface *const s = &p->coarse;
     const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
+    const int around = sdm_stage_enter(ctx, 6);
     TRY(sdm_ground_find(ctx, s, pixel_m, &p->ground));
-    TRY(sdm_chain_fill_all(ctx, p->ground.h_m, s));
+    TRY(sdm_chain_fill_all(ctx, p->settings.kernels, p->ground.h_m, s));
 done:
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
 /* Range of the coarse surface where it was matched, and how far finer levels can go from it. */
-static SdmStatus coarse_range(SdmContext *ctx, SdmPrepared *p)
+static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     const SdmSurface *const s = &p->coarse;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
@@ -298,8 +261,9 @@ static SdmStatus coarse_range(SdmContext *ctx, SdmPrepared *p)
         valid += s->flags[i] & SDM_QA_VALID;
     }
     if (valid < 100)
-        return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %zu at 1/%d of the size; clouds, water or snow, images of "
-                        "different places, or one mirrored", valid, 1 << s->win.level);
+        return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between %s and %s: %zu at 1/%d of the size, at least 100 are "
+                        "needed; clouds, water or snow, images of different places, or one mirrored: give others",
+                        scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level);
     const double metre = 1.0 / fabs(p->frame.du_dh);
     p->slack_m = metre * 6.0; /* the repeats */
     for (int l = 0; l < p->settings.coarse_level; l++)
@@ -348,7 +312,7 @@ done:
     return st;
 }
 
-static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const o = sdm_options(ctx);
@@ -356,6 +320,15 @@ static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     TRY(sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(scene), &p->settings));
     p->settings.jump_px = (float)(SDM_JUMP_M * fabs(p->frame.du_dh));
     choose_levels(&p->frame, &p->settings);
+    p->coarse.win = whole(&p->frame, p->settings.coarse_level);
+done:
+    return st;
+}
+
+static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_prepare_frame(ctx, scene, p));
     SdmPointing *const q = &p->pointing;
     const double size[2] = {(double)sdm_image_width(scene->view[1].image), (double)sdm_image_height(scene->view[1].image)};
     for (int k = 0; k < 2; k++) {
@@ -400,16 +373,14 @@ SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     const SdmWindow all = whole(&p->frame, 0);
     TRY(sdm_open_pyramids(ctx, scene, set, &c.lattice, &all, p->frame.hmin_m, p->frame.hmax_m, set->coarse_level,
                           set->top_level, &c.left, &c.right));
-    const double t0 = sdm_now_s();
     TRY(search_top(ctx, &c, &s, &shift));
-    sdm_add_time(ctx, 2, sdm_now_s() - t0);
     apply_shift(&c, shift);
     TRY(build_lattice(ctx, &c));
     TRY(descend(ctx, &c, &s));
     p->coarse = s;
     s = (SdmSurface){0};
     TRY(find_ground(ctx, p));
-    TRY(coarse_range(ctx, p));
+    TRY(coarse_range(ctx, scene, p));
     TRY(choose_grid(ctx, scene, p));
 done:
     sdm_surface_free(&s);

@@ -19,6 +19,9 @@ typedef struct SdmPrepared {
     SdmGrid grid;           /* of the DEM */
 } SdmPrepared;
 
+/* The frame, the settings, and the window of the coarse surface (without its arrays); the rest of p stays as it is. */
+SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
+
 /* Everything up to the coarse surface and its pointing, and the grid of the DEM. */
 SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *out);
 void sdm_prepared_free(SdmPrepared *p);

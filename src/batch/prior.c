@@ -68,7 +68,8 @@ static SdmStatus prior_open(SdmContext *ctx, Prior *p)
                 "(--dem-vertical says otherwise)", o->dem);
     flat = OSRClone(srs);
     if (!flat || OSRDemoteTo2D(flat, NULL) != OGRERR_NONE || OSRExportToWkt(flat, &wkt) != OGRERR_NONE) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s: its CRS cannot be used", o->dem);
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s: its coordinate system cannot be used; warp it with gdalwarp -t_srs EPSG:4326",
+                      o->dem);
         goto done;
     }
     TRY(sdm_projector_open(ctx, wkt, &p->proj));
@@ -126,7 +127,7 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
         sum += isfinite(h) ? h : 0.0;
     }
     if (known < 16) {
-        st = sdm_fail(ctx, SDM_ERR_DATA, "--dem %s does not cover the scene: %zu of %zu places have a height",
+        st = sdm_fail(ctx, SDM_ERR_DATA, "--dem %s does not cover the scene: %zu of %zu places have a height; give a larger one or none",
                       sdm_options(ctx)->dem, known, n);
         goto done;
     }

@@ -7,6 +7,7 @@
 enum { STRIPS = 5, STRIP_ROWS = 128, STRIP_HALO = 64, SAMPLE = 8, LENGTH = 8192, LATTICE_STEP = 16, BINS = 128 };
 #define MIN_GAP 0.25f /* px */
 #define MAX_GAP 0.6f
+#define LATTICE_WARN_PX 0.1
 
 /* How far rays miss each other where the match is good: counts of the gap from -1 to 1 px. */
 typedef struct GapCounts {
@@ -66,6 +67,31 @@ done:
     return st;
 }
 
+/* How well the lattices of blocks follow the cameras: the worst of 3 x 3 pieces spread over the frame. */
+static SdmStatus measure_lattice(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    enum { SIDE = 3, PIECE = 256 };
+    SdmStatus st = SDM_OK;
+    SdmLattice lat = {0};
+    const int64_t w = p->frame.width, h = p->frame.height;
+    p->lattice_error_px = NAN;
+    const int64_t pw = w < PIECE ? w : PIECE, ph = h < PIECE ? h : PIECE;
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        const int64_t u0 = (w - pw) * (i % SIDE) / (SIDE - 1), v0 = (h - ph) * (i / SIDE) / (SIDE - 1);
+        const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .u0 = u0, .v0 = v0,
+                                     .u1 = u0 + pw, .v1 = v0 + ph, .step = LATTICE_STEP, .hmin_m = p->hmin_m,
+                                     .hmax_m = p->hmax_m};
+        TRY(sdm_lattice_build(ctx, &q, &lat));
+        p->lattice_error_px = fmax(p->lattice_error_px, sdm_lattice_error(&q, &lat));
+        sdm_lattice_free(&lat);
+    }
+    sdm_log(ctx, p->lattice_error_px > LATTICE_WARN_PX ? SDM_LOG_WARNING : SDM_LOG_VERBOSE, 3,
+            "lattice of %d px: at most %.5f px from the cameras and their correction", (int)LATTICE_STEP, p->lattice_error_px);
+done:
+    sdm_lattice_free(&lat);
+    return st;
+}
+
 SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
@@ -77,7 +103,7 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
     const size_t room = (size_t)STRIPS * ((size_t)(f->width / SAMPLE) + 64) * (size_t)(rows / SAMPLE) + 64;
     SdmPointRound round = {.level = 0};
     GapCounts gaps = {0};
-    const double t0 = sdm_now_s();
+    const int around = sdm_stage_enter(ctx, 2);
     for (int i = 0; i < STRIPS; i++) {
         int64_t v0 = (int64_t)((i + 0.5) / STRIPS * (double)f->height) - rows / 2;
         v0 = v0 < 0 ? 0 : v0 / unit * unit;
@@ -94,18 +120,23 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
     if (count < 200) {
         sdm_log(ctx, SDM_LOG_WARNING, 2, "pointing: only %zu matches at full resolution; that of the coarse levels stays",
                 count);
+        TRY(measure_lattice(ctx, scene, p));
         goto done;
     }
-    TRY(sdm_pointing_fit(ctx, sample, count, 6, true, sdm_image_height(scene->view[1].image), &p->pointing, &round));
+    const SdmFitTask task = {.sample = sample, .count = count, .max_degree = SDM_POINT_MAX_DEGREE, .with_profile = true,
+                             .rows = sdm_image_height(scene->view[1].image), .left = scene->view[0].name,
+                             .right = scene->view[1].name};
+    TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "full resolution: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d, "
             "jitter %.3f px rms", count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
             round.profile_rms_px);
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray gaps beyond %.2f px are taken for false matches", (double)p->settings.gap_limit_px);
     p->points.round[p->points.rounds++] = round;
     round.samples = NULL;
+    TRY(measure_lattice(ctx, scene, p));
 done:
     sdm_free(&round.samples);
     sdm_free(&sample);
-    sdm_add_time(ctx, 2, sdm_now_s() - t0);
+    sdm_stage_leave(ctx, around);
     return st;
 }

@@ -1,5 +1,6 @@
 /* run: plan, units and merge in one process; finished blocks survive a stop. */
 // SPDX-License-Identifier: Apache-2.0
+#include "batch/owner.h"
 #include "batch/unit.h"
 #include "core/options.h"
 
@@ -15,6 +16,7 @@ typedef struct Run {
     SdmScene *scene;
     SdmPrepared prepared;
     char job[1100];
+    SdmOwner owner;
     uint64_t fingerprint;  /* of what the blocks depend on */
     uint64_t whole;        /* of what the products depend on */
     int64_t tile;          /* cells */
@@ -97,29 +99,6 @@ done:
     return st;
 }
 
-/* Tile edge: as asked, or the largest for which a block fits the budget. */
-static SdmStatus choose_tile(SdmContext *ctx, Run *r)
-{
-    const SdmGrid *const g = &r->prepared.grid;
-    const double spacing = sdm_grid_spacing_m(g);
-    const int64_t base = (int64_t)r->prepared.coarse.win.w * r->prepared.coarse.win.h * 8 + (INT64_C(48) << 20);
-    const int64_t room = r->opt->memory_bytes * 8 / 10 - base;
-    const int64_t longest = g->cols > g->rows ? g->cols : g->rows;
-    r->tile = r->opt->tile > 0 ? r->opt->tile : longest;
-    for (int parts = 2; r->opt->tile == 0 && sdm_unit_bytes(&r->prepared, g, spacing, r->tile, r->tile) > room; parts++) {
-        r->tile = (longest + parts - 1) / parts;
-        if (r->tile < 64)
-            return sdm_fail(ctx, SDM_ERR_MEMORY, "--memory %lld MiB is too small for this pair: a block of 64 cells needs "
-                            "%lld MiB", (long long)(r->opt->memory_bytes >> 20),
-                            (long long)((sdm_unit_bytes(&r->prepared, g, spacing, 64, 64) + base) * 10 / 8 >> 20));
-    }
-    if (r->tile > longest)
-        r->tile = longest;
-    r->across = (g->cols + r->tile - 1) / r->tile;
-    r->down = (g->rows + r->tile - 1) / r->tile;
-    return SDM_OK;
-}
-
 static SdmStatus open_block(SdmContext *ctx, const Run *r, int64_t i, SdmBlock *b, char *path, size_t size)
 {
     const SdmGrid *const g = &r->prepared.grid;
@@ -139,6 +118,7 @@ static SdmStatus do_units(SdmContext *ctx, Run *r)
     const int64_t n = r->across * r->down;
     for (int64_t i = 0; i < n; i++) {
         TRY(sdm_check_stop(ctx));
+        sdm_owner_touch(&r->owner);
         snprintf(what, sizeof what, "block %lld of %lld", (long long)(i + 1), (long long)n);
         sdm_progress(ctx, 5, 0.3 + 0.55 * (double)i / (double)n, what);
         TRY(open_block(ctx, r, i, &b, path, sizeof path));
@@ -207,7 +187,7 @@ static SdmStatus check_valid(SdmContext *ctx, const Run *r)
         return SDM_OK;
     remove_job(r); /* would only lead here again */
     return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
-                    "DEM of %s and %s; clouds, water or snow, images of different places, or one mirrored",
+                    "DEM of %s and %s; clouds, water or snow, images of different places, or one mirrored: give others",
                     (long long)r->valid, (long long)r->cells,
                     (long long)fmax((double)LEAST_VALID, (double)(r->cells / CELLS_PER_VALID)), r->scene->view[0].name,
                     r->scene->view[1].name);
@@ -220,7 +200,6 @@ static SdmStatus merge(SdmContext *ctx, Run *r, const char *left, const char *ri
     SdmProduct *product = NULL;
     SdmBlock b = {0};
     char path[1300];
-    const double t0 = sdm_now_s();
     fill_report(ctx, r, left, right, &report);
     sdm_progress(ctx, 9, 0.87, "writing");
     TRY(sdm_product_open(ctx, &r->prepared.grid, &report, &product));
@@ -233,7 +212,6 @@ static SdmStatus merge(SdmContext *ctx, Run *r, const char *left, const char *ri
         sdm_block_free(&b);
     }
     TRY(check_valid(ctx, r));
-    sdm_add_time(ctx, 9, sdm_now_s() - t0);
     report.wall_s = sdm_now_s() - started_s;
     report.job = r->whole;
     TRY(sdm_product_finish(ctx, product, &report));
@@ -241,6 +219,8 @@ static SdmStatus merge(SdmContext *ctx, Run *r, const char *left, const char *ri
         remove_job(r); /* before the product is closed: till then a run that is stopped can tell that it was done */
 done:
     sdm_block_free(&b);
+    if (st == SDM_OK)
+        sdm_owner_release(&r->owner); /* before the last trace of a finished run goes */
     sdm_product_close(&product);
     return st;
 }
@@ -266,24 +246,26 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(sdm_format(ctx, r.job, sizeof r.job, "%s.job", r.opt->output));
     r.fingerprint = fingerprint_of(&r);
     r.whole = whole_of(&r);
+    TRY(sdm_owner_take(ctx, r.opt->output, &r.owner));
     if (sdm_product_finished(ctx, r.whole)) {
         sdm_log(ctx, SDM_LOG_INFO, 9, "%s was finished already", r.opt->output);
         if (!r.opt->keep_job)
             remove_job(&r);
+        sdm_owner_release(&r.owner);
         sdm_product_tidy(ctx);
         goto done;
     }
     TRY(check_output(ctx, r.scene));
-    sdm_add_time(ctx, 1, sdm_now_s() - t0);
     TRY(make_job(ctx, &r));
     TRY(prepare(ctx, &r));
-    TRY(choose_tile(ctx, &r));
+    TRY(sdm_tile_choose(ctx, &r.prepared, &r.prepared.grid, &r.tile, &r.across, &r.down));
     TRY(do_units(ctx, &r));
     TRY(merge(ctx, &r, left, right, t0));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
-    if (r.job[0])
+    if (r.owner.held)
         rmdir(r.job); /* only when empty: nothing finished that could be taken up */
+    sdm_owner_release(&r.owner);
     sdm_prepared_free(&r.prepared);
     sdm_scene_close(&r.scene);
     return st;

@@ -88,7 +88,6 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     SdmFineResult fine = {0};
     int64_t reach[4] = {0};
     bool any = false;
-    double t0 = sdm_now_s(), t1;
     clear_block(block);
     TRY(find_window(ctx, scene, p, grid, block, reach, &any));
     if (!any)
@@ -103,21 +102,17 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
                               .ground = &p->ground,
                               .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
     TRY(sdm_lattice_build(ctx, &q, &lat));
-    sdm_add_time(ctx, 3, (t1 = sdm_now_s()) - t0);
     TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, &win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level - 1,
                           &left, &right));
-    t0 = sdm_now_s();
     TRY(sdm_chain_fine(ctx, &in, &p->coarse, &win, &fine));
-    sdm_add_time(ctx, 5, (t1 = sdm_now_s()) - t0);
     sdm_pyramid_free(&left);
     sdm_pyramid_free(&right);
     double scale, offset;
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    const SdmGridding g = {.lattice = &lat, .fine = &fine, .grid = grid, .gsd_m = p->frame.gsd_m,
+    const SdmGridding g = {.kernels = p->settings.kernels, .lattice = &lat, .fine = &fine, .grid = grid, .gsd_m = p->frame.gsd_m,
                            .spacing_m = sdm_grid_spacing_m(grid), .scale = scale, .offset = offset,
                            .gap_m_per_px = p->frame.gsd_m};
     TRY(sdm_gridding_run(ctx, &g, block));
-    sdm_add_time(ctx, 8, sdm_now_s() - t1);
 done:
     sdm_fine_result_free(&fine);
     sdm_pyramid_free(&left);

@@ -12,7 +12,12 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
 /* Bytes that the window of a block of side x side cells needs at most. */
 int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing_m, int64_t cols, int64_t rows);
 
-double sdm_grid_spacing_m(const SdmGrid *grid); /* metres of a side of a cell */
+/* Edge of the blocks, cells, and their number: --tile, or the largest for which a run keeps to the memory budget.
+ * Of p: frame, settings and the window of the coarse surface.  SDM_ERR_MEMORY when no block of 64 cells fits. */
+SdmStatus sdm_tile_choose(SdmContext *ctx, const SdmPrepared *p, const SdmGrid *grid, int64_t *tile, int64_t *across,
+                          int64_t *down);
+/* Bytes that a run with blocks of that edge needs. */
+int64_t sdm_run_bytes(const SdmPrepared *p, const SdmGrid *grid, int64_t tile);
 
 /* Unit files: header with fingerprint and sizes, seven arrays, checksum of all. Written aside and renamed.
  * read: SDM_OK; SDM_ERR_INPUT when absent, damaged or of another job (the caller computes it again). */

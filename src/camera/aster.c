@@ -118,11 +118,11 @@ static SdmStatus fit_sight(SdmContext *ctx, const char *name, const SdmAsterArra
 {
     double col[SDM_POLYFIT_MAX], a[SDM_POLYFIT_MAX], b[SDM_POLYFIT_MAX];
     if (in->ncol < 8 || in->ncol > SDM_POLYFIT_MAX)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d lattice columns, expected 11", name, in->ncol);
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d lattice columns, expected 11; the file is damaged, fetch it again", name, in->ncol);
     const double first = in->lattice_px[0], last = in->lattice_px[2 * (in->ncol - 1)];
     if (!(last > first))
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: lattice columns do not increase (%g .. %g); the file is damaged", name, first,
+                        "%s: lattice columns do not increase (%g .. %g); the file is damaged, fetch it again", name, first,
                         last);
     cam->col_mid = (first + last) / 2;
     cam->col_half = (last - first) / 2;
@@ -133,14 +133,14 @@ static SdmStatus fit_sight(SdmContext *ctx, const char *name, const SdmAsterArra
             if (!(fabs(length - 1.0) < 1e-3) || !(s[2] > 0.3))
                 return sdm_fail(ctx, SDM_ERR_INPUT,
                                 "%s: sight vector %d of lattice row %d is (%g, %g, %g), expected a "
-                                "unit vector that looks down; the file is damaged",
+                                "unit vector that looks down; the file is damaged, fetch it again",
                                 name, j + 1, k + 1, s[0], s[1], s[2]);
             col[j] += (in->lattice_px[2 * (k * in->ncol + j)] - cam->col_mid) / cam->col_half / in->nrow;
             a[j] += s[0] / s[2] / in->nrow;
             b[j] += s[1] / s[2] / in->nrow;
         }
         if (j && !(col[j] > col[j - 1]))
-            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: lattice columns do not increase; the file is damaged",
+            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: lattice columns do not increase; the file is damaged, fetch it again",
                             name);
     }
     double rms = 1.0;
@@ -155,7 +155,7 @@ static SdmStatus fit_sight(SdmContext *ctx, const char *name, const SdmAsterArra
     if (!(rms < 1e-5))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: sight vectors do not make a smooth curve along the line; "
-                        "the file is damaged",
+                        "the file is damaged, fetch it again",
                         name);
     return SDM_OK;
 }
@@ -227,7 +227,7 @@ static SdmStatus check_lattice(SdmContext *ctx, const char *name, const SdmAster
             if (!(fabs(at[1] - row[k]) < 0.5) || !(fabs(at[0] - in->lattice_px[2 * j]) < 0.5))
                 return sdm_fail(ctx, SDM_ERR_INPUT,
                                 "%s: lattice point %d of row %d is at column %g, row %g, out of line "
-                                "with its neighbours; the file is damaged",
+                                "with its neighbours; the file is damaged, fetch it again",
                                 name, j + 1, k + 1, at[0], at[1]);
         }
     }
@@ -239,12 +239,12 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *
     SdmStatus st = SDM_OK;
     double row[SDM_POLYFIT_MAX];
     if (in->nrow < 4 || in->nrow > SDM_POLYFIT_MAX)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d lattice rows, expected 4 to %d", name, in->nrow,
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d lattice rows, expected 4 to %d; the file is damaged, fetch it again", name, in->nrow,
                         (int)SDM_POLYFIT_MAX);
     if (!in->velocity_mps && !in->geocentric_deg)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: neither satellite velocity nor latitude and longitude is there; one of "
-                        "them is needed",
+                        "them is needed, fetch the scene again",
                         name);
     TRY(check_lattice(ctx, name, in, row));
     TRY(sdm_orbit_fit(ctx, name, in->nrow, row, in->position_m, in->velocity_mps, &cam->orbit));
@@ -265,7 +265,7 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *
     sdm_geodetic_to_ecef(ground[0], ground[1], ground[2], x);
     cam->t_per_tangent = 0.02 / (off_plane(cam, x, 0.01, &c) - off_plane(cam, x, -0.01, &c));
     if (!isfinite(cam->t_per_tangent))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the line of sight misses the Earth; the file is damaged",
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the line of sight misses the Earth; the file is damaged, fetch it again",
                         name);
     sdm_log(ctx, SDM_LOG_VERBOSE, 1,
             "%s: orbit of %.4f ms a line, rms of positions %.2f m, of velocities %.3f m/s", name,
@@ -275,7 +275,7 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *
         if (!(misfit < 500.0))
             return sdm_fail(ctx, SDM_ERR_INPUT,
                             "%s: latitude and longitude lie up to %.0f m from where positions and sight "
-                            "vectors put them; the files are damaged or of different scenes",
+                            "vectors put them; the files are damaged or of different scenes, fetch the scene again",
                             name, misfit);
         sdm_log(ctx, SDM_LOG_VERBOSE, 1, "%s: latitude and longitude agree to %.1f m", name, misfit);
     }

@@ -168,19 +168,19 @@ static void make_polynomials(const State *mid, SdmOrbit *out)
 static SdmStatus check_samples(SdmContext *ctx, const char *name, int n, const double *row, const double *p)
 {
     if (n < 4 || n > SDM_POLYFIT_MAX)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d satellite positions, expected 4 to %d", name, n,
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d satellite positions, expected 4 to %d; the file is damaged, fetch it again", name, n,
                         (int)SDM_POLYFIT_MAX);
     for (int k = 0; k < n; ++k) {
         const double r = length3(p + 3 * k);
         if (!(r > 6.9e6 && r < 7.3e6))
             return sdm_fail(ctx, SDM_ERR_INPUT,
                             "%s: satellite position %d lies %.0f km from the Earth's centre, "
-                            "expected about 7080; the file is damaged",
+                            "expected about 7080; the file is damaged, fetch it again",
                             name, k + 1, r / 1e3);
         if (k && !(row[k] > row[k - 1]))
             return sdm_fail(ctx, SDM_ERR_INPUT,
                             "%s: lattice rows %d and %d do not increase (%g, %g); "
-                            "the file is damaged",
+                            "the file is damaged, fetch it again",
                             name, k, k + 1, row[k - 1], row[k]);
     }
     return SDM_OK;
@@ -232,7 +232,7 @@ SdmStatus sdm_orbit_fit(SdmContext *ctx, const char *name, int n, const double *
     if (kind < 0) {
         st = sdm_fail(ctx, SDM_ERR_INPUT,
                       "%s: satellite velocity is %.0f m/s, expected about 7500 (inertial) or 7590 "
-                      "(Earth-fixed); the file is damaged",
+                      "(Earth-fixed); the file is damaged, fetch it again",
                       name, length3(velocity_mps));
         goto done;
     }
@@ -245,7 +245,7 @@ SdmStatus sdm_orbit_fit(SdmContext *ctx, const char *name, int n, const double *
         || !(out->velocity_rms_mps < 5.0)) {
         st = sdm_fail(ctx, SDM_ERR_INPUT,
                       "%s: satellite positions and velocities are not those of one orbit (%.4g ms a line, "
-                      "rms %.3g m and %.3g m/s off it); the file is damaged or rows are out of order",
+                      "rms %.3g m and %.3g m/s off it); the file is damaged or its rows are out of order, fetch it again",
                       name, 1e3 * out->line_time_s, out->position_rms_m, out->velocity_rms_mps);
         goto done;
     }

@@ -5,6 +5,7 @@
 #include "compare/compare.h"
 #include "core/options.h"
 #include "simulate/simulate.h"
+#include "stack/stack.h"
 
 #include <cjson/cJSON.h>
 
@@ -42,6 +43,7 @@ struct SdmCall {
     union {
         SdmCompareOptions compare;
         SdmSimulateOptions simulate;
+        SdmStackOptions stack;
     } own;
     SdmCommandLine line;
     SdmScreen screen;
@@ -52,6 +54,7 @@ SdmStatus sdm_command_run(SdmCall *call);
 SdmStatus sdm_command_info(SdmCall *call);
 SdmStatus sdm_command_compare(SdmCall *call);
 SdmStatus sdm_command_simulate(SdmCall *call);
+SdmStatus sdm_command_stack(SdmCall *call);
 
 /* ---- screen (progress.c) ---- */
 

@@ -20,11 +20,14 @@ static void print_view(SdmScreen *screen, const char *title, const SdmViewInfo *
     sdm_screen_print(screen, "%-16s %s", title, view->name);
     sdm_screen_print(screen, "  image          %" PRId64 " x %" PRId64 " px (columns x rows)", view->width,
                      view->height);
-    sdm_screen_print(screen, "  mask           %s", *view->mask ? view->mask : "none");
+    char unusable[64], saturated[64];
+    sdm_screen_print(screen, "  mask           %s", view->mask);
+    sdm_screen_print(screen, "  pixels         %s not usable, %s saturated",
+                     figure(unusable, 100.0 * view->unusable, 2, "%"), figure(saturated, 100.0 * view->saturated, 2, "%"));
     sdm_screen_print(screen, "  camera         %s", view->camera);
 }
 
-static void print_text(SdmScreen *screen, const SdmSceneInfo *info)
+static void print_text(SdmScreen *screen, const SdmSceneInfo *info, int threads)
 {
     char a[64], b[64];
     sdm_screen_print(screen, "scene            %s", info->id);
@@ -45,8 +48,9 @@ static void print_text(SdmScreen *screen, const SdmSceneInfo *info)
     sdm_screen_print(
         screen, "DEM              %" PRId64 " x %" PRId64 " cells of %.9g, %s, %" PRId64 " tile%s",
         info->cols, info->rows, info->spacing, info->crs, info->tiles, info->tiles == 1 ? "" : "s");
-    sdm_screen_print(screen, "expected memory  %.0f MiB", (double)info->memory_bytes / (1024.0 * 1024.0));
-    sdm_screen_print(screen, "expected time    %s", figure(a, info->seconds, 1, "s"));
+    sdm_screen_print(screen, "expected memory  %.0f MiB for run", (double)info->memory_bytes / (1024.0 * 1024.0));
+    sdm_screen_print(screen, "expected time    %s for run with %d thread%s", figure(a, info->seconds, 1, "s"), threads,
+                     threads == 1 ? "" : "s");
 }
 
 /* NaN has no place in JSON: null. */
@@ -64,6 +68,8 @@ static void add_view(cJSON *summary, const char *name, const SdmViewInfo *view)
     cJSON_AddStringToObject(object, "name", view->name);
     cJSON_AddStringToObject(object, "camera", view->camera);
     cJSON_AddStringToObject(object, "mask", view->mask);
+    add_number(object, "unusable", view->unusable);
+    add_number(object, "saturated", view->saturated);
     cJSON_AddNumberToObject(object, "width", (double)view->width);
     cJSON_AddNumberToObject(object, "height", (double)view->height);
 }
@@ -101,7 +107,7 @@ SdmStatus sdm_command_info(SdmCall *call)
     const char *const right = call->line.count > 1 ? call->line.positional[1] : NULL;
     TRY(sdm_alloc(call->ctx, &info, 1, sizeof *info, "scene description"));
     TRY(sdm_describe(call->ctx, call->line.positional[0], right, info));
-    print_text(&call->screen, info);
+    print_text(&call->screen, info, sdm_threads(call->ctx));
     if (call->summary)
         add_json(call->summary, info);
 done:

@@ -32,6 +32,13 @@ const SdmCommand sdm_commands[] = {
      "and "
      "after co-registration by Nuth & Kaab (2011), and the share of cells that it covers.",
      sdm_compare_options, sdm_command_compare},
+    {"stack", SDM_CMD_STACK, 0, SDM_MAX_POSITIONAL, "", "DEM DEM ... -o STACKED.tif [options]\n"
+     "--list DEMS.txt -o STACKED.tif [options]",
+     "make one DEM from DEMs of one place: median, NMAD, count",
+     "Put DEMs of one place together, such as run makes of several scenes: each is shifted to the others "
+     "over stable cells, then a cell takes the median of what is there. NAME_qa.tif holds NMAD and count of each "
+     "cell and a mask.",
+     sdm_stack_options, sdm_command_stack},
     {"simulate", SDM_CMD_SIMULATE, 0, 0, "", "-o FOLDER [options]",
      "make a stereo pair with exact cameras over known terrain",
      "Write a simulated stereo pair with exact cameras over known terrain, together with the true heights, "
@@ -103,6 +110,8 @@ static void set_defaults(SdmCall *call)
     call->line.sets[1] = (SdmOptionSet){.table = call->command->own_table, .opts = &call->own};
     if (call->command->bit == SDM_CMD_COMPARE)
         call->own.compare = (SdmCompareOptions){.dem_vertical = "auto", .reference_vertical = "auto"};
+    else if (call->command->bit == SDM_CMD_STACK)
+        call->own.stack = (SdmStackOptions){.align = "z", .dem_vertical = "auto"};
     else if (call->command->bit == SDM_CMD_SIMULATE)
         sdm_simulate_default(&call->own.simulate);
 }

@@ -60,6 +60,20 @@ void sdm_json_move(cJSON *to, cJSON *from)
     cJSON_Delete(from);
 }
 
+/* A line of JSON; names of files may hold bytes that are no UTF-8: replaced, as JSON has no others. */
+static void put_utf8(const char *text)
+{
+    while (*text) {
+        const int n = sdm_utf8_length(text);
+        if (n)
+            fwrite(text, 1, (size_t)n, stdout);
+        else
+            fputs("\\ufffd", stdout);
+        text += n ? n : 1;
+    }
+    putchar('\n');
+}
+
 void sdm_screen_json(const SdmScreen *screen, const char *event, cJSON *object)
 {
     cJSON *const line = cJSON_CreateObject();
@@ -70,7 +84,7 @@ void sdm_screen_json(const SdmScreen *screen, const char *event, cJSON *object)
                             (double)(int64_t)((sdm_now_s() - screen->started_s) * 1e3) / 1e3);
     char *const text = cJSON_PrintUnformatted(line);
     if (text) {
-        puts(text);
+        put_utf8(text);
         fflush(stdout);
     }
     cJSON_free(text);

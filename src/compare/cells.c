@@ -4,6 +4,34 @@
 
 #include <math.h>
 
+SdmStatus sdm_cells_alloc(SdmContext *ctx, SdmCells *c)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)(c->cols * c->rows);
+    TRY(sdm_alloc(ctx, &c->dem_m, n, sizeof(float), "DEM heights"));
+    TRY(sdm_alloc(ctx, &c->ref_m, n, sizeof(float), "reference heights"));
+    TRY(sdm_alloc(ctx, &c->work, n, sizeof(float), "errors"));
+    TRY(sdm_alloc(ctx, &c->scratch, n, sizeof(float), "errors"));
+    TRY(sdm_alloc(ctx, &c->spline,
+                  (size_t)(c->cols + 2 * SDM_SPLINE_PAD) * (size_t)(c->rows + 2 * SDM_SPLINE_PAD),
+                  sizeof(float), "spline"));
+    TRY(sdm_alloc(ctx, &c->flags, n, 1, "flags"));
+    TRY(sdm_alloc(ctx, &c->row_start, (size_t)c->rows + 1, sizeof(int64_t), "rows"));
+done:
+    return st;
+}
+
+void sdm_cells_free(SdmCells *c)
+{
+    sdm_free(&c->dem_m);
+    sdm_free(&c->ref_m);
+    sdm_free(&c->work);
+    sdm_free(&c->scratch);
+    sdm_free(&c->spline);
+    sdm_free(&c->flags);
+    sdm_free(&c->row_start);
+}
+
 int64_t sdm_cells_gather(const SdmCells *c, const float *values, unsigned mask, unsigned want, float *out)
 {
     int64_t n = 0;

@@ -1,5 +1,5 @@
-/* The cells on which a DEM and its reference are compared, and what is done with them.  Internal to
- * src/compare. */
+/* The cells on which a DEM and its reference are compared, and what is done with them.  For src/compare, and
+ * for src/stack, which co-registers DEMs with it. */
 #ifndef SDM_COMPARE_CELLS_H
 #define SDM_COMPARE_CELLS_H
 
@@ -26,6 +26,11 @@ typedef struct SdmCells {
 } SdmCells;
 
 enum { SDM_SPLINE_PAD = 12 };
+
+enum { SDM_CELL_BYTES = 21 }; /* that a cell takes: five floats and the flags */
+/* Arrays for c->cols x c->rows; free after failure, too. */
+SdmStatus sdm_cells_alloc(SdmContext *ctx, SdmCells *c);
+void sdm_cells_free(SdmCells *c);
 
 /* Gather values[i] of the cells with (flags & mask) == want, in order.  @return how many. */
 int64_t sdm_cells_gather(const SdmCells *c, const float *values, unsigned mask, unsigned want, float *out);

@@ -7,42 +7,17 @@
 #include <math.h>
 
 enum { DEM, REFERENCE, CLASS, WITHIN, OPERANDS };
-enum { BYTES_PER_CELL = 21 }; /* five floats and the flags */
 
-/* Arrays of the grid in c, within the memory budget. */
-static SdmStatus allocate(SdmContext *ctx, SdmCells *c)
+static SdmStatus check_memory(SdmContext *ctx, const SdmCells *c)
 {
-    SdmStatus st = SDM_OK;
-    const size_t n = (size_t)(c->cols * c->rows);
-    const double need = (double)n * BYTES_PER_CELL;
-    if (need > (double)sdm_options(ctx)->memory_bytes)
-        return sdm_fail(
-            ctx, SDM_ERR_MEMORY,
-            "DEM and reference together span %lld x %lld cells, which takes %.1f GiB of memory; cut the "
-            "reference to the DEM's surroundings (gdalwarp -te) or raise --memory",
-            (long long)c->cols, (long long)c->rows, need / 1073741824.0);
-    TRY(sdm_alloc(ctx, &c->dem_m, n, sizeof(float), "DEM heights"));
-    TRY(sdm_alloc(ctx, &c->ref_m, n, sizeof(float), "reference heights"));
-    TRY(sdm_alloc(ctx, &c->work, n, sizeof(float), "errors"));
-    TRY(sdm_alloc(ctx, &c->scratch, n, sizeof(float), "errors"));
-    TRY(sdm_alloc(ctx, &c->spline,
-                  (size_t)(c->cols + 2 * SDM_SPLINE_PAD) * (size_t)(c->rows + 2 * SDM_SPLINE_PAD),
-                  sizeof(float), "spline"));
-    TRY(sdm_alloc(ctx, &c->flags, n, 1, "flags"));
-    TRY(sdm_alloc(ctx, &c->row_start, (size_t)c->rows + 1, sizeof(int64_t), "rows"));
-done:
-    return st;
-}
-
-static void release(SdmCells *c)
-{
-    sdm_free(&c->dem_m);
-    sdm_free(&c->ref_m);
-    sdm_free(&c->work);
-    sdm_free(&c->scratch);
-    sdm_free(&c->spline);
-    sdm_free(&c->flags);
-    sdm_free(&c->row_start);
+    const double need = (double)(c->cols * c->rows) * SDM_CELL_BYTES;
+    if (need <= (double)sdm_options(ctx)->memory_bytes)
+        return SDM_OK;
+    return sdm_fail(
+        ctx, SDM_ERR_MEMORY,
+        "DEM and reference together span %lld x %lld cells, which takes %.1f GiB of memory; cut the "
+        "reference to the DEM's surroundings (gdalwarp -te) or raise --memory",
+        (long long)c->cols, (long long)c->rows, need / 1073741824.0);
 }
 
 /* Class of every cell; without a raster, all is land. */
@@ -166,7 +141,8 @@ static SdmStatus compare(SdmContext *ctx, SdmOperand *op, const SdmCompareOption
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_operand_union(ctx, &op[DEM], &op[REFERENCE], c));
-    TRY(allocate(ctx, c));
+    TRY(check_memory(ctx, c));
+    TRY(sdm_cells_alloc(ctx, c));
     TRY(sdm_operand_load(ctx, &op[DEM], &op[DEM], c, "near", c->dem_m));
     TRY(sdm_operand_load(ctx, &op[REFERENCE], &op[DEM], c,
                          sdm_operand_resampling(&op[REFERENCE], &op[DEM], c), c->ref_m));
@@ -195,7 +171,7 @@ SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference, c
     TRY(open_all(ctx, dem, reference, opt, op));
     TRY(compare(ctx, op, opt, &cells, out));
 done:
-    release(&cells);
+    sdm_cells_free(&cells);
     for (int k = 0; k < OPERANDS; k++)
         sdm_operand_close(&op[k]);
     CPLPopErrorHandler();

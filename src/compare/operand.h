@@ -1,4 +1,5 @@
-/* The rasters that a comparison opens, and their way onto the common cells.  Internal to src/compare. */
+/* The rasters that a comparison opens, and their way onto the common cells.  For src/compare and
+ * src/stack. */
 #ifndef SDM_COMPARE_OPERAND_H
 #define SDM_COMPARE_OPERAND_H
 

@@ -35,6 +35,7 @@ void sdm_close(SdmContext **ctx)
 {
     if (!ctx || !*ctx)
         return;
+    sdm_spares_free(*ctx);
     free(*ctx);
     *ctx = NULL;
 }
@@ -130,15 +131,29 @@ double sdm_now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void sdm_add_time(SdmContext *ctx, int stage, double seconds)
+void sdm_stage_leave(SdmContext *ctx, int around)
 {
-    if (stage >= 0 && stage < SDM_STAGES)
-        ctx->stage_s[stage] += seconds;
+    if (!ctx || around < 0 || around >= SDM_STAGES)
+        return;
+    const double now = sdm_now_s();
+    ctx->stage_s[ctx->stage] += ctx->stage_since_s > 0.0 ? now - ctx->stage_since_s : 0.0;
+    ctx->stage = around;
+    ctx->stage_since_s = now;
+}
+
+int sdm_stage_enter(SdmContext *ctx, int stage)
+{
+    enum { POINT = 2 };
+    const int around = ctx ? ctx->stage : 0;
+    sdm_stage_leave(ctx, around == POINT ? POINT : stage);
+    return around;
 }
 
 double sdm_stage_time(const SdmContext *ctx, int stage)
 {
-    return stage >= 0 && stage < SDM_STAGES ? ctx->stage_s[stage] : 0.0;
+    if (stage < 0 || stage >= SDM_STAGES)
+        return 0.0;
+    return ctx->stage_s[stage] + (stage > 0 && stage == ctx->stage ? sdm_now_s() - ctx->stage_since_s : 0.0);
 }
 
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
@@ -150,4 +165,16 @@ SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, .
     if (n < 0 || (size_t)n >= size)
         return sdm_fail(ctx, SDM_ERR_USAGE, "name too long (%d bytes, at most %zu): %.80s...", n, size - 1, out);
     return SDM_OK;
+}
+
+int sdm_utf8_length(const char *text)
+{
+    const unsigned char *const c = (const unsigned char *)text;
+    const int n = c[0] < 0x80 ? 1 : c[0] < 0xC2 ? 0 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : c[0] < 0xF5 ? 4 : 0;
+    for (int i = 1; i < n; i++)
+        if ((c[i] & 0xC0) != 0x80) /* the final 0 too */
+            return 0;
+    const bool bad = (c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xED && c[1] > 0x9F) || /* too long, surrogates, */
+                     (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] > 0x8F);   /* beyond the last */
+    return n > 1 && bad ? 0 : n;
 }

@@ -26,6 +26,8 @@ int sdm_thread(void);                   /* number of this thread in its team, fr
 
 /* *out = count x size bytes; SDM_ERR_MEMORY with a sentence when it cannot.  `what` names it in the sentence. */
 SdmStatus sdm_alloc(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
+/* The same, contents undefined: for what is written as a whole, by the threads that read it. */
+SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
 /* Free *p and set it to NULL.  Accepts pointer to NULL.  Thread-safe, as sdm_alloc is. */
 void sdm_free(void *p /* T ** */);
 int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes, most that was charged at once */
@@ -49,11 +51,17 @@ void sdm_progress(SdmContext *ctx, int stage, double done, const char *what);
 
 /* ---- timings per stage, for the report ---- */
 double sdm_now_s(void); /* monotonic clock */
-void sdm_add_time(SdmContext *ctx, int stage, double seconds);
-double sdm_stage_time(const SdmContext *ctx, int stage);
+/* The clock of `stage` (0..9) runs from here on, that of the stage around it stands still, so each second counts once.
+ * Inside stage 2 the clock stays there: matching for the pointing is pointing.  Not from several threads at once.
+ * @return what sdm_stage_leave() must get */
+int sdm_stage_enter(SdmContext *ctx, int stage);
+void sdm_stage_leave(SdmContext *ctx, int around);
+double sdm_stage_time(const SdmContext *ctx, int stage); /* seconds so far */
 extern const char *const sdm_stage_names[10]; /* "", "read", "point" ... "write" */
 
 /* ---- text ---- */
+/* Bytes of the UTF-8 character that text begins with (its first byte is not 0); 0 where that is none. */
+int sdm_utf8_length(const char *text);
 /* snprintf that fails with SDM_ERR_USAGE when the text does not fit. */
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

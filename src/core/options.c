@@ -6,22 +6,25 @@
 #include <string.h>
 
 #define AT(field) offsetof(SdmOptions, field)
-#define ALL (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_COMPARE | SDM_CMD_SIMULATE)
+#define ALL (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_COMPARE | SDM_CMD_SIMULATE | SDM_CMD_STACK)
 #define SCENE (SDM_CMD_RUN | SDM_CMD_INFO)
+#define PLACE (SCENE | SDM_CMD_STACK)     /* commands that lay out a grid */
+#define DEM (SDM_CMD_RUN | SDM_CMD_STACK) /* commands that write a DEM */
 #define MIB (1024.0 * 1024.0)
 #define NO_RANGE 0.0, 0.0, NULL
 
 const SdmOptionSpec sdm_option_table[] = {
-    {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given", SDM_CMD_RUN,
-     "DEM to write, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif, NAME.json, NAME.html and NAME.png "
-     "lie beside it."},
+    {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given", DEM,
+     "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
+     "NAME.html and NAME.png lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
-     "2 x the ground sample distance, 30 m for ASTER", SCENE,
+     "2 x the ground sample distance, 30 m for ASTER; stack: as its DEMs", PLACE,
      "Spacing of the DEM in units of the output CRS: metres, or degrees for a geographic CRS."},
-    {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE, "the UTM zone of the scene", SCENE,
+    {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE,
+     "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE,
      "Output CRS, anything that GDAL understands, such as EPSG:32633."},
     {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, "ellipsoid|egm96|egm2008", "ellipsoid",
-     SDM_CMD_RUN, "What heights are counted from, in metres: the WGS 84 ellipsoid or a geoid."},
+     DEM, "What heights are counted from, in metres: the WGS 84 ellipsoid or a geoid."},
     {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "zncc|census|sad", "zncc", SDM_CMD_RUN,
      "Matching cost: zero-mean normalised cross-correlation, census transform, or sum of absolute "
      "differences."},
@@ -33,11 +36,11 @@ const SdmOptionSpec sdm_option_table[] = {
      "auto", SDM_CMD_RUN,
      "Instruction set to use on the CPU; reference is the slow definition. The DEM is the same with each."},
     {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL, "one per processor", ALL,
-     "Number of threads. The DEM is the same with any."},
-    {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", SCENE,
+     "Number of threads. What is written is the same with any."},
+    {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", PLACE,
      "Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)."},
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
-     "Edge of a tile of the DEM, in cells. The DEM is the same with any."},
+     "Edge of the blocks that the DEM is made in, in cells. The DEM is the same with any."},
     {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene", SCENE,
      "Lowest height to search, in metres above the ellipsoid."},
     {"--hmax", "METRES", SDM_OPT_REAL, AT(hmax_m), -12000.0, 12000.0, NULL, "found from the scene", SCENE,
@@ -47,7 +50,7 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, AT(dem_vertical), 0.0, 0.0, "auto|ellipsoid|egm96|egm2008",
      "auto", SCENE, "What the heights of --dem are counted from; auto reads it from the file."},
     {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one", SCENE,
-     "Band of both images to match, counted from 1."},
+     "Band of both images to match, counted from 1; needed where an image has several."},
     {"--mask-left", "FILE", SDM_OPT_TEXT, AT(mask_left), NO_RANGE, "none", SCENE,
      "Raster of the size of the left image; 0 = do not use the pixel."},
     {"--mask-right", "FILE", SDM_OPT_TEXT, AT(mask_right), NO_RANGE, "none", SCENE,
@@ -55,14 +58,14 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--base-height", "RATIO", SDM_OPT_REAL, AT(base_height), 0.01, 5.0, NULL,
      "the images have cameras of their own", SCENE,
      "Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already."},
-    {"--co", "NAME=VALUE", SDM_OPT_PAIRS, AT(co), NO_RANGE, "none", SDM_CMD_RUN,
-     "Creation option of GDAL's COG driver for the DEM; may be given again."},
+    {"--co", "NAME=VALUE", SDM_OPT_PAIRS, AT(co), NO_RANGE, "none", DEM,
+     "Creation option of GDAL's COG driver for the DEM, such as COMPRESS=ZSTD; may be given again."},
     {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none", ALL,
-     "Configuration option of GDAL; may be given again."},
+     "Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOST:PORT; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
-     SDM_CMD_RUN, "Replace an existing DEM and its companions."},
+     DEM, "Replace an existing DEM and its companions."},
     {"--keep-job", NULL, SDM_OPT_BOOL, AT(keep_job), NO_RANGE, "off: removed after success", SDM_CMD_RUN,
-     "Keep the job folder OUTPUT.job with finished blocks."},
+     "Keep the job folder NAME.tif.job with the finished blocks."},
     {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), NO_RANGE, "off", ALL, "Print errors only."},
     {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), NO_RANGE, "off", ALL, "Print the numbers of each stage."},
     {"--log", "FORMAT", SDM_OPT_CHOICE, AT(log), 0.0, 0.0, "text|json", "text", ALL,

@@ -16,7 +16,7 @@ typedef enum SdmOptionType {
 } SdmOptionType;
 
 enum { /* which commands take an option */
-    SDM_CMD_RUN = 1, SDM_CMD_INFO = 2, SDM_CMD_COMPARE = 4, SDM_CMD_SIMULATE = 8
+    SDM_CMD_RUN = 1, SDM_CMD_INFO = 2, SDM_CMD_COMPARE = 4, SDM_CMD_SIMULATE = 8, SDM_CMD_STACK = 256
 };
 
 typedef struct SdmOptionSpec {
@@ -53,7 +53,7 @@ void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, si
 
 /* ---- a command line ---- */
 
-enum { SDM_OPTION_SETS = 2, SDM_MAX_POSITIONAL = 4 };
+enum { SDM_OPTION_SETS = 2, SDM_MAX_POSITIONAL = 4096 };
 
 typedef struct SdmOptionSet {
     const SdmOptionSpec *table; /* NULL: no set; at most 64 options */

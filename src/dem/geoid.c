@@ -45,7 +45,7 @@ SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out)
     if (!g->pj) {
         const char *const paths = proj_info().searchpath;
         st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                      "--vertical %s needs the geoid grid %s, which PROJ does not find; get it from "
+                      "--vertical or --dem-vertical %s needs the geoid grid %s, which PROJ does not find; get it from "
                       "https://cdn.proj.org/%s "
                       "and put it into one of PROJ's folders (%.300s), or into a folder that PROJ_DATA names",
                       vertical == SDM_EGM96 ? "egm96" : "egm2008", names[0], names[0], paths ? paths : "");
@@ -68,8 +68,8 @@ SdmStatus sdm_geoid_undulation(SdmContext *ctx, SdmGeoid *g, size_t n, const dou
         const double lon = lon_deg[i] - 360.0 * floor((lon_deg[i] + 180.0) / 360.0);
         const PJ_COORD at = proj_trans(g->pj, PJ_FWD, proj_coord(lon, lat_deg[i], 0.0, 0.0));
         if (!isfinite(at.xyz.z))
-            return sdm_fail(ctx, SDM_ERR_DATA, "the geoid grid has no value at lon %.6f lat %.6f", lon,
-                            lat_deg[i]);
+            return sdm_fail(ctx, SDM_ERR_DATA, "--vertical: the geoid grid has no value at lon %.6f lat %.6f; give --vertical "
+                            "ellipsoid, or a grid of the whole Earth to PROJ", lon, lat_deg[i]);
         undulation_m[i] = -at.xyz.z;
     }
     return SDM_OK;

@@ -15,7 +15,7 @@ enum {
 };
 
 typedef struct Cell { /* sums of one cell: a cache line */
-    int64_t weight, height, square, score, gap, filled, image_weight, image;
+    int64_t weight, height, square, score, gap, filled, image_weight, image; /* as SdmSpread */
 } Cell;
 
 typedef struct Sums { /* of a sub-block: SUB x SUB each */
@@ -41,13 +41,13 @@ SdmStatus sdm_block_alloc(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)(w * h);
     *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
-    TRY(sdm_alloc(ctx, &b->height_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->score, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->gap_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->spread_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->ortho, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->count, n, sizeof(uint16_t), "a block of the DEM"));
-    TRY(sdm_alloc(ctx, &b->mask, n, sizeof(uint16_t), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->height_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->score, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->gap_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->spread_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->ortho, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->count, n, sizeof(uint16_t), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->mask, n, sizeof(uint16_t), "a block of the DEM"));
 done:
     if (st != SDM_OK)
         sdm_block_free(b);
@@ -97,17 +97,37 @@ static void make_patch(const Work *w, int ci, int cj, Patch *p)
     p->v1 = (int)(v + lat->step < win->h ? v + lat->step : win->h);
 }
 
-/* Position of pixel (u, v) at height h, in 1/256 cell from the grid's corner. */
+/* floor(x + 1/2), of numbers that 32 bits hold; without the library's floorf, which baseline x86-64 must call. */
+static inline int32_t round_half_up(float x)
+{
+    const float y = x + 0.5f;
+    const int32_t i = (int32_t)y;
+    return i - ((float)i > y);
+}
+
+/* Positions of pixels (u.., v) at heights h, in 1/256 cell from the corner of the patch's base cell. */
+static inline void place_run(const Work *w, const Patch *p, int u, int v, int count, const float *restrict h,
+                             int32_t *restrict x, int32_t *restrict y)
+{
+    const float inv = 1.0f / (float)w->g->lattice->step, fv = (float)(v - p->v_node) * inv;
+    const float h0 = (float)w->g->lattice->height0_m, u_node = (float)p->u_node;
+    const float *const ax = p->a[0], *const ay = p->a[1];
+    for (int i = 0; i < count; i++) {
+        const float fu = ((float)(u + i) - u_node) * inv, t = h[i] - h0;
+        const float top_x = ax[0] + fu * (ax[1] - ax[0]), low_x = ax[2] + fu * (ax[3] - ax[2]);
+        const float top_y = ay[0] + fu * (ay[1] - ay[0]), low_y = ay[2] + fu * (ay[3] - ay[2]);
+        x[i] = round_half_up(((top_x + fv * (low_x - top_x)) + t * (p->b[0] + t * p->c[0])) * (float)UNIT);
+        y[i] = round_half_up(((top_y + fv * (low_y - top_y)) + t * (p->b[1] + t * p->c[1])) * (float)UNIT);
+    }
+}
+
+/* The same from the grid's corner. */
 static void place(const Work *w, const Patch *p, int u, int v, float h, int64_t out[2])
 {
-    const float inv = 1.0f / (float)w->g->lattice->step, t = h - (float)w->g->lattice->height0_m;
-    const float fu = (float)(u - p->u_node) * inv, fv = (float)(v - p->v_node) * inv;
-    for (int k = 0; k < 2; k++) {
-        const float *const a = p->a[k];
-        const float top = a[0] + fu * (a[1] - a[0]), low = a[2] + fu * (a[3] - a[2]);
-        const float at = (top + fv * (low - top)) + t * (p->b[k] + t * p->c[k]);
-        out[k] = p->base[k] * UNIT + (int64_t)floorf(at * (float)UNIT + 0.5f);
-    }
+    int32_t x, y;
+    place_run(w, p, u, v, 1, &h, &x, &y);
+    out[0] = p->base[0] * UNIT + x;
+    out[1] = p->base[1] * UNIT + y;
 }
 
 /* Cells (of the block) that a patch may touch, with one pixel of slack; false when none. */
@@ -145,70 +165,49 @@ static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
     return true;
 }
 
-typedef struct Point {
-    int32_t h, score, gap, image;
-    bool valid, filled, seen;
-} Point;
+enum { RUN = 64 }; /* pixels of a row that are placed together */
 
-/* Cells first..last (relative to `origin`, inside 0..count-1) whose centres lie within the radius of `at`; their weights. */
-static void near_cells(const Work *w, int64_t at, int64_t origin, int count, int *first, int *last, int32_t weight[2 * MAX_REACH + 1])
+/* Point of pixel i, at x, y (1/256 cell) of the sub-block. */
+static SdmSpreadPoint point_of(const SdmFineResult *f, size_t i, int32_t x, int32_t y)
 {
-    const int64_t lo = ((at - w->radius - UNIT / 2 + UNIT - 1) >> 8) - origin, hi = ((at + w->radius - UNIT / 2) >> 8) - origin;
-    *first = (int)(lo < 0 ? 0 : lo);
-    *last = (int)(hi >= count ? count - 1 : hi);
-    for (int i = *first; i <= *last; i++)
-        weight[i - *first] = w->table[llabs((origin + i) * UNIT + UNIT / 2 - at)];
-}
-
-static void spread_point(const Work *w, const int64_t at[2], const Point *p, int64_t col0, int64_t row0, int cols,
-                         int rows, Sums *s)
-{
-    int x0, x1, y0, y1;
-    int32_t wx[2 * MAX_REACH + 1], wy[2 * MAX_REACH + 1];
-    near_cells(w, at[0], col0, cols, &x0, &x1, wx);
-    near_cells(w, at[1], row0, rows, &y0, &y1, wy);
-    const int64_t coarse = p->h >> 2, square = coarse * coarse; /* 1/64 m, so that squares fit */
-    for (int y = y0; y <= y1; y++)
-        for (int x = x0; x <= x1; x++) {
-            const int64_t weight = (int64_t)wx[x - x0] * wy[y - y0] >> 10;
-            Cell *const c = &s->cell[y * SUB + x];
-            const int64_t seen = p->seen ? weight : 0, valid = p->valid ? weight : 0;
-            c->image_weight += seen;
-            c->image += seen * p->image;
-            c->weight += valid;
-            c->height += valid * p->h;
-            c->square += valid * square;
-            c->score += valid * p->score;
-            c->gap += valid * p->gap;
-            c->filled += p->filled ? valid : 0;
-        }
+    const float gap = f->gap_px[i];
+    const uint16_t flags = f->surface.flags[i];
+    return (SdmSpreadPoint){.x = x, .y = y, .h = round_half_up(f->surface.h_m[i] * (float)HEIGHT_UNIT),
+                            .score = f->surface.score[i],
+                            .gap = isnan(gap) ? 0 : round_half_up(fabsf(gap) * 1024.0f),
+                            .image = f->left[i], .valid = (flags & SDM_QA_VALID) != 0,
+                            .filled = (flags & SDM_QA_FILLED) != 0, .seen = f->left[i] != SDM_PIXEL_NODATA};
 }
 
 static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0, int cols, int rows, Sums *s)
 {
     const SdmFineResult *const f = w->g->fine;
+    const SdmSpread spread = {.cols = cols, .rows = rows, .pitch = SUB, .radius = w->radius, .table = w->table,
+                              .cell = &s->cell[0].weight};
+    /* the patch lies near the sub-block, so 32 bits hold the way between their corners */
+    const int32_t dx = (int32_t)((p->base[0] - col0) * UNIT), dy = (int32_t)((p->base[1] - row0) * UNIT);
+    const int32_t reach = w->reach * UNIT, right = (cols + w->reach) * UNIT, bottom = (rows + w->reach) * UNIT;
     for (int v = p->v0; v < p->v1; v++)
-        for (int u = p->u0; u < p->u1; u++) {
-            const size_t i = (size_t)v * (size_t)f->surface.win.w + (size_t)u;
-            const float h = f->surface.h_m[i], gap = f->gap_px[i];
-            int64_t at[2];
-            place(w, p, u, v, h, at);
-            const int64_t cx = (at[0] >> 8) - col0, cy = (at[1] >> 8) - row0;
-            if (cx < -w->reach || cy < -w->reach || cx >= cols + w->reach || cy >= rows + w->reach)
-                continue;
-            const Point point = {.h = (int32_t)floorf(h * (float)HEIGHT_UNIT + 0.5f),
-                                 .score = f->surface.score[i],
-                                 .gap = isfinite(gap) ? (int32_t)floorf(fabsf(gap) * 1024.0f + 0.5f) : 0,
-                                 .image = f->left[i],
-                                 .valid = f->surface.flags[i] & SDM_QA_VALID,
-                                 .filled = f->surface.flags[i] & SDM_QA_FILLED,
-                                 .seen = f->left[i] != SDM_PIXEL_NODATA};
-            spread_point(w, at, &point, col0, row0, cols, rows, s);
-            if (cx >= 0 && cy >= 0 && cx < cols && cy < rows) {
-                const size_t c = (size_t)(cy * SUB + cx);
-                s->count[c] += point.valid;
+        for (int u0 = p->u0; u0 < p->u1; u0 += RUN) {
+            SdmSpreadPoint point[RUN];
+            int32_t x[RUN], y[RUN];
+            const int run = p->u1 - u0 < RUN ? p->u1 - u0 : RUN;
+            const size_t first = (size_t)v * (size_t)f->surface.win.w + (size_t)u0;
+            int count = 0;
+            place_run(w, p, u0, v, run, f->surface.h_m + first, x, y);
+            for (int k = 0; k < run; k++) {
+                const size_t i = first + (size_t)k;
+                const int32_t px = x[k] + dx, py = y[k] + dy;
+                if (px < -reach || py < -reach || px >= right || py >= bottom)
+                    continue;
+                point[count++] = point_of(f, i, px, py);
+                if (px < 0 || py < 0 || px >= cols * UNIT || py >= rows * UNIT)
+                    continue;
+                const size_t c = (size_t)((py / UNIT) * SUB + px / UNIT);
+                s->count[c] += f->surface.flags[i] & SDM_QA_VALID;
                 s->reasons[c] = (uint16_t)(s->reasons[c] | (f->surface.flags[i] & ~(SDM_QA_VALID | SDM_QA_FILLED)));
             }
+            w->g->kernels->spread_points(&spread, point, count);
         }
 }
 
@@ -319,7 +318,7 @@ SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, SdmBlock *bloc
     Sums *sums = NULL;
     int64_t *begin = NULL;
     int32_t *list = NULL;
-    const int threads = sdm_threads(ctx);
+    const int threads = sdm_threads(ctx), around = sdm_stage_enter(ctx, 8);
     TRY(sdm_alloc(ctx, &w, 1, sizeof *w, "gridding"));
     w->g = g;
     w->block = block;
@@ -334,5 +333,6 @@ done:
     sdm_free(&sums);
     sdm_free(&begin);
     sdm_free(&list);
+    sdm_stage_leave(ctx, around);
     return st;
 }

@@ -10,6 +10,7 @@
  * gsd_m: frame spacing; metres_per_unit of the grid's CRS (1, or metres of a degree for a geographic one);
  * scale, offset: stretch of the left image, for the ortho image. */
 typedef struct SdmGridding {
+    const SdmKernels *kernels;
     const SdmLattice *lattice;
     const SdmFineResult *fine;
     const SdmGrid *grid;

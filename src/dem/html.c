@@ -75,8 +75,10 @@ static void add_head(SdmText *t, const SdmProduct *p)
     sdm_text_escape(t, p->report.scene_id);
     sdm_text_add(t, " &middot; ");
     sdm_text_escape(t, p->report.scene_kind);
-    sdm_text_add(t, " &middot; ");
-    sdm_text_escape(t, p->report.time_utc[0] ? p->report.time_utc : "time unknown");
+    if (!p->report.stack) {
+        sdm_text_add(t, " &middot; ");
+        sdm_text_escape(t, p->report.time_utc[0] ? p->report.time_utc : "time unknown");
+    }
     sdm_text_add(t, " &middot; stereodem %s</p>", SDM_VERSION);
 }
 
@@ -131,10 +133,11 @@ static void add_maps(SdmText *t, const SdmProduct *p, const SdmPicture *relief, 
     image(t, coverage, "coverage");
     sdm_text_add(t, "<div class='key'>");
     for (const SdmCoverKind *k = sdm_cover_kinds; k->bit; k++)
-        sdm_text_add(t, "<span><i style='background:rgb(%d,%d,%d)'></i>%s</span>", k->rgb[0], k->rgb[1],
+        if (!p->report.stack || k->bit == SDM_QA_VALID || k->bit == SDM_QA_FILLED)
+            sdm_text_add(t, "<span><i style='background:rgb(%d,%d,%d)'></i>%s</span>", k->rgb[0], k->rgb[1],
                      k->rgb[2], k->label);
     sdm_text_add(t, "</div></section><section class='card'><h2>Cells by what they met</h2><table>");
-    for (int b = 0; b < SDM_QA_BITS; b++)
+    for (int b = 0; b < sdm_qa_bits(&p->report); b++)
         sdm_text_add(t, "<tr><td>%s</td><td>%.2f %%</td></tr>", sdm_qa_names[b],
                      100.0 * (double)p->survey.mask_bits[b] / (double)p->survey.cells);
     sdm_text_add(t, "</table></section></div>");
@@ -144,6 +147,12 @@ static void add_plots(SdmText *t, const SdmReport *r, const SdmSurvey *s)
 {
     sdm_text_add(t, "<div class='grid two'><section class='card'><h2>Heights</h2>");
     sdm_plot_histogram(t, s);
+    if (r->stack) {
+        sdm_text_add(t, "</section>");
+        sdm_stack_table(t, r->stack);
+        sdm_text_add(t, "</div>");
+        return;
+    }
     sdm_text_add(t, "</section><section class='card'><h2>Pointing</h2>");
     if (r->points && r->points->rounds) {
         const SdmPointRound *const last = &r->points->round[r->points->rounds - 1];
@@ -187,7 +196,7 @@ static void add_work(SdmText *t, SdmContext *ctx, const SdmReport *r)
         "<section class='card'><h2>Parameters</h2><table>",
         r->wall_s, sdm_threads(ctx), (double)sdm_memory_peak(ctx) * 1e-6, r->blocks, r->blocks_resumed);
     for (const SdmOptionSpec *s = sdm_option_table; s->name; s++)
-        if (s->commands & SDM_CMD_RUN) {
+        if (s->commands & (r->stack ? SDM_CMD_STACK : SDM_CMD_RUN)) {
             snprintf(name, sizeof name, "%s", s->name);
             sdm_option_print(s, sdm_options(ctx), value, sizeof value);
             if (value[0])
@@ -206,7 +215,10 @@ SdmStatus sdm_html_write(SdmContext *ctx, const SdmProduct *p, const SdmPicture 
     SdmText t = {.ctx = ctx};
     SdmStatus st = SDM_OK;
     add_head(&t, p);
-    add_summary(&t, p, sdm_options(ctx)->vertical);
+    if (p->report.stack)
+        sdm_stack_summary(&t, p, sdm_options(ctx)->vertical);
+    else
+        add_summary(&t, p, sdm_options(ctx)->vertical);
     add_maps(&t, p, relief, coverage);
     add_plots(&t, &p->report, &p->survey);
     add_work(&t, ctx, &p->report);

@@ -7,23 +7,42 @@
 
 const char *const sdm_qa_names[SDM_QA_BITS] = {"valid",       "filled",    "outside",   "saturated",
                                                "textureless", "low_score", "ambiguous", "left_right",
-                                               "ray_gap",     "isolated",  "fold",      "sparse"};
+                                               "ray_gap",     "isolated",  "fold",      "sparse",
+                                               "disagree"};
+
+int sdm_qa_bands(const SdmReport *report, int band[SDM_QA_BANDS])
+{
+    static const int scene[] = {SDM_BAND_SCORE, SDM_BAND_GAP, SDM_BAND_SPREAD, SDM_BAND_COUNT, SDM_BAND_MASK};
+    const int first = report->stack ? SDM_BAND_SPREAD : 0, n = SDM_QA_BANDS - first;
+    memcpy(band, scene + first, (size_t)n * sizeof *band);
+    return n;
+}
+
+int sdm_qa_bits(const SdmReport *report)
+{
+    return report->stack ? SDM_QA_BITS : SDM_QA_SCENE_BITS;
+}
 
 /* Names, units and scales of the bands, and what the mask's bits mean. */
 static void describe(const SdmProduct *p)
 {
-    static const char *const name[SDM_QA_BANDS] = {"score", "ray gap", "spread of the heights in the cell",
-                                                   "points in the cell", "mask"};
+    static const char *const scene_name[SDM_QA_BANDS] = {
+        "score", "ray gap", "spread of the heights in the cell", "points in the cell", "mask"};
+    static const char *const stack_name[SDM_QA_BANDS] = {"", "", "NMAD of the heights in the cell",
+                                                         "DEMs in the cell", "mask"};
+    const char *const *const name = p->report.stack ? stack_name : scene_name;
     const double scale[SDM_QA_BANDS] = {SDM_SCORE_STEP, p->gap_step_m, p->gap_step_m, 1.0, 1.0};
     char key[16];
     GDALRasterBandH dem = GDALGetRasterBand(p->raw[SDM_FILE_DEM], 1);
     GDALSetRasterNoDataValue(dem, (double)SDM_NODATA);
     GDALSetDescription(dem, "height");
     GDALSetRasterUnitType(dem, "m");
-    GDALSetDescription(GDALGetRasterBand(p->raw[SDM_FILE_ORTHO], 1), "left image");
+    if (p->raw[SDM_FILE_ORTHO])
+        GDALSetDescription(GDALGetRasterBand(p->raw[SDM_FILE_ORTHO], 1), "left image");
     GDALDatasetH qa = p->raw[SDM_FILE_QA];
-    for (int i = 0; i < SDM_QA_BANDS; i++) {
-        GDALRasterBandH band = GDALGetRasterBand(qa, i + 1);
+    for (int k = 0; k < p->bands; k++) {
+        const int i = p->band[k];
+        GDALRasterBandH band = GDALGetRasterBand(qa, k + 1);
         GDALSetDescription(band, name[i]);
         if (scale[i] != 1.0) {
             GDALSetRasterScale(band, scale[i]);
@@ -33,7 +52,7 @@ static void describe(const SdmProduct *p)
             GDALSetRasterUnitType(band, "m");
     }
     GDALSetRasterNoDataValue(GDALGetRasterBand(qa, 1), SDM_QA_NODATA);
-    for (int b = 0; b < SDM_QA_BITS; b++) {
+    for (int b = 0; b < sdm_qa_bits(&p->report); b++) {
         snprintf(key, sizeof key, "MASK_BIT_%d", b);
         GDALSetMetadataItem(qa, key, sdm_qa_names[b], NULL);
     }
@@ -42,41 +61,40 @@ static void describe(const SdmProduct *p)
 SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport *report, SdmProduct **out)
 {
     static const struct {
-        int file, bands;
+        int file;
         GDALDataType type;
-    } raster[] = {{SDM_FILE_DEM, 1, GDT_Float32},
-                  {SDM_FILE_QA, SDM_QA_BANDS, GDT_UInt16},
-                  {SDM_FILE_ORTHO, 1, GDT_Float32}};
+    } raster[] = {{SDM_FILE_DEM, GDT_Float32}, {SDM_FILE_QA, GDT_UInt16}, {SDM_FILE_ORTHO, GDT_Float32}};
     SdmStatus st = SDM_OK;
     SdmProduct *p = NULL;
     const double spacing_m = sdm_grid_spacing_m(grid);
+    const int around = sdm_stage_enter(ctx, 9);
     *out = NULL;
     GDALAllRegister();
     TRY(sdm_product_check(ctx, NULL, 0));
     TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "product"));
     p->grid = *grid;
     p->report = *report;
+    p->bands = sdm_qa_bands(report, p->band);
     p->gap_step_m = pow(10.0, floor(log10(spacing_m / 100.0)));
-    p->geoid_step = (int)fmin(fmax(exp2(floor(log2(1000.0 / spacing_m))), 1.0), 16.0);
     TRY(sdm_alloc(ctx, &p->names, 1, sizeof *p->names, "names"));
     TRY(sdm_names_make(ctx, p->names));
+    p->names->made[SDM_FILE_ORTHO] = !report->stack;
     sdm_names_recover(p->names);
     sdm_names_sweep(p->names);
     TRY(sdm_survey_open(ctx, grid, &p->survey));
-    if (sdm_options(ctx)->vertical != SDM_ELLIPSOID) {
-        TRY(sdm_geoid_open(ctx, sdm_options(ctx)->vertical, &p->geoid));
-        TRY(sdm_projector_open(ctx, grid->wkt, &p->projector));
-    }
+    TRY(sdm_undulation_open(ctx, &p->grid, sdm_options(ctx)->vertical, &p->undulation));
     for (int i = 0; i < 3; i++) {
         const int file = raster[i].file;
-        TRY(sdm_raster_create(ctx, p, file, p->names->raw[file], raster[i].bands, raster[i].type,
-                              &p->raw[file]));
+        if (p->names->made[file])
+            TRY(sdm_raster_create(ctx, p, file, p->names->raw[file], file == SDM_FILE_QA ? p->bands : 1,
+                                  raster[i].type, &p->raw[file]));
     }
     describe(p);
     *out = p;
     p = NULL;
 done:
     sdm_product_close(&p);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -85,6 +103,8 @@ static SdmStatus write_file(SdmContext *ctx, SdmProduct *p, int job, SdmPicture 
 {
     static const int file[] = {SDM_FILE_QA, SDM_FILE_DEM, SDM_FILE_ORTHO};
     SdmStatus st = SDM_OK;
+    if (job < 3 && !p->names->made[file[job]])
+        return SDM_OK;
     if (job < 3) {
         if (job == 2)
             TRY(sdm_ortho_convert(ctx, p));
@@ -123,6 +143,7 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
         return sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld cells were written, expected every one once",
                         p->names->path[SDM_FILE_DEM], (long long)p->survey.cells,
                         (long long)(p->grid.cols * p->grid.rows));
+    const int around = sdm_stage_enter(ctx, 9);
     TRY(sdm_check_stop(ctx));
     set_statistics(p);
     /* each file in the making takes some 100 MB of GDAL's: one after the other where that is much */
@@ -132,7 +153,6 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
         job_st[job] = write_file(ctx, p, job, &relief, &coverage);
     for (int job = 0; job < 4; job++)
         TRY(job_st[job]);
-    sdm_add_time(ctx, 9, sdm_now_s() - start);
     p->report.wall_s += sdm_now_s() - start;
     png.data = (char *)relief.data;
     png.size = relief.size;
@@ -144,6 +164,7 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
 done:
     sdm_picture_close(&relief);
     sdm_picture_close(&coverage);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -157,8 +178,7 @@ void sdm_product_close(SdmProduct **out)
     if (p->names)
         sdm_names_sweep(p->names);
     sdm_survey_close(&p->survey);
-    sdm_geoid_close(&p->geoid);
-    sdm_projector_close(&p->projector);
+    sdm_undulation_close(&p->undulation);
     sdm_free(&p->names);
     sdm_free(out);
 }

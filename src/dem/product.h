@@ -22,7 +22,8 @@ typedef struct SdmGrid {
 /* A block of cells; every array h x w.  Heights above the WGS 84 ellipsoid in metres, NaN where there is none. */
 typedef struct SdmBlock {
     int64_t col0, row0, w, h;
-    float *height_m, *score, *gap_m, *spread_m, *ortho; /* score 0..1; ortho in DN of the left image, NaN outside */
+    float *height_m, *score, *gap_m, *spread_m, *ortho; /* score 0..1; ortho in DN of the left image, NaN
+                                                         * outside; score, gap_m, ortho: NULL for a stack */
     uint16_t *count, *mask;
 } SdmBlock;
 
@@ -30,6 +31,10 @@ typedef struct SdmBlock {
  * lon/lat: scene centre, degrees.  gsd_m: ground sample distance of the left image.  Uses --t_srs, --tr.
  * Sets wkt, spacing, geographic; UTM zone (polar: EPSG:3413 north of 84, 3031 south of -80). */
 SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, double gsd_m, SdmGrid *grid);
+/* The same for DEMs that are there already: srs (as --t_srs) and spacing (as --tr, in its units) stand where
+ * the options are not given, and the spacing is taken as it is. */
+SdmStatus sdm_grid_choose_like(SdmContext *ctx, const char *srs, double spacing, double lon_deg,
+                               double lat_deg, SdmGrid *grid);
 /* Set x0, y0, cols, rows to cover the bounds (CRS units), aligned to multiples of the spacing. */
 SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4] /* xmin ymin xmax ymax */, SdmGrid *grid);
 /* Metres of a side of a cell: along the meridian for a geographic grid, of the map for a projected one. */
@@ -51,6 +56,42 @@ SdmStatus sdm_geoid_undulation(SdmContext *ctx, SdmGeoid *g, size_t n, const dou
                                double *undulation_m);
 void sdm_geoid_close(SdmGeoid **g);
 
+/* Undulation over the cells of a grid, interpolated between nodes on multiples of `step` cells of the whole
+ * grid, so that a window of any size has the same values.  Not thread-safe per handle. */
+typedef struct SdmUndulation {
+    const SdmGrid *grid; /* borrowed */
+    SdmProjector *projector;
+    SdmGeoid *geoid;     /* NULL: heights above the ellipsoid, nothing to add */
+    int step;
+} SdmUndulation;
+SdmStatus sdm_undulation_open(SdmContext *ctx, const SdmGrid *grid, int vertical, SdmUndulation *out);
+/* Metres for a window of cells: h x w. */
+SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, int64_t col0, int64_t row0, int64_t w,
+                                int64_t h, float *undulation_m);
+/* At n cells (col, row), given in x, y, which are overwritten. */
+SdmStatus sdm_undulation_cells(SdmContext *ctx, SdmUndulation *u, size_t n, double *x, double *y,
+                               double *undulation_m);
+void sdm_undulation_close(SdmUndulation *u);
+
+/* A DEM of a stack: what was found and taken out of it. */
+typedef struct SdmStackedDem {
+    const char *path;
+    double shift_m[3]; /* how far it lay off: east, north, up; metres */
+    double nmad_m;     /* of its heights, shift taken out, minus the median of the DEMs there; NaN: none */
+    int64_t samples;   /* cells compared for that */
+    int group;         /* DEMs of one group hang together; from 0 */
+    int partners;      /* DEMs that it was compared with */
+} SdmStackedDem;
+
+/* What a stack's products say in place of a scene's. */
+typedef struct SdmStackReport {
+    const SdmStackedDem *dems;
+    int count, groups, ties;
+    const char *align;   /* "z", "xyz", "none" */
+    double disagree_m;   /* two DEMs farther apart than this are marked SDM_QA_DISAGREE */
+    bool datum_unknown;  /* no input says what its heights are above, and neither will the DEM */
+} SdmStackReport;
+
 /* Everything the report says that the blocks do not hold. */
 typedef struct SdmReport {
     char scene_id[256], time_utc[32], scene_kind[64], left[1024], right[1024];
@@ -64,6 +105,8 @@ typedef struct SdmReport {
     int blocks, blocks_resumed;
     int64_t frame_cols, frame_rows;
     double wall_s;
+    const SdmStackReport *stack;  /* borrowed; NULL for a scene.  A stack has no ortho image, and in its QA
+                                   * raster NMAD (SdmBlock's spread_m), count and mask alone */
     uint64_t job;                 /* tells runs with other inputs or parameters apart; not printed */
 } SdmReport;
 

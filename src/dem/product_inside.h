@@ -16,6 +16,7 @@ typedef struct SdmNames {
     char path[SDM_FILES][SDM_PATH]; /* NAME.html, NAME.png, ... */
     char part[SDM_FILES][SDM_PATH]; /* OUTPUT.part-html, ...: the same, not yet whole */
     char raw[SDM_FILES][SDM_PATH];  /* OUTPUT.part-raw-dem, ...: blocks, before the COG */
+    bool made[SDM_FILES];           /* false: not among the products; what stood there goes */
     char naming[SDM_PATH];          /* OUTPUT.part-naming: there from the first rename on until the run has tidied up */
     char folder[SDM_PATH], prefix[SDM_PATH]; /* all aside files are folder/prefix*, prefix = "DEM.tif.part-" */
 } SdmNames;
@@ -60,7 +61,7 @@ typedef struct SdmSurvey {
 #define SDM_HISTOGRAM_FLOOR_M (-1000.0)
 
 SdmStatus sdm_survey_open(SdmContext *ctx, const SdmGrid *grid, SdmSurvey *s);
-/* Rows row0.. of the DEM, columns col0..: height as written (SDM_NODATA for none), mask, ortho. */
+/* Rows row0.. of the DEM, columns col0..: height as written (SDM_NODATA for none), mask, ortho (may be NULL). */
 void sdm_survey_add(SdmSurvey *s, int64_t col0, int64_t row0, int64_t w, int64_t h, const float *height_m,
                     const uint16_t *mask, const float *ortho);
 void sdm_survey_close(SdmSurvey *s);
@@ -71,28 +72,28 @@ double sdm_survey_quantile_m(const SdmSurvey *s, double q);
 /* Mean height of each preview pixel (rows x cols), NaN where there is none; owned by the caller. */
 SdmStatus sdm_survey_preview(SdmContext *ctx, const SdmSurvey *s, float **height_m);
 
-struct SdmProduct {
-    SdmGrid grid;
-    SdmReport report; /* borrowed texts and pointers */
-    SdmNames *names;
-    GDALDatasetH raw[SDM_FILES]; /* DEM, QA, ORTHO: blocks */
-    SdmProjector *projector;     /* NULL for ellipsoidal heights */
-    SdmGeoid *geoid;
-    int geoid_step; /* cells between nodes of the undulation */
-    SdmSurvey survey;
-    double gap_step_m; /* unit of the QA raster's ray gap and spread */
-};
-
 /* The QA raster: UInt16, one nodata for all bands. */
 enum { SDM_BAND_SCORE, SDM_BAND_GAP, SDM_BAND_SPREAD, SDM_BAND_COUNT, SDM_BAND_MASK, SDM_QA_BANDS };
 enum { SDM_QA_NODATA = 65535 };
 #define SDM_SCORE_STEP 0.01
 
-SdmStatus sdm_grid_check_srs(SdmContext *ctx); /* --t_srs, as far as it can be checked without the scene */
+struct SdmProduct {
+    SdmGrid grid;
+    SdmReport report; /* borrowed texts and pointers */
+    SdmNames *names;
+    GDALDatasetH raw[SDM_FILES]; /* DEM, QA, ORTHO: blocks */
+    SdmUndulation undulation;    /* of --vertical */
+    SdmSurvey survey;
+    int bands, band[SDM_QA_BANDS]; /* of the QA raster */
+    double gap_step_m; /* unit of the QA raster's ray gap and spread */
+};
 
-/* Metres of undulation for a window of cells: h x w; nodes on multiples of step cells of the whole grid. */
-SdmStatus sdm_geoid_window(SdmContext *ctx, SdmProduct *p, int64_t col0, int64_t row0, int64_t w, int64_t h,
-                           float *undulation_m);
+/* Which of these the product has, in order -> how many. */
+int sdm_qa_bands(const SdmReport *report, int band[SDM_QA_BANDS]);
+/* How many bits of the mask the product can have. */
+int sdm_qa_bits(const SdmReport *report);
+
+SdmStatus sdm_grid_check_srs(SdmContext *ctx); /* --t_srs, as far as it can be checked without the scene */
 
 /* ---- rasters ---- */
 /* An empty tiled GeoTIFF at path with the grid, CRS and metadata of the product; *out is the caller's to
@@ -131,6 +132,14 @@ typedef struct SdmPicture { /* PNG in memory; owned, GDAL's allocation */
 SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmProduct *p, SdmPicture *out);
 SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmProduct *p, SdmPicture *out);
 void sdm_picture_close(SdmPicture *picture);
+
+/* A stack's part of the report and of the page: its DEMs and their shifts. */
+struct cJSON;
+void sdm_stack_json(struct cJSON *root, const SdmStackReport *stack);
+/* How good the stack is: what its DEMs say of each other. */
+void sdm_stack_summary(SdmText *t, const SdmProduct *p, int vertical);
+/* A card with a row for each DEM. */
+void sdm_stack_table(SdmText *t, const SdmStackReport *stack);
 
 SdmStatus sdm_report_write(SdmContext *ctx, const SdmProduct *p);
 SdmStatus sdm_html_write(SdmContext *ctx, const SdmProduct *p, const SdmPicture *relief,

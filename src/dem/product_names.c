@@ -39,6 +39,7 @@ SdmStatus sdm_names_make(SdmContext *ctx, SdmNames *names)
                         output);
     const int stem = (int)stem_length(output);
     for (int i = 0; i < SDM_FILES; i++) {
+        names->made[i] = true;
         TRY(sdm_format(ctx, names->path[i], SDM_PATH, "%.*s%s", stem, output, suffix[i]));
         TRY(sdm_format(ctx, names->part[i], SDM_PATH, "%s.part-%s", output, kind[i]));
         TRY(sdm_format(ctx, names->raw[i], SDM_PATH, "%s.part-raw-%s", output, kind[i]));
@@ -62,7 +63,7 @@ static bool is_aside(const SdmNames *names, const char *base)
     if (strncmp(base, names->prefix, n) != 0)
         return false;
     const char *rest = base + n;
-    if (!strcmp(rest, "naming"))
+    if (!strcmp(rest, "naming") || !strncmp(rest, "owner-", 6)) /* "owner" itself belongs to src/batch/owner.c */
         return true;
     if (!strncmp(rest, "raw-", 4))
         rest += 4;
@@ -139,7 +140,9 @@ SdmStatus sdm_names_rename(SdmContext *ctx, const SdmNames *names, uint64_t job)
     char path[SDM_PATH + 16];
     TRY(begin_naming(ctx, names, job));
     for (int i = 0; i < SDM_FILES; i++) {
-        if (rename(names->part[i], names->path[i])) {
+        if (!names->made[i])
+            unlink(names->path[i]);
+        else if (rename(names->part[i], names->path[i])) {
             st = sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", names->path[i],
                           strerror(errno));
             sdm_names_recover(names);

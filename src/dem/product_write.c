@@ -8,7 +8,7 @@ enum { STRIP_ROWS = 256 };
 
 typedef struct Strip { /* rows of a block, as stored */
     float *height_m, *undulation_m, *ortho;
-    uint16_t *qa; /* h x w x SDM_QA_BANDS */
+    uint16_t *qa; /* h x w x bands of the QA raster */
 } Strip;
 
 static uint16_t to_steps(float value, float inverse)
@@ -21,18 +21,21 @@ static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int
 {
     const float step = (float)p->survey.step_m, inverse = 1.0F / step; /* powers of two: exact */
     const float per_gap = (float)(1.0 / p->gap_step_m), per_score = (float)(1.0 / SDM_SCORE_STEP);
+    const int bands = p->bands, first = SDM_QA_BANDS - bands; /* a stack has the last ones */
     for (int64_t c = 0; c < b->w; c++) {
         const int64_t i = row * b->w + c, o = r * b->w + c;
-        const float n = p->geoid ? s->undulation_m[o] : 0.0F, h = b->height_m[i] - n;
+        const float n = p->undulation.geoid ? s->undulation_m[o] : 0.0F, h = b->height_m[i] - n;
         const bool none = isnan(h);
-        uint16_t *const qa = s->qa + o * SDM_QA_BANDS;
+        uint16_t *const qa = s->qa + o * bands;
         s->height_m[o] = none ? SDM_NODATA : nearbyintf(h * inverse) * step;
-        s->ortho[o] = isnan(b->ortho[i]) ? SDM_NODATA : b->ortho[i];
-        qa[SDM_BAND_SCORE] = to_steps(none ? NAN : b->score[i], per_score);
-        qa[SDM_BAND_GAP] = to_steps(none ? NAN : b->gap_m[i], per_gap);
-        qa[SDM_BAND_SPREAD] = to_steps(none ? NAN : b->spread_m[i], per_gap);
-        qa[SDM_BAND_COUNT] = b->count[i] == SDM_QA_NODATA ? SDM_QA_NODATA - 1 : b->count[i];
-        qa[SDM_BAND_MASK] = b->mask[i];
+        if (first == 0) {
+            s->ortho[o] = isnan(b->ortho[i]) ? SDM_NODATA : b->ortho[i];
+            qa[SDM_BAND_SCORE] = to_steps(none ? NAN : b->score[i], per_score);
+            qa[SDM_BAND_GAP] = to_steps(none ? NAN : b->gap_m[i], per_gap);
+        }
+        qa[SDM_BAND_SPREAD - first] = to_steps(none ? NAN : b->spread_m[i], per_gap);
+        qa[SDM_BAND_COUNT - first] = b->count[i] == SDM_QA_NODATA ? SDM_QA_NODATA - 1 : b->count[i];
+        qa[SDM_BAND_MASK - first] = b->mask[i];
     }
 }
 
@@ -45,15 +48,15 @@ static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_
     sdm_trap_begin(&trap);
     CPLErr e = GDALRasterIO(GDALGetRasterBand(p->raw[file], 1), GF_Write, x, y, w, n, s->height_m, w, n,
                             GDT_Float32, 0, 0);
-    if (e == CE_None && !trap.failed) {
+    if (e == CE_None && !trap.failed && p->raw[SDM_FILE_ORTHO]) {
         file = SDM_FILE_ORTHO;
         e = GDALRasterIO(GDALGetRasterBand(p->raw[file], 1), GF_Write, x, y, w, n, s->ortho, w, n,
                          GDT_Float32, 0, 0);
     }
     if (e == CE_None && !trap.failed) {
         file = SDM_FILE_QA;
-        const GSpacing pixel = SDM_QA_BANDS * sizeof(uint16_t);
-        e = GDALDatasetRasterIOEx(p->raw[file], GF_Write, x, y, w, n, s->qa, w, n, GDT_UInt16, SDM_QA_BANDS,
+        const GSpacing pixel = p->bands * (GSpacing)sizeof(uint16_t);
+        e = GDALDatasetRasterIOEx(p->raw[file], GF_Write, x, y, w, n, s->qa, w, n, GDT_UInt16, p->bands,
                                   NULL, pixel, pixel * w, sizeof(uint16_t), NULL);
     }
     sdm_trap_end(&trap);
@@ -75,14 +78,14 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
                              const Strip *s)
 {
     SdmStatus st = SDM_OK;
-    if (p->geoid)
-        TRY(sdm_geoid_window(ctx, p, b->col0, b->row0 + row, b->w, h, s->undulation_m));
+    if (p->undulation.geoid)
+        TRY(sdm_undulation_window(ctx, &p->undulation, b->col0, b->row0 + row, b->w, h, s->undulation_m));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++)
         convert_row(p, b, row + r, r, s);
     TRY(store(ctx, p, b, row, h, s));
     sdm_survey_add(&p->survey, b->col0, b->row0 + row, b->w, h, s->height_m, b->mask + row * b->w,
-                   b->ortho + row * b->w);
+                   b->ortho ? b->ortho + row * b->w : NULL);
 done:
     return st;
 }
@@ -91,12 +94,14 @@ SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
     Strip s = {0};
+    const int around = sdm_stage_enter(ctx, 9);
     TRY(check_block(ctx, p, b));
     const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
     TRY(sdm_alloc(ctx, &s.height_m, n, sizeof *s.height_m, "rows to write"));
-    TRY(sdm_alloc(ctx, &s.ortho, n, sizeof *s.ortho, "rows to write"));
-    TRY(sdm_alloc(ctx, &s.qa, n, SDM_QA_BANDS * sizeof *s.qa, "rows to write"));
-    if (p->geoid)
+    if (b->ortho)
+        TRY(sdm_alloc(ctx, &s.ortho, n, sizeof *s.ortho, "rows to write"));
+    TRY(sdm_alloc(ctx, &s.qa, n, (size_t)p->bands * sizeof *s.qa, "rows to write"));
+    if (p->undulation.geoid)
         TRY(sdm_alloc(ctx, &s.undulation_m, n, sizeof *s.undulation_m, "rows to write"));
     for (int64_t row = 0; row < b->h; row += STRIP_ROWS)
         TRY(write_strip(ctx, p, b, row, b->h - row < STRIP_ROWS ? b->h - row : STRIP_ROWS, &s));
@@ -105,5 +110,6 @@ done:
     sdm_free(&s.qa);
     sdm_free(&s.ortho);
     sdm_free(&s.height_m);
+    sdm_stage_leave(ctx, around);
     return st;
 }

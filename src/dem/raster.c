@@ -63,7 +63,7 @@ static SdmStatus set_crs(SdmContext *ctx, GDALDatasetH ds, const SdmGrid *grid, 
     OGRSpatialReferenceH srs = vertical == SDM_ELLIPSOID ? flat : both;
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     if (e || GDALSetSpatialRef(ds, srs) != CE_None)
-        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "the output CRS cannot be stored in a GeoTIFF: %.80s...",
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "the output CRS cannot be stored in a GeoTIFF; give another --t_srs than %.80s...",
                       grid->wkt);
 done:
     OSRDestroySpatialReference(both);
@@ -83,7 +83,8 @@ static void set_metadata(GDALDatasetH ds, const SdmProduct *p, int vertical)
         GDALSetMetadataItem(ds, "ACQUISITION_TIME_UTC", p->report.time_utc, NULL);
     if (p->report.scene_kind[0])
         GDALSetMetadataItem(ds, "SCENE_KIND", p->report.scene_kind, NULL);
-    GDALSetMetadataItem(ds, "VERTICAL_DATUM", datum[vertical], NULL);
+    if (!p->report.stack || !p->report.stack->datum_unknown)
+        GDALSetMetadataItem(ds, "VERTICAL_DATUM", datum[vertical], NULL);
 }
 
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,

@@ -32,12 +32,12 @@ static void numbers(cJSON *to, const char *name, const double *values, int n)
         cJSON_AddItemToArray(array, exact(values[i]));
 }
 
-static void add_options(cJSON *root, const SdmOptions *opt)
+static void add_options(cJSON *root, const SdmOptions *opt, unsigned command)
 {
     cJSON *const to = cJSON_AddObjectToObject(root, "options");
     char name[64], value[4096];
     for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
-        if (!(s->commands & SDM_CMD_RUN))
+        if (!(s->commands & command))
             continue;
         snprintf(name, sizeof name, "%s", s->name + strspn(s->name, "-"));
         for (char *c = name; *c; c++)
@@ -73,6 +73,7 @@ static void add_inputs(cJSON *root, const SdmReport *r)
 static void add_grid(cJSON *root, const SdmProduct *p, int vertical)
 {
     static const char *const datum[] = {"WGS 84 ellipsoid", "EGM96", "EGM2008"};
+    const bool unknown = p->report.stack && p->report.stack->datum_unknown;
     const SdmGrid *const g = &p->grid;
     cJSON *const to = cJSON_AddObjectToObject(root, "grid");
     number(to, "x0", g->x0);
@@ -82,10 +83,11 @@ static void add_grid(cJSON *root, const SdmProduct *p, int vertical)
     number(to, "cols", (double)g->cols);
     number(to, "rows", (double)g->rows);
     cJSON_AddStringToObject(to, "crs_wkt", g->wkt);
-    cJSON_AddStringToObject(to, "vertical_datum", datum[vertical]);
+    cJSON_AddStringToObject(to, "vertical_datum", unknown ? "unknown" : datum[vertical]);
     number(to, "height_step_m", p->survey.step_m);
-    number(to, "qa_score_step", SDM_SCORE_STEP);
-    number(to, "qa_gap_step_m", p->gap_step_m);
+    if (!p->report.stack)
+        number(to, "qa_score_step", SDM_SCORE_STEP);
+    number(to, p->report.stack ? "qa_nmad_step_m" : "qa_gap_step_m", p->gap_step_m);
 }
 
 static void add_result(cJSON *root, const SdmProduct *p)
@@ -98,7 +100,7 @@ static void add_result(cJSON *root, const SdmProduct *p)
     number(cells, "with_height", (double)s->valid);
     number(cells, "share_with_height", (double)s->valid / (double)s->cells);
     cJSON *const mask = cJSON_AddObjectToObject(cells, "mask_bits");
-    for (int b = 0; b < SDM_QA_BITS; b++)
+    for (int b = 0; b < sdm_qa_bits(&p->report); b++)
         number(mask, sdm_qa_names[b], (double)s->mask_bits[b]);
     cJSON *const h = cJSON_AddObjectToObject(root, "height_m");
     number(h, "min", s->valid ? (double)s->low * s->step_m : NAN);
@@ -110,8 +112,10 @@ static void add_result(cJSON *root, const SdmProduct *p)
         snprintf(name, sizeof name, "p%02d", percent[i]);
         number(h, name, sdm_survey_quantile_m(s, percent[i] / 100.0));
     }
-    number(h, "searched_min", p->report.hmin_m);
-    number(h, "searched_max", p->report.hmax_m);
+    if (!p->report.stack) {
+        number(h, "searched_min", p->report.hmin_m);
+        number(h, "searched_max", p->report.hmax_m);
+    }
 }
 
 static void add_rounds(cJSON *to, const SdmPointReport *points)
@@ -168,6 +172,23 @@ static void add_work(cJSON *root, SdmContext *ctx, const SdmReport *r)
     number(to, "lattice_error_px", r->lattice_error_px);
 }
 
+/* Names of files may hold bytes that are no UTF-8: replaced, as JSON has no others. */
+static void add_utf8(SdmText *t, const char *json)
+{
+    const char *from = json;
+    while (*json) {
+        const int n = sdm_utf8_length(json);
+        json += n ? n : 1;
+        if (n && *json)
+            continue;
+        sdm_text_raw(t, from, (size_t)(json - from) - (n ? 0 : 1));
+        if (!n)
+            sdm_text_raw(t, "\\ufffd", 6);
+        from = json;
+    }
+    sdm_text_raw(t, "\n", 1);
+}
+
 SdmStatus sdm_report_write(SdmContext *ctx, const SdmProduct *p)
 {
     SdmStatus st = SDM_OK;
@@ -177,17 +198,21 @@ SdmStatus sdm_report_write(SdmContext *ctx, const SdmProduct *p)
     cJSON_AddStringToObject(root, "version", SDM_VERSION);
     cJSON_AddStringToObject(root, "gdal", GDALVersionInfo("RELEASE_NAME"));
     cJSON_AddStringToObject(root, "output", p->names->path[SDM_FILE_DEM]);
-    add_inputs(root, &p->report);
-    add_options(root, sdm_options(ctx));
+    if (p->report.stack)
+        sdm_stack_json(root, p->report.stack);
+    else
+        add_inputs(root, &p->report);
+    add_options(root, sdm_options(ctx), p->report.stack ? SDM_CMD_STACK : SDM_CMD_RUN);
     add_grid(root, p, sdm_options(ctx)->vertical);
     add_result(root, p);
-    add_pointing(root, &p->report);
+    if (!p->report.stack)
+        add_pointing(root, &p->report);
     add_work(root, ctx, &p->report);
     char *const json = cJSON_Print(root);
     cJSON_Delete(root);
     if (!json)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory while the report was written");
-    sdm_text_add(&text, "%s\n", json);
+    add_utf8(&text, json);
     cJSON_free(json);
     st = sdm_text_write(&text, p->names->part[SDM_FILE_JSON]);
     sdm_text_close(&text);

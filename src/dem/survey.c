@@ -64,9 +64,9 @@ void sdm_survey_add(SdmSurvey *s, int64_t col0, int64_t row0, int64_t w, int64_t
             s->preview_mask[at] |= mask[i];
             for (unsigned bits = mask[i]; bits; bits &= bits - 1)
                 met[__builtin_ctz(bits)]++;
-            if (ortho[i] < s->ortho_low)
+            if (ortho && ortho[i] < s->ortho_low)
                 s->ortho_low = ortho[i];
-            if (ortho[i] > s->ortho_high)
+            if (ortho && ortho[i] > s->ortho_high)
                 s->ortho_high = ortho[i];
             if (--left == 0) {
                 left = s->factor;

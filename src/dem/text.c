@@ -60,7 +60,11 @@ void sdm_text_escape(SdmText *t, const char *text)
             sdm_text_raw(t, "&quot;", 6);
         else if (*c == '\'')
             sdm_text_raw(t, "&#39;", 5);
-        else if ((unsigned char)*c >= 0x20 || *c == '\n' || *c == '\t')
+        else if ((unsigned char)*c >= 0x80) {
+            const int n = sdm_utf8_length(c);
+            sdm_text_raw(t, n ? c : "\xEF\xBF\xBD", n ? (size_t)n : 3);
+            c += n ? n - 1 : 0;
+        } else if ((unsigned char)*c >= 0x20 || *c == '\n' || *c == '\t')
             sdm_text_raw(t, c, 1);
 }
 

@@ -71,7 +71,7 @@ static SdmStatus locate(SdmContext *ctx, const SdmView *v, double col, double ro
     sdm_camera_locate(v->camera, 1, at, ground);
     if (!isfinite(ground[0]) || !isfinite(ground[1]))
         return sdm_fail(ctx, SDM_ERR_DATA, "%s: its camera sees no ground at pixel %.0f, %.0f and height %.0f m; "
-                        "the camera data are wrong or belong to another image", v->name, col, row, h);
+                        "the camera data are wrong or belong to another image, fetch them again", v->name, col, row, h);
     return SDM_OK;
 }
 
@@ -88,7 +88,8 @@ static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f,
     sdm_camera_project(right->camera, 1, g0, at);
     sdm_camera_project(right->camera, 1, g1, at + 2);
     if (!isfinite(at[0] + at[1] + at[2] + at[3]))
-        return sdm_fail(ctx, SDM_ERR_DATA, "the two images do not overlap: %s does not see the centre of %s", right->name, left->name);
+        return sdm_fail(ctx, SDM_ERR_DATA, "the two images do not overlap: %s does not see the centre of %s; "
+                        "give two images of the same place", right->name, left->name);
     /* where the right rays of the two heights meet the plane h0 */
     TRY(locate(ctx, right, at[0], at[1], f->h0_m, r0));
     TRY(locate(ctx, right, at[2], at[3], f->h0_m, r1));
@@ -131,7 +132,8 @@ static SdmStatus find_gsd(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, cons
     const double area = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
     f->gsd_m = sqrt(area);
     if (!(f->gsd_m > 1e-3 && f->gsd_m < 1e4))
-        return sdm_fail(ctx, SDM_ERR_DATA, "%s: ground sample distance of %g m makes no sense; the camera data are wrong",
+        return sdm_fail(ctx, SDM_ERR_DATA, "%s: its camera gives a ground sample distance of %g m, expected 0.001 to "
+                        "10000 m; the camera data are wrong or belong to another image, fetch them again",
                         left->name, f->gsd_m);
 done:
     return st;
@@ -174,7 +176,7 @@ static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, c
     a[1] = fmax(a[1], b[1] - 64.0);
     a[3] = fmin(a[3], b[3] + 64.0);
     if (!(a[2] - a[0] > 16.0) || !(a[3] - a[1] > 16.0))
-        return sdm_fail(ctx, SDM_ERR_DATA, "%s and %s do not overlap on the ground; both must see the same place",
+        return sdm_fail(ctx, SDM_ERR_DATA, "%s and %s do not overlap on the ground; give two images of the same place",
                         sc->view[0].name, sc->view[1].name);
     const double c = cos(f->angle_rad), s = sin(f->angle_rad), u0 = floor(a[0]), v0 = floor(a[1]);
     f->x0_m = f->gsd_m * (u0 * c - v0 * s);
@@ -239,7 +241,9 @@ SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *f)
     *f = (SdmFrame){0};
     height_range(ctx, scene, f);
     if (!(f->hmax_m - f->hmin_m >= 10.0))
-        return sdm_fail(ctx, SDM_ERR_DATA, "height range %.1f..%.1f m is empty; check --hmin, --hmax", f->hmin_m, f->hmax_m);
+        return sdm_fail(ctx, SDM_ERR_DATA, "the cameras of %s and %s, with --hmin and --hmax where given, leave heights from "
+                        "%.1f to %.1f m, expected a range of 10 m at least; give a lower --hmin or a higher --hmax",
+                        left->name, scene->view[1].name, f->hmin_m, f->hmax_m);
     TRY(locate(ctx, left, 0.5 * (double)(sdm_image_width(left->image) - 1), 0.5 * (double)(sdm_image_height(left->image) - 1),
                f->h0_m, g));
     f->lon_deg = g[0];

@@ -41,7 +41,8 @@ typedef struct SdmLatticeRequest {
 } SdmLatticeRequest;
 SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *out);
 
-/* Largest error of the lattice's interpolation against the cameras, px, at the middle of a sample of cells. */
-SdmStatus sdm_lattice_error(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat, double *error_px);
+/* Largest error of the lattice's right positions against the cameras (and pointing), px, at the middle of 7 x 7 cells
+ * and 5 heights, where both images have pixels; NaN when they have none there. */
+double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat);
 
 #endif

@@ -117,16 +117,19 @@ static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatti
         sdm_projector_forward(proj, HEIGHTS * n, x, y);
     for (size_t i = 0; i < n; i++)
         if (!fill_node(lat, r, i, x, y, &lat->node[(size_t)j * n + i]))
-            return sdm_fail(ctx, SDM_ERR_DATA, "the cameras cannot be followed at frame pixel %lld, %lld for heights "
-                            "%.0f..%.0f m; give a smaller range with --hmin, --hmax",
-                            (long long)(lat->u0 + (int64_t)i * lat->step), (long long)(lat->v0 + (int64_t)j * lat->step),
-                            lat->hmin_m, lat->hmax_m);
+            return sdm_fail(ctx, SDM_ERR_DATA, "the cameras of %s and %s cannot be followed over heights of %.0f..%.0f m at "
+                            "lon %.5f, lat %.5f (left pixel %.0f, %.0f; right pixel %.0f, %.0f), expected finite positions "
+                            "there; give a smaller range with --hmin and --hmax, or images whose cameras belong to them",
+                            q->scene->view[0].name, q->scene->view[1].name, lat->hmin_m, lat->hmax_m, r->at0[3 * i],
+                            r->at0[3 * i + 1], r->left[2 * i], r->left[2 * i + 1], r->right[2 * n + 2 * i],
+                            r->right[2 * n + 2 * i + 1]);
     return SDM_OK;
 }
 
 SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat)
 {
     SdmStatus st = SDM_OK;
+    const int around = sdm_stage_enter(ctx, 3);
     *lat = (SdmLattice){.step = q->step, .hmin_m = q->hmin_m, .hmax_m = q->hmax_m,
                         .height0_m = (double)(float)(0.5 * (q->hmin_m + q->hmax_m))};
     /* a node more on every side: du/dh of a node is taken from its neighbours, and must not depend on the tile */
@@ -162,15 +165,21 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
     TRY(worst);
     set_du_dh(lat);
 done:
+    sdm_stage_leave(ctx, around);
     if (st != SDM_OK)
         sdm_lattice_free(lat);
     return st;
 }
 
-SdmStatus sdm_lattice_error(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat, double *error_px)
+static bool inside(const SdmView *view, const double at[2])
 {
-    (void)ctx;
-    *error_px = 0.0;
+    return at[0] >= 0.0 && at[1] >= 0.0 && at[0] <= (double)(sdm_image_width(view->image) - 1) &&
+           at[1] <= (double)(sdm_image_height(view->image) - 1);
+}
+
+double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
+{
+    double worst_px = NAN;
     for (int j = 0; j < 7; j++)
         for (int i = 0; i < 7; i++)
             for (int k = 0; k <= 4; k++) {
@@ -186,7 +195,8 @@ SdmStatus sdm_lattice_error(SdmContext *ctx, const SdmLatticeRequest *q, const S
                 if (q->pointing)
                     sdm_pointing_apply(q->pointing, 1, exact);
                 sdm_lattice_right(lat, u, v, h, mine);
-                *error_px = fmax(*error_px, hypot(exact[0] - mine[0], exact[1] - mine[1]));
+                if (inside(&q->scene->view[0], ray) && inside(&q->scene->view[1], exact))
+                    worst_px = fmax(worst_px, hypot(exact[0] - mine[0], exact[1] - mine[1]));
             }
-    return SDM_OK;
+    return worst_px;
 }

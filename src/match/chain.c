@@ -14,6 +14,12 @@ enum {
     REJECT_HALF = 3, FILL_NEAR = 4, FILL_FAR = 16
 };
 
+/* What a match must reach while searching, and in the end: correlation of two views whose texture is Gaussian.  Each
+ * cost's own score for it follows. */
+#define MIN_CORRELATION 0.5
+#define FINAL_CORRELATION 0.7
+static const double PI = 3.14159265358979323846;
+
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
                              SdmMatchSettings *out)
 {
@@ -25,16 +31,19 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
     out->gap_limit_px = 0.25f;
     if (strcmp(cost, "zncc") == 0) {
         out->cost = out->kernels->zncc;
-        out->min_score = 0.5f;
-        out->final_score = 0.7f;
-    } else if (strcmp(cost, "census") == 0) {
+        out->min_score = (float)MIN_CORRELATION;
+        out->final_score = (float)FINAL_CORRELATION;
+    } else if (strcmp(cost, "census") == 0) { /* two signs differ with probability acos(correlation) / pi */
         out->cost = out->kernels->census;
-        out->min_score = 0.25f;
-        out->final_score = 0.3f;
-    } else if (strcmp(cost, "sad") == 0) {
+        out->min_score = (float)(2.0 / PI * asin(MIN_CORRELATION));
+        out->final_score = (float)(2.0 / PI * asin(FINAL_CORRELATION));
+    } else if (strcmp(cost, "sad") == 0) { /* mean |difference| = 2 / sqrt(pi) sigma sqrt(1 - correlation) */
         out->cost = out->kernels->sad;
-        out->min_score = 0.25f;
-        out->final_score = 0.3f;
+        out->min_score = (float)(1.0 - sqrt(1.0 - MIN_CORRELATION));
+        out->final_score = (float)(1.0 - sqrt(1.0 - FINAL_CORRELATION));
+        out->score_sigma = SDM_NORM_SIGMA;
+        out->norm_floor = 8.0f * out->min_sigma;
+        out->min_sigma = SDM_NORM_SIGMA / 8.0f; /* the same texture where that floor holds */
     } else {
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
     }
@@ -63,10 +72,13 @@ SdmLevelTask sdm_level_task(const SdmChainInput *in, const SdmWindow *win)
 SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out)
 {
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    const SdmStatus st = sdm_alloc(ctx, out, n, sizeof **out, "the prior surface");
-    if (st == SDM_OK)
-        memcpy(*out, s->h_m, n * sizeof **out);
-    return st;
+    const SdmStatus st = sdm_alloc_raw(ctx, out, n, sizeof **out, "the prior surface");
+    if (st != SDM_OK)
+        return st;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int y = 0; y < s->win.h; y++)
+        memcpy(*out + (size_t)y * (size_t)s->win.w, s->h_m + (size_t)y * (size_t)s->win.w, (size_t)s->win.w * sizeof **out);
+    return SDM_OK;
 }
 
 /* Metres of height for one pixel of residual at a level: of the scene, not of the tile's lattice. */
@@ -87,12 +99,13 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
     const float tol = metres_per_pixel(in, s->win.level);
     uint16_t *flags = NULL;
     float *median = NULL;
-    TRY(sdm_alloc(ctx, &flags, n, sizeof *flags, "flags"));
+    const int around = sdm_stage_enter(ctx, 6);
+    TRY(sdm_alloc_raw(ctx, &flags, n, sizeof *flags, "flags"));
     TRY(sdm_surface_reject(ctx, in->settings->kernels, s, prior, REJECT_HALF, tol, 0.3f, flags));
     sdm_free(&s->flags);
     s->flags = flags;
     flags = NULL;
-    TRY(sdm_alloc(ctx, &median, n, sizeof *median, "the median surface"));
+    TRY(sdm_alloc_raw(ctx, &median, n, sizeof *median, "the median surface"));
     sdm_surface_median(ctx, in->settings->kernels, s, s->h_m, median);
     sdm_free(&s->h_m);
     s->h_m = median;
@@ -100,57 +113,59 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
 done:
     sdm_free(&flags);
     sdm_free(&median);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
-/* Fill near and, where that cannot, far; flags stay as they are (the pixels are tried again on the next level).
- * near_filled: h x w, 1 where the near fill did it, or NULL. */
-SdmStatus sdm_chain_complete(SdmContext *ctx, const float *prior, SdmSurface *s, uint8_t *near_filled)
+/* Fill far and, where there is enough, near; flags stay as they are (the pixels are tried again on the next level). */
+SdmStatus sdm_chain_complete(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s)
+{
+    static const SdmFill far = {.half = FILL_FAR, .least = 60, .else_prior = true}, near = {.half = FILL_NEAR, .least = 12};
+    SdmStatus st = SDM_OK;
+    const int around = sdm_stage_enter(ctx, 7);
+    TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &far, NULL));
+    TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &near, NULL));
+done:
+    sdm_stage_leave(ctx, around);
+    return st;
+}
+
+SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, int range, int window,
+                             SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
-    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    SdmSurface near = *s;
-    uint8_t *filled = NULL;
-    near.h_m = NULL;
-    TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
-    TRY(sdm_copy_heights(ctx, s, &near.h_m));
-    TRY(sdm_surface_fill(ctx, &near, prior, FILL_NEAR, 12, filled));
-    TRY(sdm_surface_fill(ctx, s, prior, FILL_FAR, 60, NULL));
-    for (size_t i = 0; i < n; i++)
-        s->h_m[i] = filled[i] ? near.h_m[i] : s->h_m[i];
-    if (near_filled)
-        memcpy(near_filled, filled, n);
+    const SdmMatchSettings *const set = in->settings;
+    const SdmPass first = {.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
+                           .max_mismatch = 0.7f, .min_sigma = set->min_sigma,
+                           .score_sigma = set->score_sigma};
+    const int retry = sdm_chain_retry_range(set, s->win.level);
+    const SdmPass second = {.window = retry > RETRY_RANGE ? JUMP_WINDOW : RETRY_WINDOW, .range = retry, .min_score = set->min_score,
+                            .min_margin = 0.0f, .max_mismatch = 0.7f, .min_sigma = set->min_sigma,
+                           .score_sigma = set->score_sigma};
+    float *prior = NULL;
+    TRY(sdm_copy_heights(ctx, s, &prior));
+    TRY(sdm_level_warp(ctx, task, s->h_m));
+    TRY(sdm_level_match(ctx, task, &first, prior, s));
+    TRY(sdm_chain_clean(ctx, in, prior, s));
+    if (s->win.level > 0 || retry > RETRY_RANGE) {
+        TRY(sdm_level_retry(ctx, task, &second, prior, s));
+        TRY(sdm_chain_clean(ctx, in, prior, s));
+    }
+    TRY(sdm_chain_complete(ctx, in, prior, s));
+    if (s->win.level > 0)
+        TRY(sdm_surface_smooth(ctx, in->settings->kernels, s));
 done:
-    sdm_free(&near.h_m);
-    sdm_free(&filled);
+    sdm_free(&prior);
     return st;
 }
 
 SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
-    const SdmMatchSettings *const set = in->settings;
-    const SdmPass first = {.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
-                           .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
-    const int retry = sdm_chain_retry_range(set, s->win.level);
-    const SdmPass second = {.window = retry > RETRY_RANGE ? JUMP_WINDOW : RETRY_WINDOW, .range = retry, .min_score = set->min_score,
-                            .min_margin = 0.0f, .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
     SdmLevelTask task = sdm_level_task(in, &s->win);
-    float *prior = NULL;
     TRY(sdm_level_open(ctx, &task));
-    TRY(sdm_copy_heights(ctx, s, &prior));
-    TRY(sdm_level_warp(ctx, &task, s->h_m));
-    TRY(sdm_level_match(ctx, &task, &first, s));
-    TRY(sdm_chain_clean(ctx, in, prior, s));
-    if (s->win.level > 0 || retry > RETRY_RANGE) {
-        TRY(sdm_level_retry(ctx, &task, &second, prior, s));
-        TRY(sdm_chain_clean(ctx, in, prior, s));
-    }
-    TRY(sdm_chain_complete(ctx, prior, s, NULL));
-    if (s->win.level > 0)
-        TRY(sdm_surface_smooth(ctx, s));
+    TRY(sdm_chain_level_in(ctx, in, &task, range, window, s));
 done:
-    sdm_free(&prior);
     sdm_level_close(&task);
     return st;
 }
@@ -168,20 +183,22 @@ static double share_matched(const SdmSurface *s)
 }
 
 /* Give every pixel a height: from the nearest circle of matches that is large enough. */
-SdmStatus sdm_chain_fill_all(SdmContext *ctx, const float *prior, SdmSurface *s)
+SdmStatus sdm_chain_fill_all(SdmContext *ctx, const SdmKernels *k, const float *prior, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SdmSurface wide = *s;
     uint8_t *filled = NULL, *done_before = NULL;
     wide.h_m = NULL;
+    const int around = sdm_stage_enter(ctx, 7);
     TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
     TRY(sdm_alloc(ctx, &done_before, n, 1, "the fill mask"));
     for (int half = 2; half <= 128; half *= 4) {
         TRY(sdm_copy_heights(ctx, s, &wide.h_m));
         for (size_t i = 0; i < n; i++)
             wide.h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : prior[i];
-        TRY(sdm_surface_fill(ctx, &wide, prior, half, 1 + half, filled));
+        const SdmFill fill = {.half = half, .least = 1 + half};
+        TRY(sdm_surface_fill(ctx, k, &wide, prior, &fill, filled));
         for (size_t i = 0; i < n; i++) {
             if (filled[i] && !done_before[i])
                 s->h_m[i] = wide.h_m[i];
@@ -193,6 +210,7 @@ done:
     sdm_free(&wide.h_m);
     sdm_free(&filled);
     sdm_free(&done_before);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -220,17 +238,17 @@ static void keep_better(const SdmSurface *fresh, float tol_m, SdmSurface *best, 
 
 /* One hypothesis of the sweep: a plane through the prior, `step_m` higher and tilted along u. */
 static SdmStatus try_plane(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior, float offset_m,
-                           float tilt_m_per_px, SdmSurface *s)
+                           float tilt_m_per_px, float *plane, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h;
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
-            s->h_m[i] = prior[i] + offset_m + tilt_m_per_px * ((float)x - 0.5f * (float)w);
+            plane[i] = prior[i] + offset_m + tilt_m_per_px * ((float)x - 0.5f * (float)w);
         }
-    TRY(sdm_level_warp(ctx, task, s->h_m));
-    TRY(sdm_level_match(ctx, task, pass, s));
+    TRY(sdm_level_warp(ctx, task, plane));
+    TRY(sdm_level_match(ctx, task, pass, plane, s));
 done:
     return st;
 }
@@ -244,15 +262,17 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
     const int range = q->half_range_px < TOP_RANGE ? (int)ceil(q->half_range_px) + 1 : TOP_RANGE;
     const int planes = (int)ceil(2.0 * q->half_range_px / (2 * range - 2)) | 1;
     const SdmPass pass = {.window = SEARCH_WINDOW, .range = range, .min_score = set->min_score, .min_margin = 0.02f,
-                          .max_mismatch = 1.0f, .min_sigma = set->min_sigma};
+                          .max_mismatch = 1.0f, .min_sigma = set->min_sigma,
+                          .score_sigma = set->score_sigma};
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SdmLevelTask task = sdm_level_task(in, &s->win);
     SdmSurface fresh = {0};
-    float *prior = NULL;
+    float *prior = NULL, *plane = NULL;
     uint8_t *rival = NULL;
     task.v_shift = q->v_shift;
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_copy_heights(ctx, s, &prior));
+    TRY(sdm_alloc(ctx, &plane, n, sizeof *plane, "a plane"));
     TRY(sdm_alloc(ctx, &rival, n, 1, "scores"));
     for (size_t i = 0; i < n; i++)
         s->flags[i] = SDM_QA_OUTSIDE;
@@ -260,7 +280,7 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
     for (int t = 0; t < 3; t++)
         for (int k = -(planes / 2); k <= planes / 2; k++) {
             TRY(try_plane(ctx, &task, &pass, prior, (float)(k * (2 * range - 2)) * metre,
-                          tilts[t] * (float)q->pixel_m, &fresh));
+                          tilts[t] * (float)q->pixel_m, plane, &fresh));
             keep_better(&fresh, 2.0f * metre, s, rival);
         }
     for (size_t i = 0; i < n; i++)
@@ -268,10 +288,11 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
             s->flags[i] = SDM_QA_AMBIGUOUS;
     TRY(sdm_chain_clean(ctx, in, prior, s));
     *matched = share_matched(s);
-    TRY(sdm_chain_fill_all(ctx, prior, s));
-    TRY(sdm_surface_smooth(ctx, s));
+    TRY(sdm_chain_fill_all(ctx, set->kernels, prior, s));
+    TRY(sdm_surface_smooth(ctx, in->settings->kernels, s));
 done:
     sdm_free(&prior);
+    sdm_free(&plane);
     sdm_free(&rival);
     sdm_surface_free(&fresh);
     sdm_level_close(&task);
@@ -282,11 +303,13 @@ SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurfa
 {
     SdmStatus st = SDM_OK;
     SdmLevelTask task = sdm_level_task(in, &s->win);
+    const SdmPass pass = {.window = window, .min_sigma = in->settings->min_sigma,
+                          .score_sigma = in->settings->score_sigma};
     uint8_t *score = NULL;
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_alloc(ctx, &score, (size_t)s->win.w * (size_t)s->win.h, 1, "scores"));
     TRY(sdm_level_warp(ctx, &task, s->h_m));
-    TRY(sdm_level_gap(ctx, &task, window, in->settings->min_sigma, gap_v, score));
+    TRY(sdm_level_gap(ctx, &task, &pass, gap_v, score));
     for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++)
         if (!(s->flags[i] & SDM_QA_VALID))
             gap_v[i] = NAN;

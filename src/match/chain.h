@@ -9,9 +9,11 @@
 typedef struct SdmMatchSettings {
     const SdmKernels *kernels;
     sdm_cost_strip_fn *cost;
-    float min_score;        /* what a match must reach while searching */
+    float min_score;        /* what a match must reach while searching, in the cost's own scores */
     float final_score;      /* and in the end */
-    float min_sigma;        /* texture, q units */
+    float score_sigma;      /* see SdmPass */
+    float min_sigma;        /* texture, units of the images that are matched */
+    float norm_floor;       /* sad: see sdm_pyramid_normalise() */
     float gap_limit_px;     /* mean ray gap around a pixel above which it is rejected at level 0, px */
     float jump_px;          /* parallax of the jumps to expect (buildings, trees: SDM_JUMP_M), px of level 0 */
     int coarse_level;       /* finest level of the scene-wide surface */
@@ -53,7 +55,7 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
                         double *matched);
 
 /* Heights of all pixels that are not valid, from the nearest valid ones; scene-wide, unbounded. */
-SdmStatus sdm_chain_fill_all(SdmContext *ctx, const float *prior, SdmSurface *s);
+SdmStatus sdm_chain_fill_all(SdmContext *ctx, const SdmKernels *k, const float *prior, SdmSurface *s);
 
 /* What stage 8 needs of a window at level 0. */
 typedef struct SdmFineResult {

@@ -12,7 +12,7 @@ void sdm_lattice_free(SdmLattice *lat)
 size_t sdm_row_cells_bytes(int width)
 {
     const size_t n = ((size_t)width + 31) / 16 * 16;
-    return (n + 16) * (sizeof(SdmWarpCell) + sizeof(int32_t) + 2 * sizeof(float));
+    return (n + 16) * (sizeof(SdmWarpCell) + sizeof(SdmCellCorners) + sizeof(int32_t) + 2 * sizeof(float));
 }
 
 void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
@@ -22,6 +22,8 @@ void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
     r->begin = (int32_t *)(void *)(r->cells + n);
     r->fraction = (float *)(void *)(r->begin + n);
     r->du_dh = r->fraction + n;
+    r->corners = (SdmCellCorners *)(void *)(r->du_dh + n);
+    r->key.node = NULL;
     r->count = 0;
 }
 
@@ -30,16 +32,25 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-/* One axis of one cell: interpolate the nodes above and below in v; offsets from `base` (1/65536 px), level's pixels. */
-static void cell_axis(const SdmNode *n00, const SdmNode *n10, int nu, enum SdmSide side, int axis, float fv,
-                      int64_t base, float inv, float out[6])
+/* Corners of a cell, from the level's pixel in which the first one lies. */
+static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level, SdmCellCorners *out)
 {
-    const SdmNode *const corner[4] = {n00, n00 + 1, n00 + nu, n10 + 1};
-    float a[4];
-    for (int i = 0; i < 4; i++) {
-        const int64_t p = side == SDM_LEFT ? corner[i]->left[axis] : corner[i]->right[axis];
-        a[i] = (float)(p - base) * (float)(1.0 / SDM_FIX);
+    const SdmNode *const corner[4] = {n0, n0 + 1, n0 + nu, n0 + nu + 1};
+    for (int axis = 0; axis < 2; axis++) {
+        const int64_t first = side == SDM_LEFT ? n0->left[axis] : n0->right[axis];
+        const int64_t origin = first >> (16 + level), base = origin * ((int64_t)65536 << level); /* rounded down */
+        out->origin[axis] = (int32_t)origin;
+        for (int i = 0; i < 4; i++) {
+            const int64_t p = side == SDM_LEFT ? corner[i]->left[axis] : corner[i]->right[axis];
+            out->at[axis][i] = (float)(p - base) * (float)(1.0 / SDM_FIX);
+        }
     }
+}
+
+/* One axis of one cell: interpolate the nodes above and below in v; the level's pixels. */
+static void cell_axis(const SdmNode *n00, const SdmNode *n10, enum SdmSide side, int axis, float fv, const float a[4],
+                      float inv, float out[6])
+{
     const float a0 = a[0] + fv * (a[2] - a[0]), a1 = a[1] + fv * (a[3] - a[1]);
     out[0] = (a0 + 0.5f) * inv - 0.5f;
     out[1] = (a1 - a0) * inv;
@@ -56,6 +67,15 @@ static void cell_axis(const SdmNode *n00, const SdmNode *n10, int nu, enum SdmSi
     out[5] = (c1 - c0) * inv;
 }
 
+static void fill_cell(const SdmNode *n0, int nu, enum SdmSide side, float fv, float inv, const SdmCellCorners *c,
+                      SdmWarpCell *cell)
+{
+    cell->origin_col = c->origin[0];
+    cell->origin_row = c->origin[1];
+    cell_axis(n0, n0 + nu, side, 0, fv, c->at[0], inv, cell->col);
+    cell_axis(n0, n0 + nu, side, 1, fv, c->at[1], inv, cell->row);
+}
+
 void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum SdmSide side, SdmRowCells *r)
 {
     const int l = win->level;
@@ -64,33 +84,43 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
     const int64_t v2 = (2 * (win->v0 + j) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->v0;
     const int64_t jc = floor_div(v2, 2 * lat->step);
     const float fv = (float)(v2 - jc * 2 * lat->step) * 0.5f * inv_step;
+    const SdmNode *const row_nodes = lat->node + jc * lat->nu;
+    const bool known = r->key.node == row_nodes && r->key.u0 == win->u0 && r->key.level == l && r->key.w == win->w &&
+                       r->key.side == (int)side;
     r->count = 0;
-    int64_t before = INT64_MIN;
-    const SdmNode *n0 = NULL;
-    for (int i = 0; i < win->w; i++) {
+    for (int i = 0; i < win->w;) {
         const int64_t u2 = (2 * (win->u0 + i) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->u0;
         const int64_t ic = floor_div(u2, 2 * lat->step);
-        if (ic != before) {
-            n0 = lat->node + jc * lat->nu + ic;
-            SdmWarpCell *const cell = &r->cells[r->count];
-            r->begin[r->count++] = i;
-            const int64_t *const at = side == SDM_LEFT ? n0->left : n0->right;
-            const int64_t col = floor_div(at[0], (int64_t)65536 << l), row = floor_div(at[1], (int64_t)65536 << l);
-            cell->origin_col = (int32_t)col;
-            cell->origin_row = (int32_t)row;
-            cell_axis(n0, n0 + lat->nu, lat->nu, side, 0, fv, col * ((int64_t)65536 << l), inv, cell->col);
-            cell_axis(n0, n0 + lat->nu, lat->nu, side, 1, fv, row * ((int64_t)65536 << l), inv, cell->row);
-            before = ic;
-        }
-        const float f = (float)(u2 - ic * 2 * lat->step) * 0.5f * inv_step;
-        r->fraction[i] = f;
+        const SdmNode *const n0 = row_nodes + ic;
+        if (r->cells && !known)
+            find_corners(n0, lat->nu, side, l, &r->corners[r->count]);
+        if (r->cells)
+            fill_cell(n0, lat->nu, side, fv, inv, &r->corners[r->count], &r->cells[r->count]);
+        r->begin[r->count++] = i;
+        /* the cell's pixels: those before twice the position of the next node */
+        const int first = (int)(u2 - ic * 2 * lat->step), stride = 2 << l;
+        const int64_t in_cell = (2 * lat->step - first + stride - 1) / stride;
+        const int count = in_cell < win->w - i ? (int)in_cell : win->w - i;
+        float *restrict const fraction = r->fraction + i;
+        for (int k = 0; k < count; k++)
+            fraction[k] = (float)(first + k * stride) * 0.5f * inv_step;
         if (r->du_dh) {
             const float k0 = n0->du_dh + fv * (n0[lat->nu].du_dh - n0->du_dh);
             const float k1 = n0[1].du_dh + fv * (n0[lat->nu + 1].du_dh - n0[1].du_dh);
-            r->du_dh[i] = (k0 + f * (k1 - k0)) * inv;
+            float *restrict const du_dh = r->du_dh + i;
+            for (int k = 0; k < count; k++)
+                du_dh[k] = (k0 + fraction[k] * (k1 - k0)) * inv;
         }
+        i += count;
     }
     r->begin[r->count] = win->w;
+    if (r->cells) {
+        r->key.node = row_nodes;
+        r->key.u0 = win->u0;
+        r->key.level = l;
+        r->key.w = win->w;
+        r->key.side = (int)side;
+    }
 }
 
 void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m, double hmax_m,

@@ -34,13 +34,26 @@ typedef struct SdmWindow {
     int w, h;
 } SdmWindow;
 
+/* A cell's corners (00 10 01 11), px of the full image from the level's pixel `origin`: the same for all rows between two
+ * rows of nodes. */
+typedef struct SdmCellCorners {
+    int32_t origin[2];
+    float at[2][4];
+} SdmCellCorners;
+
 /* Row of cells of a window, ready for the warp kernel; arrays are for `width` pixels. */
 typedef struct SdmRowCells {
-    SdmWarpCell *cells;
+    SdmWarpCell *cells; /* NULL = not asked for */
     int32_t *begin;
     float *fraction;
     float *du_dh; /* level pixels along u for a metre, per pixel; NULL = not asked for */
     int count;
+    SdmCellCorners *corners;
+    struct { /* what the corners are of: a row of nodes and the next */
+        const SdmNode *node;
+        int64_t u0;
+        int level, w, side;
+    } key;
 } SdmRowCells;
 enum SdmSide { SDM_LEFT, SDM_RIGHT };
 

@@ -10,8 +10,8 @@ SdmStatus sdm_level_open(SdmContext *ctx, SdmLevelTask *task)
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)task->win.w * (size_t)task->win.h;
     task->left = task->right = NULL;
-    TRY(sdm_alloc(ctx, &task->left, n, sizeof *task->left, "the rectified left view"));
-    TRY(sdm_alloc(ctx, &task->right, n, sizeof *task->right, "the warped right view"));
+    TRY(sdm_alloc_raw(ctx, &task->left, n, sizeof *task->left, "the rectified left view"));
+    TRY(sdm_alloc_raw(ctx, &task->right, n, sizeof *task->right, "the warped right view"));
     TRY(sdm_warp_view(ctx, task, SDM_LEFT, NULL, task->left));
 done:
     if (st != SDM_OK)
@@ -74,32 +74,15 @@ typedef struct Consumer {
     SdmRowCells cells;
 } Consumer;
 
-static uint16_t judge(const SdmPass *p, float texture, float score, float second, float mismatch, bool edge)
+/* Scores as they would be for windows of the texture that the cost's scores are made for.
+ * texture: 1 / sqrt(sum of squares about the mean) = 1 / (window x sigma). */
+static void make_fair(const SdmPass *p, int width, const float *restrict texture, float *restrict score)
 {
-    if (texture < 0.0f)
-        return SDM_QA_OUTSIDE;
-    if (!(texture > 0.0f))
-        return SDM_QA_TEXTURELESS;
-    if (score <= SDM_SCORE_NONE)
-        return SDM_QA_OUTSIDE;
-    if (score < p->min_score)
-        return SDM_QA_LOW_SCORE;
-    if (p->max_mismatch >= 0.0f && mismatch > p->max_mismatch)
-        return SDM_QA_LEFT_RIGHT;
-    if (p->min_margin >= 0.0f && (edge || score - second < p->min_margin))
-        return SDM_QA_AMBIGUOUS;
-    return SDM_QA_VALID;
-}
-
-/* Height at x + d of a row, linear between pixels.  x and d are not added as floats: the same pixel of another window
- * would round to another height. */
-static float height_at(const float *row, int w, int x, float d)
-{
-    const float whole = floorf(d);
-    const int i = x + (int)whole;
-    if (i < 0 || i >= w - 1)
-        return row[i < 0 ? 0 : w - 1];
-    return row[i] + (d - whole) * (row[i + 1] - row[i]);
+    const float scale = p->score_sigma * (float)p->window;
+    for (int x = 0; x < width; x++) {
+        const float fair = 1.0f - (1.0f - score[x]) * scale * texture[x];
+        score[x] = score[x] <= SDM_SCORE_NONE ? SDM_SCORE_NONE : fair < -1.0f ? -1.0f : fair;
+    }
 }
 
 static void consume(void *user, const SdmCostRow *row)
@@ -108,21 +91,21 @@ static void consume(void *user, const SdmCostRow *row)
     const int w = row->width;
     const size_t at = (size_t)row->y * (size_t)w;
     const float *const prior = c->prior + at;
+    const SdmPass *const p = c->pass;
     c->task->kernels->pick_row(row, &c->pick);
     sdm_lattice_row(c->task->lattice, &c->task->win, row->y, SDM_RIGHT, &c->cells);
-    for (int x = 0; x < w; x++) {
-        if (c->retry && (c->flags_out[at + (size_t)x] & SDM_QA_VALID))
-            continue;
-        const float d = c->pick.residual[x], k = c->cells.du_dh[x], score = c->pick.score[x];
-        uint16_t flags = judge(c->pass, row->left_texture[x], score, c->pick.runner_up[x], c->pick.mismatch[x],
-                               c->pick.edge[x]);
-        const int a = x > 0 ? x - 1 : x, b = x + 1 < w ? x + 1 : x;
-        if ((flags & SDM_QA_VALID) && 1.0f + k * (prior[b] - prior[a]) / (float)(b - a > 0 ? b - a : 1) < 0.1f)
-            flags = SDM_QA_FOLD;
-        c->h_out[at + (size_t)x] = flags & SDM_QA_VALID ? height_at(prior, w, x, d) + d / k : prior[x];
-        c->flags_out[at + (size_t)x] = flags;
-        c->score_out[at + (size_t)x] = score > 0.0f ? (uint8_t)(score * 250.0f + 0.5f) : 0;
+    if (p->score_sigma > 0.0f) {
+        make_fair(p, w, row->left_texture, c->pick.score);
+        if (c->pick.runner_up)
+            make_fair(p, w, row->left_texture, c->pick.runner_up);
     }
+    const SdmUpdateRow u = {.width = w, .residual = c->pick.residual, .score = c->pick.score, .runner_up = c->pick.runner_up,
+                            .mismatch = c->pick.mismatch, .edge = c->pick.edge, .texture = row->left_texture,
+                            .prior = prior, .du_dh = c->cells.du_dh, .min_score = p->min_score,
+                            .min_margin = p->min_margin, .max_mismatch = p->max_mismatch,
+                            .not_at_edge = p->min_margin >= 0.0f, .keep_valid = c->retry, .h_m = c->h_out + at,
+                            .flags = c->flags_out + at, .quality = c->score_out + at};
+    c->task->kernels->update_row(&u);
 }
 
 /* Scratch of a thread's consumer: 5 rows of floats, a row of bytes, lattice cells. */
@@ -136,16 +119,15 @@ static void consumer_cut(Consumer *c, char *scratch, int w)
 {
     const size_t n = ((size_t)w + 15) / 16 * 16;
     float *const f = (float *)(void *)scratch;
-    c->pick = (SdmPickRow){.residual = f, .score = f + n, .runner_up = f + 2 * n, .right_best = f + 3 * n,
-                           .mismatch = f + 4 * n, .edge = (uint8_t *)(f + 5 * n)};
+    c->pick = (SdmPickRow){.residual = f, .score = f + n, .edge = (uint8_t *)(f + 5 * n)};
+    if (c->pass->min_margin > 0.0f) /* the runner-up is never better */
+        c->pick.runner_up = f + 2 * n;
+    if (c->pass->max_mismatch >= 0.0f) {
+        c->pick.right_best = f + 3 * n;
+        c->pick.mismatch = f + 4 * n;
+    }
     sdm_row_cells_cut(&c->cells, scratch + (n * 5 * sizeof(float) + n + 63) / 64 * 64, w);
-}
-
-static void swap_into(SdmSurface *s, SdmSurface *next)
-{
-    const SdmSurface old = *s;
-    *s = *next;
-    *next = old;
+    c->cells.cells = NULL; /* of the lattice, only du_dh */
 }
 
 static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior, bool retry,
@@ -177,16 +159,10 @@ done:
     return st;
 }
 
-SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, SdmSurface *surface)
+SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
+                          SdmSurface *surface)
 {
-    SdmStatus st = SDM_OK;
-    SdmSurface next = {0};
-    TRY(sdm_surface_alloc(ctx, &task->win, &next));
-    TRY(match_into(ctx, task, pass, surface->h_m, false, &next));
-    swap_into(surface, &next);
-done:
-    sdm_surface_free(&next);
-    return st;
+    return match_into(ctx, task, pass, prior, false, surface);
 }
 
 SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
@@ -196,61 +172,47 @@ SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pa
 }
 
 typedef struct GapConsumer {
-    float *score; /* where the row of scores goes, h x w */
+    const SdmKernels *kernels;
+    const SdmPass *pass;
+    float *scratch;  /* 3 rows; NULL: the scores are taken as they are */
+    float *gap_v;    /* h x w */
+    uint8_t *score0; /* h x w */
 } GapConsumer;
 
-static void keep_scores(void *user, const SdmCostRow *row)
+static void consume_gaps(void *user, const SdmCostRow *row)
 {
     const GapConsumer *const g = user;
-    memcpy(g->score + (size_t)row->y * (size_t)row->width, row->score, (size_t)row->width * sizeof(float));
+    const size_t w = (size_t)row->width, at = (size_t)row->y * w;
+    const float *score[3] = {row->score, row->score + row->pitch, row->score + 2 * row->pitch};
+    for (size_t k = 0; k < 3 && g->scratch; k++) {
+        memcpy(g->scratch + k * w, score[k], w * sizeof(float));
+        make_fair(g->pass, row->width, row->left_texture, g->scratch + k * w);
+        score[k] = g->scratch + k * w;
+    }
+    g->kernels->gap_row(score, row->width, g->gap_v + at, g->score0 + at);
 }
 
-static SdmStatus gap_scores(SdmContext *ctx, SdmLevelTask *task, int window, float min_sigma, int shift, float *out)
+SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *gap_v, uint8_t *score0)
 {
     SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
-    const size_t bytes = (task->kernels->cost_scratch(w, window, 0, 0) + 63) / 64 * 64;
+    const size_t cost_bytes = (task->kernels->cost_scratch(w, pass->window, -1, 1) + 63) / 64 * 64;
+    const size_t bytes = cost_bytes + (3 * sizeof(float) * (size_t)w + 63) / 64 * 64;
     char *scratch = NULL;
     TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int t = 0; t < threads; t++) {
+    const int strips = h < 128 * threads ? threads : h / 128;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int i = 0; i < strips; i++) {
+        char *const mine = scratch + bytes * (size_t)sdm_thread();
         const SdmCostJob job = {.left = task->left, .right = task->right, .stride = w, .width = w, .height = h,
-                                .row_begin = (int)((int64_t)h * t / threads),
-                                .row_end = (int)((int64_t)h * (t + 1) / threads), .right_shift = shift,
-                                .window = window, .min_sigma = min_sigma, .scratch = scratch + bytes * (size_t)t};
-        GapConsumer g = {out};
-        task->cost(&job, keep_scores, &g);
+                                .row_begin = (int)((int64_t)h * i / strips), .row_end = (int)((int64_t)h * (i + 1) / strips),
+                                .window = pass->window, .dmin = -1, .dmax = 1, .along_v = true,
+                                .min_sigma = pass->min_sigma, .scratch = mine};
+        GapConsumer g = {.kernels = task->kernels, .pass = pass, .gap_v = gap_v, .score0 = score0,
+                         .scratch = pass->score_sigma > 0.0f ? (float *)(void *)(mine + cost_bytes) : NULL};
+        task->cost(&job, consume_gaps, &g);
     }
 done:
     sdm_free(&scratch);
-    return st;
-}
-
-#define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
-
-SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, int window, float min_sigma, float *gap_v, uint8_t *score0)
-{
-    SdmStatus st = SDM_OK;
-    const size_t n = (size_t)task->win.w * (size_t)task->win.h;
-    float *before = NULL, *after = NULL;
-    TRY(sdm_alloc(ctx, &before, n, sizeof *before, "scores of the row before"));
-    TRY(sdm_alloc(ctx, &after, n, sizeof *after, "scores of the row after"));
-    TRY(gap_scores(ctx, task, window, min_sigma, -1, before));
-    TRY(gap_scores(ctx, task, window, min_sigma, 1, after));
-    TRY(gap_scores(ctx, task, window, min_sigma, 0, gap_v));
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-    for (size_t i = 0; i < n; i++) {
-        const float at = gap_v[i], bend = before[i] - 2.0f * at + after[i];
-        const bool peak = at > 0.0f && bend < -FLAT;
-        /* along an edge that runs across the lines every v fits: a good match, but no word on the gap */
-        const bool known = before[i] > SDM_SCORE_NONE && after[i] > SDM_SCORE_NONE && at > SDM_SCORE_NONE &&
-                           (peak || at < 0.7f);
-        const float v = peak ? 0.5f * (before[i] - after[i]) / bend : 2.0f;
-        score0[i] = at > 0.0f ? (uint8_t)(at * 250.0f + 0.5f) : 0;
-        gap_v[i] = known ? (v < -2.0f ? -2.0f : v > 2.0f ? 2.0f : v) : NAN;
-    }
-done:
-    sdm_free(&before);
-    sdm_free(&after);
     return st;
 }

@@ -9,6 +9,7 @@ void sdm_pyramid_free(SdmPyramid *p)
 {
     for (int l = 0; l < SDM_MAX_LEVELS; l++)
         sdm_free(&p->level[l].data);
+    sdm_free(&p->saturated);
 }
 
 static int64_t floor_shift(int64_t a, int n)
@@ -58,7 +59,7 @@ static SdmStatus alloc_level(SdmContext *ctx, SdmLevelImage *im, const int64_t b
     im->y0 = floor_shift(bounds[1], l);
     im->w = floor_shift(bounds[2] + one, l) - im->x0;
     im->h = floor_shift(bounds[3] + one, l) - im->y0;
-    return sdm_alloc(ctx, &im->data, (size_t)(im->w * im->h), sizeof *im->data, "an image level");
+    return sdm_alloc_raw(ctx, &im->data, (size_t)(im->w * im->h), sizeof *im->data, "an image level");
 }
 
 /* Rows [begin, end) of level lmin, through a strip of the full image with its margins. */
@@ -114,10 +115,10 @@ done:
 }
 
 /* ---- local normalisation ---- */
-enum { NORM_HALF = 15, NORM_SIGMA = 512 };
+enum { NORM_HALF = 15 };
 
 /* Sums over the window of rows y-15..y+15, columns by running sums: integers, so exact in any order. */
-static void normalise_row(const SdmLevelImage *in, int64_t y, int64_t *col, int16_t *out)
+static void normalise_row(const SdmLevelImage *in, int64_t y, int64_t *col, double floor_sigma, int16_t *out)
 {
     const int64_t w = in->w;
     int64_t *const sum = col, *const squares = col + w, *const count = col + 2 * w;
@@ -146,12 +147,13 @@ static void normalise_row(const SdmLevelImage *in, int64_t y, int64_t *col, int1
             continue;
         const int16_t v = in->data[y * w + x];
         const double var = n > 0 ? (double)(n * q - s * s) : 0.0;
-        const double r = var > 0.0 ? NORM_SIGMA * ((double)(n * v - s) / sqrt(var)) : 0.0;
+        const double spread = fmax(sqrt(fmax(var, 0.0)), floor_sigma * (double)n);
+        const double r = spread > 0.0 ? SDM_NORM_SIGMA * ((double)(n * v - s) / spread) : 0.0;
         out[x] = v == SDM_PIXEL_NODATA ? v : (int16_t)lrint(fmin(fmax(r, -2047.0), 2047.0));
     }
 }
 
-static SdmStatus normalise_level(SdmContext *ctx, SdmLevelImage *im)
+static SdmStatus normalise_level(SdmContext *ctx, SdmLevelImage *im, double floor_sigma)
 {
     SdmStatus st = SDM_OK;
     int16_t *out = NULL;
@@ -162,7 +164,7 @@ static SdmStatus normalise_level(SdmContext *ctx, SdmLevelImage *im)
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++)
         for (int64_t y = im->h * t / threads; y < im->h * (t + 1) / threads; y++)
-            normalise_row(im, y, col + 3 * im->w * t, out + y * im->w);
+            normalise_row(im, y, col + 3 * im->w * t, floor_sigma, out + y * im->w);
     sdm_free(&im->data);
     im->data = out;
     out = NULL;
@@ -172,11 +174,11 @@ done:
     return st;
 }
 
-SdmStatus sdm_pyramid_normalise(SdmContext *ctx, SdmPyramid *p)
+SdmStatus sdm_pyramid_normalise(SdmContext *ctx, SdmPyramid *p, float floor_sigma)
 {
     SdmStatus st = SDM_OK;
     for (int l = p->lmin; l <= p->lmax; l++)
-        TRY(normalise_level(ctx, &p->level[l]));
+        TRY(normalise_level(ctx, &p->level[l], (double)floor_sigma));
 done:
     return st;
 }

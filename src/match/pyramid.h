@@ -17,6 +17,7 @@ typedef struct SdmLevelImage {
 typedef struct SdmPyramid {
     int lmin, lmax;
     SdmLevelImage level[SDM_MAX_LEVELS];
+    uint8_t *saturated; /* of level 0's pixels: 1 inside a saturated area; NULL where there is none or no level 0 */
 } SdmPyramid;
 
 /* Reads a window of the full-resolution image (see sdm_image_read); nodata outside. */
@@ -29,7 +30,10 @@ SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *r
                             const int64_t bounds[4], int lmin, int lmax, SdmPyramid *out);
 void sdm_pyramid_free(SdmPyramid *p);
 
-/* Local mean to 0 and sigma to 512 over a 31 x 31 window, for SAD; in place on every level kept. */
-SdmStatus sdm_pyramid_normalise(SdmContext *ctx, SdmPyramid *p);
+#define SDM_NORM_SIGMA 512.0f /* of a normalised image */
+
+/* Local mean to 0 and sigma to 512 over a 31 x 31 window, for SAD; in place on every level kept.  Where sigma is below
+ * floor_sigma (q units, 0: nowhere) it is taken for that, so that noise stays small. */
+SdmStatus sdm_pyramid_normalise(SdmContext *ctx, SdmPyramid *p, float floor_sigma);
 
 #endif

@@ -1,4 +1,5 @@
-/* A band of rows: strips of columns whose sums stay in cache, chunks of disparities, rows; then the left-right check. */
+/* A band of rows: strips of columns whose sums stay in cache, chunks of disparities, rows; then the
+ * left-right check. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair/pair_parts.h"
 
@@ -9,7 +10,7 @@ typedef struct Strip { /* what is being matched */
     const SdmPairPlan *plan;
     SdmPairScratch *scratch;
     SdmPairChunk chunk;
-    int index;        /* of the chunk */
+    int index; /* of the chunk */
     int x0, x1, y0, y1;
     SdmPairRow row;
 } Strip;
@@ -28,10 +29,7 @@ static sdm_pair_row_fn *kernel_of(const Strip *t)
 }
 
 /* Place in a right row of pixel x0, lane 0. */
-static ptrdiff_t right_place(const Strip *t)
-{
-    return t->x0 - t->chunk.d_top + t->plan->right_first;
-}
+static ptrdiff_t right_place(const Strip *t) { return t->x0 - t->chunk.d_top + t->plan->right_first; }
 
 static void begin_chunk(Strip *t)
 {
@@ -46,12 +44,21 @@ static void begin_chunk(Strip *t)
     memset(t->scratch->sums, 0, (size_t)(columns * lanes) * (p->wide_sums ? 4 : 2));
     if (p->planes > 1)
         memset(t->scratch->distances, 0, (size_t)(columns * lanes * p->window));
-    t->row = (SdmPairRow){.pixels = t->x1 - t->x0, .window = p->window, .columns = columns, .shift = p->shift,
-                          .sums = t->scratch->sums, .lane_d = t->scratch->lane_d, .planes = p->planes,
-                          .unique = p->set->uniqueness > 0.0f, .seams = p->chunk_count > 1,
-                          .left_plane = t->scratch->plane[SDM_LEFT], .right_plane = t->scratch->plane[SDM_RIGHT],
-                          .lane_bad = t->scratch->lane_bad, .right_at = right_place(t),
-                          .right_odd = p->right_length / 2, .pairs_odd = t->scratch->pairs_odd};
+    t->row = (SdmPairRow){.pixels = t->x1 - t->x0,
+                          .window = p->window,
+                          .columns = columns,
+                          .shift = p->shift,
+                          .sums = t->scratch->sums,
+                          .lane_d = t->scratch->lane_d,
+                          .planes = p->planes,
+                          .unique = p->set->uniqueness > 0.0f,
+                          .seams = p->chunk_count > 1,
+                          .left_plane = t->scratch->plane[SDM_LEFT],
+                          .right_plane = t->scratch->plane[SDM_RIGHT],
+                          .lane_bad = t->scratch->lane_bad,
+                          .right_at = right_place(t),
+                          .right_odd = p->right_length / 2,
+                          .pairs_odd = t->scratch->pairs_odd};
 }
 
 /* Bytes of row `step` of the band's windows; before the first one zeros. */
@@ -60,7 +67,8 @@ static const uint8_t *bytes_of(const Strip *t, int side, int step)
     const SdmPairScratch *const s = t->scratch;
     if (step < 0)
         return (const uint8_t *)s->row[2 + side];
-    return s->bytes[side] + step * t->plan->planes * s->plane[side] + (side == SDM_LEFT ? t->x0 : right_place(t));
+    return s->bytes[side] + step * t->plan->planes * s->plane[side] +
+           (side == SDM_LEFT ? t->x0 : right_place(t));
 }
 
 static void set_bytes(Strip *t, int step)
@@ -85,8 +93,10 @@ static void split(const int32_t *in, int count, int32_t *out, ptrdiff_t odd)
 static void set_pairs(Strip *t, const int16_t *const rows[2][2], const int counts[2])
 {
     SdmPairScratch *const s = t->scratch;
-    sdm_pair_interleave(t->plan, SDM_LEFT, rows[SDM_LEFT][0], rows[SDM_LEFT][1], counts[SDM_LEFT], s->pairs[SDM_LEFT]);
-    sdm_pair_interleave(t->plan, SDM_RIGHT, rows[SDM_RIGHT][0], rows[SDM_RIGHT][1], counts[SDM_RIGHT], s->row_pairs);
+    sdm_pair_interleave(t->plan, SDM_LEFT, rows[SDM_LEFT][0], rows[SDM_LEFT][1], counts[SDM_LEFT],
+                        s->pairs[SDM_LEFT]);
+    sdm_pair_interleave(t->plan, SDM_RIGHT, rows[SDM_RIGHT][0], rows[SDM_RIGHT][1], counts[SDM_RIGHT],
+                        s->row_pairs);
     split(s->row_pairs, counts[SDM_RIGHT], s->pairs[SDM_RIGHT], s->pairs_odd);
     t->row.left_pairs = s->pairs[SDM_LEFT];
     t->row.right_pairs = s->pairs[SDM_RIGHT];
@@ -98,7 +108,8 @@ static void set_rows(Strip *t, int y)
     const SdmPairPlan *const p = t->plan;
     SdmPairScratch *const s = t->scratch;
     const int lanes = t->chunk.kernels->lanes, step = y - (t->y0 - p->before), left = t->x0 - p->before;
-    const int counts[2] = {t->row.columns, t->row.columns + lanes - 1}, columns[2] = {left, left - t->chunk.d_top};
+    const int counts[2] = {t->row.columns, t->row.columns + lanes - 1},
+              columns[2] = {left, left - t->chunk.d_top};
     const int16_t *rows[2][2];
     if (p->planes > 0) {
         set_bytes(t, step);
@@ -109,7 +120,8 @@ static void set_rows(Strip *t, int y)
         rows[side][0] = sdm_pair_samples(im, y, columns[side], counts[side], s->row[side]);
         rows[side][1] = NULL;
         if (step >= p->window)
-            rows[side][1] = sdm_pair_samples(im, y - p->window, columns[side], counts[side], s->row[2 + side]);
+            rows[side][1] =
+                sdm_pair_samples(im, y - p->window, columns[side], counts[side], s->row[2 + side]);
         else if (p->set->cost == SDM_PAIR_SAD)
             rows[side][1] = memset(s->row[2 + side], 0, (size_t)counts[side] * sizeof(int16_t));
     }
@@ -151,8 +163,10 @@ static void finish_row(const Strip *t, ptrdiff_t row, const uint16_t *winners)
 {
     const SdmPairPlan *const p = t->plan;
     const SdmPairSettings *const set = p->set;
-    const SdmPairFinish finish = {.pixels = t->row.pixels, .depth = set->dmax - set->dmin + 1,
-                                  .dmin = (float)set->dmin, .subpixel = set->subpixel,
+    const SdmPairFinish finish = {.pixels = t->row.pixels,
+                                  .depth = set->dmax - set->dmin + 1,
+                                  .dmin = (float)set->dmin,
+                                  .subpixel = set->subpixel,
                                   .limit = set->uniqueness > 0.0f ? 1.0f + set->uniqueness : 0.0f,
                                   .parabola = set->cost == SDM_PAIR_ZNCC};
     p->widest->finish(&finish, winners, p->disparity + (t->y0 + row) * p->width + t->x0);
@@ -194,8 +208,8 @@ static void match_strip(Strip *t)
     }
 }
 
-/* Reject pixels whose right pixel prefers another disparity.  Without branches: where images are noise every second pixel
- * takes the other one. */
+/* Reject pixels whose right pixel prefers another disparity.  Without branches: where images are noise every
+ * second pixel takes the other one. */
 static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int y0, int y1)
 {
     const uint32_t most = p->set->lr_threshold < 1e5f ? (uint32_t)p->set->lr_threshold : 100000;

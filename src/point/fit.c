@@ -298,16 +298,17 @@ static void deal_folds(const Fit *f)
     }
 }
 
-SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitSample *sample, size_t count, int max_degree, bool with_profile,
-                           int64_t rows, SdmPointing *p, SdmPointRound *round)
+SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing *p, SdmPointRound *round)
 {
     SdmStatus st = SDM_OK;
-    Fit f = {.sample = sample, .count = count, .model = p};
+    const size_t count = task->count;
+    Fit f = {.sample = task->sample, .count = count, .model = p};
     SdmFitSample *thin = NULL;
     if (count < LEAST)
-        return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between the images: %zu, at least %d are needed to find the "
-                        "pointing; clouds, water or snow, or images of different places", count, (int)LEAST);
-    max_degree = degree_for(count, max_degree);
+        return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between %s and %s: %zu, at least %d are needed to find the "
+                        "pointing; clouds, water or snow, or images of different places: give others", task->left,
+                        task->right, count, (int)LEAST);
+    const int max_degree = degree_for(count, task->max_degree);
     sdm_free(&p->profile_px);
     p->profile_count = 0;
     p->degree = 0;
@@ -322,20 +323,23 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitSample *sample, size_t c
     few.sample = thin;
     few.count = 0;
     for (size_t i = 0; i < count; i += every)
-        thin[few.count++] = sample[i];
+        thin[few.count++] = task->sample[i];
     deal_folds(&few);
     prepare_fit(&few, max_degree);
     choose_degree(&few, max_degree, p, round);
     deal_folds(&f);
-    for (int i = 0; i < (with_profile ? 2 : 1); i++) {
+    for (int i = 0; i < (task->with_profile ? 2 : 1); i++) {
         prepare_fit(&f, p->degree);
-        if (!fit_robust(&f, p->degree, -1, p->coef))
-            return sdm_fail(ctx, SDM_ERR_DATA, "the pointing cannot be fitted to %zu matches", count);
+        if (!fit_robust(&f, p->degree, -1, p->coef)) {
+            st = sdm_fail(ctx, SDM_ERR_DATA, "the pointing cannot be fitted to the %zu matches between %s and %s; are they of "
+                          "the same place and time?", count, task->left, task->right);
+            goto done;
+        }
         p->terms = terms_of(p->degree);
         for (size_t k = 0; k < count; k++)
             f.rest[k] = rest_of(&f, p->degree, p->coef, k);
-        if (with_profile)
-            TRY(fit_profile(ctx, &f, rows, p));
+        if (task->with_profile)
+            TRY(fit_profile(ctx, &f, task->rows, p));
     }
     TRY(report_round(ctx, &f, p, round));
 done:

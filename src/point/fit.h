@@ -10,11 +10,19 @@ typedef struct SdmFitSample {
     double found_px;   /* of it, what the correction in use does not yet do */
 } SdmFitSample;
 
+typedef struct SdmFitTask {
+    const SdmFitSample *sample; /* count of them */
+    size_t count;
+    int max_degree;
+    bool with_profile;
+    int64_t rows;               /* of the right image */
+    const char *left, *right;   /* names of the images, for messages */
+} SdmFitTask;
+
 /* Fit polynomial (degree 0..max_degree by cross-validation over blocks of the image) and, with_profile, a profile by row
  * (its smoothness by cross-validation; none where it does not help).  Robust: Tukey's biweight on residuals.
  * p: dir, centre and scale are set; the rest is replaced.  round: filled.  At least 30 samples, else SDM_ERR_DATA. */
-SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitSample *sample, size_t count, int max_degree, bool with_profile,
-                           int64_t rows, SdmPointing *p, SdmPointRound *round);
+SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing *p, SdmPointRound *round);
 
 /* The correction (px along dir) at an image position. */
 double sdm_pointing_value(const SdmPointing *p, double col, double row);

@@ -86,24 +86,6 @@ done:
     return st;
 }
 
-/* "AST_L1T" and the like when the name or the metadata say so; NULL for what may be level 1A. */
-static const char *other_product(GDALDatasetH hdf, const char *path)
-{
-    static const char *const product[][3] = {
-        /* beginning of the name, SHORTNAME in the metadata, what to say */
-        {"AST_L1B", "ASTL1B", "AST_L1B (resampled)"},
-        {"AST_L1T", "AST_L1T", "AST_L1T (orthorectified, without 3B)"},
-        {"AST_L1AE", "ASTL1AE", "AST_L1AE (expedited, without 3B)"},
-        {"AST_L1BE", "ASTL1BE", "AST_L1BE (expedited)"}};
-    const char *const base = sdm_path_base(path);
-    const char *const name = GDALGetMetadataItem(hdf, "SHORTNAME", NULL);
-    for (int i = 3; i >= 0; --i)
-        if (strncmp(base, product[i][0], strlen(product[i][0])) == 0
-            || (name && strcmp(name, product[i][1]) == 0))
-            return product[i][2];
-    return NULL;
-}
-
 /* The file is HDF4 but lacks the two telescopes: say which product it is, and what to order. */
 static SdmStatus refuse_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path)
 {
@@ -116,12 +98,9 @@ static SdmStatus refuse_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path)
     }
     if (n3 && b3)
         return SDM_OK;
-    const char *const product = other_product(hdf, path);
-    if (product || swath)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "%s: is %s, from which no stereo DEM can be made; order the same scene as AST_L1A "
-                        "V004",
-                        path, product ? product : "an ASTER level 1B or 1T scene");
+    const char *const other = sdm_aster_product_of(hdf, path);
+    if (other || swath)
+        return sdm_aster_refuse(ctx, path, other ? other : "an ASTER level 1B or 1T scene");
     if (n3 || b3)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: no VNIR_Band%s image in the scene (expedited scenes have no 3B, damaged ones "
@@ -186,6 +165,11 @@ SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
                         "%s: an HDF4 file, but this GDAL (%s) was built without HDF4; install GDAL with "
                         "HDF4 (conda: libgdal-hdf4; Debian and Ubuntu have it)",
                         path, GDALVersionInfo("RELEASE_NAME"));
+    if (strchr(path, '"'))
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: an HDF4 file with a quotation mark in its name, under which GDAL cannot open its fields; "
+                        "rename it",
+                        path);
     const GDALDatasetH hdf = sdm_gdal_open(path);
     if (!hdf)
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -241,6 +225,11 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
     const bool zip = strcmp(path, gdal_path) != 0;
     const char *const kind = zip ? "zip archive" : "folder";
     const int found = find_base(gdal_path, 2, base);
+    const char *const other = found > 0    ? sdm_aster_other_product(sdm_path_base(base))
+                              : found == 0 ? sdm_aster_product_in(gdal_path, 2)
+                                           : NULL;
+    if (other)
+        return sdm_aster_refuse(ctx, path, other);
     if (found < 0)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the %s cannot be listed%s; %s", path, kind,
                         zip ? ", it is cut short or "

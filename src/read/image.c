@@ -23,6 +23,28 @@ void sdm_image_stretch(const SdmImage *im, double *scale, double *offset)
     *offset = im->offset;
 }
 
+void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated)
+{
+    char own[64] = "";
+    int has_nodata = 0;
+    const int flags = im->own_mask ? GDALGetMaskFlags(im->band) : 0;
+    const double nodata = im->own_mask ? GDALGetRasterNoDataValue(im->band, &has_nodata) : 0.0;
+    if (im->zero_is_fill)
+        snprintf(own, sizeof own, "0 = no data");
+    else if (flags & GMF_ALPHA)
+        snprintf(own, sizeof own, "alpha band");
+    else if (flags & GMF_NODATA && has_nodata)
+        snprintf(own, sizeof own, "nodata %.9g", nodata);
+    else if (flags)
+        snprintf(own, sizeof own, "mask of the file");
+    snprintf(mask, size, "%s%s%s%.400s", own, *own && im->user_mask ? "; " : "", im->user_mask ? im->mask_option : "",
+             im->user_mask ? GDALGetDescription(im->mask_dataset) : "");
+    if (!*mask)
+        snprintf(mask, size, "none");
+    *unusable = im->unusable;
+    *saturated = im->saturated;
+}
+
 static SdmStatus read_failed(SdmContext *ctx, const SdmImage *im, int64_t y0, int64_t h)
 {
     return sdm_fail(ctx, SDM_ERR_INPUT,

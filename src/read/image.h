@@ -14,12 +14,14 @@ struct SdmImage {
     GDALRasterBandH band;
     GDALRasterBandH own_mask;  /* nodata, alpha or data set mask; NULL when every pixel counts */
     GDALRasterBandH user_mask; /* --mask-left, --mask-right; NULL when not given */
+    const char *mask_option;   /* "--mask-left ", "--mask-right " */
     bool bytes;                /* 8-bit samples */
     bool zero_is_fill;
     uint8_t *raw;         /* a whole ASTER band, height x width, or NULL */
     float *gain, *bias;   /* ASTER: q = DN * gain + bias, per column; else NULL */
     double scale, offset; /* q = DN' * scale + offset */
     float saturated_at;   /* raw values from here on are saturated; +inf when unknown */
+    double unusable, saturated; /* shares of the pixels that the survey looked at, 0..1 */
 };
 
 typedef struct SdmImageSource {

@@ -67,6 +67,7 @@ static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *
                         "0 where not to use it",
                         src->option, src->mask, sdm_gdal_reason());
     im->user_mask = GDALGetRasterBand(im->mask_dataset, 1);
+    im->mask_option = strcmp(src->option, "--mask-left") == 0 ? "--mask-left " : "--mask-right ";
     const int w = GDALGetRasterXSize(im->mask_dataset), h = GDALGetRasterYSize(im->mask_dataset);
     if (w != im->width || h != im->height)
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -81,7 +82,7 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
 {
     SdmStatus st = SDM_OK;
     if (!im->bytes)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: samples are %s, expected ASTER's 8-bit integers", im->name,
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: samples are %s, expected ASTER's 8-bit integers; fetch it again", im->name,
                         GDALGetDataTypeName(GDALGetRasterDataType(im->band)));
     if (src->table_lines != im->width)
         return sdm_fail(ctx, SDM_ERR_INPUT,

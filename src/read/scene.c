@@ -40,6 +40,20 @@ static SdmStatus look(SdmContext *ctx, const char *path, Content *out)
     return SDM_OK;
 }
 
+/* GDAL's name of the inside; it looks for ".zip" unless braces tell where the archive's name ends. */
+static SdmStatus name_inside_zip(SdmContext *ctx, const char *path, char *out, size_t size)
+{
+    const size_t n = strlen(path);
+    if (n > 4 && EQUAL(path + n - 4, ".zip"))
+        return sdm_format(ctx, out, size, "/vsizip/%s", path);
+    if (strpbrk(path, "{}"))
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: a zip archive with braces in its name and without .zip at its end, which GDAL cannot open; "
+                        "rename it",
+                        path);
+    return sdm_format(ctx, out, size, "/vsizip/{%s}", path);
+}
+
 static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
@@ -62,7 +76,7 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
     for (size_t n = strlen(trimmed); n > 1 && trimmed[n - 1] == '/'; --n)
         trimmed[n - 1] = '\0';
     if (content == CONTENT_ZIP)
-        TRY(sdm_format(ctx, inside, sizeof inside, "/vsizip/%s", path));
+        TRY(name_inside_zip(ctx, path, inside, sizeof inside));
     TRY(sdm_aster_open_folder(ctx, trimmed, content == CONTENT_ZIP ? inside : trimmed, scene));
 done:
     return st;
@@ -70,20 +84,16 @@ done:
 
 static SdmStatus refuse_single(SdmContext *ctx, const char *path)
 {
-    const char *const base = sdm_path_base(path);
     const GDALDatasetH ds = sdm_gdal_open(path);
     if (!ds)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: neither an ASTER scene nor an image that GDAL can read (%.300s); give an "
-                        "AST_L1A file, "
-                        "folder or zip, or two images",
+                        "AST_L1A file, folder or zip, or two images",
                         path, sdm_gdal_reason());
+    const char *const other = sdm_aster_product_of(ds, path);
     GDALClose(ds);
-    if (strncmp(base, "AST_L1T", 7) == 0 || strncmp(base, "AST_L1B", 7) == 0)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "%s: is %.7s, from which no stereo DEM can be made; order the same scene as "
-                        "AST_L1A V004",
-                        path, base);
+    if (other)
+        return sdm_aster_refuse(ctx, path, other);
     return sdm_fail(ctx, SDM_ERR_USAGE,
                     "%s: is a single image; give the right image of the pair too, or an ASTER level 1A scene "
                     "(its HDF file, folder or zip)",
@@ -144,18 +154,18 @@ SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, S
 {
     SdmStatus st = SDM_OK;
     *out = NULL;
-    const double start_s = sdm_now_s();
     if (!left || !*left || (right && !*right))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
+    const int around = sdm_stage_enter(ctx, 1);
     TRY(configure(ctx));
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "scene"));
     GDALAllRegister();
     sdm_quiet_begin();
     st = open_by_content(ctx, left, right, *out);
     sdm_quiet_end();
-    sdm_add_time(ctx, 1, sdm_now_s() - start_s);
 done:
+    sdm_stage_leave(ctx, around);
     if (st != SDM_OK)
         sdm_scene_close(out);
     return st;

@@ -15,6 +15,10 @@ int64_t sdm_image_height(const SdmImage *im);
 /* q = DN * scale + offset.  8-bit input: scale 16, offset -2048; wider: from percentiles of the whole image. */
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
 
+/* What is not used of an image, for people: "0 = no data; --mask-left m.tif", "none"; and the shares (0..1, from samples
+ * all over it) of its pixels that cannot be used, and that are saturated. */
+void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated);
+
 /* Read the window [x0, x0+w) x [y0, y0+h) of the image, which may lie outside it in part or whole.
  * out: h x w int16, quantised, SDM_Q_NODATA where there is nothing to use.
  * saturated: h x w bytes, 1 where the sensor was saturated, or NULL.

@@ -92,6 +92,15 @@ static void set_saturation(SdmImage *im, const Samples *s)
         im->saturated_at = UINT16_MAX;
 }
 
+static void set_shares(SdmImage *im, const Samples *s)
+{
+    int64_t on_it = 0;
+    for (int64_t i = 0; i < s->count; ++i)
+        on_it += s->value[i] >= im->saturated_at;
+    im->unusable = s->looked ? 1.0 - (double)s->count / (double)s->looked : 0.0;
+    im->saturated = s->looked ? (double)on_it / (double)s->looked : 0.0;
+}
+
 static SdmStatus judge(SdmContext *ctx, SdmImage *im, Samples *s)
 {
     if (!(s->min <= s->max))
@@ -111,6 +120,7 @@ static SdmStatus judge(SdmContext *ctx, SdmImage *im, Samples *s)
         set_stretch(im, s);
         set_saturation(im, s);
     }
+    set_shares(im, s);
     return SDM_OK;
 }
 

@@ -32,7 +32,8 @@ typedef struct SimCamera {
     double pitch_rad, roll_rad;      /* pitch > 0 looks back; roll > 0 looks to the right of the flight */
     double across, ifov;             /* tangent of the centre column, tangent step of a column */
     int width, height;
-    double shift_px[2], jitter_px, jitter_frequency; /* errors: column, row; none of them in the metadata */
+    double shift_px[2];              /* errors: column, row; as all below in no metadata */
+    double jitter_px, jitter_frequency, jitter_phase;
 } SimCamera;
 /* Satellite at time t_s: position (m) and inertial velocity (m/s), both on Earth-fixed axes. */
 void sim_orbit(const SimCamera *cam, double t_s, double p[3], double v[3]);
@@ -59,6 +60,9 @@ typedef struct SimSpectrum { /* octave k has its nodes every 2^k units; amplitud
 } SimSpectrum;
 typedef struct SimBox { double x0, y0, x1, y1; } SimBox; /* map metres, x0 < x1, y0 < y1 */
 uint32_t sim_hash(uint32_t seed, uint32_t level, int64_t i, int64_t j);
+/* Eight seeds, +0..7, of what differs from scene to scene over the same ground: noise, striping, metadata
+ * noise, clouds, waves.  As --seed unless --error-seed is given. */
+uint32_t sim_error_seed(const SdmSimulateOptions *opt);
 double sim_gauss(uint32_t seed, int64_t i, int64_t j); /* mean 0, sigma 1, bounded by 3.5 */
 SimWindow sim_window(const SimBox *box, double step_m, int margin); /* extents only, v = NULL */
 /* Coefficients of the sum of octaves level..top on the grid of 2^level units: win->v is allocated. */

@@ -57,7 +57,7 @@ void sim_ray(const SimCamera *cam, double col, double row, double from[3], doubl
 
 void sim_camera_error(const SimCamera *cam, double row, double *dcol, double *drow)
 {
-    const double phase = 2.0 * SIM_PI * cam->jitter_frequency * row;
+    const double phase = 2.0 * SIM_PI * cam->jitter_frequency * row + cam->jitter_phase;
     *dcol = cam->shift_px[0] + cam->jitter_px * sin(phase);
     *drow = cam->shift_px[1] + cam->jitter_px * sin(phase + 2.0);
 }

@@ -16,6 +16,11 @@ uint32_t sim_hash(uint32_t seed, uint32_t level, int64_t i, int64_t j)
     return h ^ h >> 15;
 }
 
+uint32_t sim_error_seed(const SdmSimulateOptions *opt)
+{
+    return (uint32_t)(opt->error_seed ? opt->error_seed : opt->seed) * 8u;
+}
+
 double sim_gauss(uint32_t seed, int64_t i, int64_t j)
 {
     const uint32_t a = sim_hash(seed, 101, i, j), b = sim_hash(seed, 102, i, j);

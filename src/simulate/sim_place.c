@@ -178,5 +178,7 @@ SdmStatus sim_place_cameras(SimScene *sc)
     right->shift_px[1] = opt->pointing_px[1];
     right->jitter_px = opt->jitter_px;
     right->jitter_frequency = opt->jitter_frequency;
+    if (opt->error_seed) /* 0: the jitter starts with the scene */
+        right->jitter_phase = 2.0 * SIM_PI * (double)sim_hash(sim_error_seed(opt), 0, 0, 0) / 4294967296.0;
     return SDM_OK;
 }

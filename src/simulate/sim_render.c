@@ -81,7 +81,7 @@ static void render_row(Job *job, int r)
 static void develop_row(Job *job, int r, bool wide)
 {
     const SimScene *const sc = job->sc;
-    const uint32_t seed = (uint32_t)sc->opt->seed * 8u + 5u + (uint32_t)(job->view - sc->view);
+    const uint32_t seed = sim_error_seed(sc->opt) + 5u + (uint32_t)(job->view - sc->view);
     for (int c = 0; c < job->nx; c++) {
         const size_t k = (size_t)r * (size_t)job->nx + (size_t)c;
         const double noise = sc->opt->noise_dn * sim_gauss(seed, job->c0 + c, job->r0 + r);

@@ -16,7 +16,7 @@ SdmStatus sim_radiometry(SimScene *sc, int view)
 {
     SdmStatus st = SDM_OK;
     SimView *const v = &sc->view[view];
-    const uint32_t seed = (uint32_t)sc->opt->seed * 8u + 7u;
+    const uint32_t seed = sim_error_seed(sc->opt) + 7u;
     const size_t n = (size_t)v->cam.width;
     TRY(sdm_alloc(sc->ctx, &v->c1, n, sizeof *v->c1, "radiometric table"));
     TRY(sdm_alloc(sc->ctx, &v->c0, n, sizeof *v->c0, "radiometric table"));
@@ -33,7 +33,7 @@ static void fill_table(const SimScene *sc, int view, Table *t)
     const SimCamera *const cam = &sc->view[view].cam;
     const double step = fmax(8.0, round(400.0 * sc->opt->height / 4200.0));
     const double first = -round((view ? 0.1 : 0.58) * step);
-    const uint32_t seed = (uint32_t)sc->opt->seed * 8u + 6u;
+    const uint32_t seed = sim_error_seed(sc->opt) + 6u;
     const SdmSimulateOptions *const o = sc->opt;
     *t = (Table){.rows = (int)ceil((cam->height - 1 - first) / step) + 1};
     t->rows = t->rows > MAX_ROWS ? MAX_ROWS : t->rows;

@@ -141,7 +141,7 @@ SdmStatus sim_cloud_plan(SimScene *sc)
     if (sc->opt->cloud <= 0.0)
         return SDM_OK;
     sc->cloud_height = sc->h_mean + fmin(3000.0, 0.25 * sc->extent_m);
-    sim_spectrum(&sc->clouds, (uint32_t)sc->opt->seed * 8u + 4u, CLOUD_LEVEL,
+    sim_spectrum(&sc->clouds, sim_error_seed(sc->opt) + 4u, CLOUD_LEVEL,
                  sim_octave(0.25 * sc->extent_m, sc->unit_m), 0.9, 1.0);
     TRY(sdm_alloc(sc->ctx, &v, COUNT, sizeof *v, "clouds"));
     for (int k = 0; k < COUNT; k++) {

@@ -32,6 +32,7 @@ typedef struct SdmSimulateOptions {
     double lake;            /* share under a lake, 0..0.9 */
     double ocean;           /* share under an ocean at height 0, 0..0.9 */
     int seed;
+    int error_seed;         /* of what differs between scenes of one terrain; 0 = as seed */
     bool overwrite;
 } SdmSimulateOptions;
 void sdm_simulate_default(SdmSimulateOptions *opt);

@@ -13,11 +13,12 @@ typedef struct SdmSurface {
     uint8_t *score;  /* h x w, 250 x best score, 0 = none */
 } SdmSurface;
 
+/* Contents are undefined until written. */
 SdmStatus sdm_surface_alloc(SdmContext *ctx, const SdmWindow *win, SdmSurface *out);
 void sdm_surface_free(SdmSurface *s);
 
 /* Window of the finer level (bilinear) from the coarser surface, which must cover it with 1 pixel around. */
-void sdm_surface_refine(SdmContext *ctx, const SdmSurface *coarse, SdmSurface *fine);
+void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *coarse, SdmSurface *fine);
 
 /* 3 x 3 median at every valid pixel, see sdm_median_row_fn.  in -> out, both h x w.  Reach 1. */
 void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *in, float *out);
@@ -27,15 +28,17 @@ void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *
 SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *prior, int half,
                              float tol_m, float share, uint16_t *new_flags);
 
-/* Heights of pixels without a match: prior + mean change of the valid ones within `half` pixels (box, twice-weighted by
- * nearness through two radii), where at least `least` of the box are valid; else prior.  filled: h x w, 1 where it was
- * done, or NULL.  Exact integers (1/64 m).  Reach half. */
-SdmStatus sdm_surface_fill(SdmContext *ctx, SdmSurface *s, const float *prior, int half, int least, uint8_t *filled);
-
-/* Mean over the (2 half + 1)^2 window, cut at the edges; integers, rounded down.  in, out: h x w, not the same. Reach half. */
-SdmStatus sdm_box_mean(SdmContext *ctx, const uint16_t *in, int w, int h, int half, uint16_t *out);
+/* Heights of pixels without a match, in place: prior + mean change (1/64 m, integers) of the valid ones of the
+ * (2 half + 1)^2 window where at least `least` of them are valid; else the prior, or what they have.  filled: h x w, 1
+ * where it was done, or NULL.  Reach half. */
+typedef struct SdmFill {
+    int half, least; /* half <= 128 */
+    bool else_prior;
+} SdmFill;
+SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const float *prior, const SdmFill *fill,
+                           uint8_t *filled);
 
 /* (1 2 1)/4 in both axes, in place.  Reach 1. */
-SdmStatus sdm_surface_smooth(SdmContext *ctx, SdmSurface *s);
+SdmStatus sdm_surface_smooth(SdmContext *ctx, const SdmKernels *k, SdmSurface *s);
 
 #endif

@@ -16,6 +16,7 @@ SHARED = os.path.join(SOURCE, "..", "shared")
 SKIP = 77
 failures = []
 checks = 0
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # tests share the machine: threads that wait shall not spin
 
 
 def skip(why):

@@ -191,6 +191,39 @@ def part_pixels():
                  (name, f["raw"]["nmad"]))
 
 
+def part_saturated():
+    """A bright patch at the sensor's limit in both views; detector levels differ by column, as in real scenes."""
+    scene = t.simulate(at("bright"), "--width", 560, "--height", 560, "--lon", 7, "--lat", 45, "--seed", 14, "--striping", 1)
+    dem = at("bright.tif")
+    plain = at("not_bright.tif")
+    if not t.expect(t.run([scene], plain), "without a bright patch: runs"):
+        return
+    for band, x0, y0, wide in (("3N", 200, 200, 90), ("3B", 230, 230, 170)): # 3B: the same ground and more
+        name = [n for n in os.listdir(scene) if "Band" + band in n and "ImageData" in n][0]
+        data = gdal.Open(os.path.join(scene, name), gdal.GA_Update)
+        pixels = data.GetRasterBand(1).ReadAsArray()
+        pixels[y0:y0 + wide, x0:x0 + wide] = 255
+        data.GetRasterBand(1).WriteArray(pixels)
+        data = None
+    if not t.expect(t.run([scene], dem), "a saturated patch: runs"):
+        return
+    quality = gdal.Open(t.companion(dem, "_qa.tif"))
+    mask = quality.GetRasterBand(5).ReadAsArray().astype(int)
+    bright = (mask & 8) > 0
+    t.expect(not (bright & ((mask & 1) > 0)).any(), "no saturated cell has a height")
+    t.expect(abs(bright.sum() / (wide / 2) ** 2 - 1) < 0.15, "%d cells of 30 m say that they are saturated, the larger "
+             "patch has %d" % (bright.sum(), (wide / 2) ** 2))
+    if not bright.any():
+        return
+    rows, columns = (np.sort(v)[[len(v) // 50, -1 - len(v) // 50]] for v in bright.nonzero())
+    h, _ = heights(dem)
+    inside = h[rows[0] + 16:rows[1] - 15, columns[0] + 16:columns[1] - 15] # the patch lies turned on the map
+    t.expect(inside.size > 1500 and np.isfinite(inside).mean() < 0.002, "the patch stays open: %.2f %% have a height" %
+             (100 * np.isfinite(inside).mean()))
+    f = t.compare(dem, os.path.join(scene, "truth.tif"), "--class", os.path.join(scene, "class.tif"))
+    t.expect(f["raw"]["over30"] < 0.002 and f["raw"]["nmad"] < 4.0, "what is left is right: " + t.figures(f))
+
+
 def texture(shape, seed):
     """Random texture as a sum of smooth noise at several scales, 0..255."""
     rng = np.random.default_rng(seed)
@@ -242,7 +275,8 @@ def part_parallel():
                  "parallel pair: NMAD under 0.16 px, bias under 0.05 px, covered")
 
 
-parts = {"prior": part_prior, "datum": part_datum, "pixels": part_pixels, "parallel": part_parallel}
+parts = {"prior": part_prior, "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated,
+         "parallel": part_parallel}
 for name in sys.argv[3:] or parts:
     parts[name]()
 t.finish()

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2034
 # Shared by tests/cli: $1 is the program, $2 the source tree.
 set -u
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} # tests share the machine: threads that wait shall not spin
 program=$1
 source_dir=$2
 work=$(mktemp -d)

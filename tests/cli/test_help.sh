@@ -15,6 +15,11 @@ for command in $commands; do
     options=$(grep -cE '^  (-., )?--' "$work/out")
     defaults=$(tr '\n' ' ' <"$work/out" | sed 's/  */ /g' | grep -oE '(\[|; )default: [^]]+\]' | wc -l)
     [ "$options" -eq $((defaults + 1)) ] || complain "$command --help: $options options, $defaults defaults"
+    # each option: a sentence of its own, from a capital to a full stop
+    awk '/^  (-., )?--/ { if (option && !(text ~ /\. \[/ || option ~ /--help/)) { print option; bad = 1 }
+                         option = $0; text = ""; next }
+         option { sub(/^ +/, ""); text = text " " $0 }
+         END { exit bad }' "$work/out" || complain "$command --help: an option without a sentence"
     cp "$work/out" "$work/help_$command"
     "$program" help "$command" | cmp -s - "$work/out" || complain "help $command differs from $command --help"
 done

@@ -32,8 +32,8 @@ static void bench_open(Bench *b, int width, int height, double slope, const char
     b->settings.coarse_level = COARSE;
     b->settings.top_level = COARSE;
     if (strcmp(cost, "sad") == 0) {
-        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.left_pyramid), SDM_OK);
-        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.right_pyramid), SDM_OK);
+        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.left_pyramid, b->settings.norm_floor), SDM_OK);
+        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.right_pyramid, b->settings.norm_floor), SDM_OK);
     }
     const SdmWindow win = {.level = COARSE, .w = width >> COARSE, .h = height >> COARSE};
     assert_int_equal(syn_surface(b->ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);

@@ -151,12 +151,59 @@ static void sinks_get_lines(void **state)
     assert_string_equal(line, "2 of 3");
     sdm_progress(ctx, 6, 0.5, "median");
     assert_string_equal(line, "median");
-    sdm_add_time(ctx, 6, 0.25);
-    sdm_add_time(ctx, 6, 0.5);
-    sdm_add_time(ctx, -1, 1.0);
-    sdm_add_time(ctx, 99, 1.0);
-    assert_true(sdm_stage_time(ctx, 6) == 0.75 && sdm_stage_time(ctx, 99) == 0.0);
     sdm_close(&ctx);
+}
+
+static void let_pass(double seconds)
+{
+    for (const double start = sdm_now_s(); sdm_now_s() - start < seconds;)
+        ;
+}
+
+static void each_second_counts_for_one_stage(void **state)
+{
+    (void)state;
+    SdmContext *ctx = NULL;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    const double start = sdm_now_s();
+    const int none = sdm_stage_enter(ctx, 5);
+    let_pass(0.01);
+    const int match = sdm_stage_enter(ctx, 6);
+    assert_int_equal(match, 5);
+    let_pass(0.02);
+    assert_true(sdm_stage_time(ctx, 6) >= 0.02); /* while it still runs, as the report asks */
+    sdm_stage_leave(ctx, match);
+    const int around = sdm_stage_enter(ctx, 2);
+    const int point = sdm_stage_enter(ctx, 6); /* filtering for the pointing is pointing */
+    let_pass(0.01);
+    sdm_stage_leave(ctx, point);
+    sdm_stage_leave(ctx, around);
+    sdm_stage_leave(ctx, none);
+    const double all = sdm_now_s() - start;
+    let_pass(0.01); /* belongs to none */
+    assert_true(sdm_stage_time(ctx, 5) >= 0.01 && sdm_stage_time(ctx, 6) >= 0.02 && sdm_stage_time(ctx, 2) >= 0.01);
+    double sum = 0.0;
+    for (int i = 1; i < 10; i++)
+        sum += sdm_stage_time(ctx, i);
+    assert_true(sum <= all && sum > 0.99 * all - 1e-4);
+    sdm_stage_leave(ctx, -1);
+    sdm_stage_leave(ctx, 99);
+    assert_true(sdm_stage_time(ctx, 99) == 0.0 && sdm_stage_time(ctx, -1) == 0.0);
+    sdm_stage_leave(NULL, sdm_stage_enter(NULL, 3));
+    sdm_close(&ctx);
+}
+
+static void utf8_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int length;
+    } cases[] = {{"a", 1},           {"\xC3\xA9", 2},     {"\xE2\x82\xAC", 3}, {"\xF0\x9F\x9B\xB0", 4}, {"\xE9 caf", 0},
+                 {"\xC3", 0},        {"\x80", 0},         {"\xC0\xAF", 0},     {"\xE0\x9F\xBF", 0},     {"\xED\xA0\x80", 0},
+                 {"\xF4\x90\x80\x80", 0}, {"\xF5\x80\x80\x80", 0}, {"\xE2\x82", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(sdm_utf8_length(cases[i].text), cases[i].length);
 }
 
 static void stop_is_seen(void **state) /* last: there is no way back */
@@ -182,6 +229,8 @@ int main(void)
         cmocka_unit_test(absurd_sizes_are_refused),
         cmocka_unit_test(nth_allocation_fails),
         cmocka_unit_test(sinks_get_lines),
+        cmocka_unit_test(utf8_is_told),
+        cmocka_unit_test(each_second_counts_for_one_stage),
         cmocka_unit_test(stop_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,11 @@ static void compare_case(int c, Shape s, int window, Range range, int turn)
                             .right_shift = turn / 5 % 3 - 1, .window = window, .dmin = range.dmin,
                             .dmax = range.dmax, .min_sigma = turn % 4 == 3 ? 1200.0f : 0.0f};
     compare_costs(&job, c, (int)fill);
+    SdmCostJob along_v = job;
+    along_v.along_v = true;
+    along_v.dmin = turn % 3 == 0 ? 0 : -1;
+    along_v.dmax = turn % 4 == 0 ? 0 : 1;
+    compare_costs(&along_v, c, (int)fill);
     free(left);
     free(right);
 }

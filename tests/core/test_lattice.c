@@ -272,8 +272,15 @@ static void warp_and_match_do_not_depend_on_the_window(void **state)
         assert_memory_equal(a.left + i, b.left + j, CW * sizeof(int16_t));
         assert_memory_equal(a.right + i, b.right + j, CW * sizeof(int16_t));
     }
-    assert_int_equal(sdm_level_match(ctx, &a, &pass, &s), SDM_OK);
-    assert_int_equal(sdm_level_match(ctx, &b, &pass, &t), SDM_OK);
+    SdmSurface from, cut_from; /* the heights before the match */
+    assert_int_equal(sdm_surface_alloc(ctx, &whole, &from), SDM_OK);
+    assert_int_equal(sdm_surface_alloc(ctx, &cut, &cut_from), SDM_OK);
+    heights(&from);
+    heights(&cut_from);
+    assert_int_equal(sdm_level_match(ctx, &a, &pass, from.h_m, &s), SDM_OK);
+    assert_int_equal(sdm_level_match(ctx, &b, &pass, cut_from.h_m, &t), SDM_OK);
+    sdm_surface_free(&from);
+    sdm_surface_free(&cut_from);
     int valid = 0;
     for (int y = reach; y < CH - reach; y++)
         for (int x = reach; x < CW - reach; x++) {

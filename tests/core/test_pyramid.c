@@ -127,8 +127,8 @@ static void threads_do_not_matter(void **state)
     assert_int_equal(sdm_open(&seven, &opt), SDM_OK);
     assert_int_equal(build(one, 2, bounds, 0, 4, &a), SDM_OK);
     assert_int_equal(build(seven, 2, bounds, 0, 4, &b), SDM_OK);
-    assert_int_equal(sdm_pyramid_normalise(one, &a), SDM_OK);
-    assert_int_equal(sdm_pyramid_normalise(seven, &b), SDM_OK);
+    assert_int_equal(sdm_pyramid_normalise(one, &a, 0.0f), SDM_OK);
+    assert_int_equal(sdm_pyramid_normalise(seven, &b, 0.0f), SDM_OK);
     for (int l = 0; l <= 4; l++)
         compare_inside(&a.level[l], &b.level[l], 0);
     sdm_pyramid_free(&a);
@@ -149,7 +149,7 @@ static void failed_allocations_are_told(void **state)
             sdm_alloc_fail_at(n);
             SdmStatus st = build(ctx, 2, bounds, lmin, 4, &p);
             if (st == SDM_OK)
-                st = sdm_pyramid_normalise(ctx, &p);
+                st = sdm_pyramid_normalise(ctx, &p, 0.0f);
             sdm_alloc_fail_at(0);
             if (st == SDM_OK) {
                 sdm_pyramid_free(&p);
@@ -164,7 +164,7 @@ static void failed_allocations_are_told(void **state)
     }
 }
 
-/* Local normalisation: a constant becomes 0, a chess board of any contrast +-512, nodata stays. */
+/* Local normalisation: a constant becomes 0, a chess board of any contrast +-512, a faint one less; nodata stays. */
 static void normalisation_by_hand(void **state)
 {
     (void)state;
@@ -175,14 +175,19 @@ static void normalisation_by_hand(void **state)
     for (int i = 0; i < W * H; i++)
         p.level[0].data[i] = 900;
     p.level[0].data[70] = SDM_PIXEL_NODATA;
-    assert_int_equal(sdm_pyramid_normalise(ctx, &p), SDM_OK);
+    assert_int_equal(sdm_pyramid_normalise(ctx, &p, 0.0f), SDM_OK);
     for (int i = 0; i < W * H; i++)
         assert_int_equal(p.level[0].data[i], i == 70 ? SDM_PIXEL_NODATA : 0);
     for (int i = 0; i < W * H; i++)
         p.level[0].data[i] = (int16_t)(1000 + ((i % W + i / W) % 2 ? 30 : -30));
-    assert_int_equal(sdm_pyramid_normalise(ctx, &p), SDM_OK);
+    assert_int_equal(sdm_pyramid_normalise(ctx, &p, 0.0f), SDM_OK);
     for (int i = 0; i < W * H; i++)
         assert_near(p.level[0].data[i], (i % W + i / W) % 2 ? 512 : -512, 2.0);
+    for (int i = 0; i < W * H; i++) /* a contrast of 30 below a floor of 120 stays a quarter */
+        p.level[0].data[i] = (int16_t)(1000 + ((i % W + i / W) % 2 ? 30 : -30));
+    assert_int_equal(sdm_pyramid_normalise(ctx, &p, 120.0f), SDM_OK);
+    for (int i = 0; i < W * H; i++)
+        assert_near(p.level[0].data[i], (i % W + i / W) % 2 ? 128 : -128, 1.0);
     sdm_pyramid_free(&p);
 }
 

@@ -119,7 +119,7 @@ static void fill_by_hand(void **state)
         prior[i] = 100.0f;
     for (int i = 0; i < 3; i++)
         s.flags[i] = SDM_QA_VALID;
-    assert_int_equal(sdm_surface_fill(ctx, &s, prior, 1, 3, filled), SDM_OK);
+    assert_int_equal(sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 3, true}, filled), SDM_OK);
     for (int i = 0; i < 3; i++) {
         assert_true(s.h_m[i] == h[i] && filled[i] == 0);
         assert_true(s.h_m[6 + i] == 100.0f && filled[6 + i] == 0);
@@ -127,7 +127,7 @@ static void fill_by_hand(void **state)
     assert_true(s.h_m[4] == 100.0f + (float)(448.0 / 3.0) / 64.0f && filled[4] == 1);
     assert_true(s.h_m[3] == 100.0f && s.h_m[5] == 100.0f && !filled[3] &&
                 !filled[5]); /* two in reach: too few */
-    assert_int_equal(sdm_surface_fill(ctx, &s, prior, 1, 2, NULL), SDM_OK);
+    assert_int_equal(sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 2, true}, NULL), SDM_OK);
     assert_true(s.h_m[3] == 101.5f && s.h_m[5] == 103.0f);
     sdm_surface_free(&s);
 }
@@ -138,13 +138,13 @@ static void smooth_by_hand(void **state)
     static const float want[9] = {1, 2, 1, 2, 4, 2, 1, 2, 1};
     SdmSurface s = surface_of(5, 5, NULL, SDM_QA_VALID), edge = surface_of(1, 1, NULL, SDM_QA_VALID);
     s.h_m[12] = 16.0f;
-    assert_int_equal(sdm_surface_smooth(ctx, &s), SDM_OK);
+    assert_int_equal(sdm_surface_smooth(ctx, sdm_kernels_at("auto"), &s), SDM_OK);
     for (int y = 1; y < 4; y++)
         for (int x = 1; x < 4; x++)
             assert_true(s.h_m[5 * y + x] == want[3 * (y - 1) + x - 1]);
     assert_true(s.h_m[0] == 0.0f);
     edge.h_m[0] = 7.0f;
-    assert_int_equal(sdm_surface_smooth(ctx, &edge), SDM_OK);
+    assert_int_equal(sdm_surface_smooth(ctx, sdm_kernels_at("auto"), &edge), SDM_OK);
     assert_true(edge.h_m[0] == 7.0f);
     sdm_surface_free(&s);
     sdm_surface_free(&edge);
@@ -163,24 +163,13 @@ static void refine_keeps_planes(void **state)
         for (int i = 0; i < wide.w; i++)
             coarse.h_m[j * wide.w + i] = 3.0f * (2.0f * (float)(wide.u0 + i) + 0.5f) -
                                          2.0f * (2.0f * (float)(wide.v0 + j) + 0.5f);
-    sdm_surface_refine(ctx, &coarse, &fine);
+    sdm_surface_refine(ctx, sdm_kernels_at("auto"), &coarse, &fine);
     for (int j = 0; j < fine_win.h; j++)
         for (int i = 0; i < fine_win.w; i++)
             assert_true(fine.h_m[j * fine_win.w + i] ==
                         3.0f * (float)(fine_win.u0 + i) - 2.0f * (float)(fine_win.v0 + j));
     sdm_surface_free(&coarse);
     sdm_surface_free(&fine);
-}
-
-static void box_mean_by_hand(void **state)
-{
-    (void)state;
-    static const uint16_t in[6] = {0, 60, 7, 1, 2, 65535};
-    uint16_t out[6];
-    assert_int_equal(sdm_box_mean(ctx, in, 3, 2, 1, out), SDM_OK);
-    assert_int_equal(out[0], (0 + 60 + 1 + 2) / 4);
-    assert_int_equal(out[1], (0 + 60 + 7 + 1 + 2 + 65535) / 6);
-    assert_int_equal(out[5], (60 + 7 + 2 + 65535) / 4);
 }
 
 /* ---- cuts and threads ---- */
@@ -203,9 +192,9 @@ static void run(SdmContext *c, enum Filter f, SdmSurface *s, const float *prior)
         assert_int_equal(sdm_surface_reject(c, k, s, prior, HALF, 6.0f, 0.3f, flags), SDM_OK);
         memcpy(s->flags, flags, n * sizeof *flags);
     } else if (f == FILL) {
-        assert_int_equal(sdm_surface_fill(c, s, prior, HALF, 12, NULL), SDM_OK);
+        assert_int_equal(sdm_surface_fill(c, k, s, prior, &(SdmFill){HALF, 12, true}, NULL), SDM_OK);
     } else {
-        assert_int_equal(sdm_surface_smooth(c, s), SDM_OK);
+        assert_int_equal(sdm_surface_smooth(c, k, s), SDM_OK);
     }
     free(out);
     free(flags);
@@ -268,7 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(median_by_hand),      cmocka_unit_test(reject_by_hand),
         cmocka_unit_test(fill_by_hand),        cmocka_unit_test(smooth_by_hand),
-        cmocka_unit_test(refine_keeps_planes), cmocka_unit_test(box_mean_by_hand),
+        cmocka_unit_test(refine_keeps_planes),
         cmocka_unit_test(cuts_and_threads_do_not_matter),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -90,30 +90,30 @@ def must_not_match(bench, views):
         for seed in (1, 2):
             base.write_tiff("n0.tif", *noise(seed, views, 0, kind))
             base.write_tiff("n1.tif", *noise(seed + 100, views, 1, kind))
-            bench.refuse(f"{kind} noise {seed}, both", 1, [], "n0.tif", "n1.tif", "-o", "o.tif", also=TOO_FEW)
-            bench.refuse(f"{kind} noise {seed}, right", 1, [], "a.tif", "n1.tif", "-o", "o.tif", also=TOO_FEW)
+            bench.refuse(f"{kind} noise {seed}, both", 1, ["n0.tif", "n1.tif"], "n0.tif", "n1.tif", "-o", "o.tif", also=TOO_FEW)
+            bench.refuse(f"{kind} noise {seed}, right", 1, ["a.tif", "n1.tif"], "a.tif", "n1.tif", "-o", "o.tif", also=TOO_FEW)
     for k, names in ((1, ("a.tif", "bad.tif")), (0, ("bad.tif", "b.tif"))):
         width, height, data, rpc = views[k]
         base.write_tiff("bad.tif", width, height, "uint16", base.mirrored(width, height, 2, data), rpc)
-        bench.refuse(f"view {k} mirrored", 1, [], *names, "-o", "o.tif", also=TOO_FEW)
+        bench.refuse(f"view {k} mirrored", 1, list(names), *names, "-o", "o.tif", also=TOO_FEW)
         upside = b"".join(data[2 * width * y:2 * width * (y + 1)] for y in range(height - 1, -1, -1))
         base.write_tiff("bad.tif", width, height, "uint16", upside, rpc)
-        bench.refuse(f"view {k} upside down", 1, [], *names, "-o", "o.tif", also=TOO_FEW)
+        bench.refuse(f"view {k} upside down", 1, list(names), *names, "-o", "o.tif", also=TOO_FEW)
         turned = base.mirrored(width, height, 2, upside)
         base.write_tiff("bad.tif", width, height, "uint16", turned, rpc)
-        bench.refuse(f"view {k} turned by 180 degrees", 1, [], *names, "-o", "o.tif", also=TOO_FEW)
+        bench.refuse(f"view {k} turned by 180 degrees", 1, list(names), *names, "-o", "o.tif", also=TOO_FEW)
     bench.make("simulate", "--quiet", "-o", "strange", "--layout", "rpc", "--width", "400", "--height", "400", "--seed",
                "77")
     width, height, data = base.read_raster("strange/right.tif", "uint16")
     base.write_tiff("bad.tif", width, height, "uint16", data, views[1][3])
-    bench.refuse("image of another place", 1, [], "a.tif", "bad.tif", "-o", "o.tif", also=TOO_FEW)
+    bench.refuse("image of another place", 1, ["a.tif", "bad.tif"], "a.tif", "bad.tif", "-o", "o.tif", also=TOO_FEW)
     swapped = []
     for k in (0, 1):  # 3N's image with 3B's camera, and the other way
         width, height, data, _ = views[k]
         name = f"x{k}.tif"
         base.write_tiff(name, width, height, "uint16", data, views[1 - k][3])
         swapped.append(name)
-    bench.refuse("cameras exchanged", 1, [], *swapped, "-o", "o.tif", also=TOO_FEW)
+    bench.refuse("cameras exchanged", 1, list(swapped), *swapped, "-o", "o.tif", also=TOO_FEW)
 
 
 def larger(bench):
@@ -124,7 +124,7 @@ def larger(bench):
     rpc = base.read_rpc("large/right.tif")
     upside = b"".join(data[2 * width * y:2 * width * (y + 1)] for y in range(height - 1, -1, -1))
     base.write_tiff("bad.tif", width, height, "uint16", upside, rpc)
-    bench.refuse("larger pair, right upside down", 1, [], "large/left.tif", "bad.tif", "-o", "o.tif", also=TOO_FEW)
+    bench.refuse("larger pair, right upside down", 1, ["large/left.tif", "bad.tif"], "large/left.tif", "bad.tif", "-o", "o.tif", also=TOO_FEW)
 
 
 def pairs(bench):

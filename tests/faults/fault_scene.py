@@ -5,6 +5,7 @@
 import glob
 import os
 import shutil
+import subprocess
 import zipfile
 
 import fault_base as base
@@ -173,6 +174,50 @@ def hdf(bench):
     bench.refuse("HDF of zeros", 1, ["cut.hdf"], "cut.hdf", *OUTPUT)
 
 
+def odl(name, level):
+    """Inventory metadata as the archive writes them."""
+    objects = "".join(f'OBJECT = {key}\nNUM_VAL = 1\nVALUE = "{value}"\nEND_OBJECT = {key}\n'
+                      for key, value in (("SHORTNAME", name), ("PROCESSINGLEVELID", level)))
+    return f"GROUP = INVENTORYMETADATA\nGROUPTYPE = MASTERGROUP\n{objects}END_GROUP = INVENTORYMETADATA\nEND\n"
+
+
+def other_products(bench):
+    """Level 1B, 1T and expedited scenes: refused by what stands in them, whatever they are called."""
+    formats = subprocess.run(["gdalinfo", "--formats"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    products = (("ASTL1B", "1B", "AST_L1B"), ("AST_L1T", "1T", "AST_L1T"), ("ASTL1AE", "1AE", "AST_L1AE"))
+    for name, level, said in products if "HDF4Image" in formats else ():
+        for attributes in (("-mo", f"coremetadata.0={odl(name, level)}"), ("-mo", f"SHORTNAME={name}"),
+                           ("-mo", f"PROCESSINGLEVELID={level}"), ("-mo", f"IDOFASTERGDSDATAGRANULE={name} 0111051037240111"),
+                           ("-mo", f"coremetadata.0={odl(name, level)}", "-mo", "LOCALGRANULEID=AST_L1A_00307312017190728.hdf")):
+            subprocess.run(["gdal_translate", "-q", "-of", "HDF4Image", *attributes, "good.tif", "renamed.hdf"], check=True,
+                           stderr=subprocess.DEVNULL)
+            bench.refuse(f"{said} as HDF, {attributes[1][:20]!r}", 1, ["renamed.hdf", said, "AST_L1A V004"], "renamed.hdf",
+                         *OUTPUT)
+        subprocess.run(["gdal_translate", "-q", "-of", "HDF4Image", "good.tif", f"{said}_00307312017.hdf"], check=True)
+        bench.refuse(f"{said} by its name", 1, [said, "AST_L1A V004"], f"{said}_00307312017.hdf", *OUTPUT)
+    subprocess.run(["gdal_translate", "-q", "-of", "HDF4Image", "-mo", "SHORTNAME=MOD09", "good.tif", "renamed.hdf"],
+                   check=True)
+    bench.refuse("HDF of another sensor", 1, ["renamed.hdf", "AST_L1A V004"], "renamed.hdf", *OUTPUT)
+    for start, said in (("AST_L1B_00307312017190728", "AST_L1B"), ("AST_L1T_00307312017190728", "AST_L1T"),
+                        ("AST_L1AE_00307312017190728", "AST_L1AE"), ("scene", "level 1B or 1T")):
+        base.remove("other")
+        os.mkdir("other")
+        for file in ("VNIR_Swath.ImageData3N.tif", "VNIR_Swath.ImageData3B.tif") if said != "AST_L1AE" else (
+                "VNIR_Band3N.ImageData.tif", "VNIR_Band3N.LatticePoint.txt"):
+            shutil.copy("good.tif", f"other/{start}.{file}")
+        bench.refuse(f"folder of {said}", 1, ["other", said, "AST_L1A V004"], "other", *OUTPUT)
+        with zipfile.ZipFile("other.zip", "w") as archive:
+            for name in os.listdir("other"):
+                archive.write(f"other/{name}", f"inside/{name}")
+        bench.refuse(f"zip of {said}", 1, ["other.zip", said, "AST_L1A V004"], "other.zip", *OUTPUT)
+
+
+    shutil.copytree("scene", "mixed")
+    shutil.copy("good.tif", "mixed/AST_L1T_00307312017190728_V.tif")
+    done = bench.call("info", "mixed")
+    bench.check("level 1T beside the scene", done.returncode == 0, done.stderr)
+
+
 def scenes(bench):
     base.simulate(bench, "scene", "aster", "--with-rpc")
     width, height, data = base.read_raster("scene/left.tif", "uint8")
@@ -186,6 +231,7 @@ def scenes(bench):
     tables(bench)
     exchanged(bench)
     hdf(bench)
+    other_products(bench)
 
 
 base.test(scenes)

@@ -138,10 +138,11 @@ static void against_gdal(void **state)
     (void)state;
     static const char *const file[] = {DATA "giza/gizeh_1.tif", DATA "pleiades_reunion/img_02.tif",
                                        DATA "turkey_pre/raw_1.tif"};
+    for (int k = 0; k < 3; ++k)
+        NEED(file[k]);
     GDALAllRegister();
     SdmContext *ctx = open_context(NULL);
     for (int k = 0; k < 3; ++k) {
-        NEED(file[k]);
         SdmScene *scene = NULL;
         assert_int_equal(sdm_scene_open(ctx, file[k], k ? file[0] : file[1], &scene), SDM_OK);
         const SdmCamera *const cam = scene->view[0].camera;

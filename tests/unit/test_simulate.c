@@ -189,6 +189,41 @@ static void test_rpc_layout(void **state)
     free(image);
 }
 
+/* How many pixels of a raster differ between two scenes. */
+static int count_changed(const char *a, const char *b, const char *file)
+{
+    int nx, ny, mx, my, changed = 0;
+    float *const one = read_raster(a, file, &nx, &ny, NULL), *const other = read_raster(b, file, &mx, &my, NULL);
+    assert_true(nx == mx && ny == my);
+    for (int k = 0; k < nx * ny; k++)
+        changed += one[k] != other[k];
+    free(one);
+    free(other);
+    return changed;
+}
+
+static void test_error_seed(void **state)
+{
+    (void)state;
+    SdmSimulateOptions opt = small();
+    opt.layout = "rpc";
+    opt.noise_dn = 1.0;
+    opt.jitter_px = 0.3;
+    simulate_ok("seed_plain", &opt);
+    opt.error_seed = 5;
+    simulate_ok("seed_five", &opt);
+    simulate_ok("seed_five_again", &opt);
+    assert_int_equal(count_changed("seed_plain", "seed_five", "truth.tif"), 0); /* the ground is the same */
+    assert_int_equal(count_changed("seed_five", "seed_five_again", "right.tif"), 0);
+    assert_true(count_changed("seed_plain", "seed_five", "left.tif") > 1000); /* the scene is another */
+    opt.noise_dn = 0.0;
+    simulate_ok("phase_five", &opt);
+    opt.error_seed = 6;
+    simulate_ok("phase_six", &opt);
+    assert_int_equal(count_changed("phase_five", "phase_six", "left.tif"), 0);
+    assert_true(count_changed("phase_five", "phase_six", "right.tif") > 1000); /* jitter of another phase */
+}
+
 static double share_of(const float *v, int n, float what)
 {
     int count = 0, seen = 0;
@@ -321,7 +356,7 @@ int main(void)
         cmocka_unit_test(test_far_places),       cmocka_unit_test(test_rpc_of_aster),
         cmocka_unit_test(test_rpc_layout),       cmocka_unit_test(test_water_and_cloud),
         cmocka_unit_test(test_statistics),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_error_seed),       cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,114 @@
+/* From the winners of a row to its new heights and their reasons. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/qa.h"
+#include "kernels.h"
+#include "vec.h"
+
+#include <math.h>
+
+sdm_update_row_fn SDM_NAME(update_row);
+
+static uint16_t judge(const SdmUpdateRow *u, int x)
+{
+    if (u->texture[x] < 0.0f)
+        return SDM_QA_OUTSIDE;
+    if (!(u->texture[x] > 0.0f))
+        return SDM_QA_TEXTURELESS;
+    if (u->score[x] <= SDM_SCORE_NONE)
+        return SDM_QA_OUTSIDE;
+    if (u->score[x] < u->min_score)
+        return SDM_QA_LOW_SCORE;
+    if (u->mismatch && u->mismatch[x] > u->max_mismatch)
+        return SDM_QA_LEFT_RIGHT;
+    if (u->not_at_edge && u->edge[x])
+        return SDM_QA_AMBIGUOUS;
+    if (u->runner_up && u->score[x] - u->runner_up[x] < u->min_margin)
+        return SDM_QA_AMBIGUOUS;
+    return SDM_QA_VALID;
+}
+
+/* Height of the prior at x + d, linear between pixels.  x and d are not added as floats: the same pixel of another
+ * window would round to another height. */
+static float height_at(const float *row, int w, int x, float d)
+{
+    const float whole = floorf(d);
+    const int i = x + (int)whole;
+    if (i < 0 || i >= w - 1)
+        return row[i < 0 ? 0 : w - 1];
+    return row[i] + (d - whole) * (row[i + 1] - row[i]);
+}
+
+static void update_pixel(const SdmUpdateRow *u, int x)
+{
+    if (u->keep_valid && (u->flags[x] & SDM_QA_VALID))
+        return;
+    const float d = u->residual[x], k = u->du_dh[x];
+    const int a = x > 0 ? x - 1 : x, b = x + 1 < u->width ? x + 1 : x;
+    uint16_t flags = judge(u, x);
+    if ((flags & SDM_QA_VALID) && 1.0f + k * (u->prior[b] - u->prior[a]) / (float)(b - a > 0 ? b - a : 1) < 0.1f)
+        flags = SDM_QA_FOLD;
+    u->h_m[x] = flags & SDM_QA_VALID ? height_at(u->prior, u->width, x, d) + d / k : u->prior[x];
+    u->flags[x] = flags;
+    u->quality[x] = u->score[x] > 0.0f ? (uint8_t)(u->score[x] * 250.0f + 0.5f) : 0;
+}
+
+
+/* The reasons, the first that applies. */
+static inline vi judge_many(const SdmUpdateRow *u, int x)
+{
+    const vf texture = vf_load(u->texture + x), score = vf_load(u->score + x), zero = vf_set(0.0f);
+    vi f = vi_set(SDM_QA_VALID);
+    if (u->runner_up)
+        f = vi_sel(vf_gt(vf_set(u->min_margin), vf_sub(score, vf_load(u->runner_up + x))), vi_set(SDM_QA_AMBIGUOUS), f);
+    if (u->not_at_edge)
+        f = vi_sel(vi_gt(vi_load_u8(u->edge + x), vi_zero()), vi_set(SDM_QA_AMBIGUOUS), f);
+    if (u->mismatch)
+        f = vi_sel(vf_gt(vf_load(u->mismatch + x), vf_set(u->max_mismatch)), vi_set(SDM_QA_LEFT_RIGHT), f);
+    f = vi_sel(vf_gt(vf_set(u->min_score), score), vi_set(SDM_QA_LOW_SCORE), f);
+    f = vi_sel(vf_ge(vf_set(SDM_SCORE_NONE), score), vi_set(SDM_QA_OUTSIDE), f);
+    f = vi_sel(vf_gt(texture, zero), f, vi_set(SDM_QA_TEXTURELESS));
+    return vi_sel(vf_gt(zero, texture), vi_set(SDM_QA_OUTSIDE), f);
+}
+
+static inline vf heights_at(const SdmUpdateRow *u, int x, vf d)
+{
+    const vi last = vi_set(u->width - 1);
+    const vf whole = vf_floor(d);
+    const vi i = vi_add(vi_trunc(whole), vi_add(vi_set(x), vi_load(sdm_lane_numbers)));
+    const vi at = vi_min(vi_max(i, vi_zero()), last), next = vi_min(vi_add(at, vi_set(1)), last);
+    const vf a = vf_gather(u->prior, at), b = vf_gather(u->prior, next);
+    const vm inside = vm_and(vi_gt(i, vi_set(-1)), vi_gt(last, i));
+    return vf_sel(inside, vf_add(a, vf_mul(vf_sub(d, whole), vf_sub(b, a))), a);
+}
+
+static inline void update_many(const SdmUpdateRow *u, int x)
+{
+    const vf d = vf_load(u->residual + x), k = vf_load(u->du_dh + x), prior = vf_load(u->prior + x);
+    const vf score = vf_load(u->score + x), zero = vf_set(0.0f);
+    const vf rise = vf_sub(vf_load(u->prior + x + 1), vf_load(u->prior + x - 1));
+    const vm folds = vf_gt(vf_set(0.1f), vf_add(vf_set(1.0f), vf_div(vf_mul(k, rise), vf_set(2.0f))));
+    vi f = judge_many(u, x);
+    f = vi_sel(vm_and(folds, vi_eq(f, vi_set(SDM_QA_VALID))), vi_set(SDM_QA_FOLD), f);
+    vf h = vf_sel(vi_eq(f, vi_set(SDM_QA_VALID)), vf_add(heights_at(u, x, d), vf_div(d, k)), prior);
+    vi q = vi_trunc(vf_add(vf_mul(vf_sel(vf_gt(score, zero), score, zero), vf_set(250.0f)), vf_set(0.5f)));
+    if (u->keep_valid) {
+        const vi old = vi_load_u16(u->flags + x);
+        const vm keep = vi_gt(vi_and(old, vi_set(SDM_QA_VALID)), vi_zero());
+        f = vi_sel(keep, old, f);
+        h = vf_sel(keep, vf_load(u->h_m + x), h);
+        q = vi_sel(keep, vi_load_u8(u->quality + x), q);
+    }
+    vf_store(u->h_m + x, h);
+    vi_store_u16(u->flags + x, f);
+    vi_store_u8(u->quality + x, q);
+}
+
+void SDM_NAME(update_row)(const SdmUpdateRow *u)
+{
+    int x = 0;
+    if (u->width > SDM_VEC + 1)
+        for (update_pixel(u, x++); x + SDM_VEC < u->width; x += SDM_VEC)
+            update_many(u, x);
+    for (; x < u->width; x++)
+        update_pixel(u, x);
+}

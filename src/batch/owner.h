@@ -1,0 +1,21 @@
+/* One run at a time writes an output: the marker OUTPUT.part-owner. */
+#ifndef SDM_OWNER_H
+#define SDM_OWNER_H
+
+#include "core/core.h"
+
+typedef struct SdmOwner {
+    char path[4096];
+    bool held;
+} SdmOwner;
+
+/* Take the output, or say who has it (SDM_ERR_IO).  The marker is made exclusively, which works on network disks where
+ * locks do not.  One that was left by a process that is gone is taken over: on this machine when that process does not
+ * live any more, on another when it has not been touched for an hour. */
+SdmStatus sdm_owner_take(SdmContext *ctx, const char *output, SdmOwner *out);
+/* A sign of life, at least every few minutes. */
+void sdm_owner_touch(const SdmOwner *owner);
+/* Remove the marker; nothing when it is not held. */
+void sdm_owner_release(SdmOwner *owner);
+
+#endif

@@ -1,0 +1,53 @@
+/* stereodem stack: DEMs of one place -> one DEM. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <math.h>
+
+static void add_json(cJSON *summary, const SdmStackReport *report)
+{
+    cJSON_AddNumberToObject(summary, "count", report->count);
+    cJSON_AddNumberToObject(summary, "groups", report->groups);
+    cJSON *const dems = cJSON_AddArrayToObject(summary, "dems");
+    for (int i = 0; i < report->count; i++) {
+        const SdmStackedDem *const d = &report->dems[i];
+        cJSON *const dem = cJSON_CreateObject();
+        cJSON_AddStringToObject(dem, "path", d->path);
+        cJSON_AddItemToObject(dem, "shift_m", cJSON_CreateDoubleArray(d->shift_m, 3));
+        if (isfinite(d->nmad_m))
+            cJSON_AddNumberToObject(dem, "nmad_m", d->nmad_m);
+        else
+            cJSON_AddNullToObject(dem, "nmad_m");
+        cJSON_AddNumberToObject(dem, "group", d->group);
+        cJSON_AddItemToArray(dems, dem);
+    }
+}
+
+SdmStatus sdm_command_stack(SdmCall *call)
+{
+    SdmStatus st = SDM_OK;
+    SdmStackResult result = {.dems = NULL};
+    const char *const output = call->options.output;
+    if (!output)
+        return sdm_fail(call->ctx, SDM_ERR_USAGE,
+                        "-o is missing: give the DEM to write, such as -o stacked.tif");
+    TRY(sdm_stack(call->ctx, call->line.positional, call->line.count, &call->own.stack, &result));
+    sdm_screen_print(&call->screen, "%-40s %8s %8s %8s %8s", "off by, m", "east", "north", "up", "NMAD");
+    for (int i = 0; i < result.report.count; i++) {
+        const SdmStackedDem *const d = &result.dems[i];
+        sdm_screen_print(&call->screen, "%-40s %8.2f %8.2f %8.2f %8.2f", d->path, d->shift_m[0],
+                         d->shift_m[1], d->shift_m[2], d->nmad_m);
+    }
+    sdm_screen_print(
+        &call->screen, "%s: %d DEMs on %lld x %lld cells, done in %.1f s, %.0f MiB of buffers at most",
+        output, result.report.count, (long long)result.grid.cols, (long long)result.grid.rows,
+        sdm_now_s() - call->screen.started_s, (double)sdm_memory_peak(call->ctx) / (1024.0 * 1024.0));
+    if (call->summary) {
+        cJSON_AddStringToObject(call->summary, "output", output);
+        cJSON_AddNumberToObject(call->summary, "buffer_bytes_peak", (double)sdm_memory_peak(call->ctx));
+        add_json(call->summary, &result.report);
+    }
+done:
+    sdm_stack_free(&result);
+    return st;
+}

@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+# What the program says of itself: `info` before a run against the run, masks and saturation against counts made here,
+# times per stage and the error of the lattice in the report.
+# test_report.py [STEREODEM [SOURCE_DIR]]     exits 77 when gdal_translate is missing
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import sys
+import time
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+
+def info(*words):
+    """The last JSON line of `info`."""
+    done = t.call([t.PROGRAM, "info", "--log", "json"] + list(words))
+    return json.loads(done.stdout.strip().split("\n")[-1]) if done.returncode == 0 else {}
+
+
+def measured_run(words, dem):
+    """Resident memory (bytes) and processor time (s) of a run of its own."""
+    pid = os.spawnv(os.P_NOWAIT, t.PROGRAM, [t.PROGRAM, "run", "--quiet", "--overwrite", "-o", dem] + words)
+    _, status, used = os.wait4(pid, 0)
+    return (used.ru_maxrss * 1024, used.ru_utime + used.ru_stime) if status == 0 else (0, 0)
+
+
+def report_of(dem):
+    with open(t.companion(dem, ".json")) as f:
+        return json.load(f)
+
+
+def estimates(name, words, dem):
+    """Expected cells, blocks, memory and time against what a run takes."""
+    said = info("--threads", "1", *words)
+    start = time.monotonic()
+    memory, cpu = measured_run(["--threads", "1"] + words, dem)
+    wall = time.monotonic() - start
+    if not t.expect(bool(said) and memory > 0, "%s: info and run" % name):
+        return
+    work, grid = report_of(dem)["work"], report_of(dem)["grid"]
+    t.expect(said["tiles"] == work["blocks"] or abs(said["tiles"] / work["blocks"] - 1) < 0.3,
+             "%s: %d tiles expected, %d made" % (name, said["tiles"], work["blocks"]))
+    cells = said["cols"] * said["rows"] / (grid["cols"] * grid["rows"])
+    t.expect(0.7 < cells < 1.4, "%s: cells expected / made: %.2f" % (name, cells))
+    ratio = said["expected_memory_bytes"] / memory
+    t.expect(0.7 < ratio < 1.5, "%s: memory expected / used: %.2f" % (name, ratio))
+    # processors differ: only that the figure is of the right kind
+    t.expect(0.05 < said["expected_seconds"] / cpu < 20.0, "%s: %.1f s expected, %.1f s of processor used" % (
+        name, said["expected_seconds"], cpu))
+    stages = work["stage_s"]
+    t.expect(len(stages) == 9 and all(s > 0.0 for s in stages.values()), "%s: every stage has its time" % name)
+    share = sum(stages.values()) / work["wall_s"]
+    t.expect(0.85 < share <= 1.0 + 1e-6 and work["wall_s"] <= wall, "%s: the stages are %.0f %% of the whole" % (name, 100 * share))
+    error = work["lattice_error_px"]
+    t.expect(0.0 < error < 0.1, "%s: lattice off by at most %.5f px" % (name, error))
+
+
+def read_bytes(path):
+    """Size and samples of a small 8-bit image."""
+    base = path + ".img"
+    t.call([t.tool("gdal_translate"), "-q", "-of", "ENVI", "-ot", "Byte", "-scale", path, base])
+    with open(os.path.splitext(base)[0] + ".hdr") as f:
+        header = dict(line.split("=", 1) for line in f if "=" in line)
+    size = {k.strip(): v.strip() for k, v in header.items()}
+    with open(base, "rb") as f:
+        return int(size["samples"]), int(size["lines"]), bytearray(f.read())
+
+
+def write_envi(path, width, height, samples):
+    with open(path, "wb") as f:
+        f.write(bytes(samples))
+    with open(os.path.splitext(path)[0] + ".hdr", "w") as f:
+        f.write("ENVI\nsamples = %d\nlines = %d\nbands = 1\nheader offset = 0\nfile type = ENVI Standard\n"
+                "data type = 1\ninterleave = bsq\nbyte order = 0\n" % (width, height))
+
+
+def masks(pair):
+    """Nodata, saturation and a mask of one's own, with known shares."""
+    left, right = os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")
+    width, height, data = read_bytes(left)
+    data = bytearray(min(max(v, 1), 254) for v in data)
+    data[:width * (height // 4)] = bytes(width * (height // 4))                 # a quarter without data
+    data[-width * (height // 10):] = b"\xff" * (width * (height // 10))         # a tenth saturated
+    raw, spoiled = os.path.join(work, "spoiled.img"), os.path.join(work, "spoiled.tif")
+    write_envi(raw, width, height, data)
+    t.call([t.tool("gdal_translate"), "-q", raw, spoiled])
+    with open(os.path.join(work, "spoiled_RPC.TXT"), "w") as f:
+        f.write(rpc_text(left))
+    view = info(spoiled, right).get("left", {})
+    t.expect(view.get("mask") == "0 = no data", "zero is no data: %s" % view.get("mask"))
+    t.expect(abs(view.get("unusable", 9) - 0.25) < 0.01, "a quarter not usable: %.3f" % view.get("unusable", 9))
+    t.expect(abs(view.get("saturated", 9) - 0.1) < 0.01, "a tenth saturated: %.3f" % view.get("saturated", 9))
+    half = bytearray(width * height)
+    half[width * (height // 2):] = b"\x01" * (width * height - width * (height // 2))
+    mask = os.path.join(work, "mask.img")
+    write_envi(mask, width, height, half)
+    view = info(left, right, "--mask-left", mask).get("left", {})
+    t.expect("--mask-left " + mask in view.get("mask", ""), "the mask is named: %s" % view.get("mask"))
+    t.expect(abs(view.get("unusable", 9) - 0.5) < 0.01, "half not usable: %.3f" % view.get("unusable", 9))
+    marked = os.path.join(work, "marked.tif")
+    t.call([t.tool("gdal_translate"), "-q", "-a_nodata", "0", spoiled, marked])
+    with open(os.path.join(work, "marked_RPC.TXT"), "w") as f:
+        f.write(rpc_text(left))
+    view = info(marked, right).get("left", {})
+    t.expect(view.get("mask") == "nodata 0" and abs(view.get("unusable", 9) - 0.25) < 0.01,
+             "nodata of the file: %s, %.3f" % (view.get("mask"), view.get("unusable", 9)))
+    shown = t.call([t.PROGRAM, "info", marked, right]).stdout
+    t.expect("nodata 0" in shown and "25." in shown and "not usable" in shown, "the same for people")
+
+
+def rpc_text(path):
+    """A file _RPC.TXT with the camera of an image."""
+    shown = json.loads(t.call([t.tool("gdalinfo"), "-json", path]).stdout)["metadata"]["RPC"]
+    lines = []
+    for key, value in shown.items():
+        parts = value.split()
+        if key.endswith("_COEFF"):
+            lines += ["%s_%d: %s" % (key, i + 1, part) for i, part in enumerate(parts)]
+        else:
+            lines.append("%s: %s" % (key, parts[0]))
+    return "\n".join(lines) + "\n"
+
+
+def known_scenes():
+    """Every scene of the shared data is described without a warning; the one without images is refused by name."""
+    data = os.path.join(t.SHARED, "data")
+    if not os.path.isdir(data):
+        print("no shared data here")
+        return
+    small = os.path.join(data, "aster_small", "AST_L1A_00%s01012001180005_sim")
+    pairs = {"giza": ("gizeh_1", "gizeh_2"), "turkey_pre": ("raw_1", "raw_2"), "pleiades_reunion": ("img_01", "img_02")}
+    scenes = {"hdf": [small % 4 + ".hdf"], "folder": [small % 3], "zip": [small % 3 + ".zip"],
+              "full": [os.path.join(data, "aster_full", "AST_L1A_00401012001180022_sim.hdf")]}
+    for name, images in pairs.items():
+        scenes[name] = [os.path.join(data, name, image + ".tif") for image in images]
+    for name, words in scenes.items():
+        if not all(os.path.exists(word) for word in words):
+            continue
+        said = info(*words)
+        numbers = ("convergence_deg", "base_height", "gsd_m", "overlap", "expected_seconds", "expected_memory_bytes", "tiles")
+        t.expect(bool(said) and all((said[n] or 0) > 0 for n in numbers) and said["left"]["mask"] and said["right"]["mask"],
+                 "%s: every figure is there" % name)
+    camera = os.path.join(data, "aster_rainier", "camera")
+    if os.path.isdir(camera):
+        done = t.call([t.PROGRAM, "info", camera], True)
+        t.expect(done.returncode == 1 and "ImageData.tif" in done.stderr, "tables without images: " + done.stderr.strip())
+
+
+t.tool("gdal_translate")
+work = t.folder()
+scene = t.simulate(os.path.join(work, "aster"), "--width", 700, "--height", 700, "--lon", 7, "--lat", 45, "--seed", 3,
+                   "--jitter", 0.15, "--pointing-across", 1.2)
+pair = t.simulate(os.path.join(work, "pair"), "--layout", "rpc", "--width", 400, "--height", 400, "--gsd", 0.5,
+                  "--relief", 60, "--lon", 7, "--lat", 45)
+estimates("aster", [scene], os.path.join(work, "a.tif"))
+estimates("aster in blocks", [scene, "--tile", "128"], os.path.join(work, "b.tif"))
+estimates("rpc", [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")], os.path.join(work, "c.tif"))
+masks(pair)
+known_scenes()
+t.finish()

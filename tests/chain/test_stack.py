@@ -1,0 +1,297 @@
+#!/usr/bin/python3
+# stereodem stack: accuracy, strips and zones, order, datums, filled cells, on DEMs with known errors.
+# test_stack.py [STEREODEM [SOURCE_DIR [big]]]     big: memory of 50 DEMs of 3,600 x 3,600 cells, 3 GB of disk
+# exits 77 when GDAL or numpy for Python is missing
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import subprocess
+import sys
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+try:
+    import numpy as np
+    from osgeo import gdal, osr
+except ImportError:
+    t.skip("no numpy or GDAL for Python")
+gdal.UseExceptions()
+work = t.folder()
+X0, Y0, CELL = 500010.0, 4900020.0, 30.0  # UTM 31
+
+
+def path(name):
+    return os.path.join(work, name)
+
+
+def ground(x, y):
+    """Heights of the terrain, metres, at UTM 31 positions."""
+    return (800 + 300 * np.sin(x / 1500.) * np.cos(y / 1900.) + 80 * np.sin(x / 310. + 1) * np.sin(y / 270.) +
+            15 * np.sin(x / 97.) * np.cos(y / 113.))
+
+
+def centres(x0, y0, cols, rows, cell=CELL):
+    return np.meshgrid(x0 + (np.arange(cols) + 0.5) * cell, y0 - (np.arange(rows) + 0.5) * cell)
+
+
+def write(name, bands, x0, y0, cell=CELL, epsg=32631, nodata=-9999.0, kind=gdal.GDT_Float32, metadata=None):
+    bands = [bands] if isinstance(bands, np.ndarray) else bands
+    rows, cols = bands[0].shape
+    ds = gdal.GetDriverByName("GTiff").Create(path(name), cols, rows, len(bands), kind, ["TILED=YES"])
+    ds.SetGeoTransform((x0, cell, 0, y0, 0, -cell))
+    srs = osr.SpatialReference()
+    srs.SetFromUserInput("EPSG:%s" % epsg)
+    ds.SetProjection(srs.ExportToWkt())
+    for key, value in (metadata or {"VERTICAL_DATUM": "WGS 84 ellipsoid"}).items():
+        ds.SetMetadataItem(key, value)
+    for i, z in enumerate(bands):
+        if nodata is not None:
+            ds.GetRasterBand(i + 1).SetNoDataValue(nodata)
+            z = np.where(np.isnan(z), nodata, z) if z.dtype.kind == "f" else z
+        ds.GetRasterBand(i + 1).WriteArray(z)
+        if name.endswith("_qa.tif"):
+            ds.GetRasterBand(i + 1).SetDescription("mask")
+    ds = None
+    return path(name)
+
+
+def read(name, band=1):
+    ds = gdal.Open(path(name))  # kept while its band is read
+    a = ds.GetRasterBand(band).ReadAsArray().astype(float)
+    a[a == -9999] = np.nan
+    return a
+
+
+def stack(dems, out, *options):
+    """Make a stack; its summary by the DEM's base name, or None."""
+    words = [t.PROGRAM, "stack"] + dems + ["-o", path(out), "--overwrite", "--log", "json"]
+    done = t.call(words + list(options))
+    if done.returncode:
+        return None
+    last = json.loads(done.stdout.strip().split("\n")[-1])
+    return {os.path.basename(d["path"]): d for d in last["dems"]}
+
+
+def nmad(e):
+    e = e[~np.isnan(e)]
+    return 1.4826 * np.median(np.abs(e - np.median(e)))
+
+
+def part_white_noise():
+    """The median of five of white noise: 1.87 times better, were it exact."""
+    rng = np.random.default_rng(1)
+    truth = ground(*centres(X0, Y0, 400, 380))
+    off = [0.0, 7.0, -5.0, 12.0, -3.0]
+    dems, single = [], []
+    for i, up in enumerate(off):
+        z = truth + rng.normal(0, 4, truth.shape) + up
+        z[50 * i:50 * i + 30, 100:140] = np.nan
+        single.append(nmad(z - truth))
+        dems.append(write("white%d.tif" % i, z, X0, Y0))
+    found = stack(dems, "white.tif")
+    if not t.expect(found is not None, "white noise: a stack is made"):
+        return
+    ratio = np.median(single) / nmad(read("white.tif") - truth)
+    t.expect(ratio >= 1.8, "white noise: NMAD %.2f times better than the median DEM's, >= 1.8" % ratio)
+    worst = max(abs(found["white%d.tif" % i]["shift_m"][2] - up) for i, up in enumerate(off))
+    t.expect(worst < 0.1, "white noise: shifts in z within %.3f m" % worst)
+    count, mask = read("white_qa.tif", 2), read("white_qa.tif", 3)
+    t.expect(count[60, 120] == 4 and count[0, 0] == 5, "white noise: counts 4 in a hole of one, 5 elsewhere")
+    t.expect((mask == 1).all(), "white noise: every cell valid")
+    spread = read("white_qa.tif", 1) * 0.1
+    names = ["white%d.tif" % i for i in range(5)]
+    five = np.sort(np.stack([read(name) - found[name]["shift_m"][2] for name in names]), 0)
+    cell = five[:, 300, 300]
+    t.expect(abs(read("white.tif")[300, 300] - cell[2]) < 0.02,
+             "white noise: a cell is the median of its heights")
+    want = 1.4826 * np.median(np.abs(cell - cell[2]))
+    near = abs(spread[300, 300] - want) <= 0.051
+    t.expect(near, "white noise: its NMAD is %.2f, found %.2f" % (want, spread[300, 300]))
+    orders(dems)
+
+
+def orders(dems):
+    first = None
+    for k, order in enumerate([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]]):
+        options = [["--threads", 1], ["--threads", 3], ["--memory", "64M"]][k]
+        stack([dems[i] for i in order], "order.tif", "--align", "xyz", *options)
+        found = [open(path("order" + s), "rb").read() for s in (".tif", "_qa.tif")]
+        first = first or found
+        t.expect(found == first, "order %s, %s: the same bytes" % (order, " ".join(map(str, options))))
+    renamed = []
+    for i, dem in enumerate(dems):
+        renamed.append(path("renamed%d.tif" % ((i * 3 + 1) % 5)))
+        os.link(dem, renamed[-1])
+    with open(path("list.txt"), "w") as f:
+        f.write("# DEMs\n\n" + "\n".join(os.path.basename(r) for r in renamed[2:]) + "\r\n\n")
+    stack(renamed[:2], "order.tif", "--align", "xyz", "--list", path("list.txt"))
+    found = [open(path("order" + s), "rb").read() for s in (".tif", "_qa.tif")]
+    t.expect(found == first, "other names, two as arguments and three in a list: the same bytes")
+
+
+def part_place():
+    """Shifted in x, y and z."""
+    rng = np.random.default_rng(5)
+    x, y = centres(X0, Y0, 400, 380)
+    off = [(0, 0, 0), (20, -10, 5), (-15, 25, -8), (8, 8, 12), (-30, -5, 3)]
+    dems = [write("place%d.tif" % i, ground(x - e, y - n) + up + rng.normal(0, 4, x.shape), X0, Y0)
+            for i, (e, n, up) in enumerate(off)]
+    found = stack(dems, "place.tif", "--align", "xyz")
+    if not t.expect(found is not None, "shifted in place: a stack is made"):
+        return
+    middle = np.median(np.array(off), 0)
+    worst = max(np.abs(np.array(found["place%d.tif" % i]["shift_m"]) - (np.array(o) - middle)).max()
+                for i, o in enumerate(off))
+    t.expect(worst < 0.6, "shifted in place: every shift within %.2f m" % worst)
+    e = read("place.tif") - ground(x - middle[0], y - middle[1])
+    t.expect(nmad(e[10:-10, 10:-10]) < 4 / 1.8, "shifted in place: NMAD %.2f of 4" % nmad(e[10:-10, 10:-10]))
+
+
+def part_strip():
+    """Four scenes of a strip, of which the first and the last share nothing, and one in the next zone."""
+    rng = np.random.default_rng(2)
+    x0, up = 735000.0, [2.0, -6.0, 9.0, 4.0]
+    dems = []
+    for i in range(4):
+        sx, sy = x0 + 150 * i, Y0 - 7500 * i
+        x, y = centres(sx, sy, 420, 300)
+        dems.append(write("strip%d.tif" % i, ground(x, y) + up[i] + rng.normal(0, 3, x.shape), sx, sy))
+    zone = [osr.SpatialReference(), osr.SpatialReference()]
+    for srs, code in zip(zone, (32631, 32632)):
+        srs.ImportFromEPSG(code)
+        srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    px, py, _ = osr.CoordinateTransformation(*zone).TransformPoint(x0 + 5000, Y0 - 3000)
+    zx, zy = round(px / 30) * 30.0, round(py / 30) * 30.0
+    x, y = centres(zx, zy, 400, 300)
+    p = np.array(osr.CoordinateTransformation(zone[1], zone[0]).TransformPoints(np.c_[x.ravel(), y.ravel()]))
+    z = ground(p[:, 0], p[:, 1]).reshape(x.shape) - 4 + rng.normal(0, 3, x.shape)
+    dems.append(write("strip4.tif", z, zx, zy, epsg=32632))
+    found = stack(dems, "strip.tif")
+    if not t.expect(found is not None, "strip: a stack is made"):
+        return
+    lay = [found["strip%d.tif" % i]["shift_m"][2] - found["strip0.tif"]["shift_m"][2] for i in range(5)]
+    worst = max(abs(a - (b - 2.0)) for a, b in zip(lay, up + [-4.0]))
+    t.expect(worst < 0.15, "strip and zones: relative shifts within %.3f m" % worst)
+    ds = gdal.Open(path("strip.tif"))
+    g = ds.GetGeoTransform()
+    t.expect(osr.SpatialReference(ds.GetProjection()).GetAuthorityCode(None) == "32631" and g[1] == 30.0 and
+             g[0] % 30 == 0 and g[3] % 30 == 0, "strip and zones: UTM 31, 30 m, aligned")
+    z = read("strip.tif")
+    e = z - ground(*centres(g[0], g[3], ds.RasterXSize, ds.RasterYSize))
+    good = nmad(e) < 3.0 and np.nanmax(np.abs(e - np.nanmedian(e))) < 18
+    t.expect(good, "strip and zones: NMAD %.2f" % nmad(e))
+    t.expect(np.count_nonzero(~np.isnan(z)) > 420 * 1050 * 0.99 + 30000,
+             "strip and zones: the union is covered")
+    alone = write("alone.tif", ground(*centres(X0, Y0, 50, 50)) + 40, X0 + 300000, Y0 - 20000)
+    done = t.call([t.PROGRAM, "stack"] + dems + [alone, "-o", path("two.tif"), "--overwrite"])
+    t.expect(done.returncode == 0 and "alone.tif overlaps no other" in done.stderr,
+             "a DEM that overlaps none is named")
+    found = json.load(open(path("two.json")))["stack"]
+    t.expect(found["groups"] == 2 and [d["shift_m"][2] for d in found["dems"] if d["path"] == alone] == [0.0],
+             "and stays where it is")
+
+
+def part_datums():
+    """Whole metres above EGM96 in degrees, beside metres above the ellipsoid in UTM."""
+    x, y = centres(X0, Y0, 300, 300)
+    dems = [write("datum%d.tif" % i, np.full(x.shape, 500.0), X0, Y0) for i in range(2)]
+    geo = write("geo.tif", np.full((600, 600), 448, "i2"), 2.9, 44.35, 1 / 3600., epsg="4326+5773",
+                nodata=-32768, kind=gdal.GDT_Int16, metadata={"NOTHING": "0"})
+    found = stack(dems + [geo], "datum.tif", "--align", "none")
+    if not t.expect(found is not None, "datums: a stack is made"):
+        return
+    n = float(subprocess.run(["cs2cs", "-f", "%.3f", "EPSG:4326+5773", "EPSG:4979"], input="44.2 3.02 0\n",
+                             stdout=subprocess.PIPE, text=True).stdout.split()[2])
+    only = (read("datum_qa.tif", 2) == 1) & ~np.isnan(read("datum.tif"))
+    level = np.nanmedian(read("datum.tif")[only])
+    t.expect(abs(level - (448 + n)) < 1.5, "datums: EGM96 448 m is %.2f m, by cs2cs %.2f" % (level, 448 + n))
+    unknown = write("unknown.tif", np.full(x.shape, 500.0), X0, Y0, metadata={"NOTHING": "0"})
+    done = t.call([t.PROGRAM, "stack", dems[0], unknown, "-o", path("u.tif")], True)
+    t.expect(done.returncode == 1 and "does not say what its heights are above" in done.stderr,
+             "an unknown datum is refused")
+    t.expect(stack([dems[0], unknown], "u.tif", "--dem-vertical", "ellipsoid") is not None, "and can be told")
+    other = write("unknown2.tif", np.full(x.shape, 500.0), X0, Y0, metadata={"NOTHING": "0"})
+    made = stack([other, unknown], "u.tif")
+    ds = gdal.Open(path("u.tif"))
+    t.expect(made is not None and not ds.GetMetadataItem("VERTICAL_DATUM"),
+             "where none says, the stack does not either")
+
+
+def part_cells():
+    """Filled cells serve where nothing else is; two that disagree are marked; fine cells are averaged."""
+    rng = np.random.default_rng(4)
+    x, y = centres(X0, Y0, 200, 200)
+    z = [np.full(x.shape, 100.0) + rng.normal(0, 1, x.shape) for _ in range(2)]
+    mask = np.ones(x.shape, "u2")
+    z[0][20:30, 20:30] = 180.0
+    mask[20:30, 20:30] = 3
+    z[1][25:30, 20:30] = np.nan
+    z[1][100:110, 100:110] = 160.0
+    bits = {"MASK_BIT_0": "valid", "MASK_BIT_1": "filled"}
+    write("cell0_qa.tif", mask, X0, Y0, nodata=65535, kind=gdal.GDT_UInt16, metadata=bits)
+    dems = [write("cell%d.tif" % i, z[i], X0, Y0) for i in range(2)]
+    t.expect(stack(dems, "cells.tif") is not None, "cells: a stack is made")
+    h, count, mask = read("cells.tif"), read("cells_qa.tif", 2), read("cells_qa.tif", 3)
+    t.expect(abs(h[22, 25] - z[1][22, 25]) < 0.3 and count[22, 25] == 1 and mask[22, 25] == 1,
+             "filled beside measured: left out")
+    t.expect(abs(h[27, 25] - 180) < 0.3 and mask[27, 25] == 3, "filled alone: used and marked")
+    others = np.count_nonzero(mask >= 4096) - 100  # 3 sigma: 0.27 % of 40,000
+    t.expect((mask[100:110, 100:110] == 1 + 4096).all() and others < 200,
+             "two that disagree are marked, and by chance %d others" % others)
+    stack(dems, "cells.tif", "--no-filled")
+    t.expect(np.isnan(read("cells.tif")[27, 25]) and read("cells_qa.tif", 3)[27, 25] == 4,
+             "--no-filled leaves the hole")
+    fine = centres(X0, Y0, 600, 600, 10.0)
+    noisy = [write("fine%d.tif" % i, 100 + rng.normal(0, 3, fine[0].shape), X0, Y0, 10.0) for i in range(2)]
+    stack(noisy, "fine.tif", "--tr", 30, "--align", "none")
+    s = nmad(read("fine.tif") - 100)
+    t.expect(abs(s - 3 / np.sqrt(18)) < 0.05, "cells of 10 m averaged to 30 m: NMAD %.3f of 3 / sqrt(18)" % s)
+
+
+def part_scenes():
+    """Five scenes of one terrain with errors of their own, through the whole chain."""
+    dems, single = [], []
+    for i in range(6, 11):
+        scene = t.simulate(path("scene%d" % i), "--width", 700, "--height", 700, "--lon", 7, "--lat", 45,
+                           "--seed", 4, "--error-seed", i, "--pointing-across", 1 + 0.1 * (i % 10),
+                           "--pointing-along", ((i * 37) % 9 - 4) / 10., "--jitter", 0.15, "--noise", 1,
+                           "--striping", 1, "--orbit-noise", 0.3, "--velocity-noise", 0.05, "--cloud", 0.08)
+        dems.append(path("run%d.tif" % i))
+        if not t.expect(t.run([scene], dems[-1]), "scene %d: a DEM is made" % i):
+            return
+        found = t.compare(dems[-1], path("scene6/truth.tif"), "--class", os.path.join(scene, "class.tif"))
+        single.append(found["aligned"]["nmad"])
+    t.expect(stack(dems, "scenes.tif") is not None, "scenes: a stack is made")
+    found = t.compare(path("scenes.tif"), path("scene6/truth.tif"))
+    ratio = np.median(single) / found["aligned"]["nmad"]
+    t.expect(ratio >= 1.3, "scenes: NMAD %.2f, of the median DEM %.2f: %.2f times better, >= 1.3" %
+             (found["aligned"]["nmad"], np.median(single), ratio))
+
+
+def part_big():
+    """Peak memory of 50 DEMs of 3,600 x 3,600 cells."""
+    rng = np.random.default_rng(3)
+    noise = rng.normal(0, 5, (3600, 3600)).astype("f4")
+    dems = []
+    for i in range(50):
+        sx, sy = [int(v) * 30 for v in rng.integers(-300, 300, 2)]
+        x, y = X0 + sx + (np.arange(3600) + 0.5) * 30, Y0 + sy - (np.arange(3600) + 0.5) * 30
+        z = (800 + 300 * np.sin(x / 15000.)[None, :] * np.cos(y / 19000.)[:, None]).astype("f4")
+        z += np.roll(noise, tuple(int(v) for v in rng.integers(0, 3600, 2)), (0, 1)) + i % 7
+        dems.append(write("big%02d.tif" % i, z, X0 + sx, Y0 + sy))
+    words = ["/usr/bin/time", "-f", "%M %U", t.PROGRAM, "stack"] + dems
+    done = t.call(words + ["-o", path("big.tif"), "--quiet"])
+    kib, seconds = done.stderr.split()[-2:]
+    t.expect(done.returncode == 0 and int(kib) < 1 << 20,
+             "50 DEMs of 3,600 x 3,600: %.0f MiB, %s s of processor" %
+             (int(kib) / 1024., seconds))
+
+
+if sys.argv[3:] == ["big"]:
+    part_big()
+else:
+    for part in (part_white_noise, part_place, part_strip, part_datums, part_cells, part_scenes):
+        part()
+t.finish()

@@ -1,0 +1,205 @@
+/* What of the coarse surface is terrain: pieces, jumps and distances worked by hand. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+
+#include "surface/ground.h"
+
+#define PIXEL_M 60.0f /* so neighbours may differ by 20 + 1.43 x 60 = 105.8 m */
+enum { W = 32, H = 24, N = W * H };
+
+typedef struct Case {
+    SdmContext *ctx;
+    SdmSurface s;
+    SdmGround g;
+} Case;
+
+static void start(Case *c, float h_m, uint16_t flags)
+{
+    const SdmWindow win = {.level = 2, .w = W, .h = H};
+    memset(c, 0, sizeof *c);
+    assert_int_equal(sdm_open(&c->ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_surface_alloc(c->ctx, &win, &c->s), SDM_OK);
+    for (int i = 0; i < N; i++) {
+        c->s.h_m[i] = h_m;
+        c->s.flags[i] = flags;
+    }
+}
+
+static void paint(Case *c, int x0, int y0, int x1, int y1, float h_m, uint16_t flags)
+{
+    for (int y = y0; y < y1; y++)
+        for (int x = x0; x < x1; x++) {
+            c->s.h_m[y * W + x] = h_m;
+            c->s.flags[y * W + x] = flags;
+        }
+}
+
+static void find(Case *c)
+{
+    assert_int_equal(sdm_ground_find(c->ctx, &c->s, PIXEL_M, &c->g), SDM_OK);
+}
+
+static void end(Case *c)
+{
+    sdm_ground_free(&c->g);
+    sdm_surface_free(&c->s);
+    sdm_close(&c->ctx);
+}
+
+static int count(const Case *c, int x0, int y0, int x1, int y1, uint16_t flags)
+{
+    int n = 0;
+    for (int y = y0; y < y1; y++)
+        for (int x = x0; x < x1; x++)
+            n += c->s.flags[y * W + x] == flags;
+    return n;
+}
+
+static void limits(void **state)
+{
+    (void)state;
+    assert_near(sdm_ground_limit(0.0f, PIXEL_M), 80.0 + 85.8, 1e-3);            /* the step and a pixel of 55 degrees */
+    assert_near(sdm_ground_limit(4.0f, PIXEL_M), 80.0 + 5 * 85.8, 1e-3);
+    assert_near(sdm_ground_limit(5.0f, PIXEL_M), 80.0 + 6 * 85.8, 1e-3);        /* steep as far as that */
+    assert_near(sdm_ground_limit(15.0f, PIXEL_M), 80.0 + 6 * 85.8 + 90.0, 1e-3); /* then 0.15 x 60 m a pixel */
+}
+
+static void all_terrain(void **state)
+{
+    (void)state;
+    Case c;
+    start(&c, 500.0f, SDM_QA_VALID);
+    paint(&c, 0, 0, W, 1, 500.0f, SDM_QA_LOW_SCORE);
+    find(&c);
+    assert_int_equal(count(&c, 0, 1, W, H, SDM_QA_VALID), N - W);
+    assert_int_equal(count(&c, 0, 0, W, 1, SDM_QA_LOW_SCORE), W); /* not touched */
+    assert_int_equal(c.g.away[5 * W + 5], 0);
+    assert_int_equal(c.g.away[7], 1);
+    assert_true(c.g.h_m[7] == 500.0f);
+    end(&c);
+}
+
+static void nothing_matched(void **state)
+{
+    (void)state;
+    Case c;
+    start(&c, 500.0f, SDM_QA_TEXTURELESS);
+    find(&c);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(c.g.away[i], 65535);
+    assert_int_equal(count(&c, 0, 0, W, H, SDM_QA_TEXTURELESS), N);
+    end(&c);
+}
+
+/* A cloud 2 km up: its pixels are no terrain, and know the ground around them. */
+static void cloud_is_rejected(void **state)
+{
+    (void)state;
+    Case c;
+    start(&c, 100.0f, SDM_QA_VALID);
+    for (int x = 20; x < W; x++)
+        for (int y = 0; y < H; y++)
+            c.s.h_m[y * W + x] = 130.0f; /* other ground to the right */
+    paint(&c, 7, 7, 13, 13, 2100.0f, SDM_QA_VALID);
+    find(&c);
+    assert_int_equal(count(&c, 7, 7, 13, 13, SDM_QA_ISOLATED), 36);
+    assert_int_equal(count(&c, 0, 0, W, H, SDM_QA_VALID), N - 36);
+    assert_int_equal(c.g.away[7 * W + 7], 1);
+    assert_int_equal(c.g.away[9 * W + 9], 3); /* columns 7, 8, 9 */
+    assert_true(c.g.h_m[9 * W + 9] == 100.0f);
+    end(&c);
+}
+
+/* 105.8 m from pixel to pixel hang together, more is a jump. */
+static void slopes_and_jumps(void **state)
+{
+    (void)state;
+    static const float step_m[2] = {105.0f, 106.5f};
+    for (int k = 0; k < 2; k++) {
+        Case c;
+        start(&c, 0.0f, SDM_QA_VALID);
+        paint(&c, 16, 0, 20, H, step_m[k], SDM_QA_VALID);         /* a bench of 4 columns */
+        paint(&c, 20, 0, W, H, 2.0f * step_m[k], SDM_QA_VALID);
+        paint(&c, 30, 0, W, H, 4000.0f, SDM_QA_VALID);            /* a cliff that is none */
+        find(&c);
+        assert_int_equal(count(&c, 0, 0, 30, H, SDM_QA_VALID), 30 * H); /* jumps, but within the step: terrain all the same */
+        assert_int_equal(count(&c, 30, 0, W, H, SDM_QA_ISOLATED), 2 * H);
+        end(&c);
+    }
+}
+
+/* Islands: accepted when no jump lies between, in the order in which terrain comes near; 12 pixels at least. */
+static void islands(void **state)
+{
+    (void)state;
+    Case c;
+    start(&c, -50.0f, SDM_QA_AMBIGUOUS);
+    paint(&c, 0, 0, 12, H, 0.0f, SDM_QA_VALID);     /* the largest piece */
+    paint(&c, 14, 0, 17, H, 400.0f, SDM_QA_VALID);  /* 3 px off: at most 80 + 4 x 85.8 = 423.2 m */
+    paint(&c, 20, 0, 23, H, 800.0f, SDM_QA_VALID);  /* 4 px from the second; 9 px from the first: 80 + 514.8 + 36 m */
+    paint(&c, 25, 0, 28, 3, 810.0f, SDM_QA_VALID);  /* 9 pixels: too small to be believed */
+    paint(&c, 25, 6, 28, 10, 810.0f, SDM_QA_VALID); /* 12 */
+    paint(&c, 25, 12, 28, 20, 2000.0f, SDM_QA_VALID);
+    find(&c);
+    assert_int_equal(count(&c, 14, 0, 17, H, SDM_QA_VALID), 3 * H);
+    assert_int_equal(count(&c, 20, 0, 23, H, SDM_QA_VALID), 3 * H);
+    assert_int_equal(count(&c, 25, 0, 28, 3, SDM_QA_ISOLATED), 9);
+    assert_int_equal(count(&c, 25, 6, 28, 10, SDM_QA_VALID), 12);
+    assert_int_equal(count(&c, 25, 12, 28, 20, SDM_QA_ISOLATED), 24);
+    end(&c);
+}
+
+/* Without the piece between, the third is out of reach. */
+static void far_island_alone(void **state)
+{
+    (void)state;
+    Case c;
+    start(&c, -50.0f, SDM_QA_AMBIGUOUS);
+    paint(&c, 0, 0, 12, H, 0.0f, SDM_QA_VALID);
+    paint(&c, 20, 0, 23, H, 800.0f, SDM_QA_VALID);
+    find(&c);
+    assert_int_equal(count(&c, 20, 0, 23, H, SDM_QA_ISOLATED), 3 * H);
+    end(&c);
+}
+
+/* Distance: 1 along, 1.5 across the corner, rounded up; the height is that of the nearest pixel. */
+static void distances(void **state)
+{
+    (void)state;
+    Case c;
+    start(&c, 7.0f, SDM_QA_OUTSIDE);
+    paint(&c, 10, 10, 11, 11, 55.0f, SDM_QA_VALID);
+    find(&c);
+    assert_int_equal(c.g.away[10 * W + 10], 0);
+    assert_int_equal(c.g.away[10 * W + 15], 5);
+    assert_int_equal(c.g.away[8 * W + 8], 3);   /* 2 corners */
+    assert_int_equal(c.g.away[11 * W + 13], 4); /* 1 corner, 2 along: 3.5 */
+    assert_int_equal(c.g.away[0], 15);          /* 10 corners */
+    for (int i = 0; i < N; i++)
+        assert_true(c.g.h_m[i] == 55.0f);
+    end(&c);
+}
+
+static void allocations_fail(void **state)
+{
+    (void)state;
+    for (int64_t n = 1; n <= 5; n++) {
+        Case c;
+        start(&c, 1.0f, SDM_QA_VALID);
+        sdm_alloc_fail_at(n);
+        assert_int_equal(sdm_ground_find(c.ctx, &c.s, PIXEL_M, &c.g), SDM_ERR_MEMORY);
+        sdm_alloc_fail_at(0);
+        assert_null(c.g.h_m);
+        assert_null(c.g.away);
+        end(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits),           cmocka_unit_test(all_terrain), cmocka_unit_test(nothing_matched),
+        cmocka_unit_test(cloud_is_rejected), cmocka_unit_test(slopes_and_jumps), cmocka_unit_test(islands),
+        cmocka_unit_test(far_island_alone), cmocka_unit_test(distances),   cmocka_unit_test(allocations_fail)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,53 @@
+/* Fuzz the list of DEMs: the input is the file.  What is accepted has names that are text, without blanks
+ * around them, and in the folder of the list unless they are absolute. */
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz.h"
+#include "stack/layer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[] = "/tmp/stereodem_fuzz_list_XXXXXX";
+
+static void leave(void)
+{
+    remove(path);
+}
+
+static void write_input(const uint8_t *data, size_t size)
+{
+    static bool made;
+    if (!made) {
+        const int fd = mkstemp(path);
+        if (fd < 0)
+            abort();
+        close(fd);
+        atexit(leave);
+        made = true;
+    }
+    FILE *const f = fopen(path, "wb");
+    if (!f || fwrite(data, 1, size, f) != size || fclose(f))
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    SdmContext *ctx = NULL;
+    SdmPaths paths = {0};
+    write_input(data, size);
+    if (sdm_open(&ctx, NULL) != SDM_OK)
+        abort();
+    const SdmStatus st = sdm_stack_list(ctx, path, &paths);
+    if (st == SDM_OK ? paths.count == 0 : st != SDM_ERR_INPUT || !strstr(sdm_error(ctx), path))
+        abort();
+    for (int i = 0; i < paths.count; i++) {
+        const char *const name = paths.path[i];
+        const size_t n = strlen(name);
+        if (n == 0 || *name != '/' || strchr(" \t\r\n", name[n - 1]) || strpbrk(name, "\n\r\x01\x1f\x7f"))
+            abort();
+    }
+    sdm_paths_free(&paths);
+    sdm_close(&ctx);
+    return 0;
+}

@@ -1,0 +1,179 @@
+/* The arithmetic of a stack against answers worked by hand: adjustment of differences, groups, median of a
+ * cell. */
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/adjust.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST = 8 };
+
+static double x[MOST];
+static int group[MOST], groups;
+
+static void adjust(int n, const SdmTie *ties, int count)
+{
+    SdmContext *ctx = NULL;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_adjust(ctx, n, ties, count, x, group, &groups), SDM_OK);
+    sdm_close(&ctx);
+}
+
+static void near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.9f, expected %.9f", value, expected);
+}
+
+static void test_pair(void **state)
+{
+    (void)state;
+    const SdmTie ties[] = {{.a = 0, .b = 1, .value = 3.0, .weight = 0.2}};
+    adjust(2, ties, 1);
+    near(x[0], 1.5, 1e-9); /* the median of two is their mean, and it is 0 */
+    near(x[1], -1.5, 1e-9);
+    assert_int_equal(groups, 1);
+}
+
+/* A strip: the first and the last share nothing. */
+static void test_strip(void **state)
+{
+    (void)state;
+    const SdmTie ties[] = {{.a = 0, .b = 1, .value = 2.0, .weight = 1.0},
+                           {.a = 1, .b = 2, .value = 3.0, .weight = 50.0}};
+    adjust(3, ties, 2);
+    near(x[0], 2.0, 1e-9);
+    near(x[1], 0.0, 1e-9);
+    near(x[2], -3.0, 1e-9);
+}
+
+/* 1 + 1 is not 2.3: least squares gives each side a third of what is left. */
+static void test_triangle(void **state)
+{
+    (void)state;
+    const SdmTie ties[] = {{.a = 0, .b = 1, .value = 1.0, .weight = 1.0},
+                           {.a = 1, .b = 2, .value = 1.0, .weight = 1.0},
+                           {.a = 0, .b = 2, .value = 2.3, .weight = 1.0}};
+    adjust(3, ties, 3);
+    near(x[0], 1.1, 1e-9);
+    near(x[1], 0.0, 1e-9);
+    near(x[2], -1.1, 1e-9);
+}
+
+/* Two observations of one difference, 0 with weight 2 and 3 with weight 1: 1. */
+static void test_weights(void **state)
+{
+    (void)state;
+    const SdmTie ties[] = {{.a = 0, .b = 1, .value = 0.0, .weight = 2.0},
+                           {.a = 0, .b = 1, .value = 3.0, .weight = 1.0}};
+    adjust(2, ties, 2);
+    near(x[0] - x[1], 1.0, 1e-9);
+}
+
+/* Of ten pairs of five members one is 100 m wrong: it must not be felt. */
+static void test_blunder(void **state)
+{
+    (void)state;
+    SdmTie ties[10];
+    int n = 0;
+    for (int a = 0; a < 5; a++)
+        for (int b = a + 1; b < 5; b++)
+            ties[n++] = (SdmTie){.a = a, .b = b, .value = (double)(a - b) * 2.0, .weight = 1.0};
+    ties[3].value += 100.0;
+    adjust(5, ties, n);
+    for (int i = 0; i < 5; i++)
+        near(x[i], 2.0 * (i - 2), 1e-3);
+}
+
+static void test_groups(void **state)
+{
+    (void)state;
+    const SdmTie ties[] = {{.a = 1, .b = 3, .value = 4.0, .weight = 1.0},
+                           {.a = 2, .b = 4, .value = -6.0, .weight = 1.0}};
+    const int expected[] = {0, 1, 2, 1, 2, 3};
+    adjust(6, ties, 2);
+    assert_int_equal(groups, 4);
+    assert_memory_equal(group, expected, sizeof expected);
+    near(x[0], 0.0, 0.0); /* alone: not moved */
+    near(x[5], 0.0, 0.0);
+    near(x[1], 2.0, 1e-9);
+    near(x[3], -2.0, 1e-9);
+    near(x[2], -3.0, 1e-9);
+    near(x[4], 3.0, 1e-9);
+    adjust(3, ties, 0);
+    assert_int_equal(groups, 3);
+}
+
+/* A long strip, where rounding and slow convergence would show. */
+static void test_long_strip(void **state)
+{
+    (void)state;
+    enum { N = 400 };
+    static SdmTie ties[N];
+    static double many[N];
+    static int of[N];
+    int found = 0;
+    SdmContext *ctx = NULL;
+    for (int i = 0; i + 1 < N; i++)
+        ties[i] = (SdmTie){.a = i, .b = i + 1, .value = i % 7 - 3.0, .weight = 1.0 + i % 5 * 100.0};
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_adjust(ctx, N, ties, N - 1, many, of, &found), SDM_OK);
+    assert_int_equal(found, 1);
+    for (int i = 0; i + 1 < N; i++)
+        near(many[i] - many[i + 1], ties[i].value, 1e-6);
+    sdm_close(&ctx);
+}
+
+static void cell(const float *heights, int n, double median, double nmad)
+{
+    float copy[MOST], m, spread;
+    memcpy(copy, heights, (size_t)n * sizeof *copy);
+    sdm_stack_median(copy, n, &m, &spread);
+    near((double)m, median, 1e-6);
+    if (isnan(nmad))
+        assert_true(isnan(spread));
+    else
+        near((double)spread, nmad, 1e-5);
+}
+
+static void test_median(void **state)
+{
+    (void)state;
+    cell((const float[]){7}, 1, 7.0, NAN);
+    cell((const float[]){14, 10}, 2, 12.0, 1.4826 * 2.0);
+    cell((const float[]){5, 100, 1}, 3, 5.0, 1.4826 * 4.0);    /* deviations 4 0 95 */
+    cell((const float[]){100, 1, 4, 2}, 4, 3.0, 1.4826 * 1.5); /* 2 1 1 97 */
+    cell((const float[]){3, 3, 3, 900, -900}, 5, 3.0, 0.0);
+}
+
+static void test_allocations(void **state)
+{
+    (void)state;
+    const SdmTie tie = {.a = 0, .b = 1, .value = 3.0, .weight = 1.0};
+    SdmContext *ctx = NULL;
+    SdmStatus st = SDM_ERR_MEMORY;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    int n = 0;
+    while (st == SDM_ERR_MEMORY && n < 100) {
+        sdm_alloc_fail_at(++n);
+        st = sdm_adjust(ctx, 2, &tie, 1, x, group, &groups);
+        sdm_alloc_fail_at(0);
+    }
+    assert_int_equal(st, SDM_OK);
+    assert_true(n > 5);
+    sdm_close(&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pair),    cmocka_unit_test(test_strip),      cmocka_unit_test(test_triangle),
+        cmocka_unit_test(test_weights), cmocka_unit_test(test_blunder),    cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_median),  cmocka_unit_test(test_long_strip), cmocka_unit_test(test_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
