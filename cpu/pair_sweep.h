@@ -145,6 +145,13 @@ VEC void sweep_right(const SdmPairRow *r, ptrdiff_t i, v16 even, v16 odd, v16 d_
     lanes_shift(&s->cost_even, &s->cost_odd, &s->d_even, &s->d_odd, r->right_best[i + LANES]);
 }
 
+VEC Sums sweep_no_sums(void)
+{
+    Sums s;
+    s.quarter[0] = s.quarter[1] = s.quarter[2] = s.quarter[3] = v32_set1(0);
+    return s;
+}
+
 /* A pixel's least cost is looked for while the next pixel's costs are made, and its lane a pixel later, for
  * each step waits long for the one before. */
 VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, const SweepAside *aside)
@@ -159,8 +166,7 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
         const unsigned above = (lane + 1) / 2 + (lane + 1) % 2 * VL;
         costs.places[lane] = (above - 1) | above << 16;
     }
-    Sums s;
-    s.quarter[0] = s.quarter[1] = s.quarter[2] = s.quarter[3] = v32_set1(0);
+    Sums s = sweep_no_sums();
     for (ptrdiff_t k = 0; k < r.window - 1; k++)
         f.enter(&r, k, &s);
     for (ptrdiff_t i = 0; i < r.pixels; i++) {
@@ -192,7 +198,7 @@ VEC void sweep_row(const SdmPairRow *row, const SweepCost f)
 {
     SweepAside aside = {{0}, {0}};
     if (!row->give) { /* the first rows of a band */
-        Sums s;
+        Sums s = sweep_no_sums();
         for (ptrdiff_t k = 0; k < row->columns; k++)
             f.enter(row, k, &s);
         return;

@@ -19,12 +19,13 @@ enum { VEC_BYTES = 16 };
         memcpy(&a, p, sizeof a);                                                                             \
         return a;                                                                                            \
     }                                                                                                        \
-    VEC void type##_store(void *p, type a) { memcpy(p, &a, sizeof a); }                                      \
-    VEC type type##_add(type a, type b) { return a + b; }
+    VEC void type##_store(void *p, type a) { memcpy(p, &a, sizeof a); }
 VEC_ACCESS(v16)
 VEC_ACCESS(v32)
 VEC_ACCESS(v8)
 
+VEC v16 v16_add(v16 a, v16 b) { return a + b; }
+VEC v8 v8_add(v8 a, v8 b) { return a + b; }
 VEC v16 v16_set1(int a) { return (v16){0} + (uint16_t)a; }
 VEC v16 v16_sub(v16 a, v16 b) { return a - b; }
 VEC v16 v16_or(v16 a, v16 b) { return a | b; }
@@ -87,7 +88,8 @@ VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
 }
 
 VEC v32 v32_set1(int32_t a) { return (v32){0} + a; }
-VEC v32 v32_sub(v32 a, v32 b) { return a - b; }
+VEC v32 v32_add(v32 a, v32 b) { return (v32)((v32u)a + (v32u)b); } /* modulo 2^32 */
+VEC v32 v32_sub(v32 a, v32 b) { return (v32)((v32u)a - (v32u)b); }
 VEC v32 v32_dot(v32 sum, v32 a, v32 b)
 {
     const v32 lows = ((v32)((v32u)a << 16) >> 16) * ((v32)((v32u)b << 16) >> 16);

@@ -208,16 +208,16 @@ static void match_strip(Strip *t)
     }
 }
 
-/* Reject pixels whose right pixel prefers another disparity.  Without branches: where images are noise every
- * second pixel takes the other one. */
-static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int y0, int y1)
+/* Reject pixels from..to - 1 whose right pixel prefers another disparity.  Without branches: where images are
+ * noise every second pixel takes the other one. */
+static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int y0, int y1, int from, int to)
 {
     const uint32_t most = p->set->lr_threshold < 1e5f ? (uint32_t)p->set->lr_threshold : 100000;
     for (ptrdiff_t row = 0; row < y1 - y0; row++) {
         const uint16_t *const left = s->left_d + row * p->width;
         const uint32_t *const right = s->right_best + row * p->right_length + p->right_first - p->set->dmin;
         float *const out = p->disparity + (y0 + row) * p->width;
-        for (int x = 0; x < p->width; x++) {
+        for (int x = from; x < to; x++) {
             const uint32_t d = left[x], apart = d - (right[x - (int)d] >> 16); /* modulo 2^32 */
             uint32_t bits;
             memcpy(&bits, out + x, sizeof bits);
@@ -229,13 +229,18 @@ static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int 
 
 void sdm_pair_band(const SdmPairPlan *p, SdmPairScratch *s, int y0, int y1)
 {
+    const int reach = p->set->dmax - p->set->dmin; /* right pixels so far behind the strip are complete */
+    int checked = p->set->lr_threshold < 0.0f ? p->width : 0;
     memset(s->right_best, 0xFF, (size_t)(p->right_length * (y1 - y0)) * sizeof(uint32_t));
     sdm_pair_windows(p, s, y0, y1);
     for (int x0 = 0; x0 < p->width; x0 += p->strip_pixels) {
         const int x1 = x0 + p->strip_pixels < p->width ? x0 + p->strip_pixels : p->width;
+        const int complete = x1 < p->width ? x1 - reach : p->width;
         Strip t = {.plan = p, .scratch = s, .x0 = x0, .x1 = x1, .y0 = y0, .y1 = y1};
         match_strip(&t);
+        if (complete > checked) {
+            check_left_right(p, s, y0, y1, checked, complete);
+            checked = complete;
+        }
     }
-    if (p->set->lr_threshold >= 0.0f)
-        check_left_right(p, s, y0, y1);
 }
