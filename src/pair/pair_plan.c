@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { SUMS_BYTES = 40 << 10, STRIP_LEAST = 48, BAND_LEAST = 24, BAND_MOST = 48 };
+enum { SUMS_BYTES = 40 << 10, STRIP_LEAST = 48, BAND_LEAST = 24, BAND_MOST = 128 };
 
 static int clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
 

@@ -286,9 +286,9 @@ static void memory_is_that_of_rows_in_flight(void **state)
 {
     (void)state;
     for (int cost = 0; cost < 3; cost++) {
-        const int64_t least = peak_of(300, 64, (SdmPairCost)cost);
-        assert_true(peak_of(1200, 64, (SdmPairCost)cost) == least);
-        assert_true(peak_of(300, 512, (SdmPairCost)cost) < 3 * least); /* rows of right pixels are longer */
+        const int64_t least = peak_of(600, 64, (SdmPairCost)cost);
+        assert_true(peak_of(2400, 64, (SdmPairCost)cost) == least);
+        assert_true(peak_of(600, 512, (SdmPairCost)cost) < 3 * least); /* rows of right pixels are longer */
     }
 }
 
