@@ -133,12 +133,6 @@ static inline const int16_t *cost_image_row(const SdmCostJob *job, const CostScr
     return at < 0 || at >= job->height ? s->nodata : (side ? job->right : job->left) + (ptrdiff_t)at * job->stride;
 }
 
-/* Products of a pair's 16-bit halves, added. */
-static inline int32_t cost_pair_product(int32_t a, int32_t b)
-{
-    return (int32_t)(int16_t)a * (int16_t)b + (int32_t)(int16_t)(a >> 16) * (int16_t)(b >> 16);
-}
-
 static inline int32_t cost_pair(int32_t enters, int32_t leaves)
 {
     return (int32_t)((uint32_t)(uint16_t)enters | (uint32_t)leaves << 16);

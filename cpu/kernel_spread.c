@@ -1,6 +1,7 @@
 /* Points spread over grid cells by integer weights, so that any order gives the same sums. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
+#include "vec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,31 @@ static inline int near_cells(const SdmSpread *s, int32_t at, int count, int *fir
     return end - begin + 1;
 }
 
+/* cell[k] += weight * value[k], 0 <= weight < 2^32. */
+#if SDM_VEC == 16
+static inline void add_to_cell(int64_t *cell, int64_t weight, const int64_t value[8])
+{
+    const __m512i sum = _mm512_loadu_si512(cell), product = _mm512_mullo_epi64(_mm512_set1_epi64(weight), _mm512_loadu_si512(value));
+    _mm512_storeu_si512(cell, _mm512_add_epi64(sum, product));
+}
+#elif SDM_VEC == 8
+static inline void add_to_cell(int64_t *cell, int64_t weight, const int64_t value[8])
+{
+    const __m256i w = _mm256_set1_epi64x(weight);
+    for (int k = 0; k < 8; k += 4) { /* low and high halves: v w = (v_high w) 2^32 + v_low w, modulo 2^64 */
+        const __m256i v = vi_load(value + k), low = _mm256_mul_epu32(v, w);
+        const __m256i high = _mm256_slli_epi64(_mm256_mul_epu32(_mm256_srli_epi64(v, 32), w), 32);
+        vi_store(cell + k, _mm256_add_epi64(vi_load(cell + k), _mm256_add_epi64(low, high)));
+    }
+}
+#else
+static inline void add_to_cell(int64_t *cell, int64_t weight, const int64_t value[8])
+{
+    for (int k = 0; k < 8; k++)
+        cell[k] += weight * value[k];
+}
+#endif
+
 void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, int count)
 {
     for (int n = 0; n < count; n++) {
@@ -31,12 +57,9 @@ void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, i
         const int64_t value[8] = {valid, valid * p->h, valid * coarse * coarse, valid * p->score, valid * p->gap,
                                   valid & p->filled, seen, seen * p->image};
         for (int y = 0; y < ny; y++) {
-            int64_t *restrict cell = s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0);
-            for (int x = 0; x < nx; x++, cell += 8) {
-                const int64_t weight = (int64_t)wx[x] * wy[y] >> 10;
-                for (int k = 0; k < 8; k++)
-                    cell[k] += weight * value[k];
-            }
+            int64_t *const cell = s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0);
+            for (int x = 0; x < nx; x++)
+                add_to_cell(cell + 8 * x, (int64_t)wx[x] * wy[y] >> 10, value);
         }
     }
 }

@@ -3,15 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
-#ifdef __AVX2__
-#include <immintrin.h>
 #include <stdalign.h>
-#endif
 
 sdm_warp_row_fn SDM_NAME(warp_row);
 sdm_half_row_fn SDM_NAME(half_row);
 sdm_cost_scratch_fn SDM_NAME(cost_scratch);
-enum { CHUNK = 64 };
+enum {
+    CHUNK = 256,       /* pixels that are placed together */
+    FARTHEST = 1 << 22 /* px: images are smaller, and 1/256 px fit 32 bits */
+};
 
 size_t SDM_NAME(cost_scratch)(int width, int window, int dmin, int dmax)
 {
@@ -19,22 +19,64 @@ size_t SDM_NAME(cost_scratch)(int width, int window, int dmin, int dmax)
     return cost_scratch_bytes(width, dmin, dmax);
 }
 
-/* Positions of `count` pixels of one cell, in 1/256 px from its origin; kept within +-8e6. */
-static void positions(const float c[6], const float *restrict f, const float *restrict surface, float height0,
-                      int count, int32_t *restrict out)
+/* One axis: position in 1/256 px from the cell's origin, kept within +-8e6. */
+static inline int32_t position(const float c[6], float f, float t)
 {
-    for (int i = 0; i < count; i++) {
-        const float t = surface ? surface[i] - height0 : 0.0f;
-        const float a = c[0] + f[i] * c[1], b = c[2] + f[i] * c[3], q = c[4] + f[i] * c[5];
-        float p = (a + t * (b + t * q)) * 256.0f + 0.5f;
-        p = p > -8e6f ? p : -8e6f;
-        p = p < 8e6f ? p : 8e6f;
-        out[i] = (int32_t)floorf(p);
-    }
+    const float a = c[0] + f * c[1], b = c[2] + f * c[3], q = c[4] + f * c[5];
+    float p = (a + t * (b + t * q)) * 256.0f + 0.5f;
+    p = p > -8e6f ? p : -8e6f;
+    p = p < 8e6f ? p : 8e6f;
+    return (int32_t)floorf(p);
 }
 
-static int16_t sample(const SdmWarpRow *in, int32_t col, int32_t row, int px, int py)
+static inline vi positions(const float c[6], vf f, vf t)
 {
+    const vf a = vf_add(vf_set(c[0]), vf_mul(f, vf_set(c[1]))), b = vf_add(vf_set(c[2]), vf_mul(f, vf_set(c[3])));
+    const vf q = vf_add(vf_set(c[4]), vf_mul(f, vf_set(c[5])));
+    vf p = vf_add(vf_mul(vf_add(a, vf_mul(t, vf_add(b, vf_mul(t, q)))), vf_set(256.0f)), vf_set(0.5f));
+    p = vf_sel(vf_gt(p, vf_set(-8e6f)), p, vf_set(-8e6f));
+    p = vf_sel(vf_gt(vf_set(8e6f), p), p, vf_set(8e6f));
+    return vi_trunc(vf_floor(p));
+}
+
+/* Origin of a cell in 1/256 px of the source; far off when it does not fit. */
+static inline int32_t from_source(int32_t origin, int32_t first)
+{
+    const int64_t at = (int64_t)origin - first;
+    return (int32_t)(at > FARTHEST ? FARTHEST : at < -FARTHEST ? -FARTHEST : at) * 256;
+}
+
+/* Positions of the row's pixels x0..x1 - 1, in 1/256 px of the source. */
+static void place_pixels(const SdmWarpRow *in, int *cell_at, int x0, int x1, int32_t *col, int32_t *row)
+{
+    int c = *cell_at, x = x0;
+    while (x < x1) {
+        while (in->cell_begin[c + 1] <= x)
+            c++;
+        const SdmWarpCell *const cell = &in->cells[c];
+        const int32_t col0 = from_source(cell->origin_col, in->source_col0), row0 = from_source(cell->origin_row, in->source_row0);
+        const int end = in->cell_begin[c + 1] < x1 ? in->cell_begin[c + 1] : x1;
+        for (; x < end && x + SDM_VEC <= in->width; x += SDM_VEC) { /* what is beyond the cell is overwritten by the next */
+            const vf f = vf_load(in->fraction + x);
+            const vf t = in->surface_m ? vf_sub(vf_load(in->surface_m + x), vf_set(in->height0_m)) : vf_set(0.0f);
+            vi_store(col + (x - x0), vi_add(vi_set(col0), positions(cell->col, f, t)));
+            vi_store(row + (x - x0), vi_add(vi_set(row0), positions(cell->row, f, t)));
+        }
+        for (; x < end; x++) {
+            const float f = in->fraction[x], t = in->surface_m ? in->surface_m[x] - in->height0_m : 0.0f;
+            col[x - x0] = col0 + position(cell->col, f, t);
+            row[x - x0] = row0 + position(cell->row, f, t);
+        }
+        x = end;
+    }
+    *cell_at = c;
+}
+
+/* The pixel at a position in 1/256 px of the source. */
+static int16_t sample(const SdmWarpRow *in, int32_t col256, int32_t row256)
+{
+    const int32_t col = col256 >> 8, row = row256 >> 8;
+    const int px = col256 & 255, py = row256 & 255;
     if (col < 1 || row < 1 || col + 2 >= in->source_width || row + 2 >= in->source_height)
         return SDM_PIXEL_NODATA;
     const int16_t *p = in->source + (ptrdiff_t)(row - 1) * in->source_stride + (col - 1);
@@ -120,55 +162,44 @@ static inline void sample8(const SdmWarpRow *in, __m256i col, __m256i row, int16
     _mm_storeu_si128((__m128i *)(void *)out, _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
 }
 
-/* Sample `count` pixels at col, row (1/256 px from the cell's origin col0, row0); gives how many it did, from the first on. */
-static int sample_many(const SdmWarpRow *in, int32_t col0, int32_t row0, const int32_t *col, const int32_t *row, int count,
-                       int16_t *out)
+/* Sample pixels 0..count - 1; gives how many it did, from the first on. */
+static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
 {
-    const int32_t limit = 1 << 22; /* so that positions in 1/256 px fit 32 bits, and offsets */
-    if (col0 > limit || col0 < -limit || row0 > limit || row0 < -limit ||
-        (int64_t)in->source_height * in->source_stride > INT32_MAX)
+    if ((int64_t)in->source_height * in->source_stride > INT32_MAX) /* of offsets */
         return 0;
-    const __m256i c0 = _mm256_set1_epi32(col0 * 256), r0 = _mm256_set1_epi32(row0 * 256), low = _mm256_set1_epi32(255);
-    const __m256i right = _mm256_set1_epi32((in->source_width < limit ? in->source_width - 2 : limit) * 256);
-    const __m256i bottom = _mm256_set1_epi32((in->source_height < limit ? in->source_height - 2 : limit) * 256);
+    const __m256i low = _mm256_set1_epi32(255);
+    const __m256i right = _mm256_set1_epi32((in->source_width < FARTHEST ? in->source_width - 2 : FARTHEST) * 256);
+    const __m256i bottom = _mm256_set1_epi32((in->source_height < FARTHEST ? in->source_height - 2 : FARTHEST) * 256);
     int i = 0;
     for (; i + 8 <= count; i += 8) {
-        const __m256i c = _mm256_add_epi32(c0, _mm256_loadu_si256((const __m256i *)(const void *)(col + i)));
-        const __m256i r = _mm256_add_epi32(r0, _mm256_loadu_si256((const __m256i *)(const void *)(row + i)));
+        const __m256i c = _mm256_loadu_si256((const __m256i *)(const void *)(col + i));
+        const __m256i r = _mm256_loadu_si256((const __m256i *)(const void *)(row + i));
         const __m256i in_cols = _mm256_and_si256(_mm256_cmpgt_epi32(c, low), _mm256_cmpgt_epi32(right, c));
         const __m256i in_rows = _mm256_and_si256(_mm256_cmpgt_epi32(r, low), _mm256_cmpgt_epi32(bottom, r));
         if (_mm256_movemask_epi8(_mm256_and_si256(in_cols, in_rows)) == -1)
             sample8(in, c, r, out + i);
         else
             for (int k = i; k < i + 8; k++)
-                out[k] = sample(in, col0 + (col[k] >> 8), row0 + (row[k] >> 8), col[k] & 255, row[k] & 255);
+                out[k] = sample(in, col[k], row[k]);
     }
     return i;
 }
 #else
-static int sample_many(const SdmWarpRow *in, int32_t col0, int32_t row0, const int32_t *col, const int32_t *row, int count,
-                       int16_t *out)
+static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
 {
-    (void)in, (void)col0, (void)row0, (void)col, (void)row, (void)count, (void)out;
+    (void)in, (void)col, (void)row, (void)count, (void)out;
     return 0;
 }
 #endif
 
 void SDM_NAME(warp_row)(const SdmWarpRow *in, int16_t *out)
 {
-    int32_t col[CHUNK], row[CHUNK];
-    for (int c = 0; c < in->cell_count; c++) {
-        const SdmWarpCell *const cell = &in->cells[c];
-        const int32_t col0 = cell->origin_col - in->source_col0, row0 = cell->origin_row - in->source_row0;
-        for (int x = in->cell_begin[c]; x < in->cell_begin[c + 1]; x += CHUNK) {
-            const int left = in->cell_begin[c + 1] - x, count = left < CHUNK ? left : CHUNK;
-            const float *const s = in->surface_m ? in->surface_m + x : NULL;
-            positions(cell->col, in->fraction + x, s, in->height0_m, count, col);
-            positions(cell->row, in->fraction + x, s, in->height0_m, count, row);
-            for (int i = sample_many(in, col0, row0, col, row, count, out + x); i < count; i++)
-                out[x + i] =
-                    sample(in, col0 + (col[i] >> 8), row0 + (row[i] >> 8), col[i] & 255, row[i] & 255);
-        }
+    int32_t col[CHUNK + SDM_VEC], row[CHUNK + SDM_VEC];
+    for (int x = 0, cell = 0; x < in->width; x += CHUNK) {
+        const int end = x + CHUNK < in->width ? x + CHUNK : in->width;
+        place_pixels(in, &cell, x, end, col, row);
+        for (int i = sample_many(in, col, row, end - x, out + x); i < end - x; i++)
+            out[x + i] = sample(in, col[i], row[i]);
     }
 }
 

@@ -15,6 +15,7 @@ FIELDS = ["sample", "setting", "coverage_pct", "bias_m", "raw_nmad_m", "nmad_m",
           "water_wrong10_pct", "cloud_wrong30_pct", "seconds", "peak_mib", "note"]
 program = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(SOURCE, "build", "release", "stereodem")
 target = sys.argv[2] if len(sys.argv) > 2 else os.path.join(SOURCE, "tests", "results.csv")
+only = sys.argv[3] if len(sys.argv) > 3 else ""  # samples with this word in their name; the CSV keeps its other rows
 work = tempfile.TemporaryDirectory(prefix="sdm_results_")
 
 
@@ -84,7 +85,7 @@ def pointing_of(dem):
 
 
 def sample(name, inputs, options, reference=None, cover=None, within=None, note=None):
-    if not all(os.path.exists(i) for i in inputs):
+    if only not in name or not all(os.path.exists(i) for i in inputs):
         return
     row = dict.fromkeys(FIELDS, "")
     row.update(sample=name, setting=" ".join(options))
@@ -98,6 +99,29 @@ def sample(name, inputs, options, reference=None, cover=None, within=None, note=
         if reference:
             judge(row, dem, reference, cover, within)
         row["note"] = row["note"] or (note(dem) if note else "")
+    rows.append(row)
+    print(" ".join("%s=%s" % (k, v) for k, v in row.items() if v), flush=True)
+
+
+def pair(name, left, right, options):
+    """A rectified pair of Middlebury: `match` without filling; unmatched pixels count as bad, occluded ones do not."""
+    import pair_score
+    folder = data("middlebury", name)
+    if only not in "middlebury_" + name or not os.path.exists(os.path.join(folder, left)):
+        return
+    row = dict.fromkeys(FIELDS, "")
+    row.update(sample="middlebury_" + name, setting=" ".join(["match"] + options))
+    out = os.path.join(work.name, name + ".tif")
+    words = [program, "match", os.path.join(folder, left), os.path.join(folder, right), "-o", out, "--overwrite", "-q"]
+    code, said, seconds, peak = measured(words + options)
+    row["seconds"], row["peak_mib"] = "%.1f" % seconds, "%.0f" % peak
+    if code:
+        row["note"] = said.splitlines()[-1] if said else "exit code %d" % code
+    else:
+        score = pair_score.score(out, folder)
+        row["coverage_pct"] = "%.2f" % (100 - score["none_pct"])
+        row["note"] = "bad pixels %.2f %% (off by over 1 px %.2f %% and none %.2f %%) of %d" % (
+            score["bad_pct"], score["wrong_pct"], score["none_pct"], score["counted"])
     rows.append(row)
     print(" ".join("%s=%s" % (k, v) for k, v in row.items() if v), flush=True)
 
@@ -129,9 +153,16 @@ for name in sorted(os.listdir(kept)) if os.path.isdir(kept) else []:
         for cost in ("zncc", "census", "sad"):
             sample("sampledata_" + name[-3:], [os.path.join(kept, name)], ["--cost", cost], truth if os.path.exists(truth) else None,
                    cover if os.path.exists(cover) else None)
+for options in ([], ["--cost", "zncc"], ["--cost", "zncc", "--window", "7"], ["--cost", "sad"]):
+    pair("cones", "im2.png", "im6.png", options)
+    pair("teddy", "im2.png", "im6.png", options)
+    pair("tsukuba", "im_left.png", "im_right.png", ["--max-disparity", "31"] + options)
 if not rows:
     print("SKIPPED: no samples")
     sys.exit(77)
+if only and os.path.exists(target):
+    with open(target, newline="") as kept:
+        rows = [r for r in csv.DictReader(kept) if only not in r["sample"]] + rows
 with open(target, "w", newline="") as out:
     writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
     writer.writeheader()

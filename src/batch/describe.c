@@ -70,7 +70,7 @@ static double worked_length(double length, double pitch, double halo)
 static double worked_pixels(const SdmPrepared *p, const SdmGrid *grid, int64_t tile, int64_t along)
 {
     const double pitch = (double)tile * sdm_grid_spacing_m(grid) / p->frame.gsd_m;
-    const double halo = sdm_chain_halo(&p->settings);
+    const double halo = sdm_chain_halo(&p->settings, 0); /* full resolution is most of the work */
     const double w = (double)p->frame.width, h = (double)p->frame.height; /* may reach beyond the grid seen at one height */
     return worked_length(w, fmax(pitch, w / (double)along), halo) *
            worked_length(h, fmax(pitch, h / (double)along), halo);

@@ -56,7 +56,7 @@ static SdmStatus look(SdmContext *ctx, const SdmScene *scene, const SdmPrepared 
     TRY(sdm_lattice_build(ctx, &q, &lat));
     TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level, &left,
                           &right));
-    TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, &fine));
+    TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, win, &fine));
     count_gaps(&fine, gaps);
     TRY(sdm_collect_samples(ctx, &lat, &fine.surface, fine.gap_px, SAMPLE, &p->pointing, sample, count, room));
 done:

@@ -53,13 +53,14 @@ static void clear_block(SdmBlock *b)
     for (int64_t i = 0; i < b->w * b->h; i++) {
         b->height_m[i] = b->score[i] = b->gap_m[i] = b->spread_m[i] = b->ortho[i] = NAN;
         b->mask[i] = SDM_QA_OUTSIDE;
+        b->count[i] = 0;
     }
 }
 
 /* Window with its halo, on multiples of the unit, inside the frame. */
 static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
 {
-    const int64_t halo = sdm_chain_halo(&p->settings), unit = 16, size[2] = {p->frame.width, p->frame.height};
+    const int64_t halo = sdm_chain_halo(&p->settings, p->settings.coarse_level - 1), unit = 16, size[2] = {p->frame.width, p->frame.height};
     int64_t out[4];
     for (int k = 0; k < 2; k++) {
         out[k] = (w[k] - halo) < 0 ? 0 : (w[k] - halo) / unit * unit;
@@ -69,14 +70,30 @@ static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
     return (SdmWindow){.level = 0, .u0 = out[0], .v0 = out[1], .w = (int)(out[2] - out[0]), .h = (int)(out[3] - out[1])};
 }
 
+/* The part of the frame that a block needs. */
+static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
+{
+    const int64_t u0 = w[0] > 0 ? w[0] : 0, v0 = w[1] > 0 ? w[1] : 0;
+    const int64_t u1 = w[2] < p->frame.width ? w[2] : p->frame.width, v1 = w[3] < p->frame.height ? w[3] : p->frame.height;
+    return (SdmWindow){.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)(v1 - v0)};
+}
+
+/* Bytes of images (kept for the whole window) and of surfaces (level 0 needs less around) a pixel. */
+#define IMAGE_BYTES 8.0
+#define SURFACE_BYTES 54.0
+
 int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing_m, int64_t cols, int64_t rows)
 {
-    const double per_cell = spacing_m / p->frame.gsd_m, halo = 2.0 * sdm_chain_halo(&p->settings) + 64.0;
     /* the frame may be turned against the grid by any angle */
-    const double w = fmin((double)(cols + rows) * per_cell * 0.75 + halo + 200.0, (double)p->frame.width);
-    const double h = fmin((double)(cols + rows) * per_cell * 0.75 + halo + 200.0, (double)p->frame.height);
+    const double side = (double)(cols + rows) * spacing_m / p->frame.gsd_m * 0.75 + 264.0;
+    double bytes = (double)(cols * rows) * 28.0;
+    for (int i = 0; i < 2; i++) {
+        const double grown = side + 2.0 * sdm_chain_halo(&p->settings, i ? 0 : p->settings.coarse_level - 1);
+        bytes += fmin(grown, (double)p->frame.width) * fmin(grown, (double)p->frame.height) *
+                 (i ? SURFACE_BYTES : IMAGE_BYTES);
+    }
     (void)grid;
-    return (int64_t)(w * h * 62.0) + cols * rows * 28;
+    return (int64_t)bytes;
 }
 
 SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmGrid *grid,
@@ -92,8 +109,8 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     TRY(find_window(ctx, scene, p, grid, block, reach, &any));
     if (!any)
         goto done;
-    const SdmWindow win = grow(p, reach);
-    if (win.w < 16 || win.h < 16)
+    const SdmWindow win = grow(p, reach), need = inside(p, reach);
+    if (win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0)
         goto done;
     const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = grid,
                                  .u0 = win.u0, .v0 = win.v0, .u1 = win.u0 + win.w, .v1 = win.v0 + win.h,
@@ -104,7 +121,7 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     TRY(sdm_lattice_build(ctx, &q, &lat));
     TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, &win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level - 1,
                           &left, &right));
-    TRY(sdm_chain_fine(ctx, &in, &p->coarse, &win, &fine));
+    TRY(sdm_chain_fine(ctx, &in, &p->coarse, &win, &need, &fine));
     sdm_pyramid_free(&left);
     sdm_pyramid_free(&right);
     double scale, offset;

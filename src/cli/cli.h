@@ -2,8 +2,10 @@
 #ifndef SDM_CLI_H
 #define SDM_CLI_H
 
+#include "bench/bench.h"
 #include "compare/compare.h"
 #include "core/options.h"
+#include "disparity/disparity.h"
 #include "simulate/simulate.h"
 #include "stack/stack.h"
 
@@ -43,6 +45,8 @@ struct SdmCall {
     union {
         SdmCompareOptions compare;
         SdmSimulateOptions simulate;
+        SdmDisparityOptions match;
+        SdmBenchOptions bench;
         SdmStackOptions stack;
     } own;
     SdmCommandLine line;
@@ -54,6 +58,8 @@ SdmStatus sdm_command_run(SdmCall *call);
 SdmStatus sdm_command_info(SdmCall *call);
 SdmStatus sdm_command_compare(SdmCall *call);
 SdmStatus sdm_command_simulate(SdmCall *call);
+SdmStatus sdm_command_match(SdmCall *call);
+SdmStatus sdm_command_bench(SdmCall *call);
 SdmStatus sdm_command_stack(SdmCall *call);
 
 /* ---- screen (progress.c) ---- */

@@ -45,6 +45,18 @@ const SdmCommand sdm_commands[] = {
      "to judge "
      "a DEM by.",
      sdm_simulate_options, sdm_command_simulate},
+    {"match", SDM_CMD_MATCH, 2, 2, "the left and the right image",
+     "LEFT RIGHT -o DISPARITY.tif [options]\nl_%04d.png r_%04d.png -o d_%04d.tif [options]",
+     "match a rectified pair: disparities of its left image",
+     "Match two images whose rows are epipolar lines, or sequences of them. Writes for each pixel x of the left "
+     "image the disparity d of its match, x_right = x_left - d. Any images that GDAL reads: 8-bit, grey or colour, "
+     "or wider ones; nodata, masks and NaN are left out.",
+     sdm_disparity_options, sdm_command_match},
+    {"bench", SDM_CMD_BENCH, 0, 1, "", "[kernels | papers | all] [options]",
+     "time the kernels and the workloads of papers on this machine",
+     "Time every kernel at every instruction set, the matching of pairs, and the workloads of the papers that this "
+     "program follows, beside the figures that they publish. Reads no files.",
+     sdm_bench_options, sdm_command_bench},
     {.name = NULL},
 };
 
@@ -114,6 +126,10 @@ static void set_defaults(SdmCall *call)
         call->own.stack = (SdmStackOptions){.align = "z", .dem_vertical = "auto"};
     else if (call->command->bit == SDM_CMD_SIMULATE)
         sdm_simulate_default(&call->own.simulate);
+    else if (call->command->bit == SDM_CMD_MATCH)
+        sdm_disparity_default(&call->own.match);
+    else if (call->command->bit == SDM_CMD_BENCH)
+        sdm_bench_default(&call->own.bench);
 }
 
 /* Arguments -> options; opens the context of the call, in which a failure is told too. */

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define AT(field) offsetof(SdmOptions, field)
-#define ALL (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_COMPARE | SDM_CMD_SIMULATE | SDM_CMD_STACK)
+#define ALL \
+    (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_COMPARE | SDM_CMD_SIMULATE | SDM_CMD_STACK | SDM_CMD_MATCH | SDM_CMD_BENCH)
 #define SCENE (SDM_CMD_RUN | SDM_CMD_INFO)
 #define PLACE (SCENE | SDM_CMD_STACK)     /* commands that lay out a grid */
 #define DEM (SDM_CMD_RUN | SDM_CMD_STACK) /* commands that write a DEM */
@@ -33,8 +34,8 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu", "auto", SDM_CMD_RUN,
      "Where matching runs; auto takes the fastest that works and logs it."},
     {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0, "auto|reference|c|sse4.2|avx2|avx512",
-     "auto", SDM_CMD_RUN,
-     "Instruction set to use on the CPU; reference is the slow definition. The DEM is the same with each."},
+     "auto", SDM_CMD_RUN | SDM_CMD_MATCH | SDM_CMD_BENCH,
+     "Instruction set to use on the CPU; reference is the slow definition. The result is the same with each."},
     {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL, "one per processor", ALL,
      "Number of threads. What is written is the same with any."},
     {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", PLACE,
@@ -60,7 +61,7 @@ const SdmOptionSpec sdm_option_table[] = {
      "Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already."},
     {"--co", "NAME=VALUE", SDM_OPT_PAIRS, AT(co), NO_RANGE, "none", DEM,
      "Creation option of GDAL's COG driver for the DEM, such as COMPRESS=ZSTD; may be given again."},
-    {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none", ALL,
+    {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none", ALL & ~(unsigned)SDM_CMD_BENCH,
      "Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOST:PORT; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
      DEM, "Replace an existing DEM and its companions."},

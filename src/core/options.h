@@ -16,7 +16,8 @@ typedef enum SdmOptionType {
 } SdmOptionType;
 
 enum { /* which commands take an option */
-    SDM_CMD_RUN = 1, SDM_CMD_INFO = 2, SDM_CMD_COMPARE = 4, SDM_CMD_SIMULATE = 8, SDM_CMD_STACK = 256
+    SDM_CMD_RUN = 1, SDM_CMD_INFO = 2, SDM_CMD_COMPARE = 4, SDM_CMD_SIMULATE = 8, SDM_CMD_MATCH = 16, SDM_CMD_BENCH = 32,
+    SDM_CMD_STACK = 256
 };
 
 typedef struct SdmOptionSpec {

@@ -3,6 +3,7 @@
 #define SDM_PRODUCT_INSIDE_H
 
 #include "dem/product.h"
+#include "dem/trap.h"
 
 #include <cpl_error.h>
 #include <gdal.h>
@@ -28,16 +29,6 @@ void sdm_names_sweep(const SdmNames *names);
 SdmStatus sdm_names_rename(SdmContext *ctx, const SdmNames *names, uint64_t job);
 /* After a run that was stopped while it named its files: remove those that it had named. */
 void sdm_names_recover(const SdmNames *names);
-
-/* ---- GDAL's errors, caught per thread; the first failure is kept ---- */
-typedef struct SdmTrap {
-    bool failed;
-    char text[512]; /* first failure, else last warning */
-} SdmTrap;
-void sdm_trap_begin(SdmTrap *trap);
-void sdm_trap_end(SdmTrap *trap);
-/* SDM_ERR_IO that names the file and says what GDAL said and how much room the folder has. */
-SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why);
 
 /* ---- the heights as counted while blocks come in: integers, so their order does not matter ---- */
 enum { SDM_PREVIEW_MAX = 1600, SDM_HISTOGRAM = 1 << 16 };

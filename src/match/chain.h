@@ -65,13 +65,14 @@ typedef struct SdmFineResult {
 } SdmFineResult;
 void sdm_fine_result_free(SdmFineResult *r);
 
-/* Pixels of level 0 by which a window must be grown so that its inside is exact. */
-int sdm_chain_halo(const SdmMatchSettings *s);
+/* Pixels of level 0 by which a window must be grown so that its inside is exact, when `level` and those below it are
+ * computed on the grown one; coarse_level - 1 for all. */
+int sdm_chain_halo(const SdmMatchSettings *s, int level);
 
 /* Levels coarse_level - 1 .. 0 for the window win (level 0; a multiple of 2^coarse_level) from the coarse surface,
- * which covers it. */
+ * which covers it.  The result covers `need`, inside win, and what else of win level 0 had to compute; win == need: all. */
 SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, const SdmWindow *win,
-                         SdmFineResult *out);
+                         const SdmWindow *need, SdmFineResult *out);
 
 /* v residual of a surface, e.g. of a coarse level: see sdm_level_gap(). */
 SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window, float *gap_v);

@@ -23,15 +23,32 @@ void sdm_fine_result_free(SdmFineResult *r)
     sdm_free(&r->left);
 }
 
-int sdm_chain_halo(const SdmMatchSettings *s)
+int sdm_chain_halo(const SdmMatchSettings *s, int level)
 {
     /* per level: windows, ranges, retry, rejection, median, far fill, smoothing, refinement */
     const int base = 9 / 2 + 2 * FIRST_RANGE + 13 / 2 + 2 * (3 + 1) + 16 + 2 + 2;
     int sum = REPEATS * (7 / 2 + 3 + 3 + 1 + 16) + 9 + SDM_JUDGE_GAP_HALF + HOLE_HALF;
-    for (int l = 0; l < s->coarse_level; l++)
+    for (int l = 0; l <= level && l < s->coarse_level; l++)
         sum += (base + 2 * sdm_chain_retry_range(s, l)) << l;
     const int unit = 1 << s->coarse_level;
     return (sum + 2 * unit + 15) / 16 * 16;
+}
+
+/* What level `level` must compute of `win` for the levels below it to be exact inside `need`: multiples of 16 but where
+ * win ends. */
+static SdmWindow part_of(const SdmMatchSettings *s, const SdmWindow *win, const SdmWindow *need, int level)
+{
+    const int64_t halo = sdm_chain_halo(s, level), first[2] = {win->u0, win->v0};
+    const int64_t end[2] = {win->u0 + win->w, win->v0 + win->h}, from[2] = {need->u0, need->v0};
+    const int64_t to[2] = {need->u0 + need->w, need->v0 + need->h};
+    int64_t a[2], b[2];
+    for (int k = 0; k < 2; k++) {
+        a[k] = (from[k] - halo) >> 4 << 4;
+        b[k] = (to[k] + halo + 15) >> 4 << 4;
+        a[k] = a[k] > first[k] ? a[k] : first[k];
+        b[k] = b[k] < end[k] ? b[k] : end[k];
+    }
+    return (SdmWindow){.u0 = a[0], .v0 = a[1], .w = (int)(b[0] - a[0]), .h = (int)(b[1] - a[1])};
 }
 
 static SdmWindow window_at(const SdmWindow *win, int level)
@@ -141,15 +158,17 @@ done:
 }
 
 SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, const SdmWindow *win,
-                         SdmFineResult *out)
+                         const SdmWindow *need, SdmFineResult *out)
 {
     SdmStatus st = SDM_OK;
     SdmSurface s = {0}, finer = {0};
     SdmLevelTask task = {0};
+    SdmWindow part = *win;
     const int around = sdm_stage_enter(ctx, 5);
     *out = (SdmFineResult){0};
     for (int l = in->settings->coarse_level - 1; l >= 0; l--) {
-        const SdmWindow w = window_at(win, l);
+        part = part_of(in->settings, win, need, l);
+        const SdmWindow w = window_at(&part, l);
         TRY(sdm_surface_alloc(ctx, &w, &finer));
         sdm_surface_refine(ctx, in->settings->kernels, s.h_m ? &s : coarse, &finer);
         sdm_surface_free(&s);
@@ -158,7 +177,7 @@ SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurf
         if (l > 0)
             TRY(sdm_chain_level(ctx, in, FIRST_RANGE, FIRST_WINDOW, &s));
     }
-    task = sdm_level_task(in, win);
+    task = sdm_level_task(in, &part); /* of level 0 */
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_chain_level_in(ctx, in, &task, FIRST_RANGE, FIRST_WINDOW, &s));
     TRY(repeat(ctx, in, &task, &s));

@@ -75,19 +75,24 @@ typedef struct Piece {
     int32_t nearest;         /* least distance to terrain, half px */
 } Piece;
 
-static void seed(const SdmSurface *s, const int32_t *parent, const uint8_t *terrain, SdmGround *g)
+/* What a piece is: nothing, terrain, or terrain large enough to vouch for others. */
+enum { NOT_TERRAIN, TERRAIN, MAIN_TERRAIN, MAIN_SHARE = 100 /* of the largest piece's size */ };
+
+/* Nearest pixel of terrain that is at least `least`. */
+static void seed(const SdmSurface *s, const int32_t *parent, const uint8_t *terrain, int least, SdmGround *g)
 {
     for (int32_t i = 0; i < s->win.w * s->win.h; i++) {
-        const bool is = (s->flags[i] & SDM_QA_VALID) && terrain[parent[i]];
+        const bool is = (s->flags[i] & SDM_QA_VALID) && terrain[parent[i]] >= least;
         g->away[i] = is ? 0 : FAR;
         g->h_m[i] = s->h_m[i];
     }
     spread_nearest(s->win.w, s->win.h, g->away, g->h_m);
 }
 
-/* Pieces without a jump to the terrain become terrain; true when any did. */
-static bool accept_pieces(const SdmSurface *s, const int32_t *parent, float pixel_m, const SdmGround *g, Piece *piece,
-                          uint8_t *terrain)
+/* Pieces without a jump to the main terrain become terrain; true when a large one did.  Small ones do not vouch for
+ * others: a few false matches between mountain and cloud would lead up to it. */
+static bool accept_pieces(const SdmSurface *s, const int32_t *parent, float pixel_m, const SdmGround *g, int32_t main_size,
+                          Piece *piece, uint8_t *terrain)
 {
     const int32_t n = s->win.w * s->win.h;
     bool any = false;
@@ -107,8 +112,10 @@ static bool accept_pieces(const SdmSurface *s, const int32_t *parent, float pixe
     }
     for (int32_t i = 0; i < n; i++)
         if (parent[i] == i && (s->flags[i] & SDM_QA_VALID) && !terrain[i] && piece[i].size >= 12 &&
-            piece[i].off * 2 <= piece[i].edge)
-            terrain[i] = any = true;
+            piece[i].off * 2 <= piece[i].edge) {
+            terrain[i] = piece[i].size >= main_size ? MAIN_TERRAIN : TERRAIN;
+            any |= terrain[i] == MAIN_TERRAIN;
+        }
     return any;
 }
 
@@ -132,13 +139,13 @@ SdmStatus sdm_ground_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmGrou
     }
     for (int32_t i = 0; i < n; i++)
         largest = piece[i].size > piece[largest].size ? i : largest;
-    terrain[largest] = 1;
+    terrain[largest] = MAIN_TERRAIN;
     for (int round = 0; round < 4; round++) { /* what was accepted brings its neighbours */
-        seed(s, parent, terrain, out);
-        if (!accept_pieces(s, parent, pixel_m, out, piece, terrain))
+        seed(s, parent, terrain, MAIN_TERRAIN, out);
+        if (!accept_pieces(s, parent, pixel_m, out, piece[largest].size / MAIN_SHARE, piece, terrain))
             break;
     }
-    seed(s, parent, terrain, out);
+    seed(s, parent, terrain, TERRAIN, out);
     for (int32_t i = 0; i < n; i++) {
         if ((s->flags[i] & SDM_QA_VALID) && !terrain[parent[i]])
             s->flags[i] = (uint16_t)((s->flags[i] & ~SDM_QA_VALID) | SDM_QA_ISOLATED);

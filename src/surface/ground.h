@@ -16,6 +16,7 @@ typedef struct SdmGround {
 #define SDM_GROUND_STEP_M 80.0f
 #define SDM_GROUND_NOISE_M 20.0f
 #define SDM_GROUND_FAR_SLOPE 0.15f /* beyond 5 pixels: relief of high mountains over kilometres */
+#define SDM_GROUND_FAR_M 4000.0f   /* and no more beyond that */
 #define SDM_GROUND_SLOPE 1.43f /* tan 55 deg: what a window of 9 coarse pixels leaves of steeper ones */
 
 /* pixel_m: ground size of a pixel.  Rejected pixels of s lose SDM_QA_VALID and get SDM_QA_ISOLATED.  Serial: same result always. */
@@ -26,7 +27,8 @@ void sdm_ground_free(SdmGround *g);
 static inline float sdm_ground_limit(float away, float pixel_m)
 {
     const float steep = away < 5.0f ? away + 1.0f : 6.0f, rest = away < 5.0f ? 0.0f : away - 5.0f;
-    return SDM_GROUND_STEP_M + pixel_m * (SDM_GROUND_SLOPE * steep + SDM_GROUND_FAR_SLOPE * rest);
+    const float far_m = pixel_m * rest < SDM_GROUND_FAR_M ? pixel_m * rest : SDM_GROUND_FAR_M;
+    return SDM_GROUND_STEP_M + SDM_GROUND_SLOPE * pixel_m * steep + SDM_GROUND_FAR_SLOPE * far_m;
 }
 
 #endif

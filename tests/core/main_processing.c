@@ -3,7 +3,7 @@
  * [--runs 3] CSV on standard output: what,seconds,ns_per_pixel; the median of the runs, pixels of the frame.
  */
 // SPDX-License-Identifier: Apache-2.0
-#include "synthetic.h"
+#include "bench/synthetic.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static SdmStatus time_runs(SdmContext *ctx, const Request *q, const SynScene *sc
         sdm_fine_result_free(&r);
         const double begin = sdm_now_s();
         const clock_t cpu = clock();
-        TRY(sdm_chain_fine(ctx, &in, coarse, &win, &r));
+        TRY(sdm_chain_fine(ctx, &in, coarse, &win, &win, &r));
         seconds[i] = sdm_now_s() - begin;
         cpu_s = fmin(cpu_s, (double)(clock() - cpu) / CLOCKS_PER_SEC);
     }

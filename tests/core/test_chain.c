@@ -2,7 +2,7 @@
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
-#include "synthetic.h"
+#include "bench/synthetic.h"
 
 enum { COARSE = 3 };
 
@@ -51,7 +51,7 @@ static SdmStatus fine(Bench *b, SdmContext *ctx, int u0, int v0, int w, int h, S
     const SdmChainInput in = {.settings = &b->settings, .lattice = &b->scene.lattice,
                               .left = &b->scene.left_pyramid, .right = &b->scene.right_pyramid};
     const SdmWindow win = {.u0 = u0, .v0 = v0, .w = w, .h = h};
-    return sdm_chain_fine(ctx, &in, &b->coarse, &win, out);
+    return sdm_chain_fine(ctx, &in, &b->coarse, &win, &win, out);
 }
 
 static int by_value(const void *a, const void *b)
@@ -137,7 +137,7 @@ static void cuts_do_not_matter(void **state)
         Bench b;
         SdmFineResult whole, cut;
         bench_open(&b, 64, 64, 0.8, "zncc");
-        const int halo = sdm_chain_halo(&b.settings), unit = 1 << COARSE, off = 7 * unit;
+        const int halo = sdm_chain_halo(&b.settings, COARSE - 1), unit = 1 << COARSE, off = 7 * unit;
         const int along = (off + halo + INSIDE + unit - 1) / unit * unit, less = along - off;
         bench_close(&b);
         const bool u = side < 2, first = side % 2 == 0;
@@ -156,6 +156,30 @@ static void cuts_do_not_matter(void **state)
         sdm_fine_result_free(&cut);
         bench_close(&b);
     }
+}
+
+/* Levels that compute no more than what is needed give the same pixels there. */
+static void what_is_not_needed_does_not_matter(void **state)
+{
+    (void)state;
+    enum { ACROSS = 96, INSIDE = 64 };
+    Bench b;
+    SdmFineResult whole, part;
+    bench_open(&b, 64, 64, 0.8, "zncc");
+    const int along = (2 * sdm_chain_halo(&b.settings, COARSE - 1) + INSIDE + 15) / 16 * 16;
+    bench_close(&b);
+    bench_open(&b, along, ACROSS, 0.8, "zncc");
+    const SdmChainInput in = {.settings = &b.settings, .lattice = &b.scene.lattice, .left = &b.scene.left_pyramid,
+                              .right = &b.scene.right_pyramid};
+    const SdmWindow win = {.w = along, .h = ACROSS};
+    const SdmWindow need = {.u0 = (along - INSIDE) / 32 * 16, .w = INSIDE, .h = ACROSS};
+    assert_int_equal(sdm_chain_fine(b.ctx, &in, &b.coarse, &win, &win, &whole), SDM_OK);
+    assert_int_equal(sdm_chain_fine(b.ctx, &in, &b.coarse, &win, &need, &part), SDM_OK);
+    assert_true(part.surface.win.w < along * 2 / 3 && part.surface.win.w >= INSIDE);
+    same_bytes(&whole, (int)need.u0, 0, &part, (int)(need.u0 - part.surface.win.u0), 0, INSIDE, ACROSS);
+    sdm_fine_result_free(&whole);
+    sdm_fine_result_free(&part);
+    bench_close(&b);
 }
 
 static void threads_do_not_matter(void **state)
@@ -239,6 +263,7 @@ int main(void)
         cmocka_unit_test(known_surface_is_recovered),
         cmocka_unit_test(other_costs_recover_it_too),
         cmocka_unit_test(cuts_do_not_matter),
+        cmocka_unit_test(what_is_not_needed_does_not_matter),
         cmocka_unit_test(threads_do_not_matter),
         cmocka_unit_test(levels_do_not_matter),
         cmocka_unit_test(failed_allocations_are_told),

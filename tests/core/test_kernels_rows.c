@@ -263,7 +263,7 @@ static void filter_all(const SdmKernels *k, const FilterInput *in, const Filtere
     for (int i = 0; i < 600; i++)
         table[i] = 4096 - 3 * i;
     for (int i = 0; i < in->w; i++)
-        point[i] = (SdmSpreadPoint){.x = 200 * i - 300, .y = 7 * i - 500, .h = (int32_t)(in->rows[0][i] * 90.0f) - 20000,
+        point[i] = (SdmSpreadPoint){.x = 200 * i - 300, .y = 7 * i - 500, .h = 9777 * i - 20001,
                                     .score = i, .gap = 3 * i, .image = -i, .valid = i % 3 > 0, .filled = i & 1,
                                     .seen = i % 5 > 0};
     const SdmSpread spread = {.cols = in->w, .rows = 1, .pitch = in->w, .radius = 384 + in->half, .table = table,

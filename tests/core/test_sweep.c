@@ -1,7 +1,7 @@
 /* The sweep of planes at the coarsest level: which heights it reaches, tilts, rows across, repeated patterns. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
-#include "synthetic.h"
+#include "bench/synthetic.h"
 
 enum { W = 1024, H = 512, LEVEL = 3 };
 static const double PIXEL_HEIGHT_M = (1 << LEVEL) / SYN_DU_DH; /* 200 m of height for a pixel of the level */

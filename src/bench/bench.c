@@ -1,0 +1,275 @@
+/* Cases -> medians of interleaved timings; speed of memory and clock. */
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench.h"
+
+#include "kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FIELD(name) offsetof(SdmBenchOptions, name)
+#define NO_RANGE 0.0, 0.0, NULL
+
+const SdmOptionSpec sdm_bench_options[] = {
+    {"--repeats", "N", SDM_OPT_INT, FIELD(repeats), 1.0, 99.0, NULL, "7", SDM_CMD_BENCH,
+     "Timings of each case, interleaved with those of the other instruction sets; their median counts. At "
+     "most 3 of what takes over a second."},
+    {"--csv", "FILE", SDM_OPT_TEXT, FIELD(csv), NO_RANGE, "none", SDM_CMD_BENCH,
+     "Write the figures as CSV, too."},
+    {"--markdown", "FILE", SDM_OPT_TEXT, FIELD(markdown), NO_RANGE, "none", SDM_CMD_BENCH,
+     "Write the tables as Markdown, too."},
+    {"--quick", NULL, SDM_OPT_BOOL, FIELD(quick), NO_RANGE, "off", SDM_CMD_BENCH,
+     "Small images: shows that everything works; the figures mean nothing."},
+    {.name = NULL},
+};
+
+enum { MOST_REPEATS = 99, MOST_LEVELS = 8, FEW = 3, TRIAD = 1 << 23 };
+static const double SHORTEST_S = 5e-3; /* a timing: as many calls as take this long */
+static const double LONG_S = 1.0;      /* what takes longer is timed FEW times at most */
+
+void sdm_bench_default(SdmBenchOptions *opt)
+{
+    *opt = (SdmBenchOptions){.repeats = 7};
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+}
+
+/* ---- the machine ---- */
+
+/* a = b + s c over arrays that no cache holds; bytes a second, best of five. */
+static SdmStatus measure_bandwidth(SdmBench *b, int threads, double *out)
+{
+    SdmStatus st = SDM_OK;
+    float *v = NULL;
+    double best = INFINITY;
+    const int64_t n = b->opt->quick ? TRIAD / 64 : TRIAD;
+    TRY(sdm_alloc(b->ctx, &v, 3 * (size_t)n, sizeof *v, "arrays of the triad"));
+    for (int turn = 0; turn < 6; turn++) {
+        float *const a = v, *const x = v + n, *const y = v + 2 * n;
+        const double begin = sdm_now_s();
+#pragma omp parallel for simd schedule(static) num_threads(threads)
+        for (int64_t i = 0; i < n; i++)
+            a[i] = x[i] + 3.0f * y[i];
+        if (turn > 0)
+            best = fmin(best, sdm_now_s() - begin);
+    }
+    *out = 12.0 * (double)n / best;
+done:
+    sdm_free(&v);
+    return st;
+}
+
+/* Multiplications that wait for each other: 3 cycles each on the x86-64 and Arm processors of today. */
+static double measure_clock(void)
+{
+    volatile uint64_t factor = 3;
+    const uint64_t by = factor;
+    double best = INFINITY;
+    enum { STEPS = 1 << 20 };
+    for (int turn = 0; turn < 8; turn++) {
+        const double begin = sdm_now_s();
+        uint64_t x = by;
+        for (int i = 0; i < STEPS; i++)
+            x *= by;
+        factor = x | 1;
+        best = fmin(best, sdm_now_s() - begin);
+    }
+    return 3.0 * STEPS / best;
+}
+
+static void name_machine(char *out, size_t size)
+{
+    char line[256];
+    snprintf(out, size, "unknown processor");
+    FILE *const f = fopen("/proc/cpuinfo", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *const colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon) {
+            snprintf(out, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+            break;
+        }
+    }
+    if (f)
+        fclose(f);
+}
+
+/* Every level that runs here, or the one of --cpu-level. */
+static SdmStatus choose_levels(SdmBench *b)
+{
+    static const char *const all[] = {"reference", "c", "sse4.2", "avx2", "avx512"};
+    const char *const wanted = sdm_options(b->ctx)->cpu_level;
+    const bool any = strcmp(wanted, "auto") == 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (sdm_kernels_at(all[i]) && (any || strcmp(wanted, all[i]) == 0))
+            b->levels[b->level_count++] = all[i];
+    if (b->level_count == 0)
+        return sdm_fail(b->ctx, SDM_ERR_UNSUPPORTED,
+                        "--cpu-level %s: this processor does not have it; it has %s", wanted,
+                        sdm_kernels_name("auto"));
+    return SDM_OK;
+}
+
+SdmStatus sdm_bench_open(SdmContext *ctx, const SdmBenchOptions *opt, SdmBench *b)
+{
+    SdmStatus st = SDM_OK;
+    *b = (SdmBench){.ctx = ctx, .opt = opt};
+    TRY(choose_levels(b));
+    TRY(measure_bandwidth(b, 1, &b->bandwidth));
+    TRY(measure_bandwidth(b, sdm_threads(ctx), &b->bandwidth_all));
+    b->clock_hz = measure_clock();
+    name_machine(b->machine, sizeof b->machine);
+done:
+    return st;
+}
+
+void sdm_bench_close(SdmBench *b)
+{
+    if (b->scene)
+        b->close_scene(b->scene);
+    b->scene = NULL;
+    while (b->owned_count > 0)
+        sdm_free(&b->owned[--b->owned_count]);
+    b->count = 0;
+}
+
+SdmStatus sdm_bench_alloc(SdmBench *b, void *out, size_t count, size_t size)
+{
+    void **const slot = out;
+    *slot = NULL;
+    if (b->owned_count == 4 * SDM_BENCH_CASES)
+        return sdm_fail(b->ctx, SDM_ERR_MEMORY, "more blocks of memory than a bench has places for");
+    const SdmStatus st = sdm_alloc(b->ctx, slot, count, size, "data of a bench");
+    b->owned[b->owned_count++] = *slot;
+    return st;
+}
+
+SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c)
+{
+    if (b->count == SDM_BENCH_CASES)
+        return sdm_fail(b->ctx, SDM_ERR_MEMORY, "more cases than a bench has places for (%d)",
+                        (int)SDM_BENCH_CASES);
+    b->cases[b->count++] = *c;
+    return SDM_OK;
+}
+
+/* ---- timing ---- */
+
+static double processor_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Of one thread its processor time, which others on the machine do not disturb; of several the wall time. */
+static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu)
+{
+    SdmStatus st = SDM_OK;
+    const double begin = sdm_now_s(), cpu_begin = processor_s();
+    for (int i = 0; i < calls; i++)
+        TRY(c->call(b->ctx, c->data));
+    *cpu = (processor_s() - cpu_begin) / calls;
+    *seconds = c->threads > 1 ? (sdm_now_s() - begin) / calls : *cpu;
+done:
+    return st;
+}
+
+/* Timings of one case. */
+typedef struct Timings {
+    int calls, repeats;
+    double seconds[MOST_REPEATS], cpu[MOST_REPEATS];
+} Timings;
+
+/* A warm-up, which tells how many calls a timing takes and how often it is worth while. */
+static SdmStatus warm_up(SdmBench *b, const SdmBenchCase *c, Timings *t)
+{
+    SdmStatus st = SDM_OK;
+    double once = 0.0;
+    TRY(time_calls(b, c, 1, &once, &t->cpu[0]));
+    const double fit = SHORTEST_S / fmax(once, 1e-9);
+    t->calls = b->opt->quick || fit < 1.0 ? 1 : fit > 1e6 ? 1000000 : (int)fit;
+    t->repeats = once > LONG_S && b->opt->repeats > FEW ? FEW : b->opt->repeats;
+done:
+    return st;
+}
+
+/* Cases first..end-1, of one name: round after round. */
+static SdmStatus time_group(SdmBench *b, int first, int end)
+{
+    SdmStatus st = SDM_OK;
+    Timings t[MOST_LEVELS];
+    for (int i = first; i < end; i++)
+        TRY(warm_up(b, &b->cases[i], &t[i - first]));
+    for (int turn = 0; turn < b->opt->repeats; turn++)
+        for (int i = first; i < end; i++) {
+            Timings *const own = &t[i - first];
+            TRY(sdm_check_stop(b->ctx));
+            if (turn < own->repeats)
+                TRY(time_calls(b, &b->cases[i], own->calls, &own->seconds[turn], &own->cpu[turn]));
+        }
+    for (int i = first; i < end; i++) {
+        Timings *const own = &t[i - first];
+        b->cases[i].seconds = median(own->seconds, own->repeats);
+        b->cases[i].cpu = median(own->cpu, own->repeats);
+        b->cases[i].best = own->seconds[0]; /* sorted by now */
+    }
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_run(SdmBench *b)
+{
+    SdmStatus st = SDM_OK;
+    for (int first = 0, end = 0; first < b->count; first = end) {
+        end = first + 1;
+        while (end < b->count && end - first < MOST_LEVELS &&
+               strcmp(b->cases[end].name, b->cases[first].name) == 0)
+            end++;
+        if (b->cases[first].seconds > 0.0)
+            continue;
+        sdm_progress(b->ctx, 0, (double)first / b->count, b->cases[first].name);
+        TRY(time_group(b, first, end));
+    }
+done:
+    return st;
+}
+
+/* ---- bounds ---- */
+
+/* Bits that one operation of the level handles, and operations that a core starts in a cycle. */
+static double bits_a_cycle(const char *level)
+{
+    if (strcmp(level, "avx512") == 0)
+        return 512.0 * 2.0;
+    if (strcmp(level, "avx2") == 0)
+        return 256.0 * 3.0;
+    return strcmp(level, "reference") == 0 ? 0.0 : 128.0 * 3.0;
+}
+
+double sdm_bench_bound_s(const SdmBench *b, const SdmBenchCase *c, const char **of)
+{
+    const double bits = bits_a_cycle(c->level) * c->threads;
+    const double cycles = bits > 0.0 ? c->need.operations * c->need.bits / bits : 0.0;
+    const double by_clock = c->outputs * cycles / b->clock_hz;
+    const double by_memory = c->outputs * c->need.bytes / (c->threads > 1 ? b->bandwidth_all : b->bandwidth);
+    *of = by_clock >= by_memory ? "cycles" : "bytes";
+    return by_clock >= by_memory ? by_clock : by_memory;
+}
+
+const SdmBenchCase *sdm_bench_below(const SdmBench *b, int index)
+{
+    const SdmBenchCase *const c = &b->cases[index];
+    return index > 0 && strcmp(c[-1].name, c->name) == 0 ? c - 1 : NULL;
+}

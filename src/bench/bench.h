@@ -1,0 +1,84 @@
+/* Timings of the kernels and of the papers' workloads, beside what bounds them and what was published. */
+#ifndef SDM_BENCH_H
+#define SDM_BENCH_H
+
+#include "core/options.h"
+
+typedef struct SdmBenchOptions {
+    const char *csv, *markdown; /* files to write as well; NULL = none */
+    int repeats;                /* timings of each case; their median counts */
+    bool quick;                 /* small sizes: shows that it works, no figures */
+} SdmBenchOptions;
+
+extern const SdmOptionSpec sdm_bench_options[]; /* offsets into SdmBenchOptions */
+void sdm_bench_default(SdmBenchOptions *opt);
+
+/* What one kernel needs at least, for its bound. */
+typedef struct SdmBenchNeed {
+    double operations, bits; /* vector operations an output, each on elements of so many bits */
+    double bytes;            /* to and from memory, an output */
+} SdmBenchNeed;
+
+/* One case: a call that makes `outputs` outputs. */
+typedef struct SdmBenchCase {
+    const char *name;       /* "sad 9x9": cases of one name differ in the level, ascending; timed interleaved */
+    const char *level;      /* name of the instruction set */
+    const char *output;     /* what is counted: "score", "pixel", "run" */
+    double outputs;
+    int threads;
+    SdmBenchNeed need;      /* operations 0: no bound is told */
+    const char *published;  /* papers: "4.88 ms, GeForce 940M"; else NULL */
+    SdmStatus (*call)(SdmContext *ctx, void *data);
+    void *data;
+    double seconds, best;   /* set: of a call, median and least; of one thread processor time, else wall time */
+    double cpu;             /* set: processor time of all threads, median */
+} SdmBenchCase;
+
+enum { SDM_BENCH_CASES = 160 };
+
+/* Cases and what they need; close frees it all. */
+typedef struct SdmBench {
+    SdmContext *ctx;
+    const SdmBenchOptions *opt;
+    const char *levels[8];  /* to be timed, ascending */
+    int level_count;
+    SdmBenchCase cases[SDM_BENCH_CASES];
+    int count;
+    void *owned[4 * SDM_BENCH_CASES]; /* of sdm_alloc */
+    int owned_count;
+    void *scene;            /* of bench_scene.c, and what closes it */
+    void (*close_scene)(void *scene);
+    double bandwidth;       /* bytes a second: triad of one thread */
+    double bandwidth_all;   /* of all threads */
+    double clock_hz;        /* estimated from a chain of multiplications */
+    char machine[128];      /* name of the processor */
+} SdmBench;
+
+/* Levels from --cpu-level, speed of memory and clock.  Close after failure, too. */
+SdmStatus sdm_bench_open(SdmContext *ctx, const SdmBenchOptions *opt, SdmBench *b);
+void sdm_bench_close(SdmBench *b);
+
+/* Add the cases: kernels of kernels.h, matching of pairs, the papers' workloads. */
+SdmStatus sdm_bench_add_kernels(SdmBench *b);
+SdmStatus sdm_bench_add_pairs(SdmBench *b);
+SdmStatus sdm_bench_add_papers(SdmBench *b);
+/* Time all cases that have no time yet: a warm-up each, then rounds over the cases of one name. */
+SdmStatus sdm_bench_run(SdmBench *b);
+
+/* As CSV, as a table for people, as Markdown; papers: seconds beside published ones. */
+void sdm_bench_print_csv(const SdmBench *b, FILE *to);
+void sdm_bench_print_text(const SdmBench *b, FILE *to);
+void sdm_bench_print_markdown(const SdmBench *b, FILE *to);
+
+/* ---- for the files of src/bench ---- */
+
+/* Memory that lives as long as *b. */
+SdmStatus sdm_bench_alloc(SdmBench *b, void *out /* T ** */, size_t count, size_t size);
+/* Append a case; SDM_ERR_MEMORY when there are too many. */
+SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c);
+/* Seconds that the bound takes for a call: *of gets "cycles" or "bytes". */
+double sdm_bench_bound_s(const SdmBench *b, const SdmBenchCase *c, const char **of);
+/* The case of the level below with the same name, NULL for the lowest. */
+const SdmBenchCase *sdm_bench_below(const SdmBench *b, int index);
+
+#endif

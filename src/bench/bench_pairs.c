@@ -1,0 +1,170 @@
+/* Matching of whole pairs, and the workloads of the papers. */
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench_pairs.h"
+
+#include "bench/bench_scene.h"
+
+#include <string.h>
+
+/* ---- one pair at every level ---- */
+
+typedef struct PairCall {
+    SdmPairImage image[2];
+    SdmPairSettings set;
+    int frames;
+    bool fill;
+    float *disparity;
+} PairCall;
+
+static SdmStatus call_pair(SdmContext *ctx, void *data)
+{
+    SdmStatus st = SDM_OK;
+    const PairCall *const c = data;
+    for (int i = 0; i < c->frames; i++) {
+        TRY(sdm_pair_match(ctx, &c->image[0], &c->image[1], &c->set, c->disparity));
+        if (c->fill)
+            TRY(sdm_pair_fill(ctx, SDM_FILL_NEAREST, c->image[0].width, c->image[0].height, c->disparity));
+    }
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p)
+{
+    SdmStatus st = SDM_OK;
+    const int depth = p->set.dmax - p->set.dmin + 1;
+    SdmPairImage image[2];
+    float *disparity = NULL;
+    TRY(sdm_synthetic_pair(b, p->width, p->height, depth, p->eight_bit, image));
+    TRY(sdm_bench_alloc(b, &disparity, (size_t)p->width * (size_t)p->height, sizeof *disparity));
+    for (int l = 0; l < b->level_count; l++) {
+        PairCall *c = NULL;
+        if (strcmp(b->levels[l], "reference") == 0 && !b->opt->quick)
+            continue;
+        TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
+        *c = (PairCall){.image = {image[0], image[1]}, .set = p->set, .frames = p->frames, .fill = p->fill,
+                        .disparity = disparity};
+        c->set.cpu_level = b->levels[l];
+        SdmBenchCase made = p->base;
+        made.level = b->levels[l];
+        made.threads = sdm_threads(b->ctx);
+        made.output = "score";
+        made.need.bytes = made.need.operations > 0.0 ? 8.0 / depth : 0.0; /* two samples and a disparity */
+        made.outputs = (double)p->width * p->height * depth * p->frames;
+        made.call = call_pair;
+        made.data = c;
+        TRY(sdm_bench_add(b, &made));
+    }
+done:
+    return st;
+}
+
+static SdmPairSettings settings(SdmPairCost cost, int window, int depth, float lr_threshold)
+{
+    return (SdmPairSettings){.cost = cost,
+                             .window = window,
+                             .dmax = depth - 1,
+                             .census_width = 9,
+                             .census_height = 7,
+                             .lr_threshold = lr_threshold,
+                             .subpixel = true};
+}
+
+/* Fewest vector operations a score: SAD: difference, absolute value, a row more and one less, a column more
+ * and one less, comparison with the best; census: xor, popcount, the same sums; ZNCC: product, sums, less the
+ * product of the means, times both textures, comparison. */
+static const SdmBenchNeed need_sad = {.operations = 7.0, .bits = 16.0},
+                          need_census = {.operations = 11.0, .bits = 16.0},
+                          need_zncc = {.operations = 9.0, .bits = 32.0};
+
+SdmStatus sdm_bench_add_pairs(SdmBench *b)
+{
+    SdmStatus st = SDM_OK;
+    const int w = b->opt->quick ? 96 : 1024, h = b->opt->quick ? 32 : 512, depth = b->opt->quick ? 16 : 64;
+    const struct {
+        const char *name;
+        SdmPairCost cost;
+        int window;
+        bool eight_bit;
+        const SdmBenchNeed *need;
+    } list[] = {
+        {"match sad 9x9", SDM_PAIR_SAD, 9, true, &need_sad},
+        {"match sad 9x9 12 bit", SDM_PAIR_SAD, 9, false, &need_sad},
+        {"match sad 16x16", SDM_PAIR_SAD, 16, true, &need_sad},
+        {"match zncc 9x9", SDM_PAIR_ZNCC, 9, true, &need_zncc},
+        {"match zncc 9x9 12 bit", SDM_PAIR_ZNCC, 9, false, &need_zncc},
+        {"match census 9x7 in 9x9", SDM_PAIR_CENSUS, 9, true, &need_census},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        TRY(sdm_bench_add_pair(b,
+                               &(SdmBenchPair){.base = {.name = list[i].name, .need = *list[i].need},
+                                               .width = w,
+                                               .height = h,
+                                               .frames = 1,
+                                               .eight_bit = list[i].eight_bit,
+                                               .set = settings(list[i].cost, list[i].window, depth, 1.0f)}));
+done:
+    return st;
+}
+
+/* ---- papers ---- */
+
+/* dem-stereo-many-core-2011: coarse to fine with substages; their 8 cores and their GPU, best of each. */
+static SdmStatus add_dem_stereo(SdmBench *b)
+{
+    static const struct {
+        const char *cost, *name, *published;
+    } list[] = {
+        {"zncc", "DEM main processing zncc 3962 x 4200", "4.79 s Xeon (Z800), 8 threads; 0.97 s Tesla C2050"},
+        {"census", "DEM main processing census 3962 x 4200",
+         "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050"},
+    };
+    SdmStatus st = SDM_OK;
+    SdmBenchScene *scene = NULL;
+    TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200, &scene));
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        for (int l = 0; l < b->level_count; l++)
+            if (strcmp(b->levels[l], "reference") != 0 || b->level_count == 1)
+                TRY(sdm_bench_scene_add(b, scene, list[i].name, list[i].cost, b->levels[l],
+                                        list[i].published));
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_add_papers(SdmBench *b)
+{
+    SdmStatus st = SDM_OK;
+    const int part = b->opt->quick ? 8 : 1, frames = b->opt->quick ? 2 : 10;
+    const SdmBenchPair sad5 = {.base = {.name = "SAD 5x5 64 disparities 434 x 383 one way", .published =
+                                        "4.88 ms GeForce 940M (18.0 ms without distributed loading)"},
+                               .width = 434 / part, .height = 383 / part, .frames = 1, .eight_bit = true,
+                               .set = settings(SDM_PAIR_SAD, 5, 64 / part, -1.0f)};
+    const SdmBenchPair zncc9 = {
+        .base = {.name = "ZNCC 9x9 64 disparities 735 x 504 both ways",
+                 .published =
+                     "67.1 ms GTX 970; 794 ms GT 525M; 203 s C++ on one i5-6600K core (kernel time)"},
+        .width = 735 / part,
+        .height = 504 / part,
+        .frames = 1,
+        .eight_bit = true,
+        .set = settings(SDM_PAIR_ZNCC, 9, 64 / part, 8.0f)};
+    SdmBenchPair filled = zncc9;
+    filled.base.name = "the same with nearest-neighbour filling";
+    filled.base.published = "76.3 ms GTX 970 (kernel time)";
+    filled.fill = true;
+    TRY(sdm_bench_add_pair(b, &sad5));
+    TRY(sdm_bench_add_pair(b, &zncc9));
+    TRY(sdm_bench_add_pair(b, &filled));
+    static const char *const names[3] = {"SAD 4x4 sequence 640 x 480 64 disparities 10 frames",
+                                         "SAD 8x8 sequence 640 x 480 64 disparities 10 frames",
+                                         "SAD 16x16 sequence 640 x 480 64 disparities 10 frames"};
+    for (int i = 0; i < 3; i++)
+        TRY(sdm_bench_add_pair(b, &(SdmBenchPair){.base = {.name = names[i], .published =
+                                                           "tables not in our copy of the paper"},
+                                                  .width = 640 / part, .height = 480 / part, .frames = frames,
+                                                  .eight_bit = true,
+                                                  .set = settings(SDM_PAIR_SAD, 4 << i, 64 / part, -1.0f)}));
+    TRY(add_dem_stereo(b));
+done:
+    return st;
+}

@@ -1,0 +1,23 @@
+/* Workloads that match pairs; for src/bench. */
+#ifndef SDM_BENCH_PAIRS_H
+#define SDM_BENCH_PAIRS_H
+
+#include "bench/bench.h"
+#include "pair/pair.h"
+#include "pair/pair_after.h"
+
+/* A rectified pair of grainy texture whose disparities lie in 0..depth - 1; data lives as long as *b. */
+SdmStatus sdm_synthetic_pair(SdmBench *b, int width, int height, int depth, bool eight_bit,
+                             SdmPairImage out[2]);
+
+/* Cases that match one pair at every level of the bench but `reference`.
+ * base: name, published, need; frames: how often a call matches the pair; fill: afterwards, nearest. */
+typedef struct SdmBenchPair {
+    SdmBenchCase base;
+    int width, height, frames;
+    bool eight_bit, fill;
+    SdmPairSettings set;
+} SdmBenchPair;
+SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p);
+
+#endif

@@ -1,0 +1,76 @@
+/* The chain's levels below the coarse one, timed on the synthetic scene. */
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench_scene.h"
+
+#include <string.h>
+
+enum { COARSE = 3 };
+static const float NOISE_Q = 8.0f;
+
+struct SdmBenchScene {
+    SynScene scene;
+    SdmWindow win;
+    SdmSurface coarse; /* truth with a wave of 0.4 px on it */
+};
+
+static void close_scene(void *data)
+{
+    SdmBenchScene *const s = data;
+    syn_close(&s->scene);
+    sdm_surface_free(&s->coarse);
+}
+
+SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmBenchScene *s = NULL;
+    const int w = width / 16 * 16, h = height / 16 * 16; /* whole coarse pixels and cells of the lattice */
+    const SdmWindow coarse = {.level = COARSE, .w = w >> COARSE, .h = h >> COARSE};
+    TRY(sdm_bench_alloc(b, &s, 1, sizeof *s));
+    b->scene = s;
+    b->close_scene = close_scene;
+    s->win = (SdmWindow){.w = w, .h = h};
+    TRY(syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene));
+    TRY(syn_surface(b->ctx, &s->scene, &coarse, 0.4, &s->coarse));
+    *out = s;
+done:
+    return st;
+}
+
+typedef struct SceneCall {
+    const SdmBenchScene *scene;
+    SdmMatchSettings settings;
+} SceneCall;
+
+static SdmStatus call_scene(SdmContext *ctx, void *data)
+{
+    const SceneCall *const c = data;
+    const SynScene *const s = &c->scene->scene;
+    const SdmChainInput in = {.settings = &c->settings, .lattice = &s->lattice, .left = &s->left_pyramid,
+                              .right = &s->right_pyramid};
+    SdmFineResult r = {.gap_px = NULL};
+    const SdmStatus st = sdm_chain_fine(ctx, &in, &c->scene->coarse, &c->scene->win, &c->scene->win, &r);
+    sdm_fine_result_free(&r);
+    return st;
+}
+
+SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
+                              const char *level, const char *published)
+{
+    SdmStatus st = SDM_OK;
+    SceneCall *c = NULL;
+    TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
+    c->scene = scene;
+    TRY(sdm_match_settings(b->ctx, cost, level, NOISE_Q, &c->settings));
+    c->settings.coarse_level = c->settings.top_level = COARSE;
+    TRY(sdm_bench_add(b, &(SdmBenchCase){.name = name,
+                                         .level = level,
+                                         .output = "pixel",
+                                         .outputs = (double)scene->win.w * (double)scene->win.h,
+                                         .threads = sdm_threads(b->ctx),
+                                         .published = published,
+                                         .call = call_scene,
+                                         .data = c}));
+done:
+    return st;
+}

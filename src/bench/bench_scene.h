@@ -1,0 +1,16 @@
+/* The chain's main processing (all levels below the coarse one) on the synthetic scene, as a case to time. */
+#ifndef SDM_BENCH_SCENE_H
+#define SDM_BENCH_SCENE_H
+
+#include "bench/bench.h"
+#include "bench/synthetic.h"
+
+typedef struct SdmBenchScene SdmBenchScene;
+
+/* Make the scene of width x height frame pixels, rounded down to multiples of 16; lives as long as *b. */
+SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene **out);
+/* Add the case; cost "zncc" or "census".  name, published: borrowed. */
+SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
+                              const char *level, const char *published);
+
+#endif

@@ -1,0 +1,81 @@
+/* stereodem bench: timings of the kernels and of the papers' workloads. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Print to a file; what stood there is replaced. */
+static SdmStatus write_file(SdmContext *ctx, const char *path, const SdmBench *b,
+                            void (*print)(const SdmBench *b, FILE *to))
+{
+    FILE *const f = fopen(path, "w");
+    bool bad = !f;
+    if (f) {
+        print(b, f);
+        bad = ferror(f) != 0;
+        bad |= fclose(f) != 0;
+    }
+    return bad ? sdm_fail(ctx, SDM_ERR_IO, "%s: cannot be written: %s", path, strerror(errno)) : SDM_OK;
+}
+
+static void add_json(const SdmBench *b, cJSON *summary)
+{
+    cJSON *const list = cJSON_AddArrayToObject(summary, "cases");
+    for (int i = 0; i < b->count; i++) {
+        const SdmBenchCase *const c = &b->cases[i];
+        cJSON *const item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "what", c->name);
+        cJSON_AddStringToObject(item, "level", c->level);
+        cJSON_AddNumberToObject(item, "threads", c->threads);
+        cJSON_AddNumberToObject(item, "seconds", c->seconds);
+        cJSON_AddNumberToObject(item, "ns_per_output", 1e9 * c->seconds / c->outputs);
+        cJSON_AddItemToArray(list, item);
+    }
+}
+
+/* kernels and pairs, papers, or both */
+static SdmStatus add_cases(SdmCall *call, SdmBench *b)
+{
+    SdmStatus st = SDM_OK;
+    const char *const what = call->line.count ? call->line.positional[0] : "all";
+    const bool all = strcmp(what, "all") == 0, papers = strcmp(what, "papers") == 0;
+    if (!all && !papers && strcmp(what, "kernels") != 0)
+        return sdm_fail(call->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers or all", what);
+    if (!papers) {
+        TRY(sdm_bench_add_kernels(b));
+        TRY(sdm_bench_add_pairs(b));
+    }
+    if (all || papers)
+        TRY(sdm_bench_add_papers(b));
+done:
+    return st;
+}
+
+SdmStatus sdm_command_bench(SdmCall *call)
+{
+    SdmStatus st = SDM_OK;
+    const SdmBenchOptions *const opt = &call->own.bench;
+    SdmBench *b = NULL;
+    TRY(sdm_alloc(call->ctx, &b, 1, sizeof *b, "bench"));
+    TRY(sdm_bench_open(call->ctx, opt, b));
+    TRY(add_cases(call, b));
+    TRY(sdm_bench_run(b));
+    if (opt->csv)
+        TRY(write_file(call->ctx, opt->csv, b, sdm_bench_print_csv));
+    if (opt->markdown)
+        TRY(write_file(call->ctx, opt->markdown, b, sdm_bench_print_markdown));
+    if (!call->screen.json && !call->screen.quiet) {
+        sdm_screen_close(&call->screen);
+        sdm_bench_print_text(b, stdout);
+    }
+    if (call->summary)
+        add_json(b, call->summary);
+done:
+    if (st == SDM_ERR_STOPPED)
+        st = sdm_fail(call->ctx, st, "stopped on request; nothing was written");
+    if (b)
+        sdm_bench_close(b);
+    sdm_free(&b);
+    return st;
+}

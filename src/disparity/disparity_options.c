@@ -1,0 +1,103 @@
+/* The options of `stereodem match`. */
+// SPDX-License-Identifier: Apache-2.0
+#include "disparity/disparity.h"
+
+#define FIELD(name) offsetof(SdmDisparityOptions, name)
+#define NO_RANGE 0.0, 0.0, NULL
+#define MATCH SDM_CMD_MATCH
+
+const int sdm_census_sides[4][2] = {{5, 5}, {7, 7}, {9, 7}, {9, 9}};
+
+const SdmOptionSpec sdm_disparity_options[] = {
+    {"--output", "FILE", SDM_OPT_TEXT, FIELD(output), NO_RANGE, "none, must be given", MATCH,
+     "Disparities to write: 32-bit floating point, in pixels, x_right = x_left - d; .tif has NaN where there "
+     "is no match, .pfm inf."},
+    {"--format", "NAME", SDM_OPT_ENUM, FIELD(format), 0.0, 0.0, "auto|tif|pfm", "auto", MATCH,
+     "File format of the output; auto takes it from the name's ending, .tif, .tiff or .pfm."},
+    {"--preview", "FILE", SDM_OPT_TEXT, FIELD(preview), NO_RANGE, "none", MATCH,
+     "8-bit PNG to write as well: 1..255 from the smallest to the largest disparity asked for, 0 where there "
+     "is none."},
+    {"--min-disparity", "PX", SDM_OPT_INT, FIELD(min_disparity), -1e6, 1e6, NULL, "0", MATCH,
+     "Smallest disparity to search, in pixels; may be negative."},
+    {"--max-disparity", "PX", SDM_OPT_INT, FIELD(max_disparity), -1e6, 1e6, NULL, "63", MATCH,
+     "Largest disparity to search, in pixels, itself included."},
+    {"--cost", "COST", SDM_OPT_ENUM, FIELD(cost), 0.0, 0.0, "sad|zncc|census", "census", MATCH,
+     "Matching cost: sum of absolute differences, zero-mean normalised cross-correlation, or census "
+     "transform."},
+    {"--window", "PX", SDM_OPT_INT, FIELD(window), 2.0, 32.0, NULL, "9", MATCH,
+     "Side of the square matching window: odd, 3 to 21; of sad 2 to 32, even ones too, which reach one pixel "
+     "further to the left and up."},
+    {"--census", "SIZE", SDM_OPT_ENUM, FIELD(census), 0.0, 0.0, "5x5|7x7|9x7|9x9", "9x7", MATCH,
+     "Pixels that the census transform compares with the middle one: columns x rows."},
+    {"--lr-threshold", "PX", SDM_OPT_REAL, FIELD(lr_threshold), -1.0, 1e6, NULL, "1", MATCH,
+     "Reject a match whose right pixel's own best match lies further off than this; below 0: no check."},
+    {"--uniqueness", "SHARE", SDM_OPT_REAL, FIELD(uniqueness), 0.0, 1.0, NULL, "0, no check", MATCH,
+     "Reject a match that does not beat every other more than 1 px away by this share of the cost."},
+    {"--min-sigma", "LEVELS", SDM_OPT_REAL, FIELD(min_sigma), 0.0, 4095.0, NULL, "0, no check", MATCH,
+     "Reject pixels whose window has a smaller standard deviation: 8-bit levels, or levels of 12 bits for "
+     "wider images."},
+    {"--subpixel", "ON", SDM_OPT_ENUM, FIELD(subpixel), 0.0, 0.0, "off|on", "on", MATCH,
+     "Refine disparities below a pixel."},
+    {"--median", "SIDE", SDM_OPT_ENUM, FIELD(median), 0.0, 0.0, "none|3|5", "none", MATCH,
+     "Median of the valid disparities in a square of this side, in pixels."},
+    {"--fill", "HOW", SDM_OPT_ENUM, FIELD(fill), 0.0, 0.0, "none|nearest|interpolate", "none", MATCH,
+     "Give pixels without a match a value: that of the nearest one with a match, or along the row, from "
+     "behind at steps."},
+    {"--downscale", "N", SDM_OPT_INT, FIELD(downscale), 1.0, 64.0, NULL, "1", MATCH,
+     "Match images of 1/N of the size, means of N x N pixels; disparities asked for and written are in "
+     "pixels of those."},
+    {"--band", "N", SDM_OPT_INT, FIELD(band), 1.0, 65535.0, NULL,
+     "the only one, or the luma of red, green and blue", MATCH,
+     "Band of both images to match, counted from 1."},
+    {"--first", "N", SDM_OPT_INT, FIELD(first), 0.0, 999999999.0, NULL, "the lowest there is", MATCH,
+     "Sequences: number of the first frame."},
+    {"--last", "N", SDM_OPT_INT, FIELD(last), 0.0, 999999999.0, NULL, "the highest there is", MATCH,
+     "Sequences: number of the last frame."},
+    {"--overwrite", NULL, SDM_OPT_BOOL, FIELD(overwrite), NO_RANGE, "off: existing files are refused", MATCH,
+     "Replace existing outputs."},
+    {.name = NULL},
+};
+
+void sdm_disparity_default(SdmDisparityOptions *opt)
+{
+    *opt = (SdmDisparityOptions){.max_disparity = 63,
+                                 .cost = SDM_PAIR_CENSUS,
+                                 .window = 9,
+                                 .census = 2,
+                                 .lr_threshold = 1.0,
+                                 .subpixel = 1,
+                                 .downscale = 1,
+                                 .first = -1,
+                                 .last = -1};
+}
+
+static SdmStatus check_window(SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    const bool sad = opt->cost == SDM_PAIR_SAD;
+    if (!sad && opt->window % 2 == 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--window %d: even windows need --cost sad; give --window %d or %d, or --cost sad",
+                        opt->window, opt->window - 1 > 3 ? opt->window - 1 : 3, opt->window + 1);
+    if (!sad && (opt->window < 3 || opt->window > 21))
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--window %d: expected an odd one from 3 to 21 with --cost zncc or census; --cost sad takes 2 "
+            "to 32",
+            opt->window);
+    return SDM_OK;
+}
+
+SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    if (!opt->output)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o is missing: give the disparities to write, such as -o disparity.tif");
+    if (opt->min_disparity > opt->max_disparity)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--min-disparity: found %d px, expected at most --max-disparity, which is %d px",
+                        opt->min_disparity, opt->max_disparity);
+    if (opt->first >= 0 && opt->last >= 0 && opt->first > opt->last)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--first: found %d, expected at most --last, which is %d",
+                        opt->first, opt->last);
+    return check_window(ctx, opt);
+}

@@ -1,0 +1,27 @@
+#!/bin/bash
+# bench: every kernel at every level has a time; figures as text, CSV, Markdown and JSON.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+expect 2 "found 'kernel', expected kernels, papers or all" bench kernel
+expect 2 "--repeats: found '0'" bench --repeats 0
+expect 1 "cannot be written" bench kernels --quick --repeats 1 --quiet --cpu-level c --csv "$work/absent/a.csv"
+
+try bench --quick --repeats 1 --quiet --csv "$work/a.csv" --markdown "$work/a.md"
+[ "$code" -eq 0 ] || complain "bench --quick: exit code $code: $(cat "$work/err")"
+head -1 "$work/a.csv" | grep -q '^what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output' || complain "CSV: header"
+for what in "sad 9x9" "census 9x7 in 9x9" "zncc 9x9" "pick row" "warp row" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "match sad" \
+    "match zncc" "match census" "SAD 5x5" "ZNCC 9x9 64" "SAD 4x4" "SAD 8x8" "SAD 16x16" "DEM main processing zncc" \
+    "DEM main processing census"; do
+    grep -q "^$what.*,c," "$work/a.csv" || complain "CSV: no line of $what at level c"
+    grep -q "^| $what" "$work/a.md" || complain "Markdown: no line of $what"
+done
+awk -F, 'NR > 1 && !($6 > 0 && $7 > 0 && $9 > 0) { bad = 1; print } END { exit bad }' "$work/a.csv" >"$work/bad" ||
+    complain "CSV: no time in $(cat "$work/bad")"
+
+try bench kernels --quick --repeats 1 --cpu-level c --log json
+[ "$code" -eq 0 ] || complain "bench --log json: exit code $code"
+tail -1 "$work/out" | grep -q '"what":"sad 9x9","level":"c"' || complain "JSON: $(tail -1 "$work/out" | head -c 300)"
+try bench kernels --quick --repeats 1 --cpu-level c
+grep -q '^warp row .* c ' "$work/out" || complain "text: $(head -5 "$work/out")"
+finish

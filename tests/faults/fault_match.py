@@ -1,0 +1,199 @@
+#!/usr/bin/python3
+"""`match` on what cannot be matched: one sentence each, nothing left behind; full disks and stops, too."""
+# fault_match.py STEREODEM SOURCE_FOLDER
+# SPDX-License-Identifier: Apache-2.0
+import os
+import random
+import resource
+import signal
+import struct
+import subprocess
+import time
+
+import fault_base as base
+
+W, H = 60, 40
+
+
+def noise(width, height, seed):
+    draw = random.Random(seed)
+    return bytes(draw.randrange(256) for _ in range(width * height))
+
+
+def shifted(width, height, data, d):
+    """right(x) = left(x + d): x_right = x_left - d."""
+    rows = [data[y * width:(y + 1) * width] for y in range(height)]
+    return b"".join(row[d:] + row[:d] for row in rows)
+
+
+def make_pair(width=W, height=H, stem="", seed=1):
+    left = noise(width, height, seed)
+    base.write_tiff(f"{stem}left.tif", width, height, "uint8", left)
+    base.write_tiff(f"{stem}right.tif", width, height, "uint8", shifted(width, height, left, 5))
+
+
+def translate(source, target, *words):
+    subprocess.run(["gdal_translate", "-q", *words, source, target], check=True)
+
+
+def colour(name, *bands):
+    """Bands of 8 bits as one image, red, green and blue first."""
+    base.put("c.vrt", b"")
+    subprocess.run(["gdalbuildvrt", "-q", "-separate", "-overwrite", "c.vrt", *bands], check=True)
+    translate("c.vrt", name, "-colorinterp", ",".join(("red", "green", "blue", "alpha")[:len(bands)]))
+    base.remove("c.vrt")
+
+
+def usage(bench):
+    make_pair()
+    pair, out = ("left.tif", "right.tif"), ("-o", "o.tif", "--max-disparity", "15")
+
+    def refuse(name, words, *arguments, code=2):
+        bench.refuse(name, code, words, *arguments, command="match")
+    refuse("no output", ["-o is missing"], *pair)
+    refuse("one image", ["found 1 argument", "the left and the right image"], "left.tif", *out)
+    refuse("range upside down", ["--min-disparity: found 9 px", "--max-disparity, which is 3 px"], *pair, "-o", "o.tif",
+           "--min-disparity", "9", "--max-disparity", "3")
+    refuse("range above the image", ["--max-disparity 60", "60 x 40 px"], *pair, "-o", "o.tif", "--max-disparity", "60")
+    refuse("range below the image", ["--min-disparity -60", "60 x 40 px"], *pair, *out, "--min-disparity", "-60")
+    refuse("range above the smaller image", ["--max-disparity 15", "15 x 10 px after --downscale"], *pair, *out,
+           "--downscale", "4", "--window", "3")
+    for window in ("1", "33", "0", "-3", "2.5", "nan"):
+        refuse(f"window {window}", [f"--window: found '{window}'", "2 to 32"], *pair, *out, "--window", window)
+    for cost in ("zncc", "census"):
+        refuse(f"even window, {cost}", ["--window 8", "even windows need --cost sad"], *pair, *out, "--cost", cost,
+               "--window", "8")
+        refuse(f"large window, {cost}", ["--window 23", "3 to 21"], *pair, *out, "--cost", cost, "--window", "23")
+    refuse("window above the image", ["--window 21", "15 x 10 px after --downscale"], *pair, "-o", "o.tif",
+           "--max-disparity", "5", "--window", "21", "--downscale", "4")
+    for option in ("--min-disparity", "--max-disparity", "--lr-threshold", "--uniqueness", "--min-sigma"):
+        refuse(f"NaN for {option}", [option, "found 'nan'"], *pair, "-o", "o.tif", option, "nan")
+    refuse("cost", ["--cost: found 'ssd'", "sad, zncc, census"], *pair, *out, "--cost", "ssd")
+    refuse("census", ["--census: found '3x3'"], *pair, *out, "--census", "3x3")
+    refuse("band", ["--band 2", "1 band"], *pair, *out, "--band", "2")
+    refuse("ending", ["-o o.png", ".tif, .tiff or .pfm"], *pair, "-o", "o.png")
+    refuse("preview's ending", ["--preview p.jpg", ".png"], *pair, *out, "--preview", "p.jpg")
+    refuse("onto the input", ["-o left.tif", "input"], *pair, "-o", "left.tif", "--overwrite", "--max-disparity", "9")
+    refuse("folder", ["absent", "make it first"], *pair, "-o", "absent/o.tif", code=1)
+    refuse("a folder as output", ["is a folder"], *pair, "-o", "./")
+    base.put("there.tif", b"kept")
+    refuse("exists", ["there.tif exists", "--overwrite"], *pair, "-o", "there.tif")
+    base.put("there.png", b"kept")
+    refuse("preview exists", ["there.png exists", "--overwrite"], *pair, *out, "--preview", "there.png")
+    refuse("first without a sequence", ["--first", "left_%04d.png"], *pair, *out, "--first", "3")
+
+
+def inputs(bench):
+    make_pair()
+    out = ("-o", "o.tif", "--max-disparity", "15")
+
+    def refuse(name, words, left, right, *more, code=1):
+        bench.refuse(name, code, words, left, right, *out, *more, command="match")
+    refuse("absent", ["RIGHT absent.tif"], "left.tif", "absent.tif")
+    base.put("text.tif", b"no image at all\n")
+    refuse("no image", ["LEFT text.tif", "not an image"], "text.tif", "right.tif")
+    base.put("cut.tif", base.content("left.tif")[:-900])
+    refuse("cut short", ["RIGHT cut.tif"], "left.tif", "cut.tif")
+    base.write_tiff("wide.tif", W + 1, H, "uint8", noise(W + 1, H, 3))
+    refuse("sizes", ["LEFT left.tif has 60 x 40", "RIGHT wide.tif has 61 x 40"], "left.tif", "wide.tif")
+    base.write_tiff("deep.tif", W, H, "uint16", b"".join(struct.pack("<H", 7 * v) for v in noise(W, H, 4)))
+    refuse("8 and 16 bits", ["Byte", "UInt16"], "left.tif", "deep.tif")
+    colour("rgb.tif", "left.tif", "right.tif", "left.tif")
+    refuse("colour against grey", ["LEFT rgb.tif is in colour", "RIGHT right.tif is grey", "--band"], "rgb.tif",
+           "right.tif")
+    refuse("grey against colour", ["RIGHT rgb.tif is in colour", "LEFT left.tif is grey"], "left.tif", "rgb.tif")
+    colour("two.tif", "left.tif", "right.tif")
+    refuse("two bands", ["LEFT two.tif: 2 bands", "--band"], "two.tif", "two.tif", code=2)
+    base.write_tiff("nan.tif", W, H, "float32", struct.pack("<f", float("nan")) * W * H)
+    base.write_tiff("float.tif", W, H, "float32", b"".join(struct.pack("<f", v) for v in noise(W, H, 5)))
+    refuse("all NaN", ["RIGHT nan.tif", "no usable pixel"], "float.tif", "nan.tif")
+    translate("float.tif", "complex.tif", "-ot", "CFloat32")
+    refuse("complex", ["LEFT complex.tif", "CFloat32"], "complex.tif", "complex.tif")
+    translate("left.tif", "void.tif", "-a_nodata", "0", "-scale", "0", "255", "0", "0")
+    refuse("all nodata", ["LEFT void.tif", "no usable pixel"], "void.tif", "right.tif")
+
+
+def sequences(bench):
+    for frame in (3, 4, 6):
+        make_pair(stem=f"s{frame:03d}_", seed=frame)
+    make_pair(stem="7_", seed=7)
+
+    def refuse(name, words, left, right, out, *more, code=2):
+        bench.refuse(name, code, words, left, right, "-o", out, "--max-disparity", "15", *more, command="match")
+    refuse("pattern in one", ["RIGHT right.tif has no number", "LEFT s%03d_left.tif"], "s%03d_left.tif", "right.tif",
+           "o%03d.tif")
+    refuse("no pattern in the output", ["-o o.tif has no number"], "s%03d_left.tif", "s%03d_right.tif", "o.tif")
+    refuse("pattern in the output alone", ["-o o%d.tif has a number"], "left.tif", "right.tif", "o%d.tif")
+    refuse("no pattern in the preview", ["--preview p.png has no number"], "s%03d_left.tif", "s%03d_right.tif",
+           "o%03d.tif", "--preview", "p.png")
+    for bad in ("%s", "%n", "%04x", "%-4d", "%4d", "%0d", "%012d", "%d%d", "%", "%*d", "%ld", "%04"):
+        refuse(f"pattern {bad}", [f"LEFT s{bad}_left.tif", "%04d"], f"s{bad}_left.tif", "s%03d_right.tif", "o%03d.tif")
+    refuse("number in the folder", ["not of its folder"], "a%03d/left.tif", "a%03d/right.tif", "o%03d.tif")
+    refuse("no frame", ["no frame from 0", "t%03d_left.tif"], "t%03d_left.tif", "t%03d_right.tif", "o%03d.tif", code=1)
+    refuse("no frame in the range", ["no frame from 50"], "s%03d_left.tif", "s%03d_right.tif", "o%03d.tif",
+           "--first", "50", code=1)
+    refuse("first behind last", ["--first: found 5", "--last, which is 4"], "s%03d_left.tif", "s%03d_right.tif",
+           "o%03d.tif", "--first", "5", "--last", "4")
+    base.put("o006.tif", b"kept")
+    refuse("one output exists", ["o006.tif exists"], "s%03d_left.tif", "s%03d_right.tif", "o%03d.tif")
+    base.remove("o006.tif")
+    # what was done before a frame that is missing stays, whole
+    os.unlink("s006_right.tif")
+    done = bench.call("match", "-q", "s%03d_left.tif", "s%03d_right.tif", "-o", "o%03d.tif", "--max-disparity", "15")
+    left = sorted(p for p in os.listdir(".") if p.startswith("o"))
+    bench.check("frame without a right image", done.returncode == 1 and "RIGHT s006_right.tif" in done.stderr and
+                len(done.stderr.strip().split("\n")) == 1 and set(left) <= {"o003.tif", "o004.tif"} and "o003.tif" in left,
+                f"exit code {done.returncode}, left {left}: {done.stderr}")
+    for path in left:
+        base.remove(path)
+
+
+def full_disk(bench):
+    make_pair()
+    cap = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (700, 700))}
+    for out in ("o.tif", "o.pfm"):
+        bench.refuse(f"full disk, {out}", 1, [out, "cannot be written", "nothing was left"], "left.tif", "right.tif", "-o",
+                     out, "--max-disparity", "15", command="match", **cap)
+    for out in ("o.tif", "o.pfm"):
+        base.put(out, b"what was there")
+        bench.refuse(f"full disk over {out}", 1, [out, "cannot be written"], "left.tif", "right.tif", "-o", out,
+                     "--overwrite", "--max-disparity", "15", command="match", **cap)
+        base.remove(out)
+    words = ("match", "-q", "left.tif", "right.tif", "-o", "o.tif", "--max-disparity", "15")
+    bench.make(*words, "--preview", "p.png")
+    size, shown = os.path.getsize("o.tif"), os.path.getsize("p.png")
+    bench.check("sizes", size == os.path.getsize("o.tif") and shown > 100, f"{size} {shown}")
+    base.remove("o.tif")
+    base.remove("p.png")
+    bench.make(*words)  # with room: whole
+    bench.check("with room", os.path.getsize("o.tif") == size, "other size")
+    base.remove("o.tif")
+
+
+def stop(bench):
+    """Asked to stop, it does so soon: whole outputs of whole frames, nothing else."""
+    for frame in range(40):
+        make_pair(240, 160, f"q{frame:02d}_", frame)
+    draw = random.Random(3)
+    stopped = 0
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+        process = subprocess.Popen([bench.program, "match", "-q", "q%02d_left.tif", "q%02d_right.tif", "-o", "q%02d.pfm",
+                                    "--max-disparity", "63"], stderr=subprocess.PIPE, text=True)
+        time.sleep(draw.uniform(0.05, 0.3))
+        asked = time.monotonic()
+        process.send_signal(number)
+        sentence = process.stderr.read()
+        code = process.wait(timeout=base.SECONDS)
+        took = time.monotonic() - asked
+        found = sorted(p for p in os.listdir(".") if p.startswith("q") and "_" not in p)
+        whole = all(p.endswith(".pfm") and os.path.getsize(p) == len("Pf\n240 160\n-1.0\n") + 4 * 240 * 160 for p in found)
+        stopped += code == 1
+        good = code in (0, -number) or (code == 1 and "stopped on request" in sentence)
+        bench.check(f"{number.name}", good and whole and took < 10, f"exit code {code} after {took:.1f} s, left {found}: "
+                    f"{sentence}")
+        for path in found:
+            base.remove(path)
+    bench.check("stops that met the work", stopped > 0, "each run was done or not ready before")
+
+
+base.test(usage, inputs, sequences, full_disk, stop)

@@ -1,0 +1,148 @@
+/* Files of `match`: names of sequences, PFM to the byte, outputs that fail leave nothing. */
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <gdal.h>
+
+#include "disparity/disparity_inside.h"
+
+static SdmContext *ctx;
+static char folder[] = "/tmp/sdm_disparity_XXXXXX";
+
+static int setup(void **state)
+{
+    (void)state;
+    GDALAllRegister();
+    return sdm_open(&ctx, NULL) != SDM_OK || !mkdtemp(folder) || chdir(folder) != 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sdm_close(&ctx);
+    return chdir("/") != 0 || rmdir(folder) != 0;
+}
+
+static void patterns(void **state)
+{
+    (void)state;
+    SdmPattern *const p = malloc(sizeof *p);
+    char *const name = malloc(SDM_NAME_BYTES);
+    static const struct {
+        const char *text;
+        int digits, frame;
+        const char *name;
+    } good[] = {
+        {"a/left_%04d.png", 4, 7, "a/left_0007.png"}, {"%d", 1, 120, "120"},
+        {"%02dx", 2, 1234, "1234x"},                  {"50%%_%d%%.tif", 1, 3, "50%_3%.tif"},
+        {"plain.tif", 0, 9, "plain.tif"},             {"100%%", 0, 1, "100%"},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(sdm_pattern_parse(ctx, "LEFT", good[i].text, p), SDM_OK);
+        assert_int_equal(p->digits, good[i].digits);
+        assert_int_equal(sdm_pattern_name(ctx, p, good[i].frame, name), SDM_OK);
+        assert_string_equal(name, good[i].name);
+    }
+    static const char *const bad[] = {"%",     "a%",   "%4d",   "%04", "%s",   "%n",
+                                      "%d_%d", "%00d", "%010d", "%hd", "%d/x", "%.3d"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (sdm_pattern_parse(ctx, "LEFT", bad[i], p) != SDM_ERR_USAGE)
+            fail_msg("'%s' was taken", bad[i]);
+    free(p);
+    free(name);
+}
+
+static void touch(const char *name)
+{
+    FILE *const f = fopen(name, "w");
+    assert_non_null(f);
+    fclose(f);
+}
+
+static void frames_in_a_folder(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"l_003.png", "l_010.png", "l_1200.png", "l_04.png", "l_0005.png",
+                                        "l_00x.png", "l_007.jpg", "xl_008.png", "l_.png"};
+    SdmPattern *const p = malloc(sizeof *p);
+    int *frames = NULL, count = 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        touch(files[i]);
+    assert_int_equal(sdm_pattern_parse(ctx, "LEFT", "l_%03d.png", p), SDM_OK);
+    assert_int_equal(sdm_pattern_frames(ctx, p, -1, -1, &frames, &count), SDM_OK);
+    assert_int_equal(count, 3); /* as printf writes them: 3, 10, 1200 */
+    assert_true(frames[0] == 3 && frames[1] == 10 && frames[2] == 1200);
+    sdm_free(&frames);
+    assert_int_equal(sdm_pattern_frames(ctx, p, 4, 1199, &frames, &count), SDM_OK);
+    assert_true(count == 1 && frames[0] == 10);
+    sdm_free(&frames);
+    assert_int_equal(sdm_pattern_frames(ctx, p, 11, 20, &frames, &count), SDM_ERR_INPUT);
+    assert_null(frames);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        unlink(files[i]);
+    free(p);
+}
+
+static void pfm_to_the_byte(void **state)
+{
+    (void)state;
+    /* rows from the bottom; 1.5 = 3FC00000, -2 = C0000000, inf = 7F800000, lowest byte first */
+    static const float d[4] = {1.5f, NAN, -2.0f, 0.0f};
+    static const unsigned char want[] = "Pf\n2 2\n-1.0\n"
+                                        "\0\0\0\xC0" "\0\0\0\0" "\0\0\xC0\x3F" "\0\0\x80\x7F";
+    unsigned char have[64];
+    assert_int_equal(sdm_pfm_write(ctx, "d.pfm", 2, 2, d), SDM_OK);
+    FILE *const f = fopen("d.pfm", "rb");
+    assert_non_null(f);
+    const size_t n = fread(have, 1, sizeof have, f);
+    fclose(f);
+    unlink("d.pfm");
+    assert_int_equal(n, sizeof want - 1);
+    assert_memory_equal(have, want, n);
+    assert_int_equal(sdm_pfm_write(ctx, "/dev/full", 2, 2, d), SDM_ERR_IO);
+    assert_non_null(strstr(sdm_error(ctx), "/dev/full cannot be written"));
+}
+
+/* Whichever allocation fails: a sentence, no file. */
+static void no_memory_no_file(void **state)
+{
+    (void)state;
+    static const float d[6] = {1, 2, 3, NAN, 5, 6};
+    SdmDisparityOptions opt;
+    SdmPairNames *const names = calloc(1, sizeof *names);
+    sdm_disparity_default(&opt);
+    strcpy(names->preview, "p.png");
+    for (int pfm = 0; pfm < 2; pfm++) {
+        strcpy(names->output, pfm ? "o.pfm" : "o.tif");
+        SdmStatus st = SDM_ERR_MEMORY;
+        for (int64_t n = 1; st != SDM_OK && n < 10; n++) {
+            sdm_alloc_fail_at(n);
+            st = sdm_outputs_write(ctx, names, &opt, 3, 2, d);
+            sdm_alloc_fail_at(0);
+            assert_true(st == SDM_OK || st == SDM_ERR_MEMORY);
+            assert_true(st == SDM_OK || (access(names->output, F_OK) != 0 && access("p.png", F_OK) != 0));
+        }
+        assert_int_equal(st, SDM_OK);
+        assert_int_equal(unlink(names->output), 0);
+        assert_int_equal(unlink("p.png"), 0);
+    }
+    free(names);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patterns),
+        cmocka_unit_test(frames_in_a_folder),
+        cmocka_unit_test(pfm_to_the_byte),
+        cmocka_unit_test(no_memory_no_file),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
