@@ -90,7 +90,7 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
                         "bands or scenes (3N and 3B exchanged?), fetch the scene again",
                         src->table_name, src->table_lines, im->name, (long long)im->width);
     const size_t w = (size_t)im->width, h = (size_t)im->height;
-    TRY(sdm_alloc(ctx, &im->raw, w * h, 1, "ASTER band"));
+    TRY(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
     TRY(sdm_alloc(ctx, &im->gain, w, sizeof *im->gain, "radiometric table"));
     TRY(sdm_alloc(ctx, &im->bias, w, sizeof *im->bias, "radiometric table"));
     for (size_t c = 0; c < w; ++c) {
