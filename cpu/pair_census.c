@@ -1,15 +1,15 @@
-/* Census words of a row, and the Hamming distances of a strip's row summed over the window, recursive down and along.
- * The distances of the window's rows are kept, so that a leaving row costs a load. */
+/* Census words of a row, and the Hamming distances of a strip's row summed over the window, recursive down
+ * and along. The distances of the window's rows are kept, so that a leaving row costs a load. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 
 extern sdm_pair_row_fn SDM_NAME(pair_census);
 extern sdm_pair_words_fn SDM_NAME(pair_words);
 
-VEC void enter(const SdmPairRow *r, int k, Sums *s, int planes)
+VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s, int planes)
 {
-    uint8_t *const kept = r->distances + (ptrdiff_t)k * LANES;
-    uint16_t *const column = (uint16_t *)r->sums + (ptrdiff_t)k * LANES;
+    uint8_t *const kept = r->distances + k * LANES;
+    uint16_t *const column = (uint16_t *)r->sums + k * LANES;
     v8 apart = v8_set1(0);
     for (int p = 0; p < planes; p++)
         apart = v8_add(apart, v8_ones_apart(v8_set1(r->left_bytes[k + p * r->left_plane]),
@@ -24,24 +24,21 @@ VEC void enter(const SdmPairRow *r, int k, Sums *s, int planes)
     s->half[1] = v16_add(s->half[1], odd);
 }
 
-#define ENTER(n)                                              \
-    VEC void enter##n(const SdmPairRow *r, int k, Sums *s)    \
-    {                                                         \
-        enter(r, k, s, n);                                    \
-    }
+#define ENTER(n)                                                                                             \
+    VEC void enter##n(const SdmPairRow *r, ptrdiff_t k, Sums *s) { enter(r, k, s, n); }
 ENTER(3)
 ENTER(6)
 ENTER(8)
 ENTER(10)
 
-VEC void leave(const SdmPairRow *r, int k, Sums *s)
+VEC void leave(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
-    const uint16_t *const column = (const uint16_t *)r->sums + (ptrdiff_t)k * LANES;
+    const uint16_t *const column = (const uint16_t *)r->sums + k * LANES;
     s->half[0] = v16_sub(s->half[0], v16_load(column));
     s->half[1] = v16_sub(s->half[1], v16_load(column + VL));
 }
 
-VEC void cost(const SdmPairRow *r, int i, const Sums *s, v16 *even, v16 *odd)
+VEC void cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
 {
     (void)r, (void)i;
     *even = s->half[0];
@@ -71,13 +68,14 @@ VEC v8 word_bytes(const int16_t *const *rows, int x, int width, int height, int 
         const int place = bit < middle ? bit : bit + 1;
         const int16_t *const near = rows[place / width] + x + place % width;
         for (int half = 0; half < 2; half++)
-            out[half] = v16_or(out[half], v16_darker(v16_load(near + half * VL), centre[half], v16_set1(1 << bit % 8)));
+            out[half] = v16_or(out[half],
+                               v16_darker(v16_load(near + half * VL), centre[half], v16_set1(1 << bit % 8)));
     }
     return v8_of_lows(out[0], out[1]);
 }
 
-void SDM_NAME(pair_words)(const int16_t *const *rows, int width, int word_width, int word_height, uint8_t *out,
-                              ptrdiff_t plane)
+void SDM_NAME(pair_words)(const int16_t *const *rows, int width, int word_width, int word_height,
+                          uint8_t *out, ptrdiff_t plane)
 {
     const int planes = (word_width * word_height + 6) / 8;
     for (int x = 0; x < width; x += LANES)

@@ -1,9 +1,11 @@
-/* Contract between src/pair and its fast kernels: rows of a strip, a chunk of disparities at a time, disparities along
- * the lanes of vectors.  cpu/pair_reference.c defines what comes out in the end.  Internal; not installed.
+/* Contract between src/pair and its fast kernels: rows of a strip, a chunk of disparities at a time,
+ * disparities along the lanes of vectors.  cpu/pair_reference.c defines what comes out in the end.  Internal;
+ * not installed.
  *
- * Lane j of a chunk of `lanes` disparities stands for d = d_low + lanes - 1 - j, so that the right columns x - d of
- * neighbouring lanes are neighbours in memory.  Vectors of 16 bits hold the even lanes or the odd ones: to move by a lane,
- * as right pixels do from pixel to pixel, the even ones take the odd ones' place as they are.  Costs are 16 bit, smaller is better, SDM_PAIR_NONE = none. */
+ * Lane j of a chunk of `lanes` disparities stands for d = d_low + lanes - 1 - j, so that the right columns x
+ * - d of neighbouring lanes are neighbours in memory.  Vectors of 16 bits hold the even lanes or the odd
+ * ones: to move by a lane, as right pixels do from pixel to pixel, the even ones take the odd ones' place as
+ * they are.  Costs are 16 bit, smaller is better, SDM_PAIR_NONE = none. */
 #ifndef SDM_PAIR_KERNELS_H
 #define SDM_PAIR_KERNELS_H
 
@@ -15,41 +17,45 @@ enum { SDM_PAIR_NONE = 0xFFFF, SDM_PAIR_LANES_MAX = 64, SDM_PAIR_PLANES_MAX = 10
 typedef enum SdmPairField {
     SDM_PAIR_COST,   /* of the best d, of equal ones the smallest */
     SDM_PAIR_D,      /* best d, counted from the smallest d of all chunks */
-    SDM_PAIR_AROUND, /* costs at d - 1 and d + 1, in pairs; undefined where the chunk ends */
+    SDM_PAIR_AROUND, /* costs at d + 1 and d - 1, in pairs; undefined where the chunk ends */
     SDM_PAIR_AROUND_2,
-    SDM_PAIR_FIRST,  /* costs at the smallest and the largest d of the chunk; only if asked */
+    SDM_PAIR_FIRST, /* costs at the smallest and the largest d of the chunk; only if asked */
     SDM_PAIR_LAST,
     SDM_PAIR_SECOND, /* least cost more than 1 px away; only if asked */
     SDM_PAIR_FIELDS
 } SdmPairField;
-enum { SDM_PAIR_STRIP = 256 }; /* pixels at most */
+enum { SDM_PAIR_STRIP = 256 }; /* entries of a field: pixels and two more */
 
-/* A row of a strip: `pixels` left pixels, each the sum of `window` columns; pixel i has the columns i..i + window - 1.
- * Column k, lane j stand for left column k and right column k + j of the arrays below. */
+/* A row of a strip: `pixels` left pixels, each the sum of `window` columns; pixel i has the columns i..i +
+ * window - 1. Column k, lane j stand for left column k and right column k + j of the arrays below. */
 typedef struct SdmPairRow {
     int pixels, window;
-    int columns;              /* pixels + window - 1; all are brought up to date, also where no pixel is asked */
-    bool give;                /* pixels are asked */
-    void *sums;               /* columns x lanes: column sums of the rows above, uint16 or int32; updated */
-    const uint8_t *left_bytes, *right_bytes; /* entering row: SAD of 8 bits; census: words, in planes of bytes */
-    ptrdiff_t left_plane, right_plane;       /* bytes from plane to plane */
+    int columns; /* pixels + window - 1; all are brought up to date, also where no pixel is asked */
+    bool give;   /* pixels are asked */
+    void *sums;  /* columns x lanes: column sums of the rows above, uint16 or int32; updated */
+    const uint8_t *left_bytes,
+        *right_bytes;                  /* entering row: SAD of 8 bits; census: words, in planes of bytes */
+    ptrdiff_t left_plane, right_plane; /* bytes from plane to plane */
     int planes;
     const uint8_t *left_leaving, *right_leaving; /* SAD of 8 bits: leaving row */
-    uint8_t *distances;       /* census: columns x lanes of the leaving row, overwritten with the entering one */
-    const int16_t *left_new, *left_old, *right_new, *right_old; /* SAD of 32 bits: rows that enter and leave */
-    int shift;                /* SAD: halvings of the 32-bit sum */
-    const int32_t *left_pairs, *right_pairs; /* ZNCC: entering sample in the low half, leaving one in the high half */
-    ptrdiff_t pairs_odd;      /* right columns of odd k + j stand this far behind those of even ones */
+    uint8_t *distances; /* census: columns x lanes of the leaving row, overwritten with the entering one */
+    const int16_t *left_new, *left_old, *right_new,
+        *right_old; /* SAD of 32 bits: rows that enter and leave */
+    int shift;      /* SAD: halvings of the 32-bit sum */
+    const int32_t *left_pairs,
+        *right_pairs;    /* ZNCC: entering sample in the low half, leaving one in the high half */
+    ptrdiff_t pairs_odd; /* right columns of odd k + j stand this far behind those of even ones */
     const int32_t *left_terms[2], *right_terms[2]; /* ZNCC: products of pairs to add to the window's sum */
-    const float *left_rest, *right_rest;     /* ZNCC: their product is taken from it; NULL = none */
+    const float *left_rest, *right_rest;           /* ZNCC: their product is taken from it; NULL = none */
     const float *left_texture, *right_texture;
-    ptrdiff_t right_at, right_odd; /* the right arrays of the last three begin right_at before pixel 0, lane 0; entries
-                                    * of odd place stand right_odd behind those of even place */
+    ptrdiff_t right_at, right_odd; /* the right arrays of the last three begin right_at before pixel 0, lane
+                                    * 0; entries of odd place stand right_odd behind those of even place */
     const uint8_t *left_bad, *right_bad; /* 1 where there is no cost, else 0; NULL = none, also of lanes */
     const uint16_t *lane_bad, *lane_d;   /* lanes, even ones first: NONE or 0; d, counted as in the winners */
-    bool unique, seams;       /* give the second winners; the ends of the chunk */
-    uint16_t *right_cost, *right_d; /* best of right pixel j (of pixel 0, lane j) so far; updated; columns + lanes */
-    uint16_t *out;            /* winners */
+    bool unique, seams;                  /* give the second winners; the ends of the chunk */
+    uint32_t *right_best; /* of right pixel j (of pixel 0, lane j), so far: cost, and d in the high half;
+                           * updated; pixels + lanes */
+    uint16_t *out;        /* winners; two entries before each field are overwritten */
 } SdmPairRow;
 typedef void sdm_pair_row_fn(const SdmPairRow *row);
 
@@ -58,9 +64,9 @@ typedef void sdm_pair_merge_fn(uint16_t *into, const uint16_t *from, int pixels,
 
 typedef struct SdmPairFinish {
     int pixels;
-    int depth;                /* disparities of all chunks */
+    int depth; /* disparities of all chunks */
     float dmin;
-    float limit;              /* 1 + uniqueness; 0 = not asked */
+    float limit; /* 1 + uniqueness; 0 = not asked */
     bool subpixel, parabola;
 } SdmPairFinish;
 /* Winners into disparities, px, NaN = none. */
@@ -71,22 +77,22 @@ typedef struct SdmPairColumns {
     int32_t *sum, *squares, *holes; /* width + window - 1 each */
 } SdmPairColumns;
 /* The row `add` enters and `drop` (NULL = none) leaves; count samples each, nodata counted as 0. */
-typedef void sdm_pair_columns_fn(const SdmPairColumns *columns, const int16_t *add, const int16_t *drop, int count,
-                                 int centre);
+typedef void sdm_pair_columns_fn(const SdmPairColumns *columns, const int16_t *add, const int16_t *drop,
+                                 int count, int centre);
 /* Texture of each window and where it has no cost. */
 typedef struct SdmPairWindowRow {
     int pixels, window;
-    float least;              /* of n sigma, 0 = any; < 0 = texture does not matter */
-    int32_t *sum;             /* pixels */
-    float *texture;           /* 1 / (n sigma) */
-    uint8_t *bad;             /* 1 or 0 */
+    float least;    /* of n sigma, 0 = any; < 0 = texture does not matter */
+    int32_t *sum;   /* pixels */
+    float *texture; /* 1 / (n sigma) */
+    uint8_t *bad;   /* 1 or 0 */
 } SdmPairWindowRow;
 typedef void sdm_pair_window_fn(const SdmPairColumns *columns, const SdmPairWindowRow *out);
 
-/* Census words of a row, as planes of bytes.  rows: word_height rows whose sample 0 is `word_width / 2` left of pixel
- * 0. */
-typedef void sdm_pair_words_fn(const int16_t *const *rows, int width, int word_width, int word_height, uint8_t *out,
-                               ptrdiff_t plane);
+/* Census words of a row, as planes of bytes.  rows: word_height rows whose sample 0 is `word_width / 2` left
+ * of pixel 0. */
+typedef void sdm_pair_words_fn(const int16_t *const *rows, int width, int word_width, int word_height,
+                               uint8_t *out, ptrdiff_t plane);
 
 /* Samples 0..255 as bytes; nodata as any. */
 typedef void sdm_pair_bytes_fn(const int16_t *samples, int count, uint8_t *out);
@@ -102,7 +108,8 @@ typedef struct SdmPairKernels {
     sdm_pair_bytes_fn *bytes;
 } SdmPairKernels;
 
-/* Kernels of the level for a chunk of at most `left` disparities; NULL: the level is "reference" or not here. */
+/* Kernels of the level for a chunk of at most `left` disparities; NULL: the level is "reference" or not here.
+ */
 const SdmPairKernels *sdm_pair_kernels_at(const char *level, int left);
 
 #endif

@@ -1,8 +1,9 @@
-/* The definition of rectified matching (docs/match.md), written from its description: no recursion, no vectors, nothing
- * shared with the copies that it judges.
+/* The definition of rectified matching (docs/match.md), written from its description: no recursion, no
+ * vectors, nothing shared with the copies that it judges.
  *
- * A window position off the image takes the sample (census: the word) of the nearest pixel.  A window with nodata in
- * it or without texture has no cost.  Costs are 16 bit, smaller is better, NONE where there is none. */
+ * A window position off the image takes the sample (census: the word) of the nearest pixel.  A window with
+ * nodata in it or without texture has no cost.  Costs are 16 bit, smaller is better, NONE where there is
+ * none. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_reference.h"
 
@@ -14,18 +15,15 @@ enum { NONE = 0xFFFF, ZNCC_ONE = 32000, WORDS = 2 };
 typedef struct Pair { /* a row being matched */
     const SdmPairImage *side[2];
     const SdmPairSettings *set;
-    int y, width, n; /* n: samples in a window */
-    int reach;       /* window columns -reach..window - 1 - reach, rows alike */
-    uint16_t *cost;  /* width x (dmax - dmin + 1) */
-    float *texture[2]; /* width: 0 = the window has no cost */
-    uint64_t *word[2]; /* window rows x width x WORDS */
+    int y, width, n;     /* n: samples in a window */
+    int reach;           /* window columns -reach..window - 1 - reach, rows alike */
+    uint16_t *cost;      /* width x (dmax - dmin + 1) */
+    float *texture[2];   /* width: 0 = the window has no cost */
+    uint64_t *word[2];   /* window rows x width x WORDS */
     int32_t *right_best; /* width: d of the right pixel's best, INT32_MIN if none */
 } Pair;
 
-static int depth(const SdmPairSettings *set)
-{
-    return set->dmax - set->dmin + 1;
-}
+static int depth(const SdmPairSettings *set) { return set->dmax - set->dmin + 1; }
 
 size_t sdm_pair_reference_scratch(int width, const SdmPairSettings *set)
 {
@@ -45,10 +43,7 @@ static void cut(Pair *p, void *scratch)
     p->cost = (uint16_t *)(void *)(p->right_best + w);
 }
 
-static int clamp(int v, int lo, int hi)
-{
-    return v < lo ? lo : v > hi ? hi : v;
-}
+static int clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
 
 static int sample(const SdmPairImage *im, int x, int y)
 {
@@ -80,8 +75,8 @@ static Sums sums_at(const Pair *p, int side, int x)
     return s;
 }
 
-/* 1 / (n sigma) of the window, 0 where it has no cost: nodata inside or, where texture is asked for (always by ZNCC),
- * a standard deviation of at most min_sigma. */
+/* 1 / (n sigma) of the window, 0 where it has no cost: nodata inside or, where texture is asked for (always
+ * by ZNCC), a standard deviation of at most min_sigma. */
 static float texture_at(const Pair *p, int side, int x)
 {
     const Sums s = sums_at(p, side, x);
@@ -120,13 +115,11 @@ static int64_t products_at(const Pair *p, int x, int xr)
     return sum;
 }
 
-static int64_t rounded_mean(int64_t sum, int n)
-{
-    return (int64_t)floor((double)(2 * sum + n) / (2.0 * n));
-}
+static int64_t rounded_mean(int64_t sum, int n) { return (int64_t)floor((double)(2 * sum + n) / (2.0 * n)); }
 
-/* 32000 (1 - ZNCC), rounded.  With a = n ma + ra, b = n mb + rb the sums of the windows, n cov = SIJ - a b / n is
- * (SIJ - n ma mb - ma rb - mb ra) - ra rb / n, whose bracket is an integer; where n SIJ - a b fits 32 bits it is used. */
+/* 32000 (1 - ZNCC), rounded.  With a = n ma + ra, b = n mb + rb the sums of the windows, n cov = SIJ - a b /
+ * n is (SIJ - n ma mb - ma rb - mb ra) - ra rb / n, whose bracket is an integer; where n SIJ - a b fits 32
+ * bits it is used. */
 static uint16_t zncc_at(const Pair *p, int x, int xr)
 {
     const Sums l = sums_at(p, 0, x), r = sums_at(p, 1, xr);
@@ -196,8 +189,9 @@ static uint16_t cost_at(const Pair *p, int x, int d)
     const int xr = x - d;
     if (xr < 0 || xr >= p->width || p->texture[0][x] <= 0.0f || p->texture[1][xr] <= 0.0f)
         return NONE;
-    return p->set->cost == SDM_PAIR_SAD ? sad_at(p, x, xr)
-         : p->set->cost == SDM_PAIR_ZNCC ? zncc_at(p, x, xr) : census_at(p, x, xr);
+    return p->set->cost == SDM_PAIR_SAD    ? sad_at(p, x, xr)
+           : p->set->cost == SDM_PAIR_ZNCC ? zncc_at(p, x, xr)
+                                           : census_at(p, x, xr);
 }
 
 /* ---- the choice ---- */
@@ -232,8 +226,8 @@ static bool ambiguous(const Pair *p, int x, int best)
     return false;
 }
 
-/* -0.5..0.5 px: where the curve through the costs at d - 1, d, d + 1 is least; 0 without both neighbours.  ZNCC is
- * round at its top (parabola); sums of magnitudes are a V (two lines of opposite slope). */
+/* -0.5..0.5 px: where the curve through the costs at d - 1, d, d + 1 is least; 0 without both neighbours.
+ * ZNCC is round at its top (parabola); sums of magnitudes are a V (two lines of opposite slope). */
 static float subpixel(const Pair *p, int x, int d)
 {
     const int before = cost_of(p, x, d - 1), best = cost_of(p, x, d), after = cost_of(p, x, d + 1);
@@ -260,10 +254,14 @@ static float choose(const Pair *p, int x)
     return (float)best + (p->set->subpixel ? subpixel(p, x, best) : 0.0f);
 }
 
-void sdm_pair_reference_row(const SdmPairImage *left, const SdmPairImage *right, const SdmPairSettings *set, int y,
-                            void *scratch, float *disparity)
+void sdm_pair_reference_row(const SdmPairImage *left, const SdmPairImage *right, const SdmPairSettings *set,
+                            int y, void *scratch, float *disparity)
 {
-    Pair p = {.side = {left, right}, .set = set, .y = y, .width = left->width, .n = set->window * set->window,
+    Pair p = {.side = {left, right},
+              .set = set,
+              .y = y,
+              .width = left->width,
+              .n = set->window * set->window,
               .reach = set->window / 2};
     cut(&p, scratch);
     prepare(&p);

@@ -1,5 +1,5 @@
-/* Rows beside the costs: windows' statistics, chunks' winners into one, winners into disparities.  Plain loops that the
- * compiler lays along vectors. */
+/* Rows beside the costs: windows' statistics, chunks' winners into one, winners into disparities.  Plain
+ * loops that the compiler lays along vectors. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_kernels.h"
 
@@ -10,10 +10,7 @@ extern sdm_pair_finish_fn SDM_NAME(pair_finish);
 extern sdm_pair_columns_fn SDM_NAME(pair_columns);
 extern sdm_pair_window_fn SDM_NAME(pair_window);
 
-static inline uint16_t least(uint16_t a, uint16_t b)
-{
-    return a < b ? a : b;
-}
+static inline uint16_t least(uint16_t a, uint16_t b) { return a < b ? a : b; }
 
 /* The fields of winners. */
 typedef struct Fields {
@@ -22,21 +19,23 @@ typedef struct Fields {
 static inline Fields fields(const uint16_t *winners)
 {
     uint16_t *const w = (uint16_t *)(uintptr_t)winners;
-    return (Fields){.cost = w + SDM_PAIR_COST * SDM_PAIR_STRIP, .d = w + SDM_PAIR_D * SDM_PAIR_STRIP,
+    return (Fields){.cost = w + SDM_PAIR_COST * SDM_PAIR_STRIP,
+                    .d = w + SDM_PAIR_D * SDM_PAIR_STRIP,
                     .around = w + SDM_PAIR_AROUND * SDM_PAIR_STRIP,
-                    .first = w + SDM_PAIR_FIRST * SDM_PAIR_STRIP, .last = w + SDM_PAIR_LAST * SDM_PAIR_STRIP,
+                    .first = w + SDM_PAIR_FIRST * SDM_PAIR_STRIP,
+                    .last = w + SDM_PAIR_LAST * SDM_PAIR_STRIP,
                     .second = w + SDM_PAIR_SECOND * SDM_PAIR_STRIP};
 }
 
-/* The runner-up of two chunks: where their winners are neighbours across the seam, the loser's chunk gives its best
- * beside it. */
+/* The runner-up of two chunks: where their winners are neighbours across the seam, the loser's chunk gives
+ * its best beside it. */
 static void merge_seconds(Fields a, Fields b, int pixels, int seam)
 {
 #pragma omp simd
     for (int i = 0; i < pixels; i++) {
         const bool b_wins = b.cost[i] < a.cost[i], near = a.d[i] + 1 == seam && b.d[i] == seam;
-        const uint16_t of_a = near ? least(a.second[i], a.around[2 * i]) : a.cost[i];
-        const uint16_t of_b = near ? least(b.second[i], b.around[2 * i + 1]) : b.cost[i];
+        const uint16_t of_a = near ? least(a.second[i], a.around[2 * i + 1]) : a.cost[i];
+        const uint16_t of_b = near ? least(b.second[i], b.around[2 * i]) : b.cost[i];
         a.second[i] = b_wins ? least(b.second[i], of_a) : least(a.second[i], of_b);
     }
 }
@@ -49,10 +48,10 @@ void SDM_NAME(pair_merge)(uint16_t *into, const uint16_t *from, int pixels, int 
 #pragma omp simd
     for (int i = 0; i < pixels; i++) {
         const bool b_wins = b.cost[i] < a.cost[i];
-        const uint16_t after = a.d[i] + 1 == seam ? b.first[i] : a.around[2 * i + 1];
-        const uint16_t before = b.d[i] == seam ? a.last[i] : b.around[2 * i];
-        a.around[2 * i + 1] = b_wins ? b.around[2 * i + 1] : after;
-        a.around[2 * i] = b_wins ? before : a.around[2 * i];
+        const uint16_t after = a.d[i] + 1 == seam ? b.first[i] : a.around[2 * i];
+        const uint16_t before = b.d[i] == seam ? a.last[i] : b.around[2 * i + 1];
+        a.around[2 * i] = b_wins ? b.around[2 * i] : after;
+        a.around[2 * i + 1] = b_wins ? before : a.around[2 * i + 1];
         a.d[i] = b_wins ? b.d[i] : a.d[i];
         a.cost[i] = b_wins ? b.cost[i] : a.cost[i];
         a.last[i] = b.last[i];
@@ -65,7 +64,7 @@ static void disparities(const SdmPairFinish *set, Fields w, float *restrict disp
     const SdmPairFinish f = *set;
     const int flat = !f.subpixel;
     for (int i = 0; i < f.pixels; i++) {
-        const int d = w.d[i], before = w.around[2 * i], after = w.around[2 * i + 1], best = w.cost[i];
+        const int d = w.d[i], before = w.around[2 * i + 1], after = w.around[2 * i], best = w.cost[i];
         const int steeper = before > after ? before : after;
         const int below = f.parabola ? before + after - 2 * best : steeper - best;
         const int none = flat | (d == 0) | (d + 1 == f.depth) | (steeper == SDM_PAIR_NONE) | (below <= 0);
@@ -85,7 +84,7 @@ void SDM_NAME(pair_finish)(const SdmPairFinish *set, const uint16_t *winners, fl
 }
 
 void SDM_NAME(pair_columns)(const SdmPairColumns *columns, const int16_t *add, const int16_t *drop, int count,
-                                int centre)
+                            int centre)
 {
     int32_t *const sum = columns->sum, *const squares = columns->squares, *const holes = columns->holes;
     for (int x = 0; x < count; x++) {

@@ -7,9 +7,9 @@ extern sdm_pair_bytes_fn SDM_NAME(pair_bytes);
 
 /* ---- samples of 8 bits, sums of 16 ---- */
 
-VEC void enter8(const SdmPairRow *r, int k, Sums *s)
+VEC void enter8(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
-    uint16_t *const column = (uint16_t *)r->sums + (ptrdiff_t)k * LANES;
+    uint16_t *const column = (uint16_t *)r->sums + k * LANES;
     const v8 more = v8_apart(v8_set1(r->left_bytes[k]), v8_load(r->right_bytes + k));
     const v8 less = v8_apart(v8_set1(r->left_leaving[k]), v8_load(r->right_leaving + k));
     const v16 even = v16_add(v16_load(column), v16_sub(v8_evens(more), v8_evens(less)));
@@ -20,24 +20,21 @@ VEC void enter8(const SdmPairRow *r, int k, Sums *s)
     s->half[1] = v16_add(s->half[1], odd);
 }
 
-VEC void leave8(const SdmPairRow *r, int k, Sums *s)
+VEC void leave8(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
-    const uint16_t *const column = (const uint16_t *)r->sums + (ptrdiff_t)k * LANES;
+    const uint16_t *const column = (const uint16_t *)r->sums + k * LANES;
     s->half[0] = v16_sub(s->half[0], v16_load(column));
     s->half[1] = v16_sub(s->half[1], v16_load(column + VL));
 }
 
-VEC void cost8(const SdmPairRow *r, int i, const Sums *s, v16 *even, v16 *odd)
+VEC void cost8(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
 {
     (void)r, (void)i;
     *even = s->half[0];
     *odd = s->half[1];
 }
 
-void SDM_NAME(pair_sad8)(const SdmPairRow *row)
-{
-    sweep_row(row, (SweepCost){enter8, cost8, leave8});
-}
+void SDM_NAME(pair_sad8)(const SdmPairRow *row) { sweep_row(row, (SweepCost){enter8, cost8, leave8}); }
 
 void SDM_NAME(pair_bytes)(const int16_t *samples, int count, uint8_t *out)
 {
@@ -47,12 +44,12 @@ void SDM_NAME(pair_bytes)(const int16_t *samples, int count, uint8_t *out)
 
 /* ---- sums of 32 bits; their quarters hold lanes in order ---- */
 
-VEC int32_t *column32(const SdmPairRow *r, int k, int quarter)
+VEC int32_t *column32(const SdmPairRow *r, ptrdiff_t k, int quarter)
 {
-    return (int32_t *)r->sums + (ptrdiff_t)k * LANES + quarter * QL;
+    return (int32_t *)r->sums + k * LANES + quarter * QL;
 }
 
-VEC void enter32(const SdmPairRow *r, int k, Sums *s)
+VEC void enter32(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
     const v16 enters = v16_set1(r->left_new[k]), leaves = v16_set1(r->left_old[k]);
     for (int half = 0; half < 2; half++) {
@@ -69,22 +66,21 @@ VEC void enter32(const SdmPairRow *r, int k, Sums *s)
     }
 }
 
-VEC void leave32(const SdmPairRow *r, int k, Sums *s)
+VEC void leave32(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
     for (int i = 0; i < 4; i++)
         s->quarter[i] = v32_sub(s->quarter[i], v32_load(column32(r, k, i)));
 }
 
-VEC void cost32(const SdmPairRow *r, int i, const Sums *s, v16 *even, v16 *odd)
+VEC void cost32(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
 {
     (void)i;
-    const v16 first = v16_evens((v16)v32_right(s->quarter[0], r->shift), (v16)v32_right(s->quarter[1], r->shift));
-    const v16 second = v16_evens((v16)v32_right(s->quarter[2], r->shift), (v16)v32_right(s->quarter[3], r->shift));
+    const v16 first =
+        v16_evens((v16)v32_right(s->quarter[0], r->shift), (v16)v32_right(s->quarter[1], r->shift));
+    const v16 second =
+        v16_evens((v16)v32_right(s->quarter[2], r->shift), (v16)v32_right(s->quarter[3], r->shift));
     *even = v16_evens(first, second);
     *odd = v16_odds(first, second);
 }
 
-void SDM_NAME(pair_sad32)(const SdmPairRow *row)
-{
-    sweep_row(row, (SweepCost){enter32, cost32, leave32});
-}
+void SDM_NAME(pair_sad32)(const SdmPairRow *row) { sweep_row(row, (SweepCost){enter32, cost32, leave32}); }

@@ -1,9 +1,12 @@
-/* The way along a row that all costs share: the window's sums gain a column and lose one, the left pixel takes its
- * winner across the lanes, and the right pixels, which move by a lane from pixel to pixel, keep their best so far.
- * Included by a cost's file after pair_vec.h.  The cost gives three functions:
- *   enter  bring column k up to date and add it to the sums
- *   cost   16-bit costs of pixel i, from the sums
- *   leave  take column k from the sums */
+/* The way along a row that all costs share: the window's sums gain a column and lose one, the left pixel
+ * takes its winner across the lanes, and the right pixels, which move by a lane from pixel to pixel, keep
+ * their best so far.  Included by a cost's file.  The cost gives three functions:
+ *
+ * - enter: bring column k up to date and add it to the sums
+ *
+ * - cost: 16-bit costs of pixel i, from the sums
+ *
+ * - leave: take column k from the sums */
 #ifndef SDM_PAIR_SWEEP_H
 #define SDM_PAIR_SWEEP_H
 
@@ -16,9 +19,9 @@ typedef union Sums { /* of the window, a chunk */
     v32 quarter[4];
 } Sums;
 typedef struct SweepCost {
-    void (*enter)(const SdmPairRow *r, int k, Sums *s);
-    void (*cost)(const SdmPairRow *r, int i, const Sums *s, v16 *even, v16 *odd);
-    void (*leave)(const SdmPairRow *r, int k, Sums *s);
+    void (*enter)(const SdmPairRow *r, ptrdiff_t k, Sums *s);
+    void (*cost)(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd);
+    void (*leave)(const SdmPairRow *r, ptrdiff_t k, Sums *s);
 } SweepCost;
 
 /* Ones at place VL, and at places VL - 1 and VL, to look past a winner and its neighbours. */
@@ -26,15 +29,17 @@ typedef struct SweepAside {
     uint16_t one[2 * VL + 2], two[2 * VL + 2];
 } SweepAside;
 
-/* Costs of the last pixels in memory.  A lane is read some pixels after it was written: to read it at once would wait
- * for the store. */
+/* Costs of the last pixels in memory.  A lane is read some pixels after it was written: to read it at once
+ * would wait for the store. */
 enum { SWEEP_KEPT = 4, SWEEP_DELAY = 3 };
 typedef struct SweepCosts {
     _Alignas(64) uint16_t at[VL + SWEEP_KEPT * LANES + VL];
-    int d_top; /* of lane 0 */
+    const uint16_t *around[SWEEP_KEPT]; /* costs below and above the winner */
+    int d_top;                          /* of lane 0 */
+    uint32_t places[LANES];             /* for lanes_around: places of the lanes below (low half) and above */
 } SweepCosts;
 
-VEC void sweep_mask(const SdmPairRow *r, int i, v16 *even, v16 *odd)
+VEC void sweep_mask(const SdmPairRow *r, ptrdiff_t i, v16 *even, v16 *odd)
 {
     const v8 right = v8_load(r->right_bad + i); /* 0 or 1, to 0 or NONE */
     const v16 zero = v16_set1(0), left = v16_set1(-(int)r->left_bad[i]);
@@ -42,23 +47,22 @@ VEC void sweep_mask(const SdmPairRow *r, int i, v16 *even, v16 *odd)
     *odd = v16_or(v16_or(*odd, left), v16_or(v16_sub(zero, v8_odds(right)), v16_load(r->lane_bad + VL)));
 }
 
-VEC uint16_t *winner(const SdmPairRow *r, SdmPairField field, int i)
+VEC uint16_t *winner(const SdmPairRow *r, SdmPairField field, ptrdiff_t i)
 {
     return r->out + field * SDM_PAIR_STRIP + i;
 }
 
-VEC void set_around(const SdmPairRow *r, int i, uint32_t pair)
+VEC void set_around(const SdmPairRow *r, ptrdiff_t i, uint32_t pair)
 {
     memcpy(r->out + SDM_PAIR_AROUND * SDM_PAIR_STRIP + 2 * i, &pair, sizeof pair);
 }
 
 /* Neighbours of pixel i's winner, from memory. */
-VEC void sweep_around(const SdmPairRow *r, int i, const SweepCosts *costs)
+VEC void sweep_around(const SdmPairRow *r, ptrdiff_t i, const SweepCosts *costs)
 {
-    const uint16_t *const lanes = costs->at + VL + i % SWEEP_KEPT * LANES;
-    const int above = costs->d_top - *winner(r, SDM_PAIR_D, i) + 1;
-    const uint16_t *const at = lanes + (above & 1) * VL + (above >> 1);
-    set_around(r, i, at[0] | (uint32_t)at[-1] << 16);
+    uint32_t pair;
+    memcpy(&pair, costs->around[i & (SWEEP_KEPT - 1)], sizeof pair);
+    set_around(r, i, pair);
 }
 
 /* The least cost that is neither the winner's nor its neighbours'. */
@@ -78,17 +82,19 @@ typedef struct SweepLeft {
 } SweepLeft;
 
 /* Which lane has the least cost of pixel i. */
-VEC void sweep_left(const SdmPairRow *r, int i, const SweepLeft *left, SweepCosts *costs, const SweepAside *aside)
+VEC void sweep_left(const SdmPairRow *r, ptrdiff_t i, const SweepLeft *left, SweepCosts *costs,
+                    const SweepAside *aside)
 {
     const v16 even = left->even, odd = left->odd;
     const int lane = lanes_last_equal(even, odd, left->least);
     *winner(r, SDM_PAIR_D, i) = (uint16_t)(costs->d_top - lane);
 #if VEC_HAS_AROUND
-    set_around(r, i, lanes_around(even, odd, lane));
+    set_around(r, i, lanes_around(even, odd, costs->places[lane]));
 #else
-    uint16_t *const kept = costs->at + VL + i % SWEEP_KEPT * LANES;
+    uint16_t *const kept = costs->at + VL + (i & (SWEEP_KEPT - 1)) * LANES;
     v16_store(kept, even);
     v16_store(kept + VL, odd);
+    costs->around[i & (SWEEP_KEPT - 1)] = kept + (lane + 1) / 2 + ((lane + 1) & 1) * VL - 1;
     if (i >= SWEEP_DELAY)
         sweep_around(r, i - SWEEP_DELAY, costs);
 #endif
@@ -107,36 +113,47 @@ typedef struct SweepRight {
 
 VEC SweepRight sweep_right_load(const SdmPairRow *r)
 {
-    const v16 cost[2] = {v16_load(r->right_cost), v16_load(r->right_cost + VL)};
-    const v16 d[2] = {v16_load(r->right_d), v16_load(r->right_d + VL)};
+    v16 pair[4];
+    for (int q = 0; q < 4; q++)
+        pair[q] = v16_load(r->right_best + q * QL);
+    const v16 cost[2] = {v16_evens(pair[0], pair[1]), v16_evens(pair[2], pair[3])};
+    const v16 d[2] = {v16_odds(pair[0], pair[1]), v16_odds(pair[2], pair[3])};
     return (SweepRight){v16_evens(cost[0], cost[1]), v16_odds(cost[0], cost[1]), v16_evens(d[0], d[1]),
                         v16_odds(d[0], d[1])};
 }
 
 VEC void sweep_right_store(const SdmPairRow *r, const SweepRight *s)
 {
-    v16 first, second;
-    v16_join(s->cost_even, s->cost_odd, &first, &second);
-    v16_store(r->right_cost + r->pixels, first);
-    v16_store(r->right_cost + r->pixels + VL, second);
-    v16_join(s->d_even, s->d_odd, &first, &second);
-    v16_store(r->right_d + r->pixels, first);
-    v16_store(r->right_d + r->pixels + VL, second);
+    v16 cost[2], d[2], pair[2];
+    v16_join(s->cost_even, s->cost_odd, &cost[0], &cost[1]);
+    v16_join(s->d_even, s->d_odd, &d[0], &d[1]);
+    for (int half = 0; half < 2; half++) {
+        v16_join(cost[half], d[half], &pair[0], &pair[1]);
+        v16_store(r->right_best + r->pixels + half * VL, pair[0]);
+        v16_store(r->right_best + r->pixels + half * VL + QL, pair[1]);
+    }
 }
 
-/* The right pixel of lane 0 has met its last pixel of the strip; that of the last lane meets its first one. */
-VEC void sweep_right(const SdmPairRow *r, int i, v16 even, v16 odd, v16 d_even, v16 d_odd, SweepRight *s)
+/* The right pixel of lane 0 has met its last pixel of the strip; that of the last lane meets its first one.
+ */
+VEC void sweep_right(const SdmPairRow *r, ptrdiff_t i, v16 even, v16 odd, v16 d_even, v16 d_odd,
+                     SweepRight *s)
 {
     v16_take_less(even, d_even, &s->cost_even, &s->d_even);
     v16_take_less(odd, d_odd, &s->cost_odd, &s->d_odd);
-    r->right_cost[i] = (uint16_t)v16_first(s->cost_even);
-    r->right_d[i] = (uint16_t)v16_first(s->d_even);
-    lanes_shift(&s->cost_even, &s->cost_odd, v16_set1(r->right_cost[i + LANES]));
-    lanes_shift(&s->d_even, &s->d_odd, v16_set1(r->right_d[i + LANES]));
+    r->right_best[i] = v16_firsts(s->cost_even, s->d_even);
+    lanes_shift(&s->cost_even, &s->cost_odd, &s->d_even, &s->d_odd, r->right_best[i + LANES]);
 }
 
-/* A pixel's least cost is looked for while the next pixel's costs are made, and its lane a pixel later, for each step waits
- * long for the one before. */
+VEC Sums sweep_no_sums(void)
+{
+    Sums s;
+    s.quarter[0] = s.quarter[1] = s.quarter[2] = s.quarter[3] = v32_set1(0);
+    return s;
+}
+
+/* A pixel's least cost is looked for while the next pixel's costs are made, and its lane a pixel later, for
+ * each step waits long for the one before. */
 VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, const SweepAside *aside)
 {
     const SdmPairRow r = *row;
@@ -145,30 +162,33 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
     SweepRight right = sweep_right_load(&r);
     SweepCosts costs;
     costs.d_top = r.lane_d[0];
-    Sums s;
-    s.quarter[0] = s.quarter[1] = s.quarter[2] = s.quarter[3] = v32_set1(0);
-    for (int k = 0; k < r.window - 1; k++)
+    for (unsigned lane = 0; lane < LANES && VEC_HAS_AROUND; lane++) {
+        const unsigned above = (lane + 1) / 2 + (lane + 1) % 2 * VL;
+        costs.places[lane] = (above - 1) | above << 16;
+    }
+    Sums s = sweep_no_sums();
+    for (ptrdiff_t k = 0; k < r.window - 1; k++)
         f.enter(&r, k, &s);
-    for (int i = 0; i < r.pixels; i++) {
+    for (ptrdiff_t i = 0; i < r.pixels; i++) {
         v16 even, odd;
         f.enter(&r, i + r.window - 1, &s);
         f.cost(&r, i, &s, &even, &odd);
         f.leave(&r, i, &s);
         if (masked)
             sweep_mask(&r, i, &even, &odd);
-        if (i > 1)
-            sweep_left(&r, i - 2, &before_last, &costs, aside);
+        sweep_left(&r, i - 2, &before_last, &costs, aside);
         before_last = last;
-        if (i > 0)
-            *winner(&r, SDM_PAIR_COST, i - 1) = (uint16_t)lanes_min(last.even, last.odd, &before_last.least);
+        *winner(&r, SDM_PAIR_COST, i - 1) = (uint16_t)lanes_min(last.even, last.odd, &before_last.least);
         last = (SweepLeft){even, odd, even};
         sweep_right(&r, i, even, odd, d_even, d_odd, &right);
     }
-    if (r.pixels > 1)
-        sweep_left(&r, r.pixels - 2, &before_last, &costs, aside);
+    sweep_left(&r, r.pixels - 2, &before_last, &costs, aside);
     *winner(&r, SDM_PAIR_COST, r.pixels - 1) = (uint16_t)lanes_min(last.even, last.odd, &last.least);
     sweep_left(&r, r.pixels - 1, &last, &costs, aside);
-    for (int i = VEC_HAS_AROUND ? r.pixels : r.pixels > SWEEP_DELAY ? r.pixels - SWEEP_DELAY : 0; i < r.pixels; i++)
+    for (ptrdiff_t i = VEC_HAS_AROUND           ? r.pixels
+                       : r.pixels > SWEEP_DELAY ? r.pixels - SWEEP_DELAY
+                                                : 0;
+         i < r.pixels; i++)
         sweep_around(&r, i, &costs);
     sweep_right_store(&r, &right);
 }
@@ -178,8 +198,8 @@ VEC void sweep_row(const SdmPairRow *row, const SweepCost f)
 {
     SweepAside aside = {{0}, {0}};
     if (!row->give) { /* the first rows of a band */
-        Sums s;
-        for (int k = 0; k < row->columns; k++)
+        Sums s = sweep_no_sums();
+        for (ptrdiff_t k = 0; k < row->columns; k++)
             f.enter(row, k, &s);
         return;
     }

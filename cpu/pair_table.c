@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_vec.h"
 
-extern sdm_pair_row_fn SDM_NAME(pair_sad8), SDM_NAME(pair_sad32), SDM_NAME(pair_zncc),
-    SDM_NAME(pair_census);
+extern sdm_pair_row_fn SDM_NAME(pair_sad8), SDM_NAME(pair_sad32), SDM_NAME(pair_zncc), SDM_NAME(pair_census);
 extern sdm_pair_merge_fn SDM_NAME(pair_merge);
 extern sdm_pair_finish_fn SDM_NAME(pair_finish);
 extern sdm_pair_columns_fn SDM_NAME(pair_columns);

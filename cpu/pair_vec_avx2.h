@@ -31,7 +31,8 @@ VEC void v16_take_less(v16 c, v16 d, v16 *best, v16 *best_d)
 VEC unsigned lanes_min(v16 lo, v16 hi, v16 *all)
 {
     const __m256i a = _mm256_min_epu16(lo, hi);
-    const __m128i b = _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
+    const __m128i b =
+        _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
     *all = _mm256_broadcastw_epi16(b);
     return (uint16_t)_mm_cvtsi128_si32(b);
 }
@@ -43,21 +44,32 @@ VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
     return 31 - (int)_lzcnt_u32((unsigned)_mm256_movemask_epi8(equal));
 }
 
-VEC void lanes_shift(v16 *even, v16 *odd, v16 enters)
+VEC void lanes_shift(v16 *even, v16 *odd, v16 *even_2, v16 *odd_2, uint32_t enters)
 {
-    const v16 moved = _mm256_alignr_epi8(_mm256_permute2x128_si256(*even, enters, 0x21), *even, 2);
+    const v16 last = _mm256_set1_epi32((int)enters), last_2 = _mm256_srli_epi32(last, 16);
+    const v16 moved = _mm256_alignr_epi8(_mm256_permute2x128_si256(*even, last, 0x21), *even, 2);
+    const v16 moved_2 = _mm256_alignr_epi8(_mm256_permute2x128_si256(*even_2, last_2, 0x21), *even_2, 2);
     *even = *odd;
     *odd = moved;
+    *even_2 = *odd_2;
+    *odd_2 = moved_2;
+}
+VEC uint32_t v16_firsts(v16 a, v16 b)
+{
+    return (uint32_t)_mm_cvtsi128_si32(
+        _mm_unpacklo_epi16(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b)));
 }
 
 VEC v16 v16_evens(v16 a, v16 b)
 {
     const __m256i low = _mm256_set1_epi32(0xFFFF);
-    return _mm256_permute4x64_epi64(_mm256_packus_epi32(_mm256_and_si256(a, low), _mm256_and_si256(b, low)), 0xD8);
+    return _mm256_permute4x64_epi64(_mm256_packus_epi32(_mm256_and_si256(a, low), _mm256_and_si256(b, low)),
+                                    0xD8);
 }
 VEC v16 v16_odds(v16 a, v16 b)
 {
-    return _mm256_permute4x64_epi64(_mm256_packus_epi32(_mm256_srli_epi32(a, 16), _mm256_srli_epi32(b, 16)), 0xD8);
+    return _mm256_permute4x64_epi64(_mm256_packus_epi32(_mm256_srli_epi32(a, 16), _mm256_srli_epi32(b, 16)),
+                                    0xD8);
 }
 VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
 {
@@ -88,8 +100,8 @@ VEC v8 v8_set1(int a) { return _mm256_set1_epi8((char)a); }
 VEC v8 v8_add(v8 a, v8 b) { return _mm256_add_epi8(a, b); }
 VEC v8 v8_ones_apart(v8 a, v8 b)
 {
-    const __m256i ones = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
-                                          0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+    const __m256i ones = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2,
+                                          3, 1, 2, 2, 3, 2, 3, 3, 4);
     const __m256i x = _mm256_xor_si256(a, b), nibble = _mm256_set1_epi8(15);
     return _mm256_add_epi8(_mm256_shuffle_epi8(ones, _mm256_and_si256(x, nibble)),
                            _mm256_shuffle_epi8(ones, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble)));

@@ -32,46 +32,53 @@ VEC unsigned lanes_min(v16 lo, v16 hi, v16 *all)
 {
     const __m512i v = _mm512_min_epu16(lo, hi);
     const __m256i a = _mm256_min_epu16(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
-    const __m128i b = _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
+    const __m128i b =
+        _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
     *all = _mm512_broadcastw_epi16(b);
     return (uint16_t)_mm_cvtsi128_si32(b);
 }
 
 VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
 {
-    const uint64_t a = _pdep_u64(_cvtmask32_u32(_mm512_cmpeq_epi16_mask(even, all)), 0x5555555555555555u);
-    const uint64_t b = _pdep_u64(_cvtmask32_u32(_mm512_cmpeq_epi16_mask(odd, all)), 0xAAAAAAAAAAAAAAAAu);
-    return 63 - (int)_lzcnt_u64(a | b);
+    const unsigned a = 2 * _lzcnt_u32(_cvtmask32_u32(_mm512_cmpeq_epi16_mask(even, all))) + 1;
+    const unsigned b = 2 * _lzcnt_u32(_cvtmask32_u32(_mm512_cmpeq_epi16_mask(odd, all)));
+    return 63 - (int)(a < b ? a : b);
 }
 
 #define VEC_HAS_AROUND 1
-VEC uint32_t lanes_around(v16 even, v16 odd, int lane)
+VEC uint32_t lanes_around(v16 even, v16 odd, uint32_t places)
 {
-    const uint32_t above = (uint32_t)(lane + 1) >> 1 | (uint32_t)(lane + 1) << 5; /* & 63 */
-    const uint32_t wanted = above * 0x10001u - 0x10000u;
-    const __m512i where = _mm512_castsi128_si512(_mm_cvtsi32_si128((int)wanted));
+    const __m512i where = _mm512_castsi128_si512(_mm_cvtsi32_si128((int)places));
     return (uint32_t)_mm512_cvtsi512_si32(_mm512_permutex2var_epi16(even, where, odd));
 }
 
-VEC void lanes_shift(v16 *even, v16 *odd, v16 enters)
+VEC void lanes_shift(v16 *even, v16 *odd, v16 *even_2, v16 *odd_2, uint32_t enters)
 {
-    const __m512i next = _mm512_set_epi16(32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13,
-                                          12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
-    const v16 moved = _mm512_permutex2var_epi16(*even, next, enters);
+    const __m512i next = _mm512_set_epi16(32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
+                                          15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
+    const __m512i next_2 = _mm512_set_epi16(33, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17,
+                                            16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
+    const __m512i last = _mm512_set1_epi32((int)enters);
+    const v16 moved = _mm512_permutex2var_epi16(*even, next, last);
+    const v16 moved_2 = _mm512_permutex2var_epi16(*even_2, next_2, last);
     *even = *odd;
     *odd = moved;
+    *even_2 = *odd_2;
+    *odd_2 = moved_2;
+}
+VEC uint32_t v16_firsts(v16 a, v16 b)
+{
+    return (uint32_t)_mm_cvtsi128_si32(
+        _mm_unpacklo_epi16(_mm512_castsi512_si128(a), _mm512_castsi512_si128(b)));
 }
 
 VEC v16 v16_evens(v16 a, v16 b)
 {
-    const __m512i even = _mm512_set_epi16(62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40, 38, 36, 34, 32, 30, 28, 26, 24,
-                                          22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    const __m512i even = _mm512_set_epi16(62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40, 38, 36, 34, 32, 30,
+                                          28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
     return _mm512_permutex2var_epi16(a, even, b);
 }
-VEC v16 v16_odds(v16 a, v16 b)
-{
-    return v16_evens(_mm512_srli_epi32(a, 16), _mm512_srli_epi32(b, 16));
-}
+VEC v16 v16_odds(v16 a, v16 b) { return v16_evens(_mm512_srli_epi32(a, 16), _mm512_srli_epi32(b, 16)); }
 VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
 {
     const __m512i low = _mm512_unpacklo_epi16(even, odd), high = _mm512_unpackhi_epi16(even, odd);
@@ -103,7 +110,10 @@ VEC v8 v8_ones_apart(v8 a, v8 b) { return _mm512_popcnt_epi8(_mm512_xor_si512(a,
 VEC v8 v8_apart(v8 a, v8 b) { return _mm512_sub_epi8(_mm512_max_epu8(a, b), _mm512_min_epu8(a, b)); }
 VEC v16 v8_evens(v8 a) { return _mm512_and_si512(a, _mm512_set1_epi16(255)); }
 VEC v16 v8_odds(v8 a) { return _mm512_srli_epi16(a, 8); }
-VEC v16 v16_darker(v16 a, v16 b, v16 bit) { return _mm512_maskz_mov_epi16(_mm512_cmplt_epi16_mask(a, b), bit); }
+VEC v16 v16_darker(v16 a, v16 b, v16 bit)
+{
+    return _mm512_maskz_mov_epi16(_mm512_cmplt_epi16_mask(a, b), bit);
+}
 VEC v8 v8_of_lows(v16 a, v16 b)
 {
     return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(a)), _mm512_cvtepi16_epi8(b), 1);

@@ -12,19 +12,20 @@ typedef uint8_t v8 __attribute__((vector_size(16)));
 typedef float vf __attribute__((vector_size(16)));
 enum { VEC_BYTES = 16 };
 
-#define VEC_ACCESS(type)                                                                      \
-    VEC type type##_load(const void *p)                                                       \
-    {                                                                                         \
-        type a;                                                                               \
-        memcpy(&a, p, sizeof a);                                                              \
-        return a;                                                                             \
-    }                                                                                         \
-    VEC void type##_store(void *p, type a) { memcpy(p, &a, sizeof a); }                       \
-    VEC type type##_add(type a, type b) { return a + b; }
+#define VEC_ACCESS(type)                                                                                     \
+    VEC type type##_load(const void *p)                                                                      \
+    {                                                                                                        \
+        type a;                                                                                              \
+        memcpy(&a, p, sizeof a);                                                                             \
+        return a;                                                                                            \
+    }                                                                                                        \
+    VEC void type##_store(void *p, type a) { memcpy(p, &a, sizeof a); }
 VEC_ACCESS(v16)
 VEC_ACCESS(v32)
 VEC_ACCESS(v8)
 
+VEC v16 v16_add(v16 a, v16 b) { return a + b; }
+VEC v8 v8_add(v8 a, v8 b) { return a + b; }
 VEC v16 v16_set1(int a) { return (v16){0} + (uint16_t)a; }
 VEC v16 v16_sub(v16 a, v16 b) { return a - b; }
 VEC v16 v16_or(v16 a, v16 b) { return a | b; }
@@ -66,12 +67,17 @@ VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
     return (m[0] > m[1] ? m[0] : m[1]) - 1;
 }
 
-VEC void lanes_shift(v16 *even, v16 *odd, v16 enters)
+VEC void lanes_shift(v16 *even, v16 *odd, v16 *even_2, v16 *odd_2, uint32_t enters)
 {
-    const v16 moved = __builtin_shuffle(*even, enters, (v16){1, 2, 3, 4, 5, 6, 7, 8});
+    const v16 last = {(uint16_t)enters, (uint16_t)(enters >> 16)};
+    const v16 moved = __builtin_shuffle(*even, last, (v16){1, 2, 3, 4, 5, 6, 7, 8});
+    const v16 moved_2 = __builtin_shuffle(*even_2, last, (v16){1, 2, 3, 4, 5, 6, 7, 9});
     *even = *odd;
     *odd = moved;
+    *even_2 = *odd_2;
+    *odd_2 = moved_2;
 }
+VEC uint32_t v16_firsts(v16 a, v16 b) { return a[0] | (uint32_t)b[0] << 16; }
 
 VEC v16 v16_evens(v16 a, v16 b) { return __builtin_shuffle(a, b, (v16){0, 2, 4, 6, 8, 10, 12, 14}); }
 VEC v16 v16_odds(v16 a, v16 b) { return __builtin_shuffle(a, b, (v16){1, 3, 5, 7, 9, 11, 13, 15}); }
@@ -82,7 +88,8 @@ VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
 }
 
 VEC v32 v32_set1(int32_t a) { return (v32){0} + a; }
-VEC v32 v32_sub(v32 a, v32 b) { return a - b; }
+VEC v32 v32_add(v32 a, v32 b) { return (v32)((v32u)a + (v32u)b); } /* modulo 2^32 */
+VEC v32 v32_sub(v32 a, v32 b) { return (v32)((v32u)a - (v32u)b); }
 VEC v32 v32_dot(v32 sum, v32 a, v32 b)
 {
     const v32 lows = ((v32)((v32u)a << 16) >> 16) * ((v32)((v32u)b << 16) >> 16);
@@ -108,7 +115,6 @@ VEC v32 v32_round(vf a) /* to nearest even, by the adder: |a| < 2^22 */
     memcpy(&bits, &sum, sizeof bits);
     return bits - 0x4B400000;
 }
-
 
 VEC v8 v8_set1(int a) { return (v8){0} + (uint8_t)a; }
 VEC v8 v8_ones_apart(v8 a, v8 b)

@@ -37,17 +37,22 @@ VEC unsigned lanes_min(v16 lo, v16 hi, v16 *all)
 
 VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
 {
-    const __m128i equal = _mm_blendv_epi8(_mm_cmpeq_epi16(even, all), _mm_cmpeq_epi16(odd, all),
-                                          _mm_set1_epi16((short)0xFF00));
+    const __m128i equal =
+        _mm_blendv_epi8(_mm_cmpeq_epi16(even, all), _mm_cmpeq_epi16(odd, all), _mm_set1_epi16((short)0xFF00));
     return 31 - __builtin_clz((unsigned)_mm_movemask_epi8(equal));
 }
 
-VEC void lanes_shift(v16 *even, v16 *odd, v16 enters)
+VEC void lanes_shift(v16 *even, v16 *odd, v16 *even_2, v16 *odd_2, uint32_t enters)
 {
-    const v16 moved = _mm_alignr_epi8(enters, *even, 2);
+    const v16 last = _mm_cvtsi32_si128((int)enters);
+    const v16 moved = _mm_alignr_epi8(last, *even, 2),
+              moved_2 = _mm_alignr_epi8(_mm_srli_epi32(last, 16), *even_2, 2);
     *even = *odd;
     *odd = moved;
+    *even_2 = *odd_2;
+    *odd_2 = moved_2;
 }
+VEC uint32_t v16_firsts(v16 a, v16 b) { return (uint32_t)_mm_cvtsi128_si32(_mm_unpacklo_epi16(a, b)); }
 
 VEC v16 v16_evens(v16 a, v16 b)
 {

@@ -1,6 +1,6 @@
-/* ZNCC of a strip's row: products of samples, recursive down and along; means and deviations come from elsewhere.  Right
- * arrays are kept in two halves, entries of even and of odd place, so that the even lanes of a pixel, and its odd ones,
- * are neighbours in memory. */
+/* ZNCC of a strip's row: products of samples, recursive down and along; means and deviations come from
+ * elsewhere.  Right arrays are kept in two halves, entries of even and of odd place, so that the even lanes
+ * of a pixel, and its odd ones, are neighbours in memory. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 
@@ -13,12 +13,12 @@ VEC ptrdiff_t lanes_at(ptrdiff_t at, int quarter, ptrdiff_t odd)
     return (first & 1) * odd + (first >> 1) + quarter % 2 * QL;
 }
 
-VEC int32_t *column(const SdmPairRow *r, int k, int quarter)
+VEC int32_t *column(const SdmPairRow *r, ptrdiff_t k, int quarter)
 {
-    return (int32_t *)r->sums + (ptrdiff_t)k * LANES + quarter * QL;
+    return (int32_t *)r->sums + k * LANES + quarter * QL;
 }
 
-VEC void enter(const SdmPairRow *r, int k, Sums *s)
+VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
     const v32 left = v32_set1(r->left_pairs[k]);
     for (int i = 0; i < 4; i++) {
@@ -29,19 +29,19 @@ VEC void enter(const SdmPairRow *r, int k, Sums *s)
     }
 }
 
-VEC void leave(const SdmPairRow *r, int k, Sums *s)
+VEC void leave(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
     for (int i = 0; i < 4; i++)
         s->quarter[i] = v32_sub(s->quarter[i], v32_load(column(r, k, i)));
 }
 
 /* Covariance where 32 bits hold all of it. */
-VEC vf short_covariance(const SdmPairRow *r, int i, v32 sum, ptrdiff_t at)
+VEC vf short_covariance(const SdmPairRow *r, ptrdiff_t i, v32 sum, ptrdiff_t at)
 {
     return vf_of(v32_dot(sum, v32_set1(r->left_terms[0][i]), v32_load(r->right_terms[0] + at)));
 }
 
-VEC vf long_covariance(const SdmPairRow *r, int i, v32 sum, ptrdiff_t at)
+VEC vf long_covariance(const SdmPairRow *r, ptrdiff_t i, v32 sum, ptrdiff_t at)
 {
     v32 whole = v32_dot(sum, v32_set1(r->left_terms[0][i]), v32_load(r->right_terms[0] + at));
     whole = v32_dot(whole, v32_set1(r->left_terms[1][i]), v32_load(r->right_terms[1] + at));
@@ -49,26 +49,26 @@ VEC vf long_covariance(const SdmPairRow *r, int i, v32 sum, ptrdiff_t at)
 }
 
 /* 32000 (1 - score). */
-VEC void finished(const SdmPairRow *r, int i, const Sums *s, const bool is_long, v16 *even, v16 *odd)
+VEC void finished(const SdmPairRow *r, ptrdiff_t i, const Sums *s, const bool is_long, v16 *even, v16 *odd)
 {
     const vf left = vf_set1(r->left_texture[i]);
     v32 score[4];
     for (int q = 0; q < 4; q++) {
         const ptrdiff_t at = lanes_at(r->right_at + i, q, r->right_odd);
-        const vf covariance = is_long ? long_covariance(r, i, s->quarter[q], at)
-                                      : short_covariance(r, i, s->quarter[q], at);
+        const vf covariance =
+            is_long ? long_covariance(r, i, s->quarter[q], at) : short_covariance(r, i, s->quarter[q], at);
         score[q] = v32_round(vf_mul(vf_mul(covariance, vf_load(r->right_texture + at)), left));
     }
     *even = v16_sub(v16_set1(SDM_PAIR_ZNCC_ONE), v16_evens((v16)score[0], (v16)score[1]));
     *odd = v16_sub(v16_set1(SDM_PAIR_ZNCC_ONE), v16_evens((v16)score[2], (v16)score[3]));
 }
 
-VEC void short_cost(const SdmPairRow *r, int i, const Sums *s, v16 *even, v16 *odd)
+VEC void short_cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
 {
     finished(r, i, s, false, even, odd);
 }
 
-VEC void long_cost(const SdmPairRow *r, int i, const Sums *s, v16 *even, v16 *odd)
+VEC void long_cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
 {
     finished(r, i, s, true, even, odd);
 }

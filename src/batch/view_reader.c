@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { RIM = 3, SIDE = 2 * RIM + 1 };
+enum { RIM = 3, SIDE = 2 * RIM + 1, STRIP = 1024 };
 
 /* core (h x w): 1 where all of the SIDE x SIDE pixels around are saturated.  wide: the mask with RIM more all around;
  * columns: w counters, 0. */
@@ -46,17 +46,37 @@ done:
     return st;
 }
 
+/* Read by strips, with a mask of a strip; *any: a pixel is saturated. */
+static SdmStatus read_strips(SdmContext *ctx, SdmViewReader *r, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out,
+                             bool *any)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t rows = h < STRIP ? h : STRIP;
+    uint8_t *mask = NULL;
+    *any = false;
+    TRY(sdm_alloc(ctx, &mask, (size_t)(w * rows), 1, "the mask of saturated pixels"));
+    for (int64_t y = 0; y < h; y += rows) {
+        const int64_t count = y + rows < h ? rows : h - y;
+        TRY(sdm_image_read(ctx, r->image, x0, y0 + y, w, count, out + y * w, mask));
+        *any = *any || memchr(mask, 1, (size_t)(w * count));
+    }
+done:
+    sdm_free(&mask);
+    return st;
+}
+
 SdmStatus sdm_view_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out)
 {
     SdmStatus st = SDM_OK;
     SdmViewReader *const r = user;
     const size_t n = (size_t)(w * h);
     uint8_t *mask = NULL;
+    bool any = false;
     sdm_free(&r->core);
-    TRY(sdm_alloc(ctx, &mask, n, 1, "the mask of saturated pixels"));
-    TRY(sdm_image_read(ctx, r->image, x0, y0, w, h, out, mask));
-    if (!memchr(mask, 1, n))
+    TRY(read_strips(ctx, r, x0, y0, w, h, out, &any));
+    if (!any)
         goto done;
+    TRY(sdm_alloc(ctx, &mask, n, 1, "the mask of saturated pixels"));
     TRY(clear_core(ctx, r, x0, y0, w, h, out, mask));
     if (r->keep && memchr(mask, 1, n)) {
         r->core = mask;

@@ -12,7 +12,7 @@ void sdm_lattice_free(SdmLattice *lat)
 size_t sdm_row_cells_bytes(int width)
 {
     const size_t n = ((size_t)width + 31) / 16 * 16;
-    return (n + 16) * (sizeof(SdmWarpCell) + sizeof(SdmCellCorners) + sizeof(int32_t) + 2 * sizeof(float));
+    return (n + 16) * (sizeof(SdmWarpCell) + sizeof(SdmCellCorners) + 2 * sizeof(int32_t) + 2 * sizeof(float));
 }
 
 void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
@@ -23,7 +23,8 @@ void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
     r->fraction = (float *)(void *)(r->begin + n);
     r->du_dh = r->fraction + n;
     r->corners = (SdmCellCorners *)(void *)(r->du_dh + n);
-    r->key.node = NULL;
+    r->column = (int32_t *)(void *)(r->corners + n);
+    r->key = (SdmRowKey){.node = NULL};
     r->count = 0;
 }
 
@@ -76,50 +77,58 @@ static void fill_cell(const SdmNode *n0, int nu, enum SdmSide side, float fv, fl
     cell_axis(n0, n0 + nu, side, 1, fv, c->at[1], inv, cell->row);
 }
 
+/* Which columns each cell has, and where they lie in it: the same for every row of a window. */
+static void find_columns(const SdmLattice *lat, const SdmWindow *win, SdmRowCells *r)
+{
+    const int l = win->level, stride = 2 << l;
+    const float inv_step = 1.0f / (float)lat->step;
+    r->count = 0;
+    for (int i = 0; i < win->w;) {
+        const int64_t u2 = (2 * (win->u0 + i) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->u0;
+        const int64_t ic = floor_div(u2, 2 * lat->step);
+        /* the cell's pixels: those before twice the position of the next node */
+        const int first = (int)(u2 - ic * 2 * lat->step);
+        const int64_t in_cell = (2 * lat->step - first + stride - 1) / stride;
+        const int count = in_cell < win->w - i ? (int)in_cell : win->w - i;
+        r->column[r->count] = (int32_t)ic;
+        r->begin[r->count++] = i;
+        for (int k = 0; k < count; k++)
+            r->fraction[i + k] = (float)(first + k * stride) * 0.5f * inv_step;
+        i += count;
+    }
+    r->begin[r->count] = win->w;
+}
+
 void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum SdmSide side, SdmRowCells *r)
 {
     const int l = win->level;
-    const float scale = (float)(1 << l), inv = 1.0f / scale, inv_step = 1.0f / (float)lat->step;
+    const float inv = 1.0f / (float)(1 << l), inv_step = 1.0f / (float)lat->step;
     /* twice the full-resolution position, so that half pixels stay integers */
     const int64_t v2 = (2 * (win->v0 + j) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->v0;
     const int64_t jc = floor_div(v2, 2 * lat->step);
     const float fv = (float)(v2 - jc * 2 * lat->step) * 0.5f * inv_step;
     const SdmNode *const row_nodes = lat->node + jc * lat->nu;
-    const bool known = r->key.node == row_nodes && r->key.u0 == win->u0 && r->key.level == l && r->key.w == win->w &&
-                       r->key.side == (int)side;
-    r->count = 0;
-    for (int i = 0; i < win->w;) {
-        const int64_t u2 = (2 * (win->u0 + i) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->u0;
-        const int64_t ic = floor_div(u2, 2 * lat->step);
-        const SdmNode *const n0 = row_nodes + ic;
-        if (r->cells && !known)
-            find_corners(n0, lat->nu, side, l, &r->corners[r->count]);
+    const SdmRowKey key = {.node = lat->node, .row = row_nodes, .u0 = win->u0, .lattice_u0 = lat->u0, .step = lat->step,
+                           .level = l, .w = win->w, .side = (int)side};
+    const bool columns = r->key.node == key.node && r->key.u0 == key.u0 && r->key.lattice_u0 == key.lattice_u0 &&
+                         r->key.step == key.step && r->key.level == l && r->key.w == key.w;
+    const bool corners = columns && r->key.row == key.row && r->key.side == key.side;
+    if (!columns)
+        find_columns(lat, win, r);
+    r->key = key;
+    for (int c = 0; c < r->count; c++) {
+        const SdmNode *const n0 = row_nodes + r->column[c];
+        if (r->cells && !corners)
+            find_corners(n0, lat->nu, side, l, &r->corners[c]);
         if (r->cells)
-            fill_cell(n0, lat->nu, side, fv, inv, &r->corners[r->count], &r->cells[r->count]);
-        r->begin[r->count++] = i;
-        /* the cell's pixels: those before twice the position of the next node */
-        const int first = (int)(u2 - ic * 2 * lat->step), stride = 2 << l;
-        const int64_t in_cell = (2 * lat->step - first + stride - 1) / stride;
-        const int count = in_cell < win->w - i ? (int)in_cell : win->w - i;
-        float *restrict const fraction = r->fraction + i;
-        for (int k = 0; k < count; k++)
-            fraction[k] = (float)(first + k * stride) * 0.5f * inv_step;
+            fill_cell(n0, lat->nu, side, fv, inv, &r->corners[c], &r->cells[c]);
         if (r->du_dh) {
             const float k0 = n0->du_dh + fv * (n0[lat->nu].du_dh - n0->du_dh);
             const float k1 = n0[1].du_dh + fv * (n0[lat->nu + 1].du_dh - n0[1].du_dh);
-            float *restrict const du_dh = r->du_dh + i;
-            for (int k = 0; k < count; k++)
-                du_dh[k] = (k0 + fraction[k] * (k1 - k0)) * inv;
+            float *restrict const du_dh = r->du_dh;
+            for (int i = r->begin[c]; i < r->begin[c + 1]; i++)
+                du_dh[i] = (k0 + r->fraction[i] * (k1 - k0)) * inv;
         }
-        i += count;
-    }
-    r->begin[r->count] = win->w;
-    if (r->cells) {
-        r->key.node = row_nodes;
-        r->key.u0 = win->u0;
-        r->key.level = l;
-        r->key.w = win->w;
-        r->key.side = (int)side;
     }
 }
 

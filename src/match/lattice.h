@@ -41,6 +41,12 @@ typedef struct SdmCellCorners {
     float at[2][4];
 } SdmCellCorners;
 
+typedef struct SdmRowKey {
+    const SdmNode *node, *row; /* the lattice's first one; the first of the row of nodes above */
+    int64_t u0, lattice_u0;
+    int step, level, w, side;
+} SdmRowKey;
+
 /* Row of cells of a window, ready for the warp kernel; arrays are for `width` pixels. */
 typedef struct SdmRowCells {
     SdmWarpCell *cells; /* NULL = not asked for */
@@ -49,11 +55,8 @@ typedef struct SdmRowCells {
     float *du_dh; /* level pixels along u for a metre, per pixel; NULL = not asked for */
     int count;
     SdmCellCorners *corners;
-    struct { /* what the corners are of: a row of nodes and the next */
-        const SdmNode *node;
-        int64_t u0;
-        int level, w, side;
-    } key;
+    int32_t *column;   /* of the lattice, for each cell */
+    SdmRowKey key;     /* what begin, fraction, column and corners are of */
 } SdmRowCells;
 enum SdmSide { SDM_LEFT, SDM_RIGHT };
 

@@ -54,8 +54,9 @@ SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPai
     SdmStatus st = SDM_OK;
     TRY(sdm_pair_check(ctx, left, right, set));
     if (!sdm_kernels_at(set->cpu_level))
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--cpu-level %s: this processor does not have it; it has %s",
-                        set->cpu_level, sdm_kernels_name("auto"));
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "--cpu-level %s: this processor does not have it; it has %s", set->cpu_level,
+                        sdm_kernels_name("auto"));
     if (strcmp(set->cpu_level, "reference") == 0)
         TRY(match_by_definition(ctx, left, right, set, disparity));
     else

@@ -1,4 +1,5 @@
-/* A band of rows: strips of columns whose sums stay in cache, chunks of disparities, rows; then the left-right check. */
+/* A band of rows: strips of columns whose sums stay in cache, chunks of disparities, rows; then the
+ * left-right check. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair/pair_parts.h"
 
@@ -9,7 +10,7 @@ typedef struct Strip { /* what is being matched */
     const SdmPairPlan *plan;
     SdmPairScratch *scratch;
     SdmPairChunk chunk;
-    int index;        /* of the chunk */
+    int index; /* of the chunk */
     int x0, x1, y0, y1;
     SdmPairRow row;
 } Strip;
@@ -28,10 +29,7 @@ static sdm_pair_row_fn *kernel_of(const Strip *t)
 }
 
 /* Place in a right row of pixel x0, lane 0. */
-static ptrdiff_t right_place(const Strip *t)
-{
-    return t->x0 - t->chunk.d_top + t->plan->right_first;
-}
+static ptrdiff_t right_place(const Strip *t) { return t->x0 - t->chunk.d_top + t->plan->right_first; }
 
 static void begin_chunk(Strip *t)
 {
@@ -46,12 +44,21 @@ static void begin_chunk(Strip *t)
     memset(t->scratch->sums, 0, (size_t)(columns * lanes) * (p->wide_sums ? 4 : 2));
     if (p->planes > 1)
         memset(t->scratch->distances, 0, (size_t)(columns * lanes * p->window));
-    t->row = (SdmPairRow){.pixels = t->x1 - t->x0, .window = p->window, .columns = columns, .shift = p->shift,
-                          .sums = t->scratch->sums, .lane_d = t->scratch->lane_d, .planes = p->planes,
-                          .unique = p->set->uniqueness > 0.0f, .seams = p->chunk_count > 1,
-                          .left_plane = t->scratch->plane[SDM_LEFT], .right_plane = t->scratch->plane[SDM_RIGHT],
-                          .lane_bad = t->scratch->lane_bad, .right_at = right_place(t),
-                          .right_odd = p->right_length / 2, .pairs_odd = t->scratch->pairs_odd};
+    t->row = (SdmPairRow){.pixels = t->x1 - t->x0,
+                          .window = p->window,
+                          .columns = columns,
+                          .shift = p->shift,
+                          .sums = t->scratch->sums,
+                          .lane_d = t->scratch->lane_d,
+                          .planes = p->planes,
+                          .unique = p->set->uniqueness > 0.0f,
+                          .seams = p->chunk_count > 1,
+                          .left_plane = t->scratch->plane[SDM_LEFT],
+                          .right_plane = t->scratch->plane[SDM_RIGHT],
+                          .lane_bad = t->scratch->lane_bad,
+                          .right_at = right_place(t),
+                          .right_odd = p->right_length / 2,
+                          .pairs_odd = t->scratch->pairs_odd};
 }
 
 /* Bytes of row `step` of the band's windows; before the first one zeros. */
@@ -60,7 +67,8 @@ static const uint8_t *bytes_of(const Strip *t, int side, int step)
     const SdmPairScratch *const s = t->scratch;
     if (step < 0)
         return (const uint8_t *)s->row[2 + side];
-    return s->bytes[side] + step * t->plan->planes * s->plane[side] + (side == SDM_LEFT ? t->x0 : right_place(t));
+    return s->bytes[side] + step * t->plan->planes * s->plane[side] +
+           (side == SDM_LEFT ? t->x0 : right_place(t));
 }
 
 static void set_bytes(Strip *t, int step)
@@ -85,8 +93,10 @@ static void split(const int32_t *in, int count, int32_t *out, ptrdiff_t odd)
 static void set_pairs(Strip *t, const int16_t *const rows[2][2], const int counts[2])
 {
     SdmPairScratch *const s = t->scratch;
-    sdm_pair_interleave(t->plan, SDM_LEFT, rows[SDM_LEFT][0], rows[SDM_LEFT][1], counts[SDM_LEFT], s->pairs[SDM_LEFT]);
-    sdm_pair_interleave(t->plan, SDM_RIGHT, rows[SDM_RIGHT][0], rows[SDM_RIGHT][1], counts[SDM_RIGHT], s->row_pairs);
+    sdm_pair_interleave(t->plan, SDM_LEFT, rows[SDM_LEFT][0], rows[SDM_LEFT][1], counts[SDM_LEFT],
+                        s->pairs[SDM_LEFT]);
+    sdm_pair_interleave(t->plan, SDM_RIGHT, rows[SDM_RIGHT][0], rows[SDM_RIGHT][1], counts[SDM_RIGHT],
+                        s->row_pairs);
     split(s->row_pairs, counts[SDM_RIGHT], s->pairs[SDM_RIGHT], s->pairs_odd);
     t->row.left_pairs = s->pairs[SDM_LEFT];
     t->row.right_pairs = s->pairs[SDM_RIGHT];
@@ -98,7 +108,8 @@ static void set_rows(Strip *t, int y)
     const SdmPairPlan *const p = t->plan;
     SdmPairScratch *const s = t->scratch;
     const int lanes = t->chunk.kernels->lanes, step = y - (t->y0 - p->before), left = t->x0 - p->before;
-    const int counts[2] = {t->row.columns, t->row.columns + lanes - 1}, columns[2] = {left, left - t->chunk.d_top};
+    const int counts[2] = {t->row.columns, t->row.columns + lanes - 1},
+              columns[2] = {left, left - t->chunk.d_top};
     const int16_t *rows[2][2];
     if (p->planes > 0) {
         set_bytes(t, step);
@@ -109,7 +120,8 @@ static void set_rows(Strip *t, int y)
         rows[side][0] = sdm_pair_samples(im, y, columns[side], counts[side], s->row[side]);
         rows[side][1] = NULL;
         if (step >= p->window)
-            rows[side][1] = sdm_pair_samples(im, y - p->window, columns[side], counts[side], s->row[2 + side]);
+            rows[side][1] =
+                sdm_pair_samples(im, y - p->window, columns[side], counts[side], s->row[2 + side]);
         else if (p->set->cost == SDM_PAIR_SAD)
             rows[side][1] = memset(s->row[2 + side], 0, (size_t)counts[side] * sizeof(int16_t));
     }
@@ -151,8 +163,10 @@ static void finish_row(const Strip *t, ptrdiff_t row, const uint16_t *winners)
 {
     const SdmPairPlan *const p = t->plan;
     const SdmPairSettings *const set = p->set;
-    const SdmPairFinish finish = {.pixels = t->row.pixels, .depth = set->dmax - set->dmin + 1,
-                                  .dmin = (float)set->dmin, .subpixel = set->subpixel,
+    const SdmPairFinish finish = {.pixels = t->row.pixels,
+                                  .depth = set->dmax - set->dmin + 1,
+                                  .dmin = (float)set->dmin,
+                                  .subpixel = set->subpixel,
                                   .limit = set->uniqueness > 0.0f ? 1.0f + set->uniqueness : 0.0f,
                                   .parabola = set->cost == SDM_PAIR_ZNCC};
     p->widest->finish(&finish, winners, p->disparity + (t->y0 + row) * p->width + t->x0);
@@ -164,17 +178,16 @@ static void match_row(Strip *t, ptrdiff_t row)
 {
     const SdmPairPlan *const p = t->plan;
     SdmPairScratch *const s = t->scratch;
-    uint16_t *const all = s->all + (p->chunk_count > 1 ? row * SDM_PAIR_STRIP * SDM_PAIR_FIELDS : 0);
+    uint16_t *const all = s->all + 2 + (p->chunk_count > 1 ? row * SDM_PAIR_STRIP * SDM_PAIR_FIELDS : 0);
     t->row.give = true;
-    t->row.out = t->index == 0 ? all : s->chunk;
-    t->row.right_cost = s->right_cost + row * p->right_length + right_place(t);
-    t->row.right_d = s->right_d + row * p->right_length + right_place(t);
+    t->row.out = t->index == 0 ? all : s->chunk + 2;
+    t->row.right_best = s->right_best + row * p->right_length + right_place(t);
     if (p->set->cost == SDM_PAIR_ZNCC)
         set_terms(t, row);
     set_bad(t, row);
     kernel_of(t)(&t->row);
     if (t->index > 0)
-        p->widest->merge(all, s->chunk, t->row.pixels, t->chunk.d_low - p->set->dmin, t->row.unique);
+        p->widest->merge(all, s->chunk + 2, t->row.pixels, t->chunk.d_low - p->set->dmin, t->row.unique);
     if (t->index + 1 == p->chunk_count)
         finish_row(t, row, all);
 }
@@ -195,30 +208,39 @@ static void match_strip(Strip *t)
     }
 }
 
-/* Reject pixels whose right pixel prefers another disparity. */
-static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int y0, int y1)
+/* Reject pixels from..to - 1 whose right pixel prefers another disparity.  Without branches: where images are
+ * noise every second pixel takes the other one. */
+static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int y0, int y1, int from, int to)
 {
-    const int most = p->set->lr_threshold < 1e5f ? (int)p->set->lr_threshold : 100000;
+    const uint32_t most = p->set->lr_threshold < 1e5f ? (uint32_t)p->set->lr_threshold : 100000;
     for (ptrdiff_t row = 0; row < y1 - y0; row++) {
         const uint16_t *const left = s->left_d + row * p->width;
-        const uint16_t *const right = s->right_d + row * p->right_length + p->right_first - p->set->dmin;
+        const uint32_t *const right = s->right_best + row * p->right_length + p->right_first - p->set->dmin;
         float *const out = p->disparity + (y0 + row) * p->width;
-        for (int x = 0; x < p->width; x++) {
-            const int apart = left[x] - right[x - left[x]];
-            out[x] = apart > most || apart < -most ? NAN : out[x];
+        for (int x = from; x < to; x++) {
+            const uint32_t d = left[x], apart = d - (right[x - (int)d] >> 16); /* modulo 2^32 */
+            uint32_t bits;
+            memcpy(&bits, out + x, sizeof bits);
+            bits |= apart + most > 2 * most ? UINT32_C(0x7FC00000) : 0; /* NaN */
+            memcpy(out + x, &bits, sizeof bits);
         }
     }
 }
 
 void sdm_pair_band(const SdmPairPlan *p, SdmPairScratch *s, int y0, int y1)
 {
-    memset(s->right_cost, 0xFF, (size_t)(p->right_length * (y1 - y0)) * sizeof(uint16_t));
+    const int reach = p->set->dmax - p->set->dmin; /* right pixels so far behind the strip are complete */
+    int checked = p->set->lr_threshold < 0.0f ? p->width : 0;
+    memset(s->right_best, 0xFF, (size_t)(p->right_length * (y1 - y0)) * sizeof(uint32_t));
     sdm_pair_windows(p, s, y0, y1);
     for (int x0 = 0; x0 < p->width; x0 += p->strip_pixels) {
         const int x1 = x0 + p->strip_pixels < p->width ? x0 + p->strip_pixels : p->width;
+        const int complete = x1 < p->width ? x1 - reach : p->width;
         Strip t = {.plan = p, .scratch = s, .x0 = x0, .x1 = x1, .y0 = y0, .y1 = y1};
         match_strip(&t);
+        if (complete > checked) {
+            check_left_right(p, s, y0, y1, checked, complete);
+            checked = complete;
+        }
     }
-    if (p->set->lr_threshold >= 0.0f)
-        check_left_right(p, s, y0, y1);
 }

@@ -4,12 +4,9 @@
 
 #include <string.h>
 
-enum { SUMS_BYTES = 24 << 10, STRIP_LEAST = 48, BAND_LEAST = 24, BAND_MOST = 96 };
+enum { SUMS_BYTES = 40 << 10, STRIP_LEAST = 48, BAND_LEAST = 24, BAND_MOST = 128 };
 
-static int clamp(int v, int lo, int hi)
-{
-    return v < lo ? lo : v > hi ? hi : v;
-}
+static int clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
 
 static void plan_cost(SdmPairPlan *p)
 {
@@ -46,7 +43,7 @@ void sdm_pair_plan(SdmPairPlan *p, int threads)
     p->right_length = p->right_first + p->width + (set->dmin < 0 ? -set->dmin : 0);
     p->right_length = (p->right_length + 2 * SDM_PAIR_LANES_MAX) / 128 * 128 + 128;
     const int column_bytes = p->widest->lanes * (p->wide_sums ? 4 : 2);
-    p->strip_pixels = clamp(SUMS_BYTES / column_bytes - (p->window - 1), STRIP_LEAST, SDM_PAIR_STRIP);
+    p->strip_pixels = clamp(SUMS_BYTES / column_bytes - (p->window - 1), STRIP_LEAST, SDM_PAIR_STRIP - 2);
     const int strips = (p->width + p->strip_pixels - 1) / p->strip_pixels;
     p->strip_pixels = (p->width + strips - 1) / strips;
     p->band_rows = clamp(p->height / (4 * threads), BAND_LEAST, BAND_MOST);
@@ -98,8 +95,8 @@ static void take_windows(const SdmPairPlan *p, Purse *purse, SdmPairScratch *s)
         s->bytes[side] = take(purse, s->plane[side] * p->planes * (p->band_rows + p->window - 1), 1);
         take_zncc(p, purse, s, side, p->set->cost == SDM_PAIR_ZNCC ? count : 0);
     }
-    int32_t **const rows[] = {&s->columns.sum, &s->columns.squares, &s->columns.holes, &s->sum, &s->row_terms[0],
-                              &s->row_terms[1]};
+    int32_t **const rows[] = {&s->columns.sum, &s->columns.squares, &s->columns.holes,
+                              &s->sum,         &s->row_terms[0],    &s->row_terms[1]};
     for (int i = 0; i < 6; i++)
         *rows[i] = take(purse, padded, sizeof(int32_t));
     s->row_texture = take(purse, padded, sizeof(float));
@@ -110,11 +107,11 @@ size_t sdm_pair_scratch(const SdmPairPlan *p, void *block, SdmPairScratch *s)
 {
     Purse purse = {block, 0};
     const ptrdiff_t columns = p->strip_pixels + p->window - 1, lanes = SDM_PAIR_LANES_MAX;
-    const ptrdiff_t longest = (columns + lanes > p->width + p->window ? columns + lanes : p->width + p->window) + 128;
+    const ptrdiff_t longest =
+        (columns + lanes > p->width + p->window ? columns + lanes : p->width + p->window) + 128;
     *s = (SdmPairScratch){0};
     s->left_d = take(&purse, (ptrdiff_t)p->width * p->band_rows, sizeof(uint16_t));
-    s->right_cost = take(&purse, p->right_length * p->band_rows, sizeof(uint16_t));
-    s->right_d = take(&purse, p->right_length * p->band_rows, sizeof(uint16_t));
+    s->right_best = take(&purse, p->right_length * p->band_rows, sizeof(uint32_t));
     take_windows(p, &purse, s);
     s->sums = take(&purse, columns * lanes, sizeof(int32_t));
     s->distances = take(&purse, p->planes > 1 ? columns * lanes * p->window : 0, 1);
@@ -128,7 +125,8 @@ size_t sdm_pair_scratch(const SdmPairPlan *p, void *block, SdmPairScratch *s)
     s->row_pairs = take(&purse, columns + lanes, sizeof(int32_t));
     s->lane_bad = take(&purse, lanes, sizeof(uint16_t));
     s->lane_d = take(&purse, lanes, sizeof(uint16_t));
-    s->all = take(&purse, SDM_PAIR_STRIP * SDM_PAIR_FIELDS * (p->chunk_count > 1 ? p->band_rows : 1), sizeof(uint16_t));
-    s->chunk = take(&purse, SDM_PAIR_STRIP * SDM_PAIR_FIELDS, sizeof(uint16_t));
+    s->all = take(&purse, 2 + SDM_PAIR_STRIP * SDM_PAIR_FIELDS * (p->chunk_count > 1 ? p->band_rows : 1),
+                  sizeof(uint16_t));
+    s->chunk = take(&purse, 2 + SDM_PAIR_STRIP * SDM_PAIR_FIELDS, sizeof(uint16_t));
     return purse.used + 64;
 }

@@ -1,21 +1,19 @@
-/* What matching needs of single images, a band of rows at a time: samples with the image's edges repeated, where
- * windows have no cost, their sums and textures, census words. */
+/* What matching needs of single images, a band of rows at a time: samples with the image's edges repeated,
+ * where windows have no cost, their sums and textures, census words. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair/pair_parts.h"
 
 #include <string.h>
 
-static int clamp(int v, int lo, int hi)
-{
-    return v < lo ? lo : v > hi ? hi : v;
-}
+static int clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
 
 const int16_t *sdm_pair_samples(const SdmPairImage *im, int y, int x, int count, int16_t *room)
 {
     const int16_t *const row = im->data + clamp(y, 0, im->height - 1) * im->stride;
     if (x >= 0 && x + count <= im->width)
         return row + x;
-    const int first = clamp(-x, 0, count), last = clamp(im->width - x, first, count); /* first..last - 1 lie inside */
+    const int first = clamp(-x, 0, count),
+              last = clamp(im->width - x, first, count); /* first..last - 1 lie inside */
     for (int i = 0; i < first; i++)
         room[i] = row[clamp(x + i, 0, im->width - 1)];
     if (last > first)
@@ -27,11 +25,11 @@ const int16_t *sdm_pair_samples(const SdmPairImage *im, int y, int x, int count,
 
 static bool has_holes(const SdmPairImage *im, int y0, int y1)
 {
-    int holes = 0;
+    uint16_t holes = 0;
     for (int y = clamp(y0, 0, im->height - 1); y <= clamp(y1, 0, im->height - 1) && !holes; y++) {
         const int16_t *const row = im->data + y * im->stride;
         for (int x = 0; x < im->width; x++)
-            holes |= row[x] == SDM_PIXEL_NODATA;
+            holes = (uint16_t)(holes | (row[x] == SDM_PIXEL_NODATA));
     }
     return holes != 0;
 }
@@ -111,7 +109,8 @@ static void statistics(const SdmPairPlan *p, SdmPairScratch *s, int side, int y0
 {
     const SdmPairImage *const im = p->image[side];
     const int count = p->width + p->window - 1;
-    const ptrdiff_t first = side == SDM_LEFT ? 0 : p->right_first, length = side == SDM_LEFT ? p->width : p->right_length;
+    const ptrdiff_t first = side == SDM_LEFT ? 0 : p->right_first,
+                    length = side == SDM_LEFT ? p->width : p->right_length;
     s->bad_stride[side] = length;
     memset(s->bad[side], 1, (size_t)(length * (y1 - y0)));
     int32_t *const all[] = {s->columns.sum, s->columns.squares, s->columns.holes};
@@ -122,13 +121,16 @@ static void statistics(const SdmPairPlan *p, SdmPairScratch *s, int side, int y0
         const bool full = y >= y0 - p->before + p->window;
         const ptrdiff_t row = y - p->after - y0;
         p->widest->columns(&s->columns, add,
-                           full ? sdm_pair_samples(im, y - p->window, -p->before, count, s->row[1]) : NULL, count,
-                           im->eight_bit ? 128 : 0);
+                           full ? sdm_pair_samples(im, y - p->window, -p->before, count, s->row[1]) : NULL,
+                           count, im->eight_bit ? 128 : 0);
         if (row < 0)
             continue;
-        const SdmPairWindowRow out = {.pixels = p->width, .window = p->window,
+        const SdmPairWindowRow out = {.pixels = p->width,
+                                      .window = p->window,
                                       .least = p->textured ? p->set->min_sigma * (float)p->samples : -1.0f,
-                                      .sum = s->sum, .texture = s->row_texture, .bad = s->bad[side] + row * length + first};
+                                      .sum = s->sum,
+                                      .texture = s->row_texture,
+                                      .bad = s->bad[side] + row * length + first};
         p->widest->window(&s->columns, &out);
         if (p->set->cost == SDM_PAIR_ZNCC)
             zncc_terms(p, s, side, row);
@@ -189,10 +191,11 @@ void sdm_pair_windows(const SdmPairPlan *p, SdmPairScratch *s, int y0, int y1)
     }
 }
 
-void sdm_pair_interleave(const SdmPairPlan *p, int side, const int16_t *enters, const int16_t *leaves, int count,
-                         int32_t *out)
+void sdm_pair_interleave(const SdmPairPlan *p, int side, const int16_t *enters, const int16_t *leaves,
+                         int count, int32_t *out)
 {
-    const int centre = p->image[side]->eight_bit ? 128 : 0, by = side == SDM_LEFT || p->long_zncc ? 1 : p->samples;
+    const int centre = p->image[side]->eight_bit ? 128 : 0,
+              by = side == SDM_LEFT || p->long_zncc ? 1 : p->samples;
     const int taken = side == SDM_LEFT ? by : -by;
     for (int k = 0; k < count; k++) {
         const int a = enters[k] == SDM_PIXEL_NODATA ? 0 : enters[k] - centre;

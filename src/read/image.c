@@ -139,6 +139,7 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, Part p, int64_t pitch,
     float *raw = NULL;
     uint8_t *valid = NULL;
     if (im->raw && !im->user_mask) {
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
         for (int64_t r = 0; r < p.h; ++r)
             row_of_bytes(im, im->raw + (p.y + r) * im->width + p.x, p.x, p.w, out + r * pitch,
                          saturated ? saturated + r * pitch : NULL);

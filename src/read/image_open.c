@@ -104,7 +104,7 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
     }
     if (src->depth == SDM_DEPTH_CAMERAS)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &im->raw, w * h, 1, "ASTER band"));
+    TRY(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
     if (GDALRasterIO(im->band, GF_Read, 0, 0, (int)w, (int)h, im->raw, (int)w, (int)h, GDT_Byte, 0, 0)
         != CE_None)
         return sdm_fail(ctx, SDM_ERR_INPUT,

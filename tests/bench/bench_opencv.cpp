@@ -1,8 +1,8 @@
 /* Times rectified matching beside OpenCV's, in one process and interleaved, on a synthetic pair of 8 bits:
  * bench_opencv [--size 3962x4200] [--disparities 64] [--window 9] [--threads 1] [--runs 5] [--sgbm 0]
  * CSV on standard output: what,threads,seconds,cpu_seconds,ns_per_disparity,ratio
- * seconds: median of the runs' wall clock; cpu_seconds: least of the runs; ratio: StereoBM's seconds (of its two
- * settings the faster) over this one's.  Ours begins with 8-bit samples too, as OpenCV's does. */
+ * seconds: median of the runs' wall clock; cpu_seconds: least of the runs; ratio: StereoBM's seconds (of its
+ * two settings the faster) over this one's.  Ours begins with 8-bit samples too, as OpenCV's does. */
 // SPDX-License-Identifier: Apache-2.0
 extern "C" {
 #include "core/core.h"
@@ -22,7 +22,8 @@ extern "C" {
 #include <opencv2/calib3d.hpp>
 #include <opencv2/core.hpp>
 
-namespace {
+namespace
+{
 
 struct Request {
     int width = 3962, height = 4200, disparities = 64, window = 9, threads = 1, runs = 5, sgbm = 0;
@@ -117,7 +118,8 @@ void match(const Request &q, const cv::Mat &left, const cv::Mat &right, SdmPairC
         image[side].data = out, image[side].eight_bit = true;
     }
     SdmPairSettings set = {};
-    set.cost = cost, set.window = q.window, set.dmax = q.disparities - 1, set.census_width = 9, set.census_height = 7;
+    set.cost = cost, set.window = q.window, set.dmax = q.disparities - 1, set.census_width = 9,
+    set.census_height = 7;
     set.lr_threshold = 1.0f, set.subpixel = true, set.cpu_level = level;
     SdmOptions options;
     SdmContext *ctx = nullptr;
@@ -136,17 +138,22 @@ std::vector<Contestant> contestants(const Request &q, const cv::Mat &left, const
     std::vector<Contestant> all;
     for (int bare = 0; bare < 2; bare++)
         all.push_back({bare ? "StereoBM bare" : "StereoBM",
-                       [=, &out, bm = stereo_bm(q, bare)] { bm->compute(left, right, out); }, {}, {}});
+                       [=, &out, bm = stereo_bm(q, bare)] { bm->compute(left, right, out); },
+                       {},
+                       {}});
     static const int modes[2] = {cv::StereoSGBM::MODE_SGBM, cv::StereoSGBM::MODE_HH};
     for (int i = 0; i < 2 && q.sgbm; i++) {
         const auto sgbm = cv::StereoSGBM::create(0, q.disparities, 5, 200, 800, 1, 0, 10, 0, 0, modes[i]);
-        all.push_back({i ? "StereoSGBM HH" : "StereoSGBM", [=, &out] { sgbm->compute(left, right, out); }, {}, {}});
+        all.push_back(
+            {i ? "StereoSGBM HH" : "StereoSGBM", [=, &out] { sgbm->compute(left, right, out); }, {}, {}});
     }
     static const char *const names[3] = {"sad", "zncc", "census"}, *const levels[2] = {"avx512", "avx2"};
     for (int level = 0; level < 2; level++)
         for (int cost = 0; cost < 3 && sdm_kernels_at(levels[level]); cost++)
             all.push_back({std::string(names[cost]) + " " + levels[level],
-                           [=] { match(q, left, right, SdmPairCost(cost), levels[level]); }, {}, {}});
+                           [=] { match(q, left, right, SdmPairCost(cost), levels[level]); },
+                           {},
+                           {}});
     return all;
 }
 
@@ -162,7 +169,8 @@ int main(int argc, char **argv)
 {
     Request q;
     if (!parse(q, argc, argv)) {
-        std::fputs("bench_opencv [--size 3962x4200] [--disparities 64] [--window 9] [--threads 1] [--runs 5] [--sgbm 0]\n",
+        std::fputs("bench_opencv [--size 3962x4200] [--disparities 64] [--window 9] [--threads 1] [--runs 5] "
+                   "[--sgbm 0]\n",
                    stderr);
         return 2;
     }
@@ -184,7 +192,8 @@ int main(int argc, char **argv)
     std::puts("what,threads,seconds,cpu_seconds,ns_per_disparity,ratio");
     for (const Contestant &c : all) {
         const double wall = median(c.wall_s), cpu = *std::min_element(c.cpu_s.begin(), c.cpu_s.end());
-        std::printf("%s,%d,%.4f,%.4f,%.4f,%.2f\n", c.name.c_str(), q.threads, wall, cpu, 1e9 * wall / outputs, peak / wall);
+        std::printf("%s,%d,%.4f,%.4f,%.4f,%.2f\n", c.name.c_str(), q.threads, wall, cpu, 1e9 * wall / outputs,
+                    peak / wall);
     }
     return 0;
 }

@@ -1,5 +1,5 @@
-/* Rectified matching: every copy that runs here gives the definition's bits, whatever the shape, range, window, fill,
- * number of threads; nothing is written beside the output. */
+/* Rectified matching: every copy that runs here gives the definition's bits, whatever the shape, range,
+ * window, fill, number of threads; nothing is written beside the output. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
@@ -19,11 +19,13 @@ static int pick(uint64_t *seed, int lo, int hi)
     return lo + (int)(next_random(seed) % (unsigned)(hi - lo + 1));
 }
 
-/* A pair whose right image is the left one moved by some pixels, with noise; fills at their extremes; nodata. */
+/* A pair whose right image is the left one moved by some pixels, with noise; fills at their extremes; nodata.
+ */
 static void fill_pair(Case *c, uint64_t *seed)
 {
     const int top = c->image[0].eight_bit ? 255 : 2047, bottom = c->image[0].eight_bit ? 0 : -2047;
-    const int kind = pick(seed, 0, 7), shift = pick(seed, c->set.dmin, c->set.dmax), grain = pick(seed, 1, 40);
+    const int kind = pick(seed, 0, 7), shift = pick(seed, c->set.dmin, c->set.dmax),
+              grain = pick(seed, 1, 40);
     const ptrdiff_t stride = c->image[0].stride;
     int16_t *const left = (int16_t *)c->image[0].data, *const right = (int16_t *)c->image[1].data;
     for (ptrdiff_t i = 0; i < stride * c->image[0].height; i++) {
@@ -64,10 +66,16 @@ static void random_case(Case *c, SdmPairCost cost, uint64_t *seed)
     const int w = widths[next_random(seed) % 8], h = heights[next_random(seed) % 5], word = pick(seed, 0, 3);
     const bool eight_bit = next_random(seed) % 2;
     for (int side = 0; side < 2; side++)
-        c->image[side] = (SdmPairImage){.width = w, .height = h, .stride = w + 3, .eight_bit = eight_bit,
+        c->image[side] = (SdmPairImage){.width = w,
+                                        .height = h,
+                                        .stride = w + 3,
+                                        .eight_bit = eight_bit,
                                         .data = malloc((size_t)((w + 3) * h) * sizeof(int16_t))};
-    c->set = (SdmPairSettings){.cost = cost, .window = 3 + 2 * pick(seed, 0, 9), .census_width = words[word][0],
-                               .census_height = words[word][1], .lr_threshold = (float)pick(seed, -1, 3),
+    c->set = (SdmPairSettings){.cost = cost,
+                               .window = 3 + 2 * pick(seed, 0, 9),
+                               .census_width = words[word][0],
+                               .census_height = words[word][1],
+                               .lr_threshold = (float)pick(seed, -1, 3),
                                .uniqueness = next_random(seed) % 2 ? 0.0f : 0.05f * (float)pick(seed, 0, 4),
                                .min_sigma = next_random(seed) % 3 ? 0.0f : (float)(eight_bit ? 74 : 1190),
                                .subpixel = next_random(seed) % 2};
@@ -97,22 +105,20 @@ static void run(const Case *c, const char *level, float *out)
     sdm_close(&ctx);
 }
 
-static bool same(float a, float b)
-{
-    return isnan(a) ? isnan(b) : memcmp(&a, &b, sizeof a) == 0;
-}
+static bool same(float a, float b) { return isnan(a) ? isnan(b) : memcmp(&a, &b, sizeof a) == 0; }
 
 static void compare(const Case *c, const float *want, const float *have, const char *level)
 {
     const int w = c->image[0].width, h = c->image[0].height;
     for (int i = 0; i < w * h; i++)
         if (!same(want[i], have[i]))
-            fail_msg("%s, cost %d, %d x %d, %s, window %d, d %d..%d, words %d x %d, lr %g, uniqueness %g, sigma %g: "
-                     "pixel %d, %d is %g, not %g", level, (int)c->set.cost, w, h,
-                     c->image[0].eight_bit ? "8 bit" : "12 bit", c->set.window, c->set.dmin, c->set.dmax,
-                     c->set.census_width, c->set.census_height, (double)c->set.lr_threshold,
-                     (double)c->set.uniqueness, (double)c->set.min_sigma, i % w, i / w, (double)have[i],
-                     (double)want[i]);
+            fail_msg("%s, cost %d, %d x %d, %s, window %d, d %d..%d, words %d x %d, lr %g, uniqueness %g, "
+                     "sigma %g: "
+                     "pixel %d, %d is %g, not %g",
+                     level, (int)c->set.cost, w, h, c->image[0].eight_bit ? "8 bit" : "12 bit", c->set.window,
+                     c->set.dmin, c->set.dmax, c->set.census_width, c->set.census_height,
+                     (double)c->set.lr_threshold, (double)c->set.uniqueness, (double)c->set.min_sigma, i % w,
+                     i / w, (double)have[i], (double)want[i]);
 }
 
 static void levels_are_the_definition(SdmPairCost cost, int turns)
@@ -125,7 +131,8 @@ static void levels_are_the_definition(SdmPairCost cost, int turns)
         const double work = (double)c.image[0].width * c.image[0].height * (c.set.dmax - c.set.dmin + 1) *
                             c.set.window * c.set.window;
         const size_t pixels = (size_t)c.image[0].width * (size_t)c.image[0].height;
-        float *const want = guarded_alloc(pixels * sizeof(float)), *const have = guarded_alloc(pixels * sizeof(float));
+        float *const want = guarded_alloc(pixels * sizeof(float)), *const have =
+                                                                       guarded_alloc(pixels * sizeof(float));
         if (work < 4e7) {
             run(&c, "reference", want);
             for (size_t i = 0; i < pixels; i++)
@@ -162,12 +169,135 @@ static void census_is_the_definition(void **state)
     levels_are_the_definition(SDM_PAIR_CENSUS, 200);
 }
 
+/* ---- settings that cannot be; memory ---- */
+
+typedef struct Plain { /* a case of noise that can be matched */
+    Case c;
+    int16_t pixel[2][60 * 40];
+    float out[60 * 40];
+} Plain;
+
+static void plain_open(Plain *p)
+{
+    uint64_t seed = 5;
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < 60 * 40; i++)
+            p->pixel[side][i] = (int16_t)(next_random(&seed) % 256);
+        p->c.image[side] = (SdmPairImage){
+            .width = 60, .height = 40, .stride = 60, .data = p->pixel[side], .eight_bit = true};
+    }
+    p->c.set = (SdmPairSettings){.cost = SDM_PAIR_CENSUS,
+                                 .window = 5,
+                                 .dmax = 15,
+                                 .census_width = 9,
+                                 .census_height = 7,
+                                 .lr_threshold = 1.0f,
+                                 .cpu_level = "auto"};
+}
+
+static void refused(const Plain *p, SdmStatus status, const char *sentence)
+{
+    SdmContext *ctx = NULL;
+    float out[60 * 40];
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_pair_match(ctx, &p->c.image[0], &p->c.image[1], &p->c.set, out), status);
+    if (!strstr(sdm_error(ctx), sentence))
+        fail_msg("\"%s\" lacks \"%s\"", sdm_error(ctx), sentence);
+    sdm_close(&ctx);
+}
+
+#define REFUSED(sentence, change)                                                                            \
+    do {                                                                                                     \
+        plain_open(&p);                                                                                      \
+        p.c.change;                                                                                          \
+        refused(&p, SDM_ERR_USAGE, sentence);                                                                \
+    } while (0)
+
+static void impossible_settings_are_refused(void **state)
+{
+    (void)state;
+    static Plain p;
+    REFUSED("the same size", image[1].width = 59);
+    REFUSED("same depth", image[1].eight_bit = false);
+    REFUSED("exchange them", set.dmin = 16);
+    REFUSED("reach beyond the image", set.dmax = 60);
+    REFUSED("reach beyond the image", set.dmin = -60);
+    REFUSED("--window 1 is out of range", set.window = 1);
+    REFUSED("--window 23 is out of range", set.window = 23);
+    REFUSED("only --cost sad allows", set.window = 6);
+    REFUSED("5x5, 7x7, 9x7 or 9x9", set.census_width = 8);
+    REFUSED("--lr-threshold", set.lr_threshold = NAN);
+    REFUSED("--uniqueness", set.uniqueness = NAN);
+    REFUSED("--uniqueness", set.uniqueness = -1.0f);
+    REFUSED("standard deviation", set.min_sigma = NAN);
+    plain_open(&p);
+    p.c.set.cpu_level = "mips";
+    refused(&p, SDM_ERR_UNSUPPORTED, "--cpu-level mips");
+}
+
+static void a_failed_allocation_is_told(void **state)
+{
+    (void)state;
+    static Plain p;
+    const char *const levels[] = {"reference", "auto"};
+    for (int i = 0; i < 2; i++) {
+        plain_open(&p);
+        p.c.set.cpu_level = levels[i];
+        sdm_alloc_fail_at(1);
+        refused(&p, SDM_ERR_MEMORY, "out of memory");
+        sdm_alloc_fail_at(0);
+    }
+}
+
+/* Peak of matching noise of so many rows and disparities, bytes. */
+static int64_t peak_of(int height, int depth, SdmPairCost cost)
+{
+    enum { WIDTH = 600 };
+    const size_t count = (size_t)(WIDTH * height);
+    int16_t *const pixel = malloc(count * sizeof *pixel);
+    float *const out = malloc(count * sizeof *out);
+    uint64_t seed = 9;
+    SdmOptions options;
+    SdmContext *ctx = NULL;
+    assert_true(pixel && out);
+    for (size_t i = 0; i < count; i++)
+        pixel[i] = (int16_t)(next_random(&seed) % 256);
+    const SdmPairImage image = {
+        .width = WIDTH, .height = height, .stride = WIDTH, .data = pixel, .eight_bit = true};
+    const SdmPairSettings set = {.cost = cost,
+                                 .window = 9,
+                                 .dmax = depth - 1,
+                                 .census_width = 9,
+                                 .census_height = 7,
+                                 .lr_threshold = 1.0f,
+                                 .cpu_level = "auto"};
+    sdm_options_default(&options);
+    options.threads = 1;
+    assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+    assert_int_equal(sdm_pair_match(ctx, &image, &image, &set, out), SDM_OK);
+    const int64_t peak = sdm_memory_peak(ctx);
+    sdm_close(&ctx);
+    free(pixel);
+    free(out);
+    return peak;
+}
+
+static void memory_is_that_of_rows_in_flight(void **state)
+{
+    (void)state;
+    for (int cost = 0; cost < 3; cost++) {
+        const int64_t least = peak_of(600, 64, (SdmPairCost)cost);
+        assert_true(peak_of(2400, 64, (SdmPairCost)cost) == least);
+        assert_true(peak_of(600, 512, (SdmPairCost)cost) < 3 * least); /* rows of right pixels are longer */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sad_is_the_definition),
-        cmocka_unit_test(zncc_is_the_definition),
-        cmocka_unit_test(census_is_the_definition),
+        cmocka_unit_test(sad_is_the_definition),       cmocka_unit_test(zncc_is_the_definition),
+        cmocka_unit_test(census_is_the_definition),    cmocka_unit_test(impossible_settings_are_refused),
+        cmocka_unit_test(a_failed_allocation_is_told), cmocka_unit_test(memory_is_that_of_rows_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
