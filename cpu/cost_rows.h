@@ -1,5 +1,5 @@
-/* What the cost kernels share: scratch of a strip, rows that enter and leave the window, means and texture, window
- * sums.  Included by kernel_*.c only. */
+/* What the cost kernels share: scratch of a strip, rows that enter and leave the window, means and texture,
+ * window sums.  Included by kernel_*.c only. */
 #ifndef SDM_COST_ROWS_H
 #define SDM_COST_ROWS_H
 
@@ -22,8 +22,8 @@ typedef struct CostMeans { /* of one row of one image, a value a pixel: the wind
     int32_t *mean;      /* sum / n, rounded */
     int32_t *rest_sum;  /* sum - n mean */
     float *rest;        /* rest_sum / n */
-    float *texture;     /* 1 / sqrt(sum of squares of what deviates from the mean); 0 = without texture, -1 = nodata
-                           inside, or the window leaves the image */
+    float *texture;     /* 1 / sqrt(sum of squares of what deviates from the mean); 0 = without texture, -1 =
+                           nodata inside, or the window leaves the image */
 } CostMeans;
 
 enum { COST_ROWS = 3 }; /* of the right view, along v */
@@ -109,7 +109,8 @@ typedef struct CostLabel {
 
 static inline int cost_slot(const SdmCostJob *job, int y)
 {
-    const int first = job->row_begin - job->window - 1; /* of the rows that are asked for, so never negative */
+    const int first =
+        job->row_begin - job->window - 1; /* of the rows that are asked for, so never negative */
     return job->along_v ? (y - first + COST_ROWS) % COST_ROWS : 0;
 }
 
@@ -130,7 +131,8 @@ static inline SdmCostRow cost_row_of(const CostScratch *s, const SdmCostJob *job
 static inline const int16_t *cost_image_row(const SdmCostJob *job, const CostScratch *s, int side, int y)
 {
     const int at = side ? y + job->right_shift : y;
-    return at < 0 || at >= job->height ? s->nodata : (side ? job->right : job->left) + (ptrdiff_t)at * job->stride;
+    return at < 0 || at >= job->height ? s->nodata
+                                       : (side ? job->right : job->left) + (ptrdiff_t)at * job->stride;
 }
 
 static inline int32_t cost_pair(int32_t enters, int32_t leaves)
@@ -138,7 +140,8 @@ static inline int32_t cost_pair(int32_t enters, int32_t leaves)
     return (int32_t)((uint32_t)(uint16_t)enters | (uint32_t)leaves << 16);
 }
 
-/* The pixels x..count of the rows that enter and leave: pairs and column sums; true when one of each has nodata. */
+/* The pixels x..count of the rows that enter and leave: pairs and column sums; true when one of each has
+ * nodata. */
 static inline void cost_enter_plain(const int16_t *enters, const int16_t *leaves, int sign, int x, int count,
                                     const CostColumns *c, int32_t *pair, bool any[2])
 {
@@ -154,19 +157,21 @@ static inline void cost_enter_plain(const int16_t *enters, const int16_t *leaves
     }
 }
 
-static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves, int sign, int count, const CostColumns *c,
-                                    int32_t *pair, bool any[2])
+static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves, int sign, int count,
+                                    const CostColumns *c, int32_t *pair, bool any[2])
 {
     const vi none = vi_set(SDM_PIXEL_NODATA), one = vi_set(1), low = vi_set(0xffff);
     vi bad_any = vi_zero(), old_any = vi_zero();
     int x = 0;
     for (; x + SDM_VEC <= count; x += SDM_VEC) {
         vi v = vi_load_i16(enters + x), old = leaves ? vi_load_i16(leaves + x) : vi_zero();
-        const vi bad = vi_sel(vi_eq(v, none), one, vi_zero()), bad_old = vi_sel(vi_eq(old, none), one, vi_zero());
+        const vi bad = vi_sel(vi_eq(v, none), one, vi_zero()),
+                 bad_old = vi_sel(vi_eq(old, none), one, vi_zero());
         v = vi_sel(vi_eq(v, none), vi_zero(), v);
         old = vi_sel(vi_eq(old, none), vi_zero(), old);
         const vi minus = vi_sub(vi_zero(), old);
-        const vi enter = vi_or(vi_and(v, low), vi_shl16(old)), negative = vi_or(vi_and(v, low), vi_shl16(minus));
+        const vi enter = vi_or(vi_and(v, low), vi_shl16(old)),
+                 negative = vi_or(vi_and(v, low), vi_shl16(minus));
         vi_store(c->sum + x, vi_add(vi_load(c->sum + x), vi_add(v, minus)));
         vi_store(c->squares + x, vi_add(vi_load(c->squares + x), vi_madd(enter, negative)));
         vi_store(c->bad + x, vi_add(vi_load(c->bad + x), vi_sub(bad, bad_old)));
@@ -179,8 +184,9 @@ static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves
     return x;
 }
 
-/* The window of a view that is centred on row y is completed: its last row enters, the one above it leaves, unless `first`
- * was the first window's centre.  sign: what the leaving pixels are multiplied by in the pairs. */
+/* The window of a view that is centred on row y is completed: its last row enters, the one above it leaves,
+ * unless `first` was the first window's centre.  sign: what the leaving pixels are multiplied by in the
+ * pairs. */
 static inline void cost_enter_row(const SdmCostJob *job, CostScratch *s, int side, int y, int first, int sign)
 {
     const int half = job->window / 2;
@@ -226,7 +232,8 @@ static inline void cost_means_row(const CostMeans *m, const int32_t *squares, in
         vi_store(m->mean + x, mean);
         vi_store(m->rest_sum + x, rest_sum);
         vf_store(m->rest + x, rest);
-        vf_store(m->texture + x, vf_sel(vf_gt(v, vf_set(least)), vf_div(vf_set(1.0f), vf_sqrt(v)), vf_set(0.0f)));
+        vf_store(m->texture + x,
+                 vf_sel(vf_gt(v, vf_set(least)), vf_div(vf_set(1.0f), vf_sqrt(v)), vf_set(0.0f)));
     }
 }
 

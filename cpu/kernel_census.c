@@ -7,17 +7,19 @@
 sdm_cost_strip_fn SDM_NAME(census);
 enum { HALF_X = 4, HALF_Y = 3, BITS = 62 };
 
-/* A word of 62 bits is kept as four planes of 16: a bit per neighbour, 1 where it is darker than the centre (nodata is
- * darkest; beyond the sides 0). The order of the bits does not matter. */
+/* A word of 62 bits is kept as four planes of 16: a bit per neighbour, 1 where it is darker than the centre
+ * (nodata is darkest; beyond the sides 0). The order of the bits does not matter. */
 static uint16_t *plane_of(const CostScratch *s, const SdmCostJob *job, int side, int plane)
 {
-    const ptrdiff_t wide = (ptrdiff_t)(cost_round((size_t)job->width) + COST_MARGIN + 2 * cost_reach(job->dmin, job->dmax));
+    const ptrdiff_t wide =
+        (ptrdiff_t)(cost_round((size_t)job->width) + COST_MARGIN + 2 * cost_reach(job->dmin, job->dmax));
     return (uint16_t *)(void *)(s->word[side] - cost_reach(job->dmin, job->dmax)) + plane * wide +
            cost_reach(job->dmin, job->dmax);
 }
 
 /* Words of pixels x0..x1 - 1. */
-static void census_pixels(const int16_t *const row[2 * HALF_Y + 1], int w, int x0, int x1, uint16_t *const plane[4])
+static void census_pixels(const int16_t *const row[2 * HALF_Y + 1], int w, int x0, int x1,
+                          uint16_t *const plane[4])
 {
     for (int x = x0; x < x1; x++) {
         const int16_t centre = row[HALF_Y][x];
@@ -40,7 +42,8 @@ enum { LANES = 32 };
 static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
 {
     const __m512i centre = _mm512_loadu_si512(row[HALF_Y] + x);
-    __m512i word[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
+    __m512i word[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
+                       _mm512_setzero_si512()};
     int bit = 0;
 #pragma GCC unroll 7
     for (int j = 0; j <= 2 * HALF_Y; j++)
@@ -93,7 +96,8 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
 /* Bits of each byte: two tables of half bytes. */
 static inline __m128i bits_of_bytes(__m128i a)
 {
-    const __m128i table = _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4), low = _mm_set1_epi8(15);
+    const __m128i table = _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4),
+                  low = _mm_set1_epi8(15);
     return _mm_add_epi8(_mm_shuffle_epi8(table, _mm_and_si128(a, low)),
                         _mm_shuffle_epi8(table, _mm_and_si128(_mm_srli_epi16(a, 4), low)));
 }
@@ -161,7 +165,8 @@ static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int s
 }
 
 /* Let the differing bits of a row enter (sign 1) or leave (-1) the column sums. */
-static void add_bits(int32_t *restrict col, uint16_t *const left[4], uint16_t *const right[4], int d, int sign, int count)
+static void add_bits(int32_t *restrict col, uint16_t *const left[4], uint16_t *const right[4], int d,
+                     int sign, int count)
 {
 #if SDM_VEC > 4
     for (int x = 0; x < count; x += SDM_VEC) {
@@ -220,7 +225,8 @@ void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *u
         for (int k = 0; k < nd; k++) {
             const CostLabel label = cost_label(job, &s, y, k);
             window_sum(s.column + k * s.pitch, s.window, w, win);
-            to_score(s.window, s.left.texture, label.right->texture + label.d, scale, w, s.score + k * s.pitch);
+            to_score(s.window, s.left.texture, label.right->texture + label.d, scale, w,
+                     s.score + k * s.pitch);
         }
         const SdmCostRow out = cost_row_of(&s, job, y);
         consume(user, &out);

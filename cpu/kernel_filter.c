@@ -1,4 +1,5 @@
-/* Filters of the surface, a row at a time: 3 x 3 median, count of agreeing neighbours, sums of changes, smoothing. */
+/* Filters of the surface, a row at a time: 3 x 3 median, count of agreeing neighbours, sums of changes,
+ * smoothing. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 #include "vec.h"
@@ -46,7 +47,8 @@ static inline float median9(float v[9])
     return v[4];
 }
 
-/* A hole counts as lowest and highest in turn, so that pairs of them cancel; `lo` begins with the other one. */
+/* A hole counts as lowest and highest in turn, so that pairs of them cancel; `lo` begins with the other one.
+ */
 static inline int put(float hi[9], float lo[9], int i, float value, uint16_t valid, int holes)
 {
     const float end = holes & 1 ? -1e30f : 1e30f;
@@ -56,7 +58,8 @@ static inline int put(float hi[9], float lo[9], int i, float value, uint16_t val
 }
 
 /* Pixels x0..x1 - 1, none of them at an end of the row. */
-static void median_pixels(const float *const row[3], const uint16_t *const valid[3], int x0, int x1, float *restrict out)
+static void median_pixels(const float *const row[3], const uint16_t *const valid[3], int x0, int x1,
+                          float *restrict out)
 {
     const float *restrict const a = row[0], *restrict const b = row[1], *restrict const c = row[2];
     const uint16_t *restrict const p = valid[0], *restrict const q = valid[1], *restrict const r = valid[2];
@@ -99,7 +102,8 @@ static void median_whole(const float *const row[3], int x0, float *restrict out)
     }
 }
 
-void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid[3], int width, float *restrict out)
+void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid[3], int width,
+                          float *restrict out)
 {
     out[0] = row[1][0];
     out[width - 1] = row[1][width - 1];
@@ -112,8 +116,8 @@ void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid
     median_pixels(row, valid, x, width - 1, out);
 }
 
-void SDM_NAME(change_row)(const float *restrict h_m, const float *restrict prior_m, const uint16_t *restrict valid, int width,
-                          float unit_m, int16_t *restrict out)
+void SDM_NAME(change_row)(const float *restrict h_m, const float *restrict prior_m,
+                          const uint16_t *restrict valid, int width, float unit_m, int16_t *restrict out)
 {
     const float scale = 256.0f / unit_m;
     for (int x = 0; x < width; x++) {
@@ -146,9 +150,11 @@ static void agree_pixel(const int16_t *const *row, int half, int width, int x, u
 enum { AGREE = 32 };
 static inline void agree_many(const int16_t *const *row, int half, int x, uint8_t *count)
 {
-    const __m512i middle = _mm512_loadu_si512(row[half] + x), limit = _mm512_set1_epi16(512), one = _mm512_set1_epi16(1);
+    const __m512i middle = _mm512_loadu_si512(row[half] + x), limit = _mm512_set1_epi16(512),
+                  one = _mm512_set1_epi16(1);
     const __mmask32 none = _mm512_cmpeq_epi16_mask(middle, _mm512_set1_epi16(SDM_CHANGE_NONE));
-    const __m512i low = _mm512_mask_blend_epi16(none, _mm512_sub_epi16(middle, _mm512_set1_epi16(256)), _mm512_set1_epi16(20000));
+    const __m512i low = _mm512_mask_blend_epi16(none, _mm512_sub_epi16(middle, _mm512_set1_epi16(256)),
+                                                _mm512_set1_epi16(20000));
     __m512i n = _mm512_setzero_si512();
     for (int j = 0; j <= 2 * half; j++)
         for (int i = -half; row[j] && i <= half; i++) {
@@ -163,14 +169,16 @@ static inline void agree_many(const int16_t *const *row, int half, int x, uint8_
 {
     const __m256i middle = vi_load(row[half] + x), limit = _mm256_set1_epi16(512);
     const __m256i none = _mm256_cmpeq_epi16(middle, _mm256_set1_epi16(SDM_CHANGE_NONE));
-    const __m256i low = _mm256_blendv_epi8(_mm256_sub_epi16(middle, _mm256_set1_epi16(256)), _mm256_set1_epi16(20000), none);
+    const __m256i low =
+        _mm256_blendv_epi8(_mm256_sub_epi16(middle, _mm256_set1_epi16(256)), _mm256_set1_epi16(20000), none);
     __m256i n = _mm256_setzero_si256();
     for (int j = 0; j <= 2 * half; j++)
         for (int i = -half; row[j] && i <= half; i++) {
             const __m256i above = _mm256_sub_epi16(vi_load(row[j] + x + i), low);
             n = _mm256_sub_epi16(n, _mm256_cmpeq_epi16(_mm256_min_epu16(above, limit), above));
         }
-    _mm_storeu_si128((__m128i *)(void *)(count + x), _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi16(n, n), 0xD8)));
+    _mm_storeu_si128((__m128i *)(void *)(count + x),
+                     _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi16(n, n), 0xD8)));
 }
 #else
 enum { AGREE = 32 };
@@ -202,8 +210,9 @@ void SDM_NAME(agree_row)(const int16_t *const *row, int half, int width, uint8_t
         agree_pixel(row, half, width, x, count);
 }
 
-void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prior_m, const uint16_t *restrict valid, int width,
-                           int sign, int32_t *restrict sum, int32_t *restrict count)
+void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prior_m,
+                           const uint16_t *restrict valid, int width, int sign, int32_t *restrict sum,
+                           int32_t *restrict count)
 {
     for (int x = 0; x < width; x++) {
         float c = (h_m[x] - prior_m[x]) * 64.0f + 0.5f;
@@ -233,25 +242,28 @@ void SDM_NAME(smooth_row)(const float *const row[3], int width, float *restrict 
 
 #define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
 
-void SDM_NAME(gap_row)(const float *const score[3], int width, float *restrict gap_v, uint8_t *restrict quality)
+void SDM_NAME(gap_row)(const float *const score[3], int width, float *restrict gap_v,
+                       uint8_t *restrict quality)
 {
-    const float *restrict const before = score[0], *restrict const at = score[1], *restrict const after = score[2];
+    const float *restrict const before = score[0], *restrict const at = score[1],
+                                *restrict const after = score[2];
     for (int x = 0; x < width; x++) {
         const float bend = before[x] - 2.0f * at[x] + after[x];
         const bool peak = (at[x] > 0.0f) & (bend < -FLAT);
-        const bool known = (before[x] > SDM_SCORE_NONE) & (after[x] > SDM_SCORE_NONE) & (at[x] > SDM_SCORE_NONE) &
-                           (peak | (at[x] < 0.7f));
+        const bool known = (before[x] > SDM_SCORE_NONE) & (after[x] > SDM_SCORE_NONE) &
+                           (at[x] > SDM_SCORE_NONE) & (peak | (at[x] < 0.7f));
         float v = 0.5f * (before[x] - after[x]) / (peak ? bend : -1.0f);
         v = v < -2.0f ? -2.0f : v;
         v = v > 2.0f ? 2.0f : v;
         v = peak ? v : 2.0f;
         gap_v[x] = known ? v : NAN;
-        quality[x] = (uint8_t)(int32_t)((at[x] > 0.0f ? at[x] : 0.0f) * 250.0f + (at[x] > 0.0f ? 0.5f : 0.0f));
+        quality[x] =
+            (uint8_t)(int32_t)((at[x] > 0.0f ? at[x] : 0.0f) * 250.0f + (at[x] > 0.0f ? 0.5f : 0.0f));
     }
 }
 
-void SDM_NAME(refine_row)(const float *restrict upper, const float *restrict lower, float share_low, int pairs,
-                          float *restrict out)
+void SDM_NAME(refine_row)(const float *restrict upper, const float *restrict lower, float share_low,
+                          int pairs, float *restrict out)
 {
     for (int m = 0; m < pairs; m++) {
         const float a = upper[m], b = lower[m], across = upper[m + 1] - a, below = lower[m + 1] - b;

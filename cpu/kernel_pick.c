@@ -53,7 +53,8 @@ static void right_pixel(const SdmCostRow *r, int x, float *right)
         *right += vertex(score_at(r, at + 1, k - 1), score_at(r, at, k), score_at(r, at - 1, k + 1));
 }
 
-/* Vertex from the curves of both views: of the left pixel and, on the diagonal, of the right pixel it meets. */
+/* Vertex from the curves of both views: of the left pixel and, on the diagonal, of the right pixel it meets.
+ */
 static inline float vertex_of_both(float before, float at, float after, float before2, float after2)
 {
     if (before2 <= SDM_SCORE_NONE || after2 <= SDM_SCORE_NONE)
@@ -87,7 +88,8 @@ static void left_pixel(const SdmCostRow *r, const SdmPickRow *o, int x)
         o->mismatch[x] = apart < 0.0f ? -apart : apart;
     }
     if (!edge)
-        o->residual[x] += vertex_of_both(before, o->score[x], after, score_at(r, x + 1, k - 1), score_at(r, x - 1, k + 1));
+        o->residual[x] +=
+            vertex_of_both(before, o->score[x], after, score_at(r, x + 1, k - 1), score_at(r, x - 1, k + 1));
 }
 
 static inline vf bend_vertices(vf before, vf at, vf after)
@@ -123,7 +125,8 @@ static inline Winner winner_of(const SdmCostRow *r, int x, int slope)
         won = wins;
         last = s;
     }
-    w.inner = vm_and(vf_gt(w.score, none), vm_and(vf_gt(w.d, vf_set((float)r->dmin)), vf_gt(vf_set((float)r->dmax), w.d)));
+    w.inner = vm_and(vf_gt(w.score, none),
+                     vm_and(vf_gt(w.d, vf_set((float)r->dmin)), vf_gt(vf_set((float)r->dmax), w.d)));
     return w;
 }
 
@@ -155,7 +158,8 @@ static inline void left_pixels(const SdmCostRow *r, const SdmPickRow *o, int x)
     const vm whole = vm_and(w.inner, vm_and(vf_gt(w.before, none), vf_gt(w.after, none)));
     const vm both = vm_and(vf_gt(before2, none), vf_gt(after2, none));
     const vf at = vf_sel(both, vf_add(w.score, w.score), w.score);
-    const vf before = vf_sel(both, vf_add(w.before, before2), w.before), after = vf_sel(both, vf_add(w.after, after2), w.after);
+    const vf before = vf_sel(both, vf_add(w.before, before2), w.before),
+             after = vf_sel(both, vf_add(w.after, after2), w.after);
     vf_store(o->residual + x, vf_add(w.d, vf_sel(whole, bend_vertices(before, at, after), zero)));
     vf_store(o->score + x, w.score);
     if (o->runner_up)

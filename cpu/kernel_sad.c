@@ -9,7 +9,8 @@ sdm_cost_strip_fn SDM_NAME(sad);
 /* Column sums of |left - right|: new rows enter, old ones leave (where `leaves` is 1, not 0). */
 static void add_differences(int32_t *col, const int32_t *left, const int32_t *right, int leaves, int count)
 {
-    const vi sign = vi_set(leaves ? (int32_t)0xffff0001 : 1); /* +1 for the row that enters, -1 for the one that leaves */
+    const vi sign =
+        vi_set(leaves ? (int32_t)0xffff0001 : 1); /* +1 for the row that enters, -1 for the one that leaves */
     for (int x = 0; x < count; x += SDM_VEC) {
         const vi apart = vi_differ16(vi_load(left + x), vi_load(right + x));
         vi_store(col + x, vi_add(vi_load(col + x), vi_madd(apart, sign)));
@@ -40,7 +41,8 @@ void SDM_NAME(sad)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user
             if (y < job->row_begin)
                 continue;
             window_sum(column, s.window, w, win);
-            to_score(s.window, s.left.texture, label.right->texture + label.d, scale, w, s.score + k * s.pitch);
+            to_score(s.window, s.left.texture, label.right->texture + label.d, scale, w,
+                     s.score + k * s.pitch);
         }
         if (y < job->row_begin)
             continue;

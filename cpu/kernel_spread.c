@@ -10,7 +10,8 @@ sdm_spread_points_fn SDM_NAME(spread_points);
 
 enum { MOST = 40 }; /* cells that a point reaches on an axis */
 
-/* Cells whose centres lie within the radius of `at`, cut to 0..count - 1: first one and how many, and their weights. */
+/* Cells whose centres lie within the radius of `at`, cut to 0..count - 1: first one and how many, and their
+ * weights. */
 static inline int near_cells(const SdmSpread *s, int32_t at, int count, int *first, int32_t weight[MOST])
 {
     const int lo = (at - s->radius - 128 + 255) >> 8, hi = (at + s->radius - 128) >> 8;
@@ -25,7 +26,8 @@ static inline int near_cells(const SdmSpread *s, int32_t at, int count, int *fir
 #if SDM_VEC == 16
 static inline void add_to_cell(int64_t *cell, int64_t weight, const int64_t value[8])
 {
-    const __m512i sum = _mm512_loadu_si512(cell), product = _mm512_mullo_epi64(_mm512_set1_epi64(weight), _mm512_loadu_si512(value));
+    const __m512i sum = _mm512_loadu_si512(cell),
+                  product = _mm512_mullo_epi64(_mm512_set1_epi64(weight), _mm512_loadu_si512(value));
     _mm512_storeu_si512(cell, _mm512_add_epi64(sum, product));
 }
 #elif SDM_VEC == 8
@@ -54,8 +56,14 @@ void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, i
         int32_t wx[MOST], wy[MOST];
         const int nx = near_cells(s, p->x, s->cols, &x0, wx), ny = near_cells(s, p->y, s->rows, &y0, wy);
         const int64_t coarse = p->h >> 2, valid = p->valid, seen = p->seen; /* 1/64 m, so that squares fit */
-        const int64_t value[8] = {valid, valid * p->h, valid * coarse * coarse, valid * p->score, valid * p->gap,
-                                  valid & p->filled, seen, seen * p->image};
+        const int64_t value[8] = {valid,
+                                  valid * p->h,
+                                  valid * coarse * coarse,
+                                  valid * p->score,
+                                  valid * p->gap,
+                                  valid & p->filled,
+                                  seen,
+                                  seen * p->image};
         for (int y = 0; y < ny; y++) {
             int64_t *const cell = s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0);
             for (int x = 0; x < nx; x++)

@@ -27,8 +27,8 @@ static uint16_t judge(const SdmUpdateRow *u, int x)
     return SDM_QA_VALID;
 }
 
-/* Height of the prior at x + d, linear between pixels.  x and d are not added as floats: the same pixel of another
- * window would round to another height. */
+/* Height of the prior at x + d, linear between pixels.  x and d are not added as floats: the same pixel of
+ * another window would round to another height. */
 static float height_at(const float *row, int w, int x, float d)
 {
     const float whole = floorf(d);
@@ -45,7 +45,8 @@ static void update_pixel(const SdmUpdateRow *u, int x)
     const float d = u->residual[x], k = u->du_dh[x];
     const int a = x > 0 ? x - 1 : x, b = x + 1 < u->width ? x + 1 : x;
     uint16_t flags = judge(u, x);
-    if ((flags & SDM_QA_VALID) && 1.0f + k * (u->prior[b] - u->prior[a]) / (float)(b - a > 0 ? b - a : 1) < 0.1f)
+    if ((flags & SDM_QA_VALID) &&
+        1.0f + k * (u->prior[b] - u->prior[a]) / (float)(b - a > 0 ? b - a : 1) < 0.1f)
         flags = SDM_QA_FOLD;
     u->h_m[x] = flags & SDM_QA_VALID ? height_at(u->prior, u->width, x, d) + d / k : u->prior[x];
     u->flags[x] = flags;
@@ -59,7 +60,8 @@ static inline vi judge_many(const SdmUpdateRow *u, int x)
     const vf texture = vf_load(u->texture + x), score = vf_load(u->score + x), zero = vf_set(0.0f);
     vi f = vi_set(SDM_QA_VALID);
     if (u->runner_up)
-        f = vi_sel(vf_gt(vf_set(u->min_margin), vf_sub(score, vf_load(u->runner_up + x))), vi_set(SDM_QA_AMBIGUOUS), f);
+        f = vi_sel(vf_gt(vf_set(u->min_margin), vf_sub(score, vf_load(u->runner_up + x))),
+                   vi_set(SDM_QA_AMBIGUOUS), f);
     if (u->not_at_edge)
         f = vi_sel(vi_gt(vi_load_u8(u->edge + x), vi_zero()), vi_set(SDM_QA_AMBIGUOUS), f);
     if (u->mismatch)

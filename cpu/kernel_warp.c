@@ -31,7 +31,8 @@ static inline int32_t position(const float c[6], float f, float t)
 
 static inline vi positions(const float c[6], vf f, vf t)
 {
-    const vf a = vf_add(vf_set(c[0]), vf_mul(f, vf_set(c[1]))), b = vf_add(vf_set(c[2]), vf_mul(f, vf_set(c[3])));
+    const vf a = vf_add(vf_set(c[0]), vf_mul(f, vf_set(c[1]))),
+             b = vf_add(vf_set(c[2]), vf_mul(f, vf_set(c[3])));
     const vf q = vf_add(vf_set(c[4]), vf_mul(f, vf_set(c[5])));
     vf p = vf_add(vf_mul(vf_add(a, vf_mul(t, vf_add(b, vf_mul(t, q)))), vf_set(256.0f)), vf_set(0.5f));
     p = vf_sel(vf_gt(p, vf_set(-8e6f)), p, vf_set(-8e6f));
@@ -54,11 +55,14 @@ static void place_pixels(const SdmWarpRow *in, int *cell_at, int x0, int x1, int
         while (in->cell_begin[c + 1] <= x)
             c++;
         const SdmWarpCell *const cell = &in->cells[c];
-        const int32_t col0 = from_source(cell->origin_col, in->source_col0), row0 = from_source(cell->origin_row, in->source_row0);
+        const int32_t col0 = from_source(cell->origin_col, in->source_col0),
+                      row0 = from_source(cell->origin_row, in->source_row0);
         const int end = in->cell_begin[c + 1] < x1 ? in->cell_begin[c + 1] : x1;
-        for (; x < end && x + SDM_VEC <= in->width; x += SDM_VEC) { /* what is beyond the cell is overwritten by the next */
+        for (; x < end && x + SDM_VEC <= in->width;
+             x += SDM_VEC) { /* what is beyond the cell is overwritten by the next */
             const vf f = vf_load(in->fraction + x);
-            const vf t = in->surface_m ? vf_sub(vf_load(in->surface_m + x), vf_set(in->height0_m)) : vf_set(0.0f);
+            const vf t =
+                in->surface_m ? vf_sub(vf_load(in->surface_m + x), vf_set(in->height0_m)) : vf_set(0.0f);
             vi_store(col + (x - x0), vi_add(vi_set(col0), positions(cell->col, f, t)));
             vi_store(row + (x - x0), vi_add(vi_set(row0), positions(cell->row, f, t)));
         }
@@ -121,14 +125,15 @@ static inline __m256i row_sum(__m256i taps, __m256i weights)
 }
 
 /* Values of four pixels, one in the low half of each 64 bits; all ones in `nodata` where a tap has none. */
-static inline __m256i sample4(const int16_t *source, ptrdiff_t stride, const int32_t *offset, const int32_t *px,
-                              const int32_t *py, __m256i *nodata)
+static inline __m256i sample4(const int16_t *source, ptrdiff_t stride, const int32_t *offset,
+                              const int32_t *px, const int32_t *py, __m256i *nodata)
 {
     const __m256i none = _mm256_set1_epi16(SDM_PIXEL_NODATA), wx = weights4(px), wy = weights4(py);
     const __m256i r0 = taps4(source, offset), r1 = taps4(source + stride, offset);
     const __m256i r2 = taps4(source + 2 * stride, offset), r3 = taps4(source + 3 * stride, offset);
-    const __m256i bad = _mm256_or_si256(_mm256_or_si256(_mm256_cmpeq_epi16(r0, none), _mm256_cmpeq_epi16(r1, none)),
-                                        _mm256_or_si256(_mm256_cmpeq_epi16(r2, none), _mm256_cmpeq_epi16(r3, none)));
+    const __m256i bad =
+        _mm256_or_si256(_mm256_or_si256(_mm256_cmpeq_epi16(r0, none), _mm256_cmpeq_epi16(r1, none)),
+                        _mm256_or_si256(_mm256_cmpeq_epi16(r2, none), _mm256_cmpeq_epi16(r3, none)));
     *nodata = _mm256_cmpeq_epi64(bad, _mm256_setzero_si256());
     *nodata = _mm256_xor_si256(*nodata, _mm256_set1_epi32(-1));
     /* rows 0 and 2, and rows 1 and 3, share 64 bits; then all four as 16 bits */
@@ -146,7 +151,8 @@ static inline void sample8(const SdmWarpRow *in, __m256i col, __m256i row, int16
 {
     alignas(32) int32_t offset[8], px[8], py[8];
     const __m256i byte = _mm256_set1_epi32(255);
-    const __m256i line = _mm256_mullo_epi32(_mm256_srai_epi32(row, 8), _mm256_set1_epi32((int32_t)in->source_stride));
+    const __m256i line =
+        _mm256_mullo_epi32(_mm256_srai_epi32(row, 8), _mm256_set1_epi32((int32_t)in->source_stride));
     _mm256_store_si256((__m256i *)(void *)offset, _mm256_add_epi32(line, _mm256_srai_epi32(col, 8)));
     _mm256_store_si256((__m256i *)(void *)px, _mm256_and_si256(col, byte));
     _mm256_store_si256((__m256i *)(void *)py, _mm256_and_si256(row, byte));
@@ -154,12 +160,15 @@ static inline void sample8(const SdmWarpRow *in, __m256i col, __m256i row, int16
     __m256i none[2];
     const __m256i a = sample4(first, in->source_stride, offset, px, py, &none[0]);
     const __m256i b = sample4(first, in->source_stride, offset + 4, px + 4, py + 4, &none[1]);
-    const __m256i both = _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), 0x88));
-    const __m256i bad = _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castsi256_ps(none[0]), _mm256_castsi256_ps(none[1]), 0x88));
+    const __m256i both =
+        _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), 0x88));
+    const __m256i bad = _mm256_castps_si256(
+        _mm256_shuffle_ps(_mm256_castsi256_ps(none[0]), _mm256_castsi256_ps(none[1]), 0x88));
     __m256i v = _mm256_min_epi32(_mm256_max_epi32(both, _mm256_set1_epi32(-2047)), _mm256_set1_epi32(2047));
     v = _mm256_blendv_epi8(v, _mm256_set1_epi32(SDM_PIXEL_NODATA), bad);
     v = _mm256_permute4x64_epi64(v, 0xD8); /* 0 1 4 5 | 2 3 6 7 of the shuffle, in order */
-    _mm_storeu_si128((__m128i *)(void *)out, _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
+    _mm_storeu_si128((__m128i *)(void *)out,
+                     _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
 }
 
 /* Sample pixels 0..count - 1; gives how many it did, from the first on. */
@@ -168,8 +177,10 @@ static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *
     if ((int64_t)in->source_height * in->source_stride > INT32_MAX) /* of offsets */
         return 0;
     const __m256i low = _mm256_set1_epi32(255);
-    const __m256i right = _mm256_set1_epi32((in->source_width < FARTHEST ? in->source_width - 2 : FARTHEST) * 256);
-    const __m256i bottom = _mm256_set1_epi32((in->source_height < FARTHEST ? in->source_height - 2 : FARTHEST) * 256);
+    const __m256i right =
+        _mm256_set1_epi32((in->source_width < FARTHEST ? in->source_width - 2 : FARTHEST) * 256);
+    const __m256i bottom =
+        _mm256_set1_epi32((in->source_height < FARTHEST ? in->source_height - 2 : FARTHEST) * 256);
     int i = 0;
     for (; i + 8 <= count; i += 8) {
         const __m256i c = _mm256_loadu_si256((const __m256i *)(const void *)(col + i));
@@ -214,10 +225,12 @@ static inline __m256i column_sums(const int16_t *const src[4], int x, __m256i *b
         *bad = _mm256_or_si256(*bad, _mm256_cmpeq_epi16(r[j], none));
     }
     const __m256i inner = _mm256_add_epi16(r[1], r[2]);
-    return _mm256_add_epi16(_mm256_add_epi16(r[0], r[3]), _mm256_add_epi16(inner, _mm256_slli_epi16(inner, 1)));
+    return _mm256_add_epi16(_mm256_add_epi16(r[0], r[3]),
+                            _mm256_add_epi16(inner, _mm256_slli_epi16(inner, 1)));
 }
 
-/* Blocks of 8 pixels from x on that have all their taps; gives the first that has not, or that is left over. */
+/* Blocks of 8 pixels from x on that have all their taps; gives the first that has not, or that is left over.
+ */
 static int half_whole(const int16_t *const src[4], int x, int width, int16_t *out)
 {
     const __m256i first = _mm256_set1_epi32(3 << 16 | 1), second = _mm256_set1_epi32(1 << 16 | 3);
@@ -227,8 +240,10 @@ static int half_whole(const int16_t *const src[4], int x, int width, int16_t *ou
         const __m256i b = _mm256_madd_epi16(column_sums(src, 2 * x + 1, &bad), second);
         if (!_mm256_testz_si256(bad, bad))
             break;
-        const __m256i v = _mm256_srai_epi32(_mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_set1_epi32(32)), 6);
-        _mm_storeu_si128((__m128i *)(void *)(out + x), _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
+        const __m256i v =
+            _mm256_srai_epi32(_mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_set1_epi32(32)), 6);
+        _mm_storeu_si128((__m128i *)(void *)(out + x),
+                         _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
     }
     return x;
 }

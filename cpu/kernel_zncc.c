@@ -1,9 +1,8 @@
-/* Zero-mean normalised cross-correlation, recursive in y by column sums; one volume row at a time.  The means are
- * taken out in integers: with ma = round(SI / n), mb = round(SJ / n),
- *   C = SIJ - mb SI - ma (SJ - n mb)  =  sum (a - ma)(b - mb),
- * which 32 bits hold (|q| <= 2047 and windows to 21 x 21: |C| <= n sigma sigma + n / 4 < 2^31), and the rest of the
- * means, below half a unit, as floats: covariance = C - (SI - n ma)(SJ - n mb) / n.
- * Source: Iwata et al. 2011, eqs. 5-14. */
+/* Zero-mean normalised cross-correlation, recursive in y by column sums; one volume row at a time.  The means
+ * are taken out in integers: with ma = round(SI / n), mb = round(SJ / n), C = SIJ - mb SI - ma (SJ - n mb)  =
+ * sum (a - ma)(b - mb), which 32 bits hold (|q| <= 2047 and windows to 21 x 21: |C| <= n sigma sigma + n / 4
+ * < 2^31), and the rest of the means, below half a unit, as floats: covariance = C - (SI - n ma)(SJ - n mb) /
+ * n. Source: Iwata et al. 2011, eqs. 5-14. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
@@ -40,7 +39,8 @@ void SDM_NAME(zncc)(const SdmCostJob *job, sdm_cost_consumer *consume, void *use
     const int w = job->width, win = job->window, nd = job->dmax - job->dmin + 1;
     CostScratch s;
     cost_scratch_cut(&s, job);
-    for (int y = job->row_begin - win + 1; y < job->row_end; y++) { /* y: centre of the window that is completed */
+    for (int y = job->row_begin - win + 1; y < job->row_end;
+         y++) { /* y: centre of the window that is completed */
         cost_step(job, &s, y, -1);
         for (int k = 0; k < nd; k++) {
             const CostLabel label = cost_label(job, &s, y, k);

@@ -27,8 +27,8 @@ typedef struct SdmCostJob {
     int right_shift;             /* right rows are taken at y + right_shift (ray gap, search) */
     int window;                  /* odd, 3..21 */
     int dmin, dmax;              /* inclusive */
-    bool along_v;                /* d goes along the columns: right pixel (x, y + d), -1..1 at most; right_texture is
-                                    the one of d = dmin */
+    bool along_v; /* d goes along the columns: right pixel (x, y + d), -1..1 at most; right_texture is
+                     the one of d = dmin */
     float min_sigma;             /* windows with a smaller standard deviation have texture 0 (zncc, in q) */
     void *scratch;               /* cost_scratch(width, window, dmin, dmax) bytes, aligned to 64 */
 } SdmCostJob;
@@ -38,8 +38,8 @@ typedef struct SdmCostRow {
     int y, width, dmin, dmax;
     const float *score;          /* (dmax - dmin + 1) x pitch */
     ptrdiff_t pitch;
-    const float *left_texture, *right_texture; /* width: 1 / sqrt(sum of squares about the window's mean), 0 without
-                                  texture, < 0 nodata inside */
+    const float *left_texture, *right_texture; /* width: 1 / sqrt(sum of squares about the window's mean), 0
+                                  without texture, < 0 nodata inside */
 } SdmCostRow;
 typedef void sdm_cost_consumer(void *user, const SdmCostRow *row);
 
@@ -83,18 +83,18 @@ typedef void sdm_half_row_fn(const int16_t *const src[4], int width, int16_t *ou
 typedef struct SdmPickRow {
     float *residual;   /* width: sub-pixel d, 0 if none */
     float *score;      /* width: best score, SDM_SCORE_NONE if none */
-    float *runner_up;  /* width: best score at |d - best| >= 2, SDM_SCORE_NONE if none; NULL = not asked for */
+    float *runner_up; /* width: best score at |d - best| >= 2, SDM_SCORE_NONE if none; NULL = not asked for */
     float *right_best; /* width scratch: best residual of each right pixel, 0 where it has no score */
-    float *mismatch;   /* width: |d - d of the right pixel it meets|, each from its own curve, large if none; NULL = not
-                          asked for, and right_best is not written */
+    float *mismatch;   /* width: |d - d of the right pixel it meets|, each from its own curve, large if none;
+                          NULL = not asked for, and right_best is not written */
     uint8_t *edge;     /* width: 1 where the winner is at an end of the range */
 } SdmPickRow;
 typedef void sdm_pick_row_fn(const SdmCostRow *row, const SdmPickRow *out);
 
-/* New heights of a row from its winners: h = prior(x + d) + d / du_dh where the match is good, else the prior and the
- * reason, the first that applies: texture < 0 or no score OUTSIDE, texture 0 TEXTURELESS, score below min_score
- * LOW_SCORE, mismatch above max_mismatch LEFT_RIGHT, at an end of the range or too near to the runner-up AMBIGUOUS, and
- * FOLD where 1 + du_dh * slope of the prior is below 0.1: hidden in one view. */
+/* New heights of a row from its winners: h = prior(x + d) + d / du_dh where the match is good, else the prior
+ * and the reason, the first that applies: texture < 0 or no score OUTSIDE, texture 0 TEXTURELESS, score below
+ * min_score LOW_SCORE, mismatch above max_mismatch LEFT_RIGHT, at an end of the range or too near to the
+ * runner-up AMBIGUOUS, and FOLD where 1 + du_dh * slope of the prior is below 0.1: hidden in one view. */
 typedef struct SdmUpdateRow {
     int width;
     const float *residual, *score, *runner_up, *mismatch; /* of SdmPickRow; the last two NULL = not asked */
@@ -111,33 +111,39 @@ typedef struct SdmUpdateRow {
 } SdmUpdateRow;
 typedef void sdm_update_row_fn(const SdmUpdateRow *u);
 
-/* Median of the valid ones (bit 0 of `valid`; of an even number the mean of the middle two) of 3 x 3 at the middle row's pixels;
- * pixels that are not valid or have fewer than 5 valid ones, and the first and last of the row, keep their value.  Rows may be the same one (edges). */
-typedef void sdm_median_row_fn(const float *const row[3], const uint16_t *const valid[3], int width, float *out);
+/* Median of the valid ones (bit 0 of `valid`; of an even number the mean of the middle two) of 3 x 3 at the
+ * middle row's pixels; pixels that are not valid or have fewer than 5 valid ones, and the first and last of
+ * the row, keep their value.  Rows may be the same one (edges). */
+typedef void sdm_median_row_fn(const float *const row[3], const uint16_t *const valid[3], int width,
+                               float *out);
 
-/* Change of a row since the prior, as integers of 1/256 of `unit_m`, within +-16000; SDM_CHANGE_NONE where bit 0 of
- * `valid` is not set. */
+/* Change of a row since the prior, as integers of 1/256 of `unit_m`, within +-16000; SDM_CHANGE_NONE where
+ * bit 0 of `valid` is not set. */
 #define SDM_CHANGE_NONE INT16_MIN
-typedef void sdm_change_row_fn(const float *h_m, const float *prior_m, const uint16_t *valid, int width, float unit_m,
-                               int16_t *out);
+typedef void sdm_change_row_fn(const float *h_m, const float *prior_m, const uint16_t *valid, int width,
+                               float unit_m, int16_t *out);
 
-/* How many pixels of the (2 half + 1)^2 window have a change that differs from the middle one's by at most 256 (a unit);
- * SDM_CHANGE_NONE never does.  row: 2 half + 1 pointers, NULL where the row does not exist; half <= 7. */
+/* How many pixels of the (2 half + 1)^2 window have a change that differs from the middle one's by at most
+ * 256 (a unit); SDM_CHANGE_NONE never does.  row: 2 half + 1 pointers, NULL where the row does not exist;
+ * half <= 7. */
 typedef void sdm_agree_row_fn(const int16_t *const *row, int half, int width, uint8_t *count);
 
-/* Add (sign 1) or take away (-1) the changes since the prior of a row's valid pixels, rounded to 1/64 m and kept within
+/* Add (sign 1) or take away (-1) the changes since the prior of a row's valid pixels, rounded to 1/64 m and
+ * kept within
  * +-15,000 m, from sums and counts. */
-typedef void sdm_add_changes_fn(const float *h_m, const float *prior_m, const uint16_t *valid, int width, int sign,
-                                int32_t *sum, int32_t *count);
+typedef void sdm_add_changes_fn(const float *h_m, const float *prior_m, const uint16_t *valid, int width,
+                                int sign, int32_t *sum, int32_t *count);
 
-/* Ray gap of a row from its scores at v - 1, v, v + 1: vertex of the parabola, -2..2; NaN where a score is missing or,
- * along an edge that every v fits, a good match says nothing of it; 2 where there is neither peak nor match.
- * quality: 250 x score at v. */
+/* Ray gap of a row from its scores at v - 1, v, v + 1: vertex of the parabola, -2..2; NaN where a score is
+ * missing or, along an edge that every v fits, a good match says nothing of it; 2 where there is neither peak
+ * nor match. quality: 250 x score at v. */
 typedef void sdm_gap_row_fn(const float *const score[3], int width, float *gap_v, uint8_t *quality);
 
-/* Twice as fine: out[2 m] and out[2 m + 1] lie a quarter and three quarters of the way from pixel m to m + 1 of the two
- * coarse rows, and share_low of the way from the upper to the lower one.  upper, lower: pairs + 1 floats. */
-typedef void sdm_refine_row_fn(const float *upper, const float *lower, float share_low, int pairs, float *out);
+/* Twice as fine: out[2 m] and out[2 m + 1] lie a quarter and three quarters of the way from pixel m to m + 1
+ * of the two coarse rows, and share_low of the way from the upper to the lower one.  upper, lower: pairs + 1
+ * floats. */
+typedef void sdm_refine_row_fn(const float *upper, const float *lower, float share_low, int pairs,
+                               float *out);
 
 /* Points spread over the cells around them, each with the weight of its distance on both axes. */
 typedef struct SdmSpreadPoint {
@@ -150,8 +156,8 @@ typedef struct SdmSpread {
     int pitch;            /* cells from row to row */
     int32_t radius;       /* 1/256 cell: centres further off (on an axis) get nothing */
     const int32_t *table; /* weight by distance, radius + 1 of them */
-    int64_t *cell;        /* rows x pitch x 8: sums of weight x valid (1, h, (h / 4)^2, score, gap, filled) and of
-                             weight x seen (1, image) */
+    int64_t *cell; /* rows x pitch x 8: sums of weight x valid (1, h, (h / 4)^2, score, gap, filled) and of
+                      weight x seen (1, image) */
 } SdmSpread;
 /* Weight of both axes: their product / 1024, rounded down. */
 typedef void sdm_spread_points_fn(const SdmSpread *s, const SdmSpreadPoint *p, int count);

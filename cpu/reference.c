@@ -67,7 +67,8 @@ static Window window_at(const SdmCostJob *job, enum Side side, int x, int y)
 /* Sum of the products of two windows' deviations from their means; products: sum of a b. */
 static float covariance_of(const Window *a, const Window *b, int64_t products)
 {
-    const float c = (float)(products - b->mean * a->sum - b->rest * a->mean); /* from the integer means: exact */
+    const float c =
+        (float)(products - b->mean * a->sum - b->rest * a->mean); /* from the integer means: exact */
     return c - (float)a->rest * (1.0f / (float)a->n) * (float)b->rest;
 }
 
@@ -182,8 +183,8 @@ static void nobody(void *user, const SdmCostRow *row)
 }
 
 /* Along v: the row of every v as a search of its own, without range. */
-static void give_row_along_v(const SdmCostJob *job, const Strip *s, int y, words_fn *words, score_fn *score_at,
-                             sdm_cost_consumer *consume, void *user)
+static void give_row_along_v(const SdmCostJob *job, const Strip *s, int y, words_fn *words,
+                             score_fn *score_at, sdm_cost_consumer *consume, void *user)
 {
     const int w = job->width, last = job->dmax - job->dmin;
     const SdmCostRow row = {.y = y, .width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
@@ -201,7 +202,8 @@ static void give_row_along_v(const SdmCostJob *job, const Strip *s, int y, words
     consume(user, &row);
 }
 
-static void give_rows(const SdmCostJob *job, words_fn *words, score_fn *score_at, sdm_cost_consumer *consume, void *user)
+static void give_rows(const SdmCostJob *job, words_fn *words, score_fn *score_at, sdm_cost_consumer *consume,
+                      void *user)
 {
     Strip s;
     cut(job, &s);
@@ -403,7 +405,8 @@ static uint16_t reason_of(const SdmUpdateRow *u, int x)
         return SDM_QA_LOW_SCORE;
     if (u->mismatch != NULL && u->mismatch[x] > u->max_mismatch)
         return SDM_QA_LEFT_RIGHT;
-    if ((u->not_at_edge && u->edge[x] != 0) || (u->runner_up != NULL && u->score[x] - u->runner_up[x] < u->min_margin))
+    if ((u->not_at_edge && u->edge[x] != 0) ||
+        (u->runner_up != NULL && u->score[x] - u->runner_up[x] < u->min_margin))
         return SDM_QA_AMBIGUOUS;
     return share < 0.1f ? SDM_QA_FOLD : SDM_QA_VALID;
 }
@@ -415,7 +418,12 @@ static void update_row_reference(const SdmUpdateRow *u)
             continue;
         const float d = u->residual[x], whole = floorf(d);
         const int64_t i = x + (int64_t)whole, last = u->width - 1;
-        const float a = u->prior[i < 0 ? 0 : i > last ? last : i], b = u->prior[i < 0 ? 0 : i >= last ? last : i + 1];
+        const float a = u->prior[i < 0      ? 0
+                                 : i > last ? last
+                                            : i],
+                    b = u->prior[i < 0       ? 0
+                                 : i >= last ? last
+                                             : i + 1];
         const float prior = i < 0 || i >= last ? a : a + (d - whole) * (b - a);
         u->flags[x] = reason_of(u, x);
         u->h_m[x] = u->flags[x] == SDM_QA_VALID ? prior + d / u->du_dh[x] : u->prior[x];
@@ -457,11 +465,12 @@ static float between(float v, float lo, float hi)
     return fminf(fmaxf(v, lo), hi);
 }
 
-static void change_row_reference(const float *h_m, const float *prior_m, const uint16_t *valid, int width, float unit_m,
-                                 int16_t *out)
+static void change_row_reference(const float *h_m, const float *prior_m, const uint16_t *valid, int width,
+                                 float unit_m, int16_t *out)
 {
     for (int x = 0; x < width; x++) {
-        const float c = floorf(between((h_m[x] - prior_m[x]) * (256.0f / unit_m) + 0.5f, -16000.0f, 16000.0f));
+        const float c =
+            floorf(between((h_m[x] - prior_m[x]) * (256.0f / unit_m) + 0.5f, -16000.0f, 16000.0f));
         out[x] = (valid[x] & 1) != 0 ? (int16_t)c : SDM_CHANGE_NONE;
     }
 }
@@ -481,8 +490,8 @@ static void agree_row_reference(const int16_t *const *row, int half, int width, 
     }
 }
 
-static void add_changes_reference(const float *h_m, const float *prior_m, const uint16_t *valid, int width, int sign,
-                                  int32_t *sum, int32_t *count)
+static void add_changes_reference(const float *h_m, const float *prior_m, const uint16_t *valid, int width,
+                                  int sign, int32_t *sum, int32_t *count)
 {
     for (int x = 0; x < width; x++)
         if ((valid[x] & 1) != 0) {
@@ -495,7 +504,8 @@ static void add_changes_reference(const float *h_m, const float *prior_m, const 
 static void gap_row_reference(const float *const score[3], int width, float *gap_v, uint8_t *quality)
 {
     for (int x = 0; x < width; x++) {
-        const float before = score[0][x], at = score[1][x], after = score[2][x], bend = before - 2.0f * at + after;
+        const float before = score[0][x], at = score[1][x], after = score[2][x],
+                    bend = before - 2.0f * at + after;
         const bool peak = at > 0.0f && bend < -0.06f;
         const bool all = before > SDM_SCORE_NONE && at > SDM_SCORE_NONE && after > SDM_SCORE_NONE;
         gap_v[x] = NAN;
@@ -507,7 +517,8 @@ static void gap_row_reference(const float *const score[3], int width, float *gap
     }
 }
 
-static void refine_row_reference(const float *upper, const float *lower, float share_low, int pairs, float *out)
+static void refine_row_reference(const float *upper, const float *lower, float share_low, int pairs,
+                                 float *out)
 {
     for (int i = 0; i < 2 * pairs; i++) {
         const float share = i % 2 ? 0.75f : 0.25f;
@@ -526,7 +537,8 @@ static void spread_points_reference(const SdmSpread *s, const SdmSpreadPoint *po
                 const int64_t dx = col * 256 + 128 - p->x, dy = row * 256 + 128 - p->y;
                 if (dx > s->radius || dx < -s->radius || dy > s->radius || dy < -s->radius)
                     continue;
-                const int64_t weight = (int64_t)s->table[dx < 0 ? -dx : dx] * s->table[dy < 0 ? -dy : dy] / 1024;
+                const int64_t weight =
+                    (int64_t)s->table[dx < 0 ? -dx : dx] * s->table[dy < 0 ? -dy : dy] / 1024;
                 const int64_t coarse = (p->h - ((p->h % 4) + 4) % 4) / 4;
                 int64_t *const c = s->cell + 8 * ((ptrdiff_t)row * s->pitch + col);
                 c[0] += weight * p->valid;

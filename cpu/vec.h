@@ -1,5 +1,5 @@
-/* Vectors of SDM_VEC 32-bit lanes, the same names for AVX-512 (16 lanes), AVX2 (8) and the compiler's own vectors (4, on
- * any processor), so that a kernel is written once.  Included by kernel_*.c only. */
+/* Vectors of SDM_VEC 32-bit lanes, the same names for AVX-512 (16 lanes), AVX2 (8) and the compiler's own
+ * vectors (4, on any processor), so that a kernel is written once.  Included by kernel_*.c only. */
 #ifndef SDM_VEC_H
 #define SDM_VEC_H
 
@@ -33,12 +33,13 @@ typedef __mmask16 vm;
 #define vf_floor(a) _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define vf_or(a, b) _mm512_or_ps(a, b)
 #define vf_abs(a) _mm512_abs_ps(a)
-#define vi_shift(cur, next, k) _mm512_alignr_epi32(next, cur, k) /* lanes k.. of cur, then of next; 0 < k < 16 */
+#define vi_shift(cur, next, k)                                                                               \
+    _mm512_alignr_epi32(next, cur, k) /* lanes k.. of cur, then of next; 0 < k < 16 */
 #define vf_gather(p, at) _mm512_i32gather_ps(at, p, 4)
 #define vi_load_i16(p) _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define vi_load_u8(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #define vi_load_u16(p) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
-#define vi_store_u8(p, a) _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8(a))      /* low bits */
+#define vi_store_u8(p, a) _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8(a)) /* low bits */
 #define vi_store_u16(p, a) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_cvtepi32_epi16(a))
 #elif defined(__AVX2__)
 #include <immintrin.h>
@@ -63,14 +64,15 @@ typedef __m256 vm;
 #define vm_not(a) _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1)))
 #define vm_none(a) (_mm256_movemask_ps(a) == 0)
 #define vf_sel(m, a, b) _mm256_blendv_ps(b, a, m)
-#define vi_sel(m, a, b) _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(b), _mm256_castsi256_ps(a), m))
+#define vi_sel(m, a, b)                                                                                      \
+    _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(b), _mm256_castsi256_ps(a), m))
 #define vf_floor(a) _mm256_floor_ps(a)
 #define vf_or(a, b) _mm256_or_ps(a, b)
 #define vf_abs(a) _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a)
-#define vi_shift(cur, next, k)                                                                                          \
-    ((k) == 4 ? _mm256_permute2x128_si256(cur, next, 0x21)                                                              \
-     : (k) < 4 ? _mm256_alignr_epi8(_mm256_permute2x128_si256(cur, next, 0x21), cur, ((k) & 3) * 4)                     \
-               : _mm256_alignr_epi8(next, _mm256_permute2x128_si256(cur, next, 0x21), ((k) & 3) * 4))
+#define vi_shift(cur, next, k)                                                                               \
+    ((k) == 4  ? _mm256_permute2x128_si256(cur, next, 0x21)                                                  \
+     : (k) < 4 ? _mm256_alignr_epi8(_mm256_permute2x128_si256(cur, next, 0x21), cur, ((k)&3) * 4)            \
+               : _mm256_alignr_epi8(next, _mm256_permute2x128_si256(cur, next, 0x21), ((k)&3) * 4))
 #define vf_gather(p, at) _mm256_i32gather_ps(p, at, 4)
 #define vi_load_i16(p) _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #define vi_load_u8(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p)))

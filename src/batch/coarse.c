@@ -1,4 +1,5 @@
-/* The coarse surface: every height and shift at the top level, then down to the coarse level, pointing fitted on the way. */
+/* The coarse surface: every height and shift at the top level, then down to the coarse level, pointing fitted
+ * on the way. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/prepare.h"
 #include "batch/prior.h"
@@ -11,7 +12,8 @@ enum { V_REACH = 32 /* rows searched across the lines, full-resolution px */ };
 SdmWindow sdm_level_window(const SdmFrame *f, int level)
 {
     const int64_t up = ((int64_t)1 << level) - 1;
-    return (SdmWindow){.level = level, .w = (int)((f->width + up) >> level), .h = (int)((f->height + up) >> level)};
+    return (SdmWindow){
+        .level = level, .w = (int)((f->width + up) >> level), .h = (int)((f->height + up) >> level)};
 }
 
 /* What is in use while the coarse surface grows. */
@@ -37,7 +39,8 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     const SdmFrame *const f = &c->p->frame;
     const int l = c->p->settings.top_level, reach = (V_REACH + (1 << l) - 1) >> l;
     const bool known = sdm_options(ctx)->dem != NULL;
-    const double half = (known ? SDM_PRIOR_SLACK_M : 0.5 * (f->hmax_m - f->hmin_m)) * fabs(f->du_dh) / (double)(1 << l);
+    const double half =
+        (known ? SDM_PRIOR_SLACK_M : 0.5 * (f->hmax_m - f->hmin_m)) * fabs(f->du_dh) / (double)(1 << l);
     const SdmWindow win = sdm_level_window(f, l);
     double best_share = -1.0;
     SdmSurface s = {0}, prior = {0};
@@ -52,9 +55,11 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
         TRY(sdm_surface_alloc(ctx, &win, &s));
         for (size_t k = 0; k < (size_t)win.w * (size_t)win.h; k++)
             s.h_m[k] = prior.h_m ? prior.h_m[k] : (float)c->lattice.height0_m;
-        const SdmTopSearch q = {.half_range_px = half, .pixel_m = f->gsd_m * (double)(1 << l), .v_shift = shift};
+        const SdmTopSearch q = {
+            .half_range_px = half, .pixel_m = f->gsd_m * (double)(1 << l), .v_shift = shift};
         TRY(sdm_chain_top(ctx, &c->in, &q, &s, &share));
-        sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", l, shift, 100.0 * share);
+        sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", l, shift,
+                100.0 * share);
         if (share > best_share * 1.02 + 1e-9) {
             best_share = share;
             *best_shift = shift;
@@ -65,8 +70,10 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
         sdm_surface_free(&s);
     }
     if (best_share < 0.03) {
-        st = sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at "
-                      "least 3 %% are needed; clouds, water or snow, images of different places, or one mirrored: give others",
+        st = sdm_fail(ctx, SDM_ERR_DATA,
+                      "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at "
+                      "least 3 %% are needed; clouds, water or snow, images of different places, or one "
+                      "mirrored: give others",
                       100.0 * best_share, c->scene->view[0].name, c->scene->view[1].name, 1 << l);
         goto done;
     }
@@ -78,15 +85,20 @@ done:
 }
 
 /* Chance makes a few matches anywhere; what it cannot do is let their rays meet. */
-static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, const SdmFitTask *task, const SdmPointRound *r)
+static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, const SdmFitTask *task,
+                               const SdmPointRound *r)
 {
-    const double blocks = (double)(s->win.w / 8) * (double)(s->win.h / 8), share = (double)task->count / fmax(blocks, 1.0);
+    const double blocks = (double)(s->win.w / 8) * (double)(s->win.h / 8),
+                 share = (double)task->count / fmax(blocks, 1.0);
     const double spread = r->after_nmad_px / (double)(1 << s->win.level);
     if (share >= 0.005 && (share >= 0.15 || spread <= 0.2))
         return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between %s and %s: %zu of %.0f places at 1/%d of the size, their rays "
-                    "miss each other by %.1f px; clouds, water or snow, images of different places, or one mirrored: give "
-                    "others", task->left, task->right, task->count, blocks, 1 << s->win.level, r->after_nmad_px);
+    return sdm_fail(ctx, SDM_ERR_DATA,
+                    "too few matches between %s and %s: %zu of %.0f places at 1/%d of the size, their rays "
+                    "miss each other by %.1f px; clouds, water or snow, images of different places, or one "
+                    "mirrored: give "
+                    "others",
+                    task->left, task->right, task->count, blocks, 1 << s->win.level, r->after_nmad_px);
 }
 
 /* The v residual of a level's surface: refit the pointing. */
@@ -104,14 +116,20 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     TRY(sdm_alloc(ctx, &gap, (size_t)s->win.w * (size_t)s->win.h, sizeof *gap, "ray gaps"));
     TRY(sdm_chain_gap(ctx, &c->in, s, 9, gap));
     TRY(sdm_collect_samples(ctx, &c->lattice, s, gap, last ? 8 : 4, &p->pointing, &sample, &count, 0));
-    const SdmFitTask task = {.sample = sample, .count = count, .max_degree = last ? 4 : count > 300 ? 1 : 0,
-                             .rows = sdm_image_height(c->scene->view[1].image), .left = c->scene->view[0].name,
+    const SdmFitTask task = {.sample = sample,
+                             .count = count,
+                             .max_degree = last          ? 4
+                                           : count > 300 ? 1
+                                                         : 0,
+                             .rows = sdm_image_height(c->scene->view[1].image),
+                             .left = c->scene->view[0].name,
                              .right = c->scene->view[1].name};
     if (count >= 60 || last)
         TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
     if (last)
         TRY(check_matches(ctx, s, &task, &round));
-    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d", l, count,
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2,
+            "level %d: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d", l, count,
             round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree);
     if (last) {
         p->points.round[p->points.rounds++] = round;
@@ -169,17 +187,21 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     int shift = 0;
     Coarse c = {.scene = scene, .p = p};
     const SdmMatchSettings *const set = &p->settings;
-    c.request = (SdmLatticeRequest){.scene = scene, .frame = &p->frame, .pointing = &p->pointing,
+    c.request = (SdmLatticeRequest){.scene = scene,
+                                    .frame = &p->frame,
+                                    .pointing = &p->pointing,
                                     .u1 = p->frame.width + ((int64_t)1 << set->top_level),
-                                    .v1 = p->frame.height + ((int64_t)1 << set->top_level), .step = sdm_coarse_step(&p->frame, 0),
-                                    .hmin_m = p->frame.hmin_m, .hmax_m = p->frame.hmax_m};
+                                    .v1 = p->frame.height + ((int64_t)1 << set->top_level),
+                                    .step = sdm_coarse_step(&p->frame, 0),
+                                    .hmin_m = p->frame.hmin_m,
+                                    .hmax_m = p->frame.hmax_m};
     while ((p->frame.width / c.request.step) * (p->frame.height / c.request.step) > 1 << 18)
         c.request.step *= 2;
     TRY(build_lattice(ctx, &c));
     c.in = (SdmChainInput){.settings = set, .lattice = &c.lattice, .left = &c.left, .right = &c.right};
     const SdmWindow all = sdm_level_window(&p->frame, 0);
-    TRY(sdm_open_pyramids(ctx, scene, set, &c.lattice, &all, p->frame.hmin_m, p->frame.hmax_m, set->coarse_level,
-                          set->top_level, &c.left, &c.right));
+    TRY(sdm_open_pyramids(ctx, scene, set, &c.lattice, &all, p->frame.hmin_m, p->frame.hmax_m,
+                          set->coarse_level, set->top_level, &c.left, &c.right));
     TRY(search_top(ctx, &c, &s, &shift));
     apply_shift(&c, shift);
     TRY(build_lattice(ctx, &c));

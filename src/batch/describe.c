@@ -21,7 +21,8 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
 }
 
 /* Share of a 32 x 32 sample of the frame that the right image sees at h0, and the ground's bounds. */
-static SdmStatus measure(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmGrid *grid, SdmSceneInfo *out)
+static SdmStatus measure(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmGrid *grid,
+                         SdmSceneInfo *out)
 {
     enum { SIDE = 32 };
     SdmStatus st = SDM_OK;
@@ -50,7 +51,8 @@ static SdmStatus measure(SdmContext *ctx, const SdmScene *scene, const SdmFrame 
         }
     }
     out->overlap = left ? (double)both / (double)left : 0.0;
-    out->footprint_m2 = (double)both / (SIDE * SIDE) * (double)f->width * (double)f->height * f->gsd_m * f->gsd_m;
+    out->footprint_m2 =
+        (double)both / (SIDE * SIDE) * (double)f->width * (double)f->height * f->gsd_m * f->gsd_m;
     if (both)
         TRY(sdm_grid_cover(ctx, b, grid));
 done:
@@ -72,16 +74,19 @@ static double worked_pixels(const SdmPrepared *p, const SdmGrid *grid, int64_t t
 {
     const double pitch = (double)tile * sdm_grid_spacing_m(grid) / p->frame.gsd_m;
     const double halo = sdm_chain_halo(&p->settings, 0); /* full resolution is most of the work */
-    const double w = (double)p->frame.width, h = (double)p->frame.height; /* may reach beyond the grid seen at one height */
+    const double w = (double)p->frame.width,
+                 h = (double)p->frame.height; /* may reach beyond the grid seen at one height */
     return worked_length(w, fmax(pitch, w / (double)along), halo) *
            worked_length(h, fmax(pitch, h / (double)along), halo);
 }
 
-/* Constants measured on the scenes that tests/results.csv names, one thread, AVX-512: within a fifth of each. */
-static SdmStatus describe_cost(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmGrid *grid,
-                               SdmSceneInfo *out)
+/* Constants measured on the scenes that tests/results.csv names, one thread, AVX-512: within a fifth of each.
+ */
+static SdmStatus describe_cost(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                               const SdmGrid *grid, SdmSceneInfo *out)
 {
-    static const double START_S = 0.4, PIXEL_S = 0.5e-6, USED = 0.66; /* of the bytes that sdm_run_bytes() allows for */
+    static const double START_S = 0.4, PIXEL_S = 0.5e-6,
+                        USED = 0.66; /* of the bytes that sdm_run_bytes() allows for */
     SdmStatus st = SDM_OK;
     SdmTiling tiling = {.edge = 0};
     out->cols = grid->cols;
@@ -102,7 +107,8 @@ done:
 static void name_crs(const SdmGrid *grid, char *out, size_t size)
 {
     OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
-    const char *const code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL, *const name = srs ? OSRGetName(srs) : NULL;
+    const char *const code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL, *const name =
+                                                                              srs ? OSRGetName(srs) : NULL;
     if (code)
         snprintf(out, size, "%s:%s", OSRGetAuthorityName(srs, NULL), code);
     else

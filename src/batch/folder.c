@@ -38,7 +38,8 @@ void sdm_job_sweep(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene
     if (!dir)
         return;
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
-        if (is_unit_file(e->d_name, scene->number, scene->first_unit, scene->first_unit + scene->unit_count - 1))
+        if (is_unit_file(e->d_name, scene->number, scene->first_unit,
+                         scene->first_unit + scene->unit_count - 1))
             unlinkat(dirfd(dir), e->d_name, 0);
     closedir(dir);
 }

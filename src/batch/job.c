@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n, char out[SDM_PATH_SIZE])
+SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n,
+                       char out[SDM_PATH_SIZE])
 {
     static const char *const form[][2] = {{"scene", "sdm"}, {"scene", "merged"}, {"scene", "err"},
                                           {"unit", "sdm"},  {"unit", "err"},     {"unit", "run"}};
@@ -70,10 +71,12 @@ SdmStatus sdm_job_use(SdmContext *ctx, SdmJob *job, int number)
     return st;
 }
 
-SdmStatus sdm_job_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t unit, int64_t cells[4], uint64_t *fingerprint)
+SdmStatus sdm_job_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t unit, int64_t cells[4],
+                       uint64_t *fingerprint)
 {
     const double grid[3] = {scene->x0, scene->y0, scene->spacing};
-    const SdmStatus st = sdm_plan_tile(ctx, scene, unit - scene->first_unit - (scene->tiled ? 1 : 0), cells, NULL);
+    const SdmStatus st =
+        sdm_plan_tile(ctx, scene, unit - scene->first_unit - (scene->tiled ? 1 : 0), cells, NULL);
     *fingerprint = sdm_hash(sdm_hash(scene->fingerprint, grid, sizeof grid), cells, 4 * sizeof *cells);
     return st;
 }
@@ -111,7 +114,8 @@ done:
 }
 
 /* Seconds of the stages since `before`. */
-static void stages_since(const SdmContext *ctx, const double before[SDM_UNIT_STAGES], double out[SDM_UNIT_STAGES])
+static void stages_since(const SdmContext *ctx, const double before[SDM_UNIT_STAGES],
+                         double out[SDM_UNIT_STAGES])
 {
     for (int i = 0; i < SDM_UNIT_STAGES; i++)
         out[i] = sdm_stage_time(ctx, i) - before[i];
@@ -201,7 +205,8 @@ static void place_block(const SdmJob *job, const int64_t cells[4], SdmBlock *b)
     *b = (SdmBlock){.col0 = from[0], .row0 = from[1], .w = to[0] - from[0], .h = to[1] - from[1]};
 }
 
-static SdmStatus compute_tile(SdmContext *ctx, SdmJob *job, int64_t unit, const int64_t cells[4], uint64_t fingerprint)
+static SdmStatus compute_tile(SdmContext *ctx, SdmJob *job, int64_t unit, const int64_t cells[4],
+                              uint64_t fingerprint)
 {
     SdmStatus st = SDM_OK;
     SdmBlock place, b = {0};
@@ -212,7 +217,8 @@ static SdmStatus compute_tile(SdmContext *ctx, SdmJob *job, int64_t unit, const 
     place_block(job, cells, &place);
     TRY(sdm_block_alloc(ctx, place.col0, place.row0, place.w, place.h, &b));
     const SdmPrepared *const p = &job->prepared;
-    const int64_t room = sdm_unit_room(ctx, job->open, &p->frame, p->settings.coarse_level) - SDM_CELL_BYTES * b.w * b.h;
+    const int64_t room =
+        sdm_unit_room(ctx, job->open, &p->frame, p->settings.coarse_level) - SDM_CELL_BYTES * b.w * b.h;
     TRY(sdm_unit_compute(ctx, job->open, p, room > 1 ? room : 1, &b));
     stages_since(ctx, before, took);
     TRY(sdm_job_file(ctx, job, SDM_JOB_UNIT, unit, path));
@@ -263,8 +269,9 @@ SdmStatus sdm_job_unit(SdmContext *ctx, SdmJob *job, int64_t unit)
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
     if (unit < 0 || unit >= job->plan->units)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "unit %lld does not exist; %s has %lld units, from 0 to %lld", (long long)unit,
-                        job->folder, (long long)job->plan->units, (long long)job->plan->units - 1);
+        return sdm_fail(ctx, SDM_ERR_USAGE, "unit %lld does not exist; %s has %lld units, from 0 to %lld",
+                        (long long)unit, job->folder, (long long)job->plan->units,
+                        (long long)job->plan->units - 1);
     TRY(sdm_check_stop(ctx));
     TRY(sdm_job_use(ctx, job, sdm_plan_scene_of(job->plan, unit)));
     TRY(sdm_job_file(ctx, job, SDM_JOB_ERROR, unit, path));
@@ -272,7 +279,8 @@ SdmStatus sdm_job_unit(SdmContext *ctx, SdmJob *job, int64_t unit)
     if (st == SDM_OK)
         unlink(path);
     else if (st != SDM_ERR_STOPPED && !job->alone)
-        (void)sdm_path_put(NULL, path, sdm_error(ctx), strlen(sdm_error(ctx))); /* the sentence that counts is told */
+        (void)sdm_path_put(NULL, path, sdm_error(ctx),
+                           strlen(sdm_error(ctx))); /* the sentence that counts is told */
 done:
     return st;
 }
@@ -286,7 +294,8 @@ void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size
         char text[64];
         while (last + 1 < count && number[last + 1] == number[last] + 1)
             last++;
-        const int k = last > i ? snprintf(text, sizeof text, "%s%lld-%lld", i ? "," : "", (long long)number[i], (long long)number[last])
+        const int k = last > i ? snprintf(text, sizeof text, "%s%lld-%lld", i ? "," : "",
+                                          (long long)number[i], (long long)number[last])
                                : snprintf(text, sizeof text, "%s%lld", i ? "," : "", (long long)number[i]);
         if (n + (size_t)k + 5 > size) {
             snprintf(out + n, size - n, "...");

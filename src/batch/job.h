@@ -1,4 +1,5 @@
-/* A job folder in use: the plan, one scene at a time, its units and their merge.  run, tile and merge are loops over it. */
+/* A job folder in use: the plan, one scene at a time, its units and their merge.  run, tile and merge are
+ * loops over it. */
 #ifndef SDM_JOB_H
 #define SDM_JOB_H
 
@@ -9,11 +10,11 @@
 /* Files of the folder.  Each is written aside and renamed; two tasks at the same one do no harm. */
 typedef enum SdmJobFile {
     SDM_JOB_PREPARED, /* scene_000000.sdm: scene products */
-    SDM_JOB_MERGED,   /* scene_000000.merged: its product was built; holds the hash of what it was built from */
-    SDM_JOB_FAILURE,  /* scene_000000.err: why it could not be merged, one sentence */
-    SDM_JOB_UNIT,     /* unit_000000.sdm: a block */
-    SDM_JOB_ERROR,    /* unit_000000.err: why its last try failed, one sentence */
-    SDM_JOB_BEAT      /* unit_000000.run: there while a task is at it, changes every few seconds */
+    SDM_JOB_MERGED, /* scene_000000.merged: its product was built; holds the hash of what it was built from */
+    SDM_JOB_FAILURE, /* scene_000000.err: why it could not be merged, one sentence */
+    SDM_JOB_UNIT,    /* unit_000000.sdm: a block */
+    SDM_JOB_ERROR,   /* unit_000000.err: why its last try failed, one sentence */
+    SDM_JOB_BEAT     /* unit_000000.run: there while a task is at it, changes every few seconds */
 } SdmJobFile;
 
 typedef struct SdmJob {
@@ -44,14 +45,16 @@ SdmStatus sdm_job_open(SdmContext *ctx, const char *folder, SdmJob *job);
 SdmStatus sdm_job_start(SdmContext *ctx, const char *folder, SdmPlan **plan, SdmJob *job);
 void sdm_job_close(SdmContext *ctx, SdmJob *job);
 
-SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n, char out[SDM_PATH_SIZE]);
+SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n,
+                       char out[SDM_PATH_SIZE]);
 SdmStatus sdm_job_use(SdmContext *ctx, SdmJob *job, int number); /* make it the scene in use */
 
 /* Compute a unit, unless it is there, whole and of this plan.  Its failure is kept beside it, for status. */
 SdmStatus sdm_job_unit(SdmContext *ctx, SdmJob *job, int64_t unit);
 
 /* What the bytes of a unit's file depend on. */
-SdmStatus sdm_job_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t unit, int64_t cells[4], uint64_t *fingerprint);
+SdmStatus sdm_job_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t unit, int64_t cells[4],
+                       uint64_t *fingerprint);
 
 /* Scene products of the scene in use into job->prepared, if they are there, whole and of this plan. */
 SdmStatus sdm_job_read_prepared(SdmContext *ctx, SdmJob *job);
@@ -59,8 +62,8 @@ SdmStatus sdm_job_read_prepared(SdmContext *ctx, SdmJob *job);
 /* Numbers as "3,7-9"; cut with "..." when they do not fit. */
 void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size);
 
-/* Build the products of a scene.  missing: gets the numbers of its units that are not there or damaged (room for
- * unit_count), then SDM_ERR_DATA.  output: the DEM to write.  *already: nothing was to be done. */
+/* Build the products of a scene.  missing: gets the numbers of its units that are not there or damaged (room
+ * for unit_count), then SDM_ERR_DATA.  output: the DEM to write.  *already: nothing was to be done. */
 SdmStatus sdm_job_merge(SdmContext *ctx, SdmJob *job, int number, const char *output, int64_t *missing,
                         int64_t *missing_count, bool *already);
 /* Can the options' output be written, and is it none of the inputs of the scene in use? */
@@ -74,10 +77,12 @@ void sdm_job_remove(const char *folder);
 
 /* ---- heartbeat (beat.c) ---- */
 typedef struct SdmBeat SdmBeat;
-/* Let the file change every few seconds, by a thread, until the end; NULL when it cannot be: only `status` misses it. */
+/* Let the file change every few seconds, by a thread, until the end; NULL when it cannot be: only `status`
+ * misses it. */
 SdmBeat *sdm_beat_begin(const char *path);
 void sdm_beat_end(SdmBeat **beat); /* removes the file */
-/* Wait until `result` is there, or nobody beats, or wait_s are over; order: of several who wait, the lower goes first. */
+/* Wait until `result` is there, or nobody beats, or wait_s are over; order: of several who wait, the lower
+ * goes first. */
 SdmStatus sdm_beat_wait(SdmContext *ctx, const char *path, const char *result, double wait_s, int64_t order);
 
 #endif

@@ -50,7 +50,8 @@ static SdmStatus list_files(SdmContext *ctx, Merge *m)
     SdmStatus st = SDM_OK;
     const cJSON *file;
     int n = 0;
-    TRY(sdm_alloc(ctx, &m->files, (size_t)cJSON_GetArraySize(m->scene->files) + 1, sizeof *m->files, "list of inputs"));
+    TRY(sdm_alloc(ctx, &m->files, (size_t)cJSON_GetArraySize(m->scene->files) + 1, sizeof *m->files,
+                  "list of inputs"));
     cJSON_ArrayForEach(file, m->scene->files)
     {
         const cJSON *const rel = cJSON_GetObjectItemCaseSensitive(file, "path");
@@ -59,8 +60,8 @@ static SdmStatus list_files(SdmContext *ctx, Merge *m)
         const cJSON *const time = cJSON_GetObjectItemCaseSensitive(file, "mtime_us");
         if (!cJSON_IsString(rel))
             continue;
-        TRY(sdm_path_find(ctx, m->folder, rel->valuestring, cJSON_IsString(absolute) ? absolute->valuestring : NULL,
-                          m->files[n].path));
+        TRY(sdm_path_find(ctx, m->folder, rel->valuestring,
+                          cJSON_IsString(absolute) ? absolute->valuestring : NULL, m->files[n].path));
         m->files[n].size_bytes = cJSON_IsNumber(size) ? (int64_t)size->valuedouble : 0;
         m->files[n].mtime_s = cJSON_IsNumber(time) ? (int64_t)(time->valuedouble / 1e6) : 0;
         n++;
@@ -78,11 +79,21 @@ static SdmStatus fill_report(SdmContext *ctx, Merge *m)
     const SdmPrepared *const p = &m->job->prepared;
     const SdmFrame *const f = &p->frame;
     const int tiles = (int)s->unit_count - (s->tiled ? 1 : 0);
-    m->report = (SdmReport){.centre_lon_deg = f->lon_deg, .centre_lat_deg = f->lat_deg, .base_height = f->base_height,
-                            .convergence_deg = f->convergence_deg, .gsd_m = f->gsd_m, .hmin_m = f->hmin_m,
-                            .hmax_m = f->hmax_m, .lattice_error_px = p->lattice_error_px, .pointing = &p->pointing,
-                            .points = &p->points, .blocks = tiles, .blocks_resumed = 0, .frame_cols = f->width,
-                            .frame_rows = f->height, .job = s->whole};
+    m->report = (SdmReport){.centre_lon_deg = f->lon_deg,
+                            .centre_lat_deg = f->lat_deg,
+                            .base_height = f->base_height,
+                            .convergence_deg = f->convergence_deg,
+                            .gsd_m = f->gsd_m,
+                            .hmin_m = f->hmin_m,
+                            .hmax_m = f->hmax_m,
+                            .lattice_error_px = p->lattice_error_px,
+                            .pointing = &p->pointing,
+                            .points = &p->points,
+                            .blocks = tiles,
+                            .blocks_resumed = 0,
+                            .frame_cols = f->width,
+                            .frame_rows = f->height,
+                            .job = s->whole};
     TRY(sdm_path_find(ctx, m->folder, s->left[0], s->left[1], m->left));
     if (s->right[0])
         TRY(sdm_path_find(ctx, m->folder, s->right[0], s->right[1], m->right));
@@ -109,15 +120,18 @@ static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
     if (m->valid >= LEAST_VALID && m->valid >= m->cells / CELLS_PER_VALID)
         return SDM_OK;
     m->job->hopeless = true;
-    return sdm_fail(ctx, SDM_ERR_DATA, "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
-                    "DEM of %s%s%s; clouds, water or snow, images of different places, or one mirrored: give others",
-                    (long long)m->valid, (long long)m->cells,
-                    (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->left,
-                    *m->right ? " and " : "", m->right);
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
+        "DEM of %s%s%s; clouds, water or snow, images of different places, or one mirrored: give others",
+        (long long)m->valid, (long long)m->cells,
+        (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->left,
+        *m->right ? " and " : "", m->right);
 }
 
 /* The work of other processes counts for the report, too. */
-static void add_times(SdmContext *ctx, const SdmJob *job, int64_t unit, const double stage_s[SDM_UNIT_STAGES], double *wall_s)
+static void add_times(SdmContext *ctx, const SdmJob *job, int64_t unit, const double stage_s[SDM_UNIT_STAGES],
+                      double *wall_s)
 {
     for (int i = 0; i < SDM_UNIT_STAGES && !job->made[unit]; i++) {
         sdm_stage_add(ctx, i, stage_s[i]);
@@ -154,7 +168,8 @@ done:
 }
 
 /* Units of the scene that are not there, or not whole, or of another plan. */
-static SdmStatus find_missing(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s, int64_t *missing, int64_t *count)
+static SdmStatus find_missing(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s, int64_t *missing,
+                              int64_t *count)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
@@ -171,8 +186,8 @@ static SdmStatus find_missing(SdmContext *ctx, SdmJob *job, const SdmPlanScene *
             missing[(*count)++] = unit;
     }
     if (*count > 0)
-        st = sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld units are missing or damaged", s->name, (long long)*count,
-                      (long long)s->unit_count);
+        st = sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld units are missing or damaged", s->name,
+                      (long long)*count, (long long)s->unit_count);
 done:
     return st;
 }
@@ -265,7 +280,8 @@ SdmStatus sdm_job_merge(SdmContext *ctx, SdmJob *job, int number, const char *ou
         TRY(tidy(ctx, job, s));
         goto done;
     }
-    if (!job->alone && sdm_job_is_merged(job, s) && (!job->redo || find_missing(ctx, job, s, missing, missing_count))) {
+    if (!job->alone && sdm_job_is_merged(job, s) &&
+        (!job->redo || find_missing(ctx, job, s, missing, missing_count))) {
         *already = true;
         *missing_count = 0;
         goto done;

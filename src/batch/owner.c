@@ -12,7 +12,8 @@
 
 enum { SILENT_S = 3600, WRITING_S = 10, ROUNDS = 8, TEXT = 320 };
 
-/* A process: where its number counts (machine and, in a container, name space), its number, and when it began. */
+/* A process: where its number counts (machine and, in a container, name space), its number, and when it
+ * began. */
 typedef struct Who {
     char place[160];
     long process;
@@ -113,19 +114,24 @@ static SdmStatus make(SdmContext *ctx, const char *path, const char *output, con
         return SDM_OK;
     if (fd >= 0)
         unlink(path);
-    return sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: its marker %s cannot be made (%s); make room, or give an -o in a "
-                    "folder that can be written", output, path, strerror(why));
+    return sdm_fail(ctx, SDM_ERR_IO,
+                    "%s cannot be written: its marker %s cannot be made (%s); make room, or give an -o in a "
+                    "folder that can be written",
+                    output, path, strerror(why));
 }
 
 static SdmStatus refuse(SdmContext *ctx, const char *path, const char *output, const Who *who, const Who *me,
                         double silent_s)
 {
     if (who->process > 0 && strcmp(who->place, me->place) == 0)
-        return sdm_fail(ctx, SDM_ERR_IO, "%s is being written by another run, process %ld; wait until it is done, stop it, or "
-                        "give another -o", output, who->process);
-    return sdm_fail(ctx, SDM_ERR_IO, "%s is being written by another run, process %ld on %.*s, which gave a sign of life %.0f "
-                    "min ago; wait until it is done, give another -o, or remove %s if that run is gone", output, who->process,
-                    (int)strcspn(who->place, "/"), who->place, silent_s / 60.0, path);
+        return sdm_fail(ctx, SDM_ERR_IO,
+                        "%s is being written by another run, process %ld; wait until it is done, stop it, or "
+                        "give another -o",
+                        output, who->process);
+    return sdm_fail(ctx, SDM_ERR_IO,
+                    "%s is being written by another run, process %ld on %.*s, which gave a sign of life %.0f "
+                    "min ago; wait until it is done, give another -o, or remove %s if that run is gone",
+                    output, who->process, (int)strcspn(who->place, "/"), who->place, silent_s / 60.0, path);
 }
 
 SdmStatus sdm_owner_take(SdmContext *ctx, const char *output, SdmOwner *out)

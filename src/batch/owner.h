@@ -9,9 +9,9 @@ typedef struct SdmOwner {
     bool held;
 } SdmOwner;
 
-/* Take the output, or say who has it (SDM_ERR_IO).  The marker is made exclusively, which works on network disks where
- * locks do not.  One that was left by a process that is gone is taken over: on this machine when that process does not
- * live any more, on another when it has not been touched for an hour. */
+/* Take the output, or say who has it (SDM_ERR_IO).  The marker is made exclusively, which works on network
+ * disks where locks do not.  One that was left by a process that is gone is taken over: on this machine when
+ * that process does not live any more, on another when it has not been touched for an hour. */
 SdmStatus sdm_owner_take(SdmContext *ctx, const char *output, SdmOwner *out);
 /* A sign of life, at least every few minutes. */
 void sdm_owner_touch(const SdmOwner *owner);

@@ -15,7 +15,8 @@
 static bool same_folder(const char *a, const char *b)
 {
     struct stat s, t;
-    return stat(*a ? a : ".", &s) == 0 && stat(*b ? b : ".", &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+    return stat(*a ? a : ".", &s) == 0 && stat(*b ? b : ".", &t) == 0 && s.st_dev == t.st_dev &&
+           s.st_ino == t.st_ino;
 }
 
 /* Take the last part off a folder ("a/b" -> "a", "a" -> ""); false when it has none that can be taken off. */
@@ -42,7 +43,8 @@ SdmStatus sdm_path_join(SdmContext *ctx, const char *folder, const char *rel, ch
     for (size_t n = strlen(near); n > 1 && near[n - 1] == '/'; n--)
         near[n - 1] = '\0';
     TRY(sdm_format(ctx, far, sizeof far, "%s", near));
-    for (bool more = true; more && strncmp(rel, "../", 3) == 0;) { /* a link may lead elsewhere: only where both agree */
+    for (bool more = true;
+         more && strncmp(rel, "../", 3) == 0;) { /* a link may lead elsewhere: only where both agree */
         char tried[SDM_PATH_SIZE];
         memcpy(tried, near, sizeof tried);
         TRY(sdm_format(ctx, far, sizeof far, "%s/..", near));
@@ -97,7 +99,8 @@ SdmStatus sdm_path_split(SdmContext *ctx, const char *folder, const char *path, 
     }
     *rel = '\0';
     size_t n = 0;
-    for (const char *p = strlen(base) >= same ? base + same : ""; *p; p = strchr(p, '/') ? strchr(p, '/') + 1 : "")
+    for (const char *p = strlen(base) >= same ? base + same : ""; *p;
+         p = strchr(p, '/') ? strchr(p, '/') + 1 : "")
         n += (size_t)snprintf(rel + n, n < SDM_PATH_SIZE ? SDM_PATH_SIZE - n : 0, "../");
     if (n + strlen(full + same) >= SDM_PATH_SIZE)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: the name is too long", path);
@@ -148,8 +151,8 @@ SdmStatus sdm_path_put(SdmContext *ctx, const char *path, const char *text, size
         return SDM_OK;
     err = bad ? err : errno;
     remove(aside);
-    st = sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: %s; make room and give the same command again", path,
-                  strerror(err));
+    st = sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: %s; make room and give the same command again",
+                  path, strerror(err));
 done:
     return st;
 }
@@ -161,7 +164,8 @@ SdmStatus sdm_path_get(SdmContext *ctx, const char *path, size_t most, char **ou
     *out = NULL;
     FILE *const f = fopen(path, "rb");
     if (!f || fstat(fileno(f), &s) != 0 || !S_ISREG(s.st_mode)) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path, f ? "it is not a file" : strerror(errno));
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path,
+                      f ? "it is not a file" : strerror(errno));
         goto done;
     }
     if ((uint64_t)s.st_size > most) {
@@ -185,6 +189,7 @@ SdmStatus sdm_path_make_folder(SdmContext *ctx, const char *path)
     if (!made && errno != EEXIST)
         return sdm_fail(ctx, SDM_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno));
     if (!made && (stat(path, &s) != 0 || !S_ISDIR(s.st_mode)))
-        return sdm_fail(ctx, SDM_ERR_IO, "%s is a file where a folder is needed; remove it or give another -o", path);
+        return sdm_fail(ctx, SDM_ERR_IO,
+                        "%s is a file where a folder is needed; remove it or give another -o", path);
     return SDM_OK;
 }

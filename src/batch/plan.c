@@ -59,7 +59,8 @@ SdmStatus sdm_plan_index(SdmContext *ctx, const char *name, SdmPlan *plan)
     cJSON_ArrayForEach(item, scenes)
     {
         const bool bad = text_of(item, "error") != NULL;
-        const int64_t first = whole_of(item, "first_unit", MOST_UNITS), n = whole_of(item, "unit_count", MOST_UNITS);
+        const int64_t first = whole_of(item, "first_unit", MOST_UNITS),
+                      n = whole_of(item, "unit_count", MOST_UNITS);
         const int tiles = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(item, "tiles"));
         const bool tiled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "tiled"));
         if (first != plan->units || n != (bad ? 0 : tiled ? tiles + 1 : 1) || (!bad && !tiled && tiles != 1))
@@ -92,8 +93,10 @@ SdmStatus sdm_plan_read(SdmContext *ctx, const char *folder, SdmPlan **out)
         goto done;
     }
     if (strcmp(version, SDM_VERSION) != 0 || whole_of(p->root, "format", 1e6) != FORMAT) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s was made by stereodem %s, this is %s; use that version, or plan the job "
-                      "again with --overwrite", path, version, SDM_VERSION);
+        st = sdm_fail(ctx, SDM_ERR_INPUT,
+                      "%s was made by stereodem %s, this is %s; use that version, or plan the job "
+                      "again with --overwrite",
+                      path, version, SDM_VERSION);
         goto done;
     }
     TRY(sdm_plan_index(ctx, path, p));
@@ -170,7 +173,8 @@ static SdmStatus set_path(SdmContext *ctx, const char *folder, const cJSON *valu
     return sdm_path_find(ctx, folder, rel, text_of(value, "absolute"), out);
 }
 
-SdmStatus sdm_plan_options(SdmContext *ctx, const SdmPlan *plan, const char *folder, SdmPlanPaths *paths, SdmOptions *opt)
+SdmStatus sdm_plan_options(SdmContext *ctx, const SdmPlan *plan, const char *folder, SdmPlanPaths *paths,
+                           SdmOptions *opt)
 {
     SdmStatus st = SDM_OK;
     const cJSON *const from = cJSON_GetObjectItemCaseSensitive(plan->root, "options");
@@ -190,8 +194,10 @@ SdmStatus sdm_plan_options(SdmContext *ctx, const SdmPlan *plan, const char *fol
             TRY(sdm_option_set(ctx, s, opt, value->valuestring));
     }
     TRY(set_path(ctx, folder, cJSON_GetObjectItemCaseSensitive(from, "dem"), paths->dem, &opt->dem));
-    TRY(set_path(ctx, folder, cJSON_GetObjectItemCaseSensitive(from, "mask-left"), paths->mask[0], &opt->mask_left));
-    TRY(set_path(ctx, folder, cJSON_GetObjectItemCaseSensitive(from, "mask-right"), paths->mask[1], &opt->mask_right));
+    TRY(set_path(ctx, folder, cJSON_GetObjectItemCaseSensitive(from, "mask-left"), paths->mask[0],
+                 &opt->mask_left));
+    TRY(set_path(ctx, folder, cJSON_GetObjectItemCaseSensitive(from, "mask-right"), paths->mask[1],
+                 &opt->mask_right));
 done:
     return st;
 }
@@ -201,7 +207,8 @@ static uint64_t hash_text(uint64_t h, const char *text)
     return sdm_hash(h + 1, text ? text : "", text ? strlen(text) : 0);
 }
 
-/* Everything that the blocks' bytes depend on: version, inputs, parameters.  Not: where the files lie, threads, memory. */
+/* Everything that the blocks' bytes depend on: version, inputs, parameters.  Not: where the files lie,
+ * threads, memory. */
 static uint64_t fingerprint_of(const SdmPlanScene *s, const SdmOptions *o)
 {
     char text[512];
@@ -214,35 +221,51 @@ static uint64_t fingerprint_of(const SdmPlanScene *s, const SdmOptions *o)
         h = hash_text(h, slash ? slash + 1 : path);
         h = sdm_hash(h, at, sizeof at);
     }
-    const char *const words[] = {o->t_srs, o->cost, o->optimizer, o->dem_vertical, s->right[0] ? "pair" : "scene",
-                                 o->dem ? "dem" : "", o->mask_left ? "left" : "", o->mask_right ? "right" : ""};
+    const char *const words[] = {o->t_srs,
+                                 o->cost,
+                                 o->optimizer,
+                                 o->dem_vertical,
+                                 s->right[0] ? "pair" : "scene",
+                                 o->dem ? "dem" : "",
+                                 o->mask_left ? "left" : "",
+                                 o->mask_right ? "right" : ""};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         h = hash_text(h, words[i]);
-    const int n = snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %d", o->tr, o->hmin_m, o->hmax_m, o->base_height,
-                           o->band);
+    const int n = snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %d", o->tr, o->hmin_m, o->hmax_m,
+                           o->base_height, o->band);
     return sdm_hash(h, text, (size_t)n);
 }
 
-SdmStatus sdm_plan_scene(SdmContext *ctx, const SdmPlan *plan, const SdmOptions *opt, int s, SdmPlanScene *out)
+SdmStatus sdm_plan_scene(SdmContext *ctx, const SdmPlan *plan, const SdmOptions *opt, int s,
+                         SdmPlanScene *out)
 {
     const cJSON *const from = plan->scene[s], *const grid = cJSON_GetObjectItemCaseSensitive(from, "grid");
     const cJSON *const left = cJSON_GetObjectItemCaseSensitive(from, "left");
     const cJSON *const right = cJSON_GetObjectItemCaseSensitive(from, "right");
-    *out = (SdmPlanScene){.number = s, .name = text_of(from, "name"), .id = text_of(from, "id"),
-                          .kind = text_of(from, "kind"), .time_utc = text_of(from, "time_utc"),
-                          .error = text_of(from, "error"), .first_unit = plan->first_unit[s],
+    *out = (SdmPlanScene){.number = s,
+                          .name = text_of(from, "name"),
+                          .id = text_of(from, "id"),
+                          .kind = text_of(from, "kind"),
+                          .time_utc = text_of(from, "time_utc"),
+                          .error = text_of(from, "error"),
+                          .first_unit = plan->first_unit[s],
                           .unit_count = plan->first_unit[s + 1] - plan->first_unit[s],
                           .left = {text_of(left, "path"), text_of(left, "absolute")},
                           .right = {text_of(right, "path"), text_of(right, "absolute")},
                           .tiled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(from, "tiled")),
-                          .x0 = real_of(grid, "x0"), .y0 = real_of(grid, "y0"), .spacing = real_of(grid, "spacing"),
+                          .x0 = real_of(grid, "x0"),
+                          .y0 = real_of(grid, "y0"),
+                          .spacing = real_of(grid, "spacing"),
                           .files = cJSON_GetObjectItemCaseSensitive(from, "inputs"),
                           .tiles = cJSON_GetObjectItemCaseSensitive(from, "tiles")};
-    const bool complete = out->left[0] && out->id && out->kind && out->time_utc && out->x0 == out->x0 && out->y0 == out->y0 && out->spacing > 0.0 &&
-                          cJSON_IsArray(out->files) && cJSON_IsArray(out->tiles);
+    const bool complete = out->left[0] && out->id && out->kind && out->time_utc && out->x0 == out->x0 &&
+                          out->y0 == out->y0 && out->spacing > 0.0 && cJSON_IsArray(out->files) &&
+                          cJSON_IsArray(out->tiles);
     if (!out->name || !*out->name || strchr(out->name, '/') || (!out->error && !complete))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "plan.json is damaged: scene %d is not complete; plan the job again with "
-                        "--overwrite", s);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "plan.json is damaged: scene %d is not complete; plan the job again with "
+                        "--overwrite",
+                        s);
     out->fingerprint = fingerprint_of(out, opt);
     uint64_t h = sdm_hash(out->fingerprint, &opt->vertical, sizeof opt->vertical);
     for (const char *const *pair = opt->co; *pair; pair++)
@@ -264,15 +287,18 @@ int sdm_plan_scene_of(const SdmPlan *plan, int64_t unit)
     return lo;
 }
 
-SdmStatus sdm_plan_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t i, int64_t cells[4], double *cpu_s)
+SdmStatus sdm_plan_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t i, int64_t cells[4],
+                        double *cpu_s)
 {
     static const char *const key[4] = {"col", "row", "cols", "rows"};
     const cJSON *const tile = cJSON_GetArrayItem(scene->tiles, (int)i);
     for (int k = 0; k < 4; k++) {
         cells[k] = whole_of(tile, key[k], 2e9);
         if (cells[k] < 0)
-            return sdm_fail(ctx, SDM_ERR_INPUT, "plan.json is damaged: tile %lld of scene %d has no %s; plan the job again "
-                            "with --overwrite", (long long)i, scene->number, key[k]);
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "plan.json is damaged: tile %lld of scene %d has no %s; plan the job again "
+                            "with --overwrite",
+                            (long long)i, scene->number, key[k]);
     }
     if (cpu_s)
         *cpu_s = real_of(tile, "cpu_seconds");

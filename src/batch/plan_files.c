@@ -71,20 +71,25 @@ SdmStatus sdm_plan_check_files(SdmContext *ctx, const char *folder, const SdmPla
         struct stat s;
         if (!cJSON_IsString(rel) || !cJSON_IsNumber(size) || !cJSON_IsNumber(time))
             continue; /* no file of its own */
-        TRY(sdm_path_find(ctx, folder, rel->valuestring, cJSON_IsString(absolute) ? absolute->valuestring : NULL, path));
+        TRY(sdm_path_find(ctx, folder, rel->valuestring,
+                          cJSON_IsString(absolute) ? absolute->valuestring : NULL, path));
         const bool gone = stat(path, &s) != 0;
         if (gone && !needed)
             continue;
         if (gone)
-            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file, but the job was planned with it; put it back, or plan "
-                            "the job again with --overwrite", path);
-        if ((int64_t)size->valuedouble == (int64_t)s.st_size && same_time((int64_t)time->valuedouble, micros(&s)))
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: no such file, but the job was planned with it; put it back, or plan "
+                            "the job again with --overwrite",
+                            path);
+        if ((int64_t)size->valuedouble == (int64_t)s.st_size &&
+            same_time((int64_t)time->valuedouble, micros(&s)))
             continue;
         print_time((int64_t)time->valuedouble, then);
         print_time(micros(&s), now);
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s has changed since the job was planned: then %lld bytes of %s, now %lld "
-                        "bytes of %s; put the old file back, or plan the job again with --overwrite", path,
-                        (long long)size->valuedouble, then, (long long)s.st_size, now);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s has changed since the job was planned: then %lld bytes of %s, now %lld "
+                        "bytes of %s; put the old file back, or plan the job again with --overwrite",
+                        path, (long long)size->valuedouble, then, (long long)s.st_size, now);
     }
 done:
     return st;

@@ -36,8 +36,10 @@ static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder
     while (n < 3 && (got = take_word(&line, word[n])) > 0)
         n++;
     if (got < 0 || n > 2)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: line %d holds %s, expected a scene, or a left and a right image; put names "
-                        "with blanks into quotes", path, number, got < 0 ? "a name that is too long" : "more than two names");
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s: line %d holds %s, expected a scene, or a left and a right image; put names "
+                        "with blanks into quotes",
+                        path, number, got < 0 ? "a name that is too long" : "more than two names");
     if (n == 0)
         return SDM_OK;
     TRY(sdm_path_join(ctx, folder, word[0], out[*count].left));
@@ -93,7 +95,8 @@ static SdmStatus add_options(SdmContext *ctx, const char *folder, cJSON *root)
         sdm_option_print(s, o, value, sizeof value);
         if (s->type == SDM_OPT_PAIRS) {
             cJSON *const list = cJSON_AddArrayToObject(to, s->name + 2);
-            for (const char *const *p = (const char *const *)(const void *)((const char *)o + s->offset); *p; p++)
+            for (const char *const *p = (const char *const *)(const void *)((const char *)o + s->offset); *p;
+                 p++)
                 cJSON_AddItemToArray(list, cJSON_CreateString(*p));
         } else if (s->offset == offsetof(SdmOptions, device) && strcmp(o->device, "auto") == 0) {
             cJSON_AddStringToObject(to, s->name + 2, "cpu");
@@ -213,8 +216,8 @@ static void name_scenes(cJSON *scenes)
 }
 
 /* A scene that cannot be opened costs itself alone. */
-static SdmStatus plan_scene(SdmContext *ctx, const char *folder, const SdmPlanInput *in, cJSON *scenes, int64_t *units,
-                            SdmStatus *bad)
+static SdmStatus plan_scene(SdmContext *ctx, const char *folder, const SdmPlanInput *in, cJSON *scenes,
+                            int64_t *units, SdmStatus *bad)
 {
     cJSON *const item = cJSON_CreateObject(), *const side = sdm_plan_path(ctx, folder, in->left);
     cJSON_AddItemToArray(scenes, item);
@@ -242,7 +245,8 @@ static SdmStatus plan_scene(SdmContext *ctx, const char *folder, const SdmPlanIn
     return SDM_OK;
 }
 
-SdmStatus sdm_plan_make(SdmContext *ctx, const char *folder, const SdmPlanInput *input, int count, SdmPlan **out)
+SdmStatus sdm_plan_make(SdmContext *ctx, const char *folder, const SdmPlanInput *input, int count,
+                        SdmPlan **out)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions before = *sdm_options(ctx);

@@ -1,4 +1,5 @@
-/* Everything that every tile of a scene starts from: settings, coarse surface, terrain, height range, grid of the DEM. */
+/* Everything that every tile of a scene starts from: settings, coarse surface, terrain, height range, grid of
+ * the DEM. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/prepare.h"
 
@@ -33,14 +34,16 @@ static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
 {
     const int64_t side = f->width < f->height ? f->width : f->height;
     s->coarse_level = MIN_COARSE;
-    while (s->coarse_level < MAX_COARSE && (f->width >> s->coarse_level) * (f->height >> s->coarse_level) > COARSE_PIXELS)
+    while (s->coarse_level < MAX_COARSE &&
+           (f->width >> s->coarse_level) * (f->height >> s->coarse_level) > COARSE_PIXELS)
         s->coarse_level++;
     s->top_level = s->coarse_level;
     while (s->top_level < MAX_TOP && side >> (s->top_level + 1) >= TOP_SIDE)
         s->top_level++;
 }
 
-SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmMatchSettings *out)
+SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
+                               SdmMatchSettings *out)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const o = sdm_options(ctx);
@@ -53,7 +56,8 @@ done:
     return st;
 }
 
-/* Part terrain from clouds and false matches; the surface under what is rejected comes from the terrain around. */
+/* Part terrain from clouds and false matches; the surface under what is rejected comes from the terrain
+ * around. */
 static SdmStatus find_ground(SdmContext *ctx, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
@@ -80,9 +84,11 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
         valid += s->flags[i] & SDM_QA_VALID;
     }
     if (valid < 100)
-        return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between %s and %s: %zu at 1/%d of the size, at least 100 are "
-                        "needed; clouds, water or snow, images of different places, or one mirrored: give others",
-                        scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level);
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "too few matches between %s and %s: %zu at 1/%d of the size, at least 100 are "
+            "needed; clouds, water or snow, images of different places, or one mirrored: give others",
+            scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level);
     const double metre = 1.0 / fabs(p->frame.du_dh);
     p->slack_m = metre * 6.0; /* the repeats */
     for (int l = 0; l < p->settings.coarse_level; l++)
@@ -103,9 +109,14 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
     const double size = (double)(1 << s->win.level);
     double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     TRY(sdm_grid_choose(ctx, p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
-    const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = &p->grid,
-                                 .u1 = p->frame.width + 16, .v1 = p->frame.height + 16,
-                                 .step = sdm_coarse_step(&p->frame, s->win.level), .hmin_m = p->hmin_m,
+    const SdmLatticeRequest q = {.scene = scene,
+                                 .frame = &p->frame,
+                                 .pointing = &p->pointing,
+                                 .grid = &p->grid,
+                                 .u1 = p->frame.width + 16,
+                                 .v1 = p->frame.height + 16,
+                                 .step = sdm_coarse_step(&p->frame, s->win.level),
+                                 .hmin_m = p->hmin_m,
                                  .hmax_m = p->hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &lat));
     for (int j = 0; j < s->win.h; j++)
@@ -135,7 +146,8 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, SdmPrepared *p)
 {
     const SdmOptions *const o = sdm_options(ctx);
     const SdmMatchSettings kept = p->settings;
-    const SdmStatus st = sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(&p->radiometry[0]), &p->settings);
+    const SdmStatus st =
+        sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(&p->radiometry[0]), &p->settings);
     p->settings.gap_limit_px = kept.gap_limit_px;
     p->settings.jump_px = kept.jump_px;
     p->settings.coarse_level = kept.coarse_level;
@@ -160,7 +172,8 @@ static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     SdmStatus st = SDM_OK;
     TRY(sdm_prepare_frame(ctx, scene, p));
     SdmPointing *const q = &p->pointing;
-    const double size[2] = {(double)sdm_image_width(scene->view[1].image), (double)sdm_image_height(scene->view[1].image)};
+    const double size[2] = {(double)sdm_image_width(scene->view[1].image),
+                            (double)sdm_image_height(scene->view[1].image)};
     for (int k = 0; k < 2; k++) {
         q->dir[k] = p->frame.across[k];
         q->centre[k] = 0.5 * (size[k] - 1.0);

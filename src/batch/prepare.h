@@ -20,7 +20,8 @@ typedef struct SdmPrepared {
     SdmGrid grid;           /* of the DEM */
 } SdmPrepared;
 
-/* The frame, the settings, and the window of the coarse surface (without its arrays); the rest of p stays as it is. */
+/* The frame, the settings, and the window of the coarse surface (without its arrays); the rest of p stays as
+ * it is. */
 SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
 
 /* Everything up to the coarse surface and its pointing, and the grid of the DEM. */
@@ -28,7 +29,8 @@ SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *out);
 void sdm_prepared_free(SdmPrepared *p);
 
 /* What depends on frame and options alone: levels, thresholds, ranges. */
-SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmMatchSettings *out);
+SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
+                               SdmMatchSettings *out);
 
 /* A level of the whole frame. */
 SdmWindow sdm_level_window(const SdmFrame *f, int level);
@@ -36,7 +38,8 @@ SdmWindow sdm_level_window(const SdmFrame *f, int level);
 /* Surface and pointing on the coarse levels; p: frame, settings and the start of the pointing are set. */
 SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
 
-/* Nodes of a lattice for the scene-wide surface of a level, frame pixels: smooth enough, and some 16 at least a side. */
+/* Nodes of a lattice for the scene-wide surface of a level, frame pixels: smooth enough, and some 16 at least
+ * a side. */
 int sdm_coarse_step(const SdmFrame *f, int level);
 
 /* Sensor noise to expect, in units of the quantised left image. */
@@ -46,15 +49,16 @@ float sdm_noise_q(const SdmRadiometry *left);
 SdmStatus sdm_prepared_kernels(SdmContext *ctx, SdmPrepared *p);
 
 /* Open the images' pyramids for a window of the frame (levels lmin..lmax), heights hmin..hmax. */
-SdmStatus sdm_open_pyramids(SdmContext *ctx, const SdmScene *scene, const SdmMatchSettings *set, const SdmLattice *lat,
-                            const SdmWindow *win, double hmin_m, double hmax_m, int lmin, int lmax, SdmPyramid *left,
-                            SdmPyramid *right);
+SdmStatus sdm_open_pyramids(SdmContext *ctx, const SdmScene *scene, const SdmMatchSettings *set,
+                            const SdmLattice *lat, const SdmWindow *win, double hmin_m, double hmax_m,
+                            int lmin, int lmax, SdmPyramid *left, SdmPyramid *right);
 
 /* Full-resolution look at v along a few strips; replaces the pointing of p (stage 2, second round). */
 SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
 
 /* Gather residuals of a surface's pixels as fit samples: block means of side `block`. */
 SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *gap_v,
-                              int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count, size_t room);
+                              int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count,
+                              size_t room);
 
 #endif

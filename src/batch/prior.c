@@ -58,7 +58,8 @@ static SdmStatus prior_open(SdmContext *ctx, Prior *p)
     p->ds = GDALOpen(o->dem, GA_ReadOnly);
     CPLPopErrorHandler();
     if (!p->ds)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s cannot be opened as a raster: %s", o->dem, CPLGetLastErrorMsg());
+        return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s cannot be opened as a raster: %s", o->dem,
+                        CPLGetLastErrorMsg());
     const OGRSpatialReferenceH srs = GDALGetSpatialRef(p->ds);
     if (!srs || GDALGetGeoTransform(p->ds, gt) != CE_None || !GDALInvGeoTransform(gt, p->inverse))
         return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s has no georeference; give a DEM with a CRS", o->dem);
@@ -68,8 +69,9 @@ static SdmStatus prior_open(SdmContext *ctx, Prior *p)
                 "(--dem-vertical says otherwise)", o->dem);
     flat = OSRClone(srs);
     if (!flat || OSRDemoteTo2D(flat, NULL) != OGRERR_NONE || OSRExportToWkt(flat, &wkt) != OGRERR_NONE) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s: its coordinate system cannot be used; warp it with gdalwarp -t_srs EPSG:4326",
-                      o->dem);
+        st = sdm_fail(
+            ctx, SDM_ERR_INPUT,
+            "--dem %s: its coordinate system cannot be used; warp it with gdalwarp -t_srs EPSG:4326", o->dem);
         goto done;
     }
     TRY(sdm_projector_open(ctx, wkt, &p->proj));
@@ -94,7 +96,8 @@ static double prior_at(SdmContext *ctx, Prior *p, double lon, double lat)
     sdm_projector_forward(p->proj, 1, &x, &y);
     const double *const g = p->inverse;
     const double col = floor(g[0] + x * g[1] + y * g[2]), row = floor(g[3] + x * g[4] + y * g[5]);
-    if (!(col >= 0.0 && row >= 0.0 && col < GDALGetRasterBandXSize(p->band) && row < GDALGetRasterBandYSize(p->band)))
+    if (!(col >= 0.0 && row >= 0.0 && col < GDALGetRasterBandXSize(p->band) &&
+          row < GDALGetRasterBandYSize(p->band)))
         return NAN;
     if (GDALRasterIO(p->band, GF_Read, (int)col, (int)row, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None ||
         !isfinite(v) || (p->has_nodata && v == (float)p->nodata))
@@ -114,7 +117,8 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
     size_t known = 0;
     TRY(prior_open(ctx, &p));
     for (size_t i = 0; i < n; i++) {
-        const double u = ((double)(i % (size_t)s->win.w) + 0.5) * size - 0.5, v = ((double)(i / (size_t)s->win.w) + 0.5) * size - 0.5;
+        const double u = ((double)(i % (size_t)s->win.w) + 0.5) * size - 0.5,
+                     v = ((double)(i / (size_t)s->win.w) + 0.5) * size - 0.5;
         double at[3], g[3], h = lat->height0_m;
         sdm_lattice_left(lat, u, v, at);
         for (int k = 0; k < ROUNDS && isfinite(h); k++) {
@@ -127,8 +131,10 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
         sum += isfinite(h) ? h : 0.0;
     }
     if (known < 16) {
-        st = sdm_fail(ctx, SDM_ERR_DATA, "--dem %s does not cover the scene: %zu of %zu places have a height; give a larger one or none",
-                      sdm_options(ctx)->dem, known, n);
+        st = sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "--dem %s does not cover the scene: %zu of %zu places have a height; give a larger one or none",
+            sdm_options(ctx)->dem, known, n);
         goto done;
     }
     for (size_t i = 0; i < n; i++)

@@ -1,10 +1,19 @@
-/* Stage 2, second round: strips along u at full resolution -> v residuals -> polynomial and jitter profile. */
+/* Stage 2, second round: strips along u at full resolution -> v residuals -> polynomial and jitter profile.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/prepare.h"
 
 #include <math.h>
 
-enum { STRIPS = 5, STRIP_ROWS = 128, STRIP_HALO = 64, SAMPLE = 8, LENGTH = 8192, LATTICE_STEP = 16, BINS = 128 };
+enum {
+    STRIPS = 5,
+    STRIP_ROWS = 128,
+    STRIP_HALO = 64,
+    SAMPLE = 8,
+    LENGTH = 8192,
+    LATTICE_STEP = 16,
+    BINS = 128
+};
 #define MIN_GAP 0.25f /* px */
 #define MAX_GAP 0.6f
 #define LATTICE_WARN_PX 0.1
@@ -26,7 +35,8 @@ static void count_gaps(const SdmFineResult *f, GapCounts *g)
     }
 }
 
-/* Rays that miss by several times the scene's usual gap (median distance from the median) are false matches. */
+/* Rays that miss by several times the scene's usual gap (median distance from the median) are false matches.
+ */
 static float gap_limit(const GapCounts *g)
 {
     int64_t sum = 0;
@@ -34,7 +44,8 @@ static float gap_limit(const GapCounts *g)
     while (mid < 2 * BINS && (sum += g->bin[mid]) * 2 < g->total)
         mid++;
     for (sum = g->bin[mid]; far < BINS && sum * 2 < g->total; far++)
-        sum += (mid - far - 1 >= 0 ? g->bin[mid - far - 1] : 0) + (mid + far + 1 <= 2 * BINS ? g->bin[mid + far + 1] : 0);
+        sum += (mid - far - 1 >= 0 ? g->bin[mid - far - 1] : 0) +
+               (mid + far + 1 <= 2 * BINS ? g->bin[mid + far + 1] : 0);
     const float limit = 3.0f * ((float)far + 0.5f) / BINS;
     return limit < MIN_GAP ? MIN_GAP : limit > MAX_GAP ? MAX_GAP : limit;
 }
@@ -47,18 +58,26 @@ static SdmStatus look(SdmContext *ctx, const SdmScene *scene, const SdmPrepared 
     SdmLattice lat = {0};
     SdmPyramid left = {0}, right = {0};
     SdmFineResult fine = {0};
-    const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .u0 = win->u0,
-                                 .v0 = win->v0, .u1 = win->u0 + win->w, .v1 = win->v0 + win->h, .step = LATTICE_STEP,
-                                 .hmin_m = p->hmin_m, .hmax_m = p->hmax_m};
+    const SdmLatticeRequest q = {.scene = scene,
+                                 .frame = &p->frame,
+                                 .pointing = &p->pointing,
+                                 .u0 = win->u0,
+                                 .v0 = win->v0,
+                                 .u1 = win->u0 + win->w,
+                                 .v1 = win->v0 + win->h,
+                                 .step = LATTICE_STEP,
+                                 .hmin_m = p->hmin_m,
+                                 .hmax_m = p->hmax_m};
     const SdmChainInput in = {.settings = &p->settings, .lattice = &lat, .left = &left, .right = &right,
                               .ground = &p->ground,
                               .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
     TRY(sdm_lattice_build(ctx, &q, &lat));
-    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level, &left,
-                          &right));
+    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0,
+                          p->settings.coarse_level, &left, &right));
     TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, win, &fine));
     count_gaps(&fine, gaps);
-    TRY(sdm_collect_samples(ctx, &lat, &fine.surface, fine.gap_px, SAMPLE, &p->pointing, sample, count, room));
+    TRY(sdm_collect_samples(ctx, &lat, &fine.surface, fine.gap_px, SAMPLE, &p->pointing, sample, count,
+                            room));
 done:
     sdm_fine_result_free(&fine);
     sdm_pyramid_free(&left);
@@ -78,15 +97,23 @@ static SdmStatus measure_lattice(SdmContext *ctx, const SdmScene *scene, SdmPrep
     const int64_t pw = w < PIECE ? w : PIECE, ph = h < PIECE ? h : PIECE;
     for (int i = 0; i < SIDE * SIDE; i++) {
         const int64_t u0 = (w - pw) * (i % SIDE) / (SIDE - 1), v0 = (h - ph) * (i / SIDE) / (SIDE - 1);
-        const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .u0 = u0, .v0 = v0,
-                                     .u1 = u0 + pw, .v1 = v0 + ph, .step = LATTICE_STEP, .hmin_m = p->hmin_m,
+        const SdmLatticeRequest q = {.scene = scene,
+                                     .frame = &p->frame,
+                                     .pointing = &p->pointing,
+                                     .u0 = u0,
+                                     .v0 = v0,
+                                     .u1 = u0 + pw,
+                                     .v1 = v0 + ph,
+                                     .step = LATTICE_STEP,
+                                     .hmin_m = p->hmin_m,
                                      .hmax_m = p->hmax_m};
         TRY(sdm_lattice_build(ctx, &q, &lat));
         p->lattice_error_px = fmax(p->lattice_error_px, sdm_lattice_error(&q, &lat));
         sdm_lattice_free(&lat);
     }
     sdm_log(ctx, p->lattice_error_px > LATTICE_WARN_PX ? SDM_LOG_WARNING : SDM_LOG_VERBOSE, 3,
-            "lattice of %d px: at most %.5f px from the cameras and their correction", (int)LATTICE_STEP, p->lattice_error_px);
+            "lattice of %d px: at most %.5f px from the cameras and their correction", (int)LATTICE_STEP,
+            p->lattice_error_px);
 done:
     sdm_lattice_free(&lat);
     return st;
@@ -110,27 +137,36 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
         const int64_t v1 = v0 + rows < f->height ? v0 + rows : f->height;
         for (int64_t u0 = 0; u0 < f->width; u0 += LENGTH) {
             const int64_t u1 = u0 + LENGTH < f->width ? u0 + LENGTH : f->width;
-            const SdmWindow win = {.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)((v1 - v0) / unit * unit)};
-            sdm_progress(ctx, 2, 0.2 + 0.1 * (i + (double)u0 / (double)f->width) / STRIPS, "pointing at full resolution");
+            const SdmWindow win = {
+                .u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)((v1 - v0) / unit * unit)};
+            sdm_progress(ctx, 2, 0.2 + 0.1 * (i + (double)u0 / (double)f->width) / STRIPS,
+                         "pointing at full resolution");
             if (win.w >= unit && win.h >= unit)
                 TRY(look(ctx, scene, p, &win, &gaps, &sample, &count, room));
         }
     }
     p->settings.gap_limit_px = gap_limit(&gaps);
     if (count < 200) {
-        sdm_log(ctx, SDM_LOG_WARNING, 2, "pointing: only %zu matches at full resolution; that of the coarse levels stays",
-                count);
+        sdm_log(ctx, SDM_LOG_WARNING, 2,
+                "pointing: only %zu matches at full resolution; that of the coarse levels stays", count);
         TRY(measure_lattice(ctx, scene, p));
         goto done;
     }
-    const SdmFitTask task = {.sample = sample, .count = count, .max_degree = SDM_POINT_MAX_DEGREE, .with_profile = true,
-                             .rows = sdm_image_height(scene->view[1].image), .left = scene->view[0].name,
+    const SdmFitTask task = {.sample = sample,
+                             .count = count,
+                             .max_degree = SDM_POINT_MAX_DEGREE,
+                             .with_profile = true,
+                             .rows = sdm_image_height(scene->view[1].image),
+                             .left = scene->view[0].name,
                              .right = scene->view[1].name};
     TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
-    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "full resolution: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d, "
-            "jitter %.3f px rms", count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2,
+            "full resolution: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d, "
+            "jitter %.3f px rms",
+            count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
             round.profile_rms_px);
-    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray gaps beyond %.2f px are taken for false matches", (double)p->settings.gap_limit_px);
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray gaps beyond %.2f px are taken for false matches",
+            (double)p->settings.gap_limit_px);
     p->points.round[p->points.rounds++] = round;
     round.samples = NULL;
     TRY(measure_lattice(ctx, scene, p));

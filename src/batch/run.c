@@ -22,8 +22,10 @@ static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *
     there = access(path, F_OK) == 0;
     same = there && sdm_path_get(ctx, path, (size_t)1 << 28, &old, &size) == SDM_OK && strcmp(old, text) == 0;
     if (there && !same && !sdm_options(ctx)->overwrite) {
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "%s exists and is of another plan; give --overwrite to plan the job again, or "
-                      "another -o", path);
+        st = sdm_fail(ctx, SDM_ERR_USAGE,
+                      "%s exists and is of another plan; give --overwrite to plan the job again, or "
+                      "another -o",
+                      path);
         goto done;
     }
     if (!same)
@@ -60,7 +62,8 @@ SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out
     if (!q->job || !*q->job)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no job folder; give -o JOB");
     if ((q->list != NULL) == (q->left != NULL))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "found %s, expected a scene, a left and a right image, or --list FILE",
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "found %s, expected a scene, a left and a right image, or --list FILE",
                         q->list ? "both scenes and --list" : "no scene");
     if (q->list) {
         TRY(sdm_plan_list(ctx, q->list, &input, &count));
@@ -118,8 +121,8 @@ SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out
     }
     st = failed;
     if (out->failed > 1)
-        st = sdm_fail(ctx, failed, "%lld of %lld units failed, the first because of this: %.800s", (long long)out->failed,
-                      (long long)(out->done + out->failed), first);
+        st = sdm_fail(ctx, failed, "%lld of %lld units failed, the first because of this: %.800s",
+                      (long long)out->failed, (long long)(out->done + out->failed), first);
     else if (out->failed)
         st = sdm_fail(ctx, failed, "%s", first);
 done:
@@ -146,8 +149,8 @@ static SdmStatus merge_scene(SdmContext *ctx, Merging *m, int s)
     bool already = false;
     const char *const folder = m->q->folder;
     TRY(sdm_job_use(ctx, &m->job, s));
-    TRY(sdm_format(ctx, output, sizeof output, "%s%s/%s.tif", folder ? folder : m->job.folder, folder ? "" : "/dem",
-                   m->job.scene.name));
+    TRY(sdm_format(ctx, output, sizeof output, "%s%s/%s.tif", folder ? folder : m->job.folder,
+                   folder ? "" : "/dem", m->job.scene.name));
     st = sdm_job_merge(ctx, &m->job, s, output, m->missing + m->missing_count, &count, &already);
     m->missing_count += count;
     if (st == SDM_OK) {
@@ -186,15 +189,19 @@ static SdmStatus tell_missing(SdmContext *ctx, Merging *m)
     }
     sdm_job_ranges(m->missing, m->missing_count, ranges, sizeof ranges);
     if (!m->missing_count)
-        st = sdm_fail(ctx, SDM_ERR_DATA, "%d of %d scenes cannot be merged, the first because of this: %.700s", left,
-                      m->out->scenes, m->first);
+        st =
+            sdm_fail(ctx, SDM_ERR_DATA, "%d of %d scenes cannot be merged, the first because of this: %.700s",
+                     left, m->out->scenes, m->first);
     else if (strstr(ranges, "..."))
-        st = sdm_fail(ctx, SDM_ERR_DATA, "%d of %d scenes cannot be merged: %lld units are missing or damaged, %s; run xargs "
-                      "-a %s -n 1 stereodem tile %s", left, m->out->scenes, (long long)m->missing_count, ranges, path,
-                      m->job.folder);
+        st = sdm_fail(ctx, SDM_ERR_DATA,
+                      "%d of %d scenes cannot be merged: %lld units are missing or damaged, %s; run xargs "
+                      "-a %s -n 1 stereodem tile %s",
+                      left, m->out->scenes, (long long)m->missing_count, ranges, path, m->job.folder);
     else
-        st = sdm_fail(ctx, SDM_ERR_DATA, "%d of %d scenes cannot be merged: units %s are missing or damaged; run stereodem "
-                      "tile %s %s", left, m->out->scenes, ranges, m->job.folder, ranges);
+        st = sdm_fail(ctx, SDM_ERR_DATA,
+                      "%d of %d scenes cannot be merged: units %s are missing or damaged; run stereodem "
+                      "tile %s %s",
+                      left, m->out->scenes, ranges, m->job.folder, ranges);
 done:
     sdm_free(&text);
     return st;
@@ -210,8 +217,8 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
     const int count = m.job.plan->count;
     const int first = q->scene >= 0 ? q->scene : 0, end = q->scene >= 0 ? q->scene + 1 : count;
     if (first >= count) {
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "scene %d does not exist; %s has %d scenes, from 0 to %d", first, q->job, count,
-                      count - 1);
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "scene %d does not exist; %s has %d scenes, from 0 to %d", first,
+                      q->job, count, count - 1);
         goto done;
     }
     out->scenes = end - first;

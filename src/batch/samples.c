@@ -5,7 +5,8 @@
 #include <math.h>
 
 SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *gap_v,
-                              int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count, size_t room)
+                              int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count,
+                              size_t room)
 {
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h;

@@ -1,4 +1,5 @@
-/* What a job folder holds -> done, running, failed and missing units of each scene.  Computes and changes nothing. */
+/* What a job folder holds -> done, running, failed and missing units of each scene.  Computes and changes
+ * nothing. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/job.h"
 
@@ -24,7 +25,8 @@ struct SdmStatusReport {
 
 static void note(SdmStatusReport *r, const char *name)
 {
-    static const char *const end[] = {".sdm", ".run", ".err"}, *const scene_end[] = {".sdm", ".merged", ".err"};
+    static const char *const end[] = {".sdm", ".run", ".err"}, *const scene_end[] = {".sdm", ".merged",
+                                                                                     ".err"};
     char *rest = NULL;
     const bool unit = strncmp(name, "unit_", 5) == 0;
     if (!unit && strncmp(name, "scene_", 6) != 0)
@@ -96,7 +98,8 @@ int sdm_status_scenes(const SdmStatusReport *r)
     return r->job.plan->count;
 }
 
-static void read_sentence(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size)
+static void read_sentence(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n, char *out,
+                          size_t size)
 {
     char path[SDM_PATH_SIZE];
     *out = '\0';
@@ -118,7 +121,8 @@ static bool beats(SdmContext *ctx, const SdmStatusReport *r, int64_t unit)
            stat(path, &s) == 0 && difftime(r->now, s.st_mtim.tv_sec) < SILENT_S;
 }
 
-static bool is_done(SdmContext *ctx, const SdmStatusReport *r, const SdmPlanScene *s, int64_t unit, double *took_s)
+static bool is_done(SdmContext *ctx, const SdmStatusReport *r, const SdmPlanScene *s, int64_t unit,
+                    double *took_s)
 {
     char path[SDM_PATH_SIZE];
     int64_t cells[4];
@@ -128,7 +132,8 @@ static bool is_done(SdmContext *ctx, const SdmStatusReport *r, const SdmPlanScen
     *took_s = 0.0;
     if (!(preparation ? r->scene[s->number] & SEEN_PREPARED : r->unit[unit] & SEEN_FILE))
         return false;
-    if (sdm_job_file(ctx, &r->job, preparation ? SDM_JOB_PREPARED : SDM_JOB_UNIT, preparation ? s->number : unit, path) ||
+    if (sdm_job_file(ctx, &r->job, preparation ? SDM_JOB_PREPARED : SDM_JOB_UNIT,
+                     preparation ? s->number : unit, path) ||
         (!preparation && sdm_job_tile(ctx, s, unit, cells, &fingerprint)) ||
         !sdm_unit_peek(path, fingerprint, preparation, stage_s))
         return false;
@@ -148,7 +153,8 @@ static double expected_s(SdmContext *ctx, const SdmStatusReport *r, const SdmPla
     return cpu_s > 0.0 ? cpu_s : 0.0;
 }
 
-static void look_at_unit(SdmContext *ctx, SdmStatusReport *r, const SdmPlanScene *s, int64_t unit, SdmSceneStatus *out)
+static void look_at_unit(SdmContext *ctx, SdmStatusReport *r, const SdmPlanScene *s, int64_t unit,
+                         SdmSceneStatus *out)
 {
     double took_s;
     const double expected = expected_s(ctx, r, s, unit);
@@ -206,12 +212,14 @@ SdmStatus sdm_status_scene(SdmContext *ctx, SdmStatusReport *r, int i, SdmSceneS
 /* Expected seconds, put right by what the units done took, shared by those at work. */
 double sdm_status_left_s(const SdmStatusReport *r)
 {
-    const double ratio = r->done_expected_s > 0.0 && r->done_cpu_s > 0.0 ? r->done_cpu_s / r->done_expected_s : 1.0;
+    const double ratio =
+        r->done_expected_s > 0.0 && r->done_cpu_s > 0.0 ? r->done_cpu_s / r->done_expected_s : 1.0;
     return r->running || r->left_expected_s == 0.0 ? r->left_expected_s * ratio / fmax(r->running, 1.0) : NAN;
 }
 
 double sdm_status_work_s(const SdmStatusReport *r)
 {
-    const double ratio = r->done_expected_s > 0.0 && r->done_cpu_s > 0.0 ? r->done_cpu_s / r->done_expected_s : 1.0;
+    const double ratio =
+        r->done_expected_s > 0.0 && r->done_cpu_s > 0.0 ? r->done_cpu_s / r->done_expected_s : 1.0;
     return r->left_expected_s * ratio;
 }

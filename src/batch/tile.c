@@ -3,7 +3,7 @@
 #include "batch/unit.h"
 
 static const int64_t FIXED = INT64_C(48) << 20; /* the program, GDAL and PROJ */
-enum { COARSE_PIXEL_BYTES = 13 };               /* of the coarse surface and the terrain in it, kept through the run */
+enum { COARSE_PIXEL_BYTES = 13 }; /* of the coarse surface and the terrain in it, kept through the run */
 
 int64_t sdm_run_bytes(const SdmPrepared *p, const SdmGrid *g, int64_t tile)
 {

@@ -5,9 +5,20 @@
 
 #include <math.h>
 
-/* Measured (docs/scale.md): program and libraries; stack and buffers of a thread; a pixel of the coarse surface with its
- * terrain, in use and while it grows; rows of the strips of the pointing's second round. */
-enum { MIB = 1 << 20, PROGRAM_MIB = 52, SPARE_SHARE = 8 /* of the budget may wait in spare blocks */, THREAD_MIB = 1, PLANNED_THREADS = 4, COARSE_BYTES = 13, GROWING_BYTES = 48, STRIP_PIXELS = 256, STRIP_BYTES = 62, LEAST_EDGE = 64 };
+/* Measured (docs/scale.md): program and libraries; stack and buffers of a thread; a pixel of the coarse
+ * surface with its terrain, in use and while it grows; rows of the strips of the pointing's second round. */
+enum {
+    MIB = 1 << 20,
+    PROGRAM_MIB = 52,
+    SPARE_SHARE = 8 /* of the budget may wait in spare blocks */,
+    THREAD_MIB = 1,
+    PLANNED_THREADS = 4,
+    COARSE_BYTES = 13,
+    GROWING_BYTES = 48,
+    STRIP_PIXELS = 256,
+    STRIP_BYTES = 62,
+    LEAST_EDGE = 64
+};
 static const double CPU_S_PER_PIXEL = 0.7e-6, CPU_S_START = 0.3, PREPARE_CPU_S_PER_PIXEL = 0.15e-6;
 
 int64_t sdm_cache_bytes(int64_t memory_bytes)
@@ -21,19 +32,23 @@ static int64_t coarse_pixels(const SdmFrame *f, int coarse_level)
     return (f->width >> coarse_level) * (f->height >> coarse_level);
 }
 
-/* Bytes of the process before any window: program, cache, whole bands that ASTER's reader keeps, coarse surface. */
-static int64_t fixed_bytes(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level, int threads)
+/* Bytes of the process before any window: program, cache, whole bands that ASTER's reader keeps, coarse
+ * surface. */
+static int64_t fixed_bytes(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level,
+                           int threads)
 {
     int64_t bands = 0;
     for (int i = 0; i < 2 && scene->sensor == SDM_SENSOR_ASTER; i++)
         bands += sdm_image_width(scene->view[i].image) * sdm_image_height(scene->view[i].image);
-    return (int64_t)(PROGRAM_MIB + threads * THREAD_MIB) * MIB + sdm_options(ctx)->memory_bytes / SPARE_SHARE + sdm_cache_bytes(sdm_options(ctx)->memory_bytes) + bands +
-           coarse_pixels(f, coarse_level) * COARSE_BYTES;
+    return (int64_t)(PROGRAM_MIB + threads * THREAD_MIB) * MIB +
+           sdm_options(ctx)->memory_bytes / SPARE_SHARE + sdm_cache_bytes(sdm_options(ctx)->memory_bytes) +
+           bands + coarse_pixels(f, coarse_level) * COARSE_BYTES;
 }
 
 int64_t sdm_unit_room(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level)
 {
-    const int64_t room = sdm_options(ctx)->memory_bytes - fixed_bytes(ctx, scene, f, coarse_level, sdm_threads(ctx));
+    const int64_t room =
+        sdm_options(ctx)->memory_bytes - fixed_bytes(ctx, scene, f, coarse_level, sdm_threads(ctx));
     return room > 1 ? room : 1;
 }
 
@@ -46,7 +61,8 @@ static SdmStatus cover(SdmContext *ctx, SdmTiling *t)
         for (int k = 0; k < 2; k++) {
             double g[2];
             sdm_lattice_ground(lat, (double)(lat->u0 + (int64_t)(i % lat->nu) * lat->step),
-                               (double)(lat->v0 + (int64_t)(i / lat->nu) * lat->step), k ? lat->hmax_m : lat->hmin_m, g);
+                               (double)(lat->v0 + (int64_t)(i / lat->nu) * lat->step),
+                               k ? lat->hmax_m : lat->hmin_m, g);
             for (int a = 0; a < 2; a++) {
                 b[a] = fmin(b[a], g[a]);
                 b[2 + a] = fmax(b[2 + a], g[a]);
@@ -64,14 +80,18 @@ void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out)
     *out = (SdmTilePlan){.col0 = c, .row0 = r, .w = g->cols - c < t->edge ? g->cols - c : t->edge,
                          .h = g->rows - r < t->edge ? g->rows - r : t->edge, .u0 = INT64_MAX, .v0 = INT64_MAX,
                          .u1 = INT64_MIN, .v1 = INT64_MIN};
-    const double more = 2.0 * lat->step * f->gsd_m / sdm_grid_spacing_m(g); /* cells between nodes, and some */
+    const double more =
+        2.0 * lat->step * f->gsd_m / sdm_grid_spacing_m(g); /* cells between nodes, and some */
     for (int n = 0; n < lat->nu * lat->nv; n++) {
-        const int64_t u = lat->u0 + (int64_t)(n % lat->nu) * lat->step, v = lat->v0 + (int64_t)(n / lat->nu) * lat->step;
+        const int64_t u = lat->u0 + (int64_t)(n % lat->nu) * lat->step,
+                      v = lat->v0 + (int64_t)(n / lat->nu) * lat->step;
         double lo[2], hi[2];
         sdm_lattice_ground(lat, (double)u, (double)v, lat->hmin_m, lo);
         sdm_lattice_ground(lat, (double)u, (double)v, lat->hmax_m, hi);
-        const double x0 = (fmin(lo[0], hi[0]) - g->x0) / g->spacing - more, x1 = (fmax(lo[0], hi[0]) - g->x0) / g->spacing + more;
-        const double y0 = (g->y0 - fmax(lo[1], hi[1])) / g->spacing - more, y1 = (g->y0 - fmin(lo[1], hi[1])) / g->spacing + more;
+        const double x0 = (fmin(lo[0], hi[0]) - g->x0) / g->spacing - more,
+                     x1 = (fmax(lo[0], hi[0]) - g->x0) / g->spacing + more;
+        const double y0 = (g->y0 - fmax(lo[1], hi[1])) / g->spacing - more,
+                     y1 = (g->y0 - fmin(lo[1], hi[1])) / g->spacing + more;
         if (x1 < (double)c || x0 > (double)(c + out->w) || y1 < (double)r || y0 > (double)(r + out->h))
             continue;
         out->u0 = u < out->u0 ? u : out->u0;
@@ -88,17 +108,21 @@ void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out)
     const double halo = 2.0 * sdm_chain_halo(&t->settings, 0);
     const double pixels = fmin((double)(out->u1 - out->u0) + halo, (double)f->width) *
                           fmin((double)(out->v1 - out->v0) + halo, (double)f->height);
-    out->memory_bytes = t->fixed_bytes + sdm_window_bytes(&t->settings, out->u1 - out->u0, out->v1 - out->v0, f->width, f->height) + out->w * out->h * SDM_CELL_BYTES;
+    out->memory_bytes =
+        t->fixed_bytes +
+        sdm_window_bytes(&t->settings, out->u1 - out->u0, out->v1 - out->v0, f->width, f->height) +
+        out->w * out->h * SDM_CELL_BYTES;
     out->cpu_s = CPU_S_START + pixels * CPU_S_PER_PIXEL;
 }
 
-/* Bytes of the largest window that a tile of this edge is likely to have: the frame lies turned against the grid, and its
- * ground moves with the height by the slope of the left rays. */
+/* Bytes of the largest window that a tile of this edge is likely to have: the frame lies turned against the
+ * grid, and its ground moves with the height by the slope of the left rays. */
 static int64_t likely_bytes(const SdmTiling *t, int64_t edge)
 {
     const SdmLattice *const lat = &t->lattice;
     const SdmFrame *const f = &t->frame;
-    const double u = 0.5 * (double)f->width, v = 0.5 * (double)f->height, per_cell = sdm_grid_spacing_m(&t->grid) / f->gsd_m;
+    const double u = 0.5 * (double)f->width, v = 0.5 * (double)f->height,
+                 per_cell = sdm_grid_spacing_m(&t->grid) / f->gsd_m;
     const double unit = sdm_grid_spacing_m(&t->grid) / t->grid.spacing;
     double a[2], b[2], low[2], high[2];
     sdm_lattice_ground(lat, u - 0.25 * (double)f->width, v, f->h0_m, a);
@@ -118,15 +142,20 @@ static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
     const SdmOptions *const o = sdm_options(ctx);
     const SdmGrid *const g = &t->grid;
     const int64_t longest = g->cols > g->rows ? g->cols : g->rows;
-    const int64_t whole = t->fixed_bytes + sdm_window_bytes(&t->settings, t->frame.width, t->frame.height, t->frame.width, t->frame.height) +
-                          g->cols * g->rows * SDM_CELL_BYTES;
+    const int64_t whole =
+        t->fixed_bytes +
+        sdm_window_bytes(&t->settings, t->frame.width, t->frame.height, t->frame.width, t->frame.height) +
+        g->cols * g->rows * SDM_CELL_BYTES;
     t->edge = o->tile > 0 && o->tile < longest ? o->tile : longest;
     t->tiled = t->edge < longest || whole > o->memory_bytes;
-    for (int parts = 2; t->tiled && o->tile == 0 && t->fixed_bytes + likely_bytes(t, t->edge) > o->memory_bytes; parts++) {
+    for (int parts = 2;
+         t->tiled && o->tile == 0 && t->fixed_bytes + likely_bytes(t, t->edge) > o->memory_bytes; parts++) {
         t->edge = (longest + parts - 1) / parts;
         if (t->edge < LEAST_EDGE)
-            return sdm_fail(ctx, SDM_ERR_MEMORY, "--memory %lld MiB is too small for this pair: a tile of %d cells needs "
-                            "%lld MiB", (long long)(o->memory_bytes >> 20), (int)LEAST_EDGE,
+            return sdm_fail(ctx, SDM_ERR_MEMORY,
+                            "--memory %lld MiB is too small for this pair: a tile of %d cells needs "
+                            "%lld MiB",
+                            (long long)(o->memory_bytes >> 20), (int)LEAST_EDGE,
                             (long long)((t->fixed_bytes + likely_bytes(t, LEAST_EDGE)) / MIB + 1));
     }
     t->across = (g->cols + t->edge - 1) / t->edge;

@@ -4,8 +4,9 @@
 
 #include "batch/prepare.h"
 
-/* Tiles cut the planned grid: all cells on which the frame can lie at any height to be searched.  The DEM's grid, known
- * once the scene is prepared, is a part of it; tiles at the rim stand for whatever lies outside, too. */
+/* Tiles cut the planned grid: all cells on which the frame can lie at any height to be searched.  The DEM's
+ * grid, known once the scene is prepared, is a part of it; tiles at the rim stand for whatever lies outside,
+ * too. */
 typedef struct SdmTiling {
     SdmFrame frame;
     SdmGrid grid;
@@ -30,7 +31,8 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *out
 void sdm_tiling_free(SdmTiling *t);
 void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out);
 
-/* Bytes that the process has for a unit's window and cells, of the budget; what the scene itself takes is off. */
+/* Bytes that the process has for a unit's window and cells, of the budget; what the scene itself takes is
+ * off. */
 int64_t sdm_unit_room(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level);
 
 /* GDAL's block cache for a budget. */

@@ -17,9 +17,15 @@ static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPr
     const SdmSurface *const s = &p->coarse;
     const int l = s->win.level;
     const int64_t size = (int64_t)1 << l;
-    const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = grid,
-                                 .u1 = p->frame.width + size, .v1 = p->frame.height + size, .step = sdm_coarse_step(&p->frame, l),
-                                 .hmin_m = p->hmin_m, .hmax_m = p->hmax_m};
+    const SdmLatticeRequest q = {.scene = scene,
+                                 .frame = &p->frame,
+                                 .pointing = &p->pointing,
+                                 .grid = grid,
+                                 .u1 = p->frame.width + size,
+                                 .v1 = p->frame.height + size,
+                                 .step = sdm_coarse_step(&p->frame, l),
+                                 .hmin_m = p->hmin_m,
+                                 .hmax_m = p->hmax_m};
     int64_t u0 = INT64_MAX, v0 = INT64_MAX, u1 = INT64_MIN, v1 = INT64_MIN;
     TRY(sdm_lattice_build(ctx, &q, &lat));
     const double x0 = (double)(b->col0 - REACH_CELLS), x1 = (double)(b->col0 + b->w + REACH_CELLS);
@@ -27,13 +33,16 @@ static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPr
 #pragma omp parallel for num_threads(sdm_threads(ctx)) reduction(min : u0, v0) reduction(max : u1, v1)
     for (int j = 0; j < s->win.h; j++)
         for (int i = 0; i < s->win.w; i++) {
-            const double u = ((double)i + 0.5) * (double)size - 0.5, v = ((double)j + 0.5) * (double)size - 0.5;
+            const double u = ((double)i + 0.5) * (double)size - 0.5,
+                         v = ((double)j + 0.5) * (double)size - 0.5;
             const double h = (double)s->h_m[(size_t)j * (size_t)s->win.w + (size_t)i];
             double lo[2], hi[2];
             sdm_lattice_ground(&lat, u, v, h - p->slack_m, lo);
             sdm_lattice_ground(&lat, u, v, h + p->slack_m, hi);
-            const double cx0 = (fmin(lo[0], hi[0]) - grid->x0) / grid->spacing, cx1 = (fmax(lo[0], hi[0]) - grid->x0) / grid->spacing;
-            const double cy0 = (grid->y0 - fmax(lo[1], hi[1])) / grid->spacing, cy1 = (grid->y0 - fmin(lo[1], hi[1])) / grid->spacing;
+            const double cx0 = (fmin(lo[0], hi[0]) - grid->x0) / grid->spacing,
+                         cx1 = (fmax(lo[0], hi[0]) - grid->x0) / grid->spacing;
+            const double cy0 = (grid->y0 - fmax(lo[1], hi[1])) / grid->spacing,
+                         cy1 = (grid->y0 - fmin(lo[1], hi[1])) / grid->spacing;
             if (cx1 < x0 || cx0 > x1 || cy1 < y0 || cy0 > y1)
                 continue;
             u0 = i < u0 ? i : u0;
@@ -62,21 +71,24 @@ static void clear_block(SdmBlock *b)
 /* Window with its halo, on multiples of the unit, inside the frame. */
 static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
 {
-    const int64_t halo = sdm_chain_halo(&p->settings, p->settings.coarse_level - 1), unit = 16, size[2] = {p->frame.width, p->frame.height};
+    const int64_t halo = sdm_chain_halo(&p->settings, p->settings.coarse_level - 1), unit = 16,
+                  size[2] = {p->frame.width, p->frame.height};
     int64_t out[4];
     for (int k = 0; k < 2; k++) {
         out[k] = (w[k] - halo) < 0 ? 0 : (w[k] - halo) / unit * unit;
         out[2 + k] = (w[2 + k] + halo + unit - 1) / unit * unit;
         out[2 + k] = out[2 + k] > size[k] ? size[k] : out[2 + k];
     }
-    return (SdmWindow){.level = 0, .u0 = out[0], .v0 = out[1], .w = (int)(out[2] - out[0]), .h = (int)(out[3] - out[1])};
+    return (SdmWindow){
+        .level = 0, .u0 = out[0], .v0 = out[1], .w = (int)(out[2] - out[0]), .h = (int)(out[3] - out[1])};
 }
 
 /* The part of the frame that a block needs. */
 static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
 {
     const int64_t u0 = w[0] > 0 ? w[0] : 0, v0 = w[1] > 0 ? w[1] : 0;
-    const int64_t u1 = w[2] < p->frame.width ? w[2] : p->frame.width, v1 = w[3] < p->frame.height ? w[3] : p->frame.height;
+    const int64_t u1 = w[2] < p->frame.width ? w[2] : p->frame.width,
+                  v1 = w[3] < p->frame.height ? w[3] : p->frame.height;
     return (SdmWindow){.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)(v1 - v0)};
 }
 
@@ -84,7 +96,8 @@ static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
 #define IMAGE_BYTES 8.0
 #define SURFACE_BYTES 54.0
 
-int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing_m, int64_t cols, int64_t rows)
+int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing_m, int64_t cols,
+                       int64_t rows)
 {
     /* the frame may be turned against the grid by any angle */
     const double side = (double)(cols + rows) * spacing_m / p->frame.gsd_m * 0.75 + 264.0;
@@ -106,29 +119,38 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
     int64_t bytes = 0;
     for (int i = 0; i < 2; i++) {
         const int64_t halo = 2 * (int64_t)sdm_chain_halo(set, i ? 0 : set->coarse_level - 1) + 16;
-        const int64_t gw = w + halo < frame_w ? w + halo : frame_w, gh = h + halo < frame_h ? h + halo : frame_h;
+        const int64_t gw = w + halo < frame_w ? w + halo : frame_w,
+                      gh = h + halo < frame_h ? h + halo : frame_h;
         bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES);
     }
     return bytes;
 }
 
 /* Stages 3 to 8 on the window of a block. */
-static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
-                              const SdmWindow *need, SdmBlock *block)
+static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                              const SdmWindow *win, const SdmWindow *need, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     SdmLattice lat = {0};
     SdmPyramid left = {0}, right = {0};
     SdmFineResult fine = {0};
-    const SdmLatticeRequest q = {.scene = scene, .frame = &p->frame, .pointing = &p->pointing, .grid = &p->grid,
-                                 .u0 = win->u0, .v0 = win->v0, .u1 = win->u0 + win->w, .v1 = win->v0 + win->h,
-                                 .step = LATTICE_STEP, .hmin_m = p->hmin_m, .hmax_m = p->hmax_m};
+    const SdmLatticeRequest q = {.scene = scene,
+                                 .frame = &p->frame,
+                                 .pointing = &p->pointing,
+                                 .grid = &p->grid,
+                                 .u0 = win->u0,
+                                 .v0 = win->v0,
+                                 .u1 = win->u0 + win->w,
+                                 .v1 = win->v0 + win->h,
+                                 .step = LATTICE_STEP,
+                                 .hmin_m = p->hmin_m,
+                                 .hmax_m = p->hmax_m};
     const SdmChainInput in = {.settings = &p->settings, .lattice = &lat, .left = &left, .right = &right,
                               .ground = &p->ground,
                               .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
     TRY(sdm_lattice_build(ctx, &q, &lat));
-    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0, p->settings.coarse_level - 1,
-                          &left, &right));
+    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0,
+                          p->settings.coarse_level - 1, &left, &right));
     TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, need, &fine));
     sdm_pyramid_free(&left);
     sdm_pyramid_free(&right);
@@ -172,8 +194,8 @@ static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const Sd
     const int64_t half = (wide ? block->w : block->h) / 2;
     for (int i = 0; i < 2; i++) {
         const int64_t from = i ? half : 0, n = i ? (wide ? block->w : block->h) - half : half;
-        TRY(sdm_block_alloc(ctx, block->col0 + (wide ? from : 0), block->row0 + (wide ? 0 : from), wide ? n : block->w,
-                            wide ? block->h : n, &part));
+        TRY(sdm_block_alloc(ctx, block->col0 + (wide ? from : 0), block->row0 + (wide ? 0 : from),
+                            wide ? n : block->w, wide ? block->h : n, &part));
         TRY(sdm_unit_compute(ctx, scene, p, room - SDM_CELL_BYTES * part.w * part.h, &part));
         copy_part(&part, block);
         sdm_block_free(&part);
@@ -183,7 +205,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room, SdmBlock *block)
+SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room,
+                           SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     int64_t reach[4] = {0};
@@ -198,9 +221,11 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     const SdmWindow win = grow(p, reach), need = inside(p, reach);
     if (win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0)
         goto done;
-    const bool too_large = room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width, p->frame.height) > room;
-    sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s", (long long)block->w,
-            (long long)block->h, need.w, need.h, win.w, win.h, too_large ? ", in parts" : "");
+    const bool too_large =
+        room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width, p->frame.height) > room;
+    sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
+            (long long)block->w, (long long)block->h, need.w, need.h, win.w, win.h,
+            too_large ? ", in parts" : "");
     if (too_large && block->w * block->h > LEAST_CELLS)
         TRY(compute_halves(ctx, scene, p, room, block));
     else

@@ -92,7 +92,8 @@ static SdmStatus close_aside(SdmContext *ctx, const char *path, const char *asid
         return SDM_OK;
     err = err ? err : errno;
     remove(aside);
-    return sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written whole: %s; make room and give the same command again", path,
+    return sdm_fail(ctx, SDM_ERR_IO,
+                    "%s cannot be written whole: %s; make room and give the same command again", path,
                     strerror(err));
 }
 
@@ -122,7 +123,8 @@ static Header make_header(uint64_t fingerprint, uint64_t kind, const double *sta
     return h;
 }
 
-SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *b, const double *stage_s)
+SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *b,
+                         const double *stage_s)
 {
     File f;
     char aside[SDM_PATH_SIZE + 64];
@@ -137,13 +139,15 @@ SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint
     return close_aside(ctx, path, aside, &f);
 }
 
-static SdmStatus open_checked(SdmContext *ctx, const char *path, uint64_t fingerprint, uint64_t kind, Header *h, File *f)
+static SdmStatus open_checked(SdmContext *ctx, const char *path, uint64_t fingerprint, uint64_t kind,
+                              Header *h, File *f)
 {
     *f = (File){.f = fopen(path, "rb")};
     if (!f->f)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %s", path, strerror(errno));
     get(f, h, sizeof *h);
-    if (f->bad || memcmp(h->magic, MAGIC, sizeof MAGIC) != 0 || h->fingerprint != fingerprint || h->kind != kind) {
+    if (f->bad || memcmp(h->magic, MAGIC, sizeof MAGIC) != 0 || h->fingerprint != fingerprint ||
+        h->kind != kind) {
         fclose(f->f);
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s belongs to another job or is damaged", path);
     }
@@ -154,7 +158,8 @@ static SdmStatus open_checked(SdmContext *ctx, const char *path, uint64_t finger
 static SdmStatus check_length(SdmContext *ctx, const char *path, File *f, uint64_t payload)
 {
     struct stat s;
-    if (!f->bad && fstat(fileno(f->f), &s) == 0 && (uint64_t)s.st_size == sizeof(Header) + payload + sizeof f->sum)
+    if (!f->bad && fstat(fileno(f->f), &s) == 0 &&
+        (uint64_t)s.st_size == sizeof(Header) + payload + sizeof f->sum)
         return SDM_OK;
     fclose(f->f);
     return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: its length does not fit", path);
@@ -233,7 +238,8 @@ bool sdm_unit_peek(const char *path, uint64_t fingerprint, bool prepared, double
         return false;
     bool good = fstat(fileno(f.f), &s) == 0;
     if (!prepared)
-        good = good && block_bytes(&h) != UINT64_MAX && (uint64_t)s.st_size == sizeof h + block_bytes(&h) + sizeof f.sum;
+        good = good && block_bytes(&h) != UINT64_MAX &&
+               (uint64_t)s.st_size == sizeof h + block_bytes(&h) + sizeof f.sum;
     fclose(f.f);
     memcpy(stage_s, h.stage_s, sizeof h.stage_s);
     return good;
@@ -266,7 +272,8 @@ SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerp
 static uint64_t prepared_bytes(const SdmPrepared *p)
 {
     const SdmWindow *const win = &p->coarse.win;
-    if (win->w <= 0 || win->h <= 0 || p->pointing.profile_count < 0 || p->points.rounds < 0 || p->points.rounds > 4)
+    if (win->w <= 0 || win->h <= 0 || p->pointing.profile_count < 0 || p->points.rounds < 0 ||
+        p->points.rounds > 4)
         return 0;
     uint64_t n = (uint64_t)win->w * (uint64_t)win->h * (2 * sizeof(float) + sizeof(uint16_t)) +
                  (uint64_t)p->pointing.profile_count * sizeof(double);
@@ -295,7 +302,8 @@ static SdmStatus read_arrays(SdmContext *ctx, File *f, SdmPrepared *p)
     get(f, p->ground.h_m, n * sizeof(float));
     TRY(sdm_alloc(ctx, &p->ground.away, n, sizeof(uint16_t), "the terrain"));
     get(f, p->ground.away, n * sizeof(uint16_t));
-    TRY(sdm_alloc(ctx, &p->pointing.profile_px, (size_t)p->pointing.profile_count + 1, sizeof(double), "the profile"));
+    TRY(sdm_alloc(ctx, &p->pointing.profile_px, (size_t)p->pointing.profile_count + 1, sizeof(double),
+                  "the profile"));
     get(f, p->pointing.profile_px, (size_t)p->pointing.profile_count * sizeof(double));
     for (int i = 0; i < p->points.rounds; i++) {
         SdmPointRound *const r = &p->points.round[i];
@@ -306,7 +314,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p, double *stage_s)
+SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p,
+                            double *stage_s)
 {
     File f;
     Header h;

@@ -6,8 +6,8 @@
 
 enum { RIM = 3, SIDE = 2 * RIM + 1, STRIP = 1024 };
 
-/* core (h x w): 1 where all of the SIDE x SIDE pixels around are saturated.  wide: the mask with RIM more all around;
- * columns: w counters, 0. */
+/* core (h x w): 1 where all of the SIDE x SIDE pixels around are saturated.  wide: the mask with RIM more all
+ * around; columns: w counters, 0. */
 static void find_core(const uint8_t *wide, int64_t w, int64_t h, uint8_t *columns, uint8_t *core)
 {
     for (int64_t y = 0; y < h + 2 * RIM; y++) {
@@ -47,8 +47,8 @@ done:
 }
 
 /* Read by strips, with a mask of a strip; *any: a pixel is saturated. */
-static SdmStatus read_strips(SdmContext *ctx, SdmViewReader *r, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out,
-                             bool *any)
+static SdmStatus read_strips(SdmContext *ctx, SdmViewReader *r, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                             int16_t *out, bool *any)
 {
     SdmStatus st = SDM_OK;
     const int64_t rows = h < STRIP ? h : STRIP;
@@ -65,7 +65,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_view_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out)
+SdmStatus sdm_view_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                        int16_t *out)
 {
     SdmStatus st = SDM_OK;
     SdmViewReader *const r = user;

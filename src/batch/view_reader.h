@@ -4,8 +4,9 @@
 
 #include "read/scene.h"
 
-/* Reads windows of an image.  Inside saturated areas there is nothing to match, but detectors brought to one level
- * still differ by column, which would look like texture: what lies 3 px or more inside such an area becomes nodata. */
+/* Reads windows of an image.  Inside saturated areas there is nothing to match, but detectors brought to one
+ * level still differ by column, which would look like texture: what lies 3 px or more inside such an area
+ * becomes nodata. */
 typedef struct SdmViewReader {
     SdmImage *image;
     bool keep;      /* remember the mask of the last window in `core` */
@@ -13,6 +14,7 @@ typedef struct SdmViewReader {
 } SdmViewReader;
 
 /* An sdm_read_fn; user: an SdmViewReader.  A pixel does not depend on the window. */
-SdmStatus sdm_view_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out);
+SdmStatus sdm_view_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                        int16_t *out);
 
 #endif

@@ -3,8 +3,8 @@
 #include "batch/prepare.h"
 #include "batch/view_reader.h"
 
-static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmMatchSettings *set, int64_t b[4], int lmin,
-                              int lmax, SdmPyramid *out)
+static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmMatchSettings *set, int64_t b[4],
+                              int lmin, int lmax, SdmPyramid *out)
 {
     SdmStatus st = SDM_OK;
     const int64_t size[2] = {sdm_image_width(view->image), sdm_image_height(view->image)};
@@ -29,9 +29,9 @@ done:
     return st;
 }
 
-SdmStatus sdm_open_pyramids(SdmContext *ctx, const SdmScene *scene, const SdmMatchSettings *set, const SdmLattice *lat,
-                            const SdmWindow *win, double hmin_m, double hmax_m, int lmin, int lmax, SdmPyramid *left,
-                            SdmPyramid *right)
+SdmStatus sdm_open_pyramids(SdmContext *ctx, const SdmScene *scene, const SdmMatchSettings *set,
+                            const SdmLattice *lat, const SdmWindow *win, double hmin_m, double hmax_m,
+                            int lmin, int lmax, SdmPyramid *left, SdmPyramid *right)
 {
     SdmStatus st = SDM_OK;
     int64_t b[4];

@@ -21,7 +21,7 @@ typedef struct SdmBenchNeed {
 
 /* One case: a call that makes `outputs` outputs. */
 typedef struct SdmBenchCase {
-    const char *name;       /* "sad 9x9": cases of one name differ in the level, ascending; timed interleaved */
+    const char *name; /* "sad 9x9": cases of one name differ in the level, ascending; timed interleaved */
     const char *level;      /* name of the instruction set */
     const char *output;     /* what is counted: "score", "pixel", "run" */
     double outputs;
@@ -30,7 +30,7 @@ typedef struct SdmBenchCase {
     const char *published;  /* papers: "4.88 ms, GeForce 940M"; else NULL */
     SdmStatus (*call)(SdmContext *ctx, void *data);
     void *data;
-    double seconds, best;   /* set: of a call, median and least; of one thread processor time, else wall time */
+    double seconds, best; /* set: of a call, median and least; of one thread processor time, else wall time */
     double cpu;             /* set: processor time of all threads, median */
 } SdmBenchCase;
 

@@ -2,7 +2,8 @@
  *
  * Orbit and attitude are smooth functions of the row (orbit.c).  The sight vector is the same in every
  * lattice row, so one curve per band: the tangents sx/sz and sy/sz as polynomials of the column, least
- * squares over the averaged rows (sight vectors of text deliveries are rounded to 1e-6, which this smooths). */
+ * squares over the averaged rows (sight vectors of text deliveries are rounded to 1e-6, which this smooths).
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "camera/kinds.h"
 #include "camera/orbit.h"
@@ -118,12 +119,14 @@ static SdmStatus fit_sight(SdmContext *ctx, const char *name, const SdmAsterArra
 {
     double col[SDM_POLYFIT_MAX], a[SDM_POLYFIT_MAX], b[SDM_POLYFIT_MAX];
     if (in->ncol < 8 || in->ncol > SDM_POLYFIT_MAX)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d lattice columns, expected 11; the file is damaged, fetch it again", name, in->ncol);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %d lattice columns, expected 11; the file is damaged, fetch it again", name,
+                        in->ncol);
     const double first = in->lattice_px[0], last = in->lattice_px[2 * (in->ncol - 1)];
     if (!(last > first))
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: lattice columns do not increase (%g .. %g); the file is damaged, fetch it again", name, first,
-                        last);
+                        "%s: lattice columns do not increase (%g .. %g); the file is damaged, fetch it again",
+                        name, first, last);
     cam->col_mid = (first + last) / 2;
     cam->col_half = (last - first) / 2;
     for (int j = 0; j < in->ncol; ++j) {
@@ -140,8 +143,8 @@ static SdmStatus fit_sight(SdmContext *ctx, const char *name, const SdmAsterArra
             b[j] += s[1] / s[2] / in->nrow;
         }
         if (j && !(col[j] > col[j - 1]))
-            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: lattice columns do not increase; the file is damaged, fetch it again",
-                            name);
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: lattice columns do not increase; the file is damaged, fetch it again", name);
     }
     double rms = 1.0;
     for (cam->degree = SIGHT_DEGREE; rms > 6e-7 && cam->degree < 8 && cam->degree + 2 < in->ncol;
@@ -239,8 +242,9 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *
     SdmStatus st = SDM_OK;
     double row[SDM_POLYFIT_MAX];
     if (in->nrow < 4 || in->nrow > SDM_POLYFIT_MAX)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d lattice rows, expected 4 to %d; the file is damaged, fetch it again", name, in->nrow,
-                        (int)SDM_POLYFIT_MAX);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %d lattice rows, expected 4 to %d; the file is damaged, fetch it again", name,
+                        in->nrow, (int)SDM_POLYFIT_MAX);
     if (!in->velocity_mps && !in->geocentric_deg)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: neither satellite velocity nor latitude and longitude is there; one of "
@@ -265,18 +269,19 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *
     sdm_geodetic_to_ecef(ground[0], ground[1], ground[2], x);
     cam->t_per_tangent = 0.02 / (off_plane(cam, x, 0.01, &c) - off_plane(cam, x, -0.01, &c));
     if (!isfinite(cam->t_per_tangent))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the line of sight misses the Earth; the file is damaged, fetch it again",
-                        name);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the line of sight misses the Earth; the file is damaged, fetch it again", name);
     sdm_log(ctx, SDM_LOG_VERBOSE, 1,
             "%s: orbit of %.4f ms a line, rms of positions %.2f m, of velocities %.3f m/s", name,
             1e3 * cam->orbit.line_time_s, cam->orbit.position_rms_m, cam->orbit.velocity_rms_mps);
     if (in->geocentric_deg) {
         const double misfit = lattice_misfit_m(cam, in);
         if (!(misfit < 500.0))
-            return sdm_fail(ctx, SDM_ERR_INPUT,
-                            "%s: latitude and longitude lie up to %.0f m from where positions and sight "
-                            "vectors put them; the files are damaged or of different scenes, fetch the scene again",
-                            name, misfit);
+            return sdm_fail(
+                ctx, SDM_ERR_INPUT,
+                "%s: latitude and longitude lie up to %.0f m from where positions and sight "
+                "vectors put them; the files are damaged or of different scenes, fetch the scene again",
+                name, misfit);
         sdm_log(ctx, SDM_LOG_VERBOSE, 1, "%s: latitude and longitude agree to %.1f m", name, misfit);
     }
 done:

@@ -28,8 +28,8 @@ void sdm_camera_close(SdmCamera **cam);
 /* ---- makers ---- */
 
 /* ASTER telescope: nrow x ncol lattice (ncol = 11).
- * lattice_px: nrow x ncol x 2 (col, row); sight: nrow x ncol x 3 unit vectors; position_m: nrow x 3, Earth-fixed;
- * velocity_mps: nrow x 3 or NULL; geocentric_deg: nrow x ncol x 2 (geocentric lat, lon) or NULL.
+ * lattice_px: nrow x ncol x 2 (col, row); sight: nrow x ncol x 3 unit vectors; position_m: nrow x 3,
+ * Earth-fixed; velocity_mps: nrow x 3 or NULL; geocentric_deg: nrow x ncol x 2 (geocentric lat, lon) or NULL.
  * One of velocity and geocentric must be there. */
 typedef struct SdmAsterArrays {
     int nrow, ncol;

@@ -168,8 +168,9 @@ static void make_polynomials(const State *mid, SdmOrbit *out)
 static SdmStatus check_samples(SdmContext *ctx, const char *name, int n, const double *row, const double *p)
 {
     if (n < 4 || n > SDM_POLYFIT_MAX)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %d satellite positions, expected 4 to %d; the file is damaged, fetch it again", name, n,
-                        (int)SDM_POLYFIT_MAX);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %d satellite positions, expected 4 to %d; the file is damaged, fetch it again",
+                        name, n, (int)SDM_POLYFIT_MAX);
     for (int k = 0; k < n; ++k) {
         const double r = length3(p + 3 * k);
         if (!(r > 6.9e6 && r < 7.3e6))
@@ -245,7 +246,8 @@ SdmStatus sdm_orbit_fit(SdmContext *ctx, const char *name, int n, const double *
         || !(out->velocity_rms_mps < 5.0)) {
         st = sdm_fail(ctx, SDM_ERR_INPUT,
                       "%s: satellite positions and velocities are not those of one orbit (%.4g ms a line, "
-                      "rms %.3g m and %.3g m/s off it); the file is damaged or its rows are out of order, fetch it again",
+                      "rms %.3g m and %.3g m/s off it); the file is damaged or its rows are out of order, "
+                      "fetch it again",
                       name, 1e3 * out->line_time_s, out->position_rms_m, out->velocity_rms_mps);
         goto done;
     }

@@ -23,7 +23,8 @@ static void print_view(SdmScreen *screen, const char *title, const SdmViewInfo *
     char unusable[64], saturated[64];
     sdm_screen_print(screen, "  mask           %s", view->mask);
     sdm_screen_print(screen, "  pixels         %s not usable, %s saturated",
-                     figure(unusable, 100.0 * view->unusable, 2, "%"), figure(saturated, 100.0 * view->saturated, 2, "%"));
+                     figure(unusable, 100.0 * view->unusable, 2, "%"),
+                     figure(saturated, 100.0 * view->saturated, 2, "%"));
     sdm_screen_print(screen, "  camera         %s", view->camera);
 }
 
@@ -48,9 +49,10 @@ static void print_text(SdmScreen *screen, const SdmSceneInfo *info, int threads)
     sdm_screen_print(
         screen, "DEM              %" PRId64 " x %" PRId64 " cells of %.9g, %s, %" PRId64 " tile%s",
         info->cols, info->rows, info->spacing, info->crs, info->tiles, info->tiles == 1 ? "" : "s");
-    sdm_screen_print(screen, "expected memory  %.0f MiB for run", (double)info->memory_bytes / (1024.0 * 1024.0));
-    sdm_screen_print(screen, "expected time    %s for run with %d thread%s", figure(a, info->seconds, 1, "s"), threads,
-                     threads == 1 ? "" : "s");
+    sdm_screen_print(screen, "expected memory  %.0f MiB for run",
+                     (double)info->memory_bytes / (1024.0 * 1024.0));
+    sdm_screen_print(screen, "expected time    %s for run with %d thread%s", figure(a, info->seconds, 1, "s"),
+                     threads, threads == 1 ? "" : "s");
 }
 
 /* NaN has no place in JSON: null. */

@@ -14,7 +14,8 @@ const SdmOptionSpec sdm_plan_options_table[] = {
     {"--output", "JOB", SDM_OPT_TEXT, AT(output), 0.0, 0.0, NULL, "none, must be given", SDM_CMD_PLAN,
      "Folder of the job to make."},
     {"--list", "FILE", SDM_OPT_TEXT, AT(list), 0.0, 0.0, NULL, "none", SDM_CMD_PLAN,
-     "Scenes to plan: a scene, or a left and a right image, a line; names are relative to the list, in quotes where they "
+     "Scenes to plan: a scene, or a left and a right image, a line; names are relative to the list, in "
+     "quotes where they "
      "hold blanks; # begins a comment."},
     {.name = NULL},
 };
@@ -28,7 +29,8 @@ const SdmOptionSpec sdm_tile_options_table[] = {
     {"--index-base", "BASE", SDM_OPT_INT, AT(index_base), 0.0, 1.0, NULL,
      "1 for SGE_TASK_ID and LSB_JOBINDEX, else 0", SDM_CMD_TILE, "What the first task's I is."},
     {"--wait", "SECONDS", SDM_OPT_REAL, AT(wait_s), 0.0, 1e6, NULL, "3600", SDM_CMD_TILE,
-     "Longest wait for another task that prepares the scene of a tile. When it is over, or nobody is at it, the tile's task "
+     "Longest wait for another task that prepares the scene of a tile. When it is over, or nobody is at it, "
+     "the tile's task "
      "prepares the scene itself."},
     {.name = NULL},
 };
@@ -50,12 +52,16 @@ SdmStatus sdm_command_plan(SdmCall *call)
     SdmPlanSummary s;
     const SdmJobOptions *const o = &call->own.job;
     const SdmCommandLine *const line = &call->line;
-    const SdmPlanRequest q = {.job = o->output, .list = o->list, .left = line->count > 0 ? line->positional[0] : NULL,
+    const SdmPlanRequest q = {.job = o->output,
+                              .list = o->list,
+                              .left = line->count > 0 ? line->positional[0] : NULL,
                               .right = line->count > 1 ? line->positional[1] : NULL};
     TRY(sdm_plan(call->ctx, &q, &s));
-    sdm_screen_print(&call->screen, "%s: %lld unit%s, 0 to %lld, of %d scene%s (%d in tiles, %d not planned), %.0f s of "
-                     "processor time expected", o->output, (long long)s.units, s.units == 1 ? "" : "s",
-                     (long long)s.units - 1, s.scenes, s.scenes == 1 ? "" : "s", s.tiled, s.failed, s.cpu_s);
+    sdm_screen_print(&call->screen,
+                     "%s: %lld unit%s, 0 to %lld, of %d scene%s (%d in tiles, %d not planned), %.0f s of "
+                     "processor time expected",
+                     o->output, (long long)s.units, s.units == 1 ? "" : "s", (long long)s.units - 1, s.scenes,
+                     s.scenes == 1 ? "" : "s", s.tiled, s.failed, s.cpu_s);
     if (call->summary) {
         cJSON_AddStringToObject(call->summary, "job", o->output);
         cJSON_AddNumberToObject(call->summary, "unit_count", (double)s.units);
@@ -81,7 +87,8 @@ static int64_t take_number(const char **at)
 
 static SdmStatus refuse_index(SdmContext *ctx, const char *text)
 {
-    return sdm_fail(ctx, SDM_ERR_USAGE, "found '%.200s', expected the number of a unit such as 4, or several such as 4,7-9",
+    return sdm_fail(ctx, SDM_ERR_USAGE,
+                    "found '%.200s', expected the number of a unit such as 4, or several such as 4,7-9",
                     text);
 }
 
@@ -126,10 +133,13 @@ static SdmStatus read_environment(SdmContext *ctx, const SdmJobOptions *o, int64
         return SDM_OK;
     }
     if (!text)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--index-env %s: the variable is not set; is this a task of an array job?",
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--index-env %s: the variable is not set; is this a task of an array job?",
                         o->index_env);
-    return sdm_fail(ctx, SDM_ERR_USAGE, "--index-env %s: found '%.100s', expected a whole number from %d up; is this a task of "
-                    "an array job?", o->index_env, text, base);
+    return sdm_fail(ctx, SDM_ERR_USAGE,
+                    "--index-env %s: found '%.100s', expected a whole number from %d up; is this a task of "
+                    "an array job?",
+                    o->index_env, text, base);
 }
 
 SdmStatus sdm_command_tile(SdmCall *call)
@@ -141,7 +151,8 @@ SdmStatus sdm_command_tile(SdmCall *call)
     const char *const text = call->line.count > 1 ? call->line.positional[1] : NULL;
     SdmTileRequest q = {.job = call->line.positional[0], .wait_s = o->wait_s, .count = o->count};
     if ((text != NULL) == (o->index_env != NULL))
-        return sdm_fail(call->ctx, SDM_ERR_USAGE, "found %s, expected a number behind the job folder, or --index-env NAME",
+        return sdm_fail(call->ctx, SDM_ERR_USAGE,
+                        "found %s, expected a number behind the job folder, or --index-env NAME",
                         text ? "both a number and --index-env" : "no number of a unit");
     if (o->index_env) {
         TRY(read_environment(call->ctx, o, &task));
@@ -158,7 +169,8 @@ SdmStatus sdm_command_tile(SdmCall *call)
         q.unit = unit;
         q.count = count;
     }
-    sdm_set_sinks(call->ctx, sdm_screen_log, NULL, &call->screen); /* a line a unit is enough in a cluster's logs */
+    sdm_set_sinks(call->ctx, sdm_screen_log, NULL,
+                  &call->screen); /* a line a unit is enough in a cluster's logs */
     st = sdm_tile(call->ctx, &q, &s);
     if (call->summary) {
         cJSON_AddNumberToObject(call->summary, "units_done", (double)s.done);
@@ -177,12 +189,14 @@ SdmStatus sdm_command_merge(SdmCall *call)
     SdmMergeSummary s;
     const char *const text = call->line.count > 1 ? call->line.positional[1] : NULL, *at = text;
     const int64_t scene = text ? take_number(&at) : -1;
-    const SdmMergeRequest q = {.job = call->line.positional[0], .folder = call->own.job.output, .scene = (int)scene};
+    const SdmMergeRequest q = {
+        .job = call->line.positional[0], .folder = call->own.job.output, .scene = (int)scene};
     if (text && (scene < 0 || *at || scene > INT32_MAX))
         return sdm_fail(call->ctx, SDM_ERR_USAGE, "found '%.200s', expected the number of a scene", text);
     st = sdm_merge(call->ctx, &q, &s);
     if (s.scenes)
-        sdm_screen_print(&call->screen, "%s: %d of %d scenes merged (%d of them before)", q.job, s.merged, s.scenes, s.already);
+        sdm_screen_print(&call->screen, "%s: %d of %d scenes merged (%d of them before)", q.job, s.merged,
+                         s.scenes, s.already);
     if (call->summary) {
         cJSON_AddNumberToObject(call->summary, "scenes", s.scenes);
         cJSON_AddNumberToObject(call->summary, "scenes_merged", s.merged);

@@ -7,8 +7,9 @@
 
 static void print_scene(SdmCall *call, const SdmSceneStatus *s)
 {
-    sdm_screen_print(&call->screen, "%6d %-14s %5lld %5lld %5lld %5lld  %s", s->number, s->state, (long long)s->done,
-                     (long long)s->running, (long long)s->failed, (long long)s->missing, s->name);
+    sdm_screen_print(&call->screen, "%6d %-14s %5lld %5lld %5lld %5lld  %s", s->number, s->state,
+                     (long long)s->done, (long long)s->running, (long long)s->failed, (long long)s->missing,
+                     s->name);
     if (*s->error && s->error_unit >= 0)
         sdm_screen_print(&call->screen, "       unit %lld: %s", (long long)s->error_unit, s->error);
     else if (*s->error)
@@ -39,10 +40,12 @@ static void print_time_left(SdmCall *call, const SdmStatusReport *r, const SdmSc
     const double left = sdm_status_left_s(r), work = sdm_status_work_s(r);
     char text[64] = "";
     if (!isnan(left) && left > 0.0)
-        snprintf(text, sizeof text, ", about %d:%02d:%02d left", (int)(left / 3600.0), (int)(left / 60.0) % 60, (int)left % 60);
-    sdm_screen_print(&call->screen, "%lld units: %lld done, %lld running, %lld failed, %lld missing; %.0f s of work%s",
-                     (long long)all->units, (long long)all->done, (long long)all->running, (long long)all->failed,
-                     (long long)all->missing, work, text);
+        snprintf(text, sizeof text, ", about %d:%02d:%02d left", (int)(left / 3600.0),
+                 (int)(left / 60.0) % 60, (int)left % 60);
+    sdm_screen_print(&call->screen,
+                     "%lld units: %lld done, %lld running, %lld failed, %lld missing; %.0f s of work%s",
+                     (long long)all->units, (long long)all->done, (long long)all->running,
+                     (long long)all->failed, (long long)all->missing, work, text);
 }
 
 static void add_totals(cJSON *to, const SdmStatusReport *r, const SdmSceneStatus *all, int merged)

@@ -32,11 +32,13 @@ const SdmCommand sdm_commands[] = {
      "and "
      "after co-registration by Nuth & Kaab (2011), and the share of cells that it covers.",
      sdm_compare_options, sdm_command_compare},
-    {"stack", SDM_CMD_STACK, 0, SDM_MAX_POSITIONAL, "", "DEM DEM ... -o STACKED.tif [options]\n"
+    {"stack", SDM_CMD_STACK, 0, SDM_MAX_POSITIONAL, "",
+     "DEM DEM ... -o STACKED.tif [options]\n"
      "--list DEMS.txt -o STACKED.tif [options]",
      "make one DEM from DEMs of one place: median, NMAD, count",
      "Put DEMs of one place together, such as run makes of several scenes: each is shifted to the others "
-     "over stable cells, then a cell takes the median of what is there. NAME_qa.tif holds NMAD and count of each "
+     "over stable cells, then a cell takes the median of what is there. NAME_qa.tif holds NMAD and count of "
+     "each "
      "cell and a mask.",
      sdm_stack_options, sdm_command_stack},
     {"simulate", SDM_CMD_SIMULATE, 0, 0, "", "-o FOLDER [options]",
@@ -45,35 +47,45 @@ const SdmCommand sdm_commands[] = {
      "to judge "
      "a DEM by.",
      sdm_simulate_options, sdm_command_simulate},
-    {"plan", SDM_CMD_PLAN, 0, 2, "", "SCENE -o JOB [options]\nLEFT RIGHT -o JOB [options]\n--list SCENES.txt -o JOB [options]",
+    {"plan", SDM_CMD_PLAN, 0, 2, "",
+     "SCENE -o JOB [options]\nLEFT RIGHT -o JOB [options]\n--list SCENES.txt -o JOB [options]",
      "plan a job: units of work of one or many scenes",
-     "Write a job folder: inputs with sizes and time stamps, all parameters, and the units of work of one or many scenes, "
-     "numbered from 0, for tile to compute on any machine. A scene within the memory budget is one unit; a larger one is its "
+     "Write a job folder: inputs with sizes and time stamps, all parameters, and the units of work of one or "
+     "many scenes, "
+     "numbered from 0, for tile to compute on any machine. A scene within the memory budget is one unit; a "
+     "larger one is its "
      "preparation and its tiles. Reads cameras, no pixels.",
      sdm_plan_options_table, sdm_command_plan},
     {"tile", SDM_CMD_TILE, 1, 2, "the job folder", "JOB I [options]\nJOB --index-env NAME [options]",
      "compute units of a job",
-     "Compute task I of a job: unit I, or with --count K the units I x K to I x K + K - 1; or a list of units such as "
-     "4,7-9. A unit that is there, whole and of this plan is left as it is; a damaged one is computed again. Parameters are "
+     "Compute task I of a job: unit I, or with --count K the units I x K to I x K + K - 1; or a list of "
+     "units such as "
+     "4,7-9. A unit that is there, whole and of this plan is left as it is; a damaged one is computed again. "
+     "Parameters are "
      "those of the plan.",
      sdm_tile_options_table, sdm_command_tile},
     {"merge", SDM_CMD_MERGE, 1, 2, "the job folder", "JOB [SCENE] [options]", "units of a job to DEMs",
-     "Build the DEM of every scene of a job, or of the scene with this number, with all companions, and say which units are "
+     "Build the DEM of every scene of a job, or of the scene with this number, with all companions, and say "
+     "which units are "
      "missing and how to compute them. A scene that is merged already is left as it is.",
      sdm_merge_options_table, sdm_command_merge},
     {"status", SDM_CMD_STATUS, 1, 1, "the job folder", "JOB [options]", "how far a job is",
-     "Print for each scene of a job how many units are done, running, failed and missing, the last error, and the time left.",
+     "Print for each scene of a job how many units are done, running, failed and missing, the last error, "
+     "and the time left.",
      NULL, sdm_command_status},
     {"match", SDM_CMD_MATCH, 2, 2, "the left and the right image",
      "LEFT RIGHT -o DISPARITY.tif [options]\nl_%04d.png r_%04d.png -o d_%04d.tif [options]",
      "match a rectified pair: disparities of its left image",
-     "Match two images whose rows are epipolar lines, or sequences of them. Writes for each pixel x of the left "
-     "image the disparity d of its match, x_right = x_left - d. Any images that GDAL reads: 8-bit, grey or colour, "
+     "Match two images whose rows are epipolar lines, or sequences of them. Writes for each pixel x of the "
+     "left "
+     "image the disparity d of its match, x_right = x_left - d. Any images that GDAL reads: 8-bit, grey or "
+     "colour, "
      "or wider ones; nodata, masks and NaN are left out.",
      sdm_disparity_options, sdm_command_match},
     {"bench", SDM_CMD_BENCH, 0, 1, "", "[kernels | papers | all] [options]",
      "time the kernels and the workloads of papers on this machine",
-     "Time every kernel at every instruction set, the matching of pairs, and the workloads of the papers that this "
+     "Time every kernel at every instruction set, the matching of pairs, and the workloads of the papers "
+     "that this "
      "program follows, beside the figures that they publish. Reads no files.",
      sdm_bench_options, sdm_command_bench},
     {.name = NULL},
@@ -149,7 +161,8 @@ static void set_defaults(SdmCall *call)
         sdm_disparity_default(&call->own.match);
     else if (call->command->bit == SDM_CMD_BENCH)
         sdm_bench_default(&call->own.bench);
-    else if (call->command->bit != SDM_CMD_RUN && call->command->bit != SDM_CMD_INFO && call->command->bit != SDM_CMD_STATUS)
+    else if (call->command->bit != SDM_CMD_RUN && call->command->bit != SDM_CMD_INFO &&
+             call->command->bit != SDM_CMD_STATUS)
         sdm_job_options_default(&call->own.job);
 }
 

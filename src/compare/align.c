@@ -74,7 +74,8 @@ static SdmStatus solve(SdmContext *ctx, const double s[TERMS], double step_m[3])
     for (int k = 0; k < 3; k++)
         step_m[k] = s[6 + k];
     if (LAPACKE_dgelsd(LAPACK_ROW_MAJOR, 3, 3, 1, a, 3, step_m, 1, singular, 1e-13, &rank) != 0)
-        return sdm_fail(ctx, SDM_ERR_DATA, "the co-registration has no solution for these heights of DEM and reference; are "
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "the co-registration has no solution for these heights of DEM and reference; are "
                         "both rasters of heights in metres?");
     return SDM_OK;
 }

@@ -99,7 +99,8 @@ SdmStatus sdm_check_stop(SdmContext *ctx)
 {
     if (!stop_asked)
         return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_STOPPED, "stopped on request; finished blocks are kept, give the same command to go on");
+    return sdm_fail(ctx, SDM_ERR_STOPPED,
+                    "stopped on request; finished blocks are kept, give the same command to go on");
 }
 
 void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user)
@@ -127,8 +128,8 @@ void sdm_progress(SdmContext *ctx, int stage, double done, const char *what)
         ctx->progress(ctx->user, stage, done, what);
 }
 
-const char *const sdm_stage_names[10] = {"", "read", "point", "frame", "pyramid", "match", "filter", "interpolate",
-                                         "grid", "write"};
+const char *const sdm_stage_names[10] = {"",      "read",   "point",       "frame", "pyramid",
+                                         "match", "filter", "interpolate", "grid",  "write"};
 
 double sdm_now_s(void)
 {
@@ -175,7 +176,8 @@ SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, .
     const int n = vsnprintf(out, size, fmt, ap);
     va_end(ap);
     if (n < 0 || (size_t)n >= size)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "name too long (%d bytes, at most %zu): %.80s...", n, size - 1, out);
+        return sdm_fail(ctx, SDM_ERR_USAGE, "name too long (%d bytes, at most %zu): %.80s...", n, size - 1,
+                        out);
     return SDM_OK;
 }
 
@@ -186,7 +188,8 @@ int sdm_utf8_length(const char *text)
     for (int i = 1; i < n; i++)
         if ((c[i] & 0xC0) != 0x80) /* the final 0 too */
             return 0;
-    const bool bad = (c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xED && c[1] > 0x9F) || /* too long, surrogates, */
-                     (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] > 0x8F);   /* beyond the last */
+    const bool bad = (c[0] == 0xE0 && c[1] < 0xA0) ||
+                     (c[0] == 0xED && c[1] > 0x9F) || /* too long, surrogates, */
+                     (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] > 0x8F); /* beyond the last */
     return n > 1 && bad ? 0 : n;
 }

@@ -26,7 +26,8 @@ int sdm_thread(void);                   /* number of this thread in its team, fr
 
 /* ---- memory: aligned to 64 bytes, zeroed, charged to the account of ctx, sizes checked for overflow ---- */
 
-/* *out = count x size bytes; SDM_ERR_MEMORY with a sentence when it cannot.  `what` names it in the sentence. */
+/* *out = count x size bytes; SDM_ERR_MEMORY with a sentence when it cannot.  `what` names it in the sentence.
+ */
 SdmStatus sdm_alloc(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
 /* The same, contents undefined: for what is written as a whole, by the threads that read it. */
 SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
@@ -53,8 +54,9 @@ void sdm_progress(SdmContext *ctx, int stage, double done, const char *what);
 
 /* ---- timings per stage, for the report ---- */
 double sdm_now_s(void); /* monotonic clock */
-/* The clock of `stage` (0..9) runs from here on, that of the stage around it stands still, so each second counts once.
- * Inside stage 2 the clock stays there: matching for the pointing is pointing.  Not from several threads at once.
+/* The clock of `stage` (0..9) runs from here on, that of the stage around it stands still, so each second
+ * counts once. Inside stage 2 the clock stays there: matching for the pointing is pointing.  Not from several
+ * threads at once.
  * @return what sdm_stage_leave() must get */
 int sdm_stage_enter(SdmContext *ctx, int stage);
 void sdm_stage_leave(SdmContext *ctx, int around);

@@ -104,14 +104,16 @@ void sdm_spares_free(SdmContext *ctx)
     }
 }
 
-static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size, bool zeroed, const char *what)
+static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size, bool zeroed,
+                          const char *what)
 {
     void **const slot = out;
     size_t bytes, total;
     *slot = NULL;
-    if (__builtin_mul_overflow(count, size, &bytes) || __builtin_add_overflow(bytes, (size_t)(2 * ALIGN), &total))
-        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: %zu x %zu bytes is more than this machine can address", what,
-                        count, size);
+    if (__builtin_mul_overflow(count, size, &bytes) ||
+        __builtin_add_overflow(bytes, (size_t)(2 * ALIGN), &total))
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: %zu x %zu bytes is more than this machine can address",
+                        what, count, size);
     total = total / ALIGN * ALIGN;
     const bool fails = fails_now();
     char *block = fails ? NULL : take_spare(ctx, &total);
@@ -123,8 +125,9 @@ static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size,
         }
     }
     if (!block)
-        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: %s needs %zu MiB; give a smaller --memory or --tile",
-                        what, (bytes >> 20) + 1);
+        return sdm_fail(ctx, SDM_ERR_MEMORY,
+                        "out of memory: %s needs %zu MiB; give a smaller --memory or --tile", what,
+                        (bytes >> 20) + 1);
     if (zeroed)
         memset(block, 0, total);
     *(Header *)(void *)block = (Header){.ctx = ctx, .bytes = (int64_t)bytes, .total = total};

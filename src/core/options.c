@@ -16,7 +16,8 @@
 #define NO_RANGE 0.0, 0.0, NULL
 
 const SdmOptionSpec sdm_option_table[] = {
-    {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given", SDM_CMD_RUN | SDM_CMD_STACK,
+    {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given",
+     SDM_CMD_RUN | SDM_CMD_STACK,
      "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
      "NAME.html and NAME.png lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
@@ -25,8 +26,8 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE,
      "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE,
      "Output CRS, anything that GDAL understands, such as EPSG:32633."},
-    {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, "ellipsoid|egm96|egm2008", "ellipsoid",
-     DEM, "What heights are counted from, in metres: the WGS 84 ellipsoid or a geoid."},
+    {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, "ellipsoid|egm96|egm2008", "ellipsoid", DEM,
+     "What heights are counted from, in metres: the WGS 84 ellipsoid or a geoid."},
     {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "zncc|census|sad", "zncc", MAKE,
      "Matching cost: zero-mean normalised cross-correlation, census transform, or sum of absolute "
      "differences."},
@@ -36,7 +37,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "Where matching runs; auto takes the fastest that works and logs it."},
     {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0, "auto|reference|c|sse4.2|avx2|avx512",
      "auto", SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_BENCH,
-     "Instruction set to use on the CPU; reference is the slow definition. The result is the same with each."},
+     "Instruction set to use on the CPU; reference is the slow definition. The result is the same with "
+     "each."},
     {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL, "one per processor", ALL,
      "Number of threads. What is written is the same with any."},
     {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", PLACE,
@@ -62,12 +64,14 @@ const SdmOptionSpec sdm_option_table[] = {
      "Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already."},
     {"--co", "NAME=VALUE", SDM_OPT_PAIRS, AT(co), NO_RANGE, "none", DEM,
      "Creation option of GDAL's COG driver for the DEM, such as COMPRESS=ZSTD; may be given again."},
-    {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none", PLANNED & ~(unsigned)SDM_CMD_BENCH,
+    {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none",
+     PLANNED & ~(unsigned)SDM_CMD_BENCH,
      "Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOST:PORT; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
      DEM | SDM_CMD_MERGE, "Replace an existing DEM and its companions, or plan."},
     {"--keep-job", NULL, SDM_OPT_BOOL, AT(keep_job), NO_RANGE, "off: removed after success",
-     SDM_CMD_RUN | SDM_CMD_MERGE, "Keep finished units: the job folder NAME.tif.job of run, a merged scene's of merge."},
+     SDM_CMD_RUN | SDM_CMD_MERGE,
+     "Keep finished units: the job folder NAME.tif.job of run, a merged scene's of merge."},
     {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), NO_RANGE, "off", ALL, "Print errors only."},
     {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), NO_RANGE, "off", ALL, "Print the numbers of each stage."},
     {"--log", "FORMAT", SDM_OPT_CHOICE, AT(log), 0.0, 0.0, "text|json", "text", ALL,

@@ -16,8 +16,17 @@ typedef enum SdmOptionType {
 } SdmOptionType;
 
 enum { /* which commands take an option */
-    SDM_CMD_RUN = 1, SDM_CMD_INFO = 2, SDM_CMD_COMPARE = 4, SDM_CMD_SIMULATE = 8, SDM_CMD_MATCH = 16, SDM_CMD_BENCH = 32,
-    SDM_CMD_PLAN = 64, SDM_CMD_TILE = 128, SDM_CMD_STACK = 256, SDM_CMD_MERGE = 512, SDM_CMD_STATUS = 1024
+       SDM_CMD_RUN = 1,
+       SDM_CMD_INFO = 2,
+       SDM_CMD_COMPARE = 4,
+       SDM_CMD_SIMULATE = 8,
+       SDM_CMD_MATCH = 16,
+       SDM_CMD_BENCH = 32,
+       SDM_CMD_PLAN = 64,
+       SDM_CMD_TILE = 128,
+       SDM_CMD_STACK = 256,
+       SDM_CMD_MERGE = 512,
+       SDM_CMD_STATUS = 1024
 };
 
 typedef struct SdmOptionSpec {

@@ -44,11 +44,12 @@ SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out)
         g->pj = open_grid(g->context, names[i]);
     if (!g->pj) {
         const char *const paths = proj_info().searchpath;
-        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                      "--vertical or --dem-vertical %s needs the geoid grid %s, which PROJ does not find; get it from "
-                      "https://cdn.proj.org/%s "
-                      "and put it into one of PROJ's folders (%.300s), or into a folder that PROJ_DATA names",
-                      vertical == SDM_EGM96 ? "egm96" : "egm2008", names[0], names[0], paths ? paths : "");
+        st = sdm_fail(
+            ctx, SDM_ERR_UNSUPPORTED,
+            "--vertical or --dem-vertical %s needs the geoid grid %s, which PROJ does not find; get it from "
+            "https://cdn.proj.org/%s "
+            "and put it into one of PROJ's folders (%.300s), or into a folder that PROJ_DATA names",
+            vertical == SDM_EGM96 ? "egm96" : "egm2008", names[0], names[0], paths ? paths : "");
         goto done;
     }
     *out = g;
@@ -68,8 +69,10 @@ SdmStatus sdm_geoid_undulation(SdmContext *ctx, SdmGeoid *g, size_t n, const dou
         const double lon = lon_deg[i] - 360.0 * floor((lon_deg[i] + 180.0) / 360.0);
         const PJ_COORD at = proj_trans(g->pj, PJ_FWD, proj_coord(lon, lat_deg[i], 0.0, 0.0));
         if (!isfinite(at.xyz.z))
-            return sdm_fail(ctx, SDM_ERR_DATA, "--vertical: the geoid grid has no value at lon %.6f lat %.6f; give --vertical "
-                            "ellipsoid, or a grid of the whole Earth to PROJ", lon, lat_deg[i]);
+            return sdm_fail(ctx, SDM_ERR_DATA,
+                            "--vertical: the geoid grid has no value at lon %.6f lat %.6f; give --vertical "
+                            "ellipsoid, or a grid of the whole Earth to PROJ",
+                            lon, lat_deg[i]);
         undulation_m[i] = -at.xyz.z;
     }
     return SDM_OK;

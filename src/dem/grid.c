@@ -53,7 +53,9 @@ static SdmStatus check_kind(SdmContext *ctx, OGRSpatialReferenceH srs, const cha
             "--vertical ellipsoid, egm96 or egm2008",
             text);
     if (!OSRIsProjected(srs) && !OSRIsGeographic(srs))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--t_srs %s is neither a projected nor a geographic CRS; give one, such as EPSG:32631", text);
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--t_srs %s is neither a projected nor a geographic CRS; give one, such as EPSG:32631", text);
     return SDM_OK;
 }
 
@@ -121,8 +123,10 @@ static SdmStatus check_area(SdmContext *ctx, const SdmGrid *grid, const char *te
     TRY(sdm_projector_open(ctx, grid->wkt, &p));
     sdm_projector_forward(p, 1, &x, &y);
     if (isnan(x) || isnan(y)) {
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "--t_srs %s cannot express the scene's centre, lon %.4f lat %.4f; give a CRS of that place",
-                      text, lon_deg, lat_deg);
+        st = sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--t_srs %s cannot express the scene's centre, lon %.4f lat %.4f; give a CRS of that place", text,
+            lon_deg, lat_deg);
         goto done;
     }
     crs = proj_create(pc, text);
@@ -169,7 +173,8 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, doubl
     *grid = (SdmGrid){.spacing = opt->tr};
     if (!isfinite(lon_deg) || !(fabs(lat_deg) <= 90.0) || !(gsd_m > 0.0) || !isfinite(gsd_m))
         return sdm_fail(ctx, SDM_ERR_DATA,
-                        "the scene's centre (lon %g lat %g) or ground sample distance (%g m) is absurd; the camera data are wrong, "
+                        "the scene's centre (lon %g lat %g) or ground sample distance (%g m) is absurd; the "
+                        "camera data are wrong, "
                         "fetch the images again",
                         lon_deg, lat_deg, gsd_m);
     TRY(sdm_format(ctx, code, sizeof code, "EPSG:%d", epsg_of(lon_deg, lat_deg)));
@@ -217,8 +222,8 @@ SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4], SdmGrid *grid)
     const double right = ceil(bounds[2] / s), top = ceil(bounds[3] / s);
     if (!isfinite(left) || !isfinite(right) || !isfinite(top) || !isfinite(bottom) || right < left ||
         top < bottom)
-        return sdm_fail(ctx, SDM_ERR_DATA, "the DEM's bounds (%g %g %g %g) are absurd; give another --t_srs", bounds[0], bounds[1],
-                        bounds[2], bounds[3]);
+        return sdm_fail(ctx, SDM_ERR_DATA, "the DEM's bounds (%g %g %g %g) are absurd; give another --t_srs",
+                        bounds[0], bounds[1], bounds[2], bounds[3]);
     const double cols = fmax(right - left, 1.0), rows = fmax(top - bottom, 1.0);
     if (cols > 2e9 || rows > 2e9 || cols * rows > 1e15)
         return sdm_fail(ctx, SDM_ERR_USAGE,

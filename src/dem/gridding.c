@@ -1,4 +1,5 @@
-/* Stage 8: points -> cells. Lattice cells are sorted into sub-blocks of the DEM, each summed by one thread. */
+/* Stage 8: points -> cells. Lattice cells are sorted into sub-blocks of the DEM, each summed by one thread.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "dem/gridding.h"
 
@@ -88,7 +89,8 @@ static void make_patch(const Work *w, int ci, int cj, Patch *p)
         p->b[k] = (float)(sign * (double)n->ground_b[k] / grid->spacing);
         p->c[k] = (float)(sign * (double)n->ground_c[k] / grid->spacing);
     }
-    const int64_t u = lat->u0 + (w->i0 + ci) * lat->step - win->u0, v = lat->v0 + (w->j0 + cj) * lat->step - win->v0;
+    const int64_t u = lat->u0 + (w->i0 + ci) * lat->step - win->u0,
+                  v = lat->v0 + (w->j0 + cj) * lat->step - win->v0;
     p->u_node = (double)u;
     p->v_node = (double)v;
     p->u0 = (int)(u < 0 ? 0 : u);
@@ -97,7 +99,8 @@ static void make_patch(const Work *w, int ci, int cj, Patch *p)
     p->v1 = (int)(v + lat->step < win->h ? v + lat->step : win->h);
 }
 
-/* floor(x + 1/2), of numbers that 32 bits hold; without the library's floorf, which baseline x86-64 must call. */
+/* floor(x + 1/2), of numbers that 32 bits hold; without the library's floorf, which baseline x86-64 must
+ * call. */
 static inline int32_t round_half_up(float x)
 {
     const float y = x + 0.5f;
@@ -182,11 +185,16 @@ static SdmSpreadPoint point_of(const SdmFineResult *f, size_t i, int32_t x, int3
 static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0, int cols, int rows, Sums *s)
 {
     const SdmFineResult *const f = w->g->fine;
-    const SdmSpread spread = {.cols = cols, .rows = rows, .pitch = SUB, .radius = w->radius, .table = w->table,
+    const SdmSpread spread = {.cols = cols,
+                              .rows = rows,
+                              .pitch = SUB,
+                              .radius = w->radius,
+                              .table = w->table,
                               .cell = &s->cell[0].weight};
     /* the patch lies near the sub-block, so 32 bits hold the way between their corners */
     const int32_t dx = (int32_t)((p->base[0] - col0) * UNIT), dy = (int32_t)((p->base[1] - row0) * UNIT);
-    const int32_t reach = w->reach * UNIT, right = (cols + w->reach) * UNIT, bottom = (rows + w->reach) * UNIT;
+    const int32_t reach = w->reach * UNIT, right = (cols + w->reach) * UNIT,
+                  bottom = (rows + w->reach) * UNIT;
     for (int v = p->v0; v < p->v1; v++)
         for (int u0 = p->u0; u0 < p->u1; u0 += RUN) {
             SdmSpreadPoint point[RUN];
@@ -205,7 +213,8 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
                     continue;
                 const size_t c = (size_t)((py / UNIT) * SUB + px / UNIT);
                 s->count[c] += f->surface.flags[i] & SDM_QA_VALID;
-                s->reasons[c] = (uint16_t)(s->reasons[c] | (f->surface.flags[i] & ~(SDM_QA_VALID | SDM_QA_FILLED)));
+                s->reasons[c] =
+                    (uint16_t)(s->reasons[c] | (f->surface.flags[i] & ~(SDM_QA_VALID | SDM_QA_FILLED)));
             }
             w->g->kernels->spread_points(&spread, point, count);
         }
@@ -219,7 +228,8 @@ static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, siz
     b->height_m[out] = b->score[out] = b->gap_m[out] = b->spread_m[out] = b->ortho[out] = NAN;
     b->count[out] = (uint16_t)(s->count[i] > 65535 ? 65535 : s->count[i]);
     if (cell->image_weight >= w->least)
-        b->ortho[out] = (float)(((double)cell->image / (double)cell->image_weight - w->g->offset) / w->g->scale);
+        b->ortho[out] =
+            (float)(((double)cell->image / (double)cell->image_weight - w->g->offset) / w->g->scale);
     if (!valid) {
         const uint16_t none = cell->image_weight > 0 ? SDM_QA_SPARSE : SDM_QA_OUTSIDE;
         b->mask[out] = s->reasons[i] ? s->reasons[i] : none;
@@ -238,7 +248,8 @@ static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, i
 {
     SdmBlock *const b = w->block;
     const int64_t x0 = (int64_t)(sub % w->subs_x) * SUB, y0 = (int64_t)(sub / w->subs_x) * SUB;
-    const int cols = (int)(b->w - x0 < SUB ? b->w - x0 : SUB), rows = (int)(b->h - y0 < SUB ? b->h - y0 : SUB);
+    const int cols = (int)(b->w - x0 < SUB ? b->w - x0 : SUB),
+              rows = (int)(b->h - y0 < SUB ? b->h - y0 : SUB);
     memset(s, 0, sizeof *s);
     for (int64_t k = begin; k < end; k++) {
         Patch p;
@@ -261,7 +272,8 @@ static void setup(Work *w)
         const double x = (double)i / UNIT / sigma;
         w->table[i] = (int32_t)lrint(4096.0 * exp(-0.5 * x * x));
     }
-    const double full = 2.0 * 3.14159265358979 * sigma * sigma * (g->spacing_m / g->gsd_m) * (g->spacing_m / g->gsd_m);
+    const double full =
+        2.0 * 3.14159265358979 * sigma * sigma * (g->spacing_m / g->gsd_m) * (g->spacing_m / g->gsd_m);
     w->least = (int64_t)(0.25 * full * 16384.0);
     w->i0 = (win->u0 - g->lattice->u0) / g->lattice->step;
     w->j0 = (win->v0 - g->lattice->v0) / g->lattice->step;

@@ -1,12 +1,13 @@
-/* Stage 8: surface of a window -> cells of the DEM.  Integer sums, so any order and any tile give the same cell. */
+/* Stage 8: surface of a window -> cells of the DEM.  Integer sums, so any order and any tile give the same
+ * cell. */
 #ifndef SDM_GRIDDING_H
 #define SDM_GRIDDING_H
 
 #include "dem/product.h"
 #include "match/chain.h"
 
-/* Gaussian of sigma 0.6 cell (0.5 pixel of the frame where that is larger), cut at 2.5 sigma, over the points of `fine`
- * (level 0, ground positions from `lattice`) into `block` (arrays allocated, block->col0.. set).
+/* Gaussian of sigma 0.6 cell (0.5 pixel of the frame where that is larger), cut at 2.5 sigma, over the points
+ * of `fine` (level 0, ground positions from `lattice`) into `block` (arrays allocated, block->col0.. set).
  * gsd_m: frame spacing; metres_per_unit of the grid's CRS (1, or metres of a degree for a geographic one);
  * scale, offset: stretch of the left image, for the ortho image. */
 typedef struct SdmGridding {

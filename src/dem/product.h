@@ -19,7 +19,8 @@ typedef struct SdmGrid {
 
 #define SDM_NODATA (-9999.0f)
 
-/* A block of cells; every array h x w.  Heights above the WGS 84 ellipsoid in metres, NaN where there is none. */
+/* A block of cells; every array h x w.  Heights above the WGS 84 ellipsoid in metres, NaN where there is
+ * none. */
 typedef struct SdmBlock {
     int64_t col0, row0, w, h;
     float *height_m, *score, *gap_m, *spread_m, *ortho; /* score 0..1; ortho in DN of the left image, NaN
@@ -52,8 +53,8 @@ void sdm_projector_close(SdmProjector **p);
  * open fails with SDM_ERR_UNSUPPORTED, naming the grid and the package or file to get, when PROJ lacks it. */
 typedef struct SdmGeoid SdmGeoid;
 SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out);
-SdmStatus sdm_geoid_undulation(SdmContext *ctx, SdmGeoid *g, size_t n, const double *lon_deg, const double *lat_deg,
-                               double *undulation_m);
+SdmStatus sdm_geoid_undulation(SdmContext *ctx, SdmGeoid *g, size_t n, const double *lon_deg,
+                               const double *lat_deg, double *undulation_m);
 void sdm_geoid_close(SdmGeoid **g);
 
 /* Undulation over the cells of a grid, interpolated between nodes on multiples of `step` cells of the whole
@@ -115,12 +116,15 @@ typedef struct SdmReport {
  * open:   checks that every file can be written (folder there, not a folder, not an input, --overwrite).
  * write:  takes a block in any order; converts to the vertical datum; every cell exactly once.
  * finish: statistics, overviews, COG, report, pictures, rename.
- * close without finish removes what was written aside.  A full disk at any point is SDM_ERR_IO with a sentence. */
+ * close without finish removes what was written aside.  A full disk at any point is SDM_ERR_IO with a
+ * sentence. */
 typedef struct SdmProduct SdmProduct;
-/* To be called before any work: same checks as open, touches nothing.  inputs: paths that must not be overwritten, or
- * NULL while they are not known; a DEM that may be this job's own, see sdm_product_finished, is let pass till then. */
+/* To be called before any work: same checks as open, touches nothing.  inputs: paths that must not be
+ * overwritten, or NULL while they are not known; a DEM that may be this job's own, see sdm_product_finished,
+ * is let pass till then. */
 SdmStatus sdm_product_check(SdmContext *ctx, const char *const *inputs, int input_count);
-/* Was a run with the same `job` stopped after it had named every product?  Then nothing but tidying is left. */
+/* Was a run with the same `job` stopped after it had named every product?  Then nothing but tidying is left.
+ */
 bool sdm_product_finished(SdmContext *ctx, uint64_t job);
 void sdm_product_tidy(SdmContext *ctx);
 SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport *report, SdmProduct **out);

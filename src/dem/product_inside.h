@@ -18,8 +18,10 @@ typedef struct SdmNames {
     char part[SDM_FILES][SDM_PATH]; /* OUTPUT.part-html, ...: the same, not yet whole */
     char raw[SDM_FILES][SDM_PATH];  /* OUTPUT.part-raw-dem, ...: blocks, before the COG */
     bool made[SDM_FILES];           /* false: not among the products; what stood there goes */
-    char naming[SDM_PATH];          /* OUTPUT.part-naming: there from the first rename on until the run has tidied up */
-    char folder[SDM_PATH], prefix[SDM_PATH]; /* all aside files are folder/prefix*, prefix = "DEM.tif.part-" */
+    char
+        naming[SDM_PATH]; /* OUTPUT.part-naming: there from the first rename on until the run has tidied up */
+    char folder[SDM_PATH],
+        prefix[SDM_PATH]; /* all aside files are folder/prefix*, prefix = "DEM.tif.part-" */
 } SdmNames;
 
 SdmStatus sdm_names_make(SdmContext *ctx, SdmNames *names);
@@ -52,7 +54,8 @@ typedef struct SdmSurvey {
 #define SDM_HISTOGRAM_FLOOR_M (-1000.0)
 
 SdmStatus sdm_survey_open(SdmContext *ctx, const SdmGrid *grid, SdmSurvey *s);
-/* Rows row0.. of the DEM, columns col0..: height as written (SDM_NODATA for none), mask, ortho (may be NULL). */
+/* Rows row0.. of the DEM, columns col0..: height as written (SDM_NODATA for none), mask, ortho (may be NULL).
+ */
 void sdm_survey_add(SdmSurvey *s, int64_t col0, int64_t row0, int64_t w, int64_t h, const float *height_m,
                     const uint16_t *mask, const float *ortho);
 void sdm_survey_close(SdmSurvey *s);

@@ -56,14 +56,16 @@ done:
     return st;
 }
 
-/* "part-dem", "part-raw-ortho-typed" and what GDAL appends (".ovr.tmp"); nothing else that may begin alike. */
+/* "part-dem", "part-raw-ortho-typed" and what GDAL appends (".ovr.tmp"); nothing else that may begin alike.
+ */
 static bool is_aside(const SdmNames *names, const char *base)
 {
     const size_t n = strlen(names->prefix);
     if (strncmp(base, names->prefix, n) != 0)
         return false;
     const char *rest = base + n;
-    if (!strcmp(rest, "naming") || !strncmp(rest, "owner-", 6)) /* "owner" itself belongs to src/batch/owner.c */
+    if (!strcmp(rest, "naming") ||
+        !strncmp(rest, "owner-", 6)) /* "owner" itself belongs to src/batch/owner.c */
         return true;
     if (!strncmp(rest, "raw-", 4))
         rest += 4;
@@ -105,7 +107,8 @@ bool sdm_product_finished(SdmContext *ctx, uint64_t job)
 {
     SdmNames *names = NULL;
     uint64_t found = 0;
-    bool all = sdm_alloc(ctx, &names, 1, sizeof *names, "names") == SDM_OK && sdm_names_make(ctx, names) == SDM_OK;
+    bool all =
+        sdm_alloc(ctx, &names, 1, sizeof *names, "names") == SDM_OK && sdm_names_make(ctx, names) == SDM_OK;
     FILE *const f = all ? fopen(names->naming, "r") : NULL;
     all = f && fscanf(f, "%" SCNx64, &found) == 1 && found == job;
     if (f)
@@ -201,15 +204,16 @@ static SdmStatus check_input(SdmContext *ctx, const SdmNames *names, const char 
         return SDM_OK;
     for (int i = 0; i < SDM_FILES; i++)
         if (!stat(names->path[i], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o", names->path[i],
-                            input);
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o",
+                            names->path[i], input);
     snprintf(folder, sizeof folder, "%s", input);
     char *const slash = strrchr(folder, '/');
     if (slash)
         slash[slash == folder ? 1 : 0] = '\0';
     if (is_aside(names, slash ? input + (slash - folder) + 1 : input) && !stat(slash ? folder : ".", &a) &&
         !stat(names->folder, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s has a name under which -o %s is written aside; give another -o", input,
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s has a name under which -o %s is written aside; give another -o", input,
                         names->path[SDM_FILE_DEM]);
     return SDM_OK;
 }
@@ -230,7 +234,8 @@ SdmStatus sdm_product_check(SdmContext *ctx, const char *const *inputs, int inpu
         TRY(check_input(ctx, names, more[i]));
     const bool naming = exists(names->naming);
     for (int i = SDM_FILES - 1; i >= 0; i--)
-        TRY(check_file(ctx, names->path[i], naming && !exists(names->part[i]) && (i != SDM_FILE_DEM || !inputs)));
+        TRY(check_file(ctx, names->path[i],
+                       naming && !exists(names->part[i]) && (i != SDM_FILE_DEM || !inputs)));
     TRY(sdm_grid_check_srs(ctx));
     TRY(sdm_cog_check(ctx));
     if (opt->vertical != SDM_ELLIPSOID)

@@ -22,7 +22,8 @@ static SdmStatus set_crs(SdmContext *ctx, GDALDatasetH ds, const SdmGrid *grid, 
     OGRSpatialReferenceH srs = vertical == SDM_ELLIPSOID ? flat : both;
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     if (e || GDALSetSpatialRef(ds, srs) != CE_None)
-        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "the output CRS cannot be stored in a GeoTIFF; give another --t_srs than %.80s...",
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                      "the output CRS cannot be stored in a GeoTIFF; give another --t_srs than %.80s...",
                       grid->wkt);
 done:
     OSRDestroySpatialReference(both);

@@ -70,17 +70,21 @@ static SdmStatus locate(SdmContext *ctx, const SdmView *v, double col, double ro
     const double at[3] = {col, row, h};
     sdm_camera_locate(v->camera, 1, at, ground);
     if (!isfinite(ground[0]) || !isfinite(ground[1]))
-        return sdm_fail(ctx, SDM_ERR_DATA, "%s: its camera sees no ground at pixel %.0f, %.0f and height %.0f m; "
-                        "the camera data are wrong or belong to another image, fetch them again", v->name, col, row, h);
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "%s: its camera sees no ground at pixel %.0f, %.0f and height %.0f m; "
+                        "the camera data are wrong or belong to another image, fetch them again",
+                        v->name, col, row, h);
     return SDM_OK;
 }
 
-/* Direction and size of the separation of the rays at the left image's centre: metres of ground per metre of height. */
+/* Direction and size of the separation of the rays at the left image's centre: metres of ground per metre of
+ * height. */
 static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
 {
     SdmStatus st = SDM_OK;
     const SdmView *const left = &sc->view[0], *const right = &sc->view[1];
-    const double col = 0.5 * (double)(sdm_image_width(left->image) - 1), row = 0.5 * (double)(sdm_image_height(left->image) - 1);
+    const double col = 0.5 * (double)(sdm_image_width(left->image) - 1),
+                 row = 0.5 * (double)(sdm_image_height(left->image) - 1);
     const double dh = 0.05 * (f->hmax_m - f->hmin_m) + 10.0;
     double g0[3], g1[3], at[4], r1[3], r0[3], x[4], y[4];
     TRY(locate(ctx, left, col, row, f->h0_m, g0));
@@ -99,11 +103,14 @@ static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f,
     to_local(l, r1, &x[3], &y[3]);
     const double sx = (x[3] - x[2]) / dh, sy = (y[3] - y[2]) / dh;
     f->base_height = hypot(sx, sy);
-    const double lx = (x[1] - x[0]) / dh, ly = (y[1] - y[0]) / dh, rx = lx - sx, ry = ly - sy; /* ray slopes */
-    const double cosine = (lx * rx + ly * ry + 1.0) / sqrt((lx * lx + ly * ly + 1.0) * (rx * rx + ry * ry + 1.0));
+    const double lx = (x[1] - x[0]) / dh, ly = (y[1] - y[0]) / dh, rx = lx - sx,
+                 ry = ly - sy; /* ray slopes */
+    const double cosine =
+        (lx * rx + ly * ry + 1.0) / sqrt((lx * lx + ly * ly + 1.0) * (rx * rx + ry * ry + 1.0));
     f->convergence_deg = acos(fmin(cosine, 1.0)) * 180.0 / PI;
     if (f->base_height < 0.005)
-        return sdm_fail(ctx, SDM_ERR_DATA, "%s and %s see the ground from the same direction (convergence %.2f deg); "
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "%s and %s see the ground from the same direction (convergence %.2f deg); "
                         "a stereo pair needs at least 0.3 deg: is it the same image twice?",
                         left->name, right->name, f->convergence_deg);
     f->angle_rad = atan2(sy, sx);
@@ -123,7 +130,8 @@ static SdmStatus find_gsd(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, cons
 {
     SdmStatus st = SDM_OK;
     const SdmView *const left = &sc->view[0];
-    const double col = 0.5 * (double)(sdm_image_width(left->image) - 1), row = 0.5 * (double)(sdm_image_height(left->image) - 1);
+    const double col = 0.5 * (double)(sdm_image_width(left->image) - 1),
+                 row = 0.5 * (double)(sdm_image_height(left->image) - 1);
     double g[3], x[3], y[3];
     for (int i = 0; i < 3; i++) {
         TRY(locate(ctx, left, col + (i == 1), row + (i == 2), f->h0_m, g));
@@ -132,7 +140,8 @@ static SdmStatus find_gsd(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, cons
     const double area = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
     f->gsd_m = sqrt(area);
     if (!(f->gsd_m > 1e-3 && f->gsd_m < 1e4))
-        return sdm_fail(ctx, SDM_ERR_DATA, "%s: its camera gives a ground sample distance of %g m, expected 0.001 to "
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "%s: its camera gives a ground sample distance of %g m, expected 0.001 to "
                         "10000 m; the camera data are wrong or belong to another image, fetch them again",
                         left->name, f->gsd_m);
 done:
@@ -140,7 +149,8 @@ done:
 }
 
 /* Bounds in (u, v) before the shift of the outline of a view at a height. */
-static SdmStatus outline(SdmContext *ctx, const SdmView *v, const SdmFrame *f, const Local *l, double h, double b[4])
+static SdmStatus outline(SdmContext *ctx, const SdmView *v, const SdmFrame *f, const Local *l, double h,
+                         double b[4])
 {
     SdmStatus st = SDM_OK;
     const double w = (double)sdm_image_width(v->image) - 1.0, hh = (double)sdm_image_height(v->image) - 1.0;
@@ -167,7 +177,8 @@ done:
 static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
 {
     SdmStatus st = SDM_OK;
-    double a[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY}, b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    double a[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY},
+           b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     TRY(outline(ctx, &sc->view[0], f, l, f->h0_m, a));
     TRY(outline(ctx, &sc->view[1], f, l, f->h0_m, b));
     const double reach = fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m) * f->du_dh * 1.1 + 64.0;
@@ -176,7 +187,8 @@ static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, c
     a[1] = fmax(a[1], b[1] - 64.0);
     a[3] = fmin(a[3], b[3] + 64.0);
     if (!(a[2] - a[0] > 16.0) || !(a[3] - a[1] > 16.0))
-        return sdm_fail(ctx, SDM_ERR_DATA, "%s and %s do not overlap on the ground; give two images of the same place",
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "%s and %s do not overlap on the ground; give two images of the same place",
                         sc->view[0].name, sc->view[1].name);
     const double c = cos(f->angle_rad), s = sin(f->angle_rad), u0 = floor(a[0]), v0 = floor(a[1]);
     f->x0_m = f->gsd_m * (u0 * c - v0 * s);
@@ -190,7 +202,8 @@ done:
 /* Do both cameras follow the frame's outline, and a margin around it, at height h? */
 static bool can_follow(const SdmScene *sc, const SdmFrame *f, double h)
 {
-    const double side = (double)(f->width < f->height ? f->width : f->height), margin = side < 1024.0 ? 64.0 : 300.0;
+    const double side = (double)(f->width < f->height ? f->width : f->height),
+                 margin = side < 1024.0 ? 64.0 : 300.0;
     for (int i = 0; i < 9; i++) {
         const double u = (i % 3) * 0.5 * ((double)f->width + 2.0 * margin) - margin;
         const double v = (double)(i / 3) * 0.5 * ((double)f->height + 2.0 * margin) - margin;
@@ -214,7 +227,8 @@ static void cut_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
     for (int i = 0; i < 38 && !can_follow(sc, f, f->hmax_m); i++)
         f->hmax_m -= 0.025 * (hmax - f->h0_m);
     if (f->hmin_m > hmin || f->hmax_m < hmax)
-        sdm_log(ctx, SDM_LOG_VERBOSE, 3, "heights searched: %.0f..%.0f m, as far as both images reach", f->hmin_m, f->hmax_m);
+        sdm_log(ctx, SDM_LOG_VERBOSE, 3, "heights searched: %.0f..%.0f m, as far as both images reach",
+                f->hmin_m, f->hmax_m);
 }
 
 static void height_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
@@ -241,11 +255,13 @@ SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *f)
     *f = (SdmFrame){0};
     height_range(ctx, scene, f);
     if (!(f->hmax_m - f->hmin_m >= 10.0))
-        return sdm_fail(ctx, SDM_ERR_DATA, "the cameras of %s and %s, with --hmin and --hmax where given, leave heights from "
-                        "%.1f to %.1f m, expected a range of 10 m at least; give a lower --hmin or a higher --hmax",
-                        left->name, scene->view[1].name, f->hmin_m, f->hmax_m);
-    TRY(locate(ctx, left, 0.5 * (double)(sdm_image_width(left->image) - 1), 0.5 * (double)(sdm_image_height(left->image) - 1),
-               f->h0_m, g));
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "the cameras of %s and %s, with --hmin and --hmax where given, leave heights from "
+            "%.1f to %.1f m, expected a range of 10 m at least; give a lower --hmin or a higher --hmax",
+            left->name, scene->view[1].name, f->hmin_m, f->hmax_m);
+    TRY(locate(ctx, left, 0.5 * (double)(sdm_image_width(left->image) - 1),
+               0.5 * (double)(sdm_image_height(left->image) - 1), f->h0_m, g));
     f->lon_deg = g[0];
     f->lat_deg = g[1];
     local_at(f->lon_deg, f->lat_deg, &l);

@@ -6,9 +6,9 @@
 #include "match/lattice.h"
 #include "read/scene.h"
 
-/* The frame is the plane of local east, north (orthographic about the scene's centre), turned so that u runs along the
- * epipolar lines; frame pixel (u, v) is the left ray through the point at height h0 over
- *   east = x0 + gsd (u cos a - v sin a), north = y0 + gsd (u sin a + v cos a). */
+/* The frame is the plane of local east, north (orthographic about the scene's centre), turned so that u runs
+ * along the epipolar lines; frame pixel (u, v) is the left ray through the point at height h0 over east = x0
+ * + gsd (u cos a - v sin a), north = y0 + gsd (u sin a + v cos a). */
 typedef struct SdmFrame {
     double lon_deg, lat_deg, h0_m;  /* centre of the projection, reference height */
     double gsd_m;                   /* spacing of frame pixels */
@@ -21,8 +21,8 @@ typedef struct SdmFrame {
     double across[2];               /* unit vector across the epipolar lines in the right image (col, row) */
 } SdmFrame;
 
-/* Find the frame that covers what both views see. Fails with SDM_ERR_DATA when they do not overlap or see the ground
- * from the same direction.  hmin/hmax: options, or the cameras' range. */
+/* Find the frame that covers what both views see. Fails with SDM_ERR_DATA when they do not overlap or see the
+ * ground from the same direction.  hmin/hmax: options, or the cameras' range. */
 SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *frame);
 
 /* lon, lat (degrees) of frame position (u, v) at height h0. */
@@ -41,8 +41,8 @@ typedef struct SdmLatticeRequest {
 } SdmLatticeRequest;
 SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *out);
 
-/* Largest error of the lattice's right positions against the cameras (and pointing), px, at the middle of 7 x 7 cells
- * and 5 heights, where both images have pixels; NaN when they have none there. */
+/* Largest error of the lattice's right positions against the cameras (and pointing), px, at the middle of 7 x
+ * 7 cells and 5 heights, where both images have pixels; NaN when they have none there. */
 double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat);
 
 #endif

@@ -19,7 +19,8 @@ typedef struct NodeRow {
 static SdmStatus row_alloc(SdmContext *ctx, int n, NodeRow *r, double **block)
 {
     const size_t m = (size_t)n;
-    const SdmStatus st = sdm_alloc(ctx, block, m * (3 + 2 + 3 + HEIGHTS * 5), sizeof(double), "lattice nodes");
+    const SdmStatus st =
+        sdm_alloc(ctx, block, m * (3 + 2 + 3 + HEIGHTS * 5), sizeof(double), "lattice nodes");
     if (st != SDM_OK)
         return st;
     double *p = *block;
@@ -36,8 +37,8 @@ static void sample_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j,
     const size_t n = (size_t)lat->nu;
     const double h[HEIGHTS] = {lat->hmin_m, lat->height0_m, lat->hmax_m};
     for (size_t i = 0; i < n; i++) {
-        sdm_frame_ground(q->frame, (double)(lat->u0 + (int64_t)i * lat->step), (double)(lat->v0 + (int64_t)j * lat->step),
-                         &r->at0[3 * i], &r->at0[3 * i + 1]);
+        sdm_frame_ground(q->frame, (double)(lat->u0 + (int64_t)i * lat->step),
+                         (double)(lat->v0 + (int64_t)j * lat->step), &r->at0[3 * i], &r->at0[3 * i + 1]);
         r->at0[3 * i + 2] = q->frame->h0_m;
     }
     sdm_camera_project(q->scene->view[0].camera, n, r->at0, r->left);
@@ -62,7 +63,8 @@ static void differences(double lo, double mid, double hi, double a, float *b, fl
     *c = (float)((hi - 2.0 * mid + lo) / (2.0 * a * a));
 }
 
-static bool fill_node(const SdmLattice *lat, const NodeRow *r, size_t i, const double *x, const double *y, SdmNode *out)
+static bool fill_node(const SdmLattice *lat, const NodeRow *r, size_t i, const double *x, const double *y,
+                      SdmNode *out)
 {
     const size_t n = (size_t)lat->nu;
     const double a = 0.5 * (lat->hmax_m - lat->hmin_m);
@@ -91,7 +93,8 @@ static void set_du_dh(SdmLattice *lat)
             SdmNode *const n = &lat->node[(size_t)j * (size_t)lat->nu + (size_t)i];
             const SdmNode *const a = i > 0 ? n - 1 : n, *const b = i + 1 < lat->nu ? n + 1 : n;
             const double span = (double)lat->step * (double)(b - a) * SDM_FIX;
-            const double c = (double)(b->right[0] - a->right[0]) / span, r = (double)(b->right[1] - a->right[1]) / span;
+            const double c = (double)(b->right[0] - a->right[0]) / span,
+                         r = (double)(b->right[1] - a->right[1]) / span;
             const double k = ((double)n->right_b[0] * c + (double)n->right_b[1] * r) / (c * c + r * r);
             n->du_dh = (float)k;
         }
@@ -117,12 +120,15 @@ static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatti
         sdm_projector_forward(proj, HEIGHTS * n, x, y);
     for (size_t i = 0; i < n; i++)
         if (!fill_node(lat, r, i, x, y, &lat->node[(size_t)j * n + i]))
-            return sdm_fail(ctx, SDM_ERR_DATA, "the cameras of %s and %s cannot be followed over heights of %.0f..%.0f m at "
-                            "lon %.5f, lat %.5f (left pixel %.0f, %.0f; right pixel %.0f, %.0f), expected finite positions "
-                            "there; give a smaller range with --hmin and --hmax, or images whose cameras belong to them",
-                            q->scene->view[0].name, q->scene->view[1].name, lat->hmin_m, lat->hmax_m, r->at0[3 * i],
-                            r->at0[3 * i + 1], r->left[2 * i], r->left[2 * i + 1], r->right[2 * n + 2 * i],
-                            r->right[2 * n + 2 * i + 1]);
+            return sdm_fail(
+                ctx, SDM_ERR_DATA,
+                "the cameras of %s and %s cannot be followed over heights of %.0f..%.0f m at "
+                "lon %.5f, lat %.5f (left pixel %.0f, %.0f; right pixel %.0f, %.0f), expected finite "
+                "positions "
+                "there; give a smaller range with --hmin and --hmax, or images whose cameras belong to them",
+                q->scene->view[0].name, q->scene->view[1].name, lat->hmin_m, lat->hmax_m, r->at0[3 * i],
+                r->at0[3 * i + 1], r->left[2 * i], r->left[2 * i + 1], r->right[2 * n + 2 * i],
+                r->right[2 * n + 2 * i + 1]);
     return SDM_OK;
 }
 
@@ -132,7 +138,8 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
     const int around = sdm_stage_enter(ctx, 3);
     *lat = (SdmLattice){.step = q->step, .hmin_m = q->hmin_m, .hmax_m = q->hmax_m,
                         .height0_m = (double)(float)(0.5 * (q->hmin_m + q->hmax_m))};
-    /* a node more on every side: du/dh of a node is taken from its neighbours, and must not depend on the tile */
+    /* a node more on every side: du/dh of a node is taken from its neighbours, and must not depend on the
+     * tile */
     lat->u0 = floor_to(q->u0, q->step) - q->step;
     lat->v0 = floor_to(q->v0, q->step) - q->step;
     lat->nu = (int)((floor_to(q->u1, q->step) - lat->u0) / q->step) + 3;

@@ -1,4 +1,5 @@
-/* Stages 5 to 7: the coarse-to-fine loop.  Source: Iwata et al. 2011, fig. 1, with the surface as its state. */
+/* Stages 5 to 7: the coarse-to-fine loop.  Source: Iwata et al. 2011, fig. 1, with the surface as its state.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "match/chain.h"
 #include "match/chain_parts.h"
@@ -14,8 +15,8 @@ enum {
     REJECT_HALF = 3, FILL_NEAR = 4, FILL_FAR = 16
 };
 
-/* What a match must reach while searching, and in the end: correlation of two views whose texture is Gaussian.  Each
- * cost's own score for it follows. */
+/* What a match must reach while searching, and in the end: correlation of two views whose texture is
+ * Gaussian.  Each cost's own score for it follows. */
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7
 static const double PI = 3.14159265358979323846;
@@ -25,7 +26,8 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
 {
     *out = (SdmMatchSettings){.kernels = sdm_kernels_at(cpu_level)};
     if (!out->kernels)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--cpu-level %s: this processor does not have it; it has %s", cpu_level,
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "--cpu-level %s: this processor does not have it; it has %s", cpu_level,
                         sdm_kernels_name("auto"));
     out->min_sigma = 1.5f * noise_q;
     out->gap_limit_px = 0.25f;
@@ -64,8 +66,11 @@ int sdm_chain_travel(const SdmMatchSettings *s, int level)
 
 SdmLevelTask sdm_level_task(const SdmChainInput *in, const SdmWindow *win)
 {
-    return (SdmLevelTask){.kernels = in->settings->kernels, .cost = in->settings->cost, .lattice = in->lattice,
-                          .win = *win, .left_source = &in->left->level[win->level],
+    return (SdmLevelTask){.kernels = in->settings->kernels,
+                          .cost = in->settings->cost,
+                          .lattice = in->lattice,
+                          .win = *win,
+                          .left_source = &in->left->level[win->level],
                           .right_source = &in->right->level[win->level]};
 }
 
@@ -77,7 +82,8 @@ SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out)
         return st;
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int y = 0; y < s->win.h; y++)
-        memcpy(*out + (size_t)y * (size_t)s->win.w, s->h_m + (size_t)y * (size_t)s->win.w, (size_t)s->win.w * sizeof **out);
+        memcpy(*out + (size_t)y * (size_t)s->win.w, s->h_m + (size_t)y * (size_t)s->win.w,
+               (size_t)s->win.w * sizeof **out);
     return SDM_OK;
 }
 
@@ -117,10 +123,12 @@ done:
     return st;
 }
 
-/* Fill far and, where there is enough, near; flags stay as they are (the pixels are tried again on the next level). */
+/* Fill far and, where there is enough, near; flags stay as they are (the pixels are tried again on the next
+ * level). */
 SdmStatus sdm_chain_complete(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s)
 {
-    static const SdmFill far = {.half = FILL_FAR, .least = 60, .else_prior = true}, near = {.half = FILL_NEAR, .least = 12};
+    static const SdmFill far = {.half = FILL_FAR, .least = 60, .else_prior = true},
+                         near = {.half = FILL_NEAR, .least = 12};
     SdmStatus st = SDM_OK;
     const int around = sdm_stage_enter(ctx, 7);
     TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &far, NULL));
@@ -130,8 +138,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, int range, int window,
-                             SdmSurface *s)
+SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, int range,
+                             int window, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const SdmMatchSettings *const set = in->settings;
@@ -139,9 +147,13 @@ SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelT
                            .max_mismatch = 0.7f, .min_sigma = set->min_sigma,
                            .score_sigma = set->score_sigma};
     const int retry = sdm_chain_retry_range(set, s->win.level);
-    const SdmPass second = {.window = retry > RETRY_RANGE ? JUMP_WINDOW : RETRY_WINDOW, .range = retry, .min_score = set->min_score,
-                            .min_margin = 0.0f, .max_mismatch = 0.7f, .min_sigma = set->min_sigma,
-                           .score_sigma = set->score_sigma};
+    const SdmPass second = {.window = retry > RETRY_RANGE ? JUMP_WINDOW : RETRY_WINDOW,
+                            .range = retry,
+                            .min_score = set->min_score,
+                            .min_margin = 0.0f,
+                            .max_mismatch = 0.7f,
+                            .min_sigma = set->min_sigma,
+                            .score_sigma = set->score_sigma};
     float *prior = NULL;
     TRY(sdm_copy_heights(ctx, s, &prior));
     TRY(sdm_level_warp(ctx, task, s->h_m));
@@ -214,14 +226,15 @@ done:
     return st;
 }
 
-/* Keep, pixel by pixel, the better of two matched surfaces; `rival` remembers the best score of those that lost by more
- * than tol_m of height. */
+/* Keep, pixel by pixel, the better of two matched surfaces; `rival` remembers the best score of those that
+ * lost by more than tol_m of height. */
 static void keep_better(const SdmSurface *fresh, float tol_m, SdmSurface *best, uint8_t *rival)
 {
     const size_t n = (size_t)best->win.w * (size_t)best->win.h;
     for (size_t i = 0; i < n; i++) {
         const bool same = fabsf(fresh->h_m[i] - best->h_m[i]) <= tol_m;
-        const bool wins = (fresh->flags[i] & SDM_QA_VALID) && (!(best->flags[i] & SDM_QA_VALID) || fresh->score[i] > best->score[i]);
+        const bool wins = (fresh->flags[i] & SDM_QA_VALID) &&
+                          (!(best->flags[i] & SDM_QA_VALID) || fresh->score[i] > best->score[i]);
         if (wins) {
             if ((best->flags[i] & SDM_QA_VALID) && !same && best->score[i] > rival[i])
                 rival[i] = best->score[i];
@@ -231,14 +244,16 @@ static void keep_better(const SdmSurface *fresh, float tol_m, SdmSurface *best, 
         } else if ((fresh->flags[i] & SDM_QA_VALID) && !same && fresh->score[i] > rival[i]) {
             rival[i] = fresh->score[i];
         }
-        if (!(best->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) || (fresh->flags[i] & ~(SDM_QA_VALID | SDM_QA_OUTSIDE)))
-            best->flags[i] = (uint16_t)(best->flags[i] & SDM_QA_VALID ? best->flags[i] : fresh->flags[i] & ~SDM_QA_VALID);
+        if (!(best->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) ||
+            (fresh->flags[i] & ~(SDM_QA_VALID | SDM_QA_OUTSIDE)))
+            best->flags[i] =
+                (uint16_t)(best->flags[i] & SDM_QA_VALID ? best->flags[i] : fresh->flags[i] & ~SDM_QA_VALID);
     }
 }
 
 /* One hypothesis of the sweep: a plane through the prior, `step_m` higher and tilted along u. */
-static SdmStatus try_plane(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior, float offset_m,
-                           float tilt_m_per_px, float *plane, SdmSurface *s)
+static SdmStatus try_plane(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
+                           float offset_m, float tilt_m_per_px, float *plane, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h;
@@ -253,7 +268,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSearch *q, SdmSurface *s, double *matched)
+SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSearch *q, SdmSurface *s,
+                        double *matched)
 {
     static const float tilts[] = {0.0f, 0.8f, -0.8f}; /* slopes along u: what a flat window cannot follow */
     SdmStatus st = SDM_OK;
@@ -261,8 +277,12 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
     const float metre = metres_per_pixel(in, s->win.level);
     const int range = q->half_range_px < TOP_RANGE ? (int)ceil(q->half_range_px) + 1 : TOP_RANGE;
     const int planes = (int)ceil(2.0 * q->half_range_px / (2 * range - 2)) | 1;
-    const SdmPass pass = {.window = SEARCH_WINDOW, .range = range, .min_score = set->min_score, .min_margin = 0.02f,
-                          .max_mismatch = 1.0f, .min_sigma = set->min_sigma,
+    const SdmPass pass = {.window = SEARCH_WINDOW,
+                          .range = range,
+                          .min_score = set->min_score,
+                          .min_margin = 0.02f,
+                          .max_mismatch = 1.0f,
+                          .min_sigma = set->min_sigma,
                           .score_sigma = set->score_sigma};
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SdmLevelTask task = sdm_level_task(in, &s->win);
@@ -299,7 +319,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window, float *gap_v)
+SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window,
+                        float *gap_v)
 {
     SdmStatus st = SDM_OK;
     SdmLevelTask task = sdm_level_task(in, &s->win);

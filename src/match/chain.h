@@ -15,7 +15,7 @@ typedef struct SdmMatchSettings {
     float min_sigma;        /* texture, units of the images that are matched */
     float norm_floor;       /* sad: see sdm_pyramid_normalise() */
     float gap_limit_px;     /* mean ray gap around a pixel above which it is rejected at level 0, px */
-    float jump_px;          /* parallax of the jumps to expect (buildings, trees: SDM_JUMP_M), px of level 0 */
+    float jump_px; /* parallax of the jumps to expect (buildings, trees: SDM_JUMP_M), px of level 0 */
     int coarse_level;       /* finest level of the scene-wide surface */
     int top_level;
 } SdmMatchSettings;
@@ -40,9 +40,11 @@ typedef struct SdmChainInput {
     float ground_pixel_m;    /* ground size of its pixels */
 } SdmChainInput;
 
-/* One level of the coarse loop.  surface: the prior (heights set), of the level's window; on return cleaned and filled.
- * range, window: of the first pass.  v_shift: rows by which the right view is off (top level's search), 0 else. */
-SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *surface);
+/* One level of the coarse loop.  surface: the prior (heights set), of the level's window; on return cleaned
+ * and filled. range, window: of the first pass.  v_shift: rows by which the right view is off (top level's
+ * search), 0 else. */
+SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, int window,
+                          SdmSurface *surface);
 
 /* The coarsest level: a sweep of planes, level and tilted, about the prior surface. */
 typedef struct SdmTopSearch {
@@ -65,16 +67,18 @@ typedef struct SdmFineResult {
 } SdmFineResult;
 void sdm_fine_result_free(SdmFineResult *r);
 
-/* Pixels of level 0 by which a window must be grown so that its inside is exact, when `level` and those below it are
- * computed on the grown one; coarse_level - 1 for all. */
+/* Pixels of level 0 by which a window must be grown so that its inside is exact, when `level` and those below
+ * it are computed on the grown one; coarse_level - 1 for all. */
 int sdm_chain_halo(const SdmMatchSettings *s, int level);
 
-/* Levels coarse_level - 1 .. 0 for the window win (level 0; a multiple of 2^coarse_level) from the coarse surface,
- * which covers it.  The result covers `need`, inside win, and what else of win level 0 had to compute; win == need: all. */
-SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, const SdmWindow *win,
-                         const SdmWindow *need, SdmFineResult *out);
+/* Levels coarse_level - 1 .. 0 for the window win (level 0; a multiple of 2^coarse_level) from the coarse
+ * surface, which covers it.  The result covers `need`, inside win, and what else of win level 0 had to
+ * compute; win == need: all. */
+SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse,
+                         const SdmWindow *win, const SdmWindow *need, SdmFineResult *out);
 
 /* v residual of a surface, e.g. of a coarse level: see sdm_level_gap(). */
-SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window, float *gap_v);
+SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window,
+                        float *gap_v);
 
 #endif

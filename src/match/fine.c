@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The repeats at level 0: residuals are within a pixel by now, so windows shrink to what the texture bears. */
+/* The repeats at level 0: residuals are within a pixel by now, so windows shrink to what the texture bears.
+ */
 static const struct {
     int window, range;
 } repeats[] = {{5, 1}, {5, 1}};
@@ -34,8 +35,8 @@ int sdm_chain_halo(const SdmMatchSettings *s, int level)
     return (sum + 2 * unit + 15) / 16 * 16;
 }
 
-/* What level `level` must compute of `win` for the levels below it to be exact inside `need`: multiples of 16 but where
- * win ends. */
+/* What level `level` must compute of `win` for the levels below it to be exact inside `need`: multiples of 16
+ * but where win ends. */
 static SdmWindow part_of(const SdmMatchSettings *s, const SdmWindow *win, const SdmWindow *need, int level)
 {
     const int64_t halo = sdm_chain_halo(s, level), first[2] = {win->u0, win->v0};
@@ -63,10 +64,15 @@ static SdmStatus repeat(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *
     SdmStatus st = SDM_OK;
     float *prior = NULL;
     for (int i = 0; i < REPEATS; i++) {
-        TRY(sdm_surface_smooth(ctx, in->settings->kernels, s)); /* noise of the surface would come back through the warp */
-        const SdmPass pass = {.window = repeats[i].window, .range = repeats[i].range,
-                              .min_score = in->settings->min_score, .min_margin = -1.0f, .max_mismatch = -1.0f,
-                              .min_sigma = in->settings->min_sigma, .score_sigma = in->settings->score_sigma};
+        TRY(sdm_surface_smooth(ctx, in->settings->kernels,
+                               s)); /* noise of the surface would come back through the warp */
+        const SdmPass pass = {.window = repeats[i].window,
+                              .range = repeats[i].range,
+                              .min_score = in->settings->min_score,
+                              .min_margin = -1.0f,
+                              .max_mismatch = -1.0f,
+                              .min_sigma = in->settings->min_sigma,
+                              .score_sigma = in->settings->score_sigma};
         TRY(sdm_copy_heights(ctx, s, &prior));
         TRY(sdm_level_warp(ctx, task, s->h_m));
         TRY(sdm_level_match(ctx, task, &pass, prior, s));
@@ -123,8 +129,8 @@ static void tell_saturated(SdmContext *ctx, const SdmChainInput *in, SdmSurface 
         }
 }
 
-/* Small holes: the coarse surface, moved by what the matches around say.  Only where the coarse surface is terrain, so
- * clouds and water stay open.  Filled pixels are VALID and FILLED. */
+/* Small holes: the coarse surface, moved by what the matches around say.  Only where the coarse surface is
+ * terrain, so clouds and water stay open.  Filled pixels are VALID and FILLED. */
 static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
@@ -145,7 +151,8 @@ static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmS
     TRY(sdm_surface_fill(ctx, in->settings->kernels, s, a.h_m, &hole, filled));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (size_t i = 0; i < n; i++) {
-        const bool can = filled[i] && !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_QA_VALID)) && on_terrain(in, &s->win, i);
+        const bool can = filled[i] && !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_QA_VALID)) &&
+                         on_terrain(in, &s->win, i);
         if (can)
             s->flags[i] = SDM_QA_VALID | SDM_QA_FILLED;
     }
@@ -157,8 +164,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, const SdmWindow *win,
-                         const SdmWindow *need, SdmFineResult *out)
+SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse,
+                         const SdmWindow *win, const SdmWindow *need, SdmFineResult *out)
 {
     SdmStatus st = SDM_OK;
     SdmSurface s = {0}, finer = {0};

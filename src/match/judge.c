@@ -49,7 +49,8 @@ static void far_from_ground(const Judge *j, int y, bool *far)
         const int end = next < win->w ? (int)next : win->w;
         const bool known = u < g->win.w && v < g->win.h;
         const int64_t at = known ? v * g->win.w + u : 0;
-        const float ground = g->h_m[at], limit = known ? sdm_ground_limit((float)g->away[at], j->in->ground_pixel_m) : -1.0f;
+        const float ground = g->h_m[at],
+                    limit = known ? sdm_ground_limit((float)g->away[at], j->in->ground_pixel_m) : -1.0f;
         for (; x < end; x++)
             far[x] = !(fabsf(h[x] - ground) <= limit);
     }

@@ -1,4 +1,5 @@
-/* Stage 3: rows of lattice cells for the warp; all in single floats of a fixed order, relative to the cell. */
+/* Stage 3: rows of lattice cells for the warp; all in single floats of a fixed order, relative to the cell.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "match/lattice.h"
 
@@ -12,7 +13,8 @@ void sdm_lattice_free(SdmLattice *lat)
 size_t sdm_row_cells_bytes(int width)
 {
     const size_t n = ((size_t)width + 31) / 16 * 16;
-    return (n + 16) * (sizeof(SdmWarpCell) + sizeof(SdmCellCorners) + 2 * sizeof(int32_t) + 2 * sizeof(float));
+    return (n + 16) *
+           (sizeof(SdmWarpCell) + sizeof(SdmCellCorners) + 2 * sizeof(int32_t) + 2 * sizeof(float));
 }
 
 void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
@@ -39,7 +41,8 @@ static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level
     const SdmNode *const corner[4] = {n0, n0 + 1, n0 + nu, n0 + nu + 1};
     for (int axis = 0; axis < 2; axis++) {
         const int64_t first = side == SDM_LEFT ? n0->left[axis] : n0->right[axis];
-        const int64_t origin = first >> (16 + level), base = origin * ((int64_t)65536 << level); /* rounded down */
+        const int64_t origin = first >> (16 + level),
+                      base = origin * ((int64_t)65536 << level); /* rounded down */
         out->origin[axis] = (int32_t)origin;
         for (int i = 0; i < 4; i++) {
             const int64_t p = side == SDM_LEFT ? corner[i]->left[axis] : corner[i]->right[axis];
@@ -49,8 +52,8 @@ static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level
 }
 
 /* One axis of one cell: interpolate the nodes above and below in v; the level's pixels. */
-static void cell_axis(const SdmNode *n00, const SdmNode *n10, enum SdmSide side, int axis, float fv, const float a[4],
-                      float inv, float out[6])
+static void cell_axis(const SdmNode *n00, const SdmNode *n10, enum SdmSide side, int axis, float fv,
+                      const float a[4], float inv, float out[6])
 {
     const float a0 = a[0] + fv * (a[2] - a[0]), a1 = a[1] + fv * (a[3] - a[1]);
     out[0] = (a0 + 0.5f) * inv - 0.5f;
@@ -68,8 +71,8 @@ static void cell_axis(const SdmNode *n00, const SdmNode *n10, enum SdmSide side,
     out[5] = (c1 - c0) * inv;
 }
 
-static void fill_cell(const SdmNode *n0, int nu, enum SdmSide side, float fv, float inv, const SdmCellCorners *c,
-                      SdmWarpCell *cell)
+static void fill_cell(const SdmNode *n0, int nu, enum SdmSide side, float fv, float inv,
+                      const SdmCellCorners *c, SdmWarpCell *cell)
 {
     cell->origin_col = c->origin[0];
     cell->origin_row = c->origin[1];
@@ -108,10 +111,17 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
     const int64_t jc = floor_div(v2, 2 * lat->step);
     const float fv = (float)(v2 - jc * 2 * lat->step) * 0.5f * inv_step;
     const SdmNode *const row_nodes = lat->node + jc * lat->nu;
-    const SdmRowKey key = {.node = lat->node, .row = row_nodes, .u0 = win->u0, .lattice_u0 = lat->u0, .step = lat->step,
-                           .level = l, .w = win->w, .side = (int)side};
-    const bool columns = r->key.node == key.node && r->key.u0 == key.u0 && r->key.lattice_u0 == key.lattice_u0 &&
-                         r->key.step == key.step && r->key.level == l && r->key.w == key.w;
+    const SdmRowKey key = {.node = lat->node,
+                           .row = row_nodes,
+                           .u0 = win->u0,
+                           .lattice_u0 = lat->u0,
+                           .step = lat->step,
+                           .level = l,
+                           .w = win->w,
+                           .side = (int)side};
+    const bool columns = r->key.node == key.node && r->key.u0 == key.u0 &&
+                         r->key.lattice_u0 == key.lattice_u0 && r->key.step == key.step &&
+                         r->key.level == l && r->key.w == key.w;
     const bool corners = columns && r->key.row == key.row && r->key.side == key.side;
     if (!columns)
         find_columns(lat, win, r);
@@ -132,8 +142,8 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
     }
 }
 
-void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m, double hmax_m,
-                        int margin, int64_t bounds[4])
+void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m,
+                        double hmax_m, int margin, int64_t bounds[4])
 {
     const int64_t size = (int64_t)1 << win->level;
     const int64_t i0 = floor_div(win->u0 * size - lat->u0, lat->step);
@@ -147,8 +157,10 @@ void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSid
             for (int k = 0; k < (side == SDM_LEFT ? 1 : 2); k++)
                 for (int a = 0; a < 2; a++) {
                     const double t = (k ? hmax_m : hmin_m) - lat->height0_m;
-                    const double p = side == SDM_LEFT ? (double)n->left[a] / SDM_FIX
-                                                      : (double)n->right[a] / SDM_FIX + t * ((double)n->right_b[a] + t * (double)n->right_c[a]);
+                    const double p = side == SDM_LEFT
+                                         ? (double)n->left[a] / SDM_FIX
+                                         : (double)n->right[a] / SDM_FIX +
+                                               t * ((double)n->right_b[a] + t * (double)n->right_c[a]);
                     lo[a] = fmin(lo[a], p);
                     hi[a] = fmax(hi[a], p);
                 }
@@ -163,7 +175,8 @@ void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSid
 static const SdmNode *cell_of(const SdmLattice *lat, double u, double v, double f[2])
 {
     const double x = (u - (double)lat->u0) / lat->step, y = (v - (double)lat->v0) / lat->step;
-    const int i = (int)fmin(fmax(floor(x), 0.0), lat->nu - 2.0), j = (int)fmin(fmax(floor(y), 0.0), lat->nv - 2.0);
+    const int i = (int)fmin(fmax(floor(x), 0.0), lat->nu - 2.0),
+              j = (int)fmin(fmax(floor(y), 0.0), lat->nv - 2.0);
     f[0] = x - i;
     f[1] = y - j;
     return lat->node + (size_t)j * (size_t)lat->nu + (size_t)i;
@@ -182,7 +195,8 @@ void sdm_lattice_right(const SdmLattice *lat, double u, double v, double h_m, do
     const double t = h_m - lat->height0_m;
     for (int a = 0; a < 2; a++) {
         for (int k = 0; k < 4; k++)
-            c[k] = (double)at[k]->right[a] / SDM_FIX + t * ((double)at[k]->right_b[a] + t * (double)at[k]->right_c[a]);
+            c[k] = (double)at[k]->right[a] / SDM_FIX +
+                   t * ((double)at[k]->right_b[a] + t * (double)at[k]->right_c[a]);
         right[a] = bilinear(c, f);
     }
 }

@@ -1,4 +1,5 @@
-/* The lattice: cameras sampled on a grid over the frame, with their change over height.  No camera beyond this point. */
+/* The lattice: cameras sampled on a grid over the frame, with their change over height.  No camera beyond
+ * this point. */
 #ifndef SDM_LATTICE_H
 #define SDM_LATTICE_H
 
@@ -9,14 +10,16 @@
 
 /* A node: positions at height0, and their first and second differences over t = h - height0 (metres). */
 typedef struct SdmNode {
-    int64_t left[2], right[2];     /* col, row of the full-resolution images, 1/65536 px; left does not depend on h */
+    int64_t left[2],
+        right[2]; /* col, row of the full-resolution images, 1/65536 px; left does not depend on h */
     float right_b[2], right_c[2];  /* px / m, px / m^2 */
     double ground[2];              /* x, y in the output CRS */
     float ground_b[2], ground_c[2];
     float du_dh;                   /* frame pixels along u for a metre of height */
 } SdmNode;
 
-/* Nodes at frame pixels (u0 + i * step, v0 + j * step); u0, v0 and step are multiples of 16, step a power of two. */
+/* Nodes at frame pixels (u0 + i * step, v0 + j * step); u0, v0 and step are multiples of 16, step a power of
+ * two. */
 typedef struct SdmLattice {
     int64_t u0, v0;
     int step, nu, nv;
@@ -34,8 +37,8 @@ typedef struct SdmWindow {
     int w, h;
 } SdmWindow;
 
-/* A cell's corners (00 10 01 11), px of the full image from the level's pixel `origin`: the same for all rows between two
- * rows of nodes. */
+/* A cell's corners (00 10 01 11), px of the full image from the level's pixel `origin`: the same for all rows
+ * between two rows of nodes. */
 typedef struct SdmCellCorners {
     int32_t origin[2];
     float at[2][4];
@@ -66,7 +69,8 @@ void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width);
 /* Fill for row j (0..win->h-1) of the window. The window must lie within the lattice's nodes. */
 void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum SdmSide side, SdmRowCells *r);
 
-/* Right position (full-resolution px) of frame position (u, v) at height h, in double; for scene products only. */
+/* Right position (full-resolution px) of frame position (u, v) at height h, in double; for scene products
+ * only. */
 void sdm_lattice_right(const SdmLattice *lat, double u, double v, double h_m, double right[2]);
 
 /* Left position (full-resolution px) of frame position (u, v), in double. */
@@ -75,9 +79,9 @@ void sdm_lattice_left(const SdmLattice *lat, double u, double v, double left[2])
 /* Ground x, y (output CRS) of frame position (u, v) at height h, in double. */
 void sdm_lattice_ground(const SdmLattice *lat, double u, double v, double h_m, double ground[2]);
 
-/* Bounds (col0, row0, col1, row1: inclusive-exclusive, full-resolution px, with `margin`) that the window reaches in an
- * image for heights hmin..hmax. */
-void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m, double hmax_m,
-                        int margin, int64_t bounds[4]);
+/* Bounds (col0, row0, col1, row1: inclusive-exclusive, full-resolution px, with `margin`) that the window
+ * reaches in an image for heights hmin..hmax. */
+void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m,
+                        double hmax_m, int margin, int64_t bounds[4]);
 
 #endif

@@ -99,12 +99,23 @@ static void consume(void *user, const SdmCostRow *row)
         if (c->pick.runner_up)
             make_fair(p, w, row->left_texture, c->pick.runner_up);
     }
-    const SdmUpdateRow u = {.width = w, .residual = c->pick.residual, .score = c->pick.score, .runner_up = c->pick.runner_up,
-                            .mismatch = c->pick.mismatch, .edge = c->pick.edge, .texture = row->left_texture,
-                            .prior = prior, .du_dh = c->cells.du_dh, .min_score = p->min_score,
-                            .min_margin = p->min_margin, .max_mismatch = p->max_mismatch,
-                            .not_at_edge = p->min_margin >= 0.0f, .keep_valid = c->retry, .h_m = c->h_out + at,
-                            .flags = c->flags_out + at, .quality = c->score_out + at};
+    const SdmUpdateRow u = {.width = w,
+                            .residual = c->pick.residual,
+                            .score = c->pick.score,
+                            .runner_up = c->pick.runner_up,
+                            .mismatch = c->pick.mismatch,
+                            .edge = c->pick.edge,
+                            .texture = row->left_texture,
+                            .prior = prior,
+                            .du_dh = c->cells.du_dh,
+                            .min_score = p->min_score,
+                            .min_margin = p->min_margin,
+                            .max_mismatch = p->max_mismatch,
+                            .not_at_edge = p->min_margin >= 0.0f,
+                            .keep_valid = c->retry,
+                            .h_m = c->h_out + at,
+                            .flags = c->flags_out + at,
+                            .quality = c->score_out + at};
     c->task->kernels->update_row(&u);
 }
 
@@ -130,12 +141,13 @@ static void consumer_cut(Consumer *c, char *scratch, int w)
     c->cells.cells = NULL; /* of the lattice, only du_dh */
 }
 
-static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior, bool retry,
-                            SdmSurface *out)
+static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
+                            bool retry, SdmSurface *out)
 {
     SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
-    const size_t cost_bytes = (task->kernels->cost_scratch(w, pass->window, -pass->range, pass->range) + 63) / 64 * 64;
+    const size_t cost_bytes =
+        (task->kernels->cost_scratch(w, pass->window, -pass->range, pass->range) + 63) / 64 * 64;
     const size_t bytes = cost_bytes + consumer_bytes(w);
     char *scratch = NULL;
     TRY(sdm_check_stop(ctx));
@@ -147,10 +159,18 @@ static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *
         Consumer c = {.task = task, .pass = pass, .prior = prior, .retry = retry, .h_out = out->h_m,
                       .flags_out = out->flags, .score_out = out->score};
         consumer_cut(&c, mine + cost_bytes, w);
-        const SdmCostJob job = {.left = task->left, .right = task->right, .stride = w, .width = w, .height = h,
+        const SdmCostJob job = {.left = task->left,
+                                .right = task->right,
+                                .stride = w,
+                                .width = w,
+                                .height = h,
                                 .row_begin = (int)((int64_t)h * i / strips),
-                                .row_end = (int)((int64_t)h * (i + 1) / strips), .window = pass->window,
-                                .right_shift = task->v_shift, .dmin = -pass->range, .dmax = pass->range, .min_sigma = pass->min_sigma,
+                                .row_end = (int)((int64_t)h * (i + 1) / strips),
+                                .window = pass->window,
+                                .right_shift = task->v_shift,
+                                .dmin = -pass->range,
+                                .dmax = pass->range,
+                                .min_sigma = pass->min_sigma,
                                 .scratch = mine};
         task->cost(&job, consume, &c);
     }
@@ -192,7 +212,8 @@ static void consume_gaps(void *user, const SdmCostRow *row)
     g->kernels->gap_row(score, row->width, g->gap_v + at, g->score0 + at);
 }
 
-SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *gap_v, uint8_t *score0)
+SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *gap_v,
+                        uint8_t *score0)
 {
     SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
@@ -204,10 +225,19 @@ SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int i = 0; i < strips; i++) {
         char *const mine = scratch + bytes * (size_t)sdm_thread();
-        const SdmCostJob job = {.left = task->left, .right = task->right, .stride = w, .width = w, .height = h,
-                                .row_begin = (int)((int64_t)h * i / strips), .row_end = (int)((int64_t)h * (i + 1) / strips),
-                                .window = pass->window, .dmin = -1, .dmax = 1, .along_v = true,
-                                .min_sigma = pass->min_sigma, .scratch = mine};
+        const SdmCostJob job = {.left = task->left,
+                                .right = task->right,
+                                .stride = w,
+                                .width = w,
+                                .height = h,
+                                .row_begin = (int)((int64_t)h * i / strips),
+                                .row_end = (int)((int64_t)h * (i + 1) / strips),
+                                .window = pass->window,
+                                .dmin = -1,
+                                .dmax = 1,
+                                .along_v = true,
+                                .min_sigma = pass->min_sigma,
+                                .scratch = mine};
         GapConsumer g = {.kernels = task->kernels, .pass = pass, .gap_v = gap_v, .score0 = score0,
                          .scratch = pass->score_sigma > 0.0f ? (float *)(void *)(mine + cost_bytes) : NULL};
         task->cost(&job, consume_gaps, &g);

@@ -17,7 +17,8 @@ static int64_t floor_shift(int64_t a, int n)
     return a >> n; /* arithmetic on every compiler we use */
 }
 
-/* Half `in` into rows [begin, end) of `out` (absolute rows of out's level); rows and columns outside `in` are nodata. */
+/* Half `in` into rows [begin, end) of `out` (absolute rows of out's level); rows and columns outside `in` are
+ * nodata. */
 static SdmStatus halve(SdmContext *ctx, const SdmKernels *k, const SdmLevelImage *in, SdmLevelImage *out,
                        int64_t begin, int64_t end)
 {
@@ -29,7 +30,8 @@ static SdmStatus halve(SdmContext *ctx, const SdmKernels *k, const SdmLevelImage
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
         int16_t *const rows = scratch + (int64_t)t * 4 * pad;
-        const int64_t y_begin = begin + (end - begin) * t / threads, y_end = begin + (end - begin) * (t + 1) / threads;
+        const int64_t y_begin = begin + (end - begin) * t / threads,
+                      y_end = begin + (end - begin) * (t + 1) / threads;
         for (int64_t y = y_begin; y < y_end; y++) {
             const int16_t *src[4];
             for (int j = 0; j < 4; j++) {
@@ -64,12 +66,14 @@ static SdmStatus alloc_level(SdmContext *ctx, SdmLevelImage *im, const int64_t b
 
 /* Rows [begin, end) of level lmin, through a strip of the full image with its margins. */
 static SdmStatus build_strip(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *read, void *user,
-                             const int64_t bounds[4], int lmin, int64_t begin, int64_t end, SdmLevelImage *out)
+                             const int64_t bounds[4], int lmin, int64_t begin, int64_t end,
+                             SdmLevelImage *out)
 {
     SdmStatus st = SDM_OK;
     SdmLevelImage a = {0}, b = {0};
     const int64_t margin = (int64_t)3 << lmin;
-    int64_t strip[4] = {bounds[0], begin * ((int64_t)1 << lmin) - margin, bounds[2], end * ((int64_t)1 << lmin) + margin};
+    int64_t strip[4] = {bounds[0], begin * ((int64_t)1 << lmin) - margin, bounds[2],
+                        end * ((int64_t)1 << lmin) + margin};
     strip[1] = strip[1] > bounds[1] ? strip[1] : bounds[1];
     strip[3] = strip[3] < bounds[3] ? strip[3] : bounds[3];
     TRY(alloc_level(ctx, &a, strip, 0));

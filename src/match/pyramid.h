@@ -1,4 +1,5 @@
-/* Stage 4: an image window and its levels, each half the size; in the image's own geometry, on absolute pixels. */
+/* Stage 4: an image window and its levels, each half the size; in the image's own geometry, on absolute
+ * pixels. */
 #ifndef SDM_PYRAMID_H
 #define SDM_PYRAMID_H
 
@@ -17,23 +18,25 @@ typedef struct SdmLevelImage {
 typedef struct SdmPyramid {
     int lmin, lmax;
     SdmLevelImage level[SDM_MAX_LEVELS];
-    uint8_t *saturated; /* of level 0's pixels: 1 inside a saturated area; NULL where there is none or no level 0 */
+    uint8_t *saturated; /* of level 0's pixels: 1 inside a saturated area; NULL where there is none or no
+                           level 0 */
 } SdmPyramid;
 
 /* Reads a window of the full-resolution image (see sdm_image_read); nodata outside. */
-typedef SdmStatus sdm_read_fn(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out);
+typedef SdmStatus sdm_read_fn(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                              int16_t *out);
 
-/* Levels lmin..lmax of the window [bounds[0], bounds[2]) x [bounds[1], bounds[3]) (full-resolution px); read by strips,
- * so that levels below lmin never lie in memory whole.  A level's pixel does not depend on the window, except
- * within 2 px of its edges. */
+/* Levels lmin..lmax of the window [bounds[0], bounds[2]) x [bounds[1], bounds[3]) (full-resolution px); read
+ * by strips, so that levels below lmin never lie in memory whole.  A level's pixel does not depend on the
+ * window, except within 2 px of its edges. */
 SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *read, void *user,
                             const int64_t bounds[4], int lmin, int lmax, SdmPyramid *out);
 void sdm_pyramid_free(SdmPyramid *p);
 
 #define SDM_NORM_SIGMA 512.0f /* of a normalised image */
 
-/* Local mean to 0 and sigma to 512 over a 31 x 31 window, for SAD; in place on every level kept.  Where sigma is below
- * floor_sigma (q units, 0: nowhere) it is taken for that, so that noise stays small. */
+/* Local mean to 0 and sigma to 512 over a 31 x 31 window, for SAD; in place on every level kept.  Where sigma
+ * is below floor_sigma (q units, 0: nowhere) it is taken for that, so that noise stays small. */
 SdmStatus sdm_pyramid_normalise(SdmContext *ctx, SdmPyramid *p, float floor_sigma);
 
 #endif

@@ -8,14 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TERMS = SDM_POINT_MAX_TERMS, FOLDS = 4, BLOCKS = 8, ITERATIONS = 6, STEP = 16, LEAST = 30, SHOWN = 4000,
-       FOR_DEGREE = 4000 };
+enum {
+    TERMS = SDM_POINT_MAX_TERMS,
+    FOLDS = 4,
+    BLOCKS = 8,
+    ITERATIONS = 6,
+    STEP = 16,
+    LEAST = 30,
+    SHOWN = 4000,
+    FOR_DEGREE = 4000
+};
 #define GAIN 0.98 /* a degree more must leave less than this of the error */
 
 /* Terms need matches: high degrees swing where there are none. */
 static int degree_for(size_t count, int max_degree)
 {
-    const int most = count < 200 ? 0 : count < 600 ? 1 : count < 2000 ? 2 : count < 6000 ? 3 : SDM_POINT_MAX_DEGREE;
+    const int most = count < 200    ? 0
+                     : count < 600  ? 1
+                     : count < 2000 ? 2
+                     : count < 6000 ? 3
+                                    : SDM_POINT_MAX_DEGREE;
     return most < max_degree ? most : max_degree;
 }
 
@@ -213,7 +225,8 @@ static double profile_error(const Bins *b, double width)
                 continue;
             const double mean = b->sum[side * b->count + i] / w;
             const int64_t other = (int64_t)(1 - side) * b->count;
-            const double guess = width > 0.0 ? smooth_at(b->weight + other, b->sum + other, b->count, i, width) : 0.0;
+            const double guess =
+                width > 0.0 ? smooth_at(b->weight + other, b->sum + other, b->count, i, width) : 0.0;
             sum += w * (mean - guess) * (mean - guess);
             n += w;
         }
@@ -270,9 +283,8 @@ static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *
         f->rest[i] = f->sample[i].target_px - sdm_pointing_value(p, f->sample[i].col, f->sample[i].row);
         f->work[i] = f->rest[i];
         if (i % every == 0)
-            r->samples[r->sample_count++] =
-                (SdmPointSample){(float)f->sample[i].col, (float)f->sample[i].row, (float)f->sample[i].found_px,
-                                 (float)f->rest[i]};
+            r->samples[r->sample_count++] = (SdmPointSample){(float)f->sample[i].col, (float)f->sample[i].row,
+                                                             (float)f->sample[i].found_px, (float)f->rest[i]};
     }
     r->after_nmad_px = sdm_nmad_f64(f->work, (int64_t)n, NULL);
     r->matches = (int)n;
@@ -305,9 +317,10 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     Fit f = {.sample = task->sample, .count = count, .model = p};
     SdmFitSample *thin = NULL;
     if (count < LEAST)
-        return sdm_fail(ctx, SDM_ERR_DATA, "too few matches between %s and %s: %zu, at least %d are needed to find the "
-                        "pointing; clouds, water or snow, or images of different places: give others", task->left,
-                        task->right, count, (int)LEAST);
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "too few matches between %s and %s: %zu, at least %d are needed to find the "
+                        "pointing; clouds, water or snow, or images of different places: give others",
+                        task->left, task->right, count, (int)LEAST);
     const int max_degree = degree_for(count, task->max_degree);
     sdm_free(&p->profile_px);
     p->profile_count = 0;
@@ -331,8 +344,10 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     for (int i = 0; i < (task->with_profile ? 2 : 1); i++) {
         prepare_fit(&f, p->degree);
         if (!fit_robust(&f, p->degree, -1, p->coef)) {
-            st = sdm_fail(ctx, SDM_ERR_DATA, "the pointing cannot be fitted to the %zu matches between %s and %s; are they of "
-                          "the same place and time?", count, task->left, task->right);
+            st = sdm_fail(ctx, SDM_ERR_DATA,
+                          "the pointing cannot be fitted to the %zu matches between %s and %s; are they of "
+                          "the same place and time?",
+                          count, task->left, task->right);
             goto done;
         }
         p->terms = terms_of(p->degree);

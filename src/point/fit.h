@@ -19,9 +19,10 @@ typedef struct SdmFitTask {
     const char *left, *right;   /* names of the images, for messages */
 } SdmFitTask;
 
-/* Fit polynomial (degree 0..max_degree by cross-validation over blocks of the image) and, with_profile, a profile by row
- * (its smoothness by cross-validation; none where it does not help).  Robust: Tukey's biweight on residuals.
- * p: dir, centre and scale are set; the rest is replaced.  round: filled.  At least 30 samples, else SDM_ERR_DATA. */
+/* Fit polynomial (degree 0..max_degree by cross-validation over blocks of the image) and, with_profile, a
+ * profile by row (its smoothness by cross-validation; none where it does not help).  Robust: Tukey's biweight
+ * on residuals. p: dir, centre and scale are set; the rest is replaced.  round: filled.  At least 30 samples,
+ * else SDM_ERR_DATA. */
 SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing *p, SdmPointRound *round);
 
 /* The correction (px along dir) at an image position. */

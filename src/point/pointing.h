@@ -10,7 +10,8 @@ enum { SDM_POINT_MAX_DEGREE = 6, SDM_POINT_MAX_TERMS = 28 /* (6+1)(6+2)/2 */ };
  *   f(col, row) * (dir_col, dir_row),   f = sum_k coef[k] * x^i y^j + profile(row),
  * where x = (col - centre[0]) / scale[0], y = (row - centre[1]) / scale[1], terms ordered by degree:
  * 1, x, y, x^2, xy, y^2, ...; profile is linear between nodes every profile_step_px rows from profile_row0,
- * constant outside.  Only the part across the epipolar lines can be seen by a pair, so one unit vector will do. */
+ * constant outside.  Only the part across the epipolar lines can be seen by a pair, so one unit vector will
+ * do. */
 typedef struct SdmPointing {
     double dir[2];       /* (col, row) unit vector across the epipolar lines in the right image */
     double centre[2], scale[2];

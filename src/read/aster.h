@@ -41,8 +41,9 @@ SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene);
 
 /* What a product other than level 1A is, for people; NULL when nothing says that it is one.
- * other_product: by a word such as ASTL1B in a text.  product_of: by a data set's metadata, by the name of its file where
- * they say nothing.  product_in: by the names of the files in a folder (GDAL's name) and `depth` levels below. */
+ * other_product: by a word such as ASTL1B in a text.  product_of: by a data set's metadata, by the name of
+ * its file where they say nothing.  product_in: by the names of the files in a folder (GDAL's name) and
+ * `depth` levels below. */
 const char *sdm_aster_other_product(const char *text);
 const char *sdm_aster_product_of(GDALDatasetH ds, const char *path);
 const char *sdm_aster_product_in(const char *folder, int depth);

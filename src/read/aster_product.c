@@ -1,4 +1,5 @@
-/* Which ASTER product a delivery is, by what stands in it: level 1A makes a DEM, others are refused by name. */
+/* Which ASTER product a delivery is, by what stands in it: level 1A makes a DEM, others are refused by name.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "read/aster.h"
 
@@ -31,7 +32,8 @@ const char *sdm_aster_product_of(GDALDatasetH ds, const char *path)
     static const char *const keys[] = {"SHORTNAME", "IDOFASTERGDSDATAGRANULE", "LOCALGRANULEID", "GRANULEID"};
     bool known = false;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i) {
-        const char *const value = GDALGetMetadataItem(ds, keys[i], NULL), *const other = sdm_aster_other_product(value);
+        const char *const value = GDALGetMetadataItem(ds, keys[i], NULL), *const other =
+                                                                              sdm_aster_other_product(value);
         if (other)
             return other;
         known = known || (value && (strstr(value, "ASTL1A") || strstr(value, "AST_L1A")));
@@ -67,5 +69,6 @@ const char *sdm_aster_product_in(const char *folder, int depth)
 SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other)
 {
     return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                    "%s: is %s, from which no stereo DEM can be made; order the same scene as AST_L1A V004", path, other);
+                    "%s: is %s, from which no stereo DEM can be made; order the same scene as AST_L1A V004",
+                    path, other);
 }

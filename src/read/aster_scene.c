@@ -167,10 +167,11 @@ SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
                         "HDF4 (conda: libgdal-hdf4; Debian and Ubuntu have it)",
                         path, GDALVersionInfo("RELEASE_NAME"));
     if (strchr(path, '"'))
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "%s: an HDF4 file with a quotation mark in its name, under which GDAL cannot open its fields; "
-                        "rename it",
-                        path);
+        return sdm_fail(
+            ctx, SDM_ERR_UNSUPPORTED,
+            "%s: an HDF4 file with a quotation mark in its name, under which GDAL cannot open its fields; "
+            "rename it",
+            path);
     const GDALDatasetH hdf = sdm_gdal_open(path);
     if (!hdf)
         return sdm_fail(ctx, SDM_ERR_INPUT,

@@ -49,8 +49,8 @@ void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unu
         snprintf(own, sizeof own, "nodata %.9g", nodata);
     else if (flags)
         snprintf(own, sizeof own, "mask of the file");
-    snprintf(mask, size, "%s%s%s%.400s", own, *own && im->user_mask ? "; " : "", im->user_mask ? im->mask_option : "",
-             im->user_mask ? GDALGetDescription(im->mask_dataset) : "");
+    snprintf(mask, size, "%s%s%s%.400s", own, *own && im->user_mask ? "; " : "",
+             im->user_mask ? im->mask_option : "", im->user_mask ? GDALGetDescription(im->mask_dataset) : "");
     if (!*mask)
         snprintf(mask, size, "none");
     *unusable = im->unusable;

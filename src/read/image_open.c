@@ -82,7 +82,8 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
 {
     SdmStatus st = SDM_OK;
     if (!im->bytes)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: samples are %s, expected ASTER's 8-bit integers; fetch it again", im->name,
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: samples are %s, expected ASTER's 8-bit integers; fetch it again", im->name,
                         GDALGetDataTypeName(GDALGetRasterDataType(im->band)));
     if (src->table_lines != im->width)
         return sdm_fail(ctx, SDM_ERR_INPUT,

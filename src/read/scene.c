@@ -47,10 +47,11 @@ static SdmStatus name_inside_zip(SdmContext *ctx, const char *path, char *out, s
     if (n > 4 && EQUAL(path + n - 4, ".zip"))
         return sdm_format(ctx, out, size, "/vsizip/%s", path);
     if (strpbrk(path, "{}"))
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "%s: a zip archive with braces in its name and without .zip at its end, which GDAL cannot open; "
-                        "rename it",
-                        path);
+        return sdm_fail(
+            ctx, SDM_ERR_UNSUPPORTED,
+            "%s: a zip archive with braces in its name and without .zip at its end, which GDAL cannot open; "
+            "rename it",
+            path);
     return sdm_format(ctx, out, size, "/vsizip/{%s}", path);
 }
 
@@ -155,7 +156,8 @@ SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, S
     return sdm_scene_open_to(ctx, left, right, SDM_DEPTH_WHOLE, out);
 }
 
-SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right, SdmDepth depth, SdmScene **out)
+SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right, SdmDepth depth,
+                            SdmScene **out)
 {
     SdmStatus st = SDM_OK;
     *out = NULL;

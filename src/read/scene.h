@@ -12,7 +12,8 @@ typedef struct SdmImage SdmImage; /* an opened raster with its masks, radiometri
 
 int64_t sdm_image_width(const SdmImage *im);
 int64_t sdm_image_height(const SdmImage *im);
-/* q = DN * scale + offset.  8-bit input: scale 16, offset -2048; wider: from percentiles of the whole image. */
+/* q = DN * scale + offset.  8-bit input: scale 16, offset -2048; wider: from percentiles of the whole image.
+ */
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
 
 /* How samples become q, and from which on they are saturated: products of the whole image. */
@@ -22,8 +23,8 @@ typedef struct SdmRadiometry {
 } SdmRadiometry;
 void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out);
 void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);
-/* What is not used of an image, for people: "0 = no data; --mask-left m.tif", "none"; and the shares (0..1, from samples
- * all over it) of its pixels that cannot be used, and that are saturated. */
+/* What is not used of an image, for people: "0 = no data; --mask-left m.tif", "none"; and the shares (0..1,
+ * from samples all over it) of its pixels that cannot be used, and that are saturated. */
 void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated);
 
 /* Read the window [x0, x0+w) x [y0, y0+h) of the image, which may lie outside it in part or whole.
@@ -70,7 +71,8 @@ typedef enum SdmDepth {
 /* Open a scene by its content.  Options used: band, mask_left, mask_right, base_height, config.
  * @return SDM_OK; SDM_ERR_INPUT, SDM_ERR_UNSUPPORTED, SDM_ERR_USAGE with one sentence; *out is NULL then. */
 SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, SdmScene **out);
-SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right, SdmDepth depth, SdmScene **out);
+SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right, SdmDepth depth,
+                            SdmScene **out);
 void sdm_scene_close(SdmScene **scene);
 
 #endif

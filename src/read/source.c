@@ -119,8 +119,8 @@ SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double 
         TRY(sdm_fail(ctx, SDM_ERR_INPUT,
                      "%s: the file is empty, expected lines of %d numbers; fetch it again", path, columns));
     if (!ok)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read as a table of numbers (%s); fetch it again", path,
-                     sdm_gdal_reason()));
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read as a table of numbers (%s); fetch it again",
+                     path, sdm_gdal_reason()));
     for (vsi_l_offset i = 0; i < bytes; ++i) {
         count += text[i] == '\n';
         if (!text[i])

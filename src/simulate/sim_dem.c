@@ -98,8 +98,10 @@ static SdmStatus fill_voids(SdmContext *ctx, SimDem *d, double nodata)
                 d->v[(size_t)b * (size_t)d->nx + (size_t)k] = r[k];
         filled = last >= 0 || filled >= 0 ? j : -1;
     }
-    return valid ? SDM_OK : sdm_fail(ctx, SDM_ERR_DATA, "--terrain: it holds no height where the scene lies; give another DEM, or "
-                                                         "another place with --lon and --lat");
+    return valid ? SDM_OK
+                 : sdm_fail(ctx, SDM_ERR_DATA,
+                            "--terrain: it holds no height where the scene lies; give another DEM, or "
+                            "another place with --lon and --lat");
 }
 
 static SdmStatus read_window(SimScene *sc, GDALDatasetH ds, const int win[4], double px_m)

@@ -28,8 +28,8 @@ static void set_crs(SdmLayerCrs *crs, const SdmOperand *op)
     crs->wkt = CPLStrdup(op->wkt);
 }
 
-/* Index of the CRS among those met so far, added when it is new.  Of two spellings of one CRS the first in the
- * order of their text stays, whatever the order of the DEMs. */
+/* Index of the CRS among those met so far, added when it is new.  Of two spellings of one CRS the first in
+ * the order of their text stays, whatever the order of the DEMs. */
 static int find_crs(SdmStack *s, const SdmOperand *op)
 {
     for (int i = 0; i < s->crs_count; i++)

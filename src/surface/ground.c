@@ -89,10 +89,10 @@ static void seed(const SdmSurface *s, const int32_t *parent, const uint8_t *terr
     spread_nearest(s->win.w, s->win.h, g->away, g->h_m);
 }
 
-/* Pieces without a jump to the main terrain become terrain; true when a large one did.  Small ones do not vouch for
- * others: a few false matches between mountain and cloud would lead up to it. */
-static bool accept_pieces(const SdmSurface *s, const int32_t *parent, float pixel_m, const SdmGround *g, int32_t main_size,
-                          Piece *piece, uint8_t *terrain)
+/* Pieces without a jump to the main terrain become terrain; true when a large one did.  Small ones do not
+ * vouch for others: a few false matches between mountain and cloud would lead up to it. */
+static bool accept_pieces(const SdmSurface *s, const int32_t *parent, float pixel_m, const SdmGround *g,
+                          int32_t main_size, Piece *piece, uint8_t *terrain)
 {
     const int32_t n = s->win.w * s->win.h;
     bool any = false;

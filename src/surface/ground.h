@@ -4,9 +4,10 @@
 
 #include "surface/surface.h"
 
-/* Terrain as far as the coarse surface knows it.  Slopes beyond 55 deg over more than SDM_GROUND_STEP_M are taken for jumps:
- * matched pixels form pieces that are connected without jumps; the largest pieces are terrain, another piece only when
- * no jump lies between it and the nearest terrain.  Clouds and false matches are what is left. */
+/* Terrain as far as the coarse surface knows it.  Slopes beyond 55 deg over more than SDM_GROUND_STEP_M are
+ * taken for jumps: matched pixels form pieces that are connected without jumps; the largest pieces are
+ * terrain, another piece only when no jump lies between it and the nearest terrain.  Clouds and false matches
+ * are what is left. */
 typedef struct SdmGround {
     SdmWindow win;
     float *h_m;        /* h x w: height of the nearest terrain pixel */
@@ -19,7 +20,8 @@ typedef struct SdmGround {
 #define SDM_GROUND_FAR_M 4000.0f   /* and no more beyond that */
 #define SDM_GROUND_SLOPE 1.43f /* tan 55 deg: what a window of 9 coarse pixels leaves of steeper ones */
 
-/* pixel_m: ground size of a pixel.  Rejected pixels of s lose SDM_QA_VALID and get SDM_QA_ISOLATED.  Serial: same result always. */
+/* pixel_m: ground size of a pixel.  Rejected pixels of s lose SDM_QA_VALID and get SDM_QA_ISOLATED.  Serial:
+ * same result always. */
 SdmStatus sdm_ground_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmGround *out);
 void sdm_ground_free(SdmGround *g);
 

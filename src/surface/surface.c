@@ -68,7 +68,8 @@ void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *
     }
 }
 
-void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *in, float *out)
+void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *in,
+                        float *out)
 {
     const int w = s->win.w, h = s->win.h;
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
@@ -84,8 +85,8 @@ void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *
     }
 }
 
-static void judge_row(const SdmKernels *k, const SdmSurface *s, int y, int half, int least, const int16_t *ring, uint8_t *count,
-                      uint16_t *new_flags)
+static void judge_row(const SdmKernels *k, const SdmSurface *s, int y, int half, int least,
+                      const int16_t *ring, uint8_t *count, uint16_t *new_flags)
 {
     const int w = s->win.w, side = 2 * half + 1;
     const size_t at = (size_t)y * (size_t)w;
@@ -102,15 +103,16 @@ static void judge_row(const SdmKernels *k, const SdmSurface *s, int y, int half,
     }
 }
 
-SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *prior, int half,
-                             float tol_m, float share, uint16_t *new_flags)
+SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *prior,
+                             int half, float tol_m, float share, uint16_t *new_flags)
 {
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, side = 2 * half + 1, threads = sdm_threads(ctx);
     const int least = (int)ceilf(share * (float)(side * side));
     int16_t *ring = NULL; /* of each thread: `side` rows of changes */
     uint8_t *counts = NULL;
-    TRY(sdm_alloc(ctx, &ring, (size_t)threads * (size_t)side * (size_t)w, sizeof *ring, "changes of the surface"));
+    TRY(sdm_alloc(ctx, &ring, (size_t)threads * (size_t)side * (size_t)w, sizeof *ring,
+                  "changes of the surface"));
     TRY(sdm_alloc(ctx, &counts, (size_t)threads * (size_t)w, 1, "agreeing neighbours"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
@@ -119,7 +121,8 @@ SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurf
         const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
         for (int y = y0 - half > 0 ? y0 - half : 0; y < y1 + half && y < h; y++) {
             const size_t at = (size_t)y * (size_t)w;
-            k->change_row(s->h_m + at, prior + at, s->flags + at, w, tol_m, mine + (size_t)(y % side) * (size_t)w);
+            k->change_row(s->h_m + at, prior + at, s->flags + at, w, tol_m,
+                          mine + (size_t)(y % side) * (size_t)w);
             if (y - half >= y0)
                 judge_row(k, s, y - half, half, least, mine, count, new_flags);
         }
@@ -134,7 +137,8 @@ done:
 
 enum { STRIP = 128 }; /* columns of a strip; a strip of the filling costs where it has holes */
 
-/* Sums over columns of the changes of the rows y - half .. y + half, for a strip with `half` columns on either side. */
+/* Sums over columns of the changes of the rows y - half .. y + half, for a strip with `half` columns on
+ * either side. */
 typedef struct Columns {
     int x0, x1;  /* of the surface */
     int y, half;
@@ -142,7 +146,8 @@ typedef struct Columns {
     int32_t *sum, *count;
 } Columns;
 
-static void add_row(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, int sign, const Columns *c)
+static void add_row(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, int sign,
+                    const Columns *c)
 {
     if (y < 0 || y >= s->win.h)
         return;
@@ -170,7 +175,8 @@ static void move_columns(const SdmKernels *k, const SdmSurface *s, const float *
 }
 
 /* Fill the pixels x0..x1 of row y that have no match. */
-static void fill_pixels(SdmSurface *s, const float *prior, const Columns *c, int x0, int x1, const SdmFill *f, uint8_t *filled)
+static void fill_pixels(SdmSurface *s, const float *prior, const Columns *c, int x0, int x1, const SdmFill *f,
+                        uint8_t *filled)
 {
     const size_t row = (size_t)c->y * (size_t)s->win.w;
     int64_t sum = 0;
@@ -209,8 +215,8 @@ static bool has_hole(const uint16_t *flags, int count)
     return !(all & SDM_QA_VALID);
 }
 
-SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const float *prior, const SdmFill *fill,
-                           uint8_t *filled)
+SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const float *prior,
+                           const SdmFill *fill, uint8_t *filled)
 {
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx), strips = (w + STRIP - 1) / STRIP;
@@ -223,10 +229,15 @@ SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, 
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int i = 0; i < 4 * threads * strips; i++) {
         int32_t *const mine = sums + 2 * columns * (size_t)sdm_thread();
-        const int strip = i % strips, part = i / strips, x0 = strip * STRIP, x1 = x0 + STRIP < w ? x0 + STRIP : w;
-        const int y0 = (int)((int64_t)h * part / (4 * threads)), y1 = (int)((int64_t)h * (part + 1) / (4 * threads));
-        Columns c = {.x0 = x0 > fill->half ? x0 - fill->half : 0, .x1 = x1 + fill->half < w ? x1 + fill->half : w,
-                     .half = fill->half, .sum = mine, .count = mine + columns};
+        const int strip = i % strips, part = i / strips, x0 = strip * STRIP,
+                  x1 = x0 + STRIP < w ? x0 + STRIP : w;
+        const int y0 = (int)((int64_t)h * part / (4 * threads)),
+                  y1 = (int)((int64_t)h * (part + 1) / (4 * threads));
+        Columns c = {.x0 = x0 > fill->half ? x0 - fill->half : 0,
+                     .x1 = x1 + fill->half < w ? x1 + fill->half : w,
+                     .half = fill->half,
+                     .sum = mine,
+                     .count = mine + columns};
         for (int y = y0; y < y1; y++) {
             if (!has_hole(s->flags + (size_t)y * (size_t)w + x0, x1 - x0))
                 continue;

@@ -32,8 +32,10 @@ static void bench_open(Bench *b, int width, int height, double slope, const char
     b->settings.coarse_level = COARSE;
     b->settings.top_level = COARSE;
     if (strcmp(cost, "sad") == 0) {
-        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.left_pyramid, b->settings.norm_floor), SDM_OK);
-        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.right_pyramid, b->settings.norm_floor), SDM_OK);
+        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.left_pyramid, b->settings.norm_floor),
+                         SDM_OK);
+        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.right_pyramid, b->settings.norm_floor),
+                         SDM_OK);
     }
     const SdmWindow win = {.level = COARSE, .w = width >> COARSE, .h = height >> COARSE};
     assert_int_equal(syn_surface(b->ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
@@ -169,7 +171,9 @@ static void what_is_not_needed_does_not_matter(void **state)
     const int along = (2 * sdm_chain_halo(&b.settings, COARSE - 1) + INSIDE + 15) / 16 * 16;
     bench_close(&b);
     bench_open(&b, along, ACROSS, 0.8, "zncc");
-    const SdmChainInput in = {.settings = &b.settings, .lattice = &b.scene.lattice, .left = &b.scene.left_pyramid,
+    const SdmChainInput in = {.settings = &b.settings,
+                              .lattice = &b.scene.lattice,
+                              .left = &b.scene.left_pyramid,
                               .right = &b.scene.right_pyramid};
     const SdmWindow win = {.w = along, .h = ACROSS};
     const SdmWindow need = {.u0 = (along - INSIDE) / 32 * 16, .w = INSIDE, .h = ACROSS};

@@ -181,7 +181,8 @@ static void each_second_counts_for_one_stage(void **state)
     sdm_stage_leave(ctx, none);
     const double all = sdm_now_s() - start;
     let_pass(0.01); /* belongs to none */
-    assert_true(sdm_stage_time(ctx, 5) >= 0.01 && sdm_stage_time(ctx, 6) >= 0.02 && sdm_stage_time(ctx, 2) >= 0.01);
+    assert_true(sdm_stage_time(ctx, 5) >= 0.01 && sdm_stage_time(ctx, 6) >= 0.02 &&
+                sdm_stage_time(ctx, 2) >= 0.01);
     double sum = 0.0;
     for (int i = 1; i < 10; i++)
         sum += sdm_stage_time(ctx, i);
@@ -199,9 +200,19 @@ static void utf8_is_told(void **state)
     static const struct {
         const char *text;
         int length;
-    } cases[] = {{"a", 1},           {"\xC3\xA9", 2},     {"\xE2\x82\xAC", 3}, {"\xF0\x9F\x9B\xB0", 4}, {"\xE9 caf", 0},
-                 {"\xC3", 0},        {"\x80", 0},         {"\xC0\xAF", 0},     {"\xE0\x9F\xBF", 0},     {"\xED\xA0\x80", 0},
-                 {"\xF4\x90\x80\x80", 0}, {"\xF5\x80\x80\x80", 0}, {"\xE2\x82", 0}};
+    } cases[] = {{"a", 1},
+                 {"\xC3\xA9", 2},
+                 {"\xE2\x82\xAC", 3},
+                 {"\xF0\x9F\x9B\xB0", 4},
+                 {"\xE9 caf", 0},
+                 {"\xC3", 0},
+                 {"\x80", 0},
+                 {"\xC0\xAF", 0},
+                 {"\xE0\x9F\xBF", 0},
+                 {"\xED\xA0\x80", 0},
+                 {"\xF4\x90\x80\x80", 0},
+                 {"\xF5\x80\x80\x80", 0},
+                 {"\xE2\x82", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(sdm_utf8_length(cases[i].text), cases[i].length);
 }

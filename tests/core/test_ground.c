@@ -58,10 +58,11 @@ static int count(const Case *c, int x0, int y0, int x1, int y1, uint16_t flags)
 static void limits(void **state)
 {
     (void)state;
-    assert_near(sdm_ground_limit(0.0f, PIXEL_M), 80.0 + 85.8, 1e-3);            /* the step and a pixel of 55 degrees */
+    assert_near(sdm_ground_limit(0.0f, PIXEL_M), 80.0 + 85.8, 1e-3); /* the step and a pixel of 55 degrees */
     assert_near(sdm_ground_limit(4.0f, PIXEL_M), 80.0 + 5 * 85.8, 1e-3);
     assert_near(sdm_ground_limit(5.0f, PIXEL_M), 80.0 + 6 * 85.8, 1e-3);        /* steep as far as that */
-    assert_near(sdm_ground_limit(15.0f, PIXEL_M), 80.0 + 6 * 85.8 + 90.0, 1e-3); /* then 0.15 x 60 m a pixel */
+    assert_near(sdm_ground_limit(15.0f, PIXEL_M), 80.0 + 6 * 85.8 + 90.0,
+                1e-3); /* then 0.15 x 60 m a pixel */
 }
 
 static void all_terrain(void **state)
@@ -122,13 +123,15 @@ static void slopes_and_jumps(void **state)
         paint(&c, 20, 0, W, H, 2.0f * step_m[k], SDM_QA_VALID);
         paint(&c, 30, 0, W, H, 4000.0f, SDM_QA_VALID);            /* a cliff that is none */
         find(&c);
-        assert_int_equal(count(&c, 0, 0, 30, H, SDM_QA_VALID), 30 * H); /* jumps, but within the step: terrain all the same */
+        assert_int_equal(count(&c, 0, 0, 30, H, SDM_QA_VALID),
+                         30 * H); /* jumps, but within the step: terrain all the same */
         assert_int_equal(count(&c, 30, 0, W, H, SDM_QA_ISOLATED), 2 * H);
         end(&c);
     }
 }
 
-/* Islands: accepted when no jump lies between, in the order in which terrain comes near; 12 pixels at least. */
+/* Islands: accepted when no jump lies between, in the order in which terrain comes near; 12 pixels at least.
+ */
 static void islands(void **state)
 {
     (void)state;
@@ -136,7 +139,8 @@ static void islands(void **state)
     start(&c, -50.0f, SDM_QA_AMBIGUOUS);
     paint(&c, 0, 0, 12, H, 0.0f, SDM_QA_VALID);     /* the largest piece */
     paint(&c, 14, 0, 17, H, 400.0f, SDM_QA_VALID);  /* 3 px off: at most 80 + 4 x 85.8 = 423.2 m */
-    paint(&c, 20, 0, 23, H, 800.0f, SDM_QA_VALID);  /* 4 px from the second; 9 px from the first: 80 + 514.8 + 36 m */
+    paint(&c, 20, 0, 23, H, 800.0f,
+          SDM_QA_VALID); /* 4 px from the second; 9 px from the first: 80 + 514.8 + 36 m */
     paint(&c, 25, 0, 28, 3, 810.0f, SDM_QA_VALID);  /* 9 pixels: too small to be believed */
     paint(&c, 25, 6, 28, 10, 810.0f, SDM_QA_VALID); /* 12 */
     paint(&c, 25, 12, 28, 20, 2000.0f, SDM_QA_VALID);
@@ -198,8 +202,10 @@ static void allocations_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits),           cmocka_unit_test(all_terrain), cmocka_unit_test(nothing_matched),
-        cmocka_unit_test(cloud_is_rejected), cmocka_unit_test(slopes_and_jumps), cmocka_unit_test(islands),
-        cmocka_unit_test(far_island_alone), cmocka_unit_test(distances),   cmocka_unit_test(allocations_fail)};
+        cmocka_unit_test(limits),           cmocka_unit_test(all_terrain),
+        cmocka_unit_test(nothing_matched),  cmocka_unit_test(cloud_is_rejected),
+        cmocka_unit_test(slopes_and_jumps), cmocka_unit_test(islands),
+        cmocka_unit_test(far_island_alone), cmocka_unit_test(distances),
+        cmocka_unit_test(allocations_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,8 +238,9 @@ typedef struct FilterInput {
 typedef struct Filtered { /* what each filter writes, guarded */
     void *out[FILTERS];
 } Filtered;
-static const size_t filter_size[FILTERS] = {sizeof(float), sizeof(int16_t), 1, sizeof(int32_t), sizeof(int32_t), sizeof(float), sizeof(float), 1, 2 * sizeof(float),
-                                           8 * sizeof(int64_t)};
+static const size_t filter_size[FILTERS] = {
+    sizeof(float), sizeof(int16_t), 1, sizeof(int32_t),   sizeof(int32_t),
+    sizeof(float), sizeof(float),   1, 2 * sizeof(float), 8 * sizeof(int64_t)};
 
 static void filtered_open(Filtered *f, int w)
 {
@@ -254,19 +255,31 @@ static void filter_all(const SdmKernels *k, const FilterInput *in, const Filtere
     k->median_row(in->rows, in->valid, in->w, f->out[0]);
     k->change_row(in->rows[1], in->rows[0], in->valid[1], in->w, 3.3f, f->out[1]);
     k->agree_row(in->change, in->half, in->w, f->out[2]);
-    k->add_changes(in->rows[1], in->rows[2], in->valid[1], in->w, in->half & 1 ? 1 : -1, f->out[3], f->out[4]);
+    k->add_changes(in->rows[1], in->rows[2], in->valid[1], in->w, in->half & 1 ? 1 : -1, f->out[3],
+                   f->out[4]);
     k->smooth_row(in->rows, in->w, f->out[5]);
     k->gap_row(in->score, in->w, f->out[6], f->out[7]);
-    k->refine_row(in->rows[0], in->rows[1], in->half & 1 ? 0.25f : 0.75f, in->w, f->out[8]); /* a row ends where the next begins */
+    k->refine_row(in->rows[0], in->rows[1], in->half & 1 ? 0.25f : 0.75f, in->w,
+                  f->out[8]); /* a row ends where the next begins */
     int32_t table[600];
     SdmSpreadPoint point[129];
     for (int i = 0; i < 600; i++)
         table[i] = 4096 - 3 * i;
     for (int i = 0; i < in->w; i++)
-        point[i] = (SdmSpreadPoint){.x = 200 * i - 300, .y = 7 * i - 500, .h = 9777 * i - 20001,
-                                    .score = i, .gap = 3 * i, .image = -i, .valid = i % 3 > 0, .filled = i & 1,
+        point[i] = (SdmSpreadPoint){.x = 200 * i - 300,
+                                    .y = 7 * i - 500,
+                                    .h = 9777 * i - 20001,
+                                    .score = i,
+                                    .gap = 3 * i,
+                                    .image = -i,
+                                    .valid = i % 3 > 0,
+                                    .filled = i & 1,
                                     .seen = i % 5 > 0};
-    const SdmSpread spread = {.cols = in->w, .rows = 1, .pitch = in->w, .radius = 384 + in->half, .table = table,
+    const SdmSpread spread = {.cols = in->w,
+                              .rows = 1,
+                              .pitch = in->w,
+                              .radius = 384 + in->half,
+                              .table = table,
                               .cell = f->out[9]};
     k->spread_points(&spread, point, in->w);
     for (int i = 0; i < FILTERS; i++)
@@ -286,7 +299,8 @@ static void filters_compare(const FilterInput *in, int turn)
         filter_all(k, in, &have);
         for (int i = 0; i < FILTERS; i++) {
             if (memcmp(want.out[i], have.out[i], (size_t)in->w * filter_size[i]) != 0)
-                fail_msg("%s filter %d, width %d, half %d, turn %d", level_names[l], i, in->w, in->half, turn);
+                fail_msg("%s filter %d, width %d, half %d, turn %d", level_names[l], i, in->w, in->half,
+                         turn);
             guarded_free(have.out[i]);
         }
     }
@@ -314,7 +328,11 @@ static void filters_are_the_references(void **state)
             flags[i] = next_random(&seed) % 8 < (unsigned)(turn / 56 % 9) ? 3 : 2; /* bit 0 is what counts */
             change[i] = (int16_t)(flags[i] & 1 ? (int)(next_random(&seed) % 3000) - 1500 : SDM_CHANGE_NONE);
         }
-        FilterInput in = {.w = w, .half = half, .h = h, .flags = flags, .rows = {turn % 4 ? h : h + w, h + w, h + 2 * (ptrdiff_t)w},
+        FilterInput in = {.w = w,
+                          .half = half,
+                          .h = h,
+                          .flags = flags,
+                          .rows = {turn % 4 ? h : h + w, h + w, h + 2 * (ptrdiff_t)w},
                           .valid = {turn % 4 ? flags : flags + w, flags + w, flags + 2 * (ptrdiff_t)w},
                           .score = {score, score + w, score + 2 * (ptrdiff_t)w}};
         for (int j = 0; j < FILTER_ROWS; j++)
@@ -336,10 +354,20 @@ typedef struct UpdateInput {
 static void update_compare(const UpdateInput *in, int turn)
 {
     const size_t n = (size_t)in->w;
-    SdmUpdateRow u = {.width = in->w, .residual = in->row[0], .score = in->row[1], .runner_up = turn & 1 ? in->row[2] : NULL,
-                      .mismatch = turn & 2 ? in->row[3] : NULL, .edge = in->edge, .texture = in->row[4],
-                      .prior = in->row[5], .du_dh = in->row[6], .min_score = 0.3f, .min_margin = 0.1f,
-                      .max_mismatch = 0.7f, .not_at_edge = turn & 4, .keep_valid = turn & 8};
+    SdmUpdateRow u = {.width = in->w,
+                      .residual = in->row[0],
+                      .score = in->row[1],
+                      .runner_up = turn & 1 ? in->row[2] : NULL,
+                      .mismatch = turn & 2 ? in->row[3] : NULL,
+                      .edge = in->edge,
+                      .texture = in->row[4],
+                      .prior = in->row[5],
+                      .du_dh = in->row[6],
+                      .min_score = 0.3f,
+                      .min_margin = 0.1f,
+                      .max_mismatch = 0.7f,
+                      .not_at_edge = turn & 4,
+                      .keep_valid = turn & 8};
     float *h[2];
     uint16_t *flags[2];
     uint8_t *quality[2];

@@ -1,4 +1,5 @@
-/* Smaller images, median and filling of disparities: answers by hand, the naive way, any number of threads. */
+/* Smaller images, median and filling of disparities: answers by hand, the naive way, any number of threads.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 

@@ -164,7 +164,8 @@ static void failed_allocations_are_told(void **state)
     }
 }
 
-/* Local normalisation: a constant becomes 0, a chess board of any contrast +-512, a faint one less; nodata stays. */
+/* Local normalisation: a constant becomes 0, a chess board of any contrast +-512, a faint one less; nodata
+ * stays. */
 static void normalisation_by_hand(void **state)
 {
     (void)state;

@@ -25,8 +25,9 @@ static bool inside(const Volume *v, int x, int y, int half)
     return x >= half && y >= half && x + half < v->width && y + half < v->height;
 }
 
-/* 3 x 3, the only whole window is the centre's.  n = 9.  Left 1..9: sum 45, squares 285, n SII - SI^2 = 540 = 9 * 60.
- * Right = left with 1 and 9 exchanged: SIJ = 285 - 1 - 81 + 9 + 9 = 221, covariance 9 * 221 - 2025 = -36. */
+/* 3 x 3, the only whole window is the centre's.  n = 9.  Left 1..9: sum 45, squares 285, n SII - SI^2 = 540 =
+ * 9 * 60. Right = left with 1 and 9 exchanged: SIJ = 285 - 1 - 81 + 9 + 9 = 221, covariance 9 * 221 - 2025 =
+ * -36. */
 static void zncc_by_hand(void **state)
 {
     (void)state;

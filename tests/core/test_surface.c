@@ -119,7 +119,8 @@ static void fill_by_hand(void **state)
         prior[i] = 100.0f;
     for (int i = 0; i < 3; i++)
         s.flags[i] = SDM_QA_VALID;
-    assert_int_equal(sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 3, true}, filled), SDM_OK);
+    assert_int_equal(sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 3, true}, filled),
+                     SDM_OK);
     for (int i = 0; i < 3; i++) {
         assert_true(s.h_m[i] == h[i] && filled[i] == 0);
         assert_true(s.h_m[6 + i] == 100.0f && filled[6 + i] == 0);
@@ -127,7 +128,8 @@ static void fill_by_hand(void **state)
     assert_true(s.h_m[4] == 100.0f + (float)(448.0 / 3.0) / 64.0f && filled[4] == 1);
     assert_true(s.h_m[3] == 100.0f && s.h_m[5] == 100.0f && !filled[3] &&
                 !filled[5]); /* two in reach: too few */
-    assert_int_equal(sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 2, true}, NULL), SDM_OK);
+    assert_int_equal(sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 2, true}, NULL),
+                     SDM_OK);
     assert_true(s.h_m[3] == 101.5f && s.h_m[5] == 103.0f);
     sdm_surface_free(&s);
 }

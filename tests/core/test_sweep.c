@@ -1,4 +1,5 @@
-/* The sweep of planes at the coarsest level: which heights it reaches, tilts, rows across, repeated patterns. */
+/* The sweep of planes at the coarsest level: which heights it reaches, tilts, rows across, repeated patterns.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 #include "bench/synthetic.h"
@@ -34,9 +35,12 @@ static void bench_close(Bench *b)
 /* Start `off_px` pixels of parallax off the true mean height; the share that is matched. */
 static double sweep(Bench *b, double off_px, double half_range_px, int v_shift)
 {
-    const SdmChainInput in = {.settings = &b->settings, .lattice = &b->scene.lattice, .left = &b->scene.left_pyramid,
+    const SdmChainInput in = {.settings = &b->settings,
+                              .lattice = &b->scene.lattice,
+                              .left = &b->scene.left_pyramid,
                               .right = &b->scene.right_pyramid};
-    const SdmTopSearch q = {.half_range_px = half_range_px, .pixel_m = SYN_GSD_M * (1 << LEVEL), .v_shift = v_shift};
+    const SdmTopSearch q = {
+        .half_range_px = half_range_px, .pixel_m = SYN_GSD_M * (1 << LEVEL), .v_shift = v_shift};
     double share = -1.0;
     for (int i = 0; i < b->s.win.w * b->s.win.h; i++) {
         b->s.h_m[i] = (float)(b->scene.lattice.height0_m + off_px * PIXEL_HEIGHT_M);
@@ -53,7 +57,8 @@ static double right_share(const Bench *b)
     int good = 0, all = 0;
     for (int y = 6; y < b->s.win.h - 6; y++)
         for (int x = 6; x < b->s.win.w - 6; x++) {
-            const double truth = syn_height(&b->scene, (x + 0.5) * (1 << LEVEL) - 0.5, (y + 0.5) * (1 << LEVEL) - 0.5);
+            const double truth =
+                syn_height(&b->scene, (x + 0.5) * (1 << LEVEL) - 0.5, (y + 0.5) * (1 << LEVEL) - 0.5);
             good += fabs((double)b->s.h_m[y * b->s.win.w + x] - truth) < PIXEL_HEIGHT_M;
             all++;
         }
@@ -69,7 +74,8 @@ static void flat_ground_is_found_in_the_range(void **state)
     bench_open(&b, 0.0, 300.0);
     for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
         const double share = sweep(&b, off[i], fabs(off[i]) < 4.0 ? 4.0 : 25.0, 0), good = right_share(&b);
-        print_message("flat, %.1f px off: %.1f %% matched, %.1f %% right\n", off[i], 100.0 * share, 100.0 * good);
+        print_message("flat, %.1f px off: %.1f %% matched, %.1f %% right\n", off[i], 100.0 * share,
+                      100.0 * good);
         assert_true(share > 0.95 && good > 0.98);
     }
     bench_close(&b);
@@ -86,7 +92,8 @@ static double invented(const Bench *b)
     return (double)wrong / n;
 }
 
-/* Level planes stop at the range; tilted ones, which pivot about the middle column, come by the truth at one place. */
+/* Level planes stop at the range; tilted ones, which pivot about the middle column, come by the truth at one
+ * place. */
 static void beyond_the_range_nothing_is_invented(void **state)
 {
     (void)state;
@@ -95,8 +102,8 @@ static void beyond_the_range_nothing_is_invented(void **state)
     bench_open(&b, 0.0, 300.0);
     for (int i = 0; i < 2; i++) {
         const double share = sweep(&b, off[i], range[i], 0), wrong = invented(&b);
-        print_message("%.0f px off, +-%.0f px searched: %.1f %% matched, %.1f %% wrongly\n", off[i], range[i], 100.0 * share,
-                      100.0 * wrong);
+        print_message("%.0f px off, +-%.0f px searched: %.1f %% matched, %.1f %% wrongly\n", off[i], range[i],
+                      100.0 * share, 100.0 * wrong);
         assert_true(share < 0.4 && wrong < 0.05);
     }
     bench_close(&b);
@@ -130,7 +137,8 @@ static void put_stripes(SdmLevelImage *im, int period)
     for (int64_t y = 0; y < im->h; y++)
         for (int64_t x = 0; x < im->w; x++) {
             const double phase = 6.283185307179586 * (double)(x + im->x0) / period;
-            im->data[y * im->w + x] = (int16_t)(800.0 * sin(phase) + 300.0 * sin(2.0 * phase + (double)(y + im->y0)));
+            im->data[y * im->w + x] =
+                (int16_t)(800.0 * sin(phase) + 300.0 * sin(2.0 * phase + (double)(y + im->y0)));
         }
 }
 
@@ -153,9 +161,9 @@ static void repeated_patterns_are_ambiguous(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flat_ground_is_found_in_the_range), cmocka_unit_test(beyond_the_range_nothing_is_invented),
-        cmocka_unit_test(slopes_are_followed), cmocka_unit_test(rows_across),
-        cmocka_unit_test(repeated_patterns_are_ambiguous)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(flat_ground_is_found_in_the_range),
+                                       cmocka_unit_test(beyond_the_range_nothing_is_invented),
+                                       cmocka_unit_test(slopes_are_followed), cmocka_unit_test(rows_across),
+                                       cmocka_unit_test(repeated_patterns_are_ambiguous)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* To be preloaded: the process dies, as by SIGKILL, right before the n-th call that renames or removes a file.
- * SDM_STOP_AT=N; without it every call goes through. */
+/* To be preloaded: the process dies, as by SIGKILL, right before the n-th call that renames or removes a
+ * file. SDM_STOP_AT=N; without it every call goes through. */
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
-/* Fuzz the files of the job folder: the input says which bytes of a whole file are changed, and where it is cut.
- * byte 0: even = block, odd = scene products; then pieces of 4 bytes: place (2), change (1), what to do (1).
- * Whatever was changed must be found; what is whole must be read. */
+/* Fuzz the files of the job folder: the input says which bytes of a whole file are changed, and where it is
+ * cut. byte 0: even = block, odd = scene products; then pieces of 4 bytes: place (2), change (1), what to do
+ * (1). Whatever was changed must be found; what is whole must be read. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/unit.h"
 #include "fuzz.h"

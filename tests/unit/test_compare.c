@@ -61,8 +61,9 @@ static void write_raster(const char *path, const Raster *r)
             v[i] = b > 1 ? 77.0f : isnan(r->values[i]) ? -9999.0f : r->values[i];
         GDALRasterBandH const band = GDALGetRasterBand(set, b);
         GDALSetRasterNoDataValue(band, -9999.0);
-        assert_int_equal(GDALRasterIO(band, GF_Write, 0, 0, r->cols, r->rows, v, r->cols, r->rows, GDT_Float32, 0, 0),
-                         CE_None);
+        assert_int_equal(
+            GDALRasterIO(band, GF_Write, 0, 0, r->cols, r->rows, v, r->cols, r->rows, GDT_Float32, 0, 0),
+            CE_None);
     }
     free(v);
     GDALClose(set);
@@ -123,7 +124,8 @@ static void constant_offset(void **state)
 static void figures_and_classes_by_hand(void **state)
 {
     (void)state;
-    /* land errors: -40 -1 0 2 3 and one hole; water: 12, hole; cloud: 35 0; not seen: 50, and a reference hole */
+    /* land errors: -40 -1 0 2 3 and one hole; water: 12, hole; cloud: 35 0; not seen: 50, and a reference
+     * hole */
     const float dem[12] = {60, 99, 100, 102, 103, NAN, 112, NAN, 135, 100, 150, 100};
     const float class[12] = {1, 1, 1, 1, 1, 1, 2, 2, 3, 3, 0, 1};
     float ref[12];
@@ -272,7 +274,8 @@ static void datums_are_reconciled(void **state)
     write_flat(DEM, hundred, "EGM96");
     assert_int_equal(run(NULL, &r, error, sizeof error), SDM_ERR_UNSUPPORTED);
     assert_non_null(strstr(error, "NAVD88"));
-    assert_int_equal(run(&(SdmCompareOptions){.dem_vertical = "msl"}, &r, error, sizeof error), SDM_ERR_USAGE);
+    assert_int_equal(run(&(SdmCompareOptions){.dem_vertical = "msl"}, &r, error, sizeof error),
+                     SDM_ERR_USAGE);
     assert_non_null(strstr(error, "--dem-vertical"));
 }
 
@@ -344,8 +347,8 @@ static void picture_is_grey(void **state)
     GDALDatasetH const image = GDALOpen(png, GA_ReadOnly);
     assert_non_null(image);
     uint8_t grey[12];
-    assert_int_equal(GDALRasterIO(GDALGetRasterBand(image, 1), GF_Read, 0, 0, 4, 3, grey, 4, 3, GDT_Byte, 0, 0),
-                     CE_None);
+    assert_int_equal(
+        GDALRasterIO(GDALGetRasterBand(image, 1), GF_Read, 0, 0, 4, 3, grey, 4, 3, GDT_Byte, 0, 0), CE_None);
     GDALClose(image);
     assert_int_equal(grey[0], 1);
     assert_int_equal(grey[1], 192); /* 1 + 30/40 x 254 = 191.5 */
@@ -358,7 +361,8 @@ static void picture_is_grey(void **state)
 static void text_and_json_hold_the_figures(void **state)
 {
     (void)state;
-    SdmCompareResult r = {.cells = 5, .coverage = 0.25, .raw = {.count = 4, .bias_m = 1.25}, .note = "said \"so\""};
+    SdmCompareResult r = {
+        .cells = 5, .coverage = 0.25, .raw = {.count = 4, .bias_m = 1.25}, .note = "said \"so\""};
     r.water.cells = 3;
     char text[4096], small[20];
     sdm_compare_text(&r, text, sizeof text);

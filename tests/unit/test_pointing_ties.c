@@ -1,4 +1,5 @@
-/* Pointing fitted on one half of the real scene's ties (Mt Rainier), judged on the other half by how rays miss. */
+/* Pointing fitted on one half of the real scene's ties (Mt Rainier), judged on the other half by how rays
+ * miss. */
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
 #include "rays.h"
@@ -24,7 +25,8 @@ static int read_ties(Tie *tie)
     assert_non_null(fgets(line, sizeof line, f));
     for (; n < MOST && fgets(line, sizeof line, f); n++) {
         Tie *const t = &tie[n];
-        assert_int_equal(sscanf(line, "%lf %lf %lf %lf", &t->left[0], &t->left[1], &t->right[0], &t->right[1]), 4);
+        assert_int_equal(
+            sscanf(line, "%lf %lf %lf %lf", &t->left[0], &t->left[1], &t->right[0], &t->right[1]), 4);
     }
     fclose(f);
     assert_int_equal(n, 1145);
@@ -44,7 +46,8 @@ static void find_target(SdmCamera *const cam[2], Tie *t)
     t->target_px = (t->right[0] - line[0]) * t->across[0] + (t->right[1] - line[1]) * t->across[1];
 }
 
-/* Mean |gap| in metres of the ties with side[i] == which, the right points corrected by p; *bias: mean gap. */
+/* Mean |gap| in metres of the ties with side[i] == which, the right points corrected by p; *bias: mean gap.
+ */
 static double mean_gap(SdmCamera *const cam[2], const Tie *tie, int n, const uint8_t *side, int which,
                        const SdmPointing *p, double *bias)
 {
@@ -77,8 +80,8 @@ static void split(int n, int how, uint8_t *side)
     }
 }
 
-/* How far a tie lies from the next one's correction, where the next is within 10 px of it: mean |difference| / sqrt(2)
- * of the targets is what a single tie is uncertain by, whatever the correction. */
+/* How far a tie lies from the next one's correction, where the next is within 10 px of it: mean |difference|
+ * / sqrt(2) of the targets is what a single tie is uncertain by, whatever the correction. */
 static double tie_scatter_px(const Tie *tie, int n)
 {
     double sum = 0.0;
@@ -110,15 +113,22 @@ static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side
     size_t count = 0;
     for (int i = 0; i < n; i++)
         if (side[i] == which)
-            sample[count++] = (SdmFitSample){tie[i].right[0], tie[i].right[1], tie[i].target_px, tie[i].target_px};
-    const SdmFitTask task = {.sample = sample, .count = count, .max_degree = 6, .with_profile = true, .rows = ROWS,
-                             .left = "3N", .right = "3B"};
+            sample[count++] =
+                (SdmFitSample){tie[i].right[0], tie[i].right[1], tie[i].target_px, tie[i].target_px};
+    const SdmFitTask task = {.sample = sample,
+                             .count = count,
+                             .max_degree = 6,
+                             .with_profile = true,
+                             .rows = ROWS,
+                             .left = "3N",
+                             .right = "3B"};
     assert_int_equal(sdm_pointing_fit(ctx, &task, p, &round), SDM_OK);
     sdm_free(&round.samples);
 }
 
-/* Single ties of the file scatter by 0.28 px (4.3 m of gap) against their own neighbours, so that no correction can
- * bring mean |gap| near zero: it must take the bias away, and do so as well as a fit on the judged half itself. */
+/* Single ties of the file scatter by 0.28 px (4.3 m of gap) against their own neighbours, so that no
+ * correction can bring mean |gap| near zero: it must take the bias away, and do so as well as a fit on the
+ * judged half itself. */
 static void other_half(void **state)
 {
     (void)state;
@@ -149,8 +159,10 @@ static void other_half(void **state)
         const double before = mean_gap(cam, tie, n, side, 1, &none, &bias[0]);
         const double after = mean_gap(cam, tie, n, side, 1, &p, &bias[1]);
         const double best = mean_gap(cam, tie, n, side, 1, &own, &bias[2]);
-        print_message("gap of the half not fitted: mean %.2f -> %.2f m, mean |gap| %.2f -> %.2f m (%.2f m when it is "
-                      "fitted itself); degree %d\n", bias[0], bias[1], before, after, best, p.degree);
+        print_message(
+            "gap of the half not fitted: mean %.2f -> %.2f m, mean |gap| %.2f -> %.2f m (%.2f m when it is "
+            "fitted itself); degree %d\n",
+            bias[0], bias[1], before, after, best, p.degree);
         assert_true(before > 20.0 && fabs(bias[1]) <= 1.5 && after <= 8.0 && after <= 1.05 * best);
         sdm_pointing_free(&p);
         sdm_pointing_free(&own);

@@ -193,7 +193,8 @@ static void test_rpc_layout(void **state)
 static int count_changed(const char *a, const char *b, const char *file)
 {
     int nx, ny, mx, my, changed = 0;
-    float *const one = read_raster(a, file, &nx, &ny, NULL), *const other = read_raster(b, file, &mx, &my, NULL);
+    float *const one = read_raster(a, file, &nx, &ny, NULL), *const other =
+                                                                 read_raster(b, file, &mx, &my, NULL);
     assert_true(nx == mx && ny == my);
     for (int k = 0; k < nx * ny; k++)
         changed += one[k] != other[k];
