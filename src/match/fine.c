@@ -44,8 +44,8 @@ static SdmWindow part_of(const SdmMatchSettings *s, const SdmWindow *win, const 
     const int64_t to[2] = {need->u0 + need->w, need->v0 + need->h};
     int64_t a[2], b[2];
     for (int k = 0; k < 2; k++) {
-        a[k] = (from[k] - halo) >> 4 << 4;
-        b[k] = (to[k] + halo + 15) >> 4 << 4;
+        a[k] = ((from[k] - halo) >> 4) * 16;
+        b[k] = ((to[k] + halo + 15) >> 4) * 16;
         a[k] = a[k] > first[k] ? a[k] : first[k];
         b[k] = b[k] < end[k] ? b[k] : end[k];
     }

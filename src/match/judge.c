@@ -45,7 +45,8 @@ static void far_from_ground(const Judge *j, int y, bool *far)
         return;
     const int64_t v = (win->v0 + y) >> g->win.level;
     for (int x = 0; x < win->w;) { /* pixel after pixel of the ground */
-        const int64_t u = (win->u0 + x) >> g->win.level, next = ((u + 1) << g->win.level) - win->u0;
+        const int64_t u = (win->u0 + x) >> g->win.level,
+                      next = (u + 1) * ((int64_t)1 << g->win.level) - win->u0;
         const int end = next < win->w ? (int)next : win->w;
         const bool known = u < g->win.w && v < g->win.h;
         const int64_t at = known ? v * g->win.w + u : 0;
