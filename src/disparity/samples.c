@@ -10,7 +10,7 @@
 
 enum { STRIP_PX = 1 << 20, SURVEY_PX = 1 << 20, Q_MAX = 2047 };
 
-#define FILL 1e30f /* from here on floats are fill such as -3.4e38, which many files hold and do not declare */
+#define FILL 1e30f /* from here on floats are fill such as -3.4e38, which many files do not declare */
 
 typedef struct Raster {
     const char *role, *path; /* "LEFT", "RIGHT" */
