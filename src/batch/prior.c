@@ -15,7 +15,7 @@ typedef struct Prior {
     GDALDatasetH ds;
     GDALRasterBandH band;
     double inverse[6]; /* map -> pixel corner coordinates */
-    double nodata;
+    double nodata, scale, offset;
     bool has_nodata;
     SdmProjector *proj;
     SdmGeoid *geoid; /* NULL: heights above the ellipsoid */
@@ -45,6 +45,26 @@ static int datum_of(const SdmOptions *o, OGRSpatialReferenceH srs)
     if ((code && strcmp(code, "3855") == 0) || (name && strstr(name, "EGM2008")))
         return SDM_EGM2008;
     return -1;
+}
+
+/* First band, how its values become metres, and what is no height. */
+static SdmStatus open_band(SdmContext *ctx, Prior *p)
+{
+    int has = 0;
+    p->band = GDALGetRasterBand(p->ds, 1);
+    if (!p->band)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s has no raster band; give one of its subdatasets (see gdalinfo)",
+                        sdm_options(ctx)->dem);
+    const char *const unit = GDALGetRasterUnitType(p->band);
+    if (strstr(unit, "ft") || strstr(unit, "foot") || strstr(unit, "feet"))
+        return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s: heights are in '%s'; give metres", sdm_options(ctx)->dem, unit);
+    p->nodata = GDALGetRasterNoDataValue(p->band, &has);
+    p->has_nodata = has != 0;
+    p->scale = GDALGetRasterScale(p->band, &has);
+    p->scale = has ? p->scale : 1.0;
+    p->offset = GDALGetRasterOffset(p->band, &has);
+    p->offset = has ? p->offset : 0.0;
+    return SDM_OK;
 }
 
 static SdmStatus prior_open(SdmContext *ctx, Prior *p)
@@ -77,10 +97,7 @@ static SdmStatus prior_open(SdmContext *ctx, Prior *p)
     TRY(sdm_projector_open(ctx, wkt, &p->proj));
     if (datum == SDM_EGM96 || datum == SDM_EGM2008)
         TRY(sdm_geoid_open(ctx, datum, &p->geoid));
-    p->band = GDALGetRasterBand(p->ds, 1);
-    int has = 0;
-    p->nodata = GDALGetRasterNoDataValue(p->band, &has);
-    p->has_nodata = has != 0;
+    TRY(open_band(ctx, p));
 done:
     if (flat)
         OSRDestroySpatialReference(flat);
@@ -104,7 +121,7 @@ static double prior_at(SdmContext *ctx, Prior *p, double lon, double lat)
         return NAN;
     if (p->geoid && sdm_geoid_undulation(ctx, p->geoid, 1, &lon, &lat, &n) != SDM_OK)
         return NAN;
-    return (double)v + n;
+    return (double)v * p->scale + p->offset + n;
 }
 
 SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s)

@@ -5,6 +5,9 @@
 
 #include <cpl_error.h>
 #include <math.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 enum { DEM, REFERENCE, CLASS, WITHIN, OPERANDS };
 
@@ -121,6 +124,25 @@ static void score_aligned(SdmCells *c, SdmCompareResult *out)
     }
 }
 
+/* The picture is a new file or an older picture, never one of the rasters. */
+static SdmStatus check_picture(SdmContext *ctx, const char *dem, const char *reference,
+                               const SdmCompareOptions *opt)
+{
+    const char *const input[OPERANDS] = {dem, reference, opt->class_raster, opt->within};
+    const size_t length = opt->png ? strlen(opt->png) : 0;
+    struct stat a, b;
+    if (!opt->png)
+        return SDM_OK;
+    if (length < 5 || strcasecmp(opt->png + length - 4, ".png") != 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--png %s: expected a name that ends in .png", opt->png);
+    for (int k = 0; k < OPERANDS; k++)
+        if (input[k] && stat(opt->png, &a) == 0 && stat(input[k], &b) == 0 && a.st_dev == b.st_dev &&
+            a.st_ino == b.st_ino)
+            return sdm_fail(ctx, SDM_ERR_USAGE, "--png %s would overwrite the input %s; give another name",
+                            opt->png, input[k]);
+    return SDM_OK;
+}
+
 static SdmStatus open_all(SdmContext *ctx, const char *dem, const char *reference,
                           const SdmCompareOptions *opt, SdmOperand *op)
 {
@@ -168,6 +190,7 @@ SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference, c
     *out = (SdmCompareResult){0};
     GDALAllRegister();
     CPLPushErrorHandler(CPLQuietErrorHandler);
+    TRY(check_picture(ctx, dem, reference, opt));
     TRY(open_all(ctx, dem, reference, opt, op));
     TRY(compare(ctx, op, opt, &cells, out));
 done:

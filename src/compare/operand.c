@@ -237,8 +237,12 @@ SdmStatus sdm_operand_load(SdmContext *ctx, const SdmOperand *op, const SdmOpera
     if (!good)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be read onto the DEM's grid (GDAL: %s)", op->role,
                         op->path, CPLGetLastErrorMsg());
-    for (int64_t i = 0; i < cells; i++)
-        if (out[i] == EMPTY || !(fabsf(out[i]) <= 1e5f))
-            out[i] = NAN;
+    int scaled = 0, moved = 0; /* bilinear and average keep a scale, so it is applied behind them */
+    const double scale = GDALGetRasterScale(GDALGetRasterBand(op->file, 1), &scaled);
+    const double offset = GDALGetRasterOffset(GDALGetRasterBand(op->file, 1), &moved);
+    for (int64_t i = 0; i < cells; i++) {
+        const double v = (double)out[i] * (scaled ? scale : 1.0) + (moved ? offset : 0.0);
+        out[i] = out[i] == EMPTY || !(fabs(v) <= 1e5) ? NAN : (float)v;
+    }
     return SDM_OK;
 }

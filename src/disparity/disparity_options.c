@@ -74,16 +74,16 @@ void sdm_disparity_default(SdmDisparityOptions *opt)
 static SdmStatus check_window(SdmContext *ctx, const SdmDisparityOptions *opt)
 {
     const bool sad = opt->cost == SDM_PAIR_SAD;
-    if (!sad && opt->window % 2 == 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--window %d: even windows need --cost sad; give --window %d or %d, or --cost sad",
-                        opt->window, opt->window - 1 > 3 ? opt->window - 1 : 3, opt->window + 1);
     if (!sad && (opt->window < 3 || opt->window > 21))
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--window %d: expected an odd one from 3 to 21 with --cost zncc or census; --cost sad takes 2 "
             "to 32",
             opt->window);
+    if (!sad && opt->window % 2 == 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--window %d: even windows need --cost sad; give --window %d or %d, or --cost sad",
+                        opt->window, opt->window - 1, opt->window + 1);
     return SDM_OK;
 }
 

@@ -10,6 +10,8 @@
 
 enum { STRIP_PX = 1 << 20, SURVEY_PX = 1 << 20, Q_MAX = 2047 };
 
+#define FILL 1e30f /* from here on floats are fill such as -3.4e38, which many files do not declare */
+
 typedef struct Raster {
     const char *role, *path; /* "LEFT", "RIGHT" */
     GDALDatasetH dataset;
@@ -184,7 +186,7 @@ static SdmStatus read_strip(SdmContext *ctx, const Raster *im, int y0, int rows,
         const float v = im->palette     ? im->palette[(int)s->band[0][i]]
                         : im->bands > 1 ? luma(s->band[0][i], s->band[1][i], s->band[2][i])
                                         : s->band[0][i];
-        out[i] = s->valid[i] && isfinite(v) ? v : NAN;
+        out[i] = s->valid[i] && fabsf(v) < FILL ? v : NAN; /* not NaN, either */
     }
 done:
     return st;

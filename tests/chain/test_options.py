@@ -88,6 +88,16 @@ def part_prior():
     moved = at("moved.tif") # a prior 60 m too high must not show in the DEM
     if t.expect(t.run([scene], moved, "--dem", false_prior, "--dem-vertical", "ellipsoid"), "prior 60 m too high: runs"):
         same_within("prior 60 m too high", moved, plain, 1.0)
+    tenths, feet, same = at("tenths.tif"), at("feet.tif"), at("same.tif") # decimetres, the band's scale says so
+    t.call([t.tool("gdal_translate"), "-q", "-ot", "Int16", "-scale", 0, 1000, 0, 10000, "-a_scale", 0.1, truth, tenths])
+    if t.expect(t.run([scene], same, "--dem", tenths, "--dem-vertical", "ellipsoid"), "prior in decimetres: runs"):
+        same_within("prior in decimetres", same, led, 0.5)
+    t.call([t.tool("gdal_translate"), "-q", truth, feet])
+    data = gdal.Open(feet, gdal.GA_Update)
+    data.GetRasterBand(1).SetUnitType("ft")
+    data = None
+    done = t.call([t.PROGRAM, "run", scene, "-o", at("none.tif"), "-q", "--dem", feet], quiet=True)
+    t.expect(done.returncode == 1 and "heights are in 'ft'" in str(done.stderr), "prior in feet: refused")
     done = t.call([t.PROGRAM, "run", scene, "-o", at("none.tif"), "-q", "--hmin", 3000, "--hmax", 4000], quiet=True)
     wrong = done.returncode == 0 and t.compare(at("none.tif"), truth, "--class", cover)["raw"]["over30"] > 0.003
     t.expect(not wrong, "a height range that misses the terrain makes no false DEM (rc %d)" % done.returncode)

@@ -58,6 +58,7 @@ def usage(bench):
     refuse("range below the image", ["--min-disparity -60", "60 x 40 px"], *pair, *out, "--min-disparity", "-60")
     refuse("range above the smaller image", ["--max-disparity 15", "15 x 10 px after --downscale"], *pair, *out,
            "--downscale", "4", "--window", "3")
+    refuse("window above 21", ["--window 22", "from 3 to 21"], *pair, *out, "--cost", "census", "--window", "22")
     for window in ("1", "33", "0", "-3", "2.5", "nan"):
         refuse(f"window {window}", [f"--window: found '{window}'", "2 to 32"], *pair, *out, "--window", window)
     for cost in ("zncc", "census"):
@@ -107,6 +108,8 @@ def inputs(bench):
     base.write_tiff("nan.tif", W, H, "float32", struct.pack("<f", float("nan")) * W * H)
     base.write_tiff("float.tif", W, H, "float32", b"".join(struct.pack("<f", v) for v in noise(W, H, 5)))
     refuse("all NaN", ["RIGHT nan.tif", "no usable pixel"], "float.tif", "nan.tif")
+    base.write_tiff("fill.tif", W, H, "float32", struct.pack("<f", -3.4e38) * W * H)
+    refuse("fill that is not declared", ["RIGHT fill.tif", "no usable pixel"], "float.tif", "fill.tif")
     translate("float.tif", "complex.tif", "-ot", "CFloat32")
     refuse("complex", ["LEFT complex.tif", "CFloat32"], "complex.tif", "complex.tif")
     translate("left.tif", "void.tif", "-a_nodata", "0", "-scale", "0", "255", "0", "0")

@@ -154,6 +154,12 @@ static void not_a_parallel_pair(void **state)
     write_raster(path_a, r);
     write_raster(path_b, r);
     refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "pa.tif: no RPC", "--base-height");
+    double turned[6] = {500000, 8, 6, 5000000, 6, -8}; /* 10 m, rows towards the north-east */
+    GDALDatasetH const ds = GDALOpen(path_b, GA_Update);
+    assert_non_null(ds);
+    assert_int_equal(GDALSetGeoTransform(ds, turned), CE_None);
+    GDALClose(ds);
+    refuse(&opt, path_a, path_b, SDM_ERR_INPUT, "pb.tif: its rows lie at 36.9 deg", "--base-height");
     write_raster(path_b, PLAIN);
     refuse(&opt, path_a, path_b, SDM_ERR_INPUT, "pb.tif: not georeferenced", "--base-height");
 }

@@ -24,6 +24,7 @@ typedef struct Raster { /* what to write; zeros: no CRS, 30 m cells, one band */
     double x0, y0, cell;
     const float *values; /* rows x cols; NaN = nodata (-9999) */
     const char *datum;   /* VERTICAL_DATUM */
+    double scale, offset; /* metres = value x scale + offset; scale 0: none */
 } Raster;
 
 static void set_srs(GDALDatasetH set, const Raster *r)
@@ -61,6 +62,10 @@ static void write_raster(const char *path, const Raster *r)
             v[i] = b > 1 ? 77.0f : isnan(r->values[i]) ? -9999.0f : r->values[i];
         GDALRasterBandH const band = GDALGetRasterBand(set, b);
         GDALSetRasterNoDataValue(band, -9999.0);
+        if (r->scale > 0.0) {
+            GDALSetRasterScale(band, r->scale);
+            GDALSetRasterOffset(band, r->offset);
+        }
         assert_int_equal(
             GDALRasterIO(band, GF_Write, 0, 0, r->cols, r->rows, v, r->cols, r->rows, GDT_Float32, 0, 0),
             CE_None);
@@ -119,6 +124,31 @@ static void constant_offset(void **state)
     assert_int_equal(r.slope[0].aligned.count, 12);
     assert_int_equal(r.slope[1].aligned.count, 0);
     assert_non_null(strstr(r.note, "neither"));
+}
+
+/* Decimetres above 50 m, as scale and offset of the band say. */
+static void scale_and_offset(void **state)
+{
+    (void)state;
+    float dem[12], ref[12];
+    for (int i = 0; i < 12; i++) {
+        dem[i] = i == 7 ? NAN : 535.0f;
+        ref[i] = i == 2 ? NAN : 500.0f;
+    }
+    Raster r = flat_raster;
+    r.scale = 0.1, r.offset = 50.0;
+    r.values = dem;
+    write_raster(DEM, &r);
+    r.values = ref;
+    write_raster(REF, &r);
+    SdmCompareResult figures;
+    assert_int_equal(run(NULL, &figures, NULL, 0), SDM_OK);
+    assert_int_equal(figures.cells, 11);
+    assert_int_equal(figures.raw.count, 10);
+    assert_near(figures.raw.bias_m, 3.5, 1e-4);
+    write_flat(REF, hundred, NULL);
+    assert_int_equal(run(NULL, &figures, NULL, 0), SDM_OK);
+    assert_near(figures.raw.bias_m, 3.5, 1e-4);
 }
 
 static void figures_and_classes_by_hand(void **state)
@@ -354,6 +384,15 @@ static void picture_is_grey(void **state)
     assert_int_equal(grey[1], 192); /* 1 + 30/40 x 254 = 191.5 */
     assert_int_equal(grey[2], 0);
     assert_int_equal(grey[5], 128);
+    char text[400] = "", link_name[64];
+    snprintf(link_name, sizeof link_name, "%s.PNG", path); /* an input under another name */
+    assert_int_equal(link(png, link_name), 0);
+    assert_int_equal(run(&(SdmCompareOptions){.png = png, .class_raster = link_name}, &r, text, sizeof text),
+                     SDM_ERR_USAGE);
+    assert_non_null(strstr(text, "would overwrite the input"));
+    assert_int_equal(run(&(SdmCompareOptions){.png = path}, &r, text, sizeof text), SDM_ERR_USAGE);
+    assert_non_null(strstr(text, "ends in .png"));
+    unlink(link_name);
     unlink(png);
     unlink(path);
 }
@@ -401,6 +440,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant_offset),
+        cmocka_unit_test(scale_and_offset),
         cmocka_unit_test(figures_and_classes_by_hand),
         cmocka_unit_test(within_limits_the_footprint),
         cmocka_unit_test(coverage_counts_the_union),
