@@ -26,6 +26,8 @@ typedef struct CostMeans { /* of one row of one image, a value a pixel: the wind
                            nodata inside, or the window leaves the image */
 } CostMeans;
 
+/* Rows of census words that are kept: those of the window, the one that leaves, and two along v. */
+#define COST_WORD_ROWS(window) ((size_t)(window) + 3)
 enum { COST_ROWS = 3 }; /* of the right view, along v */
 
 typedef struct CostScratch {
@@ -34,7 +36,7 @@ typedef struct CostScratch {
     CostMeans left, right[COST_ROWS]; /* the right ones' arrays reach |d| further to both sides */
     int32_t *spare[2];        /* window sums of squares and nodata */
     int16_t *nodata;          /* a row of nodata */
-    uint64_t *word[2];        /* census words of a row, left and right */
+    uint64_t *word[2];        /* census words of COST_WORD_ROWS(window) rows, left and right */
     int32_t *column;          /* (dmax - dmin + 1) rows of column sums */
     int32_t *window;          /* and of window sums */
     float *score;             /* and of scores */
@@ -52,11 +54,11 @@ static inline size_t cost_reach(int dmin, int dmax)
     return cost_round((size_t)(a > b ? a : b)) + COST_LANES;
 }
 
-static inline size_t cost_scratch_bytes(int width, int dmin, int dmax)
+static inline size_t cost_scratch_bytes(int width, int window, int dmin, int dmax)
 {
     const size_t nd = (size_t)(dmax - dmin + 1), n = cost_round((size_t)width) + COST_MARGIN;
     const size_t wide = n + 2 * cost_reach(dmin, dmax);
-    return 4 * ((2 * 3 + (1 + COST_ROWS) * 6) * wide + 3 * n + 3 * nd * n) + 2 * 8 * wide;
+    return 4 * ((2 * 3 + (1 + COST_ROWS) * 6) * wide + 3 * n + 3 * nd * n) + 2 * 8 * wide * COST_WORD_ROWS(window);
 }
 
 static inline void *cost_take(char **at, size_t bytes)
@@ -71,7 +73,7 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
     const size_t nd = (size_t)(job->dmax - job->dmin + 1), n = cost_round((size_t)job->width) + COST_MARGIN;
     const size_t reach = cost_reach(job->dmin, job->dmax), wide = n + 2 * reach;
     char *at = job->scratch;
-    memset(at, 0, cost_scratch_bytes(job->width, job->dmin, job->dmax));
+    memset(at, 0, cost_scratch_bytes(job->width, job->window, job->dmin, job->dmax));
     s->pitch = (ptrdiff_t)n;
     for (int side = 0; side < 2; side++) {
         CostColumns *const c = &s->columns[side];
@@ -95,7 +97,7 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
     for (size_t x = 0; x < 2 * n; x++)
         s->nodata[x] = SDM_PIXEL_NODATA;
     for (int side = 0; side < 2; side++)
-        s->word[side] = (uint64_t *)cost_take(&at, 8 * wide) + reach;
+        s->word[side] = cost_take(&at, 8 * wide * COST_WORD_ROWS(job->window));
     s->column = cost_take(&at, 4 * n * nd);
     s->window = cost_take(&at, 4 * n * nd);
     s->score = cost_take(&at, 4 * n * nd);

@@ -9,12 +9,14 @@ enum { HALF_X = 4, HALF_Y = 3, BITS = 62 };
 
 /* A word of 62 bits is kept as four planes of 16: a bit per neighbour, 1 where it is darker than the centre
  * (nodata is darkest; beyond the sides 0). The order of the bits does not matter. */
-static uint16_t *plane_of(const CostScratch *s, const SdmCostJob *job, int side, int plane)
+static void planes_of(const CostScratch *s, const SdmCostJob *job, int side, int row, uint16_t *plane[4])
 {
-    const ptrdiff_t wide =
-        (ptrdiff_t)(cost_round((size_t)job->width) + COST_MARGIN + 2 * cost_reach(job->dmin, job->dmax));
-    return (uint16_t *)(void *)(s->word[side] - cost_reach(job->dmin, job->dmax)) + plane * wide +
-           cost_reach(job->dmin, job->dmax);
+    const size_t reach = cost_reach(job->dmin, job->dmax);
+    const size_t wide = cost_round((size_t)job->width) + COST_MARGIN + 2 * reach;
+    const int first = job->row_begin - 2 * job->window; /* of the rows that are asked for, so never negative */
+    const size_t slot = (size_t)(row - first) % COST_WORD_ROWS(job->window);
+    for (size_t k = 0; k < 4; k++)
+        plane[k] = (uint16_t *)(void *)s->word[side] + (4 * slot + k) * wide + reach;
 }
 
 /* Words of pixels x0..x1 - 1. */
@@ -143,8 +145,7 @@ static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int s
     int x = 0;
     for (int j = -HALF_Y; j <= HALF_Y; j++)
         row[j + HALF_Y] = cost_image_row(job, s, side, y + j);
-    for (int k = 0; k < 4; k++)
-        plane[k] = plane_of(s, job, side, k);
+    planes_of(s, job, side, y, plane);
 #if SDM_VEC > 4
     if (job->width >= LANES + 2 * HALF_X) {
         const int last = job->width - HALF_X - LANES; /* the last block may overlap the one before */
@@ -192,21 +193,25 @@ static void to_score(const int32_t *restrict bits, const float *restrict ri, con
     }
 }
 
-/* Let the rows of y enter (sign 1) or leave (-1) the column sums. */
-static void step(const SdmCostJob *job, const CostScratch *s, int y, int sign)
+/* Let the rows of y enter (sign 1) or leave (-1) the column sums; their words are there. */
+static void add_row(const SdmCostJob *job, const CostScratch *s, int y, int sign)
 {
     uint16_t *left[4], *right[4];
-    for (int k = 0; k < 4; k++) {
-        left[k] = plane_of(s, job, 0, k);
-        right[k] = plane_of(s, job, 1, k);
-    }
-    census_row(job, s, y, 0);
+    planes_of(s, job, 0, y, left);
     for (int k = 0; k <= job->dmax - job->dmin; k++) {
         const int d = job->dmin + k;
-        if (k == 0 || job->along_v)
-            census_row(job, s, job->along_v ? y + d : y, 1);
+        planes_of(s, job, 1, job->along_v ? y + d : y, right);
         add_bits(s->column + k * s->pitch, left, right, job->along_v ? 0 : d, sign, job->width);
     }
+}
+
+/* Words of the rows that enter with row y; first: of all rows along v. */
+static void find_words(const SdmCostJob *job, const CostScratch *s, int y, bool first)
+{
+    const int low = job->along_v ? job->dmin : 0, high = job->along_v ? job->dmax : 0;
+    census_row(job, s, y, 0);
+    for (int v = first ? low : high; v <= high; v++)
+        census_row(job, s, y + v, 1);
 }
 
 void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
@@ -217,9 +222,10 @@ void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *u
     cost_scratch_cut(&s, job);
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
         cost_step(job, &s, y, 1);
-        step(job, &s, y + half, 1);
-        if (y - half - 1 >= job->row_begin - half)
-            step(job, &s, y - half - 1, -1);
+        find_words(job, &s, y + half, y == job->row_begin - win + 1);
+        add_row(job, &s, y + half, 1);
+        if (y > job->row_begin)
+            add_row(job, &s, y - half - 1, -1);
         if (y < job->row_begin)
             continue;
         for (int k = 0; k < nd; k++) {

@@ -15,8 +15,7 @@ enum {
 
 size_t SDM_NAME(cost_scratch)(int width, int window, int dmin, int dmax)
 {
-    (void)window;
-    return cost_scratch_bytes(width, dmin, dmax);
+    return cost_scratch_bytes(width, window, dmin, dmax);
 }
 
 /* One axis: position in 1/256 px from the cell's origin, kept within +-8e6. */

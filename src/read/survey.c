@@ -49,9 +49,40 @@ static Plan make_plan(const SdmImage *im)
     return p;
 }
 
+/* A block of a band of bytes in memory, where 0 is fill: without a detour through floats. */
+static void look_at_bytes(const SdmImage *im, const Plan *p, int64_t block, Samples *s)
+{
+    const int64_t x = block % p->nx * p->bw, y = block / p->nx * p->bh;
+    const int64_t w = p->bw < im->width - x ? p->bw : im->width - x;
+    const int64_t h = p->bh < im->height - y ? p->bh : im->height - y;
+    uint8_t least = UINT8_MAX, most = 0; /* of what is one less, so that fill is the largest */
+    for (int64_t j = 0; j < h; ++j) {
+        const uint8_t *const row = im->raw + (y + j) * im->width + x;
+        for (int64_t i = 0; i < w; ++i) {
+            const uint8_t less = (uint8_t)(row[i] - 1);
+            least = less < least ? less : least;
+            most = row[i] > most ? row[i] : most;
+        }
+    }
+    if (most > 0) {
+        s->min = fminf(s->min, (float)least + 1.0f);
+        s->max = fmaxf(s->max, (float)most);
+    }
+    for (int64_t i = block % p->step; i < w * h && s->looked < SAMPLES_MAX; i += p->step) {
+        const uint8_t v = im->raw[(y + i / w) * im->width + x + i % w];
+        s->looked++;
+        if (v)
+            s->value[s->count++] = (float)v;
+    }
+}
+
 static SdmStatus look_at_block(SdmContext *ctx, SdmImage *im, const Plan *p, int64_t block, float *raw,
                                uint8_t *valid, Samples *s)
 {
+    if (im->raw && !im->user_mask && im->zero_is_fill) {
+        look_at_bytes(im, p, block, s);
+        return SDM_OK;
+    }
     const int64_t x = block % p->nx * p->bw, y = block / p->nx * p->bh;
     const int64_t w = p->bw < im->width - x ? p->bw : im->width - x;
     const int64_t h = p->bh < im->height - y ? p->bh : im->height - y;
