@@ -13,7 +13,8 @@ static void planes_of(const CostScratch *s, const SdmCostJob *job, int side, int
 {
     const size_t reach = cost_reach(job->dmin, job->dmax);
     const size_t wide = cost_round((size_t)job->width) + COST_MARGIN + 2 * reach;
-    const int first = job->row_begin - 2 * job->window; /* of the rows that are asked for, so never negative */
+    const int first =
+        job->row_begin - 2 * job->window; /* of the rows that are asked for, so never negative */
     const size_t slot = (size_t)(row - first) % COST_WORD_ROWS(job->window);
     for (size_t k = 0; k < 4; k++)
         plane[k] = (uint16_t *)(void *)s->word[side] + (4 * slot + k) * wide + reach;
@@ -62,17 +63,26 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
         _mm512_storeu_si512(plane[k] + x, word[k]);
 }
 
-/* Differing bits of 16 words: left at x, right at x + d. */
-static inline vi differing(uint16_t *const left[4], uint16_t *const right[4], int x, int d)
+/* Differing bits of 32 words, 16 bits each: left at x, right at x + d. */
+static inline __m512i differing(uint16_t *const left[4], uint16_t *const right[4], int x, int d)
 {
-    __m256i n = _mm256_setzero_si256();
+    __m512i n = _mm512_setzero_si512();
     for (int k = 0; k < 4; k++) {
-        const __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)(left[k] + x));
-        const __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(right[k] + x + d));
-        n = _mm256_add_epi16(n, _mm256_popcnt_epi16(_mm256_xor_si256(a, b)));
+        const __m512i differ =
+            _mm512_xor_si512(_mm512_loadu_si512(left[k] + x), _mm512_loadu_si512(right[k] + x + d));
+        n = _mm512_add_epi16(n, _mm512_popcnt_epi16(differ));
     }
-    return _mm512_cvtepi16_epi32(n);
+    return n;
 }
+
+static inline void add_counts(int32_t *col, __m512i n)
+{
+    const vi low = _mm512_cvtepi16_epi32(_mm512_castsi512_si256(n));
+    const vi high = _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(n, 1));
+    vi_store(col, vi_add(vi_load(col), low));
+    vi_store(col + SDM_VEC, vi_add(vi_load(col + SDM_VEC), high));
+}
+#define COUNTS_SUB(a, b) _mm512_sub_epi16(a, b)
 #elif SDM_VEC == 8
 enum { LANES = 16 };
 static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
@@ -96,25 +106,34 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
 }
 
 /* Bits of each byte: two tables of half bytes. */
-static inline __m128i bits_of_bytes(__m128i a)
+static inline __m256i bits_of_bytes(__m256i a)
 {
-    const __m128i table = _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4),
-                  low = _mm_set1_epi8(15);
-    return _mm_add_epi8(_mm_shuffle_epi8(table, _mm_and_si128(a, low)),
-                        _mm_shuffle_epi8(table, _mm_and_si128(_mm_srli_epi16(a, 4), low)));
+    const __m256i table =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i low = _mm256_set1_epi8(15);
+    return _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(a, low)),
+                           _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(a, 4), low)));
 }
 
-/* Differing bits of 8 words: left at x, right at x + d. */
-static inline vi differing(uint16_t *const left[4], uint16_t *const right[4], int x, int d)
+/* Differing bits of 16 words, in two bytes each: left at x, right at x + d. */
+static inline __m256i differing(uint16_t *const left[4], uint16_t *const right[4], int x, int d)
 {
-    __m128i n = _mm_setzero_si128(); /* a byte counts at most 4 x 8 */
-    for (int k = 0; k < 4; k++) {
-        const __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(left[k] + x));
-        const __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(right[k] + x + d));
-        n = _mm_add_epi8(n, bits_of_bytes(_mm_xor_si128(a, b)));
-    }
-    return _mm256_cvtepi16_epi32(_mm_maddubs_epi16(n, _mm_set1_epi8(1)));
+    __m256i n = vi_zero(); /* a byte counts at most 4 x 8 */
+    for (int k = 0; k < 4; k++)
+        n = _mm256_add_epi8(n,
+                            bits_of_bytes(_mm256_xor_si256(vi_load(left[k] + x), vi_load(right[k] + x + d))));
+    return n;
 }
+
+static inline void add_counts(int32_t *col, __m256i bytes)
+{
+    const __m256i n = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
+    const vi low = _mm256_cvtepi16_epi32(_mm256_castsi256_si128(n));
+    const vi high = _mm256_cvtepi16_epi32(_mm256_extracti128_si256(n, 1));
+    vi_store(col, vi_add(vi_load(col), low));
+    vi_store(col + SDM_VEC, vi_add(vi_load(col + SDM_VEC), high));
+}
+#define COUNTS_SUB(a, b) _mm256_sub_epi8(a, b)
 #endif
 
 #if SDM_VEC == 4
@@ -165,21 +184,30 @@ static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int s
     census_pixels(row, job->width, x, job->width, plane);
 }
 
-/* Let the differing bits of a row enter (sign 1) or leave (-1) the column sums. */
-static void add_bits(int32_t *restrict col, uint16_t *const left[4], uint16_t *const right[4], int d,
-                     int sign, int count)
+typedef struct RowWords { /* planes of a row, left and right */
+    uint16_t *left[4], *right[4];
+} RowWords;
+
+/* Let the differing bits of a row enter the column sums, and those of another leave; NULL: none leaves. */
+static void add_bits(int32_t *restrict col, const RowWords *in, const RowWords *out, int d, int count)
 {
 #if SDM_VEC > 4
-    for (int x = 0; x < count; x += SDM_VEC) {
-        const vi n = differing(left, right, x, d);
-        vi_store(col + x, sign > 0 ? vi_add(vi_load(col + x), n) : vi_sub(vi_load(col + x), n));
-    }
+    if (out)
+        for (int x = 0; x < count; x += 2 * SDM_VEC)
+            add_counts(col + x, COUNTS_SUB(differing(in->left, in->right, x, d),
+                                           differing(out->left, out->right, x, d)));
+    else
+        for (int x = 0; x < count; x += 2 * SDM_VEC)
+            add_counts(col + x, differing(in->left, in->right, x, d));
 #else
-    for (int x = 0; x < count; x++) {
-        uint64_t differ = 0;
-        for (int k = 0; k < 4; k++)
-            differ |= (uint64_t)(left[k][x] ^ right[k][x + d]) << (16 * k);
-        col[x] += sign * __builtin_popcountll(differ);
+    for (int sign = 1; sign >= (out ? -1 : 1); sign -= 2) {
+        const RowWords *const w = sign > 0 ? in : out;
+        for (int x = 0; x < count; x++) {
+            uint64_t differ = 0;
+            for (int k = 0; k < 4; k++)
+                differ |= (uint64_t)(w->left[k][x] ^ w->right[k][x + d]) << (16 * k);
+            col[x] += sign * __builtin_popcountll(differ);
+        }
     }
 #endif
 }
@@ -193,15 +221,19 @@ static void to_score(const int32_t *restrict bits, const float *restrict ri, con
     }
 }
 
-/* Let the rows of y enter (sign 1) or leave (-1) the column sums; their words are there. */
-static void add_row(const SdmCostJob *job, const CostScratch *s, int y, int sign)
+/* Let row y enter the column sums and, where one does, row `gone` leave; their words are there. */
+static void move_rows(const SdmCostJob *job, const CostScratch *s, int y, int gone, bool leaves)
 {
-    uint16_t *left[4], *right[4];
-    planes_of(s, job, 0, y, left);
+    RowWords in, out;
+    planes_of(s, job, 0, y, in.left);
+    if (leaves)
+        planes_of(s, job, 0, gone, out.left);
     for (int k = 0; k <= job->dmax - job->dmin; k++) {
-        const int d = job->dmin + k;
-        planes_of(s, job, 1, job->along_v ? y + d : y, right);
-        add_bits(s->column + k * s->pitch, left, right, job->along_v ? 0 : d, sign, job->width);
+        const int d = job->dmin + k, v = job->along_v ? d : 0;
+        planes_of(s, job, 1, y + v, in.right);
+        if (leaves)
+            planes_of(s, job, 1, gone + v, out.right);
+        add_bits(s->column + k * s->pitch, &in, leaves ? &out : NULL, d - v, job->width);
     }
 }
 
@@ -223,9 +255,7 @@ void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *u
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
         cost_step(job, &s, y, 1);
         find_words(job, &s, y + half, y == job->row_begin - win + 1);
-        add_row(job, &s, y + half, 1);
-        if (y > job->row_begin)
-            add_row(job, &s, y - half - 1, -1);
+        move_rows(job, &s, y + half, y - half - 1, y > job->row_begin);
         if (y < job->row_begin)
             continue;
         for (int k = 0; k < nd; k++) {
