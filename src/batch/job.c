@@ -3,6 +3,7 @@
 #include "batch/job.h"
 #include "batch/tiling.h"
 
+#include <errno.h>
 #include <gdal.h>
 #include <math.h>
 #include <string.h>
@@ -11,8 +12,9 @@
 SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n,
                        char out[SDM_PATH_SIZE])
 {
-    static const char *const form[][2] = {{"scene", "sdm"}, {"scene", "merged"}, {"scene", "err"},
-                                          {"unit", "sdm"},  {"unit", "err"},     {"unit", "run"}};
+    static const char *const form[][2] = {{"scene", "sdm"}, {"scene", "merged"}, {"scene", "merging"},
+                                          {"scene", "err"}, {"unit", "sdm"},     {"unit", "err"},
+                                          {"unit", "run"}};
     return sdm_format(ctx, out, SDM_PATH_SIZE, "%s/%s_%06lld.%s", job->folder, form[kind][0], (long long)n,
                       form[kind][1]);
 }
@@ -255,6 +257,9 @@ static SdmStatus compute_unit(SdmContext *ctx, SdmJob *job, int64_t unit)
         job->resumed++;
         goto done;
     }
+    if (access(job->folder, W_OK | X_OK) != 0)
+        return sdm_fail(ctx, SDM_ERR_IO, "the job folder %s cannot be written: %s; let it be written, or move it",
+                        job->folder, strerror(errno));
     TRY(sdm_job_file(ctx, job, SDM_JOB_BEAT, unit, path));
     beat = sdm_beat_begin(path);
     TRY(preparation ? need_prepared(ctx, job, unit) : compute_tile(ctx, job, unit, cells, fingerprint));

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LATTICE_STEP = 16, REACH_CELLS = 20, LEAST_CELLS = 64 * 64 };
+enum { REACH_CELLS = 20, LEAST_CELLS = 64 * 64 };
 
 /* Grow [u0, u1) x [v0, v1) by the coarse pixels whose ground can lie in the block. */
 static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
@@ -131,40 +131,21 @@ static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmP
                               const SdmWindow *win, const SdmWindow *need, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
-    SdmLattice lat = {0};
-    SdmPyramid left = {0}, right = {0};
+    SdmFineInput input = {.in = {0}};
     SdmFineResult fine = {0};
-    const SdmLatticeRequest q = {.scene = scene,
-                                 .frame = &p->frame,
-                                 .pointing = &p->pointing,
-                                 .grid = &p->grid,
-                                 .u0 = win->u0,
-                                 .v0 = win->v0,
-                                 .u1 = win->u0 + win->w,
-                                 .v1 = win->v0 + win->h,
-                                 .step = LATTICE_STEP,
-                                 .hmin_m = p->hmin_m,
-                                 .hmax_m = p->hmax_m};
-    const SdmChainInput in = {.settings = &p->settings, .lattice = &lat, .left = &left, .right = &right,
-                              .ground = &p->ground,
-                              .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
-    TRY(sdm_lattice_build(ctx, &q, &lat));
-    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0,
-                          p->settings.coarse_level - 1, &left, &right));
-    TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, need, &fine));
-    sdm_pyramid_free(&left);
-    sdm_pyramid_free(&right);
+    TRY(sdm_fine_open(ctx, scene, p, win, &p->grid, p->settings.coarse_level - 1, &input));
+    TRY(sdm_chain_fine(ctx, &input.in, &p->coarse, win, need, &fine));
+    sdm_pyramid_free(&input.left); /* the largest part; gridding needs none of it */
+    sdm_pyramid_free(&input.right);
     double scale, offset;
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    const SdmGridding g = {.kernels = p->settings.kernels, .lattice = &lat, .fine = &fine, .grid = &p->grid,
+    const SdmGridding g = {.kernels = p->settings.kernels, .lattice = &input.lattice, .fine = &fine, .grid = &p->grid,
                            .gsd_m = p->frame.gsd_m, .spacing_m = sdm_grid_spacing_m(&p->grid), .scale = scale,
                            .offset = offset, .gap_m_per_px = p->frame.gsd_m};
     TRY(sdm_gridding_run(ctx, &g, block));
 done:
     sdm_fine_result_free(&fine);
-    sdm_pyramid_free(&left);
-    sdm_pyramid_free(&right);
-    sdm_lattice_free(&lat);
+    sdm_fine_close(&input);
     return st;
 }
 
