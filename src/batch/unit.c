@@ -212,15 +212,14 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     int64_t reach[4] = {0};
     bool any = false;
     TRY(sdm_check_stop(ctx));
-    clear_block(block);
     if (block->w < 1 || block->h < 1)
         goto done;
     TRY(find_window(ctx, scene, p, block, reach, &any));
-    if (!any)
-        goto done;
     const SdmWindow win = grow(p, reach), need = inside(p, reach);
-    if (win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0)
+    if (!any || win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0) {
+        clear_block(block);
         goto done;
+    }
     const bool too_large =
         room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width, p->frame.height) > room;
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
