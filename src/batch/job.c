@@ -228,13 +228,12 @@ static SdmStatus compute_tile(SdmContext *ctx, SdmJob *job, int64_t unit, const 
                               uint64_t fingerprint)
 {
     SdmStatus st = SDM_OK;
-    SdmBlock place, b = {0};
+    SdmBlock b = {0};
     char path[SDM_PATH_SIZE];
     double before[SDM_UNIT_STAGES], took[SDM_UNIT_STAGES], empty[SDM_UNIT_STAGES] = {0};
     TRY(need_prepared(ctx, job, unit));
     stages_since(ctx, empty, before);
-    place_block(job, cells, &place);
-    TRY(sdm_block_alloc(ctx, place.col0, place.row0, place.w, place.h, &b));
+    place_block(job, cells, &b);
     const SdmPrepared *const p = &job->prepared;
     const int64_t room =
         sdm_unit_room(ctx, job->open, &p->frame, p->settings.coarse_level) - SDM_CELL_BYTES * b.w * b.h;

@@ -7,8 +7,9 @@
 
 enum { SDM_UNIT_STAGES = 10 }; /* seconds of each stage that a file's making took, see sdm_stage_time() */
 
-/* Compute a block of the DEM (arrays allocated by the caller, see sdm_block_alloc) in at most `room` bytes: a
- * block whose window needs more is computed in parts.  room = 0: whatever it takes. */
+/* Compute a block of the DEM (its place given, its arrays allocated here, when its window is matched; the
+ * caller's to free) in at most `room` bytes: a block whose window needs more is computed in parts.
+ * room = 0: whatever it takes. */
 SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room,
                            SdmBlock *block);
 
