@@ -14,7 +14,7 @@ size_t sdm_row_cells_bytes(int width)
 {
     const size_t n = ((size_t)width + 31) / 16 * 16;
     return (n + 16) *
-           (sizeof(SdmWarpCell) + sizeof(SdmCellCorners) + 2 * sizeof(int32_t) + 4 * sizeof(float));
+           (sizeof(SdmWarpCell) + sizeof(SdmCellCorners) + 2 * sizeof(int32_t) + 6 * sizeof(float));
 }
 
 void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
@@ -26,8 +26,7 @@ void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
     r->du_dh = r->fraction + n;
     r->corners = (SdmCellCorners *)(void *)(r->du_dh + n);
     r->column = (int32_t *)(void *)(r->corners + n);
-    r->rise[0] = (float *)(void *)(r->column + n);
-    r->rise[1] = r->rise[0] + n;
+    r->rise = (float *)(void *)(r->column + n);
     r->key = (SdmRowKey){.node = NULL};
     r->count = 0;
 }
@@ -143,10 +142,10 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
     if (!columns)
         find_columns(lat, win, r);
     r->key = key;
-    for (int c = 0; r->du_dh && !corners && c <= r->count; c++) {
-        const SdmNode *const n = row_nodes + r->column[0] + c;
-        r->rise[0][c] = n->du_dh;
-        r->rise[1][c] = n[lat->nu].du_dh - n->du_dh;
+    for (int k = 0; r->du_dh && !corners && k < 2 * r->count; k++) {
+        const SdmNode *const n = row_nodes + r->column[k / 2] + k % 2;
+        r->rise[2 * k] = n->du_dh;
+        r->rise[2 * k + 1] = n[lat->nu].du_dh - n->du_dh;
     }
     for (int c = 0; c < r->count; c++) {
         const SdmNode *const n0 = row_nodes + r->column[c];
@@ -155,7 +154,8 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
         if (r->cells)
             fill_cell(fv, inv, &r->corners[c], &r->cells[c]);
         if (r->du_dh) {
-            const float k0 = r->rise[0][c] + fv * r->rise[1][c], k1 = r->rise[0][c + 1] + fv * r->rise[1][c + 1];
+            const float *const rise = r->rise + 4 * (size_t)c;
+            const float k0 = rise[0] + fv * rise[1], k1 = rise[2] + fv * rise[3];
             const int first = r->begin[c], count = r->begin[c + 1] - first;
             if (count == 16) /* a whole cell of the full resolution: vectors without a rest */
                 fill_du_dh(r->fraction + first, 16, k0, k1, inv, r->du_dh + first);
