@@ -323,6 +323,8 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(run_plan(ctx, &job));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
+    if (st != SDM_OK && !job.hopeless)
+        sdm_job_store_kept(&job);
     if (st != SDM_OK && *folder && (!sdm_job_has_work(folder) || job.hopeless))
         sdm_job_remove(folder); /* nothing that could be taken up */
     sdm_owner_release(&owner);

@@ -59,6 +59,11 @@ done:
     return st;
 }
 
+static SdmStatus allocate(SdmContext *ctx, SdmBlock *b)
+{
+    return sdm_block_alloc(ctx, b->col0, b->row0, b->w, b->h, b);
+}
+
 static void clear_block(SdmBlock *b)
 {
     for (int64_t i = 0; i < b->w * b->h; i++) {
@@ -142,6 +147,7 @@ static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmP
     const SdmGridding g = {.kernels = p->settings.kernels, .lattice = &input.lattice, .fine = &fine, .grid = &p->grid,
                            .gsd_m = p->frame.gsd_m, .spacing_m = sdm_grid_spacing_m(&p->grid), .scale = scale,
                            .offset = offset, .gap_m_per_px = p->frame.gsd_m};
+    TRY(allocate(ctx, block));
     TRY(sdm_gridding_run(ctx, &g, block));
 done:
     sdm_fine_result_free(&fine);
@@ -173,10 +179,11 @@ static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const Sd
     SdmBlock part = {0};
     const bool wide = block->w >= block->h;
     const int64_t half = (wide ? block->w : block->h) / 2;
+    TRY(allocate(ctx, block));
     for (int i = 0; i < 2; i++) {
         const int64_t from = i ? half : 0, n = i ? (wide ? block->w : block->h) - half : half;
-        TRY(sdm_block_alloc(ctx, block->col0 + (wide ? from : 0), block->row0 + (wide ? 0 : from),
-                            wide ? n : block->w, wide ? block->h : n, &part));
+        part = (SdmBlock){.col0 = block->col0 + (wide ? from : 0), .row0 = block->row0 + (wide ? 0 : from),
+                          .w = wide ? n : block->w, .h = wide ? block->h : n};
         TRY(sdm_unit_compute(ctx, scene, p, room - SDM_CELL_BYTES * part.w * part.h, &part));
         copy_part(&part, block);
         sdm_block_free(&part);
@@ -193,15 +200,17 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     int64_t reach[4] = {0};
     bool any = false;
     TRY(sdm_check_stop(ctx));
-    clear_block(block);
-    if (block->w < 1 || block->h < 1)
+    if (block->w < 1 || block->h < 1) {
+        TRY(allocate(ctx, block));
         goto done;
+    }
     TRY(find_window(ctx, scene, p, block, reach, &any));
-    if (!any)
-        goto done;
     const SdmWindow win = grow(p, reach), need = inside(p, reach);
-    if (win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0)
+    if (!any || win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0) {
+        TRY(allocate(ctx, block));
+        clear_block(block);
         goto done;
+    }
     const bool too_large =
         room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width, p->frame.height) > room;
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
