@@ -7,13 +7,15 @@
 #include "device.h"
 #include "match/level.h"
 
+enum { SDM_GPU_SCRATCH = 9 };
+
 /* A queue of a device with the tables and the scratch that steps need; the scratch grows when it must. */
 typedef struct SdmGpu {
     SdmDevice *device;
     int queue;
     SdmBuffer *cubic;     /* sdm_cubic_weights */
-    SdmBuffer *scratch[4];
-    int64_t scratch_bytes[4];
+    SdmBuffer *scratch[SDM_GPU_SCRATCH];
+    int64_t scratch_bytes[SDM_GPU_SCRATCH];
 } SdmGpu;
 SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out);
 void sdm_gpu_close(SdmGpu *g);
