@@ -44,7 +44,7 @@ median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL
 
 /* ---- rejection ---- */
 
-#define REJECT_HALF 7 /* at most */
+#define REJECT_REACH 7 /* at most */
 #define CHANGE_NONE (-32768)
 
 /* Change since the prior in 1/256 of a tolerance. */
@@ -53,15 +53,15 @@ FUNCTION int change_of(float h, float prior, float per_unit)
     return (int)FLOOR(between((h - prior) * per_unit + 0.5f, -16000.0f, 16000.0f));
 }
 
-/* Valid pixels whose change agrees with fewer than `least` of the (2 half + 1)^2 around lose QA_VALID.
+/* Valid pixels whose change agrees with fewer than `least` of the (2 reach + 1)^2 around lose QA_VALID.
  * per_unit: 256 / tolerance. */
 KERNEL GROUP_SIZE(32, 8, 1)
-reject(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int half,
+reject(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int reach,
        float per_unit, int least, GLOBAL ushort *out)
 {
-    LOCAL short tile[(32 + 2 * REJECT_HALF) * (8 + 2 * REJECT_HALF)];
-    const int x0 = GROUP(0) * 32 - half, y0 = GROUP(1) * 8 - half, side = 32 + 2 * half, high = 8 + 2 * half;
-    const int x = x0 + half + ITEM(0), y = y0 + half + ITEM(1);
+    LOCAL short tile[(32 + 2 * REJECT_REACH) * (8 + 2 * REJECT_REACH)];
+    const int x0 = GROUP(0) * 32 - reach, y0 = GROUP(1) * 8 - reach, side = 32 + 2 * reach, high = 8 + 2 * reach;
+    const int x = x0 + reach + ITEM(0), y = y0 + reach + ITEM(1);
     for (int j = ITEM(1); j < high; j += 8)
         for (int i = ITEM(0); i < side; i += 32) {
             const int col = x0 + i, row = y0 + j;
@@ -75,10 +75,10 @@ reject(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *
     if (x >= w || y >= h)
         return;
     const ushort f = flags[(long)y * w + x];
-    const int own = tile[(ITEM(1) + half) * side + ITEM(0) + half];
+    const int own = tile[(ITEM(1) + reach) * side + ITEM(0) + reach];
     int count = 0;
-    for (int j = 0; j <= 2 * half; j++)
-        for (int i = 0; i <= 2 * half; i++) /* a change is never within 256 of none */
+    for (int j = 0; j <= 2 * reach; j++)
+        for (int i = 0; i <= 2 * reach; i++) /* a change is never within 256 of none */
             count += (uint)(tile[(ITEM(1) + j) * side + ITEM(0) + i] - own + 256) <= 512u;
     out[(long)y * w + x] = (ushort)((f & QA_VALID) && count < least ? (f & ~QA_VALID) | QA_ISOLATED : f);
 }
@@ -91,26 +91,26 @@ FUNCTION int metre64_of(float h, float prior)
     return (int)FLOOR(between((h - prior) * 64.0f + 0.5f, -960000.0f, 960000.0f));
 }
 
-/* Sums over the rows y - half .. y + half of the valid pixels' changes, and their number; an item walks down
+/* Sums over the rows y - reach .. y + reach of the valid pixels' changes, and their number; an item walks down
  * `rows` rows of a column. */
 KERNEL GROUP_SIZE(64, 1, 1)
-fill_columns(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int half,
+fill_columns(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int reach,
              int rows, GLOBAL int *sum, GLOBAL ushort *count)
 {
     const int x = GROUP(0) * 64 + ITEM(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
     int s = 0, n = 0;
     if (x >= w)
         return;
-    for (int y = y0 - half; y < y1 + half; y++) {
+    for (int y = y0 - reach; y < y1 + reach; y++) {
         if (y >= 0 && y < h) {
             const long at = (long)y * w + x;
             const bool valid = (flags[at] & QA_VALID) != 0;
             s += valid ? metre64_of(h_m[at], prior[at]) : 0;
             n += valid;
         }
-        if (y - half >= y0) {
-            const long out = (long)(y - half) * w + x;
-            const int gone = y - 2 * half;
+        if (y - reach >= y0) {
+            const long out = (long)(y - reach) * w + x;
+            const int gone = y - 2 * reach;
             sum[out] = s;
             count[out] = (ushort)n;
             if (gone >= 0) {
@@ -138,7 +138,7 @@ FUNCTION float quotient(long a, int b)
  * prior.  filled: 1 where it was done, 0 elsewhere; may be null.  An item has 8 pixels of a row. */
 KERNEL GROUP_SIZE(32, 8, 1)
 fill_holes(GLOBAL float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, GLOBAL const int *sum,
-           GLOBAL const ushort *count, int w, int h, int half, int least, int else_prior, GLOBAL uchar *filled)
+           GLOBAL const ushort *count, int w, int h, int reach, int least, int else_prior, GLOBAL uchar *filled)
 {
     const int x0 = (GROUP(0) * 32 + ITEM(0)) * 8, y = GROUP(1) * 8 + ITEM(1);
     const long row = (long)y * w;
@@ -154,14 +154,14 @@ fill_holes(GLOBAL float *h_m, GLOBAL const float *prior, GLOBAL const ushort *fl
         return;
     long s = 0;
     int n = 0;
-    for (int x = x0 - half > 0 ? x0 - half : 0; x < x0 + half && x < w; x++) {
+    for (int x = x0 - reach > 0 ? x0 - reach : 0; x < x0 + reach && x < w; x++) {
         s += sum[row + x];
         n += count[row + x];
     }
     for (int x = x0; x < x0 + 8 && x < w; x++) {
-        if (x + half < w) {
-            s += sum[row + x + half];
-            n += count[row + x + half];
+        if (x + reach < w) {
+            s += sum[row + x + reach];
+            n += count[row + x + reach];
         }
         if (!(flags[row + x] & QA_VALID)) {
             if (n >= least)
@@ -171,9 +171,9 @@ fill_holes(GLOBAL float *h_m, GLOBAL const float *prior, GLOBAL const ushort *fl
             if (filled)
                 filled[row + x] = n >= least;
         }
-        if (x - half >= 0) {
-            s -= sum[row + x - half];
-            n -= count[row + x - half];
+        if (x - reach >= 0) {
+            s -= sum[row + x - reach];
+            n -= count[row + x - reach];
         }
     }
 }

@@ -9,7 +9,7 @@ typedef struct CostStrip { /* what the three costs share: kernels take it as sin
 
 /* Place of an item: its first pixel, its rows, and where its right pixels lie. */
 typedef struct CostItem {
-    int x, y0, y1, half, dx, dy, k;
+    int x, y0, y1, reach, dx, dy, k;
     bool inside; /* all columns of its windows lie in both views */
 } CostItem;
 
@@ -19,12 +19,12 @@ FUNCTION CostItem cost_item(const CostStrip *s)
     it.x = (GROUP(0) * 64 + ITEM(0)) * COLUMNS;
     it.y0 = s->y_begin + GROUP(1) * s->rows;
     it.y1 = it.y0 + s->rows < s->y_end ? it.y0 + s->rows : s->y_end;
-    it.half = s->window / 2;
+    it.reach = s->window / 2;
     it.k = GROUP(2);
     it.dx = s->along_v ? 0 : s->dmin + it.k;
     it.dy = s->along_v ? s->right_shift + s->dmin + it.k : s->right_shift;
-    const int last = it.x + COLUMNS + it.half;
-    it.inside = it.x >= it.half && it.x + it.dx >= it.half && last < s->w && last + it.dx < s->w;
+    const int last = it.x + COLUMNS + it.reach;
+    it.inside = it.x >= it.reach && it.x + it.dx >= it.reach && last < s->w && last + it.dx < s->w;
     return it;
 }
 
@@ -70,7 +70,7 @@ FUNCTION uint bits_of(ulong a, ulong b)
     {                                                                                                               \
         left += (long)clamp_index(y, s->h) * s->w;                                                                  \
         right += (long)clamp_index(y + it->dy, s->h) * s->w;                                                        \
-        const int first = it->x - it->half;                                                                         \
+        const int first = it->x - it->reach;                                                                         \
         if (it->inside) {                                                                                           \
             NAME##_at(sum, left + first, right + first + it->dx, s->window, sign);                                  \
             return;                                                                                                 \
@@ -118,11 +118,11 @@ FUNCTION float census_score(uint bits, float scale)
     uint sum[COLUMNS] = {0u, 0u, 0u, 0u};                                                                           \
     if (it.x >= w)                                                                                                  \
         return;                                                                                                     \
-    for (int y = it.y0 - it.half; y < it.y0 + it.half; y++)                                                         \
+    for (int y = it.y0 - it.reach; y < it.y0 + it.reach; y++)                                                         \
         ADD(sum, LEFT, RIGHT, &strip, &it, y, 1u);                                                                  \
     for (int y = it.y0; y < it.y1; y++) {                                                                           \
         GLOBAL float *const out = score + ((long)(y - y_begin) * depth + it.k) * w;                                 \
-        ADD(sum, LEFT, RIGHT, &strip, &it, y + it.half, 1u);                                                        \
+        ADD(sum, LEFT, RIGHT, &strip, &it, y + it.reach, 1u);                                                        \
         UNROLL for (int k = 0; k < COLUMNS; k++) {                                                                  \
             const int x = it.x + k, xr = x + it.dx, ry = y + it.dy;                                                 \
             if (x >= w)                                                                                             \
@@ -131,7 +131,7 @@ FUNCTION float census_score(uint bits, float scale)
             const float tl = left_texture[at], tr = right_texture(texture, w, h, xr, ry);                           \
             out[x] = tl >= 0.0f && tr >= 0.0f ? (SCORE) : SCORE_NONE;                                               \
         }                                                                                                           \
-        ADD(sum, LEFT, RIGHT, &strip, &it, y - it.half, 0u - 1u);                                                   \
+        ADD(sum, LEFT, RIGHT, &strip, &it, y - it.reach, 0u - 1u);                                                   \
     }
 
 KERNEL GROUP_SIZE(64, 1, 1)

@@ -57,7 +57,7 @@ KERNEL GROUP_SIZE(64, 1, 1)
 window_texture(GLOBAL const short *image, int w, int h, int window, float least, int rows, GLOBAL int *mean,
                GLOBAL float *texture)
 {
-    const int x = (GROUP(0) * 64 + ITEM(0)) * COLUMNS, y0 = GROUP(1) * rows, half = window / 2, n = window * window;
+    const int x = (GROUP(0) * 64 + ITEM(0)) * COLUMNS, y0 = GROUP(1) * rows, reach = window / 2, n = window * window;
     const int y1 = y0 + rows < h ? y0 + rows : h;
     const float inverse = 1.0f / (float)n;
     WindowSums s;
@@ -67,20 +67,20 @@ window_texture(GLOBAL const short *image, int w, int h, int window, float least,
         s.sum[k] = s.bad[k] = 0;
         s.squares[k] = 0;
     }
-    for (int y = y0 - half; y < y0 + half; y++)
-        add_pixels(&s, image + (long)clamp_index(y, h) * w, w, x - half, window, 1);
+    for (int y = y0 - reach; y < y0 + reach; y++)
+        add_pixels(&s, image + (long)clamp_index(y, h) * w, w, x - reach, window, 1);
     for (int y = y0; y < y1; y++) {
-        add_pixels(&s, image + (long)clamp_index(y + half, h) * w, w, x - half, window, 1);
-        const bool inside_y = y >= half && y + half < h;
+        add_pixels(&s, image + (long)clamp_index(y + reach, h) * w, w, x - reach, window, 1);
+        const bool inside_y = y >= reach && y + reach < h;
         UNROLL for (int k = 0; k < COLUMNS; k++)
             if (x + k < w) {
-                const bool whole = inside_y && x + k >= half && x + k + half < w && s.bad[k] == 0;
+                const bool whole = inside_y && x + k >= reach && x + k + reach < w && s.bad[k] == 0;
                 const int packed = pack_mean(s.sum[k], n, inverse);
                 mean[(long)y * w + x + k] = packed;
                 texture[(long)y * w + x + k] =
                     whole ? texture_of(packed, s.sum[k], s.squares[k], inverse, least) : -1.0f;
             }
-        add_pixels(&s, image + (long)clamp_index(y - half, h) * w, w, x - half, window, -1);
+        add_pixels(&s, image + (long)clamp_index(y - reach, h) * w, w, x - reach, window, -1);
     }
 }
 
