@@ -1,15 +1,15 @@
-/* One source for OpenCL C 1.2 and CUDA C++: kernels in gpu/ (*.cl) are written in the words below and compiled
- * twice.  Included first by every kernel file; in OpenCL its text is put before theirs. */
+/* One source for OpenCL C 1.2 and CUDA C++: kernels in gpu/ (*.cl) are written in the words below and
+ * compiled twice.  Included first by every kernel file; in OpenCL its text is put before theirs. */
 #ifndef SDM_GPU_PORTABLE_H
 #define SDM_GPU_PORTABLE_H
 #ifdef __CUDACC__
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
-typedef unsigned long long ulong;
+typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define KERNEL extern "C" __global__ void
 #define GLOBAL
-#define LOCAL __shared__      /* arrays of a kernel's own scope */
+#define LOCAL __shared__ /* arrays of a kernel's own scope */
 #define CONSTANT __constant__ const
 #define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
 #define BARRIER() __syncthreads()
