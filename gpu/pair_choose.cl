@@ -1,9 +1,6 @@
 /* Costs of a strip of a rectified pair -> disparities: winner, left-right check on the diagonal of the same volume,
  * uniqueness, sub-pixel.  As cpu/pair_reference.c. */
 // SPDX-License-Identifier: Apache-2.0
-#include "portable.h"
-
-#define PAIR_NOWHERE (-2147483647 - 1)
 
 /* Costs of a row: depth x w. */
 typedef struct CostRow {

@@ -1,9 +1,7 @@
 /* Rectified pair -> costs of every d: cost[((y - y_begin) * depth + k) * w + x] of left pixel x and right pixel x -
  * (dmin + k), 16 bits, smaller is better, PAIR_NONE = none.  Shape as gpu/volume.cl.  As cpu/pair_reference.c. */
 // SPDX-License-Identifier: Apache-2.0
-#include "portable.h"
 
-#define PAIR_NONE 0xffff
 #define ZNCC_ONE 32000
 
 typedef struct PairStrip {

@@ -32,6 +32,7 @@ typedef enum SdmStatus {
     SDM_ERR_MEMORY,      /**< an allocation failed or the memory budget is too small */
     SDM_ERR_UNSUPPORTED, /**< this build or machine cannot do it (GDAL without HDF4, no geoid grid ...) */
     SDM_ERR_STOPPED,     /**< a signal or sdm_stop() asked to stop; finished work is kept */
+    SDM_ERR_DEVICE,      /**< a graphics device failed or was lost; finished work is kept */
     SDM_STATUS_END       /**< one past the last; not a status */
 } SdmStatus;
 
