@@ -125,7 +125,7 @@ static void compare_gap(const Case *c)
 
 static void matches_are_the_references(void **state)
 {
-    static const int ranges[] = {0, 1, 2, 3, 5, 10};
+    static const int reaches[] = {0, 1, 2, 3, 5, 10};
     int64_t valid = 0;
     int turn = 0;
     (void)state;
@@ -136,7 +136,7 @@ static void matches_are_the_references(void **state)
                     Case c;
                     if (shapes[i].w * shapes[i].h > 5000 && (window + r) % 5 != 0)
                         continue;
-                    case_open(&c, (enum SdmGpuCost)cost, shapes[i], window, ranges[r], turn);
+                    case_open(&c, (enum SdmGpuCost)cost, shapes[i], window, reaches[r], turn);
                     valid += compare_match(&c);
                     if (r == 0)
                         compare_gap(&c);
