@@ -1,6 +1,5 @@
 /* Surface -> cleaned, completed, smoothed, refined surface: the filters of src/surface/surface.c. */
 // SPDX-License-Identifier: Apache-2.0
-#include "portable.h"
 
 /* ---- median ---- */
 

@@ -7,7 +7,7 @@
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
-typedef unsigned long ulong;
+typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define KERNEL extern "C" __global__ void
 #define GLOBAL
 #define LOCAL __shared__      /* arrays of a kernel's own scope */

@@ -1,7 +1,6 @@
 /* Level of an image -> the next one, half the size: weights (1 3 3 1)/8 in both axes; nodata taps make nodata when
  * their weight is half or more. */
 // SPDX-License-Identifier: Apache-2.0
-#include "portable.h"
 
 /* Pixel (i, j) of out has its first tap at (2 i + first_x, 2 j + first_y) of in. */
 KERNEL GROUP_SIZE(32, 8, 1)

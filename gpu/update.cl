@@ -1,7 +1,6 @@
 /* Volume of scores -> new heights with their reasons; along v -> the ray gap.  The choice is that of
  * SdmPickRow, the update that of SdmUpdateRow (cpu/kernels.h). */
 // SPDX-License-Identifier: Apache-2.0
-#include "portable.h"
 
 /* Scores of a row: depth x w. */
 typedef struct ScoreRow {
@@ -75,13 +74,6 @@ FUNCTION Picked pick_pixel(const ScoreRow *r, int x, int ask_runner_up, int ask_
             p.runner_up = s > p.runner_up ? s : p.runner_up;
         }
     return p;
-}
-
-/* A score as it would be for a window of the texture that the cost's scores are made for; scale 0: as it is. */
-FUNCTION float fair_score(float score, float scale, float texture)
-{
-    const float fair = 1.0f - (1.0f - score) * scale * texture;
-    return scale <= 0.0f ? score : score <= SCORE_NONE ? SCORE_NONE : fair < -1.0f ? -1.0f : fair;
 }
 
 typedef struct Limits {

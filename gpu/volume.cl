@@ -1,7 +1,6 @@
 /* Two views -> scores of every d: the volume of a strip of rows, score[((y - y0) * depth + k) * w + x] for d =
  * dmin + k.  Shape: see gpu/window.cl; the items of a group share one d. */
 // SPDX-License-Identifier: Apache-2.0
-#include "portable.h"
 
 typedef struct CostStrip { /* what the three costs share: kernels take it as single arguments */
     int w, h, y_begin, y_end, rows, window, dmin, depth, along_v, right_shift;
@@ -32,21 +31,6 @@ FUNCTION CostItem cost_item(const CostStrip *s)
 FUNCTION float right_texture(GLOBAL const float *texture, int w, int h, int x, int y)
 {
     return x < 0 || x >= w || y < 0 || y >= h ? -1.0f : texture[(long)y * w + x];
-}
-
-FUNCTION uint product_of(int a, int b)
-{
-    return (uint)(a * b);
-}
-
-FUNCTION uint apart_of(int a, int b)
-{
-    return (uint)(a > b ? a - b : b - a);
-}
-
-FUNCTION uint bits_of(ulong a, ulong b)
-{
-    return (uint)POPCOUNT64(a ^ b);
 }
 
 /* add_NAME: add (sign 1) or take (-1) the row y's part of an item's windows, TERM(left, right) of each pair. */

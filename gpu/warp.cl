@@ -1,7 +1,6 @@
 /* Lattice and image -> resampled view.  Nodes become cells once for a level; a pixel then works out its
  * position from its cell with the operations of src/match/lattice.c and cpu/kernel_warp.c, in their order. */
 // SPDX-License-Identifier: Apache-2.0
-#include "portable.h"
 
 typedef struct LatticeNode { /* SdmNode; what is not read here are place holders */
     long left[2], right[2];
@@ -10,13 +9,6 @@ typedef struct LatticeNode { /* SdmNode; what is not read here are place holders
     float ground_b[2], ground_c[2];
     float du_dh, rest;
 } LatticeNode;
-
-typedef struct LatticeCell { /* corners 00 10 01 11; [axis]: columns, rows */
-    int origin[2];
-    float at[2][4];
-    float b[2][4], c[2][4];
-    float du_dh[4];
-} LatticeCell;
 
 /* Cells (i0.., j0..) of the lattice at the places of a level's pixels; right: of the right view. */
 KERNEL GROUP_SIZE(64, 1, 1)
@@ -41,31 +33,6 @@ lattice_cells(GLOBAL const LatticeNode *node, int nu, int i0, int j0, int cols, 
     }
     for (int k = 0; k < 4; k++)
         cell->du_dh[k] = n0[(k & 1) + (long)(k >> 1) * nu].du_dh;
-}
-
-/* Where pixel (x, y) lies in the cells of its window: u2, v2 of pixel (0, 0) and stride2 in half full pixels. */
-typedef struct CellPlace {
-    int cell;
-    float fu, fv; /* 0..1 across it */
-} CellPlace;
-
-FUNCTION CellPlace cell_place(int x, int y, int cols, int u2, int v2, int stride2, int step2_log2)
-{
-    CellPlace p;
-    const int u = u2 + x * stride2, v = v2 + y * stride2, mask = (1 << step2_log2) - 1;
-    const float share = 1.0f / (float)(1 << step2_log2);
-    p.cell = (v >> step2_log2) * cols + (u >> step2_log2);
-    p.fu = (float)(u & mask) * share;
-    p.fv = (float)(v & mask) * share;
-    return p;
-}
-
-/* Level pixels along u for a metre of height. */
-FUNCTION float du_dh_at(GLOBAL const LatticeCell *cell, CellPlace p, float inv)
-{
-    GLOBAL const float *const k = cell[p.cell].du_dh;
-    const float k0 = k[0] + p.fv * (k[2] - k[0]), k1 = k[1] + p.fv * (k[3] - k[1]);
-    return (k0 + p.fu * (k1 - k0)) * inv;
 }
 
 /* One axis: position in 1/256 px from the cell's origin, t metres above height0. */

@@ -5,9 +5,6 @@
  * sum takes in a row below and lets one go above.  All in 32 bits that may wrap: nodata and what lies beside the
  * image enters and leaves alike, and no such window is used. */
 // SPDX-License-Identifier: Apache-2.0
-#include "portable.h"
-
-#define COLUMNS 4
 
 /* Mean to the next integer and what is left of the sum, both of 16 bits. */
 FUNCTION int pack_mean(int sum, int n, float inverse)
