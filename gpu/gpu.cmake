@@ -3,10 +3,6 @@
 set(SDM_OPENCL AUTO CACHE STRING "OpenCL back end: ON, OFF, AUTO")
 set(SDM_CUDA AUTO CACHE STRING "CUDA back end: ON, OFF, AUTO (where nvcc is)")
 file(GLOB SDM_KERNELS CONFIGURE_DEPENDS gpu/*.cl)
-foreach(name update warp window)          # what others use comes first: window, warp, update
-    list(REMOVE_ITEM SDM_KERNELS ${PROJECT_SOURCE_DIR}/gpu/${name}.cl)
-    list(INSERT SDM_KERNELS 0 ${PROJECT_SOURCE_DIR}/gpu/${name}.cl)
-endforeach()
 file(GLOB host CONFIGURE_DEPENDS gpu/*.c)
 list(FILTER host EXCLUDE REGEX "/(opencl|cuda)[a-z_]*\\.c$")
 set(SDM_HAVE_OPENCL 0)
