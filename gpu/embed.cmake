@@ -1,15 +1,17 @@
 # Files as C arrays of bytes.
 #   cmake -DOUT=x.c -DNAME=sdm_kernels_text -DLINES=ON -DFILES=a|b -P embed.cmake
-# LINES: the files are text; before each a #line names it, and a zero ends all.
+# LINES: the files are text; before each a #line names it, #include is left out, and a zero ends all.
 set(bytes "")
 string(REPLACE "|" ";" files "${FILES}")
 foreach(file ${files})
     if(LINES)
         get_filename_component(name ${file} NAME)
-        string(HEX "\n#line 1 \"${name}\"\n" hex)
-        string(APPEND bytes ${hex})
+        file(READ ${file} text)
+        string(REGEX REPLACE "#include \"[^\"]*\"" "" text "${text}") # all is there already
+        string(HEX "\n#line 1 \"${name}\"\n${text}" hex)
+    else()
+        file(READ ${file} hex HEX)
     endif()
-    file(READ ${file} hex HEX)
     string(APPEND bytes ${hex})
 endforeach()
 string(LENGTH "${bytes}" count)

@@ -1,6 +1,10 @@
 /* self_test: y[i] = a x[i] / (x[i] + b) - a root, and the sum of a group: what a device must be able to do before
  * anything else is asked of it. */
-KERNEL sdm_self_test(GLOBAL const float *x, GLOBAL float *y, GLOBAL int *sums, int n, float a, float b, long big)
+// SPDX-License-Identifier: Apache-2.0
+#include "portable.h"
+
+KERNEL GROUP_SIZE(64, 1, 1)
+sdm_self_test(GLOBAL const float *x, GLOBAL float *y, GLOBAL int *sums, int n, float a, float b, long big)
 {
     LOCAL int part[64];
     const int item = ITEM(0), i = GROUP(0) * 64 + item;
