@@ -51,16 +51,16 @@ FUNCTION bool pair_ambiguous(const CostRow *r, int x, int best, int least, float
     return false;
 }
 
-/* disparity: row 0 is the strip's first one. */
+/* disparity: its row `out_row` is the strip's first one. */
 KERNEL GROUP_SIZE(64, 4, 1)
 pair_choose(GLOBAL const ushort *cost, GLOBAL const int *right_best, int w, int rows, int dmin, int depth,
-            float lr_threshold, float uniqueness, int subpixel, int round, GLOBAL float *disparity)
+            float lr_threshold, float uniqueness, int subpixel, int round, int out_row, GLOBAL float *disparity)
 {
     const int x = GROUP(0) * 64 + ITEM(0), y = GROUP(1) * 4 + ITEM(1);
     if (x >= w || y >= rows)
         return;
     const CostRow r = {cost + (long)y * depth * w, w, dmin, depth};
-    const long at = (long)y * w + x;
+    const long at = (long)y * w + x, to = at + (long)out_row * w;
     int least = PAIR_NONE, best = 0;
     for (int k = 0; k < depth; k++) {
         const int c = cost_of(&r, x, k);
@@ -68,7 +68,7 @@ pair_choose(GLOBAL const ushort *cost, GLOBAL const int *right_best, int w, int 
         least = c < least ? c : least;
     }
     const int d = dmin + best;
-    disparity[at] = AS_FLOAT(0x7fc00000);
+    disparity[to] = AS_FLOAT(0x7fc00000);
     if (least == PAIR_NONE)
         return;
     if (lr_threshold >= 0.0f) {
@@ -80,5 +80,5 @@ pair_choose(GLOBAL const ushort *cost, GLOBAL const int *right_best, int w, int 
         return;
     const float part =
         subpixel ? pair_subpixel(cost_of(&r, x, best - 1), least, cost_of(&r, x, best + 1), round) : 0.0f;
-    disparity[at] = (float)d + part;
+    disparity[to] = (float)d + part;
 }
