@@ -62,3 +62,40 @@ FUNCTION float fair_score(float score, float scale, float texture)
     const float fair = 1.0f - (1.0f - score) * scale * texture;
     return scale <= 0.0f ? score : score <= SCORE_NONE ? SCORE_NONE : fair < -1.0f ? -1.0f : fair;
 }
+
+/* Mean to the next integer and what is left of the sum, both of 16 bits. */
+FUNCTION int pack_mean(int sum, int n, float inverse)
+{
+    const int mean = (int)FLOOR((float)sum * inverse + 0.5f);
+    return (int)((uint)mean << 16 | ((uint)(sum - n * mean) & 0xffffu));
+}
+
+/* 1 / sqrt(sum of squares about the mean); 0 without texture (least: at the smallest sigma). */
+FUNCTION float texture_of(int packed, int sum, uint squares, float inverse, float least)
+{
+    const int mean = packed >> 16, rest = (int)((uint)packed << 16) >> 16;
+    const int c = (int)(squares - (uint)(mean * sum) - (uint)(mean * rest));
+    const float v = (float)c - (float)rest * inverse * (float)rest;
+    return v > least ? 1.0f / SQRT(v) : 0.0f;
+}
+
+/* Scores of a whole window from its sum. */
+FUNCTION float zncc_score(uint products, int left, int right, int n, float inverse, float left_texture,
+                          float right_texture)
+{
+    const int mean_a = left >> 16, rest_a = (int)((uint)left << 16) >> 16;
+    const int mean_b = right >> 16, rest_b = (int)((uint)right << 16) >> 16;
+    const int c = (int)(products - (uint)(mean_b * (n * mean_a + rest_a)) - (uint)(rest_b * mean_a));
+    return ((float)c - (float)rest_a * inverse * (float)rest_b) * left_texture * right_texture;
+}
+
+FUNCTION float sad_score(uint apart, float scale)
+{
+    const float score = 1.0f - (float)(int)apart * scale;
+    return score > -1.0f ? score : -1.0f;
+}
+
+FUNCTION float census_score(uint bits, float scale)
+{
+    return 1.0f - (float)(int)bits * scale;
+}

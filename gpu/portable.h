@@ -17,7 +17,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define BARRIER() __syncthreads()
 #define ITEM(k) ((int)((k) == 0 ? threadIdx.x : (k) == 1 ? threadIdx.y : threadIdx.z))
 #define GROUP(k) ((int)((k) == 0 ? blockIdx.x : (k) == 1 ? blockIdx.y : blockIdx.z))
-#define FUNCTION static __device__ inline
+#define FUNCTION static __device__ __forceinline__
 #define POPCOUNT64(v) __popcll(v)
 #define LOCAL_EXCHANGE(p, v) atomicExch((p), (v))
 #define LOCAL_ADD(p, v) atomicAdd((p), (v))

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "steps_inside.h"
 
-enum { COLUMNS = 4, GROUP = 64, TEXTURE_ROWS = 32, VOLUME_ROWS = 32 };
+#include <string.h>
+
+enum { COLUMNS = 4, GROUP = 64, TEXTURE_ROWS = 32, VOLUME_ROWS = 32, STRIP_ROWS = 32 };
 
 /* Bytes of scores in flight: what a processor's cache holds, or enough rows to fill a device. */
 static int64_t volume_bytes(const SdmGpu *g)
@@ -78,11 +80,29 @@ static SdmStatus run_volume(SdmContext *ctx, SdmGpu *g, const Views *v, const Sc
     return sdm_gpu_run(ctx, g, names[v->cost], groups, (const int[3]){GROUP, 1, 1}, n, args);
 }
 
-SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
+/* A kernel that ends in SURFACE_ARGUMENTS, after those of `head`. */
+static SdmStatus run_update(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const char *name, const SdmArg *head,
+                            size_t head_count, const int groups[3], const int group[3])
+{
+    const SdmPass *const p = m->pass;
+    const SdmGpuCells *const c = m->right_cells;
+    const SdmArg surface[] = {SDM_BUF(m->prior), SDM_BUF(c->cell), SDM_I32(c->cols), SDM_I32(c->u2), SDM_I32(c->v2),
+                              SDM_I32(c->stride2), SDM_I32(c->step2_log2), SDM_F32(1.0f / (float)(1 << c->level)),
+                              SDM_F32(p->score_sigma * (float)p->window), SDM_F32(p->min_score),
+                              SDM_F32(p->min_margin), SDM_F32(p->max_mismatch), SDM_I32(m->retry), SDM_BUF(m->h_m),
+                              SDM_BUF(m->flags), SDM_BUF(m->score)};
+    SdmArg args[32];
+    const size_t count = sizeof surface / sizeof *surface;
+    memcpy(args, head, head_count * sizeof *args);
+    memcpy(args + head_count, surface, sizeof surface);
+    return sdm_gpu_run(ctx, g, name, groups, group, (int)(head_count + count), args);
+}
+
+/* Volume by volume: any window and range. */
+static SdmStatus match_by_volumes(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
 {
     SdmStatus st = SDM_OK;
     const SdmPass *const p = m->pass;
-    const SdmGpuCells *const c = m->right_cells;
     const Scores s = {.dmin = -p->range, .depth = 2 * p->range + 1, .right_shift = m->v_shift};
     Views v = {.cost = m->cost, .w = m->w, .h = m->h, .window = p->window, .image = {m->left, m->right}};
     SdmBuffer *score;
@@ -92,16 +112,45 @@ SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
     for (int y = 0; y < m->h; y += rows) {
         const int end = y + rows < m->h ? y + rows : m->h;
         TRY(run_volume(ctx, g, &v, &s, y, end, score));
-        TRY(SDM_GPU_RUN(ctx, g, "pick_update", m->w, end - y, 64, 4, SDM_BUF(score), SDM_BUF(v.texture[0]),
-                        SDM_BUF(m->prior), SDM_BUF(c->cell), SDM_I32(c->cols), SDM_I32(c->u2), SDM_I32(c->v2),
-                        SDM_I32(c->stride2), SDM_I32(c->step2_log2), SDM_F32(1.0f / (float)(1 << c->level)),
-                        SDM_I32(m->w), SDM_I32(y), SDM_I32(end), SDM_I32(s.dmin), SDM_I32(s.depth),
-                        SDM_F32(p->score_sigma * (float)p->window), SDM_F32(p->min_score), SDM_F32(p->min_margin),
-                        SDM_F32(p->max_mismatch), SDM_I32(m->retry), SDM_BUF(m->h_m), SDM_BUF(m->flags),
-                        SDM_BUF(m->score)));
+        const SdmArg head[] = {SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(m->w), SDM_I32(y),
+                               SDM_I32(end),   SDM_I32(s.dmin),       SDM_I32(s.depth)};
+        TRY(run_update(ctx, g, m, "pick_update", head, sizeof head / sizeof *head,
+                       (const int[3]){sdm_gpu_groups(m->w, 64), sdm_gpu_groups(end - y, 4), 1},
+                       (const int[3]){64, 4, 1}));
     }
 done:
     return st;
+}
+
+/* Windows and ranges that have a kernel of their own, in local memory: see gpu/window_match.cl. */
+static const struct {
+    enum SdmGpuCost cost;
+    int window, range;
+    const char *name;
+} strips[] = {
+    {SDM_GPU_ZNCC, 9, 3, "match_zncc_9_3"},   {SDM_GPU_ZNCC, 5, 1, "match_zncc_5_1"},
+    {SDM_GPU_ZNCC, 13, 5, "match_zncc_13_5"}, {SDM_GPU_SAD, 9, 3, "match_sad_9_3"},
+    {SDM_GPU_SAD, 5, 1, "match_sad_5_1"},     {SDM_GPU_SAD, 13, 5, "match_sad_13_5"},
+};
+
+static SdmStatus match_by_strips(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const char *name)
+{
+    const SdmPass *const p = m->pass;
+    const int halo = p->max_mismatch >= 0.0f ? 3 * p->range : p->range + 1, rows = STRIP_ROWS;
+    const SdmArg head[] = {SDM_BUF(m->left), SDM_BUF(m->right), SDM_I32(m->w), SDM_I32(m->h), SDM_I32(m->v_shift),
+                           SDM_F32(p->min_sigma * p->min_sigma * (float)(p->window * p->window)), SDM_I32(halo),
+                           SDM_I32(rows)};
+    return run_update(ctx, g, m, name, head, sizeof head / sizeof *head,
+                      (const int[3]){sdm_gpu_groups(m->w, COLUMNS * GROUP - 2 * halo), sdm_gpu_groups(m->h, rows), 1},
+                      (const int[3]){GROUP, 1, 1});
+}
+
+SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
+{
+    for (size_t i = 0; i < sizeof strips / sizeof *strips; i++)
+        if (strips[i].cost == m->cost && strips[i].window == m->pass->window && strips[i].range == m->pass->range)
+            return match_by_strips(ctx, g, m, strips[i].name);
+    return match_by_volumes(ctx, g, m);
 }
 
 SdmStatus sdm_gpu_gap(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const SdmPass *pass, SdmBuffer *left,

@@ -115,27 +115,49 @@ FUNCTION float prior_at(GLOBAL const float *prior, int x, int w, float d)
     return i < 0 || i >= w - 1 ? a : a + (d - whole) * (b - a);
 }
 
-/* Rows y_begin..y_end - 1, whose volume this is.  h_m, flags, quality: h x w. */
+/* The surface about which was matched, and what comes of it; h x w. */
+typedef struct Surface {
+    GLOBAL const float *prior;
+    GLOBAL const LatticeCell *cell;
+    int cols, u2, v2, stride2, step2_log2; /* of the cells, see cell_place() */
+    float inv;
+    GLOBAL float *h_m;
+    GLOBAL ushort *flags;
+    GLOBAL uchar *quality;
+} Surface;
+
+/* New height, reason and quality of pixel (x, y); p's scores are those of the cost. */
+FUNCTION void update_pixel(const Surface *s, const Limits *limits, Picked p, float texture, int x, int y, int w)
+{
+    const long row = (long)y * w, at = row + x;
+    const float du_dh =
+        du_dh_at(s->cell, cell_place(x, y, s->cols, s->u2, s->v2, s->stride2, s->step2_log2), s->inv);
+    p.score = fair_score(p.score, limits->scale, texture);
+    p.runner_up = fair_score(p.runner_up, limits->scale, texture);
+    const ushort reason = reason_of(&p, texture, fold_share(s->prior + row, x, w, du_dh), limits);
+    s->flags[at] = reason;
+    s->h_m[at] = reason == QA_VALID ? prior_at(s->prior + row, x, w, p.residual) + p.residual / du_dh : s->prior[at];
+    s->quality[at] = (uchar)(int)(p.score > 0.0f ? p.score * 250.0f + 0.5f : 0.0f);
+}
+
+#define SURFACE_ARGUMENTS                                                                                           \
+    GLOBAL const float *prior, GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2,               \
+        int step2_log2, float inv, float scale, float min_score, float min_margin, float max_mismatch,              \
+        int keep_valid, GLOBAL float *h_m, GLOBAL ushort *flags, GLOBAL uchar *quality
+
+/* Rows y_begin..y_end - 1, whose volume this is. */
 KERNEL GROUP_SIZE(64, 4, 1)
-pick_update(GLOBAL const float *score, GLOBAL const float *texture, GLOBAL const float *prior,
-            GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, int step2_log2, float inv, int w,
-            int y_begin, int y_end, int dmin, int depth, float scale, float min_score, float min_margin,
-            float max_mismatch, int keep_valid, GLOBAL float *h_m, GLOBAL ushort *flags, GLOBAL uchar *quality)
+pick_update(GLOBAL const float *score, GLOBAL const float *texture, int w, int y_begin, int y_end, int dmin, int depth,
+            SURFACE_ARGUMENTS)
 {
     const int x = GROUP(0) * 64 + ITEM(0), y = y_begin + GROUP(1) * 4 + ITEM(1);
     if (x >= w || y >= y_end)
         return;
-    const long row = (long)y * w, at = row + x;
+    const long at = (long)y * w + x;
     if (keep_valid && (flags[at] & QA_VALID))
         return;
+    const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality};
     const Limits limits = {scale, min_score, min_margin, max_mismatch};
     const ScoreRow r = {score + (long)(y - y_begin) * depth * w, w, dmin, depth};
-    const float du_dh = du_dh_at(cell, cell_place(x, y, cols, u2, v2, stride2, step2_log2), inv);
-    Picked p = pick_pixel(&r, x, min_margin > 0.0f, max_mismatch >= 0.0f);
-    p.score = fair_score(p.score, scale, texture[at]);
-    p.runner_up = fair_score(p.runner_up, scale, texture[at]);
-    const ushort reason = reason_of(&p, texture[at], fold_share(prior + row, x, w, du_dh), &limits);
-    flags[at] = reason;
-    h_m[at] = reason == QA_VALID ? prior_at(prior + row, x, w, p.residual) + p.residual / du_dh : prior[at];
-    quality[at] = (uchar)(int)(p.score > 0.0f ? p.score * 250.0f + 0.5f : 0.0f);
+    update_pixel(&surface, &limits, pick_pixel(&r, x, min_margin > 0.0f, max_mismatch >= 0.0f), texture[at], x, y, w);
 }

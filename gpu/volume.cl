@@ -69,27 +69,6 @@ ADD_ROW(add_products, short, product_of)
 ADD_ROW(add_apart, short, apart_of)
 ADD_ROW(add_bits, ulong, bits_of)
 
-/* Scores of a whole window from its sum. */
-FUNCTION float zncc_score(uint products, int left, int right, int n, float inverse, float left_texture,
-                          float right_texture)
-{
-    const int mean_a = left >> 16, rest_a = (int)((uint)left << 16) >> 16;
-    const int mean_b = right >> 16, rest_b = (int)((uint)right << 16) >> 16;
-    const int c = (int)(products - (uint)(mean_b * (n * mean_a + rest_a)) - (uint)(rest_b * mean_a));
-    return ((float)c - (float)rest_a * inverse * (float)rest_b) * left_texture * right_texture;
-}
-
-FUNCTION float sad_score(uint apart, float scale)
-{
-    const float score = 1.0f - (float)(int)apart * scale;
-    return score > -1.0f ? score : -1.0f;
-}
-
-FUNCTION float census_score(uint bits, float scale)
-{
-    return 1.0f - (float)(int)bits * scale;
-}
-
 #define COST_ARGUMENTS                                                                                              \
     GLOBAL const float *left_texture, GLOBAL const float *texture, int w, int h, int y_begin, int y_end, int rows, \
         int window, int dmin, int depth, int along_v, int right_shift, GLOBAL float *score

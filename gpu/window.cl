@@ -6,22 +6,6 @@
  * image enters and leaves alike, and no such window is used. */
 // SPDX-License-Identifier: Apache-2.0
 
-/* Mean to the next integer and what is left of the sum, both of 16 bits. */
-FUNCTION int pack_mean(int sum, int n, float inverse)
-{
-    const int mean = (int)FLOOR((float)sum * inverse + 0.5f);
-    return (int)((uint)mean << 16 | ((uint)(sum - n * mean) & 0xffffu));
-}
-
-/* 1 / sqrt(sum of squares about the mean); 0 without texture (least: at the smallest sigma). */
-FUNCTION float texture_of(int packed, int sum, uint squares, float inverse, float least)
-{
-    const int mean = packed >> 16, rest = (int)((uint)packed << 16) >> 16;
-    const int c = (int)(squares - (uint)(mean * sum) - (uint)(mean * rest));
-    const float v = (float)c - (float)rest * inverse * (float)rest;
-    return v > least ? 1.0f / SQRT(v) : 0.0f;
-}
-
 typedef struct WindowSums {
     int sum[COLUMNS], bad[COLUMNS];
     uint squares[COLUMNS];

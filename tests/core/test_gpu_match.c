@@ -145,6 +145,27 @@ static void matches_are_the_references(void **state)
     assert_true(valid > 1000);
 }
 
+/* The passes of the chain on images wider and higher than a strip. */
+static void strips_do_not_show(void **state)
+{
+    static const int pass[][2] = {{9, 3}, {5, 1}, {13, 5}};
+    int64_t valid = 0;
+    (void)state;
+    for (int cost = 0; cost < 3; cost++)
+        for (int turn = 0; turn < 3 * 8; turn++) {
+            Case c;
+            case_open(&c, (enum SdmGpuCost)cost, (Shape){520 - 31 * (turn / 3), 71 - turn}, pass[turn % 3][0],
+                      pass[turn % 3][1], 3 * turn + turn / 8);
+            c.task.kernels = sdm_kernels_at("auto"); /* as the reference, and sooner */
+            c.task.cost = cost == SDM_GPU_ZNCC     ? c.task.kernels->zncc
+                          : cost == SDM_GPU_CENSUS ? c.task.kernels->census
+                                                   : c.task.kernels->sad;
+            valid += compare_match(&c);
+            case_close(&c);
+        }
+    assert_true(valid > 1000);
+}
+
 /* The sums at their limit: 21 x 21 of +-2047, where 2^22 x 441 must fit. */
 static void largest_sums_do_not_wrap(void **state)
 {
@@ -162,6 +183,7 @@ static int all(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matches_are_the_references),
+        cmocka_unit_test(strips_do_not_show),
         cmocka_unit_test(largest_sums_do_not_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
