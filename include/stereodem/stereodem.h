@@ -56,7 +56,7 @@ typedef struct SdmOptions {
     int vertical;             /**< SdmVertical */
     const char *cost;         /**< "zncc", "census", "sad" */
     const char *optimizer;    /**< "local" */
-    const char *device;       /**< "auto", "cpu" */
+    const char *device;       /**< "auto", "cpu", "opencl", "cuda", "cuda:1": see `stereodem devices` */
     const char *cpu_level;    /**< "auto", or the copy of the kernels: "reference", "c", "sse4.2", "avx2", "avx512" */
     int threads;              /**< 0 = one per processor */
     int64_t memory_bytes;     /**< budget of the process, bytes */

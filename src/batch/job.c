@@ -59,6 +59,7 @@ void sdm_job_close(SdmContext *ctx, SdmJob *job)
         (void)sdm_set_options(ctx, &job->before);
     sdm_free(&job->made);
     sdm_plan_close(&job->plan);
+    sdm_worker_close(&job->worker);
 }
 
 SdmStatus sdm_job_use(SdmContext *ctx, SdmJob *job, int number)
@@ -212,6 +213,9 @@ static SdmStatus compute_tile(SdmContext *ctx, SdmJob *job, int64_t unit, const 
     SdmBlock place, b = {0};
     char path[SDM_PATH_SIZE];
     double before[SDM_UNIT_STAGES], took[SDM_UNIT_STAGES], empty[SDM_UNIT_STAGES] = {0};
+    if (!job->has_worker)
+        TRY(sdm_worker_open(ctx, sdm_options(ctx)->device, &job->worker));
+    job->has_worker = true;
     TRY(need_prepared(ctx, job, unit));
     stages_since(ctx, empty, before);
     place_block(job, cells, &place);
@@ -219,7 +223,7 @@ static SdmStatus compute_tile(SdmContext *ctx, SdmJob *job, int64_t unit, const 
     const SdmPrepared *const p = &job->prepared;
     const int64_t room =
         sdm_unit_room(ctx, job->open, &p->frame, p->settings.coarse_level) - SDM_CELL_BYTES * b.w * b.h;
-    TRY(sdm_unit_compute(ctx, job->open, p, room > 1 ? room : 1, &b));
+    TRY(sdm_unit_compute(ctx, job->open, p, job->worker, room > 1 ? room : 1, &b));
     stages_since(ctx, before, took);
     TRY(sdm_job_file(ctx, job, SDM_JOB_UNIT, unit, path));
     TRY(sdm_unit_write(ctx, path, fingerprint, &b, took));

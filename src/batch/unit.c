@@ -127,7 +127,7 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
 }
 
 /* Stages 3 to 8 on the window of a block. */
-static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
                               const SdmWindow *win, const SdmWindow *need, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
@@ -151,7 +151,7 @@ static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmP
     TRY(sdm_lattice_build(ctx, &q, &lat));
     TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0,
                           p->settings.coarse_level - 1, &left, &right));
-    TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, need, &fine));
+    TRY(sdm_worker_fine(ctx, worker, &in, &p->coarse, win, need, &fine));
     sdm_pyramid_free(&left);
     sdm_pyramid_free(&right);
     double scale, offset;
@@ -185,8 +185,8 @@ static void copy_part(const SdmBlock *part, SdmBlock *to)
 }
 
 /* Two halves, one after the other. */
-static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room,
-                                SdmBlock *block)
+static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                                int64_t room, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     SdmBlock part = {0};
@@ -196,7 +196,7 @@ static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const Sd
         const int64_t from = i ? half : 0, n = i ? (wide ? block->w : block->h) - half : half;
         TRY(sdm_block_alloc(ctx, block->col0 + (wide ? from : 0), block->row0 + (wide ? 0 : from),
                             wide ? n : block->w, wide ? block->h : n, &part));
-        TRY(sdm_unit_compute(ctx, scene, p, room - SDM_CELL_BYTES * part.w * part.h, &part));
+        TRY(sdm_unit_compute(ctx, scene, p, worker, room - SDM_CELL_BYTES * part.w * part.h, &part));
         copy_part(&part, block);
         sdm_block_free(&part);
     }
@@ -205,8 +205,17 @@ done:
     return st;
 }
 
-SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room,
-                           SdmBlock *block)
+static bool device_has_room(const SdmWorker *worker, const SdmPrepared *p, const SdmWindow *win,
+                            const SdmWindow *need)
+{
+    const int64_t halo = 2 * (int64_t)sdm_chain_halo(&p->settings, 0) + 16;
+    const int64_t w = need->w + halo < win->w ? need->w + halo : win->w,
+                  h = need->h + halo < win->h ? need->h + halo : win->h;
+    return sdm_worker_has_room(worker, &p->settings, w, h, win->w, win->h);
+}
+
+SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                           int64_t room, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     int64_t reach[4] = {0};
@@ -222,14 +231,15 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     if (win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0)
         goto done;
     const bool too_large =
-        room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width, p->frame.height) > room;
+        (room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width, p->frame.height) > room) ||
+        !device_has_room(worker, p, &win, &need);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
             (long long)block->w, (long long)block->h, need.w, need.h, win.w, win.h,
             too_large ? ", in parts" : "");
     if (too_large && block->w * block->h > LEAST_CELLS)
-        TRY(compute_halves(ctx, scene, p, room, block));
+        TRY(compute_halves(ctx, scene, p, worker, room, block));
     else
-        TRY(match_window(ctx, scene, p, &win, &need, block));
+        TRY(match_window(ctx, scene, p, worker, &win, &need, block));
 done:
     return st;
 }
