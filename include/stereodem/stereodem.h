@@ -32,6 +32,7 @@ typedef enum SdmStatus {
     SDM_ERR_MEMORY,      /**< an allocation failed or the memory budget is too small */
     SDM_ERR_UNSUPPORTED, /**< this build or machine cannot do it (GDAL without HDF4, no geoid grid ...) */
     SDM_ERR_STOPPED,     /**< a signal or sdm_stop() asked to stop; finished work is kept */
+    SDM_ERR_DEVICE,      /**< a graphics device failed or was lost; finished work is kept */
     SDM_STATUS_END       /**< one past the last; not a status */
 } SdmStatus;
 
@@ -55,7 +56,7 @@ typedef struct SdmOptions {
     int vertical;             /**< SdmVertical */
     const char *cost;         /**< "zncc", "census", "sad" */
     const char *optimizer;    /**< "local" */
-    const char *device;       /**< "auto", "cpu" */
+    const char *device;       /**< "auto", "cpu", "opencl", "cuda", "cuda:1": see `stereodem devices` */
     const char *cpu_level;    /**< "auto", or the copy of the kernels: "reference", "c", "sse4.2", "avx2", "avx512" */
     int threads;              /**< 0 = one per processor */
     int64_t memory_bytes;     /**< budget of the process, bytes */

@@ -62,6 +62,7 @@ void sdm_job_close(SdmContext *ctx, SdmJob *job)
     sdm_free(&job->made);
     sdm_block_free(&job->kept);
     sdm_plan_close(&job->plan);
+    sdm_worker_close(&job->worker);
 }
 
 SdmStatus sdm_job_use(SdmContext *ctx, SdmJob *job, int number)
@@ -233,13 +234,15 @@ static SdmStatus compute_tile(SdmContext *ctx, SdmJob *job, int64_t unit, const 
     SdmBlock b = {0};
     char path[SDM_PATH_SIZE];
     double before[SDM_UNIT_STAGES], took[SDM_UNIT_STAGES], empty[SDM_UNIT_STAGES] = {0};
+    if (!job->worker)
+        TRY(sdm_worker_open(ctx, sdm_options(ctx)->device, &job->worker));
     TRY(need_prepared(ctx, job, unit));
     stages_since(ctx, empty, before);
     place_block(job, cells, &b);
     const SdmPrepared *const p = &job->prepared;
     const int64_t room =
         sdm_unit_room(ctx, job->open, &p->frame, p->settings.coarse_level) - SDM_CELL_BYTES * b.w * b.h;
-    TRY(sdm_unit_compute(ctx, job->open, p, room > 1 ? room : 1, &b));
+    TRY(sdm_unit_compute(ctx, job->open, p, job->worker, room > 1 ? room : 1, &b));
     stages_since(ctx, before, took);
     if (is_last(job, unit) && !sdm_options(ctx)->keep_job) {
         job->kept = b;

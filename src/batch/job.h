@@ -36,6 +36,7 @@ typedef struct SdmJob {
     bool is_kept;
     SdmBlock kept;
     double kept_s[SDM_UNIT_STAGES];
+    SdmWorker *worker;       /* who matches; NULL: nothing was to be matched yet */
     /* the scene in use */
     int number;              /* -1: none */
     SdmPlanScene scene;

@@ -3,15 +3,16 @@
 #define SDM_UNIT_H
 
 #include "batch/prepare.h"
+#include "batch/worker.h"
 #include "dem/gridding.h"
 
 enum { SDM_UNIT_STAGES = 10 }; /* seconds of each stage that a file's making took, see sdm_stage_time() */
 
 /* Compute a block of the DEM (its place given, its arrays allocated here, when its window is matched; the
- * caller's to free) in at most `room` bytes: a block whose window needs more is computed in parts.
- * room = 0: whatever it takes. */
-SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room,
-                           SdmBlock *block);
+ * caller's to free) in at most `room` bytes: a block whose window needs more, there or in the worker's memory,
+ * is computed in parts.  room = 0: whatever it takes. */
+SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                           int64_t room, SdmBlock *block);
 
 /* Bytes that a block on w x h pixels of the frame needs while it is matched, its cells apart. */
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h);

@@ -27,6 +27,10 @@ typedef struct SdmPairSettings {
     const char *cpu_level; /* as --cpu-level */
 } SdmPairSettings;
 
+/* SDM_ERR_USAGE with a sentence for images or settings that cannot be matched. */
+SdmStatus sdm_pair_check(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
+                         const SdmPairSettings *set);
+
 /* disparity: height x width floats, px, NaN where there is no match.  Memory: rows in flight of each thread,
  * whatever the height.  Errors: SDM_ERR_USAGE for settings out of range, SDM_ERR_MEMORY, SDM_ERR_STOPPED. */
 SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
