@@ -31,8 +31,16 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "zncc|census|sad", "zncc", MAKE,
      "Matching cost: zero-mean normalised cross-correlation, census transform, or sum of absolute "
      "differences."},
-    {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "local", "local", MAKE,
-     "How a match is picked from the costs: local takes the best of each pixel."},
+    {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "local|sgm|bp", "local",
+     MAKE | SDM_CMD_MATCH,
+     "How a match is picked from the costs: local takes the best of each pixel; sgm (semi-global matching) and "
+     "bp (belief propagation) weigh costs against steps between neighbours."},
+    {"--p1", "COST", SDM_OPT_INT, AT(p1), 1.0, 7000.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
+     "sgm: penalty of a step of one pixel between neighbours, in steps of the cost (docs/optimizers.md)."},
+    {"--p2", "COST", SDM_OPT_INT, AT(p2), 1.0, 7000.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
+     "sgm: penalty of a larger step, at least --p1; it falls across edges of the left image."},
+    {"--paths", "N", SDM_OPT_CHOICE, AT(paths), 0.0, 0.0, "4|8", "8", MAKE | SDM_CMD_MATCH,
+     "sgm: directions from which costs are gathered, 4 or 8."},
     {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu|opencl[:N]|cuda[:N]", "auto", MAKE,
      "Where matching runs: the processor, or a device as stereodem devices numbers them; auto takes the "
      "fastest that works and logs it (plan: cpu). The result is the same with each."},
@@ -87,6 +95,7 @@ void sdm_options_default(SdmOptions *opt)
         .size = sizeof *opt,
         .cost = "zncc",
         .optimizer = "local",
+        .paths = "8",
         .device = "auto",
         .cpu_level = "auto",
         .memory_bytes = INT64_C(2) << 30,
