@@ -54,7 +54,9 @@ typedef struct SdmOptions {
     const char *t_srs;        /**< output CRS, anything GDAL understands; NULL = UTM zone of the scene */
     int vertical;             /**< SdmVertical */
     const char *cost;         /**< "zncc", "census", "sad" */
-    const char *optimizer;    /**< "local" */
+    const char *optimizer;    /**< "local", "sgm", "bp" */
+    int p1, p2;               /**< sgm: penalties of steps by one label and by more, steps of the cost; 0 = by the cost */
+    const char *paths;        /**< sgm: "4" or "8" */
     const char *device;       /**< "auto", "cpu" */
     const char *cpu_level;    /**< "auto", or the copy of the kernels: "reference", "c", "sse4.2", "avx2", "avx512" */
     int threads;              /**< 0 = one per processor */

@@ -171,6 +171,9 @@ static SdmStatus match_samples(const Run *run, Slot *slot)
                                  .min_sigma = (float)opt->min_sigma,
                                  .subpixel = opt->subpixel,
                                  .cpu_level = sdm_options(run->ctx)->cpu_level};
+    if (strcmp(sdm_options(run->ctx)->optimizer, "local") != 0)
+        return sdm_fail(run->ctx, SDM_ERR_UNSUPPORTED, "--optimizer %s: match takes local alone so far",
+                        sdm_options(run->ctx)->optimizer);
     return sdm_pair_match(run->ctx, &left, &right, &set, slot->disparity);
 }
 

@@ -19,6 +19,8 @@ enum {
  * Gaussian.  Each cost's own score for it follows. */
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7
+/* Penalties of semi-global matching, in hundredths of a score (src/match/labels.h). */
+enum { P1 = 10, P2 = 40 };
 static const double PI = 3.14159265358979323846;
 
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
@@ -49,7 +51,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
     } else {
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
     }
-    return SDM_OK;
+    return sdm_optimizer_settings(ctx, P1, P2, &out->optimizer);
 }
 
 int sdm_chain_retry_range(const SdmMatchSettings *s, int level)
@@ -145,7 +147,7 @@ SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelT
     const SdmMatchSettings *const set = in->settings;
     const SdmPass first = {.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
                            .max_mismatch = 0.7f, .min_sigma = set->min_sigma,
-                           .score_sigma = set->score_sigma};
+                           .score_sigma = set->score_sigma, .optimizer = &set->optimizer};
     const int retry = sdm_chain_retry_range(set, s->win.level);
     const SdmPass second = {.window = retry > RETRY_RANGE ? JUMP_WINDOW : RETRY_WINDOW,
                             .range = retry,
@@ -153,7 +155,8 @@ SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelT
                             .min_margin = 0.0f,
                             .max_mismatch = 0.7f,
                             .min_sigma = set->min_sigma,
-                            .score_sigma = set->score_sigma};
+                            .score_sigma = set->score_sigma,
+                            .optimizer = &set->optimizer};
     float *prior = NULL;
     TRY(sdm_copy_heights(ctx, s, &prior));
     TRY(sdm_level_warp(ctx, task, s->h_m));
