@@ -1,9 +1,11 @@
-/* Tiled belief propagation: diagonals of tiles over the threads, there and back. */
+/* Tiled belief propagation: a wavefront of tiles over the threads, there and back. */
 // SPDX-License-Identifier: Apache-2.0
 #include "optimize/belief.h"
 
 #include "pair_kernels.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Messages over the borders of tiles: between columns of tiles for every row, between rows of tiles for every
@@ -18,8 +20,11 @@ typedef struct Front {
     size_t scratch_bytes;
     int n;            /* labels of a message */
     int across, down; /* tiles */
+    atomic_int *visits; /* of each tile, so far */
     uint16_t *label;
 } Front;
+
+enum { SPINS = 200 };
 
 static int round_up(int v, int to) { return (v + to - 1) / to * to; }
 
@@ -74,19 +79,44 @@ static void visit(const Front *b, int i, int j, bool last)
     b->kernels->bp_tile(&tile);
 }
 
-/* All tiles, diagonal by diagonal: what raster order (back: its reverse) has computed before a tile lies on
- * the diagonals before its own. */
-static void sweep(SdmContext *ctx, const Front *b, bool back, bool last)
+/* Tile k of the raster of diagonals: column i, row j. */
+static void tile_at(const Front *b, int k, int *i, int *j)
 {
-    const int diagonals = b->across + b->down - 1;
-    for (int k = 0; k < diagonals; k++) {
-        const int d = back ? diagonals - 1 - k : k;
-        const int first = d < b->across ? 0 : d - b->across + 1, end = d < b->down ? d + 1 : b->down;
-#pragma omp for schedule(dynamic, 1)
-        for (int j = first; j < end; j++)
-            if (sdm_check_stop(ctx) == SDM_OK)
-                visit(b, d - j, j, last);
+    int d = 0, first = 0, length = 1;
+    for (; k >= length; d++) {
+        k -= length;
+        const int next = d + 1, end = next < b->down ? next + 1 : b->down;
+        first = next < b->across ? 0 : next - b->across + 1;
+        length = end - first;
     }
+    *j = first + k;
+    *i = d - *j;
+}
+
+/* Until tile (i, j), if there is such a one, has been visited `visits` times. */
+static void await(const Front *b, int i, int j, int visits)
+{
+    if (i < 0 || j < 0 || i >= b->across || j >= b->down)
+        return;
+    for (int n = 0; atomic_load_explicit(&b->visits[j * b->across + i], memory_order_acquire) < visits; n++)
+        if (n >= SPINS)
+            sched_yield();
+}
+
+/* Visit k of all: pass after pass, raster order and its reverse by diagonals.  What a visit needs of the ones
+ * before lies earlier in this order, so that threads that take visits one after the other never wait for each
+ * other's tail. */
+static void take_visit(SdmContext *ctx, const Front *b, int64_t k)
+{
+    const int tiles = b->across * b->down, pass = (int)(k / tiles), at = (int)(k % tiles), back = pass % 2;
+    int i, j;
+    tile_at(b, back ? tiles - 1 - at : at, &i, &j);
+    await(b, i, j, pass);
+    await(b, back ? i + 1 : i - 1, j, pass + 1);
+    await(b, i, back ? j + 1 : j - 1, pass + 1);
+    if (sdm_check_stop(ctx) == SDM_OK)
+        visit(b, i, j, pass == 2 * b->plan->outer - 1);
+    atomic_store_explicit(&b->visits[j * b->across + i], pass + 1, memory_order_release);
 }
 
 static size_t border_entries(const Front *b, int way)
@@ -98,19 +128,25 @@ static size_t border_entries(const Front *b, int way)
 static SdmStatus propagate(SdmContext *ctx, Front *b)
 {
     SdmStatus st = SDM_OK;
-    const int threads = sdm_threads(ctx);
+    const int threads = sdm_threads(ctx), tiles = b->across * b->down;
+    const int64_t all = (int64_t)tiles * 2 * b->plan->outer;
+    _Atomic int64_t next = 0;
     for (int way = 0; way < SDM_BP_WAYS; way++)
         TRY(sdm_alloc(ctx, &b->border[way], border_entries(b, way), sizeof(uint16_t),
                       "messages between tiles"));
     TRY(sdm_alloc_raw(ctx, &b->scratch, b->scratch_bytes, (size_t)threads, "messages of a tile"));
+    TRY(sdm_alloc(ctx, &b->visits, (size_t)tiles, sizeof *b->visits, "visits of tiles"));
+    for (int i = 0; i < tiles; i++)
+        atomic_init(&b->visits[i], 0);
 #pragma omp parallel num_threads(threads)
-    for (int pass = 0; pass < 2 * b->plan->outer; pass++)
-        sweep(ctx, b, pass % 2 == 1, pass == 2 * b->plan->outer - 1);
+    for (int64_t k; (k = atomic_fetch_add(&next, 1)) < all;)
+        take_visit(ctx, b, k);
     TRY(sdm_check_stop(ctx));
 done:
     for (int way = 0; way < SDM_BP_WAYS; way++)
         sdm_free(&b->border[way]);
     sdm_free(&b->scratch);
+    sdm_free(&b->visits);
     return st;
 }
 
