@@ -4,6 +4,7 @@
 #define SDM_SGM_KERNELS_H
 
 #include "kernels.h"
+#include "pair_kernels.h"
 
 enum { SDM_SGM_PATHS = 4 }; /* of a pass: along the row, then from the row before at x - step, x, x + step */
 
@@ -33,15 +34,35 @@ typedef struct SdmSgmPick {
     int first;           /* label 0 of left pixel x is right pixel x + first */
     const uint16_t *sum; /* width x pitch */
     uint16_t *left;      /* width */
-    uint16_t *right; /* width: of each right pixel, along the diagonal of the sums; 0xFFFF where no label meets it;
+    uint16_t *right; /* width: of each right pixel, along the diagonal of the sums, of equal ones the highest; 0xFFFF where no label meets it;
                         NULL = not asked for */
+    float *offset; /* width: sub-pixel place about the label, -0.5..0.5, see sdm_sgm_offset(); NULL = not asked for */
     uint32_t *room;  /* width + 2 x pitch */
 } SdmSgmPick;
 typedef void sdm_sgm_pick_fn(const SdmSgmPick *pick);
 
+/* What the pixels of a row cost: bits of the census words that differ, and the difference of the values up to `apart_most`.
+ * Label l of pixel x is right pixel x + l of `right`, whose ends the caller has made long enough: 64 entries beyond the
+ * last label.  out: width x pitch, what pads the labels 255. */
+typedef struct SdmSgmCosts {
+    int width, labels, pitch;
+    int planes;                         /* bytes of a word, plane after plane; 0 = no words */
+    const uint8_t *left, *right;
+    ptrdiff_t left_plane, right_plane;
+    const uint8_t *left_value, *right_value;
+    int apart_most;                     /* 0 = words alone */
+    uint8_t *out;
+} SdmSgmCosts;
+typedef void sdm_sgm_costs_fn(const SdmSgmCosts *c);
+
+/* Where between the labels the least of a curve lies whose values at a label and beside it are these. */
+float sdm_sgm_offset(int before, int at, int after);
+
 typedef struct SdmSgmKernels {
     sdm_sgm_row_fn *row;
     sdm_sgm_pick_fn *pick;
+    sdm_pair_words_fn *words; /* writes up to 64 bytes beyond the row */
+    sdm_sgm_costs_fn *costs;
 } SdmSgmKernels;
 
 extern const SdmSgmKernels sdm_sgm_kernels_reference;

@@ -80,6 +80,13 @@ static void sgm_row(const SdmSgmRow *r)
     }
 }
 
+static void pick_offset(const SdmSgmPick *p, int x, int l)
+{
+    const uint16_t *const sum = p->sum + (ptrdiff_t)x * p->pitch;
+    const bool inner = l > 0 && l + 1 < p->labels;
+    p->offset[x] = inner ? sdm_sgm_offset(sum[l - 1], sum[l], sum[l + 1]) : 0.0f;
+}
+
 static void sgm_pick(const SdmSgmPick *p)
 {
     for (int x = 0; x < p->width; x++) {
@@ -88,13 +95,15 @@ static void sgm_pick(const SdmSgmPick *p)
         for (int l = 1; l < p->labels; l++)
             if (sum[l] < sum[p->left[x]])
                 p->left[x] = (uint16_t)l;
+        if (p->offset)
+            pick_offset(p, x, p->left[x]);
     }
     for (int xr = 0; xr < p->width && p->right; xr++) {
         int least = UINT16_MAX;
         p->right[xr] = UINT16_MAX;
         for (int l = 0; l < p->labels; l++) {
             const ptrdiff_t x = (ptrdiff_t)xr - p->first - l;
-            if (x >= 0 && x < p->width && p->sum[x * p->pitch + l] < least) {
+            if (x >= 0 && x < p->width && p->sum[x * p->pitch + l] <= least) {
                 least = p->sum[x * p->pitch + l];
                 p->right[xr] = (uint16_t)l;
             }
@@ -102,4 +111,41 @@ static void sgm_pick(const SdmSgmPick *p)
     }
 }
 
-const SdmSgmKernels sdm_sgm_kernels_reference = {sgm_row, sgm_pick};
+/* A bit per neighbour, set where it is darker than the middle. */
+static void words(const int16_t *const *rows, int width, int word_width, int word_height, uint8_t *out, ptrdiff_t plane)
+{
+    const int middle = word_width * word_height / 2;
+    memset(out, 0, (size_t)width);
+    for (int p = 1; p < (word_width * word_height + 6) / 8; p++)
+        memset(out + p * plane, 0, (size_t)width);
+    for (int x = 0; x < width; x++)
+        for (int i = 0, bit = 0; i < word_width * word_height; i++) {
+            const int darker = rows[i / word_width][x + i % word_width] < rows[word_height / 2][x + word_width / 2];
+            if (i == middle)
+                continue;
+            out[bit / 8 * plane + x] = (uint8_t)(out[bit / 8 * plane + x] | darker << bit % 8);
+            bit++;
+        }
+}
+
+static int ones(unsigned v)
+{
+    int n = 0;
+    for (; v; v &= v - 1)
+        n++;
+    return n;
+}
+
+static void costs(const SdmSgmCosts *c)
+{
+    for (ptrdiff_t x = 0; x < c->width; x++)
+        for (int l = 0; l < c->pitch; l++) {
+            const int apart = c->left_value[x] - c->right_value[x + l], size = apart < 0 ? -apart : apart;
+            int cost = smaller(size, c->apart_most);
+            for (int p = 0; p < c->planes; p++)
+                cost += ones((unsigned)c->left[x + p * c->left_plane] ^ c->right[x + l + p * c->right_plane]);
+            c->out[x * c->pitch + l] = (uint8_t)(l < c->labels ? cost : 255);
+        }
+}
+
+const SdmSgmKernels sdm_sgm_kernels_reference = {sgm_row, sgm_pick, words, costs};

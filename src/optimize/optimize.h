@@ -47,6 +47,7 @@ typedef struct SdmVolume {
 typedef struct SdmLabels {
     uint16_t *left;  /* label of each left pixel */
     uint16_t *right; /* of each right pixel, SDM_LABEL_NONE without any; NULL = not asked for */
+    float *offset;   /* of each left pixel: sub-pixel place about its label, -0.5..0.5 labels; NULL = not asked for */
 } SdmLabels;
 
 int sdm_volume_pitch(int labels);

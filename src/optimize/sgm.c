@@ -103,6 +103,7 @@ static void pick(const Sgm *s, const Room *room, int y, const uint16_t *sum)
                           .sum = sum,
                           .left = s->out->left + at,
                           .right = s->out->right ? s->out->right + at : NULL,
+                          .offset = s->out->offset ? s->out->offset + at : NULL,
                           .room = room->pick};
     s->kernels->pick(&p);
 }
