@@ -114,7 +114,7 @@ void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...
 {
     if (!ctx || !ctx->log)
         return;
-    char text[1024];
+    char text[2048];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
