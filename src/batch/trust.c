@@ -67,16 +67,18 @@ static void doubt_pointing(const SdmPrepared *p, SdmDoubts *d)
                   last->profile_rms_px, last->profile_rms_px * parallax_m);
 }
 
-SdmStatus sdm_trust_judge(SdmContext *ctx, const SdmTrust *t, const SdmPrepared *p, SdmDoubts *d)
+SdmStatus sdm_trust_judge(SdmContext *ctx, const SdmTrust *t, const SdmPrepared *p, const char *left,
+                          const char *right, SdmDoubts *d)
 {
     const double share = (double)t->matched / fmax((double)t->tried, 1.0), gap = sdm_trust_gap_share(t);
     *d = (SdmDoubts){.matched_share = share, .gap_median_px = gap * (double)p->settings.gap_limit_px};
     if (share < HOPELESS_SHARE && gap > CHANCE_GAP)
         return sdm_fail(ctx, SDM_ERR_DATA,
-                        "too few matches to trust: %.1f %% of the cells with texture, and their rays miss each "
-                        "other by %.2f px in the median, where chance makes %.2f px; clouds, water or snow, "
+                        "too few matches to trust in %s%s%s: %.1f %% of the cells with texture, and their rays miss "
+                        "each other by %.2f px in the median, where chance makes %.2f px; clouds, water or snow, "
                         "images of different places, or cameras that do not fit them: give others",
-                        100.0 * share, d->gap_median_px, 0.5 * (double)p->settings.gap_limit_px);
+                        left, *right ? " and " : "", right, 100.0 * share, d->gap_median_px,
+                        0.5 * (double)p->settings.gap_limit_px);
     if (share < LEAST_SHARE)
         sdm_doubt(d,
                   "only %.0f %% of the cells with texture were matched (clouds, moving water, noise, or cameras "

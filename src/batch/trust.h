@@ -20,8 +20,9 @@ void sdm_trust_add(SdmTrust *t, const SdmBlock *b, double px_per_m, double gap_l
 /* Median ray gap of the matched cells, as a share of the largest that is let pass; 0.5 by chance; NaN without. */
 double sdm_trust_gap_share(const SdmTrust *t);
 
-/* Write into `doubts` what makes the DEM doubtful, nothing where all is as expected; see docs/chain.md, 9.
+/* left, right: names for messages, right may be "".  Write into `doubts` what makes the DEM doubtful, nothing where all is as expected; see docs/chain.md, 9.
  * SDM_ERR_DATA with a sentence where matches are few and their rays meet no better than by chance. */
-SdmStatus sdm_trust_judge(SdmContext *ctx, const SdmTrust *t, const SdmPrepared *p, SdmDoubts *doubts);
+SdmStatus sdm_trust_judge(SdmContext *ctx, const SdmTrust *t, const SdmPrepared *p, const char *left,
+                          const char *right, SdmDoubts *doubts);
 
 #endif

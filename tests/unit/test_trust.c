@@ -51,7 +51,7 @@ static int doubts(double share, double gap, int level, double nmad_px, double pr
     const SdmPrepared p = a_run(level, nmad_px, profile_px);
     const SdmTrust t = counts(share, gap);
     SdmDoubts d;
-    return sdm_trust_judge(NULL, &t, &p, &d) == SDM_OK ? d.count : -1;
+    return sdm_trust_judge(NULL, &t, &p, "a.tif", "b.tif", &d) == SDM_OK ? d.count : -1;
 }
 
 static void limits_are_kept(void **state)
@@ -77,7 +77,7 @@ static void words_carry_the_figures(void **state)
     const SdmTrust t = counts(0.4, 0.1);
     SdmDoubts d;
     (void)state;
-    assert_int_equal(sdm_trust_judge(NULL, &t, &p, &d), SDM_OK);
+    assert_int_equal(sdm_trust_judge(NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
     assert_int_equal(d.count, 3);
     assert_non_null(strstr(d.text[0], "40 %"));
     assert_non_null(strstr(d.text[1], "0.24 px"));
