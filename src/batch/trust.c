@@ -11,9 +11,9 @@
 #define HOPELESS_SHARE 0.25
 /* Chance spreads gaps evenly up to the limit: the median is half of it.  True matches crowd at 0. */
 #define CHANCE_GAP (0.8 * 0.5)
-/* Spread of a match's position by noise alone, px of its level: sqrt(2 (1 - rho) / rho) / (g W) for the weakest
- * correlation let pass, rho = 0.7, a window of W = 9 px, and texture whose gradient is g = 0.7 of its sigma
- * a pixel (Foerstner 1982). */
+/* Spread of a match's position by noise alone, px of its level: sqrt(2 (1 - rho) / rho) / (g W) for the
+ * weakest correlation let pass, rho = 0.7, a window of W = 9 px, and texture whose gradient is g = 0.7 of its
+ * sigma a pixel (Foerstner 1982). */
 #define NOISE_PX 0.15
 /* Jitter across the lines that is seen stands for as much along them that is not. */
 #define JITTER_PX 0.2
@@ -55,16 +55,18 @@ static void doubt_pointing(const SdmPrepared *p, SdmDoubts *d)
     if (rounds < 1)
         return;
     if (last->after_nmad_px > limit_px)
-        sdm_doubt(d,
-                  "the pointing correction leaves %.2f px (NMAD) across the rays, noise alone at most %.2f px%s: "
-                  "the same along them is %.0f m of height",
-                  last->after_nmad_px, limit_px, last->level ? " at the coarse level it is known from" : "",
-                  last->after_nmad_px * parallax_m);
+        sdm_doubt(
+            d,
+            "the pointing correction leaves %.2f px (NMAD) across the rays, noise alone at most %.2f px%s: "
+            "the same along them is %.0f m of height",
+            last->after_nmad_px, limit_px, last->level ? " at the coarse level it is known from" : "",
+            last->after_nmad_px * parallax_m);
     if (last->profile_rms_px > JITTER_PX)
-        sdm_doubt(d,
-                  "jitter of %.2f px (RMS) by row was found across the rays: the same along them, which no pair "
-                  "shows, is waves of %.0f m in the heights",
-                  last->profile_rms_px, last->profile_rms_px * parallax_m);
+        sdm_doubt(
+            d,
+            "jitter of %.2f px (RMS) by row was found across the rays: the same along them, which no pair "
+            "shows, is waves of %.0f m in the heights",
+            last->profile_rms_px, last->profile_rms_px * parallax_m);
 }
 
 SdmStatus sdm_trust_judge(SdmContext *ctx, const SdmTrust *t, const SdmPrepared *p, const char *left,
@@ -73,17 +75,19 @@ SdmStatus sdm_trust_judge(SdmContext *ctx, const SdmTrust *t, const SdmPrepared 
     const double share = (double)t->matched / fmax((double)t->tried, 1.0), gap = sdm_trust_gap_share(t);
     *d = (SdmDoubts){.matched_share = share, .gap_median_px = gap * (double)p->settings.gap_limit_px};
     if (share < HOPELESS_SHARE && gap > CHANCE_GAP)
-        return sdm_fail(ctx, SDM_ERR_DATA,
-                        "too few matches to trust in %s%s%s: %.1f %% of the cells with texture, and their rays miss "
-                        "each other by %.2f px in the median, where chance makes %.2f px; clouds, water or snow, "
-                        "images of different places, or cameras that do not fit them: give others",
-                        left, *right ? " and " : "", right, 100.0 * share, d->gap_median_px,
-                        0.5 * (double)p->settings.gap_limit_px);
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "too few matches to trust in %s%s%s: %.1f %% of the cells with texture, and their rays miss "
+            "each other by %.2f px in the median, where chance makes %.2f px; clouds, water or snow, "
+            "images of different places, or cameras that do not fit them: give others",
+            left, *right ? " and " : "", right, 100.0 * share, d->gap_median_px,
+            0.5 * (double)p->settings.gap_limit_px);
     if (share < LEAST_SHARE)
-        sdm_doubt(d,
-                  "only %.0f %% of the cells with texture were matched (clouds, moving water, noise, or cameras "
-                  "that do not fit), so matched cells may be clouds or accidents, too",
-                  100.0 * share);
+        sdm_doubt(
+            d,
+            "only %.0f %% of the cells with texture were matched (clouds, moving water, noise, or cameras "
+            "that do not fit), so matched cells may be clouds or accidents, too",
+            100.0 * share);
     doubt_pointing(p, d);
     return SDM_OK;
 }

@@ -144,9 +144,9 @@ static int64_t run_of(const Samples *s, int64_t from, int64_t to, bool top)
     return n;
 }
 
-/* Undeclared fill: one value at an end of the sorted samples that many pixels have, farther from all others than
- * these spread; or many zeros where all others are positive, as integers are taken, too.  Drops it from the
- * samples. */
+/* Undeclared fill: one value at an end of the sorted samples that many pixels have, farther from all others
+ * than these spread; or many zeros where all others are positive, as integers are taken, too.  Drops it from
+ * the samples. */
 static void find_fill(SdmImage *im, Samples *s)
 {
     int found = 0;
@@ -188,8 +188,10 @@ static void tell_fill(SdmContext *ctx, const SdmImage *im, int64_t before, const
     for (int k = 0; k < 2 && !isnan(im->fill[k]); ++k) {
         sdm_fill_text(im->fill[k], value);
         sdm_log(ctx, SDM_LOG_WARNING, 1,
-                "%s: %s is taken for no data, though the file does not declare it (%.1f %% of the pixels looked at "
-                "are fill, the others lie in %.6g..%.6g); declare it with gdal_edit.py -a_nodata %s, or what is not "
+                "%s: %s is taken for no data, though the file does not declare it (%.1f %% of the pixels "
+                "looked at "
+                "are fill, the others lie in %.6g..%.6g); declare it with gdal_edit.py -a_nodata %s, or what "
+                "is not "
                 "to be used with --mask-left and --mask-right",
                 im->name, value, 100.0 * (double)(before - s->count) / (double)before, (double)s->min,
                 (double)s->max, value);

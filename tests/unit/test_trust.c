@@ -14,8 +14,13 @@
  * matched over a spot without texture. */
 static void cells_are_counted(void **state)
 {
-    uint16_t mask[8] = {SDM_QA_VALID, SDM_QA_VALID | SDM_QA_LOW_SCORE, SDM_QA_VALID | SDM_QA_FILLED,
-                        SDM_QA_LOW_SCORE, SDM_QA_TEXTURELESS, SDM_QA_OUTSIDE, SDM_QA_SATURATED | SDM_QA_LOW_SCORE,
+    uint16_t mask[8] = {SDM_QA_VALID,
+                        SDM_QA_VALID | SDM_QA_LOW_SCORE,
+                        SDM_QA_VALID | SDM_QA_FILLED,
+                        SDM_QA_LOW_SCORE,
+                        SDM_QA_TEXTURELESS,
+                        SDM_QA_OUTSIDE,
+                        SDM_QA_SATURATED | SDM_QA_LOW_SCORE,
                         SDM_QA_VALID | SDM_QA_TEXTURELESS};
     float gap_m[8] = {1.5f, 3.0f, 9.0f, NAN, NAN, NAN, NAN, 3.0f};
     const SdmBlock b = {.w = 4, .h = 2, .mask = mask, .gap_m = gap_m};
