@@ -44,6 +44,19 @@ void sdm_job_sweep(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene
     closedir(dir);
 }
 
+int64_t sdm_job_blocks(const char *folder)
+{
+    DIR *const dir = opendir(folder);
+    int64_t n = 0;
+    for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
+        const char *const end = strrchr(e->d_name, '.');
+        n += strncmp(e->d_name, "unit_", 5) == 0 && end && strcmp(end, ".sdm") == 0;
+    }
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
 bool sdm_job_has_work(const char *folder)
 {
     DIR *const dir = opendir(folder);

@@ -71,6 +71,7 @@ SdmStatus sdm_job_check_output(SdmContext *ctx, const SdmJob *job);
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene);
 /* Remove all of a scene's unit files. */
 void sdm_job_sweep(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene);
+int64_t sdm_job_blocks(const char *folder); /* finished blocks in it */
 bool sdm_job_has_work(const char *folder); /* is any finished file in it? */
 /* Remove every file of ours in a folder, and the folder when it is empty then. */
 void sdm_job_remove(const char *folder);

@@ -128,10 +128,10 @@ static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
     return sdm_fail(
         ctx, SDM_ERR_DATA,
         "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
-        "DEM of %s%s%s; clouds, water or snow, images of different places, or one mirrored: give others",
+        "DEM of %s%s%s; %s",
         (long long)m->valid, (long long)m->cells,
         (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->left,
-        *m->right ? " and " : "", m->right);
+        *m->right ? " and " : "", m->right, sdm_few_matches_hint(ctx));
 }
 
 /* One line for the DEM, whatever there is to say. */

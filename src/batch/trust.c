@@ -69,6 +69,20 @@ static void doubt_pointing(const SdmPrepared *p, SdmDoubts *d)
             last->profile_rms_px, last->profile_rms_px * parallax_m);
 }
 
+/* Terrain can be followed out of a range that the user gave, but not found there from the start. */
+static void doubt_heights(const SdmContext *ctx, const SdmPrepared *p, SdmDoubts *d)
+{
+    const SdmOptions *const o = ctx ? sdm_options(ctx) : NULL;
+    const double lo = p->hmin_m + p->slack_m, hi = p->hmax_m - p->slack_m;
+    if (!o || !(lo < o->hmin_m - p->slack_m || hi > o->hmax_m + p->slack_m)) /* not given: NaN */
+        return;
+    sdm_doubt(
+        d,
+        "the terrain lies at %.0f to %.0f m, outside --hmin and --hmax, so parts of it may be missing or "
+        "less exact; leave the heights out",
+        lo, hi);
+}
+
 SdmStatus sdm_trust_judge(SdmContext *ctx, const SdmTrust *t, const SdmPrepared *p, const char *left,
                           const char *right, SdmDoubts *d)
 {
@@ -78,10 +92,10 @@ SdmStatus sdm_trust_judge(SdmContext *ctx, const SdmTrust *t, const SdmPrepared 
         return sdm_fail(
             ctx, SDM_ERR_DATA,
             "too few matches to trust in %s%s%s: %.1f %% of the cells with texture, and their rays miss "
-            "each other by %.2f px in the median, where chance makes %.2f px; clouds, water or snow, "
-            "images of different places, or cameras that do not fit them: give others",
+            "each other by %.2f px in the median, where chance makes %.2f px; cameras that do not fit "
+            "the images, %s",
             left, *right ? " and " : "", right, 100.0 * share, d->gap_median_px,
-            0.5 * (double)p->settings.gap_limit_px);
+            0.5 * (double)p->settings.gap_limit_px, sdm_few_matches_hint(ctx));
     if (share < LEAST_SHARE)
         sdm_doubt(
             d,
@@ -89,5 +103,6 @@ SdmStatus sdm_trust_judge(SdmContext *ctx, const SdmTrust *t, const SdmPrepared 
             "that do not fit), so matched cells may be clouds or accidents, too",
             100.0 * share);
     doubt_pointing(p, d);
+    doubt_heights(ctx, p, d);
     return SDM_OK;
 }

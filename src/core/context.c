@@ -100,7 +100,7 @@ SdmStatus sdm_check_stop(SdmContext *ctx)
     if (!stop_asked)
         return SDM_OK;
     return sdm_fail(ctx, SDM_ERR_STOPPED,
-                    "stopped on request; finished blocks are kept, give the same command to go on");
+                    "stopped on request; give the same command again");
 }
 
 void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user)

@@ -34,11 +34,11 @@ def no_cameras(bench, views):
     far = list(rpc)
     far[4] += 3.0  # LAT_OFF
     base.write_tiff("far.tif", width, height, "uint16", data, far)
-    bench.refuse("no overlap", 1, ["overlap"], "a.tif", "far.tif", "-o", "o.tif")
+    bench.refuse("no overlap", 1, ["footprints", "overlap", "a.tif lies at lon", "far.tif at lon"], "a.tif", "far.tif", "-o", "o.tif")
     beside = list(rpc)
     beside[5] += 0.2  # LONG_OFF
     base.write_tiff("beside.tif", width, height, "uint16", data, beside)
-    bench.refuse("no overlap, next scene", 1, ["overlap"], "a.tif", "beside.tif", "-o", "o.tif")
+    bench.refuse("no overlap, next scene", 1, ["footprints", "overlap", "lat"], "a.tif", "beside.tif", "-o", "o.tif")
     for name, index, value in (("NaN", 15, float("nan")), ("zero scale", 9, 0.0), ("infinite", 40, float("inf")),
                                ("zero denominator", 32, 0.0)):
         bad = list(rpc)
@@ -94,6 +94,11 @@ def undeclared_fill(bench, views):
     base.write_tiff("whole.tif", width, height, "float32", struct.pack(f"<{len(values)}f", *values), rpc)
     done = bench.call("run", "whole.tif", "b.tif", "-o", "fill_dem.tif", "--overwrite")
     bench.check("floats without fill: no word of it", done.returncode == 0 and "no data" not in done.stderr, done.stderr)
+
+
+def elsewhere_in_height(bench, _):
+    """The user's own range is the first thing to doubt."""
+    bench.refuse("terrain below --hmin", 1, ["--hmin", "a.tif"], "a.tif", "b.tif", "-o", "o.tif", "--hmin", "5000", "--hmax", "6000")
 
 
 def noise(seed, views, k, kind):
@@ -158,6 +163,7 @@ def pairs(bench):
     no_cameras(bench, views)
     nothing_to_match(bench, views)
     undeclared_fill(bench, views)
+    elsewhere_in_height(bench, views)
     must_not_match(bench, views)
     larger(bench)
 
