@@ -70,13 +70,17 @@ SdmStatus sdm_set_options(SdmContext *ctx, const SdmOptions *opt)
     return sdm_options_check(ctx, opt);
 }
 
+enum { MOST_THREADS = 4 /* a processor */ };
+
 int sdm_threads(const SdmContext *ctx)
 {
-    if (ctx->options.threads > 0)
-        return ctx->options.threads;
 #ifdef _OPENMP
-    return omp_get_num_procs();
+    const int processors = omp_get_num_procs(), wanted = ctx->options.threads;
+    if (wanted > 0) /* more would only take turns, each with buffers of its own */
+        return wanted < MOST_THREADS * processors ? wanted : MOST_THREADS * processors;
+    return processors;
 #else
+    (void)ctx;
     return 1;
 #endif
 }

@@ -103,8 +103,8 @@ def inputs(bench):
     refuse("colour against grey", ["LEFT rgb.tif is in colour", "RIGHT right.tif is grey", "--band"], "rgb.tif",
            "right.tif")
     refuse("grey against colour", ["RIGHT rgb.tif is in colour", "LEFT left.tif is grey"], "left.tif", "rgb.tif")
-    colour("two.tif", "left.tif", "right.tif")
-    refuse("two bands", ["LEFT two.tif: 2 bands", "--band"], "two.tif", "two.tif", code=2)
+    colour("flat_r.tif", "left.tif", "right.tif")
+    refuse("two bands", ["LEFT two.tif: 2 bands", "--band"], "flat_r.tif", "flat_r.tif", code=2)
     base.write_tiff("nan.tif", W, H, "float32", struct.pack("<f", float("nan")) * W * H)
     base.write_tiff("float.tif", W, H, "float32", b"".join(struct.pack("<f", v) for v in noise(W, H, 5)))
     refuse("all NaN", ["RIGHT nan.tif", "no usable pixel"], "float.tif", "nan.tif")
@@ -114,6 +114,18 @@ def inputs(bench):
     refuse("complex", ["LEFT complex.tif", "CFloat32"], "complex.tif", "complex.tif")
     translate("left.tif", "void.tif", "-a_nodata", "0", "-scale", "0", "255", "0", "0")
     refuse("all nodata", ["LEFT void.tif", "no usable pixel"], "void.tif", "right.tif")
+
+
+def constant(bench):
+    """Windows of one value have no match, whatever the cost; threads beyond use are kept back."""
+    base.write_tiff("flat_l.tif", W, H, "uint8", bytes([9]) * W * H)
+    base.write_tiff("flat_r.tif", W, H, "uint8", bytes([9]) * W * H)
+    for cost in ("zncc", "sad", "census"):
+        said = bench.call("match", "flat_l.tif", "flat_r.tif", "-o", "constant.pfm", "--overwrite", "--max-disparity", "16", "--cost", cost, "-v", "--threads", "1024")
+        bench.check(f"{cost}: constant images", said.returncode == 0 and " 0.0 % matched" in said.stdout + said.stderr,
+                    said.stdout + said.stderr)
+        bench.check("threads are kept back", "--threads 1024: " in said.stderr, said.stderr)
+    base.remove("constant.pfm")
 
 
 def sequences(bench):
@@ -199,4 +211,4 @@ def stop(bench):
     bench.check("stops that met the work", stopped > 0, "each run was done or not ready before")
 
 
-base.test(usage, inputs, sequences, full_disk, stop)
+base.test(usage, inputs, constant, sequences, full_disk, stop)
