@@ -103,8 +103,8 @@ def inputs(bench):
     refuse("colour against grey", ["LEFT rgb.tif is in colour", "RIGHT right.tif is grey", "--band"], "rgb.tif",
            "right.tif")
     refuse("grey against colour", ["RIGHT rgb.tif is in colour", "LEFT left.tif is grey"], "left.tif", "rgb.tif")
-    colour("flat_r.tif", "left.tif", "right.tif")
-    refuse("two bands", ["LEFT two.tif: 2 bands", "--band"], "flat_r.tif", "flat_r.tif", code=2)
+    colour("two.tif", "left.tif", "right.tif")
+    refuse("two bands", ["LEFT two.tif: 2 bands", "--band"], "two.tif", "two.tif", code=2)
     base.write_tiff("nan.tif", W, H, "float32", struct.pack("<f", float("nan")) * W * H)
     base.write_tiff("float.tif", W, H, "float32", b"".join(struct.pack("<f", v) for v in noise(W, H, 5)))
     refuse("all NaN", ["RIGHT nan.tif", "no usable pixel"], "float.tif", "nan.tif")
