@@ -225,7 +225,8 @@ static inline void cost_enter_nodata(const SdmCostJob *job, CostScratch *s, int 
 }
 
 static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m);
-static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m);
+static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s, int side,
+                                    const CostMeans *m);
 
 /* Rows of costs y are next: rows enter and leave both views, means are found where rows are asked for. */
 enum { COST_NO_MEANS = 0 }; /* as right_sign: the right view's texture only says where there is no cost */

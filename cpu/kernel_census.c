@@ -124,8 +124,8 @@ static inline __m256i differing(const uint16_t *left, const uint16_t *right, ptr
 {
     __m256i n = vi_zero(); /* a byte counts at most 4 x 8 */
     for (int k = 0; k < 4; k++)
-        n = _mm256_add_epi8(n,
-                            bits_of_bytes(_mm256_xor_si256(vi_load(left + k * wide), vi_load(right + k * wide))));
+        n = _mm256_add_epi8(
+            n, bits_of_bytes(_mm256_xor_si256(vi_load(left + k * wide), vi_load(right + k * wide))));
     return n;
 }
 
@@ -199,7 +199,8 @@ static void add_bits(int16_t *restrict col, const RowWords *in, const RowWords *
 #if SDM_VEC > 4
     const ptrdiff_t wide = in->left[1] - in->left[0];
     const uint16_t *const left = in->left[0], *const right = in->right[0] + d;
-    const uint16_t *const old_left = out ? out->left[0] : NULL, *const old_right = out ? out->right[0] + d : NULL;
+    const uint16_t *const old_left = out ? out->left[0] : NULL, *const old_right =
+                                                                    out ? out->right[0] + d : NULL;
     for (int x = 0; out && x < count; x += LANES)
         add_counts(col + x, COUNTS_SUB(differing(left + x, right + x, wide),
                                        differing(old_left + x, old_right + x, wide)));
@@ -218,8 +219,8 @@ static void add_bits(int16_t *restrict col, const RowWords *in, const RowWords *
 #endif
 }
 
-/* Scores of a row from the column sums, whose window sums 16 bits hold (62 x 21 x 21 at most).  Where a window
- * leaves the image the textures say so. */
+/* Scores of a row from the column sums, whose window sums 16 bits hold (62 x 21 x 21 at most).  Where a
+ * window leaves the image the textures say so. */
 #if SDM_VEC > 4
 static inline vf score_of(vi bits, const float *ri, const float *rj, float scale)
 {
@@ -227,8 +228,8 @@ static inline vf score_of(vi bits, const float *ri, const float *rj, float scale
     return vf_sel(vf_negative(vf_or(vf_load(ri), vf_load(rj))), vf_set(SDM_SCORE_NONE), score);
 }
 
-static void to_score(const int16_t *column, int window, const float *ri, const float *rj, float scale, int count,
-                     int16_t *sums, float *score)
+static void to_score(const int16_t *column, int window, const float *ri, const float *rj, float scale,
+                     int count, int16_t *sums, float *score)
 {
     (void)sums;
     for (int x = 0; x < count; x += LANES) {
