@@ -261,7 +261,8 @@ done:
 }
 
 /* A scene that was merged before: *already when that is all, else it is to be merged again. */
-static SdmStatus take_merged(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count, bool *already)
+static SdmStatus take_merged(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count,
+                             bool *already)
 {
     char path[SDM_PATH_SIZE];
     const char *const output = sdm_options(ctx)->output;
@@ -276,20 +277,23 @@ static SdmStatus take_merged(SdmContext *ctx, SdmJob *job, int64_t *missing, int
     }
     *missing_count = 0;
     if (!there && job->elsewhere)
-        return sdm_fail(ctx, SDM_ERR_DATA,
-                        "%s was merged before and its units are removed, but %s is not there; copy the DEM from "
-                        "where it is, or merge with --overwrite, which tells the units to compute again",
-                        job->scene.name, output);
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "%s was merged before and its units are removed, but %s is not there; copy the DEM from "
+            "where it is, or merge with --overwrite, which tells the units to compute again",
+            job->scene.name, output);
     if (!there)
-        sdm_log(ctx, SDM_LOG_WARNING, 9,
-                "%s was merged before, but is not there now; if it was not moved away, merge with --overwrite",
-                output);
+        sdm_log(
+            ctx, SDM_LOG_WARNING, 9,
+            "%s was merged before, but is not there now; if it was not moved away, merge with --overwrite",
+            output);
     *already = true;
     return SDM_OK;
 }
 
 /* Merge a scene whose marker is held; its failure is kept, for status. */
-static SdmStatus merge_held(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count, bool *already)
+static SdmStatus merge_held(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count,
+                            bool *already)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];

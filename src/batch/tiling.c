@@ -38,8 +38,8 @@ static int64_t share_bytes(int64_t memory_bytes)
     return memory_bytes / SPARE_SHARE + sdm_cache_bytes(memory_bytes);
 }
 
-/* Bytes of the process before any window: program, whole bands that ASTER's reader keeps, coarse surface, and the
- * budget's share. */
+/* Bytes of the process before any window: program, whole bands that ASTER's reader keeps, coarse surface, and
+ * the budget's share. */
 static int64_t fixed_bytes(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level,
                            int threads)
 {

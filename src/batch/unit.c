@@ -139,9 +139,15 @@ static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmP
     sdm_pyramid_free(&input.right);
     double scale, offset;
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    const SdmGridding g = {.kernels = p->settings.kernels, .lattice = &input.lattice, .fine = &fine, .grid = &p->grid,
-                           .gsd_m = p->frame.gsd_m, .spacing_m = sdm_grid_spacing_m(&p->grid), .scale = scale,
-                           .offset = offset, .gap_m_per_px = p->frame.gsd_m};
+    const SdmGridding g = {.kernels = p->settings.kernels,
+                           .lattice = &input.lattice,
+                           .fine = &fine,
+                           .grid = &p->grid,
+                           .gsd_m = p->frame.gsd_m,
+                           .spacing_m = sdm_grid_spacing_m(&p->grid),
+                           .scale = scale,
+                           .offset = offset,
+                           .gap_m_per_px = p->frame.gsd_m};
     TRY(sdm_gridding_run(ctx, &g, block));
 done:
     sdm_fine_result_free(&fine);
