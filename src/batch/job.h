@@ -32,6 +32,11 @@ typedef struct SdmJob {
     double wait_s;           /* longest wait for somebody else who prepares a scene */
     int64_t resumed;         /* units that were found done */
     uint8_t *made;           /* of each unit: made by this process? */
+    /* run: the last block, handed to the merge without a file */
+    bool is_kept;
+    SdmBlock kept;
+    double kept_s[SDM_UNIT_STAGES];
+    SdmWorker *worker;       /* who matches; NULL: nothing was to be matched yet */
     /* the scene in use */
     int number;              /* -1: none */
     SdmPlanScene scene;
@@ -53,6 +58,9 @@ SdmStatus sdm_job_use(SdmContext *ctx, SdmJob *job, int number); /* make it the 
 
 /* Compute a unit, unless it is there, whole and of this plan.  Its failure is kept beside it, for status. */
 SdmStatus sdm_job_unit(SdmContext *ctx, SdmJob *job, int64_t unit);
+
+/* run stopped before its DEM was whole: write the block that is kept, so that the next run finds it. */
+void sdm_job_store_kept(SdmJob *job);
 
 /* What the bytes of a unit's file depend on. */
 SdmStatus sdm_job_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t unit, int64_t cells[4],

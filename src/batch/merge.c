@@ -139,26 +139,40 @@ static void add_times(SdmContext *ctx, const SdmJob *job, int64_t unit, const do
     }
 }
 
+static SdmStatus read_block(SdmContext *ctx, Merge *m, int64_t unit, SdmBlock *b)
+{
+    SdmStatus st = SDM_OK;
+    int64_t cells[4];
+    uint64_t fingerprint;
+    char path[SDM_PATH_SIZE];
+    double stage_s[SDM_UNIT_STAGES];
+    TRY(sdm_job_tile(ctx, m->scene, unit, cells, &fingerprint));
+    TRY(sdm_job_file(ctx, m->job, SDM_JOB_UNIT, unit, path));
+    TRY(sdm_unit_read(ctx, path, fingerprint, b, stage_s));
+    add_times(ctx, m->job, unit, stage_s, &m->report.wall_s);
+done:
+    return st;
+}
+
+static SdmStatus write_block(SdmContext *ctx, Merge *m, SdmProduct *product, const SdmBlock *b)
+{
+    count_valid(m, b);
+    return b->w > 0 && b->h > 0 ? sdm_product_write(ctx, product, b) : SDM_OK;
+}
+
 static SdmStatus write_blocks(SdmContext *ctx, Merge *m, SdmProduct *product)
 {
     SdmStatus st = SDM_OK;
     SdmJob *const job = m->job;
     SdmBlock b = {0};
-    char path[SDM_PATH_SIZE];
-    double stage_s[SDM_UNIT_STAGES];
     const int64_t first = m->scene->first_unit, end = first + m->scene->unit_count;
     for (int64_t unit = first + (m->scene->tiled ? 1 : 0); unit < end; unit++) {
-        int64_t cells[4];
-        uint64_t fingerprint;
+        const bool kept = job->is_kept && unit == end - 1;
         TRY(sdm_check_stop(ctx));
-        TRY(sdm_job_tile(ctx, m->scene, unit, cells, &fingerprint));
-        TRY(sdm_job_file(ctx, job, SDM_JOB_UNIT, unit, path));
-        TRY(sdm_unit_read(ctx, path, fingerprint, &b, stage_s));
-        add_times(ctx, job, unit, stage_s, &m->report.wall_s);
+        if (!kept)
+            TRY(read_block(ctx, m, unit, &b));
         m->report.blocks_resumed += !job->made[unit];
-        if (b.w > 0 && b.h > 0)
-            TRY(sdm_product_write(ctx, product, &b));
-        count_valid(m, &b);
+        TRY(write_block(ctx, m, product, kept ? &job->kept : &b));
         sdm_block_free(&b);
     }
     TRY(check_valid(ctx, m));
@@ -176,7 +190,8 @@ static SdmStatus find_missing(SdmContext *ctx, SdmJob *job, const SdmPlanScene *
     *count = 0;
     if (sdm_job_read_prepared(ctx, job) != SDM_OK)
         missing[(*count)++] = s->first_unit;
-    for (int64_t unit = s->first_unit + (s->tiled ? 1 : 0); unit < s->first_unit + s->unit_count; unit++) {
+    const int64_t end = job->alone ? 0 : s->first_unit + s->unit_count; /* run has just seen to them all */
+    for (int64_t unit = s->first_unit + (s->tiled ? 1 : 0); unit < end; unit++) {
         int64_t cells[4];
         uint64_t fingerprint;
         TRY(sdm_check_stop(ctx));

@@ -247,8 +247,9 @@ static uint64_t fingerprint_of(const SdmPlanScene *s, const SdmOptions *o)
                                  o->mask_right ? "right" : ""};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         h = hash_text(h, words[i]);
-    const int n = snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %d", o->tr, o->hmin_m, o->hmax_m,
-                           o->base_height, o->band);
+    const int n = snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %d %d %d %s %d %d %d %d %d", o->tr,
+                           o->hmin_m, o->hmax_m, o->base_height, o->band, o->p1, o->p2, o->paths,
+                           o->bp_weight, o->bp_truncation, o->bp_outer, o->bp_inner, o->bp_tile);
     return sdm_hash(h, text, (size_t)n);
 }
 
