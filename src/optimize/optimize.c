@@ -32,15 +32,15 @@ void sdm_volume_close(SdmVolume *v)
     sdm_free(&v->cost);
 }
 
-SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, SdmOptimizer *out)
+SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, int truncation, SdmOptimizer *out)
 {
     const SdmOptions *const o = sdm_options(ctx);
     *out = (SdmOptimizer){.p1 = o->p1 ? o->p1 : p1,
                           .p2 = o->p2 ? o->p2 : p2,
                           .paths = strcmp(o->paths, "4") == 0 ? 4 : 8,
                           .bp = {o->bp_tile, o->bp_outer, o->bp_inner},
-                          .weight = o->bp_weight ? o->bp_weight : p1,
-                          .truncation = o->bp_truncation ? o->bp_truncation : p2 > p1 ? p2 / p1 : 1,
+                          .weight = o->bp_weight ? o->bp_weight : weight,
+                          .truncation = o->bp_truncation ? o->bp_truncation : truncation,
                           .cpu_level = o->cpu_level};
     if (strcmp(o->optimizer, "sgm") == 0)
         out->kind = SDM_OPTIMIZER_SGM;
@@ -62,7 +62,7 @@ static SdmStatus optimize_bp(SdmContext *ctx, const SdmOptimizer *how, const Sdm
 {
     const SdmBpField f = {.width = v->width, .height = v->height, .labels = v->labels, .pitch = v->pitch,
                           .data = v->cost, .weight = how->weight, .truncation = how->truncation};
-    const SdmStatus st = sdm_bp_run(ctx, &f, &how->bp, how->cpu_level, out->left);
+    const SdmStatus st = sdm_bp_run(ctx, &f, &how->bp, how->cpu_level, out->left, out->offset);
     if (st == SDM_OK && out->right)
         sdm_right_labels(ctx, v, out->left, out->right);
     return st;
