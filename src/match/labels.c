@@ -57,6 +57,8 @@ SdmStatus sdm_level_labels_choose(SdmContext *ctx, const SdmLevelTask *task, con
     const SdmLabels out = {.left = l->label};
     SdmVolume v = l->volume;
     v.height = l->y1 - l->y0;
+    v.begin = l->begin - l->y0;
+    v.end = l->end - l->y0;
     v.guide = task->left + (ptrdiff_t)l->y0 * l->width;
     v.guide_stride = l->width;
     v.guide_scale = EDGE_Q;

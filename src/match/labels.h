@@ -9,7 +9,7 @@ enum { SDM_LABELS_BAND = 512 }; /* rows whose labels are found at once; SDM_OVER
 
 /* A pass's labels of the rows y0..y1 - 1 of a window. */
 typedef struct SdmLevelLabels {
-    int width, height, y0, y1;
+    int width, height, y0, y1, begin, end; /* rows begin..end - 1 of the window are wanted */
     int range;       /* labels 0..2 range are residuals -range..range */
     SdmVolume volume;
     uint16_t *label; /* (y1 - y0) x width */

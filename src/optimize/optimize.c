@@ -18,7 +18,7 @@ SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v)
                         "%d labels to choose from: --optimizer sgm and bp take 1 to %d; give a smaller range",
                         v->labels, SDM_LABEL_MOST);
     v->pitch = sdm_volume_pitch(v->labels);
-    TRY(sdm_alloc_raw(ctx, &v->cost, pixels, (size_t)v->pitch, "the volume of costs"));
+    TRY(sdm_alloc_raw(ctx, &v->cost, pixels + 1, (size_t)v->pitch, "the volume of costs")); /* read on by a byte */
     if (v->pitch > v->labels)
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
         for (size_t i = 0; i < pixels; i++)
