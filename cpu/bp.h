@@ -39,11 +39,9 @@ typedef struct SdmBpPlan {
     int outer, inner; /* >= 1 */
 } SdmBpPlan;
 
-/* label: height x width; of labels of equal belief the smallest.  offset: height x width, sub-pixel
- * place about the label from the beliefs beside it, -0.5..0.5 labels, 0 at the first and last label; NULL = not
- * asked for.  scratch: sdm_bp_reference_scratch bytes. */
+/* label: height x width; of labels of equal belief the smallest.  scratch: sdm_bp_reference_scratch bytes. */
 size_t sdm_bp_reference_scratch(const SdmBpField *f);
-void sdm_bp_reference(const SdmBpField *f, const SdmBpPlan *plan, void *scratch, uint16_t *label, float *offset);
+void sdm_bp_reference(const SdmBpField *f, const SdmBpPlan *plan, void *scratch, uint16_t *label);
 /* BP-M without tiles: `iterations` of four sweeps over the whole image. */
 void sdm_bp_untiled_reference(const SdmBpField *f, int iterations, void *scratch, uint16_t *label);
 
@@ -60,7 +58,6 @@ typedef struct SdmBpTile {
     uint16_t *out[SDM_BP_WAYS];      /* what leaves */
     void *scratch;                   /* as the kernel's scratch function says, aligned to 64 */
     uint16_t *label;                 /* of the image; NULL = not the last visit */
-    float *offset;                   /* of the image; NULL = not asked for */
 } SdmBpTile;
 typedef void sdm_bp_tile_fn(const SdmBpTile *tile);
 

@@ -2,7 +2,6 @@
  * tuned. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bp.h"
-#include "sgm_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,20 +83,16 @@ static void iterate(const State *s, const Part *p)
             send(s, x, y, SDM_BP_UP);
 }
 
-static void decide(const State *s, const Part *p, uint16_t *label, float *offset)
+static void decide(const State *s, const Part *p, uint16_t *label)
 {
     int h[SDM_BP_LABELS_MAX];
     for (int y = p->y0; y < p->y1; y++)
         for (int x = p->x0; x < p->x1; x++) {
-            const size_t at = (size_t)y * (size_t)s->f->width + (size_t)x;
             int best = 0;
             gather(s, x, y, -1, h);
             for (int l = 1; l < s->f->labels; l++)
                 best = h[l] < h[best] ? l : best;
-            label[at] = (uint16_t)best;
-            if (offset)
-                offset[at] = best > 0 && best + 1 < s->f->labels ? sdm_sgm_offset(h[best - 1], h[best], h[best + 1])
-                                                                 : 0.0f;
+            label[(size_t)y * (size_t)s->f->width + (size_t)x] = (uint16_t)best;
         }
 }
 
@@ -129,7 +124,7 @@ size_t sdm_bp_reference_scratch(const SdmBpField *f)
     return SDM_BP_WAYS * place(f, 0, f->height) * sizeof(uint16_t);
 }
 
-void sdm_bp_reference(const SdmBpField *f, const SdmBpPlan *plan, void *scratch, uint16_t *label, float *offset)
+void sdm_bp_reference(const SdmBpField *f, const SdmBpPlan *plan, void *scratch, uint16_t *label)
 {
     const int t = plan->tile, across = (f->width + t - 1) / t, tiles = across * ((f->height + t - 1) / t);
     const State s = open_state(f, scratch);
@@ -142,7 +137,7 @@ void sdm_bp_reference(const SdmBpField *f, const SdmBpPlan *plan, void *scratch,
             for (int n = 0; n < plan->inner; n++)
                 iterate(&s, &p);
             if (pass == 2 * plan->outer - 1)
-                decide(&s, &p, label, offset);
+                decide(&s, &p, label);
         }
 }
 
@@ -152,7 +147,7 @@ void sdm_bp_untiled_reference(const SdmBpField *f, int iterations, void *scratch
     const Part all = {0, 0, f->width, f->height};
     for (int n = 0; n < iterations; n++)
         iterate(&s, &all);
-    decide(&s, &all, label, NULL);
+    decide(&s, &all, label);
 }
 
 void sdm_bp_energy(const SdmBpField *f, const uint16_t *label, int64_t sums[2])

@@ -9,7 +9,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bp.h"
 #include "bp_vec.h"
-#include "sgm_kernels.h"
 
 #include <string.h>
 
@@ -185,7 +184,7 @@ VEC void decide(const Visit *v, int n)
     const SdmBpTile *const t = v->tile;
     uint16_t *const belief = v->transform[0];
     for (int y = 0; y < v->h; y++) {
-        const size_t row = (size_t)(t->y0 + y) * (size_t)v->field->width + (size_t)t->x0;
+        uint16_t *const label = t->label + (size_t)(t->y0 + y) * (size_t)v->field->width + t->x0;
         for (int x = 0; x < v->w; x++) {
             const size_t at = ((size_t)y * (size_t)v->w + (size_t)x) * (size_t)n;
             const uint16_t *const up = v->up + at + (size_t)v->w * (size_t)n;
@@ -200,11 +199,7 @@ VEC void decide(const Visit *v, int n)
             int l = 0, found = VL;
             for (; (found = v16_find(v16_load(belief + l), least)) == VL; l += VL)
                 ;
-            l += found;
-            t->label[row + (size_t)x] = (uint16_t)l;
-            if (t->offset)
-                t->offset[row + (size_t)x] =
-                    l > 0 && l + 1 < v->field->labels ? sdm_sgm_offset(belief[l - 1], belief[l], belief[l + 1]) : 0.0f;
+            label[x] = (uint16_t)(l + found);
         }
     }
 }

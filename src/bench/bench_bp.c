@@ -75,7 +75,7 @@ SdmStatus sdm_bench_bp_row(SdmContext *ctx, const SdmBpField *field, const uint8
     TRY(sdm_alloc(ctx, &label, n, sizeof *label, "labels"));
     for (int turn = 0; turn < (row->inner > 5 ? 1 : 3); turn++) {
         const double begin = sdm_now_s();
-        TRY(sdm_bp_run(ctx, &f, &plan, cpu_level, label, NULL));
+        TRY(sdm_bp_run(ctx, &f, &plan, cpu_level, label));
         row->seconds = fmin(row->seconds, sdm_now_s() - begin);
     }
     sdm_bp_energy(&f, label, row->sums);
@@ -162,7 +162,7 @@ typedef struct BpCall {
 static SdmStatus call_bp(SdmContext *ctx, void *data)
 {
     const BpCall *const c = data;
-    return sdm_bp_run(ctx, &c->field, &c->plan, c->level, c->label, NULL);
+    return sdm_bp_run(ctx, &c->field, &c->plan, c->level, c->label);
 }
 
 SdmStatus sdm_bench_add_bp(SdmBench *b)

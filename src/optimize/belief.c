@@ -22,7 +22,6 @@ typedef struct Front {
     int across, down; /* tiles */
     atomic_int *visits; /* of each tile, so far */
     uint16_t *label;
-    float *offset;
 } Front;
 
 enum { SPINS = 200 };
@@ -76,7 +75,6 @@ static void visit(const Front *b, int i, int j, bool last)
                 border_at(b, SDM_BP_DOWN, j + 1, x0), border_at(b, SDM_BP_UP, j, x0)},
         .scratch = b->scratch + b->scratch_bytes * (size_t)sdm_thread(),
         .label = last ? b->label : NULL,
-        .offset = b->offset,
     };
     b->kernels->bp_tile(&tile);
 }
@@ -157,7 +155,7 @@ static SdmStatus propagate_by_definition(SdmContext *ctx, const Front *b)
     SdmStatus st = SDM_OK;
     void *scratch = NULL;
     TRY(sdm_alloc(ctx, &scratch, sdm_bp_reference_scratch(b->f), 1, "belief propagation by definition"));
-    sdm_bp_reference(b->f, b->plan, scratch, b->label, b->offset);
+    sdm_bp_reference(b->f, b->plan, scratch, b->label);
 done:
     sdm_free(&scratch);
     return st;
@@ -170,7 +168,7 @@ static const SdmPairKernels *kernels_for(const char *level, int labels, int pitc
 }
 
 SdmStatus sdm_bp_run(SdmContext *ctx, const SdmBpField *f, const SdmBpPlan *asked, const char *cpu_level,
-                     uint16_t *label, float *offset)
+                     uint16_t *label)
 {
     SdmStatus st = SDM_OK;
     TRY(check(ctx, f, asked));
@@ -178,7 +176,7 @@ SdmStatus sdm_bp_run(SdmContext *ctx, const SdmBpField *f, const SdmBpPlan *aske
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", cpu_level,
                         sdm_kernels_name("auto"));
-    Front b = {.f = f, .plan = asked, .label = label, .offset = offset};
+    Front b = {.f = f, .plan = asked, .label = label};
     if (strcmp(cpu_level, "reference") == 0)
         return propagate_by_definition(ctx, &b);
     b.kernels = kernels_for(cpu_level, f->labels, f->pitch);

@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-int sdm_volume_pitch(int labels) { return (labels + SDM_LABEL_ALIGN - 1) / SDM_LABEL_ALIGN * SDM_LABEL_ALIGN; }
+int sdm_volume_pitch(int labels)
+{
+    return (labels + SDM_LABEL_ALIGN - 1) / SDM_LABEL_ALIGN * SDM_LABEL_ALIGN;
+}
 
 SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v)
 {
@@ -47,14 +50,16 @@ SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, in
     else if (strcmp(o->optimizer, "bp") == 0)
         out->kind = SDM_OPTIMIZER_BP;
     if (out->kind == SDM_OPTIMIZER_SGM && out->p2 < out->p1)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--p2: found %d%s, expected at least --p1, which is %d%s; a larger step cannot cost less",
-                        out->p2, o->p2 ? "" : " (by the cost)", out->p1, o->p1 ? "" : " (by the cost)");
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--p2: found %d%s, expected at least --p1, which is %d%s; a larger step cannot cost less",
+            out->p2, o->p2 ? "" : " (by the cost)", out->p1, o->p1 ? "" : " (by the cost)");
     if (out->kind == SDM_OPTIMIZER_BP && (int64_t)out->weight * out->truncation > SDM_BP_MOST)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--bp-weight: found %d with --bp-truncation %d, expected a product of at most %d; messages "
-                        "have 16 bits",
-                        out->weight, out->truncation, (int)SDM_BP_MOST);
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--bp-weight: found %d with --bp-truncation %d, expected a product of at most %d; messages "
+            "have 16 bits",
+            out->weight, out->truncation, (int)SDM_BP_MOST);
     return SDM_OK;
 }
 
@@ -62,7 +67,7 @@ static SdmStatus optimize_bp(SdmContext *ctx, const SdmOptimizer *how, const Sdm
 {
     const SdmBpField f = {.width = v->width, .height = v->height, .labels = v->labels, .pitch = v->pitch,
                           .data = v->cost, .weight = how->weight, .truncation = how->truncation};
-    const SdmStatus st = sdm_bp_run(ctx, &f, &how->bp, how->cpu_level, out->left, out->offset);
+    const SdmStatus st = sdm_bp_run(ctx, &f, &how->bp, how->cpu_level, out->left);
     if (st == SDM_OK && out->right)
         sdm_right_labels(ctx, v, out->left, out->right);
     return st;

@@ -35,7 +35,7 @@ static void fill_case(Case *c, int most, uint64_t *seed)
             c->data[i * (size_t)c->f.pitch + (size_t)l] = (uint8_t)pick(seed, 0, most);
 }
 
-static uint16_t *by_definition(const Case *c, int untiled, float *offset)
+static uint16_t *by_definition(const Case *c, int untiled)
 {
     uint16_t *const label = malloc(pixels(&c->f) * sizeof *label);
     void *const scratch = malloc(sdm_bp_reference_scratch(&c->f));
@@ -43,7 +43,7 @@ static uint16_t *by_definition(const Case *c, int untiled, float *offset)
     if (untiled)
         sdm_bp_untiled_reference(&c->f, untiled, scratch, label);
     else
-        sdm_bp_reference(&c->f, &c->plan, scratch, label, offset);
+        sdm_bp_reference(&c->f, &c->plan, scratch, label);
     free(scratch);
     return label;
 }
@@ -116,7 +116,7 @@ static void exact_on_trees(void **state)
             (SdmBpPlan){.tile = pick(&seed, 1, 7), .outer = pick(&seed, 1, 2), .inner = pick(&seed, 1, 2)};
         least_energy(&c, best, &times);
         for (int untiled = 0; times == 1 && untiled < 2; untiled++) {
-            uint16_t *const label = by_definition(&c, untiled, NULL);
+            uint16_t *const label = by_definition(&c, untiled);
             assert_memory_equal(label, best, pixels(&c.f) * sizeof *label);
             free(label);
         }
@@ -139,14 +139,14 @@ static void laws(void **state)
         c.f.truncation = pick(&seed, 1, 5);
         c.plan = (SdmBpPlan){.tile = 20, .outer = 1, .inner = pick(&seed, 1, 3)};
         const size_t bytes = pixels(&c.f) * sizeof(uint16_t);
-        uint16_t *const untiled = by_definition(&c, c.plan.inner, NULL), *const tiled = by_definition(&c, 0, NULL);
+        uint16_t *const untiled = by_definition(&c, c.plan.inner), *const tiled = by_definition(&c, 0);
         assert_memory_equal(tiled, untiled, bytes);
         for (size_t i = 0; i < pixels(&c.f); i++) {
             const int more = pick(&seed, 0, 155);
             for (int l = 0; l < c.f.labels; l++)
                 c.data[i * (size_t)c.f.pitch + (size_t)l] += (uint8_t)more;
         }
-        uint16_t *const raised = by_definition(&c, 0, NULL);
+        uint16_t *const raised = by_definition(&c, 0);
         assert_memory_equal(raised, tiled, bytes);
         free(untiled);
         free(tiled);
@@ -172,7 +172,7 @@ static void energy_falls(void **state)
     c.f.truncation = 3;
     for (int outer = 1; outer <= 3; outer++) {
         c.plan = (SdmBpPlan){.tile = 8, .outer = outer, .inner = 2};
-        uint16_t *const label = by_definition(&c, 0, NULL);
+        uint16_t *const label = by_definition(&c, 0);
         const int64_t e = energy_of(&c, label);
         assert_true(e <= last + last / 200);
         last = e;
@@ -188,22 +188,16 @@ static void energy_falls(void **state)
 
 static void compare_levels(const Case *c, SdmContext *ctx)
 {
-    const size_t bytes = pixels(&c->f) * sizeof(uint16_t), offset_bytes = pixels(&c->f) * sizeof(float);
-    float *const expected_offset = malloc(offset_bytes), *const offset = guarded_alloc(offset_bytes);
-    assert_non_null(expected_offset);
-    uint16_t *const expected = by_definition(c, 0, expected_offset), *const label = guarded_alloc(bytes);
+    const size_t bytes = pixels(&c->f) * sizeof(uint16_t);
+    uint16_t *const expected = by_definition(c, 0), *const label = guarded_alloc(bytes);
     for (int k = 0; k < N_LEVELS; k++)
         if (sdm_kernels_at(level_names[k])) {
             memset(label, 0x55, bytes);
-            assert_int_equal(sdm_bp_run(ctx, &c->f, &c->plan, level_names[k], label, offset), SDM_OK);
+            assert_int_equal(sdm_bp_run(ctx, &c->f, &c->plan, level_names[k], label), SDM_OK);
             assert_memory_equal(label, expected, bytes);
-            assert_memory_equal(offset, expected_offset, offset_bytes);
             guarded_check(label, bytes);
-            guarded_check(offset, offset_bytes);
         }
     guarded_free(label);
-    guarded_free(offset);
-    free(expected_offset);
     free(expected);
 }
 
@@ -266,7 +260,7 @@ static void bad_settings(void **state)
         const SdmBpField f = {.width = 2, .height = 2, .labels = bad[i].labels, .pitch = 16, .data = data,
                               .weight = bad[i].weight, .truncation = bad[i].truncation};
         const SdmBpPlan plan = {.tile = bad[i].tile, .outer = bad[i].outer, .inner = bad[i].inner};
-        assert_int_equal(sdm_bp_run(ctx, &f, &plan, "auto", label, NULL), SDM_ERR_USAGE);
+        assert_int_equal(sdm_bp_run(ctx, &f, &plan, "auto", label), SDM_ERR_USAGE);
         assert_non_null(strstr(sdm_error(ctx), bad[i].said));
     }
     sdm_close(&ctx);
