@@ -54,12 +54,6 @@ SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, in
             ctx, SDM_ERR_USAGE,
             "--p2: found %d%s, expected at least --p1, which is %d%s; a larger step cannot cost less",
             out->p2, o->p2 ? "" : " (by the cost)", out->p1, o->p1 ? "" : " (by the cost)");
-    if (out->kind == SDM_OPTIMIZER_BP && (int64_t)out->weight * out->truncation > SDM_BP_MOST)
-        return sdm_fail(
-            ctx, SDM_ERR_USAGE,
-            "--bp-weight: found %d with --bp-truncation %d, expected a product of at most %d; messages "
-            "have 16 bits",
-            out->weight, out->truncation, (int)SDM_BP_MOST);
     return SDM_OK;
 }
 

@@ -52,7 +52,7 @@ def values(bench):
     bench.refuse("given twice", 2, ["--tr"], "scene", "-o", "o.tif", "--tr", "30", "--tr", "60")
     bench.refuse("hmin above hmax", 2, ["--hmin"], "scene", "-o", "o.tif", "--hmin", "900", "--hmax", "100")
     bench.refuse("messages of belief propagation beyond 16 bits", 2, ["--bp-weight", "16319"], "scene", "-o", "o.tif",
-                 "--optimizer", "bp", "--bp-weight", "9000", "--bp-truncation", "2")
+                 "--optimizer", "bp", "--bp-weight", "4000", "--bp-truncation", "5")
     bench.refuse("empty argument", 2, ["empty"], "", "-o", "o.tif")
     bench.refuse("unknown command", 2, ["runn", "run"], "scene", command="runn")
 
