@@ -58,11 +58,11 @@ SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume
     }
 }
 
-int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels, int threads)
+int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels)
 {
     if (how->kind != SDM_OPTIMIZER_SGM)
         return 0;
-    return sdm_sgm_bytes(width, height, labels, threads);
+    return sdm_sgm_bytes(width, height, labels);
 }
 
 void sdm_right_labels(SdmContext *ctx, const SdmVolume *v, const uint16_t *left, uint16_t *right)
