@@ -106,6 +106,8 @@ int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing
         const double grown = side + 2.0 * sdm_chain_halo(&p->settings, i ? 0 : p->settings.coarse_level - 1);
         bytes += fmin(grown, (double)p->frame.width) * fmin(grown, (double)p->frame.height) *
                  (i ? SURFACE_BYTES : IMAGE_BYTES);
+        bytes += i ? 0.0 : (double)sdm_chain_label_bytes(&p->settings, (int64_t)fmin(grown, (double)p->frame.width),
+                                                         (int64_t)fmin(grown, (double)p->frame.height));
     }
     (void)grid;
     return (int64_t)bytes;
@@ -122,6 +124,7 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
         const int64_t gw = w + halo < frame_w ? w + halo : frame_w,
                       gh = h + halo < frame_h ? h + halo : frame_h;
         bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES);
+        bytes += i ? 0 : sdm_chain_label_bytes(set, gw, gh);
     }
     return bytes;
 }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "match/chain.h"
 #include "match/chain_parts.h"
+#include "match/labels.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +21,7 @@ enum {
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7
 /* Penalties of semi-global matching and belief propagation, in hundredths of a score (src/match/labels.h). */
-enum { P1 = 10, P2 = 40, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
+enum { P1 = 30, P2 = 150, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
 static const double PI = 3.14159265358979323846;
 
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
@@ -58,6 +59,12 @@ int sdm_chain_retry_range(const SdmMatchSettings *s, int level)
 {
     const int jump = (int)ceilf(s->jump_px / (float)(1 << level));
     return jump > JUMP_RANGE ? JUMP_RANGE : jump > RETRY_RANGE ? jump : RETRY_RANGE;
+}
+
+int64_t sdm_chain_label_bytes(const SdmMatchSettings *s, int64_t w, int64_t h)
+{
+    const int retry = sdm_chain_retry_range(s, 0); /* at level 0 only for jumps; finer than that nothing is wider */
+    return sdm_level_labels_bytes(&s->optimizer, retry > RETRY_RANGE ? retry : SEARCH_RANGE, w, h);
 }
 
 int sdm_chain_travel(const SdmMatchSettings *s, int level)

@@ -21,6 +21,15 @@ done:
     return st;
 }
 
+int64_t sdm_level_labels_bytes(const SdmOptimizer *how, int range, int64_t w, int64_t h)
+{
+    const int most = SDM_LABELS_BAND + 2 * SDM_OVERLAP, rows = h < most ? (int)h : most, labels = 2 * range + 1;
+    if (how->kind == SDM_OPTIMIZER_LOCAL)
+        return 0;
+    return w * rows * (sdm_volume_pitch(labels) + (int64_t)sizeof(uint16_t)) +
+           sdm_optimize_bytes(how, (int)w, rows, labels);
+}
+
 void sdm_level_labels_close(SdmLevelLabels *l)
 {
     sdm_volume_close(&l->volume);

@@ -5,7 +5,7 @@
 
 #include "match/level.h"
 
-enum { SDM_LABELS_BAND = 512 }; /* rows whose labels are found at once; SDM_OVERLAP more on each side */
+enum { SDM_LABELS_BAND = 256 }; /* rows whose labels are found at once; SDM_OVERLAP more on each side */
 
 /* A pass's labels of the rows y0..y1 - 1 of a window. */
 typedef struct SdmLevelLabels {
@@ -18,6 +18,8 @@ typedef struct SdmLevelLabels {
 /* Rows 0..height - 1 (at most a band and its overlap) of the left view; its rows' stride is the width. */
 SdmStatus sdm_level_labels_open(SdmContext *ctx, const SdmLevelTask *task, const SdmPass *pass, SdmLevelLabels *out);
 void sdm_level_labels_close(SdmLevelLabels *l);
+/* Bytes that a pass by labels takes beside what every pass does, in a window of w x h pixels. */
+int64_t sdm_level_labels_bytes(const SdmOptimizer *how, int range, int64_t w, int64_t h);
 /* Consumer of cost rows y0..y1 - 1: scores become costs, 100 (1 - score), 0..100. */
 void sdm_level_labels_cost(void *user, const SdmCostRow *row);
 /* Choose the labels of the rows whose costs are there. */

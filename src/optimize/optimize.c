@@ -79,11 +79,11 @@ SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume
     }
 }
 
-int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels, int threads)
+int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels)
 {
     if (how->kind == SDM_OPTIMIZER_BP)
-        return sdm_bp_bytes(width, height, labels, how->bp.tile, threads);
-    return how->kind == SDM_OPTIMIZER_LOCAL ? 0 : sdm_sgm_bytes(width, height, labels, threads);
+        return sdm_bp_bytes(width, height, labels, how->bp.tile);
+    return how->kind == SDM_OPTIMIZER_LOCAL ? 0 : sdm_sgm_bytes(width, height, labels);
 }
 
 void sdm_right_labels(SdmContext *ctx, const SdmVolume *v, const uint16_t *left, uint16_t *right)

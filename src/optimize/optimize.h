@@ -64,12 +64,12 @@ SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, in
  * volume alone, not on threads or instruction set.  Errors: SDM_ERR_MEMORY, SDM_ERR_STOPPED. */
 SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
 
-/* Bytes that sdm_optimize() takes at most beside the volume and the labels. */
-int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels, int threads);
+/* Bytes that sdm_optimize() takes at most beside the volume and the labels, with any number of threads. */
+int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels);
 
 /* Semi-global matching, see docs/optimizers.md. */
 SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
-int64_t sdm_sgm_bytes(int width, int height, int labels, int threads);
+int64_t sdm_sgm_bytes(int width, int height, int labels);
 
 /* Right pixels' labels from the left ones: of the left pixels that meet a right pixel the one with the least
  * cost at its label; of equal ones the leftmost. */

@@ -46,10 +46,13 @@ static size_t room_cut(char *block, int width, int rows, int pitch, Room *r)
     return used;
 }
 
-int64_t sdm_sgm_bytes(int width, int height, int labels, int threads)
+static int bands_of(int rows) { return (rows + BAND - 1) / BAND; }
+
+int64_t sdm_sgm_bytes(int width, int height, int labels)
 {
     Room none;
-    return (int64_t)room_cut(NULL, width, height < BAND ? height : BAND, sdm_volume_pitch(labels), &none) * threads;
+    const size_t room = room_cut(NULL, width, height < BAND ? height : BAND, sdm_volume_pitch(labels), &none);
+    return (int64_t)room * bands_of(height);
 }
 
 /* Halves its way from p2 to p1 where the left image steps by guide_scale. */
@@ -139,7 +142,8 @@ SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, 
 {
     SdmStatus st = SDM_OK;
     Sgm s = {.how = how, .volume = v, .out = out, .kernels = sdm_sgm_kernels_at(how->cpu_level)};
-    const int threads = sdm_threads(ctx), rows = v->height < BAND ? v->height : BAND;
+    const int bands = bands_of(v->end - v->begin), threads = sdm_threads(ctx) < bands ? sdm_threads(ctx) : bands;
+    const int rows = v->height < BAND ? v->height : BAND;
     Room none;
     const size_t bytes = room_cut(NULL, v->width, rows, v->pitch, &none);
     char *block = NULL;
