@@ -9,7 +9,9 @@
 
 /* ---- the list ---- */
 
-/* Next word of *at into out; 0 at the end of the line, -1 when it does not fit. */
+enum { WORD_TOO_LONG = -1, WORD_WITHOUT_END = -2 };
+
+/* Next word of *at into out; 1, 0 at the end of the line, or what is wrong with it. */
 static int take_word(char **at, char out[SDM_PATH_SIZE])
 {
     while (isspace((unsigned char)**at))
@@ -20,10 +22,12 @@ static int take_word(char **at, char out[SDM_PATH_SIZE])
     *at += quoted;
     const size_t n = quoted ? strcspn(*at, "\"") : strcspn(*at, " \t\r\n\f\v");
     if (n >= SDM_PATH_SIZE)
-        return -1;
+        return WORD_TOO_LONG;
+    if (quoted && !(*at)[n])
+        return WORD_WITHOUT_END;
     memcpy(out, *at, n);
     out[n] = '\0';
-    *at += n + (quoted && (*at)[n] ? 1 : 0);
+    *at += n + quoted;
     return 1;
 }
 
@@ -39,7 +43,10 @@ static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s: line %d holds %s, expected a scene, or a left and a right image; put names "
                         "with blanks into quotes",
-                        path, number, got < 0 ? "a name that is too long" : "more than two names");
+                        path, number,
+                        got == WORD_TOO_LONG      ? "a name that is too long"
+                        : got == WORD_WITHOUT_END ? "a quote that has no end"
+                                                  : "more than two names");
     if (n == 0)
         return SDM_OK;
     TRY(sdm_path_join(ctx, folder, word[0], out[*count].left));
@@ -61,11 +68,19 @@ SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, i
     char *const slash = strrchr(folder, '/');
     folder[slash ? slash - folder + (slash == folder) : 0] = '\0';
     TRY(sdm_path_get(ctx, path, 1 << 28, &text, &size));
+    if (memchr(text, '\0', size)) {
+        st = sdm_fail(ctx, SDM_ERR_USAGE,
+                      "%s is no text in UTF-8: it holds a zero byte; expected a scene, or a left and a right "
+                      "image, a line",
+                      path);
+        goto done;
+    }
     for (size_t i = 0; i < size; i++)
         lines += text[i] == '\n';
     TRY(sdm_alloc(ctx, out, lines, sizeof **out, "the list of scenes"));
     int number = 1;
-    for (char *line = text, *next; line; line = next, number++) {
+    const size_t mark = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* some editors begin UTF-8 with it */
+    for (char *line = text + mark, *next; line; line = next, number++) {
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';
@@ -138,8 +153,8 @@ static void add_tile(cJSON *to, const SdmTilePlan *t)
     cJSON_AddNumberToObject(tile, "cols", (double)t->w);
     cJSON_AddNumberToObject(tile, "rows", (double)t->h);
     cJSON_AddItemToObject(tile, "frame_window", cJSON_CreateDoubleArray(window, 4));
-    cJSON_AddNumberToObject(tile, "memory_bytes", (double)t->memory_bytes);
-    cJSON_AddNumberToObject(tile, "cpu_seconds", (double)(int64_t)(t->cpu_s * 100.0) / 100.0);
+    cJSON_AddNumberToObject(tile, "memory_bytes", (double)t->cost.bytes);
+    cJSON_AddNumberToObject(tile, "cpu_seconds", (double)(int64_t)(t->cost.cpu_s * 100.0) / 100.0);
     cJSON_AddItemToArray(to, tile);
 }
 
@@ -147,20 +162,19 @@ static void add_tile(cJSON *to, const SdmTilePlan *t)
 static void add_tiles(SdmContext *ctx, const SdmTiling *t, cJSON *to)
 {
     const int64_t budget = sdm_options(ctx)->memory_bytes;
-    const double prepare_s = (double)(int64_t)(t->prepare_cpu_s * 100.0) / 100.0;
+    const double prepare_s = (double)(int64_t)(t->prepare.cpu_s * 100.0) / 100.0;
     SdmTilePlan tile;
     cJSON_AddBoolToObject(to, "tiled", t->tiled);
     if (t->tiled) {
         cJSON *const prepare = cJSON_AddObjectToObject(to, "preparation");
-        cJSON_AddNumberToObject(prepare, "memory_bytes", (double)t->prepare_bytes);
+        cJSON_AddNumberToObject(prepare, "memory_bytes", (double)t->prepare.bytes);
         cJSON_AddNumberToObject(prepare, "cpu_seconds", prepare_s);
     }
     cJSON *const tiles = cJSON_AddArrayToObject(to, "tiles");
     for (int64_t i = 0; i < t->across * t->down; i++) {
         sdm_tiling_tile(t, i, &tile);
-        if (tile.memory_bytes > budget)
-            tile.memory_bytes = budget; /* computed in parts, then */
-        tile.cpu_s += t->tiled ? 0.0 : t->prepare_cpu_s;
+        if (tile.cost.bytes > budget)
+            tile.cost.bytes = budget; /* computed in parts, then */
         add_tile(tiles, &tile);
     }
 }

@@ -76,6 +76,7 @@ SdmStatus sdm_command_plan(SdmCall *call);
 SdmStatus sdm_command_tile(SdmCall *call);
 SdmStatus sdm_command_merge(SdmCall *call);
 SdmStatus sdm_command_status(SdmCall *call);
+SdmStatus sdm_command_devices(SdmCall *call);
 
 /* ---- screen (progress.c) ---- */
 

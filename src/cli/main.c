@@ -88,6 +88,10 @@ const SdmCommand sdm_commands[] = {
      "that this "
      "program follows, beside the figures that they publish. Reads no files.",
      sdm_bench_options, sdm_command_bench},
+    {"devices", SDM_CMD_DEVICES, 0, 0, "", "[options]", "list what this machine can match on, and why not",
+     "Print the instruction sets of the processor, the OpenCL platforms and devices and the CUDA devices that "
+     "are here, each as --device names it, with what it can run and why not.",
+     NULL, sdm_command_devices},
     {.name = NULL},
 };
 
@@ -162,7 +166,7 @@ static void set_defaults(SdmCall *call)
     else if (call->command->bit == SDM_CMD_BENCH)
         sdm_bench_default(&call->own.bench);
     else if (call->command->bit != SDM_CMD_RUN && call->command->bit != SDM_CMD_INFO &&
-             call->command->bit != SDM_CMD_STATUS)
+             call->command->bit != SDM_CMD_STATUS && call->command->bit != SDM_CMD_DEVICES)
         sdm_job_options_default(&call->own.job);
 }
 
@@ -192,6 +196,9 @@ static SdmStatus execute(SdmCall *call)
     if (call->screen.json)
         call->summary = cJSON_CreateObject();
     sdm_set_sinks(call->ctx, sdm_screen_log, sdm_screen_progress, &call->screen);
+    if (call->options.threads > sdm_threads(call->ctx))
+        sdm_log(call->ctx, SDM_LOG_VERBOSE, 0, "--threads %d: %d are used, four a processor",
+                call->options.threads, sdm_threads(call->ctx));
     open_gdal(call);
     return call->command->run(call);
 }
