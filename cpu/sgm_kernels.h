@@ -36,7 +36,6 @@ typedef struct SdmSgmPick {
     uint16_t *left;      /* width */
     uint16_t *right; /* width: of each right pixel, along the diagonal of the sums, of equal ones the highest; 0xFFFF where no label meets it;
                         NULL = not asked for */
-    float *offset; /* width: sub-pixel place about the label, -0.5..0.5, see sdm_sgm_offset(); NULL = not asked for */
     uint32_t *room;  /* width + 2 x pitch */
 } SdmSgmPick;
 typedef void sdm_sgm_pick_fn(const SdmSgmPick *pick);
@@ -54,9 +53,6 @@ typedef struct SdmSgmCosts {
     uint8_t *out;
 } SdmSgmCosts;
 typedef void sdm_sgm_costs_fn(const SdmSgmCosts *c);
-
-/* Where between the labels the least of a curve lies whose values at a label and beside it are these. */
-float sdm_sgm_offset(int before, int at, int after);
 
 typedef struct SdmSgmKernels {
     sdm_sgm_row_fn *row;

@@ -70,10 +70,7 @@ static void P(pick_row)(const SdmSgmPick *p)
     vec *const mine = n <= FEW ? few[2] : room + 2 * (ptrdiff_t)n;
     for (ptrdiff_t x = 0; x < p->width; x++) {
         const uint16_t *const sum = p->sum + x * p->pitch;
-        const int l = n == 2 ? P(best_of)(sum, 2) : P(best_of)(sum, n);
-        p->left[x] = (uint16_t)l;
-        if (p->offset)
-            p->offset[x] = l > 0 && l + 1 < p->labels ? sdm_sgm_offset(sum[l - 1], sum[l], sum[l + 1]) : 0.0f;
+        p->left[x] = (uint16_t)(n == 2 ? P(best_of)(sum, 2) : P(best_of)(sum, n));
     }
     if (!p->right)
         return;

@@ -80,13 +80,6 @@ static void sgm_row(const SdmSgmRow *r)
     }
 }
 
-static void pick_offset(const SdmSgmPick *p, int x, int l)
-{
-    const uint16_t *const sum = p->sum + (ptrdiff_t)x * p->pitch;
-    const bool inner = l > 0 && l + 1 < p->labels;
-    p->offset[x] = inner ? sdm_sgm_offset(sum[l - 1], sum[l], sum[l + 1]) : 0.0f;
-}
-
 static void sgm_pick(const SdmSgmPick *p)
 {
     for (int x = 0; x < p->width; x++) {
@@ -95,8 +88,6 @@ static void sgm_pick(const SdmSgmPick *p)
         for (int l = 1; l < p->labels; l++)
             if (sum[l] < sum[p->left[x]])
                 p->left[x] = (uint16_t)l;
-        if (p->offset)
-            pick_offset(p, x, p->left[x]);
     }
     for (int xr = 0; xr < p->width && p->right; xr++) {
         int least = UINT16_MAX;

@@ -25,6 +25,8 @@ typedef struct SdmMatchSettings {
 #define SDM_JUMP_M 25.0
 /* Range of a level's retry, px. */
 int sdm_chain_retry_range(const SdmMatchSettings *s, int level);
+/* Bytes that the passes of level 0 take at most beside images and surfaces, in a window of w x h pixels. */
+int64_t sdm_chain_label_bytes(const SdmMatchSettings *s, int64_t w, int64_t h);
 /* Most pixels by which the passes of a level can move its heights. */
 int sdm_chain_travel(const SdmMatchSettings *s, int level);
 
