@@ -1,6 +1,7 @@
 /* Cases -> medians of interleaved timings; speed of memory and clock. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
+#include "bench/bench_device.h"
 
 #include "kernels.h"
 
@@ -130,6 +131,7 @@ SdmStatus sdm_bench_open(SdmContext *ctx, const SdmBenchOptions *opt, SdmBench *
     TRY(measure_bandwidth(b, sdm_threads(ctx), &b->bandwidth_all));
     b->clock_hz = measure_clock();
     name_machine(b->machine, sizeof b->machine);
+    TRY(sdm_bench_device_open(b));
 done:
     return st;
 }
@@ -139,6 +141,7 @@ void sdm_bench_close(SdmBench *b)
     if (b->scene)
         b->close_scene(b->scene);
     b->scene = NULL;
+    sdm_bench_device_close(b);
     while (b->owned_count > 0)
         sdm_free(&b->owned[--b->owned_count]);
     b->count = 0;
@@ -173,7 +176,7 @@ static double processor_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Of one thread its processor time, which others on the machine do not disturb; of several the wall time. */
+/* Of one thread its processor time, which others on the machine do not disturb; else the wall time. */
 static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu)
 {
     SdmStatus st = SDM_OK;
@@ -181,7 +184,7 @@ static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, doubl
     for (int i = 0; i < calls; i++)
         TRY(c->call(b->ctx, c->data));
     *cpu = (processor_s() - cpu_begin) / calls;
-    *seconds = c->threads > 1 ? (sdm_now_s() - begin) / calls : *cpu;
+    *seconds = c->threads == 1 ? *cpu : (sdm_now_s() - begin) / calls;
 done:
     return st;
 }

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_scene.h"
 
+#include "bench/bench_device.h"
+#include "gpu/chain_device.h"
+
 #include <string.h>
 
 enum { COARSE = 3 };
@@ -39,6 +42,7 @@ done:
 
 typedef struct SceneCall {
     const SdmBenchScene *scene;
+    SdmDevice *device; /* NULL: the processor */
     SdmMatchSettings settings;
 } SceneCall;
 
@@ -49,7 +53,10 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
     const SdmChainInput in = {.settings = &c->settings, .lattice = &s->lattice, .left = &s->left_pyramid,
                               .right = &s->right_pyramid};
     SdmFineResult r = {.gap_px = NULL};
-    const SdmStatus st = sdm_chain_fine(ctx, &in, &c->scene->coarse, &c->scene->win, &c->scene->win, &r);
+    const SdmWindow *const win = &c->scene->win;
+    const SdmStatus st = c->device
+                             ? sdm_device_chain_fine(ctx, c->device, &in, &c->scene->coarse, win, win, &r)
+                             : sdm_chain_fine(ctx, &in, &c->scene->coarse, win, win, &r);
     sdm_fine_result_free(&r);
     return st;
 }
@@ -61,13 +68,14 @@ SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *nam
     SceneCall *c = NULL;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
     c->scene = scene;
-    TRY(sdm_match_settings(b->ctx, cost, level, NOISE_Q, &c->settings));
+    c->device = level ? NULL : sdm_bench_device(b);
+    TRY(sdm_match_settings(b->ctx, cost, level ? level : "auto", NOISE_Q, &c->settings));
     c->settings.coarse_level = c->settings.top_level = COARSE;
     TRY(sdm_bench_add(b, &(SdmBenchCase){.name = name,
-                                         .level = level,
+                                         .level = level ? level : sdm_bench_device_name(b),
                                          .output = "pixel",
                                          .outputs = (double)scene->win.w * (double)scene->win.h,
-                                         .threads = sdm_threads(b->ctx),
+                                         .threads = level ? sdm_threads(b->ctx) : 0,
                                          .published = published,
                                          .call = call_scene,
                                          .data = c}));
