@@ -6,22 +6,31 @@
 #include <string.h>
 #include <unistd.h>
 
-static void take(SdmContext *ctx, const SdmDeviceInfo *d, SdmChoice *out)
+static void take(const SdmDeviceInfo *d, SdmChoice *out)
 {
-    *out = (SdmChoice){.api = d->api, .index = d->index};
+    *out = (SdmChoice){.api = d->api, .index = d->index, .exact = d->exact};
     snprintf(out->text, sizeof out->text, "%s:%d", sdm_api_name(d->api), d->index);
-    sdm_log(ctx, SDM_LOG_INFO, 0, "device: %s (%s)", d->name, out->text);
-    if (!d->exact)
-        sdm_log(ctx, SDM_LOG_WARNING, 0,
-                "%s does not round as the processor does: heights may differ from the processor's by some "
-                "millimetres",
-                d->name);
+    snprintf(out->name, sizeof out->name, "%s", d->name);
 }
 
 static void take_cpu(SdmChoice *out)
 {
-    *out = (SdmChoice){.cpu = true};
+    *out = (SdmChoice){.cpu = true, .exact = true};
     snprintf(out->text, sizeof out->text, "cpu");
+    snprintf(out->name, sizeof out->name, "the processor");
+}
+
+void sdm_choice_tell(SdmContext *ctx, const SdmChoice *c)
+{
+    sdm_log(ctx, SDM_LOG_INFO, 0, "device: %s%s%s%s", c->name, c->cpu ? "" : " (", c->cpu ? "" : c->text,
+            c->cpu ? "" : ")");
+    if (c->why_not[0])
+        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "no other device: %s", c->why_not);
+    if (!c->exact)
+        sdm_log(ctx, SDM_LOG_WARNING, 0,
+                "%s does not round as the processor does: heights may differ from the processor's by some "
+                "millimetres",
+                c->name);
 }
 
 /* The first of a list that can run; by itself: none that is the processor or rounds otherwise. */
@@ -47,7 +56,7 @@ static bool has_graphics(void)
     return false;
 }
 
-static void choose_auto(SdmContext *ctx, SdmDeviceInfo *list, SdmChoice *out)
+static void choose_auto(SdmDeviceInfo *list, SdmChoice *out)
 {
     static const enum SdmApi order[] = {SDM_API_CUDA, SDM_API_OPENCL};
     char reason[2][SDM_REASON_SIZE] = {"", "there is no graphics device"};
@@ -55,7 +64,7 @@ static void choose_auto(SdmContext *ctx, SdmDeviceInfo *list, SdmChoice *out)
         const int n = i == 0 || has_graphics() ? sdm_devices(order[i], list, SDM_MOST_DEVICES, reason[i]) : 0;
         const SdmDeviceInfo *const d = first_of(list, n, true);
         if (d) {
-            take(ctx, d, out);
+            take(d, out);
             return;
         }
         if (n > 0)
@@ -65,7 +74,7 @@ static void choose_auto(SdmContext *ctx, SdmDeviceInfo *list, SdmChoice *out)
                                         : "it does not round as the processor does");
     }
     take_cpu(out);
-    sdm_log(ctx, SDM_LOG_INFO, 0, "device: the processor (cuda: %s; opencl: %s)", reason[0], reason[1]);
+    snprintf(out->why_not, sizeof out->why_not, "cuda: %s; opencl: %s", reason[0], reason[1]);
 }
 
 static SdmStatus choose_named(SdmContext *ctx, enum SdmApi api, const char *number, SdmDeviceInfo *list,
@@ -85,7 +94,7 @@ static SdmStatus choose_named(SdmContext *ctx, enum SdmApi api, const char *numb
     if (!d || d->why_not[0])
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device %s: %s: %s", name, d ? d->name : list[0].name,
                         d ? d->why_not : list[0].why_not);
-    take(ctx, d, out);
+    take(d, out);
     return SDM_OK;
 }
 
@@ -99,7 +108,7 @@ SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out)
         return SDM_OK;
     TRY(sdm_alloc(ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
     if (strcmp(name, "auto") == 0)
-        choose_auto(ctx, list, out);
+        choose_auto(list, out);
     else
         TRY(choose_named(ctx, strncmp(name, "cuda", 4) == 0 ? SDM_API_CUDA : SDM_API_OPENCL, number, list,
                          out));

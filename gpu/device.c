@@ -7,9 +7,11 @@
 
 static atomic_llong fail_at; /* tests: counts down to the call that fails */
 static atomic_int fail_with;
+static atomic_bool fail_lasts;
 
-void sdm_device_fail_at(int64_t n, SdmStatus st)
+void sdm_device_fail_at(int64_t n, SdmStatus st, bool lasts)
 {
+    atomic_store(&fail_lasts, lasts);
     atomic_store(&fail_with, (int)st);
     atomic_store(&fail_at, n);
 }
@@ -19,6 +21,8 @@ static SdmStatus fault(SdmContext *ctx, const SdmDevice *d)
 {
     if (atomic_load_explicit(&fail_at, memory_order_relaxed) <= 0 || atomic_fetch_sub(&fail_at, 1) != 1)
         return SDM_OK;
+    if (atomic_load(&fail_lasts))
+        atomic_store(&fail_at, 1);
     return sdm_fail(ctx, (SdmStatus)atomic_load(&fail_with), "%s: the device failed", d->info.name);
 }
 

@@ -86,7 +86,8 @@ static inline int sdm_groups(int64_t n, int group)
     return (int)((n + group - 1) / group);
 }
 
-/* Tests: let the n-th call from now that works on a device fail (n >= 1; 0 = never), with status st. */
-void sdm_device_fail_at(int64_t n, SdmStatus st);
+/* Tests: let the n-th call from now that works on a device fail (n >= 1; 0 = never), with status st, and when
+ * it lasts all that follow. */
+void sdm_device_fail_at(int64_t n, SdmStatus st, bool lasts);
 
 #endif

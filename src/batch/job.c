@@ -213,9 +213,8 @@ static SdmStatus compute_tile(SdmContext *ctx, SdmJob *job, int64_t unit, const 
     SdmBlock place, b = {0};
     char path[SDM_PATH_SIZE];
     double before[SDM_UNIT_STAGES], took[SDM_UNIT_STAGES], empty[SDM_UNIT_STAGES] = {0};
-    if (!job->has_worker)
+    if (!job->worker)
         TRY(sdm_worker_open(ctx, sdm_options(ctx)->device, &job->worker));
-    job->has_worker = true;
     TRY(need_prepared(ctx, job, unit));
     stages_since(ctx, empty, before);
     place_block(job, cells, &place);

@@ -30,8 +30,7 @@ typedef struct SdmJob {
     double wait_s;           /* longest wait for somebody else who prepares a scene */
     int64_t resumed;         /* units that were found done */
     uint8_t *made;           /* of each unit: made by this process? */
-    SdmWorker *worker;       /* who matches; NULL: the processor, or not asked for yet */
-    bool has_worker;
+    SdmWorker *worker;       /* who matches; NULL: nothing was to be matched yet */
     /* the scene in use */
     int number;              /* -1: none */
     SdmPlanScene scene;

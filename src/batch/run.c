@@ -327,7 +327,8 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(sdm_path_make_folder(ctx, folder));
     TRY(sdm_plan_make(ctx, folder, input, 1, &plan));
     TRY(sdm_job_start(ctx, folder, &plan, &job));
-    job.alone = job.has_worker = true;
+    job.alone = true;
+    sdm_worker_tell(ctx, worker);
     job.worker = worker;
     worker = NULL;
     job.owner = owner;

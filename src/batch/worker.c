@@ -7,21 +7,18 @@
 
 struct SdmWorker {
     SdmChoice choice;
-    SdmDevice *device; /* NULL: lost */
+    SdmDevice *device; /* NULL: lost, or the processor */
 };
 
 SdmStatus sdm_worker_open(SdmContext *ctx, const char *device, SdmWorker **out)
 {
     SdmStatus st = SDM_OK;
-    SdmChoice choice;
     SdmWorker *w = NULL;
     *out = NULL;
-    TRY(sdm_choose_device(ctx, device, &choice));
-    if (choice.cpu)
-        return SDM_OK;
     TRY(sdm_alloc(ctx, &w, 1, sizeof *w, "a device"));
-    w->choice = choice;
-    TRY(sdm_device_open(ctx, choice.api, choice.index, &w->device));
+    TRY(sdm_choose_device(ctx, device, &w->choice));
+    if (!w->choice.cpu)
+        TRY(sdm_device_open(ctx, w->choice.api, w->choice.index, &w->device));
     *out = w;
     w = NULL;
 done:
@@ -31,7 +28,12 @@ done:
 
 const char *sdm_worker_name(const SdmWorker *worker)
 {
-    return worker ? worker->choice.text : "cpu";
+    return worker->choice.text;
+}
+
+void sdm_worker_tell(SdmContext *ctx, const SdmWorker *worker)
+{
+    sdm_choice_tell(ctx, &worker->choice);
 }
 
 void sdm_worker_close(SdmWorker **worker)
@@ -44,7 +46,7 @@ void sdm_worker_close(SdmWorker **worker)
 bool sdm_worker_has_room(const SdmWorker *worker, const SdmMatchSettings *set, int64_t w, int64_t h,
                          int64_t win_w, int64_t win_h)
 {
-    return !worker || !worker->device ||
+    return !worker->device ||
            sdm_device_chain_bytes(set, w, h, 2 * win_w * win_h) <= sdm_device_budget(worker->device);
 }
 
@@ -54,7 +56,7 @@ SdmStatus sdm_worker_fine(SdmContext *ctx, SdmWorker *worker, const SdmChainInpu
 {
     SdmStatus st = SDM_OK;
     char why[512];
-    if (!worker)
+    if (worker->choice.cpu)
         return sdm_chain_fine(ctx, in, coarse, win, need, out);
     for (int again = 0; again < 2; again++) {
         if (!worker->device)

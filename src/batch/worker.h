@@ -6,11 +6,12 @@
 
 typedef struct SdmWorker SdmWorker;
 
-/* device: as the option.  *out: NULL = the processor. */
+/* device: as the option. */
 SdmStatus sdm_worker_open(SdmContext *ctx, const char *device, SdmWorker **out);
 /* What --device takes for it: "cpu", "cuda:0". */
 const char *sdm_worker_name(const SdmWorker *worker);
-void sdm_worker_close(SdmWorker **worker); /* accepts pointer to NULL */
+void sdm_worker_tell(SdmContext *ctx, const SdmWorker *worker); /* log what it is */
+void sdm_worker_close(SdmWorker **worker);                      /* accepts pointer to NULL */
 
 /* Can it take a window whose level 0 computes w x h pixels of an image window of win_w x win_h? */
 bool sdm_worker_has_room(const SdmWorker *worker, const SdmMatchSettings *set, int64_t w, int64_t h,

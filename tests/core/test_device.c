@@ -171,7 +171,7 @@ static void budgets(void **state)
 static void fail_when_asked(SdmDevice *device)
 {
     SdmBuffer *b = NULL;
-    sdm_device_fail_at(2, SDM_ERR_MEMORY);
+    sdm_device_fail_at(2, SDM_ERR_MEMORY, false);
     assert_int_equal(sdm_buffer_new(ctx, device, 64, "a", &b), SDM_OK);
     uint8_t byte = 1;
     assert_int_equal(sdm_upload(ctx, b, 0, &byte, 1, 0, true), SDM_ERR_MEMORY);

@@ -110,9 +110,9 @@ static void failures_are_told(void **state)
         SdmDevice *device = open_device(i);
         for (int64_t n = 1; n < 4000; n = n * 5 / 2 + 1) {
             const SdmStatus fault = n % 2 ? SDM_ERR_DEVICE : SDM_ERR_MEMORY;
-            sdm_device_fail_at(n, fault);
+            sdm_device_fail_at(n, fault, false);
             const SdmStatus st = sdm_device_chain_fine(ctx, device, &b.in, &b.coarse, &b.win, &b.win, &r);
-            sdm_device_fail_at(0, SDM_OK);
+            sdm_device_fail_at(0, SDM_OK, false);
             assert_true(st == fault || (st == SDM_OK && n > 100));
             assert_int_equal(sdm_device_used(device), 0);
             if (st == SDM_OK)
