@@ -314,13 +314,12 @@ done:
     return st;
 }
 
-static SdmStatus tell_time(Chain *c)
+static SdmStatus tell_time(Chain *c, double *device_s)
 {
     SdmStatus st = SDM_OK;
-    double seconds;
-    TRY(sdm_device_seconds(c->ctx, c->gpu.device, c->gpu.queue, &seconds));
+    TRY(sdm_device_seconds(c->ctx, c->gpu.device, c->gpu.queue, device_s));
     sdm_log(c->ctx, SDM_LOG_VERBOSE, 5, "%d x %d px on %s: %.3f s by its clock, %lld MiB of its memory",
-            c->win.w, c->win.h, sdm_device_info(c->gpu.device)->name, seconds,
+            c->win.w, c->win.h, sdm_device_info(c->gpu.device)->name, *device_s,
             (long long)(sdm_device_peak(c->gpu.device) >> 20));
 done:
     return st;
@@ -346,7 +345,7 @@ SdmStatus sdm_device_chain_fine(SdmContext *ctx, SdmDevice *device, const SdmCha
     }
     TRY(repeat(&c));
     TRY(receive_all(&c, out));
-    TRY(tell_time(&c));
+    TRY(tell_time(&c, &out->device_s));
     close_chain(&c); /* before the host's part, whose memory it may need */
     TRY(sdm_fine_finish(ctx, in, coarse, &out->surface));
 done:

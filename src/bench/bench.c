@@ -181,10 +181,13 @@ static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, doubl
 {
     SdmStatus st = SDM_OK;
     const double begin = sdm_now_s(), cpu_begin = processor_s();
-    for (int i = 0; i < calls; i++)
+    double clock_s = 0.0;
+    for (int i = 0; i < calls; i++) {
         TRY(c->call(b->ctx, c->data));
+        clock_s += c->clock_s ? *c->clock_s : 0.0;
+    }
     *cpu = (processor_s() - cpu_begin) / calls;
-    *seconds = c->threads == 1 ? *cpu : (sdm_now_s() - begin) / calls;
+    *seconds = c->clock_s ? clock_s / calls : c->threads == 1 ? *cpu : (sdm_now_s() - begin) / calls;
 done:
     return st;
 }

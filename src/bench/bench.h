@@ -32,6 +32,7 @@ typedef struct SdmBenchCase {
     const char *published;  /* papers: "4.88 ms, GeForce 940M"; else NULL */
     SdmStatus (*call)(SdmContext *ctx, void *data);
     void *data;
+    const double *clock_s;  /* seconds of the last call by a device's own clock; NULL: the call is timed */
     double seconds, best; /* set: of a call, median and least; of one thread processor time, else wall time */
     double cpu;             /* set: processor time of all threads, median */
 } SdmBenchCase;

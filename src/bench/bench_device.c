@@ -49,9 +49,9 @@ SdmDevice *sdm_bench_device(const SdmBench *b)
     return b->device ? b->device->device : NULL;
 }
 
-const char *sdm_bench_device_name(const SdmBench *b)
+const char *sdm_bench_device_name(const SdmBench *b, bool kernels)
 {
-    return b->device ? b->device->choice.text : "";
+    return !b->device ? "" : kernels ? b->device->kernels : b->device->choice.text;
 }
 
 /* ---- pairs ---- */
@@ -65,6 +65,7 @@ typedef struct DeviceCall {
     float *disparity;
     SdmGpuPair pair;      /* the same on the device */
     SdmBuffer *out, *row; /* row: of the filling */
+    double device_s;
 } DeviceCall;
 
 static SdmStatus call_match(SdmContext *ctx, void *data)
@@ -83,13 +84,14 @@ done:
 static SdmStatus call_kernels(SdmContext *ctx, void *data)
 {
     SdmStatus st = SDM_OK;
-    const DeviceCall *const c = data;
+    DeviceCall *const c = data;
+    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
     for (int i = 0; i < c->frames; i++) {
         TRY(sdm_gpu_pair(ctx, c->gpu, &c->pair, &c->set, 0, c->pair.height, c->out));
         if (c->fill)
             TRY(sdm_gpu_pair_fill(ctx, c->gpu, c->pair.width, c->pair.height, c->out, c->row));
     }
-    TRY(sdm_finish(ctx, c->gpu->device, c->gpu->queue));
+    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s));
 done:
     return st;
 }
@@ -109,7 +111,7 @@ done:
 }
 
 static SdmStatus add_case(SdmBench *b, const SdmBenchPair *p, const char *level,
-                          SdmStatus (*call)(SdmContext *ctx, void *data), void *data)
+                          SdmStatus (*call)(SdmContext *ctx, void *data), DeviceCall *data)
 {
     SdmBenchCase made = p->base;
     made.level = level;
@@ -119,6 +121,7 @@ static SdmStatus add_case(SdmBench *b, const SdmBenchPair *p, const char *level,
     made.outputs = (double)p->width * p->height * (p->set.dmax - p->set.dmin + 1) * p->frames;
     made.call = call;
     made.data = data;
+    made.clock_s = call == call_kernels ? &data->device_s : NULL;
     return sdm_bench_add(b, &made);
 }
 
@@ -148,6 +151,7 @@ typedef struct FormCall {
     enum SdmSadForm form;
     int width, height, depth, group;
     SdmBuffer *padded[2], *out;
+    double device_s;
 } FormCall;
 
 enum { FORM_ROWS = 16 };
@@ -155,9 +159,10 @@ enum { FORM_ROWS = 16 };
 static SdmStatus call_form(SdmContext *ctx, void *data)
 {
     SdmStatus st = SDM_OK;
-    const FormCall *const c = data;
+    FormCall *const c = data;
+    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
     TRY(sdm_gpu_sad(ctx, c->gpu, c->form, c->width, c->height, c->padded, 0, c->depth, c->group, FORM_ROWS, c->out));
-    TRY(sdm_finish(ctx, c->gpu->device, c->gpu->queue));
+    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s));
 done:
     return st;
 }
@@ -191,7 +196,7 @@ SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth)
                                                  .outputs = (double)width * height * depth,
                                                  .published = i == 4 ? "groups of 512: 18.03, 18.01, 4.88 ms, GeForce 940M"
                                                                      : "figure 8 of the paper",
-                                                 .call = call_form, .data = c}));
+                                                 .call = call_form, .data = c, .clock_s = &c->device_s}));
         }
 done:
     return st;

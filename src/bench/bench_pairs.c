@@ -129,8 +129,7 @@ static SdmStatus add_dem_stereo(SdmBench *b)
             if (strcmp(b->levels[l], "reference") != 0 || b->level_count == 1)
                 TRY(sdm_bench_scene_add(b, scene, list[i].name, list[i].cost, b->levels[l],
                                         list[i].published));
-        if (sdm_bench_device(b))
-            TRY(sdm_bench_scene_add(b, scene, list[i].name, list[i].cost, NULL, list[i].published));
+        TRY(sdm_bench_scene_add_device(b, scene, list[i].name, list[i].cost, list[i].published));
     }
 done:
     return st;

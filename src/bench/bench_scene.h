@@ -9,8 +9,12 @@ typedef struct SdmBenchScene SdmBenchScene;
 
 /* Make the scene of width x height frame pixels, rounded down to multiples of 16; lives as long as *b. */
 SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene **out);
-/* Add the case; cost "zncc" or "census".  name, published: borrowed.  level NULL: the device of the bench. */
+/* Add the case; cost "zncc" or "census".  name, published: borrowed. */
 SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
                               const char *level, const char *published);
+/* On the bench's device, with transfers and host work, and its kernels alone by its own clock; nothing without
+ * one. */
+SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
+                                     const char *published);
 
 #endif
