@@ -129,12 +129,13 @@ static int64_t most_pixels(const SdmMatchSettings *set, const SdmSurface *coarse
 
 /* What the steps keep for themselves: means and textures of both views (16), census words (16), sums and
  * counts of the filling share a place with nothing (6). */
-enum { ARRAY_BYTES = 21, STEP_BYTES = 22, CENSUS_BYTES = 16, VOLUME_BYTES = 256 << 20 };
+enum { ARRAY_BYTES = 21, STEP_BYTES = 22, CENSUS_BYTES = 16 };
 
-int64_t sdm_device_chain_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t images)
+int64_t sdm_device_chain_bytes(const SdmDevice *device, const SdmMatchSettings *set, int64_t w, int64_t h,
+                               int64_t images)
 {
     const int64_t pixel = ARRAY_BYTES + STEP_BYTES + (cost_of(set) == SDM_GPU_CENSUS ? CENSUS_BYTES : 0) + 1;
-    return w * h * pixel + images * 2 * 4 / 3 + VOLUME_BYTES;
+    return w * h * pixel + images * 2 * 4 / 3 + sdm_gpu_volume_bytes(device, w) + ((int64_t)2 << 20);
 }
 
 /* ---- steps of a level ---- */

@@ -4,12 +4,18 @@
 
 #include <string.h>
 
-enum { COLUMNS = 4, GROUP = 64, TEXTURE_ROWS = 32, VOLUME_ROWS = 32, STRIP_ROWS = 32 };
+enum { COLUMNS = 4, GROUP = 64, TEXTURE_ROWS = 32, VOLUME_ROWS = 32, MOST_DEPTH = 33, STRIP_ROWS = 32 };
 
 /* Bytes of scores in flight: what a processor's cache holds, or enough rows to fill a device. */
-static int64_t volume_bytes(const SdmGpu *g)
+static int64_t volume_bytes(const SdmDevice *device)
 {
-    return sdm_device_info(g->device)->is_cpu ? (int64_t)4 << 20 : (int64_t)256 << 20;
+    return sdm_device_info(device)->is_cpu ? (int64_t)4 << 20 : (int64_t)256 << 20;
+}
+
+int64_t sdm_gpu_volume_bytes(const SdmDevice *device, int64_t width)
+{
+    const int64_t least = VOLUME_ROWS * (int64_t)MOST_DEPTH * width * (int64_t)sizeof(float), usual = volume_bytes(device);
+    return least > usual ? least : usual;
 }
 
 /* Two views made ready for a window and a cost. */
@@ -56,7 +62,7 @@ typedef struct Scores {
 /* Rows whose volume is in flight at once. */
 static int rows_in_flight(const SdmGpu *g, const Views *v, const Scores *s)
 {
-    const int64_t rows = volume_bytes(g) / ((int64_t)s->depth * v->w * 4) / VOLUME_ROWS * VOLUME_ROWS;
+    const int64_t rows = volume_bytes(g->device) / ((int64_t)s->depth * v->w * 4) / VOLUME_ROWS * VOLUME_ROWS;
     return rows < VOLUME_ROWS ? VOLUME_ROWS : rows > v->h ? v->h : (int)rows;
 }
 
