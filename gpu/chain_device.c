@@ -58,7 +58,6 @@ static void close_chain(Chain *c)
     for (int side = 0; side < 2; side++)
         for (int l = 0; l < SDM_MAX_LEVELS; l++)
             sdm_buffer_free(&c->image[side][l].data);
-    sdm_gpu_cells_free(&c->cells);
     sdm_gpu_close(&c->gpu);
 }
 
@@ -80,6 +79,8 @@ static SdmStatus take_arrays(Chain *c, int64_t n)
                {&a->right, 2, "the warped right view"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         TRY(sdm_buffer_new(c->ctx, c->gpu.device, n * all[i].size, all[i].what, all[i].buffer));
+    TRY(sdm_gpu_reserve(c->ctx, &c->gpu, n, (int64_t)c->in->lattice->nu * c->in->lattice->nv,
+                        c->cost == SDM_GPU_CENSUS));
 done:
     return st;
 }
@@ -153,13 +154,11 @@ done:
 static SdmStatus open_level(Chain *c)
 {
     SdmStatus st = SDM_OK;
-    SdmGpuCells left = {0};
-    sdm_gpu_cells_free(&c->cells);
+    SdmGpuCells left;
     TRY(sdm_gpu_cells_new(c->ctx, &c->gpu, c->in->lattice, c->node, &c->win, SDM_LEFT, &left));
     TRY(sdm_gpu_warp(c->ctx, &c->gpu, &left, NULL, &c->image[SDM_LEFT][c->win.level], c->a.left));
     TRY(sdm_gpu_cells_new(c->ctx, &c->gpu, c->in->lattice, c->node, &c->win, SDM_RIGHT, &c->cells));
 done:
-    sdm_gpu_cells_free(&left);
     return st;
 }
 
@@ -207,14 +206,9 @@ done:
 /* As sdm_chain_complete(). */
 static SdmStatus complete(Chain *c)
 {
-    SdmStatus st = SDM_OK;
     const Arrays *const a = &c->a;
-    const SdmFill *const fills[] = {&sdm_fill_far, &sdm_fill_near};
-    for (int i = 0; i < 2; i++)
-        TRY(sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, fills[i]->half,
-                         fills[i]->least, fills[i]->else_prior, NULL));
-done:
-    return st;
+    return sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, &sdm_fill_far,
+                        &sdm_fill_near, NULL);
 }
 
 static SdmStatus smooth(Chain *c)

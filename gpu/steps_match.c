@@ -7,7 +7,7 @@
 enum { COLUMNS = 4, GROUP = 64, TEXTURE_ROWS = 32, VOLUME_ROWS = 32, STRIP_ROWS = 32 };
 
 /* Bytes of scores in flight: what a processor's cache holds, or enough rows to fill a device. */
-static int64_t volume_bytes(const SdmGpu *g)
+int64_t sdm_gpu_volume_bytes(const SdmGpu *g)
 {
     return sdm_device_info(g->device)->is_cpu ? (int64_t)4 << 20 : (int64_t)256 << 20;
 }
@@ -56,7 +56,7 @@ typedef struct Scores {
 /* Rows whose volume is in flight at once. */
 static int rows_in_flight(const SdmGpu *g, const Views *v, const Scores *s)
 {
-    const int64_t rows = volume_bytes(g) / ((int64_t)s->depth * v->w * 4) / VOLUME_ROWS * VOLUME_ROWS;
+    const int64_t rows = sdm_gpu_volume_bytes(g) / ((int64_t)s->depth * v->w * 4) / VOLUME_ROWS * VOLUME_ROWS;
     return rows < VOLUME_ROWS ? VOLUME_ROWS : rows > v->h ? v->h : (int)rows;
 }
 

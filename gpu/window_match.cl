@@ -225,6 +225,7 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
         const int yr = y + in->shift;
         StripWindow left[COLUMNS];
         StripBest best[COLUMNS];
+        float texture[COLUMNS];
         strip_row(&s, m, enters, W, R, term, 1);
         UNROLL for (int c = 0; c < COLUMNS; c++) {
             const StripWindow right = strip_window(&s, in, 1, c, yr >= reach && yr + reach < in->h, W);
@@ -235,17 +236,23 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
         BARRIER();
         UNROLL for (int c = 0; c < COLUMNS; c++)
             best[c] = strip_scores(&s, m, c, left[c], W, R, term);
+        UNROLL for (int c = 0; c < COLUMNS; c++)
+            texture[c] = left[c].texture;
         BARRIER();
         strip_load(in, m, y + reach + 1, next, W, R);
         if (limits->max_mismatch >= 0.0f)
             UNROLL for (int c = 0; c < COLUMNS; c++)
                 m->right_best[first + c] = strip_right(m, first + c, R);
         BARRIER();
-        UNROLL for (int c = 0; c < COLUMNS; c++) {
+        NO_UNROLL for (int c = 0; c < COLUMNS; c++) { /* the pixels one by one: together they take too many registers */
             const int at = first + c, x = in->x0 + at;
             const bool mine = at >= halo && at < SPAN - halo && x < in->w;
             if (mine && !(keep_valid && (surface->flags[(long)y * in->w + x] & QA_VALID)))
-                update_pixel(surface, limits, strip_pick(m, at, best[c], limits, R), left[c].texture, x, y, in->w);
+                update_pixel(surface, limits, strip_pick(m, at, best[0], limits, R), texture[0], x, y, in->w);
+            UNROLL for (int i = 0; i + 1 < COLUMNS; i++) {
+                best[i] = best[i + 1];
+                texture[i] = texture[i + 1];
+            }
         }
         strip_row(&s, m, slot, W, R, term, -1);
         slot = slot < W ? slot + 1 : 0;
