@@ -26,6 +26,7 @@ typedef struct Chain {
     SdmGpuImage image[2][SDM_MAX_LEVELS];
     SdmWindow win; /* of the level in work */
     SdmGpuCells cells;
+    SdmGpuGround ground;
     Arrays a;
 } Chain;
 
@@ -48,8 +49,8 @@ static enum SdmGpuCost cost_of(const SdmMatchSettings *set)
 static void close_chain(Chain *c)
 {
     Arrays *const a = &c->a;
-    SdmBuffer **const all[] = {&a->now,   &a->prior, &a->spare, &a->flags, &a->spare_flags,
-                               &a->score, &a->left,  &a->right, &c->node};
+    SdmBuffer **const all[] = {&a->now,  &a->prior, &a->spare, &a->flags,      &a->spare_flags, &a->score,
+                               &a->left, &a->right, &c->node,  &c->ground.h_m, &c->ground.away};
     if (!c->gpu.device)
         return;
     (void)sdm_finish(NULL, c->gpu.device, c->gpu.queue); /* nothing of ours is in use any more */
@@ -281,30 +282,88 @@ done:
     return st;
 }
 
+/* The ground up, the last look: a->prior gets the ray gaps. */
+static SdmStatus judge(Chain *c)
+{
+    SdmStatus st = SDM_OK;
+    Arrays *const a = &c->a;
+    const SdmMatchSettings *const set = c->in->settings;
+    const SdmGround *const ground = c->in->ground;
+    const SdmPass pass = sdm_judge_pass(set);
+    if (ground) {
+        const int64_t n = (int64_t)ground->win.w * ground->win.h;
+        c->ground = (SdmGpuGround){.level = ground->win.level,
+                                   .w = ground->win.w,
+                                   .h = ground->win.h,
+                                   .pixel_m = c->in->ground_pixel_m};
+        TRY(sdm_buffer_new(c->ctx, c->gpu.device, n * 4, "the terrain", &c->ground.h_m));
+        TRY(sdm_buffer_new(c->ctx, c->gpu.device, n * 2, "the terrain", &c->ground.away));
+        TRY(sdm_upload(c->ctx, c->ground.h_m, 0, ground->h_m, n * 4, c->gpu.queue, false));
+        TRY(sdm_upload(c->ctx, c->ground.away, 0, ground->away, n * 2, c->gpu.queue, false));
+    }
+    TRY(warp_right(c, a->now));
+    TRY(sdm_gpu_gap(c->ctx, &c->gpu, c->cost, &pass, a->left, a->right, c->win.w, c->win.h, a->prior,
+                    a->spare_flags));
+    const SdmGpuJudge j = {.win = c->win,
+                           .gap = a->prior,
+                           .score0 = a->spare_flags,
+                           .h_m = a->now,
+                           .ground = c->ground,
+                           .least = sdm_judge_least(set),
+                           .gap_limit_px = set->gap_limit_px,
+                           .flags = a->flags,
+                           .score = a->score};
+    TRY(sdm_gpu_judge(c->ctx, &c->gpu, &j));
+done:
+    return st;
+}
+
+/* Small holes: from the coarse surface, as fill_holes() of src/match/fine.c.  Uses all but surface and flags.
+ */
+static SdmStatus fill_last(Chain *c, const SdmSurface *coarse)
+{
+    SdmStatus st = SDM_OK;
+    Arrays *const a = &c->a;
+    SdmWindow before = coarse->win;
+    TRY(sdm_upload(c->ctx, a->prior, 0, coarse->h_m, (int64_t)before.w * before.h * 4, c->gpu.queue, false));
+    for (int l = c->in->settings->coarse_level - 1; l >= 0; l--) {
+        const SdmWindow w = sdm_window_at(&c->win, l);
+        TRY(sdm_gpu_refine(c->ctx, &c->gpu, &before, a->prior, &w, a->spare));
+        swap(&a->prior, &a->spare);
+        before = w;
+    }
+    TRY(sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, sdm_fill_hole.half,
+                     sdm_fill_hole.least, sdm_fill_hole.else_prior, a->spare_flags));
+    TRY(sdm_gpu_accept(c->ctx, &c->gpu, &c->win, a->spare_flags, &c->ground, a->flags));
+done:
+    return st;
+}
+
+/* Was anything saturated?  Then the processor says where, before holes are filled. */
+static bool has_saturated(const SdmChainInput *in)
+{
+    return in->left->saturated || in->right->saturated;
+}
+
 /* The last look and the way back: heights, flags, scores, ray gaps, the left view; waits. */
-static SdmStatus receive_all(Chain *c, SdmFineResult *out)
+static SdmStatus receive_all(Chain *c, const SdmSurface *coarse, SdmFineResult *out)
 {
     SdmStatus st = SDM_OK;
     Arrays *const a = &c->a;
     SdmSurface *const s = &out->surface;
-    const SdmPass pass = sdm_judge_pass(c->in->settings);
-    uint8_t *score = NULL;
-    SdmBuffer *const gap = a->prior, *const score0 = a->spare_flags; /* both are free by now */
     TRY(sdm_surface_alloc(c->ctx, &c->win, s));
+    TRY(receive(c, a->left, sizeof *out->left, "the rectified left view", &out->left));
+    TRY(judge(c));
+    TRY(receive(c, a->score, sizeof *s->score, "the surface's scores", &s->score));
+    TRY(receive(c, a->prior, sizeof *out->gap_px, "ray gaps", &out->gap_px));
+    if (!has_saturated(c->in))
+        TRY(fill_last(c, coarse));
     TRY(receive(c, a->now, sizeof *s->h_m, "the surface", &s->h_m));
     TRY(receive(c, a->flags, sizeof *s->flags, "the surface's flags", &s->flags));
-    TRY(receive(c, a->score, sizeof *s->score, "the surface's scores", &s->score));
-    TRY(receive(c, a->left, sizeof *out->left, "the rectified left view", &out->left));
-    TRY(warp_right(c, a->now));
-    TRY(sdm_gpu_gap(c->ctx, &c->gpu, c->cost, &pass, a->left, a->right, c->win.w, c->win.h, gap, score0));
-    TRY(receive(c, gap, sizeof *out->gap_px, "ray gaps", &out->gap_px));
-    TRY(receive(c, score0, sizeof *score, "scores", &score));
     TRY(sdm_finish(c->ctx, c->gpu.device, c->gpu.queue));
-    TRY(sdm_judge_scores(c->ctx, c->in, score, out));
 done:
     if (st != SDM_OK) /* memory that a copy may still write to */
         (void)sdm_finish(NULL, c->gpu.device, c->gpu.queue);
-    sdm_free(&score);
     return st;
 }
 
@@ -338,10 +397,11 @@ SdmStatus sdm_device_chain_fine(SdmContext *ctx, SdmDevice *device, const SdmCha
         TRY(do_level(&c));
     }
     TRY(repeat(&c));
-    TRY(receive_all(&c, out));
+    TRY(receive_all(&c, coarse, out));
     TRY(tell_time(&c, &out->device_s));
     close_chain(&c); /* before the host's part, whose memory it may need */
-    TRY(sdm_fine_finish(ctx, in, coarse, &out->surface));
+    if (has_saturated(in))
+        TRY(sdm_fine_finish(ctx, in, coarse, &out->surface));
 done:
     close_chain(&c);
     sdm_stage_leave(ctx, around);

@@ -92,4 +92,28 @@ SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in
 SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, SdmBuffer *coarse_m,
                          const SdmWindow *fine, SdmBuffer *fine_m);
 
+/* ---- the last look: see match/judge.c, match/fine.c ---- */
+
+/* SdmGround on the device; all 0: none. */
+typedef struct SdmGpuGround {
+    SdmBuffer *h_m, *away; /* float, uint16 */
+    int level, w, h;
+    float pixel_m;
+} SdmGpuGround;
+
+typedef struct SdmGpuJudge {
+    SdmWindow win;
+    SdmBuffer *gap, *score0; /* of sdm_gpu_gap() */
+    SdmBuffer *h_m;
+    SdmGpuGround ground;
+    int least;               /* score, 250 x */
+    float gap_limit_px;
+    SdmBuffer *flags, *score; /* in and out */
+} SdmGpuJudge;
+SdmStatus sdm_gpu_judge(SdmContext *ctx, SdmGpu *g, const SdmGpuJudge *j);
+
+/* Filled pixels (see sdm_gpu_fill()) that both views see and that lie over terrain become valid and filled. */
+SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmWindow *win, SdmBuffer *filled,
+                         const SdmGpuGround *ground, SdmBuffer *flags);
+
 #endif
