@@ -59,7 +59,6 @@ static void close_chain(Chain *c)
     for (int side = 0; side < 2; side++)
         for (int l = 0; l < SDM_MAX_LEVELS; l++)
             sdm_buffer_free(&c->image[side][l].data);
-    sdm_gpu_cells_free(&c->cells);
     sdm_gpu_close(&c->gpu);
 }
 
@@ -81,6 +80,8 @@ static SdmStatus take_arrays(Chain *c, int64_t n)
                {&a->right, 2, "the warped right view"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         TRY(sdm_buffer_new(c->ctx, c->gpu.device, n * all[i].size, all[i].what, all[i].buffer));
+    TRY(sdm_gpu_reserve(c->ctx, &c->gpu, n, (int64_t)c->in->lattice->nu * c->in->lattice->nv,
+                        c->cost == SDM_GPU_CENSUS));
 done:
     return st;
 }
@@ -127,15 +128,16 @@ static int64_t most_pixels(const SdmMatchSettings *set, const SdmSurface *coarse
     return most;
 }
 
-/* What the steps keep for themselves: means and textures of both views (16), census words (16), sums and
- * counts of the filling share a place with nothing (6). */
-enum { ARRAY_BYTES = 21, STEP_BYTES = 22, CENSUS_BYTES = 16 };
+/* Bytes a pixel of what the steps keep for themselves: means and textures of both views (16), sums and counts
+ * of the filling (12), lattice cells (2); census words. */
+enum { ARRAY_BYTES = 21, STEP_BYTES = 30, CENSUS_BYTES = 16 };
 
-int64_t sdm_device_chain_bytes(const SdmDevice *device, const SdmMatchSettings *set, int64_t w, int64_t h,
+int64_t sdm_device_chain_bytes(SdmDevice *device, const SdmMatchSettings *set, int64_t w, int64_t h,
                                int64_t images)
 {
     const int64_t pixel = ARRAY_BYTES + STEP_BYTES + (cost_of(set) == SDM_GPU_CENSUS ? CENSUS_BYTES : 0) + 1;
-    return w * h * pixel + images * 2 * 4 / 3 + sdm_gpu_volume_bytes(device, w) + ((int64_t)2 << 20);
+    return w * h * pixel + images * 2 * 4 / 3 + sdm_gpu_most_scores(&(SdmGpu){.device = device}, w) +
+           ((int64_t)2 << 20);
 }
 
 /* ---- steps of a level ---- */
@@ -155,13 +157,11 @@ done:
 static SdmStatus open_level(Chain *c)
 {
     SdmStatus st = SDM_OK;
-    SdmGpuCells left = {0};
-    sdm_gpu_cells_free(&c->cells);
+    SdmGpuCells left;
     TRY(sdm_gpu_cells_new(c->ctx, &c->gpu, c->in->lattice, c->node, &c->win, SDM_LEFT, &left));
     TRY(sdm_gpu_warp(c->ctx, &c->gpu, &left, NULL, &c->image[SDM_LEFT][c->win.level], c->a.left));
     TRY(sdm_gpu_cells_new(c->ctx, &c->gpu, c->in->lattice, c->node, &c->win, SDM_RIGHT, &c->cells));
 done:
-    sdm_gpu_cells_free(&left);
     return st;
 }
 
@@ -209,14 +209,9 @@ done:
 /* As sdm_chain_complete(). */
 static SdmStatus complete(Chain *c)
 {
-    SdmStatus st = SDM_OK;
     const Arrays *const a = &c->a;
-    const SdmFill *const fills[] = {&sdm_fill_far, &sdm_fill_near};
-    for (int i = 0; i < 2; i++)
-        TRY(sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, fills[i]->half,
-                         fills[i]->least, fills[i]->else_prior, NULL));
-done:
-    return st;
+    return sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, &sdm_fill_far,
+                        &sdm_fill_near, NULL);
 }
 
 static SdmStatus smooth(Chain *c)
@@ -339,8 +334,8 @@ static SdmStatus fill_last(Chain *c, const SdmSurface *coarse)
         swap(&a->prior, &a->spare);
         before = w;
     }
-    TRY(sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, sdm_fill_hole.half,
-                     sdm_fill_hole.least, sdm_fill_hole.else_prior, a->spare_flags));
+    TRY(sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, &sdm_fill_hole, NULL,
+                     a->spare_flags));
     TRY(sdm_gpu_accept(c->ctx, &c->gpu, &c->win, a->spare_flags, &c->ground, a->flags));
 done:
     return st;

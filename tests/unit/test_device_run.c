@@ -108,11 +108,12 @@ static void little_memory(void **state)
 {
     (void)state;
     char why[1024];
-    sdm_device_limit_budget(INT64_C(11) << 20);
+    sdm_device_limit_budget(INT64_C(10) << 20);
     const SdmStatus st = run("little.tif", device, why);
     if (st != SDM_OK)
         fail_msg("%s", why);
-    assert_non_null(strstr(said, ", in parts"));
+    if (!strstr(said, ", in parts"))
+        fail_msg("%s", said);
     same_file("cpu.tif", "little.tif");
     sdm_device_limit_budget(INT64_C(1) << 20);
     assert_int_equal(run("less.tif", device, why), SDM_ERR_MEMORY);
@@ -178,9 +179,9 @@ static int remove_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_such_device),
-                                       cmocka_unit_test(a_fault_is_tried_again),
-                                       cmocka_unit_test(a_lost_device_stops_the_run), cmocka_unit_test(little_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_such_device), cmocka_unit_test(a_fault_is_tried_again),
+        cmocka_unit_test(a_lost_device_stops_the_run), cmocka_unit_test(little_memory)};
     GDALAllRegister();
     if (!find_device()) {
         printf("skipped: no device that rounds as the processor does\n");
