@@ -26,6 +26,7 @@ typedef struct Chain {
     SdmGpuImage image[2][SDM_MAX_LEVELS];
     SdmWindow win; /* of the level in work */
     SdmGpuCells cells;
+    SdmGpuGround ground;
     Arrays a;
 } Chain;
 
@@ -48,8 +49,8 @@ static enum SdmGpuCost cost_of(const SdmMatchSettings *set)
 static void close_chain(Chain *c)
 {
     Arrays *const a = &c->a;
-    SdmBuffer **const all[] = {&a->now,   &a->prior, &a->spare, &a->flags, &a->spare_flags,
-                               &a->score, &a->left,  &a->right, &c->node};
+    SdmBuffer **const all[] = {&a->now,  &a->prior, &a->spare, &a->flags,      &a->spare_flags, &a->score,
+                               &a->left, &a->right, &c->node,  &c->ground.h_m, &c->ground.away};
     if (!c->gpu.device)
         return;
     (void)sdm_finish(NULL, c->gpu.device, c->gpu.queue); /* nothing of ours is in use any more */
@@ -58,7 +59,6 @@ static void close_chain(Chain *c)
     for (int side = 0; side < 2; side++)
         for (int l = 0; l < SDM_MAX_LEVELS; l++)
             sdm_buffer_free(&c->image[side][l].data);
-    sdm_gpu_cells_free(&c->cells);
     sdm_gpu_close(&c->gpu);
 }
 
@@ -80,30 +80,43 @@ static SdmStatus take_arrays(Chain *c, int64_t n)
                {&a->right, 2, "the warped right view"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         TRY(sdm_buffer_new(c->ctx, c->gpu.device, n * all[i].size, all[i].what, all[i].buffer));
+    TRY(sdm_gpu_reserve(c->ctx, &c->gpu, n, (int64_t)c->in->lattice->nu * c->in->lattice->nv,
+                        c->cost == SDM_GPU_CENSUS));
 done:
     return st;
 }
 
-static SdmStatus send_image(Chain *c, const SdmLevelImage *from, SdmGpuImage *to)
+static SdmStatus take_image(Chain *c, const SdmLevelImage *from, SdmGpuImage *to)
+{
+    *to = (SdmGpuImage){.x0 = from->x0, .y0 = from->y0, .w = from->w, .h = from->h};
+    return sdm_buffer_new(c->ctx, c->gpu.device, from->w * from->h * (int64_t)sizeof *from->data,
+                          "a level of an image", &to->data);
+}
+
+/* Images of a level go up in the other queue, while the device is at the level before; waits for the copies.
+ */
+static SdmStatus send_level(Chain *c, int level)
 {
     SdmStatus st = SDM_OK;
-    const int64_t bytes = from->w * from->h * (int64_t)sizeof *from->data;
-    *to = (SdmGpuImage){.x0 = from->x0, .y0 = from->y0, .w = from->w, .h = from->h};
-    TRY(sdm_buffer_new(c->ctx, c->gpu.device, bytes, "a level of an image", &to->data));
-    TRY(sdm_upload(c->ctx, to->data, 0, from->data, bytes, c->gpu.queue, false));
+    const SdmPyramid *const views[2] = {c->in->left, c->in->right};
+    for (int side = 0; side < 2; side++) {
+        const SdmLevelImage *const from = &views[side]->level[level];
+        TRY(sdm_upload(c->ctx, c->image[side][level].data, 0, from->data,
+                       from->w * from->h * (int64_t)sizeof *from->data, 1 - c->gpu.queue, true));
+    }
 done:
     return st;
 }
 
-/* Images, lattice and the coarse surface go up. */
+/* Lattice and the coarse surface go up; places for the images. */
 static SdmStatus send_all(Chain *c, const SdmSurface *coarse)
 {
     SdmStatus st = SDM_OK;
     const SdmLattice *const lat = c->in->lattice;
     const int64_t nodes = (int64_t)lat->nu * lat->nv * (int64_t)sizeof *lat->node;
     for (int l = c->in->settings->coarse_level - 1; l >= 0; l--) {
-        TRY(send_image(c, &c->in->left->level[l], &c->image[SDM_LEFT][l]));
-        TRY(send_image(c, &c->in->right->level[l], &c->image[SDM_RIGHT][l]));
+        TRY(take_image(c, &c->in->left->level[l], &c->image[SDM_LEFT][l]));
+        TRY(take_image(c, &c->in->right->level[l], &c->image[SDM_RIGHT][l]));
     }
     TRY(sdm_buffer_new(c->ctx, c->gpu.device, nodes, "lattice nodes", &c->node));
     TRY(sdm_upload(c->ctx, c->node, 0, lat->node, nodes, c->gpu.queue, false));
@@ -126,14 +139,16 @@ static int64_t most_pixels(const SdmMatchSettings *set, const SdmSurface *coarse
     return most;
 }
 
-/* What the steps keep for themselves: means and textures of both views (16), census words (16), sums and
- * counts of the filling share a place with nothing (6). */
-enum { ARRAY_BYTES = 21, STEP_BYTES = 22, CENSUS_BYTES = 16, VOLUME_BYTES = 256 << 20 };
+/* Bytes a pixel of what the steps keep for themselves: means and textures of both views (16), sums and counts
+ * of the filling (12), lattice cells (2); census words. */
+enum { ARRAY_BYTES = 21, STEP_BYTES = 30, CENSUS_BYTES = 16 };
 
-int64_t sdm_device_chain_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t images)
+int64_t sdm_device_chain_bytes(SdmDevice *device, const SdmMatchSettings *set, int64_t w, int64_t h,
+                               int64_t images)
 {
     const int64_t pixel = ARRAY_BYTES + STEP_BYTES + (cost_of(set) == SDM_GPU_CENSUS ? CENSUS_BYTES : 0) + 1;
-    return w * h * pixel + images * 2 * 4 / 3 + VOLUME_BYTES;
+    return w * h * pixel + images * 2 * 4 / 3 + sdm_gpu_most_scores(&(SdmGpu){.device = device}, w) +
+           ((int64_t)2 << 20);
 }
 
 /* ---- steps of a level ---- */
@@ -153,13 +168,11 @@ done:
 static SdmStatus open_level(Chain *c)
 {
     SdmStatus st = SDM_OK;
-    SdmGpuCells left = {0};
-    sdm_gpu_cells_free(&c->cells);
+    SdmGpuCells left;
     TRY(sdm_gpu_cells_new(c->ctx, &c->gpu, c->in->lattice, c->node, &c->win, SDM_LEFT, &left));
     TRY(sdm_gpu_warp(c->ctx, &c->gpu, &left, NULL, &c->image[SDM_LEFT][c->win.level], c->a.left));
     TRY(sdm_gpu_cells_new(c->ctx, &c->gpu, c->in->lattice, c->node, &c->win, SDM_RIGHT, &c->cells));
 done:
-    sdm_gpu_cells_free(&left);
     return st;
 }
 
@@ -207,14 +220,9 @@ done:
 /* As sdm_chain_complete(). */
 static SdmStatus complete(Chain *c)
 {
-    SdmStatus st = SDM_OK;
     const Arrays *const a = &c->a;
-    const SdmFill *const fills[] = {&sdm_fill_far, &sdm_fill_near};
-    for (int i = 0; i < 2; i++)
-        TRY(sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, fills[i]->half,
-                         fills[i]->least, fills[i]->else_prior, NULL));
-done:
-    return st;
+    return sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, &sdm_fill_far,
+                        &sdm_fill_near, NULL);
 }
 
 static SdmStatus smooth(Chain *c)
@@ -287,40 +295,97 @@ done:
     return st;
 }
 
+/* The ground up, the last look: a->prior gets the ray gaps. */
+static SdmStatus judge(Chain *c)
+{
+    SdmStatus st = SDM_OK;
+    Arrays *const a = &c->a;
+    const SdmMatchSettings *const set = c->in->settings;
+    const SdmGround *const ground = c->in->ground;
+    const SdmPass pass = sdm_judge_pass(set);
+    if (ground) {
+        const int64_t n = (int64_t)ground->win.w * ground->win.h;
+        c->ground = (SdmGpuGround){.level = ground->win.level,
+                                   .w = ground->win.w,
+                                   .h = ground->win.h,
+                                   .pixel_m = c->in->ground_pixel_m};
+        TRY(sdm_buffer_new(c->ctx, c->gpu.device, n * 4, "the terrain", &c->ground.h_m));
+        TRY(sdm_buffer_new(c->ctx, c->gpu.device, n * 2, "the terrain", &c->ground.away));
+        TRY(sdm_upload(c->ctx, c->ground.h_m, 0, ground->h_m, n * 4, c->gpu.queue, false));
+        TRY(sdm_upload(c->ctx, c->ground.away, 0, ground->away, n * 2, c->gpu.queue, false));
+    }
+    TRY(warp_right(c, a->now));
+    TRY(sdm_gpu_gap(c->ctx, &c->gpu, c->cost, &pass, a->left, a->right, c->win.w, c->win.h, a->prior,
+                    a->spare_flags));
+    const SdmGpuJudge j = {.win = c->win,
+                           .gap = a->prior,
+                           .score0 = a->spare_flags,
+                           .h_m = a->now,
+                           .ground = c->ground,
+                           .least = sdm_judge_least(set),
+                           .gap_limit_px = set->gap_limit_px,
+                           .flags = a->flags,
+                           .score = a->score};
+    TRY(sdm_gpu_judge(c->ctx, &c->gpu, &j));
+done:
+    return st;
+}
+
+/* Small holes: from the coarse surface, as fill_holes() of src/match/fine.c.  Uses all but surface and flags.
+ */
+static SdmStatus fill_last(Chain *c, const SdmSurface *coarse)
+{
+    SdmStatus st = SDM_OK;
+    Arrays *const a = &c->a;
+    SdmWindow before = coarse->win;
+    TRY(sdm_upload(c->ctx, a->prior, 0, coarse->h_m, (int64_t)before.w * before.h * 4, c->gpu.queue, false));
+    for (int l = c->in->settings->coarse_level - 1; l >= 0; l--) {
+        const SdmWindow w = sdm_window_at(&c->win, l);
+        TRY(sdm_gpu_refine(c->ctx, &c->gpu, &before, a->prior, &w, a->spare));
+        swap(&a->prior, &a->spare);
+        before = w;
+    }
+    TRY(sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, &sdm_fill_hole, NULL,
+                     a->spare_flags));
+    TRY(sdm_gpu_accept(c->ctx, &c->gpu, &c->win, a->spare_flags, &c->ground, a->flags));
+done:
+    return st;
+}
+
+/* Was anything saturated?  Then the processor says where, before holes are filled. */
+static bool has_saturated(const SdmChainInput *in)
+{
+    return in->left->saturated || in->right->saturated;
+}
+
 /* The last look and the way back: heights, flags, scores, ray gaps, the left view; waits. */
-static SdmStatus receive_all(Chain *c, SdmFineResult *out)
+static SdmStatus receive_all(Chain *c, const SdmSurface *coarse, SdmFineResult *out)
 {
     SdmStatus st = SDM_OK;
     Arrays *const a = &c->a;
     SdmSurface *const s = &out->surface;
-    const SdmPass pass = sdm_judge_pass(c->in->settings);
-    uint8_t *score = NULL;
-    SdmBuffer *const gap = a->prior, *const score0 = a->spare_flags; /* both are free by now */
     TRY(sdm_surface_alloc(c->ctx, &c->win, s));
+    TRY(receive(c, a->left, sizeof *out->left, "the rectified left view", &out->left));
+    TRY(judge(c));
+    TRY(receive(c, a->score, sizeof *s->score, "the surface's scores", &s->score));
+    TRY(receive(c, a->prior, sizeof *out->gap_px, "ray gaps", &out->gap_px));
+    if (!has_saturated(c->in))
+        TRY(fill_last(c, coarse));
     TRY(receive(c, a->now, sizeof *s->h_m, "the surface", &s->h_m));
     TRY(receive(c, a->flags, sizeof *s->flags, "the surface's flags", &s->flags));
-    TRY(receive(c, a->score, sizeof *s->score, "the surface's scores", &s->score));
-    TRY(receive(c, a->left, sizeof *out->left, "the rectified left view", &out->left));
-    TRY(warp_right(c, a->now));
-    TRY(sdm_gpu_gap(c->ctx, &c->gpu, c->cost, &pass, a->left, a->right, c->win.w, c->win.h, gap, score0));
-    TRY(receive(c, gap, sizeof *out->gap_px, "ray gaps", &out->gap_px));
-    TRY(receive(c, score0, sizeof *score, "scores", &score));
     TRY(sdm_finish(c->ctx, c->gpu.device, c->gpu.queue));
-    TRY(sdm_judge_scores(c->ctx, c->in, score, out));
 done:
     if (st != SDM_OK) /* memory that a copy may still write to */
         (void)sdm_finish(NULL, c->gpu.device, c->gpu.queue);
-    sdm_free(&score);
     return st;
 }
 
-static SdmStatus tell_time(Chain *c)
+static SdmStatus tell_time(Chain *c, double *device_s)
 {
     SdmStatus st = SDM_OK;
-    double seconds;
-    TRY(sdm_device_seconds(c->ctx, c->gpu.device, c->gpu.queue, &seconds));
+    TRY(sdm_device_seconds(c->ctx, c->gpu.device, c->gpu.queue, device_s));
     sdm_log(c->ctx, SDM_LOG_VERBOSE, 5, "%d x %d px on %s: %.3f s by its clock, %lld MiB of its memory",
-            c->win.w, c->win.h, sdm_device_info(c->gpu.device)->name, seconds,
+            c->win.w, c->win.h, sdm_device_info(c->gpu.device)->name, *device_s,
             (long long)(sdm_device_peak(c->gpu.device) >> 20));
 done:
     return st;
@@ -341,14 +406,16 @@ SdmStatus sdm_device_chain_fine(SdmContext *ctx, SdmDevice *device, const SdmCha
     for (int l = set->coarse_level - 1; l >= 0; l--) {
         const SdmWindow part = sdm_fine_part(set, win, need, l), fine = sdm_window_at(&part, l),
                         before = c.win;
+        TRY(send_level(&c, l));
         TRY(refine(&c, &before, &fine));
         TRY(do_level(&c));
     }
     TRY(repeat(&c));
-    TRY(receive_all(&c, out));
-    TRY(tell_time(&c));
+    TRY(receive_all(&c, coarse, out));
+    TRY(tell_time(&c, &out->device_s));
     close_chain(&c); /* before the host's part, whose memory it may need */
-    TRY(sdm_fine_finish(ctx, in, coarse, &out->surface));
+    if (has_saturated(in))
+        TRY(sdm_fine_finish(ctx, in, coarse, &out->surface));
 done:
     close_chain(&c);
     sdm_stage_leave(ctx, around);

@@ -106,6 +106,17 @@ SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out)
     take_cpu(out);
     if (strcmp(name, "cpu") == 0)
         return SDM_OK;
+    const char *const optimizer = sdm_options(ctx)->optimizer;
+    if (strcmp(optimizer, "local") != 0 && strcmp(name, "auto") != 0)
+        return sdm_fail(
+            ctx, SDM_ERR_UNSUPPORTED,
+            "--device %s: --optimizer %s runs on the processor alone; give --device cpu, or --optimizer "
+            "local",
+            name, optimizer);
+    if (strcmp(optimizer, "local") != 0) {
+        snprintf(out->why_not, sizeof out->why_not, "--optimizer %s runs on the processor alone", optimizer);
+        return SDM_OK;
+    }
     TRY(sdm_alloc(ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
     if (strcmp(name, "auto") == 0)
         choose_auto(list, out);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { CELL_BYTES = 30 * 4, FILL_ROWS = 64 };
+enum { FILL_ROWS = 64 };
 
 SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out)
 {
@@ -42,6 +42,32 @@ done:
     return st;
 }
 
+SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census)
+{
+    SdmStatus st = SDM_OK;
+    const struct {
+        enum SdmGpuScratch slot;
+        int64_t bytes;
+    } list[] = {
+        {SDM_S_MEAN, 4 * pixels},
+        {SDM_S_MEAN_R, 4 * pixels},
+        {SDM_S_TEXTURE, 4 * pixels},
+        {SDM_S_TEXTURE_R, 4 * pixels},
+        {SDM_S_SUM, 8 * pixels},
+        {SDM_S_COUNT, 4 * pixels},
+        {SDM_S_CELLS, SDM_CELL_BYTES * nodes},
+        {SDM_S_CELLS_R, SDM_CELL_BYTES * nodes},
+        {SDM_S_WORD, census ? 8 * pixels : 0},
+        {SDM_S_WORD_R, census ? 8 * pixels : 0},
+    };
+    SdmBuffer *unused;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        TRY(sdm_gpu_scratch(ctx, g, list[i].slot, list[i].bytes, &unused));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, sdm_gpu_volume_bytes(g), &unused));
+done:
+    return st;
+}
+
 SdmStatus sdm_gpu_run(SdmContext *ctx, SdmGpu *g, const char *name, const int groups[3], const int group[3],
                       int count, const SdmArg *args)
 {
@@ -72,19 +98,12 @@ SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, S
     while (1 << out->step2_log2 < step2)
         out->step2_log2++;
     const int64_t count = (int64_t)out->cols * out->rows;
-    TRY(sdm_buffer_new(ctx, g->device, count * CELL_BYTES, "lattice cells", &out->cell));
+    TRY(sdm_gpu_scratch(ctx, g, side == SDM_RIGHT ? SDM_S_CELLS_R : SDM_S_CELLS, count * SDM_CELL_BYTES, &out->cell));
     TRY(SDM_GPU_RUN(ctx, g, "lattice_cells", count, 1, 64, 1, SDM_BUF(node), SDM_I32(lat->nu), SDM_I32(i0),
                     SDM_I32(j0), SDM_I32(out->cols), SDM_I32(out->rows), SDM_I32(side == SDM_RIGHT), SDM_I32(l),
                     SDM_BUF(out->cell)));
 done:
-    if (st != SDM_OK)
-        sdm_gpu_cells_free(out);
     return st;
-}
-
-void sdm_gpu_cells_free(SdmGpuCells *cells)
-{
-    sdm_buffer_free(&cells->cell);
 }
 
 SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *c, SdmBuffer *surface_m,
@@ -122,19 +141,21 @@ SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_
 }
 
 SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
-                       SdmBuffer *flags, int half, int least, bool else_prior, SdmBuffer *filled)
+                       SdmBuffer *flags, const SdmFill *fill, const SdmFill *again, SdmBuffer *filled)
 {
     SdmStatus st = SDM_OK;
-    const int64_t n = (int64_t)w * h;
+    const int64_t n = (int64_t)w * h * (again ? 2 : 1);
+    const int half_b = again ? again->half : -1, least_b = again ? again->least : 0;
     SdmBuffer *sum, *count;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(uint16_t), &count));
     TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, FILL_ROWS), 64, 1, SDM_BUF(h_m), SDM_BUF(prior_m),
-                    SDM_BUF(flags), SDM_I32(w), SDM_I32(h), SDM_I32(half), SDM_I32(FILL_ROWS), SDM_BUF(sum),
-                    SDM_BUF(count)));
+                    SDM_BUF(flags), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half), SDM_I32(half_b),
+                    SDM_I32(FILL_ROWS), SDM_BUF(sum), SDM_BUF(count)));
     TRY(SDM_GPU_RUN(ctx, g, "fill_holes", sdm_gpu_groups(w, 8), h, 32, 8, SDM_BUF(h_m), SDM_BUF(prior_m),
-                    SDM_BUF(flags), SDM_BUF(sum), SDM_BUF(count), SDM_I32(w), SDM_I32(h), SDM_I32(half),
-                    SDM_I32(least), SDM_I32(else_prior), SDM_BUF(filled)));
+                    SDM_BUF(flags), SDM_BUF(sum), SDM_BUF(count), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half),
+                    SDM_I32(fill->least), SDM_I32(fill->else_prior), SDM_I32(half_b), SDM_I32(least_b),
+                    SDM_BUF(filled)));
 done:
     return st;
 }

@@ -6,8 +6,10 @@
 
 enum SdmGpuScratch { /* slots of SdmGpu.scratch */
     SDM_S_VOLUME, SDM_S_MEAN, SDM_S_MEAN_R, SDM_S_TEXTURE, SDM_S_TEXTURE_R, SDM_S_WORD, SDM_S_WORD_R, SDM_S_SUM,
-    SDM_S_COUNT
+    SDM_S_COUNT, SDM_S_CELLS, SDM_S_CELLS_R
 };
+enum { SDM_CELL_BYTES = 32 * 4 };
+int64_t sdm_gpu_volume_bytes(const SdmGpu *g); /* of scores in flight */
 
 /* At least `bytes` in slot; what was there is lost when it grows. */
 SdmStatus sdm_gpu_scratch(SdmContext *ctx, SdmGpu *g, enum SdmGpuScratch slot, int64_t bytes, SdmBuffer **out);

@@ -53,9 +53,10 @@ const SdmOptionSpec sdm_option_table[] = {
      "bp: iterations of messages right, left, down, up in each visit of a tile."},
     {"--bp-tile", "PX", SDM_OPT_INT, AT(bp_tile), 4.0, 1024.0, NULL, "32", MAKE | SDM_CMD_MATCH,
      "bp: side of the tiles whose messages stay in cache."},
-    {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu|opencl[:N]|cuda[:N]", "auto", MAKE,
+    {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu|opencl[:N]|cuda[:N]", "auto",
+     MAKE | SDM_CMD_MATCH | SDM_CMD_BENCH,
      "Where matching runs: the processor, or a device as stereodem devices numbers them; auto takes the "
-     "fastest that works and logs it (plan: cpu). The result is the same with each."},
+     "fastest that works and logs it (plan, match and bench: cpu). The result is the same with each."},
     {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0, "auto|reference|c|sse4.2|avx2|avx512",
      "auto", SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_BENCH,
      "Instruction set to use on the CPU; reference is the slow definition. The result is the same with "

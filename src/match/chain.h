@@ -67,6 +67,7 @@ typedef struct SdmFineResult {
     SdmSurface surface; /* flags: VALID (and FILLED where interpolated) or the reason */
     float *gap_px;      /* h x w, frame px across the epipolar lines, NaN unknown */
     int16_t *left;      /* h x w, the rectified left view */
+    double device_s;    /* a device took by its own clock, without transfers; 0: the processor did it */
 } SdmFineResult;
 void sdm_fine_result_free(SdmFineResult *r);
 

@@ -100,7 +100,6 @@ static int64_t compare_match(const Case *c)
     expect(right, c->image[1], 2 * n, name_of(c, "right"));
     expect(prior, c->prior, 4 * n, name_of(c, "prior"));
     expect(node, c->lattice.node, nodes_bytes(&c->lattice), name_of(c, "nodes"));
-    sdm_gpu_cells_free(&cells);
     return valid;
 }
 

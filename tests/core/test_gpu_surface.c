@@ -53,7 +53,6 @@ static void warps_are_the_references(void **state)
         OK(sdm_gpu_cells_new(test.ctx, &test.gpu, &lat, node, &win, side, &cells));
         OK(sdm_gpu_warp(test.ctx, &test.gpu, &cells, turn % 4 ? heights : NULL, &image, out));
         expect(out, want, 2 * n, name_of("warp", s, turn));
-        sdm_gpu_cells_free(&cells);
         sdm_buffer_free(&node);
         sdm_buffer_free(&source);
         sdm_buffer_free(&heights);
@@ -189,8 +188,9 @@ static void check_smooth_and_fill(Filters *f)
     assert_non_null(filled);
     SdmBuffer *const smooth = put(NULL, 4 * f->n), *mask = f->turn % 2 ? put(NULL, f->n) : NULL;
     OK(sdm_gpu_smooth(test.ctx, &test.gpu, f->s.w, f->s.h, f->h_m, smooth));
-    OK(sdm_gpu_fill(test.ctx, &test.gpu, f->s.w, f->s.h, f->h_m, f->prior_m, f->flags, fill.half, fill.least,
-                    fill.else_prior, mask));
+    static const SdmFill near = {.half = 4, .least = 12};
+    const SdmFill *const again = f->turn / 15 % 2 ? &near : NULL;
+    OK(sdm_gpu_fill(test.ctx, &test.gpu, f->s.w, f->s.h, f->h_m, f->prior_m, f->flags, &fill, again, mask));
     SdmSurface s = f->surface;
     s.h_m = NULL;
     OK(sdm_alloc_raw(test.ctx, &s.h_m, f->n, sizeof *s.h_m, "a test"));
@@ -199,6 +199,8 @@ static void check_smooth_and_fill(Filters *f)
     expect(smooth, s.h_m, 4 * f->n, name_of("smooth", f->s, f->turn));
     sdm_free(&s.h_m);
     OK(sdm_surface_fill(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, &fill, filled));
+    if (again)
+        OK(sdm_surface_fill(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, again, NULL));
     expect(f->h_m, f->surface.h_m, 4 * f->n, name_of("fill", f->s, f->turn));
     f->h_m = NULL;
     if (mask)
