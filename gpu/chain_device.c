@@ -332,8 +332,8 @@ static SdmStatus fill_last(Chain *c, const SdmSurface *coarse)
         swap(&a->prior, &a->spare);
         before = w;
     }
-    TRY(sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, sdm_fill_hole.half,
-                     sdm_fill_hole.least, sdm_fill_hole.else_prior, a->spare_flags));
+    TRY(sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, a->prior, a->flags, &sdm_fill_hole, NULL,
+                     a->spare_flags));
     TRY(sdm_gpu_accept(c->ctx, &c->gpu, &c->win, a->spare_flags, &c->ground, a->flags));
 done:
     return st;
