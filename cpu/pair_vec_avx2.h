@@ -98,6 +98,8 @@ VEC v8 v8_load(const void *p) { return _mm256_loadu_si256(p); }
 VEC void v8_store(void *p, v8 a) { _mm256_storeu_si256(p, a); }
 VEC v8 v8_set1(int a) { return _mm256_set1_epi8((char)a); }
 VEC v8 v8_add(v8 a, v8 b) { return _mm256_add_epi8(a, b); }
+VEC v8 v8_min(v8 a, v8 b) { return _mm256_min_epu8(a, b); }
+VEC v8 v8_max(v8 a, v8 b) { return _mm256_max_epu8(a, b); }
 VEC v8 v8_ones_apart(v8 a, v8 b)
 {
     const __m256i ones = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2,

@@ -106,6 +106,8 @@ VEC v8 v8_load(const void *p) { return _mm512_loadu_si512(p); }
 VEC void v8_store(void *p, v8 a) { _mm512_storeu_si512(p, a); }
 VEC v8 v8_set1(int a) { return _mm512_set1_epi8((char)a); }
 VEC v8 v8_add(v8 a, v8 b) { return _mm512_add_epi8(a, b); }
+VEC v8 v8_min(v8 a, v8 b) { return _mm512_min_epu8(a, b); }
+VEC v8 v8_max(v8 a, v8 b) { return _mm512_max_epu8(a, b); }
 VEC v8 v8_ones_apart(v8 a, v8 b) { return _mm512_popcnt_epi8(_mm512_xor_si512(a, b)); }
 VEC v8 v8_apart(v8 a, v8 b) { return _mm512_sub_epi8(_mm512_max_epu8(a, b), _mm512_min_epu8(a, b)); }
 VEC v16 v8_evens(v8 a) { return _mm512_and_si512(a, _mm512_set1_epi16(255)); }

@@ -117,6 +117,9 @@ VEC v32 v32_round(vf a) /* to nearest even, by the adder: |a| < 2^22 */
 }
 
 VEC v8 v8_set1(int a) { return (v8){0} + (uint8_t)a; }
+VEC v8 v8_pick(v8 mask, v8 a, v8 b) { return (mask & a) | (~mask & b); }
+VEC v8 v8_min(v8 a, v8 b) { return v8_pick((v8)(a < b), a, b); }
+VEC v8 v8_max(v8 a, v8 b) { return v8_pick((v8)(a > b), a, b); }
 VEC v8 v8_ones_apart(v8 a, v8 b)
 {
     v8 x = a ^ b;

@@ -86,6 +86,8 @@ VEC v8 v8_load(const void *p) { return _mm_loadu_si128(p); }
 VEC void v8_store(void *p, v8 a) { _mm_storeu_si128(p, a); }
 VEC v8 v8_set1(int a) { return _mm_set1_epi8((char)a); }
 VEC v8 v8_add(v8 a, v8 b) { return _mm_add_epi8(a, b); }
+VEC v8 v8_min(v8 a, v8 b) { return _mm_min_epu8(a, b); }
+VEC v8 v8_max(v8 a, v8 b) { return _mm_max_epu8(a, b); }
 VEC v8 v8_ones_apart(v8 a, v8 b)
 {
     const __m128i ones = _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);

@@ -55,7 +55,13 @@ typedef struct SdmOptions {
     const char *t_srs;        /**< output CRS, anything GDAL understands; NULL = UTM zone of the scene */
     int vertical;             /**< SdmVertical */
     const char *cost;         /**< "zncc", "census", "sad" */
-    const char *optimizer;    /**< "local" */
+    const char *optimizer;    /**< "local", "sgm", "bp" */
+    int p1, p2;               /**< sgm: penalties of steps by one label and by more, steps of the cost; 0 = by the cost */
+    const char *paths;        /**< sgm: "4" or "8" */
+    int bp_weight;            /**< bp: penalty of a step by one label, in steps of the cost; 0 = by the cost */
+    int bp_truncation;        /**< bp: labels from which on steps cost the same; 0 = by the cost */
+    int bp_outer, bp_inner;   /**< bp: visits of all tiles there and back; iterations of each visit */
+    int bp_tile;              /**< bp: side of a tile, px */
     const char *device;       /**< "auto", "cpu", "opencl", "cuda", "cuda:1": see `stereodem devices` */
     const char *cpu_level;    /**< "auto", or the copy of the kernels: "reference", "c", "sse4.2", "avx2", "avx512" */
     int threads;              /**< 0 = one per processor */

@@ -28,8 +28,11 @@ static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *
                       path);
         goto done;
     }
-    if (!same)
+    if (!same) {
         TRY(sdm_path_put(ctx, path, text, strlen(text)));
+        if (there)
+            sdm_job_renew(folder, plan->units, plan->count);
+    }
 done:
     sdm_free(&old);
     cJSON_free(text);
@@ -223,6 +226,7 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
     }
     out->scenes = end - first;
     m.job.redo = sdm_options(ctx)->overwrite;
+    m.job.elsewhere = q->folder != NULL;
     TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));
     if (!q->folder) { /* products there are this job's own */
         SdmOptions opt = *sdm_options(ctx);
@@ -337,6 +341,8 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(run_plan(ctx, &job));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
+    if (st != SDM_OK && !job.hopeless)
+        sdm_job_store_kept(&job);
     if (st != SDM_OK && *folder && (!sdm_job_has_work(folder) || job.hopeless))
         sdm_job_remove(folder); /* nothing that could be taken up */
     sdm_owner_release(&owner);

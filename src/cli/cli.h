@@ -109,4 +109,7 @@ void sdm_help_heading(const SdmOptionSpec *spec, char *out, size_t size);
 /* The manual page, troff with man macros, from the same tables. */
 void sdm_help_manual(FILE *to);
 
+/* The curve of belief propagation on Tsukuba, whose images lie in the folder (bench_tsukuba.c). */
+SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to);
+
 #endif

@@ -82,7 +82,7 @@ const SdmCommand sdm_commands[] = {
      "colour, "
      "or wider ones; nodata, masks and NaN are left out.",
      sdm_disparity_options, sdm_command_match},
-    {"bench", SDM_CMD_BENCH, 0, 1, "", "[kernels | papers | all] [options]",
+    {"bench", SDM_CMD_BENCH, 0, 1, "", "[kernels | papers | curve | all] [options]",
      "time the kernels and the workloads of papers on this machine",
      "Time every kernel at every instruction set, the matching of pairs, and the workloads of the papers "
      "that this "

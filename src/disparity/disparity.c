@@ -117,12 +117,13 @@ done:
 static SdmStatus check_size(const Run *run, const Slot *slot)
 {
     const SdmDisparityOptions *const opt = run->opt;
+    const int window = sdm_disparity_window(run->ctx, opt);
     char size[96] = "";
     snprintf(size, sizeof size, "%d x %d px%s", slot->width, slot->height,
              opt->downscale > 1 ? " after --downscale" : "");
-    if (opt->window > slot->width || opt->window > slot->height)
+    if (window > slot->width || window > slot->height)
         return sdm_fail(run->ctx, SDM_ERR_USAGE,
-                        "--window %d: larger than the image %s of %s; give a smaller one", opt->window,
+                        "--window %d: larger than the image %s of %s; give a smaller one", window,
                         slot->names.left, size);
     if (opt->min_disparity <= -slot->width || opt->max_disparity >= slot->width)
         return sdm_fail(run->ctx, SDM_ERR_USAGE,
@@ -182,8 +183,12 @@ static SdmStatus match_samples(Run *run, Slot *slot)
     const SdmSamples *const in = &slot->in;
     const SdmPairImage left = {slot->width, slot->height, slot->width, in->left, in->eight_bit};
     const SdmPairImage right = {slot->width, slot->height, slot->width, in->right, in->eight_bit};
-    const SdmPairSettings set = {.cost = (SdmPairCost)opt->cost,
-                                 .window = opt->window,
+    SdmOptimizer how;
+    const SdmStatus st = sdm_pair_optimizer(run->ctx, sdm_disparity_cost(run->ctx, opt), &how);
+    if (st != SDM_OK)
+        return st;
+    const SdmPairSettings set = {.cost = sdm_disparity_cost(run->ctx, opt),
+                                 .window = sdm_disparity_window(run->ctx, opt),
                                  .dmin = opt->min_disparity,
                                  .dmax = opt->max_disparity,
                                  .census_width = sdm_census_sides[opt->census][0],
@@ -192,7 +197,8 @@ static SdmStatus match_samples(Run *run, Slot *slot)
                                  .uniqueness = (float)opt->uniqueness,
                                  .min_sigma = (float)opt->min_sigma,
                                  .subpixel = opt->subpixel,
-                                 .cpu_level = sdm_options(run->ctx)->cpu_level};
+                                 .cpu_level = sdm_options(run->ctx)->cpu_level,
+                                 .optimizer = &how};
     if (run->device)
         return sdm_pair_match_device(run->ctx, &run->gpu, &left, &right, &set, slot->disparity);
     return sdm_pair_match(run->ctx, &left, &right, &set, slot->disparity);

@@ -11,8 +11,8 @@ typedef struct SdmDisparityOptions {
     const char *output, *preview; /* preview: NULL = none */
     int format;                   /* SDM_FORMAT_* */
     int min_disparity, max_disparity; /* px of the (reduced) image */
-    int cost;                     /* SdmPairCost */
-    int window;                   /* px */
+    int cost;                     /* 0 = by the optimizer, or 1 + SdmPairCost */
+    int window;                   /* px; 0 = by the optimizer */
     int census;                   /* index into sdm_census_sides */
     double lr_threshold;          /* px; < 0 = no check */
     double uniqueness, min_sigma; /* 0 = not asked */
@@ -31,6 +31,11 @@ extern const SdmOptionSpec sdm_disparity_options[]; /* offsets into SdmDisparity
 void sdm_disparity_default(SdmDisparityOptions *opt);
 /* What can be said without the images; SDM_ERR_USAGE names the option. */
 SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt);
+
+/* The window asked for, or the optimizer's: 9 with local, 1 with others, which gather costs themselves. */
+int sdm_disparity_window(const SdmContext *ctx, const SdmDisparityOptions *opt);
+/* The same for the cost: census with local, else ad-census. */
+SdmPairCost sdm_disparity_cost(const SdmContext *ctx, const SdmDisparityOptions *opt);
 
 /* What was done, summed over the frames of a sequence; seconds of wall time. */
 typedef struct SdmDisparityResult {

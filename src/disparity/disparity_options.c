@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "disparity/disparity.h"
 
+#include <string.h>
+
 #define FIELD(name) offsetof(SdmDisparityOptions, name)
 #define NO_RANGE 0.0, 0.0, NULL
 #define MATCH SDM_CMD_MATCH
@@ -21,12 +23,13 @@ const SdmOptionSpec sdm_disparity_options[] = {
      "Smallest disparity to search, in pixels; may be negative."},
     {"--max-disparity", "PX", SDM_OPT_INT, FIELD(max_disparity), -1e6, 1e6, NULL, "63", MATCH,
      "Largest disparity to search, in pixels, itself included."},
-    {"--cost", "COST", SDM_OPT_ENUM, FIELD(cost), 0.0, 0.0, "sad|zncc|census", "census", MATCH,
-     "Matching cost: sum of absolute differences, zero-mean normalised cross-correlation, or census "
-     "transform."},
-    {"--window", "PX", SDM_OPT_INT, FIELD(window), 2.0, 32.0, NULL, "9", MATCH,
+    {"--cost", "COST", SDM_OPT_ENUM, FIELD(cost), 0.0, 0.0, "auto|sad|zncc|census|ad-census", "auto", MATCH,
+     "Matching cost: sum of absolute differences, zero-mean normalised cross-correlation, census transform, or census "
+     "and difference together; auto: census with --optimizer local, else ad-census."},
+    {"--window", "PX", SDM_OPT_INT, FIELD(window), 1.0, 32.0, NULL,
+     "9; of sgm and bp 1", MATCH,
      "Side of the square matching window: odd, 3 to 21; of sad 2 to 32, even ones too, which reach one pixel "
-     "further to the left and up."},
+     "further to the left and up; sgm and bp take 1, too."},
     {"--census", "SIZE", SDM_OPT_ENUM, FIELD(census), 0.0, 0.0, "5x5|7x7|9x7|9x9", "9x7", MATCH,
      "Pixels that the census transform compares with the middle one: columns x rows."},
     {"--lr-threshold", "PX", SDM_OPT_REAL, FIELD(lr_threshold), -1.0, 1e6, NULL, "1", MATCH,
@@ -61,8 +64,6 @@ const SdmOptionSpec sdm_disparity_options[] = {
 void sdm_disparity_default(SdmDisparityOptions *opt)
 {
     *opt = (SdmDisparityOptions){.max_disparity = 63,
-                                 .cost = SDM_PAIR_CENSUS,
-                                 .window = 9,
                                  .census = 2,
                                  .lr_threshold = 1.0,
                                  .subpixel = 1,
@@ -71,9 +72,45 @@ void sdm_disparity_default(SdmDisparityOptions *opt)
                                  .last = -1};
 }
 
+static bool is_local(const SdmContext *ctx) { return strcmp(sdm_options(ctx)->optimizer, "local") == 0; }
+
+int sdm_disparity_window(const SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    return opt->window ? opt->window : is_local(ctx) ? 9 : 1;
+}
+
+SdmPairCost sdm_disparity_cost(const SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    if (opt->cost == 0)
+        return is_local(ctx) ? SDM_PAIR_CENSUS : SDM_PAIR_AD_CENSUS;
+    return (SdmPairCost)(opt->cost - 1);
+}
+
+static SdmStatus check_optimizer(SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    const char *const name = sdm_options(ctx)->optimizer;
+    if (sdm_disparity_cost(ctx, opt) == SDM_PAIR_ZNCC)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--optimizer %s: found --cost zncc, expected ad-census, census or sad",
+                        name);
+    if (opt->uniqueness > 0.0 || opt->min_sigma > 0.0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--%s: needs --optimizer local, found %s",
+                        opt->uniqueness > 0.0 ? "uniqueness" : "min-sigma", name);
+    if (opt->max_disparity - opt->min_disparity >= SDM_LABEL_MOST)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--max-disparity: found %d px, expected at most %d px with --optimizer %s, which takes %d labels",
+                        opt->max_disparity, opt->min_disparity + SDM_LABEL_MOST - 1, name, SDM_LABEL_MOST);
+    return SDM_OK;
+}
+
 static SdmStatus check_window(SdmContext *ctx, const SdmDisparityOptions *opt)
 {
-    const bool sad = opt->cost == SDM_PAIR_SAD;
+    const bool sad = sdm_disparity_cost(ctx, opt) == SDM_PAIR_SAD;
+    if (is_local(ctx) && sdm_disparity_cost(ctx, opt) == SDM_PAIR_AD_CENSUS)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--cost ad-census: needs --optimizer sgm or bp, found local");
+    if (!opt->window || (!is_local(ctx) && opt->window == 1))
+        return SDM_OK;
+    if (opt->window == 1)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--window 1: needs --optimizer sgm or bp, found local; give 2 or more");
     if (!sad && (opt->window < 3 || opt->window > 21))
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
@@ -99,5 +136,7 @@ SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt)
     if (opt->first >= 0 && opt->last >= 0 && opt->first > opt->last)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--first: found %d, expected at most --last, which is %d",
                         opt->first, opt->last);
+    if (!is_local(ctx) && check_optimizer(ctx, opt) != SDM_OK)
+        return SDM_ERR_USAGE;
     return check_window(ctx, opt);
 }

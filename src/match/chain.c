@@ -18,6 +18,8 @@ enum {
  * Gaussian.  Each cost's own score for it follows. */
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7
+/* Penalties of semi-global matching, in hundredths of a score (src/match/labels.h). */
+enum { P1 = 10, P2 = 40 };
 static const double PI = 3.14159265358979323846;
 
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
@@ -48,7 +50,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
     } else {
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
     }
-    return SDM_OK;
+    return sdm_optimizer_settings(ctx, P1, P2, &out->optimizer);
 }
 
 int sdm_chain_retry_range(const SdmMatchSettings *s, int level)
@@ -140,7 +142,8 @@ done:
 SdmPass sdm_search_pass(const SdmMatchSettings *set, int range, int window)
 {
     return (SdmPass){.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
-                     .max_mismatch = 0.7f, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
+                     .max_mismatch = 0.7f, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma,
+                     .optimizer = &set->optimizer};
 }
 
 SdmPass sdm_retry_pass(const SdmMatchSettings *set, int level)

@@ -18,6 +18,7 @@ typedef struct SdmMatchSettings {
     float jump_px; /* parallax of the jumps to expect (buildings, trees: SDM_JUMP_M), px of level 0 */
     int coarse_level;       /* finest level of the scene-wide surface */
     int top_level;
+    SdmOptimizer optimizer; /* of the passes that search */
 } SdmMatchSettings;
 
 /* Height of the jumps that a retry must bridge, metres. */

@@ -1,6 +1,7 @@
 /* Stage 5: a pass over a window of a level. */
 // SPDX-License-Identifier: Apache-2.0
 #include "match/level.h"
+#include "match/labels.h"
 
 #include <math.h>
 #include <string.h>
@@ -72,6 +73,8 @@ typedef struct Consumer {
     uint8_t *score_out;
     SdmPickRow pick;
     SdmRowCells cells;
+    const SdmLevelLabels *labels; /* NULL: the best of each pixel */
+    float *near;                  /* scores near the labels */
 } Consumer;
 
 /* Scores as they would be for windows of the texture that the cost's scores are made for.
@@ -92,7 +95,15 @@ static void consume(void *user, const SdmCostRow *row)
     const size_t at = (size_t)row->y * (size_t)w;
     const float *const prior = c->prior + at;
     const SdmPass *const p = c->pass;
-    c->task->kernels->pick_row(row, &c->pick);
+    if (c->labels) {
+        SdmCostRow near = *row;
+        near.score = c->near;
+        near.pitch = ((ptrdiff_t)w + 15) / 16 * 16;
+        sdm_level_labels_keep(c->labels, row, c->near);
+        c->task->kernels->pick_row(&near, &c->pick);
+    } else {
+        c->task->kernels->pick_row(row, &c->pick);
+    }
     sdm_lattice_row(c->task->lattice, &c->task->win, row->y, SDM_RIGHT, &c->cells);
     if (p->score_sigma > 0.0f) {
         make_fair(p, w, row->left_texture, c->pick.score);
@@ -119,11 +130,14 @@ static void consume(void *user, const SdmCostRow *row)
     c->task->kernels->update_row(&u);
 }
 
-/* Scratch of a thread's consumer: 5 rows of floats, a row of bytes, lattice cells. */
-static size_t consumer_bytes(int w)
+static bool by_labels(const SdmPass *p) { return p->optimizer && p->optimizer->kind != SDM_OPTIMIZER_LOCAL; }
+
+/* Scratch of a thread's consumer: 5 rows of floats, a row of bytes, lattice cells, scores near the labels. */
+static size_t consumer_bytes(const SdmPass *p, int w)
 {
     const size_t n = ((size_t)w + 15) / 16 * 16;
-    return (n * 5 * sizeof(float) + n + sdm_row_cells_bytes(w) + 127) / 64 * 64;
+    const size_t fixed = (n * 5 * sizeof(float) + n + sdm_row_cells_bytes(w) + 127) / 64 * 64;
+    return fixed + (by_labels(p) ? (sdm_level_labels_keep_bytes(w, p->range) + 63) / 64 * 64 : 0);
 }
 
 static void consumer_cut(Consumer *c, char *scratch, int w)
@@ -139,43 +153,91 @@ static void consumer_cut(Consumer *c, char *scratch, int w)
     }
     sdm_row_cells_cut(&c->cells, scratch + (n * 5 * sizeof(float) + n + 63) / 64 * 64, w);
     c->cells.cells = NULL; /* of the lattice, only du_dh */
+    c->near = (float *)(void *)(scratch + (n * 5 * sizeof(float) + n + sdm_row_cells_bytes(w) + 127) / 64 * 64);
+}
+
+/* What the threads of a pass share. */
+typedef struct Match {
+    const SdmLevelTask *task;
+    const SdmPass *pass;
+    const float *prior;
+    bool retry;
+    SdmSurface *out;
+    char *scratch; /* a piece of `bytes` for each thread */
+    size_t bytes, cost_bytes;
+} Match;
+
+static SdmCostJob cost_job(const Match *m, int row_begin, int row_end, char *scratch)
+{
+    const SdmLevelTask *const task = m->task;
+    return (SdmCostJob){.left = task->left,
+                        .right = task->right,
+                        .stride = task->win.w,
+                        .width = task->win.w,
+                        .height = task->win.h,
+                        .row_begin = row_begin,
+                        .row_end = row_end,
+                        .window = m->pass->window,
+                        .right_shift = task->v_shift,
+                        .dmin = -m->pass->range,
+                        .dmax = m->pass->range,
+                        .min_sigma = m->pass->min_sigma,
+                        .scratch = scratch};
+}
+
+/* Rows y0..y1 - 1: their costs into `costs` (not NULL), or their heights, by labels if there are any. */
+static void match_rows(SdmContext *ctx, const Match *m, int y0, int y1, const SdmLevelLabels *labels,
+                       SdmLevelLabels *costs)
+{
+    const int threads = sdm_threads(ctx), rows = y1 - y0, strips = rows < 128 * threads ? threads : rows / 128;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int i = 0; i < strips; i++) {
+        char *const mine = m->scratch + m->bytes * (size_t)sdm_thread();
+        Consumer c = {.task = m->task, .pass = m->pass, .prior = m->prior, .retry = m->retry, .h_out = m->out->h_m,
+                      .flags_out = m->out->flags, .score_out = m->out->score, .labels = labels};
+        consumer_cut(&c, mine + m->cost_bytes, m->task->win.w);
+        const SdmCostJob job = cost_job(m, y0 + (int)((int64_t)rows * i / strips),
+                                        y0 + (int)((int64_t)rows * (i + 1) / strips), mine);
+        m->task->cost(&job, costs ? sdm_level_labels_cost : consume, costs ? (void *)costs : (void *)&c);
+    }
+}
+
+/* All rows by labels, a band after the other. */
+static SdmStatus match_by_labels(SdmContext *ctx, const Match *m)
+{
+    SdmStatus st = SDM_OK;
+    const int h = m->task->win.h;
+    SdmLevelLabels labels = {0};
+    TRY(sdm_level_labels_open(ctx, m->task, m->pass, &labels));
+    for (int y0 = 0; y0 < h; y0 += SDM_LABELS_BAND) {
+        const int y1 = y0 + SDM_LABELS_BAND < h ? y0 + SDM_LABELS_BAND : h;
+        labels.y0 = y0 > SDM_OVERLAP ? y0 - SDM_OVERLAP : 0;
+        labels.y1 = y1 + SDM_OVERLAP < h ? y1 + SDM_OVERLAP : h;
+        match_rows(ctx, m, labels.y0, labels.y1, NULL, &labels);
+        TRY(sdm_level_labels_choose(ctx, m->task, m->pass->optimizer, &labels));
+        match_rows(ctx, m, y0, y1, &labels, NULL);
+    }
+done:
+    sdm_level_labels_close(&labels);
+    return st;
 }
 
 static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
                             bool retry, SdmSurface *out)
 {
     SdmStatus st = SDM_OK;
-    const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
-    const size_t cost_bytes =
-        (task->kernels->cost_scratch(w, pass->window, -pass->range, pass->range) + 63) / 64 * 64;
-    const size_t bytes = cost_bytes + consumer_bytes(w);
-    char *scratch = NULL;
+    const int w = task->win.w;
+    Match m = {.task = task, .pass = pass, .prior = prior, .retry = retry, .out = out};
+    m.cost_bytes = (task->kernels->cost_scratch(w, pass->window, -pass->range, pass->range) + 63) / 64 * 64;
+    m.bytes = m.cost_bytes + consumer_bytes(pass, w);
     TRY(sdm_check_stop(ctx));
-    TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
-    const int strips = h < 128 * threads ? threads : h / 128;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int i = 0; i < strips; i++) {
-        char *const mine = scratch + bytes * (size_t)sdm_thread();
-        Consumer c = {.task = task, .pass = pass, .prior = prior, .retry = retry, .h_out = out->h_m,
-                      .flags_out = out->flags, .score_out = out->score};
-        consumer_cut(&c, mine + cost_bytes, w);
-        const SdmCostJob job = {.left = task->left,
-                                .right = task->right,
-                                .stride = w,
-                                .width = w,
-                                .height = h,
-                                .row_begin = (int)((int64_t)h * i / strips),
-                                .row_end = (int)((int64_t)h * (i + 1) / strips),
-                                .window = pass->window,
-                                .right_shift = task->v_shift,
-                                .dmin = -pass->range,
-                                .dmax = pass->range,
-                                .min_sigma = pass->min_sigma,
-                                .scratch = mine};
-        task->cost(&job, consume, &c);
-    }
+    TRY(sdm_alloc(ctx, &m.scratch, m.bytes * (size_t)sdm_threads(ctx), 1, "cost rows"));
+    if (by_labels(pass))
+        TRY(match_by_labels(ctx, &m));
+    else
+        match_rows(ctx, &m, 0, task->win.h, NULL, NULL);
 done:
-    sdm_free(&scratch);
+    sdm_free(&m.scratch);
     return st;
 }
 

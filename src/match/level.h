@@ -4,6 +4,7 @@
 #define SDM_LEVEL_H
 
 #include "match/pyramid.h"
+#include "optimize/optimize.h"
 #include "surface/surface.h"
 
 /* What a pass asks of a match. */
@@ -17,6 +18,7 @@ typedef struct SdmPass {
     float score_sigma; /* the cost's scores hold for windows of this texture: differences of smoother ones are
                           small whatever they show, so a score s becomes 1 - (1 - s) score_sigma / sigma; 0:
                           as it is */
+    const SdmOptimizer *optimizer; /* NULL or local: the best of each pixel */
 } SdmPass;
 
 /* A window of one level with its images. */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_reference.h"
 #include "pair/pair_parts.h"
+#include "pair/pair_volume.h"
 
 #include <string.h>
 
@@ -57,7 +58,9 @@ SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPai
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", set->cpu_level,
                         sdm_kernels_name("auto"));
-    if (strcmp(set->cpu_level, "reference") == 0)
+    if (set->optimizer && set->optimizer->kind != SDM_OPTIMIZER_LOCAL)
+        TRY(sdm_pair_match_labels(ctx, left, right, set, disparity));
+    else if (strcmp(set->cpu_level, "reference") == 0)
         TRY(match_by_definition(ctx, left, right, set, disparity));
     else
         TRY(match_bands(ctx, &plan));

@@ -2,9 +2,9 @@
 #ifndef SDM_PAIR_H
 #define SDM_PAIR_H
 
-#include "core/context.h"
+#include "optimize/optimize.h"
 
-typedef enum SdmPairCost { SDM_PAIR_SAD, SDM_PAIR_ZNCC, SDM_PAIR_CENSUS } SdmPairCost;
+typedef enum SdmPairCost { SDM_PAIR_SAD, SDM_PAIR_ZNCC, SDM_PAIR_CENSUS, SDM_PAIR_AD_CENSUS } SdmPairCost;
 
 /* Samples are int16: of 8-bit images 0..255 (`eight_bit` true), of others signed 12 bit, -2047..2047;
  * SDM_PIXEL_NODATA where there is none. */
@@ -25,11 +25,14 @@ typedef struct SdmPairSettings {
     float min_sigma;    /* standard deviation of a window below which it is without texture; 0 = not asked */
     bool subpixel;
     const char *cpu_level; /* as --cpu-level */
+    const SdmOptimizer *optimizer; /* NULL or local: the best of each pixel */
 } SdmPairSettings;
 
 /* SDM_ERR_USAGE with a sentence for images or settings that cannot be matched. */
 SdmStatus sdm_pair_check(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                          const SdmPairSettings *set);
+/* The optimizer that the options ask for, with penalties for this cost unless they give them. */
+SdmStatus sdm_pair_optimizer(SdmContext *ctx, SdmPairCost cost, SdmOptimizer *out);
 
 /* disparity: height x width floats, px, NaN where there is no match.  Memory: rows in flight of each thread,
  * whatever the height.  Errors: SDM_ERR_USAGE for settings out of range, SDM_ERR_MEMORY, SDM_ERR_STOPPED. */

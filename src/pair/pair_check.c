@@ -37,7 +37,8 @@ static SdmStatus check_range(SdmContext *ctx, const SdmPairSettings *set, int wi
 static SdmStatus check_window(SdmContext *ctx, const SdmPairSettings *set)
 {
     const bool sad = set->cost == SDM_PAIR_SAD;
-    const int least = sad ? 2 : 3, most = sad ? 32 : 21;
+    const bool local = !set->optimizer || set->optimizer->kind == SDM_OPTIMIZER_LOCAL;
+    const int least = !local ? 1 : sad ? 2 : 3, most = sad ? 32 : 21;
     if (set->window < least || set->window > most)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--window %d is out of range; give %d..%d", set->window, least,
                         most);
@@ -52,7 +53,7 @@ static SdmStatus check_census(SdmContext *ctx, const SdmPairSettings *set)
 {
     const int w = set->census_width, h = set->census_height;
     const bool known = (w == 5 && h == 5) || (w == 7 && h == 7) || (w == 9 && (h == 7 || h == 9));
-    if (set->cost == SDM_PAIR_CENSUS && !known)
+    if ((set->cost == SDM_PAIR_CENSUS || set->cost == SDM_PAIR_AD_CENSUS) && !known)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "census words of %d x %d pixels are unknown; give 5x5, 7x7, 9x7 or 9x9", w, h);
     return SDM_OK;
@@ -73,6 +74,33 @@ static SdmStatus check_thresholds(SdmContext *ctx, const SdmPairSettings *set)
     return SDM_OK;
 }
 
+static SdmStatus check_optimizer(SdmContext *ctx, const SdmPairSettings *set)
+{
+    const bool local = !set->optimizer || set->optimizer->kind == SDM_OPTIMIZER_LOCAL;
+    if (local && set->cost == SDM_PAIR_AD_CENSUS)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "costs of words and differences together need an optimizer");
+    if (local)
+        return SDM_OK;
+    if (set->cost == SDM_PAIR_ZNCC)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "costs of zncc do not add; give an optimizer census or sad");
+    if (set->uniqueness > 0.0f || set->min_sigma > 0.0f)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "uniqueness and texture are asked of local matches alone");
+    return SDM_OK;
+}
+
+/* Penalties in steps of the volume's costs: census in bits that differ. */
+SdmStatus sdm_pair_optimizer(SdmContext *ctx, SdmPairCost cost, SdmOptimizer *out)
+{
+    switch (cost) {
+    case SDM_PAIR_AD_CENSUS:
+        return sdm_optimizer_settings(ctx, 25, 150, out);
+    case SDM_PAIR_CENSUS:
+        return sdm_optimizer_settings(ctx, 20, 120, out);
+    default:
+        return sdm_optimizer_settings(ctx, 8, 40, out);
+    }
+}
+
 SdmStatus sdm_pair_check(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                          const SdmPairSettings *set)
 {
@@ -82,6 +110,7 @@ SdmStatus sdm_pair_check(SdmContext *ctx, const SdmPairImage *left, const SdmPai
     TRY(check_window(ctx, set));
     TRY(check_census(ctx, set));
     TRY(check_thresholds(ctx, set));
+    TRY(check_optimizer(ctx, set));
 done:
     return st;
 }

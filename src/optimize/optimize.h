@@ -1,0 +1,79 @@
+/* Labels from a volume of costs: what semi-global matching and belief propagation share.  A volume holds, for
+ * each left pixel and label, what it costs to match them; label l of pixel x is right pixel x + first + l. */
+#ifndef SDM_OPTIMIZE_H
+#define SDM_OPTIMIZE_H
+
+#include "bp.h"
+#include "core/core.h"
+
+typedef enum SdmOptimizerKind { SDM_OPTIMIZER_LOCAL, SDM_OPTIMIZER_SGM, SDM_OPTIMIZER_BP } SdmOptimizerKind;
+
+/* What is asked of an optimizer, in units of the volume's costs. */
+typedef struct SdmOptimizer {
+    SdmOptimizerKind kind;
+    int p1, p2;            /* sgm: of a step by one label, of any other; 0 <= p1 <= p2 <= SDM_P2_MOST */
+    int paths;             /* sgm: 4 or 8 */
+    SdmBpPlan bp;          /* bp: tiles and iterations */
+    int weight, truncation; /* bp: of a step by one label; labels from which on steps cost the same */
+    const char *cpu_level; /* as --cpu-level */
+} SdmOptimizer;
+
+enum {
+    SDM_LABEL_ALIGN = 16, /* labels of a pixel are padded to a multiple of it */
+    SDM_COST_MOST = 254,  /* largest cost */
+    SDM_COST_PAD = 255,   /* of what pads the labels; never chosen */
+    SDM_LABEL_MOST = 4096,
+    SDM_LABEL_NONE = 0xFFFF,
+    SDM_P2_MOST = 7000, /* sums of eight paths fit 16 bits: 8 (254 + 7000) < 65536 */
+    SDM_OVERLAP = 32    /* rows that a band is grown by on each side, so that it ends as its neighbour does */
+};
+
+/* Costs of a band of rows.
+ * A label without a cost (its right pixel has no data or lies off the image) costs `most`; a pixel that has no
+ * cost for any label costs 0 for all, so its neighbours decide; who made the volume knows both and drops what
+ * is chosen there. */
+typedef struct SdmVolume {
+    int width, height, labels;
+    int pitch; /* bytes from pixel to pixel: labels rounded up to a multiple of SDM_LABEL_ALIGN */
+    int first; /* label 0 is right pixel x + first */
+    int most;  /* no label costs more; <= SDM_COST_MOST */
+    uint8_t *cost;        /* height x width x pitch, aligned to 64, labels .. pitch - 1 hold SDM_COST_PAD */
+    const int16_t *guide; /* left image of the rows, height x width; smoothness is cheaper across its edges */
+    ptrdiff_t guide_stride;
+    int guide_scale;      /* its levels: a step of so much is an edge; 0 = no guide */
+} SdmVolume;
+
+/* What an optimizer says; height x width each. */
+typedef struct SdmLabels {
+    uint16_t *left;  /* label of each left pixel */
+    uint16_t *right; /* of each right pixel, SDM_LABEL_NONE without any; NULL = not asked for */
+    float *offset;   /* of each left pixel: sub-pixel place about its label, -0.5..0.5 labels; NULL = not asked for */
+} SdmLabels;
+
+int sdm_volume_pitch(int labels);
+
+/* Allocate the volume's costs (width, height, labels set; pitch is) and fill the padding. */
+SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v);
+void sdm_volume_close(SdmVolume *v);
+
+/* The optimizer that the options ask for; p1, p2: penalties where they ask for none (bp: p1 for each label of
+ * a step, p2 at most).
+ * SDM_ERR_USAGE with a sentence: P2 below P1, ... */
+SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, SdmOptimizer *out);
+
+/* Label every pixel; threads as the context has.  Of equal labels the lowest.  The result depends on the
+ * volume alone, not on threads or instruction set.  Errors: SDM_ERR_MEMORY, SDM_ERR_STOPPED. */
+SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
+
+/* Bytes that sdm_optimize() takes at most beside the volume and the labels. */
+int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels, int threads);
+
+/* Semi-global matching, see docs/optimizers.md. */
+SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
+int64_t sdm_sgm_bytes(int width, int height, int labels, int threads);
+
+/* Right pixels' labels from the left ones: of the left pixels that meet a right pixel the one with the least
+ * cost at its label; of equal ones the leftmost. */
+void sdm_right_labels(SdmContext *ctx, const SdmVolume *v, const uint16_t *left, uint16_t *right);
+
+#endif
