@@ -9,7 +9,7 @@
 #ifndef SDM_PAIR_KERNELS_H
 #define SDM_PAIR_KERNELS_H
 
-#include "kernels.h"
+#include "bp.h"
 
 enum { SDM_PAIR_NONE = 0xFFFF, SDM_PAIR_LANES_MAX = 64, SDM_PAIR_PLANES_MAX = 10, SDM_PAIR_ZNCC_ONE = 32000 };
 
@@ -106,6 +106,8 @@ typedef struct SdmPairKernels {
     sdm_pair_window_fn *window;
     sdm_pair_words_fn *words;
     sdm_pair_bytes_fn *bytes;
+    sdm_bp_tile_fn *bp_tile;
+    sdm_bp_scratch_fn *bp_scratch;
 } SdmPairKernels;
 
 /* Kernels of the level for a chunk of at most `left` disparities; NULL: the level is "reference" or not here.

@@ -9,6 +9,8 @@ extern sdm_pair_columns_fn SDM_NAME(pair_columns);
 extern sdm_pair_window_fn SDM_NAME(pair_window);
 extern sdm_pair_words_fn SDM_NAME(pair_words);
 extern sdm_pair_bytes_fn SDM_NAME(pair_bytes);
+extern sdm_bp_tile_fn SDM_NAME(bp_tile);
+extern sdm_bp_scratch_fn SDM_NAME(bp_scratch);
 extern const SdmPairKernels SDM_NAME(pair_kernels);
 
 const SdmPairKernels SDM_NAME(pair_kernels) = {
@@ -23,4 +25,6 @@ const SdmPairKernels SDM_NAME(pair_kernels) = {
     .window = SDM_NAME(pair_window),
     .words = SDM_NAME(pair_words),
     .bytes = SDM_NAME(pair_bytes),
+    .bp_tile = SDM_NAME(bp_tile),
+    .bp_scratch = SDM_NAME(bp_scratch),
 };

@@ -32,6 +32,7 @@ typedef enum SdmStatus {
     SDM_ERR_MEMORY,      /**< an allocation failed or the memory budget is too small */
     SDM_ERR_UNSUPPORTED, /**< this build or machine cannot do it (GDAL without HDF4, no geoid grid ...) */
     SDM_ERR_STOPPED,     /**< a signal or sdm_stop() asked to stop; finished work is kept */
+    SDM_ERR_DEVICE,      /**< a graphics device failed or was lost; finished work is kept */
     SDM_STATUS_END       /**< one past the last; not a status */
 } SdmStatus;
 
@@ -57,7 +58,11 @@ typedef struct SdmOptions {
     const char *optimizer;    /**< "local", "sgm", "bp" */
     int p1, p2;               /**< sgm: penalties of steps by one label and by more, steps of the cost; 0 = by the cost */
     const char *paths;        /**< sgm: "4" or "8" */
-    const char *device;       /**< "auto", "cpu" */
+    int bp_weight;            /**< bp: penalty of a step by one label, in steps of the cost; 0 = by the cost */
+    int bp_truncation;        /**< bp: labels from which on steps cost the same; 0 = by the cost */
+    int bp_outer, bp_inner;   /**< bp: visits of all tiles there and back; iterations of each visit */
+    int bp_tile;              /**< bp: side of a tile, px */
+    const char *device;       /**< "auto", "cpu", "opencl", "cuda", "cuda:1": see `stereodem devices` */
     const char *cpu_level;    /**< "auto", or the copy of the kernels: "reference", "c", "sse4.2", "avx2", "avx512" */
     int threads;              /**< 0 = one per processor */
     int64_t memory_bytes;     /**< budget of the process, bytes */

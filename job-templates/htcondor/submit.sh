@@ -14,17 +14,19 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "$JOB/log"
+JOB=$(cd "$JOB" && pwd)
 # shellcheck disable=SC2086
 "$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS
 units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
 tasks=$(((units + UNITS_A_TASK - 1) / UNITS_A_TASK))
+# merge is the final node: it runs whatever became of the units, and tells those that are missing.
 {
-    echo "JOB units $here/tile.sub"
-    echo "VARS units job=\"$JOB\" tasks=\"$tasks\" count=\"$UNITS_A_TASK\" program=\"$STEREODEM\""
+    echo "JOB units tile.sub"
+    echo "VARS units here=\"$here\" folder=\"$JOB\" tasks=\"$tasks\" units_a_task=\"$UNITS_A_TASK\" program=\"$STEREODEM\""
     echo "RETRY units 2"
-    echo "JOB merge $here/merge.sub"
-    echo "VARS merge job=\"$JOB\" program=\"$STEREODEM\""
-    echo "PARENT units CHILD merge"
+    echo "FINAL merge merge.sub"
+    echo "VARS merge folder=\"$JOB\" program=\"$STEREODEM\""
 } >"$JOB/job.dag"
+cd "$here" # where the names in job.dag are looked for
 condor_submit_dag -force "$JOB/job.dag"
 echo "$tasks tasks for $units units, then merge; stereodem status $JOB tells how far it is"

@@ -15,6 +15,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "$JOB/log"
+JOB=$(cd "$JOB" && pwd) # tasks start in the home folder
 # shellcheck disable=SC2086
 "$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS
 units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")

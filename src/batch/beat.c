@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ struct SdmBeat {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t end;
-    bool over;
+    bool over, keep; /* keep: the file is another's, only its time stamp changes */
     char path[SDM_PATH_SIZE];
 };
 
@@ -34,6 +35,14 @@ static void beat_once(const char *path, unsigned count)
     close(fd);
 }
 
+static void beat_again(const SdmBeat *b, unsigned count)
+{
+    if (b->keep)
+        (void)utimensat(AT_FDCWD, b->path, NULL, 0);
+    else
+        beat_once(b->path, count);
+}
+
 static void *beat_on(void *user)
 {
     SdmBeat *const b = user;
@@ -43,13 +52,13 @@ static void *beat_on(void *user)
         clock_gettime(CLOCK_REALTIME, &next);
         next.tv_sec += (time_t)PERIOD_S;
         if (pthread_cond_timedwait(&b->end, &b->mutex, &next) == ETIMEDOUT && !b->over)
-            beat_once(b->path, count);
+            beat_again(b, count);
     }
     pthread_mutex_unlock(&b->mutex);
     return NULL;
 }
 
-SdmBeat *sdm_beat_begin(const char *path)
+static SdmBeat *begin(const char *path, bool keep)
 {
     SdmBeat *const b = calloc(1, sizeof *b);
     if (!b || strlen(path) >= sizeof b->path) {
@@ -57,14 +66,26 @@ SdmBeat *sdm_beat_begin(const char *path)
         return NULL;
     }
     memcpy(b->path, path, strlen(path) + 1);
+    b->keep = keep;
     pthread_mutex_init(&b->mutex, NULL);
     pthread_cond_init(&b->end, NULL);
-    beat_once(path, 0);
+    beat_again(b, 0);
     if (pthread_create(&b->thread, NULL, beat_on, b) == 0)
         return b;
-    unlink(path);
+    if (!keep)
+        unlink(path);
     free(b);
     return NULL;
+}
+
+SdmBeat *sdm_beat_begin(const char *path)
+{
+    return begin(path, false);
+}
+
+SdmBeat *sdm_beat_keep(const char *path)
+{
+    return begin(path, true);
 }
 
 void sdm_beat_end(SdmBeat **out)
@@ -79,7 +100,8 @@ void sdm_beat_end(SdmBeat **out)
     pthread_join(b->thread, NULL);
     pthread_cond_destroy(&b->end);
     pthread_mutex_destroy(&b->mutex);
-    unlink(b->path);
+    if (!b->keep)
+        unlink(b->path);
     free(b);
     *out = NULL;
 }

@@ -44,6 +44,21 @@ void sdm_job_sweep(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene
     closedir(dir);
 }
 
+void sdm_job_renew(const char *folder, int64_t units, int64_t scenes)
+{
+    DIR *const dir = opendir(folder);
+    if (!dir)
+        return;
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir)) {
+        const bool unit = strncmp(e->d_name, "unit_", 5) == 0;
+        const char *const end = strrchr(e->d_name, '.');
+        if (is_unit_file(e->d_name, -1, 0, 0) &&
+            (strcmp(end, ".err") == 0 || strtoll(e->d_name + (unit ? 5 : 6), NULL, 10) >= (unit ? units : scenes)))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    }
+    closedir(dir);
+}
+
 bool sdm_job_has_work(const char *folder)
 {
     DIR *const dir = opendir(folder);

@@ -3,6 +3,7 @@
 #include "batch/job.h"
 #include "batch/tiling.h"
 
+#include <errno.h>
 #include <gdal.h>
 #include <math.h>
 #include <string.h>
@@ -11,8 +12,9 @@
 SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n,
                        char out[SDM_PATH_SIZE])
 {
-    static const char *const form[][2] = {{"scene", "sdm"}, {"scene", "merged"}, {"scene", "err"},
-                                          {"unit", "sdm"},  {"unit", "err"},     {"unit", "run"}};
+    static const char *const form[][2] = {{"scene", "sdm"}, {"scene", "merged"}, {"scene", "merging"},
+                                          {"scene", "err"}, {"unit", "sdm"},     {"unit", "err"},
+                                          {"unit", "run"}};
     return sdm_format(ctx, out, SDM_PATH_SIZE, "%s/%s_%06lld.%s", job->folder, form[kind][0], (long long)n,
                       form[kind][1]);
 }
@@ -58,7 +60,9 @@ void sdm_job_close(SdmContext *ctx, SdmJob *job)
     if (job->plan)
         (void)sdm_set_options(ctx, &job->before);
     sdm_free(&job->made);
+    sdm_block_free(&job->kept);
     sdm_plan_close(&job->plan);
+    sdm_worker_close(&job->worker);
 }
 
 SdmStatus sdm_job_use(SdmContext *ctx, SdmJob *job, int number)
@@ -139,7 +143,8 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmJob *job)
         st = sdm_job_file(ctx, job, SDM_JOB_PREPARED, job->number, path);
     }
     if (st == SDM_OK)
-        st = sdm_prepared_write(ctx, path, job->scene.fingerprint, &job->prepared, job->prepared_s);
+        st = sdm_prepared_write(ctx, path, job->scene.fingerprint, &job->prepared, job->prepared_s,
+                                !job->alone);
     if (st != SDM_OK) {
         sdm_prepared_free(&job->prepared);
         job->prepared = (SdmPrepared){0};
@@ -205,24 +210,49 @@ static void place_block(const SdmJob *job, const int64_t cells[4], SdmBlock *b)
     *b = (SdmBlock){.col0 = from[0], .row0 = from[1], .w = to[0] - from[0], .h = to[1] - from[1]};
 }
 
+/* The unit after which run merges: nobody reads its file, except after a stop. */
+static bool is_last(const SdmJob *job, int64_t unit)
+{
+    return job->alone && unit == job->scene.first_unit + job->scene.unit_count - 1;
+}
+
+void sdm_job_store_kept(SdmJob *job)
+{
+    const int64_t unit = job->scene.first_unit + job->scene.unit_count - 1;
+    int64_t cells[4];
+    uint64_t fingerprint;
+    char path[SDM_PATH_SIZE];
+    if (job->is_kept && sdm_job_tile(NULL, &job->scene, unit, cells, &fingerprint) == SDM_OK &&
+        sdm_job_file(NULL, job, SDM_JOB_UNIT, unit, path) == SDM_OK)
+        (void)sdm_unit_write(NULL, path, fingerprint, &job->kept, job->kept_s, false); /* or lost: no harm */
+}
+
 static SdmStatus compute_tile(SdmContext *ctx, SdmJob *job, int64_t unit, const int64_t cells[4],
                               uint64_t fingerprint)
 {
     SdmStatus st = SDM_OK;
-    SdmBlock place, b = {0};
+    SdmBlock b = {0};
     char path[SDM_PATH_SIZE];
     double before[SDM_UNIT_STAGES], took[SDM_UNIT_STAGES], empty[SDM_UNIT_STAGES] = {0};
+    if (!job->worker)
+        TRY(sdm_worker_open(ctx, sdm_options(ctx)->device, &job->worker));
     TRY(need_prepared(ctx, job, unit));
     stages_since(ctx, empty, before);
-    place_block(job, cells, &place);
-    TRY(sdm_block_alloc(ctx, place.col0, place.row0, place.w, place.h, &b));
+    place_block(job, cells, &b);
     const SdmPrepared *const p = &job->prepared;
     const int64_t room =
         sdm_unit_room(ctx, job->open, &p->frame, p->settings.coarse_level) - SDM_CELL_BYTES * b.w * b.h;
-    TRY(sdm_unit_compute(ctx, job->open, p, room > 1 ? room : 1, &b));
+    TRY(sdm_unit_compute(ctx, job->open, p, job->worker, room > 1 ? room : 1, &b));
     stages_since(ctx, before, took);
-    TRY(sdm_job_file(ctx, job, SDM_JOB_UNIT, unit, path));
-    TRY(sdm_unit_write(ctx, path, fingerprint, &b, took));
+    if (is_last(job, unit) && !sdm_options(ctx)->keep_job) {
+        job->kept = b;
+        job->is_kept = true;
+        memcpy(job->kept_s, took, sizeof job->kept_s);
+        b = (SdmBlock){0};
+    } else {
+        TRY(sdm_job_file(ctx, job, SDM_JOB_UNIT, unit, path));
+        TRY(sdm_unit_write(ctx, path, fingerprint, &b, took, !job->alone));
+    }
 done:
     sdm_block_free(&b);
     return st;
@@ -255,6 +285,9 @@ static SdmStatus compute_unit(SdmContext *ctx, SdmJob *job, int64_t unit)
         job->resumed++;
         goto done;
     }
+    if (access(job->folder, W_OK | X_OK) != 0)
+        return sdm_fail(ctx, SDM_ERR_IO, "the job folder %s cannot be written: %s; let it be written, or move it",
+                        job->folder, strerror(errno));
     TRY(sdm_job_file(ctx, job, SDM_JOB_BEAT, unit, path));
     beat = sdm_beat_begin(path);
     TRY(preparation ? need_prepared(ctx, job, unit) : compute_tile(ctx, job, unit, cells, fingerprint));

@@ -11,6 +11,7 @@
 typedef enum SdmJobFile {
     SDM_JOB_PREPARED, /* scene_000000.sdm: scene products */
     SDM_JOB_MERGED, /* scene_000000.merged: its product was built; holds the hash of what it was built from */
+    SDM_JOB_MERGING, /* scene_000000.merging: there while a process merges it; changes every few seconds */
     SDM_JOB_FAILURE, /* scene_000000.err: why it could not be merged, one sentence */
     SDM_JOB_UNIT,    /* unit_000000.sdm: a block */
     SDM_JOB_ERROR,   /* unit_000000.err: why its last try failed, one sentence */
@@ -27,9 +28,15 @@ typedef struct SdmJob {
     bool hopeless;           /* run: all is computed and makes no DEM; would only lead there again */
     SdmOwner owner;          /* run: of the output */
     bool redo;               /* merge: --overwrite was given, so merged scenes are merged again */
+    bool elsewhere;          /* merge: -o was given */
     double wait_s;           /* longest wait for somebody else who prepares a scene */
     int64_t resumed;         /* units that were found done */
     uint8_t *made;           /* of each unit: made by this process? */
+    /* run: the last block, handed to the merge without a file */
+    bool is_kept;
+    SdmBlock kept;
+    double kept_s[SDM_UNIT_STAGES];
+    SdmWorker *worker;       /* who matches; NULL: nothing was to be matched yet */
     /* the scene in use */
     int number;              /* -1: none */
     SdmPlanScene scene;
@@ -52,6 +59,9 @@ SdmStatus sdm_job_use(SdmContext *ctx, SdmJob *job, int number); /* make it the 
 /* Compute a unit, unless it is there, whole and of this plan.  Its failure is kept beside it, for status. */
 SdmStatus sdm_job_unit(SdmContext *ctx, SdmJob *job, int64_t unit);
 
+/* run stopped before its DEM was whole: write the block that is kept, so that the next run finds it. */
+void sdm_job_store_kept(SdmJob *job);
+
 /* What the bytes of a unit's file depend on. */
 SdmStatus sdm_job_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t unit, int64_t cells[4],
                        uint64_t *fingerprint);
@@ -71,6 +81,9 @@ SdmStatus sdm_job_check_output(SdmContext *ctx, const SdmJob *job);
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene);
 /* Remove all of a scene's unit files. */
 void sdm_job_sweep(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene);
+/* After another plan took the place of one: remove the failures of the old one, and what lies beyond its
+ * numbers.  Units that fit the new one stay good. */
+void sdm_job_renew(const char *folder, int64_t units, int64_t scenes);
 bool sdm_job_has_work(const char *folder); /* is any finished file in it? */
 /* Remove every file of ours in a folder, and the folder when it is empty then. */
 void sdm_job_remove(const char *folder);
@@ -80,7 +93,8 @@ typedef struct SdmBeat SdmBeat;
 /* Let the file change every few seconds, by a thread, until the end; NULL when it cannot be: only `status`
  * misses it. */
 SdmBeat *sdm_beat_begin(const char *path);
-void sdm_beat_end(SdmBeat **beat); /* removes the file */
+SdmBeat *sdm_beat_keep(const char *path); /* of a file that is there: its time stamp changes, nothing else */
+void sdm_beat_end(SdmBeat **beat);        /* removes the file that sdm_beat_begin() made */
 /* Wait until `result` is there, or nobody beats, or wait_s are over; order: of several who wait, the lower
  * goes first. */
 SdmStatus sdm_beat_wait(SdmContext *ctx, const char *path, const char *result, double wait_s, int64_t order);

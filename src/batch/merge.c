@@ -139,26 +139,40 @@ static void add_times(SdmContext *ctx, const SdmJob *job, int64_t unit, const do
     }
 }
 
+static SdmStatus read_block(SdmContext *ctx, Merge *m, int64_t unit, SdmBlock *b)
+{
+    SdmStatus st = SDM_OK;
+    int64_t cells[4];
+    uint64_t fingerprint;
+    char path[SDM_PATH_SIZE];
+    double stage_s[SDM_UNIT_STAGES];
+    TRY(sdm_job_tile(ctx, m->scene, unit, cells, &fingerprint));
+    TRY(sdm_job_file(ctx, m->job, SDM_JOB_UNIT, unit, path));
+    TRY(sdm_unit_read(ctx, path, fingerprint, b, stage_s));
+    add_times(ctx, m->job, unit, stage_s, &m->report.wall_s);
+done:
+    return st;
+}
+
+static SdmStatus write_block(SdmContext *ctx, Merge *m, SdmProduct *product, const SdmBlock *b)
+{
+    count_valid(m, b);
+    return b->w > 0 && b->h > 0 ? sdm_product_write(ctx, product, b) : SDM_OK;
+}
+
 static SdmStatus write_blocks(SdmContext *ctx, Merge *m, SdmProduct *product)
 {
     SdmStatus st = SDM_OK;
     SdmJob *const job = m->job;
     SdmBlock b = {0};
-    char path[SDM_PATH_SIZE];
-    double stage_s[SDM_UNIT_STAGES];
     const int64_t first = m->scene->first_unit, end = first + m->scene->unit_count;
     for (int64_t unit = first + (m->scene->tiled ? 1 : 0); unit < end; unit++) {
-        int64_t cells[4];
-        uint64_t fingerprint;
+        const bool kept = job->is_kept && unit == end - 1;
         TRY(sdm_check_stop(ctx));
-        TRY(sdm_job_tile(ctx, m->scene, unit, cells, &fingerprint));
-        TRY(sdm_job_file(ctx, job, SDM_JOB_UNIT, unit, path));
-        TRY(sdm_unit_read(ctx, path, fingerprint, &b, stage_s));
-        add_times(ctx, job, unit, stage_s, &m->report.wall_s);
+        if (!kept)
+            TRY(read_block(ctx, m, unit, &b));
         m->report.blocks_resumed += !job->made[unit];
-        if (b.w > 0 && b.h > 0)
-            TRY(sdm_product_write(ctx, product, &b));
-        count_valid(m, &b);
+        TRY(write_block(ctx, m, product, kept ? &job->kept : &b));
         sdm_block_free(&b);
     }
     TRY(check_valid(ctx, m));
@@ -176,7 +190,8 @@ static SdmStatus find_missing(SdmContext *ctx, SdmJob *job, const SdmPlanScene *
     *count = 0;
     if (sdm_job_read_prepared(ctx, job) != SDM_OK)
         missing[(*count)++] = s->first_unit;
-    for (int64_t unit = s->first_unit + (s->tiled ? 1 : 0); unit < s->first_unit + s->unit_count; unit++) {
+    const int64_t end = job->alone ? 0 : s->first_unit + s->unit_count; /* run has just seen to them all */
+    for (int64_t unit = s->first_unit + (s->tiled ? 1 : 0); unit < end; unit++) {
         int64_t cells[4];
         uint64_t fingerprint;
         TRY(sdm_check_stop(ctx));
@@ -260,42 +275,104 @@ done:
     return st;
 }
 
+/* A scene that was merged before: *already when that is all, else it is to be merged again. */
+static SdmStatus take_merged(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count, bool *already)
+{
+    char path[SDM_PATH_SIZE];
+    const char *const output = sdm_options(ctx)->output;
+    const bool there = access(output, F_OK) == 0;
+    *already = there && !job->redo;
+    const SdmStatus st = *already ? SDM_OK : find_missing(ctx, job, &job->scene, missing, missing_count);
+    if (st == SDM_OK || st == SDM_ERR_STOPPED)
+        return st;
+    if (!there && job->redo && sdm_job_file(NULL, job, SDM_JOB_MERGED, job->scene.number, path) == SDM_OK) {
+        unlink(path); /* so that tile computes its units again */
+        return st;
+    }
+    *missing_count = 0;
+    if (!there && job->elsewhere)
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "%s was merged before and its units are removed, but %s is not there; copy the DEM from "
+                        "where it is, or merge with --overwrite, which tells the units to compute again",
+                        job->scene.name, output);
+    if (!there)
+        sdm_log(ctx, SDM_LOG_WARNING, 9,
+                "%s was merged before, but is not there now; if it was not moved away, merge with --overwrite",
+                output);
+    *already = true;
+    return SDM_OK;
+}
+
+/* Merge a scene whose marker is held; its failure is kept, for status. */
+static SdmStatus merge_held(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count, bool *already)
+{
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE];
+    const SdmPlanScene *const s = &job->scene;
+    if (sdm_product_finished(ctx, s->whole)) {
+        *already = true;
+        TRY(tidy(ctx, job, s));
+        goto done;
+    }
+    if (!job->alone && sdm_job_is_merged(job, s)) {
+        TRY(take_merged(ctx, job, missing, missing_count, already));
+        if (*already)
+            goto done;
+    }
+    if (!job->alone)
+        TRY(sdm_plan_check_files(ctx, job->folder, s, false));
+    TRY(find_missing(ctx, job, s, missing, missing_count));
+    st = build(ctx, job, s);
+    if (!job->alone && sdm_job_file(NULL, job, SDM_JOB_FAILURE, s->number, path) == SDM_OK) {
+        if (st == SDM_OK)
+            unlink(path);
+        else if (st != SDM_ERR_STOPPED)
+            (void)sdm_path_put(NULL, path, sdm_error(ctx), strlen(sdm_error(ctx)));
+    }
+done:
+    return st;
+}
+
+/* Several merges of one job at once take turns at a scene; who comes second finds it merged. */
+static SdmStatus merge_in_turn(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count,
+                               bool *already)
+{
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE];
+    SdmOwner owner = {.held = false};
+    SdmBeat *beat = NULL;
+    if (!job->redo && access(sdm_options(ctx)->output, F_OK) == 0 && sdm_job_is_merged(job, &job->scene) &&
+        !sdm_product_finished(ctx, job->scene.whole)) {
+        *already = true;
+        goto done;
+    }
+    TRY(sdm_job_file(ctx, job, SDM_JOB_MERGING, job->scene.number, path));
+    TRY(sdm_owner_wait(ctx, path, job->scene.name, &owner));
+    beat = sdm_beat_keep(path);
+    st = merge_held(ctx, job, missing, missing_count, already);
+done:
+    sdm_beat_end(&beat);
+    sdm_owner_release(&owner);
+    return st;
+}
+
 SdmStatus sdm_job_merge(SdmContext *ctx, SdmJob *job, int number, const char *output, int64_t *missing,
                         int64_t *missing_count, bool *already)
 {
     SdmStatus st = SDM_OK;
     SdmOptions opt = *sdm_options(ctx);
     const SdmOptions before = opt;
-    char path[SDM_PATH_SIZE];
     opt.output = output;
     *missing_count = 0;
     *already = false;
     TRY(sdm_set_options(ctx, &opt));
     TRY(sdm_job_use(ctx, job, number));
-    const SdmPlanScene *const s = &job->scene;
-    if (s->error)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s", s->error));
-    if (sdm_product_finished(ctx, s->whole)) {
-        *already = true;
-        TRY(tidy(ctx, job, s));
-        goto done;
-    }
-    if (!job->alone && sdm_job_is_merged(job, s) &&
-        (!job->redo || find_missing(ctx, job, s, missing, missing_count))) {
-        *already = true;
-        *missing_count = 0;
-        goto done;
-    }
-    if (!job->alone)
-        TRY(sdm_plan_check_files(ctx, job->folder, s, false));
-    TRY(find_missing(ctx, job, s, missing, missing_count));
-    st = build(ctx, job, s);
-    if (!job->alone && sdm_job_file(NULL, job, SDM_JOB_FAILURE, number, path) == SDM_OK) {
-        if (st == SDM_OK)
-            unlink(path);
-        else if (st != SDM_ERR_STOPPED)
-            (void)sdm_path_put(NULL, path, sdm_error(ctx), strlen(sdm_error(ctx)));
-    }
+    if (job->scene.error)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s", job->scene.error));
+    if (job->alone)
+        TRY(merge_held(ctx, job, missing, missing_count, already));
+    else
+        TRY(merge_in_turn(ctx, job, missing, missing_count, already));
 done:
     (void)sdm_set_options(ctx, &before);
     return st;

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SILENT_S = 3600, WRITING_S = 10, ROUNDS = 8, TEXT = 320 };
+enum { SILENT_S = 3600, UNHEARD_S = 30, WRITING_S = 10, ROUNDS = 8, TEXT = 320 };
 
 /* A process: where its number counts (machine and, in a container, name space), its number, and when it
  * began. */
@@ -52,16 +52,18 @@ static Who myself(void)
     return who;
 }
 
-/* What the marker says, and how long ago it was touched; false when there is none. */
-static bool look(const char *path, char text[TEXT], Who *who, double *silent_s)
+/* What the marker says, and when it was touched; false when there is none. */
+static bool look(const char *path, char text[TEXT], Who *who, struct timespec *touched)
 {
-    struct stat s;
+    struct stat s = {0};
     FILE *const f = fopen(path, "r");
     *who = (Who){.process = 0};
     if (!f)
         return false;
     const size_t n = fread(text, 1, TEXT - 1, f);
-    *silent_s = fstat(fileno(f), &s) == 0 ? difftime(time(NULL), s.st_mtime) : 0.0;
+    if (fstat(fileno(f), &s) != 0)
+        s.st_mtim.tv_sec = time(NULL);
+    *touched = s.st_mtim;
     fclose(f);
     text[n] = '\0';
     if (sscanf(text, "%159s %ld %llu", who->place, &who->process, &who->began) != 3)
@@ -69,12 +71,13 @@ static bool look(const char *path, char text[TEXT], Who *who, double *silent_s)
     return true;
 }
 
-static bool is_gone(const Who *who, const Who *me, double silent_s)
+/* limit_s: silence after which a process of another machine is taken for gone. */
+static bool is_gone(const Who *who, const Who *me, double silent_s, double limit_s)
 {
     if (who->process <= 0) /* not written yet, or nothing that we wrote */
         return silent_s > WRITING_S;
     if (strcmp(who->place, me->place) != 0)
-        return silent_s > SILENT_S;
+        return silent_s > limit_s;
     if (kill((pid_t)who->process, 0) != 0 && errno == ESRCH)
         return true;
     const unsigned long long began = began_at(who->process);
@@ -86,38 +89,32 @@ static void clear(const char *path, const char *text)
 {
     char aside[4200], found[TEXT];
     Who who;
-    double silent_s;
+    struct timespec touched;
     snprintf(aside, sizeof aside, "%s-%ld", path, (long)getpid());
     if (rename(path, aside) != 0)
         return;
-    if (look(aside, found, &who, &silent_s) && strcmp(found, text) != 0)
+    if (look(aside, found, &who, &touched) && strcmp(found, text) != 0)
         (void)!link(aside, path); /* it was a new one by now: give it back */
     unlink(aside);
 }
 
-/* SDM_OK and *made, or SDM_OK without when there is one already. */
-static SdmStatus make(SdmContext *ctx, const char *path, const char *output, const Who *me, bool *made)
+/* 0, then *made tells whether it is ours or was there already; else the errno that says why it cannot be made.
+ */
+static int make(const char *path, const Who *me, bool *made)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     char text[TEXT];
-    *made = fd >= 0;
-    if (fd < 0 && errno == EEXIST)
-        return SDM_OK;
+    *made = false;
+    if (fd < 0)
+        return errno == EEXIST ? 0 : errno;
     const int n = snprintf(text, sizeof text, "%s %ld %llu\n", me->place, me->process, me->began);
-    bool bad = fd < 0 || write(fd, text, (size_t)n) != n;
-    int why = errno;
-    if (fd >= 0 && close(fd) != 0 && !bad) {
-        bad = true;
+    int why = write(fd, text, (size_t)n) != n ? errno : 0;
+    if (close(fd) != 0 && !why)
         why = errno;
-    }
-    if (!bad)
-        return SDM_OK;
-    if (fd >= 0)
+    if (why)
         unlink(path);
-    return sdm_fail(ctx, SDM_ERR_IO,
-                    "%s cannot be written: its marker %s cannot be made (%s); make room, or give an -o in a "
-                    "folder that can be written",
-                    output, path, strerror(why));
+    *made = !why;
+    return why;
 }
 
 static SdmStatus refuse(SdmContext *ctx, const char *path, const char *output, const Who *who, const Who *me,
@@ -139,20 +136,62 @@ SdmStatus sdm_owner_take(SdmContext *ctx, const char *output, SdmOwner *out)
     SdmStatus st = SDM_OK;
     const Who me = myself();
     Who who = {.process = 0};
+    struct timespec touched;
     double silent_s = 0.0;
     char text[TEXT];
     out->held = false;
     TRY(sdm_format(ctx, out->path, sizeof out->path, "%s.part-owner", output));
     for (int i = 0; i < ROUNDS && !out->held; i++) {
-        TRY(make(ctx, out->path, output, &me, &out->held));
-        if (out->held || !look(out->path, text, &who, &silent_s))
+        const int why = make(out->path, &me, &out->held);
+        if (why)
+            return sdm_fail(ctx, SDM_ERR_IO,
+                            "%s cannot be written: its marker %s cannot be made (%s); make room, or give an "
+                            "-o in a folder that can be written",
+                            output, out->path, strerror(why));
+        if (out->held || !look(out->path, text, &who, &touched))
             continue;
-        if (!is_gone(&who, &me, silent_s))
+        silent_s = difftime(time(NULL), touched.tv_sec);
+        if (!is_gone(&who, &me, silent_s, SILENT_S))
             break;
         clear(out->path, text);
     }
     if (!out->held)
         st = refuse(ctx, out->path, output, &who, &me, silent_s);
+done:
+    return st;
+}
+
+SdmStatus sdm_owner_wait(SdmContext *ctx, const char *path, const char *what, SdmOwner *out)
+{
+    SdmStatus st = SDM_OK;
+    const Who me = myself();
+    Who who = {.process = 0};
+    struct timespec touched, before = {.tv_sec = -1};
+    char text[TEXT];
+    double heard_s = sdm_now_s();
+    bool told = false;
+    out->held = false;
+    TRY(sdm_format(ctx, out->path, sizeof out->path, "%s", path));
+    while (!out->held) {
+        const int why = make(path, &me, &out->held);
+        if (why)
+            return sdm_fail(ctx, SDM_ERR_IO, "%s cannot be made: %s; make room, or let its folder be written",
+                            path, strerror(why));
+        if (out->held || !look(path, text, &who, &touched))
+            continue;
+        if (touched.tv_sec != before.tv_sec || touched.tv_nsec != before.tv_nsec)
+            heard_s = sdm_now_s(); /* no clock of another machine is asked */
+        before = touched;
+        if (is_gone(&who, &me, sdm_now_s() - heard_s, UNHEARD_S)) {
+            clear(path, text);
+            continue;
+        }
+        if (!told)
+            sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another process is at %s", what);
+        told = true;
+        TRY(sdm_check_stop(ctx));
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    }
 done:
     return st;
 }

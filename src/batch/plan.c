@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { FORMAT = 1, LONGEST = 1 << 28, MOST_UNITS = 100000000 };
+static const double MOST_CELLS = 2e9, FARTHEST = 1e9;
+static const char *const CELLS[4] = {"col", "row", "cols", "rows"}; /* of a tile */
 
 void sdm_plan_close(SdmPlan **out)
 {
@@ -45,6 +47,17 @@ static double real_of(const cJSON *object, const char *key)
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
+/* Has every tile its place and size? */
+static bool has_cells(const cJSON *tiles)
+{
+    const cJSON *tile;
+    cJSON_ArrayForEach(tile, tiles)
+        for (int k = 0; k < 4; k++)
+            if (whole_of(tile, CELLS[k], MOST_CELLS) < 0)
+                return false;
+    return true;
+}
+
 SdmStatus sdm_plan_index(SdmContext *ctx, const char *name, SdmPlan *plan)
 {
     SdmStatus st = SDM_OK;
@@ -61,10 +74,13 @@ SdmStatus sdm_plan_index(SdmContext *ctx, const char *name, SdmPlan *plan)
         const bool bad = text_of(item, "error") != NULL;
         const int64_t first = whole_of(item, "first_unit", MOST_UNITS),
                       n = whole_of(item, "unit_count", MOST_UNITS);
-        const int tiles = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(item, "tiles"));
+        const cJSON *const list = cJSON_GetObjectItemCaseSensitive(item, "tiles");
+        const int tiles = cJSON_GetArraySize(list);
         const bool tiled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "tiled"));
         if (first != plan->units || n != (bad ? 0 : tiled ? tiles + 1 : 1) || (!bad && !tiled && tiles != 1))
             return damaged(ctx, name, "its units are not numbered through");
+        if (!has_cells(list))
+            return damaged(ctx, name, "a tile of it has no place or size");
         plan->scene[s] = item;
         plan->first_unit[s++] = first;
         plan->units += n;
@@ -231,8 +247,9 @@ static uint64_t fingerprint_of(const SdmPlanScene *s, const SdmOptions *o)
                                  o->mask_right ? "right" : ""};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         h = hash_text(h, words[i]);
-    const int n = snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %d %d %d %s", o->tr, o->hmin_m,
-                           o->hmax_m, o->base_height, o->band, o->p1, o->p2, o->paths);
+    const int n = snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %d %d %d %s %d %d %d %d %d", o->tr,
+                           o->hmin_m, o->hmax_m, o->base_height, o->band, o->p1, o->p2, o->paths,
+                           o->bp_weight, o->bp_truncation, o->bp_outer, o->bp_inner, o->bp_tile);
     return sdm_hash(h, text, (size_t)n);
 }
 
@@ -258,8 +275,8 @@ SdmStatus sdm_plan_scene(SdmContext *ctx, const SdmPlan *plan, const SdmOptions 
                           .spacing = real_of(grid, "spacing"),
                           .files = cJSON_GetObjectItemCaseSensitive(from, "inputs"),
                           .tiles = cJSON_GetObjectItemCaseSensitive(from, "tiles")};
-    const bool complete = out->left[0] && out->id && out->kind && out->time_utc && out->x0 == out->x0 &&
-                          out->y0 == out->y0 && out->spacing > 0.0 && cJSON_IsArray(out->files) &&
+    const bool complete = out->left[0] && out->id && out->kind && out->time_utc && fabs(out->x0) <= FARTHEST &&
+                          fabs(out->y0) <= FARTHEST && out->spacing > 0.0 && cJSON_IsArray(out->files) &&
                           cJSON_IsArray(out->tiles);
     if (!out->name || !*out->name || strchr(out->name, '/') || (!out->error && !complete))
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -290,15 +307,14 @@ int sdm_plan_scene_of(const SdmPlan *plan, int64_t unit)
 SdmStatus sdm_plan_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t i, int64_t cells[4],
                         double *cpu_s)
 {
-    static const char *const key[4] = {"col", "row", "cols", "rows"};
     const cJSON *const tile = cJSON_GetArrayItem(scene->tiles, (int)i);
     for (int k = 0; k < 4; k++) {
-        cells[k] = whole_of(tile, key[k], 2e9);
+        cells[k] = whole_of(tile, CELLS[k], MOST_CELLS);
         if (cells[k] < 0)
             return sdm_fail(ctx, SDM_ERR_INPUT,
                             "plan.json is damaged: tile %lld of scene %d has no %s; plan the job again "
                             "with --overwrite",
-                            (long long)i, scene->number, key[k]);
+                            (long long)i, scene->number, CELLS[k]);
     }
     if (cpu_s)
         *cpu_s = real_of(tile, "cpu_seconds");

@@ -9,7 +9,9 @@
 
 /* ---- the list ---- */
 
-/* Next word of *at into out; 0 at the end of the line, -1 when it does not fit. */
+enum { WORD_TOO_LONG = -1, WORD_WITHOUT_END = -2 };
+
+/* Next word of *at into out; 1, 0 at the end of the line, or what is wrong with it. */
 static int take_word(char **at, char out[SDM_PATH_SIZE])
 {
     while (isspace((unsigned char)**at))
@@ -20,10 +22,12 @@ static int take_word(char **at, char out[SDM_PATH_SIZE])
     *at += quoted;
     const size_t n = quoted ? strcspn(*at, "\"") : strcspn(*at, " \t\r\n\f\v");
     if (n >= SDM_PATH_SIZE)
-        return -1;
+        return WORD_TOO_LONG;
+    if (quoted && !(*at)[n])
+        return WORD_WITHOUT_END;
     memcpy(out, *at, n);
     out[n] = '\0';
-    *at += n + (quoted && (*at)[n] ? 1 : 0);
+    *at += n + quoted;
     return 1;
 }
 
@@ -39,7 +43,10 @@ static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s: line %d holds %s, expected a scene, or a left and a right image; put names "
                         "with blanks into quotes",
-                        path, number, got < 0 ? "a name that is too long" : "more than two names");
+                        path, number,
+                        got == WORD_TOO_LONG      ? "a name that is too long"
+                        : got == WORD_WITHOUT_END ? "a quote that has no end"
+                                                  : "more than two names");
     if (n == 0)
         return SDM_OK;
     TRY(sdm_path_join(ctx, folder, word[0], out[*count].left));
@@ -61,11 +68,19 @@ SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, i
     char *const slash = strrchr(folder, '/');
     folder[slash ? slash - folder + (slash == folder) : 0] = '\0';
     TRY(sdm_path_get(ctx, path, 1 << 28, &text, &size));
+    if (memchr(text, '\0', size)) {
+        st = sdm_fail(ctx, SDM_ERR_USAGE,
+                      "%s is no text in UTF-8: it holds a zero byte; expected a scene, or a left and a right "
+                      "image, a line",
+                      path);
+        goto done;
+    }
     for (size_t i = 0; i < size; i++)
         lines += text[i] == '\n';
     TRY(sdm_alloc(ctx, out, lines, sizeof **out, "the list of scenes"));
     int number = 1;
-    for (char *line = text, *next; line; line = next, number++) {
+    const size_t mark = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* some editors begin UTF-8 with it */
+    for (char *line = text + mark, *next; line; line = next, number++) {
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';

@@ -53,6 +53,23 @@ SdmStatus sdm_open_pyramids(SdmContext *ctx, const SdmScene *scene, const SdmMat
                             const SdmLattice *lat, const SdmWindow *win, double hmin_m, double hmax_m,
                             int lmin, int lmax, SdmPyramid *left, SdmPyramid *right);
 
+enum { SDM_BLOCK_STEP = 16 }; /* nodes of a block's lattice, frame px */
+
+/* Lattice of a window of the frame over the heights of the scene; the caller sets a grid where it needs ground. */
+SdmLatticeRequest sdm_window_request(const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win);
+
+/* What the fine chain works on in a window; stays where it was opened, since `in` points into it. */
+typedef struct SdmFineInput {
+    SdmLattice lattice;
+    SdmPyramid left, right;
+    SdmChainInput in;
+} SdmFineInput;
+
+/* Open it: lattice with ground in the CRS of `grid` (NULL: none), pyramids of levels 0..lmax. */
+SdmStatus sdm_fine_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
+                        const SdmGrid *grid, int lmax, SdmFineInput *out);
+void sdm_fine_close(SdmFineInput *f);
+
 /* Full-resolution look at v along a few strips; replaces the pointing of p (stage 2, second round). */
 SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
 

@@ -11,7 +11,6 @@ enum {
     STRIP_HALO = 64,
     SAMPLE = 8,
     LENGTH = 8192,
-    LATTICE_STEP = 16,
     BINS = 128
 };
 #define MIN_GAP 0.25f /* px */
@@ -55,34 +54,16 @@ static SdmStatus look(SdmContext *ctx, const SdmScene *scene, const SdmPrepared 
                       GapCounts *gaps, SdmFitSample **sample, size_t *count, size_t room)
 {
     SdmStatus st = SDM_OK;
-    SdmLattice lat = {0};
-    SdmPyramid left = {0}, right = {0};
+    SdmFineInput input = {.in = {0}};
     SdmFineResult fine = {0};
-    const SdmLatticeRequest q = {.scene = scene,
-                                 .frame = &p->frame,
-                                 .pointing = &p->pointing,
-                                 .u0 = win->u0,
-                                 .v0 = win->v0,
-                                 .u1 = win->u0 + win->w,
-                                 .v1 = win->v0 + win->h,
-                                 .step = LATTICE_STEP,
-                                 .hmin_m = p->hmin_m,
-                                 .hmax_m = p->hmax_m};
-    const SdmChainInput in = {.settings = &p->settings, .lattice = &lat, .left = &left, .right = &right,
-                              .ground = &p->ground,
-                              .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
-    TRY(sdm_lattice_build(ctx, &q, &lat));
-    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0,
-                          p->settings.coarse_level, &left, &right));
-    TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, win, &fine));
+    TRY(sdm_fine_open(ctx, scene, p, win, NULL, p->settings.coarse_level, &input));
+    TRY(sdm_chain_fine(ctx, &input.in, &p->coarse, win, win, &fine));
     count_gaps(&fine, gaps);
-    TRY(sdm_collect_samples(ctx, &lat, &fine.surface, fine.gap_px, SAMPLE, &p->pointing, sample, count,
+    TRY(sdm_collect_samples(ctx, &input.lattice, &fine.surface, fine.gap_px, SAMPLE, &p->pointing, sample, count,
                             room));
 done:
     sdm_fine_result_free(&fine);
-    sdm_pyramid_free(&left);
-    sdm_pyramid_free(&right);
-    sdm_lattice_free(&lat);
+    sdm_fine_close(&input);
     return st;
 }
 
@@ -97,22 +78,14 @@ static SdmStatus measure_lattice(SdmContext *ctx, const SdmScene *scene, SdmPrep
     const int64_t pw = w < PIECE ? w : PIECE, ph = h < PIECE ? h : PIECE;
     for (int i = 0; i < SIDE * SIDE; i++) {
         const int64_t u0 = (w - pw) * (i % SIDE) / (SIDE - 1), v0 = (h - ph) * (i / SIDE) / (SIDE - 1);
-        const SdmLatticeRequest q = {.scene = scene,
-                                     .frame = &p->frame,
-                                     .pointing = &p->pointing,
-                                     .u0 = u0,
-                                     .v0 = v0,
-                                     .u1 = u0 + pw,
-                                     .v1 = v0 + ph,
-                                     .step = LATTICE_STEP,
-                                     .hmin_m = p->hmin_m,
-                                     .hmax_m = p->hmax_m};
+        const SdmWindow piece = {.u0 = u0, .v0 = v0, .w = (int)pw, .h = (int)ph};
+        const SdmLatticeRequest q = sdm_window_request(scene, p, &piece);
         TRY(sdm_lattice_build(ctx, &q, &lat));
         p->lattice_error_px = fmax(p->lattice_error_px, sdm_lattice_error(&q, &lat));
         sdm_lattice_free(&lat);
     }
     sdm_log(ctx, p->lattice_error_px > LATTICE_WARN_PX ? SDM_LOG_WARNING : SDM_LOG_VERBOSE, 3,
-            "lattice of %d px: at most %.5f px from the cameras and their correction", (int)LATTICE_STEP,
+            "lattice of %d px: at most %.5f px from the cameras and their correction", (int)SDM_BLOCK_STEP,
             p->lattice_error_px);
 done:
     sdm_lattice_free(&lat);

@@ -28,8 +28,11 @@ static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *
                       path);
         goto done;
     }
-    if (!same)
+    if (!same) {
         TRY(sdm_path_put(ctx, path, text, strlen(text)));
+        if (there)
+            sdm_job_renew(folder, plan->units, plan->count);
+    }
 done:
     sdm_free(&old);
     cJSON_free(text);
@@ -223,6 +226,7 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
     }
     out->scenes = end - first;
     m.job.redo = sdm_options(ctx)->overwrite;
+    m.job.elsewhere = q->folder != NULL;
     TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));
     if (!q->folder) { /* products there are this job's own */
         SdmOptions opt = *sdm_options(ctx);
@@ -287,6 +291,18 @@ done:
     return st;
 }
 
+/* The device that the whole run takes, "auto" or not: so the plan says. */
+static SdmStatus pin_device(SdmContext *ctx, SdmWorker **worker)
+{
+    SdmStatus st = SDM_OK;
+    SdmOptions opt = *sdm_options(ctx);
+    TRY(sdm_worker_open(ctx, opt.device, worker));
+    opt.device = sdm_worker_name(*worker);
+    TRY(sdm_set_options(ctx, &opt));
+done:
+    return st;
+}
+
 SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
 {
     SdmStatus st = SDM_OK;
@@ -294,15 +310,18 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     SdmPlanInput *input = NULL;
     SdmJob job = {.number = -1};
     SdmOwner owner = {.held = false};
+    SdmWorker *worker = NULL;
     char folder[SDM_PATH_SIZE] = "";
     const double started_s = sdm_now_s();
-    const char *const output = sdm_options(ctx)->output;
+    const SdmOptions before = *sdm_options(ctx);
+    const char *const output = before.output;
     if (!output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
     if (!left || !*left || (right && !*right))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
     TRY(sdm_product_check(ctx, NULL, 0));
+    TRY(pin_device(ctx, &worker));
     TRY(sdm_alloc(ctx, &input, 1, sizeof *input, "the scene"));
     TRY(sdm_format(ctx, input->left, sizeof input->left, "%s", left));
     if (right)
@@ -313,17 +332,24 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(sdm_plan_make(ctx, folder, input, 1, &plan));
     TRY(sdm_job_start(ctx, folder, &plan, &job));
     job.alone = true;
+    sdm_worker_tell(ctx, worker);
+    job.worker = worker;
+    worker = NULL;
     job.owner = owner;
     owner.held = false;
     job.started_s = started_s;
     TRY(run_plan(ctx, &job));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
+    if (st != SDM_OK && !job.hopeless)
+        sdm_job_store_kept(&job);
     if (st != SDM_OK && *folder && (!sdm_job_has_work(folder) || job.hopeless))
         sdm_job_remove(folder); /* nothing that could be taken up */
     sdm_owner_release(&owner);
     sdm_owner_release(&job.owner);
     sdm_job_close(ctx, &job);
+    (void)sdm_set_options(ctx, &before);
+    sdm_worker_close(&worker);
     sdm_plan_close(&plan);
     sdm_free(&input);
     return st;

@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SEEN_FILE = 1, SEEN_BEAT = 2, SEEN_ERROR = 4, SEEN_PREPARED = 1, SEEN_MERGED = 2, SEEN_FAILURE = 4 };
+enum { SEEN_FILE = 1, SEEN_BEAT = 2, SEEN_ERROR = 4, SEEN_PREPARED = 1, SEEN_MERGED = 2, SEEN_FAILURE = 4,
+       SEEN_MERGING = 8 };
 static const double SILENT_S = 90.0; /* a beat older than that is of a task that died */
 
 struct SdmStatusReport {
@@ -25,8 +26,7 @@ struct SdmStatusReport {
 
 static void note(SdmStatusReport *r, const char *name)
 {
-    static const char *const end[] = {".sdm", ".run", ".err"}, *const scene_end[] = {".sdm", ".merged",
-                                                                                     ".err"};
+    static const char *const end[2][4] = {{".sdm", ".merged", ".err", ".merging"}, {".sdm", ".run", ".err", "-"}};
     char *rest = NULL;
     const bool unit = strncmp(name, "unit_", 5) == 0;
     if (!unit && strncmp(name, "scene_", 6) != 0)
@@ -34,8 +34,8 @@ static void note(SdmStatusReport *r, const char *name)
     const long long n = strtoll(name + (unit ? 5 : 6), &rest, 10);
     if (n < 0 || n >= (unit ? (long long)r->job.plan->units : r->job.plan->count))
         return;
-    for (int i = 0; i < 3; i++)
-        if (strcmp(rest, unit ? end[i] : scene_end[i]) == 0)
+    for (int i = 0; i < 4; i++)
+        if (strcmp(rest, end[unit][i]) == 0)
             (unit ? r->unit : r->scene)[n] |= (uint8_t)(1 << i);
 }
 
@@ -113,12 +113,13 @@ static void read_sentence(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, i
     fclose(f);
 }
 
-static bool beats(SdmContext *ctx, const SdmStatusReport *r, int64_t unit)
+/* Did the file of unit or scene n change a short time ago? */
+static bool beats(SdmContext *ctx, const SdmStatusReport *r, SdmJobFile kind, int64_t n)
 {
     char path[SDM_PATH_SIZE];
     struct stat s;
-    return (r->unit[unit] & SEEN_BEAT) && sdm_job_file(ctx, &r->job, SDM_JOB_BEAT, unit, path) == SDM_OK &&
-           stat(path, &s) == 0 && difftime(r->now, s.st_mtim.tv_sec) < SILENT_S;
+    return sdm_job_file(ctx, &r->job, kind, n, path) == SDM_OK && stat(path, &s) == 0 &&
+           difftime(r->now, s.st_mtim.tv_sec) < SILENT_S;
 }
 
 static bool is_done(SdmContext *ctx, const SdmStatusReport *r, const SdmPlanScene *s, int64_t unit,
@@ -165,7 +166,7 @@ static void look_at_unit(SdmContext *ctx, SdmStatusReport *r, const SdmPlanScene
         return;
     }
     r->left_expected_s += expected;
-    if (beats(ctx, r, unit)) {
+    if ((r->unit[unit] & SEEN_BEAT) && beats(ctx, r, SDM_JOB_BEAT, unit)) {
         out->running++;
         r->running++;
     } else if (r->unit[unit] & SEEN_ERROR) {
@@ -201,7 +202,9 @@ SdmStatus sdm_status_scene(SdmContext *ctx, SdmStatusReport *r, int i, SdmSceneS
         look_at_unit(ctx, r, &s, unit, out);
     if (r->scene[i] & SEEN_FAILURE && out->error_unit < 0)
         read_sentence(ctx, &r->job, SDM_JOB_FAILURE, i, out->error, sizeof out->error);
-    out->state = out->done == out->units ? (*out->error ? "merge failed" : "ready to merge")
+    const bool merging = (r->scene[i] & SEEN_MERGING) && beats(ctx, r, SDM_JOB_MERGING, i);
+    out->state = merging && out->done    ? "merging"
+                 : out->done == out->units ? (*out->error ? "merge failed" : "ready to merge")
                  : out->running          ? "running"
                  : out->failed           ? "failed"
                  : out->done             ? "begun"

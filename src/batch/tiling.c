@@ -32,16 +32,21 @@ static int64_t coarse_pixels(const SdmFrame *f, int coarse_level)
     return (f->width >> coarse_level) * (f->height >> coarse_level);
 }
 
-/* Bytes of the process before any window: program, cache, whole bands that ASTER's reader keeps, coarse
- * surface. */
+/* What a budget itself takes: spare blocks, GDAL's cache. */
+static int64_t share_bytes(int64_t memory_bytes)
+{
+    return memory_bytes / SPARE_SHARE + sdm_cache_bytes(memory_bytes);
+}
+
+/* Bytes of the process before any window: program, whole bands that ASTER's reader keeps, coarse surface, and the
+ * budget's share. */
 static int64_t fixed_bytes(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level,
                            int threads)
 {
     int64_t bands = 0;
     for (int i = 0; i < 2 && scene->sensor == SDM_SENSOR_ASTER; i++)
         bands += sdm_image_width(scene->view[i].image) * sdm_image_height(scene->view[i].image);
-    return (int64_t)(PROGRAM_MIB + threads * THREAD_MIB) * MIB +
-           sdm_options(ctx)->memory_bytes / SPARE_SHARE + sdm_cache_bytes(sdm_options(ctx)->memory_bytes) +
+    return (int64_t)(PROGRAM_MIB + threads * THREAD_MIB) * MIB + share_bytes(sdm_options(ctx)->memory_bytes) +
            bands + coarse_pixels(f, coarse_level) * COARSE_BYTES;
 }
 
@@ -137,7 +142,25 @@ static int64_t likely_bytes(const SdmTiling *t, int64_t edge)
     return sdm_window_bytes(&t->settings, w, h, f->width, f->height) + edge * edge * SDM_CELL_BYTES;
 }
 
-static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
+/* The least budget for preparing and for the smallest tile, which are computed whole. */
+static SdmStatus check_budget(SdmContext *ctx, const SdmTiling *t)
+{
+    const int64_t memory = sdm_options(ctx)->memory_bytes, edge = LEAST_EDGE;
+    const int64_t prepare = t->prepare_bytes - share_bytes(memory),
+                  tile = t->fixed_bytes - share_bytes(memory) + likely_bytes(t, edge);
+    const int64_t most = prepare > tile ? prepare : tile;
+    int64_t least = memory / MIB * MIB;
+    if (most + share_bytes(memory) <= memory)
+        return SDM_OK;
+    while (most + share_bytes(least) > least)
+        least += MIB;
+    return sdm_fail(ctx, SDM_ERR_MEMORY,
+                    "--memory %lld MiB is too small for this pair: %s needs more; give at least %lldM",
+                    (long long)(memory >> 20), prepare > tile ? "its preparation" : "a tile of 64 cells",
+                    (long long)(least / MIB));
+}
+
+static void choose_edge(const SdmContext *ctx, SdmTiling *t)
 {
     const SdmOptions *const o = sdm_options(ctx);
     const SdmGrid *const g = &t->grid;
@@ -151,16 +174,13 @@ static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
     for (int parts = 2;
          t->tiled && o->tile == 0 && t->fixed_bytes + likely_bytes(t, t->edge) > o->memory_bytes; parts++) {
         t->edge = (longest + parts - 1) / parts;
-        if (t->edge < LEAST_EDGE)
-            return sdm_fail(ctx, SDM_ERR_MEMORY,
-                            "--memory %lld MiB is too small for this pair: a tile of %d cells needs "
-                            "%lld MiB",
-                            (long long)(o->memory_bytes >> 20), (int)LEAST_EDGE,
-                            (long long)((t->fixed_bytes + likely_bytes(t, LEAST_EDGE)) / MIB + 1));
+        if (t->edge <= LEAST_EDGE) {
+            t->edge = LEAST_EDGE; /* fits, see check_budget() */
+            break;
+        }
     }
     t->across = (g->cols + t->edge - 1) / t->edge;
     t->down = (g->rows + t->edge - 1) / t->edge;
-    return SDM_OK;
 }
 
 SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
@@ -180,7 +200,8 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
     const int64_t growing = coarse_pixels(&t->frame, t->settings.coarse_level) * GROWING_BYTES;
     t->prepare_bytes = t->fixed_bytes + (strip > growing ? strip : growing);
     t->prepare_cpu_s = CPU_S_START + (double)(t->frame.width * t->frame.height) * PREPARE_CPU_S_PER_PIXEL;
-    TRY(choose_edge(ctx, t));
+    TRY(check_budget(ctx, t));
+    choose_edge(ctx, t);
 done:
     if (st != SDM_OK)
         sdm_tiling_free(t);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LATTICE_STEP = 16, REACH_CELLS = 20, LEAST_CELLS = 64 * 64 };
+enum { REACH_CELLS = 20, LEAST_CELLS = 64 * 64 };
 
 /* Grow [u0, u1) x [v0, v1) by the coarse pixels whose ground can lie in the block. */
 static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
@@ -57,6 +57,11 @@ static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPr
 done:
     sdm_lattice_free(&lat);
     return st;
+}
+
+static SdmStatus allocate(SdmContext *ctx, SdmBlock *b)
+{
+    return sdm_block_alloc(ctx, b->col0, b->row0, b->w, b->h, b);
 }
 
 static void clear_block(SdmBlock *b)
@@ -130,44 +135,26 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
 }
 
 /* Stages 3 to 8 on the window of a block. */
-static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
                               const SdmWindow *win, const SdmWindow *need, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
-    SdmLattice lat = {0};
-    SdmPyramid left = {0}, right = {0};
+    SdmFineInput input = {.in = {0}};
     SdmFineResult fine = {0};
-    const SdmLatticeRequest q = {.scene = scene,
-                                 .frame = &p->frame,
-                                 .pointing = &p->pointing,
-                                 .grid = &p->grid,
-                                 .u0 = win->u0,
-                                 .v0 = win->v0,
-                                 .u1 = win->u0 + win->w,
-                                 .v1 = win->v0 + win->h,
-                                 .step = LATTICE_STEP,
-                                 .hmin_m = p->hmin_m,
-                                 .hmax_m = p->hmax_m};
-    const SdmChainInput in = {.settings = &p->settings, .lattice = &lat, .left = &left, .right = &right,
-                              .ground = &p->ground,
-                              .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
-    TRY(sdm_lattice_build(ctx, &q, &lat));
-    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &lat, win, p->hmin_m, p->hmax_m, 0,
-                          p->settings.coarse_level - 1, &left, &right));
-    TRY(sdm_chain_fine(ctx, &in, &p->coarse, win, need, &fine));
-    sdm_pyramid_free(&left);
-    sdm_pyramid_free(&right);
+    TRY(sdm_fine_open(ctx, scene, p, win, &p->grid, p->settings.coarse_level - 1, &input));
+    TRY(sdm_worker_fine(ctx, worker, &input.in, &p->coarse, win, need, &fine));
+    sdm_pyramid_free(&input.left); /* the largest part; gridding needs none of it */
+    sdm_pyramid_free(&input.right);
     double scale, offset;
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    const SdmGridding g = {.kernels = p->settings.kernels, .lattice = &lat, .fine = &fine, .grid = &p->grid,
+    const SdmGridding g = {.kernels = p->settings.kernels, .lattice = &input.lattice, .fine = &fine, .grid = &p->grid,
                            .gsd_m = p->frame.gsd_m, .spacing_m = sdm_grid_spacing_m(&p->grid), .scale = scale,
                            .offset = offset, .gap_m_per_px = p->frame.gsd_m};
+    TRY(allocate(ctx, block));
     TRY(sdm_gridding_run(ctx, &g, block));
 done:
     sdm_fine_result_free(&fine);
-    sdm_pyramid_free(&left);
-    sdm_pyramid_free(&right);
-    sdm_lattice_free(&lat);
+    sdm_fine_close(&input);
     return st;
 }
 
@@ -188,18 +175,19 @@ static void copy_part(const SdmBlock *part, SdmBlock *to)
 }
 
 /* Two halves, one after the other. */
-static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room,
-                                SdmBlock *block)
+static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                                int64_t room, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     SdmBlock part = {0};
     const bool wide = block->w >= block->h;
     const int64_t half = (wide ? block->w : block->h) / 2;
+    TRY(allocate(ctx, block));
     for (int i = 0; i < 2; i++) {
         const int64_t from = i ? half : 0, n = i ? (wide ? block->w : block->h) - half : half;
-        TRY(sdm_block_alloc(ctx, block->col0 + (wide ? from : 0), block->row0 + (wide ? 0 : from),
-                            wide ? n : block->w, wide ? block->h : n, &part));
-        TRY(sdm_unit_compute(ctx, scene, p, room - SDM_CELL_BYTES * part.w * part.h, &part));
+        part = (SdmBlock){.col0 = block->col0 + (wide ? from : 0), .row0 = block->row0 + (wide ? 0 : from),
+                          .w = wide ? n : block->w, .h = wide ? block->h : n};
+        TRY(sdm_unit_compute(ctx, scene, p, worker, room - SDM_CELL_BYTES * part.w * part.h, &part));
         copy_part(&part, block);
         sdm_block_free(&part);
     }
@@ -208,31 +196,43 @@ done:
     return st;
 }
 
-SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room,
-                           SdmBlock *block)
+static bool device_has_room(const SdmWorker *worker, const SdmPrepared *p, const SdmWindow *win,
+                            const SdmWindow *need)
+{
+    const int64_t halo = 2 * (int64_t)sdm_chain_halo(&p->settings, 0) + 16;
+    const int64_t w = need->w + halo < win->w ? need->w + halo : win->w,
+                  h = need->h + halo < win->h ? need->h + halo : win->h;
+    return sdm_worker_has_room(worker, &p->settings, w, h, win->w, win->h);
+}
+
+SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                           int64_t room, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     int64_t reach[4] = {0};
     bool any = false;
     TRY(sdm_check_stop(ctx));
-    clear_block(block);
-    if (block->w < 1 || block->h < 1)
+    if (block->w < 1 || block->h < 1) {
+        TRY(allocate(ctx, block));
         goto done;
+    }
     TRY(find_window(ctx, scene, p, block, reach, &any));
-    if (!any)
-        goto done;
     const SdmWindow win = grow(p, reach), need = inside(p, reach);
-    if (win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0)
+    if (!any || win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0) {
+        TRY(allocate(ctx, block));
+        clear_block(block);
         goto done;
+    }
     const bool too_large =
-        room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width, p->frame.height) > room;
+        (room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width, p->frame.height) > room) ||
+        !device_has_room(worker, p, &win, &need);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
             (long long)block->w, (long long)block->h, need.w, need.h, win.w, win.h,
             too_large ? ", in parts" : "");
     if (too_large && block->w * block->h > LEAST_CELLS)
-        TRY(compute_halves(ctx, scene, p, room, block));
+        TRY(compute_halves(ctx, scene, p, worker, room, block));
     else
-        TRY(match_window(ctx, scene, p, &win, &need, block));
+        TRY(match_window(ctx, scene, p, worker, &win, &need, block));
 done:
     return st;
 }

@@ -3,14 +3,16 @@
 #define SDM_UNIT_H
 
 #include "batch/prepare.h"
+#include "batch/worker.h"
 #include "dem/gridding.h"
 
 enum { SDM_UNIT_STAGES = 10 }; /* seconds of each stage that a file's making took, see sdm_stage_time() */
 
-/* Compute a block of the DEM (arrays allocated by the caller, see sdm_block_alloc) in at most `room` bytes: a
- * block whose window needs more is computed in parts.  room = 0: whatever it takes. */
-SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int64_t room,
-                           SdmBlock *block);
+/* Compute a block of the DEM (its place given, its arrays allocated here, when its window is matched; the
+ * caller's to free) in at most `room` bytes: a block whose window needs more, there or in the worker's memory,
+ * is computed in parts.  room = 0: whatever it takes. */
+SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                           int64_t room, SdmBlock *block);
 
 /* Bytes that a block on w x h pixels of the frame needs while it is matched, its cells apart. */
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h);
@@ -23,10 +25,12 @@ int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing
 int64_t sdm_run_bytes(const SdmPrepared *p, const SdmGrid *grid, int64_t tile);
 
 /* Unit files: header with fingerprint and sizes, seven arrays, checksum of all. Written aside and renamed.
+ * sync: down to the disk, so that a full one or a quota is met here; without it the file outlives the process
+ * but perhaps not the machine, and its checksum tells.
  * read: SDM_OK (block allocated for the caller to free); SDM_ERR_INPUT when absent, damaged or of another job
  * (to be computed again).  stage_s: SDM_UNIT_STAGES, or NULL. */
 SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *block,
-                         const double *stage_s);
+                         const double *stage_s, bool sync);
 SdmStatus sdm_unit_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmBlock *block,
                         double *stage_s);
 SdmStatus sdm_unit_check(SdmContext *ctx, const char *path,
@@ -36,7 +40,7 @@ bool sdm_unit_peek(const char *path, uint64_t fingerprint, bool prepared, double
 
 /* The scene products in one file of the same kind. */
 SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmPrepared *p,
-                             const double *stage_s);
+                             const double *stage_s, bool sync);
 SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p,
                             double *stage_s);
 

@@ -77,12 +77,12 @@ static SdmStatus open_aside(SdmContext *ctx, const char *path, char *aside, size
     return SDM_OK;
 }
 
-static SdmStatus close_aside(SdmContext *ctx, const char *path, const char *aside, File *f)
+static SdmStatus close_aside(SdmContext *ctx, const char *path, const char *aside, bool sync, File *f)
 {
     const uint64_t sum = f->sum;
     put(f, &sum, sizeof sum);
     int err = f->bad ? errno : 0;
-    if (fflush(f->f) != 0 || fsync(fileno(f->f)) != 0) {
+    if (fflush(f->f) != 0 || (sync && fsync(fileno(f->f)) != 0)) {
         err = errno;
         f->bad = true;
     }
@@ -124,7 +124,7 @@ static Header make_header(uint64_t fingerprint, uint64_t kind, const double *sta
 }
 
 SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *b,
-                         const double *stage_s)
+                         const double *stage_s, bool sync)
 {
     File f;
     char aside[SDM_PATH_SIZE + 64];
@@ -136,7 +136,7 @@ SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint
     memcpy(h.size, size, sizeof size);
     put(&f, &h, sizeof h);
     block_arrays(&f, b, put_array);
-    return close_aside(ctx, path, aside, &f);
+    return close_aside(ctx, path, aside, sync, &f);
 }
 
 static SdmStatus open_checked(SdmContext *ctx, const char *path, uint64_t fingerprint, uint64_t kind,
@@ -246,7 +246,7 @@ bool sdm_unit_peek(const char *path, uint64_t fingerprint, bool prepared, double
 }
 
 SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmPrepared *p,
-                             const double *stage_s)
+                             const double *stage_s, bool sync)
 {
     File f;
     char aside[SDM_PATH_SIZE + 64];
@@ -265,7 +265,7 @@ SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerp
     put(&f, p->pointing.profile_px, (size_t)p->pointing.profile_count * sizeof(double));
     for (int i = 0; i < p->points.rounds; i++)
         put(&f, p->points.round[i].samples, (size_t)p->points.round[i].sample_count * sizeof(SdmPointSample));
-    return close_aside(ctx, path, aside, &f);
+    return close_aside(ctx, path, aside, sync, &f);
 }
 
 /* Bytes behind the struct, as its own sizes have it; 0 when they cannot be. */

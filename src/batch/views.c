@@ -1,4 +1,4 @@
-/* A window of the frame -> pyramids of both images. */
+/* A window of the frame -> what the chain works on there: lattice, pyramids of both images. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/prepare.h"
 #include "batch/view_reader.h"
@@ -47,4 +47,44 @@ done:
 float sdm_noise_q(const SdmRadiometry *left)
 {
     return left->scale == 16.0 ? 16.0f : 6.0f; /* 8 bit: a DN of noise at least */
+}
+
+SdmLatticeRequest sdm_window_request(const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win)
+{
+    return (SdmLatticeRequest){.scene = scene,
+                               .frame = &p->frame,
+                               .pointing = &p->pointing,
+                               .u0 = win->u0,
+                               .v0 = win->v0,
+                               .u1 = win->u0 + win->w,
+                               .v1 = win->v0 + win->h,
+                               .step = SDM_BLOCK_STEP,
+                               .hmin_m = p->hmin_m,
+                               .hmax_m = p->hmax_m};
+}
+
+SdmStatus sdm_fine_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
+                        const SdmGrid *grid, int lmax, SdmFineInput *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmLatticeRequest q = sdm_window_request(scene, p, win);
+    q.grid = grid;
+    *out = (SdmFineInput){.in = {.settings = &p->settings,
+                                 .lattice = &out->lattice,
+                                 .left = &out->left,
+                                 .right = &out->right,
+                                 .ground = &p->ground,
+                                 .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))}};
+    TRY(sdm_lattice_build(ctx, &q, &out->lattice));
+    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &out->lattice, win, p->hmin_m, p->hmax_m, 0, lmax, &out->left,
+                          &out->right));
+done:
+    return st;
+}
+
+void sdm_fine_close(SdmFineInput *f)
+{
+    sdm_pyramid_free(&f->left);
+    sdm_pyramid_free(&f->right);
+    sdm_lattice_free(&f->lattice);
 }

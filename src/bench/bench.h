@@ -8,6 +8,7 @@ typedef struct SdmBenchOptions {
     const char *csv, *markdown; /* files to write as well; NULL = none */
     int repeats;                /* timings of each case; their median counts */
     bool quick;                 /* small sizes: shows that it works, no figures */
+    const char *tsukuba;        /* folder of Middlebury's images for the curve of belief propagation; NULL = none */
 } SdmBenchOptions;
 
 extern const SdmOptionSpec sdm_bench_options[]; /* offsets into SdmBenchOptions */

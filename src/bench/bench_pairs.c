@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_pairs.h"
 
+#include "bench/bench_bp.h"
 #include "bench/bench_scene.h"
 
 #include <string.h>
@@ -164,6 +165,7 @@ SdmStatus sdm_bench_add_papers(SdmBench *b)
                                                   .width = 640 / part, .height = 480 / part, .frames = frames,
                                                   .eight_bit = true,
                                                   .set = settings(SDM_PAIR_SAD, 4 << i, 64 / part, -1.0f)}));
+    TRY(sdm_bench_add_bp(b));
     TRY(add_dem_stereo(b));
 done:
     return st;

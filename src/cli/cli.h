@@ -76,6 +76,7 @@ SdmStatus sdm_command_plan(SdmCall *call);
 SdmStatus sdm_command_tile(SdmCall *call);
 SdmStatus sdm_command_merge(SdmCall *call);
 SdmStatus sdm_command_status(SdmCall *call);
+SdmStatus sdm_command_devices(SdmCall *call);
 
 /* ---- screen (progress.c) ---- */
 
@@ -107,5 +108,8 @@ void sdm_help_limits(const SdmOptionSpec *spec, char *out, size_t size);
 void sdm_help_heading(const SdmOptionSpec *spec, char *out, size_t size);
 /* The manual page, troff with man macros, from the same tables. */
 void sdm_help_manual(FILE *to);
+
+/* The curve of belief propagation on Tsukuba, whose images lie in the folder (bench_tsukuba.c). */
+SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to);
 
 #endif

@@ -40,9 +40,14 @@ static SdmStatus add_cases(SdmCall *call, SdmBench *b)
     SdmStatus st = SDM_OK;
     const char *const what = call->line.count ? call->line.positional[0] : "all";
     const bool all = strcmp(what, "all") == 0, papers = strcmp(what, "papers") == 0;
-    if (!all && !papers && strcmp(what, "kernels") != 0)
-        return sdm_fail(call->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers or all", what);
-    if (!papers) {
+    const bool curve = strcmp(what, "curve") == 0;
+    if (!all && !papers && !curve && strcmp(what, "kernels") != 0)
+        return sdm_fail(call->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers, curve or all",
+                        what);
+    if (curve && !call->own.bench.tsukuba)
+        return sdm_fail(call->ctx, SDM_ERR_USAGE,
+                        "bench curve: needs the images of Tsukuba; give their folder with --tsukuba");
+    if (!papers && !curve) {
         TRY(sdm_bench_add_kernels(b));
         TRY(sdm_bench_add_pairs(b));
     }
@@ -68,6 +73,8 @@ SdmStatus sdm_command_bench(SdmCall *call)
     if (!call->screen.json && !call->screen.quiet) {
         sdm_screen_close(&call->screen);
         sdm_bench_print_text(b, stdout);
+        if (opt->tsukuba)
+            TRY(sdm_bench_curve_of(call->ctx, opt->tsukuba, stdout));
     }
     if (call->summary)
         add_json(b, call->summary);

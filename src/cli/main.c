@@ -82,12 +82,16 @@ const SdmCommand sdm_commands[] = {
      "colour, "
      "or wider ones; nodata, masks and NaN are left out.",
      sdm_disparity_options, sdm_command_match},
-    {"bench", SDM_CMD_BENCH, 0, 1, "", "[kernels | papers | all] [options]",
+    {"bench", SDM_CMD_BENCH, 0, 1, "", "[kernels | papers | curve | all] [options]",
      "time the kernels and the workloads of papers on this machine",
      "Time every kernel at every instruction set, the matching of pairs, and the workloads of the papers "
      "that this "
      "program follows, beside the figures that they publish. Reads no files.",
      sdm_bench_options, sdm_command_bench},
+    {"devices", SDM_CMD_DEVICES, 0, 0, "", "[options]", "list what this machine can match on, and why not",
+     "Print the instruction sets of the processor, the OpenCL platforms and devices and the CUDA devices that "
+     "are here, each as --device names it, with what it can run and why not.",
+     NULL, sdm_command_devices},
     {.name = NULL},
 };
 
@@ -162,7 +166,7 @@ static void set_defaults(SdmCall *call)
     else if (call->command->bit == SDM_CMD_BENCH)
         sdm_bench_default(&call->own.bench);
     else if (call->command->bit != SDM_CMD_RUN && call->command->bit != SDM_CMD_INFO &&
-             call->command->bit != SDM_CMD_STATUS)
+             call->command->bit != SDM_CMD_STATUS && call->command->bit != SDM_CMD_DEVICES)
         sdm_job_options_default(&call->own.job);
 }
 

@@ -4,9 +4,9 @@
 
 #include "core/core.h"
 
-enum { SDM_STAGES = 10, SDM_SPARES = 8 };
+enum { SDM_STAGES = 10, SDM_SPARES = 16 };
 
-/* A large block that was given back, kept for the next one of its size: fresh memory costs its clearing. */
+/* A large block that was given back, kept for the next ones: fresh memory costs its clearing. */
 typedef struct SdmSpare {
     char *block; /* NULL: none */
     size_t bytes;
@@ -26,6 +26,11 @@ struct SdmContext {
     SdmSpare spare[SDM_SPARES];    /* in critical(sdm_spare); together at most 1/8 of the memory budget */
 };
 
+/* Large blocks, multiples of a large page (sdm_large_bytes() rounds up), aligned to one.  *cleared: it is fresh
+ * memory, all 0. */
+size_t sdm_large_bytes(size_t bytes);
+char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared); /* NULL: out of memory */
+void sdm_large_give(SdmContext *ctx, char *block, size_t bytes);
 /* Free the spare blocks. */
 void sdm_spares_free(SdmContext *ctx);
 

@@ -8,7 +8,7 @@
 #define AT(field) offsetof(SdmOptions, field)
 #define SCENE (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_PLAN)
 #define PLANNED (SCENE | SDM_CMD_COMPARE | SDM_CMD_SIMULATE | SDM_CMD_STACK | SDM_CMD_MATCH | SDM_CMD_BENCH)
-#define ALL (PLANNED | SDM_CMD_TILE | SDM_CMD_MERGE | SDM_CMD_STATUS)
+#define ALL (PLANNED | SDM_CMD_TILE | SDM_CMD_MERGE | SDM_CMD_STATUS | SDM_CMD_DEVICES)
 #define MAKE (SDM_CMD_RUN | SDM_CMD_PLAN)
 #define PLACE (SCENE | SDM_CMD_STACK) /* commands that lay out a grid */
 #define DEM (MAKE | SDM_CMD_STACK)    /* commands that write a DEM, or plan one */
@@ -41,8 +41,19 @@ const SdmOptionSpec sdm_option_table[] = {
      "sgm: penalty of a larger step, at least --p1; it falls across edges of the left image."},
     {"--paths", "N", SDM_OPT_CHOICE, AT(paths), 0.0, 0.0, "4|8", "8", MAKE | SDM_CMD_MATCH,
      "sgm: directions from which costs are gathered, 4 or 8."},
-    {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu", "auto", MAKE,
-     "Where matching runs; auto takes the fastest that works and logs it."},
+    {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 16319.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
+     "bp: penalty for each label of a step between neighbours, in steps of the cost (docs/optimizers.md)."},
+    {"--bp-truncation", "N", SDM_OPT_INT, AT(bp_truncation), 1.0, 1024.0, NULL, "by the cost",
+     MAKE | SDM_CMD_MATCH, "bp: labels of a step from which on it costs no more."},
+    {"--bp-outer", "N", SDM_OPT_INT, AT(bp_outer), 1.0, 100.0, NULL, "1", MAKE | SDM_CMD_MATCH,
+     "bp: outer iterations; each visits all tiles there and back."},
+    {"--bp-inner", "N", SDM_OPT_INT, AT(bp_inner), 1.0, 100.0, NULL, "1", MAKE | SDM_CMD_MATCH,
+     "bp: iterations of messages right, left, down, up in each visit of a tile."},
+    {"--bp-tile", "PX", SDM_OPT_INT, AT(bp_tile), 4.0, 1024.0, NULL, "32", MAKE | SDM_CMD_MATCH,
+     "bp: side of the tiles whose messages stay in cache."},
+    {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu|opencl[:N]|cuda[:N]", "auto", MAKE,
+     "Where matching runs: the processor, or a device as stereodem devices numbers them; auto takes the "
+     "fastest that works and logs it (plan: cpu). The result is the same with each."},
     {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0, "auto|reference|c|sse4.2|avx2|avx512",
      "auto", SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_BENCH,
      "Instruction set to use on the CPU; reference is the slow definition. The result is the same with "
@@ -95,6 +106,9 @@ void sdm_options_default(SdmOptions *opt)
         .cost = "zncc",
         .optimizer = "local",
         .paths = "8",
+        .bp_outer = 1,
+        .bp_inner = 1,
+        .bp_tile = 32,
         .device = "auto",
         .cpu_level = "auto",
         .memory_bytes = INT64_C(2) << 30,

@@ -26,7 +26,8 @@ enum { /* which commands take an option */
        SDM_CMD_TILE = 128,
        SDM_CMD_STACK = 256,
        SDM_CMD_MERGE = 512,
-       SDM_CMD_STATUS = 1024
+       SDM_CMD_STATUS = 1024,
+       SDM_CMD_DEVICES = 2048
 };
 
 typedef struct SdmOptionSpec {

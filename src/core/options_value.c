@@ -70,13 +70,24 @@ void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size)
     }
 }
 
+/* Is `rest`, what follows a choice in `word`, a number that it may have: choices "a|b[:N]", word "b:2"? */
+static bool is_number_of(const char *choice, const char *rest)
+{
+    return strncmp(choice, "[:N]", 4) == 0 &&
+           (*rest == '\0' || (*rest == ':' && rest[1] && strspn(rest + 1, "0123456789") == strlen(rest + 1) &&
+                              strlen(rest + 1) < 4));
+}
+
 /* Position of `word` in "a|b|c", -1 if absent. */
 static int find_choice(const char *choices, const char *word)
 {
-    const size_t n = strlen(word);
+    const size_t length = strlen(word);
     int i = 0;
     for (const char *p = choices; p; i++) {
-        if (n > 0 && strncmp(p, word, n) == 0 && (p[n] == '|' || p[n] == '\0'))
+        const size_t n = strcspn(p, "|[");
+        const char end = p[n];
+        if (length > 0 && strncmp(p, word, n) == 0 && length >= n &&
+            (end == '[' ? is_number_of(p + n, word + n) : length == n))
             return i;
         p = strchr(p, '|');
         p = p ? p + 1 : NULL;

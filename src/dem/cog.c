@@ -110,19 +110,6 @@ static SdmStatus sync_file(SdmContext *ctx, const char *path)
     return st;
 }
 
-/* Overviews in the raw raster, uncompressed: the COG driver would make its own through ZSTD and back. */
-static bool build_overviews(GDALDatasetH ds, int file)
-{
-    int level[31], n = 0;
-    const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds), longest = w > h ? w : h;
-    while (longest >> n > 512 && n < 30) {
-        level[n] = 2 << n;
-        n++;
-    }
-    return n == 0 || GDALBuildOverviews(ds, file == SDM_FILE_QA ? "NEAREST" : "AVERAGE", n, level, 0, NULL,
-                                        NULL, NULL) == CE_None;
-}
-
 SdmStatus sdm_cog_write(SdmContext *ctx, SdmProduct *p, int file)
 {
     SdmStatus st = SDM_OK;
@@ -131,12 +118,14 @@ SdmStatus sdm_cog_write(SdmContext *ctx, SdmProduct *p, int file)
     char **co = cog_options(ctx, file, GDALGetRasterDataType(GDALGetRasterBand(p->raw[file], 1)));
     sdm_trap_begin(&trap);
     GDALDatasetH cog = NULL;
-    if ((file == SDM_FILE_DEM && sdm_options(ctx)->co[0]) ||
-        build_overviews(p->raw[file], file)) /* --co may ask others */
+    if (file != SDM_FILE_DEM || !sdm_options(ctx)->co[0]) /* --co may ask for others */
+        st = sdm_overviews_build(ctx, p, file);
+    if (st == SDM_OK)
         cog = GDALCreateCopy(GDALGetDriverByName("COG"), path, p->raw[file], FALSE, co, go_on, ctx);
     GDALClose(cog);
     sdm_trap_end(&trap);
     CSLDestroy(co);
+    TRY(st);
     TRY(sdm_check_stop(ctx));
     if (!cog || trap.failed)
         st = sdm_fail_write(ctx, path, trap.text);

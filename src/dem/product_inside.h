@@ -90,12 +90,14 @@ int sdm_qa_bits(const SdmReport *report);
 SdmStatus sdm_grid_check_srs(SdmContext *ctx); /* --t_srs, as far as it can be checked without the scene */
 
 /* ---- rasters ---- */
-/* An empty tiled GeoTIFF at path with the grid, CRS and metadata of the product; *out is the caller's to
- * close. */
+/* An empty raster with the grid, CRS and metadata of the product: in memory where a small share of the budget
+ * holds it, else a tiled GeoTIFF at path; *out is the caller's to close. */
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,
                             GDALDataType type, GDALDatasetH *out);
 /* Close and set to NULL; SDM_ERR_IO when the last bytes did not reach the file. */
 SdmStatus sdm_raster_close(SdmContext *ctx, GDALDatasetH *ds, const char *path);
+/* Overviews inside the raw raster, down to 512 cells: means of 2 x 2 (DEM, ortho), their first cell (QA). */
+SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmProduct *p, int file);
 /* Compress the raw raster into part[file], with overviews; file: DEM, QA or ORTHO. */
 SdmStatus sdm_cog_write(SdmContext *ctx, SdmProduct *p, int file);
 /* --co: can GDAL's COG driver write a DEM with them?  Tried on a small one in memory. */

@@ -47,21 +47,30 @@ static void set_metadata(GDALDatasetH ds, const SdmProduct *p, int vertical)
         GDALSetMetadataItem(ds, "VERTICAL_DATUM", datum[vertical], NULL);
 }
 
+/* Bytes of all raw rasters and their overviews, a cell; and the share of the budget that they may take. */
+enum { CELL_BYTES = 28, MEMORY_SHARE = 8 };
+
+/* Small enough to lie in memory until they are compressed? */
+static bool fits_memory(SdmContext *ctx, const SdmGrid *grid)
+{
+    return grid->cols * grid->rows <= sdm_options(ctx)->memory_bytes / MEMORY_SHARE / CELL_BYTES;
+}
+
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,
                             GDALDataType type, GDALDatasetH *out)
 {
-    static const char *const options[] = {"TILED=YES",
-                                          "BLOCKXSIZE=512",
-                                          "BLOCKYSIZE=512",
-                                          "INTERLEAVE=PIXEL",
-                                          "SPARSE_OK=TRUE",
-                                          "BIGTIFF=IF_SAFER",
+    /* the first is all that rasters in memory know */
+    static const char *const options[] = {"INTERLEAVE=PIXEL", "TILED=YES",        "BLOCKXSIZE=512",
+                                          "BLOCKYSIZE=512",   "SPARSE_OK=TRUE", "BIGTIFF=IF_SAFER",
                                           NULL};
+    static const char *const first[] = {"INTERLEAVE=PIXEL", NULL};
     SdmStatus st = SDM_OK;
     SdmTrap trap;
     sdm_trap_begin(&trap);
-    GDALDatasetH ds = *out = GDALCreate(GDALGetDriverByName("GTiff"), path, (int)p->grid.cols,
-                                        (int)p->grid.rows, bands, type, (char **)(uintptr_t)options);
+    const bool memory = fits_memory(ctx, &p->grid);
+    GDALDatasetH ds = *out =
+        GDALCreate(GDALGetDriverByName(memory ? "MEM" : "GTiff"), memory ? "" : path, (int)p->grid.cols,
+                   (int)p->grid.rows, bands, type, (char **)(uintptr_t)(memory ? first : options));
     if (!ds) {
         st = sdm_fail_write(ctx, path, trap.text);
         goto done;

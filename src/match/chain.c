@@ -13,7 +13,6 @@ enum {
     RETRY_RANGE = 5, RETRY_WINDOW = 13,    /* what failed, once more */
     JUMP_RANGE = 16, JUMP_WINDOW = 9,      /* and where jumps are to be expected, at most */
     TOP_RANGE = 10,                        /* of a plane of the top level's sweep */
-    REJECT_HALF = 3, FILL_NEAR = 4, FILL_FAR = 16
 };
 
 /* What a match must reach while searching, and in the end: correlation of two views whose texture is
@@ -21,7 +20,7 @@ enum {
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7
 /* Penalties of semi-global matching, in hundredths of a score (src/match/labels.h). */
-enum { P1 = 30, P2 = 150 };
+enum { P1 = 20, P2 = 80 };
 static const double PI = 3.14159265358979323846;
 
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
@@ -96,8 +95,7 @@ SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out)
     return SDM_OK;
 }
 
-/* Metres of height for one pixel of residual at a level: of the scene, not of the tile's lattice. */
-static float metres_per_pixel(const SdmChainInput *in, int level)
+float sdm_metres_per_pixel(const SdmChainInput *in, int level)
 {
     const SdmLattice *const lat = in->lattice;
     if (in->settings->jump_px > 0.0f)
@@ -106,17 +104,20 @@ static float metres_per_pixel(const SdmChainInput *in, int level)
     return (float)(1 << level) / fabsf(n->du_dh);
 }
 
+const SdmFill sdm_fill_far = {.half = 16, .least = 60, .else_prior = true},
+              sdm_fill_near = {.half = 4, .least = 12};
+
 /* Reject what stands alone, take the median, fill. */
 SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    const float tol = metres_per_pixel(in, s->win.level);
+    const float tol = sdm_metres_per_pixel(in, s->win.level);
     uint16_t *flags = NULL;
     float *median = NULL;
     const int around = sdm_stage_enter(ctx, 6);
     TRY(sdm_alloc_raw(ctx, &flags, n, sizeof *flags, "flags"));
-    TRY(sdm_surface_reject(ctx, in->settings->kernels, s, prior, REJECT_HALF, tol, 0.3f, flags));
+    TRY(sdm_surface_reject(ctx, in->settings->kernels, s, prior, SDM_REJECT_HALF, tol, SDM_REJECT_SHARE, flags));
     sdm_free(&s->flags);
     s->flags = flags;
     flags = NULL;
@@ -136,15 +137,31 @@ done:
  * level). */
 SdmStatus sdm_chain_complete(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s)
 {
-    static const SdmFill far = {.half = FILL_FAR, .least = 60, .else_prior = true},
-                         near = {.half = FILL_NEAR, .least = 12};
     SdmStatus st = SDM_OK;
     const int around = sdm_stage_enter(ctx, 7);
-    TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &far, NULL));
-    TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &near, NULL));
+    TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &sdm_fill_far, NULL));
+    TRY(sdm_surface_fill(ctx, in->settings->kernels, s, prior, &sdm_fill_near, NULL));
 done:
     sdm_stage_leave(ctx, around);
     return st;
+}
+
+SdmPass sdm_search_pass(const SdmMatchSettings *set, int range, int window)
+{
+    return (SdmPass){.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
+                     .max_mismatch = 0.7f, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma,
+                     .optimizer = &set->optimizer};
+}
+
+SdmPass sdm_retry_pass(const SdmMatchSettings *set, int level)
+{
+    const int range = sdm_chain_retry_range(set, level);
+    return sdm_search_pass(set, range, range > RETRY_RANGE ? JUMP_WINDOW : RETRY_WINDOW);
+}
+
+bool sdm_level_retries(const SdmMatchSettings *set, int level)
+{
+    return level > 0 || sdm_chain_retry_range(set, level) > RETRY_RANGE;
 }
 
 SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, int range,
@@ -152,24 +169,13 @@ SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelT
 {
     SdmStatus st = SDM_OK;
     const SdmMatchSettings *const set = in->settings;
-    const SdmPass first = {.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
-                           .max_mismatch = 0.7f, .min_sigma = set->min_sigma,
-                           .score_sigma = set->score_sigma, .optimizer = &set->optimizer};
-    const int retry = sdm_chain_retry_range(set, s->win.level);
-    const SdmPass second = {.window = retry > RETRY_RANGE ? JUMP_WINDOW : RETRY_WINDOW,
-                            .range = retry,
-                            .min_score = set->min_score,
-                            .min_margin = 0.0f,
-                            .max_mismatch = 0.7f,
-                            .min_sigma = set->min_sigma,
-                            .score_sigma = set->score_sigma,
-                            .optimizer = &set->optimizer};
+    const SdmPass first = sdm_search_pass(set, range, window), second = sdm_retry_pass(set, s->win.level);
     float *prior = NULL;
     TRY(sdm_copy_heights(ctx, s, &prior));
     TRY(sdm_level_warp(ctx, task, s->h_m));
     TRY(sdm_level_match(ctx, task, &first, prior, s));
     TRY(sdm_chain_clean(ctx, in, prior, s));
-    if (s->win.level > 0 || retry > RETRY_RANGE) {
+    if (sdm_level_retries(set, s->win.level)) {
         TRY(sdm_level_retry(ctx, task, &second, prior, s));
         TRY(sdm_chain_clean(ctx, in, prior, s));
     }
@@ -284,7 +290,7 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
     static const float tilts[] = {0.0f, 0.8f, -0.8f}; /* slopes along u: what a flat window cannot follow */
     SdmStatus st = SDM_OK;
     const SdmMatchSettings *const set = in->settings;
-    const float metre = metres_per_pixel(in, s->win.level);
+    const float metre = sdm_metres_per_pixel(in, s->win.level);
     const int range = q->half_range_px < TOP_RANGE ? (int)ceil(q->half_range_px) + 1 : TOP_RANGE;
     const int planes = (int)ceil(2.0 * q->half_range_px / (2 * range - 2)) | 1;
     const SdmPass pass = {.window = SEARCH_WINDOW,

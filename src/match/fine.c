@@ -10,10 +10,9 @@
  */
 static const struct {
     int window, range;
-} repeats[] = {{5, 1}, {5, 1}};
+} repeats[SDM_REPEATS] = {{5, 1}, {5, 1}};
 enum {
-    REPEATS = sizeof repeats / sizeof *repeats,
-    HOLE_HALF = 6, HOLE_LEAST = 42, FIRST_RANGE = 3, FIRST_WINDOW = 9,
+    HOLE_HALF = 6, HOLE_LEAST = 42,
     SATURATED_HALF = 3 /* of a repeat's window, and what the warp reaches further */
 };
 
@@ -27,17 +26,15 @@ void sdm_fine_result_free(SdmFineResult *r)
 int sdm_chain_halo(const SdmMatchSettings *s, int level)
 {
     /* per level: windows, ranges, retry, rejection, median, far fill, smoothing, refinement */
-    const int base = 9 / 2 + 2 * FIRST_RANGE + 13 / 2 + 2 * (3 + 1) + 16 + 2 + 2;
-    int sum = REPEATS * (7 / 2 + 3 + 3 + 1 + 16) + 9 + SDM_JUDGE_GAP_HALF + HOLE_HALF;
+    const int base = 9 / 2 + 2 * SDM_FIRST_RANGE + 13 / 2 + 2 * (3 + 1) + 16 + 2 + 2;
+    int sum = SDM_REPEATS * (7 / 2 + 3 + 3 + 1 + 16) + 9 + SDM_JUDGE_GAP_HALF + HOLE_HALF;
     for (int l = 0; l <= level && l < s->coarse_level; l++)
         sum += (base + 2 * sdm_chain_retry_range(s, l)) << l;
     const int unit = 1 << s->coarse_level;
     return (sum + 2 * unit + 15) / 16 * 16;
 }
 
-/* What level `level` must compute of `win` for the levels below it to be exact inside `need`: multiples of 16
- * but where win ends. */
-static SdmWindow part_of(const SdmMatchSettings *s, const SdmWindow *win, const SdmWindow *need, int level)
+SdmWindow sdm_fine_part(const SdmMatchSettings *s, const SdmWindow *win, const SdmWindow *need, int level)
 {
     const int64_t halo = sdm_chain_halo(s, level), first[2] = {win->u0, win->v0};
     const int64_t end[2] = {win->u0 + win->w, win->v0 + win->h}, from[2] = {need->u0, need->v0};
@@ -52,10 +49,21 @@ static SdmWindow part_of(const SdmMatchSettings *s, const SdmWindow *win, const 
     return (SdmWindow){.u0 = a[0], .v0 = a[1], .w = (int)(b[0] - a[0]), .h = (int)(b[1] - a[1])};
 }
 
-static SdmWindow window_at(const SdmWindow *win, int level)
+SdmWindow sdm_window_at(const SdmWindow *win, int level)
 {
     return (SdmWindow){.level = level, .u0 = win->u0 >> level, .v0 = win->v0 >> level, .w = win->w >> level,
                        .h = win->h >> level};
+}
+
+SdmPass sdm_repeat_pass(const SdmMatchSettings *set, int i)
+{
+    return (SdmPass){.window = repeats[i].window,
+                     .range = repeats[i].range,
+                     .min_score = set->min_score,
+                     .min_margin = -1.0f,
+                     .max_mismatch = -1.0f,
+                     .min_sigma = set->min_sigma,
+                     .score_sigma = set->score_sigma};
 }
 
 /* The repeats: match about the surface with small windows. */
@@ -63,16 +71,10 @@ static SdmStatus repeat(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *
 {
     SdmStatus st = SDM_OK;
     float *prior = NULL;
-    for (int i = 0; i < REPEATS; i++) {
+    for (int i = 0; i < SDM_REPEATS; i++) {
         TRY(sdm_surface_smooth(ctx, in->settings->kernels,
                                s)); /* noise of the surface would come back through the warp */
-        const SdmPass pass = {.window = repeats[i].window,
-                              .range = repeats[i].range,
-                              .min_score = in->settings->min_score,
-                              .min_margin = -1.0f,
-                              .max_mismatch = -1.0f,
-                              .min_sigma = in->settings->min_sigma,
-                              .score_sigma = in->settings->score_sigma};
+        const SdmPass pass = sdm_repeat_pass(in->settings, i);
         TRY(sdm_copy_heights(ctx, s, &prior));
         TRY(sdm_level_warp(ctx, task, s->h_m));
         TRY(sdm_level_match(ctx, task, &pass, prior, s));
@@ -140,7 +142,7 @@ static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmS
     uint8_t *filled = NULL;
     const int around = sdm_stage_enter(ctx, 7);
     for (int l = in->settings->coarse_level - 1; l >= 0; l--) {
-        const SdmWindow w = window_at(&s->win, l);
+        const SdmWindow w = sdm_window_at(&s->win, l);
         TRY(sdm_surface_alloc(ctx, &w, &b));
         sdm_surface_refine(ctx, in->settings->kernels, a.h_m ? &a : coarse, &b);
         sdm_surface_free(&a);
@@ -164,6 +166,12 @@ done:
     return st;
 }
 
+SdmStatus sdm_fine_finish(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, SdmSurface *s)
+{
+    tell_saturated(ctx, in, s);
+    return fill_holes(ctx, in, coarse, s);
+}
+
 SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse,
                          const SdmWindow *win, const SdmWindow *need, SdmFineResult *out)
 {
@@ -174,25 +182,24 @@ SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurf
     const int around = sdm_stage_enter(ctx, 5);
     *out = (SdmFineResult){0};
     for (int l = in->settings->coarse_level - 1; l >= 0; l--) {
-        part = part_of(in->settings, win, need, l);
-        const SdmWindow w = window_at(&part, l);
+        part = sdm_fine_part(in->settings, win, need, l);
+        const SdmWindow w = sdm_window_at(&part, l);
         TRY(sdm_surface_alloc(ctx, &w, &finer));
         sdm_surface_refine(ctx, in->settings->kernels, s.h_m ? &s : coarse, &finer);
         sdm_surface_free(&s);
         s = finer;
         finer = (SdmSurface){0};
         if (l > 0)
-            TRY(sdm_chain_level(ctx, in, FIRST_RANGE, FIRST_WINDOW, &s));
+            TRY(sdm_chain_level(ctx, in, SDM_FIRST_RANGE, SDM_FIRST_WINDOW, &s));
     }
     task = sdm_level_task(in, &part); /* of level 0 */
     TRY(sdm_level_open(ctx, &task));
-    TRY(sdm_chain_level_in(ctx, in, &task, FIRST_RANGE, FIRST_WINDOW, &s));
+    TRY(sdm_chain_level_in(ctx, in, &task, SDM_FIRST_RANGE, SDM_FIRST_WINDOW, &s));
     TRY(repeat(ctx, in, &task, &s));
     out->surface = s;
     s = (SdmSurface){0};
     TRY(sdm_judge(ctx, in, &task, out));
-    tell_saturated(ctx, in, &out->surface);
-    TRY(fill_holes(ctx, in, coarse, &out->surface));
+    TRY(sdm_fine_finish(ctx, in, coarse, &out->surface));
     out->left = task.left;
     task.left = NULL;
 done:

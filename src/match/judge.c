@@ -86,20 +86,18 @@ static void judge_row(const Judge *j, int y, const Sums *sums, const bool *far)
     }
 }
 
-SdmStatus sdm_judge(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmFineResult *out)
+SdmPass sdm_judge_pass(const SdmMatchSettings *set)
+{
+    return (SdmPass){.window = GAP_WINDOW, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
+}
+
+SdmStatus sdm_judge_scores(SdmContext *ctx, const SdmChainInput *in, const uint8_t *score, SdmFineResult *out)
 {
     SdmStatus st = SDM_OK;
-    const SdmMatchSettings *const set = in->settings;
     const int w = out->surface.win.w, h = out->surface.win.h, threads = sdm_threads(ctx);
     const size_t columns = (size_t)w, bytes = (2 * sizeof(int32_t) + 1) * columns;
-    const SdmPass pass = {.window = GAP_WINDOW, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
-    uint8_t *score = NULL;
     char *scratch = NULL;
-    TRY(sdm_alloc_raw(ctx, &out->gap_px, columns * (size_t)h, sizeof *out->gap_px, "ray gaps"));
-    TRY(sdm_alloc_raw(ctx, &score, columns * (size_t)h, 1, "scores"));
     TRY(sdm_alloc(ctx, &scratch, (bytes + 64) / 64 * 64 * (size_t)threads, 1, "sums of ray gaps"));
-    TRY(sdm_level_warp(ctx, task, out->surface.h_m));
-    TRY(sdm_level_gap(ctx, task, &pass, out->gap_px, score));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
         char *const mine = scratch + (bytes + 64) / 64 * 64 * (size_t)t;
@@ -117,7 +115,22 @@ SdmStatus sdm_judge(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task
         }
     }
 done:
-    sdm_free(&score);
     sdm_free(&scratch);
+    return st;
+}
+
+SdmStatus sdm_judge(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmFineResult *out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPass pass = sdm_judge_pass(in->settings);
+    const size_t n = (size_t)out->surface.win.w * (size_t)out->surface.win.h;
+    uint8_t *score = NULL;
+    TRY(sdm_alloc_raw(ctx, &out->gap_px, n, sizeof *out->gap_px, "ray gaps"));
+    TRY(sdm_alloc_raw(ctx, &score, n, 1, "scores"));
+    TRY(sdm_level_warp(ctx, task, out->surface.h_m));
+    TRY(sdm_level_gap(ctx, task, &pass, out->gap_px, score));
+    TRY(sdm_judge_scores(ctx, in, score, out));
+done:
+    sdm_free(&score);
     return st;
 }

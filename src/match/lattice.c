@@ -14,7 +14,7 @@ size_t sdm_row_cells_bytes(int width)
 {
     const size_t n = ((size_t)width + 31) / 16 * 16;
     return (n + 16) *
-           (sizeof(SdmWarpCell) + sizeof(SdmCellCorners) + 2 * sizeof(int32_t) + 2 * sizeof(float));
+           (sizeof(SdmWarpCell) + sizeof(SdmCellCorners) + 2 * sizeof(int32_t) + 6 * sizeof(float));
 }
 
 void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
@@ -26,6 +26,7 @@ void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
     r->du_dh = r->fraction + n;
     r->corners = (SdmCellCorners *)(void *)(r->du_dh + n);
     r->column = (int32_t *)(void *)(r->corners + n);
+    r->rise = (float *)(void *)(r->column + n);
     r->key = (SdmRowKey){.node = NULL};
     r->count = 0;
 }
@@ -35,49 +36,64 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-/* Corners of a cell, from the level's pixel in which the first one lies. */
+/* Corners of a cell, from the level's pixel in which the first one lies: what the first row of it has, and how
+ * much the last one has more. */
 static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level, SdmCellCorners *out)
 {
-    const SdmNode *const corner[4] = {n0, n0 + 1, n0 + nu, n0 + nu + 1};
     for (int axis = 0; axis < 2; axis++) {
         const int64_t first = side == SDM_LEFT ? n0->left[axis] : n0->right[axis];
         const int64_t origin = first >> (16 + level),
                       base = origin * ((int64_t)65536 << level); /* rounded down */
         out->origin[axis] = (int32_t)origin;
-        for (int i = 0; i < 4; i++) {
-            const int64_t p = side == SDM_LEFT ? corner[i]->left[axis] : corner[i]->right[axis];
-            out->at[axis][i] = (float)(p - base) * (float)(1.0 / SDM_FIX);
+        for (int right = 0; right < 2; right++) {
+            const SdmNode *const n[2] = {n0 + right, n0 + nu + right};
+            float at[2][4] = {{0.0f}};
+            for (int low = 0; low < 2; low++) {
+                const int64_t p = side == SDM_LEFT ? n[low]->left[axis] : n[low]->right[axis];
+                at[low][0] = (float)(p - base) * (float)(1.0 / SDM_FIX);
+                at[low][1] = side == SDM_LEFT ? 0.0f : n[low]->right_b[axis];
+                at[low][2] = side == SDM_LEFT ? 0.0f : n[low]->right_c[axis];
+            }
+            for (int k = 0; k < 4; k++) {
+                out->top[axis][right][k] = at[0][k];
+                out->more[axis][right][k] = at[1][k] - at[0][k];
+            }
         }
     }
 }
 
 /* One axis of one cell: interpolate the nodes above and below in v; the level's pixels. */
-static void cell_axis(const SdmNode *n00, const SdmNode *n10, enum SdmSide side, int axis, float fv,
-                      const float a[4], float inv, float out[6])
+static void cell_axis(const SdmCellCorners *c, int axis, float fv, float inv, float out[6])
 {
-    const float a0 = a[0] + fv * (a[2] - a[0]), a1 = a[1] + fv * (a[3] - a[1]);
-    out[0] = (a0 + 0.5f) * inv - 0.5f;
-    out[1] = (a1 - a0) * inv;
-    out[2] = out[3] = out[4] = out[5] = 0.0f;
-    if (side == SDM_LEFT)
-        return;
-    const float b0 = n00->right_b[axis] + fv * (n10->right_b[axis] - n00->right_b[axis]);
-    const float b1 = n00[1].right_b[axis] + fv * (n10[1].right_b[axis] - n00[1].right_b[axis]);
-    const float c0 = n00->right_c[axis] + fv * (n10->right_c[axis] - n00->right_c[axis]);
-    const float c1 = n00[1].right_c[axis] + fv * (n10[1].right_c[axis] - n00[1].right_c[axis]);
-    out[2] = b0 * inv;
-    out[3] = (b1 - b0) * inv;
-    out[4] = c0 * inv;
-    out[5] = (c1 - c0) * inv;
+    static const float centre[4] = {0.5f, 0.0f, 0.0f, 0.0f}; /* positions count from the pixel's centre */
+    float begin[4], change[4];
+    for (int k = 0; k < 4; k++) { /* of the position, its first and second difference; in vectors */
+        const float a0 = c->top[axis][0][k] + fv * c->more[axis][0][k];
+        const float a1 = c->top[axis][1][k] + fv * c->more[axis][1][k];
+        begin[k] = (a0 + centre[k]) * inv - centre[k];
+        change[k] = (a1 - a0) * inv;
+    }
+    for (int k = 0; k < 3; k++) {
+        out[2 * k] = begin[k];
+        out[2 * k + 1] = change[k];
+    }
 }
 
-static void fill_cell(const SdmNode *n0, int nu, enum SdmSide side, float fv, float inv,
-                      const SdmCellCorners *c, SdmWarpCell *cell)
+static void fill_cell(float fv, float inv, const SdmCellCorners *c, SdmWarpCell *cell)
 {
     cell->origin_col = c->origin[0];
     cell->origin_row = c->origin[1];
-    cell_axis(n0, n0 + nu, side, 0, fv, c->at[0], inv, cell->col);
-    cell_axis(n0, n0 + nu, side, 1, fv, c->at[1], inv, cell->row);
+    cell_axis(c, 0, fv, inv, cell->col);
+    cell_axis(c, 1, fv, inv, cell->row);
+}
+
+/* Frame pixels for a metre along the pixels of a cell, between its sides' k0 and k1. */
+static inline void fill_du_dh(const float *restrict fraction, int count, float k0, float k1, float inv,
+                              float *restrict du_dh)
+{
+    const float more = k1 - k0;
+    for (int i = 0; i < count; i++)
+        du_dh[i] = (k0 + fraction[i] * more) * inv;
 }
 
 /* Which columns each cell has, and where they lie in it: the same for every row of a window. */
@@ -126,18 +142,25 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
     if (!columns)
         find_columns(lat, win, r);
     r->key = key;
+    for (int k = 0; r->du_dh && !corners && k < 2 * r->count; k++) {
+        const SdmNode *const n = row_nodes + r->column[k / 2] + k % 2;
+        r->rise[2 * k] = n->du_dh;
+        r->rise[2 * k + 1] = n[lat->nu].du_dh - n->du_dh;
+    }
     for (int c = 0; c < r->count; c++) {
         const SdmNode *const n0 = row_nodes + r->column[c];
         if (r->cells && !corners)
             find_corners(n0, lat->nu, side, l, &r->corners[c]);
         if (r->cells)
-            fill_cell(n0, lat->nu, side, fv, inv, &r->corners[c], &r->cells[c]);
+            fill_cell(fv, inv, &r->corners[c], &r->cells[c]);
         if (r->du_dh) {
-            const float k0 = n0->du_dh + fv * (n0[lat->nu].du_dh - n0->du_dh);
-            const float k1 = n0[1].du_dh + fv * (n0[lat->nu + 1].du_dh - n0[1].du_dh);
-            float *restrict const du_dh = r->du_dh;
-            for (int i = r->begin[c]; i < r->begin[c + 1]; i++)
-                du_dh[i] = (k0 + r->fraction[i] * (k1 - k0)) * inv;
+            const float *const rise = r->rise + 4 * (size_t)c;
+            const float k0 = rise[0] + fv * rise[1], k1 = rise[2] + fv * rise[3];
+            const int first = r->begin[c], count = r->begin[c + 1] - first;
+            if (count == 16) /* a whole cell of the full resolution: vectors without a rest */
+                fill_du_dh(r->fraction + first, 16, k0, k1, inv, r->du_dh + first);
+            else
+                fill_du_dh(r->fraction + first, count, k0, k1, inv, r->du_dh + first);
         }
     }
 }

@@ -37,11 +37,12 @@ typedef struct SdmWindow {
     int w, h;
 } SdmWindow;
 
-/* A cell's corners (00 10 01 11), px of the full image from the level's pixel `origin`: the same for all rows
- * between two rows of nodes. */
+/* A cell's corners: the same for all rows between two rows of nodes.  By axis, and for its left and its right
+ * side: position (px of the full image from the level's pixel `origin`), its first and second difference over
+ * t, and a 0, on the upper row of nodes; and by how much the lower row's are more. */
 typedef struct SdmCellCorners {
+    float top[2][2][4], more[2][2][4];
     int32_t origin[2];
-    float at[2][4];
 } SdmCellCorners;
 
 typedef struct SdmRowKey {
@@ -59,6 +60,7 @@ typedef struct SdmRowCells {
     int count;
     SdmCellCorners *corners;
     int32_t *column;   /* of the lattice, for each cell */
+    float *rise;       /* du_dh of each cell's upper left node, how much more the lower has; upper right, ... */
     SdmRowKey key;     /* what begin, fraction, column and corners are of */
 } SdmRowCells;
 enum SdmSide { SDM_LEFT, SDM_RIGHT };

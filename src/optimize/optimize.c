@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimize/optimize.h"
 
+#include "optimize/belief.h"
+
 #include <string.h>
 
 int sdm_volume_pitch(int labels) { return (labels + SDM_LABEL_ALIGN - 1) / SDM_LABEL_ALIGN * SDM_LABEL_ALIGN; }
@@ -36,6 +38,9 @@ SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, SdmOptimizer *
     *out = (SdmOptimizer){.p1 = o->p1 ? o->p1 : p1,
                           .p2 = o->p2 ? o->p2 : p2,
                           .paths = strcmp(o->paths, "4") == 0 ? 4 : 8,
+                          .bp = {o->bp_tile, o->bp_outer, o->bp_inner},
+                          .weight = o->bp_weight ? o->bp_weight : p1,
+                          .truncation = o->bp_truncation ? o->bp_truncation : p2 > p1 ? p2 / p1 : 1,
                           .cpu_level = o->cpu_level};
     if (strcmp(o->optimizer, "sgm") == 0)
         out->kind = SDM_OPTIMIZER_SGM;
@@ -45,7 +50,22 @@ SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, SdmOptimizer *
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--p2: found %d%s, expected at least --p1, which is %d%s; a larger step cannot cost less",
                         out->p2, o->p2 ? "" : " (by the cost)", out->p1, o->p1 ? "" : " (by the cost)");
+    if (out->kind == SDM_OPTIMIZER_BP && (int64_t)out->weight * out->truncation > SDM_BP_MOST)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--bp-weight: found %d with --bp-truncation %d, expected a product of at most %d; messages "
+                        "have 16 bits",
+                        out->weight, out->truncation, (int)SDM_BP_MOST);
     return SDM_OK;
+}
+
+static SdmStatus optimize_bp(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out)
+{
+    const SdmBpField f = {.width = v->width, .height = v->height, .labels = v->labels, .pitch = v->pitch,
+                          .data = v->cost, .weight = how->weight, .truncation = how->truncation};
+    const SdmStatus st = sdm_bp_run(ctx, &f, &how->bp, how->cpu_level, out->left);
+    if (st == SDM_OK && out->right)
+        sdm_right_labels(ctx, v, out->left, out->right);
+    return st;
 }
 
 SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out)
@@ -53,16 +73,19 @@ SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume
     switch (how->kind) {
     case SDM_OPTIMIZER_SGM:
         return sdm_sgm(ctx, how, v, out);
+    case SDM_OPTIMIZER_BP:
+        return optimize_bp(ctx, how, v, out);
     default:
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--optimizer bp is not in this build; give sgm or local");
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--optimizer local takes no volume of costs");
     }
 }
 
 int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels)
 {
-    if (how->kind != SDM_OPTIMIZER_SGM)
-        return 0;
-    return sdm_sgm_bytes(width, height, labels);
+    enum { THREADS = 16 }; /* a thread's tile is small */
+    if (how->kind == SDM_OPTIMIZER_BP)
+        return sdm_bp_bytes(width, height, labels, how->bp.tile, THREADS);
+    return how->kind == SDM_OPTIMIZER_LOCAL ? 0 : sdm_sgm_bytes(width, height, labels);
 }
 
 void sdm_right_labels(SdmContext *ctx, const SdmVolume *v, const uint16_t *left, uint16_t *right)

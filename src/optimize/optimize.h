@@ -3,6 +3,7 @@
 #ifndef SDM_OPTIMIZE_H
 #define SDM_OPTIMIZE_H
 
+#include "bp.h"
 #include "core/core.h"
 
 typedef enum SdmOptimizerKind { SDM_OPTIMIZER_LOCAL, SDM_OPTIMIZER_SGM, SDM_OPTIMIZER_BP } SdmOptimizerKind;
@@ -12,6 +13,8 @@ typedef struct SdmOptimizer {
     SdmOptimizerKind kind;
     int p1, p2;            /* sgm: of a step by one label, of any other; 0 <= p1 <= p2 <= SDM_P2_MOST */
     int paths;             /* sgm: 4 or 8 */
+    SdmBpPlan bp;          /* bp: tiles and iterations */
+    int weight, truncation; /* bp: of a step by one label; labels from which on steps cost the same */
     const char *cpu_level; /* as --cpu-level */
 } SdmOptimizer;
 
@@ -53,7 +56,8 @@ int sdm_volume_pitch(int labels);
 SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v);
 void sdm_volume_close(SdmVolume *v);
 
-/* The optimizer that the options ask for; p1, p2: penalties where they ask for none.
+/* The optimizer that the options ask for; p1, p2: penalties where they ask for none (bp: p1 for each label of
+ * a step, p2 at most).
  * SDM_ERR_USAGE with a sentence: P2 below P1, ... */
 SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, SdmOptimizer *out);
 

@@ -28,6 +28,9 @@ typedef struct SdmPairSettings {
     const SdmOptimizer *optimizer; /* NULL or local: the best of each pixel */
 } SdmPairSettings;
 
+/* SDM_ERR_USAGE with a sentence for images or settings that cannot be matched. */
+SdmStatus sdm_pair_check(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
+                         const SdmPairSettings *set);
 /* The optimizer that the options ask for, with penalties for this cost unless they give them. */
 SdmStatus sdm_pair_optimizer(SdmContext *ctx, SdmPairCost cost, SdmOptimizer *out);
 

@@ -219,9 +219,10 @@ static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int 
         float *const out = p->disparity + (y0 + row) * p->width;
         for (int x = from; x < to; x++) {
             const uint32_t d = left[x], apart = d - (right[x - (int)d] >> 16); /* modulo 2^32 */
+            const uint32_t bad = 0u - (uint32_t)(apart + most > 2 * most);
             uint32_t bits;
             memcpy(&bits, out + x, sizeof bits);
-            bits |= apart + most > 2 * most ? UINT32_C(0x7FC00000) : 0; /* NaN */
+            bits = (bits & ~bad) | (UINT32_C(0x7FC00000) & bad); /* the one NaN of every back end */
             memcpy(out + x, &bits, sizeof bits);
         }
     }

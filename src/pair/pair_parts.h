@@ -9,10 +9,6 @@
 
 enum { SDM_PAIR_DEPTH_MAX = 60000 }; /* disparities; their number goes with 16 bits */
 
-/* SDM_ERR_USAGE with a sentence for images or settings that cannot be matched. */
-SdmStatus sdm_pair_check(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                         const SdmPairSettings *set);
-
 enum { SDM_LEFT, SDM_RIGHT };
 
 /* Disparities that a kernel takes at once: d_low .. d_low + kernels->lanes - 1, of which `count` are asked.

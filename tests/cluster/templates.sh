@@ -1,5 +1,6 @@
 #!/bin/bash
-# Templates of schedulers that are not here: syntax of the scripts, fields of the YAML files; the one for xargs is run.
+# Templates of schedulers that are not here: syntax of the scripts, fields of the YAML files; the one for xargs is run, and
+# that for HTCondor through a stand-in for condor_submit_dag that keeps to the manual.
 # templates.sh STEREODEM SOURCE_FOLDER
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -54,3 +55,18 @@ cd "$work"
 SCENES=$work/scenes.txt JOB=$work/job PLAN_OPTIONS="$plan_options" TASKS_AT_ONCE=2 UNITS_A_TASK=3 STEREODEM=$program \
     bash "$templates/xargs/run.sh" >"$work/log" 2>&1 || fail "xargs: $(tail -n 5 "$work/log")"
 same_as_run "$work/job"
+echo "ok: xargs"
+
+# HTCondor: the same scenes from a folder with a blank in its name, and one whose units fail, which costs itself alone.
+mkdir -p "$work/bin" "$work/a job"
+printf '#!/bin/bash\nexec python3 "%s/condor.py" "$@"\n' "$source_folder/tests/cluster" >"$work/bin/condor_submit_dag"
+chmod +x "$work/bin/condor_submit_dag"
+cp -r scene6 scene7
+dd if=/dev/zero of=scene7/left.tif bs=1000 seek=20 count=30 conv=notrunc status=none
+{ cat scenes.txt; echo "scene7/left.tif scene7/right.tif"; } >seven.txt
+PATH=$work/bin:$PATH SCENES=$work/seven.txt JOB="a job/job" PLAN_OPTIONS="$plan_options" UNITS_A_TASK=2 STEREODEM=$program \
+    bash "$templates/htcondor/submit.sh" >"$work/log" 2>&1 || fail "HTCondor: $(tail -n 5 "$work/log")"
+same_as_run "$work/a job/job"
+grep -q "DAG failed: {'units': True}" "$work/log" || fail "HTCondor: $(tail -n 5 "$work/log")"
+grep -q "1 of 7 scenes cannot be merged: units" "$work/a job/job/log/merge.err" || fail "merge does not tell the bad scene"
+echo "ok: HTCondor's files, run by a stand-in"

@@ -8,7 +8,9 @@
 
 #define RAINIER DATA "aster_rainier/"
 #define ROWS 5400 /* of the 3B image */
+#define PIXEL_M 15.2 /* gap of one pixel across the epipolar line */
 enum { MOST = 2000, SPLITS = 8 };
+static const double PI = 3.14159265358979323846;
 
 typedef struct Tie {
     double left[2], right[2];
@@ -105,6 +107,25 @@ static double tie_scatter_px(const Tie *tie, int n)
     return sum / count;
 }
 
+/* Targets of the ties less the correction, in turns of a pixel: |mean of exp(2 pi i gap)|, 1 when all gaps
+ * have the same fraction of a pixel and about 1 / sqrt(n) when they have any.  *from_px: mean distance to
+ * that fraction, 0.25 when they have any. */
+static double locked(const Tie *tie, int n, const SdmPointing *p, double *from_px)
+{
+    double re = 0.0, im = 0.0, turn[MOST];
+    *from_px = 0.0;
+    for (int i = 0; i < n; i++) {
+        turn[i] = tie[i].target_px - sdm_pointing_value(p, tie[i].right[0], tie[i].right[1]);
+        re += cos(2.0 * PI * turn[i]) / n;
+        im += sin(2.0 * PI * turn[i]) / n;
+    }
+    for (int i = 0; i < n; i++) {
+        const double off = turn[i] - atan2(im, re) / (2.0 * PI);
+        *from_px += fabs(off - round(off)) / n;
+    }
+    return hypot(re, im);
+}
+
 /* Fit on the ties of one side. */
 static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side, int which, SdmPointing *p)
 {
@@ -126,9 +147,10 @@ static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side
     sdm_free(&round.samples);
 }
 
-/* Single ties of the file scatter by 0.28 px (4.3 m of gap) against their own neighbours, so that no
- * correction can bring mean |gap| near zero: it must take the bias away, and do so as well as a fit on the
- * judged half itself. */
+/* The file's ties were rounded across the epipolar line: their gaps lie about two places a whole pixel (15 m)
+ * apart, -9 m and +6 m once the bias is gone, so that no smooth correction can bring mean |gap| below some
+ * 7 m.  The correction must take the bias away, do so as well as a fit on the judged half itself, and leave
+ * the ties, taken to the next of those places, within 4 m. */
 static void other_half(void **state)
 {
     (void)state;
@@ -164,6 +186,12 @@ static void other_half(void **state)
             "fitted itself); degree %d\n",
             bias[0], bias[1], before, after, best, p.degree);
         assert_true(before > 20.0 && fabs(bias[1]) <= 1.5 && after <= 8.0 && after <= 1.05 * best);
+        double from_px;
+        const double lock = locked(tie, n, &p, &from_px);
+        print_message(
+            "locked to whole pixels: %.2f (by chance %.2f); mean distance from them %.2f px, %.2f m\n", lock,
+            1.0 / sqrt(n), from_px, from_px * PIXEL_M);
+        assert_true(lock > 0.3 && from_px < 0.2 && from_px * PIXEL_M <= 4.0);
         sdm_pointing_free(&p);
         sdm_pointing_free(&own);
     }

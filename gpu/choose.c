@@ -1,0 +1,118 @@
+/* --device: name -> device. */
+// SPDX-License-Identifier: Apache-2.0
+#include "choose.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void take(const SdmDeviceInfo *d, SdmChoice *out)
+{
+    *out = (SdmChoice){.api = d->api, .index = d->index, .exact = d->exact};
+    snprintf(out->text, sizeof out->text, "%s:%d", sdm_api_name(d->api), d->index);
+    snprintf(out->name, sizeof out->name, "%s", d->name);
+}
+
+static void take_cpu(SdmChoice *out)
+{
+    *out = (SdmChoice){.cpu = true, .exact = true};
+    snprintf(out->text, sizeof out->text, "cpu");
+    snprintf(out->name, sizeof out->name, "the processor");
+}
+
+void sdm_choice_tell(SdmContext *ctx, const SdmChoice *c)
+{
+    sdm_log(ctx, SDM_LOG_INFO, 0, "device: %s%s%s%s", c->name, c->cpu ? "" : " (", c->cpu ? "" : c->text,
+            c->cpu ? "" : ")");
+    if (c->why_not[0])
+        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "no other device: %s", c->why_not);
+    if (!c->exact)
+        sdm_log(ctx, SDM_LOG_WARNING, 0,
+                "%s does not round as the processor does: heights may differ from the processor's by some "
+                "millimetres",
+                c->name);
+}
+
+/* The first of a list that can run; by itself: none that is the processor or rounds otherwise. */
+static const SdmDeviceInfo *first_of(const SdmDeviceInfo *list, int count, bool by_itself)
+{
+    const SdmDeviceInfo *found = NULL;
+    for (int i = 0; i < count; i++) {
+        const SdmDeviceInfo *const d = &list[i];
+        if (!d->why_not[0] && !(by_itself && (d->is_cpu || !d->exact)) &&
+            (!found || (found->is_cpu && !d->is_cpu)))
+            found = d;
+    }
+    return found;
+}
+
+/* Does the system have any graphics device?  Asking OpenCL's drivers takes time and memory. */
+static bool has_graphics(void)
+{
+    static const char *const places[] = {"/dev/nvidiactl", "/dev/kfd", "/dev/dri", "/dev/dxg", "/dev/mali0"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (access(places[i], F_OK) == 0)
+            return true;
+    return false;
+}
+
+static void choose_auto(SdmDeviceInfo *list, SdmChoice *out)
+{
+    static const enum SdmApi order[] = {SDM_API_CUDA, SDM_API_OPENCL};
+    char reason[2][SDM_REASON_SIZE] = {"", "there is no graphics device"};
+    for (int i = 0; i < 2; i++) {
+        const int n = i == 0 || has_graphics() ? sdm_devices(order[i], list, SDM_MOST_DEVICES, reason[i]) : 0;
+        const SdmDeviceInfo *const d = first_of(list, n, true);
+        if (d) {
+            take(d, out);
+            return;
+        }
+        if (n > 0)
+            snprintf(reason[i], sizeof reason[i], "%.100s: %.150s", list[0].name,
+                     list[0].why_not[0] ? list[0].why_not
+                     : list[0].is_cpu   ? "it is the processor"
+                                        : "it does not round as the processor does");
+    }
+    take_cpu(out);
+    snprintf(out->why_not, sizeof out->why_not, "cuda: %s; opencl: %s", reason[0], reason[1]);
+}
+
+static SdmStatus choose_named(SdmContext *ctx, enum SdmApi api, const char *number, SdmDeviceInfo *list,
+                              SdmChoice *out)
+{
+    char reason[SDM_REASON_SIZE];
+    const char *const name = sdm_api_name(api);
+    const int n = sdm_devices(api, list, SDM_MOST_DEVICES, reason), index = number ? atoi(number) : 0;
+    if (n == 0)
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device %s: %s", name, reason);
+    if (number && index >= n)
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "--device %s:%d: found %d device%s, expected 0 to %d; stereodem "
+                        "devices lists them",
+                        name, index, n, n == 1 ? "" : "s", n - 1);
+    const SdmDeviceInfo *const d = number ? &list[index] : first_of(list, n, false);
+    if (!d || d->why_not[0])
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device %s: %s: %s", name, d ? d->name : list[0].name,
+                        d ? d->why_not : list[0].why_not);
+    take(d, out);
+    return SDM_OK;
+}
+
+SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmDeviceInfo *list = NULL;
+    const char *const colon = strchr(name, ':'), *const number = colon ? colon + 1 : NULL;
+    take_cpu(out);
+    if (strcmp(name, "cpu") == 0)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
+    if (strcmp(name, "auto") == 0)
+        choose_auto(list, out);
+    else
+        TRY(choose_named(ctx, strncmp(name, "cuda", 4) == 0 ? SDM_API_CUDA : SDM_API_OPENCL, number, list,
+                         out));
+done:
+    sdm_free(&list);
+    return st;
+}

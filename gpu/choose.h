@@ -1,0 +1,25 @@
+/* What --device names: the processor, or a device of an API.  Internal; not installed. */
+#ifndef SDM_GPU_CHOOSE_H
+#define SDM_GPU_CHOOSE_H
+
+#include "device.h"
+
+typedef struct SdmChoice {
+    bool cpu; /* the rest says nothing then */
+    enum SdmApi api;
+    int index;
+    char text[32]; /* "cpu", "cuda:0": what --device takes */
+    char name[SDM_NAME_SIZE];
+    bool exact;        /* rounds as the processor does */
+    char why_not[640]; /* auto took the processor: why no device; else "" */
+} SdmChoice;
+
+/* name: "cpu"; "opencl" or "cuda", the first that can run (of OpenCL's, one that is not the processor if
+ * there is any); "opencl:2", that one; "auto": a CUDA device, else an OpenCL device that is no processor,
+ * else the processor; one that does not round as the processor does is never taken by itself.
+ * SDM_ERR_UNSUPPORTED says why one that was named cannot run. */
+SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out);
+/* Log what was taken. */
+void sdm_choice_tell(SdmContext *ctx, const SdmChoice *choice);
+
+#endif

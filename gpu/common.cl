@@ -1,0 +1,101 @@
+/* What several kernels share; the files are put together in the order of their names. */
+// SPDX-License-Identifier: Apache-2.0
+
+#define COLUMNS 4 /* neighbouring pixels of an item that sums windows */
+#define PAIR_NONE 0xffff /* no cost */
+#define PAIR_NOWHERE (-2147483647 - 1) /* no disparity */
+
+/* ---- lattice ---- */
+
+typedef struct LatticeCell { /* corners 00 10 01 11; [axis]: columns, rows */
+    int origin[2];
+    float at[2][4];
+    float b[2][4], c[2][4];
+    float du_dh[4];
+} LatticeCell;
+
+/* Where pixel (x, y) lies in the cells of its window: u2, v2 of pixel (0, 0) and stride2 in half full pixels. */
+typedef struct CellPlace {
+    int cell;
+    float fu, fv; /* 0..1 across it */
+} CellPlace;
+
+FUNCTION CellPlace cell_place(int x, int y, int cols, int u2, int v2, int stride2, int step2_log2)
+{
+    CellPlace p;
+    const int u = u2 + x * stride2, v = v2 + y * stride2, mask = (1 << step2_log2) - 1;
+    const float share = 1.0f / (float)(1 << step2_log2);
+    p.cell = (v >> step2_log2) * cols + (u >> step2_log2);
+    p.fu = (float)(u & mask) * share;
+    p.fv = (float)(v & mask) * share;
+    return p;
+}
+
+/* Level pixels along u for a metre of height. */
+FUNCTION float du_dh_at(GLOBAL const LatticeCell *cell, CellPlace p, float inv)
+{
+    GLOBAL const float *const k = cell[p.cell].du_dh;
+    const float k0 = k[0] + p.fv * (k[2] - k[0]), k1 = k[1] + p.fv * (k[3] - k[1]);
+    return (k0 + p.fu * (k1 - k0)) * inv;
+}
+
+/* ---- costs ---- */
+
+FUNCTION uint product_of(int a, int b)
+{
+    return (uint)(a * b);
+}
+
+FUNCTION uint apart_of(int a, int b)
+{
+    return (uint)(a > b ? a - b : b - a);
+}
+
+FUNCTION uint bits_of(ulong a, ulong b)
+{
+    return (uint)POPCOUNT64(a ^ b);
+}
+
+/* A score as it would be for a window of the texture that the cost's scores are made for; scale 0: as it is. */
+FUNCTION float fair_score(float score, float scale, float texture)
+{
+    const float fair = 1.0f - (1.0f - score) * scale * texture;
+    return scale <= 0.0f ? score : score <= SCORE_NONE ? SCORE_NONE : fair < -1.0f ? -1.0f : fair;
+}
+
+/* Mean to the next integer and what is left of the sum, both of 16 bits. */
+FUNCTION int pack_mean(int sum, int n, float inverse)
+{
+    const int mean = (int)FLOOR((float)sum * inverse + 0.5f);
+    return (int)((uint)mean << 16 | ((uint)(sum - n * mean) & 0xffffu));
+}
+
+/* 1 / sqrt(sum of squares about the mean); 0 without texture (least: at the smallest sigma). */
+FUNCTION float texture_of(int packed, int sum, uint squares, float inverse, float least)
+{
+    const int mean = packed >> 16, rest = (int)((uint)packed << 16) >> 16;
+    const int c = (int)(squares - (uint)(mean * sum) - (uint)(mean * rest));
+    const float v = (float)c - (float)rest * inverse * (float)rest;
+    return v > least ? 1.0f / SQRT(v) : 0.0f;
+}
+
+/* Scores of a whole window from its sum. */
+FUNCTION float zncc_score(uint products, int left, int right, int n, float inverse, float left_texture,
+                          float right_texture)
+{
+    const int mean_a = left >> 16, rest_a = (int)((uint)left << 16) >> 16;
+    const int mean_b = right >> 16, rest_b = (int)((uint)right << 16) >> 16;
+    const int c = (int)(products - (uint)(mean_b * (n * mean_a + rest_a)) - (uint)(rest_b * mean_a));
+    return ((float)c - (float)rest_a * inverse * (float)rest_b) * left_texture * right_texture;
+}
+
+FUNCTION float sad_score(uint apart, float scale)
+{
+    const float score = 1.0f - (float)(int)apart * scale;
+    return score > -1.0f ? score : -1.0f;
+}
+
+FUNCTION float census_score(uint bits, float scale)
+{
+    return 1.0f - (float)(int)bits * scale;
+}

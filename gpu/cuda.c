@@ -1,0 +1,249 @@
+/* The CUDA back end: buffers, copies and launches in two streams, kernels from the embedded fatbin. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda.h"
+
+#include <string.h>
+
+typedef struct Cu { /* SdmDevice.inside */
+    SdmCuApi api;
+    CuDevice device;
+    CuHandle context, module, stream[SDM_QUEUES];
+    CuHandle first[SDM_QUEUES], last[SDM_QUEUES]; /* events around the launches */
+    bool launched[SDM_QUEUES];
+    int kernel_count;
+    struct {
+        char name[64];
+        CuHandle kernel;
+    } kernel[SDM_MOST_KERNELS];
+} Cu;
+
+static Cu *inside(const SdmDevice *d)
+{
+    return d->inside;
+}
+
+/* A failure of the driver as a sentence; `what` was asked for. */
+static SdmStatus check(SdmContext *ctx, const SdmDevice *d, CuResult code, const char *what)
+{
+    return code == CUDA_SUCCESS
+               ? SDM_OK
+               : sdm_fail(ctx, code == CUDA_ERROR_OUT_OF_MEMORY ? SDM_ERR_MEMORY : SDM_ERR_DEVICE,
+                          "%s: %s: %s (CUDA error %d)", d->info.name, what,
+                          sdm_cu_error(&inside(d)->api, code), (int)code);
+}
+
+/* The calling thread works on this device from here on. */
+static SdmStatus enter(SdmContext *ctx, const SdmDevice *d)
+{
+    return check(ctx, d, inside(d)->api.CtxSetCurrent(inside(d)->context), "its context");
+}
+
+static void close_device(SdmDevice *d)
+{
+    Cu *const cu = inside(d);
+    if (!cu)
+        return;
+    if (cu->context)
+        cu->api.CtxSetCurrent(cu->context);
+    for (int i = 0; i < SDM_QUEUES; i++) {
+        if (cu->stream[i]) {
+            cu->api.StreamSynchronize(cu->stream[i]);
+            cu->api.StreamDestroy(cu->stream[i]);
+        }
+        if (cu->first[i])
+            cu->api.EventDestroy(cu->first[i]);
+        if (cu->last[i])
+            cu->api.EventDestroy(cu->last[i]);
+    }
+    if (cu->module)
+        cu->api.ModuleUnload(cu->module);
+    if (cu->context) {
+        cu->api.CtxSetCurrent(NULL);
+        cu->api.DevicePrimaryCtxRelease(cu->device);
+    }
+    sdm_free(&d->inside);
+}
+
+static SdmStatus open_device(SdmContext *ctx, SdmDevice *d)
+{
+    SdmStatus st = SDM_OK;
+    Cu *cu = NULL;
+    TRY(sdm_alloc(ctx, &d->inside, 1, sizeof *cu, "a device"));
+    cu = inside(d);
+    const char *const why = sdm_cu_load(&cu->api);
+    if (why) {
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device cuda: %s", why);
+        goto done;
+    }
+    TRY(check(ctx, d, cu->api.Init(0), "the driver"));
+    TRY(check(ctx, d, cu->api.DeviceGet(&cu->device, d->info.index), "the device"));
+    TRY(check(ctx, d, cu->api.DevicePrimaryCtxRetain(&cu->context, cu->device), "a context"));
+    TRY(enter(ctx, d));
+    TRY(check(ctx, d, cu->api.ModuleLoadData(&cu->module, sdm_kernels_fatbin), "the kernels"));
+    for (int i = 0; i < SDM_QUEUES; i++) {
+        TRY(check(ctx, d, cu->api.StreamCreate(&cu->stream[i], CU_STREAM_NON_BLOCKING), "a queue"));
+        TRY(check(ctx, d, cu->api.EventCreate(&cu->first[i], 0), "its clock"));
+        TRY(check(ctx, d, cu->api.EventCreate(&cu->last[i], 0), "its clock"));
+    }
+done:
+    if (st != SDM_OK)
+        close_device(d);
+    return st;
+}
+
+static CuPointer address(const SdmBuffer *b)
+{
+    return (CuPointer)(uintptr_t)b->handle;
+}
+
+static SdmStatus take(SdmContext *ctx, SdmBuffer *b, const char *what)
+{
+    CuPointer p = 0;
+    SdmStatus st = enter(ctx, b->device);
+    if (st == SDM_OK)
+        st = check(ctx, b->device, inside(b->device)->api.MemAlloc(&p, (size_t)b->bytes), what);
+    b->handle = (void *)(uintptr_t)p;
+    return st;
+}
+
+static void give(SdmBuffer *b)
+{
+    if (enter(NULL, b->device) == SDM_OK)
+        inside(b->device)->api.MemFree(address(b)); /* waits for what uses it */
+}
+
+static SdmStatus finish(SdmContext *ctx, SdmDevice *d, int queue)
+{
+    SdmStatus st = SDM_OK;
+    TRY(enter(ctx, d));
+    TRY(check(ctx, d, inside(d)->api.StreamSynchronize(inside(d)->stream[queue]), "its queue"));
+done:
+    return st;
+}
+
+static SdmStatus upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void *from, int64_t bytes,
+                        int queue, bool wait)
+{
+    SdmStatus st = SDM_OK;
+    SdmDevice *const d = to->device;
+    TRY(enter(ctx, d));
+    TRY(check(ctx, d,
+              inside(d)->api.MemcpyHtoDAsync(address(to) + (CuPointer)offset, from, (size_t)bytes,
+                                             inside(d)->stream[queue]),
+              "a copy to the device"));
+    if (wait)
+        TRY(finish(ctx, d, queue));
+done:
+    return st;
+}
+
+static SdmStatus download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
+                          int queue, bool wait)
+{
+    SdmStatus st = SDM_OK;
+    SdmDevice *const d = from->device;
+    TRY(enter(ctx, d));
+    TRY(check(ctx, d,
+              inside(d)->api.MemcpyDtoHAsync(to, address(from) + (CuPointer)offset, (size_t)bytes,
+                                             inside(d)->stream[queue]),
+              "a copy from the device"));
+    if (wait)
+        TRY(finish(ctx, d, queue));
+done:
+    return st;
+}
+
+static SdmStatus fill(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t value, int64_t bytes, int queue)
+{
+    SdmStatus st = SDM_OK;
+    const SdmDevice *const d = to->device;
+    TRY(enter(ctx, d));
+    TRY(check(ctx, d,
+              inside(d)->api.MemsetD8Async(address(to) + (CuPointer)offset, value, (size_t)bytes,
+                                           inside(d)->stream[queue]),
+              "filling memory"));
+done:
+    return st;
+}
+
+static SdmStatus find_kernel(SdmContext *ctx, SdmDevice *d, const char *name, CuHandle *out)
+{
+    Cu *const cu = inside(d);
+    for (int i = 0; i < cu->kernel_count; i++)
+        if (strcmp(cu->kernel[i].name, name) == 0) {
+            *out = cu->kernel[i].kernel;
+            return SDM_OK;
+        }
+    if (cu->kernel_count == SDM_MOST_KERNELS || strlen(name) >= sizeof cu->kernel[0].name)
+        return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: kernel %s is one too many", d->info.name, name);
+    const SdmStatus st = check(ctx, d, cu->api.ModuleGetFunction(out, cu->module, name), name);
+    if (st != SDM_OK)
+        return st;
+    snprintf(cu->kernel[cu->kernel_count].name, sizeof cu->kernel[0].name, "%s", name);
+    cu->kernel[cu->kernel_count++].kernel = *out;
+    return SDM_OK;
+}
+
+/* Where the value of an argument lies; of a buffer its address, kept in *slot. */
+static void *argument(const SdmArg *a, CuPointer *slot)
+{
+    *slot = a->kind == SDM_ARG_BUFFER && a->buffer ? address(a->buffer) : 0;
+    return a->kind == SDM_ARG_INT     ? (void *)(uintptr_t)&a->i
+           : a->kind == SDM_ARG_LONG  ? (void *)(uintptr_t)&a->l
+           : a->kind == SDM_ARG_FLOAT ? (void *)(uintptr_t)&a->f
+                                      : (void *)slot;
+}
+
+static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
+                        const int group[3], int arg_count, const SdmArg *args)
+{
+    SdmStatus st = SDM_OK;
+    Cu *const cu = inside(d);
+    CuHandle kernel = NULL;
+    CuPointer slot[SDM_MOST_ARGS];
+    void *value[SDM_MOST_ARGS];
+    for (int i = 0; i < arg_count; i++)
+        value[i] = argument(&args[i], &slot[i]);
+    TRY(enter(ctx, d));
+    TRY(find_kernel(ctx, d, name, &kernel));
+    if (!cu->launched[queue])
+        TRY(check(ctx, d, cu->api.EventRecord(cu->first[queue], cu->stream[queue]), "its clock"));
+    cu->launched[queue] = true;
+    TRY(check(ctx, d,
+              cu->api.LaunchKernel(kernel, (unsigned)groups[0], (unsigned)groups[1], (unsigned)groups[2],
+                                   (unsigned)group[0], (unsigned)group[1], (unsigned)group[2], 0,
+                                   cu->stream[queue], value, NULL),
+              name));
+done:
+    return st;
+}
+
+static SdmStatus seconds(SdmContext *ctx, SdmDevice *d, int queue, double *out)
+{
+    SdmStatus st = SDM_OK;
+    Cu *const cu = inside(d);
+    float ms = 0.0f;
+    *out = 0.0;
+    if (!cu->launched[queue])
+        return SDM_OK;
+    cu->launched[queue] = false;
+    TRY(enter(ctx, d));
+    TRY(check(ctx, d, cu->api.EventRecord(cu->last[queue], cu->stream[queue]), "its clock"));
+    TRY(check(ctx, d, cu->api.EventSynchronize(cu->last[queue]), "its queue"));
+    TRY(check(ctx, d, cu->api.EventElapsedTime(&ms, cu->first[queue], cu->last[queue]), "its clock"));
+    *out = 1e-3 * (double)ms;
+done:
+    return st;
+}
+
+const SdmBackEnd sdm_cuda = {.list = sdm_cu_list,
+                             .open = open_device,
+                             .close = close_device,
+                             .take = take,
+                             .give = give,
+                             .upload = upload,
+                             .download = download,
+                             .fill = fill,
+                             .launch = launch,
+                             .finish = finish,
+                             .seconds = seconds};

@@ -1,0 +1,13 @@
+/* What the files of the CUDA back end share. */
+#ifndef SDM_GPU_CUDA_H
+#define SDM_GPU_CUDA_H
+
+#include "cuda_api.h"
+#include "device_inside.h"
+
+/* NULL, or why the driver cannot be used. */
+const char *sdm_cu_load(SdmCuApi *api);
+const char *sdm_cu_error(const SdmCuApi *api, CuResult code);
+int sdm_cu_list(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE]);
+
+#endif

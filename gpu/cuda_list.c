@@ -1,0 +1,83 @@
+/* CUDA's driver, opened at run time, and its devices. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+enum { LEAST_CAPABILITY = 75 }; /* the oldest that the embedded kernels are made for */
+
+const char *sdm_cu_load(SdmCuApi *api)
+{
+    memset(api, 0, sizeof *api);
+    api->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!api->library)
+        return "libcuda.so.1 cannot be opened: there is no NVIDIA driver on this machine";
+#define LOOK_UP(symbol, name, arguments)                                                                     \
+    *(void **)(void *)&api->name = dlsym(api->library, symbol);                                              \
+    if (!api->name)                                                                                          \
+        return "libcuda.so.1 lacks " symbol ": the NVIDIA driver is too old";
+    SDM_CU_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
+    return NULL;
+}
+
+const char *sdm_cu_error(const SdmCuApi *api, CuResult code)
+{
+    const char *text = NULL;
+    return api->GetErrorString(code, &text) == CUDA_SUCCESS && text ? text : "the driver refused";
+}
+
+static int ask(const SdmCuApi *api, CuDevice device, int what)
+{
+    int value = 0;
+    return api->DeviceGetAttribute(&value, what, device) == CUDA_SUCCESS ? value : 0;
+}
+
+static void describe(const SdmCuApi *api, CuDevice device, int index, SdmDeviceInfo *out)
+{
+    size_t bytes = 0;
+    int version = 0;
+    const int major = ask(api, device, CU_COMPUTE_CAPABILITY_MAJOR),
+              minor = ask(api, device, CU_COMPUTE_CAPABILITY_MINOR);
+    *out = (SdmDeviceInfo){.api = SDM_API_CUDA, .index = index, .exact = true};
+    if (api->DeviceGetName(out->name, sizeof out->name - 1, device) != CUDA_SUCCESS)
+        snprintf(out->name, sizeof out->name, "CUDA device %d", index);
+    (void)api->DriverGetVersion(&version);
+    (void)api->DeviceTotalMem(&bytes, device);
+    snprintf(out->platform, sizeof out->platform, "CUDA, compute capability %d.%d", major, minor);
+    snprintf(out->driver, sizeof out->driver, "driver for CUDA %d.%d", version / 1000, version % 1000 / 10);
+    out->memory_bytes = out->most_bytes = (int64_t)bytes;
+    out->local_bytes = ask(api, device, CU_MAX_SHARED_MEMORY_PER_BLOCK);
+    out->units = ask(api, device, CU_MULTIPROCESSOR_COUNT);
+    out->max_group = ask(api, device, CU_MAX_THREADS_PER_BLOCK);
+    if (10 * major + minor < LEAST_CAPABILITY)
+        snprintf(out->why_not, sizeof out->why_not,
+                 "compute capability %d.%d is older than 7.5; --device opencl serves it", major, minor);
+}
+
+int sdm_cu_list(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE])
+{
+    SdmCuApi api;
+    int count = 0;
+    const char *const why = sdm_cu_load(&api);
+    CuResult code = why ? CUDA_SUCCESS : api.Init(0);
+    if (!why && code == CUDA_SUCCESS)
+        code = api.DeviceGetCount(&count);
+    if (why)
+        snprintf(reason, SDM_REASON_SIZE, "%s", why);
+    else if (code != CUDA_SUCCESS)
+        snprintf(reason, SDM_REASON_SIZE, "the NVIDIA driver does not start: %.150s (CUDA error %d)",
+                 sdm_cu_error(&api, code), (int)code);
+    else if (count == 0)
+        snprintf(reason, SDM_REASON_SIZE, "the NVIDIA driver has no device");
+    if (why || code != CUDA_SUCCESS)
+        return 0;
+    count = count < most ? count : most;
+    for (int i = 0; i < count; i++) {
+        CuDevice device = 0;
+        (void)api.DeviceGet(&device, i);
+        describe(&api, device, i, &out[i]);
+    }
+    return count; /* the library stays open: the driver does not bear being closed */
+}

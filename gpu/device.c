@@ -1,0 +1,251 @@
+/* The device interface: one of two back ends, budget of memory, checks of what is asked. */
+// SPDX-License-Identifier: Apache-2.0
+#include "device_inside.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static atomic_llong fail_at; /* tests: counts down to the call that fails */
+static atomic_int fail_with;
+static atomic_bool fail_lasts;
+
+void sdm_device_fail_at(int64_t n, SdmStatus st, bool lasts)
+{
+    atomic_store(&fail_lasts, lasts);
+    atomic_store(&fail_with, (int)st);
+    atomic_store(&fail_at, n);
+}
+
+/* SDM_OK, or the fault that a test asked for. */
+static SdmStatus fault(SdmContext *ctx, const SdmDevice *d)
+{
+    if (atomic_load_explicit(&fail_at, memory_order_relaxed) <= 0 || atomic_fetch_sub(&fail_at, 1) != 1)
+        return SDM_OK;
+    if (atomic_load(&fail_lasts))
+        atomic_store(&fail_at, 1);
+    return sdm_fail(ctx, (SdmStatus)atomic_load(&fail_with), "%s: the device failed", d->info.name);
+}
+
+static const SdmBackEnd *back_end(enum SdmApi api, const char **missing)
+{
+#if SDM_HAVE_OPENCL
+    if (api == SDM_API_OPENCL)
+        return &sdm_opencl;
+#endif
+#if SDM_HAVE_CUDA
+    if (api == SDM_API_CUDA)
+        return &sdm_cuda;
+#endif
+    *missing = api == SDM_API_CUDA ? "this build has no CUDA back end (no nvcc was found, or -DSDM_CUDA=OFF)"
+                                   : "this build has no OpenCL back end (-DSDM_OPENCL=OFF)";
+    return NULL;
+}
+
+const char *sdm_api_name(enum SdmApi api)
+{
+    return api == SDM_API_CUDA ? "cuda" : "opencl";
+}
+
+int sdm_devices(enum SdmApi api, SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE])
+{
+    const char *missing = "";
+    const SdmBackEnd *const b = back_end(api, &missing);
+    reason[0] = '\0';
+    if (b)
+        return b->list(out, most, reason);
+    snprintf(reason, SDM_REASON_SIZE, "%s", missing);
+    return 0;
+}
+
+static SdmStatus find_device(SdmContext *ctx, enum SdmApi api, int index, SdmDeviceInfo *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmDeviceInfo *list = NULL;
+    char reason[SDM_REASON_SIZE];
+    TRY(sdm_alloc(ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
+    const int count = sdm_devices(api, list, SDM_MOST_DEVICES, reason);
+    if (count == 0)
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device %s: %s", sdm_api_name(api), reason);
+    else if (index < 0 || index >= count)
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                      "--device %s:%d: there %s %d (0 to %d); stereodem devices lists them",
+                      sdm_api_name(api), index, count == 1 ? "is only" : "are only", count, count - 1);
+    else if (list[index].why_not[0])
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device %s:%d: %s: %s", sdm_api_name(api), index,
+                      list[index].name, list[index].why_not);
+    else
+        *out = list[index];
+done:
+    sdm_free(&list);
+    return st;
+}
+
+SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out)
+{
+    SdmStatus st = SDM_OK;
+    const char *missing = "";
+    SdmDevice *d = NULL;
+    *out = NULL;
+    TRY(sdm_alloc(ctx, &d, 1, sizeof *d, "a device"));
+    d->back_end = back_end(api, &missing);
+    TRY(find_device(ctx, api, index, &d->info));
+    d->budget = d->info.is_cpu ? d->info.memory_bytes / 2 : d->info.memory_bytes / 4 * 3;
+    TRY(d->back_end->open(ctx, d));
+    *out = d;
+    d = NULL;
+done:
+    sdm_free(&d);
+    return st;
+}
+
+void sdm_device_close(SdmDevice **device)
+{
+    SdmDevice *const d = device ? *device : NULL;
+    if (!d)
+        return;
+    while (d->first) {
+        SdmBuffer *b = d->first;
+        sdm_buffer_free(&b);
+    }
+    d->back_end->close(d);
+    sdm_free(device);
+}
+
+const SdmDeviceInfo *sdm_device_info(const SdmDevice *d)
+{
+    return &d->info;
+}
+
+int64_t sdm_device_budget(const SdmDevice *d)
+{
+    return d->budget;
+}
+
+void sdm_device_set_budget(SdmDevice *d, int64_t bytes)
+{
+    d->budget = bytes;
+}
+
+int64_t sdm_device_used(const SdmDevice *d)
+{
+    return d->used;
+}
+
+int64_t sdm_device_peak(const SdmDevice *d)
+{
+    return d->peak;
+}
+
+SdmStatus sdm_buffer_new(SdmContext *ctx, SdmDevice *d, int64_t bytes, const char *what, SdmBuffer **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmBuffer *b = NULL;
+    *out = NULL;
+    bytes = bytes > 0 ? bytes : 1;
+    const int64_t room = d->budget - d->used < d->info.most_bytes ? d->budget - d->used : d->info.most_bytes;
+    TRY(fault(ctx, d));
+    if (bytes > room)
+        return sdm_fail(ctx, SDM_ERR_MEMORY,
+                        "%s: %s needs %lld MiB of its memory, and %lld are left; give a smaller --tile",
+                        d->info.name, what, (long long)(bytes >> 20) + 1, (long long)(room >> 20));
+    TRY(sdm_alloc(ctx, &b, 1, sizeof *b, what));
+    *b = (SdmBuffer){.device = d, .bytes = bytes, .after = d->first};
+    TRY(d->back_end->take(ctx, b, what));
+    if (d->first)
+        d->first->before = b;
+    d->first = b;
+    d->used += bytes;
+    d->peak = d->used > d->peak ? d->used : d->peak;
+    *out = b;
+    b = NULL;
+done:
+    sdm_free(&b);
+    return st;
+}
+
+void sdm_buffer_free(SdmBuffer **buffer)
+{
+    SdmBuffer *const b = buffer ? *buffer : NULL;
+    if (!b)
+        return;
+    b->device->back_end->give(b);
+    *(b->before ? &b->before->after : &b->device->first) = b->after;
+    if (b->after)
+        b->after->before = b->before;
+    b->device->used -= b->bytes;
+    sdm_free(buffer);
+}
+
+int64_t sdm_buffer_bytes(const SdmBuffer *b)
+{
+    return b->bytes;
+}
+
+static SdmStatus check_range(SdmContext *ctx, const SdmBuffer *b, int64_t offset, int64_t bytes)
+{
+    if (offset >= 0 && bytes >= 0 && offset <= b->bytes && bytes <= b->bytes - offset)
+        return fault(ctx, b->device);
+    return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: a copy of %lld bytes at %lld does not fit a buffer of %lld",
+                    b->device->info.name, (long long)bytes, (long long)offset, (long long)b->bytes);
+}
+
+SdmStatus sdm_upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void *from, int64_t bytes,
+                     int queue, bool wait)
+{
+    SdmStatus st = SDM_OK;
+    TRY(check_range(ctx, to, offset, bytes));
+    if (bytes > 0)
+        TRY(to->device->back_end->upload(ctx, to, offset, from, bytes, queue, wait));
+done:
+    return st;
+}
+
+SdmStatus sdm_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
+                       int queue, bool wait)
+{
+    SdmStatus st = SDM_OK;
+    TRY(check_range(ctx, from, offset, bytes));
+    if (bytes > 0)
+        TRY(from->device->back_end->download(ctx, from, offset, to, bytes, queue, wait));
+done:
+    return st;
+}
+
+SdmStatus sdm_fill_bytes(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t value, int64_t bytes,
+                         int queue)
+{
+    SdmStatus st = SDM_OK;
+    TRY(check_range(ctx, to, offset, bytes));
+    if (bytes > 0)
+        TRY(to->device->back_end->fill(ctx, to, offset, value, bytes, queue));
+done:
+    return st;
+}
+
+SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
+                     const int group[3], int arg_count, const SdmArg *args)
+{
+    SdmStatus st = SDM_OK;
+    TRY(fault(ctx, d));
+    if (groups[0] < 1 || groups[1] < 1 || groups[2] < 1) /* nothing to do */
+        return SDM_OK;
+    if (arg_count > SDM_MOST_ARGS || group[0] * group[1] * group[2] > d->info.max_group)
+        return sdm_fail(ctx, SDM_ERR_DEVICE,
+                        "%s: kernel %s asks for %d arguments and %d work items, at most %d and %d",
+                        d->info.name, name, arg_count, group[0] * group[1] * group[2], (int)SDM_MOST_ARGS,
+                        d->info.max_group);
+    TRY(d->back_end->launch(ctx, d, queue, name, groups, group, arg_count, args));
+done:
+    return st;
+}
+
+SdmStatus sdm_finish(SdmContext *ctx, SdmDevice *d, int queue)
+{
+    const SdmStatus st = fault(ctx, d);
+    return st == SDM_OK ? d->back_end->finish(ctx, d, queue) : st;
+}
+
+SdmStatus sdm_device_seconds(SdmContext *ctx, SdmDevice *d, int queue, double *seconds)
+{
+    return d->back_end->seconds(ctx, d, queue, seconds);
+}

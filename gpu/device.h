@@ -1,0 +1,93 @@
+/* Thin interface of a compute device: OpenCL (through its ICD loader) or CUDA (driver API), both opened at
+ * run time.  One host-side orchestration stands over it.  Calls go into queues (0 or 1) and run in their
+ * order there; only sdm_finish() and a copy with `wait` wait.  A device is used by one thread at a time.
+ * Failures of the device are SDM_ERR_DEVICE, lack of its memory SDM_ERR_MEMORY.  Internal; not installed. */
+#ifndef SDM_GPU_DEVICE_H
+#define SDM_GPU_DEVICE_H
+
+#include "core/core.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum SdmApi { SDM_API_OPENCL, SDM_API_CUDA, SDM_API_COUNT };
+enum { SDM_QUEUES = 2, SDM_NAME_SIZE = 128, SDM_REASON_SIZE = 256, SDM_MOST_DEVICES = 32 };
+
+typedef struct SdmDeviceInfo {
+    enum SdmApi api;
+    int index; /* among those of the API */
+    char name[SDM_NAME_SIZE], platform[SDM_NAME_SIZE], driver[SDM_NAME_SIZE];
+    bool is_cpu; /* an OpenCL device that is the processor */
+    bool exact;  /* rounds divisions and roots correctly, keeps denormals: the CPU's bytes */
+    int64_t memory_bytes, local_bytes, most_bytes; /* most_bytes: of one buffer */
+    int units, max_group;                          /* compute units; work items a group */
+    char why_not[SDM_REASON_SIZE];                 /* empty: it can run */
+} SdmDeviceInfo;
+
+typedef struct SdmDevice SdmDevice;
+typedef struct SdmBuffer SdmBuffer;
+
+/* Arguments of a kernel, in its order and of its types: int, long, float or a pointer. */
+enum SdmArgKind { SDM_ARG_BUFFER, SDM_ARG_INT, SDM_ARG_LONG, SDM_ARG_FLOAT };
+typedef struct SdmArg {
+    enum SdmArgKind kind;
+    const SdmBuffer *buffer; /* may be NULL: a null pointer */
+    int32_t i;
+    int64_t l;
+    float f;
+} SdmArg;
+#define SDM_BUF(b) ((SdmArg){.kind = SDM_ARG_BUFFER, .buffer = (b)})
+#define SDM_I32(v) ((SdmArg){.kind = SDM_ARG_INT, .i = (int32_t)(v)})
+#define SDM_I64(v) ((SdmArg){.kind = SDM_ARG_LONG, .l = (int64_t)(v)})
+#define SDM_F32(v) ((SdmArg){.kind = SDM_ARG_FLOAT, .f = (v)})
+
+const char *sdm_api_name(enum SdmApi api); /* "opencl", "cuda" */
+/* Devices of an API, at most `most` of them; returns how many; none: `reason` says why. */
+int sdm_devices(enum SdmApi api, SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE]);
+
+/* Builds the kernels, or takes them from the cache; SDM_ERR_UNSUPPORTED says why the device cannot run. */
+SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out);
+/* Frees what is left of its buffers, too.  Accepts pointer to NULL. */
+void sdm_device_close(SdmDevice **device);
+const SdmDeviceInfo *sdm_device_info(const SdmDevice *device);
+/* Bytes that buffers may take together: 3/4 of the device's memory (1/2 where that is the machine's), or what
+ * was set; in use now; most so far. */
+int64_t sdm_device_budget(const SdmDevice *device);
+void sdm_device_set_budget(SdmDevice *device, int64_t bytes);
+int64_t sdm_device_used(const SdmDevice *device);
+int64_t sdm_device_peak(const SdmDevice *device);
+
+/* Contents are undefined.  `what` names it in the sentence of a failure. */
+SdmStatus sdm_buffer_new(SdmContext *ctx, SdmDevice *device, int64_t bytes, const char *what,
+                         SdmBuffer **out);
+void sdm_buffer_free(SdmBuffer **buffer); /* accepts pointer to NULL; work in the queues is waited for */
+int64_t sdm_buffer_bytes(const SdmBuffer *buffer);
+
+/* wait: return when the copy is done; else the host memory must stay until sdm_finish(). */
+SdmStatus sdm_upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void *from, int64_t bytes,
+                     int queue, bool wait);
+SdmStatus sdm_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
+                       int queue, bool wait);
+SdmStatus sdm_fill_bytes(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t value, int64_t bytes,
+                         int queue);
+
+/* Run kernel `name` over groups[0] x groups[1] x groups[2] groups of group[0] x group[1] x group[2] items. */
+SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *device, int queue, const char *name, const int groups[3],
+                     const int group[3], int arg_count, const SdmArg *args);
+SdmStatus sdm_finish(SdmContext *ctx, SdmDevice *device, int queue);
+/* Seconds by the device's own clock from the start of the first launch since the last call to the end of the
+ * last one; waits for it.  0 without launches. */
+SdmStatus sdm_device_seconds(SdmContext *ctx, SdmDevice *device, int queue, double *seconds);
+
+/* Groups that cover n items. */
+static inline int sdm_groups(int64_t n, int group)
+{
+    return (int)((n + group - 1) / group);
+}
+
+/* Tests: let the n-th call from now that works on a device fail (n >= 1; 0 = never), with status st, and when
+ * it lasts all that follow. */
+void sdm_device_fail_at(int64_t n, SdmStatus st, bool lasts);
+
+#endif

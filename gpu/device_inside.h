@@ -1,0 +1,59 @@
+/* What device.c and the back ends share.  A back end is a table of functions; what a call has in common on
+ * all of them (budget, limits, faults for tests) is done once, in device.c. */
+#ifndef SDM_GPU_DEVICE_INSIDE_H
+#define SDM_GPU_DEVICE_INSIDE_H
+
+#include "device.h"
+
+typedef struct SdmBackEnd {
+    int (*list)(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE]);
+    SdmStatus (*open)(SdmContext *ctx, SdmDevice *d); /* d->info is set */
+    void (*close)(SdmDevice *d);
+    SdmStatus (*take)(SdmContext *ctx, SdmBuffer *b, const char *what);
+    void (*give)(SdmBuffer *b);
+    SdmStatus (*upload)(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void *from, int64_t bytes,
+                        int queue, bool wait);
+    SdmStatus (*download)(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
+                          int queue, bool wait);
+    SdmStatus (*fill)(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t value, int64_t bytes,
+                      int queue);
+    SdmStatus (*launch)(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
+                        const int group[3], int arg_count, const SdmArg *args);
+    SdmStatus (*finish)(SdmContext *ctx, SdmDevice *d, int queue);
+    SdmStatus (*seconds)(SdmContext *ctx, SdmDevice *d, int queue, double *seconds);
+} SdmBackEnd;
+
+struct SdmDevice {
+    const SdmBackEnd *back_end;
+    SdmDeviceInfo info;
+    int64_t budget, used, peak; /* bytes */
+    SdmBuffer *first;           /* its buffers, a list */
+    void *inside;               /* of the back end */
+};
+
+struct SdmBuffer {
+    SdmDevice *device;
+    int64_t bytes;
+    void *handle; /* cl_mem or CUdeviceptr */
+    SdmBuffer *before, *after;
+};
+
+enum { SDM_MOST_ARGS = 48, SDM_MOST_KERNELS = 128 };
+
+extern const SdmBackEnd sdm_opencl, sdm_cuda;
+
+/* The kernels, embedded when the program was built: OpenCL C (portable.h and the kernel files), and a fatbin
+ * of the same. */
+extern const unsigned char sdm_kernels_text[], sdm_kernels_fatbin[];
+extern const size_t sdm_kernels_text_bytes, sdm_kernels_fatbin_bytes;
+
+/* A file of the cache of built programs, $XDG_CACHE_HOME/stereodem or ~/.cache/stereodem.  key: text that
+ * tells device, driver, options and source; the whole of it is compared.  *out (sdm_free) is NULL where there
+ * is none. */
+void sdm_cache_read(SdmContext *ctx, const char *key, unsigned char **out, size_t *bytes);
+/* Written aside and renamed, so that processes at the same time do no harm; what cannot be written is left.
+ */
+void sdm_cache_write(SdmContext *ctx, const char *key, const void *data, size_t bytes);
+uint64_t sdm_hash64(const void *data, size_t bytes, uint64_t seed); /* FNV-1a */
+
+#endif

@@ -1,0 +1,214 @@
+/* Surface -> cleaned, completed, smoothed, refined surface: the filters of src/surface/surface.c. */
+// SPDX-License-Identifier: Apache-2.0
+
+/* ---- median ---- */
+
+/* Smaller to a, larger to b. */
+#define ORDER(a, b)                                                                                                 \
+    {                                                                                                               \
+        const float lo_ = v[b] < v[a] ? v[b] : v[a], hi_ = v[b] < v[a] ? v[a] : v[b];                               \
+        v[a] = lo_;                                                                                                 \
+        v[b] = hi_;                                                                                                 \
+    }
+
+/* Median of the valid ones of 3 x 3 at valid pixels with 5 of them or more; rows off the image are the nearest
+ * one, the first and last column keep their value. */
+KERNEL GROUP_SIZE(32, 8, 1)
+median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL float *out)
+{
+    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    if (x >= w || y >= h)
+        return;
+    const long at = (long)y * w + x;
+    const float own = in[at];
+    float v[9];
+    int n = 0;
+    if (x == 0 || x == w - 1 || !(flags[at] & QA_VALID)) {
+        out[at] = own;
+        return;
+    }
+    UNROLL for (int j = 0; j < 3; j++)
+        UNROLL for (int i = 0; i < 3; i++) {
+            const long from = (long)clamp_index(y + j - 1, h) * w + x + i - 1;
+            const bool valid = (flags[from] & QA_VALID) != 0;
+            v[3 * j + i] = valid ? in[from] : 3.4e38f; /* to the end */
+            n += valid;
+        }
+    ORDER(0, 1) ORDER(3, 4) ORDER(6, 7) ORDER(1, 2) ORDER(4, 5) ORDER(7, 8) ORDER(0, 1) ORDER(3, 4) ORDER(6, 7)
+    ORDER(0, 3) ORDER(3, 6) ORDER(0, 3) ORDER(1, 4) ORDER(4, 7) ORDER(1, 4) ORDER(2, 5) ORDER(5, 8) ORDER(2, 5)
+    ORDER(1, 3) ORDER(5, 7) ORDER(2, 6) ORDER(4, 6) ORDER(2, 4) ORDER(2, 3) ORDER(5, 6)
+    const float mean = n == 6 ? 0.5f * (v[2] + v[3]) : 0.5f * (v[3] + v[4]);
+    out[at] = n < 5 ? own : n == 9 ? v[4] : n == 7 ? v[3] : n == 5 ? v[2] : mean;
+}
+
+/* ---- rejection ---- */
+
+#define REJECT_REACH 7 /* at most */
+#define CHANGE_NONE (-32768)
+
+/* Change since the prior in 1/256 of a tolerance. */
+FUNCTION int change_of(float h, float prior, float per_unit)
+{
+    return (int)FLOOR(between((h - prior) * per_unit + 0.5f, -16000.0f, 16000.0f));
+}
+
+/* Valid pixels whose change agrees with fewer than `least` of the (2 reach + 1)^2 around lose QA_VALID.
+ * per_unit: 256 / tolerance. */
+KERNEL GROUP_SIZE(32, 8, 1)
+reject(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int reach,
+       float per_unit, int least, GLOBAL ushort *out)
+{
+    LOCAL short tile[(32 + 2 * REJECT_REACH) * (8 + 2 * REJECT_REACH)];
+    const int x0 = GROUP(0) * 32 - reach, y0 = GROUP(1) * 8 - reach, side = 32 + 2 * reach, high = 8 + 2 * reach;
+    const int x = x0 + reach + ITEM(0), y = y0 + reach + ITEM(1);
+    for (int j = ITEM(1); j < high; j += 8)
+        for (int i = ITEM(0); i < side; i += 32) {
+            const int col = x0 + i, row = y0 + j;
+            const bool inside = col >= 0 && col < w && row >= 0 && row < h;
+            const long at = inside ? (long)row * w + col : 0;
+            tile[j * side + i] = (short)(inside && (flags[at] & QA_VALID)
+                                             ? change_of(h_m[at], prior[at], per_unit)
+                                             : CHANGE_NONE);
+        }
+    BARRIER();
+    if (x >= w || y >= h)
+        return;
+    const ushort f = flags[(long)y * w + x];
+    const int own = tile[(ITEM(1) + reach) * side + ITEM(0) + reach];
+    int count = 0;
+    for (int j = 0; j <= 2 * reach; j++)
+        for (int i = 0; i <= 2 * reach; i++) /* a change is never within 256 of none */
+            count += (uint)(tile[(ITEM(1) + j) * side + ITEM(0) + i] - own + 256) <= 512u;
+    out[(long)y * w + x] = (ushort)((f & QA_VALID) && count < least ? (f & ~QA_VALID) | QA_ISOLATED : f);
+}
+
+/* ---- filling ---- */
+
+/* Change since the prior in 1/64 m, within +-15,000 m. */
+FUNCTION int metre64_of(float h, float prior)
+{
+    return (int)FLOOR(between((h - prior) * 64.0f + 0.5f, -960000.0f, 960000.0f));
+}
+
+/* Sums over the rows y - reach .. y + reach of the valid pixels' changes, and their number; an item walks down
+ * `rows` rows of a column. */
+KERNEL GROUP_SIZE(64, 1, 1)
+fill_columns(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int reach,
+             int rows, GLOBAL int *sum, GLOBAL ushort *count)
+{
+    const int x = GROUP(0) * 64 + ITEM(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
+    int s = 0, n = 0;
+    if (x >= w)
+        return;
+    for (int y = y0 - reach; y < y1 + reach; y++) {
+        if (y >= 0 && y < h) {
+            const long at = (long)y * w + x;
+            const bool valid = (flags[at] & QA_VALID) != 0;
+            s += valid ? metre64_of(h_m[at], prior[at]) : 0;
+            n += valid;
+        }
+        if (y - reach >= y0) {
+            const long out = (long)(y - reach) * w + x;
+            const int gone = y - 2 * reach;
+            sum[out] = s;
+            count[out] = (ushort)n;
+            if (gone >= 0) {
+                const long at = (long)gone * w + x;
+                const bool valid = (flags[at] & QA_VALID) != 0;
+                s -= valid ? metre64_of(h_m[at], prior[at]) : 0;
+                n -= valid;
+            }
+        }
+    }
+}
+
+/* a / b rounded to float, |a| < 2^36, 1 <= b < 2^17: what a division in double gives, without one. */
+FUNCTION float quotient(long a, int b)
+{
+    const ulong size = a < 0 ? (ulong)-a : (ulong)a;
+    const bool small = size < (1UL << 18);
+    const ulong top = small ? size << 45 : size << 27, q = top / (ulong)b;
+    const float f = (float)(q | (ulong)(q * (ulong)b != top)) * (small ? 2.8421709430404007e-14f /* 2^-45 */
+                                                                       : 7.450580596923828e-09f /* 2^-27 */);
+    return a < 0 ? -f : f;
+}
+
+/* Pixels without a match: prior + mean change of the window where `least` of it are valid; else, if asked, the
+ * prior.  filled: 1 where it was done, 0 elsewhere; may be null.  An item has 8 pixels of a row. */
+KERNEL GROUP_SIZE(32, 8, 1)
+fill_holes(GLOBAL float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, GLOBAL const int *sum,
+           GLOBAL const ushort *count, int w, int h, int reach, int least, int else_prior, GLOBAL uchar *filled)
+{
+    const int x0 = (GROUP(0) * 32 + ITEM(0)) * 8, y = GROUP(1) * 8 + ITEM(1);
+    const long row = (long)y * w;
+    bool hole = false;
+    if (y >= h)
+        return;
+    for (int x = x0; x < x0 + 8 && x < w; x++) {
+        hole = hole || !(flags[row + x] & QA_VALID);
+        if (filled)
+            filled[row + x] = 0;
+    }
+    if (!hole)
+        return;
+    long s = 0;
+    int n = 0;
+    for (int x = x0 - reach > 0 ? x0 - reach : 0; x < x0 + reach && x < w; x++) {
+        s += sum[row + x];
+        n += count[row + x];
+    }
+    for (int x = x0; x < x0 + 8 && x < w; x++) {
+        if (x + reach < w) {
+            s += sum[row + x + reach];
+            n += count[row + x + reach];
+        }
+        if (!(flags[row + x] & QA_VALID)) {
+            if (n >= least)
+                h_m[row + x] = prior[row + x] + quotient(s, n) * 0.015625f;
+            else if (else_prior)
+                h_m[row + x] = prior[row + x];
+            if (filled)
+                filled[row + x] = n >= least;
+        }
+        if (x - reach >= 0) {
+            s -= sum[row + x - reach];
+            n -= count[row + x - reach];
+        }
+    }
+}
+
+/* ---- smoothing, refinement ---- */
+
+/* (1 2 1)/4 in both axes; at the ends the surface goes on with its last value. */
+KERNEL GROUP_SIZE(32, 8, 1)
+smooth(GLOBAL const float *in, int w, int h, GLOBAL float *out)
+{
+    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    if (x >= w || y >= h)
+        return;
+    GLOBAL const float *const r0 = in + (long)clamp_index(y - 1, h) * w, *const r1 = in + (long)y * w,
+                              *const r2 = in + (long)clamp_index(y + 1, h) * w;
+    float column[3];
+    UNROLL for (int i = 0; i < 3; i++) {
+        const int at = clamp_index(x + i - 1, w);
+        column[i] = r0[at] + 2.0f * r1[at] + r2[at];
+    }
+    out[(long)y * w + x] = (column[0] + 2.0f * column[1] + column[2]) * 0.0625f;
+}
+
+/* A window twice as fine, bilinear.  du, dv: absolute place of the fine pixel (0, 0) less twice that of the coarse
+ * one; places beyond the coarse window are its edge. */
+KERNEL GROUP_SIZE(32, 8, 1)
+refine(GLOBAL const float *coarse, int coarse_w, int coarse_h, int du, int dv, GLOBAL float *fine, int w, int h)
+{
+    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1), u = x + du, v = y + dv;
+    if (x >= w || y >= h)
+        return;
+    const int iu = (u - 1) >> 1, iv = (v - 1) >> 1;
+    const int a = clamp_index(iu, coarse_w), b = clamp_index(iu + 1, coarse_w);
+    GLOBAL const float *const r0 = coarse + (long)clamp_index(iv, coarse_h) * coarse_w,
+                              *const r1 = coarse + (long)clamp_index(iv + 1, coarse_h) * coarse_w;
+    const float fx = u & 1 ? 0.25f : 0.75f, fy = v & 1 ? 0.25f : 0.75f;
+    const float top = r0[a] + fx * (r0[b] - r0[a]), low = r1[a] + fx * (r1[b] - r1[a]);
+    fine[(long)y * w + x] = top + fy * (low - top);
+}

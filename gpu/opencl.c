@@ -1,0 +1,224 @@
+/* The OpenCL back end: buffers, copies and launches in two in-order queues. */
+// SPDX-License-Identifier: Apache-2.0
+#include "opencl.h"
+
+#include <string.h>
+
+static SdmCl *inside(const SdmDevice *d)
+{
+    return d->inside;
+}
+
+/* A failure of the driver as a sentence; `what` was asked for. */
+static SdmStatus check(SdmContext *ctx, const SdmDevice *d, int32_t code, const char *what)
+{
+    const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
+                        code == CL_INVALID_BUFFER_SIZE;
+    return code == CL_OK
+               ? SDM_OK
+               : sdm_fail(ctx, memory ? SDM_ERR_MEMORY : SDM_ERR_DEVICE, "%s: %s: %s (OpenCL error %d)",
+                          d->info.name, what, sdm_cl_error(code), (int)code);
+}
+
+static void forget_events(SdmCl *cl, int queue)
+{
+    ClHandle *const first = &cl->first[queue], *const last = &cl->last[queue];
+    if (*first)
+        cl->api.ReleaseEvent(*first);
+    if (*last)
+        cl->api.ReleaseEvent(*last);
+    *first = *last = NULL;
+}
+
+static void close_device(SdmDevice *d)
+{
+    SdmCl *const cl = inside(d);
+    if (!cl)
+        return;
+    for (int i = 0; i < SDM_QUEUES; i++) {
+        if (cl->queue[i])
+            cl->api.Finish(cl->queue[i]);
+        forget_events(cl, i);
+    }
+    for (int i = 0; i < cl->kernel_count; i++)
+        cl->api.ReleaseKernel(cl->kernel[i].kernel);
+    if (cl->program)
+        cl->api.ReleaseProgram(cl->program);
+    for (int i = 0; i < SDM_QUEUES; i++)
+        if (cl->queue[i])
+            cl->api.ReleaseCommandQueue(cl->queue[i]);
+    if (cl->context)
+        cl->api.ReleaseContext(cl->context);
+    sdm_free(&d->inside);
+}
+
+static SdmStatus open_device(SdmContext *ctx, SdmDevice *d)
+{
+    SdmStatus st = SDM_OK;
+    SdmCl *cl = NULL;
+    int32_t code = CL_OK;
+    TRY(sdm_alloc(ctx, &d->inside, 1, sizeof *cl, "a device"));
+    cl = inside(d);
+    const char *const why = sdm_cl_load(&cl->api);
+    if (why || !sdm_cl_find(&cl->api, d->info.index, &cl->platform, &cl->device)) {
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "%s: %s", d->info.name, why ? why : "the device is gone");
+        goto done;
+    }
+    const intptr_t properties[] = {CL_CONTEXT_PLATFORM, (intptr_t)cl->platform, 0};
+    cl->context = cl->api.CreateContext(properties, 1, &cl->device, NULL, NULL, &code);
+    TRY(check(ctx, d, code, "a context"));
+    for (int i = 0; i < SDM_QUEUES; i++) {
+        cl->queue[i] = cl->api.CreateCommandQueue(cl->context, cl->device, CL_QUEUE_PROFILING_ENABLE, &code);
+        TRY(check(ctx, d, code, "a queue"));
+    }
+    TRY(sdm_cl_build(ctx, &d->info, cl));
+done:
+    if (st != SDM_OK)
+        close_device(d);
+    return st;
+}
+
+static SdmStatus take(SdmContext *ctx, SdmBuffer *b, const char *what)
+{
+    SdmCl *const cl = inside(b->device);
+    int32_t code = CL_OK;
+    b->handle = cl->api.CreateBuffer(cl->context, CL_MEM_READ_WRITE, (size_t)b->bytes, NULL, &code);
+    return check(ctx, b->device, code, what);
+}
+
+static void give(SdmBuffer *b)
+{
+    inside(b->device)->api.ReleaseMemObject(b->handle); /* the runtime waits for what uses it */
+}
+
+static SdmStatus upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void *from, int64_t bytes,
+                        int queue, bool wait)
+{
+    const SdmCl *const cl = inside(to->device);
+    return check(ctx, to->device,
+                 cl->api.EnqueueWriteBuffer(cl->queue[queue], to->handle, wait, (size_t)offset, (size_t)bytes,
+                                            from, 0, NULL, NULL),
+                 "a copy to the device");
+}
+
+static SdmStatus download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
+                          int queue, bool wait)
+{
+    const SdmCl *const cl = inside(from->device);
+    return check(ctx, from->device,
+                 cl->api.EnqueueReadBuffer(cl->queue[queue], from->handle, wait, (size_t)offset,
+                                           (size_t)bytes, to, 0, NULL, NULL),
+                 "a copy from the device");
+}
+
+static SdmStatus fill(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t value, int64_t bytes, int queue)
+{
+    const SdmCl *const cl = inside(to->device);
+    return check(ctx, to->device,
+                 cl->api.EnqueueFillBuffer(cl->queue[queue], to->handle, &value, 1, (size_t)offset,
+                                           (size_t)bytes, 0, NULL, NULL),
+                 "filling memory");
+}
+
+static SdmStatus find_kernel(SdmContext *ctx, SdmDevice *d, const char *name, ClHandle *out)
+{
+    SdmCl *const cl = inside(d);
+    int32_t code = CL_OK;
+    for (int i = 0; i < cl->kernel_count; i++)
+        if (strcmp(cl->kernel[i].name, name) == 0) {
+            *out = cl->kernel[i].kernel;
+            return SDM_OK;
+        }
+    if (cl->kernel_count == SDM_MOST_KERNELS || strlen(name) >= sizeof cl->kernel[0].name)
+        return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: kernel %s is one too many", d->info.name, name);
+    const ClHandle k = cl->api.CreateKernel(cl->program, name, &code);
+    const SdmStatus st = check(ctx, d, code, name);
+    if (st != SDM_OK)
+        return st;
+    snprintf(cl->kernel[cl->kernel_count].name, sizeof cl->kernel[0].name, "%s", name);
+    cl->kernel[cl->kernel_count++].kernel = *out = k;
+    return SDM_OK;
+}
+
+static int32_t set_argument(const SdmCl *cl, ClHandle kernel, uint32_t i, const SdmArg *a)
+{
+    switch (a->kind) {
+    case SDM_ARG_INT:
+        return cl->api.SetKernelArg(kernel, i, sizeof a->i, &a->i);
+    case SDM_ARG_LONG:
+        return cl->api.SetKernelArg(kernel, i, sizeof a->l, &a->l);
+    case SDM_ARG_FLOAT:
+        return cl->api.SetKernelArg(kernel, i, sizeof a->f, &a->f);
+    default:
+        return cl->api.SetKernelArg(kernel, i, sizeof a->buffer->handle,
+                                    a->buffer ? &a->buffer->handle : NULL);
+    }
+}
+
+static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
+                        const int group[3], int arg_count, const SdmArg *args)
+{
+    SdmStatus st = SDM_OK;
+    SdmCl *const cl = inside(d);
+    ClHandle kernel = NULL, event = NULL;
+    size_t items[3], size[3];
+    TRY(find_kernel(ctx, d, name, &kernel));
+    for (int i = 0; i < arg_count; i++)
+        TRY(check(ctx, d, set_argument(cl, kernel, (uint32_t)i, &args[i]), name));
+    for (int k = 0; k < 3; k++) {
+        size[k] = (size_t)group[k];
+        items[k] = (size_t)group[k] * (size_t)groups[k];
+    }
+    TRY(check(ctx, d,
+              cl->api.EnqueueNDRangeKernel(cl->queue[queue], kernel, 3, NULL, items, size, 0, NULL, &event),
+              name));
+    if (!cl->first[queue]) {
+        cl->first[queue] = event;
+    } else {
+        if (cl->last[queue])
+            cl->api.ReleaseEvent(cl->last[queue]);
+        cl->last[queue] = event;
+    }
+done:
+    return st;
+}
+
+static SdmStatus finish(SdmContext *ctx, SdmDevice *d, int queue)
+{
+    const SdmCl *const cl = inside(d);
+    return check(ctx, d, cl->api.Finish(cl->queue[queue]), "its queue");
+}
+
+static SdmStatus seconds(SdmContext *ctx, SdmDevice *d, int queue, double *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmCl *const cl = inside(d);
+    uint64_t begin = 0, end = 0;
+    *out = 0.0;
+    TRY(finish(ctx, d, queue));
+    if (!cl->first[queue])
+        return SDM_OK;
+    const ClHandle last = cl->last[queue] ? cl->last[queue] : cl->first[queue];
+    TRY(check(ctx, d,
+              cl->api.GetEventProfilingInfo(cl->first[queue], CL_PROFILING_COMMAND_START, sizeof begin,
+                                            &begin, NULL),
+              "its clock"));
+    TRY(check(ctx, d, cl->api.GetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL),
+              "its clock"));
+    *out = 1e-9 * (double)(end - begin);
+done:
+    forget_events(cl, queue);
+    return st;
+}
+
+const SdmBackEnd sdm_opencl = {.list = sdm_cl_list,
+                               .open = open_device,
+                               .close = close_device,
+                               .take = take,
+                               .give = give,
+                               .upload = upload,
+                               .download = download,
+                               .fill = fill,
+                               .launch = launch,
+                               .finish = finish,
+                               .seconds = seconds};

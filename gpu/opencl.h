@@ -1,0 +1,28 @@
+/* What the files of the OpenCL back end share. */
+#ifndef SDM_GPU_OPENCL_H
+#define SDM_GPU_OPENCL_H
+
+#include "device_inside.h"
+#include "opencl_api.h"
+
+typedef struct SdmCl { /* SdmDevice.inside */
+    SdmClApi api;
+    ClHandle platform, device, context, program, queue[SDM_QUEUES];
+    ClHandle first[SDM_QUEUES], last[SDM_QUEUES]; /* events of launches, for the time */
+    int kernel_count;
+    struct {
+        char name[64];
+        ClHandle kernel;
+    } kernel[SDM_MOST_KERNELS];
+} SdmCl;
+
+/* NULL, or why the loader cannot be used. */
+const char *sdm_cl_load(SdmClApi *api);
+const char *sdm_cl_error(int32_t code);
+/* Device number `index` of all platforms. */
+bool sdm_cl_find(const SdmClApi *api, int index, ClHandle *platform, ClHandle *device);
+int sdm_cl_list(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE]);
+/* cl->program from the cache or from the source. */
+SdmStatus sdm_cl_build(SdmContext *ctx, const SdmDeviceInfo *info, SdmCl *cl);
+
+#endif

@@ -1,0 +1,81 @@
+/* One source for OpenCL C 1.2 and CUDA C++: kernels in gpu/ (*.cl) are written in the words below and compiled
+ * twice.  Included first by every kernel file; in OpenCL its text is put before theirs.  Single operations are
+ * rounded as on the processor: no contraction here, division and square root by the compilers' options. */
+#ifndef SDM_GPU_PORTABLE_H
+#define SDM_GPU_PORTABLE_H
+#ifdef __CUDACC__
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
+#define KERNEL extern "C" __global__ void
+#define GLOBAL
+#define LOCAL __shared__      /* arrays of a kernel's own scope */
+#define IN_LOCAL              /* pointers to them */
+#define CONSTANT __constant__ const
+#define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
+#define BARRIER() __syncthreads()
+#define ITEM(k) ((int)((k) == 0 ? threadIdx.x : (k) == 1 ? threadIdx.y : threadIdx.z))
+#define GROUP(k) ((int)((k) == 0 ? blockIdx.x : (k) == 1 ? blockIdx.y : blockIdx.z))
+#define FUNCTION static __device__ __forceinline__
+#define POPCOUNT64(v) __popcll(v)
+#define LOCAL_EXCHANGE(p, v) atomicExch((p), (v))
+#define LOCAL_ADD(p, v) atomicAdd((p), (v))
+#define FLOOR(v) floorf(v)
+#define SQRT(v) sqrtf(v)
+#define FABS(v) fabsf(v)
+#define RINT(v) rintf(v)
+#define AS_FLOAT(v) __int_as_float(v)
+#define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("unroll 1")
+#else
+#pragma OPENCL FP_CONTRACT OFF
+#define KERNEL __kernel void
+#define GLOBAL __global
+#define LOCAL __local
+#define IN_LOCAL __local
+#define CONSTANT __constant
+#define GROUP_SIZE(x, y, z) __attribute__((reqd_work_group_size(x, y, z)))
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define ITEM(k) ((int)get_local_id(k))
+#define GROUP(k) ((int)get_group_id(k))
+#define FUNCTION static inline
+#define POPCOUNT64(v) ((int)popcount(v))
+#define LOCAL_EXCHANGE(p, v) atomic_xchg((p), (v))
+#define LOCAL_ADD(p, v) atomic_add((p), (v))
+#define FLOOR(v) floor(v)
+#define SQRT(v) sqrt(v)
+#define FABS(v) fabs(v)
+#define RINT(v) rint(v)
+#define AS_FLOAT(v) as_float(v)
+#define UNROLL
+#define NO_UNROLL
+#endif
+
+#define PIXEL_NODATA (-32768)
+#define SCORE_NONE (-2.0f)
+/* Reasons of core/qa.h. */
+#define QA_VALID 1
+#define QA_FILLED 2
+#define QA_OUTSIDE 4
+#define QA_SATURATED 8
+#define QA_TEXTURELESS 16
+#define QA_LOW_SCORE 32
+#define QA_AMBIGUOUS 64
+#define QA_LEFT_RIGHT 128
+#define QA_RAY_GAP 256
+#define QA_ISOLATED 512
+#define QA_FOLD 1024
+
+FUNCTION int clamp_index(int v, int count)
+{
+    return v < 0 ? 0 : v >= count ? count - 1 : v;
+}
+
+/* v kept within lo..hi; lo where it is not a number. */
+FUNCTION float between(float v, float lo, float hi)
+{
+    const float w = v > lo ? v : lo;
+    return w < hi ? w : hi;
+}
+#endif

@@ -1,0 +1,153 @@
+/* Geometry and filters of the chain on a device, see steps.h. */
+// SPDX-License-Identifier: Apache-2.0
+#include "steps_inside.h"
+
+#include <math.h>
+
+enum { CELL_BYTES = 30 * 4, FILL_ROWS = 64 };
+
+SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out)
+{
+    SdmStatus st = SDM_OK;
+    *out = (SdmGpu){.device = device, .queue = queue};
+    TRY(sdm_buffer_new(ctx, device, sizeof sdm_cubic_weights, "cubic weights", &out->cubic));
+    TRY(sdm_upload(ctx, out->cubic, 0, sdm_cubic_weights, sizeof sdm_cubic_weights, queue, true));
+done:
+    if (st != SDM_OK)
+        sdm_gpu_close(out);
+    return st;
+}
+
+void sdm_gpu_close(SdmGpu *g)
+{
+    sdm_buffer_free(&g->cubic);
+    for (int i = 0; i < SDM_GPU_SCRATCH; i++)
+        sdm_buffer_free(&g->scratch[i]);
+    *g = (SdmGpu){.device = NULL};
+}
+
+SdmStatus sdm_gpu_scratch(SdmContext *ctx, SdmGpu *g, enum SdmGpuScratch slot, int64_t bytes, SdmBuffer **out)
+{
+    SdmStatus st = SDM_OK;
+    if (g->scratch_bytes[slot] < bytes) {
+        if (g->scratch[slot])
+            TRY(sdm_finish(ctx, g->device, g->queue));
+        sdm_buffer_free(&g->scratch[slot]);
+        g->scratch_bytes[slot] = 0;
+        TRY(sdm_buffer_new(ctx, g->device, bytes, "scratch of a step", &g->scratch[slot]));
+        g->scratch_bytes[slot] = bytes;
+    }
+    *out = g->scratch[slot];
+done:
+    return st;
+}
+
+SdmStatus sdm_gpu_run(SdmContext *ctx, SdmGpu *g, const char *name, const int groups[3], const int group[3],
+                      int count, const SdmArg *args)
+{
+    return sdm_launch(ctx, g->device, g->queue, name, groups, group, count, args);
+}
+
+/* ---- geometry ---- */
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a >= 0 ? a / b : -((b - 1 - a) / b);
+}
+
+SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node, const SdmWindow *win,
+                            enum SdmSide side, SdmGpuCells *out)
+{
+    SdmStatus st = SDM_OK;
+    const int l = win->level, step2 = 2 * lat->step;
+    const int64_t one = (int64_t)1 << l;
+    /* twice the full-resolution position from the first node, so that half pixels stay integers */
+    const int64_t u2 = (2 * win->u0 + 1) * one - 1 - 2 * lat->u0, v2 = (2 * win->v0 + 1) * one - 1 - 2 * lat->v0;
+    const int64_t i0 = floor_div(u2, step2), i1 = floor_div(u2 + 2 * one * (win->w - 1), step2);
+    const int64_t j0 = floor_div(v2, step2), j1 = floor_div(v2 + 2 * one * (win->h - 1), step2);
+    *out = (SdmGpuCells){.cols = (int32_t)(i1 - i0 + 1), .rows = (int32_t)(j1 - j0 + 1),
+                         .u2 = (int32_t)(u2 - i0 * step2), .v2 = (int32_t)(v2 - j0 * step2),
+                         .stride2 = (int32_t)(2 * one), .level = l, .w = win->w, .h = win->h,
+                         .height0_m = (float)lat->height0_m};
+    while (1 << out->step2_log2 < step2)
+        out->step2_log2++;
+    const int64_t count = (int64_t)out->cols * out->rows;
+    TRY(sdm_buffer_new(ctx, g->device, count * CELL_BYTES, "lattice cells", &out->cell));
+    TRY(SDM_GPU_RUN(ctx, g, "lattice_cells", count, 1, 64, 1, SDM_BUF(node), SDM_I32(lat->nu), SDM_I32(i0),
+                    SDM_I32(j0), SDM_I32(out->cols), SDM_I32(out->rows), SDM_I32(side == SDM_RIGHT), SDM_I32(l),
+                    SDM_BUF(out->cell)));
+done:
+    if (st != SDM_OK)
+        sdm_gpu_cells_free(out);
+    return st;
+}
+
+void sdm_gpu_cells_free(SdmGpuCells *cells)
+{
+    sdm_buffer_free(&cells->cell);
+}
+
+SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *c, SdmBuffer *surface_m,
+                       const SdmGpuImage *source, SdmBuffer *out)
+{
+    return SDM_GPU_RUN(ctx, g, "warp", c->w, c->h, 32, 8, SDM_BUF(c->cell), SDM_I32(c->cols), SDM_I32(c->u2),
+                       SDM_I32(c->v2), SDM_I32(c->stride2), SDM_I32(c->step2_log2),
+                       SDM_F32(1.0f / (float)(1 << c->level)), SDM_BUF(surface_m), SDM_F32(c->height0_m),
+                       SDM_BUF(source->data), SDM_I32(source->x0), SDM_I32(source->y0), SDM_I32(source->w),
+                       SDM_I32(source->h), SDM_BUF(g->cubic), SDM_BUF(out), SDM_I32(c->w), SDM_I32(c->h));
+}
+
+SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const SdmGpuImage *out)
+{
+    return SDM_GPU_RUN(ctx, g, "half_size", out->w, out->h, 32, 8, SDM_BUF(in->data), SDM_I32(in->w), SDM_I32(in->h),
+                       SDM_I32(2 * out->x0 - 1 - in->x0), SDM_I32(2 * out->y0 - 1 - in->y0), SDM_BUF(out->data),
+                       SDM_I32(out->w), SDM_I32(out->h));
+}
+
+/* ---- filters ---- */
+
+SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in_m, SdmBuffer *flags,
+                         SdmBuffer *out_m)
+{
+    return SDM_GPU_RUN(ctx, g, "median3", w, h, 32, 8, SDM_BUF(in_m), SDM_BUF(flags), SDM_I32(w), SDM_I32(h),
+                       SDM_BUF(out_m));
+}
+
+SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
+                         SdmBuffer *flags, int half, float tol_m, float share, SdmBuffer *new_flags)
+{
+    const int side = 2 * half + 1, least = (int)ceilf(share * (float)(side * side));
+    return SDM_GPU_RUN(ctx, g, "reject", w, h, 32, 8, SDM_BUF(h_m), SDM_BUF(prior_m), SDM_BUF(flags), SDM_I32(w),
+                       SDM_I32(h), SDM_I32(half), SDM_F32(256.0f / tol_m), SDM_I32(least), SDM_BUF(new_flags));
+}
+
+SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
+                       SdmBuffer *flags, int half, int least, bool else_prior, SdmBuffer *filled)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t n = (int64_t)w * h;
+    SdmBuffer *sum, *count;
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(uint16_t), &count));
+    TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, FILL_ROWS), 64, 1, SDM_BUF(h_m), SDM_BUF(prior_m),
+                    SDM_BUF(flags), SDM_I32(w), SDM_I32(h), SDM_I32(half), SDM_I32(FILL_ROWS), SDM_BUF(sum),
+                    SDM_BUF(count)));
+    TRY(SDM_GPU_RUN(ctx, g, "fill_holes", sdm_gpu_groups(w, 8), h, 32, 8, SDM_BUF(h_m), SDM_BUF(prior_m),
+                    SDM_BUF(flags), SDM_BUF(sum), SDM_BUF(count), SDM_I32(w), SDM_I32(h), SDM_I32(half),
+                    SDM_I32(least), SDM_I32(else_prior), SDM_BUF(filled)));
+done:
+    return st;
+}
+
+SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in_m, SdmBuffer *out_m)
+{
+    return SDM_GPU_RUN(ctx, g, "smooth", w, h, 32, 8, SDM_BUF(in_m), SDM_I32(w), SDM_I32(h), SDM_BUF(out_m));
+}
+
+SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, SdmBuffer *coarse_m,
+                         const SdmWindow *fine, SdmBuffer *fine_m)
+{
+    return SDM_GPU_RUN(ctx, g, "refine", fine->w, fine->h, 32, 8, SDM_BUF(coarse_m), SDM_I32(coarse->w),
+                       SDM_I32(coarse->h), SDM_I32(fine->u0 - 2 * coarse->u0), SDM_I32(fine->v0 - 2 * coarse->v0),
+                       SDM_BUF(fine_m), SDM_I32(fine->w), SDM_I32(fine->h));
+}

@@ -1,0 +1,90 @@
+/* Steps of the chain on a device: each takes whole images that lie there and queues its kernels; nothing waits.
+ * What comes out is what the kernels of cpu/kernels.h give on the processor, bit for bit.  All buffers are
+ * dense, rows of `w`, h x w; none may be both input and output unless it says so.  Internal; not installed. */
+#ifndef SDM_GPU_STEPS_H
+#define SDM_GPU_STEPS_H
+
+#include "device.h"
+#include "match/level.h"
+
+enum { SDM_GPU_SCRATCH = 9 };
+
+/* A queue of a device with the tables and the scratch that steps need; the scratch grows when it must. */
+typedef struct SdmGpu {
+    SdmDevice *device;
+    int queue;
+    SdmBuffer *cubic;     /* sdm_cubic_weights */
+    SdmBuffer *scratch[SDM_GPU_SCRATCH];
+    int64_t scratch_bytes[SDM_GPU_SCRATCH];
+} SdmGpu;
+SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out);
+void sdm_gpu_close(SdmGpu *g);
+
+/* A level of an image: as SdmLevelImage, data on the device (int16). */
+typedef struct SdmGpuImage {
+    SdmBuffer *data;
+    int64_t x0, y0, w, h;
+} SdmGpuImage;
+
+/* ---- geometry ---- */
+
+/* Cells of the lattice that a window of a level touches, made ready on the device: what does not depend on the
+ * pixel (30 words a cell: corners of the positions, their changes over height, du/dh). */
+typedef struct SdmGpuCells {
+    SdmBuffer *cell;
+    int32_t cols, rows;  /* of cells */
+    int32_t u2, v2;      /* twice the place of the window's pixel (0, 0) from the first node, full pixels */
+    int32_t stride2;     /* twice the full pixels from pixel to pixel */
+    int32_t step2_log2;  /* of twice the lattice's step */
+    int32_t level;
+    int32_t w, h;        /* window */
+    float height0_m;
+} SdmGpuCells;
+/* node: the lattice's nodes (lat->nv x lat->nu SdmNode) as they lie on the host.  Allocates out->cell. */
+SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node, const SdmWindow *win,
+                            enum SdmSide side, SdmGpuCells *out);
+void sdm_gpu_cells_free(SdmGpuCells *cells);
+
+/* As sdm_warp_view(): surface_m (float) may be NULL; out: int16. */
+SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *cells, SdmBuffer *surface_m,
+                       const SdmGpuImage *source, SdmBuffer *out);
+
+/* Half the size: out's place and size are set, its data is written (see sdm_pyramid_build()). */
+SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const SdmGpuImage *out);
+
+/* ---- matching ---- */
+
+enum SdmGpuCost { SDM_GPU_ZNCC, SDM_GPU_CENSUS, SDM_GPU_SAD };
+
+/* As sdm_level_match() and, with `retry`, sdm_level_retry(). */
+typedef struct SdmGpuMatch {
+    enum SdmGpuCost cost;
+    int w, h;
+    SdmBuffer *left, *right;       /* int16, warped */
+    int v_shift;
+    const SdmPass *pass;
+    bool retry;                    /* valid pixels keep what they have */
+    const SdmGpuCells *right_cells;
+    SdmBuffer *prior;              /* float */
+    SdmBuffer *h_m, *flags, *score; /* float, uint16, uint8: out; with `retry` also in */
+} SdmGpuMatch;
+SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m);
+
+/* As sdm_level_gap(); gap_v: float, score0: uint8. */
+SdmStatus sdm_gpu_gap(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const SdmPass *pass, SdmBuffer *left,
+                      SdmBuffer *right, int w, int h, SdmBuffer *gap_v, SdmBuffer *score0);
+
+/* ---- filters: see surface/surface.h ---- */
+
+SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in_m, SdmBuffer *flags,
+                         SdmBuffer *out_m);
+SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
+                         SdmBuffer *flags, int half, float tol_m, float share, SdmBuffer *new_flags);
+/* In place of h_m; half, least, else_prior as SdmFill; filled: uint8 or NULL. */
+SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
+                       SdmBuffer *flags, int half, int least, bool else_prior, SdmBuffer *filled);
+SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in_m, SdmBuffer *out_m);
+SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, SdmBuffer *coarse_m,
+                         const SdmWindow *fine, SdmBuffer *fine_m);
+
+#endif

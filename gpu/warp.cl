@@ -1,0 +1,96 @@
+/* Lattice and image -> resampled view.  Nodes become cells once for a level; a pixel then works out its
+ * position from its cell with the operations of src/match/lattice.c and cpu/kernel_warp.c, in their order. */
+// SPDX-License-Identifier: Apache-2.0
+
+typedef struct LatticeNode { /* SdmNode; what is not read here are place holders */
+    long left[2], right[2];
+    float right_b[2], right_c[2];
+    long ground[2];
+    float ground_b[2], ground_c[2];
+    float du_dh, rest;
+} LatticeNode;
+
+/* Cells (i0.., j0..) of the lattice at the places of a level's pixels; right: of the right view. */
+KERNEL GROUP_SIZE(64, 1, 1)
+lattice_cells(GLOBAL const LatticeNode *node, int nu, int i0, int j0, int cols, int rows, int right, int level,
+              GLOBAL LatticeCell *out)
+{
+    const int at = GROUP(0) * 64 + ITEM(0);
+    if (at >= cols * rows)
+        return;
+    GLOBAL const LatticeNode *const n0 = node + (long)(j0 + at / cols) * nu + i0 + at % cols;
+    GLOBAL LatticeCell *const cell = out + at;
+    for (int axis = 0; axis < 2; axis++) {
+        const long first = right ? n0->right[axis] : n0->left[axis];
+        const long origin = first >> (16 + level), base = origin * (65536L << level);
+        cell->origin[axis] = (int)origin;
+        for (int k = 0; k < 4; k++) {
+            GLOBAL const LatticeNode *const n = n0 + (k & 1) + (long)(k >> 1) * nu;
+            cell->at[axis][k] = (float)((right ? n->right[axis] : n->left[axis]) - base) * (1.0f / 65536.0f);
+            cell->b[axis][k] = right ? n->right_b[axis] : 0.0f;
+            cell->c[axis][k] = right ? n->right_c[axis] : 0.0f;
+        }
+    }
+    for (int k = 0; k < 4; k++)
+        cell->du_dh[k] = n0[(k & 1) + (long)(k >> 1) * nu].du_dh;
+}
+
+/* One axis: position in 1/256 px from the cell's origin, t metres above height0. */
+FUNCTION int cell_position(GLOBAL const float *a, GLOBAL const float *b, GLOBAL const float *c, CellPlace p,
+                           float t, float inv)
+{
+    const float a0 = a[0] + p.fv * (a[2] - a[0]), a1 = a[1] + p.fv * (a[3] - a[1]);
+    const float b0 = b[0] + p.fv * (b[2] - b[0]), b1 = b[1] + p.fv * (b[3] - b[1]);
+    const float c0 = c[0] + p.fv * (c[2] - c[0]), c1 = c[1] + p.fv * (c[3] - c[1]);
+    const float pa = ((a0 + 0.5f) * inv - 0.5f) + p.fu * ((a1 - a0) * inv);
+    const float pb = b0 * inv + p.fu * ((b1 - b0) * inv), pc = c0 * inv + p.fu * ((c1 - c0) * inv);
+    const float q = (pa + t * (pb + t * pc)) * 256.0f + 0.5f;
+    return (int)FLOOR(between(q, -8e6f, 8e6f));
+}
+
+/* Origin of a cell in 1/256 px of the source; far off when it does not fit. */
+FUNCTION int from_source(int origin, int first)
+{
+    const long at = (long)origin - first, most = 1L << 22;
+    return (int)(at > most ? most : at < -most ? -most : at) * 256;
+}
+
+/* The pixel at a position in 1/256 px of the source: 4 x 4 taps of cubic weights (cubic: 256 x 4). */
+FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLOBAL const short *cubic, int col256,
+                          int row256)
+{
+    const int col = col256 >> 8, row = row256 >> 8;
+    if (col < 1 || row < 1 || col + 2 >= width || row + 2 >= height)
+        return PIXEL_NODATA;
+    GLOBAL const short *p = source + (long)(row - 1) * width + (col - 1);
+    GLOBAL const short *const wx = cubic + 4 * (col256 & 255), *const wy = cubic + 4 * (row256 & 255);
+    const int w0 = wx[0], w1 = wx[1], w2 = wx[2], w3 = wx[3];
+    uint sum = 0; /* unsigned, since nodata makes it wrap */
+    bool nodata = false;
+    UNROLL for (int j = 0; j < 4; j++, p += width) {
+        const int p0 = p[0], p1 = p[1], p2 = p[2], p3 = p[3];
+        const int line = p0 * w0 + p1 * w1 + p2 * w2 + p3 * w3;
+        nodata = nodata || p0 == PIXEL_NODATA || p1 == PIXEL_NODATA || p2 == PIXEL_NODATA || p3 == PIXEL_NODATA;
+        sum += (uint)((line + 1024) >> 11) * (uint)(int)wy[j];
+    }
+    const int value = (int)(sum + (1u << 16)) >> 17;
+    return nodata ? PIXEL_NODATA : value > 2047 ? 2047 : value < -2047 ? -2047 : value;
+}
+
+/* surface_m: h x w or null; source: pixel (col0, row0) of the level first. */
+KERNEL GROUP_SIZE(32, 8, 1)
+warp(GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, int step2_log2, float inv,
+     GLOBAL const float *surface_m, float height0_m, GLOBAL const short *source, int col0, int row0,
+     int source_width, int source_height, GLOBAL const short *cubic, GLOBAL short *out, int w, int h)
+{
+    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    if (x >= w || y >= h)
+        return;
+    const long at = (long)y * w + x;
+    const float t = surface_m ? surface_m[at] - height0_m : 0.0f;
+    const CellPlace p = cell_place(x, y, cols, u2, v2, stride2, step2_log2);
+    GLOBAL const LatticeCell *const c = cell + p.cell;
+    const int col = from_source(c->origin[0], col0) + cell_position(c->at[0], c->b[0], c->c[0], p, t, inv);
+    const int row = from_source(c->origin[1], row0) + cell_position(c->at[1], c->b[1], c->c[1], p, t, inv);
+    out[at] = (short)sample_cubic(source, source_width, source_height, cubic, col, row);
+}

@@ -1,0 +1,278 @@
+/* Two views and a surface -> the new surface of a pass, in one walk down a strip: the volume never leaves the chip.
+ *
+ * A group of 64 items owns SPAN = 256 neighbouring columns, an item four of them.  The rows of the window lie in
+ * local memory, round robin, each read once from the images.  Every row that enters or leaves moves the sums of
+ * products of each d and pixel, of samples and of squares (left and right), all in registers; then textures, scores,
+ * the right pixels' choice and the left ones' go from item to item through local memory.  Of the columns the outer
+ * `halo` ones on both sides serve only as surroundings: R for the right windows, 2 R for the left-right check.
+ *
+ * R and W are constants of each kernel, so that all loops over them unroll. */
+// SPDX-License-Identifier: Apache-2.0
+
+#define STRIP_ITEMS 64
+#define SPAN (STRIP_ITEMS * COLUMNS)
+#define STRIP_PITCH(W, R) ((SPAN + (W) + 2 * (R) + 6) / 4 * 4)
+#define MOST_W 13
+#define MOST_R 5
+#define MOST_D (2 * MOST_R + 1)
+#define TERM_PRODUCT 0
+#define TERM_APART 1
+
+typedef struct StripInput {
+    GLOBAL const short *left, *right;
+    int w, h, shift, x0, y0, y1;
+    float least;
+} StripInput;
+
+typedef struct StripLocal { /* rows of local memory */
+    IN_LOCAL short *left, *right;  /* (W + 1) x STRIP_PITCH: column x0 - W / 2 first; right: x0 - W / 2 - R */
+    IN_LOCAL int *mean;            /* SPAN + 2 R, of the right windows; column x0 at R */
+    IN_LOCAL float *texture;       /* as mean */
+    IN_LOCAL float *score;         /* (2 R + 1) x SPAN */
+    IN_LOCAL float *right_best;    /* SPAN: sub-pixel d of right pixels */
+} StripLocal;
+
+typedef struct StripSums { /* of an item's four pixels */
+    uint cost[MOST_D][COLUMNS];
+    int sum[2][COLUMNS], bad[2][COLUMNS];
+    uint squares[2][COLUMNS];
+} StripSums;
+
+/* Row y of both views into their places. */
+FUNCTION void strip_load(const StripInput *in, const StripLocal *m, int y, int slot, const int W, const int R)
+{
+    const int pitch = STRIP_PITCH(W, R);
+    GLOBAL const short *const left = in->left + (long)clamp_index(y, in->h) * in->w;
+    GLOBAL const short *const right = in->right + (long)clamp_index(y + in->shift, in->h) * in->w;
+    for (int i = ITEM(0); i < pitch; i += STRIP_ITEMS) {
+        const int x = in->x0 - W / 2 + i;
+        m->left[slot * pitch + i] = left[clamp_index(x, in->w)];
+        m->right[slot * pitch + i] = right[clamp_index(x - R, in->w)];
+    }
+}
+
+FUNCTION uint strip_term(int a, int b, const int term)
+{
+    return term == TERM_PRODUCT ? product_of(a, b) : apart_of(a, b);
+}
+
+/* Sums of one view over the row's part of the four windows; v: W + 3 samples. */
+FUNCTION void strip_view(StripSums *s, const int side, const int *v, const int W, int sign)
+{
+    int sum = 0, bad = 0;
+    uint squares = 0;
+    UNROLL for (int i = 0; i < W + COLUMNS - 1; i++) {
+        const int old = i - W;
+        sum += v[i] - (old >= 0 ? v[old >= 0 ? old : 0] : 0);
+        squares += (uint)(v[i] * v[i]) - (old >= 0 ? (uint)(v[old >= 0 ? old : 0] * v[old >= 0 ? old : 0]) : 0u);
+        bad += (v[i] == PIXEL_NODATA) - (old >= 0 && v[old >= 0 ? old : 0] == PIXEL_NODATA);
+        if (i >= W - 1) {
+            s->sum[side][i - W + 1] += sign * sum;
+            s->squares[side][i - W + 1] += (uint)sign * squares;
+            s->bad[side][i - W + 1] += sign * bad;
+        }
+    }
+}
+
+/* Four samples of local memory. */
+FUNCTION void strip_take(IN_LOCAL const short *from, int *to)
+{
+    const short4 v = *(IN_LOCAL const short4 *)from;
+    to[0] = v.x;
+    to[1] = v.y;
+    to[2] = v.z;
+    to[3] = v.w;
+}
+
+/* A row of the window enters (sign 1) or leaves (-1). */
+FUNCTION void strip_row(StripSums *s, const StripLocal *m, int slot, const int W, const int R, const int term, int sign)
+{
+    int l[MOST_W + 7], r[MOST_W + 2 * MOST_R + 7];
+    IN_LOCAL const short *const left = m->left + slot * STRIP_PITCH(W, R) + COLUMNS * ITEM(0);
+    IN_LOCAL const short *const right = m->right + slot * STRIP_PITCH(W, R) + COLUMNS * ITEM(0);
+    UNROLL for (int i = 0; i < W + 3; i += 4)
+        strip_take(left + i, l + i);
+    UNROLL for (int i = 0; i < W + 2 * R + 3; i += 4)
+        strip_take(right + i, r + i);
+    strip_view(s, 0, l, W, sign);
+    strip_view(s, 1, r + R, W, sign);
+    UNROLL for (int k = 0; k <= 2 * R; k++) {
+        uint row = 0;
+        UNROLL for (int i = 0; i < W; i++)
+            row += strip_term(l[i], r[i + k], term);
+        s->cost[k][0] += (uint)sign * row;
+        UNROLL for (int c = 1; c < COLUMNS; c++) {
+            row += strip_term(l[W + c - 1], r[W + c - 1 + k], term) - strip_term(l[c - 1], r[c - 1 + k], term);
+            s->cost[k][c] += (uint)sign * row;
+        }
+    }
+}
+
+typedef struct StripWindow {
+    int mean;
+    float texture;
+} StripWindow;
+
+/* Mean and texture of an item's window c of a view; rows_inside: the window's rows all exist. */
+FUNCTION StripWindow strip_window(const StripSums *s, const StripInput *in, const int side, const int c, bool rows_inside,
+                                  const int W)
+{
+    const int x = in->x0 + COLUMNS * ITEM(0) + c;
+    const bool whole = rows_inside && x >= W / 2 && x + W / 2 < in->w && s->bad[side][c] == 0;
+    const float inverse = 1.0f / (float)(W * W);
+    StripWindow o;
+    o.mean = pack_mean(s->sum[side][c], W * W, inverse);
+    o.texture = whole ? texture_of(o.mean, s->sum[side][c], s->squares[side][c], inverse, in->least) : -1.0f;
+    return o;
+}
+
+/* Best of a line of scores with its neighbours. */
+typedef struct StripBest {
+    float top, before, after;
+    int k; /* -1: no score */
+} StripBest;
+
+FUNCTION void strip_see(StripBest *b, int k, float score, float last)
+{
+    const bool wins = score > b->top;
+    b->after = wins ? SCORE_NONE : k == b->k + 1 ? score : b->after;
+    b->before = wins ? last : b->before;
+    b->top = wins ? score : b->top;
+    b->k = wins ? k : b->k;
+}
+
+/* Scores of pixel c of an item, into local memory. */
+FUNCTION StripBest strip_scores(const StripSums *s, const StripLocal *m, const int c, StripWindow left, const int W,
+                                const int R, const int term)
+{
+    const int at = COLUMNS * ITEM(0) + c;
+    const float inverse = 1.0f / (float)(W * W), scale = 1.0f / (578.0f * (float)(W * W));
+    StripBest best = {SCORE_NONE, SCORE_NONE, SCORE_NONE, -2};
+    float last = SCORE_NONE;
+    UNROLL for (int k = 0; k <= 2 * R; k++) {
+        const float texture = m->texture[at + k];
+        const float any = term == TERM_PRODUCT ? zncc_score(s->cost[k][c], left.mean, m->mean[at + k], W * W, inverse,
+                                                            left.texture, texture)
+                                               : sad_score(s->cost[k][c], scale);
+        const float score = left.texture >= 0.0f && texture >= 0.0f ? any : SCORE_NONE;
+        m->score[k * SPAN + at] = score;
+        strip_see(&best, k, score, last);
+        last = score;
+    }
+    return best;
+}
+
+/* Sub-pixel d of the right pixel `at` of the span, 0 where it has no score. */
+FUNCTION float strip_right(const StripLocal *m, int at, const int R)
+{
+    StripBest best = {SCORE_NONE, SCORE_NONE, SCORE_NONE, -2};
+    float last = SCORE_NONE;
+    UNROLL for (int k = 0; k <= 2 * R; k++) {
+        const float score = m->score[k * SPAN + clamp_index(at - (k - R), SPAN)];
+        strip_see(&best, k, score, last);
+        last = score;
+    }
+    return best.k < 0 ? 0.0f : (float)(best.k - R) + own_vertex(best.before, best.top, best.after);
+}
+
+/* The choice of pixel `at` of the span from its best and its neighbours' scores. */
+FUNCTION Picked strip_pick(const StripLocal *m, int at, StripBest best, const Limits *limits, const int R)
+{
+    Picked p = {0.0f, SCORE_NONE, SCORE_NONE, 1e9f, false};
+    if (best.k < 0)
+        return p;
+    const int k = best.k, d = k - R;
+    const bool inner = k > 0 && k < 2 * R;
+    const float before2 = inner ? m->score[(k - 1) * SPAN + at + 1] : SCORE_NONE;
+    const float after2 = inner ? m->score[(k + 1) * SPAN + at - 1] : SCORE_NONE;
+    const bool both = best.before > SCORE_NONE && best.after > SCORE_NONE && before2 > SCORE_NONE && after2 > SCORE_NONE;
+    const float own = own_vertex(best.before, best.top, best.after);
+    p.score = best.top;
+    p.edge = !inner;
+    p.residual =
+        (float)d + (both ? vertex(best.before + before2, best.top + best.top, best.after + after2) : own);
+    if (limits->max_mismatch >= 0.0f)
+        p.mismatch = FABS((float)d + own - m->right_best[at + d]);
+    for (int e = 0; limits->min_margin > 0.0f && e <= 2 * R; e++)
+        if (e - k >= 2 || k - e >= 2) {
+            const float s = m->score[e * SPAN + at];
+            p.runner_up = s > p.runner_up ? s : p.runner_up;
+        }
+    return p;
+}
+
+FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surface *surface, const Limits *limits,
+                         int halo, int keep_valid, const int W, const int R, const int term)
+{
+    const int reach = W / 2, first = COLUMNS * ITEM(0);
+    int slot = 0; /* of row y - reach */
+    StripSums s;
+    UNROLL for (int c = 0; c < COLUMNS; c++) {
+        UNROLL for (int k = 0; k <= 2 * R; k++)
+            s.cost[k][c] = 0;
+        UNROLL for (int side = 0; side < 2; side++) {
+            s.sum[side][c] = s.bad[side][c] = 0;
+            s.squares[side][c] = 0;
+        }
+    }
+    for (int i = 0; i < W; i++)
+        strip_load(in, m, in->y0 - reach + i, i, W, R);
+    BARRIER();
+    NO_UNROLL for (int i = 0; i < W - 1; i++)
+        strip_row(&s, m, i, W, R, term, 1);
+    NO_UNROLL for (int y = in->y0; y < in->y1; y++) {
+        const int enters = slot + W - 1 > W ? slot - 2 : slot + W - 1, next = slot > 0 ? slot - 1 : W;
+        const int yr = y + in->shift;
+        StripWindow left[COLUMNS];
+        StripBest best[COLUMNS];
+        strip_row(&s, m, enters, W, R, term, 1);
+        UNROLL for (int c = 0; c < COLUMNS; c++) {
+            const StripWindow right = strip_window(&s, in, 1, c, yr >= reach && yr + reach < in->h, W);
+            left[c] = strip_window(&s, in, 0, c, y >= reach && y + reach < in->h, W);
+            m->mean[first + c + R] = right.mean;
+            m->texture[first + c + R] = right.texture;
+        }
+        BARRIER();
+        UNROLL for (int c = 0; c < COLUMNS; c++)
+            best[c] = strip_scores(&s, m, c, left[c], W, R, term);
+        BARRIER();
+        strip_load(in, m, y + reach + 1, next, W, R);
+        if (limits->max_mismatch >= 0.0f)
+            UNROLL for (int c = 0; c < COLUMNS; c++)
+                m->right_best[first + c] = strip_right(m, first + c, R);
+        BARRIER();
+        UNROLL for (int c = 0; c < COLUMNS; c++) {
+            const int at = first + c, x = in->x0 + at;
+            const bool mine = at >= halo && at < SPAN - halo && x < in->w;
+            if (mine && !(keep_valid && (surface->flags[(long)y * in->w + x] & QA_VALID)))
+                update_pixel(surface, limits, strip_pick(m, at, best[c], limits, R), left[c].texture, x, y, in->w);
+        }
+        strip_row(&s, m, slot, W, R, term, -1);
+        slot = slot < W ? slot + 1 : 0;
+    }
+}
+
+#define MATCH_KERNEL(NAME, TERM, W, R)                                                                              \
+    KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1)                                                                            \
+    NAME(GLOBAL const short *left, GLOBAL const short *right, int w, int h, int shift, float least, int halo,       \
+         int rows, SURFACE_ARGUMENTS)                                                                               \
+    {                                                                                                               \
+        LOCAL short4 left_rows[((W) + 1) * STRIP_PITCH(W, R) / 4], right_rows[((W) + 1) * STRIP_PITCH(W, R) / 4];   \
+        LOCAL int means[SPAN + 2 * (R)];                                                                            \
+        LOCAL float textures[SPAN + 2 * (R)], scores[(2 * (R) + 1) * SPAN], best[SPAN];                             \
+        const int y0 = GROUP(1) * rows;                                                                             \
+        const StripInput in = {left, right, w, h, shift, GROUP(0) * (SPAN - 2 * halo) - halo, y0,                   \
+                               y0 + rows < h ? y0 + rows : h, least};                                               \
+        const StripLocal m = {(IN_LOCAL short *)left_rows, (IN_LOCAL short *)right_rows, means, textures, scores,   \
+                              best};                                                                                \
+        const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality};         \
+        const Limits limits = {scale, min_score, min_margin, max_mismatch};                                         \
+        strip_walk(&in, &m, &surface, &limits, halo, keep_valid, W, R, TERM);                                       \
+    }
+
+MATCH_KERNEL(match_zncc_5_1, TERM_PRODUCT, 5, 1)
+MATCH_KERNEL(match_zncc_9_3, TERM_PRODUCT, 9, 3)
+MATCH_KERNEL(match_zncc_13_5, TERM_PRODUCT, 13, 5)
+MATCH_KERNEL(match_sad_5_1, TERM_APART, 5, 1)
+MATCH_KERNEL(match_sad_9_3, TERM_APART, 9, 3)
+MATCH_KERNEL(match_sad_13_5, TERM_APART, 13, 5)

@@ -1,0 +1,198 @@
+/* Tiled belief propagation on the contest's workload: time, mismatches and energy against iterations. */
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench_bp.h"
+#include "bench/bench_pairs.h"
+
+#include <math.h>
+#include <string.h>
+
+static int clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
+
+/* Differences of row y (or the nearest) at label l, added to sums with that sign. */
+static void add_row(const SdmPairImage image[2], int y, int l, int most, int sign, int *sums)
+{
+    const int at = clamp(y, 0, image[0].height - 1);
+    const int16_t *const left = image[0].data + at * image[0].stride, *const right = image[1].data +
+                                                                                     at * image[1].stride;
+    for (int x = 0; x < image[0].width; x++) {
+        const int apart = x < l                    ? most
+                          : left[x] < right[x - l] ? right[x - l] - left[x]
+                                                   : left[x] - right[x - l];
+        sums[x] += sign * (apart < most ? apart : most);
+    }
+}
+
+SdmStatus sdm_bench_bp_costs(SdmContext *ctx, const SdmPairImage image[2], int window, int most, uint8_t *out)
+{
+    SdmStatus st = SDM_OK;
+    const int w = image[0].width, h = image[0].height, half = window / 2, n = window * window;
+    int *columns = NULL;
+    TRY(sdm_alloc(ctx, &columns, (size_t)w, sizeof *columns, "column sums"));
+    for (int l = 0; l < SDM_BENCH_BP_LABELS; l++) {
+        memset(columns, 0, (size_t)w * sizeof *columns);
+        for (int y = -half; y < half; y++)
+            add_row(image, y, l, most, 1, columns);
+        for (int y = 0; y < h; y++) {
+            add_row(image, y + half, l, most, 1, columns);
+            for (int x = 0; x < w; x++) {
+                int sum = 0;
+                for (int k = -half; k <= half; k++)
+                    sum += columns[clamp(x + k, 0, w - 1)];
+                const int mean = (2 * sum + n) / (2 * n);
+                out[((size_t)y * (size_t)w + (size_t)x) * SDM_BENCH_BP_LABELS + (size_t)l] =
+                    (uint8_t)(x < l ? most : mean);
+            }
+            add_row(image, y - half, l, most, -1, columns);
+        }
+    }
+done:
+    sdm_free(&columns);
+    return st;
+}
+
+static SdmBpField contest_field(int width, int height, const uint8_t *data, int weight)
+{
+    return (SdmBpField){.width = width,
+                        .height = height,
+                        .labels = SDM_BENCH_BP_LABELS,
+                        .pitch = SDM_BENCH_BP_LABELS,
+                        .data = data,
+                        .weight = weight,
+                        .truncation = SDM_BENCH_BP_TRUNCATION};
+}
+
+SdmStatus sdm_bench_bp_row(SdmContext *ctx, const SdmBpField *field, const uint8_t *truth,
+                           const char *cpu_level, SdmBenchBpRow *row)
+{
+    SdmStatus st = SDM_OK;
+    const int longer = field->width > field->height ? field->width : field->height;
+    const SdmBpPlan plan = {row->tile ? row->tile : longer, row->outer, row->inner};
+    const size_t n = (size_t)field->width * (size_t)field->height;
+    SdmBpField f = *field;
+    uint16_t *label = NULL;
+    f.weight = row->weight;
+    row->seconds = INFINITY;
+    TRY(sdm_alloc(ctx, &label, n, sizeof *label, "labels"));
+    for (int turn = 0; turn < (row->inner > 5 ? 1 : 3); turn++) {
+        const double begin = sdm_now_s();
+        TRY(sdm_bp_run(ctx, &f, &plan, cpu_level, label));
+        row->seconds = fmin(row->seconds, sdm_now_s() - begin);
+    }
+    sdm_bp_energy(&f, label, row->sums);
+    row->wrong = 0;
+    for (size_t i = 0; i < n; i++)
+        row->wrong += truth[i] != 0 && truth[i] != label[i];
+done:
+    sdm_free(&label);
+    return st;
+}
+
+/* ---- the curve ---- */
+
+static void print_row(const SdmBenchBpRow *r, int64_t known, bool markdown, FILE *to)
+{
+    char tile[32];
+    if (r->tile)
+        snprintf(tile, sizeof tile, "%d px", r->tile);
+    else
+        snprintf(tile, sizeof tile, "none");
+    fprintf(to,
+            markdown ? "| %s | %d | %d | %d | %.2f | %lld | %.2f %% | %lld | %lld | %lld |\n"
+                     : "%7s %6d %6d %7d %8.2f %9lld %6.2f %% %9lld %9lld %9lld\n",
+            tile, r->weight, r->outer, r->inner, 1e3 * r->seconds, (long long)r->wrong,
+            100.0 * (double)r->wrong / (double)known, (long long)r->sums[0], (long long)r->sums[1],
+            (long long)(r->sums[0] + r->sums[1]));
+}
+
+static void print_head(int64_t known, bool markdown, FILE *to)
+{
+    fprintf(to,
+            "\nBelief propagation on Tsukuba: labels that are not exactly the truth, of %lld pixels of known "
+            "truth "
+            "(published: 15,716 after 1 + 1 iterations), and energy\n",
+            (long long)known);
+    if (markdown)
+        fprintf(to,
+                "\n| tile | weight | outer | inner | ms | mismatches | share | data | smoothness | energy |\n"
+                "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+    else
+        fprintf(to, "%7s %6s %6s %7s %8s %9s %8s %9s %9s %9s\n", "tile", "weight", "outer", "inner", "ms",
+                "wrong", "share", "data", "smooth", "energy");
+}
+
+SdmStatus sdm_bench_bp_curve(SdmContext *ctx, const SdmBenchTsukuba *t, FILE *to, bool markdown)
+{
+    enum { T = SDM_BENCH_BP_TILE, W = SDM_BENCH_BP_WEIGHT, PAPER_TILE = 13, CONTEST_WEIGHT = 16 };
+    static const int rows[][4] = {
+        {T, 1, 1, W}, {T, 2, 1, W}, {T, 5, 1, W}, {T, 10, 1, W}, {T, 1, 2, W}, {T, 1, 3, W}, {T, 1, 5, W},
+        {T, 5, 2, W}, {T, 5, 3, W}, {T, 5, 5, W}, {16, 1, 1, W}, {16, 5, 3, W}, {PAPER_TILE, 1, 1, W},
+        {PAPER_TILE, 1, 1, CONTEST_WEIGHT}, {0, 1, 1, W}, {0, 1, 2, W}, {0, 1, 5, W}, {0, 1, 10, W},
+        {0, 1, 20, W}, {0, 1, 40, CONTEST_WEIGHT}, {0, 1, 50, W},
+    };
+    SdmStatus st = SDM_OK;
+    uint8_t *costs = NULL;
+    int64_t known = 0;
+    const size_t n = (size_t)t->image[0].width * (size_t)t->image[0].height;
+    TRY(sdm_alloc(ctx, &costs, n, SDM_BENCH_BP_LABELS, "costs"));
+    TRY(sdm_bench_bp_costs(ctx, t->image, SDM_BENCH_BP_WINDOW, SDM_BENCH_BP_MOST, costs));
+    const SdmBpField field = contest_field(t->image[0].width, t->image[0].height, costs, W);
+    for (size_t i = 0; i < n; i++)
+        known += t->truth[i] != 0;
+    print_head(known, markdown, to);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SdmBenchBpRow r = {
+            .tile = rows[i][0], .outer = rows[i][1], .inner = rows[i][2], .weight = rows[i][3]};
+        TRY(sdm_bench_bp_row(ctx, &field, t->truth, sdm_options(ctx)->cpu_level, &r));
+        print_row(&r, known, markdown, to);
+    }
+done:
+    sdm_free(&costs);
+    return st;
+}
+
+/* ---- the case ---- */
+
+typedef struct BpCall {
+    SdmBpField field;
+    SdmBpPlan plan;
+    const char *level;
+    uint16_t *label;
+} BpCall;
+
+static SdmStatus call_bp(SdmContext *ctx, void *data)
+{
+    const BpCall *const c = data;
+    return sdm_bp_run(ctx, &c->field, &c->plan, c->level, c->label);
+}
+
+SdmStatus sdm_bench_add_bp(SdmBench *b)
+{
+    SdmStatus st = SDM_OK;
+    const int part = b->opt->quick ? 8 : 1, w = 384 / part, h = 288 / part;
+    SdmPairImage image[2];
+    uint8_t *costs = NULL;
+    uint16_t *label = NULL;
+    TRY(sdm_synthetic_pair(b, w, h, SDM_BENCH_BP_LABELS, true, image));
+    TRY(sdm_bench_alloc(b, &costs, (size_t)w * (size_t)h, SDM_BENCH_BP_LABELS));
+    TRY(sdm_bench_alloc(b, &label, (size_t)w * (size_t)h, sizeof *label));
+    TRY(sdm_bench_bp_costs(b->ctx, image, SDM_BENCH_BP_WINDOW, SDM_BENCH_BP_MOST, costs));
+    for (int l = 0; l < b->level_count; l++) {
+        BpCall *c = NULL;
+        TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
+        *c = (BpCall){.field = contest_field(w, h, costs, SDM_BENCH_BP_WEIGHT),
+                      .plan = {SDM_BENCH_BP_TILE, 1, 1},
+                      .level = b->levels[l],
+                      .label = label};
+        TRY(sdm_bench_add(
+            b, &(SdmBenchCase){.name = "tiled BP 384 x 288 16 labels 1 + 1 iterations",
+                               .level = b->levels[l],
+                               .output = "message",
+                               .outputs = 8.0 * w * h,
+                               .threads = sdm_threads(b->ctx),
+                               .published = "7.96 ms Tesla C2050; 15,716 mismatches (bench --tsukuba)",
+                               .call = call_bp,
+                               .data = c}));
+    }
+done:
+    return st;
+}

@@ -1,0 +1,51 @@
+/* bench --tsukuba FOLDER: Middlebury's images -> the curve of belief propagation. */
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench_bp.h"
+#include "cli/cli.h"
+#include "disparity/disparity_inside.h"
+
+enum { TRUTH_SCALE = 16, PATH_BYTES = SDM_NAME_BYTES };
+
+/* Truth of Tsukuba: 16 times the disparity, 0 where it is not known. */
+static SdmStatus to_labels(SdmContext *ctx, const SdmSamples *truth, const char *path, uint8_t *out)
+{
+    for (int i = 0; i < truth->width * truth->height; i++) {
+        const int v = truth->left[i];
+        if (v < 0 || v % TRUTH_SCALE != 0 || v / TRUTH_SCALE >= SDM_BENCH_BP_LABELS)
+            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: found %d, expected disparities times %d, below %d", path,
+                            v, (int)TRUTH_SCALE, (int)(TRUTH_SCALE * SDM_BENCH_BP_LABELS));
+        out[i] = (uint8_t)(v / TRUTH_SCALE);
+    }
+    return SDM_OK;
+}
+
+SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to)
+{
+    SdmStatus st = SDM_OK;
+    SdmSamples views = {0}, truth = {0};
+    uint8_t *labels = NULL;
+    char *path = NULL;
+    TRY(sdm_alloc(ctx, &path, 3, PATH_BYTES, "names"));
+    char *const left = path, *const right = path + PATH_BYTES, *const known = path + 2 * PATH_BYTES;
+    snprintf(left, PATH_BYTES, "%s/im_left.png", folder);
+    snprintf(right, PATH_BYTES, "%s/im_right.png", folder);
+    snprintf(known, PATH_BYTES, "%s/disp_left.png", folder);
+    TRY(sdm_samples_read(ctx, left, right, 0, &views));
+    TRY(sdm_samples_read(ctx, known, known, 0, &truth));
+    if (!views.eight_bit || truth.width != views.width || truth.height != views.height)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: expected 8-bit images and a truth of their size", folder));
+    TRY(sdm_alloc(ctx, &labels, (size_t)views.width * (size_t)views.height, 1, "truth"));
+    TRY(to_labels(ctx, &truth, known, labels));
+    const SdmPairImage as = {
+        .width = views.width, .height = views.height, .stride = views.width, .eight_bit = true};
+    SdmBenchTsukuba t = {.image = {as, as}, .truth = labels};
+    t.image[0].data = views.left;
+    t.image[1].data = views.right;
+    TRY(sdm_bench_bp_curve(ctx, &t, to, false));
+done:
+    sdm_samples_free(&views);
+    sdm_samples_free(&truth);
+    sdm_free(&labels);
+    sdm_free(&path);
+    return st;
+}

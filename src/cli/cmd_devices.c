@@ -1,0 +1,95 @@
+/* stereodem devices: what this machine can match on, and why not. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+#include "gpu/device.h"
+#include "kernels.h"
+
+#include <string.h>
+
+/* One line of what a device can do. */
+static void say_what(const SdmDeviceInfo *d, char *out, size_t size)
+{
+    if (d->why_not[0])
+        snprintf(out, size, "cannot run: %s", d->why_not);
+    else if (d->is_cpu)
+        snprintf(out, size, "run; never taken by auto, for it is the processor%s",
+                 d->exact ? "" : "; does not round as the others do");
+    else if (!d->exact)
+        snprintf(out, size, "run; never taken by auto, for it does not round as the processor does");
+    else
+        snprintf(out, size, "run; the processor's bytes");
+}
+
+static cJSON *device_json(const SdmDeviceInfo *d, const char *what)
+{
+    cJSON *const o = cJSON_CreateObject();
+    char name[32];
+    snprintf(name, sizeof name, "%s:%d", sdm_api_name(d->api), d->index);
+    cJSON_AddStringToObject(o, "device", name);
+    cJSON_AddStringToObject(o, "name", d->name);
+    cJSON_AddStringToObject(o, "platform", d->platform);
+    cJSON_AddStringToObject(o, "driver", d->driver);
+    cJSON_AddNumberToObject(o, "memory_bytes", (double)d->memory_bytes);
+    cJSON_AddNumberToObject(o, "local_bytes", (double)d->local_bytes);
+    cJSON_AddNumberToObject(o, "compute_units", d->units);
+    cJSON_AddBoolToObject(o, "is_processor", d->is_cpu);
+    cJSON_AddBoolToObject(o, "rounds_as_processor", d->exact);
+    cJSON_AddBoolToObject(o, "can_run", !d->why_not[0]);
+    cJSON_AddStringToObject(o, "what", what);
+    return o;
+}
+
+static void print_api(SdmCall *call, enum SdmApi api, SdmDeviceInfo *list, cJSON *to)
+{
+    char reason[SDM_REASON_SIZE], what[SDM_REASON_SIZE + 32];
+    const int n = sdm_devices(api, list, SDM_MOST_DEVICES, reason);
+    if (n == 0) {
+        sdm_screen_print(&call->screen, "%-10s none: %s", sdm_api_name(api), reason);
+        if (call->summary)
+            cJSON_AddStringToObject(call->summary, api == SDM_API_CUDA ? "cuda_missing" : "opencl_missing",
+                                    reason);
+    }
+    for (int i = 0; i < n; i++) {
+        const SdmDeviceInfo *const d = &list[i];
+        char name[32];
+        say_what(d, what, sizeof what);
+        snprintf(name, sizeof name, "%s:%d", sdm_api_name(api), i);
+        sdm_screen_print(&call->screen, "%-10s %s (%s; %s): %.1f GiB, %d compute units", name, d->name,
+                         d->platform, d->driver, (double)d->memory_bytes / 1073741824.0, d->units);
+        sdm_screen_print(&call->screen, "%-10s %s", "", what);
+        if (to)
+            cJSON_AddItemToArray(to, device_json(d, what));
+    }
+}
+
+/* The kernels' copies for instruction sets: which this processor has. */
+static void print_processor(SdmCall *call)
+{
+    static const char *const levels[] = {"c", "sse4.2", "avx2", "avx512"};
+    char here[64] = "", missing[64] = "";
+    cJSON *const list = call->summary ? cJSON_AddArrayToObject(call->summary, "cpu_levels") : NULL;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        char *const text = sdm_kernels_at(levels[i]) ? here : missing;
+        snprintf(text + strlen(text), 64 - strlen(text), " %s", levels[i]);
+        if (list && text == here)
+            cJSON_AddItemToArray(list, cJSON_CreateString(levels[i]));
+    }
+    sdm_screen_print(&call->screen, "%-10s %d threads; instruction sets:%s%s%s", "cpu",
+                     sdm_threads(call->ctx), here, *missing ? "; not here:" : "", missing);
+    if (call->summary)
+        cJSON_AddNumberToObject(call->summary, "threads", sdm_threads(call->ctx));
+}
+
+SdmStatus sdm_command_devices(SdmCall *call)
+{
+    SdmStatus st = SDM_OK;
+    SdmDeviceInfo *list = NULL;
+    TRY(sdm_alloc(call->ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
+    cJSON *const devices = call->summary ? cJSON_AddArrayToObject(call->summary, "devices") : NULL;
+    print_processor(call);
+    print_api(call, SDM_API_OPENCL, list, devices);
+    print_api(call, SDM_API_CUDA, list, devices);
+done:
+    sdm_free(&list);
+    return st;
+}

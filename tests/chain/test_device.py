@@ -1,0 +1,61 @@
+#!/usr/bin/python3
+# run --device: the DEM, its QA raster and its ortho image have the processor's bytes, on every device of this machine.
+# test_device.py [STEREODEM [SOURCE_DIR]]     exits 77 when there is none
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import sys
+import time
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+
+def made(inputs, dem, *options):
+    """Digests of what a run wrote, and its seconds."""
+    begin = time.monotonic()
+    if not t.run(inputs, dem, *options):
+        return None, 0.0
+    return [t.digest(dem)] + [t.digest(t.companion(dem, end)) for end in ("_qa.tif", "_ortho.tif")], time.monotonic() - begin
+
+
+def same(inputs, name, *options):
+    """Every device against the processor."""
+    dem = os.path.join(work, "dem.tif")
+    usual, cpu_s = made(inputs, dem, "--device", "cpu", *options)
+    if not t.expect(usual is not None, "%s runs on the processor" % name):
+        return
+    for device in exact:
+        found, device_s = made(inputs, dem, "--device", device, *options)
+        t.expect(found == usual, "%s: %s gives the processor's bytes (%.1f s; processor %.1f s)" % (name, device, device_s, cpu_s))
+        with open(os.path.splitext(dem)[0] + ".json") as report:
+            t.expect('"%s"' % device in report.read(), "%s: the report names %s" % (name, device))
+
+
+listed = json.loads(t.call([t.PROGRAM, "devices", "--log", "json"]).stdout.splitlines()[-1])
+for api in ("opencl", "cuda"):
+    if api + "_missing" in listed:
+        print("%s: %s" % (api, listed[api + "_missing"]))
+able = [d for d in listed["devices"] if d["can_run"]]
+exact = [d["device"] for d in able if d["rounds_as_processor"]]
+for d in listed["devices"]:
+    print("%s %s: %s" % (d["device"], d["name"], d["what"]))
+if not exact:
+    t.skip("no device that rounds as the processor does")
+work = t.folder()
+small = t.simulate(os.path.join(work, "small"), "--width", 340, "--height", 320, "--lon", 7, "--lat", 45, "--cloud", 0.05,
+                   "--lake", 0.05, "--jitter", 0.15)
+pair = t.simulate(os.path.join(work, "pair"), "--layout", "rpc", "--width", 400, "--height", 400, "--gsd", 0.5,
+                  "--relief", 60, "--lon", 7, "--lat", 45)
+images = [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")]
+for cost in ("zncc", "census", "sad"):
+    same([small], "ASTER " + cost, "--cost", cost)
+same([small], "ASTER in tiles", "--tile", 97)
+same([small], "ASTER in little memory", "--memory", "96M")
+same(images, "RPC pair")  # jumps to bridge: wide retries, on level 0, too
+sample = os.path.join(t.SOURCE, "sampledata")
+for name in sorted(os.listdir(sample)) if os.path.isdir(sample) else []:
+    if name.endswith("_sim.hdf"):
+        same([os.path.join(sample, name)], name)
+t.finish()

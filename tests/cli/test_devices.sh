@@ -1,0 +1,26 @@
+#!/bin/bash
+# devices and --device: what is here, and one sentence where it is not.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+expect 2 "--device: found 'gpu', expected one of auto, cpu, opencl[:N], cuda[:N]" run a -o "$work/a.tif" --device gpu
+for bad in cuda: cuda:x cuda:-1 cpu:0 opencl:12345 auto:1; do
+    expect 2 "--device: found '$bad'" run a -o "$work/a.tif" --device "$bad"
+done
+try devices
+[ "$code" -eq 0 ] || complain "devices: exit code $code"
+grep -q '^cpu  *[0-9]* threads; instruction sets: c' "$work/out" || complain "devices: $(cat "$work/out")"
+cp "$work/out" "$work/list"
+for api in opencl cuda; do
+    grep -q "^$api" "$work/list" || complain "devices: not a word of $api"
+    if grep -q "^$api  *none: " "$work/list"; then
+        why=$(sed -n "s/^$api  *none: //p" "$work/list")
+        expect 1 "--device $api: $why" run a -o "$work/a.tif" --device "$api"
+        [ ! -e "$work/a.tif.job" ] || complain "--device $api: a job folder is left"
+    else
+        expect 1 "--device $api:99: found" run a -o "$work/a.tif" --device "$api:99"
+    fi
+done
+try devices --log json
+tail -1 "$work/out" | grep -q '"devices":\[.*"cpu_levels":\["c"' || complain "JSON: $(tail -1 "$work/out" | head -c 300)"
+finish

@@ -1,0 +1,280 @@
+/* Belief propagation: exact on rows and columns, laws, and every copy that runs here gives the definition's
+ * labels, whatever the shape, labels, tile, iterations, threads. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+
+#include "optimize/belief.h"
+
+typedef struct Case {
+    SdmBpField f;
+    SdmBpPlan plan;
+    uint8_t *data;
+} Case;
+
+static int pick(uint64_t *seed, int lo, int hi)
+{
+    return lo + (int)(next_random(seed) % (unsigned)(hi - lo + 1));
+}
+
+static size_t pixels(const SdmBpField *f) { return (size_t)f->width * (size_t)f->height; }
+
+static void open_case(Case *c, int width, int height, int labels)
+{
+    const int pitch = (labels + 15) / 16 * 16;
+    c->f = (SdmBpField){.width = width, .height = height, .labels = labels, .pitch = pitch};
+    c->data = malloc(pixels(&c->f) * (size_t)pitch);
+    assert_non_null(c->data);
+    memset(c->data, 7, pixels(&c->f) * (size_t)pitch); /* not looked at where it pads */
+    c->f.data = c->data;
+}
+
+static void fill_case(Case *c, int most, uint64_t *seed)
+{
+    for (size_t i = 0; i < pixels(&c->f); i++)
+        for (int l = 0; l < c->f.labels; l++)
+            c->data[i * (size_t)c->f.pitch + (size_t)l] = (uint8_t)pick(seed, 0, most);
+}
+
+static uint16_t *by_definition(const Case *c, int untiled)
+{
+    uint16_t *const label = malloc(pixels(&c->f) * sizeof *label);
+    void *const scratch = malloc(sdm_bp_reference_scratch(&c->f));
+    assert_true(label && scratch);
+    if (untiled)
+        sdm_bp_untiled_reference(&c->f, untiled, scratch, label);
+    else
+        sdm_bp_reference(&c->f, &c->plan, scratch, label);
+    free(scratch);
+    return label;
+}
+
+static int64_t energy_of(const Case *c, const uint16_t *label)
+{
+    int64_t sums[2];
+    sdm_bp_energy(&c->f, label, sums);
+    return sums[0] + sums[1];
+}
+
+/* 3 x 2 pixels, 4 labels, weight 10, at most 2 labels: data 1 + 4 + 0 + 2 + 3 + 5 = 15; along rows |0 - 3| ->
+ * 20, |3 - 3| -> 0, |0 - 1| -> 10, |1 - 2| -> 10; down |0 - 0| -> 0, |3 - 1| -> 20, |3 - 2| -> 10. */
+static void energy_by_hand(void **state)
+{
+    (void)state;
+    const uint16_t label[6] = {0, 3, 3, 0, 1, 2};
+    const uint8_t cost[6] = {1, 4, 0, 2, 3, 5};
+    int64_t sums[2];
+    Case c;
+    open_case(&c, 3, 2, 4);
+    c.f.weight = 10;
+    c.f.truncation = 2;
+    memset(c.data, 99, 6 * 16);
+    for (int i = 0; i < 6; i++)
+        c.data[i * 16 + label[i]] = cost[i];
+    sdm_bp_energy(&c.f, label, sums);
+    assert_int_equal(sums[0], 15);
+    assert_int_equal(sums[1], 70);
+    free(c.data);
+}
+
+/* Least energy of all labellings, and how many have it. */
+static int64_t least_energy(const Case *c, uint16_t *best, int *times)
+{
+    const size_t n = pixels(&c->f);
+    uint16_t label[8] = {0};
+    int64_t least = INT64_MAX;
+    assert_true(n <= 8);
+    for (bool more = true; more;) {
+        const int64_t e = energy_of(c, label);
+        *times = e < least ? 1 : *times + (e == least);
+        if (e < least)
+            memcpy(best, label, n * sizeof *label);
+        least = e < least ? e : least;
+        size_t i = 0;
+        while (i < n && ++label[i] == c->f.labels)
+            label[i++] = 0;
+        more = i < n;
+    }
+    return least;
+}
+
+/* On a row or a column, which is a tree, two passes are exact, in whatever tiles. */
+static void exact_on_trees(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    int judged = 0;
+    for (int n = 0; n < 400; n++) {
+        Case c;
+        uint16_t best[8];
+        int times = 0;
+        const int length = pick(&seed, 1, 6), across = n % 2;
+        open_case(&c, across ? length : 1, across ? 1 : length, pick(&seed, 1, 5));
+        fill_case(&c, pick(&seed, 5, 255), &seed);
+        c.f.weight = pick(&seed, 1, 60);
+        c.f.truncation = pick(&seed, 1, 5);
+        c.plan =
+            (SdmBpPlan){.tile = pick(&seed, 1, 7), .outer = pick(&seed, 1, 2), .inner = pick(&seed, 1, 2)};
+        least_energy(&c, best, &times);
+        for (int untiled = 0; times == 1 && untiled < 2; untiled++) {
+            uint16_t *const label = by_definition(&c, untiled);
+            assert_memory_equal(label, best, pixels(&c.f) * sizeof *label);
+            free(label);
+        }
+        judged += times == 1;
+        free(c.data);
+    }
+    assert_true(judged > 200);
+}
+
+/* A tile as large as the image is no tile; a cost that all labels of a pixel share changes nothing. */
+static void laws(void **state)
+{
+    (void)state;
+    uint64_t seed = 9;
+    for (int n = 0; n < 30; n++) {
+        Case c;
+        open_case(&c, pick(&seed, 1, 20), pick(&seed, 1, 20), pick(&seed, 1, 20));
+        fill_case(&c, 100, &seed);
+        c.f.weight = pick(&seed, 1, 60);
+        c.f.truncation = pick(&seed, 1, 5);
+        c.plan = (SdmBpPlan){.tile = 20, .outer = 1, .inner = pick(&seed, 1, 3)};
+        const size_t bytes = pixels(&c.f) * sizeof(uint16_t);
+        uint16_t *const untiled = by_definition(&c, c.plan.inner), *const tiled = by_definition(&c, 0);
+        assert_memory_equal(tiled, untiled, bytes);
+        for (size_t i = 0; i < pixels(&c.f); i++) {
+            const int more = pick(&seed, 0, 155);
+            for (int l = 0; l < c.f.labels; l++)
+                c.data[i * (size_t)c.f.pitch + (size_t)l] += (uint8_t)more;
+        }
+        uint16_t *const raised = by_definition(&c, 0);
+        assert_memory_equal(raised, tiled, bytes);
+        free(untiled);
+        free(tiled);
+        free(raised);
+        free(c.data);
+    }
+}
+
+/* Iterations do not raise the energy of noise over blocks, and come below what no smoothing has. */
+static void energy_falls(void **state)
+{
+    (void)state;
+    uint64_t seed = 21;
+    int64_t last = INT64_MAX / 2;
+    Case c;
+    open_case(&c, 48, 40, 8);
+    for (int i = 0; i < 48 * 40; i++)
+        for (int l = 0; l < 8; l++) {
+            const int apart = abs(l - (i % 48 / 12 + i / 48 / 10) % 8);
+            c.data[i * 16 + l] = (uint8_t)((apart < 3 ? 12 * apart : 36) + pick(&seed, 0, 60));
+        }
+    c.f.weight = 12;
+    c.f.truncation = 3;
+    for (int outer = 1; outer <= 3; outer++) {
+        c.plan = (SdmBpPlan){.tile = 8, .outer = outer, .inner = 2};
+        uint16_t *const label = by_definition(&c, 0);
+        const int64_t e = energy_of(&c, label);
+        assert_true(e <= last + last / 200);
+        last = e;
+        free(label);
+    }
+    uint16_t alone[48 * 40] = {0};
+    for (int i = 0; i < 48 * 40; i++)
+        for (int l = 1; l < 8; l++)
+            alone[i] = c.data[i * 16 + l] < c.data[i * 16 + alone[i]] ? (uint16_t)l : alone[i];
+    assert_true(4 * last < 3 * energy_of(&c, alone));
+    free(c.data);
+}
+
+static void compare_levels(const Case *c, SdmContext *ctx)
+{
+    const size_t bytes = pixels(&c->f) * sizeof(uint16_t);
+    uint16_t *const expected = by_definition(c, 0), *const label = guarded_alloc(bytes);
+    for (int k = 0; k < N_LEVELS; k++)
+        if (sdm_kernels_at(level_names[k])) {
+            memset(label, 0x55, bytes);
+            assert_int_equal(sdm_bp_run(ctx, &c->f, &c->plan, level_names[k], label), SDM_OK);
+            assert_memory_equal(label, expected, bytes);
+            guarded_check(label, bytes);
+        }
+    guarded_free(label);
+    free(expected);
+}
+
+static SdmContext *context_of(int threads)
+{
+    SdmContext *ctx = NULL;
+    SdmOptions opt;
+    sdm_options_default(&opt);
+    opt.threads = threads;
+    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    return ctx;
+}
+
+static void same_as_definition(void **state)
+{
+    (void)state;
+    static const int labels[] = {1, 2, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 65, 100};
+    static const int truncations[] = {1, 2, 3, 4, 5, 8, 9, 20, 70, 300};
+    uint64_t seed = 77;
+    SdmContext *ctx[2] = {context_of(1), context_of(2)};
+    for (int n = 0; n < 320; n++) {
+        Case c;
+        open_case(&c, pick(&seed, 1, 40), pick(&seed, 1, 30), labels[n % 16]);
+        fill_case(&c, n % 7 == 0 ? 0 : n % 7 == 1 ? 1 : 255, &seed);
+        if (n % 7 == 2)
+            memset(c.data, 255, pixels(&c.f) * (size_t)c.f.pitch);
+        c.f.truncation = truncations[pick(&seed, 0, 9)];
+        c.f.weight = pick(&seed, 1, SDM_BP_MOST / c.f.truncation);
+        if (n % 2)
+            c.f.weight = c.f.weight < 40 ? c.f.weight : pick(&seed, 1, 40);
+        c.plan = (SdmBpPlan){.tile = pick(&seed, SDM_BP_TILE_LEAST, 33), .outer = pick(&seed, 1, 3),
+                             .inner = pick(&seed, 1, 3)};
+        compare_levels(&c, ctx[n % 2]);
+        free(c.data);
+    }
+    sdm_close(&ctx[0]);
+    sdm_close(&ctx[1]);
+}
+
+static void bad_settings(void **state)
+{
+    (void)state;
+    static const struct {
+        int labels, weight, truncation, tile, outer, inner;
+        const char *said;
+    } bad[] = {
+        {0, 1, 1, 16, 1, 1, "found 0 labels"},
+        {1025, 1, 1, 16, 1, 1, "found 1025 labels"},
+        {4, 0, 1, 16, 1, 1, "weight 0"},
+        {4, 1, 0, 16, 1, 1, "truncation 0"},
+        {4, 8000, 3, 16, 1, 1, "fit 16 bits"},
+        {4, 1, 1, 3, 1, 1, "tiles of 3 px"},
+        {4, 1, 1, 16, 0, 1, "0 outer"},
+        {4, 1, 1, 16, 1, 0, "0 inner"},
+    };
+    SdmContext *ctx = context_of(1);
+    uint16_t label[4];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const uint8_t data[4 * 16] = {0};
+        const SdmBpField f = {.width = 2, .height = 2, .labels = bad[i].labels, .pitch = 16, .data = data,
+                              .weight = bad[i].weight, .truncation = bad[i].truncation};
+        const SdmBpPlan plan = {.tile = bad[i].tile, .outer = bad[i].outer, .inner = bad[i].inner};
+        assert_int_equal(sdm_bp_run(ctx, &f, &plan, "auto", label), SDM_ERR_USAGE);
+        assert_non_null(strstr(sdm_error(ctx), bad[i].said));
+    }
+    sdm_close(&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(energy_by_hand),
+        cmocka_unit_test(exact_on_trees),
+        cmocka_unit_test(laws),
+        cmocka_unit_test(energy_falls),
+        cmocka_unit_test(same_as_definition),
+        cmocka_unit_test(bad_settings),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

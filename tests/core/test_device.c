@@ -1,0 +1,236 @@
+/* Every device of this machine: memory, copies, launches, arguments, clock, budget, faults.  Without one:
+ * skipped, saying so. */
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/device.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static SdmDeviceInfo devices[2 * SDM_MOST_DEVICES];
+static int device_count;
+static SdmContext *ctx;
+
+static void find_devices(void)
+{
+    char reason[SDM_REASON_SIZE];
+    for (int api = 0; api < SDM_API_COUNT; api++) {
+        const int n = sdm_devices((enum SdmApi)api, devices + device_count, SDM_MOST_DEVICES, reason);
+        if (n == 0)
+            printf("%s: %s\n", sdm_api_name((enum SdmApi)api), reason);
+        for (int i = 0; i < n; i++) {
+            const SdmDeviceInfo *const d = &devices[device_count];
+            printf("%s:%d %s%s%s\n", sdm_api_name(d->api), d->index, d->name, d->why_not[0] ? ": " : "",
+                   d->why_not);
+            if (!d->why_not[0])
+                device_count++;
+            else
+                memmove(devices + device_count, devices + device_count + 1, sizeof *d * (size_t)(n - i - 1));
+        }
+    }
+}
+
+typedef void device_test_fn(SdmDevice *device);
+
+static void on_every_device(device_test_fn *test)
+{
+    for (int i = 0; i < device_count; i++) {
+        SdmDevice *device = NULL;
+        if (sdm_device_open(ctx, devices[i].api, devices[i].index, &device) != SDM_OK)
+            fail_msg("%s", sdm_error(ctx));
+        test(device);
+        assert_int_equal(sdm_device_used(device), 0);
+        sdm_device_close(&device);
+        assert_null(device);
+    }
+}
+
+static void copy_bytes(SdmDevice *device)
+{
+    enum { N = 1000 };
+    uint8_t in[N], out[N];
+    SdmBuffer *b = NULL;
+    for (int i = 0; i < N; i++)
+        in[i] = (uint8_t)(i * 7);
+    assert_int_equal(sdm_buffer_new(ctx, device, N, "bytes", &b), SDM_OK);
+    assert_int_equal(sdm_buffer_bytes(b), N);
+    assert_int_equal(sdm_device_used(device), N);
+    for (int queue = 0; queue < SDM_QUEUES; queue++) {
+        memset(out, 0, N);
+        assert_int_equal(sdm_upload(ctx, b, 0, in, N, queue, false), SDM_OK);
+        assert_int_equal(sdm_fill_bytes(ctx, b, 10, 0xAB, 20, queue), SDM_OK);
+        assert_int_equal(sdm_upload(ctx, b, 500, in, 100, queue, false), SDM_OK);
+        assert_int_equal(sdm_download(ctx, b, 5, out + 5, N - 5, queue, true), SDM_OK);
+        for (int i = 5; i < N; i++)
+            assert_int_equal(out[i], i >= 10 && i < 30 ? 0xAB : i >= 500 && i < 600 ? in[i - 500] : in[i]);
+        assert_int_equal(out[4], 0);
+    }
+    assert_int_equal(sdm_upload(ctx, b, N - 1, in, 2, 0, true), SDM_ERR_DEVICE); /* one byte too far */
+    assert_non_null(strstr(sdm_error(ctx), "does not fit"));
+    assert_int_equal(sdm_download(ctx, b, -1, out, 1, 0, true), SDM_ERR_DEVICE);
+    sdm_buffer_free(&b);
+    assert_null(b);
+    sdm_buffer_free(&b);
+}
+
+static void copies(void **state)
+{
+    (void)state;
+    on_every_device(copy_bytes);
+}
+
+/* The result is that of single operations, correctly rounded, where the device says that it is exact. */
+static void run_self_test(SdmDevice *device)
+{
+    enum { N = 1000, GROUPS = (N + 63) / 64 };
+    float x[N], y[N];
+    int32_t sums[GROUPS];
+    const float a = 3.1f, b = 0.7f;
+    SdmBuffer *bx = NULL, *by = NULL, *bs = NULL;
+    for (int i = 0; i < N; i++)
+        x[i] = 0.001f * (float)(i * i + 1);
+    assert_int_equal(sdm_buffer_new(ctx, device, sizeof x, "x", &bx), SDM_OK);
+    assert_int_equal(sdm_buffer_new(ctx, device, sizeof y, "y", &by), SDM_OK);
+    assert_int_equal(sdm_buffer_new(ctx, device, sizeof sums, "sums", &bs), SDM_OK);
+    assert_int_equal(sdm_upload(ctx, bx, 0, x, sizeof x, 0, false), SDM_OK);
+    const SdmArg args[] = {
+        SDM_BUF(bx), SDM_BUF(by), SDM_BUF(bs), SDM_I32(N), SDM_F32(a), SDM_F32(b), SDM_I64(INT64_C(5) << 32)};
+    for (int again = 0; again < 2; again++)
+        assert_int_equal(
+            sdm_launch(ctx, device, 0, "sdm_self_test", (int[]){GROUPS, 1, 1}, (int[]){64, 1, 1}, 7, args),
+            SDM_OK);
+    assert_int_equal(sdm_download(ctx, by, 0, y, sizeof y, 0, false), SDM_OK);
+    assert_int_equal(sdm_download(ctx, bs, 0, sums, sizeof sums, 0, false), SDM_OK);
+    assert_int_equal(sdm_finish(ctx, device, 0), SDM_OK);
+    for (int i = 0; i < N; i++) {
+        const volatile float product = a * x[i], sum = x[i] + b, quotient = product / sum, root = sqrtf(x[i]);
+        if (sdm_device_info(device)->exact)
+            assert_true(y[i] == quotient - root);
+        else
+            assert_true(fabsf(y[i] - (quotient - root)) < 1e-5f);
+    }
+    for (int g = 0; g < GROUPS; g++) {
+        int32_t want = 0;
+        for (int i = g * 64; i < N && i < g * 64 + 64; i++)
+            want += i + 5;
+        assert_int_equal(sums[g], want);
+    }
+    double seconds = -1.0;
+    assert_int_equal(sdm_device_seconds(ctx, device, 0, &seconds), SDM_OK);
+    assert_true(seconds > 0.0 && seconds < 10.0);
+    assert_int_equal(sdm_device_seconds(ctx, device, 0, &seconds), SDM_OK);
+    assert_true(seconds == 0.0);
+    SdmArg none[7];
+    memcpy(none, args, sizeof none);
+    none[2] = SDM_BUF(NULL); /* a null pointer */
+    assert_int_equal(
+        sdm_launch(ctx, device, 1, "sdm_self_test", (int[]){GROUPS, 1, 1}, (int[]){64, 1, 1}, 7, none),
+        SDM_OK);
+    assert_int_equal(sdm_finish(ctx, device, 1), SDM_OK);
+    assert_int_equal(sdm_launch(ctx, device, 0, "sdm_no_such", (int[]){1, 1, 1}, (int[]){64, 1, 1}, 7, args),
+                     SDM_ERR_DEVICE);
+    assert_int_equal(sdm_launch(ctx, device, 0, "sdm_no_such", (int[]){0, 1, 1}, (int[]){64, 1, 1}, 7, args),
+                     SDM_OK);
+    sdm_buffer_free(&bx);
+    sdm_buffer_free(&by);
+    sdm_buffer_free(&bs);
+}
+
+static void launches(void **state)
+{
+    (void)state;
+    on_every_device(run_self_test);
+}
+
+static void hold_budget(SdmDevice *device)
+{
+    SdmBuffer *a = NULL, *b = NULL;
+    assert_true(sdm_device_budget(device) > (8 << 20));
+    assert_true(sdm_device_budget(device) < sdm_device_info(device)->memory_bytes);
+    sdm_device_set_budget(device, 3000);
+    assert_int_equal(sdm_buffer_new(ctx, device, 2000, "a", &a), SDM_OK);
+    assert_int_equal(sdm_buffer_new(ctx, device, 2000, "the second image", &b), SDM_ERR_MEMORY);
+    assert_null(b);
+    assert_non_null(strstr(sdm_error(ctx), "the second image"));
+    sdm_buffer_free(&a);
+    assert_int_equal(sdm_buffer_new(ctx, device, 3000, "b", &b), SDM_OK);
+    assert_int_equal(sdm_device_peak(device), 3000);
+    sdm_buffer_free(&b);
+}
+
+static void budgets(void **state)
+{
+    (void)state;
+    on_every_device(hold_budget);
+}
+
+static void fail_when_asked(SdmDevice *device)
+{
+    SdmBuffer *b = NULL;
+    sdm_device_fail_at(2, SDM_ERR_MEMORY, false);
+    assert_int_equal(sdm_buffer_new(ctx, device, 64, "a", &b), SDM_OK);
+    uint8_t byte = 1;
+    assert_int_equal(sdm_upload(ctx, b, 0, &byte, 1, 0, true), SDM_ERR_MEMORY);
+    assert_int_equal(sdm_upload(ctx, b, 0, &byte, 1, 0, true), SDM_OK);
+    sdm_buffer_free(&b);
+}
+
+static void faults(void **state)
+{
+    (void)state;
+    on_every_device(fail_when_asked);
+}
+
+static void buffers_go_with_the_device(void **state)
+{
+    (void)state;
+    for (int i = 0; i < device_count; i++) {
+        SdmDevice *device = NULL;
+        SdmBuffer *a = NULL, *b = NULL;
+        assert_int_equal(sdm_device_open(ctx, devices[i].api, devices[i].index, &device), SDM_OK);
+        assert_int_equal(sdm_buffer_new(ctx, device, 100, "a", &a), SDM_OK);
+        assert_int_equal(sdm_buffer_new(ctx, device, 100, "b", &b), SDM_OK);
+        sdm_device_close(&device); /* the sanitizer tells if not */
+    }
+}
+
+static void what_is_missing_is_told(void **state)
+{
+    (void)state;
+    SdmDevice *device = NULL;
+    char reason[SDM_REASON_SIZE];
+    for (int api = 0; api < SDM_API_COUNT; api++) {
+        SdmDeviceInfo one;
+        const int n = sdm_devices((enum SdmApi)api, &one, 1, reason);
+        assert_true(n > 0 || reason[0]);
+        assert_int_equal(sdm_device_open(ctx, (enum SdmApi)api, 1000, &device), SDM_ERR_UNSUPPORTED);
+        assert_null(device);
+        assert_non_null(strstr(sdm_error(ctx), sdm_api_name((enum SdmApi)api)));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_missing_is_told),
+        cmocka_unit_test(copies),
+        cmocka_unit_test(launches),
+        cmocka_unit_test(budgets),
+        cmocka_unit_test(faults),
+        cmocka_unit_test(buffers_go_with_the_device),
+    };
+    if (sdm_open(&ctx, NULL) != SDM_OK)
+        return 1;
+    find_devices();
+    const int failed =
+        device_count ? cmocka_run_group_tests(tests, NULL, NULL)
+                     : cmocka_run_group_tests_name("no device", (struct CMUnitTest[]){tests[0]}, NULL, NULL);
+    sdm_close(&ctx);
+    if (!failed && !device_count)
+        printf("skipped: no OpenCL or CUDA device here\n");
+    return failed || device_count ? failed : 77;
+}

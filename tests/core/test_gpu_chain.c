@@ -1,0 +1,151 @@
+/* The chain of a window on every device of this machine against the same on the processor: bytes, on a
+ * synthetic pair; and what happens when the device fails. */
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/synthetic.h"
+#include "gpu/chain_device.h"
+#include "kernel_cases.h"
+
+#include <stdio.h>
+
+enum { COARSE = 3, W = 304, H = 208 };
+
+static SdmDeviceInfo devices[2 * SDM_MOST_DEVICES];
+static int device_count;
+static SdmContext *ctx;
+
+typedef struct Bench { /* a scene, its settings and coarse surface */
+    SynScene scene;
+    SdmMatchSettings settings;
+    SdmSurface coarse;
+    SdmChainInput in;
+    SdmWindow win;
+} Bench;
+
+static void bench_open(Bench *b, const char *cost, double slope, float jump_px)
+{
+    *b = (Bench){.win = {.w = W, .h = H}};
+    assert_int_equal(syn_open(ctx, W, H, slope, 300.0, 42, &b->scene), SDM_OK);
+    assert_int_equal(sdm_match_settings(ctx, cost, "auto", 8.0f, &b->settings), SDM_OK);
+    b->settings.coarse_level = b->settings.top_level = COARSE;
+    b->settings.jump_px = jump_px;
+    if (strcmp(cost, "sad") == 0) {
+        assert_int_equal(sdm_pyramid_normalise(ctx, &b->scene.left_pyramid, b->settings.norm_floor), SDM_OK);
+        assert_int_equal(sdm_pyramid_normalise(ctx, &b->scene.right_pyramid, b->settings.norm_floor), SDM_OK);
+    }
+    const SdmWindow win = {.level = COARSE, .w = W >> COARSE, .h = H >> COARSE};
+    assert_int_equal(syn_surface(ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
+    b->in = (SdmChainInput){.settings = &b->settings,
+                            .lattice = &b->scene.lattice,
+                            .left = &b->scene.left_pyramid,
+                            .right = &b->scene.right_pyramid};
+}
+
+static void bench_close(Bench *b)
+{
+    sdm_surface_free(&b->coarse);
+    syn_close(&b->scene);
+}
+
+static SdmDevice *open_device(int i)
+{
+    SdmDevice *device = NULL;
+    if (sdm_device_open(ctx, devices[i].api, devices[i].index, &device) != SDM_OK)
+        fail_msg("%s", sdm_error(ctx));
+    return device;
+}
+
+static void compare(const void *want, const void *have, size_t size, const char *what, const char *which)
+{
+    for (size_t i = 0; i < (size_t)W * H * size; i++)
+        if (((const unsigned char *)want)[i] != ((const unsigned char *)have)[i])
+            fail_msg("%s: %s differ at (%d, %d)", which, what, (int)(i / size % W), (int)(i / size / W));
+}
+
+/* One cost, terrain and need (part of the window) on every device. */
+static void compare_chain(const char *cost, double slope, float jump_px, const SdmWindow *need)
+{
+    Bench b;
+    SdmFineResult want, have;
+    bench_open(&b, cost, slope, jump_px);
+    assert_int_equal(sdm_chain_fine(ctx, &b.in, &b.coarse, &b.win, need, &want), SDM_OK);
+    for (int i = 0; i < device_count; i++) {
+        SdmDevice *device = open_device(i);
+        if (sdm_device_chain_fine(ctx, device, &b.in, &b.coarse, &b.win, need, &have) != SDM_OK)
+            fail_msg("%s", sdm_error(ctx));
+        assert_memory_equal(&want.surface.win, &have.surface.win, sizeof want.surface.win);
+        compare(want.surface.h_m, have.surface.h_m, 4, "heights", cost);
+        compare(want.surface.flags, have.surface.flags, 2, "flags", cost);
+        compare(want.surface.score, have.surface.score, 1, "scores", cost);
+        compare(want.gap_px, have.gap_px, 4, "ray gaps", cost);
+        compare(want.left, have.left, 2, "left views", cost);
+        assert_int_equal(sdm_device_used(device), 0);
+        assert_true(sdm_device_peak(device) <=
+                    sdm_device_chain_bytes(&b.settings, W, H, (int64_t)(W + 64) * (H + 64) * 2));
+        sdm_device_close(&device);
+        sdm_fine_result_free(&have);
+    }
+    sdm_fine_result_free(&want);
+    bench_close(&b);
+}
+
+static void bytes_are_the_processors(void **state)
+{
+    (void)state;
+    const SdmWindow all = {.w = W, .h = H};
+    compare_chain("zncc", 0.0, 0.0f, &all);
+    compare_chain("zncc", 1.0, 0.0f, &all);
+    compare_chain("zncc", 0.7, 12.0f, &all); /* jumps to bridge: wider retries, on level 0, too */
+    compare_chain("census", 0.7, 0.0f, &all);
+    compare_chain("sad", 0.7, 6.0f, &all);
+}
+
+/* Whatever call fails: its status, no result, nothing kept; and then it works again. */
+static void failures_are_told(void **state)
+{
+    (void)state;
+    Bench b;
+    SdmFineResult r;
+    bench_open(&b, "zncc", 0.3, 0.0f);
+    for (int i = 0; i < device_count; i++) {
+        SdmDevice *device = open_device(i);
+        for (int64_t n = 1; n < 4000; n = n * 5 / 2 + 1) {
+            const SdmStatus fault = n % 2 ? SDM_ERR_DEVICE : SDM_ERR_MEMORY;
+            sdm_device_fail_at(n, fault, false);
+            const SdmStatus st = sdm_device_chain_fine(ctx, device, &b.in, &b.coarse, &b.win, &b.win, &r);
+            sdm_device_fail_at(0, SDM_OK, false);
+            assert_true(st == fault || (st == SDM_OK && n > 100));
+            assert_int_equal(sdm_device_used(device), 0);
+            if (st == SDM_OK)
+                break;
+            assert_null(r.surface.h_m);
+            assert_null(r.gap_px);
+        }
+        sdm_fine_result_free(&r);
+        sdm_device_set_budget(device, 100000);
+        assert_int_equal(sdm_device_chain_fine(ctx, device, &b.in, &b.coarse, &b.win, &b.win, &r),
+                         SDM_ERR_MEMORY);
+        assert_non_null(strstr(sdm_error(ctx), "--tile"));
+        sdm_device_close(&device);
+    }
+    bench_close(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_the_processors),
+                                       cmocka_unit_test(failures_are_told)};
+    char reason[SDM_REASON_SIZE];
+    if (sdm_open(&ctx, NULL) != SDM_OK)
+        return 1;
+    for (int api = 0; api < SDM_API_COUNT; api++) {
+        const int n = sdm_devices((enum SdmApi)api, devices + device_count, SDM_MOST_DEVICES, reason);
+        for (int i = 0, first = device_count; i < n; i++)
+            if (!devices[first + i].why_not[0])
+                devices[device_count++] = devices[first + i];
+    }
+    const int failed = device_count ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
+    sdm_close(&ctx);
+    if (!device_count)
+        printf("skipped: no OpenCL or CUDA device here\n");
+    return device_count ? failed : 77;
+}

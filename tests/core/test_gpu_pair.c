@@ -1,0 +1,188 @@
+/* Rectified matching on every device here against its definition, bit for bit: costs, windows of all sides, ranges of
+ * both signs, fills, checks; nearest filling; the three forms of SAD. */
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/pair_device.h"
+#include "gpu_cases.h"
+#include "pair/pair_after.h"
+
+typedef struct Shape {
+    int w, h;
+} Shape;
+static const Shape shapes[] = {{1, 1}, {7, 2}, {65, 2}, {3, 70}, {33, 31}, {129, 40}, {301, 21}};
+enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+
+typedef struct Pair {
+    SdmPairImage image[2];
+    int16_t *data[2];
+    float *want, *have;
+    size_t n;
+} Pair;
+
+static void pair_open(Pair *p, Shape s, bool eight_bit, int turn)
+{
+    const int pad = turn % 3; /* between rows, never to be read */
+    const size_t all = (size_t)(s.w + pad) * (size_t)s.h;
+    uint64_t seed = (uint64_t)turn + 1;
+    p->n = (size_t)s.w * (size_t)s.h;
+    for (int side = 0; side < 2; side++) {
+        p->data[side] = malloc(all * sizeof(int16_t));
+        assert_non_null(p->data[side]);
+        fill_image(p->data[side], all, turn / FILL_END % 3 == 0 && side ? NOISE : (enum Fill)(turn % FILL_END), !side,
+                   &seed);
+        for (size_t i = 0; i < all && eight_bit; i++)
+            p->data[side][i] = p->data[side][i] == SDM_PIXEL_NODATA ? (int16_t)SDM_PIXEL_NODATA
+                                                                    : (int16_t)((p->data[side][i] + 2048) >> 4);
+        p->image[side] = (SdmPairImage){s.w, s.h, s.w + pad, p->data[side], eight_bit};
+    }
+    for (size_t i = 3; i < all && turn % 4 == 1; i++) /* alike, 3 pixels apart */
+        p->data[1][i - 3] = p->data[0][i];
+    p->want = malloc(p->n * sizeof(float));
+    p->have = malloc(p->n * sizeof(float));
+    assert_true(p->want && p->have);
+}
+
+static void pair_close(Pair *p)
+{
+    free(p->data[0]);
+    free(p->data[1]);
+    free(p->want);
+    free(p->have);
+}
+
+static int64_t compare_pair(Shape s, const SdmPairSettings *set, bool eight_bit, int turn)
+{
+    Pair p;
+    int64_t valid = 0;
+    pair_open(&p, s, eight_bit, turn);
+    OK(sdm_pair_match(test.ctx, &p.image[0], &p.image[1], set, p.want));
+    OK(sdm_pair_match_device(test.ctx, &test.gpu, &p.image[0], &p.image[1], set, p.have));
+    for (size_t i = 0; i < p.n; i++) {
+        valid += !isnan(p.want[i]);
+        if (memcmp(&p.want[i], &p.have[i], 4) != 0)
+            fail_msg("cost %d, %d x %d, window %d, d %d..%d, %d bit, turn %d: pixel %zu is %g, not %g",
+                     (int)set->cost, s.w, s.h, set->window, set->dmin, set->dmax, eight_bit ? 8 : 12, turn, i,
+                     (double)p.have[i], (double)p.want[i]);
+    }
+    pair_close(&p);
+    return valid;
+}
+
+static void pairs_are_the_definition(void **state)
+{
+    static const int census[][2] = {{5, 5}, {7, 7}, {9, 7}, {9, 9}};
+    static const Range d_ranges[] = {{0, 0}, {0, 15}, {-6, 3}, {-20, -12}, {2, 66}};
+    int64_t valid = 0;
+    int turn = 0;
+    (void)state;
+    for (int cost = SDM_PAIR_SAD; cost <= SDM_PAIR_CENSUS; cost++)
+        for (int i = 0; i < N_SHAPES; i++)
+            for (int window = cost == SDM_PAIR_SAD ? 2 : 3; window <= (cost == SDM_PAIR_SAD ? 32 : 21);
+                 window += cost == SDM_PAIR_SAD ? 1 : 2, turn++) {
+                const Range r = d_ranges[turn % 5];
+                if (r.dmin <= -shapes[i].w || r.dmax >= shapes[i].w || (shapes[i].w > 100 && turn % 4 != 1))
+                    continue;
+                const SdmPairSettings set = {.cost = (SdmPairCost)cost, .window = window, .dmin = r.dmin,
+                                             .dmax = r.dmax, .census_width = census[turn % 4][0],
+                                             .census_height = census[turn % 4][1],
+                                             .lr_threshold = turn % 3 ? (float)(turn % 3 - 1) : -1.0f,
+                                             .uniqueness = turn % 4 == 2 ? 0.1f : 0.0f,
+                                             .min_sigma = turn % 5 == 3 ? 40.0f : 0.0f, .subpixel = turn % 2 == 0,
+                                             .cpu_level = "reference"};
+                valid += compare_pair(shapes[i], &set, turn / 2 % 2 == 0, turn);
+            }
+    assert_true(valid > 1000);
+}
+
+/* Many bands of rows give what one gives. */
+static void bands_do_not_show(void **state)
+{
+    const int64_t budget = sdm_device_budget(test.device);
+    (void)state;
+    sdm_device_set_budget(test.device, (int64_t)2 << 20);
+    for (int cost = SDM_PAIR_SAD; cost <= SDM_PAIR_CENSUS; cost++) {
+        const SdmPairSettings set = {.cost = (SdmPairCost)cost, .window = 21, .dmin = -2, .dmax = 3,
+                                     .census_width = 9, .census_height = 9, .lr_threshold = 1.0f, .subpixel = true,
+                                     .cpu_level = "auto"};
+        sdm_gpu_close(&test.gpu); /* scratch of other sizes */
+        OK(sdm_gpu_open(test.ctx, test.device, 0, &test.gpu));
+        assert_true(compare_pair((Shape){40, 470}, &set, true, 4) > 0);
+    }
+    sdm_device_set_budget(test.device, budget);
+}
+
+static void fills_are_the_nearest(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 8 * N_SHAPES; turn++) {
+        const Shape s = shapes[turn % N_SHAPES];
+        const size_t n = (size_t)s.w * (size_t)s.h;
+        uint64_t seed = (uint64_t)turn + 5;
+        float *const d = malloc(4 * n);
+        assert_non_null(d);
+        for (size_t i = 0; i < n; i++)
+            d[i] = next_random(&seed) % 64 < (1u << turn / N_SHAPES) / 2 ? (float)i : NAN;
+        SdmBuffer *const out = put(d, 4 * n), *row = put(NULL, 4 * n);
+        OK(sdm_gpu_pair_fill(test.ctx, &test.gpu, s.w, s.h, out, row));
+        OK(sdm_pair_fill(test.ctx, SDM_FILL_NEAREST, s.w, s.h, d));
+        expect(out, d, 4 * n, "nearest filling");
+        sdm_buffer_free(&row);
+        free(d);
+    }
+}
+
+static void sad_forms_are_the_match(void **state)
+{
+    static const int groups[] = {32, 64, 128, 256, 512};
+    (void)state;
+    for (int turn = 0; turn < 3 * 5 * N_SHAPES; turn++) {
+        const Shape s = shapes[turn / 3 % N_SHAPES];
+        const enum SdmSadForm form = (enum SdmSadForm)(turn % SDM_SAD_FORMS);
+        const int dmin = turn % 2 ? -3 : 0, depth = s.w > 60 ? 64 : s.w > 5 ? 4 : 1;
+        const SdmPairSettings set = {.cost = SDM_PAIR_SAD, .window = 5, .dmin = dmin < 1 - s.w ? 1 - s.w : dmin,
+                                     .dmax = (dmin < 1 - s.w ? 1 - s.w : dmin) + depth - 1, .lr_threshold = -1.0f,
+                                     .cpu_level = "auto"};
+        Pair p;
+        pair_open(&p, s, true, 3 * (turn / 3) + (turn / 3 % FILL_END == HOLES || turn / 3 % FILL_END == ALL_NODATA));
+        for (size_t i = 0; i < p.n * 1; i++)
+            p.want[i] = 0.0f;
+        for (int side = 0; side < 2; side++) /* no nodata here, and dense */
+            for (size_t i = 0; i < p.n; i++)
+                p.data[side][i] = (int16_t)(p.data[side][i] & 255);
+        p.image[0].stride = p.image[1].stride = s.w;
+        OK(sdm_pair_match(test.ctx, &p.image[0], &p.image[1], &set, p.want));
+        int32_t *const want = malloc(4 * p.n);
+        assert_non_null(want);
+        for (size_t i = 0; i < p.n; i++)
+            want[i] = isnan(p.want[i]) ? INT32_MIN : (int32_t)p.want[i];
+        const size_t padded_bytes = (size_t)(s.w + 4) * (size_t)(s.h + 4);
+        SdmGpuPair pair = {.width = s.w, .height = s.h, .eight_bit = true,
+                           .image = {put(p.data[0], 2 * p.n), put(p.data[1], 2 * p.n)}};
+        SdmBuffer *padded[2] = {put(NULL, padded_bytes), put(NULL, padded_bytes)}, *const out = put(NULL, 4 * p.n);
+        OK(sdm_gpu_sad_pad(test.ctx, &test.gpu, &pair, padded));
+        OK(sdm_gpu_sad(test.ctx, &test.gpu, form, s.w, s.h, padded, set.dmin, depth, groups[turn / 3 % 5],
+                       turn % 7 + 1, out));
+        expect(out, want, 4 * p.n, "a form of SAD");
+        for (int side = 0; side < 2; side++) {
+            sdm_buffer_free(&pair.image[side]);
+            sdm_buffer_free(&padded[side]);
+        }
+        free(want);
+        pair_close(&p);
+    }
+}
+
+static int all(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_are_the_definition),
+        cmocka_unit_test(bands_do_not_show),
+        cmocka_unit_test(fills_are_the_nearest),
+        cmocka_unit_test(sad_forms_are_the_match),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+    return run_on_devices(all);
+}

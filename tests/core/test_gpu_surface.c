@@ -1,0 +1,235 @@
+/* Geometry, pyramid and filters on every device here against those of the chain with the reference kernels, bit for
+ * bit. */
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu_cases.h"
+
+typedef struct Shape {
+    int w, h;
+} Shape;
+static const Shape shapes[] = {{1, 1}, {7, 2}, {65, 2}, {3, 70}, {2, 3}, {33, 31}, {129, 67}, {300, 130}};
+enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+
+static const char *name_of(const char *what, Shape s, int turn)
+{
+    static char text[100];
+    snprintf(text, sizeof text, "%s, %d x %d, turn %d", what, s.w, s.h, turn);
+    return text;
+}
+
+/* ---- warp, pyramid ---- */
+
+static void warps_are_the_references(void **state)
+{
+    int64_t pixels = 0;
+    (void)state;
+    for (int turn = 0; turn < 40 * N_SHAPES; turn++) {
+        const Shape s = shapes[turn % N_SHAPES];
+        const size_t n = (size_t)s.w * (size_t)s.h;
+        const enum SdmSide side = turn / N_SHAPES % 2 ? SDM_RIGHT : SDM_LEFT;
+        uint64_t seed = (uint64_t)turn + 3;
+        SdmLattice lat;
+        SdmGpuCells cells;
+        SdmWindow win = {.level = turn % 5, .u0 = turn % 50 - 20, .v0 = turn % 31 - 10, .w = s.w, .h = s.h};
+        SdmLevelImage im = {.x0 = turn % 9 - 4, .y0 = -(turn % 5), .w = s.w + 20, .h = s.h + 10};
+        const size_t source_n = (size_t)(im.w * im.h);
+        random_nodes(&lat, &win, turn % 3 ? 16 : 64, &seed);
+        for (int i = 0; i < lat.nu * lat.nv && turn % 11 == 5; i++) /* far off the image */
+            lat.node[i].right[0] *= 300000;
+        im.data = malloc(2 * source_n);
+        int16_t *const want = malloc(2 * n);
+        float *const surface = malloc(4 * n);
+        assert_true(im.data && want && surface);
+        fill_image(im.data, source_n, (enum Fill)(turn / 2 % FILL_END), 0, &seed);
+        for (size_t i = 0; i < n; i++)
+            surface[i] = real(&seed, 300.0f, 700.0f);
+        const SdmLevelTask task = {.kernels = &sdm_kernels_reference, .lattice = &lat, .win = win,
+                                   .left_source = &im, .right_source = &im};
+        OK(sdm_warp_view(test.ctx, &task, side, turn % 4 ? surface : NULL, want));
+        for (size_t i = 0; i < n; i++)
+            pixels += want[i] != SDM_PIXEL_NODATA;
+        SdmBuffer *node = put(lat.node, nodes_bytes(&lat)), *source = put(im.data, 2 * source_n),
+                  *heights = put(surface, 4 * n), *const out = put(NULL, 2 * n);
+        const SdmGpuImage image = {.data = source, .x0 = im.x0, .y0 = im.y0, .w = im.w, .h = im.h};
+        OK(sdm_gpu_cells_new(test.ctx, &test.gpu, &lat, node, &win, side, &cells));
+        OK(sdm_gpu_warp(test.ctx, &test.gpu, &cells, turn % 4 ? heights : NULL, &image, out));
+        expect(out, want, 2 * n, name_of("warp", s, turn));
+        sdm_gpu_cells_free(&cells);
+        sdm_buffer_free(&node);
+        sdm_buffer_free(&source);
+        sdm_buffer_free(&heights);
+        free(lat.node);
+        free(im.data);
+        free(want);
+        free(surface);
+    }
+    assert_true(pixels > 5000);
+}
+
+typedef struct Source {
+    const int16_t *data;
+    int64_t x0, y0, w;
+} Source;
+
+static SdmStatus read_source(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out)
+{
+    const Source *const s = user;
+    (void)ctx;
+    for (int64_t y = 0; y < h; y++)
+        memcpy(out + y * w, s->data + (y0 + y - s->y0) * s->w + (x0 - s->x0), (size_t)w * sizeof *out);
+    return SDM_OK;
+}
+
+static void pyramids_are_the_references(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 10 * N_SHAPES; turn++) {
+        const Shape s = shapes[turn % N_SHAPES];
+        const size_t n = (size_t)s.w * (size_t)s.h;
+        const int64_t x0 = turn / N_SHAPES % 3 - 1, y0 = turn / N_SHAPES % 4 - 2;
+        const int64_t bounds[4] = {x0, y0, x0 + s.w, y0 + s.h};
+        uint64_t seed = (uint64_t)turn + 9;
+        SdmPyramid p;
+        int16_t *const data = malloc(2 * n);
+        assert_non_null(data);
+        fill_image(data, n, (enum Fill)(turn / N_SHAPES % FILL_END), 0, &seed);
+        for (size_t i = 0; i < n && turn % 5 == 0; i++) /* every share of weight */
+            data[i] = next_random(&seed) % 2 ? (int16_t)SDM_PIXEL_NODATA : data[i];
+        Source source = {.data = data, .x0 = x0, .y0 = y0, .w = s.w};
+        OK(sdm_pyramid_build(test.ctx, &sdm_kernels_reference, read_source, &source, bounds, 0, 1, &p));
+        const SdmLevelImage *const want = &p.level[1];
+        SdmBuffer *full = put(data, 2 * n), *const out = put(NULL, 2 * (size_t)(want->w * want->h));
+        OK(sdm_gpu_half(test.ctx, &test.gpu, &(SdmGpuImage){.data = full, .x0 = x0, .y0 = y0, .w = s.w, .h = s.h},
+                        &(SdmGpuImage){.data = out, .x0 = want->x0, .y0 = want->y0, .w = want->w, .h = want->h}));
+        expect(out, want->data, 2 * (size_t)(want->w * want->h), name_of("half", s, turn));
+        sdm_buffer_free(&full);
+        sdm_pyramid_free(&p);
+        free(data);
+    }
+}
+
+/* ---- filters ---- */
+
+typedef struct Filters { /* a surface with holes and what it came from, on both sides */
+    Shape s;
+    size_t n;
+    int turn;
+    SdmSurface surface;
+    float *prior, *out;
+    SdmBuffer *h_m, *flags, *prior_m;
+} Filters;
+
+static void filters_open(Filters *f, int turn)
+{
+    uint64_t seed = (uint64_t)turn + 21;
+    *f = (Filters){.s = shapes[turn % N_SHAPES], .turn = turn};
+    f->n = (size_t)f->s.w * (size_t)f->s.h;
+    OK(sdm_surface_alloc(test.ctx, &(SdmWindow){.u0 = turn % 7, .v0 = turn % 5, .w = f->s.w, .h = f->s.h},
+                         &f->surface));
+    f->prior = malloc(4 * f->n);
+    f->out = malloc(4 * f->n);
+    assert_true(f->prior && f->out);
+    for (size_t i = 0; i < f->n; i++) {
+        const float size = turn % 16 == 7 ? 1000.0f : 1.0f; /* beyond what changes are kept within */
+        f->surface.h_m[i] = size * (100.0f + (float)(next_random(&seed) % (turn % 3 ? 1000u : 5u)) / 64.0f);
+        f->prior[i] = 100.0f + (float)(next_random(&seed) % 600) / 64.0f;
+        f->surface.flags[i] = next_random(&seed) % 8 < (unsigned)(turn / 8 % 9) ? 1 : SDM_QA_LOW_SCORE;
+        f->surface.score[i] = 1;
+    }
+    f->h_m = put(f->surface.h_m, 4 * f->n);
+    f->flags = put(f->surface.flags, 2 * f->n);
+    f->prior_m = put(f->prior, 4 * f->n);
+}
+
+static void filters_close(Filters *f)
+{
+    sdm_surface_free(&f->surface);
+    sdm_buffer_free(&f->h_m);
+    sdm_buffer_free(&f->flags);
+    sdm_buffer_free(&f->prior_m);
+    free(f->prior);
+    free(f->out);
+}
+
+static void check_median_and_reject(Filters *f)
+{
+    const int half = f->turn % 8;
+    const float tol = f->turn % 2 ? 3.3f : 0.5f;
+    uint16_t *const flags = malloc(2 * f->n);
+    assert_non_null(flags);
+    SdmBuffer *const median = put(NULL, 4 * f->n), *const kept = put(NULL, 2 * f->n);
+    sdm_surface_median(test.ctx, &sdm_kernels_reference, &f->surface, f->surface.h_m, f->out);
+    OK(sdm_gpu_median(test.ctx, &test.gpu, f->s.w, f->s.h, f->h_m, f->flags, median));
+    expect(median, f->out, 4 * f->n, name_of("median", f->s, f->turn));
+    OK(sdm_surface_reject(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, half, tol, 0.3f, flags));
+    OK(sdm_gpu_reject(test.ctx, &test.gpu, f->s.w, f->s.h, f->h_m, f->prior_m, f->flags, half, tol, 0.3f, kept));
+    expect(kept, flags, 2 * f->n, name_of("reject", f->s, f->turn));
+    free(flags);
+}
+
+static void check_refine(Filters *f)
+{
+    const SdmWindow *const c = &f->surface.win;
+    SdmSurface fine;
+    const SdmWindow win = {.u0 = 2 * c->u0 + f->turn % 3 - 1, .v0 = 2 * c->v0 + f->turn % 4 - 2,
+                           .w = 2 * c->w + f->turn % 5 - 1, .h = 2 * c->h + f->turn % 2};
+    OK(sdm_surface_alloc(test.ctx, &win, &fine));
+    const size_t bytes = (size_t)win.w * (size_t)win.h * 4;
+    SdmBuffer *const out = put(NULL, bytes);
+    sdm_surface_refine(test.ctx, &sdm_kernels_reference, &f->surface, &fine);
+    OK(sdm_gpu_refine(test.ctx, &test.gpu, c, f->h_m, &win, out));
+    expect(out, fine.h_m, bytes, name_of("refine", f->s, f->turn));
+    sdm_surface_free(&fine);
+}
+
+static void check_smooth_and_fill(Filters *f)
+{
+    static const SdmFill fills[] = {{4, 12, false}, {16, 60, true}, {6, 42, true}, {1, 1, false}, {128, 129, false}};
+    const SdmFill fill = fills[f->turn / 3 % 5];
+    uint8_t *const filled = malloc(f->n);
+    assert_non_null(filled);
+    SdmBuffer *const smooth = put(NULL, 4 * f->n), *mask = f->turn % 2 ? put(NULL, f->n) : NULL;
+    OK(sdm_gpu_smooth(test.ctx, &test.gpu, f->s.w, f->s.h, f->h_m, smooth));
+    OK(sdm_gpu_fill(test.ctx, &test.gpu, f->s.w, f->s.h, f->h_m, f->prior_m, f->flags, fill.half, fill.least,
+                    fill.else_prior, mask));
+    SdmSurface s = f->surface;
+    s.h_m = NULL;
+    OK(sdm_alloc_raw(test.ctx, &s.h_m, f->n, sizeof *s.h_m, "a test"));
+    memcpy(s.h_m, f->surface.h_m, 4 * f->n);
+    OK(sdm_surface_smooth(test.ctx, &sdm_kernels_reference, &s));
+    expect(smooth, s.h_m, 4 * f->n, name_of("smooth", f->s, f->turn));
+    sdm_free(&s.h_m);
+    OK(sdm_surface_fill(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, &fill, filled));
+    expect(f->h_m, f->surface.h_m, 4 * f->n, name_of("fill", f->s, f->turn));
+    f->h_m = NULL;
+    if (mask)
+        expect(mask, filled, f->n, name_of("filled", f->s, f->turn));
+    free(filled);
+}
+
+static void filters_are_the_references(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 40 * N_SHAPES; turn++) {
+        Filters f;
+        filters_open(&f, turn);
+        check_median_and_reject(&f);
+        check_refine(&f);
+        check_smooth_and_fill(&f);
+        filters_close(&f);
+    }
+}
+
+static int all(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(warps_are_the_references),
+        cmocka_unit_test(pyramids_are_the_references),
+        cmocka_unit_test(filters_are_the_references),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+    return run_on_devices(all);
+}

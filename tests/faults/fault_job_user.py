@@ -1,0 +1,248 @@
+#!/usr/bin/python3
+"""Jobs as users leave them: odd lists, several merges at once, disks that are full or cannot be written, plans replaced."""
+# fault_job_user.py STEREODEM SOURCE_FOLDER
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import fault_base as base
+
+TILE = ("--tile", "128")
+MERGING = "o/scene_000000.merging"
+
+
+def read_plan(job):
+    return json.loads(base.content(f"{job}/plan.json"))
+
+
+def state_of(bench, job):
+    return json.loads(bench.call("status", job, "--log", "json").stdout.split("\n")[-2])
+
+
+def plan(bench, job="o", *more):
+    base.remove(job)
+    bench.make("plan", "-q", "pair/left.tif", "pair/right.tif", "-o", job, *TILE, *more)
+    return read_plan(job)["unit_count"]
+
+
+def computed(bench, job="o"):
+    """A job whose units are all there."""
+    if not os.path.exists("done"):
+        units = plan(bench, "done")
+        bench.make("tile", "-q", "done", f"0-{units - 1}")
+    base.remove(job)
+    shutil.copytree("done", job)
+
+
+def refused(bench, name, words, *call, code=1, **keys):
+    done = bench.call(*call, **keys)
+    last = [line for line in done.stderr.split("\n") if line][-1:]
+    good = done.returncode == code and last and all(word in last[0] for word in words)
+    bench.check(name, good, f"exit code {done.returncode}, expected {code} and {words}: {done.stderr[-600:]}")
+    if good:
+        print(f"{name}: {last[0]}", flush=True)
+
+
+def is_runs(bench, name, folder):
+    """DEM and QA raster are run's to the byte, and nothing else lies there."""
+    same = [base.content(f"{folder}/left{end}") == base.content(f"true{end}") for end in (".tif", "_qa.tif")]
+    left = [p for p in os.listdir(folder) if ".part" in p]
+    bench.check(name, all(same) and not left, f"DEM and QA same: {same}, left {left}")
+
+
+def lists(bench):
+    """What editors make of a list; what is no list."""
+    os.makedirs("my scenes", exist_ok=True)
+    shutil.copytree("pair", "my scenes/a pair", dirs_exist_ok=True)
+    plain = '# scenes\n\n"my scenes/a pair/left.tif" "my scenes/a pair/right.tif"\n \t\npair/left.tif\tpair/right.tif # twice\n'
+    for name, text in (("plain", plain.encode()), ("CRLF", plain.replace("\n", "\r\n").encode()),
+                       ("byte order mark", plain.encode("utf-8-sig")), ("no last line end", plain.rstrip().encode())):
+        base.put("l.txt", text)
+        base.remove("o")
+        done = bench.call("plan", "--list", "l.txt", "-o", "o", *TILE)
+        names = [s["name"] for s in read_plan("o")["scenes"]] if done.returncode == 0 else []
+        bench.check(f"list: {name}", names == ["left", "left_2"] and "not planned" not in done.stderr, done.stderr)
+    base.remove("o")
+    for name, text, words in (("UTF-16", plain.encode("utf-16"), ["l.txt", "UTF-8", "zero byte"]),
+                              ("open quote", b'a b\n"left.tif right.tif\n', ["line 2", "quote"]),
+                              ("a scene itself", base.content("pair/left.tif"), ["l.txt"]),
+                              ("one long name", b"x" * 5000, ["line 1", "too long"])):
+        base.put("l.txt", text)
+        refused(bench, f"list: {name}", words, "plan", "-q", "--list", "l.txt", "-o", "o", code=2)
+    bench.check("no folder left of a bad list", not os.path.exists("o"))
+
+
+def start(bench, *words):
+    return subprocess.Popen([bench.program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def merges_at_once(bench):
+    for keep in ((), ("--keep-job",), ("--overwrite",)):
+        computed(bench)
+        tasks = [start(bench, "merge", "o", *keep) for _ in range(4)]
+        ends = [task.communicate(timeout=base.SECONDS)[1] for task in tasks]
+        bench.check(f"four merges {keep}", all(t.returncode == 0 for t in tasks), str(ends))
+        is_runs(bench, f"four merges {keep}: bytes", "o/dem")
+        bench.check("no marker left", not os.path.exists(MERGING))
+
+
+def merge_markers(bench):
+    """A merge that stands is waited for; one that is gone, here or elsewhere, is not."""
+    computed(bench)
+    first = start(bench, "merge", "o")
+    while not os.path.exists(MERGING) and first.poll() is None:
+        time.sleep(0.002)
+    first.send_signal(signal.SIGSTOP)
+    second = start(bench, "merge", "o")
+    time.sleep(2.0)
+    state = state_of(bench, "o")["scenes"][0]["state"]
+    third = start(bench, "merge", "o")
+    time.sleep(0.5)
+    third.send_signal(signal.SIGTERM)
+    said = third.communicate(timeout=base.SECONDS)[1]
+    bench.check("a merge that waits ends when asked", third.returncode == 1 and "waiting" in said, f"{third.returncode}: {said}")
+    waits = second.poll() is None
+    first.send_signal(signal.SIGCONT)
+    ends = [task.communicate(timeout=base.SECONDS)[1] for task in (first, second)]
+    bench.check("the second waits", waits and first.returncode == 0 and second.returncode == 0, f"{waits}, {ends}")
+    bench.check("status: merging", state == "merging", state)
+    is_runs(bench, "after the wait: bytes", "o/dem")
+    ghost = subprocess.Popen(["true"])
+    ghost.wait()
+    here = f"{socket.gethostname()}/{os.readlink('/proc/self/ns/pid')}" if os.path.exists("/proc/self/ns/pid") else "x/y"
+    for name, text, most_s in (("of a process that ended", f"{here} {ghost.pid} 77\n", 10), ("empty", "", 30),
+                               ("of another machine that is silent", "elsewhere/pid:[1] 1 77\n", 60)):
+        computed(bench)
+        base.put(MERGING, text.encode())
+        began = time.monotonic()
+        done = bench.call("merge", "-q", "o")
+        took = time.monotonic() - began
+        bench.check(f"marker {name}", done.returncode == 0 and took < most_s, f"{took:.0f} s: {done.stderr}")
+    is_runs(bench, "marker taken over: bytes", "o/dem")
+
+
+def merged_elsewhere(bench):
+    """The mark of a merge is no DEM."""
+    computed(bench)
+    base.remove("far")
+    os.makedirs("far")
+    bench.make("merge", "-q", "o", "--keep-job")
+    bench.make("merge", "-q", "o", "-o", "far")
+    is_runs(bench, "units kept, merged elsewhere, too", "far")
+    base.remove("far")
+    os.makedirs("far")
+    refused(bench, "units gone, merged elsewhere", ["far/left.tif", "not there", "--overwrite"], "merge", "-q", "o", "-o", "far")
+    base.remove("o/dem/left.tif")
+    done = bench.call("merge", "o")
+    bench.check("a DEM that was moved away", done.returncode == 0 and "moved away" in done.stderr, done.stderr)
+    units = read_plan("o")["unit_count"]
+    refused(bench, "to be computed again", [f"tile o 0-{units - 1}"], "merge", "-q", "o", "--overwrite")
+    bench.make("tile", "-q", "o", f"0-{units - 1}")
+    bench.make("merge", "-q", "o")
+    is_runs(bench, "computed again: bytes", "o/dem")
+
+
+def other_plan(bench):
+    """What the old plan left behind says nothing of the new one."""
+    units = plan(bench)
+    with open("o/unit_000001.err", "w", encoding="utf-8") as file:
+        file.write("an old failure")
+    base.put(f"o/unit_{units:06d}.sdm", b"of an older plan still")
+    bench.make("plan", "-q", "pair/left.tif", "pair/right.tif", "-o", "o", *TILE, "--cost", "census", "--overwrite")
+    state = state_of(bench, "o")
+    bench.check("old failures forgotten", state["failed"] == 0 and state["missing"] == units, str(state))
+    bench.check("files beyond the plan removed", os.listdir("o") == ["plan.json"], str(os.listdir("o")))
+    plan(bench)
+    text = base.content("o/plan.json").replace(b'"col":128', b'"cut":128', 1)
+    base.put("o/plan.json", text)
+    for call in (("tile", "o", "1"), ("merge", "o"), ("status", "o")):
+        refused(bench, f"{call[0]}: a tile without its place", ["o/plan.json", "damaged", "tile"], *call, "-q")
+
+
+def numbers(bench):
+    computed(bench)
+    units = read_plan("o")["unit_count"]
+    last = (units - 1) // 4
+    bench.make_with({"TASK": str(last)}, "tile", "-q", "o", "--index-env", "TASK", "--count", "4")
+    refused(bench, "a task beyond the last", [f"unit {4 * (last + 1)} ", f"0 to {units - 1}"], "tile", "-q", "o", "--index-env",
+            "TASK", "--count", "4", code=2, env=os.environ | {"TASK": str(last + 1)})
+    for value in ("NaN", "-4", " 1", "1 ", "+1", "1e3", "\u0661"):
+        refused(bench, f"TASK={value}", ["TASK", "whole number"], "tile", "-q", "o", "--index-env", "TASK", code=2,
+                env=os.environ | {"TASK": value})
+
+
+def small_budgets(bench):
+    """A budget that cannot hold the scene is refused with one that can, and that one holds."""
+    done = bench.call("plan", "-q", "pair/left.tif", "pair/right.tif", "-o", "p", "--memory", "64M")
+    words = done.stderr.split("at least ")
+    bench.check("budget refused", done.returncode == 1 and len(words) == 2, done.stderr)
+    least = words[-1].strip()
+    bench.make("plan", "-q", "pair/left.tif", "pair/right.tif", "-o", "p", "--memory", least)
+    base.remove("p")
+    less = f"{int(least[:-1]) - 1}M"
+    refused(bench, "a MiB less", [least], "plan", "-q", "pair/left.tif", "pair/right.tif", "-o", "p", "--memory", less)
+
+
+def disks(bench):
+    """A job on a disk that cannot be written, then on one that is too small; needs to be allowed to mount."""
+    os.makedirs("disk", exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", "disk"]
+    if os.geteuid() != 0 or subprocess.run(mount, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        print("SKIPPED: not allowed to mount a small disk")
+        return
+    try:
+        on_a_disk(bench)
+    finally:
+        subprocess.run(["umount", "disk"], check=False)
+
+
+def remount(options):
+    subprocess.run(["mount", "-o", f"remount,{options}", "disk"], check=True)
+
+
+def on_a_disk(bench):
+    units = plan(bench, "disk/o")
+    every = f"0-{units - 1}"
+    remount("ro")
+    refused(bench, "tile on a disk that is read only", ["disk/o", "cannot be written"], "tile", "-q", "disk/o", "0")
+    bench.check("status of it", state_of(bench, "disk/o")["missing"] == units)
+    remount("rw")
+    refused(bench, "tile on a full disk", ["No space left", "make room"], "tile", "-q", "disk/o", every)
+    state = state_of(bench, "disk/o")
+    bench.check("status of a full disk", state["done"] > 0 and state["failed"] > 0, str(state))
+    whole = [p for p in os.listdir("disk/o") if ".part" in p]
+    bench.check("nothing half-written", not whole, str(whole))
+    remount("size=4m")
+    bench.make("tile", "-q", "disk/o", every)
+    used = os.statvfs("disk")
+    remount(f"size={(used.f_blocks - used.f_bfree) * used.f_frsize // 1024 + 60}k")
+    refused(bench, "merge on a full disk", ["1 of 1 scenes", "cannot be written"], "merge", "-q", "disk/o")
+    remount("size=8m,ro")
+    refused(bench, "merge on a disk that is read only", ["disk/o", "Read-only"], "merge", "-q", "disk/o")
+    remount("rw")
+    bench.make("merge", "-q", "disk/o")
+    is_runs(bench, "after room was made: bytes", "disk/o/dem")
+    remount("ro")
+    bench.make("merge", "-q", "disk/o")  # all is done: nothing to write
+    remount("rw")
+
+
+def user(bench):
+    base.simulate(bench, "pair", "rpc", side=300)
+    bench.make("run", "-q", "pair/left.tif", "pair/right.tif", "-o", "true.tif")
+    lists(bench)
+    merges_at_once(bench)
+    merge_markers(bench)
+    merged_elsewhere(bench)
+    other_plan(bench)
+    numbers(bench)
+    small_budgets(bench)
+    disks(bench)
+
+
+base.test(user)

@@ -1,0 +1,173 @@
+/* Runs whose device fails: once, and it is asked again; for good, and the run stops with a sentence and can
+ * be taken up.  Skipped where there is no device. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/core.h"
+#include "gpu/device.h"
+#include "simulate/simulate.h"
+
+#include <gdal.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[256], scene[300], device[32];
+static char said[16384];
+
+static void keep_log(void *user, SdmLogLevel level, int stage, const char *text)
+{
+    (void)user, (void)level, (void)stage;
+    const size_t n = strlen(said);
+    snprintf(said + n, sizeof said - n, "%s\n", text);
+}
+
+/* One run; why it failed goes to `why`. */
+static SdmStatus run(const char *name, const char *on, char why[1024])
+{
+    SdmContext *ctx = NULL;
+    SdmOptions opt;
+    char output[300];
+    snprintf(output, sizeof output, "%s/%s", folder, name);
+    sdm_options_default(&opt);
+    opt.output = output;
+    opt.device = on;
+    opt.threads = 2;
+    said[0] = '\0';
+    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    sdm_set_sinks(ctx, keep_log, NULL, NULL);
+    const SdmStatus st = sdm_run(ctx, scene, NULL);
+    snprintf(why, 1024, "%s", sdm_error(ctx));
+    assert_ptr_equal(sdm_options(ctx)->device, on); /* put back */
+    sdm_close(&ctx);
+    return st;
+}
+
+static char *read_file(const char *name, size_t *size)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *const f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 0, SEEK_END), 0);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    char *const text = malloc(*size);
+    assert_non_null(text);
+    assert_int_equal(fread(text, 1, *size, f), *size);
+    fclose(f);
+    return text;
+}
+
+static void same_file(const char *a, const char *b)
+{
+    size_t sizes[2];
+    char *const one = read_file(a, &sizes[0]), *const other = read_file(b, &sizes[1]);
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(one, other, sizes[0]);
+    free(one);
+    free(other);
+}
+
+static void a_fault_is_tried_again(void **state)
+{
+    (void)state;
+    char why[1024];
+    const SdmStatus faults[] = {SDM_ERR_DEVICE, SDM_ERR_MEMORY};
+    assert_int_equal(run("cpu.tif", "cpu", why), SDM_OK);
+    for (int i = 0; i < 2; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "once%d.tif", i);
+        sdm_device_fail_at(i ? 5 : 40, faults[i], false);
+        if (run(name, device, why) != SDM_OK)
+            fail_msg("%s", why);
+        assert_non_null(strstr(said, "opened anew and asked once more"));
+        same_file("cpu.tif", name);
+    }
+}
+
+static void a_lost_device_stops_the_run(void **state)
+{
+    (void)state;
+    char why[1024], path[300];
+    sdm_device_fail_at(40, SDM_ERR_DEVICE, true);
+    assert_int_equal(run("lost.tif", device, why), SDM_ERR_DEVICE);
+    assert_non_null(strstr(why, "give the same command to go on, or --device cpu"));
+    snprintf(path, sizeof path, "%s/lost.tif", folder);
+    assert_int_not_equal(access(path, F_OK), 0);
+    sdm_device_fail_at(0, SDM_OK, false);
+    if (run("lost.tif", "cpu", why) != SDM_OK) /* the processor goes on where the device stopped */
+        fail_msg("%s", why);
+    same_file("cpu.tif", "lost.tif");
+}
+
+static void no_such_device(void **state)
+{
+    (void)state;
+    char why[1024], path[300];
+    assert_int_equal(run("none.tif", "cuda:99", why), SDM_ERR_UNSUPPORTED);
+    assert_non_null(strstr(why, "--device cuda"));
+    snprintf(path, sizeof path, "%s/none.tif.job", folder);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static bool find_device(void)
+{
+    SdmDeviceInfo list[SDM_MOST_DEVICES];
+    char reason[SDM_REASON_SIZE];
+    for (int api = SDM_API_COUNT - 1; api >= 0; api--) {
+        const int n = sdm_devices((enum SdmApi)api, list, SDM_MOST_DEVICES, reason);
+        for (int i = 0; i < n; i++)
+            if (!list[i].why_not[0] && list[i].exact) {
+                snprintf(device, sizeof device, "%s:%d", sdm_api_name((enum SdmApi)api), i);
+                return true;
+            }
+    }
+    return false;
+}
+
+static int make_scene(void **state)
+{
+    (void)state;
+    SdmContext *ctx = NULL;
+    SdmSimulateOptions q;
+    snprintf(folder, sizeof folder, "/tmp/sdm_device_run_XXXXXX");
+    if (!mkdtemp(folder))
+        return 1;
+    snprintf(scene, sizeof scene, "%s/scene", folder);
+    sdm_simulate_default(&q);
+    q.output = scene;
+    q.width = q.height = 256;
+    q.lon_deg = 7.0;
+    q.lat_deg = 45.0;
+    SdmStatus st = sdm_open(&ctx, NULL);
+    if (st == SDM_OK)
+        st = sdm_simulate(ctx, &q);
+    if (st != SDM_OK)
+        fprintf(stderr, "%s\n", sdm_error(ctx));
+    sdm_close(&ctx);
+    return st != SDM_OK;
+}
+
+static int remove_all(void **state)
+{
+    (void)state;
+    char command[400];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_such_device),
+                                       cmocka_unit_test(a_fault_is_tried_again),
+                                       cmocka_unit_test(a_lost_device_stops_the_run)};
+    GDALAllRegister();
+    if (!find_device()) {
+        printf("skipped: no device that rounds as the processor does\n");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, make_scene, remove_all);
+}
