@@ -92,8 +92,6 @@ def sample(name, inputs, options, reference=None, cover=None, within=None, note=
     row.update(sample=name, setting=" ".join(options))
     dem = os.path.join(work.name, name + ".tif")
     words = [program, "run"] + inputs + ["-o", dem, "--overwrite", "-q"] + options
-    if "--optimizer" not in options:
-        words += ["--optimizer", "local"]
     code, said, row["seconds"], row["peak_mib"] = measured(words)
     row["seconds"], row["peak_mib"] = "%.1f" % row["seconds"], "%.0f" % row["peak_mib"]
     if code:
@@ -140,6 +138,8 @@ for cost in ("zncc", "census", "sad"):
 for cost in ("zncc", "census"):
     sample("aster_full", [full], ["--cost", cost, "--optimizer", "sgm"], data("aster_full", "truth.tif"),
            data("aster_full", "class.tif"))
+sample("aster_full", [full], ["--optimizer", "bp", "--cost", "zncc"], data("aster_full", "truth.tif"),
+       data("aster_full", "class.tif"))
 small = "AST_L1A_00301012001180005_sim"
 for file, name in (("AST_L1A_00401012001180005_sim.hdf", "hdf"), (small, "folder"), (small + ".zip", "zip")):
     sample("aster_small_" + name, [data("aster_small", file)], ["--cost", "zncc"], data("aster_small", "truth.tif"),
@@ -149,6 +149,10 @@ sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiad
        ["--cost", "zncc", "--tr", "0.5"], pleiades)
 sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiades_reunion", "img_02.tif")],
        ["--cost", "zncc", "--tr", "0.5", "--optimizer", "sgm"], pleiades)
+sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiades_reunion", "img_02.tif")],
+       ["--optimizer", "bp", "--cost", "zncc", "--tr", "0.5"], pleiades)
+sample("giza", [data("giza", "gizeh_1.tif"), data("giza", "gizeh_2.tif")],
+       ["--optimizer", "bp", "--cost", "zncc", "--tr", "1"], note=fit_faces)
 sample("giza", [data("giza", "gizeh_1.tif"), data("giza", "gizeh_2.tif")], ["--cost", "zncc", "--tr", "1"],
        note=fit_faces)
 for kind in ("adjusted", "raw"):
@@ -162,7 +166,7 @@ for name in sorted(os.listdir(kept)) if os.path.isdir(kept) else []:
             sample("sampledata_" + name[-3:], [os.path.join(kept, name)], ["--cost", cost], truth if os.path.exists(truth) else None,
                    cover if os.path.exists(cover) else None)
 for options in ([], ["--cost", "zncc"], ["--cost", "zncc", "--window", "7"], ["--cost", "sad"], ["--optimizer", "sgm"],
-                ["--optimizer", "sgm", "--cost", "census"]):
+                ["--optimizer", "sgm", "--cost", "census"], ["--optimizer", "bp"]):
     pair("cones", "im2.png", "im6.png", options)
     pair("teddy", "im2.png", "im6.png", options)
     pair("tsukuba", "im_left.png", "im_right.png", ["--max-disparity", "31"] + options)

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
 
+#include "bp.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -41,13 +43,13 @@ const SdmOptionSpec sdm_option_table[] = {
      "sgm: penalty of a larger step, at least --p1; it falls across edges of the left image."},
     {"--paths", "N", SDM_OPT_CHOICE, AT(paths), 0.0, 0.0, "4|8", "8", MAKE | SDM_CMD_MATCH,
      "sgm: directions from which costs are gathered, 4 or 8."},
-    {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 16319.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
+    {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 4000.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
      "bp: penalty for each label of a step between neighbours, in steps of the cost (docs/optimizers.md)."},
     {"--bp-truncation", "N", SDM_OPT_INT, AT(bp_truncation), 1.0, 1024.0, NULL, "by the cost",
      MAKE | SDM_CMD_MATCH, "bp: labels of a step from which on it costs no more."},
     {"--bp-outer", "N", SDM_OPT_INT, AT(bp_outer), 1.0, 100.0, NULL, "1", MAKE | SDM_CMD_MATCH,
      "bp: outer iterations; each visits all tiles there and back."},
-    {"--bp-inner", "N", SDM_OPT_INT, AT(bp_inner), 1.0, 100.0, NULL, "1", MAKE | SDM_CMD_MATCH,
+    {"--bp-inner", "N", SDM_OPT_INT, AT(bp_inner), 1.0, 100.0, NULL, "2", MAKE | SDM_CMD_MATCH,
      "bp: iterations of messages right, left, down, up in each visit of a tile."},
     {"--bp-tile", "PX", SDM_OPT_INT, AT(bp_tile), 4.0, 1024.0, NULL, "32", MAKE | SDM_CMD_MATCH,
      "bp: side of the tiles whose messages stay in cache."},
@@ -107,7 +109,7 @@ void sdm_options_default(SdmOptions *opt)
         .optimizer = "local",
         .paths = "8",
         .bp_outer = 1,
-        .bp_inner = 1,
+        .bp_inner = 2,
         .bp_tile = 32,
         .device = "auto",
         .cpu_level = "auto",
@@ -188,6 +190,11 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
     if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected less than --hmax, which is %g m",
                         opt->hmin_m, opt->hmax_m);
+    if ((int64_t)opt->bp_weight * opt->bp_truncation > SDM_BP_MOST)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--bp-weight: found %d with --bp-truncation %d, expected a product of at most %d; messages "
+                        "have 16 bits",
+                        opt->bp_weight, opt->bp_truncation, (int)SDM_BP_MOST);
     if (opt->quiet && opt->verbose)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--quiet and --verbose contradict each other, give one of them");
 done:

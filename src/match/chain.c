@@ -19,8 +19,8 @@ enum {
  * Gaussian.  Each cost's own score for it follows. */
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7
-/* Penalties of semi-global matching, in hundredths of a score (src/match/labels.h). */
-enum { P1 = 20, P2 = 80 };
+/* Penalties of semi-global matching and belief propagation, in hundredths of a score (src/match/labels.h). */
+enum { P1 = 20, P2 = 80, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
 static const double PI = 3.14159265358979323846;
 
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
@@ -51,7 +51,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
     } else {
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
     }
-    return sdm_optimizer_settings(ctx, P1, P2, &out->optimizer);
+    return sdm_optimizer_settings(ctx, P1, P2, BP_WEIGHT, BP_TRUNCATION, &out->optimizer);
 }
 
 int sdm_chain_retry_range(const SdmMatchSettings *s, int level)

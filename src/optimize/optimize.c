@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-int sdm_volume_pitch(int labels) { return (labels + SDM_LABEL_ALIGN - 1) / SDM_LABEL_ALIGN * SDM_LABEL_ALIGN; }
+int sdm_volume_pitch(int labels)
+{
+    return (labels + SDM_LABEL_ALIGN - 1) / SDM_LABEL_ALIGN * SDM_LABEL_ALIGN;
+}
 
 SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v)
 {
@@ -32,29 +35,25 @@ void sdm_volume_close(SdmVolume *v)
     sdm_free(&v->cost);
 }
 
-SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, SdmOptimizer *out)
+SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, int truncation, SdmOptimizer *out)
 {
     const SdmOptions *const o = sdm_options(ctx);
     *out = (SdmOptimizer){.p1 = o->p1 ? o->p1 : p1,
                           .p2 = o->p2 ? o->p2 : p2,
                           .paths = strcmp(o->paths, "4") == 0 ? 4 : 8,
                           .bp = {o->bp_tile, o->bp_outer, o->bp_inner},
-                          .weight = o->bp_weight ? o->bp_weight : p1,
-                          .truncation = o->bp_truncation ? o->bp_truncation : p2 > p1 ? p2 / p1 : 1,
+                          .weight = o->bp_weight ? o->bp_weight : weight,
+                          .truncation = o->bp_truncation ? o->bp_truncation : truncation,
                           .cpu_level = o->cpu_level};
     if (strcmp(o->optimizer, "sgm") == 0)
         out->kind = SDM_OPTIMIZER_SGM;
     else if (strcmp(o->optimizer, "bp") == 0)
         out->kind = SDM_OPTIMIZER_BP;
     if (out->kind == SDM_OPTIMIZER_SGM && out->p2 < out->p1)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--p2: found %d%s, expected at least --p1, which is %d%s; a larger step cannot cost less",
-                        out->p2, o->p2 ? "" : " (by the cost)", out->p1, o->p1 ? "" : " (by the cost)");
-    if (out->kind == SDM_OPTIMIZER_BP && (int64_t)out->weight * out->truncation > SDM_BP_MOST)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--bp-weight: found %d with --bp-truncation %d, expected a product of at most %d; messages "
-                        "have 16 bits",
-                        out->weight, out->truncation, (int)SDM_BP_MOST);
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--p2: found %d%s, expected at least --p1, which is %d%s; a larger step cannot cost less",
+            out->p2, o->p2 ? "" : " (by the cost)", out->p1, o->p1 ? "" : " (by the cost)");
     return SDM_OK;
 }
 

@@ -56,10 +56,9 @@ int sdm_volume_pitch(int labels);
 SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v);
 void sdm_volume_close(SdmVolume *v);
 
-/* The optimizer that the options ask for; p1, p2: penalties where they ask for none (bp: p1 for each label of
- * a step, p2 at most).
+/* The optimizer that the options ask for; p1, p2, weight, truncation: penalties where they ask for none.
  * SDM_ERR_USAGE with a sentence: P2 below P1, ... */
-SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, SdmOptimizer *out);
+SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, int truncation, SdmOptimizer *out);
 
 /* Label the pixels of the rows wanted; threads as the context has.  Of equal labels the lowest.  The result depends on the
  * volume alone, not on threads or instruction set.  Errors: SDM_ERR_MEMORY, SDM_ERR_STOPPED. */
