@@ -111,8 +111,9 @@ int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing
         const double grown = side + 2.0 * sdm_chain_halo(&p->settings, i ? 0 : p->settings.coarse_level - 1);
         bytes += fmin(grown, (double)p->frame.width) * fmin(grown, (double)p->frame.height) *
                  (i ? SURFACE_BYTES : IMAGE_BYTES);
-        bytes += i ? 0.0 : (double)sdm_chain_label_bytes(&p->settings, (int64_t)fmin(grown, (double)p->frame.width),
-                                                         (int64_t)fmin(grown, (double)p->frame.height));
+        bytes += i ? 0.0
+                   : (double)sdm_chain_label_bytes(&p->settings, (int64_t)fmin(grown, (double)p->frame.width),
+                                                   (int64_t)fmin(grown, (double)p->frame.height));
     }
     (void)grid;
     return (int64_t)bytes;
@@ -147,9 +148,15 @@ static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmP
     sdm_pyramid_free(&input.right);
     double scale, offset;
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    const SdmGridding g = {.kernels = p->settings.kernels, .lattice = &input.lattice, .fine = &fine, .grid = &p->grid,
-                           .gsd_m = p->frame.gsd_m, .spacing_m = sdm_grid_spacing_m(&p->grid), .scale = scale,
-                           .offset = offset, .gap_m_per_px = p->frame.gsd_m};
+    const SdmGridding g = {.kernels = p->settings.kernels,
+                           .lattice = &input.lattice,
+                           .fine = &fine,
+                           .grid = &p->grid,
+                           .gsd_m = p->frame.gsd_m,
+                           .spacing_m = sdm_grid_spacing_m(&p->grid),
+                           .scale = scale,
+                           .offset = offset,
+                           .gap_m_per_px = p->frame.gsd_m};
     TRY(allocate(ctx, block));
     TRY(sdm_gridding_run(ctx, &g, block));
 done:
@@ -175,8 +182,8 @@ static void copy_part(const SdmBlock *part, SdmBlock *to)
 }
 
 /* Two halves, one after the other. */
-static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
-                                int64_t room, SdmBlock *block)
+static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                                SdmWorker *worker, int64_t room, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     SdmBlock part = {0};
@@ -223,9 +230,9 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
         clear_block(block);
         goto done;
     }
-    const bool too_large =
-        (room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width, p->frame.height) > room) ||
-        !device_has_room(worker, p, &win, &need);
+    const bool too_large = (room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width,
+                                                          p->frame.height) > room) ||
+                           !device_has_room(worker, p, &win, &need);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
             (long long)block->w, (long long)block->h, need.w, need.h, win.w, win.h,
             too_large ? ", in parts" : "");
