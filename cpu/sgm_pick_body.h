@@ -1,5 +1,6 @@
-/* The labels of a row of sums in vectors of W bytes: included by sgm_rows.c with W set.  Right pixels' bests so far lie in
- * the lanes of the labels that they meet at the pixel x: from pixel to pixel they move a lane down. */
+/* The labels of a row of sums in vectors of W bytes: included by sgm_rows.c with W set.  Right pixels' bests
+ * so far lie in the lanes of the labels that they meet at the pixel x: from pixel to pixel they move a lane
+ * down. */
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)

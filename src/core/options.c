@@ -35,7 +35,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "differences."},
     {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "local|sgm|bp", "local",
      MAKE | SDM_CMD_MATCH,
-     "How a match is picked from the costs: local takes the best of each pixel; sgm (semi-global matching) and "
+     "How a match is picked from the costs: local takes the best of each pixel; sgm (semi-global matching) "
+     "and "
      "bp (belief propagation) weigh costs against steps between neighbours."},
     {"--p1", "COST", SDM_OPT_INT, AT(p1), 1.0, 7000.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
      "sgm: penalty of a step of one pixel between neighbours, in steps of the cost (docs/optimizers.md)."},
@@ -43,7 +44,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "sgm: penalty of a larger step, at least --p1; it falls across edges of the left image."},
     {"--paths", "N", SDM_OPT_CHOICE, AT(paths), 0.0, 0.0, "4|8", "8", MAKE | SDM_CMD_MATCH,
      "sgm: directions from which costs are gathered, 4 or 8."},
-    {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 4000.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
+    {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 4000.0, NULL, "by the cost",
+     MAKE | SDM_CMD_MATCH,
      "bp: penalty for each label of a step between neighbours, in steps of the cost (docs/optimizers.md)."},
     {"--bp-truncation", "N", SDM_OPT_INT, AT(bp_truncation), 1.0, 1024.0, NULL, "by the cost",
      MAKE | SDM_CMD_MATCH, "bp: labels of a step from which on it costs no more."},
@@ -192,10 +194,11 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected less than --hmax, which is %g m",
                         opt->hmin_m, opt->hmax_m);
     if ((int64_t)opt->bp_weight * opt->bp_truncation > SDM_BP_MOST)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--bp-weight: found %d with --bp-truncation %d, expected a product of at most %d; messages "
-                        "have 16 bits",
-                        opt->bp_weight, opt->bp_truncation, (int)SDM_BP_MOST);
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--bp-weight: found %d with --bp-truncation %d, expected a product of at most %d; messages "
+            "have 16 bits",
+            opt->bp_weight, opt->bp_truncation, (int)SDM_BP_MOST);
     if (opt->quiet && opt->verbose)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--quiet and --verbose contradict each other, give one of them");
 done:

@@ -20,7 +20,7 @@ enum {
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7
 /* Penalties of semi-global matching and belief propagation, in hundredths of a score (src/match/labels.h). */
-enum { P1 = 30, P2 = 150, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
+enum { P1 = 20, P2 = 80, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
 static const double PI = 3.14159265358979323846;
 
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,

@@ -27,7 +27,8 @@ done:
 
 int64_t sdm_level_labels_bytes(const SdmOptimizer *how, int range, int64_t w, int64_t h)
 {
-    const int most = SDM_LABELS_BAND + 2 * SDM_OVERLAP, rows = h < most ? (int)h : most, labels = 2 * range + 1;
+    const int most = SDM_LABELS_BAND + 2 * SDM_OVERLAP, rows = h < most ? (int)h : most,
+              labels = 2 * range + 1;
     if (how->kind == SDM_OPTIMIZER_LOCAL)
         return 0;
     return w * rows * (sdm_volume_pitch(labels) + (int64_t)sizeof(uint16_t)) +

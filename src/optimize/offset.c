@@ -1,4 +1,5 @@
-/* Labels -> sub-pixel places about them, from the costs alone: smoothness must not draw them to whole pixels. */
+/* Labels -> sub-pixel places about them, from the costs alone: smoothness must not draw them to whole pixels.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "optimize/optimize.h"
 
@@ -6,8 +7,8 @@ enum { HALF = 2 }; /* of the window that costs are summed over: one pixel's are 
 
 static int clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
 
-/* Where the least lies between labels whose costs are these, -0.5..0.5: two lines of opposite slope, as sums of
- * magnitudes are a V. */
+/* Where the least lies between labels whose costs are these, -0.5..0.5: two lines of opposite slope, as sums
+ * of magnitudes are a V. */
 static float vertex(int before, int at, int after)
 {
     const int steeper = before > after ? before - at : after - at;
@@ -27,7 +28,8 @@ typedef struct Sums {
     uint64_t three;
 } Sums;
 
-/* Column col of the window, for label l: pixels whose labels are l - 1 .. l + 1, those of the same surface. */
+/* Column col of the window, for label l: pixels whose labels are l - 1 .. l + 1, those of the same surface.
+ */
 static Sums sum_column(const Row *r, int col, int l)
 {
     const ptrdiff_t x = clamp(col, 0, r->v->width - 1), at = x * r->v->pitch + l - 1;

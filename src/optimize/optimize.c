@@ -21,7 +21,8 @@ SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v)
                         "%d labels to choose from: --optimizer sgm and bp take 1 to %d; give a smaller range",
                         v->labels, SDM_LABEL_MOST);
     v->pitch = sdm_volume_pitch(v->labels);
-    TRY(sdm_alloc_raw(ctx, &v->cost, pixels + 1, (size_t)v->pitch, "the volume of costs")); /* read on by a byte */
+    TRY(sdm_alloc_raw(ctx, &v->cost, pixels + 1, (size_t)v->pitch,
+                      "the volume of costs")); /* read on by a byte */
     if (v->pitch > v->labels)
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
         for (size_t i = 0; i < pixels; i++)
@@ -35,7 +36,8 @@ void sdm_volume_close(SdmVolume *v)
     sdm_free(&v->cost);
 }
 
-SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, int truncation, SdmOptimizer *out)
+SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, int truncation,
+                                 SdmOptimizer *out)
 {
     const SdmOptions *const o = sdm_options(ctx);
     *out = (SdmOptimizer){.p1 = o->p1 ? o->p1 : p1,
@@ -57,7 +59,8 @@ SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, in
     return SDM_OK;
 }
 
-static SdmStatus optimize_bp(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out)
+static SdmStatus optimize_bp(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v,
+                             const SdmLabels *out)
 {
     const SdmBpField f = {.width = v->width, .height = v->height, .labels = v->labels, .pitch = v->pitch,
                           .data = v->cost, .weight = how->weight, .truncation = how->truncation};

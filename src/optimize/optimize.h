@@ -29,9 +29,9 @@ enum {
 };
 
 /* Costs of a band of rows.
- * A label without a cost (its right pixel has no data or lies off the image) costs `most`; a pixel that has no
- * cost for any label costs 0 for all, so its neighbours decide; who made the volume knows both and drops what
- * is chosen there. */
+ * A label without a cost (its right pixel has no data or lies off the image) costs `most`; a pixel that has
+ * no cost for any label costs 0 for all, so its neighbours decide; who made the volume knows both and drops
+ * what is chosen there. */
 typedef struct SdmVolume {
     int width, height, labels;
     int begin, end; /* rows whose labels are wanted; the others are there for what lies about them */
@@ -58,10 +58,12 @@ void sdm_volume_close(SdmVolume *v);
 
 /* The optimizer that the options ask for; p1, p2, weight, truncation: penalties where they ask for none.
  * SDM_ERR_USAGE with a sentence: P2 below P1, ... */
-SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, int truncation, SdmOptimizer *out);
+SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, int truncation,
+                                 SdmOptimizer *out);
 
-/* Label the pixels of the rows wanted; threads as the context has.  Of equal labels the lowest.  The result depends on the
- * volume alone, not on threads or instruction set.  Errors: SDM_ERR_MEMORY, SDM_ERR_STOPPED. */
+/* Label the pixels of the rows wanted; threads as the context has.  Of equal labels the lowest.  The result
+ * depends on the volume alone, not on threads or instruction set.  Errors: SDM_ERR_MEMORY, SDM_ERR_STOPPED.
+ */
 SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
 
 /* Bytes that sdm_optimize() takes at most beside the volume and the labels, with any number of threads. */
@@ -75,10 +77,10 @@ int64_t sdm_sgm_bytes(int width, int height, int labels);
  * cost at its label; of equal ones the leftmost. */
 void sdm_right_labels(SdmContext *ctx, const SdmVolume *v, const uint16_t *left, uint16_t *right);
 
-/* Sub-pixel places of the pixels of row y about their labels, -1.5..1.5 labels: the costs of those of 5 x 5 pixels whose
- * labels differ by at most 1 are summed; of the label and those beside it the least, and by two lines of opposite slope
- * the place between; 0 near the ends of the labels.  label: of all rows of the volume, read from y - 2 to y + 2.
- * offset: width. */
+/* Sub-pixel places of the pixels of row y about their labels, -1.5..1.5 labels: the costs of those of 5 x 5
+ * pixels whose labels differ by at most 1 are summed; of the label and those beside it the least, and by two
+ * lines of opposite slope the place between; 0 near the ends of the labels.  label: of all rows of the
+ * volume, read from y - 2 to y + 2. offset: width. */
 enum { SDM_OFFSET_REACH = 2 };
 void sdm_volume_offsets(const SdmVolume *v, int y, const uint16_t *label, float *offset);
 

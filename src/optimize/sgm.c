@@ -1,4 +1,5 @@
-/* Semi-global matching (Hirschmueller 2008): a volume of costs -> labels, by bands of rows and two passes over each. */
+/* Semi-global matching (Hirschmueller 2008): a volume of costs -> labels, by bands of rows and two passes
+ * over each. */
 // SPDX-License-Identifier: Apache-2.0
 #include "optimize/optimize.h"
 #include "sgm_kernels.h"
@@ -142,14 +143,16 @@ SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, 
 {
     SdmStatus st = SDM_OK;
     Sgm s = {.how = how, .volume = v, .out = out, .kernels = sdm_sgm_kernels_at(how->cpu_level)};
-    const int bands = bands_of(v->end - v->begin), threads = sdm_threads(ctx) < bands ? sdm_threads(ctx) : bands;
+    const int bands = bands_of(v->end - v->begin),
+              threads = sdm_threads(ctx) < bands ? sdm_threads(ctx) : bands;
     const int rows = v->height < BAND ? v->height : BAND;
     Room none;
     const size_t bytes = room_cut(NULL, v->width, rows, v->pitch, &none);
     char *block = NULL;
     if (!s.kernels)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--cpu-level %s: this processor does not have it; it has %s",
-                        how->cpu_level, sdm_kernels_name("auto"));
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "--cpu-level %s: this processor does not have it; it has %s", how->cpu_level,
+                        sdm_kernels_name("auto"));
     make_penalties(&s);
     TRY(sdm_alloc_raw(ctx, &block, bytes, (size_t)threads, "rows in flight of semi-global matching"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)

@@ -3,8 +3,9 @@
  *              [--only WORD]
  * CSV on standard output: what,threads,seconds,cpu_seconds,ns_per_disparity,ratio
  * seconds: median of the runs' wall clock; cpu_seconds: least of the runs; ratio: StereoBM's seconds (of its
- * two settings the faster) over this one's.  --sgbm 1: semi-global matching, too; 2: alone, the ratio then to the faster of
- * StereoSGBM's modes; --only: those with WORD in their name, so that the process's peak memory is theirs.  Ours begins with 8-bit samples too, as OpenCV's does. */
+ * two settings the faster) over this one's.  --sgbm 1: semi-global matching, too; 2: alone, the ratio then to
+ * the faster of StereoSGBM's modes; --only: those with WORD in their name, so that the process's peak memory
+ * is theirs.  Ours begins with 8-bit samples too, as OpenCV's does. */
 // SPDX-License-Identifier: Apache-2.0
 extern "C" {
 #include "core/core.h"

@@ -131,7 +131,8 @@ static void by_labels(Case *c, uint64_t *seed)
 {
     c->set.window = 1 + 2 * pick(seed, 0, 2);
     c->set.uniqueness = c->set.min_sigma = 0.0f;
-    c->how = (SdmOptimizer){.kind = SDM_OPTIMIZER_SGM, .p1 = pick(seed, 0, 60), .paths = pick(seed, 1, 2) * 4};
+    c->how =
+        (SdmOptimizer){.kind = SDM_OPTIMIZER_SGM, .p1 = pick(seed, 0, 60), .paths = pick(seed, 1, 2) * 4};
     c->how.p2 = c->how.p1 + pick(seed, 0, next_random(seed) % 2 ? 60 : 900);
 }
 
@@ -320,10 +321,13 @@ static void memory_is_that_of_rows_in_flight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sad_is_the_definition),       cmocka_unit_test(zncc_is_the_definition),
+        cmocka_unit_test(sad_is_the_definition),
+        cmocka_unit_test(zncc_is_the_definition),
         cmocka_unit_test(census_is_the_definition),
-        cmocka_unit_test(semi_global_matching_is_the_definition),    cmocka_unit_test(impossible_settings_are_refused),
-        cmocka_unit_test(a_failed_allocation_is_told), cmocka_unit_test(memory_is_that_of_rows_in_flight),
+        cmocka_unit_test(semi_global_matching_is_the_definition),
+        cmocka_unit_test(impossible_settings_are_refused),
+        cmocka_unit_test(a_failed_allocation_is_told),
+        cmocka_unit_test(memory_is_that_of_rows_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Semi-global matching: the definition against hand-worked answers and dynamic programming by brute force; every copy
- * against the definition; sub-pixel places and right labels by hand. */
+/* Semi-global matching: the definition against hand-worked answers and dynamic programming by brute force;
+ * every copy against the definition; sub-pixel places and right labels by hand. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
@@ -12,15 +12,23 @@ enum { MOST_WIDTH = 40, MOST_PITCH = 208 };
 
 /* ---- the definition ---- */
 
-/* Two pixels of three labels, worked by hand: m = 1; 4 + min(1, 5 + 1, 1 + 3) - 1, 0 + min(5, 1 + 1, 9 + 1, 1 + 3) - 1,
- * 2 + min(9, 5 + 1, 1 + 3) - 1. */
+/* Two pixels of three labels, worked by hand: m = 1; 4 + min(1, 5 + 1, 1 + 3) - 1, 0 + min(5, 1 + 1, 9 + 1, 1
+ * + 3) - 1, 2 + min(9, 5 + 1, 1 + 3) - 1. */
 static void a_path_of_two_pixels_is_as_worked_by_hand(void **state)
 {
     (void)state;
     uint8_t cost[2 * 16] = {[0] = 1, 5, 9, [16] = 4, 0, 2};
     uint16_t p2[2] = {3, 3}, sum[2 * 16] = {0}, room[4 * 16], rows[3][2 * 16];
-    const SdmSgmRow r = {.width = 2, .labels = 3, .pitch = 16, .step = 1, .begins = true, .p1 = 1, .p2 = {p2}, .cost = cost,
-                         .path = {room, rows[0], rows[1], rows[2]}, .sum = sum};
+    const SdmSgmRow r = {.width = 2,
+                         .labels = 3,
+                         .pitch = 16,
+                         .step = 1,
+                         .begins = true,
+                         .p1 = 1,
+                         .p2 = {p2},
+                         .cost = cost,
+                         .path = {room, rows[0], rows[1], rows[2]},
+                         .sum = sum};
     sdm_sgm_kernels_reference.row(&r);
     const uint16_t want[2][3] = {{1, 5, 9}, {4, 1, 5}};
     for (int x = 0; x < 2; x++)
@@ -30,7 +38,8 @@ static void a_path_of_two_pixels_is_as_worked_by_hand(void **state)
 
 enum { PATH = 5, LABELS = 3 };
 
-/* The least cost of all labels of pixels 0..last that end in `label`: costs, p1 for a step of one, p2 for a larger one. */
+/* The least cost of all labels of pixels 0..last that end in `label`: costs, p1 for a step of one, p2 for a
+ * larger one. */
 static int by_brute_force(uint8_t (*cost)[16], const uint16_t *p2, int p1, int last, int label)
 {
     int best = INT32_MAX, count = 1;
@@ -48,8 +57,8 @@ static int by_brute_force(uint8_t (*cost)[16], const uint16_t *p2, int p1, int l
     return best;
 }
 
-/* Path costs plus what was taken off before are the least costs of all labellings: path k of a pass, laid through the
- * pixels of an image of PATH x PATH along it. */
+/* Path costs plus what was taken off before are the least costs of all labellings: path k of a pass, laid
+ * through the pixels of an image of PATH x PATH along it. */
 static void a_path_is_dynamic_programming(int k, int step, uint64_t *seed)
 {
     uint8_t cost[PATH][16] = {{0}}, image[PATH][PATH * 16] = {{0}};
@@ -72,8 +81,14 @@ static void a_path_is_dynamic_programming(int k, int step, uint64_t *seed)
         const int x = k == 0 ? start + step * i : start + dx * i;
         for (int q = 0; q < PATH; q++)
             penalty[q] = k == 0 ? along[q] : p2[i];
-        SdmSgmRow r = {.width = PATH, .labels = LABELS, .pitch = 16, .step = step, .begins = k == 0 || i == 0, .p1 = p1,
-                       .cost = image[k == 0 ? 0 : i], .path = {wide[0], wide[1], wide[2], wide[3]},
+        SdmSgmRow r = {.width = PATH,
+                       .labels = LABELS,
+                       .pitch = 16,
+                       .step = step,
+                       .begins = k == 0 || i == 0,
+                       .p1 = p1,
+                       .cost = image[k == 0 ? 0 : i],
+                       .path = {wide[0], wide[1], wide[2], wide[3]},
                        .sum = k == 0 ? sum : NULL};
         r.p2[k] = penalty;
         sdm_sgm_kernels_reference.row(&r);
@@ -131,7 +146,8 @@ static void one_volume(uint64_t *seed)
     static const int labels[] = {1, 2, 3, 15, 16, 17, 31, 33, 48, 63, 64, 65, 96, 100, 128, 129, 200};
     SdmContext *ctx = NULL;
     int16_t guide[MOST_WIDTH * 300];
-    SdmVolume v = {.width = 1 + (int)(next_random(seed) % MOST_WIDTH), .height = 1 + (int)(next_random(seed) % 20),
+    SdmVolume v = {.width = 1 + (int)(next_random(seed) % MOST_WIDTH),
+                   .height = 1 + (int)(next_random(seed) % 20),
                    .labels = labels[next_random(seed) % 17]};
     if (next_random(seed) % 8 == 0)
         v.height = 290; /* several bands */
@@ -152,14 +168,15 @@ static void one_volume(uint64_t *seed)
     assert_int_equal(sdm_volume_open(ctx, &v), SDM_OK);
     fill_costs(&v, (int)(next_random(seed) % 6), seed);
     const size_t pixels = (size_t)v.width * (size_t)v.height;
-    uint16_t *const want = guarded_alloc(2 * pixels * sizeof *want), *const have = guarded_alloc(2 * pixels * sizeof *have);
+    uint16_t *const want = guarded_alloc(2 * pixels * sizeof *want), *const have = guarded_alloc(
+                                                                         2 * pixels * sizeof *have);
     label(&v, &how, "reference", 1, want);
     for (int i = 0; i < N_LEVELS; i++)
         if (sdm_kernels_at(level_names[i])) {
             label(&v, &how, level_names[i], 1 + i % 2, have);
             if (memcmp(want, have, 2 * pixels * sizeof *want) != 0)
-                fail_msg("%s: %d x %d, %d labels, most %d, p1 %d, p2 %d, %d paths", level_names[i], v.width, v.height,
-                         v.labels, v.most, how.p1, how.p2, how.paths);
+                fail_msg("%s: %d x %d, %d labels, most %d, p1 %d, p2 %d, %d paths", level_names[i], v.width,
+                         v.height, v.labels, v.most, how.p1, how.p2, how.paths);
         }
     guarded_free(want);
     guarded_free(have);
@@ -182,7 +199,8 @@ static void right_labels_and_places_are_as_worked_by_hand(void **state)
     (void)state;
     SdmContext *ctx = NULL;
     SdmVolume v = {.width = 3, .height = 1, .labels = 3, .first = -1, .most = 9};
-    const uint16_t left[3] = {1, 0, 2}; /* pixels 0 and 1 meet right pixel 0, pixel 2 right pixel 3: off the image */
+    const uint16_t left[3] = {
+        1, 0, 2}; /* pixels 0 and 1 meet right pixel 0, pixel 2 right pixel 3: off the image */
     const uint8_t cost[3][3] = {{7, 5, 9}, {3, 8, 9}, {9, 4, 1}};
     uint16_t right[3];
     float offset[3];
@@ -194,8 +212,8 @@ static void right_labels_and_places_are_as_worked_by_hand(void **state)
     assert_int_equal(right[0], 0); /* 3 is less than 5 */
     assert_int_equal(right[1], SDM_LABEL_NONE);
     assert_int_equal(right[2], SDM_LABEL_NONE);
-    /* pixel 0: columns 0, 0, 0, 1, 2 of five equal rows, all within a label of 1: 5 (21 + 3 + 9, 15 + 8 + 4, 27 + 9 + 1) =
-     * 165, 135, 185: (165 - 185) / (2 (185 - 135)) */
+    /* pixel 0: columns 0, 0, 0, 1, 2 of five equal rows, all within a label of 1: 5 (21 + 3 + 9, 15 + 8 + 4,
+     * 27 + 9 + 1) = 165, 135, 185: (165 - 185) / (2 (185 - 135)) */
     sdm_volume_offsets(&v, 0, left, offset);
     assert_near(offset[0], -0.2, 1e-6);
     assert_near(offset[1], 0.0, 0.0); /* at the end of the labels */
