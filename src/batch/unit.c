@@ -144,9 +144,15 @@ static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmP
     sdm_pyramid_free(&input.right);
     double scale, offset;
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    const SdmGridding g = {.kernels = p->settings.kernels, .lattice = &input.lattice, .fine = &fine, .grid = &p->grid,
-                           .gsd_m = p->frame.gsd_m, .spacing_m = sdm_grid_spacing_m(&p->grid), .scale = scale,
-                           .offset = offset, .gap_m_per_px = p->frame.gsd_m};
+    const SdmGridding g = {.kernels = p->settings.kernels,
+                           .lattice = &input.lattice,
+                           .fine = &fine,
+                           .grid = &p->grid,
+                           .gsd_m = p->frame.gsd_m,
+                           .spacing_m = sdm_grid_spacing_m(&p->grid),
+                           .scale = scale,
+                           .offset = offset,
+                           .gap_m_per_px = p->frame.gsd_m};
     TRY(allocate(ctx, block));
     TRY(sdm_gridding_run(ctx, &g, block));
 done:
@@ -172,8 +178,8 @@ static void copy_part(const SdmBlock *part, SdmBlock *to)
 }
 
 /* Two halves, one after the other. */
-static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
-                                int64_t room, SdmBlock *block)
+static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                                SdmWorker *worker, int64_t room, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     SdmBlock part = {0};
@@ -220,9 +226,9 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
         clear_block(block);
         goto done;
     }
-    const bool too_large =
-        (room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width, p->frame.height) > room) ||
-        !device_has_room(worker, p, &win, &need);
+    const bool too_large = (room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width,
+                                                          p->frame.height) > room) ||
+                           !device_has_room(worker, p, &win, &need);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
             (long long)block->w, (long long)block->h, need.w, need.h, win.w, win.h,
             too_large ? ", in parts" : "");

@@ -9,8 +9,8 @@
 enum { SDM_UNIT_STAGES = 10 }; /* seconds of each stage that a file's making took, see sdm_stage_time() */
 
 /* Compute a block of the DEM (its place given, its arrays allocated here, when its window is matched; the
- * caller's to free) in at most `room` bytes: a block whose window needs more, there or in the worker's memory,
- * is computed in parts.  room = 0: whatever it takes. */
+ * caller's to free) in at most `room` bytes: a block whose window needs more, there or in the worker's
+ * memory, is computed in parts.  room = 0: whatever it takes. */
 SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
                            int64_t room, SdmBlock *block);
 
