@@ -35,7 +35,7 @@ typedef struct CostScratch {
     CostColumns columns[2];   /* left, right */
     CostMeans left, right[COST_ROWS]; /* the right ones' arrays reach |d| further to both sides */
     int32_t *spare[2];        /* window sums of squares and nodata */
-    int16_t *nodata;          /* a row of nodata */
+    int16_t *nodata, *zero;   /* a row of nodata, and one of 0 */
     uint64_t *word[2];        /* census words of COST_WORD_ROWS(window) rows, left and right */
     int32_t *column;          /* (dmax - dmin + 1) rows of column sums */
     int32_t *window;          /* and of window sums */
@@ -93,9 +93,10 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
         for (ptrdiff_t x = -(ptrdiff_t)reach; x < (ptrdiff_t)(n + reach); x++)
             m->texture[x] = -1.0f;
     }
-    s->nodata = cost_take(&at, 4 * n);
-    for (size_t x = 0; x < 2 * n; x++)
+    s->nodata = cost_take(&at, 2 * n);
+    for (size_t x = 0; x < n; x++)
         s->nodata[x] = SDM_PIXEL_NODATA;
+    s->zero = cost_take(&at, 2 * n);
     for (int side = 0; side < 2; side++)
         s->word[side] = cost_take(&at, 8 * wide * COST_WORD_ROWS(job->window));
     s->column = cost_take(&at, 4 * n * nd);
@@ -202,9 +203,33 @@ static inline void cost_enter_row(const SdmCostJob *job, CostScratch *s, int sid
     c->rows_bad += any[0] - any[1];
 }
 
+static inline bool cost_has_nodata(const int16_t *row, int count)
+{
+    int any = 0;
+    for (int x = 0; x < count; x++)
+        any |= row[x] == SDM_PIXEL_NODATA;
+    return any;
+}
+
+/* The same of the right view where only its nodata counts. */
+static inline void cost_enter_nodata(const SdmCostJob *job, CostScratch *s, int y, int first)
+{
+    const int half = job->window / 2;
+    const int16_t *const enters = cost_image_row(job, s, 1, y + half);
+    const int16_t *const leaves = y > first + 2 * half ? cost_image_row(job, s, 1, y - half - 1) : s->zero;
+    CostColumns *const c = &s->columns[1];
+    const bool in = cost_has_nodata(enters, job->width), out = cost_has_nodata(leaves, job->width);
+    for (int x = 0; (in || out) && x < job->width; x++)
+        c->bad[x] += (enters[x] == SDM_PIXEL_NODATA) - (leaves[x] == SDM_PIXEL_NODATA);
+    c->rows_bad += in - out;
+}
+
 static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m);
+static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s, int side,
+                                    const CostMeans *m);
 
 /* Rows of costs y are next: rows enter and leave both views, means are found where rows are asked for. */
+enum { COST_NO_MEANS = 0 }; /* as right_sign: the right view's texture only says where there is no cost */
 static inline void cost_step(const SdmCostJob *job, CostScratch *s, int y, int right_sign)
 {
     const int first = job->row_begin - job->window + 1; /* the first window has its last row alone */
@@ -213,9 +238,17 @@ static inline void cost_step(const SdmCostJob *job, CostScratch *s, int y, int r
     if (y >= job->row_begin)
         cost_find_means(job, s, 0, &s->left);
     for (int c = y == first ? first + low : y + high; c <= y + high; c++) {
-        cost_enter_row(job, s, 1, c, first + low, right_sign);
-        if (c >= job->row_begin + low)
-            cost_find_means(job, s, 1, &s->right[cost_slot(job, c)]);
+        const CostMeans *const m = &s->right[cost_slot(job, c)];
+        if (right_sign != COST_NO_MEANS) {
+            cost_enter_row(job, s, 1, c, first + low, right_sign);
+            if (c >= job->row_begin + low)
+                cost_find_means(job, s, 1, m);
+        } else {
+            cost_enter_nodata(job, s, c, first + low);
+            memset(m->texture, 0, sizeof *m->texture * (size_t)job->width);
+            if (c >= job->row_begin + low)
+                cost_mark_nodata(job, s, 1, m);
+        }
     }
 }
 
@@ -241,11 +274,19 @@ static inline void cost_means_row(const CostMeans *m, const int32_t *squares, in
 
 static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m)
 {
-    const int w = job->width, half = job->window / 2, n = job->window * job->window;
+    const int w = job->width, n = job->window * job->window;
     const CostColumns *const c = &s->columns[side];
     window_sum(c->sum, m->sum, w, job->window);
     window_sum(c->squares, s->spare[0], w, job->window);
     cost_means_row(m, s->spare[0], w, n, job->min_sigma * job->min_sigma * (float)n);
+    cost_mark_nodata(job, s, side, m);
+}
+
+/* Texture -1 where the window has nodata or leaves the image. */
+static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m)
+{
+    const int w = job->width, half = job->window / 2;
+    const CostColumns *const c = &s->columns[side];
     if (c->rows_bad > 0) {
         window_sum(c->bad, s->spare[1], w, job->window);
         for (int x = 0; x < w; x++)

@@ -26,16 +26,19 @@ static void census_pixels(const int16_t *const row[2 * HALF_Y + 1], int w, int x
 {
     for (int x = x0; x < x1; x++) {
         const int16_t centre = row[HALF_Y][x];
-        uint64_t word = 0;
+        uint16_t word[4] = {0};
         int bit = 0;
         for (int j = 0; j <= 2 * HALF_Y; j++)
             for (int i = x - HALF_X; i <= x + HALF_X; i++) {
                 if (i == x && j == HALF_Y)
                     continue;
-                word |= (uint64_t)(i >= 0 && i < w && row[j][i] < centre) << bit++;
+                const uint16_t darker = i >= 0 && i < w && row[j][i] < centre;
+                uint16_t *const at = &word[bit / 16];
+                *at = (uint16_t)(SDM_VEC == 16 ? *at << 1 | darker : *at | darker << bit % 16);
+                bit++;
             }
         for (int k = 0; k < 4; k++)
-            plane[k][x] = (uint16_t)(word >> (16 * k));
+            plane[k][x] = word[k];
     }
 }
 
@@ -54,34 +57,35 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
         for (int i = -HALF_X; i <= HALF_X; i++) {
             if (i == 0 && j == HALF_Y)
                 continue;
-            const __mmask32 darker = _mm512_cmplt_epi16_mask(_mm512_loadu_si512(row[j] + x + i), centre);
-            word[bit / 16] = _mm512_mask_add_epi16(word[bit / 16], darker, word[bit / 16],
-                                                   _mm512_set1_epi16((int16_t)(uint16_t)(1u << bit % 16)));
+            /* the sign of a difference that saturates: 1 where the neighbour is darker */
+            const __m512i differ = _mm512_subs_epi16(_mm512_loadu_si512(row[j] + x + i), centre);
+            word[bit / 16] = _mm512_shldi_epi16(word[bit / 16], differ, 1);
             bit++;
         }
     for (int k = 0; k < 4; k++)
         _mm512_storeu_si512(plane[k] + x, word[k]);
 }
 
-/* Differing bits of 32 words, 16 bits each: left at x, right at x + d. */
-static inline __m512i differing(uint16_t *const left[4], uint16_t *const right[4], int x, int d)
+/* Differing bits of 32 words, 16 bits each; wide: from plane to plane. */
+static inline __m512i differing(const uint16_t *left, const uint16_t *right, ptrdiff_t wide)
 {
     __m512i n = _mm512_setzero_si512();
     for (int k = 0; k < 4; k++) {
         const __m512i differ =
-            _mm512_xor_si512(_mm512_loadu_si512(left[k] + x), _mm512_loadu_si512(right[k] + x + d));
+            _mm512_xor_si512(_mm512_loadu_si512(left + k * wide), _mm512_loadu_si512(right + k * wide));
         n = _mm512_add_epi16(n, _mm512_popcnt_epi16(differ));
     }
     return n;
 }
 
-static inline void add_counts(int32_t *col, __m512i n)
+static inline void add_counts(int16_t *col, __m512i n)
 {
-    const vi low = _mm512_cvtepi16_epi32(_mm512_castsi512_si256(n));
-    const vi high = _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(n, 1));
-    vi_store(col, vi_add(vi_load(col), low));
-    vi_store(col + SDM_VEC, vi_add(vi_load(col + SDM_VEC), high));
+    _mm512_storeu_si512(col, _mm512_add_epi16(_mm512_loadu_si512(col), n));
 }
+#define WIDE_LOAD(p) _mm512_loadu_si512(p)
+#define WIDE_ADD(a, b) _mm512_add_epi16(a, b)
+#define WIDE_LOW(a) _mm512_cvtepi16_epi32(_mm512_castsi512_si256(a))
+#define WIDE_HIGH(a) _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(a, 1))
 #define COUNTS_SUB(a, b) _mm512_sub_epi16(a, b)
 #elif SDM_VEC == 8
 enum { LANES = 16 };
@@ -115,24 +119,25 @@ static inline __m256i bits_of_bytes(__m256i a)
                            _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(a, 4), low)));
 }
 
-/* Differing bits of 16 words, in two bytes each: left at x, right at x + d. */
-static inline __m256i differing(uint16_t *const left[4], uint16_t *const right[4], int x, int d)
+/* Differing bits of 16 words, in two bytes each; wide: from plane to plane. */
+static inline __m256i differing(const uint16_t *left, const uint16_t *right, ptrdiff_t wide)
 {
     __m256i n = vi_zero(); /* a byte counts at most 4 x 8 */
     for (int k = 0; k < 4; k++)
-        n = _mm256_add_epi8(n,
-                            bits_of_bytes(_mm256_xor_si256(vi_load(left[k] + x), vi_load(right[k] + x + d))));
+        n = _mm256_add_epi8(
+            n, bits_of_bytes(_mm256_xor_si256(vi_load(left + k * wide), vi_load(right + k * wide))));
     return n;
 }
 
-static inline void add_counts(int32_t *col, __m256i bytes)
+static inline void add_counts(int16_t *col, __m256i bytes)
 {
     const __m256i n = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
-    const vi low = _mm256_cvtepi16_epi32(_mm256_castsi256_si128(n));
-    const vi high = _mm256_cvtepi16_epi32(_mm256_extracti128_si256(n, 1));
-    vi_store(col, vi_add(vi_load(col), low));
-    vi_store(col + SDM_VEC, vi_add(vi_load(col + SDM_VEC), high));
+    vi_store(col, _mm256_add_epi16(vi_load(col), n));
 }
+#define WIDE_LOAD(p) vi_load(p)
+#define WIDE_ADD(a, b) _mm256_add_epi16(a, b)
+#define WIDE_LOW(a) _mm256_cvtepi16_epi32(_mm256_castsi256_si128(a))
+#define WIDE_HIGH(a) _mm256_cvtepi16_epi32(_mm256_extracti128_si256(a, 1))
 #define COUNTS_SUB(a, b) _mm256_sub_epi8(a, b)
 #endif
 
@@ -189,16 +194,18 @@ typedef struct RowWords { /* planes of a row, left and right */
 } RowWords;
 
 /* Let the differing bits of a row enter the column sums, and those of another leave; NULL: none leaves. */
-static void add_bits(int32_t *restrict col, const RowWords *in, const RowWords *out, int d, int count)
+static void add_bits(int16_t *restrict col, const RowWords *in, const RowWords *out, int d, int count)
 {
 #if SDM_VEC > 4
-    if (out)
-        for (int x = 0; x < count; x += 2 * SDM_VEC)
-            add_counts(col + x, COUNTS_SUB(differing(in->left, in->right, x, d),
-                                           differing(out->left, out->right, x, d)));
-    else
-        for (int x = 0; x < count; x += 2 * SDM_VEC)
-            add_counts(col + x, differing(in->left, in->right, x, d));
+    const ptrdiff_t wide = in->left[1] - in->left[0];
+    const uint16_t *const left = in->left[0], *const right = in->right[0] + d;
+    const uint16_t *const old_left = out ? out->left[0] : NULL, *const old_right =
+                                                                    out ? out->right[0] + d : NULL;
+    for (int x = 0; out && x < count; x += LANES)
+        add_counts(col + x, COUNTS_SUB(differing(left + x, right + x, wide),
+                                       differing(old_left + x, old_right + x, wide)));
+    for (int x = 0; !out && x < count; x += LANES)
+        add_counts(col + x, differing(left + x, right + x, wide));
 #else
     for (int sign = 1; sign >= (out ? -1 : 1); sign -= 2) {
         const RowWords *const w = sign > 0 ? in : out;
@@ -206,19 +213,53 @@ static void add_bits(int32_t *restrict col, const RowWords *in, const RowWords *
             uint64_t differ = 0;
             for (int k = 0; k < 4; k++)
                 differ |= (uint64_t)(w->left[k][x] ^ w->right[k][x + d]) << (16 * k);
-            col[x] += sign * __builtin_popcountll(differ);
+            col[x] = (int16_t)(col[x] + sign * __builtin_popcountll(differ));
         }
     }
 #endif
 }
 
-static void to_score(const int32_t *restrict bits, const float *restrict ri, const float *restrict rj,
-                     float scale, int count, float *restrict score)
+/* Scores of a row from the column sums, whose window sums 16 bits hold (62 x 21 x 21 at most).  Where a
+ * window leaves the image the textures say so. */
+#if SDM_VEC > 4
+static inline vf score_of(vi bits, const float *ri, const float *rj, float scale)
 {
+    const vf score = vf_sub(vf_set(1.0f), vf_mul(vf_from(bits), vf_set(scale)));
+    return vf_sel(vf_negative(vf_or(vf_load(ri), vf_load(rj))), vf_set(SDM_SCORE_NONE), score);
+}
+
+static void to_score(const int16_t *column, int window, const float *ri, const float *rj, float scale,
+                     int count, int16_t *sums, float *score)
+{
+    (void)sums;
+    for (int x = 0; x < count; x += LANES) {
+        const int16_t *const first = column + x - window / 2;
+        vi sum = WIDE_LOAD(first);
+        for (int k = 1; k < window; k++)
+            sum = WIDE_ADD(sum, WIDE_LOAD(first + k));
+        vf_store(score + x, score_of(WIDE_LOW(sum), ri + x, rj + x, scale));
+        vf_store(score + x + SDM_VEC, score_of(WIDE_HIGH(sum), ri + x + SDM_VEC, rj + x + SDM_VEC, scale));
+    }
+}
+#else
+static void to_score(const int16_t *column, int window, const float *restrict ri, const float *restrict rj,
+                     float scale, int count, int16_t *restrict sums, float *restrict score)
+{
+    memset(sums, 0, sizeof *sums * (size_t)count);
+    for (int k = 0; k < window; k++)
+        for (int x = 0; x < count; x++)
+            sums[x] = (int16_t)(sums[x] + column[x + k - window / 2]);
     for (int x = 0; x < count; x++) {
-        const float s = 1.0f - (float)bits[x] * scale;
+        const float s = 1.0f - (float)sums[x] * scale;
         score[x] = ri[x] < 0.0f || rj[x] < 0.0f ? SDM_SCORE_NONE : s;
     }
+}
+#endif
+
+/* Column sums of a disparity; of 16 bits in the room of 32. */
+static inline int16_t *columns_of(const CostScratch *s, int k)
+{
+    return (int16_t *)(void *)s->column + k * s->pitch;
 }
 
 /* Let row y enter the column sums and, where one does, row `gone` leave; their words are there. */
@@ -233,7 +274,7 @@ static void move_rows(const SdmCostJob *job, const CostScratch *s, int y, int go
         planes_of(s, job, 1, y + v, in.right);
         if (leaves)
             planes_of(s, job, 1, gone + v, out.right);
-        add_bits(s->column + k * s->pitch, &in, leaves ? &out : NULL, d - v, job->width);
+        add_bits(columns_of(s, k), &in, leaves ? &out : NULL, d - v, job->width);
     }
 }
 
@@ -253,16 +294,15 @@ void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *u
     CostScratch s;
     cost_scratch_cut(&s, job);
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
-        cost_step(job, &s, y, 1);
+        cost_step(job, &s, y, COST_NO_MEANS);
         find_words(job, &s, y + half, y == job->row_begin - win + 1);
         move_rows(job, &s, y + half, y - half - 1, y > job->row_begin);
         if (y < job->row_begin)
             continue;
         for (int k = 0; k < nd; k++) {
             const CostLabel label = cost_label(job, &s, y, k);
-            window_sum(s.column + k * s.pitch, s.window, w, win);
-            to_score(s.window, s.left.texture, label.right->texture + label.d, scale, w,
-                     s.score + k * s.pitch);
+            to_score(columns_of(&s, k), win, s.left.texture, label.right->texture + label.d, scale, w,
+                     (int16_t *)(void *)s.window, s.score + k * s.pitch);
         }
         const SdmCostRow out = cost_row_of(&s, job, y);
         consume(user, &out);

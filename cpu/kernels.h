@@ -39,7 +39,7 @@ typedef struct SdmCostRow {
     const float *score;          /* (dmax - dmin + 1) x pitch */
     ptrdiff_t pitch;
     const float *left_texture, *right_texture; /* width: 1 / sqrt(sum of squares about the window's mean), 0
-                                  without texture, < 0 nodata inside */
+                                  without texture, < 0 nodata inside; right with census: 0 or -1 */
 } SdmCostRow;
 typedef void sdm_cost_consumer(void *user, const SdmCostRow *row);
 

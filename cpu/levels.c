@@ -15,15 +15,18 @@ static bool has_sse42(void)
 {
     return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
 }
+/* A level is all that its kernels of both kinds (SdmKernels, SdmPairKernels) may use. */
 static bool has_avx2(void)
 {
-    return has_sse42() && __builtin_cpu_supports("avx2");
+    return has_sse42() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
 }
-static bool has_avx512(void)
+static bool has_avx512(void) /* Ice Lake, Zen 4 and later */
 {
     return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512bitalg");
+           __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512bitalg") &&
+           __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni");
 }
 #endif
 

@@ -7,15 +7,6 @@
 extern const SdmPairKernels sdm_pair_kernels_c;
 #if SDM_X86
 extern const SdmPairKernels sdm_pair_kernels_sse42, sdm_pair_kernels_avx2, sdm_pair_kernels_avx512;
-static bool has_avx2(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-}
-static bool has_avx512(void) /* Ice Lake, Zen 4 and later */
-{
-    return has_avx2() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vnni");
-}
 #endif
 
 /* Kernels of the levels up to `level`, narrowest first; their number. */
@@ -24,11 +15,11 @@ static int kernels_up_to(const char *level, const SdmPairKernels *out[3])
 #if SDM_X86
     const bool any = strcmp(level, "auto") == 0 || strcmp(level, "avx512") == 0;
     int n = 0;
-    if (strcmp(level, "c") != 0 && __builtin_cpu_supports("sse4.2"))
+    if (strcmp(level, "c") != 0 && sdm_kernels_at("sse4.2"))
         out[n++] = &sdm_pair_kernels_sse42;
-    if ((any || strcmp(level, "avx2") == 0) && n == 1 && has_avx2())
+    if ((any || strcmp(level, "avx2") == 0) && n == 1 && sdm_kernels_at("avx2"))
         out[n++] = &sdm_pair_kernels_avx2;
-    if (any && n == 2 && has_avx512())
+    if (any && n == 2 && sdm_kernels_at("avx512"))
         out[n++] = &sdm_pair_kernels_avx512;
     if (n > 0)
         return n;

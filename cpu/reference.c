@@ -161,6 +161,8 @@ static void give_row(const SdmCostJob *job, const Strip *s, int y, score_fn *sco
     for (int side = LEFT; side <= RIGHT; side++)
         for (int x = 0; x < w; x++)
             s->texture[side][x] = texture_at(job, (enum Side)side, x, y);
+    for (int x = 0; x < w && score_at == census_at; x++)
+        s->texture[RIGHT][x] = s->texture[RIGHT][x] < 0.0f ? -1.0f : 0.0f;
     for (int d = job->dmin; d <= job->dmax && !job->along_v; d++)
         for (int x = 0; x < w; x++) {
             const bool whole = x + d >= 0 && x + d < w && s->texture[LEFT][x] >= 0.0f &&

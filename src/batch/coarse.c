@@ -72,9 +72,9 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     if (best_share < 0.03) {
         st = sdm_fail(ctx, SDM_ERR_DATA,
                       "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at "
-                      "least 3 %% are needed; clouds, water or snow, images of different places, or one "
-                      "mirrored: give others",
-                      100.0 * best_share, c->scene->view[0].name, c->scene->view[1].name, 1 << l);
+                      "least 3 %% are needed; %s",
+                      100.0 * best_share, c->scene->view[0].name, c->scene->view[1].name, 1 << l,
+                      sdm_few_matches_hint(ctx));
         goto done;
     }
 done:
@@ -95,10 +95,9 @@ static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, const SdmFi
         return SDM_OK;
     return sdm_fail(ctx, SDM_ERR_DATA,
                     "too few matches between %s and %s: %zu of %.0f places at 1/%d of the size, their rays "
-                    "miss each other by %.1f px; clouds, water or snow, images of different places, or one "
-                    "mirrored: give "
-                    "others",
-                    task->left, task->right, task->count, blocks, 1 << s->win.level, r->after_nmad_px);
+                    "miss each other by %.1f px; %s",
+                    task->left, task->right, task->count, blocks, 1 << s->win.level, r->after_nmad_px,
+                    sdm_few_matches_hint(ctx));
 }
 
 /* The v residual of a level's surface: refit the pointing. */

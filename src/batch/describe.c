@@ -1,7 +1,6 @@
 /* info: what a scene is, before any matching. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/tiling.h"
-#include "batch/unit.h"
 
 #include <math.h>
 #include <ogr_srs_api.h>
@@ -60,33 +59,9 @@ done:
     return st;
 }
 
-/* Sum of the blocks' lengths along an axis of the frame, halos included, cut at its ends. */
-static double worked_length(double length, double pitch, double halo)
+/* The figures that plan writes for each unit, for all of a run. */
+static SdmStatus describe_cost(SdmContext *ctx, const SdmScene *scene, const SdmGrid *grid, SdmSceneInfo *out)
 {
-    double sum = 0.0;
-    for (double at = 0.0; at < length; at += pitch)
-        sum += fmin(at + pitch + halo, length) - fmax(at - halo, 0.0);
-    return sum;
-}
-
-/* Frame pixels that the blocks of a run, most of them `along` one axis, work on. */
-static double worked_pixels(const SdmPrepared *p, const SdmGrid *grid, int64_t tile, int64_t along)
-{
-    const double pitch = (double)tile * sdm_grid_spacing_m(grid) / p->frame.gsd_m;
-    const double halo = sdm_chain_halo(&p->settings, 0); /* full resolution is most of the work */
-    const double w = (double)p->frame.width,
-                 h = (double)p->frame.height; /* may reach beyond the grid seen at one height */
-    return worked_length(w, fmax(pitch, w / (double)along), halo) *
-           worked_length(h, fmax(pitch, h / (double)along), halo);
-}
-
-/* Constants measured on the scenes that tests/results.csv names, one thread, AVX-512: within a fifth of each.
- */
-static SdmStatus describe_cost(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
-                               const SdmGrid *grid, SdmSceneInfo *out)
-{
-    static const double START_S = 0.4, PIXEL_S = 0.5e-6,
-                        USED = 0.66; /* of the bytes that sdm_run_bytes() allows for */
     SdmStatus st = SDM_OK;
     SdmTiling tiling = {.edge = 0};
     out->cols = grid->cols;
@@ -94,10 +69,10 @@ static SdmStatus describe_cost(SdmContext *ctx, const SdmScene *scene, const Sdm
     if (grid->cols < 1 || grid->rows < 1) /* nothing seen by both at the middle height */
         return SDM_OK;
     TRY(sdm_tiling_find(ctx, scene, &tiling));
-    const int64_t tile = tiling.edge, along = tiling.across > tiling.down ? tiling.across : tiling.down;
+    const SdmCost cost = sdm_tiling_run_cost(ctx, &tiling);
     out->tiles = tiling.across * tiling.down;
-    out->memory_bytes = (int64_t)(USED * (double)sdm_run_bytes(p, grid, tile)) + (INT64_C(24) << 20);
-    out->seconds = (START_S + PIXEL_S * worked_pixels(p, grid, tile, along)) / sdm_threads(ctx);
+    out->memory_bytes = cost.bytes;
+    out->seconds = cost.cpu_s / sdm_threads(ctx);
 done:
     sdm_tiling_free(&tiling);
     return st;
@@ -144,7 +119,7 @@ SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, Sdm
     TRY(measure(ctx, scene, f, &grid, out));
     out->spacing = grid.spacing;
     name_crs(&grid, out->crs, sizeof out->crs);
-    TRY(describe_cost(ctx, scene, &p, &grid, out));
+    TRY(describe_cost(ctx, scene, &grid, out));
 done:
     sdm_scene_close(&scene);
     return st;

@@ -53,10 +53,24 @@ void sdm_job_renew(const char *folder, int64_t units, int64_t scenes)
         const bool unit = strncmp(e->d_name, "unit_", 5) == 0;
         const char *const end = strrchr(e->d_name, '.');
         if (is_unit_file(e->d_name, -1, 0, 0) &&
-            (strcmp(end, ".err") == 0 || strtoll(e->d_name + (unit ? 5 : 6), NULL, 10) >= (unit ? units : scenes)))
+            (strcmp(end, ".err") == 0 ||
+             strtoll(e->d_name + (unit ? 5 : 6), NULL, 10) >= (unit ? units : scenes)))
             unlinkat(dirfd(dir), e->d_name, 0);
     }
     closedir(dir);
+}
+
+int64_t sdm_job_blocks(const char *folder)
+{
+    DIR *const dir = opendir(folder);
+    int64_t n = 0;
+    for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
+        const char *const end = strrchr(e->d_name, '.');
+        n += strncmp(e->d_name, "unit_", 5) == 0 && end && strcmp(end, ".sdm") == 0;
+    }
+    if (dir)
+        closedir(dir);
+    return n;
 }
 
 bool sdm_job_has_work(const char *folder)

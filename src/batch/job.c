@@ -286,8 +286,9 @@ static SdmStatus compute_unit(SdmContext *ctx, SdmJob *job, int64_t unit)
         goto done;
     }
     if (access(job->folder, W_OK | X_OK) != 0)
-        return sdm_fail(ctx, SDM_ERR_IO, "the job folder %s cannot be written: %s; let it be written, or move it",
-                        job->folder, strerror(errno));
+        return sdm_fail(ctx, SDM_ERR_IO,
+                        "the job folder %s cannot be written: %s; let it be written, or move it", job->folder,
+                        strerror(errno));
     TRY(sdm_job_file(ctx, job, SDM_JOB_BEAT, unit, path));
     beat = sdm_beat_begin(path);
     TRY(preparation ? need_prepared(ctx, job, unit) : compute_tile(ctx, job, unit, cells, fingerprint));

@@ -84,6 +84,7 @@ void sdm_job_sweep(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene
 /* After another plan took the place of one: remove the failures of the old one, and what lies beyond its
  * numbers.  Units that fit the new one stay good. */
 void sdm_job_renew(const char *folder, int64_t units, int64_t scenes);
+int64_t sdm_job_blocks(const char *folder); /* finished blocks in it */
 bool sdm_job_has_work(const char *folder); /* is any finished file in it? */
 /* Remove every file of ours in a folder, and the folder when it is empty then. */
 void sdm_job_remove(const char *folder);

@@ -1,6 +1,7 @@
 /* Blocks of a scene -> its products. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/job.h"
+#include "batch/trust.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -18,6 +19,8 @@ typedef struct Merge {
     SdmInputFile *files;
     char left[SDM_PATH_SIZE], right[SDM_PATH_SIZE];
     int64_t cells, valid; /* of the DEM; those with a height that was matched */
+    SdmTrust trust;
+    SdmDoubts doubts;
 } Merge;
 
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene)
@@ -113,6 +116,8 @@ static void count_valid(Merge *m, const SdmBlock *b)
     m->cells += n;
     for (int64_t i = 0; i < n; i++)
         m->valid += (b->mask[i] & SDM_QA_VALID) != 0;
+    const SdmPrepared *const p = &m->job->prepared;
+    sdm_trust_add(&m->trust, b, 1.0 / p->frame.gsd_m, (double)p->settings.gap_limit_px);
 }
 
 static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
@@ -123,10 +128,28 @@ static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
     return sdm_fail(
         ctx, SDM_ERR_DATA,
         "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
-        "DEM of %s%s%s; clouds, water or snow, images of different places, or one mirrored: give others",
+        "DEM of %s%s%s; %s",
         (long long)m->valid, (long long)m->cells,
         (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->left,
-        *m->right ? " and " : "", m->right);
+        *m->right ? " and " : "", m->right, sdm_few_matches_hint(ctx));
+}
+
+/* One line for the DEM, whatever there is to say. */
+static void tell_doubts(SdmContext *ctx, const SdmDoubts *d)
+{
+    char text[SDM_MOST_DOUBTS * sizeof d->text[0]] = "";
+    for (int i = 0, n = 0; i < d->count; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? "; " : "", d->text[i]);
+    if (d->count)
+        sdm_log(ctx, SDM_LOG_WARNING, 9, "%s is doubtful: %s", sdm_options(ctx)->output, text);
+}
+
+static SdmStatus judge(SdmContext *ctx, Merge *m)
+{
+    const SdmStatus st = sdm_trust_judge(ctx, &m->trust, &m->job->prepared, m->left, m->right, &m->doubts);
+    m->job->hopeless |= st != SDM_OK;
+    m->report.doubts = &m->doubts;
+    return st;
 }
 
 /* The work of other processes counts for the report, too. */
@@ -176,6 +199,7 @@ static SdmStatus write_blocks(SdmContext *ctx, Merge *m, SdmProduct *product)
         sdm_block_free(&b);
     }
     TRY(check_valid(ctx, m));
+    TRY(judge(ctx, m));
 done:
     sdm_block_free(&b);
     return st;
@@ -240,6 +264,7 @@ static SdmStatus build(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
     TRY(write_blocks(ctx, &m, product));
     m.report.wall_s += sdm_now_s() - (job->alone ? job->started_s : t0);
     TRY(sdm_product_finish(ctx, product, &m.report));
+    tell_doubts(ctx, &m.doubts);
     /* before the product is closed: till then a merge that is stopped can tell that it was done */
     if (job->alone) {
         if (!sdm_options(ctx)->keep_job)
@@ -276,7 +301,8 @@ done:
 }
 
 /* A scene that was merged before: *already when that is all, else it is to be merged again. */
-static SdmStatus take_merged(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count, bool *already)
+static SdmStatus take_merged(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count,
+                             bool *already)
 {
     char path[SDM_PATH_SIZE];
     const char *const output = sdm_options(ctx)->output;
@@ -291,20 +317,23 @@ static SdmStatus take_merged(SdmContext *ctx, SdmJob *job, int64_t *missing, int
     }
     *missing_count = 0;
     if (!there && job->elsewhere)
-        return sdm_fail(ctx, SDM_ERR_DATA,
-                        "%s was merged before and its units are removed, but %s is not there; copy the DEM from "
-                        "where it is, or merge with --overwrite, which tells the units to compute again",
-                        job->scene.name, output);
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "%s was merged before and its units are removed, but %s is not there; copy the DEM from "
+            "where it is, or merge with --overwrite, which tells the units to compute again",
+            job->scene.name, output);
     if (!there)
-        sdm_log(ctx, SDM_LOG_WARNING, 9,
-                "%s was merged before, but is not there now; if it was not moved away, merge with --overwrite",
-                output);
+        sdm_log(
+            ctx, SDM_LOG_WARNING, 9,
+            "%s was merged before, but is not there now; if it was not moved away, merge with --overwrite",
+            output);
     *already = true;
     return SDM_OK;
 }
 
 /* Merge a scene whose marker is held; its failure is kept, for status. */
-static SdmStatus merge_held(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count, bool *already)
+static SdmStatus merge_held(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count,
+                            bool *already)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];

@@ -98,7 +98,8 @@ static void clear(const char *path, const char *text)
     unlink(aside);
 }
 
-/* 0, then *made tells whether it is ours or was there already; else the errno that says why it cannot be made.
+/* 0, then *made tells whether it is ours or was there already; else the errno that says why it cannot be
+ * made.
  */
 static int make(const char *path, const Who *me, bool *made)
 {

@@ -13,8 +13,8 @@ typedef struct SdmOwner {
  * disks where locks do not.  One that was left by a process that is gone is taken over: on this machine when
  * that process does not live any more, on another when it has not been touched for an hour. */
 SdmStatus sdm_owner_take(SdmContext *ctx, const char *output, SdmOwner *out);
-/* Take the marker `path` itself, and wait while another has it (log line: at `what`).  The holder must touch it
- * every few seconds; one of another machine that does not for 30 s is taken for gone. */
+/* Take the marker `path` itself, and wait while another has it (log line: at `what`).  The holder must touch
+ * it every few seconds; one of another machine that does not for 30 s is taken for gone. */
 SdmStatus sdm_owner_wait(SdmContext *ctx, const char *path, const char *what, SdmOwner *out);
 /* A sign of life, at least every few minutes. */
 void sdm_owner_touch(const SdmOwner *owner);

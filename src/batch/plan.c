@@ -275,9 +275,9 @@ SdmStatus sdm_plan_scene(SdmContext *ctx, const SdmPlan *plan, const SdmOptions 
                           .spacing = real_of(grid, "spacing"),
                           .files = cJSON_GetObjectItemCaseSensitive(from, "inputs"),
                           .tiles = cJSON_GetObjectItemCaseSensitive(from, "tiles")};
-    const bool complete = out->left[0] && out->id && out->kind && out->time_utc && fabs(out->x0) <= FARTHEST &&
-                          fabs(out->y0) <= FARTHEST && out->spacing > 0.0 && cJSON_IsArray(out->files) &&
-                          cJSON_IsArray(out->tiles);
+    const bool complete = out->left[0] && out->id && out->kind && out->time_utc &&
+                          fabs(out->x0) <= FARTHEST && fabs(out->y0) <= FARTHEST && out->spacing > 0.0 &&
+                          cJSON_IsArray(out->files) && cJSON_IsArray(out->tiles);
     if (!out->name || !*out->name || strchr(out->name, '/') || (!out->error && !complete))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "plan.json is damaged: scene %d is not complete; plan the job again with "

@@ -153,8 +153,8 @@ static void add_tile(cJSON *to, const SdmTilePlan *t)
     cJSON_AddNumberToObject(tile, "cols", (double)t->w);
     cJSON_AddNumberToObject(tile, "rows", (double)t->h);
     cJSON_AddItemToObject(tile, "frame_window", cJSON_CreateDoubleArray(window, 4));
-    cJSON_AddNumberToObject(tile, "memory_bytes", (double)t->memory_bytes);
-    cJSON_AddNumberToObject(tile, "cpu_seconds", (double)(int64_t)(t->cpu_s * 100.0) / 100.0);
+    cJSON_AddNumberToObject(tile, "memory_bytes", (double)t->cost.bytes);
+    cJSON_AddNumberToObject(tile, "cpu_seconds", (double)(int64_t)(t->cost.cpu_s * 100.0) / 100.0);
     cJSON_AddItemToArray(to, tile);
 }
 
@@ -162,20 +162,19 @@ static void add_tile(cJSON *to, const SdmTilePlan *t)
 static void add_tiles(SdmContext *ctx, const SdmTiling *t, cJSON *to)
 {
     const int64_t budget = sdm_options(ctx)->memory_bytes;
-    const double prepare_s = (double)(int64_t)(t->prepare_cpu_s * 100.0) / 100.0;
+    const double prepare_s = (double)(int64_t)(t->prepare.cpu_s * 100.0) / 100.0;
     SdmTilePlan tile;
     cJSON_AddBoolToObject(to, "tiled", t->tiled);
     if (t->tiled) {
         cJSON *const prepare = cJSON_AddObjectToObject(to, "preparation");
-        cJSON_AddNumberToObject(prepare, "memory_bytes", (double)t->prepare_bytes);
+        cJSON_AddNumberToObject(prepare, "memory_bytes", (double)t->prepare.bytes);
         cJSON_AddNumberToObject(prepare, "cpu_seconds", prepare_s);
     }
     cJSON *const tiles = cJSON_AddArrayToObject(to, "tiles");
     for (int64_t i = 0; i < t->across * t->down; i++) {
         sdm_tiling_tile(t, i, &tile);
-        if (tile.memory_bytes > budget)
-            tile.memory_bytes = budget; /* computed in parts, then */
-        tile.cpu_s += t->tiled ? 0.0 : t->prepare_cpu_s;
+        if (tile.cost.bytes > budget)
+            tile.cost.bytes = budget; /* computed in parts, then */
         add_tile(tiles, &tile);
     }
 }

@@ -87,8 +87,8 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
         return sdm_fail(
             ctx, SDM_ERR_DATA,
             "too few matches between %s and %s: %zu at 1/%d of the size, at least 100 are "
-            "needed; clouds, water or snow, images of different places, or one mirrored: give others",
-            scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level);
+            "needed; %s",
+            scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level, sdm_few_matches_hint(ctx));
     const double metre = 1.0 / fabs(p->frame.du_dh);
     p->slack_m = metre * 6.0; /* the repeats */
     for (int l = 0; l < p->settings.coarse_level; l++)

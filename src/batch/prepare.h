@@ -55,7 +55,8 @@ SdmStatus sdm_open_pyramids(SdmContext *ctx, const SdmScene *scene, const SdmMat
 
 enum { SDM_BLOCK_STEP = 16 }; /* nodes of a block's lattice, frame px */
 
-/* Lattice of a window of the frame over the heights of the scene; the caller sets a grid where it needs ground. */
+/* Lattice of a window of the frame over the heights of the scene; the caller sets a grid where it needs
+ * ground. */
 SdmLatticeRequest sdm_window_request(const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win);
 
 /* What the fine chain works on in a window; stays where it was opened, since `in` points into it. */

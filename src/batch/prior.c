@@ -53,11 +53,13 @@ static SdmStatus open_band(SdmContext *ctx, Prior *p)
     int has = 0;
     p->band = GDALGetRasterBand(p->ds, 1);
     if (!p->band)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s has no raster band; give one of its subdatasets (see gdalinfo)",
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "--dem %s has no raster band; give one of its subdatasets (see gdalinfo)",
                         sdm_options(ctx)->dem);
     const char *const unit = GDALGetRasterUnitType(p->band);
     if (strstr(unit, "ft") || strstr(unit, "foot") || strstr(unit, "feet"))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s: heights are in '%s'; give metres", sdm_options(ctx)->dem, unit);
+        return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s: heights are in '%s'; give metres",
+                        sdm_options(ctx)->dem, unit);
     p->nodata = GDALGetRasterNoDataValue(p->band, &has);
     p->has_nodata = has != 0;
     p->scale = GDALGetRasterScale(p->band, &has);

@@ -59,8 +59,8 @@ static SdmStatus look(SdmContext *ctx, const SdmScene *scene, const SdmPrepared 
     TRY(sdm_fine_open(ctx, scene, p, win, NULL, p->settings.coarse_level, &input));
     TRY(sdm_chain_fine(ctx, &input.in, &p->coarse, win, win, &fine));
     count_gaps(&fine, gaps);
-    TRY(sdm_collect_samples(ctx, &input.lattice, &fine.surface, fine.gap_px, SAMPLE, &p->pointing, sample, count,
-                            room));
+    TRY(sdm_collect_samples(ctx, &input.lattice, &fine.surface, fine.gap_px, SAMPLE, &p->pointing, sample,
+                            count, room));
 done:
     sdm_fine_result_free(&fine);
     sdm_fine_close(&input);

@@ -303,6 +303,26 @@ done:
     return st;
 }
 
+/* What is there for the next call to go on from. */
+static SdmStatus tell_stopped(SdmContext *ctx, const char *folder)
+{
+    const int64_t blocks = *folder ? sdm_job_blocks(folder) : 0;
+    if (blocks > 0)
+        return sdm_fail(
+            ctx, SDM_ERR_STOPPED,
+            "stopped on request; %lld finished block%s kept in %s, give the same command to go on",
+            (long long)blocks, blocks > 1 ? "s are" : " is", folder);
+    if (*folder && sdm_job_has_work(folder))
+        return sdm_fail(
+            ctx, SDM_ERR_STOPPED,
+            "stopped on request before the first block was finished; coarse surface and pointing are "
+            "kept in %s, give the same command to go on",
+            folder);
+    return sdm_fail(ctx, SDM_ERR_STOPPED,
+                    "stopped on request before anything was finished; nothing is kept, give the same command "
+                    "to begin again");
+}
+
 SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
 {
     SdmStatus st = SDM_OK;
@@ -343,6 +363,8 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
 done:
     if (st != SDM_OK && !job.hopeless)
         sdm_job_store_kept(&job);
+    if (st == SDM_ERR_STOPPED)
+        (void)tell_stopped(ctx, folder);
     if (st != SDM_OK && *folder && (!sdm_job_has_work(folder) || job.hopeless))
         sdm_job_remove(folder); /* nothing that could be taken up */
     sdm_owner_release(&owner);

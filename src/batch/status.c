@@ -26,7 +26,8 @@ struct SdmStatusReport {
 
 static void note(SdmStatusReport *r, const char *name)
 {
-    static const char *const end[2][4] = {{".sdm", ".merged", ".err", ".merging"}, {".sdm", ".run", ".err", "-"}};
+    static const char *const end[2][4] = {{".sdm", ".merged", ".err", ".merging"},
+                                          {".sdm", ".run", ".err", "-"}};
     char *rest = NULL;
     const bool unit = strncmp(name, "unit_", 5) == 0;
     if (!unit && strncmp(name, "scene_", 6) != 0)

@@ -5,57 +5,7 @@
 
 #include <math.h>
 
-/* Measured (docs/scale.md): program and libraries; stack and buffers of a thread; a pixel of the coarse
- * surface with its terrain, in use and while it grows; rows of the strips of the pointing's second round. */
-enum {
-    MIB = 1 << 20,
-    PROGRAM_MIB = 52,
-    SPARE_SHARE = 8 /* of the budget may wait in spare blocks */,
-    THREAD_MIB = 1,
-    PLANNED_THREADS = 4,
-    COARSE_BYTES = 13,
-    GROWING_BYTES = 48,
-    STRIP_PIXELS = 256,
-    STRIP_BYTES = 62,
-    LEAST_EDGE = 64
-};
-static const double CPU_S_PER_PIXEL = 0.7e-6, CPU_S_START = 0.3, PREPARE_CPU_S_PER_PIXEL = 0.15e-6;
-
-int64_t sdm_cache_bytes(int64_t memory_bytes)
-{
-    const int64_t least = INT64_C(8) << 20, most = INT64_C(256) << 20, share = memory_bytes / 16;
-    return share < least ? least : share > most ? most : share;
-}
-
-static int64_t coarse_pixels(const SdmFrame *f, int coarse_level)
-{
-    return (f->width >> coarse_level) * (f->height >> coarse_level);
-}
-
-/* What a budget itself takes: spare blocks, GDAL's cache. */
-static int64_t share_bytes(int64_t memory_bytes)
-{
-    return memory_bytes / SPARE_SHARE + sdm_cache_bytes(memory_bytes);
-}
-
-/* Bytes of the process before any window: program, whole bands that ASTER's reader keeps, coarse surface, and the
- * budget's share. */
-static int64_t fixed_bytes(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level,
-                           int threads)
-{
-    int64_t bands = 0;
-    for (int i = 0; i < 2 && scene->sensor == SDM_SENSOR_ASTER; i++)
-        bands += sdm_image_width(scene->view[i].image) * sdm_image_height(scene->view[i].image);
-    return (int64_t)(PROGRAM_MIB + threads * THREAD_MIB) * MIB + share_bytes(sdm_options(ctx)->memory_bytes) +
-           bands + coarse_pixels(f, coarse_level) * COARSE_BYTES;
-}
-
-int64_t sdm_unit_room(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level)
-{
-    const int64_t room =
-        sdm_options(ctx)->memory_bytes - fixed_bytes(ctx, scene, f, coarse_level, sdm_threads(ctx));
-    return room > 1 ? room : 1;
-}
+enum { LEAST_EDGE = 64 /* cells */ };
 
 /* Grid over the ground of every node of the frame at the lowest and the highest height. */
 static SdmStatus cover(SdmContext *ctx, SdmTiling *t)
@@ -110,77 +60,47 @@ void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out)
     out->v0 = out->v0 > 0 ? out->v0 : 0;
     out->u1 = out->u1 < f->width ? out->u1 : f->width;
     out->v1 = out->v1 < f->height ? out->v1 : f->height;
-    const double halo = 2.0 * sdm_chain_halo(&t->settings, 0);
-    const double pixels = fmin((double)(out->u1 - out->u0) + halo, (double)f->width) *
-                          fmin((double)(out->v1 - out->v0) + halo, (double)f->height);
-    out->memory_bytes =
-        t->fixed_bytes +
-        sdm_window_bytes(&t->settings, out->u1 - out->u0, out->v1 - out->v0, f->width, f->height) +
-        out->w * out->h * SDM_CELL_BYTES;
-    out->cpu_s = CPU_S_START + pixels * CPU_S_PER_PIXEL;
+    out->cost = t->tiled ? sdm_tiling_block_cost(t, c, r, out->w, out->h) : sdm_tiling_whole_cost(t);
 }
 
-/* Bytes of the largest window that a tile of this edge is likely to have: the frame lies turned against the
- * grid, and its ground moves with the height by the slope of the left rays. */
-static int64_t likely_bytes(const SdmTiling *t, int64_t edge)
-{
-    const SdmLattice *const lat = &t->lattice;
-    const SdmFrame *const f = &t->frame;
-    const double u = 0.5 * (double)f->width, v = 0.5 * (double)f->height,
-                 per_cell = sdm_grid_spacing_m(&t->grid) / f->gsd_m;
-    const double unit = sdm_grid_spacing_m(&t->grid) / t->grid.spacing;
-    double a[2], b[2], low[2], high[2];
-    sdm_lattice_ground(lat, u - 0.25 * (double)f->width, v, f->h0_m, a);
-    sdm_lattice_ground(lat, u + 0.25 * (double)f->width, v, f->h0_m, b);
-    const double angle = atan2(b[1] - a[1], b[0] - a[0]), turn = fabs(cos(angle)) + fabs(sin(angle));
-    sdm_lattice_ground(lat, u, v, f->h0_m, low);
-    sdm_lattice_ground(lat, u, v, f->h0_m + 1.0, high);
-    const double relief_m = fmin(f->hmax_m - f->hmin_m, 1000.0); /* within a tile; more is met by parts */
-    const double lean = hypot(high[0] - low[0], high[1] - low[1]) * unit * relief_m / f->gsd_m;
-    const double side = ((double)edge + 2.0 * 20.0) * per_cell * turn + lean + 64.0;
-    const int64_t w = (int64_t)fmin(side, (double)f->width), h = (int64_t)fmin(side, (double)f->height);
-    return sdm_window_bytes(&t->settings, w, h, f->width, f->height) + edge * edge * SDM_CELL_BYTES;
-}
-
-/* The least budget for preparing and for the smallest tile, which are computed whole. */
+/* Whether or not --tile asks for an edge: below what its preparation and its smallest tile take, which are
+ * computed whole, nothing can be done within the budget. */
 static SdmStatus check_budget(SdmContext *ctx, const SdmTiling *t)
 {
-    const int64_t memory = sdm_options(ctx)->memory_bytes, edge = LEAST_EDGE;
-    const int64_t prepare = t->prepare_bytes - share_bytes(memory),
-                  tile = t->fixed_bytes - share_bytes(memory) + likely_bytes(t, edge);
-    const int64_t most = prepare > tile ? prepare : tile;
-    int64_t least = memory / MIB * MIB;
-    if (most + share_bytes(memory) <= memory)
+    const int64_t budget = sdm_options(ctx)->memory_bytes, reserve = sdm_tiling_reserve(ctx);
+    const int64_t tile = sdm_tiling_edge_cost(t, LEAST_EDGE).bytes, prepare = t->prepare.bytes - reserve;
+    const int64_t least = tile > prepare ? tile : prepare;
+    if (least + reserve <= budget)
         return SDM_OK;
-    while (most + share_bytes(least) > least)
-        least += MIB;
+    /* an eighth of the budget is kept in reserve, and GDAL's cache grows with it */
+    int64_t need = least + least / 7;
+    need += (sdm_cache_bytes(need) - sdm_cache_bytes(budget)) * 8 / 7;
+    const long long mib = (long long)(need >> 20) + 1;
     return sdm_fail(ctx, SDM_ERR_MEMORY,
                     "--memory %lld MiB is too small for this pair: %s needs more; give at least %lldM",
-                    (long long)(memory >> 20), prepare > tile ? "its preparation" : "a tile of 64 cells",
-                    (long long)(least / MIB));
+                    (long long)(budget >> 20), prepare > tile ? "its preparation" : "a tile of 64 cells",
+                    mib);
 }
 
-static void choose_edge(const SdmContext *ctx, SdmTiling *t)
+static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
 {
+    SdmStatus st = SDM_OK;
     const SdmOptions *const o = sdm_options(ctx);
     const SdmGrid *const g = &t->grid;
     const int64_t longest = g->cols > g->rows ? g->cols : g->rows;
-    const int64_t whole =
-        t->fixed_bytes +
-        sdm_window_bytes(&t->settings, t->frame.width, t->frame.height, t->frame.width, t->frame.height) +
-        g->cols * g->rows * SDM_CELL_BYTES;
+    const int64_t budget = o->memory_bytes - sdm_tiling_reserve(ctx);
+    TRY(check_budget(ctx, t));
     t->edge = o->tile > 0 && o->tile < longest ? o->tile : longest;
-    t->tiled = t->edge < longest || whole > o->memory_bytes;
-    for (int parts = 2;
-         t->tiled && o->tile == 0 && t->fixed_bytes + likely_bytes(t, t->edge) > o->memory_bytes; parts++) {
+    t->tiled = t->edge < longest || sdm_tiling_whole_cost(t).bytes > budget;
+    for (int parts = 2; t->tiled && o->tile == 0 && t->edge > LEAST_EDGE &&
+                        sdm_tiling_edge_cost(t, t->edge).bytes > budget;
+         parts++)
         t->edge = (longest + parts - 1) / parts;
-        if (t->edge <= LEAST_EDGE) {
-            t->edge = LEAST_EDGE; /* fits, see check_budget() */
-            break;
-        }
-    }
+    t->edge = t->edge < LEAST_EDGE && o->tile == 0 && longest > LEAST_EDGE ? LEAST_EDGE : t->edge;
     t->across = (g->cols + t->edge - 1) / t->edge;
     t->down = (g->rows + t->edge - 1) / t->edge;
+done:
+    return st;
 }
 
 SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
@@ -195,13 +115,8 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
                                  .hmin_m = t->frame.hmin_m, .hmax_m = t->frame.hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &t->lattice));
     TRY(cover(ctx, t));
-    t->fixed_bytes = fixed_bytes(ctx, scene, &t->frame, t->settings.coarse_level, PLANNED_THREADS);
-    const int64_t strip = (t->frame.width < 8192 ? t->frame.width : 8192) * STRIP_PIXELS * STRIP_BYTES;
-    const int64_t growing = coarse_pixels(&t->frame, t->settings.coarse_level) * GROWING_BYTES;
-    t->prepare_bytes = t->fixed_bytes + (strip > growing ? strip : growing);
-    t->prepare_cpu_s = CPU_S_START + (double)(t->frame.width * t->frame.height) * PREPARE_CPU_S_PER_PIXEL;
-    TRY(check_budget(ctx, t));
-    choose_edge(ctx, t);
+    sdm_tiling_begin(ctx, scene, t);
+    TRY(choose_edge(ctx, t));
 done:
     if (st != SDM_OK)
         sdm_tiling_free(t);

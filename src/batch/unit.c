@@ -97,25 +97,6 @@ static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
     return (SdmWindow){.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)(v1 - v0)};
 }
 
-/* Bytes of images (kept for the whole window) and of surfaces (level 0 needs less around) a pixel. */
-#define IMAGE_BYTES 8.0
-#define SURFACE_BYTES 54.0
-
-int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing_m, int64_t cols,
-                       int64_t rows)
-{
-    /* the frame may be turned against the grid by any angle */
-    const double side = (double)(cols + rows) * spacing_m / p->frame.gsd_m * 0.75 + 264.0;
-    double bytes = (double)(cols * rows) * 28.0;
-    for (int i = 0; i < 2; i++) {
-        const double grown = side + 2.0 * sdm_chain_halo(&p->settings, i ? 0 : p->settings.coarse_level - 1);
-        bytes += fmin(grown, (double)p->frame.width) * fmin(grown, (double)p->frame.height) *
-                 (i ? SURFACE_BYTES : IMAGE_BYTES);
-    }
-    (void)grid;
-    return (int64_t)bytes;
-}
-
 /* Measured (docs/scale.md): bytes a pixel of the images' window, and of what level 0 computes of it. */
 enum { WINDOW_BYTES = 8, PIXEL_BYTES = 40 };
 

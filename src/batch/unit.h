@@ -18,12 +18,6 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h);
 enum { SDM_CELL_BYTES = 24 }; /* of a block */
 
-/* For info: bytes that the window of a block of cols x rows cells needs at most, and a run with blocks of
- * that edge. */
-int64_t sdm_unit_bytes(const SdmPrepared *p, const SdmGrid *grid, double spacing_m, int64_t cols,
-                       int64_t rows);
-int64_t sdm_run_bytes(const SdmPrepared *p, const SdmGrid *grid, int64_t tile);
-
 /* Unit files: header with fingerprint and sizes, seven arrays, checksum of all. Written aside and renamed.
  * sync: down to the disk, so that a full one or a quota is met here; without it the file outlives the process
  * but perhaps not the machine, and its checksum tells.

@@ -69,15 +69,16 @@ SdmStatus sdm_fine_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepare
     SdmStatus st = SDM_OK;
     SdmLatticeRequest q = sdm_window_request(scene, p, win);
     q.grid = grid;
-    *out = (SdmFineInput){.in = {.settings = &p->settings,
-                                 .lattice = &out->lattice,
-                                 .left = &out->left,
-                                 .right = &out->right,
-                                 .ground = &p->ground,
-                                 .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))}};
+    *out = (SdmFineInput){
+        .in = {.settings = &p->settings,
+               .lattice = &out->lattice,
+               .left = &out->left,
+               .right = &out->right,
+               .ground = &p->ground,
+               .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))}};
     TRY(sdm_lattice_build(ctx, &q, &out->lattice));
-    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &out->lattice, win, p->hmin_m, p->hmax_m, 0, lmax, &out->left,
-                          &out->right));
+    TRY(sdm_open_pyramids(ctx, scene, &p->settings, &out->lattice, win, p->hmin_m, p->hmax_m, 0, lmax,
+                          &out->left, &out->right));
 done:
     return st;
 }

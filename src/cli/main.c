@@ -196,6 +196,9 @@ static SdmStatus execute(SdmCall *call)
     if (call->screen.json)
         call->summary = cJSON_CreateObject();
     sdm_set_sinks(call->ctx, sdm_screen_log, sdm_screen_progress, &call->screen);
+    if (call->options.threads > sdm_threads(call->ctx))
+        sdm_log(call->ctx, SDM_LOG_VERBOSE, 0, "--threads %d: %d are used, four a processor",
+                call->options.threads, sdm_threads(call->ctx));
     open_gdal(call);
     return call->command->run(call);
 }

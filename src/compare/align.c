@@ -4,10 +4,10 @@
 #include "compare/cells.h"
 #include "core/stats.h"
 
-#include <lapacke.h>
 #include <math.h>
 
-enum { ROUNDS = 12, TERMS = 9 };
+enum { ROUNDS = 12, TERMS = 9, FREE = 25 };
+#define LEAST_NOISE_M 0.01
 
 /* Fit the spline to the reference, its holes filled with its median, heights counted from that. */
 static SdmStatus fit_reference(SdmContext *ctx, SdmCells *c, double *median_m)
@@ -66,23 +66,36 @@ static void sum_row(const SdmCells *c, int64_t j, double up_m, double median_m, 
     }
 }
 
-/* Least-norm solution, so that flat ground asks for no horizontal shift. */
-static SdmStatus solve(SdmContext *ctx, const double s[TERMS], double step_m[3])
+/* Least squares, about the means, along the axes of the slopes' scatter.  Along an axis of which the heights
+ * know nothing (a plane, flat ground) there is no shift: where the error of the shift, noise over the scatter
+ * of the slope, is half a cell or more.  Errors of neighbouring cells hang together: FREE cells count as one.
+ * @return how many horizontal directions are not determined */
+static int solve(const double s[TERMS], double noise_m, double cell_m, double step_m[3])
 {
-    double a[9] = {s[0], s[1], s[2], s[1], s[3], s[4], s[2], s[4], s[5]}, singular[3];
-    lapack_int rank = 0;
-    for (int k = 0; k < 3; k++)
-        step_m[k] = s[6 + k];
-    if (LAPACKE_dgelsd(LAPACK_ROW_MAJOR, 3, 3, 1, a, 3, step_m, 1, singular, 1e-13, &rank) != 0)
-        return sdm_fail(ctx, SDM_ERR_DATA,
-                        "the co-registration has no solution for these heights of DEM and reference; are "
-                        "both rasters of heights in metres?");
-    return SDM_OK;
+    const double n = fmax(s[5], 1.0), me = s[2] / n, mn = s[4] / n, md = s[8] / n;
+    const double ee = s[0] / n - me * me, en = s[1] / n - me * mn, nn = s[3] / n - mn * mn;
+    const double ed = s[6] / n - me * md, nd = s[7] / n - mn * md;
+    const double mid = 0.5 * (ee + nn), half = hypot(0.5 * (ee - nn), en),
+                 turn = 0.5 * atan2(2.0 * en, ee - nn);
+    int open = 0;
+    step_m[0] = step_m[1] = 0.0;
+    for (int k = 0; k < 2; k++) { /* the steeper axis first */
+        const double scatter = fmax(k ? mid - half : mid + half, 0.0);
+        const double axis[2] = {k ? -sin(turn) : cos(turn), k ? cos(turn) : sin(turn)};
+        if (!(noise_m < 0.5 * cell_m * sqrt(scatter * n / FREE))) {
+            open++;
+            continue;
+        }
+        const double step = (axis[0] * ed + axis[1] * nd) / scatter;
+        step_m[0] += step * axis[0];
+        step_m[1] += step * axis[1];
+    }
+    step_m[2] = md - me * step_m[0] - mn * step_m[1];
+    return open;
 }
 
 /* One round: residuals at `shift`, then the step to a better one. */
-static SdmStatus find_step(SdmContext *ctx, SdmCells *c, double base_m, const double shift_m[3], double *sums,
-                           double step_m[3])
+static int find_step(SdmCells *c, double base_m, const double shift_m[3], double *sums, double step_m[3])
 {
     const double up_m = shift_m[2] + base_m;
     const int64_t n = c->row_start[c->rows];
@@ -95,21 +108,22 @@ static SdmStatus find_step(SdmContext *ctx, SdmCells *c, double base_m, const do
     for (int64_t j = 0; j < c->rows; j++)
         for (int k = 0; k < TERMS; k++)
             total[k] += sums[j * TERMS + k];
-    return solve(ctx, total, step_m);
+    return solve(total, fmax(nmad, LEAST_NOISE_M), c->dx_m, step_m);
 }
 
-SdmStatus sdm_cells_align(SdmContext *ctx, SdmCells *c, double shift_m[3])
+SdmStatus sdm_cells_align(SdmContext *ctx, SdmCells *c, double shift_m[3], int *undetermined)
 {
     SdmStatus st = SDM_OK;
     double base_m = 0.0, *sums = NULL;
     shift_m[0] = shift_m[1] = shift_m[2] = 0.0;
+    *undetermined = 0;
     TRY(sdm_alloc(ctx, &sums, (size_t)c->rows * TERMS, sizeof *sums, "co-registration sums"));
     TRY(fit_reference(ctx, c, &base_m));
     for (int round = 0; round < ROUNDS; round++) {
         double step_m[3];
         TRY(sdm_check_stop(ctx));
         TRY(sdm_spline_shift(ctx, c, shift_m[0] / c->dx_m, -shift_m[1] / c->dy_m, c->work));
-        TRY(find_step(ctx, c, base_m, shift_m, sums, step_m));
+        *undetermined = find_step(c, base_m, shift_m, sums, step_m);
         for (int k = 0; k < 3; k++)
             shift_m[k] += step_m[k];
         sdm_log(ctx, SDM_LOG_VERBOSE, 0, "co-registration %d: dx %.3f dy %.3f dz %.3f m", round + 1,

@@ -48,7 +48,8 @@ SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmCells *c, double dcol, doub
 /* Iterated Nuth & Kaab (2011): the shift dx (east), dy (north), dz in metres that lays the DEM on the
  * reference. Uses SDM_CELL_BOTH cells; on return c->work holds the errors that remain (DEM - shifted
  * reference - dz) in those cells, NaN elsewhere.  Overwrites scratch and spline. */
-SdmStatus sdm_cells_align(SdmContext *ctx, SdmCells *c, double shift_m[3]);
+/* undetermined: horizontal directions, 0..2, of which the heights know nothing; no shift along them. */
+SdmStatus sdm_cells_align(SdmContext *ctx, SdmCells *c, double shift_m[3], int *undetermined);
 
 /* Picture of c->work: -20..20 m -> 1..255, NaN -> 0; PNG, written aside and renamed.  Overwrites scratch. */
 SdmStatus sdm_cells_picture(SdmContext *ctx, SdmCells *c, const char *path);

@@ -173,7 +173,7 @@ static SdmStatus compare(SdmContext *ctx, SdmOperand *op, const SdmCompareOption
                             out->note, sizeof out->note));
     TRY(mark_cells(ctx, op, c, out));
     score_raw(c, out);
-    TRY(sdm_cells_align(ctx, c, out->shift_m));
+    TRY(sdm_cells_align(ctx, c, out->shift_m, &out->undetermined));
     score_aligned(c, out);
     if (opt->png)
         TRY(sdm_cells_picture(ctx, c, opt->png));

@@ -24,6 +24,7 @@ typedef struct SdmCompareResult {
     double coverage;           /* 0..1 of them */
     SdmErrorStats raw, aligned;
     double shift_m[3];         /* dx (east), dy (north), dz: DEM(x, y) = reference(x + dx, y + dy) + dz */
+    int undetermined;          /* horizontal directions without a shift: the ground there is a plane */
     SdmCompareClass water, cloud;
     struct {
         double lo_deg, hi_deg;

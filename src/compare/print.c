@@ -37,6 +37,7 @@ char *sdm_compare_json(const SdmCompareResult *r)
     cJSON_AddNumberToObject(root, "coverage", r->coverage);
     cJSON_AddItemToObject(root, "raw", json_stats(&r->raw));
     cJSON_AddItemToObject(root, "shift_m", cJSON_CreateDoubleArray(r->shift_m, 3));
+    cJSON_AddNumberToObject(root, "undetermined_directions", r->undetermined);
     cJSON_AddItemToObject(root, "aligned", json_stats(&r->aligned));
     json_class(root, "water", &r->water);
     json_class(root, "cloud", &r->cloud);
@@ -92,6 +93,10 @@ void sdm_compare_text(const SdmCompareResult *r, char *out, size_t size)
     Text t = {.out = out, .size = size};
     add(&t, "cells %lld  coverage %.2f %%  shift dx %.2f dy %.2f dz %.2f m\n", (long long)r->cells,
         100.0 * r->coverage, r->shift_m[0], r->shift_m[1], r->shift_m[2]);
+    if (r->undetermined)
+        add(&t, "%s: the reference is %s there, so heights cannot tell\n",
+            r->undetermined > 1 ? "shifted in height only" : "shifted along one horizontal direction only",
+            r->undetermined > 1 ? "flat or a plane" : "the same all along the other");
     add_class(&t, "water", &r->water);
     add_class(&t, "cloud", &r->cloud);
     add_stats(&t, "raw", &r->raw);

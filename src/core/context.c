@@ -70,13 +70,17 @@ SdmStatus sdm_set_options(SdmContext *ctx, const SdmOptions *opt)
     return sdm_options_check(ctx, opt);
 }
 
+enum { MOST_THREADS = 4 /* a processor */ };
+
 int sdm_threads(const SdmContext *ctx)
 {
-    if (ctx->options.threads > 0)
-        return ctx->options.threads;
 #ifdef _OPENMP
-    return omp_get_num_procs();
+    const int processors = omp_get_num_procs(), wanted = ctx->options.threads;
+    if (wanted > 0) /* more would only take turns, each with buffers of its own */
+        return wanted < MOST_THREADS * processors ? wanted : MOST_THREADS * processors;
+    return processors;
 #else
+    (void)ctx;
     return 1;
 #endif
 }
@@ -100,7 +104,7 @@ SdmStatus sdm_check_stop(SdmContext *ctx)
     if (!stop_asked)
         return SDM_OK;
     return sdm_fail(ctx, SDM_ERR_STOPPED,
-                    "stopped on request; finished blocks are kept, give the same command to go on");
+                    "stopped on request; give the same command again");
 }
 
 void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user)
@@ -114,7 +118,7 @@ void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...
 {
     if (!ctx || !ctx->log)
         return;
-    char text[1024];
+    char text[2048];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);

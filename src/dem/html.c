@@ -33,6 +33,7 @@ static const char head[] =
     ".key{display:flex;flex-wrap:wrap;gap:4px 14px;margin-top:10px;font-size:13px;color:var(--soft)}"
     ".key i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:5px;border:1px solid "
     "#0002}"
+    ".doubt{border:2px solid #c8463c}.doubt ul{margin:0;padding-left:20px}"
     ".two{margin-top:18px}.t{font-size:13px;fill:#5d6b7c}.n{font-size:14px;fill:#1c2430}.g{stroke:#e1e6ec}.a{"
     "stroke:#8b98a8}"
     ".b{fill:#2e866e}.m{stroke:#c8463c;stroke-width:1.5}.p{fill:none;stroke:#1c2430;stroke-width:1.5}"
@@ -80,6 +81,20 @@ static void add_head(SdmText *t, const SdmProduct *p)
         sdm_text_escape(t, p->report.time_utc[0] ? p->report.time_utc : "time unknown");
     }
     sdm_text_add(t, " &middot; stereodem %s</p>", SDM_VERSION);
+}
+
+/* Above all else: why not to trust the DEM as it is. */
+static void add_doubts(SdmText *t, const SdmDoubts *d)
+{
+    if (!d || d->count == 0)
+        return;
+    sdm_text_add(t, "<section class='card doubt'><h2>This DEM is doubtful</h2><ul>");
+    for (int i = 0; i < d->count; i++) {
+        sdm_text_add(t, "<li>");
+        sdm_text_escape(t, d->text[i]);
+        sdm_text_add(t, "</li>");
+    }
+    sdm_text_add(t, "</ul></section>");
 }
 
 /* How good is it: what the run itself can say, and what it cannot. */
@@ -215,6 +230,7 @@ SdmStatus sdm_html_write(SdmContext *ctx, const SdmProduct *p, const SdmPicture 
     SdmText t = {.ctx = ctx};
     SdmStatus st = SDM_OK;
     add_head(&t, p);
+    add_doubts(&t, p->report.doubts);
     if (p->report.stack)
         sdm_stack_summary(&t, p, sdm_options(ctx)->vertical);
     else

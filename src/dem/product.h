@@ -93,6 +93,17 @@ typedef struct SdmStackReport {
     bool datum_unknown;  /* no input says what its heights are above, and neither will the DEM */
 } SdmStackReport;
 
+/* What makes a DEM doubtful, one clause each, and the figures behind it. */
+enum { SDM_MOST_DOUBTS = 4 };
+typedef struct SdmDoubts {
+    int count;
+    char text[SDM_MOST_DOUBTS][320];
+    double matched_share; /* matched cells of those with texture, 0..1 */
+    double gap_median_px; /* median ray gap of the matched cells, px of the frame */
+} SdmDoubts;
+/* Add one; more than SDM_MOST_DOUBTS are dropped. */
+void sdm_doubt(SdmDoubts *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* Everything the report says that the blocks do not hold. */
 typedef struct SdmReport {
     char scene_id[256], time_utc[32], scene_kind[64], left[1024], right[1024];
@@ -106,6 +117,7 @@ typedef struct SdmReport {
     int blocks, blocks_resumed;
     int64_t frame_cols, frame_rows;
     double wall_s;
+    const SdmDoubts *doubts;      /* borrowed; NULL: not judged */
     const SdmStackReport *stack;  /* borrowed; NULL for a scene.  A stack has no ortho image, and in its QA
                                    * raster NMAD (SdmBlock's spread_m), count and mask alone */
     uint64_t job;                 /* tells runs with other inputs or parameters apart; not printed */

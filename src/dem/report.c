@@ -155,6 +155,17 @@ static void add_pointing(cJSON *root, const SdmReport *report)
     add_rounds(to, report->points);
 }
 
+static void add_trust(cJSON *root, const SdmDoubts *d)
+{
+    cJSON *const to = cJSON_AddObjectToObject(root, "trust");
+    cJSON_AddBoolToObject(to, "doubtful", d->count > 0);
+    cJSON *const list = cJSON_AddArrayToObject(to, "warnings");
+    for (int i = 0; i < d->count; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateString(d->text[i]));
+    number(to, "matched_share_of_texture", d->matched_share);
+    number(to, "ray_gap_median_px", d->gap_median_px);
+}
+
 static void add_work(cJSON *root, SdmContext *ctx, const SdmReport *r)
 {
     cJSON *const to = cJSON_AddObjectToObject(root, "work");
@@ -205,6 +216,8 @@ SdmStatus sdm_report_write(SdmContext *ctx, const SdmProduct *p)
     add_options(root, sdm_options(ctx), p->report.stack ? SDM_CMD_STACK : SDM_CMD_RUN);
     add_grid(root, p, sdm_options(ctx)->vertical);
     add_result(root, p);
+    if (p->report.doubts)
+        add_trust(root, p->report.doubts);
     if (!p->report.stack)
         add_pointing(root, &p->report);
     add_work(root, ctx, &p->report);

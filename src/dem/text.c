@@ -108,3 +108,13 @@ void sdm_text_close(SdmText *t)
     sdm_free(&t->data);
     t->size = t->room = 0;
 }
+
+void sdm_doubt(SdmDoubts *d, const char *fmt, ...)
+{
+    va_list args;
+    if (d->count >= SDM_MOST_DOUBTS)
+        return;
+    va_start(args, fmt);
+    vsnprintf(d->text[d->count++], sizeof d->text[0], fmt, args);
+    va_end(args);
+}

@@ -177,6 +177,9 @@ done:
     return st;
 }
 
+/* Windows of one value have no match by any cost; any other deviates by more. */
+#define CONSTANT_SIGMA 1e-3f
+
 static SdmStatus match_samples(Run *run, Slot *slot)
 {
     const SdmDisparityOptions *const opt = run->opt;
@@ -195,7 +198,7 @@ static SdmStatus match_samples(Run *run, Slot *slot)
                                  .census_height = sdm_census_sides[opt->census][1],
                                  .lr_threshold = (float)opt->lr_threshold,
                                  .uniqueness = (float)opt->uniqueness,
-                                 .min_sigma = (float)opt->min_sigma,
+                                 .min_sigma = fmaxf((float)opt->min_sigma, CONSTANT_SIGMA),
                                  .subpixel = opt->subpixel,
                                  .cpu_level = sdm_options(run->ctx)->cpu_level,
                                  .optimizer = &how};

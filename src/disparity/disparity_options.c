@@ -36,8 +36,9 @@ const SdmOptionSpec sdm_disparity_options[] = {
      "Reject a match whose right pixel's own best match lies further off than this; below 0: no check."},
     {"--uniqueness", "SHARE", SDM_OPT_REAL, FIELD(uniqueness), 0.0, 1.0, NULL, "0, no check", MATCH,
      "Reject a match that does not beat every other more than 1 px away by this share of the cost."},
-    {"--min-sigma", "LEVELS", SDM_OPT_REAL, FIELD(min_sigma), 0.0, 4095.0, NULL, "0, no check", MATCH,
-     "Reject pixels whose window has a smaller standard deviation: 8-bit levels, or levels of 12 bits for "
+    {"--min-sigma", "LEVELS", SDM_OPT_REAL, FIELD(min_sigma), 0.0, 4095.0, NULL, "0, windows of one value",
+     MATCH,
+     "Reject pixels whose window has no larger standard deviation: 8-bit levels, or levels of 12 bits for "
      "wider images."},
     {"--subpixel", "ON", SDM_OPT_ENUM, FIELD(subpixel), 0.0, 0.0, "off|on", "on", MATCH,
      "Refine disparities below a pixel."},

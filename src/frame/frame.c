@@ -77,6 +77,42 @@ static SdmStatus locate(SdmContext *ctx, const SdmView *v, double col, double ro
     return SDM_OK;
 }
 
+/* Where a view's corners lie at the middle of the heights its camera is for: "lon a to b, lat c to d". */
+static void describe_footprint(const SdmView *v, char *out, size_t size)
+{
+    const double w = (double)sdm_image_width(v->image) - 1.0, h = (double)sdm_image_height(v->image) - 1.0;
+    double lo, hi, b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    sdm_camera_height_range(v->camera, &lo, &hi);
+    const double height_m = 0.5 * (fmax(lo, -500.0) + fmin(hi, 9000.0));
+    for (int i = 0; i < 4; i++) {
+        const double at[3] = {i & 1 ? w : 0.0, i & 2 ? h : 0.0, height_m};
+        double g[3];
+        sdm_camera_locate(v->camera, 1, at, g);
+        for (int k = 0; k < 2; k++) {
+            b[k] = fmin(b[k], g[k]);
+            b[2 + k] = fmax(b[2 + k], g[k]);
+        }
+    }
+    snprintf(out, size, "lon %.4f to %.4f, lat %.4f to %.4f", b[0], b[2], b[1], b[3]);
+}
+
+static SdmStatus fail_overlap(SdmContext *ctx, const SdmScene *sc, const SdmFrame *f)
+{
+    const SdmOptions *const o = sdm_options(ctx);
+    char text[2][128], heights[160] = "";
+    for (int k = 0; k < 2; k++)
+        describe_footprint(&sc->view[k], text[k], sizeof text[k]);
+    if (!isnan(o->hmin_m) || !isnan(o->hmax_m))
+        snprintf(heights, sizeof heights,
+                 " at heights of %.0f to %.0f m, as --hmin and --hmax have it (leave these out)",
+                 f->hmin_m, f->hmax_m);
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "the footprints of the images do not overlap%s: %s lies at %s deg, %s at %s deg; give two "
+        "images of the same place",
+        heights, sc->view[0].name, text[0], sc->view[1].name, text[1]);
+}
+
 /* Direction and size of the separation of the rays at the left image's centre: metres of ground per metre of
  * height. */
 static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
@@ -92,8 +128,7 @@ static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f,
     sdm_camera_project(right->camera, 1, g0, at);
     sdm_camera_project(right->camera, 1, g1, at + 2);
     if (!isfinite(at[0] + at[1] + at[2] + at[3]))
-        return sdm_fail(ctx, SDM_ERR_DATA, "the two images do not overlap: %s does not see the centre of %s; "
-                        "give two images of the same place", right->name, left->name);
+        return fail_overlap(ctx, sc, f);
     /* where the right rays of the two heights meet the plane h0 */
     TRY(locate(ctx, right, at[0], at[1], f->h0_m, r0));
     TRY(locate(ctx, right, at[2], at[3], f->h0_m, r1));
@@ -187,9 +222,7 @@ static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, c
     a[1] = fmax(a[1], b[1] - 64.0);
     a[3] = fmin(a[3], b[3] + 64.0);
     if (!(a[2] - a[0] > 16.0) || !(a[3] - a[1] > 16.0))
-        return sdm_fail(ctx, SDM_ERR_DATA,
-                        "%s and %s do not overlap on the ground; give two images of the same place",
-                        sc->view[0].name, sc->view[1].name);
+        return fail_overlap(ctx, sc, f);
     const double c = cos(f->angle_rad), s = sin(f->angle_rad), u0 = floor(a[0]), v0 = floor(a[1]);
     f->x0_m = f->gsd_m * (u0 * c - v0 * s);
     f->y0_m = f->gsd_m * (u0 * s + v0 * c);

@@ -110,7 +110,8 @@ SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float 
     float *median = NULL;
     const int around = sdm_stage_enter(ctx, 6);
     TRY(sdm_alloc_raw(ctx, &flags, n, sizeof *flags, "flags"));
-    TRY(sdm_surface_reject(ctx, in->settings->kernels, s, prior, SDM_REJECT_HALF, tol, SDM_REJECT_SHARE, flags));
+    TRY(sdm_surface_reject(ctx, in->settings->kernels, s, prior, SDM_REJECT_HALF, tol, SDM_REJECT_SHARE,
+                           flags));
     sdm_free(&s->flags);
     s->flags = flags;
     flags = NULL;

@@ -4,9 +4,13 @@
 
 #include <string.h>
 
-enum { COST_ONE = 100 /* of a score of 0 and less */, EDGE_Q = 256 /* a step of the left view: 16 levels of 8 bits */ };
+enum {
+    COST_ONE = 100 /* of a score of 0 and less */,
+    EDGE_Q = 256 /* a step of the left view: 16 levels of 8 bits */
+};
 
-SdmStatus sdm_level_labels_open(SdmContext *ctx, const SdmLevelTask *task, const SdmPass *pass, SdmLevelLabels *out)
+SdmStatus sdm_level_labels_open(SdmContext *ctx, const SdmLevelTask *task, const SdmPass *pass,
+                                SdmLevelLabels *out)
 {
     SdmStatus st = SDM_OK;
     const int most = SDM_LABELS_BAND + 2 * SDM_OVERLAP, rows = task->win.h < most ? task->win.h : most;
@@ -52,7 +56,8 @@ void sdm_level_labels_cost(void *user, const SdmCostRow *row)
     }
 }
 
-SdmStatus sdm_level_labels_choose(SdmContext *ctx, const SdmLevelTask *task, const SdmOptimizer *how, SdmLevelLabels *l)
+SdmStatus sdm_level_labels_choose(SdmContext *ctx, const SdmLevelTask *task, const SdmOptimizer *how,
+                                  SdmLevelLabels *l)
 {
     const SdmLabels out = {.left = l->label};
     SdmVolume v = l->volume;

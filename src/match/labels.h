@@ -1,5 +1,5 @@
-/* Stage 5 with an optimizer: rows of scores -> volume of costs -> labels -> rows of scores again, of which only those near
- * a pixel's label count. */
+/* Stage 5 with an optimizer: rows of scores -> volume of costs -> labels -> rows of scores again, of which
+ * only those near a pixel's label count. */
 #ifndef SDM_LABELS_H
 #define SDM_LABELS_H
 
@@ -16,15 +16,18 @@ typedef struct SdmLevelLabels {
 } SdmLevelLabels;
 
 /* Rows 0..height - 1 (at most a band and its overlap) of the left view; its rows' stride is the width. */
-SdmStatus sdm_level_labels_open(SdmContext *ctx, const SdmLevelTask *task, const SdmPass *pass, SdmLevelLabels *out);
+SdmStatus sdm_level_labels_open(SdmContext *ctx, const SdmLevelTask *task, const SdmPass *pass,
+                                SdmLevelLabels *out);
 void sdm_level_labels_close(SdmLevelLabels *l);
 /* Consumer of cost rows y0..y1 - 1: scores become costs, 100 (1 - score), 0..100. */
 void sdm_level_labels_cost(void *user, const SdmCostRow *row);
 /* Choose the labels of the rows whose costs are there. */
-SdmStatus sdm_level_labels_choose(SdmContext *ctx, const SdmLevelTask *task, const SdmOptimizer *how, SdmLevelLabels *l);
+SdmStatus sdm_level_labels_choose(SdmContext *ctx, const SdmLevelTask *task, const SdmOptimizer *how,
+                                  SdmLevelLabels *l);
 
-/* Scores of the row near its labels: at the label and one beside it as they are, two beside it no better than the best of
- * those, so that a curve through them ends there, further off none.  out: (2 range + 1) x pitch. */
+/* Scores of the row near its labels: at the label and one beside it as they are, two beside it no better than
+ * the best of those, so that a curve through them ends there, further off none.  out: (2 range + 1) x pitch.
+ */
 void sdm_level_labels_keep(const SdmLevelLabels *l, const SdmCostRow *row, float *out);
 /* Bytes of `out` for a window of that width. */
 size_t sdm_level_labels_keep_bytes(int width, int range);

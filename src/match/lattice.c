@@ -36,8 +36,8 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-/* Corners of a cell, from the level's pixel in which the first one lies: what the first row of it has, and how
- * much the last one has more. */
+/* Corners of a cell, from the level's pixel in which the first one lies: what the first row of it has, and
+ * how much the last one has more. */
 static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level, SdmCellCorners *out)
 {
     for (int axis = 0; axis < 2; axis++) {

@@ -60,7 +60,7 @@ typedef struct SdmRowCells {
     int count;
     SdmCellCorners *corners;
     int32_t *column;   /* of the lattice, for each cell */
-    float *rise;       /* du_dh of each cell's upper left node, how much more the lower has; upper right, ... */
+    float *rise; /* du_dh of each cell's upper left node, how much more the lower has; upper right, ... */
     SdmRowKey key;     /* what begin, fraction, column and corners are of */
 } SdmRowCells;
 enum SdmSide { SDM_LEFT, SDM_RIGHT };

@@ -153,7 +153,8 @@ static void consumer_cut(Consumer *c, char *scratch, int w)
     }
     sdm_row_cells_cut(&c->cells, scratch + (n * 5 * sizeof(float) + n + 63) / 64 * 64, w);
     c->cells.cells = NULL; /* of the lattice, only du_dh */
-    c->near = (float *)(void *)(scratch + (n * 5 * sizeof(float) + n + sdm_row_cells_bytes(w) + 127) / 64 * 64);
+    c->near =
+        (float *)(void *)(scratch + (n * 5 * sizeof(float) + n + sdm_row_cells_bytes(w) + 127) / 64 * 64);
 }
 
 /* What the threads of a pass share. */
@@ -189,12 +190,19 @@ static SdmCostJob cost_job(const Match *m, int row_begin, int row_end, char *scr
 static void match_rows(SdmContext *ctx, const Match *m, int y0, int y1, const SdmLevelLabels *labels,
                        SdmLevelLabels *costs)
 {
-    const int threads = sdm_threads(ctx), rows = y1 - y0, strips = rows < 128 * threads ? threads : rows / 128;
+    const int threads = sdm_threads(ctx), rows = y1 - y0,
+              strips = rows < 128 * threads ? threads : rows / 128;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int i = 0; i < strips; i++) {
         char *const mine = m->scratch + m->bytes * (size_t)sdm_thread();
-        Consumer c = {.task = m->task, .pass = m->pass, .prior = m->prior, .retry = m->retry, .h_out = m->out->h_m,
-                      .flags_out = m->out->flags, .score_out = m->out->score, .labels = labels};
+        Consumer c = {.task = m->task,
+                      .pass = m->pass,
+                      .prior = m->prior,
+                      .retry = m->retry,
+                      .h_out = m->out->h_m,
+                      .flags_out = m->out->flags,
+                      .score_out = m->out->score,
+                      .labels = labels};
         consumer_cut(&c, mine + m->cost_bytes, m->task->win.w);
         const SdmCostJob job = cost_job(m, y0 + (int)((int64_t)rows * i / strips),
                                         y0 + (int)((int64_t)rows * (i + 1) / strips), mine);

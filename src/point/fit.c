@@ -319,8 +319,8 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     if (count < LEAST)
         return sdm_fail(ctx, SDM_ERR_DATA,
                         "too few matches between %s and %s: %zu, at least %d are needed to find the "
-                        "pointing; clouds, water or snow, or images of different places: give others",
-                        task->left, task->right, count, (int)LEAST);
+                        "pointing; %s",
+                        task->left, task->right, count, (int)LEAST, sdm_few_matches_hint(ctx));
     const int max_degree = degree_for(count, task->max_degree);
     sdm_free(&p->profile_px);
     p->profile_count = 0;

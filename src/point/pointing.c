@@ -48,6 +48,16 @@ void sdm_pointing_apply(const SdmPointing *p, size_t n, double *image)
     }
 }
 
+const char *sdm_few_matches_hint(const SdmContext *ctx)
+{
+    const SdmOptions *const o = ctx ? sdm_options(ctx) : NULL;
+    if (o && (!isnan(o->hmin_m) || !isnan(o->hmax_m)))
+        return "terrain outside --hmin and --hmax (metres above the ellipsoid), clouds, water or snow, "
+               "images of "
+               "different places, or one mirrored: leave the heights out, or give others";
+    return "clouds, water or snow, images of different places, or one mirrored: give others";
+}
+
 void sdm_pointing_free(SdmPointing *p)
 {
     sdm_free(&p->profile_px);

@@ -47,4 +47,7 @@ typedef struct SdmPointReport {
 } SdmPointReport;
 void sdm_point_report_free(SdmPointReport *r);
 
+/* Why matches are few, and what to do, for sentences: the height range first, where the user gave it. */
+const char *sdm_few_matches_hint(const SdmContext *ctx);
+
 #endif

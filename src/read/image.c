@@ -25,7 +25,7 @@ void sdm_image_stretch(const SdmImage *im, double *scale, double *offset)
 
 void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out)
 {
-    *out = (SdmRadiometry){im->scale, im->offset, im->saturated_at};
+    *out = (SdmRadiometry){im->scale, im->offset, im->saturated_at, {im->fill[0], im->fill[1]}};
 }
 
 void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r)
@@ -33,11 +33,12 @@ void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r)
     im->scale = r->scale;
     im->offset = r->offset;
     im->saturated_at = r->saturated_at;
+    memcpy(im->fill, r->fill, sizeof im->fill);
 }
 
 void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated)
 {
-    char own[64] = "";
+    char own[128] = "";
     int has_nodata = 0;
     const int flags = im->own_mask ? GDALGetMaskFlags(im->band) : 0;
     const double nodata = im->own_mask ? GDALGetRasterNoDataValue(im->band, &has_nodata) : 0.0;
@@ -49,6 +50,12 @@ void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unu
         snprintf(own, sizeof own, "nodata %.9g", nodata);
     else if (flags)
         snprintf(own, sizeof own, "mask of the file");
+    for (int k = 0; k < 2 && !isnan(im->fill[k]); k++) {
+        const size_t at = strlen(own);
+        char value[24];
+        sdm_fill_text(im->fill[k], value);
+        snprintf(own + at, sizeof own - at, "%s%s = no data, not declared", at ? "; " : "", value);
+    }
     snprintf(mask, size, "%s%s%s%.400s", own, *own && im->user_mask ? "; " : "",
              im->user_mask ? im->mask_option : "", im->user_mask ? GDALGetDescription(im->mask_dataset) : "");
     if (!*mask)
@@ -80,7 +87,8 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, i
     else if (GDALRasterIO(im->band, GF_Read, x, y, iw, ih, raw, iw, ih, GDT_Float32, 0, 0) != CE_None)
         TRY(read_failed(ctx, im, y0, h));
     for (size_t i = 0; i < n; ++i)
-        valid[i] = isfinite(raw[i]) && !(im->zero_is_fill && raw[i] == 0.0f);
+        valid[i] = isfinite(raw[i]) && !(im->zero_is_fill && raw[i] == 0.0f) && raw[i] != im->fill[0] &&
+                   raw[i] != im->fill[1];
     if (im->own_mask || im->user_mask)
         TRY(sdm_alloc(ctx, &mask, n, 1, "image mask"));
     for (int k = 0; k < 2; ++k) {

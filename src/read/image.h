@@ -20,6 +20,7 @@ struct SdmImage {
     uint8_t *raw;         /* a whole ASTER band, height x width, or NULL */
     float *gain, *bias;   /* ASTER: q = DN * gain + bias, per column; else NULL */
     double scale, offset; /* q = DN' * scale + offset */
+    float fill[2];        /* raw values that stand for no data though the file does not say so; NaN: none */
     float saturated_at;   /* raw values from here on are saturated; +inf when unknown */
     double unusable, saturated; /* shares of the pixels that the survey looked at, 0..1 */
 };
@@ -40,6 +41,9 @@ SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **
 /* Raw samples (float) and validity (1 = use) of a window inside the image, h x w each. */
 SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
                         float *raw, uint8_t *valid);
+
+/* The shortest text that is read back as v. */
+void sdm_fill_text(float v, char out[24]);
 
 /* Look at the image all over: sets stretch and saturation; fails where nothing is usable or a block is
  * cut off. */

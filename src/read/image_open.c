@@ -139,6 +139,7 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
     TRY(open_mask(ctx, im, src));
     im->scale = SCALE_BYTES;
     im->offset = OFFSET_BYTES;
+    im->fill[0] = im->fill[1] = NAN;
     im->saturated_at = im->bytes ? 255.0f : INFINITY;
     if (src->table)
         TRY(load_aster(ctx, im, src));

@@ -20,6 +20,7 @@ void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
 typedef struct SdmRadiometry {
     double scale, offset; /* see sdm_image_stretch() */
     float saturated_at;   /* samples as stored in the file; +inf when unknown */
+    float fill[2];        /* samples that stand for no data, undeclared; NaN: none */
 } SdmRadiometry;
 void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out);
 void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);

@@ -120,17 +120,18 @@ static SdmStatus measure(const SdmStack *s, SdmTie *tie, double place_m[2])
     SdmStatus st = SDM_OK;
     SdmCells c = {.threads = s->threads};
     double shift_m[3];
+    int open = 0; /* directions of which flat ground tells nothing */
     TRY(load(s, tie, common_window(s, &s->layer[tie->a], &s->layer[tie->b]), &c));
     tie->samples = 0;
     if (c.row_start[c.rows] < LEAST_CELLS)
         goto done;
-    TRY(sdm_cells_align(s->ctx, &c, shift_m));
+    TRY(sdm_cells_align(s->ctx, &c, shift_m, &open));
     const int64_t n = sdm_cells_gather(&c, c.work, SDM_CELL_BOTH, SDM_CELL_BOTH, c.scratch);
     const double nmad = sdm_nmad_f32(c.scratch, n, NULL);
-    const bool near = hypot(shift_m[0], shift_m[1]) < MOST_CELLS * s->dx_m;
+    const bool near = open == 0 && hypot(shift_m[0], shift_m[1]) < MOST_CELLS * s->dx_m;
     sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "%s to %s: dx %.2f dy %.2f dz %.2f m, NMAD %.2f m%s",
             s->layer[tie->a].path, s->layer[tie->b].path, shift_m[0], shift_m[1], shift_m[2], nmad,
-            near ? "" : ", not used");
+            near ? "" : open ? ", not used: the ground is flat or a plane" : ", not used");
     if (near) {
         tie->samples = n;
         tie->weight = (double)n / (nmad * nmad + 0.01);

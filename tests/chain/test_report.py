@@ -57,6 +57,29 @@ def estimates(name, words, dem):
     t.expect(0.0 < error < 0.1, "%s: lattice off by at most %.5f px" % (name, error))
 
 
+def one_estimate(scene):
+    """info, plan and run speak of the same memory, and refuse the same budgets with the same words."""
+    for number, options in enumerate(([], ["--memory", "96M"], ["--tile", "150"])):
+        said, job = info(*options, scene), os.path.join(work, "job%d" % number)
+        done = t.call([t.PROGRAM, "plan", "-q", "-o", job, scene] + options)
+        t.expect(done.returncode == 0 and bool(said), "plan and info with %s" % options)
+        with open(os.path.join(job, "plan.json")) as f:
+            planned = json.load(f)["scenes"][0]
+        units = [u["memory_bytes"] for u in planned["tiles"] + [planned.get("preparation", {"memory_bytes": 0})]]
+        t.expect(said["expected_memory_bytes"] == max(units) and said["tiles"] == len(planned["tiles"]),
+                 "%s: info %.1f MiB, plan %.1f MiB" % (options, said["expected_memory_bytes"] / 2**20, max(units) / 2**20))
+    told = set()
+    for words in (["run", "-o", os.path.join(work, "no.tif")], ["plan", "-o", os.path.join(work, "nojob")], ["info"]):
+        for tile in ([], ["--tile", "1000"], ["--tile", "64"]):
+            done = t.call([t.PROGRAM] + words + [scene, "--memory", "64M"] + tile, quiet=True)
+            t.expect(done.returncode == 1, "%s %s: 64 MiB are refused" % (words[0], tile))
+            told.add(done.stderr.split(": ", 1)[-1])
+    t.expect(len(told) == 1 and "give --memory" in told.copy().pop(), "one sentence for all: %s" % told)
+    least = told.pop().split("give --memory ")[-1].strip()
+    used, _ = measured_run(["--threads", "1", "--memory", least, scene], os.path.join(work, "least.tif"))
+    t.expect(0 < used <= int(least[:-1]) * 2**20, "with the budget it names it runs: %d of %s MiB" % (used >> 20, least))
+
+
 def read_bytes(path):
     """Size and samples of a small 8-bit image."""
     base = path + ".img"
@@ -157,6 +180,7 @@ pair = t.simulate(os.path.join(work, "pair"), "--layout", "rpc", "--width", 400,
 estimates("aster", [scene], os.path.join(work, "a.tif"))
 estimates("aster in blocks", [scene, "--tile", "128"], os.path.join(work, "b.tif"))
 estimates("rpc", [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")], os.path.join(work, "c.tif"))
+one_estimate(scene)
 masks(pair)
 known_scenes()
 t.finish()

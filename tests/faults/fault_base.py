@@ -190,7 +190,7 @@ def change(path, kind):
 
 # ---- small TIFFs, written and read without a library ----
 
-TYPES = {"uint8": (1, 1, 1), "uint16": (2, 2, 1), "float32": (4, 4, 3)}  # bytes, struct size, sample format
+TYPES = {"uint8": (1, 1, 1), "uint16": (2, 2, 1), "int16": (2, 2, 2), "float32": (4, 4, 3)}  # bytes, struct size, sample format
 
 
 def write_tiff(path, width, height, kind, samples, rpc=None):

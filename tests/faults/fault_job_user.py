@@ -102,7 +102,7 @@ def merge_markers(bench):
     time.sleep(2.0)
     state = state_of(bench, "o")["scenes"][0]["state"]
     third = start(bench, "merge", "o")
-    time.sleep(0.5)
+    time.sleep(4.0)  # a loaded machine takes long to start it
     third.send_signal(signal.SIGTERM)
     said = third.communicate(timeout=base.SECONDS)[1]
     bench.check("a merge that waits ends when asked", third.returncode == 1 and "waiting" in said, f"{third.returncode}: {said}")

@@ -116,6 +116,18 @@ def inputs(bench):
     refuse("all nodata", ["LEFT void.tif", "no usable pixel"], "void.tif", "right.tif")
 
 
+def constant(bench):
+    """Windows of one value have no match, whatever the cost; threads beyond use are kept back."""
+    base.write_tiff("flat_l.tif", W, H, "uint8", bytes([9]) * W * H)
+    base.write_tiff("flat_r.tif", W, H, "uint8", bytes([9]) * W * H)
+    for cost in ("zncc", "sad", "census"):
+        said = bench.call("match", "flat_l.tif", "flat_r.tif", "-o", "constant.pfm", "--overwrite", "--max-disparity", "16", "--cost", cost, "-v", "--threads", "1024")
+        bench.check(f"{cost}: constant images", said.returncode == 0 and " 0.0 % matched" in said.stdout + said.stderr,
+                    said.stdout + said.stderr)
+        bench.check("threads are kept back", "--threads 1024: " in said.stderr, said.stderr)
+    base.remove("constant.pfm")
+
+
 def sequences(bench):
     for frame in (3, 4, 6):
         make_pair(stem=f"s{frame:03d}_", seed=frame)
@@ -199,4 +211,4 @@ def stop(bench):
     bench.check("stops that met the work", stopped > 0, "each run was done or not ready before")
 
 
-base.test(usage, inputs, sequences, full_disk, stop)
+base.test(usage, inputs, constant, sequences, full_disk, stop)

@@ -2,6 +2,7 @@
 """Pairs of images from which no DEM must come: no cameras, no overlap, nothing to match, mirrored, exchanged."""
 # fault_pairs.py STEREODEM SOURCE_FOLDER
 # SPDX-License-Identifier: Apache-2.0
+import json
 import random
 import struct
 
@@ -33,11 +34,11 @@ def no_cameras(bench, views):
     far = list(rpc)
     far[4] += 3.0  # LAT_OFF
     base.write_tiff("far.tif", width, height, "uint16", data, far)
-    bench.refuse("no overlap", 1, ["overlap"], "a.tif", "far.tif", "-o", "o.tif")
+    bench.refuse("no overlap", 1, ["footprints", "overlap", "a.tif lies at lon", "far.tif at lon"], "a.tif", "far.tif", "-o", "o.tif")
     beside = list(rpc)
     beside[5] += 0.2  # LONG_OFF
     base.write_tiff("beside.tif", width, height, "uint16", data, beside)
-    bench.refuse("no overlap, next scene", 1, ["overlap"], "a.tif", "beside.tif", "-o", "o.tif")
+    bench.refuse("no overlap, next scene", 1, ["footprints", "overlap", "lat"], "a.tif", "beside.tif", "-o", "o.tif")
     for name, index, value in (("NaN", 15, float("nan")), ("zero scale", 9, 0.0), ("infinite", 40, float("inf")),
                                ("zero denominator", 32, 0.0)):
         bad = list(rpc)
@@ -69,6 +70,35 @@ def nothing_to_match(bench, views):
     lone[n:n + 2] = b"\1\2"
     base.write_tiff("bad.tif", width, height, "uint16", bytes(lone), rpc)
     bench.refuse("one usable pixel", 1, [], "a.tif", "bad.tif", "-o", "o.tif", also=("bad.tif", *TOO_FEW))
+
+
+def undeclared_fill(bench, views):
+    """A fifth of the left image on a value that the file does not declare: said, left out, and the DEM as without."""
+    width, height, data, rpc = views[0]
+    values = struct.unpack(f"<{width * height}H", data)
+    cut = height // 5 * width
+    for name, kind, code, fill, other in (("floats", "float32", "f", -9999.0, 1.0), ("huge floats", "float32", "f", 1e30, 1.0),
+                                          ("zeros in floats", "float32", "f", 0.0, 0.01), ("signed", "int16", "h", -32768, 1)):
+        limit = 30000 if code == "h" else 65535
+        samples = [fill] * cut + [min(v, limit) * other for v in values[cut:]]
+        base.write_tiff("fill.tif", width, height, kind, struct.pack(f"<{len(samples)}{code}", *samples), rpc)
+        done = bench.call("run", "fill.tif", "b.tif", "-o", "fill_dem.tif", "--overwrite")
+        lines = [line for line in done.stderr.split("\n") if "no data" in line]
+        bench.check(f"{name}: told", done.returncode == 0 and len(lines) == 1 and f"{fill:.7g} is taken" in lines[0] and
+                    "gdal_edit.py -a_nodata" in lines[0], done.stderr[-600:])
+        told = bench.call("info", "fill.tif", "b.tif").stdout
+        bench.check(f"{name}: info", f"{fill:.7g} = no data, not declared" in told and "20.00 %" in told, told)
+        shown = json.load(open("fill_dem.json", encoding="utf-8"))
+        bench.check(f"{name}: the rest is matched", shown["trust"]["matched_share_of_texture"] > 0.9 and
+                    shown["height_m"]["max"] - shown["height_m"]["min"] < 700, str(shown["height_m"]))
+    base.write_tiff("whole.tif", width, height, "float32", struct.pack(f"<{len(values)}f", *values), rpc)
+    done = bench.call("run", "whole.tif", "b.tif", "-o", "fill_dem.tif", "--overwrite")
+    bench.check("floats without fill: no word of it", done.returncode == 0 and "no data" not in done.stderr, done.stderr)
+
+
+def elsewhere_in_height(bench, _):
+    """The user's own range is the first thing to doubt."""
+    bench.refuse("terrain below --hmin", 1, ["--hmin", "a.tif"], "a.tif", "b.tif", "-o", "o.tif", "--hmin", "5000", "--hmax", "6000")
 
 
 def noise(seed, views, k, kind):
@@ -132,6 +162,8 @@ def pairs(bench):
     views = write_pairs(bench)
     no_cameras(bench, views)
     nothing_to_match(bench, views)
+    undeclared_fill(bench, views)
+    elsewhere_in_height(bench, views)
     must_not_match(bench, views)
     larger(bench)
 

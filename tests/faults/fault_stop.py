@@ -30,6 +30,11 @@ def after_stop(bench, name, number, done, sentence):
     good = done in (1, 0) and (done == 0 or (asked and not left and job and not any(".part" in p for p in job)))
     # before the program is ready for signals, or when asked twice, the signal ends it at once
     good = good or (done == -number and not left)
+    blocks = len([p for p in job if p.startswith("unit_") and p.endswith(".sdm")])
+    if asked and "o.tif" in sentence:
+        good = good and (f"{blocks} finished block" in sentence if blocks else "before the first block" in sentence)
+    elif asked:
+        good = good and job == ["nothing"] and "nothing is kept" in sentence
     bench.check(name, good, f"exit code {done}, left {left} {job}: {sentence}")
 
 

@@ -1,6 +1,6 @@
-/* Fuzz the two texts that a job is made from.  Input that begins with '{' is plan.json, where '@' stands for the
- * program's version; anything else is a list of scenes.  A plan that is accepted numbers its units through, and every
- * scene of it can be asked for its tiles and its state. */
+/* Fuzz the two texts that a job is made from.  Input that begins with '{' is plan.json, where '@' stands for
+ * the program's version; anything else is a list of scenes.  A plan that is accepted numbers its units
+ * through, and every scene of it can be asked for its tiles and its state. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/job.h"
 #include "fuzz.h"

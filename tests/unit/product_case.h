@@ -74,6 +74,7 @@ typedef struct Case {
     bool backwards, overwrite;
     float dn;
     int64_t block;
+    int64_t memory_bytes; /* budget, 0: the usual one, in which small rasters lie in memory */
 } Case;
 
 static inline SdmReport report_of(void)
@@ -135,6 +136,7 @@ static inline SdmStatus run_with(const Case *k, const SdmReport *report, char *w
     opt.vertical = k->vertical;
     opt.threads = k->threads ? k->threads : 2;
     opt.overwrite = k->overwrite;
+    opt.memory_bytes = k->memory_bytes ? k->memory_bytes : opt.memory_bytes;
     assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
     const SdmStatus st = produce(ctx, k, report);
     if (why)

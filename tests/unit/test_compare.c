@@ -126,6 +126,42 @@ static void constant_offset(void **state)
     assert_non_null(strstr(r.note, "neither"));
 }
 
+/* A plane of 10 m a cell, and noise of a few centimetres on the DEM: a shift along it is a height, across it
+ * nothing; neither is made up.  The same with a ridge, which tells one direction. */
+static void plane_and_ridge(void **state)
+{
+    (void)state;
+    enum { W = 80, H = 60 };
+    float *const ref = malloc(W * H * sizeof *ref), *const dem = malloc(W * H * sizeof *dem);
+    Raster r = {.cols = W, .rows = H, .epsg = 32631, .x0 = 600000, .y0 = 4900000};
+    SdmCompareResult out;
+    unsigned draw = 1;
+    for (int kind = 0; kind < 2; kind++) {
+        for (int i = 0; i < W * H; i++) {
+            draw = draw * 1664525u + 1013904223u;
+            const float noise = 0.05f * ((float)(draw >> 16) / 65536.0f - 0.5f);
+            const double x = i % W, wave = kind ? 40.0 * sin(0.2 * x) : 10.0 * x;
+            ref[i] = (float)(500.0 + wave);
+            dem[i] = (float)(503.0 + (kind ? 40.0 * sin(0.2 * (x + 0.5)) : 10.0 * x)) + noise;
+        }
+        r.values = dem;
+        write_raster(DEM, &r);
+        r.values = ref;
+        write_raster(REF, &r);
+        assert_int_equal(run(NULL, &out, NULL, 0), SDM_OK);
+        assert_int_equal(out.undetermined, kind ? 1 : 2);
+        assert_near(out.shift_m[1], 0.0, 0.05);
+        assert_near(out.shift_m[2], 3.0, 0.02);
+        assert_near(out.shift_m[0] / 30.0, kind ? 0.5 : 0.0, 0.02);
+        assert_true(out.aligned.nmad_m < 0.1);
+        char text[4096];
+        sdm_compare_text(&out, text, sizeof text);
+        assert_non_null(strstr(text, kind ? "one horizontal direction only" : "shifted in height only"));
+    }
+    free(ref);
+    free(dem);
+}
+
 /* Decimetres above 50 m, as scale and offset of the band say. */
 static void scale_and_offset(void **state)
 {
@@ -440,7 +476,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant_offset),
-        cmocka_unit_test(scale_and_offset),
+        cmocka_unit_test(plane_and_ridge), cmocka_unit_test(scale_and_offset),
         cmocka_unit_test(figures_and_classes_by_hand),
         cmocka_unit_test(within_limits_the_footprint),
         cmocka_unit_test(coverage_counts_the_union),

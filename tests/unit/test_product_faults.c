@@ -61,10 +61,11 @@ static void unwritten_cells(void **state)
     SdmBlock b = {0};
     char out[256];
     const SdmReport report = report_of();
-    const double bounds[4] = {0, 0, 3000, 3000};
+    const double bounds[4] = {0, 0, 18000, 18000};
     snprintf(out, sizeof out, "%s/u.tif", folder);
     sdm_options_default(&opt);
     opt.output = out;
+    opt.memory_bytes = 64 << 20; /* rasters in files */
     assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
     assert_int_equal(sdm_grid_choose(ctx, 3, 10, 15, &g), SDM_OK);
     assert_int_equal(sdm_grid_cover(ctx, bounds, &g), SDM_OK);
@@ -72,7 +73,7 @@ static void unwritten_cells(void **state)
     assert_int_equal(make_block(ctx, 0, 0, 100, 50, 250.0F, &b), SDM_OK);
     assert_int_equal(sdm_product_write(ctx, p, &b), SDM_OK);
     assert_int_equal(sdm_product_finish(ctx, p, &report), SDM_ERR_DATA);
-    b.row0 = 51;
+    b.row0 = g.rows - 49;
     assert_int_equal(sdm_product_write(ctx, p, &b), SDM_ERR_DATA);
     assert_true(count_files("u.tif.part-") > 0);
     sdm_product_close(&p);
@@ -105,10 +106,15 @@ static int run_in_child(const Case *k, rlim_t limit, SdmStatus want)
 static void full_disk(void **state)
 {
     (void)state;
-    const Case k = {.name = "f.tif", .cols = 600, .rows = 700};
+    const Case k = {.name = "f.tif", .cols = 600, .rows = 700, .memory_bytes = 64 << 20};
+    const Case in_memory = {.name = "f.tif", .cols = 600, .rows = 700};
     assert_int_equal(run_in_child(&k, 0, SDM_OK), 0);
     assert_int_equal(count_files("f"), 6);
     empty_folder();
+    for (rlim_t limit = 2000; limit < 200000; limit *= 3) { /* below the size of each compressed raster */
+        assert_int_equal(run_in_child(&in_memory, limit, SDM_ERR_IO), 0);
+        assert_int_equal(count_files("f"), 0);
+    }
     /* the largest file aside is the QA's, 10 bytes a cell; every limit below that must be noticed */
     for (rlim_t limit = 2000; limit < (rlim_t)(k.cols * k.rows * 10); limit = limit * 3 / 2) {
         assert_int_equal(run_in_child(&k, limit, SDM_ERR_IO), 0);

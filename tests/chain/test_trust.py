@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+# A run whose own figures show that its DEM is wrong says so, in the report and in one line, or makes none; a good
+# scene raises no alarm, nor does any scene of the shared data.
+# test_trust.py [STEREODEM]
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import sys
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+work = t.folder()
+
+
+def judged(name, inputs, *options):
+    """Exit code, lines on stderr that say `doubtful` or are the error, the report."""
+    dem = os.path.join(work, name + ".tif")
+    done = t.call([t.PROGRAM, "run", "--overwrite", "-o", dem, "--cost", "zncc", "--optimizer", "local"] + list(inputs) +
+                  list(options), quiet=True)
+    lines = [l for l in done.stderr.split("\n") if "doubtful" in l or "too few" in l]
+    report, page = {}, ""
+    if done.returncode == 0:
+        with open(t.companion(dem, ".json")) as f:
+            report = json.load(f)
+        with open(t.companion(dem, ".html")) as f:
+            page = f.read()
+    else:
+        t.expect(not os.path.exists(dem) and not os.path.exists(dem + ".job"), name + ": nothing is left")
+    return done.returncode, lines, report.get("trust", {}), page
+
+
+def scene(name, *options):
+    return t.simulate(os.path.join(work, name), "--lon", 7, "--lat", 45, "--seed", 4, *options)
+
+
+def doubtful(name, word, *options):
+    rc, lines, trust, page = judged(name, [scene("scene_" + name, *options)])
+    t.expect(rc == 0 and len(lines) == 1 and word in lines[0], "%s: one line of warning: %s" % (name, lines))
+    t.expect(trust.get("doubtful") is True and any(word in w for w in trust["warnings"]), name + ": the report says so")
+    t.expect("This DEM is doubtful" in page and word in page, name + ": so does the page")
+
+
+def refused(name, *options):
+    rc, lines, _, _ = judged(name, [scene("scene_" + name, *options)])
+    t.expect(rc == 1 and len(lines) == 1 and "too few matches" in lines[0], "%s: no DEM: rc %d %s" % (name, rc, lines))
+
+
+def trusted(name, inputs):
+    rc, lines, trust, page = judged(name, inputs)
+    t.expect(rc == 0 and not lines and trust["doubtful"] is False and not trust["warnings"] and
+             "is doubtful" not in page, "%s: no alarm: %s" % (name, lines))
+    t.expect(trust["matched_share_of_texture"] > 0.5, "%s: %.2f of the texture matched" % (
+        name, trust["matched_share_of_texture"]))
+
+
+trusted("good", [scene("scene_good", "--jitter", 0.15, "--pointing-across", 1.8, "--noise", 2, "--striping", 1)])
+trusted("lake", [scene("scene_lake", "--lake", 0.5)])
+doubtful("cloud", "matched", "--cloud", 0.9)
+doubtful("noise", "matched", "--noise", 8)
+doubtful("jitter", "jitter", "--jitter", 1, "--noise", 1)
+refused("shaken", "--jitter", 10)
+data = os.path.join(t.SHARED, "data")
+if os.path.isdir(data):
+    for folder, files in (("aster_full", ["AST_L1A_00401012001180022_sim.hdf"]), ("pleiades_reunion", ["img_01.tif", "img_02.tif"]),
+                          ("aster_small", ["AST_L1A_00401012001180005_sim.hdf"]), ("giza", ["gizeh_1.tif", "gizeh_2.tif"]),
+                          ("turkey_pre", ["adjusted_1.tif", "adjusted_2.tif"]), ("turkey_pre", ["raw_1.tif", "raw_2.tif"])):
+        trusted(folder + " " + files[0].split("_")[0], [os.path.join(data, folder, f) for f in files])
+t.finish()
