@@ -13,7 +13,8 @@ typedef struct LatticeCell { /* corners 00 10 01 11 as x y z w; [axis]: columns,
     int origin[2], rest[2];
 } LatticeCell;
 
-/* Where pixel (x, y) lies in the cells of its window: u2, v2 of pixel (0, 0) and stride2 in half full pixels. */
+/* Where pixel (x, y) lies in the cells of its window: u2, v2 of pixel (0, 0) and stride2 in half full pixels.
+ */
 typedef struct CellPlace {
     int cell;
     float fu, fv; /* 0..1 across it */
@@ -55,7 +56,8 @@ FUNCTION uint bits_of(ulong a, ulong b)
     return (uint)POPCOUNT64(a ^ b);
 }
 
-/* A score as it would be for a window of the texture that the cost's scores are made for; scale 0: as it is. */
+/* A score as it would be for a window of the texture that the cost's scores are made for; scale 0: as it is.
+ */
 FUNCTION float fair_score(float score, float scale, float texture)
 {
     const float fair = 1.0f - (1.0f - score) * scale * texture;

@@ -4,15 +4,15 @@
 /* ---- median ---- */
 
 /* Smaller to a, larger to b. */
-#define ORDER(a, b)                                                                                                 \
-    {                                                                                                               \
-        const float lo_ = v[b] < v[a] ? v[b] : v[a], hi_ = v[b] < v[a] ? v[a] : v[b];                               \
-        v[a] = lo_;                                                                                                 \
-        v[b] = hi_;                                                                                                 \
-    }
+#define ORDER(a, b) \
+    do { \
+        const float lo_ = v[b] < v[a] ? v[b] : v[a], hi_ = v[b] < v[a] ? v[a] : v[b]; \
+        v[a] = lo_; \
+        v[b] = hi_; \
+    } while (0)
 
-/* Median of the valid ones of 3 x 3 at valid pixels with 5 of them or more; rows off the image are the nearest
- * one, the first and last column keep their value. */
+/* Median of the valid ones of 3 x 3 at valid pixels with 5 of them or more; rows off the image are the
+ * nearest one, the first and last column keep their value. */
 KERNEL GROUP_SIZE(32, 8, 1)
 median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL float *out)
 {
@@ -34,9 +34,12 @@ median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL
             v[3 * j + i] = valid ? in[from] : 3.4e38f; /* to the end */
             n += valid;
         }
-    ORDER(0, 1) ORDER(3, 4) ORDER(6, 7) ORDER(1, 2) ORDER(4, 5) ORDER(7, 8) ORDER(0, 1) ORDER(3, 4) ORDER(6, 7)
-    ORDER(0, 3) ORDER(3, 6) ORDER(0, 3) ORDER(1, 4) ORDER(4, 7) ORDER(1, 4) ORDER(2, 5) ORDER(5, 8) ORDER(2, 5)
-    ORDER(1, 3) ORDER(5, 7) ORDER(2, 6) ORDER(4, 6) ORDER(2, 4) ORDER(2, 3) ORDER(5, 6)
+    /* clang-format off */
+    ORDER(0, 1); ORDER(3, 4); ORDER(6, 7); ORDER(1, 2); ORDER(4, 5); ORDER(7, 8); ORDER(0, 1);
+    ORDER(3, 4); ORDER(6, 7); ORDER(0, 3); ORDER(3, 6); ORDER(0, 3); ORDER(1, 4); ORDER(4, 7);
+    ORDER(1, 4); ORDER(2, 5); ORDER(5, 8); ORDER(2, 5); ORDER(1, 3); ORDER(5, 7); ORDER(2, 6);
+    ORDER(4, 6); ORDER(2, 4); ORDER(2, 3); ORDER(5, 6);
+    /* clang-format on */
     const float mean = n == 6 ? 0.5f * (v[2] + v[3]) : 0.5f * (v[3] + v[4]);
     out[at] = n < 5 ? own : n == 9 ? v[4] : n == 7 ? v[3] : n == 5 ? v[2] : mean;
 }
@@ -65,11 +68,12 @@ FUNCTION int agreeing(IN_LOCAL const short *tile, int side, int own, const int r
 /* Valid pixels whose change agrees with fewer than `least` of the (2 reach + 1)^2 around lose QA_VALID.
  * per_unit: 256 / tolerance. */
 KERNEL GROUP_SIZE(32, 8, 1)
-reject(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int reach,
-       float per_unit, int least, GLOBAL ushort *out)
+    reject(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h,
+           int reach, float per_unit, int least, GLOBAL ushort *out)
 {
     LOCAL short tile[(32 + 2 * REJECT_REACH) * (8 + 2 * REJECT_REACH)];
-    const int x0 = GROUP(0) * 32 - reach, y0 = GROUP(1) * 8 - reach, side = 32 + 2 * reach, high = 8 + 2 * reach;
+    const int x0 = GROUP(0) * 32 - reach, y0 = GROUP(1) * 8 - reach, side = 32 + 2 * reach,
+              high = 8 + 2 * reach;
     const int x = x0 + reach + ITEM(0), y = y0 + reach + ITEM(1);
     for (int j = ITEM(1); j < high; j += 8)
         for (int i = ITEM(0); i < side; i += 32) {
@@ -109,8 +113,8 @@ typedef struct ColumnSum {
 } ColumnSum;
 
 /* Add (sign 1) or take (-1) row y of a column, if there is such a row. */
-FUNCTION void column_add(ColumnSum *s, GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags,
-                         int x, int y, int w, int h, int sign)
+FUNCTION void column_add(ColumnSum *s, GLOBAL const float *h_m, GLOBAL const float *prior,
+                         GLOBAL const ushort *flags, int x, int y, int w, int h, int sign)
 {
     const long at = (long)y * w + x;
     if (y < 0 || y >= h || !(flags[at] & QA_VALID))
@@ -119,12 +123,12 @@ FUNCTION void column_add(ColumnSum *s, GLOBAL const float *h_m, GLOBAL const flo
     s->count += sign;
 }
 
-/* Sums over the rows y - reach .. y + reach of the valid pixels' changes, and their number, for one or two reaches
- * (reach_b < 0: one); sum, count: h x w for the first, then for the second.  An item walks down `rows` rows of a
- * column. */
+/* Sums over the rows y - reach .. y + reach of the valid pixels' changes, and their number, for one or two
+ * reaches (reach_b < 0: one); sum, count: h x w for the first, then for the second.  An item walks down
+ * `rows` rows of a column. */
 KERNEL GROUP_SIZE(64, 1, 1)
-fill_columns(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int reach_a,
-             int reach_b, int rows, GLOBAL int *sum, GLOBAL ushort *count)
+    fill_columns(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h,
+                 int reach_a, int reach_b, int rows, GLOBAL int *sum, GLOBAL ushort *count)
 {
     const int x = GROUP(0) * 64 + ITEM(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
     const long second = (long)w * h;
@@ -185,13 +189,13 @@ FUNCTION RowSum row_begin(GLOBAL const int *sum, GLOBAL const ushort *count, int
     return r;
 }
 
-/* Pixels without a match: prior + mean change of the window where `least` of it are valid; else, if asked, the prior.
- * A second filling (reach_b >= 0) then overwrites where it can.  filled: 1 where the first was done, 0 elsewhere; may
- * be null.  An item has 8 pixels of a row. */
+/* Pixels without a match: prior + mean change of the window where `least` of it are valid; else, if asked,
+ * the prior. A second filling (reach_b >= 0) then overwrites where it can.  filled: 1 where the first was
+ * done, 0 elsewhere; may be null.  An item has 8 pixels of a row. */
 KERNEL GROUP_SIZE(32, 8, 1)
-fill_holes(GLOBAL float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, GLOBAL const int *sum,
-           GLOBAL const ushort *count, int w, int h, int reach_a, int least_a, int else_prior, int reach_b, int least_b,
-           GLOBAL uchar *filled)
+    fill_holes(GLOBAL float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags,
+               GLOBAL const int *sum, GLOBAL const ushort *count, int w, int h, int reach_a, int least_a,
+               int else_prior, int reach_b, int least_b, GLOBAL uchar *filled)
 {
     const int x0 = (GROUP(0) * 32 + ITEM(0)) * 8, y = GROUP(1) * 8 + ITEM(1);
     const long row = (long)y * w, second = (long)w * h + row;
@@ -246,10 +250,10 @@ smooth(GLOBAL const float *in, int w, int h, GLOBAL float *out)
     out[(long)y * w + x] = (column[0] + 2.0f * column[1] + column[2]) * 0.0625f;
 }
 
-/* A window twice as fine, bilinear.  du, dv: absolute place of the fine pixel (0, 0) less twice that of the coarse
- * one; places beyond the coarse window are its edge. */
-KERNEL GROUP_SIZE(32, 8, 1)
-refine(GLOBAL const float *coarse, int coarse_w, int coarse_h, int du, int dv, GLOBAL float *fine, int w, int h)
+/* A window twice as fine, bilinear.  du, dv: absolute place of the fine pixel (0, 0) less twice that of the
+ * coarse one; places beyond the coarse window are its edge. */
+KERNEL GROUP_SIZE(32, 8, 1) refine(GLOBAL const float *coarse, int coarse_w, int coarse_h, int du, int dv,
+                                   GLOBAL float *fine, int w, int h)
 {
     const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1), u = x + du, v = y + dv;
     if (x >= w || y >= h)

@@ -12,8 +12,8 @@ FUNCTION int gap_size(float gap)
     return size >= 0.0f ? (int)((size < 1.0f ? size : 1.0f) * GAP_UNIT) : 0;
 }
 
-/* Over the rows y - GAP_HALF .. y + GAP_HALF of each column: sums of |gap|, and how many are known.  An item has
- * `rows` rows of a column. */
+/* Over the rows y - GAP_HALF .. y + GAP_HALF of each column: sums of |gap|, and how many are known.  An item
+ * has `rows` rows of a column. */
 KERNEL GROUP_SIZE(64, 1, 1)
 gap_columns(GLOBAL const float *gap, int w, int h, int rows, GLOBAL int *sum, GLOBAL ushort *count)
 {
@@ -56,8 +56,8 @@ FUNCTION int ground_at(int x, int y, int u0, int v0, int level, int ground_w, in
     return u < ground_w && v < ground_h ? v * ground_w + u : -1;
 }
 
-/* Flags and scores from the ray gaps, the scores over the larger window (score0) and the terrain (ground_m, away;
- * null: there is none).  limit: mean gap, 1/1024 px. */
+/* Flags and scores from the ray gaps, the scores over the larger window (score0) and the terrain (ground_m,
+ * away; null: there is none).  limit: mean gap, 1/1024 px. */
 KERNEL GROUP_SIZE(32, 8, 1)
 judge(GLOBAL const float *gap, GLOBAL const int *sum, GLOBAL const ushort *count, GLOBAL const uchar *score0,
       GLOBAL const float *h_m, int w, int h, int least, float limit, GLOBAL const float *ground_m,

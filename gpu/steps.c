@@ -81,14 +81,15 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node, const SdmWindow *win,
-                            enum SdmSide side, SdmGpuCells *out)
+SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node,
+                            const SdmWindow *win, enum SdmSide side, SdmGpuCells *out)
 {
     SdmStatus st = SDM_OK;
     const int l = win->level, step2 = 2 * lat->step;
     const int64_t one = (int64_t)1 << l;
     /* twice the full-resolution position from the first node, so that half pixels stay integers */
-    const int64_t u2 = (2 * win->u0 + 1) * one - 1 - 2 * lat->u0, v2 = (2 * win->v0 + 1) * one - 1 - 2 * lat->v0;
+    const int64_t u2 = (2 * win->u0 + 1) * one - 1 - 2 * lat->u0,
+                  v2 = (2 * win->v0 + 1) * one - 1 - 2 * lat->v0;
     const int64_t i0 = floor_div(u2, step2), i1 = floor_div(u2 + 2 * one * (win->w - 1), step2);
     const int64_t j0 = floor_div(v2, step2), j1 = floor_div(v2 + 2 * one * (win->h - 1), step2);
     *out = (SdmGpuCells){.cols = (int32_t)(i1 - i0 + 1), .rows = (int32_t)(j1 - j0 + 1),
@@ -98,10 +99,11 @@ SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, S
     while (1 << out->step2_log2 < step2)
         out->step2_log2++;
     const int64_t count = (int64_t)out->cols * out->rows;
-    TRY(sdm_gpu_scratch(ctx, g, side == SDM_RIGHT ? SDM_S_CELLS_R : SDM_S_CELLS, count * SDM_CELL_BYTES, &out->cell));
+    TRY(sdm_gpu_scratch(ctx, g, side == SDM_RIGHT ? SDM_S_CELLS_R : SDM_S_CELLS, count * SDM_CELL_BYTES,
+                        &out->cell));
     TRY(SDM_GPU_RUN(ctx, g, "lattice_cells", count, 1, 64, 1, SDM_BUF(node), SDM_I32(lat->nu), SDM_I32(i0),
-                    SDM_I32(j0), SDM_I32(out->cols), SDM_I32(out->rows), SDM_I32(side == SDM_RIGHT), SDM_I32(l),
-                    SDM_BUF(out->cell)));
+                    SDM_I32(j0), SDM_I32(out->cols), SDM_I32(out->rows), SDM_I32(side == SDM_RIGHT),
+                    SDM_I32(l), SDM_BUF(out->cell)));
 done:
     return st;
 }
@@ -118,9 +120,9 @@ SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *c, SdmBuff
 
 SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const SdmGpuImage *out)
 {
-    return SDM_GPU_RUN(ctx, g, "half_size", out->w, out->h, 32, 8, SDM_BUF(in->data), SDM_I32(in->w), SDM_I32(in->h),
-                       SDM_I32(2 * out->x0 - 1 - in->x0), SDM_I32(2 * out->y0 - 1 - in->y0), SDM_BUF(out->data),
-                       SDM_I32(out->w), SDM_I32(out->h));
+    return SDM_GPU_RUN(ctx, g, "half_size", out->w, out->h, 32, 8, SDM_BUF(in->data), SDM_I32(in->w),
+                       SDM_I32(in->h), SDM_I32(2 * out->x0 - 1 - in->x0), SDM_I32(2 * out->y0 - 1 - in->y0),
+                       SDM_BUF(out->data), SDM_I32(out->w), SDM_I32(out->h));
 }
 
 /* ---- filters ---- */
@@ -136,8 +138,9 @@ SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_
                          SdmBuffer *flags, int half, float tol_m, float share, SdmBuffer *new_flags)
 {
     const int side = 2 * half + 1, least = (int)ceilf(share * (float)(side * side));
-    return SDM_GPU_RUN(ctx, g, "reject", w, h, 32, 8, SDM_BUF(h_m), SDM_BUF(prior_m), SDM_BUF(flags), SDM_I32(w),
-                       SDM_I32(h), SDM_I32(half), SDM_F32(256.0f / tol_m), SDM_I32(least), SDM_BUF(new_flags));
+    return SDM_GPU_RUN(ctx, g, "reject", w, h, 32, 8, SDM_BUF(h_m), SDM_BUF(prior_m), SDM_BUF(flags),
+                       SDM_I32(w), SDM_I32(h), SDM_I32(half), SDM_F32(256.0f / tol_m), SDM_I32(least),
+                       SDM_BUF(new_flags));
 }
 
 SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
@@ -149,9 +152,9 @@ SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m,
     SdmBuffer *sum, *count;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(uint16_t), &count));
-    TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, FILL_ROWS), 64, 1, SDM_BUF(h_m), SDM_BUF(prior_m),
-                    SDM_BUF(flags), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half), SDM_I32(half_b),
-                    SDM_I32(FILL_ROWS), SDM_BUF(sum), SDM_BUF(count)));
+    TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, FILL_ROWS), 64, 1, SDM_BUF(h_m),
+                    SDM_BUF(prior_m), SDM_BUF(flags), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half),
+                    SDM_I32(half_b), SDM_I32(FILL_ROWS), SDM_BUF(sum), SDM_BUF(count)));
     TRY(SDM_GPU_RUN(ctx, g, "fill_holes", sdm_gpu_groups(w, 8), h, 32, 8, SDM_BUF(h_m), SDM_BUF(prior_m),
                     SDM_BUF(flags), SDM_BUF(sum), SDM_BUF(count), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half),
                     SDM_I32(fill->least), SDM_I32(fill->else_prior), SDM_I32(half_b), SDM_I32(least_b),
@@ -169,6 +172,7 @@ SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, Sd
                          const SdmWindow *fine, SdmBuffer *fine_m)
 {
     return SDM_GPU_RUN(ctx, g, "refine", fine->w, fine->h, 32, 8, SDM_BUF(coarse_m), SDM_I32(coarse->w),
-                       SDM_I32(coarse->h), SDM_I32(fine->u0 - 2 * coarse->u0), SDM_I32(fine->v0 - 2 * coarse->v0),
-                       SDM_BUF(fine_m), SDM_I32(fine->w), SDM_I32(fine->h));
+                       SDM_I32(coarse->h), SDM_I32(fine->u0 - 2 * coarse->u0),
+                       SDM_I32(fine->v0 - 2 * coarse->v0), SDM_BUF(fine_m), SDM_I32(fine->w),
+                       SDM_I32(fine->h));
 }

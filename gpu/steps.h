@@ -1,6 +1,7 @@
-/* Steps of the chain on a device: each takes whole images that lie there and queues its kernels; nothing waits.
- * What comes out is what the kernels of cpu/kernels.h give on the processor, bit for bit.  All buffers are
- * dense, rows of `w`, h x w; none may be both input and output unless it says so.  Internal; not installed. */
+/* Steps of the chain on a device: each takes whole images that lie there and queues its kernels; nothing
+ * waits. What comes out is what the kernels of cpu/kernels.h give on the processor, bit for bit.  All buffers
+ * are dense, rows of `w`, h x w; none may be both input and output unless it says so.  Internal; not
+ * installed. */
 #ifndef SDM_GPU_STEPS_H
 #define SDM_GPU_STEPS_H
 
@@ -20,8 +21,8 @@ typedef struct SdmGpu {
 } SdmGpu;
 SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out);
 void sdm_gpu_close(SdmGpu *g);
-/* Take the scratch of all steps on windows of up to `pixels` pixels, and cells of up to `nodes` nodes, at once:
- * memory that is taken later holds up the queue. */
+/* Take the scratch of all steps on windows of up to `pixels` pixels, and cells of up to `nodes` nodes, at
+ * once: memory that is taken later holds up the queue. */
 SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census);
 
 /* A level of an image: as SdmLevelImage, data on the device (int16). */
@@ -32,8 +33,8 @@ typedef struct SdmGpuImage {
 
 /* ---- geometry ---- */
 
-/* Cells of the lattice that a window of a level touches, made ready on the device: what does not depend on the
- * pixel (32 words a cell: corners of the positions, their changes over height, du/dh). */
+/* Cells of the lattice that a window of a level touches, made ready on the device: what does not depend on
+ * the pixel (32 words a cell: corners of the positions, their changes over height, du/dh). */
 typedef struct SdmGpuCells {
     SdmBuffer *cell;
     int32_t cols, rows;  /* of cells */
@@ -46,8 +47,8 @@ typedef struct SdmGpuCells {
 } SdmGpuCells;
 /* The cells lie in the scratch of g until the next ones of the same side are made.
  * node: the lattice's nodes (lat->nv x lat->nu SdmNode) as they lie on the host. */
-SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node, const SdmWindow *win,
-                            enum SdmSide side, SdmGpuCells *out);
+SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node,
+                            const SdmWindow *win, enum SdmSide side, SdmGpuCells *out);
 
 /* As sdm_warp_view(): surface_m (float) may be NULL; out: int16. */
 SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *cells, SdmBuffer *surface_m,
@@ -115,7 +116,8 @@ typedef struct SdmGpuJudge {
 } SdmGpuJudge;
 SdmStatus sdm_gpu_judge(SdmContext *ctx, SdmGpu *g, const SdmGpuJudge *j);
 
-/* Filled pixels (see sdm_gpu_fill()) that both views see and that lie over terrain become valid and filled. */
+/* Filled pixels (see sdm_gpu_fill()) that both views see and that lie over terrain become valid and filled.
+ */
 SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmWindow *win, SdmBuffer *filled,
                          const SdmGpuGround *ground, SdmBuffer *flags);
 

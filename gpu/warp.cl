@@ -11,9 +11,8 @@ typedef struct LatticeNode { /* SdmNode; what is not read here are place holders
 } LatticeNode;
 
 /* Cells (i0.., j0..) of the lattice at the places of a level's pixels; right: of the right view. */
-KERNEL GROUP_SIZE(64, 1, 1)
-lattice_cells(GLOBAL const LatticeNode *node, int nu, int i0, int j0, int cols, int rows, int right, int level,
-              GLOBAL LatticeCell *out)
+KERNEL GROUP_SIZE(64, 1, 1) lattice_cells(GLOBAL const LatticeNode *node, int nu, int i0, int j0, int cols,
+                                          int rows, int right, int level, GLOBAL LatticeCell *out)
 {
     const int at = GROUP(0) * 64 + ITEM(0);
     if (at >= cols * rows)
@@ -56,8 +55,8 @@ FUNCTION int from_source(int origin, int first)
 }
 
 /* The pixel at a position in 1/256 px of the source: 4 x 4 taps of cubic weights (cubic: of 256 phases). */
-FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLOBAL const short4 *cubic, int col256,
-                          int row256)
+FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLOBAL const short4 *cubic,
+                          int col256, int row256)
 {
     const int col = col256 >> 8, row = row256 >> 8;
     if (col < 1 || row < 1 || col + 2 >= width || row + 2 >= height)
@@ -70,7 +69,8 @@ FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLO
     UNROLL for (int j = 0; j < 4; j++, p += width) {
         const int p0 = p[0], p1 = p[1], p2 = p[2], p3 = p[3];
         const int line = p0 * w0 + p1 * w1 + p2 * w2 + p3 * w3;
-        nodata = nodata || p0 == PIXEL_NODATA || p1 == PIXEL_NODATA || p2 == PIXEL_NODATA || p3 == PIXEL_NODATA;
+        nodata =
+            nodata || p0 == PIXEL_NODATA || p1 == PIXEL_NODATA || p2 == PIXEL_NODATA || p3 == PIXEL_NODATA;
         sum += (uint)((line + 1024) >> 11) * (uint)down[j];
     }
     const int value = (int)(sum + (1u << 16)) >> 17;

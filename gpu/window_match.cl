@@ -1,10 +1,12 @@
-/* Two views and a surface -> the new surface of a pass, in one walk down a strip: the volume never leaves the chip.
+/* Two views and a surface -> the new surface of a pass, in one walk down a strip: the volume never leaves the
+ * chip.
  *
- * A group of 64 items owns SPAN = 256 neighbouring columns, an item four of them.  The rows of the window lie in
- * local memory, round robin, each read once from the images.  Every row that enters or leaves moves the sums of
- * products of each d and pixel, of samples and of squares (left and right), all in registers; then textures, scores,
- * the right pixels' choice and the left ones' go from item to item through local memory.  Of the columns the outer
- * `halo` ones on both sides serve only as surroundings: R for the right windows, 2 R for the left-right check.
+ * A group of 64 items owns SPAN = 256 neighbouring columns, an item four of them.  The rows of the window lie
+ * in local memory, round robin, each read once from the images.  Every row that enters or leaves moves the
+ * sums of products of each d and pixel, of samples and of squares (left and right), all in registers; then
+ * textures, scores, the right pixels' choice and the left ones' go from item to item through local memory. Of
+ * the columns the outer `halo` ones on both sides serve only as surroundings: R for the right windows, 2 R
+ * for the left-right check.
  *
  * R and W are constants of each kernel, so that all loops over them unroll. */
 // SPDX-License-Identifier: Apache-2.0
@@ -98,8 +100,8 @@ FUNCTION void strip_take(IN_LOCAL const short *from, int *to)
 }
 
 /* Row y of the window enters (sign 1) or leaves (-1). */
-FUNCTION void strip_row(StripSums *s, const StripLocal *m, int y, int slot, const int W, const int R, const int term,
-                        int sign)
+FUNCTION void strip_row(StripSums *s, const StripLocal *m, int y, int slot, const int W, const int R,
+                        const int term, int sign)
 {
     int l[MOST_W + 7], r[MOST_W + 2 * MOST_R + 7];
     IN_LOCAL const short *const left = m->left + slot * STRIP_PITCH(W, R) + COLUMNS * ITEM(0);
@@ -120,7 +122,8 @@ FUNCTION void strip_row(StripSums *s, const StripLocal *m, int y, int slot, cons
             row += strip_term(l[i], r[i + k], term);
         s->cost[k][0] += (uint)sign * row;
         UNROLL for (int c = 1; c < COLUMNS; c++) {
-            row += strip_term(l[W + c - 1], r[W + c - 1 + k], term) - strip_term(l[c - 1], r[c - 1 + k], term);
+            row +=
+                strip_term(l[W + c - 1], r[W + c - 1 + k], term) - strip_term(l[c - 1], r[c - 1 + k], term);
             s->cost[k][c] += (uint)sign * row;
         }
     }
@@ -132,8 +135,8 @@ typedef struct StripWindow {
 } StripWindow;
 
 /* Mean and texture of an item's window c of a view; rows_inside: the window's rows all exist. */
-FUNCTION StripWindow strip_window(const StripSums *s, const StripInput *in, const int side, const int c, bool rows_inside,
-                                  const int W)
+FUNCTION StripWindow strip_window(const StripSums *s, const StripInput *in, const int side, const int c,
+                                  bool rows_inside, const int W)
 {
     const int x = in->x0 + COLUMNS * ITEM(0) + c;
     const bool whole = rows_inside && x >= W / 2 && x + W / 2 < in->w && s->bad[side][c] == 0;
@@ -169,8 +172,8 @@ FUNCTION StripBest strip_scores(const StripSums *s, const StripLocal *m, const i
     float last = SCORE_NONE;
     UNROLL for (int k = 0; k <= 2 * R; k++) {
         const float texture = right[c + k].texture;
-        const float any = term == TERM_PRODUCT ? zncc_score(s->cost[k][c], left.mean, right[c + k].mean, W * W, inverse,
-                                                            left.texture, texture)
+        const float any = term == TERM_PRODUCT ? zncc_score(s->cost[k][c], left.mean, right[c + k].mean,
+                                                            W * W, inverse, left.texture, texture)
                                                : sad_score(s->cost[k][c], scale);
         const float score = left.texture >= 0.0f && texture >= 0.0f ? any : SCORE_NONE;
         m->score[k * SPAN + at] = score;
@@ -180,8 +183,8 @@ FUNCTION StripBest strip_scores(const StripSums *s, const StripLocal *m, const i
     return best;
 }
 
-/* Sub-pixel d of the right pixel `at` of the span, 0 where it has no score.  Near the ends of the span scores of other
- * pixels are met, for what nobody uses. */
+/* Sub-pixel d of the right pixel `at` of the span, 0 where it has no score.  Near the ends of the span scores
+ * of other pixels are met, for what nobody uses. */
 FUNCTION float strip_right(const StripLocal *m, int at, const int R)
 {
     StripBest best = {SCORE_NONE, SCORE_NONE, SCORE_NONE, -2};
@@ -204,7 +207,8 @@ FUNCTION Picked strip_pick(const StripLocal *m, int at, StripBest best, const Li
     const bool inner = k > 0 && k < 2 * R;
     const float before2 = inner ? m->score[(k - 1) * SPAN + at + 1] : SCORE_NONE;
     const float after2 = inner ? m->score[(k + 1) * SPAN + at - 1] : SCORE_NONE;
-    const bool both = best.before > SCORE_NONE && best.after > SCORE_NONE && before2 > SCORE_NONE && after2 > SCORE_NONE;
+    const bool both =
+        best.before > SCORE_NONE && best.after > SCORE_NONE && before2 > SCORE_NONE && after2 > SCORE_NONE;
     const float own = own_vertex(best.before, best.top, best.after);
     p.score = best.top;
     p.edge = !inner;
@@ -220,8 +224,9 @@ FUNCTION Picked strip_pick(const StripLocal *m, int at, StripBest best, const Li
     return p;
 }
 
-FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surface *surface, const Limits *limits,
-                         int halo, int keep_valid, const int W, const int R, const int term)
+FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surface *surface,
+                         const Limits *limits, int halo, int keep_valid, const int W, const int R,
+                         const int term)
 {
     const int reach = W / 2, first = COLUMNS * ITEM(0);
     int slot = 0; /* of row y - reach */
@@ -270,7 +275,8 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
             UNROLL for (int c = 0; c < COLUMNS; c++)
                 m->right_best[first + c] = strip_right(m, first + c, R);
         BARRIER();
-        NO_UNROLL for (int c = 0; c < COLUMNS; c++) { /* the pixels one by one: together they take too many registers */
+        NO_UNROLL
+        for (int c = 0; c < COLUMNS; c++) { /* the pixels one by one: together they take too many registers */
             const int at = first + c, x = in->x0 + at;
             const bool mine = at >= halo && at < SPAN - halo && x < in->w;
             if (mine && !(keep_valid && (surface->flags[(long)y * in->w + x] & QA_VALID)))
@@ -285,23 +291,24 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
     }
 }
 
-#define MATCH_KERNEL(NAME, TERM, W, R)                                                                              \
-    KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1)                                                                            \
-    NAME(GLOBAL const short *left, GLOBAL const short *right, int w, int h, int shift, float least, int halo,       \
-         int rows, SURFACE_ARGUMENTS)                                                                               \
-    {                                                                                                               \
-        LOCAL short4 left_rows[((W) + 1) * STRIP_PITCH(W, R) / 4], right_rows[((W) + 1) * STRIP_PITCH(W, R) / 4];   \
-        LOCAL int means[SPAN + 2 * (R)];                                                                            \
-        LOCAL float textures[SPAN + 2 * (R)], scores[(2 * (R) + 1) * SPAN], best[SPAN];                             \
-        LOCAL int nodata[(W) + 1];                                                                                  \
-        const int y0 = GROUP(1) * rows;                                                                             \
-        const StripInput in = {left, right, w, h, shift, GROUP(0) * (SPAN - 2 * halo) - halo, y0,                   \
-                               y0 + rows < h ? y0 + rows : h, least};                                               \
-        const StripLocal m = {(IN_LOCAL short *)left_rows, (IN_LOCAL short *)right_rows, means, textures, scores,   \
-                              best, nodata};                                                                        \
-        const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality};         \
-        const Limits limits = {scale, min_score, min_margin, max_mismatch};                                         \
-        strip_walk(&in, &m, &surface, &limits, halo, keep_valid, W, R, TERM);                                       \
+#define MATCH_KERNEL(NAME, TERM, W, R) \
+    KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1) \
+    NAME(GLOBAL const short *left, GLOBAL const short *right, int w, int h, int shift, float least, \
+         int halo, int rows, SURFACE_ARGUMENTS) \
+    { \
+        LOCAL short4 left_rows[((W) + 1) * STRIP_PITCH(W, R) / 4]; \
+        LOCAL short4 right_rows[((W) + 1) * STRIP_PITCH(W, R) / 4]; \
+        LOCAL int means[SPAN + 2 * (R)]; \
+        LOCAL float textures[SPAN + 2 * (R)], scores[(2 * (R) + 1) * SPAN], best[SPAN]; \
+        LOCAL int nodata[(W) + 1]; \
+        const int y0 = GROUP(1) * rows; \
+        const StripInput in = {left, right, w, h, shift, GROUP(0) * (SPAN - 2 * halo) - halo, y0, \
+                               y0 + rows < h ? y0 + rows : h, least}; \
+        const StripLocal m = {(IN_LOCAL short *)left_rows, (IN_LOCAL short *)right_rows, means, textures, \
+                              scores, best, nodata}; \
+        const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality}; \
+        const Limits limits = {scale, min_score, min_margin, max_mismatch}; \
+        strip_walk(&in, &m, &surface, &limits, halo, keep_valid, W, R, TERM); \
     }
 
 MATCH_KERNEL(match_zncc_5_1, TERM_PRODUCT, 5, 1)

@@ -125,7 +125,8 @@ static SdmStatus add_case(SdmBench *b, const SdmBenchPair *p, const char *level,
     return sdm_bench_add(b, &made);
 }
 
-SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2], float *disparity)
+SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2],
+                                    float *disparity)
 {
     SdmStatus st = SDM_OK;
     DeviceCall *c = NULL;
@@ -133,8 +134,12 @@ SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const Sd
     if (!b->device)
         return SDM_OK;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (DeviceCall){.gpu = &b->device->gpu, .image = {image[0], image[1]}, .set = p->set, .frames = p->frames,
-                      .fill = p->fill, .disparity = disparity};
+    *c = (DeviceCall){.gpu = &b->device->gpu,
+                      .image = {image[0], image[1]},
+                      .set = p->set,
+                      .frames = p->frames,
+                      .fill = p->fill,
+                      .disparity = disparity};
     TRY(send_pair(b, image, &c->pair));
     TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "disparities of the bench", &c->out));
     TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "rows of the bench", &c->row));
@@ -161,7 +166,8 @@ static SdmStatus call_form(SdmContext *ctx, void *data)
     SdmStatus st = SDM_OK;
     FormCall *const c = data;
     TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
-    TRY(sdm_gpu_sad(ctx, c->gpu, c->form, c->width, c->height, c->padded, 0, c->depth, c->group, FORM_ROWS, c->out));
+    TRY(sdm_gpu_sad(ctx, c->gpu, c->form, c->width, c->height, c->padded, 0, c->depth, c->group, FORM_ROWS,
+                    c->out));
     TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s));
 done:
     return st;
@@ -170,9 +176,10 @@ done:
 SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth)
 {
     static const char *const forms[SDM_SAD_FORMS] = {"global", "central", "spread"};
-    static const char *const names[] = {"SAD 5x5 paper's forms, groups of 32", "SAD 5x5 paper's forms, groups of 64",
-                                        "SAD 5x5 paper's forms, groups of 128", "SAD 5x5 paper's forms, groups of 256",
-                                        "SAD 5x5 paper's forms, groups of 512"};
+    static const char *const names[] = {
+        "SAD 5x5 paper's forms, groups of 32", "SAD 5x5 paper's forms, groups of 64",
+        "SAD 5x5 paper's forms, groups of 128", "SAD 5x5 paper's forms, groups of 256",
+        "SAD 5x5 paper's forms, groups of 512"};
     SdmStatus st = SDM_OK;
     SdmPairImage image[2];
     SdmGpuPair pair;
@@ -182,21 +189,33 @@ SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth)
     TRY(sdm_synthetic_pair(b, width, height, depth, true, image));
     TRY(send_pair(b, image, &pair));
     for (int side = 0; side < 2; side++)
-        TRY(sdm_buffer_new(b->ctx, b->device->device, (int64_t)(width + 4) * (height + 4), "an image of the bench",
-                           &padded[side]));
-    TRY(sdm_buffer_new(b->ctx, b->device->device, 4 * (int64_t)width * height, "disparities of the bench", &out));
+        TRY(sdm_buffer_new(b->ctx, b->device->device, (int64_t)(width + 4) * (height + 4),
+                           "an image of the bench", &padded[side]));
+    TRY(sdm_buffer_new(b->ctx, b->device->device, 4 * (int64_t)width * height, "disparities of the bench",
+                       &out));
     TRY(sdm_gpu_sad_pad(b->ctx, &b->device->gpu, &pair, padded));
     for (int i = 0; i < 5; i++)
         for (int form = 0; form < SDM_SAD_FORMS; form++) {
             FormCall *c = NULL;
             TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-            *c = (FormCall){.gpu = &b->device->gpu, .form = (enum SdmSadForm)form, .width = width, .height = height,
-                            .depth = depth, .group = 32 << i, .padded = {padded[0], padded[1]}, .out = out};
-            TRY(sdm_bench_add(b, &(SdmBenchCase){.name = names[i], .level = forms[form], .output = "score",
-                                                 .outputs = (double)width * height * depth,
-                                                 .published = i == 4 ? "groups of 512: 18.03, 18.01, 4.88 ms, GeForce 940M"
-                                                                     : "figure 8 of the paper",
-                                                 .call = call_form, .data = c, .clock_s = &c->device_s}));
+            *c = (FormCall){.gpu = &b->device->gpu,
+                            .form = (enum SdmSadForm)form,
+                            .width = width,
+                            .height = height,
+                            .depth = depth,
+                            .group = 32 << i,
+                            .padded = {padded[0], padded[1]},
+                            .out = out};
+            TRY(sdm_bench_add(
+                b, &(SdmBenchCase){.name = names[i],
+                                   .level = forms[form],
+                                   .output = "score",
+                                   .outputs = (double)width * height * depth,
+                                   .published = i == 4 ? "groups of 512: 18.03, 18.01, 4.88 ms, GeForce 940M"
+                                                       : "figure 8 of the paper",
+                                   .call = call_form,
+                                   .data = c,
+                                   .clock_s = &c->device_s}));
         }
 done:
     return st;

@@ -8,9 +8,10 @@
 SdmStatus sdm_bench_device_open(SdmBench *b);
 void sdm_bench_device_close(SdmBench *b);
 
-/* Matching of a pair: as `match` does it, with its transfers; and the kernels alone ("cuda:0 kernels"), images and
- * disparities lying on the device, by its own clock.  Nothing without a device. */
-SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2], float *disparity);
+/* Matching of a pair: as `match` does it, with its transfers; and the kernels alone ("cuda:0 kernels"),
+ * images and disparities lying on the device, by its own clock.  Nothing without a device. */
+SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2],
+                                    float *disparity);
 /* The three forms of papers/sad-opencl-local-memory-2018.txt for groups of 32 to 512 items. */
 SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth);
 

@@ -88,8 +88,8 @@ done:
 SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
                               const char *level, const char *published)
 {
-    return add_scene(b, scene, &(SdmBenchCase){.name = name, .level = level, .published = published}, cost, NULL,
-                     false);
+    return add_scene(b, scene, &(SdmBenchCase){.name = name, .level = level, .published = published}, cost,
+                     NULL, false);
 }
 
 SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
@@ -100,8 +100,10 @@ SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const ch
     if (!device)
         return SDM_OK;
     for (int own = 0; own < 2; own++)
-        TRY(add_scene(b, scene, &(SdmBenchCase){.name = name, .level = sdm_bench_device_name(b, own), .published = published},
-                      cost, device, own));
+        TRY(add_scene(
+            b, scene,
+            &(SdmBenchCase){.name = name, .level = sdm_bench_device_name(b, own), .published = published},
+            cost, device, own));
 done:
     return st;
 }

@@ -22,6 +22,7 @@ for api in opencl cuda; do
         expect 1 "--device $api:99: found" run a -o "$work/a.tif" --device "$api:99"
     fi
 done
+expect 1 "--device opencl: --optimizer sgm runs on the processor alone" run a -o "$work/a.tif" --device opencl --optimizer sgm
 try devices --log json
 tail -1 "$work/out" | grep -q '"devices":\[.*"cpu_levels":\["c"' || complain "JSON: $(tail -1 "$work/out" | head -c 300)"
 finish

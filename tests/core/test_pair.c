@@ -105,7 +105,8 @@ static void run(const Case *c, const char *level, float *out)
     sdm_close(&ctx);
 }
 
-static bool same(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; } /* NaN, too: files are the same bytes */
+/* NaN, too: files are the same bytes. */
+static bool same(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 static void compare(const Case *c, const float *want, const float *have, const char *level)
 {
