@@ -106,12 +106,10 @@ SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out)
     const char *const optimizer = sdm_options(ctx)->optimizer;
     const bool local = strcmp(optimizer, "local") == 0, automatic = strcmp(name, "auto") == 0;
     take_cpu(out);
-    if (strcmp(name, "cpu") == 0)
-        return SDM_OK;
-    if (automatic && !local) {
+    if (automatic && !local)
         snprintf(out->why_not, sizeof out->why_not, "--optimizer %s runs on the processor alone", optimizer);
+    if (strcmp(name, "cpu") == 0 || (automatic && !local))
         return SDM_OK;
-    }
     if (!local)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--device %s: --optimizer %s runs on the processor alone; give --device cpu, or "

@@ -180,6 +180,9 @@ done:
     return st;
 }
 
+/* Windows of one value have no match by any cost; any other deviates by more. */
+#define CONSTANT_SIGMA 1e-3f
+
 static SdmStatus match_samples(Run *run, Slot *slot)
 {
     const SdmDisparityOptions *const opt = run->opt;
