@@ -86,26 +86,37 @@ done:
     return st;
 }
 
-static SdmStatus send_image(Chain *c, const SdmLevelImage *from, SdmGpuImage *to)
+static SdmStatus take_image(Chain *c, const SdmLevelImage *from, SdmGpuImage *to)
+{
+    *to = (SdmGpuImage){.x0 = from->x0, .y0 = from->y0, .w = from->w, .h = from->h};
+    return sdm_buffer_new(c->ctx, c->gpu.device, from->w * from->h * (int64_t)sizeof *from->data,
+                          "a level of an image", &to->data);
+}
+
+/* Images of a level go up in the other queue, while the device is at the level before; waits for the copies.
+ */
+static SdmStatus send_level(Chain *c, int level)
 {
     SdmStatus st = SDM_OK;
-    const int64_t bytes = from->w * from->h * (int64_t)sizeof *from->data;
-    *to = (SdmGpuImage){.x0 = from->x0, .y0 = from->y0, .w = from->w, .h = from->h};
-    TRY(sdm_buffer_new(c->ctx, c->gpu.device, bytes, "a level of an image", &to->data));
-    TRY(sdm_upload(c->ctx, to->data, 0, from->data, bytes, c->gpu.queue, false));
+    const SdmPyramid *const views[2] = {c->in->left, c->in->right};
+    for (int side = 0; side < 2; side++) {
+        const SdmLevelImage *const from = &views[side]->level[level];
+        TRY(sdm_upload(c->ctx, c->image[side][level].data, 0, from->data,
+                       from->w * from->h * (int64_t)sizeof *from->data, 1 - c->gpu.queue, true));
+    }
 done:
     return st;
 }
 
-/* Images, lattice and the coarse surface go up. */
+/* Lattice and the coarse surface go up; places for the images. */
 static SdmStatus send_all(Chain *c, const SdmSurface *coarse)
 {
     SdmStatus st = SDM_OK;
     const SdmLattice *const lat = c->in->lattice;
     const int64_t nodes = (int64_t)lat->nu * lat->nv * (int64_t)sizeof *lat->node;
     for (int l = c->in->settings->coarse_level - 1; l >= 0; l--) {
-        TRY(send_image(c, &c->in->left->level[l], &c->image[SDM_LEFT][l]));
-        TRY(send_image(c, &c->in->right->level[l], &c->image[SDM_RIGHT][l]));
+        TRY(take_image(c, &c->in->left->level[l], &c->image[SDM_LEFT][l]));
+        TRY(take_image(c, &c->in->right->level[l], &c->image[SDM_RIGHT][l]));
     }
     TRY(sdm_buffer_new(c->ctx, c->gpu.device, nodes, "lattice nodes", &c->node));
     TRY(sdm_upload(c->ctx, c->node, 0, lat->node, nodes, c->gpu.queue, false));
@@ -128,14 +139,16 @@ static int64_t most_pixels(const SdmMatchSettings *set, const SdmSurface *coarse
     return most;
 }
 
-/* What the steps keep for themselves: means and textures of both views (16), census words (16), sums and
- * counts of the filling share a place with nothing (6). */
-enum { ARRAY_BYTES = 21, STEP_BYTES = 22, CENSUS_BYTES = 16, VOLUME_BYTES = 256 << 20 };
+/* Bytes a pixel of what the steps keep for themselves: means and textures of both views (16), sums and counts
+ * of the filling (12), lattice cells (2); census words. */
+enum { ARRAY_BYTES = 21, STEP_BYTES = 30, CENSUS_BYTES = 16 };
 
-int64_t sdm_device_chain_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t images)
+int64_t sdm_device_chain_bytes(SdmDevice *device, const SdmMatchSettings *set, int64_t w, int64_t h,
+                               int64_t images)
 {
     const int64_t pixel = ARRAY_BYTES + STEP_BYTES + (cost_of(set) == SDM_GPU_CENSUS ? CENSUS_BYTES : 0) + 1;
-    return w * h * pixel + images * 2 * 4 / 3 + VOLUME_BYTES;
+    return w * h * pixel + images * 2 * 4 / 3 + sdm_gpu_most_scores(&(SdmGpu){.device = device}, w) +
+           ((int64_t)2 << 20);
 }
 
 /* ---- steps of a level ---- */
@@ -393,6 +406,7 @@ SdmStatus sdm_device_chain_fine(SdmContext *ctx, SdmDevice *device, const SdmCha
     for (int l = set->coarse_level - 1; l >= 0; l--) {
         const SdmWindow part = sdm_fine_part(set, win, need, l), fine = sdm_window_at(&part, l),
                         before = c.win;
+        TRY(send_level(&c, l));
         TRY(refine(&c, &before, &fine));
         TRY(do_level(&c));
     }

@@ -75,6 +75,9 @@ typedef struct SdmGpuMatch {
 } SdmGpuMatch;
 SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m);
 
+/* The most that scores take, for rows of `width` pixels. */
+int64_t sdm_gpu_most_scores(const SdmGpu *g, int64_t width);
+
 /* As sdm_level_gap(); gap_v: float, score0: uint8. */
 SdmStatus sdm_gpu_gap(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const SdmPass *pass, SdmBuffer *left,
                       SdmBuffer *right, int w, int h, SdmBuffer *gap_v, SdmBuffer *score0);

@@ -4,12 +4,19 @@
 
 #include <string.h>
 
-enum { COLUMNS = 4, GROUP = 64, TEXTURE_ROWS = 32, VOLUME_ROWS = 32, STRIP_ROWS = 32 };
+enum { COLUMNS = 4, GROUP = 64, TEXTURE_ROWS = 32, VOLUME_ROWS = 32, MOST_DEPTH = 33, STRIP_ROWS = 32 };
 
 /* Bytes of scores in flight: what a processor's cache holds, or enough rows to fill a device. */
 int64_t sdm_gpu_volume_bytes(const SdmGpu *g)
 {
     return sdm_device_info(g->device)->is_cpu ? (int64_t)4 << 20 : (int64_t)256 << 20;
+}
+
+int64_t sdm_gpu_most_scores(const SdmGpu *g, int64_t width)
+{
+    const int64_t least = VOLUME_ROWS * (int64_t)MOST_DEPTH * width * (int64_t)sizeof(float),
+                  usual = sdm_gpu_volume_bytes(g);
+    return least > usual ? least : usual;
 }
 
 /* Two views made ready for a window and a cost. */
@@ -134,7 +141,7 @@ static SdmStatus match_by_volumes(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch 
     for (int y = 0; y < m->h; y += rows) {
         const int end = y + rows < m->h ? y + rows : m->h;
         TRY(run_volume(ctx, g, &v, &s, y, end, score));
-        const SdmArg head[] = {SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(m->w), SDM_I32(y),
+        const SdmArg head[] = {SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(m->w),   SDM_I32(y),
                                SDM_I32(end),   SDM_I32(s.dmin),       SDM_I32(s.depth)};
         TRY(run_update(ctx, g, m, "pick_update", head, sizeof head / sizeof *head,
                        (const int[3]){sdm_gpu_groups(m->w, 64), sdm_gpu_groups(end - y, 4), 1},

@@ -47,7 +47,7 @@ bool sdm_worker_has_room(const SdmWorker *worker, const SdmMatchSettings *set, i
                          int64_t win_w, int64_t win_h)
 {
     return !worker->device ||
-           sdm_device_chain_bytes(set, w, h, 2 * win_w * win_h) <= sdm_device_budget(worker->device);
+           sdm_device_chain_bytes(worker->device, set, w, h, 2 * win_w * win_h) <= sdm_device_budget(worker->device);
 }
 
 SdmStatus sdm_worker_fine(SdmContext *ctx, SdmWorker *worker, const SdmChainInput *in,

@@ -129,7 +129,7 @@ static void compare_chain(const char *cost, double slope, float jump_px, enum Tr
         compare(want.left, have.left, 2, "left views", cost);
         assert_int_equal(sdm_device_used(device), 0);
         assert_true(sdm_device_peak(device) <=
-                    sdm_device_chain_bytes(&b.settings, W, H, (int64_t)(W + 64) * (H + 64) * 2));
+                    sdm_device_chain_bytes(device, &b.settings, W, H, (int64_t)(W + 64) * (H + 64) * 2));
         sdm_device_close(&device);
         sdm_fine_result_free(&have);
     }
