@@ -160,9 +160,6 @@ done:
     return st;
 }
 
-/* Windows of one value have no match by any cost; any other deviates by more. */
-#define CONSTANT_SIGMA 1e-3f
-
 /* `auto` is the processor: it matches a pair in less time than a device needs to start. */
 static SdmStatus open_device(SdmContext *ctx, Run *run)
 {
@@ -180,7 +177,7 @@ done:
     return st;
 }
 
-/* Windows of one value have no match by any cost; any other deviates by more. */
+/* Windows of one value have no match by a cost of their own; any other deviates by more. */
 #define CONSTANT_SIGMA 1e-3f
 
 static SdmStatus match_samples(Run *run, Slot *slot)
@@ -201,7 +198,9 @@ static SdmStatus match_samples(Run *run, Slot *slot)
                                  .census_height = sdm_census_sides[opt->census][1],
                                  .lr_threshold = (float)opt->lr_threshold,
                                  .uniqueness = (float)opt->uniqueness,
-                                 .min_sigma = fmaxf((float)opt->min_sigma, CONSTANT_SIGMA),
+                                 .min_sigma = how.kind == SDM_OPTIMIZER_LOCAL
+                                                  ? fmaxf((float)opt->min_sigma, CONSTANT_SIGMA)
+                                                  : 0.0f,
                                  .subpixel = opt->subpixel,
                                  .cpu_level = sdm_options(run->ctx)->cpu_level,
                                  .optimizer = &how};
