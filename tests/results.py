@@ -12,7 +12,7 @@ import time
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DATA = os.path.join(SOURCE, "..", "shared", "data")
 FIELDS = ["sample", "setting", "coverage_pct", "bias_m", "raw_nmad_m", "nmad_m", "rmse_m", "le90_m", "over30_pct",
-          "water_wrong10_pct", "cloud_wrong30_pct", "seconds", "peak_mib", "note"]
+          "water_wrong10_pct", "cloud_wrong30_pct", "over5_pct", "edge_m", "seconds", "cpu_seconds", "peak_mib", "note"]
 program = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(SOURCE, "build", "release", "stereodem")
 target = sys.argv[2] if len(sys.argv) > 2 else os.path.join(SOURCE, "tests", "results.csv")
 only = sys.argv[3] if len(sys.argv) > 3 else ""  # samples with this word in their name; the CSV keeps its other rows
