@@ -27,6 +27,7 @@ struct SdmImage {
 
 typedef struct SdmImageSource {
     const char *name;    /* GDAL's name */
+    const char *label;   /* what to name in messages; NULL = name */
     const char *mask;    /* raster or NULL */
     const char *option;  /* "--mask-left", "--mask-right" for messages */
     int band;            /* from 1; 0 = the only one */
