@@ -43,9 +43,6 @@ SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **
 SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
                         float *raw, uint8_t *valid);
 
-/* The shortest text that is read back as v. */
-void sdm_fill_text(float v, char out[24]);
-
 /* Look at the image all over: sets stretch and saturation; fails where nothing is usable or a block is
  * cut off. */
 SdmStatus sdm_image_survey(SdmContext *ctx, SdmImage *im);

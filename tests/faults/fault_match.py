@@ -117,6 +117,32 @@ def inputs(bench):
     refuse("all nodata", ["LEFT void.tif", "no usable pixel"], "void.tif", "right.tif")
 
 
+def undeclared_fill(bench):
+    """A fill that the file does not declare is left out as one that it does: the same bytes; a black image is an image."""
+    for kind, code, fill in (("uint8", "B", 0), ("uint16", "H", 0), ("int16", "h", -32768), ("float32", "f", -9999.0)):
+        for side in ("left", "right"):
+            values = [max(v, 1) for v in base.content("left.tif")[-W * H:]] if side == "left" else values
+            shown = values if side == "left" else [values[i + 5 if i % W < W - 5 else i] for i in range(W * H)]
+            shown = [fill if i % W < 12 or i // W < 9 else v for i, v in enumerate(shown)]
+            base.write_tiff(f"{side}_fill.tif", W, H, kind, struct.pack(f"<{W * H}{code}", *shown))
+            translate(f"{side}_fill.tif", f"{side}_told.tif", "-a_nodata", str(fill))
+        said = ""
+        for name in ("fill", "told"):
+            done = bench.call("match", f"left_{name}.tif", f"right_{name}.tif", "-o", f"{name}.pfm", "--max-disparity", "15",
+                              "--cost", "zncc", "--window", "5", "-v")
+            bench.check(f"{kind}, {name}", done.returncode == 0, done.stderr)
+            said = said or done.stderr + done.stdout
+        words = "zeros along the edges are taken for no data" if kind == "uint8" else f"{fill:g} is taken for no data"
+        bench.check(f"{kind}: fill is told", f"LEFT left_fill.tif: {words}" in said and f"RIGHT right_fill.tif: {words}" in said,
+                    said)
+        bench.check(f"{kind}: fill as if declared", base.content("fill.pfm") == base.content("told.pfm"), "other disparities")
+        base.remove("fill.pfm")
+        base.remove("told.pfm")
+    base.write_tiff("black.tif", W, H, "uint8", bytes(W * H))
+    bench.make("match", "-q", "black.tif", "left.tif", "-o", "black.pfm", "--max-disparity", "15")
+    base.remove("black.pfm")
+
+
 def constant(bench):
     """Windows of one value have no match, whatever the cost; threads beyond use are kept back."""
     base.write_tiff("flat_l.tif", W, H, "uint8", bytes([9]) * W * H)
@@ -216,4 +242,4 @@ def stop(bench):
     bench.check("stops that met the work", stopped > 0, "each run was done or not ready before")
 
 
-base.test(usage, inputs, constant, sequences, full_disk, stop)
+base.test(usage, inputs, undeclared_fill, constant, sequences, full_disk, stop)
