@@ -132,7 +132,8 @@ static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
         "DEM of %s%s%s; %s",
         (long long)m->valid, (long long)m->cells,
         (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->left,
-        *m->right ? " and " : "", m->right, sdm_few_matches_hint(ctx));
+        *m->right ? " and " : "", m->right,
+        sdm_few_matches_hint(ctx, sdm_frame_pixels(&m->job->prepared.frame)));
 }
 
 /* One line for the DEM, whatever there is to say. */

@@ -97,7 +97,8 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
             ctx, SDM_ERR_DATA,
             "too few matches between %s and %s: %zu at 1/%d of the size, at least 100 are "
             "needed; %s",
-            scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level, sdm_few_matches_hint(ctx));
+            scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level,
+            sdm_few_matches_hint(ctx, sdm_frame_pixels(&p->frame)));
     const double metre = 1.0 / fabs(p->frame.du_dh);
     p->slack_m = metre * 6.0; /* the repeats */
     for (int l = 0; l < p->settings.coarse_level; l++)
