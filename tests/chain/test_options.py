@@ -255,7 +255,7 @@ def part_cost():
                           "--lon", 7, "--lat", 45)
         images = [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")]
         usual, named = at(name + ".tif"), at(name + cost + ".tif")
-        if t.expect(t.run(images, usual) and t.run(images, named, "--cost", cost), "pixels of %g m: auto and %s" % (gsd, cost)):
+        if t.expect(t.run(images, usual, "--cost", "auto") and t.run(images, named, "--cost", cost), "pixels of %g m: auto and %s" % (gsd, cost)):
             with open(t.companion(usual, ".json")) as report:
                 t.expect(json.load(report)["scene"]["cost"] == cost, "pixels of %g m are matched by %s" % (gsd, cost))
             t.expect(t.digest(usual) == t.digest(named), "pixels of %g m: the same bytes" % gsd)
