@@ -103,6 +103,7 @@ static SdmStatus fill_report(SdmContext *ctx, Merge *m)
     snprintf(m->report.scene_id, sizeof m->report.scene_id, "%s", s->id);
     snprintf(m->report.time_utc, sizeof m->report.time_utc, "%s", s->time_utc);
     snprintf(m->report.scene_kind, sizeof m->report.scene_kind, "%s", s->kind);
+    snprintf(m->report.cost, sizeof m->report.cost, "%s", p->settings.cost_name);
     snprintf(m->report.left, sizeof m->report.left, "%s", m->left);
     snprintf(m->report.right, sizeof m->report.right, "%s", m->right);
     TRY(list_files(ctx, m));

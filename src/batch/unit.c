@@ -108,6 +108,7 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
         const int64_t gw = w + halo < frame_w ? w + halo : frame_w,
                       gh = h + halo < frame_h ? h + halo : frame_h;
         bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES);
+        bytes += i ? 0 : sdm_chain_label_bytes(set, gw, gh);
     }
     return bytes;
 }

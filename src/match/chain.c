@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "match/chain.h"
 #include "match/chain_parts.h"
+#include "match/labels.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -18,8 +20,9 @@ enum {
  * Gaussian.  Each cost's own score for it follows. */
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7
-/* Penalties of semi-global matching, in hundredths of a score (src/match/labels.h). */
-enum { P1 = 10, P2 = 40 };
+#define CENSUS_FINAL_CORRELATION 0.6 /* as few false matches pass (docs/chain.md) */
+/* Penalties of semi-global matching and belief propagation, in hundredths of a score (src/match/labels.h). */
+enum { P1 = 20, P2 = 80, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
 static const double PI = 3.14159265358979323846;
 
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
@@ -30,6 +33,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", cpu_level,
                         sdm_kernels_name("auto"));
+    snprintf(out->cost_name, sizeof out->cost_name, "%s", cost);
     out->min_sigma = 1.5f * noise_q;
     out->gap_limit_px = 0.25f;
     if (strcmp(cost, "zncc") == 0) {
@@ -39,7 +43,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
     } else if (strcmp(cost, "census") == 0) { /* two signs differ with probability acos(correlation) / pi */
         out->cost = out->kernels->census;
         out->min_score = (float)(2.0 / PI * asin(MIN_CORRELATION));
-        out->final_score = (float)(2.0 / PI * asin(FINAL_CORRELATION));
+        out->final_score = (float)(2.0 / PI * asin(CENSUS_FINAL_CORRELATION));
     } else if (strcmp(cost, "sad") == 0) { /* mean |difference| = 2 / sqrt(pi) sigma sqrt(1 - correlation) */
         out->cost = out->kernels->sad;
         out->min_score = (float)(1.0 - sqrt(1.0 - MIN_CORRELATION));
@@ -50,13 +54,19 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
     } else {
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
     }
-    return sdm_optimizer_settings(ctx, P1, P2, &out->optimizer);
+    return sdm_optimizer_settings(ctx, P1, P2, BP_WEIGHT, BP_TRUNCATION, &out->optimizer);
 }
 
 int sdm_chain_retry_range(const SdmMatchSettings *s, int level)
 {
     const int jump = (int)ceilf(s->jump_px / (float)(1 << level));
     return jump > JUMP_RANGE ? JUMP_RANGE : jump > RETRY_RANGE ? jump : RETRY_RANGE;
+}
+
+int64_t sdm_chain_label_bytes(const SdmMatchSettings *s, int64_t w, int64_t h)
+{
+    const int retry = sdm_chain_retry_range(s, 0); /* at level 0 only for jumps; finer than that nothing is wider */
+    return sdm_level_labels_bytes(&s->optimizer, retry > RETRY_RANGE ? retry : SEARCH_RANGE, w, h);
 }
 
 int sdm_chain_travel(const SdmMatchSettings *s, int level)

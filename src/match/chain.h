@@ -9,6 +9,7 @@
 typedef struct SdmMatchSettings {
     const SdmKernels *kernels;
     sdm_cost_strip_fn *cost;
+    char cost_name[8];
     float min_score;        /* what a match must reach while searching, in the cost's own scores */
     float final_score;      /* and in the end */
     float score_sigma;      /* see SdmPass */
@@ -25,6 +26,8 @@ typedef struct SdmMatchSettings {
 #define SDM_JUMP_M 25.0
 /* Range of a level's retry, px. */
 int sdm_chain_retry_range(const SdmMatchSettings *s, int level);
+/* Bytes that the passes of level 0 take at most beside images and surfaces, in a window of w x h pixels. */
+int64_t sdm_chain_label_bytes(const SdmMatchSettings *s, int64_t w, int64_t h);
 /* Most pixels by which the passes of a level can move its heights. */
 int sdm_chain_travel(const SdmMatchSettings *s, int level);
 
@@ -65,6 +68,7 @@ typedef struct SdmFineResult {
     SdmSurface surface; /* flags: VALID (and FILLED where interpolated) or the reason */
     float *gap_px;      /* h x w, frame px across the epipolar lines, NaN unknown */
     int16_t *left;      /* h x w, the rectified left view */
+    double device_s;    /* a device took by its own clock, without transfers; 0: the processor did it */
 } SdmFineResult;
 void sdm_fine_result_free(SdmFineResult *r);
 

@@ -219,6 +219,8 @@ static SdmStatus match_by_labels(SdmContext *ctx, const Match *m)
     TRY(sdm_level_labels_open(ctx, m->task, m->pass, &labels));
     for (int y0 = 0; y0 < h; y0 += SDM_LABELS_BAND) {
         const int y1 = y0 + SDM_LABELS_BAND < h ? y0 + SDM_LABELS_BAND : h;
+        labels.begin = y0;
+        labels.end = y1;
         labels.y0 = y0 > SDM_OVERLAP ? y0 - SDM_OVERLAP : 0;
         labels.y1 = y1 + SDM_OVERLAP < h ? y1 + SDM_OVERLAP : h;
         match_rows(ctx, m, labels.y0, labels.y1, NULL, &labels);
