@@ -14,6 +14,8 @@ enum {
     SPARE_SHARE = 8, /* of the budget may wait in spare blocks */
     THREAD_MIB = 1,
     PLANNED_THREADS = 4,
+    WRITE_MIB = 10, /* GDAL's while products are written, and more for each thread that compresses */
+    WRITE_THREAD_MIB = 6,
     COARSE_BYTES = 13,
     GROWING_BYTES = 48,
     STRIP_PIXELS = 256,
@@ -167,11 +169,18 @@ void sdm_tiling_begin(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
                            .cpu_s = START_S + (double)(f->width * f->height) * PREPARE_S};
 }
 
+/* The process while it writes the products: what matters for small pairs. */
+static int64_t writing_bytes(const SdmContext *ctx, const SdmTiling *t)
+{
+    const int threads = sdm_threads(ctx), most = threads < PLANNED_THREADS ? threads : PLANNED_THREADS;
+    return t->fixed_bytes + (int64_t)(WRITE_MIB + most * WRITE_THREAD_MIB) * MIB;
+}
+
 SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t)
 {
-    const int64_t budget = sdm_options(ctx)->memory_bytes;
+    const int64_t budget = sdm_options(ctx)->memory_bytes, writing = writing_bytes(ctx, t);
     SdmTilePlan tile;
-    SdmCost c = {.bytes = t->tiled ? t->prepare.bytes : 0,
+    SdmCost c = {.bytes = t->tiled && t->prepare.bytes > writing ? t->prepare.bytes : writing,
                  .cpu_s = (t->tiled ? t->prepare.cpu_s : START_S) + (double)likely_cells(t) * CELL_S};
     for (int64_t i = 0; i < t->across * t->down; i++) {
         sdm_tiling_tile(t, i, &tile);

@@ -10,10 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Threads that compress: GDAL holds some 20 MB for each. */
+static int cog_threads(const SdmContext *ctx)
+{
+    const int64_t fit = sdm_options(ctx)->memory_bytes / (INT64_C(256) << 20);
+    const int threads = sdm_threads(ctx);
+    return fit < 1 ? 1 : fit < threads ? (int)fit : threads;
+}
+
 static char **cog_options(SdmContext *ctx, int file, GDALDataType type)
 {
     char threads[16], **co = NULL;
-    snprintf(threads, sizeof threads, "%d", sdm_threads(ctx));
+    snprintf(threads, sizeof threads, "%d", cog_threads(ctx));
     co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
     co = CSLSetNameValue(co, "LEVEL", file == SDM_FILE_DEM ? "4" : "1");
     co = CSLSetNameValue(co, "PREDICTOR", type == GDT_Float32 ? "3" : "2");

@@ -1,5 +1,6 @@
 /* Stage 9: blocks in any order -> the files of a run, written aside and renamed when whole. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/context.h"
 #include "dem/product_inside.h"
 
 #include <math.h>
@@ -146,6 +147,7 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
     const int around = sdm_stage_enter(ctx, 9);
     TRY(sdm_check_stop(ctx));
     set_statistics(p);
+    sdm_spares_free(ctx); /* what follows is GDAL's memory */
     /* each file in the making takes some 100 MB of GDAL's: one after the other where that is much */
     const int threads = sdm_options(ctx)->memory_bytes < INT64_C(1) << 30 ? 1 : sdm_threads(ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads < 4 ? threads : 4)

@@ -82,6 +82,8 @@ static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, Sdm
                                 .depth = depth};
     TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", band->label));
     TRY(sdm_image_open(ctx, &src, &view->image));
+    if (depth == SDM_DEPTH_WHOLE && strncmp(band->image, "/vsizip/", 8) == 0)
+        TRY(sdm_check_packed(ctx, band->image));
     TRY(check_cover(ctx, band, view->image));
     TRY(sdm_aster_open_camera(ctx, band, TELESCOPE[k], &view->camera));
 done:

@@ -102,6 +102,14 @@ static SdmStatus parse_table(SdmContext *ctx, const char *path, char *text, int 
     return SDM_OK;
 }
 
+static SdmStatus fail_packed(SdmContext *ctx, const char *path)
+{
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: what is unpacked is not what the archive's checksum says; the archive is damaged, "
+                    "fetch it again",
+                    path);
+}
+
 SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double **out, int *lines)
 {
     SdmStatus st = SDM_OK;
@@ -112,6 +120,7 @@ SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double 
     sdm_quiet_begin();
     const bool there = sdm_path_exists(path);
     const int ok = there && VSIIngestFile(NULL, path, &text, &bytes, TABLE_BYTES_MAX);
+    const bool good = CPLGetLastErrorType() != CE_Failure; /* of a zip archive: else a wrong checksum */
     sdm_quiet_end();
     if (!there)
         TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file; the scene is incomplete, fetch it again", path));
@@ -121,6 +130,8 @@ SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double 
     if (!ok)
         TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read as a table of numbers (%s); fetch it again",
                      path, sdm_gdal_reason()));
+    if (!good)
+        TRY(fail_packed(ctx, path));
     for (vsi_l_offset i = 0; i < bytes; ++i) {
         count += text[i] == '\n';
         if (!text[i])
@@ -132,6 +143,27 @@ done:
     VSIFree(text);
     if (st != SDM_OK)
         sdm_free(out);
+    return st;
+}
+
+SdmStatus sdm_check_packed(SdmContext *ctx, const char *path)
+{
+    enum { PART = 1 << 16 };
+    SdmStatus st = SDM_OK;
+    char *part = NULL;
+    TRY(sdm_alloc(ctx, &part, PART, 1, "part of a file"));
+    sdm_quiet_begin();
+    VSILFILE *const file = VSIFOpenL(path, "rb");
+    while (file && VSIFReadL(part, 1, PART, file) == PART && CPLGetLastErrorType() != CE_Failure)
+        ;
+    const bool good = file && CPLGetLastErrorType() != CE_Failure;
+    if (file)
+        VSIFCloseL(file);
+    sdm_quiet_end();
+    if (!good)
+        TRY(fail_packed(ctx, path));
+done:
+    sdm_free(&part);
     return st;
 }
 

@@ -21,6 +21,10 @@ GDALDatasetH sdm_gdal_open(const char *name);
  * what is wrong. */
 SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double **out, int *lines);
 
+/* Read a file of an archive (a name that begins with /vsizip/) to its end, where GDAL compares its checksum;
+ * images are else read piece by piece, without that.  SDM_ERR_INPUT when it differs. */
+SdmStatus sdm_check_packed(SdmContext *ctx, const char *path);
+
 bool sdm_path_exists(const char *path);
 const char *sdm_path_base(const char *path); /* behind the last slash */
 

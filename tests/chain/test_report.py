@@ -46,7 +46,7 @@ def estimates(name, words, dem):
     cells = said["cols"] * said["rows"] / (grid["cols"] * grid["rows"])
     t.expect(0.7 < cells < 1.4, "%s: cells expected / made: %.2f" % (name, cells))
     ratio = said["expected_memory_bytes"] / memory
-    t.expect(0.7 < ratio < 1.5, "%s: memory expected / used: %.2f" % (name, ratio))
+    t.expect(0.9 < ratio < 1.6, "%s: memory expected / used: %.2f" % (name, ratio))
     # processors differ and are shared: the figure is printed, and is a time
     t.expect(0.0 < said["expected_seconds"] < 3600.0, "%s: %.1f s expected, %.1f s of processor used" % (
         name, said["expected_seconds"], cpu))
@@ -59,7 +59,7 @@ def estimates(name, words, dem):
 
 
 def one_estimate(scene):
-    """info, plan and run speak of the same memory, and refuse the same budgets with the same words."""
+    """info, plan and run speak of the same memory (info of writing the products, too), and refuse the same budgets with the same words."""
     for number, options in enumerate(([], ["--memory", "96M"], ["--tile", "150"])):
         said, job = info(*options, scene), os.path.join(work, "job%d" % number)
         done = t.call([t.PROGRAM, "plan", "-q", "-o", job, scene] + options)
@@ -67,7 +67,8 @@ def one_estimate(scene):
         with open(os.path.join(job, "plan.json")) as f:
             planned = json.load(f)["scenes"][0]
         units = [u["memory_bytes"] for u in planned["tiles"] + [planned.get("preparation", {"memory_bytes": 0})]]
-        t.expect(said["expected_memory_bytes"] == max(units) and said["tiles"] == len(planned["tiles"]),
+        most = max(units)  # to write the products of a small scene may take more
+        t.expect(most <= said["expected_memory_bytes"] < most + (64 << 20) and said["tiles"] == len(planned["tiles"]),
                  "%s: info %.1f MiB, plan %.1f MiB" % (options, said["expected_memory_bytes"] / 2**20, max(units) / 2**20))
     told = set()
     for words in (["run", "-o", os.path.join(work, "no.tif")], ["plan", "-o", os.path.join(work, "nojob")], ["info"]):

@@ -4,7 +4,9 @@
 # SPDX-License-Identifier: Apache-2.0
 import glob
 import os
+import random
 import shutil
+import struct
 import subprocess
 import zipfile
 
@@ -60,10 +62,23 @@ def cut(bench):
     middle[at:at + 4000] = bytes(4000)
     base.put("cut.zip", bytes(middle))
     bench.refuse("zip with zeros inside the image", 1, ["cut.zip"], "cut.zip", *OUTPUT)
+    checksums(bench)
     data = base.content("good.tif")
     for share in (0.01, 0.3, 0.7, 0.98):
         base.put("cut.tif", data[:int(share * len(data))])
         bench.refuse(f"TIFF cut to {share}", 1, ["cut.tif"], "cut.tif", "scene/right.tif", *OUTPUT)
+
+
+def checksums(bench):
+    """A byte of a file changed inside a zip: what unpacks all the same is told by its checksum."""
+    with zipfile.ZipFile("scene.zip") as archive:
+        members = [m for m in archive.infolist() if m.filename.endswith(FILES)]
+    data = base.content("scene.zip")
+    for member in members:
+        told = struct.pack("<I", member.CRC)
+        base.put("crc.zip", data.replace(told, struct.pack("<I", member.CRC ^ 0x1234)))
+        bench.refuse(f"zip, checksum of {member.filename}", 1, ["crc.zip", member.filename, "the archive is damaged"],
+                     "crc.zip", *OUTPUT)
 
 
 def files_of_the_folder(bench):
@@ -160,6 +175,30 @@ def exchanged(bench):
     bench.refuse("3N twice", 1, ["3B"], "bad", *OUTPUT)
 
 
+def library_ends(path):
+    """Does GDAL's own program end on a signal, too?"""
+    names = [path] + [f'HDF4_EOS:EOS_SWATH:"{path}":VNIR_Band{view}:ImageData' for view in ("3N", "3B")]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
+    return any(subprocess.run(["gdalinfo", "-checksum", name], **quiet).returncode < 0 for name in names)
+
+
+def spoiled_hdf(bench, data):
+    """Bits changed where tables and tags lie: one sentence, or a scene that still reads.  The HDF4 library itself ends
+    on some of them (gdalinfo does, too), which is printed."""
+    draw = random.Random(7)
+    for number in range(12):
+        spoiled = bytearray(data)
+        for _ in range(draw.choice((20, 200))):
+            spoiled[draw.choice((draw.randrange(20000), len(data) - 1 - draw.randrange(40000)))] ^= 1 << draw.randrange(8)
+        base.put("cut.hdf", bytes(spoiled))
+        done = bench.call("info", "cut.hdf")
+        if done.returncode < 0 and library_ends("cut.hdf"):
+            print(f"HDF with changed bits, {number}: the HDF4 library ends on signal {-done.returncode}")
+            continue
+        why = base.judge(done, 1, ["cut.hdf"], ())
+        bench.check(f"HDF with changed bits, {number}", done.returncode == 0 or not why, why)
+
+
 def hdf(bench):
     """The delivery of today, where the sample is at hand and GDAL reads it."""
     found = glob.glob(f"{bench.source}/../shared/data/aster_small/*.hdf") + glob.glob(f"{bench.source}/sampledata/*.hdf")
@@ -170,6 +209,7 @@ def hdf(bench):
     for share in (0.001, 0.1, 0.5, 0.9, 0.999):
         base.put("cut.hdf", data[:int(share * len(data))])
         bench.refuse(f"HDF cut to {share}", 1, ["cut.hdf"], "cut.hdf", *OUTPUT)
+    spoiled_hdf(bench, data)
     base.put("cut.hdf", data[:2000] + bytes(len(data) - 2000))
     bench.refuse("HDF of zeros", 1, ["cut.hdf"], "cut.hdf", *OUTPUT)
 
