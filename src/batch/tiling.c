@@ -68,13 +68,13 @@ void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out)
 static SdmStatus check_budget(SdmContext *ctx, const SdmTiling *t)
 {
     const int64_t budget = sdm_options(ctx)->memory_bytes, reserve = sdm_tiling_reserve(ctx);
-    const int64_t tile = sdm_tiling_edge_cost(t, LEAST_EDGE).bytes, prepare = t->prepare.bytes - reserve;
+    const int64_t tile = sdm_tiling_edge_cost(t, LEAST_EDGE).bytes, prepare = t->prepare.bytes;
     const int64_t least = tile > prepare ? tile : prepare;
     if (least + reserve <= budget)
         return SDM_OK;
-    /* an eighth of the budget is kept in reserve, and GDAL's cache grows with it */
-    int64_t need = least + least / 7;
-    need += (sdm_cache_bytes(need) - sdm_cache_bytes(budget)) * 8 / 7;
+    /* a sixteenth of the budget is kept in reserve, and GDAL's cache and strips grow with it */
+    int64_t need = least + least / 15;
+    need += (sdm_cache_bytes(need) - sdm_cache_bytes(budget)) * 16 / 15;
     const long long mib = (long long)(need >> 20) + 1;
     return sdm_fail(ctx, SDM_ERR_MEMORY,
                     "--memory %lld MiB is too small for this pair: %s needs more; give at least %lldM",

@@ -44,7 +44,7 @@ SdmCost sdm_tiling_edge_cost(const SdmTiling *t, int64_t edge);
 SdmCost sdm_tiling_whole_cost(const SdmTiling *t);
 /* The largest unit, and all of them with the merge, in one process. */
 SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t);
-/* Bytes of the budget that no unit may count on: blocks given back and kept for the next of their size. */
+/* Bytes of the budget that no unit may count on. */
 int64_t sdm_tiling_reserve(const SdmContext *ctx);
 
 /* Bytes that the process has for a unit's window and cells, of the budget; what the scene itself takes is

@@ -25,12 +25,22 @@ typedef struct SdmMatchSettings {
 #define SDM_JUMP_M 25.0
 /* Range of a level's retry, px. */
 int sdm_chain_retry_range(const SdmMatchSettings *s, int level);
+/* Rows of a level above and below a pixel on which its height after sdm_chain_level() depends, if nothing is
+ * optimized: of the prior and of both views warped by it. */
+int sdm_chain_reach(const SdmMatchSettings *s, int level, int window);
 /* Most pixels by which the passes of a level can move its heights. */
 int sdm_chain_travel(const SdmMatchSettings *s, int level);
 
 /* cost: "zncc", "census", "sad"; cpu_level: as the option.  noise_q: sensor noise to expect, q units. */
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
                              SdmMatchSettings *out);
+
+/* What of a window is asked for: columns from[i]..to[i] - 1 (frame pixels of a coarse level) of coarse row
+ * v0 + i.  A tile of the DEM is turned against the frame and fills little more than half of its window. */
+typedef struct SdmShape {
+    int level, v0, rows;
+    int32_t *from, *to; /* rows each; to <= from: nothing */
+} SdmShape;
 
 /* Images and lattice for a piece of work; borrowed. */
 typedef struct SdmChainInput {
@@ -39,6 +49,7 @@ typedef struct SdmChainInput {
     const SdmPyramid *left, *right;
     const SdmGround *ground; /* fine levels: what heights are held against; NULL = nothing */
     float ground_pixel_m;    /* ground size of its pixels */
+    const SdmShape *shape;   /* fine levels: what else of a window need not be right; NULL = nothing */
 } SdmChainInput;
 
 /* One level of the coarse loop.  surface: the prior (heights set), of the level's window; on return cleaned
