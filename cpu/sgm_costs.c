@@ -1,5 +1,5 @@
-/* Costs of a row's pixels for semi-global matching, labels along the lanes.  See sgm_kernels.h; cpu/sgm_reference.c defines
- * it. */
+/* Costs of a row's pixels for semi-global matching, labels along the lanes.  See sgm_kernels.h;
+ * cpu/sgm_reference.c defines it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_vec.h"
 #include "sgm_kernels.h"

@@ -9,9 +9,9 @@
 enum { SDM_SGM_PATHS = 4 }; /* of a pass: along the row, then from the row before at x - step, x, x + step */
 
 /* A row of a pass, which goes down and to the right (step 1) or up and to the left (step -1).
- * Path costs: L(p, l) = C(p, l) + min(L(q, l), L(q, l - 1) + p1, L(q, l + 1) + p1, m + p2) - m with q the pixel
- * before on the path, m = min over l of L(q, l); L = C where a path begins.  What pads the labels takes no part:
- * its costs are 255 and stay at the largest value of the type. */
+ * Path costs: L(p, l) = C(p, l) + min(L(q, l), L(q, l - 1) + p1, L(q, l + 1) + p1, m + p2) - m with q the
+ * pixel before on the path, m = min over l of L(q, l); L = C where a path begins.  What pads the labels takes
+ * no part: its costs are 255 and stay at the largest value of the type. */
 typedef struct SdmSgmRow {
     int width, labels, pitch;
     int step;                          /* 1 or -1 */
@@ -20,8 +20,8 @@ typedef struct SdmSgmRow {
     int p1;
     const uint16_t *p2[SDM_SGM_PATHS]; /* width each, >= p1; NULL = the path is not gone */
     const uint8_t *cost;               /* width x pitch */
-    void *path[SDM_SGM_PATHS]; /* [1..3]: path costs of the row before, width x pitch of 1 or 2 bytes, becoming this
-                                  row's; [0]: room for 4 pixels */
+    void *path[SDM_SGM_PATHS];         /* [1..3]: path costs of the row before, width x pitch of 1 or 2 bytes,
+                                          becoming this         row's; [0]: room for 4 pixels */
     uint16_t *least[SDM_SGM_PATHS];    /* [1..3]: width, their least over the labels */
     uint16_t *sum;                     /* width x pitch: sum of the paths; NULL = not asked for, nor path 0 */
     bool add;                          /* to what is there */
@@ -34,16 +34,15 @@ typedef struct SdmSgmPick {
     int first;           /* label 0 of left pixel x is right pixel x + first */
     const uint16_t *sum; /* width x pitch */
     uint16_t *left;      /* width */
-    uint16_t *right; /* width: of each right pixel, along the diagonal of the sums, of equal ones the highest; 0xFFFF where no label meets it;
-                        NULL = not asked for */
-    float *offset; /* width: sub-pixel place about the label, -0.5..0.5, see sdm_sgm_offset(); NULL = not asked for */
+    uint16_t *right; /* width: of each right pixel, along the diagonal of the sums, of equal ones the highest;
+                        0xFFFF where no label meets it; NULL = not asked for */
     uint32_t *room;  /* width + 2 x pitch */
 } SdmSgmPick;
 typedef void sdm_sgm_pick_fn(const SdmSgmPick *pick);
 
-/* What the pixels of a row cost: bits of the census words that differ, and the difference of the values up to `apart_most`.
- * Label l of pixel x is right pixel x + l of `right`, whose ends the caller has made long enough: 64 entries beyond the
- * last label.  out: width x pitch, what pads the labels 255. */
+/* What the pixels of a row cost: bits of the census words that differ, and the difference of the values up to
+ * `apart_most`. Label l of pixel x is right pixel x + l of `right`, whose ends the caller has made long
+ * enough: 64 entries beyond the last label.  out: width x pitch, what pads the labels 255. */
 typedef struct SdmSgmCosts {
     int width, labels, pitch;
     int planes;                         /* bytes of a word, plane after plane; 0 = no words */
@@ -54,9 +53,6 @@ typedef struct SdmSgmCosts {
     uint8_t *out;
 } SdmSgmCosts;
 typedef void sdm_sgm_costs_fn(const SdmSgmCosts *c);
-
-/* Where between the labels the least of a curve lies whose values at a label and beside it are these. */
-float sdm_sgm_offset(int before, int at, int after);
 
 typedef struct SdmSgmKernels {
     sdm_sgm_row_fn *row;

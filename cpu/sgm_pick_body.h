@@ -1,5 +1,6 @@
-/* The labels of a row of sums in vectors of W bytes: included by sgm_rows.c with W set.  Right pixels' bests so far lie in
- * the lanes of the labels that they meet at the pixel x: from pixel to pixel they move a lane down. */
+/* The labels of a row of sums in vectors of W bytes: included by sgm_rows.c with W set.  Right pixels' bests
+ * so far lie in the lanes of the labels that they meet at the pixel x: from pixel to pixel they move a lane
+ * down. */
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -70,10 +71,7 @@ static void P(pick_row)(const SdmSgmPick *p)
     vec *const mine = n <= FEW ? few[2] : room + 2 * (ptrdiff_t)n;
     for (ptrdiff_t x = 0; x < p->width; x++) {
         const uint16_t *const sum = p->sum + x * p->pitch;
-        const int l = n == 2 ? P(best_of)(sum, 2) : P(best_of)(sum, n);
-        p->left[x] = (uint16_t)l;
-        if (p->offset)
-            p->offset[x] = l > 0 && l + 1 < p->labels ? sdm_sgm_offset(sum[l - 1], sum[l], sum[l + 1]) : 0.0f;
+        p->left[x] = (uint16_t)(n == 2 ? P(best_of)(sum, 2) : P(best_of)(sum, n));
     }
     if (!p->right)
         return;

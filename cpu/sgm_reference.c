@@ -1,5 +1,5 @@
-/* The definition of semi-global matching, a row at a time (Hirschmueller 2008): as the formula says, in 16 bits, a
- * label at a time. */
+/* The definition of semi-global matching, a row at a time (Hirschmueller 2008): as the formula says, in 16
+ * bits, a label at a time. */
 // SPDX-License-Identifier: Apache-2.0
 #include "sgm_kernels.h"
 
@@ -44,8 +44,8 @@ static void gather(const SdmSgmRow *r, int x, const uint16_t *path, bool add)
         sum[l] = UINT16_MAX;
 }
 
-/* Path k at pixel x.  Room: [0] path 0 at the pixel before, [1] path 1 of the row before at the pixel before, [2] a new
- * pixel. */
+/* Path k at pixel x.  Room: [0] path 0 at the pixel before, [1] path 1 of the row before at the pixel before,
+ * [2] a new pixel. */
 static void walk(const SdmSgmRow *r, int k, int x, bool first, bool add)
 {
     uint16_t *const room = r->path[0], *const fresh = room + 2 * (ptrdiff_t)r->pitch;
@@ -80,13 +80,6 @@ static void sgm_row(const SdmSgmRow *r)
     }
 }
 
-static void pick_offset(const SdmSgmPick *p, int x, int l)
-{
-    const uint16_t *const sum = p->sum + (ptrdiff_t)x * p->pitch;
-    const bool inner = l > 0 && l + 1 < p->labels;
-    p->offset[x] = inner ? sdm_sgm_offset(sum[l - 1], sum[l], sum[l + 1]) : 0.0f;
-}
-
 static void sgm_pick(const SdmSgmPick *p)
 {
     for (int x = 0; x < p->width; x++) {
@@ -95,8 +88,6 @@ static void sgm_pick(const SdmSgmPick *p)
         for (int l = 1; l < p->labels; l++)
             if (sum[l] < sum[p->left[x]])
                 p->left[x] = (uint16_t)l;
-        if (p->offset)
-            pick_offset(p, x, p->left[x]);
     }
     for (int xr = 0; xr < p->width && p->right; xr++) {
         int least = UINT16_MAX;
@@ -112,7 +103,8 @@ static void sgm_pick(const SdmSgmPick *p)
 }
 
 /* A bit per neighbour, set where it is darker than the middle. */
-static void words(const int16_t *const *rows, int width, int word_width, int word_height, uint8_t *out, ptrdiff_t plane)
+static void words(const int16_t *const *rows, int width, int word_width, int word_height, uint8_t *out,
+                  ptrdiff_t plane)
 {
     const int middle = word_width * word_height / 2;
     memset(out, 0, (size_t)width);
@@ -120,7 +112,8 @@ static void words(const int16_t *const *rows, int width, int word_width, int wor
         memset(out + p * plane, 0, (size_t)width);
     for (int x = 0; x < width; x++)
         for (int i = 0, bit = 0; i < word_width * word_height; i++) {
-            const int darker = rows[i / word_width][x + i % word_width] < rows[word_height / 2][x + word_width / 2];
+            const int darker =
+                rows[i / word_width][x + i % word_width] < rows[word_height / 2][x + word_width / 2];
             if (i == middle)
                 continue;
             out[bit / 8 * plane + x] = (uint8_t)(out[bit / 8 * plane + x] | darker << bit % 8);

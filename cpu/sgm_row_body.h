@@ -1,6 +1,6 @@
-/* A row of a pass of semi-global matching in vectors of W bytes, labels of E bits: included by sgm_rows.c with both set.
- * The pixel's labels are `n` vectors; n is a constant where the function is made for one, so that a path along the row
- * stays in registers. */
+/* A row of a pass of semi-global matching in vectors of W bytes, labels of E bits: included by sgm_rows.c
+ * with both set. The pixel's labels are `n` vectors; n is a constant where the function is made for one, so
+ * that a path along the row stays in registers. */
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -19,9 +19,10 @@ VEC vec O(cost)(const uint8_t *cost, int i)
 #endif
 }
 
-/* Path costs of a pixel: from those of the pixel before (n vectors) and their least into `to`, which may be the same; the
- * least of the new ones. */
-VEC __m128i O(walk)(const vec *from, __m128i m, const uint16_t *p2, vec p1, const uint8_t *cost, int n, vec *to)
+/* Path costs of a pixel: from those of the pixel before (n vectors) and their least into `to`, which may be
+ * the same; the least of the new ones. */
+VEC __m128i O(walk)(const vec *from, __m128i m, const uint16_t *p2, vec p1, const uint8_t *cost, int n,
+                    vec *to)
 {
     const vec pad = O(set)(-1), least = O(all)(m), jump = O(add)(least, O(set)(*p2));
     vec below = pad, all = pad;
@@ -100,7 +101,8 @@ VEC void O(row_of)(const SdmSgmRow *r, int n, vec *along, vec *across, vec *kept
             r->least[3][x] = (uint16_t)_mm_cvtsi128_si32(m);
         }
         if (goes[0])
-            O(sums)((const vec *const[]){along, here[1], here[2], here[3]}, goes, n, r->sum + x * r->pitch, r->add);
+            O(sums)
+            ((const vec *const[]){along, here[1], here[2], here[3]}, goes, n, r->sum + x * r->pitch, r->add);
     }
 }
 

@@ -1,4 +1,5 @@
-/* Semi-global matching a row at a time, labels along the lanes.  See sgm_kernels.h; cpu/sgm_reference.c defines it. */
+/* Semi-global matching a row at a time, labels along the lanes.  See sgm_kernels.h; cpu/sgm_reference.c
+ * defines it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "sgm_kernels.h"
 

@@ -8,7 +8,8 @@
 
 /* Bytes of the device's memory that a window takes: w x h pixels of level 0 are computed, images pixels of
  * both views and all their levels lie there. */
-int64_t sdm_device_chain_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t images);
+int64_t sdm_device_chain_bytes(SdmDevice *device, const SdmMatchSettings *set, int64_t w, int64_t h,
+                               int64_t images);
 
 /* As sdm_chain_fine().  What only the device can tell fails with SDM_ERR_DEVICE, its memory with
  * SDM_ERR_MEMORY. */

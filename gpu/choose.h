@@ -17,7 +17,8 @@ typedef struct SdmChoice {
 /* name: "cpu"; "opencl" or "cuda", the first that can run (of OpenCL's, one that is not the processor if
  * there is any); "opencl:2", that one; "auto": a CUDA device, else an OpenCL device that is no processor,
  * else the processor; one that does not round as the processor does is never taken by itself.
- * SDM_ERR_UNSUPPORTED says why one that was named cannot run. */
+ * Optimizers other than local run on the processor alone.  SDM_ERR_UNSUPPORTED says why one that was named
+ * cannot run. */
 SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out);
 /* Log what was taken. */
 void sdm_choice_tell(SdmContext *ctx, const SdmChoice *choice);

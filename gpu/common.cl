@@ -7,14 +7,14 @@
 
 /* ---- lattice ---- */
 
-typedef struct LatticeCell { /* corners 00 10 01 11; [axis]: columns, rows */
-    int origin[2];
-    float at[2][4];
-    float b[2][4], c[2][4];
-    float du_dh[4];
+typedef struct LatticeCell { /* corners 00 10 01 11 as x y z w; [axis]: columns, rows */
+    float4 at[2], b[2], c[2];
+    float4 du_dh;
+    int origin[2], rest[2];
 } LatticeCell;
 
-/* Where pixel (x, y) lies in the cells of its window: u2, v2 of pixel (0, 0) and stride2 in half full pixels. */
+/* Where pixel (x, y) lies in the cells of its window: u2, v2 of pixel (0, 0) and stride2 in half full pixels.
+ */
 typedef struct CellPlace {
     int cell;
     float fu, fv; /* 0..1 across it */
@@ -34,8 +34,8 @@ FUNCTION CellPlace cell_place(int x, int y, int cols, int u2, int v2, int stride
 /* Level pixels along u for a metre of height. */
 FUNCTION float du_dh_at(GLOBAL const LatticeCell *cell, CellPlace p, float inv)
 {
-    GLOBAL const float *const k = cell[p.cell].du_dh;
-    const float k0 = k[0] + p.fv * (k[2] - k[0]), k1 = k[1] + p.fv * (k[3] - k[1]);
+    const float4 k = cell[p.cell].du_dh;
+    const float k0 = k.x + p.fv * (k.z - k.x), k1 = k.y + p.fv * (k.w - k.y);
     return (k0 + p.fu * (k1 - k0)) * inv;
 }
 
@@ -56,7 +56,8 @@ FUNCTION uint bits_of(ulong a, ulong b)
     return (uint)POPCOUNT64(a ^ b);
 }
 
-/* A score as it would be for a window of the texture that the cost's scores are made for; scale 0: as it is. */
+/* A score as it would be for a window of the texture that the cost's scores are made for; scale 0: as it is.
+ */
 FUNCTION float fair_score(float score, float scale, float texture)
 {
     const float fair = 1.0f - (1.0f - score) * scale * texture;

@@ -4,15 +4,15 @@
 /* ---- median ---- */
 
 /* Smaller to a, larger to b. */
-#define ORDER(a, b)                                                                                                 \
-    {                                                                                                               \
-        const float lo_ = v[b] < v[a] ? v[b] : v[a], hi_ = v[b] < v[a] ? v[a] : v[b];                               \
-        v[a] = lo_;                                                                                                 \
-        v[b] = hi_;                                                                                                 \
-    }
+#define ORDER(a, b) \
+    do { \
+        const float lo_ = v[b] < v[a] ? v[b] : v[a], hi_ = v[b] < v[a] ? v[a] : v[b]; \
+        v[a] = lo_; \
+        v[b] = hi_; \
+    } while (0)
 
-/* Median of the valid ones of 3 x 3 at valid pixels with 5 of them or more; rows off the image are the nearest
- * one, the first and last column keep their value. */
+/* Median of the valid ones of 3 x 3 at valid pixels with 5 of them or more; rows off the image are the
+ * nearest one, the first and last column keep their value. */
 KERNEL GROUP_SIZE(32, 8, 1)
 median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL float *out)
 {
@@ -34,9 +34,12 @@ median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL
             v[3 * j + i] = valid ? in[from] : 3.4e38f; /* to the end */
             n += valid;
         }
-    ORDER(0, 1) ORDER(3, 4) ORDER(6, 7) ORDER(1, 2) ORDER(4, 5) ORDER(7, 8) ORDER(0, 1) ORDER(3, 4) ORDER(6, 7)
-    ORDER(0, 3) ORDER(3, 6) ORDER(0, 3) ORDER(1, 4) ORDER(4, 7) ORDER(1, 4) ORDER(2, 5) ORDER(5, 8) ORDER(2, 5)
-    ORDER(1, 3) ORDER(5, 7) ORDER(2, 6) ORDER(4, 6) ORDER(2, 4) ORDER(2, 3) ORDER(5, 6)
+    /* clang-format off */
+    ORDER(0, 1); ORDER(3, 4); ORDER(6, 7); ORDER(1, 2); ORDER(4, 5); ORDER(7, 8); ORDER(0, 1);
+    ORDER(3, 4); ORDER(6, 7); ORDER(0, 3); ORDER(3, 6); ORDER(0, 3); ORDER(1, 4); ORDER(4, 7);
+    ORDER(1, 4); ORDER(2, 5); ORDER(5, 8); ORDER(2, 5); ORDER(1, 3); ORDER(5, 7); ORDER(2, 6);
+    ORDER(4, 6); ORDER(2, 4); ORDER(2, 3); ORDER(5, 6);
+    /* clang-format on */
     const float mean = n == 6 ? 0.5f * (v[2] + v[3]) : 0.5f * (v[3] + v[4]);
     out[at] = n < 5 ? own : n == 9 ? v[4] : n == 7 ? v[3] : n == 5 ? v[2] : mean;
 }
@@ -52,14 +55,25 @@ FUNCTION int change_of(float h, float prior, float per_unit)
     return (int)FLOOR(between((h - prior) * per_unit + 0.5f, -16000.0f, 16000.0f));
 }
 
+/* How many changes of the tile around (x, y) lie within 256 of own; none is never. */
+FUNCTION int agreeing(IN_LOCAL const short *tile, int side, int own, const int reach)
+{
+    int count = 0;
+    UNROLL for (int j = 0; j <= 2 * reach; j++)
+        UNROLL for (int i = 0; i <= 2 * reach; i++)
+            count += (uint)(tile[j * side + i] - own + 256) <= 512u;
+    return count;
+}
+
 /* Valid pixels whose change agrees with fewer than `least` of the (2 reach + 1)^2 around lose QA_VALID.
  * per_unit: 256 / tolerance. */
 KERNEL GROUP_SIZE(32, 8, 1)
-reject(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int reach,
-       float per_unit, int least, GLOBAL ushort *out)
+    reject(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h,
+           int reach, float per_unit, int least, GLOBAL ushort *out)
 {
     LOCAL short tile[(32 + 2 * REJECT_REACH) * (8 + 2 * REJECT_REACH)];
-    const int x0 = GROUP(0) * 32 - reach, y0 = GROUP(1) * 8 - reach, side = 32 + 2 * reach, high = 8 + 2 * reach;
+    const int x0 = GROUP(0) * 32 - reach, y0 = GROUP(1) * 8 - reach, side = 32 + 2 * reach,
+              high = 8 + 2 * reach;
     const int x = x0 + reach + ITEM(0), y = y0 + reach + ITEM(1);
     for (int j = ITEM(1); j < high; j += 8)
         for (int i = ITEM(0); i < side; i += 32) {
@@ -75,10 +89,14 @@ reject(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *
         return;
     const ushort f = flags[(long)y * w + x];
     const int own = tile[(ITEM(1) + reach) * side + ITEM(0) + reach];
+    IN_LOCAL const short *const around = tile + ITEM(1) * side + ITEM(0);
     int count = 0;
-    for (int j = 0; j <= 2 * reach; j++)
-        for (int i = 0; i <= 2 * reach; i++) /* a change is never within 256 of none */
-            count += (uint)(tile[(ITEM(1) + j) * side + ITEM(0) + i] - own + 256) <= 512u;
+    if (reach == 3) /* the chain's */
+        count = agreeing(around, 32 + 2 * 3, own, 3);
+    else
+        NO_UNROLL for (int j = 0; j <= 2 * reach; j++)
+            NO_UNROLL for (int i = 0; i <= 2 * reach; i++)
+                count += (uint)(around[j * side + i] - own + 256) <= 512u;
     out[(long)y * w + x] = (ushort)((f & QA_VALID) && count < least ? (f & ~QA_VALID) | QA_ISOLATED : f);
 }
 
@@ -90,35 +108,49 @@ FUNCTION int metre64_of(float h, float prior)
     return (int)FLOOR(between((h - prior) * 64.0f + 0.5f, -960000.0f, 960000.0f));
 }
 
-/* Sums over the rows y - reach .. y + reach of the valid pixels' changes, and their number; an item walks down
+typedef struct ColumnSum {
+    int sum, count;
+} ColumnSum;
+
+/* Add (sign 1) or take (-1) row y of a column, if there is such a row. */
+FUNCTION void column_add(ColumnSum *s, GLOBAL const float *h_m, GLOBAL const float *prior,
+                         GLOBAL const ushort *flags, int x, int y, int w, int h, int sign)
+{
+    const long at = (long)y * w + x;
+    if (y < 0 || y >= h || !(flags[at] & QA_VALID))
+        return;
+    s->sum += sign * metre64_of(h_m[at], prior[at]);
+    s->count += sign;
+}
+
+/* Sums over the rows y - reach .. y + reach of the valid pixels' changes, and their number, for one or two
+ * reaches (reach_b < 0: one); sum, count: h x w for the first, then for the second.  An item walks down
  * `rows` rows of a column. */
 KERNEL GROUP_SIZE(64, 1, 1)
-fill_columns(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int reach,
-             int rows, GLOBAL int *sum, GLOBAL ushort *count)
+    fill_columns(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h,
+                 int reach_a, int reach_b, int rows, GLOBAL int *sum, GLOBAL ushort *count)
 {
     const int x = GROUP(0) * 64 + ITEM(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
-    int s = 0, n = 0;
+    const long second = (long)w * h;
+    ColumnSum a = {0, 0}, b = {0, 0};
     if (x >= w)
         return;
-    for (int y = y0 - reach; y < y1 + reach; y++) {
-        if (y >= 0 && y < h) {
-            const long at = (long)y * w + x;
-            const bool valid = (flags[at] & QA_VALID) != 0;
-            s += valid ? metre64_of(h_m[at], prior[at]) : 0;
-            n += valid;
-        }
-        if (y - reach >= y0) {
-            const long out = (long)(y - reach) * w + x;
-            const int gone = y - 2 * reach;
-            sum[out] = s;
-            count[out] = (ushort)n;
-            if (gone >= 0) {
-                const long at = (long)gone * w + x;
-                const bool valid = (flags[at] & QA_VALID) != 0;
-                s -= valid ? metre64_of(h_m[at], prior[at]) : 0;
-                n -= valid;
-            }
-        }
+    for (int y = y0 - reach_a; y < y0 + reach_a; y++)
+        column_add(&a, h_m, prior, flags, x, y, w, h, 1);
+    for (int y = y0 - reach_b; y < y0 + reach_b; y++)
+        column_add(&b, h_m, prior, flags, x, y, w, h, 1);
+    for (int y = y0; y < y1; y++) {
+        const long out = (long)y * w + x;
+        column_add(&a, h_m, prior, flags, x, y + reach_a, w, h, 1);
+        sum[out] = a.sum;
+        count[out] = (ushort)a.count;
+        column_add(&a, h_m, prior, flags, x, y - reach_a, w, h, -1);
+        if (reach_b < 0)
+            continue;
+        column_add(&b, h_m, prior, flags, x, y + reach_b, w, h, 1);
+        sum[second + out] = b.sum;
+        count[second + out] = (ushort)b.count;
+        column_add(&b, h_m, prior, flags, x, y - reach_b, w, h, -1);
     }
 }
 
@@ -133,14 +165,40 @@ FUNCTION float quotient(long a, int b)
     return a < 0 ? -f : f;
 }
 
-/* Pixels without a match: prior + mean change of the window where `least` of it are valid; else, if asked, the
- * prior.  filled: 1 where it was done, 0 elsewhere; may be null.  An item has 8 pixels of a row. */
+/* Sums of a row's window, moved along it. */
+typedef struct RowSum {
+    GLOBAL const int *sum; /* of the row's columns */
+    GLOBAL const ushort *count;
+    int reach, n;
+    long s;
+} RowSum;
+
+FUNCTION void row_add(RowSum *r, int x, int w, int sign)
+{
+    if (x >= 0 && x < w) {
+        r->s += sign * (long)r->sum[x];
+        r->n += sign * r->count[x];
+    }
+}
+
+FUNCTION RowSum row_begin(GLOBAL const int *sum, GLOBAL const ushort *count, int reach, int x0, int w)
+{
+    RowSum r = {sum, count, reach, 0, 0};
+    for (int x = x0 - reach; x < x0 + reach; x++)
+        row_add(&r, x, w, 1);
+    return r;
+}
+
+/* Pixels without a match: prior + mean change of the window where `least` of it are valid; else, if asked,
+ * the prior. A second filling (reach_b >= 0) then overwrites where it can.  filled: 1 where the first was
+ * done, 0 elsewhere; may be null.  An item has 8 pixels of a row. */
 KERNEL GROUP_SIZE(32, 8, 1)
-fill_holes(GLOBAL float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, GLOBAL const int *sum,
-           GLOBAL const ushort *count, int w, int h, int reach, int least, int else_prior, GLOBAL uchar *filled)
+    fill_holes(GLOBAL float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags,
+               GLOBAL const int *sum, GLOBAL const ushort *count, int w, int h, int reach_a, int least_a,
+               int else_prior, int reach_b, int least_b, GLOBAL uchar *filled)
 {
     const int x0 = (GROUP(0) * 32 + ITEM(0)) * 8, y = GROUP(1) * 8 + ITEM(1);
-    const long row = (long)y * w;
+    const long row = (long)y * w, second = (long)w * h + row;
     bool hole = false;
     if (y >= h)
         return;
@@ -151,29 +209,25 @@ fill_holes(GLOBAL float *h_m, GLOBAL const float *prior, GLOBAL const ushort *fl
     }
     if (!hole)
         return;
-    long s = 0;
-    int n = 0;
-    for (int x = x0 - reach > 0 ? x0 - reach : 0; x < x0 + reach && x < w; x++) {
-        s += sum[row + x];
-        n += count[row + x];
-    }
+    RowSum a = row_begin(sum + row, count + row, reach_a, x0, w);
+    RowSum b = row_begin(sum + second, count + second, reach_b, x0, w);
     for (int x = x0; x < x0 + 8 && x < w; x++) {
-        if (x + reach < w) {
-            s += sum[row + x + reach];
-            n += count[row + x + reach];
-        }
+        row_add(&a, x + reach_a, w, 1);
+        if (reach_b >= 0)
+            row_add(&b, x + reach_b, w, 1);
         if (!(flags[row + x] & QA_VALID)) {
-            if (n >= least)
-                h_m[row + x] = prior[row + x] + quotient(s, n) * 0.015625f;
+            const bool near = reach_b >= 0 && b.n >= least_b, can = near || a.n >= least_a;
+            const float p = prior[row + x];
+            if (can)
+                h_m[row + x] = p + quotient(near ? b.s : a.s, near ? b.n : a.n) * 0.015625f;
             else if (else_prior)
-                h_m[row + x] = prior[row + x];
+                h_m[row + x] = p;
             if (filled)
-                filled[row + x] = n >= least;
+                filled[row + x] = a.n >= least_a;
         }
-        if (x - reach >= 0) {
-            s -= sum[row + x - reach];
-            n -= count[row + x - reach];
-        }
+        row_add(&a, x - reach_a, w, -1);
+        if (reach_b >= 0)
+            row_add(&b, x - reach_b, w, -1);
     }
 }
 
@@ -196,10 +250,10 @@ smooth(GLOBAL const float *in, int w, int h, GLOBAL float *out)
     out[(long)y * w + x] = (column[0] + 2.0f * column[1] + column[2]) * 0.0625f;
 }
 
-/* A window twice as fine, bilinear.  du, dv: absolute place of the fine pixel (0, 0) less twice that of the coarse
- * one; places beyond the coarse window are its edge. */
-KERNEL GROUP_SIZE(32, 8, 1)
-refine(GLOBAL const float *coarse, int coarse_w, int coarse_h, int du, int dv, GLOBAL float *fine, int w, int h)
+/* A window twice as fine, bilinear.  du, dv: absolute place of the fine pixel (0, 0) less twice that of the
+ * coarse one; places beyond the coarse window are its edge. */
+KERNEL GROUP_SIZE(32, 8, 1) refine(GLOBAL const float *coarse, int coarse_w, int coarse_h, int du, int dv,
+                                   GLOBAL float *fine, int w, int h)
 {
     const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1), u = x + du, v = y + dv;
     if (x >= w || y >= h)

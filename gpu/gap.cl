@@ -1,5 +1,5 @@
-/* Scores at v - 1, v, v + 1 -> ray gap: vertex of the parabola, -2..2; NaN where a score is missing or a good match
- * does not depend on v; 2 where there is neither peak nor match.  As sdm_gap_row_fn. */
+/* Scores at v - 1, v, v + 1 -> ray gap: vertex of the parabola, -2..2; NaN where a score is missing or a good
+ * match does not depend on v; 2 where there is neither peak nor match.  As sdm_gap_row_fn. */
 // SPDX-License-Identifier: Apache-2.0
 
 /* Rows y_begin..y_end - 1 of the image, whose volume (depth 3) this is.  quality: 250 x score at v. */

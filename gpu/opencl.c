@@ -95,6 +95,8 @@ static SdmStatus upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const vo
                         int queue, bool wait)
 {
     const SdmCl *const cl = inside(to->device);
+    for (int i = 0; i < SDM_QUEUES && wait; i++) /* what is queued shall run meanwhile */
+        (void)cl->api.Flush(cl->queue[i]);
     return check(ctx, to->device,
                  cl->api.EnqueueWriteBuffer(cl->queue[queue], to->handle, wait, (size_t)offset, (size_t)bytes,
                                             from, 0, NULL, NULL),

@@ -1,5 +1,5 @@
-/* Costs of a strip of a rectified pair -> disparities: winner, left-right check on the diagonal of the same volume,
- * uniqueness, sub-pixel.  As cpu/pair_reference.c. */
+/* Costs of a strip of a rectified pair -> disparities: winner, left-right check on the diagonal of the same
+ * volume, uniqueness, sub-pixel.  As cpu/pair_reference.c. */
 // SPDX-License-Identifier: Apache-2.0
 
 /* Costs of a row: depth x w. */
@@ -33,7 +33,8 @@ pair_right_best(GLOBAL const ushort *cost, int w, int rows, int dmin, int depth,
 /* -0.5..0.5 px where the curve through the costs is least; round: a parabola, else a V. */
 FUNCTION float pair_subpixel(int before, int best, int after, int round)
 {
-    const int steeper = before > after ? before : after, below = round ? before + after - 2 * best : steeper - best;
+    const int steeper = before > after ? before : after,
+              below = round ? before + after - 2 * best : steeper - best;
     if (before == PAIR_NONE || after == PAIR_NONE || below <= 0)
         return 0.0f;
     return (float)(before - after) / (float)(2 * below);
@@ -52,9 +53,9 @@ FUNCTION bool pair_ambiguous(const CostRow *r, int x, int best, int least, float
 }
 
 /* disparity: its row `out_row` is the strip's first one. */
-KERNEL GROUP_SIZE(64, 4, 1)
-pair_choose(GLOBAL const ushort *cost, GLOBAL const int *right_best, int w, int rows, int dmin, int depth,
-            float lr_threshold, float uniqueness, int subpixel, int round, int out_row, GLOBAL float *disparity)
+KERNEL GROUP_SIZE(64, 4, 1) pair_choose(GLOBAL const ushort *cost, GLOBAL const int *right_best, int w,
+                                        int rows, int dmin, int depth, float lr_threshold, float uniqueness,
+                                        int subpixel, int round, int out_row, GLOBAL float *disparity)
 {
     const int x = GROUP(0) * 64 + ITEM(0), y = GROUP(1) * 4 + ITEM(1);
     if (x >= w || y >= rows)

@@ -30,9 +30,9 @@ static SdmStatus prepare_view(SdmContext *ctx, SdmGpu *g, Match *m, int side)
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_MEAN + side, n * 4, &m->sum[side]));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE + side, n * 4, &m->texture[side]));
     TRY(SDM_GPU_RUN(ctx, g, "pair_texture", sdm_gpu_groups(w, COLUMNS), sdm_gpu_groups(h, ROWS), GROUP, 1,
-                    SDM_BUF(m->pair->image[side]), SDM_I32(w), SDM_I32(h), SDM_I32(set->window), SDM_I32(m->middle),
-                    SDM_I32(textured), SDM_F32(set->min_sigma * (float)m->samples), SDM_I32(ROWS),
-                    SDM_BUF(m->sum[side]), SDM_BUF(m->texture[side])));
+                    SDM_BUF(m->pair->image[side]), SDM_I32(w), SDM_I32(h), SDM_I32(set->window),
+                    SDM_I32(m->middle), SDM_I32(textured), SDM_F32(set->min_sigma * (float)m->samples),
+                    SDM_I32(ROWS), SDM_BUF(m->sum[side]), SDM_BUF(m->texture[side])));
     if (set->cost != SDM_PAIR_CENSUS)
         return SDM_OK;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, n * 16, &m->word[side]));
@@ -60,26 +60,35 @@ static SdmStatus run_costs(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, i
         args[n++] = SDM_I32(m->middle);
         args[n++] = SDM_I32(m->pair->eight_bit && m->samples <= 225);
     }
-    const SdmArg rest[] = {SDM_BUF(m->texture[0]), SDM_BUF(m->texture[1]), SDM_I32(m->pair->width),
-                           SDM_I32(m->pair->height), SDM_I32(y0), SDM_I32(y1), SDM_I32(ROWS), SDM_I32(set->window),
-                           SDM_I32(set->dmin), SDM_I32(m->depth), SDM_BUF(cost)};
+    const SdmArg rest[] = {SDM_BUF(m->texture[0]),
+                           SDM_BUF(m->texture[1]),
+                           SDM_I32(m->pair->width),
+                           SDM_I32(m->pair->height),
+                           SDM_I32(y0),
+                           SDM_I32(y1),
+                           SDM_I32(ROWS),
+                           SDM_I32(set->window),
+                           SDM_I32(set->dmin),
+                           SDM_I32(m->depth),
+                           SDM_BUF(cost)};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         args[n++] = rest[i];
-    const int groups[3] = {sdm_gpu_groups(m->pair->width, COLUMNS * GROUP), sdm_gpu_groups(y1 - y0, ROWS), m->depth};
+    const int groups[3] = {sdm_gpu_groups(m->pair->width, COLUMNS * GROUP), sdm_gpu_groups(y1 - y0, ROWS),
+                           m->depth};
     return sdm_gpu_run(ctx, g, names[set->cost], groups, (const int[3]){GROUP, 1, 1}, n, args);
 }
 
 /* Rows y0..y1 - 1; their disparities begin at row `out_row` of out. */
-static SdmStatus match_rows(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, int y1, int out_row, SdmBuffer *cost,
-                            SdmBuffer *best, SdmBuffer *out)
+static SdmStatus match_rows(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, int y1, int out_row,
+                            SdmBuffer *cost, SdmBuffer *best, SdmBuffer *out)
 {
     SdmStatus st = SDM_OK;
     const SdmPairSettings *const set = m->set;
     const int w = m->pair->width;
     TRY(run_costs(ctx, g, m, y0, y1, cost));
     if (set->lr_threshold >= 0.0f)
-        TRY(SDM_GPU_RUN(ctx, g, "pair_right_best", w, y1 - y0, 64, 4, SDM_BUF(cost), SDM_I32(w), SDM_I32(y1 - y0),
-                        SDM_I32(set->dmin), SDM_I32(m->depth), SDM_BUF(best)));
+        TRY(SDM_GPU_RUN(ctx, g, "pair_right_best", w, y1 - y0, 64, 4, SDM_BUF(cost), SDM_I32(w),
+                        SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_BUF(best)));
     TRY(SDM_GPU_RUN(ctx, g, "pair_choose", w, y1 - y0, 64, 4, SDM_BUF(cost), SDM_BUF(best), SDM_I32(w),
                     SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_F32(set->lr_threshold),
                     SDM_F32(set->uniqueness), SDM_I32(set->subpixel), SDM_I32(set->cost == SDM_PAIR_ZNCC),
@@ -88,13 +97,17 @@ done:
     return st;
 }
 
-SdmStatus sdm_gpu_pair(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, const SdmPairSettings *set, int y0, int y1,
-                       SdmBuffer *out)
+SdmStatus sdm_gpu_pair(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, const SdmPairSettings *set, int y0,
+                       int y1, SdmBuffer *out)
 {
     SdmStatus st = SDM_OK;
-    Match m = {.pair = pair, .set = set, .depth = set->dmax - set->dmin + 1, .samples = set->window * set->window,
+    Match m = {.pair = pair,
+               .set = set,
+               .depth = set->dmax - set->dmin + 1,
+               .samples = set->window * set->window,
                .middle = pair->eight_bit ? 128 : 0};
-    const int64_t row_bytes = (int64_t)m.depth * pair->width * 2, fit = cost_bytes(g) / row_bytes / ROWS * ROWS;
+    const int64_t row_bytes = (int64_t)m.depth * pair->width * 2,
+                  fit = cost_bytes(g) / row_bytes / ROWS * ROWS;
     const int rows = fit < ROWS ? ROWS : fit < y1 - y0 ? (int)fit : y1 - y0;
     SdmBuffer *cost, *best;
     for (int side = 0; side < 2; side++)
@@ -114,7 +127,8 @@ static int band_rows(const SdmGpu *g, int width, int height)
     return rows > height ? height : rows < 4 * MARGIN ? 4 * MARGIN : (int)rows;
 }
 
-static SdmStatus upload_rows(SdmContext *ctx, SdmGpu *g, const SdmPairImage *im, int y0, int y1, SdmBuffer *to)
+static SdmStatus upload_rows(SdmContext *ctx, SdmGpu *g, const SdmPairImage *im, int y0, int y1,
+                             SdmBuffer *to)
 {
     SdmStatus st = SDM_OK;
     const int64_t bytes = 2 * (int64_t)im->width;
@@ -126,8 +140,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left, const SdmPairImage *right,
-                                const SdmPairSettings *set, float *disparity)
+SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left,
+                                const SdmPairImage *right, const SdmPairSettings *set, float *disparity)
 {
     SdmStatus st = SDM_OK;
     const SdmPairImage *const image[2] = {left, right};
@@ -147,7 +161,8 @@ SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *
         for (int side = 0; side < 2; side++)
             TRY(upload_rows(ctx, g, image[side], first, end, pair.image[side]));
         TRY(sdm_gpu_pair(ctx, g, &pair, set, y0 - first, y1 - first, out));
-        TRY(sdm_download(ctx, out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue, true));
+        TRY(sdm_download(ctx, out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
+                         true));
     }
 done:
     for (int side = 0; side < 2; side++)
@@ -156,7 +171,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_gpu_pair_fill(SdmContext *ctx, SdmGpu *g, int width, int height, SdmBuffer *disparity, SdmBuffer *row)
+SdmStatus sdm_gpu_pair_fill(SdmContext *ctx, SdmGpu *g, int width, int height, SdmBuffer *disparity,
+                            SdmBuffer *row)
 {
     SdmStatus st = SDM_OK;
     TRY(SDM_GPU_RUN(ctx, g, "fill_nearest_columns", width, 1, 64, 1, SDM_BUF(disparity), SDM_I32(width),
@@ -173,8 +189,9 @@ SdmStatus sdm_gpu_sad_pad(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, Sd
 {
     SdmStatus st = SDM_OK;
     for (int side = 0; side < 2; side++)
-        TRY(SDM_GPU_RUN(ctx, g, "pad_bytes", pair->width + 4, pair->height + 4, 32, 8, SDM_BUF(pair->image[side]),
-                        SDM_I32(pair->width), SDM_I32(pair->height), SDM_BUF(padded[side])));
+        TRY(SDM_GPU_RUN(ctx, g, "pad_bytes", pair->width + 4, pair->height + 4, 32, 8,
+                        SDM_BUF(pair->image[side]), SDM_I32(pair->width), SDM_I32(pair->height),
+                        SDM_BUF(padded[side])));
 done:
     return st;
 }

@@ -5,9 +5,10 @@
 #include "pair/pair.h"
 #include "steps.h"
 
-/* As sdm_pair_match(): disparity: height x width on the host.  Images of any height go through in bands of rows. */
-SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left, const SdmPairImage *right,
-                                const SdmPairSettings *set, float *disparity);
+/* As sdm_pair_match(): disparity: height x width on the host.  Images of any height go through in bands of
+ * rows. */
+SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left,
+                                const SdmPairImage *right, const SdmPairSettings *set, float *disparity);
 
 /* Rows of two images on the device, int16, dense. */
 typedef struct SdmGpuPair {
@@ -17,15 +18,16 @@ typedef struct SdmGpuPair {
 } SdmGpuPair;
 /* Disparities of rows y0..y1 - 1 into out (float, (y1 - y0) x width); rows beside them serve as surroundings.
  * Settings have passed sdm_pair_check(). */
-SdmStatus sdm_gpu_pair(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, const SdmPairSettings *set, int y0, int y1,
-                       SdmBuffer *out);
+SdmStatus sdm_gpu_pair(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, const SdmPairSettings *set, int y0,
+                       int y1, SdmBuffer *out);
 
 /* As sdm_pair_fill() with SDM_FILL_NEAREST, in place; row: scratch of width x height int32. */
-SdmStatus sdm_gpu_pair_fill(SdmContext *ctx, SdmGpu *g, int width, int height, SdmBuffer *disparity, SdmBuffer *row);
+SdmStatus sdm_gpu_pair_fill(SdmContext *ctx, SdmGpu *g, int width, int height, SdmBuffer *disparity,
+                            SdmBuffer *row);
 
-/* The three forms of papers/sad-opencl-local-memory-2018.txt: 5 x 5 sums of 8-bit differences, whole disparities
- * without checks; out: int32, INT32_MIN where no right pixel exists.  group: items of a work-group, 32..512; rows:
- * that a group walks down. */
+/* The three forms of papers/sad-opencl-local-memory-2018.txt: 5 x 5 sums of 8-bit differences, whole
+ * disparities without checks; out: int32, INT32_MIN where no right pixel exists.  group: items of a
+ * work-group, 32..512; rows: that a group walks down. */
 enum SdmSadForm { SDM_SAD_GLOBAL, SDM_SAD_CENTRAL, SDM_SAD_SPREAD, SDM_SAD_FORMS };
 enum { SDM_SAD_MOST_DEPTH = 128, SDM_SAD_MOST_GROUP = 512 };
 /* Padded copies of the images (uint8, (height + 4) x (width + 4)), which the forms read. */

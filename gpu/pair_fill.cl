@@ -1,5 +1,5 @@
-/* Disparities with holes -> without: each takes the value of the valid pixel at the smallest Euclidean distance, of
- * several the leftmost, then the uppermost.  As sdm_pair_fill() with SDM_FILL_NEAREST. */
+/* Disparities with holes -> without: each takes the value of the valid pixel at the smallest Euclidean
+ * distance, of several the leftmost, then the uppermost.  As sdm_pair_fill() with SDM_FILL_NEAREST. */
 // SPDX-License-Identifier: Apache-2.0
 
 /* row: of the nearest valid pixel in the column, the upper of two, -1 if there is none. */
@@ -24,8 +24,8 @@ fill_nearest_columns(GLOBAL const float *d, int w, int h, GLOBAL int *row)
     }
 }
 
-/* Holes of all rows, looking outward along the row until no column can be nearer.  Holes' own values are not read,
- * so d is filled in place. */
+/* Holes of all rows, looking outward along the row until no column can be nearer.  Holes' own values are not
+ * read, so d is filled in place. */
 KERNEL GROUP_SIZE(32, 8, 1)
 fill_nearest_rows(GLOBAL float *d, GLOBAL const int *row, int w, int h)
 {

@@ -1,13 +1,13 @@
-/* Rectified image -> what costs of `match` need of it alone: texture and sum of the window about each pixel, census
- * words.  Positions off the image take the nearest pixel.  As cpu/pair_reference.c. */
+/* Rectified image -> what costs of `match` need of it alone: texture and sum of the window about each pixel,
+ * census words.  Positions off the image take the nearest pixel.  As cpu/pair_reference.c. */
 // SPDX-License-Identifier: Apache-2.0
 
-/* sum: of samples less `middle`; texture: 1 / (n sigma), 0 where the window has no cost: nodata inside or, where
- * `textured`, a standard deviation of n sigma <= least; 1 where it is not asked.  An item walks down `rows` rows of
- * COLUMNS pixels; windows reach from -before to window - 1 - before. */
+/* sum: of samples less `middle`; texture: 1 / (n sigma), 0 where the window has no cost: nodata inside or,
+ * where `textured`, a standard deviation of n sigma <= least; 1 where it is not asked.  An item walks down
+ * `rows` rows of COLUMNS pixels; windows reach from -before to window - 1 - before. */
 KERNEL GROUP_SIZE(64, 1, 1)
-pair_texture(GLOBAL const short *image, int w, int h, int window, int middle, int textured, float least, int rows,
-             GLOBAL int *sum, GLOBAL float *texture)
+    pair_texture(GLOBAL const short *image, int w, int h, int window, int middle, int textured, float least,
+                 int rows, GLOBAL int *sum, GLOBAL float *texture)
 {
     const int x = (GROUP(0) * 64 + ITEM(0)) * COLUMNS, y0 = GROUP(1) * rows, before = window / 2;
     const int y1 = y0 + rows < h ? y0 + rows : h, after = window - 1 - before, n = window * window;
@@ -33,7 +33,8 @@ pair_texture(GLOBAL const short *image, int w, int h, int window, int middle, in
                         s[k] += leaves ? -line : line;
                         squares[k] += leaves ? -(long)line_squares : (long)line_squares;
                         bad[k] += leaves ? -none : none;
-                        const int u = row[clamp_index(x - before + k, w)], gone = u == PIXEL_NODATA ? 0 : u - middle;
+                        const int u = row[clamp_index(x - before + k, w)],
+                                  gone = u == PIXEL_NODATA ? 0 : u - middle;
                         line -= gone;
                         line_squares -= (uint)(gone * gone);
                         none -= u == PIXEL_NODATA;
@@ -57,7 +58,8 @@ pair_texture(GLOBAL const short *image, int w, int h, int window, int middle, in
 KERNEL GROUP_SIZE(32, 8, 1)
 pair_words(GLOBAL const short *image, int w, int h, int census_width, int census_height, GLOBAL ulong *word)
 {
-    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1), rx = census_width / 2, ry = census_height / 2;
+    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1), rx = census_width / 2,
+              ry = census_height / 2;
     if (x >= w || y >= h)
         return;
     const int centre = image[(long)y * w + x];

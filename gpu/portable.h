@@ -1,6 +1,7 @@
-/* One source for OpenCL C 1.2 and CUDA C++: kernels in gpu/ (*.cl) are written in the words below and compiled
- * twice.  Included first by every kernel file; in OpenCL its text is put before theirs.  Single operations are
- * rounded as on the processor: no contraction here, division and square root by the compilers' options. */
+/* One source for OpenCL C 1.2 and CUDA C++: kernels in gpu/ (*.cl) are written in the words below and
+ * compiled twice.  Included first by every kernel file; in OpenCL its text is put before theirs.  Single
+ * operations are rounded as on the processor: no contraction here, division and square root by the compilers'
+ * options. */
 #ifndef SDM_GPU_PORTABLE_H
 #define SDM_GPU_PORTABLE_H
 #ifdef __CUDACC__

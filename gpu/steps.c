@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { CELL_BYTES = 30 * 4, FILL_ROWS = 64 };
+enum { FILL_ROWS = 64 };
 
 SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out)
 {
@@ -42,6 +42,32 @@ done:
     return st;
 }
 
+SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census)
+{
+    SdmStatus st = SDM_OK;
+    const struct {
+        enum SdmGpuScratch slot;
+        int64_t bytes;
+    } list[] = {
+        {SDM_S_MEAN, 4 * pixels},
+        {SDM_S_MEAN_R, 4 * pixels},
+        {SDM_S_TEXTURE, 4 * pixels},
+        {SDM_S_TEXTURE_R, 4 * pixels},
+        {SDM_S_SUM, 8 * pixels},
+        {SDM_S_COUNT, 4 * pixels},
+        {SDM_S_CELLS, SDM_CELL_BYTES * nodes},
+        {SDM_S_CELLS_R, SDM_CELL_BYTES * nodes},
+        {SDM_S_WORD, census ? 8 * pixels : 0},
+        {SDM_S_WORD_R, census ? 8 * pixels : 0},
+    };
+    SdmBuffer *unused;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        TRY(sdm_gpu_scratch(ctx, g, list[i].slot, list[i].bytes, &unused));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, sdm_gpu_volume_bytes(g), &unused));
+done:
+    return st;
+}
+
 SdmStatus sdm_gpu_run(SdmContext *ctx, SdmGpu *g, const char *name, const int groups[3], const int group[3],
                       int count, const SdmArg *args)
 {
@@ -55,14 +81,15 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node, const SdmWindow *win,
-                            enum SdmSide side, SdmGpuCells *out)
+SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node,
+                            const SdmWindow *win, enum SdmSide side, SdmGpuCells *out)
 {
     SdmStatus st = SDM_OK;
     const int l = win->level, step2 = 2 * lat->step;
     const int64_t one = (int64_t)1 << l;
     /* twice the full-resolution position from the first node, so that half pixels stay integers */
-    const int64_t u2 = (2 * win->u0 + 1) * one - 1 - 2 * lat->u0, v2 = (2 * win->v0 + 1) * one - 1 - 2 * lat->v0;
+    const int64_t u2 = (2 * win->u0 + 1) * one - 1 - 2 * lat->u0,
+                  v2 = (2 * win->v0 + 1) * one - 1 - 2 * lat->v0;
     const int64_t i0 = floor_div(u2, step2), i1 = floor_div(u2 + 2 * one * (win->w - 1), step2);
     const int64_t j0 = floor_div(v2, step2), j1 = floor_div(v2 + 2 * one * (win->h - 1), step2);
     *out = (SdmGpuCells){.cols = (int32_t)(i1 - i0 + 1), .rows = (int32_t)(j1 - j0 + 1),
@@ -72,19 +99,13 @@ SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, S
     while (1 << out->step2_log2 < step2)
         out->step2_log2++;
     const int64_t count = (int64_t)out->cols * out->rows;
-    TRY(sdm_buffer_new(ctx, g->device, count * CELL_BYTES, "lattice cells", &out->cell));
+    TRY(sdm_gpu_scratch(ctx, g, side == SDM_RIGHT ? SDM_S_CELLS_R : SDM_S_CELLS, count * SDM_CELL_BYTES,
+                        &out->cell));
     TRY(SDM_GPU_RUN(ctx, g, "lattice_cells", count, 1, 64, 1, SDM_BUF(node), SDM_I32(lat->nu), SDM_I32(i0),
-                    SDM_I32(j0), SDM_I32(out->cols), SDM_I32(out->rows), SDM_I32(side == SDM_RIGHT), SDM_I32(l),
-                    SDM_BUF(out->cell)));
+                    SDM_I32(j0), SDM_I32(out->cols), SDM_I32(out->rows), SDM_I32(side == SDM_RIGHT),
+                    SDM_I32(l), SDM_BUF(out->cell)));
 done:
-    if (st != SDM_OK)
-        sdm_gpu_cells_free(out);
     return st;
-}
-
-void sdm_gpu_cells_free(SdmGpuCells *cells)
-{
-    sdm_buffer_free(&cells->cell);
 }
 
 SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *c, SdmBuffer *surface_m,
@@ -99,9 +120,9 @@ SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *c, SdmBuff
 
 SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const SdmGpuImage *out)
 {
-    return SDM_GPU_RUN(ctx, g, "half_size", out->w, out->h, 32, 8, SDM_BUF(in->data), SDM_I32(in->w), SDM_I32(in->h),
-                       SDM_I32(2 * out->x0 - 1 - in->x0), SDM_I32(2 * out->y0 - 1 - in->y0), SDM_BUF(out->data),
-                       SDM_I32(out->w), SDM_I32(out->h));
+    return SDM_GPU_RUN(ctx, g, "half_size", out->w, out->h, 32, 8, SDM_BUF(in->data), SDM_I32(in->w),
+                       SDM_I32(in->h), SDM_I32(2 * out->x0 - 1 - in->x0), SDM_I32(2 * out->y0 - 1 - in->y0),
+                       SDM_BUF(out->data), SDM_I32(out->w), SDM_I32(out->h));
 }
 
 /* ---- filters ---- */
@@ -117,24 +138,27 @@ SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_
                          SdmBuffer *flags, int half, float tol_m, float share, SdmBuffer *new_flags)
 {
     const int side = 2 * half + 1, least = (int)ceilf(share * (float)(side * side));
-    return SDM_GPU_RUN(ctx, g, "reject", w, h, 32, 8, SDM_BUF(h_m), SDM_BUF(prior_m), SDM_BUF(flags), SDM_I32(w),
-                       SDM_I32(h), SDM_I32(half), SDM_F32(256.0f / tol_m), SDM_I32(least), SDM_BUF(new_flags));
+    return SDM_GPU_RUN(ctx, g, "reject", w, h, 32, 8, SDM_BUF(h_m), SDM_BUF(prior_m), SDM_BUF(flags),
+                       SDM_I32(w), SDM_I32(h), SDM_I32(half), SDM_F32(256.0f / tol_m), SDM_I32(least),
+                       SDM_BUF(new_flags));
 }
 
 SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
-                       SdmBuffer *flags, int half, int least, bool else_prior, SdmBuffer *filled)
+                       SdmBuffer *flags, const SdmFill *fill, const SdmFill *again, SdmBuffer *filled)
 {
     SdmStatus st = SDM_OK;
-    const int64_t n = (int64_t)w * h;
+    const int64_t n = (int64_t)w * h * (again ? 2 : 1);
+    const int half_b = again ? again->half : -1, least_b = again ? again->least : 0;
     SdmBuffer *sum, *count;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(uint16_t), &count));
-    TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, FILL_ROWS), 64, 1, SDM_BUF(h_m), SDM_BUF(prior_m),
-                    SDM_BUF(flags), SDM_I32(w), SDM_I32(h), SDM_I32(half), SDM_I32(FILL_ROWS), SDM_BUF(sum),
-                    SDM_BUF(count)));
+    TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, FILL_ROWS), 64, 1, SDM_BUF(h_m),
+                    SDM_BUF(prior_m), SDM_BUF(flags), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half),
+                    SDM_I32(half_b), SDM_I32(FILL_ROWS), SDM_BUF(sum), SDM_BUF(count)));
     TRY(SDM_GPU_RUN(ctx, g, "fill_holes", sdm_gpu_groups(w, 8), h, 32, 8, SDM_BUF(h_m), SDM_BUF(prior_m),
-                    SDM_BUF(flags), SDM_BUF(sum), SDM_BUF(count), SDM_I32(w), SDM_I32(h), SDM_I32(half),
-                    SDM_I32(least), SDM_I32(else_prior), SDM_BUF(filled)));
+                    SDM_BUF(flags), SDM_BUF(sum), SDM_BUF(count), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half),
+                    SDM_I32(fill->least), SDM_I32(fill->else_prior), SDM_I32(half_b), SDM_I32(least_b),
+                    SDM_BUF(filled)));
 done:
     return st;
 }
@@ -148,6 +172,7 @@ SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, Sd
                          const SdmWindow *fine, SdmBuffer *fine_m)
 {
     return SDM_GPU_RUN(ctx, g, "refine", fine->w, fine->h, 32, 8, SDM_BUF(coarse_m), SDM_I32(coarse->w),
-                       SDM_I32(coarse->h), SDM_I32(fine->u0 - 2 * coarse->u0), SDM_I32(fine->v0 - 2 * coarse->v0),
-                       SDM_BUF(fine_m), SDM_I32(fine->w), SDM_I32(fine->h));
+                       SDM_I32(coarse->h), SDM_I32(fine->u0 - 2 * coarse->u0),
+                       SDM_I32(fine->v0 - 2 * coarse->v0), SDM_BUF(fine_m), SDM_I32(fine->w),
+                       SDM_I32(fine->h));
 }

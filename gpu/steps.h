@@ -1,13 +1,15 @@
-/* Steps of the chain on a device: each takes whole images that lie there and queues its kernels; nothing waits.
- * What comes out is what the kernels of cpu/kernels.h give on the processor, bit for bit.  All buffers are
- * dense, rows of `w`, h x w; none may be both input and output unless it says so.  Internal; not installed. */
+/* Steps of the chain on a device: each takes whole images that lie there and queues its kernels; nothing
+ * waits. What comes out is what the kernels of cpu/kernels.h give on the processor, bit for bit.  All buffers
+ * are dense, rows of `w`, h x w; none may be both input and output unless it says so.  Internal; not
+ * installed. */
 #ifndef SDM_GPU_STEPS_H
 #define SDM_GPU_STEPS_H
 
 #include "device.h"
 #include "match/level.h"
+#include "surface/surface.h"
 
-enum { SDM_GPU_SCRATCH = 9 };
+enum { SDM_GPU_SCRATCH = 11 };
 
 /* A queue of a device with the tables and the scratch that steps need; the scratch grows when it must. */
 typedef struct SdmGpu {
@@ -19,6 +21,9 @@ typedef struct SdmGpu {
 } SdmGpu;
 SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out);
 void sdm_gpu_close(SdmGpu *g);
+/* Take the scratch of all steps on windows of up to `pixels` pixels, and cells of up to `nodes` nodes, at
+ * once: memory that is taken later holds up the queue. */
+SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census);
 
 /* A level of an image: as SdmLevelImage, data on the device (int16). */
 typedef struct SdmGpuImage {
@@ -28,8 +33,8 @@ typedef struct SdmGpuImage {
 
 /* ---- geometry ---- */
 
-/* Cells of the lattice that a window of a level touches, made ready on the device: what does not depend on the
- * pixel (30 words a cell: corners of the positions, their changes over height, du/dh). */
+/* Cells of the lattice that a window of a level touches, made ready on the device: what does not depend on
+ * the pixel (32 words a cell: corners of the positions, their changes over height, du/dh). */
 typedef struct SdmGpuCells {
     SdmBuffer *cell;
     int32_t cols, rows;  /* of cells */
@@ -40,10 +45,10 @@ typedef struct SdmGpuCells {
     int32_t w, h;        /* window */
     float height0_m;
 } SdmGpuCells;
-/* node: the lattice's nodes (lat->nv x lat->nu SdmNode) as they lie on the host.  Allocates out->cell. */
-SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node, const SdmWindow *win,
-                            enum SdmSide side, SdmGpuCells *out);
-void sdm_gpu_cells_free(SdmGpuCells *cells);
+/* The cells lie in the scratch of g until the next ones of the same side are made.
+ * node: the lattice's nodes (lat->nv x lat->nu SdmNode) as they lie on the host. */
+SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node,
+                            const SdmWindow *win, enum SdmSide side, SdmGpuCells *out);
 
 /* As sdm_warp_view(): surface_m (float) may be NULL; out: int16. */
 SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *cells, SdmBuffer *surface_m,
@@ -70,6 +75,9 @@ typedef struct SdmGpuMatch {
 } SdmGpuMatch;
 SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m);
 
+/* The most that scores take, for rows of `width` pixels. */
+int64_t sdm_gpu_most_scores(const SdmGpu *g, int64_t width);
+
 /* As sdm_level_gap(); gap_v: float, score0: uint8. */
 SdmStatus sdm_gpu_gap(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const SdmPass *pass, SdmBuffer *left,
                       SdmBuffer *right, int w, int h, SdmBuffer *gap_v, SdmBuffer *score0);
@@ -80,11 +88,37 @@ SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in
                          SdmBuffer *out_m);
 SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
                          SdmBuffer *flags, int half, float tol_m, float share, SdmBuffer *new_flags);
-/* In place of h_m; half, least, else_prior as SdmFill; filled: uint8 or NULL. */
+/* sdm_surface_fill() with `fill` and then, unless it is NULL, with `again` (its else_prior must be false), in
+ * place of h_m.  filled: uint8, of the first, or NULL. */
 SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
-                       SdmBuffer *flags, int half, int least, bool else_prior, SdmBuffer *filled);
+                       SdmBuffer *flags, const SdmFill *fill, const SdmFill *again, SdmBuffer *filled);
 SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in_m, SdmBuffer *out_m);
 SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, SdmBuffer *coarse_m,
                          const SdmWindow *fine, SdmBuffer *fine_m);
+
+/* ---- the last look: see match/judge.c, match/fine.c ---- */
+
+/* SdmGround on the device; all 0: none. */
+typedef struct SdmGpuGround {
+    SdmBuffer *h_m, *away; /* float, uint16 */
+    int level, w, h;
+    float pixel_m;
+} SdmGpuGround;
+
+typedef struct SdmGpuJudge {
+    SdmWindow win;
+    SdmBuffer *gap, *score0; /* of sdm_gpu_gap() */
+    SdmBuffer *h_m;
+    SdmGpuGround ground;
+    int least;               /* score, 250 x */
+    float gap_limit_px;
+    SdmBuffer *flags, *score; /* in and out */
+} SdmGpuJudge;
+SdmStatus sdm_gpu_judge(SdmContext *ctx, SdmGpu *g, const SdmGpuJudge *j);
+
+/* Filled pixels (see sdm_gpu_fill()) that both views see and that lie over terrain become valid and filled.
+ */
+SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmWindow *win, SdmBuffer *filled,
+                         const SdmGpuGround *ground, SdmBuffer *flags);
 
 #endif

@@ -5,12 +5,24 @@
 #include "steps.h"
 
 enum SdmGpuScratch { /* slots of SdmGpu.scratch */
-    SDM_S_VOLUME, SDM_S_MEAN, SDM_S_MEAN_R, SDM_S_TEXTURE, SDM_S_TEXTURE_R, SDM_S_WORD, SDM_S_WORD_R, SDM_S_SUM,
-    SDM_S_COUNT
+                     SDM_S_VOLUME,
+                     SDM_S_MEAN,
+                     SDM_S_MEAN_R,
+                     SDM_S_TEXTURE,
+                     SDM_S_TEXTURE_R,
+                     SDM_S_WORD,
+                     SDM_S_WORD_R,
+                     SDM_S_SUM,
+                     SDM_S_COUNT,
+                     SDM_S_CELLS,
+                     SDM_S_CELLS_R
 };
+enum { SDM_CELL_BYTES = 32 * 4 };
+int64_t sdm_gpu_volume_bytes(const SdmGpu *g); /* of scores in flight */
 
 /* At least `bytes` in slot; what was there is lost when it grows. */
-SdmStatus sdm_gpu_scratch(SdmContext *ctx, SdmGpu *g, enum SdmGpuScratch slot, int64_t bytes, SdmBuffer **out);
+SdmStatus sdm_gpu_scratch(SdmContext *ctx, SdmGpu *g, enum SdmGpuScratch slot, int64_t bytes,
+                          SdmBuffer **out);
 
 static inline int sdm_gpu_groups(int64_t items, int group)
 {
@@ -18,9 +30,9 @@ static inline int sdm_gpu_groups(int64_t items, int group)
 }
 
 /* Launch over w x h items in groups of gx x gy. */
-#define SDM_GPU_RUN(ctx, g, name, w, h, gx, gy, ...)                                                                \
-    sdm_gpu_run((ctx), (g), (name), (const int[3]){sdm_gpu_groups((w), (gx)), sdm_gpu_groups((h), (gy)), 1},         \
-                (const int[3]){(gx), (gy), 1}, (int)(sizeof((SdmArg[]){__VA_ARGS__}) / sizeof(SdmArg)),             \
+#define SDM_GPU_RUN(ctx, g, name, w, h, gx, gy, ...) \
+    sdm_gpu_run((ctx), (g), (name), (const int[3]){sdm_gpu_groups((w), (gx)), sdm_gpu_groups((h), (gy)), 1}, \
+                (const int[3]){(gx), (gy), 1}, (int)(sizeof((SdmArg[]){__VA_ARGS__}) / sizeof(SdmArg)), \
                 (SdmArg[]){__VA_ARGS__})
 SdmStatus sdm_gpu_run(SdmContext *ctx, SdmGpu *g, const char *name, const int groups[3], const int group[3],
                       int count, const SdmArg *args);

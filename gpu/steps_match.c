@@ -4,12 +4,19 @@
 
 #include <string.h>
 
-enum { COLUMNS = 4, GROUP = 64, TEXTURE_ROWS = 32, VOLUME_ROWS = 32, STRIP_ROWS = 32 };
+enum { COLUMNS = 4, GROUP = 64, TEXTURE_ROWS = 32, VOLUME_ROWS = 32, MOST_DEPTH = 33, STRIP_ROWS = 32 };
 
 /* Bytes of scores in flight: what a processor's cache holds, or enough rows to fill a device. */
-static int64_t volume_bytes(const SdmGpu *g)
+int64_t sdm_gpu_volume_bytes(const SdmGpu *g)
 {
     return sdm_device_info(g->device)->is_cpu ? (int64_t)4 << 20 : (int64_t)256 << 20;
+}
+
+int64_t sdm_gpu_most_scores(const SdmGpu *g, int64_t width)
+{
+    const int64_t least = VOLUME_ROWS * (int64_t)MOST_DEPTH * width * (int64_t)sizeof(float),
+                  usual = sdm_gpu_volume_bytes(g);
+    return least > usual ? least : usual;
 }
 
 /* Two views made ready for a window and a cost. */
@@ -26,9 +33,10 @@ static SdmStatus prepare_view(SdmContext *ctx, SdmGpu *g, Views *v, int side, fl
     const float least = min_sigma * min_sigma * (float)(v->window * v->window);
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_MEAN + side, n * 4, &v->mean[side]));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE + side, n * 4, &v->texture[side]));
-    TRY(SDM_GPU_RUN(ctx, g, "window_texture", sdm_gpu_groups(v->w, COLUMNS), sdm_gpu_groups(v->h, TEXTURE_ROWS), GROUP,
-                    1, SDM_BUF(v->image[side]), SDM_I32(v->w), SDM_I32(v->h), SDM_I32(v->window), SDM_F32(least),
-                    SDM_I32(TEXTURE_ROWS), SDM_BUF(v->mean[side]), SDM_BUF(v->texture[side])));
+    TRY(SDM_GPU_RUN(ctx, g, "window_texture", sdm_gpu_groups(v->w, COLUMNS),
+                    sdm_gpu_groups(v->h, TEXTURE_ROWS), GROUP, 1, SDM_BUF(v->image[side]), SDM_I32(v->w),
+                    SDM_I32(v->h), SDM_I32(v->window), SDM_F32(least), SDM_I32(TEXTURE_ROWS),
+                    SDM_BUF(v->mean[side]), SDM_BUF(v->texture[side])));
     if (v->cost != SDM_GPU_CENSUS)
         return SDM_OK;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, n * 8, &v->word[side]));
@@ -56,7 +64,7 @@ typedef struct Scores {
 /* Rows whose volume is in flight at once. */
 static int rows_in_flight(const SdmGpu *g, const Views *v, const Scores *s)
 {
-    const int64_t rows = volume_bytes(g) / ((int64_t)s->depth * v->w * 4) / VOLUME_ROWS * VOLUME_ROWS;
+    const int64_t rows = sdm_gpu_volume_bytes(g) / ((int64_t)s->depth * v->w * 4) / VOLUME_ROWS * VOLUME_ROWS;
     return rows < VOLUME_ROWS ? VOLUME_ROWS : rows > v->h ? v->h : (int)rows;
 }
 
@@ -70,27 +78,48 @@ static SdmStatus run_volume(SdmContext *ctx, SdmGpu *g, const Views *v, const Sc
         args[n++] = SDM_BUF(v->cost == SDM_GPU_CENSUS ? v->word[side] : v->image[side]);
     for (int side = 0; side < 2 && v->cost == SDM_GPU_ZNCC; side++)
         args[n++] = SDM_BUF(v->mean[side]);
-    const SdmArg rest[] = {SDM_BUF(v->texture[0]), SDM_BUF(v->texture[1]), SDM_I32(v->w),       SDM_I32(v->h),
-                           SDM_I32(y0),            SDM_I32(y1),            SDM_I32(VOLUME_ROWS), SDM_I32(v->window),
-                           SDM_I32(s->dmin),       SDM_I32(s->depth),      SDM_I32(s->along_v),
-                           SDM_I32(s->right_shift), SDM_BUF(score)};
+    const SdmArg rest[] = {SDM_BUF(v->texture[0]),
+                           SDM_BUF(v->texture[1]),
+                           SDM_I32(v->w),
+                           SDM_I32(v->h),
+                           SDM_I32(y0),
+                           SDM_I32(y1),
+                           SDM_I32(VOLUME_ROWS),
+                           SDM_I32(v->window),
+                           SDM_I32(s->dmin),
+                           SDM_I32(s->depth),
+                           SDM_I32(s->along_v),
+                           SDM_I32(s->right_shift),
+                           SDM_BUF(score)};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         args[n++] = rest[i];
-    const int groups[3] = {sdm_gpu_groups(v->w, COLUMNS * GROUP), sdm_gpu_groups(y1 - y0, VOLUME_ROWS), s->depth};
+    const int groups[3] = {sdm_gpu_groups(v->w, COLUMNS * GROUP), sdm_gpu_groups(y1 - y0, VOLUME_ROWS),
+                           s->depth};
     return sdm_gpu_run(ctx, g, names[v->cost], groups, (const int[3]){GROUP, 1, 1}, n, args);
 }
 
 /* A kernel that ends in SURFACE_ARGUMENTS, after those of `head`. */
-static SdmStatus run_update(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const char *name, const SdmArg *head,
-                            size_t head_count, const int groups[3], const int group[3])
+static SdmStatus run_update(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const char *name,
+                            const SdmArg *head, size_t head_count, const int groups[3], const int group[3])
 {
     const SdmPass *const p = m->pass;
     const SdmGpuCells *const c = m->right_cells;
-    const SdmArg surface[] = {SDM_BUF(m->prior), SDM_BUF(c->cell), SDM_I32(c->cols), SDM_I32(c->u2), SDM_I32(c->v2),
-                              SDM_I32(c->stride2), SDM_I32(c->step2_log2), SDM_F32(1.0f / (float)(1 << c->level)),
-                              SDM_F32(p->score_sigma * (float)p->window), SDM_F32(p->min_score),
-                              SDM_F32(p->min_margin), SDM_F32(p->max_mismatch), SDM_I32(m->retry), SDM_BUF(m->h_m),
-                              SDM_BUF(m->flags), SDM_BUF(m->score)};
+    const SdmArg surface[] = {SDM_BUF(m->prior),
+                              SDM_BUF(c->cell),
+                              SDM_I32(c->cols),
+                              SDM_I32(c->u2),
+                              SDM_I32(c->v2),
+                              SDM_I32(c->stride2),
+                              SDM_I32(c->step2_log2),
+                              SDM_F32(1.0f / (float)(1 << c->level)),
+                              SDM_F32(p->score_sigma * (float)p->window),
+                              SDM_F32(p->min_score),
+                              SDM_F32(p->min_margin),
+                              SDM_F32(p->max_mismatch),
+                              SDM_I32(m->retry),
+                              SDM_BUF(m->h_m),
+                              SDM_BUF(m->flags),
+                              SDM_BUF(m->score)};
     SdmArg args[32];
     const size_t count = sizeof surface / sizeof *surface;
     memcpy(args, head, head_count * sizeof *args);
@@ -112,7 +141,7 @@ static SdmStatus match_by_volumes(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch 
     for (int y = 0; y < m->h; y += rows) {
         const int end = y + rows < m->h ? y + rows : m->h;
         TRY(run_volume(ctx, g, &v, &s, y, end, score));
-        const SdmArg head[] = {SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(m->w), SDM_I32(y),
+        const SdmArg head[] = {SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(m->w),   SDM_I32(y),
                                SDM_I32(end),   SDM_I32(s.dmin),       SDM_I32(s.depth)};
         TRY(run_update(ctx, g, m, "pick_update", head, sizeof head / sizeof *head,
                        (const int[3]){sdm_gpu_groups(m->w, 64), sdm_gpu_groups(end - y, 4), 1},
@@ -137,18 +166,22 @@ static SdmStatus match_by_strips(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *
 {
     const SdmPass *const p = m->pass;
     const int halo = p->max_mismatch >= 0.0f ? 3 * p->range : p->range + 1, rows = STRIP_ROWS;
-    const SdmArg head[] = {SDM_BUF(m->left), SDM_BUF(m->right), SDM_I32(m->w), SDM_I32(m->h), SDM_I32(m->v_shift),
-                           SDM_F32(p->min_sigma * p->min_sigma * (float)(p->window * p->window)), SDM_I32(halo),
-                           SDM_I32(rows)};
-    return run_update(ctx, g, m, name, head, sizeof head / sizeof *head,
-                      (const int[3]){sdm_gpu_groups(m->w, COLUMNS * GROUP - 2 * halo), sdm_gpu_groups(m->h, rows), 1},
-                      (const int[3]){GROUP, 1, 1});
+    const SdmArg head[] = {
+        SDM_BUF(m->left),    SDM_BUF(m->right),
+        SDM_I32(m->w),       SDM_I32(m->h),
+        SDM_I32(m->v_shift), SDM_F32(p->min_sigma * p->min_sigma * (float)(p->window * p->window)),
+        SDM_I32(halo),       SDM_I32(rows)};
+    return run_update(
+        ctx, g, m, name, head, sizeof head / sizeof *head,
+        (const int[3]){sdm_gpu_groups(m->w, COLUMNS * GROUP - 2 * halo), sdm_gpu_groups(m->h, rows), 1},
+        (const int[3]){GROUP, 1, 1});
 }
 
 SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
 {
     for (size_t i = 0; i < sizeof strips / sizeof *strips; i++)
-        if (strips[i].cost == m->cost && strips[i].window == m->pass->window && strips[i].range == m->pass->range)
+        if (strips[i].cost == m->cost && strips[i].window == m->pass->window &&
+            strips[i].range == m->pass->range)
             return match_by_strips(ctx, g, m, strips[i].name);
     return match_by_volumes(ctx, g, m);
 }
@@ -166,9 +199,9 @@ SdmStatus sdm_gpu_gap(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const Sd
     for (int y = 0; y < h; y += rows) {
         const int end = y + rows < h ? y + rows : h;
         TRY(run_volume(ctx, g, &v, &s, y, end, score));
-        TRY(SDM_GPU_RUN(ctx, g, "ray_gap", w, end - y, 64, 4, SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(w),
-                        SDM_I32(y), SDM_I32(end), SDM_F32(pass->score_sigma * (float)pass->window), SDM_BUF(gap_v),
-                        SDM_BUF(score0)));
+        TRY(SDM_GPU_RUN(ctx, g, "ray_gap", w, end - y, 64, 4, SDM_BUF(score), SDM_BUF(v.texture[0]),
+                        SDM_I32(w), SDM_I32(y), SDM_I32(end),
+                        SDM_F32(pass->score_sigma * (float)pass->window), SDM_BUF(gap_v), SDM_BUF(score0)));
     }
 done:
     return st;

@@ -1,5 +1,5 @@
-/* Two views -> scores of every d: the volume of a strip of rows, score[((y - y0) * depth + k) * w + x] for d =
- * dmin + k.  Shape: see gpu/window.cl; the items of a group share one d. */
+/* Two views -> scores of every d: the volume of a strip of rows, score[((y - y0) * depth + k) * w + x] for d
+ * = dmin + k.  Shape: see gpu/window.cl; the items of a group share one d. */
 // SPDX-License-Identifier: Apache-2.0
 
 typedef struct CostStrip { /* what the three costs share: kernels take it as single arguments */
@@ -33,68 +33,71 @@ FUNCTION float right_texture(GLOBAL const float *texture, int w, int h, int x, i
     return x < 0 || x >= w || y < 0 || y >= h ? -1.0f : texture[(long)y * w + x];
 }
 
-/* add_NAME: add (sign 1) or take (-1) the row y's part of an item's windows, TERM(left, right) of each pair. */
-#define ADD_ROW(NAME, TYPE, TERM)                                                                                   \
-    FUNCTION void NAME##_at(uint *sum, GLOBAL const TYPE *left, GLOBAL const TYPE *right, int window, uint sign)   \
-    {                                                                                                               \
-        const uint p0 = TERM(left[0], right[0]), p1 = TERM(left[1], right[1]), p2 = TERM(left[2], right[2]);        \
-        uint row = p0 + p1 + p2;                                                                                    \
-        for (int i = 3; i < window; i++)                                                                            \
-            row += TERM(left[i], right[i]);                                                                         \
-        sum[0] += sign * row;                                                                                       \
-        row += TERM(left[window], right[window]) - p0;                                                              \
-        sum[1] += sign * row;                                                                                       \
-        row += TERM(left[window + 1], right[window + 1]) - p1;                                                      \
-        sum[2] += sign * row;                                                                                       \
-        row += TERM(left[window + 2], right[window + 2]) - p2;                                                      \
-        sum[3] += sign * row;                                                                                       \
-    }                                                                                                               \
-    FUNCTION void NAME(uint *sum, GLOBAL const TYPE *left, GLOBAL const TYPE *right, const CostStrip *s,            \
-                       const CostItem *it, int y, uint sign)                                                        \
-    {                                                                                                               \
-        left += (long)clamp_index(y, s->h) * s->w;                                                                  \
-        right += (long)clamp_index(y + it->dy, s->h) * s->w;                                                        \
-        const int first = it->x - it->reach;                                                                         \
-        if (it->inside) {                                                                                           \
-            NAME##_at(sum, left + first, right + first + it->dx, s->window, sign);                                  \
-            return;                                                                                                 \
-        }                                                                                                           \
-        for (int i = 0; i < s->window + COLUMNS - 1; i++) {                                                         \
-            const uint p = TERM(left[clamp_index(first + i, s->w)], right[clamp_index(first + i + it->dx, s->w)]); \
-            UNROLL for (int k = 0; k < COLUMNS; k++)                                                                \
-                sum[k] += i >= k && i < k + s->window ? sign * p : 0u;                                              \
-        }                                                                                                           \
+/* add_NAME: add (sign 1) or take (-1) the row y's part of an item's windows, TERM(left, right) of each pair.
+ */
+#define ADD_ROW(NAME, TYPE, TERM) \
+    FUNCTION void NAME##_at(uint *sum, GLOBAL const TYPE *left, GLOBAL const TYPE *right, int window, \
+                           uint sign) \
+    { \
+        const uint p0 = TERM(left[0], right[0]), p1 = TERM(left[1], right[1]), p2 = TERM(left[2], right[2]); \
+        uint row = p0 + p1 + p2; \
+        for (int i = 3; i < window; i++) \
+            row += TERM(left[i], right[i]); \
+        sum[0] += sign * row; \
+        row += TERM(left[window], right[window]) - p0; \
+        sum[1] += sign * row; \
+        row += TERM(left[window + 1], right[window + 1]) - p1; \
+        sum[2] += sign * row; \
+        row += TERM(left[window + 2], right[window + 2]) - p2; \
+        sum[3] += sign * row; \
+    } \
+    FUNCTION void NAME(uint *sum, GLOBAL const TYPE *left, GLOBAL const TYPE *right, const CostStrip *s, \
+                       const CostItem *it, int y, uint sign) \
+    { \
+        left += (long)clamp_index(y, s->h) * s->w; \
+        right += (long)clamp_index(y + it->dy, s->h) * s->w; \
+        const int first = it->x - it->reach; \
+        if (it->inside) { \
+            NAME##_at(sum, left + first, right + first + it->dx, s->window, sign); \
+            return; \
+        } \
+        for (int i = 0; i < s->window + COLUMNS - 1; i++) { \
+            const int at = clamp_index(first + i, s->w), met = clamp_index(first + i + it->dx, s->w); \
+            const uint p = TERM(left[at], right[met]); \
+            UNROLL for (int k = 0; k < COLUMNS; k++) \
+                sum[k] += i >= k && i < k + s->window ? sign * p : 0u; \
+        } \
     }
 ADD_ROW(add_products, short, product_of)
 ADD_ROW(add_apart, short, apart_of)
 ADD_ROW(add_bits, ulong, bits_of)
 
-#define COST_ARGUMENTS                                                                                              \
-    GLOBAL const float *left_texture, GLOBAL const float *texture, int w, int h, int y_begin, int y_end, int rows, \
-        int window, int dmin, int depth, int along_v, int right_shift, GLOBAL float *score
+#define COST_ARGUMENTS \
+    GLOBAL const float *left_texture, GLOBAL const float *texture, int w, int h, int y_begin, int y_end, \
+        int rows, int window, int dmin, int depth, int along_v, int right_shift, GLOBAL float *score
 
-/* Walk down the strip; ADD brings rows in and out, SCORE(k, at, ry) is the score of pixel x + k at row y (`at` its
- * place in the image) with the right pixel of row ry. */
-#define WALK(ADD, LEFT, RIGHT, SCORE)                                                                               \
-    const CostStrip strip = {w, h, y_begin, y_end, rows, window, dmin, depth, along_v, right_shift};                \
-    const CostItem it = cost_item(&strip);                                                                          \
-    uint sum[COLUMNS] = {0u, 0u, 0u, 0u};                                                                           \
-    if (it.x >= w)                                                                                                  \
-        return;                                                                                                     \
-    for (int y = it.y0 - it.reach; y < it.y0 + it.reach; y++)                                                         \
-        ADD(sum, LEFT, RIGHT, &strip, &it, y, 1u);                                                                  \
-    for (int y = it.y0; y < it.y1; y++) {                                                                           \
-        GLOBAL float *const out = score + ((long)(y - y_begin) * depth + it.k) * w;                                 \
-        ADD(sum, LEFT, RIGHT, &strip, &it, y + it.reach, 1u);                                                        \
-        UNROLL for (int k = 0; k < COLUMNS; k++) {                                                                  \
-            const int x = it.x + k, xr = x + it.dx, ry = y + it.dy;                                                 \
-            if (x >= w)                                                                                             \
-                break;                                                                                              \
-            const long at = (long)y * w + x;                                                                        \
-            const float tl = left_texture[at], tr = right_texture(texture, w, h, xr, ry);                           \
-            out[x] = tl >= 0.0f && tr >= 0.0f ? (SCORE) : SCORE_NONE;                                               \
-        }                                                                                                           \
-        ADD(sum, LEFT, RIGHT, &strip, &it, y - it.reach, 0u - 1u);                                                   \
+/* Walk down the strip; ADD brings rows in and out, SCORE(k, at, ry) is the score of pixel x + k at row y
+ * (`at` its place in the image) with the right pixel of row ry. */
+#define WALK(ADD, LEFT, RIGHT, SCORE) \
+    const CostStrip strip = {w, h, y_begin, y_end, rows, window, dmin, depth, along_v, right_shift}; \
+    const CostItem it = cost_item(&strip); \
+    uint sum[COLUMNS] = {0u, 0u, 0u, 0u}; \
+    if (it.x >= w) \
+        return; \
+    for (int y = it.y0 - it.reach; y < it.y0 + it.reach; y++) \
+        ADD(sum, LEFT, RIGHT, &strip, &it, y, 1u); \
+    for (int y = it.y0; y < it.y1; y++) { \
+        GLOBAL float *const out = score + ((long)(y - y_begin) * depth + it.k) * w; \
+        ADD(sum, LEFT, RIGHT, &strip, &it, y + it.reach, 1u); \
+        UNROLL for (int k = 0; k < COLUMNS; k++) { \
+            const int x = it.x + k, xr = x + it.dx, ry = y + it.dy; \
+            if (x >= w) \
+                break; \
+            const long at = (long)y * w + x; \
+            const float tl = left_texture[at], tr = right_texture(texture, w, h, xr, ry); \
+            out[x] = tl >= 0.0f && tr >= 0.0f ? (SCORE) : SCORE_NONE; \
+        } \
+        ADD(sum, LEFT, RIGHT, &strip, &it, y - it.reach, 0u - 1u); \
     }
 
 KERNEL GROUP_SIZE(64, 1, 1)

@@ -11,9 +11,8 @@ typedef struct LatticeNode { /* SdmNode; what is not read here are place holders
 } LatticeNode;
 
 /* Cells (i0.., j0..) of the lattice at the places of a level's pixels; right: of the right view. */
-KERNEL GROUP_SIZE(64, 1, 1)
-lattice_cells(GLOBAL const LatticeNode *node, int nu, int i0, int j0, int cols, int rows, int right, int level,
-              GLOBAL LatticeCell *out)
+KERNEL GROUP_SIZE(64, 1, 1) lattice_cells(GLOBAL const LatticeNode *node, int nu, int i0, int j0, int cols,
+                                          int rows, int right, int level, GLOBAL LatticeCell *out)
 {
     const int at = GROUP(0) * 64 + ITEM(0);
     if (at >= cols * rows)
@@ -26,22 +25,22 @@ lattice_cells(GLOBAL const LatticeNode *node, int nu, int i0, int j0, int cols, 
         cell->origin[axis] = (int)origin;
         for (int k = 0; k < 4; k++) {
             GLOBAL const LatticeNode *const n = n0 + (k & 1) + (long)(k >> 1) * nu;
-            cell->at[axis][k] = (float)((right ? n->right[axis] : n->left[axis]) - base) * (1.0f / 65536.0f);
-            cell->b[axis][k] = right ? n->right_b[axis] : 0.0f;
-            cell->c[axis][k] = right ? n->right_c[axis] : 0.0f;
+            ((GLOBAL float *)&cell->at[axis])[k] =
+                (float)((right ? n->right[axis] : n->left[axis]) - base) * (1.0f / 65536.0f);
+            ((GLOBAL float *)&cell->b[axis])[k] = right ? n->right_b[axis] : 0.0f;
+            ((GLOBAL float *)&cell->c[axis])[k] = right ? n->right_c[axis] : 0.0f;
         }
     }
     for (int k = 0; k < 4; k++)
-        cell->du_dh[k] = n0[(k & 1) + (long)(k >> 1) * nu].du_dh;
+        ((GLOBAL float *)&cell->du_dh)[k] = n0[(k & 1) + (long)(k >> 1) * nu].du_dh;
 }
 
 /* One axis: position in 1/256 px from the cell's origin, t metres above height0. */
-FUNCTION int cell_position(GLOBAL const float *a, GLOBAL const float *b, GLOBAL const float *c, CellPlace p,
-                           float t, float inv)
+FUNCTION int cell_position(float4 a, float4 b, float4 c, CellPlace p, float t, float inv)
 {
-    const float a0 = a[0] + p.fv * (a[2] - a[0]), a1 = a[1] + p.fv * (a[3] - a[1]);
-    const float b0 = b[0] + p.fv * (b[2] - b[0]), b1 = b[1] + p.fv * (b[3] - b[1]);
-    const float c0 = c[0] + p.fv * (c[2] - c[0]), c1 = c[1] + p.fv * (c[3] - c[1]);
+    const float a0 = a.x + p.fv * (a.z - a.x), a1 = a.y + p.fv * (a.w - a.y);
+    const float b0 = b.x + p.fv * (b.z - b.x), b1 = b.y + p.fv * (b.w - b.y);
+    const float c0 = c.x + p.fv * (c.z - c.x), c1 = c.y + p.fv * (c.w - c.y);
     const float pa = ((a0 + 0.5f) * inv - 0.5f) + p.fu * ((a1 - a0) * inv);
     const float pb = b0 * inv + p.fu * ((b1 - b0) * inv), pc = c0 * inv + p.fu * ((c1 - c0) * inv);
     const float q = (pa + t * (pb + t * pc)) * 256.0f + 0.5f;
@@ -55,23 +54,24 @@ FUNCTION int from_source(int origin, int first)
     return (int)(at > most ? most : at < -most ? -most : at) * 256;
 }
 
-/* The pixel at a position in 1/256 px of the source: 4 x 4 taps of cubic weights (cubic: 256 x 4). */
-FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLOBAL const short *cubic, int col256,
-                          int row256)
+/* The pixel at a position in 1/256 px of the source: 4 x 4 taps of cubic weights (cubic: of 256 phases). */
+FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLOBAL const short4 *cubic,
+                          int col256, int row256)
 {
     const int col = col256 >> 8, row = row256 >> 8;
     if (col < 1 || row < 1 || col + 2 >= width || row + 2 >= height)
         return PIXEL_NODATA;
     GLOBAL const short *p = source + (long)(row - 1) * width + (col - 1);
-    GLOBAL const short *const wx = cubic + 4 * (col256 & 255), *const wy = cubic + 4 * (row256 & 255);
-    const int w0 = wx[0], w1 = wx[1], w2 = wx[2], w3 = wx[3];
+    const short4 wx = cubic[col256 & 255], wy = cubic[row256 & 255];
+    const int w0 = wx.x, w1 = wx.y, w2 = wx.z, w3 = wx.w, down[4] = {wy.x, wy.y, wy.z, wy.w};
     uint sum = 0; /* unsigned, since nodata makes it wrap */
     bool nodata = false;
     UNROLL for (int j = 0; j < 4; j++, p += width) {
         const int p0 = p[0], p1 = p[1], p2 = p[2], p3 = p[3];
         const int line = p0 * w0 + p1 * w1 + p2 * w2 + p3 * w3;
-        nodata = nodata || p0 == PIXEL_NODATA || p1 == PIXEL_NODATA || p2 == PIXEL_NODATA || p3 == PIXEL_NODATA;
-        sum += (uint)((line + 1024) >> 11) * (uint)(int)wy[j];
+        nodata =
+            nodata || p0 == PIXEL_NODATA || p1 == PIXEL_NODATA || p2 == PIXEL_NODATA || p3 == PIXEL_NODATA;
+        sum += (uint)((line + 1024) >> 11) * (uint)down[j];
     }
     const int value = (int)(sum + (1u << 16)) >> 17;
     return nodata ? PIXEL_NODATA : value > 2047 ? 2047 : value < -2047 ? -2047 : value;
@@ -81,7 +81,7 @@ FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLO
 KERNEL GROUP_SIZE(32, 8, 1)
 warp(GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, int step2_log2, float inv,
      GLOBAL const float *surface_m, float height0_m, GLOBAL const short *source, int col0, int row0,
-     int source_width, int source_height, GLOBAL const short *cubic, GLOBAL short *out, int w, int h)
+     int source_width, int source_height, GLOBAL const short4 *cubic, GLOBAL short *out, int w, int h)
 {
     const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
     if (x >= w || y >= h)

@@ -1,9 +1,9 @@
 /* Image -> what costs need of it alone: mean and texture of the window about each pixel, census words.
  *
- * Shape of this file's and gpu/volume.cl's sums: an item owns COLUMNS neighbouring pixels and walks down a strip of
- * rows; the sum of a row of the window is found once for the first pixel and moved for the others; the window's
- * sum takes in a row below and lets one go above.  All in 32 bits that may wrap: nodata and what lies beside the
- * image enters and leaves alike, and no such window is used. */
+ * Shape of this file's and gpu/volume.cl's sums: an item owns COLUMNS neighbouring pixels and walks down a
+ * strip of rows; the sum of a row of the window is found once for the first pixel and moved for the others;
+ * the window's sum takes in a row below and lets one go above.  All in 32 bits that may wrap: nodata and what
+ * lies beside the image enters and leaves alike, and no such window is used. */
 // SPDX-License-Identifier: Apache-2.0
 
 typedef struct WindowSums {
@@ -38,7 +38,8 @@ KERNEL GROUP_SIZE(64, 1, 1)
 window_texture(GLOBAL const short *image, int w, int h, int window, float least, int rows, GLOBAL int *mean,
                GLOBAL float *texture)
 {
-    const int x = (GROUP(0) * 64 + ITEM(0)) * COLUMNS, y0 = GROUP(1) * rows, reach = window / 2, n = window * window;
+    const int x = (GROUP(0) * 64 + ITEM(0)) * COLUMNS, y0 = GROUP(1) * rows, reach = window / 2,
+              n = window * window;
     const int y1 = y0 + rows < h ? y0 + rows : h;
     const float inverse = 1.0f / (float)n;
     WindowSums s;
@@ -65,8 +66,8 @@ window_texture(GLOBAL const short *image, int w, int h, int window, float least,
     }
 }
 
-/* A bit per neighbour of the 9 x 7 block, 1 where it is darker than the centre; rows off the image are nodata,
- * which is darkest; columns off the image give 0. */
+/* A bit per neighbour of the 9 x 7 block, 1 where it is darker than the centre; rows off the image are
+ * nodata, which is darkest; columns off the image give 0. */
 KERNEL GROUP_SIZE(32, 8, 1)
 census_words(GLOBAL const short *image, int w, int h, GLOBAL ulong *word)
 {

@@ -1,10 +1,12 @@
-/* Two views and a surface -> the new surface of a pass, in one walk down a strip: the volume never leaves the chip.
+/* Two views and a surface -> the new surface of a pass, in one walk down a strip: the volume never leaves the
+ * chip.
  *
- * A group of 64 items owns SPAN = 256 neighbouring columns, an item four of them.  The rows of the window lie in
- * local memory, round robin, each read once from the images.  Every row that enters or leaves moves the sums of
- * products of each d and pixel, of samples and of squares (left and right), all in registers; then textures, scores,
- * the right pixels' choice and the left ones' go from item to item through local memory.  Of the columns the outer
- * `halo` ones on both sides serve only as surroundings: R for the right windows, 2 R for the left-right check.
+ * A group of 64 items owns SPAN = 256 neighbouring columns, an item four of them.  The rows of the window lie
+ * in local memory, round robin, each read once from the images.  Every row that enters or leaves moves the
+ * sums of products of each d and pixel, of samples and of squares (left and right), all in registers; then
+ * textures, scores, the right pixels' choice and the left ones' go from item to item through local memory. Of
+ * the columns the outer `halo` ones on both sides serve only as surroundings: R for the right windows, 2 R
+ * for the left-right check.
  *
  * R and W are constants of each kernel, so that all loops over them unroll. */
 // SPDX-License-Identifier: Apache-2.0
@@ -30,6 +32,7 @@ typedef struct StripLocal { /* rows of local memory */
     IN_LOCAL float *texture;       /* as mean */
     IN_LOCAL float *score;         /* (2 R + 1) x SPAN */
     IN_LOCAL float *right_best;    /* SPAN: sub-pixel d of right pixels */
+    IN_LOCAL int *nodata;          /* W + 1: the last row in this place that has some, of either view */
 } StripLocal;
 
 typedef struct StripSums { /* of an item's four pixels */
@@ -46,8 +49,11 @@ FUNCTION void strip_load(const StripInput *in, const StripLocal *m, int y, int s
     GLOBAL const short *const right = in->right + (long)clamp_index(y + in->shift, in->h) * in->w;
     for (int i = ITEM(0); i < pitch; i += STRIP_ITEMS) {
         const int x = in->x0 - W / 2 + i;
-        m->left[slot * pitch + i] = left[clamp_index(x, in->w)];
-        m->right[slot * pitch + i] = right[clamp_index(x - R, in->w)];
+        const short l = left[clamp_index(x, in->w)], r = right[clamp_index(x - R, in->w)];
+        m->left[slot * pitch + i] = l;
+        m->right[slot * pitch + i] = r;
+        if (l == PIXEL_NODATA || r == PIXEL_NODATA)
+            m->nodata[slot] = y;
     }
 }
 
@@ -59,18 +65,27 @@ FUNCTION uint strip_term(int a, int b, const int term)
 /* Sums of one view over the row's part of the four windows; v: W + 3 samples. */
 FUNCTION void strip_view(StripSums *s, const int side, const int *v, const int W, int sign)
 {
-    int sum = 0, bad = 0;
+    int sum = 0;
     uint squares = 0;
     UNROLL for (int i = 0; i < W + COLUMNS - 1; i++) {
-        const int old = i - W;
-        sum += v[i] - (old >= 0 ? v[old >= 0 ? old : 0] : 0);
-        squares += (uint)(v[i] * v[i]) - (old >= 0 ? (uint)(v[old >= 0 ? old : 0] * v[old >= 0 ? old : 0]) : 0u);
-        bad += (v[i] == PIXEL_NODATA) - (old >= 0 && v[old >= 0 ? old : 0] == PIXEL_NODATA);
+        const int old = i >= W ? v[i - W] : 0;
+        sum += v[i] - old;
+        squares += (uint)(v[i] * v[i]) - (uint)(old * old);
         if (i >= W - 1) {
             s->sum[side][i - W + 1] += sign * sum;
             s->squares[side][i - W + 1] += (uint)sign * squares;
-            s->bad[side][i - W + 1] += sign * bad;
         }
+    }
+}
+
+/* The same for the samples without data. */
+FUNCTION void strip_nodata(StripSums *s, const int side, const int *v, const int W, int sign)
+{
+    int bad = 0;
+    UNROLL for (int i = 0; i < W + COLUMNS - 1; i++) {
+        bad += (v[i] == PIXEL_NODATA) - (i >= W && v[i >= W ? i - W : 0] == PIXEL_NODATA);
+        if (i >= W - 1)
+            s->bad[side][i - W + 1] += sign * bad;
     }
 }
 
@@ -84,8 +99,9 @@ FUNCTION void strip_take(IN_LOCAL const short *from, int *to)
     to[3] = v.w;
 }
 
-/* A row of the window enters (sign 1) or leaves (-1). */
-FUNCTION void strip_row(StripSums *s, const StripLocal *m, int slot, const int W, const int R, const int term, int sign)
+/* Row y of the window enters (sign 1) or leaves (-1). */
+FUNCTION void strip_row(StripSums *s, const StripLocal *m, int y, int slot, const int W, const int R,
+                        const int term, int sign)
 {
     int l[MOST_W + 7], r[MOST_W + 2 * MOST_R + 7];
     IN_LOCAL const short *const left = m->left + slot * STRIP_PITCH(W, R) + COLUMNS * ITEM(0);
@@ -96,13 +112,18 @@ FUNCTION void strip_row(StripSums *s, const StripLocal *m, int slot, const int W
         strip_take(right + i, r + i);
     strip_view(s, 0, l, W, sign);
     strip_view(s, 1, r + R, W, sign);
+    if (m->nodata[slot] == y) { /* the same for all items of the group */
+        strip_nodata(s, 0, l, W, sign);
+        strip_nodata(s, 1, r + R, W, sign);
+    }
     UNROLL for (int k = 0; k <= 2 * R; k++) {
         uint row = 0;
         UNROLL for (int i = 0; i < W; i++)
             row += strip_term(l[i], r[i + k], term);
         s->cost[k][0] += (uint)sign * row;
         UNROLL for (int c = 1; c < COLUMNS; c++) {
-            row += strip_term(l[W + c - 1], r[W + c - 1 + k], term) - strip_term(l[c - 1], r[c - 1 + k], term);
+            row +=
+                strip_term(l[W + c - 1], r[W + c - 1 + k], term) - strip_term(l[c - 1], r[c - 1 + k], term);
             s->cost[k][c] += (uint)sign * row;
         }
     }
@@ -114,8 +135,8 @@ typedef struct StripWindow {
 } StripWindow;
 
 /* Mean and texture of an item's window c of a view; rows_inside: the window's rows all exist. */
-FUNCTION StripWindow strip_window(const StripSums *s, const StripInput *in, const int side, const int c, bool rows_inside,
-                                  const int W)
+FUNCTION StripWindow strip_window(const StripSums *s, const StripInput *in, const int side, const int c,
+                                  bool rows_inside, const int W)
 {
     const int x = in->x0 + COLUMNS * ITEM(0) + c;
     const bool whole = rows_inside && x >= W / 2 && x + W / 2 < in->w && s->bad[side][c] == 0;
@@ -141,18 +162,18 @@ FUNCTION void strip_see(StripBest *b, int k, float score, float last)
     b->k = wins ? k : b->k;
 }
 
-/* Scores of pixel c of an item, into local memory. */
-FUNCTION StripBest strip_scores(const StripSums *s, const StripLocal *m, const int c, StripWindow left, const int W,
-                                const int R, const int term)
+/* Scores of pixel c of an item, into local memory; right: the windows that its pixels meet. */
+FUNCTION StripBest strip_scores(const StripSums *s, const StripLocal *m, const int c, StripWindow left,
+                                const StripWindow *right, const int W, const int R, const int term)
 {
     const int at = COLUMNS * ITEM(0) + c;
     const float inverse = 1.0f / (float)(W * W), scale = 1.0f / (578.0f * (float)(W * W));
     StripBest best = {SCORE_NONE, SCORE_NONE, SCORE_NONE, -2};
     float last = SCORE_NONE;
     UNROLL for (int k = 0; k <= 2 * R; k++) {
-        const float texture = m->texture[at + k];
-        const float any = term == TERM_PRODUCT ? zncc_score(s->cost[k][c], left.mean, m->mean[at + k], W * W, inverse,
-                                                            left.texture, texture)
+        const float texture = right[c + k].texture;
+        const float any = term == TERM_PRODUCT ? zncc_score(s->cost[k][c], left.mean, right[c + k].mean,
+                                                            W * W, inverse, left.texture, texture)
                                                : sad_score(s->cost[k][c], scale);
         const float score = left.texture >= 0.0f && texture >= 0.0f ? any : SCORE_NONE;
         m->score[k * SPAN + at] = score;
@@ -162,13 +183,14 @@ FUNCTION StripBest strip_scores(const StripSums *s, const StripLocal *m, const i
     return best;
 }
 
-/* Sub-pixel d of the right pixel `at` of the span, 0 where it has no score. */
+/* Sub-pixel d of the right pixel `at` of the span, 0 where it has no score.  Near the ends of the span scores
+ * of other pixels are met, for what nobody uses. */
 FUNCTION float strip_right(const StripLocal *m, int at, const int R)
 {
     StripBest best = {SCORE_NONE, SCORE_NONE, SCORE_NONE, -2};
     float last = SCORE_NONE;
     UNROLL for (int k = 0; k <= 2 * R; k++) {
-        const float score = m->score[k * SPAN + clamp_index(at - (k - R), SPAN)];
+        const float score = m->score[k * SPAN + at - (k - R)];
         strip_see(&best, k, score, last);
         last = score;
     }
@@ -185,7 +207,8 @@ FUNCTION Picked strip_pick(const StripLocal *m, int at, StripBest best, const Li
     const bool inner = k > 0 && k < 2 * R;
     const float before2 = inner ? m->score[(k - 1) * SPAN + at + 1] : SCORE_NONE;
     const float after2 = inner ? m->score[(k + 1) * SPAN + at - 1] : SCORE_NONE;
-    const bool both = best.before > SCORE_NONE && best.after > SCORE_NONE && before2 > SCORE_NONE && after2 > SCORE_NONE;
+    const bool both =
+        best.before > SCORE_NONE && best.after > SCORE_NONE && before2 > SCORE_NONE && after2 > SCORE_NONE;
     const float own = own_vertex(best.before, best.top, best.after);
     p.score = best.top;
     p.edge = !inner;
@@ -201,8 +224,9 @@ FUNCTION Picked strip_pick(const StripLocal *m, int at, StripBest best, const Li
     return p;
 }
 
-FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surface *surface, const Limits *limits,
-                         int halo, int keep_valid, const int W, const int R, const int term)
+FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surface *surface,
+                         const Limits *limits, int halo, int keep_valid, const int W, const int R,
+                         const int term)
 {
     const int reach = W / 2, first = COLUMNS * ITEM(0);
     int slot = 0; /* of row y - reach */
@@ -215,17 +239,21 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
             s.squares[side][c] = 0;
         }
     }
+    for (int i = ITEM(0); i <= W; i += STRIP_ITEMS)
+        m->nodata[i] = -0x7fffffff;
+    BARRIER();
     for (int i = 0; i < W; i++)
         strip_load(in, m, in->y0 - reach + i, i, W, R);
     BARRIER();
     NO_UNROLL for (int i = 0; i < W - 1; i++)
-        strip_row(&s, m, i, W, R, term, 1);
+        strip_row(&s, m, in->y0 - reach + i, i, W, R, term, 1);
     NO_UNROLL for (int y = in->y0; y < in->y1; y++) {
         const int enters = slot + W - 1 > W ? slot - 2 : slot + W - 1, next = slot > 0 ? slot - 1 : W;
         const int yr = y + in->shift;
-        StripWindow left[COLUMNS];
+        StripWindow left[COLUMNS], met[COLUMNS + 2 * MOST_R];
         StripBest best[COLUMNS];
-        strip_row(&s, m, enters, W, R, term, 1);
+        float texture[COLUMNS];
+        strip_row(&s, m, y + reach, enters, W, R, term, 1);
         UNROLL for (int c = 0; c < COLUMNS; c++) {
             const StripWindow right = strip_window(&s, in, 1, c, yr >= reach && yr + reach < in->h, W);
             left[c] = strip_window(&s, in, 0, c, y >= reach && y + reach < in->h, W);
@@ -233,41 +261,54 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
             m->texture[first + c + R] = right.texture;
         }
         BARRIER();
+        UNROLL for (int i = 0; i < COLUMNS + 2 * R; i++) {
+            met[i].mean = m->mean[first + i];
+            met[i].texture = m->texture[first + i];
+        }
         UNROLL for (int c = 0; c < COLUMNS; c++)
-            best[c] = strip_scores(&s, m, c, left[c], W, R, term);
+            best[c] = strip_scores(&s, m, c, left[c], met, W, R, term);
+        UNROLL for (int c = 0; c < COLUMNS; c++)
+            texture[c] = left[c].texture;
         BARRIER();
         strip_load(in, m, y + reach + 1, next, W, R);
         if (limits->max_mismatch >= 0.0f)
             UNROLL for (int c = 0; c < COLUMNS; c++)
                 m->right_best[first + c] = strip_right(m, first + c, R);
         BARRIER();
-        UNROLL for (int c = 0; c < COLUMNS; c++) {
+        NO_UNROLL
+        for (int c = 0; c < COLUMNS; c++) { /* the pixels one by one: together they take too many registers */
             const int at = first + c, x = in->x0 + at;
             const bool mine = at >= halo && at < SPAN - halo && x < in->w;
             if (mine && !(keep_valid && (surface->flags[(long)y * in->w + x] & QA_VALID)))
-                update_pixel(surface, limits, strip_pick(m, at, best[c], limits, R), left[c].texture, x, y, in->w);
+                update_pixel(surface, limits, strip_pick(m, at, best[0], limits, R), texture[0], x, y, in->w);
+            UNROLL for (int i = 0; i + 1 < COLUMNS; i++) {
+                best[i] = best[i + 1];
+                texture[i] = texture[i + 1];
+            }
         }
-        strip_row(&s, m, slot, W, R, term, -1);
+        strip_row(&s, m, y - reach, slot, W, R, term, -1);
         slot = slot < W ? slot + 1 : 0;
     }
 }
 
-#define MATCH_KERNEL(NAME, TERM, W, R)                                                                              \
-    KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1)                                                                            \
-    NAME(GLOBAL const short *left, GLOBAL const short *right, int w, int h, int shift, float least, int halo,       \
-         int rows, SURFACE_ARGUMENTS)                                                                               \
-    {                                                                                                               \
-        LOCAL short4 left_rows[((W) + 1) * STRIP_PITCH(W, R) / 4], right_rows[((W) + 1) * STRIP_PITCH(W, R) / 4];   \
-        LOCAL int means[SPAN + 2 * (R)];                                                                            \
-        LOCAL float textures[SPAN + 2 * (R)], scores[(2 * (R) + 1) * SPAN], best[SPAN];                             \
-        const int y0 = GROUP(1) * rows;                                                                             \
-        const StripInput in = {left, right, w, h, shift, GROUP(0) * (SPAN - 2 * halo) - halo, y0,                   \
-                               y0 + rows < h ? y0 + rows : h, least};                                               \
-        const StripLocal m = {(IN_LOCAL short *)left_rows, (IN_LOCAL short *)right_rows, means, textures, scores,   \
-                              best};                                                                                \
-        const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality};         \
-        const Limits limits = {scale, min_score, min_margin, max_mismatch};                                         \
-        strip_walk(&in, &m, &surface, &limits, halo, keep_valid, W, R, TERM);                                       \
+#define MATCH_KERNEL(NAME, TERM, W, R) \
+    KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1) \
+    NAME(GLOBAL const short *left, GLOBAL const short *right, int w, int h, int shift, float least, \
+         int halo, int rows, SURFACE_ARGUMENTS) \
+    { \
+        LOCAL short4 left_rows[((W) + 1) * STRIP_PITCH(W, R) / 4]; \
+        LOCAL short4 right_rows[((W) + 1) * STRIP_PITCH(W, R) / 4]; \
+        LOCAL int means[SPAN + 2 * (R)]; \
+        LOCAL float textures[SPAN + 2 * (R)], scores[(2 * (R) + 1) * SPAN], best[SPAN]; \
+        LOCAL int nodata[(W) + 1]; \
+        const int y0 = GROUP(1) * rows; \
+        const StripInput in = {left, right, w, h, shift, GROUP(0) * (SPAN - 2 * halo) - halo, y0, \
+                               y0 + rows < h ? y0 + rows : h, least}; \
+        const StripLocal m = {(IN_LOCAL short *)left_rows, (IN_LOCAL short *)right_rows, means, textures, \
+                              scores, best, nodata}; \
+        const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality}; \
+        const Limits limits = {scale, min_score, min_margin, max_mismatch}; \
+        strip_walk(&in, &m, &surface, &limits, halo, keep_valid, W, R, TERM); \
     }
 
 MATCH_KERNEL(match_zncc_5_1, TERM_PRODUCT, 5, 1)

@@ -16,6 +16,7 @@ FIELDS = ["sample", "setting", "coverage_pct", "bias_m", "raw_nmad_m", "nmad_m",
 program = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(SOURCE, "build", "release", "stereodem")
 target = sys.argv[2] if len(sys.argv) > 2 else os.path.join(SOURCE, "tests", "results.csv")
 only = sys.argv[3] if len(sys.argv) > 3 else ""  # samples with this word in their name; the CSV keeps its other rows
+how = sys.argv[4] if len(sys.argv) > 4 else ""   # of these, settings with this word
 work = tempfile.TemporaryDirectory(prefix="sdm_results_")
 
 
@@ -85,12 +86,14 @@ def pointing_of(dem):
 
 
 def sample(name, inputs, options, reference=None, cover=None, within=None, note=None):
-    if only not in name or not all(os.path.exists(i) for i in inputs):
+    if only not in name or how not in " ".join(options) or not all(os.path.exists(i) for i in inputs):
         return
     row = dict.fromkeys(FIELDS, "")
     row.update(sample=name, setting=" ".join(options))
     dem = os.path.join(work.name, name + ".tif")
-    words = [program, "run"] + inputs + ["-o", dem, "--overwrite", "-q", "--optimizer", "local"] + options
+    words = [program, "run"] + inputs + ["-o", dem, "--overwrite", "-q"] + options
+    if "--optimizer" not in options:
+        words += ["--optimizer", "local"]
     code, said, row["seconds"], row["peak_mib"] = measured(words)
     row["seconds"], row["peak_mib"] = "%.1f" % row["seconds"], "%.0f" % row["peak_mib"]
     if code:
@@ -107,7 +110,7 @@ def pair(name, left, right, options):
     """A rectified pair of Middlebury: `match` without filling; unmatched pixels count as bad, occluded ones do not."""
     import pair_score
     folder = data("middlebury", name)
-    if only not in "middlebury_" + name or not os.path.exists(os.path.join(folder, left)):
+    if only not in "middlebury_" + name or how not in " ".join(options) or not os.path.exists(os.path.join(folder, left)):
         return
     row = dict.fromkeys(FIELDS, "")
     row.update(sample="middlebury_" + name, setting=" ".join(["match"] + options))
@@ -159,6 +162,11 @@ rows = []
 full = data("aster_full", "AST_L1A_00401012001180022_sim.hdf")
 for cost in ("zncc", "census", "sad"):
     sample("aster_full", [full], ["--cost", cost], data("aster_full", "truth.tif"), data("aster_full", "class.tif"))
+for cost in ("zncc", "census"):
+    sample("aster_full", [full], ["--cost", cost, "--optimizer", "sgm"], data("aster_full", "truth.tif"),
+           data("aster_full", "class.tif"))
+sample("aster_full", [full], ["--optimizer", "bp", "--cost", "zncc"], data("aster_full", "truth.tif"),
+       data("aster_full", "class.tif"))
 small = "AST_L1A_00301012001180005_sim"
 for file, name in (("AST_L1A_00401012001180005_sim.hdf", "hdf"), (small, "folder"), (small + ".zip", "zip")):
     sample("aster_small_" + name, [data("aster_small", file)], ["--cost", "zncc"], data("aster_small", "truth.tif"),
@@ -166,6 +174,12 @@ for file, name in (("AST_L1A_00401012001180005_sim.hdf", "hdf"), (small, "folder
 pleiades = data("pleiades_reunion", "dsm_s2p.tif")
 sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiades_reunion", "img_02.tif")],
        ["--cost", "zncc", "--tr", "0.5"], pleiades)
+sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiades_reunion", "img_02.tif")],
+       ["--cost", "zncc", "--tr", "0.5", "--optimizer", "sgm"], pleiades)
+sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiades_reunion", "img_02.tif")],
+       ["--optimizer", "bp", "--cost", "zncc", "--tr", "0.5"], pleiades)
+sample("giza", [data("giza", "gizeh_1.tif"), data("giza", "gizeh_2.tif")],
+       ["--optimizer", "bp", "--cost", "zncc", "--tr", "1"], note=fit_faces)
 sample("giza", [data("giza", "gizeh_1.tif"), data("giza", "gizeh_2.tif")], ["--cost", "zncc", "--tr", "1"],
        note=fit_faces)
 for kind in ("adjusted", "raw"):
@@ -178,7 +192,8 @@ for name in sorted(os.listdir(kept)) if os.path.isdir(kept) else []:
         for cost in ("zncc", "census", "sad"):
             sample("sampledata_" + name[-3:], [os.path.join(kept, name)], ["--cost", cost], truth if os.path.exists(truth) else None,
                    cover if os.path.exists(cover) else None)
-for options in ([], ["--cost", "zncc"], ["--cost", "zncc", "--window", "7"], ["--cost", "sad"]):
+for options in ([], ["--cost", "zncc"], ["--cost", "zncc", "--window", "7"], ["--cost", "sad"], ["--optimizer", "sgm"],
+                ["--optimizer", "sgm", "--cost", "census"], ["--optimizer", "bp"]):
     pair("cones", "im2.png", "im6.png", options)
     pair("teddy", "im2.png", "im6.png", options)
     pair("tsukuba", "im_left.png", "im_right.png", ["--max-disparity", "31"] + options)
@@ -189,9 +204,9 @@ for algorithm, windows in (("bm", range(5, 23, 2)), ("bm-bare", range(5, 23, 2))
 if not rows:
     print("SKIPPED: no samples")
     sys.exit(77)
-if only and os.path.exists(target):
+if (only or how) and os.path.exists(target):
     with open(target, newline="") as kept:
-        rows = [r for r in csv.DictReader(kept) if only not in r["sample"]] + rows
+        rows = [r for r in csv.DictReader(kept) if only not in r["sample"] or how not in r["setting"]] + rows
 with open(target, "w", newline="") as out:
     writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
     writer.writeheader()

@@ -7,7 +7,8 @@
  *  - ground points are (lon_deg, lat_deg, h_m): WGS 84 geodetic degrees, metres above its ellipsoid;
  *  - left is the reference view (ASTER 3N), right the other (3B);
  *  - arrays are row-major, the fastest axis last;
- *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale leaves that at "C".
+ *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale leaves
+ * that at "C".
  */
 #ifndef STEREODEM_STEREODEM_H
 #define STEREODEM_STEREODEM_H
@@ -25,11 +26,11 @@ extern "C" {
 /** Result of every call that can fail; 0 is success. */
 typedef enum SdmStatus {
     SDM_OK = 0,
-    SDM_ERR_USAGE,       /**< an option or argument is wrong; the program exits with 2 */
-    SDM_ERR_INPUT,       /**< an input file is missing, damaged or of an unsupported kind; exit 1 like all below */
-    SDM_ERR_DATA,        /**< inputs are readable but do not make a DEM (no overlap, too few matches ...) */
-    SDM_ERR_IO,          /**< reading or writing failed (disk full, unwritable folder ...) */
-    SDM_ERR_MEMORY,      /**< an allocation failed or the memory budget is too small */
+    SDM_ERR_USAGE,  /**< an option or argument is wrong; the program exits with 2 */
+    SDM_ERR_INPUT,  /**< an input file is missing, damaged or of an unsupported kind; exit 1 like all below */
+    SDM_ERR_DATA,   /**< inputs are readable but do not make a DEM (no overlap, too few matches ...) */
+    SDM_ERR_IO,     /**< reading or writing failed (disk full, unwritable folder ...) */
+    SDM_ERR_MEMORY, /**< an allocation failed or the memory budget is too small */
     SDM_ERR_UNSUPPORTED, /**< this build or machine cannot do it (GDAL without HDF4, no geoid grid ...) */
     SDM_ERR_STOPPED,     /**< a signal or sdm_stop() asked to stop; finished work is kept */
     SDM_ERR_DEVICE,      /**< a graphics device failed or was lost; finished work is kept */
@@ -56,14 +57,15 @@ typedef struct SdmOptions {
     int vertical;             /**< SdmVertical */
     const char *cost;         /**< "zncc", "census", "sad" */
     const char *optimizer;    /**< "local", "sgm", "bp" */
-    int p1, p2;               /**< sgm: penalties of steps by one label and by more, steps of the cost; 0 = by the cost */
+    int p1, p2; /**< sgm: penalties of steps by one label and by more, steps of the cost; 0 = by the cost */
     const char *paths;        /**< sgm: "4" or "8" */
-    int bp_weight;            /**< bp: penalty of a step by one label, in steps of the cost; 0 = by the cost */
+    int bp_weight; /**< bp: penalty of a step by one label, in steps of the cost; 0 = by the cost */
     int bp_truncation;        /**< bp: labels from which on steps cost the same; 0 = by the cost */
     int bp_outer, bp_inner;   /**< bp: visits of all tiles there and back; iterations of each visit */
     int bp_tile;              /**< bp: side of a tile, px */
     const char *device;       /**< "auto", "cpu", "opencl", "cuda", "cuda:1": see `stereodem devices` */
-    const char *cpu_level;    /**< "auto", or the copy of the kernels: "reference", "c", "sse4.2", "avx2", "avx512" */
+    const char
+        *cpu_level; /**< "auto", or the copy of the kernels: "reference", "c", "sse4.2", "avx2", "avx512" */
     int threads;              /**< 0 = one per processor */
     int64_t memory_bytes;     /**< budget of the process, bytes */
     int tile;                 /**< edge of a tile of the DEM, cells; 0 = chosen from the budget */
@@ -133,11 +135,12 @@ typedef struct SdmTileRequest {
 } SdmTileRequest;
 
 typedef struct SdmTileSummary {
-    int64_t done, skipped, failed; /**< units that are there now; of them, that were there before; that failed */
+    int64_t done, skipped,
+        failed; /**< units that are there now; of them, that were there before; that failed */
 } SdmTileSummary;
 
-/** Compute units of a job, parameters as planned.  A unit that is there, whole and of this plan is left as it is; a unit that
- *  fails does not keep the others back. */
+/** Compute units of a job, parameters as planned.  A unit that is there, whole and of this plan is left as it
+ * is; a unit that fails does not keep the others back. */
 SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *request, SdmTileSummary *out);
 
 typedef struct SdmMergeRequest {
@@ -152,14 +155,16 @@ typedef struct SdmMergeSummary {
 } SdmMergeSummary;
 
 /** Build the products of every scene whose units are there, FOLDER/NAME.tif and so on.
- *  @return SDM_OK when all scenes have theirs; else the sentence names the units that are missing and how to run them. */
+ *  @return SDM_OK when all scenes have theirs; else the sentence names the units that are missing and how to
+ * run them. */
 SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *request, SdmMergeSummary *out);
 
 /** State of a scene of a job. */
 typedef struct SdmSceneStatus {
     int number;
     char name[320];
-    const char *state;   /**< "merged", "ready to merge", "merge failed", "running", "failed", "begun", "not begun", "not planned" */
+    const char *state; /**< "merged", "ready to merge", "merge failed", "running", "failed", "begun", "not
+                          begun", "not planned" */
     int64_t first_unit, units, done, running, failed, missing; /**< units */
     int64_t error_unit;  /**< the last unit that failed, -1 if none */
     char error[1024];    /**< its sentence, or the scene's */
@@ -170,7 +175,8 @@ typedef struct SdmStatusReport SdmStatusReport;
 SdmStatus sdm_status_open(SdmContext *ctx, const char *job, SdmStatusReport **out);
 int sdm_status_scenes(const SdmStatusReport *report);
 SdmStatus sdm_status_scene(SdmContext *ctx, SdmStatusReport *report, int scene, SdmSceneStatus *out);
-double sdm_status_left_s(const SdmStatusReport *report); /**< wall time left with the tasks at work; NaN without any */
+double sdm_status_left_s(
+    const SdmStatusReport *report); /**< wall time left with the tasks at work; NaN without any */
 double sdm_status_work_s(const SdmStatusReport *report); /**< time left of a single task */
 void sdm_status_close(SdmContext *ctx, SdmStatusReport **report);
 
@@ -179,7 +185,8 @@ typedef struct SdmViewInfo {
     char name[512];        /**< file or subdataset */
     char camera[32];       /**< "aster", "rpc", "parallel" */
     char mask[600];        /**< what is not used: "none", "nodata 0", "--mask-left FILE" */
-    double unusable;       /**< share of pixels that are masked, nodata or NaN, 0..1; from samples all over the image */
+    double unusable; /**< share of pixels that are masked, nodata or NaN, 0..1; from samples all over the
+                        image */
     double saturated;      /**< share of pixels where the sensor was saturated, the same way */
     int64_t width, height; /**< pixels */
 } SdmViewInfo;

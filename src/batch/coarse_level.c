@@ -37,7 +37,8 @@ static int strip_rows(const SdmContext *ctx, const SdmMatchSettings *set, const 
 int64_t sdm_coarse_strip_bytes(const SdmContext *ctx, const SdmMatchSettings *set, const SdmWindow *win)
 {
     const int64_t most = strip_rows(ctx, set, win) + 2 * (int64_t)strip_halo(set, win->level);
-    return (most < win->h ? most : win->h) * win->w * STRIP_BYTES;
+    const int64_t rows = most < win->h ? most : win->h;
+    return rows * win->w * STRIP_BYTES + sdm_chain_label_bytes(set, win->w, rows);
 }
 
 /* Rows y0..y1 of a window, cut to it. */

@@ -1,8 +1,6 @@
 /* A block of the DEM: find its window of the frame, run stages 3 to 8 there. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/unit.h"
-#include "match/chain_parts.h"
-#include "match/labels.h"
 
 #include <math.h>
 #include <string.h>
@@ -146,17 +144,6 @@ static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
  * views, prior, what a filter writes). */
 enum { WINDOW_BYTES = 7, PIXEL_BYTES = 21 };
 
-/* What the optimizer takes for a band of a window of that size. */
-static int64_t label_bytes(const SdmMatchSettings *set, int64_t w, int64_t h)
-{
-    const int labels = 2 * sdm_search_pass(set, SDM_FIRST_RANGE, SDM_FIRST_WINDOW).range + 1;
-    const int64_t most = SDM_LABELS_BAND + 2 * SDM_OVERLAP, rows = h < most ? h : most;
-    if (set->optimizer.kind == SDM_OPTIMIZER_LOCAL)
-        return 0;
-    return rows * w * (sdm_volume_pitch(labels) + 2) +
-           sdm_optimize_bytes(&set->optimizer, (int)w, (int)rows, labels, SDM_PLANNED_THREADS);
-}
-
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h)
 {
     int64_t bytes = 0;
@@ -164,7 +151,8 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
         const int64_t halo = 2 * (int64_t)sdm_chain_halo(set, i ? 0 : set->coarse_level - 1) + 16;
         const int64_t gw = w + halo < frame_w ? w + halo : frame_w,
                       gh = h + halo < frame_h ? h + halo : frame_h;
-        bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES) + (i ? label_bytes(set, gw, gh) : 0);
+        bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES);
+        bytes += i ? sdm_chain_label_bytes(set, gw, gh) : 0;
     }
     return bytes;
 }

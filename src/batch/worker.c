@@ -46,8 +46,8 @@ void sdm_worker_close(SdmWorker **worker)
 bool sdm_worker_has_room(const SdmWorker *worker, const SdmMatchSettings *set, int64_t w, int64_t h,
                          int64_t win_w, int64_t win_h)
 {
-    return !worker->device ||
-           sdm_device_chain_bytes(set, w, h, 2 * win_w * win_h) <= sdm_device_budget(worker->device);
+    return !worker->device || sdm_device_chain_bytes(worker->device, set, w, h, 2 * win_w * win_h) <=
+                                  sdm_device_budget(worker->device);
 }
 
 SdmStatus sdm_worker_fine(SdmContext *ctx, SdmWorker *worker, const SdmChainInput *in,

@@ -1,6 +1,7 @@
 /* Cases -> medians of interleaved timings; speed of memory and clock. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
+#include "bench/bench_device.h"
 
 #include "kernels.h"
 
@@ -133,6 +134,7 @@ SdmStatus sdm_bench_open(SdmContext *ctx, const SdmBenchOptions *opt, SdmBench *
     TRY(measure_bandwidth(b, sdm_threads(ctx), &b->bandwidth_all));
     b->clock_hz = measure_clock();
     name_machine(b->machine, sizeof b->machine);
+    TRY(sdm_bench_device_open(b));
 done:
     return st;
 }
@@ -142,6 +144,7 @@ void sdm_bench_close(SdmBench *b)
     if (b->scene)
         b->close_scene(b->scene);
     b->scene = NULL;
+    sdm_bench_device_close(b);
     while (b->owned_count > 0)
         sdm_free(&b->owned[--b->owned_count]);
     b->count = 0;
@@ -176,15 +179,18 @@ static double processor_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Of one thread its processor time, which others on the machine do not disturb; of several the wall time. */
+/* Of one thread its processor time, which others on the machine do not disturb; else the wall time. */
 static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu)
 {
     SdmStatus st = SDM_OK;
     const double begin = sdm_now_s(), cpu_begin = processor_s();
-    for (int i = 0; i < calls; i++)
+    double clock_s = 0.0;
+    for (int i = 0; i < calls; i++) {
         TRY(c->call(b->ctx, c->data));
+        clock_s += c->clock_s ? *c->clock_s : 0.0;
+    }
     *cpu = (processor_s() - cpu_begin) / calls;
-    *seconds = c->threads > 1 ? (sdm_now_s() - begin) / calls : *cpu;
+    *seconds = c->clock_s ? clock_s / calls : c->threads == 1 ? *cpu : (sdm_now_s() - begin) / calls;
 done:
     return st;
 }

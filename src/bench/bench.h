@@ -20,17 +20,20 @@ typedef struct SdmBenchNeed {
     double bytes;            /* to and from memory, an output */
 } SdmBenchNeed;
 
+typedef struct SdmBenchDevice SdmBenchDevice;
+
 /* One case: a call that makes `outputs` outputs. */
 typedef struct SdmBenchCase {
     const char *name; /* "sad 9x9": cases of one name differ in the level, ascending; timed interleaved */
     const char *level;      /* name of the instruction set */
     const char *output;     /* what is counted: "score", "pixel", "run" */
     double outputs;
-    int threads;
+    int threads;            /* 0: a device */
     SdmBenchNeed need;      /* operations 0: no bound is told */
     const char *published;  /* papers: "4.88 ms, GeForce 940M"; else NULL */
     SdmStatus (*call)(SdmContext *ctx, void *data);
     void *data;
+    const double *clock_s;  /* seconds of the last call by a device's own clock; NULL: the call is timed */
     double seconds, best; /* set: of a call, median and least; of one thread processor time, else wall time */
     double cpu;             /* set: processor time of all threads, median */
 } SdmBenchCase;
@@ -49,6 +52,7 @@ typedef struct SdmBench {
     int owned_count;
     void *scene;            /* of bench_scene.c, and what closes it */
     void (*close_scene)(void *scene);
+    struct SdmBenchDevice *device; /* of --device, NULL = none; see bench_device.h */
     double bandwidth;       /* bytes a second: triad of one thread */
     double bandwidth_all;   /* of all threads */
     double clock_hz;        /* estimated from a chain of multiplications */

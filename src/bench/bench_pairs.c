@@ -3,6 +3,7 @@
 #include "bench/bench_pairs.h"
 
 #include "bench/bench_bp.h"
+#include "bench/bench_device.h"
 #include "bench/bench_scene.h"
 
 #include <string.h>
@@ -56,6 +57,7 @@ SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p)
         made.data = c;
         TRY(sdm_bench_add(b, &made));
     }
+    TRY(sdm_bench_add_pair_device(b, p, image, disparity));
 done:
     return st;
 }
@@ -123,11 +125,13 @@ static SdmStatus add_dem_stereo(SdmBench *b)
     SdmStatus st = SDM_OK;
     SdmBenchScene *scene = NULL;
     TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200, &scene));
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         for (int l = 0; l < b->level_count; l++)
             if (strcmp(b->levels[l], "reference") != 0 || b->level_count == 1)
                 TRY(sdm_bench_scene_add(b, scene, list[i].name, list[i].cost, b->levels[l],
                                         list[i].published));
+        TRY(sdm_bench_scene_add_device(b, scene, list[i].name, list[i].cost, list[i].published));
+    }
 done:
     return st;
 }
@@ -154,6 +158,7 @@ SdmStatus sdm_bench_add_papers(SdmBench *b)
     filled.base.published = "76.3 ms GTX 970 (kernel time)";
     filled.fill = true;
     TRY(sdm_bench_add_pair(b, &sad5));
+    TRY(sdm_bench_add_sad_forms(b, sad5.width, sad5.height, 64 / part));
     TRY(sdm_bench_add_pair(b, &zncc9));
     TRY(sdm_bench_add_pair(b, &filled));
     static const char *const names[3] = {"SAD 4x4 sequence 640 x 480 64 disparities 10 frames",

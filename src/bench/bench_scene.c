@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_scene.h"
 
+#include "bench/bench_device.h"
+#include "gpu/chain_device.h"
+
 #include <string.h>
 
 enum { COARSE = 3 };
@@ -39,38 +42,68 @@ done:
 
 typedef struct SceneCall {
     const SdmBenchScene *scene;
+    SdmDevice *device; /* NULL: the processor */
     SdmMatchSettings settings;
+    double device_s;
 } SceneCall;
 
 static SdmStatus call_scene(SdmContext *ctx, void *data)
 {
-    const SceneCall *const c = data;
+    SceneCall *const c = data;
     const SynScene *const s = &c->scene->scene;
     const SdmChainInput in = {.settings = &c->settings, .lattice = &s->lattice, .left = &s->left_pyramid,
                               .right = &s->right_pyramid};
     SdmFineResult r = {.gap_px = NULL};
-    const SdmStatus st = sdm_chain_fine(ctx, &in, &c->scene->coarse, &c->scene->win, &c->scene->win, &r);
+    const SdmWindow *const win = &c->scene->win;
+    const SdmStatus st = c->device
+                             ? sdm_device_chain_fine(ctx, c->device, &in, &c->scene->coarse, win, win, &r)
+                             : sdm_chain_fine(ctx, &in, &c->scene->coarse, win, win, &r);
+    c->device_s = r.device_s;
     sdm_fine_result_free(&r);
+    return st;
+}
+
+static SdmStatus add_scene(SdmBench *b, SdmBenchScene *scene, const SdmBenchCase *base, const char *cost,
+                           SdmDevice *device, bool own_clock)
+{
+    SdmStatus st = SDM_OK;
+    SceneCall *c = NULL;
+    SdmBenchCase made = *base;
+    TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
+    c->scene = scene;
+    c->device = device;
+    TRY(sdm_match_settings(b->ctx, cost, device ? "auto" : base->level, NOISE_Q, &c->settings));
+    c->settings.coarse_level = c->settings.top_level = COARSE;
+    made.output = "pixel";
+    made.outputs = (double)scene->win.w * (double)scene->win.h;
+    made.threads = device ? 0 : sdm_threads(b->ctx);
+    made.call = call_scene;
+    made.data = c;
+    made.clock_s = own_clock ? &c->device_s : NULL;
+    TRY(sdm_bench_add(b, &made));
+done:
     return st;
 }
 
 SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
                               const char *level, const char *published)
 {
+    return add_scene(b, scene, &(SdmBenchCase){.name = name, .level = level, .published = published}, cost,
+                     NULL, false);
+}
+
+SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
+                                     const char *published)
+{
     SdmStatus st = SDM_OK;
-    SceneCall *c = NULL;
-    TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    c->scene = scene;
-    TRY(sdm_match_settings(b->ctx, cost, level, NOISE_Q, &c->settings));
-    c->settings.coarse_level = c->settings.top_level = COARSE;
-    TRY(sdm_bench_add(b, &(SdmBenchCase){.name = name,
-                                         .level = level,
-                                         .output = "pixel",
-                                         .outputs = (double)scene->win.w * (double)scene->win.h,
-                                         .threads = sdm_threads(b->ctx),
-                                         .published = published,
-                                         .call = call_scene,
-                                         .data = c}));
+    SdmDevice *const device = sdm_bench_device(b);
+    if (!device)
+        return SDM_OK;
+    for (int own = 0; own < 2; own++)
+        TRY(add_scene(
+            b, scene,
+            &(SdmBenchCase){.name = name, .level = sdm_bench_device_name(b, own), .published = published},
+            cost, device, own));
 done:
     return st;
 }

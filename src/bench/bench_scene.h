@@ -12,5 +12,9 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene
 /* Add the case; cost "zncc" or "census".  name, published: borrowed. */
 SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
                               const char *level, const char *published);
+/* On the bench's device, with transfers and host work, and its kernels alone by its own clock; nothing
+ * without one. */
+SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
+                                     const char *published);
 
 #endif

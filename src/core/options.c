@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
 
+#include "bp.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +35,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "differences."},
     {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "local|sgm|bp", "local",
      MAKE | SDM_CMD_MATCH,
-     "How a match is picked from the costs: local takes the best of each pixel; sgm (semi-global matching) and "
+     "How a match is picked from the costs: local takes the best of each pixel; sgm (semi-global matching) "
+     "and "
      "bp (belief propagation) weigh costs against steps between neighbours."},
     {"--p1", "COST", SDM_OPT_INT, AT(p1), 1.0, 7000.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
      "sgm: penalty of a step of one pixel between neighbours, in steps of the cost (docs/optimizers.md)."},
@@ -41,19 +44,21 @@ const SdmOptionSpec sdm_option_table[] = {
      "sgm: penalty of a larger step, at least --p1; it falls across edges of the left image."},
     {"--paths", "N", SDM_OPT_CHOICE, AT(paths), 0.0, 0.0, "4|8", "8", MAKE | SDM_CMD_MATCH,
      "sgm: directions from which costs are gathered, 4 or 8."},
-    {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 16319.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
+    {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 4000.0, NULL, "by the cost",
+     MAKE | SDM_CMD_MATCH,
      "bp: penalty for each label of a step between neighbours, in steps of the cost (docs/optimizers.md)."},
     {"--bp-truncation", "N", SDM_OPT_INT, AT(bp_truncation), 1.0, 1024.0, NULL, "by the cost",
      MAKE | SDM_CMD_MATCH, "bp: labels of a step from which on it costs no more."},
     {"--bp-outer", "N", SDM_OPT_INT, AT(bp_outer), 1.0, 100.0, NULL, "1", MAKE | SDM_CMD_MATCH,
      "bp: outer iterations; each visits all tiles there and back."},
-    {"--bp-inner", "N", SDM_OPT_INT, AT(bp_inner), 1.0, 100.0, NULL, "1", MAKE | SDM_CMD_MATCH,
+    {"--bp-inner", "N", SDM_OPT_INT, AT(bp_inner), 1.0, 100.0, NULL, "2", MAKE | SDM_CMD_MATCH,
      "bp: iterations of messages right, left, down, up in each visit of a tile."},
     {"--bp-tile", "PX", SDM_OPT_INT, AT(bp_tile), 4.0, 1024.0, NULL, "32", MAKE | SDM_CMD_MATCH,
      "bp: side of the tiles whose messages stay in cache."},
-    {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu|opencl[:N]|cuda[:N]", "auto", MAKE,
+    {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu|opencl[:N]|cuda[:N]", "auto",
+     MAKE | SDM_CMD_MATCH | SDM_CMD_BENCH,
      "Where matching runs: the processor, or a device as stereodem devices numbers them; auto takes the "
-     "fastest that works and logs it (plan: cpu). The result is the same with each."},
+     "fastest that works and logs it (plan, match and bench: cpu). The result is the same with each."},
     {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0, "auto|reference|c|sse4.2|avx2|avx512",
      "auto", SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_BENCH,
      "Instruction set to use on the CPU; reference is the slow definition. The result is the same with "
@@ -107,7 +112,7 @@ void sdm_options_default(SdmOptions *opt)
         .optimizer = "local",
         .paths = "8",
         .bp_outer = 1,
-        .bp_inner = 1,
+        .bp_inner = 2,
         .bp_tile = 32,
         .device = "auto",
         .cpu_level = "auto",
@@ -188,6 +193,12 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
     if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected less than --hmax, which is %g m",
                         opt->hmin_m, opt->hmax_m);
+    if ((int64_t)opt->bp_weight * opt->bp_truncation > SDM_BP_MOST)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--bp-weight: found %d with --bp-truncation %d, expected a product of at most %d; messages "
+            "have 16 bits",
+            opt->bp_weight, opt->bp_truncation, (int)SDM_BP_MOST);
     if (opt->quiet && opt->verbose)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--quiet and --verbose contradict each other, give one of them");
 done:

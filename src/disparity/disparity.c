@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "disparity/disparity_inside.h"
 
+#include "gpu/choose.h"
+#include "gpu/pair_device.h"
+
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -21,6 +24,8 @@ typedef struct Run {
     int *frames, count, written;
     SdmDisparityResult *result;
     Slot slot[2];
+    SdmDevice *device; /* NULL: the processor */
+    SdmGpu gpu;
 } Run;
 
 enum { LEFT, RIGHT, OUTPUT, PREVIEW, PATTERNS };
@@ -155,10 +160,27 @@ done:
     return st;
 }
 
-/* Windows of one value have no match by any cost; any other deviates by more. */
+/* `auto` is the processor: it matches a pair in less time than a device needs to start. */
+static SdmStatus open_device(SdmContext *ctx, Run *run)
+{
+    SdmStatus st = SDM_OK;
+    const char *const name = sdm_options(ctx)->device;
+    SdmChoice choice;
+    if (strcmp(name, "auto") == 0)
+        return SDM_OK;
+    TRY(sdm_choose_device(ctx, name, &choice));
+    if (choice.cpu)
+        return SDM_OK;
+    TRY(sdm_device_open(ctx, choice.api, choice.index, &run->device));
+    TRY(sdm_gpu_open(ctx, run->device, 0, &run->gpu));
+done:
+    return st;
+}
+
+/* Windows of one value have no match by a cost of their own; any other deviates by more. */
 #define CONSTANT_SIGMA 1e-3f
 
-static SdmStatus match_samples(const Run *run, Slot *slot)
+static SdmStatus match_samples(Run *run, Slot *slot)
 {
     const SdmDisparityOptions *const opt = run->opt;
     const SdmSamples *const in = &slot->in;
@@ -176,10 +198,14 @@ static SdmStatus match_samples(const Run *run, Slot *slot)
                                  .census_height = sdm_census_sides[opt->census][1],
                                  .lr_threshold = (float)opt->lr_threshold,
                                  .uniqueness = (float)opt->uniqueness,
-                                 .min_sigma = fmaxf((float)opt->min_sigma, CONSTANT_SIGMA),
+                                 .min_sigma = how.kind == SDM_OPTIMIZER_LOCAL
+                                                  ? fmaxf((float)opt->min_sigma, CONSTANT_SIGMA)
+                                                  : 0.0f,
                                  .subpixel = opt->subpixel,
                                  .cpu_level = sdm_options(run->ctx)->cpu_level,
                                  .optimizer = &how};
+    if (run->device)
+        return sdm_pair_match_device(run->ctx, &run->gpu, &left, &right, &set, slot->disparity);
     return sdm_pair_match(run->ctx, &left, &right, &set, slot->disparity);
 }
 
@@ -299,6 +325,7 @@ SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right
     run->result = result;
     TRY(parse_patterns(ctx, run, left, right));
     TRY(list_frames(ctx, run));
+    TRY(open_device(ctx, run));
     if (run->count > 1)
         TRY(sdm_open(&run->aside, sdm_options(ctx)));
     TRY(run_frames(run));
@@ -315,6 +342,9 @@ done:
         }
         if (run->aside != ctx)
             sdm_close(&run->aside);
+        if (run->device)
+            sdm_gpu_close(&run->gpu);
+        sdm_device_close(&run->device);
         sdm_free(&run->frames);
         sdm_free(&run->pattern);
     }

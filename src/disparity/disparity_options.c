@@ -24,10 +24,10 @@ const SdmOptionSpec sdm_disparity_options[] = {
     {"--max-disparity", "PX", SDM_OPT_INT, FIELD(max_disparity), -1e6, 1e6, NULL, "63", MATCH,
      "Largest disparity to search, in pixels, itself included."},
     {"--cost", "COST", SDM_OPT_ENUM, FIELD(cost), 0.0, 0.0, "auto|sad|zncc|census|ad-census", "auto", MATCH,
-     "Matching cost: sum of absolute differences, zero-mean normalised cross-correlation, census transform, or census "
+     "Matching cost: sum of absolute differences, zero-mean normalised cross-correlation, census transform, "
+     "or census "
      "and difference together; auto: census with --optimizer local, else ad-census."},
-    {"--window", "PX", SDM_OPT_INT, FIELD(window), 1.0, 32.0, NULL,
-     "9; of sgm and bp 1", MATCH,
+    {"--window", "PX", SDM_OPT_INT, FIELD(window), 1.0, 32.0, NULL, "9; of sgm and bp 1", MATCH,
      "Side of the square matching window: odd, 3 to 21; of sad 2 to 32, even ones too, which reach one pixel "
      "further to the left and up; sgm and bp take 1, too."},
     {"--census", "SIZE", SDM_OPT_ENUM, FIELD(census), 0.0, 0.0, "5x5|7x7|9x7|9x9", "9x7", MATCH,
@@ -91,15 +91,16 @@ static SdmStatus check_optimizer(SdmContext *ctx, const SdmDisparityOptions *opt
 {
     const char *const name = sdm_options(ctx)->optimizer;
     if (sdm_disparity_cost(ctx, opt) == SDM_PAIR_ZNCC)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--optimizer %s: found --cost zncc, expected ad-census, census or sad",
-                        name);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--optimizer %s: found --cost zncc, expected ad-census, census or sad", name);
     if (opt->uniqueness > 0.0 || opt->min_sigma > 0.0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--%s: needs --optimizer local, found %s",
                         opt->uniqueness > 0.0 ? "uniqueness" : "min-sigma", name);
     if (opt->max_disparity - opt->min_disparity >= SDM_LABEL_MOST)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--max-disparity: found %d px, expected at most %d px with --optimizer %s, which takes %d labels",
-                        opt->max_disparity, opt->min_disparity + SDM_LABEL_MOST - 1, name, SDM_LABEL_MOST);
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--max-disparity: found %d px, expected at most %d px with --optimizer %s, which takes %d labels",
+            opt->max_disparity, opt->min_disparity + SDM_LABEL_MOST - 1, name, SDM_LABEL_MOST);
     return SDM_OK;
 }
 
@@ -111,7 +112,8 @@ static SdmStatus check_window(SdmContext *ctx, const SdmDisparityOptions *opt)
     if (!opt->window || (!is_local(ctx) && opt->window == 1))
         return SDM_OK;
     if (opt->window == 1)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--window 1: needs --optimizer sgm or bp, found local; give 2 or more");
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--window 1: needs --optimizer sgm or bp, found local; give 2 or more");
     if (!sad && (opt->window < 3 || opt->window > 21))
         return sdm_fail(
             ctx, SDM_ERR_USAGE,

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "match/chain.h"
 #include "match/chain_parts.h"
+#include "match/labels.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,8 +20,8 @@ enum {
  * Gaussian.  Each cost's own score for it follows. */
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7
-/* Penalties of semi-global matching, in hundredths of a score (src/match/labels.h). */
-enum { P1 = 10, P2 = 40 };
+/* Penalties of semi-global matching and belief propagation, in hundredths of a score (src/match/labels.h). */
+enum { P1 = 20, P2 = 80, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
 static const double PI = 3.14159265358979323846;
 
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
@@ -51,13 +52,19 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
     } else {
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
     }
-    return sdm_optimizer_settings(ctx, P1, P2, &out->optimizer);
+    return sdm_optimizer_settings(ctx, P1, P2, BP_WEIGHT, BP_TRUNCATION, &out->optimizer);
 }
 
 int sdm_chain_retry_range(const SdmMatchSettings *s, int level)
 {
     const int jump = (int)ceilf(s->jump_px / (float)(1 << level));
     return jump > JUMP_RANGE ? JUMP_RANGE : jump > RETRY_RANGE ? jump : RETRY_RANGE;
+}
+
+int64_t sdm_chain_label_bytes(const SdmMatchSettings *s, int64_t w, int64_t h)
+{
+    const int retry = sdm_chain_retry_range(s, 0); /* at level 0 only for jumps; finer than that nothing is wider */
+    return sdm_level_labels_bytes(&s->optimizer, retry > RETRY_RANGE ? retry : SEARCH_RANGE, w, h);
 }
 
 int sdm_chain_travel(const SdmMatchSettings *s, int level)

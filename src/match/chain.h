@@ -28,6 +28,8 @@ int sdm_chain_retry_range(const SdmMatchSettings *s, int level);
 /* Rows of a level above and below a pixel on which its height after sdm_chain_level() depends, if nothing is
  * optimized: of the prior and of both views warped by it. */
 int sdm_chain_reach(const SdmMatchSettings *s, int level, int window);
+/* Bytes that the passes of level 0 take at most beside images and surfaces, in a window of w x h pixels. */
+int64_t sdm_chain_label_bytes(const SdmMatchSettings *s, int64_t w, int64_t h);
 /* Most pixels by which the passes of a level can move its heights. */
 int sdm_chain_travel(const SdmMatchSettings *s, int level);
 
@@ -76,6 +78,7 @@ typedef struct SdmFineResult {
     SdmSurface surface; /* flags: VALID (and FILLED where interpolated) or the reason */
     float *gap_px;      /* h x w, frame px across the epipolar lines, NaN unknown */
     int16_t *left;      /* h x w, the rectified left view */
+    double device_s;    /* a device took by its own clock, without transfers; 0: the processor did it */
 } SdmFineResult;
 void sdm_fine_result_free(SdmFineResult *r);
 

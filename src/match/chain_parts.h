@@ -30,6 +30,8 @@ extern const SdmFill sdm_fill_far, sdm_fill_near;
 SdmWindow sdm_fine_part(const SdmMatchSettings *s, const SdmWindow *win, const SdmWindow *need, int level);
 /* A window of level 0 on another level. */
 SdmWindow sdm_window_at(const SdmWindow *win, int level);
+/* Holes of the window that are filled in the end. */
+extern const SdmFill sdm_fill_hole;
 /* Saturated pixels are told, small holes filled. */
 SdmStatus sdm_fine_finish(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, SdmSurface *s);
 
@@ -39,10 +41,8 @@ enum { SDM_JUDGE_GAP_HALF = 5 };
  * does not fit over a larger window LOW_SCORE, where the rays miss each other RAY_GAP.  out->gap_px is
  * allocated and filled. */
 SdmStatus sdm_judge(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmFineResult *out);
-/* The same in two steps: the pass of sdm_level_gap(), then what follows from its gaps (out->gap_px) and
- * scores. */
+/* Its pass of sdm_level_gap(), and the least score (250 x) that it leaves. */
 SdmPass sdm_judge_pass(const SdmMatchSettings *set);
-SdmStatus sdm_judge_scores(SdmContext *ctx, const SdmChainInput *in, const uint8_t *score,
-                           SdmFineResult *out);
+uint8_t sdm_judge_least(const SdmMatchSettings *set);
 
 #endif

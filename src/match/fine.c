@@ -16,6 +16,8 @@ enum {
     SATURATED_HALF = 3 /* of a repeat's window, and what the warp reaches further */
 };
 
+const SdmFill sdm_fill_hole = {.half = HOLE_HALF, .least = HOLE_LEAST, .else_prior = true};
+
 void sdm_fine_result_free(SdmFineResult *r)
 {
     sdm_surface_free(&r->surface);
@@ -165,7 +167,6 @@ static void tell_saturated(SdmContext *ctx, const SdmChainInput *in, SdmSurface 
 static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
-    static const SdmFill hole = {.half = HOLE_HALF, .least = HOLE_LEAST, .else_prior = true};
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SdmSurface a = {0}, b = {0};
     uint8_t *filled = NULL;
@@ -180,7 +181,7 @@ static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmS
         b = (SdmSurface){0};
     }
     TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
-    TRY(sdm_surface_fill(ctx, in->settings->kernels, s, a.h_m, &hole, filled));
+    TRY(sdm_surface_fill(ctx, in->settings->kernels, s, a.h_m, &sdm_fill_hole, filled));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (size_t i = 0; i < n; i++) {
         const bool can = filled[i] && !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_QA_VALID)) &&

@@ -61,7 +61,7 @@ static void judge_row(const Judge *j, int y, const Sums *sums, const bool *far)
 {
     const int w = j->s->win.w;
     const size_t row = (size_t)y * (size_t)w;
-    const uint8_t least = (uint8_t)(j->in->settings->final_score * 250.0f);
+    const uint8_t least = sdm_judge_least(j->in->settings);
     const float limit = j->in->settings->gap_limit_px * (float)GAP_UNIT;
     int32_t gap = 0, known = 0;
     for (int x = 0; x < GAP_HALF && x < w; x++) {
@@ -91,13 +91,24 @@ SdmPass sdm_judge_pass(const SdmMatchSettings *set)
     return (SdmPass){.window = GAP_WINDOW, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
 }
 
-SdmStatus sdm_judge_scores(SdmContext *ctx, const SdmChainInput *in, const uint8_t *score, SdmFineResult *out)
+uint8_t sdm_judge_least(const SdmMatchSettings *set)
+{
+    return (uint8_t)(set->final_score * 250.0f);
+}
+
+SdmStatus sdm_judge(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmFineResult *out)
 {
     SdmStatus st = SDM_OK;
     const int w = out->surface.win.w, h = out->surface.win.h, threads = sdm_threads(ctx);
     const size_t columns = (size_t)w, bytes = (2 * sizeof(int32_t) + 1) * columns;
+    const SdmPass pass = sdm_judge_pass(in->settings);
+    uint8_t *score = NULL;
     char *scratch = NULL;
+    TRY(sdm_alloc_raw(ctx, &out->gap_px, columns * (size_t)h, sizeof *out->gap_px, "ray gaps"));
+    TRY(sdm_alloc_raw(ctx, &score, columns * (size_t)h, 1, "scores"));
     TRY(sdm_alloc(ctx, &scratch, (bytes + 64) / 64 * 64 * (size_t)threads, 1, "sums of ray gaps"));
+    TRY(sdm_level_warp(ctx, task, out->surface.h_m));
+    TRY(sdm_level_gap(ctx, task, &pass, out->gap_px, score));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
         char *const mine = scratch + (bytes + 64) / 64 * 64 * (size_t)t;
@@ -115,22 +126,7 @@ SdmStatus sdm_judge_scores(SdmContext *ctx, const SdmChainInput *in, const uint8
         }
     }
 done:
-    sdm_free(&scratch);
-    return st;
-}
-
-SdmStatus sdm_judge(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmFineResult *out)
-{
-    SdmStatus st = SDM_OK;
-    const SdmPass pass = sdm_judge_pass(in->settings);
-    const size_t n = (size_t)out->surface.win.w * (size_t)out->surface.win.h;
-    uint8_t *score = NULL;
-    TRY(sdm_alloc_raw(ctx, &out->gap_px, n, sizeof *out->gap_px, "ray gaps"));
-    TRY(sdm_alloc_raw(ctx, &score, n, 1, "scores"));
-    TRY(sdm_level_warp(ctx, task, out->surface.h_m));
-    TRY(sdm_level_gap(ctx, task, &pass, out->gap_px, score));
-    TRY(sdm_judge_scores(ctx, in, score, out));
-done:
     sdm_free(&score);
+    sdm_free(&scratch);
     return st;
 }

@@ -25,6 +25,16 @@ done:
     return st;
 }
 
+int64_t sdm_level_labels_bytes(const SdmOptimizer *how, int range, int64_t w, int64_t h)
+{
+    const int most = SDM_LABELS_BAND + 2 * SDM_OVERLAP, rows = h < most ? (int)h : most,
+              labels = 2 * range + 1;
+    if (how->kind == SDM_OPTIMIZER_LOCAL)
+        return 0;
+    return w * rows * (sdm_volume_pitch(labels) + (int64_t)sizeof(uint16_t)) +
+           sdm_optimize_bytes(how, (int)w, rows, labels);
+}
+
 void sdm_level_labels_close(SdmLevelLabels *l)
 {
     sdm_volume_close(&l->volume);
@@ -62,6 +72,8 @@ SdmStatus sdm_level_labels_choose(SdmContext *ctx, const SdmLevelTask *task, con
     const SdmLabels out = {.left = l->label};
     SdmVolume v = l->volume;
     v.height = l->y1 - l->y0;
+    v.begin = l->begin - l->y0;
+    v.end = l->end - l->y0;
     v.guide = task->left + (ptrdiff_t)l->y0 * l->width;
     v.guide_stride = l->width;
     v.guide_scale = EDGE_Q;

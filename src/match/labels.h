@@ -5,11 +5,11 @@
 
 #include "match/level.h"
 
-enum { SDM_LABELS_BAND = 512 }; /* rows whose labels are found at once; SDM_OVERLAP more on each side */
+enum { SDM_LABELS_BAND = 256 }; /* rows whose labels are found at once; SDM_OVERLAP more on each side */
 
 /* A pass's labels of the rows y0..y1 - 1 of a window. */
 typedef struct SdmLevelLabels {
-    int width, height, y0, y1;
+    int width, height, y0, y1, begin, end; /* rows begin..end - 1 of the window are wanted */
     int range;       /* labels 0..2 range are residuals -range..range */
     SdmVolume volume;
     uint16_t *label; /* (y1 - y0) x width */
@@ -19,6 +19,8 @@ typedef struct SdmLevelLabels {
 SdmStatus sdm_level_labels_open(SdmContext *ctx, const SdmLevelTask *task, const SdmPass *pass,
                                 SdmLevelLabels *out);
 void sdm_level_labels_close(SdmLevelLabels *l);
+/* Bytes that a pass by labels takes beside what every pass does, in a window of w x h pixels. */
+int64_t sdm_level_labels_bytes(const SdmOptimizer *how, int range, int64_t w, int64_t h);
 /* Consumer of cost rows y0..y1 - 1: scores become costs, 100 (1 - score), 0..100. */
 void sdm_level_labels_cost(void *user, const SdmCostRow *row);
 /* Choose the labels of the rows whose costs are there. */

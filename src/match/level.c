@@ -273,6 +273,8 @@ static SdmStatus match_by_labels(SdmContext *ctx, const Match *m)
     TRY(sdm_level_labels_open(ctx, m->task, m->pass, &labels));
     for (int y0 = 0; y0 < h; y0 += SDM_LABELS_BAND) {
         const int y1 = y0 + SDM_LABELS_BAND < h ? y0 + SDM_LABELS_BAND : h;
+        labels.begin = y0;
+        labels.end = y1;
         labels.y0 = y0 > SDM_OVERLAP ? y0 - SDM_OVERLAP : 0;
         labels.y1 = y1 + SDM_OVERLAP < h ? y1 + SDM_OVERLAP : h;
         match_rows(ctx, m, labels.y0, labels.y1, NULL, &labels);
@@ -357,6 +359,7 @@ SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass
         const Match m = {.task = task, .pass = &rows};
         SdmCostJob job = cost_job(&m, span, begin, end, mine);
         job.along_v = true;
+        job.right_shift = 0;
         GapConsumer g = {.kernels = task->kernels, .stride = (size_t)w, .x0 = (size_t)span.x0, .pass = pass,
                          .gap_v = gap_v, .score0 = score0,
                          .scratch = pass->score_sigma > 0.0f ? (float *)(void *)(mine + cost_bytes) : NULL};

@@ -128,7 +128,9 @@ static size_t border_entries(const Front *b, int way)
 static SdmStatus propagate(SdmContext *ctx, Front *b)
 {
     SdmStatus st = SDM_OK;
-    const int threads = sdm_threads(ctx), tiles = b->across * b->down;
+    const int diagonal = b->across < b->down ? b->across : b->down, tiles = b->across * b->down;
+    const int threads =
+        sdm_threads(ctx) < diagonal ? sdm_threads(ctx) : diagonal; /* no more have work at once */
     const int64_t all = (int64_t)tiles * 2 * b->plan->outer;
     _Atomic int64_t next = 0;
     for (int way = 0; way < SDM_BP_WAYS; way++)
@@ -191,10 +193,12 @@ done:
     return st;
 }
 
-int64_t sdm_bp_bytes(int width, int height, int labels, int tile, int threads)
+int64_t sdm_bp_bytes(int width, int height, int labels, int tile)
 {
     const int64_t n = round_up(labels, 32), across = (width + tile - 1) / tile,
                   down = (height + tile - 1) / tile;
     const int64_t borders = 2 * ((across + 1) * height + (down + 1) * width);
-    return (int64_t)sizeof(uint16_t) * n * (borders + (int64_t)threads * (5 * tile * tile + 8 * tile + 64));
+    const int64_t w = width < tile ? width : tile, h = height < tile ? height : tile;
+    const int64_t each = 5 * (w + 1) * (h + 1) + 2 * w + 64; /* messages of a tile */
+    return (int64_t)sizeof(uint16_t) * n * (borders + (across < down ? across : down) * each);
 }

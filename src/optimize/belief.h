@@ -11,7 +11,8 @@
 SdmStatus sdm_bp_run(SdmContext *ctx, const SdmBpField *f, const SdmBpPlan *plan, const char *cpu_level,
                      uint16_t *label);
 
-/* Bytes that sdm_bp_run() takes beside field and labels: border messages and a tile for each thread. */
-int64_t sdm_bp_bytes(int width, int height, int labels, int tile, int threads);
+/* Bytes that sdm_bp_run() takes beside field and labels: border messages and a tile for each
+ * thread, with any number of them. */
+int64_t sdm_bp_bytes(int width, int height, int labels, int tile);
 
 #endif

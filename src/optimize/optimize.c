@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-int sdm_volume_pitch(int labels) { return (labels + SDM_LABEL_ALIGN - 1) / SDM_LABEL_ALIGN * SDM_LABEL_ALIGN; }
+int sdm_volume_pitch(int labels)
+{
+    return (labels + SDM_LABEL_ALIGN - 1) / SDM_LABEL_ALIGN * SDM_LABEL_ALIGN;
+}
 
 SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v)
 {
@@ -18,7 +21,8 @@ SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v)
                         "%d labels to choose from: --optimizer sgm and bp take 1 to %d; give a smaller range",
                         v->labels, SDM_LABEL_MOST);
     v->pitch = sdm_volume_pitch(v->labels);
-    TRY(sdm_alloc_raw(ctx, &v->cost, pixels, (size_t)v->pitch, "the volume of costs"));
+    TRY(sdm_alloc_raw(ctx, &v->cost, pixels + 1, (size_t)v->pitch,
+                      "the volume of costs")); /* read on by a byte */
     if (v->pitch > v->labels)
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
         for (size_t i = 0; i < pixels; i++)
@@ -32,33 +36,31 @@ void sdm_volume_close(SdmVolume *v)
     sdm_free(&v->cost);
 }
 
-SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, SdmOptimizer *out)
+SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, int truncation,
+                                 SdmOptimizer *out)
 {
     const SdmOptions *const o = sdm_options(ctx);
     *out = (SdmOptimizer){.p1 = o->p1 ? o->p1 : p1,
                           .p2 = o->p2 ? o->p2 : p2,
                           .paths = strcmp(o->paths, "4") == 0 ? 4 : 8,
                           .bp = {o->bp_tile, o->bp_outer, o->bp_inner},
-                          .weight = o->bp_weight ? o->bp_weight : p1,
-                          .truncation = o->bp_truncation ? o->bp_truncation : p2 > p1 ? p2 / p1 : 1,
+                          .weight = o->bp_weight ? o->bp_weight : weight,
+                          .truncation = o->bp_truncation ? o->bp_truncation : truncation,
                           .cpu_level = o->cpu_level};
     if (strcmp(o->optimizer, "sgm") == 0)
         out->kind = SDM_OPTIMIZER_SGM;
     else if (strcmp(o->optimizer, "bp") == 0)
         out->kind = SDM_OPTIMIZER_BP;
     if (out->kind == SDM_OPTIMIZER_SGM && out->p2 < out->p1)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--p2: found %d%s, expected at least --p1, which is %d%s; a larger step cannot cost less",
-                        out->p2, o->p2 ? "" : " (by the cost)", out->p1, o->p1 ? "" : " (by the cost)");
-    if (out->kind == SDM_OPTIMIZER_BP && (int64_t)out->weight * out->truncation > SDM_BP_MOST)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--bp-weight: found %d with --bp-truncation %d, expected a product of at most %d; messages "
-                        "have 16 bits",
-                        out->weight, out->truncation, (int)SDM_BP_MOST);
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--p2: found %d%s, expected at least --p1, which is %d%s; a larger step cannot cost less",
+            out->p2, o->p2 ? "" : " (by the cost)", out->p1, o->p1 ? "" : " (by the cost)");
     return SDM_OK;
 }
 
-static SdmStatus optimize_bp(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out)
+static SdmStatus optimize_bp(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v,
+                             const SdmLabels *out)
 {
     const SdmBpField f = {.width = v->width, .height = v->height, .labels = v->labels, .pitch = v->pitch,
                           .data = v->cost, .weight = how->weight, .truncation = how->truncation};
@@ -80,11 +82,11 @@ SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume
     }
 }
 
-int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels, int threads)
+int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels)
 {
     if (how->kind == SDM_OPTIMIZER_BP)
-        return sdm_bp_bytes(width, height, labels, how->bp.tile, threads);
-    return how->kind == SDM_OPTIMIZER_LOCAL ? 0 : sdm_sgm_bytes(width, height, labels, threads);
+        return sdm_bp_bytes(width, height, labels, how->bp.tile);
+    return how->kind == SDM_OPTIMIZER_LOCAL ? 0 : sdm_sgm_bytes(width, height, labels);
 }
 
 void sdm_right_labels(SdmContext *ctx, const SdmVolume *v, const uint16_t *left, uint16_t *right)

@@ -29,11 +29,12 @@ enum {
 };
 
 /* Costs of a band of rows.
- * A label without a cost (its right pixel has no data or lies off the image) costs `most`; a pixel that has no
- * cost for any label costs 0 for all, so its neighbours decide; who made the volume knows both and drops what
- * is chosen there. */
+ * A label without a cost (its right pixel has no data or lies off the image) costs `most`; a pixel that has
+ * no cost for any label costs 0 for all, so its neighbours decide; who made the volume knows both and drops
+ * what is chosen there. */
 typedef struct SdmVolume {
     int width, height, labels;
+    int begin, end; /* rows whose labels are wanted; the others are there for what lies about them */
     int pitch; /* bytes from pixel to pixel: labels rounded up to a multiple of SDM_LABEL_ALIGN */
     int first; /* label 0 is right pixel x + first */
     int most;  /* no label costs more; <= SDM_COST_MOST */
@@ -47,7 +48,6 @@ typedef struct SdmVolume {
 typedef struct SdmLabels {
     uint16_t *left;  /* label of each left pixel */
     uint16_t *right; /* of each right pixel, SDM_LABEL_NONE without any; NULL = not asked for */
-    float *offset;   /* of each left pixel: sub-pixel place about its label, -0.5..0.5 labels; NULL = not asked for */
 } SdmLabels;
 
 int sdm_volume_pitch(int labels);
@@ -56,24 +56,32 @@ int sdm_volume_pitch(int labels);
 SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v);
 void sdm_volume_close(SdmVolume *v);
 
-/* The optimizer that the options ask for; p1, p2: penalties where they ask for none (bp: p1 for each label of
- * a step, p2 at most).
+/* The optimizer that the options ask for; p1, p2, weight, truncation: penalties where they ask for none.
  * SDM_ERR_USAGE with a sentence: P2 below P1, ... */
-SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, SdmOptimizer *out);
+SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, int truncation,
+                                 SdmOptimizer *out);
 
-/* Label every pixel; threads as the context has.  Of equal labels the lowest.  The result depends on the
- * volume alone, not on threads or instruction set.  Errors: SDM_ERR_MEMORY, SDM_ERR_STOPPED. */
+/* Label the pixels of the rows wanted; threads as the context has.  Of equal labels the lowest.  The result
+ * depends on the volume alone, not on threads or instruction set.  Errors: SDM_ERR_MEMORY, SDM_ERR_STOPPED.
+ */
 SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
 
-/* Bytes that sdm_optimize() takes at most beside the volume and the labels. */
-int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels, int threads);
+/* Bytes that sdm_optimize() takes at most beside the volume and the labels, with any number of threads. */
+int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels);
 
 /* Semi-global matching, see docs/optimizers.md. */
 SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
-int64_t sdm_sgm_bytes(int width, int height, int labels, int threads);
+int64_t sdm_sgm_bytes(int width, int height, int labels);
 
 /* Right pixels' labels from the left ones: of the left pixels that meet a right pixel the one with the least
  * cost at its label; of equal ones the leftmost. */
 void sdm_right_labels(SdmContext *ctx, const SdmVolume *v, const uint16_t *left, uint16_t *right);
+
+/* Sub-pixel places of the pixels of row y about their labels, -1.5..1.5 labels: the costs of those of 5 x 5
+ * pixels whose labels differ by at most 1 are summed; of the label and those beside it the least, and by two
+ * lines of opposite slope the place between; 0 near the ends of the labels.  label: of all rows of the
+ * volume, read from y - 2 to y + 2. offset: width. */
+enum { SDM_OFFSET_REACH = 2 };
+void sdm_volume_offsets(const SdmVolume *v, int y, const uint16_t *label, float *offset);
 
 #endif

@@ -1,11 +1,12 @@
-/* Semi-global matching (Hirschmueller 2008): a volume of costs -> labels, by bands of rows and two passes over each. */
+/* Semi-global matching (Hirschmueller 2008): a volume of costs -> labels, by bands of rows and two passes
+ * over each. */
 // SPDX-License-Identifier: Apache-2.0
 #include "optimize/optimize.h"
 #include "sgm_kernels.h"
 
 #include <string.h>
 
-enum { BAND = 128 }; /* rows; a band's paths begin SDM_OVERLAP rows before it */
+enum { BAND = 128, STEPS = 4096 }; /* rows; a band's paths begin SDM_OVERLAP rows before it */
 
 /* Room of a thread. */
 typedef struct Room {
@@ -21,6 +22,7 @@ typedef struct Sgm {
     const SdmVolume *volume;
     const SdmLabels *out;
     const SdmSgmKernels *kernels;
+    uint16_t p2[STEPS]; /* penalty of a larger step, by the step of the left image */
 } Sgm;
 
 static void *take(char *block, size_t *used, size_t bytes)
@@ -45,26 +47,39 @@ static size_t room_cut(char *block, int width, int rows, int pitch, Room *r)
     return used;
 }
 
-int64_t sdm_sgm_bytes(int width, int height, int labels, int threads)
+static int bands_of(int rows) { return (rows + BAND - 1) / BAND; }
+
+int64_t sdm_sgm_bytes(int width, int height, int labels)
 {
     Room none;
-    return (int64_t)room_cut(NULL, width, height < BAND ? height : BAND, sdm_volume_pitch(labels), &none) * threads;
+    const size_t room = room_cut(NULL, width, height < BAND ? height : BAND, sdm_volume_pitch(labels), &none);
+    return (int64_t)room * bands_of(height);
 }
 
-/* Penalty of a larger step between pixel x of row y and the pixel before it on a path: it halves its way from p2 to p1
- * where the left image steps by guide_scale. */
+/* Halves its way from p2 to p1 where the left image steps by guide_scale. */
+static void make_penalties(Sgm *s)
+{
+    const int low = s->how->p1, high = s->how->p2, scale = s->volume->guide_scale;
+    for (int step = 0; step < STEPS; step++)
+        s->p2[step] = (uint16_t)(low + (scale > 0 ? (high - low) * scale / (scale + step) : high - low));
+}
+
+/* Penalties of a larger step between the pixels of row y and those before them on a path. */
 static void penalties(const Sgm *s, int y, int dx, int dy, uint16_t *p2)
 {
     const SdmVolume *const v = s->volume;
-    const int low = s->how->p1, high = s->how->p2, scale = v->guide_scale;
-    const int16_t *const row = v->guide + y * v->guide_stride, *const other = row + dy * v->guide_stride;
-    for (int x = 0; x < v->width; x++) {
-        const int at = x + dx;
-        int step = 0;
-        if (scale > 0 && y + dy >= 0 && y + dy < v->height && at >= 0 && at < v->width)
-            step = row[x] > other[at] ? row[x] - other[at] : other[at] - row[x];
-        p2[x] = (uint16_t)(low + (scale > 0 ? (high - low) * scale / (scale + step) : high - low));
+    const bool guided = v->guide_scale > 0 && y + dy >= 0 && y + dy < v->height;
+    const int from = guided ? dx < 0 : 0, to = guided ? v->width - (dx > 0) : 0;
+    const int16_t *const row = guided ? v->guide + y * v->guide_stride : NULL;
+    const int16_t *const other = guided ? row + dy * v->guide_stride + dx : NULL;
+    for (int x = 0; x < from; x++)
+        p2[x] = s->p2[0];
+    for (int x = from; x < to; x++) {
+        const int step = row[x] > other[x] ? row[x] - other[x] : other[x] - row[x];
+        p2[x] = s->p2[step < STEPS ? step : STEPS - 1];
     }
+    for (int x = to; x < v->width; x++)
+        p2[x] = s->p2[0];
 }
 
 /* Row y of a pass; sum = NULL: before the band. */
@@ -103,7 +118,6 @@ static void pick(const Sgm *s, const Room *room, int y, const uint16_t *sum)
                           .sum = sum,
                           .left = s->out->left + at,
                           .right = s->out->right ? s->out->right + at : NULL,
-                          .offset = s->out->offset ? s->out->offset + at : NULL,
                           .room = room->pick};
     s->kernels->pick(&p);
 }
@@ -128,21 +142,25 @@ static void band(const Sgm *s, const Room *room, int y0, int y1)
 SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out)
 {
     SdmStatus st = SDM_OK;
-    const Sgm s = {how, v, out, sdm_sgm_kernels_at(how->cpu_level)};
-    const int threads = sdm_threads(ctx), rows = v->height < BAND ? v->height : BAND;
+    Sgm s = {.how = how, .volume = v, .out = out, .kernels = sdm_sgm_kernels_at(how->cpu_level)};
+    const int bands = bands_of(v->end - v->begin),
+              threads = sdm_threads(ctx) < bands ? sdm_threads(ctx) : bands;
+    const int rows = v->height < BAND ? v->height : BAND;
     Room none;
     const size_t bytes = room_cut(NULL, v->width, rows, v->pitch, &none);
     char *block = NULL;
     if (!s.kernels)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--cpu-level %s: this processor does not have it; it has %s",
-                        how->cpu_level, sdm_kernels_name("auto"));
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "--cpu-level %s: this processor does not have it; it has %s", how->cpu_level,
+                        sdm_kernels_name("auto"));
+    make_penalties(&s);
     TRY(sdm_alloc_raw(ctx, &block, bytes, (size_t)threads, "rows in flight of semi-global matching"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int y0 = 0; y0 < v->height; y0 += BAND) {
+    for (int y0 = v->begin; y0 < v->end; y0 += BAND) {
         Room room;
         room_cut(block + bytes * (size_t)sdm_thread(), v->width, rows, v->pitch, &room);
         if (sdm_check_stop(ctx) == SDM_OK)
-            band(&s, &room, y0, y0 + BAND < v->height ? y0 + BAND : v->height);
+            band(&s, &room, y0, y0 + BAND < v->end ? y0 + BAND : v->end);
     }
     TRY(sdm_check_stop(ctx));
 done:

@@ -93,11 +93,11 @@ SdmStatus sdm_pair_optimizer(SdmContext *ctx, SdmPairCost cost, SdmOptimizer *ou
 {
     switch (cost) {
     case SDM_PAIR_AD_CENSUS:
-        return sdm_optimizer_settings(ctx, 25, 150, out);
+        return sdm_optimizer_settings(ctx, 25, 150, 15, 4, out);
     case SDM_PAIR_CENSUS:
-        return sdm_optimizer_settings(ctx, 20, 120, out);
+        return sdm_optimizer_settings(ctx, 20, 120, 12, 4, out);
     default:
-        return sdm_optimizer_settings(ctx, 8, 40, out);
+        return sdm_optimizer_settings(ctx, 8, 40, 12, 4, out);
     }
 }
 

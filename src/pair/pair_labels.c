@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { BAND = 512, EDGE_8 = 10, EDGE_12 = 160 /* steps of the left image across which smoothness halves */ };
+enum { BAND = 256, EDGE_8 = 10, EDGE_12 = 160 /* steps of the left image across which smoothness halves */ };
 
 typedef struct Labelled { /* a band */
     const SdmPairImage *side[2];
@@ -31,11 +31,13 @@ static void disparities(const Labelled *b, int y, float *out)
     const ptrdiff_t row = (ptrdiff_t)(y - b->y0) * w;
     const int16_t *const left = b->side[0]->data + y * b->side[0]->stride;
     const int16_t *const right = b->side[1]->data + y * b->side[1]->stride;
+    if (b->set->subpixel)
+        sdm_volume_offsets(b->v, y - b->y0, b->labels.left, out);
     for (int x = 0; x < w; x++) {
         const int l = b->labels.left[row + x], xr = x + b->v->first + l;
         const bool seen = l < b->v->labels && xr >= 0 && xr < w && left[x] != SDM_PIXEL_NODATA &&
                           right[xr] != SDM_PIXEL_NODATA;
-        const float offset = b->labels.offset ? b->labels.offset[row + x] : 0.0f;
+        const float offset = b->set->subpixel ? out[x] : 0.0f;
         out[x] = seen && meets(b, row, l, xr) ? (float)(b->set->dmax - l) - offset : NAN;
     }
 }
@@ -48,6 +50,8 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
     const int from = y0 > SDM_OVERLAP ? y0 - SDM_OVERLAP : 0;
     const int to = y1 + SDM_OVERLAP < left->height ? y1 + SDM_OVERLAP : left->height;
     v->height = to - from;
+    v->begin = y0 - from > SDM_OFFSET_REACH ? y0 - from - SDM_OFFSET_REACH : 0;
+    v->end = y1 - from + SDM_OFFSET_REACH < v->height ? y1 - from + SDM_OFFSET_REACH : v->height;
     v->guide = left->data + from * left->stride;
     v->guide_stride = left->stride;
     v->guide_scale = left->eight_bit ? EDGE_8 : EDGE_12;
@@ -77,14 +81,11 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
     TRY(sdm_alloc_raw(ctx, &b.labels.left, pixels, sizeof(uint16_t), "labels"));
     if (set->lr_threshold >= 0.0f)
         TRY(sdm_alloc_raw(ctx, &b.labels.right, pixels, sizeof(uint16_t), "labels of the right image"));
-    if (set->subpixel)
-        TRY(sdm_alloc(ctx, &b.labels.offset, pixels, sizeof(float), "sub-pixel places"));
     for (int y0 = 0; y0 < left->height; y0 += BAND)
         TRY(match_band(ctx, &b, &v, y0, y0 + BAND < left->height ? y0 + BAND : left->height, disparity));
 done:
     sdm_free(&b.labels.left);
     sdm_free(&b.labels.right);
-    sdm_free(&b.labels.offset);
     sdm_volume_close(&v);
     return st;
 }

@@ -6,19 +6,33 @@
 
 #include <string.h>
 
-enum { SAD_MOST = 63, AD_MOST = 24, SUM_MOST = 127, TAIL = 64 /* what kernels read and write beyond a row */ };
+enum {
+    SAD_MOST = 63,
+    AD_MOST = 24,
+    SUM_MOST = 127,
+    TAIL = 64 /* what kernels read and write beyond a row */
+};
 
 static int clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
 
-static bool has_words(const SdmPairSettings *s) { return s->cost == SDM_PAIR_CENSUS || s->cost == SDM_PAIR_AD_CENSUS; }
+static bool has_words(const SdmPairSettings *s)
+{
+    return s->cost == SDM_PAIR_CENSUS || s->cost == SDM_PAIR_AD_CENSUS;
+}
 
-static int bits_of(const SdmPairSettings *s) { return has_words(s) ? s->census_width * s->census_height - 1 : 0; }
+static int bits_of(const SdmPairSettings *s)
+{
+    return has_words(s) ? s->census_width * s->census_height - 1 : 0;
+}
 
 /* The difference of two values counts so far; beside words at most half as much as they. */
 static int apart_most(const SdmPairSettings *s)
 {
     const int half = bits_of(s) / 2;
-    return s->cost == SDM_PAIR_SAD ? SAD_MOST : s->cost == SDM_PAIR_CENSUS ? 0 : half < AD_MOST ? half : AD_MOST;
+    return s->cost == SDM_PAIR_SAD      ? SAD_MOST
+           : s->cost == SDM_PAIR_CENSUS ? 0
+           : half < AD_MOST             ? half
+                                        : AD_MOST;
 }
 
 /* Halvings that bring a window's sum to SUM_MOST; *most: what it is then at most. */
@@ -90,7 +104,8 @@ static void describe(const Maker *m, const Room *r, int side, int y)
     const int16_t *const row = im->data + y * im->stride, *rows[9];
     uint8_t *const value = r->value[side];
     for (int x = 0; x < width; x++)
-        value[first + x] = (uint8_t)(im->eight_bit ? clamp(row[x], 0, 255) : clamp(row[x] + 2048, 0, 4095) >> 4);
+        value[first + x] =
+            (uint8_t)(im->eight_bit ? clamp(row[x], 0, 255) : clamp(row[x] + 2048, 0, 4095) >> 4);
     extend(value, first, width, m->length);
     if (!m->planes)
         return;
@@ -99,7 +114,8 @@ static void describe(const Maker *m, const Room *r, int side, int y)
                                    width + m->set->census_width - 1, r->under[j]);
     for (int j = 0; j < high; j++) /* kernels read on beyond the row */
         if (rows[j] != r->under[j])
-            rows[j] = memcpy(r->under[j], rows[j], (size_t)(width + m->set->census_width - 1) * sizeof(int16_t));
+            rows[j] =
+                memcpy(r->under[j], rows[j], (size_t)(width + m->set->census_width - 1) * sizeof(int16_t));
     m->kernels->words(rows, width, m->set->census_width, high, r->word[side] + first, m->length);
     for (int p = 0; p < m->planes; p++)
         extend(r->word[side] + p * m->length, first, width, m->length);
@@ -112,10 +128,18 @@ static void pixel_costs(const Maker *m, const Room *r, int y, uint8_t *out)
     const int at = m->before + v->first;
     for (int side = 0; side < 2; side++)
         describe(m, r, side, y);
-    const SdmSgmCosts c = {.width = v->width, .labels = v->labels, .pitch = v->pitch, .planes = m->planes,
-                           .left = r->word[0], .right = r->word[1] + at, .left_plane = m->length,
-                           .right_plane = m->length, .left_value = r->value[0], .right_value = r->value[1] + at,
-                           .apart_most = apart_most(m->set), .out = out};
+    const SdmSgmCosts c = {.width = v->width,
+                           .labels = v->labels,
+                           .pitch = v->pitch,
+                           .planes = m->planes,
+                           .left = r->word[0],
+                           .right = r->word[1] + at,
+                           .left_plane = m->length,
+                           .right_plane = m->length,
+                           .left_value = r->value[0],
+                           .right_value = r->value[1] + at,
+                           .apart_most = apart_most(m->set),
+                           .out = out};
     m->kernels->costs(&c);
 }
 
@@ -133,7 +157,10 @@ static void sum_row(const Maker *m, const Room *r, uint8_t *out)
         }
 }
 
-static bool hole(const SdmPairImage *im, int x, int y) { return im->data[y * im->stride + x] == SDM_PIXEL_NODATA; }
+static bool hole(const SdmPairImage *im, int x, int y)
+{
+    return im->data[y * im->stride + x] == SDM_PIXEL_NODATA;
+}
 
 /* Labels without a cost: those of right pixels off the image or without data. */
 static void mark_missing(const Maker *m, int y, uint8_t *out)
@@ -143,7 +170,8 @@ static void mark_missing(const Maker *m, int y, uint8_t *out)
     for (int x = 0; x < v->width && !holes; x++)
         holes = hole(m->side[0], x, y) || hole(m->side[1], x, y);
     for (int x = 0; x < v->width; x++, out += v->pitch) {
-        const int first = clamp(-x - v->first, 0, v->labels), end = clamp(v->width - x - v->first, first, v->labels);
+        const int first = clamp(-x - v->first, 0, v->labels),
+                  end = clamp(v->width - x - v->first, first, v->labels);
         memset(out, v->most, (size_t)first);
         memset(out + end, v->most, (size_t)(v->labels - end));
         bool any = end > first;
@@ -191,9 +219,16 @@ SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPa
                           const SdmPairSettings *set, int y0, const SdmVolume *v)
 {
     SdmStatus st = SDM_OK;
-    const int before = v->first < 0 ? -v->first : 0, after = clamp(v->first, 0, INT32_MAX) + v->pitch + 2 * TAIL;
-    Maker m = {.side = {left, right}, .set = set, .v = v, .kernels = sdm_sgm_kernels_at(set->cpu_level), .y0 = y0,
-               .planes = (bits_of(set) + 7) / 8, .row = (size_t)v->width * (size_t)v->pitch, .before = before,
+    const int before = v->first < 0 ? -v->first : 0,
+              after = clamp(v->first, 0, INT32_MAX) + v->pitch + 2 * TAIL;
+    Maker m = {.side = {left, right},
+               .set = set,
+               .v = v,
+               .kernels = sdm_sgm_kernels_at(set->cpu_level),
+               .y0 = y0,
+               .planes = (bits_of(set) + 7) / 8,
+               .row = (size_t)v->width * (size_t)v->pitch,
+               .before = before,
                .length = (ptrdiff_t)before + v->width + after};
     const int threads = sdm_threads(ctx);
     Room none;
@@ -206,7 +241,8 @@ SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPa
     for (int t = 0; t < threads; t++) {
         Room r;
         room_cut(&m, block + bytes * (size_t)t, &r);
-        make_rows(&m, &r, y0 + (int)((int64_t)v->height * t / threads), y0 + (int)((int64_t)v->height * (t + 1) / threads));
+        make_rows(&m, &r, y0 + (int)((int64_t)v->height * t / threads),
+                  y0 + (int)((int64_t)v->height * (t + 1) / threads));
     }
 done:
     sdm_free(&block);

@@ -1,8 +1,11 @@
 /* Times rectified matching beside OpenCV's, in one process and interleaved, on a synthetic pair of 8 bits:
  * bench_opencv [--size 3962x4200] [--disparities 64] [--window 9] [--threads 1] [--runs 5] [--sgbm 0]
+ *              [--only WORD]
  * CSV on standard output: what,threads,seconds,cpu_seconds,ns_per_disparity,ratio
  * seconds: median of the runs' wall clock; cpu_seconds: least of the runs; ratio: StereoBM's seconds (of its
- * two settings the faster) over this one's.  Ours begins with 8-bit samples too, as OpenCV's does. */
+ * two settings the faster) over this one's.  --sgbm 1: semi-global matching, too; 2: alone, the ratio then to
+ * the faster of StereoSGBM's modes; --only: those with WORD in their name, so that the process's peak memory
+ * is theirs.  Ours begins with 8-bit samples too, as OpenCV's does. */
 // SPDX-License-Identifier: Apache-2.0
 extern "C" {
 #include "core/core.h"
@@ -27,6 +30,7 @@ namespace
 
 struct Request {
     int width = 3962, height = 4200, disparities = 64, window = 9, threads = 1, runs = 5, sgbm = 0;
+    std::string only;
 };
 
 struct Contestant {
@@ -58,6 +62,8 @@ bool parse(Request &q, int argc, char **argv)
             q.threads = value;
         } else if (name == "--runs") {
             q.runs = value;
+        } else if (name == "--only") {
+            q.only = argv[i + 1];
         } else if (name == "--sgbm") {
             q.sgbm = value;
         } else {
@@ -100,7 +106,8 @@ cv::Ptr<cv::StereoBM> stereo_bm(const Request &q, bool bare)
 }
 
 /* One run of ours, from 8-bit samples to disparities. */
-void match(const Request &q, const cv::Mat &left, const cv::Mat &right, SdmPairCost cost, const char *level)
+void match(const Request &q, const cv::Mat &left, const cv::Mat &right, SdmPairCost cost, const char *level,
+           bool sgm = false)
 {
     static std::vector<int16_t> samples[2];
     static std::vector<float> disparity;
@@ -125,7 +132,11 @@ void match(const Request &q, const cv::Mat &left, const cv::Mat &right, SdmPairC
     SdmContext *ctx = nullptr;
     sdm_options_default(&options);
     options.threads = q.threads;
-    if (sdm_open(&ctx, &options) != SDM_OK ||
+    options.optimizer = sgm ? "sgm" : "local";
+    SdmOptimizer how;
+    if (sgm)
+        set.window = 1, set.optimizer = &how;
+    if (sdm_open(&ctx, &options) != SDM_OK || sdm_pair_optimizer(ctx, cost, &how) != SDM_OK ||
         sdm_pair_match(ctx, &image[0], &image[1], &set, disparity.data()) != SDM_OK) {
         std::fprintf(stderr, "%s\n", sdm_error(ctx));
         std::exit(1);
@@ -136,7 +147,7 @@ void match(const Request &q, const cv::Mat &left, const cv::Mat &right, SdmPairC
 std::vector<Contestant> contestants(const Request &q, const cv::Mat &left, const cv::Mat &right, cv::Mat &out)
 {
     std::vector<Contestant> all;
-    for (int bare = 0; bare < 2; bare++)
+    for (int bare = 0; bare < 2 && q.sgbm < 2; bare++)
         all.push_back({bare ? "StereoBM bare" : "StereoBM",
                        [=, &out, bm = stereo_bm(q, bare)] { bm->compute(left, right, out); },
                        {},
@@ -148,7 +159,13 @@ std::vector<Contestant> contestants(const Request &q, const cv::Mat &left, const
             {i ? "StereoSGBM HH" : "StereoSGBM", [=, &out] { sgbm->compute(left, right, out); }, {}, {}});
     }
     static const char *const names[3] = {"sad", "zncc", "census"}, *const levels[2] = {"avx512", "avx2"};
-    for (int level = 0; level < 2; level++)
+    for (int level = 0; level < 2 && q.sgbm; level++)
+        if (sdm_kernels_at(levels[level]))
+            all.push_back({std::string("sgm ad-census ") + levels[level],
+                           [=] { match(q, left, right, SDM_PAIR_AD_CENSUS, levels[level], true); },
+                           {},
+                           {}});
+    for (int level = 0; level < 2 && q.sgbm < 2; level++)
         for (int cost = 0; cost < 3 && sdm_kernels_at(levels[level]); cost++)
             all.push_back({std::string(names[cost]) + " " + levels[level],
                            [=] { match(q, left, right, SdmPairCost(cost), levels[level]); },
@@ -170,7 +187,7 @@ int main(int argc, char **argv)
     Request q;
     if (!parse(q, argc, argv)) {
         std::fputs("bench_opencv [--size 3962x4200] [--disparities 64] [--window 9] [--threads 1] [--runs 5] "
-                   "[--sgbm 0]\n",
+                   "[--sgbm 0] [--only WORD]\n",
                    stderr);
         return 2;
     }
@@ -178,6 +195,12 @@ int main(int argc, char **argv)
     cv::setNumThreads(q.threads);
     make_pair(q, left, right);
     std::vector<Contestant> all = contestants(q, left, right, out);
+    const auto other = [&](const Contestant &c) { return c.name.find(q.only) == std::string::npos; };
+    all.erase(std::remove_if(all.begin(), all.end(), other), all.end());
+    if (all.empty()) {
+        std::fprintf(stderr, "--only %s: no such contestant\n", q.only.c_str());
+        return 2;
+    }
     for (int run = -1; run < q.runs; run++) /* the first one warms up */
         for (Contestant &c : all) {
             const double wall = sdm_now_s(), cpu = cpu_now_s();
@@ -187,7 +210,7 @@ int main(int argc, char **argv)
                 c.cpu_s.push_back(cpu_now_s() - cpu);
             }
         }
-    const double peak = std::min(median(all[0].wall_s), median(all[1].wall_s));
+    const double peak = std::min(median(all[0].wall_s), median(all[all.size() > 1].wall_s));
     const double outputs = double(q.width) * q.height * q.disparities;
     std::puts("what,threads,seconds,cpu_seconds,ns_per_disparity,ratio");
     for (const Contestant &c : all) {

@@ -74,7 +74,8 @@ def simulate(out, *options):
 
 def run(inputs, out, *options):
     """A DEM with cost and optimizer named; True when it was made."""
-    words = [PROGRAM, "run"] + list(inputs) + ["-o", out, "--quiet", "--overwrite", "--optimizer", "local"]
+    words = [PROGRAM, "run"] + list(inputs) + ["-o", out, "--quiet", "--overwrite"]
+    words += [] if "--optimizer" in options else ["--optimizer", "local"]
     words += [] if "--cost" in options else ["--cost", "zncc"]
     return call(words + list(options)).returncode == 0
 

@@ -50,6 +50,9 @@ for cost in ("zncc", "census", "sad"):
 for cost in ("census", "sad"):
     differences([scene], "aster " + cost, ["--cost", cost], [["--threads", 1], ["--tile", 97]])
 differences([scene], "aster with overviews", ["--tr", 11], [["--threads", 1], ["--tile", 300], ["--memory", "96M"]])
+for optimizer in ("sgm", "bp"):
+    differences([small], "small " + optimizer, ["--optimizer", optimizer],
+                [["--threads", 1], ["--threads", 3]] + [["--cpu-level", level] for level in ["reference"] + LEVELS])
 differences(images, "rpc zncc", ["--cost", "zncc"], [["--threads", 1], ["--tile", 100]])
 sample = os.path.join(t.SOURCE, "sampledata")
 for name in sorted(os.listdir(sample)) if os.path.isdir(sample) else []:

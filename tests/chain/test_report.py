@@ -74,8 +74,8 @@ def one_estimate(scene):
             done = t.call([t.PROGRAM] + words + [scene, "--memory", "64M"] + tile, quiet=True)
             t.expect(done.returncode == 1, "%s %s: 64 MiB are refused" % (words[0], tile))
             told.add(done.stderr.split(": ", 1)[-1])
-    t.expect(len(told) == 1 and "give --memory" in told.copy().pop(), "one sentence for all: %s" % told)
-    least = told.pop().split("give --memory ")[-1].strip()
+    t.expect(len(told) == 1 and "give at least" in told.copy().pop(), "one sentence for all: %s" % told)
+    least = told.pop().split("give at least ")[-1].strip()
     used, _ = measured_run(["--threads", "1", "--memory", least, scene], os.path.join(work, "least.tif"))
     t.expect(0 < used <= int(least[:-1]) * 2**20, "with the budget it names it runs: %d of %s MiB" % (used >> 20, least))
 

@@ -15,10 +15,10 @@ typedef struct GpuTest {
 } GpuTest;
 static GpuTest test;
 
-#define OK(call)                                                                                                    \
-    do {                                                                                                            \
-        if ((call) != SDM_OK)                                                                                       \
-            fail_msg("%s", sdm_error(test.ctx));                                                                    \
+#define OK(call) \
+    do { \
+        if ((call) != SDM_OK) \
+            fail_msg("%s", sdm_error(test.ctx)); \
     } while (0)
 
 static inline float real(uint64_t *seed, float lo, float hi)

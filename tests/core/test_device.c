@@ -1,7 +1,8 @@
 /* Every device of this machine: memory, copies, launches, arguments, clock, budget, faults.  Without one:
  * skipped, saying so. */
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/device.h"
+#define _DEFAULT_SOURCE /* mkdtemp */
+#include "gpu/device_inside.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -198,6 +199,62 @@ static void buffers_go_with_the_device(void **state)
     }
 }
 
+static void write_over(const char *path, const char *text, long at)
+{
+    FILE *const f = fopen(path, at < 0 ? "w" : "r+");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, at < 0 ? 0 : at, SEEK_SET), 0);
+    assert_true(fputs(text, f) >= 0);
+    fclose(f);
+}
+
+static void read_back(const char *key, const char *want)
+{
+    unsigned char *data = NULL;
+    size_t bytes = 0;
+    sdm_cache_read(ctx, key, &data, &bytes);
+    if (!want)
+        assert_null(data);
+    else
+        assert_true(data && bytes == strlen(want) && memcmp(data, want, bytes) == 0);
+    sdm_free(&data);
+}
+
+/* The cache gives back what was written for a key, and nothing of a file that is damaged. */
+static void cache_is_checked(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/sdm_cache_XXXXXX", path[512], command[600];
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
+    read_back("key a", NULL);
+    sdm_cache_write(ctx, "key a", "program a", 9);
+    sdm_cache_write(ctx, "key b", "program b", 9);
+    read_back("key a", "program a");
+    read_back("key b", "program b");
+    sdm_cache_write(ctx, "key a", "another", 7);
+    read_back("key a", "another");
+    snprintf(path, sizeof path, "%s/stereodem/%016llx%016llx.bin", folder,
+             (unsigned long long)sdm_hash64("key a", 5, 0),
+             (unsigned long long)sdm_hash64("key a", 5, 0x5bd1e995u));
+    write_over(path, "x", 47); /* a byte of the data */
+    read_back("key a", NULL);
+    sdm_cache_write(ctx, "key a", "program a", 9);
+    write_over(path, "X", 42); /* of the key */
+    read_back("key a", NULL);
+    write_over(path, "", -1);
+    read_back("key a", NULL);
+    read_back("key b", "program b");
+    assert_int_equal(setenv("XDG_CACHE_HOME", "/proc/none", 1), 0); /* no place for one */
+    sdm_cache_write(ctx, "key c", "program c", 9);
+    read_back("key c", NULL);
+    snprintf(command, sizeof command, "ls %s/stereodem | grep -vc bin$", folder); /* nothing is left aside */
+    assert_int_not_equal(system(command), 0);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
+}
+
 static void what_is_missing_is_told(void **state)
 {
     (void)state;
@@ -217,18 +274,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_missing_is_told),
+        cmocka_unit_test(cache_is_checked),
         cmocka_unit_test(copies),
         cmocka_unit_test(launches),
         cmocka_unit_test(budgets),
         cmocka_unit_test(faults),
         cmocka_unit_test(buffers_go_with_the_device),
     };
+    const struct CMUnitTest without[] = {tests[0], tests[1]};
     if (sdm_open(&ctx, NULL) != SDM_OK)
         return 1;
     find_devices();
-    const int failed =
-        device_count ? cmocka_run_group_tests(tests, NULL, NULL)
-                     : cmocka_run_group_tests_name("no device", (struct CMUnitTest[]){tests[0]}, NULL, NULL);
+    const int failed = device_count ? cmocka_run_group_tests(tests, NULL, NULL)
+                                    : cmocka_run_group_tests(without, NULL, NULL);
     sdm_close(&ctx);
     if (!failed && !device_count)
         printf("skipped: no OpenCL or CUDA device here\n");

@@ -17,9 +17,55 @@ typedef struct Bench { /* a scene, its settings and coarse surface */
     SynScene scene;
     SdmMatchSettings settings;
     SdmSurface coarse;
+    SdmGround ground;
     SdmChainInput in;
     SdmWindow win;
 } Bench;
+
+/* What is wrong with a scene: nothing; holes of nodata, and terrain that part of the surface does not fit;
+ * and saturated areas, too. */
+enum Trouble { NONE, TORN, SATURATED };
+
+/* Rectangles of every level of the left view lose their pixels. */
+static void cut_holes(SdmPyramid *p, uint64_t *seed)
+{
+    for (int l = p->lmin; l <= p->lmax; l++) {
+        SdmLevelImage *const im = &p->level[l];
+        for (int k = 0; k < 40; k++) {
+            const int64_t x = (int64_t)(next_random(seed) % (uint64_t)im->w),
+                          y = (int64_t)(next_random(seed) % (uint64_t)im->h);
+            for (int64_t j = y; j < y + 6 && j < im->h; j++)
+                for (int64_t i = x; i < x + 1 + k % 12 && i < im->w; i++)
+                    im->data[j * im->w + i] = SDM_PIXEL_NODATA;
+        }
+    }
+}
+
+static void make_trouble(Bench *b, enum Trouble trouble)
+{
+    uint64_t seed = 7;
+    const size_t n = (size_t)b->coarse.win.w * (size_t)b->coarse.win.h;
+    if (trouble == NONE)
+        return;
+    cut_holes(&b->scene.left_pyramid, &seed);
+    b->ground.win = b->coarse.win;
+    assert_int_equal(sdm_alloc(ctx, &b->ground.h_m, n, sizeof(float), "terrain"), SDM_OK);
+    assert_int_equal(sdm_alloc(ctx, &b->ground.away, n, sizeof(uint16_t), "terrain"), SDM_OK);
+    for (size_t i = 0; i < n; i++) {
+        b->ground.away[i] = (uint16_t)(next_random(&seed) % 4 == 0 ? next_random(&seed) % 20 : 0);
+        b->ground.h_m[i] = b->coarse.h_m[i] + (next_random(&seed) % 8 == 0 ? 170.0f : 0.0f);
+    }
+    b->ground.win.w -= 2; /* terrain that ends before the window */
+    b->in.ground = &b->ground;
+    b->in.ground_pixel_m = 15.0f * (float)(1 << COARSE);
+    if (trouble != SATURATED)
+        return;
+    SdmPyramid *const p = &b->scene.left_pyramid;
+    const size_t pixels = (size_t)(p->level[0].w * p->level[0].h);
+    assert_int_equal(sdm_alloc(ctx, &p->saturated, pixels, 1, "saturated"), SDM_OK);
+    for (size_t i = 0; i < pixels; i++)
+        p->saturated[i] = p->level[0].data[i] == SDM_PIXEL_NODATA;
+}
 
 static void bench_open(Bench *b, const char *cost, double slope, float jump_px)
 {
@@ -42,6 +88,7 @@ static void bench_open(Bench *b, const char *cost, double slope, float jump_px)
 
 static void bench_close(Bench *b)
 {
+    sdm_ground_free(&b->ground);
     sdm_surface_free(&b->coarse);
     syn_close(&b->scene);
 }
@@ -62,11 +109,13 @@ static void compare(const void *want, const void *have, size_t size, const char 
 }
 
 /* One cost, terrain and need (part of the window) on every device. */
-static void compare_chain(const char *cost, double slope, float jump_px, const SdmWindow *need)
+static void compare_chain(const char *cost, double slope, float jump_px, enum Trouble trouble,
+                          const SdmWindow *need)
 {
     Bench b;
     SdmFineResult want, have;
     bench_open(&b, cost, slope, jump_px);
+    make_trouble(&b, trouble);
     assert_int_equal(sdm_chain_fine(ctx, &b.in, &b.coarse, &b.win, need, &want), SDM_OK);
     for (int i = 0; i < device_count; i++) {
         SdmDevice *device = open_device(i);
@@ -80,10 +129,16 @@ static void compare_chain(const char *cost, double slope, float jump_px, const S
         compare(want.left, have.left, 2, "left views", cost);
         assert_int_equal(sdm_device_used(device), 0);
         assert_true(sdm_device_peak(device) <=
-                    sdm_device_chain_bytes(&b.settings, W, H, (int64_t)(W + 64) * (H + 64) * 2));
+                    sdm_device_chain_bytes(device, &b.settings, W, H, (int64_t)(W + 64) * (H + 64) * 2));
         sdm_device_close(&device);
         sdm_fine_result_free(&have);
     }
+    int64_t told[SDM_QA_BITS] = {0};
+    for (size_t i = 0; i < (size_t)W * H; i++)
+        for (int bit = 0; bit < SDM_QA_BITS; bit++)
+            told[bit] += want.surface.flags[i] >> bit & 1;
+    assert_true(told[0] > W * H / 2 && (trouble == NONE || (told[1] > 0 && told[9] > 0)));
+    assert_true(trouble != SATURATED || told[3] > 0);
     sdm_fine_result_free(&want);
     bench_close(&b);
 }
@@ -92,11 +147,11 @@ static void bytes_are_the_processors(void **state)
 {
     (void)state;
     const SdmWindow all = {.w = W, .h = H};
-    compare_chain("zncc", 0.0, 0.0f, &all);
-    compare_chain("zncc", 1.0, 0.0f, &all);
-    compare_chain("zncc", 0.7, 12.0f, &all); /* jumps to bridge: wider retries, on level 0, too */
-    compare_chain("census", 0.7, 0.0f, &all);
-    compare_chain("sad", 0.7, 6.0f, &all);
+    compare_chain("zncc", 0.0, 0.0f, NONE, &all);
+    compare_chain("zncc", 1.0, 0.0f, TORN, &all);
+    compare_chain("zncc", 0.7, 12.0f, SATURATED, &all); /* jumps to bridge: wider retries, on level 0, too */
+    compare_chain("census", 0.7, 0.0f, TORN, &all);
+    compare_chain("sad", 0.7, 6.0f, TORN, &all);
 }
 
 /* Whatever call fails: its status, no result, nothing kept; and then it works again. */

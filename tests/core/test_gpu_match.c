@@ -1,5 +1,5 @@
-/* Matching on every device here against the chain's with the reference kernels, bit for bit: costs, odd shapes,
- * windows, ranges, fills. */
+/* Matching on every device here against the chain's with the reference kernels, bit for bit: costs, odd
+ * shapes, windows, ranges, fills. */
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_cases.h"
 
@@ -24,7 +24,8 @@ typedef struct Case { /* a window with its views, lattice and surfaces */
 static const char *name_of(const Case *c, const char *what)
 {
     static char text[200];
-    snprintf(text, sizeof text, "%s, cost %d, %d x %d, window %d, range %d, margin %g, mismatch %g, shift %d%s", what,
+    snprintf(text, sizeof text,
+             "%s, cost %d, %d x %d, window %d, range %d, margin %g, mismatch %g, shift %d%s", what,
              (int)c->cost, c->s.w, c->s.h, c->pass.window, c->pass.range, (double)c->pass.min_margin,
              (double)c->pass.max_mismatch, c->task.v_shift, c->retry ? ", retry" : "");
     return text;
@@ -82,11 +83,21 @@ static int64_t compare_match(const Case *c)
     SdmLevelTask task = c->task;
     SdmGpuCells cells;
     int64_t valid = 0;
-    SdmBuffer *const node = put(c->lattice.node, nodes_bytes(&c->lattice)), *const left = put(c->image[0], 2 * n),
-                    *const right = put(c->image[1], 2 * n), *const prior = put(c->prior, 4 * n);
-    const SdmGpuMatch m = {.cost = c->cost, .w = c->s.w, .h = c->s.h, .left = left, .right = right,
-                           .v_shift = c->task.v_shift, .pass = &c->pass, .retry = c->retry, .right_cells = &cells,
-                           .prior = prior, .h_m = put(want.h_m, 4 * n), .flags = put(want.flags, 2 * n),
+    SdmBuffer *const node = put(c->lattice.node, nodes_bytes(&c->lattice)),
+                     *const left = put(c->image[0], 2 * n), *const right = put(c->image[1], 2 * n),
+                     *const prior = put(c->prior, 4 * n);
+    const SdmGpuMatch m = {.cost = c->cost,
+                           .w = c->s.w,
+                           .h = c->s.h,
+                           .left = left,
+                           .right = right,
+                           .v_shift = c->task.v_shift,
+                           .pass = &c->pass,
+                           .retry = c->retry,
+                           .right_cells = &cells,
+                           .prior = prior,
+                           .h_m = put(want.h_m, 4 * n),
+                           .flags = put(want.flags, 2 * n),
                            .score = put(want.score, n)};
     OK(sdm_gpu_cells_new(test.ctx, &test.gpu, &c->lattice, node, &c->task.win, SDM_RIGHT, &cells));
     OK(sdm_gpu_match(test.ctx, &test.gpu, &m));
@@ -100,7 +111,6 @@ static int64_t compare_match(const Case *c)
     expect(right, c->image[1], 2 * n, name_of(c, "right"));
     expect(prior, c->prior, 4 * n, name_of(c, "prior"));
     expect(node, c->lattice.node, nodes_bytes(&c->lattice), name_of(c, "nodes"));
-    sdm_gpu_cells_free(&cells);
     return valid;
 }
 

@@ -1,5 +1,5 @@
-/* Rectified matching on every device here against its definition, bit for bit: costs, windows of all sides, ranges of
- * both signs, fills, checks; nearest filling; the three forms of SAD. */
+/* Rectified matching on every device here against its definition, bit for bit: costs, windows of all sides,
+ * ranges of both signs, fills, checks; nearest filling; the three forms of SAD. */
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/pair_device.h"
 #include "gpu_cases.h"
@@ -27,11 +27,12 @@ static void pair_open(Pair *p, Shape s, bool eight_bit, int turn)
     for (int side = 0; side < 2; side++) {
         p->data[side] = malloc(all * sizeof(int16_t));
         assert_non_null(p->data[side]);
-        fill_image(p->data[side], all, turn / FILL_END % 3 == 0 && side ? NOISE : (enum Fill)(turn % FILL_END), !side,
-                   &seed);
+        fill_image(p->data[side], all,
+                   turn / FILL_END % 3 == 0 && side ? NOISE : (enum Fill)(turn % FILL_END), !side, &seed);
         for (size_t i = 0; i < all && eight_bit; i++)
-            p->data[side][i] = p->data[side][i] == SDM_PIXEL_NODATA ? (int16_t)SDM_PIXEL_NODATA
-                                                                    : (int16_t)((p->data[side][i] + 2048) >> 4);
+            p->data[side][i] = p->data[side][i] == SDM_PIXEL_NODATA
+                                   ? (int16_t)SDM_PIXEL_NODATA
+                                   : (int16_t)((p->data[side][i] + 2048) >> 4);
         p->image[side] = (SdmPairImage){s.w, s.h, s.w + pad, p->data[side], eight_bit};
     }
     for (size_t i = 3; i < all && turn % 4 == 1; i++) /* alike, 3 pixels apart */
@@ -81,12 +82,16 @@ static void pairs_are_the_definition(void **state)
                 const Range r = d_ranges[turn % 5];
                 if (r.dmin <= -shapes[i].w || r.dmax >= shapes[i].w || (shapes[i].w > 100 && turn % 4 != 1))
                     continue;
-                const SdmPairSettings set = {.cost = (SdmPairCost)cost, .window = window, .dmin = r.dmin,
-                                             .dmax = r.dmax, .census_width = census[turn % 4][0],
+                const SdmPairSettings set = {.cost = (SdmPairCost)cost,
+                                             .window = window,
+                                             .dmin = r.dmin,
+                                             .dmax = r.dmax,
+                                             .census_width = census[turn % 4][0],
                                              .census_height = census[turn % 4][1],
                                              .lr_threshold = turn % 3 ? (float)(turn % 3 - 1) : -1.0f,
                                              .uniqueness = turn % 4 == 2 ? 0.1f : 0.0f,
-                                             .min_sigma = turn % 5 == 3 ? 40.0f : 0.0f, .subpixel = turn % 2 == 0,
+                                             .min_sigma = turn % 5 == 3 ? 40.0f : 0.0f,
+                                             .subpixel = turn % 2 == 0,
                                              .cpu_level = "reference"};
                 valid += compare_pair(shapes[i], &set, turn / 2 % 2 == 0, turn);
             }
@@ -100,8 +105,14 @@ static void bands_do_not_show(void **state)
     (void)state;
     sdm_device_set_budget(test.device, (int64_t)2 << 20);
     for (int cost = SDM_PAIR_SAD; cost <= SDM_PAIR_CENSUS; cost++) {
-        const SdmPairSettings set = {.cost = (SdmPairCost)cost, .window = 21, .dmin = -2, .dmax = 3,
-                                     .census_width = 9, .census_height = 9, .lr_threshold = 1.0f, .subpixel = true,
+        const SdmPairSettings set = {.cost = (SdmPairCost)cost,
+                                     .window = 21,
+                                     .dmin = -2,
+                                     .dmax = 3,
+                                     .census_width = 9,
+                                     .census_height = 9,
+                                     .lr_threshold = 1.0f,
+                                     .subpixel = true,
                                      .cpu_level = "auto"};
         sdm_gpu_close(&test.gpu); /* scratch of other sizes */
         OK(sdm_gpu_open(test.ctx, test.device, 0, &test.gpu));
@@ -138,11 +149,15 @@ static void sad_forms_are_the_match(void **state)
         const Shape s = shapes[turn / 3 % N_SHAPES];
         const enum SdmSadForm form = (enum SdmSadForm)(turn % SDM_SAD_FORMS);
         const int dmin = turn % 2 ? -3 : 0, depth = s.w > 60 ? 64 : s.w > 5 ? 4 : 1;
-        const SdmPairSettings set = {.cost = SDM_PAIR_SAD, .window = 5, .dmin = dmin < 1 - s.w ? 1 - s.w : dmin,
-                                     .dmax = (dmin < 1 - s.w ? 1 - s.w : dmin) + depth - 1, .lr_threshold = -1.0f,
+        const SdmPairSettings set = {.cost = SDM_PAIR_SAD,
+                                     .window = 5,
+                                     .dmin = dmin < 1 - s.w ? 1 - s.w : dmin,
+                                     .dmax = (dmin < 1 - s.w ? 1 - s.w : dmin) + depth - 1,
+                                     .lr_threshold = -1.0f,
                                      .cpu_level = "auto"};
         Pair p;
-        pair_open(&p, s, true, 3 * (turn / 3) + (turn / 3 % FILL_END == HOLES || turn / 3 % FILL_END == ALL_NODATA));
+        pair_open(&p, s, true,
+                  3 * (turn / 3) + (turn / 3 % FILL_END == HOLES || turn / 3 % FILL_END == ALL_NODATA));
         for (size_t i = 0; i < p.n * 1; i++)
             p.want[i] = 0.0f;
         for (int side = 0; side < 2; side++) /* no nodata here, and dense */
@@ -157,7 +172,8 @@ static void sad_forms_are_the_match(void **state)
         const size_t padded_bytes = (size_t)(s.w + 4) * (size_t)(s.h + 4);
         SdmGpuPair pair = {.width = s.w, .height = s.h, .eight_bit = true,
                            .image = {put(p.data[0], 2 * p.n), put(p.data[1], 2 * p.n)}};
-        SdmBuffer *padded[2] = {put(NULL, padded_bytes), put(NULL, padded_bytes)}, *const out = put(NULL, 4 * p.n);
+        SdmBuffer *padded[2] = {put(NULL, padded_bytes), put(NULL, padded_bytes)}, *const out =
+                                                                                       put(NULL, 4 * p.n);
         OK(sdm_gpu_sad_pad(test.ctx, &test.gpu, &pair, padded));
         OK(sdm_gpu_sad(test.ctx, &test.gpu, form, s.w, s.h, padded, set.dmin, depth, groups[turn / 3 % 5],
                        turn % 7 + 1, out));

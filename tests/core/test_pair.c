@@ -11,6 +11,7 @@
 typedef struct Case {
     SdmPairImage image[2];
     SdmPairSettings set;
+    SdmOptimizer how; /* local but where labels are asked for */
     int threads;
 } Case;
 
@@ -93,6 +94,9 @@ static void run(const Case *c, const char *level, float *out)
     SdmOptions options;
     SdmContext *ctx = NULL;
     SdmPairSettings set = c->set;
+    SdmOptimizer how = c->how;
+    how.cpu_level = level;
+    set.optimizer = &how;
     const size_t bytes = (size_t)c->image[0].width * (size_t)c->image[0].height * sizeof(float);
     sdm_options_default(&options);
     options.threads = c->threads;
@@ -105,7 +109,8 @@ static void run(const Case *c, const char *level, float *out)
     sdm_close(&ctx);
 }
 
-static bool same(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; } /* NaN, too: files are the same bytes */
+/* NaN, too: files are the same bytes. */
+static bool same(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 static void compare(const Case *c, const float *want, const float *have, const char *level)
 {
@@ -121,13 +126,26 @@ static void compare(const Case *c, const float *want, const float *have, const c
                      i / w, (double)have[i], (double)want[i]);
 }
 
-static void levels_are_the_definition(SdmPairCost cost, int turns)
+/* The same case for semi-global matching: small windows, penalties for path costs of 8 and of 16 bits. */
+static void by_labels(Case *c, uint64_t *seed)
+{
+    c->set.window = 1 + 2 * pick(seed, 0, 2);
+    c->set.uniqueness = c->set.min_sigma = 0.0f;
+    c->how =
+        (SdmOptimizer){.kind = SDM_OPTIMIZER_SGM, .p1 = pick(seed, 0, 60), .paths = pick(seed, 1, 2) * 4};
+    c->how.p2 = c->how.p1 + pick(seed, 0, next_random(seed) % 2 ? 60 : 900);
+}
+
+static void levels_are_the_definition(SdmPairCost cost, int turns, bool labels)
 {
     uint64_t seed = 1234 + (uint64_t)cost;
     int matched = 0;
     for (int turn = 0; turn < turns; turn++) {
         Case c;
         random_case(&c, cost, &seed);
+        c.how = (SdmOptimizer){.kind = SDM_OPTIMIZER_LOCAL};
+        if (labels)
+            by_labels(&c, &seed);
         const double work = (double)c.image[0].width * c.image[0].height * (c.set.dmax - c.set.dmin + 1) *
                             c.set.window * c.set.window;
         const size_t pixels = (size_t)c.image[0].width * (size_t)c.image[0].height;
@@ -154,19 +172,27 @@ static void levels_are_the_definition(SdmPairCost cost, int turns)
 static void sad_is_the_definition(void **state)
 {
     (void)state;
-    levels_are_the_definition(SDM_PAIR_SAD, 300);
+    levels_are_the_definition(SDM_PAIR_SAD, 300, false);
 }
 
 static void zncc_is_the_definition(void **state)
 {
     (void)state;
-    levels_are_the_definition(SDM_PAIR_ZNCC, 200);
+    levels_are_the_definition(SDM_PAIR_ZNCC, 200, false);
 }
 
 static void census_is_the_definition(void **state)
 {
     (void)state;
-    levels_are_the_definition(SDM_PAIR_CENSUS, 200);
+    levels_are_the_definition(SDM_PAIR_CENSUS, 200, false);
+}
+
+static void semi_global_matching_is_the_definition(void **state)
+{
+    (void)state;
+    levels_are_the_definition(SDM_PAIR_AD_CENSUS, 60, true);
+    levels_are_the_definition(SDM_PAIR_CENSUS, 30, true);
+    levels_are_the_definition(SDM_PAIR_SAD, 30, true);
 }
 
 /* ---- settings that cannot be; memory ---- */
@@ -295,9 +321,13 @@ static void memory_is_that_of_rows_in_flight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sad_is_the_definition),       cmocka_unit_test(zncc_is_the_definition),
-        cmocka_unit_test(census_is_the_definition),    cmocka_unit_test(impossible_settings_are_refused),
-        cmocka_unit_test(a_failed_allocation_is_told), cmocka_unit_test(memory_is_that_of_rows_in_flight),
+        cmocka_unit_test(sad_is_the_definition),
+        cmocka_unit_test(zncc_is_the_definition),
+        cmocka_unit_test(census_is_the_definition),
+        cmocka_unit_test(semi_global_matching_is_the_definition),
+        cmocka_unit_test(impossible_settings_are_refused),
+        cmocka_unit_test(a_failed_allocation_is_told),
+        cmocka_unit_test(memory_is_that_of_rows_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

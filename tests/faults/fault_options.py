@@ -18,6 +18,14 @@ BAD_VALUES = (
     ("--band", ("0", "-1", "x", "1.5")),
     ("--cost", ("nonsense", "", "ZNCC ")),
     ("--optimizer", ("nonsense",)),
+    ("--p1", ("0", "-1", "x", "7001", "1.5")),
+    ("--p2", ("0", "-1", "nan", "7001")),
+    ("--paths", ("0", "5", "16", "x")),
+    ("--bp-weight", ("0", "-1", "x", "20000", "1.5")),
+    ("--bp-truncation", ("0", "-3", "nan", "2000")),
+    ("--bp-outer", ("0", "-1", "x", "1000")),
+    ("--bp-inner", ("0", "-1", "x", "1000")),
+    ("--bp-tile", ("0", "3", "-32", "x", "1e9")),
     ("--device", ("nonsense",)),
     ("--cpu-level", ("nonsense",)),
     ("--vertical", ("nonsense", "")),
@@ -46,6 +54,10 @@ def values(bench):
     bench.refuse("value for a switch", 2, ["--overwrite"], "scene", "-o", "o.tif", "--overwrite=yes")
     bench.refuse("given twice", 2, ["--tr"], "scene", "-o", "o.tif", "--tr", "30", "--tr", "60")
     bench.refuse("hmin above hmax", 2, ["--hmin"], "scene", "-o", "o.tif", "--hmin", "900", "--hmax", "100")
+    bench.refuse("P2 below P1", 2, ["--p2: found 10", "--p1, which is 30"], "scene", "-o", "o.tif", "--optimizer", "sgm",
+                 "--p1", "30", "--p2", "10")
+    bench.refuse("messages of belief propagation beyond 16 bits", 2, ["--bp-weight", "16319"], "scene", "-o", "o.tif",
+                 "--optimizer", "bp", "--bp-weight", "4000", "--bp-truncation", "5")
     bench.refuse("empty argument", 2, ["empty"], "", "-o", "o.tif")
     bench.refuse("unknown command", 2, ["runn", "run"], "scene", command="runn")
 

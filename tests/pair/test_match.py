@@ -266,6 +266,23 @@ def sequence():
     check("nothing aside", not [p for p in os.listdir(".") if ".part" in p])
 
 
+def devices():
+    """Every device that rounds as the processor does gives its bytes."""
+    listed = subprocess.run([program, "devices", "--log", "json"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    exact = [d["device"] for d in json.loads(listed.splitlines()[-1])["devices"]
+             if d["can_run"] and d["rounds_as_processor"]]
+    left, right = views(5.4)
+    save("v_l.tif", as_bytes(left)), save("v_r.tif", as_bytes(right))
+    save("w_l.tif", (left * 9000).astype(np.int16), nodata=0), save("w_r.tif", (right * 9000).astype(np.int16), nodata=0)
+    for device in exact:
+        for cost in ("sad", "zncc", "census"):
+            for pair in ("v", "w"):
+                words = (f"{pair}_l.tif", f"{pair}_r.tif", "--cost", cost, "--max-disparity", 20, "--uniqueness", 0.02,
+                         "--fill", "nearest", "--median", 3)
+                match(*words, "--device", "cpu", out="cpu.tif"), match(*words, "--device", device, out="device.tif")
+                check(f"{device}: {cost} {pair}", content("cpu.tif") == content("device.tif"))
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="sdm_match_") as folder:
         os.chdir(folder)
@@ -276,6 +293,7 @@ def main():
         after_matching()
         json_lines()
         sequence()
+        devices()
         os.chdir("/")
     print(f"{len(failures)} failed")
     sys.exit(1 if failures else 0)

@@ -19,12 +19,19 @@ gdal.UseExceptions()
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "shared", "data", "middlebury")
 STEREO_BM = {"cones": 11.0, "teddy": 17.5}  # per cent, its best window
 AIM = {"cones": 9.0, "teddy": 14.0}
+STEREO_SGBM = {"cones": 5.5, "teddy": 10.0}  # in its best mode, 64 columns of margin
+AIM_SGM = {"cones": 4.8, "teddy": 8.0}
+LOCAL = {"cones": 6.3, "teddy": 11.4}  # what --optimizer local reaches
+BELIEF = {"cones": 4.8, "teddy": 7.0}
 if not os.path.isdir(DATA):
     print("SKIPPED: no Middlebury images")
     sys.exit(77)
 failed = 0
 with tempfile.TemporaryDirectory(prefix="sdm_middlebury_") as work:
-    for options, limit in (((), AIM), (("--cost", "zncc", "--window", "7"), STEREO_BM)):
+    for options, limit in (((), AIM), (("--cost", "zncc", "--window", "7"), STEREO_BM),
+                           (("--optimizer", "sgm"), AIM_SGM), (("--optimizer", "sgm", "--cost", "census", "--window", "3"), STEREO_SGBM),
+                           (("--optimizer", "sgm", "--paths", "4"), STEREO_SGBM),
+                           (("--optimizer", "bp"), BELIEF), (("--optimizer", "bp", "--bp-inner", "1"), LOCAL)):
         for name, most in limit.items():
             folder, out = os.path.join(DATA, name), os.path.join(work, "d.tif")
             subprocess.run([sys.argv[1], "match", os.path.join(folder, "im2.png"), os.path.join(folder, "im6.png"), "-o", out,

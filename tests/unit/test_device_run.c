@@ -103,6 +103,24 @@ static void a_lost_device_stops_the_run(void **state)
     same_file("cpu.tif", "lost.tif");
 }
 
+/* A tile that the device's memory does not hold is cut; where no piece fits, the run stops and says so. */
+static void little_memory(void **state)
+{
+    (void)state;
+    char why[1024];
+    sdm_device_limit_budget(INT64_C(10) << 20);
+    const SdmStatus st = run("little.tif", device, why);
+    if (st != SDM_OK)
+        fail_msg("%s", why);
+    if (!strstr(said, ", in parts"))
+        fail_msg("%s", said);
+    same_file("cpu.tif", "little.tif");
+    sdm_device_limit_budget(INT64_C(1) << 20);
+    assert_int_equal(run("less.tif", device, why), SDM_ERR_MEMORY);
+    assert_non_null(strstr(why, "of its memory"));
+    sdm_device_limit_budget(0);
+}
+
 static void no_such_device(void **state)
 {
     (void)state;
@@ -161,9 +179,9 @@ static int remove_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_such_device),
-                                       cmocka_unit_test(a_fault_is_tried_again),
-                                       cmocka_unit_test(a_lost_device_stops_the_run)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_such_device), cmocka_unit_test(a_fault_is_tried_again),
+        cmocka_unit_test(a_lost_device_stops_the_run), cmocka_unit_test(little_memory)};
     GDALAllRegister();
     if (!find_device()) {
         printf("skipped: no device that rounds as the processor does\n");

@@ -1,0 +1,109 @@
+/* The last look at a window at full resolution, see src/match/judge.c; and which filled holes count. */
+// SPDX-License-Identifier: Apache-2.0
+#include "portable.h"
+
+#define GAP_HALF 5
+#define GAP_UNIT 1024.0f
+
+/* |gap| up to a pixel in 1/1024 px, 0 where it is not known. */
+FUNCTION int gap_size(float gap)
+{
+    const float size = gap < 0.0f ? -gap : gap;
+    return size >= 0.0f ? (int)((size < 1.0f ? size : 1.0f) * GAP_UNIT) : 0;
+}
+
+/* Over the rows y - GAP_HALF .. y + GAP_HALF of each column: sums of |gap|, and how many are known.  An item
+ * has `rows` rows of a column. */
+KERNEL GROUP_SIZE(64, 1, 1)
+gap_columns(GLOBAL const float *gap, int w, int h, int rows, GLOBAL int *sum, GLOBAL ushort *count)
+{
+    const int x = GROUP(0) * 64 + ITEM(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
+    int s = 0, n = 0;
+    if (x >= w)
+        return;
+    for (int y = y0 - GAP_HALF; y < y1 + GAP_HALF; y++) {
+        if (y >= 0 && y < h) {
+            const float g = gap[(long)y * w + x];
+            s += gap_size(g);
+            n += g == g;
+        }
+        if (y - GAP_HALF >= y0) {
+            const long out = (long)(y - GAP_HALF) * w + x;
+            const int gone = y - 2 * GAP_HALF;
+            sum[out] = s;
+            count[out] = (ushort)n;
+            if (gone >= 0) {
+                const float g = gap[(long)gone * w + x];
+                s -= gap_size(g);
+                n -= g == g;
+            }
+        }
+    }
+}
+
+/* sdm_ground_limit() */
+FUNCTION float ground_limit(float away, float pixel_m)
+{
+    const float steep = away < 5.0f ? away + 1.0f : 6.0f, rest = away < 5.0f ? 0.0f : away - 5.0f;
+    const float far_m = pixel_m * rest < 4000.0f ? pixel_m * rest : 4000.0f;
+    return 80.0f + 1.43f * pixel_m * steep + 0.15f * far_m;
+}
+
+/* Place of a pixel in the terrain that the scene is sure of; -1: beyond it. */
+FUNCTION int ground_at(int x, int y, int u0, int v0, int level, int ground_w, int ground_h)
+{
+    const int u = (u0 + x) >> level, v = (v0 + y) >> level;
+    return u < ground_w && v < ground_h ? v * ground_w + u : -1;
+}
+
+/* Flags and scores from the ray gaps, the scores over the larger window (score0) and the terrain (ground_m,
+ * away; null: there is none).  limit: mean gap, 1/1024 px. */
+KERNEL GROUP_SIZE(32, 8, 1)
+judge(GLOBAL const float *gap, GLOBAL const int *sum, GLOBAL const ushort *count, GLOBAL const uchar *score0,
+      GLOBAL const float *h_m, int w, int h, int least, float limit, GLOBAL const float *ground_m,
+      GLOBAL const ushort *away, int u0, int v0, int level, int ground_w, int ground_h, float pixel_m,
+      GLOBAL ushort *flags, GLOBAL uchar *score)
+{
+    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    if (x >= w || y >= h)
+        return;
+    const long row = (long)y * w, i = row + x;
+    if (gap[i] == gap[i])
+        score[i] = score0[i];
+    if (!(flags[i] & QA_VALID))
+        return;
+    int s = 0, n = 0;
+    for (int k = x - GAP_HALF > 0 ? x - GAP_HALF : 0; k <= x + GAP_HALF && k < w; k++) {
+        s += sum[row + k];
+        n += count[row + k];
+    }
+    if (score[i] < least)
+        flags[i] = QA_LOW_SCORE;
+    else if ((float)s > limit * (float)n)
+        flags[i] = QA_RAY_GAP;
+    if (ground_m) {
+        const int at = ground_at(x, y, u0, v0, level, ground_w, ground_h);
+        const float most = at >= 0 ? ground_limit((float)away[at], pixel_m) : -1.0f;
+        if (!(FABS(h_m[i] - ground_m[at >= 0 ? at : 0]) <= most))
+            flags[i] = QA_ISOLATED;
+    }
+}
+
+/* Filled pixels that no view leaves out, over terrain: valid, and filled. */
+KERNEL GROUP_SIZE(32, 8, 1)
+accept_filled(GLOBAL const uchar *filled, int w, int h, GLOBAL const ushort *away, int u0, int v0, int level,
+              int ground_w, int ground_h, GLOBAL ushort *flags)
+{
+    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    if (x >= w || y >= h)
+        return;
+    const long i = (long)y * w + x;
+    if (!filled[i] || (flags[i] & (QA_OUTSIDE | QA_SATURATED | QA_VALID)))
+        return;
+    if (away) {
+        const int at = ground_at(x, y, u0, v0, level, ground_w, ground_h);
+        if (at < 0 || away[at] != 0)
+            return;
+    }
+    flags[i] = QA_VALID | QA_FILLED;
+}

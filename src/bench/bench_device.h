@@ -1,0 +1,22 @@
+/* Cases of `bench` on the device of --device; for src/bench. */
+#ifndef SDM_BENCH_DEVICE_H
+#define SDM_BENCH_DEVICE_H
+
+#include "bench/bench_pairs.h"
+
+/* The device of --device, NULL for the processor (and for auto). Closed with the bench. */
+SdmStatus sdm_bench_device_open(SdmBench *b);
+void sdm_bench_device_close(SdmBench *b);
+
+/* Matching of a pair: as `match` does it, with its transfers; and the kernels alone ("cuda:0 kernels"),
+ * images and disparities lying on the device, by its own clock.  Nothing without a device. */
+SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2],
+                                    float *disparity);
+/* The three forms of papers/sad-opencl-local-memory-2018.txt for groups of 32 to 512 items. */
+SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth);
+
+struct SdmDevice;
+struct SdmDevice *sdm_bench_device(const SdmBench *b); /* NULL = none */
+const char *sdm_bench_device_name(const SdmBench *b, bool kernels); /* "cuda:0", "cuda:0 kernels" */
+
+#endif

@@ -1,0 +1,253 @@
+/* Semi-global matching: the definition against hand-worked answers and dynamic programming by brute force;
+ * every copy against the definition; sub-pixel places and right labels by hand. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+
+#include "optimize/optimize.h"
+#include "sgm_kernels.h"
+
+#include <stdio.h>
+
+enum { MOST_WIDTH = 40, MOST_PITCH = 208 };
+
+/* ---- the definition ---- */
+
+/* Two pixels of three labels, worked by hand: m = 1; 4 + min(1, 5 + 1, 1 + 3) - 1, 0 + min(5, 1 + 1, 9 + 1, 1
+ * + 3) - 1, 2 + min(9, 5 + 1, 1 + 3) - 1. */
+static void a_path_of_two_pixels_is_as_worked_by_hand(void **state)
+{
+    (void)state;
+    uint8_t cost[2 * 16] = {[0] = 1, 5, 9, [16] = 4, 0, 2};
+    uint16_t p2[2] = {3, 3}, sum[2 * 16] = {0}, room[4 * 16], rows[3][2 * 16];
+    const SdmSgmRow r = {.width = 2,
+                         .labels = 3,
+                         .pitch = 16,
+                         .step = 1,
+                         .begins = true,
+                         .p1 = 1,
+                         .p2 = {p2},
+                         .cost = cost,
+                         .path = {room, rows[0], rows[1], rows[2]},
+                         .sum = sum};
+    sdm_sgm_kernels_reference.row(&r);
+    const uint16_t want[2][3] = {{1, 5, 9}, {4, 1, 5}};
+    for (int x = 0; x < 2; x++)
+        for (int l = 0; l < 3; l++)
+            assert_int_equal(sum[x * 16 + l], want[x][l]);
+}
+
+enum { PATH = 5, LABELS = 3 };
+
+/* The least cost of all labels of pixels 0..last that end in `label`: costs, p1 for a step of one, p2 for a
+ * larger one. */
+static int by_brute_force(uint8_t (*cost)[16], const uint16_t *p2, int p1, int last, int label)
+{
+    int best = INT32_MAX, count = 1;
+    for (int i = 0; i < last; i++)
+        count *= LABELS;
+    for (int n = 0; n < count; n++) {
+        int sum = cost[last][label], after = label, code = n;
+        for (int i = last - 1; i >= 0; i--, code /= LABELS) {
+            const int l = code % LABELS, step = abs(l - after);
+            sum += cost[i][l] + (step == 0 ? 0 : step == 1 ? p1 : p2[i + 1]);
+            after = l;
+        }
+        best = sum < best ? sum : best;
+    }
+    return best;
+}
+
+/* Path costs plus what was taken off before are the least costs of all labellings: path k of a pass, laid
+ * through the pixels of an image of PATH x PATH along it. */
+static void a_path_is_dynamic_programming(int k, int step, uint64_t *seed)
+{
+    uint8_t cost[PATH][16] = {{0}}, image[PATH][PATH * 16] = {{0}};
+    uint16_t p2[PATH], wide[SDM_SGM_PATHS][PATH * 16], sum[PATH * 16], along[PATH], penalty[PATH];
+    const int p1 = (int)(next_random(seed) % 6), dx = k == 1 ? step : k == 3 ? -step : 0;
+    int taken = 0;
+    for (int i = 0; i < PATH; i++) {
+        p2[i] = (uint16_t)(p1 + (int)(next_random(seed) % 9));
+        for (int l = 0; l < LABELS; l++)
+            cost[i][l] = (uint8_t)(next_random(seed) % 20);
+    }
+    for (int i = 0; i < PATH; i++) {
+        const int start = dx < 0 || (k == 0 && step < 0) ? PATH - 1 : 0;
+        const int x = k == 0 ? start + step * i : start + dx * i, row = k == 0 ? 0 : i;
+        memcpy(image[row] + x * 16, cost[i], 16);
+        along[x] = p2[i];
+    }
+    for (int i = 0; i < PATH; i++) {
+        const int start = dx < 0 || (k == 0 && step < 0) ? PATH - 1 : 0;
+        const int x = k == 0 ? start + step * i : start + dx * i;
+        for (int q = 0; q < PATH; q++)
+            penalty[q] = k == 0 ? along[q] : p2[i];
+        SdmSgmRow r = {.width = PATH,
+                       .labels = LABELS,
+                       .pitch = 16,
+                       .step = step,
+                       .begins = k == 0 || i == 0,
+                       .p1 = p1,
+                       .cost = image[k == 0 ? 0 : i],
+                       .path = {wide[0], wide[1], wide[2], wide[3]},
+                       .sum = k == 0 ? sum : NULL};
+        r.p2[k] = penalty;
+        sdm_sgm_kernels_reference.row(&r);
+        const uint16_t *const path = (k == 0 ? sum : wide[k]) + x * 16;
+        int least = path[0];
+        for (int l = 0; l < LABELS; l++) {
+            assert_int_equal(path[l] + taken, by_brute_force(cost, p2, p1, i, l));
+            least = path[l] < least ? path[l] : least;
+        }
+        taken += least;
+    }
+}
+
+static void every_path_is_dynamic_programming(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    for (int turn = 0; turn < 50; turn++)
+        for (int k = 0; k < SDM_SGM_PATHS; k++)
+            for (int step = -1; step <= 1; step += 2)
+                a_path_is_dynamic_programming(k, step, &seed);
+}
+
+/* ---- every copy against the definition ---- */
+
+static void fill_costs(SdmVolume *v, int kind, uint64_t *seed)
+{
+    for (int i = 0; i < v->width * v->height; i++)
+        for (int l = 0; l < v->labels; l++) {
+            const int any = (int)(next_random(seed) % (unsigned)(v->most + 1));
+            v->cost[(ptrdiff_t)i * v->pitch + l] =
+                (uint8_t)(kind == 0 ? 0 : kind == 1 ? v->most : kind == 2 ? (any & 1) * v->most : any);
+        }
+}
+
+static void label(const SdmVolume *v, const SdmOptimizer *how, const char *level, int threads, uint16_t *out)
+{
+    SdmOptions options;
+    SdmContext *ctx = NULL;
+    SdmOptimizer mine = *how;
+    const size_t pixels = (size_t)v->width * (size_t)v->height;
+    const SdmLabels labels = {.left = out, .right = out + pixels};
+    sdm_options_default(&options);
+    options.threads = threads;
+    mine.cpu_level = level;
+    assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+    memset(out, 0x55, 2 * pixels * sizeof *out);
+    assert_int_equal(sdm_sgm(ctx, &mine, v, &labels), SDM_OK);
+    guarded_check(out, 2 * pixels * sizeof *out);
+    sdm_close(&ctx);
+}
+
+static void one_volume(uint64_t *seed)
+{
+    static const int labels[] = {1, 2, 3, 15, 16, 17, 31, 33, 48, 63, 64, 65, 96, 100, 128, 129, 200};
+    SdmContext *ctx = NULL;
+    int16_t guide[MOST_WIDTH * 300];
+    SdmVolume v = {.width = 1 + (int)(next_random(seed) % MOST_WIDTH),
+                   .height = 1 + (int)(next_random(seed) % 20),
+                   .labels = labels[next_random(seed) % 17]};
+    if (next_random(seed) % 8 == 0)
+        v.height = 290; /* several bands */
+    const int p1 = (int)(next_random(seed) % 100);
+    SdmOptimizer how = {.kind = SDM_OPTIMIZER_SGM, .p1 = p1, .paths = next_random(seed) % 2 ? 4 : 8};
+    v.most = 1 + (int)(next_random(seed) % SDM_COST_MOST);
+    how.p2 = p1 + (int)(next_random(seed) % (next_random(seed) % 2 ? 100 : SDM_P2_MOST - 100));
+    if (next_random(seed) % 2 && v.most + p1 <= SDM_COST_MOST)
+        how.p2 = SDM_COST_MOST - v.most; /* as much as 8 bits bear */
+    v.first = (int)(next_random(seed) % 60) - 40;
+    v.end = v.height;
+    v.guide = guide;
+    v.guide_stride = v.width;
+    v.guide_scale = next_random(seed) % 2 ? 16 : 0;
+    for (int i = 0; i < v.width * v.height; i++)
+        guide[i] = (int16_t)(next_random(seed) % 9 ? noise(seed) / 16 : SDM_PIXEL_NODATA);
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_volume_open(ctx, &v), SDM_OK);
+    fill_costs(&v, (int)(next_random(seed) % 6), seed);
+    const size_t pixels = (size_t)v.width * (size_t)v.height;
+    uint16_t *const want = guarded_alloc(2 * pixels * sizeof *want), *const have = guarded_alloc(
+                                                                         2 * pixels * sizeof *have);
+    label(&v, &how, "reference", 1, want);
+    for (int i = 0; i < N_LEVELS; i++)
+        if (sdm_kernels_at(level_names[i])) {
+            label(&v, &how, level_names[i], 1 + i % 2, have);
+            if (memcmp(want, have, 2 * pixels * sizeof *want) != 0)
+                fail_msg("%s: %d x %d, %d labels, most %d, p1 %d, p2 %d, %d paths", level_names[i], v.width,
+                         v.height, v.labels, v.most, how.p1, how.p2, how.paths);
+        }
+    guarded_free(want);
+    guarded_free(have);
+    sdm_volume_close(&v);
+    sdm_close(&ctx);
+}
+
+static void every_copy_is_the_definition(void **state)
+{
+    (void)state;
+    uint64_t seed = 11;
+    for (int turn = 0; turn < 250; turn++)
+        one_volume(&seed);
+}
+
+/* ---- what is made of labels ---- */
+
+static void right_labels_and_places_are_as_worked_by_hand(void **state)
+{
+    (void)state;
+    SdmContext *ctx = NULL;
+    SdmVolume v = {.width = 3, .height = 1, .labels = 3, .first = -1, .most = 9};
+    const uint16_t left[3] = {
+        1, 0, 2}; /* pixels 0 and 1 meet right pixel 0, pixel 2 right pixel 3: off the image */
+    const uint8_t cost[3][3] = {{7, 5, 9}, {3, 8, 9}, {9, 4, 1}};
+    uint16_t right[3];
+    float offset[3];
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_volume_open(ctx, &v), SDM_OK);
+    for (int x = 0; x < 3; x++)
+        memcpy(v.cost + x * v.pitch, cost[x], 3);
+    sdm_right_labels(ctx, &v, left, right);
+    assert_int_equal(right[0], 0); /* 3 is less than 5 */
+    assert_int_equal(right[1], SDM_LABEL_NONE);
+    assert_int_equal(right[2], SDM_LABEL_NONE);
+    /* pixel 0: columns 0, 0, 0, 1, 2 of five equal rows, all within a label of 1: 5 (21 + 3 + 9, 15 + 8 + 4,
+     * 27 + 9 + 1) = 165, 135, 185: (165 - 185) / (2 (185 - 135)) */
+    sdm_volume_offsets(&v, 0, left, offset);
+    assert_near(offset[0], -0.2, 1e-6);
+    assert_near(offset[1], 0.0, 0.0); /* at the end of the labels */
+    sdm_volume_close(&v);
+    sdm_close(&ctx);
+}
+
+static void options_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    SdmOptions options;
+    SdmContext *ctx = NULL;
+    SdmOptimizer how;
+    SdmVolume v = {.width = 1, .height = 1, .labels = 0};
+    sdm_options_default(&options);
+    options.optimizer = "sgm";
+    options.p1 = 20;
+    options.p2 = 19;
+    assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+    assert_int_equal(sdm_optimizer_settings(ctx, 1, 2, 1, 1, &how), SDM_ERR_USAGE);
+    assert_non_null(strstr(sdm_error(ctx), "--p2: found 19, expected at least --p1, which is 20"));
+    assert_int_equal(sdm_volume_open(ctx, &v), SDM_ERR_USAGE);
+    assert_non_null(strstr(sdm_error(ctx), "0 labels to choose from"));
+    sdm_close(&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_path_of_two_pixels_is_as_worked_by_hand),
+        cmocka_unit_test(every_path_is_dynamic_programming),
+        cmocka_unit_test(every_copy_is_the_definition),
+        cmocka_unit_test(right_labels_and_places_are_as_worked_by_hand),
+        cmocka_unit_test(options_that_cannot_be_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
