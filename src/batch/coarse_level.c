@@ -21,12 +21,12 @@ static int strip_halo(const SdmMatchSettings *set, int level)
     return (2 * sdm_chain_reach(set, level, WINDOW) + overlap + ROWS_UNIT) / ROWS_UNIT * ROWS_UNIT;
 }
 
-static int strip_rows(const SdmContext *ctx, const SdmMatchSettings *set, const SdmWindow *win)
+static int strip_rows(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win)
 {
     if (set->optimizer.kind != SDM_OPTIMIZER_LOCAL)
         return (int64_t)win->w * win->h > WHOLE_PIXELS ? LABEL_ROWS : win->h;
     const int64_t row = (int64_t)win->w * STRIP_BYTES;
-    int64_t rows = sdm_options(ctx)->memory_bytes / STRIP_SHARE / row;
+    int64_t rows = memory_bytes / STRIP_SHARE / row;
     if (rows >= win->h)
         return win->h;
     rows = (rows - 2 * strip_halo(set, win->level)) / ROWS_UNIT * ROWS_UNIT;
@@ -34,9 +34,9 @@ static int strip_rows(const SdmContext *ctx, const SdmMatchSettings *set, const 
     return (int)(rows < win->h ? rows : win->h);
 }
 
-int64_t sdm_coarse_strip_bytes(const SdmContext *ctx, const SdmMatchSettings *set, const SdmWindow *win)
+int64_t sdm_coarse_strip_bytes(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win)
 {
-    const int64_t most = strip_rows(ctx, set, win) + 2 * (int64_t)strip_halo(set, win->level);
+    const int64_t most = strip_rows(memory_bytes, set, win) + 2 * (int64_t)strip_halo(set, win->level);
     const int64_t rows = most < win->h ? most : win->h;
     return rows * win->w * STRIP_BYTES + sdm_chain_label_bytes(set, win->w, rows);
 }
@@ -79,7 +79,7 @@ SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, const SdmSu
     SdmStatus st = SDM_OK;
     SdmSurface strip = {0};
     const SdmWindow win = to->win;
-    const int halo = strip_halo(in->settings, win.level), rows = strip_rows(ctx, in->settings, &win);
+    const int halo = strip_halo(in->settings, win.level), rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, &win);
     if (rows >= win.h)
         return match_window(ctx, in, from, &win, to);
     TRY(sdm_surface_alloc(ctx, &win, to));
@@ -107,7 +107,7 @@ SdmStatus sdm_coarse_gaps(SdmContext *ctx, const SdmChainInput *in, const SdmSur
     SdmStatus st = SDM_OK;
     float *gap = NULL;
     const SdmWindow *const win = &s->win;
-    const int rows = strip_rows(ctx, in->settings, win), halo = ROWS_UNIT; /* a window reaches 4 */
+    const int rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, win), halo = ROWS_UNIT; /* a window reaches 4 */
     const size_t room = (size_t)(win->w / block) * (size_t)(win->h / block) + 1;
     for (int y = 0; y < win->h; y += rows) {
         const SdmWindow inner = rows_of(win, y, y + rows), outer = rows_of(win, y - halo, y + rows + halo);

@@ -12,7 +12,8 @@ SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, const SdmSu
 SdmStatus sdm_coarse_gaps(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int block,
                           const SdmPointing *in_use, SdmFitSample **sample, size_t *count);
 
-/* Bytes that a level of that window takes at once besides the surfaces and images of the whole scene. */
-int64_t sdm_coarse_strip_bytes(const SdmContext *ctx, const SdmMatchSettings *set, const SdmWindow *win);
+/* Bytes that a level of that window takes at once besides the surfaces and images of the whole scene, within a
+ * budget of memory_bytes. */
+int64_t sdm_coarse_strip_bytes(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win);
 
 #endif

@@ -151,9 +151,21 @@ SdmCost sdm_tiling_whole_cost(const SdmTiling *t)
     return c;
 }
 
-int64_t sdm_tiling_reserve(const SdmContext *ctx)
+int64_t sdm_tiling_reserve(int64_t memory_bytes)
 {
-    return sdm_options(ctx)->memory_bytes / RESERVE_SHARE;
+    return memory_bytes / RESERVE_SHARE;
+}
+
+int64_t sdm_tiling_prepare_bytes(const SdmTiling *t, int64_t memory_bytes)
+{
+    const SdmFrame *const f = &t->frame;
+    const int level = t->settings.coarse_level;
+    const SdmWindow win = sdm_level_window(f, level);
+    const int64_t strip = (f->width < 8192 ? f->width : 8192) * STRIP_PIXELS * STRIP_BYTES;
+    const int64_t growing = coarse_pixels(f, level) * GROWING_BYTES;
+    const int64_t matched = sdm_coarse_strip_bytes(memory_bytes, &t->settings, &win);
+    const int64_t once = t->image_bytes > matched ? t->image_bytes : matched;
+    return t->fixed_bytes + (strip > growing + once ? strip : growing + once);
 }
 
 void sdm_tiling_begin(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
@@ -161,14 +173,8 @@ void sdm_tiling_begin(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
     const SdmFrame *const f = &t->frame;
     const int level = t->settings.coarse_level;
     t->fixed_bytes = fixed_bytes(ctx, scene, f, level, SDM_PLANNED_THREADS);
-    const SdmWindow win = sdm_level_window(f, level);
-    const int64_t strip = (f->width < 8192 ? f->width : 8192) * STRIP_PIXELS * STRIP_BYTES;
-    const int64_t growing = coarse_pixels(f, level) * GROWING_BYTES;
-    const int64_t images = sdm_pyramid_strip_bytes(sdm_image_width(scene->view[1].image), level);
-    const int64_t matched = sdm_coarse_strip_bytes(ctx, &t->settings, &win);
-    const int64_t once = images > matched ? images : matched;
-    const int64_t work = strip > growing + once ? strip : growing + once;
-    t->prepare = (SdmCost){.bytes = t->fixed_bytes + work,
+    t->image_bytes = sdm_pyramid_strip_bytes(sdm_image_width(scene->view[1].image), level);
+    t->prepare = (SdmCost){.bytes = sdm_tiling_prepare_bytes(t, sdm_options(ctx)->memory_bytes),
                            .cpu_s = START_S + (double)(f->width * f->height) * PREPARE_S};
 }
 
