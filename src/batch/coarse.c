@@ -1,7 +1,7 @@
 /* The coarse surface: every height and shift at the top level, then down to the coarse level, pointing fitted
  * on the way. */
 // SPDX-License-Identifier: Apache-2.0
-#include "batch/prepare.h"
+#include "batch/coarse_level.h"
 #include "batch/prior.h"
 
 #include <math.h>
@@ -106,15 +106,12 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     SdmStatus st = SDM_OK;
     SdmPrepared *const p = c->p;
     const int l = s->win.level;
-    float *gap = NULL;
     SdmFitSample *sample = NULL;
     size_t count = 0;
     const bool last = l == p->settings.coarse_level;
     SdmPointRound round = {.level = l};
     const int around = sdm_stage_enter(ctx, 2);
-    TRY(sdm_alloc(ctx, &gap, (size_t)s->win.w * (size_t)s->win.h, sizeof *gap, "ray gaps"));
-    TRY(sdm_chain_gap(ctx, &c->in, s, 9, gap));
-    TRY(sdm_collect_samples(ctx, &c->lattice, s, gap, last ? 8 : 4, &p->pointing, &sample, &count, 0));
+    TRY(sdm_coarse_gaps(ctx, &c->in, s, last ? 8 : 4, &p->pointing, &sample, &count));
     const SdmFitTask task = {.sample = sample,
                              .count = count,
                              .max_degree = last          ? 4
@@ -138,7 +135,6 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     TRY(build_lattice(ctx, c));
 done:
     sdm_free(&round.samples);
-    sdm_free(&gap);
     sdm_free(&sample);
     sdm_stage_leave(ctx, around);
     return st;
@@ -152,14 +148,11 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     const int around = sdm_stage_enter(ctx, 5);
     TRY(fit_level(ctx, c, s));
     for (int l = c->p->settings.top_level - 1; l >= c->p->settings.coarse_level; l--) {
-        const SdmWindow win = sdm_level_window(&c->p->frame, l);
-        TRY(sdm_surface_alloc(ctx, &win, &finer));
-        sdm_surface_refine(ctx, c->p->settings.kernels, s, &finer);
+        finer.win = sdm_level_window(&c->p->frame, l);
+        TRY(sdm_coarse_level(ctx, &c->in, s, &finer));
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};
-        TRY(sdm_chain_level(ctx, &c->in, 4, 9, s));
-        TRY(sdm_chain_level(ctx, &c->in, 2, 9, s));
         TRY(fit_level(ctx, c, s));
     }
 done:

@@ -1,25 +1,26 @@
 /* What a unit of work is expected to take: bytes of the process and processor time.  The one source of the
  * figures that info and plan tell, and by which run and plan cut a scene. */
 // SPDX-License-Identifier: Apache-2.0
+#include "batch/coarse_level.h"
 #include "batch/tiling.h"
 #include "batch/unit.h"
 
 #include <math.h>
 
 /* Measured (docs/scale.md): program and libraries; stack and buffers of a thread; a pixel of the coarse
- * surface with its terrain, in use and while it grows; rows of the strips of the pointing's second round. */
+ * surface with its terrain, in use and what it takes besides while it grows; rows of the strips of the
+ * pointing's second round. */
 enum {
     MIB = 1 << 20,
     PROGRAM_MIB = 52,
-    SPARE_SHARE = 8, /* of the budget may wait in spare blocks */
+    RESERVE_SHARE = 16, /* of the budget, for what no figure here knows */
     THREAD_MIB = 1,
-    PLANNED_THREADS = 4,
     WRITE_MIB = 10, /* GDAL's while products are written, and more for each thread that compresses */
     WRITE_THREAD_MIB = 6,
     COARSE_BYTES = 13,
-    GROWING_BYTES = 48,
+    GROWING_BYTES = 8,
     STRIP_PIXELS = 256,
-    STRIP_BYTES = 62
+    STRIP_BYTES = 30
 };
 /* Processor time (docs/scale.md), AVX-512: start of the program; a frame pixel prepared, and one worked on in
  * a unit; a cell merged. */
@@ -57,7 +58,7 @@ int64_t sdm_unit_room(const SdmContext *ctx, const SdmScene *scene, const SdmFra
 {
     const int64_t budget = sdm_options(ctx)->memory_bytes;
     const int64_t room =
-        budget - budget / SPARE_SHARE - fixed_bytes(ctx, scene, f, coarse_level, sdm_threads(ctx));
+        budget - budget / RESERVE_SHARE - fixed_bytes(ctx, scene, f, coarse_level, sdm_threads(ctx));
     return room > 1 ? room : 1;
 }
 
@@ -152,27 +153,37 @@ SdmCost sdm_tiling_whole_cost(const SdmTiling *t)
     return c;
 }
 
-int64_t sdm_tiling_reserve(const SdmContext *ctx)
+int64_t sdm_tiling_reserve(int64_t memory_bytes)
 {
-    return sdm_options(ctx)->memory_bytes / SPARE_SHARE;
+    return memory_bytes / RESERVE_SHARE;
+}
+
+int64_t sdm_tiling_prepare_bytes(const SdmTiling *t, int64_t memory_bytes)
+{
+    const SdmFrame *const f = &t->frame;
+    const int level = t->settings.coarse_level;
+    const SdmWindow win = sdm_level_window(f, level);
+    const int64_t strip = (f->width < 8192 ? f->width : 8192) * STRIP_PIXELS * STRIP_BYTES;
+    const int64_t growing = coarse_pixels(f, level) * GROWING_BYTES;
+    const int64_t matched = sdm_coarse_strip_bytes(memory_bytes, &t->settings, &win);
+    const int64_t once = t->image_bytes > matched ? t->image_bytes : matched;
+    return t->fixed_bytes + (strip > growing + once ? strip : growing + once);
 }
 
 void sdm_tiling_begin(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
 {
     const SdmFrame *const f = &t->frame;
     const int level = t->settings.coarse_level;
-    t->fixed_bytes = fixed_bytes(ctx, scene, f, level, PLANNED_THREADS);
-    const int64_t strip = (f->width < 8192 ? f->width : 8192) * STRIP_PIXELS * STRIP_BYTES;
-    const int64_t growing = coarse_pixels(f, level) * GROWING_BYTES;
-    const int64_t work = strip > growing ? strip : growing, spare = sdm_tiling_reserve(ctx);
-    t->prepare = (SdmCost){.bytes = t->fixed_bytes + work + (work < spare ? work : spare),
+    t->fixed_bytes = fixed_bytes(ctx, scene, f, level, SDM_PLANNED_THREADS);
+    t->image_bytes = sdm_pyramid_strip_bytes(sdm_image_width(scene->view[1].image), level);
+    t->prepare = (SdmCost){.bytes = sdm_tiling_prepare_bytes(t, sdm_options(ctx)->memory_bytes),
                            .cpu_s = START_S + (double)(f->width * f->height) * PREPARE_S};
 }
 
 /* The process while it writes the products: what matters for small pairs. */
 static int64_t writing_bytes(const SdmContext *ctx, const SdmTiling *t)
 {
-    const int threads = sdm_threads(ctx), most = threads < PLANNED_THREADS ? threads : PLANNED_THREADS;
+    const int threads = sdm_threads(ctx), most = threads < SDM_PLANNED_THREADS ? threads : SDM_PLANNED_THREADS;
     return t->fixed_bytes + (int64_t)(WRITE_MIB + most * WRITE_THREAD_MIB) * MIB;
 }
 

@@ -67,14 +67,18 @@ void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out)
  * computed whole, nothing can be done within the budget. */
 static SdmStatus check_budget(SdmContext *ctx, const SdmTiling *t)
 {
-    const int64_t budget = sdm_options(ctx)->memory_bytes, reserve = sdm_tiling_reserve(ctx);
-    const int64_t tile = sdm_tiling_edge_cost(t, LEAST_EDGE).bytes, prepare = t->prepare.bytes - reserve;
-    const int64_t least = tile > prepare ? tile : prepare;
-    if (least + reserve <= budget)
+    const int64_t budget = sdm_options(ctx)->memory_bytes;
+    const int64_t tile = sdm_tiling_edge_cost(t, LEAST_EDGE).bytes;
+    int64_t need = budget, prepare = 0;
+    for (int i = 0; i < 64; i++) { /* GDAL's cache and strips grow with the budget */
+        prepare = sdm_tiling_prepare_bytes(t, need);
+        const int64_t least = (tile > prepare ? tile : prepare) + sdm_cache_bytes(need) - sdm_cache_bytes(budget);
+        if (least + sdm_tiling_reserve(need) <= need)
+            break;
+        need = least + sdm_tiling_reserve(need) + 1;
+    }
+    if (need == budget)
         return SDM_OK;
-    /* an eighth of the budget is kept in reserve, and GDAL's cache grows with it */
-    int64_t need = least + least / 7;
-    need += (sdm_cache_bytes(need) - sdm_cache_bytes(budget)) * 8 / 7;
     const long long mib = (long long)(need >> 20) + 1;
     return sdm_fail(ctx, SDM_ERR_MEMORY,
                     "--memory %lld MiB is too small for this pair: %s needs more; give at least %lldM",
@@ -88,7 +92,7 @@ static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
     const SdmOptions *const o = sdm_options(ctx);
     const SdmGrid *const g = &t->grid;
     const int64_t longest = g->cols > g->rows ? g->cols : g->rows;
-    const int64_t budget = o->memory_bytes - sdm_tiling_reserve(ctx);
+    const int64_t budget = o->memory_bytes - sdm_tiling_reserve(o->memory_bytes);
     TRY(check_budget(ctx, t));
     t->edge = o->tile > 0 && o->tile < longest ? o->tile : longest;
     t->tiled = t->edge < longest || sdm_tiling_whole_cost(t).bytes > budget;

@@ -20,6 +20,7 @@ typedef struct SdmTiling {
     int64_t edge;         /* cells of a tile */
     int64_t across, down; /* tiles */
     int64_t fixed_bytes;  /* of every unit, besides its window and cells */
+    int64_t image_bytes;  /* of the strips by which an image is made smaller */
     SdmCost prepare;
     SdmLattice lattice;   /* ground of the frame */
     SdmMatchSettings settings;
@@ -44,8 +45,10 @@ SdmCost sdm_tiling_edge_cost(const SdmTiling *t, int64_t edge);
 SdmCost sdm_tiling_whole_cost(const SdmTiling *t);
 /* The largest unit, and all of them with the merge, in one process. */
 SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t);
-/* Bytes of the budget that no unit may count on: blocks given back and kept for the next of their size. */
-int64_t sdm_tiling_reserve(const SdmContext *ctx);
+/* Bytes of the budget that no unit may count on. */
+int64_t sdm_tiling_reserve(int64_t memory_bytes);
+/* Bytes that the preparation takes within a budget: its strips grow with it. */
+int64_t sdm_tiling_prepare_bytes(const SdmTiling *t, int64_t memory_bytes);
 
 /* Bytes that the process has for a unit's window and cells, of the budget; what the scene itself takes is
  * off. */

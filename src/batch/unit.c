@@ -7,9 +7,49 @@
 
 enum { REACH_CELLS = 20, LEAST_CELLS = 64 * 64 };
 
-/* Grow [u0, u1) x [v0, v1) by the coarse pixels whose ground can lie in the block. */
-static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
-                             int64_t win[4], bool *any)
+/* The part of the frame that a block needs. */
+typedef struct Needed {
+    int64_t win[4]; /* frame pixels: columns, rows from; to */
+    bool any;
+    SdmShape shape; /* of it, owned */
+} Needed;
+
+static void free_needed(Needed *n)
+{
+    sdm_free(&n->shape.from);
+    sdm_free(&n->shape.to);
+}
+
+/* Coarse rows -> the window, and the columns of each of them: one more before, two after, as of the rows. */
+static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *to, Needed *out)
+{
+    const int64_t size = (int64_t)1 << s->win.level;
+    int64_t u0 = INT64_MAX, v0 = INT64_MAX, u1 = INT64_MIN, v1 = INT64_MIN;
+    for (int j = 0; j < s->win.h; j++) {
+        if (to[j] <= from[j])
+            continue;
+        u0 = from[j] < u0 ? from[j] : u0;
+        u1 = to[j] > u1 ? to[j] : u1;
+        v0 = j < v0 ? j : v0;
+        v1 = j;
+    }
+    out->any = u0 < u1;
+    const int64_t win[4] = {(u0 - 1) * size, (v0 - 1) * size, (u1 + 1) * size, (v1 + 2) * size};
+    for (int k = 0; k < 4 && out->any; k++)
+        out->win[k] = win[k];
+    for (int j = 0; j < s->win.h; j++) /* rows j - 2 .. j + 1 reach row j of the shape */
+        for (int i = j > 1 ? j - 2 : 0; i <= j + 1 && i < s->win.h; i++)
+            if (to[i] > from[i] && out->shape.to[j] <= out->shape.from[j])
+                out->shape.from[j] = from[i] - 1, out->shape.to[j] = to[i] + 1;
+            else if (to[i] > from[i]) {
+                out->shape.from[j] = from[i] - 1 < out->shape.from[j] ? from[i] - 1 : out->shape.from[j];
+                out->shape.to[j] = to[i] + 1 > out->shape.to[j] ? to[i] + 1 : out->shape.to[j];
+            }
+}
+
+/* The coarse pixels whose ground can lie in the block, and some around them. */
+static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
+                             Needed *out)
 {
     SdmStatus st = SDM_OK;
     SdmLattice lat = {0};
@@ -26,11 +66,17 @@ static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPr
                                  .step = sdm_coarse_step(&p->frame, l),
                                  .hmin_m = p->hmin_m,
                                  .hmax_m = p->hmax_m};
-    int64_t u0 = INT64_MAX, v0 = INT64_MAX, u1 = INT64_MIN, v1 = INT64_MIN;
+    int32_t *from = NULL, *to = NULL;
+    const size_t rows = (size_t)s->win.h;
+    out->shape = (SdmShape){.level = l, .rows = s->win.h};
+    TRY(sdm_alloc(ctx, &from, rows, sizeof *from, "the window of a block"));
+    TRY(sdm_alloc(ctx, &to, rows, sizeof *to, "the window of a block"));
+    TRY(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
+    TRY(sdm_alloc(ctx, &out->shape.to, rows, sizeof *to, "the window of a block"));
     TRY(sdm_lattice_build(ctx, &q, &lat));
     const double x0 = (double)(b->col0 - REACH_CELLS), x1 = (double)(b->col0 + b->w + REACH_CELLS);
     const double y0 = (double)(b->row0 - REACH_CELLS), y1 = (double)(b->row0 + b->h + REACH_CELLS);
-#pragma omp parallel for num_threads(sdm_threads(ctx)) reduction(min : u0, v0) reduction(max : u1, v1)
+#pragma omp parallel for num_threads(sdm_threads(ctx))
     for (int j = 0; j < s->win.h; j++)
         for (int i = 0; i < s->win.w; i++) {
             const double u = ((double)i + 0.5) * (double)size - 0.5,
@@ -45,16 +91,13 @@ static SdmStatus find_window(SdmContext *ctx, const SdmScene *scene, const SdmPr
                          cy1 = (grid->y0 - fmin(lo[1], hi[1])) / grid->spacing;
             if (cx1 < x0 || cx0 > x1 || cy1 < y0 || cy0 > y1)
                 continue;
-            u0 = i < u0 ? i : u0;
-            v0 = j < v0 ? j : v0;
-            u1 = i > u1 ? i : u1;
-            v1 = j > v1 ? j : v1;
+            from[j] = to[j] > from[j] ? from[j] : i;
+            to[j] = i + 1;
         }
-    *any = u0 <= u1;
-    const int64_t out[4] = {(u0 - 1) * size, (v0 - 1) * size, (u1 + 2) * size, (v1 + 2) * size};
-    for (int k = 0; k < 4 && *any; k++)
-        win[k] = out[k];
+    set_window(s, from, to, out);
 done:
+    sdm_free(&from);
+    sdm_free(&to);
     sdm_lattice_free(&lat);
     return st;
 }
@@ -97,8 +140,9 @@ static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
     return (SdmWindow){.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)(v1 - v0)};
 }
 
-/* Measured (docs/scale.md): bytes a pixel of the images' window, and of what level 0 computes of it. */
-enum { WINDOW_BYTES = 8, PIXEL_BYTES = 40 };
+/* Bytes a pixel: of the images' window (two pyramids, lattice); of what level 0 computes of it (surface, two
+ * views, prior, what a filter writes). */
+enum { WINDOW_BYTES = 7, PIXEL_BYTES = 21 };
 
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h)
 {
@@ -108,19 +152,21 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
         const int64_t gw = w + halo < frame_w ? w + halo : frame_w,
                       gh = h + halo < frame_h ? h + halo : frame_h;
         bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES);
-        bytes += i ? 0 : sdm_chain_label_bytes(set, gw, gh);
+        bytes += i ? sdm_chain_label_bytes(set, gw, gh) : 0;
     }
     return bytes;
 }
 
 /* Stages 3 to 8 on the window of a block. */
 static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
-                              const SdmWindow *win, const SdmWindow *need, SdmBlock *block)
+                              const SdmWindow *win, const SdmWindow *need, const SdmShape *shape,
+                              SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     SdmFineInput input = {.in = {0}};
     SdmFineResult fine = {0};
     TRY(sdm_fine_open(ctx, scene, p, win, &p->grid, p->settings.coarse_level - 1, &input));
+    input.in.shape = shape;
     TRY(sdm_worker_fine(ctx, worker, &input.in, &p->coarse, win, need, &fine));
     sdm_pyramid_free(&input.left); /* the largest part; gridding needs none of it */
     sdm_pyramid_free(&input.right);
@@ -194,16 +240,15 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
                            int64_t room, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
-    int64_t reach[4] = {0};
-    bool any = false;
+    Needed part = {.any = false};
     TRY(sdm_check_stop(ctx));
     if (block->w < 1 || block->h < 1) {
         TRY(allocate(ctx, block));
         goto done;
     }
-    TRY(find_window(ctx, scene, p, block, reach, &any));
-    const SdmWindow win = grow(p, reach), need = inside(p, reach);
-    if (!any || win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0) {
+    TRY(find_needed(ctx, scene, p, block, &part));
+    const SdmWindow win = grow(p, part.win), need = inside(p, part.win);
+    if (!part.any || win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0) {
         TRY(allocate(ctx, block));
         clear_block(block);
         goto done;
@@ -217,7 +262,8 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
     if (too_large && block->w * block->h > LEAST_CELLS)
         TRY(compute_halves(ctx, scene, p, worker, room, block));
     else
-        TRY(match_window(ctx, scene, p, worker, &win, &need, block));
+        TRY(match_window(ctx, scene, p, worker, &win, &need, &part.shape, block));
 done:
+    free_needed(&part);
     return st;
 }

@@ -17,6 +17,7 @@ SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrep
 /* Bytes that a block on w x h pixels of the frame needs while it is matched, its cells apart. */
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h);
 enum { SDM_CELL_BYTES = 24 }; /* of a block */
+enum { SDM_PLANNED_THREADS = 4 }; /* that a plan reckons with, wherever its units run */
 
 /* Unit files: header with fingerprint and sizes, seven arrays, checksum of all. Written aside and renamed.
  * sync: down to the disk, so that a full one or a quota is met here; without it the file outlives the process

@@ -23,7 +23,7 @@ struct SdmContext {
     double stage_since_s;
     double started_s;
     int64_t bytes_now, bytes_peak; /* updated atomically */
-    SdmSpare spare[SDM_SPARES];    /* in critical(sdm_spare); together at most 1/8 of the memory budget */
+    SdmSpare spare[SDM_SPARES];    /* in critical(sdm_spare); see room_for_spares() */
 };
 
 /* Large blocks, multiples of a large page (sdm_large_bytes() rounds up), aligned to one.  *cleared: it is fresh

@@ -55,6 +55,18 @@ static char *map_fresh(size_t bytes)
     return block;
 }
 
+/* Bytes that spares may take beside what is in use: together no more than what was in use at its most, or
+ * three quarters of the budget less what the program itself takes.  So spares do not raise the peak of a
+ * process beyond its budget, and a loop that gives and takes the same blocks gets no fresh pages. */
+static size_t room_for_spares(SdmContext *ctx)
+{
+    enum { OWN = 32 << 20 };
+    const int64_t now = __atomic_load_n(&ctx->bytes_now, __ATOMIC_RELAXED),
+                  peak = __atomic_load_n(&ctx->bytes_peak, __ATOMIC_RELAXED),
+                  share = ctx->options.memory_bytes / 4 * 3 - OWN, most = peak > share ? peak : share;
+    return most > now ? (size_t)(most - now) / PAGE * PAGE : 0;
+}
+
 static void remove_spare(SdmContext *ctx, int i)
 {
     for (; i < SDM_SPARES; i++)
@@ -118,10 +130,29 @@ static void keep_spare(SdmContext *ctx, SdmSpare fresh, size_t limit)
         ctx->spare[i] = rest[i];
 }
 
+/* Fresh memory is to come: spares for which there is no room beside it go, those that wait longest first. */
+static void make_room(SdmContext *ctx, size_t bytes)
+{
+    const size_t room = room_for_spares(ctx);
+#pragma omp critical(sdm_spare)
+    {
+        size_t sum = bytes;
+        int kept = 0;
+        for (; kept < SDM_SPARES && ctx->spare[kept].block && sum + ctx->spare[kept].bytes <= room; kept++)
+            sum += ctx->spare[kept].bytes;
+        while (kept < SDM_SPARES && ctx->spare[kept].block) {
+            munmap(ctx->spare[kept].block, ctx->spare[kept].bytes);
+            remove_spare(ctx, kept);
+        }
+    }
+}
+
 char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared)
 {
     char *block = take_spare(ctx, bytes);
     *cleared = block == NULL;
+    if (!block && ctx)
+        make_room(ctx, bytes);
     if (!block)
         block = map_fresh(bytes);
     if (!block && ctx) { /* the spares may be what is missing */
@@ -133,7 +164,7 @@ char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared)
 
 void sdm_large_give(SdmContext *ctx, char *block, size_t bytes)
 {
-    const size_t limit = ctx ? (size_t)ctx->options.memory_bytes / 8 / PAGE * PAGE : 0;
+    const size_t limit = ctx ? room_for_spares(ctx) : 0;
     if (bytes > limit) {
         munmap(block, bytes);
         return;

@@ -14,6 +14,7 @@ enum {
     RETRY_RANGE = 5, RETRY_WINDOW = 13,    /* what failed, once more */
     JUMP_RANGE = 16, JUMP_WINDOW = 9,      /* and where jumps are to be expected, at most */
     TOP_RANGE = 10,                        /* of a plane of the top level's sweep */
+    WORD_ROWS = 4                          /* a census word: 3 rows on each side */
 };
 
 /* What a match must reach while searching, and in the end: correlation of two views whose texture is
@@ -73,6 +74,14 @@ int sdm_chain_travel(const SdmMatchSettings *s, int level)
 {
     const int retry = sdm_chain_retry_range(s, level);
     return (retry > SEARCH_RANGE ? retry : SEARCH_RANGE) + 1;
+}
+
+int sdm_chain_reach(const SdmMatchSettings *s, int level, int window)
+{
+    const int clean = SDM_REJECT_HALF + 1; /* with the median */
+    const int first = window / 2 + WORD_ROWS + clean;
+    const int again = sdm_retry_pass(s, level).window / 2 + WORD_ROWS;
+    return (first > again ? first : again) + clean + sdm_fill_far.half + 1; /* smoothing */
 }
 
 SdmLevelTask sdm_level_task(const SdmChainInput *in, const SdmWindow *win)
@@ -195,6 +204,7 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
 {
     SdmStatus st = SDM_OK;
     SdmLevelTask task = sdm_level_task(in, &s->win);
+    task.span = s->span;
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_chain_level_in(ctx, in, &task, range, window, s));
 done:

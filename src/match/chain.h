@@ -26,6 +26,9 @@ typedef struct SdmMatchSettings {
 #define SDM_JUMP_M 25.0
 /* Range of a level's retry, px. */
 int sdm_chain_retry_range(const SdmMatchSettings *s, int level);
+/* Rows of a level above and below a pixel on which its height after sdm_chain_level() depends, if nothing is
+ * optimized: of the prior and of both views warped by it. */
+int sdm_chain_reach(const SdmMatchSettings *s, int level, int window);
 /* Bytes that the passes of level 0 take at most beside images and surfaces, in a window of w x h pixels. */
 int64_t sdm_chain_label_bytes(const SdmMatchSettings *s, int64_t w, int64_t h);
 /* Most pixels by which the passes of a level can move its heights. */
@@ -35,6 +38,13 @@ int sdm_chain_travel(const SdmMatchSettings *s, int level);
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
                              SdmMatchSettings *out);
 
+/* What of a window is asked for: columns from[i]..to[i] - 1 (frame pixels of a coarse level) of coarse row
+ * v0 + i.  A tile of the DEM is turned against the frame and fills little more than half of its window. */
+typedef struct SdmShape {
+    int level, v0, rows;
+    int32_t *from, *to; /* rows each; to <= from: nothing */
+} SdmShape;
+
 /* Images and lattice for a piece of work; borrowed. */
 typedef struct SdmChainInput {
     const SdmMatchSettings *settings;
@@ -42,6 +52,7 @@ typedef struct SdmChainInput {
     const SdmPyramid *left, *right;
     const SdmGround *ground; /* fine levels: what heights are held against; NULL = nothing */
     float ground_pixel_m;    /* ground size of its pixels */
+    const SdmShape *shape;   /* fine levels: what else of a window need not be right; NULL = nothing */
 } SdmChainInput;
 
 /* One level of the coarse loop.  surface: the prior (heights set), of the level's window; on return cleaned

@@ -68,6 +68,35 @@ SdmPass sdm_repeat_pass(const SdmMatchSettings *set, int i)
                      .score_sigma = set->score_sigma};
 }
 
+/* Columns of a level's window that pixels of the shape depend on, block by block. */
+static SdmStatus find_spans(SdmContext *ctx, const SdmChainInput *in, const SdmWindow *win, SdmSpan **out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmShape *const shape = in->shape;
+    const int blocks = (win->h + SDM_SPAN_ROWS - 1) / SDM_SPAN_ROWS, down = shape->level - win->level;
+    const int64_t halo = sdm_chain_halo(in->settings, win->level) >> win->level;
+    TRY(sdm_alloc(ctx, out, (size_t)blocks, sizeof **out, "the columns that matter"));
+    for (int b = 0; b < blocks; b++) {
+        const int64_t v0 = win->v0 + (int64_t)b * SDM_SPAN_ROWS,
+                      first = ((v0 - halo) >> down) - shape->v0, last = ((v0 + SDM_SPAN_ROWS + halo) >> down) - shape->v0;
+        int64_t from = INT64_MAX, to = INT64_MIN;
+        for (int64_t i = first > 0 ? first : 0; i <= last && i < shape->rows; i++)
+            if (shape->from[i] < shape->to[i]) {
+                from = shape->from[i] < from ? shape->from[i] : from;
+                to = shape->to[i] > to ? shape->to[i] : to;
+            }
+        if (from >= to)
+            continue;
+        const int64_t x0 = ((from * ((int64_t)1 << down) - halo - win->u0) >> 4) * 16,
+                      x1 = to * ((int64_t)1 << down) + halo - win->u0;
+        (*out)[b] = (SdmSpan){(int)(x0 < 0 ? 0 : x0 > win->w ? win->w : x0), (int)(x1 < 0 ? 0 : x1 > win->w ? win->w : x1)};
+        if ((*out)[b].x1 < (*out)[b].x0)
+            (*out)[b] = (SdmSpan){0, 0};
+    }
+done:
+    return st;
+}
+
 /* The repeats: match about the surface with small windows. */
 static SdmStatus repeat(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmSurface *s)
 {
@@ -144,7 +173,8 @@ static SdmStatus fill_holes(SdmContext *ctx, const SdmChainInput *in, const SdmS
     const int around = sdm_stage_enter(ctx, 7);
     for (int l = in->settings->coarse_level - 1; l >= 0; l--) {
         const SdmWindow w = sdm_window_at(&s->win, l);
-        TRY(sdm_surface_alloc(ctx, &w, &b));
+        b.win = w; /* of heights alone */
+        TRY(sdm_alloc_raw(ctx, &b.h_m, (size_t)w.w * (size_t)w.h, sizeof *b.h_m, "the coarse surface"));
         sdm_surface_refine(ctx, in->settings->kernels, a.h_m ? &a : coarse, &b);
         sdm_surface_free(&a);
         a = b;
@@ -180,6 +210,8 @@ SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurf
     SdmSurface s = {0}, finer = {0};
     SdmLevelTask task = {0};
     SdmWindow part = *win;
+    SdmSpan *span = NULL;
+    const bool spans = in->shape && in->settings->optimizer.kind == SDM_OPTIMIZER_LOCAL;
     const int around = sdm_stage_enter(ctx, 5);
     *out = (SdmFineResult){0};
     for (int l = in->settings->coarse_level - 1; l >= 0; l--) {
@@ -190,20 +222,28 @@ SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurf
         sdm_surface_free(&s);
         s = finer;
         finer = (SdmSurface){0};
+        sdm_free(&span);
+        if (spans)
+            TRY(find_spans(ctx, in, &w, &span));
+        s.span = span;
         if (l > 0)
             TRY(sdm_chain_level(ctx, in, SDM_FIRST_RANGE, SDM_FIRST_WINDOW, &s));
     }
     task = sdm_level_task(in, &part); /* of level 0 */
+    task.span = span;
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_chain_level_in(ctx, in, &task, SDM_FIRST_RANGE, SDM_FIRST_WINDOW, &s));
     TRY(repeat(ctx, in, &task, &s));
     out->surface = s;
     s = (SdmSurface){0};
     TRY(sdm_judge(ctx, in, &task, out));
+    sdm_free(&task.right);
     TRY(sdm_fine_finish(ctx, in, coarse, &out->surface));
     out->left = task.left;
     task.left = NULL;
 done:
+    out->surface.span = NULL;
+    sdm_free(&span);
     sdm_surface_free(&s);
     sdm_surface_free(&finer);
     sdm_level_close(&task);

@@ -26,12 +26,43 @@ void sdm_level_close(SdmLevelTask *task)
     sdm_free(&task->right);
 }
 
+/* The columns of a window. */
+static SdmWindow columns_of(const SdmWindow *win, SdmSpan span)
+{
+    SdmWindow part = *win;
+    part.u0 += span.x0;
+    part.w = span.x1 - span.x0;
+    return part;
+}
+
+static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *surface_m, int y, SdmRowCells *r,
+                     int16_t *out)
+{
+    const SdmLevelImage *const src = side == SDM_LEFT ? task->left_source : task->right_source;
+    const SdmSpan span = sdm_span_of(task->span, task->win.w, y);
+    const SdmWindow part = columns_of(&task->win, span);
+    const size_t row = (size_t)y * (size_t)task->win.w, at = row + (size_t)span.x0;
+    for (int x = 0; x < task->win.w; x = x + 1 == span.x0 && part.w > 0 ? span.x1 : x + 1)
+        if (x < span.x0 || x >= span.x1)
+            out[row + (size_t)x] = SDM_PIXEL_NODATA;
+    if (part.w <= 0)
+        return;
+    sdm_lattice_row(task->lattice, &part, y, side, r);
+    const SdmWarpRow in = {.cells = r->cells, .cell_begin = r->begin, .cell_count = r->count,
+                           .fraction = r->fraction, .width = part.w,
+                           .surface_m = surface_m ? surface_m + at : NULL,
+                           .height0_m = (float)task->lattice->height0_m, .source = src->data,
+                           .source_stride = src->w, .source_col0 = (int32_t)src->x0,
+                           .source_row0 = (int32_t)src->y0, .source_width = (int32_t)src->w,
+                           .source_height = (int32_t)src->h};
+    task->kernels->warp_row(&in, out + at);
+}
+
 SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide side, const float *surface_m,
                         int16_t *out)
 {
     SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
-    const SdmLevelImage *const src = side == SDM_LEFT ? task->left_source : task->right_source;
     const size_t bytes = (sdm_row_cells_bytes(w) + 63) / 64 * 64;
     char *scratch = NULL;
     TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "lattice rows"));
@@ -40,17 +71,8 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
         SdmRowCells r;
         sdm_row_cells_cut(&r, scratch + bytes * (size_t)t, w);
         r.du_dh = NULL;
-        for (int y = (int)((int64_t)h * t / threads); y < (int)((int64_t)h * (t + 1) / threads); y++) {
-            sdm_lattice_row(task->lattice, &task->win, y, side, &r);
-            const SdmWarpRow in = {.cells = r.cells, .cell_begin = r.begin, .cell_count = r.count,
-                                   .fraction = r.fraction, .width = w,
-                                   .surface_m = surface_m ? surface_m + (size_t)y * (size_t)w : NULL,
-                                   .height0_m = (float)task->lattice->height0_m, .source = src->data,
-                                   .source_stride = src->w, .source_col0 = (int32_t)src->x0,
-                                   .source_row0 = (int32_t)src->y0, .source_width = (int32_t)src->w,
-                                   .source_height = (int32_t)src->h};
-            task->kernels->warp_row(&in, out + (size_t)y * (size_t)w);
-        }
+        for (int y = (int)((int64_t)h * t / threads); y < (int)((int64_t)h * (t + 1) / threads); y++)
+            warp_row(task, side, surface_m, y, &r, out);
     }
 done:
     sdm_free(&scratch);
@@ -66,6 +88,7 @@ SdmStatus sdm_level_warp(SdmContext *ctx, SdmLevelTask *task, const float *surfa
 typedef struct Consumer {
     const SdmLevelTask *task;
     const SdmPass *pass;
+    SdmSpan span; /* of the rows: column 0 of a row of costs is the first of these */
     const float *prior;
     bool retry; /* valid pixels keep what they have */
     float *h_out;
@@ -92,7 +115,8 @@ static void consume(void *user, const SdmCostRow *row)
 {
     Consumer *const c = user;
     const int w = row->width;
-    const size_t at = (size_t)row->y * (size_t)w;
+    const size_t at = (size_t)row->y * (size_t)c->task->win.w + (size_t)c->span.x0;
+    const SdmWindow part = columns_of(&c->task->win, c->span);
     const float *const prior = c->prior + at;
     const SdmPass *const p = c->pass;
     if (c->labels) {
@@ -104,7 +128,7 @@ static void consume(void *user, const SdmCostRow *row)
     } else {
         c->task->kernels->pick_row(row, &c->pick);
     }
-    sdm_lattice_row(c->task->lattice, &c->task->win, row->y, SDM_RIGHT, &c->cells);
+    sdm_lattice_row(c->task->lattice, &part, row->y, SDM_RIGHT, &c->cells);
     if (p->score_sigma > 0.0f) {
         make_fair(p, w, row->left_texture, c->pick.score);
         if (c->pick.runner_up)
@@ -168,13 +192,13 @@ typedef struct Match {
     size_t bytes, cost_bytes;
 } Match;
 
-static SdmCostJob cost_job(const Match *m, int row_begin, int row_end, char *scratch)
+static SdmCostJob cost_job(const Match *m, SdmSpan span, int row_begin, int row_end, char *scratch)
 {
     const SdmLevelTask *const task = m->task;
-    return (SdmCostJob){.left = task->left,
-                        .right = task->right,
+    return (SdmCostJob){.left = task->left + span.x0,
+                        .right = task->right + span.x0,
                         .stride = task->win.w,
-                        .width = task->win.w,
+                        .width = span.x1 - span.x0,
                         .height = task->win.h,
                         .row_begin = row_begin,
                         .row_end = row_end,
@@ -186,27 +210,57 @@ static SdmCostJob cost_job(const Match *m, int row_begin, int row_end, char *scr
                         .scratch = scratch};
 }
 
+/* Strips of rows that threads take one by one: where columns are left out, the blocks that these belong to. */
+typedef struct Strips {
+    int count, y0, rows;
+    const SdmSpan *span;
+} Strips;
+
+static Strips cut_strips(SdmContext *ctx, const SdmSpan *span, int y0, int y1)
+{
+    const int threads = sdm_threads(ctx), rows = y1 - y0;
+    const int count = span ? (rows + SDM_SPAN_ROWS - 1) / SDM_SPAN_ROWS : rows < 128 * threads ? threads : rows / 128;
+    return (Strips){count, y0, rows, span};
+}
+
+static int strip_begin(const Strips *s, int i)
+{
+    const int by_block = i * SDM_SPAN_ROWS < s->rows ? i * SDM_SPAN_ROWS : s->rows;
+    return s->y0 + (s->span ? by_block : (int)((int64_t)s->rows * i / s->count));
+}
+
+/* What lies outside the columns that matter. */
+static void leave_out(const Match *m, SdmSpan span, int y0, int y1)
+{
+    const size_t w = (size_t)m->task->win.w;
+    for (size_t y = (size_t)y0; y < (size_t)y1; y++)
+        for (size_t x = 0; x < w; x = x + 1 == (size_t)span.x0 && span.x1 > span.x0 ? (size_t)span.x1 : x + 1)
+            if (x < (size_t)span.x0 || x >= (size_t)span.x1) {
+                m->out->h_m[y * w + x] = m->prior[y * w + x];
+                m->out->flags[y * w + x] = SDM_QA_OUTSIDE;
+                m->out->score[y * w + x] = 0;
+            }
+}
+
 /* Rows y0..y1 - 1: their costs into `costs` (not NULL), or their heights, by labels if there are any. */
 static void match_rows(SdmContext *ctx, const Match *m, int y0, int y1, const SdmLevelLabels *labels,
                        SdmLevelLabels *costs)
 {
-    const int threads = sdm_threads(ctx), rows = y1 - y0,
-              strips = rows < 128 * threads ? threads : rows / 128;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int i = 0; i < strips; i++) {
+    const Strips strips = cut_strips(ctx, m->task->span, y0, y1);
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 1)
+    for (int i = 0; i < strips.count; i++) {
         char *const mine = m->scratch + m->bytes * (size_t)sdm_thread();
-        Consumer c = {.task = m->task,
-                      .pass = m->pass,
-                      .prior = m->prior,
-                      .retry = m->retry,
-                      .h_out = m->out->h_m,
-                      .flags_out = m->out->flags,
-                      .score_out = m->out->score,
+        const int begin = strip_begin(&strips, i), end = strip_begin(&strips, i + 1);
+        const SdmSpan span = sdm_span_of(m->task->span, m->task->win.w, begin);
+        Consumer c = {.task = m->task, .pass = m->pass, .span = span, .prior = m->prior, .retry = m->retry,
+                      .h_out = m->out->h_m, .flags_out = m->out->flags, .score_out = m->out->score,
                       .labels = labels};
         consumer_cut(&c, mine + m->cost_bytes, m->task->win.w);
-        const SdmCostJob job = cost_job(m, y0 + (int)((int64_t)rows * i / strips),
-                                        y0 + (int)((int64_t)rows * (i + 1) / strips), mine);
-        m->task->cost(&job, costs ? sdm_level_labels_cost : consume, costs ? (void *)costs : (void *)&c);
+        if (m->task->span && !m->retry)
+            leave_out(m, span, begin, end);
+        const SdmCostJob job = cost_job(m, span, begin, end, mine);
+        if (job.width > 0)
+            m->task->cost(&job, costs ? sdm_level_labels_cost : consume, costs ? (void *)costs : (void *)&c);
     }
 }
 
@@ -265,6 +319,7 @@ SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pa
 
 typedef struct GapConsumer {
     const SdmKernels *kernels;
+    size_t stride, x0; /* of the arrays' rows; their column that is the costs' first */
     const SdmPass *pass;
     float *scratch;  /* 3 rows; NULL: the scores are taken as they are */
     float *gap_v;    /* h x w */
@@ -274,7 +329,7 @@ typedef struct GapConsumer {
 static void consume_gaps(void *user, const SdmCostRow *row)
 {
     const GapConsumer *const g = user;
-    const size_t w = (size_t)row->width, at = (size_t)row->y * w;
+    const size_t w = (size_t)row->width, at = (size_t)row->y * g->stride + g->x0;
     const float *score[3] = {row->score, row->score + row->pitch, row->score + 2 * row->pitch};
     for (size_t k = 0; k < 3 && g->scratch; k++) {
         memcpy(g->scratch + k * w, score[k], w * sizeof(float));
@@ -290,29 +345,30 @@ SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass
     SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
     const size_t cost_bytes = (task->kernels->cost_scratch(w, pass->window, -1, 1) + 63) / 64 * 64;
+    SdmPass rows = *pass; /* the range is of rows */
+    rows.range = 1;
     const size_t bytes = cost_bytes + (3 * sizeof(float) * (size_t)w + 63) / 64 * 64;
     char *scratch = NULL;
     TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
-    const int strips = h < 128 * threads ? threads : h / 128;
+    const Strips strips = cut_strips(ctx, task->span, 0, h);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int i = 0; i < strips; i++) {
+    for (int i = 0; i < strips.count; i++) {
         char *const mine = scratch + bytes * (size_t)sdm_thread();
-        const SdmCostJob job = {.left = task->left,
-                                .right = task->right,
-                                .stride = w,
-                                .width = w,
-                                .height = h,
-                                .row_begin = (int)((int64_t)h * i / strips),
-                                .row_end = (int)((int64_t)h * (i + 1) / strips),
-                                .window = pass->window,
-                                .dmin = -1,
-                                .dmax = 1,
-                                .along_v = true,
-                                .min_sigma = pass->min_sigma,
-                                .scratch = mine};
-        GapConsumer g = {.kernels = task->kernels, .pass = pass, .gap_v = gap_v, .score0 = score0,
+        const int begin = strip_begin(&strips, i), end = strip_begin(&strips, i + 1);
+        const SdmSpan span = sdm_span_of(task->span, w, begin);
+        const Match m = {.task = task, .pass = &rows};
+        SdmCostJob job = cost_job(&m, span, begin, end, mine);
+        job.along_v = true;
+        job.right_shift = 0;
+        GapConsumer g = {.kernels = task->kernels, .stride = (size_t)w, .x0 = (size_t)span.x0, .pass = pass,
+                         .gap_v = gap_v, .score0 = score0,
                          .scratch = pass->score_sigma > 0.0f ? (float *)(void *)(mine + cost_bytes) : NULL};
-        task->cost(&job, consume_gaps, &g);
+        for (size_t k = (size_t)begin * (size_t)w; task->span && k < (size_t)end * (size_t)w; k++) {
+            gap_v[k] = NAN;
+            score0[k] = 0;
+        }
+        if (job.width > 0)
+            task->cost(&job, consume_gaps, &g);
     }
 done:
     sdm_free(&scratch);

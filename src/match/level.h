@@ -27,6 +27,7 @@ typedef struct SdmLevelTask {
     sdm_cost_strip_fn *cost;
     const SdmLattice *lattice;
     SdmWindow win;
+    const SdmSpan *span;   /* as of a surface of the window; not with labels */
     const SdmLevelImage *left_source, *right_source;
     int v_shift;           /* rows by which the right view is taken off (top level's search) */
     int16_t *left, *right; /* warped, h x w, owned */

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { STRIP_PIXELS = 32 << 20, LEAST_ROWS = 16 };
+
 void sdm_pyramid_free(SdmPyramid *p)
 {
     for (int l = 0; l < SDM_MAX_LEVELS; l++)
@@ -92,6 +94,19 @@ done:
     return st;
 }
 
+/* Rows of level lmin that are built at once: more of a narrow image. */
+static int64_t strip_rows(int64_t width, int lmin)
+{
+    const int64_t rows = 1024 >> lmin > 32 ? 1024 >> lmin : 32, fit = (STRIP_PIXELS / width) >> lmin;
+    return fit > rows ? rows : fit > LEAST_ROWS ? fit : LEAST_ROWS;
+}
+
+int64_t sdm_pyramid_strip_bytes(int64_t width, int lmin)
+{
+    const int64_t rows = (strip_rows(width, lmin) + 6) * ((int64_t)1 << lmin);
+    return width * rows * 7 / 2; /* pixels, those of the next level, a mask */
+}
+
 SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *read, void *user,
                             const int64_t bounds[4], int lmin, int lmax, SdmPyramid *out)
 {
@@ -101,7 +116,7 @@ SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *r
     TRY(alloc_level(ctx, first, bounds, lmin));
     if (lmin == 0)
         TRY(read(ctx, user, first->x0, first->y0, first->w, first->h, first->data));
-    const int64_t rows = 1024 >> lmin > 32 ? 1024 >> lmin : 32;
+    const int64_t rows = strip_rows(bounds[2] - bounds[0], lmin);
     for (int64_t y = first->y0; lmin > 0 && y < first->y0 + first->h; y += rows) {
         const int64_t end = y + rows < first->y0 + first->h ? y + rows : first->y0 + first->h;
         TRY(sdm_check_stop(ctx));

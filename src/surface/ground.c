@@ -49,6 +49,20 @@ static void connect_pieces(const SdmSurface *s, float limit, int32_t *parent)
         }
 }
 
+/* Roots -> numbers 0.. of the pieces, in the order of their first pixels; -1 where nothing matched. */
+static int32_t number_pieces(const SdmSurface *s, int32_t *parent)
+{
+    const int32_t n = s->win.w * s->win.h;
+    int32_t count = 0;
+    for (int32_t i = 0; i < n; i++)
+        parent[i] = find_root(parent, i);
+    for (int32_t i = 0; i < n; i++) /* a piece's root is its first pixel; numbers are negative till the end */
+        parent[i] = !(s->flags[i] & SDM_QA_VALID) ? 0 : parent[i] == i ? -1 - count++ : parent[parent[i]];
+    for (int32_t i = 0; i < n; i++)
+        parent[i] = -1 - parent[i];
+    return count;
+}
+
 /* Two sweeps of chamfer distances (1 and 1.5 px, kept in half pixels) from the pixels with away == 0. */
 static void spread_nearest(int w, int h, uint16_t *away, float *near)
 {
@@ -69,7 +83,7 @@ static void spread_nearest(int w, int h, uint16_t *away, float *near)
         }
 }
 
-/* Sums over the pieces, by root. */
+/* Sums over the pieces. */
 typedef struct Piece {
     int32_t size, edge, off; /* pixels; those near terrain; of them, beyond a jump */
     int32_t nearest;         /* least distance to terrain, half px */
@@ -79,10 +93,10 @@ typedef struct Piece {
 enum { NOT_TERRAIN, TERRAIN, MAIN_TERRAIN, MAIN_SHARE = 100 /* of the largest piece's size */ };
 
 /* Nearest pixel of terrain that is at least `least`. */
-static void seed(const SdmSurface *s, const int32_t *parent, const uint8_t *terrain, int least, SdmGround *g)
+static void seed(const SdmSurface *s, const int32_t *of, const uint8_t *terrain, int least, SdmGround *g)
 {
     for (int32_t i = 0; i < s->win.w * s->win.h; i++) {
-        const bool is = (s->flags[i] & SDM_QA_VALID) && terrain[parent[i]] >= least;
+        const bool is = (s->flags[i] & SDM_QA_VALID) && terrain[of[i]] >= least;
         g->away[i] = is ? 0 : FAR;
         g->h_m[i] = s->h_m[i];
     }
@@ -91,28 +105,29 @@ static void seed(const SdmSurface *s, const int32_t *parent, const uint8_t *terr
 
 /* Pieces without a jump to the main terrain become terrain; true when a large one did.  Small ones do not
  * vouch for others: a few false matches between mountain and cloud would lead up to it. */
-static bool accept_pieces(const SdmSurface *s, const int32_t *parent, float pixel_m, const SdmGround *g,
-                          int32_t main_size, Piece *piece, uint8_t *terrain)
+static bool accept_pieces(const SdmSurface *s, const int32_t *of, int32_t pieces, float pixel_m,
+                          const SdmGround *g, int32_t main_size, Piece *piece, uint8_t *terrain)
 {
     const int32_t n = s->win.w * s->win.h;
     bool any = false;
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < pieces; i++) {
         piece[i].edge = piece[i].off = 0;
         piece[i].nearest = FAR;
     }
     for (int32_t i = 0; i < n; i++)
-        if ((s->flags[i] & SDM_QA_VALID) && g->away[i] < piece[parent[i]].nearest)
-            piece[parent[i]].nearest = g->away[i];
+        if ((s->flags[i] & SDM_QA_VALID) && g->away[i] < piece[of[i]].nearest)
+            piece[of[i]].nearest = g->away[i];
     for (int32_t i = 0; i < n; i++) { /* the rim that faces the terrain */
-        Piece *const p = &piece[parent[i]];
-        if (!(s->flags[i] & SDM_QA_VALID) || g->away[i] > 2 * p->nearest + 8)
+        if (!(s->flags[i] & SDM_QA_VALID))
+            continue;
+        Piece *const p = &piece[of[i]];
+        if (g->away[i] > 2 * p->nearest + 8)
             continue;
         p->edge++;
         p->off += fabsf(s->h_m[i] - g->h_m[i]) > sdm_ground_limit(0.5f * (float)g->away[i], pixel_m);
     }
-    for (int32_t i = 0; i < n; i++)
-        if (parent[i] == i && (s->flags[i] & SDM_QA_VALID) && !terrain[i] && piece[i].size >= 12 &&
-            piece[i].off * 2 <= piece[i].edge) {
+    for (int32_t i = 0; i < pieces; i++)
+        if (!terrain[i] && piece[i].size >= 12 && piece[i].off * 2 <= piece[i].edge) {
             terrain[i] = piece[i].size >= main_size ? MAIN_TERRAIN : TERRAIN;
             any |= terrain[i] == MAIN_TERRAIN;
         }
@@ -123,36 +138,36 @@ SdmStatus sdm_ground_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmGrou
 {
     SdmStatus st = SDM_OK;
     const int32_t n = s->win.w * s->win.h;
-    int32_t *parent = NULL, largest = 0;
+    int32_t *of = NULL, pieces, largest = 0;
     Piece *piece = NULL;
     uint8_t *terrain = NULL;
     *out = (SdmGround){.win = s->win};
+    TRY(sdm_alloc(ctx, &of, (size_t)n, sizeof *of, "pieces of the surface"));
+    connect_pieces(s, SDM_GROUND_NOISE_M + SDM_GROUND_SLOPE * pixel_m, of);
+    pieces = number_pieces(s, of);
     TRY(sdm_alloc(ctx, &out->h_m, (size_t)n, sizeof(float), "the terrain"));
     TRY(sdm_alloc(ctx, &out->away, (size_t)n, sizeof(uint16_t), "the terrain"));
-    TRY(sdm_alloc(ctx, &parent, (size_t)n, sizeof *parent, "pieces of the surface"));
-    TRY(sdm_alloc(ctx, &piece, (size_t)n, sizeof *piece, "pieces of the surface"));
-    TRY(sdm_alloc(ctx, &terrain, (size_t)n, 1, "pieces of the surface"));
-    connect_pieces(s, SDM_GROUND_NOISE_M + SDM_GROUND_SLOPE * pixel_m, parent);
-    for (int32_t i = 0; i < n; i++) {
-        parent[i] = find_root(parent, i);
-        piece[parent[i]].size += (s->flags[i] & SDM_QA_VALID) ? 1 : 0;
-    }
+    TRY(sdm_alloc(ctx, &piece, (size_t)pieces + 1, sizeof *piece, "pieces of the surface"));
+    TRY(sdm_alloc(ctx, &terrain, (size_t)pieces + 1, 1, "pieces of the surface"));
     for (int32_t i = 0; i < n; i++)
+        if (s->flags[i] & SDM_QA_VALID)
+            piece[of[i]].size++;
+    for (int32_t i = 0; i < pieces; i++)
         largest = piece[i].size > piece[largest].size ? i : largest;
     terrain[largest] = MAIN_TERRAIN;
     for (int round = 0; round < 4; round++) { /* what was accepted brings its neighbours */
-        seed(s, parent, terrain, MAIN_TERRAIN, out);
-        if (!accept_pieces(s, parent, pixel_m, out, piece[largest].size / MAIN_SHARE, piece, terrain))
+        seed(s, of, terrain, MAIN_TERRAIN, out);
+        if (!accept_pieces(s, of, pieces, pixel_m, out, piece[largest].size / MAIN_SHARE, piece, terrain))
             break;
     }
-    seed(s, parent, terrain, TERRAIN, out);
+    seed(s, of, terrain, TERRAIN, out);
     for (int32_t i = 0; i < n; i++) {
-        if ((s->flags[i] & SDM_QA_VALID) && !terrain[parent[i]])
+        if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]])
             s->flags[i] = (uint16_t)((s->flags[i] & ~SDM_QA_VALID) | SDM_QA_ISOLATED);
         out->away[i] = (uint16_t)(out->away[i] == FAR ? FAR : (out->away[i] + 1) / 2);
     }
 done:
-    sdm_free(&parent);
+    sdm_free(&of);
     sdm_free(&piece);
     sdm_free(&terrain);
     if (st != SDM_OK)

@@ -239,7 +239,8 @@ SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, 
                      .sum = mine,
                      .count = mine + columns};
         for (int y = y0; y < y1; y++) {
-            if (!has_hole(s->flags + (size_t)y * (size_t)w + x0, x1 - x0))
+            const SdmSpan span = sdm_span_of(s->span, w, y);
+            if (x1 <= span.x0 || x0 >= span.x1 || !has_hole(s->flags + (size_t)y * (size_t)w + x0, x1 - x0))
                 continue;
             move_columns(k, s, prior, y, &c);
             fill_pixels(s, prior, &c, x0, x1, fill, filled);

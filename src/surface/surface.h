@@ -7,12 +7,26 @@
 #include "core/qa.h"
 #include "match/lattice.h"
 
+/* Columns x0..x1 - 1 that matter of a block of SDM_SPAN_ROWS rows; what lies outside them keeps its prior and
+ * is SDM_QA_OUTSIDE. */
+enum { SDM_SPAN_ROWS = 128 };
+typedef struct SdmSpan {
+    int x0, x1;
+} SdmSpan;
+
 typedef struct SdmSurface {
     SdmWindow win;
+    const SdmSpan *span; /* of its blocks, borrowed; NULL: all matters */
     float *h_m;      /* h x w, metres above the ellipsoid, always finite */
     uint16_t *flags; /* h x w, SdmQaBit; VALID where matched */
     uint8_t *score;  /* h x w, 250 x best score, 0 = none */
 } SdmSurface;
+
+/* The columns that matter of row y. */
+static inline SdmSpan sdm_span_of(const SdmSpan *span, int width, int y)
+{
+    return span ? span[y / SDM_SPAN_ROWS] : (SdmSpan){0, width};
+}
 
 /* Contents are undefined until written. */
 SdmStatus sdm_surface_alloc(SdmContext *ctx, const SdmWindow *win, SdmSurface *out);

@@ -186,6 +186,45 @@ static void what_is_not_needed_does_not_matter(void **state)
     bench_close(&b);
 }
 
+/* Columns left out of rows, as a turned tile leaves them, give the same pixels in the others: for each coarse
+ * row of a triangle. */
+static void columns_left_out_do_not_matter(void **state)
+{
+    (void)state;
+    enum { W = 1536, H = 640, ROWS = H >> COARSE };
+    static const char *const costs[] = {"zncc", "census", "sad"};
+    int32_t from[ROWS], to[ROWS];
+    for (int y = 0; y < ROWS; y++) { /* the right edge leans, the last rows need nothing */
+        from[y] = y / 4;
+        to[y] = y < ROWS - 8 ? from[y] + 24 : from[y];
+    }
+    const SdmShape shape = {.level = COARSE, .rows = ROWS, .from = from, .to = to};
+    for (int c = 0; c < 3; c++) {
+        Bench b;
+        SdmFineResult whole, part;
+        int differ = 0;
+        bench_open(&b, W, H, 0.8, costs[c]);
+        SdmChainInput in = {.settings = &b.settings, .lattice = &b.scene.lattice,
+                            .left = &b.scene.left_pyramid, .right = &b.scene.right_pyramid};
+        const SdmWindow win = {.w = W, .h = H};
+        assert_int_equal(sdm_chain_fine(b.ctx, &in, &b.coarse, &win, &win, &whole), SDM_OK);
+        in.shape = &shape;
+        assert_int_equal(sdm_chain_fine(b.ctx, &in, &b.coarse, &win, &win, &part), SDM_OK);
+        assert_null(part.surface.span);
+        for (int y = 0; y < H; y++)
+            if (to[y >> COARSE] > from[y >> COARSE])
+                same_bytes(&whole, from[y >> COARSE] << COARSE, y, &part, from[y >> COARSE] << COARSE, y,
+                           (to[y >> COARSE] - from[y >> COARSE]) << COARSE, 1);
+        for (int y = 0; y < H; y++)
+            differ += !(part.surface.flags[(size_t)y * W + W - 1] & SDM_QA_VALID) &&
+                      (whole.surface.flags[(size_t)y * W + W - 20] & SDM_QA_VALID);
+        assert_true(differ > H / 2); /* something was left out */
+        sdm_fine_result_free(&whole);
+        sdm_fine_result_free(&part);
+        bench_close(&b);
+    }
+}
+
 static void threads_do_not_matter(void **state)
 {
     (void)state;
@@ -268,6 +307,7 @@ int main(void)
         cmocka_unit_test(other_costs_recover_it_too),
         cmocka_unit_test(cuts_do_not_matter),
         cmocka_unit_test(what_is_not_needed_does_not_matter),
+        cmocka_unit_test(columns_left_out_do_not_matter),
         cmocka_unit_test(threads_do_not_matter),
         cmocka_unit_test(levels_do_not_matter),
         cmocka_unit_test(failed_allocations_are_told),

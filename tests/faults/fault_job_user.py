@@ -178,14 +178,48 @@ def numbers(bench):
 
 def small_budgets(bench):
     """A budget that cannot hold the scene is refused with one that can, and that one holds."""
-    done = bench.call("plan", "-q", "pair/left.tif", "pair/right.tif", "-o", "p", "--memory", "64M")
+    base.simulate(bench, "wide", "rpc", side=700)
+    done = bench.call("plan", "-q", "wide/left.tif", "wide/right.tif", "-o", "p", "--memory", "64M")
     words = done.stderr.split("at least ")
     bench.check("budget refused", done.returncode == 1 and len(words) == 2, done.stderr)
     least = words[-1].strip()
-    bench.make("plan", "-q", "pair/left.tif", "pair/right.tif", "-o", "p", "--memory", least)
+    bench.make("plan", "-q", "wide/left.tif", "wide/right.tif", "-o", "p", "--memory", least)
     base.remove("p")
     less = f"{int(least[:-1]) - 1}M"
-    refused(bench, "a MiB less", [least], "plan", "-q", "pair/left.tif", "pair/right.tif", "-o", "p", "--memory", less)
+    refused(bench, "a MiB less", [least], "plan", "-q", "wide/left.tif", "wide/right.tif", "-o", "p", "--memory", less)
+
+
+def unseen(folder, name, size, side):
+    """An image of the pair in `folder` made larger, without a pixel: cameras are all that plan reads."""
+    shown = subprocess.run(["gdalinfo", "-json", f"{folder}/{name}.tif"], stdout=subprocess.PIPE, check=True)
+    found = json.loads(shown.stdout)
+    factor, rpc = size / side, found["metadata"]["RPC"]
+    for axis in ("LINE", "SAMP"):
+        rpc[f"{axis}_OFF"] = repr((float(rpc[f"{axis}_OFF"]) + 0.5) * factor - 0.5)
+        rpc[f"{axis}_SCALE"] = repr(float(rpc[f"{axis}_SCALE"]) * factor)
+    items = "".join(f'<MDI key="{key}">{value}</MDI>' for key, value in rpc.items())
+    width, height = (int(n * factor) for n in found["size"])
+    with open(f"{folder}/{name}_{size}.vrt", "w", encoding="utf-8") as file:
+        file.write(f'<VRTDataset rasterXSize="{width}" rasterYSize="{height}"><Metadata domain="RPC">{items}</Metadata>'
+                   '<VRTRasterBand dataType="UInt16" band="1"/></VRTDataset>')
+    return f"{folder}/{name}_{size}.vrt"
+
+
+def vast_pairs(bench):
+    """Pairs of 40,000 x 40,000 and 100,000 x 100,000 px are planned within the default budget and below it, and every unit
+    fits; less than the least is refused with the least, which is taken."""
+    base.simulate(bench, "coarse", "rpc", "--gsd", "200", "--relief", "300")
+    for size in (40000, 100000):
+        pair = [unseen("coarse", name, size, 400) for name in ("left", "right")]
+        bench.make("plan", "-q", *pair, "-o", "v")
+        scene = json.loads(base.content("v/plan.json"))["scenes"][0]
+        need = [scene["preparation"]["memory_bytes"]] + [tile["memory_bytes"] for tile in scene["tiles"]]
+        bench.check(f"{size} px within 2 GiB", scene["tiled"] and max(need) <= 2 << 30, f"{max(need) >> 20} MiB")
+        bench.check(f"{size} px: tiles use 85 to 95 % of it", 0.85 <= max(need[1:]) / (2 << 30) <= 0.95, f"{max(need) >> 20} MiB")
+        base.remove("v")
+        words = bench.call("plan", "-q", *pair, "-o", "v", "--memory", "128M").stderr.split("at least ")
+        bench.make("plan", "-q", *pair, "-o", "v", "--memory", words[-1].strip())
+        base.remove("v")
 
 
 def disks(bench):
@@ -242,6 +276,7 @@ def user(bench):
     other_plan(bench)
     numbers(bench)
     small_budgets(bench)
+    vast_pairs(bench)
     disks(bench)
 
 

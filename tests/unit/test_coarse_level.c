@@ -1,0 +1,141 @@
+/* A coarse level of the whole scene by strips of rows: the same bytes as in one piece. */
+// SPDX-License-Identifier: Apache-2.0
+#include "batch/coarse_level.h"
+#include "bench/synthetic.h"
+#include "core/context.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { W = 512, H = 1200, LEVEL = 1 };
+
+typedef struct Result {
+    SdmSurface surface;
+    SdmFitSample *sample;
+    size_t count;
+    int64_t peak; /* bytes */
+} Result;
+
+/* The level from the one above, and its samples, within a budget. */
+static void compute(const SynScene *scene, const char *cost, const char *optimizer, int64_t memory, Result *out)
+{
+    SdmOptions opt;
+    SdmContext *ctx = NULL;
+    SdmMatchSettings set;
+    SdmSurface from;
+    const SdmPointing pointing = {.dir = {0.0, 1.0}, .scale = {1.0, 1.0}, .terms = 1};
+    const SdmWindow above = {.level = LEVEL + 1, .w = W >> 2, .h = H >> 2};
+    sdm_options_default(&opt);
+    opt.optimizer = optimizer;
+    opt.threads = 2;
+    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    ctx->options.memory_bytes = memory; /* less than an option may be */
+    assert_int_equal(sdm_match_settings(ctx, cost, "auto", 8.0f, &set), SDM_OK);
+    assert_int_equal(syn_surface(ctx, scene, &above, 0.4, &from), SDM_OK);
+    const SdmChainInput in = {.settings = &set, .lattice = &scene->lattice, .left = &scene->left_pyramid,
+                              .right = &scene->right_pyramid};
+    *out = (Result){.surface = {.win = {.level = LEVEL, .w = W >> 1, .h = H >> 1}}};
+    assert_int_equal(sdm_coarse_level(ctx, &in, &from, &out->surface), SDM_OK);
+    out->peak = sdm_memory_peak(ctx);
+    assert_int_equal(sdm_coarse_gaps(ctx, &in, &out->surface, 4, &pointing, &out->sample, &out->count), SDM_OK);
+    sdm_surface_free(&from);
+    /* what is kept outlives its context: freed by the caller with none */
+    Result kept = *out;
+    const size_t n = (size_t)out->surface.win.w * (size_t)out->surface.win.h;
+    assert_int_equal(sdm_surface_alloc(NULL, &out->surface.win, &kept.surface), SDM_OK);
+    assert_int_equal(sdm_alloc(NULL, &kept.sample, out->count + 1, sizeof *kept.sample, "samples"), SDM_OK);
+    memcpy(kept.surface.h_m, out->surface.h_m, n * sizeof *kept.surface.h_m);
+    memcpy(kept.surface.flags, out->surface.flags, n * sizeof *kept.surface.flags);
+    memcpy(kept.surface.score, out->surface.score, n);
+    memcpy(kept.sample, out->sample, out->count * sizeof *kept.sample);
+    sdm_surface_free(&out->surface);
+    sdm_free(&out->sample);
+    *out = kept;
+    sdm_close(&ctx);
+}
+
+static void release(Result *r)
+{
+    sdm_surface_free(&r->surface);
+    sdm_free(&r->sample);
+}
+
+static void same(const Result *a, const Result *b)
+{
+    const size_t n = (size_t)a->surface.win.w * (size_t)a->surface.win.h;
+    assert_memory_equal(a->surface.h_m, b->surface.h_m, n * sizeof *a->surface.h_m);
+    assert_memory_equal(a->surface.flags, b->surface.flags, n * sizeof *a->surface.flags);
+    assert_memory_equal(a->surface.score, b->surface.score, n);
+    assert_int_equal(a->count, b->count);
+    assert_memory_equal(a->sample, b->sample, a->count * sizeof *a->sample);
+}
+
+/* Strips of 64, 112, 176 and 280 rows, against one piece. */
+static void strips(const char *cost, const char *optimizer, bool smaller)
+{
+    static const int64_t memory[] = {1 << 20, 12 << 20, 15 << 20, 20 << 20};
+    SdmContext *ctx = NULL;
+    SynScene scene;
+    Result whole, cut;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(syn_open(ctx, W, H, 0.6, 150.0, 42, &scene), SDM_OK);
+    /* a dark band without texture, so that rejection, retry and filling have work across the cuts */
+    SdmLevelImage *const im = &scene.left_pyramid.level[LEVEL];
+    for (int64_t y = im->h / 3; y < im->h / 3 + 60; y++)
+        for (int64_t x = im->w / 4; x < im->w / 2; x++)
+            im->data[y * im->w + x] = 0;
+    compute(&scene, cost, optimizer, INT64_C(2) << 30, &whole);
+    assert_true(whole.count > 1000);
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
+        compute(&scene, cost, optimizer, memory[i], &cut);
+        print_message("%s, %s, %lld MiB: %.1f MiB at most, in one piece %.1f\n", cost, optimizer,
+                      (long long)(memory[i] >> 20), (double)cut.peak / 0x1p20, (double)whole.peak / 0x1p20);
+        same(&whole, &cut);
+        if (smaller && i < 2)
+            assert_true(cut.peak < whole.peak);
+        release(&cut);
+    }
+    release(&whole);
+    syn_close(&scene);
+    sdm_close(&ctx);
+}
+
+static void zncc_by_strips(void **state)
+{
+    (void)state;
+    strips("zncc", "local", true);
+}
+
+static void census_by_strips(void **state)
+{
+    (void)state;
+    strips("census", "local", true);
+}
+
+static void sad_by_strips(void **state)
+{
+    (void)state;
+    strips("sad", "local", true);
+}
+
+/* Labels depend on the rows that are taken together: the budget must not choose them. */
+static void sgm_does_not_know_the_budget(void **state)
+{
+    (void)state;
+    strips("census", "sgm", false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zncc_by_strips), cmocka_unit_test(census_by_strips), cmocka_unit_test(sad_by_strips),
+        cmocka_unit_test(sgm_does_not_know_the_budget)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
