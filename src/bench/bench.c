@@ -23,6 +23,8 @@ const SdmOptionSpec sdm_bench_options[] = {
      "Write the tables as Markdown, too."},
     {"--quick", NULL, SDM_OPT_BOOL, FIELD(quick), NO_RANGE, "off", SDM_CMD_BENCH,
      "Small images: shows that everything works; the figures mean nothing."},
+    {"--tune", NULL, SDM_OPT_BOOL, FIELD(tune), NO_RANGE, "off", SDM_CMD_BENCH,
+     "Instead: measure sizes of launches on the device of --device and print the row for gpu/tuning.c."},
     {"--tsukuba", "FOLDER", SDM_OPT_TEXT, FIELD(tsukuba), NO_RANGE, "none", SDM_CMD_BENCH,
      "Middlebury's im_left.png, im_right.png and disp_left.png: adds mismatches and energy of belief "
      "propagation against its iterations."},

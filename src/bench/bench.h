@@ -8,6 +8,7 @@ typedef struct SdmBenchOptions {
     const char *csv, *markdown; /* files to write as well; NULL = none */
     int repeats;                /* timings of each case; their median counts */
     bool quick;                 /* small sizes: shows that it works, no figures */
+    bool tune;              /* measure sizes of launches on the device instead, see sdm_bench_tune() */
     const char *tsukuba;        /* folder of Middlebury's images for the curve of belief propagation; NULL = none */
 } SdmBenchOptions;
 
@@ -74,6 +75,13 @@ SdmStatus sdm_bench_run(SdmBench *b);
 void sdm_bench_print_csv(const SdmBench *b, FILE *to);
 void sdm_bench_print_text(const SdmBench *b, FILE *to);
 void sdm_bench_print_markdown(const SdmBench *b, FILE *to);
+
+/* Sizes of launches for the device of the bench: candidates are timed by its clock, each is told in the log. */
+typedef struct SdmBenchTuned {
+    char row[256];            /* for the table of gpu/tuning.c, with its seconds */
+    double before[2], after[2]; /* s, zncc and census: with the row in use so far, with the new one */
+} SdmBenchTuned;
+SdmStatus sdm_bench_tune(SdmBench *b, SdmBenchTuned *out);
 
 /* ---- for the files of src/bench ---- */
 

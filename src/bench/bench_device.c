@@ -20,9 +20,13 @@ SdmStatus sdm_bench_device_open(SdmBench *b)
     const char *const name = sdm_options(b->ctx)->device;
     SdmBenchDevice *d = NULL;
     SdmChoice choice;
-    if (strcmp(name, "auto") == 0)
+    if (strcmp(name, "auto") == 0 && !b->opt->tune)
         return SDM_OK;
     TRY(sdm_choose_device(b->ctx, name, &choice));
+    if (choice.cpu && b->opt->tune)
+        return sdm_fail(b->ctx, SDM_ERR_UNSUPPORTED,
+                        "bench --tune: found the processor, expected a device; give --device opencl or cuda%s%s",
+                        choice.why_not[0] ? "; " : "", choice.why_not);
     if (choice.cpu)
         return SDM_OK;
     TRY(sdm_bench_alloc(b, &d, 1, sizeof *d));

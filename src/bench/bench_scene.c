@@ -107,3 +107,16 @@ SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const ch
 done:
     return st;
 }
+
+SdmStatus sdm_bench_scene_device_s(SdmBench *b, SdmBenchScene *scene, SdmDevice *device, const char *cost,
+                                   double *seconds)
+{
+    SdmStatus st = SDM_OK;
+    SceneCall c = {.scene = scene, .device = device};
+    TRY(sdm_match_settings(b->ctx, cost, "auto", NOISE_Q, &c.settings));
+    c.settings.coarse_level = c.settings.top_level = COARSE;
+    TRY(call_scene(b->ctx, &c));
+    *seconds = c.device_s;
+done:
+    return st;
+}

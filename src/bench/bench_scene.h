@@ -17,4 +17,9 @@ SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *nam
 SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
                                      const char *published);
 
+/* Seconds by the device's clock of one run with that cost. */
+struct SdmDevice;
+SdmStatus sdm_bench_scene_device_s(SdmBench *b, SdmBenchScene *scene, struct SdmDevice *device,
+                                   const char *cost, double *seconds);
+
 #endif
