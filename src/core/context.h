@@ -14,6 +14,7 @@ typedef struct SdmSpare {
 
 struct SdmContext {
     SdmOptions options;
+    SdmContext *account; /* of a child: who is charged for memory; else NULL */
     char error[1024];
     sdm_log_fn *log;
     sdm_progress_fn *progress;
