@@ -23,6 +23,7 @@ typedef struct SdmDeviceInfo {
     bool exact;  /* rounds divisions and roots correctly, keeps denormals: the CPU's bytes */
     int64_t memory_bytes, local_bytes, most_bytes; /* most_bytes: of one buffer */
     int units, max_group;                          /* compute units; work items a group */
+    double clock_hz;                               /* the highest; 0: not known */
     char why_not[SDM_REASON_SIZE];                 /* empty: it can run */
 } SdmDeviceInfo;
 

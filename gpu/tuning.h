@@ -1,5 +1,5 @@
-/* Sizes of the devices' launches: a row per device, found by its name; the first is for all others.  Results do
- * not depend on them.  `stereodem bench --tune --device NAME` measures a row.  Internal; not installed. */
+/* Sizes of the devices' launches: a row per device, found by its name; the first is for all others.  Results
+ * do not depend on them.  `stereodem bench --tune --device NAME` measures a row.  Internal; not installed. */
 #ifndef SDM_GPU_TUNING_H
 #define SDM_GPU_TUNING_H
 
@@ -8,7 +8,7 @@
 typedef struct SdmTuning {
     const char *name; /* part of a device's name; "" = every device */
     int strip_rows;   /* h: rows that a group of a match_* kernel walks down */
-    int sum_rows, sum_items;       /* window sums (window_texture, volume_*): rows of a strip, items of a group */
+    int sum_rows, sum_items; /* window sums (window_texture, volume_*): rows of a strip, items of a group */
     int column_rows, column_items; /* column sums (fill_columns, gap_columns): the same */
     int pixel_w, pixel_h;          /* items of a group where each has a pixel: warp, median, filling ... */
 } SdmTuning;

@@ -72,8 +72,8 @@ SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int6
                        char out[SDM_PATH_SIZE]);
 SdmStatus sdm_job_use(SdmContext *ctx, SdmJob *job, int number); /* make it the scene in use */
 
-/* Begin a unit; it is found done when it is there, whole and of this plan.  Its failure is kept beside it, for
- * status. Not while sdm_job_is_full(). */
+/* Begin a unit; it is found done when it is there, whole and of this plan.  Its failure is kept beside it,
+ * for status. Not while sdm_job_is_full(). */
 SdmStatus sdm_job_begin(SdmContext *ctx, SdmJob *job, int64_t unit);
 /* Must units end before this one can begin?  Those in work are of one scene, as many as the worker takes. */
 bool sdm_job_is_full(const SdmJob *job, int64_t unit);
@@ -89,8 +89,8 @@ SdmStatus sdm_job_end(SdmContext *ctx, SdmJob *job, SdmJobDone *done);
 SdmStatus sdm_job_save_others(SdmContext *ctx, SdmJob *job, SdmStatus st);
 void sdm_job_abandon(SdmJob *job); /* all that are in work */
 
-/* The scene products of the scene in use, for that unit: from their file, from somebody who is at them, or made
- * here. */
+/* The scene products of the scene in use, for that unit: from their file, from somebody who is at them, or
+ * made here. */
 SdmStatus sdm_job_need_prepared(SdmContext *ctx, SdmJob *job, int64_t unit);
 /* Seconds of the stages since `before`. */
 void sdm_job_stages_since(const SdmContext *ctx, const double before[SDM_UNIT_STAGES],

@@ -18,12 +18,12 @@ typedef struct SdmUnitWork {
 } SdmUnitWork;
 
 /* Begin to compute a block (work->block: its place is given) in at most `room` bytes: a block whose window
- * needs more, there or in the worker's memory, is computed in parts, at once.  room = 0: whatever it takes.  The
- * worker has a lane free. */
+ * needs more, there or in the worker's memory, is computed in parts, at once.  room = 0: whatever it takes.
+ * The worker has a lane free. */
 SdmStatus sdm_unit_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
                          int64_t room, SdmUnitWork *work);
-/* Wait for its window and grid it: work->block gets its arrays, the caller's to free.  All else is freed, after
- * a failure the block, too. */
+/* Wait for its window and grid it: work->block gets its arrays, the caller's to free.  All else is freed,
+ * after a failure the block, too. */
 SdmStatus sdm_unit_end(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
                        SdmUnitWork *work);
 void sdm_unit_abandon(SdmWorker *worker, SdmUnitWork *work); /* instead of the end */

@@ -138,8 +138,8 @@ static int free_lane(const SdmWorker *w)
     return i;
 }
 
-bool sdm_worker_has_room(SdmContext *ctx, SdmWorker *worker, const SdmMatchSettings *set, int64_t w, int64_t h,
-                         int64_t win_w, int64_t win_h)
+bool sdm_worker_has_room(SdmContext *ctx, SdmWorker *worker, const SdmMatchSettings *set, int64_t w,
+                         int64_t h, int64_t win_w, int64_t win_h)
 {
     Lane *const lane = worker->lane ? &worker->lane[free_lane(worker)] : NULL;
     if (!lane || need_device(ctx, worker, lane) != SDM_OK) /* the window will say why */
@@ -207,7 +207,8 @@ static void join(SdmContext *ctx, Lane *lane)
     if (lane->on_thread) {
         pthread_join(lane->thread, NULL);
         for (int i = 0; i < lane->lines.count; i++)
-            sdm_log(ctx, lane->lines.line[i].level, lane->lines.line[i].stage, "%s", lane->lines.line[i].text);
+            sdm_log(ctx, lane->lines.line[i].level, lane->lines.line[i].stage, "%s",
+                    lane->lines.line[i].text);
     }
     lane->on_thread = false;
     sdm_close(&lane->ctx);
@@ -238,7 +239,8 @@ static SdmStatus end_lane(SdmContext *ctx, SdmWorker *worker, Lane *lane)
         return lane->st;
     let_go(ctx, worker, lane->index);
     return sdm_fail(ctx, lane->st,
-                    "%s; finished blocks are kept: give the same command to go on, or --device cpu", lane->why);
+                    "%s; finished blocks are kept: give the same command to go on, or --device cpu",
+                    lane->why);
 }
 
 SdmStatus sdm_worker_end(SdmContext *ctx, SdmWorker *worker, int number)

@@ -21,10 +21,10 @@ void sdm_worker_expect(SdmWorker *worker, int64_t windows);
 /* Windows that may be in work at a time: 1 on the processor, else 2 for each device, but none without use. */
 int sdm_worker_lanes(const SdmWorker *worker);
 
-/* Can the lane that comes next take a window whose level 0 computes w x h pixels of an image window of win_w x
- * win_h? */
-bool sdm_worker_has_room(SdmContext *ctx, SdmWorker *worker, const SdmMatchSettings *set, int64_t w, int64_t h,
-                         int64_t win_w, int64_t win_h);
+/* Can the lane that comes next take a window whose level 0 computes w x h pixels of an image window of win_w
+ * x win_h? */
+bool sdm_worker_has_room(SdmContext *ctx, SdmWorker *worker, const SdmMatchSettings *set, int64_t w,
+                         int64_t h, int64_t win_w, int64_t win_h);
 
 /* What a window is matched from, as for sdm_chain_fine(); all of it must stay where it is until the end. */
 typedef struct SdmWorkerCall {

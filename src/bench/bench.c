@@ -271,6 +271,13 @@ static double bits_a_cycle(const char *level)
 
 double sdm_bench_bound_s(const SdmBench *b, const SdmBenchCase *c, const char **of)
 {
+    if (c->threads == 0) { /* a device */
+        const double bytes =
+                         b->device_bandwidth > 0.0 ? c->outputs * c->need.bytes / b->device_bandwidth : 0.0,
+                     starts = b->device_issue > 0.0 ? c->outputs * c->need.operations / b->device_issue : 0.0;
+        *of = starts > bytes ? "issue" : "bytes";
+        return starts > bytes ? starts : bytes;
+    }
     const double bits = bits_a_cycle(c->level) * c->threads;
     const double cycles = bits > 0.0 ? c->need.operations * c->need.bits / bits : 0.0;
     const double by_clock = c->outputs * cycles / b->clock_hz;

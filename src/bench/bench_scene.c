@@ -29,6 +29,10 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene
     SdmBenchScene *s = NULL;
     const int w = width / 16 * 16, h = height / 16 * 16; /* whole coarse pixels and cells of the lattice */
     const SdmWindow coarse = {.level = COARSE, .w = w >> COARSE, .h = h >> COARSE};
+    if (b->scene) {
+        *out = b->scene;
+        return SDM_OK;
+    }
     TRY(sdm_bench_alloc(b, &s, 1, sizeof *s));
     b->scene = s;
     b->close_scene = close_scene;
@@ -38,6 +42,11 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene
     *out = s;
 done:
     return st;
+}
+
+const SynScene *sdm_bench_scene_data(const SdmBenchScene *scene)
+{
+    return &scene->scene;
 }
 
 typedef struct SceneCall {

@@ -50,6 +50,7 @@ static SdmStatus add_cases(SdmCall *call, SdmBench *b)
     if (!papers && !curve) {
         TRY(sdm_bench_add_kernels(b));
         TRY(sdm_bench_add_pairs(b));
+        TRY(sdm_bench_add_device_steps(b));
     }
     if (all || papers)
         TRY(sdm_bench_add_papers(b));

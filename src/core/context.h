@@ -27,8 +27,8 @@ struct SdmContext {
     SdmSpare spare[SDM_SPARES];    /* in critical(sdm_spare); together at most 1/8 of the memory budget */
 };
 
-/* Large blocks, multiples of a large page (sdm_large_bytes() rounds up), aligned to one.  *cleared: it is fresh
- * memory, all 0. */
+/* Large blocks, multiples of a large page (sdm_large_bytes() rounds up), aligned to one.  *cleared: it is
+ * fresh memory, all 0. */
 size_t sdm_large_bytes(size_t bytes);
 char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared); /* NULL: out of memory */
 void sdm_large_give(SdmContext *ctx, char *block, size_t bytes);

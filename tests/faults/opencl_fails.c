@@ -1,7 +1,7 @@
-/* To be preloaded: OpenCL's calls that work on a device (buffers, copies, launches, waits) fail from the n-th on,
- * as the driver's do when a device is lost or its memory is used up.  SDM_FAIL_AT=N; SDM_FAIL_TIMES=K calls
- * (none given: all that follow); SDM_FAIL_WITH=-5 is OpenCL's error.  The program finds OpenCL with dlsym(), so
- * that is what is caught here. */
+/* To be preloaded: OpenCL's calls that work on a device (buffers, copies, launches, waits) fail from the n-th
+ * on, as the driver's do when a device is lost or its memory is used up.  SDM_FAIL_AT=N; SDM_FAIL_TIMES=K
+ * calls (none given: all that follow); SDM_FAIL_WITH=-5 is OpenCL's error.  The program finds OpenCL with
+ * dlsym(), so that is what is caught here. */
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,12 +22,14 @@ static long number(const char *name, long otherwise)
 static int32_t error_now(void)
 {
     static atomic_long calls;
-    const long n = atomic_fetch_add(&calls, 1) + 1, at = number("SDM_FAIL_AT", 0), times = number("SDM_FAIL_TIMES", 0);
+    const long n = atomic_fetch_add(&calls, 1) + 1, at = number("SDM_FAIL_AT", 0),
+               times = number("SDM_FAIL_TIMES", 0);
     return at > 0 && n >= at && (times == 0 || n < at + times) ? (int32_t)number("SDM_FAIL_WITH", -5) : 0;
 }
 
 typedef int32_t finish_fn(void *queue);
-typedef int32_t write_fn(void *, void *, uint32_t, size_t, size_t, const void *, uint32_t, const void *, void *);
+typedef int32_t write_fn(void *, void *, uint32_t, size_t, size_t, const void *, uint32_t, const void *,
+                         void *);
 typedef int32_t read_fn(void *, void *, uint32_t, size_t, size_t, void *, uint32_t, const void *, void *);
 typedef int32_t launch_fn(void *, void *, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t,
                           const void *, void *);
@@ -48,8 +50,8 @@ static int32_t finish(void *queue)
     return e ? e : st;
 }
 
-static int32_t write_buffer(void *q, void *b, uint32_t wait, size_t at, size_t n, const void *from, uint32_t k,
-                            const void *list, void *event)
+static int32_t write_buffer(void *q, void *b, uint32_t wait, size_t at, size_t n, const void *from,
+                            uint32_t k, const void *list, void *event)
 {
     const int32_t e = error_now();
     return e ? e : next.write(q, b, wait, at, n, from, k, list, event);
