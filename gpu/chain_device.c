@@ -244,9 +244,11 @@ done:
 static SdmStatus tell_time(SdmDeviceChain *c, double *device_s)
 {
     SdmStatus st = SDM_OK;
+    const SdmDeviceInfo *const info = sdm_device_info(c->gpu.device);
     TRY(sdm_device_seconds(c->ctx, c->gpu.device, c->gpu.queue, device_s));
-    sdm_log(c->ctx, SDM_LOG_VERBOSE, 5, "%d x %d px on %s: %.3f s by its clock, %lld MiB of its memory",
-            c->win.w, c->win.h, sdm_device_info(c->gpu.device)->name, *device_s,
+    sdm_log(c->ctx, SDM_LOG_VERBOSE, 5,
+            "%d x %d px on %s:%d, %s: %.3f s by its clock, %lld MiB of its memory", c->win.w, c->win.h,
+            sdm_api_name(info->api), info->index, info->name, *device_s,
             (long long)(sdm_device_peak(c->gpu.device) >> 20));
 done:
     return st;

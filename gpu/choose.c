@@ -8,7 +8,7 @@
 
 static void take(const SdmDeviceInfo *d, SdmChoice *out)
 {
-    *out = (SdmChoice){.api = d->api, .index = d->index, .exact = d->exact};
+    *out = (SdmChoice){.api = d->api, .index = d->index, .exact = d->exact, .count = 1, .all = {d->index}};
     snprintf(out->text, sizeof out->text, "%s:%d", sdm_api_name(d->api), d->index);
     snprintf(out->name, sizeof out->name, "%s", d->name);
 }
@@ -22,8 +22,11 @@ static void take_cpu(SdmChoice *out)
 
 void sdm_choice_tell(SdmContext *ctx, const SdmChoice *c)
 {
-    sdm_log(ctx, SDM_LOG_INFO, 0, "device: %s%s%s%s", c->name, c->cpu ? "" : " (", c->cpu ? "" : c->text,
-            c->cpu ? "" : ")");
+    char more[32] = "";
+    if (c->count > 1)
+        snprintf(more, sizeof more, " and %d more", c->count - 1);
+    sdm_log(ctx, SDM_LOG_INFO, 0, "device: %s%s%s%s%s", c->name, more, c->cpu ? "" : " (",
+            c->cpu ? "" : c->text, c->cpu ? "" : ")");
     if (c->why_not[0])
         sdm_log(ctx, SDM_LOG_VERBOSE, 0, "no other device: %s", c->why_not);
     if (!c->exact)
@@ -121,6 +124,33 @@ SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out)
     else
         TRY(choose_named(ctx, strncmp(name, "cuda", 4) == 0 ? SDM_API_CUDA : SDM_API_OPENCL, number, list,
                          out));
+done:
+    sdm_free(&list);
+    return st;
+}
+
+/* Can a device share the work of another of its API?  Those of one platform, as exact as it. */
+static bool alike(const SdmDeviceInfo *a, const SdmDeviceInfo *b)
+{
+    return !b->why_not[0] && a->is_cpu == b->is_cpu && a->exact == b->exact &&
+           (a->api == SDM_API_CUDA || strcmp(a->platform, b->platform) == 0);
+}
+
+SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmDeviceInfo *list = NULL;
+    char reason[SDM_REASON_SIZE];
+    TRY(sdm_choose_device(ctx, name, out));
+    if (out->cpu || strchr(name, ':'))
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
+    const int n = sdm_devices(out->api, list, SDM_MOST_DEVICES, reason);
+    for (int i = 0; i < n && out->index < n; i++)
+        if (i != out->index && alike(&list[out->index], &list[i]))
+            out->all[out->count++] = i;
+    if (out->count > 1)
+        snprintf(out->text, sizeof out->text, "%s", sdm_api_name(out->api));
 done:
     sdm_free(&list);
     return st;

@@ -7,8 +7,9 @@
 typedef struct SdmChoice {
     bool cpu; /* the rest says nothing then */
     enum SdmApi api;
-    int index;
-    char text[32]; /* "cpu", "cuda:0": what --device takes */
+    int index;             /* the first of them */
+    int count, all[SDM_MOST_DEVICES]; /* devices of one platform that share the work, their indices */
+    char text[32]; /* "cpu", "cuda:0", of several "cuda": what --device takes */
     char name[SDM_NAME_SIZE];
     bool exact;        /* rounds as the processor does */
     char why_not[640]; /* auto took the processor: why no device; else "" */
@@ -20,6 +21,8 @@ typedef struct SdmChoice {
  * Optimizers other than local run on the processor alone.  SDM_ERR_UNSUPPORTED says why one that was named
  * cannot run. */
 SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out);
+/* The same with all that can share the work where no number was given: those of the platform of the first. */
+SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out);
 /* Log what was taken. */
 void sdm_choice_tell(SdmContext *ctx, const SdmChoice *choice);
 

@@ -49,6 +49,7 @@ static void describe(const SdmCuApi *api, CuDevice device, int index, SdmDeviceI
     snprintf(out->driver, sizeof out->driver, "driver for CUDA %d.%d", version / 1000, version % 1000 / 10);
     out->memory_bytes = out->most_bytes = (int64_t)bytes;
     out->local_bytes = ask(api, device, CU_MAX_SHARED_MEMORY_PER_BLOCK);
+    out->clock_hz = 1e3 * ask(api, device, CU_CLOCK_RATE);
     out->units = ask(api, device, CU_MULTIPROCESSOR_COUNT);
     out->max_group = ask(api, device, CU_MAX_THREADS_PER_BLOCK);
     if (10 * major + minor < LEAST_CAPABILITY)

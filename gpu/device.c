@@ -98,6 +98,7 @@ SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice
     d->budget = d->info.is_cpu ? d->info.memory_bytes / 2 : d->info.memory_bytes / 4 * 3;
     const int64_t most = atomic_load(&most_budget);
     d->budget = most > 0 && most < d->budget ? most : d->budget;
+    d->tuning = *sdm_tuning_find(d->info.name);
     TRY(d->back_end->open(ctx, d));
     *out = d;
     d = NULL;
@@ -132,6 +133,16 @@ int64_t sdm_device_budget(const SdmDevice *d)
 void sdm_device_set_budget(SdmDevice *d, int64_t bytes)
 {
     d->budget = bytes;
+}
+
+const SdmTuning *sdm_device_tuning(const SdmDevice *d)
+{
+    return &d->tuning;
+}
+
+void sdm_device_set_tuning(SdmDevice *d, const SdmTuning *tuning)
+{
+    d->tuning = *tuning;
 }
 
 int64_t sdm_device_used(const SdmDevice *d)

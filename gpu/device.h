@@ -6,6 +6,7 @@
 #define SDM_GPU_DEVICE_H
 
 #include "core/core.h"
+#include "tuning.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,7 @@ typedef struct SdmDeviceInfo {
     bool exact;  /* rounds divisions and roots correctly, keeps denormals: the CPU's bytes */
     int64_t memory_bytes, local_bytes, most_bytes; /* most_bytes: of one buffer */
     int units, max_group;                          /* compute units; work items a group */
+    double clock_hz;                               /* the highest; 0: not known */
     char why_not[SDM_REASON_SIZE];                 /* empty: it can run */
 } SdmDeviceInfo;
 
@@ -57,6 +59,9 @@ int64_t sdm_device_budget(const SdmDevice *device);
 void sdm_device_set_budget(SdmDevice *device, int64_t bytes);
 int64_t sdm_device_used(const SdmDevice *device);
 int64_t sdm_device_peak(const SdmDevice *device);
+/* Sizes of launches: the row of the device's name, or what was set. */
+const SdmTuning *sdm_device_tuning(const SdmDevice *device);
+void sdm_device_set_tuning(SdmDevice *device, const SdmTuning *tuning);
 
 /* Contents are undefined.  `what` names it in the sentence of a failure. */
 SdmStatus sdm_buffer_new(SdmContext *ctx, SdmDevice *device, int64_t bytes, const char *what,

@@ -27,6 +27,7 @@ struct SdmDevice {
     const SdmBackEnd *back_end;
     SdmDeviceInfo info;
     int64_t budget, used, peak; /* bytes */
+    SdmTuning tuning;
     SdmBuffer *first;           /* its buffers, a list */
     void *inside;               /* of the back end */
 };

@@ -13,10 +13,10 @@
 
 /* Median of the valid ones of 3 x 3 at valid pixels with 5 of them or more; rows off the image are the
  * nearest one, the first and last column keep their value. */
-KERNEL GROUP_SIZE(32, 8, 1)
+KERNEL ANY_GROUP
 median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL float *out)
 {
-    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    const int x = PLACE(0), y = PLACE(1);
     if (x >= w || y >= h)
         return;
     const long at = (long)y * w + x;
@@ -126,11 +126,11 @@ FUNCTION void column_add(ColumnSum *s, GLOBAL const float *h_m, GLOBAL const flo
 /* Sums over the rows y - reach .. y + reach of the valid pixels' changes, and their number, for one or two
  * reaches (reach_b < 0: one); sum, count: h x w for the first, then for the second.  An item walks down
  * `rows` rows of a column. */
-KERNEL GROUP_SIZE(64, 1, 1)
+KERNEL ANY_GROUP
     fill_columns(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h,
                  int reach_a, int reach_b, int rows, GLOBAL int *sum, GLOBAL ushort *count)
 {
-    const int x = GROUP(0) * 64 + ITEM(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
+    const int x = PLACE(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
     const long second = (long)w * h;
     ColumnSum a = {0, 0}, b = {0, 0};
     if (x >= w)
@@ -192,12 +192,12 @@ FUNCTION RowSum row_begin(GLOBAL const int *sum, GLOBAL const ushort *count, int
 /* Pixels without a match: prior + mean change of the window where `least` of it are valid; else, if asked,
  * the prior. A second filling (reach_b >= 0) then overwrites where it can.  filled: 1 where the first was
  * done, 0 elsewhere; may be null.  An item has 8 pixels of a row. */
-KERNEL GROUP_SIZE(32, 8, 1)
+KERNEL ANY_GROUP
     fill_holes(GLOBAL float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags,
                GLOBAL const int *sum, GLOBAL const ushort *count, int w, int h, int reach_a, int least_a,
                int else_prior, int reach_b, int least_b, GLOBAL uchar *filled)
 {
-    const int x0 = (GROUP(0) * 32 + ITEM(0)) * 8, y = GROUP(1) * 8 + ITEM(1);
+    const int x0 = PLACE(0) * 8, y = PLACE(1);
     const long row = (long)y * w, second = (long)w * h + row;
     bool hole = false;
     if (y >= h)
@@ -234,10 +234,10 @@ KERNEL GROUP_SIZE(32, 8, 1)
 /* ---- smoothing, refinement ---- */
 
 /* (1 2 1)/4 in both axes; at the ends the surface goes on with its last value. */
-KERNEL GROUP_SIZE(32, 8, 1)
+KERNEL ANY_GROUP
 smooth(GLOBAL const float *in, int w, int h, GLOBAL float *out)
 {
-    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    const int x = PLACE(0), y = PLACE(1);
     if (x >= w || y >= h)
         return;
     GLOBAL const float *const r0 = in + (long)clamp_index(y - 1, h) * w, *const r1 = in + (long)y * w,
@@ -252,10 +252,10 @@ smooth(GLOBAL const float *in, int w, int h, GLOBAL float *out)
 
 /* A window twice as fine, bilinear.  du, dv: absolute place of the fine pixel (0, 0) less twice that of the
  * coarse one; places beyond the coarse window are its edge. */
-KERNEL GROUP_SIZE(32, 8, 1) refine(GLOBAL const float *coarse, int coarse_w, int coarse_h, int du, int dv,
+KERNEL ANY_GROUP refine(GLOBAL const float *coarse, int coarse_w, int coarse_h, int du, int dv,
                                    GLOBAL float *fine, int w, int h)
 {
-    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1), u = x + du, v = y + dv;
+    const int x = PLACE(0), y = PLACE(1), u = x + du, v = y + dv;
     if (x >= w || y >= h)
         return;
     const int iu = (u - 1) >> 1, iv = (v - 1) >> 1;

@@ -14,10 +14,10 @@ FUNCTION int gap_size(float gap)
 
 /* Over the rows y - GAP_HALF .. y + GAP_HALF of each column: sums of |gap|, and how many are known.  An item
  * has `rows` rows of a column. */
-KERNEL GROUP_SIZE(64, 1, 1)
+KERNEL ANY_GROUP
 gap_columns(GLOBAL const float *gap, int w, int h, int rows, GLOBAL int *sum, GLOBAL ushort *count)
 {
-    const int x = GROUP(0) * 64 + ITEM(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
+    const int x = PLACE(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
     int s = 0, n = 0;
     if (x >= w)
         return;
@@ -58,13 +58,13 @@ FUNCTION int ground_at(int x, int y, int u0, int v0, int level, int ground_w, in
 
 /* Flags and scores from the ray gaps, the scores over the larger window (score0) and the terrain (ground_m,
  * away; null: there is none).  limit: mean gap, 1/1024 px. */
-KERNEL GROUP_SIZE(32, 8, 1)
+KERNEL ANY_GROUP
 judge(GLOBAL const float *gap, GLOBAL const int *sum, GLOBAL const ushort *count, GLOBAL const uchar *score0,
       GLOBAL const float *h_m, int w, int h, int least, float limit, GLOBAL const float *ground_m,
       GLOBAL const ushort *away, int u0, int v0, int level, int ground_w, int ground_h, float pixel_m,
       GLOBAL ushort *flags, GLOBAL uchar *score)
 {
-    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    const int x = PLACE(0), y = PLACE(1);
     if (x >= w || y >= h)
         return;
     const long row = (long)y * w, i = row + x;
@@ -90,11 +90,11 @@ judge(GLOBAL const float *gap, GLOBAL const int *sum, GLOBAL const ushort *count
 }
 
 /* Filled pixels that no view leaves out, over terrain: valid, and filled. */
-KERNEL GROUP_SIZE(32, 8, 1)
+KERNEL ANY_GROUP
 accept_filled(GLOBAL const uchar *filled, int w, int h, GLOBAL const ushort *away, int u0, int v0, int level,
               int ground_w, int ground_h, GLOBAL ushort *flags)
 {
-    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    const int x = PLACE(0), y = PLACE(1);
     if (x >= w || y >= h)
         return;
     const long i = (long)y * w + x;

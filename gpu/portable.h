@@ -15,9 +15,11 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define IN_LOCAL              /* pointers to them */
 #define CONSTANT __constant__ const
 #define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
+#define ANY_GROUP __launch_bounds__(256) /* its size is that of the launch, see tuning.h */
 #define BARRIER() __syncthreads()
 #define ITEM(k) ((int)((k) == 0 ? threadIdx.x : (k) == 1 ? threadIdx.y : threadIdx.z))
 #define GROUP(k) ((int)((k) == 0 ? blockIdx.x : (k) == 1 ? blockIdx.y : blockIdx.z))
+#define ITEMS(k) ((int)((k) == 0 ? blockDim.x : (k) == 1 ? blockDim.y : blockDim.z))
 #define FUNCTION static __device__ __forceinline__
 #define POPCOUNT64(v) __popcll(v)
 #define LOCAL_EXCHANGE(p, v) atomicExch((p), (v))
@@ -37,9 +39,11 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define IN_LOCAL __local
 #define CONSTANT __constant
 #define GROUP_SIZE(x, y, z) __attribute__((reqd_work_group_size(x, y, z)))
+#define ANY_GROUP
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define ITEM(k) ((int)get_local_id(k))
 #define GROUP(k) ((int)get_group_id(k))
+#define ITEMS(k) ((int)get_local_size(k))
 #define FUNCTION static inline
 #define POPCOUNT64(v) ((int)popcount(v))
 #define LOCAL_EXCHANGE(p, v) atomic_xchg((p), (v))
@@ -52,6 +56,8 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define UNROLL
 #define NO_UNROLL
 #endif
+
+#define PLACE(k) (GROUP(k) * ITEMS(k) + ITEM(k)) /* of an item among all */
 
 #define PIXEL_NODATA (-32768)
 #define SCORE_NONE (-2.0f)

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /* Pixel (i, j) of out has its first tap at (2 i + first_x, 2 j + first_y) of in. */
-KERNEL GROUP_SIZE(32, 8, 1) half_size(GLOBAL const short *in, int in_w, int in_h, int first_x, int first_y,
+KERNEL ANY_GROUP half_size(GLOBAL const short *in, int in_w, int in_h, int first_x, int first_y,
                                       GLOBAL short *out, int w, int h)
 {
-    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    const int x = PLACE(0), y = PLACE(1);
     if (x >= w || y >= h)
         return;
     int sum = 0, have = 0;

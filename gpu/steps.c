@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-enum { FILL_ROWS = 64 };
-
 SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out)
 {
     SdmStatus st = SDM_OK;
@@ -111,7 +109,7 @@ done:
 SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *c, SdmBuffer *surface_m,
                        const SdmGpuImage *source, SdmBuffer *out)
 {
-    return SDM_GPU_RUN(ctx, g, "warp", c->w, c->h, 32, 8, SDM_BUF(c->cell), SDM_I32(c->cols), SDM_I32(c->u2),
+    return SDM_GPU_PIXELS(ctx, g, "warp", c->w, c->h, SDM_BUF(c->cell), SDM_I32(c->cols), SDM_I32(c->u2),
                        SDM_I32(c->v2), SDM_I32(c->stride2), SDM_I32(c->step2_log2),
                        SDM_F32(1.0f / (float)(1 << c->level)), SDM_BUF(surface_m), SDM_F32(c->height0_m),
                        SDM_BUF(source->data), SDM_I32(source->x0), SDM_I32(source->y0), SDM_I32(source->w),
@@ -120,7 +118,7 @@ SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *c, SdmBuff
 
 SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const SdmGpuImage *out)
 {
-    return SDM_GPU_RUN(ctx, g, "half_size", out->w, out->h, 32, 8, SDM_BUF(in->data), SDM_I32(in->w),
+    return SDM_GPU_PIXELS(ctx, g, "half_size", out->w, out->h, SDM_BUF(in->data), SDM_I32(in->w),
                        SDM_I32(in->h), SDM_I32(2 * out->x0 - 1 - in->x0), SDM_I32(2 * out->y0 - 1 - in->y0),
                        SDM_BUF(out->data), SDM_I32(out->w), SDM_I32(out->h));
 }
@@ -130,7 +128,7 @@ SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const 
 SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in_m, SdmBuffer *flags,
                          SdmBuffer *out_m)
 {
-    return SDM_GPU_RUN(ctx, g, "median3", w, h, 32, 8, SDM_BUF(in_m), SDM_BUF(flags), SDM_I32(w), SDM_I32(h),
+    return SDM_GPU_PIXELS(ctx, g, "median3", w, h, SDM_BUF(in_m), SDM_BUF(flags), SDM_I32(w), SDM_I32(h),
                        SDM_BUF(out_m));
 }
 
@@ -148,14 +146,16 @@ SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m,
 {
     SdmStatus st = SDM_OK;
     const int64_t n = (int64_t)w * h * (again ? 2 : 1);
+    const SdmTuning *const t = sdm_gpu_tuning(g);
     const int half_b = again ? again->half : -1, least_b = again ? again->least : 0;
     SdmBuffer *sum, *count;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(uint16_t), &count));
-    TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, FILL_ROWS), 64, 1, SDM_BUF(h_m),
-                    SDM_BUF(prior_m), SDM_BUF(flags), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half),
-                    SDM_I32(half_b), SDM_I32(FILL_ROWS), SDM_BUF(sum), SDM_BUF(count)));
-    TRY(SDM_GPU_RUN(ctx, g, "fill_holes", sdm_gpu_groups(w, 8), h, 32, 8, SDM_BUF(h_m), SDM_BUF(prior_m),
+    TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
+                    SDM_BUF(h_m), SDM_BUF(prior_m), SDM_BUF(flags), SDM_I32(w), SDM_I32(h),
+                    SDM_I32(fill->half), SDM_I32(half_b), SDM_I32(t->column_rows), SDM_BUF(sum),
+                    SDM_BUF(count)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "fill_holes", sdm_gpu_groups(w, 8), h, SDM_BUF(h_m), SDM_BUF(prior_m),
                     SDM_BUF(flags), SDM_BUF(sum), SDM_BUF(count), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half),
                     SDM_I32(fill->least), SDM_I32(fill->else_prior), SDM_I32(half_b), SDM_I32(least_b),
                     SDM_BUF(filled)));
@@ -165,13 +165,13 @@ done:
 
 SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in_m, SdmBuffer *out_m)
 {
-    return SDM_GPU_RUN(ctx, g, "smooth", w, h, 32, 8, SDM_BUF(in_m), SDM_I32(w), SDM_I32(h), SDM_BUF(out_m));
+    return SDM_GPU_PIXELS(ctx, g, "smooth", w, h, SDM_BUF(in_m), SDM_I32(w), SDM_I32(h), SDM_BUF(out_m));
 }
 
 SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, SdmBuffer *coarse_m,
                          const SdmWindow *fine, SdmBuffer *fine_m)
 {
-    return SDM_GPU_RUN(ctx, g, "refine", fine->w, fine->h, 32, 8, SDM_BUF(coarse_m), SDM_I32(coarse->w),
+    return SDM_GPU_PIXELS(ctx, g, "refine", fine->w, fine->h, SDM_BUF(coarse_m), SDM_I32(coarse->w),
                        SDM_I32(coarse->h), SDM_I32(fine->u0 - 2 * coarse->u0),
                        SDM_I32(fine->v0 - 2 * coarse->v0), SDM_BUF(fine_m), SDM_I32(fine->w),
                        SDM_I32(fine->h));

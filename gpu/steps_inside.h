@@ -29,11 +29,20 @@ static inline int sdm_gpu_groups(int64_t items, int group)
     return (int)((items + group - 1) / group);
 }
 
+static inline const SdmTuning *sdm_gpu_tuning(const SdmGpu *g)
+{
+    return sdm_device_tuning(g->device);
+}
+
 /* Launch over w x h items in groups of gx x gy. */
 #define SDM_GPU_RUN(ctx, g, name, w, h, gx, gy, ...) \
     sdm_gpu_run((ctx), (g), (name), (const int[3]){sdm_gpu_groups((w), (gx)), sdm_gpu_groups((h), (gy)), 1}, \
                 (const int[3]){(gx), (gy), 1}, (int)(sizeof((SdmArg[]){__VA_ARGS__}) / sizeof(SdmArg)), \
                 (SdmArg[]){__VA_ARGS__})
+/* The same where each of w x h items has a pixel, in groups as the device likes them. */
+#define SDM_GPU_PIXELS(ctx, g, name, w, h, ...)                                                              \
+    SDM_GPU_RUN((ctx), (g), (name), (w), (h), sdm_gpu_tuning(g)->pixel_w, sdm_gpu_tuning(g)->pixel_h,        \
+                __VA_ARGS__)
 SdmStatus sdm_gpu_run(SdmContext *ctx, SdmGpu *g, const char *name, const int groups[3], const int group[3],
                       int count, const SdmArg *args);
 

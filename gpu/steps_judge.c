@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "steps_inside.h"
 
-enum { GAP_ROWS = 64 };
-
 SdmStatus sdm_gpu_judge(SdmContext *ctx, SdmGpu *g, const SdmGpuJudge *j)
 {
     SdmStatus st = SDM_OK;
     const int w = j->win.w, h = j->win.h;
     const int64_t n = (int64_t)w * h;
+    const SdmTuning *const t = sdm_gpu_tuning(g);
     SdmBuffer *sum, *count;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(uint16_t), &count));
-    TRY(SDM_GPU_RUN(ctx, g, "gap_columns", w, sdm_gpu_groups(h, GAP_ROWS), 64, 1, SDM_BUF(j->gap), SDM_I32(w),
-                    SDM_I32(h), SDM_I32(GAP_ROWS), SDM_BUF(sum), SDM_BUF(count)));
-    TRY(SDM_GPU_RUN(ctx, g, "judge", w, h, 32, 8, SDM_BUF(j->gap), SDM_BUF(sum), SDM_BUF(count),
+    TRY(SDM_GPU_RUN(ctx, g, "gap_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
+                    SDM_BUF(j->gap), SDM_I32(w), SDM_I32(h), SDM_I32(t->column_rows), SDM_BUF(sum),
+                    SDM_BUF(count)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "judge", w, h, SDM_BUF(j->gap), SDM_BUF(sum), SDM_BUF(count),
                     SDM_BUF(j->score0), SDM_BUF(j->h_m), SDM_I32(w), SDM_I32(h), SDM_I32(j->least),
                     SDM_F32(j->gap_limit_px * 1024.0f), SDM_BUF(j->ground.h_m), SDM_BUF(j->ground.away),
                     SDM_I32(j->win.u0), SDM_I32(j->win.v0), SDM_I32(j->ground.level), SDM_I32(j->ground.w),
@@ -26,7 +26,7 @@ done:
 SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmWindow *win, SdmBuffer *filled,
                          const SdmGpuGround *ground, SdmBuffer *flags)
 {
-    return SDM_GPU_RUN(ctx, g, "accept_filled", win->w, win->h, 32, 8, SDM_BUF(filled), SDM_I32(win->w),
+    return SDM_GPU_PIXELS(ctx, g, "accept_filled", win->w, win->h, SDM_BUF(filled), SDM_I32(win->w),
                        SDM_I32(win->h), SDM_BUF(ground->away), SDM_I32(win->u0), SDM_I32(win->v0),
                        SDM_I32(ground->level), SDM_I32(ground->w), SDM_I32(ground->h), SDM_BUF(flags));
 }

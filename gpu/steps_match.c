@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { COLUMNS = 4, GROUP = 64, TEXTURE_ROWS = 32, VOLUME_ROWS = 32, MOST_DEPTH = 33, STRIP_ROWS = 32 };
+enum { COLUMNS = 4, GROUP = 64, VOLUME_ROWS = 32, MOST_DEPTH = 33 };
 
 /* Bytes of scores in flight: what a processor's cache holds, or enough rows to fill a device. */
 int64_t sdm_gpu_volume_bytes(const SdmGpu *g)
@@ -31,11 +31,12 @@ static SdmStatus prepare_view(SdmContext *ctx, SdmGpu *g, Views *v, int side, fl
     SdmStatus st = SDM_OK;
     const int64_t n = (int64_t)v->w * v->h;
     const float least = min_sigma * min_sigma * (float)(v->window * v->window);
+    const SdmTuning *const t = sdm_gpu_tuning(g);
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_MEAN + side, n * 4, &v->mean[side]));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE + side, n * 4, &v->texture[side]));
     TRY(SDM_GPU_RUN(ctx, g, "window_texture", sdm_gpu_groups(v->w, COLUMNS),
-                    sdm_gpu_groups(v->h, TEXTURE_ROWS), GROUP, 1, SDM_BUF(v->image[side]), SDM_I32(v->w),
-                    SDM_I32(v->h), SDM_I32(v->window), SDM_F32(least), SDM_I32(TEXTURE_ROWS),
+                    sdm_gpu_groups(v->h, t->sum_rows), t->sum_items, 1, SDM_BUF(v->image[side]),
+                    SDM_I32(v->w), SDM_I32(v->h), SDM_I32(v->window), SDM_F32(least), SDM_I32(t->sum_rows),
                     SDM_BUF(v->mean[side]), SDM_BUF(v->texture[side])));
     if (v->cost != SDM_GPU_CENSUS)
         return SDM_OK;
@@ -72,6 +73,7 @@ static SdmStatus run_volume(SdmContext *ctx, SdmGpu *g, const Views *v, const Sc
                             SdmBuffer *score)
 {
     static const char *const names[] = {"volume_zncc", "volume_census", "volume_sad"};
+    const SdmTuning *const t = sdm_gpu_tuning(g);
     SdmArg args[17];
     int n = 0;
     for (int side = 0; side < 2; side++)
@@ -84,7 +86,7 @@ static SdmStatus run_volume(SdmContext *ctx, SdmGpu *g, const Views *v, const Sc
                            SDM_I32(v->h),
                            SDM_I32(y0),
                            SDM_I32(y1),
-                           SDM_I32(VOLUME_ROWS),
+                           SDM_I32(t->sum_rows),
                            SDM_I32(v->window),
                            SDM_I32(s->dmin),
                            SDM_I32(s->depth),
@@ -93,9 +95,9 @@ static SdmStatus run_volume(SdmContext *ctx, SdmGpu *g, const Views *v, const Sc
                            SDM_BUF(score)};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         args[n++] = rest[i];
-    const int groups[3] = {sdm_gpu_groups(v->w, COLUMNS * GROUP), sdm_gpu_groups(y1 - y0, VOLUME_ROWS),
+    const int groups[3] = {sdm_gpu_groups(v->w, COLUMNS * t->sum_items), sdm_gpu_groups(y1 - y0, t->sum_rows),
                            s->depth};
-    return sdm_gpu_run(ctx, g, names[v->cost], groups, (const int[3]){GROUP, 1, 1}, n, args);
+    return sdm_gpu_run(ctx, g, names[v->cost], groups, (const int[3]){t->sum_items, 1, 1}, n, args);
 }
 
 /* A kernel that ends in SURFACE_ARGUMENTS, after those of `head`. */
@@ -165,7 +167,8 @@ static const struct {
 static SdmStatus match_by_strips(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const char *name)
 {
     const SdmPass *const p = m->pass;
-    const int halo = p->max_mismatch >= 0.0f ? 3 * p->range : p->range + 1, rows = STRIP_ROWS;
+    const int halo = p->max_mismatch >= 0.0f ? 3 * p->range : p->range + 1;
+    const int rows = sdm_gpu_tuning(g)->strip_rows;
     const SdmArg head[] = {
         SDM_BUF(m->left),    SDM_BUF(m->right),
         SDM_I32(m->w),       SDM_I32(m->h),

@@ -15,7 +15,7 @@ typedef struct CostItem {
 FUNCTION CostItem cost_item(const CostStrip *s)
 {
     CostItem it;
-    it.x = (GROUP(0) * 64 + ITEM(0)) * COLUMNS;
+    it.x = PLACE(0) * COLUMNS;
     it.y0 = s->y_begin + GROUP(1) * s->rows;
     it.y1 = it.y0 + s->rows < s->y_end ? it.y0 + s->rows : s->y_end;
     it.reach = s->window / 2;
@@ -100,7 +100,7 @@ ADD_ROW(add_bits, ulong, bits_of)
         ADD(sum, LEFT, RIGHT, &strip, &it, y - it.reach, 0u - 1u); \
     }
 
-KERNEL GROUP_SIZE(64, 1, 1)
+KERNEL ANY_GROUP
 volume_zncc(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const int *left_mean,
             GLOBAL const int *right_mean, COST_ARGUMENTS)
 {
@@ -110,14 +110,14 @@ volume_zncc(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const in
          zncc_score(sum[k], left_mean[at], right_mean[(long)ry * w + xr], n, inverse, tl, tr))
 }
 
-KERNEL GROUP_SIZE(64, 1, 1)
+KERNEL ANY_GROUP
 volume_sad(GLOBAL const short *left, GLOBAL const short *right, COST_ARGUMENTS)
 {
     const float scale = 1.0f / (578.0f * (float)(window * window));
     WALK(add_apart, left, right, sad_score(sum[k], scale))
 }
 
-KERNEL GROUP_SIZE(64, 1, 1)
+KERNEL ANY_GROUP
 volume_census(GLOBAL const ulong *left, GLOBAL const ulong *right, COST_ARGUMENTS)
 {
     const float scale = 2.0f / (float)(62 * window * window);

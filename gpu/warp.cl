@@ -78,12 +78,12 @@ FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLO
 }
 
 /* surface_m: h x w or null; source: pixel (col0, row0) of the level first. */
-KERNEL GROUP_SIZE(32, 8, 1)
+KERNEL ANY_GROUP
 warp(GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, int step2_log2, float inv,
      GLOBAL const float *surface_m, float height0_m, GLOBAL const short *source, int col0, int row0,
      int source_width, int source_height, GLOBAL const short4 *cubic, GLOBAL short *out, int w, int h)
 {
-    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    const int x = PLACE(0), y = PLACE(1);
     if (x >= w || y >= h)
         return;
     const long at = (long)y * w + x;

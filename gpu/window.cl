@@ -34,11 +34,11 @@ FUNCTION void add_pixels(WindowSums *s, GLOBAL const short *row, int w, int firs
 }
 
 /* mean: packed; texture: -1 with nodata in the window or off the image.  Rows y0 .. of strips of `rows`. */
-KERNEL GROUP_SIZE(64, 1, 1)
+KERNEL ANY_GROUP
 window_texture(GLOBAL const short *image, int w, int h, int window, float least, int rows, GLOBAL int *mean,
                GLOBAL float *texture)
 {
-    const int x = (GROUP(0) * 64 + ITEM(0)) * COLUMNS, y0 = GROUP(1) * rows, reach = window / 2,
+    const int x = PLACE(0) * COLUMNS, y0 = GROUP(1) * rows, reach = window / 2,
               n = window * window;
     const int y1 = y0 + rows < h ? y0 + rows : h;
     const float inverse = 1.0f / (float)n;

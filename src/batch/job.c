@@ -1,11 +1,9 @@
-/* Units of a job: find what is done, wait, prepare, compute, write. */
+/* A job in use: its plan, a scene at a time, the scene's products. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/job.h"
 #include "batch/tiling.h"
 
-#include <errno.h>
 #include <gdal.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,6 +54,7 @@ static void leave_scene(SdmJob *job)
 
 void sdm_job_close(SdmContext *ctx, SdmJob *job)
 {
+    sdm_job_abandon(job);
     leave_scene(job);
     if (job->plan)
         (void)sdm_set_options(ctx, &job->before);
@@ -117,9 +116,8 @@ done:
     return st;
 }
 
-/* Seconds of the stages since `before`. */
-static void stages_since(const SdmContext *ctx, const double before[SDM_UNIT_STAGES],
-                         double out[SDM_UNIT_STAGES])
+void sdm_job_stages_since(const SdmContext *ctx, const double before[SDM_UNIT_STAGES],
+                          double out[SDM_UNIT_STAGES])
 {
     for (int i = 0; i < SDM_UNIT_STAGES; i++)
         out[i] = sdm_stage_time(ctx, i) - before[i];
@@ -130,7 +128,7 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmJob *job)
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
     double before[SDM_UNIT_STAGES], empty[SDM_UNIT_STAGES] = {0};
-    stages_since(ctx, empty, before);
+    sdm_job_stages_since(ctx, empty, before);
     TRY(open_images(ctx, job, SDM_DEPTH_WHOLE));
     sdm_progress(ctx, 2, 0.02, "coarse surface and pointing");
     job->prepared = (SdmPrepared){0};
@@ -139,7 +137,7 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmJob *job)
     if (st == SDM_OK)
         st = sdm_refine_pointing(ctx, job->open, &job->prepared);
     if (st == SDM_OK) {
-        stages_since(ctx, before, job->prepared_s);
+        sdm_job_stages_since(ctx, before, job->prepared_s);
         st = sdm_job_file(ctx, job, SDM_JOB_PREPARED, job->number, path);
     }
     if (st == SDM_OK)
@@ -154,8 +152,7 @@ done:
     return st;
 }
 
-/* The scene products, from their file, from somebody who is at them, or made here. */
-static SdmStatus need_prepared(SdmContext *ctx, SdmJob *job, int64_t unit)
+SdmStatus sdm_job_need_prepared(SdmContext *ctx, SdmJob *job, int64_t unit)
 {
     SdmStatus st = SDM_OK;
     char beat[SDM_PATH_SIZE], path[SDM_PATH_SIZE];
@@ -180,141 +177,6 @@ open:
     TRY(open_images(ctx, job, SDM_DEPTH_WINDOWS));
     for (int i = 0; i < 2; i++)
         sdm_image_set_radiometry(job->open->view[i].image, &job->prepared.radiometry[i]);
-done:
-    return st;
-}
-
-/* ---- a tile ---- */
-
-/* Its part of the DEM's grid.  Tiles at the rim of the planned grid take what lies outside it. */
-static void place_block(const SdmJob *job, const int64_t cells[4], SdmBlock *b)
-{
-    const SdmGrid *const g = &job->prepared.grid;
-    const SdmPlanScene *const s = &job->scene;
-    const int64_t at[2] = {llround((s->x0 - g->x0) / g->spacing), llround((g->y0 - s->y0) / g->spacing)};
-    const int64_t size[2] = {g->cols, g->rows};
-    int64_t end[2] = {0, 0}, from[2], to[2]; /* of the planned grid */
-    const cJSON *tile;
-    cJSON_ArrayForEach(tile, s->tiles)
-        for (int k = 0; k < 2; k++) {
-            const double e = cJSON_GetObjectItemCaseSensitive(tile, k ? "row" : "col")->valuedouble +
-                             cJSON_GetObjectItemCaseSensitive(tile, k ? "rows" : "cols")->valuedouble;
-            end[k] = (int64_t)e > end[k] ? (int64_t)e : end[k];
-        }
-    for (int k = 0; k < 2; k++) {
-        from[k] = cells[k] == 0 ? 0 : at[k] + cells[k];
-        to[k] = cells[k] + cells[2 + k] == end[k] ? size[k] : at[k] + cells[k] + cells[2 + k];
-        from[k] = from[k] < 0 ? 0 : from[k] > size[k] ? size[k] : from[k];
-        to[k] = to[k] < from[k] ? from[k] : to[k] > size[k] ? size[k] : to[k];
-    }
-    *b = (SdmBlock){.col0 = from[0], .row0 = from[1], .w = to[0] - from[0], .h = to[1] - from[1]};
-}
-
-/* The unit after which run merges: nobody reads its file, except after a stop. */
-static bool is_last(const SdmJob *job, int64_t unit)
-{
-    return job->alone && unit == job->scene.first_unit + job->scene.unit_count - 1;
-}
-
-void sdm_job_store_kept(SdmJob *job)
-{
-    const int64_t unit = job->scene.first_unit + job->scene.unit_count - 1;
-    int64_t cells[4];
-    uint64_t fingerprint;
-    char path[SDM_PATH_SIZE];
-    if (job->is_kept && sdm_job_tile(NULL, &job->scene, unit, cells, &fingerprint) == SDM_OK &&
-        sdm_job_file(NULL, job, SDM_JOB_UNIT, unit, path) == SDM_OK)
-        (void)sdm_unit_write(NULL, path, fingerprint, &job->kept, job->kept_s, false); /* or lost: no harm */
-}
-
-static SdmStatus compute_tile(SdmContext *ctx, SdmJob *job, int64_t unit, const int64_t cells[4],
-                              uint64_t fingerprint)
-{
-    SdmStatus st = SDM_OK;
-    SdmBlock b = {0};
-    char path[SDM_PATH_SIZE];
-    double before[SDM_UNIT_STAGES], took[SDM_UNIT_STAGES], empty[SDM_UNIT_STAGES] = {0};
-    if (!job->worker)
-        TRY(sdm_worker_open(ctx, sdm_options(ctx)->device, &job->worker));
-    TRY(need_prepared(ctx, job, unit));
-    stages_since(ctx, empty, before);
-    place_block(job, cells, &b);
-    const SdmPrepared *const p = &job->prepared;
-    const int64_t room =
-        sdm_unit_room(ctx, job->open, &p->frame, p->settings.coarse_level) - SDM_CELL_BYTES * b.w * b.h;
-    TRY(sdm_unit_compute(ctx, job->open, p, job->worker, room > 1 ? room : 1, &b));
-    stages_since(ctx, before, took);
-    if (is_last(job, unit) && !sdm_options(ctx)->keep_job) {
-        job->kept = b;
-        job->is_kept = true;
-        memcpy(job->kept_s, took, sizeof job->kept_s);
-        b = (SdmBlock){0};
-    } else {
-        TRY(sdm_job_file(ctx, job, SDM_JOB_UNIT, unit, path));
-        TRY(sdm_unit_write(ctx, path, fingerprint, &b, took, !job->alone));
-    }
-done:
-    sdm_block_free(&b);
-    return st;
-}
-
-/* Is the unit there, or was its scene merged and the unit removed? */
-static bool is_done(SdmContext *ctx, SdmJob *job, int64_t unit, bool preparation, uint64_t fingerprint)
-{
-    char path[SDM_PATH_SIZE];
-    const bool merged = !job->alone && sdm_job_is_merged(job, &job->scene);
-    if (preparation)
-        return sdm_job_read_prepared(ctx, job) == SDM_OK || (merged && !job->is_prepared);
-    if (sdm_job_file(NULL, job, SDM_JOB_UNIT, unit, path) != SDM_OK)
-        return false;
-    return sdm_unit_check(NULL, path, fingerprint) == SDM_OK || (merged && access(path, F_OK) != 0);
-}
-
-static SdmStatus compute_unit(SdmContext *ctx, SdmJob *job, int64_t unit)
-{
-    SdmStatus st = SDM_OK;
-    int64_t cells[4] = {0};
-    uint64_t fingerprint = 0;
-    char path[SDM_PATH_SIZE];
-    SdmBeat *beat = NULL;
-    const bool preparation = job->scene.tiled && unit == job->scene.first_unit;
-    TRY(sdm_plan_check_files(ctx, job->folder, &job->scene, true));
-    if (!preparation)
-        TRY(sdm_job_tile(ctx, &job->scene, unit, cells, &fingerprint));
-    if (is_done(ctx, job, unit, preparation, fingerprint)) {
-        job->resumed++;
-        goto done;
-    }
-    if (access(job->folder, W_OK | X_OK) != 0)
-        return sdm_fail(ctx, SDM_ERR_IO,
-                        "the job folder %s cannot be written: %s; let it be written, or move it", job->folder,
-                        strerror(errno));
-    TRY(sdm_job_file(ctx, job, SDM_JOB_BEAT, unit, path));
-    beat = sdm_beat_begin(path);
-    TRY(preparation ? need_prepared(ctx, job, unit) : compute_tile(ctx, job, unit, cells, fingerprint));
-    job->made[unit] = 1;
-done:
-    sdm_beat_end(&beat);
-    return st;
-}
-
-SdmStatus sdm_job_unit(SdmContext *ctx, SdmJob *job, int64_t unit)
-{
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE];
-    if (unit < 0 || unit >= job->plan->units)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "unit %lld does not exist; %s has %lld units, from 0 to %lld",
-                        (long long)unit, job->folder, (long long)job->plan->units,
-                        (long long)job->plan->units - 1);
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_job_use(ctx, job, sdm_plan_scene_of(job->plan, unit)));
-    TRY(sdm_job_file(ctx, job, SDM_JOB_ERROR, unit, path));
-    st = compute_unit(ctx, job, unit);
-    if (st == SDM_OK)
-        unlink(path);
-    else if (st != SDM_ERR_STOPPED && !job->alone)
-        (void)sdm_path_put(NULL, path, sdm_error(ctx),
-                           strlen(sdm_error(ctx))); /* the sentence that counts is told */
 done:
     return st;
 }

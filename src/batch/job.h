@@ -18,6 +18,19 @@ typedef enum SdmJobFile {
     SDM_JOB_BEAT     /* unit_000000.run: there while a task is at it, changes every few seconds */
 } SdmJobFile;
 
+typedef struct SdmBeat SdmBeat;
+
+enum { SDM_MOST_FLIGHTS = SDM_MOST_LANES };
+/* A unit in work. */
+typedef struct SdmFlight {
+    int64_t unit;
+    bool resumed, is_block; /* was found done; is a block, to be written at the end */
+    uint64_t fingerprint;
+    double started_s, took_s[SDM_UNIT_STAGES];
+    SdmBeat *beat;
+    SdmUnitWork work;
+} SdmFlight;
+
 typedef struct SdmJob {
     char folder[SDM_PATH_SIZE];
     SdmPlan *plan;
@@ -37,6 +50,9 @@ typedef struct SdmJob {
     SdmBlock kept;
     double kept_s[SDM_UNIT_STAGES];
     SdmWorker *worker;       /* who matches; NULL: nothing was to be matched yet */
+    int64_t expected;        /* units that will be asked for */
+    SdmFlight *flight;       /* a ring of SDM_MOST_FLIGHTS, NULL before the first */
+    int first_flight, flights;
     /* the scene in use */
     int number;              /* -1: none */
     SdmPlanScene scene;
@@ -56,8 +72,29 @@ SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int6
                        char out[SDM_PATH_SIZE]);
 SdmStatus sdm_job_use(SdmContext *ctx, SdmJob *job, int number); /* make it the scene in use */
 
-/* Compute a unit, unless it is there, whole and of this plan.  Its failure is kept beside it, for status. */
-SdmStatus sdm_job_unit(SdmContext *ctx, SdmJob *job, int64_t unit);
+/* Begin a unit; it is found done when it is there, whole and of this plan.  Its failure is kept beside it,
+ * for status. Not while sdm_job_is_full(). */
+SdmStatus sdm_job_begin(SdmContext *ctx, SdmJob *job, int64_t unit);
+/* Must units end before this one can begin?  Those in work are of one scene, as many as the worker takes. */
+bool sdm_job_is_full(const SdmJob *job, int64_t unit);
+int sdm_job_flights(const SdmJob *job); /* units in work */
+/* End the one that began first: wait, grid, write.  *done: what it was, also after a failure. */
+typedef struct SdmJobDone {
+    int64_t unit;
+    bool resumed;
+    double seconds;
+} SdmJobDone;
+SdmStatus sdm_job_end(SdmContext *ctx, SdmJob *job, SdmJobDone *done);
+/* After a failure, which is returned: the units in work are finished where they can be, and kept. */
+SdmStatus sdm_job_save_others(SdmContext *ctx, SdmJob *job, SdmStatus st);
+void sdm_job_abandon(SdmJob *job); /* all that are in work */
+
+/* The scene products of the scene in use, for that unit: from their file, from somebody who is at them, or
+ * made here. */
+SdmStatus sdm_job_need_prepared(SdmContext *ctx, SdmJob *job, int64_t unit);
+/* Seconds of the stages since `before`. */
+void sdm_job_stages_since(const SdmContext *ctx, const double before[SDM_UNIT_STAGES],
+                          double out[SDM_UNIT_STAGES]);
 
 /* run stopped before its DEM was whole: write the block that is kept, so that the next run finds it. */
 void sdm_job_store_kept(SdmJob *job);
@@ -90,7 +127,6 @@ bool sdm_job_has_work(const char *folder); /* is any finished file in it? */
 void sdm_job_remove(const char *folder);
 
 /* ---- heartbeat (beat.c) ---- */
-typedef struct SdmBeat SdmBeat;
 /* Let the file change every few seconds, by a thread, until the end; NULL when it cannot be: only `status`
  * misses it. */
 SdmBeat *sdm_beat_begin(const char *path);

@@ -42,8 +42,8 @@ static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
         s->top_level++;
 }
 
-/* Below this size of a pixel, metres, walls, trees and their shadows are seen: outliers in a window, which the order of
- * samples survives better than their correlation (docs/optimizers.md). */
+/* Below this size of a pixel, metres, walls, trees and their shadows are seen: outliers in a window, which
+ * the order of samples survives better than their correlation (docs/optimizers.md). */
 #define CENSUS_BELOW_M 5.0
 
 static const char *cost_for(const char *asked, double gsd_m)

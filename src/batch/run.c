@@ -1,4 +1,4 @@
-/* The commands: plan, tile and merge over a job folder; run is the three in one process. */
+/* The commands plan and merge over a job folder; run is they and tile in one process. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/job.h"
 
@@ -85,52 +85,6 @@ done:
         rmdir(q->job); /* only when empty */
     sdm_free(&input);
     sdm_plan_close(&plan);
-    return st;
-}
-
-/* ---- tile ---- */
-
-SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out)
-{
-    SdmStatus st = SDM_OK;
-    SdmJob job;
-    char first[1024] = "";
-    SdmStatus failed = SDM_OK;
-    *out = (SdmTileSummary){0};
-    TRY(sdm_job_open(ctx, q->job, &job));
-    job.wait_s = q->wait_s;
-    for (int64_t i = 0; i < q->count && st != SDM_ERR_STOPPED; i++) {
-        const int64_t unit = q->unit ? q->unit[i] : q->first + i;
-        if (i > 0 && unit >= job.plan->units && !q->unit)
-            break; /* the last task has fewer */
-        const double t0 = sdm_now_s();
-        const int64_t resumed = job.resumed;
-        st = sdm_job_unit(ctx, &job, unit);
-        if (st == SDM_OK) {
-            out->done++;
-            sdm_log(ctx, SDM_LOG_INFO, 0, "unit %lld of %s: %s", (long long)unit, job.scene.name,
-                    job.resumed > resumed ? "was done already" : "done");
-            sdm_log(ctx, SDM_LOG_VERBOSE, 0, "unit %lld took %.1f s", (long long)unit, sdm_now_s() - t0);
-        } else if (st == SDM_ERR_USAGE || st == SDM_ERR_STOPPED) {
-            goto done;
-        } else { /* a unit that fails costs itself alone */
-            if (q->count > 1)
-                sdm_log(ctx, SDM_LOG_WARNING, 0, "unit %lld: %s", (long long)unit, sdm_error(ctx));
-            if (out->failed++ == 0) {
-                failed = st;
-                snprintf(first, sizeof first, "%s", sdm_error(ctx));
-            }
-        }
-    }
-    st = failed;
-    if (out->failed > 1)
-        st = sdm_fail(ctx, failed, "%lld of %lld units failed, the first because of this: %.800s",
-                      (long long)out->failed, (long long)(out->done + out->failed), first);
-    else if (out->failed)
-        st = sdm_fail(ctx, failed, "%s", first);
-done:
-    out->skipped = job.resumed;
-    sdm_job_close(ctx, &job);
     return st;
 }
 
@@ -257,17 +211,23 @@ static SdmStatus do_units(SdmContext *ctx, SdmJob *job)
     SdmStatus st = SDM_OK;
     const int64_t n = job->plan->units;
     char what[64];
+    SdmJobDone done;
+    job->expected = n;
     for (int64_t i = 0; i < n; i++) {
         snprintf(what, sizeof what, "unit %lld of %lld", (long long)(i + 1), (long long)n);
         if (i > 0)
             sdm_progress(ctx, 5, 0.3 + 0.55 * (double)i / (double)n, what);
         sdm_owner_touch(&job->owner);
-        TRY(sdm_job_unit(ctx, job, i));
+        while (sdm_job_is_full(job, i))
+            TRY(sdm_job_end(ctx, job, &done));
+        TRY(sdm_job_begin(ctx, job, i));
         if (job->resumed == 1 && i == 0)
             sdm_log(ctx, SDM_LOG_INFO, 2, "going on from %s", job->folder);
     }
+    while (sdm_job_flights(job) > 0)
+        TRY(sdm_job_end(ctx, job, &done));
 done:
-    return st;
+    return st == SDM_OK ? st : sdm_job_save_others(ctx, job, st);
 }
 
 static SdmStatus run_plan(SdmContext *ctx, SdmJob *job)

@@ -14,10 +14,10 @@ typedef struct Needed {
     SdmShape shape; /* of it, owned */
 } Needed;
 
-static void free_needed(Needed *n)
+static void shape_free(SdmShape *shape)
 {
-    sdm_free(&n->shape.from);
-    sdm_free(&n->shape.to);
+    sdm_free(&shape->from);
+    sdm_free(&shape->to);
 }
 
 /* Coarse rows -> the window, and the columns of each of them: one more before, two after, as of the rows. */
@@ -157,36 +157,80 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
     return bytes;
 }
 
-/* Stages 3 to 8 on the window of a block. */
-static SdmStatus match_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
-                              const SdmWindow *win, const SdmWindow *need, const SdmShape *shape,
-                              SdmBlock *block)
+static void close_window(SdmUnitWork *w)
+{
+    sdm_fine_result_free(&w->fine);
+    sdm_fine_close(&w->input);
+    shape_free(&w->shape);
+}
+
+/* Stage 3 and 4 on the window of a block; 5 to 7 are the worker's.  Takes the shape over. */
+static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                              SdmShape *shape, SdmUnitWork *w)
 {
     SdmStatus st = SDM_OK;
-    SdmFineInput input = {.in = {0}};
-    SdmFineResult fine = {0};
-    TRY(sdm_fine_open(ctx, scene, p, win, &p->grid, p->settings.coarse_level - 1, &input));
-    input.in.shape = shape;
-    TRY(sdm_worker_fine(ctx, worker, &input.in, &p->coarse, win, need, &fine));
-    sdm_pyramid_free(&input.left); /* the largest part; gridding needs none of it */
-    sdm_pyramid_free(&input.right);
+    const SdmWorkerCall call = {
+        .in = &w->input.in, .coarse = &p->coarse, .win = &w->win, .need = &w->need, .out = &w->fine};
+    TRY(sdm_fine_open(ctx, scene, p, &w->win, &p->grid, p->settings.coarse_level - 1, &w->input));
+    w->shape = *shape;
+    *shape = (SdmShape){.level = 0};
+    w->input.in.shape = &w->shape;
+    TRY(sdm_worker_begin(ctx, worker, &call, &w->lane));
+done:
+    if (st != SDM_OK) {
+        w->lane = -1;
+        close_window(w);
+    }
+    return st;
+}
+
+/* Stage 8. */
+static SdmStatus grid_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmUnitWork *w)
+{
+    SdmStatus st = SDM_OK;
     double scale, offset;
+    sdm_pyramid_free(&w->input.left); /* the largest part; gridding needs none of it */
+    sdm_pyramid_free(&w->input.right);
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
     const SdmGridding g = {.kernels = p->settings.kernels,
-                           .lattice = &input.lattice,
-                           .fine = &fine,
+                           .lattice = &w->input.lattice,
+                           .fine = &w->fine,
                            .grid = &p->grid,
                            .gsd_m = p->frame.gsd_m,
                            .spacing_m = sdm_grid_spacing_m(&p->grid),
                            .scale = scale,
                            .offset = offset,
                            .gap_m_per_px = p->frame.gsd_m};
-    TRY(allocate(ctx, block));
-    TRY(sdm_gridding_run(ctx, &g, block));
+    TRY(allocate(ctx, &w->block));
+    TRY(sdm_gridding_run(ctx, &g, &w->block));
 done:
-    sdm_fine_result_free(&fine);
-    sdm_fine_close(&input);
     return st;
+}
+
+SdmStatus sdm_unit_end(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                       SdmUnitWork *w)
+{
+    SdmStatus st = SDM_OK;
+    if (w->lane < 0)
+        return SDM_OK;
+    st = sdm_worker_end(ctx, worker, w->lane);
+    w->lane = -1;
+    if (st == SDM_OK)
+        st = grid_window(ctx, scene, p, w);
+    close_window(w);
+    if (st != SDM_OK)
+        sdm_block_free(&w->block);
+    return st;
+}
+
+void sdm_unit_abandon(SdmWorker *worker, SdmUnitWork *w)
+{
+    if (w->lane >= 0) {
+        sdm_worker_abandon(worker, w->lane);
+        close_window(w);
+    }
+    w->lane = -1;
+    sdm_block_free(&w->block);
 }
 
 /* Rows of the part into its place in the block. */
@@ -210,60 +254,68 @@ static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const Sd
                                 SdmWorker *worker, int64_t room, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
-    SdmBlock part = {0};
+    SdmUnitWork w = {.lane = -1};
+    SdmBlock *const part = &w.block;
     const bool wide = block->w >= block->h;
     const int64_t half = (wide ? block->w : block->h) / 2;
     TRY(allocate(ctx, block));
     for (int i = 0; i < 2; i++) {
         const int64_t from = i ? half : 0, n = i ? (wide ? block->w : block->h) - half : half;
-        part = (SdmBlock){.col0 = block->col0 + (wide ? from : 0), .row0 = block->row0 + (wide ? 0 : from),
-                          .w = wide ? n : block->w, .h = wide ? block->h : n};
-        TRY(sdm_unit_compute(ctx, scene, p, worker, room - SDM_CELL_BYTES * part.w * part.h, &part));
-        copy_part(&part, block);
-        sdm_block_free(&part);
+        *part = (SdmBlock){.col0 = block->col0 + (wide ? from : 0), .row0 = block->row0 + (wide ? 0 : from),
+                           .w = wide ? n : block->w, .h = wide ? block->h : n};
+        TRY(sdm_unit_begin(ctx, scene, p, worker, room - SDM_CELL_BYTES * part->w * part->h, &w));
+        TRY(sdm_unit_end(ctx, scene, p, worker, &w));
+        copy_part(part, block);
+        sdm_block_free(part);
     }
 done:
-    sdm_block_free(&part);
+    sdm_block_free(part);
     return st;
 }
 
-static bool device_has_room(const SdmWorker *worker, const SdmPrepared *p, const SdmWindow *win,
+static bool device_has_room(SdmContext *ctx, SdmWorker *worker, const SdmPrepared *p, const SdmWindow *win,
                             const SdmWindow *need)
 {
     const int64_t halo = 2 * (int64_t)sdm_chain_halo(&p->settings, 0) + 16;
     const int64_t w = need->w + halo < win->w ? need->w + halo : win->w,
                   h = need->h + halo < win->h ? need->h + halo : win->h;
-    return sdm_worker_has_room(worker, &p->settings, w, h, win->w, win->h);
+    return sdm_worker_has_room(ctx, worker, &p->settings, w, h, win->w, win->h);
 }
 
-SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
-                           int64_t room, SdmBlock *block)
+SdmStatus sdm_unit_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                         int64_t room, SdmUnitWork *w)
 {
     SdmStatus st = SDM_OK;
+    SdmBlock *const block = &w->block;
     Needed part = {.any = false};
+    w->lane = -1;
     TRY(sdm_check_stop(ctx));
     if (block->w < 1 || block->h < 1) {
         TRY(allocate(ctx, block));
         goto done;
     }
     TRY(find_needed(ctx, scene, p, block, &part));
-    const SdmWindow win = grow(p, part.win), need = inside(p, part.win);
-    if (!part.any || win.w < 16 || win.h < 16 || need.w <= 0 || need.h <= 0) {
+    w->win = grow(p, part.win);
+    w->need = inside(p, part.win);
+    const SdmWindow *const win = &w->win, *const need = &w->need;
+    if (!part.any || win->w < 16 || win->h < 16 || need->w <= 0 || need->h <= 0) {
         TRY(allocate(ctx, block));
         clear_block(block);
         goto done;
     }
-    const bool too_large = (room != 0 && sdm_window_bytes(&p->settings, need.w, need.h, p->frame.width,
+    const bool too_large = (room != 0 && sdm_window_bytes(&p->settings, need->w, need->h, p->frame.width,
                                                           p->frame.height) > room) ||
-                           !device_has_room(worker, p, &win, &need);
+                           !device_has_room(ctx, worker, p, win, need);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
-            (long long)block->w, (long long)block->h, need.w, need.h, win.w, win.h,
+            (long long)block->w, (long long)block->h, need->w, need->h, win->w, win->h,
             too_large ? ", in parts" : "");
     if (too_large && block->w * block->h > LEAST_CELLS)
         TRY(compute_halves(ctx, scene, p, worker, room, block));
     else
-        TRY(match_window(ctx, scene, p, worker, &win, &need, &part.shape, block));
+        TRY(begin_window(ctx, scene, p, worker, &part.shape, w));
 done:
-    free_needed(&part);
+    shape_free(&part.shape);
+    if (st != SDM_OK)
+        sdm_block_free(block);
     return st;
 }

@@ -8,11 +8,26 @@
 
 enum { SDM_UNIT_STAGES = 10 }; /* seconds of each stage that a file's making took, see sdm_stage_time() */
 
-/* Compute a block of the DEM (its place given, its arrays allocated here, when its window is matched; the
- * caller's to free) in at most `room` bytes: a block whose window needs more, there or in the worker's
- * memory, is computed in parts.  room = 0: whatever it takes. */
-SdmStatus sdm_unit_compute(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
-                           int64_t room, SdmBlock *block);
+/* A block of the DEM in work; stays where it is while its window is matched. */
+typedef struct SdmUnitWork {
+    SdmBlock block;
+    SdmFineInput input;
+    SdmFineResult fine;
+    SdmWindow win, need;
+    SdmShape shape; /* of need; owned */
+    int lane; /* of the worker; -1: nothing is awaited */
+} SdmUnitWork;
+
+/* Begin to compute a block (work->block: its place is given) in at most `room` bytes: a block whose window
+ * needs more, there or in the worker's memory, is computed in parts, at once.  room = 0: whatever it takes.
+ * The worker has a lane free. */
+SdmStatus sdm_unit_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                         int64_t room, SdmUnitWork *work);
+/* Wait for its window and grid it: work->block gets its arrays, the caller's to free.  All else is freed,
+ * after a failure the block, too. */
+SdmStatus sdm_unit_end(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                       SdmUnitWork *work);
+void sdm_unit_abandon(SdmWorker *worker, SdmUnitWork *work); /* instead of the end */
 
 /* Bytes that a block on w x h pixels of the frame needs while it is matched, its cells apart. */
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h);

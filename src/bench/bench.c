@@ -23,6 +23,8 @@ const SdmOptionSpec sdm_bench_options[] = {
      "Write the tables as Markdown, too."},
     {"--quick", NULL, SDM_OPT_BOOL, FIELD(quick), NO_RANGE, "off", SDM_CMD_BENCH,
      "Small images: shows that everything works; the figures mean nothing."},
+    {"--tune", NULL, SDM_OPT_BOOL, FIELD(tune), NO_RANGE, "off", SDM_CMD_BENCH,
+     "Instead: measure sizes of launches on the device of --device and print the row for gpu/tuning.c."},
     {"--tsukuba", "FOLDER", SDM_OPT_TEXT, FIELD(tsukuba), NO_RANGE, "none", SDM_CMD_BENCH,
      "Middlebury's im_left.png, im_right.png and disp_left.png: adds mismatches and energy of belief "
      "propagation against its iterations."},
@@ -269,6 +271,13 @@ static double bits_a_cycle(const char *level)
 
 double sdm_bench_bound_s(const SdmBench *b, const SdmBenchCase *c, const char **of)
 {
+    if (c->threads == 0) { /* a device */
+        const double bytes =
+                         b->device_bandwidth > 0.0 ? c->outputs * c->need.bytes / b->device_bandwidth : 0.0,
+                     starts = b->device_issue > 0.0 ? c->outputs * c->need.operations / b->device_issue : 0.0;
+        *of = starts > bytes ? "issue" : "bytes";
+        return starts > bytes ? starts : bytes;
+    }
     const double bits = bits_a_cycle(c->level) * c->threads;
     const double cycles = bits > 0.0 ? c->need.operations * c->need.bits / bits : 0.0;
     const double by_clock = c->outputs * cycles / b->clock_hz;

@@ -8,7 +8,8 @@ typedef struct SdmBenchOptions {
     const char *csv, *markdown; /* files to write as well; NULL = none */
     int repeats;                /* timings of each case; their median counts */
     bool quick;                 /* small sizes: shows that it works, no figures */
-    const char *tsukuba;        /* folder of Middlebury's images for the curve of belief propagation; NULL = none */
+    bool tune;              /* measure sizes of launches on the device instead, see sdm_bench_tune() */
+    const char *tsukuba; /* folder of Middlebury's images for the curve of belief propagation; NULL = none */
 } SdmBenchOptions;
 
 extern const SdmOptionSpec sdm_bench_options[]; /* offsets into SdmBenchOptions */
@@ -53,6 +54,8 @@ typedef struct SdmBench {
     void *scene;            /* of bench_scene.c, and what closes it */
     void (*close_scene)(void *scene);
     struct SdmBenchDevice *device; /* of --device, NULL = none; see bench_device.h */
+    double device_bandwidth, device_issue; /* of the device: bytes a second of a copy; instructions a second;
+                                              0 = not measured, not known */
     double bandwidth;       /* bytes a second: triad of one thread */
     double bandwidth_all;   /* of all threads */
     double clock_hz;        /* estimated from a chain of multiplications */
@@ -67,6 +70,7 @@ void sdm_bench_close(SdmBench *b);
 SdmStatus sdm_bench_add_kernels(SdmBench *b);
 SdmStatus sdm_bench_add_pairs(SdmBench *b);
 SdmStatus sdm_bench_add_papers(SdmBench *b);
+SdmStatus sdm_bench_add_device_steps(SdmBench *b); /* of the chain; nothing without a device */
 /* Time all cases that have no time yet: a warm-up each, then rounds over the cases of one name. */
 SdmStatus sdm_bench_run(SdmBench *b);
 
@@ -74,6 +78,14 @@ SdmStatus sdm_bench_run(SdmBench *b);
 void sdm_bench_print_csv(const SdmBench *b, FILE *to);
 void sdm_bench_print_text(const SdmBench *b, FILE *to);
 void sdm_bench_print_markdown(const SdmBench *b, FILE *to);
+
+/* Sizes of launches for the device of the bench: candidates are timed by its clock, each is told in the log.
+ */
+typedef struct SdmBenchTuned {
+    char row[256];            /* for the table of gpu/tuning.c, with its seconds */
+    double before[2], after[2]; /* s, zncc and census: with the row in use so far, with the new one */
+} SdmBenchTuned;
+SdmStatus sdm_bench_tune(SdmBench *b, SdmBenchTuned *out);
 
 /* ---- for the files of src/bench ---- */
 

@@ -20,9 +20,14 @@ SdmStatus sdm_bench_device_open(SdmBench *b)
     const char *const name = sdm_options(b->ctx)->device;
     SdmBenchDevice *d = NULL;
     SdmChoice choice;
-    if (strcmp(name, "auto") == 0)
+    if (strcmp(name, "auto") == 0 && !b->opt->tune)
         return SDM_OK;
     TRY(sdm_choose_device(b->ctx, name, &choice));
+    if (choice.cpu && b->opt->tune)
+        return sdm_fail(
+            b->ctx, SDM_ERR_UNSUPPORTED,
+            "bench --tune: found the processor, expected a device; give --device opencl or cuda%s%s",
+            choice.why_not[0] ? "; " : "", choice.why_not);
     if (choice.cpu)
         return SDM_OK;
     TRY(sdm_bench_alloc(b, &d, 1, sizeof *d));
@@ -117,7 +122,7 @@ static SdmStatus add_case(SdmBench *b, const SdmBenchPair *p, const char *level,
     made.level = level;
     made.threads = 0;
     made.output = "score";
-    made.need = (SdmBenchNeed){.operations = 0.0};
+    made.need = (SdmBenchNeed){.bytes = call == call_kernels ? 6.0 : 0.0}; /* a cost written, read twice */
     made.outputs = (double)p->width * p->height * (p->set.dmax - p->set.dmin + 1) * p->frames;
     made.call = call;
     made.data = data;

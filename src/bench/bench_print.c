@@ -76,6 +76,12 @@ static void print_machine(const SdmBench *b, FILE *to)
             "median of %d\n",
             b->machine, 1e-9 * b->clock_hz, sdm_threads(b->ctx), 1e-9 * b->bandwidth, 1e-9 * b->bandwidth_all,
             b->opt->repeats);
+    if (b->device_bandwidth > 0.0)
+        fprintf(to, "device: copy %.0f GB/s", 1e-9 * b->device_bandwidth);
+    if (b->device_issue > 0.0)
+        fprintf(to, ", %.3g instructions a second at its highest clock", b->device_issue);
+    if (b->device_bandwidth > 0.0)
+        fprintf(to, "\n");
     if (b->opt->quick)
         fprintf(to, "--quick: small images, these figures mean nothing.\n");
 }

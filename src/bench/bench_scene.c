@@ -29,6 +29,10 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene
     SdmBenchScene *s = NULL;
     const int w = width / 16 * 16, h = height / 16 * 16; /* whole coarse pixels and cells of the lattice */
     const SdmWindow coarse = {.level = COARSE, .w = w >> COARSE, .h = h >> COARSE};
+    if (b->scene) {
+        *out = b->scene;
+        return SDM_OK;
+    }
     TRY(sdm_bench_alloc(b, &s, 1, sizeof *s));
     b->scene = s;
     b->close_scene = close_scene;
@@ -38,6 +42,11 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene
     *out = s;
 done:
     return st;
+}
+
+const SynScene *sdm_bench_scene_data(const SdmBenchScene *scene)
+{
+    return &scene->scene;
 }
 
 typedef struct SceneCall {
@@ -104,6 +113,19 @@ SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const ch
             b, scene,
             &(SdmBenchCase){.name = name, .level = sdm_bench_device_name(b, own), .published = published},
             cost, device, own));
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_scene_device_s(SdmBench *b, SdmBenchScene *scene, SdmDevice *device, const char *cost,
+                                   double *seconds)
+{
+    SdmStatus st = SDM_OK;
+    SceneCall c = {.scene = scene, .device = device};
+    TRY(sdm_match_settings(b->ctx, cost, "auto", NOISE_Q, &c.settings));
+    c.settings.coarse_level = c.settings.top_level = COARSE;
+    TRY(call_scene(b->ctx, &c));
+    *seconds = c.device_s;
 done:
     return st;
 }

@@ -7,8 +7,10 @@
 
 typedef struct SdmBenchScene SdmBenchScene;
 
-/* Make the scene of width x height frame pixels, rounded down to multiples of 16; lives as long as *b. */
+/* Make the scene of width x height frame pixels, rounded down to multiples of 16; lives as long as *b, which
+ * has one: asked for again, it is the same. */
 SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene **out);
+const SynScene *sdm_bench_scene_data(const SdmBenchScene *scene);
 /* Add the case; cost "zncc" or "census".  name, published: borrowed. */
 SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
                               const char *level, const char *published);
@@ -16,5 +18,10 @@ SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *nam
  * without one. */
 SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
                                      const char *published);
+
+/* Seconds by the device's clock of one run with that cost. */
+struct SdmDevice;
+SdmStatus sdm_bench_scene_device_s(SdmBench *b, SdmBenchScene *scene, struct SdmDevice *device,
+                                   const char *cost, double *seconds);
 
 #endif

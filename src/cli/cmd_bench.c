@@ -50,9 +50,26 @@ static SdmStatus add_cases(SdmCall *call, SdmBench *b)
     if (!papers && !curve) {
         TRY(sdm_bench_add_kernels(b));
         TRY(sdm_bench_add_pairs(b));
+        TRY(sdm_bench_add_device_steps(b));
     }
     if (all || papers)
         TRY(sdm_bench_add_papers(b));
+done:
+    return st;
+}
+
+/* --tune: the row on standard output, candidates in the log. */
+static SdmStatus tune(SdmCall *call, SdmBench *b)
+{
+    SdmStatus st = SDM_OK;
+    SdmBenchTuned tuned;
+    TRY(sdm_bench_tune(b, &tuned));
+    sdm_screen_print(&call->screen, "%s", tuned.row);
+    if (call->summary) {
+        cJSON_AddStringToObject(call->summary, "row", tuned.row);
+        cJSON_AddItemToObject(call->summary, "seconds_before", cJSON_CreateDoubleArray(tuned.before, 2));
+        cJSON_AddItemToObject(call->summary, "seconds", cJSON_CreateDoubleArray(tuned.after, 2));
+    }
 done:
     return st;
 }
@@ -64,6 +81,10 @@ SdmStatus sdm_command_bench(SdmCall *call)
     SdmBench *b = NULL;
     TRY(sdm_alloc(call->ctx, &b, 1, sizeof *b, "bench"));
     TRY(sdm_bench_open(call->ctx, opt, b));
+    if (opt->tune) {
+        st = tune(call, b);
+        goto done;
+    }
     TRY(add_cases(call, b));
     TRY(sdm_bench_run(b));
     if (opt->csv)

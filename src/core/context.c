@@ -31,6 +31,17 @@ SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt)
     return sdm_options_check(ctx, &ctx->options);
 }
 
+SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out)
+{
+    SdmContext *const ctx = *out = calloc(1, sizeof *ctx);
+    if (!ctx)
+        return sdm_fail(parent, SDM_ERR_MEMORY, "out of memory: a context");
+    ctx->options = parent->options;
+    ctx->account = parent->account ? parent->account : parent;
+    ctx->started_s = parent->started_s;
+    return SDM_OK;
+}
+
 void sdm_close(SdmContext **ctx)
 {
     if (!ctx || !*ctx)

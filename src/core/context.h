@@ -14,6 +14,7 @@ typedef struct SdmSpare {
 
 struct SdmContext {
     SdmOptions options;
+    SdmContext *account; /* of a child: who is charged for memory; else NULL */
     char error[1024];
     sdm_log_fn *log;
     sdm_progress_fn *progress;
@@ -26,8 +27,8 @@ struct SdmContext {
     SdmSpare spare[SDM_SPARES];    /* in critical(sdm_spare); see room_for_spares() */
 };
 
-/* Large blocks, multiples of a large page (sdm_large_bytes() rounds up), aligned to one.  *cleared: it is fresh
- * memory, all 0. */
+/* Large blocks, multiples of a large page (sdm_large_bytes() rounds up), aligned to one.  *cleared: it is
+ * fresh memory, all 0. */
 size_t sdm_large_bytes(size_t bytes);
 char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared); /* NULL: out of memory */
 void sdm_large_give(SdmContext *ctx, char *block, size_t bytes);

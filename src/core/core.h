@@ -21,6 +21,10 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...) __attrib
 const SdmOptions *sdm_options(const SdmContext *ctx);
 /* Other options from now on (borrowed strings), checked as sdm_open() does. */
 SdmStatus sdm_set_options(SdmContext *ctx, const SdmOptions *opt);
+/* A context for work on another thread: options as the parent's are now, memory charged to its account;
+ * error, log and clocks are the child's own.  To be closed before the parent; what was allocated through it
+ * may stay. */
+SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out);
 int sdm_threads(const SdmContext *ctx); /* >= 1 */
 int sdm_thread(void);                   /* number of this thread in its team, from 0 */
 

@@ -40,6 +40,7 @@ static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size,
                           const char *what)
 {
     void **const slot = out;
+    SdmContext *const payer = ctx && ctx->account ? ctx->account : ctx;
     size_t bytes, total;
     *slot = NULL;
     if (__builtin_mul_overflow(count, size, &bytes) ||
@@ -50,7 +51,7 @@ static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size,
     bool cleared = false;
     total = large ? sdm_large_bytes(total) : total / ALIGN * ALIGN;
     char *const block = fails_now() ? NULL
-                        : large     ? sdm_large_take(ctx, total, &cleared)
+                        : large     ? sdm_large_take(payer, total, &cleared)
                                     : aligned_alloc(ALIGN, total);
     if (!block)
         return sdm_fail(ctx, SDM_ERR_MEMORY,
@@ -58,8 +59,8 @@ static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size,
                         (bytes >> 20) + 1);
     if (zeroed && !cleared)
         memset(block, 0, total);
-    *(Header *)(void *)block = (Header){.ctx = ctx, .bytes = (int64_t)bytes, .total = total};
-    charge(ctx, (int64_t)bytes);
+    *(Header *)(void *)block = (Header){.ctx = payer, .bytes = (int64_t)bytes, .total = total};
+    charge(payer, (int64_t)bytes);
     *slot = block + ALIGN;
     return SDM_OK;
 }

@@ -58,4 +58,38 @@ sample = os.path.join(t.SOURCE, "sampledata")
 for name in sorted(os.listdir(sample)) if os.path.isdir(sample) else []:
     if name.endswith("_sim.hdf"):
         same([os.path.join(sample, name)], name)
+
+
+def shared(inputs, name, usual):
+    """Two devices (PoCL shows the processor twice): each gets tiles, two at a time; run, then plan, tile, merge."""
+    os.environ["POCL_DEVICES"] = "pthread pthread"
+    listed = json.loads(t.call([t.PROGRAM, "devices", "--log", "json"]).stdout.splitlines()[-1])
+    several = [d["device"] for d in listed["devices"] if d["device"].startswith("opencl") and d["rounds_as_processor"]]
+    if len(several) > 1:
+        dem, job = os.path.join(work, "shared.tif"), os.path.join(work, "job")
+        words = ["--device", "opencl", "--tile", "64", "--optimizer", "local"]
+        done = t.call([t.PROGRAM, "run"] + inputs + ["-o", dem, "--verbose"] + words)
+        t.expect(t.digest(dem) == usual, "%s: %d devices give the processor's bytes" % (name, len(several)))
+        for device in several:
+            t.expect(" px on %s, " % device in done.stderr, "%s: %s has tiles" % (name, device))
+        lines = done.stderr.split("\n")
+        first = next(i for i, line in enumerate(lines) if " px on " in line)
+        begun = sum(" cells: " in line for line in lines[:first])
+        t.expect(begun >= 2 * len(several), "%s: %d tiles begin before the first one ends" % (name, begun))
+        t.call([t.PROGRAM, "plan"] + inputs + ["-o", job, "--quiet"] + words)
+        units = json.loads(t.call([t.PROGRAM, "status", job, "--log", "json"]).stdout.splitlines()[-1])["units"]
+        done = t.call([t.PROGRAM, "tile", job, "0-%d" % (units - 1), "--verbose"])
+        for device in several:
+            t.expect(" px on %s, " % device in done.stderr, "%s: %s has tiles of a job" % (name, device))
+        os.mkdir(os.path.join(work, "merged"))
+        t.call([t.PROGRAM, "merge", job, "-o", os.path.join(work, "merged"), "--quiet"])
+        dems = [f for f in os.listdir(os.path.join(work, "merged")) if f.endswith(".tif") and not f.endswith(("_qa.tif", "_ortho.tif"))]
+        t.expect(len(dems) == 1 and t.digest(os.path.join(work, "merged", dems[0])) == usual, "%s: the job's DEM is the same" % name)
+    else:
+        print("not run: no driver that shows two devices")
+    del os.environ["POCL_DEVICES"]
+
+
+if made([small], os.path.join(work, "usual.tif"), "--device", "cpu")[0]:
+    shared([small], "two devices", t.digest(os.path.join(work, "usual.tif")))
 t.finish()

@@ -24,4 +24,15 @@ try bench kernels --quick --repeats 1 --cpu-level c --log json
 tail -1 "$work/out" | grep -q '"what":"sad 9x9","level":"c"' || complain "JSON: $(tail -1 "$work/out" | head -c 300)"
 try bench kernels --quick --repeats 1 --cpu-level c
 grep -q '^warp row .* c ' "$work/out" || complain "text: $(head -5 "$work/out")"
+
+for device in auto cuda opencl; do # a row for the table of gpu/tuning.c, or why not
+    try bench --tune --quick --repeats 1 --device "$device"
+    if [ "$code" -eq 0 ]; then
+        grep -Eq '^\{"[^"]+"(, [0-9]+){7}\}, /\* zncc [0-9.]+ ms, census [0-9.]+ ms; before' "$work/out" ||
+            complain "bench --tune --device $device: $(cat "$work/out")"
+        grep -q 'strips, rows x items, as it is: zncc ' "$work/err" || complain "bench --tune: $(head -3 "$work/err")"
+    else
+        [ "$(wc -l <"$work/err")" -eq 1 ] || complain "bench --tune --device $device: $(cat "$work/err")"
+    fi
+done
 finish

@@ -12,6 +12,7 @@ enum { COARSE = 3, W = 304, H = 208 };
 static SdmDeviceInfo devices[2 * SDM_MOST_DEVICES];
 static int device_count;
 static SdmContext *ctx;
+static const SdmTuning *tuning; /* for the devices; NULL: their own */
 
 typedef struct Bench { /* a scene, its settings and coarse surface */
     SynScene scene;
@@ -98,6 +99,8 @@ static SdmDevice *open_device(int i)
     SdmDevice *device = NULL;
     if (sdm_device_open(ctx, devices[i].api, devices[i].index, &device) != SDM_OK)
         fail_msg("%s", sdm_error(ctx));
+    if (tuning)
+        sdm_device_set_tuning(device, tuning);
     return device;
 }
 
@@ -154,6 +157,38 @@ static void bytes_are_the_processors(void **state)
     compare_chain("sad", 0.7, 6.0f, TORN, &all);
 }
 
+/* Sizes of the launches are a matter of time alone. */
+static void sizes_of_launches_change_nothing(void **state)
+{
+    (void)state;
+    static const SdmTuning rows[] = {{"", 7, 5, 32, 9, 96, 5, 13}, {"", 128, 128, 256, 1000, 256, 256, 1}};
+    const SdmWindow all = {.w = W, .h = H};
+    for (int i = 0; i < 2; i++) {
+        assert_true(sdm_tuning_good(&rows[i]));
+        tuning = &rows[i];
+        compare_chain("zncc", 0.7, 12.0f, TORN, &all);
+        compare_chain("census", 0.7, 0.0f, TORN, &all);
+    }
+    tuning = NULL;
+}
+
+/* A row is found by the device's name, and is one that can run. */
+static void every_device_has_a_row(void **state)
+{
+    (void)state;
+    assert_true(sdm_tuning_good(sdm_tuning_find("")));
+    assert_ptr_equal(sdm_tuning_find("a device that nobody has heard of"), sdm_tuning_find(""));
+    for (int i = 0; i < device_count; i++) {
+        SdmDevice *device = open_device(i);
+        const SdmTuning *const row = sdm_tuning_find(devices[i].name);
+        assert_true(sdm_tuning_good(row) && strstr(devices[i].name, row->name));
+        assert_memory_equal(sdm_device_tuning(device), row, sizeof *row);
+        sdm_device_close(&device);
+    }
+    assert_false(sdm_tuning_good(&(SdmTuning){"", 0, 32, 64, 64, 64, 32, 8}));
+    assert_false(sdm_tuning_good(&(SdmTuning){"", 32, 32, 64, 64, 64, 32, 9}));
+}
+
 /* Whatever call fails: its status, no result, nothing kept; and then it works again. */
 static void failures_are_told(void **state)
 {
@@ -188,6 +223,8 @@ static void failures_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_the_processors),
+                                       cmocka_unit_test(sizes_of_launches_change_nothing),
+                                       cmocka_unit_test(every_device_has_a_row),
                                        cmocka_unit_test(failures_are_told)};
     char reason[SDM_REASON_SIZE];
     if (sdm_open(&ctx, NULL) != SDM_OK)

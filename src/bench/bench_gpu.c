@@ -1,0 +1,281 @@
+/* Steps of the chain on the bench's device, each by the device's own clock beside its bound: bytes at the
+ * speed of a copy, or instructions at the rate at which multiprocessors start them. */
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench_device.h"
+#include "bench/bench_scene.h"
+#include "gpu/steps.h"
+#include "match/chain_parts.h"
+
+enum { COARSE = 3 };
+
+/* What lies on the device: arrays of a window of level 0, images, lattice. */
+typedef struct Bed {
+    SdmGpu gpu;
+    const SynScene *scene;
+    SdmWindow win, half;
+    SdmMatchSettings set;
+    SdmGpuImage image, image_half; /* of the right view */
+    SdmBuffer *node, *h_m, *prior, *spare, *flags, *spare_flags, *score, *left, *right;
+    SdmGpuCells cells;
+    int64_t copy_bytes;
+    SdmBuffer *copy[2];
+    double device_s;
+} Bed;
+
+typedef SdmStatus step_fn(SdmContext *ctx, Bed *b, int which);
+
+typedef struct StepCall {
+    Bed *bed;
+    step_fn *step;
+    int which;
+    double device_s;
+} StepCall;
+
+/* ---- the steps ---- */
+
+static SdmStatus do_copy(SdmContext *ctx, Bed *b, int which)
+{
+    (void)which;
+    const int64_t n = b->copy_bytes / 16;
+    return sdm_launch(ctx, b->gpu.device, b->gpu.queue, "copy_words",
+                      (const int[3]){sdm_groups(n, 256), 1, 1}, (const int[3]){256, 1, 1}, 3,
+                      (const SdmArg[]){SDM_BUF(b->copy[0]), SDM_BUF(b->copy[1]), SDM_I64(n)});
+}
+
+static SdmStatus do_warp(SdmContext *ctx, Bed *b, int which)
+{
+    (void)which;
+    return sdm_gpu_warp(ctx, &b->gpu, &b->cells, b->prior, &b->image, b->right);
+}
+
+static SdmStatus do_half(SdmContext *ctx, Bed *b, int which)
+{
+    (void)which;
+    return sdm_gpu_half(ctx, &b->gpu, &b->image, &b->image_half);
+}
+
+enum Pass { FIRST, RETRY, REPEAT, PASSES };
+
+static SdmStatus do_match(SdmContext *ctx, Bed *b, int which)
+{
+    const SdmPass passes[PASSES] = {sdm_search_pass(&b->set, SDM_FIRST_RANGE, SDM_FIRST_WINDOW),
+                                    sdm_retry_pass(&b->set, 1), sdm_repeat_pass(&b->set, 0)};
+    const SdmGpuMatch m = {.cost = (enum SdmGpuCost)(which / PASSES),
+                           .w = b->win.w,
+                           .h = b->win.h,
+                           .left = b->left,
+                           .right = b->right,
+                           .pass = &passes[which % PASSES],
+                           .right_cells = &b->cells,
+                           .prior = b->prior,
+                           .h_m = b->h_m,
+                           .flags = b->flags,
+                           .score = b->score};
+    return sdm_gpu_match(ctx, &b->gpu, &m);
+}
+
+static SdmStatus do_reject(SdmContext *ctx, Bed *b, int which)
+{
+    (void)which;
+    return sdm_gpu_reject(ctx, &b->gpu, b->win.w, b->win.h, b->h_m, b->prior, b->flags, SDM_REJECT_HALF,
+                          25.0f, SDM_REJECT_SHARE, b->spare_flags);
+}
+
+static SdmStatus do_median(SdmContext *ctx, Bed *b, int which)
+{
+    (void)which;
+    return sdm_gpu_median(ctx, &b->gpu, b->win.w, b->win.h, b->h_m, b->flags, b->spare);
+}
+
+static SdmStatus do_fill(SdmContext *ctx, Bed *b, int which)
+{
+    (void)which;
+    return sdm_gpu_fill(ctx, &b->gpu, b->win.w, b->win.h, b->h_m, b->prior, b->flags, &sdm_fill_far,
+                        &sdm_fill_near, NULL);
+}
+
+static SdmStatus do_smooth(SdmContext *ctx, Bed *b, int which)
+{
+    (void)which;
+    return sdm_gpu_smooth(ctx, &b->gpu, b->win.w, b->win.h, b->h_m, b->spare);
+}
+
+static SdmStatus do_refine(SdmContext *ctx, Bed *b, int which)
+{
+    (void)which;
+    return sdm_gpu_refine(ctx, &b->gpu, &b->half, b->prior, &b->win, b->spare);
+}
+
+static SdmStatus do_gap(SdmContext *ctx, Bed *b, int which)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPass pass = sdm_judge_pass(&b->set);
+    TRY(sdm_gpu_gap(ctx, &b->gpu, (enum SdmGpuCost)which, &pass, b->left, b->right, b->win.w, b->win.h,
+                    b->spare, b->spare_flags));
+    const SdmGpuJudge j = {.win = b->win,
+                           .gap = b->spare,
+                           .score0 = b->spare_flags,
+                           .h_m = b->h_m,
+                           .least = sdm_judge_least(&b->set),
+                           .gap_limit_px = b->set.gap_limit_px,
+                           .flags = b->flags,
+                           .score = b->score};
+    TRY(sdm_gpu_judge(ctx, &b->gpu, &j));
+done:
+    return st;
+}
+
+/* Instructions and bytes a pixel: see the table of docs/gpu.md; 0 = not counted. */
+static const struct {
+    const char *name;
+    step_fn *step;
+    int which;
+    double instructions, bytes;
+} steps[] = {
+    {"device warp", do_warp, 0, 300.0, 10.0},
+    {"device half size, pixels of the result", do_half, 0, 0.0, 10.0},
+    {"device match zncc 9x9 +-3", do_match, SDM_GPU_ZNCC *PASSES + FIRST, 780.0, 20.0},
+    {"device match zncc 13x13 +-5", do_match, SDM_GPU_ZNCC *PASSES + RETRY, 0.0, 20.0},
+    {"device match zncc 5x5 +-1", do_match, SDM_GPU_ZNCC *PASSES + REPEAT, 560.0, 20.0},
+    {"device match sad 9x9 +-3", do_match, SDM_GPU_SAD *PASSES + FIRST, 0.0, 20.0},
+    {"device match sad 13x13 +-5", do_match, SDM_GPU_SAD *PASSES + RETRY, 0.0, 20.0},
+    {"device match sad 5x5 +-1", do_match, SDM_GPU_SAD *PASSES + REPEAT, 0.0, 20.0},
+    {"device match census 9x9 +-3", do_match, SDM_GPU_CENSUS *PASSES + FIRST, 0.0, 120.0},
+    {"device match census 13x13 +-5", do_match, SDM_GPU_CENSUS *PASSES + RETRY, 0.0, 152.0},
+    {"device match census 5x5 +-1", do_match, SDM_GPU_CENSUS *PASSES + REPEAT, 0.0, 88.0},
+    {"device reject", do_reject, 0, 330.0, 12.0},
+    {"device median", do_median, 0, 240.0, 10.0},
+    {"device fill, both reaches", do_fill, 0, 240.0, 46.0},
+    {"device smooth", do_smooth, 0, 100.0, 8.0},
+    {"device refine", do_refine, 0, 100.0, 5.0},
+    {"device last look zncc", do_gap, SDM_GPU_ZNCC, 1030.0, 110.0},
+};
+
+/* ---- what they work on ---- */
+
+static SdmStatus send(SdmContext *ctx, Bed *b, const void *data, int64_t bytes, SdmBuffer **out)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_buffer_new(ctx, b->gpu.device, bytes, "an array of the bench", out));
+    TRY(data ? sdm_upload(ctx, *out, 0, data, bytes, 0, true) : sdm_fill_bytes(ctx, *out, 0, 0, bytes, 0));
+done:
+    return st;
+}
+
+static SdmStatus send_image(SdmContext *ctx, Bed *b, const SdmLevelImage *from, SdmGpuImage *out)
+{
+    *out = (SdmGpuImage){.x0 = from->x0, .y0 = from->y0, .w = from->w, .h = from->h};
+    return send(ctx, b, from->data, from->w * from->h * 2, &out->data);
+}
+
+static SdmStatus make_bed(SdmContext *ctx, Bed *b)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface truth = {.h_m = NULL};
+    SdmGpuCells left;
+    SdmGpuImage left_image;
+    const SdmLattice *const lat = &b->scene->lattice;
+    const int64_t n = (int64_t)b->win.w * b->win.h;
+    struct {
+        SdmBuffer **buffer;
+        int64_t bytes;
+    } list[] = {{&b->h_m, 4},         {&b->spare, 4}, {&b->flags, 2}, {&b->spare_flags, 2},
+                {&b->score, 1},       {&b->left, 2},  {&b->right, 2}};
+    TRY(syn_surface(ctx, b->scene, &b->win, 0.4, &truth));
+    TRY(send(ctx, b, truth.h_m, n * 4, &b->prior));
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        TRY(send(ctx, b, NULL, n * list[i].bytes, list[i].buffer));
+    for (int i = 0; i < 2; i++)
+        TRY(send(ctx, b, NULL, b->copy_bytes, &b->copy[i]));
+    TRY(send(ctx, b, lat->node, (int64_t)lat->nu * lat->nv * (int64_t)sizeof *lat->node, &b->node));
+    TRY(send_image(ctx, b, &b->scene->left_pyramid.level[0], &left_image));
+    TRY(send_image(ctx, b, &b->scene->right_pyramid.level[0], &b->image));
+    TRY(send_image(ctx, b, &b->scene->right_pyramid.level[1], &b->image_half));
+    TRY(sdm_gpu_reserve(ctx, &b->gpu, n, (int64_t)lat->nu * lat->nv, true));
+    TRY(sdm_gpu_cells_new(ctx, &b->gpu, lat, b->node, &b->win, SDM_LEFT, &left));
+    TRY(sdm_gpu_warp(ctx, &b->gpu, &left, NULL, &left_image, b->left));
+    TRY(sdm_gpu_cells_new(ctx, &b->gpu, lat, b->node, &b->win, SDM_RIGHT, &b->cells));
+    TRY(do_warp(ctx, b, 0));
+    TRY(do_match(ctx, b, 0));
+    TRY(sdm_finish(ctx, b->gpu.device, 0));
+done:
+    sdm_surface_free(&truth);
+    return st;
+}
+
+static SdmStatus call_step(SdmContext *ctx, void *data)
+{
+    SdmStatus st = SDM_OK;
+    StepCall *const c = data;
+    SdmGpu *const g = &c->bed->gpu;
+    TRY(sdm_device_seconds(ctx, g->device, g->queue, &c->device_s)); /* from here on */
+    TRY(c->step(ctx, c->bed, c->which));
+    TRY(sdm_device_seconds(ctx, g->device, g->queue, &c->device_s));
+done:
+    return st;
+}
+
+static SdmStatus add_step(SdmBench *b, Bed *bed, const char *name, step_fn *step, int which, double outputs,
+                          SdmBenchNeed need)
+{
+    SdmStatus st = SDM_OK;
+    StepCall *c = NULL;
+    TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
+    *c = (StepCall){.bed = bed, .step = step, .which = which};
+    TRY(sdm_bench_add(b, &(SdmBenchCase){.name = name,
+                                         .level = sdm_bench_device_name(b, true),
+                                         .output = "pixel",
+                                         .outputs = outputs,
+                                         .need = need,
+                                         .call = call_step,
+                                         .data = c,
+                                         .clock_s = &c->device_s}));
+done:
+    return st;
+}
+
+/* Best of the repeats: bytes a second of the copy, read and written. */
+static SdmStatus measure_copy(SdmBench *b, Bed *bed)
+{
+    SdmStatus st = SDM_OK;
+    StepCall c = {.bed = bed, .step = do_copy};
+    double least = 1e30;
+    for (int i = 0; i < b->opt->repeats + 1; i++) {
+        TRY(call_step(b->ctx, &c));
+        least = c.device_s > 0.0 && c.device_s < least ? c.device_s : least;
+    }
+    b->device_bandwidth = 2.0 * (double)bed->copy_bytes / least;
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_add_device_steps(SdmBench *b)
+{
+    SdmStatus st = SDM_OK;
+    SdmBenchScene *scene = NULL;
+    Bed *bed = NULL;
+    SdmDevice *const device = sdm_bench_device(b);
+    if (!device)
+        return SDM_OK;
+    const SdmDeviceInfo *const info = sdm_device_info(device);
+    TRY(sdm_bench_alloc(b, &bed, 1, sizeof *bed));
+    TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200, &scene));
+    bed->scene = sdm_bench_scene_data(scene);
+    bed->win = (SdmWindow){.w = bed->scene->width, .h = bed->scene->height};
+    bed->half = (SdmWindow){.level = 1, .w = bed->win.w / 2, .h = bed->win.h / 2};
+    bed->copy_bytes = b->opt->quick || info->is_cpu ? (int64_t)16 << 20 : (int64_t)1 << 30;
+    TRY(sdm_match_settings(b->ctx, "zncc", "auto", 8.0f, &bed->set));
+    bed->set.coarse_level = bed->set.top_level = COARSE;
+    TRY(sdm_gpu_open(b->ctx, device, 0, &bed->gpu)); /* its buffers go with the device */
+    TRY(make_bed(b->ctx, bed));
+    TRY(measure_copy(b, bed));
+    enum { LANES = 128 }; /* instructions that a multiprocessor starts in a cycle, of single items */
+    b->device_issue = info->api == SDM_API_CUDA ? (double)info->units * LANES * info->clock_hz : 0.0;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        TRY(add_step(b, bed, steps[i].name, steps[i].step, steps[i].which,
+                     steps[i].step == do_half ? (double)bed->image_half.w * (double)bed->image_half.h
+                                              : (double)bed->win.w * bed->win.h,
+                     (SdmBenchNeed){.operations = steps[i].instructions, .bytes = steps[i].bytes}));
+done:
+    return st;
+}

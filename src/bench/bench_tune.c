@@ -1,0 +1,115 @@
+/* Candidates for the sizes of launches -> the fastest row for a device. */
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench_device.h"
+#include "bench/bench_scene.h"
+#include "gpu/device.h"
+
+enum { STRIP_ITEMS = 64 /* fixed by their local memory */, LEAST_GROUP = 32 };
+static const double WORTH = 0.99; /* less than that of the time: it is taken instead */
+static const char *const costs[2] = {"zncc", "census"};
+
+typedef struct Tune {
+    SdmBench *bench;
+    SdmDevice *device;
+    SdmBenchScene *scene;
+    SdmTuning best;
+    double best_s;
+} Tune;
+
+/* Least seconds of the main processing with a row, by the device's clock. */
+static SdmStatus measure(Tune *t, const SdmTuning *row, const char *cost, double *seconds)
+{
+    SdmStatus st = SDM_OK;
+    double s;
+    sdm_device_set_tuning(t->device, row);
+    TRY(sdm_bench_scene_device_s(t->bench, t->scene, t->device, cost, seconds)); /* warms up, too */
+    for (int i = 1; i < t->bench->opt->repeats; i++) {
+        TRY(sdm_check_stop(t->bench->ctx));
+        TRY(sdm_bench_scene_device_s(t->bench, t->scene, t->device, cost, &s));
+        *seconds = s < *seconds ? s : *seconds;
+    }
+done:
+    return st;
+}
+
+/* One candidate against the best so far; places: what of the row it sets. */
+static SdmStatus try_sizes(Tune *t, const char *what, const char *cost, int *const places[2], int a, int b)
+{
+    SdmStatus st = SDM_OK;
+    const SdmTuning before = t->best;
+    double seconds = 0.0;
+    if (*places[0] == a && *places[1] == b)
+        return SDM_OK;
+    *places[0] = a;
+    *places[1] = b;
+    TRY(measure(t, &t->best, cost, &seconds));
+    const bool better = seconds < WORTH * t->best_s;
+    sdm_log(t->bench->ctx, SDM_LOG_INFO, 0, "%s %d x %d: %s %.3f ms%s", what, a, b, cost, 1e3 * seconds,
+            better ? ", better" : "");
+    if (better)
+        t->best_s = seconds;
+    else
+        t->best = before;
+done:
+    return st;
+}
+
+/* Every pair of two lists that end with 0; at most `most` items. */
+static SdmStatus try_all(Tune *t, const char *what, const char *cost, int *const places[2], const int *first,
+                         const int *second, int most)
+{
+    SdmStatus st = SDM_OK;
+    TRY(measure(t, &t->best, cost, &t->best_s));
+    sdm_log(t->bench->ctx, SDM_LOG_INFO, 0, "%s, as it is: %s %.3f ms", what, cost, 1e3 * t->best_s);
+    for (int i = 0; first[i]; i++)
+        for (int j = 0; second[j]; j++)
+            if (most == 0 || (first[i] * second[j] <= most && first[i] * second[j] >= LEAST_GROUP))
+                TRY(try_sizes(t, what, cost, places, first[i], second[j]));
+done:
+    return st;
+}
+
+/* One kind of size after the other. */
+static SdmStatus try_kinds(Tune *t)
+{
+    static const int strips[] = {8, 16, 32, 64, 128, 0}, rows[] = {16, 32, 64, 128, 0},
+                     items[] = {32, 64, 128, 256, 0}, widths[] = {8, 16, 32, 64, 128, 256, 0},
+                     heights[] = {1, 2, 4, 8, 16, 0};
+    SdmStatus st = SDM_OK;
+    SdmTuning *const r = &t->best;
+    int items_of_strip = STRIP_ITEMS;
+    TRY(try_all(t, "strips, rows x items", "zncc", (int *const[2]){&r->strip_rows, &items_of_strip}, strips,
+                (const int[]){STRIP_ITEMS, 0}, 0));
+    TRY(try_all(t, "window sums, rows x items", "census", (int *const[2]){&r->sum_rows, &r->sum_items}, rows,
+                items, 0));
+    TRY(try_all(t, "column sums, rows x items", "zncc", (int *const[2]){&r->column_rows, &r->column_items},
+                rows, items, 0));
+    TRY(try_all(t, "pixels, items", "zncc", (int *const[2]){&r->pixel_w, &r->pixel_h}, widths, heights,
+                SDM_TUNING_MOST_GROUP));
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_tune(SdmBench *b, SdmBenchTuned *out)
+{
+    SdmStatus st = SDM_OK;
+    Tune t = {.bench = b, .device = sdm_bench_device(b)};
+    const char *const name = sdm_device_info(t.device)->name;
+    const SdmTuning before = t.best = *sdm_device_tuning(t.device);
+    const int w = b->opt->quick ? 320 : 3962, h = b->opt->quick ? 256 : 4200;
+    const SdmTuning *const r = &t.best;
+    TRY(sdm_bench_scene_open(b, w, h, &t.scene));
+    TRY(try_kinds(&t));
+    for (int i = 0; i < 2; i++) {
+        TRY(measure(&t, &before, costs[i], &out->before[i]));
+        TRY(measure(&t, r, costs[i], &out->after[i]));
+    }
+    snprintf(
+        out->row, sizeof out->row,
+        "{\"%.100s\", %d, %d, %d, %d, %d, %d, %d}, /* zncc %.2f ms, census %.2f ms; before %.2f, %.2f */",
+        name, r->strip_rows, r->sum_rows, r->sum_items, r->column_rows, r->column_items, r->pixel_w,
+        r->pixel_h, 1e3 * out->after[0], 1e3 * out->after[1], 1e3 * out->before[0], 1e3 * out->before[1]);
+done:
+    sdm_device_set_tuning(t.device, &before);
+    return st;
+}

@@ -1,0 +1,86 @@
+/* `stereodem bench` where GDAL is not at hand and the program cannot be built:
+ *   bench_core [kernels|papers|all] [--device cuda] [--tune] and the other options of bench
+ * Text on standard output, lines of the log on standard error. */
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench.h"
+
+#include <string.h>
+
+static void log_line(void *user, SdmLogLevel level, int stage, const char *text)
+{
+    (void)user, (void)level, (void)stage;
+    fprintf(stderr, "%s\n", text);
+}
+
+static SdmStatus add_cases(SdmBench *b, const char *what)
+{
+    SdmStatus st = SDM_OK;
+    const bool all = strcmp(what, "all") == 0, papers = strcmp(what, "papers") == 0;
+    if (!all && !papers && strcmp(what, "kernels") != 0)
+        return sdm_fail(b->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers or all", what);
+    if (!papers) {
+        TRY(sdm_bench_add_kernels(b));
+        TRY(sdm_bench_add_pairs(b));
+        TRY(sdm_bench_add_device_steps(b));
+    }
+    if (!all && !papers)
+        return SDM_OK;
+    TRY(sdm_bench_add_papers(b));
+done:
+    return st;
+}
+
+static SdmStatus run(SdmContext *ctx, const SdmBenchOptions *opt, const char *what, SdmBench *b)
+{
+    SdmStatus st = SDM_OK;
+    SdmBenchTuned tuned;
+    FILE *csv = NULL;
+    TRY(sdm_bench_open(ctx, opt, b));
+    if (opt->tune) {
+        TRY(sdm_bench_tune(b, &tuned));
+        printf("%s\n", tuned.row);
+        return SDM_OK;
+    }
+    TRY(add_cases(b, what));
+    TRY(sdm_bench_run(b));
+    sdm_bench_print_text(b, stdout);
+    csv = opt->csv ? fopen(opt->csv, "w") : NULL;
+    if (opt->csv && !csv)
+        return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot be written", opt->csv);
+    if (csv)
+        sdm_bench_print_csv(b, csv);
+done:
+    if (csv)
+        fclose(csv);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    static SdmCommandLine line;
+    static SdmBench bench;
+    SdmContext *ctx = NULL;
+    SdmOptions opt;
+    SdmBenchOptions own;
+    sdm_options_default(&opt);
+    sdm_bench_default(&own);
+    line = (SdmCommandLine){
+        .name = "bench",
+        .command = SDM_CMD_BENCH,
+        .sets = {{.table = sdm_option_table, .opts = &opt}, {.table = sdm_bench_options, .opts = &own}},
+        .max = 1};
+    SdmStatus st = sdm_open(&ctx, NULL);
+    if (st == SDM_OK)
+        st = sdm_options_parse(ctx, &line, argc, argv);
+    if (st == SDM_OK)
+        st = sdm_set_options(ctx, &opt);
+    sdm_set_sinks(ctx, log_line, NULL, NULL);
+    if (st == SDM_OK)
+        st = run(ctx, &own, line.count ? line.positional[0] : "all", &bench);
+    if (st != SDM_OK)
+        fprintf(stderr, "%s\n", sdm_error(ctx));
+    if (bench.ctx)
+        sdm_bench_close(&bench);
+    sdm_close(&ctx);
+    return sdm_exit_code(st);
+}

@@ -1,0 +1,108 @@
+/* To be preloaded: OpenCL's calls that work on a device (buffers, copies, launches, waits) fail from the n-th
+ * on, as the driver's do when a device is lost or its memory is used up.  SDM_FAIL_AT=N; SDM_FAIL_TIMES=K
+ * calls (none given: all that follow); SDM_FAIL_WITH=-5 is OpenCL's error.  The program finds OpenCL with
+ * dlsym(), so that is what is caught here. */
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN __attribute__((visibility("default")))
+
+static long number(const char *name, long otherwise)
+{
+    const char *const text = getenv(name);
+    return text ? strtol(text, NULL, 10) : otherwise;
+}
+
+/* OpenCL's error of this call, 0 = it goes through. */
+static int32_t error_now(void)
+{
+    static atomic_long calls;
+    const long n = atomic_fetch_add(&calls, 1) + 1, at = number("SDM_FAIL_AT", 0),
+               times = number("SDM_FAIL_TIMES", 0);
+    return at > 0 && n >= at && (times == 0 || n < at + times) ? (int32_t)number("SDM_FAIL_WITH", -5) : 0;
+}
+
+typedef int32_t finish_fn(void *queue);
+typedef int32_t write_fn(void *, void *, uint32_t, size_t, size_t, const void *, uint32_t, const void *,
+                         void *);
+typedef int32_t read_fn(void *, void *, uint32_t, size_t, size_t, void *, uint32_t, const void *, void *);
+typedef int32_t launch_fn(void *, void *, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t,
+                          const void *, void *);
+typedef void *create_fn(void *, uint64_t, size_t, void *, int32_t *);
+
+static struct {
+    finish_fn *finish;
+    write_fn *write;
+    read_fn *read;
+    launch_fn *launch;
+    create_fn *create;
+} next;
+
+static int32_t finish(void *queue)
+{
+    const int32_t e = error_now();
+    const int32_t st = next.finish(queue); /* what is queued is let run: its memory goes away */
+    return e ? e : st;
+}
+
+static int32_t write_buffer(void *q, void *b, uint32_t wait, size_t at, size_t n, const void *from,
+                            uint32_t k, const void *list, void *event)
+{
+    const int32_t e = error_now();
+    return e ? e : next.write(q, b, wait, at, n, from, k, list, event);
+}
+
+static int32_t read_buffer(void *q, void *b, uint32_t wait, size_t at, size_t n, void *to, uint32_t k,
+                           const void *list, void *event)
+{
+    const int32_t e = error_now();
+    return e ? e : next.read(q, b, wait, at, n, to, k, list, event);
+}
+
+static int32_t launch(void *q, void *kernel, uint32_t dim, const size_t *first, const size_t *items,
+                      const size_t *group, uint32_t k, const void *list, void *event)
+{
+    const int32_t e = error_now();
+    return e ? e : next.launch(q, kernel, dim, first, items, group, k, list, event);
+}
+
+static void *create_buffer(void *context, uint64_t flags, size_t n, void *from, int32_t *code)
+{
+    const int32_t e = error_now();
+    if (!e)
+        return next.create(context, flags, n, from, code);
+    *code = e;
+    return NULL;
+}
+
+/* Ours in place of `found`, which goes to *slot. */
+static void *instead(void *found, void *slot, void *ours)
+{
+    memcpy(slot, &found, sizeof found);
+    return found ? ours : NULL;
+}
+
+SHOWN void *dlsym(void *handle, const char *name)
+{
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
+    static void *(*real)(void *, const char *);
+    for (size_t i = 0; !real && i < sizeof versions / sizeof *versions; i++) {
+        void *const symbol = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+        memcpy(&real, &symbol, sizeof real);
+    }
+    void *const found = real(handle, name);
+#define CATCH(symbol, slot, function) \
+    if (strcmp(name, symbol) == 0) \
+        return instead(found, &next.slot, (void *)(uintptr_t)&function)
+    CATCH("clFinish", finish, finish);
+    CATCH("clEnqueueWriteBuffer", write, write_buffer);
+    CATCH("clEnqueueReadBuffer", read, read_buffer);
+    CATCH("clEnqueueNDRangeKernel", launch, launch);
+    CATCH("clCreateBuffer", create, create_buffer);
+    return found;
+}
