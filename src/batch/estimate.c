@@ -13,7 +13,7 @@
 enum {
     MIB = 1 << 20,
     PROGRAM_MIB = 58,
-    RESERVE_SHARE = 16, /* of the budget, for what no figure here knows */
+    RESERVE_SHARE = 12, /* of the budget, for what no figure here knows */
     THREAD_MIB = 1,
     COARSE_BYTES = 13,
     GROWING_BYTES = 8,
