@@ -12,15 +12,15 @@
  * pointing's second round. */
 enum {
     MIB = 1 << 20,
-    PROGRAM_MIB = 52,
-    RESERVE_SHARE = 16, /* of the budget, for what no figure here knows */
+    PROGRAM_MIB = 58,
+    RESERVE_SHARE = 12, /* of the budget, for what no figure here knows */
     THREAD_MIB = 1,
     WRITE_MIB = 10, /* GDAL's while products are written, and more for each thread that compresses */
     WRITE_THREAD_MIB = 6,
     COARSE_BYTES = 13,
     GROWING_BYTES = 8,
     STRIP_PIXELS = 256,
-    STRIP_BYTES = 30
+    STRIP_BYTES = 100
 };
 /* Processor time (docs/scale.md), AVX-512: start of the program; a frame pixel prepared, and one worked on in
  * a unit; a cell merged. */

@@ -371,7 +371,7 @@ static SdmStatus merge_in_turn(SdmContext *ctx, SdmJob *job, int64_t *missing, i
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
     SdmOwner owner = {.held = false};
-    SdmBeat *beat = NULL;
+    SdmBeat *beat = NULL, *beat_there = NULL;
     if (!job->redo && access(sdm_options(ctx)->output, F_OK) == 0 && sdm_job_is_merged(job, &job->scene) &&
         !sdm_product_finished(ctx, job->scene.whole)) {
         *already = true;
@@ -380,8 +380,14 @@ static SdmStatus merge_in_turn(SdmContext *ctx, SdmJob *job, int64_t *missing, i
     TRY(sdm_job_file(ctx, job, SDM_JOB_MERGING, job->scene.number, path));
     TRY(sdm_owner_wait(ctx, path, job->scene.name, &owner));
     beat = sdm_beat_keep(path);
+    if (job->elsewhere) { /* another job may merge into that folder, too */
+        TRY(sdm_owner_take(ctx, sdm_options(ctx)->output, &job->owner));
+        beat_there = sdm_beat_keep(job->owner.path);
+    }
     st = merge_held(ctx, job, missing, missing_count, already);
 done:
+    sdm_beat_end(&beat_there);
+    sdm_owner_release(&job->owner);
     sdm_beat_end(&beat);
     sdm_owner_release(&owner);
     return st;

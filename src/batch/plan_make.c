@@ -2,12 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/plan.h"
 #include "batch/tiling.h"
+#include "batch/unit.h"
 #include "core/options.h"
 
 #include <ctype.h>
 #include <string.h>
 
 /* ---- the list ---- */
+
+struct Seen { /* of an input */
+    uint64_t hash;
+    int line;
+};
 
 enum { WORD_TOO_LONG = -1, WORD_WITHOUT_END = -2 };
 
@@ -57,10 +63,29 @@ done:
     return st;
 }
 
+/* A scene that the list has already is taken once.  number: line of the last input. */
+static void drop_repeated(SdmContext *ctx, const char *path, int number, const SdmPlanInput *in, int *count,
+                          struct Seen *seen)
+{
+    const int last = *count - 1;
+    seen[last] = (struct Seen){
+        .hash = sdm_hash(sdm_hash(1, in[last].left, strlen(in[last].left)), in[last].right, strlen(in[last].right)),
+        .line = number};
+    for (int i = 0; i < last; i++)
+        if (seen[i].hash == seen[last].hash && strcmp(in[i].left, in[last].left) == 0 &&
+            strcmp(in[i].right, in[last].right) == 0) {
+            sdm_log(ctx, SDM_LOG_WARNING, 1, "%s: line %d names %s, as line %d does; it is taken once", path, number,
+                    in[i].left, seen[i].line);
+            --*count;
+            return;
+        }
+}
+
 SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, int *count)
 {
     SdmStatus st = SDM_OK;
     char *text = NULL, folder[SDM_PATH_SIZE];
+    struct Seen *seen = NULL;
     size_t size = 0, lines = 1;
     *out = NULL;
     *count = 0;
@@ -78,17 +103,22 @@ SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, i
     for (size_t i = 0; i < size; i++)
         lines += text[i] == '\n';
     TRY(sdm_alloc(ctx, out, lines, sizeof **out, "the list of scenes"));
+    TRY(sdm_alloc(ctx, &seen, lines, sizeof *seen, "the list of scenes"));
     int number = 1;
     const size_t mark = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* some editors begin UTF-8 with it */
     for (char *line = text + mark, *next; line; line = next, number++) {
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';
+        const int before = *count;
         TRY(take_line(ctx, path, folder, number, line, *out, count));
+        if (*count > before)
+            drop_repeated(ctx, path, number, *out, count, seen);
     }
     if (*count == 0)
         st = sdm_fail(ctx, SDM_ERR_USAGE, "%s: no scenes in it; give one scene or pair a line", path);
 done:
+    sdm_free(&seen);
     sdm_free(&text);
     return st;
 }

@@ -169,6 +169,7 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
     SdmStatus st = SDM_OK;
     Merging m = {.q = q, .out = out};
     char path[SDM_PATH_SIZE], what[64];
+    bool made = false;
     *out = (SdmMergeSummary){0};
     TRY(sdm_job_open(ctx, q->job, &m.job));
     const int count = m.job.plan->count;
@@ -189,6 +190,10 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
         TRY(sdm_path_join(ctx, q->job, "dem", path));
         TRY(sdm_path_make_folder(ctx, path));
     }
+    if (q->folder) { /* for the markers of its products */
+        made = access(q->folder, F_OK) != 0;
+        TRY(sdm_path_make_folder(ctx, q->folder));
+    }
     for (int s = first; s < end; s++) {
         TRY(sdm_check_stop(ctx));
         snprintf(what, sizeof what, "scene %d of %d", s - first + 1, end - first);
@@ -199,6 +204,8 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
     out->missing = m.missing_count;
     TRY(tell_missing(ctx, &m));
 done:
+    if (made)
+        rmdir(q->folder); /* only when nothing came into it */
     sdm_free(&m.missing);
     sdm_job_close(ctx, &m.job);
     return st;

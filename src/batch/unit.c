@@ -142,7 +142,7 @@ static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
 
 /* Bytes a pixel: of the images' window (two pyramids, lattice); of what level 0 computes of it (surface, two
  * views, prior, what a filter writes). */
-enum { WINDOW_BYTES = 7, PIXEL_BYTES = 21 };
+enum { WINDOW_BYTES = 7, PIXEL_BYTES = 23 };
 
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h)
 {

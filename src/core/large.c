@@ -60,7 +60,7 @@ static char *map_fresh(size_t bytes)
  * process beyond its budget, and a loop that gives and takes the same blocks gets no fresh pages. */
 static size_t room_for_spares(SdmContext *ctx)
 {
-    enum { OWN = 32 << 20 };
+    enum { OWN = 56 << 20 };
     const int64_t now = __atomic_load_n(&ctx->bytes_now, __ATOMIC_RELAXED),
                   peak = __atomic_load_n(&ctx->bytes_peak, __ATOMIC_RELAXED),
                   share = ctx->options.memory_bytes / 4 * 3 - OWN, most = peak > share ? peak : share;

@@ -68,6 +68,12 @@ def lists(bench):
         names = [s["name"] for s in read_plan("o")["scenes"]] if done.returncode == 0 else []
         bench.check(f"list: {name}", names == ["left", "left_2"] and "not planned" not in done.stderr, done.stderr)
     base.remove("o")
+    base.put("l.txt", b"pair/left.tif pair/right.tif\n# again:\npair/left.tif pair/right.tif\npair/right.tif pair/left.tif\n")
+    done = bench.call("plan", "--list", "l.txt", "-o", "o", *TILE)
+    names = [s["name"] for s in read_plan("o")["scenes"]] if done.returncode == 0 else []
+    bench.check("list: a pair twice, and turned round", names == ["left", "right"] and done.stderr.count("taken once") == 1 and
+                "line 3 " in done.stderr and "line 1 " in done.stderr, f"{names} {done.stderr}")
+    base.remove("o")
     for name, text, words in (("UTF-16", plain.encode("utf-16"), ["l.txt", "UTF-8", "zero byte"]),
                               ("open quote", b'a b\n"left.tif right.tif\n', ["line 2", "quote"]),
                               ("a scene itself", base.content("pair/left.tif"), ["l.txt"]),
@@ -89,6 +95,28 @@ def merges_at_once(bench):
         bench.check(f"four merges {keep}", all(t.returncode == 0 for t in tasks), str(ends))
         is_runs(bench, f"four merges {keep}: bytes", "o/dem")
         bench.check("no marker left", not os.path.exists(MERGING))
+
+
+def two_jobs_one_folder(bench):
+    """Merges of two jobs into one folder at once: one is done, the other refused with a sentence or done before or after."""
+    for job in ("o", "p"):
+        plan(bench, job)
+        bench.make("tile", "-q", job, f"0-{read_plan(job)['unit_count'] - 1}")
+    first = start(bench, "merge", "o", "-o", "both")
+    while not os.path.exists("both/left.tif.part-owner") and first.poll() is None:
+        time.sleep(0.001)
+    first.send_signal(signal.SIGSTOP)
+    stands = os.path.exists("both/left.tif.part-owner")
+    second = bench.call("merge", "-q", "p", "-o", "both")
+    first.send_signal(signal.SIGCONT)
+    said = first.communicate(timeout=base.SECONDS)[1]
+    bench.check("two jobs into one folder", first.returncode == 0 and second.returncode == 1 and
+                (not stands or "is being written by another run" in second.stderr), f"{said} {second.stderr}")
+    is_runs(bench, "two jobs into one folder: bytes", "both")
+    left = [name for name in os.listdir("both") if "part" in name]
+    bench.check("two jobs into one folder: nothing left", not left, str(left))
+    for folder in ("both", "o", "p"):
+        base.remove(folder)
 
 
 def merge_markers(bench):
@@ -271,6 +299,7 @@ def user(bench):
     bench.make("run", "-q", "pair/left.tif", "pair/right.tif", "-o", "true.tif")
     lists(bench)
     merges_at_once(bench)
+    two_jobs_one_folder(bench)
     merge_markers(bench)
     merged_elsewhere(bench)
     other_plan(bench)
