@@ -135,7 +135,7 @@ static void test_numbers_refused(void **state)
 static void test_words_refused(void **state)
 {
     Fixture *const f = *state;
-    refused(f, "--cost zncd", "--cost: found 'zncd', expected one of zncc, census, sad");
+    refused(f, "--cost zncd", "--cost: found 'zncd', expected one of auto, zncc, census, sad");
     refused(f, "--cost z", "one of zncc");
     refused(f, "--cost ~", "--cost: found ''");
     refused(f, "--cost zncc|sad", "one of zncc");
