@@ -271,7 +271,8 @@ static void what_is_missing_is_told(void **state)
     }
 }
 
-/* auto takes no processor that poses as an OpenCL device, nothing that rounds otherwise, nothing that cannot run. */
+/* auto takes no processor that poses as an OpenCL device, nothing that rounds otherwise, nothing that cannot
+ * run. */
 static void auto_never_takes_the_processor(void **state)
 {
     (void)state;
