@@ -36,8 +36,7 @@ void sdm_choice_tell(SdmContext *ctx, const SdmChoice *c)
                 c->name);
 }
 
-/* The first of a list that can run; by itself: none that is the processor or rounds otherwise. */
-static const SdmDeviceInfo *first_of(const SdmDeviceInfo *list, int count, bool by_itself)
+const SdmDeviceInfo *sdm_first_device(const SdmDeviceInfo *list, int count, bool by_itself)
 {
     const SdmDeviceInfo *found = NULL;
     for (int i = 0; i < count; i++) {
@@ -65,7 +64,7 @@ static void choose_auto(SdmDeviceInfo *list, SdmChoice *out)
     char reason[2][SDM_REASON_SIZE] = {"", "there is no graphics device"};
     for (int i = 0; i < 2; i++) {
         const int n = i == 0 || has_graphics() ? sdm_devices(order[i], list, SDM_MOST_DEVICES, reason[i]) : 0;
-        const SdmDeviceInfo *const d = first_of(list, n, true);
+        const SdmDeviceInfo *const d = sdm_first_device(list, n, true);
         if (d) {
             take(d, out);
             return;
@@ -93,7 +92,7 @@ static SdmStatus choose_named(SdmContext *ctx, enum SdmApi api, const char *numb
                         "--device %s:%d: found %d device%s, expected 0 to %d; stereodem "
                         "devices lists them",
                         name, index, n, n == 1 ? "" : "s", n - 1);
-    const SdmDeviceInfo *const d = number ? &list[index] : first_of(list, n, false);
+    const SdmDeviceInfo *const d = number ? &list[index] : sdm_first_device(list, n, false);
     if (!d || d->why_not[0])
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device %s: %s: %s", name, d ? d->name : list[0].name,
                         d ? d->why_not : list[0].why_not);

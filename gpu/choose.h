@@ -23,6 +23,9 @@ typedef struct SdmChoice {
 SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out);
 /* The same with all that can share the work where no number was given: those of the platform of the first. */
 SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out);
+/* The first of a list that can run, one that is not the processor if there is any; by itself (auto): none
+ * that is the processor or rounds otherwise.  NULL: none. */
+const SdmDeviceInfo *sdm_first_device(const SdmDeviceInfo *list, int count, bool by_itself);
 /* Log what was taken. */
 void sdm_choice_tell(SdmContext *ctx, const SdmChoice *choice);
 

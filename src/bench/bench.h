@@ -39,7 +39,7 @@ typedef struct SdmBenchCase {
     double cpu;             /* set: processor time of all threads, median */
 } SdmBenchCase;
 
-enum { SDM_BENCH_CASES = 160 };
+enum { SDM_BENCH_CASES = 320 };
 
 /* Cases and what they need; close frees it all. */
 typedef struct SdmBench {

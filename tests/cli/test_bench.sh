@@ -25,6 +25,13 @@ tail -1 "$work/out" | grep -q '"what":"sad 9x9","level":"c"' || complain "JSON: 
 try bench kernels --quick --repeats 1 --cpu-level c
 grep -q '^warp row .* c ' "$work/out" || complain "text: $(head -5 "$work/out")"
 
+if "$program" devices --log json | tail -1 | grep -q '"device":"opencl:0".*"can_run":true'; then
+    try bench all --quick --repeats 1 --cpu-level c --device opencl:0
+    [ "$code" -eq 0 ] || complain "bench all --device opencl:0: $(cat "$work/err")"
+    for what in "device warp" "device match zncc 9x9" "device last look" "DEM main processing census"; do
+        grep -q "^$what.* opencl:0 kernels" "$work/out" || complain "bench --device: no line of $what"
+    done
+fi
 for device in auto cuda opencl; do # a row for the table of gpu/tuning.c, or why not
     try bench --tune --quick --repeats 1 --device "$device"
     if [ "$code" -eq 0 ]; then

@@ -2,6 +2,7 @@
  * skipped, saying so. */
 // SPDX-License-Identifier: Apache-2.0
 #define _DEFAULT_SOURCE /* mkdtemp */
+#include "gpu/choose.h"
 #include "gpu/device_inside.h"
 
 #include <math.h>
@@ -270,18 +271,43 @@ static void what_is_missing_is_told(void **state)
     }
 }
 
+/* auto takes no processor that poses as an OpenCL device, nothing that rounds otherwise, nothing that cannot
+ * run. */
+static void auto_never_takes_the_processor(void **state)
+{
+    (void)state;
+    const SdmDeviceInfo list[] = {{.index = 0, .is_cpu = true, .exact = true},
+                                  {.index = 1, .exact = true, .why_not = "too old"},
+                                  {.index = 2},
+                                  {.index = 3, .exact = true}};
+    assert_null(sdm_first_device(list, 1, true));
+    assert_null(sdm_first_device(list, 3, true));
+    assert_ptr_equal(sdm_first_device(list, 4, true), &list[3]);
+    assert_ptr_equal(sdm_first_device(list, 1, false), &list[0]); /* named, it may */
+    assert_ptr_equal(sdm_first_device(list, 4, false), &list[2]);
+    assert_null(sdm_first_device(NULL, 0, true));
+    SdmChoice taken;
+    assert_int_equal(sdm_choose_device(ctx, "auto", &taken), SDM_OK);
+    bool any = false;
+    for (int i = 0; i < device_count; i++)
+        any = any || (!devices[i].is_cpu && devices[i].exact);
+    assert_int_equal(taken.cpu, !any);
+    assert_true(any || (strstr(taken.why_not, "cuda: ") && strstr(taken.why_not, "opencl: ")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_missing_is_told),
         cmocka_unit_test(cache_is_checked),
+        cmocka_unit_test(auto_never_takes_the_processor),
         cmocka_unit_test(copies),
         cmocka_unit_test(launches),
         cmocka_unit_test(budgets),
         cmocka_unit_test(faults),
         cmocka_unit_test(buffers_go_with_the_device),
     };
-    const struct CMUnitTest without[] = {tests[0], tests[1]};
+    const struct CMUnitTest without[] = {tests[0], tests[1], tests[2]};
     if (sdm_open(&ctx, NULL) != SDM_OK)
         return 1;
     find_devices();
