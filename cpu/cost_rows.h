@@ -58,7 +58,8 @@ static inline size_t cost_scratch_bytes(int width, int window, int dmin, int dma
 {
     const size_t nd = (size_t)(dmax - dmin + 1), n = cost_round((size_t)width) + COST_MARGIN;
     const size_t wide = n + 2 * cost_reach(dmin, dmax);
-    return 4 * ((2 * 3 + (1 + COST_ROWS) * 6) * wide + 3 * n + 3 * nd * n) + 2 * 8 * wide * COST_WORD_ROWS(window);
+    return 4 * ((2 * 3 + (1 + COST_ROWS) * 6) * wide + 3 * n + 3 * nd * n) +
+           2 * 8 * wide * COST_WORD_ROWS(window);
 }
 
 static inline void *cost_take(char **at, size_t bytes)

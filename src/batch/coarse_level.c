@@ -5,12 +5,15 @@
 #include <string.h>
 
 enum {
-    FIRST_RANGE = 4, SECOND_RANGE = 2, WINDOW = 9,
-    STRIP_BYTES = 24,       /* a pixel: surface, prior, two views, what a filter writes */
-    STRIP_SHARE = 8,        /* of the budget */
+    FIRST_RANGE = 4,
+    SECOND_RANGE = 2,
+    WINDOW = 9,
+    STRIP_BYTES = 24, /* a pixel: surface, prior, two views, what a filter writes */
+    STRIP_SHARE = 8,  /* of the budget */
     LEAST_ROWS = 64,
-    ROWS_UNIT = 8,          /* samples are means of blocks of that many rows at most */
-    WHOLE_PIXELS = 8 << 20, /* labels of an optimizer depend on all rows: cut by size alone, never by budget */
+    ROWS_UNIT = 8, /* samples are means of blocks of that many rows at most */
+    WHOLE_PIXELS =
+        8 << 20, /* labels of an optimizer depend on all rows: cut by size alone, never by budget */
     LABEL_ROWS = 1024
 };
 
@@ -79,7 +82,8 @@ SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, const SdmSu
     SdmStatus st = SDM_OK;
     SdmSurface strip = {0};
     const SdmWindow win = to->win;
-    const int halo = strip_halo(in->settings, win.level), rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, &win);
+    const int halo = strip_halo(in->settings, win.level),
+              rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, &win);
     if (rows >= win.h)
         return match_window(ctx, in, from, &win, to);
     TRY(sdm_surface_alloc(ctx, &win, to));
@@ -107,15 +111,16 @@ SdmStatus sdm_coarse_gaps(SdmContext *ctx, const SdmChainInput *in, const SdmSur
     SdmStatus st = SDM_OK;
     float *gap = NULL;
     const SdmWindow *const win = &s->win;
-    const int rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, win), halo = ROWS_UNIT; /* a window reaches 4 */
+    const int rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, win),
+              halo = ROWS_UNIT; /* a window reaches 4 */
     const size_t room = (size_t)(win->w / block) * (size_t)(win->h / block) + 1;
     for (int y = 0; y < win->h; y += rows) {
         const SdmWindow inner = rows_of(win, y, y + rows), outer = rows_of(win, y - halo, y + rows + halo);
         const SdmSurface part = view_of(s, &outer), exact = view_of(s, &inner);
         TRY(sdm_alloc(ctx, &gap, (size_t)outer.w * (size_t)outer.h, sizeof *gap, "ray gaps"));
         TRY(sdm_chain_gap(ctx, in, &part, WINDOW, gap));
-        TRY(sdm_collect_samples(ctx, in->lattice, &exact, gap + (inner.v0 - outer.v0) * inner.w, block, in_use,
-                                sample, count, room));
+        TRY(sdm_collect_samples(ctx, in->lattice, &exact, gap + (inner.v0 - outer.v0) * inner.w, block,
+                                in_use, sample, count, room));
         sdm_free(&gap);
     }
 done:

@@ -1,4 +1,5 @@
-/* A coarse level of the whole scene, by strips of rows that fit the budget: same bytes whatever the strips. */
+/* A coarse level of the whole scene, by strips of rows that fit the budget: same bytes whatever the strips.
+ */
 #ifndef SDM_COARSE_LEVEL_H
 #define SDM_COARSE_LEVEL_H
 
@@ -12,8 +13,8 @@ SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, const SdmSu
 SdmStatus sdm_coarse_gaps(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int block,
                           const SdmPointing *in_use, SdmFitSample **sample, size_t *count);
 
-/* Bytes that a level of that window takes at once besides the surfaces and images of the whole scene, within a
- * budget of memory_bytes. */
+/* Bytes that a level of that window takes at once besides the surfaces and images of the whole scene, within
+ * a budget of memory_bytes. */
 int64_t sdm_coarse_strip_bytes(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win);
 
 #endif

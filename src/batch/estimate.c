@@ -183,7 +183,8 @@ void sdm_tiling_begin(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
 /* The process while it writes the products: what matters for small pairs. */
 static int64_t writing_bytes(const SdmContext *ctx, const SdmTiling *t)
 {
-    const int threads = sdm_threads(ctx), most = threads < SDM_PLANNED_THREADS ? threads : SDM_PLANNED_THREADS;
+    const int threads = sdm_threads(ctx),
+              most = threads < SDM_PLANNED_THREADS ? threads : SDM_PLANNED_THREADS;
     return t->fixed_bytes + (int64_t)(WRITE_MIB + most * WRITE_THREAD_MIB) * MIB;
 }
 

@@ -68,14 +68,14 @@ static void drop_repeated(SdmContext *ctx, const char *path, int number, const S
                           struct Seen *seen)
 {
     const int last = *count - 1;
-    seen[last] = (struct Seen){
-        .hash = sdm_hash(sdm_hash(1, in[last].left, strlen(in[last].left)), in[last].right, strlen(in[last].right)),
-        .line = number};
+    seen[last] = (struct Seen){.hash = sdm_hash(sdm_hash(1, in[last].left, strlen(in[last].left)),
+                                                in[last].right, strlen(in[last].right)),
+                               .line = number};
     for (int i = 0; i < last; i++)
         if (seen[i].hash == seen[last].hash && strcmp(in[i].left, in[last].left) == 0 &&
             strcmp(in[i].right, in[last].right) == 0) {
-            sdm_log(ctx, SDM_LOG_WARNING, 1, "%s: line %d names %s, as line %d does; it is taken once", path, number,
-                    in[i].left, seen[i].line);
+            sdm_log(ctx, SDM_LOG_WARNING, 1, "%s: line %d names %s, as line %d does; it is taken once", path,
+                    number, in[i].left, seen[i].line);
             --*count;
             return;
         }

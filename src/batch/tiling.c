@@ -72,7 +72,8 @@ static SdmStatus check_budget(SdmContext *ctx, const SdmTiling *t)
     int64_t need = budget, prepare = 0;
     for (int i = 0; i < 64; i++) { /* GDAL's cache and strips grow with the budget */
         prepare = sdm_tiling_prepare_bytes(t, need);
-        const int64_t least = (tile > prepare ? tile : prepare) + sdm_cache_bytes(need) - sdm_cache_bytes(budget);
+        const int64_t least =
+            (tile > prepare ? tile : prepare) + sdm_cache_bytes(need) - sdm_cache_bytes(budget);
         if (least + sdm_tiling_reserve(need) <= need)
             break;
         need = least + sdm_tiling_reserve(need) + 1;

@@ -89,7 +89,8 @@ const SdmCommand sdm_commands[] = {
      "program follows, beside the figures that they publish. Reads no files.",
      sdm_bench_options, sdm_command_bench},
     {"devices", SDM_CMD_DEVICES, 0, 0, "", "[options]", "list what this machine can match on, and why not",
-     "Print the instruction sets of the processor, the OpenCL platforms and devices and the CUDA devices that "
+     "Print the instruction sets of the processor, the OpenCL platforms and devices and the CUDA devices "
+     "that "
      "are here, each as --device names it, with what it can run and why not.",
      NULL, sdm_command_devices},
     {.name = NULL},

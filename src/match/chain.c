@@ -66,7 +66,8 @@ int sdm_chain_retry_range(const SdmMatchSettings *s, int level)
 
 int64_t sdm_chain_label_bytes(const SdmMatchSettings *s, int64_t w, int64_t h)
 {
-    const int retry = sdm_chain_retry_range(s, 0); /* at level 0 only for jumps; finer than that nothing is wider */
+    const int retry =
+        sdm_chain_retry_range(s, 0); /* at level 0 only for jumps; finer than that nothing is wider */
     return sdm_level_labels_bytes(&s->optimizer, retry > RETRY_RANGE ? retry : SEARCH_RANGE, w, h);
 }
 

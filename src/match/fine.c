@@ -77,8 +77,8 @@ static SdmStatus find_spans(SdmContext *ctx, const SdmChainInput *in, const SdmW
     const int64_t halo = sdm_chain_halo(in->settings, win->level) >> win->level;
     TRY(sdm_alloc(ctx, out, (size_t)blocks, sizeof **out, "the columns that matter"));
     for (int b = 0; b < blocks; b++) {
-        const int64_t v0 = win->v0 + (int64_t)b * SDM_SPAN_ROWS,
-                      first = ((v0 - halo) >> down) - shape->v0, last = ((v0 + SDM_SPAN_ROWS + halo) >> down) - shape->v0;
+        const int64_t v0 = win->v0 + (int64_t)b * SDM_SPAN_ROWS, first = ((v0 - halo) >> down) - shape->v0,
+                      last = ((v0 + SDM_SPAN_ROWS + halo) >> down) - shape->v0;
         int64_t from = INT64_MAX, to = INT64_MIN;
         for (int64_t i = first > 0 ? first : 0; i <= last && i < shape->rows; i++)
             if (shape->from[i] < shape->to[i]) {
@@ -89,7 +89,12 @@ static SdmStatus find_spans(SdmContext *ctx, const SdmChainInput *in, const SdmW
             continue;
         const int64_t x0 = ((from * ((int64_t)1 << down) - halo - win->u0) >> 4) * 16,
                       x1 = to * ((int64_t)1 << down) + halo - win->u0;
-        (*out)[b] = (SdmSpan){(int)(x0 < 0 ? 0 : x0 > win->w ? win->w : x0), (int)(x1 < 0 ? 0 : x1 > win->w ? win->w : x1)};
+        (*out)[b] = (SdmSpan){(int)(x0 < 0        ? 0
+                                    : x0 > win->w ? win->w
+                                                  : x0),
+                              (int)(x1 < 0        ? 0
+                                    : x1 > win->w ? win->w
+                                                  : x1)};
         if ((*out)[b].x1 < (*out)[b].x0)
             (*out)[b] = (SdmSpan){0, 0};
     }

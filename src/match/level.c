@@ -35,8 +35,8 @@ static SdmWindow columns_of(const SdmWindow *win, SdmSpan span)
     return part;
 }
 
-static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *surface_m, int y, SdmRowCells *r,
-                     int16_t *out)
+static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *surface_m, int y,
+                     SdmRowCells *r, int16_t *out)
 {
     const SdmLevelImage *const src = side == SDM_LEFT ? task->left_source : task->right_source;
     const SdmSpan span = sdm_span_of(task->span, task->win.w, y);
@@ -210,7 +210,8 @@ static SdmCostJob cost_job(const Match *m, SdmSpan span, int row_begin, int row_
                         .scratch = scratch};
 }
 
-/* Strips of rows that threads take one by one: where columns are left out, the blocks that these belong to. */
+/* Strips of rows that threads take one by one: where columns are left out, the blocks that these belong to.
+ */
 typedef struct Strips {
     int count, y0, rows;
     const SdmSpan *span;
@@ -219,7 +220,9 @@ typedef struct Strips {
 static Strips cut_strips(SdmContext *ctx, const SdmSpan *span, int y0, int y1)
 {
     const int threads = sdm_threads(ctx), rows = y1 - y0;
-    const int count = span ? (rows + SDM_SPAN_ROWS - 1) / SDM_SPAN_ROWS : rows < 128 * threads ? threads : rows / 128;
+    const int count = span                   ? (rows + SDM_SPAN_ROWS - 1) / SDM_SPAN_ROWS
+                      : rows < 128 * threads ? threads
+                                             : rows / 128;
     return (Strips){count, y0, rows, span};
 }
 

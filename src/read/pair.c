@@ -51,7 +51,8 @@ static SdmStatus open_parallel(SdmContext *ctx, const char *name, GDALDatasetH d
                         "option "
                         "out for a pair with RPC",
                         name);
-    const double turn = atan2(fabs(in.geotransform[4]), fabs(in.geotransform[1])); /* of the rows on the map */
+    const double turn =
+        atan2(fabs(in.geotransform[4]), fabs(in.geotransform[1])); /* of the rows on the map */
     if (turn > 1e-3)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: its rows lie at %.1f deg to the x axis of its map; --base-height needs rows, "

@@ -3,14 +3,15 @@
  *   # comment
  *   scene file PATH [PATH]         a scene or pair, PATH from the source folder; skipped when it is not there
  *   scene tables BASE              ASTER text tables without images: BASE.VNIR_Band3N.LatticePoint.txt ...
- *   scene rpc NAME                 a camera of its own: set KEY VALUE, or set KEY FROM_INDEX VALUES for coefficients
- *   scene parallel CRS SHIFT g0 .. g5      map CRS, metres of image shift per metre of height, GDAL's geotransform
- *   view left|right                which camera the next lines are about (default left)
+ *   scene rpc NAME                 a camera of its own: set KEY VALUE, or set KEY FROM_INDEX VALUES for
+ * coefficients scene parallel CRS SHIFT g0 .. g5      map CRS, metres of image shift per metre of height,
+ * GDAL's geotransform view left|right                which camera the next lines are about (default left)
  *   tolerance METRES m PIXELS px   of locate and of project; also of the way back through the other function
  *   locate COL ROW HEIGHT -> LON LAT | nowhere
  *   project LON LAT HEIGHT -> COL ROW | nowhere
  *
- * Pixels count from the centre of the first one, degrees are geodetic on WGS 84, heights are metres above it. */
+ * Pixels count from the centre of the first one, degrees are geodetic on WGS 84, heights are metres above it.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "../unit/reading.h"
 #include "camera/kinds.h"
@@ -89,7 +90,8 @@ static void open_parallel(Cases *c, const char *text)
     char crs[64];
     SdmParallel in = {.wkt = crs};
     double *const g = in.geotransform;
-    if (sscanf(text, "%63s %lf %lf %lf %lf %lf %lf %lf", crs, &in.shift, &g[0], &g[1], &g[2], &g[3], &g[4], &g[5]) != 8)
+    if (sscanf(text, "%63s %lf %lf %lf %lf %lf %lf %lf", crs, &in.shift, &g[0], &g[1], &g[2], &g[3], &g[4],
+               &g[5]) != 8)
         complain(c, "expected CRS SHIFT and six numbers", text);
     else if (sdm_camera_open_parallel(c->ctx, "parallel", &in, &c->own[0]) != SDM_OK)
         complain(c, "parallel", sdm_error(c->ctx));
@@ -124,11 +126,13 @@ static void set_rpc(Cases *c, const char *text)
         const char *key;
         double *value;
         int count;
-    } field[] = {{"LINE_OFF", &r->line_off, 1},       {"SAMP_OFF", &r->samp_off, 1},   {"LAT_OFF", &r->lat_off, 1},
-                 {"LONG_OFF", &r->long_off, 1},       {"HEIGHT_OFF", &r->height_off, 1}, {"LINE_SCALE", &r->line_scale, 1},
-                 {"SAMP_SCALE", &r->samp_scale, 1},   {"LAT_SCALE", &r->lat_scale, 1}, {"LONG_SCALE", &r->long_scale, 1},
-                 {"HEIGHT_SCALE", &r->height_scale, 1}, {"LINE_NUM", r->line_num, 20}, {"LINE_DEN", r->line_den, 20},
-                 {"SAMP_NUM", r->samp_num, 20},       {"SAMP_DEN", r->samp_den, 20}};
+    } field[] = {{"LINE_OFF", &r->line_off, 1},     {"SAMP_OFF", &r->samp_off, 1},
+                 {"LAT_OFF", &r->lat_off, 1},       {"LONG_OFF", &r->long_off, 1},
+                 {"HEIGHT_OFF", &r->height_off, 1}, {"LINE_SCALE", &r->line_scale, 1},
+                 {"SAMP_SCALE", &r->samp_scale, 1}, {"LAT_SCALE", &r->lat_scale, 1},
+                 {"LONG_SCALE", &r->long_scale, 1}, {"HEIGHT_SCALE", &r->height_scale, 1},
+                 {"LINE_NUM", r->line_num, 20},     {"LINE_DEN", r->line_den, 20},
+                 {"SAMP_NUM", r->samp_num, 20},     {"SAMP_DEN", r->samp_den, 20}};
     char key[32];
     int from = 0, n = 0;
     if (sscanf(text, "%31s %n", key, &n) != 1)
@@ -176,7 +180,8 @@ static void try_case(Cases *c, const char *text, bool locate)
     double in[3], want[2] = {NAN, NAN}, got[3], back[3];
     char word[16] = "";
     const int n = sscanf(text, "%lf %lf %lf -> %lf %lf", &in[0], &in[1], &in[2], &want[0], &want[1]);
-    const bool nowhere = n == 3 && sscanf(text, "%*f %*f %*f -> %15s", word) == 1 && strcmp(word, "nowhere") == 0;
+    const bool nowhere =
+        n == 3 && sscanf(text, "%*f %*f %*f -> %15s", word) == 1 && strcmp(word, "nowhere") == 0;
     if (n != 5 && !nowhere) {
         complain(c, "expected three numbers, ->, two numbers or nowhere", text);
         return;
@@ -198,10 +203,11 @@ static void try_case(Cases *c, const char *text, bool locate)
     const double miss = locate ? apart_m(got, want) : hypot(got[0] - want[0], got[1] - want[1]);
     const double round_px = locate ? hypot(back[0] - in[0], back[1] - in[1]) : 0.0;
     const double round_m = locate ? 0.0 : apart_m(back, in);
-    if (!(miss <= (locate ? c->tolerance_m : c->tolerance_px)) || !(round_px <= BACK_PX) || !(round_m <= c->tolerance_m)) {
+    if (!(miss <= (locate ? c->tolerance_m : c->tolerance_px)) || !(round_px <= BACK_PX) ||
+        !(round_m <= c->tolerance_m)) {
         char found[160];
-        snprintf(found, sizeof found, "found %.10f %.10f, off by %.6f %s, back off by %.6f px, %.6f m", got[0], got[1], miss,
-                 locate ? "m" : "px", round_px, round_m);
+        snprintf(found, sizeof found, "found %.10f %.10f, off by %.6f %s, back off by %.6f px, %.6f m",
+                 got[0], got[1], miss, locate ? "m" : "px", round_px, round_m);
         complain(c, found, text);
     }
 }
@@ -220,7 +226,8 @@ static void take_line(Cases *c, char *text)
         set_rpc(c, rest);
     else if (strcmp(word, "view") == 0 && sscanf(rest, "%7s", side) == 1)
         c->side = strcmp(side, "right") == 0;
-    else if (strcmp(word, "tolerance") == 0 && sscanf(rest, "%lf m %lf px", &c->tolerance_m, &c->tolerance_px) == 2)
+    else if (strcmp(word, "tolerance") == 0 &&
+             sscanf(rest, "%lf m %lf px", &c->tolerance_m, &c->tolerance_px) == 2)
         return;
     else if (strcmp(word, "locate") == 0 || strcmp(word, "project") == 0)
         try_case(c, rest, *word == 'l');
@@ -263,13 +270,19 @@ static void every_file(void **state)
 /* The reader must not pass over what it does not understand, nor a wrong value. */
 static void faults_are_seen(void **state)
 {
-    static const char *const bad[] = {"locate 1 2 -> 3 4",        "locate 1 2 3 -> here",     "lokate 1 2 3 -> 4 5",
-                                      "project 3 45 0 -> 0 9999", "locate 0 0 0 -> nowhere",  "locate 0 0 0 -> 3.001 45.153477183",
-                                      "scene moon x",             "scene parallel EPSG:32631 0.6 1 2"};
+    static const char *const bad[] = {"locate 1 2 -> 3 4",
+                                      "locate 1 2 3 -> here",
+                                      "lokate 1 2 3 -> 4 5",
+                                      "project 3 45 0 -> 0 9999",
+                                      "locate 0 0 0 -> nowhere",
+                                      "locate 0 0 0 -> 3.001 45.153477183",
+                                      "scene moon x",
+                                      "scene parallel EPSG:32631 0.6 1 2"};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[128];
-        Cases c = {.ctx = open_context(NULL), .file = "(expected)", .tolerance_m = 0.01, .tolerance_px = 0.01};
+        Cases c = {
+            .ctx = open_context(NULL), .file = "(expected)", .tolerance_m = 0.01, .tolerance_px = 0.01};
         strcpy(line, "scene parallel EPSG:32631 0.6 499995 10 0 5000005 0 -10");
         take_line(&c, line);
         strcpy(line, "locate 0 0 0 -> 3 45.153477183");

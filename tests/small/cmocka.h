@@ -1,5 +1,6 @@
-/* What tests/core uses of cmocka, for machines that have none (a bare one with a graphics device): the same names,
- * a failed check ends its test, a failed test the program with 1.  Where cmocka is installed, it is taken. */
+/* What tests/core uses of cmocka, for machines that have none (a bare one with a graphics device): the same
+ * names, a failed check ends its test, a failed test the program with 1.  Where cmocka is installed, it is
+ * taken. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SMALL_CMOCKA_H
 #define SDM_SMALL_CMOCKA_H

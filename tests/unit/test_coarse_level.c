@@ -24,7 +24,8 @@ typedef struct Result {
 } Result;
 
 /* The level from the one above, and its samples, within a budget. */
-static void compute(const SynScene *scene, const char *cost, const char *optimizer, int64_t memory, Result *out)
+static void compute(const SynScene *scene, const char *cost, const char *optimizer, int64_t memory,
+                    Result *out)
 {
     SdmOptions opt;
     SdmContext *ctx = NULL;
@@ -44,7 +45,8 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     *out = (Result){.surface = {.win = {.level = LEVEL, .w = W >> 1, .h = H >> 1}}};
     assert_int_equal(sdm_coarse_level(ctx, &in, &from, &out->surface), SDM_OK);
     out->peak = sdm_memory_peak(ctx);
-    assert_int_equal(sdm_coarse_gaps(ctx, &in, &out->surface, 4, &pointing, &out->sample, &out->count), SDM_OK);
+    assert_int_equal(sdm_coarse_gaps(ctx, &in, &out->surface, 4, &pointing, &out->sample, &out->count),
+                     SDM_OK);
     sdm_surface_free(&from);
     /* what is kept outlives its context: freed by the caller with none */
     Result kept = *out;
