@@ -6,7 +6,8 @@
  * left, nor down at up, so both ways go at once: two phases an iteration.  A message is 2 x blocks uint4, 16
  * bits a label.  inside: of each tile in flight, 4 ways x side x side messages, what has come to a pixel
  * travelling that way.  border: of each band, right and left (across + 1) x rows, down and up (down + 1) x w
- * messages. */
+ * messages.  A group whose band has no such tile goes along with a tile of no pixels: PoCL does not bear a return
+ * before a barrier. */
 // SPDX-License-Identifier: Apache-2.0
 
 #define BP_GROUP 64
@@ -270,14 +271,12 @@ FUNCTION void bp_decide(const BpTile *t, int begin, int end, int out, GLOBAL ush
         t.i = diagonal - t.j; \
         t.x0 = t.i * side; \
         t.y0 = of.top + t.j * side; \
-        t.width = w - t.x0 < side ? w - t.x0 : side; \
-        t.height = of.bottom - t.y0 < side ? of.bottom - t.y0 : side; \
+        t.width = clamp_index(w - t.x0, side + 1); /* 0: this band has no such tile */ \
+        t.height = t.i < 0 ? 0 : clamp_index(of.bottom - t.y0, side + 1); \
         t.cost = cost; \
         t.inside = inside + ((long)GROUP(1) * tiles + GROUP(0)) * 8 * side * side * t.blocks; \
         t.border = border + (long)GROUP(1) * 4 * t.blocks * \
                                 ((long)(t.across + 1) * most_rows + (long)(t.most_down + 1) * w); \
-        if (t.i < 0 || t.i >= t.across || t.y0 >= of.bottom) \
-            return; \
         bp_enter(&t); \
         BARRIER_GLOBAL(); \
         for (int phase = 0; phase < 2 * inner; phase++) { \

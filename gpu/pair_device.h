@@ -10,6 +10,14 @@
 SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left,
                                 const SdmPairImage *right, const SdmPairSettings *set, float *disparity);
 
+/* The same by set->optimizer, sgm or bp; set has passed sdm_pair_check(). */
+SdmStatus sdm_pair_match_labels_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left,
+                                       const SdmPairImage *right, const SdmPairSettings *set,
+                                       float *disparity);
+/* Rows y0..y1 - 1 of an image, made dense; waits. */
+SdmStatus sdm_gpu_pair_upload(SdmContext *ctx, SdmGpu *g, const SdmPairImage *im, int y0, int y1,
+                              SdmBuffer *to);
+
 /* Rows of two images on the device, int16, dense. */
 typedef struct SdmGpuPair {
     int width, height;
