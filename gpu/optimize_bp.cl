@@ -250,7 +250,7 @@ FUNCTION void bp_decide(const BpTile *t, int begin, int end, int out, GLOBAL ush
 /* Tiles of a diagonal: column + row of them all is `diagonal`, rows from first_row on; group (g, k) is tile
  * first_row + g of band k. */
 #define BP_VISIT(NAME) \
-    KERNEL GROUP_SIZE(BP_GROUP, 1, 1) \
+    KERNEL GROUP_SIZE_FEW(BP_GROUP) \
         bp_visit_##NAME(GLOBAL const uint4 *cost, GLOBAL uint4 *inside, GLOBAL uint4 *border, \
                         GLOBAL const LabelBand *band, int w, int labels, int weight, int truncation, \
                         int side, int inner, int most_rows, int first_row, int tiles, int diagonal, int last, \

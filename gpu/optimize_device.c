@@ -212,17 +212,26 @@ done:
     return st;
 }
 
+/* Tiles of a volume whose highest band has `rows` rows. */
+static Tiles tiles_of(const SdmOptimizer *how, const SdmGpuVolume *v, int rows)
+{
+    const int longer = v->width > rows ? v->width : rows, side = how->bp.tile < longer ? how->bp.tile : longer;
+    return (Tiles){.how = how,
+                   .v = v,
+                   .side = side,
+                   .across = sdm_gpu_groups(v->width, side),
+                   .down = sdm_gpu_groups(rows, side),
+                   .rows = rows};
+}
+
 static SdmStatus run_bp(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, const SdmGpuVolume *v,
                         const SdmGpuBand *bands, int count, const SdmGpuLabels *out)
 {
     SdmStatus st = SDM_OK;
-    Tiles t = {.how = how, .v = v};
+    int rows = 0;
     for (int i = 0; i < count; i++)
-        t.rows = bands[i].bottom - bands[i].top > t.rows ? bands[i].bottom - bands[i].top : t.rows;
-    const int longer = v->width > t.rows ? v->width : t.rows;
-    t.side = how->bp.tile < longer ? how->bp.tile : longer;
-    t.across = sdm_gpu_groups(v->width, t.side);
-    t.down = sdm_gpu_groups(t.rows, t.side);
+        rows = bands[i].bottom - bands[i].top > rows ? bands[i].bottom - bands[i].top : rows;
+    Tiles t = tiles_of(how, v, rows);
     const int64_t fit = sdm_gpu_optimize_room(g) / (inside_bytes(&t) + border_bytes(&t));
     const int most = fit < 1 ? 1 : fit < count ? (int)fit : count;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_PATHS, most * inside_bytes(&t), &t.inside));
@@ -235,6 +244,28 @@ static SdmStatus run_bp(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, con
     }
 done:
     return st;
+}
+
+int64_t sdm_gpu_optimize_bytes(const SdmGpu *g, const SdmOptimizer *how, int64_t width, int64_t height,
+                               int labels, int most, int band)
+{
+    const SdmGpuVolume v = {.width = (int)width, .rows = (int)height, .labels = labels};
+    const int64_t row = sdm_gpu_volume_row(v.width, labels), room = sdm_gpu_optimize_room(g);
+    const int64_t kept = height * (row + 2 * width);
+    int64_t least, all;
+    if (how->kind == SDM_OPTIMIZER_LOCAL)
+        return 0;
+    if (how->kind == SDM_OPTIMIZER_SGM) {
+        const int64_t paths = row * how->paths * (most + how->p2 > SDM_COST_MOST ? 2 : 1);
+        all = paths * height;
+        least = paths * (height < SDM_SGM_BAND ? height : SDM_SGM_BAND);
+    } else {
+        const int64_t high = band + 2 * (int64_t)SDM_OVERLAP, rows = height < high ? height : high;
+        const Tiles t = tiles_of(how, &v, (int)rows);
+        least = inside_bytes(&t) + border_bytes(&t);
+        all = least * ((height + band - 1) / band);
+    }
+    return kept + (all < room ? all : least > room ? least : room) + ((int64_t)1 << 20);
 }
 
 /* Right pixels' labels by the left ones of all bands. */

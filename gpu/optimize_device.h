@@ -42,7 +42,11 @@ SdmStatus sdm_gpu_bp_energy(SdmContext *ctx, SdmGpu *g, const SdmGpuVolume *v, S
  * (*rows_out: rows that come out); bands = NULL: only counts. */
 int sdm_gpu_bands(int y0, int y1, int height, int rows, int reach, int origin, SdmGpuBand *bands,
                   int *rows_out);
-/* Bytes that bands may take for their work on this device. */
+/* Bytes that bands may take for their work on this device, though at least one always does. */
 int64_t sdm_gpu_optimize_room(const SdmGpu *g);
+/* Bytes that sdm_gpu_optimize() takes at most for a volume in bands of `band` rows, with costs (of `most` at
+ * most) and labels. */
+int64_t sdm_gpu_optimize_bytes(const SdmGpu *g, const SdmOptimizer *how, int64_t width, int64_t height,
+                               int labels, int most, int band);
 
 #endif

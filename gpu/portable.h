@@ -15,6 +15,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define IN_LOCAL              /* pointers to them */
 #define CONSTANT __constant__ const
 #define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
+#define GROUP_SIZE_FEW(x) __launch_bounds__((x), 4) /* few groups a multiprocessor: registers before occupancy */
 #define BARRIER() __syncthreads()
 #define ITEM(k) ((int)((k) == 0 ? threadIdx.x : (k) == 1 ? threadIdx.y : threadIdx.z))
 #define GROUP(k) ((int)((k) == 0 ? blockIdx.x : (k) == 1 ? blockIdx.y : blockIdx.z))
@@ -44,6 +45,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define IN_LOCAL __local
 #define CONSTANT __constant
 #define GROUP_SIZE(x, y, z) __attribute__((reqd_work_group_size(x, y, z)))
+#define GROUP_SIZE_FEW(x) __attribute__((reqd_work_group_size(x, 1, 1)))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define ITEM(k) ((int)get_local_id(k))
 #define GROUP(k) ((int)get_group_id(k))
