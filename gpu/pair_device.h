@@ -29,6 +29,14 @@ typedef struct SdmGpuPair {
 SdmStatus sdm_gpu_pair(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, const SdmPairSettings *set, int y0,
                        int y1, SdmBuffer *out);
 
+/* A whole pair that lies on the device (borrowed, as the settings), by set->optimizer: its volume, labels and
+ * disparities.  Closed before the device; accepts pointer to NULL. */
+typedef struct SdmGpuPairLabels SdmGpuPairLabels;
+SdmStatus sdm_gpu_pair_labels_open(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair,
+                                   const SdmPairSettings *set, SdmGpuPairLabels **out);
+SdmStatus sdm_gpu_pair_labels(SdmContext *ctx, SdmGpu *g, SdmGpuPairLabels *c);
+void sdm_gpu_pair_labels_close(SdmGpuPairLabels **c);
+
 /* As sdm_pair_fill() with SDM_FILL_NEAREST, in place; row: scratch of width x height int32. */
 SdmStatus sdm_gpu_pair_fill(SdmContext *ctx, SdmGpu *g, int width, int height, SdmBuffer *disparity,
                             SdmBuffer *row);

@@ -8,14 +8,15 @@
 enum { MARGIN = 24 /* rows: half a window and half a word */, WALK = 32, GROUP = 64 };
 
 /* Rows of a pair that are on the device together, and what is made of them. */
-typedef struct Chunk {
+typedef struct SdmGpuPairLabels Chunk;
+struct SdmGpuPairLabels {
     const SdmPairSettings *set;
     SdmPairTerms terms;
     SdmGpuPair pair;
     SdmGpuVolume volume; /* of all its rows */
     SdmGpuLabels labels;
     SdmBuffer *out;
-} Chunk;
+};
 
 static int64_t volume_bytes(const Chunk *c, int rows)
 {
@@ -114,20 +115,17 @@ static int chunk_rows(const SdmGpu *g, const Chunk *c, int height)
 
 static void chunk_close(Chunk *c)
 {
-    SdmBuffer **const all[] = {&c->pair.image[0], &c->pair.image[1], &c->volume.cost,
-                               &c->labels.left,   &c->labels.right,  &c->out};
+    SdmBuffer **const all[] = {&c->volume.cost, &c->labels.left, &c->labels.right, &c->out};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         sdm_buffer_free(all[i]);
 }
 
-/* Room for `rows` rows of disparities, from images of `most` rows. */
+/* Room for `rows` rows of disparities, from images of `most` rows, which are set. */
 static SdmStatus chunk_open(SdmContext *ctx, SdmGpu *g, Chunk *c, int rows, int most)
 {
     SdmStatus st = SDM_OK;
     const int64_t w = c->pair.width;
     const int64_t labels = w * (rows + (int64_t)sdm_gpu_groups(rows, SDM_PAIR_BAND) * 2 * SDM_OFFSET_REACH);
-    for (int side = 0; side < 2; side++)
-        TRY(sdm_buffer_new(ctx, g->device, w * most * 2, "an image of the pair", &c->pair.image[side]));
     TRY(sdm_buffer_new(ctx, g->device, volume_bytes(c, most), "the volume of costs", &c->volume.cost));
     TRY(sdm_buffer_new(ctx, g->device, labels * 2, "labels", &c->labels.left));
     if (c->set->lr_threshold >= 0.0f)
@@ -161,6 +159,8 @@ SdmStatus sdm_pair_match_labels_device(SdmContext *ctx, SdmGpu *g, const SdmPair
     const int w = left->width, h = left->height, around = SDM_OVERLAP + MARGIN;
     Chunk c = chunk_of(left, set);
     const int rows = chunk_rows(g, &c, h), most = rows + 2 * around < h ? rows + 2 * around : h;
+    for (int side = 0; side < 2; side++)
+        TRY(sdm_buffer_new(ctx, g->device, (int64_t)w * most * 2, "an image of the pair", &c.pair.image[side]));
     TRY(chunk_open(ctx, g, &c, rows, most));
     for (int y0 = 0; y0 < h; y0 += rows) {
         const int y1 = y0 + rows < h ? y0 + rows : h, first = y0 > around ? y0 - around : 0;
@@ -174,6 +174,36 @@ SdmStatus sdm_pair_match_labels_device(SdmContext *ctx, SdmGpu *g, const SdmPair
                          true));
     }
 done:
+    for (int side = 0; side < 2; side++)
+        sdm_buffer_free(&c.pair.image[side]);
     chunk_close(&c);
     return st;
+}
+
+SdmStatus sdm_gpu_pair_labels_open(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair,
+                                   const SdmPairSettings *set, SdmGpuPairLabels **out)
+{
+    SdmStatus st = SDM_OK;
+    Chunk *c = NULL;
+    TRY(sdm_alloc(ctx, &c, 1, sizeof *c, "a pair on a device"));
+    *c = chunk_of(&(SdmPairImage){.width = pair->width, .eight_bit = pair->eight_bit}, set);
+    c->pair = *pair;
+    TRY(chunk_open(ctx, g, c, pair->height, pair->height));
+    *out = c;
+    c = NULL;
+done:
+    sdm_gpu_pair_labels_close(&c);
+    return st;
+}
+
+SdmStatus sdm_gpu_pair_labels(SdmContext *ctx, SdmGpu *g, SdmGpuPairLabels *c)
+{
+    return match_chunk(ctx, g, c, 0, c->pair.height, c->pair.height, 0);
+}
+
+void sdm_gpu_pair_labels_close(SdmGpuPairLabels **c)
+{
+    if (*c)
+        chunk_close(*c);
+    sdm_free(c);
 }
