@@ -132,32 +132,39 @@ FUNCTION void bp_store(GLOBAL uint4 *message, const uint *v)
     message[1] = b;
 }
 
-/* Along a line, more than half of LABELS = 2^LOG labels, or any up to 16.  The truncation comes first: what is no better than
+/* bp_gather: costs of the pixel in hand and the messages that cross the line there.
+ * bp_sweep: along a line, more than half of LABELS = 2^LOG labels, or any up to 16.  The truncation comes first: what is no better than
  * the least value and weight x truncation stays so; then the transform by doubling, each step of which may
  * read what it has written, as that only comes nearer to the whole transform. */
 #define BP_SWEEP(LABELS, LOG) \
+    FUNCTION void bp_gather_##LABELS(const BpTile *t, const BpLine *s, uint *c) \
+    { \
+        UNROLL for (int b = 0; b < LABELS / 16; b++) \
+            if (b < LABELS / 32 || b < t->blocks) { \
+                unpack_costs(s->cost[b * t->w], c + 8 * b); \
+                if (s->use_one) \
+                    bp_add(s->inside + s->one + 2 * b, c + 8 * b); \
+                if (s->use_other) \
+                    bp_add(s->inside + s->other + 2 * b, c + 8 * b); \
+            } \
+    } \
     FUNCTION void bp_sweep_##LABELS(const BpTile *t, BpLine *s) \
     { \
-        uint v[LABELS / 2]; \
+        uint v[LABELS / 2], c[LABELS / 2]; \
         UNROLL for (int j = 0; j < LABELS / 2; j++) \
-            v[j] = 0u; \
+            v[j] = c[j] = 0u; \
         UNROLL for (int b = 0; b < LABELS / 16; b++) \
             if (b < LABELS / 32 || b < t->blocks) \
                 bp_add(s->inside + s->own + 2 * b, v + 8 * b); \
-        for (int i = 0; i < s->count; i++, bp_next(s)) { \
+        bp_gather_##LABELS(t, s, c); \
+        for (int i = 0; i < s->count; i++) { \
             GLOBAL uint4 *const to = bp_to(s, i); \
             uint low = 0xffffffffu, before; \
-            UNROLL for (int b = 0; b < LABELS / 16; b++) \
-                if (b < LABELS / 32 || b < t->blocks) { \
-                    uint c[8]; \
-                    unpack_costs(s->cost[b * t->w], c); \
-                    if (s->use_one) \
-                        bp_add(s->inside + s->one + 2 * b, c); \
-                    if (s->use_other) \
-                        bp_add(s->inside + s->other + 2 * b, c); \
-                    UNROLL for (int j = 0; j < 8; j++) \
-                        v[8 * b + j] += c[j]; \
-                } \
+            UNROLL for (int j = 0; j < LABELS / 2; j++) \
+                v[j] += c[j]; \
+            bp_next(s); \
+            if (i + 1 < s->count) /* on its way while this pixel is worked out */ \
+                bp_gather_##LABELS(t, s, c); \
             UNROLL for (int j = 0; j < LABELS / 2; j++) { \
                 if (LABELS == 16 || j >= LABELS / 4) \
                     v[j] |= no_label(j, t->labels); \
@@ -273,6 +280,8 @@ FUNCTION void bp_decide(const BpTile *t, int begin, int end, int out, GLOBAL ush
         t.y0 = of.top + t.j * side; \
         t.width = clamp_index(w - t.x0, side + 1); /* 0: this band has no such tile */ \
         t.height = t.i < 0 ? 0 : clamp_index(of.bottom - t.y0, side + 1); \
+        t.width = t.height > 0 ? t.width : 0; \
+        t.height = t.width > 0 ? t.height : 0; \
         t.cost = cost; \
         t.inside = inside + ((long)GROUP(1) * tiles + GROUP(0)) * 8 * side * side * t.blocks; \
         t.border = border + (long)GROUP(1) * 4 * t.blocks * \
