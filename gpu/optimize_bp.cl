@@ -6,8 +6,8 @@
  * left, nor down at up, so both ways go at once: two phases an iteration.  A message is 2 x blocks uint4, 16
  * bits a label.  inside: of each tile in flight, 4 ways x side x side messages, what has come to a pixel
  * travelling that way.  border: of each band, right and left (across + 1) x rows, down and up (down + 1) x w
- * messages.  A group whose band has no such tile goes along with a tile of no pixels: PoCL does not bear a return
- * before a barrier. */
+ * messages.  A group whose band has no such tile goes along with a tile of no pixels: PoCL does not bear a
+ * return before a barrier. */
 // SPDX-License-Identifier: Apache-2.0
 
 #define BP_GROUP 64
@@ -170,7 +170,8 @@ FUNCTION void bp_store(GLOBAL uint4 *message, const uint *v)
                     v[j] |= no_label(j, t->labels); \
                 low = MIN16X2(low, v[j]); \
             } \
-            const uint least = twice(lesser_half(low)), most = least + twice((uint)(t->weight * t->truncation)); \
+            const uint least = twice(lesser_half(low)); \
+            const uint most = least + twice((uint)(t->weight * t->truncation)); \
             UNROLL for (int j = 0; j < LABELS / 2; j++) \
                 v[j] = MIN16X2(v[j], most); \
             before = v[0] << 16 | (v[0] & 0xffffu); \
@@ -260,8 +261,8 @@ FUNCTION void bp_decide(const BpTile *t, int begin, int end, int out, GLOBAL ush
     KERNEL GROUP_SIZE_FEW(BP_GROUP) \
         bp_visit_##NAME(GLOBAL const uint4 *cost, GLOBAL uint4 *inside, GLOBAL uint4 *border, \
                         GLOBAL const LabelBand *band, int w, int labels, int weight, int truncation, \
-                        int side, int inner, int most_rows, int first_row, int tiles, int diagonal, int last, \
-                        GLOBAL ushort *label) \
+                        int side, int inner, int most_rows, int first_row, int tiles, int diagonal, \
+                        int last, GLOBAL ushort *label) \
     { \
         const LabelBand of = band[GROUP(1)]; \
         BpTile t; \

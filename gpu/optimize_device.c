@@ -31,7 +31,8 @@ int sdm_gpu_bands(int y0, int y1, int height, int rows, int reach, int origin, S
     for (int y = y0; y < y1; y += rows, count++) {
         const int end = y + rows < y1 ? y + rows : y1, top = y > SDM_OVERLAP ? y - SDM_OVERLAP : 0;
         const int bottom = end + SDM_OVERLAP < height ? end + SDM_OVERLAP : height;
-        const int first = y - reach > top ? y - reach : top, last = end + reach < bottom ? end + reach : bottom;
+        const int first = y - reach > top ? y - reach : top,
+                  last = end + reach < bottom ? end + reach : bottom;
         if (bands)
             bands[count] =
                 (SdmGpuBand){top - origin, first - origin, last - origin, bottom - origin, *rows_out};
@@ -215,7 +216,8 @@ done:
 /* Tiles of a volume whose highest band has `rows` rows. */
 static Tiles tiles_of(const SdmOptimizer *how, const SdmGpuVolume *v, int rows)
 {
-    const int longer = v->width > rows ? v->width : rows, side = how->bp.tile < longer ? how->bp.tile : longer;
+    const int longer = v->width > rows ? v->width : rows,
+              side = how->bp.tile < longer ? how->bp.tile : longer;
     return (Tiles){.how = how,
                    .v = v,
                    .side = side,

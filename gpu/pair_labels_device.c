@@ -160,7 +160,8 @@ SdmStatus sdm_pair_match_labels_device(SdmContext *ctx, SdmGpu *g, const SdmPair
     Chunk c = chunk_of(left, set);
     const int rows = chunk_rows(g, &c, h), most = rows + 2 * around < h ? rows + 2 * around : h;
     for (int side = 0; side < 2; side++)
-        TRY(sdm_buffer_new(ctx, g->device, (int64_t)w * most * 2, "an image of the pair", &c.pair.image[side]));
+        TRY(sdm_buffer_new(ctx, g->device, (int64_t)w * most * 2, "an image of the pair",
+                           &c.pair.image[side]));
     TRY(chunk_open(ctx, g, &c, rows, most));
     for (int y0 = 0; y0 < h; y0 += rows) {
         const int y1 = y0 + rows < h ? y0 + rows : h, first = y0 > around ? y0 - around : 0;

@@ -1,5 +1,5 @@
-/* Rectified pair -> costs of all labels, for the optimizers; labels -> disparities.  Label l of pixel x is right
- * pixel x + first + l, whose ends go on beyond the image.  As src/pair/pair_volume.c, pair_labels.c and
+/* Rectified pair -> costs of all labels, for the optimizers; labels -> disparities.  Label l of pixel x is
+ * right pixel x + first + l, whose ends go on beyond the image.  As src/pair/pair_volume.c, pair_labels.c and
  * src/optimize/offset.c.  Volumes: see gpu/optimize.cl; all have the rows of the images. */
 // SPDX-License-Identifier: Apache-2.0
 
@@ -21,7 +21,8 @@ typedef struct LabelPair {
 FUNCTION bool label_seen(const LabelPair *p, int x, int l)
 {
     const int xr = x + p->first + l;
-    return l < p->labels && xr >= 0 && xr < p->w && p->left[x] != PIXEL_NODATA && p->right[xr] != PIXEL_NODATA;
+    return l < p->labels && xr >= 0 && xr < p->w && p->left[x] != PIXEL_NODATA &&
+           p->right[xr] != PIXEL_NODATA;
 }
 
 /* Labels without a cost cost the most, but a pixel without any has no say. */
@@ -54,8 +55,8 @@ FUNCTION void store_costs(GLOBAL uint4 *to, int l0, int labels, uint *c)
     *to = v;
 }
 
-/* What single pixels cost: bits of the words that differ (words 0: none), and the difference of the samples up
- * to apart_most; whole: and that is all, windows are one pixel. */
+/* What single pixels cost: bits of the words that differ (words 0: none), and the difference of the samples
+ * up to apart_most; whole: and that is all, windows are one pixel. */
 KERNEL GROUP_SIZE(64, 4, 1)
 label_costs(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const Word2 *left_word,
             GLOBAL const Word2 *right_word, int w, int h, int labels, int first, int most, int words,
@@ -130,8 +131,8 @@ FUNCTION float label_vertex(int before, int at, int after)
 
 /* Sub-pixel place of label l at (x, y), a row of the band: costs of those of 5 x 5 pixels whose labels differ
  * by at most 1. */
-FUNCTION float label_offset(GLOBAL const uchar *cost, GLOBAL const ushort *left, LabelBand b, int w, int blocks,
-                            int x, int y, int l)
+FUNCTION float label_offset(GLOBAL const uchar *cost, GLOBAL const ushort *left, LabelBand b, int w,
+                            int blocks, int x, int y, int l)
 {
     int sum[3] = {0, 0, 0};
     for (int j = -2; j <= 2; j++) {

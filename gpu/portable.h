@@ -15,7 +15,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define IN_LOCAL              /* pointers to them */
 #define CONSTANT __constant__ const
 #define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
-#define GROUP_SIZE_FEW(x) __launch_bounds__((x), 4) /* few groups a multiprocessor: registers before occupancy */
+#define GROUP_SIZE_FEW(x) __launch_bounds__((x), 4) /* registers before occupancy */
 #define BARRIER() __syncthreads()
 #define ITEM(k) ((int)((k) == 0 ? threadIdx.x : (k) == 1 ? threadIdx.y : threadIdx.z))
 #define GROUP(k) ((int)((k) == 0 ? blockIdx.x : (k) == 1 ? blockIdx.y : blockIdx.z))
@@ -59,7 +59,8 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define MIN16X2(a, b) as_uint(min(as_ushort2(a), as_ushort2(b)))
 #define BYTES_LOW(v) (((v) & 0xffu) | ((v) & 0xff00u) << 8)
 #define BYTES_HIGH(v) (((v) >> 16 & 0xffu) | ((v) >> 8 & 0xff0000u))
-#define HALVES_TO_BYTES(a, b) (((a) & 0xffu) | ((a) >> 8 & 0xff00u) | ((b) & 0xffu) << 16 | ((b) << 8 & 0xff000000u))
+#define HALVES_TO_BYTES(a, b) \
+    (((a) & 0xffu) | ((a) >> 8 & 0xff00u) | ((b) & 0xffu) << 16 | ((b) << 8 & 0xff000000u))
 #define FLOOR(v) floor(v)
 #define SQRT(v) sqrt(v)
 #define FABS(v) fabs(v)

@@ -12,7 +12,7 @@ import time
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DATA = os.path.join(SOURCE, "..", "shared", "data")
 FIELDS = ["sample", "setting", "coverage_pct", "bias_m", "raw_nmad_m", "nmad_m", "rmse_m", "le90_m", "over30_pct",
-          "water_wrong10_pct", "cloud_wrong30_pct", "seconds", "peak_mib", "note"]
+          "water_wrong10_pct", "cloud_wrong30_pct", "over5_pct", "edge_m", "seconds", "cpu_seconds", "peak_mib", "note"]
 program = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(SOURCE, "build", "release", "stereodem")
 target = sys.argv[2] if len(sys.argv) > 2 else os.path.join(SOURCE, "tests", "results.csv")
 only = sys.argv[3] if len(sys.argv) > 3 else ""  # samples with this word in their name; the CSV keeps its other rows
@@ -50,31 +50,10 @@ def judge(row, dem, reference, cover, within):
 
 
 def fit_faces(dem):
-    """The pyramid's four faces: planes by least squares on the quadrants about the summit; angles and NMAD."""
-    import numpy as np
-    from osgeo import gdal
-    data = gdal.Open(dem)
-    h, gt = data.ReadAsArray().astype(float), data.GetGeoTransform()
-    h[h == data.GetRasterBand(1).GetNoDataValue()] = np.nan
-    y, x = np.mgrid[0:h.shape[0], 0:h.shape[1]]
-    x, y = x * gt[1], y * gt[5]
-    ground = np.nanmedian(h)
-    summit = np.isfinite(h) & (h > np.nanpercentile(h, 99.7) - 5)
-    cx, cy = np.median(x[summit]), np.median(y[summit])
-    planes = []
-    for dx, dy in ((1, 0), (0, 1), (-1, 0), (0, -1)):
-        along, beside = (x - cx) * dx + (y - cy) * dy, np.abs((x - cx) * dy - (y - cy) * dx)
-        side = np.isfinite(h) & (along > 10) & (along < 110) & (beside < along - 5) & (h > ground + 10)
-        slope = np.tan(np.radians(50.0)) # a start from the summit down; the fit is free
-        left = h - (np.nanmax(h[summit]) - slope * along)
-        for tolerance in (15, 10, 7, 5, 4, 4, 4, 4):
-            face = side & (np.abs(left) < tolerance)
-            a = np.column_stack([x[face], y[face], np.ones(face.sum())])
-            p = np.linalg.lstsq(a, h[face], rcond=None)[0]
-            left = h - (p[0] * x + p[1] * y + p[2])
-        spread = 1.4826 * np.median(np.abs(left[side & (np.abs(left) < 10)]))
-        planes.append((np.degrees(np.arctan(np.hypot(p[0], p[1]))), spread, int(face.sum())))
-    return "faces " + " ".join("%.1f deg NMAD %.2f m (%d)" % p for p in planes)
+    """The pyramid's four faces, as the test of the RPC scenes fits them."""
+    sys.path.insert(0, os.path.join(SOURCE, "tests", "chain"))
+    import faces
+    return "faces " + faces.words(faces.fit(dem))
 
 
 def pointing_of(dem):

@@ -74,7 +74,7 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
                       "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at "
                       "least 3 %% are needed; %s",
                       100.0 * best_share, c->scene->view[0].name, c->scene->view[1].name, 1 << l,
-                      sdm_few_matches_hint(ctx));
+                      sdm_few_matches_hint(ctx, sdm_frame_pixels(f)));
         goto done;
     }
 done:
@@ -97,7 +97,7 @@ static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, const SdmFi
                     "too few matches between %s and %s: %zu of %.0f places at 1/%d of the size, their rays "
                     "miss each other by %.1f px; %s",
                     task->left, task->right, task->count, blocks, 1 << s->win.level, r->after_nmad_px,
-                    sdm_few_matches_hint(ctx));
+                    sdm_few_matches_hint(ctx, task->overlap_px));
 }
 
 /* The v residual of a level's surface: refit the pointing. */
@@ -121,6 +121,7 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
                                            : count > 300 ? 1
                                                          : 0,
                              .rows = sdm_image_height(c->scene->view[1].image),
+                             .overlap_px = sdm_frame_pixels(&p->frame),
                              .left = c->scene->view[0].name,
                              .right = c->scene->view[1].name};
     if (count >= 60 || last)

@@ -103,6 +103,7 @@ static SdmStatus fill_report(SdmContext *ctx, Merge *m)
     snprintf(m->report.scene_id, sizeof m->report.scene_id, "%s", s->id);
     snprintf(m->report.time_utc, sizeof m->report.time_utc, "%s", s->time_utc);
     snprintf(m->report.scene_kind, sizeof m->report.scene_kind, "%s", s->kind);
+    snprintf(m->report.cost, sizeof m->report.cost, "%s", p->settings.cost_name);
     snprintf(m->report.left, sizeof m->report.left, "%s", m->left);
     snprintf(m->report.right, sizeof m->report.right, "%s", m->right);
     TRY(list_files(ctx, m));
@@ -131,7 +132,8 @@ static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
         "DEM of %s%s%s; %s",
         (long long)m->valid, (long long)m->cells,
         (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->left,
-        *m->right ? " and " : "", m->right, sdm_few_matches_hint(ctx));
+        *m->right ? " and " : "", m->right,
+        sdm_few_matches_hint(ctx, sdm_frame_pixels(&m->job->prepared.frame)));
 }
 
 /* One line for the DEM, whatever there is to say. */

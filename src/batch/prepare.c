@@ -42,6 +42,15 @@ static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
         s->top_level++;
 }
 
+/* Below this size of a pixel, metres, walls, trees and their shadows are seen: outliers in a window, which the order of
+ * samples survives better than their correlation (docs/optimizers.md). */
+#define CENSUS_BELOW_M 5.0
+
+static const char *cost_for(const char *asked, double gsd_m)
+{
+    return strcmp(asked, "auto") != 0 ? asked : gsd_m < CENSUS_BELOW_M ? "census" : "zncc";
+}
+
 SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
                                SdmMatchSettings *out)
 {
@@ -49,7 +58,7 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     const SdmOptions *const o = sdm_options(ctx);
     SdmRadiometry left;
     sdm_image_radiometry(scene->view[0].image, &left);
-    TRY(sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(&left), out));
+    TRY(sdm_match_settings(ctx, cost_for(o->cost, f->gsd_m), o->cpu_level, sdm_noise_q(&left), out));
     out->jump_px = (float)(SDM_JUMP_M * fabs(f->du_dh));
     choose_levels(f, out);
 done:
@@ -88,7 +97,8 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
             ctx, SDM_ERR_DATA,
             "too few matches between %s and %s: %zu at 1/%d of the size, at least 100 are "
             "needed; %s",
-            scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level, sdm_few_matches_hint(ctx));
+            scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level,
+            sdm_few_matches_hint(ctx, sdm_frame_pixels(&p->frame)));
     const double metre = 1.0 / fabs(p->frame.du_dh);
     p->slack_m = metre * 6.0; /* the repeats */
     for (int l = 0; l < p->settings.coarse_level; l++)
@@ -147,7 +157,7 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, SdmPrepared *p)
     const SdmOptions *const o = sdm_options(ctx);
     const SdmMatchSettings kept = p->settings;
     const SdmStatus st =
-        sdm_match_settings(ctx, o->cost, o->cpu_level, sdm_noise_q(&p->radiometry[0]), &p->settings);
+        sdm_match_settings(ctx, kept.cost_name, o->cpu_level, sdm_noise_q(&p->radiometry[0]), &p->settings);
     p->settings.gap_limit_px = kept.gap_limit_px;
     p->settings.jump_px = kept.jump_px;
     p->settings.coarse_level = kept.coarse_level;

@@ -130,6 +130,7 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
                              .max_degree = SDM_POINT_MAX_DEGREE,
                              .with_profile = true,
                              .rows = sdm_image_height(scene->view[1].image),
+                             .overlap_px = sdm_frame_pixels(&p->frame),
                              .left = scene->view[0].name,
                              .right = scene->view[1].name};
     TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));

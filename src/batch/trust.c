@@ -95,7 +95,7 @@ SdmStatus sdm_trust_judge(SdmContext *ctx, const SdmTrust *t, const SdmPrepared 
             "each other by %.2f px in the median, where chance makes %.2f px; cameras that do not fit "
             "the images, %s",
             left, *right ? " and " : "", right, 100.0 * share, d->gap_median_px,
-            0.5 * (double)p->settings.gap_limit_px, sdm_few_matches_hint(ctx));
+            0.5 * (double)p->settings.gap_limit_px, sdm_few_matches_hint(ctx, sdm_frame_pixels(&p->frame)));
     if (share < LEAST_SHARE)
         sdm_doubt(
             d,

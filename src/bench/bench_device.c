@@ -197,10 +197,10 @@ SdmStatus sdm_bench_add_bp_device(SdmBench *b, const SdmBenchCase *base, const S
     if (!b->device)
         return SDM_OK;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (BpCall){.gpu = &b->device->gpu,
-                  .volume = {.width = f->width, .rows = f->height, .labels = f->labels, .most = SDM_COST_MOST},
-                  .how = {.kind = SDM_OPTIMIZER_BP, .bp = *plan, .weight = f->weight,
-                          .truncation = f->truncation}};
+    *c = (BpCall){
+        .gpu = &b->device->gpu,
+        .volume = {.width = f->width, .rows = f->height, .labels = f->labels, .most = SDM_COST_MOST},
+        .how = {.kind = SDM_OPTIMIZER_BP, .bp = *plan, .weight = f->weight, .truncation = f->truncation}};
     TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * f->pitch, "costs of the bench", &c->volume.cost));
     TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * 2, "labels of the bench", &c->label));
     TRY(sdm_upload(b->ctx, c->volume.cost, 0, f->data, pixels * f->pitch, 0, true)); /* of 16: as they are */

@@ -30,9 +30,9 @@ const SdmOptionSpec sdm_option_table[] = {
      "Output CRS, anything that GDAL understands, such as EPSG:32633."},
     {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, "ellipsoid|egm96|egm2008", "ellipsoid", DEM,
      "What heights are counted from, in metres: the WGS 84 ellipsoid or a geoid."},
-    {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "zncc|census|sad", "zncc", MAKE,
+    {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "auto|zncc|census|sad", "auto", MAKE,
      "Matching cost: zero-mean normalised cross-correlation, census transform, or sum of absolute "
-     "differences."},
+     "differences; auto: census for pixels below 5 m, else zncc."},
     {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "local|sgm|bp", "local",
      MAKE | SDM_CMD_MATCH,
      "How a match is picked from the costs: local takes the best of each pixel; sgm (semi-global matching) "
@@ -108,7 +108,7 @@ void sdm_options_default(SdmOptions *opt)
 {
     *opt = (SdmOptions){
         .size = sizeof *opt,
-        .cost = "zncc",
+        .cost = "auto",
         .optimizer = "local",
         .paths = "8",
         .bp_outer = 1,

@@ -79,6 +79,7 @@ static void add_head(SdmText *t, const SdmProduct *p)
     if (!p->report.stack) {
         sdm_text_add(t, " &middot; ");
         sdm_text_escape(t, p->report.time_utc[0] ? p->report.time_utc : "time unknown");
+        sdm_text_add(t, " &middot; matched by %s", p->report.cost);
     }
     sdm_text_add(t, " &middot; stereodem %s</p>", SDM_VERSION);
 }

@@ -107,6 +107,7 @@ void sdm_doubt(SdmDoubts *d, const char *fmt, ...) __attribute__((format(printf,
 /* Everything the report says that the blocks do not hold. */
 typedef struct SdmReport {
     char scene_id[256], time_utc[32], scene_kind[64], left[1024], right[1024];
+    char cost[8]; /* that matched: what --cost auto stood for */
     const SdmInputFile *files; /* borrowed */
     int file_count;
     double centre_lon_deg, centre_lat_deg, base_height, convergence_deg, gsd_m;

@@ -53,6 +53,7 @@ static void add_inputs(cJSON *root, const SdmReport *r)
     cJSON_AddStringToObject(scene, "id", r->scene_id);
     cJSON_AddStringToObject(scene, "kind", r->scene_kind);
     cJSON_AddStringToObject(scene, "acquisition_time_utc", r->time_utc);
+    cJSON_AddStringToObject(scene, "cost", r->cost);
     cJSON_AddStringToObject(scene, "left", r->left);
     cJSON_AddStringToObject(scene, "right", r->right);
     number(scene, "centre_lon_deg", r->centre_lon_deg);

@@ -17,9 +17,19 @@ typedef struct SdmSamples {
 
 /* Read a pair.  8-bit: 0..255 as they are, of colour images the luma 0.299 R + 0.587 G + 0.114 B, rounded.
  * Others: the 0.1 % and 99.9 % quantiles of both images together go to -2047 and 2047, linearly, beyond is
- * cut. SDM_PIXEL_NODATA: nodata values, masks, alpha 0, NaN and infinity. */
+ * cut. SDM_PIXEL_NODATA: nodata values, masks, alpha 0, NaN and infinity; of a file that declares none of
+ * these, fill as sdm_fill_find tells it (others), zeros at the edges (8-bit). */
 SdmStatus sdm_samples_read(SdmContext *ctx, const char *left, const char *right, int band, SdmSamples *out);
 void sdm_samples_free(SdmSamples *s);
+
+/* ---- fill that a file does not declare (fill_left_out.c); role, path: for messages, such as "LEFT" ---- */
+
+/* n grey values, NaN where there is none: fill becomes NaN, and is told. */
+SdmStatus sdm_leave_out_fill(SdmContext *ctx, const char *role, const char *path, float *grey, int64_t n);
+/* 8-bit samples, height x width: zeros that run 8 px or more from an edge inwards, along a row or a column,
+ * become SDM_PIXEL_NODATA, as of images that were warped to rectified ones; told with --verbose. */
+void sdm_leave_out_border(SdmContext *ctx, const char *role, const char *path, int16_t *samples, int width,
+                          int height);
 
 /* ---- names (frames.c) ---- */
 

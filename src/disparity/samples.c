@@ -265,6 +265,8 @@ static SdmStatus read_wide(SdmContext *ctx, const Raster im[2], SdmSamples *out)
     for (int k = 0; k < 2; k++) {
         TRY(sdm_alloc(ctx, &grey[k], (size_t)n, sizeof(float), "image"));
         TRY(read_raster(ctx, &im[k], grey[k], NULL));
+        if (!im[k].mask[0])
+            TRY(sdm_leave_out_fill(ctx, im[k].role, im[k].path, grey[k], n));
     }
     TRY(find_scaling(ctx, (const float *const[2]){grey[0], grey[1]}, n, &scaling));
     for (int k = 0; k < 2; k++) {
@@ -287,6 +289,10 @@ static SdmStatus read_bytes(SdmContext *ctx, const Raster im[2], SdmSamples *out
     TRY(sdm_alloc(ctx, &out->right, n, sizeof *out->right, "right image"));
     TRY(read_raster(ctx, &im[0], NULL, out->left));
     TRY(read_raster(ctx, &im[1], NULL, out->right));
+    for (int k = 0; k < 2; k++)
+        if (!im[k].mask[0])
+            sdm_leave_out_border(ctx, im[k].role, im[k].path, k ? out->right : out->left, out->width,
+                                 out->height);
 done:
     return st;
 }

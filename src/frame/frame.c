@@ -3,9 +3,11 @@
 #include "frame/frame.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #define PI 3.14159265358979323846
-enum { EDGE = 16 }; /* points a side of an image's outline */
+enum { EDGE = 16 };                      /* points a side of an image's outline */
+static const double LEAST_RANGE_M = 10.0; /* of heights to search */
 
 typedef struct Local { /* east, north, up at the centre */
     double origin[3], east[3], north[3], up[3];
@@ -77,13 +79,11 @@ static SdmStatus locate(SdmContext *ctx, const SdmView *v, double col, double ro
     return SDM_OK;
 }
 
-/* Where a view's corners lie at the middle of the heights its camera is for: "lon a to b, lat c to d". */
-static void describe_footprint(const SdmView *v, char *out, size_t size)
+/* Where a view's corners lie at a height: "at lon a to b, lat c to d deg". */
+static void describe_footprint(const SdmView *v, double height_m, char *out, size_t size)
 {
     const double w = (double)sdm_image_width(v->image) - 1.0, h = (double)sdm_image_height(v->image) - 1.0;
-    double lo, hi, b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    sdm_camera_height_range(v->camera, &lo, &hi);
-    const double height_m = 0.5 * (fmax(lo, -500.0) + fmin(hi, 9000.0));
+    double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     for (int i = 0; i < 4; i++) {
         const double at[3] = {i & 1 ? w : 0.0, i & 2 ? h : 0.0, height_m};
         double g[3];
@@ -93,7 +93,10 @@ static void describe_footprint(const SdmView *v, char *out, size_t size)
             b[2 + k] = fmax(b[2 + k], g[k]);
         }
     }
-    snprintf(out, size, "lon %.4f to %.4f, lat %.4f to %.4f", b[0], b[2], b[1], b[3]);
+    if (b[0] <= b[2] && b[1] <= b[3])
+        snprintf(out, size, "at lon %.4f to %.4f, lat %.4f to %.4f deg", b[0], b[2], b[1], b[3]);
+    else
+        snprintf(out, size, "nowhere on the ground");
 }
 
 static SdmStatus fail_overlap(SdmContext *ctx, const SdmScene *sc, const SdmFrame *f)
@@ -101,15 +104,14 @@ static SdmStatus fail_overlap(SdmContext *ctx, const SdmScene *sc, const SdmFram
     const SdmOptions *const o = sdm_options(ctx);
     char text[2][128], heights[160] = "";
     for (int k = 0; k < 2; k++)
-        describe_footprint(&sc->view[k], text[k], sizeof text[k]);
+        describe_footprint(&sc->view[k], f->h0_m, text[k], sizeof text[k]);
     if (!isnan(o->hmin_m) || !isnan(o->hmax_m))
         snprintf(heights, sizeof heights,
-                 " at heights of %.0f to %.0f m, as --hmin and --hmax have it (leave these out)",
+                 " at heights of %.0f to %.0f m, as --hmin or --hmax have it (leave these out)",
                  f->hmin_m, f->hmax_m);
     return sdm_fail(
         ctx, SDM_ERR_DATA,
-        "the footprints of the images do not overlap%s: %s lies at %s deg, %s at %s deg; give two "
-        "images of the same place",
+        "the footprints of the images do not overlap%s: %s lies %s, %s %s; give two images of the same place",
         heights, sc->view[0].name, text[0], sc->view[1].name, text[1]);
 }
 
@@ -264,19 +266,47 @@ static void cut_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
                 f->hmin_m, f->hmax_m);
 }
 
-static void height_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
+/* Too little height is left between lo[k] and hi[k], what camera k is for, and the heights that were given.
+ */
+static SdmStatus fail_range(SdmContext *ctx, const SdmScene *sc, const double lo[2], const double hi[2])
+{
+    const SdmOptions *const o = sdm_options(ctx);
+    const bool low = !isnan(o->hmin_m), high = !isnan(o->hmax_m);
+    if (low && high)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--hmin %g and --hmax %g: a range of %g m, expected %g m at least; give a wider one or "
+            "leave both out",
+            o->hmin_m, o->hmax_m, o->hmax_m - o->hmin_m, LEAST_RANGE_M);
+    if (low || high)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "%s %g: the cameras of %s and %s are for heights %s %g m, expected one %g m %s that at "
+            "least; leave it out, or give both --hmin and --hmax",
+            low ? "--hmin" : "--hmax", low ? o->hmin_m : o->hmax_m, sc->view[0].name, sc->view[1].name,
+            low ? "up to" : "from", low ? fmin(hi[0], hi[1]) : fmax(lo[0], lo[1]), LEAST_RANGE_M,
+            low ? "below" : "above");
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "the camera of %s is for heights of %.0f to %.0f m, that of %s for %.0f to %.0f m, expected "
+        "%g m in common; give images of the same place, or the terrain's --hmin and --hmax",
+        sc->view[0].name, lo[0], hi[0], sc->view[1].name, lo[1], hi[1], LEAST_RANGE_M);
+}
+
+/* Heights to search: what both cameras are for, within Earth's, or what was given. */
+static SdmStatus height_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
 {
     const SdmOptions *const o = sdm_options(ctx);
     double lo[2], hi[2];
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         sdm_camera_height_range(sc->view[i].camera, &lo[i], &hi[i]);
-    f->hmin_m = fmax(fmax(lo[0], lo[1]), -500.0);
-    f->hmax_m = fmin(fmin(hi[0], hi[1]), 9000.0);
-    if (!isnan(o->hmin_m))
-        f->hmin_m = o->hmin_m;
-    if (!isnan(o->hmax_m))
-        f->hmax_m = o->hmax_m;
+        lo[i] = fmax(lo[i], -500.0);
+        hi[i] = fmin(hi[i], 9000.0);
+    }
+    f->hmin_m = isnan(o->hmin_m) ? fmax(lo[0], lo[1]) : o->hmin_m;
+    f->hmax_m = isnan(o->hmax_m) ? fmin(hi[0], hi[1]) : o->hmax_m;
     f->h0_m = 0.5 * (f->hmin_m + f->hmax_m);
+    return f->hmax_m - f->hmin_m >= LEAST_RANGE_M ? SDM_OK : fail_range(ctx, sc, lo, hi);
 }
 
 SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *f)
@@ -286,13 +316,7 @@ SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *f)
     double g[3];
     Local l;
     *f = (SdmFrame){0};
-    height_range(ctx, scene, f);
-    if (!(f->hmax_m - f->hmin_m >= 10.0))
-        return sdm_fail(
-            ctx, SDM_ERR_DATA,
-            "the cameras of %s and %s, with --hmin and --hmax where given, leave heights from "
-            "%.1f to %.1f m, expected a range of 10 m at least; give a lower --hmin or a higher --hmax",
-            left->name, scene->view[1].name, f->hmin_m, f->hmax_m);
+    TRY(height_range(ctx, scene, f));
     TRY(locate(ctx, left, 0.5 * (double)(sdm_image_width(left->image) - 1),
                0.5 * (double)(sdm_image_height(left->image) - 1), f->h0_m, g));
     f->lon_deg = g[0];

@@ -25,6 +25,12 @@ typedef struct SdmFrame {
  * ground from the same direction.  hmin/hmax: options, or the cameras' range. */
 SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *frame);
 
+/* Pixels of the frame: of the overlap of the views. */
+static inline double sdm_frame_pixels(const SdmFrame *f)
+{
+    return (double)f->width * (double)f->height;
+}
+
 /* lon, lat (degrees) of frame position (u, v) at height h0. */
 void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, double *lat_deg);
 

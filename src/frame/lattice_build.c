@@ -3,6 +3,7 @@
 #include "frame/frame.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { HEIGHTS = 3 };
@@ -105,6 +106,38 @@ static int64_t floor_to(int64_t a, int64_t step)
     return (a >= 0 ? a / step : -((step - 1 - a) / step)) * step;
 }
 
+/* "pixel COL, ROW of NAME", or that it has none. */
+static void describe_pixel(const char *name, const double at[2], char *out, size_t size)
+{
+    if (isfinite(at[0] + at[1]))
+        snprintf(out, size, "pixel %lld, %lld of %s", llrint(at[0]), llrint(at[1]), name);
+    else
+        snprintf(out, size, "no pixel of %s", name);
+}
+
+/* Node i of a row cannot be followed from the left image to the right one: where, and at which of its
+ * heights. */
+static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat,
+                           const NodeRow *r, size_t i)
+{
+    static const char *const ADVICE = "give heights near the terrain with --hmin and --hmax, or images whose "
+                                      "cameras belong to them";
+    const size_t n = (size_t)lat->nu;
+    const double h[HEIGHTS] = {lat->hmin_m, lat->height0_m, lat->hmax_m};
+    char left[640], right[640];
+    int k = 0;
+    while (k < HEIGHTS - 1 &&
+           isfinite(r->right[2 * (n * (size_t)k + i)] + r->right[2 * (n * (size_t)k + i) + 1]))
+        k++;
+    describe_pixel(q->scene->view[0].name, r->left + 2 * i, left, sizeof left);
+    describe_pixel(q->scene->view[1].name, r->right + 2 * (n * (size_t)k + i), right, sizeof right);
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "the cameras cannot be followed over heights of %.0f to %.0f m: lon %.5f, lat %.5f at %.0f m "
+        "is %s and %s; %s",
+        lat->hmin_m, lat->hmax_m, r->at0[3 * i], r->at0[3 * i + 1], h[k], left, right, ADVICE);
+}
+
 /* One row of nodes: cameras, then the output CRS. */
 static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat, int j, NodeRow *r,
                            SdmProjector *proj, double *xy)
@@ -120,15 +153,7 @@ static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatti
         sdm_projector_forward(proj, HEIGHTS * n, x, y);
     for (size_t i = 0; i < n; i++)
         if (!fill_node(lat, r, i, x, y, &lat->node[(size_t)j * n + i]))
-            return sdm_fail(
-                ctx, SDM_ERR_DATA,
-                "the cameras of %s and %s cannot be followed over heights of %.0f..%.0f m at "
-                "lon %.5f, lat %.5f (left pixel %.0f, %.0f; right pixel %.0f, %.0f), expected finite "
-                "positions "
-                "there; give a smaller range with --hmin and --hmax, or images whose cameras belong to them",
-                q->scene->view[0].name, q->scene->view[1].name, lat->hmin_m, lat->hmax_m, r->at0[3 * i],
-                r->at0[3 * i + 1], r->left[2 * i], r->left[2 * i + 1], r->right[2 * n + 2 * i],
-                r->right[2 * n + 2 * i + 1]);
+            return fail_node(ctx, q, lat, r, i);
     return SDM_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "match/labels.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -19,6 +20,7 @@ enum {
  * Gaussian.  Each cost's own score for it follows. */
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7
+#define CENSUS_FINAL_CORRELATION 0.6 /* as few false matches pass (docs/chain.md) */
 /* Penalties of semi-global matching and belief propagation, in hundredths of a score (src/match/labels.h). */
 enum { P1 = 20, P2 = 80, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
 static const double PI = 3.14159265358979323846;
@@ -31,6 +33,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", cpu_level,
                         sdm_kernels_name("auto"));
+    snprintf(out->cost_name, sizeof out->cost_name, "%s", cost);
     out->min_sigma = 1.5f * noise_q;
     out->gap_limit_px = 0.25f;
     if (strcmp(cost, "zncc") == 0) {
@@ -40,7 +43,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
     } else if (strcmp(cost, "census") == 0) { /* two signs differ with probability acos(correlation) / pi */
         out->cost = out->kernels->census;
         out->min_score = (float)(2.0 / PI * asin(MIN_CORRELATION));
-        out->final_score = (float)(2.0 / PI * asin(FINAL_CORRELATION));
+        out->final_score = (float)(2.0 / PI * asin(CENSUS_FINAL_CORRELATION));
     } else if (strcmp(cost, "sad") == 0) { /* mean |difference| = 2 / sqrt(pi) sigma sqrt(1 - correlation) */
         out->cost = out->kernels->sad;
         out->min_score = (float)(1.0 - sqrt(1.0 - MIN_CORRELATION));

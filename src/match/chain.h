@@ -9,6 +9,7 @@
 typedef struct SdmMatchSettings {
     const SdmKernels *kernels;
     sdm_cost_strip_fn *cost;
+    char cost_name[8];
     float min_score;        /* what a match must reach while searching, in the cost's own scores */
     float final_score;      /* and in the end */
     float score_sigma;      /* see SdmPass */

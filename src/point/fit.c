@@ -320,7 +320,8 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
         return sdm_fail(ctx, SDM_ERR_DATA,
                         "too few matches between %s and %s: %zu, at least %d are needed to find the "
                         "pointing; %s",
-                        task->left, task->right, count, (int)LEAST, sdm_few_matches_hint(ctx));
+                        task->left, task->right, count, (int)LEAST,
+                        sdm_few_matches_hint(ctx, task->overlap_px));
     const int max_degree = degree_for(count, task->max_degree);
     sdm_free(&p->profile_px);
     p->profile_count = 0;

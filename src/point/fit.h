@@ -16,6 +16,7 @@ typedef struct SdmFitTask {
     int max_degree;
     bool with_profile;
     int64_t rows;               /* of the right image */
+    double overlap_px;          /* pixels of the frame, for messages */
     const char *left, *right;   /* names of the images, for messages */
 } SdmFitTask;
 

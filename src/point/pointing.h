@@ -47,7 +47,8 @@ typedef struct SdmPointReport {
 } SdmPointReport;
 void sdm_point_report_free(SdmPointReport *r);
 
-/* Why matches are few, and what to do, for sentences: the height range first, where the user gave it. */
-const char *sdm_few_matches_hint(const SdmContext *ctx);
+/* Why matches are few, and what to do, for sentences: the height range first, where the user gave it; then an
+ * overlap (pixels of the frame) that has no room for many. */
+const char *sdm_few_matches_hint(const SdmContext *ctx, double overlap_px);
 
 #endif

@@ -8,6 +8,7 @@
 /* What one telescope's delivery holds besides the image.  Arrays as in SdmAsterArrays. */
 typedef struct SdmAsterBand {
     char image[1024];  /* GDAL's name of ImageData, "" for tables alone */
+    char label[1024];  /* what to name in messages about the image */
     char source[1024]; /* what to name in messages about the tables: a file, or the start of several */
     char table[1024];  /* the same for the radiometric table */
     int nrow, ncol;

@@ -95,6 +95,7 @@ SdmStatus sdm_aster_read_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path
                      "AST_L1A V004",
                      path, telescope));
     TRY(sdm_format(ctx, out->image, sizeof out->image, "%s", image));
+    TRY(sdm_format(ctx, out->label, sizeof out->label, "%s (VNIR_Band%s)", path, telescope));
     TRY(sdm_format(ctx, out->source, sizeof out->source, "%s (VNIR_Band%s)", path, telescope));
     TRY(read_field(ctx, hdf, path, telescope, "LatticePoint", &out->lattice_px, s));
     if (s[2] != 2)

@@ -73,13 +73,14 @@ static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, Sdm
     SdmStatus st = SDM_OK;
     const SdmOptions *const opt = sdm_options(ctx);
     const SdmImageSource src = {.name = band->image,
+                                .label = band->label,
                                 .mask = k ? opt->mask_right : opt->mask_left,
                                 .option = k ? "--mask-right" : "--mask-left",
                                 .table = band->radiometry,
                                 .table_lines = band->radiometry_lines,
                                 .table_name = band->table,
                                 .depth = depth};
-    TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", band->image));
+    TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", band->label));
     TRY(sdm_image_open(ctx, &src, &view->image));
     TRY(check_cover(ctx, band, view->image));
     TRY(sdm_aster_open_camera(ctx, band, TELESCOPE[k], &view->camera));

@@ -121,6 +121,7 @@ SdmStatus sdm_aster_read_text(SdmContext *ctx, const char *base, const char *tel
     memset(out, 0, sizeof *out);
     if (image) {
         TRY(table_path(ctx, &t, "ImageData.tif", out->image));
+        TRY(sdm_format(ctx, out->label, sizeof out->label, "%s", out->image));
         if (!sdm_path_exists(out->image))
             TRY(sdm_fail(ctx, SDM_ERR_INPUT,
                          "%s: no such file; the scene is incomplete (a scene without band %s cannot make "

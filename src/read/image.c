@@ -1,5 +1,6 @@
 /* Raster, masks, radiometric table -> windows of quantised pixels. */
 // SPDX-License-Identifier: Apache-2.0
+#include "read/fill.h"
 #include "read/image.h"
 
 #include <math.h>

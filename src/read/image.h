@@ -27,6 +27,7 @@ struct SdmImage {
 
 typedef struct SdmImageSource {
     const char *name;    /* GDAL's name */
+    const char *label;   /* what to name in messages; NULL = name */
     const char *mask;    /* raster or NULL */
     const char *option;  /* "--mask-left", "--mask-right" for messages */
     int band;            /* from 1; 0 = the only one */
@@ -41,9 +42,6 @@ SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **
 /* Raw samples (float) and validity (1 = use) of a window inside the image, h x w each. */
 SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
                         float *raw, uint8_t *valid);
-
-/* The shortest text that is read back as v. */
-void sdm_fill_text(float v, char out[24]);
 
 /* Look at the image all over: sets stretch and saturation; fails where nothing is usable or a block is
  * cut off. */

@@ -123,7 +123,7 @@ done:
 static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_format(ctx, im->name, sizeof im->name, "%s", src->name));
+    TRY(sdm_format(ctx, im->name, sizeof im->name, "%s", src->label ? src->label : src->name));
     if (src->table) /* the HDF4 driver unpacks from the start for every block: make the band one block */
         CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", "100000000");
     im->dataset = sdm_gdal_open(src->name);
@@ -133,7 +133,7 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: not an image that GDAL can read (%.300s); it is cut short or no image, fetch it "
                         "again",
-                        src->name, sdm_gdal_reason());
+                        im->name, sdm_gdal_reason());
     TRY(choose_band(ctx, im, src->band));
     TRY(check_kind(ctx, im));
     TRY(open_mask(ctx, im, src));

@@ -1,5 +1,6 @@
 /* Opened image -> stretch to signed 12 bit and saturation level, from samples all over it. */
 // SPDX-License-Identifier: Apache-2.0
+#include "read/fill.h"
 #include "read/image.h"
 
 #include <math.h>
@@ -7,7 +8,6 @@
 #include <string.h>
 
 enum { BLOCK_PX_MAX = 1 << 20, READ_PX_MAX = 1 << 25, SAMPLES_MAX = 1 << 19 };
-enum { FILL_LEAST = 32, FILL_SHARE = 2000 /* one in so many samples */ };
 
 typedef struct Samples {
     float *value;
@@ -134,52 +134,16 @@ static void set_shares(SdmImage *im, const Samples *s)
     im->saturated = s->looked ? (double)on_it / (double)s->looked : 0.0;
 }
 
-/* How many of the sorted samples [from, to) have the value at their upper or lower end. */
-static int64_t run_of(const Samples *s, int64_t from, int64_t to, bool top)
+/* Undeclared fill, dropped from the sorted samples. */
+static void drop_fill(SdmImage *im, Samples *s)
 {
-    const float v = s->value[top ? to - 1 : from];
-    int64_t n = 0;
-    while (n < to - from && s->value[top ? to - 1 - n : from + n] == v)
-        ++n;
-    return n;
-}
-
-/* Undeclared fill: one value at an end of the sorted samples that many pixels have, farther from all others
- * than these spread; or many zeros where all others are positive, as integers are taken, too.  Drops it from
- * the samples. */
-static void find_fill(SdmImage *im, Samples *s)
-{
-    int found = 0;
     int64_t from = 0, to = s->count;
-    for (int top = 0; top < 2; ++top) {
-        const int64_t n = run_of(s, from, to, top);
-        const int64_t a = top ? from : from + n, b = top ? to - n : to; /* the others */
-        if (n < FILL_LEAST || n * FILL_SHARE < s->count || a >= b)
-            continue;
-        const float v = s->value[top ? to - 1 : from];
-        const double spread = (double)s->value[b - 1] - (double)s->value[a];
-        const double away = top ? (double)v - (double)s->value[b - 1] : (double)s->value[a] - (double)v;
-        if (!(spread > 0.0) || !(away > spread || (!top && v == 0.0f)))
-            continue;
-        im->fill[found++] = v;
-        from = a;
-        to = b;
-    }
-    if (!found)
+    if (!sdm_fill_find(s->value, &from, &to, im->fill))
         return;
     memmove(s->value, s->value + from, (size_t)(to - from) * sizeof *s->value);
     s->count = to - from;
     s->min = s->value[0];
     s->max = s->value[s->count - 1];
-}
-
-void sdm_fill_text(float v, char out[24])
-{
-    for (int digits = 6; digits <= 9; digits++) {
-        snprintf(out, 24, "%.*g", digits, (double)v);
-        if (strtof(out, NULL) == v)
-            return;
-    }
 }
 
 static void tell_fill(SdmContext *ctx, const SdmImage *im, int64_t before, const Samples *s)
@@ -216,7 +180,7 @@ static SdmStatus judge(SdmContext *ctx, SdmImage *im, Samples *s)
             s->value[s->count++] = s->min;
         qsort(s->value, (size_t)s->count, sizeof *s->value, by_value);
         if (!im->own_mask && !im->zero_is_fill)
-            find_fill(im, s);
+            drop_fill(im, s);
         tell_fill(ctx, im, before, s);
         set_stretch(im, s);
         set_saturation(im, s);

@@ -2,6 +2,7 @@
 # What the options and the kinds of images do to a DEM: prior, height range, CRS, datum, masks, types, bands, parallel pair.
 # test_options.py [STEREODEM [SOURCE_DIR [PART]]]     exits 77 when Python has no numpy or GDAL
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
 import subprocess
 import sys
@@ -246,6 +247,20 @@ def texture(shape, seed):
     return total
 
 
+def part_cost():
+    """auto: by the size of a pixel, whatever the file; the same bytes as the cost that it stands for."""
+    for gsd, cost in ((0.5, "census"), (10, "zncc")):
+        name = "cost%s" % gsd
+        pair = t.simulate(at(name), "--layout", "rpc", "--width", 340, "--height", 340, "--gsd", gsd, "--relief", 40 * gsd,
+                          "--lon", 7, "--lat", 45)
+        images = [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")]
+        usual, named = at(name + ".tif"), at(name + cost + ".tif")
+        if t.expect(t.run(images, usual, "--cost", "auto") and t.run(images, named, "--cost", cost), "pixels of %g m: auto and %s" % (gsd, cost)):
+            with open(t.companion(usual, ".json")) as report:
+                t.expect(json.load(report)["scene"]["cost"] == cost, "pixels of %g m are matched by %s" % (gsd, cost))
+            t.expect(t.digest(usual) == t.digest(named), "pixels of %g m: the same bytes" % gsd)
+
+
 def part_parallel():
     """Two georeferenced views of one surface, the right one moved by B/H x height; terrain and truth by formula."""
     size, spacing, ratio = 500, 2.0, 0.4
@@ -285,7 +300,7 @@ def part_parallel():
                  "parallel pair: NMAD under 0.16 px, bias under 0.05 px, covered")
 
 
-parts = {"prior": part_prior, "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated,
+parts = {"prior": part_prior, "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated, "cost": part_cost,
          "parallel": part_parallel}
 for name in sys.argv[3:] or parts:
     parts[name]()

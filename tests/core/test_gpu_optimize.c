@@ -9,9 +9,10 @@ typedef struct Case {
     int w, h, labels, first;
     int band; /* rows of a band */
 } Case;
-static const Case cases[] = {{1, 1, 1, 0, 0},       {1, 9, 3, 0, 0},      {17, 1, 16, -9, 0},   {40, 37, 7, -3, 0},
-                             {65, 70, 17, -20, 0},  {33, 90, 32, 5, 0},   {130, 40, 33, -40, 0}, {21, 300, 64, -50, 0},
-                             {9, 45, 65, -30, 0},   {50, 20, 100, -60, 0}, {12, 34, 128, -64, 0}, {70, 11, 129, 0, 0},
+static const Case cases[] = {{1, 1, 1, 0, 0},       {1, 9, 3, 0, 0},       {17, 1, 16, -9, 0},
+                             {40, 37, 7, -3, 0},    {65, 70, 17, -20, 0},  {33, 90, 32, 5, 0},
+                             {130, 40, 33, -40, 0}, {21, 300, 64, -50, 0}, {9, 45, 65, -30, 0},
+                             {50, 20, 100, -60, 0}, {12, 34, 128, -64, 0}, {70, 11, 129, 0, 0},
                              {200, 330, 15, -7, 0}, {35, 37, 300, -150, 0}};
 enum { N_CASES = sizeof cases / sizeof *cases, REACH = SDM_OFFSET_REACH, MOST_BANDS = 64 };
 enum Cost { COSTS_ANY, COSTS_SMALL, COSTS_ZERO, COSTS_MOST, COSTS_STEPS, COSTS_END };
@@ -133,7 +134,8 @@ static void compare_labels(const Case *c, const SdmOptimizer *how, int most, int
     volume_open(&v, c, most, turn);
     const SdmGpuLabels out = {put(NULL, 2 * n), right_too ? put(NULL, 4 * n) : NULL};
     char what[200];
-    snprintf(what, sizeof what, "kind %d, %d x %d, %d labels, p %d %d, paths %d, tile %d, weight %d x %d, turn %d",
+    snprintf(what, sizeof what,
+             "kind %d, %d x %d, %d labels, p %d %d, paths %d, tile %d, weight %d x %d, turn %d",
              (int)how->kind, c->w, c->h, c->labels, how->p1, how->p2, how->paths, how->bp.tile, how->weight,
              how->truncation, turn);
     for (int i = 0; i < count; i++)
@@ -158,7 +160,8 @@ static void compare_labels(const Case *c, const SdmOptimizer *how, int most, int
 
 static void sgm_is_the_definition(void **state)
 {
-    static const int penalties[][3] = {{25, 120, 127}, {0, 0, 200}, {7, 7000, 254}, {3, 254, 0}, {300, 301, 90}};
+    static const int penalties[][3] = {
+        {25, 120, 127}, {0, 0, 200}, {7, 7000, 254}, {3, 254, 0}, {300, 301, 90}};
     (void)state;
     for (int i = 0, turn = 0; i < N_CASES; i++)
         for (int k = 0; k < 5; k++, turn++) {
@@ -268,9 +271,10 @@ static void compare_pair(int w, int h, const SdmPairSettings *set, bool eight_bi
     OK(sdm_pair_match_device(test.ctx, &test.gpu, &image[0], &image[1], set, have));
     for (size_t i = 0; i < n; i++)
         if (memcmp(&want[i], &have[i], 4) != 0)
-            fail_msg("kind %d, cost %d, %d x %d, window %d, d %d..%d, %d bit, turn %d: pixel %zu is %g, not %g",
-                     (int)set->optimizer->kind, (int)set->cost, w, h, set->window, set->dmin, set->dmax,
-                     eight_bit ? 8 : 12, turn, i, (double)have[i], (double)want[i]);
+            fail_msg(
+                "kind %d, cost %d, %d x %d, window %d, d %d..%d, %d bit, turn %d: pixel %zu is %g, not %g",
+                (int)set->optimizer->kind, (int)set->cost, w, h, set->window, set->dmin, set->dmax,
+                eight_bit ? 8 : 12, turn, i, (double)have[i], (double)want[i]);
     for (int side = 0; side < 2; side++)
         free(data[side]);
     free(want);

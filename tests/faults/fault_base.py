@@ -7,6 +7,7 @@ Needs Python's standard library and GDAL's command-line tools; without them the 
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -110,6 +111,8 @@ def judge(done, code, words, also):
         return f"expected one sentence, found: {done.stderr[-600:]}"
     if len(lines[0]) > 900:
         return f"a sentence of {len(lines[0])} characters: {lines[0][:300]}..."
+    if re.search(r"(?<![\w'.])-?(nan|inf)(?![\w'.])", lines[0]):
+        return f"a number that is none: {lines[0]}"
     missing = [word for word in words if word not in lines[0]]
     if missing or (also and not any(word in lines[0] for word in also)):
         return f"nothing of {missing or also} in: {lines[0]}"

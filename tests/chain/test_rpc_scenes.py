@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+# Real RPC pairs against what is known of them: another program's DSM, a pyramid's planes, a pointing error.
+# test_rpc_scenes.py [STEREODEM]      needs ../shared/data, and Python's GDAL and numpy; else skipped
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import sys
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+DATA = os.path.join(t.SHARED, "data")
+if not os.path.isdir(DATA):
+    t.skip("no ../shared/data")
+try:
+    import faces
+except ImportError as missing:
+    t.skip("no %s for Python" % missing.name)
+FACE_DEG, FACE_TOLERANCE_DEG, FACE_NMAD_M = 51.8, 1.5, 1.5
+work = t.folder()
+
+
+def made(name, folder, left, right, *options):
+    """The DEM of a pair, or None: the pair is not there (told) or the run failed (a failure)."""
+    pair = [os.path.join(DATA, folder, f) for f in (left, right)]
+    if not all(os.path.exists(f) for f in pair):
+        print("no %s: left out" % pair[0])
+        return None
+    dem = os.path.join(work, name + ".tif")
+    return dem if t.expect(t.run(pair, dem, "--cost", "auto", *options), "%s: a DEM is made" % name) else None
+
+
+def against(name, dem, *reference):
+    found = t.compare(dem, os.path.join(DATA, *reference))
+    if t.expect(found is not None, "%s: it can be compared" % name):
+        print("  %s: %s" % (name, t.figures(found)))
+    return found
+
+
+def below(name, what, value, most):
+    t.expect(value <= most, "%s: %s %.3f <= %g" % (name, what, value, most))
+
+
+def reunion():
+    dem = made("reunion", "pleiades_reunion", "img_01.tif", "img_02.tif", "--tr", 0.5)
+    f = dem and against("reunion", dem, "pleiades_reunion", "dsm_s2p.tif")
+    if f:
+        below("reunion", "NMAD (m)", f["aligned"]["nmad"], 0.6)
+        t.expect(f["coverage"] >= 0.90, "reunion: coverage %.4f >= 0.9" % f["coverage"])
+
+
+def giza():
+    """East, west and south are lit.  The north face lies in shadow: its two views share no texture, so it must stay
+    open but for its rim, and what is there must lie on the plane."""
+    dem = made("giza", "giza", "gizeh_1.tif", "gizeh_2.tif", "--tr", 1)
+    if not dem:
+        return
+    found = faces.fit(dem)
+    for name, f in found.items():
+        print("  giza, %s" % faces.words({name: f}))
+        off = abs(f["slope_deg"] - FACE_DEG)
+        t.expect(off <= FACE_TOLERANCE_DEG, "giza, %s: slope %.2f deg off %g" % (name, off, FACE_DEG))
+        if name == "north":
+            t.expect(f["filled"] <= 0.2, "giza, north: %.2f of the shadow has heights, at most 0.2" % f["filled"])
+            t.expect(f["inlier"] >= 0.75, "giza, north: %.2f of them within %g m of their plane, at least 0.75" % (
+                f["inlier"], faces.INLIER_M))
+        else:
+            below("giza, " + name, "NMAD (m)", f["nmad_m"], FACE_NMAD_M)
+            t.expect(f["filled"] >= 0.95, "giza, %s: %.3f of the face has heights, at least 0.95" % (name, f["filled"]))
+
+
+def turkey():
+    """A town, and the same with a pointing error of 0.8 px that also moves it: then judged once both DSMs are aligned."""
+    for kind in ("adjusted", "raw"):
+        name = "turkey_" + kind
+        dem = made(name, "turkey_pre", kind + "_1.tif", kind + "_2.tif", "--tr", 0.6, "--vertical", "egm96")
+        f = dem and against(name, dem, "turkey_pre", "dsm_cars.tif")
+        if f:
+            below(name, "NMAD (m)", f["aligned"]["nmad"], 1.1)
+            t.expect(f["coverage"] >= 0.8, "%s: coverage %.4f >= 0.8" % (name, f["coverage"]))
+        if dem:
+            with open(t.companion(dem, ".json")) as report:
+                rounds = json.load(report)["pointing"]["rounds"]
+            below(name, "pointing residual (px)", rounds[-1]["after_nmad_px"], 0.3)
+            t.expect(rounds[-1]["inliers"] >= 500, "%s: from %d matches, at least 500" % (name, rounds[-1]["inliers"]))
+
+
+reunion()
+giza()
+turkey()
+t.finish()
