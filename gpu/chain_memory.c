@@ -3,6 +3,8 @@
 #include "chain_inside.h"
 
 #include "chain_device.h"
+#include "match/labels.h"
+#include "optimize_device.h"
 
 enum SdmGpuCost sdm_chain_device_cost(const SdmMatchSettings *set)
 {
@@ -111,6 +113,9 @@ int64_t sdm_device_chain_bytes(SdmDevice *device, const SdmMatchSettings *set, i
 {
     const int64_t pixel =
         ARRAY_BYTES + STEP_BYTES + (sdm_chain_device_cost(set) == SDM_GPU_CENSUS ? CENSUS_BYTES : 0) + 1;
-    return w * h * pixel + images * 2 * 4 / 3 + sdm_gpu_most_scores(&(SdmGpu){.device = device}, w) +
+    const SdmGpu g = {.device = device};
+    const int range = sdm_chain_retry_range(set, 0), most = range > SDM_FIRST_RANGE ? range : SDM_FIRST_RANGE;
+    return w * h * pixel + images * 2 * 4 / 3 + sdm_gpu_most_scores(&g, w) +
+           sdm_gpu_optimize_bytes(&g, &set->optimizer, w, h, 2 * most + 1, SDM_LABELS_MOST, SDM_LABELS_BAND) +
            ((int64_t)2 << 20);
 }

@@ -105,20 +105,11 @@ SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out)
     SdmStatus st = SDM_OK;
     SdmDeviceInfo *list = NULL;
     const char *const colon = strchr(name, ':'), *const number = colon ? colon + 1 : NULL;
-    const char *const optimizer = sdm_options(ctx)->optimizer;
-    const bool local = strcmp(optimizer, "local") == 0, automatic = strcmp(name, "auto") == 0;
     take_cpu(out);
-    if (automatic && !local)
-        snprintf(out->why_not, sizeof out->why_not, "--optimizer %s runs on the processor alone", optimizer);
-    if (strcmp(name, "cpu") == 0 || (automatic && !local))
+    if (strcmp(name, "cpu") == 0)
         return SDM_OK;
-    if (!local)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "--device %s: --optimizer %s runs on the processor alone; give --device cpu, or "
-                        "--optimizer local",
-                        name, optimizer);
     TRY(sdm_alloc(ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
-    if (automatic)
+    if (strcmp(name, "auto") == 0)
         choose_auto(list, out);
     else
         TRY(choose_named(ctx, strncmp(name, "cuda", 4) == 0 ? SDM_API_CUDA : SDM_API_OPENCL, number, list,

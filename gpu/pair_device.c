@@ -127,8 +127,8 @@ static int band_rows(const SdmGpu *g, int width, int height)
     return rows > height ? height : rows < 4 * MARGIN ? 4 * MARGIN : (int)rows;
 }
 
-static SdmStatus upload_rows(SdmContext *ctx, SdmGpu *g, const SdmPairImage *im, int y0, int y1,
-                             SdmBuffer *to)
+SdmStatus sdm_gpu_pair_upload(SdmContext *ctx, SdmGpu *g, const SdmPairImage *im, int y0, int y1,
+                              SdmBuffer *to)
 {
     SdmStatus st = SDM_OK;
     const int64_t bytes = 2 * (int64_t)im->width;
@@ -149,6 +149,8 @@ SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *
     SdmGpuPair pair = {.width = w, .eight_bit = left->eight_bit};
     SdmBuffer *out = NULL;
     TRY(sdm_pair_check(ctx, left, right, set));
+    if (set->optimizer && set->optimizer->kind != SDM_OPTIMIZER_LOCAL)
+        return sdm_pair_match_labels_device(ctx, g, left, right, set, disparity);
     const int rows = band_rows(g, w, h), most = rows + 2 * MARGIN < h ? rows + 2 * MARGIN : h;
     for (int side = 0; side < 2; side++)
         TRY(sdm_buffer_new(ctx, g->device, (int64_t)most * w * 2, "an image of the pair", &pair.image[side]));
@@ -159,7 +161,7 @@ SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *
         TRY(sdm_check_stop(ctx));
         pair.height = end - first;
         for (int side = 0; side < 2; side++)
-            TRY(upload_rows(ctx, g, image[side], first, end, pair.image[side]));
+            TRY(sdm_gpu_pair_upload(ctx, g, image[side], first, end, pair.image[side]));
         TRY(sdm_gpu_pair(ctx, g, &pair, set, y0 - first, y1 - first, out));
         TRY(sdm_download(ctx, out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
                          true));

@@ -10,6 +10,14 @@
 SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left,
                                 const SdmPairImage *right, const SdmPairSettings *set, float *disparity);
 
+/* The same by set->optimizer, sgm or bp; set has passed sdm_pair_check(). */
+SdmStatus sdm_pair_match_labels_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left,
+                                       const SdmPairImage *right, const SdmPairSettings *set,
+                                       float *disparity);
+/* Rows y0..y1 - 1 of an image, made dense; waits. */
+SdmStatus sdm_gpu_pair_upload(SdmContext *ctx, SdmGpu *g, const SdmPairImage *im, int y0, int y1,
+                              SdmBuffer *to);
+
 /* Rows of two images on the device, int16, dense. */
 typedef struct SdmGpuPair {
     int width, height;
@@ -20,6 +28,14 @@ typedef struct SdmGpuPair {
  * Settings have passed sdm_pair_check(). */
 SdmStatus sdm_gpu_pair(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, const SdmPairSettings *set, int y0,
                        int y1, SdmBuffer *out);
+
+/* A whole pair that lies on the device (borrowed, as the settings), by set->optimizer: its volume, labels and
+ * disparities.  Closed before the device; accepts pointer to NULL. */
+typedef struct SdmGpuPairLabels SdmGpuPairLabels;
+SdmStatus sdm_gpu_pair_labels_open(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair,
+                                   const SdmPairSettings *set, SdmGpuPairLabels **out);
+SdmStatus sdm_gpu_pair_labels(SdmContext *ctx, SdmGpu *g, SdmGpuPairLabels *c);
+void sdm_gpu_pair_labels_close(SdmGpuPairLabels **c);
 
 /* As sdm_pair_fill() with SDM_FILL_NEAREST, in place; row: scratch of width x height int32. */
 SdmStatus sdm_gpu_pair_fill(SdmContext *ctx, SdmGpu *g, int width, int height, SdmBuffer *disparity,

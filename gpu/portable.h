@@ -16,6 +16,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define CONSTANT __constant__ const
 #define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
 #define ANY_GROUP __launch_bounds__(256) /* its size is that of the launch, see tuning.h */
+#define GROUP_SIZE_FEW(x) __launch_bounds__((x), 4) /* registers before occupancy */
 #define BARRIER() __syncthreads()
 #define ITEM(k) ((int)((k) == 0 ? threadIdx.x : (k) == 1 ? threadIdx.y : threadIdx.z))
 #define GROUP(k) ((int)((k) == 0 ? blockIdx.x : (k) == 1 ? blockIdx.y : blockIdx.z))
@@ -24,6 +25,13 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define POPCOUNT64(v) __popcll(v)
 #define LOCAL_EXCHANGE(p, v) atomicExch((p), (v))
 #define LOCAL_ADD(p, v) atomicAdd((p), (v))
+#define LOCAL_MIN(p, v) atomicMin((p), (v))
+#define GLOBAL_MIN(p, v) atomicMin((p), (v))
+#define BARRIER_GLOBAL() __syncthreads() /* what the group has written anywhere is seen by all of it */
+#define MIN16X2(a, b) __vminu2((a), (b)) /* of both halves of a word */
+#define BYTES_LOW(v) __byte_perm((v), 0, 0x4140) /* bytes 0 and 1, bytes 2 and 3, as halves of a word */
+#define BYTES_HIGH(v) __byte_perm((v), 0, 0x4342)
+#define HALVES_TO_BYTES(a, b) __byte_perm((a), (b), 0x6420) /* four halves below 256 */
 #define FLOOR(v) floorf(v)
 #define SQRT(v) sqrtf(v)
 #define FABS(v) fabsf(v)
@@ -40,6 +48,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define CONSTANT __constant
 #define GROUP_SIZE(x, y, z) __attribute__((reqd_work_group_size(x, y, z)))
 #define ANY_GROUP
+#define GROUP_SIZE_FEW(x) __attribute__((reqd_work_group_size(x, 1, 1)))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define ITEM(k) ((int)get_local_id(k))
 #define GROUP(k) ((int)get_group_id(k))
@@ -48,6 +57,14 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define POPCOUNT64(v) ((int)popcount(v))
 #define LOCAL_EXCHANGE(p, v) atomic_xchg((p), (v))
 #define LOCAL_ADD(p, v) atomic_add((p), (v))
+#define LOCAL_MIN(p, v) atomic_min((p), (v))
+#define GLOBAL_MIN(p, v) atomic_min((p), (v))
+#define BARRIER_GLOBAL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define MIN16X2(a, b) as_uint(min(as_ushort2(a), as_ushort2(b)))
+#define BYTES_LOW(v) (((v) & 0xffu) | ((v) & 0xff00u) << 8)
+#define BYTES_HIGH(v) (((v) >> 16 & 0xffu) | ((v) >> 8 & 0xff0000u))
+#define HALVES_TO_BYTES(a, b) \
+    (((a) & 0xffu) | ((a) >> 8 & 0xff00u) | ((b) & 0xffu) << 16 | ((b) << 8 & 0xff000000u))
 #define FLOOR(v) floor(v)
 #define SQRT(v) sqrt(v)
 #define FABS(v) fabs(v)

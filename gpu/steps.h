@@ -9,7 +9,7 @@
 #include "match/level.h"
 #include "surface/surface.h"
 
-enum { SDM_GPU_SCRATCH = 11 };
+enum { SDM_GPU_SCRATCH = 16 };
 
 /* A queue of a device with the tables and the scratch that steps need; the scratch grows when it must. */
 typedef struct SdmGpu {

@@ -15,7 +15,12 @@ enum SdmGpuScratch { /* slots of SdmGpu.scratch */
                      SDM_S_SUM,
                      SDM_S_COUNT,
                      SDM_S_CELLS,
-                     SDM_S_CELLS_R
+                     SDM_S_CELLS_R,
+                     SDM_S_BANDS,
+                     SDM_S_PATHS,  /* of semi-global matching; messages inside tiles */
+                     SDM_S_COSTS,  /* of labels, and the labels themselves */
+                     SDM_S_LABELS,
+                     SDM_S_BORDERS /* messages between tiles; sums of the energy */
 };
 enum { SDM_CELL_BYTES = 32 * 4 };
 int64_t sdm_gpu_volume_bytes(const SdmGpu *g); /* of scores in flight */

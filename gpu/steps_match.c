@@ -1,5 +1,7 @@
 /* Matching on a device: views -> volume of a strip of rows -> heights, strip by strip. */
 // SPDX-License-Identifier: Apache-2.0
+#include "match/labels.h"
+#include "optimize_device.h"
 #include "steps_inside.h"
 
 #include <string.h>
@@ -129,6 +131,66 @@ static SdmStatus run_update(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, co
     return sdm_gpu_run(ctx, g, name, groups, group, (int)(head_count + count), args);
 }
 
+/* What a pass by labels needs of all its rows. */
+typedef struct Labelled {
+    SdmBuffer *cost, *label; /* NULL: each pixel takes its best */
+    SdmBuffer *score;        /* of a strip */
+    int rows;                /* that it holds */
+} Labelled;
+
+static int blocks_of(int labels)
+{
+    return sdm_gpu_groups(labels, SDM_LABEL_ALIGN);
+}
+
+/* The costs of all rows. */
+static SdmStatus cost_rows(SdmContext *ctx, SdmGpu *g, const Views *v, const Scores *s, const Labelled *l)
+{
+    SdmStatus st = SDM_OK;
+    for (int y = 0; y < v->h; y += l->rows) {
+        const int end = y + l->rows < v->h ? y + l->rows : v->h;
+        TRY(run_volume(ctx, g, v, s, y, end, l->score));
+        TRY(sdm_gpu_run(
+            ctx, g, "score_costs",
+            (const int[3]){sdm_gpu_groups(v->w, 64), sdm_gpu_groups(end - y, 4), blocks_of(s->depth)},
+            (const int[3]){64, 4, 1}, 6,
+            (const SdmArg[]){SDM_BUF(l->score), SDM_I32(v->w), SDM_I32(y), SDM_I32(end), SDM_I32(s->depth),
+                             SDM_BUF(l->cost)}));
+    }
+done:
+    return st;
+}
+
+/* Labels of all rows from their costs, band by band as match/level.c. */
+static SdmStatus choose_labels(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const Scores *s,
+                               Labelled *l)
+{
+    SdmStatus st = SDM_OK;
+    SdmGpuBand *bands = NULL;
+    int rows;
+    const int count = sdm_gpu_bands(0, m->h, m->h, SDM_LABELS_BAND, 0, 0, NULL, &rows);
+    const SdmGpuVolume volume = {.width = m->w,
+                                 .rows = m->h,
+                                 .labels = s->depth,
+                                 .first = s->dmin,
+                                 .most = SDM_LABELS_MOST,
+                                 .guide_scale = SDM_LABELS_EDGE,
+                                 .cost = l->cost,
+                                 .guide = m->left};
+    TRY(sdm_alloc(ctx, &bands, (size_t)count, sizeof *bands, "bands of a level"));
+    sdm_gpu_bands(0, m->h, m->h, SDM_LABELS_BAND, 0, 0, bands, &rows);
+    TRY(sdm_gpu_optimize(ctx, g, m->pass->optimizer, &volume, bands, count,
+                         &(SdmGpuLabels){.left = l->label}));
+done:
+    sdm_free(&bands);
+    return st;
+}
+
+static bool by_labels(const SdmPass *p)
+{
+    return p->optimizer && p->optimizer->kind != SDM_OPTIMIZER_LOCAL;
+}
+
 /* Volume by volume: any window and range. */
 static SdmStatus match_by_volumes(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
 {
@@ -136,13 +198,23 @@ static SdmStatus match_by_volumes(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch 
     const SdmPass *const p = m->pass;
     const Scores s = {.dmin = -p->range, .depth = 2 * p->range + 1, .right_shift = m->v_shift};
     Views v = {.cost = m->cost, .w = m->w, .h = m->h, .window = p->window, .image = {m->left, m->right}};
-    SdmBuffer *score;
+    Labelled l = {.cost = NULL};
     TRY(prepare_views(ctx, g, p->min_sigma, &v));
-    const int rows = rows_in_flight(g, &v, &s);
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, (int64_t)rows * s.depth * m->w * 4, &score));
+    const int rows = l.rows = rows_in_flight(g, &v, &s);
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, (int64_t)rows * s.depth * m->w * 4, &l.score));
+    if (by_labels(p)) {
+        TRY(sdm_gpu_scratch(ctx, g, SDM_S_COSTS, m->h * sdm_gpu_volume_row(m->w, s.depth), &l.cost));
+        TRY(sdm_gpu_scratch(ctx, g, SDM_S_LABELS, (int64_t)m->h * m->w * 2, &l.label));
+        TRY(cost_rows(ctx, g, &v, &s, &l));
+        TRY(choose_labels(ctx, g, m, &s, &l));
+    }
+    SdmBuffer *const score = l.score;
     for (int y = 0; y < m->h; y += rows) {
         const int end = y + rows < m->h ? y + rows : m->h;
         TRY(run_volume(ctx, g, &v, &s, y, end, score));
+        if (l.label)
+            TRY(SDM_GPU_RUN(ctx, g, "keep_scores", m->w, end - y, 64, 4, SDM_BUF(score), SDM_BUF(l.label),
+                            SDM_I32(m->w), SDM_I32(y), SDM_I32(end), SDM_I32(s.depth)));
         const SdmArg head[] = {SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(m->w),   SDM_I32(y),
                                SDM_I32(end),   SDM_I32(s.dmin),       SDM_I32(s.depth)};
         TRY(run_update(ctx, g, m, "pick_update", head, sizeof head / sizeof *head,
@@ -182,7 +254,7 @@ static SdmStatus match_by_strips(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *
 
 SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
 {
-    for (size_t i = 0; i < sizeof strips / sizeof *strips; i++)
+    for (size_t i = 0; i < sizeof strips / sizeof *strips && !by_labels(m->pass); i++)
         if (strips[i].cost == m->cost && strips[i].window == m->pass->window &&
             strips[i].range == m->pass->range)
             return match_by_strips(ctx, g, m, strips[i].name);

@@ -1,6 +1,7 @@
 /* Tiled belief propagation on the contest's workload: time, mismatches and energy against iterations. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_bp.h"
+#include "bench/bench_device.h"
 #include "bench/bench_pairs.h"
 
 #include <math.h>
@@ -176,23 +177,23 @@ SdmStatus sdm_bench_add_bp(SdmBench *b)
     TRY(sdm_bench_alloc(b, &costs, (size_t)w * (size_t)h, SDM_BENCH_BP_LABELS));
     TRY(sdm_bench_alloc(b, &label, (size_t)w * (size_t)h, sizeof *label));
     TRY(sdm_bench_bp_costs(b->ctx, image, SDM_BENCH_BP_WINDOW, SDM_BENCH_BP_MOST, costs));
+    const SdmBpField field = contest_field(w, h, costs, SDM_BENCH_BP_WEIGHT);
+    const SdmBpPlan plan = {SDM_BENCH_BP_TILE, 1, 1};
+    SdmBenchCase made = {.name = "tiled BP 384 x 288 16 labels 1 + 1 iterations",
+                         .output = "message",
+                         .outputs = 8.0 * w * h,
+                         .threads = sdm_threads(b->ctx),
+                         .published = "7.96 ms Tesla C2050; 15,716 mismatches (bench --tsukuba)",
+                         .call = call_bp};
     for (int l = 0; l < b->level_count; l++) {
         BpCall *c = NULL;
         TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-        *c = (BpCall){.field = contest_field(w, h, costs, SDM_BENCH_BP_WEIGHT),
-                      .plan = {SDM_BENCH_BP_TILE, 1, 1},
-                      .level = b->levels[l],
-                      .label = label};
-        TRY(sdm_bench_add(
-            b, &(SdmBenchCase){.name = "tiled BP 384 x 288 16 labels 1 + 1 iterations",
-                               .level = b->levels[l],
-                               .output = "message",
-                               .outputs = 8.0 * w * h,
-                               .threads = sdm_threads(b->ctx),
-                               .published = "7.96 ms Tesla C2050; 15,716 mismatches (bench --tsukuba)",
-                               .call = call_bp,
-                               .data = c}));
+        *c = (BpCall){.field = field, .plan = plan, .level = b->levels[l], .label = label};
+        made.level = b->levels[l];
+        made.data = c;
+        TRY(sdm_bench_add(b, &made));
     }
+    TRY(sdm_bench_add_bp_device(b, &made, &field, &plan));
 done:
     return st;
 }

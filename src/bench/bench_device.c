@@ -3,6 +3,7 @@
 #include "bench/bench_device.h"
 
 #include "gpu/choose.h"
+#include "gpu/optimize_device.h"
 #include "gpu/pair_device.h"
 
 #include <string.h>
@@ -70,6 +71,7 @@ typedef struct DeviceCall {
     float *disparity;
     SdmGpuPair pair;      /* the same on the device */
     SdmBuffer *out, *row; /* row: of the filling */
+    SdmGpuPairLabels *labels; /* with an optimizer; open during a call */
     double device_s;
 } DeviceCall;
 
@@ -101,6 +103,20 @@ done:
     return st;
 }
 
+/* The kernels of an optimizer; memory is taken before they begin, and given back. */
+static SdmStatus call_labels(SdmContext *ctx, void *data)
+{
+    SdmStatus st = SDM_OK;
+    DeviceCall *const c = data;
+    TRY(sdm_gpu_pair_labels_open(ctx, c->gpu, &c->pair, &c->set, &c->labels));
+    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
+    TRY(sdm_gpu_pair_labels(ctx, c->gpu, c->labels));
+    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s));
+done:
+    sdm_gpu_pair_labels_close(&c->labels);
+    return st;
+}
+
 /* Copies of the images on the device; lives as long as it. */
 static SdmStatus send_pair(SdmBench *b, const SdmPairImage image[2], SdmGpuPair *out)
 {
@@ -126,7 +142,7 @@ static SdmStatus add_case(SdmBench *b, const SdmBenchPair *p, const char *level,
     made.outputs = (double)p->width * p->height * (p->set.dmax - p->set.dmin + 1) * p->frames;
     made.call = call;
     made.data = data;
-    made.clock_s = call == call_kernels ? &data->device_s : NULL;
+    made.clock_s = call == call_match ? NULL : &data->device_s;
     return sdm_bench_add(b, &made);
 }
 
@@ -149,7 +165,56 @@ SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const Sd
     TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "disparities of the bench", &c->out));
     TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "rows of the bench", &c->row));
     TRY(add_case(b, p, b->device->choice.text, call_match, c));
-    TRY(add_case(b, p, b->device->kernels, call_kernels, c));
+    TRY(add_case(b, p, b->device->kernels, p->set.optimizer ? call_labels : call_kernels, c));
+done:
+    return st;
+}
+
+/* ---- belief propagation ---- */
+
+typedef struct BpCall {
+    SdmGpu *gpu;
+    SdmGpuVolume volume;
+    SdmOptimizer how;
+    SdmBuffer *label;
+    double device_s;
+} BpCall;
+
+static SdmStatus call_bp(SdmContext *ctx, void *data)
+{
+    SdmStatus st = SDM_OK;
+    BpCall *const c = data;
+    const SdmGpuBand all = {.end = c->volume.rows, .bottom = c->volume.rows};
+    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
+    TRY(sdm_gpu_optimize(ctx, c->gpu, &c->how, &c->volume, &all, 1, &(SdmGpuLabels){.left = c->label}));
+    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s));
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_add_bp_device(SdmBench *b, const SdmBenchCase *base, const SdmBpField *f,
+                                  const SdmBpPlan *plan)
+{
+    SdmStatus st = SDM_OK;
+    BpCall *c = NULL;
+    SdmBenchCase made = *base;
+    const int64_t pixels = (int64_t)f->width * f->height;
+    if (!b->device)
+        return SDM_OK;
+    TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
+    *c = (BpCall){
+        .gpu = &b->device->gpu,
+        .volume = {.width = f->width, .rows = f->height, .labels = f->labels, .most = SDM_COST_MOST},
+        .how = {.kind = SDM_OPTIMIZER_BP, .bp = *plan, .weight = f->weight, .truncation = f->truncation}};
+    TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * f->pitch, "costs of the bench", &c->volume.cost));
+    TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * 2, "labels of the bench", &c->label));
+    TRY(sdm_upload(b->ctx, c->volume.cost, 0, f->data, pixels * f->pitch, 0, true)); /* of 16: as they are */
+    made.level = b->device->kernels;
+    made.threads = 0;
+    made.call = call_bp;
+    made.data = c;
+    made.clock_s = &c->device_s;
+    TRY(sdm_bench_add(b, &made));
 done:
     return st;
 }

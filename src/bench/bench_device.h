@@ -3,6 +3,7 @@
 #define SDM_BENCH_DEVICE_H
 
 #include "bench/bench_pairs.h"
+#include "bp.h"
 
 /* The device of --device, NULL for the processor (and for auto). Closed with the bench. */
 SdmStatus sdm_bench_device_open(SdmBench *b);
@@ -14,6 +15,10 @@ SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const Sd
                                     float *disparity);
 /* The three forms of papers/sad-opencl-local-memory-2018.txt for groups of 32 to 512 items. */
 SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth);
+
+/* Belief propagation from costs (height x width x 16 labels) to labels, the costs lying on the device. */
+SdmStatus sdm_bench_add_bp_device(SdmBench *b, const SdmBenchCase *base, const SdmBpField *field,
+                                  const SdmBpPlan *plan);
 
 struct SdmDevice;
 struct SdmDevice *sdm_bench_device(const SdmBench *b); /* NULL = none */

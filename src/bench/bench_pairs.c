@@ -36,6 +36,7 @@ SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p)
     SdmStatus st = SDM_OK;
     const int depth = p->set.dmax - p->set.dmin + 1;
     SdmPairImage image[2];
+    SdmOptimizer *how = NULL;
     float *disparity = NULL;
     TRY(sdm_synthetic_pair(b, p->width, p->height, depth, p->eight_bit, image));
     TRY(sdm_bench_alloc(b, &disparity, (size_t)p->width * (size_t)p->height, sizeof *disparity));
@@ -47,6 +48,12 @@ SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p)
         *c = (PairCall){.image = {image[0], image[1]}, .set = p->set, .frames = p->frames, .fill = p->fill,
                         .disparity = disparity};
         c->set.cpu_level = b->levels[l];
+        if (c->set.optimizer) {
+            TRY(sdm_bench_alloc(b, &how, 1, sizeof *how));
+            *how = *c->set.optimizer;
+            how->cpu_level = b->levels[l];
+            c->set.optimizer = how;
+        }
         SdmBenchCase made = p->base;
         made.level = b->levels[l];
         made.threads = sdm_threads(b->ctx);
@@ -136,6 +143,22 @@ done:
     return st;
 }
 
+/* libSGM's kind of work at the size of an ASTER pair. */
+static SdmStatus add_sgm(SdmBench *b)
+{
+    static const SdmOptimizer how = {
+        .kind = SDM_OPTIMIZER_SGM, .p1 = 25, .p2 = 120, .paths = 8, .cpu_level = "auto"};
+    SdmBenchPair p = {.base = {.name = "SGM 8 paths 3962 x 4200 64 disparities", .published =
+                               "libSGM: 1.5 ms for 1024 x 440 x 128, 4 paths, RTX 3080"},
+                      .width = b->opt->quick ? 120 : 3962,
+                      .height = b->opt->quick ? 64 : 4200,
+                      .frames = 1,
+                      .eight_bit = true,
+                      .set = settings(SDM_PAIR_AD_CENSUS, 1, b->opt->quick ? 16 : 64, 1.0f)};
+    p.set.optimizer = &how;
+    return sdm_bench_add_pair(b, &p);
+}
+
 SdmStatus sdm_bench_add_papers(SdmBench *b)
 {
     SdmStatus st = SDM_OK;
@@ -171,6 +194,7 @@ SdmStatus sdm_bench_add_papers(SdmBench *b)
                                                   .eight_bit = true,
                                                   .set = settings(SDM_PAIR_SAD, 4 << i, 64 / part, -1.0f)}));
     TRY(sdm_bench_add_bp(b));
+    TRY(add_sgm(b));
     TRY(add_dem_stereo(b));
 done:
     return st;

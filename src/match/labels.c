@@ -4,10 +4,7 @@
 
 #include <string.h>
 
-enum {
-    COST_ONE = 100 /* of a score of 0 and less */,
-    EDGE_Q = 256 /* a step of the left view: 16 levels of 8 bits */
-};
+enum { COST_ONE = SDM_LABELS_MOST, EDGE_Q = SDM_LABELS_EDGE };
 
 SdmStatus sdm_level_labels_open(SdmContext *ctx, const SdmLevelTask *task, const SdmPass *pass,
                                 SdmLevelLabels *out)

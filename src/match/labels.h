@@ -5,7 +5,11 @@
 
 #include "match/level.h"
 
-enum { SDM_LABELS_BAND = 256 }; /* rows whose labels are found at once; SDM_OVERLAP more on each side */
+enum {
+    SDM_LABELS_BAND = 256, /* rows whose labels are found at once; SDM_OVERLAP more on each side */
+    SDM_LABELS_MOST = 100, /* cost of a score of 0 and less */
+    SDM_LABELS_EDGE = 256  /* a step of the left view: 16 levels of 8 bits */
+};
 
 /* A pass's labels of the rows y0..y1 - 1 of a window. */
 typedef struct SdmLevelLabels {

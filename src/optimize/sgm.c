@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { BAND = 128, STEPS = 4096 }; /* rows; a band's paths begin SDM_OVERLAP rows before it */
+enum { BAND = SDM_SGM_BAND, STEPS = 4096 };
 
 /* Room of a thread. */
 typedef struct Room {

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { BAND = 256, EDGE_8 = 10, EDGE_12 = 160 /* steps of the left image across which smoothness halves */ };
+enum { BAND = SDM_PAIR_BAND };
 
 typedef struct Labelled { /* a band */
     const SdmPairImage *side[2];
@@ -54,7 +54,7 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
     v->end = y1 - from + SDM_OFFSET_REACH < v->height ? y1 - from + SDM_OFFSET_REACH : v->height;
     v->guide = left->data + from * left->stride;
     v->guide_stride = left->stride;
-    v->guide_scale = left->eight_bit ? EDGE_8 : EDGE_12;
+    v->guide_scale = left->eight_bit ? SDM_PAIR_EDGE_8 : SDM_PAIR_EDGE_12;
     b->v = v;
     b->y0 = from;
     TRY(sdm_pair_volume(ctx, b->side[0], b->side[1], b->set, from, v));

@@ -46,6 +46,13 @@ static int halvings(const SdmPairSettings *set, int *most)
     return shift;
 }
 
+SdmPairTerms sdm_pair_terms(const SdmPairSettings *set)
+{
+    int most;
+    const int shift = halvings(set, &most);
+    return (SdmPairTerms){.bits = bits_of(set), .apart_most = apart_most(set), .shift = shift};
+}
+
 void sdm_pair_volume_shape(const SdmPairSettings *set, SdmVolume *v)
 {
     *v = (SdmVolume){.labels = set->dmax - set->dmin + 1, .first = -set->dmax};

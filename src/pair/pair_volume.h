@@ -5,6 +5,20 @@
 #include "optimize/optimize.h"
 #include "pair/pair.h"
 
+enum {
+    SDM_PAIR_BAND = 256, /* rows whose labels are found at once, with SDM_OVERLAP more on each side */
+    SDM_PAIR_EDGE_8 = 10, /* steps of the left image across which smoothness halves, by its bits */
+    SDM_PAIR_EDGE_12 = 160
+};
+
+/* What a pixel costs, and how a window's sum is brought to a byte. */
+typedef struct SdmPairTerms {
+    int bits;       /* of the words, 0: none */
+    int apart_most; /* the difference of two values counts so far */
+    int shift;      /* halvings of a window's sum */
+} SdmPairTerms;
+SdmPairTerms sdm_pair_terms(const SdmPairSettings *set);
+
 /* The volume's first, labels, most for these settings; label l is disparity dmax - l, so that right pixels
  * ascend. */
 void sdm_pair_volume_shape(const SdmPairSettings *set, SdmVolume *v);

@@ -7,7 +7,6 @@ expect 2 "--device: found 'gpu', expected one of auto, cpu, opencl[:N], cuda[:N]
 for bad in cuda: cuda:x cuda:-1 cpu:0 opencl:12345 auto:1; do
     expect 2 "--device: found '$bad'" run a -o "$work/a.tif" --device "$bad"
 done
-expect 1 "--optimizer sgm runs on the processor alone" run a -o "$work/a.tif" --device opencl --optimizer sgm
 try devices
 [ "$code" -eq 0 ] || complain "devices: exit code $code"
 grep -q '^cpu  *[0-9]* threads; instruction sets: c' "$work/out" || complain "devices: $(cat "$work/out")"
@@ -22,7 +21,6 @@ for api in opencl cuda; do
         expect 1 "--device $api:99: found" run a -o "$work/a.tif" --device "$api:99"
     fi
 done
-expect 1 "--device opencl: --optimizer sgm runs on the processor alone" run a -o "$work/a.tif" --device opencl --optimizer sgm
 try simulate -o "$work/scene" --quiet --width 256 --height 256 --lon 7 --lat 45
 try run "$work/scene" -o "$work/auto.tif" --verbose
 grep -q 'device: ' "$work/err" || complain "auto: no word of the device: $(head -5 "$work/err")"

@@ -281,6 +281,12 @@ def devices():
                          "--fill", "nearest", "--median", 3)
                 match(*words, "--device", "cpu", out="cpu.tif"), match(*words, "--device", device, out="device.tif")
                 check(f"{device}: {cost} {pair}", content("cpu.tif") == content("device.tif"))
+        for optimizer in ("sgm", "bp"):
+            for cost in ("sad", "census", "ad-census"):
+                words = ("v_l.tif" if cost == "sad" else "w_l.tif", "v_r.tif" if cost == "sad" else "w_r.tif", "--cost", cost,
+                         "--max-disparity", 20, "--optimizer", optimizer)
+                match(*words, "--device", "cpu", out="cpu.tif"), match(*words, "--device", device, out="device.tif")
+                check(f"{device}: {optimizer} {cost}", content("cpu.tif") == content("device.tif"))
 
 
 def main():

@@ -1,0 +1,342 @@
+/* Optimizers on every device here against their definitions, label for label: volumes of odd shapes, numbers
+ * of labels and fills, several bands at once; the energy; little memory. */
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/optimize_device.h"
+#include "gpu/pair_device.h"
+#include "gpu_cases.h"
+
+typedef struct Case {
+    int w, h, labels, first;
+    int band; /* rows of a band */
+} Case;
+static const Case cases[] = {{1, 1, 1, 0, 0},       {1, 9, 3, 0, 0},       {17, 1, 16, -9, 0},
+                             {40, 37, 7, -3, 0},    {65, 70, 17, -20, 0},  {33, 90, 32, 5, 0},
+                             {130, 40, 33, -40, 0}, {21, 300, 64, -50, 0}, {9, 45, 65, -30, 0},
+                             {50, 20, 100, -60, 0}, {12, 34, 128, -64, 0}, {70, 11, 129, 0, 0},
+                             {200, 330, 15, -7, 0}, {35, 37, 300, -150, 0}};
+enum { N_CASES = sizeof cases / sizeof *cases, REACH = SDM_OFFSET_REACH, MOST_BANDS = 64 };
+enum Cost { COSTS_ANY, COSTS_SMALL, COSTS_ZERO, COSTS_MOST, COSTS_STEPS, COSTS_END };
+
+typedef struct Costs {
+    SdmVolume host;
+    SdmGpuVolume device;
+    int16_t *guide;
+    uint8_t *cost;
+} Costs;
+
+static void fill_costs(uint8_t *cost, size_t pixels, int labels, int pitch, int most, int kind,
+                       uint64_t *seed)
+{
+    for (size_t i = 0; i < pixels; i++)
+        for (int l = 0; l < pitch; l++) {
+            const int any = (int)(next_random(seed) % (uint64_t)(most + 1));
+            const int c = kind == COSTS_ZERO    ? 0
+                          : kind == COSTS_MOST  ? most
+                          : kind == COSTS_SMALL ? any % 3
+                          : kind == COSTS_STEPS ? ((int)(i / 37 % (size_t)labels) == l ? 0 : most)
+                                                : any;
+            cost[i * (size_t)pitch + (size_t)l] = (uint8_t)(l < labels ? c : SDM_COST_PAD);
+        }
+}
+
+/* The volume's costs in blocks of 16 labels. */
+static SdmBuffer *put_blocks(const SdmVolume *v)
+{
+    const int blocks = v->pitch / 16;
+    const size_t n = (size_t)v->width * (size_t)v->height * (size_t)v->pitch;
+    uint8_t *const all = malloc(n);
+    assert_non_null(all);
+    for (int y = 0; y < v->height; y++)
+        for (int b = 0; b < blocks; b++)
+            for (int x = 0; x < v->width; x++)
+                memcpy(all + 16 * (((size_t)y * (size_t)blocks + (size_t)b) * (size_t)v->width + (size_t)x),
+                       v->cost + ((size_t)y * (size_t)v->width + (size_t)x) * (size_t)v->pitch + 16 * b, 16);
+    SdmBuffer *const out = put(all, n);
+    free(all);
+    return out;
+}
+
+static void volume_open(Costs *v, const Case *c, int most, int turn)
+{
+    const size_t n = (size_t)c->w * (size_t)c->h;
+    uint64_t seed = (uint64_t)turn + 1;
+    SdmVolume *const h = &v->host;
+    *h = (SdmVolume){.width = c->w,
+                     .height = c->h,
+                     .labels = c->labels,
+                     .pitch = sdm_volume_pitch(c->labels),
+                     .first = c->first,
+                     .most = most,
+                     .guide_stride = c->w,
+                     .guide_scale = turn % 4 ? 10 * (turn % 4) : 0};
+    v->guide = malloc(2 * n);
+    v->cost = malloc(n * (size_t)h->pitch + 64);
+    assert_true(v->guide && v->cost);
+    for (size_t i = 0; i < n; i++)
+        v->guide[i] = (int16_t)(next_random(&seed) % 9 == 0 ? SDM_PIXEL_NODATA
+                                                            : (int)(next_random(&seed) % 4096) - 2048);
+    fill_costs(v->cost, n, c->labels, h->pitch, most, (turn + turn / COSTS_END) % COSTS_END, &seed);
+    h->cost = v->cost;
+    h->guide = v->guide;
+    v->device = (SdmGpuVolume){.width = c->w,
+                               .rows = c->h,
+                               .labels = c->labels,
+                               .first = c->first,
+                               .most = most,
+                               .guide_scale = h->guide_scale,
+                               .cost = put_blocks(h),
+                               .guide = put(v->guide, 2 * n)};
+}
+
+static void volume_close(Costs *v)
+{
+    sdm_buffer_free(&v->device.cost);
+    sdm_buffer_free(&v->device.guide);
+    free(v->guide);
+    free(v->cost);
+}
+
+/* Labels of a band by the processor; rows begin..end - 1 into left and right. */
+static void label_band(const Costs *v, const SdmOptimizer *how, const SdmGpuBand *b, uint16_t *left,
+                       uint32_t *right)
+{
+    const size_t w = (size_t)v->host.width, rows = (size_t)(b->bottom - b->top);
+    SdmVolume part = v->host;
+    SdmLabels out = {malloc(2 * w * rows), malloc(2 * w * rows)};
+    assert_true(out.left && out.right);
+    memset(out.left, 0, 2 * w * rows);
+    part.height = (int)rows;
+    part.begin = b->begin - b->top;
+    part.end = b->end - b->top;
+    part.cost += (size_t)b->top * w * (size_t)part.pitch;
+    part.guide += (size_t)b->top * w;
+    OK(sdm_optimize(test.ctx, how, &part, &out));
+    for (int y = b->begin; y < b->end; y++)
+        for (size_t x = 0; x < w; x++) {
+            const size_t from = (size_t)(y - b->top) * w + x, to = (size_t)(b->out + y - b->begin) * w + x;
+            left[to] = out.left[from];
+            right[to] = out.right[from];
+        }
+    free(out.left);
+    free(out.right);
+}
+
+static void compare_labels(const Case *c, const SdmOptimizer *how, int most, int turn, bool right_too)
+{
+    Costs v;
+    SdmGpuBand bands[MOST_BANDS];
+    int rows;
+    const int count = sdm_gpu_bands(0, c->h, c->h, c->band ? c->band : 256, REACH, 0, bands, &rows);
+    const size_t n = (size_t)c->w * (size_t)rows;
+    uint16_t *const want = malloc(2 * n);
+    uint32_t *const right = malloc(4 * n), *const have = malloc(4 * n);
+    assert_true(want && right && have && count <= MOST_BANDS);
+    volume_open(&v, c, most, turn);
+    const SdmGpuLabels out = {put(NULL, 2 * n), right_too ? put(NULL, 4 * n) : NULL};
+    char what[200];
+    snprintf(what, sizeof what,
+             "kind %d, %d x %d, %d labels, p %d %d, paths %d, tile %d, weight %d x %d, turn %d",
+             (int)how->kind, c->w, c->h, c->labels, how->p1, how->p2, how->paths, how->bp.tile, how->weight,
+             how->truncation, turn);
+    for (int i = 0; i < count; i++)
+        label_band(&v, how, &bands[i], want, right);
+    OK(sdm_gpu_optimize(test.ctx, &test.gpu, how, &v.device, bands, count, &out));
+    expect(out.left, want, 2 * n, what);
+    if (right_too) {
+        OK(sdm_download(test.ctx, out.right, 0, have, (int64_t)(4 * n), 0, true));
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t l = have[i] == UINT32_MAX ? SDM_LABEL_NONE : 0xFFFF - (have[i] & 0xFFFF);
+            if (l != right[i])
+                fail_msg("%s: right pixel %zu has label %u, not %u", what, i, l, right[i]);
+        }
+    }
+    SdmBuffer *last = out.right;
+    sdm_buffer_free(&last);
+    volume_close(&v);
+    free(want);
+    free(right);
+    free(have);
+}
+
+static void sgm_is_the_definition(void **state)
+{
+    static const int penalties[][3] = {
+        {25, 120, 127}, {0, 0, 200}, {7, 7000, 254}, {3, 254, 0}, {300, 301, 90}};
+    (void)state;
+    for (int i = 0, turn = 0; i < N_CASES; i++)
+        for (int k = 0; k < 5; k++, turn++) {
+            const SdmOptimizer how = {.kind = SDM_OPTIMIZER_SGM,
+                                      .p1 = penalties[k][0],
+                                      .p2 = penalties[k][1],
+                                      .paths = turn % 3 ? 8 : 4,
+                                      .cpu_level = "reference"};
+            Case c = cases[i];
+            c.band = turn % 2 ? 24 : 0;
+            compare_labels(&c, &how, penalties[k][2], turn, turn % 4 != 3);
+        }
+}
+
+static void bp_is_the_definition(void **state)
+{
+    static const int models[][3] = {{12, 4, 127}, {1, 1, 254}, {16319, 1, 254}, {4, 4079, 254}, {40, 9, 60}};
+    (void)state;
+    for (int i = 0, turn = 0; i < N_CASES; i++)
+        for (int k = 0; k < 5; k++, turn++) {
+            const SdmOptimizer how = {.kind = SDM_OPTIMIZER_BP,
+                                      .weight = models[k][0],
+                                      .truncation = models[k][1],
+                                      .bp = {(int[]){32, 4, 13, 1000}[turn % 4], 1 + turn % 2, 1 + turn % 3},
+                                      .cpu_level = "reference"};
+            Case c = cases[i];
+            c.band = turn % 2 ? 70 : 0;
+            compare_labels(&c, &how, models[k][2], turn, turn % 4 != 3);
+        }
+}
+
+/* Little memory: bands go one after the other. */
+static void bands_do_not_show(void **state)
+{
+    const int64_t budget = sdm_device_budget(test.device);
+    const Case c = {90, 400, 40, -20, 40};
+    (void)state;
+    for (int kind = SDM_OPTIMIZER_SGM; kind <= SDM_OPTIMIZER_BP; kind++) {
+        const SdmOptimizer how = {.kind = (SdmOptimizerKind)kind,
+                                  .p1 = 5,
+                                  .p2 = 70,
+                                  .paths = 8,
+                                  .weight = 9,
+                                  .truncation = 5,
+                                  .bp = {16, 1, 1},
+                                  .cpu_level = "auto"};
+        sdm_gpu_close(&test.gpu); /* scratch of other sizes */
+        OK(sdm_gpu_open(test.ctx, test.device, 0, &test.gpu));
+        sdm_device_set_budget(test.device, (int64_t)8 << 20);
+        compare_labels(&c, &how, 100, kind, true);
+        sdm_device_set_budget(test.device, budget);
+    }
+}
+
+static void energy_is_the_definition(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_CASES; i++) {
+        Costs v;
+        int64_t want[2], have[2];
+        const size_t n = (size_t)cases[i].w * (size_t)cases[i].h;
+        uint16_t *const label = malloc(2 * n);
+        uint64_t seed = (uint64_t)i + 9;
+        assert_non_null(label);
+        volume_open(&v, &cases[i], 254, i);
+        for (size_t k = 0; k < n; k++)
+            label[k] = (uint16_t)(next_random(&seed) % (uint64_t)cases[i].labels);
+        const SdmBpField f = {.width = cases[i].w,
+                              .height = cases[i].h,
+                              .labels = cases[i].labels,
+                              .pitch = v.host.pitch,
+                              .data = v.cost,
+                              .weight = 1 + i * 100,
+                              .truncation = 1 + i};
+        SdmBuffer *on_device = put(label, 2 * n);
+        sdm_bp_energy(&f, label, want);
+        OK(sdm_gpu_bp_energy(test.ctx, &test.gpu, &v.device, on_device, f.weight, f.truncation, have));
+        assert_true(have[0] == want[0] && have[1] == want[1]);
+        sdm_buffer_free(&on_device);
+        volume_close(&v);
+        free(label);
+    }
+}
+
+/* ---- whole pairs ---- */
+
+static void compare_pair(int w, int h, const SdmPairSettings *set, bool eight_bit, int turn)
+{
+    const int pad = turn % 3; /* between rows, never to be read */
+    const size_t all = (size_t)(w + pad) * (size_t)h, n = (size_t)w * (size_t)h;
+    uint64_t seed = (uint64_t)turn + 1;
+    int16_t *data[2];
+    SdmPairImage image[2];
+    float *const want = malloc(4 * n), *const have = malloc(4 * n);
+    for (int side = 0; side < 2; side++) {
+        data[side] = malloc(2 * all);
+        assert_true(data[side] && want && have);
+        fill_image(data[side], all, (enum Fill)((turn + side) % FILL_END), !side, &seed);
+        for (size_t i = 0; i < all && eight_bit; i++)
+            if (data[side][i] != SDM_PIXEL_NODATA)
+                data[side][i] = (int16_t)((data[side][i] + 2048) >> 4);
+        image[side] = (SdmPairImage){w, h, w + pad, data[side], eight_bit};
+    }
+    for (size_t i = 3; i < all && turn % 2; i++) /* alike, 3 pixels apart */
+        data[1][i - 3] = data[0][i];
+    OK(sdm_pair_match(test.ctx, &image[0], &image[1], set, want));
+    OK(sdm_pair_match_device(test.ctx, &test.gpu, &image[0], &image[1], set, have));
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&want[i], &have[i], 4) != 0)
+            fail_msg(
+                "kind %d, cost %d, %d x %d, window %d, d %d..%d, %d bit, turn %d: pixel %zu is %g, not %g",
+                (int)set->optimizer->kind, (int)set->cost, w, h, set->window, set->dmin, set->dmax,
+                eight_bit ? 8 : 12, turn, i, (double)have[i], (double)want[i]);
+    for (int side = 0; side < 2; side++)
+        free(data[side]);
+    free(want);
+    free(have);
+}
+
+static void pairs_are_the_definition(void **state)
+{
+    static const int sizes[][2] = {{1, 1}, {70, 3}, {5, 90}, {129, 41}, {40, 300}};
+    static const int windows[] = {1, 3, 1, 2, 21}, census[][2] = {{5, 5}, {9, 7}, {9, 9}};
+    static const Range d_ranges[] = {{0, 0}, {0, 15}, {-6, 13}, {-3, 40}, {2, 66}};
+    const int64_t budget = sdm_device_budget(test.device);
+    (void)state;
+    for (int turn = 0; turn < 90; turn++) {
+        const int *const size = sizes[turn % 5];
+        const Range r = d_ranges[turn / 5 % 5];
+        const SdmPairCost cost =
+            (SdmPairCost[]){SDM_PAIR_SAD, SDM_PAIR_CENSUS, SDM_PAIR_AD_CENSUS}[turn % 3];
+        const SdmOptimizer how = {.kind = turn / 3 % 2 ? SDM_OPTIMIZER_BP : SDM_OPTIMIZER_SGM,
+                                  .p1 = 8,
+                                  .p2 = turn % 7 ? 60 : 600,
+                                  .paths = turn % 8 ? 8 : 4,
+                                  .weight = 11,
+                                  .truncation = 4,
+                                  .bp = {32, 1, 2},
+                                  .cpu_level = "auto"};
+        const int window = cost == SDM_PAIR_SAD || windows[turn / 5 % 5] != 2 ? windows[turn / 5 % 5] : 1;
+        const SdmPairSettings set = {.cost = cost,
+                                     .window = window,
+                                     .dmin = r.dmin,
+                                     .dmax = r.dmax,
+                                     .census_width = census[turn % 3][0],
+                                     .census_height = census[turn % 3][1],
+                                     .lr_threshold = turn % 4 ? (float)(turn % 4 - 1) : -1.0f,
+                                     .subpixel = turn % 5 != 2,
+                                     .cpu_level = "auto",
+                                     .optimizer = &how};
+        if (r.dmin <= -size[0] || r.dmax >= size[0])
+            continue;
+        if (turn >= 75) { /* little memory: band by band */
+            sdm_gpu_close(&test.gpu);
+            OK(sdm_gpu_open(test.ctx, test.device, 0, &test.gpu));
+            sdm_device_set_budget(test.device, (int64_t)16 << 20);
+        }
+        compare_pair(size[0], turn >= 75 ? 3 * size[1] : size[1], &set, turn / 2 % 2 == 0, turn);
+        sdm_device_set_budget(test.device, budget);
+    }
+}
+
+static int all(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sgm_is_the_definition),
+        cmocka_unit_test(bp_is_the_definition),
+        cmocka_unit_test(bands_do_not_show),
+        cmocka_unit_test(energy_is_the_definition),
+        cmocka_unit_test(pairs_are_the_definition),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+    return run_on_devices(all);
+}
