@@ -135,10 +135,10 @@ static void test_numbers_refused(void **state)
 static void test_words_refused(void **state)
 {
     Fixture *const f = *state;
-    refused(f, "--cost zncd", "--cost: found 'zncd', expected one of zncc, census, sad");
-    refused(f, "--cost z", "one of zncc");
+    refused(f, "--cost zncd", "--cost: found 'zncd', expected one of auto, zncc, census, sad");
+    refused(f, "--cost z", "one of auto, zncc");
     refused(f, "--cost ~", "--cost: found ''");
-    refused(f, "--cost zncc|sad", "one of zncc");
+    refused(f, "--cost zncc|sad", "one of auto, zncc");
     refused(f, "--vertical 1", "one of ellipsoid, egm96, egm2008");
     refused(f, "--co COMPRESS", "--co: found 'COMPRESS', expected NAME=VALUE");
     refused(f, "--config =1", "expected NAME=VALUE");
