@@ -4,6 +4,7 @@
 
 #include "stereodem/stereodem.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -74,5 +75,18 @@ int sdm_utf8_length(const char *text);
 /* snprintf that fails with SDM_ERR_USAGE when the text does not fit. */
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* While the caller waits for a file: a thread of its own touches fresh pages, which the system clears no faster than memory
+ * is written; what it came to by the end is a spare.  Does nothing with one thread, or where an eighth of the budget is
+ * less than `bytes`. */
+typedef struct SdmAhead {
+    pthread_t thread;
+    char *block;
+    size_t bytes, touched;
+    bool begun;
+    int stop; /* set atomically */
+} SdmAhead;
+void sdm_ahead_begin(SdmContext *ctx, size_t bytes, SdmAhead *ahead);
+void sdm_ahead_end(SdmContext *ctx, SdmAhead *ahead);
 
 #endif

@@ -36,6 +36,18 @@ void sdm_spares_free(SdmContext *ctx)
     (void)ctx;
 }
 
+void sdm_ahead_begin(SdmContext *ctx, size_t bytes, SdmAhead *ahead)
+{
+    (void)ctx;
+    *ahead = (SdmAhead){.bytes = bytes};
+}
+
+void sdm_ahead_end(SdmContext *ctx, SdmAhead *ahead)
+{
+    (void)ctx;
+    (void)ahead;
+}
+
 #else
 
 /* Fresh memory that begins on a large page: one page more than asked for, and what is too much cut off. */
@@ -171,6 +183,40 @@ void sdm_large_give(SdmContext *ctx, char *block, size_t bytes)
     }
 #pragma omp critical(sdm_spare)
     keep_spare(ctx, (SdmSpare){block, bytes}, limit);
+}
+
+static void *touch(void *user)
+{
+    enum { SMALL_PAGE = 4096 };
+    SdmAhead *const a = user;
+    for (; a->touched < a->bytes && !__atomic_load_n(&a->stop, __ATOMIC_RELAXED); a->touched += PAGE)
+        for (size_t i = 0; i < PAGE; i += SMALL_PAGE)
+            ((volatile char *)a->block)[a->touched + i] = 0;
+    return NULL;
+}
+
+void sdm_ahead_begin(SdmContext *ctx, size_t bytes, SdmAhead *a)
+{
+    *a = (SdmAhead){.bytes = bytes / PAGE * PAGE};
+    if (a->bytes == 0 || sdm_threads(ctx) < 2 || (int64_t)bytes > ctx->options.memory_bytes / 8)
+        return;
+    a->block = map_fresh(a->bytes);
+    a->begun = a->block && pthread_create(&a->thread, NULL, touch, a) == 0;
+    if (a->block && !a->begun)
+        munmap(a->block, a->bytes);
+}
+
+void sdm_ahead_end(SdmContext *ctx, SdmAhead *a)
+{
+    if (!a->begun)
+        return;
+    __atomic_store_n(&a->stop, 1, __ATOMIC_RELAXED);
+    pthread_join(a->thread, NULL);
+    a->begun = false;
+    if (a->touched < a->bytes)
+        munmap(a->block + a->touched, a->bytes - a->touched);
+    if (a->touched > 0)
+        sdm_large_give(ctx, a->block, a->touched);
 }
 
 void sdm_spares_free(SdmContext *ctx)

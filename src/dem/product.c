@@ -102,18 +102,16 @@ done:
 /* ctx of the thread that fails first speaks; every job is done even so, for they share nothing. */
 static SdmStatus write_file(SdmContext *ctx, SdmProduct *p, int job, SdmPicture *relief, SdmPicture *coverage)
 {
-    static const int file[] = {SDM_FILE_QA, SDM_FILE_DEM, SDM_FILE_ORTHO};
+    static const int file[] = {-1, SDM_FILE_QA, SDM_FILE_DEM, SDM_FILE_ORTHO}; /* pictures take one thread: first */
     SdmStatus st = SDM_OK;
-    if (job < 3 && !p->names->made[file[job]])
-        return SDM_OK;
-    if (job < 3) {
-        if (job == 2)
+    if (job == 0) {
+        TRY(sdm_picture_relief(ctx, p, relief));
+        TRY(sdm_picture_coverage(ctx, p, coverage));
+    } else if (p->names->made[file[job]]) {
+        if (file[job] == SDM_FILE_ORTHO)
             TRY(sdm_ortho_convert(ctx, p));
         TRY(sdm_cog_write(ctx, p, file[job]));
         TRY(sdm_raster_close(ctx, &p->raw[file[job]], p->names->raw[file[job]]));
-    } else {
-        TRY(sdm_picture_relief(ctx, p, relief));
-        TRY(sdm_picture_coverage(ctx, p, coverage));
     }
 done:
     return st;
