@@ -298,7 +298,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     SdmJob job = {.number = -1};
     SdmOwner owner = {.held = false};
     SdmWorker *worker = NULL;
-    char folder[SDM_PATH_SIZE] = "";
+    char folder[SDM_PATH_SIZE] = "", marker[SDM_PATH_SIZE] = "";
     const double started_s = sdm_now_s();
     const SdmOptions before = *sdm_options(ctx);
     const char *const output = before.output;
@@ -316,6 +316,8 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(sdm_owner_take(ctx, output, &owner));
     TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", output));
     TRY(sdm_path_make_folder(ctx, folder));
+    TRY(sdm_format(ctx, marker, sizeof marker, "%s", owner.path));
+    sdm_crash_undo(marker, folder);
     TRY(sdm_plan_make(ctx, folder, input, 1, &plan));
     TRY(sdm_job_start(ctx, folder, &plan, &job));
     job.alone = true;
@@ -334,6 +336,7 @@ done:
         (void)tell_stopped(ctx, folder);
     if (st != SDM_OK && *folder && (!sdm_job_has_work(folder) || job.hopeless))
         sdm_job_remove(folder); /* nothing that could be taken up */
+    sdm_crash_undo(NULL, NULL);
     sdm_owner_release(&owner);
     sdm_owner_release(&job.owner);
     sdm_job_close(ctx, &job);

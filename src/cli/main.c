@@ -224,6 +224,7 @@ static void finish(SdmCall *call, SdmStatus st)
 static int call_command(const SdmCommand *command, int argc, char *const *argv)
 {
     SdmCall call = {.command = command};
+    sdm_crash_guard(command->name);
     set_defaults(&call);
     sdm_screen_open(&call.screen, command->name, &call.options);
     call.screen.json = wants_json(argc, argv);

@@ -11,7 +11,24 @@
 #include <omp.h>
 #endif
 
+__thread char sdm_reading[1024];
+static char undo[2][4096]; /* a file and a folder; not on the stack, which a crash may have run over */
 static volatile sig_atomic_t stop_asked; /* the one global that a signal handler needs */
+
+void sdm_crash_undo(const char *file, const char *folder)
+{
+#pragma omp critical(sdm_undo)
+    {
+        snprintf(undo[0], sizeof undo[0], "%s", file ? file : "");
+        snprintf(undo[1], sizeof undo[1], "%s", folder ? folder : "");
+    }
+}
+
+void sdm_crash_leftover(const char **file, const char **folder)
+{
+    *file = undo[0];
+    *folder = undo[1];
+}
 
 int sdm_exit_code(SdmStatus st)
 {

@@ -76,9 +76,15 @@ int sdm_utf8_length(const char *text);
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* While the caller waits for a file: a thread of its own touches fresh pages, which the system clears no faster than memory
- * is written; what it came to by the end is a spare.  Does nothing with one thread, or where an eighth of the budget is
- * less than `bytes`. */
+/* The input that this thread is opening, "" between: a crash meanwhile is its content's doing. */
+extern __thread char sdm_reading[1024];
+/* What such a crash must not leave: a file and a folder that is still empty (NULL: none).  Of the process. */
+void sdm_crash_undo(const char *file, const char *folder);
+void sdm_crash_leftover(const char **file, const char **folder);
+
+/* While the caller waits for a file: a thread of its own touches fresh pages, which the system clears no
+ * faster than memory is written; what it came to by the end is a spare.  Does nothing with one thread, or
+ * where an eighth of the budget is less than `bytes`. */
 typedef struct SdmAhead {
     pthread_t thread;
     char *block;

@@ -102,7 +102,8 @@ done:
 /* ctx of the thread that fails first speaks; every job is done even so, for they share nothing. */
 static SdmStatus write_file(SdmContext *ctx, SdmProduct *p, int job, SdmPicture *relief, SdmPicture *coverage)
 {
-    static const int file[] = {-1, SDM_FILE_QA, SDM_FILE_DEM, SDM_FILE_ORTHO}; /* pictures take one thread: first */
+    static const int file[] = {-1, SDM_FILE_QA, SDM_FILE_DEM,
+                               SDM_FILE_ORTHO}; /* pictures take one thread: first */
     SdmStatus st = SDM_OK;
     if (job == 0) {
         TRY(sdm_picture_relief(ctx, p, relief));

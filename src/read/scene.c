@@ -170,7 +170,9 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right
     (*out)->depth = depth;
     GDALAllRegister();
     sdm_quiet_begin();
+    snprintf(sdm_reading, sizeof sdm_reading, "%s", left);
     st = open_by_content(ctx, left, right, *out);
+    sdm_reading[0] = '\0';
     sdm_quiet_end();
 done:
     sdm_stage_leave(ctx, around);

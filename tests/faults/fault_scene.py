@@ -5,6 +5,7 @@
 import glob
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -175,16 +176,9 @@ def exchanged(bench):
     bench.refuse("3N twice", 1, ["3B"], "bad", *OUTPUT)
 
 
-def library_ends(path):
-    """Does GDAL's own program end on a signal, too?"""
-    names = [path] + [f'HDF4_EOS:EOS_SWATH:"{path}":VNIR_Band{view}:ImageData' for view in ("3N", "3B")]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
-    return any(subprocess.run(["gdalinfo", "-checksum", name], **quiet).returncode < 0 for name in names)
-
-
 def spoiled_hdf(bench, data):
-    """Bits changed where tables and tags lie: one sentence, or a scene that still reads.  The HDF4 library itself ends
-    on some of them (gdalinfo does, too), which is printed."""
+    """Bits changed where tables and tags lie: one sentence, or a scene that still reads; where the HDF4 library itself
+    crashes, too."""
     draw = random.Random(7)
     for number in range(12):
         spoiled = bytearray(data)
@@ -192,11 +186,14 @@ def spoiled_hdf(bench, data):
             spoiled[draw.choice((draw.randrange(20000), len(data) - 1 - draw.randrange(40000)))] ^= 1 << draw.randrange(8)
         base.put("cut.hdf", bytes(spoiled))
         done = bench.call("info", "cut.hdf")
-        if done.returncode < 0 and library_ends("cut.hdf"):
-            print(f"HDF with changed bits, {number}: the HDF4 library ends on signal {-done.returncode}")
-            continue
+        done.stderr = re.sub(r"^(malloc|free|realloc|corrupted|double free|munmap_chunk|tcache).*\n", "", done.stderr)  # the C library's
         why = base.judge(done, 1, ["cut.hdf"], ())
         bench.check(f"HDF with changed bits, {number}", done.returncode == 0 or not why, why)
+        if done.returncode:
+            before = sorted(os.listdir("."))
+            done = bench.call("run", "cut.hdf", "-o", "spoiled.tif")
+            left = [name for name in sorted(os.listdir(".")) if name not in before]
+            bench.check(f"HDF with changed bits, {number}: run", done.returncode == 1 and not left, f"{done.returncode}, left {left}")
 
 
 def hdf(bench):
