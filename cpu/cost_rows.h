@@ -26,9 +26,10 @@ typedef struct CostMeans { /* of one row of one image, a value a pixel: the wind
                            nodata inside, or the window leaves the image */
 } CostMeans;
 
-/* Rows of census words that are kept: those of the window, the one that leaves, and two along v. */
-#define COST_WORD_ROWS(window) ((size_t)(window) + 3)
 enum { COST_ROWS = 3 }; /* of the right view, along v */
+enum {
+    COST_WORD_ROWS = 4
+}; /* rows of census words that are kept: of one row, and of those beside it along v */
 
 typedef struct CostScratch {
     ptrdiff_t pitch;          /* elements from row to row of column, window, score */
@@ -36,7 +37,9 @@ typedef struct CostScratch {
     CostMeans left, right[COST_ROWS]; /* the right ones' arrays reach |d| further to both sides */
     int32_t *spare[2];        /* window sums of squares and nodata */
     int16_t *nodata, *zero;   /* a row of nodata, and one of 0 */
-    uint64_t *word[2];        /* census words of COST_WORD_ROWS(window) rows, left and right */
+    uint64_t *word[2];        /* census words of COST_WORD_ROWS rows, left and right */
+    uint8_t
+        *kept; /* bits that differ, of the window's rows and all d: 2 bytes a pixel, see kernel_census.c */
     int32_t *column;          /* (dmax - dmin + 1) rows of column sums */
     int32_t *window;          /* and of window sums */
     float *score;             /* and of scores */
@@ -59,7 +62,7 @@ static inline size_t cost_scratch_bytes(int width, int window, int dmin, int dma
     const size_t nd = (size_t)(dmax - dmin + 1), n = cost_round((size_t)width) + COST_MARGIN;
     const size_t wide = n + 2 * cost_reach(dmin, dmax);
     return 4 * ((2 * 3 + (1 + COST_ROWS) * 6) * wide + 3 * n + 3 * nd * n) +
-           2 * 8 * wide * COST_WORD_ROWS(window);
+           2 * 8 * wide * COST_WORD_ROWS + 2 * n * nd * (size_t)window;
 }
 
 static inline void *cost_take(char **at, size_t bytes)
@@ -74,7 +77,8 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
     const size_t nd = (size_t)(job->dmax - job->dmin + 1), n = cost_round((size_t)job->width) + COST_MARGIN;
     const size_t reach = cost_reach(job->dmin, job->dmax), wide = n + 2 * reach;
     char *at = job->scratch;
-    memset(at, 0, cost_scratch_bytes(job->width, job->window, job->dmin, job->dmax));
+    memset(at, 0, cost_scratch_bytes(job->width, job->window, job->dmin, job->dmax) -
+                      2 * n * nd * (size_t)job->window);
     s->pitch = (ptrdiff_t)n;
     for (int side = 0; side < 2; side++) {
         CostColumns *const c = &s->columns[side];
@@ -99,10 +103,11 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
         s->nodata[x] = SDM_PIXEL_NODATA;
     s->zero = cost_take(&at, 2 * n);
     for (int side = 0; side < 2; side++)
-        s->word[side] = cost_take(&at, 8 * wide * COST_WORD_ROWS(job->window));
+        s->word[side] = cost_take(&at, 8 * wide * COST_WORD_ROWS);
     s->column = cost_take(&at, 4 * n * nd);
     s->window = cost_take(&at, 4 * n * nd);
     s->score = cost_take(&at, 4 * n * nd);
+    s->kept = cost_take(&at, 2 * n * nd * (size_t)job->window); /* written before it is read */
 }
 
 /* Right view's row for d of the row of costs y, and its place along the row. */

@@ -15,7 +15,7 @@ static void planes_of(const CostScratch *s, const SdmCostJob *job, int side, int
     const size_t wide = cost_round((size_t)job->width) + COST_MARGIN + 2 * reach;
     const int first =
         job->row_begin - 2 * job->window; /* of the rows that are asked for, so never negative */
-    const size_t slot = (size_t)(row - first) % COST_WORD_ROWS(job->window);
+    const size_t slot = (size_t)(row - first) % COST_WORD_ROWS;
     for (size_t k = 0; k < 4; k++)
         plane[k] = (uint16_t *)(void *)s->word[side] + (4 * slot + k) * wide + reach;
 }
@@ -78,15 +78,19 @@ static inline __m512i differing(const uint16_t *left, const uint16_t *right, ptr
     return n;
 }
 
-static inline void add_counts(int16_t *col, __m512i n)
+/* Column sums: these bits enter; those that were kept leave, if a row does, and these take their place. */
+static inline void add_counts(int16_t *col, __m512i n, uint8_t *kept, bool leaves)
 {
-    _mm512_storeu_si512(col, _mm512_add_epi16(_mm512_loadu_si512(col), n));
+    const __m512i old =
+        leaves ? _mm512_cvtepu8_epi16(_mm256_loadu_si256((const void *)kept)) : _mm512_setzero_si512();
+    _mm512_storeu_si512(col, _mm512_add_epi16(_mm512_loadu_si512(col), _mm512_sub_epi16(n, old)));
+    _mm256_storeu_si256((void *)kept, _mm512_cvtepi16_epi8(n));
 }
+enum { KEPT = 1 }; /* bytes a pixel */
 #define WIDE_LOAD(p) _mm512_loadu_si512(p)
 #define WIDE_ADD(a, b) _mm512_add_epi16(a, b)
 #define WIDE_LOW(a) _mm512_cvtepi16_epi32(_mm512_castsi512_si256(a))
 #define WIDE_HIGH(a) _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(a, 1))
-#define COUNTS_SUB(a, b) _mm512_sub_epi16(a, b)
 #elif SDM_VEC == 8
 enum { LANES = 16 };
 static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
@@ -129,16 +133,19 @@ static inline __m256i differing(const uint16_t *left, const uint16_t *right, ptr
     return n;
 }
 
-static inline void add_counts(int16_t *col, __m256i bytes)
+/* Column sums: these bits enter; those that were kept leave, if a row does, and these take their place. */
+static inline void add_counts(int16_t *col, __m256i bytes, uint8_t *kept, bool leaves)
 {
-    const __m256i n = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
+    const __m256i old = leaves ? vi_load(kept) : vi_zero();
+    const __m256i n = _mm256_maddubs_epi16(_mm256_set1_epi8(1), _mm256_sub_epi8(bytes, old));
     vi_store(col, _mm256_add_epi16(vi_load(col), n));
+    vi_store(kept, bytes);
 }
+enum { KEPT = 2 }; /* bytes a pixel */
 #define WIDE_LOAD(p) vi_load(p)
 #define WIDE_ADD(a, b) _mm256_add_epi16(a, b)
 #define WIDE_LOW(a) _mm256_cvtepi16_epi32(_mm256_castsi256_si128(a))
 #define WIDE_HIGH(a) _mm256_cvtepi16_epi32(_mm256_extracti128_si256(a, 1))
-#define COUNTS_SUB(a, b) _mm256_sub_epi8(a, b)
 #endif
 
 #if SDM_VEC == 4
@@ -193,28 +200,26 @@ typedef struct RowWords { /* planes of a row, left and right */
     uint16_t *left[4], *right[4];
 } RowWords;
 
-/* Let the differing bits of a row enter the column sums, and those of another leave; NULL: none leaves. */
-static void add_bits(int16_t *restrict col, const RowWords *in, const RowWords *out, int d, int count)
+/* Let the differing bits of a row enter the column sums, and, if it leaves, the row a window before, whose
+ * bits are kept. */
+static void add_bits(int16_t *restrict col, uint8_t *restrict kept, const RowWords *in, int d, int count,
+                     bool leaves)
 {
 #if SDM_VEC > 4
     const ptrdiff_t wide = in->left[1] - in->left[0];
     const uint16_t *const left = in->left[0], *const right = in->right[0] + d;
-    const uint16_t *const old_left = out ? out->left[0] : NULL, *const old_right =
-                                                                    out ? out->right[0] + d : NULL;
-    for (int x = 0; out && x < count; x += LANES)
-        add_counts(col + x, COUNTS_SUB(differing(left + x, right + x, wide),
-                                       differing(old_left + x, old_right + x, wide)));
-    for (int x = 0; !out && x < count; x += LANES)
-        add_counts(col + x, differing(left + x, right + x, wide));
+    for (int x = 0; leaves && x < count; x += LANES)
+        add_counts(col + x, differing(left + x, right + x, wide), kept + KEPT * x, true);
+    for (int x = 0; !leaves && x < count; x += LANES)
+        add_counts(col + x, differing(left + x, right + x, wide), kept + KEPT * x, false);
 #else
-    for (int sign = 1; sign >= (out ? -1 : 1); sign -= 2) {
-        const RowWords *const w = sign > 0 ? in : out;
-        for (int x = 0; x < count; x++) {
-            uint64_t differ = 0;
-            for (int k = 0; k < 4; k++)
-                differ |= (uint64_t)(w->left[k][x] ^ w->right[k][x + d]) << (16 * k);
-            col[x] = (int16_t)(col[x] + sign * __builtin_popcountll(differ));
-        }
+    for (int x = 0; x < count; x++) {
+        uint64_t differ = 0;
+        for (int k = 0; k < 4; k++)
+            differ |= (uint64_t)(in->left[k][x] ^ in->right[k][x + d]) << (16 * k);
+        const int n = __builtin_popcountll(differ), old = leaves ? kept[x] : 0;
+        col[x] = (int16_t)(col[x] + n - old);
+        kept[x] = (uint8_t)n;
     }
 #endif
 }
@@ -262,19 +267,18 @@ static inline int16_t *columns_of(const CostScratch *s, int k)
     return (int16_t *)(void *)s->column + k * s->pitch;
 }
 
-/* Let row y enter the column sums and, where one does, row `gone` leave; their words are there. */
-static void move_rows(const SdmCostJob *job, const CostScratch *s, int y, int gone, bool leaves)
+/* Let row y enter the column sums and, where one does, the row a window before leave; the words of y are
+ * there. */
+static void move_rows(const SdmCostJob *job, const CostScratch *s, int y, bool leaves)
 {
-    RowWords in, out;
+    RowWords in;
+    const int labels = job->dmax - job->dmin + 1, first = job->row_begin - 2 * job->window;
+    uint8_t *const kept = s->kept + 2 * s->pitch * labels * ((y - first) % job->window);
     planes_of(s, job, 0, y, in.left);
-    if (leaves)
-        planes_of(s, job, 0, gone, out.left);
-    for (int k = 0; k <= job->dmax - job->dmin; k++) {
+    for (int k = 0; k < labels; k++) {
         const int d = job->dmin + k, v = job->along_v ? d : 0;
         planes_of(s, job, 1, y + v, in.right);
-        if (leaves)
-            planes_of(s, job, 1, gone + v, out.right);
-        add_bits(columns_of(s, k), &in, leaves ? &out : NULL, d - v, job->width);
+        add_bits(columns_of(s, k), kept + 2 * s->pitch * k, &in, d - v, job->width, leaves);
     }
 }
 
@@ -296,7 +300,7 @@ void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *u
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
         cost_step(job, &s, y, COST_NO_MEANS);
         find_words(job, &s, y + half, y == job->row_begin - win + 1);
-        move_rows(job, &s, y + half, y - half - 1, y > job->row_begin);
+        move_rows(job, &s, y + half, y > job->row_begin);
         if (y < job->row_begin)
             continue;
         for (int k = 0; k < nd; k++) {

@@ -42,9 +42,10 @@ static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *s
     const SdmSpan span = sdm_span_of(task->span, task->win.w, y);
     const SdmWindow part = columns_of(&task->win, span);
     const size_t row = (size_t)y * (size_t)task->win.w, at = row + (size_t)span.x0;
-    for (int x = 0; x < task->win.w; x = x + 1 == span.x0 && part.w > 0 ? span.x1 : x + 1)
-        if (x < span.x0 || x >= span.x1)
-            out[row + (size_t)x] = SDM_PIXEL_NODATA;
+    for (int x = 0; x < span.x0; x++)
+        out[row + (size_t)x] = SDM_PIXEL_NODATA;
+    for (int x = span.x1; x < task->win.w; x++)
+        out[row + (size_t)x] = SDM_PIXEL_NODATA;
     if (part.w <= 0)
         return;
     sdm_lattice_row(task->lattice, &part, y, side, r);
@@ -237,12 +238,12 @@ static void leave_out(const Match *m, SdmSpan span, int y0, int y1)
 {
     const size_t w = (size_t)m->task->win.w;
     for (size_t y = (size_t)y0; y < (size_t)y1; y++)
-        for (size_t x = 0; x < w; x = x + 1 == (size_t)span.x0 && span.x1 > span.x0 ? (size_t)span.x1 : x + 1)
-            if (x < (size_t)span.x0 || x >= (size_t)span.x1) {
-                m->out->h_m[y * w + x] = m->prior[y * w + x];
-                m->out->flags[y * w + x] = SDM_QA_OUTSIDE;
-                m->out->score[y * w + x] = 0;
-            }
+        for (size_t x = span.x0 > 0 ? 0 : (size_t)span.x1; x < w;
+             x = x + 1 == (size_t)span.x0 ? (size_t)span.x1 : x + 1) {
+            m->out->h_m[y * w + x] = m->prior[y * w + x];
+            m->out->flags[y * w + x] = SDM_QA_OUTSIDE;
+            m->out->score[y * w + x] = 0;
+        }
 }
 
 /* Rows y0..y1 - 1: their costs into `costs` (not NULL), or their heights, by labels if there are any. */
