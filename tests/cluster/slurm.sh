@@ -39,12 +39,15 @@ node_processes() {
 # Two hosts as network namespaces, each on a line of its own to this one; private test addresses.
 make_hosts() {
     local i
+    for net in 203.0.113 198.51.100 192.0.2; do # the first of the test addresses that nothing here has
+        ip -o addr | grep -q " $net\\." || break
+    done
     for i in 1 2; do
         ip netns add ${tag}n$i 2>/dev/null && ip link add ${tag}v$i type veth peer name eth0 netns ${tag}n$i || return 1
-        ip addr add 192.0.2.$((4 * i + 1))/30 dev ${tag}v$i && ip link set ${tag}v$i up || return 1
-        ip -n ${tag}n$i addr add 192.0.2.$((4 * i + 2))/30 dev eth0
+        ip addr add $net.$((4 * i + 1))/30 dev ${tag}v$i && ip link set ${tag}v$i up || return 1
+        ip -n ${tag}n$i addr add $net.$((4 * i + 2))/30 dev eth0
         ip -n ${tag}n$i link set eth0 up && ip -n ${tag}n$i link set lo up || return 1
-        ip -n ${tag}n$i route add default via 192.0.2.$((4 * i + 1)) || return 1
+        ip -n ${tag}n$i route add default via $net.$((4 * i + 1)) || return 1
     done
 }
 
@@ -105,8 +108,8 @@ start_slurm() {
     start_munge
     if make_hosts; then
         hosts=yes
-        write_config "$(hostname -s)(192.0.2.5)" "NodeName=n1 NodeAddr=192.0.2.6 $size
-NodeName=n2 NodeAddr=192.0.2.10 $size"
+        write_config "$(hostname -s)($net.5)" "NodeName=n1 NodeAddr=$net.6 $size
+NodeName=n2 NodeAddr=$net.10 $size"
     else
         echo "no network namespaces here: one machine poses as two nodes"
         write_config "$(hostname -s)(127.0.0.1)" "NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=17101 $size
