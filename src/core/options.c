@@ -36,8 +36,7 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "local|sgm|bp", "local",
      MAKE | SDM_CMD_MATCH,
      "How a match is picked from the costs: local takes the best of each pixel; sgm (semi-global matching) "
-     "and "
-     "bp (belief propagation) weigh costs against steps between neighbours."},
+     "and bp (belief propagation) weigh costs against steps between neighbours."},
     {"--p1", "COST", SDM_OPT_INT, AT(p1), 1.0, 7000.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
      "sgm: penalty of a step of one pixel between neighbours, in steps of the cost (docs/optimizers.md)."},
     {"--p2", "COST", SDM_OPT_INT, AT(p2), 1.0, 7000.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
