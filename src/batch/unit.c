@@ -169,7 +169,7 @@ static void close_window(SdmUnitWork *w)
     shape_free(&w->shape);
 }
 
-/* Stages 3 and 4 on the window of a block; 5 to 7 are the worker's.  Takes the shape over. */
+/* Stage 3 and 4 on the window of a block; 5 to 7 are the worker's.  Takes the shape over. */
 static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
                               SdmShape *shape, SdmUnitWork *w)
 {
