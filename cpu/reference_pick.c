@@ -121,6 +121,10 @@ void sdm_reference_update_row(const SdmUpdateRow *u)
     for (int x = 0; x < u->width; x++) {
         if (u->keep_valid && (u->flags[x] & SDM_QA_VALID) != 0)
             continue;
+        if ((u->flags[x] & SDM_QA_VALID) != 0 && u->quality[x] < u->bears) {
+            u->h_m[x] = u->prior[x];
+            continue;
+        }
         const float d = u->residual[x], whole = floorf(d);
         const int64_t i = x + (int64_t)whole, last = u->width - 1;
         const float a = u->prior[i < 0      ? 0

@@ -65,7 +65,8 @@ SdmPass sdm_repeat_pass(const SdmMatchSettings *set, int i)
                      .min_margin = -1.0f,
                      .max_mismatch = -1.0f,
                      .min_sigma = set->min_sigma,
-                     .score_sigma = set->score_sigma};
+                     .score_sigma = set->score_sigma,
+                     .bears_score = set->small_score};
 }
 
 /* The column of the window, 0 to its width, that is nearest to x. */
@@ -103,7 +104,7 @@ done:
     return st;
 }
 
-/* The repeats: match about the surface with small windows. */
+/* The repeats: match about the surface with small windows what bears them. */
 static SdmStatus repeat(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;

@@ -112,6 +112,11 @@ static void make_fair(const SdmPass *p, int width, const float *restrict texture
     }
 }
 
+uint8_t sdm_pass_bears(const SdmPass *pass)
+{
+    return (uint8_t)(pass->bears_score * 250.0f);
+}
+
 static void consume(void *user, const SdmCostRow *row)
 {
     Consumer *const c = user;
@@ -149,6 +154,7 @@ static void consume(void *user, const SdmCostRow *row)
                             .max_mismatch = p->max_mismatch,
                             .not_at_edge = p->min_margin >= 0.0f,
                             .keep_valid = c->retry,
+                            .bears = sdm_pass_bears(p),
                             .h_m = c->h_out + at,
                             .flags = c->flags_out + at,
                             .quality = c->score_out + at};

@@ -148,7 +148,8 @@ static void update_compare(const UpdateInput *in, int turn)
                       .min_margin = 0.1f,
                       .max_mismatch = 0.7f,
                       .not_at_edge = turn & 4,
-                      .keep_valid = turn & 8};
+                      .keep_valid = turn & 8,
+                      .bears = turn & 16 ? 120 : 0};
     float *h[2];
     uint16_t *flags[2];
     uint8_t *quality[2];
@@ -163,7 +164,7 @@ static void update_compare(const UpdateInput *in, int turn)
         for (int x = 0; x < in->w; x++) {
             h[at][x] = (float)x;
             flags[at][x] = (uint16_t)(x % 3 == 0 ? SDM_QA_VALID : SDM_QA_FOLD);
-            quality[at][x] = 7;
+            quality[at][x] = (uint8_t)(x * 37);
         }
         k->update_row(&u);
         guarded_check(h[at], n * sizeof(float));
