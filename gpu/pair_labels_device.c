@@ -174,6 +174,7 @@ SdmStatus sdm_pair_match_labels_device(SdmContext *ctx, SdmGpu *g, const SdmPair
         TRY(sdm_download(ctx, c.out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
                          true));
     }
+    TRY(sdm_pair_reject_flat(ctx, left, right, set, disparity));
 done:
     for (int side = 0; side < 2; side++)
         sdm_buffer_free(&c.pair.image[side]);

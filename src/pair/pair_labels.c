@@ -83,6 +83,7 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
         TRY(sdm_alloc_raw(ctx, &b.labels.right, pixels, sizeof(uint16_t), "labels of the right image"));
     for (int y0 = 0; y0 < left->height; y0 += BAND)
         TRY(match_band(ctx, &b, &v, y0, y0 + BAND < left->height ? y0 + BAND : left->height, disparity));
+    TRY(sdm_pair_reject_flat(ctx, left, right, set, disparity));
 done:
     sdm_free(&b.labels.left);
     sdm_free(&b.labels.right);

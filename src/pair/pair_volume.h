@@ -31,5 +31,10 @@ SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPa
 /* As sdm_pair_match(), by set->optimizer; memory: bands of rows of the volume. */
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                 const SdmPairSettings *set, float *disparity);
+/* Take off (NaN) disparities where the window about the left pixel, or about the right pixel nearest to its
+ * match, has a standard deviation of at most set->min_sigma (> 0; else nothing is done): an optimizer gives a
+ * label to everything.  Windows are set->window wide, at least 9; nodata does not count. */
+SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
+                               const SdmPairSettings *set, float *disparity);
 
 #endif
