@@ -29,7 +29,7 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
     SdmStatus st = SDM_OK;
     const int w = c->pair.width, h = c->pair.height, window = c->set->window;
     const SdmGpuVolume *const v = &c->volume;
-    const int blocks = sdm_gpu_groups(v->labels, SDM_LABEL_ALIGN);
+    const int blocks = sdm_gpu_groups(v->labels, SDM_LABEL_ALIGN), chance = sdm_pair_chance(v->most);
     SdmBuffer *word[2] = {NULL, NULL}, *pixel = v->cost;
     for (int side = 0; side < 2 && c->terms.bits; side++) {
         TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, (int64_t)w * h * 16, &word[side]));
@@ -43,7 +43,7 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
                             SDM_BUF(word[0]),              SDM_BUF(word[1]),
                             SDM_I32(w),                    SDM_I32(h),
                             SDM_I32(v->labels),            SDM_I32(v->first),
-                            SDM_I32(v->most),              SDM_I32(c->terms.bits != 0),
+                            SDM_I32(chance),               SDM_I32(c->terms.bits != 0),
                             SDM_I32(c->terms.apart_most),  SDM_I32(c->pair.eight_bit),
                             SDM_I32(window == 1),          SDM_BUF(pixel)};
     TRY(sdm_gpu_run(ctx, g, "label_costs",
@@ -53,7 +53,7 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
         return SDM_OK;
     const SdmArg sums[] = {SDM_BUF(c->pair.image[0]), SDM_BUF(c->pair.image[1]), SDM_BUF(pixel),
                            SDM_I32(w),                SDM_I32(h),                SDM_I32(v->labels),
-                           SDM_I32(v->first),         SDM_I32(v->most),          SDM_I32(window),
+                           SDM_I32(v->first),         SDM_I32(chance),           SDM_I32(window),
                            SDM_I32(c->terms.shift),   SDM_I32(WALK),             SDM_BUF(v->cost)};
     TRY(sdm_gpu_run(ctx, g, "label_windows",
                     (const int[3]){sdm_gpu_groups(w, GROUP), sdm_gpu_groups(h, WALK), blocks},
