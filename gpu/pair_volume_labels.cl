@@ -25,16 +25,12 @@ FUNCTION bool label_seen(const LabelPair *p, int x, int l)
            p->right[xr] != PIXEL_NODATA;
 }
 
-/* Labels without a cost cost as chance does, but a pixel without any has no say. */
+/* Labels without a cost cost as chance does. */
 FUNCTION void mark_missing(const LabelPair *p, int x, int l0, uint *cost)
 {
-    bool any = false;
-    const int begin = -x - p->first, end = p->w - x - p->first;
-    for (int l = begin > 0 ? begin : 0; l < p->labels && l < end && !any; l++)
-        any = label_seen(p, x, l);
     for (int i = 0; i < 16; i++)
         if (l0 + i < p->labels && !label_seen(p, x, l0 + i))
-            cost[i] = any ? (uint)p->chance : 0u;
+            cost[i] = (uint)p->chance;
 }
 
 FUNCTION uint four_costs(const uint *c)

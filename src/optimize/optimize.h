@@ -31,9 +31,8 @@ enum {
 };
 
 /* Costs of a band of rows.
- * A label without a cost (its right pixel has no data or lies off the image) costs what chance does; a pixel
- * that has no cost for any label costs 0 for all, so its neighbours decide; who made the volume knows both and
- * drops what is chosen there. */
+ * A label without a cost (a pixel has no data or lies off the image) costs what chance does.  Where that goes for
+ * all labels of a pixel, its neighbours decide; who made the volume drops what is chosen there. */
 typedef struct SdmVolume {
     int width, height, labels;
     int begin, end; /* rows whose labels are wanted; the others are there for what lies about them */

@@ -169,7 +169,8 @@ static bool hole(const SdmPairImage *im, int x, int y)
     return im->data[y * im->stride + x] == SDM_PIXEL_NODATA;
 }
 
-/* Labels without a cost, those of right pixels off the image or without data, say what chance does. */
+/* Labels without a cost, those of right pixels off the image or without data, say what chance does; so do all of a
+ * left pixel without data, whose neighbours thus decide. */
 static void mark_missing(const Maker *m, int y, uint8_t *out)
 {
     const SdmVolume *const v = m->v;
@@ -182,17 +183,9 @@ static void mark_missing(const Maker *m, int y, uint8_t *out)
                   end = clamp(v->width - x - v->first, first, v->labels);
         memset(out, chance, (size_t)first);
         memset(out + end, chance, (size_t)(v->labels - end));
-        bool any = end > first;
-        if (holes) {
-            any = false;
-            for (int l = first; l < end; l++) {
-                const bool seen = !hole(m->side[0], x, y) && !hole(m->side[1], x + v->first + l, y);
-                out[l] = seen ? out[l] : (uint8_t)chance;
-                any |= seen;
-            }
-        }
-        if (!any)
-            memset(out, 0, (size_t)v->labels);
+        for (int l = first; l < end && holes; l++)
+            if (hole(m->side[0], x, y) || hole(m->side[1], x + v->first + l, y))
+                out[l] = (uint8_t)chance;
     }
 }
 

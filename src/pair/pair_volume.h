@@ -21,7 +21,7 @@ SdmPairTerms sdm_pair_terms(const SdmPairSettings *set);
 
 /* Cost of a label that cannot be looked at: half of the most, for half of the bits of two words that have
  * nothing to do with each other differ.  The most itself would speak against the match that lies there, for
- * whatever is seen beside it. */
+ * whatever is seen beside it; 0 would outdo true matches when those of a right pixel are compared. */
 static inline int sdm_pair_chance(int most) { return (most + 1) / 2; }
 
 /* The volume's first, labels, most for these settings; label l is disparity dmax - l, so that right pixels
@@ -29,8 +29,8 @@ static inline int sdm_pair_chance(int most) { return (most + 1) / 2; }
 void sdm_pair_volume_shape(const SdmPairSettings *set, SdmVolume *v);
 /* Costs of rows y0 .. y0 + v->height - 1: sums over window x window of what pixels cost (census: Hamming
  * distance of the words; sad: absolute difference in 8-bit levels, at most 63), halved until no sum is above
- * 127.  Off the image a window takes the nearest pixels.  Labels of right pixels off the image or without
- * data cost as chance does, all labels of a pixel without any other 0.  Errors: SDM_ERR_MEMORY. */
+ * 127.  Off the image a window takes the nearest pixels.  Labels of pixels off the image or without data
+ * cost as chance does.  Errors: SDM_ERR_MEMORY. */
 SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                           const SdmPairSettings *set, int y0, const SdmVolume *v);
 /* As sdm_pair_match(), by set->optimizer; memory: bands of rows of the volume. */

@@ -309,6 +309,7 @@ static void pairs_are_the_definition(void **state)
                                      .census_width = census[turn % 3][0],
                                      .census_height = census[turn % 3][1],
                                      .lr_threshold = turn % 4 ? (float)(turn % 4 - 1) : -1.0f,
+                                     .min_sigma = (float[]){0.0f, 1e-3f, 40.0f}[turn / 2 % 3],
                                      .subpixel = turn % 5 != 2,
                                      .cpu_level = "auto",
                                      .optimizer = &how};
