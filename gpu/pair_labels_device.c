@@ -99,6 +99,10 @@ static SdmStatus match_chunk(SdmContext *ctx, SdmGpu *g, Chunk *c, int y0, int y
     TRY(make_costs(ctx, g, c));
     TRY(sdm_gpu_optimize(ctx, g, c->set->optimizer, &c->volume, bands, count, &c->labels));
     TRY(make_disparities(ctx, g, c, bands, count, y0 - origin, y1 - y0));
+    if (sdm_pair_wants_energy(c->set))
+        TRY(sdm_gpu_bp_energy(ctx, g, c->set->optimizer, &c->volume, bands,
+                              (SdmGpuOwnRows){y0 - origin, y1 - origin, SDM_PAIR_BAND}, c->labels.left,
+                              c->set->energy));
 done:
     sdm_free(&bands);
     return st;

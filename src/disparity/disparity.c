@@ -201,7 +201,8 @@ static SdmStatus match_samples(Run *run, Slot *slot)
                                  .min_sigma = fmaxf((float)opt->min_sigma, CONSTANT_SIGMA),
                                  .subpixel = opt->subpixel,
                                  .cpu_level = sdm_options(run->ctx)->cpu_level,
-                                 .optimizer = &how};
+                                 .optimizer = &how,
+                                 .energy = run->result->energy};
     if (run->device)
         return sdm_pair_match_device(run->ctx, &run->gpu, &left, &right, &set, slot->disparity);
     return sdm_pair_match(run->ctx, &left, &right, &set, slot->disparity);

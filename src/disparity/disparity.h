@@ -42,6 +42,7 @@ const int *sdm_disparity_census(const SdmDisparityOptions *opt);
 typedef struct SdmDisparityResult {
     int frames, width, height;         /* size of the disparities of the last frame */
     int64_t pixels, matched, valid;    /* matched: after the checks; valid: after filling */
+    int64_t energy[2];                 /* of belief propagation: costs of the labels, of their steps */
     double read_s, write_s;            /* in a sequence they overlap the matching */
     double shrink_s, engine_s, filter_s; /* --downscale; matching with its checks; median and filling */
 } SdmDisparityResult;

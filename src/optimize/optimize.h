@@ -67,6 +67,11 @@ SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, in
  */
 SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
 
+/* Add the energy that belief propagation makes small, of the labels of rows y0..y1 - 1 and their steps to the left
+ * and up: sums[0] += costs, sums[1] += steps. */
+void sdm_volume_energy(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const uint16_t *left, int y0,
+                       int y1, int64_t sums[2]);
+
 /* Bytes that sdm_optimize() takes at most beside the volume and the labels, with any number of threads. */
 int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels);
 

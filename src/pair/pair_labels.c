@@ -59,6 +59,8 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
     b->y0 = from;
     TRY(sdm_pair_volume(ctx, b->side[0], b->side[1], b->set, from, v));
     TRY(sdm_optimize(ctx, b->set->optimizer, v, &b->labels));
+    if (sdm_pair_wants_energy(b->set))
+        sdm_volume_energy(ctx, b->set->optimizer, v, b->labels.left, y0 - from, y1 - from, b->set->energy);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int y = y0; y < y1; y++)
         disparities(b, y, disparity + (ptrdiff_t)y * left->width);

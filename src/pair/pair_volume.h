@@ -33,6 +33,12 @@ void sdm_pair_volume_shape(const SdmPairSettings *set, SdmVolume *v);
  * cost as chance does.  Errors: SDM_ERR_MEMORY. */
 SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                           const SdmPairSettings *set, int y0, const SdmVolume *v);
+/* Is the energy of the labels asked for? */
+static inline bool sdm_pair_wants_energy(const SdmPairSettings *set)
+{
+    return set->energy && set->optimizer->kind == SDM_OPTIMIZER_BP;
+}
+
 /* As sdm_pair_match(), by set->optimizer; memory: bands of rows of the volume. */
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                 const SdmPairSettings *set, float *disparity);
