@@ -32,6 +32,11 @@ if "$program" devices --log json | tail -1 | grep -q '"device":"opencl:0".*"can_
         grep -q "^$what.* opencl:0 kernels" "$work/out" || complain "bench --device: no line of $what"
     done
 fi
+tsukuba=$source_dir/../shared/data/middlebury/tsukuba
+if [ -d "$tsukuba" ]; then
+    try bench curve --repeats 1 --tsukuba "$tsukuba"
+    grep -Eq '^ *13 px +32 +1 +1 .* 16313 ' "$work/out" || complain "bench curve: $code $(cat "$work/err" "$work/out")"
+fi
 for device in auto cuda opencl; do # a row for the table of gpu/tuning.c, or why not
     try bench --tune --quick --repeats 1 --device "$device"
     if [ "$code" -eq 0 ]; then
