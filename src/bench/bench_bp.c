@@ -109,9 +109,8 @@ static void print_head(int64_t known, bool markdown, FILE *to)
 {
     fprintf(to,
             "\nBelief propagation on Tsukuba: labels that are not exactly the truth, of %lld pixels of known "
-            "truth "
-            "(published: 15,716 after 1 + 1 iterations in tiles of %d px, on costs that are not to be had), and "
-            "energy\n",
+            "truth (published: 15,716 after 1 + 1 iterations in tiles of %d px, on costs that are not to be had), "
+            "and energy\n",
             (long long)known, (int)SDM_BENCH_BP_PAPER_TILE);
     if (markdown)
         fprintf(to,
