@@ -37,7 +37,8 @@ SdmStatus sdm_gpu_optimize(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, 
 typedef struct SdmGpuOwnRows {
     int y0, y1, rows;
 } SdmGpuOwnRows;
-/* Add both sums of the energy of the bands' labels (uint16) of their own rows: see sdm_volume_energy(); waits. */
+/* Add both sums of the energy of the bands' labels (uint16) of their own rows: see sdm_volume_energy();
+ * waits. */
 SdmStatus sdm_gpu_bp_energy(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, const SdmGpuVolume *v,
                             const SdmGpuBand *bands, SdmGpuOwnRows own, SdmBuffer *label, int64_t sums[2]);
 

@@ -109,7 +109,8 @@ static void print_head(int64_t known, bool markdown, FILE *to)
 {
     fprintf(to,
             "\nBelief propagation on Tsukuba: labels that are not exactly the truth, of %lld pixels of known "
-            "truth (published: 15,716 after 1 + 1 iterations in tiles of %d px, on costs that are not to be had), "
+            "truth (published: 15,716 after 1 + 1 iterations in tiles of %d px, on costs that are not to be "
+            "had), "
             "and energy\n",
             (long long)known, (int)SDM_BENCH_BP_PAPER_TILE);
     if (markdown)
@@ -202,8 +203,10 @@ SdmStatus sdm_bench_add_bp(SdmBench *b)
     TRY(sdm_bench_alloc(b, &label, (size_t)w * (size_t)h, sizeof *label));
     TRY(sdm_bench_bp_costs(b->ctx, image, SDM_BENCH_BP_WINDOW, SDM_BENCH_BP_MOST, costs));
     const SdmBpField field = contest_field(w, h, costs, SDM_BENCH_BP_WEIGHT);
-    TRY(add_tiles(b, "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 32 px", &field, SDM_BENCH_BP_TILE, label));
-    TRY(add_tiles(b, "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 13 px", &field, SDM_BENCH_BP_PAPER_TILE, label));
+    TRY(add_tiles(b, "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 32 px", &field, SDM_BENCH_BP_TILE,
+                  label));
+    TRY(add_tiles(b, "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 13 px", &field, SDM_BENCH_BP_PAPER_TILE,
+                  label));
 done:
     return st;
 }

@@ -15,8 +15,9 @@ static void print_text(SdmScreen *screen, const char *output, const SdmDisparity
         output, r->width, r->height, r->frames > 1 ? " a frame" : "", share * (double)r->matched,
         share * (double)r->valid, match_s, sdm_now_s() - screen->started_s);
     if (r->energy[0] + r->energy[1] > 0)
-        sdm_screen_print(screen, "energy %lld: costs %lld, steps %lld", (long long)(r->energy[0] + r->energy[1]),
-                         (long long)r->energy[0], (long long)r->energy[1]);
+        sdm_screen_print(screen, "energy %lld: costs %lld, steps %lld",
+                         (long long)(r->energy[0] + r->energy[1]), (long long)r->energy[0],
+                         (long long)r->energy[1]);
 }
 
 static void add_json(SdmCall *call, const SdmDisparityResult *r)

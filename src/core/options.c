@@ -67,7 +67,8 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", PLACE,
      "Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)."},
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
-     "Edge of the blocks that the DEM is made in, in cells. The DEM is the same with any; with --optimizer sgm "
+     "Edge of the blocks that the DEM is made in, in cells. The DEM is the same with any; with --optimizer "
+     "sgm "
      "or bp it differs a little where labels near the edges do."},
     {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene", SCENE,
      "Lowest height to search, in metres above the ellipsoid."},

@@ -65,8 +65,8 @@ static SdmBpField field_of(const SdmOptimizer *how, const SdmVolume *v)
                         .data = v->cost, .weight = how->weight, .truncation = how->truncation};
 }
 
-void sdm_volume_energy(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const uint16_t *left, int y0,
-                       int y1, int64_t sums[2])
+void sdm_volume_energy(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const uint16_t *left,
+                       int y0, int y1, int64_t sums[2])
 {
     const SdmBpField f = field_of(how, v);
     int64_t data = 0, steps = 0;

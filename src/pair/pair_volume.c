@@ -169,8 +169,8 @@ static bool hole(const SdmPairImage *im, int x, int y)
     return im->data[y * im->stride + x] == SDM_PIXEL_NODATA;
 }
 
-/* Labels without a cost, those of right pixels off the image or without data, say what chance does; so do all of a
- * left pixel without data, whose neighbours thus decide. */
+/* Labels without a cost, those of right pixels off the image or without data, say what chance does; so do all
+ * of a left pixel without data, whose neighbours thus decide. */
 static void mark_missing(const Maker *m, int y, uint8_t *out)
 {
     const SdmVolume *const v = m->v;

@@ -1,5 +1,5 @@
-/* Rectified pairs by an optimizer where an image has nothing to say: labels without a cost, holes, windows of one
- * value. */
+/* Rectified pairs by an optimizer where an image has nothing to say: labels without a cost, holes, windows of
+ * one value. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
@@ -101,7 +101,8 @@ static float *match(const int16_t *left, const int16_t *right, const SdmPairSett
     return d;
 }
 
-/* About a hole in either image all is matched and right; what would meet the hole has no match, not another one. */
+/* About a hole in either image all is matched and right; what would meet the hole has no match, not another
+ * one. */
 static void holes_are_passed_through(void **state)
 {
     (void)state;

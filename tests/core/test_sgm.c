@@ -143,7 +143,8 @@ static void label(const SdmVolume *v, const SdmOptimizer *how, const char *level
 
 static void one_volume(uint64_t *seed)
 {
-    static const int labels[] = {1, 2, 3, 15, 16, 17, 31, 33, 48, 63, 64, 65, 96, 100, 128, 129, 200, 256, 300};
+    static const int labels[] = {1,  2,  3,  15,  16,  17,  31,  33,  48, 63,
+                                 64, 65, 96, 100, 128, 129, 200, 256, 300};
     SdmContext *ctx = NULL;
     int16_t guide[MOST_WIDTH * 300];
     SdmVolume v = {.width = 1 + (int)(next_random(seed) % MOST_WIDTH),

@@ -105,8 +105,8 @@ static void paper_configuration(void **state)
     assert_true(r.wrong <= PUBLISHED_MISMATCHES);
 }
 
-/* In the tiles of the thesis it depends on the weight, whose unit the contest's costs would tell: more mismatches than
- * published with ours and the contest's own number, fewer with a quarter more. */
+/* In the tiles of the thesis it depends on the weight, whose unit the contest's costs would tell: more
+ * mismatches than published with ours and the contest's own number, fewer with a quarter more. */
 static void paper_tiles(void **state)
 {
     (void)state;
@@ -123,8 +123,8 @@ static void paper_tiles(void **state)
     }
 }
 
-/* Five visits of tiles reach what fifty iterations over the whole image do, with three inner iterations; in tiles of 16
- * px with two.  One is not enough, nor are five over the whole image. */
+/* Five visits of tiles reach what fifty iterations over the whole image do, with three inner iterations; in
+ * tiles of 16 px with two.  One is not enough, nor are five over the whole image. */
 static void energy_after_five(void **state)
 {
     (void)state;
@@ -135,9 +135,10 @@ static void energy_after_five(void **state)
     }
     const SdmBenchBpRow r = row_of(SDM_BENCH_BP_TILE, 5, 3), once = row_of(SDM_BENCH_BP_TILE, 5, 1),
                         small = row_of(16, 5, 2), whole = row_of(0, 1, 5);
-    print_message("best of %d sequential iterations: %lld, after 5: %lld; 5 outer iterations: %lld with 3 inner, %lld "
-                  "with 1; in tiles of 16 px %lld with 2\n",
-                  (int)SEQUENTIAL, best, energy(&whole), energy(&r), energy(&once), energy(&small));
+    print_message(
+        "best of %d sequential iterations: %lld, after 5: %lld; 5 outer iterations: %lld with 3 inner, %lld "
+        "with 1; in tiles of 16 px %lld with 2\n",
+        (int)SEQUENTIAL, best, energy(&whole), energy(&r), energy(&once), energy(&small));
     assert_true((double)energy(&r) <= 1.02 * (double)best);
     assert_true((double)energy(&small) <= 1.02 * (double)best);
     assert_true((double)energy(&whole) > 1.02 * (double)best);
