@@ -47,6 +47,8 @@ void sdm_bp_untiled_reference(const SdmBpField *f, int iterations, void *scratch
 
 /* Both sums of the energy: [0] of data, [1] of smoothness. */
 void sdm_bp_energy(const SdmBpField *f, const uint16_t *label, int64_t sums[2]);
+/* The part of rows y0..y1 - 1 and of their steps to the left and up. */
+void sdm_bp_energy_rows(const SdmBpField *f, const uint16_t *label, int y0, int y1, int64_t sums[2]);
 
 /* One visit of a tile.  A border's messages: of each pixel of that side, labels rounded up to
  * the kernel's lanes (lanes / 2 of SdmPairKernels). */

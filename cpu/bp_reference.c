@@ -152,8 +152,13 @@ void sdm_bp_untiled_reference(const SdmBpField *f, int iterations, void *scratch
 
 void sdm_bp_energy(const SdmBpField *f, const uint16_t *label, int64_t sums[2])
 {
+    sdm_bp_energy_rows(f, label, 0, f->height, sums);
+}
+
+void sdm_bp_energy_rows(const SdmBpField *f, const uint16_t *label, int y0, int y1, int64_t sums[2])
+{
     sums[0] = sums[1] = 0;
-    for (int y = 0; y < f->height; y++)
+    for (int y = y0; y < y1; y++)
         for (int x = 0; x < f->width; x++) {
             const size_t i = (size_t)y * (size_t)f->width + (size_t)x;
             const int near[2] = {x > 0 ? label[i - 1] : label[i],

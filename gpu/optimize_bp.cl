@@ -306,26 +306,28 @@ BP_VISIT(32)
 BP_VISIT(64)
 BP_VISIT(any)
 
-/* Energy of the labels of rows 0..rows - 1 of a volume: sums of each group of 256 pixels, [0] of data, [1] of
- * steps. */
+/* Energy of the labels of `rows` rows, from row label_row of them and row cost_row of the volume on: sums of
+ * each group of 256 pixels, [0] of data, [1] of steps to the left and up, from row sums_row on.  first: the
+ * first row has none above. */
 KERNEL GROUP_SIZE(256, 1, 1)
 bp_energy(GLOBAL const uchar *cost, GLOBAL const ushort *label, int w, int rows, int labels, int weight,
-          int truncation, GLOBAL uint *sums)
+          int truncation, int label_row, int cost_row, int sums_row, int first, GLOBAL uint *sums)
 {
     LOCAL uint sum[2];
     const int x = GROUP(0) * 256 + ITEM(0), y = GROUP(1), blocks = (labels + 15) / 16;
-    const long at = (long)y * w + x;
+    const long at = (long)(label_row + y) * w + x;
     if (ITEM(0) < 2)
         sum[ITEM(0)] = 0u;
     BARRIER();
     if (x < w) {
-        const int l = label[at], beside = x > 0 ? label[at - 1] : l, above = y > 0 ? label[at - w] : l;
+        const int l = label[at], beside = x > 0 ? label[at - 1] : l,
+                  above = y > 0 || !first ? label[at - w] : l;
         const int across = l > beside ? l - beside : beside - l, down = l > above ? l - above : above - l;
-        LOCAL_ADD(&sum[0], (uint)volume_cost(cost, y, x, l, w, blocks));
+        LOCAL_ADD(&sum[0], (uint)volume_cost(cost, cost_row + y, x, l, w, blocks));
         LOCAL_ADD(&sum[1], (uint)(weight * ((across < truncation ? across : truncation) +
                                             (down < truncation ? down : truncation))));
     }
     BARRIER();
     if (ITEM(0) < 2)
-        sums[2 * ((long)y * ((w + 255) / 256) + GROUP(0)) + ITEM(0)] = sum[ITEM(0)];
+        sums[2 * ((long)(sums_row + y) * ((w + 255) / 256) + GROUP(0)) + ITEM(0)] = sum[ITEM(0)];
 }

@@ -307,20 +307,24 @@ done:
     return st;
 }
 
-SdmStatus sdm_gpu_bp_energy(SdmContext *ctx, SdmGpu *g, const SdmGpuVolume *v, SdmBuffer *label, int weight,
-                            int truncation, int64_t sums[2])
+SdmStatus sdm_gpu_bp_energy(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, const SdmGpuVolume *v,
+                            const SdmGpuBand *bands, SdmGpuOwnRows own, SdmBuffer *label, int64_t sums[2])
 {
     enum { PIXELS = 256 };
     SdmStatus st = SDM_OK;
     uint32_t *part = NULL;
     SdmBuffer *on_device;
-    const size_t count = (size_t)sdm_gpu_groups(v->width, PIXELS) * (size_t)v->rows;
-    sums[0] = sums[1] = 0;
+    const size_t count = (size_t)sdm_gpu_groups(v->width, PIXELS) * (size_t)(own.y1 - own.y0);
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_BORDERS, (int64_t)(2 * count * sizeof *part), &on_device));
     TRY(sdm_alloc(ctx, &part, 2 * count, sizeof *part, "sums of the energy"));
-    TRY(SDM_GPU_RUN(ctx, g, "bp_energy", v->width, v->rows, PIXELS, 1, SDM_BUF(v->cost), SDM_BUF(label),
-                    SDM_I32(v->width), SDM_I32(v->rows), SDM_I32(v->labels), SDM_I32(weight),
-                    SDM_I32(truncation), SDM_BUF(on_device)));
+    for (int y = own.y0; y < own.y1; y += own.rows) {
+        const SdmGpuBand *const b = &bands[(y - own.y0) / own.rows];
+        const int rows = own.y1 - y < own.rows ? own.y1 - y : own.rows;
+        TRY(SDM_GPU_RUN(ctx, g, "bp_energy", v->width, rows, PIXELS, 1, SDM_BUF(v->cost), SDM_BUF(label),
+                        SDM_I32(v->width), SDM_I32(rows), SDM_I32(v->labels), SDM_I32(how->weight),
+                        SDM_I32(how->truncation), SDM_I32(b->out + y - b->begin), SDM_I32(y),
+                        SDM_I32(y - own.y0), SDM_I32(y == b->top), SDM_BUF(on_device)));
+    }
     TRY(sdm_download(ctx, on_device, 0, part, (int64_t)(2 * count * sizeof *part), g->queue, true));
     for (size_t i = 0; i < 2 * count; i++)
         sums[i % 2] += part[i];

@@ -33,9 +33,14 @@ typedef struct SdmGpuLabels {
 SdmStatus sdm_gpu_optimize(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, const SdmGpuVolume *v,
                            const SdmGpuBand *bands, int count, const SdmGpuLabels *out);
 
-/* Both sums of the energy of labels (uint16, rows x width): see sdm_bp_energy(); waits. */
-SdmStatus sdm_gpu_bp_energy(SdmContext *ctx, SdmGpu *g, const SdmGpuVolume *v, SdmBuffer *label, int weight,
-                            int truncation, int64_t sums[2]);
+/* Rows y0..y1 - 1 of a volume of which each band has `rows`, the last one what is left. */
+typedef struct SdmGpuOwnRows {
+    int y0, y1, rows;
+} SdmGpuOwnRows;
+/* Add both sums of the energy of the bands' labels (uint16) of their own rows: see sdm_volume_energy();
+ * waits. */
+SdmStatus sdm_gpu_bp_energy(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, const SdmGpuVolume *v,
+                            const SdmGpuBand *bands, SdmGpuOwnRows own, SdmBuffer *label, int64_t sums[2]);
 
 /* Bands of `rows` rows over y0..y1 - 1 of an image of `height` rows, wanted with `reach` rows on each side
  * and looked at with SDM_OVERLAP more than `rows`; rows of the volume begin at `origin`.  Returns how many

@@ -29,7 +29,7 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
     SdmStatus st = SDM_OK;
     const int w = c->pair.width, h = c->pair.height, window = c->set->window;
     const SdmGpuVolume *const v = &c->volume;
-    const int blocks = sdm_gpu_groups(v->labels, SDM_LABEL_ALIGN);
+    const int blocks = sdm_gpu_groups(v->labels, SDM_LABEL_ALIGN), chance = sdm_pair_chance(v->most);
     SdmBuffer *word[2] = {NULL, NULL}, *pixel = v->cost;
     for (int side = 0; side < 2 && c->terms.bits; side++) {
         TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, (int64_t)w * h * 16, &word[side]));
@@ -43,7 +43,7 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
                             SDM_BUF(word[0]),              SDM_BUF(word[1]),
                             SDM_I32(w),                    SDM_I32(h),
                             SDM_I32(v->labels),            SDM_I32(v->first),
-                            SDM_I32(v->most),              SDM_I32(c->terms.bits != 0),
+                            SDM_I32(chance),               SDM_I32(c->terms.bits != 0),
                             SDM_I32(c->terms.apart_most),  SDM_I32(c->pair.eight_bit),
                             SDM_I32(window == 1),          SDM_BUF(pixel)};
     TRY(sdm_gpu_run(ctx, g, "label_costs",
@@ -53,7 +53,7 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
         return SDM_OK;
     const SdmArg sums[] = {SDM_BUF(c->pair.image[0]), SDM_BUF(c->pair.image[1]), SDM_BUF(pixel),
                            SDM_I32(w),                SDM_I32(h),                SDM_I32(v->labels),
-                           SDM_I32(v->first),         SDM_I32(v->most),          SDM_I32(window),
+                           SDM_I32(v->first),         SDM_I32(chance),           SDM_I32(window),
                            SDM_I32(c->terms.shift),   SDM_I32(WALK),             SDM_BUF(v->cost)};
     TRY(sdm_gpu_run(ctx, g, "label_windows",
                     (const int[3]){sdm_gpu_groups(w, GROUP), sdm_gpu_groups(h, WALK), blocks},
@@ -99,6 +99,10 @@ static SdmStatus match_chunk(SdmContext *ctx, SdmGpu *g, Chunk *c, int y0, int y
     TRY(make_costs(ctx, g, c));
     TRY(sdm_gpu_optimize(ctx, g, c->set->optimizer, &c->volume, bands, count, &c->labels));
     TRY(make_disparities(ctx, g, c, bands, count, y0 - origin, y1 - y0));
+    if (sdm_pair_wants_energy(c->set))
+        TRY(sdm_gpu_bp_energy(ctx, g, c->set->optimizer, &c->volume, bands,
+                              (SdmGpuOwnRows){y0 - origin, y1 - origin, SDM_PAIR_BAND}, c->labels.left,
+                              c->set->energy));
 done:
     sdm_free(&bands);
     return st;
@@ -174,6 +178,7 @@ SdmStatus sdm_pair_match_labels_device(SdmContext *ctx, SdmGpu *g, const SdmPair
         TRY(sdm_download(ctx, c.out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
                          true));
     }
+    TRY(sdm_pair_reject_flat(ctx, left, right, set, disparity));
 done:
     for (int side = 0; side < 2; side++)
         sdm_buffer_free(&c.pair.image[side]);

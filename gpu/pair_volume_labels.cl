@@ -15,7 +15,7 @@ FUNCTION int label_level(int v, int eight_bit)
 /* The pair whose labels are asked: rows of w pixels. */
 typedef struct LabelPair {
     GLOBAL const short *left, *right; /* of the row */
-    int w, labels, first, most;
+    int w, labels, first, chance;
 } LabelPair;
 
 FUNCTION bool label_seen(const LabelPair *p, int x, int l)
@@ -25,16 +25,12 @@ FUNCTION bool label_seen(const LabelPair *p, int x, int l)
            p->right[xr] != PIXEL_NODATA;
 }
 
-/* Labels without a cost cost the most, but a pixel without any has no say. */
+/* Labels without a cost cost as chance does. */
 FUNCTION void mark_missing(const LabelPair *p, int x, int l0, uint *cost)
 {
-    bool any = false;
-    const int begin = -x - p->first, end = p->w - x - p->first;
-    for (int l = begin > 0 ? begin : 0; l < p->labels && l < end && !any; l++)
-        any = label_seen(p, x, l);
     for (int i = 0; i < 16; i++)
         if (l0 + i < p->labels && !label_seen(p, x, l0 + i))
-            cost[i] = any ? (uint)p->most : 0u;
+            cost[i] = (uint)p->chance;
 }
 
 FUNCTION uint four_costs(const uint *c)
@@ -59,7 +55,7 @@ FUNCTION void store_costs(GLOBAL uint4 *to, int l0, int labels, uint *c)
  * up to apart_most; whole: and that is all, windows are one pixel. */
 KERNEL GROUP_SIZE(64, 4, 1)
 label_costs(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const Word2 *left_word,
-            GLOBAL const Word2 *right_word, int w, int h, int labels, int first, int most, int words,
+            GLOBAL const Word2 *right_word, int w, int h, int labels, int first, int chance, int words,
             int apart_most, int eight_bit, int whole, GLOBAL uint4 *cost)
 {
     const int x = GROUP(0) * 64 + ITEM(0), y = GROUP(1) * 4 + ITEM(1), b = GROUP(2);
@@ -67,7 +63,7 @@ label_costs(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const Wo
     uint c[16];
     if (x >= w || y >= h)
         return;
-    const LabelPair p = {left + row, right + row, w, labels, first, most};
+    const LabelPair p = {left + row, right + row, w, labels, first, chance};
     const int level = label_level(p.left[x], eight_bit);
     const Word2 word = words ? left_word[row + x] : (Word2){0, 0};
     UNROLL for (int i = 0; i < 16; i++) {
@@ -96,7 +92,7 @@ FUNCTION void add_costs(GLOBAL const uint4 *pixel, long row, int x, int w, int w
 /* Sums over windows of what pixels cost, >> shift.  An item walks down `rows` rows. */
 KERNEL GROUP_SIZE(64, 1, 1)
 label_windows(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const uint4 *pixel, int w, int h,
-              int labels, int first, int most, int window, int shift, int rows, GLOBAL uint4 *cost)
+              int labels, int first, int chance, int window, int shift, int rows, GLOBAL uint4 *cost)
 {
     const int x = GROUP(0) * 64 + ITEM(0), y0 = GROUP(1) * rows, b = GROUP(2), blocks = (labels + 15) / 16;
     const int y1 = y0 + rows < h ? y0 + rows : h, before = window / 2;
@@ -108,7 +104,7 @@ label_windows(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const 
     for (int y = y0 - before; y < y0 - before + window - 1; y++)
         add_costs(pixel, block_at(clamp_index(y, h), b, 0, w, blocks), x, w, window, 1u, sum);
     for (int y = y0; y < y1; y++) {
-        const LabelPair p = {left + (long)y * w, right + (long)y * w, w, labels, first, most};
+        const LabelPair p = {left + (long)y * w, right + (long)y * w, w, labels, first, chance};
         uint c[16];
         add_costs(pixel, block_at(clamp_index(y - before + window - 1, h), b, 0, w, blocks), x, w, window, 1u,
                   sum);

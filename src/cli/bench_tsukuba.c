@@ -10,7 +10,7 @@ enum { TRUTH_SCALE = 16, PATH_BYTES = SDM_NAME_BYTES };
 static SdmStatus to_labels(SdmContext *ctx, const SdmSamples *truth, const char *path, uint8_t *out)
 {
     for (int i = 0; i < truth->width * truth->height; i++) {
-        const int v = truth->left[i];
+        const int v = truth->left[i] == SDM_PIXEL_NODATA ? 0 : truth->left[i]; /* zeros along the edges */
         if (v < 0 || v % TRUTH_SCALE != 0 || v / TRUTH_SCALE >= SDM_BENCH_BP_LABELS)
             return sdm_fail(ctx, SDM_ERR_INPUT, "%s: found %d, expected disparities times %d, below %d", path,
                             v, (int)TRUTH_SCALE, (int)(TRUTH_SCALE * SDM_BENCH_BP_LABELS));

@@ -4,6 +4,8 @@
 
 #include "kernels.h"
 
+#include <string.h>
+
 static void print_text(SdmScreen *screen, const char *output, const SdmDisparityResult *r)
 {
     const double share = 100.0 / (double)(r->pixels ? r->pixels : 1);
@@ -12,6 +14,10 @@ static void print_text(SdmScreen *screen, const char *output, const SdmDisparity
         screen, "%s: %d x %d px%s, %.1f %% matched, %.1f %% with a disparity; matching %.4g s, in all %.4g s",
         output, r->width, r->height, r->frames > 1 ? " a frame" : "", share * (double)r->matched,
         share * (double)r->valid, match_s, sdm_now_s() - screen->started_s);
+    if (r->energy[0] + r->energy[1] > 0)
+        sdm_screen_print(screen, "energy %lld: costs %lld, steps %lld",
+                         (long long)(r->energy[0] + r->energy[1]), (long long)r->energy[0],
+                         (long long)r->energy[1]);
 }
 
 static void add_json(SdmCall *call, const SdmDisparityResult *r)
@@ -24,6 +30,11 @@ static void add_json(SdmCall *call, const SdmDisparityResult *r)
     cJSON_AddNumberToObject(to, "height", r->height);
     cJSON_AddNumberToObject(to, "matched", (double)r->matched / pixels);
     cJSON_AddNumberToObject(to, "valid", (double)r->valid / pixels);
+    if (strcmp(call->options.optimizer, "bp") == 0) {
+        cJSON_AddNumberToObject(to, "energy_data", (double)r->energy[0]);
+        cJSON_AddNumberToObject(to, "energy_smoothness", (double)r->energy[1]);
+        cJSON_AddNumberToObject(to, "energy", (double)(r->energy[0] + r->energy[1]));
+    }
     cJSON_AddStringToObject(to, "cpu_level", sdm_kernels_name(call->options.cpu_level));
     cJSON_AddNumberToObject(to, "threads", sdm_threads(call->ctx));
     cJSON_AddNumberToObject(to, "buffer_bytes_peak", (double)sdm_memory_peak(call->ctx));

@@ -67,7 +67,8 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", PLACE,
      "Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)."},
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
-     "Edge of the blocks that the DEM is made in, in cells. The DEM is the same with any; with --optimizer sgm "
+     "Edge of the blocks that the DEM is made in, in cells. The DEM is the same with any; with --optimizer "
+     "sgm "
      "or bp it differs a little where labels near the edges do."},
     {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene", SCENE,
      "Lowest height to search, in metres above the ellipsoid."},
@@ -143,6 +144,40 @@ static bool is_default(const SdmOptionSpec *spec, const SdmOptions *opt, const S
     }
 }
 
+/* The optimizer that alone takes an option; NULL: any does. */
+static const char *optimizer_of(const char *name)
+{
+    static const char *const sgm[] = {"--p1", "--p2", "--paths"};
+    for (size_t i = 0; i < sizeof sgm / sizeof *sgm; i++)
+        if (strcmp(name, sgm[i]) == 0)
+            return "sgm";
+    return strncmp(name, "--bp-", strlen("--bp-")) == 0 ? "bp" : NULL;
+}
+
+SdmStatus sdm_options_check_optimizer(SdmContext *ctx, const SdmOptions *opt, uint64_t given)
+{
+    for (int i = 0; sdm_option_table[i].name; i++) {
+        const char *const needs = optimizer_of(sdm_option_table[i].name);
+        if (needs && (given >> i & 1) && strcmp(needs, opt->optimizer) != 0)
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs --optimizer %s, found %s",
+                            sdm_option_table[i].name, needs, opt->optimizer);
+    }
+    return SDM_OK;
+}
+
+/* Bit i: option i of the table has another value than the default. */
+static uint64_t changed(const SdmOptions *opt, const SdmOptions *usual)
+{
+    uint64_t bits = 0;
+    for (int i = 0; sdm_option_table[i].name; i++) {
+        char a[64], b[64];
+        sdm_option_print(&sdm_option_table[i], opt, a, sizeof a);
+        sdm_option_print(&sdm_option_table[i], usual, b, sizeof b);
+        bits |= (uint64_t)(strcmp(a, b) != 0) << i;
+    }
+    return bits;
+}
+
 /* Print the field, read it back into a scratch copy: what cannot be set cannot be right. */
 static SdmStatus check_field(SdmContext *ctx, const SdmOptionSpec *spec, const SdmOptions *opt)
 {
@@ -193,6 +228,7 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
     if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected less than --hmax, which is %g m",
                         opt->hmin_m, opt->hmax_m);
+    TRY(sdm_options_check_optimizer(ctx, opt, changed(opt, &usual)));
     if ((int64_t)opt->bp_weight * opt->bp_truncation > SDM_BP_MOST)
         return sdm_fail(
             ctx, SDM_ERR_USAGE,

@@ -47,6 +47,9 @@ extern const SdmOptionSpec sdm_option_table[]; /* fields of SdmOptions; every ta
 /* Check every field against the table; the first bad one is named.  A field at its default is good,
  * NaN elsewhere is not. */
 SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt);
+/* Refuse options of an optimizer that is not the one asked for.  given: bit i for option i of
+ * sdm_option_table. */
+SdmStatus sdm_options_check_optimizer(SdmContext *ctx, const SdmOptions *opt, uint64_t given);
 
 /* ---- one option ---- */
 

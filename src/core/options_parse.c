@@ -144,6 +144,9 @@ SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, cha
             line->positional[line->count++] = word;
         }
     }
+    for (int s = 0; s < SDM_OPTION_SETS && !line->help; s++)
+        if (line->sets[s].table == sdm_option_table)
+            TRY(sdm_options_check_optimizer(ctx, line->sets[s].opts, line->sets[s].given));
 done:
     return st;
 }

@@ -177,7 +177,7 @@ done:
     return st;
 }
 
-/* Windows of one value have no match by a cost of their own; any other deviates by more. */
+/* Windows of one value have no match, by any cost and optimizer; any other deviates by more. */
 #define CONSTANT_SIGMA 1e-3f
 
 static SdmStatus match_samples(Run *run, Slot *slot)
@@ -194,16 +194,15 @@ static SdmStatus match_samples(Run *run, Slot *slot)
                                  .window = sdm_disparity_window(run->ctx, opt),
                                  .dmin = opt->min_disparity,
                                  .dmax = opt->max_disparity,
-                                 .census_width = sdm_census_sides[opt->census][0],
-                                 .census_height = sdm_census_sides[opt->census][1],
+                                 .census_width = sdm_disparity_census(opt)[0],
+                                 .census_height = sdm_disparity_census(opt)[1],
                                  .lr_threshold = (float)opt->lr_threshold,
                                  .uniqueness = (float)opt->uniqueness,
-                                 .min_sigma = how.kind == SDM_OPTIMIZER_LOCAL
-                                                  ? fmaxf((float)opt->min_sigma, CONSTANT_SIGMA)
-                                                  : 0.0f,
+                                 .min_sigma = fmaxf((float)opt->min_sigma, CONSTANT_SIGMA),
                                  .subpixel = opt->subpixel,
                                  .cpu_level = sdm_options(run->ctx)->cpu_level,
-                                 .optimizer = &how};
+                                 .optimizer = &how,
+                                 .energy = run->result->energy};
     if (run->device)
         return sdm_pair_match_device(run->ctx, &run->gpu, &left, &right, &set, slot->disparity);
     return sdm_pair_match(run->ctx, &left, &right, &set, slot->disparity);

@@ -13,7 +13,7 @@ typedef struct SdmDisparityOptions {
     int min_disparity, max_disparity; /* px of the (reduced) image */
     int cost;                     /* 0 = by the optimizer, or 1 + SdmPairCost */
     int window;                   /* px; 0 = by the optimizer */
-    int census;                   /* index into sdm_census_sides */
+    int census;                   /* index into the choices; -1 = not given, 9x7 */
     double lr_threshold;          /* px; < 0 = no check */
     double uniqueness, min_sigma; /* 0 = not asked */
     int median;                   /* 0: none, 1: 3 x 3, 2: 5 x 5 */
@@ -25,7 +25,6 @@ typedef struct SdmDisparityOptions {
 } SdmDisparityOptions;
 
 enum { SDM_FORMAT_AUTO, SDM_FORMAT_TIF, SDM_FORMAT_PFM };
-extern const int sdm_census_sides[4][2]; /* width, height: 5x5 7x7 9x7 9x9 */
 
 extern const SdmOptionSpec sdm_disparity_options[]; /* offsets into SdmDisparityOptions */
 void sdm_disparity_default(SdmDisparityOptions *opt);
@@ -36,11 +35,14 @@ SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt);
 int sdm_disparity_window(const SdmContext *ctx, const SdmDisparityOptions *opt);
 /* The same for the cost: census with local, else ad-census. */
 SdmPairCost sdm_disparity_cost(const SdmContext *ctx, const SdmDisparityOptions *opt);
+/* Width and height of a census word. */
+const int *sdm_disparity_census(const SdmDisparityOptions *opt);
 
 /* What was done, summed over the frames of a sequence; seconds of wall time. */
 typedef struct SdmDisparityResult {
     int frames, width, height;         /* size of the disparities of the last frame */
     int64_t pixels, matched, valid;    /* matched: after the checks; valid: after filling */
+    int64_t energy[2];                 /* of belief propagation: costs of the labels, of their steps */
     double read_s, write_s;            /* in a sequence they overlap the matching */
     double shrink_s, engine_s, filter_s; /* --downscale; matching with its checks; median and filling */
 } SdmDisparityResult;

@@ -8,7 +8,8 @@
 #define NO_RANGE 0.0, 0.0, NULL
 #define MATCH SDM_CMD_MATCH
 
-const int sdm_census_sides[4][2] = {{5, 5}, {7, 7}, {9, 7}, {9, 9}};
+enum { CENSUS_9X7 = 2 }; /* in `census_sides` */
+static const int census_sides[4][2] = {{5, 5}, {7, 7}, {9, 7}, {9, 9}};
 
 const SdmOptionSpec sdm_disparity_options[] = {
     {"--output", "FILE", SDM_OPT_TEXT, FIELD(output), NO_RANGE, "none, must be given", MATCH,
@@ -30,15 +31,16 @@ const SdmOptionSpec sdm_disparity_options[] = {
      "Side of the square matching window: odd, 3 to 21; of sad 2 to 32, even ones too, which reach one pixel "
      "further to the left and up; sgm and bp take 1, too."},
     {"--census", "SIZE", SDM_OPT_ENUM, FIELD(census), 0.0, 0.0, "5x5|7x7|9x7|9x9", "9x7", MATCH,
-     "Pixels that the census transform compares with the middle one: columns x rows."},
+     "Pixels that the census transform compares with the middle one: columns x rows; of --cost census and "
+     "ad-census."},
     {"--lr-threshold", "PX", SDM_OPT_REAL, FIELD(lr_threshold), -1.0, 1e6, NULL, "1", MATCH,
      "Reject a match whose right pixel's own best match lies further off than this; below 0: no check."},
     {"--uniqueness", "SHARE", SDM_OPT_REAL, FIELD(uniqueness), 0.0, 1.0, NULL, "0, no check", MATCH,
      "Reject a match that does not beat every other more than 1 px away by this share of the cost."},
     {"--min-sigma", "LEVELS", SDM_OPT_REAL, FIELD(min_sigma), 0.0, 4095.0, NULL, "0, windows of one value",
      MATCH,
-     "Reject pixels whose window has no larger standard deviation: 8-bit levels, or levels of 12 bits for "
-     "wider images."},
+     "Reject pixels whose window (of sgm and bp 9 x 9 at least) has no larger standard deviation: 8-bit "
+     "levels, or levels of 12 bits for wider images."},
     {"--subpixel", "ON", SDM_OPT_ENUM, FIELD(subpixel), 0.0, 0.0, "off|on", "on", MATCH,
      "Refine disparities below a pixel."},
     {"--median", "SIDE", SDM_OPT_ENUM, FIELD(median), 0.0, 0.0, "none|3|5", "none", MATCH,
@@ -64,7 +66,7 @@ const SdmOptionSpec sdm_disparity_options[] = {
 void sdm_disparity_default(SdmDisparityOptions *opt)
 {
     *opt = (SdmDisparityOptions){.max_disparity = 63,
-                                 .census = 2,
+                                 .census = -1,
                                  .lr_threshold = 1.0,
                                  .subpixel = 1,
                                  .downscale = 1,
@@ -86,15 +88,28 @@ SdmPairCost sdm_disparity_cost(const SdmContext *ctx, const SdmDisparityOptions 
     return (SdmPairCost)(opt->cost - 1);
 }
 
+const int *sdm_disparity_census(const SdmDisparityOptions *opt)
+{
+    return census_sides[opt->census >= 0 ? opt->census : CENSUS_9X7];
+}
+
+static SdmStatus check_census(SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    const SdmPairCost cost = sdm_disparity_cost(ctx, opt);
+    if (opt->census < 0 || cost == SDM_PAIR_CENSUS || cost == SDM_PAIR_AD_CENSUS)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_USAGE, "--census: needs --cost census or ad-census, found %s",
+                    cost == SDM_PAIR_SAD ? "sad" : "zncc");
+}
+
 static SdmStatus check_optimizer(SdmContext *ctx, const SdmDisparityOptions *opt)
 {
     const char *const name = sdm_options(ctx)->optimizer;
     if (sdm_disparity_cost(ctx, opt) == SDM_PAIR_ZNCC)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--optimizer %s: found --cost zncc, expected ad-census, census or sad", name);
-    if (opt->uniqueness > 0.0 || opt->min_sigma > 0.0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--%s: needs --optimizer local, found %s",
-                        opt->uniqueness > 0.0 ? "uniqueness" : "min-sigma", name);
+    if (opt->uniqueness > 0.0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--uniqueness: needs --optimizer local, found %s", name);
     if (opt->max_disparity - opt->min_disparity >= SDM_LABEL_MOST)
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
@@ -138,7 +153,7 @@ SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt)
     if (opt->first >= 0 && opt->last >= 0 && opt->first > opt->last)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--first: found %d, expected at most --last, which is %d",
                         opt->first, opt->last);
-    if (!is_local(ctx) && check_optimizer(ctx, opt) != SDM_OK)
+    if (check_census(ctx, opt) != SDM_OK || (!is_local(ctx) && check_optimizer(ctx, opt) != SDM_OK))
         return SDM_ERR_USAGE;
     return check_window(ctx, opt);
 }

@@ -59,11 +59,32 @@ SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, in
     return SDM_OK;
 }
 
+static SdmBpField field_of(const SdmOptimizer *how, const SdmVolume *v)
+{
+    return (SdmBpField){.width = v->width, .height = v->height, .labels = v->labels, .pitch = v->pitch,
+                        .data = v->cost, .weight = how->weight, .truncation = how->truncation};
+}
+
+void sdm_volume_energy(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const uint16_t *left,
+                       int y0, int y1, int64_t sums[2])
+{
+    const SdmBpField f = field_of(how, v);
+    int64_t data = 0, steps = 0;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(+ : data, steps)
+    for (int y = y0; y < y1; y++) {
+        int64_t row[2];
+        sdm_bp_energy_rows(&f, left, y, y + 1, row);
+        data += row[0];
+        steps += row[1];
+    }
+    sums[0] += data;
+    sums[1] += steps;
+}
+
 static SdmStatus optimize_bp(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v,
                              const SdmLabels *out)
 {
-    const SdmBpField f = {.width = v->width, .height = v->height, .labels = v->labels, .pitch = v->pitch,
-                          .data = v->cost, .weight = how->weight, .truncation = how->truncation};
+    const SdmBpField f = field_of(how, v);
     const SdmStatus st = sdm_bp_run(ctx, &f, &how->bp, how->cpu_level, out->left);
     if (st == SDM_OK && out->right)
         sdm_right_labels(ctx, v, out->left, out->right);

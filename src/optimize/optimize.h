@@ -31,9 +31,8 @@ enum {
 };
 
 /* Costs of a band of rows.
- * A label without a cost (its right pixel has no data or lies off the image) costs `most`; a pixel that has
- * no cost for any label costs 0 for all, so its neighbours decide; who made the volume knows both and drops
- * what is chosen there. */
+ * A label without a cost (a pixel has no data or lies off the image) costs what chance does.  Where that goes
+ * for all labels of a pixel, its neighbours decide; who made the volume drops what is chosen there. */
 typedef struct SdmVolume {
     int width, height, labels;
     int begin, end; /* rows whose labels are wanted; the others are there for what lies about them */
@@ -67,6 +66,11 @@ SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, in
  * depends on the volume alone, not on threads or instruction set.  Errors: SDM_ERR_MEMORY, SDM_ERR_STOPPED.
  */
 SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
+
+/* Add the energy that belief propagation makes small, of the labels of rows y0..y1 - 1 and their steps to the
+ * left and up: sums[0] += costs, sums[1] += steps. */
+void sdm_volume_energy(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const uint16_t *left,
+                       int y0, int y1, int64_t sums[2]);
 
 /* Bytes that sdm_optimize() takes at most beside the volume and the labels, with any number of threads. */
 int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels);

@@ -26,6 +26,8 @@ typedef struct SdmPairSettings {
     bool subpixel;
     const char *cpu_level; /* as --cpu-level */
     const SdmOptimizer *optimizer; /* NULL or local: the best of each pixel */
+    int64_t *
+        energy; /* bp: what the labels cost is added to [0], what their steps cost to [1]; NULL = not asked */
 } SdmPairSettings;
 
 /* SDM_ERR_USAGE with a sentence for images or settings that cannot be matched. */

@@ -83,8 +83,8 @@ static SdmStatus check_optimizer(SdmContext *ctx, const SdmPairSettings *set)
         return SDM_OK;
     if (set->cost == SDM_PAIR_ZNCC)
         return sdm_fail(ctx, SDM_ERR_USAGE, "costs of zncc do not add; give an optimizer census or sad");
-    if (set->uniqueness > 0.0f || set->min_sigma > 0.0f)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "uniqueness and texture are asked of local matches alone");
+    if (set->uniqueness > 0.0f)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "uniqueness is asked of local matches alone");
     return SDM_OK;
 }
 

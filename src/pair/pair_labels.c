@@ -59,6 +59,8 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
     b->y0 = from;
     TRY(sdm_pair_volume(ctx, b->side[0], b->side[1], b->set, from, v));
     TRY(sdm_optimize(ctx, b->set->optimizer, v, &b->labels));
+    if (sdm_pair_wants_energy(b->set))
+        sdm_volume_energy(ctx, b->set->optimizer, v, b->labels.left, y0 - from, y1 - from, b->set->energy);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int y = y0; y < y1; y++)
         disparities(b, y, disparity + (ptrdiff_t)y * left->width);
@@ -83,6 +85,7 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
         TRY(sdm_alloc_raw(ctx, &b.labels.right, pixels, sizeof(uint16_t), "labels of the right image"));
     for (int y0 = 0; y0 < left->height; y0 += BAND)
         TRY(match_band(ctx, &b, &v, y0, y0 + BAND < left->height ? y0 + BAND : left->height, disparity));
+    TRY(sdm_pair_reject_flat(ctx, left, right, set, disparity));
 done:
     sdm_free(&b.labels.left);
     sdm_free(&b.labels.right);

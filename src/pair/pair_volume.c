@@ -169,29 +169,23 @@ static bool hole(const SdmPairImage *im, int x, int y)
     return im->data[y * im->stride + x] == SDM_PIXEL_NODATA;
 }
 
-/* Labels without a cost: those of right pixels off the image or without data. */
+/* Labels without a cost, those of right pixels off the image or without data, say what chance does; so do all
+ * of a left pixel without data, whose neighbours thus decide. */
 static void mark_missing(const Maker *m, int y, uint8_t *out)
 {
     const SdmVolume *const v = m->v;
+    const int chance = sdm_pair_chance(v->most);
     bool holes = false;
     for (int x = 0; x < v->width && !holes; x++)
         holes = hole(m->side[0], x, y) || hole(m->side[1], x, y);
     for (int x = 0; x < v->width; x++, out += v->pitch) {
         const int first = clamp(-x - v->first, 0, v->labels),
                   end = clamp(v->width - x - v->first, first, v->labels);
-        memset(out, v->most, (size_t)first);
-        memset(out + end, v->most, (size_t)(v->labels - end));
-        bool any = end > first;
-        if (holes) {
-            any = false;
-            for (int l = first; l < end; l++) {
-                const bool seen = !hole(m->side[0], x, y) && !hole(m->side[1], x + v->first + l, y);
-                out[l] = seen ? out[l] : (uint8_t)v->most;
-                any |= seen;
-            }
-        }
-        if (!any)
-            memset(out, 0, (size_t)v->labels);
+        memset(out, chance, (size_t)first);
+        memset(out + end, chance, (size_t)(v->labels - end));
+        for (int l = first; l < end && holes; l++)
+            if (hole(m->side[0], x, y) || hole(m->side[1], x + v->first + l, y))
+                out[l] = (uint8_t)chance;
     }
 }
 

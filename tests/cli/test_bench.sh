@@ -11,7 +11,7 @@ try bench --quick --repeats 1 --quiet --csv "$work/a.csv" --markdown "$work/a.md
 [ "$code" -eq 0 ] || complain "bench --quick: exit code $code: $(cat "$work/err")"
 head -1 "$work/a.csv" | grep -q '^what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output' || complain "CSV: header"
 for what in "sad 9x9" "census 9x7 in 9x9" "zncc 9x9" "pick row" "warp row" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "match sad" \
-    "match zncc" "match census" "SAD 5x5" "ZNCC 9x9 64" "SAD 4x4" "SAD 8x8" "SAD 16x16" "tiled BP 384 x 288" "DEM main processing zncc" \
+    "match zncc" "match census" "SAD 5x5" "ZNCC 9x9 64" "SAD 4x4" "SAD 8x8" "SAD 16x16" "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 32 px" "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 13 px" "DEM main processing zncc" \
     "DEM main processing census"; do
     grep -q "^$what.*,c," "$work/a.csv" || complain "CSV: no line of $what at level c"
     grep -q "^| $what" "$work/a.md" || complain "Markdown: no line of $what"
@@ -31,6 +31,11 @@ if "$program" devices --log json | tail -1 | grep -q '"device":"opencl:0".*"can_
     for what in "device warp" "device match zncc 9x9" "device last look" "DEM main processing census"; do
         grep -q "^$what.* opencl:0 kernels" "$work/out" || complain "bench --device: no line of $what"
     done
+fi
+tsukuba=$source_dir/../shared/data/middlebury/tsukuba
+if [ -d "$tsukuba" ]; then
+    try bench curve --repeats 1 --tsukuba "$tsukuba"
+    grep -Eq '^ *13 px +32 +1 +1 .* 16313 ' "$work/out" || complain "bench curve: $code $(cat "$work/err" "$work/out")"
 fi
 for device in auto cuda opencl; do # a row for the table of gpu/tuning.c, or why not
     try bench --tune --quick --repeats 1 --device "$device"

@@ -214,13 +214,14 @@ static SdmContext *context_of(int threads)
 static void same_as_definition(void **state)
 {
     (void)state;
-    static const int labels[] = {1, 2, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 65, 100};
+    static const int labels[] = {1, 2, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 65, 100,
+                                 127, 128, 129, 200, 255, 256, 300};
     static const int truncations[] = {1, 2, 3, 4, 5, 8, 9, 20, 70, 300};
     uint64_t seed = 77;
     SdmContext *ctx[2] = {context_of(1), context_of(2)};
-    for (int n = 0; n < 320; n++) {
+    for (int n = 0; n < 345; n++) {
         Case c;
-        open_case(&c, pick(&seed, 1, 40), pick(&seed, 1, 30), labels[n % 16]);
+        open_case(&c, pick(&seed, 1, 40), pick(&seed, 1, 30), labels[n % 23]);
         fill_case(&c, n % 7 == 0 ? 0 : n % 7 == 1 ? 1 : 255, &seed);
         if (n % 7 == 2)
             memset(c.data, 255, pixels(&c.f) * (size_t)c.f.pitch);

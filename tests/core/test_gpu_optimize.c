@@ -237,8 +237,12 @@ static void energy_is_the_definition(void **state)
                               .weight = 1 + i * 100,
                               .truncation = 1 + i};
         SdmBuffer *on_device = put(label, 2 * n);
+        const SdmOptimizer how = {.weight = f.weight, .truncation = f.truncation};
+        const SdmGpuBand band = {0, 0, f.height, f.height, 0};
+        const SdmGpuOwnRows own = {0, f.height, f.height};
         sdm_bp_energy(&f, label, want);
-        OK(sdm_gpu_bp_energy(test.ctx, &test.gpu, &v.device, on_device, f.weight, f.truncation, have));
+        have[0] = have[1] = 0;
+        OK(sdm_gpu_bp_energy(test.ctx, &test.gpu, &how, &v.device, &band, own, on_device, have));
         assert_true(have[0] == want[0] && have[1] == want[1]);
         sdm_buffer_free(&on_device);
         volume_close(&v);
@@ -248,8 +252,9 @@ static void energy_is_the_definition(void **state)
 
 /* ---- whole pairs ---- */
 
-static void compare_pair(int w, int h, const SdmPairSettings *set, bool eight_bit, int turn)
+static void compare_pair(int w, int h, SdmPairSettings *set, bool eight_bit, int turn)
 {
+    int64_t energy[2][2] = {{0}};
     const int pad = turn % 3; /* between rows, never to be read */
     const size_t all = (size_t)(w + pad) * (size_t)h, n = (size_t)w * (size_t)h;
     uint64_t seed = (uint64_t)turn + 1;
@@ -267,8 +272,11 @@ static void compare_pair(int w, int h, const SdmPairSettings *set, bool eight_bi
     }
     for (size_t i = 3; i < all && turn % 2; i++) /* alike, 3 pixels apart */
         data[1][i - 3] = data[0][i];
+    set->energy = energy[0];
     OK(sdm_pair_match(test.ctx, &image[0], &image[1], set, want));
+    set->energy = energy[1];
     OK(sdm_pair_match_device(test.ctx, &test.gpu, &image[0], &image[1], set, have));
+    assert_memory_equal(energy[0], energy[1], sizeof energy[0]);
     for (size_t i = 0; i < n; i++)
         if (memcmp(&want[i], &have[i], 4) != 0)
             fail_msg(
@@ -302,13 +310,14 @@ static void pairs_are_the_definition(void **state)
                                   .bp = {32, 1, 2},
                                   .cpu_level = "auto"};
         const int window = cost == SDM_PAIR_SAD || windows[turn / 5 % 5] != 2 ? windows[turn / 5 % 5] : 1;
-        const SdmPairSettings set = {.cost = cost,
+        SdmPairSettings set = {.cost = cost,
                                      .window = window,
                                      .dmin = r.dmin,
                                      .dmax = r.dmax,
                                      .census_width = census[turn % 3][0],
                                      .census_height = census[turn % 3][1],
                                      .lr_threshold = turn % 4 ? (float)(turn % 4 - 1) : -1.0f,
+                                     .min_sigma = (float[]){0.0f, 1e-3f, 40.0f}[turn / 2 % 3],
                                      .subpixel = turn % 5 != 2,
                                      .cpu_level = "auto",
                                      .optimizer = &how};

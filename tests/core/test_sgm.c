@@ -143,12 +143,13 @@ static void label(const SdmVolume *v, const SdmOptimizer *how, const char *level
 
 static void one_volume(uint64_t *seed)
 {
-    static const int labels[] = {1, 2, 3, 15, 16, 17, 31, 33, 48, 63, 64, 65, 96, 100, 128, 129, 200};
+    static const int labels[] = {1,  2,  3,  15,  16,  17,  31,  33,  48, 63,
+                                 64, 65, 96, 100, 128, 129, 200, 256, 300};
     SdmContext *ctx = NULL;
     int16_t guide[MOST_WIDTH * 300];
     SdmVolume v = {.width = 1 + (int)(next_random(seed) % MOST_WIDTH),
                    .height = 1 + (int)(next_random(seed) % 20),
-                   .labels = labels[next_random(seed) % 17]};
+                   .labels = labels[next_random(seed) % 19]};
     if (next_random(seed) % 8 == 0)
         v.height = 290; /* several bands */
     const int p1 = (int)(next_random(seed) % 100);

@@ -2,6 +2,7 @@
 """`match` on what cannot be matched: one sentence each, nothing left behind; full disks and stops, too."""
 # fault_match.py STEREODEM SOURCE_FOLDER
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
 import random
 import resource
@@ -71,6 +72,28 @@ def usage(bench):
     for option in ("--min-disparity", "--max-disparity", "--lr-threshold", "--uniqueness", "--min-sigma"):
         refuse(f"NaN for {option}", [option, "found 'nan'"], *pair, "-o", "o.tif", option, "nan")
     refuse("cost", ["--cost: found 'ssd'", "sad, zncc, census"], *pair, *out, "--cost", "ssd")
+    for name, words, *options in (
+            ("--p1 with local", ["--p1: needs --optimizer sgm, found local"], "--p1", "9"),
+            ("--p2 with bp", ["--p2: needs --optimizer sgm, found bp"], "--optimizer", "bp", "--p2", "90"),
+            ("--paths as by default with local", ["--paths: needs --optimizer sgm, found local"], "--paths", "8"),
+            ("--bp-outer with sgm", ["--bp-outer: needs --optimizer bp, found sgm"], "--optimizer", "sgm", "--bp-outer", "1"),
+            ("--bp-weight with local", ["--bp-weight: needs --optimizer bp, found local"], "--bp-weight", "9"),
+            ("--census with sad", ["--census: needs --cost census or ad-census, found sad"], "--cost", "sad", "--census", "9x7"),
+            ("--census with zncc", ["--census: needs --cost census", "found zncc"], "--cost", "zncc", "--census", "5x5"),
+            ("--uniqueness with sgm", ["--uniqueness: needs --optimizer local, found sgm"], "--optimizer", "sgm",
+             "--uniqueness", "0.1"),
+            ("zncc with bp", ["--optimizer bp: found --cost zncc, expected ad-census, census or sad"], "--optimizer", "bp",
+             "--cost", "zncc"),
+            ("ad-census with local", ["--cost ad-census: needs --optimizer sgm or bp, found local"], "--cost", "ad-census"),
+            ("P2 below P1 by the cost", ["--p2: found 9, expected at least --p1, which is 25 (by the cost)"], "--optimizer",
+             "sgm", "--p2", "9"),
+            ("more labels than there are", ["--max-disparity: found 5000 px", "4096 labels"], "--optimizer", "sgm",
+             "--min-disparity", "-59", "--max-disparity", "5000"),
+            ("window above the image, sgm", ["--window 21", "15 x 10 px after --downscale"], "--optimizer", "sgm", "--window",
+             "21", "--downscale", "4"),
+            ("tile of 3 px", ["--bp-tile: found '3'", "4 to 1024"], "--optimizer", "bp", "--bp-tile", "3")):
+        limits = () if "--max-disparity" in options else ("--max-disparity", "9")
+        refuse(name, words, *pair, "-o", "o.tif", *limits, *options)
     refuse("census", ["--census: found '3x3'"], *pair, *out, "--census", "3x3")
     refuse("band", ["--band 2", "1 band"], *pair, *out, "--band", "2")
     refuse("ending", ["-o o.png", ".tif, .tiff or .pfm"], *pair, "-o", "o.png")
@@ -152,6 +175,20 @@ def constant(bench):
         bench.check(f"{cost}: constant images", said.returncode == 0 and " 0.0 % matched" in said.stdout + said.stderr,
                     said.stdout + said.stderr)
         bench.check("threads are kept back", "--threads 1024: " in said.stderr, said.stderr)
+    for options in (("sgm",), ("bp",), ("sgm", "--cost", "census"), ("bp", "--cost", "sad", "--window", "5")):
+        said = bench.call("match", "flat_l.tif", "flat_r.tif", "-o", "constant.pfm", "--overwrite", "--max-disparity", "16",
+                          "--optimizer", *options)
+        bench.check(f"{options}: constant images", said.returncode == 0 and " 0.0 % matched" in said.stdout + said.stderr,
+                    said.stdout + said.stderr)
+    # noise that has nothing to do with each other: chance matches; those of little noise can be told by --min-sigma
+    for optimizer, least, most in (("local", 30, 70), ("sgm", 20, 70), ("bp", 40, 95)):
+        base.write_tiff("noise_l.tif", 300, 200, "uint8", bytes(126 + v % 5 for v in noise(300, 200, 5)))
+        base.write_tiff("noise_r.tif", 300, 200, "uint8", bytes(126 + v % 5 for v in noise(300, 200, 6)))
+        for sigma, low, high in (("0", least, most), ("2", 0, 0)):
+            said = bench.call("match", "noise_l.tif", "noise_r.tif", "-o", "constant.pfm", "--overwrite", "--max-disparity",
+                              "31", "--optimizer", optimizer, "--min-sigma", sigma, "--log", "json")
+            share = 100 * json.loads(said.stdout.strip().split("\n")[-1])["matched"] if said.returncode == 0 else -1
+            bench.check(f"{optimizer}: noise, --min-sigma {sigma}", low <= share <= high, f"{share} % matched {said.stderr}")
     base.remove("constant.pfm")
 
 

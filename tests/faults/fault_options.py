@@ -58,6 +58,13 @@ def values(bench):
                  "--p1", "30", "--p2", "10")
     bench.refuse("messages of belief propagation beyond 16 bits", 2, ["--bp-weight", "16319"], "scene", "-o", "o.tif",
                  "--optimizer", "bp", "--bp-weight", "4000", "--bp-truncation", "5")
+    for command in ("run", "plan"):
+        for option, value, needs, found in (("--p1", "9", "sgm", "local"), ("--p2", "90", "sgm", "bp"),
+                                            ("--paths", "8", "sgm", "local"), ("--bp-weight", "9", "bp", "local"),
+                                            ("--bp-truncation", "4", "bp", "sgm"), ("--bp-outer", "1", "bp", "sgm"),
+                                            ("--bp-inner", "3", "bp", "local"), ("--bp-tile", "32", "bp", "sgm")):
+            bench.refuse(f"{command}: {option} with {found}", 2, [f"{option}: needs --optimizer {needs}, found {found}"], "scene",
+                         "-o", "o.tif", "--optimizer", found, option, value, command=command)
     bench.refuse("empty argument", 2, ["empty"], "", "-o", "o.tif")
     bench.refuse("unknown command", 2, ["runn", "run"], "scene", command="runn")
 

@@ -21,9 +21,9 @@ DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."
 STEREO_BM = {"cones": 11.0, "teddy": 17.5}
 AIM = {"cones": 9.0, "teddy": 14.0}
 STEREO_SGBM = {"cones": 5.5, "teddy": 10.0}  # in its best mode, 64 columns of margin
-AIM_SGM = {"cones": 4.8, "teddy": 8.0}
+AIM_SGM = {"cones": 4.7, "teddy": 7.8}
 LOCAL = {"cones": 6.3, "teddy": 11.4}  # what --optimizer local reaches
-BELIEF = {"cones": 4.8, "teddy": 7.0}
+BELIEF = {"cones": 4.6, "teddy": 6.5}
 if not os.path.isdir(DATA):
     print("SKIPPED: no Middlebury images")
     sys.exit(77)

@@ -19,7 +19,8 @@ gdal.UseExceptions()
 W, H, NEAR, RISE = 640, 200, 10.0, 12.0  # disparities rise from NEAR by RISE over the width
 # (options, most RMS in px, most deviation of a tenth of a pixel from its share)
 CASES = ((("--optimizer", "local"), 0.06, 0.2), (("--optimizer", "sgm"), 0.08, 0.25),
-         (("--optimizer", "sgm", "--cost", "census"), 0.08, 0.2), (("--optimizer", "sgm", "--window", "3"), 0.07, 0.25))
+         (("--optimizer", "sgm", "--cost", "census"), 0.08, 0.2), (("--optimizer", "sgm", "--window", "3"), 0.07, 0.25),
+         (("--optimizer", "bp"), 0.08, 0.25), (("--optimizer", "bp", "--cost", "census"), 0.08, 0.2))
 random = np.random.default_rng(5)
 
 
