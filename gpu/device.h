@@ -21,6 +21,7 @@ typedef struct SdmDeviceInfo {
     char name[SDM_NAME_SIZE], platform[SDM_NAME_SIZE], driver[SDM_NAME_SIZE];
     bool is_cpu; /* an OpenCL device that is the processor */
     bool exact;  /* rounds divisions and roots correctly, keeps denormals: the CPU's bytes */
+    bool doubles; /* has them, rounded as the CPU's: what ends in them (gridding) can be done there */
     int64_t memory_bytes, local_bytes, most_bytes; /* most_bytes: of one buffer */
     int units, max_group;                          /* compute units; work items a group */
     double clock_hz;                               /* the highest; 0: not known */
