@@ -227,7 +227,8 @@ static void bytes_are_the_processors(void **state)
 static void sizes_of_launches_change_nothing(void **state)
 {
     (void)state;
-    static const SdmTuning rows[] = {{"", 7, 5, 32, 9, 96, 5, 13}, {"", 128, 128, 256, 1000, 256, 256, 1}};
+    static const SdmTuning rows[] = {{"", 7, 5, 32, 9, 96, 5, 13, 5, 32},
+                                     {"", 128, 128, 256, 1000, 256, 256, 1, 128, 256}};
     const SdmWindow all = {.w = W, .h = H};
     for (int i = 0; i < 2; i++) {
         assert_true(sdm_tuning_good(&rows[i]));
@@ -251,8 +252,8 @@ static void every_device_has_a_row(void **state)
         assert_memory_equal(sdm_device_tuning(device), row, sizeof *row);
         sdm_device_close(&device);
     }
-    assert_false(sdm_tuning_good(&(SdmTuning){"", 0, 32, 64, 64, 64, 32, 8}));
-    assert_false(sdm_tuning_good(&(SdmTuning){"", 32, 32, 64, 64, 64, 32, 9}));
+    assert_false(sdm_tuning_good(&(SdmTuning){"", 0, 32, 64, 64, 64, 32, 8, 32, 64}));
+    assert_false(sdm_tuning_good(&(SdmTuning){"", 32, 32, 64, 64, 64, 32, 9, 32, 64}));
 }
 
 /* Whatever call fails: its status, no result, nothing kept; and then it works again. */
