@@ -94,6 +94,8 @@ static inline int sdm_groups(int64_t n, int group)
 
 /* Tests: devices that are opened from now on have a budget of at most that many bytes; 0 = as they are. */
 void sdm_device_limit_budget(int64_t bytes);
+/* Tests: devices that are opened from now on have no doubles; false = as they are. */
+void sdm_device_deny_doubles(bool deny);
 /* Tests: let the n-th call from now that works on a device fail (n >= 1; 0 = never), with status st, and when
  * it lasts all that follow. */
 void sdm_device_fail_at(int64_t n, SdmStatus st, bool lasts);

@@ -161,7 +161,10 @@ static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult
     for (size_t i = 0; i < cells; i++)
         valid += want.mask[i] & SDM_QA_VALID;
     assert_true(valid > cells / 3);
-    if (have.height_m) {
+    if (!have.height_m) {
+        compare(surface->surface.h_m, out.surface.h_m, 4, "heights", "the surface in place of cells");
+        compare(surface->surface.flags, out.surface.flags, 2, "flags", "the surface in place of cells");
+    } else {
         assert_memory_equal(want.height_m, have.height_m, 4 * cells);
         assert_memory_equal(want.score, have.score, 4 * cells);
         assert_memory_equal(want.gap_m, have.gap_m, 4 * cells);
@@ -221,6 +224,17 @@ static void bytes_are_the_processors(void **state)
     compare_chain("zncc", 0.7, 12.0f, SATURATED, &all); /* jumps to bridge: wider retries, on level 0, too */
     compare_chain("census", 0.7, 0.0f, TORN, &all);
     compare_chain("sad", 0.7, 6.0f, TORN, &all);
+}
+
+/* Without doubles the surface comes down, before what is saturated is told if anything is. */
+static void doubles_are_not_needed(void **state)
+{
+    (void)state;
+    const SdmWindow all = {.w = W, .h = H};
+    sdm_device_deny_doubles(true);
+    compare_chain("zncc", 0.7, 0.0f, SATURATED, &all);
+    compare_chain("zncc", 0.7, 0.0f, TORN, &all);
+    sdm_device_deny_doubles(false);
 }
 
 /* Sizes of the launches are a matter of time alone. */
@@ -297,6 +311,7 @@ static void failures_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_the_processors),
+                                       cmocka_unit_test(doubles_are_not_needed),
                                        cmocka_unit_test(sizes_of_launches_change_nothing),
                                        cmocka_unit_test(every_device_has_a_row),
                                        cmocka_unit_test(failures_are_told)};
