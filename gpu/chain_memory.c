@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chain_inside.h"
 
-#include "chain_device.h"
 #include "match/labels.h"
 #include "optimize_device.h"
+
+bool sdm_device_makes_levels(const SdmMatchSettings *set)
+{
+    return sdm_chain_device_cost(set) != SDM_GPU_SAD;
+}
 
 enum SdmGpuCost sdm_chain_device_cost(const SdmMatchSettings *set)
 {
@@ -33,6 +37,7 @@ SdmStatus sdm_chain_device_arrays(SdmDeviceChain *c, int64_t n)
 {
     SdmStatus st = SDM_OK;
     SdmDeviceArrays *const a = &c->a;
+    c->pixels = n;
     const struct {
         SdmBuffer **buffer;
         int64_t size;
@@ -53,23 +58,43 @@ done:
     return st;
 }
 
-static SdmStatus take_image(SdmDeviceChain *c, const SdmLevelImage *from, SdmGpuImage *to)
+/* Room for a level of a view. */
+static SdmStatus take_image(SdmDeviceChain *c, int side, int level)
 {
-    *to = (SdmGpuImage){.x0 = from->x0, .y0 = from->y0, .w = from->w, .h = from->h};
-    return sdm_buffer_new(c->ctx, c->gpu.device, from->w * from->h * (int64_t)sizeof *from->data,
+    const SdmLevelImage *const first = &(side == SDM_RIGHT ? c->in->right : c->in->left)->level[0];
+    const int64_t bounds[4] = {first->x0, first->y0, first->x0 + first->w, first->y0 + first->h};
+    SdmLevelImage at;
+    SdmGpuImage *const to = &c->image[side][level];
+    sdm_level_place(bounds, level, &at);
+    *to = (SdmGpuImage){.x0 = at.x0, .y0 = at.y0, .w = at.w, .h = at.h};
+    return sdm_buffer_new(c->ctx, c->gpu.device, at.w * at.h * (int64_t)sizeof *at.data,
                           "a level of an image", &to->data);
 }
 
-/* Images of a level go up in the other queue, while the device is at the level before; waits for the copies.
- */
+static SdmStatus send_image(SdmDeviceChain *c, int side, int level, const int16_t *data)
+{
+    SdmStatus st = SDM_OK;
+    const SdmGpuImage *const to = &c->image[side][level];
+    if (!c->there[side][level])
+        TRY(sdm_upload(c->ctx, to->data, 0, data, to->w * to->h * (int64_t)sizeof *data, 1 - c->gpu.queue,
+                       true));
+    c->there[side][level] = true;
+done:
+    return st;
+}
+
 SdmStatus sdm_chain_device_send_level(SdmDeviceChain *c, int level)
 {
     SdmStatus st = SDM_OK;
     const SdmPyramid *const views[2] = {c->in->left, c->in->right};
     for (int side = 0; side < 2; side++) {
-        const SdmLevelImage *const from = &views[side]->level[level];
-        TRY(sdm_upload(c->ctx, c->image[side][level].data, 0, from->data,
-                       from->w * from->h * (int64_t)sizeof *from->data, 1 - c->gpu.queue, true));
+        const int have = views[side]->lmax < level ? views[side]->lmax : level;
+        TRY(send_image(c, side, have, views[side]->level[have].data));
+        for (int l = have + 1; l <= level; l++) {
+            if (!c->there[side][l])
+                TRY(sdm_gpu_half(c->ctx, &c->gpu, &c->image[side][l - 1], &c->image[side][l]));
+            c->there[side][l] = true;
+        }
     }
 done:
     return st;
@@ -80,10 +105,9 @@ SdmStatus sdm_chain_device_send(SdmDeviceChain *c, const SdmSurface *coarse)
     SdmStatus st = SDM_OK;
     const SdmLattice *const lat = c->in->lattice;
     const int64_t nodes = (int64_t)lat->nu * lat->nv * (int64_t)sizeof *lat->node;
-    for (int l = c->in->settings->coarse_level - 1; l >= 0; l--) {
-        TRY(take_image(c, &c->in->left->level[l], &c->image[SDM_LEFT][l]));
-        TRY(take_image(c, &c->in->right->level[l], &c->image[SDM_RIGHT][l]));
-    }
+    for (int l = c->in->settings->coarse_level - 1; l >= 0; l--)
+        for (int side = 0; side < 2; side++)
+            TRY(take_image(c, side, l));
     TRY(sdm_buffer_new(c->ctx, c->gpu.device, nodes, "lattice nodes", &c->node));
     TRY(sdm_upload(c->ctx, c->node, 0, lat->node, nodes, c->gpu.queue, false));
     TRY(sdm_upload(c->ctx, c->a.now, 0, coarse->h_m, (int64_t)coarse->win.w * coarse->win.h * 4, c->gpu.queue,
@@ -105,8 +129,9 @@ int64_t sdm_chain_device_pixels(const SdmMatchSettings *set, const SdmSurface *c
 }
 
 /* Bytes a pixel of what the steps keep for themselves: means and textures of both views (16), sums and counts
- * of the filling (12), lattice cells (2); census words. */
-enum { ARRAY_BYTES = 21, STEP_BYTES = 30, CENSUS_BYTES = 16 };
+ * of the filling (12), lattice cells (2), lists of the gridding for cells of two pixels a side (2); census
+ * words. */
+enum { ARRAY_BYTES = 21, STEP_BYTES = 32, CENSUS_BYTES = 16 };
 
 int64_t sdm_device_chain_bytes(SdmDevice *device, const SdmMatchSettings *set, int64_t w, int64_t h,
                                int64_t images)

@@ -7,6 +7,14 @@
 
 /* ---- lattice ---- */
 
+typedef struct LatticeNode { /* SdmNode; what is not read here are place holders */
+    long left[2], right[2];
+    float right_b[2], right_c[2];
+    long ground[2];
+    float ground_b[2], ground_c[2];
+    float du_dh, rest;
+} LatticeNode;
+
 typedef struct LatticeCell { /* corners 00 10 01 11 as x y z w; [axis]: columns, rows */
     float4 at[2], b[2], c[2];
     float4 du_dh;

@@ -9,10 +9,16 @@ static atomic_llong fail_at; /* tests: counts down to the call that fails */
 static atomic_int fail_with;
 static atomic_bool fail_lasts;
 static atomic_llong most_budget; /* tests */
+static atomic_bool no_doubles;   /* tests */
 
 void sdm_device_limit_budget(int64_t bytes)
 {
     atomic_store(&most_budget, bytes);
+}
+
+void sdm_device_deny_doubles(bool deny)
+{
+    atomic_store(&no_doubles, deny);
 }
 
 void sdm_device_fail_at(int64_t n, SdmStatus st, bool lasts)
@@ -98,6 +104,7 @@ SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice
     d->budget = d->info.is_cpu ? d->info.memory_bytes / 2 : d->info.memory_bytes / 4 * 3;
     const int64_t most = atomic_load(&most_budget);
     d->budget = most > 0 && most < d->budget ? most : d->budget;
+    d->info.doubles = d->info.doubles && !atomic_load(&no_doubles);
     d->tuning = *sdm_tuning_find(d->info.name);
     TRY(d->back_end->open(ctx, d));
     *out = d;

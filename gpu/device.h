@@ -21,6 +21,7 @@ typedef struct SdmDeviceInfo {
     char name[SDM_NAME_SIZE], platform[SDM_NAME_SIZE], driver[SDM_NAME_SIZE];
     bool is_cpu; /* an OpenCL device that is the processor */
     bool exact;  /* rounds divisions and roots correctly, keeps denormals: the CPU's bytes */
+    bool doubles; /* has them, rounded as the CPU's: what ends in them (gridding) can be done there */
     int64_t memory_bytes, local_bytes, most_bytes; /* most_bytes: of one buffer */
     int units, max_group;                          /* compute units; work items a group */
     double clock_hz;                               /* the highest; 0: not known */
@@ -93,6 +94,8 @@ static inline int sdm_groups(int64_t n, int group)
 
 /* Tests: devices that are opened from now on have a budget of at most that many bytes; 0 = as they are. */
 void sdm_device_limit_budget(int64_t bytes);
+/* Tests: devices that are opened from now on have no doubles; false = as they are. */
+void sdm_device_deny_doubles(bool deny);
 /* Tests: let the n-th call from now that works on a device fail (n >= 1; 0 = never), with status st, and when
  * it lasts all that follow. */
 void sdm_device_fail_at(int64_t n, SdmStatus st, bool lasts);

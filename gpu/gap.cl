@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /* Rows y_begin..y_end - 1 of the image, whose volume (depth 3) this is.  quality: 250 x score at v. */
-KERNEL GROUP_SIZE(64, 4, 1)
+KERNEL ANY_GROUP
 ray_gap(GLOBAL const float *score, GLOBAL const float *texture, int w, int y_begin, int y_end, float scale,
         GLOBAL float *gap_v, GLOBAL uchar *quality)
 {
-    const int x = GROUP(0) * 64 + ITEM(0), y = y_begin + GROUP(1) * 4 + ITEM(1);
+    const int x = PLACE(0), y = y_begin + PLACE(1);
     if (x >= w || y >= y_end)
         return;
     const long i = (long)y * w + x;

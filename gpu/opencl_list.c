@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-enum { MOST_PLATFORMS = 16 };
+enum { MOST_PLATFORMS = 16, EXTENSIONS = 16384 /* bytes of their names */ };
 
 const char *sdm_cl_load(SdmClApi *api)
 {
@@ -77,6 +77,16 @@ static const char *why_not(const SdmClApi *api, ClHandle device, const SdmDevice
     return "";
 }
 
+/* OpenCL C 1.2 takes doubles where the extension is; then division and root are rounded correctly. */
+static bool has_doubles(const SdmClApi *api, ClHandle device)
+{
+    const uint64_t wanted = CL_FP_ROUND_TO_NEAREST | CL_FP_DENORM | CL_FP_INF_NAN;
+    char extensions[EXTENSIONS];
+    ask_text(api, device, CL_DEVICE_EXTENSIONS, extensions, sizeof extensions);
+    return strstr(extensions, "cl_khr_fp64") &&
+           (ask_number(api, device, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof(ClBits)) & wanted) == wanted;
+}
+
 static void describe(const SdmClApi *api, ClHandle platform, ClHandle device, int index, SdmDeviceInfo *out)
 {
     char version[SDM_NAME_SIZE], driver[SDM_NAME_SIZE];
@@ -91,6 +101,7 @@ static void describe(const SdmClApi *api, ClHandle platform, ClHandle device, in
     snprintf(out->driver, sizeof out->driver, "%.90s, %.30s", version, driver);
     out->is_cpu = ask_number(api, device, CL_DEVICE_TYPE, sizeof(ClBits)) & CL_DEVICE_TYPE_CPU;
     out->exact = (ask_number(api, device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof(ClBits)) & exact) == exact;
+    out->doubles = has_doubles(api, device);
     out->memory_bytes = (int64_t)ask_number(api, device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(uint64_t));
     out->most_bytes = (int64_t)ask_number(api, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(uint64_t));
     out->local_bytes = (int64_t)ask_number(api, device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(uint64_t));

@@ -14,10 +14,10 @@ FUNCTION int cost_of(const CostRow *r, int x, int k)
 }
 
 /* best: rows y_begin..y_end - 1 of w: d of each right pixel's best, of equal ones the smallest. */
-KERNEL GROUP_SIZE(64, 4, 1)
+KERNEL ANY_GROUP
 pair_right_best(GLOBAL const ushort *cost, int w, int rows, int dmin, int depth, GLOBAL int *best)
 {
-    const int x = GROUP(0) * 64 + ITEM(0), y = GROUP(1) * 4 + ITEM(1);
+    const int x = PLACE(0), y = PLACE(1);
     if (x >= w || y >= rows)
         return;
     const CostRow r = {cost + (long)y * depth * w, w, dmin, depth};
@@ -53,11 +53,11 @@ FUNCTION bool pair_ambiguous(const CostRow *r, int x, int best, int least, float
 }
 
 /* disparity: its row `out_row` is the strip's first one. */
-KERNEL GROUP_SIZE(64, 4, 1) pair_choose(GLOBAL const ushort *cost, GLOBAL const int *right_best, int w,
-                                        int rows, int dmin, int depth, float lr_threshold, float uniqueness,
-                                        int subpixel, int round, int out_row, GLOBAL float *disparity)
+KERNEL ANY_GROUP pair_choose(GLOBAL const ushort *cost, GLOBAL const int *right_best, int w, int rows,
+                             int dmin, int depth, float lr_threshold, float uniqueness, int subpixel,
+                             int round, int out_row, GLOBAL float *disparity)
 {
-    const int x = GROUP(0) * 64 + ITEM(0), y = GROUP(1) * 4 + ITEM(1);
+    const int x = PLACE(0), y = PLACE(1);
     if (x >= w || y >= rows)
         return;
     const CostRow r = {cost + (long)y * depth * w, w, dmin, depth};

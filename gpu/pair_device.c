@@ -4,7 +4,7 @@
 #include "pair_kernels.h"
 #include "steps_inside.h"
 
-enum { COLUMNS = 4, GROUP = 64, ROWS = 32, MARGIN = 24 /* rows: half a window and half a word */ };
+enum { COLUMNS = 4, MARGIN = 24 /* rows: half a window and half a word */ };
 
 /* A pair that is being matched. */
 typedef struct Match {
@@ -26,13 +26,14 @@ static SdmStatus prepare_view(SdmContext *ctx, SdmGpu *g, Match *m, int side)
     const SdmPairSettings *const set = m->set;
     const int w = m->pair->width, h = m->pair->height;
     const int64_t n = (int64_t)w * h;
+    const SdmTuning *const t = sdm_gpu_tuning(g);
     const bool textured = set->cost == SDM_PAIR_ZNCC || set->min_sigma > 0.0f;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_MEAN + side, n * 4, &m->sum[side]));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE + side, n * 4, &m->texture[side]));
-    TRY(SDM_GPU_RUN(ctx, g, "pair_texture", sdm_gpu_groups(w, COLUMNS), sdm_gpu_groups(h, ROWS), GROUP, 1,
-                    SDM_BUF(m->pair->image[side]), SDM_I32(w), SDM_I32(h), SDM_I32(set->window),
+    TRY(SDM_GPU_RUN(ctx, g, "pair_texture", sdm_gpu_groups(w, COLUMNS), sdm_gpu_groups(h, t->pair_rows),
+                    t->pair_items, 1, SDM_BUF(m->pair->image[side]), SDM_I32(w), SDM_I32(h), SDM_I32(set->window),
                     SDM_I32(m->middle), SDM_I32(textured), SDM_F32(set->min_sigma * (float)m->samples),
-                    SDM_I32(ROWS), SDM_BUF(m->sum[side]), SDM_BUF(m->texture[side])));
+                    SDM_I32(t->pair_rows), SDM_BUF(m->sum[side]), SDM_BUF(m->texture[side])));
     if (set->cost != SDM_PAIR_CENSUS)
         return SDM_OK;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, n * 16, &m->word[side]));
@@ -46,6 +47,7 @@ static SdmStatus run_costs(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, i
 {
     static const char *const names[] = {"pair_volume_sad", "pair_volume_zncc", "pair_volume_census"};
     const SdmPairSettings *const set = m->set;
+    const SdmTuning *const t = sdm_gpu_tuning(g);
     SdmArg args[20];
     int n = 0, shift = 0;
     while ((m->samples * (m->pair->eight_bit ? 255 : 4094)) >> shift >= SDM_PAIR_NONE)
@@ -66,16 +68,16 @@ static SdmStatus run_costs(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, i
                            SDM_I32(m->pair->height),
                            SDM_I32(y0),
                            SDM_I32(y1),
-                           SDM_I32(ROWS),
+                           SDM_I32(t->pair_rows),
                            SDM_I32(set->window),
                            SDM_I32(set->dmin),
                            SDM_I32(m->depth),
                            SDM_BUF(cost)};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         args[n++] = rest[i];
-    const int groups[3] = {sdm_gpu_groups(m->pair->width, COLUMNS * GROUP), sdm_gpu_groups(y1 - y0, ROWS),
-                           m->depth};
-    return sdm_gpu_run(ctx, g, names[set->cost], groups, (const int[3]){GROUP, 1, 1}, n, args);
+    const int groups[3] = {sdm_gpu_groups(m->pair->width, COLUMNS * t->pair_items),
+                           sdm_gpu_groups(y1 - y0, t->pair_rows), m->depth};
+    return sdm_gpu_run(ctx, g, names[set->cost], groups, (const int[3]){t->pair_items, 1, 1}, n, args);
 }
 
 /* Rows y0..y1 - 1; their disparities begin at row `out_row` of out. */
@@ -87,9 +89,9 @@ static SdmStatus match_rows(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, 
     const int w = m->pair->width;
     TRY(run_costs(ctx, g, m, y0, y1, cost));
     if (set->lr_threshold >= 0.0f)
-        TRY(SDM_GPU_RUN(ctx, g, "pair_right_best", w, y1 - y0, 64, 4, SDM_BUF(cost), SDM_I32(w),
+        TRY(SDM_GPU_PIXELS(ctx, g, "pair_right_best", w, y1 - y0, SDM_BUF(cost), SDM_I32(w),
                         SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_BUF(best)));
-    TRY(SDM_GPU_RUN(ctx, g, "pair_choose", w, y1 - y0, 64, 4, SDM_BUF(cost), SDM_BUF(best), SDM_I32(w),
+    TRY(SDM_GPU_PIXELS(ctx, g, "pair_choose", w, y1 - y0, SDM_BUF(cost), SDM_BUF(best), SDM_I32(w),
                     SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_F32(set->lr_threshold),
                     SDM_F32(set->uniqueness), SDM_I32(set->subpixel), SDM_I32(set->cost == SDM_PAIR_ZNCC),
                     SDM_I32(out_row), SDM_BUF(out)));
@@ -107,8 +109,8 @@ SdmStatus sdm_gpu_pair(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, const
                .samples = set->window * set->window,
                .middle = pair->eight_bit ? 128 : 0};
     const int64_t row_bytes = (int64_t)m.depth * pair->width * 2,
-                  fit = cost_bytes(g) / row_bytes / ROWS * ROWS;
-    const int rows = fit < ROWS ? ROWS : fit < y1 - y0 ? (int)fit : y1 - y0;
+                  strip = sdm_gpu_tuning(g)->pair_rows, fit = cost_bytes(g) / row_bytes / strip * strip;
+    const int rows = (int)(fit > y1 - y0 ? y1 - y0 : fit < strip ? (strip < y1 - y0 ? strip : y1 - y0) : fit);
     SdmBuffer *cost, *best;
     for (int side = 0; side < 2; side++)
         TRY(prepare_view(ctx, g, &m, side));
@@ -179,7 +181,7 @@ SdmStatus sdm_gpu_pair_fill(SdmContext *ctx, SdmGpu *g, int width, int height, S
     SdmStatus st = SDM_OK;
     TRY(SDM_GPU_RUN(ctx, g, "fill_nearest_columns", width, 1, 64, 1, SDM_BUF(disparity), SDM_I32(width),
                     SDM_I32(height), SDM_BUF(row)));
-    TRY(SDM_GPU_RUN(ctx, g, "fill_nearest_rows", width, height, 32, 8, SDM_BUF(disparity), SDM_BUF(row),
+    TRY(SDM_GPU_PIXELS(ctx, g, "fill_nearest_rows", width, height, SDM_BUF(disparity), SDM_BUF(row),
                     SDM_I32(width), SDM_I32(height)));
 done:
     return st;

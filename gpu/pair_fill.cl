@@ -26,10 +26,10 @@ fill_nearest_columns(GLOBAL const float *d, int w, int h, GLOBAL int *row)
 
 /* Holes of all rows, looking outward along the row until no column can be nearer.  Holes' own values are not
  * read, so d is filled in place. */
-KERNEL GROUP_SIZE(32, 8, 1)
+KERNEL ANY_GROUP
 fill_nearest_rows(GLOBAL float *d, GLOBAL const int *row, int w, int h)
 {
-    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1);
+    const int x = PLACE(0), y = PLACE(1);
     if (x >= w || y >= h || row[(long)y * w + x] == y)
         return;
     GLOBAL const int *const r = row + (long)y * w;

@@ -17,7 +17,7 @@ typedef struct PairItem {
 FUNCTION PairItem pair_item(const PairStrip *s)
 {
     PairItem it;
-    it.x = (GROUP(0) * 64 + ITEM(0)) * COLUMNS;
+    it.x = PLACE(0) * COLUMNS;
     it.y0 = s->y_begin + GROUP(1) * s->rows;
     it.y1 = it.y0 + s->rows < s->y_end ? it.y0 + s->rows : s->y_end;
     it.before = s->window / 2;
@@ -113,13 +113,13 @@ PAIR_ROW(pair_add_products, short, product_of)
         ADD(sum, left, right, &strip, &it, y - it.before, 0u - 1u); \
     }
 
-KERNEL GROUP_SIZE(64, 1, 1)
+KERNEL ANY_GROUP
 pair_volume_sad(GLOBAL const short *left, GLOBAL const short *right, int shift, PAIR_ARGUMENTS)
 {
     PAIR_WALK(pair_add_apart, sum[k] >> shift)
 }
 
-KERNEL GROUP_SIZE(64, 1, 1)
+KERNEL ANY_GROUP
 pair_volume_census(GLOBAL const Word2 *left, GLOBAL const Word2 *right, PAIR_ARGUMENTS)
 {
     PAIR_WALK(pair_add_bits, sum[k])
@@ -150,7 +150,7 @@ FUNCTION uint pair_zncc(uint products, int left, int right, int n, int middle, i
 }
 
 /* left_sum, right_sum: of samples less `middle`. */
-KERNEL GROUP_SIZE(64, 1, 1)
+KERNEL ANY_GROUP
 pair_volume_zncc(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const int *left_sum,
                  GLOBAL const int *right_sum, int middle, int narrow, PAIR_ARGUMENTS)
 {

@@ -5,11 +5,11 @@
 /* sum: of samples less `middle`; texture: 1 / (n sigma), 0 where the window has no cost: nodata inside or,
  * where `textured`, a standard deviation of n sigma <= least; 1 where it is not asked.  An item walks down
  * `rows` rows of COLUMNS pixels; windows reach from -before to window - 1 - before. */
-KERNEL GROUP_SIZE(64, 1, 1)
+KERNEL ANY_GROUP
     pair_texture(GLOBAL const short *image, int w, int h, int window, int middle, int textured, float least,
                  int rows, GLOBAL int *sum, GLOBAL float *texture)
 {
-    const int x = (GROUP(0) * 64 + ITEM(0)) * COLUMNS, y0 = GROUP(1) * rows, before = window / 2;
+    const int x = PLACE(0) * COLUMNS, y0 = GROUP(1) * rows, before = window / 2;
     const int y1 = y0 + rows < h ? y0 + rows : h, after = window - 1 - before, n = window * window;
     int s[COLUMNS] = {0, 0, 0, 0}, bad[COLUMNS] = {0, 0, 0, 0};
     long squares[COLUMNS] = {0, 0, 0, 0};

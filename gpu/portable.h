@@ -27,6 +27,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define LOCAL_ADD(p, v) atomicAdd((p), (v))
 #define LOCAL_MIN(p, v) atomicMin((p), (v))
 #define GLOBAL_MIN(p, v) atomicMin((p), (v))
+#define GLOBAL_EXCHANGE(p, v) atomicExch((p), (v))
 #define BARRIER_GLOBAL() __syncthreads() /* what the group has written anywhere is seen by all of it */
 #define MIN16X2(a, b) __vminu2((a), (b)) /* of both halves of a word */
 #define BYTES_LOW(v) __byte_perm((v), 0, 0x4140) /* bytes 0 and 1, bytes 2 and 3, as halves of a word */
@@ -37,6 +38,8 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define FABS(v) fabsf(v)
 #define RINT(v) rintf(v)
 #define AS_FLOAT(v) __int_as_float(v)
+#define HAVE_DOUBLES 1
+#define AS_DOUBLE(v) __longlong_as_double(v)
 #define UNROLL _Pragma("unroll")
 #define NO_UNROLL _Pragma("unroll 1")
 #else
@@ -59,6 +62,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define LOCAL_ADD(p, v) atomic_add((p), (v))
 #define LOCAL_MIN(p, v) atomic_min((p), (v))
 #define GLOBAL_MIN(p, v) atomic_min((p), (v))
+#define GLOBAL_EXCHANGE(p, v) atomic_xchg((p), (v))
 #define BARRIER_GLOBAL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define MIN16X2(a, b) as_uint(min(as_ushort2(a), as_ushort2(b)))
 #define BYTES_LOW(v) (((v) & 0xffu) | ((v) & 0xff00u) << 8)
@@ -70,6 +74,11 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define FABS(v) fabs(v)
 #define RINT(v) rint(v)
 #define AS_FLOAT(v) as_float(v)
+#ifdef cl_khr_fp64 /* kernels that need them stand inside #ifdef HAVE_DOUBLES */
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#define HAVE_DOUBLES 1
+#define AS_DOUBLE(v) as_double(v)
+#endif
 #define UNROLL
 #define NO_UNROLL
 #endif
@@ -90,6 +99,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define QA_RAY_GAP 256
 #define QA_ISOLATED 512
 #define QA_FOLD 1024
+#define QA_SPARSE 2048
 
 FUNCTION int clamp_index(int v, int count)
 {

@@ -7,9 +7,10 @@
 
 #include "device.h"
 #include "match/level.h"
+#include "surface/gridding.h"
 #include "surface/surface.h"
 
-enum { SDM_GPU_SCRATCH = 16 };
+enum { SDM_GPU_SCRATCH = 19 };
 
 /* A queue of a device with the tables and the scratch that steps need; the scratch grows when it must. */
 typedef struct SdmGpu {
@@ -121,5 +122,30 @@ SdmStatus sdm_gpu_judge(SdmContext *ctx, SdmGpu *g, const SdmGpuJudge *j);
  */
 SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmWindow *win, SdmBuffer *filled,
                          const SdmGpuGround *ground, SdmBuffer *flags);
+
+/* Pixels without data where `mask` (uint8, 1: inside a saturated area; place and size of `image`) is set
+ * within 3 px of their place in a view say SATURATED: tell_saturated() of match/fine.c, one view.  The device
+ * has doubles. */
+SdmStatus sdm_gpu_saturated(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node,
+                            const SdmWindow *win, enum SdmSide side, SdmBuffer *mask,
+                            const SdmLevelImage *image, SdmBuffer *h_m, SdmBuffer *flags);
+
+/* ---- gridding ---- */
+
+/* As sdm_gridding_run(): the points of a window of level 0 into a block, whose place is set. */
+typedef struct SdmGpuGrid {
+    const SdmGridding *gridding;
+    SdmWindow win;
+    const SdmBlock *block;
+    SdmBuffer *h_m, *flags, *score, *gap_px, *left; /* of the window; flags: those of a scene */
+} SdmGpuGrid;
+/* Can it be done here?  Not without doubles, nor where a cell is much smaller or larger than a pixel (lists
+ * would be long or empty), nor beyond 2^31 pixels or cells. */
+bool sdm_gpu_can_grid(const SdmGpu *g, const SdmGpuGrid *q);
+/* Bytes that it takes beside what matching took of that window. */
+int64_t sdm_gpu_grid_bytes(const SdmGpuGrid *q);
+/* *real: heights, scores, ray gaps, spreads, ortho image, each block->h x block->w float; *whole: counts,
+ * masks, uint16.  Both lie in the scratch of g. */
+SdmStatus sdm_gpu_grid(SdmContext *ctx, SdmGpu *g, const SdmGpuGrid *q, SdmBuffer **real, SdmBuffer **whole);
 
 #endif

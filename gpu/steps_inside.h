@@ -20,9 +20,12 @@ enum SdmGpuScratch { /* slots of SdmGpu.scratch */
                      SDM_S_PATHS,  /* of semi-global matching; messages inside tiles */
                      SDM_S_COSTS,  /* of labels, and the labels themselves */
                      SDM_S_LABELS,
-                     SDM_S_BORDERS /* messages between tiles; sums of the energy */
+                     SDM_S_BORDERS, /* messages between tiles; sums of the energy */
+                     SDM_S_PATCHES, /* of the gridding, its weights, heads of its lists */
+                     SDM_S_WEIGHTS,
+                     SDM_S_HEADS
 };
-enum { SDM_CELL_BYTES = 32 * 4 };
+enum { SDM_CELL_BYTES = 32 * 4, SDM_PATCH_BYTES = 64 };
 int64_t sdm_gpu_volume_bytes(const SdmGpu *g); /* of scores in flight */
 
 /* At least `bytes` in slot; what was there is lost when it grows. */

@@ -147,13 +147,15 @@ static int blocks_of(int labels)
 static SdmStatus cost_rows(SdmContext *ctx, SdmGpu *g, const Views *v, const Scores *s, const Labelled *l)
 {
     SdmStatus st = SDM_OK;
+    const SdmTuning *const t = sdm_gpu_tuning(g);
     for (int y = 0; y < v->h; y += l->rows) {
         const int end = y + l->rows < v->h ? y + l->rows : v->h;
         TRY(run_volume(ctx, g, v, s, y, end, l->score));
         TRY(sdm_gpu_run(
             ctx, g, "score_costs",
-            (const int[3]){sdm_gpu_groups(v->w, 64), sdm_gpu_groups(end - y, 4), blocks_of(s->depth)},
-            (const int[3]){64, 4, 1}, 6,
+            (const int[3]){sdm_gpu_groups(v->w, t->pixel_w), sdm_gpu_groups(end - y, t->pixel_h),
+                           blocks_of(s->depth)},
+            (const int[3]){t->pixel_w, t->pixel_h, 1}, 6,
             (const SdmArg[]){SDM_BUF(l->score), SDM_I32(v->w), SDM_I32(y), SDM_I32(end), SDM_I32(s->depth),
                              SDM_BUF(l->cost)}));
     }
@@ -196,6 +198,7 @@ static SdmStatus match_by_volumes(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch 
 {
     SdmStatus st = SDM_OK;
     const SdmPass *const p = m->pass;
+    const SdmTuning *const t = sdm_gpu_tuning(g);
     const Scores s = {.dmin = -p->range, .depth = 2 * p->range + 1, .right_shift = m->v_shift};
     Views v = {.cost = m->cost, .w = m->w, .h = m->h, .window = p->window, .image = {m->left, m->right}};
     Labelled l = {.cost = NULL};
@@ -213,13 +216,14 @@ static SdmStatus match_by_volumes(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch 
         const int end = y + rows < m->h ? y + rows : m->h;
         TRY(run_volume(ctx, g, &v, &s, y, end, score));
         if (l.label)
-            TRY(SDM_GPU_RUN(ctx, g, "keep_scores", m->w, end - y, 64, 4, SDM_BUF(score), SDM_BUF(l.label),
-                            SDM_I32(m->w), SDM_I32(y), SDM_I32(end), SDM_I32(s.depth)));
+            TRY(SDM_GPU_PIXELS(ctx, g, "keep_scores", m->w, end - y, SDM_BUF(score), SDM_BUF(l.label),
+                               SDM_I32(m->w), SDM_I32(y), SDM_I32(end), SDM_I32(s.depth)));
         const SdmArg head[] = {SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(m->w),   SDM_I32(y),
                                SDM_I32(end),   SDM_I32(s.dmin),       SDM_I32(s.depth)};
         TRY(run_update(ctx, g, m, "pick_update", head, sizeof head / sizeof *head,
-                       (const int[3]){sdm_gpu_groups(m->w, 64), sdm_gpu_groups(end - y, 4), 1},
-                       (const int[3]){64, 4, 1}));
+                       (const int[3]){sdm_gpu_groups(m->w, t->pixel_w), sdm_gpu_groups(end - y, t->pixel_h),
+                                      1},
+                       (const int[3]){t->pixel_w, t->pixel_h, 1}));
     }
 done:
     return st;
@@ -274,9 +278,9 @@ SdmStatus sdm_gpu_gap(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const Sd
     for (int y = 0; y < h; y += rows) {
         const int end = y + rows < h ? y + rows : h;
         TRY(run_volume(ctx, g, &v, &s, y, end, score));
-        TRY(SDM_GPU_RUN(ctx, g, "ray_gap", w, end - y, 64, 4, SDM_BUF(score), SDM_BUF(v.texture[0]),
-                        SDM_I32(w), SDM_I32(y), SDM_I32(end),
-                        SDM_F32(pass->score_sigma * (float)pass->window), SDM_BUF(gap_v), SDM_BUF(score0)));
+        TRY(SDM_GPU_PIXELS(ctx, g, "ray_gap", w, end - y, SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(w),
+                           SDM_I32(y), SDM_I32(end), SDM_F32(pass->score_sigma * (float)pass->window),
+                           SDM_BUF(gap_v), SDM_BUF(score0)));
     }
 done:
     return st;

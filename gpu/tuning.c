@@ -7,7 +7,7 @@
 
 /* Rows are what `stereodem bench --tune --device NAME` printed on that device. */
 static const SdmTuning table[] = {
-    {"", 32, 32, 64, 64, 64, 32, 8},
+    {"", 32, 32, 64, 64, 64, 32, 8, 32, 64},
 };
 
 const SdmTuning *sdm_tuning_find(const char *device_name)
@@ -32,5 +32,5 @@ static bool is_group(int w, int h)
 bool sdm_tuning_good(const SdmTuning *t)
 {
     return is_rows(t->strip_rows) && is_rows(t->sum_rows) && is_rows(t->column_rows) &&
-           is_group(t->sum_items, 1) && is_group(t->column_items, 1) && is_group(t->pixel_w, t->pixel_h);
+           is_group(t->sum_items, 1) && is_group(t->column_items, 1) && is_group(t->pixel_w, t->pixel_h) && is_rows(t->pair_rows) && is_group(t->pair_items, 1);
 }

@@ -10,7 +10,8 @@ typedef struct SdmTuning {
     int strip_rows;   /* h: rows that a group of a match_* kernel walks down */
     int sum_rows, sum_items; /* window sums (window_texture, volume_*): rows of a strip, items of a group */
     int column_rows, column_items; /* column sums (fill_columns, gap_columns): the same */
-    int pixel_w, pixel_h;          /* items of a group where each has a pixel: warp, median, filling ... */
+    int pixel_w, pixel_h; /* items of a group where each has a pixel: warp, median, filling, winners ... */
+    int pair_rows, pair_items; /* rectified pairs, their window sums: rows of a strip, items of a group */
 } SdmTuning;
 
 enum { SDM_TUNING_MOST_ROWS = 1024, SDM_TUNING_MOST_GROUP = 256 };

@@ -12,10 +12,10 @@ FUNCTION uint score_cost(float score)
 }
 
 /* Rows y_begin..y_end - 1 of the volume. */
-KERNEL GROUP_SIZE(64, 4, 1)
+KERNEL ANY_GROUP
 score_costs(GLOBAL const float *score, int w, int y_begin, int y_end, int depth, GLOBAL uint4 *cost)
 {
-    const int x = GROUP(0) * 64 + ITEM(0), i = GROUP(1) * 4 + ITEM(1), b = GROUP(2);
+    const int x = PLACE(0), i = PLACE(1), b = GROUP(2);
     uint c[16];
     bool any = false;
     if (x >= w || y_begin + i >= y_end)
@@ -30,10 +30,10 @@ score_costs(GLOBAL const float *score, int w, int y_begin, int y_end, int depth,
 
 /* Keep the scores at a pixel's label and beside it; two beside it no better than the best of those, further
  * off none. */
-KERNEL GROUP_SIZE(64, 4, 1)
+KERNEL ANY_GROUP
 keep_scores(GLOBAL float *score, GLOBAL const ushort *label, int w, int y_begin, int y_end, int depth)
 {
-    const int x = GROUP(0) * 64 + ITEM(0), i = GROUP(1) * 4 + ITEM(1);
+    const int x = PLACE(0), i = PLACE(1);
     if (x >= w || y_begin + i >= y_end)
         return;
     GLOBAL float *const s = score + (long)i * depth * w + x;

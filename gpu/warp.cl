@@ -2,14 +2,6 @@
  * position from its cell with the operations of src/match/lattice.c and cpu/kernel_warp.c, in their order. */
 // SPDX-License-Identifier: Apache-2.0
 
-typedef struct LatticeNode { /* SdmNode; what is not read here are place holders */
-    long left[2], right[2];
-    float right_b[2], right_c[2];
-    long ground[2];
-    float ground_b[2], ground_c[2];
-    float du_dh, rest;
-} LatticeNode;
-
 /* Cells (i0.., j0..) of the lattice at the places of a level's pixels; right: of the right view. */
 KERNEL GROUP_SIZE(64, 1, 1) lattice_cells(GLOBAL const LatticeNode *node, int nu, int i0, int j0, int cols,
                                           int rows, int right, int level, GLOBAL LatticeCell *out)

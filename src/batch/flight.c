@@ -114,7 +114,7 @@ static SdmStatus end_tile(SdmContext *ctx, SdmJob *job, SdmFlight *f)
     char path[SDM_PATH_SIZE];
     double before[SDM_UNIT_STAGES], took[SDM_UNIT_STAGES], empty[SDM_UNIT_STAGES] = {0};
     sdm_job_stages_since(ctx, empty, before);
-    TRY(sdm_unit_end(ctx, job->open, &job->prepared, job->worker, &f->work));
+    TRY(sdm_unit_end(ctx, job->worker, &f->work));
     sdm_job_stages_since(ctx, before, took);
     for (int i = 0; i < SDM_UNIT_STAGES; i++)
         f->took_s[i] += took[i];

@@ -169,14 +169,38 @@ static void close_window(SdmUnitWork *w)
     shape_free(&w->shape);
 }
 
-/* Stage 3 and 4 on the window of a block; 5 to 7 are the worker's.  Takes the shape over. */
+/* How stage 8 makes its cells. */
+static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, const SdmLattice *lattice)
+{
+    double scale, offset;
+    sdm_image_stretch(scene->view[0].image, &scale, &offset);
+    return (SdmGridding){.kernels = p->settings.kernels,
+                         .lattice = lattice,
+                         .x0 = p->grid.x0,
+                         .y0 = p->grid.y0,
+                         .spacing = p->grid.spacing,
+                         .gsd_m = p->frame.gsd_m,
+                         .spacing_m = sdm_grid_spacing_m(&p->grid),
+                         .scale = scale,
+                         .offset = offset,
+                         .gap_m_per_px = p->frame.gsd_m};
+}
+
+/* Stage 3 and 4 on the window of a block; what follows is the worker's.  Takes the shape over. */
 static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
                               SdmShape *shape, SdmUnitWork *w)
 {
     SdmStatus st = SDM_OK;
-    const SdmWorkerCall call = {
-        .in = &w->input.in, .coarse = &p->coarse, .win = &w->win, .need = &w->need, .out = &w->fine};
-    TRY(sdm_fine_open(ctx, scene, p, &w->win, &p->grid, p->settings.coarse_level - 1, &w->input));
+    const SdmWorkerCall call = {.in = &w->input.in,
+                                .coarse = &p->coarse,
+                                .win = &w->win,
+                                .need = &w->need,
+                                .gridding = &w->gridding,
+                                .block = &w->block,
+                                .out = &w->fine};
+    const int lmax = sdm_worker_makes_levels(worker, &p->settings) ? 0 : p->settings.coarse_level - 1;
+    TRY(sdm_fine_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
+    w->gridding = gridding_of(scene, p, &w->input.lattice);
     w->shape = *shape;
     *shape = (SdmShape){.level = 0};
     w->input.in.shape = &w->shape;
@@ -189,39 +213,27 @@ done:
     return st;
 }
 
-/* Stage 8. */
-static SdmStatus grid_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmUnitWork *w)
+/* Stage 8, where the worker has not done it. */
+static SdmStatus grid_window(SdmContext *ctx, SdmUnitWork *w)
 {
     SdmStatus st = SDM_OK;
-    double scale, offset;
     sdm_pyramid_free(&w->input.left); /* the largest part; gridding needs none of it */
     sdm_pyramid_free(&w->input.right);
-    sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    const SdmGridding g = {.kernels = p->settings.kernels,
-                           .lattice = &w->input.lattice,
-                           .fine = &w->fine,
-                           .grid = &p->grid,
-                           .gsd_m = p->frame.gsd_m,
-                           .spacing_m = sdm_grid_spacing_m(&p->grid),
-                           .scale = scale,
-                           .offset = offset,
-                           .gap_m_per_px = p->frame.gsd_m};
     TRY(allocate(ctx, &w->block));
-    TRY(sdm_gridding_run(ctx, &g, &w->block));
+    TRY(sdm_gridding_run(ctx, &w->gridding, &w->fine, &w->block));
 done:
     return st;
 }
 
-SdmStatus sdm_unit_end(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
-                       SdmUnitWork *w)
+SdmStatus sdm_unit_end(SdmContext *ctx, SdmWorker *worker, SdmUnitWork *w)
 {
     SdmStatus st = SDM_OK;
     if (w->lane < 0)
         return SDM_OK;
     st = sdm_worker_end(ctx, worker, w->lane);
     w->lane = -1;
-    if (st == SDM_OK)
-        st = grid_window(ctx, scene, p, w);
+    if (st == SDM_OK && !w->block.height_m)
+        st = grid_window(ctx, w);
     close_window(w);
     if (st != SDM_OK)
         sdm_block_free(&w->block);
@@ -269,7 +281,7 @@ static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const Sd
         *part = (SdmBlock){.col0 = block->col0 + (wide ? from : 0), .row0 = block->row0 + (wide ? 0 : from),
                            .w = wide ? n : block->w, .h = wide ? block->h : n};
         TRY(sdm_unit_begin(ctx, scene, p, worker, room - SDM_CELL_BYTES * part->w * part->h, &w));
-        TRY(sdm_unit_end(ctx, scene, p, worker, &w));
+        TRY(sdm_unit_end(ctx, worker, &w));
         copy_part(part, block);
         sdm_block_free(part);
     }

@@ -4,7 +4,8 @@
 
 #include "batch/prepare.h"
 #include "batch/worker.h"
-#include "dem/gridding.h"
+#include "dem/product.h"
+#include "surface/gridding.h"
 
 enum { SDM_UNIT_STAGES = 10 }; /* seconds of each stage that a file's making took, see sdm_stage_time() */
 
@@ -12,6 +13,7 @@ enum { SDM_UNIT_STAGES = 10 }; /* seconds of each stage that a file's making too
 typedef struct SdmUnitWork {
     SdmBlock block;
     SdmFineInput input;
+    SdmGridding gridding;
     SdmFineResult fine;
     SdmWindow win, need;
     SdmShape shape; /* of need; owned */
@@ -23,10 +25,9 @@ typedef struct SdmUnitWork {
  * The worker has a lane free. */
 SdmStatus sdm_unit_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
                          int64_t room, SdmUnitWork *work);
-/* Wait for its window and grid it: work->block gets its arrays, the caller's to free.  All else is freed,
- * after a failure the block, too. */
-SdmStatus sdm_unit_end(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
-                       SdmUnitWork *work);
+/* Wait for its window and grid it, where the worker has not: work->block gets its arrays, the caller's to
+ * free.  All else is freed, after a failure the block, too. */
+SdmStatus sdm_unit_end(SdmContext *ctx, SdmWorker *worker, SdmUnitWork *work);
 void sdm_unit_abandon(SdmWorker *worker, SdmUnitWork *work); /* instead of the end */
 
 /* Bytes that a block on w x h pixels of the frame needs while it is matched, its cells apart. */

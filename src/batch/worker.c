@@ -167,7 +167,9 @@ static void keep_why(SdmContext *ctx, Lane *lane)
 static void match(SdmContext *ctx, Lane *lane)
 {
     const SdmWorkerCall *const c = &lane->call;
-    lane->st = sdm_device_chain_fine(ctx, lane->device, c->in, c->coarse, c->win, c->need, c->out);
+    const SdmDeviceCall call = {.in = c->in, .coarse = c->coarse, .win = c->win, .need = c->need,
+                                .gridding = c->gridding, .block = c->block};
+    lane->st = sdm_device_chain(ctx, lane->device, &call, c->out);
     keep_why(ctx, lane);
 }
 
@@ -176,6 +178,11 @@ static void *run_lane(void *data)
     Lane *const lane = data;
     match(lane->ctx, lane);
     return NULL;
+}
+
+bool sdm_worker_makes_levels(const SdmWorker *worker, const SdmMatchSettings *set)
+{
+    return worker->lane && sdm_device_makes_levels(set);
 }
 
 SdmStatus sdm_worker_begin(SdmContext *ctx, SdmWorker *worker, const SdmWorkerCall *call, int *number)

@@ -1,9 +1,9 @@
 /* Who matches windows: the processor, or devices, each with two windows at a time: while one is matched, the
- * next one's images are read and go up, and the last one's heights come down and are gridded. */
+ * next one's images are read and go up, and the last one's cells come down and are written. */
 #ifndef SDM_WORKER_H
 #define SDM_WORKER_H
 
-#include "match/chain.h"
+#include "surface/gridding.h"
 
 typedef struct SdmWorker SdmWorker;
 
@@ -26,12 +26,17 @@ int sdm_worker_lanes(const SdmWorker *worker);
 bool sdm_worker_has_room(SdmContext *ctx, SdmWorker *worker, const SdmMatchSettings *set, int64_t w,
                          int64_t h, int64_t win_w, int64_t win_h);
 
+/* Does it make the levels of a window's images from the finest one by itself? */
+bool sdm_worker_makes_levels(const SdmWorker *worker, const SdmMatchSettings *set);
+
 /* What a window is matched from, as for sdm_chain_fine(); all of it must stay where it is until the end. */
 typedef struct SdmWorkerCall {
     const SdmChainInput *in;
     const SdmSurface *coarse;
     const SdmWindow *win, *need;
-    SdmFineResult *out; /* set at the end; empty after a failure */
+    const SdmGridding *gridding;
+    SdmBlock *block;    /* its place is set; a device that grids, too, gives it its arrays at the end */
+    SdmFineResult *out; /* set at the end, where the block is not; empty after a failure */
 } SdmWorkerCall;
 
 /* sdm_chain_fine(): begun here, with a lane free; done here on the processor.  *lane: for the end. */

@@ -83,7 +83,8 @@ void sdm_bench_print_markdown(const SdmBench *b, FILE *to);
  */
 typedef struct SdmBenchTuned {
     char row[256];            /* for the table of gpu/tuning.c, with its seconds */
-    double before[2], after[2]; /* s, zncc and census: with the row in use so far, with the new one */
+    double before[3],
+        after[3]; /* s, zncc, census, a rectified pair: with the row in use so far, with the new one */
 } SdmBenchTuned;
 SdmStatus sdm_bench_tune(SdmBench *b, SdmBenchTuned *out);
 

@@ -13,6 +13,7 @@ struct SdmBenchDevice {
     char kernels[48]; /* "cuda:0 kernels" */
     SdmDevice *device;
     SdmGpu gpu;
+    struct DeviceCall *pair; /* of sdm_bench_pair_device_s() */
 };
 
 SdmStatus sdm_bench_device_open(SdmBench *b)
@@ -166,6 +167,33 @@ SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const Sd
     TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "rows of the bench", &c->row));
     TRY(add_case(b, p, b->device->choice.text, call_match, c));
     TRY(add_case(b, p, b->device->kernels, p->set.optimizer ? call_labels : call_kernels, c));
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_pair_device_s(SdmBench *b, double *seconds)
+{
+    SdmStatus st = SDM_OK;
+    const int part = b->opt->quick ? 8 : 1, w = 735 / part, h = 504 / part, depth = 64 / part;
+    DeviceCall *c = b->device->pair;
+    SdmPairImage image[2];
+    if (!c) {
+        TRY(sdm_synthetic_pair(b, w, h, depth, true, image));
+        TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
+        *c = (DeviceCall){.gpu = &b->device->gpu,
+                          .set = {.cost = SDM_PAIR_ZNCC,
+                                  .window = 9,
+                                  .dmax = depth - 1,
+                                  .lr_threshold = 8.0f,
+                                  .subpixel = true},
+                          .frames = 1};
+        TRY(send_pair(b, image, &c->pair));
+        TRY(sdm_buffer_new(b->ctx, b->device->device, 4 * (int64_t)w * h, "disparities of the bench",
+                           &c->out));
+        b->device->pair = c;
+    }
+    TRY(call_kernels(b->ctx, c));
+    *seconds = c->device_s;
 done:
     return st;
 }

@@ -125,6 +125,18 @@ done:
     return st;
 }
 
+static SdmStatus do_grid(SdmContext *ctx, Bed *b, int which)
+{
+    (void)which;
+    const SdmGridding how = {.lattice = &b->scene->lattice, .spacing = 2.0 * SYN_GSD_M, .gsd_m = SYN_GSD_M,
+                             .spacing_m = 2.0 * SYN_GSD_M, .scale = 16.0, .gap_m_per_px = SYN_GSD_M};
+    const SdmBlock block = {.w = b->win.w / 2, .h = b->win.h / 2};
+    const SdmGpuGrid q = {.gridding = &how, .win = b->win, .block = &block, .h_m = b->prior,
+                          .flags = b->flags, .score = b->score, .gap_px = b->spare, .left = b->left};
+    SdmBuffer *real, *whole;
+    return sdm_gpu_can_grid(&b->gpu, &q) ? sdm_gpu_grid(ctx, &b->gpu, &q, &real, &whole) : SDM_OK;
+}
+
 /* Instructions and bytes a pixel: see the table of docs/gpu.md; 0 = not counted. */
 static const struct {
     const char *name;
@@ -149,6 +161,7 @@ static const struct {
     {"device smooth", do_smooth, 0, 100.0, 8.0},
     {"device refine", do_refine, 0, 100.0, 5.0},
     {"device last look zncc", do_gap, SDM_GPU_ZNCC, 1030.0, 110.0},
+    {"device gridding, cells of 2 x 2 pixels", do_grid, 0, 1300.0, 53.0},
 };
 
 /* ---- what they work on ---- */

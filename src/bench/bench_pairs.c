@@ -139,6 +139,7 @@ static SdmStatus add_dem_stereo(SdmBench *b)
                                         list[i].published));
         TRY(sdm_bench_scene_add_device(b, scene, list[i].name, list[i].cost, list[i].published));
     }
+    TRY(sdm_bench_scene_add_cells(b, scene, "DEM main processing zncc, its levels and cells", "zncc"));
 done:
     return st;
 }

@@ -56,6 +56,34 @@ typedef struct SceneCall {
     double device_s;
 } SceneCall;
 
+/* Stages 4 to 8 on a device: images of full resolution up, cells down. */
+static SdmStatus call_cells(SdmContext *ctx, void *data)
+{
+    SceneCall *const c = data;
+    const SynScene *const s = &c->scene->scene;
+    const SdmWindow *const win = &c->scene->win;
+    SdmPyramid left = s->left_pyramid, right = s->right_pyramid;
+    const SdmChainInput in = {
+        .settings = &c->settings, .lattice = &s->lattice, .left = &left, .right = &right};
+    const SdmGridding how = {.kernels = c->settings.kernels,
+                             .lattice = &s->lattice,
+                             .spacing = 2.0 * SYN_GSD_M,
+                             .gsd_m = SYN_GSD_M,
+                             .spacing_m = 2.0 * SYN_GSD_M,
+                             .scale = 16.0,
+                             .gap_m_per_px = SYN_GSD_M};
+    SdmBlock block = {.w = win->w / 2, .h = win->h / 2};
+    SdmFineResult r;
+    left.lmax = right.lmax = 0;
+    const SdmDeviceCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win,
+                                .gridding = &how, .block = &block};
+    const SdmStatus st = sdm_device_chain(ctx, c->device, &call, &r);
+    c->device_s = r.device_s;
+    sdm_block_free(&block);
+    sdm_fine_result_free(&r);
+    return st;
+}
+
 static SdmStatus call_scene(SdmContext *ctx, void *data)
 {
     SceneCall *const c = data;
@@ -77,6 +105,7 @@ static SdmStatus add_scene(SdmBench *b, SdmBenchScene *scene, const SdmBenchCase
 {
     SdmStatus st = SDM_OK;
     SceneCall *c = NULL;
+
     SdmBenchCase made = *base;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
     c->scene = scene;
@@ -86,7 +115,7 @@ static SdmStatus add_scene(SdmBench *b, SdmBenchScene *scene, const SdmBenchCase
     made.output = "pixel";
     made.outputs = (double)scene->win.w * (double)scene->win.h;
     made.threads = device ? 0 : sdm_threads(b->ctx);
-    made.call = call_scene;
+    made.call = base->call ? base->call : call_scene;
     made.data = c;
     made.clock_s = own_clock ? &c->device_s : NULL;
     TRY(sdm_bench_add(b, &made));
@@ -113,6 +142,21 @@ SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const ch
             b, scene,
             &(SdmBenchCase){.name = name, .level = sdm_bench_device_name(b, own), .published = published},
             cost, device, own));
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_scene_add_cells(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost)
+{
+    SdmStatus st = SDM_OK;
+    SdmDevice *const device = sdm_bench_device(b);
+    for (int own = 0; own < 2 && device; own++)
+        TRY(add_scene(b, scene,
+                      &(SdmBenchCase){.name = name,
+                                      .level = sdm_bench_device_name(b, own),
+                                      .published = "none: the paper stops at the heights",
+                                      .call = call_cells},
+                      cost, device, own));
 done:
     return st;
 }

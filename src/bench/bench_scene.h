@@ -19,6 +19,10 @@ SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *nam
 SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
                                      const char *published);
 
+/* The same as `run` asks for it: images go up at full resolution, their levels are made there, cells of two
+ * pixels a side come down.  Nothing without a device. */
+SdmStatus sdm_bench_scene_add_cells(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost);
+
 /* Seconds by the device's clock of one run with that cost. */
 struct SdmDevice;
 SdmStatus sdm_bench_scene_device_s(SdmBench *b, SdmBenchScene *scene, struct SdmDevice *device,

@@ -4,9 +4,11 @@
 #include "bench/bench_scene.h"
 #include "gpu/device.h"
 
+#include <string.h>
+
 enum { STRIP_ITEMS = 64 /* fixed by their local memory */, LEAST_GROUP = 32 };
 static const double WORTH = 0.99; /* less than that of the time: it is taken instead */
-static const char *const costs[2] = {"zncc", "census"};
+static const char *const costs[3] = {"zncc", "census", "pair"}; /* what is timed; pair: the paper's ZNCC */
 
 typedef struct Tune {
     SdmBench *bench;
@@ -16,16 +18,24 @@ typedef struct Tune {
     double best_s;
 } Tune;
 
-/* Least seconds of the main processing with a row, by the device's clock. */
+/* One run, seconds by the device's clock: the main processing with a cost, or a rectified pair. */
+static SdmStatus measure_once(Tune *t, const char *cost, double *seconds)
+{
+    return strcmp(cost, "pair") == 0
+               ? sdm_bench_pair_device_s(t->bench, seconds)
+               : sdm_bench_scene_device_s(t->bench, t->scene, t->device, cost, seconds);
+}
+
+/* Least seconds with a row. */
 static SdmStatus measure(Tune *t, const SdmTuning *row, const char *cost, double *seconds)
 {
     SdmStatus st = SDM_OK;
     double s;
     sdm_device_set_tuning(t->device, row);
-    TRY(sdm_bench_scene_device_s(t->bench, t->scene, t->device, cost, seconds)); /* warms up, too */
+    TRY(measure_once(t, cost, seconds)); /* warms up, too */
     for (int i = 1; i < t->bench->opt->repeats; i++) {
         TRY(sdm_check_stop(t->bench->ctx));
-        TRY(sdm_bench_scene_device_s(t->bench, t->scene, t->device, cost, &s));
+        TRY(measure_once(t, cost, &s));
         *seconds = s < *seconds ? s : *seconds;
     }
 done:
@@ -84,6 +94,8 @@ static SdmStatus try_kinds(Tune *t)
                 items, 0));
     TRY(try_all(t, "column sums, rows x items", "zncc", (int *const[2]){&r->column_rows, &r->column_items},
                 rows, items, 0));
+    TRY(try_all(t, "pairs, rows x items", "pair", (int *const[2]){&r->pair_rows, &r->pair_items}, rows, items,
+                0));
     TRY(try_all(t, "pixels, items", "zncc", (int *const[2]){&r->pixel_w, &r->pixel_h}, widths, heights,
                 SDM_TUNING_MOST_GROUP));
 done:
@@ -100,15 +112,17 @@ SdmStatus sdm_bench_tune(SdmBench *b, SdmBenchTuned *out)
     const SdmTuning *const r = &t.best;
     TRY(sdm_bench_scene_open(b, w, h, &t.scene));
     TRY(try_kinds(&t));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         TRY(measure(&t, &before, costs[i], &out->before[i]));
         TRY(measure(&t, r, costs[i], &out->after[i]));
     }
     snprintf(
         out->row, sizeof out->row,
-        "{\"%.100s\", %d, %d, %d, %d, %d, %d, %d}, /* zncc %.2f ms, census %.2f ms; before %.2f, %.2f */",
+        "{\"%.100s\", %d, %d, %d, %d, %d, %d, %d, %d, %d}, "
+        "/* zncc %.2f ms, census %.2f, pair %.3f; before %.2f, %.2f, %.3f */",
         name, r->strip_rows, r->sum_rows, r->sum_items, r->column_rows, r->column_items, r->pixel_w,
-        r->pixel_h, 1e3 * out->after[0], 1e3 * out->after[1], 1e3 * out->before[0], 1e3 * out->before[1]);
+        r->pixel_h, r->pair_rows, r->pair_items, 1e3 * out->after[0], 1e3 * out->after[1],
+        1e3 * out->after[2], 1e3 * out->before[0], 1e3 * out->before[1], 1e3 * out->before[2]);
 done:
     sdm_device_set_tuning(t.device, &before);
     return st;

@@ -67,8 +67,8 @@ static SdmStatus tune(SdmCall *call, SdmBench *b)
     sdm_screen_print(&call->screen, "%s", tuned.row);
     if (call->summary) {
         cJSON_AddStringToObject(call->summary, "row", tuned.row);
-        cJSON_AddItemToObject(call->summary, "seconds_before", cJSON_CreateDoubleArray(tuned.before, 2));
-        cJSON_AddItemToObject(call->summary, "seconds", cJSON_CreateDoubleArray(tuned.after, 2));
+        cJSON_AddItemToObject(call->summary, "seconds_before", cJSON_CreateDoubleArray(tuned.before, 3));
+        cJSON_AddItemToObject(call->summary, "seconds", cJSON_CreateDoubleArray(tuned.after, 3));
     }
 done:
     return st;

@@ -9,15 +9,17 @@
 /* One line of what a device can do. */
 static void say_what(const SdmDeviceInfo *d, char *out, size_t size)
 {
+    const char *const without = d->doubles ? "" : "; has no doubles, so the processor grids";
     if (d->why_not[0])
         snprintf(out, size, "cannot run: %s", d->why_not);
     else if (d->is_cpu)
-        snprintf(out, size, "run; never taken by auto, for it is the processor%s",
-                 d->exact ? "" : "; does not round as the others do");
+        snprintf(out, size, "run; never taken by auto, for it is the processor%s%s",
+                 d->exact ? "" : "; does not round as the others do", without);
     else if (!d->exact)
-        snprintf(out, size, "run; never taken by auto, for it does not round as the processor does");
+        snprintf(out, size, "run; never taken by auto, for it does not round as the processor does%s",
+                 without);
     else
-        snprintf(out, size, "run; the processor's bytes");
+        snprintf(out, size, "run; the processor's bytes%s", without);
 }
 
 static cJSON *device_json(const SdmDeviceInfo *d, const char *what)
@@ -34,6 +36,7 @@ static cJSON *device_json(const SdmDeviceInfo *d, const char *what)
     cJSON_AddNumberToObject(o, "compute_units", d->units);
     cJSON_AddBoolToObject(o, "is_processor", d->is_cpu);
     cJSON_AddBoolToObject(o, "rounds_as_processor", d->exact);
+    cJSON_AddBoolToObject(o, "has_doubles", d->doubles);
     cJSON_AddBoolToObject(o, "can_run", !d->why_not[0]);
     cJSON_AddStringToObject(o, "what", what);
     return o;

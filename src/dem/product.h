@@ -2,6 +2,7 @@
 #ifndef SDM_PRODUCT_H
 #define SDM_PRODUCT_H
 
+#include "core/block.h"
 #include "core/core.h"
 #include "core/qa.h"
 #include "point/pointing.h"
@@ -18,15 +19,6 @@ typedef struct SdmGrid {
 } SdmGrid;
 
 #define SDM_NODATA (-9999.0f)
-
-/* A block of cells; every array h x w.  Heights above the WGS 84 ellipsoid in metres, NaN where there is
- * none. */
-typedef struct SdmBlock {
-    int64_t col0, row0, w, h;
-    float *height_m, *score, *gap_m, *spread_m, *ortho; /* score 0..1; ortho in DN of the left image, NaN
-                                                         * outside; score, gap_m, ortho: NULL for a stack */
-    uint16_t *count, *mask;
-} SdmBlock;
 
 /* Choose the output CRS and spacing.
  * lon/lat: scene centre, degrees.  gsd_m: ground sample distance of the left image.  Uses --t_srs, --tr.

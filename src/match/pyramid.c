@@ -56,13 +56,18 @@ done:
     return st;
 }
 
+void sdm_level_place(const int64_t bounds[4], int level, SdmLevelImage *out)
+{
+    const int64_t one = ((int64_t)1 << level) - 1;
+    out->x0 = floor_shift(bounds[0], level);
+    out->y0 = floor_shift(bounds[1], level);
+    out->w = floor_shift(bounds[2] + one, level) - out->x0;
+    out->h = floor_shift(bounds[3] + one, level) - out->y0;
+}
+
 static SdmStatus alloc_level(SdmContext *ctx, SdmLevelImage *im, const int64_t bounds[4], int l)
 {
-    const int64_t one = ((int64_t)1 << l) - 1;
-    im->x0 = floor_shift(bounds[0], l);
-    im->y0 = floor_shift(bounds[1], l);
-    im->w = floor_shift(bounds[2] + one, l) - im->x0;
-    im->h = floor_shift(bounds[3] + one, l) - im->y0;
+    sdm_level_place(bounds, l, im);
     return sdm_alloc_raw(ctx, &im->data, (size_t)(im->w * im->h), sizeof *im->data, "an image level");
 }
 

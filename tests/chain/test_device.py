@@ -53,6 +53,7 @@ for cost in ("zncc", "census", "sad"):
     same([small], "ASTER " + cost, "--cost", cost)
 same([small], "ASTER in tiles", "--tile", 97)
 same([small], "ASTER in little memory", "--memory", "96M")
+same([small], "ASTER with cells of 20 pixels", "--tr", 300)  # too many points a cell: the processor grids
 for optimizer in ("sgm", "bp"):
     same([small], "ASTER " + optimizer, "--optimizer", optimizer)
     same(images, "RPC pair " + optimizer, "--optimizer", optimizer, "--cost", "census")  # 16-bit paths, wide retries
@@ -76,6 +77,8 @@ def shared(inputs, name, usual):
         t.expect(t.digest(dem) == usual, "%s: %d devices give the processor's bytes" % (name, len(several)))
         for device in several:
             t.expect(" px on %s, " % device in done.stderr, "%s: %s has tiles" % (name, device))
+        if all(d["has_doubles"] for d in listed["devices"] if d["device"] in several):
+            t.expect("cells came down" in done.stderr and "the surface came down" not in done.stderr, "%s: they grid" % name)
         lines = done.stderr.split("\n")
         first = next(i for i, line in enumerate(lines) if " px on " in line)
         begun = sum(" cells: " in line for line in lines[:first])

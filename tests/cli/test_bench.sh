@@ -28,7 +28,7 @@ grep -q '^warp row .* c ' "$work/out" || complain "text: $(head -5 "$work/out")"
 if "$program" devices --log json | tail -1 | grep -q '"device":"opencl:0".*"can_run":true'; then
     try bench all --quick --repeats 1 --cpu-level c --device opencl:0
     [ "$code" -eq 0 ] || complain "bench all --device opencl:0: $(cat "$work/err")"
-    for what in "device warp" "device match zncc 9x9" "device last look" "DEM main processing census"; do
+    for what in "device warp" "device match zncc 9x9" "device last look" "device gridding" "DEM main processing census" "DEM main processing zncc, its levels"; do
         grep -q "^$what.* opencl:0 kernels" "$work/out" || complain "bench --device: no line of $what"
     done
 fi
@@ -40,7 +40,7 @@ fi
 for device in auto cuda opencl; do # a row for the table of gpu/tuning.c, or why not
     try bench --tune --quick --repeats 1 --device "$device"
     if [ "$code" -eq 0 ]; then
-        grep -Eq '^\{"[^"]+"(, [0-9]+){7}\}, /\* zncc [0-9.]+ ms, census [0-9.]+ ms; before' "$work/out" ||
+        grep -Eq '^\{"[^"]+"(, [0-9]+){9}\}, /\* zncc [0-9.]+ ms, census [0-9.]+, pair [0-9.]+; before' "$work/out" ||
             complain "bench --tune --device $device: $(cat "$work/out")"
         grep -q 'strips, rows x items, as it is: zncc ' "$work/err" || complain "bench --tune: $(head -3 "$work/err")"
     else

@@ -21,25 +21,38 @@ typedef struct Bench { /* a scene, its settings and coarse surface */
     SdmGround ground;
     SdmChainInput in;
     SdmWindow win;
+    bool normalised;
 } Bench;
 
 /* What is wrong with a scene: nothing; holes of nodata, and terrain that part of the surface does not fit;
  * and saturated areas, too. */
 enum Trouble { NONE, TORN, SATURATED };
 
-/* Rectangles of every level of the left view lose their pixels. */
+/* Rectangles of the view lose their pixels, of small and of coarse ones. */
 static void cut_holes(SdmPyramid *p, uint64_t *seed)
 {
-    for (int l = p->lmin; l <= p->lmax; l++) {
-        SdmLevelImage *const im = &p->level[l];
-        for (int k = 0; k < 40; k++) {
+    SdmLevelImage *const im = &p->level[0];
+    for (int l = 0; l < COARSE - 1; l++)
+        for (int k = 0; k < 40 >> 2 * l; k++) {
             const int64_t x = (int64_t)(next_random(seed) % (uint64_t)im->w),
                           y = (int64_t)(next_random(seed) % (uint64_t)im->h);
-            for (int64_t j = y; j < y + 6 && j < im->h; j++)
-                for (int64_t i = x; i < x + 1 + k % 12 && i < im->w; i++)
+            for (int64_t j = y; j < y + (6 << l) && j < im->h; j++)
+                for (int64_t i = x; i < x + ((1 + k % 12) << l) && i < im->w; i++)
                     im->data[j * im->w + i] = SDM_PIXEL_NODATA;
         }
-    }
+}
+
+/* The levels of a view anew, from its finest one. */
+static void make_levels(SdmPyramid *p)
+{
+    SdmPyramid made;
+    SdmLevelImage *const im = &p->level[0];
+    const int64_t bounds[4] = {im->x0, im->y0, im->x0 + im->w, im->y0 + im->h};
+    assert_int_equal(
+        sdm_pyramid_build(ctx, &sdm_kernels_reference, syn_read, im, bounds, p->lmin, p->lmax, &made),
+        SDM_OK);
+    sdm_pyramid_free(p);
+    *p = made;
 }
 
 static void make_trouble(Bench *b, enum Trouble trouble)
@@ -48,7 +61,12 @@ static void make_trouble(Bench *b, enum Trouble trouble)
     const size_t n = (size_t)b->coarse.win.w * (size_t)b->coarse.win.h;
     if (trouble == NONE)
         return;
-    cut_holes(&b->scene.left_pyramid, &seed);
+    for (int side = 0; side < 2 - (trouble == TORN); side++) {
+        SdmPyramid *const p = side ? &b->scene.right_pyramid : &b->scene.left_pyramid;
+        cut_holes(p, &seed);
+        if (!b->normalised)
+            make_levels(p);
+    }
     b->ground.win = b->coarse.win;
     assert_int_equal(sdm_alloc(ctx, &b->ground.h_m, n, sizeof(float), "terrain"), SDM_OK);
     assert_int_equal(sdm_alloc(ctx, &b->ground.away, n, sizeof(uint16_t), "terrain"), SDM_OK);
@@ -61,11 +79,13 @@ static void make_trouble(Bench *b, enum Trouble trouble)
     b->in.ground_pixel_m = 15.0f * (float)(1 << COARSE);
     if (trouble != SATURATED)
         return;
-    SdmPyramid *const p = &b->scene.left_pyramid;
-    const size_t pixels = (size_t)(p->level[0].w * p->level[0].h);
-    assert_int_equal(sdm_alloc(ctx, &p->saturated, pixels, 1, "saturated"), SDM_OK);
-    for (size_t i = 0; i < pixels; i++)
-        p->saturated[i] = p->level[0].data[i] == SDM_PIXEL_NODATA;
+    for (int side = 0; side < 2; side++) {
+        SdmPyramid *const p = side ? &b->scene.right_pyramid : &b->scene.left_pyramid;
+        const size_t pixels = (size_t)(p->level[0].w * p->level[0].h);
+        assert_int_equal(sdm_alloc(ctx, &p->saturated, pixels, 1, "saturated"), SDM_OK);
+        for (size_t i = 0; i < pixels; i++)
+            p->saturated[i] = p->level[0].data[i] == SDM_PIXEL_NODATA && i % 3 < 2;
+    }
 }
 
 static void bench_open(Bench *b, const char *cost, double slope, float jump_px)
@@ -75,7 +95,8 @@ static void bench_open(Bench *b, const char *cost, double slope, float jump_px)
     assert_int_equal(sdm_match_settings(ctx, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = b->settings.top_level = COARSE;
     b->settings.jump_px = jump_px;
-    if (strcmp(cost, "sad") == 0) {
+    b->normalised = strcmp(cost, "sad") == 0;
+    if (b->normalised) {
         assert_int_equal(sdm_pyramid_normalise(ctx, &b->scene.left_pyramid, b->settings.norm_floor), SDM_OK);
         assert_int_equal(sdm_pyramid_normalise(ctx, &b->scene.right_pyramid, b->settings.norm_floor), SDM_OK);
     }
@@ -111,6 +132,53 @@ static void compare(const void *want, const void *have, size_t size, const char 
             fail_msg("%s: %s differ at (%d, %d)", which, what, (int)(i / size % W), (int)(i / size / W));
 }
 
+/* Gridded there, too, and the levels of the images made there where they can be: the cells of a surface that
+ * the processor made. */
+static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult *surface,
+                          const SdmWindow *need)
+{
+    const SdmGridding how = {.kernels = b->settings.kernels, .lattice = &b->scene.lattice, .x0 = -37.0,
+                             .y0 = 100.0, .spacing = 30.0, .gsd_m = 15.0, .spacing_m = 30.0, .scale = 16.0,
+                             .offset = -2048.0, .gap_m_per_px = 15.0};
+    SdmBlock want = {.w = W / 2 + 7, .h = H / 2 + 3}, have = want;
+    SdmPyramid left = b->scene.left_pyramid, right = b->scene.right_pyramid;
+    SdmChainInput in = b->in;
+    SdmFineResult out;
+    in.left = &left;
+    in.right = &right;
+    left.lmax = right.lmax = sdm_device_makes_levels(&b->settings) ? 0 : left.lmax;
+    assert_true(b->normalised != sdm_device_makes_levels(&b->settings));
+    assert_int_equal(sdm_block_alloc(ctx, 0, 0, want.w, want.h, &want), SDM_OK);
+    assert_int_equal(sdm_gridding_run(ctx, &how, surface, &want), SDM_OK);
+    const SdmDeviceCall call = {.in = &in, .coarse = &b->coarse, .win = &b->win, .need = need,
+                                .gridding = &how, .block = &have};
+    if (sdm_device_chain(ctx, device, &call, &out) != SDM_OK)
+        fail_msg("%s", sdm_error(ctx));
+    assert_int_equal(have.height_m != NULL, sdm_device_info(device)->doubles);
+    assert_int_equal(out.surface.h_m == NULL, sdm_device_info(device)->doubles);
+    const size_t cells = (size_t)(want.w * want.h);
+    size_t valid = 0;
+    for (size_t i = 0; i < cells; i++)
+        valid += want.mask[i] & SDM_QA_VALID;
+    assert_true(valid > cells / 3);
+    if (!have.height_m) {
+        compare(surface->surface.h_m, out.surface.h_m, 4, "heights", "the surface in place of cells");
+        compare(surface->surface.flags, out.surface.flags, 2, "flags", "the surface in place of cells");
+    } else {
+        assert_memory_equal(want.height_m, have.height_m, 4 * cells);
+        assert_memory_equal(want.score, have.score, 4 * cells);
+        assert_memory_equal(want.gap_m, have.gap_m, 4 * cells);
+        assert_memory_equal(want.spread_m, have.spread_m, 4 * cells);
+        assert_memory_equal(want.ortho, have.ortho, 4 * cells);
+        assert_memory_equal(want.count, have.count, 2 * cells);
+        assert_memory_equal(want.mask, have.mask, 2 * cells);
+    }
+    assert_int_equal(sdm_device_used(device), 0);
+    sdm_block_free(&want);
+    sdm_block_free(&have);
+    sdm_fine_result_free(&out);
+}
+
 /* One cost, terrain and need (part of the window) on every device. */
 static void compare_chain(const char *cost, double slope, float jump_px, enum Trouble trouble,
                           const SdmWindow *need)
@@ -131,6 +199,7 @@ static void compare_chain(const char *cost, double slope, float jump_px, enum Tr
         compare(want.gap_px, have.gap_px, 4, "ray gaps", cost);
         compare(want.left, have.left, 2, "left views", cost);
         assert_int_equal(sdm_device_used(device), 0);
+        compare_cells(&b, device, &want, need);
         assert_true(sdm_device_peak(device) <=
                     sdm_device_chain_bytes(device, &b.settings, W, H, (int64_t)(W + 64) * (H + 64) * 2));
         sdm_device_close(&device);
@@ -157,11 +226,23 @@ static void bytes_are_the_processors(void **state)
     compare_chain("sad", 0.7, 6.0f, TORN, &all);
 }
 
+/* Without doubles the surface comes down, before what is saturated is told if anything is. */
+static void doubles_are_not_needed(void **state)
+{
+    (void)state;
+    const SdmWindow all = {.w = W, .h = H};
+    sdm_device_deny_doubles(true);
+    compare_chain("zncc", 0.7, 0.0f, SATURATED, &all);
+    compare_chain("zncc", 0.7, 0.0f, TORN, &all);
+    sdm_device_deny_doubles(false);
+}
+
 /* Sizes of the launches are a matter of time alone. */
 static void sizes_of_launches_change_nothing(void **state)
 {
     (void)state;
-    static const SdmTuning rows[] = {{"", 7, 5, 32, 9, 96, 5, 13}, {"", 128, 128, 256, 1000, 256, 256, 1}};
+    static const SdmTuning rows[] = {{"", 7, 5, 32, 9, 96, 5, 13, 5, 32},
+                                     {"", 128, 128, 256, 1000, 256, 256, 1, 128, 256}};
     const SdmWindow all = {.w = W, .h = H};
     for (int i = 0; i < 2; i++) {
         assert_true(sdm_tuning_good(&rows[i]));
@@ -185,8 +266,8 @@ static void every_device_has_a_row(void **state)
         assert_memory_equal(sdm_device_tuning(device), row, sizeof *row);
         sdm_device_close(&device);
     }
-    assert_false(sdm_tuning_good(&(SdmTuning){"", 0, 32, 64, 64, 64, 32, 8}));
-    assert_false(sdm_tuning_good(&(SdmTuning){"", 32, 32, 64, 64, 64, 32, 9}));
+    assert_false(sdm_tuning_good(&(SdmTuning){"", 0, 32, 64, 64, 64, 32, 8, 32, 64}));
+    assert_false(sdm_tuning_good(&(SdmTuning){"", 32, 32, 64, 64, 64, 32, 9, 32, 64}));
 }
 
 /* Whatever call fails: its status, no result, nothing kept; and then it works again. */
@@ -196,15 +277,22 @@ static void failures_are_told(void **state)
     Bench b;
     SdmFineResult r;
     bench_open(&b, "zncc", 0.3, 0.0f);
+    const SdmGridding how = {.kernels = b.settings.kernels, .lattice = &b.scene.lattice, .spacing = 30.0,
+                             .gsd_m = 15.0, .spacing_m = 30.0, .scale = 16.0, .gap_m_per_px = 15.0};
+    SdmBlock block = {.w = W / 2, .h = H / 2};
+    const SdmDeviceCall call = {.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = &b.win,
+                                .gridding = &how, .block = &block};
     for (int i = 0; i < device_count; i++) {
         SdmDevice *device = open_device(i);
         for (int64_t n = 1; n < 4000; n = n * 5 / 2 + 1) {
             const SdmStatus fault = n % 2 ? SDM_ERR_DEVICE : SDM_ERR_MEMORY;
             sdm_device_fail_at(n, fault, false);
-            const SdmStatus st = sdm_device_chain_fine(ctx, device, &b.in, &b.coarse, &b.win, &b.win, &r);
+            const SdmStatus st = sdm_device_chain(ctx, device, &call, &r);
             sdm_device_fail_at(0, SDM_OK, false);
             assert_true(st == fault || (st == SDM_OK && n > 100));
             assert_int_equal(sdm_device_used(device), 0);
+            assert_true(st == SDM_OK || !block.height_m);
+            sdm_block_free(&block);
             if (st == SDM_OK)
                 break;
             assert_null(r.surface.h_m);
@@ -223,6 +311,7 @@ static void failures_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_the_processors),
+                                       cmocka_unit_test(doubles_are_not_needed),
                                        cmocka_unit_test(sizes_of_launches_change_nothing),
                                        cmocka_unit_test(every_device_has_a_row),
                                        cmocka_unit_test(failures_are_told)};

@@ -187,10 +187,23 @@ static void sad_forms_are_the_match(void **state)
     }
 }
 
+/* Sizes of the launches are a matter of time alone. */
+static void sizes_of_launches_change_nothing(void **state)
+{
+    const SdmTuning before = *sdm_device_tuning(test.device);
+    const SdmTuning odd = {"", 7, 5, 32, 9, 96, 5, 13, 5, 96};
+    assert_true(sdm_tuning_good(&odd));
+    sdm_device_set_tuning(test.device, &odd);
+    pairs_are_the_definition(state);
+    fills_are_the_nearest(state);
+    sdm_device_set_tuning(test.device, &before);
+}
+
 static int all(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_are_the_definition),
+        cmocka_unit_test(sizes_of_launches_change_nothing),
         cmocka_unit_test(bands_do_not_show),
         cmocka_unit_test(fills_are_the_nearest),
         cmocka_unit_test(sad_forms_are_the_match),

@@ -79,30 +79,39 @@ static SdmStatus read_source(SdmContext *ctx, void *user, int64_t x0, int64_t y0
     return SDM_OK;
 }
 
+/* Level after level, from the finest one. */
 static void pyramids_are_the_references(void **state)
 {
+    enum { LEVELS = 4 };
     (void)state;
     for (int turn = 0; turn < 10 * N_SHAPES; turn++) {
         const Shape s = shapes[turn % N_SHAPES];
         const size_t n = (size_t)s.w * (size_t)s.h;
-        const int64_t x0 = turn / N_SHAPES % 3 - 1, y0 = turn / N_SHAPES % 4 - 2;
+        const int64_t x0 = turn / N_SHAPES % 7 - 3, y0 = turn / N_SHAPES % 5 - 2;
         const int64_t bounds[4] = {x0, y0, x0 + s.w, y0 + s.h};
         uint64_t seed = (uint64_t)turn + 9;
         SdmPyramid p;
+        SdmGpuImage level[LEVELS];
         int16_t *const data = malloc(2 * n);
         assert_non_null(data);
         fill_image(data, n, (enum Fill)(turn / N_SHAPES % FILL_END), 0, &seed);
         for (size_t i = 0; i < n && turn % 5 == 0; i++) /* every share of weight */
             data[i] = next_random(&seed) % 2 ? (int16_t)SDM_PIXEL_NODATA : data[i];
         Source source = {.data = data, .x0 = x0, .y0 = y0, .w = s.w};
-        OK(sdm_pyramid_build(test.ctx, &sdm_kernels_reference, read_source, &source, bounds, 0, 1, &p));
-        const SdmLevelImage *const want = &p.level[1];
-        SdmBuffer *full = put(data, 2 * n), *const out = put(NULL, 2 * (size_t)(want->w * want->h));
-        OK(sdm_gpu_half(
-            test.ctx, &test.gpu, &(SdmGpuImage){.data = full, .x0 = x0, .y0 = y0, .w = s.w, .h = s.h},
-            &(SdmGpuImage){.data = out, .x0 = want->x0, .y0 = want->y0, .w = want->w, .h = want->h}));
-        expect(out, want->data, 2 * (size_t)(want->w * want->h), name_of("half", s, turn));
-        sdm_buffer_free(&full);
+        OK(sdm_pyramid_build(test.ctx, &sdm_kernels_reference, read_source, &source, bounds, 0, LEVELS - 1,
+                             &p));
+        for (int l = 0; l < LEVELS; l++) {
+            SdmLevelImage at;
+            sdm_level_place(bounds, l, &at);
+            level[l] = (SdmGpuImage){.data = put(l ? NULL : data, 2 * (size_t)(at.w * at.h)), .x0 = at.x0,
+                                     .y0 = at.y0, .w = at.w, .h = at.h};
+            assert_true(at.w == p.level[l].w && at.h == p.level[l].h);
+            if (l > 0)
+                OK(sdm_gpu_half(test.ctx, &test.gpu, &level[l - 1], &level[l]));
+        }
+        for (int l = 0; l < LEVELS; l++)
+            expect(level[l].data, p.level[l].data, 2 * (size_t)(level[l].w * level[l].h),
+                   name_of("pyramid", s, turn));
         sdm_pyramid_free(&p);
         free(data);
     }

@@ -1,19 +1,19 @@
 /* Stage 8: points -> cells. Lattice cells are sorted into sub-blocks of the DEM, each summed by one thread.
  */
 // SPDX-License-Identifier: Apache-2.0
-#include "dem/gridding.h"
+#include "surface/gridding_patch.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    SUB = 64,          /* cells a side of a sub-block */
-    UNIT = 256,        /* positions in 1/256 cell */
-    HEIGHT_UNIT = 256, /* heights in 1/256 m */
-    MAX_REACH = 16,    /* cells */
-    TABLE = MAX_REACH * UNIT + 1
+    SUB = 64, /* cells a side of a sub-block */
+    UNIT = SDM_GRIDDING_UNIT,
+    HEIGHT_UNIT = SDM_GRIDDING_HEIGHT_UNIT
 };
+
+typedef SdmGriddingPatch Patch;
 
 typedef struct Cell { /* sums of one cell: a cache line */
     int64_t weight, height, square, score, gap, filled, image_weight, image; /* as SdmSpread */
@@ -26,14 +26,9 @@ typedef struct Sums { /* of a sub-block: SUB x SUB each */
 } Sums;
 
 typedef struct Work {
-    const SdmGridding *g;
+    SdmGriddingSetup s;
+    const SdmFineResult *fine;
     SdmBlock *block;
-    int reach;          /* cells that a point touches: cell - reach .. cell + reach */
-    int radius;         /* in 1/256 cell */
-    int32_t table[TABLE]; /* Gaussian by distance on one axis, 0..2^12 */
-    int64_t least;      /* smallest sum of weights of a cell with a height */
-    int nu, nv;         /* lattice cells of the window */
-    int64_t i0, j0;     /* first lattice cell (node index) */
     int subs_x, subs_y;
 } Work;
 
@@ -66,39 +61,6 @@ void sdm_block_free(SdmBlock *b)
     sdm_free(&b->mask);
 }
 
-/* One lattice cell made ready: ground in cells of the grid, relative to an integer cell. */
-typedef struct Patch {
-    int64_t base[2];
-    float a[2][4], b[2], c[2]; /* corners (00 10 01 11), per metre, per metre^2 (of the first node) */
-    int u0, v0, u1, v1;        /* pixels of the window */
-    double u_node, v_node;     /* frame position of the first node relative to the window's first pixel */
-} Patch;
-
-static void make_patch(const Work *w, int ci, int cj, Patch *p)
-{
-    const SdmLattice *const lat = w->g->lattice;
-    const SdmGrid *const grid = w->g->grid;
-    const SdmWindow *const win = &w->g->fine->surface.win;
-    const SdmNode *const n = &lat->node[(size_t)(w->j0 + cj) * (size_t)lat->nu + (size_t)(w->i0 + ci)];
-    const SdmNode *const corner[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
-    for (int k = 0; k < 2; k++) {
-        const double sign = k ? -1.0 : 1.0, origin = k ? grid->y0 : grid->x0;
-        p->base[k] = (int64_t)floor(sign * (n->ground[k] - origin) / grid->spacing);
-        for (int i = 0; i < 4; i++)
-            p->a[k][i] = (float)(sign * (corner[i]->ground[k] - origin) / grid->spacing - (double)p->base[k]);
-        p->b[k] = (float)(sign * (double)n->ground_b[k] / grid->spacing);
-        p->c[k] = (float)(sign * (double)n->ground_c[k] / grid->spacing);
-    }
-    const int64_t u = lat->u0 + (w->i0 + ci) * lat->step - win->u0,
-                  v = lat->v0 + (w->j0 + cj) * lat->step - win->v0;
-    p->u_node = (double)u;
-    p->v_node = (double)v;
-    p->u0 = (int)(u < 0 ? 0 : u);
-    p->v0 = (int)(v < 0 ? 0 : v);
-    p->u1 = (int)(u + lat->step < win->w ? u + lat->step : win->w);
-    p->v1 = (int)(v + lat->step < win->h ? v + lat->step : win->h);
-}
-
 /* floor(x + 1/2), of numbers that 32 bits hold; without the library's floorf, which baseline x86-64 must
  * call. */
 static inline int32_t round_half_up(float x)
@@ -112,8 +74,8 @@ static inline int32_t round_half_up(float x)
 static inline void place_run(const Work *w, const Patch *p, int u, int v, int count, const float *restrict h,
                              int32_t *restrict x, int32_t *restrict y)
 {
-    const float inv = 1.0f / (float)w->g->lattice->step, fv = (float)(v - p->v_node) * inv;
-    const float h0 = (float)w->g->lattice->height0_m, u_node = (float)p->u_node;
+    const float inv = 1.0f / (float)w->s.g->lattice->step, fv = (float)(v - p->v_node) * inv;
+    const float h0 = (float)w->s.g->lattice->height0_m, u_node = (float)p->u_node;
     const float *const ax = p->a[0], *const ay = p->a[1];
     for (int i = 0; i < count; i++) {
         const float fu = ((float)(u + i) - u_node) * inv, t = h[i] - h0;
@@ -136,7 +98,7 @@ static void place(const Work *w, const Patch *p, int u, int v, float h, int64_t 
 /* Cells (of the block) that a patch may touch, with one pixel of slack; false when none. */
 static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
 {
-    const SdmSurface *const s = &w->g->fine->surface;
+    const SdmSurface *const s = &w->fine->surface;
     float lo = INFINITY, hi = -INFINITY;
     for (int v = p->v0; v < p->v1; v++)
         for (int u = p->u0; u < p->u1; u++) {
@@ -158,8 +120,8 @@ static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
     }
     const int64_t first[2] = {w->block->col0, w->block->row0}, size[2] = {w->block->w, w->block->h};
     for (int k = 0; k < 2; k++) {
-        box[k] = (box[k] >> 8) - w->reach - 1 - first[k];
-        box[2 + k] = (box[2 + k] >> 8) + w->reach + 1 - first[k];
+        box[k] = (box[k] >> 8) - w->s.reach - 1 - first[k];
+        box[2 + k] = (box[2 + k] >> 8) + w->s.reach + 1 - first[k];
         if (box[2 + k] < 0 || box[k] >= size[k])
             return false;
         box[k] = box[k] < 0 ? 0 : box[k];
@@ -184,17 +146,17 @@ static SdmSpreadPoint point_of(const SdmFineResult *f, size_t i, int32_t x, int3
 
 static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0, int cols, int rows, Sums *s)
 {
-    const SdmFineResult *const f = w->g->fine;
+    const SdmFineResult *const f = w->fine;
     const SdmSpread spread = {.cols = cols,
                               .rows = rows,
                               .pitch = SUB,
-                              .radius = w->radius,
-                              .table = w->table,
+                              .radius = w->s.radius,
+                              .table = w->s.table,
                               .cell = &s->cell[0].weight};
     /* the patch lies near the sub-block, so 32 bits hold the way between their corners */
     const int32_t dx = (int32_t)((p->base[0] - col0) * UNIT), dy = (int32_t)((p->base[1] - row0) * UNIT);
-    const int32_t reach = w->reach * UNIT, right = (cols + w->reach) * UNIT,
-                  bottom = (rows + w->reach) * UNIT;
+    const int32_t reach = w->s.reach * UNIT, right = (cols + w->s.reach) * UNIT,
+                  bottom = (rows + w->s.reach) * UNIT;
     for (int v = p->v0; v < p->v1; v++)
         for (int u0 = p->u0; u0 < p->u1; u0 += RUN) {
             SdmSpreadPoint point[RUN];
@@ -216,7 +178,7 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
                 s->reasons[c] =
                     (uint16_t)(s->reasons[c] | (f->surface.flags[i] & ~(SDM_QA_VALID | SDM_QA_FILLED)));
             }
-            w->g->kernels->spread_points(&spread, point, count);
+            w->s.g->kernels->spread_points(&spread, point, count);
         }
 }
 
@@ -224,12 +186,12 @@ static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, siz
 {
     const Cell *const cell = &s->cell[i];
     const double weight = (double)cell->weight;
-    const bool valid = cell->weight >= w->least;
+    const bool valid = cell->weight >= w->s.least;
     b->height_m[out] = b->score[out] = b->gap_m[out] = b->spread_m[out] = b->ortho[out] = NAN;
     b->count[out] = (uint16_t)(s->count[i] > 65535 ? 65535 : s->count[i]);
-    if (cell->image_weight >= w->least)
+    if (cell->image_weight >= w->s.least)
         b->ortho[out] =
-            (float)(((double)cell->image / (double)cell->image_weight - w->g->offset) / w->g->scale);
+            (float)(((double)cell->image / (double)cell->image_weight - w->s.g->offset) / w->s.g->scale);
     if (!valid) {
         const uint16_t none = cell->image_weight > 0 ? SDM_QA_SPARSE : SDM_QA_OUTSIDE;
         b->mask[out] = s->reasons[i] ? s->reasons[i] : none;
@@ -239,7 +201,7 @@ static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, siz
     const double var = (double)cell->square / weight - m4 * m4;
     b->height_m[out] = (float)(mean / HEIGHT_UNIT);
     b->score[out] = (float)((double)cell->score / weight / 250.0);
-    b->gap_m[out] = (float)((double)cell->gap / weight / 1024.0 * w->g->gap_m_per_px);
+    b->gap_m[out] = (float)((double)cell->gap / weight / 1024.0 * w->s.g->gap_m_per_px);
     b->spread_m[out] = var > 0.0 ? (float)(sqrt(var) / 64.0) : 0.0f;
     b->mask[out] = (uint16_t)(SDM_QA_VALID | (2 * cell->filled > cell->weight ? SDM_QA_FILLED : 0));
 }
@@ -253,7 +215,7 @@ static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, i
     memset(s, 0, sizeof *s);
     for (int64_t k = begin; k < end; k++) {
         Patch p;
-        make_patch(w, list[k] % w->nu, list[k] / w->nu, &p);
+        sdm_gridding_patch(&w->s, list[k] % w->s.nu, list[k] / w->s.nu, &p);
         add_patch(w, &p, b->col0 + x0, b->row0 + y0, cols, rows, s);
     }
     for (int y = 0; y < rows; y++)
@@ -261,33 +223,11 @@ static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, i
             finish_cell(w, s, (size_t)(y * SUB + x), b, (size_t)((y0 + y) * b->w + x0 + x));
 }
 
-static void setup(Work *w)
-{
-    const SdmGridding *const g = w->g;
-    const SdmWindow *const win = &g->fine->surface.win;
-    const double sigma = fmin(fmax(0.6, 0.5 * g->gsd_m / g->spacing_m), MAX_REACH / 2.5); /* cells */
-    w->radius = (int)(2.5 * sigma * UNIT);
-    w->reach = (w->radius + UNIT / 2) / UNIT + 1;
-    for (int i = 0; i <= w->radius && i < TABLE; i++) {
-        const double x = (double)i / UNIT / sigma;
-        w->table[i] = (int32_t)lrint(4096.0 * exp(-0.5 * x * x));
-    }
-    const double full =
-        2.0 * 3.14159265358979 * sigma * sigma * (g->spacing_m / g->gsd_m) * (g->spacing_m / g->gsd_m);
-    w->least = (int64_t)(0.25 * full * 16384.0);
-    w->i0 = (win->u0 - g->lattice->u0) / g->lattice->step;
-    w->j0 = (win->v0 - g->lattice->v0) / g->lattice->step;
-    w->nu = (win->w + g->lattice->step - 1) / g->lattice->step;
-    w->nv = (win->h + g->lattice->step - 1) / g->lattice->step;
-    w->subs_x = (int)((w->block->w + SUB - 1) / SUB);
-    w->subs_y = (int)((w->block->h + SUB - 1) / SUB);
-}
-
 /* Which lattice cells each sub-block needs: counts first, then the lists, in raster order. */
 static SdmStatus sort_patches(SdmContext *ctx, const Work *w, int64_t **begin_out, int32_t **list_out)
 {
     SdmStatus st = SDM_OK;
-    const int subs = w->subs_x * w->subs_y, patches = w->nu * w->nv;
+    const int subs = w->subs_x * w->subs_y, patches = w->s.nu * w->s.nv;
     int32_t *box = NULL, *list = NULL; /* box: sub-blocks x0 y0 x1 y1 of each patch, x0 > x1: none */
     int64_t *begin = NULL;
     TRY(sdm_alloc(ctx, &box, (size_t)patches * 4, sizeof *box, "gridding boxes"));
@@ -296,7 +236,7 @@ static SdmStatus sort_patches(SdmContext *ctx, const Work *w, int64_t **begin_ou
     for (int i = 0; i < patches; i++) {
         Patch p;
         int64_t cells[4];
-        make_patch(w, i % w->nu, i / w->nu, &p);
+        sdm_gridding_patch(&w->s, i % w->s.nu, i / w->s.nu, &p);
         const bool any = patch_cells(w, &p, cells);
         for (int k = 0; k < 4; k++)
             box[4 * i + k] = any ? (int32_t)(cells[k] / SUB) : (k < 2 ? 1 : 0);
@@ -323,7 +263,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, SdmBlock *block)
+SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, const SdmFineResult *fine, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     Work *w = NULL;
@@ -332,9 +272,11 @@ SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, SdmBlock *bloc
     int32_t *list = NULL;
     const int threads = sdm_threads(ctx), around = sdm_stage_enter(ctx, 8);
     TRY(sdm_alloc(ctx, &w, 1, sizeof *w, "gridding"));
-    w->g = g;
+    sdm_gridding_setup(g, &fine->surface.win, &w->s);
+    w->fine = fine;
     w->block = block;
-    setup(w);
+    w->subs_x = (int)((block->w + SUB - 1) / SUB);
+    w->subs_y = (int)((block->h + SUB - 1) / SUB);
     TRY(sort_patches(ctx, w, &begin, &list));
     TRY(sdm_alloc(ctx, &sums, (size_t)threads, sizeof *sums, "gridding sums"));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
