@@ -13,7 +13,7 @@ expect 1 "--tsukuba $work: im_left.png: No such file or directory" bench all --t
 try bench --quick --repeats 1 --quiet --csv "$work/a.csv" --markdown "$work/a.md"
 [ "$code" -eq 0 ] || complain "bench --quick: exit code $code: $(cat "$work/err")"
 head -1 "$work/a.csv" | grep -q '^what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output' || complain "CSV: header"
-for what in "sad 9x9" "census 9x7 in 9x9" "zncc 9x9" "pick row" "warp row" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "match sad" \
+for what in "sad 9x9" "census 9x7 in 9x9" "zncc 9x9" "pick row" "warp row" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "match sad" "match sad 9x9 d -64..-1" "match zncc 9x9 d 0..511" \
     "match zncc" "match census" "SAD 5x5" "ZNCC 9x9 64" "SAD 4x4" "SAD 8x8" "SAD 16x16" "tiled BP 384 x 288" "DEM main processing zncc" \
     "DEM main processing census"; do
     grep -q "^$what.*,c," "$work/a.csv" || complain "CSV: no line of $what at level c"
