@@ -85,6 +85,14 @@ static inline Neighbours neighbours_at(const float *row, vi i)
     const __m256 high = _mm256_castpd_ps(_mm256_i32gather_pd(pairs, _mm256_extracti128_si256(i, 1), 4));
     const __m256 a = _mm256_permute2f128_ps(low, high, 0x20), b = _mm256_permute2f128_ps(low, high, 0x31);
     return (Neighbours){_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xDD)};
+#elif SDM_VEC == 16
+    const __m512i low = _mm512_castpd_si512(_mm512_i32gather_pd(_mm512_castsi512_si256(i), row, 4));
+    const __m512i high =
+        _mm512_castpd_si512(_mm512_i32gather_pd(_mm512_extracti32x8_epi32(i, 1), row, 4));
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+    return (Neighbours){_mm512_castsi512_ps(_mm512_permutex2var_epi32(low, even, high)),
+                        _mm512_castsi512_ps(_mm512_permutex2var_epi32(low, odd, high))};
 #else
     return (Neighbours){vf_gather(row, i), vf_gather(row + 1, i)};
 #endif
