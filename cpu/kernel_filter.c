@@ -1,5 +1,5 @@
-/* Filters of the surface, a row at a time: 3 x 3 median, count of agreeing neighbours, sums of changes,
- * smoothing. */
+/* Filters of the surface, a row at a time: 3 x 3 median, changes and their sums, ray gaps,
+ * refinement. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 #include "vec.h"
@@ -9,11 +9,9 @@
 
 sdm_median_row_fn SDM_NAME(median_row);
 sdm_change_row_fn SDM_NAME(change_row);
-sdm_agree_row_fn SDM_NAME(agree_row);
 sdm_add_changes_fn SDM_NAME(add_changes);
 sdm_gap_row_fn SDM_NAME(gap_row);
 sdm_refine_row_fn SDM_NAME(refine_row);
-sdm_smooth_row_fn SDM_NAME(smooth_row);
 
 static inline void order(float *a, float *b)
 {
@@ -129,87 +127,6 @@ void SDM_NAME(change_row)(const float *restrict h_m, const float *restrict prior
     }
 }
 
-/* The lowest change that agrees with the middle one; one that no change reaches where it has none. */
-static inline uint16_t lowest_of(int16_t change)
-{
-    return (uint16_t)(change == SDM_CHANGE_NONE ? 20000 : change - 256);
-}
-
-static void agree_pixel(const int16_t *const *row, int half, int width, int x, uint8_t *count)
-{
-    const uint16_t low = lowest_of(row[half][x]);
-    int n = 0;
-    for (int j = 0; j <= 2 * half; j++)
-        for (int i = x - half < 0 ? 0 : x - half; row[j] && i <= x + half && i < width; i++)
-            n += (uint16_t)((uint16_t)row[j][i] - low) <= 512;
-    count[x] = (uint8_t)n;
-}
-
-/* The same for AGREE pixels whose windows lie in the row. */
-#if SDM_VEC == 16
-enum { AGREE = 32 };
-static inline void agree_many(const int16_t *const *row, int half, int x, uint8_t *count)
-{
-    const __m512i middle = _mm512_loadu_si512(row[half] + x), limit = _mm512_set1_epi16(512),
-                  one = _mm512_set1_epi16(1);
-    const __mmask32 none = _mm512_cmpeq_epi16_mask(middle, _mm512_set1_epi16(SDM_CHANGE_NONE));
-    const __m512i low = _mm512_mask_blend_epi16(none, _mm512_sub_epi16(middle, _mm512_set1_epi16(256)),
-                                                _mm512_set1_epi16(20000));
-    __m512i n = _mm512_setzero_si512();
-    for (int j = 0; j <= 2 * half; j++)
-        for (int i = -half; row[j] && i <= half; i++) {
-            const __m512i above = _mm512_sub_epi16(_mm512_loadu_si512(row[j] + x + i), low);
-            n = _mm512_mask_add_epi16(n, _mm512_cmple_epu16_mask(above, limit), n, one);
-        }
-    _mm256_storeu_si256((__m256i *)(void *)(count + x), _mm512_cvtepi16_epi8(n));
-}
-#elif SDM_VEC == 8
-enum { AGREE = 16 };
-static inline void agree_many(const int16_t *const *row, int half, int x, uint8_t *count)
-{
-    const __m256i middle = vi_load(row[half] + x), limit = _mm256_set1_epi16(512);
-    const __m256i none = _mm256_cmpeq_epi16(middle, _mm256_set1_epi16(SDM_CHANGE_NONE));
-    const __m256i low =
-        _mm256_blendv_epi8(_mm256_sub_epi16(middle, _mm256_set1_epi16(256)), _mm256_set1_epi16(20000), none);
-    __m256i n = _mm256_setzero_si256();
-    for (int j = 0; j <= 2 * half; j++)
-        for (int i = -half; row[j] && i <= half; i++) {
-            const __m256i above = _mm256_sub_epi16(vi_load(row[j] + x + i), low);
-            n = _mm256_sub_epi16(n, _mm256_cmpeq_epi16(_mm256_min_epu16(above, limit), above));
-        }
-    _mm_storeu_si128((__m128i *)(void *)(count + x),
-                     _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi16(n, n), 0xD8)));
-}
-#else
-enum { AGREE = 32 };
-static inline void agree_many(const int16_t *const *row, int half, int x, uint8_t *count)
-{
-    uint16_t low[AGREE], n[AGREE] = {0};
-    for (int k = 0; k < AGREE; k++)
-        low[k] = lowest_of(row[half][x + k]);
-    for (int j = 0; j <= 2 * half; j++)
-        for (int i = -half; row[j] && i <= half; i++)
-            for (int k = 0; k < AGREE; k++)
-                n[k] = (uint16_t)(n[k] + ((uint16_t)((uint16_t)row[j][x + i + k] - low[k]) <= 512));
-    for (int k = 0; k < AGREE; k++)
-        count[x + k] = (uint8_t)n[k];
-}
-#endif
-
-void SDM_NAME(agree_row)(const int16_t *const *row, int half, int width, uint8_t *restrict count)
-{
-    int x = 0;
-    for (; x < half && x < width; x++)
-        agree_pixel(row, half, width, x, count);
-    for (; x + AGREE + half <= width; x += AGREE)
-        if (half == 3) /* the chain's: unrolled */
-            agree_many(row, 3, x, count);
-        else
-            agree_many(row, half, x, count);
-    for (; x < width; x++)
-        agree_pixel(row, half, width, x, count);
-}
-
 void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prior_m,
                            const uint16_t *restrict valid, int width, int sign, int32_t *restrict sum,
                            int32_t *restrict count)
@@ -222,22 +139,6 @@ void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prio
         sum[x] += ok * (int32_t)floorf(c);
         count[x] += ok;
     }
-}
-
-static inline float smoothed(const float *a, const float *m, const float *b, int l, int x, int r)
-{
-    const float p = a[l] + 2.0f * m[l] + b[l], q = a[x] + 2.0f * m[x] + b[x], t = a[r] + 2.0f * m[r] + b[r];
-    return (p + 2.0f * q + t) * 0.0625f;
-}
-
-void SDM_NAME(smooth_row)(const float *const row[3], int width, float *restrict out)
-{
-    const float *restrict const a = row[0], *restrict const m = row[1], *restrict const b = row[2];
-    for (int x = 1; x < width - 1; x++)
-        out[x] = smoothed(a, m, b, x - 1, x, x + 1);
-    const int last = width - 1;
-    out[0] = smoothed(a, m, b, 0, 0, last > 0 ? 1 : 0);
-    out[last] = smoothed(a, m, b, last > 0 ? last - 1 : 0, last, last);
 }
 
 #define FLAT 0.06f /* second difference of the scores over v below which there is no peak */

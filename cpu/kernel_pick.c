@@ -103,27 +103,35 @@ static inline vf bend_vertices(vf before, vf at, vf after)
 /* Best of a line of scores and its neighbours: those of left pixels (slope 0) or right pixels (slope -1). */
 typedef struct Winner {
     vf score, d, before, after;
-    vm inner; /* has both neighbours in the range */
+    vf before2, after2; /* of left pixels: on the diagonal through the winner */
+    vm inner; /* has both neighbours in the range; else after and after2 may be those of an earlier winner */
 } Winner;
 
 static inline Winner winner_of(const SdmCostRow *r, int x, int slope)
 {
     const int nd = r->dmax - r->dmin + 1;
-    const vf none = vf_set(SDM_SCORE_NONE);
+    const ptrdiff_t step = r->pitch + slope;
+    const float *at = r->score + x + slope * r->dmin;
+    const vf none = vf_set(SDM_SCORE_NONE), one = vf_set(1.0f);
     const vm never = vf_gt(none, none);
-    Winner w = {none, vf_set(0.0f), none, none, never};
+    Winner w = {none, vf_set(0.0f), none, none, none, none, never};
     vm won = never; /* at the d before */
-    vf last = none;
-    for (int k = 0; k < nd; k++) {
-        const int d = r->dmin + k;
-        const vf s = vf_load(r->score + (ptrdiff_t)k * r->pitch + x + slope * d);
+    vf last = none, last2 = none, d = vf_set((float)r->dmin);
+    for (int k = 0; k < nd; k++, at += step) {
+        const vf s = vf_load(at);
         const vm wins = vf_gt(s, w.score);
         w.after = vf_sel(won, s, w.after);
         w.before = vf_sel(wins, last, w.before);
-        w.d = vf_sel(wins, vf_set((float)d), w.d);
+        if (slope == 0) {
+            w.after2 = vf_sel(won, vf_load(at - 1), w.after2);
+            w.before2 = vf_sel(wins, last2, w.before2);
+            last2 = vf_load(at + 1);
+        }
+        w.d = vf_sel(wins, d, w.d);
         w.score = vf_sel(wins, s, w.score);
         won = wins;
         last = s;
+        d = vf_add(d, one); /* whole numbers: exact */
     }
     w.inner = vm_and(vf_gt(w.score, none),
                      vm_and(vf_gt(w.d, vf_set((float)r->dmin)), vf_gt(vf_set((float)r->dmax), w.d)));
@@ -138,43 +146,42 @@ static inline vf sub_pixels(const Winner *w)
     return vf_add(w->d, vf_sel(whole, bend_vertices(w->before, w->score, w->after), vf_set(0.0f)));
 }
 
+/* Best score two or more from the winner. */
+static inline vf runner_up(const SdmCostRow *r, int x, vf winner)
+{
+    const vf none = vf_set(SDM_SCORE_NONE);
+    vf second = none;
+    for (int k = 0; k <= r->dmax - r->dmin; k++) {
+        const vf away = vf_abs(vf_sub(vf_set((float)(r->dmin + k)), winner));
+        const vf v = vf_sel(vf_gt(away, vf_set(1.5f)), vf_load(r->score + k * r->pitch + x), none);
+        second = vf_sel(vf_gt(v, second), v, second);
+    }
+    return second;
+}
+
 static inline void left_pixels(const SdmCostRow *r, const SdmPickRow *o, int x)
 {
-    const int nd = r->dmax - r->dmin + 1;
     const vf none = vf_set(SDM_SCORE_NONE), zero = vf_set(0.0f);
     const Winner w = winner_of(r, x, 0);
-    vf before2 = none, after2 = none, second = none; /* on the diagonal through the winner */
-    for (int k = 0; k < nd; k++) {
-        const float *const s = r->score + (ptrdiff_t)k * r->pitch + x;
-        const vf d = vf_set((float)(r->dmin + k)), away = vf_abs(vf_sub(d, w.d));
-        before2 = vf_sel(vf_eq(vf_sub(w.d, d), vf_set(1.0f)), vf_load(s + 1), before2);
-        after2 = vf_sel(vf_eq(vf_sub(d, w.d), vf_set(1.0f)), vf_load(s - 1), after2);
-        if (o->runner_up) {
-            const vf v = vf_sel(vf_gt(away, vf_set(1.5f)), vf_load(s), none);
-            second = vf_sel(vf_gt(v, second), v, second);
-        }
-    }
     const vm any = vf_gt(w.score, none);
     const vm whole = vm_and(w.inner, vm_and(vf_gt(w.before, none), vf_gt(w.after, none)));
-    const vm both = vm_and(vf_gt(before2, none), vf_gt(after2, none));
+    const vm both = vm_and(vf_gt(w.before2, none), vf_gt(w.after2, none));
     const vf at = vf_sel(both, vf_add(w.score, w.score), w.score);
-    const vf before = vf_sel(both, vf_add(w.before, before2), w.before),
-             after = vf_sel(both, vf_add(w.after, after2), w.after);
+    const vf before = vf_sel(both, vf_add(w.before, w.before2), w.before),
+             after = vf_sel(both, vf_add(w.after, w.after2), w.after);
     vf_store(o->residual + x, vf_add(w.d, vf_sel(whole, bend_vertices(before, at, after), zero)));
     vf_store(o->score + x, w.score);
     if (o->runner_up)
-        vf_store(o->runner_up + x, vf_sel(any, second, none));
+        vf_store(o->runner_up + x, vf_sel(any, runner_up(r, x, w.d), none));
     if (o->mismatch) {
         const vi met = vi_add(vi_trunc(w.d), vi_add(vi_set(x), vi_load(sdm_lane_numbers)));
         const vf apart = vf_abs(vf_sub(sub_pixels(&w), vf_gather(o->right_best, met)));
         vf_store(o->mismatch + x, vf_sel(any, apart, vf_set(1e9f)));
     }
-    const vf ends = vf_sel(vm_and(any, vm_not(w.inner)), vf_set(nd > 1 ? 1.0f : 0.0f), zero);
-    float edge[SDM_VEC];
-    vf_store(edge, ends);
-    for (int i = 0; i < SDM_VEC; i++)
-        o->edge[x + i] = edge[i] != 0.0f;
+    vi_store_u8(o->edge + x,
+                vi_sel(vm_and(any, vm_not(w.inner)), vi_set(r->dmax > r->dmin ? 1 : 0), vi_zero()));
 }
+
 void SDM_NAME(pick_row)(const SdmCostRow *r, const SdmPickRow *o)
 {
     const int w = r->width;

@@ -76,15 +76,41 @@ static inline vi judge_many(const SdmUpdateRow *u, int x)
     return vi_sel(vf_gt(zero, texture), vi_set(SDM_QA_OUTSIDE), f);
 }
 
+/* Pixels i and i + 1 of a row, side by side in memory; of SDM_VEC places. */
+typedef struct Neighbours {
+    vf first, second;
+} Neighbours;
+
+static inline Neighbours neighbours_at(const float *row, vi i)
+{
+#if SDM_VEC == 8
+    const double *const pairs = (const double *)(const void *)row; /* moved as they are */
+    const __m256 low = _mm256_castpd_ps(_mm256_i32gather_pd(pairs, _mm256_castsi256_si128(i), 4));
+    const __m256 high = _mm256_castpd_ps(_mm256_i32gather_pd(pairs, _mm256_extracti128_si256(i, 1), 4));
+    const __m256 a = _mm256_permute2f128_ps(low, high, 0x20), b = _mm256_permute2f128_ps(low, high, 0x31);
+    return (Neighbours){_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xDD)};
+#elif SDM_VEC == 16
+    const __m512i low = _mm512_castpd_si512(_mm512_i32gather_pd(_mm512_castsi512_si256(i), row, 4));
+    const __m512i high =
+        _mm512_castpd_si512(_mm512_i32gather_pd(_mm512_extracti32x8_epi32(i, 1), row, 4));
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+    return (Neighbours){_mm512_castsi512_ps(_mm512_permutex2var_epi32(low, even, high)),
+                        _mm512_castsi512_ps(_mm512_permutex2var_epi32(low, odd, high))};
+#else
+    return (Neighbours){vf_gather(row, i), vf_gather(row + 1, i)};
+#endif
+}
+
 static inline vf heights_at(const SdmUpdateRow *u, int x, vf d)
 {
     const vi last = vi_set(u->width - 1);
     const vf whole = vf_floor(d);
     const vi i = vi_add(vi_trunc(whole), vi_add(vi_set(x), vi_load(sdm_lane_numbers)));
-    const vi at = vi_min(vi_max(i, vi_zero()), last), next = vi_min(vi_add(at, vi_set(1)), last);
-    const vf a = vf_gather(u->prior, at), b = vf_gather(u->prior, next);
-    const vm inside = vm_and(vi_gt(i, vi_set(-1)), vi_gt(last, i));
-    return vf_sel(inside, vf_add(a, vf_mul(vf_sub(d, whole), vf_sub(b, a))), a);
+    const vi at = vi_min(vi_max(i, vi_zero()), vi_set(u->width - 2));
+    const Neighbours h = neighbours_at(u->prior, at);
+    const vf between = vf_add(h.first, vf_mul(vf_sub(d, whole), vf_sub(h.second, h.first)));
+    return vf_sel(vi_gt(vi_zero(), i), h.first, vf_sel(vi_gt(last, i), between, h.second));
 }
 
 static inline void update_many(const SdmUpdateRow *u, int x)

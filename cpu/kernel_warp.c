@@ -1,12 +1,10 @@
-/* Resample by the lattice: position to 1/256 px, 4 x 4 integer cubic taps; and the 2:1 reduction of the
- * pyramid. */
+/* Resample by the lattice: position to 1/256 px, 4 x 4 integer cubic taps. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
 #include <stdalign.h>
 
 sdm_warp_row_fn SDM_NAME(warp_row);
-sdm_half_row_fn SDM_NAME(half_row);
 sdm_cost_scratch_fn SDM_NAME(cost_scratch);
 enum {
     CHUNK = 256,       /* pixels that are placed together */
@@ -99,98 +97,145 @@ static int16_t sample(const SdmWarpRow *in, int32_t col256, int32_t row256)
 }
 
 #ifdef __AVX2__
-/* Four pixels of a source row of taps, by offsets from `row`. */
-static inline __m256i taps4(const int16_t *row, const int32_t *offset)
+static inline __m256i load8(const int32_t *p)
 {
-    const __m128i a = _mm_loadl_epi64((const __m128i *)(const void *)(row + offset[0]));
-    const __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(row + offset[1]));
-    const __m128i c = _mm_loadl_epi64((const __m128i *)(const void *)(row + offset[2]));
-    const __m128i d = _mm_loadl_epi64((const __m128i *)(const void *)(row + offset[3]));
-    return _mm256_set_m128i(_mm_unpacklo_epi64(c, d), _mm_unpacklo_epi64(a, b));
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
 
-/* Weights of four phases, 0..255. */
-static inline __m256i weights4(const int32_t *phase)
+/* Two 64-bit words in each half. */
+static inline __m256i words4(const void *a, const void *b, const void *c, const void *d)
 {
-    const int32_t at[4] = {4 * phase[0], 4 * phase[1], 4 * phase[2], 4 * phase[3]};
-    return taps4(sdm_cubic_weights[0], at);
+    const __m128i low = _mm_unpacklo_epi64(_mm_loadl_epi64(a), _mm_loadl_epi64(b));
+    const __m128i high = _mm_unpacklo_epi64(_mm_loadl_epi64(c), _mm_loadl_epi64(d));
+    return _mm256_set_m128i(high, low);
 }
 
-/* Sum of a row's taps in both halves of each 64 bits. */
-static inline __m256i row_sum(__m256i taps, __m256i weights)
+/* The taps' weights of eight pixels, a pair for each: of the first two taps and of the last two.  The phase
+ * is the low byte of a position. */
+static inline void weights8(const int32_t *position256, __m256i pair[2])
 {
-    const __m256i m = _mm256_madd_epi16(taps, weights);
-    return _mm256_add_epi32(m, _mm256_shuffle_epi32(m, 0xB1));
+    const int16_t(*const w)[4] = sdm_cubic_weights;
+    uint8_t phase[8];
+    for (int i = 0; i < 8; i++)
+        phase[i] = (uint8_t)position256[i];
+    const __m256 a = _mm256_castsi256_ps(words4(w[phase[0]], w[phase[1]], w[phase[4]], w[phase[5]]));
+    const __m256 b = _mm256_castsi256_ps(words4(w[phase[2]], w[phase[3]], w[phase[6]], w[phase[7]]));
+    pair[0] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
+    pair[1] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
 }
 
-/* Values of four pixels, one in the low half of each 64 bits; all ones in `nodata` where a tap has none. */
-static inline __m256i sample4(const int16_t *source, ptrdiff_t stride, const int32_t *offset,
-                              const int32_t *px, const int32_t *py, __m256i *nodata)
+/* Values of eight pixels from their taps' pairs, row after row. */
+static inline __m256i weigh8(const __m256i first[4], const __m256i last[4], const __m256i wx[2],
+                             const __m256i wy[2])
 {
-    const __m256i none = _mm256_set1_epi16(SDM_PIXEL_NODATA), wx = weights4(px), wy = weights4(py);
-    const __m256i r0 = taps4(source, offset), r1 = taps4(source + stride, offset);
-    const __m256i r2 = taps4(source + 2 * stride, offset), r3 = taps4(source + 3 * stride, offset);
-    const __m256i bad =
-        _mm256_or_si256(_mm256_or_si256(_mm256_cmpeq_epi16(r0, none), _mm256_cmpeq_epi16(r1, none)),
-                        _mm256_or_si256(_mm256_cmpeq_epi16(r2, none), _mm256_cmpeq_epi16(r3, none)));
-    *nodata = _mm256_cmpeq_epi64(bad, _mm256_setzero_si256());
-    *nodata = _mm256_xor_si256(*nodata, _mm256_set1_epi32(-1));
-    /* rows 0 and 2, and rows 1 and 3, share 64 bits; then all four as 16 bits */
-    const __m256i half = _mm256_set1_epi32(1024);
-    const __m256i even = _mm256_blend_epi32(row_sum(r0, wx), row_sum(r2, wx), 0xAA);
-    const __m256i odd = _mm256_blend_epi32(row_sum(r1, wx), row_sum(r3, wx), 0xAA);
-    const __m256i a = _mm256_srai_epi32(_mm256_add_epi32(even, half), 11);
-    const __m256i b = _mm256_slli_epi32(_mm256_srai_epi32(_mm256_add_epi32(odd, half), 11), 16);
-    const __m256i sum = row_sum(_mm256_blend_epi16(a, b, 0xAA), wy);
-    return _mm256_srai_epi32(_mm256_add_epi32(sum, _mm256_set1_epi32(1 << 16)), 17);
+    __m256i h[4];
+    for (int j = 0; j < 4; j++)
+        h[j] = _mm256_srai_epi32(_mm256_add_epi32(_mm256_add_epi32(_mm256_madd_epi16(first[j], wx[0]),
+                                                                   _mm256_madd_epi16(last[j], wx[1])),
+                                                  _mm256_set1_epi32(1024)),
+                                 11);
+    /* of 16 bits: rows 0 and 1, 2 and 3 in one word */
+    const __m256i upper = _mm256_blend_epi16(h[0], _mm256_slli_epi32(h[1], 16), 0xAA);
+    const __m256i lower = _mm256_blend_epi16(h[2], _mm256_slli_epi32(h[3], 16), 0xAA);
+    const __m256i sum = _mm256_add_epi32(_mm256_madd_epi16(upper, wy[0]), _mm256_madd_epi16(lower, wy[1]));
+    const __m256i v = _mm256_srai_epi32(_mm256_add_epi32(sum, _mm256_set1_epi32(1 << 16)), 17);
+    return _mm256_min_epi32(_mm256_max_epi32(v, _mm256_set1_epi32(-2047)), _mm256_set1_epi32(2047));
 }
 
-/* Eight pixels whose taps all lie in the source: col, row in 1/256 px from the source's first pixel. */
-static inline void sample8(const SdmWarpRow *in, __m256i col, __m256i row, int16_t *out)
+static inline void store8(int16_t *out, __m256i v)
 {
-    alignas(32) int32_t offset[8], px[8], py[8];
-    const __m256i byte = _mm256_set1_epi32(255);
-    const __m256i line =
-        _mm256_mullo_epi32(_mm256_srai_epi32(row, 8), _mm256_set1_epi32((int32_t)in->source_stride));
-    _mm256_store_si256((__m256i *)(void *)offset, _mm256_add_epi32(line, _mm256_srai_epi32(col, 8)));
-    _mm256_store_si256((__m256i *)(void *)px, _mm256_and_si256(col, byte));
-    _mm256_store_si256((__m256i *)(void *)py, _mm256_and_si256(row, byte));
-    const int16_t *const first = in->source - in->source_stride - 1;
-    __m256i none[2];
-    const __m256i a = sample4(first, in->source_stride, offset, px, py, &none[0]);
-    const __m256i b = sample4(first, in->source_stride, offset + 4, px + 4, py + 4, &none[1]);
-    const __m256i both =
-        _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), 0x88));
-    const __m256i bad = _mm256_castps_si256(
-        _mm256_shuffle_ps(_mm256_castsi256_ps(none[0]), _mm256_castsi256_ps(none[1]), 0x88));
-    __m256i v = _mm256_min_epi32(_mm256_max_epi32(both, _mm256_set1_epi32(-2047)), _mm256_set1_epi32(2047));
-    v = _mm256_blendv_epi8(v, _mm256_set1_epi32(SDM_PIXEL_NODATA), bad);
-    v = _mm256_permute4x64_epi64(v, 0xD8); /* 0 1 4 5 | 2 3 6 7 of the shuffle, in order */
     _mm_storeu_si128((__m128i *)(void *)out,
                      _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
+}
+
+/* Eight pixels of one source row whose columns lie close together, four and four: eight pixels of the source
+ * hold the taps of each four.  False, and nothing done, where it is otherwise or one of those has no data. */
+static inline bool sample8_along(const SdmWarpRow *in, const int32_t *col256, const int32_t *row256,
+                                 int16_t *out)
+{
+    const __m256i col = _mm256_srai_epi32(load8(col256), 8), row = _mm256_srai_epi32(load8(row256), 8);
+    const __m256i apart = _mm256_sub_epi32(col, _mm256_shuffle_epi32(col, 0)); /* from the four's first */
+    const __m256i close =
+        _mm256_cmpeq_epi32(_mm256_max_epu32(apart, _mm256_set1_epi32(4)), _mm256_set1_epi32(4));
+    const __m256i same = _mm256_cmpeq_epi32(row, _mm256_broadcastd_epi32(_mm256_castsi256_si128(row)));
+    const int32_t a = col256[0] >> 8, b = col256[4] >> 8;
+    if (_mm256_movemask_epi8(_mm256_and_si256(close, same)) != -1 || a + 7 > in->source_width ||
+        b + 7 > in->source_width)
+        return false;
+    const int16_t *const p = in->source + (ptrdiff_t)((row256[0] >> 8) - 1) * in->source_stride - 1;
+    const __m256i none = _mm256_set1_epi16(SDM_PIXEL_NODATA);
+    __m256i first[4], last[4], wx[2], wy[2], bad = _mm256_setzero_si256();
+    const __m256i spread = _mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4,
+                                            4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
+    const __m256i take = _mm256_add_epi8(_mm256_shuffle_epi8(_mm256_add_epi32(apart, apart), spread),
+                                         _mm256_set1_epi32(0x03020100)),
+                  take2 = _mm256_add_epi8(take, _mm256_set1_epi8(4));
+    for (int j = 0; j < 4; j++) {
+        const int16_t *const line = p + j * in->source_stride;
+        const __m256i taps = _mm256_inserti128_si256(
+            _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(line + a))),
+            _mm_loadu_si128((const __m128i *)(const void *)(line + b)), 1);
+        bad = _mm256_or_si256(bad, _mm256_cmpeq_epi16(taps, none));
+        first[j] = _mm256_shuffle_epi8(taps, take);
+        last[j] = _mm256_shuffle_epi8(taps, take2);
+    }
+    if (!_mm256_testz_si256(bad, bad))
+        return false;
+    weights8(col256, wx);
+    weights8(row256, wy);
+    store8(out, weigh8(first, last, wx, wy));
+    return true;
+}
+
+/* Eight pixels anywhere in the source; offset: of each from its first pixel. */
+static inline void sample8(const SdmWarpRow *in, const int32_t *col256, const int32_t *row256,
+                           const int32_t *offset, int16_t *out)
+{
+    const __m256i none = _mm256_set1_epi16(SDM_PIXEL_NODATA);
+    const int16_t *p = in->source - in->source_stride - 1;
+    __m256i first[4], last[4], wx[2], wy[2], bad = _mm256_setzero_si256();
+    for (int j = 0; j < 4; j++, p += in->source_stride) {
+        const __m256 a =
+            _mm256_castsi256_ps(words4(p + offset[0], p + offset[1], p + offset[4], p + offset[5]));
+        const __m256 b =
+            _mm256_castsi256_ps(words4(p + offset[2], p + offset[3], p + offset[6], p + offset[7]));
+        first[j] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
+        last[j] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
+        bad = _mm256_or_si256(
+            bad, _mm256_or_si256(_mm256_cmpeq_epi16(first[j], none), _mm256_cmpeq_epi16(last[j], none)));
+    }
+    weights8(col256, wx);
+    weights8(row256, wy);
+    const __m256i whole = _mm256_cmpeq_epi32(bad, _mm256_setzero_si256()), v = weigh8(first, last, wx, wy);
+    store8(out, _mm256_blendv_epi8(_mm256_set1_epi32(SDM_PIXEL_NODATA), v, whole));
 }
 
 /* Sample pixels 0..count - 1; gives how many it did, from the first on. */
 static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
 {
+    int32_t offset[CHUNK + 8];
     if ((int64_t)in->source_height * in->source_stride > INT32_MAX) /* of offsets */
         return 0;
-    const __m256i low = _mm256_set1_epi32(255);
+    const __m256i low = _mm256_set1_epi32(255), stride = _mm256_set1_epi32((int32_t)in->source_stride);
     const __m256i right =
         _mm256_set1_epi32((in->source_width < FARTHEST ? in->source_width - 2 : FARTHEST) * 256);
     const __m256i bottom =
         _mm256_set1_epi32((in->source_height < FARTHEST ? in->source_height - 2 : FARTHEST) * 256);
+    for (int k = 0; k + 8 <= count; k += 8) {
+        const __m256i line = _mm256_mullo_epi32(_mm256_srai_epi32(load8(row + k), 8), stride);
+        _mm256_storeu_si256((__m256i *)(void *)(offset + k),
+                            _mm256_add_epi32(line, _mm256_srai_epi32(load8(col + k), 8)));
+    }
     int i = 0;
     for (; i + 8 <= count; i += 8) {
-        const __m256i c = _mm256_loadu_si256((const __m256i *)(const void *)(col + i));
-        const __m256i r = _mm256_loadu_si256((const __m256i *)(const void *)(row + i));
+        const __m256i c = load8(col + i), r = load8(row + i);
         const __m256i in_cols = _mm256_and_si256(_mm256_cmpgt_epi32(c, low), _mm256_cmpgt_epi32(right, c));
         const __m256i in_rows = _mm256_and_si256(_mm256_cmpgt_epi32(r, low), _mm256_cmpgt_epi32(bottom, r));
-        if (_mm256_movemask_epi8(_mm256_and_si256(in_cols, in_rows)) == -1)
-            sample8(in, c, r, out + i);
-        else
+        if (_mm256_movemask_epi8(_mm256_and_si256(in_cols, in_rows)) != -1)
             for (int k = i; k < i + 8; k++)
                 out[k] = sample(in, col[k], row[k]);
+        else if (!sample8_along(in, col + i, row + i, out + i))
+            sample8(in, col + i, row + i, offset + i, out + i);
     }
     return i;
 }
@@ -211,69 +256,4 @@ void SDM_NAME(warp_row)(const SdmWarpRow *in, int16_t *out)
         for (int i = sample_many(in, col, row, end - x, out + x); i < end - x; i++)
             out[x + i] = sample(in, col[i], row[i]);
     }
-}
-
-#ifdef __AVX2__
-/* Column sums (1 3 3 1) of 16 pixels of the four rows; `bad` gathers where one has no data. */
-static inline __m256i column_sums(const int16_t *const src[4], int x, __m256i *bad)
-{
-    const __m256i none = _mm256_set1_epi16(SDM_PIXEL_NODATA);
-    __m256i r[4];
-    for (int j = 0; j < 4; j++) {
-        r[j] = _mm256_loadu_si256((const __m256i *)(const void *)(src[j] + x));
-        *bad = _mm256_or_si256(*bad, _mm256_cmpeq_epi16(r[j], none));
-    }
-    const __m256i inner = _mm256_add_epi16(r[1], r[2]);
-    return _mm256_add_epi16(_mm256_add_epi16(r[0], r[3]),
-                            _mm256_add_epi16(inner, _mm256_slli_epi16(inner, 1)));
-}
-
-/* Blocks of 8 pixels from x on that have all their taps; gives the first that has not, or that is left over.
- */
-static int half_whole(const int16_t *const src[4], int x, int width, int16_t *out)
-{
-    const __m256i first = _mm256_set1_epi32(3 << 16 | 1), second = _mm256_set1_epi32(1 << 16 | 3);
-    for (; x + 8 < width; x += 8) { /* reads 2 x - 1 .. 2 x + 16 */
-        __m256i bad = _mm256_setzero_si256();
-        const __m256i a = _mm256_madd_epi16(column_sums(src, 2 * x - 1, &bad), first);
-        const __m256i b = _mm256_madd_epi16(column_sums(src, 2 * x + 1, &bad), second);
-        if (!_mm256_testz_si256(bad, bad))
-            break;
-        const __m256i v =
-            _mm256_srai_epi32(_mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_set1_epi32(32)), 6);
-        _mm_storeu_si128((__m128i *)(void *)(out + x),
-                         _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
-    }
-    return x;
-}
-#else
-static int half_whole(const int16_t *const src[4], int x, int width, int16_t *out)
-{
-    (void)src, (void)width, (void)out;
-    return x;
-}
-#endif
-
-static int16_t half_pixel(const int16_t *const src[4], int i)
-{
-    static const int weight[4] = {1, 3, 3, 1};
-    int32_t sum = 0, have = 0;
-    for (int j = 0; j < 4; j++)
-        for (int k = 0; k < 4; k++) {
-            const int16_t v = src[j][2 * i - 1 + k];
-            const int32_t w = weight[j] * weight[k];
-            sum += v == SDM_PIXEL_NODATA ? 0 : w * v;
-            have += v == SDM_PIXEL_NODATA ? 0 : w;
-        }
-    if (have == 64) /* all taps: floor(sum / 64 + 1/2) */
-        return (int16_t)((sum + 32 + (4096 << 6)) / 64 - 4096);
-    const int32_t weight_sum = have > 32 ? have : 64, num = 2 * sum + weight_sum + 4096 * 2 * weight_sum;
-    return (int16_t)(have > 32 ? num / (2 * weight_sum) - 4096 : SDM_PIXEL_NODATA);
-}
-
-void SDM_NAME(half_row)(const int16_t *const src[4], int width, int16_t *restrict out)
-{
-    for (int i = half_whole(src, 0, width, out); i < width; i = half_whole(src, i, width, out))
-        for (int k = 0; k < 8 && i < width; k++, i++)
-            out[i] = half_pixel(src, i);
 }

@@ -62,6 +62,8 @@ typedef struct SdmBench {
     char machine[128];      /* name of the processor */
 } SdmBench;
 
+/* Can the files be written that are asked for?  To be told before hours of timing; touches nothing. */
+SdmStatus sdm_bench_check(SdmContext *ctx, const SdmBenchOptions *opt);
 /* Levels from --cpu-level, speed of memory and clock.  Close after failure, too. */
 SdmStatus sdm_bench_open(SdmContext *ctx, const SdmBenchOptions *opt, SdmBench *b);
 void sdm_bench_close(SdmBench *b);

@@ -87,6 +87,33 @@ static const SdmBenchNeed need_sad = {.operations = 7.0, .bits = 16.0},
                           need_census = {.operations = 11.0, .bits = 16.0},
                           need_zncc = {.operations = 9.0, .bits = 32.0};
 
+/* Ranges that are longer, and negative: what a score costs there. */
+static SdmStatus add_ranges(SdmBench *b, int w, int h)
+{
+    SdmStatus st = SDM_OK;
+    static const struct {
+        const char *name[3];
+        int dmin, dmax;
+    } list[] = {
+        {{"match sad 9x9 d 0..63", "match zncc 9x9 d 0..63", "match census d 0..63"}, 0, 63},
+        {{"match sad 9x9 d -64..-1", "match zncc 9x9 d -64..-1", "match census d -64..-1"}, -64, -1},
+        {{"match sad 9x9 d 0..255", "match zncc 9x9 d 0..255", "match census d 0..255"}, 0, 255},
+        {{"match sad 9x9 d 0..511", "match zncc 9x9 d 0..511", "match census d 0..511"}, 0, 511},
+    };
+    static const SdmPairCost cost[3] = {SDM_PAIR_SAD, SDM_PAIR_ZNCC, SDM_PAIR_CENSUS};
+    const int part = b->opt->quick ? 8 : 1;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        for (int k = 0; k < 3; k++) {
+            SdmBenchPair p = {.base = {.name = list[i].name[k]}, .width = w, .height = h, .frames = 1,
+                              .eight_bit = true, .set = settings(cost[k], 9, 64, 1.0f)};
+            p.set.dmin = list[i].dmin / part;
+            p.set.dmax = list[i].dmax / part;
+            TRY(sdm_bench_add_pair(b, &p));
+        }
+done:
+    return st;
+}
+
 SdmStatus sdm_bench_add_pairs(SdmBench *b)
 {
     SdmStatus st = SDM_OK;
@@ -113,6 +140,7 @@ SdmStatus sdm_bench_add_pairs(SdmBench *b)
                                                .frames = 1,
                                                .eight_bit = list[i].eight_bit,
                                                .set = settings(list[i].cost, list[i].window, depth, 1.0f)}));
+    TRY(add_ranges(b, w, h));
 done:
     return st;
 }

@@ -2,7 +2,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A file that is there and can be written, or a folder that takes a new one. */
+static SdmStatus check_file(SdmContext *ctx, const char *option, const char *path)
+{
+    struct stat s;
+    char folder[4096] = ".";
+    const char *const slash = strrchr(path, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (stat(path, &s) == 0 && S_ISDIR(s.st_mode))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is a folder, expected the name of a file", option, path);
+    if (stat(path, &s) == 0 ? access(path, W_OK) != 0 : access(folder, W_OK | X_OK) != 0)
+        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: cannot be written: %s; nothing was timed", option, path,
+                        strerror(errno));
+    return SDM_OK;
+}
+
+SdmStatus sdm_bench_check(SdmContext *ctx, const SdmBenchOptions *opt)
+{
+    SdmStatus st = SDM_OK;
+    if (opt->csv)
+        TRY(check_file(ctx, "--csv", opt->csv));
+    if (opt->markdown)
+        TRY(check_file(ctx, "--markdown", opt->markdown));
+done:
+    return st;
+}
 
 static void format_time(double seconds, char out[32])
 {
@@ -53,7 +83,7 @@ void sdm_bench_print_csv(const SdmBench *b, FILE *to)
 {
     fprintf(to,
             "what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output,"
-            "cycles_per_output,ratio_to_level_below,bound_seconds,bound_by,published\n");
+            "cycles_per_output,ratio_to_level_below,bound_seconds,bound_by,published,quick\n");
     for (int i = 0; i < b->count; i++) {
         const SdmBenchCase *const c = &b->cases[i], *const below = sdm_bench_below(b, i);
         const char *of = "";
@@ -65,7 +95,8 @@ void sdm_bench_print_csv(const SdmBench *b, FILE *to)
         fprintf(to, ",");
         if (bound > 0.0)
             fprintf(to, "%.4g,%s", bound, of);
-        fprintf(to, "%s,\"%s\"\n", bound > 0.0 ? "" : ",", c->published ? c->published : "");
+        fprintf(to, "%s,\"%s\",%s\n", bound > 0.0 ? "" : ",", c->published ? c->published : "",
+                b->opt->quick ? "yes" : "no");
     }
 }
 

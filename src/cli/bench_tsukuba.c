@@ -4,6 +4,10 @@
 #include "cli/cli.h"
 #include "disparity/disparity_inside.h"
 
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
 enum { TRUTH_SCALE = 16, PATH_BYTES = SDM_NAME_BYTES };
 
 /* Truth of Tsukuba: 16 times the disparity, 0 where it is not known. */
@@ -19,6 +23,22 @@ static SdmStatus to_labels(SdmContext *ctx, const SdmSamples *truth, const char 
     return SDM_OK;
 }
 
+static const char *const images[] = {"im_left.png", "im_right.png", "disp_left.png"};
+
+SdmStatus sdm_bench_curve_check(SdmContext *ctx, const char *folder)
+{
+    char path[PATH_BYTES];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, images[i]);
+        if (access(path, R_OK) != 0)
+            return sdm_fail(
+                ctx, SDM_ERR_INPUT,
+                "--tsukuba %s: %s: %s; expected a folder with im_left.png, im_right.png and disp_left.png",
+                folder, images[i], strerror(errno));
+    }
+    return SDM_OK;
+}
+
 SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to)
 {
     SdmStatus st = SDM_OK;
@@ -27,9 +47,8 @@ SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to)
     char *path = NULL;
     TRY(sdm_alloc(ctx, &path, 3, PATH_BYTES, "names"));
     char *const left = path, *const right = path + PATH_BYTES, *const known = path + 2 * PATH_BYTES;
-    snprintf(left, PATH_BYTES, "%s/im_left.png", folder);
-    snprintf(right, PATH_BYTES, "%s/im_right.png", folder);
-    snprintf(known, PATH_BYTES, "%s/disp_left.png", folder);
+    for (int i = 0; i < 3; i++)
+        snprintf(path + i * PATH_BYTES, PATH_BYTES, "%s/%s", folder, images[i]);
     TRY(sdm_samples_read(ctx, left, right, 0, &views));
     TRY(sdm_samples_read(ctx, known, known, 0, &truth));
     if (!views.eight_bit || truth.width != views.width || truth.height != views.height)

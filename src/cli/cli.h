@@ -110,6 +110,8 @@ void sdm_help_heading(const SdmOptionSpec *spec, char *out, size_t size);
 void sdm_help_manual(FILE *to);
 
 /* The curve of belief propagation on Tsukuba, whose images lie in the folder (bench_tsukuba.c). */
+/* Are its images there? */
+SdmStatus sdm_bench_curve_check(SdmContext *ctx, const char *folder);
 SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to);
 
 /* From now on, a library that crashes while an input is opened (sdm_reading) ends the program with a

@@ -21,6 +21,7 @@ static SdmStatus write_file(SdmContext *ctx, const char *path, const SdmBench *b
 
 static void add_json(const SdmBench *b, cJSON *summary)
 {
+    cJSON_AddBoolToObject(summary, "quick", b->opt->quick);
     cJSON *const list = cJSON_AddArrayToObject(summary, "cases");
     for (int i = 0; i < b->count; i++) {
         const SdmBenchCase *const c = &b->cases[i];
@@ -79,6 +80,9 @@ SdmStatus sdm_command_bench(SdmCall *call)
     SdmStatus st = SDM_OK;
     const SdmBenchOptions *const opt = &call->own.bench;
     SdmBench *b = NULL;
+    TRY(sdm_bench_check(call->ctx, opt));
+    if (opt->tsukuba)
+        TRY(sdm_bench_curve_check(call->ctx, opt->tsukuba));
     TRY(sdm_alloc(call->ctx, &b, 1, sizeof *b, "bench"));
     TRY(sdm_bench_open(call->ctx, opt, b));
     if (opt->tune) {

@@ -3,6 +3,7 @@
 #include "core/context.h"
 #include "core/options.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,19 +99,34 @@ SdmStatus sdm_set_options(SdmContext *ctx, const SdmOptions *opt)
     return sdm_options_check(ctx, opt);
 }
 
-enum { MOST_THREADS = 4 /* a processor */ };
+enum { MOST_THREADS = 4 /* a processor */, TEAM_UNITS = 1 << 20 /* of a thread, at least */ };
 
 int sdm_threads(const SdmContext *ctx)
 {
 #ifdef _OPENMP
     const int processors = omp_get_num_procs(), wanted = ctx->options.threads;
-    if (wanted > 0) /* more would only take turns, each with buffers of its own */
-        return wanted < MOST_THREADS * processors ? wanted : MOST_THREADS * processors;
-    return processors;
+    /* more would only take turns, each with buffers of its own */
+    const int most = wanted <= 0                          ? processors
+                     : wanted < MOST_THREADS * processors ? wanted
+                                                          : MOST_THREADS * processors;
+    return ctx->team > 0 && ctx->team < most ? ctx->team : most;
 #else
     (void)ctx;
     return 1;
 #endif
+}
+
+int sdm_team_enter(SdmContext *ctx, int64_t units)
+{
+    const int before = ctx->team;
+    const int64_t threads = units / TEAM_UNITS;
+    ctx->team = threads < 1 ? 1 : threads < INT_MAX ? (int)threads : INT_MAX;
+    return before;
+}
+
+void sdm_team_leave(SdmContext *ctx, int before)
+{
+    ctx->team = before;
 }
 
 int sdm_thread(void)

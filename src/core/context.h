@@ -23,6 +23,7 @@ struct SdmContext {
     int stage;             /* whose clock runs, 0 = none */
     double stage_since_s;
     double started_s;
+    int team; /* most threads that the work has use for, 0: any number */
     int64_t bytes_now, bytes_peak; /* updated atomically */
     SdmSpare spare[SDM_SPARES];    /* in critical(sdm_spare); see room_for_spares() */
 };

@@ -48,7 +48,10 @@ void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size)
     char word[256];
     switch (spec->type) {
     case SDM_OPT_INT:
-        snprintf(out, size, "a whole number from %.0f to %.0f", spec->lo, spec->hi);
+        if (spec->choices) /* said better than by the ends */
+            snprintf(out, size, "%s", spec->choices);
+        else
+            snprintf(out, size, "a whole number from %.0f to %.0f", spec->lo, spec->hi);
         break;
     case SDM_OPT_REAL:
         snprintf(out, size, "a number from %.9g to %.9g", spec->lo, spec->hi);

@@ -119,6 +119,11 @@ static SdmStatus check_size(const Run *run, const Slot *slot)
     const SdmDisparityOptions *const opt = run->opt;
     const int window = sdm_disparity_window(run->ctx, opt);
     char size[96] = "";
+    if (slot->width < 1 || slot->height < 1)
+        return sdm_fail(run->ctx, SDM_ERR_USAGE,
+                        "--downscale %d: nothing is left of the image %s of %d x %d px; expected at most %d",
+                        opt->downscale, slot->names.left, slot->in.width, slot->in.height,
+                        slot->in.width < slot->in.height ? slot->in.width : slot->in.height);
     snprintf(size, sizeof size, "%d x %d px%s", slot->width, slot->height,
              opt->downscale > 1 ? " after --downscale" : "");
     if (window > slot->width || window > slot->height)
@@ -155,6 +160,11 @@ static SdmStatus filter(const Run *run, Slot *slot)
         slot->disparity = smooth;
     }
     TRY(sdm_check_stop(run->ctx));
+    if (run->opt->fill && count_valid(slot->disparity, (int64_t)slot->width * slot->height) == 0)
+        sdm_log(run->ctx, SDM_LOG_WARNING, 5,
+                "%s: not one pixel has a match, so --fill has nothing to fill from and every value is empty; "
+                "images without texture, or another range or --cost?",
+                slot->names.output);
     TRY(sdm_pair_fill(run->ctx, (SdmPairFill)run->opt->fill, slot->width, slot->height, slot->disparity));
 done:
     return st;
@@ -285,6 +295,17 @@ static void tell_progress(const Run *run, int index)
         sdm_progress(run->ctx, 5, (double)index / run->count, what);
 }
 
+/* The next frame could not be read: this one, which was matched meanwhile, is written before it is told. */
+static SdmStatus end_before(Run *run, int index, SdmStatus why)
+{
+    SdmStatus st = SDM_OK;
+    TRY(write_frame(run->ctx, run, index));
+    st = sdm_fail(run->ctx, why, "%s; the outputs of the frames before it, %d of %d, are whole",
+                  sdm_error(run->aside), run->written, run->count);
+done:
+    return st;
+}
+
 static SdmStatus run_frames(Run *run)
 {
     SdmStatus st = SDM_OK;
@@ -299,7 +320,9 @@ static SdmStatus run_frames(Run *run)
             pthread_join(thread, NULL);
         else if (st == SDM_OK && run->count > 1)
             run_beside(&beside);
-        if (st == SDM_OK && beside.st != SDM_OK)
+        if (st == SDM_OK && beside.st != SDM_OK && beside.st != SDM_ERR_STOPPED && run->written == i)
+            st = end_before(run, i, beside.st);
+        else if (st == SDM_OK && beside.st != SDM_OK)
             st = sdm_fail(run->ctx, beside.st, "%s", sdm_error(run->aside));
         if (st == SDM_OK)
             st = sdm_check_stop(run->ctx);

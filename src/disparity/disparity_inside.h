@@ -27,7 +27,7 @@ void sdm_samples_free(SdmSamples *s);
 /* n grey values, NaN where there is none: fill becomes NaN, and is told. */
 SdmStatus sdm_leave_out_fill(SdmContext *ctx, const char *role, const char *path, float *grey, int64_t n);
 /* 8-bit samples, height x width: zeros that run 8 px or more from an edge inwards, along a row or a column,
- * become SDM_PIXEL_NODATA, as of images that were warped to rectified ones; told with --verbose. */
+ * become SDM_PIXEL_NODATA, as of images that were warped to rectified ones; told. */
 void sdm_leave_out_border(SdmContext *ctx, const char *role, const char *path, int16_t *samples, int width,
                           int height);
 

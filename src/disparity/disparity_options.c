@@ -3,6 +3,7 @@
 #include "disparity/disparity.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define FIELD(name) offsetof(SdmDisparityOptions, name)
 #define NO_RANGE 0.0, 0.0, NULL
@@ -27,7 +28,8 @@ const SdmOptionSpec sdm_disparity_options[] = {
     {"--cost", "COST", SDM_OPT_ENUM, FIELD(cost), 0.0, 0.0, "auto|sad|zncc|census|ad-census", "auto", MATCH,
      "Matching cost: sum of absolute differences, zero-mean normalised cross-correlation, census transform, "
      "or census and difference together; auto: census with --optimizer local, else ad-census."},
-    {"--window", "PX", SDM_OPT_INT, FIELD(window), 1.0, 32.0, NULL, "9; of sgm and bp 1", MATCH,
+    {"--window", "PX", SDM_OPT_INT, FIELD(window), 1.0, 32.0,
+     "an odd number from 3 to 21, of sad any from 2 to 32, of sgm and bp 1, too", "9; of sgm and bp 1", MATCH,
      "Side of the square matching window: odd, 3 to 21; of sad 2 to 32, even ones too, which reach one pixel "
      "further to the left and up; sgm and bp take 1, too."},
     {"--census", "SIZE", SDM_OPT_ENUM, FIELD(census), 0.0, 0.0, "5x5|7x7|9x7|9x9", "9x7", MATCH,
@@ -141,6 +143,19 @@ static SdmStatus check_window(SdmContext *ctx, const SdmDisparityOptions *opt)
     return SDM_OK;
 }
 
+/* A name that ends like one format, with --format for the other: whoever opens it would take it for that. */
+static SdmStatus check_format(SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    const char *const dot = strrchr(opt->output, '.');
+    const bool tif = dot && (strcasecmp(dot, ".tif") == 0 || strcasecmp(dot, ".tiff") == 0),
+               pfm = dot && strcasecmp(dot, ".pfm") == 0;
+    if ((opt->format == SDM_FORMAT_PFM && tif) || (opt->format == SDM_FORMAT_TIF && pfm))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--format %s: -o %s ends in %s; leave --format out or change the name",
+                        opt->format == SDM_FORMAT_PFM ? "pfm" : "tif", opt->output, dot);
+    return SDM_OK;
+}
+
 SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt)
 {
     if (!opt->output)
@@ -153,7 +168,8 @@ SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt)
     if (opt->first >= 0 && opt->last >= 0 && opt->first > opt->last)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--first: found %d, expected at most --last, which is %d",
                         opt->first, opt->last);
-    if (check_census(ctx, opt) != SDM_OK || (!is_local(ctx) && check_optimizer(ctx, opt) != SDM_OK))
+    if (check_format(ctx, opt) != SDM_OK || check_census(ctx, opt) != SDM_OK ||
+        (!is_local(ctx) && check_optimizer(ctx, opt) != SDM_OK))
         return SDM_ERR_USAGE;
     return check_window(ctx, opt);
 }

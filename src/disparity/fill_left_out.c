@@ -78,7 +78,8 @@ void sdm_leave_out_border(SdmContext *ctx, const char *role, const char *path, i
     if (n == (int64_t)width * height) /* a black image, such as a frame of a sequence: no border */
         memset(samples, 0, (size_t)n * sizeof *samples);
     else if (n)
-        sdm_log(ctx, SDM_LOG_VERBOSE, 1,
-                "%s %s: zeros along the edges are taken for no data (%.1f %% of the pixels)", role, path,
-                100.0 * (double)n / ((double)width * height));
+        sdm_log(ctx, SDM_LOG_WARNING, 1,
+                "%s %s: zeros along the edges are taken for no data, though the file does not declare it "
+                "(%.1f %% of the pixels)",
+                role, path, 100.0 * (double)n / ((double)width * height));
 }

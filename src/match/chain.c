@@ -183,6 +183,12 @@ bool sdm_level_retries(const SdmMatchSettings *set, int level)
     return level > 0 || sdm_chain_retry_range(set, level) > RETRY_RANGE;
 }
 
+/* Threads for passes over a window: small ones are done before others have woken. */
+static int level_team(SdmContext *ctx, const SdmWindow *win)
+{
+    return sdm_team_enter(ctx, (int64_t)win->w * win->h * SDM_PASS_UNITS);
+}
+
 SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, int range,
                              int window, SdmSurface *s)
 {
@@ -211,10 +217,12 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
     SdmStatus st = SDM_OK;
     SdmLevelTask task = sdm_level_task(in, &s->win);
     task.span = s->span;
+    const int team = level_team(ctx, &s->win);
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_chain_level_in(ctx, in, &task, range, window, s));
 done:
     sdm_level_close(&task);
+    sdm_team_leave(ctx, team);
     return st;
 }
 
@@ -325,6 +333,7 @@ SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSe
     SdmSurface fresh = {0};
     float *prior = NULL, *plane = NULL;
     uint8_t *rival = NULL;
+    const int team = level_team(ctx, &s->win);
     task.v_shift = q->v_shift;
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_copy_heights(ctx, s, &prior));
@@ -352,6 +361,7 @@ done:
     sdm_free(&rival);
     sdm_surface_free(&fresh);
     sdm_level_close(&task);
+    sdm_team_leave(ctx, team);
     return st;
 }
 
@@ -363,6 +373,7 @@ SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurfa
     const SdmPass pass = {.window = window, .min_sigma = in->settings->min_sigma,
                           .score_sigma = in->settings->score_sigma};
     uint8_t *score = NULL;
+    const int team = level_team(ctx, &s->win);
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_alloc(ctx, &score, (size_t)s->win.w * (size_t)s->win.h, 1, "scores"));
     TRY(sdm_level_warp(ctx, &task, s->h_m));
@@ -373,5 +384,6 @@ SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurfa
 done:
     sdm_free(&score);
     sdm_level_close(&task);
+    sdm_team_leave(ctx, team);
     return st;
 }

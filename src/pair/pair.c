@@ -58,12 +58,15 @@ SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPai
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", set->cpu_level,
                         sdm_kernels_name("auto"));
+    const int64_t pixels = (int64_t)left->width * left->height;
+    const int team = sdm_team_enter(ctx, pixels * (set->dmax - set->dmin + 1));
     if (set->optimizer && set->optimizer->kind != SDM_OPTIMIZER_LOCAL)
-        TRY(sdm_pair_match_labels(ctx, left, right, set, disparity));
+        st = sdm_pair_match_labels(ctx, left, right, set, disparity);
     else if (strcmp(set->cpu_level, "reference") == 0)
-        TRY(match_by_definition(ctx, left, right, set, disparity));
+        st = match_by_definition(ctx, left, right, set, disparity);
     else
-        TRY(match_bands(ctx, &plan));
+        st = match_bands(ctx, &plan);
+    sdm_team_leave(ctx, team);
 done:
     return st;
 }

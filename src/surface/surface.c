@@ -96,10 +96,11 @@ static void judge_row(const SdmKernels *k, const SdmSurface *s, int y, int half,
         row[j] = yy >= 0 && yy < s->win.h ? ring + (size_t)(yy % side) * (size_t)w : NULL;
     }
     k->agree_row(row, half, w, count);
-    for (int x = 0; x < w; x++) {
-        const uint16_t f = s->flags[at + (size_t)x];
-        new_flags[at + (size_t)x] = (f & SDM_QA_VALID) && count[x] < least ?
-                                        (uint16_t)((f & ~SDM_QA_VALID) | SDM_QA_ISOLATED) : f;
+    const uint16_t *restrict const old = s->flags + at;
+    uint16_t *restrict const fresh = new_flags + at;
+    for (int x = 0; x < w; x++) { /* without branches: in vectors */
+        const uint16_t few = count[x] < least ? SDM_QA_VALID : 0, lost = old[x] & few;
+        fresh[x] = (uint16_t)((old[x] & ~lost) | (lost ? SDM_QA_ISOLATED : 0));
     }
 }
 

@@ -5,25 +5,32 @@
 
 expect 2 "found 'kernel', expected kernels, papers, curve or all" bench kernel
 expect 2 "--repeats: found '0'" bench --repeats 0
-expect 1 "cannot be written" bench kernels --quick --repeats 1 --quiet --cpu-level c --csv "$work/absent/a.csv"
+# told before any timing: these would take minutes
+expect 1 "--csv $work/absent/a.csv: cannot be written: No such file or directory; nothing was timed" bench papers --csv "$work/absent/a.csv"
+expect 2 "--markdown $work is a folder" bench papers --markdown "$work"
+expect 1 "--tsukuba $work: im_left.png: No such file or directory" bench all --tsukuba "$work"
 
 try bench --quick --repeats 1 --quiet --csv "$work/a.csv" --markdown "$work/a.md"
 [ "$code" -eq 0 ] || complain "bench --quick: exit code $code: $(cat "$work/err")"
 head -1 "$work/a.csv" | grep -q '^what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output' || complain "CSV: header"
-for what in "sad 9x9" "census 9x7 in 9x9" "zncc 9x9" "pick row" "warp row" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "match sad" \
+for what in "sad 9x9" "census 9x7 in 9x9" "zncc 9x9" "pick row" "warp row" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "match sad" "match sad 9x9 d -64..-1" "match zncc 9x9 d 0..511" \
     "match zncc" "match census" "SAD 5x5" "ZNCC 9x9 64" "SAD 4x4" "SAD 8x8" "SAD 16x16" "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 32 px" "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 13 px" "DEM main processing zncc" \
     "DEM main processing census"; do
     grep -q "^$what.*,c," "$work/a.csv" || complain "CSV: no line of $what at level c"
     grep -q "^| $what" "$work/a.md" || complain "Markdown: no line of $what"
 done
+[ "$(cut -d, -f14- "$work/a.csv" | grep -c 'quick$\|,yes$')" -eq "$(wc -l <"$work/a.csv")" ] || complain "CSV: does not say that it is quick"
+grep -q '^--quick: small images' "$work/a.md" || complain "Markdown: does not say that it is quick"
 awk -F, 'NR > 1 && !($6 > 0 && $7 > 0 && $9 > 0) { bad = 1; print } END { exit bad }' "$work/a.csv" >"$work/bad" ||
     complain "CSV: no time in $(cat "$work/bad")"
 
 try bench kernels --quick --repeats 1 --cpu-level c --log json
 [ "$code" -eq 0 ] || complain "bench --log json: exit code $code"
+tail -1 "$work/out" | grep -q '"quick":true' || complain "JSON: does not say that it is quick"
 tail -1 "$work/out" | grep -q '"what":"sad 9x9","level":"c"' || complain "JSON: $(tail -1 "$work/out" | head -c 300)"
 try bench kernels --quick --repeats 1 --cpu-level c
 grep -q '^warp row .* c ' "$work/out" || complain "text: $(head -5 "$work/out")"
+grep -q '^--quick: small images' "$work/out" || complain "text: does not say that it is quick"
 
 if "$program" devices --log json | tail -1 | grep -q '"device":"opencl:0".*"can_run":true'; then
     try bench all --quick --repeats 1 --cpu-level c --device opencl:0

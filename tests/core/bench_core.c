@@ -35,6 +35,7 @@ static SdmStatus run(SdmContext *ctx, const SdmBenchOptions *opt, const char *wh
     SdmStatus st = SDM_OK;
     SdmBenchTuned tuned;
     FILE *csv = NULL;
+    TRY(sdm_bench_check(ctx, opt));
     TRY(sdm_bench_open(ctx, opt, b));
     if (opt->tune) {
         TRY(sdm_bench_tune(b, &tuned));

@@ -19,6 +19,31 @@ static void close_accepts_nothing(void **state)
     assert_string_equal(sdm_error(NULL), "");
 }
 
+/* Work of less than a million units a thread gets fewer threads; the work around it its own again. */
+static void teams_are_of_the_works_size(void **state)
+{
+    (void)state;
+    SdmContext *ctx = NULL;
+    SdmOptions opt;
+    sdm_options_default(&opt);
+    opt.threads = 2;
+    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    const int most = sdm_threads(ctx); /* 1 without OpenMP */
+    assert_int_equal(sdm_team_enter(ctx, INT64_MAX), 0);
+    assert_int_equal(sdm_threads(ctx), most);
+    const int around = sdm_team_enter(ctx, 1000);
+    assert_int_equal(sdm_threads(ctx), 1);
+    const int inner = sdm_team_enter(ctx, 3 << 20);
+    assert_int_equal(sdm_threads(ctx), most);
+    sdm_team_leave(ctx, inner);
+    assert_int_equal(sdm_threads(ctx), 1);
+    sdm_team_leave(ctx, around);
+    assert_int_equal(sdm_threads(ctx), most);
+    sdm_team_leave(ctx, 0);
+    assert_int_equal(sdm_threads(ctx), most);
+    sdm_close(&ctx);
+}
+
 static void exit_codes(void **state)
 {
     (void)state;
@@ -273,6 +298,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(close_accepts_nothing),
+        cmocka_unit_test(teams_are_of_the_works_size),
         cmocka_unit_test(exit_codes),
         cmocka_unit_test(failures_carry_a_sentence),
         cmocka_unit_test(bad_options_are_refused),

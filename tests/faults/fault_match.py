@@ -60,8 +60,16 @@ def usage(bench):
     refuse("range above the smaller image", ["--max-disparity 15", "15 x 10 px after --downscale"], *pair, *out,
            "--downscale", "4", "--window", "3")
     refuse("window above 21", ["--window 22", "from 3 to 21"], *pair, *out, "--cost", "census", "--window", "22")
-    for window in ("33", "0", "-3", "2.5", "nan"):
-        refuse(f"window {window}", [f"--window: found '{window}'", "1 to 32"], *pair, *out, "--window", window)
+    for window in ("99", "33", "0", "-3", "2.5", "nan"):
+        for cost in ("census", "sad"):
+            refuse(f"window {window}, {cost}", [f"--window: found '{window}'", "an odd number from 3 to 21, of sad any from 2 to 32"],
+                   *pair, *out, "--window", window, "--cost", cost)
+    for name, given in (("o.tif", "pfm"), ("o.TIFF", "pfm"), ("o.pfm", "tif")):
+        refuse(f"{name} as {given}", [f"--format {given}: -o {name} ends in .{name[2:]}", "change the name"], *pair, "-o",
+               name, "--format", given)
+    base.write_tiff("dot.tif", 1, 1, "uint8", b"7")
+    refuse("nothing left", ["--downscale 4: nothing is left of the image dot.tif of 1 x 1 px", "expected at most 1"], "dot.tif",
+           "dot.tif", "-o", "o.tif", "--downscale", "4")
     refuse("window 1", ["--window 1: needs --optimizer sgm or bp", "give 2 or more"], *pair, *out, "--window", "1")
     for cost in ("zncc", "census"):
         refuse(f"even window, {cost}", ["--window 8", "even windows need --cost sad"], *pair, *out, "--cost", cost,
@@ -155,7 +163,7 @@ def undeclared_fill(bench):
                               "--cost", "zncc", "--window", "5", "-v")
             bench.check(f"{kind}, {name}", done.returncode == 0, done.stderr)
             said = said or done.stderr + done.stdout
-        words = "zeros along the edges are taken for no data" if kind == "uint8" else f"{fill:g} is taken for no data"
+        words = "zeros along the edges are taken for no data, though the file does not declare it" if kind == "uint8" else f"{fill:g} is taken for no data"
         bench.check(f"{kind}: fill is told", f"LEFT left_fill.tif: {words}" in said and f"RIGHT right_fill.tif: {words}" in said,
                     said)
         bench.check(f"{kind}: fill as if declared", base.content("fill.pfm") == base.content("told.pfm"), "other disparities")
@@ -174,6 +182,11 @@ def constant(bench):
         said = bench.call("match", "flat_l.tif", "flat_r.tif", "-o", "constant.pfm", "--overwrite", "--max-disparity", "16", "--cost", cost, "-v", "--threads", "1024")
         bench.check(f"{cost}: constant images", said.returncode == 0 and " 0.0 % matched" in said.stdout + said.stderr,
                     said.stdout + said.stderr)
+        bench.check(f"{cost}: no warning without --fill", "nothing to fill from" not in said.stderr, said.stderr)
+        said = bench.call("match", "flat_l.tif", "flat_r.tif", "-o", "constant.pfm", "--overwrite", "--max-disparity", "16", "--cost", cost, "--fill", "nearest")
+        bench.check(f"{cost}: nothing to fill from", said.returncode == 0 and said.stderr.count("nothing to fill from") == 1 and
+                    "constant.pfm: not one pixel has a match" in said.stderr, said.stderr)
+        said = bench.call("match", "flat_l.tif", "flat_r.tif", "-o", "constant.pfm", "--overwrite", "--max-disparity", "16", "-v", "--threads", "1024")
         bench.check("threads are kept back", "--threads 1024: " in said.stderr, said.stderr)
     for options in (("sgm",), ("bp",), ("sgm", "--cost", "census"), ("bp", "--cost", "sad", "--window", "5")):
         said = bench.call("match", "flat_l.tif", "flat_r.tif", "-o", "constant.pfm", "--overwrite", "--max-disparity", "16",
@@ -221,9 +234,14 @@ def sequences(bench):
     done = bench.call("match", "-q", "s%03d_left.tif", "s%03d_right.tif", "-o", "o%03d.tif", "--max-disparity", "15")
     left = sorted(p for p in os.listdir(".") if p.startswith("o"))
     bench.check("frame without a right image", done.returncode == 1 and "RIGHT s006_right.tif" in done.stderr and
-                len(done.stderr.strip().split("\n")) == 1 and set(left) <= {"o003.tif", "o004.tif"} and "o003.tif" in left,
+                len(done.stderr.strip().split("\n")) == 1 and left == ["o003.tif", "o004.tif"] and
+                "the frames before it, 2 of 3, are whole" in done.stderr,
                 f"exit code {done.returncode}, left {left}: {done.stderr}")
-    for path in left:
+    alone = [bench.call("match", "-q", f"s{k:03d}_left.tif", f"s{k:03d}_right.tif", "-o", "alone.tif", "--overwrite",
+                        "--max-disparity", "15").returncode == 0 and base.content("alone.tif") == base.content(f"o{k:03d}.tif")
+             for k in (3, 4)]
+    bench.check("frames before a missing one are whole", all(alone), str(alone))
+    for path in [*left, "alone.tif"]:
         base.remove(path)
 
 
