@@ -162,6 +162,7 @@ SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const Sd
                       .frames = p->frames,
                       .fill = p->fill,
                       .disparity = disparity};
+    c->set.cpu_level = "auto"; /* of the steps that the processor does */
     TRY(send_pair(b, image, &c->pair));
     TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "disparities of the bench", &c->out));
     TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "rows of the bench", &c->row));
