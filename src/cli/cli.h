@@ -114,8 +114,8 @@ void sdm_help_manual(FILE *to);
 SdmStatus sdm_bench_curve_check(SdmContext *ctx, const char *folder);
 SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to);
 
-/* From now on, a library that crashes while an input is opened (sdm_reading) ends the program with a
- * sentence, code 1. */
+/* From now on, a library that crashes while an input is opened or read (sdm_reading) ends the program with
+ * a sentence, code 1. */
 void sdm_crash_guard(const char *command);
 
 #endif

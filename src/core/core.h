@@ -84,7 +84,8 @@ int sdm_utf8_length(const char *text);
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The input that this thread is opening, "" between: a crash meanwhile is its content's doing. */
+/* The input that this thread is opening or reading pixels of, "" between: a crash meanwhile is its content's
+ * doing. */
 extern __thread char sdm_reading[1024];
 /* What such a crash must not leave: a file and a folder that is still empty (NULL: none).  Of the process. */
 void sdm_crash_undo(const char *file, const char *folder);

@@ -110,26 +110,33 @@ SdmStatus sdm_grid_check_srs(SdmContext *ctx)
     return text ? resolve(ctx, text, &grid, &unit_m) : SDM_OK;
 }
 
-/* Warn when the scene lies outside the area the CRS is made for, fail when it cannot be expressed. */
-static SdmStatus check_area(SdmContext *ctx, const SdmGrid *grid, const char *text, double lon_deg,
-                            double lat_deg)
+static SdmStatus check_place(SdmContext *ctx, const SdmGrid *grid, const char *text, double lon_deg,
+                             double lat_deg)
 {
     SdmStatus st = SDM_OK;
     SdmProjector *p = NULL;
-    double x = lon_deg, y = lat_deg, w, s, e, n;
-    PJ *crs = NULL;
-    PJ_CONTEXT *const pc = proj_context_create();
-    proj_log_level(pc, PJ_LOG_NONE);
+    double x = lon_deg, y = lat_deg;
     TRY(sdm_projector_open(ctx, grid->wkt, &p));
     sdm_projector_forward(p, 1, &x, &y);
-    if (isnan(x) || isnan(y)) {
+    if (isnan(x) || isnan(y))
         st = sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--t_srs %s cannot express the scene's centre, lon %.4f lat %.4f; give a CRS of that place", text,
             lon_deg, lat_deg);
-        goto done;
-    }
-    crs = proj_create(pc, text);
+done:
+    sdm_projector_close(&p);
+    return st;
+}
+
+void sdm_grid_warn_area(SdmContext *ctx, double lon_deg, double lat_deg)
+{
+    const char *const text = sdm_options(ctx)->t_srs;
+    double w, s, e, n;
+    if (!text)
+        return;
+    PJ_CONTEXT *const pc = proj_context_create();
+    proj_log_level(pc, PJ_LOG_NONE);
+    PJ *const crs = proj_create(pc, text);
     if (crs && proj_get_area_of_use(pc, crs, &w, &s, &e, &n, NULL) && w > -1000.0) {
         const double lon = w + fmod(fmod(lon_deg - w, 360.0) + 360.0, 360.0);
         if (lat_deg < s || lat_deg > n || lon > (e < w ? e + 360.0 : e))
@@ -137,11 +144,8 @@ static SdmStatus check_area(SdmContext *ctx, const SdmGrid *grid, const char *te
                     "the scene (lon %.3f lat %.3f) lies outside the area of use of --t_srs %s", lon_deg,
                     lat_deg, text);
     }
-done:
     proj_destroy(crs);
     proj_context_destroy(pc);
-    sdm_projector_close(&p);
-    return st;
 }
 
 static SdmStatus check_spacing(SdmContext *ctx, const SdmGrid *grid, double metres_per_unit, double gsd_m)
@@ -180,7 +184,7 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, doubl
     const char *const text = opt->t_srs ? opt->t_srs : code;
     TRY(resolve(ctx, text, grid, &unit_m));
     if (opt->t_srs)
-        TRY(check_area(ctx, grid, text, lon_deg, lat_deg));
+        TRY(check_place(ctx, grid, text, lon_deg, lat_deg));
     if (grid->geographic)
         unit_m = METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * (3.14159265358979323846 / 180.0)), 0.01));
     if (opt->tr == 0.0)
@@ -205,7 +209,7 @@ SdmStatus sdm_grid_choose_like(SdmContext *ctx, const char *srs, double spacing,
     *grid = (SdmGrid){.spacing = opt->tr > 0.0 ? opt->tr : spacing};
     TRY(resolve(ctx, text, grid, &unit_m));
     if (opt->t_srs)
-        TRY(check_area(ctx, grid, text, lon_deg, lat_deg));
+        TRY(check_place(ctx, grid, text, lon_deg, lat_deg));
     if (grid->geographic && grid->spacing > 1.0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--tr %g is in degrees, for the output CRS is geographic; at most 1 is expected",

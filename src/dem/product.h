@@ -24,6 +24,8 @@ typedef struct SdmGrid {
  * lon/lat: scene centre, degrees.  gsd_m: ground sample distance of the left image.  Uses --t_srs, --tr.
  * Sets wkt, spacing, geographic; UTM zone (polar: EPSG:3413 north of 84, 3031 south of -80). */
 SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, double gsd_m, SdmGrid *grid);
+/* Warn when the scene's centre lies outside the area that the CRS of --t_srs is made for. */
+void sdm_grid_warn_area(SdmContext *ctx, double lon_deg, double lat_deg);
 /* The same for DEMs that are there already: srs (as --t_srs) and spacing (as --tr, in its units) stand where
  * the options are not given, and the spacing is taken as it is. */
 SdmStatus sdm_grid_choose_like(SdmContext *ctx, const char *srs, double spacing, double lon_deg,

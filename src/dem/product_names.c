@@ -26,6 +26,20 @@ static size_t stem_length(const char *output)
     return n;
 }
 
+/* A name that says that the file is of another format, or standard output: a GeoTIFF under it misleads. */
+static bool is_misleading(const char *base)
+{
+    static const char *const other[] = {".png", ".jpg", ".html", ".json", ".vrt", ".img", ".jp2", ".asc",
+                                        ".hdf", ".nc",  ".zip",  ".gpkg", ".las", ".laz", ".xyz"};
+    const char *const dot = strrchr(base, '.');
+    if (!strcmp(base, "-"))
+        return true;
+    for (size_t i = 0; dot && i < sizeof other / sizeof *other; i++)
+        if (!strcasecmp(dot, other[i]))
+            return true;
+    return false;
+}
+
 SdmStatus sdm_names_make(SdmContext *ctx, SdmNames *names)
 {
     SdmStatus st = SDM_OK;
@@ -37,6 +51,9 @@ SdmStatus sdm_names_make(SdmContext *ctx, SdmNames *names)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s is a folder; give the name of a file in it, such as %sdem.tif", output,
                         output);
+    if (is_misleading(base))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o %s: a DEM is a GeoTIFF, in a file; give a name such as dem.tif", output);
     const int stem = (int)stem_length(output);
     for (int i = 0; i < SDM_FILES; i++) {
         names->made[i] = true;

@@ -42,7 +42,7 @@ SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why)
         snprintf(room, sizeof room, "; its folder has %.1f MB free",
                  (double)s.f_bavail * (double)s.f_frsize * 1e-6);
     const char *const end = strstr(path, ".part-"); /* name the product, not what is written aside */
-    return sdm_fail(ctx, SDM_ERR_IO, "%.*s cannot be written (%s)%s; nothing was left behind",
+    return sdm_fail(ctx, SDM_ERR_IO, "%.*s cannot be written (%s)%s; nothing half-written was left behind",
                     end ? (int)(end - path) : (int)strlen(path), path, why && *why ? why : "no reason given",
                     room);
 }

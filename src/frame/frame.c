@@ -70,13 +70,16 @@ void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, do
 static SdmStatus locate(SdmContext *ctx, const SdmView *v, double col, double row, double h, double ground[3])
 {
     const double at[3] = {col, row, h};
+    const SdmOptions *const o = sdm_options(ctx);
     sdm_camera_locate(v->camera, 1, at, ground);
-    if (!isfinite(ground[0]) || !isfinite(ground[1]))
-        return sdm_fail(ctx, SDM_ERR_DATA,
-                        "%s: its camera sees no ground at pixel %.0f, %.0f and height %.0f m; "
-                        "the camera data are wrong or belong to another image, fetch them again",
-                        v->name, col, row, h);
-    return SDM_OK;
+    if (isfinite(ground[0]) && isfinite(ground[1]))
+        return SDM_OK;
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "%s: its camera sees no ground at pixel %.0f, %.0f and height %.0f m; %s", v->name, col, row, h,
+        isnan(o->hmin_m) && isnan(o->hmax_m)
+            ? "the camera data are wrong or belong to another image, fetch them again"
+            : "heights between --hmin and --hmax are far from what the camera is made for, leave these out");
 }
 
 /* Where a view's corners lie at a height: "at lon a to b, lat c to d deg". */

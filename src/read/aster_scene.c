@@ -188,13 +188,14 @@ SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
     return st;
 }
 
-/* Look in the folder, then in the folders below, for <base>.VNIR_Band3N.* or 3B.  base: path up to ".VNIR".
- * @return how many different scenes were found, base is the first's; -1 when the folder cannot be listed */
+/* Look in the folder, then in all folders below, for <base>.VNIR_Band3N.* or 3B.  base: path up to ".VNIR".
+ * @return how many different scenes were found, 2 for more, base is the first's; -1 when the folder cannot be
+ * listed */
 static int find_base(const char *folder, int depth, char base[1024])
 {
     char **const list = VSIReadDir(folder);
     int found = list ? 0 : -1;
-    for (int i = 0; list && list[i]; ++i) {
+    for (int i = 0; list && list[i] && found < 2; ++i) {
         const char *const at = strstr(list[i], ".VNIR_Band3");
         char path[1024];
         if (!at)
@@ -207,17 +208,19 @@ static int find_base(const char *folder, int depth, char base[1024])
                 memcpy(base, path, sizeof path);
         }
     }
-    for (int i = 0; list && list[i] && depth > 0 && !found; ++i) {
-        char path[1024];
+    const bool here = found > 0;
+    for (int i = 0; list && list[i] && depth > 0 && !here && found < 2; ++i) {
+        char path[1024], below[1024];
         if (list[i][0] == '.' || strstr(list[i], ".tif") || strstr(list[i], ".txt"))
             continue;
         const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
-        if (n > 0 && (size_t)n < sizeof path)
-            found = find_base(path, depth - 1, base);
-        found = found < 0 ? 0 : found; /* was no folder */
+        const int more = n > 0 && (size_t)n < sizeof path ? find_base(path, depth - 1, below) : 0;
+        if (more > 0 && !found) /* -1: was no folder */
+            memcpy(base, below, sizeof below);
+        found += more > 0 ? more : 0;
     }
     CSLDestroy(list);
-    return found;
+    return found < 2 ? found : 2;
 }
 
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)
@@ -246,8 +249,8 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
                         path, kind, kind, zip ? " (unpack a zip of an HDF file first)" : "");
     if (found > 1)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: a %s with more than one ASTER scene (%s and others); put each into its own",
-                        path, kind, sdm_path_base(base));
+                        "%s: a %s with more than one ASTER scene (%s and others); give one scene's own %s",
+                        path, kind, sdm_path_base(base), kind);
     scene->sensor = SDM_SENSOR_ASTER;
     snprintf(scene->kind, sizeof scene->kind, "ASTER L1A V003 (%s)", zip ? "zip" : "folder");
     name_scene(sdm_path_base(base), strlen(sdm_path_base(base)), scene);

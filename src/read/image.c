@@ -4,6 +4,7 @@
 #include "read/image.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { STRIP_PX = 1 << 20 };
@@ -80,6 +81,9 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, i
     const size_t n = (size_t)w * (size_t)h;
     const int x = (int)x0, y = (int)y0, iw = (int)w, ih = (int)h;
     uint8_t *mask = NULL;
+    const bool opening = sdm_reading[0]; /* a crash while pixels are read is the file's, too */
+    if (!opening)
+        snprintf(sdm_reading, sizeof sdm_reading, "%s", im->name);
     sdm_quiet_begin();
     if (im->raw)
         for (int64_t r = 0; r < h; ++r)
@@ -103,6 +107,8 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, i
     }
 done:
     sdm_quiet_end();
+    if (!opening)
+        sdm_reading[0] = '\0';
     sdm_free(&mask);
     return st;
 }

@@ -222,6 +222,7 @@ SdmStatus sdm_stack_place(SdmStack *s)
     OGRSpatialReferenceH target = NULL;
     TRY(centre_of(s, &s->layer[0], &lon_deg, &lat_deg));
     TRY(sdm_grid_choose_like(s->ctx, text, 1.0, lon_deg, lat_deg, &s->grid)); /* the CRS */
+    sdm_grid_warn_area(s->ctx, lon_deg, lat_deg);
     target = OSRNewSpatialReference(s->grid.wkt);
     TRY(median_cell(s, target, lat_deg, &usual));
     if (!(sdm_options(s->ctx)->tr > 0.0))

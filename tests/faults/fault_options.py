@@ -90,6 +90,8 @@ def outputs(bench):
     bench.refuse("onto a folder, --overwrite", 2, ["folder"], "scene", "-o", "folder", "--overwrite")
     bench.refuse("below a file", 1, ["text.txt"], "scene", "-o", "text.txt/o.tif")
     bench.refuse("empty name", 2, ["--output"], "scene", "-o", "")
+    for name in ("-", "o.png", "o.VRT", "sub/o.json"):
+        bench.refuse(f"a name of something else: {name}", 2, [f"-o {name}", "GeoTIFF", "dem.tif"], "scene", f"--output={name}")
     bench.refuse("a device", 2, ["/dev/null"], "scene", "-o", "/dev/null", "--overwrite")
     bench.refuse("a name too long", 1, ["name too long"], "scene", "-o", "o" * 300 + ".tif",
                  also=("too long", "File name"))

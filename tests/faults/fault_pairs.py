@@ -3,6 +3,7 @@
 # fault_pairs.py STEREODEM SOURCE_FOLDER
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
 import random
 import struct
 
@@ -161,10 +162,31 @@ def larger(bench):
     bench.refuse("larger pair, right upside down", 1, ["large/left.tif", "bad.tif"], "large/left.tif", "bad.tif", "-o", "o.tif", also=TOO_FEW)
 
 
+def library_crashes(bench):
+    """The library that reads an image is brought down by it, at the start and later: one sentence, and the same command
+    works once the image is whole."""
+    if not os.path.isfile(bench.library):
+        print("SKIPPED: no library to preload")
+        return
+    command, told = ("run", "-q", "a.tif", "b.tif", "-o", "o.tif"), 0
+    for reading in (1, 4, 16, 24, 28, 30, 31, 32, 33, 34):
+        done = bench.call(*command, env=os.environ | {"LD_PRELOAD": bench.library, "SDM_CRASH_AT": str(reading)})
+        lines = [line for line in done.stderr.split("\n") if line]
+        good = done.returncode == 1 and len(lines) == 1 and "tif: the library that reads it crashed" in lines[0]
+        told += good
+        left = [path for path in base.products("o.tif") if os.path.lexists(path)]
+        bench.check(f"crash at reading {reading}", good and not left or done.returncode == 0,
+                    f"exit code {done.returncode}, left {left}: {done.stderr}")
+        bench.check(f"the same command after it, {reading}", bench.call(*command, "--overwrite").returncode == 0)
+        base.sweep("o.tif")
+    bench.check("readings that crashed", told > 4, f"{told} of 10")
+
+
 def pairs(bench):
     views = write_pairs(bench)
     no_cameras(bench, views)
     nothing_to_match(bench, views)
+    library_crashes(bench)
     undeclared_fill(bench, views)
     elsewhere_in_height(bench, views)
     must_not_match(bench, views)

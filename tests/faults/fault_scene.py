@@ -255,6 +255,26 @@ def other_products(bench):
     bench.check("level 1T beside the scene", done.returncode == 0, done.stderr)
 
 
+def several(bench):
+    """More than one scene in what is given: told, never chosen from, wherever they lie."""
+    for name in ("many/a", "many/b"):
+        shutil.copytree("scene", name)
+    bench.refuse("folder of two folders with scenes", 1, ["many", "more than one ASTER scene"], "many", *OUTPUT)
+    with zipfile.ZipFile("many.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(glob.glob("many/*/AST_*")):
+            archive.write(path)
+    bench.refuse("zip of two folders with scenes", 1, ["many.zip", "more than one ASTER scene"], "many.zip", *OUTPUT)
+    base.remove("many/b")
+    for path in glob.glob("many/a/AST_*"):
+        shutil.copy(path, path.replace("AST_L1A", "AST_L1A_another"))
+    bench.refuse("two scenes in a folder", 1, ["many", "more than one ASTER scene"], "many/a", *OUTPUT)
+    for path in glob.glob("many/a/*_another*"):
+        os.unlink(path)
+    os.makedirs("many/notes/old")
+    done = bench.call("info", "many")
+    bench.check("one scene in a folder below", done.returncode == 0, done.stderr)
+
+
 def scenes(bench):
     base.simulate(bench, "scene", "aster", "--with-rpc")
     width, height, data = base.read_raster("scene/left.tif", "uint8")
@@ -263,6 +283,7 @@ def scenes(bench):
         for path in sorted(glob.glob("scene/AST_*")):
             archive.write(path, os.path.basename(path))
     whole_files(bench)
+    several(bench)
     cut(bench)
     files_of_the_folder(bench)
     tables(bench)
