@@ -26,10 +26,10 @@ typedef struct CostMeans { /* of one row of one image, a value a pixel: the wind
                            nodata inside, or the window leaves the image */
 } CostMeans;
 
-enum { COST_ROWS = 3 }; /* of the right view, along v */
 enum {
-    COST_WORD_ROWS = 4
-}; /* rows of census words that are kept: of one row, and of those beside it along v */
+    COST_ROWS = 3,     /* of the right view, along v */
+    COST_WORD_ROWS = 4 /* of census words that are kept: of one row, and of those beside it along v */
+};
 
 typedef struct CostScratch {
     ptrdiff_t pitch;          /* elements from row to row of column, window, score */
@@ -38,8 +38,8 @@ typedef struct CostScratch {
     int32_t *spare[2];        /* window sums of squares and nodata */
     int16_t *nodata, *zero;   /* a row of nodata, and one of 0 */
     uint64_t *word[2];        /* census words of COST_WORD_ROWS rows, left and right */
-    uint8_t
-        *kept; /* bits that differ, of the window's rows and all d: 2 bytes a pixel, see kernel_census.c */
+    uint8_t *kept;            /* bits that differ, of the window's rows and all d: 2 bytes a pixel, see
+                                 kernel_census.c */
     int32_t *column;          /* (dmax - dmin + 1) rows of column sums */
     int32_t *window;          /* and of window sums */
     float *score;             /* and of scores */

@@ -21,7 +21,7 @@ typedef struct SdmSgmRow {
     const uint16_t *p2[SDM_SGM_PATHS]; /* width each, >= p1; NULL = the path is not gone */
     const uint8_t *cost;               /* width x pitch */
     void *path[SDM_SGM_PATHS];         /* [1..3]: path costs of the row before, width x pitch of 1 or 2 bytes,
-                                          becoming this         row's; [0]: room for 4 pixels */
+                                          becoming this row's; [0]: room for 4 pixels */
     uint16_t *least[SDM_SGM_PATHS];    /* [1..3]: width, their least over the labels */
     uint16_t *sum;                     /* width x pitch: sum of the paths; NULL = not asked for, nor path 0 */
     bool add;                          /* to what is there */

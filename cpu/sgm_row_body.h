@@ -101,8 +101,8 @@ VEC void O(row_of)(const SdmSgmRow *r, int n, vec *along, vec *across, vec *kept
             r->least[3][x] = (uint16_t)_mm_cvtsi128_si32(m);
         }
         if (goes[0])
-            O(sums)
-            ((const vec *const[]){along, here[1], here[2], here[3]}, goes, n, r->sum + x * r->pitch, r->add);
+            O(sums)((const vec *const[]){along, here[1], here[2], here[3]}, goes, n, r->sum + x * r->pitch,
+                    r->add);
     }
 }
 

@@ -2,7 +2,7 @@
  * notation, name_E_W for W bytes of elements of E bits, unsigned.
  *
  * - add saturates; up: every element takes the one before it, the first the last of `below`; down: the one
- * after it, the last the first of `above`
+ *   after it, the last the first of `above`
  *
  * - least: the smallest element as 16 bits, in an __m128i; all_: an __m128i's first element everywhere
  *
@@ -11,7 +11,7 @@
  * - gather: sum of four vectors of bytes, widened, added to 16-bit sums in order (or put there)
  *
  * - take_less: best = min(best, c), and label = mine where c is less; first_equal: place of the first element
- * of 16 bits that equals `all`'s, 64 without one */
+ *   of 16 bits that equals `all`'s, 64 without one */
 #ifndef SDM_SGM_VEC_H
 #define SDM_SGM_VEC_H
 

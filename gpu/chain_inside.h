@@ -6,7 +6,7 @@
 #include "match/chain_parts.h"
 #include "steps.h"
 
-/* SdmDeviceArrays of the level in work, large enough for every level.  Heights go round in three of them:
+/* Arrays of the level in work, large enough for every level.  Heights go round in three of them:
  * what is current, its prior, and what a filter writes. */
 typedef struct SdmDeviceArrays {
     SdmBuffer *now, *prior, *spare; /* float */

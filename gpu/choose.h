@@ -18,8 +18,7 @@ typedef struct SdmChoice {
 /* name: "cpu"; "opencl" or "cuda", the first that can run (of OpenCL's, one that is not the processor if
  * there is any); "opencl:2", that one; "auto": a CUDA device, else an OpenCL device that is no processor,
  * else the processor; one that does not round as the processor does is never taken by itself.
- * Optimizers other than local run on the processor alone.  SDM_ERR_UNSUPPORTED says why one that was named
- * cannot run. */
+ * SDM_ERR_UNSUPPORTED says why one that was named cannot run. */
 SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out);
 /* The same with all that can share the work where no number was given: those of the platform of the first. */
 SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out);

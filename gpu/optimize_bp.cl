@@ -135,8 +135,8 @@ FUNCTION void bp_store(GLOBAL uint4 *message, const uint *v)
 /* bp_gather: costs of the pixel in hand and the messages that cross the line there.
  * bp_sweep: along a line, more than half of LABELS = 2^LOG labels, or any up to 16.  The truncation comes
  * first: what is no better than the least value and weight x truncation stays so; then the transform by
- * doubling, each step of which may read what it has written, as that only comes nearer to the whole transform.
- */
+ * doubling, each step of which may read what it has written, as that only comes nearer to the whole
+ * transform. */
 #define BP_SWEEP(LABELS, LOG) \
     FUNCTION void bp_gather_##LABELS(const BpTile *t, const BpLine *s, uint *c) \
     { \

@@ -72,7 +72,8 @@ typedef struct SdmGpuMatch {
     bool retry;                    /* valid pixels keep what they have */
     const SdmGpuCells *right_cells;
     SdmBuffer *prior;              /* float */
-    SdmBuffer *h_m, *flags, *score; /* float, uint16, uint8: out; with `retry` also in */
+    SdmBuffer *h_m, *flags, *score; /* float, uint16, uint8: out; with `retry` also in, the last two
+                                       with bears_score, too */
 } SdmGpuMatch;
 SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m);
 

@@ -120,7 +120,7 @@ static SdmStatus run_update(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, co
                               SDM_F32(p->min_score),
                               SDM_F32(p->min_margin),
                               SDM_F32(p->max_mismatch),
-                              SDM_I32(m->retry),
+                              SDM_I32(m->retry ? -1 : sdm_pass_bears(p)),
                               SDM_BUF(m->h_m),
                               SDM_BUF(m->flags),
                               SDM_BUF(m->score)};

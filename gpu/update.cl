@@ -143,10 +143,21 @@ FUNCTION void update_pixel(const Surface *s, const Limits *limits, Picked p, flo
     s->quality[at] = (uchar)(int)(p.score > 0.0f ? p.score * 250.0f + 0.5f : 0.0f);
 }
 
+/* Does a VALID pixel keep what it has?  keep: 0 no, below 0 yes, else where its quality is less, with the
+ * prior's height. */
+FUNCTION bool keeps(const Surface *s, int keep, long at)
+{
+    if (keep == 0 || !(s->flags[at] & QA_VALID) || (keep > 0 && s->quality[at] >= keep))
+        return false;
+    if (keep > 0)
+        s->h_m[at] = s->prior[at];
+    return true;
+}
+
 #define SURFACE_ARGUMENTS \
     GLOBAL const float *prior, GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, \
         int step2_log2, float inv, float scale, float min_score, float min_margin, float max_mismatch, \
-        int keep_valid, GLOBAL float *h_m, GLOBAL ushort *flags, GLOBAL uchar *quality
+        int keep, GLOBAL float *h_m, GLOBAL ushort *flags, GLOBAL uchar *quality
 
 /* Rows y_begin..y_end - 1, whose volume this is. */
 KERNEL ANY_GROUP pick_update(GLOBAL const float *score, GLOBAL const float *texture, int w, int y_begin,
@@ -156,9 +167,9 @@ KERNEL ANY_GROUP pick_update(GLOBAL const float *score, GLOBAL const float *text
     if (x >= w || y >= y_end)
         return;
     const long at = (long)y * w + x;
-    if (keep_valid && (flags[at] & QA_VALID))
-        return;
     const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality};
+    if (keeps(&surface, keep, at))
+        return;
     const Limits limits = {scale, min_score, min_margin, max_mismatch};
     const ScoreRow r = {score + (long)(y - y_begin) * depth * w, w, dmin, depth};
     update_pixel(&surface, &limits, pick_pixel(&r, x, min_margin > 0.0f, max_mismatch >= 0.0f), texture[at],

@@ -225,7 +225,7 @@ FUNCTION Picked strip_pick(const StripLocal *m, int at, StripBest best, const Li
 }
 
 FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surface *surface,
-                         const Limits *limits, int halo, int keep_valid, const int W, const int R,
+                         const Limits *limits, int halo, int keep, const int W, const int R,
                          const int term)
 {
     const int reach = W / 2, first = COLUMNS * ITEM(0);
@@ -279,7 +279,7 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
         for (int c = 0; c < COLUMNS; c++) { /* the pixels one by one: together they take too many registers */
             const int at = first + c, x = in->x0 + at;
             const bool mine = at >= halo && at < SPAN - halo && x < in->w;
-            if (mine && !(keep_valid && (surface->flags[(long)y * in->w + x] & QA_VALID)))
+            if (mine && !keeps(surface, keep, (long)y * in->w + x))
                 update_pixel(surface, limits, strip_pick(m, at, best[0], limits, R), texture[0], x, y, in->w);
             UNROLL for (int i = 0; i + 1 < COLUMNS; i++) {
                 best[i] = best[i + 1];
@@ -308,7 +308,7 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
                               scores, best, nodata}; \
         const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality}; \
         const Limits limits = {scale, min_score, min_margin, max_mismatch}; \
-        strip_walk(&in, &m, &surface, &limits, halo, keep_valid, W, R, TERM); \
+        strip_walk(&in, &m, &surface, &limits, halo, keep, W, R, TERM); \
     }
 
 MATCH_KERNEL(match_zncc_5_1, TERM_PRODUCT, 5, 1)

@@ -7,8 +7,8 @@
  *  - ground points are (lon_deg, lat_deg, h_m): WGS 84 geodetic degrees, metres above its ellipsoid;
  *  - left is the reference view (ASTER 3N), right the other (3B);
  *  - arrays are row-major, the fastest axis last;
- *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale leaves
- * that at "C".
+ *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale
+ *    leaves that at "C".
  */
 #ifndef STEREODEM_STEREODEM_H
 #define STEREODEM_STEREODEM_H
@@ -64,8 +64,7 @@ typedef struct SdmOptions {
     int bp_outer, bp_inner;   /**< bp: visits of all tiles there and back; iterations of each visit */
     int bp_tile;              /**< bp: side of a tile, px */
     const char *device;       /**< "auto", "cpu", "opencl", "cuda", "cuda:1": see `stereodem devices` */
-    const char
-        *cpu_level; /**< "auto", or the copy of the kernels: "reference", "c", "sse4.2", "avx2", "avx512" */
+    const char *cpu_level;    /**< "auto", or a copy of the kernels: "reference", "c", "sse4.2", "avx2" ... */
     int threads;              /**< 0 = one per processor */
     int64_t memory_bytes;     /**< budget of the process, bytes */
     int tile;                 /**< edge of a tile of the DEM, cells; 0 = chosen from the budget */
@@ -135,12 +134,13 @@ typedef struct SdmTileRequest {
 } SdmTileRequest;
 
 typedef struct SdmTileSummary {
-    int64_t done, skipped,
-        failed; /**< units that are there now; of them, that were there before; that failed */
+    int64_t done;    /**< units that are there now */
+    int64_t skipped; /**< of them, that were there before */
+    int64_t failed;  /**< units that failed */
 } SdmTileSummary;
 
 /** Compute units of a job, parameters as planned.  A unit that is there, whole and of this plan is left as it
- * is; a unit that fails does not keep the others back. */
+ *  is; a unit that fails does not keep the others back. */
 SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *request, SdmTileSummary *out);
 
 typedef struct SdmMergeRequest {
@@ -156,15 +156,16 @@ typedef struct SdmMergeSummary {
 
 /** Build the products of every scene whose units are there, FOLDER/NAME.tif and so on.
  *  @return SDM_OK when all scenes have theirs; else the sentence names the units that are missing and how to
- * run them. */
+ *  run them. */
 SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *request, SdmMergeSummary *out);
 
 /** State of a scene of a job. */
 typedef struct SdmSceneStatus {
     int number;
     char name[320];
-    const char *state; /**< "merged", "ready to merge", "merge failed", "running", "failed", "begun", "not
-                          begun", "not planned" */
+    /** "merged", "merging", "ready to merge", "merge failed", "running", "failed", "begun", "not begun",
+     *  "not planned" */
+    const char *state;
     int64_t first_unit, units, done, running, failed, missing; /**< units */
     int64_t error_unit;  /**< the last unit that failed, -1 if none */
     char error[1024];    /**< its sentence, or the scene's */
@@ -175,9 +176,10 @@ typedef struct SdmStatusReport SdmStatusReport;
 SdmStatus sdm_status_open(SdmContext *ctx, const char *job, SdmStatusReport **out);
 int sdm_status_scenes(const SdmStatusReport *report);
 SdmStatus sdm_status_scene(SdmContext *ctx, SdmStatusReport *report, int scene, SdmSceneStatus *out);
-double sdm_status_left_s(
-    const SdmStatusReport *report); /**< wall time left with the tasks at work; NaN without any */
-double sdm_status_work_s(const SdmStatusReport *report); /**< time left of a single task */
+/** Wall time left with the tasks at work, seconds; NaN without any. */
+double sdm_status_left_s(const SdmStatusReport *report);
+/** Time left for a single task, seconds. */
+double sdm_status_work_s(const SdmStatusReport *report);
 void sdm_status_close(SdmContext *ctx, SdmStatusReport **report);
 
 /** One view of a scene, for people. */
@@ -185,8 +187,7 @@ typedef struct SdmViewInfo {
     char name[512];        /**< file or subdataset */
     char camera[32];       /**< "aster", "rpc", "parallel" */
     char mask[600];        /**< what is not used: "none", "nodata 0", "--mask-left FILE" */
-    double unusable; /**< share of pixels that are masked, nodata or NaN, 0..1; from samples all over the
-                        image */
+    double unusable;       /**< share of pixels that are masked, nodata or NaN, 0..1; from samples of all */
     double saturated;      /**< share of pixels where the sensor was saturated, the same way */
     int64_t width, height; /**< pixels */
 } SdmViewInfo;

@@ -1,6 +1,7 @@
 /* Blocks of a scene -> its products. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/job.h"
+#include "batch/merge_report.h"
 #include "batch/trust.h"
 
 #include <inttypes.h>
@@ -13,11 +14,9 @@ enum { LEAST_VALID = 100, CELLS_PER_VALID = 2000 };
 
 typedef struct Merge {
     SdmJob *job;
-    const char *folder;
     const SdmPlanScene *scene;
     SdmReport report;
     SdmInputFile *files;
-    char left[SDM_PATH_SIZE], right[SDM_PATH_SIZE];
     int64_t cells, valid; /* of the DEM; those with a height that was matched */
     SdmTrust trust;
     SdmDoubts doubts;
@@ -47,70 +46,6 @@ done:
     return st;
 }
 
-/* The files of the plan as the report tells them. */
-static SdmStatus list_files(SdmContext *ctx, Merge *m)
-{
-    SdmStatus st = SDM_OK;
-    const cJSON *file;
-    int n = 0;
-    TRY(sdm_alloc(ctx, &m->files, (size_t)cJSON_GetArraySize(m->scene->files) + 1, sizeof *m->files,
-                  "list of inputs"));
-    cJSON_ArrayForEach(file, m->scene->files)
-    {
-        const cJSON *const rel = cJSON_GetObjectItemCaseSensitive(file, "path");
-        const cJSON *const absolute = cJSON_GetObjectItemCaseSensitive(file, "absolute");
-        const cJSON *const size = cJSON_GetObjectItemCaseSensitive(file, "size_bytes");
-        const cJSON *const time = cJSON_GetObjectItemCaseSensitive(file, "mtime_us");
-        if (!cJSON_IsString(rel))
-            continue;
-        TRY(sdm_path_find(ctx, m->folder, rel->valuestring,
-                          cJSON_IsString(absolute) ? absolute->valuestring : NULL, m->files[n].path));
-        m->files[n].size_bytes = cJSON_IsNumber(size) ? (int64_t)size->valuedouble : 0;
-        m->files[n].mtime_s = cJSON_IsNumber(time) ? (int64_t)(time->valuedouble / 1e6) : 0;
-        n++;
-    }
-    m->report.file_count = n;
-    m->report.files = m->files;
-done:
-    return st;
-}
-
-static SdmStatus fill_report(SdmContext *ctx, Merge *m)
-{
-    SdmStatus st = SDM_OK;
-    const SdmPlanScene *const s = m->scene;
-    const SdmPrepared *const p = &m->job->prepared;
-    const SdmFrame *const f = &p->frame;
-    const int tiles = (int)s->unit_count - (s->tiled ? 1 : 0);
-    m->report = (SdmReport){.centre_lon_deg = f->lon_deg,
-                            .centre_lat_deg = f->lat_deg,
-                            .base_height = f->base_height,
-                            .convergence_deg = f->convergence_deg,
-                            .gsd_m = f->gsd_m,
-                            .hmin_m = f->hmin_m,
-                            .hmax_m = f->hmax_m,
-                            .lattice_error_px = p->lattice_error_px,
-                            .pointing = &p->pointing,
-                            .points = &p->points,
-                            .blocks = tiles,
-                            .blocks_resumed = 0,
-                            .frame_cols = f->width,
-                            .frame_rows = f->height,
-                            .job = s->whole};
-    TRY(sdm_path_find(ctx, m->folder, s->left[0], s->left[1], m->left));
-    if (s->right[0])
-        TRY(sdm_path_find(ctx, m->folder, s->right[0], s->right[1], m->right));
-    snprintf(m->report.scene_id, sizeof m->report.scene_id, "%s", s->id);
-    snprintf(m->report.time_utc, sizeof m->report.time_utc, "%s", s->time_utc);
-    snprintf(m->report.scene_kind, sizeof m->report.scene_kind, "%s", s->kind);
-    snprintf(m->report.cost, sizeof m->report.cost, "%s", p->settings.cost_name);
-    snprintf(m->report.left, sizeof m->report.left, "%s", m->left);
-    snprintf(m->report.right, sizeof m->report.right, "%s", m->right);
-    TRY(list_files(ctx, m));
-done:
-    return st;
-}
-
 static void count_valid(Merge *m, const SdmBlock *b)
 {
     const int64_t n = b->w * b->h;
@@ -131,8 +66,8 @@ static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
         "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
         "DEM of %s%s%s; %s",
         (long long)m->valid, (long long)m->cells,
-        (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->left,
-        *m->right ? " and " : "", m->right,
+        (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->report.left,
+        *m->report.right ? " and " : "", m->report.right,
         sdm_few_matches_hint(ctx, sdm_frame_pixels(&m->job->prepared.frame)));
 }
 
@@ -148,7 +83,7 @@ static void tell_doubts(SdmContext *ctx, const SdmDoubts *d)
 
 static SdmStatus judge(SdmContext *ctx, Merge *m)
 {
-    const SdmStatus st = sdm_trust_judge(ctx, &m->trust, &m->job->prepared, m->left, m->right, &m->doubts);
+    const SdmStatus st = sdm_trust_judge(ctx, &m->trust, &m->job->prepared, m->report.left, m->report.right, &m->doubts);
     m->job->hopeless |= st != SDM_OK;
     m->report.doubts = &m->doubts;
     return st;
@@ -244,11 +179,26 @@ static SdmStatus check_output(SdmContext *ctx, const Merge *m)
 
 SdmStatus sdm_job_check_output(SdmContext *ctx, const SdmJob *job)
 {
-    Merge m = {.folder = job->folder, .scene = &job->scene};
-    SdmStatus st = list_files(ctx, &m);
+    Merge m = {.scene = &job->scene};
+    SdmStatus st = sdm_merge_inputs(ctx, job, m.scene, &m.files, &m.report.file_count);
     if (st == SDM_OK)
         st = check_output(ctx, &m);
     sdm_free(&m.files);
+    return st;
+}
+
+/* The products are there: mark that, and remove what they were made from. */
+static SdmStatus leave_job(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *s)
+{
+    SdmStatus st = SDM_OK;
+    const bool keep = sdm_options(ctx)->keep_job;
+    if (!job->alone)
+        TRY(mark_merged(ctx, job, s));
+    if (!keep && job->alone)
+        sdm_job_remove(job->folder);
+    else if (!keep)
+        sdm_job_sweep(ctx, job, s);
+done:
     return st;
 }
 
@@ -256,10 +206,12 @@ static SdmStatus build(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
 {
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
-    Merge m = {.job = job, .folder = job->folder, .scene = s};
+    Merge m = {.job = job, .scene = s};
     const double t0 = sdm_now_s();
     sdm_progress(ctx, 9, 0.87, "writing");
-    TRY(fill_report(ctx, &m));
+    TRY(sdm_merge_report(ctx, job, s, &m.report));
+    TRY(sdm_merge_inputs(ctx, job, s, &m.files, &m.report.file_count));
+    m.report.files = m.files;
     TRY(check_output(ctx, &m));
     add_times(ctx, job, s->first_unit, job->prepared_s, &m.report.wall_s);
     TRY(sdm_product_open(ctx, &job->prepared.grid, &m.report, &product));
@@ -268,14 +220,7 @@ static SdmStatus build(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
     TRY(sdm_product_finish(ctx, product, &m.report));
     tell_doubts(ctx, &m.doubts);
     /* before the product is closed: till then a merge that is stopped can tell that it was done */
-    if (job->alone) {
-        if (!sdm_options(ctx)->keep_job)
-            sdm_job_remove(job->folder);
-    } else {
-        TRY(mark_merged(ctx, job, s));
-        if (!sdm_options(ctx)->keep_job)
-            sdm_job_sweep(ctx, job, s);
-    }
+    TRY(leave_job(ctx, job, s));
 done:
     if (st == SDM_OK)
         sdm_owner_release(&job->owner); /* before the last trace of a finished run goes */
@@ -288,14 +233,7 @@ done:
 static SdmStatus tidy(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
 {
     SdmStatus st = SDM_OK;
-    if (job->alone) {
-        if (!sdm_options(ctx)->keep_job)
-            sdm_job_remove(job->folder);
-    } else {
-        TRY(mark_merged(ctx, job, s));
-        if (!sdm_options(ctx)->keep_job)
-            sdm_job_sweep(ctx, job, s);
-    }
+    TRY(leave_job(ctx, job, s));
     sdm_owner_release(&job->owner);
     sdm_product_tidy(ctx);
 done:

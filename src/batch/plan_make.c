@@ -55,6 +55,7 @@ static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder
                                                   : "more than two names");
     if (n == 0)
         return SDM_OK;
+    out[*count] = (SdmPlanInput){.left = ""}; /* what was dropped may lie there */
     TRY(sdm_path_join(ctx, folder, word[0], out[*count].left));
     if (n == 2)
         TRY(sdm_path_join(ctx, folder, word[1], out[*count].right));

@@ -74,7 +74,8 @@ void sdm_fine_close(SdmFineInput *f);
 /* Full-resolution look at v along a few strips; replaces the pointing of p (stage 2, second round). */
 SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
 
-/* Gather residuals of a surface's pixels as fit samples: block means of side `block`. */
+/* Gather residuals of a surface's pixels as fit samples: block means of side `block`, behind the *count that
+ * are there.  *out: allocated when NULL, for `room` samples of all calls; 0: for those of this surface. */
 SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *gap_v,
                               int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count,
                               size_t room);

@@ -26,6 +26,29 @@ static SdmStatus cover(SdmContext *ctx, SdmTiling *t)
     return sdm_grid_cover(ctx, b, &t->grid);
 }
 
+/* Where the nodes lie on the grid, once for all tiles. */
+static SdmStatus find_ground(SdmContext *ctx, SdmTiling *t)
+{
+    SdmStatus st = SDM_OK;
+    const SdmLattice *const lat = &t->lattice;
+    const SdmGrid *const g = &t->grid;
+    TRY(sdm_alloc(ctx, &t->ground, (size_t)lat->nu * (size_t)lat->nv, sizeof *t->ground,
+                  "ground of the frame"));
+    for (int n = 0; n < lat->nu * lat->nv; n++) {
+        const int64_t u = lat->u0 + (int64_t)(n % lat->nu) * lat->step,
+                      v = lat->v0 + (int64_t)(n / lat->nu) * lat->step;
+        double lo[2], hi[2];
+        sdm_lattice_ground(lat, (double)u, (double)v, lat->hmin_m, lo);
+        sdm_lattice_ground(lat, (double)u, (double)v, lat->hmax_m, hi);
+        t->ground[n][0] = (fmin(lo[0], hi[0]) - g->x0) / g->spacing;
+        t->ground[n][1] = (fmax(lo[0], hi[0]) - g->x0) / g->spacing;
+        t->ground[n][2] = (g->y0 - fmax(lo[1], hi[1])) / g->spacing;
+        t->ground[n][3] = (g->y0 - fmin(lo[1], hi[1])) / g->spacing;
+    }
+done:
+    return st;
+}
+
 void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out)
 {
     const SdmLattice *const lat = &t->lattice;
@@ -40,14 +63,9 @@ void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out)
     for (int n = 0; n < lat->nu * lat->nv; n++) {
         const int64_t u = lat->u0 + (int64_t)(n % lat->nu) * lat->step,
                       v = lat->v0 + (int64_t)(n / lat->nu) * lat->step;
-        double lo[2], hi[2];
-        sdm_lattice_ground(lat, (double)u, (double)v, lat->hmin_m, lo);
-        sdm_lattice_ground(lat, (double)u, (double)v, lat->hmax_m, hi);
-        const double x0 = (fmin(lo[0], hi[0]) - g->x0) / g->spacing - more,
-                     x1 = (fmax(lo[0], hi[0]) - g->x0) / g->spacing + more;
-        const double y0 = (g->y0 - fmax(lo[1], hi[1])) / g->spacing - more,
-                     y1 = (g->y0 - fmin(lo[1], hi[1])) / g->spacing + more;
-        if (x1 < (double)c || x0 > (double)(c + out->w) || y1 < (double)r || y0 > (double)(r + out->h))
+        const double *const at = t->ground[n];
+        if (at[1] + more < (double)c || at[0] - more > (double)(c + out->w) || at[3] + more < (double)r ||
+            at[2] - more > (double)(r + out->h))
             continue;
         out->u0 = u < out->u0 ? u : out->u0;
         out->v0 = v < out->v0 ? v : out->v0;
@@ -120,6 +138,7 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
                                  .hmin_m = t->frame.hmin_m, .hmax_m = t->frame.hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &t->lattice));
     TRY(cover(ctx, t));
+    TRY(find_ground(ctx, t));
     sdm_tiling_begin(ctx, scene, t);
     TRY(choose_edge(ctx, t));
 done:
@@ -131,4 +150,5 @@ done:
 void sdm_tiling_free(SdmTiling *t)
 {
     sdm_lattice_free(&t->lattice);
+    sdm_free(&t->ground);
 }

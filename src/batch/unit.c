@@ -20,6 +20,14 @@ static void shape_free(SdmShape *shape)
     sdm_free(&shape->to);
 }
 
+/* Let row j of a shape take the columns from..to - 1, too. */
+static void widen(SdmShape *shape, int j, int32_t from, int32_t to)
+{
+    const bool empty = shape->to[j] <= shape->from[j];
+    shape->from[j] = empty || from < shape->from[j] ? from : shape->from[j];
+    shape->to[j] = empty || to > shape->to[j] ? to : shape->to[j];
+}
+
 /* Coarse rows -> the window, and the columns of each of them: one more before, two after, as of the rows. */
 static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *to, Needed *out)
 {
@@ -34,17 +42,14 @@ static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *
         v1 = j;
     }
     out->any = u0 < u1;
+    if (!out->any)
+        return;
     const int64_t win[4] = {(u0 - 1) * size, (v0 - 1) * size, (u1 + 1) * size, (v1 + 2) * size};
-    for (int k = 0; k < 4 && out->any; k++)
-        out->win[k] = win[k];
+    memcpy(out->win, win, sizeof win);
     for (int j = 0; j < s->win.h; j++) /* rows j - 2 .. j + 1 reach row j of the shape */
         for (int i = j > 1 ? j - 2 : 0; i <= j + 1 && i < s->win.h; i++)
-            if (to[i] > from[i] && out->shape.to[j] <= out->shape.from[j])
-                out->shape.from[j] = from[i] - 1, out->shape.to[j] = to[i] + 1;
-            else if (to[i] > from[i]) {
-                out->shape.from[j] = from[i] - 1 < out->shape.from[j] ? from[i] - 1 : out->shape.from[j];
-                out->shape.to[j] = to[i] + 1 > out->shape.to[j] ? to[i] + 1 : out->shape.to[j];
-            }
+            if (to[i] > from[i])
+                widen(&out->shape, j, from[i] - 1, to[i] + 1);
 }
 
 /* The coarse pixels whose ground can lie in the block, and some around them. */

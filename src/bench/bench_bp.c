@@ -109,8 +109,7 @@ static void print_head(int64_t known, bool markdown, FILE *to)
 {
     fprintf(to,
             "\nBelief propagation on Tsukuba: labels that are not exactly the truth, of %lld pixels of known "
-            "truth "
-            "(published: 15,716 after 1 + 1 iterations), and energy\n",
+            "truth (published: 15,716 after 1 + 1 iterations), and energy\n",
             (long long)known);
     if (markdown)
         fprintf(to,

@@ -193,8 +193,7 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmParallel *in,
     if (!isfinite(ground[0]))
         st = sdm_fail(ctx, SDM_ERR_INPUT,
                       "%s: the image's corner is no place on Earth in its own coordinate system; "
-                      "georeference "
-                      "the image again",
+                      "georeference the image again",
                       name);
 done:
     return st;

@@ -15,8 +15,7 @@ const SdmOptionSpec sdm_plan_options_table[] = {
      "Folder of the job to make."},
     {"--list", "FILE", SDM_OPT_TEXT, AT(list), 0.0, 0.0, NULL, "none", SDM_CMD_PLAN,
      "Scenes to plan: a scene, or a left and a right image, a line; names are relative to the list, in "
-     "quotes where they "
-     "hold blanks; # begins a comment."},
+     "quotes where they hold blanks; # begins a comment."},
     {.name = NULL},
 };
 
@@ -30,8 +29,7 @@ const SdmOptionSpec sdm_tile_options_table[] = {
      "1 for SGE_TASK_ID and LSB_JOBINDEX, else 0", SDM_CMD_TILE, "What the first task's I is."},
     {"--wait", "SECONDS", SDM_OPT_REAL, AT(wait_s), 0.0, 1e6, NULL, "3600", SDM_CMD_TILE,
      "Longest wait for another task that prepares the scene of a tile. When it is over, or nobody is at it, "
-     "the tile's task "
-     "prepares the scene itself."},
+     "the tile's task prepares the scene itself."},
     {.name = NULL},
 };
 

@@ -32,7 +32,5 @@ struct SdmContext {
 size_t sdm_large_bytes(size_t bytes);
 char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared); /* NULL: out of memory */
 void sdm_large_give(SdmContext *ctx, char *block, size_t bytes);
-/* Free the spare blocks. */
-void sdm_spares_free(SdmContext *ctx);
 
 #endif

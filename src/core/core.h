@@ -39,6 +39,8 @@ SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out /* T ** */, size_t count, siz
 /* Free *p and set it to NULL.  Accepts pointer to NULL.  Thread-safe, as sdm_alloc is. */
 void sdm_free(void *p /* T ** */);
 int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes, most that was charged at once */
+/* Give back to the system what was freed and is kept for the next of its size. */
+void sdm_spares_free(SdmContext *ctx);
 /* Tests: let the n-th allocation from now fail (n >= 1; 0 = never).  Process-wide. */
 void sdm_alloc_fail_at(int64_t n);
 

@@ -36,8 +36,7 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "local|sgm|bp", "local",
      MAKE | SDM_CMD_MATCH,
      "How a match is picked from the costs: local takes the best of each pixel; sgm (semi-global matching) "
-     "and "
-     "bp (belief propagation) weigh costs against steps between neighbours."},
+     "and bp (belief propagation) weigh costs against steps between neighbours."},
     {"--p1", "COST", SDM_OPT_INT, AT(p1), 1.0, 7000.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
      "sgm: penalty of a step of one pixel between neighbours, in steps of the cost (docs/optimizers.md)."},
     {"--p2", "COST", SDM_OPT_INT, AT(p2), 1.0, 7000.0, NULL, "by the cost", MAKE | SDM_CMD_MATCH,
@@ -68,7 +67,8 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", PLACE,
      "Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)."},
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
-     "Edge of the blocks that the DEM is made in, in cells. The DEM is the same with any."},
+     "Edge of the blocks that the DEM is made in, in cells. The DEM is the same with any; with --optimizer sgm "
+     "or bp it differs a little where labels near the edges do."},
     {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene", SCENE,
      "Lowest height to search, in metres above the ellipsoid."},
     {"--hmax", "METRES", SDM_OPT_REAL, AT(hmax_m), -12000.0, 12000.0, NULL, "found from the scene", SCENE,

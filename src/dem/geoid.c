@@ -47,8 +47,8 @@ SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out)
         st = sdm_fail(
             ctx, SDM_ERR_UNSUPPORTED,
             "--vertical or --dem-vertical %s needs the geoid grid %s, which PROJ does not find; get it from "
-            "https://cdn.proj.org/%s "
-            "and put it into one of PROJ's folders (%.300s), or into a folder that PROJ_DATA names",
+            "https://cdn.proj.org/%s and put it into one of PROJ's folders (%.300s), or into a folder that "
+            "PROJ_DATA names",
             vertical == SDM_EGM96 ? "egm96" : "egm2008", names[0], names[0], paths ? paths : "");
         goto done;
     }

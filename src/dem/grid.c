@@ -174,8 +174,7 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, doubl
     if (!isfinite(lon_deg) || !(fabs(lat_deg) <= 90.0) || !(gsd_m > 0.0) || !isfinite(gsd_m))
         return sdm_fail(ctx, SDM_ERR_DATA,
                         "the scene's centre (lon %g lat %g) or ground sample distance (%g m) is absurd; the "
-                        "camera data are wrong, "
-                        "fetch the images again",
+                        "camera data are wrong, fetch the images again",
                         lon_deg, lat_deg, gsd_m);
     TRY(sdm_format(ctx, code, sizeof code, "EPSG:%d", epsg_of(lon_deg, lat_deg)));
     const char *const text = opt->t_srs ? opt->t_srs : code;

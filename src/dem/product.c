@@ -1,6 +1,5 @@
 /* Stage 9: blocks in any order -> the files of a run, written aside and renamed when whole. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/context.h"
 #include "dem/product_inside.h"
 
 #include <math.h>

@@ -29,8 +29,7 @@ SdmStatus sdm_projector_open(SdmContext *ctx, const char *wkt, SdmProjector **ou
     if (!p->pj) {
         st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                       "PROJ has no transformation of stated accuracy from WGS 84 to the output CRS %.60s...; "
-                      "a grid file "
-                      "may be missing (see `projinfo`)",
+                      "a grid file may be missing (see `projinfo`)",
                       wkt);
         goto done;
     }

@@ -25,8 +25,7 @@ const SdmOptionSpec sdm_disparity_options[] = {
      "Largest disparity to search, in pixels, itself included."},
     {"--cost", "COST", SDM_OPT_ENUM, FIELD(cost), 0.0, 0.0, "auto|sad|zncc|census|ad-census", "auto", MATCH,
      "Matching cost: sum of absolute differences, zero-mean normalised cross-correlation, census transform, "
-     "or census "
-     "and difference together; auto: census with --optimizer local, else ad-census."},
+     "or census and difference together; auto: census with --optimizer local, else ad-census."},
     {"--window", "PX", SDM_OPT_INT, FIELD(window), 1.0, 32.0, NULL, "9; of sgm and bp 1", MATCH,
      "Side of the square matching window: odd, 3 to 21; of sad 2 to 32, even ones too, which reach one pixel "
      "further to the left and up; sgm and bp take 1, too."},

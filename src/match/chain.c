@@ -22,6 +22,8 @@ enum {
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7
 #define CENSUS_FINAL_CORRELATION 0.6 /* as few false matches pass (docs/chain.md) */
+/* At this correlation noise moves a match over 5 x 5 pixels by 0.2 px (docs/chain.md). */
+#define SMALL_CORRELATION 0.8
 /* Penalties of semi-global matching and belief propagation, in hundredths of a score (src/match/labels.h). */
 enum { P1 = 20, P2 = 80, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
 static const double PI = 3.14159265358979323846;
@@ -41,14 +43,17 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
         out->cost = out->kernels->zncc;
         out->min_score = (float)MIN_CORRELATION;
         out->final_score = (float)FINAL_CORRELATION;
+        out->small_score = (float)SMALL_CORRELATION;
     } else if (strcmp(cost, "census") == 0) { /* two signs differ with probability acos(correlation) / pi */
         out->cost = out->kernels->census;
         out->min_score = (float)(2.0 / PI * asin(MIN_CORRELATION));
         out->final_score = (float)(2.0 / PI * asin(CENSUS_FINAL_CORRELATION));
+        out->small_score = (float)(2.0 / PI * asin(SMALL_CORRELATION));
     } else if (strcmp(cost, "sad") == 0) { /* mean |difference| = 2 / sqrt(pi) sigma sqrt(1 - correlation) */
         out->cost = out->kernels->sad;
         out->min_score = (float)(1.0 - sqrt(1.0 - MIN_CORRELATION));
         out->final_score = (float)(1.0 - sqrt(1.0 - FINAL_CORRELATION));
+        out->small_score = (float)(1.0 - sqrt(1.0 - SMALL_CORRELATION));
         out->score_sigma = SDM_NORM_SIGMA;
         out->norm_floor = 8.0f * out->min_sigma;
         out->min_sigma = SDM_NORM_SIGMA / 8.0f; /* the same texture where that floor holds */

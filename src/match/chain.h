@@ -12,6 +12,7 @@ typedef struct SdmMatchSettings {
     char cost_name[8];
     float min_score;        /* what a match must reach while searching, in the cost's own scores */
     float final_score;      /* and in the end */
+    float small_score;      /* and to be matched once more by a small window */
     float score_sigma;      /* see SdmPass */
     float min_sigma;        /* texture, units of the images that are matched */
     float norm_floor;       /* sad: see sdm_pyramid_normalise() */

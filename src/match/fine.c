@@ -65,7 +65,14 @@ SdmPass sdm_repeat_pass(const SdmMatchSettings *set, int i)
                      .min_margin = -1.0f,
                      .max_mismatch = -1.0f,
                      .min_sigma = set->min_sigma,
-                     .score_sigma = set->score_sigma};
+                     .score_sigma = set->score_sigma,
+                     .bears_score = set->small_score};
+}
+
+/* The column of the window, 0 to its width, that is nearest to x. */
+static int column_in(const SdmWindow *win, int64_t x)
+{
+    return (int)(x < 0 ? 0 : x > win->w ? win->w : x);
 }
 
 /* Columns of a level's window that pixels of the shape depend on, block by block. */
@@ -89,20 +96,15 @@ static SdmStatus find_spans(SdmContext *ctx, const SdmChainInput *in, const SdmW
             continue;
         const int64_t x0 = ((from * ((int64_t)1 << down) - halo - win->u0) >> 4) * 16,
                       x1 = to * ((int64_t)1 << down) + halo - win->u0;
-        (*out)[b] = (SdmSpan){(int)(x0 < 0        ? 0
-                                    : x0 > win->w ? win->w
-                                                  : x0),
-                              (int)(x1 < 0        ? 0
-                                    : x1 > win->w ? win->w
-                                                  : x1)};
-        if ((*out)[b].x1 < (*out)[b].x0)
-            (*out)[b] = (SdmSpan){0, 0};
+        const SdmSpan span = {column_in(win, x0), column_in(win, x1)};
+        if (span.x0 < span.x1)
+            (*out)[b] = span;
     }
 done:
     return st;
 }
 
-/* The repeats: match about the surface with small windows. */
+/* The repeats: match about the surface with small windows what bears them. */
 static SdmStatus repeat(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;

@@ -112,6 +112,11 @@ static void make_fair(const SdmPass *p, int width, const float *restrict texture
     }
 }
 
+uint8_t sdm_pass_bears(const SdmPass *pass)
+{
+    return (uint8_t)(pass->bears_score * 250.0f);
+}
+
 static void consume(void *user, const SdmCostRow *row)
 {
     Consumer *const c = user;
@@ -149,6 +154,7 @@ static void consume(void *user, const SdmCostRow *row)
                             .max_mismatch = p->max_mismatch,
                             .not_at_edge = p->min_margin >= 0.0f,
                             .keep_valid = c->retry,
+                            .bears = sdm_pass_bears(p),
                             .h_m = c->h_out + at,
                             .flags = c->flags_out + at,
                             .quality = c->score_out + at};
@@ -233,17 +239,24 @@ static int strip_begin(const Strips *s, int i)
     return s->y0 + (s->span ? by_block : (int)((int64_t)s->rows * i / s->count));
 }
 
+/* Pixels from..end - 1 of the window keep their prior. */
+static void keep_prior(const Match *m, size_t from, size_t end)
+{
+    for (size_t i = from; i < end; i++) {
+        m->out->h_m[i] = m->prior[i];
+        m->out->flags[i] = SDM_QA_OUTSIDE;
+        m->out->score[i] = 0;
+    }
+}
+
 /* What lies outside the columns that matter. */
 static void leave_out(const Match *m, SdmSpan span, int y0, int y1)
 {
     const size_t w = (size_t)m->task->win.w;
-    for (size_t y = (size_t)y0; y < (size_t)y1; y++)
-        for (size_t x = span.x0 > 0 ? 0 : (size_t)span.x1; x < w;
-             x = x + 1 == (size_t)span.x0 ? (size_t)span.x1 : x + 1) {
-            m->out->h_m[y * w + x] = m->prior[y * w + x];
-            m->out->flags[y * w + x] = SDM_QA_OUTSIDE;
-            m->out->score[y * w + x] = 0;
-        }
+    for (size_t y = (size_t)y0; y < (size_t)y1; y++) {
+        keep_prior(m, y * w, y * w + (size_t)span.x0);
+        keep_prior(m, y * w + (size_t)span.x1, (y + 1) * w);
+    }
 }
 
 /* Rows y0..y1 - 1: their costs into `costs` (not NULL), or their heights, by labels if there are any. */

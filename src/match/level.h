@@ -18,8 +18,12 @@ typedef struct SdmPass {
     float score_sigma; /* the cost's scores hold for windows of this texture: differences of smoother ones are
                           small whatever they show, so a score s becomes 1 - (1 - s) score_sigma / sigma; 0:
                           as it is */
+    float bears_score; /* pixels that are VALID with a lower score stay where the prior has them: they do not
+                          bear a window as small as this pass's; 0: all do */
     const SdmOptimizer *optimizer; /* NULL or local: the best of each pixel */
 } SdmPass;
+/* bears_score as SdmSurface holds scores. */
+uint8_t sdm_pass_bears(const SdmPass *pass);
 
 /* A window of one level with its images. */
 typedef struct SdmLevelTask {

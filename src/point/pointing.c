@@ -53,8 +53,7 @@ const char *sdm_few_matches_hint(const SdmContext *ctx, double overlap_px)
     const SdmOptions *const o = ctx ? sdm_options(ctx) : NULL;
     if (o && (!isnan(o->hmin_m) || !isnan(o->hmax_m)))
         return "terrain outside --hmin and --hmax (metres above the ellipsoid), clouds, water or snow, "
-               "images of "
-               "different places, or one mirrored: leave the heights out, or give others";
+               "images of different places, or one mirrored: leave the heights out, or give others";
     if (overlap_px < 256.0 * 256.0)
         return "an overlap smaller than 256 x 256 px, clouds, water or snow, images of different places, or "
                "one mirrored: give larger images, or others";

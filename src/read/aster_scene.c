@@ -108,8 +108,7 @@ static SdmStatus refuse_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path)
     if (n3 || b3)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: no VNIR_Band%s image in the scene (expedited scenes have no 3B, damaged ones "
-                        "may "
-                        "lack either); order it as AST_L1A V004",
+                        "may lack either); order it as AST_L1A V004",
                         path, n3 ? "3B" : "3N");
     return sdm_fail(ctx, SDM_ERR_INPUT,
                     "%s: an HDF4 file without VNIR_Band3N and VNIR_Band3B, expected an ASTER level 1A scene; "
@@ -179,8 +178,7 @@ SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
     if (!hdf)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: an HDF4 file that cannot be opened (%.300s); it is cut short or damaged, fetch "
-                        "it "
-                        "again",
+                        "it again",
                         path, sdm_gdal_reason());
     scene->sensor = SDM_SENSOR_ASTER;
     const bool v003 = strncmp(sdm_path_base(path), "AST_L1A_003", 11) == 0;
@@ -244,8 +242,7 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
     if (found == 0)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: a %s without files NAME.VNIR_Band3N.ImageData.tif, expected an ASTER V003 "
-                        "scene; "
-                        "give the scene's own %s%s",
+                        "scene; give the scene's own %s%s",
                         path, kind, kind, zip ? " (unpack a zip of an HDF file first)" : "");
     if (found > 1)
         return sdm_fail(ctx, SDM_ERR_INPUT,

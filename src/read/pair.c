@@ -17,8 +17,7 @@ static SdmStatus open_rpc(SdmContext *ctx, const char *name, GDALDatasetH ds, Sd
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: no RPC camera with it (neither metadata in the file nor _RPC.TXT, .RPB or the "
                         "like beside it); fetch the image with its RPC, or give --base-height for a "
-                        "georeferenced "
-                        "epipolar pair",
+                        "georeferenced epipolar pair",
                         name);
     if (!GDALExtractRPCInfoV2(domain, &info))
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -48,8 +47,7 @@ static SdmStatus open_parallel(SdmContext *ctx, const char *name, GDALDatasetH d
     if (!in.wkt || !*in.wkt || GDALGetGeoTransform(ds, in.geotransform) != CE_None)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: not georeferenced, but --base-height needs a georeferenced pair; leave the "
-                        "option "
-                        "out for a pair with RPC",
+                        "option out for a pair with RPC",
                         name);
     const double turn =
         atan2(fabs(in.geotransform[4]), fabs(in.geotransform[1])); /* of the rows on the map */

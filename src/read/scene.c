@@ -62,14 +62,12 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
     if (!isnan(sdm_options(ctx)->base_height))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--base-height: is for a georeferenced pair, but %s is an ASTER scene; leave the "
-                        "option "
-                        "out",
+                        "option out",
                         path);
     if (sdm_options(ctx)->band)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--band: is for plain images, but %s is an ASTER scene, which has 3N and 3B alone; "
-                        "leave "
-                        "the option out",
+                        "leave the option out",
                         path);
     if (content == CONTENT_HDF4)
         return sdm_aster_open_hdf(ctx, path, scene);
@@ -112,8 +110,7 @@ static SdmStatus open_by_content(SdmContext *ctx, const char *left, const char *
         if (content[k] != CONTENT_OTHER)
             return sdm_fail(ctx, SDM_ERR_USAGE,
                             "%s: is %s, expected the %s image of a pair; an ASTER scene holds both views, "
-                            "give "
-                            "it alone",
+                            "give it alone",
                             k ? right : left,
                             content[k] == CONTENT_FOLDER ? "a folder"
                             : content[k] == CONTENT_ZIP  ? "a zip archive"

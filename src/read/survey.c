@@ -153,10 +153,8 @@ static void tell_fill(SdmContext *ctx, const SdmImage *im, int64_t before, const
         sdm_fill_text(im->fill[k], value);
         sdm_log(ctx, SDM_LOG_WARNING, 1,
                 "%s: %s is taken for no data, though the file does not declare it (%.1f %% of the pixels "
-                "looked at "
-                "are fill, the others lie in %.6g..%.6g); declare it with gdal_edit.py -a_nodata %s, or what "
-                "is not "
-                "to be used with --mask-left and --mask-right",
+                "looked at are fill, the others lie in %.6g..%.6g); declare it with gdal_edit.py -a_nodata "
+                "%s, or what is not to be used with --mask-left and --mask-right",
                 im->name, value, 100.0 * (double)(before - s->count) / (double)before, (double)s->min,
                 (double)s->max, value);
     }

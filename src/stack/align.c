@@ -110,8 +110,8 @@ static SdmStatus level(SdmStack *s, bool move, double *up_m, int *group, SdmStac
     if (count == 0 && move) {
         st = sdm_fail(s->ctx, SDM_ERR_DATA,
                       "no two of the %d DEMs have %d or more cells in common that can be compared, so there "
-                      "is nothing to "
-                      "align; are they of one place? (--align none puts them together as they are)",
+                      "is nothing to align; are they of one place? (--align none puts them together "
+                      "as they are)",
                       s->count, LEAST_TIE);
         goto done;
     }

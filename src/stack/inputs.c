@@ -168,8 +168,7 @@ static SdmStatus check_datums(SdmStack *s)
     if (s->datum_unknown)
         sdm_log(s->ctx, SDM_LOG_WARNING, 1,
                 "no DEM says what its heights are above: taken as the same, and the stack will not say "
-                "either; else give "
-                "--dem-vertical");
+                "either; else give --dem-vertical");
     return SDM_OK;
 }
 

@@ -21,11 +21,6 @@ static GpuTest test;
             fail_msg("%s", sdm_error(test.ctx)); \
     } while (0)
 
-static inline float real(uint64_t *seed, float lo, float hi)
-{
-    return lo + (hi - lo) * (float)(next_random(seed) % 65536) / 65536.0f;
-}
-
 /* A buffer with `bytes` of data (NULL: as a canary left them) and a guard behind. */
 static inline SdmBuffer *put(const void *data, size_t bytes)
 {

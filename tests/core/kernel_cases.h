@@ -29,6 +29,12 @@ static inline int16_t noise(uint64_t *state)
     return (int16_t)((int)(next_random(state) % 4095) - 2047);
 }
 
+/* lo..hi */
+static inline float real(uint64_t *seed, float lo, float hi)
+{
+    return lo + (hi - lo) * (float)(next_random(seed) % 65536) / 65536.0f;
+}
+
 /* `bytes` bytes with a guard on either side, aligned to 64; free with guarded_free(). */
 static inline void *guarded_alloc(size_t bytes)
 {

@@ -27,7 +27,10 @@ static const char *name_of(const Case *c, const char *what)
     snprintf(text, sizeof text,
              "%s, cost %d, %d x %d, window %d, range %d, margin %g, mismatch %g, shift %d%s", what,
              (int)c->cost, c->s.w, c->s.h, c->pass.window, c->pass.range, (double)c->pass.min_margin,
-             (double)c->pass.max_mismatch, c->task.v_shift, c->retry ? ", retry" : "");
+             (double)c->pass.max_mismatch, c->task.v_shift,
+             c->retry                     ? ", retry"
+             : c->pass.bears_score > 0.0f ? ", small"
+                                          : "");
     return text;
 }
 
@@ -38,9 +41,14 @@ static void case_open(Case *c, enum SdmGpuCost cost, Shape s, int window, int ra
     uint64_t seed = (uint64_t)turn + 1;
     const enum Fill fill = (enum Fill)(turn % FILL_END);
     *c = (Case){.s = s, .cost = cost, .retry = turn % 4 == 1};
-    c->pass = (SdmPass){.window = window, .range = range, .min_score = 0.05f, .min_margin = margins[turn % 3],
-                        .max_mismatch = mismatches[turn / 3 % 4], .min_sigma = turn % 4 == 3 ? 1200.0f : 0.0f,
-                        .score_sigma = turn % 5 == 2 ? 512.0f : 0.0f};
+    c->pass = (SdmPass){.window = window,
+                        .range = range,
+                        .min_score = 0.05f,
+                        .min_margin = margins[turn % 3],
+                        .max_mismatch = mismatches[turn / 3 % 4],
+                        .min_sigma = turn % 4 == 3 ? 1200.0f : 0.0f,
+                        .score_sigma = turn % 5 == 2 ? 512.0f : 0.0f,
+                        .bears_score = turn % 3 == 1 ? 0.5f : 0.0f};
     for (int side = 0; side < 2; side++) {
         c->image[side] = malloc(n * sizeof(int16_t));
         assert_non_null(c->image[side]);
@@ -62,7 +70,7 @@ static void case_open(Case *c, enum SdmGpuCost cost, Shape s, int window, int ra
         c->prior[i] = real(&seed, 100.0f, turn % 5 ? 110.0f : 300.0f);
         c->surface.h_m[i] = (float)i;
         c->surface.flags[i] = (uint16_t)(i % 3 == 0 ? SDM_QA_VALID : SDM_QA_FOLD);
-        c->surface.score[i] = 7;
+        c->surface.score[i] = (uint8_t)(i * 37);
     }
 }
 

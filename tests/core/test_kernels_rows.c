@@ -1,7 +1,5 @@
-/* Every copy of the kernels of rows (warp, half, pick, filters) that runs here against the reference, bit for
- * bit. */
+/* Every copy of the kernels of rows (warp, half, pick) that runs here against the reference, bit for bit. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/qa.h"
 #include "kernel_cases.h"
 
 #include <stdio.h>
@@ -15,11 +13,6 @@ typedef struct WarpInput {
     float *fraction, *surface;
     int16_t *source;
 } WarpInput;
-
-static float real(uint64_t *seed, float lo, float hi)
-{
-    return lo + (hi - lo) * (float)(next_random(seed) % 65536) / 65536.0f;
-}
 
 static void warp_input(WarpInput *in, int width, int step, enum Fill fill, uint64_t *seed)
 {
@@ -221,223 +214,12 @@ static void picks_are_the_references(void **state)
     }
 }
 
-/* ---- filters ---- */
-
-/* Rows of heights with holes, some rows missing or given twice. */
-enum { FILTER_ROWS = 15, FILTERS = 10 };
-
-typedef struct FilterInput {
-    int w, half;
-    float *h;
-    uint16_t *flags;
-    const int16_t *change[FILTER_ROWS]; /* rows of changes, NULL = does not exist */
-    const float *rows[3], *score[3];
-    const uint16_t *valid[3];
-} FilterInput;
-
-typedef struct Filtered { /* what each filter writes, guarded */
-    void *out[FILTERS];
-} Filtered;
-static const size_t filter_size[FILTERS] = {
-    sizeof(float), sizeof(int16_t), 1, sizeof(int32_t),   sizeof(int32_t),
-    sizeof(float), sizeof(float),   1, 2 * sizeof(float), 8 * sizeof(int64_t)};
-
-static void filtered_open(Filtered *f, int w)
-{
-    for (int i = 0; i < FILTERS; i++) {
-        f->out[i] = guarded_alloc((size_t)w * filter_size[i]);
-        memset(f->out[i], 1, (size_t)w * filter_size[i]);
-    }
-}
-
-static void filter_all(const SdmKernels *k, const FilterInput *in, const Filtered *f)
-{
-    k->median_row(in->rows, in->valid, in->w, f->out[0]);
-    k->change_row(in->rows[1], in->rows[0], in->valid[1], in->w, 3.3f, f->out[1]);
-    k->agree_row(in->change, in->half, in->w, f->out[2]);
-    k->add_changes(in->rows[1], in->rows[2], in->valid[1], in->w, in->half & 1 ? 1 : -1, f->out[3],
-                   f->out[4]);
-    k->smooth_row(in->rows, in->w, f->out[5]);
-    k->gap_row(in->score, in->w, f->out[6], f->out[7]);
-    k->refine_row(in->rows[0], in->rows[1], in->half & 1 ? 0.25f : 0.75f, in->w,
-                  f->out[8]); /* a row ends where the next begins */
-    int32_t table[600];
-    SdmSpreadPoint point[129];
-    for (int i = 0; i < 600; i++)
-        table[i] = 4096 - 3 * i;
-    for (int i = 0; i < in->w; i++)
-        point[i] = (SdmSpreadPoint){.x = 200 * i - 300,
-                                    .y = 7 * i - 500,
-                                    .h = 9777 * i - 20001,
-                                    .score = i,
-                                    .gap = 3 * i,
-                                    .image = -i,
-                                    .valid = i % 3 > 0,
-                                    .filled = i & 1,
-                                    .seen = i % 5 > 0};
-    const SdmSpread spread = {.cols = in->w,
-                              .rows = 1,
-                              .pitch = in->w,
-                              .radius = 384 + in->half,
-                              .table = table,
-                              .cell = f->out[9]};
-    k->spread_points(&spread, point, in->w);
-    for (int i = 0; i < FILTERS; i++)
-        guarded_check(f->out[i], (size_t)in->w * filter_size[i]);
-}
-
-static void filters_compare(const FilterInput *in, int turn)
-{
-    Filtered want, have;
-    filtered_open(&want, in->w);
-    filter_all(&sdm_kernels_reference, in, &want);
-    for (int l = 0; l < N_LEVELS; l++) {
-        const SdmKernels *const k = sdm_kernels_at(level_names[l]);
-        if (!k)
-            continue;
-        filtered_open(&have, in->w);
-        filter_all(k, in, &have);
-        for (int i = 0; i < FILTERS; i++) {
-            if (memcmp(want.out[i], have.out[i], (size_t)in->w * filter_size[i]) != 0)
-                fail_msg("%s filter %d, width %d, half %d, turn %d", level_names[l], i, in->w, in->half,
-                         turn);
-            guarded_free(have.out[i]);
-        }
-    }
-    for (int i = 0; i < FILTERS; i++)
-        guarded_free(want.out[i]);
-}
-
-static void filters_are_the_references(void **state)
-{
-    (void)state;
-    static const int widths[] = {1, 2, 3, 7, 16, 65, 129};
-    uint64_t seed = 21;
-    for (int turn = 0; turn < 700; turn++) {
-        const int w = widths[turn % 7], half = turn / 7 % 8;
-        const size_t n = (size_t)w * FILTER_ROWS;
-        float *const h = malloc(n * sizeof *h), *const score = malloc(n * sizeof *score);
-        uint16_t *const flags = malloc(n * sizeof *flags);
-        int16_t *const change = malloc(n * sizeof *change);
-        assert_true(h && change && flags);
-        for (size_t i = 0; i < n; i++) {
-            score[i] = next_random(&seed) % 9 == 0 ? SDM_SCORE_NONE : real(&seed, -1.0f, 1.0f);
-            h[i] = 100.0f + (float)(next_random(&seed) % (turn % 3 ? 100000u : 5u)) / 64.0f;
-            if (turn % 50 == 7)
-                h[i] *= 1000.0f; /* beyond what changes are kept within */
-            flags[i] = next_random(&seed) % 8 < (unsigned)(turn / 56 % 9) ? 3 : 2; /* bit 0 is what counts */
-            change[i] = (int16_t)(flags[i] & 1 ? (int)(next_random(&seed) % 3000) - 1500 : SDM_CHANGE_NONE);
-        }
-        FilterInput in = {.w = w,
-                          .half = half,
-                          .h = h,
-                          .flags = flags,
-                          .rows = {turn % 4 ? h : h + w, h + w, h + 2 * (ptrdiff_t)w},
-                          .valid = {turn % 4 ? flags : flags + w, flags + w, flags + 2 * (ptrdiff_t)w},
-                          .score = {score, score + w, score + 2 * (ptrdiff_t)w}};
-        for (int j = 0; j < FILTER_ROWS; j++)
-            in.change[j] = j != half && next_random(&seed) % 5 == 0 ? NULL : change + (ptrdiff_t)j * w;
-        filters_compare(&in, turn);
-        free(h);
-        free(score);
-        free(change);
-        free(flags);
-    }
-}
-
-typedef struct UpdateInput {
-    int w;
-    float *row[7]; /* residual, score, runner-up, mismatch, texture, prior, du_dh */
-    uint8_t *edge;
-} UpdateInput;
-
-static void update_compare(const UpdateInput *in, int turn)
-{
-    const size_t n = (size_t)in->w;
-    SdmUpdateRow u = {.width = in->w,
-                      .residual = in->row[0],
-                      .score = in->row[1],
-                      .runner_up = turn & 1 ? in->row[2] : NULL,
-                      .mismatch = turn & 2 ? in->row[3] : NULL,
-                      .edge = in->edge,
-                      .texture = in->row[4],
-                      .prior = in->row[5],
-                      .du_dh = in->row[6],
-                      .min_score = 0.3f,
-                      .min_margin = 0.1f,
-                      .max_mismatch = 0.7f,
-                      .not_at_edge = turn & 4,
-                      .keep_valid = turn & 8};
-    float *h[2];
-    uint16_t *flags[2];
-    uint8_t *quality[2];
-    for (int l = -1; l < N_LEVELS; l++) {
-        const SdmKernels *const k = l < 0 ? &sdm_kernels_reference : sdm_kernels_at(level_names[l]);
-        const int at = l >= 0;
-        if (!k)
-            continue;
-        u.h_m = h[at] = guarded_alloc(n * sizeof(float));
-        u.flags = flags[at] = guarded_alloc(n * sizeof(uint16_t));
-        u.quality = quality[at] = guarded_alloc(n);
-        for (int x = 0; x < in->w; x++) {
-            h[at][x] = (float)x;
-            flags[at][x] = (uint16_t)(x % 3 == 0 ? SDM_QA_VALID : SDM_QA_FOLD);
-            quality[at][x] = 7;
-        }
-        k->update_row(&u);
-        guarded_check(h[at], n * sizeof(float));
-        guarded_check(flags[at], n * sizeof(uint16_t));
-        guarded_check(quality[at], n);
-        if (at == 0)
-            continue;
-        if (memcmp(h[0], h[1], n * sizeof(float)) != 0 || memcmp(flags[0], flags[1], 2 * n) != 0 ||
-            memcmp(quality[0], quality[1], n) != 0)
-            fail_msg("%s update, width %d, turn %d", level_names[l], in->w, turn);
-        guarded_free(h[1]);
-        guarded_free(flags[1]);
-        guarded_free(quality[1]);
-    }
-    guarded_free(h[0]);
-    guarded_free(flags[0]);
-    guarded_free(quality[0]);
-}
-
-static void updates_are_the_references(void **state)
-{
-    (void)state;
-    static const int widths[] = {1, 2, 3, 7, 17, 18, 65, 129};
-    uint64_t seed = 9;
-    for (int turn = 0; turn < 640; turn++) {
-        UpdateInput in = {.w = widths[turn % 8]};
-        const size_t n = (size_t)in.w;
-        for (int i = 0; i < 7; i++)
-            assert_non_null(in.row[i] = malloc(n * sizeof(float)));
-        assert_non_null(in.edge = malloc(n));
-        for (size_t x = 0; x < n; x++) {
-            in.row[0][x] = real(&seed, -6.0f, 6.0f);
-            in.row[1][x] = next_random(&seed) % 9 == 0 ? SDM_SCORE_NONE : real(&seed, -0.2f, 1.0f);
-            in.row[2][x] = real(&seed, -0.2f, 1.0f);
-            in.row[3][x] = real(&seed, 0.0f, 2.0f);
-            in.row[4][x] = next_random(&seed) % 9 == 0 ? -1.0f : next_random(&seed) % 9 == 0 ? 0.0f : 0.01f;
-            in.row[5][x] = real(&seed, 100.0f, turn % 5 ? 110.0f : 300.0f);
-            in.row[6][x] = real(&seed, 0.01f, 0.05f);
-            in.edge[x] = next_random(&seed) % 4 == 0;
-        }
-        update_compare(&in, turn / 8);
-        for (int i = 0; i < 7; i++)
-            free(in.row[i]);
-        free(in.edge);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warp_rows_are_the_references),
         cmocka_unit_test(half_rows_are_the_references),
         cmocka_unit_test(picks_are_the_references),
-        cmocka_unit_test(filters_are_the_references),
-        cmocka_unit_test(updates_are_the_references),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

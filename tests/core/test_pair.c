@@ -118,8 +118,7 @@ static void compare(const Case *c, const float *want, const float *have, const c
     for (int i = 0; i < w * h; i++)
         if (!same(want[i], have[i]))
             fail_msg("%s, cost %d, %d x %d, %s, window %d, d %d..%d, words %d x %d, lr %g, uniqueness %g, "
-                     "sigma %g: "
-                     "pixel %d, %d is %g, not %g",
+                     "sigma %g: pixel %d, %d is %g, not %g",
                      level, (int)c->set.cost, w, h, c->image[0].eight_bit ? "8 bit" : "12 bit", c->set.window,
                      c->set.dmin, c->set.dmax, c->set.census_width, c->set.census_height,
                      (double)c->set.lr_threshold, (double)c->set.uniqueness, (double)c->set.min_sigma, i % w,

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
+#include "core/qa.h"
+
 static const SdmKernels *const k = &sdm_kernels_reference;
 
 static void fill_noise(int16_t *p, int n, uint64_t seed)
@@ -297,6 +299,41 @@ static void pick_left_right(void **state)
     assert_true(f[1][1] == 0.5f && edge[1] == 0);
 }
 
+/* A flat prior of 100 m, 1 px of residual, 2 px a metre: what is matched goes to 100.5 m.  Below a quality of
+ * 150 what is VALID stays at the prior; of a retry, what is VALID stays where it is. */
+static void update_moves_what_bears_it(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    static const float residual[N] = {1, 1, 1, 1, 1}, score[N] = {0.8f, 0.8f, 0.8f, 0.8f, 0.2f};
+    static const float texture[N] = {1, 1, 1, 1, 1}, prior[N] = {100, 100, 100, 100, 100},
+                       du_dh[N] = {2, 2, 2, 2, 2};
+    static const uint8_t edge[N] = {0}, before[N] = {149, 150, 149, 0, 250};
+    static const uint16_t was[N] = {SDM_QA_VALID, SDM_QA_VALID, SDM_QA_LOW_SCORE, SDM_QA_VALID, SDM_QA_VALID};
+    float h[N];
+    uint16_t flags[N];
+    uint8_t quality[N];
+    SdmUpdateRow u = {.width = N, .residual = residual, .score = score, .edge = edge, .texture = texture,
+                      .prior = prior, .du_dh = du_dh, .min_score = 0.5f, .h_m = h, .flags = flags,
+                      .quality = quality};
+    for (int retry = 0; retry < 2; retry++) {
+        for (int x = 0; x < N; x++)
+            h[x] = 7.0f;
+        memcpy(flags, was, sizeof was);
+        memcpy(quality, before, sizeof before);
+        u.bears = retry ? 0 : 150;
+        u.keep_valid = retry;
+        sdm_kernels_reference.update_row(&u);
+        static const float want[2][N] = {{100, 100.5f, 100.5f, 100, 100}, {7, 7, 100.5f, 7, 7}};
+        static const uint8_t after[2][N] = {{149, 200, 200, 0, 50}, {149, 150, 200, 0, 250}};
+        for (int x = 0; x < N; x++) {
+            assert_float_equal(h[x], want[retry][x], 1e-6f);
+            assert_int_equal(quality[x], after[retry][x]);
+            assert_int_equal(flags[x], !retry && x == 4 ? SDM_QA_LOW_SCORE : SDM_QA_VALID);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +348,7 @@ int main(void)
         cmocka_unit_test(pick_takes_both_curves),
         cmocka_unit_test(pick_of_equal_images_is_zero),
         cmocka_unit_test(pick_left_right),
+        cmocka_unit_test(update_moves_what_bears_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,36 +2,9 @@
  * nothing. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
+#include "two_contexts.h"
 
 #include "surface/surface.h"
-
-static SdmContext *ctx, *ctx3; /* of one and of three threads */
-
-static SdmContext *open_context(int threads)
-{
-    SdmOptions opt;
-    SdmContext *c = NULL;
-    sdm_options_default(&opt);
-    opt.threads = threads;
-    (void)sdm_open(&c, &opt);
-    return c;
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx = open_context(1);
-    ctx3 = open_context(3);
-    return !ctx || !ctx3;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sdm_close(&ctx);
-    sdm_close(&ctx3);
-    return 0;
-}
 
 static SdmSurface surface_of(int w, int h, const float *h_m, uint16_t flags)
 {

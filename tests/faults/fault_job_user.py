@@ -74,6 +74,13 @@ def lists(bench):
     bench.check("list: a pair twice, and turned round", names == ["left", "right"] and done.stderr.count("taken once") == 1 and
                 "line 3 " in done.stderr and "line 1 " in done.stderr, f"{names} {done.stderr}")
     base.remove("o")
+    base.simulate(bench, "lone", "aster", "--lon", "7", "--lat", "45")
+    base.put("l.txt", b"pair/left.tif pair/right.tif\npair/left.tif pair/right.tif\nlone\n")
+    done = bench.call("plan", "--list", "l.txt", "-o", "o", *TILE)
+    scenes = read_plan("o")["scenes"] if done.returncode == 0 else []
+    bench.check("list: a scene that holds both views after a pair that stands twice",
+                len(scenes) == 2 and not any("error" in s for s in scenes) and "not planned" not in done.stderr, done.stderr)
+    base.remove("o")
     for name, text, words in (("UTF-16", plain.encode("utf-16"), ["l.txt", "UTF-8", "zero byte"]),
                               ("open quote", b'a b\n"left.tif right.tif\n', ["line 2", "quote"]),
                               ("a scene itself", base.content("pair/left.tif"), ["l.txt"]),

@@ -3,15 +3,17 @@
  *   # comment
  *   scene file PATH [PATH]         a scene or pair, PATH from the source folder; skipped when it is not there
  *   scene tables BASE              ASTER text tables without images: BASE.VNIR_Band3N.LatticePoint.txt ...
- *   scene rpc NAME                 a camera of its own: set KEY VALUE, or set KEY FROM_INDEX VALUES for
- * coefficients scene parallel CRS SHIFT g0 .. g5      map CRS, metres of image shift per metre of height,
- * GDAL's geotransform view left|right                which camera the next lines are about (default left)
+ *   scene rpc NAME                 a camera of its own: set KEY VALUE, or, for coefficients,
+ *                                  set KEY FROM_INDEX VALUES
+ *   scene parallel CRS SHIFT g0 .. g5      map CRS, metres of image shift per metre of height, GDAL's
+ *                                  geotransform
+ *   view left|right                which camera the next lines are about (default left)
  *   tolerance METRES m PIXELS px   of locate and of project; also of the way back through the other function
  *   locate COL ROW HEIGHT -> LON LAT | nowhere
  *   project LON LAT HEIGHT -> COL ROW | nowhere
  *
- * Pixels count from the centre of the first one, degrees are geodetic on WGS 84, heights are metres above it.
- */
+ * Pixels count from the centre of the first one, degrees are geodetic on WGS 84, heights are metres
+ * above it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "../unit/reading.h"
 #include "camera/kinds.h"

@@ -1,0 +1,128 @@
+/* Rasters that the tests of compare write into memory, and a comparison of two of them. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef COMPARE_CASE_H
+#define COMPARE_CASE_H
+
+#include "compare/compare.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <gdal.h>
+#include <math.h>
+#include <ogr_srs_api.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define assert_near(value, expected, tolerance) assert_true(fabs((value) - (expected)) <= (tolerance))
+#define DEM "/vsimem/compare_dem.tif"
+#define REF "/vsimem/compare_ref.tif"
+#define EXTRA "/vsimem/compare_extra.tif"
+
+typedef struct Raster { /* what to write; zeros: no CRS, 30 m cells, one band */
+    int cols, rows, epsg, vertical_epsg, bands;
+    double x0, y0, cell;
+    const float *values; /* rows x cols; NaN = nodata (-9999) */
+    const char *datum;   /* VERTICAL_DATUM */
+    double scale, offset; /* metres = value x scale + offset; scale 0: none */
+} Raster;
+
+static inline void set_srs(GDALDatasetH set, const Raster *r)
+{
+    char text[64];
+    OGRSpatialReferenceH const srs = OSRNewSpatialReference(NULL);
+    if (r->vertical_epsg)
+        snprintf(text, sizeof text, "EPSG:%d+%d", r->epsg, r->vertical_epsg);
+    else
+        snprintf(text, sizeof text, "EPSG:%d", r->epsg);
+    assert_int_equal(OSRSetFromUserInput(srs, text), OGRERR_NONE);
+    OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
+    assert_int_equal(GDALSetSpatialRef(set, srs), CE_None);
+    OSRDestroySpatialReference(srs);
+}
+
+static inline void write_raster(const char *path, const Raster *r)
+{
+    GDALAllRegister();
+    const int bands = r->bands ? r->bands : 1;
+    const double cell = r->cell > 0.0 ? r->cell : 30.0;
+    double transform[6] = {r->x0, cell, 0.0, r->y0, 0.0, -cell};
+    GDALDatasetH const set =
+        GDALCreate(GDALGetDriverByName("GTiff"), path, r->cols, r->rows, bands, GDT_Float32, NULL);
+    assert_non_null(set);
+    GDALSetGeoTransform(set, transform);
+    if (r->epsg)
+        set_srs(set, r);
+    if (r->datum)
+        GDALSetMetadataItem(set, "VERTICAL_DATUM", r->datum, NULL);
+    const size_t n = (size_t)r->cols * (size_t)r->rows;
+    float *const v = malloc(n * sizeof *v);
+    for (int b = 1; b <= bands; b++) {
+        for (size_t i = 0; i < n; i++)
+            v[i] = b > 1 ? 77.0f : isnan(r->values[i]) ? -9999.0f : r->values[i];
+        GDALRasterBandH const band = GDALGetRasterBand(set, b);
+        GDALSetRasterNoDataValue(band, -9999.0);
+        if (r->scale > 0.0) {
+            GDALSetRasterScale(band, r->scale);
+            GDALSetRasterOffset(band, r->offset);
+        }
+        assert_int_equal(
+            GDALRasterIO(band, GF_Write, 0, 0, r->cols, r->rows, v, r->cols, r->rows, GDT_Float32, 0, 0),
+            CE_None);
+    }
+    free(v);
+    GDALClose(set);
+}
+
+/* 4 x 3 cells, flat reference at 100 m: every figure is known. */
+static const Raster flat_raster = {.cols = 4, .rows = 3, .epsg = 32631, .x0 = 600000, .y0 = 4900000};
+
+static inline void write_flat(const char *path, const float values[12], const char *datum)
+{
+    Raster r = flat_raster;
+    r.values = values;
+    r.datum = datum;
+    write_raster(path, &r);
+}
+
+static inline SdmStatus run(const SdmCompareOptions *opt, SdmCompareResult *out, char *error, size_t size)
+{
+    SdmContext *ctx = NULL;
+    const SdmCompareOptions none = {0};
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    const SdmStatus st = sdm_compare(ctx, DEM, REF, opt ? opt : &none, out);
+    if (error)
+        snprintf(error, size, "%s", sdm_error(ctx));
+    else if (st)
+        print_error("%s\n", sdm_error(ctx));
+    sdm_close(&ctx);
+    return st;
+}
+
+static const float hundred[12] = {100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100};
+
+/* A smooth hill country, metres; x east, y north. */
+static inline double terrain(double x, double y)
+{
+    return 400.0 + 90.0 * sin(x / 310.0) * cos(y / 270.0) + 60.0 * sin((x + 2.0 * y) / 530.0) + 0.05 * x;
+}
+
+/* terrain(x + dx, y + dy) + dz at cell centres, with some holes. */
+static inline void write_terrain(const char *path, double dx, double dy, double dz, bool holes)
+{
+    enum { COLS = 160, ROWS = 130 };
+    float *const v = malloc((size_t)COLS * ROWS * sizeof *v);
+    for (int j = 0; j < ROWS; j++)
+        for (int i = 0; i < COLS; i++)
+            v[j * COLS + i] = holes && (i * 7 + j * 13) % 29 == 0
+                                  ? NAN
+                                  : (float)(terrain(30.0 * i + dx, -30.0 * j + dy) + dz);
+    const Raster r = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = v};
+    write_raster(path, &r);
+    free(v);
+}
+
+#endif
