@@ -31,9 +31,10 @@ static SdmStatus prepare_view(SdmContext *ctx, SdmGpu *g, Match *m, int side)
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_MEAN + side, n * 4, &m->sum[side]));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE + side, n * 4, &m->texture[side]));
     TRY(SDM_GPU_RUN(ctx, g, "pair_texture", sdm_gpu_groups(w, COLUMNS), sdm_gpu_groups(h, t->pair_rows),
-                    t->pair_items, 1, SDM_BUF(m->pair->image[side]), SDM_I32(w), SDM_I32(h), SDM_I32(set->window),
-                    SDM_I32(m->middle), SDM_I32(textured), SDM_F32(set->min_sigma * (float)m->samples),
-                    SDM_I32(t->pair_rows), SDM_BUF(m->sum[side]), SDM_BUF(m->texture[side])));
+                    t->pair_items, 1, SDM_BUF(m->pair->image[side]), SDM_I32(w), SDM_I32(h),
+                    SDM_I32(set->window), SDM_I32(m->middle), SDM_I32(textured),
+                    SDM_F32(set->min_sigma * (float)m->samples), SDM_I32(t->pair_rows), SDM_BUF(m->sum[side]),
+                    SDM_BUF(m->texture[side])));
     if (set->cost != SDM_PAIR_CENSUS)
         return SDM_OK;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, n * 16, &m->word[side]));

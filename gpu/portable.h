@@ -16,6 +16,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define CONSTANT __constant__ const
 #define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
 #define ANY_GROUP __launch_bounds__(256) /* its size is that of the launch, see tuning.h */
+#define ANY_GROUP_WIDE __launch_bounds__(256, 2) /* and registers enough: ptxas would rather spill one */
 #define GROUP_SIZE_FEW(x) __launch_bounds__((x), 4) /* registers before occupancy */
 #define BARRIER() __syncthreads()
 #define ITEM(k) ((int)((k) == 0 ? threadIdx.x : (k) == 1 ? threadIdx.y : threadIdx.z))
@@ -51,6 +52,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define CONSTANT __constant
 #define GROUP_SIZE(x, y, z) __attribute__((reqd_work_group_size(x, y, z)))
 #define ANY_GROUP
+#define ANY_GROUP_WIDE
 #define GROUP_SIZE_FEW(x) __attribute__((reqd_work_group_size(x, 1, 1)))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define ITEM(k) ((int)get_local_id(k))

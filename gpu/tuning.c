@@ -32,5 +32,6 @@ static bool is_group(int w, int h)
 bool sdm_tuning_good(const SdmTuning *t)
 {
     return is_rows(t->strip_rows) && is_rows(t->sum_rows) && is_rows(t->column_rows) &&
-           is_group(t->sum_items, 1) && is_group(t->column_items, 1) && is_group(t->pixel_w, t->pixel_h) && is_rows(t->pair_rows) && is_group(t->pair_items, 1);
+           is_group(t->sum_items, 1) && is_group(t->column_items, 1) && is_group(t->pixel_w, t->pixel_h) &&
+           is_rows(t->pair_rows) && is_group(t->pair_items, 1);
 }

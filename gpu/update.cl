@@ -160,8 +160,8 @@ FUNCTION bool keeps(const Surface *s, int keep, long at)
         int keep, GLOBAL float *h_m, GLOBAL ushort *flags, GLOBAL uchar *quality
 
 /* Rows y_begin..y_end - 1, whose volume this is. */
-KERNEL ANY_GROUP pick_update(GLOBAL const float *score, GLOBAL const float *texture, int w, int y_begin,
-                             int y_end, int dmin, int depth, SURFACE_ARGUMENTS)
+KERNEL ANY_GROUP_WIDE pick_update(GLOBAL const float *score, GLOBAL const float *texture, int w,
+                                  int y_begin, int y_end, int dmin, int depth, SURFACE_ARGUMENTS)
 {
     const int x = PLACE(0), y = y_begin + PLACE(1);
     if (x >= w || y >= y_end)
