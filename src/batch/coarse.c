@@ -7,7 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { V_REACH = 32 /* rows searched across the lines, full-resolution px */ };
+enum {
+    V_REACH = 32, /* rows searched across the lines, full-resolution px */
+    CLOUD_ROUNDS = 3
+};
 
 SdmWindow sdm_level_window(const SdmFrame *f, int level)
 {
@@ -161,6 +164,37 @@ done:
     return st;
 }
 
+SdmStatus sdm_coarse_ground(SdmContext *ctx, const SdmPrepared *p, SdmSurface *s, SdmGround *out)
+{
+    SdmStatus st = SDM_OK;
+    const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
+    const int around = sdm_stage_enter(ctx, 6);
+    TRY(sdm_ground_find(ctx, s, pixel_m, out));
+    TRY(sdm_chain_fill_all(ctx, p->settings.kernels, out->h_m, s));
+done:
+    sdm_stage_leave(ctx, around);
+    return st;
+}
+
+/* Beside clouds the levels went down from heights between the cloud's and the terrain's, too far off to be
+ * mended. Once the clouds are known: again, from the terrain around them, a few pixels further in each round.
+ */
+static SdmStatus match_beside_clouds(SdmContext *ctx, const Coarse *c, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmGround ground = {0};
+    const int around = sdm_stage_enter(ctx, 5);
+    for (int round = 0; round < CLOUD_ROUNDS; round++) {
+        TRY(sdm_coarse_ground(ctx, c->p, s, &ground));
+        sdm_ground_free(&ground);
+        TRY(sdm_coarse_rematch(ctx, &c->in, s));
+    }
+done:
+    sdm_ground_free(&ground);
+    sdm_stage_leave(ctx, around);
+    return st;
+}
+
 /* The shift found at the top level becomes the first constant of the pointing. */
 static void apply_shift(const Coarse *c, int shift)
 {
@@ -199,6 +233,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     apply_shift(&c, shift);
     TRY(build_lattice(ctx, &c));
     TRY(descend(ctx, &c, &s));
+    TRY(match_beside_clouds(ctx, &c, &s));
     p->coarse = s;
     s = (SdmSurface){0};
 done:

@@ -8,6 +8,8 @@ enum {
     FIRST_RANGE = 4,
     SECOND_RANGE = 2,
     WINDOW = 9,
+    AGAIN_RANGE = 6,
+    AGAIN_WINDOW = 5, /* sees less of a cloud's edge */
     STRIP_BYTES = 24, /* a pixel: surface, prior, two views, what a filter writes */
     STRIP_SHARE = 8,  /* of the budget */
     LEAST_ROWS = 64,
@@ -77,6 +79,48 @@ static void copy_rows(const SdmSurface *strip, int y0, int rows, SdmSurface *to)
     memcpy(to->score + at, strip->score + in_strip, n * sizeof *to->score);
 }
 
+/* Some rows of a surface, borrowed. */
+static SdmSurface view_of(const SdmSurface *s, const SdmWindow *rows)
+{
+    const size_t at = (size_t)(rows->v0 - s->win.v0) * (size_t)s->win.w;
+    return (SdmSurface){.win = *rows, .h_m = s->h_m + at, .flags = s->flags + at, .score = s->score + at};
+}
+
+SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface strip = {0}, above = {0}, kept = {0}; /* above: rows over a strip as they were before */
+    const SdmWindow win = s->win;
+    const int halo = strip_halo(in->settings, win.level),
+              rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, &win);
+    if (rows >= win.h)
+        return sdm_chain_rematch(ctx, in, AGAIN_RANGE, AGAIN_WINDOW, s);
+    for (int y = 0; y < win.h; y += rows) {
+        const SdmWindow part = rows_of(&win, y - halo, y + rows + halo),
+                        last = rows_of(&win, y + rows - halo, y + rows);
+        const SdmSurface before = view_of(s, &part);
+        TRY(sdm_surface_alloc(ctx, &part, &strip));
+        copy_rows(&before, 0, part.h, &strip);
+        if (above.h_m)
+            copy_rows(&above, 0, above.win.h, &strip);
+        if (y + rows < win.h) {
+            TRY(sdm_surface_alloc(ctx, &last, &kept));
+            copy_rows(&strip, 0, last.h, &kept);
+        }
+        sdm_surface_free(&above);
+        above = kept;
+        kept = (SdmSurface){0};
+        TRY(sdm_chain_rematch(ctx, in, AGAIN_RANGE, AGAIN_WINDOW, &strip));
+        copy_rows(&strip, y, rows < win.h - y ? rows : win.h - y, s);
+        sdm_surface_free(&strip);
+    }
+done:
+    sdm_surface_free(&strip);
+    sdm_surface_free(&above);
+    sdm_surface_free(&kept);
+    return st;
+}
+
 SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *from, SdmSurface *to)
 {
     SdmStatus st = SDM_OK;
@@ -96,13 +140,6 @@ SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, const SdmSu
 done:
     sdm_surface_free(&strip);
     return st;
-}
-
-/* Some rows of a surface, borrowed. */
-static SdmSurface view_of(const SdmSurface *s, const SdmWindow *rows)
-{
-    const size_t at = (size_t)(rows->v0 - s->win.v0) * (size_t)s->win.w;
-    return (SdmSurface){.win = *rows, .h_m = s->h_m + at, .flags = s->flags + at, .score = s->score + at};
 }
 
 SdmStatus sdm_coarse_gaps(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int block,

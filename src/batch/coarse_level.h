@@ -8,6 +8,10 @@
 /* The level of to->win (the whole frame) from the next coarser one; allocates to's arrays. */
 SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *from, SdmSurface *to);
 
+/* What of a level is not valid once more, from its heights, with a window of 5 pixels: see
+ * sdm_chain_rematch(). */
+SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s);
+
 /* Ray gaps of a level's surface as fit samples: means of blocks of side `block`, a divisor of 8.  *sample is
  * allocated. */
 SdmStatus sdm_coarse_gaps(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int block,

@@ -65,21 +65,6 @@ done:
     return st;
 }
 
-/* Part terrain from clouds and false matches; the surface under what is rejected comes from the terrain
- * around. */
-static SdmStatus find_ground(SdmContext *ctx, SdmPrepared *p)
-{
-    SdmStatus st = SDM_OK;
-    SdmSurface *const s = &p->coarse;
-    const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
-    const int around = sdm_stage_enter(ctx, 6);
-    TRY(sdm_ground_find(ctx, s, pixel_m, &p->ground));
-    TRY(sdm_chain_fill_all(ctx, p->settings.kernels, p->ground.h_m, s));
-done:
-    sdm_stage_leave(ctx, around);
-    return st;
-}
-
 /* Range of the coarse surface where it was matched, and how far finer levels can go from it. */
 static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
@@ -200,7 +185,7 @@ SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     *p = (SdmPrepared){0};
     TRY(start(ctx, scene, p));
     TRY(sdm_coarse_find(ctx, scene, p));
-    TRY(find_ground(ctx, p));
+    TRY(sdm_coarse_ground(ctx, p, &p->coarse, &p->ground));
     TRY(coarse_range(ctx, scene, p));
     TRY(choose_grid(ctx, scene, p));
 done:

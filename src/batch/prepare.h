@@ -38,6 +38,10 @@ SdmWindow sdm_level_window(const SdmFrame *f, int level);
 /* Surface and pointing on the coarse levels; p: frame, settings and the start of the pointing are set. */
 SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
 
+/* Part terrain from clouds and false matches of a coarse surface; the surface under what is rejected comes
+ * from the terrain around. */
+SdmStatus sdm_coarse_ground(SdmContext *ctx, const SdmPrepared *p, SdmSurface *s, SdmGround *out);
+
 /* Nodes of a lattice for the scene-wide surface of a level, frame pixels: smooth enough, and some 16 at least
  * a side. */
 int sdm_coarse_step(const SdmFrame *f, int level);

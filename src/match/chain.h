@@ -62,6 +62,11 @@ typedef struct SdmChainInput {
 SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, int window,
                           SdmSurface *surface);
 
+/* What of a level has no valid height is matched once more from the heights that it has now; the rest keeps
+ * what it has but for the median.  On return cleaned and filled. */
+SdmStatus sdm_chain_rematch(SdmContext *ctx, const SdmChainInput *in, int range, int window,
+                            SdmSurface *surface);
+
 /* The coarsest level: a sweep of planes, level and tilted, about the prior surface. */
 typedef struct SdmTopSearch {
     double half_range_px; /* residuals to search, level pixels */

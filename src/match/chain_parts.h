@@ -8,6 +8,8 @@ SdmLevelTask sdm_level_task(const SdmChainInput *in, const SdmWindow *win);
 /* sdm_chain_level() with the task of the level, open. */
 SdmStatus sdm_chain_level_in(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, int range,
                              int window, SdmSurface *s);
+/* Threads for passes over a window, until sdm_team_leave(): small ones are done before others have woken. */
+int sdm_level_team(SdmContext *ctx, const SdmWindow *win);
 SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out);
 SdmStatus sdm_chain_clean(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s);
 SdmStatus sdm_chain_complete(SdmContext *ctx, const SdmChainInput *in, const float *prior, SdmSurface *s);

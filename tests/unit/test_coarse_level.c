@@ -44,6 +44,7 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
                               .right = &scene->right_pyramid};
     *out = (Result){.surface = {.win = {.level = LEVEL, .w = W >> 1, .h = H >> 1}}};
     assert_int_equal(sdm_coarse_level(ctx, &in, &from, &out->surface), SDM_OK);
+    assert_int_equal(sdm_coarse_rematch(ctx, &in, &out->surface), SDM_OK);
     out->peak = sdm_memory_peak(ctx);
     assert_int_equal(sdm_coarse_gaps(ctx, &in, &out->surface, 4, &pointing, &out->sample, &out->count),
                      SDM_OK);
