@@ -68,7 +68,7 @@ def part_cover():
             below(name, "NMAD of land", f["aligned"]["nmad"], 6.5 if cost == "zncc" else 7.5)
 
     # mountains: a level that starts between a cloud's height and the slope's must not leave the slope open
-    f = judged("cloud over mountains", ["--width", 820, "--height", 840, "--relief", 2500, "--seed", 3, "--cloud", 0.08])
+    f = judged("cloud over mountains", ["--relief", 2500, "--seed", 3, "--cloud", 0.08], size=(820, 840))
     if f:
         good_land("cloud over mountains", f, f["aligned"], 6.5, 12.0, 0.008, 0.94)
         below("cloud over mountains", "share of cloud filled and off by 30 m", wrong_share(f["cloud"], "over30"), 0.03)
