@@ -151,7 +151,7 @@ static const char *optimizer_of(const char *name)
     for (size_t i = 0; i < sizeof sgm / sizeof *sgm; i++)
         if (strcmp(name, sgm[i]) == 0)
             return "sgm";
-    return strncmp(name, "--bp-", strlen("--bp-")) == 0 ? "bp" : NULL;
+    return strncmp(name + strlen("--"), "bp-", strlen("bp-")) == 0 ? "bp" : NULL;
 }
 
 SdmStatus sdm_options_check_optimizer(SdmContext *ctx, const SdmOptions *opt, uint64_t given)

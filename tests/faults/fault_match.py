@@ -249,7 +249,7 @@ def full_disk(bench):
     make_pair()
     cap = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (700, 700))}
     for out in ("o.tif", "o.pfm"):
-        bench.refuse(f"full disk, {out}", 1, [out, "cannot be written", "nothing was left"], "left.tif", "right.tif", "-o",
+        bench.refuse(f"full disk, {out}", 1, [out, "cannot be written", "nothing half-written"], "left.tif", "right.tif", "-o",
                      out, "--max-disparity", "15", command="match", **cap)
     for out in ("o.tif", "o.pfm"):
         base.put(out, b"what was there")
