@@ -1,10 +1,9 @@
-/* Census words of a row, and the Hamming distances of a strip's row summed over the window, recursive down
- * and along. The distances of the window's rows are kept, so that a leaving row costs a load. */
+/* Hamming distances of a strip's row, summed over the window, recursive down and along.  The distances of the
+ * window's rows are kept, so that a leaving row costs a load. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 
 extern sdm_pair_row_fn SDM_NAME(pair_census);
-extern sdm_pair_words_fn SDM_NAME(pair_words);
 
 VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s, int planes)
 {
@@ -55,30 +54,4 @@ void SDM_NAME(pair_census)(const SdmPairRow *row)
         sweep_row(row, (SweepCost){enter8, cost, leave});
     else /* 9 x 9 */
         sweep_row(row, (SweepCost){enter10, cost, leave});
-}
-
-/* Byte `plane` of LANES words from pixel x on. */
-VEC v8 word_bytes(const int16_t *const *rows, int x, int width, int height, int plane)
-{
-    const int middle = width * height / 2, bits = width * height - 1;
-    const int16_t *const at = rows[height / 2] + x + width / 2;
-    const v16 centre[2] = {v16_load(at), v16_load(at + VL)};
-    v16 out[2] = {v16_set1(0), v16_set1(0)};
-    for (int bit = 8 * plane; bit < 8 * plane + 8 && bit < bits; bit++) {
-        const int place = bit < middle ? bit : bit + 1;
-        const int16_t *const near = rows[place / width] + x + place % width;
-        for (int half = 0; half < 2; half++)
-            out[half] = v16_or(out[half],
-                               v16_darker(v16_load(near + half * VL), centre[half], v16_set1(1 << bit % 8)));
-    }
-    return v8_of_lows(out[0], out[1]);
-}
-
-void SDM_NAME(pair_words)(const int16_t *const *rows, int width, int word_width, int word_height,
-                          uint8_t *out, ptrdiff_t plane)
-{
-    const int planes = (word_width * word_height + 6) / 8;
-    for (int x = 0; x < width; x += LANES)
-        for (int p = 0; p < planes; p++)
-            v8_store(out + p * plane + x, word_bytes(rows, x, word_width, word_height, p));
 }

@@ -72,6 +72,12 @@ typedef struct SdmPairFinish {
 /* Winners into disparities, px, NaN = none. */
 typedef void sdm_pair_finish_fn(const SdmPairFinish *set, const uint16_t *winners, float *disparity);
 
+/* Disparities of pixels to NaN whose right pixel's best d is more than `most` from theirs.  left_d: winners,
+ * counted from the smallest d; right_best: as in SdmPairRow, of the right pixel that pixel 0 meets at the
+ * smallest d. */
+typedef void sdm_pair_agree_fn(const uint16_t *left_d, const uint32_t *right_best, int count, uint32_t most,
+                               float *disparity);
+
 /* Sums of the columns of a window over its rows, for its statistics. */
 typedef struct SdmPairColumns {
     int32_t *sum, *squares, *holes; /* width + window - 1 each */
@@ -102,6 +108,7 @@ typedef struct SdmPairKernels {
     sdm_pair_row_fn *sad8, *sad32, *zncc, *census;
     sdm_pair_merge_fn *merge;
     sdm_pair_finish_fn *finish;
+    sdm_pair_agree_fn *agree;
     sdm_pair_columns_fn *columns;
     sdm_pair_window_fn *window;
     sdm_pair_words_fn *words;
@@ -113,5 +120,9 @@ typedef struct SdmPairKernels {
 /* Kernels of the level for a chunk of at most `left` disparities; NULL: the level is "reference" or not here.
  */
 const SdmPairKernels *sdm_pair_kernels_at(const char *level, int left);
+
+/* Likewise, for belief propagation over a vector of `labels`: lanes / 2 labels, the narrowest that holds
+ * them. */
+const SdmPairKernels *sdm_bp_kernels_at(const char *level, int labels);
 
 #endif

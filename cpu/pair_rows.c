@@ -4,9 +4,11 @@
 #include "pair_kernels.h"
 
 #include <math.h>
+#include <string.h>
 
 extern sdm_pair_merge_fn SDM_NAME(pair_merge);
 extern sdm_pair_finish_fn SDM_NAME(pair_finish);
+extern sdm_pair_agree_fn SDM_NAME(pair_agree);
 extern sdm_pair_columns_fn SDM_NAME(pair_columns);
 extern sdm_pair_window_fn SDM_NAME(pair_window);
 
@@ -81,6 +83,17 @@ void SDM_NAME(pair_finish)(const SdmPairFinish *set, const uint16_t *winners, fl
     for (int i = 0; set->limit > 0.0f && i < set->pixels; i++)
         if (w.second[i] != SDM_PAIR_NONE && (float)w.second[i] <= (float)w.cost[i] * set->limit)
             disparity[i] = NAN;
+}
+
+/* Without branches: where images are noise every second pixel takes the other one. */
+void SDM_NAME(pair_agree)(const uint16_t *left_d, const uint32_t *right_best, int count, uint32_t most,
+                          float *disparity)
+{
+#pragma omp simd
+    for (int x = 0; x < count; x++) {
+        const uint32_t d = left_d[x], apart = d - (right_best[x - (int)d] >> 16); /* modulo 2^32 */
+        disparity[x] = apart + most > 2 * most ? NAN : disparity[x];
+    }
 }
 
 void SDM_NAME(pair_columns)(const SdmPairColumns *columns, const int16_t *add, const int16_t *drop, int count,

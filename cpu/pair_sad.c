@@ -3,7 +3,6 @@
 #include "pair_sweep.h"
 
 extern sdm_pair_row_fn SDM_NAME(pair_sad8), SDM_NAME(pair_sad32);
-extern sdm_pair_bytes_fn SDM_NAME(pair_bytes);
 
 /* ---- samples of 8 bits, sums of 16 ---- */
 
@@ -35,12 +34,6 @@ VEC void cost8(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *
 }
 
 void SDM_NAME(pair_sad8)(const SdmPairRow *row) { sweep_row(row, (SweepCost){enter8, cost8, leave8}); }
-
-void SDM_NAME(pair_bytes)(const int16_t *samples, int count, uint8_t *out)
-{
-    for (int i = 0; i < count; i++)
-        out[i] = (uint8_t)samples[i];
-}
 
 /* ---- sums of 32 bits; their quarters hold lanes in order ---- */
 
@@ -76,9 +69,9 @@ VEC void cost32(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 
 {
     (void)i;
     const v16 first =
-        v16_evens((v16)v32_right(s->quarter[0], r->shift), (v16)v32_right(s->quarter[1], r->shift));
+        v16_evens(v32_bits(v32_right(s->quarter[0], r->shift)), v32_bits(v32_right(s->quarter[1], r->shift)));
     const v16 second =
-        v16_evens((v16)v32_right(s->quarter[2], r->shift), (v16)v32_right(s->quarter[3], r->shift));
+        v16_evens(v32_bits(v32_right(s->quarter[2], r->shift)), v32_bits(v32_right(s->quarter[3], r->shift)));
     *even = v16_evens(first, second);
     *odd = v16_odds(first, second);
 }

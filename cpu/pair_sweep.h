@@ -36,7 +36,8 @@ typedef struct SweepCosts {
     _Alignas(64) uint16_t at[VL + SWEEP_KEPT * LANES + VL];
     const uint16_t *around[SWEEP_KEPT]; /* costs below and above the winner */
     int d_top;                          /* of lane 0 */
-    uint32_t places[LANES];             /* for lanes_around: places of the lanes below (low half) and above */
+    uint32_t places[LANES]; /* for lanes_around: places of the lanes below (low half) and above; else
+                               of the one below alone, from `kept` */
 } SweepCosts;
 
 VEC void sweep_mask(const SdmPairRow *r, ptrdiff_t i, v16 *even, v16 *odd)
@@ -94,7 +95,7 @@ VEC void sweep_left(const SdmPairRow *r, ptrdiff_t i, const SweepLeft *left, Swe
     uint16_t *const kept = costs->at + VL + (i & (SWEEP_KEPT - 1)) * LANES;
     v16_store(kept, even);
     v16_store(kept + VL, odd);
-    costs->around[i & (SWEEP_KEPT - 1)] = kept + (lane + 1) / 2 + ((lane + 1) & 1) * VL - 1;
+    costs->around[i & (SWEEP_KEPT - 1)] = kept + (int32_t)costs->places[lane];
     if (i >= SWEEP_DELAY)
         sweep_around(r, i - SWEEP_DELAY, costs);
 #endif
@@ -162,9 +163,9 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
     SweepRight right = sweep_right_load(&r);
     SweepCosts costs;
     costs.d_top = r.lane_d[0];
-    for (unsigned lane = 0; lane < LANES && VEC_HAS_AROUND; lane++) {
+    for (unsigned lane = 0; lane < LANES; lane++) {
         const unsigned above = (lane + 1) / 2 + (lane + 1) % 2 * VL;
-        costs.places[lane] = (above - 1) | above << 16;
+        costs.places[lane] = VEC_HAS_AROUND ? (above - 1) | above << 16 : above - 1;
     }
     Sums s = sweep_no_sums();
     for (ptrdiff_t k = 0; k < r.window - 1; k++)

@@ -17,7 +17,8 @@
  * - v16_evens, v16_odds: of two vectors in order; v16_join makes them two again; v8_evens, v8_odds: bytes of
  *   even or odd lanes, widened
  *
- * - v32_dot: sum + the two products of the 16-bit halves; v32_round: to nearest even
+ * - v32_bits: the same bits as a v16; v32_dot: sum + the two products of the 16-bit halves; v32_round: to
+ * nearest even
  *
  * - v8_ones_apart: bits that differ, per byte; v8_apart: |a - b| */
 #ifndef SDM_PAIR_VEC_H
@@ -29,6 +30,8 @@
 
 #if defined(__AVX512BITALG__)
 #include "pair_vec_avx512.h"
+#elif defined(SDM_PAIR_WIDE)
+#include "pair_vec_avx2_wide.h"
 #elif defined(__AVX2__)
 #include "pair_vec_avx2.h"
 #elif defined(__SSE4_2__)

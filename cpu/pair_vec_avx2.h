@@ -81,6 +81,7 @@ VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
 VEC v32 v32_load(const void *p) { return _mm256_loadu_si256(p); }
 VEC void v32_store(void *p, v32 a) { _mm256_storeu_si256(p, a); }
 VEC v32 v32_set1(int32_t a) { return _mm256_set1_epi32(a); }
+VEC v16 v32_bits(v32 a) { return a; }
 VEC v32 v32_add(v32 a, v32 b) { return _mm256_add_epi32(a, b); }
 VEC v32 v32_sub(v32 a, v32 b) { return _mm256_sub_epi32(a, b); }
 VEC v32 v32_dot(v32 sum, v32 a, v32 b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }

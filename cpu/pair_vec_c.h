@@ -88,6 +88,7 @@ VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
 }
 
 VEC v32 v32_set1(int32_t a) { return (v32){0} + a; }
+VEC v16 v32_bits(v32 a) { return (v16)a; }
 VEC v32 v32_add(v32 a, v32 b) { return (v32)((v32u)a + (v32u)b); } /* modulo 2^32 */
 VEC v32 v32_sub(v32 a, v32 b) { return (v32)((v32u)a - (v32u)b); }
 VEC v32 v32_dot(v32 sum, v32 a, v32 b)

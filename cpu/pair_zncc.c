@@ -59,8 +59,8 @@ VEC void finished(const SdmPairRow *r, ptrdiff_t i, const Sums *s, const bool is
             is_long ? long_covariance(r, i, s->quarter[q], at) : short_covariance(r, i, s->quarter[q], at);
         score[q] = v32_round(vf_mul(vf_mul(covariance, vf_load(r->right_texture + at)), left));
     }
-    *even = v16_sub(v16_set1(SDM_PAIR_ZNCC_ONE), v16_evens((v16)score[0], (v16)score[1]));
-    *odd = v16_sub(v16_set1(SDM_PAIR_ZNCC_ONE), v16_evens((v16)score[2], (v16)score[3]));
+    *even = v16_sub(v16_set1(SDM_PAIR_ZNCC_ONE), v16_evens(v32_bits(score[0]), v32_bits(score[1])));
+    *odd = v16_sub(v16_set1(SDM_PAIR_ZNCC_ONE), v16_evens(v32_bits(score[2]), v32_bits(score[3])));
 }
 
 VEC void short_cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)

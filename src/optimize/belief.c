@@ -166,7 +166,7 @@ done:
 /* The narrowest kernels that hold all labels; vectors of 32 labels read 32 bytes of costs. */
 static const SdmPairKernels *kernels_for(const char *level, int labels, int pitch)
 {
-    return sdm_pair_kernels_at(level, 2 * (pitch % 32 == 0 || labels < 16 ? labels : 16));
+    return sdm_bp_kernels_at(level, pitch % 32 == 0 || labels < 16 ? labels : 16);
 }
 
 SdmStatus sdm_bp_run(SdmContext *ctx, const SdmBpField *f, const SdmBpPlan *asked, const char *cpu_level,

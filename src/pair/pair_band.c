@@ -208,24 +208,14 @@ static void match_strip(Strip *t)
     }
 }
 
-/* Reject pixels from..to - 1 whose right pixel prefers another disparity.  Without branches: where images are
- * noise every second pixel takes the other one. */
+/* Reject pixels from..to - 1 whose right pixel prefers another disparity. */
 static void check_left_right(const SdmPairPlan *p, const SdmPairScratch *s, int y0, int y1, int from, int to)
 {
     const uint32_t most = p->set->lr_threshold < 1e5f ? (uint32_t)p->set->lr_threshold : 100000;
-    for (ptrdiff_t row = 0; row < y1 - y0; row++) {
-        const uint16_t *const left = s->left_d + row * p->width;
-        const uint32_t *const right = s->right_best + row * p->right_length + p->right_first - p->set->dmin;
-        float *const out = p->disparity + (y0 + row) * p->width;
-        for (int x = from; x < to; x++) {
-            const uint32_t d = left[x], apart = d - (right[x - (int)d] >> 16); /* modulo 2^32 */
-            const uint32_t bad = 0u - (uint32_t)(apart + most > 2 * most);
-            uint32_t bits;
-            memcpy(&bits, out + x, sizeof bits);
-            bits = (bits & ~bad) | (UINT32_C(0x7FC00000) & bad); /* the one NaN of every back end */
-            memcpy(out + x, &bits, sizeof bits);
-        }
-    }
+    for (ptrdiff_t row = 0; row < y1 - y0; row++)
+        p->widest->agree(s->left_d + row * p->width + from,
+                         s->right_best + row * p->right_length + p->right_first - p->set->dmin + from,
+                         to - from, most, p->disparity + (y0 + row) * p->width + from);
 }
 
 void sdm_pair_band(const SdmPairPlan *p, SdmPairScratch *s, int y0, int y1)
