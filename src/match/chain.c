@@ -257,10 +257,12 @@ SdmStatus sdm_chain_fill_all(SdmContext *ctx, const SdmKernels *k, const float *
     TRY(sdm_alloc(ctx, &done_before, n, 1, "the fill mask"));
     for (int half = 2; half <= 128; half *= 4) {
         TRY(sdm_copy_heights(ctx, s, &wide.h_m));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
         for (size_t i = 0; i < n; i++)
             wide.h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : prior[i];
         const SdmFill fill = {.half = half, .least = 1 + half};
         TRY(sdm_surface_fill(ctx, k, &wide, prior, &fill, filled));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
         for (size_t i = 0; i < n; i++) {
             if (filled[i] && !done_before[i])
                 s->h_m[i] = wide.h_m[i];

@@ -1,7 +1,7 @@
 /* Stage 2: robust fit of the pointing correction. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
-#include "point/fit.h"
+#include "point/fit_parts.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -13,10 +13,10 @@ enum {
     FOLDS = 4,
     BLOCKS = 8,
     ITERATIONS = 6,
-    STEP = 16,
     LEAST = 30,
     SHOWN = 4000,
-    FOR_DEGREE = 4000
+    FOR_DEGREE = 4000,
+    PARTS = 8
 };
 #define GAIN 0.98 /* a degree more must leave less than this of the error */
 
@@ -30,7 +30,6 @@ static int degree_for(size_t count, int max_degree)
                                     : SDM_POINT_MAX_DEGREE;
     return most < max_degree ? most : max_degree;
 }
-
 
 /* Terms 1, x, y, x^2, xy, y^2 ... of a sample up to a degree. */
 static void basis(const SdmPointing *p, int degree, const SdmFitSample *s, double out[TERMS])
@@ -52,15 +51,6 @@ static int terms_of(int degree)
     return (degree + 1) * (degree + 2) / 2;
 }
 
-typedef struct Fit {
-    const SdmFitSample *sample;
-    size_t count;
-    const SdmPointing *model; /* centre, scale; its profile is taken off the targets */
-    double *rest, *work;      /* count each */
-    double *basis;            /* count x TERMS */
-    double *target;           /* count: without the profile */
-    uint8_t *fold;            /* count */
-} Fit;
 
 static double profile_of(const SdmPointing *p, double row)
 {
@@ -70,21 +60,45 @@ static double profile_of(const SdmPointing *p, double row)
     return sdm_pointing_value(&only, p->centre[0], row);
 }
 
-/* Weighted least squares of the samples outside `without` (-1: all). */
-static bool solve(const Fit *f, int degree, int without, const double *weight, double coef[TERMS])
+typedef struct Normal { /* equations */
+    double a[TERMS * TERMS], b[TERMS];
+} Normal;
+
+static void add_samples(const SdmFit *f, int n, int without, const double *weight, size_t begin, size_t end,
+                        Normal *sum)
 {
-    double a[TERMS * TERMS] = {0}, b[TERMS] = {0};
-    const int n = terms_of(degree);
-    for (size_t i = 0; i < f->count; i++) {
+    for (size_t i = begin; i < end; i++) {
         if (f->fold[i] == without || weight[i] <= 0.0)
             continue;
         const double *const t = f->basis + i * TERMS;
         for (int r = 0; r < n; r++) {
             const double wt = weight[i] * t[r];
             for (int c = 0; c <= r; c++)
-                a[r * n + c] += wt * t[c];
-            b[r] += wt * f->target[i];
+                sum->a[r * n + c] += wt * t[c];
+            sum->b[r] += wt * f->target[i];
         }
+    }
+}
+
+/* Weighted least squares of the samples outside `without` (-1: all).  They are summed in PARTS, whatever the
+ * threads. */
+static bool solve(const SdmFit *f, int degree, int without, const double *weight, double coef[TERMS])
+{
+    Normal part[PARTS] = {0};
+    const int n = terms_of(degree);
+    const size_t step = f->count / PARTS + 1;
+#pragma omp parallel for num_threads(f->threads) schedule(static)
+    for (int i = 0; i < PARTS; i++) {
+        const size_t begin = (size_t)i * step, end = begin + step;
+        add_samples(f, n, without, weight, begin < f->count ? begin : f->count,
+                    end < f->count ? end : f->count, &part[i]);
+    }
+    double *const a = part[0].a, *const b = part[0].b;
+    for (int i = 1; i < PARTS; i++) {
+        for (int k = 0; k < n * n; k++)
+            a[k] += part[i].a[k];
+        for (int k = 0; k < n; k++)
+            b[k] += part[i].b[k];
     }
     for (int r = 0; r < n; r++)
         a[r * n + r] = a[r * n + r] * (1.0 + 1e-9) + 1e-12;
@@ -94,7 +108,7 @@ static bool solve(const Fit *f, int degree, int without, const double *weight, d
     return true;
 }
 
-static double rest_of(const Fit *f, int degree, const double coef[TERMS], size_t i)
+static double rest_of(const SdmFit *f, int degree, const double coef[TERMS], size_t i)
 {
     const double *const t = f->basis + i * TERMS;
     double sum = 0.0;
@@ -104,8 +118,9 @@ static double rest_of(const Fit *f, int degree, const double coef[TERMS], size_t
 }
 
 /* Basis of every sample, and the targets without the profile in use. */
-static void prepare_fit(const Fit *f, int degree)
+static void prepare_fit(const SdmFit *f, int degree)
 {
+#pragma omp parallel for num_threads(f->threads) schedule(static)
     for (size_t i = 0; i < f->count; i++) {
         basis(f->model, degree, &f->sample[i], f->basis + i * TERMS);
         f->target[i] = f->sample[i].target_px - profile_of(f->model, f->sample[i].row);
@@ -113,7 +128,7 @@ static void prepare_fit(const Fit *f, int degree)
 }
 
 /* Robust fit by iterated weights; false when it cannot be solved. */
-static bool fit_robust(const Fit *f, int degree, int without, double coef[TERMS])
+static bool fit_robust(const SdmFit *f, int degree, int without, double coef[TERMS])
 {
     memset(coef, 0, TERMS * sizeof *coef);
     size_t n = 0;
@@ -125,12 +140,14 @@ static bool fit_robust(const Fit *f, int degree, int without, double coef[TERMS]
     coef[0] = sdm_median_f64(f->work, (int64_t)n);
     for (int it = 0; it < ITERATIONS; it++) {
         n = 0;
-        for (size_t i = 0; i < f->count; i++) {
+#pragma omp parallel for num_threads(f->threads) schedule(static)
+        for (size_t i = 0; i < f->count; i++)
             f->rest[i] = rest_of(f, degree, coef, i);
+        for (size_t i = 0; i < f->count; i++)
             if (f->fold[i] != without)
                 f->work[n++] = fabs(f->rest[i]);
-        }
         const double scale = 4.685 * fmax(1.4826 * sdm_median_f64(f->work, (int64_t)n), 1e-6);
+#pragma omp parallel for num_threads(f->threads) schedule(static)
         for (size_t i = 0; i < f->count; i++) {
             const double q = f->rest[i] / scale, w = 1.0 - q * q;
             f->work[i] = fabs(q) < 1.0 ? w * w : 0.0;
@@ -141,136 +158,72 @@ static bool fit_robust(const Fit *f, int degree, int without, double coef[TERMS]
     return true;
 }
 
-/* Clipped mean square of what a model leaves in the folds that it has not seen. */
-static double cross_validate(const Fit *f, int degree, double clip)
+/* Models of one degree, each without a fold. */
+typedef struct Folds {
+    double coef[FOLDS][TERMS];
+    bool solved[FOLDS];
+} Folds;
+
+/* All models of the degrees 0..max_degree.  room: FOLDS x (max_degree + 1) x 2 x count. */
+static void fit_folds(const SdmFit *f, int max_degree, double *room, Folds *of)
 {
-    double coef[TERMS], sum = 0.0;
+    const int models = FOLDS * (max_degree + 1);
+#pragma omp parallel for num_threads(f->threads) schedule(dynamic, 1)
+    for (int i = models - 1; i >= 0; i--) { /* the dearest ones first */
+        SdmFit own = *f;
+        own.rest = room + (size_t)(2 * i) * f->count;
+        own.work = own.rest + f->count;
+        own.threads = 1;
+        Folds *const d = &of[i / FOLDS];
+        d->solved[i % FOLDS] = fit_robust(&own, i / FOLDS, i % FOLDS, d->coef[i % FOLDS]);
+    }
+}
+
+/* Clipped mean square of what a degree's models leave in the folds that they have not seen. */
+static double cross_validate(const SdmFit *f, int degree, const Folds *of, double clip)
+{
+    double sum = 0.0;
     for (int k = 0; k < FOLDS; k++) {
-        if (!fit_robust(f, degree, k, coef))
+        if (!of->solved[k])
             return INFINITY;
         for (size_t i = 0; i < f->count; i++)
-            if (f->fold[i] == k)
-                sum += pow(fmin(fabs(rest_of(f, degree, coef, i)), clip), 2.0);
+            if (f->fold[i] == k) {
+                const double rest = fmin(fabs(rest_of(f, degree, of->coef[k], i)), clip);
+                sum += rest * rest;
+            }
     }
     return sqrt(sum / (double)f->count);
 }
 
-static void choose_degree(const Fit *f, int max_degree, SdmPointing *p, SdmPointRound *r)
+static SdmStatus choose_degree(SdmContext *ctx, const SdmFit *f, int max_degree, SdmPointing *p,
+                               SdmPointRound *r)
 {
-    double coef[TERMS], clip = 1e9;
+    SdmStatus st = SDM_OK;
+    Folds of[SDM_POINT_MAX_DEGREE + 1];
+    double coef[TERMS], clip = 1e9, *room = NULL;
+    TRY(sdm_alloc_raw(ctx, &room, (size_t)(2 * FOLDS * (max_degree + 1)) * f->count, sizeof *room,
+                      "fits of the folds"));
     if (fit_robust(f, max_degree < 2 ? max_degree : 2, -1, coef)) {
         for (size_t i = 0; i < f->count; i++)
             f->work[i] = f->rest[i];
         clip = 3.0 * fmax(sdm_nmad_f64(f->work, (int64_t)f->count, NULL), 1e-3);
     }
+    fit_folds(f, max_degree, room, of);
     double best = INFINITY;
     for (int d = 0; d <= max_degree; d++) {
-        const double e = cross_validate(f, d, clip);
+        const double e = cross_validate(f, d, &of[d], clip);
         if (e < GAIN * best) {
             best = e;
             p->degree = d;
         }
     }
     r->cross_validation_px = isfinite(best) ? best : 0.0;
-}
-
-/* ---- profile by row ---- */
-
-/* Local mean of bins with a Gaussian of `width` bins; bins: sum of weights and of weighted residuals. */
-static double smooth_at(const double *weight, const double *sum, int bins, int at, double width)
-{
-    double a = 0.0, b = 0.0;
-    const int reach = (int)(3.0 * width) + 1;
-    for (int i = at - reach < 0 ? 0 : at - reach; i <= at + reach && i < bins; i++) {
-        const double x = (i - at) / width, g = exp(-0.5 * x * x);
-        a += g * weight[i];
-        b += g * sum[i];
-    }
-    return a > 0.0 ? b / a : 0.0;
-}
-
-typedef struct Bins {
-    int count;
-    int64_t row0;
-    double *weight, *sum; /* 3 x count: folds 0, 1 (by sample parity), and both */
-} Bins;
-
-static void fill_bins(const Fit *f, double clip, const Bins *b)
-{
-    memset(b->weight, 0, (size_t)(3 * b->count) * sizeof *b->weight);
-    memset(b->sum, 0, (size_t)(3 * b->count) * sizeof *b->sum);
-    for (size_t i = 0; i < f->count; i++) {
-        const double q = f->rest[i] / clip, w = fabs(q) < 1.0 ? (1.0 - q * q) * (1.0 - q * q) : 0.0;
-        const int64_t bin = (int64_t)floor((f->sample[i].row - (double)b->row0) / STEP + 0.5);
-        if (bin < 0 || bin >= b->count)
-            continue;
-        /* parity by image column, so that neighbouring samples stay together */
-        const int side = (int)(((int64_t)floor(f->sample[i].col / 256.0)) & 1);
-        for (int k = 0; k < 2; k++) {
-            const int64_t at = (k ? 2 : side) * b->count + bin;
-            b->weight[at] += w;
-            b->sum[at] += w * f->rest[i];
-        }
-    }
-}
-
-/* Predict one half of the image by the other: weighted mean square for a width (0: no profile). */
-static double profile_error(const Bins *b, double width)
-{
-    double sum = 0.0, n = 0.0;
-    for (int side = 0; side < 2; side++)
-        for (int i = 0; i < b->count; i++) {
-            const double w = b->weight[side * b->count + i];
-            if (w < 1.0)
-                continue;
-            const double mean = b->sum[side * b->count + i] / w;
-            const int64_t other = (int64_t)(1 - side) * b->count;
-            const double guess =
-                width > 0.0 ? smooth_at(b->weight + other, b->sum + other, b->count, i, width) : 0.0;
-            sum += w * (mean - guess) * (mean - guess);
-            n += w;
-        }
-    return n > 0.0 ? sum / n : INFINITY;
-}
-
-static SdmStatus fit_profile(SdmContext *ctx, const Fit *f, int64_t rows, SdmPointing *p)
-{
-    static const double widths[] = {1.0, 1.5, 2.5, 4.0, 8.0, 16.0};
-    SdmStatus st = SDM_OK;
-    Bins b = {.count = (int)(rows / STEP) + 2};
-    double best_width = 0.0;
-    TRY(sdm_alloc(ctx, &b.weight, (size_t)(3 * b.count), sizeof(double), "profile bins"));
-    TRY(sdm_alloc(ctx, &b.sum, (size_t)(3 * b.count), sizeof(double), "profile bins"));
-    for (size_t i = 0; i < f->count; i++)
-        f->work[i] = f->rest[i];
-    fill_bins(f, 4.685 * fmax(sdm_nmad_f64(f->work, (int64_t)f->count, NULL), 1e-3), &b);
-    double best = 0.97 * profile_error(&b, 0.0);
-    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
-        const double e = profile_error(&b, widths[i]);
-        if (e < best) {
-            best = e;
-            best_width = widths[i];
-        }
-    }
-    if (best_width > 0.0) {
-        double *fresh = NULL;
-        TRY(sdm_alloc(ctx, &fresh, (size_t)b.count, sizeof *fresh, "the jitter profile"));
-        for (int i = 0; i < b.count; i++)
-            fresh[i] = smooth_at(b.weight + 2 * b.count, b.sum + 2 * b.count, b.count, i, best_width) +
-                       (p->profile_count ? p->profile_px[i] : 0.0);
-        sdm_free(&p->profile_px);
-        p->profile_px = fresh;
-        p->profile_count = b.count;
-        p->profile_step_px = STEP;
-        p->profile_row0 = 0;
-    }
 done:
-    sdm_free(&b.weight);
-    sdm_free(&b.sum);
+    sdm_free(&room);
     return st;
 }
 
-static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *p, SdmPointRound *r)
+static SdmStatus report_round(SdmContext *ctx, const SdmFit *f, const SdmPointing *p, SdmPointRound *r)
 {
     SdmStatus st = SDM_OK;
     const size_t n = f->count, every = n / SHOWN + 1;
@@ -300,7 +253,7 @@ done:
 }
 
 /* Blocks of the image, spread over the folds. */
-static void deal_folds(const Fit *f)
+static void deal_folds(const SdmFit *f)
 {
     const SdmPointing *const p = f->model;
     for (size_t i = 0; i < f->count; i++) {
@@ -314,7 +267,7 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
 {
     SdmStatus st = SDM_OK;
     const size_t count = task->count;
-    Fit f = {.sample = task->sample, .count = count, .model = p};
+    SdmFit f = {.sample = task->sample, .count = count, .model = p, .threads = sdm_threads(ctx)};
     SdmFitSample *thin = NULL;
     if (count < LEAST)
         return sdm_fail(ctx, SDM_ERR_DATA,
@@ -333,14 +286,14 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     TRY(sdm_alloc(ctx, &f.target, count, sizeof *f.target, "fit targets"));
     TRY(sdm_alloc(ctx, &thin, count, sizeof *thin, "fit samples"));
     const size_t every = count / FOR_DEGREE + 1;
-    Fit few = f;
+    SdmFit few = f;
     few.sample = thin;
     few.count = 0;
     for (size_t i = 0; i < count; i += every)
         thin[few.count++] = task->sample[i];
     deal_folds(&few);
     prepare_fit(&few, max_degree);
-    choose_degree(&few, max_degree, p, round);
+    TRY(choose_degree(ctx, &few, max_degree, p, round));
     deal_folds(&f);
     for (int i = 0; i < (task->with_profile ? 2 : 1); i++) {
         prepare_fit(&f, p->degree);
@@ -352,10 +305,11 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
             goto done;
         }
         p->terms = terms_of(p->degree);
+#pragma omp parallel for num_threads(f.threads) schedule(static)
         for (size_t k = 0; k < count; k++)
             f.rest[k] = rest_of(&f, p->degree, p->coef, k);
         if (task->with_profile)
-            TRY(fit_profile(ctx, &f, task->rows, p));
+            TRY(sdm_fit_profile(ctx, &f, task->rows, p));
     }
     TRY(report_round(ctx, &f, p, round));
 done:

@@ -63,24 +63,34 @@ static int32_t number_pieces(const SdmSurface *s, int32_t *parent)
     return count;
 }
 
+/* One pixel of a sweep: the least of the four pixels before it and the way from there. */
+static void step_nearest(int w, int h, int x, int y, int step, uint16_t *away, float *near)
+{
+    static const uint16_t cost[4] = {2, 2, 3, 3};
+    const int dx[4] = {step, 0, step, -step}, dy[4] = {0, step, step, step}, i = y * w + x;
+    for (int n = 0; n < 4; n++) {
+        const int xx = x + dx[n], yy = y + dy[n];
+        if (xx < 0 || yy < 0 || xx >= w || yy >= h)
+            continue;
+        const int j = yy * w + xx;
+        if (away[j] < FAR - 4 && away[j] + cost[n] < away[i]) {
+            away[i] = (uint16_t)(away[j] + cost[n]);
+            near[i] = near[j];
+        }
+    }
+}
+
 /* Two sweeps of chamfer distances (1 and 1.5 px, kept in half pixels) from the pixels with away == 0. */
 static void spread_nearest(int w, int h, uint16_t *away, float *near)
 {
-    for (int pass = 0; pass < 2; pass++)
-        for (int k = 0; k < w * h; k++) {
-            const int i = pass ? w * h - 1 - k : k, x = i % w, y = i / w, step = pass ? 1 : -1;
-            const int dx[4] = {step, 0, step, -step}, dy[4] = {0, step, step, step}, cost[4] = {2, 2, 3, 3};
-            for (int n = 0; n < 4; n++) {
-                const int xx = x + dx[n], yy = y + dy[n];
-                if (xx < 0 || yy < 0 || xx >= w || yy >= h)
-                    continue;
-                const int j = yy * w + xx;
-                if (away[j] < FAR - 4 && away[j] + cost[n] < away[i]) {
-                    away[i] = (uint16_t)(away[j] + cost[n]);
-                    near[i] = near[j];
-                }
-            }
-        }
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++)
+            if (away[y * w + x] > 0)
+                step_nearest(w, h, x, y, -1, away, near);
+    for (int y = h - 1; y >= 0; y--)
+        for (int x = w - 1; x >= 0; x--)
+            if (away[y * w + x] > 0)
+                step_nearest(w, h, x, y, 1, away, near);
 }
 
 /* Sums over the pieces. */
