@@ -35,16 +35,19 @@ static SdmWindow columns_of(const SdmWindow *win, SdmSpan span)
     return part;
 }
 
+/* Columns of a row of a view, those off its span as no data. */
 static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *surface_m, int y,
-                     SdmRowCells *r, int16_t *out)
+                     SdmSpan columns, SdmRowCells *r, int16_t *out)
 {
     const SdmLevelImage *const src = side == SDM_LEFT ? task->left_source : task->right_source;
-    const SdmSpan span = sdm_span_of(task->span, task->win.w, y);
+    SdmSpan span = sdm_span_of(task->span, task->win.w, y);
+    span.x0 = span.x0 < columns.x0 ? columns.x0 : span.x0 < columns.x1 ? span.x0 : columns.x1;
+    span.x1 = span.x1 > columns.x1 ? columns.x1 : span.x1 > span.x0 ? span.x1 : span.x0;
     const SdmWindow part = columns_of(&task->win, span);
     const size_t row = (size_t)y * (size_t)task->win.w, at = row + (size_t)span.x0;
-    for (int x = 0; x < span.x0; x++)
+    for (int x = columns.x0; x < span.x0; x++)
         out[row + (size_t)x] = SDM_PIXEL_NODATA;
-    for (int x = span.x1; x < task->win.w; x++)
+    for (int x = span.x1; x < columns.x1; x++)
         out[row + (size_t)x] = SDM_PIXEL_NODATA;
     if (part.w <= 0)
         return;
@@ -59,6 +62,11 @@ static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *s
     task->kernels->warp_row(&in, out + at);
 }
 
+/* Where a row of the view runs down the source, as in a scene whose stereo lies along the track, each of its
+ * pixels stands in another line of the cache: columns that are done together, so that the next rows find them
+ * there. */
+enum { PANEL = 256 };
+
 SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide side, const float *surface_m,
                         int16_t *out)
 {
@@ -72,8 +80,12 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
         SdmRowCells r;
         sdm_row_cells_cut(&r, scratch + bytes * (size_t)t, w);
         r.du_dh = NULL;
-        for (int y = (int)((int64_t)h * t / threads); y < (int)((int64_t)h * (t + 1) / threads); y++)
-            warp_row(task, side, surface_m, y, &r, out);
+        const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
+        for (int x0 = 0; x0 < w; x0 += PANEL) {
+            const SdmSpan columns = {x0, x0 + PANEL < w ? x0 + PANEL : w};
+            for (int y = y0; y < y1; y++)
+                warp_row(task, side, surface_m, y, columns, &r, out);
+        }
     }
 done:
     sdm_free(&scratch);
