@@ -132,16 +132,16 @@ static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
 
 enum { RUN = 64 }; /* pixels of a row that are placed together */
 
-/* Point of pixel i, at x, y (1/256 cell) of the sub-block. */
-static SdmSpreadPoint point_of(const SdmFineResult *f, size_t i, int32_t x, int32_t y)
+/* Heights and ray gaps of a run of pixels in whole numbers; no gap counts as 0. */
+static inline void measure_run(const SdmFineResult *f, size_t first, int count, int32_t *restrict h,
+                               int32_t *restrict gap)
 {
-    const float gap = f->gap_px[i];
-    const uint16_t flags = f->surface.flags[i];
-    return (SdmSpreadPoint){.x = x, .y = y, .h = round_half_up(f->surface.h_m[i] * (float)HEIGHT_UNIT),
-                            .score = f->surface.score[i],
-                            .gap = isnan(gap) ? 0 : round_half_up(fabsf(gap) * 1024.0f),
-                            .image = f->left[i], .valid = (flags & SDM_QA_VALID) != 0,
-                            .filled = (flags & SDM_QA_FILLED) != 0, .seen = f->left[i] != SDM_PIXEL_NODATA};
+    const float *const h_m = f->surface.h_m + first, *const gap_px = f->gap_px + first;
+    for (int i = 0; i < count; i++) {
+        const float g = fabsf(gap_px[i]);
+        h[i] = round_half_up(h_m[i] * (float)HEIGHT_UNIT);
+        gap[i] = round_half_up((g >= 0.0f ? g : 0.0f) * 1024.0f);
+    }
 }
 
 static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0, int cols, int rows, Sums *s)
@@ -160,23 +160,28 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
     for (int v = p->v0; v < p->v1; v++)
         for (int u0 = p->u0; u0 < p->u1; u0 += RUN) {
             SdmSpreadPoint point[RUN];
-            int32_t x[RUN], y[RUN];
+            int32_t x[RUN], y[RUN], h[RUN], gap[RUN];
             const int run = p->u1 - u0 < RUN ? p->u1 - u0 : RUN;
             const size_t first = (size_t)v * (size_t)f->surface.win.w + (size_t)u0;
             int count = 0;
             place_run(w, p, u0, v, run, f->surface.h_m + first, x, y);
+            measure_run(f, first, run, h, gap);
             for (int k = 0; k < run; k++) {
                 const size_t i = first + (size_t)k;
+                const uint16_t flags = f->surface.flags[i];
                 const int32_t px = x[k] + dx, py = y[k] + dy;
                 if (px < -reach || py < -reach || px >= right || py >= bottom)
                     continue;
-                point[count++] = point_of(f, i, px, py);
+                point[count++] = (SdmSpreadPoint){.x = px, .y = py, .h = h[k], .score = f->surface.score[i],
+                                                  .gap = gap[k], .image = f->left[i],
+                                                  .valid = (flags & SDM_QA_VALID) != 0,
+                                                  .filled = (flags & SDM_QA_FILLED) != 0,
+                                                  .seen = f->left[i] != SDM_PIXEL_NODATA};
                 if (px < 0 || py < 0 || px >= cols * UNIT || py >= rows * UNIT)
                     continue;
                 const size_t c = (size_t)((py / UNIT) * SUB + px / UNIT);
-                s->count[c] += f->surface.flags[i] & SDM_QA_VALID;
-                s->reasons[c] =
-                    (uint16_t)(s->reasons[c] | (f->surface.flags[i] & ~(SDM_QA_VALID | SDM_QA_FILLED)));
+                s->count[c] += flags & SDM_QA_VALID;
+                s->reasons[c] = (uint16_t)(s->reasons[c] | (flags & ~(SDM_QA_VALID | SDM_QA_FILLED)));
             }
             w->s.g->kernels->spread_points(&spread, point, count);
         }
