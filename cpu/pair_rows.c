@@ -42,18 +42,32 @@ static void merge_seconds(Fields a, Fields b, int pixels, int seam)
     }
 }
 
+/* Costs around the winners, a pair of halves (d + 1 in the low one) for each: where the winner stands at the
+ * seam one of them comes from the other chunk. */
+static void merge_arounds(Fields a, Fields b, int pixels, int seam)
+{
+#pragma omp simd
+    for (int i = 0; i < pixels; i++) {
+        uint32_t of_a, of_b;
+        memcpy(&of_a, a.around + 2 * i, sizeof of_a);
+        memcpy(&of_b, b.around + 2 * i, sizeof of_b);
+        const uint32_t first = b.first[i], last = a.last[i], low = 0xFFFF;
+        of_a = a.d[i] + 1 == seam ? (of_a & ~low) | first : of_a;
+        of_b = b.d[i] == seam ? (of_b & low) | last << 16 : of_b;
+        of_a = b.cost[i] < a.cost[i] ? of_b : of_a;
+        memcpy(a.around + 2 * i, &of_a, sizeof of_a);
+    }
+}
+
 void SDM_NAME(pair_merge)(uint16_t *into, const uint16_t *from, int pixels, int seam, bool unique)
 {
     const Fields a = fields(into), b = fields(from);
     if (unique)
         merge_seconds(a, b, pixels, seam);
+    merge_arounds(a, b, pixels, seam);
 #pragma omp simd
     for (int i = 0; i < pixels; i++) {
         const bool b_wins = b.cost[i] < a.cost[i];
-        const uint16_t after = a.d[i] + 1 == seam ? b.first[i] : a.around[2 * i];
-        const uint16_t before = b.d[i] == seam ? a.last[i] : b.around[2 * i + 1];
-        a.around[2 * i] = b_wins ? b.around[2 * i] : after;
-        a.around[2 * i + 1] = b_wins ? before : a.around[2 * i + 1];
         a.d[i] = b_wins ? b.d[i] : a.d[i];
         a.cost[i] = b_wins ? b.cost[i] : a.cost[i];
         a.last[i] = b.last[i];
