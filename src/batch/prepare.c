@@ -102,7 +102,7 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
     SdmLattice lat = {0};
     const SdmSurface *const s = &p->coarse;
     const double size = (double)(1 << s->win.level);
-    double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
     TRY(sdm_grid_choose(ctx, p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = &p->frame,
@@ -114,6 +114,7 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
                                  .hmin_m = p->hmin_m,
                                  .hmax_m = p->hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &lat));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) reduction(min : x0, y0) reduction(max : x1, y1)
     for (int j = 0; j < s->win.h; j++)
         for (int i = 0; i < s->win.w; i++) {
             const size_t at = (size_t)j * (size_t)s->win.w + (size_t)i;
@@ -121,16 +122,13 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
             if (s->flags[at] & SDM_QA_OUTSIDE)
                 continue;
             sdm_lattice_ground(&lat, (i + 0.5) * size - 0.5, (j + 0.5) * size - 0.5, (double)s->h_m[at], g);
-            for (int k = 0; k < 2; k++) {
-                b[k] = fmin(b[k], g[k]);
-                b[2 + k] = fmax(b[2 + k], g[k]);
-            }
+            x0 = fmin(x0, g[0]);
+            y0 = fmin(y0, g[1]);
+            x1 = fmax(x1, g[0]);
+            y1 = fmax(y1, g[1]);
         }
     const double more = 4.0 * size * p->frame.gsd_m / (p->grid.geographic ? 111320.0 : 1.0);
-    for (int k = 0; k < 2; k++) {
-        b[k] -= more;
-        b[2 + k] += more;
-    }
+    const double b[4] = {x0 - more, y0 - more, x1 + more, y1 + more};
     TRY(sdm_grid_cover(ctx, b, &p->grid));
 done:
     sdm_lattice_free(&lat);
