@@ -151,10 +151,43 @@ SdmStatus sdm_path_put(SdmContext *ctx, const char *path, const char *text, size
         return SDM_OK;
     err = bad ? err : errno;
     remove(aside);
-    st = sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: %s; make room and give the same command again",
-                  path, strerror(err));
+    st = sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: %s; %s and give the same command again", path,
+                  strerror(err), sdm_path_advice(err));
 done:
     return st;
+}
+
+void sdm_path_quote(const char *path, char *out, size_t size)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+,:@%=";
+    size_t n = 0;
+    out[0] = '\0';
+    if (*path && *path != '-' && strspn(path, plain) == strlen(path)) {
+        snprintf(out, size, "%s", path);
+        return;
+    }
+    for (const char *c = path; *c && n + 8 < size; c++) {
+        n += (size_t)snprintf(out + n, size - n, "%s", c == path ? "'" : "");
+        n += (size_t)snprintf(out + n, size - n, *c == '\'' ? "'\\''" : "%c", *c);
+    }
+    snprintf(out + n, size - n, "'");
+}
+
+const char *sdm_path_advice(int error)
+{
+    switch (error) {
+    case EISDIR:
+    case ENOTDIR:
+    case ENOTEMPTY:
+    case EEXIST:
+        return "remove what is in the way";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return "let its folder be written";
+    default:
+        return "make room";
+    }
 }
 
 SdmStatus sdm_path_get(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size)

@@ -30,6 +30,13 @@ SdmStatus sdm_path_put(SdmContext *ctx, const char *path, const char *text, size
  * sentence. */
 SdmStatus sdm_path_get(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size);
 
+/* path as one word of a shell's command line: in quotes where it needs them.  out: room
+ * for it; a longer name is cut. */
+void sdm_path_quote(const char *path, char *out, size_t size);
+
+/* What to do about an errno that a write met: "make room", "remove what is there", ... */
+const char *sdm_path_advice(int error);
+
 SdmStatus sdm_path_make_folder(SdmContext *ctx, const char *path); /* there already is well, too */
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- the list ---- */
 
@@ -37,12 +38,33 @@ static int take_word(char **at, char out[SDM_PATH_SIZE])
     return 1;
 }
 
+/* Two names that are one: a file whose name holds blanks, without quotes. */
+static void hint_blanks(SdmContext *ctx, const char *path, const char *folder, int number, const char *line)
+{
+    char name[SDM_PATH_SIZE], full[SDM_PATH_SIZE];
+    struct stat s;
+    while (isspace((unsigned char)*line))
+        line++;
+    size_t n = strcspn(line, "\r\n");
+    while (n > 0 && isspace((unsigned char)line[n - 1]))
+        n--;
+    if (n == 0 || n >= sizeof name)
+        return;
+    memcpy(name, line, n);
+    name[n] = '\0';
+    if (sdm_path_join(ctx, folder, name, full) == SDM_OK && stat(full, &s) == 0)
+        sdm_log(ctx, SDM_LOG_WARNING, 1,
+                "%s: line %d is read as two names, but together they are one file: put it in quotes", path,
+                number);
+}
+
 static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder, int number, char *line,
                            SdmPlanInput *out, int *count)
 {
     SdmStatus st = SDM_OK;
     char word[3][SDM_PATH_SIZE];
     int n = 0, got = 1;
+    char *const whole = line;
     while (n < 3 && (got = take_word(&line, word[n])) > 0)
         n++;
     if (got < 0 || n > 2)
@@ -55,6 +77,8 @@ static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder
                                                   : "more than two names");
     if (n == 0)
         return SDM_OK;
+    if (n > 1)
+        hint_blanks(ctx, path, folder, number, whole);
     out[*count] = (SdmPlanInput){.left = ""}; /* what was dropped may lie there */
     TRY(sdm_path_join(ctx, folder, word[0], out[*count].left));
     if (n == 2)
@@ -220,6 +244,7 @@ static SdmStatus add_scene(SdmContext *ctx, const char *folder, const SdmPlanInp
     cJSON_AddStringToObject(to, "id", scene->id);
     cJSON_AddStringToObject(to, "kind", scene->kind);
     cJSON_AddStringToObject(to, "time_utc", scene->time_utc);
+    cJSON_AddStringToObject(to, "cost", sdm_cost_for(sdm_options(ctx)->cost, t.frame.gsd_m));
     cJSON *const frame = cJSON_AddObjectToObject(to, "frame");
     cJSON_AddNumberToObject(frame, "cols", (double)t.frame.width);
     cJSON_AddNumberToObject(frame, "rows", (double)t.frame.height);

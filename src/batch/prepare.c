@@ -46,7 +46,7 @@ static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
  * the order of samples survives better than their correlation (docs/optimizers.md). */
 #define CENSUS_BELOW_M 5.0
 
-static const char *cost_for(const char *asked, double gsd_m)
+const char *sdm_cost_for(const char *asked, double gsd_m)
 {
     return strcmp(asked, "auto") != 0 ? asked : gsd_m < CENSUS_BELOW_M ? "census" : "zncc";
 }
@@ -58,7 +58,7 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     const SdmOptions *const o = sdm_options(ctx);
     SdmRadiometry left;
     sdm_image_radiometry(scene->view[0].image, &left);
-    TRY(sdm_match_settings(ctx, cost_for(o->cost, f->gsd_m), o->cpu_level, sdm_noise_q(&left), out));
+    TRY(sdm_match_settings(ctx, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, sdm_noise_q(&left), out));
     out->jump_px = (float)(SDM_JUMP_M * fabs(f->du_dh));
     choose_levels(f, out);
 done:

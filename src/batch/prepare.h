@@ -28,6 +28,9 @@ SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
 SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *out);
 void sdm_prepared_free(SdmPrepared *p);
 
+/* The cost that is meant: auto by the size of a pixel. */
+const char *sdm_cost_for(const char *asked, double gsd_m);
+
 /* What depends on frame and options alone: levels, thresholds, ranges. */
 SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
                                SdmMatchSettings *out);

@@ -130,7 +130,7 @@ done:
 static SdmStatus tell_missing(SdmContext *ctx, Merging *m)
 {
     SdmStatus st = SDM_OK;
-    char ranges[400], path[SDM_PATH_SIZE], *text = NULL;
+    char ranges[400], path[SDM_PATH_SIZE], list[2 * SDM_PATH_SIZE], job[2 * SDM_PATH_SIZE], *text = NULL;
     const int left = m->out->failed + m->out->incomplete;
     size_t n = 0;
     TRY(sdm_path_join(ctx, m->job.folder, "missing.txt", path));
@@ -145,6 +145,8 @@ static SdmStatus tell_missing(SdmContext *ctx, Merging *m)
         TRY(sdm_path_put(ctx, path, text, n));
     }
     sdm_job_ranges(m->missing, m->missing_count, ranges, sizeof ranges);
+    sdm_path_quote(path, list, sizeof list);
+    sdm_path_quote(m->job.folder, job, sizeof job);
     if (!m->missing_count)
         st =
             sdm_fail(ctx, SDM_ERR_DATA, "%d of %d scenes cannot be merged, the first because of this: %.700s",
@@ -153,12 +155,12 @@ static SdmStatus tell_missing(SdmContext *ctx, Merging *m)
         st = sdm_fail(ctx, SDM_ERR_DATA,
                       "%d of %d scenes cannot be merged: %lld units are missing or damaged, %s; run xargs "
                       "-a %s -n 1 stereodem tile %s",
-                      left, m->out->scenes, (long long)m->missing_count, ranges, path, m->job.folder);
+                      left, m->out->scenes, (long long)m->missing_count, ranges, list, job);
     else
         st = sdm_fail(ctx, SDM_ERR_DATA,
                       "%d of %d scenes cannot be merged: units %s are missing or damaged; run stereodem "
                       "tile %s %s",
-                      left, m->out->scenes, ranges, m->job.folder, ranges);
+                      left, m->out->scenes, ranges, job, ranges);
 done:
     sdm_free(&text);
     return st;

@@ -93,8 +93,8 @@ static SdmStatus close_aside(SdmContext *ctx, const char *path, const char *asid
     err = err ? err : errno;
     remove(aside);
     return sdm_fail(ctx, SDM_ERR_IO,
-                    "%s cannot be written whole: %s; make room and give the same command again", path,
-                    strerror(err));
+                    "%s cannot be written whole: %s; %s and give the same command again", path,
+                    strerror(err), sdm_path_advice(err));
 }
 
 enum { KIND_BLOCK = 1, KIND_PREPARED = 2 };

@@ -4,6 +4,14 @@
 
 #include <math.h>
 
+static void add_figure(cJSON *to, const char *name, double value)
+{
+    if (isfinite(value))
+        cJSON_AddNumberToObject(to, name, value);
+    else
+        cJSON_AddNullToObject(to, name);
+}
+
 static void add_json(cJSON *summary, const SdmStackReport *report)
 {
     cJSON_AddNumberToObject(summary, "count", report->count);
@@ -14,10 +22,8 @@ static void add_json(cJSON *summary, const SdmStackReport *report)
         cJSON *const dem = cJSON_CreateObject();
         cJSON_AddStringToObject(dem, "path", d->path);
         cJSON_AddItemToObject(dem, "shift_m", cJSON_CreateDoubleArray(d->shift_m, 3));
-        if (isfinite(d->nmad_m))
-            cJSON_AddNumberToObject(dem, "nmad_m", d->nmad_m);
-        else
-            cJSON_AddNullToObject(dem, "nmad_m");
+        add_figure(dem, "nmad_m", d->nmad_m);
+        add_figure(dem, "smooth_m", d->smooth_m);
         cJSON_AddNumberToObject(dem, "group", d->group);
         cJSON_AddItemToArray(dems, dem);
     }

@@ -144,7 +144,7 @@ static void set_defaults(SdmCall *call)
     if (call->command->bit == SDM_CMD_COMPARE)
         call->own.compare = (SdmCompareOptions){.dem_vertical = "auto", .reference_vertical = "auto"};
     else if (call->command->bit == SDM_CMD_STACK)
-        call->own.stack = (SdmStackOptions){.align = "z", .dem_vertical = "auto"};
+        call->own.stack = (SdmStackOptions){.align = "z", .bias = "auto", .dem_vertical = "auto"};
     else if (call->command->bit == SDM_CMD_SIMULATE)
         sdm_simulate_default(&call->own.simulate);
     else if (call->command->bit == SDM_CMD_MATCH)

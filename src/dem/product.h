@@ -74,6 +74,7 @@ typedef struct SdmStackedDem {
     double shift_m[3]; /* how far it lay off: east, north, up; metres */
     double nmad_m;     /* of its heights, shift taken out, minus the median of the DEMs there; NaN: none */
     int64_t samples;   /* cells compared for that */
+    double smooth_m;   /* NMAD of its smooth part (jitter, tilt), brought to the mean; NaN: left in */
     int group;         /* DEMs of one group hang together; from 0 */
     int partners;      /* DEMs that it was compared with */
 } SdmStackedDem;

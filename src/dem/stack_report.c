@@ -28,6 +28,7 @@ void sdm_stack_json(cJSON *root, const SdmStackReport *stack)
         cJSON_AddStringToObject(dem, "path", d->path);
         cJSON_AddItemToObject(dem, "shift_m", cJSON_CreateDoubleArray(d->shift_m, 3));
         number(dem, "nmad_m", d->nmad_m);
+        number(dem, "smooth_m", d->smooth_m);
         number(dem, "cells_compared", (double)d->samples);
         number(dem, "group", d->group);
         number(dem, "partners", d->partners);
@@ -91,7 +92,7 @@ void sdm_stack_summary(SdmText *t, const SdmProduct *p, int vertical)
 void sdm_stack_table(SdmText *t, const SdmStackReport *stack)
 {
     sdm_text_add(t, "<section class='card'><h2>DEMs and how far they lay off</h2><table><tr><td>DEM</td>"
-                    "<td>east, north, up</td><td>NMAD</td></tr>");
+                    "<td>east, north, up</td><td>NMAD</td><td>of it smooth</td></tr>");
     for (int i = 0; i < stack->count; i++) {
         const SdmStackedDem *const d = &stack->dems[i];
         sdm_text_add(t, "<tr><td>");
@@ -101,10 +102,13 @@ void sdm_stack_table(SdmText *t, const SdmStackReport *stack)
         else if (stack->groups > 1)
             sdm_text_add(t, " (group %d)", d->group + 1);
         sdm_text_add(t, "</td><td>%.2f, %.2f, %.2f m</td>", d->shift_m[0], d->shift_m[1], d->shift_m[2]);
-        if (isnan(d->nmad_m))
-            sdm_text_add(t, "<td>none</td></tr>");
-        else
-            sdm_text_add(t, "<td>%.2f m</td></tr>", d->nmad_m);
+        const double figure_m[2] = {d->nmad_m, d->smooth_m};
+        for (int k = 0; k < 2; k++)
+            if (isnan(figure_m[k]))
+                sdm_text_add(t, "<td>%s</td>", k ? "left in" : "none");
+            else
+                sdm_text_add(t, "<td>%.2f m</td>", figure_m[k]);
+        sdm_text_add(t, "</tr>");
     }
     sdm_text_add(t, "</table></section>");
 }

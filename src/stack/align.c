@@ -29,6 +29,8 @@ static void measure(const SdmStack *s, SdmTie *tie, float *difference)
     common_samples(a, b, box);
     for (int64_t row = box[1]; row < box[3]; row++)
         for (int64_t col = box[0]; col < box[2]; col++) {
+            if (row % s->tie_step || col % s->tie_step)
+                continue;
             const int64_t i = (row - a->sample_row0) * a->sample_cols + col - a->sample_col0;
             const int64_t j = (row - b->sample_row0) * b->sample_cols + col - b->sample_col0;
             const float d = (float)((double)a->sample[i] - (double)b->sample[j]);
@@ -94,6 +96,9 @@ static SdmStatus set_found(SdmStack *s, const SdmTie *ties, int count, const int
         l->found.path = l->path;
         memcpy(l->found.shift_m, l->shift_m, sizeof l->shift_m);
         l->found.group = group[i];
+        l->found.nmad_m = l->rest_nmad_m;
+        l->found.samples = l->rest_samples;
+        l->found.smooth_m = NAN;
     }
 done:
     sdm_free(&nmad);
@@ -164,6 +169,8 @@ SdmStatus sdm_stack_align(SdmStack *s, SdmStackReport *report)
     for (int round = 0; round < ROUNDS; round++)
         TRY(level(s, move, up_m, group, report, round == ROUNDS - 1));
     tell(s, report);
+    if (move && strcmp(s->opt->bias, "auto") == 0)
+        TRY(sdm_stack_bias(s));
 done:
     sdm_free(&group);
     sdm_free(&up_m);

@@ -12,7 +12,7 @@ typedef struct Pile {   /* the layers over a block */
     uint8_t **filled;
     SdmUndulation undulation[DATUMS];
     float *geoid_m[DATUMS]; /* h x w, NULL where no layer needs it */
-    float *value;           /* threads x count */
+    float *value;           /* threads x 2 x count */
 } Pile;
 
 static bool meets(const SdmStack *s, const SdmLayer *l, int64_t col0, int64_t row0, int64_t w, int64_t h)
@@ -55,7 +55,7 @@ static SdmStatus pile_open(SdmStack *s, int64_t cells, Pile *p)
     TRY(sdm_alloc(s->ctx, &p->member, (size_t)s->count, sizeof *p->member, "block"));
     TRY(sdm_alloc(s->ctx, &p->height_m, (size_t)s->count, sizeof *p->height_m, "block"));
     TRY(sdm_alloc(s->ctx, &p->filled, (size_t)s->count, sizeof *p->filled, "block"));
-    TRY(sdm_alloc(s->ctx, &p->value, (size_t)s->count * (size_t)s->threads, sizeof *p->value, "block"));
+    TRY(sdm_alloc(s->ctx, &p->value, 2 * (size_t)s->count * (size_t)s->threads, sizeof *p->value, "block"));
     for (int i = 0; i < s->count; i++) {
         const int v = s->layer[i].vertical;
         if (v <= SDM_ELLIPSOID || p->geoid_m[v])
@@ -132,13 +132,21 @@ done:
     return st;
 }
 
-/* Heights that count at a cell -> value; measured ones, or where there is none, filled ones. */
-static int gather(const Pile *p, int64_t i, bool filled, float *value)
+/* Heights that count at a cell -> value, and smooth, less the layers' smooth parts; measured ones, or where
+ * there is none, filled ones. */
+static int gather(const SdmStack *s, const SdmBlock *b, const Pile *p, int64_t i, bool filled, float *value,
+                  float *smooth)
 {
     int n = 0;
     for (int k = 0; k < p->count; k++)
-        if (!isnan(p->height_m[k][i]) && (p->filled[k][i] != 0) == filled)
-            value[n++] = p->height_m[k][i];
+        if (!isnan(p->height_m[k][i]) && (p->filled[k][i] != 0) == filled) {
+            const SdmLayer *const l = &s->layer[p->member[k]];
+            value[n] = p->height_m[k][i];
+            smooth[n] = l->bias_m ? (float)((double)value[n] - sdm_layer_bias(s, l, b->col0 + i % b->w,
+                                                                              b->row0 + i / b->w))
+                                  : value[n];
+            n++;
+        }
     return n;
 }
 
@@ -146,9 +154,11 @@ static void combine_cell(const SdmStack *s, const Pile *p, double disagree_m, fl
                          SdmBlock *b)
 {
     unsigned mask = SDM_QA_VALID;
-    int n = gather(p, i, false, value);
+    float *const smooth = value + s->count;
+    float unused;
+    int n = gather(s, b, p, i, false, value, smooth);
     if (n == 0 && !s->opt->no_filled) {
-        n = gather(p, i, true, value);
+        n = gather(s, b, p, i, true, value, smooth);
         mask |= SDM_QA_FILLED;
     }
     b->count[i] = (uint16_t)n;
@@ -158,7 +168,8 @@ static void combine_cell(const SdmStack *s, const Pile *p, double disagree_m, fl
         return;
     if (n == 2 && fabs((double)value[0] - (double)value[1]) > disagree_m)
         mask |= SDM_QA_DISAGREE;
-    sdm_stack_median(value, n, &b->height_m[i], &b->spread_m[i]);
+    sdm_stack_median(value, n, &unused, &b->spread_m[i]);
+    sdm_stack_median(smooth, n, &b->height_m[i], &unused);
     b->mask[i] = (uint16_t)mask;
 }
 
@@ -193,7 +204,7 @@ SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackReport *report, SdmProduc
         TRY(load(s, &b, &p));
 #pragma omp parallel for schedule(static) num_threads(s->threads)
         for (int64_t i = 0; i < b.w * b.h; i++)
-            combine_cell(s, &p, report->disagree_m, p.value + (int64_t)sdm_thread() * s->count, i, &b);
+            combine_cell(s, &p, report->disagree_m, p.value + 2 * (int64_t)sdm_thread() * s->count, i, &b);
         TRY(sdm_product_write(s->ctx, product, &b));
     }
     *blocks = (int)(across * down);

@@ -218,6 +218,7 @@ void sdm_stack_close(SdmStack *s)
         sdm_free(&s->layer[i].sample);
         sdm_free(&s->layer[i].rest);
         sdm_free(&s->layer[i].unstable);
+        sdm_free(&s->layer[i].bias_m);
     }
     for (int i = 0; i < s->crs_count; i++) {
         for (int t = 0; s->crs[i].from_grid && t < s->threads; t++)

@@ -24,7 +24,12 @@ typedef struct SdmLayer {
     float *sample;                                              /* height, metres; NaN: none, or filled */
     float *rest;       /* sample, shift taken out, minus the median of all there; NaN: no other there */
     uint8_t *unstable; /* sample that stands out among three or more */
-    uint64_t hash;     /* of the samples */
+    double rest_nmad_m;   /* NMAD of rest; NaN: none */
+    int64_t rest_samples; /* of them */
+    uint64_t hash;        /* of the samples */
+    /* its smooth part, to be taken out like shift_m[2]: metres at bias_rows x bias_cols nodes; NULL: none */
+    float *bias_m;
+    int64_t bias_col0, bias_row0, bias_cols, bias_rows; /* in nodes */
     SdmStackedDem found;
 } SdmLayer;
 
@@ -48,6 +53,8 @@ typedef struct SdmStack {
     double dx_m, dy_m;   /* size of a cell on the ground, at the centre of the grid */
     int node_step;       /* cells between positions that are transformed; linear between */
     int64_t sample_step; /* cells */
+    int64_t tie_step;    /* samples: every tie_step-th, in both axes, is compared pair by pair */
+    int64_t bias_step;   /* samples between nodes of bias_m */
     int threads;
     bool datum_unknown;
     SdmOwner owner; /* of the output; touched while work goes on */
@@ -85,7 +92,7 @@ SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmWindow window,
 SdmStatus sdm_stack_sample(SdmStack *s);
 /* Put the layers into the order of their content. */
 void sdm_stack_sort(SdmStack *s);
-/* samples, less their shifts, minus the median of all layers there -> rest, unstable. */
+/* samples, less their shifts and smooth parts, minus the median of all layers there -> rest, unstable. */
 SdmStatus sdm_stack_rest(SdmStack *s);
 
 /* ---- align.c, align_place.c ---- */
@@ -93,6 +100,19 @@ SdmStatus sdm_stack_rest(SdmStack *s);
 SdmStatus sdm_stack_ties(SdmStack *s, SdmTie **ties, int *count);
 SdmStatus sdm_stack_align(SdmStack *s, SdmStackReport *report);
 SdmStatus sdm_stack_align_place(SdmStack *s); /* east and north, by Nuth & Kaab */
+
+/* ---- bias.c ---- */
+/* Smooth parts of the layers from their rests (as sdm_stack_rest left them) -> bias_m, found.smooth_m.
+ * At nodes some 16 cells or 6 samples apart the median of a layer's stable rests is its level; what it has
+ * more than the weighted mean of all layers there is its bias, bilinear between nodes.  So the mean of the
+ * layers takes the place of their median in what is smooth, where errors are no noise but waves: the median
+ * of a few waves is a poor estimate (of many sines it has five times the variance of the mean).  Weights are
+ * Huber's for the distances between a layer's levels and the means (root mean square over its nodes; beyond
+ * 2.5 times the median layer's a layer weighs less).  Nothing is done for two layers, nor where the levels'
+ * NMAD is less than a third of the rests' (median layer). */
+SdmStatus sdm_stack_bias(SdmStack *s);
+/* Smooth part of a layer at a cell, metres; 0 when it has none. */
+double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
 
 /* ---- combine.c ---- */
 SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackReport *report, SdmProduct *product, int *blocks);

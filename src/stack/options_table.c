@@ -22,6 +22,16 @@ const SdmOptionSpec sdm_stack_options[] = {
      .commands = SDM_CMD_STACK,
      .help = "Shift each DEM to the others over stable cells: z in height; xyz in place, too, by Nuth & Kaab "
              "(2011); none takes them as they are."},
+    {.name = "--bias",
+     .metavar = "MODE",
+     .type = SDM_OPT_CHOICE,
+     .offset = FIELD(bias),
+     .choices = "auto|keep",
+     .fallback = "auto",
+     .commands = SDM_CMD_STACK,
+     .help = "auto: what is smooth in a DEM's differences from the others (jitter, tilt) is brought to the "
+             "mean of three or more DEMs before the median is taken, where it is a third of their NMAD or "
+             "more; keep: left in. Needs --align z or xyz."},
     {.name = "--dem-vertical",
      .metavar = "DATUM",
      .type = SDM_OPT_CHOICE,

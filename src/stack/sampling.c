@@ -38,7 +38,9 @@ static SdmStatus choose_step(SdmStack *s)
     }
     qsort(cells, (size_t)s->count, sizeof *cells, by_cells);
     const double want = fmin(fmax(MOST_DIFFERENCES / pairs, LEAST_SAMPLES), MOST_SAMPLES);
-    s->sample_step = (int64_t)fmax(floor(sqrt((double)cells[s->count / 2] / want)), 1.0);
+    const int64_t step = (int64_t)fmax(floor(sqrt((double)cells[s->count / 2] / want)), 1.0);
+    s->tie_step = step > 1 ? 2 : 1; /* smooth errors are seen better with more */
+    s->sample_step = (step + 1) / 2;
 done:
     sdm_free(&cells);
     return st;
@@ -184,6 +186,7 @@ static void rest_row(SdmStack *s, int64_t row, int *here, float *value)
 {
     int n = 0;
     int64_t first = INT64_MAX, last = -1;
+    const int64_t step = s->sample_step;
     for (int i = 0; i < s->count; i++) {
         const SdmLayer *const l = &s->layer[i];
         if (row < l->sample_row0 || row >= l->sample_row0 + l->sample_rows)
@@ -195,10 +198,14 @@ static void rest_row(SdmStack *s, int64_t row, int *here, float *value)
     for (int64_t col = first; col < last; col++) {
         int met = 0;
         for (int k = 0; k < n; k++) {
-            const SdmLayer *const l = &s->layer[here[k]];
+            SdmLayer *const l = &s->layer[here[k]];
             const int64_t at = (row - l->sample_row0) * l->sample_cols + col - l->sample_col0;
-            if (col >= l->sample_col0 && col < l->sample_col0 + l->sample_cols && !isnan(l->sample[at]))
-                value[met++] = (float)((double)l->sample[at] - l->shift_m[2]);
+            if (col < l->sample_col0 || col >= l->sample_col0 + l->sample_cols)
+                continue;
+            l->rest[at] = (float)((double)l->sample[at] - l->shift_m[2] -
+                                  sdm_layer_bias(s, l, col * step + step / 2, row * step + step / 2));
+            if (!isnan(l->rest[at]))
+                value[met++] = l->rest[at];
         }
         const float median = (float)sdm_median_f32(value, met);
         for (int k = 0; k < n; k++) {
@@ -206,7 +213,7 @@ static void rest_row(SdmStack *s, int64_t row, int *here, float *value)
             const int64_t at = (row - l->sample_row0) * l->sample_cols + col - l->sample_col0;
             if (col < l->sample_col0 || col >= l->sample_col0 + l->sample_cols)
                 continue;
-            l->rest[at] = met > 1 ? (float)((double)l->sample[at] - l->shift_m[2] - (double)median) : NAN;
+            l->rest[at] = met > 1 ? (float)((double)l->rest[at] - (double)median) : NAN;
             l->unstable[at] = met > 2; /* may be; decided when the spread is known */
         }
     }
@@ -221,9 +228,9 @@ static SdmStatus judge_layer(SdmStack *s, SdmLayer *l)
     const int64_t n = l->sample_cols * l->sample_rows;
     TRY(sdm_alloc(s->ctx, &value, (size_t)n + 1, sizeof *value, "samples"));
     memcpy(value, l->rest, (size_t)n * sizeof *value);
-    l->found.samples = sdm_drop_nan_f32(value, n);
-    l->found.nmad_m = l->found.samples ? sdm_nmad_f32(value, l->found.samples, NULL) : (double)NAN;
-    const double limit_m = 3.0 * fmax(l->found.nmad_m, 0.1);
+    l->rest_samples = sdm_drop_nan_f32(value, n);
+    l->rest_nmad_m = l->rest_samples ? sdm_nmad_f32(value, l->rest_samples, NULL) : (double)NAN;
+    const double limit_m = 3.0 * fmax(l->rest_nmad_m, 0.1);
     for (int64_t i = 0; i < n; i++)
         l->unstable[i] = l->unstable[i] && fabs((double)l->rest[i]) > limit_m;
 done:

@@ -8,6 +8,7 @@
 typedef struct SdmStackOptions {
     const char *list;         /* --list: a file with one DEM a line, relative to it; NULL = none */
     const char *align;        /* "z", "xyz", "none" */
+    const char *bias;         /* "auto", "keep" */
     const char *dem_vertical; /* of DEMs that do not say: "auto", "ellipsoid", "egm96", "egm2008" */
     bool no_filled;           /* leave out cells that the DEM's own QA raster marks as filled */
 } SdmStackOptions;

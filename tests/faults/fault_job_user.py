@@ -87,6 +87,20 @@ def lists(bench):
                               ("one long name", b"x" * 5000, ["line 1", "too long"])):
         base.put("l.txt", text)
         refused(bench, f"list: {name}", words, "plan", "-q", "--list", "l.txt", "-o", "o", code=2)
+    shutil.copytree("my scenes/a pair", "a pair")
+    base.put("l.txt", b"a pair\n")
+    refused(bench, "list: a name with blanks, no quotes", ["no such file"], "plan", "--list", "l.txt", "-o", "o")
+    done = bench.call("plan", "--list", "l.txt", "-o", "o")
+    bench.check("and quotes are thought of", "line 1 " in done.stderr and "quotes" in done.stderr, done.stderr)
+    plan(bench, "it's a job")
+    scene = read_plan("it's a job")["scenes"][0]
+    bench.check("the plan tells the cost", scene.get("cost") == "zncc", str(scene.get("cost")))
+    done = bench.call("merge", "-q", "it's a job")
+    last = done.stderr.strip().split("\n")[-1]
+    bench.check("merge tells a command for a shell", "stereodem tile 'it'\\''s a job' 0-" in last, last)
+    subprocess.run(["mkdir", "it's a job/scene_000000.sdm"], check=True)
+    refused(bench, "a folder in a unit's place", ["scene_000000.sdm", "remove what is in the way"], "tile", "-q", "it's a job", "0")
+    base.remove("it's a job")
     bench.check("no folder left of a bad list", not os.path.exists("o"))
 
 
