@@ -29,6 +29,7 @@ typedef struct Run {
 } Run;
 
 enum { LEFT, RIGHT, OUTPUT, PREVIEW, PATTERNS };
+enum { PNG_MOST = 1000000 }; /* px a side that libpng writes */
 
 /* ---- names ---- */
 
@@ -136,6 +137,10 @@ static SdmStatus check_size(const Run *run, const Slot *slot)
                         opt->max_disparity >= slot->width ? "max" : "min",
                         opt->max_disparity >= slot->width ? opt->max_disparity : opt->min_disparity,
                         slot->names.left, size);
+    if (*slot->names.preview && (slot->width > PNG_MOST || slot->height > PNG_MOST))
+        return sdm_fail(run->ctx, SDM_ERR_USAGE,
+                        "--preview %s: the image %s has %s, a PNG at most %d px a side; leave --preview out",
+                        slot->names.preview, slot->names.left, size, PNG_MOST);
     return SDM_OK;
 }
 
