@@ -325,6 +325,8 @@ static SdmStatus run_frames(Run *run)
             pthread_join(thread, NULL);
         else if (st == SDM_OK && run->count > 1)
             run_beside(&beside);
+        if (run->aside != run->ctx)
+            sdm_child_tell(run->ctx, run->aside);
         if (st == SDM_OK && beside.st != SDM_OK && beside.st != SDM_ERR_STOPPED && run->written == i)
             st = end_before(run, i, beside.st);
         else if (st == SDM_OK && beside.st != SDM_OK)
@@ -354,7 +356,7 @@ SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right
     TRY(list_frames(ctx, run));
     TRY(open_device(ctx, run));
     if (run->count > 1)
-        TRY(sdm_open(&run->aside, sdm_options(ctx)));
+        TRY(sdm_open_child(ctx, &run->aside));
     TRY(run_frames(run));
 done:
     if (st == SDM_ERR_STOPPED && run && run->written > 0)

@@ -240,6 +240,23 @@ def sequences(bench):
            "--first", "50", code=1)
     refuse("first behind last", ["--first: found 5", "--last, which is 4"], "s%03d_left.tif", "s%03d_right.tif",
            "o%03d.tif", "--first", "5", "--last", "4")
+    # what is told of a frame is told in a sequence, too, and its memory counted
+    for frame in (1, 2, 3):
+        make_pair(400, H, stem=f"b{frame}_", seed=frame)
+        for side in ("left", "right"):
+            data = bytes(v if x % 400 > 20 else 0 for x, v in enumerate(noise(400, H, frame)))
+            base.write_tiff(f"b{frame}_{side}.tif", 400, H, "uint8", data)
+    peak = []
+    for frames in (1, 3):
+        done = bench.call("match", "b%d_left.tif", "b%d_right.tif", "-o", "o%d.tif", "--overwrite", "--max-disparity", "15", "--last",
+                          str(frames), "--log", "json")
+        lines = [json.loads(line) for line in done.stdout.strip().split("\n")]
+        told = [k for k in lines if "taken for no data" in k.get("message", "")]
+        peak.append(lines[-1]["buffer_bytes_peak"])
+        bench.check(f"{frames} frames: fill is told", len(told) == 2 * frames, f"{len(told)} lines")
+    bench.check("memory of two pairs at once", peak[1] > peak[0] + 400 * H * 2, str(peak))
+    for frame in (1, 2, 3):
+        base.remove(f"o{frame}.tif")
     base.put("o006.tif", b"kept")
     refuse("one output exists", ["o006.tif exists"], "s%03d_left.tif", "s%03d_right.tif", "o%03d.tif")
     base.remove("o006.tif")
