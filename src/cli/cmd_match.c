@@ -15,7 +15,8 @@ static void print_text(SdmCall *call, const SdmDisparityResult *r)
     const double match_s = r->shrink_s + r->engine_s + r->filter_s;
     sdm_screen_print(
         screen, "%s: %d x %d px%s, %.1f %% matched, %.1f %% with a disparity; matching %.4g s, in all %.4g s",
-        call->own.match.output, r->width, r->height, r->frames > 1 ? " a frame" : "", share * (double)r->matched,
+        call->own.match.output, r->width, r->height, r->frames > 1 ? " a frame" : "",
+        share * (double)r->matched,
         share * (double)r->valid, match_s, sdm_now_s() - screen->started_s);
     if (has_energy(call))
         sdm_screen_print(screen, "energy %lld: costs %lld, steps %lld",

@@ -24,7 +24,7 @@ const SdmOptions *sdm_options(const SdmContext *ctx);
 SdmStatus sdm_set_options(SdmContext *ctx, const SdmOptions *opt);
 /* A context for work on another thread: options as the parent's are now, memory charged to its account;
  * error and clocks are the child's own.  To be closed before the parent; what was allocated through it may
- * stay.  What it logs, at most 16 lines, waits for sdm_child_tell(), for the sink is the parent's thread's. */
+ * stay.  What it logs, at most 16 lines, waits for sdm_child_tell(): the sink is the parent's thread's. */
 SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out);
 /* What the child logged since the last call goes to the parent's sink; once the child's thread has ended. */
 void sdm_child_tell(SdmContext *parent, SdmContext *child);
