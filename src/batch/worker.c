@@ -8,18 +8,8 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { A_DEVICE = 2 /* windows at a time */, MOST_LINES = 8 };
+enum { A_DEVICE = 2 /* windows at a time */ };
 _Static_assert(SDM_MOST_LANES >= A_DEVICE * SDM_MOST_DEVICES, "a lane for every device");
-
-/* Lines of a lane's log, kept until its end: the sink belongs to the thread that waits. */
-typedef struct Lines {
-    int count;
-    struct {
-        SdmLogLevel level;
-        int stage;
-        char text[512];
-    } line[MOST_LINES];
-} Lines;
 
 /* A window in work on a device. */
 typedef struct Lane {
@@ -32,7 +22,6 @@ typedef struct Lane {
     SdmWorkerCall call;
     SdmStatus st;
     char why[512]; /* it failed */
-    Lines lines;
 } Lane;
 
 struct SdmWorker {
@@ -148,16 +137,6 @@ bool sdm_worker_has_room(SdmContext *ctx, SdmWorker *worker, const SdmMatchSetti
            sdm_device_budget(lane->device);
 }
 
-static void keep_line(void *user, SdmLogLevel level, int stage, const char *text)
-{
-    Lines *const l = user;
-    if (l->count == MOST_LINES)
-        return;
-    l->line[l->count].level = level;
-    l->line[l->count].stage = stage;
-    snprintf(l->line[l->count++].text, sizeof l->line[0].text, "%s", text);
-}
-
 static void keep_why(SdmContext *ctx, Lane *lane)
 {
     if (lane->st != SDM_OK)
@@ -193,16 +172,13 @@ SdmStatus sdm_worker_begin(SdmContext *ctx, SdmWorker *worker, const SdmWorkerCa
         return sdm_chain_fine(ctx, call->in, call->coarse, call->win, call->need, call->out);
     Lane *const lane = &worker->lane[i];
     lane->call = *call;
-    lane->lines.count = 0;
     lane->st = need_device(ctx, worker, lane);
     keep_why(ctx, lane);
     lane->busy = true;
     if (lane->st != SDM_OK)
         return SDM_OK; /* its end looks after it */
-    if (worker->lane_count > 1 && sdm_open_child(ctx, &lane->ctx) == SDM_OK) {
-        sdm_set_sinks(lane->ctx, keep_line, NULL, &lane->lines);
+    if (worker->lane_count > 1 && sdm_open_child(ctx, &lane->ctx) == SDM_OK)
         lane->on_thread = pthread_create(&lane->thread, NULL, run_lane, lane) == 0;
-    }
     if (!lane->on_thread)
         match(ctx, lane);
     return SDM_OK;
@@ -213,9 +189,7 @@ static void join(SdmContext *ctx, Lane *lane)
 {
     if (lane->on_thread) {
         pthread_join(lane->thread, NULL);
-        for (int i = 0; i < lane->lines.count; i++)
-            sdm_log(ctx, lane->lines.line[i].level, lane->lines.line[i].stage, "%s",
-                    lane->lines.line[i].text);
+        sdm_child_tell(ctx, lane->ctx);
     }
     lane->on_thread = false;
     sdm_close(&lane->ctx);

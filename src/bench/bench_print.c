@@ -87,9 +87,11 @@ void sdm_bench_print_csv(const SdmBench *b, FILE *to)
     for (int i = 0; i < b->count; i++) {
         const SdmBenchCase *const c = &b->cases[i], *const below = sdm_bench_below(b, i);
         const char *of = "";
+        const char *const quote = strchr(c->name, ',') ? "\"" : "";
         const double each = c->seconds / c->outputs, bound = sdm_bench_bound_s(b, c, &of);
-        fprintf(to, "%s,%s,%d,%s,%.0f,%.9g,%.9g,%.9g,%.5g,%.5g,", c->name, c->level, c->threads, c->output,
-                c->outputs, c->seconds, c->best, c->cpu, 1e9 * each, each * b->clock_hz * c->threads);
+        fprintf(to, "%s%s%s,%s,%d,%s,%.0f,%.9g,%.9g,%.9g,%.5g,%.5g,", quote, c->name, quote, c->level,
+                c->threads, c->output, c->outputs, c->seconds, c->best, c->cpu, 1e9 * each,
+                each * b->clock_hz * c->threads);
         if (below)
             fprintf(to, "%.4g", below->seconds / below->outputs / each);
         fprintf(to, ",");
@@ -133,14 +135,14 @@ void sdm_bench_print_text(const SdmBench *b, FILE *to)
                 r.cycles, r.ratio, r.bound);
     }
     if (has_papers(b))
-        fprintf(to, "\n%-52s %-8s %2s %10s  %s\n", "workload of a paper", "level", "t", "here", "published");
+        fprintf(to, "\n%-53s %-8s %2s %10s  %s\n", "workload of a paper", "level", "t", "here", "published");
     for (int i = 0; i < b->count; i++) {
         const SdmBenchCase *const c = &b->cases[i];
         Row r;
         if (!c->published)
             continue;
         fill_row(b, i, &r);
-        fprintf(to, "%-52s %-8s %2d %10s  %s\n", c->name, c->level, c->threads, r.time, c->published);
+        fprintf(to, "%-53s %-8s %2d %10s  %s\n", c->name, c->level, c->threads, r.time, c->published);
     }
 }
 

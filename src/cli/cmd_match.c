@@ -6,15 +6,19 @@
 
 #include <string.h>
 
-static void print_text(SdmScreen *screen, const char *output, const SdmDisparityResult *r)
+static bool has_energy(const SdmCall *call) { return strcmp(call->options.optimizer, "bp") == 0; }
+
+static void print_text(SdmCall *call, const SdmDisparityResult *r)
 {
+    SdmScreen *const screen = &call->screen;
     const double share = 100.0 / (double)(r->pixels ? r->pixels : 1);
     const double match_s = r->shrink_s + r->engine_s + r->filter_s;
     sdm_screen_print(
         screen, "%s: %d x %d px%s, %.1f %% matched, %.1f %% with a disparity; matching %.4g s, in all %.4g s",
-        output, r->width, r->height, r->frames > 1 ? " a frame" : "", share * (double)r->matched,
+        call->own.match.output, r->width, r->height, r->frames > 1 ? " a frame" : "",
+        share * (double)r->matched,
         share * (double)r->valid, match_s, sdm_now_s() - screen->started_s);
-    if (r->energy[0] + r->energy[1] > 0)
+    if (has_energy(call))
         sdm_screen_print(screen, "energy %lld: costs %lld, steps %lld",
                          (long long)(r->energy[0] + r->energy[1]), (long long)r->energy[0],
                          (long long)r->energy[1]);
@@ -30,7 +34,7 @@ static void add_json(SdmCall *call, const SdmDisparityResult *r)
     cJSON_AddNumberToObject(to, "height", r->height);
     cJSON_AddNumberToObject(to, "matched", (double)r->matched / pixels);
     cJSON_AddNumberToObject(to, "valid", (double)r->valid / pixels);
-    if (strcmp(call->options.optimizer, "bp") == 0) {
+    if (has_energy(call)) {
         cJSON_AddNumberToObject(to, "energy_data", (double)r->energy[0]);
         cJSON_AddNumberToObject(to, "energy_smoothness", (double)r->energy[1]);
         cJSON_AddNumberToObject(to, "energy", (double)(r->energy[0] + r->energy[1]));
@@ -53,7 +57,7 @@ SdmStatus sdm_command_match(SdmCall *call)
     SdmDisparityResult result;
     TRY(sdm_disparity_run(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.match,
                           &result));
-    print_text(&call->screen, call->own.match.output, &result);
+    print_text(call, &result);
     if (call->summary)
         add_json(call, &result);
 done:

@@ -49,15 +49,40 @@ SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt)
     return sdm_options_check(ctx, &ctx->options);
 }
 
+static void keep_line(void *user, SdmLogLevel level, int stage, const char *text)
+{
+    SdmLines *const l = user;
+    if (l->count == SDM_MOST_LINES)
+        return;
+    l->line[l->count].level = level;
+    l->line[l->count].stage = stage;
+    snprintf(l->line[l->count++].text, sizeof l->line[0].text, "%s", text);
+}
+
 SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out)
 {
     SdmContext *const ctx = *out = calloc(1, sizeof *ctx);
-    if (!ctx)
+    SdmLines *const lines = calloc(1, sizeof *lines);
+    if (!ctx || !lines) {
+        free(ctx);
+        free(lines);
+        *out = NULL;
         return sdm_fail(parent, SDM_ERR_MEMORY, "out of memory: a context");
+    }
     ctx->options = parent->options;
     ctx->account = parent->account ? parent->account : parent;
     ctx->started_s = parent->started_s;
+    ctx->lines = lines;
+    sdm_set_sinks(ctx, keep_line, NULL, lines);
     return SDM_OK;
+}
+
+void sdm_child_tell(SdmContext *parent, SdmContext *child)
+{
+    SdmLines *const l = child->lines;
+    for (int i = 0; i < l->count; i++)
+        sdm_log(parent, l->line[i].level, l->line[i].stage, "%s", l->line[i].text);
+    l->count = 0;
 }
 
 void sdm_close(SdmContext **ctx)
@@ -65,6 +90,7 @@ void sdm_close(SdmContext **ctx)
     if (!ctx || !*ctx)
         return;
     sdm_spares_free(*ctx);
+    free((*ctx)->lines);
     free(*ctx);
     *ctx = NULL;
 }

@@ -12,9 +12,21 @@ typedef struct SdmSpare {
     size_t bytes;
 } SdmSpare;
 
+/* What a child logs, until sdm_child_tell(): the sink is of the thread that waits for it. */
+enum { SDM_MOST_LINES = 16 };
+typedef struct SdmLines {
+    int count;
+    struct {
+        SdmLogLevel level;
+        int stage;
+        char text[1024];
+    } line[SDM_MOST_LINES];
+} SdmLines;
+
 struct SdmContext {
     SdmOptions options;
     SdmContext *account; /* of a child: who is charged for memory; else NULL */
+    SdmLines *lines;     /* of a child, owned; else NULL */
     char error[1024];
     sdm_log_fn *log;
     sdm_progress_fn *progress;

@@ -23,9 +23,11 @@ const SdmOptions *sdm_options(const SdmContext *ctx);
 /* Other options from now on (borrowed strings), checked as sdm_open() does. */
 SdmStatus sdm_set_options(SdmContext *ctx, const SdmOptions *opt);
 /* A context for work on another thread: options as the parent's are now, memory charged to its account;
- * error, log and clocks are the child's own.  To be closed before the parent; what was allocated through it
- * may stay. */
+ * error and clocks are the child's own.  To be closed before the parent; what was allocated through it may
+ * stay.  What it logs, at most 16 lines, waits for sdm_child_tell(): the sink is the parent's thread's. */
 SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out);
+/* What the child logged since the last call goes to the parent's sink; once the child's thread has ended. */
+void sdm_child_tell(SdmContext *parent, SdmContext *child);
 int sdm_threads(const SdmContext *ctx); /* >= 1 */
 /* From here to sdm_team_leave(ctx, what enter gave): the work has `units`, each of about a nanosecond (a pixel
  * at one disparity), and sdm_threads() is no more than have enough of it, since it takes microseconds to wake

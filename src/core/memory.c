@@ -55,8 +55,9 @@ static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size,
                                     : aligned_alloc(ALIGN, total);
     if (!block)
         return sdm_fail(ctx, SDM_ERR_MEMORY,
-                        "out of memory: %s needs %zu MiB; give a smaller --memory or --tile", what,
-                        (bytes >> 20) + 1);
+                        "out of memory: %s needs %zu MiB; run and plan take less with a smaller --memory or "
+                        "--tile",
+                        what, (bytes >> 20) + 1);
     if (zeroed && !cleared)
         memset(block, 0, total);
     *(Header *)(void *)block = (Header){.ctx = payer, .bytes = (int64_t)bytes, .total = total};

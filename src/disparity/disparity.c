@@ -29,6 +29,7 @@ typedef struct Run {
 } Run;
 
 enum { LEFT, RIGHT, OUTPUT, PREVIEW, PATTERNS };
+enum { PNG_MOST = 1000000 }; /* px a side that libpng writes */
 
 /* ---- names ---- */
 
@@ -136,6 +137,10 @@ static SdmStatus check_size(const Run *run, const Slot *slot)
                         opt->max_disparity >= slot->width ? "max" : "min",
                         opt->max_disparity >= slot->width ? opt->max_disparity : opt->min_disparity,
                         slot->names.left, size);
+    if (*slot->names.preview && (slot->width > PNG_MOST || slot->height > PNG_MOST))
+        return sdm_fail(run->ctx, SDM_ERR_USAGE,
+                        "--preview %s: the image %s has %s, a PNG at most %d px a side; leave --preview out",
+                        slot->names.preview, slot->names.left, size, PNG_MOST);
     return SDM_OK;
 }
 
@@ -320,6 +325,8 @@ static SdmStatus run_frames(Run *run)
             pthread_join(thread, NULL);
         else if (st == SDM_OK && run->count > 1)
             run_beside(&beside);
+        if (run->aside != run->ctx)
+            sdm_child_tell(run->ctx, run->aside);
         if (st == SDM_OK && beside.st != SDM_OK && beside.st != SDM_ERR_STOPPED && run->written == i)
             st = end_before(run, i, beside.st);
         else if (st == SDM_OK && beside.st != SDM_OK)
@@ -349,7 +356,7 @@ SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right
     TRY(list_frames(ctx, run));
     TRY(open_device(ctx, run));
     if (run->count > 1)
-        TRY(sdm_open(&run->aside, sdm_options(ctx)));
+        TRY(sdm_open_child(ctx, &run->aside));
     TRY(run_frames(run));
 done:
     if (st == SDM_ERR_STOPPED && run && run->written > 0)

@@ -107,16 +107,17 @@ static SdmStatus check_census(SdmContext *ctx, const SdmDisparityOptions *opt)
 static SdmStatus check_optimizer(SdmContext *ctx, const SdmDisparityOptions *opt)
 {
     const char *const name = sdm_options(ctx)->optimizer;
+    const int most = strcmp(name, "bp") == 0 ? SDM_BP_LABELS_MAX : SDM_LABEL_MOST;
     if (sdm_disparity_cost(ctx, opt) == SDM_PAIR_ZNCC)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--optimizer %s: found --cost zncc, expected ad-census, census or sad", name);
     if (opt->uniqueness > 0.0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--uniqueness: needs --optimizer local, found %s", name);
-    if (opt->max_disparity - opt->min_disparity >= SDM_LABEL_MOST)
+    if (opt->max_disparity - opt->min_disparity >= most)
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--max-disparity: found %d px, expected at most %d px with --optimizer %s, which takes %d labels",
-            opt->max_disparity, opt->min_disparity + SDM_LABEL_MOST - 1, name, SDM_LABEL_MOST);
+            opt->max_disparity, opt->min_disparity + most - 1, name, most);
     return SDM_OK;
 }
 

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dem/trap.h"
 #include "disparity/disparity_inside.h"
+#include "read/source.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
+#include <cpl_string.h>
 #include <errno.h>
 #include <gdal.h>
 #include <math.h>
@@ -63,6 +65,22 @@ static bool same_file(const char *a, const char *b)
     return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
 }
 
+/* Is the file one of those that GDAL reads the input from, such as the source of a virtual raster? */
+static bool is_read_from(const char *path, const char *input)
+{
+    bool found = false;
+    sdm_quiet_begin();
+    const GDALDatasetH ds = sdm_gdal_open(input);
+    char **const list = ds ? GDALGetFileList(ds) : NULL;
+    for (int i = 0; list && list[i]; i++)
+        found |= same_file(path, list[i]);
+    CSLDestroy(list);
+    if (ds)
+        GDALClose(ds);
+    sdm_quiet_end();
+    return found;
+}
+
 static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path,
                               const SdmPairNames *names, bool overwrite)
 {
@@ -82,6 +100,11 @@ static SdmStatus check_output(SdmContext *ctx, const char *option, const char *p
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is not a regular file; give another name", option, path);
     if (!overwrite)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s exists; give --overwrite or another name", option, path);
+    for (int k = 0; k < 2; k++)
+        if (is_read_from(path, inputs[k]))
+            return sdm_fail(ctx, SDM_ERR_USAGE,
+                            "%s %s would overwrite a file that the input %s is read from; give another name",
+                            option, path, inputs[k]);
 done:
     return st;
 }

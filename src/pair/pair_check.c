@@ -29,8 +29,9 @@ static SdmStatus check_range(SdmContext *ctx, const SdmPairSettings *set, int wi
                         "%d..%d at most",
                         set->dmin, set->dmax, width, 1 - width, width - 1);
     if (set->dmax - set->dmin >= SDM_PAIR_DEPTH_MAX)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "disparities %d..%d are more than %d; give a smaller range",
-                        set->dmin, set->dmax, SDM_PAIR_DEPTH_MAX);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--max-disparity: found %d px, expected at most %d px; a search takes %d disparities",
+                        set->dmax, set->dmin + SDM_PAIR_DEPTH_MAX - 1, SDM_PAIR_DEPTH_MAX);
     return SDM_OK;
 }
 

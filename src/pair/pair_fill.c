@@ -138,17 +138,18 @@ static bool fill_row(float *d, int width)
     return true;
 }
 
-/* Rows that had nothing: the nearest one that had something. */
+/* Rows that had nothing: the nearest one that had something, the upper of two. */
 static void copy_rows(float *d, int width, int height, const uint8_t *good)
 {
-    for (int y = 0; y < height; y++)
-        for (int k = 1; !good[y] && k < height; k++) {
-            const int from = y - k >= 0 && good[y - k] ? y - k : y + k;
-            if (from < height && good[from]) {
-                memcpy(d + (ptrdiff_t)y * width, d + (ptrdiff_t)from * width, (size_t)width * sizeof *d);
-                break;
-            }
-        }
+    int above = -1, below = 0; /* the nearest good rows of row y */
+    for (int y = 0; y < height; y++) {
+        above = good[y] ? y : above;
+        while (below < height && (below < y || !good[below]))
+            below++;
+        const int from = below == height || (above >= 0 && y - above <= below - y) ? above : below;
+        if (!good[y] && from >= 0)
+            memcpy(d + (ptrdiff_t)y * width, d + (ptrdiff_t)from * width, (size_t)width * sizeof *d);
+    }
 }
 
 static SdmStatus fill_rows(SdmContext *ctx, int width, int height, float *d)

@@ -185,6 +185,34 @@ static void interpolate_by_hand(void **state)
     assert_same(twin, want, 40);
 }
 
+/* Rows without a match take the nearest row that has one, the upper of two; the work does not grow with the
+ * square of the height: here that would take minutes. */
+static void empty_rows_take_the_nearest(void **state)
+{
+    (void)state;
+    enum { FEW = 97, MANY = 1000000 };
+    float *const d = malloc(MANY * sizeof *d);
+    for (int step = 2; step < 60; step++) {
+        for (int y = 0; y < FEW; y++)
+            d[y] = y % step == step / 2 || y % 23 == 9 ? (float)y : N_;
+        assert_int_equal(sdm_pair_fill(ctx, SDM_FILL_INTERPOLATE, 1, FEW, d), SDM_OK);
+        for (int y = 0; y < FEW; y++) {
+            int want = -1;
+            for (int k = 0; want < 0; k++)
+                for (int side = -1; side <= 1 && want < 0; side += 2) {
+                    const int row = y + side * k;
+                    want = row >= 0 && row < FEW && (row % step == step / 2 || row % 23 == 9) ? row : -1;
+                }
+            assert_true(d[y] == (float)want);
+        }
+    }
+    for (int y = 0; y < MANY; y++)
+        d[y] = y == 0 || y == MANY - 1 ? (float)y : N_;
+    assert_int_equal(sdm_pair_fill(ctx, SDM_FILL_INTERPOLATE, 1, MANY, d), SDM_OK);
+    assert_true(d[MANY / 2 - 1] == 0.0f && d[MANY / 2] == (float)(MANY - 1));
+    free(d);
+}
+
 static void nothing_stays_nothing(void **state)
 {
     (void)state;
@@ -218,7 +246,8 @@ int main(void)
         cmocka_unit_test(shrink_by_hand),      cmocka_unit_test(median_by_hand),
         cmocka_unit_test(median_is_naive),     cmocka_unit_test(nearest_by_hand),
         cmocka_unit_test(nearest_is_naive),    cmocka_unit_test(interpolate_by_hand),
-        cmocka_unit_test(nothing_stays_nothing), cmocka_unit_test(no_memory),
+        cmocka_unit_test(empty_rows_take_the_nearest), cmocka_unit_test(nothing_stays_nothing),
+        cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

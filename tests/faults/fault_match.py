@@ -97,6 +97,8 @@ def usage(bench):
              "sgm", "--p2", "9"),
             ("more labels than there are", ["--max-disparity: found 5000 px", "4096 labels"], "--optimizer", "sgm",
              "--min-disparity", "-59", "--max-disparity", "5000"),
+            ("more labels than bp has", ["--max-disparity: found 2000 px, expected at most 964 px with --optimizer bp", "1024 labels"],
+             "--optimizer", "bp", "--min-disparity", "-59", "--max-disparity", "2000"),
             ("window above the image, sgm", ["--window 21", "15 x 10 px after --downscale"], "--optimizer", "sgm", "--window",
              "21", "--downscale", "4"),
             ("tile of 3 px", ["--bp-tile: found '3'", "4 to 1024"], "--optimizer", "bp", "--bp-tile", "3")):
@@ -107,6 +109,18 @@ def usage(bench):
     refuse("ending", ["-o o.png", ".tif, .tiff or .pfm"], *pair, "-o", "o.png")
     refuse("preview's ending", ["--preview p.jpg", ".png"], *pair, *out, "--preview", "p.jpg")
     refuse("onto the input", ["-o left.tif", "input"], *pair, "-o", "left.tif", "--overwrite", "--max-disparity", "9")
+    translate("left.tif", "view.vrt", "-of", "VRT")
+    for left in ("view.vrt", "GTIFF_DIR:1:left.tif"):
+        refuse(f"onto what {left} is read from", ["-o left.tif would overwrite a file that the input", left], left, "right.tif", "-o",
+               "left.tif", "--overwrite", "--max-disparity", "9")
+    long = 1000001
+    base.write_tiff("long.tif", long, 1, "uint8", bytes([9]) * long)
+    refuse("wider than a PNG", ["--preview p.png", f"{long} x 1 px", "at most 1000000 px a side"], "long.tif", "long.tif", *out,
+           "--optimizer", "sgm", "--preview", "p.png")
+    base.write_tiff("long.tif", 70000, 9, "uint8", bytes([9]) * 70000 * 9)
+    refuse("more disparities than 16 bits number", ["--max-disparity: found 60000 px, expected at most 59999 px"], "long.tif",
+           "long.tif", "-o", "o.tif", "--max-disparity", "60000")
+    base.remove("long.tif")
     refuse("folder", ["absent", "make it first"], *pair, "-o", "absent/o.tif", code=1)
     refuse("a folder as output", ["is a folder"], *pair, "-o", "./")
     base.put("there.tif", b"kept")
@@ -226,6 +240,23 @@ def sequences(bench):
            "--first", "50", code=1)
     refuse("first behind last", ["--first: found 5", "--last, which is 4"], "s%03d_left.tif", "s%03d_right.tif",
            "o%03d.tif", "--first", "5", "--last", "4")
+    # what is told of a frame is told in a sequence, too, and its memory counted
+    for frame in (1, 2, 3):
+        make_pair(400, H, stem=f"b{frame}_", seed=frame)
+        for side in ("left", "right"):
+            data = bytes(v if x % 400 > 20 else 0 for x, v in enumerate(noise(400, H, frame)))
+            base.write_tiff(f"b{frame}_{side}.tif", 400, H, "uint8", data)
+    peak = []
+    for frames in (1, 3):
+        done = bench.call("match", "b%d_left.tif", "b%d_right.tif", "-o", "o%d.tif", "--overwrite", "--max-disparity", "15", "--last",
+                          str(frames), "--log", "json")
+        lines = [json.loads(line) for line in done.stdout.strip().split("\n")]
+        told = [k for k in lines if "taken for no data" in k.get("message", "")]
+        peak.append(lines[-1]["buffer_bytes_peak"])
+        bench.check(f"{frames} frames: fill is told", len(told) == 2 * frames, f"{len(told)} lines")
+    bench.check("memory of two pairs at once", peak[1] > peak[0] + 400 * H * 2, str(peak))
+    for frame in (1, 2, 3):
+        base.remove(f"o{frame}.tif")
     base.put("o006.tif", b"kept")
     refuse("one output exists", ["o006.tif exists"], "s%03d_left.tif", "s%03d_right.tif", "o%03d.tif")
     base.remove("o006.tif")

@@ -5,46 +5,11 @@
 import json
 import os
 import subprocess
-import sys
-import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-try:
-    import numpy as np
-    from osgeo import gdal, gdal_array
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
-import pair_score
+import pairs
+from pairs import check, content, gdal, match, np, pair_score, run, save
 
-gdal.UseExceptions()
-program = os.path.abspath(sys.argv[1])
-failures = []
 W, H = 96, 64
-
-
-def check(name, good, figure=""):
-    print(f"{'ok' if good else 'FAILED'}: {name} {figure}", flush=True)
-    if not good:
-        failures.append(name)
-
-
-def run(*words, code=0):
-    done = subprocess.run([program, "match", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False)
-    if code is not None and done.returncode != code:
-        check(" ".join(map(str, words)), False, f"exit code {done.returncode}: {done.stderr}")
-    return done
-
-
-def match(left, right, *words, out="o.tif"):
-    run(left, right, "-o", out, "--overwrite", "-q", *words)
-    return pair_score.read_disparity(out)
-
-
-def content(path):
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def texture(x, y):
@@ -64,24 +29,7 @@ def views(d, width=W, height=H):
 
 
 def as_bytes(v):
-    return np.clip(np.rint(128 + 60 * v), 0, 255).astype(np.uint8)
-
-
-def save(name, array, nodata=None, interp=()):
-    bands = array if array.ndim == 3 else array[None]
-    kind = gdal_array.NumericTypeCodeToGDALTypeCode(array.dtype)
-    with_png = name.endswith(".png")
-    data = gdal.GetDriverByName("MEM" if with_png else "GTiff").Create("" if with_png else name, array.shape[-1],
-                                                                     array.shape[-2], len(bands), kind)
-    for i, band in enumerate(bands):
-        data.GetRasterBand(i + 1).WriteArray(band)
-        if nodata is not None:
-            data.GetRasterBand(i + 1).SetNoDataValue(nodata)
-        if interp:
-            data.GetRasterBand(i + 1).SetColorInterpretation(interp[i])
-    if with_png:
-        gdal.GetDriverByName("PNG").CreateCopy(name, data)
-    return name
+    return pairs.as_bytes(128 + 60 * v)
 
 
 def save_pair(d, width=W, height=H):
@@ -268,7 +216,7 @@ def sequence():
 
 def devices():
     """Every device that rounds as the processor does gives its bytes."""
-    listed = subprocess.run([program, "devices", "--log", "json"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    listed = subprocess.run([pairs.PROGRAM, "devices", "--log", "json"], stdout=subprocess.PIPE, text=True, check=True).stdout
     exact = [d["device"] for d in json.loads(listed.splitlines()[-1])["devices"]
              if d["can_run"] and d["rounds_as_processor"]]
     left, right = views(5.4)
@@ -289,20 +237,12 @@ def devices():
                 check(f"{device}: {optimizer} {cost}", content("cpu.tif") == content("device.tif"))
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="sdm_match_") as folder:
-        os.chdir(folder)
-        sign_and_accuracy()
-        formats()
-        what_is_left_out(kinds_of_images())
-        same_bytes()
-        after_matching()
-        json_lines()
-        sequence()
-        devices()
-        os.chdir("/")
-    print(f"{len(failures)} failed")
-    sys.exit(1 if failures else 0)
-
-
-main()
+sign_and_accuracy()
+formats()
+what_is_left_out(kinds_of_images())
+same_bytes()
+after_matching()
+json_lines()
+sequence()
+devices()
+pairs.finish()

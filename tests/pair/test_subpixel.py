@@ -4,18 +4,9 @@
 test_subpixel.py STEREODEM    prints the error and the histogram of the fractional parts (1 = as often as it should be)
 """
 # SPDX-License-Identifier: Apache-2.0
-import os
-import subprocess
-import sys
-import tempfile
+import pairs
+from pairs import check, match, np, save
 
-try:
-    import numpy as np
-    from osgeo import gdal
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
-gdal.UseExceptions()
 W, H, NEAR, RISE = 640, 200, 10.0, 12.0  # disparities rise from NEAR by RISE over the width
 # (options, most RMS in px, most deviation of a tenth of a pixel from its share)
 CASES = ((("--optimizer", "local"), 0.06, 0.2), (("--optimizer", "sgm"), 0.08, 0.25),
@@ -34,34 +25,22 @@ def texture(x, y):
     return 128 + out * 35 / out.std()
 
 
-def write(path, image):
-    image = np.clip(np.rint(image + random.normal(0, 2, image.shape)), 0, 255).astype(np.uint8)
-    raster = gdal.GetDriverByName("GTiff").Create(path, W, H, 1, gdal.GDT_Byte)
-    raster.GetRasterBand(1).WriteArray(image)
-    raster.FlushCache()
+def view(x, y):
+    return pairs.as_bytes(texture(x, y) + random.normal(0, 2, y.shape))
 
 
-failed = 0
-with tempfile.TemporaryDirectory(prefix="sdm_subpixel_") as work:
-    left, right, out = (os.path.join(work, name) for name in ("l.tif", "r.tif", "d.tif"))
-    y, x = np.mgrid[0:H, 0:W].astype(float)
-    truth = NEAR + RISE * x / W
-    write(left, texture(x, y))
-    write(right, texture((x + NEAR) / (1 - RISE / W), y))  # x_right = x - truth(x), solved for x
-    for options, most_px, most_off in CASES:
-        subprocess.run([sys.argv[1], "match", left, right, "-o", out, "--overwrite", "-q", "--max-disparity", "31", *options],
-                       check=True)
-        inner = (slice(20, -20), slice(60, -40))
-        raster = gdal.Open(out)
-        found, known = raster.ReadAsArray()[inner], truth[inner]
-        some = np.isfinite(found) & (np.abs(found - known) < 1)
-        rms = float(np.sqrt(np.mean((found - known)[some] ** 2)))
-        share, wanted = (np.histogram(v[some] % 1.0, 10, (0, 1))[0] / some.sum() for v in (found, known))
-        ratio = share / wanted
-        # the place half way falls to either side of a label: its two tenths count together
-        ratio[4] = ratio[5] = (share[4] + share[5]) / (wanted[4] + wanted[5])
-        good = rms <= most_px and some.mean() > 0.97 and np.abs(ratio - 1).max() <= most_off
-        failed += not good
-        print(f"{'ok' if good else 'FAILED'}: {' '.join(options)}: RMS {rms:.3f} px, matched {100 * some.mean():.1f} %, tenths "
-              + " ".join(f"{r:.2f}" for r in ratio), flush=True)
-sys.exit(1 if failed else 0)
+y, x = np.mgrid[0:H, 0:W].astype(float)
+truth = NEAR + RISE * x / W
+left, right = save("l.tif", view(x, y)), save("r.tif", view((x + NEAR) / (1 - RISE / W), y))  # x_right = x - truth(x), for x
+inner = (slice(20, -20), slice(60, -40))
+for options, most_px, most_off in CASES:
+    found, known = match(left, right, "--max-disparity", "31", *options)[inner], truth[inner]
+    some = np.isfinite(found) & (np.abs(found - known) < 1)
+    rms = float(np.sqrt(np.mean((found - known)[some] ** 2)))
+    share, wanted = (np.histogram(v[some] % 1.0, 10, (0, 1))[0] / some.sum() for v in (found, known))
+    ratio = share / wanted
+    # the place half way falls to either side of a label: its two tenths count together
+    ratio[4] = ratio[5] = (share[4] + share[5]) / (wanted[4] + wanted[5])
+    check(" ".join(options), rms <= most_px and some.mean() > 0.97 and np.abs(ratio - 1).max() <= most_off,
+          f"RMS {rms:.3f} px, matched {100 * some.mean():.1f} %, tenths " + " ".join(f"{r:.2f}" for r in ratio))
+pairs.finish()

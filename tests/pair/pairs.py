@@ -1,0 +1,94 @@
+"""What the tests of `match` share: the program, a folder to work in, images to write and disparities to read, failures.
+
+A test is called with the program's path and ends with finish().  Without numpy or GDAL's Python it is skipped (exit 77).
+"""
+# SPDX-License-Identifier: Apache-2.0
+import atexit
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+try:
+    import numpy as np
+    from osgeo import gdal, gdal_array
+    import pair_score
+except ImportError as missing:
+    print(f"SKIPPED: {missing}")
+    sys.exit(77)
+
+gdal.UseExceptions()
+PROGRAM = os.path.abspath(sys.argv[1])
+MIDDLEBURY = os.path.join(HERE, "..", "..", "..", "shared", "data", "middlebury")
+WORK = tempfile.TemporaryDirectory(prefix="sdm_pair_")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # tests share the machine: threads that wait shall not spin
+os.chdir(WORK.name)
+failures = []
+
+
+@atexit.register
+def leave():
+    os.chdir("/")
+    WORK.cleanup()
+
+
+def skip(why):
+    print(f"SKIPPED: {why}")
+    sys.exit(77)
+
+
+def check(name, good, figure=""):
+    """One law, printed with its figure."""
+    print(f"{'ok' if good else 'FAILED'}: {name} {figure}", flush=True)
+    if not good:
+        failures.append(name)
+
+
+def finish():
+    print(f"{len(failures)} failed")
+    sys.exit(1 if failures else 0)
+
+
+def run(*words, code=0):
+    """`stereodem match` with these words; code: the exit code expected, None for any."""
+    done = subprocess.run([PROGRAM, "match", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False)
+    if code is not None and done.returncode != code:
+        check(" ".join(map(str, words)), False, f"exit code {done.returncode}: {done.stderr}")
+    return done
+
+
+def match(left, right, *words, out="o.tif"):
+    """The disparities of two files, px, NaN without a match."""
+    run(left, right, "-o", out, "--overwrite", "-q", *words)
+    return pair_score.read_disparity(out)
+
+
+def save(name, array, nodata=None, interp=()):
+    """Write height x width or bands x height x width samples as .tif or .png; returns the name."""
+    bands = array if array.ndim == 3 else array[None]
+    kind = gdal_array.NumericTypeCodeToGDALTypeCode(array.dtype)
+    with_png = name.endswith(".png")
+    data = gdal.GetDriverByName("MEM" if with_png else "GTiff").Create("" if with_png else name, array.shape[-1],
+                                                                     array.shape[-2], len(bands), kind)
+    for i, band in enumerate(bands):
+        data.GetRasterBand(i + 1).WriteArray(band)
+        if nodata is not None:
+            data.GetRasterBand(i + 1).SetNoDataValue(nodata)
+        if interp:
+            data.GetRasterBand(i + 1).SetColorInterpretation(interp[i])
+    if with_png:
+        gdal.GetDriverByName("PNG").CreateCopy(name, data)
+    data.FlushCache()
+    return name
+
+
+def as_bytes(values):
+    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
