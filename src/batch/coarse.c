@@ -9,7 +9,8 @@
 
 enum {
     V_REACH = 32, /* rows searched across the lines, full-resolution px */
-    CLOUD_ROUNDS = 3
+    CLOUD_ROUNDS = 3,
+    SHARP_ROUNDS = 6
 };
 
 SdmWindow sdm_level_window(const SdmFrame *f, int level)
@@ -195,6 +196,24 @@ done:
     return st;
 }
 
+/* Windows of 9 pixels blur slopes that are not much wider, by more than the levels below can mend; windows of
+ * 5 come nearer to them in each round.  Only on terrain: they would sharpen the rims of clouds, too, and with
+ * these gone from false heights in between, clouds would hang together with mountains.
+ */
+static SdmStatus sharpen_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmGround ground = {0};
+    const int around = sdm_stage_enter(ctx, 5);
+    TRY(sdm_coarse_ground(ctx, c->p, s, &ground));
+    for (int round = 0; round < SHARP_ROUNDS; round++)
+        TRY(sdm_coarse_sharpen(ctx, &c->in, s));
+done:
+    sdm_ground_free(&ground);
+    sdm_stage_leave(ctx, around);
+    return st;
+}
+
 /* The shift found at the top level becomes the first constant of the pointing. */
 static void apply_shift(const Coarse *c, int shift)
 {
@@ -234,6 +253,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     TRY(build_lattice(ctx, &c));
     TRY(descend(ctx, &c, &s));
     TRY(match_beside_clouds(ctx, &c, &s));
+    TRY(sharpen_terrain(ctx, &c, &s));
     p->coarse = s;
     s = (SdmSurface){0};
 done:

@@ -10,6 +10,8 @@ enum {
     WINDOW = 9,
     AGAIN_RANGE = 6,
     AGAIN_WINDOW = 5, /* sees less of a cloud's edge */
+    SHARP_RANGE = 2,
+    SHARP_WINDOW = 5, /* half as wide as the slopes that 9 blur */
     STRIP_BYTES = 24, /* a pixel: surface, prior, two views, what a filter writes */
     STRIP_SHARE = 8,  /* of the budget */
     LEAST_ROWS = 64,
@@ -86,7 +88,11 @@ static SdmSurface view_of(const SdmSurface *s, const SdmWindow *rows)
     return (SdmSurface){.win = *rows, .h_m = s->h_m + at, .flags = s->flags + at, .score = s->score + at};
 }
 
-SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s)
+/* A pass that changes a surface in place. */
+typedef SdmStatus Change(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *s);
+
+static SdmStatus change_level(SdmContext *ctx, const SdmChainInput *in, Change *change, int range, int window,
+                              SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     SdmSurface strip = {0}, above = {0}, kept = {0}; /* above: rows over a strip as they were before */
@@ -94,7 +100,7 @@ SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, SdmSurfac
     const int halo = strip_halo(in->settings, win.level),
               rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, &win);
     if (rows >= win.h)
-        return sdm_chain_rematch(ctx, in, AGAIN_RANGE, AGAIN_WINDOW, s);
+        return change(ctx, in, range, window, s);
     for (int y = 0; y < win.h; y += rows) {
         const SdmWindow part = rows_of(&win, y - halo, y + rows + halo),
                         last = rows_of(&win, y + rows - halo, y + rows);
@@ -110,7 +116,7 @@ SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, SdmSurfac
         sdm_surface_free(&above);
         above = kept;
         kept = (SdmSurface){0};
-        TRY(sdm_chain_rematch(ctx, in, AGAIN_RANGE, AGAIN_WINDOW, &strip));
+        TRY(change(ctx, in, range, window, &strip));
         copy_rows(&strip, y, rows < win.h - y ? rows : win.h - y, s);
         sdm_surface_free(&strip);
     }
@@ -119,6 +125,16 @@ done:
     sdm_surface_free(&above);
     sdm_surface_free(&kept);
     return st;
+}
+
+SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s)
+{
+    return change_level(ctx, in, sdm_chain_rematch, AGAIN_RANGE, AGAIN_WINDOW, s);
+}
+
+SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s)
+{
+    return change_level(ctx, in, sdm_chain_sharpen, SHARP_RANGE, SHARP_WINDOW, s);
 }
 
 SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *from, SdmSurface *to)

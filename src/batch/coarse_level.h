@@ -12,6 +12,9 @@ SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, const SdmSu
  * sdm_chain_rematch(). */
 SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s);
 
+/* What of a level is valid once more, with a window of 5 pixels: see sdm_chain_sharpen(). */
+SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s);
+
 /* Ray gaps of a level's surface as fit samples: means of blocks of side `block`, a divisor of 8.  *sample is
  * allocated. */
 SdmStatus sdm_coarse_gaps(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int block,

@@ -16,7 +16,7 @@ typedef struct Prior {
     GDALRasterBandH band;
     double inverse[6]; /* map -> pixel corner coordinates */
     double nodata, scale, offset;
-    bool has_nodata;
+    bool has_nodata, unread; /* unread: a block of it could not be */
     SdmProjector *proj;
     SdmGeoid *geoid; /* NULL: heights above the ellipsoid */
 } Prior;
@@ -85,6 +85,11 @@ static SdmStatus prior_open(SdmContext *ctx, Prior *p)
     const OGRSpatialReferenceH srs = GDALGetSpatialRef(p->ds);
     if (!srs || GDALGetGeoTransform(p->ds, gt) != CE_None || !GDALInvGeoTransform(gt, p->inverse))
         return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s has no georeference; give a DEM with a CRS", o->dem);
+    if (!OSRIsProjected(srs) && !OSRIsGeographic(srs))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "--dem %s: its coordinate system is neither projected nor geographic; warp it with "
+                        "gdalwarp -t_srs EPSG:4326",
+                        o->dem);
     const int datum = datum_of(o, srs);
     if (datum < 0)
         sdm_log(ctx, SDM_LOG_WARNING, 2, "--dem %s does not say its vertical datum; taken as the ellipsoid "
@@ -118,8 +123,11 @@ static double prior_at(SdmContext *ctx, Prior *p, double lon, double lat)
     if (!(col >= 0.0 && row >= 0.0 && col < GDALGetRasterBandXSize(p->band) &&
           row < GDALGetRasterBandYSize(p->band)))
         return NAN;
-    if (GDALRasterIO(p->band, GF_Read, (int)col, (int)row, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None ||
-        !isfinite(v) || (p->has_nodata && v == (float)p->nodata))
+    if (GDALRasterIO(p->band, GF_Read, (int)col, (int)row, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None) {
+        p->unread = true;
+        return NAN;
+    }
+    if (!isfinite(v) || (p->has_nodata && v == (float)p->nodata))
         return NAN;
     if (p->geoid && sdm_geoid_undulation(ctx, p->geoid, 1, &lon, &lat, &n) != SDM_OK)
         return NAN;
@@ -145,6 +153,11 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
             sdm_camera_locate(scene->view[0].camera, 1, at, g);
             h = prior_at(ctx, &p, g[0], g[1]);
         }
+        if (p.unread)
+            TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                         "--dem %s cannot be read where the scene lies (%.300s); the file is cut short or "
+                         "damaged, fetch it again",
+                         sdm_options(ctx)->dem, CPLGetLastErrorMsg()));
         s->h_m[i] = (float)h;
         known += isfinite(h);
         sum += isfinite(h) ? h : 0.0;

@@ -180,7 +180,6 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
                          .y0 = p->grid.y0,
                          .spacing = p->grid.spacing,
                          .gsd_m = p->frame.gsd_m,
-                         .spacing_m = sdm_grid_spacing_m(&p->grid),
                          .scale = scale,
                          .offset = offset,
                          .gap_m_per_px = p->frame.gsd_m};
@@ -201,6 +200,7 @@ static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmP
     const int lmax = sdm_worker_makes_levels(worker, &p->settings) ? 0 : p->settings.coarse_level - 1;
     TRY(sdm_fine_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
     w->gridding = gridding_of(scene, p, &w->input.lattice);
+    TRY(sdm_grid_ground_m(ctx, &p->grid, p->frame.lon_deg, p->frame.lat_deg, &w->gridding.spacing_m));
     w->shape = *shape;
     *shape = (SdmShape){.level = 0};
     w->input.in.shape = &w->shape;

@@ -81,9 +81,9 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one", SCENE,
      "Band of both images to match, counted from 1; needed where an image has several."},
     {"--mask-left", "FILE", SDM_OPT_TEXT, AT(mask_left), NO_RANGE, "none", SCENE,
-     "Raster of the size of the left image; 0 = do not use the pixel."},
+     "Raster of the size of the left image; 0 or NaN = do not use the pixel."},
     {"--mask-right", "FILE", SDM_OPT_TEXT, AT(mask_right), NO_RANGE, "none", SCENE,
-     "Raster of the size of the right image; 0 = do not use the pixel."},
+     "Raster of the size of the right image; 0 or NaN = do not use the pixel."},
     {"--base-height", "RATIO", SDM_OPT_REAL, AT(base_height), 0.01, 5.0, NULL,
      "the images have cameras of their own", SCENE,
      "Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already."},
@@ -228,6 +228,8 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
     if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected less than --hmax, which is %g m",
                         opt->hmin_m, opt->hmax_m);
+    if (!opt->dem && strcmp(opt->dem_vertical, usual.dem_vertical) != 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--dem-vertical: needs --dem FILE, found none");
     TRY(sdm_options_check_optimizer(ctx, opt, changed(opt, &usual)));
     if ((int64_t)opt->bp_weight * opt->bp_truncation > SDM_BP_MOST)
         return sdm_fail(

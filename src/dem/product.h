@@ -34,6 +34,11 @@ SdmStatus sdm_grid_choose_like(SdmContext *ctx, const char *srs, double spacing,
 SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4] /* xmin ymin xmax ymax */, SdmGrid *grid);
 /* Metres of a side of a cell: along the meridian for a geographic grid, of the map for a projected one. */
 double sdm_grid_spacing_m(const SdmGrid *grid);
+/* Side, metres, of a square that is as large as a cell is on the ground at lon, lat (degrees): Web
+ * Mercator's are three times smaller at 70 degrees than on the map.  What differs by less than a tenth is as
+ * on the map. */
+SdmStatus sdm_grid_ground_m(SdmContext *ctx, const SdmGrid *grid, double lon_deg, double lat_deg,
+                            double *side_m);
 
 /* Transform lon/lat (degrees) to the grid's CRS and back, n points, in place, x = lon first.
  * Not thread-safe per handle; open one per thread.  Ballpark operations are refused. */

@@ -244,6 +244,46 @@ done:
     return st;
 }
 
+/* Heights and scores of `fresh` where both surfaces are valid and it matches no worse. */
+static void take_better(const SdmSurface *fresh, int threads, SdmSurface *s)
+{
+    const size_t w = (size_t)s->win.w;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int y = 0; y < s->win.h; y++)
+        for (size_t i = (size_t)y * w; i < (size_t)(y + 1) * w; i++)
+            if (fresh->flags[i] & s->flags[i] & SDM_QA_VALID && fresh->score[i] >= s->score[i]) {
+                s->h_m[i] = fresh->h_m[i];
+                s->score[i] = fresh->score[i];
+            }
+}
+
+SdmStatus sdm_chain_sharpen(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPass pass = sdm_search_pass(in->settings, range, window);
+    SdmLevelTask task = sdm_level_task(in, &s->win);
+    SdmSurface fresh = {0};
+    float *median = NULL;
+    const int team = sdm_level_team(ctx, &s->win);
+    TRY(sdm_level_open(ctx, &task));
+    TRY(sdm_surface_alloc(ctx, &s->win, &fresh));
+    TRY(sdm_level_warp(ctx, &task, s->h_m));
+    TRY(sdm_level_match(ctx, &task, &pass, s->h_m, &fresh));
+    take_better(&fresh, sdm_threads(ctx), s);
+    sdm_surface_free(&fresh);
+    sdm_level_close(&task);
+    TRY(sdm_alloc_raw(ctx, &median, (size_t)s->win.w * (size_t)s->win.h, sizeof *median, "the median"));
+    sdm_surface_median(ctx, in->settings->kernels, s, s->h_m, median);
+    sdm_free(&s->h_m);
+    s->h_m = median;
+    TRY(sdm_surface_smooth(ctx, in->settings->kernels, s)); /* a rough one decorrelates what it stretches */
+done:
+    sdm_surface_free(&fresh);
+    sdm_level_close(&task);
+    sdm_team_leave(ctx, team);
+    return st;
+}
+
 /* Give every pixel a height: from the nearest circle of matches that is large enough. */
 SdmStatus sdm_chain_fill_all(SdmContext *ctx, const SdmKernels *k, const float *prior, SdmSurface *s)
 {

@@ -67,6 +67,12 @@ SdmStatus sdm_chain_level(SdmContext *ctx, const SdmChainInput *in, int range, i
 SdmStatus sdm_chain_rematch(SdmContext *ctx, const SdmChainInput *in, int range, int window,
                             SdmSurface *surface);
 
+/* What of a level is valid is matched once more, with a smaller window, and takes what it finds where that
+ * scores no less than what it has; then the median, smoothed.  Flags stay.  Reach: window / 2 + 2 range + 4.
+ */
+SdmStatus sdm_chain_sharpen(SdmContext *ctx, const SdmChainInput *in, int range, int window,
+                            SdmSurface *surface);
+
 /* The coarsest level: a sweep of planes, level and tilted, about the prior surface. */
 typedef struct SdmTopSearch {
     double half_range_px; /* residuals to search, level pixels */

@@ -66,12 +66,37 @@ void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unu
     *saturated = im->saturated;
 }
 
-static SdmStatus read_failed(SdmContext *ctx, const SdmImage *im, int64_t y0, int64_t h)
+/* Columns and rows of a raster, as GDAL counts them. */
+typedef struct SdmRect {
+    int x, y, w, h;
+} SdmRect;
+
+static SdmStatus read_failed(SdmContext *ctx, const char *name, int64_t y0, int64_t h)
 {
     return sdm_fail(ctx, SDM_ERR_INPUT,
                     "%s: rows %lld to %lld cannot be read (%.300s); the file is cut short or damaged, "
                     "fetch it again",
-                    im->name, (long long)y0, (long long)(y0 + h - 1), sdm_gdal_reason());
+                    name, (long long)y0, (long long)(y0 + h - 1), sdm_gdal_reason());
+}
+
+/* valid becomes 0 where the file's own mask (bytes) or the user's (any samples) is 0, or NaN. */
+static SdmStatus apply_mask(SdmContext *ctx, const SdmImage *im, GDALRasterBandH band, const SdmRect *r,
+                            uint8_t *valid)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)r->w * (size_t)r->h;
+    float *mask = NULL;
+    if (!band)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, &mask, n, sizeof *mask, "image mask"));
+    if (GDALRasterIO(band, GF_Read, r->x, r->y, r->w, r->h, mask, r->w, r->h, GDT_Float32, 0, 0) != CE_None)
+        TRY(read_failed(ctx, band == im->user_mask ? GDALGetDescription(im->mask_dataset) : im->name, r->y,
+                        r->h));
+    for (size_t i = 0; i < n; ++i)
+        valid[i] &= mask[i] != 0.0f && !isnan(mask[i]);
+done:
+    sdm_free(&mask);
+    return st;
 }
 
 SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
@@ -79,8 +104,7 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, i
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)w * (size_t)h;
-    const int x = (int)x0, y = (int)y0, iw = (int)w, ih = (int)h;
-    uint8_t *mask = NULL;
+    const SdmRect at = {(int)x0, (int)y0, (int)w, (int)h};
     const bool opening = sdm_reading[0]; /* a crash while pixels are read is the file's, too */
     if (!opening)
         snprintf(sdm_reading, sizeof sdm_reading, "%s", im->name);
@@ -89,27 +113,18 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, i
         for (int64_t r = 0; r < h; ++r)
             for (int64_t c = 0; c < w; ++c)
                 raw[r * w + c] = im->raw[(y0 + r) * im->width + x0 + c];
-    else if (GDALRasterIO(im->band, GF_Read, x, y, iw, ih, raw, iw, ih, GDT_Float32, 0, 0) != CE_None)
-        TRY(read_failed(ctx, im, y0, h));
+    else if (GDALRasterIO(im->band, GF_Read, at.x, at.y, at.w, at.h, raw, at.w, at.h, GDT_Float32, 0, 0) !=
+             CE_None)
+        TRY(read_failed(ctx, im->name, y0, h));
     for (size_t i = 0; i < n; ++i)
         valid[i] = isfinite(raw[i]) && !(im->zero_is_fill && raw[i] == 0.0f) && raw[i] != im->fill[0] &&
                    raw[i] != im->fill[1];
-    if (im->own_mask || im->user_mask)
-        TRY(sdm_alloc(ctx, &mask, n, 1, "image mask"));
-    for (int k = 0; k < 2; ++k) {
-        const GDALRasterBandH band = k ? im->user_mask : im->own_mask;
-        if (!band)
-            continue;
-        if (GDALRasterIO(band, GF_Read, x, y, iw, ih, mask, iw, ih, GDT_Byte, 0, 0) != CE_None)
-            TRY(read_failed(ctx, im, y0, h));
-        for (size_t i = 0; i < n; ++i)
-            valid[i] &= mask[i] != 0;
-    }
+    TRY(apply_mask(ctx, im, im->own_mask, &at, valid));
+    TRY(apply_mask(ctx, im, im->user_mask, &at, valid));
 done:
     sdm_quiet_end();
     if (!opening)
         sdm_reading[0] = '\0';
-    sdm_free(&mask);
     return st;
 }
 

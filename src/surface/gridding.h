@@ -13,7 +13,7 @@ typedef struct SdmGridding {
     const SdmLattice *lattice;
     double x0, y0, spacing; /* of the grid: corner of its first cell, side of a cell; units of its CRS */
     double gsd_m;           /* pixels of the frame */
-    double spacing_m;       /* a cell's side (metres of a degree for a geographic grid) */
+    double spacing_m;       /* side of a square as large as a cell on the ground: sdm_grid_ground_m() */
     double scale, offset;   /* stretch of the left image, for the ortho image */
     double gap_m_per_px;    /* ray gap in metres for a pixel of v residual */
 } SdmGridding;

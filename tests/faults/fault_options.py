@@ -3,6 +3,8 @@
 # fault_options.py STEREODEM SOURCE_FOLDER
 # SPDX-License-Identifier: Apache-2.0
 import os
+import struct
+import subprocess
 
 import fault_base as base
 
@@ -81,6 +83,22 @@ def other_files(bench):
     base.write_tiff("all.tif", 400, 400, "uint8", bytes(400 * 400))
     bench.refuse("--mask-left of everything", 1, ["no usable pixel"], "scene", "-o", "o.tif", "--mask-left", "all.tif")
     bench.refuse("--dem without georeference", 1, ["small.tif"], "scene", "-o", "o.tif", "--dem", "small.tif")
+    place = ["-a_srs", "EPSG:4326", "-a_ullr", "4", "46", "6", "43"]
+    for name, words in (("whole.tif", place), ("centre.tif", ["-a_srs", "EPSG:4978", *place[2:]])):
+        subprocess.run(["gdal_translate", "-q", *words, "all.tif", name], check=True)
+    with open("whole.tif", "rb") as whole:
+        base.put("cut.tif", whole.read()[:40000])
+    bench.refuse("--dem cut short", 1, ["--dem cut.tif", "cut short or damaged"], "scene", "-o", "o.tif", "--dem", "cut.tif")
+    bench.refuse("--dem in a geocentric CRS", 1, ["--dem centre.tif", "neither projected nor geographic"], "scene", "-o", "o.tif",
+                 "--dem", "centre.tif")
+    bench.refuse("--dem-vertical without --dem", 2, ["--dem-vertical", "needs --dem"], "scene", "-o", "o.tif", "--dem-vertical",
+                 "egm96")
+    for kind, value in (("int16", struct.pack("<h", -1)), ("float32", struct.pack("<f", 0.25))): # neither is 0
+        base.write_tiff("used.tif", 400, 400, kind, value * (400 * 400))
+        bench.make("run", "left.tif", "right.tif", "-o", "masked.tif", "--quiet", "--mask-left", "used.tif")
+        base.sweep("masked.tif")
+    base.write_tiff("nan.tif", 400, 400, "float32", struct.pack("<f", float("nan")) * (400 * 400))
+    bench.refuse("--mask-left all NaN", 1, ["no usable pixel"], "scene", "-o", "o.tif", "--mask-left", "nan.tif")
 
 
 def outputs(bench):

@@ -127,6 +127,27 @@ static void covers_on_multiples(void **state)
     assert_int_equal(sdm_grid_cover(NULL, vast, &g), SDM_ERR_USAGE);
 }
 
+/* Sides on the ground: Mercator stretches by 1 / cos(latitude), degrees of longitude shrink by cos. */
+static void cells_on_the_ground(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *srs;
+        double tr, lat, want_m;
+    } t[] = {{"EPSG:32634", 30, 70, 30.0},             {"EPSG:3857", 30, 0, 30.0},
+             {"EPSG:3857", 30, 60, 15.0},              {"EPSG:3857", 30, -70, 30.0 * 0.34202},
+             {"EPSG:4326", 0.001, 0, 111.32},          {"EPSG:4326", 0.001, 60, 111.32 * 0.70711},
+             {"EPSG:4326", 0.001, -80, 111.32 * 0.41671}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        SdmGrid g;
+        char why[1024];
+        double side_m = 0.0;
+        assert_int_equal(choose(t[i].srs, t[i].tr, 20, t[i].lat, 15, &g, why), SDM_OK);
+        assert_int_equal(sdm_grid_ground_m(NULL, &g, 20, t[i].lat, &side_m), SDM_OK);
+        assert_true(fabs(side_m / t[i].want_m - 1.0) < 0.005);
+    }
+}
+
 static void projector_round_trip(void **state)
 {
     (void)state;
@@ -163,6 +184,7 @@ int main(void)
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(other_units),
                                        cmocka_unit_test(covers_on_multiples),
+                                       cmocka_unit_test(cells_on_the_ground),
                                        cmocka_unit_test(projector_round_trip)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
