@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -319,6 +320,9 @@ static void cache_is_checked(void **state)
     write_over(path, "", -1);
     read_back("key a", NULL);
     read_back("key b", "program b");
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0); /* which would be waited for */
+    read_back("key a", NULL);
     assert_int_equal(setenv("XDG_CACHE_HOME", "/proc/none", 1), 0); /* no place for one */
     sdm_cache_write(ctx, "key c", "program c", 9);
     read_back("key c", NULL);
