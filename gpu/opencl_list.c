@@ -35,6 +35,8 @@ const char *sdm_cl_error(int32_t code)
         return "out of host memory";
     case CL_BUILD_PROGRAM_FAILURE:
         return "the program does not build";
+    case CL_INVALID_WORK_GROUP_SIZE:
+        return "the kernel cannot run with that many work items a group";
     default:
         return "the driver refused";
     }
