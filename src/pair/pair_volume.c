@@ -169,20 +169,30 @@ static bool hole(const SdmPairImage *im, int x, int y)
     return im->data[y * im->stride + x] == SDM_PIXEL_NODATA;
 }
 
+/* Without a way out, so that the loop is laid along vectors. */
+static bool has_holes(const SdmPairImage *im, int width, int y)
+{
+    const int16_t *const row = im->data + y * im->stride;
+    uint16_t any = 0;
+    for (int x = 0; x < width; x++)
+        any = (uint16_t)(any | (row[x] == SDM_PIXEL_NODATA));
+    return any != 0;
+}
+
 /* Labels without a cost, those of right pixels off the image or without data, say what chance does; so do all
  * of a left pixel without data, whose neighbours thus decide. */
 static void mark_missing(const Maker *m, int y, uint8_t *out)
 {
     const SdmVolume *const v = m->v;
     const int chance = sdm_pair_chance(v->most);
-    bool holes = false;
-    for (int x = 0; x < v->width && !holes; x++)
-        holes = hole(m->side[0], x, y) || hole(m->side[1], x, y);
+    const bool holes = has_holes(m->side[0], v->width, y) || has_holes(m->side[1], v->width, y);
     for (int x = 0; x < v->width; x++, out += v->pitch) {
         const int first = clamp(-x - v->first, 0, v->labels),
                   end = clamp(v->width - x - v->first, first, v->labels);
-        memset(out, chance, (size_t)first);
-        memset(out + end, chance, (size_t)(v->labels - end));
+        if (first > 0)
+            memset(out, chance, (size_t)first);
+        if (end < v->labels)
+            memset(out + end, chance, (size_t)(v->labels - end));
         for (int l = first; l < end && holes; l++)
             if (hole(m->side[0], x, y) || hole(m->side[1], x + v->first + l, y))
                 out[l] = (uint8_t)chance;
