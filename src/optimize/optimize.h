@@ -26,7 +26,8 @@ enum {
     SDM_LABEL_NONE = 0xFFFF,
     SDM_P2_MOST = 7000, /* sums of eight paths fit 16 bits: 8 (254 + 7000) < 65536 */
     SDM_SGM_BAND =
-        128,         /* rows of semi-global matching that go together; their paths begin SDM_OVERLAP before */
+        132,         /* rows of semi-global matching that go together; their paths begin SDM_OVERLAP before.
+                      * Two hold the 256 rows of a band of labels and the four that sub-pixel places look at */
     SDM_OVERLAP = 32 /* rows that a band is grown by on each side, so that it ends as its neighbour does */
 };
 
