@@ -105,12 +105,12 @@ SdmStatus sdm_chain_device_surface(SdmDeviceChain *c, const SdmSurface *coarse, 
     SdmDeviceArrays *const a = &c->a;
     SdmSurface *const s = &out->surface;
     TRY(sdm_surface_alloc(c->ctx, &c->win, s));
-    TRY(receive(c, a->left, sizeof *out->left, "the rectified left view", &out->left));
     TRY(judge(c));
-    TRY(receive(c, a->score, sizeof *s->score, "the surface's scores", &s->score));
-    TRY(receive(c, a->prior, sizeof *out->gap_px, "ray gaps", &out->gap_px));
     if (!sdm_chain_device_leaves(c))
         TRY(finish_surface(c, coarse));
+    TRY(receive(c, a->left, sizeof *out->left, "the rectified left view", &out->left));
+    TRY(receive(c, a->score, sizeof *s->score, "the surface's scores", &s->score));
+    TRY(receive(c, a->prior, sizeof *out->gap_px, "ray gaps", &out->gap_px));
     TRY(receive(c, a->now, sizeof *s->h_m, "the surface", &s->h_m));
     TRY(receive(c, a->flags, sizeof *s->flags, "the surface's flags", &s->flags));
     TRY(sdm_finish(c->ctx, c->gpu.device, c->gpu.queue));

@@ -75,9 +75,11 @@ static SdmStatus send_image(SdmDeviceChain *c, int side, int level, const int16_
 {
     SdmStatus st = SDM_OK;
     const SdmGpuImage *const to = &c->image[side][level];
-    if (!c->there[side][level])
+    if (!c->there[side][level]) {
+        TRY(sdm_device_pause(c->ctx, c->gpu.device, c->gpu.queue));
         TRY(sdm_upload(c->ctx, to->data, 0, data, to->w * to->h * (int64_t)sizeof *data, 1 - c->gpu.queue,
                        true));
+    }
     c->there[side][level] = true;
 done:
     return st;

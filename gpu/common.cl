@@ -83,7 +83,7 @@ FUNCTION int pack_mean(int sum, int n, float inverse)
 FUNCTION float texture_of(int packed, int sum, uint squares, float inverse, float least)
 {
     const int mean = packed >> 16, rest = (int)((uint)packed << 16) >> 16;
-    const int c = (int)(squares - (uint)(mean * sum) - (uint)(mean * rest));
+    const int c = (int)(squares - (uint)mean * (uint)sum - (uint)mean * (uint)rest);
     const float v = (float)c - (float)rest * inverse * (float)rest;
     return v > least ? 1.0f / SQRT(v) : 0.0f;
 }
@@ -94,7 +94,8 @@ FUNCTION float zncc_score(uint products, int left, int right, int n, float inver
 {
     const int mean_a = left >> 16, rest_a = (int)((uint)left << 16) >> 16;
     const int mean_b = right >> 16, rest_b = (int)((uint)right << 16) >> 16;
-    const int c = (int)(products - (uint)(mean_b * (n * mean_a + rest_a)) - (uint)(rest_b * mean_a));
+    const int c = (int)(products - (uint)mean_b * ((uint)n * (uint)mean_a + (uint)rest_a) -
+                        (uint)rest_b * (uint)mean_a); /* wraps where samples are missing */
     return ((float)c - (float)rest_a * inverse * (float)rest_b) * left_texture * right_texture;
 }
 

@@ -8,8 +8,11 @@ typedef struct Cu { /* SdmDevice.inside */
     SdmCuApi api;
     CuDevice device;
     CuHandle context, module, stream[SDM_QUEUES];
-    CuHandle first[SDM_QUEUES], last[SDM_QUEUES]; /* events around the launches */
-    bool launched[SDM_QUEUES];
+    struct { /* events around the launches */
+        CuHandle first[SDM_STRETCHES], last[SDM_STRETCHES];
+        int stretch;   /* the one that is open, or would be next */
+        bool launched; /* it is open */
+    } clock[SDM_QUEUES];
     int kernel_count;
     struct {
         char name[64];
@@ -50,10 +53,12 @@ static void close_device(SdmDevice *d)
             cu->api.StreamSynchronize(cu->stream[i]);
             cu->api.StreamDestroy(cu->stream[i]);
         }
-        if (cu->first[i])
-            cu->api.EventDestroy(cu->first[i]);
-        if (cu->last[i])
-            cu->api.EventDestroy(cu->last[i]);
+        for (int k = 0; k < SDM_STRETCHES; k++) {
+            if (cu->clock[i].first[k])
+                cu->api.EventDestroy(cu->clock[i].first[k]);
+            if (cu->clock[i].last[k])
+                cu->api.EventDestroy(cu->clock[i].last[k]);
+        }
     }
     if (cu->module)
         cu->api.ModuleUnload(cu->module);
@@ -82,8 +87,10 @@ static SdmStatus open_device(SdmContext *ctx, SdmDevice *d)
     TRY(check(ctx, d, cu->api.ModuleLoadData(&cu->module, sdm_kernels_fatbin), "the kernels"));
     for (int i = 0; i < SDM_QUEUES; i++) {
         TRY(check(ctx, d, cu->api.StreamCreate(&cu->stream[i], CU_STREAM_NON_BLOCKING), "a queue"));
-        TRY(check(ctx, d, cu->api.EventCreate(&cu->first[i], 0), "its clock"));
-        TRY(check(ctx, d, cu->api.EventCreate(&cu->last[i], 0), "its clock"));
+        for (int k = 0; k < SDM_STRETCHES; k++) {
+            TRY(check(ctx, d, cu->api.EventCreate(&cu->clock[i].first[k], 0), "its clock"));
+            TRY(check(ctx, d, cu->api.EventCreate(&cu->clock[i].last[k], 0), "its clock"));
+        }
     }
 done:
     if (st != SDM_OK)
@@ -194,6 +201,17 @@ static void *argument(const SdmArg *a, CuPointer *slot)
                                       : (void *)slot;
 }
 
+static SdmStatus start_clock(SdmContext *ctx, SdmDevice *d, int queue)
+{
+    Cu *const cu = inside(d);
+    if (cu->clock[queue].launched)
+        return SDM_OK;
+    cu->clock[queue].launched = true;
+    return check(ctx, d,
+                 cu->api.EventRecord(cu->clock[queue].first[cu->clock[queue].stretch], cu->stream[queue]),
+                 "its clock");
+}
+
 static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
                         const int group[3], int arg_count, const SdmArg *args)
 {
@@ -206,9 +224,7 @@ static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *na
         value[i] = argument(&args[i], &slot[i]);
     TRY(enter(ctx, d));
     TRY(find_kernel(ctx, d, name, &kernel));
-    if (!cu->launched[queue])
-        TRY(check(ctx, d, cu->api.EventRecord(cu->first[queue], cu->stream[queue]), "its clock"));
-    cu->launched[queue] = true;
+    TRY(start_clock(ctx, d, queue));
     TRY(check(ctx, d,
               cu->api.LaunchKernel(kernel, (unsigned)groups[0], (unsigned)groups[1], (unsigned)groups[2],
                                    (unsigned)group[0], (unsigned)group[1], (unsigned)group[2], 0,
@@ -218,22 +234,90 @@ done:
     return st;
 }
 
+/* The open stretch ends with what was launched last. */
+static SdmStatus stop_clock(SdmContext *ctx, SdmDevice *d, int queue)
+{
+    Cu *const cu = inside(d);
+    SdmStatus st = SDM_OK;
+    if (!cu->clock[queue].launched)
+        return SDM_OK;
+    TRY(enter(ctx, d));
+    TRY(check(ctx, d, cu->api.EventRecord(cu->clock[queue].last[cu->clock[queue].stretch], cu->stream[queue]),
+              "its clock"));
+    cu->clock[queue].launched = false;
+    cu->clock[queue].stretch++;
+done:
+    return st;
+}
+
+static SdmStatus pause_clock(SdmContext *ctx, SdmDevice *d, int queue)
+{
+    return inside(d)->clock[queue].stretch + 1 < SDM_STRETCHES ? stop_clock(ctx, d, queue) : SDM_OK;
+}
+
 static SdmStatus seconds(SdmContext *ctx, SdmDevice *d, int queue, double *out)
 {
     SdmStatus st = SDM_OK;
     Cu *const cu = inside(d);
-    float ms = 0.0f;
     *out = 0.0;
-    if (!cu->launched[queue])
-        return SDM_OK;
-    cu->launched[queue] = false;
+    TRY(stop_clock(ctx, d, queue));
     TRY(enter(ctx, d));
-    TRY(check(ctx, d, cu->api.EventRecord(cu->last[queue], cu->stream[queue]), "its clock"));
-    TRY(check(ctx, d, cu->api.EventSynchronize(cu->last[queue]), "its queue"));
-    TRY(check(ctx, d, cu->api.EventElapsedTime(&ms, cu->first[queue], cu->last[queue]), "its clock"));
-    *out = 1e-3 * (double)ms;
+    for (int i = 0; i < cu->clock[queue].stretch; i++) {
+        const CuHandle first = cu->clock[queue].first[i], last = cu->clock[queue].last[i];
+        float ms = 0.0f;
+        TRY(check(ctx, d, cu->api.EventSynchronize(last), "its queue"));
+        TRY(check(ctx, d, cu->api.EventElapsedTime(&ms, first, last), "its clock"));
+        *out += 1e-3 * (double)ms;
+    }
+done:
+    cu->clock[queue].stretch = 0;
+    cu->clock[queue].launched = false;
+    return st;
+}
+
+/* ---- page-locked memory: see staging.h ---- */
+
+static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStage *s)
+{
+    SdmStatus st = enter(NULL, d);
+    if (st == SDM_OK)
+        st = check(NULL, d, inside(d)->api.MemHostAlloc((void **)(void *)&s->data, (size_t)bytes, 0), "");
+    return st;
+}
+
+static void unlock(SdmDevice *d, SdmStage *s)
+{
+    if (enter(NULL, d) == SDM_OK)
+        inside(d)->api.MemFreeHost(s->data);
+}
+
+static SdmStatus mark(SdmContext *ctx, SdmDevice *d, int queue, void **out)
+{
+    SdmStatus st = SDM_OK;
+    Cu *const cu = inside(d);
+    CuHandle event = *out;
+    TRY(enter(ctx, d));
+    if (!event)
+        TRY(check(ctx, d, cu->api.EventCreate(&event, CU_EVENT_DISABLE_TIMING), "an event"));
+    *out = event;
+    TRY(check(ctx, d, cu->api.EventRecord(event, cu->stream[queue]), "an event"));
 done:
     return st;
+}
+
+static SdmStatus await(SdmContext *ctx, SdmDevice *d, void *event)
+{
+    SdmStatus st = SDM_OK;
+    TRY(enter(ctx, d));
+    TRY(check(ctx, d, inside(d)->api.EventSynchronize(event), "a copy"));
+done:
+    return st;
+}
+
+static void forget(SdmDevice *d, void *event)
+{
+    if (enter(NULL, d) == SDM_OK)
+        inside(d)->api.EventDestroy(event);
 }
 
 const SdmBackEnd sdm_cuda = {.list = sdm_cu_list,
@@ -246,4 +330,10 @@ const SdmBackEnd sdm_cuda = {.list = sdm_cu_list,
                              .fill = fill,
                              .launch = launch,
                              .finish = finish,
-                             .seconds = seconds};
+                             .pause = pause_clock,
+                             .seconds = seconds,
+                             .lock = lock,
+                             .unlock = unlock,
+                             .mark = mark,
+                             .await = await,
+                             .forget = forget};

@@ -26,7 +26,7 @@ enum {
     CU_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_COMPUTE_CAPABILITY_MINOR = 76
 };
-enum { CU_STREAM_NON_BLOCKING = 1 };
+enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2 };
 
 /* Every function: its symbol in the library without "cu", our name, arguments. */
 #define SDM_CU_FUNCTIONS(F)                                                                                  \
@@ -49,6 +49,8 @@ enum { CU_STREAM_NON_BLOCKING = 1 };
     F("cuStreamSynchronize", StreamSynchronize, (CuHandle))                                                  \
     F("cuMemAlloc_v2", MemAlloc, (CuPointer *, size_t))                                                      \
     F("cuMemFree_v2", MemFree, (CuPointer))                                                                  \
+    F("cuMemHostAlloc", MemHostAlloc, (void **, size_t, unsigned))                                           \
+    F("cuMemFreeHost", MemFreeHost, (void *))                                                                \
     F("cuMemcpyHtoDAsync_v2", MemcpyHtoDAsync, (CuPointer, const void *, size_t, CuHandle))                  \
     F("cuMemcpyDtoHAsync_v2", MemcpyDtoHAsync, (void *, CuPointer, size_t, CuHandle))                        \
     F("cuMemsetD8Async", MemsetD8Async, (CuPointer, unsigned char, size_t, CuHandle))                        \

@@ -40,7 +40,8 @@ static void describe(const SdmCuApi *api, CuDevice device, int index, SdmDeviceI
     int version = 0;
     const int major = ask(api, device, CU_COMPUTE_CAPABILITY_MAJOR),
               minor = ask(api, device, CU_COMPUTE_CAPABILITY_MINOR);
-    *out = (SdmDeviceInfo){.api = SDM_API_CUDA, .index = index, .exact = true, .doubles = true};
+    *out = (SdmDeviceInfo){.api = SDM_API_CUDA, .index = index, .exact = true, .doubles = true,
+                            .staged = true};
     if (api->DeviceGetName(out->name, sizeof out->name - 1, device) != CUDA_SUCCESS)
         snprintf(out->name, sizeof out->name, "CUDA device %d", index);
     (void)api->DriverGetVersion(&version);

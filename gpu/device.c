@@ -10,6 +10,7 @@ static atomic_int fail_with;
 static atomic_bool fail_lasts;
 static atomic_llong most_budget; /* tests */
 static atomic_bool no_doubles;   /* tests */
+static atomic_bool stage_always; /* tests */
 
 void sdm_device_limit_budget(int64_t bytes)
 {
@@ -19,6 +20,11 @@ void sdm_device_limit_budget(int64_t bytes)
 void sdm_device_deny_doubles(bool deny)
 {
     atomic_store(&no_doubles, deny);
+}
+
+void sdm_device_stage_always(bool always)
+{
+    atomic_store(&stage_always, always);
 }
 
 void sdm_device_fail_at(int64_t n, SdmStatus st, bool lasts)
@@ -105,6 +111,7 @@ SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice
     const int64_t most = atomic_load(&most_budget);
     d->budget = most > 0 && most < d->budget ? most : d->budget;
     d->info.doubles = d->info.doubles && !atomic_load(&no_doubles);
+    d->stage.wanted = d->info.staged || atomic_load(&stage_always);
     d->tuning = *sdm_tuning_find(d->info.name);
     TRY(d->back_end->open(ctx, d));
     *out = d;
@@ -123,6 +130,9 @@ void sdm_device_close(SdmDevice **device)
         SdmBuffer *b = d->first;
         sdm_buffer_free(&b);
     }
+    for (int i = 0; i < SDM_QUEUES; i++)
+        (void)d->back_end->finish(NULL, d, i);
+    sdm_stage_close(d);
     d->back_end->close(d);
     sdm_free(device);
 }
@@ -220,7 +230,9 @@ SdmStatus sdm_upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void 
 {
     SdmStatus st = SDM_OK;
     TRY(check_range(ctx, to, offset, bytes));
-    if (bytes > 0)
+    if (bytes > 0 && sdm_stage_takes(ctx, to->device, bytes))
+        TRY(sdm_stage_upload(ctx, to, offset, from, bytes, queue, wait));
+    else if (bytes > 0)
         TRY(to->device->back_end->upload(ctx, to, offset, from, bytes, queue, wait));
 done:
     return st;
@@ -231,7 +243,9 @@ SdmStatus sdm_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, v
 {
     SdmStatus st = SDM_OK;
     TRY(check_range(ctx, from, offset, bytes));
-    if (bytes > 0)
+    if (bytes > 0 && sdm_stage_takes(ctx, from->device, bytes))
+        TRY(sdm_stage_download(ctx, from, offset, to, bytes, queue));
+    else if (bytes > 0)
         TRY(from->device->back_end->download(ctx, from, offset, to, bytes, queue, wait));
 done:
     return st;
@@ -269,6 +283,11 @@ SdmStatus sdm_finish(SdmContext *ctx, SdmDevice *d, int queue)
 {
     const SdmStatus st = fault(ctx, d);
     return st == SDM_OK ? d->back_end->finish(ctx, d, queue) : st;
+}
+
+SdmStatus sdm_device_pause(SdmContext *ctx, SdmDevice *d, int queue)
+{
+    return d->back_end->pause(ctx, d, queue);
 }
 
 SdmStatus sdm_device_seconds(SdmContext *ctx, SdmDevice *d, int queue, double *seconds)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum SdmApi { SDM_API_OPENCL, SDM_API_CUDA, SDM_API_COUNT };
-enum { SDM_QUEUES = 2, SDM_NAME_SIZE = 128, SDM_REASON_SIZE = 256, SDM_MOST_DEVICES = 32 };
+enum { SDM_QUEUES = 2, SDM_STRETCHES = 8, SDM_NAME_SIZE = 128, SDM_REASON_SIZE = 256, SDM_MOST_DEVICES = 32 };
 
 typedef struct SdmDeviceInfo {
     enum SdmApi api;
@@ -21,6 +21,7 @@ typedef struct SdmDeviceInfo {
     char name[SDM_NAME_SIZE], platform[SDM_NAME_SIZE], driver[SDM_NAME_SIZE];
     bool is_cpu; /* an OpenCL device that is the processor */
     bool exact;  /* rounds divisions and roots correctly, keeps denormals: the CPU's bytes */
+    bool staged; /* large copies take page-locked memory: not where the device works in the host's memory */
     bool doubles; /* has them, rounded as the CPU's: what ends in them (gridding) can be done there */
     int64_t memory_bytes, local_bytes, most_bytes; /* most_bytes: of one buffer */
     int units, max_group;                          /* compute units; work items a group */
@@ -70,7 +71,8 @@ SdmStatus sdm_buffer_new(SdmContext *ctx, SdmDevice *device, int64_t bytes, cons
 void sdm_buffer_free(SdmBuffer **buffer); /* accepts pointer to NULL; work in the queues is waited for */
 int64_t sdm_buffer_bytes(const SdmBuffer *buffer);
 
-/* wait: return when the copy is done; else the host memory must stay until sdm_finish(). */
+/* wait: return when the copy is done; else the host memory must stay until sdm_finish().  Large copies go
+ * through page-locked memory where the device asks for it (staging.h): a download then waits in any case. */
 SdmStatus sdm_upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void *from, int64_t bytes,
                      int queue, bool wait);
 SdmStatus sdm_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
@@ -83,8 +85,12 @@ SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *device, int queue, const char *
                      const int group[3], int arg_count, const SdmArg *args);
 SdmStatus sdm_finish(SdmContext *ctx, SdmDevice *device, int queue);
 /* Seconds by the device's own clock from the start of the first launch since the last call to the end of the
- * last one; waits for it.  0 without launches. */
+ * last one, without pauses; waits for it.  0 without launches. */
 SdmStatus sdm_device_seconds(SdmContext *ctx, SdmDevice *device, int queue, double *seconds);
+
+/* The queue may run dry now, since the host has to copy: that clock stands still from the end of the last
+ * launch to the start of the next.  After SDM_STRETCHES of them it no longer does. */
+SdmStatus sdm_device_pause(SdmContext *ctx, SdmDevice *device, int queue);
 
 /* Groups that cover n items. */
 static inline int sdm_groups(int64_t n, int group)
@@ -96,6 +102,8 @@ static inline int sdm_groups(int64_t n, int group)
 void sdm_device_limit_budget(int64_t bytes);
 /* Tests: devices that are opened from now on have no doubles; false = as they are. */
 void sdm_device_deny_doubles(bool deny);
+/* Tests: devices that are opened from now on copy through page-locked memory, whatever they are. */
+void sdm_device_stage_always(bool always);
 /* Tests: let the n-th call from now that works on a device fail (n >= 1; 0 = never), with status st, and when
  * it lasts all that follow. */
 void sdm_device_fail_at(int64_t n, SdmStatus st, bool lasts);

@@ -4,6 +4,7 @@
 #define SDM_GPU_DEVICE_INSIDE_H
 
 #include "device.h"
+#include "staging.h"
 
 typedef struct SdmBackEnd {
     int (*list)(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE]);
@@ -20,7 +21,15 @@ typedef struct SdmBackEnd {
     SdmStatus (*launch)(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
                         const int group[3], int arg_count, const SdmArg *args);
     SdmStatus (*finish)(SdmContext *ctx, SdmDevice *d, int queue);
+    SdmStatus (*pause)(SdmContext *ctx, SdmDevice *d, int queue);
     SdmStatus (*seconds)(SdmContext *ctx, SdmDevice *d, int queue, double *seconds);
+    /* Page-locked memory: s->data, s->handle.  A failure leaves no sentence. */
+    SdmStatus (*lock)(SdmDevice *d, int64_t bytes, SdmStage *s);
+    void (*unlock)(SdmDevice *d, SdmStage *s);
+    /* *mark (made when it is NULL) stands behind what is in the queue; wait for it; do away with it. */
+    SdmStatus (*mark)(SdmContext *ctx, SdmDevice *d, int queue, void **mark);
+    SdmStatus (*await)(SdmContext *ctx, SdmDevice *d, void *mark);
+    void (*forget)(SdmDevice *d, void *mark);
 } SdmBackEnd;
 
 struct SdmDevice {
@@ -29,6 +38,7 @@ struct SdmDevice {
     int64_t budget, used, peak; /* bytes */
     SdmTuning tuning;
     SdmBuffer *first;           /* its buffers, a list */
+    SdmStage stage;
     void *inside;               /* of the back end */
 };
 

@@ -55,14 +55,18 @@ FUNCTION int change_of(float h, float prior, float per_unit)
     return (int)FLOOR(between((h - prior) * per_unit + 0.5f, -16000.0f, 16000.0f));
 }
 
-/* How many changes of the tile around (x, y) lie within 256 of own; none is never. */
-FUNCTION int agreeing(IN_LOCAL const short *tile, int side, int own, const int reach)
+#define REJECT_ROWS 4 /* neighbours of a column that an item has: SDM_REJECT_ROWS of steps_inside.h */
+
+/* How many changes of the tile around each pixel of a column lie within 256 of its own; none is never. */
+FUNCTION void agreeing(IN_LOCAL const short *tile, int side, const int *own, const int reach, int *count)
 {
-    int count = 0;
-    UNROLL for (int j = 0; j <= 2 * reach; j++)
-        UNROLL for (int i = 0; i <= 2 * reach; i++)
-            count += (uint)(tile[j * side + i] - own + 256) <= 512u;
-    return count;
+    UNROLL for (int j = 0; j < 2 * reach + REJECT_ROWS; j++)
+        UNROLL for (int i = 0; i <= 2 * reach; i++) {
+            const int v = tile[j * side + i] + 256;
+            UNROLL for (int k = 0; k < REJECT_ROWS; k++)
+                if (j >= k && j <= k + 2 * reach)
+                    count[k] += (uint)(v - own[k]) <= 512u;
+        }
 }
 
 /* Valid pixels whose change agrees with fewer than `least` of the (2 reach + 1)^2 around lose QA_VALID.
@@ -71,10 +75,12 @@ KERNEL GROUP_SIZE(32, 8, 1)
     reject(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h,
            int reach, float per_unit, int least, GLOBAL ushort *out)
 {
-    LOCAL short tile[(32 + 2 * REJECT_REACH) * (8 + 2 * REJECT_REACH)];
-    const int x0 = GROUP(0) * 32 - reach, y0 = GROUP(1) * 8 - reach, side = 32 + 2 * reach,
-              high = 8 + 2 * reach;
-    const int x = x0 + reach + ITEM(0), y = y0 + reach + ITEM(1);
+    LOCAL short tile[(32 + 2 * REJECT_REACH) * (8 * REJECT_ROWS + 2 * REJECT_REACH)];
+    const int x0 = GROUP(0) * 32 - reach, y0 = GROUP(1) * 8 * REJECT_ROWS - reach, side = 32 + 2 * reach,
+              high = 8 * REJECT_ROWS + 2 * reach;
+    const int x = x0 + reach + ITEM(0), down = ITEM(1) * REJECT_ROWS, y = y0 + reach + down;
+    IN_LOCAL const short *const around = tile + down * side + ITEM(0);
+    int own[REJECT_ROWS], count[REJECT_ROWS];
     for (int j = ITEM(1); j < high; j += 8)
         for (int i = ITEM(0); i < side; i += 32) {
             const int col = x0 + i, row = y0 + j;
@@ -87,17 +93,23 @@ KERNEL GROUP_SIZE(32, 8, 1)
     BARRIER();
     if (x >= w || y >= h)
         return;
-    const ushort f = flags[(long)y * w + x];
-    const int own = tile[(ITEM(1) + reach) * side + ITEM(0) + reach];
-    IN_LOCAL const short *const around = tile + ITEM(1) * side + ITEM(0);
-    int count = 0;
+    UNROLL for (int k = 0; k < REJECT_ROWS; k++) {
+        own[k] = around[(reach + k) * side + reach];
+        count[k] = 0;
+    }
     if (reach == 3) /* the chain's */
-        count = agreeing(around, 32 + 2 * 3, own, 3);
+        agreeing(around, 32 + 2 * 3, own, 3, count);
     else
-        NO_UNROLL for (int j = 0; j <= 2 * reach; j++)
-            NO_UNROLL for (int i = 0; i <= 2 * reach; i++)
-                count += (uint)(around[j * side + i] - own + 256) <= 512u;
-    out[(long)y * w + x] = (ushort)((f & QA_VALID) && count < least ? (f & ~QA_VALID) | QA_ISOLATED : f);
+        UNROLL for (int k = 0; k < REJECT_ROWS; k++)
+            NO_UNROLL for (int j = 0; j <= 2 * reach; j++)
+                NO_UNROLL for (int i = 0; i <= 2 * reach; i++)
+                    count[k] += (uint)(around[(j + k) * side + i] - own[k] + 256) <= 512u;
+    UNROLL for (int k = 0; k < REJECT_ROWS; k++)
+        if (y + k < h) {
+            const long at = (long)(y + k) * w + x;
+            const ushort f = flags[at];
+            out[at] = (ushort)((f & QA_VALID) && count[k] < least ? (f & ~QA_VALID) | QA_ISOLATED : f);
+        }
 }
 
 /* ---- filling ---- */
@@ -108,27 +120,37 @@ FUNCTION int metre64_of(float h, float prior)
     return (int)FLOOR(between((h - prior) * 64.0f + 0.5f, -960000.0f, 960000.0f));
 }
 
+#define FILL_NONE (-2147483647 - 1) /* no change: the pixel is not valid */
+
+/* Changes of the valid pixels, once for all sums that they enter and leave. */
+KERNEL ANY_GROUP
+fill_changes(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h,
+             GLOBAL int *change)
+{
+    const int x = PLACE(0), y = PLACE(1);
+    const long at = (long)y * w + x;
+    if (x < w && y < h)
+        change[at] = flags[at] & QA_VALID ? metre64_of(h_m[at], prior[at]) : FILL_NONE;
+}
+
 typedef struct ColumnSum {
     int sum, count;
 } ColumnSum;
 
 /* Add (sign 1) or take (-1) row y of a column, if there is such a row. */
-FUNCTION void column_add(ColumnSum *s, GLOBAL const float *h_m, GLOBAL const float *prior,
-                         GLOBAL const ushort *flags, int x, int y, int w, int h, int sign)
+FUNCTION void column_add(ColumnSum *s, GLOBAL const int *change, int x, int y, int w, int h, int sign)
 {
-    const long at = (long)y * w + x;
-    if (y < 0 || y >= h || !(flags[at] & QA_VALID))
-        return;
-    s->sum += sign * metre64_of(h_m[at], prior[at]);
-    s->count += sign;
+    const int v = y >= 0 && y < h ? change[(long)y * w + x] : FILL_NONE;
+    s->sum += v != FILL_NONE ? sign * v : 0;
+    s->count += v != FILL_NONE ? sign : 0;
 }
 
 /* Sums over the rows y - reach .. y + reach of the valid pixels' changes, and their number, for one or two
  * reaches (reach_b < 0: one); sum, count: h x w for the first, then for the second.  An item walks down
  * `rows` rows of a column. */
 KERNEL ANY_GROUP
-    fill_columns(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h,
-                 int reach_a, int reach_b, int rows, GLOBAL int *sum, GLOBAL ushort *count)
+    fill_columns(GLOBAL const int *change, int w, int h, int reach_a, int reach_b, int rows, GLOBAL int *sum,
+                 GLOBAL ushort *count)
 {
     const int x = PLACE(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
     const long second = (long)w * h;
@@ -136,21 +158,21 @@ KERNEL ANY_GROUP
     if (x >= w)
         return;
     for (int y = y0 - reach_a; y < y0 + reach_a; y++)
-        column_add(&a, h_m, prior, flags, x, y, w, h, 1);
+        column_add(&a, change, x, y, w, h, 1);
     for (int y = y0 - reach_b; y < y0 + reach_b; y++)
-        column_add(&b, h_m, prior, flags, x, y, w, h, 1);
+        column_add(&b, change, x, y, w, h, 1);
     for (int y = y0; y < y1; y++) {
         const long out = (long)y * w + x;
-        column_add(&a, h_m, prior, flags, x, y + reach_a, w, h, 1);
+        column_add(&a, change, x, y + reach_a, w, h, 1);
         sum[out] = a.sum;
         count[out] = (ushort)a.count;
-        column_add(&a, h_m, prior, flags, x, y - reach_a, w, h, -1);
+        column_add(&a, change, x, y - reach_a, w, h, -1);
         if (reach_b < 0)
             continue;
-        column_add(&b, h_m, prior, flags, x, y + reach_b, w, h, 1);
+        column_add(&b, change, x, y + reach_b, w, h, 1);
         sum[second + out] = b.sum;
         count[second + out] = (ushort)b.count;
-        column_add(&b, h_m, prior, flags, x, y - reach_b, w, h, -1);
+        column_add(&b, change, x, y - reach_b, w, h, -1);
     }
 }
 

@@ -2,6 +2,21 @@
  * match does not depend on v; 2 where there is neither peak nor match.  As sdm_gap_row_fn. */
 // SPDX-License-Identifier: Apache-2.0
 
+/* Of a pixel, from its three scores. */
+FUNCTION void tell_gap(float s0, float s1, float s2, float texture, float scale, GLOBAL float *gap_v,
+                       GLOBAL uchar *quality)
+{
+    const float before = fair_score(s0, scale, texture), at = fair_score(s1, scale, texture),
+                after = fair_score(s2, scale, texture);
+    const float bend = before - 2.0f * at + after;
+    const bool all = before > SCORE_NONE && at > SCORE_NONE && after > SCORE_NONE;
+    if (all && at > 0.0f && bend < -0.06f)
+        *gap_v = between(0.5f * (before - after) / bend, -2.0f, 2.0f);
+    else
+        *gap_v = all && at < 0.7f ? 2.0f : AS_FLOAT(0x7fc00000);
+    *quality = (uchar)(int)(at > 0.0f ? at * 250.0f + 0.5f : 0.0f);
+}
+
 /* Rows y_begin..y_end - 1 of the image, whose volume (depth 3) this is.  quality: 250 x score at v. */
 KERNEL ANY_GROUP
 ray_gap(GLOBAL const float *score, GLOBAL const float *texture, int w, int y_begin, int y_end, float scale,
@@ -12,13 +27,5 @@ ray_gap(GLOBAL const float *score, GLOBAL const float *texture, int w, int y_beg
         return;
     const long i = (long)y * w + x;
     GLOBAL const float *const s = score + (long)(y - y_begin) * 3 * w + x;
-    const float before = fair_score(s[0], scale, texture[i]), at = fair_score(s[w], scale, texture[i]),
-                after = fair_score(s[2 * (long)w], scale, texture[i]);
-    const float bend = before - 2.0f * at + after;
-    const bool all = before > SCORE_NONE && at > SCORE_NONE && after > SCORE_NONE;
-    if (all && at > 0.0f && bend < -0.06f)
-        gap_v[i] = between(0.5f * (before - after) / bend, -2.0f, 2.0f);
-    else
-        gap_v[i] = all && at < 0.7f ? 2.0f : AS_FLOAT(0x7fc00000);
-    quality[i] = (uchar)(int)(at > 0.0f ? at * 250.0f + 0.5f : 0.0f);
+    tell_gap(s[0], s[w], s[2 * (long)w], texture[i], scale, gap_v + i, quality + i);
 }

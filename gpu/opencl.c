@@ -22,12 +22,15 @@ static SdmStatus check(SdmContext *ctx, const SdmDevice *d, int32_t code, const 
 
 static void forget_events(SdmCl *cl, int queue)
 {
-    ClHandle *const first = &cl->first[queue], *const last = &cl->last[queue];
-    if (*first)
-        cl->api.ReleaseEvent(*first);
-    if (*last)
-        cl->api.ReleaseEvent(*last);
-    *first = *last = NULL;
+    for (int i = 0; i < SDM_STRETCHES; i++) {
+        ClHandle *const first = &cl->clock[queue].first[i], *const last = &cl->clock[queue].last[i];
+        if (*first)
+            cl->api.ReleaseEvent(*first);
+        if (*last)
+            cl->api.ReleaseEvent(*last);
+        *first = *last = NULL;
+    }
+    cl->clock[queue].stretch = 0;
 }
 
 static void close_device(SdmDevice *d)
@@ -157,6 +160,16 @@ static int32_t set_argument(const SdmCl *cl, ClHandle kernel, uint32_t i, const 
     }
 }
 
+/* A launch: the first of a stretch, or the last so far. */
+static void keep_event(SdmCl *cl, int queue, ClHandle event)
+{
+    const int i = cl->clock[queue].stretch;
+    ClHandle *const first = &cl->clock[queue].first[i], *const last = &cl->clock[queue].last[i];
+    if (*first && *last)
+        cl->api.ReleaseEvent(*last);
+    *(*first ? last : first) = event;
+}
+
 static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
                         const int group[3], int arg_count, const SdmArg *args)
 {
@@ -174,13 +187,7 @@ static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *na
     TRY(check(ctx, d,
               cl->api.EnqueueNDRangeKernel(cl->queue[queue], kernel, 3, NULL, items, size, 0, NULL, &event),
               name));
-    if (!cl->first[queue]) {
-        cl->first[queue] = event;
-    } else {
-        if (cl->last[queue])
-            cl->api.ReleaseEvent(cl->last[queue]);
-        cl->last[queue] = event;
-    }
+    keep_event(cl, queue, event);
 done:
     return st;
 }
@@ -191,26 +198,91 @@ static SdmStatus finish(SdmContext *ctx, SdmDevice *d, int queue)
     return check(ctx, d, cl->api.Finish(cl->queue[queue]), "its queue");
 }
 
+static SdmStatus pause_clock(SdmContext *ctx, SdmDevice *d, int queue)
+{
+    SdmCl *const cl = inside(d);
+    (void)ctx;
+    if (cl->clock[queue].first[cl->clock[queue].stretch] && cl->clock[queue].stretch + 1 < SDM_STRETCHES)
+        cl->clock[queue].stretch++;
+    return SDM_OK;
+}
+
 static SdmStatus seconds(SdmContext *ctx, SdmDevice *d, int queue, double *out)
 {
     SdmStatus st = SDM_OK;
     SdmCl *const cl = inside(d);
-    uint64_t begin = 0, end = 0;
     *out = 0.0;
     TRY(finish(ctx, d, queue));
-    if (!cl->first[queue])
-        return SDM_OK;
-    const ClHandle last = cl->last[queue] ? cl->last[queue] : cl->first[queue];
-    TRY(check(ctx, d,
-              cl->api.GetEventProfilingInfo(cl->first[queue], CL_PROFILING_COMMAND_START, sizeof begin,
-                                            &begin, NULL),
-              "its clock"));
-    TRY(check(ctx, d, cl->api.GetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL),
-              "its clock"));
-    *out = 1e-9 * (double)(end - begin);
+    for (int i = 0; i < SDM_STRETCHES && cl->clock[queue].first[i]; i++) {
+        const ClHandle first = cl->clock[queue].first[i],
+                       last = cl->clock[queue].last[i] ? cl->clock[queue].last[i] : first;
+        uint64_t begin = 0, end = 0;
+        TRY(check(
+            ctx, d,
+            cl->api.GetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL),
+            "its clock"));
+        TRY(check(ctx, d,
+                  cl->api.GetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL),
+                  "its clock"));
+        *out += 1e-9 * (double)(end - begin);
+    }
 done:
     forget_events(cl, queue);
     return st;
+}
+
+/* ---- page-locked memory: see staging.h ---- */
+
+static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStage *s)
+{
+    const SdmCl *const cl = inside(d);
+    int32_t code = CL_OK;
+    const ClHandle memory = cl->api.CreateBuffer(cl->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                                 (size_t)bytes, NULL, &code);
+    if (!memory || code != CL_OK)
+        return SDM_ERR_MEMORY;
+    s->data = cl->api.EnqueueMapBuffer(cl->queue[0], memory, 1, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)bytes,
+                                       0, NULL, NULL, &code);
+    s->handle = memory;
+    if (s->data && code == CL_OK)
+        return SDM_OK;
+    cl->api.ReleaseMemObject(memory);
+    return SDM_ERR_MEMORY;
+}
+
+static void unlock(SdmDevice *d, SdmStage *s)
+{
+    const SdmCl *const cl = inside(d);
+    (void)cl->api.EnqueueUnmapMemObject(cl->queue[0], s->handle, s->data, 0, NULL, NULL);
+    (void)cl->api.Finish(cl->queue[0]);
+    (void)cl->api.ReleaseMemObject(s->handle);
+}
+
+static void forget(SdmDevice *d, void *event)
+{
+    (void)inside(d)->api.ReleaseEvent(event);
+}
+
+static SdmStatus mark(SdmContext *ctx, SdmDevice *d, int queue, void **out)
+{
+    const SdmCl *const cl = inside(d);
+    ClHandle event = NULL;
+    const SdmStatus st =
+        check(ctx, d, cl->api.EnqueueMarkerWithWaitList(cl->queue[queue], 0, NULL, &event), "an event");
+    if (st != SDM_OK)
+        return st;
+    if (*out)
+        forget(d, *out);
+    *out = event;
+    return check(ctx, d, cl->api.Flush(cl->queue[queue]), "its queue"); /* the copy is to begin */
+}
+
+static SdmStatus await(SdmContext *ctx, SdmDevice *d, void *event)
+{
+    const SdmCl *const cl = inside(d);
+    for (int i = 0; i < SDM_QUEUES; i++) /* what is queued shall run meanwhile */
+        (void)cl->api.Flush(cl->queue[i]);
+    return check(ctx, d, cl->api.WaitForEvents(1, &(ClHandle){event}), "a copy");
 }
 
 const SdmBackEnd sdm_opencl = {.list = sdm_cl_list,
@@ -223,4 +295,10 @@ const SdmBackEnd sdm_opencl = {.list = sdm_cl_list,
                                .fill = fill,
                                .launch = launch,
                                .finish = finish,
-                               .seconds = seconds};
+                               .pause = pause_clock,
+                               .seconds = seconds,
+                               .lock = lock,
+                               .unlock = unlock,
+                               .mark = mark,
+                               .await = await,
+                               .forget = forget};

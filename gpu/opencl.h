@@ -8,7 +8,10 @@
 typedef struct SdmCl { /* SdmDevice.inside */
     SdmClApi api;
     ClHandle platform, device, context, program, queue[SDM_QUEUES];
-    ClHandle first[SDM_QUEUES], last[SDM_QUEUES]; /* events of launches, for the time */
+    struct { /* events of launches, for the time */
+        ClHandle first[SDM_STRETCHES], last[SDM_STRETCHES];
+        int stretch;
+    } clock[SDM_QUEUES];
     int kernel_count;
     struct {
         char name[64];

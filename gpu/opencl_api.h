@@ -17,6 +17,7 @@ enum {
     CL_OUT_OF_RESOURCES = -5,
     CL_OUT_OF_HOST_MEMORY = -6,
     CL_BUILD_PROGRAM_FAILURE = -11,
+    CL_INVALID_WORK_GROUP_SIZE = -54,
     CL_INVALID_BUFFER_SIZE = -61,
     CL_PLATFORM_NOT_FOUND_KHR = -1001
 };
@@ -39,6 +40,7 @@ enum {
     CL_DEVICE_VERSION = 0x102F,
     CL_DEVICE_EXTENSIONS = 0x1030,
     CL_DEVICE_DOUBLE_FP_CONFIG = 0x1032,
+    CL_DEVICE_HOST_UNIFIED_MEMORY = 0x1035,
     CL_PROGRAM_BINARY_SIZES = 0x1165,
     CL_PROGRAM_BINARIES = 0x1166,
     CL_PROGRAM_BUILD_LOG = 0x1183,
@@ -53,6 +55,9 @@ enum {
 #define CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT UINT64_C(128)
 #define CL_QUEUE_PROFILING_ENABLE UINT64_C(2)
 #define CL_MEM_READ_WRITE UINT64_C(1)
+#define CL_MEM_ALLOC_HOST_PTR UINT64_C(16)
+#define CL_MAP_READ UINT64_C(1)
+#define CL_MAP_WRITE UINT64_C(2)
 
 /* Every function: result, name, arguments. */
 #define SDM_CL_FUNCTIONS(F)                                                                                  \
@@ -82,6 +87,12 @@ enum {
       (ClHandle, ClHandle, uint32_t, size_t, size_t, void *, uint32_t, const ClHandle *, ClHandle *))        \
     F(int32_t, EnqueueFillBuffer,                                                                            \
       (ClHandle, ClHandle, const void *, size_t, size_t, size_t, uint32_t, const ClHandle *, ClHandle *))    \
+    F(void *, EnqueueMapBuffer,                                                                              \
+      (ClHandle, ClHandle, uint32_t, ClBits, size_t, size_t, uint32_t, const ClHandle *, ClHandle *,         \
+       int32_t *))                                                                                           \
+    F(int32_t, EnqueueUnmapMemObject, (ClHandle, ClHandle, void *, uint32_t, const ClHandle *, ClHandle *))  \
+    F(int32_t, EnqueueMarkerWithWaitList, (ClHandle, uint32_t, const ClHandle *, ClHandle *))                \
+    F(int32_t, WaitForEvents, (uint32_t, const ClHandle *))                                                  \
     F(int32_t, EnqueueNDRangeKernel,                                                                         \
       (ClHandle, ClHandle, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t,               \
        const ClHandle *, ClHandle *))                                                                        \

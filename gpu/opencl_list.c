@@ -35,6 +35,8 @@ const char *sdm_cl_error(int32_t code)
         return "out of host memory";
     case CL_BUILD_PROGRAM_FAILURE:
         return "the program does not build";
+    case CL_INVALID_WORK_GROUP_SIZE:
+        return "the kernel cannot run with that many work items a group";
     default:
         return "the driver refused";
     }
@@ -102,6 +104,7 @@ static void describe(const SdmClApi *api, ClHandle platform, ClHandle device, in
     out->is_cpu = ask_number(api, device, CL_DEVICE_TYPE, sizeof(ClBits)) & CL_DEVICE_TYPE_CPU;
     out->exact = (ask_number(api, device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof(ClBits)) & exact) == exact;
     out->doubles = has_doubles(api, device);
+    out->staged = !out->is_cpu && !ask_number(api, device, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(uint32_t));
     out->memory_bytes = (int64_t)ask_number(api, device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(uint64_t));
     out->most_bytes = (int64_t)ask_number(api, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(uint64_t));
     out->local_bytes = (int64_t)ask_number(api, device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(uint64_t));

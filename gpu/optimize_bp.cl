@@ -310,7 +310,7 @@ BP_VISIT(any)
  * each group of 256 pixels, [0] of data, [1] of steps to the left and up, from row sums_row on.  first: the
  * first row has none above. */
 KERNEL GROUP_SIZE(256, 1, 1)
-bp_energy(GLOBAL const uchar *cost, GLOBAL const ushort *label, int w, int rows, int labels, int weight,
+bp_energy(GLOBAL const uchar *cost, GLOBAL const ushort *label, int w, int labels, int weight,
           int truncation, int label_row, int cost_row, int sums_row, int first, GLOBAL uint *sums)
 {
     LOCAL uint sum[2];

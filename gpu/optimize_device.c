@@ -321,7 +321,7 @@ SdmStatus sdm_gpu_bp_energy(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how,
         const SdmGpuBand *const b = &bands[(y - own.y0) / own.rows];
         const int rows = own.y1 - y < own.rows ? own.y1 - y : own.rows;
         TRY(SDM_GPU_RUN(ctx, g, "bp_energy", v->width, rows, PIXELS, 1, SDM_BUF(v->cost), SDM_BUF(label),
-                        SDM_I32(v->width), SDM_I32(rows), SDM_I32(v->labels), SDM_I32(how->weight),
+                        SDM_I32(v->width), SDM_I32(v->labels), SDM_I32(how->weight),
                         SDM_I32(how->truncation), SDM_I32(b->out + y - b->begin), SDM_I32(y),
                         SDM_I32(y - own.y0), SDM_I32(y == b->top), SDM_BUF(on_device)));
     }

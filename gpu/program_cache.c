@@ -80,7 +80,10 @@ void sdm_cache_read(SdmContext *ctx, const char *key, unsigned char **out, size_
     Head head;
     *out = NULL;
     *bytes = 0;
-    FILE *const f = name_of(key, false, path) ? fopen(path, "rb") : NULL;
+    struct stat is;
+    FILE *const f = name_of(key, false, path) && stat(path, &is) == 0 && S_ISREG(is.st_mode) /* no pipe */
+                        ? fopen(path, "rb")
+                        : NULL;
     if (!f)
         return;
     if (fread(&head, sizeof head, 1, f) == 1 && read_rest(ctx, f, &head, key, out))
@@ -94,8 +97,11 @@ void sdm_cache_write(SdmContext *ctx, const char *key, const void *data, size_t 
     const size_t n = strlen(key);
     Head head = {.key_bytes = n, .data_bytes = bytes, .sum = sdm_hash64(data, bytes, 0)};
     memcpy(head.magic, magic, sizeof magic);
-    if (!name_of(key, true, path))
+    if (!name_of(key, true, path)) {
+        sdm_log(ctx, SDM_LOG_VERBOSE, 0,
+                "no folder for a cache in $XDG_CACHE_HOME or ~/.cache, so kernels are built each time");
         return;
+    }
     snprintf(aside, sizeof aside, "%s.%ld", path, (long)getpid());
     FILE *const f = fopen(aside, "wb");
     if (!f) {

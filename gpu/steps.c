@@ -109,11 +109,13 @@ done:
 SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *c, SdmBuffer *surface_m,
                        const SdmGpuImage *source, SdmBuffer *out)
 {
-    return SDM_GPU_PIXELS(ctx, g, "warp", c->w, c->h, SDM_BUF(c->cell), SDM_I32(c->cols), SDM_I32(c->u2),
-                       SDM_I32(c->v2), SDM_I32(c->stride2), SDM_I32(c->step2_log2),
-                       SDM_F32(1.0f / (float)(1 << c->level)), SDM_BUF(surface_m), SDM_F32(c->height0_m),
-                       SDM_BUF(source->data), SDM_I32(source->x0), SDM_I32(source->y0), SDM_I32(source->w),
-                       SDM_I32(source->h), SDM_BUF(g->cubic), SDM_BUF(out), SDM_I32(c->w), SDM_I32(c->h));
+    const int before = c->u2 / c->stride2 % SDM_WARP_PIXELS; /* cells begin at multiples of that */
+    return SDM_GPU_PIXELS(ctx, g, "warp", sdm_gpu_groups(c->w + before, SDM_WARP_PIXELS), c->h,
+                          SDM_BUF(c->cell), SDM_I32(c->cols), SDM_I32(c->u2), SDM_I32(c->v2),
+                          SDM_I32(c->stride2), SDM_I32(c->step2_log2), SDM_F32(1.0f / (float)(1 << c->level)),
+                          SDM_BUF(surface_m), SDM_F32(c->height0_m), SDM_BUF(source->data),
+                          SDM_I32(source->x0), SDM_I32(source->y0), SDM_I32(source->w), SDM_I32(source->h),
+                          SDM_BUF(g->cubic), SDM_BUF(out), SDM_I32(c->w), SDM_I32(c->h), SDM_I32(before));
 }
 
 SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const SdmGpuImage *out)
@@ -136,9 +138,9 @@ SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_
                          SdmBuffer *flags, int half, float tol_m, float share, SdmBuffer *new_flags)
 {
     const int side = 2 * half + 1, least = (int)ceilf(share * (float)(side * side));
-    return SDM_GPU_RUN(ctx, g, "reject", w, h, 32, 8, SDM_BUF(h_m), SDM_BUF(prior_m), SDM_BUF(flags),
-                       SDM_I32(w), SDM_I32(h), SDM_I32(half), SDM_F32(256.0f / tol_m), SDM_I32(least),
-                       SDM_BUF(new_flags));
+    return SDM_GPU_RUN(ctx, g, "reject", w, sdm_gpu_groups(h, SDM_REJECT_ROWS), 32, 8, SDM_BUF(h_m),
+                       SDM_BUF(prior_m), SDM_BUF(flags), SDM_I32(w), SDM_I32(h), SDM_I32(half),
+                       SDM_F32(256.0f / tol_m), SDM_I32(least), SDM_BUF(new_flags));
 }
 
 SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
@@ -148,11 +150,14 @@ SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m,
     const int64_t n = (int64_t)w * h * (again ? 2 : 1);
     const SdmTuning *const t = sdm_gpu_tuning(g);
     const int half_b = again ? again->half : -1, least_b = again ? again->least : 0;
-    SdmBuffer *sum, *count;
+    SdmBuffer *change, *sum, *count;
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE, (int64_t)w * h * (int64_t)sizeof(int32_t), &change));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(uint16_t), &count));
+    TRY(SDM_GPU_PIXELS(ctx, g, "fill_changes", w, h, SDM_BUF(h_m), SDM_BUF(prior_m), SDM_BUF(flags),
+                       SDM_I32(w), SDM_I32(h), SDM_BUF(change)));
     TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
-                    SDM_BUF(h_m), SDM_BUF(prior_m), SDM_BUF(flags), SDM_I32(w), SDM_I32(h),
+                    SDM_BUF(change), SDM_I32(w), SDM_I32(h),
                     SDM_I32(fill->half), SDM_I32(half_b), SDM_I32(t->column_rows), SDM_BUF(sum),
                     SDM_BUF(count)));
     TRY(SDM_GPU_PIXELS(ctx, g, "fill_holes", sdm_gpu_groups(w, 8), h, SDM_BUF(h_m), SDM_BUF(prior_m),

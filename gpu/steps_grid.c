@@ -102,6 +102,7 @@ static SdmStatus send_patches(SdmContext *ctx, SdmGpu *g, const SdmGriddingSetup
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_PATCHES, bytes, patches));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_WEIGHTS, (int64_t)sizeof s->table, table));
     TRY(sdm_alloc_raw(ctx, &patch, (size_t)(s->nu * s->nv), sizeof *patch, "gridding patches"));
+    TRY(sdm_device_pause(ctx, g->device, g->queue));
     make_patches(ctx, s, b, patch);
     TRY(sdm_upload(ctx, *patches, 0, patch, bytes, 1 - g->queue, true));
     TRY(sdm_upload(ctx, *table, 0, s->table, weights, 1 - g->queue, true));

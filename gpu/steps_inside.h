@@ -25,6 +25,7 @@ enum SdmGpuScratch { /* slots of SdmGpu.scratch */
                      SDM_S_WEIGHTS,
                      SDM_S_HEADS
 };
+enum { SDM_WARP_PIXELS = 4, SDM_REJECT_ROWS = 4 }; /* of an item: gpu/warp.cl, gpu/filter.cl */
 enum { SDM_CELL_BYTES = 32 * 4, SDM_PATCH_BYTES = 64 };
 int64_t sdm_gpu_volume_bytes(const SdmGpu *g); /* of scores in flight */
 

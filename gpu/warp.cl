@@ -27,16 +27,34 @@ KERNEL GROUP_SIZE(64, 1, 1) lattice_cells(GLOBAL const LatticeNode *node, int nu
         ((GLOBAL float *)&cell->du_dh)[k] = n0[(k & 1) + (long)(k >> 1) * nu].du_dh;
 }
 
-/* One axis: position in 1/256 px from the cell's origin, t metres above height0. */
-FUNCTION int cell_position(float4 a, float4 b, float4 c, CellPlace p, float t, float inv)
+/* One axis on a row of a cell: values at its left side, and how much more they are at its right one. */
+typedef struct CellRow {
+    float a, b, c, more_a, more_b, more_c;
+    int origin; /* 1/256 px of the source */
+} CellRow;
+
+FUNCTION CellRow cell_row(float4 a, float4 b, float4 c, float fv, float inv, int origin)
 {
-    const float a0 = a.x + p.fv * (a.z - a.x), a1 = a.y + p.fv * (a.w - a.y);
-    const float b0 = b.x + p.fv * (b.z - b.x), b1 = b.y + p.fv * (b.w - b.y);
-    const float c0 = c.x + p.fv * (c.z - c.x), c1 = c.y + p.fv * (c.w - c.y);
-    const float pa = ((a0 + 0.5f) * inv - 0.5f) + p.fu * ((a1 - a0) * inv);
-    const float pb = b0 * inv + p.fu * ((b1 - b0) * inv), pc = c0 * inv + p.fu * ((c1 - c0) * inv);
+    const float a0 = a.x + fv * (a.z - a.x), a1 = a.y + fv * (a.w - a.y);
+    const float b0 = b.x + fv * (b.z - b.x), b1 = b.y + fv * (b.w - b.y);
+    const float c0 = c.x + fv * (c.z - c.x), c1 = c.y + fv * (c.w - c.y);
+    CellRow r;
+    r.a = (a0 + 0.5f) * inv - 0.5f;
+    r.b = b0 * inv;
+    r.c = c0 * inv;
+    r.more_a = (a1 - a0) * inv;
+    r.more_b = (b1 - b0) * inv;
+    r.more_c = (c1 - c0) * inv;
+    r.origin = origin;
+    return r;
+}
+
+/* Position in 1/256 px of the source, t metres above height0. */
+FUNCTION int cell_position(const CellRow *r, float fu, float t)
+{
+    const float pa = r->a + fu * r->more_a, pb = r->b + fu * r->more_b, pc = r->c + fu * r->more_c;
     const float q = (pa + t * (pb + t * pc)) * 256.0f + 0.5f;
-    return (int)FLOOR(between(q, -8e6f, 8e6f));
+    return r->origin + (int)FLOOR(between(q, -8e6f, 8e6f));
 }
 
 /* Origin of a cell in 1/256 px of the source; far off when it does not fit. */
@@ -69,20 +87,33 @@ FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLO
     return nodata ? PIXEL_NODATA : value > 2047 ? 2047 : value < -2047 ? -2047 : value;
 }
 
-/* surface_m: h x w or null; source: pixel (col0, row0) of the level first. */
+#define WARP_PIXELS 4 /* neighbours of a row that an item has: SDM_WARP_PIXELS of steps_inside.h */
+
+/* surface_m: h x w or null; source: pixel (col0, row0) of the level first.  The first item of a row
+ * begins `before` pixels left of it, so that an item's pixels lie in one cell where cells are as wide. */
 KERNEL ANY_GROUP
 warp(GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, int step2_log2, float inv,
      GLOBAL const float *surface_m, float height0_m, GLOBAL const short *source, int col0, int row0,
-     int source_width, int source_height, GLOBAL const short4 *cubic, GLOBAL short *out, int w, int h)
+     int source_width, int source_height, GLOBAL const short4 *cubic, GLOBAL short *out, int w, int h,
+     int before)
 {
-    const int x = PLACE(0), y = PLACE(1);
-    if (x >= w || y >= h)
+    const int first = PLACE(0) * WARP_PIXELS - before, y = PLACE(1);
+    const int x0 = first > 0 ? first : 0, x1 = first + WARP_PIXELS < w ? first + WARP_PIXELS : w;
+    CellRow col, row;
+    int last = -1;
+    if (y >= h)
         return;
-    const long at = (long)y * w + x;
-    const float t = surface_m ? surface_m[at] - height0_m : 0.0f;
-    const CellPlace p = cell_place(x, y, cols, u2, v2, stride2, step2_log2);
-    GLOBAL const LatticeCell *const c = cell + p.cell;
-    const int col = from_source(c->origin[0], col0) + cell_position(c->at[0], c->b[0], c->c[0], p, t, inv);
-    const int row = from_source(c->origin[1], row0) + cell_position(c->at[1], c->b[1], c->c[1], p, t, inv);
-    out[at] = (short)sample_cubic(source, source_width, source_height, cubic, col, row);
+    NO_UNROLL for (int x = x0; x < x1; x++) {
+        const long at = (long)y * w + x;
+        const float t = surface_m ? surface_m[at] - height0_m : 0.0f;
+        const CellPlace p = cell_place(x, y, cols, u2, v2, stride2, step2_log2);
+        GLOBAL const LatticeCell *const c = cell + p.cell;
+        if (p.cell != last) {
+            col = cell_row(c->at[0], c->b[0], c->c[0], p.fv, inv, from_source(c->origin[0], col0));
+            row = cell_row(c->at[1], c->b[1], c->c[1], p.fv, inv, from_source(c->origin[1], row0));
+            last = p.cell;
+        }
+        out[at] = (short)sample_cubic(source, source_width, source_height, cubic,
+                                      cell_position(&col, p.fu, t), cell_position(&row, p.fu, t));
+    }
 }

@@ -144,7 +144,7 @@ static const struct {
     int which;
     double instructions, bytes;
 } steps[] = {
-    {"device warp", do_warp, 0, 300.0, 10.0},
+    {"device warp", do_warp, 0, 210.0, 10.0},
     {"device half size, pixels of the result", do_half, 0, 0.0, 10.0},
     {"device match zncc 9x9 +-3", do_match, SDM_GPU_ZNCC * PASSES + FIRST, 780.0, 20.0},
     {"device match zncc 13x13 +-5", do_match, SDM_GPU_ZNCC * PASSES + RETRY, 0.0, 20.0},
@@ -155,12 +155,12 @@ static const struct {
     {"device match census 9x9 +-3", do_match, SDM_GPU_CENSUS * PASSES + FIRST, 0.0, 120.0},
     {"device match census 13x13 +-5", do_match, SDM_GPU_CENSUS * PASSES + RETRY, 0.0, 152.0},
     {"device match census 5x5 +-1", do_match, SDM_GPU_CENSUS * PASSES + REPEAT, 0.0, 88.0},
-    {"device reject", do_reject, 0, 330.0, 12.0},
+    {"device reject", do_reject, 0, 270.0, 12.0},
     {"device median", do_median, 0, 240.0, 10.0},
-    {"device fill, both reaches", do_fill, 0, 240.0, 46.0},
+    {"device fill, both reaches", do_fill, 0, 210.0, 46.0},
     {"device smooth", do_smooth, 0, 100.0, 8.0},
     {"device refine", do_refine, 0, 100.0, 5.0},
-    {"device last look zncc", do_gap, SDM_GPU_ZNCC, 1030.0, 110.0},
+    {"device last look zncc", do_gap, SDM_GPU_ZNCC, 640.0, 35.0},
     {"device gridding, cells of 2 x 2 pixels", do_grid, 0, 1300.0, 53.0},
 };
 

@@ -32,19 +32,21 @@ static void join(int32_t *parent, int32_t a, int32_t b)
         parent[a] = b;
 }
 
+/* Pixels in order: each begins in the piece of the one on its left, or as its own, and joins that of the one
+ * above, most often the same. */
 static void connect_pieces(const SdmSurface *s, float limit, int32_t *parent)
 {
     const int w = s->win.w, h = s->win.h;
-    for (int32_t i = 0; i < w * h; i++)
-        parent[i] = i;
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             const int32_t i = y * w + x;
+            parent[i] = i;
             if (!(s->flags[i] & SDM_QA_VALID))
                 continue;
             if (x > 0 && (s->flags[i - 1] & SDM_QA_VALID) && fabsf(s->h_m[i] - s->h_m[i - 1]) < limit)
-                join(parent, i, i - 1);
-            if (y > 0 && (s->flags[i - w] & SDM_QA_VALID) && fabsf(s->h_m[i] - s->h_m[i - w]) < limit)
+                parent[i] = parent[i - 1];
+            if (y > 0 && (s->flags[i - w] & SDM_QA_VALID) && parent[i] != parent[i - w] &&
+                fabsf(s->h_m[i] - s->h_m[i - w]) < limit)
                 join(parent, i, i - w);
         }
 }

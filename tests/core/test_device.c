@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -200,6 +201,79 @@ static void buffers_go_with_the_device(void **state)
     }
 }
 
+/* Copies of all sizes through page-locked memory, in both queues, one after the other and at once. */
+static void copy_large(SdmDevice *device)
+{
+    enum { MOST = (9 << 20) + 4099, SLACK = 64 };
+    static const int64_t sizes[] = {SDM_STAGE_LEAST - 1, SDM_STAGE_LEAST,         SDM_STAGE_LEAST + 1,
+                                    SDM_STAGE_BYTES,     3 * SDM_STAGE_BYTES + 7, MOST};
+    uint8_t *in = malloc(MOST + SLACK), *out = malloc(MOST + SLACK);
+    SdmBuffer *b[SDM_QUEUES];
+    assert_true(in && out);
+    for (int64_t i = 0; i < MOST; i++)
+        in[i] = (uint8_t)((uint64_t)i * 2654435761u >> 13);
+    for (int q = 0; q < SDM_QUEUES; q++)
+        assert_int_equal(sdm_buffer_new(ctx, device, MOST + SLACK, "bytes", &b[q]), SDM_OK);
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        const int64_t n = sizes[k] < MOST ? sizes[k] : MOST;
+        const int wait = (int)(k & 1);
+        for (int q = 0; q < SDM_QUEUES; q++) { /* shifted by one, so that nothing is as it was */
+            assert_int_equal(sdm_fill_bytes(ctx, b[q], 0, 0xEE, MOST + SLACK, q), SDM_OK);
+            assert_int_equal(sdm_upload(ctx, b[q], 5, in + q + k, n - q - (int64_t)k, q, wait), SDM_OK);
+        }
+        for (int q = SDM_QUEUES - 1; q >= 0; q--) {
+            memset(out, 0x55, MOST + SLACK);
+            assert_int_equal(sdm_download(ctx, b[q], 3, out + 1, n + 4, q, true), SDM_OK);
+            assert_true(out[0] == 0x55 && out[1] == 0xEE && out[2] == 0xEE && out[n + 5] == 0x55);
+            assert_int_equal(memcmp(out + 3, in + q + k, (size_t)(n - q - (int64_t)k)), 0);
+            assert_int_equal(out[3 + n - q - (int64_t)k], 0xEE);
+        }
+    }
+    for (int q = 0; q < SDM_QUEUES; q++)
+        sdm_buffer_free(&b[q]);
+    free(in);
+    free(out);
+}
+
+static void large_copies(void **state)
+{
+    (void)state;
+    on_every_device(copy_large); /* as the device likes them */
+    sdm_device_stage_always(true);
+    on_every_device(copy_large);
+    sdm_device_stage_always(false);
+}
+
+/* Pauses take nothing from the clock but the time between, however many. */
+static void pause_clock(SdmDevice *device)
+{
+    SdmBuffer *b = NULL;
+    double whole = 0.0, none = -1.0;
+    const int64_t n = 1 << 16;
+    assert_int_equal(sdm_buffer_new(ctx, device, 32 * n, "words", &b), SDM_OK);
+    assert_int_equal(sdm_fill_bytes(ctx, b, 0, 1, 32 * n, 0), SDM_OK);
+    assert_int_equal(sdm_device_pause(ctx, device, 0), SDM_OK); /* before any launch */
+    const double begin = sdm_now_s();
+    for (int i = 0; i < SDM_STRETCHES + 3; i++) {
+        assert_int_equal(sdm_launch(ctx, device, 0, "copy_words", (int[]){(int)(n / 256), 1, 1},
+                                    (int[]){256, 1, 1}, 3, (SdmArg[]){SDM_BUF(b), SDM_BUF(b), SDM_I64(n)}),
+                         SDM_OK);
+        for (int k = 0; k <= i % 2; k++)
+            assert_int_equal(sdm_device_pause(ctx, device, 0), SDM_OK);
+    }
+    assert_int_equal(sdm_device_seconds(ctx, device, 0, &whole), SDM_OK);
+    assert_true(whole > 0.0 && whole <= sdm_now_s() - begin + 1e-3);
+    assert_int_equal(sdm_device_seconds(ctx, device, 0, &none), SDM_OK);
+    assert_true(none == 0.0);
+    sdm_buffer_free(&b);
+}
+
+static void pauses(void **state)
+{
+    (void)state;
+    on_every_device(pause_clock);
+}
+
 static void write_over(const char *path, const char *text, long at)
 {
     FILE *const f = fopen(path, at < 0 ? "w" : "r+");
@@ -246,6 +320,9 @@ static void cache_is_checked(void **state)
     write_over(path, "", -1);
     read_back("key a", NULL);
     read_back("key b", "program b");
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0); /* which would be waited for */
+    read_back("key a", NULL);
     assert_int_equal(setenv("XDG_CACHE_HOME", "/proc/none", 1), 0); /* no place for one */
     sdm_cache_write(ctx, "key c", "program c", 9);
     read_back("key c", NULL);
@@ -302,6 +379,8 @@ int main(void)
         cmocka_unit_test(cache_is_checked),
         cmocka_unit_test(auto_never_takes_the_processor),
         cmocka_unit_test(copies),
+        cmocka_unit_test(large_copies),
+        cmocka_unit_test(pauses),
         cmocka_unit_test(launches),
         cmocka_unit_test(budgets),
         cmocka_unit_test(faults),

@@ -179,6 +179,8 @@ static void strips_do_not_show(void **state)
                           : cost == SDM_GPU_CENSUS ? c.task.kernels->census
                                                    : c.task.kernels->sad;
             valid += compare_match(&c);
+            if (turn % 3 == 0)
+                compare_gap(&c);
             case_close(&c);
         }
     assert_true(valid > 1000);

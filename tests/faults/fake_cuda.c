@@ -1,0 +1,273 @@
+/* The calls of a libcuda.so.1 without a device, see fake_cuda.h. */
+// SPDX-License-Identifier: Apache-2.0
+#include "fake_cuda.h"
+
+/* ---- the device ---- */
+
+CALL(cuInit, unsigned flags)
+{
+    (void)flags;
+    BEGIN(0)
+    END
+}
+
+CALL(cuDriverGetVersion, int *out)
+{
+    *out = 13000;
+    return OK;
+}
+
+CALL(cuGetErrorString, int32_t error, const char **out)
+{
+    *out = error == OUT_OF_MEMORY ? "out of memory" : error == 719 ? "unspecified launch failure" : NULL;
+    return *out ? OK : INVALID;
+}
+
+CALL(cuDeviceGetCount, int *out)
+{
+    BEGIN(0)
+    *out = (int)setting("FAKE_CUDA_DEVICES", 1);
+    END
+}
+
+CALL(cuDeviceGet, int32_t *out, int index)
+{
+    *out = index;
+    return index < setting("FAKE_CUDA_DEVICES", 1) ? OK : 101;
+}
+
+CALL(cuDeviceGetName, char *out, int size, int32_t device)
+{
+    snprintf(out, (size_t)size, "Fake %d", (int)device);
+    return OK;
+}
+
+CALL(cuDeviceTotalMem_v2, size_t *out, int32_t device)
+{
+    (void)device;
+    *out = (size_t)setting("FAKE_CUDA_MIB", 4096) << 20;
+    return OK;
+}
+
+CALL(cuDeviceGetAttribute, int *out, int what, int32_t device)
+{
+    const int capability = (int)setting("FAKE_CUDA_CAPABILITY", 90);
+    (void)device;
+    *out = what == 1    ? 1024
+           : what == 8  ? 49152
+           : what == 13 ? 1980000
+           : what == 16 ? 132
+           : what == 75 ? capability / 10
+           : what == 76 ? capability % 10
+                        : 0;
+    return OK;
+}
+
+CALL(cuDevicePrimaryCtxRetain, void **out, int32_t device)
+{
+    (void)device;
+    BEGIN(1)
+    *out = &fake;
+    fake.contexts++;
+    END
+}
+
+CALL(cuDevicePrimaryCtxRelease_v2, int32_t device)
+{
+    (void)device;
+    BEGIN(0)
+    fake.contexts--;
+    END
+}
+
+CALL(cuCtxSetCurrent, void *context)
+{
+    return context == NULL || context == &fake ? OK : INVALID;
+}
+
+CALL(cuModuleLoadData, void **out, const void *image)
+{
+    BEGIN(1)
+    uint32_t magic;
+    memcpy(&magic, image, sizeof magic);
+    code = magic == 0xBA55ED50u ? OK : 200; /* of a fatbin */
+    *out = &fake.modules;
+    fake.modules += code == OK;
+    END
+}
+
+CALL(cuModuleUnload, void *module)
+{
+    (void)module;
+    BEGIN(0)
+    fake.modules--;
+    END
+}
+
+CALL(cuModuleGetFunction, void **out, void *module, const char *name)
+{
+    (void)module;
+    BEGIN(1)
+    *out = &fake.fail;
+    code = strcmp(name, "sdm_no_such") == 0 ? 500 : OK;
+    END
+}
+
+/* ---- streams, events ---- */
+
+CALL(cuStreamCreate, Stream **out, unsigned flags)
+{
+    (void)flags;
+    BEGIN(1)
+    int i = 0;
+    while (i + 1 < MOST_STREAMS && fake.stream[i])
+        i++;
+    *out = fake.stream[i] = calloc(1, sizeof **out);
+    fake.streams++;
+    END
+}
+
+CALL(cuStreamSynchronize, Stream *s)
+{
+    BEGIN(1)
+    do_work(s, s->count);
+    END
+}
+
+CALL(cuStreamDestroy_v2, Stream *s)
+{
+    BEGIN(0)
+    for (int i = 0; i < MOST_STREAMS; i++)
+        fake.stream[i] = fake.stream[i] == s ? NULL : fake.stream[i];
+    free(s);
+    fake.streams--;
+    END
+}
+
+CALL(cuEventCreate, Event **out, unsigned flags)
+{
+    BEGIN(1)
+    *out = calloc(1, sizeof **out);
+    (*out)->timed = !(flags & 2);
+    fake.events++;
+    END
+}
+
+CALL(cuEventDestroy_v2, Event *e)
+{
+    BEGIN(0)
+    free(e);
+    fake.events--;
+    END
+}
+
+CALL(cuEventRecord, Event *e, Stream *s)
+{
+    BEGIN(1)
+    e->stream = s;
+    e->behind = s->done + s->count;
+    e->recorded = 1;
+    END
+}
+
+CALL(cuEventSynchronize, Event *e)
+{
+    BEGIN(1)
+    if (e->recorded && e->behind > e->stream->done)
+        do_work(e->stream, (int)(e->behind - e->stream->done));
+    END
+}
+
+CALL(cuEventElapsedTime, float *ms, Event *first, Event *last)
+{
+    BEGIN(1)
+    code = first->timed && last->timed && first->recorded && last->recorded ? OK : INVALID;
+    *ms = 0.25f;
+    END
+}
+
+/* ---- memory, copies, launches ---- */
+
+CALL(cuMemAlloc_v2, uint64_t *out, size_t bytes)
+{
+    BEGIN(1)
+    void *p = NULL;
+    code = take(&p, bytes, 0);
+    *out = (uint64_t)(uintptr_t)p;
+    END
+}
+
+CALL(cuMemFree_v2, uint64_t p)
+{
+    BEGIN(0)
+    for (int i = 0; i < MOST_STREAMS; i++) /* it waits for what may use the memory */
+        if (fake.stream[i])
+            do_work(fake.stream[i], fake.stream[i]->count);
+    code = give((void *)(uintptr_t)p, 0);
+    END
+}
+
+CALL(cuMemHostAlloc, void **out, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    BEGIN(1)
+    code = take(out, bytes, 1);
+    END
+}
+
+CALL(cuMemFreeHost, void *p)
+{
+    BEGIN(0)
+    code = give(p, 1);
+    END
+}
+
+/* Ordinary memory is read or written before the call returns, after what the stream has to do before. */
+static int copy(Stream *s, void *to, const void *from, size_t bytes, const void *host, const void *device)
+{
+    const int at = block_of(host, bytes), there = block_of(device, bytes),
+              locked = at >= 0 && fake.block[at].locked;
+    if (there < 0 || fake.block[there].locked)
+        return INVALID;
+    add_work(s, (Work){to, from, bytes, -1});
+    fake.direct += locked;
+    fake.detour += !locked;
+    if (!locked)
+        do_work(s, s->count);
+    return OK;
+}
+
+CALL(cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t bytes, Stream *s)
+{
+    BEGIN(1)
+    code = copy(s, (void *)(uintptr_t)to, from, bytes, from, (void *)(uintptr_t)to);
+    END
+}
+
+CALL(cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, Stream *s)
+{
+    BEGIN(1)
+    code = copy(s, to, (void *)(uintptr_t)from, bytes, to, (void *)(uintptr_t)from);
+    END
+}
+
+CALL(cuMemsetD8Async, uint64_t to, unsigned char value, size_t bytes, Stream *s)
+{
+    BEGIN(1)
+    code = block_of((void *)(uintptr_t)to, bytes) < 0 ? INVALID : OK;
+    if (code == OK)
+        add_work(s, (Work){(void *)(uintptr_t)to, NULL, bytes, value});
+    END
+}
+
+CALL(cuLaunchKernel, void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+     unsigned bz, unsigned shared, Stream *s, void **arguments, void **extra)
+{
+    (void)s;
+    BEGIN(1)
+    const int whole = gx && gy && gz && bx && by && bz && gy < 65536 && gz < 65536 && gx < 1u << 31;
+    code = kernel == &fake.fail && whole && bx * by * bz <= 1024 && shared == 0 && arguments && !extra
+               ? OK
+               : INVALID;
+    END
+}

@@ -1,0 +1,174 @@
+/* libcuda.so.1 of a device that is not there, for tests of gpu/cuda*.c: memory is the host's, kernels do
+ * nothing.  What a stream is given waits there until somebody waits for it, as on a device that is slow: who
+ * forgets to wait, or writes too early to memory that a copy still needs, is found out.
+ *
+ * FAKE_CUDA_FAIL=cuMemAlloc_v2:3:1:2: the 3rd call of that name (*: any that works on the device) fails once
+ * (0 times: from then on) with error 2; fake_cuda_fail() does the same.  FAKE_CUDA_CAPABILITY=70,
+ * FAKE_CUDA_DEVICES=2 and FAKE_CUDA_MIB=1024 say what the device is.
+ *
+ * Here: what the calls of fake_cuda.c work on. */
+#ifndef SDM_FAKE_CUDA_H
+#define SDM_FAKE_CUDA_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN __attribute__((visibility("default")))
+#define CALL(name, ...) \
+    SHOWN int32_t name(__VA_ARGS__); \
+    int32_t name(__VA_ARGS__)
+
+enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, MOST_WORK = 4096, MOST_BLOCKS = 512, MOST_STREAMS = 64 };
+
+typedef struct Work { /* a copy that waits; `value` >= 0: filling */
+    void *to;
+    const void *from;
+    size_t bytes;
+    int value;
+} Work;
+
+typedef struct Stream {
+    Work work[MOST_WORK];
+    int count;
+    long done; /* of all work so far */
+} Stream;
+
+typedef struct Event {
+    Stream *stream;
+    long behind; /* so much of its work */
+    int timed, recorded;
+} Event;
+
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        char *begin;
+        size_t bytes;
+        int locked; /* page-locked memory of the host */
+    } block[MOST_BLOCKS];
+    Stream *stream[MOST_STREAMS];
+    long contexts, streams, events, modules; /* that are open */
+    long direct, detour;                     /* copies from or to page-locked memory, and ordinary */
+    struct {
+        char name[64];
+        long at, times;
+        int code, read;
+    } fail;
+} fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+SHOWN void fake_cuda_fail(const char *name, long at, long times, int code);
+void fake_cuda_fail(const char *name, long at, long times, int code)
+{
+    snprintf(fake.fail.name, sizeof fake.fail.name, "%s", name);
+    fake.fail.at = at;
+    fake.fail.times = times;
+    fake.fail.code = code;
+    fake.fail.read = 1;
+}
+
+/* What is open: contexts, streams, events, modules, blocks of memory; then copies, direct and by a detour. */
+SHOWN void fake_cuda_count(long out[7]);
+void fake_cuda_count(long out[7])
+{
+    const long found[] = {fake.contexts, fake.streams, fake.events, fake.modules};
+    memcpy(out, found, sizeof found);
+    out[4] = 0;
+    for (int i = 0; i < MOST_BLOCKS; i++)
+        out[4] += fake.block[i].begin != NULL;
+    out[5] = fake.direct;
+    out[6] = fake.detour;
+}
+
+static long setting(const char *name, long otherwise)
+{
+    const char *const text = getenv(name);
+    return text ? strtol(text, NULL, 10) : otherwise;
+}
+
+/* The error of this call, 0 = none; the lock is held. */
+static int fault(const char *name, int works)
+{
+    const char *const text = getenv("FAKE_CUDA_FAIL");
+    if (!fake.fail.read && text &&
+        sscanf(text, "%63[^:]:%ld:%ld:%d", fake.fail.name, &fake.fail.at, &fake.fail.times,
+               &fake.fail.code) != 4)
+        abort();
+    fake.fail.read = 1;
+    if (fake.fail.at == 0 ||
+        (strcmp(fake.fail.name, name) != 0 && !(works && strcmp(fake.fail.name, "*") == 0)))
+        return OK;
+    if (fake.fail.at > 1) {
+        fake.fail.at--;
+        return OK;
+    }
+    if (fake.fail.times > 0 && --fake.fail.times == 0)
+        fake.fail.at = 0;
+    return fake.fail.code;
+}
+
+#define BEGIN(works) \
+    pthread_mutex_lock(&fake.lock); \
+    int code = fault(__func__, (works)); \
+    if (code == OK) {
+#define END \
+    } \
+    pthread_mutex_unlock(&fake.lock); \
+    return code;
+
+/* Do a stream's first n pieces of work. */
+static void do_work(Stream *s, int n)
+{
+    s->done += n;
+    for (int i = 0; i < n; i++)
+        if (s->work[i].value >= 0)
+            memset(s->work[i].to, s->work[i].value, s->work[i].bytes);
+        else
+            memcpy(s->work[i].to, s->work[i].from, s->work[i].bytes);
+    memmove(s->work, s->work + n, (size_t)(s->count - n) * sizeof *s->work);
+    s->count -= n;
+}
+
+static void add_work(Stream *s, Work work)
+{
+    if (s->count == MOST_WORK)
+        do_work(s, MOST_WORK);
+    s->work[s->count++] = work;
+}
+
+/* The block that holds all of a range, -1: none. */
+static int block_of(const void *p, size_t bytes)
+{
+    const char *const c = p;
+    for (int i = 0; i < MOST_BLOCKS; i++)
+        if (fake.block[i].begin && c >= fake.block[i].begin && c < fake.block[i].begin + fake.block[i].bytes)
+            return bytes <= (size_t)(fake.block[i].begin + fake.block[i].bytes - c) ? i : -1;
+    return -1;
+}
+
+static int take(void **out, size_t bytes, int locked)
+{
+    for (int i = 0; i < MOST_BLOCKS; i++)
+        if (!fake.block[i].begin) {
+            fake.block[i].begin = *out = calloc(1, bytes);
+            fake.block[i].bytes = bytes;
+            fake.block[i].locked = locked;
+            return *out ? OK : OUT_OF_MEMORY;
+        }
+    return OUT_OF_MEMORY;
+}
+
+static int give(void *p, int locked)
+{
+    const int i = block_of(p, 0);
+    if (i < 0 || fake.block[i].begin != p || fake.block[i].locked != locked)
+        return INVALID;
+    free(p);
+    fake.block[i].begin = NULL;
+    return OK;
+}
+
+#endif

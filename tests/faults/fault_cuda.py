@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+"""`--device cuda` over a driver without a device (fake_cuda.c): what `devices` tells of it, drivers and devices that
+cannot run, a device that is lost or has no memory left, once and for good.
+
+    fault_cuda.py STEREODEM SOURCE_DIR FAKE_LIBRARY
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import sys
+
+import fault_base as base
+
+LOST, MEMORY = 719, 2  # CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_OUT_OF_MEMORY
+OPTIONS = ("--device", "cuda", "--tile", "64", "--cost", "zncc", "--optimizer", "local")
+GO_ON = "finished blocks are kept: give the same command to go on, or --device cpu"
+
+
+def over(bench, **settings):
+    folder = os.path.dirname(bench.library)
+    return os.environ | {"LD_LIBRARY_PATH": folder} | {f"FAKE_CUDA_{k.upper()}": str(v) for k, v in settings.items()}
+
+
+def ready(bench):
+    if not os.path.exists(bench.library):
+        print("SKIPPED: this build has no CUDA back end")
+        bench.close()
+        sys.exit(77)
+    base.simulate(bench, "scene", "aster", "--lon", "7", "--lat", "45", side=256)
+
+
+def devices(bench):
+    done = bench.call("devices", "--log", "json", env=over(bench, devices=2))
+    found = [d for d in json.loads(done.stdout.splitlines()[-1])["devices"] if d["device"].startswith("cuda")]
+    bench.check("devices: both", [d["device"] for d in found] == ["cuda:0", "cuda:1"] and all(d["can_run"] for d in found),
+                done.stdout)
+    done = bench.call("devices", env=over(bench, capability=70))
+    bench.check("devices: too old", "compute capability 7.0 is older than 7.5" in done.stdout, done.stdout)
+    done = bench.call("devices", env=over(bench, fail="cuInit:1:0:100"))
+    bench.check("devices: no driver", done.returncode == 0 and "driver does not start" in done.stdout, done.stdout)
+
+
+def refused(bench):
+    for name, device, settings, words in (
+            ("none", "cuda", {"devices": 0}, ["--device cuda", "has no device"]),
+            ("beyond the last", "cuda:2", {"devices": 2}, ["cuda:2", "found 2", "0 to 1"]),
+            ("too old", "cuda:0", {"capability": 61}, ["6.1", "--device opencl serves it"]),
+            ("driver", "cuda", {"fail": "cuInit:1:0:803"}, ["does not start", "803"]),
+            ("no kernels for it", "cuda", {"fail": "cuModuleLoadData:1:0:209"}, ["Fake 0", "the kernels", "209"]),
+            ("all memory taken", "cuda", {"fail": "cuDevicePrimaryCtxRetain:1:0:2"}, ["Fake 0", "out of memory"])):
+        bench.refuse(f"--device {device}: {name}", 1, words, "scene", "-o", "dem.tif", "--device", device,
+                     env=over(bench, **settings))
+
+
+def lost(bench):
+    for at, times, error in ((40, 1, LOST), (40, 0, LOST), (900, 0, MEMORY)):
+        base.sweep("dem.tif")
+        name = f"run, {'calls from' if times == 0 else 'call'} {at} fail with {error}"
+        done = bench.call("run", "scene", "-o", "dem.tif", *OPTIONS, env=over(bench, fail=f"*:{at}:{times}:{error}"))
+        bench.check(name + ": asked again", "opened anew and asked once more" in done.stderr, done.stderr[-300:])
+        if times == 0:
+            bench.check(name + ": told", done.returncode == 1 and GO_ON in done.stderr, done.stderr[-300:])
+        bench.check(name + ": no DEM", not os.path.exists("dem.tif"), "a DEM of kernels that did nothing")
+    base.sweep("dem.tif")
+    done = bench.call("run", "scene", "-o", "dem.tif", "--verbose", *OPTIONS, env=over(bench, fail="cuMemHostAlloc:1:0:2"))
+    bench.check("no page-locked memory", "opened anew" not in done.stderr, done.stderr[-300:])
+    done = bench.call("run", "scene", "-o", "dem.tif", "--overwrite", *OPTIONS[2:])
+    bench.check("goes on without", done.returncode == 0 and os.path.exists("dem.tif"), done.stderr[-300:])
+
+
+if __name__ == "__main__":
+    base.test(ready, devices, refused, lost)
