@@ -1,6 +1,7 @@
 /* A prior DEM as the first surface (--dem): it starts the search and never fills a hole. */
 // SPDX-License-Identifier: Apache-2.0
 #include "batch/prior.h"
+#include "dem/vertical.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 enum { ROUNDS = 3 };
+static const double MOST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
 
 typedef struct Prior {
     GDALDatasetH ds;
@@ -17,6 +19,7 @@ typedef struct Prior {
     double inverse[6]; /* map -> pixel corner coordinates */
     double nodata, scale, offset;
     bool has_nodata, unread; /* unread: a block of it could not be */
+    double absurd_m; /* a value that is no height of the Earth and not declared as nodata; 0: none met */
     SdmProjector *proj;
     SdmGeoid *geoid; /* NULL: heights above the ellipsoid */
 } Prior;
@@ -29,22 +32,27 @@ static void prior_close(Prior *p)
     sdm_geoid_close(&p->geoid);
 }
 
-/* Datum of the DEM: as said, or from a vertical CRS; -1 = undeclared. */
-static int datum_of(const SdmOptions *o, OGRSpatialReferenceH srs)
+/* Datum of the DEM's heights: as the user says, else as the file does, else the ellipsoid. */
+static int datum_of(SdmContext *ctx, const Prior *p)
 {
-    if (strcmp(o->dem_vertical, "ellipsoid") == 0)
-        return SDM_ELLIPSOID;
-    if (strcmp(o->dem_vertical, "egm96") == 0)
-        return SDM_EGM96;
-    if (strcmp(o->dem_vertical, "egm2008") == 0)
-        return SDM_EGM2008;
-    const char *const code = srs && OSRIsCompound(srs) ? OSRGetAuthorityCode(srs, "COMPD_CS|VERT_CS") : NULL;
-    const char *const name = srs && OSRIsCompound(srs) ? OSRGetAttrValue(srs, "VERT_CS", 0) : NULL;
-    if ((code && strcmp(code, "5773") == 0) || (name && strstr(name, "EGM96")))
-        return SDM_EGM96;
-    if ((code && strcmp(code, "3855") == 0) || (name && strstr(name, "EGM2008")))
-        return SDM_EGM2008;
-    return -1;
+    static const char *const words[] = {"ellipsoid", "egm96", "egm2008"};
+    const SdmOptions *const o = sdm_options(ctx);
+    char name[96];
+    for (int k = 0; k < 3; k++)
+        if (strcmp(o->dem_vertical, words[k]) == 0)
+            return k;
+    const int said = sdm_vertical_declared(p->ds, name, sizeof name);
+    if (said == SDM_VERTICAL_UNKNOWN)
+        sdm_log(ctx, SDM_LOG_WARNING, 2,
+                "--dem %s does not say its vertical datum; taken as the ellipsoid "
+                "(--dem-vertical says otherwise)",
+                o->dem);
+    if (said == SDM_VERTICAL_OTHER)
+        sdm_log(ctx, SDM_LOG_WARNING, 2,
+                "--dem %s: heights above '%s', which is neither the WGS 84 ellipsoid nor EGM96 nor "
+                "EGM2008; taken as the ellipsoid (--dem-vertical says otherwise)",
+                o->dem, name);
+    return said == SDM_VERTICAL_OTHER || said == SDM_VERTICAL_UNKNOWN ? SDM_ELLIPSOID : said;
 }
 
 /* First band, how its values become metres, and what is no height. */
@@ -90,10 +98,6 @@ static SdmStatus prior_open(SdmContext *ctx, Prior *p)
                         "--dem %s: its coordinate system is neither projected nor geographic; warp it with "
                         "gdalwarp -t_srs EPSG:4326",
                         o->dem);
-    const int datum = datum_of(o, srs);
-    if (datum < 0)
-        sdm_log(ctx, SDM_LOG_WARNING, 2, "--dem %s does not say its vertical datum; taken as the ellipsoid "
-                "(--dem-vertical says otherwise)", o->dem);
     flat = OSRClone(srs);
     if (!flat || OSRDemoteTo2D(flat, NULL) != OGRERR_NONE || OSRExportToWkt(flat, &wkt) != OGRERR_NONE) {
         st = sdm_fail(
@@ -102,9 +106,10 @@ static SdmStatus prior_open(SdmContext *ctx, Prior *p)
         goto done;
     }
     TRY(sdm_projector_open(ctx, wkt, &p->proj));
-    if (datum == SDM_EGM96 || datum == SDM_EGM2008)
-        TRY(sdm_geoid_open(ctx, datum, &p->geoid));
     TRY(open_band(ctx, p));
+    const int datum = datum_of(ctx, p);
+    if (datum != SDM_ELLIPSOID)
+        TRY(sdm_geoid_open(ctx, datum, &p->geoid));
 done:
     if (flat)
         OSRDestroySpatialReference(flat);
@@ -129,9 +134,14 @@ static double prior_at(SdmContext *ctx, Prior *p, double lon, double lat)
     }
     if (!isfinite(v) || (p->has_nodata && v == (float)p->nodata))
         return NAN;
+    const double h = (double)v * p->scale + p->offset;
+    if (fabs(h) > MOST_M) {
+        p->absurd_m = h;
+        return NAN;
+    }
     if (p->geoid && sdm_geoid_undulation(ctx, p->geoid, 1, &lon, &lat, &n) != SDM_OK)
         return NAN;
-    return (double)v * p->scale + p->offset + n;
+    return h + n;
 }
 
 SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s)
@@ -165,10 +175,16 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
     if (known < 16) {
         st = sdm_fail(
             ctx, SDM_ERR_DATA,
-            "--dem %s does not cover the scene: %zu of %zu places have a height; give a larger one or none",
-            sdm_options(ctx)->dem, known, n);
+            "--dem %s does not cover the scene: %zu of %zu places have a height%s; give %s one or none",
+            sdm_options(ctx)->dem, known, n,
+            p.absurd_m != 0.0 ? ", others hold values beyond 12000 m" : "",
+            p.absurd_m != 0.0 ? "a whole" : "a larger");
         goto done;
     }
+    if (p.absurd_m != 0.0)
+        sdm_log(ctx, SDM_LOG_WARNING, 2,
+                "--dem %s: values such as %g m are no heights, but not declared as nodata; taken for it",
+                sdm_options(ctx)->dem, p.absurd_m);
     for (size_t i = 0; i < n; i++)
         s->h_m[i] = isfinite(s->h_m[i]) ? s->h_m[i] : (float)(sum / (double)known);
 done:

@@ -175,7 +175,7 @@ static SdmStatus check_samples(SdmContext *ctx, const char *name, int n, const d
         const double r = length3(p + 3 * k);
         if (!(r > 6.9e6 && r < 7.3e6))
             return sdm_fail(ctx, SDM_ERR_INPUT,
-                            "%s: satellite position %d lies %.0f km from the Earth's centre, "
+                            "%s: satellite position %d lies %.4g km from the Earth's centre, "
                             "expected about 7080; the file is damaged, fetch it again",
                             name, k + 1, r / 1e3);
         if (k && !(row[k] > row[k - 1]))

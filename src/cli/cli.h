@@ -118,4 +118,7 @@ SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to);
  * a sentence, code 1. */
 void sdm_crash_guard(const char *command);
 
+/* The HDF5 library, where GDAL has brought it along, prints no reports of its own on standard error. */
+void sdm_hdf5_quiet(void);
+
 #endif

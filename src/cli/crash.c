@@ -5,9 +5,25 @@
 #include "cli/cli.h"
 #include "core/core.h"
 
+#include <dlfcn.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
+
+/* GDAL tells its failures in one message, but a damaged file lets the library print 25 lines beside it. */
+void sdm_hdf5_quiet(void)
+{
+    typedef int Report(int64_t stack, void *data);
+    int (*set_report)(int64_t stack, Report *report, void *data);
+    void *const program = dlopen(NULL, RTLD_LAZY); /* with all the libraries that it was started with */
+    void *const found = program ? dlsym(program, "H5Eset_auto2") : NULL;
+    memcpy(&set_report, &found, sizeof found);
+    if (found)
+        set_report(0, NULL, NULL); /* H5E_DEFAULT: this thread's, which opens the files */
+    if (program)
+        dlclose(program);
+}
 
 #ifdef __SANITIZE_ADDRESS__ /* whose report says more */
 

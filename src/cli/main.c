@@ -122,6 +122,7 @@ static void open_gdal(SdmCall *call)
     CPLSetErrorHandlerEx(on_gdal_error, &call->screen);
     GDALSetCacheMax64(cache < least ? least : cache > most ? most : cache);
     GDALAllRegister();
+    sdm_hdf5_quiet();
 }
 
 /* Was JSON asked for, even if the line cannot be parsed? */

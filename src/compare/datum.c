@@ -5,48 +5,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
-
-static const char *const datum_names[] = {"WGS 84 ellipsoid", "EGM96", "EGM2008"};
-
-static bool contains(const char *text, const char *part)
-{
-    const size_t n = strlen(part);
-    for (; *text; text++)
-        if (strncasecmp(text, part, n) == 0)
-            return true;
-    return false;
-}
-
-/* A datum's name, as CRS and metadata write it -> SdmVertical or SDM_VERTICAL_OTHER. */
-static int datum_of_name(const char *name)
-{
-    static const struct {
-        const char *part;
-        int vertical;
-    } known[] = {
-        {"ellipsoid", SDM_ELLIPSOID}, {"EGM96", SDM_EGM96},     {"EGM 96", SDM_EGM96},
-        {"EGM1996", SDM_EGM96},       {"EGM2008", SDM_EGM2008}, {"EGM08", SDM_EGM2008},
-        {"EGM 2008", SDM_EGM2008},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (contains(name, known[i].part))
-            return known[i].vertical;
-    return SDM_VERTICAL_OTHER;
-}
-
-void sdm_operand_read_vertical(SdmOperand *op, OGRSpatialReferenceH whole_srs)
-{
-    const char *name = OSRIsCompound(whole_srs) ? OSRGetAttrValue(whole_srs, "VERT_CS", 0) : NULL;
-    if (!name && !OSRIsCompound(whole_srs) && OSRGetAxesCount(whole_srs) == 3)
-        name = datum_names[SDM_ELLIPSOID];
-    if (!name)
-        name = GDALGetMetadataItem(op->file, "VERTICAL_DATUM", NULL);
-    if (!name || !*name)
-        return;
-    snprintf(op->vertical_name, sizeof op->vertical_name, "%s", name);
-    op->vertical = datum_of_name(name);
-}
 
 /* An option's word overrules what the raster says. */
 static SdmStatus apply_option(SdmContext *ctx, SdmOperand *op, const char *option, const char *text)
@@ -57,7 +15,7 @@ static SdmStatus apply_option(SdmContext *ctx, SdmOperand *op, const char *optio
     for (int k = 0; k < 3; k++)
         if (strcmp(text, words[k]) == 0) {
             op->vertical = k;
-            snprintf(op->vertical_name, sizeof op->vertical_name, "%s", datum_names[k]);
+            snprintf(op->vertical_name, sizeof op->vertical_name, "%s", sdm_vertical_name(k));
             return SDM_OK;
         }
     return sdm_fail(ctx, SDM_ERR_USAGE, "%s is '%s', expected auto, ellipsoid, egm96 or egm2008", option,
@@ -169,7 +127,7 @@ SdmStatus sdm_operand_convert(SdmContext *ctx, SdmCells *c, SdmOperand *dem, Sdm
         TRY(fill_nodes(ctx, c, dem, reference->vertical, &nodes));
         add_nodes(c, &nodes);
         snprintf(note, note_size, "the reference's heights were converted from %s to %s",
-                 datum_names[reference->vertical], datum_names[dem->vertical]);
+                 sdm_vertical_name(reference->vertical), sdm_vertical_name(dem->vertical));
     }
 done:
     sdm_free(&nodes.add_m);

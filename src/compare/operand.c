@@ -32,7 +32,7 @@ static SdmStatus read_srs(SdmContext *ctx, SdmOperand *op)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s %s: has no coordinate reference system; give it one with gdal_edit.py -a_srs",
                         op->role, op->path);
-    sdm_operand_read_vertical(op, whole);
+    op->vertical = sdm_vertical_declared(op->file, op->vertical_name, sizeof op->vertical_name);
     op->srs = OSRClone(whole);
     OSRStripVertical(op->srs);
     OSRDemoteTo2D(op->srs, NULL);

@@ -4,6 +4,7 @@
 #define SDM_COMPARE_OPERAND_H
 
 #include "compare/cells.h"
+#include "dem/vertical.h"
 
 #include <gdal.h>
 #include <ogr_srs_api.h>
@@ -13,10 +14,9 @@ typedef struct SdmOperand {
     GDALDatasetH file, band1; /* band1: the first band alone; == file when it has one band */
     OGRSpatialReferenceH srs; /* horizontal part */
     char *wkt;                /* of srs; CPLFree */
-    int vertical;             /* SdmVertical, or one of: */
+    int vertical;             /* SdmVertical, SDM_VERTICAL_UNKNOWN or SDM_VERTICAL_OTHER */
     char vertical_name[96];   /* as declared, "" when unknown */
 } SdmOperand;
-enum { SDM_VERTICAL_UNKNOWN = -1, SDM_VERTICAL_OTHER = 99 };
 
 /* Open a raster with a CRS.  Close after failure, too. */
 SdmStatus sdm_operand_open(SdmContext *ctx, const char *path, const char *role, SdmOperand *out);
@@ -39,7 +39,5 @@ const char *sdm_operand_resampling(const SdmOperand *reference, const SdmOperand
  * dem_text, reference_text: values of --dem-vertical, --reference-vertical. */
 SdmStatus sdm_operand_convert(SdmContext *ctx, SdmCells *c, SdmOperand *dem, SdmOperand *reference,
                               const char *dem_text, const char *reference_text, char *note, size_t note_size);
-/* Find what the raster itself says of its heights -> vertical, vertical_name. */
-void sdm_operand_read_vertical(SdmOperand *op, OGRSpatialReferenceH whole_srs);
 
 #endif

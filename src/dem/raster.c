@@ -1,6 +1,7 @@
 /* Raw rasters beside the output -> Cloud-Optimised GeoTIFFs, through GDAL; every error of GDAL is caught. */
 // SPDX-License-Identifier: Apache-2.0
 #include "dem/product_inside.h"
+#include "dem/vertical.h"
 
 #include <ogr_srs_api.h>
 
@@ -34,7 +35,6 @@ done:
 
 static void set_metadata(GDALDatasetH ds, const SdmProduct *p, int vertical)
 {
-    static const char *const datum[] = {"WGS 84 ellipsoid", "EGM96", "EGM2008"};
     GDALSetMetadataItem(ds, "AREA_OR_POINT", "Area", NULL);
     GDALSetMetadataItem(ds, "STEREODEM_VERSION", SDM_VERSION, NULL);
     if (p->report.scene_id[0])
@@ -44,7 +44,7 @@ static void set_metadata(GDALDatasetH ds, const SdmProduct *p, int vertical)
     if (p->report.scene_kind[0])
         GDALSetMetadataItem(ds, "SCENE_KIND", p->report.scene_kind, NULL);
     if (!p->report.stack || !p->report.stack->datum_unknown)
-        GDALSetMetadataItem(ds, "VERTICAL_DATUM", datum[vertical], NULL);
+        GDALSetMetadataItem(ds, "VERTICAL_DATUM", sdm_vertical_name(vertical), NULL);
 }
 
 /* Bytes of all raw rasters and their overviews, a cell; and the share of the budget that they may take. */

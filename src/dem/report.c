@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
 #include "dem/product_inside.h"
+#include "dem/vertical.h"
 
 #include <cJSON.h>
 #include <math.h>
@@ -73,7 +74,6 @@ static void add_inputs(cJSON *root, const SdmReport *r)
 
 static void add_grid(cJSON *root, const SdmProduct *p, int vertical)
 {
-    static const char *const datum[] = {"WGS 84 ellipsoid", "EGM96", "EGM2008"};
     const bool unknown = p->report.stack && p->report.stack->datum_unknown;
     const SdmGrid *const g = &p->grid;
     cJSON *const to = cJSON_AddObjectToObject(root, "grid");
@@ -84,7 +84,7 @@ static void add_grid(cJSON *root, const SdmProduct *p, int vertical)
     number(to, "cols", (double)g->cols);
     number(to, "rows", (double)g->rows);
     cJSON_AddStringToObject(to, "crs_wkt", g->wkt);
-    cJSON_AddStringToObject(to, "vertical_datum", unknown ? "unknown" : datum[vertical]);
+    cJSON_AddStringToObject(to, "vertical_datum", unknown ? "unknown" : sdm_vertical_name(vertical));
     number(to, "height_step_m", p->survey.step_m);
     if (!p->report.stack)
         number(to, "qa_score_step", SDM_SCORE_STEP);

@@ -51,6 +51,9 @@ void sdm_pointing_apply(const SdmPointing *p, size_t n, double *image)
 const char *sdm_few_matches_hint(const SdmContext *ctx, double overlap_px)
 {
     const SdmOptions *const o = ctx ? sdm_options(ctx) : NULL;
+    if (o && o->dem)
+        return "heights of --dem that are not the terrain's (another place, unit or datum), clouds, water or "
+               "snow, images of different places, or one mirrored: leave --dem out, or give another";
     if (o && (!isnan(o->hmin_m) || !isnan(o->hmax_m)))
         return "terrain outside --hmin and --hmax (metres above the ellipsoid), clouds, water or snow, "
                "images of different places, or one mirrored: leave the heights out, or give others";

@@ -47,8 +47,8 @@ typedef struct SdmPointReport {
 } SdmPointReport;
 void sdm_point_report_free(SdmPointReport *r);
 
-/* Why matches are few, and what to do, for sentences: the height range first, where the user gave it; then an
- * overlap (pixels of the frame) that has no room for many. */
+/* Why matches are few, and what to do, for sentences: the prior DEM or the height range first, where the user
+ * gave one; then an overlap (pixels of the frame) that has no room for many. */
 const char *sdm_few_matches_hint(const SdmContext *ctx, double overlap_px);
 
 #endif

@@ -36,8 +36,8 @@ static SdmStatus expect_lines(SdmContext *ctx, const Tables *t, const char *suff
     return st != SDM_OK ? st
                         : sdm_fail(ctx, SDM_ERR_INPUT,
                                    "%s: %d lines of numbers, expected %d to go with LatticePoint.txt; "
-                                   "the file is cut short or of another scene, fetch it again",
-                                   path, found, expected);
+                                   "%s is cut short or one of them of another scene, fetch both again",
+                                   path, found, expected, found < expected ? "the file" : "LatticePoint.txt");
 }
 
 /* Lattice: columns are the points that share the first one's row. */

@@ -47,6 +47,8 @@ const char *sdm_path_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8, which editors put before a text */
+
 /* Numbers of one line into row; the count, or -1 where *bad points at what is no number. */
 static int parse_line(char *line, int columns, double *row, const char **bad)
 {
@@ -58,7 +60,9 @@ static int parse_line(char *line, int columns, double *row, const char **bad)
             return n;
         char *end = at;
         const double v = CPLStrtod(at, &end);
-        if (end == at || (*end && !isspace((unsigned char)*end) && *end != ',') || !isfinite(v)) {
+        const bool hexadecimal = memchr(at, 'x', (size_t)(end - at)) || memchr(at, 'X', (size_t)(end - at));
+        if (end == at || hexadecimal || (*end && !isspace((unsigned char)*end) && *end != ',') ||
+            !isfinite(v)) {
             at[strcspn(at, " \t\r,")] = '\0';
             *bad = at;
             return -1;
@@ -75,6 +79,8 @@ static SdmStatus parse_table(SdmContext *ctx, const char *path, char *text, int 
 {
     int number = 0;
     *lines = 0;
+    if (strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+        text += strlen(BYTE_ORDER_MARK);
     for (char *line = text, *next; line; line = next) {
         next = strchr(line, '\n');
         if (next)

@@ -181,6 +181,7 @@ typedef struct SimRasterSpec {
     const double *geo;  /* geotransform, or NULL for a raster without georeference */
     double nodata;      /* NaN = none */
     char **rpc;         /* RPC metadata, or NULL */
+    const char *heights_above; /* VERTICAL_DATUM, as in the program's own DEMs, or NULL */
 } SimRasterSpec;
 SdmStatus sim_raster_create(SimScene *sc, const SimRasterSpec *spec, SimRaster **out);
 /* data: ny x nx of type, row-major. */

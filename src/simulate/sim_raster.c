@@ -45,6 +45,8 @@ SdmStatus sim_raster_create(SimScene *sc, const SimRasterSpec *spec, SimRaster *
         err = GDALSetGeoTransform(r->ds, (double *)(uintptr_t)spec->geo) | GDALSetSpatialRef(r->ds, sc->srs);
     if (!isnan(spec->nodata))
         err |= GDALSetRasterNoDataValue(GDALGetRasterBand(r->ds, 1), spec->nodata);
+    if (spec->heights_above)
+        err |= GDALSetMetadataItem(r->ds, "VERTICAL_DATUM", spec->heights_above, NULL);
     if (spec->rpc)
         err |= GDALSetMetadata(r->ds, spec->rpc, "RPC");
     if (err != CE_None)

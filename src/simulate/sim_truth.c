@@ -133,11 +133,13 @@ static SdmStatus create(SimScene *sc, const Grid *grid, SimRaster *out[2])
                           .ny = grid->ny,
                           .type = GDT_Float32,
                           .geo = geo,
-                          .nodata = -9999.0};
+                          .nodata = -9999.0,
+                          .heights_above = "WGS 84 ellipsoid"};
     TRY(sim_raster_create(sc, &spec, &out[0]));
     spec.name = "class.tif";
     spec.type = GDT_Byte;
     spec.nodata = NAN;
+    spec.heights_above = NULL;
     TRY(sim_raster_create(sc, &spec, &out[1]));
 done:
     return st;

@@ -89,6 +89,20 @@ def part_prior():
     moved = at("moved.tif") # a prior 60 m too high must not show in the DEM
     if t.expect(t.run([scene], moved, "--dem", false_prior, "--dem-vertical", "ellipsoid"), "prior 60 m too high: runs"):
         same_within("prior 60 m too high", moved, plain, 1.0)
+    told = t.call([t.PROGRAM, "run", scene, "-o", at("own.tif"), "--dem", truth, "--cost", "zncc"]).stderr
+    t.expect(told and "vertical datum" not in told, "prior of our own: its datum is read")
+    judged = t.call([t.PROGRAM, "compare", at("own.tif"), truth]).stdout
+    t.expect("nmad" in judged and "note:" not in judged, "our own truth says what its heights are above")
+    holed = at("holed.tif") # voids that the file does not declare
+    t.call([t.tool("gdal_translate"), "-q", "-a_nodata", "none", truth, holed])
+    data = gdal.Open(holed, gdal.GA_Update)
+    pixels = data.GetRasterBand(1).ReadAsArray()
+    pixels[100:160, 100:200] = -32768
+    data.GetRasterBand(1).WriteArray(pixels)
+    data = None
+    done = t.call([t.PROGRAM, "run", scene, "-o", at("void.tif"), "--dem", holed, "--cost", "zncc"])
+    if t.expect(done.returncode == 0 and "-32768 m are no heights" in done.stderr, "voids not declared in a prior: told"):
+        same_within("voids in the prior", at("void.tif"), led, 1.0)
     tenths, feet, same = at("tenths.tif"), at("feet.tif"), at("same.tif") # decimetres, the band's scale says so
     t.call([t.tool("gdal_translate"), "-q", "-ot", "Int16", "-scale", 0, 1000, 0, 10000, "-a_scale", 0.1, truth, tenths])
     if t.expect(t.run([scene], same, "--dem", tenths, "--dem-vertical", "ellipsoid"), "prior in decimetres: runs"):

@@ -91,6 +91,12 @@ def other_files(bench):
     bench.refuse("--dem cut short", 1, ["--dem cut.tif", "cut short or damaged"], "scene", "-o", "o.tif", "--dem", "cut.tif")
     bench.refuse("--dem in a geocentric CRS", 1, ["--dem centre.tif", "neither projected nor geographic"], "scene", "-o", "o.tif",
                  "--dem", "centre.tif")
+    for height, code_words in ((9000.0, ["too few matches", "--dem", "leave --dem out"]),
+                               (1e30, ["--dem high.tif", "does not cover the scene", "beyond 12000 m"])):
+        base.write_tiff("flat.tif", 40, 40, "float32", struct.pack("<f", height) * 1600)
+        subprocess.run(["gdal_translate", "-q", *place, "flat.tif", "high.tif"], check=True)
+        bench.refuse(f"--dem of {height:g} m", 1, code_words, "scene", "-o", "o.tif", "--dem", "high.tif",
+                     "--dem-vertical", "ellipsoid")
     bench.refuse("--dem-vertical without --dem", 2, ["--dem-vertical", "needs --dem"], "scene", "-o", "o.tif", "--dem-vertical",
                  "egm96")
     for kind, value in (("int16", struct.pack("<h", -1)), ("float32", struct.pack("<f", 0.25))): # neither is 0

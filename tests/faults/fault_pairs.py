@@ -162,6 +162,14 @@ def larger(bench):
     bench.refuse("larger pair, right upside down", 1, ["large/left.tif", "bad.tif"], "large/left.tif", "bad.tif", "-o", "o.tif", also=TOO_FEW)
 
 
+def damaged_hdf5(bench):
+    """HDF5's library prints what it met by itself; one sentence is all that is to be seen."""
+    base.put("bad.h5", b"\x89HDF\r\n\x1a\n" + bytes(range(256)) * 40)
+    for inputs in (("bad.h5",), ("bad.h5", "b.tif"), ("a.tif", "bad.h5")):
+        bench.refuse(f"damaged HDF5: {inputs}", 1, ["bad.h5"], *inputs, "-o", "o.tif")
+    bench.refuse("damaged HDF5 as --dem", 1, ["--dem bad.h5"], "a.tif", "b.tif", "-o", "o.tif", "--dem", "bad.h5")
+
+
 def library_crashes(bench):
     """The library that reads an image is brought down by it, at the start and later: one sentence, and the same command
     works once the image is whole."""
@@ -186,6 +194,7 @@ def pairs(bench):
     views = write_pairs(bench)
     no_cameras(bench, views)
     nothing_to_match(bench, views)
+    damaged_hdf5(bench)
     library_crashes(bench)
     undeclared_fill(bench, views)
     elsewhere_in_height(bench, views)

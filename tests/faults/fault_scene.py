@@ -125,7 +125,7 @@ def tables(bench):
             name = f"{view}.{table}.txt"
             start = fresh(bench)
             text = base.content(start + name).decode()
-            for word in ("five", "nan", "-inf", "1e999", "1,5"):
+            for word in ("five", "nan", "-inf", "1e999", "1,5", "0x1F"):
                 base.put(start + name, spoil(text, word).encode())
                 bench.refuse(f"{name} with '{word}'", 1, [name], "bad", *OUTPUT)
             base.put(start + name, spoil(text, "").encode())
@@ -146,6 +146,8 @@ def tables(bench):
         start = fresh(bench)
         name = f"{start}{view}.LatticePoint.txt"
         rows = [line for line in base.content(name).decode().split("\n") if line.strip()]
+        base.put(name, ("\n".join(rows[:-11]) + "\n").encode())
+        bench.refuse(f"{view} LatticePoint: a row missing", 1, [view, "LatticePoint.txt is cut short"], "bad", *OUTPUT)
         for change, kept in (("same row twice", rows + rows[-11:]), ("rows backwards", rows[::-1]),
                              ("one row for all", rows[:11] * (len(rows) // 11))):
             base.put(name, ("\n".join(kept) + "\n").encode())
@@ -156,6 +158,16 @@ def tables(bench):
             rows = [row if line.strip() else line for line in base.content(f"{start}{view}.{table}.txt").decode().split("\n")]
             base.put(f"{start}{view}.{table}.txt", "\n".join(rows).encode())
             bench.refuse(f"{view} {table} all zero", 1, [view], "bad", *OUTPUT)
+
+
+def texts_of_editors(bench):
+    """Ends of lines and a mark in front, as other systems' editors write them, change nothing."""
+    start = fresh(bench)
+    told = bench.call("info", "bad").stdout
+    for path in glob.glob(f"{start}*.txt"):
+        base.put(path, b"\xef\xbb\xbf" + base.content(path).replace(b"\n", b"\r\n"))
+    done = bench.call("info", "bad")
+    bench.check("byte order mark and CR LF", done.returncode == 0 and done.stdout == told != "", done.stderr)
 
 
 def exchanged(bench):
@@ -287,6 +299,7 @@ def scenes(bench):
     cut(bench)
     files_of_the_folder(bench)
     tables(bench)
+    texts_of_editors(bench)
     exchanged(bench)
     hdf(bench)
     other_products(bench)
