@@ -83,7 +83,8 @@ static void tell_doubts(SdmContext *ctx, const SdmDoubts *d)
 
 static SdmStatus judge(SdmContext *ctx, Merge *m)
 {
-    const SdmStatus st = sdm_trust_judge(ctx, &m->trust, &m->job->prepared, m->report.left, m->report.right, &m->doubts);
+    const SdmStatus st =
+        sdm_trust_judge(ctx, &m->trust, &m->job->prepared, m->report.left, m->report.right, &m->doubts);
     m->job->hopeless |= st != SDM_OK;
     m->report.doubts = &m->doubts;
     return st;

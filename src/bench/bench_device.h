@@ -13,8 +13,8 @@ void sdm_bench_device_close(SdmBench *b);
  * images and disparities lying on the device, by its own clock.  Nothing without a device. */
 SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2],
                                     float *disparity);
-/* Seconds by the device's clock of the kernels that match a pair of a paper: ZNCC 9 x 9, 64 disparities of 735 x
- * 504, both ways. */
+/* Seconds by the device's clock of the kernels that match a pair of a paper: ZNCC 9 x 9, 64 disparities of
+ * 735 x 504, both ways. */
 SdmStatus sdm_bench_pair_device_s(SdmBench *b, double *seconds);
 /* The three forms of papers/sad-opencl-local-memory-2018.txt for groups of 32 to 512 items. */
 SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth);

@@ -29,12 +29,12 @@ SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out);
 /* What the child logged since the last call goes to the parent's sink; once the child's thread has ended. */
 void sdm_child_tell(SdmContext *parent, SdmContext *child);
 int sdm_threads(const SdmContext *ctx); /* >= 1 */
-/* From here to sdm_team_leave(ctx, what enter gave): the work has `units`, each of about a nanosecond (a pixel
- * at one disparity), and sdm_threads() is no more than have enough of it, since it takes microseconds to wake
- * a thread and to wait for it. */
+/* From here to sdm_team_leave(ctx, what enter gave): the work has `units`, each of about a nanosecond (a
+ * pixel at one disparity), and sdm_threads() is no more than have enough of it, since it takes microseconds
+ * to wake a thread and to wait for it. */
 int sdm_team_enter(SdmContext *ctx, int64_t units);
 void sdm_team_leave(SdmContext *ctx, int before);
-enum { SDM_PASS_UNITS = 16 };           /* of a pixel of a level: one pass over it, warp and filters included */
+enum { SDM_PASS_UNITS = 16 }; /* of a pixel of a level: one pass over it, warp and filters included */
 int sdm_thread(void);                   /* number of this thread in its team, from 0 */
 
 /* ---- memory: aligned to 64 bytes, zeroed, charged to the account of ctx, sizes checked for overflow ---- */

@@ -62,9 +62,8 @@ static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *s
     task->kernels->warp_row(&in, out + at);
 }
 
-/* Where a row of the view runs down the source, as in a scene whose stereo lies along the track, each of its
- * pixels stands in another line of the cache: columns that are done together, so that the next rows find them
- * there. */
+/* Columns done together: of a row that runs down the source, as where stereo lies along the track, each pixel
+ * is in another line of the cache, and so the next rows find it there. */
 enum { PANEL = 256 };
 
 SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide side, const float *surface_m,
@@ -81,11 +80,9 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
         sdm_row_cells_cut(&r, scratch + bytes * (size_t)t, w);
         r.du_dh = NULL;
         const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
-        for (int x0 = 0; x0 < w; x0 += PANEL) {
-            const SdmSpan columns = {x0, x0 + PANEL < w ? x0 + PANEL : w};
+        for (int x0 = 0; x0 < w; x0 += PANEL)
             for (int y = y0; y < y1; y++)
-                warp_row(task, side, surface_m, y, columns, &r, out);
-        }
+                warp_row(task, side, surface_m, y, (SdmSpan){x0, x0 + PANEL < w ? x0 + PANEL : w}, &r, out);
     }
 done:
     sdm_free(&scratch);
@@ -124,10 +121,7 @@ static void make_fair(const SdmPass *p, int width, const float *restrict texture
     }
 }
 
-uint8_t sdm_pass_bears(const SdmPass *pass)
-{
-    return (uint8_t)(pass->bears_score * 250.0f);
-}
+uint8_t sdm_pass_bears(const SdmPass *pass) { return (uint8_t)(pass->bears_score * 250.0f); }
 
 static void consume(void *user, const SdmCostRow *row)
 {
