@@ -177,39 +177,33 @@ done:
     return st;
 }
 
-/* Beside clouds the levels went down from heights between the cloud's and the terrain's, too far off to be
- * mended. Once the clouds are known: again, from the terrain around them, a few pixels further in each round.
- */
-static SdmStatus match_beside_clouds(SdmContext *ctx, const Coarse *c, SdmSurface *s)
+/* What is no terrain loses its heights to the terrain around it. */
+static SdmStatus set_clouds_aside(SdmContext *ctx, const Coarse *c, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     SdmGround ground = {0};
-    const int around = sdm_stage_enter(ctx, 5);
-    for (int round = 0; round < CLOUD_ROUNDS; round++) {
-        TRY(sdm_coarse_ground(ctx, c->p, s, &ground));
-        sdm_ground_free(&ground);
-        TRY(sdm_coarse_rematch(ctx, &c->in, s));
-    }
-done:
+    const SdmStatus st = sdm_coarse_ground(ctx, c->p, s, &ground);
     sdm_ground_free(&ground);
-    sdm_stage_leave(ctx, around);
     return st;
 }
 
-/* Windows of 9 pixels blur slopes that are not much wider, by more than the levels below can mend; windows of
- * 5 come nearer to them in each round.  Only on terrain: they would sharpen the rims of clouds, too, and with
- * these gone from false heights in between, clouds would hang together with mountains.
- */
-static SdmStatus sharpen_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
+/* Beside clouds the levels went down from heights between the cloud's and the terrain's, too far off to be
+ * mended. Once the clouds are known: again, from the terrain around them, a few pixels further in each round.
+ *
+ * Then windows of 9 pixels blur slopes that are not much wider, by more than the levels below can mend;
+ * windows of 5 come nearer to them in each round.  Only on terrain: they would sharpen the rims of clouds,
+ * too, and with these gone from false heights in between, clouds would hang together with mountains. */
+static SdmStatus mend_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
-    SdmGround ground = {0};
     const int around = sdm_stage_enter(ctx, 5);
-    TRY(sdm_coarse_ground(ctx, c->p, s, &ground));
+    for (int round = 0; round < CLOUD_ROUNDS; round++) {
+        TRY(set_clouds_aside(ctx, c, s));
+        TRY(sdm_coarse_rematch(ctx, &c->in, s));
+    }
+    TRY(set_clouds_aside(ctx, c, s));
     for (int round = 0; round < SHARP_ROUNDS; round++)
         TRY(sdm_coarse_sharpen(ctx, &c->in, s));
 done:
-    sdm_ground_free(&ground);
     sdm_stage_leave(ctx, around);
     return st;
 }
@@ -252,8 +246,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     apply_shift(&c, shift);
     TRY(build_lattice(ctx, &c));
     TRY(descend(ctx, &c, &s));
-    TRY(match_beside_clouds(ctx, &c, &s));
-    TRY(sharpen_terrain(ctx, &c, &s));
+    TRY(mend_terrain(ctx, &c, &s));
     p->coarse = s;
     s = (SdmSurface){0};
 done:
