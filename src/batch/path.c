@@ -19,17 +19,14 @@ static bool same_folder(const char *a, const char *b)
            s.st_ino == t.st_ino;
 }
 
-/* Take the last part off a folder ("a/b" -> "a", "a" -> ""); false when it has none that can be taken off. */
+/* Take the last part off a folder ("a/b" -> "a", "a" -> "", "/a" -> "/"); false when it has none that can be taken off. */
 static bool strip_last(char *folder)
 {
     char *const slash = strrchr(folder, '/');
     const char *const last = slash ? slash + 1 : folder;
-    if (!*last || !strcmp(last, "..") || !strcmp(last, ".") || slash == folder)
+    if (!*last || !strcmp(last, "..") || !strcmp(last, "."))
         return false;
-    if (slash)
-        *slash = '\0';
-    else
-        *folder = '\0';
+    folder[slash ? slash - folder + (slash == folder) : 0] = '\0';
     return true;
 }
 

@@ -31,6 +31,7 @@ if command -v python3 >/dev/null; then
     try run "$scene" -o "$work/json.tif" --log json --verbose
     [ "$code" -eq 0 ] || complain "run --log json: exit code $code: $(cat "$work/err")"
     [ "$(is_json "$work/out" event)" = summary ] || complain "run --log json: the last line is no summary"
+    grep -qF '/../' "$work/out" "$work/err" && complain "run --verbose names files by way of the root"
     grep -q '"stage_name":"match"' "$work/out" || complain "run --log json: no stage"
 fi
 
