@@ -192,7 +192,9 @@ const SdmKernels *sdm_kernels_at(const char *level);
 /* Name of the level in use by sdm_kernels_at(level). */
 const char *sdm_kernels_name(const char *level);
 
-/* Cubic weights (Keys, a = -0.5) for a phase of k / 256, scaled to sum 16384. */
+/* Weights of the taps at -1, 0, 1, 2 for a phase t = k / 256, cubic in t, scaled to sum 16384: ramps come out
+ * exact, and among such four taps they err least (mean square) for texture whose power goes as (1 + (f /
+ * 0.25)^2)^-2.5, f in cycles a pixel:  w(-1) = -t (1 - t) (1/6 + 2/5 (1 - t)), w(2) its mirror image. */
 extern const int16_t sdm_cubic_weights[256][4];
 
 #endif

@@ -120,22 +120,68 @@ static void warp_nodata_spoils_its_taps(void **state)
     }
 }
 
-/* Weights: Keys' cubic with a = -0.5, sums exactly 16384, mirror images of each other. */
-static void cubic_weights_are_keys(void **state)
+/* Power of the texture that the weights are made for, f in cycles a pixel. */
+static double texture_power(double f)
+{
+    return pow(1.0 + f * f / 0.0625, -2.5);
+}
+
+/* Mean square error of the weights at phase t: the integral of power |e^(2 pi i f t) - sum w_j e^(2 pi i f
+ * j)|^2. */
+static double weights_err(const double w[4], double t)
+{
+    const double pi = 3.14159265358979323846;
+    double sum = 0.0;
+    for (int n = 0; n < 2500; n++) {
+        const double f = (n + 0.5) / 1000.0;
+        double re = cos(2.0 * pi * f * t), im = sin(2.0 * pi * f * t);
+        for (int j = 0; j < 4; j++) {
+            re -= w[j] * cos(2.0 * pi * f * (j - 1));
+            im -= w[j] * sin(2.0 * pi * f * (j - 1));
+        }
+        sum += texture_power(f) * (re * re + im * im);
+    }
+    return sum / 1000.0;
+}
+
+/* Weights exact for ramps, by the outer two: the law in kernels.h. */
+static void weights_by(double outer, double other, double t, double w[4])
+{
+    w[0] = -outer;
+    w[1] = 1.0 - t + 2.0 * outer - other;
+    w[2] = t - outer + 2.0 * other;
+    w[3] = -other;
+}
+
+/* Weights: the law, sums exactly 16384, mirror images of each other; to move the outer ones by 0.02 either
+ * way makes the error larger, and so does Keys' cubic. */
+static void cubic_weights_by_law(void **state)
 {
     (void)state;
     for (int i = 0; i < 256; i++) {
-        const double t = i / 256.0, t2 = t * t, t3 = t2 * t;
-        const double want[4] = {-0.5 * t3 + t2 - 0.5 * t, 1.5 * t3 - 2.5 * t2 + 1.0,
-                                -1.5 * t3 + 2.0 * t2 + 0.5 * t, 0.5 * t3 - 0.5 * t2};
+        const double t = i / 256.0;
+        const double a = t * (1 - t) * (1.0 / 6 + 0.4 * (1 - t)), b = t * (1 - t) * (1.0 / 6 + 0.4 * t);
+        double want[4];
         int sum = 0;
+        weights_by(a, b, t, want);
         for (int j = 0; j < 4; j++) {
             sum += sdm_cubic_weights[i][j];
-            assert_near(sdm_cubic_weights[i][j], 16384.0 * want[j], 2.0);
+            assert_near(sdm_cubic_weights[i][j], 16384.0 * want[j], 1.5);
             if (i > 0)
                 assert_int_equal(sdm_cubic_weights[i][j], sdm_cubic_weights[256 - i][3 - j]);
         }
         assert_int_equal(sum, 16384);
+        if (i % 32 || i == 0)
+            continue;
+        double other[4];
+        const double err = weights_err(want, t);
+        for (int n = 0; n < 4; n++) {
+            const double move = n % 2 ? -0.02 : 0.02;
+            weights_by(a + (n < 2 ? move : 0.0), b + (n < 2 ? 0.0 : move), t, other);
+            assert_true(weights_err(other, t) > err);
+        }
+        weights_by(0.5 * t * (1 - t) * (1 - t), 0.5 * t * t * (1 - t), t, other);
+        assert_true(weights_err(other, t) > err); /* Keys, a = -0.5 */
     }
 }
 
@@ -341,7 +387,7 @@ int main(void)
         cmocka_unit_test(warp_of_a_ramp_is_the_ramp),
         cmocka_unit_test(warp_follows_the_surface),
         cmocka_unit_test(warp_nodata_spoils_its_taps),
-        cmocka_unit_test(cubic_weights_are_keys),
+        cmocka_unit_test(cubic_weights_by_law),
         cmocka_unit_test(half_row_by_hand),
         cmocka_unit_test(half_row_nodata_and_rounding),
         cmocka_unit_test(pick_by_hand),
