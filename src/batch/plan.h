@@ -78,8 +78,8 @@ SdmStatus sdm_plan_check_files(SdmContext *ctx, const char *folder, const SdmPla
 /* ---- for plan_make.c and plan.c ---- */
 cJSON *sdm_plan_file(SdmContext *ctx, const char *folder, const char *path); /* NULL: no such file */
 cJSON *sdm_plan_path(SdmContext *ctx, const char *folder, const char *path);
-/* Name each of `count` scenes by its id, with a number behind it where that, or what lies beside its DEM, would
- * be called as another's. */
+/* Name each of `count` scenes by its id, with a number behind it where that, or what lies beside its DEM,
+ * would be called as another's. */
 SdmStatus sdm_plan_name_scenes(SdmContext *ctx, cJSON *scenes, int count);
 SdmStatus sdm_plan_index(SdmContext *ctx, const char *name,
                          SdmPlan *plan); /* scene, first_unit, ... from root */

@@ -346,6 +346,19 @@ def on_a_disk(bench):
     remount("rw")
 
 
+def few_addresses(bench):
+    """A limit of addresses (ulimit -v): done, or a sentence, but no end without one."""
+    for limit_mib in (300, 360, 390, 440):
+        plan(bench)
+        cap = {"preexec_fn": lambda most=limit_mib << 20: resource.setrlimit(resource.RLIMIT_AS, (most, most))}
+        done = bench.call("tile", "-q", "o", "0", "--threads", "1", **cap)
+        base.remove("o")
+        said = done.stderr.strip().split("\n")
+        good = done.returncode == 0 or (done.returncode == 1 and len(said) == 1 and said[0])
+        bench.check(f"{limit_mib} MiB of addresses", good, f"{done.returncode}: {done.stderr}")
+        print(f"{limit_mib} MiB of addresses: {said[0]}", flush=True)
+
+
 def user(bench):
     base.simulate(bench, "pair", "rpc", side=300)
     bench.make("run", "-q", "pair/left.tif", "pair/right.tif", "-o", "true.tif")
@@ -359,6 +372,7 @@ def user(bench):
     numbers(bench)
     small_budgets(bench)
     vast_pairs(bench)
+    few_addresses(bench)
     disks(bench)
 
 
