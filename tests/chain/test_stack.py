@@ -344,6 +344,7 @@ def part_big():
 if sys.argv[3:] == ["big"]:
     part_big()
 else:
-    for part in (part_white_noise, part_place, part_strip, part_datums, part_degrees, part_cells, part_waves, part_scenes):
+    for part in (part_white_noise, part_place, part_strip, part_datums, part_degrees, part_cells, part_waves,
+                 part_scenes):
         part()
 t.finish()
