@@ -49,7 +49,7 @@ static void *beat_on(void *user)
     pthread_mutex_lock(&b->mutex);
     for (unsigned count = 1; !b->over; count++) {
         struct timespec next;
-        clock_gettime(CLOCK_REALTIME, &next);
+        clock_gettime(CLOCK_MONOTONIC, &next); /* goes on where the clock of the day is set back */
         next.tv_sec += (time_t)PERIOD_S;
         if (pthread_cond_timedwait(&b->end, &b->mutex, &next) == ETIMEDOUT && !b->over)
             beat_again(b, count);
@@ -61,6 +61,7 @@ static void *beat_on(void *user)
 static SdmBeat *begin(const char *path, bool keep)
 {
     SdmBeat *const b = calloc(1, sizeof *b);
+    pthread_condattr_t clock;
     if (!b || strlen(path) >= sizeof b->path) {
         free(b);
         return NULL;
@@ -68,7 +69,10 @@ static SdmBeat *begin(const char *path, bool keep)
     memcpy(b->path, path, strlen(path) + 1);
     b->keep = keep;
     pthread_mutex_init(&b->mutex, NULL);
-    pthread_cond_init(&b->end, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&b->end, &clock);
+    pthread_condattr_destroy(&clock);
     beat_again(b, 0);
     if (pthread_create(&b->thread, NULL, beat_on, b) == 0)
         return b;

@@ -39,7 +39,7 @@ typedef struct SdmPlanScene {
 } SdmPlanScene;
 
 /* Plan the scenes: opens each as far as its cameras, reads no pixel.  A scene that cannot be opened gets its
- * error. ctx: options.  folder: of the job, exists.  output: NULL, or the product's name (run). */
+ * error. ctx: options.  folder: of the job, exists. */
 SdmStatus sdm_plan_make(SdmContext *ctx, const char *folder, const SdmPlanInput *input, int count,
                         SdmPlan **out);
 /* Scenes of a list file: one or two names a line, relative to the list; '#' begins a comment; quotes for
@@ -78,6 +78,9 @@ SdmStatus sdm_plan_check_files(SdmContext *ctx, const char *folder, const SdmPla
 /* ---- for plan_make.c and plan.c ---- */
 cJSON *sdm_plan_file(SdmContext *ctx, const char *folder, const char *path); /* NULL: no such file */
 cJSON *sdm_plan_path(SdmContext *ctx, const char *folder, const char *path);
+/* Name each of `count` scenes by its id, with a number behind it where that, or what lies beside its DEM,
+ * would be called as another's. */
+SdmStatus sdm_plan_name_scenes(SdmContext *ctx, cJSON *scenes, int count);
 SdmStatus sdm_plan_index(SdmContext *ctx, const char *name,
                          SdmPlan *plan); /* scene, first_unit, ... from root */
 

@@ -58,6 +58,29 @@ static void hint_blanks(SdmContext *ctx, const char *path, const char *folder, i
                 number);
 }
 
+/* "./a//b/" -> "a/b", so that two spellings of one file are seen to be one; names of GDAL's own stay. */
+static void tidy(char *path)
+{
+    char *to = path;
+    const char *from = path;
+    if (strchr(path, ':') || strncmp(path, "/vsi", 4) == 0)
+        return;
+    while (*from) {
+        const bool starts = to == path || to[-1] == '/'; /* a part of it */
+        if (starts && from[0] == '.' && from[1] == '/')
+            from += 1 + strspn(from + 1, "/");
+        else if (starts && to > path && *from == '/')
+            from++;
+        else
+            *to++ = *from++;
+    }
+    while (to > path + 1 && to[-1] == '/')
+        to--;
+    if (to == path)
+        *to++ = '.';
+    *to = '\0';
+}
+
 static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder, int number, char *line,
                            SdmPlanInput *out, int *count)
 {
@@ -83,6 +106,9 @@ static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder
     TRY(sdm_path_join(ctx, folder, word[0], out[*count].left));
     if (n == 2)
         TRY(sdm_path_join(ctx, folder, word[1], out[*count].right));
+    tidy(out[*count].left);
+    if (n == 2)
+        tidy(out[*count].right);
     ++*count;
 done:
     return st;
@@ -263,28 +289,6 @@ done:
     return st;
 }
 
-/* The scene's id, with a number behind it where another scene has it already. */
-static void name_scenes(cJSON *scenes)
-{
-    cJSON *item, *before;
-    cJSON_ArrayForEach(item, scenes)
-    {
-        const cJSON *const id = cJSON_GetObjectItemCaseSensitive(item, "id");
-        const char *const base = cJSON_IsString(id) ? id->valuestring : "scene";
-        char name[320];
-        bool taken = true;
-        for (int n = 1; taken; n++) {
-            snprintf(name, sizeof name, n > 1 ? "%.250s_%d" : "%.250s", base, n);
-            taken = false;
-            for (before = scenes->child; before != item && !taken; before = before->next)
-                taken = strcmp(cJSON_GetObjectItemCaseSensitive(before, "name")->valuestring, name) == 0;
-        }
-        for (char *c = name; *c; c++)
-            *c = *c == '/' ? '_' : *c;
-        cJSON_AddStringToObject(item, "name", name);
-    }
-}
-
 /* A scene that cannot be opened costs itself alone. */
 static SdmStatus plan_scene(SdmContext *ctx, const char *folder, const SdmPlanInput *in, cJSON *scenes,
                             int64_t *units, SdmStatus *bad)
@@ -344,7 +348,7 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const char *folder, const SdmPlanInput 
             st = plan_scene(ctx, folder, &input[i], scenes, &units, &bad);
     }
     if (st == SDM_OK)
-        name_scenes(scenes);
+        st = sdm_plan_name_scenes(ctx, scenes, count);
     cJSON_AddNumberToObject(p->root, "scene_count", count);
     cJSON_AddNumberToObject(p->root, "unit_count", (double)units);
     cJSON_AddItemToObject(p->root, "scenes", scenes);

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 const SdmCommand sdm_commands[] = {
     {"run", SDM_CMD_RUN, 1, 2, "the scene, or the left and the right image",
@@ -276,14 +278,23 @@ static int dispatch(int argc, char **argv)
     return 0;
 }
 
+/* Under a limit of addresses a thread of OpenBLAS may look for room for ever, and an exit would wait. */
+static int leave(int code)
+{
+    struct rlimit most;
+    if (getrlimit(RLIMIT_AS, &most) == 0 && most.rlim_cur != RLIM_INFINITY)
+        _exit(code);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     install_signals();
     const int code = dispatch(argc, argv);
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
-        return code;
+        return leave(code);
     if (errno && errno != EPIPE)
         fprintf(stderr, "stereodem: cannot write to standard output: %s\n", strerror(errno));
-    return code ? code : 1;
+    return leave(code ? code : 1);
 }

@@ -8,13 +8,18 @@
 
 enum { LONGEST = 4096 };
 
-/* The line without blanks around it, "" for a comment; NULL when it is not text. */
+/* The line without blanks and quotes around it, "" for a comment; NULL when it is not text. */
 static const char *trim(char *line)
 {
     size_t n = strlen(line);
     while (n && strchr(" \t\r\n", line[n - 1]))
         line[--n] = '\0';
     line += strspn(line, " \t");
+    n = strlen(line);
+    if (n > 2 && line[0] == '"' && line[n - 1] == '"') {
+        line[n - 1] = '\0';
+        line++;
+    }
     for (const char *c = line; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             return NULL;
@@ -62,7 +67,8 @@ SdmStatus sdm_stack_list(SdmContext *ctx, const char *list, SdmPaths *paths)
                         strerror(errno));
     errno = 0;
     for (ssize_t n = getline(&line, &room, f); n >= 0; n = getline(&line, &room, f)) {
-        const char *const name = strlen(line) == (size_t)n && n < LONGEST ? trim(line) : NULL;
+        const int mark = !number && strncmp(line, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* UTF-8 by some editors */
+        const char *const name = strlen(line) == (size_t)n && n < LONGEST ? trim(line + mark) : NULL;
         number++;
         if (!name) {
             st = sdm_fail(ctx, SDM_ERR_INPUT,

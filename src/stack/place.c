@@ -65,6 +65,23 @@ done:
     return st;
 }
 
+/* The southernmost centre, of equal ones the westernmost: the same for any order of the DEMs. */
+static SdmStatus first_centre(SdmStack *s, double *lon_deg, double *lat_deg)
+{
+    SdmStatus st = SDM_OK;
+    TRY(centre_of(s, &s->layer[0], lon_deg, lat_deg));
+    for (int i = 1; i < s->count; i++) {
+        double lon, lat;
+        TRY(centre_of(s, &s->layer[i], &lon, &lat));
+        if (lat < *lat_deg || (lat == *lat_deg && lon < *lon_deg)) {
+            *lon_deg = lon;
+            *lat_deg = lat;
+        }
+    }
+done:
+    return st;
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x, y;
@@ -220,7 +237,7 @@ SdmStatus sdm_stack_place(SdmStack *s)
     double lon_deg, lat_deg, usual;
     const char *const text = crs_text(&s->crs[main_crs(s)], code, sizeof code);
     OGRSpatialReferenceH target = NULL;
-    TRY(centre_of(s, &s->layer[0], &lon_deg, &lat_deg));
+    TRY(first_centre(s, &lon_deg, &lat_deg));
     TRY(sdm_grid_choose_like(s->ctx, text, 1.0, lon_deg, lat_deg, &s->grid)); /* the CRS */
     sdm_grid_warn_area(s->ctx, lon_deg, lat_deg);
     target = OSRNewSpatialReference(s->grid.wkt);

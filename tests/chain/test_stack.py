@@ -219,6 +219,18 @@ def part_datums():
              "where none says, the stack does not either")
 
 
+def part_degrees():
+    """DEMs in degrees onto a metric grid: its spacing is found from all of them, not from the first."""
+    lon, lat = centres(3.0, 62.0, 100, 2200, 0.001)
+    north = write("north.tif", 100 + 50 * np.sin(400 * lon) * np.sin(400 * lat), 3.0, 62.0, 0.001, epsg=4326)
+    lon, lat = centres(3.0, 60.2, 100, 2200, 0.001)
+    south = write("south.tif", 100 + 50 * np.sin(400 * lon) * np.sin(400 * lat), 3.0, 60.2, 0.001, epsg=4326)
+    for name, dems in (("ns.tif", [north, south]), ("sn.tif", [south, north])):
+        t.expect(stack(dems, name, "--t_srs", "EPSG:32631") is not None, "degrees: a stack is made")
+    same = open(path("ns.tif"), "rb").read() == open(path("sn.tif"), "rb").read()
+    t.expect(same, "degrees: the same bytes for either order")
+
+
 def part_cells():
     """Filled cells serve where nothing else is; two that disagree are marked; fine cells are averaged."""
     rng = np.random.default_rng(4)
@@ -332,6 +344,7 @@ def part_big():
 if sys.argv[3:] == ["big"]:
     part_big()
 else:
-    for part in (part_white_noise, part_place, part_strip, part_datums, part_cells, part_waves, part_scenes):
+    for part in (part_white_noise, part_place, part_strip, part_datums, part_degrees, part_cells, part_waves,
+                 part_scenes):
         part()
 t.finish()

@@ -32,6 +32,9 @@ grep -q '<h2>DEMs and how far they lay off' out.html || complain "the report doe
 try stack --list list.txt -o listed.tif --quiet
 [ "$code" -eq 0 ] || complain "--list: exit code $code: $(cat err)"
 cmp -s out.tif listed.tif || complain "--list gives another DEM than arguments"
+printf '\357\273\277"a.tif"\r\n"b.tif"\r\n' >quoted.txt # as for plan: byte order mark, quotes
+try stack --list quoted.txt -o quoted.tif --quiet
+cmp -s out.tif quoted.tif || complain "--list with byte order mark and quotes: exit code $code: $(cat err)"
 
 "$program" stack a.tif b.tif -o twice.tif --quiet --align xyz --threads 1 &
 first=$!

@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -74,6 +75,9 @@ def lists(bench):
     bench.check("list: a pair twice, and turned round", names == ["left", "right"] and done.stderr.count("taken once") == 1 and
                 "line 3 " in done.stderr and "line 1 " in done.stderr, f"{names} {done.stderr}")
     base.remove("o")
+    base.put("l.txt", b"pair/left.tif pair/right.tif\n./pair//left.tif pair/./right.tif\n")
+    bench.check("list: one pair, two spellings", bench.call("plan", "--list", "l.txt", "-o", "o").stderr.count("taken once") == 1)
+    base.remove("o")
     base.simulate(bench, "lone", "aster", "--lon", "7", "--lat", "45")
     base.put("l.txt", b"pair/left.tif pair/right.tif\npair/left.tif pair/right.tif\nlone\n")
     done = bench.call("plan", "--list", "l.txt", "-o", "o", *TILE)
@@ -102,6 +106,33 @@ def lists(bench):
     refused(bench, "a folder in a unit's place", ["scene_000000.sdm", "remove what is in the way"], "tile", "-q", "it's a job", "0")
     base.remove("it's a job")
     bench.check("no folder left of a bad list", not os.path.exists("o"))
+
+
+def names(bench):
+    """A scene is not called as what lies beside another's DEM; thousands of one name take no longer than others."""
+    for name in ("left", "left_qa", "left_ortho_2"):
+        for side in ("left", "right"):
+            os.makedirs(f"beside/{name}", exist_ok=True)
+            shutil.copy(f"pair/{side}.tif", f"beside/{name}/{name if side == 'left' else side}.tif")
+    where = ("left/left", "left_qa/left_qa", "left_ortho_2/left_ortho_2")
+    for order, expected in (((0, 1, 2), ["left", "left_qa_2", "left_ortho_2"]), ((1, 0, 2), ["left_qa", "left_2", "left_ortho_2"])):
+        base.put("l.txt", "".join(f"beside/{where[i]}.tif beside/{os.path.dirname(where[i])}/right.tif\n" for i in order).encode())
+        bench.make("plan", "-q", "--list", "l.txt", "-o", "o", *TILE)
+        found = [s["name"] for s in read_plan("o")["scenes"]]
+        bench.check("names that lie beside a DEM", found == expected, str(found))
+        base.remove("o")
+    took = []
+    for many in (500, 2000):  # none of them is there, but for one: naming is what takes the time
+        lines = "pair/left.tif pair/right.tif\n" + "".join(f"{i}/left\n" for i in range(many))
+        base.put("l.txt", lines.encode())
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        bench.make("plan", "-q", "--list", "l.txt", "-o", "o", *TILE)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took.append(after.ru_utime - before.ru_utime)
+        found = [s["name"] for s in read_plan("o")["scenes"]]
+        bench.check("names of many", found == ["left"] + [f"left_{i + 2}" for i in range(many)])
+        base.remove("o")
+    bench.check("time of many of one name", took[1] < 10 * took[0] + 1.0, f"500 took {took[0]:.2f} s, 2000 {took[1]:.2f} s")
 
 
 def start(bench, *words):
@@ -315,10 +346,24 @@ def on_a_disk(bench):
     remount("rw")
 
 
+def few_addresses(bench):
+    """A limit of addresses (ulimit -v): done, or a sentence, but no end without one."""
+    for limit_mib in (300, 360, 390, 440):
+        plan(bench)
+        cap = {"preexec_fn": lambda most=limit_mib << 20: resource.setrlimit(resource.RLIMIT_AS, (most, most))}
+        done = bench.call("tile", "-q", "o", "0", "--threads", "1", **cap)
+        base.remove("o")
+        said = done.stderr.strip().split("\n")
+        good = done.returncode == 0 or (done.returncode == 1 and len(said) == 1 and said[0])
+        bench.check(f"{limit_mib} MiB of addresses", good, f"{done.returncode}: {done.stderr}")
+        print(f"{limit_mib} MiB of addresses: {said[0]}", flush=True)
+
+
 def user(bench):
     base.simulate(bench, "pair", "rpc", side=300)
     bench.make("run", "-q", "pair/left.tif", "pair/right.tif", "-o", "true.tif")
     lists(bench)
+    names(bench)
     merges_at_once(bench)
     two_jobs_one_folder(bench)
     merge_markers(bench)
@@ -327,6 +372,7 @@ def user(bench):
     numbers(bench)
     small_budgets(bench)
     vast_pairs(bench)
+    few_addresses(bench)
     disks(bench)
 
 
