@@ -127,10 +127,10 @@ static bool accept_pieces(const SdmSurface *s, const int32_t *of, int32_t pieces
         piece[i].nearest = FAR;
     }
     for (int32_t i = 0; i < n; i++)
-        if ((s->flags[i] & SDM_QA_VALID) && g->away[i] < piece[of[i]].nearest)
+        if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]] && g->away[i] < piece[of[i]].nearest)
             piece[of[i]].nearest = g->away[i];
-    for (int32_t i = 0; i < n; i++) { /* the rim that faces the terrain */
-        if (!(s->flags[i] & SDM_QA_VALID))
+    for (int32_t i = 0; i < n; i++) { /* the rim that faces the terrain, of what is none yet */
+        if (!(s->flags[i] & SDM_QA_VALID) || terrain[of[i]])
             continue;
         Piece *const p = &piece[of[i]];
         if (g->away[i] > 2 * p->nearest + 8)
