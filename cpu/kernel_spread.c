@@ -10,11 +10,21 @@ sdm_spread_points_fn SDM_NAME(spread_points);
 
 enum { MOST = 40 }; /* cells that a point reaches on an axis */
 
-/* Cells whose centres lie within the radius of `at`, cut to 0..count - 1: first one and how many, and their
- * weights. */
+/* First and last of the cells whose centres lie within the radius of `at`. */
+static inline int first_near(const SdmSpread *s, int32_t at)
+{
+    return (at - s->radius + 127) >> 8;
+}
+
+static inline int last_near(const SdmSpread *s, int32_t at)
+{
+    return (at + s->radius - 128) >> 8;
+}
+
+/* These cells, cut to 0..count - 1: first one and how many, and their weights. */
 static inline int near_cells(const SdmSpread *s, int32_t at, int count, int *first, int32_t weight[MOST])
 {
-    const int lo = (at - s->radius - 128 + 255) >> 8, hi = (at + s->radius - 128) >> 8;
+    const int lo = first_near(s, at), hi = last_near(s, at);
     const int begin = lo < 0 ? 0 : lo, end = hi >= count ? count - 1 : hi;
     *first = begin;
     for (int i = begin; i <= end; i++)
@@ -22,29 +32,87 @@ static inline int near_cells(const SdmSpread *s, int32_t at, int count, int *fir
     return end - begin + 1;
 }
 
-/* cell[k] += weight * value[k], 0 <= weight < 2^32. */
-#if SDM_VEC == 16
-static inline void add_to_cell(int64_t *cell, int64_t weight, const int64_t value[8])
+/* Any number of cells. */
+static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
 {
-    const __m512i sum = _mm512_loadu_si512(cell),
-                  product = _mm512_mullo_epi64(_mm512_set1_epi64(weight), _mm512_loadu_si512(value));
-    _mm512_storeu_si512(cell, _mm512_add_epi64(sum, product));
+    int x0, y0;
+    int32_t wx[MOST], wy[MOST];
+    const int nx = near_cells(s, p->x, s->cols, &x0, wx), ny = near_cells(s, p->y, s->rows, &y0, wy);
+    int64_t value[8];
+    for (int k = 0; k < 8; k++)
+        value[k] = p->value[k];
+    value[2] *= value[2];
+    for (int y = 0; y < ny; y++)
+        for (int x = 0; x < nx; x++) {
+            const int64_t weight = (int64_t)wx[x] * wy[y] >> 10;
+            int64_t *const cell = s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0 + x);
+            for (int k = 0; k < 8; k++)
+                cell[k] += weight * value[k];
+        }
 }
-#elif SDM_VEC == 8
-static inline void add_to_cell(int64_t *cell, int64_t weight, const int64_t value[8])
+
+#if SDM_VEC >= 8
+
+/* A radius of 1.5 cells, that of cells as large as pixels, has three centres within (four of one in 256). Are
+ * they, and all inside 0..count - 1?  Their weights, of lanes 0 to 2. */
+static inline bool three_cells(const SdmSpread *s, int32_t at, int count, int *first, __m128i *weight)
 {
-    const __m256i w = _mm256_set1_epi64x(weight);
-    for (int k = 0; k < 8; k += 4) { /* low and high halves: v w = (v_high w) 2^32 + v_low w, modulo 2^64 */
-        const __m256i v = vi_load(value + k), low = _mm256_mul_epu32(v, w);
-        const __m256i high = _mm256_slli_epi64(_mm256_mul_epu32(_mm256_srli_epi64(v, 32), w), 32);
-        vi_store(cell + k, _mm256_add_epi64(vi_load(cell + k), _mm256_add_epi64(low, high)));
+    const int lo = first_near(s, at), hi = last_near(s, at);
+    const int32_t way = at - lo * 256 - 128; /* from the first centre, up to the radius */
+    if (hi - lo != 2 || lo < 0 || hi >= count)
+        return false;
+    *first = lo;
+    *weight = _mm_setr_epi32(s->table[way], s->table[abs(way - 256)], s->table[512 - way], 0);
+    return true;
+}
+
+#if SDM_VEC == 16
+typedef __m512i Values;
+
+static inline Values load_values(const int32_t value[8])
+{
+    const __m512i v = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)value));
+    return _mm512_mask_mul_epi32(v, 1 << 2, v, v);
+}
+
+/* Three cells side by side += weight x values. */
+static inline void add_to_cells(int64_t *cell, __m128i weight, Values v)
+{
+    for (int x = 0; x < 3; x++) {
+        const __m512i w =
+            _mm512_maskz_permutexvar_epi32(0x5555, _mm512_set1_epi32(x), _mm512_castsi128_si512(weight));
+        const __m512i sum = _mm512_loadu_si512(cell + 8 * x);
+        _mm512_storeu_si512(cell + 8 * x, _mm512_add_epi64(sum, _mm512_mullo_epi64(w, v)));
     }
 }
 #else
-static inline void add_to_cell(int64_t *cell, int64_t weight, const int64_t value[8])
+typedef struct Values {
+    __m256i low[2], high; /* high: upper halves of the first four; the others are below 2^31 */
+} Values;
+
+static inline Values load_values(const int32_t value[8])
 {
-    for (int k = 0; k < 8; k++)
-        cell[k] += weight * value[k];
+    Values v;
+    for (int i = 0; i < 2; i++)
+        v.low[i] = _mm256_cvtepi32_epi64(_mm_loadu_si128((const __m128i *)(const void *)(value + 4 * i)));
+    v.low[0] = _mm256_blend_epi32(v.low[0], _mm256_mul_epi32(v.low[0], v.low[0]), 0x30);
+    v.high = _mm256_and_si256(_mm256_srli_epi64(v.low[0], 32), _mm256_setr_epi64x(0, 0, -1, 0));
+    return v;
+}
+
+static inline void add_to_cells(int64_t *cell, __m128i weight, Values v)
+{
+    for (int x = 0; x < 3; x++) {
+        const __m256i w = _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(weight), _mm256_set1_epi32(x));
+        /* signed, but of the square's lower half, whose lane 2 is as good unsigned */
+        const __m256i square = _mm256_mul_epu32(v.low[0], w),
+                      high = _mm256_slli_epi64(_mm256_mul_epu32(v.high, w), 32);
+        const __m256i product =
+            _mm256_blend_epi32(_mm256_mul_epi32(v.low[0], w), _mm256_add_epi64(square, high), 0x30);
+        int64_t *const at = cell + 8 * x;
+        vi_store(at, _mm256_add_epi64(vi_load(at), product));
+        vi_store(at + 4, _mm256_add_epi64(vi_load(at + 4), _mm256_mul_epi32(v.low[1], w)));
+    }
 }
 #endif
 
@@ -53,21 +121,27 @@ void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, i
     for (int n = 0; n < count; n++) {
         const SdmSpreadPoint *const p = &points[n];
         int x0, y0;
-        int32_t wx[MOST], wy[MOST];
-        const int nx = near_cells(s, p->x, s->cols, &x0, wx), ny = near_cells(s, p->y, s->rows, &y0, wy);
-        const int64_t coarse = p->h >> 2, valid = p->valid, seen = p->seen; /* 1/64 m, so that squares fit */
-        const int64_t value[8] = {valid,
-                                  valid * p->h,
-                                  valid * coarse * coarse,
-                                  valid * p->score,
-                                  valid * p->gap,
-                                  valid & p->filled,
-                                  seen,
-                                  seen * p->image};
-        for (int y = 0; y < ny; y++) {
-            int64_t *const cell = s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0);
-            for (int x = 0; x < nx; x++)
-                add_to_cell(cell + 8 * x, (int64_t)wx[x] * wy[y] >> 10, value);
+        __m128i wx, wy;
+        if (!three_cells(s, p->x, s->cols, &x0, &wx) || !three_cells(s, p->y, s->rows, &y0, &wy)) {
+            spread_point(s, p);
+            continue;
         }
+        const Values v = load_values(p->value);
+        int64_t *const cell = s->cell + 8 * ((ptrdiff_t)y0 * s->pitch + x0);
+        const __m128i row[3] = {_mm_shuffle_epi32(wy, 0x00), _mm_shuffle_epi32(wy, 0x55),
+                                _mm_shuffle_epi32(wy, 0xaa)};
+        for (int y = 0; y < 3; y++)
+            add_to_cells(cell + (ptrdiff_t)(8 * y) * s->pitch,
+                         _mm_srli_epi32(_mm_mullo_epi32(wx, row[y]), 10), v);
     }
 }
+
+#else
+
+void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, int count)
+{
+    for (int n = 0; n < count; n++)
+        spread_point(s, &points[n]);
+}
+
+#endif

@@ -149,17 +149,16 @@ typedef void sdm_refine_row_fn(const float *upper, const float *lower, float sha
 
 /* Points spread over the cells around them, each with the weight of its distance on both axes. */
 typedef struct SdmSpreadPoint {
-    int32_t x, y;                 /* 1/256 cell from the corner of cell (0, 0) */
-    int32_t h, score, gap, image; /* h: 1/256 m */
-    int32_t valid, filled, seen;  /* 1 or 0; seen: there is an image */
+    int32_t x, y;     /* 1/256 cell from the corner of cell (0, 0) */
+    int32_t value[8]; /* 1, height (1/256 m), height / 4 rounded down, score, gap, 1 if filled: or 0 without a
+                         height; 1, image: or 0 without one */
 } SdmSpreadPoint;
 typedef struct SdmSpread {
     int cols, rows;       /* cells */
     int pitch;            /* cells from row to row */
     int32_t radius;       /* 1/256 cell: centres further off (on an axis) get nothing */
     const int32_t *table; /* weight by distance, radius + 1 of them */
-    int64_t *cell; /* rows x pitch x 8: sums of weight x valid (1, h, (h / 4)^2, score, gap, filled) and of
-                      weight x seen (1, image) */
+    int64_t *cell;        /* rows x pitch x 8: sums of weight x value, of the third its square */
 } SdmSpread;
 /* Weight of both axes: their product / 1024, rounded down. */
 typedef void sdm_spread_points_fn(const SdmSpread *s, const SdmSpreadPoint *p, int count);

@@ -185,16 +185,9 @@ static void spread_points_reference(const SdmSpread *s, const SdmSpreadPoint *po
                     continue;
                 const int64_t weight =
                     (int64_t)s->table[dx < 0 ? -dx : dx] * s->table[dy < 0 ? -dy : dy] / 1024;
-                const int64_t coarse = (p->h - ((p->h % 4) + 4) % 4) / 4;
                 int64_t *const c = s->cell + 8 * ((ptrdiff_t)row * s->pitch + col);
-                c[0] += weight * p->valid;
-                c[1] += weight * p->valid * p->h;
-                c[2] += weight * p->valid * coarse * coarse;
-                c[3] += weight * p->valid * p->score;
-                c[4] += weight * p->valid * p->gap;
-                c[5] += weight * p->valid * p->filled;
-                c[6] += weight * p->seen;
-                c[7] += weight * p->seen * p->image;
+                for (int k = 0; k < 8; k++)
+                    c[k] += weight * p->value[k] * (k == 2 ? p->value[k] : 1);
             }
 }
 

@@ -13,7 +13,8 @@ extern sdm_add_changes_fn SDM_NAME(add_changes);
 extern sdm_gap_row_fn SDM_NAME(gap_row);
 extern sdm_refine_row_fn SDM_NAME(refine_row);
 extern sdm_spread_points_fn SDM_NAME(spread_points);
-/* Of SSE4.2 and AVX-512 no faster than of C and AVX2, by `bench kernels`: those are taken (CMakeLists.txt). */
+/* Of SSE4.2 and AVX-512 no faster than of C and AVX2, by `bench kernels`: those are taken (CMakeLists.txt).
+ */
 #define TAKEN(f) SDM_CAT(f, SDM_ISA_TAKEN)
 extern sdm_half_row_fn TAKEN(half_row);
 extern sdm_agree_row_fn TAKEN(agree_row);

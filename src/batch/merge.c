@@ -46,14 +46,14 @@ done:
     return st;
 }
 
-static void count_valid(Merge *m, const SdmBlock *b)
+static void count_valid(const SdmContext *ctx, Merge *m, const SdmBlock *b)
 {
     const int64_t n = b->w * b->h;
     m->cells += n;
     for (int64_t i = 0; i < n; i++)
         m->valid += (b->mask[i] & SDM_QA_VALID) != 0;
     const SdmPrepared *const p = &m->job->prepared;
-    sdm_trust_add(&m->trust, b, 1.0 / p->frame.gsd_m, (double)p->settings.gap_limit_px);
+    sdm_trust_add(&m->trust, b, 1.0 / p->frame.gsd_m, (double)p->settings.gap_limit_px, sdm_threads(ctx));
 }
 
 static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
@@ -117,7 +117,7 @@ done:
 
 static SdmStatus write_block(SdmContext *ctx, Merge *m, SdmProduct *product, const SdmBlock *b)
 {
-    count_valid(m, b);
+    count_valid(ctx, m, b);
     return b->w > 0 && b->h > 0 ? sdm_product_write(ctx, product, b) : SDM_OK;
 }
 

@@ -18,21 +18,27 @@
 /* Jitter across the lines that is seen stands for as much along them that is not. */
 #define JITTER_PX 0.2
 
-void sdm_trust_add(SdmTrust *t, const SdmBlock *b, double px_per_m, double gap_limit_px)
+void sdm_trust_add(SdmTrust *t, const SdmBlock *b, double px_per_m, double gap_limit_px, int threads)
 {
+    int64_t tried = 0, matched = 0, gap[SDM_GAP_BINS] = {0};
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : tried, matched, gap)
     for (int64_t i = 0; i < b->w * b->h; i++) {
         const unsigned m = b->mask[i];
         const bool valid = m & SDM_QA_VALID;
         if (!valid && (m & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS | SDM_QA_SATURATED)))
             continue;
-        t->tried++;
+        tried++;
         if (!valid || (m & SDM_QA_FILLED))
             continue;
-        t->matched++;
+        matched++;
         const double share = (double)b->gap_m[i] * px_per_m / gap_limit_px;
         if (share >= 0.0)
-            t->gap[(int)fmin(share * SDM_GAP_BINS, SDM_GAP_BINS - 1)]++;
+            gap[share < 1.0 ? (int)(share * SDM_GAP_BINS) : SDM_GAP_BINS - 1]++;
     }
+    t->tried += tried;
+    t->matched += matched;
+    for (int i = 0; i < SDM_GAP_BINS; i++)
+        t->gap[i] += gap[i];
 }
 
 double sdm_trust_gap_share(const SdmTrust *t)

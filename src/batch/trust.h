@@ -16,7 +16,7 @@ typedef struct SdmTrust {
 } SdmTrust;
 
 /* Add a block.  px_per_m: of the frame. */
-void sdm_trust_add(SdmTrust *t, const SdmBlock *b, double px_per_m, double gap_limit_px);
+void sdm_trust_add(SdmTrust *t, const SdmBlock *b, double px_per_m, double gap_limit_px, int threads);
 
 /* Median ray gap of the matched cells, as a share of the largest that is let pass; 0.5 by chance; NaN
  * without. */

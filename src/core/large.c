@@ -50,17 +50,18 @@ void sdm_ahead_end(SdmContext *ctx, SdmAhead *ahead)
 
 #else
 
-/* Fresh memory that begins on a large page: one page more than asked for, and what is too much cut off. */
+/* Fresh memory that begins on a large page: one page more than asked for, and what is too much cut off, in
+ * front first.  The system maps downwards, so that blocks lie side by side and spares can become one. */
 static char *map_fresh(size_t bytes)
 {
     char *const all = mmap(NULL, bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED)
         return NULL;
-    const size_t before = (PAGE - (uintptr_t)all % PAGE) % PAGE;
+    const size_t before = PAGE - (uintptr_t)all % PAGE;
     char *const block = all + before;
-    if (before > 0)
-        munmap(all, before);
-    munmap(block + bytes, PAGE - before);
+    munmap(all, before);
+    if (before < PAGE)
+        munmap(block + bytes, PAGE - before);
 #ifdef MADV_HUGEPAGE
     (void)madvise(block, bytes, MADV_HUGEPAGE); /* a wish: small pages do as well */
 #endif
@@ -197,8 +198,9 @@ static void *touch(void *user)
 
 void sdm_ahead_begin(SdmContext *ctx, size_t bytes, SdmAhead *a)
 {
-    *a = (SdmAhead){.bytes = bytes / PAGE * PAGE};
-    if (a->bytes == 0 || sdm_threads(ctx) < 2 || (int64_t)bytes > ctx->options.memory_bytes / 8)
+    const size_t share = (size_t)(ctx->options.memory_bytes / 8);
+    *a = (SdmAhead){.bytes = (bytes < share ? bytes : share) / PAGE * PAGE};
+    if (a->bytes == 0 || sdm_threads(ctx) < 2)
         return;
     a->block = map_fresh(a->bytes);
     a->begun = a->block && pthread_create(&a->thread, NULL, touch, a) == 0;

@@ -76,6 +76,8 @@ SdmStatus sdm_cog_check(SdmContext *ctx)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "this GDAL (%s) has no COG driver; version 3.1 or newer is needed",
                         GDALVersionInfo("RELEASE_NAME"));
+    if (!sdm_options(ctx)->co[0])
+        return SDM_OK; /* deflate is always there */
     sdm_trap_begin(&trap);
     for (const char *const *o = sdm_options(ctx)->co; *o; o++) {
         if (!strchr(*o, '=')) {

@@ -87,7 +87,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport
         const int file = raster[i].file;
         if (p->names->made[file])
             TRY(sdm_raster_create(ctx, p, file, p->names->raw[file], file == SDM_FILE_QA ? p->bands : 1,
-                                  raster[i].type, &p->raw[file]));
+                                  raster[i].type, &p->raw[file], &p->cells[file]));
     }
     describe(p);
     *out = p;
@@ -108,10 +108,8 @@ static SdmStatus write_file(SdmContext *ctx, SdmProduct *p, int job, SdmPicture 
         TRY(sdm_picture_relief(ctx, p, relief));
         TRY(sdm_picture_coverage(ctx, p, coverage));
     } else if (p->names->made[file[job]]) {
-        if (file[job] == SDM_FILE_ORTHO)
-            TRY(sdm_ortho_convert(ctx, p));
         TRY(sdm_cog_write(ctx, p, file[job]));
-        TRY(sdm_raster_close(ctx, &p->raw[file[job]], p->names->raw[file[job]]));
+        TRY(sdm_raster_close(ctx, &p->raw[file[job]], &p->cells[file[job]], p->names->raw[file[job]]));
     }
 done:
     return st;
@@ -145,6 +143,8 @@ SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *re
     const int around = sdm_stage_enter(ctx, 9);
     TRY(sdm_check_stop(ctx));
     set_statistics(p);
+    if (p->names->made[SDM_FILE_ORTHO])
+        TRY(sdm_ortho_convert(ctx, p));
     sdm_spares_free(ctx); /* what follows is GDAL's memory */
     /* each file in the making takes some 100 MB of GDAL's: one after the other where that is much */
     const int threads = sdm_options(ctx)->memory_bytes < INT64_C(1) << 30 ? 1 : sdm_threads(ctx);
@@ -174,7 +174,7 @@ void sdm_product_close(SdmProduct **out)
     if (!p)
         return;
     for (int i = 0; i < SDM_FILES; i++)
-        (void)sdm_raster_close(NULL, &p->raw[i], "");
+        (void)sdm_raster_close(NULL, &p->raw[i], &p->cells[i], "");
     if (p->names)
         sdm_names_sweep(p->names);
     sdm_survey_close(&p->survey);

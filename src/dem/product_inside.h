@@ -36,12 +36,19 @@ void sdm_names_recover(const SdmNames *names);
 enum { SDM_PREVIEW_MAX = 1600, SDM_HISTOGRAM = 1 << 16 };
 __extension__ typedef __int128 SdmWide;
 
+typedef struct __attribute__((aligned(64))) SdmSurveyPart { /* what one thread counts */
+    int64_t valid, low, high, mask_bits[16];
+    SdmWide sum, squares;
+    float ortho_low, ortho_high;
+    int64_t *histogram; /* SDM_HISTOGRAM */
+} SdmSurveyPart;
+
 typedef struct SdmSurvey {
     double step_m;        /* heights are multiples of it: a power of two, below 1/1000 of the spacing */
     int64_t cells, valid; /* cells written; cells with a height */
     int64_t low, high;    /* heights, in steps */
     SdmWide sum, squares; /* in steps, steps^2 */
-    double bin_m;         /* histogram: bin i holds heights from floor_m + i x bin_m */
+    double bin_m;         /* histogram: bin i holds heights from floor_m + i x bin_m; a power of two */
     int64_t *histogram;   /* SDM_HISTOGRAM */
     int64_t mask_bits[SDM_QA_BITS];
     float ortho_low, ortho_high;
@@ -49,15 +56,21 @@ typedef struct SdmSurvey {
     int64_t *preview_sum;   /* rows x cols, in steps */
     int32_t *preview_count;
     uint16_t *preview_mask; /* all bits met */
+    int threads;            /* that count */
+    SdmSurveyPart *part;    /* of each thread, empty between calls */
 } SdmSurvey;
 
 #define SDM_HISTOGRAM_FLOOR_M (-1000.0)
 
 SdmStatus sdm_survey_open(SdmContext *ctx, const SdmGrid *grid, SdmSurvey *s);
-/* Rows row0.. of the DEM, columns col0..: height as written (SDM_NODATA for none), mask, ortho (may be NULL).
- */
-void sdm_survey_add(SdmSurvey *s, int64_t col0, int64_t row0, int64_t w, int64_t h, const float *height_m,
-                    const uint16_t *mask, const float *ortho);
+/* Cells of the DEM, h rows of w: height as written (SDM_NODATA for none) in rows of height_pitch, mask and
+ * ortho (may be NULL) in rows of w. */
+typedef struct SdmSurveyCells {
+    int64_t col0, row0, w, h, height_pitch;
+    const float *height_m, *ortho;
+    const uint16_t *mask;
+} SdmSurveyCells;
+void sdm_survey_add(SdmSurvey *s, const SdmSurveyCells *c);
 void sdm_survey_close(SdmSurvey *s);
 double sdm_survey_mean_m(const SdmSurvey *s);
 double sdm_survey_std_m(const SdmSurvey *s);
@@ -76,6 +89,7 @@ struct SdmProduct {
     SdmReport report; /* borrowed texts and pointers */
     SdmNames *names;
     GDALDatasetH raw[SDM_FILES]; /* DEM, QA, ORTHO: blocks */
+    void *cells[SDM_FILES];      /* theirs, rows x cols x bands, where they lie in memory; else NULL */
     SdmUndulation undulation;    /* of --vertical */
     SdmSurvey survey;
     int bands, band[SDM_QA_BANDS]; /* of the QA raster */
@@ -90,12 +104,14 @@ int sdm_qa_bits(const SdmReport *report);
 SdmStatus sdm_grid_check_srs(SdmContext *ctx); /* --t_srs, as far as it can be checked without the scene */
 
 /* ---- rasters ---- */
-/* An empty raster with the grid, CRS and metadata of the product: in memory where a small share of the budget
- * holds it, else a tiled GeoTIFF at path; *out is the caller's to close. */
+/* A raster with the grid, CRS and metadata of the product: in memory where a small share of the budget holds
+ * it
+ * (*cells: rows x cols x bands, not set yet), else an empty tiled GeoTIFF at path (*cells NULL); both are the
+ * caller's to close. */
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,
-                            GDALDataType type, GDALDatasetH *out);
-/* Close and set to NULL; SDM_ERR_IO when the last bytes did not reach the file. */
-SdmStatus sdm_raster_close(SdmContext *ctx, GDALDatasetH *ds, const char *path);
+                            GDALDataType type, GDALDatasetH *out, void **cells);
+/* Close and set both to NULL; SDM_ERR_IO when the last bytes did not reach the file. */
+SdmStatus sdm_raster_close(SdmContext *ctx, GDALDatasetH *ds, void **cells, const char *path);
 /* Overviews inside the raw raster, down to 512 cells: means of 2 x 2 (DEM, ortho), their first cell (QA). */
 SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmProduct *p, int file);
 /* Compress the raw raster into part[file], with overviews; file: DEM, QA or ORTHO. */
@@ -120,11 +136,13 @@ void sdm_text_base64(SdmText *t, const unsigned char *data, size_t size);
 SdmStatus sdm_text_write(SdmText *t, const char *path); /* to a new file */
 void sdm_text_close(SdmText *t);
 
-typedef struct SdmPicture { /* PNG in memory; owned, GDAL's allocation */
+typedef struct SdmPicture { /* PNG in memory; owned */
     unsigned char *data;
     size_t size;
     int width, height;
 } SdmPicture;
+/* 8-bit pixels, h x w x bands (3: colours, 4: and how opaque they are). */
+SdmStatus sdm_png_encode(SdmContext *ctx, const uint8_t *pixels, int w, int h, int bands, SdmPicture *out);
 SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmProduct *p, SdmPicture *out);
 SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmProduct *p, SdmPicture *out);
 void sdm_picture_close(SdmPicture *picture);

@@ -6,34 +6,56 @@
 
 enum { STRIP_ROWS = 256 };
 
-typedef struct Strip { /* rows of a block, as stored */
-    float *height_m, *undulation_m, *ortho;
-    uint16_t *qa; /* h x w x bands of the QA raster */
+typedef struct Strip { /* rows of a block, as stored: in the rasters themselves, or beside them */
+    float *height_m, *ortho;
+    uint16_t *qa;        /* cells x bands of the QA raster */
+    float *undulation_m; /* rows of the block's width */
+    int64_t pitch;       /* cells from row to row of the others */
 } Strip;
 
-static uint16_t to_steps(float value, float inverse)
+/* The C library's fminf, fmaxf and nearbyintf are calls. */
+static inline uint16_t to_steps(float value, float inverse)
 {
-    return isnan(value) ? SDM_QA_NODATA : (uint16_t)(fminf(fmaxf(value * inverse, 0.0F), 65534.0F) + 0.5F);
+    const float steps = value * inverse, above = steps > 0.0F ? steps : 0.0F;
+    const uint16_t n = (uint16_t)((above < 65534.0F ? above : 65534.0F) + 0.5F);
+    return isnan(value) ? SDM_QA_NODATA : n;
+}
+
+/* To the nearest whole number, halves to the even one: adding 2^23 leaves a float no place for more. */
+static inline float round_even(float x)
+{
+    const float whole = 0x1p23F, size = fabsf(x), rounded = (size + whole) - whole;
+    return copysignf(size < whole ? rounded : size, x);
+}
+
+static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
+{
+    const float step = (float)p->survey.step_m, inverse = 1.0F / step; /* powers of two: exact */
+    const float *const in = b->height_m + row * b->w;
+    const float *const n = p->undulation.geoid ? s->undulation_m + r * b->w : NULL;
+    float *const out = s->height_m + r * s->pitch;
+    for (int64_t c = 0; c < b->w; c++) {
+        const float h = n ? in[c] - n[c] : in[c];
+        out[c] = isnan(h) ? SDM_NODATA : round_even(h * inverse) * step;
+    }
 }
 
 /* Row `row` of the block into row r of the strip. */
 static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
 {
-    const float step = (float)p->survey.step_m, inverse = 1.0F / step; /* powers of two: exact */
     const float per_gap = (float)(1.0 / p->gap_step_m), per_score = (float)(1.0 / SDM_SCORE_STEP);
     const int bands = p->bands, first = SDM_QA_BANDS - bands; /* a stack has the last ones */
+    convert_heights(p, b, row, r, s);
     for (int64_t c = 0; c < b->w; c++) {
-        const int64_t i = row * b->w + c, o = r * b->w + c;
-        const float n = p->undulation.geoid ? s->undulation_m[o] : 0.0F, h = b->height_m[i] - n;
-        const bool none = isnan(h);
+        const int64_t i = row * b->w + c, o = r * s->pitch + c;
+        const bool none = s->height_m[o] == SDM_NODATA;
         uint16_t *const qa = s->qa + o * bands;
-        s->height_m[o] = none ? SDM_NODATA : nearbyintf(h * inverse) * step;
         if (first == 0) {
             s->ortho[o] = isnan(b->ortho[i]) ? SDM_NODATA : b->ortho[i];
-            qa[SDM_BAND_SCORE] = to_steps(none ? NAN : b->score[i], per_score);
-            qa[SDM_BAND_GAP] = to_steps(none ? NAN : b->gap_m[i], per_gap);
+            qa[SDM_BAND_SCORE] = none ? SDM_QA_NODATA : to_steps(b->score[i], per_score);
+            qa[SDM_BAND_GAP] = none ? SDM_QA_NODATA : to_steps(b->gap_m[i], per_gap);
         }
-        qa[SDM_BAND_SPREAD - first] = to_steps(none ? NAN : b->spread_m[i], per_gap);
+        qa[SDM_BAND_SPREAD - first] = none ? SDM_QA_NODATA : to_steps(b->spread_m[i], per_gap);
         qa[SDM_BAND_COUNT - first] = b->count[i] == SDM_QA_NODATA ? SDM_QA_NODATA - 1 : b->count[i];
         qa[SDM_BAND_MASK - first] = b->mask[i];
     }
@@ -78,38 +100,59 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
                              const Strip *s)
 {
     SdmStatus st = SDM_OK;
+    const SdmSurveyCells seen = {.col0 = b->col0, .row0 = b->row0 + row, .w = b->w, .h = h,
+                                 .height_m = s->height_m, .height_pitch = s->pitch,
+                                 .mask = b->mask + row * b->w,
+                                 .ortho = b->ortho ? b->ortho + row * b->w : NULL};
     if (p->undulation.geoid)
         TRY(sdm_undulation_window(ctx, &p->undulation, b->col0, b->row0 + row, b->w, h, s->undulation_m));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++)
         convert_row(p, b, row + r, r, s);
-    TRY(store(ctx, p, b, row, h, s));
-    sdm_survey_add(&p->survey, b->col0, b->row0 + row, b->w, h, s->height_m, b->mask + row * b->w,
-                   b->ortho ? b->ortho + row * b->w : NULL);
+    if (!p->cells[SDM_FILE_DEM])
+        TRY(store(ctx, p, b, row, h, s));
+    sdm_survey_add(&p->survey, &seen);
 done:
     return st;
+}
+
+/* Where the rasters lie in memory: their own cells from this row of the block on. */
+static void point_into(const SdmProduct *p, const SdmBlock *b, int64_t row, Strip *s)
+{
+    const int64_t at = (b->row0 + row) * p->grid.cols + b->col0;
+    s->pitch = p->grid.cols;
+    s->height_m = (float *)p->cells[SDM_FILE_DEM] + at;
+    s->ortho = b->ortho ? (float *)p->cells[SDM_FILE_ORTHO] + at : NULL;
+    s->qa = (uint16_t *)p->cells[SDM_FILE_QA] + at * p->bands;
 }
 
 SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
-    Strip s = {0};
+    Strip own = {.pitch = b->w}, s;
+    const bool in_memory = p->cells[SDM_FILE_DEM] != NULL;
     const int around = sdm_stage_enter(ctx, 9);
     TRY(check_block(ctx, p, b));
     const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
-    TRY(sdm_alloc(ctx, &s.height_m, n, sizeof *s.height_m, "rows to write"));
-    if (b->ortho)
-        TRY(sdm_alloc(ctx, &s.ortho, n, sizeof *s.ortho, "rows to write"));
-    TRY(sdm_alloc(ctx, &s.qa, n, (size_t)p->bands * sizeof *s.qa, "rows to write"));
+    if (!in_memory) {
+        TRY(sdm_alloc(ctx, &own.height_m, n, sizeof *own.height_m, "rows to write"));
+        if (b->ortho)
+            TRY(sdm_alloc(ctx, &own.ortho, n, sizeof *own.ortho, "rows to write"));
+        TRY(sdm_alloc(ctx, &own.qa, n, (size_t)p->bands * sizeof *own.qa, "rows to write"));
+    }
     if (p->undulation.geoid)
-        TRY(sdm_alloc(ctx, &s.undulation_m, n, sizeof *s.undulation_m, "rows to write"));
-    for (int64_t row = 0; row < b->h; row += STRIP_ROWS)
+        TRY(sdm_alloc(ctx, &own.undulation_m, n, sizeof *own.undulation_m, "rows to write"));
+    s = own;
+    for (int64_t row = 0; row < b->h; row += STRIP_ROWS) {
+        if (in_memory)
+            point_into(p, b, row, &s);
         TRY(write_strip(ctx, p, b, row, b->h - row < STRIP_ROWS ? b->h - row : STRIP_ROWS, &s));
+    }
 done:
-    sdm_free(&s.undulation_m);
-    sdm_free(&s.qa);
-    sdm_free(&s.ortho);
-    sdm_free(&s.height_m);
+    sdm_free(&own.undulation_m);
+    sdm_free(&own.qa);
+    sdm_free(&own.ortho);
+    sdm_free(&own.height_m);
     sdm_stage_leave(ctx, around);
     return st;
 }

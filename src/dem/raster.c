@@ -3,6 +3,7 @@
 #include "dem/product_inside.h"
 #include "dem/vertical.h"
 
+#include <cpl_string.h>
 #include <ogr_srs_api.h>
 
 /* Horizontal CRS, with the geoid on top where heights count from one. */
@@ -56,21 +57,50 @@ static bool fits_memory(SdmContext *ctx, const SdmGrid *grid)
     return grid->cols * grid->rows <= sdm_options(ctx)->memory_bytes / MEMORY_SHARE / CELL_BYTES;
 }
 
-SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,
-                            GDALDataType type, GDALDatasetH *out)
+/* A raster whose cells, pixel by pixel, lie in memory of ours, which GDAL would fetch fresh from the system.
+ */
+static SdmStatus create_in_memory(SdmContext *ctx, const SdmGrid *grid, int bands, GDALDataType type,
+                                  GDALDatasetH *out, void **cells)
 {
-    /* the first is all that rasters in memory know */
+    SdmStatus st = SDM_OK;
+    const size_t size = (size_t)GDALGetDataTypeSizeBytes(type), pixel = size * (size_t)bands;
+    TRY(sdm_alloc_raw(ctx, cells, (size_t)(grid->cols * grid->rows), pixel, "the raster to write"));
+    *out = GDALCreate(GDALGetDriverByName("MEM"), "", (int)grid->cols, (int)grid->rows, 0, type, NULL);
+    if (*out && bands > 1)
+        GDALSetMetadataItem(*out, "INTERLEAVE", "PIXEL", "IMAGE_STRUCTURE");
+    for (int k = 0; *out && k < bands; k++) {
+        char at[40] = "", text[3][80];
+        CPLPrintPointer(at, (char *)*cells + (size_t)k * size, (int)sizeof at - 1);
+        snprintf(text[0], sizeof text[0], "DATAPOINTER=%s", at);
+        snprintf(text[1], sizeof text[1], "PIXELOFFSET=%zu", pixel);
+        snprintf(text[2], sizeof text[2], "LINEOFFSET=%zu", pixel * (size_t)grid->cols);
+        char *options[] = {text[0], text[1], text[2], NULL};
+        if (GDALAddBand(*out, type, options) != CE_None) {
+            GDALClose(*out);
+            *out = NULL;
+        }
+    }
+done:
+    return st;
+}
+
+SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,
+                            GDALDataType type, GDALDatasetH *out, void **cells)
+{
     static const char *const options[] = {"INTERLEAVE=PIXEL", "TILED=YES",        "BLOCKXSIZE=512",
                                           "BLOCKYSIZE=512",   "SPARSE_OK=TRUE", "BIGTIFF=IF_SAFER",
                                           NULL};
-    static const char *const first[] = {"INTERLEAVE=PIXEL", NULL};
     SdmStatus st = SDM_OK;
     SdmTrap trap;
+    *out = NULL;
+    *cells = NULL;
     sdm_trap_begin(&trap);
-    const bool memory = fits_memory(ctx, &p->grid);
-    GDALDatasetH ds = *out =
-        GDALCreate(GDALGetDriverByName(memory ? "MEM" : "GTiff"), memory ? "" : path, (int)p->grid.cols,
-                   (int)p->grid.rows, bands, type, (char **)(uintptr_t)(memory ? first : options));
+    if (fits_memory(ctx, &p->grid))
+        TRY(create_in_memory(ctx, &p->grid, bands, type, out, cells));
+    else
+        *out = GDALCreate(GDALGetDriverByName("GTiff"), path, (int)p->grid.cols, (int)p->grid.rows, bands,
+                          type, (char **)(uintptr_t)options);
+    GDALDatasetH ds = *out;
     if (!ds) {
         st = sdm_fail_write(ctx, path, trap.text);
         goto done;
@@ -87,14 +117,16 @@ done:
     return st;
 }
 
-SdmStatus sdm_raster_close(SdmContext *ctx, GDALDatasetH *ds, const char *path)
+SdmStatus sdm_raster_close(SdmContext *ctx, GDALDatasetH *ds, void **cells, const char *path)
 {
     SdmTrap trap;
-    if (!*ds)
-        return SDM_OK;
-    sdm_trap_begin(&trap);
-    GDALClose(*ds);
-    sdm_trap_end(&trap);
+    if (*ds) {
+        sdm_trap_begin(&trap);
+        GDALClose(*ds);
+        sdm_trap_end(&trap);
+    }
+    const bool failed = *ds && trap.failed;
     *ds = NULL;
-    return trap.failed ? sdm_fail_write(ctx, path, trap.text) : SDM_OK;
+    sdm_free(cells);
+    return failed ? sdm_fail_write(ctx, path, trap.text) : SDM_OK;
 }

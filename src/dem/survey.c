@@ -3,6 +3,15 @@
 #include "dem/product_inside.h"
 
 #include <math.h>
+#include <string.h>
+
+static void clear_part(SdmSurveyPart *part)
+{
+    int64_t *const histogram = part->histogram;
+    memset(histogram, 0, SDM_HISTOGRAM * sizeof *histogram);
+    *part = (SdmSurveyPart){.low = INT64_MAX, .high = INT64_MIN, .ortho_low = INFINITY,
+                            .ortho_high = -INFINITY, .histogram = histogram};
+}
 
 SdmStatus sdm_survey_open(SdmContext *ctx, const SdmGrid *grid, SdmSurvey *s)
 {
@@ -20,65 +29,94 @@ SdmStatus sdm_survey_open(SdmContext *ctx, const SdmGrid *grid, SdmSurvey *s)
     TRY(sdm_alloc(ctx, &s->preview_sum, n, sizeof *s->preview_sum, "preview"));
     TRY(sdm_alloc(ctx, &s->preview_count, n, sizeof *s->preview_count, "preview"));
     TRY(sdm_alloc(ctx, &s->preview_mask, n, sizeof *s->preview_mask, "preview"));
+    s->threads = sdm_threads(ctx);
+    TRY(sdm_alloc(ctx, &s->part, (size_t)s->threads, sizeof *s->part, "histogram"));
+    for (int i = 0; i < s->threads; i++) {
+        TRY(sdm_alloc(ctx, &s->part[i].histogram, SDM_HISTOGRAM, sizeof *s->histogram, "histogram"));
+        clear_part(&s->part[i]);
+    }
 done:
     return st;
 }
 
 void sdm_survey_close(SdmSurvey *s)
 {
+    for (int i = 0; s->part && i < s->threads; i++)
+        sdm_free(&s->part[i].histogram);
+    sdm_free(&s->part);
     sdm_free(&s->histogram);
     sdm_free(&s->preview_sum);
     sdm_free(&s->preview_count);
     sdm_free(&s->preview_mask);
 }
 
-static void add_height(SdmSurvey *s, float height_m, size_t at, int64_t *sum, SdmWide *squares)
+static void add_height(SdmSurvey *s, SdmSurveyPart *part, float height_m, size_t at)
 {
-    const int64_t k = (int64_t)((double)height_m / s->step_m); /* exact: heights are multiples */
-    const double bin = ((double)height_m - SDM_HISTOGRAM_FLOOR_M) / s->bin_m;
-    s->histogram[(int)fmin(fmax(bin, 0.0), SDM_HISTOGRAM - 1)]++;
-    s->low = k < s->low ? k : s->low;
-    s->high = k > s->high ? k : s->high;
-    *sum += k;
-    *squares += (SdmWide)k * k;
+    const int64_t k = (int64_t)((double)height_m * (1.0 / s->step_m)); /* exact: heights are multiples */
+    const double bin = ((double)height_m - SDM_HISTOGRAM_FLOOR_M) * (1.0 / s->bin_m);
+    part->histogram[bin < 0.0 ? 0 : bin < SDM_HISTOGRAM ? (int)bin : SDM_HISTOGRAM - 1]++;
+    part->low = k < part->low ? k : part->low;
+    part->high = k > part->high ? k : part->high;
+    part->sum += k;
+    part->squares += (SdmWide)k * k;
+    part->valid++;
     s->preview_sum[at] += k;
     s->preview_count[at]++;
-    s->valid++;
 }
 
-void sdm_survey_add(SdmSurvey *s, int64_t col0, int64_t row0, int64_t w, int64_t h, const float *height_m,
-                    const uint16_t *mask, const float *ortho)
+/* Row r of the cells, which no other thread's row of the preview has. */
+static void add_row(SdmSurvey *s, SdmSurveyPart *part, const SdmSurveyCells *cells, int64_t r)
 {
-    int64_t met[16] = {0};
-    for (int64_t r = 0; r < h; r++) {
-        int64_t sum = 0;
-        SdmWide squares = 0;
-        const size_t row_at = (size_t)((row0 + r) / s->factor) * (size_t)s->cols;
-        int64_t pixel = col0 / s->factor;
-        int left = s->factor - (int)(col0 % s->factor);
-        for (int64_t c = 0; c < w; c++) {
-            const int64_t i = r * w + c;
-            const size_t at = row_at + (size_t)pixel;
-            if (height_m[i] != SDM_NODATA)
-                add_height(s, height_m[i], at, &sum, &squares);
-            s->preview_mask[at] |= mask[i];
-            for (unsigned bits = mask[i]; bits; bits &= bits - 1)
-                met[__builtin_ctz(bits)]++;
-            if (ortho && ortho[i] < s->ortho_low)
-                s->ortho_low = ortho[i];
-            if (ortho && ortho[i] > s->ortho_high)
-                s->ortho_high = ortho[i];
-            if (--left == 0) {
-                left = s->factor;
-                pixel++;
-            }
+    const float *const height_m = cells->height_m + r * cells->height_pitch;
+    const float *const ortho = cells->ortho ? cells->ortho + r * cells->w : NULL;
+    const uint16_t *const mask = cells->mask + r * cells->w;
+    size_t at = (size_t)((cells->row0 + r) / s->factor) * (size_t)s->cols + (size_t)(cells->col0 / s->factor);
+    int left = s->factor - (int)(cells->col0 % s->factor);
+    for (int64_t c = 0; c < cells->w; c++) {
+        if (height_m[c] != SDM_NODATA)
+            add_height(s, part, height_m[c], at);
+        s->preview_mask[at] |= mask[c];
+        for (unsigned bits = mask[c]; bits; bits &= bits - 1)
+            part->mask_bits[__builtin_ctz(bits)]++;
+        if (ortho && ortho[c] < part->ortho_low)
+            part->ortho_low = ortho[c];
+        if (ortho && ortho[c] > part->ortho_high)
+            part->ortho_high = ortho[c];
+        if (--left == 0) {
+            left = s->factor;
+            at++;
         }
-        s->sum += sum;
-        s->squares += squares;
     }
-    s->cells += w * h;
+}
+
+static void join(SdmSurvey *s, SdmSurveyPart *part)
+{
+    for (int i = 0; part->valid && i < SDM_HISTOGRAM; i++)
+        s->histogram[i] += part->histogram[i];
     for (int b = 0; b < SDM_QA_BITS; b++)
-        s->mask_bits[b] += met[b];
+        s->mask_bits[b] += part->mask_bits[b];
+    s->low = part->low < s->low ? part->low : s->low;
+    s->high = part->high > s->high ? part->high : s->high;
+    s->ortho_low = fminf(s->ortho_low, part->ortho_low);
+    s->ortho_high = fmaxf(s->ortho_high, part->ortho_high);
+    s->sum += part->sum;
+    s->squares += part->squares;
+    s->valid += part->valid;
+    clear_part(part);
+}
+
+void sdm_survey_add(SdmSurvey *s, const SdmSurveyCells *c)
+{
+    const int64_t first = c->row0 / s->factor, last = (c->row0 + c->h - 1) / s->factor;
+#pragma omp parallel for schedule(static) num_threads(s->threads)
+    for (int64_t row = first; row <= last; row++) { /* of the preview */
+        const int64_t begin = row * s->factor - c->row0, end = begin + s->factor;
+        for (int64_t r = begin > 0 ? begin : 0; r < end && r < c->h; r++)
+            add_row(s, &s->part[sdm_thread()], c, r);
+    }
+    for (int i = 0; i < s->threads; i++)
+        join(s, &s->part[i]);
+    s->cells += c->w * c->h;
 }
 
 double sdm_survey_mean_m(const SdmSurvey *s)

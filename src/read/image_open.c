@@ -78,6 +78,17 @@ static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *
     return SDM_OK;
 }
 
+/* All of the band; of one that is a single block without a copy in GDAL's cache. */
+static CPLErr read_bytes(SdmImage *im)
+{
+    const int w = (int)im->width, h = (int)im->height;
+    int block_w, block_h;
+    GDALGetBlockSize(im->band, &block_w, &block_h);
+    return block_w == w && block_h == h
+               ? GDALReadBlock(im->band, 0, 0, im->raw)
+               : GDALRasterIO(im->band, GF_Read, 0, 0, w, h, im->raw, w, h, GDT_Byte, 0, 0);
+}
+
 /* ASTER: the band into memory, its radiometric table into gain and bias. */
 static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource *src)
 {
@@ -109,8 +120,7 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
     TRY(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
     SdmAhead ahead; /* one thread unpacks; surfaces will want some 30 bytes a pixel */
     sdm_ahead_begin(ctx, src->depth == SDM_DEPTH_WHOLE ? AHEAD_BYTES * w * h : 0, &ahead);
-    const CPLErr read =
-        GDALRasterIO(im->band, GF_Read, 0, 0, (int)w, (int)h, im->raw, (int)w, (int)h, GDT_Byte, 0, 0);
+    const CPLErr read = read_bytes(im);
     sdm_ahead_end(ctx, &ahead);
     if (read != CE_None)
         return sdm_fail(ctx, SDM_ERR_INPUT,

@@ -1,5 +1,5 @@
-/* Stage 8: points -> cells. Lattice cells are sorted into sub-blocks of the DEM, each summed by one thread.
- */
+/* Stage 8: points -> cells. Patches of lattice cells are sorted into sub-blocks of the DEM, each summed by
+ * one thread. */
 // SPDX-License-Identifier: Apache-2.0
 #include "surface/gridding_patch.h"
 
@@ -9,6 +9,8 @@
 
 enum {
     SUB = 64, /* cells a side of a sub-block */
+    SIDE =
+        16, /* pixels a side of a patch, at most: all of a patch is placed for each sub-block that it meets */
     UNIT = SDM_GRIDDING_UNIT,
     HEIGHT_UNIT = SDM_GRIDDING_HEIGHT_UNIT
 };
@@ -30,6 +32,7 @@ typedef struct Work {
     const SdmFineResult *fine;
     SdmBlock *block;
     int subs_x, subs_y;
+    int split, nu, nv; /* patches a side of a lattice cell; of the window */
 } Work;
 
 SdmStatus sdm_block_alloc(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w, int64_t h, SdmBlock *b)
@@ -68,6 +71,19 @@ static inline int32_t round_half_up(float x)
     const float y = x + 0.5f;
     const int32_t i = (int32_t)y;
     return i - ((float)i > y);
+}
+
+/* Patch i of the window: a part of a lattice cell. */
+static void take_patch(const Work *w, int i, Patch *p)
+{
+    const int ci = i % w->nu, cj = i / w->nu, step = w->s.g->lattice->step;
+    sdm_gridding_patch(&w->s, ci / w->split, cj / w->split, p);
+    const int u = (int)p->u_node + ci % w->split * SIDE, v = (int)p->v_node + cj % w->split * SIDE;
+    const int u1 = step < SIDE ? u + step : u + SIDE, v1 = step < SIDE ? v + step : v + SIDE;
+    p->u0 = p->u0 > u ? p->u0 : u;
+    p->v0 = p->v0 > v ? p->v0 : v;
+    p->u1 = p->u1 < u1 ? p->u1 : u1;
+    p->v1 = p->v1 < v1 ? p->v1 : v1;
 }
 
 /* Positions of pixels (u.., v) at heights h, in 1/256 cell from the corner of the patch's base cell. */
@@ -130,8 +146,6 @@ static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
     return true;
 }
 
-enum { RUN = 64 }; /* pixels of a row that are placed together */
-
 /* Heights and ray gaps of a run of pixels in whole numbers; no gap counts as 0. */
 static inline void measure_run(const SdmFineResult *f, size_t first, int count, int32_t *restrict h,
                                int32_t *restrict gap)
@@ -142,6 +156,21 @@ static inline void measure_run(const SdmFineResult *f, size_t first, int count, 
         h[i] = round_half_up(h_m[i] * (float)HEIGHT_UNIT);
         gap[i] = round_half_up((g >= 0.0f ? g : 0.0f) * 1024.0f);
     }
+}
+
+/* What the pixel adds to the cells around it. */
+static inline void set_values(const SdmFineResult *f, size_t i, int32_t h, int32_t gap, int32_t value[8])
+{
+    const int32_t flags = f->surface.flags[i], valid = -((flags & SDM_QA_VALID) != 0),
+                  seen = -(f->left[i] != SDM_PIXEL_NODATA);
+    value[0] = valid & 1;
+    value[1] = valid & h;
+    value[2] = valid & (h >> 2); /* 1/64 m, so that squares fit */
+    value[3] = valid & f->surface.score[i];
+    value[4] = valid & gap;
+    value[5] = valid & ((flags & SDM_QA_FILLED) != 0);
+    value[6] = seen & 1;
+    value[7] = seen & f->left[i];
 }
 
 static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0, int cols, int rows, Sums *s)
@@ -157,34 +186,47 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
     const int32_t dx = (int32_t)((p->base[0] - col0) * UNIT), dy = (int32_t)((p->base[1] - row0) * UNIT);
     const int32_t reach = w->s.reach * UNIT, right = (cols + w->s.reach) * UNIT,
                   bottom = (rows + w->s.reach) * UNIT;
-    for (int v = p->v0; v < p->v1; v++)
-        for (int u0 = p->u0; u0 < p->u1; u0 += RUN) {
-            SdmSpreadPoint point[RUN];
-            int32_t x[RUN], y[RUN], h[RUN], gap[RUN];
-            const int run = p->u1 - u0 < RUN ? p->u1 - u0 : RUN;
-            const size_t first = (size_t)v * (size_t)f->surface.win.w + (size_t)u0;
-            int count = 0;
-            place_run(w, p, u0, v, run, f->surface.h_m + first, x, y);
-            measure_run(f, first, run, h, gap);
-            for (int k = 0; k < run; k++) {
-                const size_t i = first + (size_t)k;
-                const uint16_t flags = f->surface.flags[i];
-                const int32_t px = x[k] + dx, py = y[k] + dy;
-                if (px < -reach || py < -reach || px >= right || py >= bottom)
-                    continue;
-                point[count++] = (SdmSpreadPoint){.x = px, .y = py, .h = h[k], .score = f->surface.score[i],
-                                                  .gap = gap[k], .image = f->left[i],
-                                                  .valid = (flags & SDM_QA_VALID) != 0,
-                                                  .filled = (flags & SDM_QA_FILLED) != 0,
-                                                  .seen = f->left[i] != SDM_PIXEL_NODATA};
-                if (px < 0 || py < 0 || px >= cols * UNIT || py >= rows * UNIT)
-                    continue;
-                const size_t c = (size_t)((py / UNIT) * SUB + px / UNIT);
-                s->count[c] += flags & SDM_QA_VALID;
-                s->reasons[c] = (uint16_t)(s->reasons[c] | (flags & ~(SDM_QA_VALID | SDM_QA_FILLED)));
-            }
-            w->s.g->kernels->spread_points(&spread, point, count);
+    SdmSpreadPoint point[SIDE * SIDE];
+    const int run = p->u1 - p->u0;
+    int count = 0;
+    for (int v = p->v0; v < p->v1; v++) {
+        int32_t x[SIDE], y[SIDE], h[SIDE], gap[SIDE];
+        const size_t first = (size_t)v * (size_t)f->surface.win.w + (size_t)p->u0;
+        place_run(w, p, p->u0, v, run, f->surface.h_m + first, x, y);
+        measure_run(f, first, run, h, gap);
+        for (int k = 0; k < run; k++) {
+            const size_t i = first + (size_t)k;
+            const uint16_t flags = f->surface.flags[i];
+            const int32_t px = x[k] + dx, py = y[k] + dy;
+            if (px < -reach || py < -reach || px >= right || py >= bottom)
+                continue;
+            point[count].x = px;
+            point[count].y = py;
+            set_values(f, i, h[k], gap[k], point[count++].value);
+            if (px < 0 || py < 0 || px >= cols * UNIT || py >= rows * UNIT)
+                continue;
+            const size_t c = (size_t)((py / UNIT) * SUB + px / UNIT);
+            s->count[c] += flags & SDM_QA_VALID;
+            s->reasons[c] = (uint16_t)(s->reasons[c] | (flags & ~(SDM_QA_VALID | SDM_QA_FILLED)));
         }
+    }
+    w->s.g->kernels->spread_points(&spread, point, count);
+}
+
+/* Its pixels lie in short rows of several rasters, which the processor does not foresee. */
+static void fetch_patch(const Work *w, const Patch *p)
+{
+    const SdmFineResult *const f = w->fine;
+    for (int v = p->v0; v < p->v1; v++) {
+        const size_t i = (size_t)v * (size_t)f->surface.win.w + (size_t)p->u0;
+        for (int k = 0; k < SIDE; k += SIDE - 1) { /* two cache lines where the row begins inside one */
+            __builtin_prefetch(f->surface.h_m + i + k);
+            __builtin_prefetch(f->gap_px + i + k);
+        }
+        __builtin_prefetch(f->surface.flags + i);
+        __builtin_prefetch(f->surface.score + i);
+        __builtin_prefetch(f->left + i);
+    }
 }
 
 static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, size_t out)
@@ -218,9 +260,15 @@ static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, i
     const int cols = (int)(b->w - x0 < SUB ? b->w - x0 : SUB),
               rows = (int)(b->h - y0 < SUB ? b->h - y0 : SUB);
     memset(s, 0, sizeof *s);
+    Patch p, next;
+    if (begin < end)
+        take_patch(w, list[begin], &next);
     for (int64_t k = begin; k < end; k++) {
-        Patch p;
-        sdm_gridding_patch(&w->s, list[k] % w->s.nu, list[k] / w->s.nu, &p);
+        p = next;
+        if (k + 1 < end) {
+            take_patch(w, list[k + 1], &next);
+            fetch_patch(w, &next);
+        }
         add_patch(w, &p, b->col0 + x0, b->row0 + y0, cols, rows, s);
     }
     for (int y = 0; y < rows; y++)
@@ -228,11 +276,11 @@ static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, i
             finish_cell(w, s, (size_t)(y * SUB + x), b, (size_t)((y0 + y) * b->w + x0 + x));
 }
 
-/* Which lattice cells each sub-block needs: counts first, then the lists, in raster order. */
+/* Which patches each sub-block needs: counts first, then the lists, in raster order. */
 static SdmStatus sort_patches(SdmContext *ctx, const Work *w, int64_t **begin_out, int32_t **list_out)
 {
     SdmStatus st = SDM_OK;
-    const int subs = w->subs_x * w->subs_y, patches = w->s.nu * w->s.nv;
+    const int subs = w->subs_x * w->subs_y, patches = w->nu * w->nv;
     int32_t *box = NULL, *list = NULL; /* box: sub-blocks x0 y0 x1 y1 of each patch, x0 > x1: none */
     int64_t *begin = NULL;
     TRY(sdm_alloc(ctx, &box, (size_t)patches * 4, sizeof *box, "gridding boxes"));
@@ -241,7 +289,7 @@ static SdmStatus sort_patches(SdmContext *ctx, const Work *w, int64_t **begin_ou
     for (int i = 0; i < patches; i++) {
         Patch p;
         int64_t cells[4];
-        sdm_gridding_patch(&w->s, i % w->s.nu, i / w->s.nu, &p);
+        take_patch(w, i, &p);
         const bool any = patch_cells(w, &p, cells);
         for (int k = 0; k < 4; k++)
             box[4 * i + k] = any ? (int32_t)(cells[k] / SUB) : (k < 2 ? 1 : 0);
@@ -282,6 +330,9 @@ SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, const SdmFineR
     w->block = block;
     w->subs_x = (int)((block->w + SUB - 1) / SUB);
     w->subs_y = (int)((block->h + SUB - 1) / SUB);
+    w->split = (g->lattice->step + SIDE - 1) / SIDE;
+    w->nu = w->s.nu * w->split;
+    w->nv = w->s.nv * w->split;
     TRY(sort_patches(ctx, w, &begin, &list));
     TRY(sdm_alloc(ctx, &sums, (size_t)threads, sizeof *sums, "gridding sums"));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)

@@ -105,8 +105,10 @@ typedef struct Piece {
 enum { NOT_TERRAIN, TERRAIN, MAIN_TERRAIN, MAIN_SHARE = 100 /* of the largest piece's size */ };
 
 /* Nearest pixel of terrain that is at least `least`. */
-static void seed(const SdmSurface *s, const int32_t *of, const uint8_t *terrain, int least, SdmGround *g)
+static void seed(const SdmSurface *s, const int32_t *of, const uint8_t *terrain, int least, int threads,
+                 SdmGround *g)
 {
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int32_t i = 0; i < s->win.w * s->win.h; i++) {
         const bool is = (s->flags[i] & SDM_QA_VALID) && terrain[of[i]] >= least;
         g->away[i] = is ? 0 : FAR;
@@ -127,10 +129,10 @@ static bool accept_pieces(const SdmSurface *s, const int32_t *of, int32_t pieces
         piece[i].nearest = FAR;
     }
     for (int32_t i = 0; i < n; i++)
-        if ((s->flags[i] & SDM_QA_VALID) && g->away[i] < piece[of[i]].nearest)
+        if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]] && g->away[i] < piece[of[i]].nearest)
             piece[of[i]].nearest = g->away[i];
-    for (int32_t i = 0; i < n; i++) { /* the rim that faces the terrain */
-        if (!(s->flags[i] & SDM_QA_VALID))
+    for (int32_t i = 0; i < n; i++) { /* the rim that faces the terrain, of what is none yet */
+        if (!(s->flags[i] & SDM_QA_VALID) || terrain[of[i]])
             continue;
         Piece *const p = &piece[of[i]];
         if (g->away[i] > 2 * p->nearest + 8)
@@ -150,6 +152,7 @@ SdmStatus sdm_ground_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmGrou
 {
     SdmStatus st = SDM_OK;
     const int32_t n = s->win.w * s->win.h;
+    const int threads = sdm_threads(ctx);
     int32_t *of = NULL, pieces, largest = 0;
     Piece *piece = NULL;
     uint8_t *terrain = NULL;
@@ -168,11 +171,12 @@ SdmStatus sdm_ground_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmGrou
         largest = piece[i].size > piece[largest].size ? i : largest;
     terrain[largest] = MAIN_TERRAIN;
     for (int round = 0; round < 4; round++) { /* what was accepted brings its neighbours */
-        seed(s, of, terrain, MAIN_TERRAIN, out);
+        seed(s, of, terrain, MAIN_TERRAIN, threads, out);
         if (!accept_pieces(s, of, pieces, pixel_m, out, piece[largest].size / MAIN_SHARE, piece, terrain))
             break;
     }
-    seed(s, of, terrain, TERRAIN, out);
+    seed(s, of, terrain, TERRAIN, threads, out);
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int32_t i = 0; i < n; i++) {
         if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]])
             s->flags[i] = (uint16_t)((s->flags[i] & ~SDM_QA_VALID) | SDM_QA_ISOLATED);

@@ -5,7 +5,7 @@
 #include "kernel_cases.h"
 
 /* Rows of heights with holes, some rows missing or given twice. */
-enum { FILTER_ROWS = 15, FILTERS = 10 };
+enum { FILTER_ROWS = 15, FILTERS = 9 };
 
 typedef struct FilterInput {
     int w, half;
@@ -21,7 +21,7 @@ typedef struct Filtered { /* what each filter writes, guarded */
 } Filtered;
 static const size_t filter_size[FILTERS] = {
     sizeof(float), sizeof(int16_t), 1, sizeof(int32_t),   sizeof(int32_t),
-    sizeof(float), sizeof(float),   1, 2 * sizeof(float), 8 * sizeof(int64_t)};
+    sizeof(float), sizeof(float),   1, 2 * sizeof(float)};
 
 static void filtered_open(Filtered *f, int w)
 {
@@ -42,27 +42,6 @@ static void filter_all(const SdmKernels *k, const FilterInput *in, const Filtere
     k->gap_row(in->score, in->w, f->out[6], f->out[7]);
     k->refine_row(in->rows[0], in->rows[1], in->half & 1 ? 0.25f : 0.75f, in->w,
                   f->out[8]); /* a row ends where the next begins */
-    int32_t table[600];
-    SdmSpreadPoint point[129];
-    for (int i = 0; i < 600; i++)
-        table[i] = 4096 - 3 * i;
-    for (int i = 0; i < in->w; i++)
-        point[i] = (SdmSpreadPoint){.x = 200 * i - 300,
-                                    .y = 7 * i - 500,
-                                    .h = 9777 * i - 20001,
-                                    .score = i,
-                                    .gap = 3 * i,
-                                    .image = -i,
-                                    .valid = i % 3 > 0,
-                                    .filled = i & 1,
-                                    .seen = i % 5 > 0};
-    const SdmSpread spread = {.cols = in->w,
-                              .rows = 1,
-                              .pitch = in->w,
-                              .radius = 384 + in->half,
-                              .table = table,
-                              .cell = f->out[9]};
-    k->spread_points(&spread, point, in->w);
     for (int i = 0; i < FILTERS; i++)
         guarded_check(f->out[i], (size_t)in->w * filter_size[i]);
 }
@@ -123,6 +102,80 @@ static void filters_are_the_references(void **state)
         free(score);
         free(change);
         free(flags);
+    }
+}
+
+/* ---- points over cells ---- */
+
+enum { SPREAD_COLS = 9, SPREAD_ROWS = 6, SPREAD_PITCH = 11, SPREAD_POINTS = 200, SPREAD_TABLE = 1100 };
+
+static void spread_at(const SdmKernels *k, int32_t radius, const int32_t *table, const SdmSpreadPoint *point,
+                      int count, int64_t *cell)
+{
+    const SdmSpread s = {.cols = SPREAD_COLS, .rows = SPREAD_ROWS, .pitch = SPREAD_PITCH, .radius = radius,
+                         .table = table, .cell = cell};
+    k->spread_points(&s, point, count);
+}
+
+/* Points inside, at the rim and beyond it, on centres and a radius from them, for radii of one to nine cells.
+ */
+static void spreads_are_the_references(void **state)
+{
+    (void)state;
+    const size_t bytes = 8 * sizeof(int64_t) * SPREAD_PITCH * SPREAD_ROWS;
+    int32_t table[SPREAD_TABLE];
+    uint64_t seed = 5;
+    for (int i = 0; i < SPREAD_TABLE; i++)
+        table[i] = i < 1024 ? 4096 - 4 * i : 0;
+    for (int turn = 0; turn < 60; turn++) {
+        const int32_t radius = turn % 2 ? 384 : 100 + (int32_t)(next_random(&seed) % 1000);
+        SdmSpreadPoint point[SPREAD_POINTS];
+        for (int i = 0; i < SPREAD_POINTS; i++) {
+            const int32_t step = turn % 3 ? 1 : 128; /* centres and edges of cells */
+            point[i].x = (int32_t)(next_random(&seed) % 4000) / step * step - 800;
+            point[i].y = (int32_t)(next_random(&seed) % 3200) / step * step - 800;
+            for (int v = 0; v < 8; v++)
+                point[i].value[v] = (int32_t)(next_random(&seed) % 5000001) - 2500000;
+        }
+        int64_t *const want = guarded_alloc(bytes);
+        memset(want, turn, bytes);
+        spread_at(&sdm_kernels_reference, radius, table, point, SPREAD_POINTS, want);
+        for (int l = 0; l < N_LEVELS; l++) {
+            const SdmKernels *const k = sdm_kernels_at(level_names[l]);
+            if (!k)
+                continue;
+            int64_t *const have = guarded_alloc(bytes);
+            memset(have, turn, bytes);
+            spread_at(k, radius, table, point, SPREAD_POINTS, have);
+            if (memcmp(want, have, bytes) != 0)
+                fail_msg("%s, radius %d, turn %d", level_names[l], radius, turn);
+            guarded_check(have, bytes);
+            guarded_free(have);
+        }
+        guarded_free(want);
+    }
+}
+
+/* A point on the centre of cell (4, 2): 2048^2 / 1024 there, half of it beside, a quarter at the corners. */
+static void spread_by_hand(void **state)
+{
+    (void)state;
+    int32_t table[385] = {[0] = 2048, [256] = 1024};
+    const SdmSpreadPoint point = {.x = 4 * 256 + 128, .y = 2 * 256 + 128,
+                                  .value = {1, -1000001, -250001, 200, 7, 1, 0, 0}};
+    for (int l = -1; l < N_LEVELS; l++) {
+        const SdmKernels *const k = l < 0 ? &sdm_kernels_reference : sdm_kernels_at(level_names[l]);
+        int64_t cell[SPREAD_ROWS * SPREAD_PITCH][8] = {{0}};
+        if (!k)
+            continue;
+        spread_at(k, 384, table, &point, 1, cell[0]);
+        for (int i = 0; i < SPREAD_ROWS * SPREAD_PITCH; i++) {
+            const int dx = abs(i % SPREAD_PITCH - 4), dy = abs(i / SPREAD_PITCH - 2);
+            const int64_t weight = dx > 1 || dy > 1 ? 0 : 4096 >> dx >> dy;
+            const int64_t want[8] = {weight, weight * -1000001, weight * 62500500001, weight * 200,
+                                     weight * 7, weight, 0, 0};
+            assert_memory_equal(cell[i], want, sizeof want);
+        }
     }
 }
 
@@ -216,6 +269,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(filters_are_the_references),
+        cmocka_unit_test(spreads_are_the_references),
+        cmocka_unit_test(spread_by_hand),
         cmocka_unit_test(updates_are_the_references),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

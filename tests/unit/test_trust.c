@@ -27,7 +27,7 @@ static void cells_are_counted(void **state)
     SdmTrust t = {0};
     (void)state;
     assert_true(isnan(sdm_trust_gap_share(&t)));
-    sdm_trust_add(&t, &b, 1.0 / 15.0, 0.6);
+    sdm_trust_add(&t, &b, 1.0 / 15.0, 0.6, 2);
     assert_int_equal(t.tried, 5);
     assert_int_equal(t.matched, 3);
     /* 0.1, 0.2 and 0.2 px of 0.6: the median is a third */
