@@ -2,12 +2,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dem/picture.h"
 
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
 #include <math.h>
 #include <string.h>
 
+/* n bands of 8 bit, pixel-interleaved -> PNG in memory. */
+static SdmStatus encode(SdmContext *ctx, const unsigned char *pixels, int w, int h, int bands,
+                        SdmPicture *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmTrap trap;
+    char name[64];
+    char **co = CSLSetNameValue(NULL, "ZLEVEL", "3");
+    snprintf(name, sizeof name, "/vsimem/stereodem_png_%p.png", (const void *)out);
+    sdm_trap_begin(&trap);
+    GDALDatasetH png = NULL;
+    GDALDatasetH mem = GDALCreate(GDALGetDriverByName("MEM"), "", w, h, bands, GDT_Byte, NULL);
+    if (mem && GDALDatasetRasterIOEx(mem, GF_Write, 0, 0, w, h, (void *)(uintptr_t)pixels, w, h, GDT_Byte,
+                                     bands, NULL, bands, (GSpacing)bands * w, 1, NULL) == CE_None)
+        png = GDALCreateCopy(GDALGetDriverByName("PNG"), name, mem, FALSE, co, NULL, NULL);
+    GDALClose(png);
+    GDALClose(mem);
+    sdm_trap_end(&trap);
+    CSLDestroy(co);
+    vsi_l_offset size = 0;
+    unsigned char *data = png ? VSIGetMemFileBuffer(name, &size, TRUE) : NULL;
+    VSIUnlink(name);
+    *out = (SdmPicture){.data = data, .size = (size_t)size, .width = w, .height = h};
+    if (!data || trap.failed)
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "GDAL's PNG driver cannot make the preview: %s", trap.text);
+    return st;
+}
+
 void sdm_picture_close(SdmPicture *picture)
 {
-    sdm_free(&picture->data);
+    VSIFree(picture->data);
     *picture = (SdmPicture){0};
 }
 
@@ -81,7 +112,7 @@ SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmProduct *p, SdmPicture *o
                 rgba[4 * i + (size_t)k] = (unsigned char)fmin(rgb[k] * light, 255.0);
             rgba[4 * i + 3] = 255;
         }
-    TRY(sdm_png_encode(ctx, rgba, s->cols, s->rows, 4, out));
+    TRY(encode(ctx, rgba, s->cols, s->rows, 4, out));
 done:
     sdm_free(&rgba);
     sdm_free(&h);
@@ -131,7 +162,7 @@ SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmProduct *p, SdmPicture 
             memcpy(rgb + 3 * ((size_t)r * (size_t)cols + (size_t)c), cover_colour(mask, mask & SDM_QA_FILLED),
                    3);
         }
-    TRY(sdm_png_encode(ctx, rgb, cols, rows, 3, out));
+    TRY(encode(ctx, rgb, cols, rows, 3, out));
 done:
     sdm_free(&rgb);
     return st;

@@ -136,13 +136,11 @@ void sdm_text_base64(SdmText *t, const unsigned char *data, size_t size);
 SdmStatus sdm_text_write(SdmText *t, const char *path); /* to a new file */
 void sdm_text_close(SdmText *t);
 
-typedef struct SdmPicture { /* PNG in memory; owned */
+typedef struct SdmPicture { /* PNG in memory; owned, GDAL's allocation */
     unsigned char *data;
     size_t size;
     int width, height;
 } SdmPicture;
-/* 8-bit pixels, h x w x bands (3: colours, 4: and how opaque they are). */
-SdmStatus sdm_png_encode(SdmContext *ctx, const uint8_t *pixels, int w, int h, int bands, SdmPicture *out);
 SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmProduct *p, SdmPicture *out);
 SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmProduct *p, SdmPicture *out);
 void sdm_picture_close(SdmPicture *picture);

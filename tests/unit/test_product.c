@@ -1,10 +1,8 @@
 /* Blocks of a known pattern -> the files of a run, read back with GDAL, OSR and cJSON. */
 // SPDX-License-Identifier: Apache-2.0
-#include "dem/product_inside.h"
 #include "product_case.h"
 
 #include <cJSON.h>
-#include <cpl_vsi.h>
 #include <ogr_srs_api.h>
 
 /* ---- what a reader finds ---- */
@@ -267,41 +265,6 @@ static void same_bytes(void **state)
     }
 }
 
-/* Pictures down to one pixel, as GDAL's PNG driver reads them. */
-static void pictures_are_read_back(void **state)
-{
-    (void)state;
-    static const int size[][3] = {{1, 1, 3}, {1, 5, 4}, {7, 1, 3}, {65, 33, 4}, {640, 401, 3}};
-    SdmOptions opt;
-    SdmContext *ctx;
-    sdm_options_default(&opt);
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
-    GDALAllRegister();
-    for (int i = 0; i < 5; i++) {
-        const int w = size[i][0], h = size[i][1], bands = size[i][2];
-        const size_t n = (size_t)w * (size_t)h * (size_t)bands;
-        uint8_t *const want = malloc(n), *const have = malloc(n);
-        SdmPicture png;
-        for (size_t k = 0; k < n; k++)
-            want[k] = (uint8_t)(i % 2 ? k * k / 7 : 255 * (k % 3)); /* smooth; from end to end */
-        assert_int_equal(sdm_png_encode(ctx, want, w, h, bands, &png), SDM_OK);
-        VSIFCloseL(VSIFileFromMemBuffer("/vsimem/picture.png", png.data, png.size, FALSE));
-        GDALDatasetH ds = GDALOpen("/vsimem/picture.png", GA_ReadOnly);
-        assert_non_null(ds);
-        assert_int_equal(GDALGetRasterCount(ds), bands);
-        assert_int_equal(GDALDatasetRasterIOEx(ds, GF_Read, 0, 0, w, h, have, w, h, GDT_Byte, bands, NULL,
-                                               bands, (GSpacing)bands * w, 1, NULL),
-                         CE_None);
-        assert_memory_equal(want, have, n);
-        GDALClose(ds);
-        VSIUnlink("/vsimem/picture.png");
-        sdm_picture_close(&png);
-        free(want);
-        free(have);
-    }
-    sdm_close(&ctx);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,7 +275,6 @@ int main(void)
         cmocka_unit_test(geographic_grid),
         cmocka_unit_test(report_is_read_back),
         cmocka_unit_test(same_bytes),
-        cmocka_unit_test(pictures_are_read_back),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
