@@ -11,7 +11,7 @@ typedef struct Header { /* stands in the 64 bytes before the block */
     int64_t bytes;
     size_t total; /* with the header */
 } Header;
-enum { ALIGN = 64, LARGE = 8 << 20 };
+enum { ALIGN = 64, LARGE = 2 << 20 };
 
 static atomic_llong fail_at; /* tests: counts down to the allocation that fails */
 
