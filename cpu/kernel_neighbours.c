@@ -3,6 +3,8 @@
 #include "kernels.h"
 #include "vec.h"
 
+#include <string.h>
+
 sdm_agree_row_fn SDM_NAME(agree_row);
 sdm_smooth_row_fn SDM_NAME(smooth_row);
 
@@ -40,6 +42,31 @@ static inline void agree_many(const int16_t *const *row, int half, int x, uint8_
     _mm_storeu_si128((__m128i *)(void *)(count + x),
                      _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi16(n, n), 0xD8)));
 }
+
+/* The least of sixteen numbers, as if without sign. */
+static inline int least_of(__m256i a)
+{
+    const __m128i half = _mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    return _mm_extract_epi16(_mm_minpos_epu16(half), 0);
+}
+
+/* Do all changes of AGREE pixels' windows agree with each other, since they lie within 256, and none is
+ * missing?  So it is nearly everywhere, and then every pixel of the windows counts. */
+static inline bool all_agree(const int16_t *const *row, int half, int x)
+{
+    const __m256i sign = _mm256_set1_epi16(INT16_MIN);
+    __m256i low = _mm256_set1_epi16(INT16_MAX), high = sign;
+    for (int j = 0; j <= 2 * half; j++) { /* both vectors together reach all columns: half <= 7 */
+        if (!row[j])
+            return false;
+        const __m256i before = vi_load(row[j] + x - half), after = vi_load(row[j] + x + half);
+        low = _mm256_min_epi16(low, _mm256_min_epi16(before, after));
+        high = _mm256_max_epi16(high, _mm256_max_epi16(before, after));
+    }
+    const int least = least_of(_mm256_xor_si256(low, sign)),
+              most = UINT16_MAX - least_of(_mm256_xor_si256(high, _mm256_set1_epi16(INT16_MAX)));
+    return least > 0 && most - least <= 256; /* 0: SDM_CHANGE_NONE */
+}
 #else
 enum { AGREE = 32 };
 static inline void agree_many(const int16_t *const *row, int half, int x, uint8_t *count)
@@ -56,6 +83,22 @@ static inline void agree_many(const int16_t *const *row, int half, int x, uint8_
 }
 #endif
 
+#if SDM_VEC != 8 /* where it gains nothing */
+static inline bool all_agree(const int16_t *const *row, int half, int x)
+{
+    (void)row, (void)half, (void)x;
+    return false;
+}
+#endif
+
+static inline void agree_block(const int16_t *const *row, int half, int x, uint8_t *count)
+{
+    if (all_agree(row, half, x))
+        memset(count + x, (2 * half + 1) * (2 * half + 1), AGREE);
+    else
+        agree_many(row, half, x, count);
+}
+
 void SDM_NAME(agree_row)(const int16_t *const *row, int half, int width, uint8_t *restrict count)
 {
     int x = 0;
@@ -63,9 +106,9 @@ void SDM_NAME(agree_row)(const int16_t *const *row, int half, int width, uint8_t
         agree_pixel(row, half, width, x, count);
     for (; x + AGREE + half <= width; x += AGREE)
         if (half == 3) /* the chain's: unrolled */
-            agree_many(row, 3, x, count);
+            agree_block(row, 3, x, count);
         else
-            agree_many(row, half, x, count);
+            agree_block(row, half, x, count);
     for (; x < width; x++)
         agree_pixel(row, half, width, x, count);
 }

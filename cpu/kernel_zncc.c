@@ -9,18 +9,88 @@
 sdm_cost_strip_fn SDM_NAME(zncc);
 
 /* Column sums of products: new rows enter, old ones leave, by one multiplication of the pairs. */
-static void add_products(int32_t *col, const int32_t *left, const int32_t *right, int count)
+typedef struct Products {
+    int32_t *column;
+    const int32_t *left, *right;
+} Products;
+
+static inline vi enter_block(const Products *p, int x)
 {
-    for (int x = 0; x < count; x += SDM_VEC)
-        vi_store(col + x, vi_add(vi_load(col + x), vi_madd(vi_load(left + x), vi_load(right + x))));
+    const vi sum = vi_add(vi_load(p->column + x), vi_madd(vi_load(p->left + x), vi_load(p->right + x)));
+    vi_store(p->column + x, sum);
+    return sum;
 }
 
-/* Scores of `count` successive d, the first of them the label's, against one row of the right view. */
-static void normalise_rows(const CostScratch *s, CostLabel label, int k, int count, int width)
+static void add_products(const Products *p, int count)
+{
+    for (int x = 0; x < count; x += SDM_VEC)
+        enter_block(p, x);
+}
+
+/* The same and window sums of the columns, for the row's blocks from..end - 1: in one go, so that a column is
+ * read once.  Columns ahead of the block are entered, too; beyond the row the left pairs are 0. */
+#if SDM_VEC > 4
+enum { CHUNK = 512 / SDM_VEC }; /* blocks whose means stay in the first cache for all d */
+static inline __attribute__((always_inline)) void enter_and_sum(const Products *p, int from, int end,
+                                                                int32_t *out, int window)
+{
+    WindowSums s;
+    const int x = from * SDM_VEC;
+    if (from == 0)
+        window_begin(&s, enter_block(p, 0), enter_block(p, SDM_VEC), enter_block(p, 2 * SDM_VEC));
+    else
+        window_begin(&s, vi_load(p->column + x), vi_load(p->column + x + SDM_VEC),
+                     vi_load(p->column + x + 2 * SDM_VEC));
+    for (int b = from; b < end; b++) {
+        window_next(&s, enter_block(p, (b + WINDOW_SUM_AHEAD) * SDM_VEC));
+        vi_store(out + window / 2 + b * SDM_VEC, window_of(&s, window));
+    }
+}
+
+static void sum_products(const Products *p, int from, int end, int32_t *out, int window)
+{
+    switch (window) { /* unrolled for each of the chain's */
+    case 5:
+        enter_and_sum(p, from, end, out, 5);
+        return;
+    case 9:
+        enter_and_sum(p, from, end, out, 9);
+        return;
+    case 13:
+        enter_and_sum(p, from, end, out, 13);
+        return;
+    default: /* all of the row */
+        add_products(p, end * SDM_VEC);
+        window_sum(p->column, out, end * SDM_VEC, window);
+    }
+}
+
+static int chunk_of(int window, int blocks)
+{
+    return window == 5 || window == 9 || window == 13 ? CHUNK : blocks;
+}
+#else
+static void sum_products(const Products *p, int from, int end, int32_t *out, int window)
+{
+    (void)from; /* 0 */
+    add_products(p, end * SDM_VEC);
+    window_sum(p->column, out, end * SDM_VEC, window);
+}
+
+static int chunk_of(int window, int blocks)
+{
+    (void)window;
+    return blocks;
+}
+#endif
+
+/* Scores of `count` successive d, the first of them the label's, against one row of the right view, of the
+ * pixels x0..x1 - 1. */
+static void normalise_rows(const CostScratch *s, CostLabel label, int k, int count, int x0, int x1)
 {
     const CostMeans *const l = &s->left, *const r = label.right;
     const vf none = vf_set(SDM_SCORE_NONE);
-    for (int x = 0; x < width; x += SDM_VEC) {
+    for (int x = x0; x < x1; x += SDM_VEC) {
         const vi sum = vi_load(l->sum + x), mean = vi_load(l->mean + x);
         const vf rest = vf_load(l->rest + x), texture = vf_load(l->texture + x);
         for (int i = k; i < k + count; i++) {
@@ -34,28 +104,45 @@ static void normalise_rows(const CostScratch *s, CostLabel label, int k, int cou
         }
     }
 }
+
+static Products products_of(const SdmCostJob *job, const CostScratch *s, int y, int k)
+{
+    const CostLabel label = cost_label(job, s, y, k);
+    return (Products){s->column + k * s->pitch, s->left.pair, label.right->pair + label.d};
+}
+
+/* Scores of row y, whose pairs and means are there. */
+static void score_row(const SdmCostJob *job, const CostScratch *s, int y)
+{
+    const int nd = job->dmax - job->dmin + 1, blocks = (job->width + SDM_VEC - 1) / SDM_VEC;
+    const int step = chunk_of(job->window, blocks);
+    for (int from = 0; from < blocks; from += step) {
+        const int end = from + step < blocks ? from + step : blocks;
+        for (int k = 0; k < nd; k++) {
+            const Products p = products_of(job, s, y, k);
+            sum_products(&p, from, end, s->window + k * s->pitch, job->window);
+            if (job->along_v)
+                normalise_rows(s, cost_label(job, s, y, k), k, 1, from * SDM_VEC, end * SDM_VEC);
+        }
+        if (!job->along_v)
+            normalise_rows(s, cost_label(job, s, y, 0), 0, nd, from * SDM_VEC, end * SDM_VEC);
+    }
+}
+
 void SDM_NAME(zncc)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
 {
-    const int w = job->width, win = job->window, nd = job->dmax - job->dmin + 1;
     CostScratch s;
     cost_scratch_cut(&s, job);
-    for (int y = job->row_begin - win + 1; y < job->row_end;
+    for (int y = job->row_begin - job->window + 1; y < job->row_end;
          y++) { /* y: centre of the window that is completed */
         cost_step(job, &s, y, -1);
-        for (int k = 0; k < nd; k++) {
-            const CostLabel label = cost_label(job, &s, y, k);
-            int32_t *const column = s.column + k * s.pitch;
-            add_products(column, s.left.pair, label.right->pair + label.d, w);
-            if (y < job->row_begin)
-                continue;
-            window_sum(column, s.window + k * s.pitch, w, win);
-            if (job->along_v)
-                normalise_rows(&s, label, k, 1, w);
+        for (int k = 0; y < job->row_begin && k <= job->dmax - job->dmin; k++) {
+            const Products p = products_of(job, &s, y, k);
+            add_products(&p, job->width);
         }
         if (y < job->row_begin)
             continue;
-        if (!job->along_v)
-            normalise_rows(&s, cost_label(job, &s, y, 0), 0, nd, w);
+        score_row(job, &s, y);
         const SdmCostRow out = cost_row_of(&s, job, y);
         consume(user, &out);
     }

@@ -8,7 +8,7 @@
 enum { WINDOW_SUM_LARGEST = 15, WINDOW_SUM_MARGIN = 64 }; /* elements read beyond the last */
 
 #if SDM_VEC == 4
-#define WINDOW_SUM_(window, expression)                                                                      \
+#define WINDOW_SUM_(window)                                                                                  \
     static void window_sum_##window(const int32_t *in, int32_t *out, int blocks)                             \
     {                                                                                                        \
         for (int b = 0; b < blocks; b++) {                                                                   \
@@ -29,37 +29,73 @@ enum { WINDOW_SUM_LARGEST = 15, WINDOW_SUM_MARGIN = 64 }; /* elements read beyon
 #define AT8_(b0, b1, b2, k) vi_shift(b1, b2, k)
 #define ONE8_(b0, b1) (b1)
 #endif
+enum { WINDOW_SUM_AHEAD = 3 }; /* blocks */
 
 /* one, two, four, eight: sums of that many, of the block [0] and the ones after it */
-#define WINDOW_SUM_(window, expression)                                                                      \
+typedef struct WindowSums {
+    vi one[4], two[3], four[2], eight;
+} WindowSums;
+
+/* Before the first block, with what it and the two after it hold. */
+static inline void window_begin(WindowSums *s, vi first, vi second, vi third)
+{
+    s->one[1] = first, s->one[2] = second, s->one[3] = third;
+    s->two[1] = vi_add(s->one[1], vi_shift(s->one[1], s->one[2], 1));
+    s->two[2] = vi_add(s->one[2], vi_shift(s->one[2], s->one[3], 1));
+    s->four[1] = vi_add(s->two[1], vi_shift(s->two[1], s->two[2], 2));
+}
+
+/* On to the next block, with what the one WINDOW_SUM_AHEAD after it holds. */
+static inline void window_next(WindowSums *s, vi ahead)
+{
+    s->one[0] = s->one[1], s->one[1] = s->one[2], s->one[2] = s->one[3], s->one[3] = ahead;
+    s->two[0] = s->two[1], s->two[1] = s->two[2], s->four[0] = s->four[1];
+    s->two[2] = vi_add(s->one[2], vi_shift(s->one[2], s->one[3], 1));
+    s->four[1] = vi_add(s->two[1], vi_shift(s->two[1], s->two[2], 2));
+    s->eight = vi_add(s->four[0], vi_shift(s->four[0], s->four[1], 4));
+}
+
+/* Sums of 3..15 neighbours, a constant, from each place of the block on. */
+static inline vi window_of(const WindowSums *s, int window)
+{
+    const vi *const one = s->one, *const two = s->two, *const four = s->four;
+    switch (window) {
+    case 3:
+        return vi_add(two[0], vi_shift(one[0], one[1], 2));
+    case 5:
+        return vi_add(four[0], vi_shift(one[0], one[1], 4));
+    case 7:
+        return vi_add(vi_add(four[0], vi_shift(two[0], two[1], 4)), vi_shift(one[0], one[1], 6));
+    case 9:
+        return vi_add(s->eight, ONE8_(one[0], one[1]));
+    case 11:
+        return vi_add(vi_add(s->eight, ONE8_(two[0], two[1])), AT8_(one[0], one[1], one[2], 2));
+    case 13:
+        return vi_add(vi_add(s->eight, ONE8_(four[0], four[1])), AT8_(one[0], one[1], one[2], 4));
+    default:
+        return vi_add(vi_add(s->eight, ONE8_(four[0], four[1])),
+                      vi_add(AT8_(two[0], two[1], two[2], 4), AT8_(one[0], one[1], one[2], 6)));
+    }
+}
+
+#define WINDOW_SUM_(window)                                                                                  \
     static void window_sum_##window(const int32_t *in, int32_t *out, int blocks)                             \
     {                                                                                                        \
-        vi one[4], two[3], four[2], eight;                                                                   \
-        for (int k = 0; k < 3; k++)                                                                          \
-            one[k + 1] = vi_load(in + k * SDM_VEC);                                                          \
-        two[1] = vi_add(one[1], vi_shift(one[1], one[2], 1));                                                \
-        two[2] = vi_add(one[2], vi_shift(one[2], one[3], 1));                                                \
-        four[1] = vi_add(two[1], vi_shift(two[1], two[2], 2));                                               \
+        WindowSums s;                                                                                        \
+        window_begin(&s, vi_load(in), vi_load(in + SDM_VEC), vi_load(in + 2 * SDM_VEC));                     \
         for (int b = 0; b < blocks; b++) {                                                                   \
-            one[0] = one[1], one[1] = one[2], one[2] = one[3];                                               \
-            two[0] = two[1], two[1] = two[2], four[0] = four[1];                                             \
-            one[3] = vi_load(in + (b + 3) * SDM_VEC);                                                        \
-            two[2] = vi_add(one[2], vi_shift(one[2], one[3], 1));                                            \
-            four[1] = vi_add(two[1], vi_shift(two[1], two[2], 2));                                           \
-            eight = vi_add(four[0], vi_shift(four[0], four[1], 4));                                          \
-            (void)eight;                                                                                     \
-            vi_store(out + window / 2 + b * SDM_VEC, expression);                                            \
+            window_next(&s, vi_load(in + (b + WINDOW_SUM_AHEAD) * SDM_VEC));                                 \
+            vi_store(out + window / 2 + b * SDM_VEC, window_of(&s, window));                                 \
         }                                                                                                    \
     }
 #endif
-WINDOW_SUM_(3, vi_add(two[0], vi_shift(one[0], one[1], 2)))
-WINDOW_SUM_(5, vi_add(four[0], vi_shift(one[0], one[1], 4)))
-WINDOW_SUM_(7, vi_add(vi_add(four[0], vi_shift(two[0], two[1], 4)), vi_shift(one[0], one[1], 6)))
-WINDOW_SUM_(9, vi_add(eight, ONE8_(one[0], one[1])))
-WINDOW_SUM_(11, vi_add(vi_add(eight, ONE8_(two[0], two[1])), AT8_(one[0], one[1], one[2], 2)))
-WINDOW_SUM_(13, vi_add(vi_add(eight, ONE8_(four[0], four[1])), AT8_(one[0], one[1], one[2], 4)))
-WINDOW_SUM_(15, vi_add(vi_add(eight, ONE8_(four[0], four[1])),
-                       vi_add(AT8_(two[0], two[1], two[2], 4), AT8_(one[0], one[1], one[2], 6))))
+WINDOW_SUM_(3)
+WINDOW_SUM_(5)
+WINDOW_SUM_(7)
+WINDOW_SUM_(9)
+WINDOW_SUM_(11)
+WINDOW_SUM_(13)
+WINDOW_SUM_(15)
 
 /* out[x] = sum of in[x - window / 2 .. x + window / 2] for x from window / 2 on; sums that need in[] before 0
  * are not written.  in has count + WINDOW_SUM_MARGIN elements, out count + 2 SDM_VEC.  3 <= window <= 21. */

@@ -62,15 +62,28 @@ static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *s
     task->kernels->warp_row(&in, out + at);
 }
 
-/* Columns done together: of a row that runs down the source, as where stereo lies along the track, each pixel
- * is in another line of the cache, and so the next rows find it there. */
-enum { PANEL = 256 };
+/* Columns done together, so that the lines of the cache that they touch in the source are still there for the
+ * next row: a row that runs down the source, as where stereo lies along the track, has each pixel in another
+ * line.  One that runs along the source is read as it lies, all of it at once. */
+static int panel_columns(const SdmLevelTask *task, enum SdmSide side)
+{
+    enum { SOURCE_ROWS = 256 }; /* that a panel's row crosses */
+    const SdmLattice *const lat = task->lattice;
+    const SdmWindow *const win = &task->win;
+    const int64_t u = (win->u0 + win->w / 2) * ((int64_t)1 << win->level) - lat->u0;
+    const int64_t v = (win->v0 + win->h / 2) * ((int64_t)1 << win->level) - lat->v0;
+    const SdmNode *const n = lat->node + v / lat->step * lat->nu + u / lat->step;
+    const int64_t rise = side == SDM_LEFT ? n[1].left[1] - n[0].left[1] : n[1].right[1] - n[0].right[1];
+    const double slope = fabs((double)rise) / (SDM_FIX * lat->step); /* rows of the source for a column */
+    return slope * win->w > SOURCE_ROWS ? (int)(SOURCE_ROWS / slope) / 16 * 16 + 16 : win->w;
+}
 
 SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide side, const float *surface_m,
                         int16_t *out)
 {
     SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
+    const int panel = panel_columns(task, side);
     const size_t bytes = (sdm_row_cells_bytes(w) + 63) / 64 * 64;
     char *scratch = NULL;
     TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "lattice rows"));
@@ -80,9 +93,9 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
         sdm_row_cells_cut(&r, scratch + bytes * (size_t)t, w);
         r.du_dh = NULL;
         const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
-        for (int x0 = 0; x0 < w; x0 += PANEL)
+        for (int x0 = 0; x0 < w; x0 += panel)
             for (int y = y0; y < y1; y++)
-                warp_row(task, side, surface_m, y, (SdmSpan){x0, x0 + PANEL < w ? x0 + PANEL : w}, &r, out);
+                warp_row(task, side, surface_m, y, (SdmSpan){x0, x0 + panel < w ? x0 + panel : w}, &r, out);
     }
 done:
     sdm_free(&scratch);

@@ -208,12 +208,19 @@ static void fill_pixels(SdmSurface *s, const float *prior, const Columns *c, int
     }
 }
 
-static bool has_hole(const uint16_t *flags, int count)
+/* The first and the last pixel of x0..x1 - 1 without a match, as *first..*end - 1; false: all have one. */
+static bool find_holes(const uint16_t *flags, int x0, int x1, int *first, int *end)
 {
     uint16_t all = SDM_QA_VALID;
-    for (int x = 0; x < count; x++)
+    for (int x = x0; x < x1; x++)
         all &= flags[x];
-    return !(all & SDM_QA_VALID);
+    if (all & SDM_QA_VALID)
+        return false;
+    for (*first = x0; flags[*first] & SDM_QA_VALID;)
+        ++*first;
+    for (*end = x1; flags[*end - 1] & SDM_QA_VALID;)
+        --*end;
+    return true;
 }
 
 SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const float *prior,
@@ -241,10 +248,12 @@ SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, 
                      .count = mine + columns};
         for (int y = y0; y < y1; y++) {
             const SdmSpan span = sdm_span_of(s->span, w, y);
-            if (x1 <= span.x0 || x0 >= span.x1 || !has_hole(s->flags + (size_t)y * (size_t)w + x0, x1 - x0))
+            int first, end;
+            if (x1 <= span.x0 || x0 >= span.x1 ||
+                !find_holes(s->flags + (size_t)y * (size_t)w, x0, x1, &first, &end))
                 continue;
             move_columns(k, s, prior, y, &c);
-            fill_pixels(s, prior, &c, x0, x1, fill, filled);
+            fill_pixels(s, prior, &c, first, end, fill, filled);
         }
     }
 done:
