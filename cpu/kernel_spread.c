@@ -32,25 +32,6 @@ static inline int near_cells(const SdmSpread *s, int32_t at, int count, int *fir
     return end - begin + 1;
 }
 
-/* Any number of cells. */
-static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
-{
-    int x0, y0;
-    int32_t wx[MOST], wy[MOST];
-    const int nx = near_cells(s, p->x, s->cols, &x0, wx), ny = near_cells(s, p->y, s->rows, &y0, wy);
-    int64_t value[8];
-    for (int k = 0; k < 8; k++)
-        value[k] = p->value[k];
-    value[2] *= value[2];
-    for (int y = 0; y < ny; y++)
-        for (int x = 0; x < nx; x++) {
-            const int64_t weight = (int64_t)wx[x] * wy[y] >> 10;
-            int64_t *const cell = s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0 + x);
-            for (int k = 0; k < 8; k++)
-                cell[k] += weight * value[k];
-        }
-}
-
 #if SDM_VEC >= 8
 
 /* A radius of 1.5 cells, that of cells as large as pixels, has three centres within (four of one in 256). Are
@@ -75,15 +56,13 @@ static inline Values load_values(const int32_t value[8])
     return _mm512_mask_mul_epi32(v, 1 << 2, v, v);
 }
 
-/* Three cells side by side += weight x values. */
-static inline void add_to_cells(int64_t *cell, __m128i weight, Values v)
+/* A cell += the weight in lane x x values. */
+static inline void add_to_cell(int64_t *cell, __m128i weight, int x, Values v)
 {
-    for (int x = 0; x < 3; x++) {
-        const __m512i w =
-            _mm512_maskz_permutexvar_epi32(0x5555, _mm512_set1_epi32(x), _mm512_castsi128_si512(weight));
-        const __m512i sum = _mm512_loadu_si512(cell + 8 * x);
-        _mm512_storeu_si512(cell + 8 * x, _mm512_add_epi64(sum, _mm512_mullo_epi64(w, v)));
-    }
+    const __m512i w =
+        _mm512_maskz_permutexvar_epi32(0x5555, _mm512_set1_epi32(x), _mm512_castsi128_si512(weight));
+    const __m512i sum = _mm512_loadu_si512(cell);
+    _mm512_storeu_si512(cell, _mm512_add_epi64(sum, _mm512_mullo_epi64(w, v)));
 }
 #else
 typedef struct Values {
@@ -100,21 +79,31 @@ static inline Values load_values(const int32_t value[8])
     return v;
 }
 
-static inline void add_to_cells(int64_t *cell, __m128i weight, Values v)
+static inline void add_to_cell(int64_t *cell, __m128i weight, int x, Values v)
 {
-    for (int x = 0; x < 3; x++) {
-        const __m256i w = _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(weight), _mm256_set1_epi32(x));
-        /* signed, but of the square's lower half, whose lane 2 is as good unsigned */
-        const __m256i square = _mm256_mul_epu32(v.low[0], w),
-                      high = _mm256_slli_epi64(_mm256_mul_epu32(v.high, w), 32);
-        const __m256i product =
-            _mm256_blend_epi32(_mm256_mul_epi32(v.low[0], w), _mm256_add_epi64(square, high), 0x30);
-        int64_t *const at = cell + 8 * x;
-        vi_store(at, _mm256_add_epi64(vi_load(at), product));
-        vi_store(at + 4, _mm256_add_epi64(vi_load(at + 4), _mm256_mul_epi32(v.low[1], w)));
-    }
+    const __m256i w = _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(weight), _mm256_set1_epi32(x));
+    /* signed, but of the square's lower half, whose lane 2 is as good unsigned */
+    const __m256i square = _mm256_mul_epu32(v.low[0], w),
+                  high = _mm256_slli_epi64(_mm256_mul_epu32(v.high, w), 32);
+    const __m256i product =
+        _mm256_blend_epi32(_mm256_mul_epi32(v.low[0], w), _mm256_add_epi64(square, high), 0x30);
+    vi_store(cell, _mm256_add_epi64(vi_load(cell), product));
+    vi_store(cell + 4, _mm256_add_epi64(vi_load(cell + 4), _mm256_mul_epi32(v.low[1], w)));
 }
 #endif
+
+/* Any number of cells. */
+static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
+{
+    int x0, y0;
+    int32_t wx[MOST], wy[MOST];
+    const int nx = near_cells(s, p->x, s->cols, &x0, wx), ny = near_cells(s, p->y, s->rows, &y0, wy);
+    const Values v = load_values(p->value);
+    for (int y = 0; y < ny; y++)
+        for (int x = 0; x < nx; x++)
+            add_to_cell(s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0 + x),
+                        _mm_cvtsi32_si128(wx[x] * wy[y] >> 10), 0, v);
+}
 
 void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, int count)
 {
@@ -130,13 +119,34 @@ void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, i
         int64_t *const cell = s->cell + 8 * ((ptrdiff_t)y0 * s->pitch + x0);
         const __m128i row[3] = {_mm_shuffle_epi32(wy, 0x00), _mm_shuffle_epi32(wy, 0x55),
                                 _mm_shuffle_epi32(wy, 0xaa)};
-        for (int y = 0; y < 3; y++)
-            add_to_cells(cell + (ptrdiff_t)(8 * y) * s->pitch,
-                         _mm_srli_epi32(_mm_mullo_epi32(wx, row[y]), 10), v);
+        for (int y = 0; y < 3; y++) {
+            const __m128i weight = _mm_srli_epi32(_mm_mullo_epi32(wx, row[y]), 10);
+            for (int x = 0; x < 3; x++)
+                add_to_cell(cell + 8 * ((ptrdiff_t)y * s->pitch + x), weight, x, v);
+        }
     }
 }
 
 #else
+
+/* Any number of cells. */
+static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
+{
+    int x0, y0;
+    int32_t wx[MOST], wy[MOST];
+    const int nx = near_cells(s, p->x, s->cols, &x0, wx), ny = near_cells(s, p->y, s->rows, &y0, wy);
+    int64_t value[8];
+    for (int k = 0; k < 8; k++)
+        value[k] = p->value[k];
+    value[2] *= value[2];
+    for (int y = 0; y < ny; y++)
+        for (int x = 0; x < nx; x++) {
+            const int64_t weight = (int64_t)wx[x] * wy[y] >> 10;
+            int64_t *const cell = s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0 + x);
+            for (int k = 0; k < 8; k++)
+                cell[k] += weight * value[k];
+        }
+}
 
 void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, int count)
 {
