@@ -28,6 +28,15 @@ static inline SdmSpan sdm_span_of(const SdmSpan *span, int width, int y)
     return span ? span[y / SDM_SPAN_ROWS] : (SdmSpan){0, width};
 }
 
+/* Columns of a window. */
+static inline SdmWindow sdm_window_columns(const SdmWindow *win, SdmSpan span)
+{
+    SdmWindow part = *win;
+    part.u0 += span.x0;
+    part.w = span.x1 - span.x0;
+    return part;
+}
+
 /* Contents are undefined until written. */
 SdmStatus sdm_surface_alloc(SdmContext *ctx, const SdmWindow *win, SdmSurface *out);
 void sdm_surface_free(SdmSurface *s);
