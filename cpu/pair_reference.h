@@ -3,7 +3,7 @@
 #define SDM_PAIR_REFERENCE_H
 
 #include "kernels.h"
-#include "pair/pair.h"
+#include "rectified/pair.h"
 
 /* Bytes of scratch for sdm_pair_reference_row: the volume of one row. */
 size_t sdm_pair_reference_scratch(int width, const SdmPairSettings *set);

@@ -1,5 +1,5 @@
 /* Stages 4 to 8 on a device: images and the coarse surface go up, cells or the surface of a window come down;
- * what lies between is queued without waiting.  The order of the steps is that of src/match/fine.c and
+ * what lies between is queued without waiting.  The order of the steps is that of src/matching/fine.c and
  * chain.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "chain_inside.h"

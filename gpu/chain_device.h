@@ -4,8 +4,8 @@
 #define SDM_GPU_CHAIN_DEVICE_H
 
 #include "device.h"
-#include "match/chain.h"
-#include "surface/gridding.h"
+#include "matching/chain.h"
+#include "matching/gridding.h"
 
 /* Bytes of the device's memory that a window takes: w x h pixels of level 0 are computed, images pixels of
  * both views and all their levels lie there. */

@@ -53,7 +53,7 @@ done:
     return st;
 }
 
-/* Small holes: from the coarse surface, as fill_holes() of src/match/fine.c. */
+/* Small holes: from the coarse surface, as fill_holes() of src/matching/fine.c. */
 static SdmStatus fill_last(SdmDeviceChain *c, const SdmSurface *coarse)
 {
     SdmStatus st = SDM_OK;

@@ -3,7 +3,7 @@
 #define SDM_GPU_CHAIN_INSIDE_H
 
 #include "chain_device.h"
-#include "match/chain_parts.h"
+#include "matching/chain_parts.h"
 #include "steps.h"
 
 /* Arrays of the level in work, large enough for every level.  Heights go round in three of them:

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chain_inside.h"
 
-#include "match/labels.h"
+#include "matching/labels.h"
 #include "optimize_device.h"
 
 bool sdm_device_makes_levels(const SdmMatchSettings *set)

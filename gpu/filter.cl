@@ -1,4 +1,4 @@
-/* Surface -> cleaned, completed, smoothed, refined surface: the filters of src/surface/surface.c. */
+/* Surface -> cleaned, completed, smoothed, refined surface: the filters of src/geometry/surface.c. */
 // SPDX-License-Identifier: Apache-2.0
 
 /* ---- median ---- */

@@ -1,4 +1,4 @@
-/* Stage 8: points of a window -> cells of the DEM, as src/surface/gridding.c.  Points are hung into lists,
+/* Stage 8: points of a window -> cells of the DEM, as src/matching/gridding.c.  Points are hung into lists,
  * one a cell; then each cell gathers from the lists around it.  Sums are integers, so the order of a list
  * does not matter.  What ends in floating point are the processor's operations in double. */
 // SPDX-License-Identifier: Apache-2.0

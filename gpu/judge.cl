@@ -1,4 +1,4 @@
-/* The last look at a window at full resolution, see src/match/judge.c; and which filled holes count. */
+/* The last look at a window at full resolution, see src/matching/validation.c; and which filled holes count. */
 // SPDX-License-Identifier: Apache-2.0
 #include "portable.h"
 

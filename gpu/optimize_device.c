@@ -53,7 +53,7 @@ done:
 
 /* ---- semi-global matching ---- */
 
-/* Parts of the bands that go together, as src/optimize/sgm.c has them. */
+/* Parts of the bands that go together, as src/matching/sgm.c has them. */
 typedef struct Parts {
     SdmGpuBand *part;
     int count;

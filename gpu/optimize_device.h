@@ -3,7 +3,7 @@
 #ifndef SDM_OPTIMIZE_DEVICE_H
 #define SDM_OPTIMIZE_DEVICE_H
 
-#include "optimize/optimize.h"
+#include "matching/optimize.h"
 #include "steps.h"
 
 /* Costs on the device: rows x blocks x width x 16 bytes, block b of a pixel its labels 16 b .. 16 b + 15 (255

@@ -2,7 +2,7 @@
 #ifndef SDM_PAIR_DEVICE_H
 #define SDM_PAIR_DEVICE_H
 
-#include "pair/pair.h"
+#include "rectified/pair.h"
 #include "steps.h"
 
 /* As sdm_pair_match(): disparity: height x width on the host.  Images of any height go through in bands of

@@ -1,7 +1,7 @@
 /* Rectified pairs with an optimizer on a device, see pair_device.h. */
 // SPDX-License-Identifier: Apache-2.0
 #include "optimize_device.h"
-#include "pair/pair_volume.h"
+#include "rectified/pair_volume.h"
 #include "pair_device.h"
 #include "steps_inside.h"
 

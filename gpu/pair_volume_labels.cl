@@ -1,6 +1,6 @@
 /* Rectified pair -> costs of all labels, for the optimizers; labels -> disparities.  Label l of pixel x is
- * right pixel x + first + l, whose ends go on beyond the image.  As src/pair/pair_volume.c, pair_labels.c and
- * src/optimize/offset.c.  Volumes: see gpu/optimize.cl; all have the rows of the images. */
+ * right pixel x + first + l, whose ends go on beyond the image.  As src/rectified/pair_volume.c, pair_labels.c and
+ * src/matching/label_subpixel.c.  Volumes: see gpu/optimize.cl; all have the rows of the images. */
 // SPDX-License-Identifier: Apache-2.0
 
 #define NAN_BITS 0x7fc00000

@@ -1,4 +1,4 @@
-/* Pixels that found no data because a view is saturated there say so, as src/match/fine.c: positions in
+/* Pixels that found no data because a view is saturated there say so, as src/matching/fine.c: positions in
  * double, which the processor's are, too. */
 // SPDX-License-Identifier: Apache-2.0
 

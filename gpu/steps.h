@@ -6,9 +6,9 @@
 #define SDM_GPU_STEPS_H
 
 #include "device.h"
-#include "match/level.h"
-#include "surface/gridding.h"
-#include "surface/surface.h"
+#include "matching/level.h"
+#include "matching/gridding.h"
+#include "geometry/surface.h"
 
 enum { SDM_GPU_SCRATCH = 19 };
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "steps_inside.h"
 
-#include "surface/gridding_patch.h"
+#include "matching/gridding_patch.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Matching on a device: views -> volume of a strip of rows -> heights, strip by strip. */
 // SPDX-License-Identifier: Apache-2.0
-#include "match/labels.h"
+#include "matching/labels.h"
 #include "optimize_device.h"
 #include "steps_inside.h"
 

@@ -1,6 +1,6 @@
 /* Scores of a strip of rows -> costs of their labels, and back: of the scores only those near a pixel's
  * label count.  Scores as gpu/volume.cl writes them, volumes of costs as in gpu/optimize.cl.  As
- * src/match/labels.c. */
+ * src/matching/labels.c. */
 // SPDX-License-Identifier: Apache-2.0
 
 #define SCORE_COST 100 /* of a score of 0 and less */

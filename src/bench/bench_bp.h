@@ -4,8 +4,8 @@
 #define SDM_BENCH_BP_H
 
 #include "bench/bench.h"
-#include "optimize/belief.h"
-#include "pair/pair.h"
+#include "matching/belief.h"
+#include "rectified/pair.h"
 
 /* What we take: the contest fixed 16 labels and steps that cost no more from 2 labels on, and gave its data
  * costs as numbers; the code it was made from averages absolute differences over 5 x 5.  Its weight was 16,

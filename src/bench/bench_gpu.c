@@ -4,7 +4,7 @@
 #include "bench/bench_device.h"
 #include "bench/bench_scene.h"
 #include "gpu/steps.h"
-#include "match/chain_parts.h"
+#include "matching/chain_parts.h"
 
 enum { COARSE = 3 };
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_bp.h"
 #include "cli/cli.h"
-#include "disparity/disparity_inside.h"
+#include "rectified/disparity_inside.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,11 +3,11 @@
 #define SDM_CLI_H
 
 #include "bench/bench.h"
-#include "compare/compare.h"
+#include "coreg/compare.h"
 #include "core/options.h"
-#include "disparity/disparity.h"
+#include "rectified/disparity.h"
 #include "simulate/simulate.h"
-#include "stack/stack.h"
+#include "coreg/stack.h"
 
 #include <cjson/cJSON.h>
 

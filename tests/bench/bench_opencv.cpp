@@ -10,7 +10,7 @@
 extern "C" {
 #include "core/core.h"
 #include "kernels.h"
-#include "pair/pair.h"
+#include "rectified/pair.h"
 }
 
 #include <algorithm>

@@ -4,7 +4,7 @@
  * the gridding that follows the least), pixels of the frame. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/synthetic.h"
-#include "surface/gridding.h"
+#include "matching/gridding.h"
 
 #include <math.h>
 #include <stdio.h>

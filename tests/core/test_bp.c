@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
-#include "optimize/belief.h"
+#include "matching/belief.h"
 
 typedef struct Case {
     SdmBpField f;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/pair_device.h"
 #include "gpu_cases.h"
-#include "pair/pair_after.h"
+#include "rectified/pair_after.h"
 
 typedef struct Shape {
     int w, h;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
-#include "surface/ground.h"
+#include "matching/terrain_mask.h"
 
 #define PIXEL_M 60.0f /* so neighbours may differ by 20 + 1.43 x 60 = 105.8 m */
 enum { W = 32, H = 24, N = W * H };

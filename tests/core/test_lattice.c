@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
-#include "match/level.h"
+#include "matching/level.h"
 
 static SdmContext *ctx;
 enum { STEP = 16, NU = 26, NV = 18, U0 = -64, V0 = 32 };

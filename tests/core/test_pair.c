@@ -4,7 +4,7 @@
 #include "kernel_cases.h"
 
 #include "core/core.h"
-#include "pair/pair.h"
+#include "rectified/pair.h"
 
 #include <stdio.h>
 

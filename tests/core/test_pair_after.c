@@ -4,7 +4,7 @@
 #include "kernel_cases.h"
 #include "two_contexts.h"
 
-#include "pair/pair_after.h"
+#include "rectified/pair_after.h"
 
 #include <math.h>
 

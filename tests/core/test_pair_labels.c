@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
-#include "pair/pair_volume.h"
+#include "rectified/pair_volume.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
-#include "match/pyramid.h"
+#include "matching/pyramid.h"
 
 static SdmContext *ctx;
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
-#include "optimize/optimize.h"
+#include "matching/optimize.h"
 #include "sgm_kernels.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "kernel_cases.h"
 #include "two_contexts.h"
 
-#include "surface/surface.h"
+#include "geometry/surface.h"
 
 static SdmSurface surface_of(int w, int h, const float *h_m, uint16_t flags)
 {

@@ -1,7 +1,7 @@
 /* Fuzz ASTER's text tables: the input is several files, each after a line "=== SUFFIX". */
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz.h"
-#include "read/aster.h"
+#include "input/aster_files.h"
 
 #include <cpl_error.h>
 #include <cpl_vsi.h>

@@ -2,7 +2,7 @@
  * around them, and in the folder of the list unless they are absolute. */
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz.h"
-#include "stack/layer.h"
+#include "coreg/stack_layer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * the program's version; anything else is a list of scenes.  A plan that is accepted numbers its units
  * through, and every scene of it can be asked for its tiles and its state. */
 // SPDX-License-Identifier: Apache-2.0
-#include "batch/job.h"
+#include "job/job.h"
 #include "fuzz.h"
 
 #include <stdlib.h>

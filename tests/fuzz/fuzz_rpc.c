@@ -1,7 +1,7 @@
 /* Fuzz RPC metadata: the input is a _RPC.TXT beside a small raster, opened as the left image of a pair. */
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz.h"
-#include "read/scene.h"
+#include "input/scene_open.h"
 
 #include <cpl_error.h>
 #include <cpl_vsi.h>

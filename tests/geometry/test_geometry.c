@@ -16,8 +16,8 @@
  * above it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "../unit/reading.h"
-#include "camera/kinds.h"
-#include "read/aster.h"
+#include "input/camera_kinds.h"
+#include "input/aster_files.h"
 
 #include <glob.h>
 

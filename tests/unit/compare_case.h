@@ -3,7 +3,7 @@
 #ifndef COMPARE_CASE_H
 #define COMPARE_CASE_H
 
-#include "compare/compare.h"
+#include "coreg/compare.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -3,7 +3,7 @@
 #ifndef SDM_PRODUCT_CASE_H
 #define SDM_PRODUCT_CASE_H
 
-#include "dem/product.h"
+#include "product/product.h"
 
 #include <dirent.h>
 #include <gdal.h>

@@ -3,7 +3,7 @@
 #ifndef RAYS_H
 #define RAYS_H
 
-#include "camera/kinds.h"
+#include "input/camera_kinds.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #ifndef READING_H
 #define READING_H
 
-#include "read/scene.h"
+#include "input/scene_open.h"
 
 #include <gdal.h>
 #include <math.h>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
 #include "rays.h"
-#include "camera/kinds.h"
-#include "read/aster.h"
+#include "input/camera_kinds.h"
+#include "input/aster_files.h"
 
 #define RAINIER DATA "aster_rainier/"
 

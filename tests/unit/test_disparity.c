@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <gdal.h>
 
-#include "disparity/disparity_inside.h"
+#include "rectified/disparity_inside.h"
 
 static SdmContext *ctx;
 static char folder[] = "/tmp/sdm_disparity_XXXXXX";

@@ -1,7 +1,7 @@
 /* Geodetic <-> Earth-centred coordinates: values worked by hand, poles, round trips. */
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
-#include "camera/kinds.h"
+#include "input/camera_kinds.h"
 
 static void known_points(void **state)
 {

@@ -1,6 +1,6 @@
 /* The DEM's CRS and grid, and the way to it and back. */
 // SPDX-License-Identifier: Apache-2.0
-#include "dem/product.h"
+#include "product/product.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Parallel camera: values worked by hand, unsuitable systems, threads. */
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
-#include "camera/kinds.h"
+#include "input/camera_kinds.h"
 
 static const char *const UTM31 = "EPSG:32631";
 

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
 #include "rays.h"
-#include "point/fit.h"
-#include "read/aster.h"
+#include "pointing/pointing_fit.h"
+#include "input/aster_files.h"
 
 #define RAINIER DATA "aster_rainier/"
 #define ROWS 5400 /* of the 3B image */

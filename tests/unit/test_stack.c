@@ -1,7 +1,7 @@
 /* The arithmetic of a stack against answers worked by hand: adjustment of differences, groups, median of a
  * cell. */
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/adjust.h"
+#include "coreg/stack_adjust.h"
 
 #include <math.h>
 #include <setjmp.h>

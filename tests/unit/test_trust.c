@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "batch/trust.h"
+#include "scene/quality.h"
 
 #include <cmocka.h>
 #include <math.h>

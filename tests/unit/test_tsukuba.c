@@ -12,7 +12,7 @@
 #include <gdal.h>
 
 #include "bench/bench_bp.h"
-#include "disparity/disparity_inside.h"
+#include "rectified/disparity_inside.h"
 
 #define FOLDER SDM_SOURCE_DIR "/../shared/data/middlebury/tsukuba/"
 

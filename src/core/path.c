@@ -1,0 +1,225 @@
+/* Relative and absolute names, files written aside and renamed. */
+// SPDX-License-Identifier: Apache-2.0
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "core/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool same_folder(const char *a, const char *b)
+{
+    struct stat s, t;
+    return stat(*a ? a : ".", &s) == 0 && stat(*b ? b : ".", &t) == 0 && s.st_dev == t.st_dev &&
+           s.st_ino == t.st_ino;
+}
+
+/* Take the last part off a folder ("a/b" -> "a", "a" -> "", "/a" -> "/"); false when it has none that can be taken off. */
+static bool strip_last(char *folder)
+{
+    char *const slash = strrchr(folder, '/');
+    const char *const last = slash ? slash + 1 : folder;
+    if (!*last || !strcmp(last, "..") || !strcmp(last, "."))
+        return false;
+    folder[slash ? slash - folder + (slash == folder) : 0] = '\0';
+    return true;
+}
+
+SdmStatus sdm_path_join(SdmContext *ctx, const char *folder, const char *rel, char out[SDM_PATH_SIZE])
+{
+    SdmStatus st = SDM_OK;
+    char near[SDM_PATH_SIZE], far[SDM_PATH_SIZE];
+    if (*rel == '/')
+        return sdm_format(ctx, out, SDM_PATH_SIZE, "%s", rel);
+    TRY(sdm_format(ctx, near, sizeof near, "%s", folder));
+    for (size_t n = strlen(near); n > 1 && near[n - 1] == '/'; n--)
+        near[n - 1] = '\0';
+    TRY(sdm_format(ctx, far, sizeof far, "%s", near));
+    for (bool more = true;
+         more && strncmp(rel, "../", 3) == 0;) { /* a link may lead elsewhere: only where both agree */
+        char tried[SDM_PATH_SIZE];
+        memcpy(tried, near, sizeof tried);
+        TRY(sdm_format(ctx, far, sizeof far, "%s/..", near));
+        more = strip_last(tried) && same_folder(tried, far);
+        if (more) {
+            memcpy(near, tried, sizeof near);
+            rel += 3;
+        }
+    }
+    TRY(sdm_format(ctx, out, SDM_PATH_SIZE, "%s%s%s", near, *near && strcmp(near, "/") ? "/" : "", rel));
+done:
+    return st;
+}
+
+/* Real folder of the path, then its last part. */
+static bool real_name(const char *path, char out[PATH_MAX])
+{
+    char folder[SDM_PATH_SIZE], real[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
+        folder[n - 1] = '\0';
+    char *const slash = strrchr(folder, '/');
+    char last[SDM_PATH_SIZE];
+    snprintf(last, sizeof last, "%s", slash ? slash + 1 : folder);
+    if (!*last || !strcmp(last, ".") || !strcmp(last, ".."))
+        return realpath(path, out) != NULL;
+    if (slash)
+        slash[slash == folder ? 1 : 0] = '\0';
+    if (!realpath(slash ? folder : ".", real))
+        return false;
+    return snprintf(out, PATH_MAX, "%s/%s", strcmp(real, "/") ? real : "", last) < PATH_MAX;
+}
+
+SdmStatus sdm_path_split(SdmContext *ctx, const char *folder, const char *path, char rel[SDM_PATH_SIZE],
+                         char absolute[SDM_PATH_SIZE])
+{
+    SdmStatus st = SDM_OK;
+    char base[PATH_MAX], full[PATH_MAX];
+    struct stat s;
+    *absolute = '\0';
+    if ((strchr(path, ':') && stat(path, &s) != 0) || strncmp(path, "/vsi", 4) == 0)
+        return sdm_format(ctx, rel, SDM_PATH_SIZE, "%s", path);
+    if (!realpath(folder, base) || !real_name(path, full))
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file or folder; check the name", path);
+    TRY(sdm_format(ctx, absolute, SDM_PATH_SIZE, "%s", full));
+    size_t same = 0; /* length of the common folders, with their last slash */
+    for (size_t i = 0; base[i] == full[i] || (!base[i] && full[i] == '/'); i++) {
+        if (full[i] == '/')
+            same = i + 1;
+        if (!base[i] || !full[i])
+            break;
+    }
+    *rel = '\0';
+    size_t n = 0;
+    for (const char *p = strlen(base) >= same ? base + same : ""; *p;
+         p = strchr(p, '/') ? strchr(p, '/') + 1 : "")
+        n += (size_t)snprintf(rel + n, n < SDM_PATH_SIZE ? SDM_PATH_SIZE - n : 0, "../");
+    if (n + strlen(full + same) >= SDM_PATH_SIZE)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: the name is too long", path);
+    memcpy(rel + n, full + same, strlen(full + same) + 1);
+done:
+    return st;
+}
+
+SdmStatus sdm_path_find(SdmContext *ctx, const char *folder, const char *rel, const char *absolute,
+                        char out[SDM_PATH_SIZE])
+{
+    struct stat s;
+    if (!absolute || !*absolute)
+        return sdm_format(ctx, out, SDM_PATH_SIZE, "%s", rel);
+    const SdmStatus st = sdm_path_join(ctx, folder, rel, out);
+    if (st != SDM_OK || stat(out, &s) == 0 || stat(absolute, &s) != 0)
+        return st;
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s", absolute);
+}
+
+SdmStatus sdm_path_aside(SdmContext *ctx, const char *path, char *out, size_t size)
+{
+    uint64_t word = (uint64_t)getpid();
+    const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    uint64_t noise = 0;
+    if (fd >= 0) {
+        if (read(fd, &noise, sizeof noise) == (ssize_t)sizeof noise)
+            word ^= noise;
+        close(fd);
+    }
+    return sdm_format(ctx, out, size, "%s.part-%016" PRIx64, path, word);
+}
+
+SdmStatus sdm_path_put(SdmContext *ctx, const char *path, const char *text, size_t size)
+{
+    SdmStatus st = SDM_OK;
+    char aside[SDM_PATH_SIZE + 32];
+    TRY(sdm_path_aside(ctx, path, aside, sizeof aside));
+    errno = 0;
+    FILE *const f = fopen(aside, "wb");
+    bool bad = !f || (size && fwrite(text, 1, size, f) != size) || fflush(f) != 0 || fsync(fileno(f)) != 0;
+    int err = errno;
+    if (f && fclose(f) != 0 && !bad) {
+        bad = true;
+        err = errno;
+    }
+    if (!bad && rename(aside, path) == 0)
+        return SDM_OK;
+    err = bad ? err : errno;
+    remove(aside);
+    st = sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: %s; %s and give the same command again", path,
+                  strerror(err), sdm_path_advice(err));
+done:
+    return st;
+}
+
+void sdm_path_quote(const char *path, char *out, size_t size)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+,:@%=";
+    size_t n = 0;
+    out[0] = '\0';
+    if (*path && *path != '-' && strspn(path, plain) == strlen(path)) {
+        snprintf(out, size, "%s", path);
+        return;
+    }
+    for (const char *c = path; *c && n + 8 < size; c++) {
+        n += (size_t)snprintf(out + n, size - n, "%s", c == path ? "'" : "");
+        n += (size_t)snprintf(out + n, size - n, *c == '\'' ? "'\\''" : "%c", *c);
+    }
+    snprintf(out + n, size - n, "'");
+}
+
+const char *sdm_path_advice(int error)
+{
+    switch (error) {
+    case EISDIR:
+    case ENOTDIR:
+    case ENOTEMPTY:
+    case EEXIST:
+        return "remove what is in the way";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return "let its folder be written";
+    default:
+        return "make room";
+    }
+}
+
+SdmStatus sdm_path_get(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size)
+{
+    SdmStatus st = SDM_OK;
+    struct stat s;
+    *out = NULL;
+    FILE *const f = fopen(path, "rb");
+    if (!f || fstat(fileno(f), &s) != 0 || !S_ISREG(s.st_mode)) {
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path,
+                      f ? "it is not a file" : strerror(errno));
+        goto done;
+    }
+    if ((uint64_t)s.st_size > most) {
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: it has %lld bytes, at most %zu were expected", path,
+                      (long long)s.st_size, most);
+        goto done;
+    }
+    TRY(sdm_alloc(ctx, out, (size_t)s.st_size + 1, 1, "a text file"));
+    *size = fread(*out, 1, (size_t)s.st_size, f);
+    (*out)[*size] = '\0';
+done:
+    if (f)
+        fclose(f);
+    return st;
+}
+
+SdmStatus sdm_path_make_folder(SdmContext *ctx, const char *path)
+{
+    struct stat s;
+    const bool made = mkdir(path, 0777) == 0;
+    if (!made && errno != EEXIST)
+        return sdm_fail(ctx, SDM_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno));
+    if (!made && (stat(path, &s) != 0 || !S_ISDIR(s.st_mode)))
+        return sdm_fail(ctx, SDM_ERR_IO,
+                        "%s is a file where a folder is needed; remove it or give another -o", path);
+    return SDM_OK;
+}

@@ -1,0 +1,248 @@
+/* Files -> opened rasters with checked CRS -> heights on the common cells. */
+// SPDX-License-Identifier: Apache-2.0
+#include "coreg/input_raster.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <gdal_utils.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#define EMPTY (-99999.0f) /* nodata of the warped raster */
+
+/* The first band alone, as a virtual raster; the file itself when it has one band. */
+static GDALDatasetH first_band(GDALDatasetH file)
+{
+    if (GDALGetRasterCount(file) == 1)
+        return file;
+    char format[] = "-of", vrt[] = "VRT", band[] = "-b", one[] = "1";
+    char *arguments[] = {format, vrt, band, one, NULL};
+    GDALTranslateOptions *const options = GDALTranslateOptionsNew(arguments, NULL);
+    GDALDatasetH const out = options ? GDALTranslate("", file, options, NULL) : NULL;
+    GDALTranslateOptionsFree(options);
+    return out;
+}
+
+static SdmStatus read_srs(SdmContext *ctx, SdmOperand *op)
+{
+    OGRSpatialReferenceH const whole = GDALGetSpatialRef(op->file);
+    if (!whole)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: has no coordinate reference system; give it one with gdal_edit.py -a_srs",
+                        op->role, op->path);
+    op->vertical = sdm_vertical_declared(op->file, op->vertical_name, sizeof op->vertical_name);
+    op->srs = OSRClone(whole);
+    OSRStripVertical(op->srs);
+    OSRDemoteTo2D(op->srs, NULL);
+    const char *const form[] = {"FORMAT=WKT2", NULL};
+    if (OSRExportToWktEx(op->srs, &op->wkt, form) != OGRERR_NONE)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its coordinate reference system is not understood (%s)",
+                        op->role, op->path, CPLGetLastErrorMsg());
+    return SDM_OK;
+}
+
+static SdmStatus check_unit(SdmContext *ctx, const SdmOperand *op)
+{
+    const char *const unit = GDALGetRasterUnitType(GDALGetRasterBand(op->file, 1));
+    if (strstr(unit, "ft") || strstr(unit, "foot") || strstr(unit, "feet"))
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: heights are in '%s'; give metres", op->role, op->path,
+                        unit);
+    return SDM_OK;
+}
+
+SdmStatus sdm_operand_open(SdmContext *ctx, const char *path, const char *role, SdmOperand *out)
+{
+    SdmStatus st = SDM_OK;
+    *out = (SdmOperand){.path = path, .role = role, .vertical = SDM_VERTICAL_UNKNOWN};
+    CPLErrorReset();
+    out->file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+    if (!out->file)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be opened as a raster (GDAL: %s)", role, path,
+                        CPLGetLastErrorMsg());
+    if (GDALGetRasterCount(out->file) < 1)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: has no raster band; give one of its subdatasets (see gdalinfo)", role, path);
+    out->band1 = first_band(out->file);
+    if (!out->band1)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its first band cannot be read (GDAL: %s)", role, path,
+                        CPLGetLastErrorMsg());
+    TRY(check_unit(ctx, out));
+    TRY(read_srs(ctx, out));
+done:
+    return st;
+}
+
+void sdm_operand_close(SdmOperand *op)
+{
+    if (op->band1 && op->band1 != op->file)
+        GDALClose(op->band1);
+    if (op->file)
+        GDALClose(op->file);
+    OSRDestroySpatialReference(op->srs);
+    CPLFree(op->wkt);
+    *op = (SdmOperand){0};
+}
+
+SdmStatus sdm_operand_check_dem(SdmContext *ctx, const SdmOperand *dem)
+{
+    double g[6];
+    if (OSRIsGeographic(dem->srs) || !OSRIsProjected(dem->srs))
+        return sdm_fail(
+            ctx, SDM_ERR_INPUT,
+            "DEM %s: its coordinate reference system '%s' is %s; give a projected DEM (gdalwarp -t_srs "
+            "EPSG:...)",
+            dem->path, OSRGetName(dem->srs) ? OSRGetName(dem->srs) : "",
+            OSRIsGeographic(dem->srs) ? "geographic (degrees)" : "not projected");
+    if (GDALGetGeoTransform(dem->file, g) != CE_None)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "DEM %s: has no geotransform, so its place is unknown",
+                        dem->path);
+    if (!(g[1] > 0.0) || !(g[5] < 0.0) || g[2] != 0.0 || g[4] != 0.0)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "DEM %s: its grid is rotated or not north up; run gdalwarp on it first", dem->path);
+    return SDM_OK;
+}
+
+/* Geotransform and size of the reference once brought to the DEM's CRS. */
+static bool reproject_extent(const SdmOperand *reference, const SdmOperand *dem, double q[6], int size[2])
+{
+    char **arguments = CSLAddString(NULL, "-of");
+    arguments = CSLAddString(arguments, "VRT");
+    arguments = CSLAddString(arguments, "-s_srs");
+    arguments = CSLAddString(arguments, reference->wkt);
+    arguments = CSLAddString(arguments, "-t_srs");
+    arguments = CSLAddString(arguments, dem->wkt);
+    GDALWarpAppOptions *const options = GDALWarpAppOptionsNew(arguments, NULL);
+    CSLDestroy(arguments);
+    GDALDatasetH source = reference->band1, vrt = NULL;
+    if (options)
+        vrt = GDALWarp("", NULL, 1, &source, options, NULL);
+    GDALWarpAppOptionsFree(options);
+    if (!vrt)
+        return false;
+    GDALGetGeoTransform(vrt, q);
+    size[0] = GDALGetRasterXSize(vrt);
+    size[1] = GDALGetRasterYSize(vrt);
+    GDALClose(vrt);
+    return true;
+}
+
+SdmStatus sdm_operand_union(SdmContext *ctx, const SdmOperand *dem, const SdmOperand *reference, SdmCells *c)
+{
+    double g[6], q[6];
+    int size[2];
+    GDALGetGeoTransform(dem->file, g);
+    CPLErrorReset();
+    if (!reproject_extent(reference, dem, q, size))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "reference %s: cannot be brought to the DEM's coordinate reference system "
+                        "(GDAL: %s)",
+                        reference->path, CPLGetLastErrorMsg());
+    const double gx1 = g[0] + g[1] * GDALGetRasterXSize(dem->file),
+                 gy1 = g[3] + g[5] * GDALGetRasterYSize(dem->file);
+    const double qx1 = q[0] + q[1] * size[0], qy1 = q[3] + q[5] * size[1];
+    if (q[0] >= gx1 || qx1 <= g[0] || q[3] <= gy1 || qy1 >= g[3])
+        return sdm_fail(ctx, SDM_ERR_DATA, "no cell in common: DEM %s and reference %s do not overlap",
+                        dem->path, reference->path);
+    const double x0 = fmin(g[0], q[0]), y0 = fmax(g[3], q[3]), x1 = fmax(gx1, qx1), y1 = fmin(gy1, qy1);
+    const double left = ceil((g[0] - x0) / g[1] - 1e-6), up = ceil((y0 - g[3]) / -g[5] - 1e-6);
+    const double cols = left + ceil((x1 - g[0]) / g[1] - 1e-6), rows = up + ceil((g[3] - y1) / -g[5] - 1e-6);
+    if (!(cols <= (double)(INT_MAX / 2)) || !(rows <= (double)(INT_MAX / 2)))
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "DEM and reference together span %.0f x %.0f cells of the DEM; cut the "
+                        "reference to the DEM's surroundings (gdalwarp -te)",
+                        cols, rows);
+    const double transform[6] = {g[0] - left * g[1], g[1], 0.0, g[3] - up * g[5], 0.0, g[5]};
+    memcpy(c->transform, transform, sizeof transform);
+    c->cols = (int64_t)cols;
+    c->rows = (int64_t)rows;
+    c->dx_m = g[1] * OSRGetLinearUnits(dem->srs, NULL);
+    c->dy_m = -g[5] * OSRGetLinearUnits(dem->srs, NULL);
+    return SDM_OK;
+}
+
+const char *sdm_operand_resampling(const SdmOperand *reference, const SdmOperand *dem, const SdmCells *c)
+{
+    double g[6], q[6];
+    int size[2];
+    if (!OSRIsGeographic(reference->srs))
+        return GDALGetGeoTransform(reference->file, g) == CE_None && c->transform[1] > 1.5 * fabs(g[1])
+                   ? "average"
+                   : "bilinear";
+    return reproject_extent(reference, dem, q, size) && c->transform[1] >= q[1] ? "average" : "bilinear";
+}
+
+/* A one-band raster whose pixels are `out`. */
+static GDALDatasetH wrap_cells(const SdmOperand *dem, const SdmCells *c, float *out)
+{
+    char pointer[64] = "", item[96], *options[] = {item, NULL};
+    double transform[6];
+    GDALDatasetH const set =
+        GDALCreate(GDALGetDriverByName("MEM"), "", (int)c->cols, (int)c->rows, 0, GDT_Float32, NULL);
+    if (!set)
+        return NULL;
+    pointer[CPLPrintPointer(pointer, out, sizeof pointer - 1)] = '\0';
+    snprintf(item, sizeof item, "DATAPOINTER=%s", pointer);
+    memcpy(transform, c->transform, sizeof transform);
+    if (GDALAddBand(set, GDT_Float32, options) != CE_None || GDALSetGeoTransform(set, transform) != CE_None ||
+        GDALSetSpatialRef(set, dem->srs) != CE_None ||
+        GDALSetRasterNoDataValue(GDALGetRasterBand(set, 1), (double)EMPTY) != CE_None) {
+        GDALClose(set);
+        return NULL;
+    }
+    return set;
+}
+
+static GDALWarpAppOptions *warp_options(const SdmOperand *op, const SdmOperand *dem, const SdmCells *c,
+                                        const char *resampling)
+{
+    char text[64];
+    int has_nodata = 0;
+    const char *const fixed[] = {
+        "-ovr",   "NONE",  "-wt",    "Float64", "-dstnodata", "-99999",   "-wo", "INIT_DEST=NO_DATA",
+        "-s_srs", op->wkt, "-t_srs", dem->wkt,  "-r",         resampling, NULL};
+    char **arguments = NULL;
+    for (int i = 0; fixed[i]; i++)
+        arguments = CSLAddString(arguments, fixed[i]);
+    const double nodata = GDALGetRasterNoDataValue(GDALGetRasterBand(op->band1, 1), &has_nodata);
+    if (has_nodata) {
+        CPLsnprintf(text, sizeof text, "%.17g", nodata);
+        arguments = CSLAddString(arguments, "-srcnodata");
+        arguments = CSLAddString(arguments, isnan(nodata) ? "nan" : text);
+    }
+    CPLsnprintf(text, sizeof text, "NUM_THREADS=%d", c->threads);
+    arguments = CSLAddString(arguments, "-wo");
+    arguments = CSLAddString(arguments, text);
+    GDALWarpAppOptions *const options = GDALWarpAppOptionsNew(arguments, NULL);
+    CSLDestroy(arguments);
+    return options;
+}
+
+SdmStatus sdm_operand_load(SdmContext *ctx, const SdmOperand *op, const SdmOperand *dem, const SdmCells *c,
+                           const char *resampling, float *out)
+{
+    const int64_t cells = c->cols * c->rows;
+    for (int64_t i = 0; i < cells; i++)
+        out[i] = EMPTY;
+    CPLErrorReset();
+    GDALDatasetH const target = wrap_cells(dem, c, out);
+    GDALWarpAppOptions *const options = warp_options(op, dem, c, resampling);
+    GDALDatasetH source = op->band1;
+    const bool good = target && options && GDALWarp(NULL, target, 1, &source, options, NULL) != NULL;
+    GDALWarpAppOptionsFree(options);
+    if (target)
+        GDALClose(target);
+    GDALFlushCache(op->file); /* its blocks are not needed again */
+    if (!good)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be read onto the DEM's grid (GDAL: %s)", op->role,
+                        op->path, CPLGetLastErrorMsg());
+    int scaled = 0, moved = 0; /* bilinear and average keep a scale, so it is applied behind them */
+    const double scale = GDALGetRasterScale(GDALGetRasterBand(op->file, 1), &scaled);
+    const double offset = GDALGetRasterOffset(GDALGetRasterBand(op->file, 1), &moved);
+    for (int64_t i = 0; i < cells; i++) {
+        const double v = (double)out[i] * (scaled ? scale : 1.0) + (moved ? offset : 0.0);
+        out[i] = out[i] == EMPTY || !(fabs(v) <= 1e5) ? NAN : (float)v;
+    }
+    return SDM_OK;
+}

@@ -1,0 +1,120 @@
+/* A grid of heights -> its cubic B-spline -> the grid shifted by part of a cell. */
+// SPDX-License-Identifier: Apache-2.0
+#include "coreg/coreg_grid.h"
+
+#include <math.h>
+#include <omp.h>
+
+enum { LANES = 16 }; /* lines filtered together */
+
+/* Prefilter LANES lines at once: a is n x LANES.  Beyond its start a line goes on with its first value,
+ * beyond its end it is mirrored about the edge of its last cell. */
+static void filter_lanes(double *a, int64_t n)
+{
+    const double pole = sqrt(3.0) - 2.0, gain = 6.0;
+    for (int l = 0; l < LANES; l++)
+        a[l] *= gain / (1.0 - pole);
+    for (int64_t i = 1; i < n; i++)
+        for (int l = 0; l < LANES; l++)
+            a[i * LANES + l] = gain * a[i * LANES + l] + pole * a[(i - 1) * LANES + l];
+    for (int l = 0; l < LANES; l++)
+        a[(n - 1) * LANES + l] *= pole / (pole - 1.0);
+    for (int64_t i = n - 2; i >= 0; i--)
+        for (int l = 0; l < LANES; l++)
+            a[i * LANES + l] = pole * (a[(i + 1) * LANES + l] - a[i * LANES + l]);
+}
+
+/* Filter `lines` lines of n values in place; successive values are `along` apart, successive lines `across`.
+ */
+static void filter_lines(float *values, int64_t lines, int64_t n, int64_t across, int64_t along,
+                         double *lanes, int threads)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t first = 0; first < lines; first += LANES) {
+        double *const a = lanes + (int64_t)omp_get_thread_num() * n * LANES;
+        const int count = lines - first < LANES ? (int)(lines - first) : LANES;
+        float *const v = values + first * across;
+        for (int64_t i = 0; i < n; i++)
+            for (int l = 0; l < LANES; l++)
+                a[i * LANES + l] = l < count ? (double)v[l * across + i * along] : 0.0;
+        filter_lanes(a, n);
+        for (int64_t i = 0; i < n; i++)
+            for (int l = 0; l < count; l++)
+                v[l * across + i * along] = (float)a[i * LANES + l];
+    }
+}
+
+static int64_t clamp_index(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
+
+SdmStatus sdm_spline_fit(SdmContext *ctx, SdmCells *c, const float *values)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t w = c->cols + 2 * SDM_SPLINE_PAD, h = c->rows + 2 * SDM_SPLINE_PAD;
+    double *lanes = NULL;
+    TRY(sdm_alloc(ctx, &lanes, (size_t)(w > h ? w : h) * LANES * (size_t)c->threads, sizeof *lanes,
+                  "spline lines"));
+#pragma omp parallel for num_threads(c->threads) schedule(static)
+    for (int64_t j = 0; j < h; j++) {
+        const float *const from = values + clamp_index(j - SDM_SPLINE_PAD, c->rows) * c->cols;
+        for (int64_t i = 0; i < w; i++)
+            c->spline[j * w + i] = from[clamp_index(i - SDM_SPLINE_PAD, c->cols)];
+    }
+    filter_lines(c->spline, h, w, w, 1, lanes, c->threads);
+    filter_lines(c->spline, w, h, 1, w, lanes, c->threads);
+done:
+    sdm_free(&lanes);
+    return st;
+}
+
+typedef struct Taps { /* four neighbours and their weights on one axis */
+    int32_t at[4];
+    float weight[4];
+} Taps;
+
+/* @param position  in the padded grid of n cells */
+static Taps taps_at(double position, int64_t n)
+{
+    const double p = position < 0.0 ? 0.0 : position > (double)(n - 1) ? (double)(n - 1) : position;
+    const double cell = floor(p), t = p - cell, u = 1.0 - t;
+    const double weights[4] = {u * u * u / 6.0, (4.0 - 6.0 * t * t + 3.0 * t * t * t) / 6.0,
+                               (4.0 - 6.0 * u * u + 3.0 * u * u * u) / 6.0, t * t * t / 6.0};
+    Taps taps;
+    for (int k = 0; k < 4; k++) {
+        taps.at[k] = (int32_t)clamp_index((int64_t)cell - 1 + k, n);
+        taps.weight[k] = (float)weights[k];
+    }
+    return taps;
+}
+
+SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmCells *c, double dcol, double drow, float *out)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t w = c->cols + 2 * SDM_SPLINE_PAD, h = c->rows + 2 * SDM_SPLINE_PAD;
+    Taps *columns = NULL;
+    float *lines = NULL;
+    TRY(sdm_alloc(ctx, &columns, (size_t)c->cols, sizeof *columns, "spline weights"));
+    TRY(sdm_alloc(ctx, &lines, (size_t)w * (size_t)c->threads, sizeof *lines, "spline line"));
+    for (int64_t i = 0; i < c->cols; i++)
+        columns[i] = taps_at((double)(i + SDM_SPLINE_PAD) + dcol, w);
+#pragma omp parallel for num_threads(c->threads) schedule(static)
+    for (int64_t j = 0; j < c->rows; j++) {
+        float *const line = lines + (int64_t)omp_get_thread_num() * w;
+        const Taps y = taps_at((double)(j + SDM_SPLINE_PAD) + drow, h);
+        const float *const s0 = c->spline + y.at[0] * w, *const s1 = c->spline + y.at[1] * w;
+        const float *const s2 = c->spline + y.at[2] * w, *const s3 = c->spline + y.at[3] * w;
+        for (int64_t i = 0; i < w; i++)
+            line[i] = y.weight[0] * s0[i] + y.weight[1] * s1[i] + y.weight[2] * s2[i] + y.weight[3] * s3[i];
+        for (int64_t i = 0; i < c->cols; i++) {
+            const Taps *const x = &columns[i];
+            out[j * c->cols + i] = x->weight[0] * line[x->at[0]] + x->weight[1] * line[x->at[1]] +
+                                   x->weight[2] * line[x->at[2]] + x->weight[3] * line[x->at[3]];
+        }
+    }
+done:
+    sdm_free(&lines);
+    sdm_free(&columns);
+    return st;
+}

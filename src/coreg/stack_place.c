@@ -1,0 +1,261 @@
+/* Layers -> the common grid: its CRS, its cell, its extent, and where each layer lies on it. */
+// SPDX-License-Identifier: Apache-2.0
+#include "coreg/stack_layer.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <gdal.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EDGE_POINTS = 32 }; /* along each side of a DEM */
+static const double METRES_PER_DEGREE = 111320.0, RADIANS = 3.14159265358979323846 / 180.0;
+
+/* The CRS with the most cells; of equal ones the first in the order of their text. */
+static int main_crs(const SdmStack *s)
+{
+    int best = 0;
+    for (int i = 1; i < s->crs_count; i++)
+        if (s->crs[i].cells > s->crs[best].cells ||
+            (s->crs[i].cells == s->crs[best].cells && strcmp(s->crs[i].wkt, s->crs[best].wkt) < 0))
+            best = i;
+    return best;
+}
+
+/* "EPSG:32631" where the CRS is just that, else its WKT. */
+static const char *crs_text(const SdmLayerCrs *crs, char *code, size_t size)
+{
+    const char *const authority = OSRGetAuthorityName(crs->srs, NULL), *const number = OSRGetAuthorityCode(
+                                                                           crs->srs, NULL);
+    OGRSpatialReferenceH other = OSRNewSpatialReference(NULL);
+    bool same = false;
+    if (authority && number && strcmp(authority, "EPSG") == 0) {
+        snprintf(code, size, "EPSG:%s", number);
+        same = OSRSetFromUserInput(other, code) == OGRERR_NONE && !OSRIsCompound(other);
+        OSRSetAxisMappingStrategy(other, OAMS_TRADITIONAL_GIS_ORDER);
+        same = same && OSRIsSame(other, crs->srs);
+    }
+    OSRDestroySpatialReference(other);
+    return same ? code : crs->wkt;
+}
+
+/* Metres of a unit of a CRS, near enough to choose a spacing by. */
+static double unit_m(OGRSpatialReferenceH srs, double lat_deg)
+{
+    return OSRIsGeographic(srs) ? METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * RADIANS), 0.01))
+                                : OSRGetLinearUnits(srs, NULL);
+}
+
+/* Longitude and latitude of a layer's centre. */
+static SdmStatus centre_of(SdmStack *s, const SdmLayer *l, double *lon_deg, double *lat_deg)
+{
+    SdmStatus st = SDM_OK;
+    SdmProjector *p = NULL;
+    const double col = 0.5 * (double)l->width, row = 0.5 * (double)l->height;
+    *lon_deg = l->geo[0] + col * l->geo[1] + row * l->geo[2];
+    *lat_deg = l->geo[3] + col * l->geo[4] + row * l->geo[5];
+    TRY(sdm_projector_open(s->ctx, s->crs[l->crs].wkt, &p));
+    sdm_projector_inverse(p, 1, lon_deg, lat_deg);
+    if (!isfinite(*lat_deg))
+        st = sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its centre lies outside what its CRS can express",
+                      l->path);
+done:
+    sdm_projector_close(&p);
+    return st;
+}
+
+/* The southernmost centre, of equal ones the westernmost: the same for any order of the DEMs. */
+static SdmStatus first_centre(SdmStack *s, double *lon_deg, double *lat_deg)
+{
+    SdmStatus st = SDM_OK;
+    TRY(centre_of(s, &s->layer[0], lon_deg, lat_deg));
+    for (int i = 1; i < s->count; i++) {
+        double lon, lat;
+        TRY(centre_of(s, &s->layer[i], &lon, &lat));
+        if (lat < *lat_deg || (lat == *lat_deg && lon < *lon_deg)) {
+            *lon_deg = lon;
+            *lat_deg = lat;
+        }
+    }
+done:
+    return st;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+/* The median cell of the DEMs (of an even number the smaller) in units of the target; two digits when it
+ * comes from another kind of CRS. */
+static SdmStatus median_cell(SdmStack *s, OGRSpatialReferenceH target, double lat_deg, double *out)
+{
+    SdmStatus st = SDM_OK;
+    double *cell = NULL;
+    TRY(sdm_alloc(s->ctx, &cell, (size_t)s->count, sizeof *cell, "cell sizes"));
+    for (int i = 0; i < s->count; i++) {
+        OGRSpatialReferenceH srs = s->crs[s->layer[i].crs].srs;
+        const bool alike = OSRIsGeographic(srs) == OSRIsGeographic(target);
+        const double v = s->layer[i].cell * (alike && OSRIsGeographic(srs) ? 1.0 : unit_m(srs, lat_deg)) /
+                         (alike && OSRIsGeographic(srs) ? 1.0 : unit_m(target, lat_deg));
+        const double digit = pow(10.0, floor(log10(v)) - 1.0);
+        cell[i] = alike ? v : round(v / digit) * digit;
+    }
+    qsort(cell, (size_t)s->count, sizeof *cell, by_value);
+    *out = cell[(s->count - 1) / 2];
+done:
+    sdm_free(&cell);
+    return st;
+}
+
+static SdmStatus open_transforms(SdmStack *s)
+{
+    SdmStatus st = SDM_OK;
+    OGRSpatialReferenceH grid = OSRNewSpatialReference(s->grid.wkt);
+    OSRSetAxisMappingStrategy(grid, OAMS_TRADITIONAL_GIS_ORDER);
+    for (int i = 0; i < s->crs_count; i++) {
+        SdmLayerCrs *const crs = &s->crs[i];
+        crs->same = OSRIsSame(crs->srs, grid);
+        if (crs->same)
+            continue;
+        TRY(sdm_alloc(s->ctx, &crs->from_grid, (size_t)s->threads, sizeof *crs->from_grid,
+                      "transformations"));
+        bool good = (crs->to_grid = OCTNewCoordinateTransformation(crs->srs, grid)) != NULL;
+        for (int t = 0; t < s->threads && good; t++)
+            good = (crs->from_grid[t] = OCTNewCoordinateTransformation(grid, crs->srs)) != NULL;
+        if (!good) {
+            st = sdm_fail(
+                s->ctx, SDM_ERR_UNSUPPORTED,
+                "DEMs in '%s' cannot be brought to the output CRS (PROJ: %s); run gdalwarp on them first",
+                OSRGetName(crs->srs) ? OSRGetName(crs->srs) : "", CPLGetLastErrorMsg());
+            goto done;
+        }
+    }
+done:
+    OSRDestroySpatialReference(grid);
+    return st;
+}
+
+/* Bounds of a layer in the grid's CRS, from points along its edge. */
+static SdmStatus outline(SdmStack *s, const SdmLayer *l, double bounds[4])
+{
+    const SdmLayerCrs *const crs = &s->crs[l->crs];
+    bounds[0] = bounds[1] = INFINITY;
+    bounds[2] = bounds[3] = -INFINITY;
+    for (int k = 0; k < 4 * EDGE_POINTS; k++) {
+        const double t = (double)(k % EDGE_POINTS) / EDGE_POINTS;
+        const int side = k / EDGE_POINTS; /* round the DEM */
+        const double u = side == 0 ? t : side == 1 ? 1.0 : side == 2 ? 1.0 - t : 0.0;
+        const double v = side == 0 ? 0.0 : side == 1 ? t : side == 2 ? 1.0 : 1.0 - t;
+        const double col = u * (double)l->width, row = v * (double)l->height;
+        double x = l->geo[0] + col * l->geo[1] + row * l->geo[2],
+               y = l->geo[3] + col * l->geo[4] + row * l->geo[5];
+        if ((!crs->same && !OCTTransform(crs->to_grid, 1, &x, &y, NULL)) || !isfinite(x) || !isfinite(y))
+            return sdm_fail(s->ctx, SDM_ERR_DATA,
+                            "DEM %s: cannot be expressed in the output CRS; give another --t_srs", l->path);
+        bounds[0] = fmin(bounds[0], x);
+        bounds[1] = fmin(bounds[1], y);
+        bounds[2] = fmax(bounds[2], x);
+        bounds[3] = fmax(bounds[3], y);
+    }
+    return SDM_OK;
+}
+
+static void lay_out(const SdmStack *s, SdmLayer *l, const double bounds[4])
+{
+    const double cell = s->grid.spacing;
+    const double left = floor((bounds[0] - s->grid.x0) / cell) - 1.0,
+                 up = floor((s->grid.y0 - bounds[3]) / cell) - 1.0;
+    const double right = ceil((bounds[2] - s->grid.x0) / cell) + 1.0,
+                 down = ceil((s->grid.y0 - bounds[1]) / cell) + 1.0;
+    l->col0 = (int64_t)fmax(left, 0.0);
+    l->row0 = (int64_t)fmax(up, 0.0);
+    l->cols = (int64_t)fmin(right, (double)s->grid.cols) - l->col0;
+    l->rows = (int64_t)fmin(down, (double)s->grid.rows) - l->row0;
+    l->ratio = sqrt((double)l->width / fmax((bounds[2] - bounds[0]) / cell, 1e-6) * (double)l->height /
+                    fmax((bounds[3] - bounds[1]) / cell, 1e-6));
+    if (s->crs[l->crs].same)
+        l->ratio = cell / l->cell;
+}
+
+static SdmStatus cover(SdmStack *s)
+{
+    SdmStatus st = SDM_OK;
+    double(*bounds)[4] = NULL, all[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY}, filled = 0.0;
+    TRY(sdm_alloc(s->ctx, &bounds, (size_t)s->count, sizeof *bounds, "extents"));
+    const double cell = s->grid.spacing, slack = 1e-6 * cell; /* an edge on a line of the grid stays there */
+    for (int i = 0; i < s->count; i++) {
+        TRY(outline(s, &s->layer[i], bounds[i]));
+        const double *const b = bounds[i];
+        filled += (b[2] - b[0]) * (b[3] - b[1]) / (cell * cell);
+        all[0] = fmin(all[0], b[0] + slack);
+        all[1] = fmin(all[1], b[1] + slack);
+        all[2] = fmax(all[2], b[2] - slack);
+        all[3] = fmax(all[3], b[3] - slack);
+    }
+    TRY(sdm_grid_cover(s->ctx, all, &s->grid));
+    if ((double)s->grid.cols * (double)s->grid.rows > 1e7 + 100.0 * filled) {
+        st = sdm_fail(s->ctx, SDM_ERR_DATA,
+                      "the DEMs together span %lld x %lld cells and fill less than 1 %% of them; stack those "
+                      "of one place",
+                      (long long)s->grid.cols, (long long)s->grid.rows);
+        goto done;
+    }
+    if (s->grid.cols > INT32_MAX / 2 || s->grid.rows > INT32_MAX / 2) {
+        st = sdm_fail(s->ctx, SDM_ERR_USAGE,
+                      "the stack would have %lld x %lld cells; give a larger --tr than %g",
+                      (long long)s->grid.cols, (long long)s->grid.rows, cell);
+        goto done;
+    }
+    for (int i = 0; i < s->count; i++)
+        lay_out(s, &s->layer[i], bounds[i]);
+done:
+    sdm_free(&bounds);
+    return st;
+}
+
+static SdmStatus check_spacing(SdmStack *s, double usual)
+{
+    const double tr = s->grid.spacing;
+    if (isfinite(tr) && tr >= usual / 100.0 && tr <= usual * 10000.0)
+        return SDM_OK;
+    return sdm_fail(
+        s->ctx, SDM_ERR_USAGE,
+        "--tr %g: the DEMs have cells of about %.3g in the output CRS, and from 1/100 to 10000 times that is "
+        "expected",
+        tr, usual);
+}
+
+SdmStatus sdm_stack_place(SdmStack *s)
+{
+    SdmStatus st = SDM_OK;
+    char code[32];
+    double lon_deg, lat_deg, usual;
+    const char *const text = crs_text(&s->crs[main_crs(s)], code, sizeof code);
+    OGRSpatialReferenceH target = NULL;
+    TRY(first_centre(s, &lon_deg, &lat_deg));
+    TRY(sdm_grid_choose_like(s->ctx, text, 1.0, lon_deg, lat_deg, &s->grid)); /* the CRS */
+    sdm_grid_warn_area(s->ctx, lon_deg, lat_deg);
+    target = OSRNewSpatialReference(s->grid.wkt);
+    TRY(median_cell(s, target, lat_deg, &usual));
+    if (!(sdm_options(s->ctx)->tr > 0.0))
+        s->grid.spacing = usual;
+    TRY(check_spacing(s, usual));
+    TRY(open_transforms(s));
+    TRY(cover(s));
+    const double unit = s->grid.geographic ? METRES_PER_DEGREE : OSRGetLinearUnits(target, NULL);
+    const double middle = s->grid.y0 - 0.5 * (double)s->grid.rows * s->grid.spacing;
+    s->dy_m = s->grid.spacing * unit;
+    s->dx_m = s->dy_m * (s->grid.geographic ? fmax(cos(middle * RADIANS), 0.01) : 1.0);
+    s->node_step = (int)fmin(fmax(floor(1000.0 / s->dy_m), 1.0), 64.0);
+    sdm_log(s->ctx, SDM_LOG_INFO, 8, "output CRS %.60s, %lld x %lld cells of %.10g %s",
+            sdm_options(s->ctx)->t_srs ? sdm_options(s->ctx)->t_srs : text, (long long)s->grid.cols,
+            (long long)s->grid.rows, s->grid.spacing, s->grid.geographic ? "degrees" : "its units");
+done:
+    OSRDestroySpatialReference(target);
+    return st;
+}

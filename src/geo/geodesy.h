@@ -1,0 +1,22 @@
+/* WGS 84: geodetic <-> Earth-centred coordinates, and where a ray reaches a height. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_GEODESY_H
+#define SDM_GEODESY_H
+
+#include <stdbool.h>
+
+/* WGS 84 */
+#define SDM_WGS84_A 6378137.0
+#define SDM_WGS84_F (1.0 / 298.257223563)
+#define SDM_OMEGA 7.2921159e-5 /* rotation of the Earth, rad/s */
+#define SDM_DEG (3.14159265358979323846 / 180.0)
+
+/* Ellipsoidal height of the ray origin + s * dir (dir of any length), solved for s: the first crossing.
+ * @return true and the geodetic ground point (height exact to 1e-6 m), false where it misses */
+bool sdm_intersect_height(const double origin_m[3], const double dir[3], double h_m, double ground[3]);
+
+/* Geodetic longitude, latitude (degrees), height above the ellipsoid (m) <-> Earth-centred coordinates (m). */
+void sdm_geodetic_to_ecef(double lon_deg, double lat_deg, double h_m, double xyz_m[3]);
+void sdm_ecef_to_geodetic(const double xyz_m[3], double *lon_deg, double *lat_deg, double *h_m);
+
+#endif

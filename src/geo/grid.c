@@ -1,0 +1,272 @@
+/* Stage 8: scene centre and --t_srs, --tr -> the grid of the DEM: CRS, spacing, cells. */
+// SPDX-License-Identifier: Apache-2.0
+#include "geo/gdal_errors.h"
+#include "geo/grid.h"
+#include "geo/projector.h"
+
+#include <cpl_conv.h>
+#include <math.h>
+#include <ogr_srs_api.h>
+#include <proj.h>
+#include <string.h>
+
+static const double METRES_PER_DEGREE = 111320.0; /* of the equator; for spacings, not for positions */
+
+/* Nearest number with two significant digits. */
+static double two_digits(double v)
+{
+    const double unit = pow(10.0, floor(log10(v)) - 1.0);
+    return unit >= 1.0 ? round(v / unit) * unit : round(v / unit) / round(1.0 / unit);
+}
+
+/* Nearest (by ratio) of 1, 2, 3, 5 times a power of ten seconds of arc, in degrees. */
+static double neat_degrees(double deg)
+{
+    static const double step[] = {1.0, 2.0, 3.0, 5.0, 10.0};
+    const double sec = deg * 3600.0, unit = pow(10.0, floor(log10(sec)));
+    double best = step[0];
+    for (int i = 1; i < 5; i++)
+        if (fabs(log(sec / unit / step[i])) < fabs(log(sec / unit / best)))
+            best = step[i];
+    return unit >= 1.0 ? best * unit / 3600.0 : best / (round(1.0 / unit) * 3600.0);
+}
+
+static int epsg_of(double lon_deg, double lat_deg)
+{
+    if (lat_deg > 84.0)
+        return 3413;
+    if (lat_deg < -80.0)
+        return 3031;
+    const double lon = lon_deg - 360.0 * floor((lon_deg + 180.0) / 360.0); /* [-180, 180) */
+    const int zone = (int)fmin(60.0, floor((lon + 180.0) / 6.0) + 1.0);
+    return (lat_deg < 0.0 ? 32700 : 32600) + zone;
+}
+
+/* Refuse what is not a horizontal CRS of two axes. */
+static SdmStatus check_kind(SdmContext *ctx, OGRSpatialReferenceH srs, const char *text)
+{
+    if (OSRIsGeocentric(srs))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--t_srs %s is a geocentric CRS; give a projected or geographic one", text);
+    if (OSRIsCompound(srs) || OSRIsVertical(srs) || OSRGetAxesCount(srs) != 2)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--t_srs %s has a vertical part; give its horizontal CRS alone, and the heights' datum with "
+            "--vertical ellipsoid, egm96 or egm2008",
+            text);
+    if (!OSRIsProjected(srs) && !OSRIsGeographic(srs))
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--t_srs %s is neither a projected nor a geographic CRS; give one, such as EPSG:32631", text);
+    return SDM_OK;
+}
+
+static SdmStatus export_wkt(SdmContext *ctx, OGRSpatialReferenceH srs, const char *text, char *wkt,
+                            size_t size)
+{
+    static const char *const formats[] = {"FORMAT=WKT1", "FORMAT=WKT2_2019"};
+    SdmStatus st = SDM_ERR_USAGE;
+    for (int i = 0; i < 2 && st; i++) {
+        const char *const options[] = {formats[i], "MULTILINE=NO", NULL};
+        char *out = NULL;
+        if (OSRExportToWktEx(srs, &out, options) == OGRERR_NONE && out && strlen(out) < size) {
+            memcpy(wkt, out, strlen(out) + 1);
+            st = SDM_OK;
+        }
+        CPLFree(out);
+    }
+    return st ? sdm_fail(ctx, st, "--t_srs %s cannot be written as WKT of less than %zu bytes", text, size)
+              : st;
+}
+
+/* --t_srs or the EPSG code -> WKT; *unit_m: metres per unit of a projected CRS. */
+static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, double *unit_m)
+{
+    SdmStatus st = SDM_OK;
+    SdmTrap trap;
+    sdm_trap_begin(&trap);
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    if (strstr(text, "://") || OSRSetFromUserInput(srs, text) != OGRERR_NONE) { /* no network */
+        st = sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--t_srs %s is not a coordinate system that PROJ knows%s%s; expected for example EPSG:32631",
+            text, trap.text[0] ? ": " : "", trap.text);
+        goto done;
+    }
+    TRY(check_kind(ctx, srs, text));
+    OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
+    grid->geographic = OSRIsGeographic(srs);
+    *unit_m = grid->geographic ? 1.0 : OSRGetLinearUnits(srs, NULL);
+    TRY(export_wkt(ctx, srs, text, grid->wkt, sizeof grid->wkt));
+done:
+    OSRDestroySpatialReference(srs);
+    sdm_trap_end(&trap);
+    return st;
+}
+
+SdmStatus sdm_grid_check_srs(SdmContext *ctx)
+{
+    SdmGrid grid;
+    double unit_m;
+    const char *const text = sdm_options(ctx)->t_srs;
+    return text ? resolve(ctx, text, &grid, &unit_m) : SDM_OK;
+}
+
+static SdmStatus check_place(SdmContext *ctx, const SdmGrid *grid, const char *text, double lon_deg,
+                             double lat_deg)
+{
+    SdmStatus st = SDM_OK;
+    SdmProjector *p = NULL;
+    double x = lon_deg, y = lat_deg;
+    TRY(sdm_projector_open(ctx, grid->wkt, &p));
+    sdm_projector_forward(p, 1, &x, &y);
+    if (isnan(x) || isnan(y))
+        st = sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--t_srs %s cannot express the scene's centre, lon %.4f lat %.4f; give a CRS of that place", text,
+            lon_deg, lat_deg);
+done:
+    sdm_projector_close(&p);
+    return st;
+}
+
+void sdm_grid_warn_area(SdmContext *ctx, double lon_deg, double lat_deg)
+{
+    const char *const text = sdm_options(ctx)->t_srs;
+    double w, s, e, n;
+    if (!text)
+        return;
+    PJ_CONTEXT *const pc = proj_context_create();
+    proj_log_level(pc, PJ_LOG_NONE);
+    PJ *const crs = proj_create(pc, text);
+    if (crs && proj_get_area_of_use(pc, crs, &w, &s, &e, &n, NULL) && w > -1000.0) {
+        const double lon = w + fmod(fmod(lon_deg - w, 360.0) + 360.0, 360.0);
+        if (lat_deg < s || lat_deg > n || lon > (e < w ? e + 360.0 : e))
+            sdm_log(ctx, SDM_LOG_WARNING, 8,
+                    "the scene (lon %.3f lat %.3f) lies outside the area of use of --t_srs %s", lon_deg,
+                    lat_deg, text);
+    }
+    proj_destroy(crs);
+    proj_context_destroy(pc);
+}
+
+static SdmStatus check_spacing(SdmContext *ctx, const SdmGrid *grid, double metres_per_unit, double gsd_m)
+{
+    const char *const unit = grid->geographic ? "degrees" : "units of the CRS";
+    const double m = grid->spacing * metres_per_unit;
+    if (!isfinite(m) || !(m > 0.0))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--tr %g: expected a positive number of %s", grid->spacing, unit);
+    if (grid->geographic && grid->spacing > 1.0)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--tr %g is in degrees, for the output CRS is geographic; about %.3g is usual for this scene",
+            grid->spacing, neat_degrees(2.0 * gsd_m / METRES_PER_DEGREE));
+    if (m < gsd_m / 20.0 || m > gsd_m * 10000.0)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--tr %g %s is %.3g m on the ground; the image has %.3g m, and from 1/20 to 10000 times that "
+            "is expected",
+            grid->spacing, unit, m, gsd_m);
+    return SDM_OK;
+}
+
+SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, double gsd_m, SdmGrid *grid)
+{
+    SdmStatus st = SDM_OK;
+    const SdmOptions *const opt = sdm_options(ctx);
+    double unit_m = 1.0;
+    char code[32];
+    *grid = (SdmGrid){.spacing = opt->tr};
+    if (!isfinite(lon_deg) || !(fabs(lat_deg) <= 90.0) || !(gsd_m > 0.0) || !isfinite(gsd_m))
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "the scene's centre (lon %g lat %g) or ground sample distance (%g m) is absurd; the "
+                        "camera data are wrong, fetch the images again",
+                        lon_deg, lat_deg, gsd_m);
+    TRY(sdm_format(ctx, code, sizeof code, "EPSG:%d", epsg_of(lon_deg, lat_deg)));
+    const char *const text = opt->t_srs ? opt->t_srs : code;
+    TRY(resolve(ctx, text, grid, &unit_m));
+    if (opt->t_srs)
+        TRY(check_place(ctx, grid, text, lon_deg, lat_deg));
+    if (grid->geographic)
+        unit_m = METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * (3.14159265358979323846 / 180.0)), 0.01));
+    if (opt->tr == 0.0)
+        grid->spacing =
+            grid->geographic ? neat_degrees(2.0 * gsd_m / unit_m) : two_digits(2.0 * gsd_m / unit_m);
+    TRY(check_spacing(ctx, grid, unit_m, gsd_m));
+    sdm_log(ctx, SDM_LOG_VERBOSE, 8, "output CRS %s, cells of %.10g %s", text, grid->spacing,
+            grid->geographic ? "degrees"
+            : unit_m == 1.0  ? "m"
+                             : "units");
+done:
+    return st;
+}
+
+SdmStatus sdm_grid_choose_like(SdmContext *ctx, const char *srs, double spacing, double lon_deg,
+                               double lat_deg, SdmGrid *grid)
+{
+    SdmStatus st = SDM_OK;
+    const SdmOptions *const opt = sdm_options(ctx);
+    const char *const text = opt->t_srs ? opt->t_srs : srs;
+    double unit_m = 1.0;
+    *grid = (SdmGrid){.spacing = opt->tr > 0.0 ? opt->tr : spacing};
+    TRY(resolve(ctx, text, grid, &unit_m));
+    if (opt->t_srs)
+        TRY(check_place(ctx, grid, text, lon_deg, lat_deg));
+    if (grid->geographic && grid->spacing > 1.0)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--tr %g is in degrees, for the output CRS is geographic; at most 1 is expected",
+                        grid->spacing);
+done:
+    return st;
+}
+
+SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4], SdmGrid *grid)
+{
+    const double s = grid->spacing;
+    const double left = floor(bounds[0] / s), bottom = floor(bounds[1] / s);
+    const double right = ceil(bounds[2] / s), top = ceil(bounds[3] / s);
+    if (!isfinite(left) || !isfinite(right) || !isfinite(top) || !isfinite(bottom) || right < left ||
+        top < bottom)
+        return sdm_fail(ctx, SDM_ERR_DATA, "the DEM's bounds (%g %g %g %g) are absurd; give another --t_srs",
+                        bounds[0], bounds[1], bounds[2], bounds[3]);
+    const double cols = fmax(right - left, 1.0), rows = fmax(top - bottom, 1.0);
+    if (cols > 2e9 || rows > 2e9 || cols * rows > 1e15)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "the DEM would have %.0f x %.0f cells; give a larger --tr than %g", cols, rows, s);
+    grid->x0 = left * s;
+    grid->y0 = top * s;
+    grid->cols = (int64_t)cols;
+    grid->rows = (int64_t)rows;
+    return SDM_OK;
+}
+
+double sdm_grid_spacing_m(const SdmGrid *grid)
+{
+    if (grid->geographic)
+        return grid->spacing * METRES_PER_DEGREE;
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
+    const double unit_m = srs ? OSRGetLinearUnits(srs, NULL) : 1.0;
+    OSRDestroySpatialReference(srs);
+    return grid->spacing * unit_m;
+}
+
+SdmStatus sdm_grid_ground_m(SdmContext *ctx, const SdmGrid *grid, double lon_deg, double lat_deg,
+                            double *side_m)
+{
+    static const double pi = 3.14159265358979323846, step_deg = 1e-3;
+    SdmStatus st = SDM_OK;
+    SdmProjector *p = NULL;
+    const double side = lat_deg > 0.0 ? -step_deg : step_deg; /* away from the pole */
+    double x[3] = {lon_deg, lon_deg + step_deg, lon_deg}, y[3] = {lat_deg, lat_deg, lat_deg + side};
+    *side_m = sdm_grid_spacing_m(grid);
+    TRY(sdm_projector_open(ctx, grid->wkt, &p));
+    sdm_projector_forward(p, 3, x, y);
+    const double map = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
+    const double ground_m = step_deg * METRES_PER_DEGREE * sqrt(cos(lat_deg * pi / 180.0));
+    const double true_m = grid->spacing * ground_m / sqrt(map);
+    if (isfinite(true_m) && fabs(true_m / *side_m - 1.0) > 0.1)
+        *side_m = true_m;
+done:
+    sdm_projector_close(&p);
+    return st;
+}

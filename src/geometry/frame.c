@@ -1,0 +1,335 @@
+/* Stage 3: find the frame: where both views look, along which direction their rays separate. */
+// SPDX-License-Identifier: Apache-2.0
+#include "geometry/frame.h"
+#include "geo/geodesy.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define PI 3.14159265358979323846
+enum { EDGE = 16 };                      /* points a side of an image's outline */
+static const double LEAST_RANGE_M = 10.0; /* of heights to search */
+
+typedef struct Local { /* east, north, up at the centre */
+    double origin[3], east[3], north[3], up[3];
+} Local;
+
+static void local_at(double lon_deg, double lat_deg, Local *l)
+{
+    const double lon = lon_deg * PI / 180.0, lat = lat_deg * PI / 180.0;
+    sdm_geodetic_to_ecef(lon_deg, lat_deg, 0.0, l->origin);
+    const double e[3] = {-sin(lon), cos(lon), 0.0};
+    const double n[3] = {-sin(lat) * cos(lon), -sin(lat) * sin(lon), cos(lat)};
+    const double u[3] = {cos(lat) * cos(lon), cos(lat) * sin(lon), sin(lat)};
+    for (int i = 0; i < 3; i++) {
+        l->east[i] = e[i];
+        l->north[i] = n[i];
+        l->up[i] = u[i];
+    }
+}
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static void to_local(const Local *l, const double ground[3], double *x, double *y)
+{
+    double p[3];
+    sdm_geodetic_to_ecef(ground[0], ground[1], ground[2], p);
+    for (int i = 0; i < 3; i++)
+        p[i] -= l->origin[i];
+    *x = dot(p, l->east);
+    *y = dot(p, l->north);
+}
+
+/* The point over (x, y) of the plane whose geodetic height is h. */
+static void from_local(const Local *l, double x, double y, double h, double ground[3])
+{
+    double z = h - (x * x + y * y) / (2.0 * 6371000.0);
+    for (int i = 0; i < 6; i++) {
+        double p[3];
+        for (int k = 0; k < 3; k++)
+            p[k] = l->origin[k] + x * l->east[k] + y * l->north[k] + z * l->up[k];
+        sdm_ecef_to_geodetic(p, &ground[0], &ground[1], &ground[2]);
+        z += h - ground[2];
+    }
+}
+
+void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, double *lat_deg)
+{
+    Local l;
+    local_at(f->lon_deg, f->lat_deg, &l);
+    const double c = cos(f->angle_rad), s = sin(f->angle_rad);
+    double g[3];
+    from_local(&l, f->x0_m + f->gsd_m * (u * c - v * s), f->y0_m + f->gsd_m * (u * s + v * c), f->h0_m, g);
+    *lon_deg = g[0];
+    *lat_deg = g[1];
+}
+
+/* Ground of image pixel (col, row) at h; SDM_ERR_DATA where the ray misses. */
+static SdmStatus locate(SdmContext *ctx, const SdmView *v, double col, double row, double h, double ground[3])
+{
+    const double at[3] = {col, row, h};
+    const SdmOptions *const o = sdm_options(ctx);
+    sdm_camera_locate(v->camera, 1, at, ground);
+    if (isfinite(ground[0]) && isfinite(ground[1]))
+        return SDM_OK;
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "%s: its camera sees no ground at pixel %.0f, %.0f and height %.0f m; %s", v->name, col, row, h,
+        isnan(o->hmin_m) && isnan(o->hmax_m)
+            ? "the camera data are wrong or belong to another image, fetch them again"
+            : "heights between --hmin and --hmax are far from what the camera is made for, leave these out");
+}
+
+/* Where a view's corners lie at a height: "at lon a to b, lat c to d deg". */
+static void describe_footprint(const SdmView *v, double height_m, char *out, size_t size)
+{
+    const double w = (double)sdm_image_width(v->image) - 1.0, h = (double)sdm_image_height(v->image) - 1.0;
+    double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    for (int i = 0; i < 4; i++) {
+        const double at[3] = {i & 1 ? w : 0.0, i & 2 ? h : 0.0, height_m};
+        double g[3];
+        sdm_camera_locate(v->camera, 1, at, g);
+        for (int k = 0; k < 2; k++) {
+            b[k] = fmin(b[k], g[k]);
+            b[2 + k] = fmax(b[2 + k], g[k]);
+        }
+    }
+    if (b[0] <= b[2] && b[1] <= b[3])
+        snprintf(out, size, "at lon %.4f to %.4f, lat %.4f to %.4f deg", b[0], b[2], b[1], b[3]);
+    else
+        snprintf(out, size, "nowhere on the ground");
+}
+
+static SdmStatus fail_overlap(SdmContext *ctx, const SdmScene *sc, const SdmFrame *f)
+{
+    const SdmOptions *const o = sdm_options(ctx);
+    char text[2][128], heights[160] = "";
+    for (int k = 0; k < 2; k++)
+        describe_footprint(&sc->view[k], f->h0_m, text[k], sizeof text[k]);
+    if (!isnan(o->hmin_m) || !isnan(o->hmax_m))
+        snprintf(heights, sizeof heights,
+                 " at heights of %.0f to %.0f m, as --hmin or --hmax have it (leave these out)",
+                 f->hmin_m, f->hmax_m);
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "the footprints of the images do not overlap%s: %s lies %s, %s %s; give two images of the same place",
+        heights, sc->view[0].name, text[0], sc->view[1].name, text[1]);
+}
+
+/* Direction and size of the separation of the rays at the left image's centre: metres of ground per metre of
+ * height. */
+static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
+{
+    SdmStatus st = SDM_OK;
+    const SdmView *const left = &sc->view[0], *const right = &sc->view[1];
+    const double col = 0.5 * (double)(sdm_image_width(left->image) - 1),
+                 row = 0.5 * (double)(sdm_image_height(left->image) - 1);
+    const double dh = 0.05 * (f->hmax_m - f->hmin_m) + 10.0;
+    double g0[3], g1[3], at[4], r1[3], r0[3], x[4], y[4];
+    TRY(locate(ctx, left, col, row, f->h0_m, g0));
+    TRY(locate(ctx, left, col, row, f->h0_m + dh, g1));
+    sdm_camera_project(right->camera, 1, g0, at);
+    sdm_camera_project(right->camera, 1, g1, at + 2);
+    if (!isfinite(at[0] + at[1] + at[2] + at[3]))
+        return fail_overlap(ctx, sc, f);
+    /* where the right rays of the two heights meet the plane h0 */
+    TRY(locate(ctx, right, at[0], at[1], f->h0_m, r0));
+    TRY(locate(ctx, right, at[2], at[3], f->h0_m, r1));
+    to_local(l, g0, &x[0], &y[0]);
+    to_local(l, g1, &x[1], &y[1]);
+    to_local(l, r0, &x[2], &y[2]);
+    to_local(l, r1, &x[3], &y[3]);
+    const double sx = (x[3] - x[2]) / dh, sy = (y[3] - y[2]) / dh;
+    f->base_height = hypot(sx, sy);
+    const double lx = (x[1] - x[0]) / dh, ly = (y[1] - y[0]) / dh, rx = lx - sx,
+                 ry = ly - sy; /* ray slopes */
+    const double cosine =
+        (lx * rx + ly * ry + 1.0) / sqrt((lx * lx + ly * ly + 1.0) * (rx * rx + ry * ry + 1.0));
+    f->convergence_deg = acos(fmin(cosine, 1.0)) * 180.0 / PI;
+    if (f->base_height < 0.005)
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "%s and %s see the ground from the same direction (convergence %.2f deg); "
+                        "a stereo pair needs at least 0.3 deg: is it the same image twice?",
+                        left->name, right->name, f->convergence_deg);
+    f->angle_rad = atan2(sy, sx);
+    f->du_dh = f->base_height / f->gsd_m;
+    const double ec = at[2] - at[0], er = at[3] - at[1], len = hypot(ec, er);
+    f->across[0] = -er / len;
+    f->across[1] = ec / len;
+    if (f->across[0] < 0.0 || (f->across[0] == 0.0 && f->across[1] < 0.0)) {
+        f->across[0] = -f->across[0];
+        f->across[1] = -f->across[1];
+    }
+done:
+    return st;
+}
+
+static SdmStatus find_gsd(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
+{
+    SdmStatus st = SDM_OK;
+    const SdmView *const left = &sc->view[0];
+    const double col = 0.5 * (double)(sdm_image_width(left->image) - 1),
+                 row = 0.5 * (double)(sdm_image_height(left->image) - 1);
+    double g[3], x[3], y[3];
+    for (int i = 0; i < 3; i++) {
+        TRY(locate(ctx, left, col + (i == 1), row + (i == 2), f->h0_m, g));
+        to_local(l, g, &x[i], &y[i]);
+    }
+    const double area = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
+    f->gsd_m = sqrt(area);
+    if (!(f->gsd_m > 1e-3 && f->gsd_m < 1e4))
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "%s: its camera gives a ground sample distance of %g m, expected 0.001 to "
+                        "10000 m; the camera data are wrong or belong to another image, fetch them again",
+                        left->name, f->gsd_m);
+done:
+    return st;
+}
+
+/* Bounds in (u, v) before the shift of the outline of a view at a height. */
+static SdmStatus outline(SdmContext *ctx, const SdmView *v, const SdmFrame *f, const Local *l, double h,
+                         double b[4])
+{
+    SdmStatus st = SDM_OK;
+    const double w = (double)sdm_image_width(v->image) - 1.0, hh = (double)sdm_image_height(v->image) - 1.0;
+    const double c = cos(f->angle_rad), s = sin(f->angle_rad);
+    for (int side = 0; side < 4; side++)
+        for (int i = 0; i <= EDGE; i++) {
+            const double t = (double)i / EDGE;
+            const double col = side == 0 ? t * w : side == 1 ? w : side == 2 ? t * w : 0.0;
+            const double row = side == 0 ? 0.0 : side == 2 ? hh : t * hh;
+            double g[3], x, y;
+            TRY(locate(ctx, v, col, row, h, g));
+            to_local(l, g, &x, &y);
+            const double u = (x * c + y * s) / f->gsd_m, w2 = (-x * s + y * c) / f->gsd_m;
+            b[0] = fmin(b[0], u);
+            b[1] = fmin(b[1], w2);
+            b[2] = fmax(b[2], u);
+            b[3] = fmax(b[3], w2);
+        }
+done:
+    return st;
+}
+
+/* The left view's outline at h0, cut to what the right view can reach at any height. */
+static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
+{
+    SdmStatus st = SDM_OK;
+    double a[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY},
+           b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    TRY(outline(ctx, &sc->view[0], f, l, f->h0_m, a));
+    TRY(outline(ctx, &sc->view[1], f, l, f->h0_m, b));
+    const double reach = fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m) * f->du_dh * 1.1 + 64.0;
+    a[0] = fmax(a[0], b[0] - reach);
+    a[2] = fmin(a[2], b[2] + reach);
+    a[1] = fmax(a[1], b[1] - 64.0);
+    a[3] = fmin(a[3], b[3] + 64.0);
+    if (!(a[2] - a[0] > 16.0) || !(a[3] - a[1] > 16.0))
+        return fail_overlap(ctx, sc, f);
+    const double c = cos(f->angle_rad), s = sin(f->angle_rad), u0 = floor(a[0]), v0 = floor(a[1]);
+    f->x0_m = f->gsd_m * (u0 * c - v0 * s);
+    f->y0_m = f->gsd_m * (u0 * s + v0 * c);
+    f->width = ((int64_t)ceil(a[2] - u0) + 16) / 16 * 16;
+    f->height = ((int64_t)ceil(a[3] - v0) + 16) / 16 * 16;
+done:
+    return st;
+}
+
+/* Do both cameras follow the frame's outline, and a margin around it, at height h? */
+static bool can_follow(const SdmScene *sc, const SdmFrame *f, double h)
+{
+    const double side = (double)(f->width < f->height ? f->width : f->height),
+                 margin = side < 1024.0 ? 64.0 : 300.0;
+    for (int i = 0; i < 9; i++) {
+        const double u = (i % 3) * 0.5 * ((double)f->width + 2.0 * margin) - margin;
+        const double v = (double)(i / 3) * 0.5 * ((double)f->height + 2.0 * margin) - margin;
+        double g[3] = {0.0, 0.0, f->h0_m}, ray[3] = {0.0, 0.0, h}, at[2];
+        sdm_frame_ground(f, u, v, &g[0], &g[1]);
+        sdm_camera_project(sc->view[0].camera, 1, g, ray);
+        sdm_camera_locate(sc->view[0].camera, 1, ray, g);
+        sdm_camera_project(sc->view[1].camera, 1, g, at);
+        if (!isfinite(ray[0] + ray[1] + g[0] + at[0] + at[1]))
+            return false;
+    }
+    return true;
+}
+
+/* Heights whose parallax leads far off small images cannot be matched: take them off the range. */
+static void cut_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
+{
+    const double hmin = f->hmin_m, hmax = f->hmax_m;
+    for (int i = 0; i < 38 && !can_follow(sc, f, f->hmin_m); i++)
+        f->hmin_m += 0.025 * (f->h0_m - hmin);
+    for (int i = 0; i < 38 && !can_follow(sc, f, f->hmax_m); i++)
+        f->hmax_m -= 0.025 * (hmax - f->h0_m);
+    if (f->hmin_m > hmin || f->hmax_m < hmax)
+        sdm_log(ctx, SDM_LOG_VERBOSE, 3, "heights searched: %.0f..%.0f m, as far as both images reach",
+                f->hmin_m, f->hmax_m);
+}
+
+/* Too little height is left between lo[k] and hi[k], what camera k is for, and the heights that were given.
+ */
+static SdmStatus fail_range(SdmContext *ctx, const SdmScene *sc, const double lo[2], const double hi[2])
+{
+    const SdmOptions *const o = sdm_options(ctx);
+    const bool low = !isnan(o->hmin_m), high = !isnan(o->hmax_m);
+    if (low && high)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--hmin %g and --hmax %g: a range of %g m, expected %g m at least; give a wider one or "
+            "leave both out",
+            o->hmin_m, o->hmax_m, o->hmax_m - o->hmin_m, LEAST_RANGE_M);
+    if (low || high)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "%s %g: the cameras of %s and %s are for heights %s %g m, expected one %g m %s that at "
+            "least; leave it out, or give both --hmin and --hmax",
+            low ? "--hmin" : "--hmax", low ? o->hmin_m : o->hmax_m, sc->view[0].name, sc->view[1].name,
+            low ? "up to" : "from", low ? fmin(hi[0], hi[1]) : fmax(lo[0], lo[1]), LEAST_RANGE_M,
+            low ? "below" : "above");
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "the camera of %s is for heights of %.0f to %.0f m, that of %s for %.0f to %.0f m, expected "
+        "%g m in common; give images of the same place, or the terrain's --hmin and --hmax",
+        sc->view[0].name, lo[0], hi[0], sc->view[1].name, lo[1], hi[1], LEAST_RANGE_M);
+}
+
+/* Heights to search: what both cameras are for, within Earth's, or what was given. */
+static SdmStatus height_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
+{
+    const SdmOptions *const o = sdm_options(ctx);
+    double lo[2], hi[2];
+    for (int i = 0; i < 2; i++) {
+        sdm_camera_height_range(sc->view[i].camera, &lo[i], &hi[i]);
+        lo[i] = fmax(lo[i], -500.0);
+        hi[i] = fmin(hi[i], 9000.0);
+    }
+    f->hmin_m = isnan(o->hmin_m) ? fmax(lo[0], lo[1]) : o->hmin_m;
+    f->hmax_m = isnan(o->hmax_m) ? fmin(hi[0], hi[1]) : o->hmax_m;
+    f->h0_m = 0.5 * (f->hmin_m + f->hmax_m);
+    return f->hmax_m - f->hmin_m >= LEAST_RANGE_M ? SDM_OK : fail_range(ctx, sc, lo, hi);
+}
+
+SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *f)
+{
+    SdmStatus st = SDM_OK;
+    const SdmView *const left = &scene->view[0];
+    double g[3];
+    Local l;
+    *f = (SdmFrame){0};
+    TRY(height_range(ctx, scene, f));
+    TRY(locate(ctx, left, 0.5 * (double)(sdm_image_width(left->image) - 1),
+               0.5 * (double)(sdm_image_height(left->image) - 1), f->h0_m, g));
+    f->lon_deg = g[0];
+    f->lat_deg = g[1];
+    local_at(f->lon_deg, f->lat_deg, &l);
+    TRY(find_gsd(ctx, scene, f, &l));
+    TRY(find_epipolar(ctx, scene, f, &l));
+    TRY(find_extent(ctx, scene, f, &l));
+    cut_range(ctx, scene, f);
+done:
+    return st;
+}

@@ -1,0 +1,56 @@
+/* Stage 3: cameras and pointing -> the epipolar frame of the scene and its lattices. */
+#ifndef SDM_FRAME_H
+#define SDM_FRAME_H
+
+#include "geo/grid.h"
+#include "geo/projector.h"
+#include "geometry/lattice.h"
+#include "geometry/pointing.h"
+#include "input/scene_open.h"
+
+/* The frame is the plane of local east, north (orthographic about the scene's centre), turned so that u runs
+ * along the epipolar lines; frame pixel (u, v) is the left ray through the point at height h0 over east = x0
+ * + gsd (u cos a - v sin a), north = y0 + gsd (u sin a + v cos a). */
+typedef struct SdmFrame {
+    double lon_deg, lat_deg, h0_m;  /* centre of the projection, reference height */
+    double gsd_m;                   /* spacing of frame pixels */
+    double angle_rad, x0_m, y0_m;
+    int64_t width, height;          /* pixels, multiples of 16 */
+    double hmin_m, hmax_m;          /* heights to search */
+    double base_height;             /* |horizontal ray separation| per height, at the centre */
+    double convergence_deg;         /* between the rays, at the centre */
+    double du_dh;                   /* frame pixels per metre at the centre, signed */
+    double across[2];               /* unit vector across the epipolar lines in the right image (col, row) */
+} SdmFrame;
+
+/* Find the frame that covers what both views see. Fails with SDM_ERR_DATA when they do not overlap or see the
+ * ground from the same direction.  hmin/hmax: options, or the cameras' range. */
+SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *frame);
+
+/* Pixels of the frame: of the overlap of the views. */
+static inline double sdm_frame_pixels(const SdmFrame *f)
+{
+    return (double)f->width * (double)f->height;
+}
+
+/* lon, lat (degrees) of frame position (u, v) at height h0. */
+void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, double *lat_deg);
+
+/* Build the lattice over frame pixels [u0, u1] x [v0, v1] (grown to whole cells) for heights hmin..hmax.
+ * pointing may be NULL.  grid: output CRS of the ground coordinates; NULL leaves them 0. */
+typedef struct SdmLatticeRequest {
+    const SdmScene *scene;
+    const SdmFrame *frame;
+    const SdmPointing *pointing;
+    const SdmGrid *grid;
+    int64_t u0, v0, u1, v1;
+    int step;
+    double hmin_m, hmax_m;
+} SdmLatticeRequest;
+SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *out);
+
+/* Largest error of the lattice's right positions against the cameras (and pointing), px, at the middle of 7 x
+ * 7 cells and 5 heights, where both images have pixels; NaN when they have none there. */
+double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat);
+
+#endif

@@ -1,0 +1,248 @@
+/* Stage 3: rows of lattice cells for the warp; all in single floats of a fixed order, relative to the cell.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#include "geometry/lattice.h"
+
+#include <math.h>
+
+void sdm_lattice_free(SdmLattice *lat)
+{
+    sdm_free(&lat->node);
+}
+
+size_t sdm_row_cells_bytes(int width)
+{
+    const size_t n = ((size_t)width + 31) / 16 * 16;
+    return (n + 16) *
+           (sizeof(SdmWarpCell) + sizeof(SdmCellCorners) + 2 * sizeof(int32_t) + 6 * sizeof(float));
+}
+
+void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
+{
+    const size_t n = ((size_t)width + 31) / 16 * 16 + 16;
+    r->cells = scratch;
+    r->begin = (int32_t *)(void *)(r->cells + n);
+    r->fraction = (float *)(void *)(r->begin + n);
+    r->du_dh = r->fraction + n;
+    r->corners = (SdmCellCorners *)(void *)(r->du_dh + n);
+    r->column = (int32_t *)(void *)(r->corners + n);
+    r->rise = (float *)(void *)(r->column + n);
+    r->key = (SdmRowKey){.node = NULL};
+    r->count = 0;
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a >= 0 ? a / b : -((b - 1 - a) / b);
+}
+
+/* Corners of a cell, from the level's pixel in which the first one lies: what the first row of it has, and
+ * how much the last one has more. */
+static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level, SdmCellCorners *out)
+{
+    for (int axis = 0; axis < 2; axis++) {
+        const int64_t first = side == SDM_LEFT ? n0->left[axis] : n0->right[axis];
+        const int64_t origin = first >> (16 + level),
+                      base = origin * ((int64_t)65536 << level); /* rounded down */
+        out->origin[axis] = (int32_t)origin;
+        for (int right = 0; right < 2; right++) {
+            const SdmNode *const n[2] = {n0 + right, n0 + nu + right};
+            float at[2][4] = {{0.0f}};
+            for (int low = 0; low < 2; low++) {
+                const int64_t p = side == SDM_LEFT ? n[low]->left[axis] : n[low]->right[axis];
+                at[low][0] = (float)(p - base) * (float)(1.0 / SDM_FIX);
+                at[low][1] = side == SDM_LEFT ? 0.0f : n[low]->right_b[axis];
+                at[low][2] = side == SDM_LEFT ? 0.0f : n[low]->right_c[axis];
+            }
+            for (int k = 0; k < 4; k++) {
+                out->top[axis][right][k] = at[0][k];
+                out->more[axis][right][k] = at[1][k] - at[0][k];
+            }
+        }
+    }
+}
+
+/* One axis of one cell: interpolate the nodes above and below in v; the level's pixels. */
+static void cell_axis(const SdmCellCorners *c, int axis, float fv, float inv, float out[6])
+{
+    static const float centre[4] = {0.5f, 0.0f, 0.0f, 0.0f}; /* positions count from the pixel's centre */
+    float begin[4], change[4];
+    for (int k = 0; k < 4; k++) { /* of the position, its first and second difference; in vectors */
+        const float a0 = c->top[axis][0][k] + fv * c->more[axis][0][k];
+        const float a1 = c->top[axis][1][k] + fv * c->more[axis][1][k];
+        begin[k] = (a0 + centre[k]) * inv - centre[k];
+        change[k] = (a1 - a0) * inv;
+    }
+    for (int k = 0; k < 3; k++) {
+        out[2 * k] = begin[k];
+        out[2 * k + 1] = change[k];
+    }
+}
+
+static void fill_cell(float fv, float inv, const SdmCellCorners *c, SdmWarpCell *cell)
+{
+    cell->origin_col = c->origin[0];
+    cell->origin_row = c->origin[1];
+    cell_axis(c, 0, fv, inv, cell->col);
+    cell_axis(c, 1, fv, inv, cell->row);
+}
+
+/* Frame pixels for a metre along the pixels of a cell, between its sides' k0 and k1. */
+static inline void fill_du_dh(const float *restrict fraction, int count, float k0, float k1, float inv,
+                              float *restrict du_dh)
+{
+    const float more = k1 - k0;
+    for (int i = 0; i < count; i++)
+        du_dh[i] = (k0 + fraction[i] * more) * inv;
+}
+
+/* Which columns each cell has, and where they lie in it: the same for every row of a window. */
+static void find_columns(const SdmLattice *lat, const SdmWindow *win, SdmRowCells *r)
+{
+    const int l = win->level, stride = 2 << l;
+    const float inv_step = 1.0f / (float)lat->step;
+    r->count = 0;
+    for (int i = 0; i < win->w;) {
+        const int64_t u2 = (2 * (win->u0 + i) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->u0;
+        const int64_t ic = floor_div(u2, 2 * lat->step);
+        /* the cell's pixels: those before twice the position of the next node */
+        const int first = (int)(u2 - ic * 2 * lat->step);
+        const int64_t in_cell = (2 * lat->step - first + stride - 1) / stride;
+        const int count = in_cell < win->w - i ? (int)in_cell : win->w - i;
+        r->column[r->count] = (int32_t)ic;
+        r->begin[r->count++] = i;
+        for (int k = 0; k < count; k++)
+            r->fraction[i + k] = (float)(first + k * stride) * 0.5f * inv_step;
+        i += count;
+    }
+    r->begin[r->count] = win->w;
+}
+
+void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum SdmSide side, SdmRowCells *r)
+{
+    const int l = win->level;
+    const float inv = 1.0f / (float)(1 << l), inv_step = 1.0f / (float)lat->step;
+    /* twice the full-resolution position, so that half pixels stay integers */
+    const int64_t v2 = (2 * (win->v0 + j) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->v0;
+    const int64_t jc = floor_div(v2, 2 * lat->step);
+    const float fv = (float)(v2 - jc * 2 * lat->step) * 0.5f * inv_step;
+    const SdmNode *const row_nodes = lat->node + jc * lat->nu;
+    const SdmRowKey key = {.node = lat->node,
+                           .row = row_nodes,
+                           .u0 = win->u0,
+                           .lattice_u0 = lat->u0,
+                           .step = lat->step,
+                           .level = l,
+                           .w = win->w,
+                           .side = (int)side};
+    const bool columns = r->key.node == key.node && r->key.u0 == key.u0 &&
+                         r->key.lattice_u0 == key.lattice_u0 && r->key.step == key.step &&
+                         r->key.level == l && r->key.w == key.w;
+    const bool corners = columns && r->key.row == key.row && r->key.side == key.side;
+    if (!columns)
+        find_columns(lat, win, r);
+    r->key = key;
+    for (int k = 0; r->du_dh && !corners && k < 2 * r->count; k++) {
+        const SdmNode *const n = row_nodes + r->column[k / 2] + k % 2;
+        r->rise[2 * k] = n->du_dh;
+        r->rise[2 * k + 1] = n[lat->nu].du_dh - n->du_dh;
+    }
+    for (int c = 0; c < r->count; c++) {
+        const SdmNode *const n0 = row_nodes + r->column[c];
+        if (r->cells && !corners)
+            find_corners(n0, lat->nu, side, l, &r->corners[c]);
+        if (r->cells)
+            fill_cell(fv, inv, &r->corners[c], &r->cells[c]);
+        if (r->du_dh) {
+            const float *const rise = r->rise + 4 * (size_t)c;
+            const float k0 = rise[0] + fv * rise[1], k1 = rise[2] + fv * rise[3];
+            const int first = r->begin[c], count = r->begin[c + 1] - first;
+            if (count == 16) /* a whole cell of the full resolution: vectors without a rest */
+                fill_du_dh(r->fraction + first, 16, k0, k1, inv, r->du_dh + first);
+            else
+                fill_du_dh(r->fraction + first, count, k0, k1, inv, r->du_dh + first);
+        }
+    }
+}
+
+void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m,
+                        double hmax_m, int margin, int64_t bounds[4])
+{
+    const int64_t size = (int64_t)1 << win->level;
+    const int64_t i0 = floor_div(win->u0 * size - lat->u0, lat->step);
+    const int64_t i1 = floor_div((win->u0 + win->w) * size - lat->u0, lat->step) + 1;
+    const int64_t j0 = floor_div(win->v0 * size - lat->v0, lat->step);
+    const int64_t j1 = floor_div((win->v0 + win->h) * size - lat->v0, lat->step) + 1;
+    double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
+    for (int64_t j = j0 < 0 ? 0 : j0; j <= j1 && j < lat->nv; j++)
+        for (int64_t i = i0 < 0 ? 0 : i0; i <= i1 && i < lat->nu; i++) {
+            const SdmNode *const n = &lat->node[j * lat->nu + i];
+            for (int k = 0; k < (side == SDM_LEFT ? 1 : 2); k++)
+                for (int a = 0; a < 2; a++) {
+                    const double t = (k ? hmax_m : hmin_m) - lat->height0_m;
+                    const double p = side == SDM_LEFT
+                                         ? (double)n->left[a] / SDM_FIX
+                                         : (double)n->right[a] / SDM_FIX +
+                                               t * ((double)n->right_b[a] + t * (double)n->right_c[a]);
+                    lo[a] = fmin(lo[a], p);
+                    hi[a] = fmax(hi[a], p);
+                }
+        }
+    for (int a = 0; a < 2; a++) {
+        bounds[a] = (int64_t)floor(lo[a]) - margin;
+        bounds[2 + a] = (int64_t)ceil(hi[a]) + 1 + margin;
+    }
+}
+
+/* The cell of a position, cut to the lattice; f: 0..1 across it. */
+static const SdmNode *cell_of(const SdmLattice *lat, double u, double v, double f[2])
+{
+    const double x = (u - (double)lat->u0) / lat->step, y = (v - (double)lat->v0) / lat->step;
+    const int i = (int)fmin(fmax(floor(x), 0.0), lat->nu - 2.0),
+              j = (int)fmin(fmax(floor(y), 0.0), lat->nv - 2.0);
+    f[0] = x - i;
+    f[1] = y - j;
+    return lat->node + (size_t)j * (size_t)lat->nu + (size_t)i;
+}
+
+static double bilinear(const double c[4], const double f[2])
+{
+    const double top = c[0] + f[0] * (c[1] - c[0]), low = c[2] + f[0] * (c[3] - c[2]);
+    return top + f[1] * (low - top);
+}
+
+void sdm_lattice_right(const SdmLattice *lat, double u, double v, double h_m, double right[2])
+{
+    double f[2], c[4];
+    const SdmNode *const n = cell_of(lat, u, v, f), *const at[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
+    const double t = h_m - lat->height0_m;
+    for (int a = 0; a < 2; a++) {
+        for (int k = 0; k < 4; k++)
+            c[k] = (double)at[k]->right[a] / SDM_FIX +
+                   t * ((double)at[k]->right_b[a] + t * (double)at[k]->right_c[a]);
+        right[a] = bilinear(c, f);
+    }
+}
+
+void sdm_lattice_left(const SdmLattice *lat, double u, double v, double left[2])
+{
+    double f[2], c[4];
+    const SdmNode *const n = cell_of(lat, u, v, f), *const at[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
+    for (int a = 0; a < 2; a++) {
+        for (int k = 0; k < 4; k++)
+            c[k] = (double)at[k]->left[a] / SDM_FIX;
+        left[a] = bilinear(c, f);
+    }
+}
+
+void sdm_lattice_ground(const SdmLattice *lat, double u, double v, double h_m, double ground[2])
+{
+    double f[2], c[4];
+    const SdmNode *const n = cell_of(lat, u, v, f), *const at[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
+    const double t = h_m - lat->height0_m;
+    for (int a = 0; a < 2; a++) {
+        for (int k = 0; k < 4; k++)
+            c[k] = at[k]->ground[a] + t * ((double)at[k]->ground_b[a] + t * (double)at[k]->ground_c[a]);
+        ground[a] = bilinear(c, f);
+    }
+}

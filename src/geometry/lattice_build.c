@@ -1,0 +1,234 @@
+/* Stage 3: sample the cameras on the nodes. */
+// SPDX-License-Identifier: Apache-2.0
+#include "geometry/frame.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEIGHTS = 3 };
+
+/* Scratch of one row of nodes. */
+typedef struct NodeRow {
+    double *at0;                /* n x 3 ground at h0 */
+    double *left;               /* n x 2 */
+    double *ray;                /* n x 3 (col, row, h) */
+    double *ground;             /* HEIGHTS x n x 3 */
+    double *right;              /* HEIGHTS x n x 2 */
+} NodeRow;
+
+static SdmStatus row_alloc(SdmContext *ctx, int n, NodeRow *r, double **block)
+{
+    const size_t m = (size_t)n;
+    const SdmStatus st =
+        sdm_alloc(ctx, block, m * (3 + 2 + 3 + HEIGHTS * 5), sizeof(double), "lattice nodes");
+    if (st != SDM_OK)
+        return st;
+    double *p = *block;
+    r->at0 = p;
+    r->left = r->at0 + 3 * m;
+    r->ray = r->left + 2 * m;
+    r->ground = r->ray + 3 * m;
+    r->right = r->ground + HEIGHTS * 3 * m;
+    return SDM_OK;
+}
+
+static void sample_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j, NodeRow *r)
+{
+    const size_t n = (size_t)lat->nu;
+    const double h[HEIGHTS] = {lat->hmin_m, lat->height0_m, lat->hmax_m};
+    for (size_t i = 0; i < n; i++) {
+        sdm_frame_ground(q->frame, (double)(lat->u0 + (int64_t)i * lat->step),
+                         (double)(lat->v0 + (int64_t)j * lat->step), &r->at0[3 * i], &r->at0[3 * i + 1]);
+        r->at0[3 * i + 2] = q->frame->h0_m;
+    }
+    sdm_camera_project(q->scene->view[0].camera, n, r->at0, r->left);
+    for (int k = 0; k < HEIGHTS; k++) {
+        for (size_t i = 0; i < n; i++) {
+            r->ray[3 * i] = r->left[2 * i];
+            r->ray[3 * i + 1] = r->left[2 * i + 1];
+            r->ray[3 * i + 2] = h[k];
+        }
+        double *const g = r->ground + 3 * n * (size_t)k, *const at = r->right + 2 * n * (size_t)k;
+        sdm_camera_locate(q->scene->view[0].camera, n, r->ray, g);
+        sdm_camera_project(q->scene->view[1].camera, n, g, at);
+        if (q->pointing)
+            sdm_pointing_apply(q->pointing, n, at);
+    }
+}
+
+/* Second-degree differences over t = h - h0 of three samples at -a, 0, +a. */
+static void differences(double lo, double mid, double hi, double a, float *b, float *c)
+{
+    *b = (float)((hi - lo) / (2.0 * a));
+    *c = (float)((hi - 2.0 * mid + lo) / (2.0 * a * a));
+}
+
+static bool fill_node(const SdmLattice *lat, const NodeRow *r, size_t i, const double *x, const double *y,
+                      SdmNode *out)
+{
+    const size_t n = (size_t)lat->nu;
+    const double a = 0.5 * (lat->hmax_m - lat->hmin_m);
+    for (int k = 0; k < 2; k++) {
+        const double lo = r->right[2 * i + (size_t)k], mid = r->right[2 * n + 2 * i + (size_t)k];
+        const double hi = r->right[4 * n + 2 * i + (size_t)k], l = r->left[2 * i + (size_t)k];
+        if (!isfinite(lo + mid + hi + l) || fabs(mid) > 1e9 || fabs(l) > 1e9)
+            return false;
+        out->left[k] = llrint(l * SDM_FIX);
+        out->right[k] = llrint(mid * SDM_FIX);
+        differences(lo, mid, hi, a, &out->right_b[k], &out->right_c[k]);
+    }
+    const double *const gx = x + i, *const gy = y + i;
+    out->ground[0] = gx[n];
+    out->ground[1] = gy[n];
+    differences(gx[0], gx[n], gx[2 * n], a, &out->ground_b[0], &out->ground_c[0]);
+    differences(gy[0], gy[n], gy[2 * n], a, &out->ground_b[1], &out->ground_c[1]);
+    return true;
+}
+
+/* du/dh: the part of the right position's change with height that lies along its change with u. */
+static void set_du_dh(SdmLattice *lat)
+{
+    for (int j = 0; j < lat->nv; j++)
+        for (int i = 0; i < lat->nu; i++) {
+            SdmNode *const n = &lat->node[(size_t)j * (size_t)lat->nu + (size_t)i];
+            const SdmNode *const a = i > 0 ? n - 1 : n, *const b = i + 1 < lat->nu ? n + 1 : n;
+            const double span = (double)lat->step * (double)(b - a) * SDM_FIX;
+            const double c = (double)(b->right[0] - a->right[0]) / span,
+                         r = (double)(b->right[1] - a->right[1]) / span;
+            const double k = ((double)n->right_b[0] * c + (double)n->right_b[1] * r) / (c * c + r * r);
+            n->du_dh = (float)k;
+        }
+}
+
+static int64_t floor_to(int64_t a, int64_t step)
+{
+    return (a >= 0 ? a / step : -((step - 1 - a) / step)) * step;
+}
+
+/* "pixel COL, ROW of NAME", or that it has none. */
+static void describe_pixel(const char *name, const double at[2], char *out, size_t size)
+{
+    if (isfinite(at[0] + at[1]))
+        snprintf(out, size, "pixel %lld, %lld of %s", llrint(at[0]), llrint(at[1]), name);
+    else
+        snprintf(out, size, "no pixel of %s", name);
+}
+
+/* Node i of a row cannot be followed from the left image to the right one: where, and at which of its
+ * heights. */
+static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat,
+                           const NodeRow *r, size_t i)
+{
+    static const char *const ADVICE = "give heights near the terrain with --hmin and --hmax, or images whose "
+                                      "cameras belong to them";
+    const size_t n = (size_t)lat->nu;
+    const double h[HEIGHTS] = {lat->hmin_m, lat->height0_m, lat->hmax_m};
+    char left[640], right[640];
+    int k = 0;
+    while (k < HEIGHTS - 1 &&
+           isfinite(r->right[2 * (n * (size_t)k + i)] + r->right[2 * (n * (size_t)k + i) + 1]))
+        k++;
+    describe_pixel(q->scene->view[0].name, r->left + 2 * i, left, sizeof left);
+    describe_pixel(q->scene->view[1].name, r->right + 2 * (n * (size_t)k + i), right, sizeof right);
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "the cameras cannot be followed over heights of %.0f to %.0f m: lon %.5f, lat %.5f at %.0f m "
+        "is %s and %s; %s",
+        lat->hmin_m, lat->hmax_m, r->at0[3 * i], r->at0[3 * i + 1], h[k], left, right, ADVICE);
+}
+
+/* One row of nodes: cameras, then the output CRS. */
+static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat, int j, NodeRow *r,
+                           SdmProjector *proj, double *xy)
+{
+    const size_t n = (size_t)lat->nu;
+    double *const x = xy, *const y = xy + HEIGHTS * n;
+    sample_row(q, lat, j, r);
+    for (size_t i = 0; proj && i < HEIGHTS * n; i++) {
+        x[i] = r->ground[3 * i];
+        y[i] = r->ground[3 * i + 1];
+    }
+    if (proj)
+        sdm_projector_forward(proj, HEIGHTS * n, x, y);
+    for (size_t i = 0; i < n; i++)
+        if (!fill_node(lat, r, i, x, y, &lat->node[(size_t)j * n + i]))
+            return fail_node(ctx, q, lat, r, i);
+    return SDM_OK;
+}
+
+SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat)
+{
+    SdmStatus st = SDM_OK;
+    const int around = sdm_stage_enter(ctx, 3);
+    *lat = (SdmLattice){.step = q->step, .hmin_m = q->hmin_m, .hmax_m = q->hmax_m,
+                        .height0_m = (double)(float)(0.5 * (q->hmin_m + q->hmax_m))};
+    /* a node more on every side: du/dh of a node is taken from its neighbours, and must not depend on the
+     * tile */
+    lat->u0 = floor_to(q->u0, q->step) - q->step;
+    lat->v0 = floor_to(q->v0, q->step) - q->step;
+    lat->nu = (int)((floor_to(q->u1, q->step) - lat->u0) / q->step) + 3;
+    lat->nv = (int)((floor_to(q->v1, q->step) - lat->v0) / q->step) + 3;
+    TRY(sdm_alloc(ctx, &lat->node, (size_t)lat->nu * (size_t)lat->nv, sizeof *lat->node, "the lattice"));
+    const int threads = sdm_threads(ctx);
+    SdmStatus worst = SDM_OK;
+#pragma omp parallel num_threads(threads)
+    {
+        NodeRow r = {0};
+        double *block = NULL, *xy = NULL;
+        SdmProjector *proj = NULL;
+        SdmStatus mine = row_alloc(ctx, lat->nu, &r, &block);
+        if (mine == SDM_OK)
+            mine = sdm_alloc(ctx, &xy, (size_t)lat->nu * HEIGHTS * 2, sizeof *xy, "lattice nodes");
+        if (mine == SDM_OK && q->grid)
+            mine = sdm_projector_open(ctx, q->grid->wkt, &proj);
+#pragma omp for schedule(dynamic, 4)
+        for (int j = 0; j < lat->nv; j++)
+            if (mine == SDM_OK)
+                mine = build_row(ctx, q, lat, j, &r, proj, xy);
+        if (mine != SDM_OK) {
+#pragma omp critical(sdm_lattice)
+            worst = mine;
+        }
+        sdm_projector_close(&proj);
+        sdm_free(&xy);
+        sdm_free(&block);
+    }
+    TRY(worst);
+    set_du_dh(lat);
+done:
+    sdm_stage_leave(ctx, around);
+    if (st != SDM_OK)
+        sdm_lattice_free(lat);
+    return st;
+}
+
+static bool inside(const SdmView *view, const double at[2])
+{
+    return at[0] >= 0.0 && at[1] >= 0.0 && at[0] <= (double)(sdm_image_width(view->image) - 1) &&
+           at[1] <= (double)(sdm_image_height(view->image) - 1);
+}
+
+double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
+{
+    double worst_px = NAN;
+    for (int j = 0; j < 7; j++)
+        for (int i = 0; i < 7; i++)
+            for (int k = 0; k <= 4; k++) {
+                const double u = (double)lat->u0 + lat->step * (floor((lat->nu - 1.001) * i / 7.0) + 0.5);
+                const double v = (double)lat->v0 + lat->step * (floor((lat->nv - 1.001) * j / 7.0) + 0.5);
+                const double h = lat->hmin_m + (lat->hmax_m - lat->hmin_m) * k / 4.0;
+                double g[3] = {0, 0, q->frame->h0_m}, ray[3] = {0, 0, h}, exact[2], mine[2];
+                sdm_frame_ground(q->frame, u, v, &g[0], &g[1]);
+                sdm_camera_project(q->scene->view[0].camera, 1, g, ray);
+                ray[2] = h;
+                sdm_camera_locate(q->scene->view[0].camera, 1, ray, g);
+                sdm_camera_project(q->scene->view[1].camera, 1, g, exact);
+                if (q->pointing)
+                    sdm_pointing_apply(q->pointing, 1, exact);
+                sdm_lattice_right(lat, u, v, h, mine);
+                if (inside(&q->scene->view[0], ray) && inside(&q->scene->view[1], exact))
+                    worst_px = fmax(worst_px, hypot(exact[0] - mine[0], exact[1] - mine[1]));
+            }
+    return worst_px;
+}

@@ -1,0 +1,54 @@
+/* Stage 2: apply the correction to projected right positions. */
+// SPDX-License-Identifier: Apache-2.0
+#include "geometry/pointing.h"
+
+#include <math.h>
+
+static double polynomial_at(const SdmPointing *p, double x, double y)
+{
+    double xp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, yp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, sum = 0.0;
+    for (int i = 1; i <= p->degree; i++) {
+        xp[i] = xp[i - 1] * x;
+        yp[i] = yp[i - 1] * y;
+    }
+    for (int d = 0, k = 0; d <= p->degree; d++)
+        for (int j = 0; j <= d; j++, k++)
+            sum += p->coef[k] * xp[d - j] * yp[j];
+    return sum;
+}
+
+static double profile_at(const SdmPointing *p, double row)
+{
+    if (p->profile_count < 1)
+        return 0.0;
+    const double at = (row - (double)p->profile_row0) / p->profile_step_px;
+    if (!(at > 0.0))
+        return p->profile_px[0];
+    if (at >= p->profile_count - 1)
+        return p->profile_px[p->profile_count - 1];
+    const int i = (int)at;
+    return p->profile_px[i] + (at - i) * (p->profile_px[i + 1] - p->profile_px[i]);
+}
+
+double sdm_pointing_value(const SdmPointing *p, double col, double row)
+{
+    return polynomial_at(p, (col - p->centre[0]) / p->scale[0], (row - p->centre[1]) / p->scale[1]) +
+           profile_at(p, row);
+}
+
+void sdm_pointing_apply(const SdmPointing *p, size_t n, double *image)
+{
+    for (size_t i = 0; i < n; i++) {
+        double *const at = image + 2 * i;
+        if (isnan(at[0]))
+            continue;
+        const double f = sdm_pointing_value(p, at[0], at[1]);
+        at[0] += f * p->dir[0];
+        at[1] += f * p->dir[1];
+    }
+}
+
+void sdm_pointing_free(SdmPointing *p)
+{
+    sdm_free(&p->profile_px);
+}

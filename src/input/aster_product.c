@@ -1,0 +1,74 @@
+/* Which ASTER product a delivery is, by what stands in it: level 1A makes a DEM, others are refused by name.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#include "input/aster_files.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <string.h>
+
+/* Longer names first, since L1B is in L1BE. */
+static const char *const product[][2] = {{"L1AE", "AST_L1AE (expedited, without band 3B)"},
+                                         {"L1BE", "AST_L1BE (expedited and resampled)"},
+                                         {"L1B", "AST_L1B (resampled to a map)"},
+                                         {"L1T", "AST_L1T (orthorectified, without band 3B)"}};
+enum { PRODUCTS = sizeof product / sizeof *product };
+
+const char *sdm_aster_other_product(const char *text)
+{
+    static const char *const before[] = {"AST_", "AST"}; /* names of granules and collections */
+    char word[16];
+    for (int i = 0; text && i < PRODUCTS; ++i)
+        for (int k = 0; k < 2; ++k) {
+            snprintf(word, sizeof word, "%s%s", before[k], product[i][0]);
+            if (strstr(text, word))
+                return product[i][1];
+        }
+    return NULL;
+}
+
+const char *sdm_aster_product_of(GDALDatasetH ds, const char *path)
+{
+    static const char *const keys[] = {"SHORTNAME", "IDOFASTERGDSDATAGRANULE", "LOCALGRANULEID", "GRANULEID"};
+    bool known = false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i) {
+        const char *const value = GDALGetMetadataItem(ds, keys[i], NULL), *const other =
+                                                                              sdm_aster_other_product(value);
+        if (other)
+            return other;
+        known = known || (value && (strstr(value, "ASTL1A") || strstr(value, "AST_L1A")));
+    }
+    const char *const level = GDALGetMetadataItem(ds, "PROCESSINGLEVELID", NULL);
+    for (int i = 0; level && i < PRODUCTS; ++i)
+        if (strcmp(level, product[i][0] + 1) == 0)
+            return product[i][1];
+    return known ? NULL : sdm_aster_other_product(sdm_path_base(path));
+}
+
+const char *sdm_aster_product_in(const char *folder, int depth)
+{
+    char **const list = VSIReadDir(folder);
+    const char *found = NULL;
+    for (int i = 0; list && list[i] && !found; ++i) {
+        found = sdm_aster_other_product(list[i]);
+        if (!found && strstr(list[i], ".VNIR_Swath."))
+            found = "an ASTER level 1B or 1T scene";
+    }
+    for (int i = 0; list && list[i] && !found && depth > 0; ++i) {
+        char path[1024];
+        if (list[i][0] == '.' || strstr(list[i], ".tif") || strstr(list[i], ".txt"))
+            continue;
+        const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
+        if (n > 0 && (size_t)n < sizeof path)
+            found = sdm_aster_product_in(path, depth - 1);
+    }
+    CSLDestroy(list);
+    return found;
+}
+
+SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other)
+{
+    return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                    "%s: is %s, from which no stereo DEM can be made; order the same scene as AST_L1A V004",
+                    path, other);
+}

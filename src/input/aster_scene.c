@@ -1,0 +1,267 @@
+/* ASTER level 1A deliveries (HDF, folder, zip) -> scene. */
+// SPDX-License-Identifier: Apache-2.0
+#include "input/aster_files.h"
+#include "input/image.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const TELESCOPE[2] = {"3N", "3B"};
+
+void sdm_aster_band_free(SdmAsterBand *band)
+{
+    sdm_free(&band->lattice_px);
+    sdm_free(&band->sight);
+    sdm_free(&band->position_m);
+    sdm_free(&band->velocity_mps);
+    sdm_free(&band->geocentric_deg);
+    sdm_free(&band->radiometry);
+}
+
+SdmStatus sdm_aster_open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope,
+                                SdmCamera **out)
+{
+    const SdmAsterArrays in = {band->nrow,       band->ncol,         band->lattice_px,    band->sight,
+                               band->position_m, band->velocity_mps, band->geocentric_deg};
+    const double *const s = band->sight + 3 * (band->ncol / 2); /* 3N looks down, 3B 27.6 degrees back */
+    const bool back = strcmp(telescope, "3B") == 0;
+    if (back ? !(s[0] < -0.3 * s[2]) : !(fabs(s[0]) < 0.15 * s[2])) {
+        *out = NULL;
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: sight vectors look %.1f degrees back, expected %s for band %s; 3N and 3B are "
+                        "exchanged or damaged, fetch the scene again",
+                        band->source, atan2(-s[0], s[2]) / 3.14159265358979323846 * 180.0,
+                        back ? "about 27.6" : "about 0", telescope);
+    }
+    return sdm_camera_open_aster(ctx, band->source, &in, out);
+}
+
+SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const char *telescope,
+                                SdmCamera **out)
+{
+    SdmAsterBand band;
+    *out = NULL;
+    SdmStatus st = sdm_aster_read_text(ctx, base_path, telescope, false, NULL, &band);
+    if (st == SDM_OK)
+        st = sdm_aster_open_camera(ctx, &band, telescope, out);
+    sdm_aster_band_free(&band);
+    return st;
+}
+
+/* The lattice must cover the image, and no more than that. */
+static SdmStatus check_cover(SdmContext *ctx, const SdmAsterBand *band, const SdmImage *im)
+{
+    const double *const first = band->lattice_px;
+    const double *const last = band->lattice_px + 2 * ((size_t)band->nrow * (size_t)band->ncol - 1);
+    const double dc = (last[0] - first[0]) / (band->ncol - 1), dr = (last[1] - first[1]) / (band->nrow - 1);
+    const double w = (double)im->width, h = (double)im->height;
+    if (fabs(first[0]) <= dc && fabs(last[0] - w) <= dc && fabs(first[1]) <= 1.5 * dr
+        && fabs(last[1] - h) <= 2.5 * dr)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: the image has %lld columns x %lld rows, but the lattice of %s spans columns %g to "
+                    "%g, rows %g to %g; the files are of different bands or scenes (3N and 3B exchanged?), "
+                    "fetch the scene again",
+                    im->name, (long long)im->width, (long long)im->height, band->source, first[0], last[0],
+                    first[1], last[1]);
+}
+
+static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, SdmDepth depth, SdmView *view)
+{
+    SdmStatus st = SDM_OK;
+    const SdmOptions *const opt = sdm_options(ctx);
+    const SdmImageSource src = {.name = band->image,
+                                .label = band->label,
+                                .mask = k ? opt->mask_right : opt->mask_left,
+                                .option = k ? "--mask-right" : "--mask-left",
+                                .table = band->radiometry,
+                                .table_lines = band->radiometry_lines,
+                                .table_name = band->table,
+                                .depth = depth};
+    TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", band->label));
+    TRY(sdm_image_open(ctx, &src, &view->image));
+    if (depth == SDM_DEPTH_WHOLE && strncmp(band->image, "/vsizip/", 8) == 0)
+        TRY(sdm_check_packed(ctx, band->image));
+    TRY(check_cover(ctx, band, view->image));
+    TRY(sdm_aster_open_camera(ctx, band, TELESCOPE[k], &view->camera));
+done:
+    return st;
+}
+
+/* The file is HDF4 but lacks the two telescopes: say which product it is, and what to order. */
+static SdmStatus refuse_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path)
+{
+    CSLConstList const list = GDALGetMetadata(hdf, "SUBDATASETS");
+    bool n3 = false, b3 = false, swath = false;
+    for (int i = 0; list && list[i]; ++i) {
+        n3 = n3 || strstr(list[i], ":VNIR_Band3N:ImageData");
+        b3 = b3 || strstr(list[i], ":VNIR_Band3B:ImageData");
+        swath = swath || strstr(list[i], ":VNIR_Swath:");
+    }
+    if (n3 && b3)
+        return SDM_OK;
+    const char *const other = sdm_aster_product_of(hdf, path);
+    if (other || swath)
+        return sdm_aster_refuse(ctx, path, other ? other : "an ASTER level 1B or 1T scene");
+    if (n3 || b3)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: no VNIR_Band%s image in the scene (expedited scenes have no 3B, damaged ones "
+                        "may lack either); order it as AST_L1A V004",
+                        path, n3 ? "3B" : "3N");
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: an HDF4 file without VNIR_Band3N and VNIR_Band3B, expected an ASTER level 1A scene; "
+                    "it is damaged or of another kind, order AST_L1A V004",
+                    path);
+}
+
+/* Name without folder and ending; acquisition time from it. */
+static void name_scene(const char *base, size_t length, SdmScene *scene)
+{
+    snprintf(scene->id, sizeof scene->id, "%.*s", (int)(length < 255 ? length : 255), base);
+    sdm_granule_time(scene->id, scene->time_utc);
+}
+
+/* Name and time as the metadata of real scenes give them, where they do. */
+static void name_from_metadata(GDALDatasetH hdf, SdmScene *scene)
+{
+    const char *const date = GDALGetMetadataItem(hdf, "CALENDARDATE", NULL);
+    const char *const time = GDALGetMetadataItem(hdf, "TIMEOFDAY", NULL);
+    if (!date || !time || strlen(time) < 6)
+        return;
+    char day[16];
+    if (strlen(date) == 8) /* 20170731 or 2017-07-31, 190728... or 19:07:28... */
+        snprintf(day, sizeof day, "%.4s-%.2s-%.2s", date, date + 4, date + 6);
+    else
+        snprintf(day, sizeof day, "%.10s", date);
+    if (time[2] == ':')
+        snprintf(scene->time_utc, sizeof scene->time_utc, "%sT%.8sZ", day, time);
+    else
+        snprintf(scene->time_utc, sizeof scene->time_utc, "%sT%.2s:%.2s:%.2sZ", day, time, time + 2,
+                 time + 4);
+}
+
+static SdmStatus open_hdf(SdmContext *ctx, const char *path, GDALDatasetH hdf, SdmScene *scene)
+{
+    SdmStatus st = SDM_OK;
+    const char *const base = sdm_path_base(path), *const dot = strrchr(base, '.');
+    SdmAsterBand band;
+    TRY(refuse_hdf(ctx, hdf, path));
+    name_scene(base, dot && dot > base ? (size_t)(dot - base) : strlen(base), scene);
+    name_from_metadata(hdf, scene);
+    TRY(sdm_scene_add_file(ctx, scene, path));
+    for (int k = 0; k < 2; ++k) {
+        TRY(sdm_aster_read_hdf(ctx, hdf, path, TELESCOPE[k], &band));
+        st = open_view(ctx, k, &band, scene->depth, &scene->view[k]);
+        sdm_aster_band_free(&band);
+        TRY(st);
+    }
+done:
+    return st;
+}
+
+SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
+{
+    if (!GDALGetDriverByName("HDF4"))
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: an HDF4 file, but this GDAL (%s) was built without HDF4; install GDAL with "
+                        "HDF4 (conda: libgdal-hdf4; Debian and Ubuntu have it)",
+                        path, GDALVersionInfo("RELEASE_NAME"));
+    if (strchr(path, '"'))
+        return sdm_fail(
+            ctx, SDM_ERR_UNSUPPORTED,
+            "%s: an HDF4 file with a quotation mark in its name, under which GDAL cannot open its fields; "
+            "rename it",
+            path);
+    const GDALDatasetH hdf = sdm_gdal_open(path);
+    if (!hdf)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: an HDF4 file that cannot be opened (%.300s); it is cut short or damaged, fetch "
+                        "it again",
+                        path, sdm_gdal_reason());
+    scene->sensor = SDM_SENSOR_ASTER;
+    const bool v003 = strncmp(sdm_path_base(path), "AST_L1A_003", 11) == 0;
+    snprintf(scene->kind, sizeof scene->kind, "ASTER L1A V00%d (HDF)", v003 ? 3 : 4);
+    const SdmStatus st = open_hdf(ctx, path, hdf, scene);
+    GDALClose(hdf);
+    return st;
+}
+
+/* Look in the folder, then in all folders below, for <base>.VNIR_Band3N.* or 3B.  base: path up to ".VNIR".
+ * @return how many different scenes were found, 2 for more, base is the first's; -1 when the folder cannot be
+ * listed */
+static int find_base(const char *folder, int depth, char base[1024])
+{
+    char **const list = VSIReadDir(folder);
+    int found = list ? 0 : -1;
+    for (int i = 0; list && list[i] && found < 2; ++i) {
+        const char *const at = strstr(list[i], ".VNIR_Band3");
+        char path[1024];
+        if (!at)
+            continue;
+        const int n = snprintf(path, sizeof path, "%s/%.*s", folder, (int)(at - list[i]), list[i]);
+        if (n < 0 || (size_t)n >= sizeof path)
+            continue;
+        if (!found || strcmp(path, base) != 0) {
+            if (!found++)
+                memcpy(base, path, sizeof path);
+        }
+    }
+    const bool here = found > 0;
+    for (int i = 0; list && list[i] && depth > 0 && !here && found < 2; ++i) {
+        char path[1024], below[1024];
+        if (list[i][0] == '.' || strstr(list[i], ".tif") || strstr(list[i], ".txt"))
+            continue;
+        const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
+        const int more = n > 0 && (size_t)n < sizeof path ? find_base(path, depth - 1, below) : 0;
+        if (more > 0 && !found) /* -1: was no folder */
+            memcpy(base, below, sizeof below);
+        found += more > 0 ? more : 0;
+    }
+    CSLDestroy(list);
+    return found < 2 ? found : 2;
+}
+
+SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)
+{
+    SdmStatus st = SDM_OK;
+    SdmAsterBand band;
+    char base[1024] = "";
+    const bool zip = strcmp(path, gdal_path) != 0;
+    const char *const kind = zip ? "zip archive" : "folder";
+    const int found = find_base(gdal_path, 2, base);
+    const char *const other = found > 0    ? sdm_aster_other_product(sdm_path_base(base))
+                              : found == 0 ? sdm_aster_product_in(gdal_path, 2)
+                                           : NULL;
+    if (other)
+        return sdm_aster_refuse(ctx, path, other);
+    if (found < 0)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the %s cannot be listed%s; %s", path, kind,
+                        zip ? ", it is cut short or "
+                              "damaged"
+                            : "",
+                        zip ? "fetch it again" : "check its permissions");
+    if (found == 0)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: a %s without files NAME.VNIR_Band3N.ImageData.tif, expected an ASTER V003 "
+                        "scene; give the scene's own %s%s",
+                        path, kind, kind, zip ? " (unpack a zip of an HDF file first)" : "");
+    if (found > 1)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: a %s with more than one ASTER scene (%s and others); give one scene's own %s",
+                        path, kind, sdm_path_base(base), kind);
+    scene->sensor = SDM_SENSOR_ASTER;
+    snprintf(scene->kind, sizeof scene->kind, "ASTER L1A V003 (%s)", zip ? "zip" : "folder");
+    name_scene(sdm_path_base(base), strlen(sdm_path_base(base)), scene);
+    if (zip)
+        TRY(sdm_scene_add_file(ctx, scene, path));
+    for (int k = 0; k < 2; ++k) {
+        TRY(sdm_aster_read_text(ctx, base, TELESCOPE[k], true, zip ? NULL : scene, &band));
+        st = open_view(ctx, k, &band, scene->depth, &scene->view[k]);
+        sdm_aster_band_free(&band);
+        TRY(st);
+    }
+done:
+    return st;
+}

@@ -1,0 +1,58 @@
+/* Stage 1: cameras.  A camera is two functions, ground -> image and image + height -> ground.
+ * Conventions as in stereodem.h: (col, row) from pixel centres, ground = (lon_deg, lat_deg, h_m). */
+#ifndef SDM_CAMERA_H
+#define SDM_CAMERA_H
+
+#include "core/core.h"
+
+typedef struct SdmCamera SdmCamera;
+
+/* ground (n x 3) -> image (n x 2: col, row); NaN where the camera cannot say.  Points outside the image are
+ * extrapolated smoothly (at least half an image beyond).  lon may come as any lon + 360 k.
+ * Pure and thread-safe; at least 1 M points a second and core. */
+void sdm_camera_project(const SdmCamera *cam, size_t n, const double *ground, double *image);
+
+/* image with height (n x 3: col, row, h_m) -> ground (n x 3), lon in -180..180; NaN where the ray misses.
+ * Inverts sdm_camera_project to better than 0.001 px.  Pure and thread-safe. */
+void sdm_camera_locate(const SdmCamera *cam, size_t n, const double *image, double *ground);
+
+/* Heights for which the camera is meant, metres above the ellipsoid (ASTER: -500..9000; RPC: from its
+ * HEIGHT_OFF and HEIGHT_SCALE). */
+void sdm_camera_height_range(const SdmCamera *cam, double *hmin_m, double *hmax_m);
+
+const char *sdm_camera_kind(const SdmCamera *cam); /* "aster", "rpc", "parallel" */
+
+/* Free *cam and set it to NULL.  Accepts pointer to NULL. */
+void sdm_camera_close(SdmCamera **cam);
+
+/* ---- makers ---- */
+
+/* ASTER telescope: nrow x ncol lattice (ncol = 11).
+ * lattice_px: nrow x ncol x 2 (col, row); sight: nrow x ncol x 3 unit vectors; position_m: nrow x 3,
+ * Earth-fixed; velocity_mps: nrow x 3 or NULL; geocentric_deg: nrow x ncol x 2 (geocentric lat, lon) or NULL.
+ * One of velocity and geocentric must be there. */
+typedef struct SdmAsterArrays {
+    int nrow, ncol;
+    const double *lattice_px, *sight, *position_m, *velocity_mps, *geocentric_deg;
+} SdmAsterArrays;
+SdmStatus sdm_camera_open_aster(SdmContext *ctx, const char *name, const SdmAsterArrays *in, SdmCamera **out);
+
+/* RPC00B coefficients; offsets count pixels from the centre of the first one (GDAL's metadata convention). */
+typedef struct SdmRpc {
+    double line_off, samp_off, lat_off, long_off, height_off;
+    double line_scale, samp_scale, lat_scale, long_scale, height_scale;
+    double line_num[20], line_den[20], samp_num[20], samp_den[20];
+} SdmRpc;
+SdmStatus sdm_camera_open_rpc(SdmContext *ctx, const char *name, const SdmRpc *rpc, SdmCamera **out);
+
+/* Georeferenced view of a parallel pair: a ground point at map (x, y) and height h is seen at
+ *   map x' = x - shift * h, y' = y   (shift = 0 for the left view, B/H for the right one),
+ * and the geotransform (GDAL's, from pixel corners) turns (x', y') into pixels. */
+typedef struct SdmParallel {
+    const char *wkt;
+    double geotransform[6];
+    double shift; /* metres of image displacement per metre of height */
+} SdmParallel;
+SdmStatus sdm_camera_open_parallel(SdmContext *ctx, const char *name, const SdmParallel *in, SdmCamera **out);
+
+#endif

@@ -1,0 +1,53 @@
+/* The inside of SdmCamera, for src/camera only: every kind of camera begins with it. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_KINDS_H
+#define SDM_KINDS_H
+
+#include "geo/geodesy.h"
+#include "input/camera.h"
+
+struct SdmCamera {
+    const char *kind;
+    double hmin_m, hmax_m;
+    void (*project)(const SdmCamera *cam, size_t n, const double *ground, double *image);
+    void (*locate)(const SdmCamera *cam, size_t n, const double *image, double *ground);
+    void (*release)(SdmCamera *cam); /* what the kind owns besides its own block; may be NULL */
+};
+
+static inline double sdm_dot3(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static inline void sdm_cross3(const double a[3], const double b[3], double out[3])
+{
+    out[0] = a[1] * b[2] - a[2] * b[1];
+    out[1] = a[2] * b[0] - a[0] * b[2];
+    out[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+/* Polynomial with coefficients from the constant up, by Horner's rule. */
+static inline double sdm_poly(int degree, const double *coef, double t)
+{
+    double v = coef[degree];
+    for (int i = degree - 1; i >= 0; --i)
+        v = v * t + coef[i];
+    return v;
+}
+
+static inline double sdm_poly_slope(int degree, const double *coef, double t)
+{
+    double v = degree * coef[degree];
+    for (int i = degree - 1; i >= 1; --i)
+        v = v * t + i * coef[i];
+    return v;
+}
+
+enum { SDM_POLYFIT_MAX = 256, SDM_POLYFIT_DEGREE = 8 };
+
+/* Least-squares polynomial through n <= SDM_POLYFIT_MAX points (x about -1..1) by orthogonal columns.
+ * degree <= SDM_POLYFIT_DEGREE and < n.
+ * @return root mean square of what is left, in units of y */
+double sdm_polyfit(int n, const double *x, const double *y, int degree, double *coef);
+
+#endif

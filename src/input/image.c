@@ -1,0 +1,229 @@
+/* Raster, masks, radiometric table -> windows of quantised pixels. */
+// SPDX-License-Identifier: Apache-2.0
+#include "input/fill_nodata.h"
+#include "input/image.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STRIP_PX = 1 << 20 };
+
+int64_t sdm_image_width(const SdmImage *im)
+{
+    return im->width;
+}
+
+int64_t sdm_image_height(const SdmImage *im)
+{
+    return im->height;
+}
+
+void sdm_image_stretch(const SdmImage *im, double *scale, double *offset)
+{
+    *scale = im->scale;
+    *offset = im->offset;
+}
+
+void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out)
+{
+    *out = (SdmRadiometry){im->scale, im->offset, im->saturated_at, {im->fill[0], im->fill[1]}};
+}
+
+void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r)
+{
+    im->scale = r->scale;
+    im->offset = r->offset;
+    im->saturated_at = r->saturated_at;
+    memcpy(im->fill, r->fill, sizeof im->fill);
+}
+
+void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated)
+{
+    char own[128] = "";
+    int has_nodata = 0;
+    const int flags = im->own_mask ? GDALGetMaskFlags(im->band) : 0;
+    const double nodata = im->own_mask ? GDALGetRasterNoDataValue(im->band, &has_nodata) : 0.0;
+    if (im->zero_is_fill)
+        snprintf(own, sizeof own, "0 = no data");
+    else if (flags & GMF_ALPHA)
+        snprintf(own, sizeof own, "alpha band");
+    else if (flags & GMF_NODATA && has_nodata)
+        snprintf(own, sizeof own, "nodata %.9g", nodata);
+    else if (flags)
+        snprintf(own, sizeof own, "mask of the file");
+    for (int k = 0; k < 2 && !isnan(im->fill[k]); k++) {
+        const size_t at = strlen(own);
+        char value[24];
+        sdm_fill_text(im->fill[k], value);
+        snprintf(own + at, sizeof own - at, "%s%s = no data, not declared", at ? "; " : "", value);
+    }
+    snprintf(mask, size, "%s%s%s%.400s", own, *own && im->user_mask ? "; " : "",
+             im->user_mask ? im->mask_option : "", im->user_mask ? GDALGetDescription(im->mask_dataset) : "");
+    if (!*mask)
+        snprintf(mask, size, "none");
+    *unusable = im->unusable;
+    *saturated = im->saturated;
+}
+
+/* Columns and rows of a raster, as GDAL counts them. */
+typedef struct SdmRect {
+    int x, y, w, h;
+} SdmRect;
+
+static SdmStatus read_failed(SdmContext *ctx, const char *name, int64_t y0, int64_t h)
+{
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: rows %lld to %lld cannot be read (%.300s); the file is cut short or damaged, "
+                    "fetch it again",
+                    name, (long long)y0, (long long)(y0 + h - 1), sdm_gdal_reason());
+}
+
+/* valid becomes 0 where the file's own mask (bytes) or the user's (any samples) is 0, or NaN. */
+static SdmStatus apply_mask(SdmContext *ctx, const SdmImage *im, GDALRasterBandH band, const SdmRect *r,
+                            uint8_t *valid)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)r->w * (size_t)r->h;
+    float *mask = NULL;
+    if (!band)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, &mask, n, sizeof *mask, "image mask"));
+    if (GDALRasterIO(band, GF_Read, r->x, r->y, r->w, r->h, mask, r->w, r->h, GDT_Float32, 0, 0) != CE_None)
+        TRY(read_failed(ctx, band == im->user_mask ? GDALGetDescription(im->mask_dataset) : im->name, r->y,
+                        r->h));
+    for (size_t i = 0; i < n; ++i)
+        valid[i] &= mask[i] != 0.0f && !isnan(mask[i]);
+done:
+    sdm_free(&mask);
+    return st;
+}
+
+SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                        float *raw, uint8_t *valid)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)w * (size_t)h;
+    const SdmRect at = {(int)x0, (int)y0, (int)w, (int)h};
+    const bool opening = sdm_reading[0]; /* a crash while pixels are read is the file's, too */
+    if (!opening)
+        snprintf(sdm_reading, sizeof sdm_reading, "%s", im->name);
+    sdm_quiet_begin();
+    if (im->raw)
+        for (int64_t r = 0; r < h; ++r)
+            for (int64_t c = 0; c < w; ++c)
+                raw[r * w + c] = im->raw[(y0 + r) * im->width + x0 + c];
+    else if (GDALRasterIO(im->band, GF_Read, at.x, at.y, at.w, at.h, raw, at.w, at.h, GDT_Float32, 0, 0) !=
+             CE_None)
+        TRY(read_failed(ctx, im->name, y0, h));
+    for (size_t i = 0; i < n; ++i)
+        valid[i] = isfinite(raw[i]) && !(im->zero_is_fill && raw[i] == 0.0f) && raw[i] != im->fill[0] &&
+                   raw[i] != im->fill[1];
+    TRY(apply_mask(ctx, im, im->own_mask, &at, valid));
+    TRY(apply_mask(ctx, im, im->user_mask, &at, valid));
+done:
+    sdm_quiet_end();
+    if (!opening)
+        sdm_reading[0] = '\0';
+    return st;
+}
+
+static inline int16_t quantise(float q)
+{
+    q = q > (float)SDM_Q_MAX ? (float)SDM_Q_MAX : q < (float)-SDM_Q_MAX ? (float)-SDM_Q_MAX : q;
+    return (int16_t)lrintf(q);
+}
+
+/* A row of an ASTER band that lies in memory, no mask: the fast way. */
+static void row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w, int16_t *out,
+                         uint8_t *saturated)
+{
+    const float *const gain = im->gain + x0, *const bias = im->bias + x0;
+    for (int64_t c = 0; c < w; ++c)
+        out[c] = in[c] ? quantise((float)in[c] * gain[c] + bias[c]) : SDM_Q_NODATA;
+    for (int64_t c = 0; saturated && c < w; ++c)
+        saturated[c] = in[c] == UINT8_MAX;
+}
+
+static void row_of_floats(const SdmImage *im, const float *raw, const uint8_t *valid, int64_t x0, int64_t w,
+                          int16_t *out, uint8_t *saturated)
+{
+    const float scale = (float)im->scale, offset = (float)im->offset;
+    for (int64_t c = 0; c < w; ++c) {
+        const float gain = im->gain ? im->gain[x0 + c] : scale, bias = im->bias ? im->bias[x0 + c] : offset;
+        out[c] = valid[c] ? quantise(raw[c] * gain + bias) : SDM_Q_NODATA;
+        if (saturated)
+            saturated[c] = valid[c] && raw[c] >= im->saturated_at;
+    }
+}
+
+/* The part of the window that lies in the image: columns from x, w of them, rows from y, h of them. */
+typedef struct Part {
+    int64_t x, y, w, h;
+} Part;
+
+static SdmStatus read_part(SdmContext *ctx, SdmImage *im, Part p, int64_t pitch, int16_t *out,
+                           uint8_t *saturated)
+{
+    SdmStatus st = SDM_OK;
+    float *raw = NULL;
+    uint8_t *valid = NULL;
+    if (im->raw && !im->user_mask) {
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+        for (int64_t r = 0; r < p.h; ++r)
+            row_of_bytes(im, im->raw + (p.y + r) * im->width + p.x, p.x, p.w, out + r * pitch,
+                         saturated ? saturated + r * pitch : NULL);
+        return SDM_OK;
+    }
+    const int64_t fit = STRIP_PX / p.w > 1 ? STRIP_PX / p.w : 1, strip = p.h < fit ? p.h : fit;
+    TRY(sdm_alloc(ctx, &raw, (size_t)(strip * p.w), sizeof *raw, "image strip"));
+    TRY(sdm_alloc(ctx, &valid, (size_t)(strip * p.w), 1, "image strip"));
+    for (int64_t y = 0; y < p.h; y += strip) {
+        const int64_t h = strip < p.h - y ? strip : p.h - y;
+        TRY(sdm_image_raw(ctx, im, p.x, p.y + y, p.w, h, raw, valid));
+        for (int64_t r = 0; r < h; ++r)
+            row_of_floats(im, raw + r * p.w, valid + r * p.w, p.x, p.w, out + (y + r) * pitch,
+                          saturated ? saturated + (y + r) * pitch : NULL);
+    }
+done:
+    sdm_free(&raw);
+    sdm_free(&valid);
+    return st;
+}
+
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                         int16_t *out, uint8_t *saturated)
+{
+    const int64_t left = x0 > 0 ? x0 : 0, right = x0 + w < im->width ? x0 + w : im->width;
+    const int64_t top = y0 > 0 ? y0 : 0, bottom = y0 + h < im->height ? y0 + h : im->height;
+    const bool whole = left == x0 && top == y0 && right == x0 + w && bottom == y0 + h;
+    if (w <= 0 || h <= 0)
+        return SDM_OK;
+    if (!whole) {
+        for (int64_t i = 0; i < w * h; ++i)
+            out[i] = SDM_Q_NODATA;
+        if (saturated)
+            memset(saturated, 0, (size_t)(w * h));
+    }
+    if (left >= right || top >= bottom)
+        return SDM_OK;
+    const int64_t first = (top - y0) * w + left - x0;
+    return read_part(ctx, im, (Part){left, top, right - left, bottom - top}, w, out + first,
+                     saturated ? saturated + first : NULL);
+}
+
+void sdm_image_close(SdmImage **im)
+{
+    if (!im || !*im)
+        return;
+    sdm_quiet_begin();
+    if ((*im)->mask_dataset)
+        GDALClose((*im)->mask_dataset);
+    if ((*im)->dataset)
+        GDALClose((*im)->dataset);
+    sdm_quiet_end();
+    sdm_free(&(*im)->raw);
+    sdm_free(&(*im)->gain);
+    sdm_free(&(*im)->bias);
+    sdm_free(im);
+}

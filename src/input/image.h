@@ -1,0 +1,50 @@
+/* The inside of SdmImage and how it is opened; for src/read only. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_IMAGE_H
+#define SDM_IMAGE_H
+
+#include "input/source.h"
+
+enum { SDM_IMAGE_MIN_PX = 64 };
+
+struct SdmImage {
+    char name[512];
+    int64_t width, height;
+    GDALDatasetH dataset, mask_dataset; /* NULL once an ASTER band lies in raw */
+    GDALRasterBandH band;
+    GDALRasterBandH own_mask;  /* nodata, alpha or data set mask; NULL when every pixel counts */
+    GDALRasterBandH user_mask; /* --mask-left, --mask-right; NULL when not given */
+    const char *mask_option;   /* "--mask-left ", "--mask-right " */
+    bool bytes;                /* 8-bit samples */
+    bool zero_is_fill;
+    uint8_t *raw;         /* a whole ASTER band, height x width, or NULL */
+    float *gain, *bias;   /* ASTER: q = DN * gain + bias, per column; else NULL */
+    double scale, offset; /* q = DN' * scale + offset */
+    float fill[2];        /* raw values that stand for no data though the file does not say so; NaN: none */
+    float saturated_at;   /* raw values from here on are saturated; +inf when unknown */
+    double unusable, saturated; /* shares of the pixels that the survey looked at, 0..1 */
+};
+
+typedef struct SdmImageSource {
+    const char *name;    /* GDAL's name */
+    const char *label;   /* what to name in messages; NULL = name */
+    const char *mask;    /* raster or NULL */
+    const char *option;  /* "--mask-left", "--mask-right" for messages */
+    int band;            /* from 1; 0 = the only one */
+    const double *table; /* ASTER: table_lines x 3 (C0 C1 C2), else NULL */
+    int table_lines;
+    const char *table_name;
+    int depth;           /* SdmDepth */
+} SdmImageSource;
+
+SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **out);
+
+/* Raw samples (float) and validity (1 = use) of a window inside the image, h x w each. */
+SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                        float *raw, uint8_t *valid);
+
+/* Look at the image all over: sets stretch and saturation; fails where nothing is usable or a block is
+ * cut off. */
+SdmStatus sdm_image_survey(SdmContext *ctx, SdmImage *im);
+
+#endif

@@ -1,0 +1,179 @@
+/* Raster name, band, mask, radiometric table -> opened image. */
+// SPDX-License-Identifier: Apache-2.0
+#include "input/image.h"
+
+#include <cpl_conv.h>
+#include <math.h>
+#include <string.h>
+
+enum { AHEAD_BYTES = 12 };
+static const double SCALE_BYTES = 16.0, OFFSET_BYTES = -2048.0;
+
+/* The band to use; alpha bands do not count. */
+static SdmStatus choose_band(SdmContext *ctx, SdmImage *im, int wanted)
+{
+    const int count = GDALGetRasterCount(im->dataset);
+    int colours = 0, only = 0;
+    for (int b = 1; b <= count; ++b)
+        if (GDALGetRasterColorInterpretation(GDALGetRasterBand(im->dataset, b)) != GCI_AlphaBand) {
+            if (!colours++)
+                only = b;
+        }
+    if (!colours)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no image band in it (%d bands); give the image itself",
+                        im->name, count);
+    if (wanted > count)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s has %d band%s; give one of 1 to %d", wanted,
+                        im->name, count, count == 1 ? "" : "s", count);
+    if (!wanted && colours > 1)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s: has %d bands, expected one; choose with --band 1 to --band %d", im->name,
+                        colours, count);
+    im->band = GDALGetRasterBand(im->dataset, wanted ? wanted : only);
+    return SDM_OK;
+}
+
+static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
+{
+    const GDALDataType type = GDALGetRasterDataType(im->band);
+    im->width = GDALGetRasterBandXSize(im->band);
+    im->height = GDALGetRasterBandYSize(im->band);
+    if (im->width < SDM_IMAGE_MIN_PX || im->height < SDM_IMAGE_MIN_PX)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %lld x %lld pixels, expected at least %d x %d; give the full image", im->name,
+                        (long long)im->width, (long long)im->height, (int)SDM_IMAGE_MIN_PX,
+                        (int)SDM_IMAGE_MIN_PX);
+    if (type == GDT_Unknown || GDALDataTypeIsComplex(type))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: samples are %s, expected 8- or 16-bit integers or 32-bit floating point; "
+                        "convert with gdal_translate -ot UInt16",
+                        im->name, GDALGetDataTypeName(type));
+    im->bytes = type == GDT_Byte;
+    const int flags = GDALGetMaskFlags(im->band);
+    if (!(flags & GMF_ALL_VALID))
+        im->own_mask = GDALGetMaskBand(im->band);
+    else
+        im->zero_is_fill = type == GDT_Byte || type == GDT_UInt16 || type == GDT_UInt32;
+    return SDM_OK;
+}
+
+static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *src)
+{
+    if (!src->mask)
+        return SDM_OK;
+    im->mask_dataset = sdm_gdal_open(src->mask);
+    if (!im->mask_dataset || GDALGetRasterCount(im->mask_dataset) < 1)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: not a raster that GDAL can read (%.300s); give a raster of the image's size, "
+                        "0 where not to use it",
+                        src->option, src->mask, sdm_gdal_reason());
+    im->user_mask = GDALGetRasterBand(im->mask_dataset, 1);
+    im->mask_option = strcmp(src->option, "--mask-left") == 0 ? "--mask-left " : "--mask-right ";
+    const int w = GDALGetRasterXSize(im->mask_dataset), h = GDALGetRasterYSize(im->mask_dataset);
+    if (w != im->width || h != im->height)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: %d x %d pixels, but the image %s has %lld x %lld; make the mask on the "
+                        "image's own pixels",
+                        src->option, src->mask, w, h, im->name, (long long)im->width, (long long)im->height);
+    return SDM_OK;
+}
+
+/* All of the band; of one that is a single block without a copy in GDAL's cache. */
+static CPLErr read_bytes(SdmImage *im)
+{
+    const int w = (int)im->width, h = (int)im->height;
+    int block_w, block_h;
+    GDALGetBlockSize(im->band, &block_w, &block_h);
+    return block_w == w && block_h == h
+               ? GDALReadBlock(im->band, 0, 0, im->raw)
+               : GDALRasterIO(im->band, GF_Read, 0, 0, w, h, im->raw, w, h, GDT_Byte, 0, 0);
+}
+
+/* ASTER: the band into memory, its radiometric table into gain and bias. */
+static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource *src)
+{
+    SdmStatus st = SDM_OK;
+    if (!im->bytes)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: samples are %s, expected ASTER's 8-bit integers; fetch it again", im->name,
+                        GDALGetDataTypeName(GDALGetRasterDataType(im->band)));
+    if (src->table_lines != im->width)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %d lines, but the image %s has %lld columns; the files are of different "
+                        "bands or scenes (3N and 3B exchanged?), fetch the scene again",
+                        src->table_name, src->table_lines, im->name, (long long)im->width);
+    const size_t w = (size_t)im->width, h = (size_t)im->height;
+    TRY(sdm_alloc(ctx, &im->gain, w, sizeof *im->gain, "radiometric table"));
+    TRY(sdm_alloc(ctx, &im->bias, w, sizeof *im->bias, "radiometric table"));
+    for (size_t c = 0; c < w; ++c) {
+        const double *const t = src->table + 3 * c, gain = t[1] / t[2];
+        if (!(fabs(gain) > 1e-3) || !(fabs(gain) < 1e3) || !(fabs(t[0]) < 1e3))
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: line %zu is (%g, %g, %g), which makes no brightness of DN * C1 / C2 + C0; "
+                            "the file is damaged, fetch it again",
+                            src->table_name, c + 1, t[0], t[1], t[2]);
+        im->gain[c] = (float)(gain * SCALE_BYTES);
+        im->bias[c] = (float)(t[0] * SCALE_BYTES + OFFSET_BYTES);
+    }
+    if (src->depth == SDM_DEPTH_CAMERAS)
+        return SDM_OK;
+    TRY(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
+    SdmAhead ahead; /* one thread unpacks; surfaces will want some 30 bytes a pixel */
+    sdm_ahead_begin(ctx, src->depth == SDM_DEPTH_WHOLE ? AHEAD_BYTES * w * h : 0, &ahead);
+    const CPLErr read = read_bytes(im);
+    sdm_ahead_end(ctx, &ahead);
+    if (read != CE_None)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the image cannot be read (%.300s); the file is cut short or damaged, fetch it "
+                        "again",
+                        im->name, sdm_gdal_reason());
+    GDALClose(im->dataset);
+    im->dataset = NULL;
+    im->band = im->own_mask = NULL;
+    im->zero_is_fill = true;
+done:
+    return st;
+}
+
+static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_format(ctx, im->name, sizeof im->name, "%s", src->label ? src->label : src->name));
+    if (src->table) /* the HDF4 driver unpacks from the start for every block: make the band one block */
+        CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", "100000000");
+    im->dataset = sdm_gdal_open(src->name);
+    if (src->table)
+        CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", NULL);
+    if (!im->dataset)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: not an image that GDAL can read (%.300s); it is cut short or no image, fetch it "
+                        "again",
+                        im->name, sdm_gdal_reason());
+    TRY(choose_band(ctx, im, src->band));
+    TRY(check_kind(ctx, im));
+    TRY(open_mask(ctx, im, src));
+    im->scale = SCALE_BYTES;
+    im->offset = OFFSET_BYTES;
+    im->fill[0] = im->fill[1] = NAN;
+    im->saturated_at = im->bytes ? 255.0f : INFINITY;
+    if (src->table)
+        TRY(load_aster(ctx, im, src));
+    if (src->depth == SDM_DEPTH_WHOLE)
+        TRY(sdm_image_survey(ctx, im));
+done:
+    return st;
+}
+
+SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **out)
+{
+    *out = NULL;
+    SdmStatus st = sdm_alloc(ctx, out, 1, sizeof **out, "image");
+    if (st != SDM_OK)
+        return st;
+    sdm_quiet_begin();
+    st = build(ctx, src, *out);
+    sdm_quiet_end();
+    if (st != SDM_OK)
+        sdm_image_close(out);
+    return st;
+}

@@ -1,0 +1,191 @@
+/* What the user gave -> the kind of scene it is, by content -> opened scene. */
+// SPDX-License-Identifier: Apache-2.0
+#define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
+#include "input/aster_files.h"
+
+#include <cpl_conv.h>
+#include <cpl_vsi.h>
+#include <math.h>
+#include <string.h>
+
+typedef enum Content { CONTENT_FOLDER, CONTENT_ZIP, CONTENT_HDF4, CONTENT_OTHER } Content;
+
+/* Is it there, is it empty, and what do its first bytes say? */
+static SdmStatus look(SdmContext *ctx, const char *path, Content *out)
+{
+    VSIStatBufL at;
+    unsigned char head[4] = {0};
+    *out = CONTENT_OTHER;
+    if (VSIStatL(path, &at) != 0) {
+        if (strchr(path, ':')) /* perhaps a subdataset name; GDAL will tell */
+            return SDM_OK;
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file or folder; check the name", path);
+    }
+    if (VSI_ISDIR(at.st_mode)) {
+        *out = CONTENT_FOLDER;
+        return SDM_OK;
+    }
+    if (at.st_size == 0)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the file is empty, expected an image or an ASTER scene; fetch it again", path);
+    VSILFILE *const file = VSIFOpenL(path, "rb");
+    if (!file)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be opened for reading; check its permissions", path);
+    const size_t n = VSIFReadL(head, 1, sizeof head, file);
+    VSIFCloseL(file);
+    if (n == 4 && memcmp(head, "PK\3\4", 4) == 0)
+        *out = CONTENT_ZIP;
+    else if (n == 4 && memcmp(head, "\x0e\x03\x13\x01", 4) == 0)
+        *out = CONTENT_HDF4;
+    return SDM_OK;
+}
+
+/* GDAL's name of the inside; it looks for ".zip" unless braces tell where the archive's name ends. */
+static SdmStatus name_inside_zip(SdmContext *ctx, const char *path, char *out, size_t size)
+{
+    const size_t n = strlen(path);
+    if (n > 4 && EQUAL(path + n - 4, ".zip"))
+        return sdm_format(ctx, out, size, "/vsizip/%s", path);
+    if (strpbrk(path, "{}"))
+        return sdm_fail(
+            ctx, SDM_ERR_UNSUPPORTED,
+            "%s: a zip archive with braces in its name and without .zip at its end, which GDAL cannot open; "
+            "rename it",
+            path);
+    return sdm_format(ctx, out, size, "/vsizip/{%s}", path);
+}
+
+static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, SdmScene *scene)
+{
+    SdmStatus st = SDM_OK;
+    char inside[1024], trimmed[1024];
+    if (!isnan(sdm_options(ctx)->base_height))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--base-height: is for a georeferenced pair, but %s is an ASTER scene; leave the "
+                        "option out",
+                        path);
+    if (sdm_options(ctx)->band)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--band: is for plain images, but %s is an ASTER scene, which has 3N and 3B alone; "
+                        "leave the option out",
+                        path);
+    if (content == CONTENT_HDF4)
+        return sdm_aster_open_hdf(ctx, path, scene);
+    TRY(sdm_format(ctx, trimmed, sizeof trimmed, "%s", path));
+    for (size_t n = strlen(trimmed); n > 1 && trimmed[n - 1] == '/'; --n)
+        trimmed[n - 1] = '\0';
+    if (content == CONTENT_ZIP)
+        TRY(name_inside_zip(ctx, path, inside, sizeof inside));
+    TRY(sdm_aster_open_folder(ctx, trimmed, content == CONTENT_ZIP ? inside : trimmed, scene));
+done:
+    return st;
+}
+
+static SdmStatus refuse_single(SdmContext *ctx, const char *path)
+{
+    const GDALDatasetH ds = sdm_gdal_open(path);
+    if (!ds)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: neither an ASTER scene nor an image that GDAL can read (%.300s); give an "
+                        "AST_L1A file, folder or zip, or two images",
+                        path, sdm_gdal_reason());
+    const char *const other = sdm_aster_product_of(ds, path);
+    GDALClose(ds);
+    if (other)
+        return sdm_aster_refuse(ctx, path, other);
+    return sdm_fail(ctx, SDM_ERR_USAGE,
+                    "%s: is a single image; give the right image of the pair too, or an ASTER level 1A scene "
+                    "(its HDF file, folder or zip)",
+                    path);
+}
+
+static SdmStatus open_by_content(SdmContext *ctx, const char *left, const char *right, SdmScene *scene)
+{
+    SdmStatus st = SDM_OK;
+    Content content[2];
+    TRY(look(ctx, left, &content[0]));
+    if (right)
+        TRY(look(ctx, right, &content[1]));
+    for (int k = 0; right && k < 2; ++k)
+        if (content[k] != CONTENT_OTHER)
+            return sdm_fail(ctx, SDM_ERR_USAGE,
+                            "%s: is %s, expected the %s image of a pair; an ASTER scene holds both views, "
+                            "give it alone",
+                            k ? right : left,
+                            content[k] == CONTENT_FOLDER ? "a folder"
+                            : content[k] == CONTENT_ZIP  ? "a zip archive"
+                                                         : "an HDF4 file",
+                            k ? "right" : "left");
+    if (!right)
+        TRY(content[0] == CONTENT_OTHER ? refuse_single(ctx, left)
+                                        : open_aster(ctx, content[0], left, scene));
+    else
+        TRY(strcmp(left, right) == 0 ? sdm_fail(ctx, SDM_ERR_USAGE,
+                                                "%s: given as left and right image; give two different "
+                                                "images",
+                                                left)
+                                     : sdm_pair_open(ctx, left, right, scene));
+    const char *const masks[2] = {sdm_options(ctx)->mask_left, sdm_options(ctx)->mask_right};
+    for (int k = 0; k < 2; ++k)
+        if (masks[k])
+            TRY(sdm_scene_add_file(ctx, scene, masks[k]));
+done:
+    return st;
+}
+
+/* --config NAME=VALUE, as GDAL's own programs take it: for the process. */
+static SdmStatus configure(SdmContext *ctx)
+{
+    const char *const *const config = sdm_options(ctx)->config;
+    for (int i = 0; i < SDM_MAX_PAIRS && config[i]; ++i) {
+        char name[128];
+        const char *const equals = strchr(config[i], '=');
+        if (!equals || equals == config[i] || (size_t)(equals - config[i]) >= sizeof name)
+            return sdm_fail(ctx, SDM_ERR_USAGE, "--config %s: expected NAME=VALUE", config[i]);
+        snprintf(name, sizeof name, "%.*s", (int)(equals - config[i]), config[i]);
+        CPLSetConfigOption(name, equals + 1);
+    }
+    return SDM_OK;
+}
+
+SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, SdmScene **out)
+{
+    return sdm_scene_open_to(ctx, left, right, SDM_DEPTH_WHOLE, out);
+}
+
+SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right, SdmDepth depth,
+                            SdmScene **out)
+{
+    SdmStatus st = SDM_OK;
+    *out = NULL;
+    if (!left || !*left || (right && !*right))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "no input; give an ASTER level 1A scene, or the left and right image of a pair");
+    const int around = sdm_stage_enter(ctx, 1);
+    TRY(configure(ctx));
+    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "scene"));
+    (*out)->depth = depth;
+    GDALAllRegister();
+    sdm_quiet_begin();
+    snprintf(sdm_reading, sizeof sdm_reading, "%s", left);
+    st = open_by_content(ctx, left, right, *out);
+    sdm_reading[0] = '\0';
+    sdm_quiet_end();
+done:
+    sdm_stage_leave(ctx, around);
+    if (st != SDM_OK)
+        sdm_scene_close(out);
+    return st;
+}
+
+void sdm_scene_close(SdmScene **scene)
+{
+    if (!scene || !*scene)
+        return;
+    for (int k = 0; k < 2; ++k) {
+        sdm_image_close(&(*scene)->view[k].image);
+        sdm_camera_close(&(*scene)->view[k].camera);
+    }
+    sdm_free(&(*scene)->files);
+    sdm_free(scene);
+}

@@ -1,0 +1,79 @@
+/* Stage 1: scene files -> two images and two cameras. */
+#ifndef SDM_SCENE_H
+#define SDM_SCENE_H
+
+#include "input/camera.h"
+
+/* Values of a quantised image: signed 12 bit, mean near 0.  DN = (q - offset) / scale. */
+#define SDM_Q_MAX 2047
+#define SDM_Q_NODATA INT16_MIN /* masked, nodata, NaN or outside the image */
+
+typedef struct SdmImage SdmImage; /* an opened raster with its masks, radiometric table and stretch */
+
+int64_t sdm_image_width(const SdmImage *im);
+int64_t sdm_image_height(const SdmImage *im);
+/* q = DN * scale + offset.  8-bit input: scale 16, offset -2048; wider: from percentiles of the whole image.
+ */
+void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
+
+/* How samples become q, and from which on they are saturated: products of the whole image. */
+typedef struct SdmRadiometry {
+    double scale, offset; /* see sdm_image_stretch() */
+    float saturated_at;   /* samples as stored in the file; +inf when unknown */
+    float fill[2];        /* samples that stand for no data, undeclared; NaN: none */
+} SdmRadiometry;
+void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out);
+void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);
+/* What is not used of an image, for people: "0 = no data; --mask-left m.tif", "none"; and the shares (0..1,
+ * from samples all over it) of its pixels that cannot be used, and that are saturated. */
+void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated);
+
+/* Read the window [x0, x0+w) x [y0, y0+h) of the image, which may lie outside it in part or whole.
+ * out: h x w int16, quantised, SDM_Q_NODATA where there is nothing to use.
+ * saturated: h x w bytes, 1 where the sensor was saturated, or NULL.
+ * Deterministic: a pixel does not depend on the window.  Serialise calls per image (GDAL). */
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                         int16_t *out, uint8_t *saturated);
+void sdm_image_close(SdmImage **im);
+
+typedef enum SdmSensor { SDM_SENSOR_ASTER, SDM_SENSOR_RPC, SDM_SENSOR_PARALLEL } SdmSensor;
+
+typedef struct SdmView {
+    SdmImage *image;
+    SdmCamera *camera;
+    char name[512]; /* file or subdataset, for messages */
+} SdmView;
+
+/* A file that the scene reads, for the report and for "has the input changed?". */
+typedef struct SdmInputFile {
+    char path[1024];
+    int64_t size_bytes;
+    int64_t mtime_s;
+} SdmInputFile;
+
+typedef struct SdmScene {
+    SdmSensor sensor;
+    char id[256];      /* granule or file base name */
+    char time_utc[32]; /* ISO 8601 acquisition time of the left view, "" if unknown */
+    char kind[64];     /* for people: "ASTER L1A V004 (HDF)" */
+    SdmView view[2];   /* left, right */
+    SdmInputFile *files;
+    int file_count;
+    int depth;         /* SdmDepth */
+} SdmScene;
+
+/* How far a scene is opened. */
+typedef enum SdmDepth {
+    SDM_DEPTH_CAMERAS, /* sizes, masks and cameras are checked, no pixel is read; the images cannot be read */
+    SDM_DEPTH_WINDOWS, /* the images can be read; their radiometry is to be set by the caller, who knows it */
+    SDM_DEPTH_WHOLE    /* and looked at all over, for their radiometry and for damage */
+} SdmDepth;
+
+/* Open a scene by its content.  Options used: band, mask_left, mask_right, base_height, config.
+ * @return SDM_OK; SDM_ERR_INPUT, SDM_ERR_UNSUPPORTED, SDM_ERR_USAGE with one sentence; *out is NULL then. */
+SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, SdmScene **out);
+SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right, SdmDepth depth,
+                            SdmScene **out);
+void sdm_scene_close(SdmScene **scene);
+
+#endif

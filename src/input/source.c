@@ -1,0 +1,218 @@
+/* Files -> quiet GDAL data sets, tables of numbers, the list of inputs. */
+// SPDX-License-Identifier: Apache-2.0
+#define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
+#include "input/source.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+enum { TABLE_BYTES_MAX = 16 << 20 };
+
+void sdm_quiet_begin(void)
+{
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    CPLErrorReset();
+}
+
+void sdm_quiet_end(void)
+{
+    CPLPopErrorHandler();
+}
+
+const char *sdm_gdal_reason(void)
+{
+    const char *const text = CPLGetLastErrorMsg();
+    return text && *text ? text : "no reason given";
+}
+
+GDALDatasetH sdm_gdal_open(const char *name)
+{
+    return GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+}
+
+bool sdm_path_exists(const char *path)
+{
+    VSIStatBufL at;
+    return VSIStatExL(path, &at, VSI_STAT_EXISTS_FLAG) == 0;
+}
+
+const char *sdm_path_base(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8, which editors put before a text */
+
+/* Numbers of one line into row; the count, or -1 where *bad points at what is no number. */
+static int parse_line(char *line, int columns, double *row, const char **bad)
+{
+    int n = 0;
+    for (char *at = line;;) {
+        while (isspace((unsigned char)*at) || *at == ',')
+            ++at;
+        if (!*at)
+            return n;
+        char *end = at;
+        const double v = CPLStrtod(at, &end);
+        const bool hexadecimal = memchr(at, 'x', (size_t)(end - at)) || memchr(at, 'X', (size_t)(end - at));
+        if (end == at || hexadecimal || (*end && !isspace((unsigned char)*end) && *end != ',') ||
+            !isfinite(v)) {
+            at[strcspn(at, " \t\r,")] = '\0';
+            *bad = at;
+            return -1;
+        }
+        if (n < columns)
+            row[n] = v;
+        ++n;
+        at = end;
+    }
+}
+
+static SdmStatus parse_table(SdmContext *ctx, const char *path, char *text, int columns, double *out,
+                             int *lines)
+{
+    int number = 0;
+    *lines = 0;
+    if (strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+        text += strlen(BYTE_ORDER_MARK);
+    for (char *line = text, *next; line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        ++number;
+        const char *bad = NULL;
+        const int n = parse_line(line, columns, out + (size_t)*lines * (size_t)columns, &bad);
+        if (n < 0)
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: line %d holds '%.40s' where a number is expected; the file is "
+                            "damaged, fetch it again",
+                            path, number, bad);
+        if (n == 0)
+            continue;
+        if (n != columns)
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: line %d holds %d numbers, expected %d; the file is damaged, "
+                            "fetch it again",
+                            path, number, n, columns);
+        ++*lines;
+    }
+    if (!*lines)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: no numbers in it, expected lines of %d; fetch the file again", path, columns);
+    return SDM_OK;
+}
+
+static SdmStatus fail_packed(SdmContext *ctx, const char *path)
+{
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: what is unpacked is not what the archive's checksum says; the archive is damaged, "
+                    "fetch it again",
+                    path);
+}
+
+SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double **out, int *lines)
+{
+    SdmStatus st = SDM_OK;
+    GByte *text = NULL;
+    vsi_l_offset bytes = 0;
+    size_t count = 1;
+    *out = NULL;
+    sdm_quiet_begin();
+    const bool there = sdm_path_exists(path);
+    const int ok = there && VSIIngestFile(NULL, path, &text, &bytes, TABLE_BYTES_MAX);
+    const bool good = CPLGetLastErrorType() != CE_Failure; /* of a zip archive: else a wrong checksum */
+    sdm_quiet_end();
+    if (!there)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file; the scene is incomplete, fetch it again", path));
+    if (ok && bytes == 0)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                     "%s: the file is empty, expected lines of %d numbers; fetch it again", path, columns));
+    if (!ok)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read as a table of numbers (%s); fetch it again",
+                     path, sdm_gdal_reason()));
+    if (!good)
+        TRY(fail_packed(ctx, path));
+    for (vsi_l_offset i = 0; i < bytes; ++i) {
+        count += text[i] == '\n';
+        if (!text[i])
+            text[i] = '?'; /* binary data: let the parser say where */
+    }
+    TRY(sdm_alloc(ctx, out, count * (size_t)columns, sizeof **out, "table"));
+    TRY(parse_table(ctx, path, (char *)text, columns, *out, lines));
+done:
+    VSIFree(text);
+    if (st != SDM_OK)
+        sdm_free(out);
+    return st;
+}
+
+SdmStatus sdm_check_packed(SdmContext *ctx, const char *path)
+{
+    enum { PART = 1 << 16 };
+    SdmStatus st = SDM_OK;
+    char *part = NULL;
+    TRY(sdm_alloc(ctx, &part, PART, 1, "part of a file"));
+    sdm_quiet_begin();
+    VSILFILE *const file = VSIFOpenL(path, "rb");
+    while (file && VSIFReadL(part, 1, PART, file) == PART && CPLGetLastErrorType() != CE_Failure)
+        ;
+    const bool good = file && CPLGetLastErrorType() != CE_Failure;
+    if (file)
+        VSIFCloseL(file);
+    sdm_quiet_end();
+    if (!good)
+        TRY(fail_packed(ctx, path));
+done:
+    sdm_free(&part);
+    return st;
+}
+
+SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path)
+{
+    VSIStatBufL at;
+    SdmInputFile *grown = NULL;
+    for (int i = 0; i < scene->file_count; ++i)
+        if (strcmp(scene->files[i].path, path) == 0)
+            return SDM_OK;
+    if (VSIStatL(path, &at) != 0)
+        return SDM_OK; /* a subdataset or the like: its container is in the list */
+    SdmStatus st = sdm_alloc(ctx, &grown, (size_t)scene->file_count + 1, sizeof *grown, "list of inputs");
+    if (st != SDM_OK)
+        return st;
+    SdmInputFile *const file = &grown[scene->file_count];
+    st = sdm_format(ctx, file->path, sizeof file->path, "%s", path);
+    if (st != SDM_OK) {
+        sdm_free(&grown);
+        return st;
+    }
+    file->size_bytes = (int64_t)at.st_size;
+    file->mtime_s = (int64_t)at.st_mtime;
+    if (scene->file_count)
+        memcpy(grown, scene->files, (size_t)scene->file_count * sizeof *grown);
+    sdm_free(&scene->files);
+    scene->files = grown;
+    scene->file_count++;
+    return SDM_OK;
+}
+
+void sdm_granule_time(const char *granule, char time_utc[32])
+{
+    time_utc[0] = '\0';
+    const char *at = strstr(granule, "AST_L1A_");
+    if (!at)
+        return;
+    at += strlen("AST_L1A_");
+    if (strspn(at, "0123456789") < 17) /* 3 of the version, 14 of MMDDYYYYhhmmss */
+        return;
+    const char *const d = at + 3;
+    const int month = (d[0] - '0') * 10 + d[1] - '0', day = (d[2] - '0') * 10 + d[3] - '0';
+    if (month < 1 || month > 12 || day < 1 || day > 31)
+        return;
+    snprintf(time_utc, 32, "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", d + 4, d, d + 2, d + 8, d + 10, d + 12);
+}

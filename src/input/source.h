@@ -1,0 +1,37 @@
+/* What the readers share: quiet GDAL, files as text, the list of inputs.  For src/read and src/disparity. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_SOURCE_H
+#define SDM_SOURCE_H
+
+#include "input/scene_open.h"
+
+#include <gdal.h>
+
+/* GDAL's messages go nowhere between the two calls; the last one stays readable.  Per thread. */
+void sdm_quiet_begin(void);
+void sdm_quiet_end(void);
+/* GDAL's last message, or "no reason given"; one line. */
+const char *sdm_gdal_reason(void);
+
+/* Open for reading; NULL without a message of ours. */
+GDALDatasetH sdm_gdal_open(const char *name);
+
+/* Whole text file as numbers, `columns` on every line that is not blank.
+ * *out: lines x columns, freed by the caller with sdm_free.  SDM_ERR_INPUT names file, line and
+ * what is wrong. */
+SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double **out, int *lines);
+
+/* Read a file of an archive (a name that begins with /vsizip/) to its end, where GDAL compares its checksum;
+ * images are else read piece by piece, without that.  SDM_ERR_INPUT when it differs. */
+SdmStatus sdm_check_packed(SdmContext *ctx, const char *path);
+
+bool sdm_path_exists(const char *path);
+const char *sdm_path_base(const char *path); /* behind the last slash */
+
+/* Append a file to the scene's list, once. */
+SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path);
+
+/* "AST_L1A_003MMDDYYYYhhmmss..." -> ISO 8601; "" when the name says nothing. */
+void sdm_granule_time(const char *granule, char time_utc[32]);
+
+#endif

@@ -1,0 +1,229 @@
+/* What a job folder holds -> done, running, failed and missing units of each scene.  Computes and changes
+ * nothing. */
+// SPDX-License-Identifier: Apache-2.0
+#include "job/job.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SEEN_FILE = 1, SEEN_BEAT = 2, SEEN_ERROR = 4, SEEN_PREPARED = 1, SEEN_MERGED = 2, SEEN_FAILURE = 4,
+       SEEN_MERGING = 8 };
+static const double SILENT_S = 90.0; /* a beat older than that is of a task that died */
+
+struct SdmStatusReport {
+    SdmJob job;
+    SdmOptions options;
+    uint8_t *unit, *scene; /* what was seen of each */
+    time_t now;            /* of the file system */
+    double done_cpu_s, done_expected_s, left_expected_s;
+    int running;
+};
+
+static void note(SdmStatusReport *r, const char *name)
+{
+    static const char *const end[2][4] = {{".sdm", ".merged", ".err", ".merging"},
+                                          {".sdm", ".run", ".err", "-"}};
+    char *rest = NULL;
+    const bool unit = strncmp(name, "unit_", 5) == 0;
+    if (!unit && strncmp(name, "scene_", 6) != 0)
+        return;
+    const long long n = strtoll(name + (unit ? 5 : 6), &rest, 10);
+    if (n < 0 || n >= (unit ? (long long)r->job.plan->units : r->job.plan->count))
+        return;
+    for (int i = 0; i < 4; i++)
+        if (strcmp(rest, end[unit][i]) == 0)
+            (unit ? r->unit : r->scene)[n] |= (uint8_t)(1 << i);
+}
+
+/* The clock of the file system, by a file of ours: clocks of other machines do not matter. */
+static time_t folder_time(const char *folder)
+{
+    char path[SDM_PATH_SIZE];
+    struct stat s;
+    time_t now = time(NULL);
+    if (sdm_path_aside(NULL, "status", path, sizeof path) != SDM_OK)
+        return now;
+    char full[2 * SDM_PATH_SIZE];
+    snprintf(full, sizeof full, "%s/%s", folder, path);
+    FILE *const f = fopen(full, "wx");
+    if (f) {
+        if (fstat(fileno(f), &s) == 0)
+            now = s.st_mtim.tv_sec;
+        fclose(f);
+        unlink(full);
+    }
+    return now;
+}
+
+SdmStatus sdm_status_open(SdmContext *ctx, const char *folder, SdmStatusReport **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmStatusReport *r = NULL;
+    DIR *dir = NULL;
+    *out = NULL;
+    TRY(sdm_alloc(ctx, &r, 1, sizeof *r, "the status"));
+    TRY(sdm_job_open(ctx, folder, &r->job));
+    TRY(sdm_alloc(ctx, &r->unit, (size_t)r->job.plan->units + 1, 1, "the status"));
+    TRY(sdm_alloc(ctx, &r->scene, (size_t)r->job.plan->count, 1, "the status"));
+    dir = opendir(folder);
+    for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir))
+        note(r, e->d_name);
+    r->now = folder_time(folder);
+    *out = r;
+    r = NULL;
+done:
+    if (dir)
+        closedir(dir);
+    sdm_status_close(ctx, &r);
+    return st;
+}
+
+void sdm_status_close(SdmContext *ctx, SdmStatusReport **out)
+{
+    SdmStatusReport *const r = out ? *out : NULL;
+    if (!r)
+        return;
+    sdm_job_close(ctx, &r->job);
+    sdm_free(&r->unit);
+    sdm_free(&r->scene);
+    sdm_free(out);
+}
+
+int sdm_status_scenes(const SdmStatusReport *r)
+{
+    return r->job.plan->count;
+}
+
+static void read_sentence(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n, char *out,
+                          size_t size)
+{
+    char path[SDM_PATH_SIZE];
+    *out = '\0';
+    FILE *const f = sdm_job_file(ctx, job, kind, n, path) == SDM_OK ? fopen(path, "r") : NULL;
+    if (!f)
+        return;
+    const size_t got = fread(out, 1, size - 1, f);
+    out[got] = '\0';
+    for (char *c = out; *c; c++)
+        *c = (unsigned char)*c < ' ' ? ' ' : *c;
+    fclose(f);
+}
+
+/* Did the file of unit or scene n change a short time ago? */
+static bool beats(SdmContext *ctx, const SdmStatusReport *r, SdmJobFile kind, int64_t n)
+{
+    char path[SDM_PATH_SIZE];
+    struct stat s;
+    return sdm_job_file(ctx, &r->job, kind, n, path) == SDM_OK && stat(path, &s) == 0 &&
+           difftime(r->now, s.st_mtim.tv_sec) < SILENT_S;
+}
+
+static bool is_done(SdmContext *ctx, const SdmStatusReport *r, const SdmPlanScene *s, int64_t unit,
+                    double *took_s)
+{
+    char path[SDM_PATH_SIZE];
+    int64_t cells[4];
+    uint64_t fingerprint = s->fingerprint;
+    double stage_s[SDM_UNIT_STAGES];
+    const bool preparation = s->tiled && unit == s->first_unit;
+    *took_s = 0.0;
+    if (!(preparation ? r->scene[s->number] & SEEN_PREPARED : r->unit[unit] & SEEN_FILE))
+        return false;
+    if (sdm_job_file(ctx, &r->job, preparation ? SDM_JOB_PREPARED : SDM_JOB_UNIT,
+                     preparation ? s->number : unit, path) ||
+        (!preparation && sdm_job_tile(ctx, s, unit, cells, &fingerprint)) ||
+        !sdm_unit_peek(path, fingerprint, preparation, stage_s))
+        return false;
+    for (int i = 0; i < SDM_UNIT_STAGES; i++)
+        *took_s += stage_s[i];
+    return true;
+}
+
+static double expected_s(SdmContext *ctx, const SdmStatusReport *r, const SdmPlanScene *s, int64_t unit)
+{
+    int64_t cells[4];
+    double cpu_s = 0.0;
+    if (s->tiled && unit == s->first_unit)
+        return sdm_plan_prepare_s(r->job.plan, s->number);
+    if (sdm_plan_tile(ctx, s, unit - s->first_unit - (s->tiled ? 1 : 0), cells, &cpu_s) != SDM_OK)
+        return 0.0;
+    return cpu_s > 0.0 ? cpu_s : 0.0;
+}
+
+static void look_at_unit(SdmContext *ctx, SdmStatusReport *r, const SdmPlanScene *s, int64_t unit,
+                         SdmSceneStatus *out)
+{
+    double took_s;
+    const double expected = expected_s(ctx, r, s, unit);
+    if (is_done(ctx, r, s, unit, &took_s)) {
+        out->done++;
+        r->done_cpu_s += took_s;
+        r->done_expected_s += expected;
+        return;
+    }
+    r->left_expected_s += expected;
+    if ((r->unit[unit] & SEEN_BEAT) && beats(ctx, r, SDM_JOB_BEAT, unit)) {
+        out->running++;
+        r->running++;
+    } else if (r->unit[unit] & SEEN_ERROR) {
+        out->failed++;
+        read_sentence(ctx, &r->job, SDM_JOB_ERROR, unit, out->error, sizeof out->error);
+        out->error_unit = unit;
+    } else {
+        out->missing++;
+    }
+}
+
+SdmStatus sdm_status_scene(SdmContext *ctx, SdmStatusReport *r, int i, SdmSceneStatus *out)
+{
+    SdmPlanScene s;
+    *out = (SdmSceneStatus){.number = i, .error_unit = -1};
+    const SdmStatus st = sdm_plan_scene(ctx, r->job.plan, sdm_options(ctx), i, &s);
+    if (st != SDM_OK)
+        return st;
+    snprintf(out->name, sizeof out->name, "%s", s.name);
+    out->first_unit = s.first_unit;
+    out->units = s.unit_count;
+    if (s.error) {
+        out->state = "not planned";
+        snprintf(out->error, sizeof out->error, "%s", s.error);
+        return SDM_OK;
+    }
+    if ((r->scene[i] & SEEN_MERGED) && sdm_job_is_merged(&r->job, &s)) {
+        out->state = "merged";
+        out->done = out->units;
+        return SDM_OK;
+    }
+    for (int64_t unit = s.first_unit; unit < s.first_unit + s.unit_count; unit++)
+        look_at_unit(ctx, r, &s, unit, out);
+    if (r->scene[i] & SEEN_FAILURE && out->error_unit < 0)
+        read_sentence(ctx, &r->job, SDM_JOB_FAILURE, i, out->error, sizeof out->error);
+    const bool merging = (r->scene[i] & SEEN_MERGING) && beats(ctx, r, SDM_JOB_MERGING, i);
+    out->state = merging && out->done    ? "merging"
+                 : out->done == out->units ? (*out->error ? "merge failed" : "ready to merge")
+                 : out->running          ? "running"
+                 : out->failed           ? "failed"
+                 : out->done             ? "begun"
+                                         : "not begun";
+    return SDM_OK;
+}
+
+/* Expected seconds, put right by what the units done took, shared by those at work. */
+double sdm_status_left_s(const SdmStatusReport *r)
+{
+    const double ratio =
+        r->done_expected_s > 0.0 && r->done_cpu_s > 0.0 ? r->done_cpu_s / r->done_expected_s : 1.0;
+    return r->running || r->left_expected_s == 0.0 ? r->left_expected_s * ratio / fmax(r->running, 1.0) : NAN;
+}
+
+double sdm_status_work_s(const SdmStatusReport *r)
+{
+    const double ratio =
+        r->done_expected_s > 0.0 && r->done_cpu_s > 0.0 ? r->done_cpu_s / r->done_expected_s : 1.0;
+    return r->left_expected_s * ratio;
+}

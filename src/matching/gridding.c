@@ -1,0 +1,348 @@
+/* Stage 8: points -> cells. Patches of lattice cells are sorted into sub-blocks of the DEM, each summed by
+ * one thread. */
+// SPDX-License-Identifier: Apache-2.0
+#include "matching/gridding_patch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SUB = 64, /* cells a side of a sub-block */
+    SIDE =
+        16, /* pixels a side of a patch, at most: all of a patch is placed for each sub-block that it meets */
+    UNIT = SDM_GRIDDING_UNIT,
+    HEIGHT_UNIT = SDM_GRIDDING_HEIGHT_UNIT
+};
+
+typedef SdmGriddingPatch Patch;
+
+typedef struct Cell { /* sums of one cell: a cache line */
+    int64_t weight, height, square, score, gap, filled, image_weight, image; /* as SdmSpread */
+} Cell;
+
+typedef struct Sums { /* of a sub-block: SUB x SUB each */
+    Cell cell[SUB * SUB];
+    int32_t count[SUB * SUB];
+    uint16_t reasons[SUB * SUB];
+} Sums;
+
+typedef struct Work {
+    SdmGriddingSetup s;
+    const SdmFineResult *fine;
+    SdmBlock *block;
+    int subs_x, subs_y;
+    int split, nu, nv; /* patches a side of a lattice cell; of the window */
+} Work;
+
+SdmStatus sdm_block_alloc(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w, int64_t h, SdmBlock *b)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)(w * h);
+    *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
+    TRY(sdm_alloc_raw(ctx, &b->height_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->score, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->gap_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->spread_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->ortho, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->count, n, sizeof(uint16_t), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->mask, n, sizeof(uint16_t), "a block of the DEM"));
+done:
+    if (st != SDM_OK)
+        sdm_block_free(b);
+    return st;
+}
+
+void sdm_block_free(SdmBlock *b)
+{
+    sdm_free(&b->height_m);
+    sdm_free(&b->score);
+    sdm_free(&b->gap_m);
+    sdm_free(&b->spread_m);
+    sdm_free(&b->ortho);
+    sdm_free(&b->count);
+    sdm_free(&b->mask);
+}
+
+/* floor(x + 1/2), of numbers that 32 bits hold; without the library's floorf, which baseline x86-64 must
+ * call. */
+static inline int32_t round_half_up(float x)
+{
+    const float y = x + 0.5f;
+    const int32_t i = (int32_t)y;
+    return i - ((float)i > y);
+}
+
+/* Patch i of the window: a part of a lattice cell. */
+static void take_patch(const Work *w, int i, Patch *p)
+{
+    const int ci = i % w->nu, cj = i / w->nu, step = w->s.g->lattice->step;
+    sdm_gridding_patch(&w->s, ci / w->split, cj / w->split, p);
+    const int u = (int)p->u_node + ci % w->split * SIDE, v = (int)p->v_node + cj % w->split * SIDE;
+    const int u1 = step < SIDE ? u + step : u + SIDE, v1 = step < SIDE ? v + step : v + SIDE;
+    p->u0 = p->u0 > u ? p->u0 : u;
+    p->v0 = p->v0 > v ? p->v0 : v;
+    p->u1 = p->u1 < u1 ? p->u1 : u1;
+    p->v1 = p->v1 < v1 ? p->v1 : v1;
+}
+
+/* Positions of pixels (u.., v) at heights h, in 1/256 cell from the corner of the patch's base cell. */
+static inline void place_run(const Work *w, const Patch *p, int u, int v, int count, const float *restrict h,
+                             int32_t *restrict x, int32_t *restrict y)
+{
+    const float inv = 1.0f / (float)w->s.g->lattice->step, fv = (float)(v - p->v_node) * inv;
+    const float h0 = (float)w->s.g->lattice->height0_m, u_node = (float)p->u_node;
+    const float *const ax = p->a[0], *const ay = p->a[1];
+    for (int i = 0; i < count; i++) {
+        const float fu = ((float)(u + i) - u_node) * inv, t = h[i] - h0;
+        const float top_x = ax[0] + fu * (ax[1] - ax[0]), low_x = ax[2] + fu * (ax[3] - ax[2]);
+        const float top_y = ay[0] + fu * (ay[1] - ay[0]), low_y = ay[2] + fu * (ay[3] - ay[2]);
+        x[i] = round_half_up(((top_x + fv * (low_x - top_x)) + t * (p->b[0] + t * p->c[0])) * (float)UNIT);
+        y[i] = round_half_up(((top_y + fv * (low_y - top_y)) + t * (p->b[1] + t * p->c[1])) * (float)UNIT);
+    }
+}
+
+/* The same from the grid's corner. */
+static void place(const Work *w, const Patch *p, int u, int v, float h, int64_t out[2])
+{
+    int32_t x, y;
+    place_run(w, p, u, v, 1, &h, &x, &y);
+    out[0] = p->base[0] * UNIT + x;
+    out[1] = p->base[1] * UNIT + y;
+}
+
+/* Cells (of the block) that a patch may touch, with one pixel of slack; false when none. */
+static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
+{
+    const SdmSurface *const s = &w->fine->surface;
+    float lo = INFINITY, hi = -INFINITY;
+    for (int v = p->v0; v < p->v1; v++)
+        for (int u = p->u0; u < p->u1; u++) {
+            const float h = s->h_m[(size_t)v * (size_t)s->win.w + (size_t)u];
+            lo = h < lo ? h : lo;
+            hi = h > hi ? h : hi;
+        }
+    if (!(lo <= hi))
+        return false;
+    box[0] = box[1] = INT64_MAX;
+    box[2] = box[3] = INT64_MIN;
+    for (int i = 0; i < 8; i++) {
+        int64_t at[2];
+        place(w, p, i & 1 ? p->u1 : p->u0 - 1, i & 2 ? p->v1 : p->v0 - 1, i & 4 ? hi : lo, at);
+        for (int k = 0; k < 2; k++) {
+            box[k] = at[k] < box[k] ? at[k] : box[k];
+            box[2 + k] = at[k] > box[2 + k] ? at[k] : box[2 + k];
+        }
+    }
+    const int64_t first[2] = {w->block->col0, w->block->row0}, size[2] = {w->block->w, w->block->h};
+    for (int k = 0; k < 2; k++) {
+        box[k] = (box[k] >> 8) - w->s.reach - 1 - first[k];
+        box[2 + k] = (box[2 + k] >> 8) + w->s.reach + 1 - first[k];
+        if (box[2 + k] < 0 || box[k] >= size[k])
+            return false;
+        box[k] = box[k] < 0 ? 0 : box[k];
+        box[2 + k] = box[2 + k] >= size[k] ? size[k] - 1 : box[2 + k];
+    }
+    return true;
+}
+
+/* Heights and ray gaps of a run of pixels in whole numbers; no gap counts as 0. */
+static inline void measure_run(const SdmFineResult *f, size_t first, int count, int32_t *restrict h,
+                               int32_t *restrict gap)
+{
+    const float *const h_m = f->surface.h_m + first, *const gap_px = f->gap_px + first;
+    for (int i = 0; i < count; i++) {
+        const float g = fabsf(gap_px[i]);
+        h[i] = round_half_up(h_m[i] * (float)HEIGHT_UNIT);
+        gap[i] = round_half_up((g >= 0.0f ? g : 0.0f) * 1024.0f);
+    }
+}
+
+/* What the pixel adds to the cells around it. */
+static inline void set_values(const SdmFineResult *f, size_t i, int32_t h, int32_t gap, int32_t value[8])
+{
+    const int32_t flags = f->surface.flags[i], valid = -((flags & SDM_QA_VALID) != 0),
+                  seen = -(f->left[i] != SDM_PIXEL_NODATA);
+    value[0] = valid & 1;
+    value[1] = valid & h;
+    value[2] = valid & (h >> 2); /* 1/64 m, so that squares fit */
+    value[3] = valid & f->surface.score[i];
+    value[4] = valid & gap;
+    value[5] = valid & ((flags & SDM_QA_FILLED) != 0);
+    value[6] = seen & 1;
+    value[7] = seen & f->left[i];
+}
+
+static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0, int cols, int rows, Sums *s)
+{
+    const SdmFineResult *const f = w->fine;
+    const SdmSpread spread = {.cols = cols,
+                              .rows = rows,
+                              .pitch = SUB,
+                              .radius = w->s.radius,
+                              .table = w->s.table,
+                              .cell = &s->cell[0].weight};
+    /* the patch lies near the sub-block, so 32 bits hold the way between their corners */
+    const int32_t dx = (int32_t)((p->base[0] - col0) * UNIT), dy = (int32_t)((p->base[1] - row0) * UNIT);
+    const int32_t reach = w->s.reach * UNIT, right = (cols + w->s.reach) * UNIT,
+                  bottom = (rows + w->s.reach) * UNIT;
+    SdmSpreadPoint point[SIDE * SIDE];
+    const int run = p->u1 - p->u0;
+    int count = 0;
+    for (int v = p->v0; v < p->v1; v++) {
+        int32_t x[SIDE], y[SIDE], h[SIDE], gap[SIDE];
+        const size_t first = (size_t)v * (size_t)f->surface.win.w + (size_t)p->u0;
+        place_run(w, p, p->u0, v, run, f->surface.h_m + first, x, y);
+        measure_run(f, first, run, h, gap);
+        for (int k = 0; k < run; k++) {
+            const size_t i = first + (size_t)k;
+            const uint16_t flags = f->surface.flags[i];
+            const int32_t px = x[k] + dx, py = y[k] + dy;
+            if (px < -reach || py < -reach || px >= right || py >= bottom)
+                continue;
+            point[count].x = px;
+            point[count].y = py;
+            set_values(f, i, h[k], gap[k], point[count++].value);
+            if (px < 0 || py < 0 || px >= cols * UNIT || py >= rows * UNIT)
+                continue;
+            const size_t c = (size_t)((py / UNIT) * SUB + px / UNIT);
+            s->count[c] += flags & SDM_QA_VALID;
+            s->reasons[c] = (uint16_t)(s->reasons[c] | (flags & ~(SDM_QA_VALID | SDM_QA_FILLED)));
+        }
+    }
+    w->s.g->kernels->spread_points(&spread, point, count);
+}
+
+/* Its pixels lie in short rows of several rasters, which the processor does not foresee. */
+static void fetch_patch(const Work *w, const Patch *p)
+{
+    const SdmFineResult *const f = w->fine;
+    for (int v = p->v0; v < p->v1; v++) {
+        const size_t i = (size_t)v * (size_t)f->surface.win.w + (size_t)p->u0;
+        for (int k = 0; k < SIDE; k += SIDE - 1) { /* two cache lines where the row begins inside one */
+            __builtin_prefetch(f->surface.h_m + i + k);
+            __builtin_prefetch(f->gap_px + i + k);
+        }
+        __builtin_prefetch(f->surface.flags + i);
+        __builtin_prefetch(f->surface.score + i);
+        __builtin_prefetch(f->left + i);
+    }
+}
+
+static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, size_t out)
+{
+    const Cell *const cell = &s->cell[i];
+    const double weight = (double)cell->weight;
+    const bool valid = cell->weight >= w->s.least;
+    b->height_m[out] = b->score[out] = b->gap_m[out] = b->spread_m[out] = b->ortho[out] = NAN;
+    b->count[out] = (uint16_t)(s->count[i] > 65535 ? 65535 : s->count[i]);
+    if (cell->image_weight >= w->s.least)
+        b->ortho[out] =
+            (float)(((double)cell->image / (double)cell->image_weight - w->s.g->offset) / w->s.g->scale);
+    if (!valid) {
+        const uint16_t none = cell->image_weight > 0 ? SDM_QA_SPARSE : SDM_QA_OUTSIDE;
+        b->mask[out] = s->reasons[i] ? s->reasons[i] : none;
+        return;
+    }
+    const double mean = (double)cell->height / weight, m4 = mean * 0.25;
+    const double var = (double)cell->square / weight - m4 * m4;
+    b->height_m[out] = (float)(mean / HEIGHT_UNIT);
+    b->score[out] = (float)((double)cell->score / weight / 250.0);
+    b->gap_m[out] = (float)((double)cell->gap / weight / 1024.0 * w->s.g->gap_m_per_px);
+    b->spread_m[out] = var > 0.0 ? (float)(sqrt(var) / 64.0) : 0.0f;
+    b->mask[out] = (uint16_t)(SDM_QA_VALID | (2 * cell->filled > cell->weight ? SDM_QA_FILLED : 0));
+}
+
+static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, int64_t end, Sums *s)
+{
+    SdmBlock *const b = w->block;
+    const int64_t x0 = (int64_t)(sub % w->subs_x) * SUB, y0 = (int64_t)(sub / w->subs_x) * SUB;
+    const int cols = (int)(b->w - x0 < SUB ? b->w - x0 : SUB),
+              rows = (int)(b->h - y0 < SUB ? b->h - y0 : SUB);
+    memset(s, 0, sizeof *s);
+    Patch p, next;
+    if (begin < end)
+        take_patch(w, list[begin], &next);
+    for (int64_t k = begin; k < end; k++) {
+        p = next;
+        if (k + 1 < end) {
+            take_patch(w, list[k + 1], &next);
+            fetch_patch(w, &next);
+        }
+        add_patch(w, &p, b->col0 + x0, b->row0 + y0, cols, rows, s);
+    }
+    for (int y = 0; y < rows; y++)
+        for (int x = 0; x < cols; x++)
+            finish_cell(w, s, (size_t)(y * SUB + x), b, (size_t)((y0 + y) * b->w + x0 + x));
+}
+
+/* Which patches each sub-block needs: counts first, then the lists, in raster order. */
+static SdmStatus sort_patches(SdmContext *ctx, const Work *w, int64_t **begin_out, int32_t **list_out)
+{
+    SdmStatus st = SDM_OK;
+    const int subs = w->subs_x * w->subs_y, patches = w->nu * w->nv;
+    int32_t *box = NULL, *list = NULL; /* box: sub-blocks x0 y0 x1 y1 of each patch, x0 > x1: none */
+    int64_t *begin = NULL;
+    TRY(sdm_alloc(ctx, &box, (size_t)patches * 4, sizeof *box, "gridding boxes"));
+    TRY(sdm_alloc(ctx, &begin, (size_t)subs + 2, sizeof *begin, "gridding lists"));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int i = 0; i < patches; i++) {
+        Patch p;
+        int64_t cells[4];
+        take_patch(w, i, &p);
+        const bool any = patch_cells(w, &p, cells);
+        for (int k = 0; k < 4; k++)
+            box[4 * i + k] = any ? (int32_t)(cells[k] / SUB) : (k < 2 ? 1 : 0);
+    }
+    for (int i = 0; i < patches; i++)
+        for (int y = box[4 * i + 1]; y <= box[4 * i + 3]; y++)
+            for (int x = box[4 * i]; x <= box[4 * i + 2]; x++)
+                begin[y * w->subs_x + x + 2]++;
+    for (int i = 2; i < subs + 2; i++)
+        begin[i] += begin[i - 1];
+    TRY(sdm_alloc(ctx, &list, (size_t)begin[subs + 1] + 1, sizeof *list, "gridding lists"));
+    for (int i = 0; i < patches; i++)
+        for (int y = box[4 * i + 1]; y <= box[4 * i + 3]; y++)
+            for (int x = box[4 * i]; x <= box[4 * i + 2]; x++)
+                list[begin[y * w->subs_x + x + 1]++] = i;
+    *begin_out = begin;
+    *list_out = list;
+    begin = NULL;
+    list = NULL;
+done:
+    sdm_free(&box);
+    sdm_free(&begin);
+    sdm_free(&list);
+    return st;
+}
+
+SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, const SdmFineResult *fine, SdmBlock *block)
+{
+    SdmStatus st = SDM_OK;
+    Work *w = NULL;
+    Sums *sums = NULL;
+    int64_t *begin = NULL;
+    int32_t *list = NULL;
+    const int threads = sdm_threads(ctx), around = sdm_stage_enter(ctx, 8);
+    TRY(sdm_alloc(ctx, &w, 1, sizeof *w, "gridding"));
+    sdm_gridding_setup(g, &fine->surface.win, &w->s);
+    w->fine = fine;
+    w->block = block;
+    w->subs_x = (int)((block->w + SUB - 1) / SUB);
+    w->subs_y = (int)((block->h + SUB - 1) / SUB);
+    w->split = (g->lattice->step + SIDE - 1) / SIDE;
+    w->nu = w->s.nu * w->split;
+    w->nv = w->s.nv * w->split;
+    TRY(sort_patches(ctx, w, &begin, &list));
+    TRY(sdm_alloc(ctx, &sums, (size_t)threads, sizeof *sums, "gridding sums"));
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int i = 0; i < w->subs_x * w->subs_y; i++)
+        do_sub(w, i, list, begin[i], begin[i + 1], &sums[sdm_thread()]);
+done:
+    sdm_free(&w);
+    sdm_free(&sums);
+    sdm_free(&begin);
+    sdm_free(&list);
+    sdm_stage_leave(ctx, around);
+    return st;
+}

@@ -1,0 +1,71 @@
+/* Labels -> sub-pixel places about them, from the costs alone: smoothness must not draw them to whole pixels.
+ */
+// SPDX-License-Identifier: Apache-2.0
+#include "matching/optimize.h"
+
+enum { HALF = 2 }; /* of the window that costs are summed over: one pixel's are too coarse */
+
+static int clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
+
+/* Where the least lies between labels whose costs are these, -0.5..0.5: two lines of opposite slope, as sums
+ * of magnitudes are a V. */
+static float vertex(int before, int at, int after)
+{
+    const int steeper = before > after ? before - at : after - at;
+    if (before < at || after < at) /* beyond half a label */
+        return before < after ? -0.5f : before > after ? 0.5f : 0.0f;
+    return steeper > 0 ? (float)(before - after) / (float)(2 * steeper) : 0.0f;
+}
+
+typedef struct Row { /* and those about it */
+    const SdmVolume *v;
+    const uint8_t *cost[2 * HALF + 1];
+    const uint16_t *label[2 * HALF + 1];
+} Row;
+
+/* Sums over a column of the window: at labels l - 1, l, l + 1 in 16 bits each. */
+typedef struct Sums {
+    uint64_t three;
+} Sums;
+
+/* Column col of the window, for label l: pixels whose labels are l - 1 .. l + 1, those of the same surface.
+ */
+static Sums sum_column(const Row *r, int col, int l)
+{
+    const ptrdiff_t x = clamp(col, 0, r->v->width - 1), at = x * r->v->pitch + l - 1;
+    Sums s = {0};
+    for (int j = 0; j <= 2 * HALF; j++) {
+        const uint8_t *const c = r->cost[j] + at;
+        const uint64_t all = (uint64_t)c[0] | (uint64_t)c[1] << 16 | (uint64_t)c[2] << 32;
+        s.three += (unsigned)(r->label[j][x] - l + 1) <= 2 ? all : 0;
+    }
+    return s;
+}
+
+void sdm_volume_offsets(const SdmVolume *v, int y, const uint16_t *label, float *offset)
+{
+    enum { SIDE = 2 * HALF + 1 };
+    Row r = {.v = v};
+    Sums column[SIDE]; /* of columns x - HALF .. x + HALF, at their number modulo SIDE, for label `held` */
+    int held = -1;
+    for (int j = 0; j < SIDE; j++) {
+        const ptrdiff_t row = (ptrdiff_t)clamp(y + j - HALF, 0, v->height - 1) * v->width;
+        r.cost[j] = v->cost + row * v->pitch;
+        r.label[j] = label + row;
+    }
+    for (int x = 0; x < v->width; x++) {
+        const int l = r.label[HALF][x];
+        uint64_t sum = 0;
+        offset[x] = 0.0f;
+        if (l < 1 || l + 1 >= v->labels) {
+            held = -1;
+            continue;
+        }
+        for (int i = held == l ? x + HALF : x - HALF; i <= x + HALF; i++)
+            column[(i + SIDE) % SIDE] = sum_column(&r, i, l);
+        for (int i = 0; i < SIDE; i++)
+            sum += column[i].three;
+        offset[x] = vertex((int)(sum & 0xFFFF), (int)(sum >> 16 & 0xFFFF), (int)(sum >> 32));
+        held = l;
+    }
+}

@@ -1,0 +1,208 @@
+/* Stage 4: image window -> pyramid, by strips. */
+// SPDX-License-Identifier: Apache-2.0
+#include "matching/pyramid.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { STRIP_PIXELS = 32 << 20, LEAST_ROWS = 16 };
+
+void sdm_pyramid_free(SdmPyramid *p)
+{
+    for (int l = 0; l < SDM_MAX_LEVELS; l++)
+        sdm_free(&p->level[l].data);
+    sdm_free(&p->saturated);
+}
+
+static int64_t floor_shift(int64_t a, int n)
+{
+    return a >> n; /* arithmetic on every compiler we use */
+}
+
+/* Half `in` into rows [begin, end) of `out` (absolute rows of out's level); rows and columns outside `in` are
+ * nodata. */
+static SdmStatus halve(SdmContext *ctx, const SdmKernels *k, const SdmLevelImage *in, SdmLevelImage *out,
+                       int64_t begin, int64_t end)
+{
+    SdmStatus st = SDM_OK;
+    int16_t *scratch = NULL;
+    const int64_t pad = 2 * out->w + 2; /* source pixels 2 x0 - 1 .. 2 (x0 + w) */
+    const int threads = sdm_threads(ctx);
+    TRY(sdm_alloc(ctx, &scratch, (size_t)(threads * 4 * pad), sizeof *scratch, "pyramid rows"));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; t++) {
+        int16_t *const rows = scratch + (int64_t)t * 4 * pad;
+        const int64_t y_begin = begin + (end - begin) * t / threads,
+                      y_end = begin + (end - begin) * (t + 1) / threads;
+        for (int64_t y = y_begin; y < y_end; y++) {
+            const int16_t *src[4];
+            for (int j = 0; j < 4; j++) {
+                const int64_t yy = 2 * y - 1 + j - in->y0;
+                int16_t *const row = rows + j * pad;
+                for (int64_t i = 0; i < pad; i++)
+                    row[i] = SDM_PIXEL_NODATA;
+                const int64_t x0 = 2 * out->x0 - 1, from = x0 > in->x0 ? x0 : in->x0;
+                const int64_t to = x0 + pad < in->x0 + in->w ? x0 + pad : in->x0 + in->w;
+                if (yy >= 0 && yy < in->h && to > from)
+                    memcpy(row + (from - x0), in->data + yy * in->w + (from - in->x0),
+                           (size_t)(to - from) * sizeof *row);
+                src[j] = row + 1;
+            }
+            k->half_row(src, (int)out->w, out->data + (y - out->y0) * out->w);
+        }
+    }
+done:
+    sdm_free(&scratch);
+    return st;
+}
+
+void sdm_level_place(const int64_t bounds[4], int level, SdmLevelImage *out)
+{
+    const int64_t one = ((int64_t)1 << level) - 1;
+    out->x0 = floor_shift(bounds[0], level);
+    out->y0 = floor_shift(bounds[1], level);
+    out->w = floor_shift(bounds[2] + one, level) - out->x0;
+    out->h = floor_shift(bounds[3] + one, level) - out->y0;
+}
+
+static SdmStatus alloc_level(SdmContext *ctx, SdmLevelImage *im, const int64_t bounds[4], int l)
+{
+    sdm_level_place(bounds, l, im);
+    return sdm_alloc_raw(ctx, &im->data, (size_t)(im->w * im->h), sizeof *im->data, "an image level");
+}
+
+/* Rows [begin, end) of level lmin, through a strip of the full image with its margins. */
+static SdmStatus build_strip(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *read, void *user,
+                             const int64_t bounds[4], int lmin, int64_t begin, int64_t end,
+                             SdmLevelImage *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmLevelImage a = {0}, b = {0};
+    const int64_t margin = (int64_t)3 << lmin;
+    int64_t strip[4] = {bounds[0], begin * ((int64_t)1 << lmin) - margin, bounds[2],
+                        end * ((int64_t)1 << lmin) + margin};
+    strip[1] = strip[1] > bounds[1] ? strip[1] : bounds[1];
+    strip[3] = strip[3] < bounds[3] ? strip[3] : bounds[3];
+    TRY(alloc_level(ctx, &a, strip, 0));
+    TRY(read(ctx, user, a.x0, a.y0, a.w, a.h, a.data));
+    for (int l = 1; l < lmin; l++) {
+        TRY(alloc_level(ctx, &b, strip, l));
+        TRY(halve(ctx, k, &a, &b, b.y0, b.y0 + b.h));
+        sdm_free(&a.data);
+        a = b;
+        b.data = NULL;
+    }
+    TRY(halve(ctx, k, &a, out, begin, end));
+done:
+    sdm_free(&a.data);
+    sdm_free(&b.data);
+    return st;
+}
+
+/* Rows of level lmin that are built at once: more of a narrow image. */
+static int64_t strip_rows(int64_t width, int lmin)
+{
+    const int64_t rows = 1024 >> lmin > 32 ? 1024 >> lmin : 32, fit = (STRIP_PIXELS / width) >> lmin;
+    return fit > rows ? rows : fit > LEAST_ROWS ? fit : LEAST_ROWS;
+}
+
+int64_t sdm_pyramid_strip_bytes(int64_t width, int lmin)
+{
+    const int64_t rows = (strip_rows(width, lmin) + 6) * ((int64_t)1 << lmin);
+    return width * rows * 7 / 2; /* pixels, those of the next level, a mask */
+}
+
+SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *read, void *user,
+                            const int64_t bounds[4], int lmin, int lmax, SdmPyramid *out)
+{
+    SdmStatus st = SDM_OK;
+    *out = (SdmPyramid){.lmin = lmin, .lmax = lmax};
+    SdmLevelImage *const first = &out->level[lmin];
+    TRY(alloc_level(ctx, first, bounds, lmin));
+    if (lmin == 0)
+        TRY(read(ctx, user, first->x0, first->y0, first->w, first->h, first->data));
+    const int64_t rows = strip_rows(bounds[2] - bounds[0], lmin);
+    for (int64_t y = first->y0; lmin > 0 && y < first->y0 + first->h; y += rows) {
+        const int64_t end = y + rows < first->y0 + first->h ? y + rows : first->y0 + first->h;
+        TRY(sdm_check_stop(ctx));
+        TRY(build_strip(ctx, k, read, user, bounds, lmin, y, end, first));
+    }
+    for (int l = lmin + 1; l <= lmax; l++) {
+        SdmLevelImage *const im = &out->level[l];
+        TRY(alloc_level(ctx, im, bounds, l));
+        TRY(halve(ctx, k, &out->level[l - 1], im, im->y0, im->y0 + im->h));
+    }
+done:
+    if (st != SDM_OK)
+        sdm_pyramid_free(out);
+    return st;
+}
+
+/* ---- local normalisation ---- */
+enum { NORM_HALF = 15 };
+
+/* Sums over the window of rows y-15..y+15, columns by running sums: integers, so exact in any order. */
+static void normalise_row(const SdmLevelImage *in, int64_t y, int64_t *col, double floor_sigma, int16_t *out)
+{
+    const int64_t w = in->w;
+    int64_t *const sum = col, *const squares = col + w, *const count = col + 2 * w;
+    memset(col, 0, (size_t)(3 * w) * sizeof *col);
+    for (int64_t j = y - NORM_HALF < 0 ? 0 : y - NORM_HALF; j <= y + NORM_HALF && j < in->h; j++)
+        for (int64_t x = 0; x < w; x++) {
+            const int32_t v = in->data[j * w + x], ok = v != SDM_PIXEL_NODATA;
+            sum[x] += ok ? v : 0;
+            squares[x] += ok ? v * v : 0;
+            count[x] += ok;
+        }
+    int64_t s = 0, q = 0, n = 0;
+    for (int64_t x = -NORM_HALF; x < w; x++) {
+        const int64_t in_x = x + NORM_HALF, gone = x - NORM_HALF - 1;
+        if (in_x < w) {
+            s += sum[in_x];
+            q += squares[in_x];
+            n += count[in_x];
+        }
+        if (gone >= 0) {
+            s -= sum[gone];
+            q -= squares[gone];
+            n -= count[gone];
+        }
+        if (x < 0)
+            continue;
+        const int16_t v = in->data[y * w + x];
+        const double var = n > 0 ? (double)(n * q - s * s) : 0.0;
+        const double spread = fmax(sqrt(fmax(var, 0.0)), floor_sigma * (double)n);
+        const double r = spread > 0.0 ? SDM_NORM_SIGMA * ((double)(n * v - s) / spread) : 0.0;
+        out[x] = v == SDM_PIXEL_NODATA ? v : (int16_t)lrint(fmin(fmax(r, -2047.0), 2047.0));
+    }
+}
+
+static SdmStatus normalise_level(SdmContext *ctx, SdmLevelImage *im, double floor_sigma)
+{
+    SdmStatus st = SDM_OK;
+    int16_t *out = NULL;
+    int64_t *col = NULL;
+    const int threads = sdm_threads(ctx);
+    TRY(sdm_alloc(ctx, &out, (size_t)(im->w * im->h), sizeof *out, "a normalised level"));
+    TRY(sdm_alloc(ctx, &col, (size_t)(3 * im->w * threads), sizeof *col, "column sums"));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; t++)
+        for (int64_t y = im->h * t / threads; y < im->h * (t + 1) / threads; y++)
+            normalise_row(im, y, col + 3 * im->w * t, floor_sigma, out + y * im->w);
+    sdm_free(&im->data);
+    im->data = out;
+    out = NULL;
+done:
+    sdm_free(&out);
+    sdm_free(&col);
+    return st;
+}
+
+SdmStatus sdm_pyramid_normalise(SdmContext *ctx, SdmPyramid *p, float floor_sigma)
+{
+    SdmStatus st = SDM_OK;
+    for (int l = p->lmin; l <= p->lmax; l++)
+        TRY(normalise_level(ctx, &p->level[l], (double)floor_sigma));
+done:
+    return st;
+}

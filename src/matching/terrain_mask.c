@@ -1,0 +1,192 @@
+/* Stage 6: pieces of the coarse surface, connected without jumps; nearest terrain of every pixel. */
+// SPDX-License-Identifier: Apache-2.0
+#include "matching/terrain_mask.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FAR = 65535 };
+
+void sdm_ground_free(SdmGround *g)
+{
+    sdm_free(&g->h_m);
+    sdm_free(&g->away);
+}
+
+static int32_t find_root(int32_t *parent, int32_t i)
+{
+    while (parent[i] != i) {
+        parent[i] = parent[parent[i]];
+        i = parent[i];
+    }
+    return i;
+}
+
+static void join(int32_t *parent, int32_t a, int32_t b)
+{
+    a = find_root(parent, a);
+    b = find_root(parent, b);
+    if (a < b)
+        parent[b] = a;
+    else
+        parent[a] = b;
+}
+
+/* Pixels in order: each begins in the piece of the one on its left, or as its own, and joins that of the one
+ * above, most often the same. */
+static void connect_pieces(const SdmSurface *s, float limit, int32_t *parent)
+{
+    const int w = s->win.w, h = s->win.h;
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            const int32_t i = y * w + x;
+            parent[i] = i;
+            if (!(s->flags[i] & SDM_QA_VALID))
+                continue;
+            if (x > 0 && (s->flags[i - 1] & SDM_QA_VALID) && fabsf(s->h_m[i] - s->h_m[i - 1]) < limit)
+                parent[i] = parent[i - 1];
+            if (y > 0 && (s->flags[i - w] & SDM_QA_VALID) && parent[i] != parent[i - w] &&
+                fabsf(s->h_m[i] - s->h_m[i - w]) < limit)
+                join(parent, i, i - w);
+        }
+}
+
+/* Roots -> numbers 0.. of the pieces, in the order of their first pixels; -1 where nothing matched. */
+static int32_t number_pieces(const SdmSurface *s, int32_t *parent)
+{
+    const int32_t n = s->win.w * s->win.h;
+    int32_t count = 0;
+    for (int32_t i = 0; i < n; i++)
+        parent[i] = find_root(parent, i);
+    for (int32_t i = 0; i < n; i++) /* a piece's root is its first pixel; numbers are negative till the end */
+        parent[i] = !(s->flags[i] & SDM_QA_VALID) ? 0 : parent[i] == i ? -1 - count++ : parent[parent[i]];
+    for (int32_t i = 0; i < n; i++)
+        parent[i] = -1 - parent[i];
+    return count;
+}
+
+/* One pixel of a sweep: the least of the four pixels before it and the way from there. */
+static void step_nearest(int w, int h, int x, int y, int step, uint16_t *away, float *near)
+{
+    static const uint16_t cost[4] = {2, 2, 3, 3};
+    const int dx[4] = {step, 0, step, -step}, dy[4] = {0, step, step, step}, i = y * w + x;
+    for (int n = 0; n < 4; n++) {
+        const int xx = x + dx[n], yy = y + dy[n];
+        if (xx < 0 || yy < 0 || xx >= w || yy >= h)
+            continue;
+        const int j = yy * w + xx;
+        if (away[j] < FAR - 4 && away[j] + cost[n] < away[i]) {
+            away[i] = (uint16_t)(away[j] + cost[n]);
+            near[i] = near[j];
+        }
+    }
+}
+
+/* Two sweeps of chamfer distances (1 and 1.5 px, kept in half pixels) from the pixels with away == 0. */
+static void spread_nearest(int w, int h, uint16_t *away, float *near)
+{
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++)
+            if (away[y * w + x] > 0)
+                step_nearest(w, h, x, y, -1, away, near);
+    for (int y = h - 1; y >= 0; y--)
+        for (int x = w - 1; x >= 0; x--)
+            if (away[y * w + x] > 0)
+                step_nearest(w, h, x, y, 1, away, near);
+}
+
+/* Sums over the pieces. */
+typedef struct Piece {
+    int32_t size, edge, off; /* pixels; those near terrain; of them, beyond a jump */
+    int32_t nearest;         /* least distance to terrain, half px */
+} Piece;
+
+/* What a piece is: nothing, terrain, or terrain large enough to vouch for others. */
+enum { NOT_TERRAIN, TERRAIN, MAIN_TERRAIN, MAIN_SHARE = 100 /* of the largest piece's size */ };
+
+/* Nearest pixel of terrain that is at least `least`. */
+static void seed(const SdmSurface *s, const int32_t *of, const uint8_t *terrain, int least, int threads,
+                 SdmGround *g)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int32_t i = 0; i < s->win.w * s->win.h; i++) {
+        const bool is = (s->flags[i] & SDM_QA_VALID) && terrain[of[i]] >= least;
+        g->away[i] = is ? 0 : FAR;
+        g->h_m[i] = s->h_m[i];
+    }
+    spread_nearest(s->win.w, s->win.h, g->away, g->h_m);
+}
+
+/* Pieces without a jump to the main terrain become terrain; true when a large one did.  Small ones do not
+ * vouch for others: a few false matches between mountain and cloud would lead up to it. */
+static bool accept_pieces(const SdmSurface *s, const int32_t *of, int32_t pieces, float pixel_m,
+                          const SdmGround *g, int32_t main_size, Piece *piece, uint8_t *terrain)
+{
+    const int32_t n = s->win.w * s->win.h;
+    bool any = false;
+    for (int32_t i = 0; i < pieces; i++) {
+        piece[i].edge = piece[i].off = 0;
+        piece[i].nearest = FAR;
+    }
+    for (int32_t i = 0; i < n; i++)
+        if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]] && g->away[i] < piece[of[i]].nearest)
+            piece[of[i]].nearest = g->away[i];
+    for (int32_t i = 0; i < n; i++) { /* the rim that faces the terrain, of what is none yet */
+        if (!(s->flags[i] & SDM_QA_VALID) || terrain[of[i]])
+            continue;
+        Piece *const p = &piece[of[i]];
+        if (g->away[i] > 2 * p->nearest + 8)
+            continue;
+        p->edge++;
+        p->off += fabsf(s->h_m[i] - g->h_m[i]) > sdm_ground_limit(0.5f * (float)g->away[i], pixel_m);
+    }
+    for (int32_t i = 0; i < pieces; i++)
+        if (!terrain[i] && piece[i].size >= 12 && piece[i].off * 2 <= piece[i].edge) {
+            terrain[i] = piece[i].size >= main_size ? MAIN_TERRAIN : TERRAIN;
+            any |= terrain[i] == MAIN_TERRAIN;
+        }
+    return any;
+}
+
+SdmStatus sdm_ground_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmGround *out)
+{
+    SdmStatus st = SDM_OK;
+    const int32_t n = s->win.w * s->win.h;
+    const int threads = sdm_threads(ctx);
+    int32_t *of = NULL, pieces, largest = 0;
+    Piece *piece = NULL;
+    uint8_t *terrain = NULL;
+    *out = (SdmGround){.win = s->win};
+    TRY(sdm_alloc(ctx, &of, (size_t)n, sizeof *of, "pieces of the surface"));
+    connect_pieces(s, SDM_GROUND_NOISE_M + SDM_GROUND_SLOPE * pixel_m, of);
+    pieces = number_pieces(s, of);
+    TRY(sdm_alloc(ctx, &out->h_m, (size_t)n, sizeof(float), "the terrain"));
+    TRY(sdm_alloc(ctx, &out->away, (size_t)n, sizeof(uint16_t), "the terrain"));
+    TRY(sdm_alloc(ctx, &piece, (size_t)pieces + 1, sizeof *piece, "pieces of the surface"));
+    TRY(sdm_alloc(ctx, &terrain, (size_t)pieces + 1, 1, "pieces of the surface"));
+    for (int32_t i = 0; i < n; i++)
+        if (s->flags[i] & SDM_QA_VALID)
+            piece[of[i]].size++;
+    for (int32_t i = 0; i < pieces; i++)
+        largest = piece[i].size > piece[largest].size ? i : largest;
+    terrain[largest] = MAIN_TERRAIN;
+    for (int round = 0; round < 4; round++) { /* what was accepted brings its neighbours */
+        seed(s, of, terrain, MAIN_TERRAIN, threads, out);
+        if (!accept_pieces(s, of, pieces, pixel_m, out, piece[largest].size / MAIN_SHARE, piece, terrain))
+            break;
+    }
+    seed(s, of, terrain, TERRAIN, threads, out);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int32_t i = 0; i < n; i++) {
+        if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]])
+            s->flags[i] = (uint16_t)((s->flags[i] & ~SDM_QA_VALID) | SDM_QA_ISOLATED);
+        out->away[i] = (uint16_t)(out->away[i] == FAR ? FAR : (out->away[i] + 1) / 2);
+    }
+done:
+    sdm_free(&of);
+    sdm_free(&piece);
+    sdm_free(&terrain);
+    if (st != SDM_OK)
+        sdm_ground_free(out);
+    return st;
+}

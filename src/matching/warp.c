@@ -1,0 +1,72 @@
+/* Stage 5: a view of a window from its image, by the lattice and the surface. */
+// SPDX-License-Identifier: Apache-2.0
+#include "matching/level.h"
+
+#include <math.h>
+
+/* Columns of a row of a view, those off its span as no data. */
+static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *surface_m, int y,
+                     SdmSpan columns, SdmRowCells *r, int16_t *out)
+{
+    const SdmLevelImage *const src = side == SDM_LEFT ? task->left_source : task->right_source;
+    SdmSpan span = sdm_span_of(task->span, task->win.w, y);
+    span.x0 = span.x0 < columns.x0 ? columns.x0 : span.x0 < columns.x1 ? span.x0 : columns.x1;
+    span.x1 = span.x1 > columns.x1 ? columns.x1 : span.x1 > span.x0 ? span.x1 : span.x0;
+    const SdmWindow part = sdm_window_columns(&task->win, span);
+    const size_t row = (size_t)y * (size_t)task->win.w, at = row + (size_t)span.x0;
+    for (int x = columns.x0; x < span.x0; x++)
+        out[row + (size_t)x] = SDM_PIXEL_NODATA;
+    for (int x = span.x1; x < columns.x1; x++)
+        out[row + (size_t)x] = SDM_PIXEL_NODATA;
+    if (part.w <= 0)
+        return;
+    sdm_lattice_row(task->lattice, &part, y, side, r);
+    const SdmWarpRow in = {.cells = r->cells, .cell_begin = r->begin, .cell_count = r->count,
+                           .fraction = r->fraction, .width = part.w,
+                           .surface_m = surface_m ? surface_m + at : NULL,
+                           .height0_m = (float)task->lattice->height0_m, .source = src->data,
+                           .source_stride = src->w, .source_col0 = (int32_t)src->x0,
+                           .source_row0 = (int32_t)src->y0, .source_width = (int32_t)src->w,
+                           .source_height = (int32_t)src->h};
+    task->kernels->warp_row(&in, out + at);
+}
+
+/* Columns done together, so that the lines of the cache that they touch in the source are still there for the
+ * next row: a row that runs down the source, as where stereo lies along the track, has each pixel in another
+ * line.  One that runs along the source is read as it lies, all of it at once. */
+static int panel_columns(const SdmLevelTask *task, enum SdmSide side)
+{
+    enum { SOURCE_ROWS = 256 }; /* that a panel's row crosses */
+    const SdmLattice *const lat = task->lattice;
+    const SdmWindow *const win = &task->win;
+    const int64_t u = (win->u0 + win->w / 2) * ((int64_t)1 << win->level) - lat->u0;
+    const int64_t v = (win->v0 + win->h / 2) * ((int64_t)1 << win->level) - lat->v0;
+    const SdmNode *const n = lat->node + v / lat->step * lat->nu + u / lat->step;
+    const int64_t rise = side == SDM_LEFT ? n[1].left[1] - n[0].left[1] : n[1].right[1] - n[0].right[1];
+    const double slope = fabs((double)rise) / (SDM_FIX * lat->step); /* rows of the source for a column */
+    return slope * win->w > SOURCE_ROWS ? (int)(SOURCE_ROWS / slope) / 16 * 16 + 16 : win->w;
+}
+
+SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide side, const float *surface_m,
+                        int16_t *out)
+{
+    SdmStatus st = SDM_OK;
+    const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
+    const int panel = panel_columns(task, side);
+    const size_t bytes = (sdm_row_cells_bytes(w) + 63) / 64 * 64;
+    char *scratch = NULL;
+    TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "lattice rows"));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; t++) {
+        SdmRowCells r;
+        sdm_row_cells_cut(&r, scratch + bytes * (size_t)t, w);
+        r.du_dh = NULL;
+        const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
+        for (int x0 = 0; x0 < w; x0 += panel)
+            for (int y = y0; y < y1; y++)
+                warp_row(task, side, surface_m, y, (SdmSpan){x0, x0 + panel < w ? x0 + panel : w}, &r, out);
+    }
+done:
+    sdm_free(&scratch);
+    return st;
+}

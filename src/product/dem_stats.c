@@ -1,0 +1,157 @@
+/* Blocks of heights -> statistics, histogram and preview, in integers: the order does not matter. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product/product_inside.h"
+
+#include <math.h>
+#include <string.h>
+
+static void clear_part(SdmSurveyPart *part)
+{
+    int64_t *const histogram = part->histogram;
+    memset(histogram, 0, SDM_HISTOGRAM * sizeof *histogram);
+    *part = (SdmSurveyPart){.low = INT64_MAX, .high = INT64_MIN, .ortho_low = INFINITY,
+                            .ortho_high = -INFINITY, .histogram = histogram};
+}
+
+SdmStatus sdm_survey_open(SdmContext *ctx, const SdmGrid *grid, SdmSurvey *s)
+{
+    SdmStatus st = SDM_OK;
+    const double spacing_m = sdm_grid_spacing_m(grid);
+    *s = (SdmSurvey){.low = INT64_MAX, .high = INT64_MIN, .ortho_low = INFINITY, .ortho_high = -INFINITY};
+    s->step_m = fmin(fmax(exp2(floor(log2(spacing_m / 1000.0))), 0x1p-14), 0x1p-4);
+    s->bin_m = fmax(s->step_m, 0.25);
+    const int64_t longest = grid->cols > grid->rows ? grid->cols : grid->rows;
+    s->factor = (int)((longest + SDM_PREVIEW_MAX - 1) / SDM_PREVIEW_MAX);
+    s->cols = (int)((grid->cols + s->factor - 1) / s->factor);
+    s->rows = (int)((grid->rows + s->factor - 1) / s->factor);
+    const size_t n = (size_t)s->cols * (size_t)s->rows;
+    TRY(sdm_alloc(ctx, &s->histogram, SDM_HISTOGRAM, sizeof *s->histogram, "histogram"));
+    TRY(sdm_alloc(ctx, &s->preview_sum, n, sizeof *s->preview_sum, "preview"));
+    TRY(sdm_alloc(ctx, &s->preview_count, n, sizeof *s->preview_count, "preview"));
+    TRY(sdm_alloc(ctx, &s->preview_mask, n, sizeof *s->preview_mask, "preview"));
+    s->threads = sdm_threads(ctx);
+    TRY(sdm_alloc(ctx, &s->part, (size_t)s->threads, sizeof *s->part, "histogram"));
+    for (int i = 0; i < s->threads; i++) {
+        TRY(sdm_alloc(ctx, &s->part[i].histogram, SDM_HISTOGRAM, sizeof *s->histogram, "histogram"));
+        clear_part(&s->part[i]);
+    }
+done:
+    return st;
+}
+
+void sdm_survey_close(SdmSurvey *s)
+{
+    for (int i = 0; s->part && i < s->threads; i++)
+        sdm_free(&s->part[i].histogram);
+    sdm_free(&s->part);
+    sdm_free(&s->histogram);
+    sdm_free(&s->preview_sum);
+    sdm_free(&s->preview_count);
+    sdm_free(&s->preview_mask);
+}
+
+static void add_height(SdmSurvey *s, SdmSurveyPart *part, float height_m, size_t at)
+{
+    const int64_t k = (int64_t)((double)height_m * (1.0 / s->step_m)); /* exact: heights are multiples */
+    const double bin = ((double)height_m - SDM_HISTOGRAM_FLOOR_M) * (1.0 / s->bin_m);
+    part->histogram[bin < 0.0 ? 0 : bin < SDM_HISTOGRAM ? (int)bin : SDM_HISTOGRAM - 1]++;
+    part->low = k < part->low ? k : part->low;
+    part->high = k > part->high ? k : part->high;
+    part->sum += k;
+    part->squares += (SdmWide)k * k;
+    part->valid++;
+    s->preview_sum[at] += k;
+    s->preview_count[at]++;
+}
+
+/* Row r of the cells, which no other thread's row of the preview has. */
+static void add_row(SdmSurvey *s, SdmSurveyPart *part, const SdmSurveyCells *cells, int64_t r)
+{
+    const float *const height_m = cells->height_m + r * cells->height_pitch;
+    const float *const ortho = cells->ortho ? cells->ortho + r * cells->w : NULL;
+    const uint16_t *const mask = cells->mask + r * cells->w;
+    size_t at = (size_t)((cells->row0 + r) / s->factor) * (size_t)s->cols + (size_t)(cells->col0 / s->factor);
+    int left = s->factor - (int)(cells->col0 % s->factor);
+    for (int64_t c = 0; c < cells->w; c++) {
+        if (height_m[c] != SDM_NODATA)
+            add_height(s, part, height_m[c], at);
+        s->preview_mask[at] |= mask[c];
+        for (unsigned bits = mask[c]; bits; bits &= bits - 1)
+            part->mask_bits[__builtin_ctz(bits)]++;
+        if (ortho && ortho[c] < part->ortho_low)
+            part->ortho_low = ortho[c];
+        if (ortho && ortho[c] > part->ortho_high)
+            part->ortho_high = ortho[c];
+        if (--left == 0) {
+            left = s->factor;
+            at++;
+        }
+    }
+}
+
+static void join(SdmSurvey *s, SdmSurveyPart *part)
+{
+    for (int i = 0; part->valid && i < SDM_HISTOGRAM; i++)
+        s->histogram[i] += part->histogram[i];
+    for (int b = 0; b < SDM_QA_BITS; b++)
+        s->mask_bits[b] += part->mask_bits[b];
+    s->low = part->low < s->low ? part->low : s->low;
+    s->high = part->high > s->high ? part->high : s->high;
+    s->ortho_low = fminf(s->ortho_low, part->ortho_low);
+    s->ortho_high = fmaxf(s->ortho_high, part->ortho_high);
+    s->sum += part->sum;
+    s->squares += part->squares;
+    s->valid += part->valid;
+    clear_part(part);
+}
+
+void sdm_survey_add(SdmSurvey *s, const SdmSurveyCells *c)
+{
+    const int64_t first = c->row0 / s->factor, last = (c->row0 + c->h - 1) / s->factor;
+#pragma omp parallel for schedule(static) num_threads(s->threads)
+    for (int64_t row = first; row <= last; row++) { /* of the preview */
+        const int64_t begin = row * s->factor - c->row0, end = begin + s->factor;
+        for (int64_t r = begin > 0 ? begin : 0; r < end && r < c->h; r++)
+            add_row(s, &s->part[sdm_thread()], c, r);
+    }
+    for (int i = 0; i < s->threads; i++)
+        join(s, &s->part[i]);
+    s->cells += c->w * c->h;
+}
+
+double sdm_survey_mean_m(const SdmSurvey *s)
+{
+    return s->valid ? (double)s->sum / (double)s->valid * s->step_m : NAN;
+}
+
+double sdm_survey_std_m(const SdmSurvey *s)
+{
+    if (!s->valid)
+        return NAN;
+    const SdmWide spread =
+        s->squares * s->valid - s->sum * s->sum; /* exact, so it cannot come out negative */
+    return sqrt((double)spread) / (double)s->valid * s->step_m;
+}
+
+double sdm_survey_quantile_m(const SdmSurvey *s, double q)
+{
+    const int64_t want = (int64_t)(q * (double)(s->valid - 1));
+    int64_t seen = 0;
+    for (int i = 0; i < SDM_HISTOGRAM; i++)
+        if ((seen += s->histogram[i]) > want) {
+            const double at = SDM_HISTOGRAM_FLOOR_M + (i + 0.5) * s->bin_m;
+            return fmin(fmax(at, (double)s->low * s->step_m), (double)s->high * s->step_m);
+        }
+    return NAN;
+}
+
+SdmStatus sdm_survey_preview(SdmContext *ctx, const SdmSurvey *s, float **height_m)
+{
+    const size_t n = (size_t)s->cols * (size_t)s->rows;
+    const SdmStatus st = sdm_alloc(ctx, height_m, n, sizeof **height_m, "preview");
+    for (size_t i = 0; !st && i < n; i++)
+        (*height_m)[i] = s->preview_count[i] == 0
+                             ? NAN
+                             : (float)((double)s->preview_sum[i] / s->preview_count[i] * s->step_m);
+    return st;
+}

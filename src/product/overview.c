@@ -1,0 +1,116 @@
+/* Overviews of a raw raster: each level halves the one before, cell by cell, whatever GDAL would chunk. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product/product_inside.h"
+
+#include <math.h>
+
+enum { ROWS = 256, SHORTEST = 512, LEVELS = 30 }; /* rows at a time; no overview of a raster so short */
+
+typedef struct Half { /* one level to the next */
+    GDALRasterBandH from, to;
+    int cols, rows; /* of `from` */
+    double nodata, step; /* step > 0: means are rounded to multiples of it */
+} Half;
+
+/* Mean of the cells of a 2 x 2 square that have a value (fewer at the rim), nodata without any. */
+static void mean_row(const Half *l, const float *above, const float *below, float *out)
+{
+    const float none = (float)l->nodata;
+    const double inverse = l->step > 0.0 ? 1.0 / l->step : 0.0;
+    for (int c = 0; c < l->cols; c += 2) {
+        const int next = c + 1 < l->cols ? c + 1 : c;
+        const float in[4] = {above[c], below[c], above[next], below[next]};
+        const int last = next == c ? 2 : 4;
+        double sum = 0.0;
+        int n = 0;
+        for (int k = 0; k < last; k++) {
+            const bool seen = in[k] != none;
+            sum += seen ? (double)in[k] : 0.0;
+            n += seen;
+        }
+        const double mean = n ? sum / n : 0.0;
+        out[c / 2] = n == 0 ? none : (float)(l->step > 0.0 ? nearbyint(mean * inverse) * l->step : mean);
+    }
+}
+
+static bool average(const Half *l, float *in, float *out)
+{
+    const int half = (l->cols + 1) / 2;
+    for (int r = 0; r < l->rows; r += ROWS) {
+        const int h = l->rows - r < ROWS ? l->rows - r : ROWS, low = (h + 1) / 2;
+        if (GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_Float32, 0, 0) != CE_None)
+            return false;
+        for (int i = 0; i < low; i++) {
+            const float *const above = in + (size_t)(2 * i) * (size_t)l->cols;
+            mean_row(l, above, 2 * i + 1 < h ? above + l->cols : above, out + (size_t)i * (size_t)half);
+        }
+        if (GDALRasterIO(l->to, GF_Write, 0, r / 2, half, low, out, half, low, GDT_Float32, 0, 0) != CE_None)
+            return false;
+    }
+    return true;
+}
+
+/* Masks and scores have no mean: the first cell of each square stands for it. */
+static bool first_cells(const Half *l, uint16_t *in)
+{
+    const int half = (l->cols + 1) / 2;
+    for (int r = 0; r < l->rows; r += ROWS) {
+        const int h = l->rows - r < ROWS ? l->rows - r : ROWS, low = (h + 1) / 2;
+        if (GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_UInt16, 0, 0) != CE_None)
+            return false;
+        for (int i = 0; i < low; i++)
+            for (int c = 0; c < half; c++)
+                in[(size_t)i * (size_t)half + (size_t)c] =
+                    in[(size_t)(2 * i) * (size_t)l->cols + 2 * (size_t)c];
+        if (GDALRasterIO(l->to, GF_Write, 0, r / 2, half, low, in, half, low, GDT_UInt16, 0, 0) != CE_None)
+            return false;
+    }
+    return true;
+}
+
+static SdmStatus halve_band(SdmContext *ctx, const SdmProduct *p, int file, GDALRasterBandH band)
+{
+    SdmStatus st = SDM_OK;
+    float *in = NULL, *out = NULL;
+    int has = 0;
+    const double nodata = GDALGetRasterNoDataValue(band, &has);
+    const GDALDataType type = GDALGetRasterDataType(band);
+    Half l = {.from = band, .nodata = has ? nodata : NAN};
+    l.step = file == SDM_FILE_DEM ? p->survey.step_m : type == GDT_Float32 ? 0.0 : 1.0;
+    const size_t cells = (size_t)GDALGetRasterBandXSize(band) * ROWS;
+    TRY(sdm_alloc_raw(ctx, &in, cells, sizeof *in, "rows of an overview"));
+    TRY(sdm_alloc_raw(ctx, &out, cells, sizeof *out, "rows of an overview"));
+    for (int k = 0; k < GDALGetOverviewCount(band); k++) {
+        l.to = GDALGetOverview(band, k);
+        l.cols = GDALGetRasterBandXSize(l.from);
+        l.rows = GDALGetRasterBandYSize(l.from);
+        TRY(sdm_check_stop(ctx));
+        if (file == SDM_FILE_QA ? !first_cells(&l, (uint16_t *)(void *)in) : !average(&l, in, out))
+            TRY(sdm_fail_write(ctx, p->names->part[file], CPLGetLastErrorMsg()));
+        l.from = l.to;
+    }
+done:
+    sdm_free(&in);
+    sdm_free(&out);
+    return st;
+}
+
+SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmProduct *p, int file)
+{
+    SdmStatus st = SDM_OK;
+    GDALDatasetH ds = p->raw[file];
+    int level[LEVELS], n = 0;
+    const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds), longest = w > h ? w : h;
+    while (longest >> n > SHORTEST && n < LEVELS) {
+        level[n] = 2 << n;
+        n++;
+    }
+    if (n == 0)
+        return SDM_OK;
+    if (GDALBuildOverviews(ds, "NONE", n, level, 0, NULL, NULL, NULL) != CE_None) /* room for them */
+        TRY(sdm_fail_write(ctx, p->names->part[file], CPLGetLastErrorMsg()));
+    for (int b = 1; b <= GDALGetRasterCount(ds); b++)
+        TRY(halve_band(ctx, p, file, GDALGetRasterBand(ds, b)));
+done:
+    return st;
+}

@@ -1,0 +1,120 @@
+/* A text that grows, for the HTML report: formatted, escaped, base64; then a checked file. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product/product_inside.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool make_room(SdmText *t, size_t more)
+{
+    if (t->st)
+        return false;
+    if (t->size + more < t->room)
+        return true;
+    char *bigger = NULL;
+    const size_t room = 2 * (t->size + more) + 4096;
+    t->st = sdm_alloc(t->ctx, &bigger, room, 1, "report");
+    if (t->st)
+        return false;
+    if (t->size)
+        memcpy(bigger, t->data, t->size);
+    sdm_free(&t->data);
+    t->data = bigger;
+    t->room = room;
+    return true;
+}
+
+void sdm_text_raw(SdmText *t, const char *data, size_t size)
+{
+    if (!make_room(t, size + 1))
+        return;
+    memcpy(t->data + t->size, data, size);
+    t->size += size;
+    t->data[t->size] = '\0';
+}
+
+void sdm_text_add(SdmText *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0 || !make_room(t, (size_t)n + 1))
+        return;
+    va_start(ap, fmt);
+    vsnprintf(t->data + t->size, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    t->size += (size_t)n;
+}
+
+void sdm_text_escape(SdmText *t, const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (*c == '&')
+            sdm_text_raw(t, "&amp;", 5);
+        else if (*c == '<')
+            sdm_text_raw(t, "&lt;", 4);
+        else if (*c == '>')
+            sdm_text_raw(t, "&gt;", 4);
+        else if (*c == '"')
+            sdm_text_raw(t, "&quot;", 6);
+        else if (*c == '\'')
+            sdm_text_raw(t, "&#39;", 5);
+        else if ((unsigned char)*c >= 0x80) {
+            const int n = sdm_utf8_length(c);
+            sdm_text_raw(t, n ? c : "\xEF\xBF\xBD", n ? (size_t)n : 3);
+            c += n ? n - 1 : 0;
+        } else if ((unsigned char)*c >= 0x20 || *c == '\n' || *c == '\t')
+            sdm_text_raw(t, c, 1);
+}
+
+void sdm_text_base64(SdmText *t, const unsigned char *data, size_t size)
+{
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    if (!make_room(t, size / 3 * 4 + 8))
+        return;
+    char *out = t->data + t->size;
+    for (size_t i = 0; i < size; i += 3) {
+        const size_t n = size - i < 3 ? size - i : 3;
+        const unsigned v = (unsigned)data[i] << 16 | (n > 1 ? (unsigned)data[i + 1] << 8 : 0U) |
+                           (n > 2 ? (unsigned)data[i + 2] : 0U);
+        *out++ = digit[v >> 18];
+        *out++ = digit[v >> 12 & 63];
+        *out++ = n > 1 ? digit[v >> 6 & 63] : '=';
+        *out++ = n > 2 ? digit[v & 63] : '=';
+    }
+    *out = '\0';
+    t->size = (size_t)(out - t->data);
+}
+
+SdmStatus sdm_text_write(SdmText *t, const char *path)
+{
+    if (t->st)
+        return t->st;
+    FILE *const f = fopen(path, "wb");
+    if (!f)
+        return sdm_fail_write(t->ctx, path, strerror(errno));
+    bool bad = fwrite(t->data, 1, t->size, f) != t->size;
+    int why = errno;
+    if (fclose(f) && !bad) {
+        bad = true;
+        why = errno;
+    }
+    return bad ? sdm_fail_write(t->ctx, path, strerror(why)) : SDM_OK;
+}
+
+void sdm_text_close(SdmText *t)
+{
+    sdm_free(&t->data);
+    t->size = t->room = 0;
+}
+
+void sdm_doubt(SdmDoubts *d, const char *fmt, ...)
+{
+    va_list args;
+    if (d->count >= SDM_MOST_DOUBTS)
+        return;
+    va_start(args, fmt);
+    vsnprintf(d->text[d->count++], sizeof d->text[0], fmt, args);
+    va_end(args);
+}

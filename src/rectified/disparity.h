@@ -1,0 +1,58 @@
+/* `stereodem match`: files of rectified pairs -> files of disparities. */
+#ifndef SDM_DISPARITY_H
+#define SDM_DISPARITY_H
+
+#include "core/options.h"
+#include "rectified/pair.h"
+#include "rectified/pair_after.h"
+
+/* Options of the command beside the common ones.  Enumerations are indices into the choices of the table. */
+typedef struct SdmDisparityOptions {
+    const char *output, *preview; /* preview: NULL = none */
+    int format;                   /* SDM_FORMAT_* */
+    int min_disparity, max_disparity; /* px of the (reduced) image */
+    int cost;                     /* 0 = by the optimizer, or 1 + SdmPairCost */
+    int window;                   /* px; 0 = by the optimizer */
+    int census;                   /* index into the choices; -1 = not given, 9x7 */
+    double lr_threshold;          /* px; < 0 = no check */
+    double uniqueness, min_sigma; /* 0 = not asked */
+    int median;                   /* 0: none, 1: 3 x 3, 2: 5 x 5 */
+    int subpixel;                 /* 0: off, 1: on */
+    int fill;                     /* SdmPairFill */
+    int downscale, band;          /* band: 0 = grey, or grey of red, green, blue */
+    int first, last;              /* frames; -1 = not given */
+    bool overwrite;
+} SdmDisparityOptions;
+
+enum { SDM_FORMAT_AUTO, SDM_FORMAT_TIF, SDM_FORMAT_PFM };
+
+extern const SdmOptionSpec sdm_disparity_options[]; /* offsets into SdmDisparityOptions */
+void sdm_disparity_default(SdmDisparityOptions *opt);
+/* What can be said without the images; SDM_ERR_USAGE names the option. */
+SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt);
+
+/* The window asked for, or the optimizer's: 9 with local, 1 with others, which gather costs themselves. */
+int sdm_disparity_window(const SdmContext *ctx, const SdmDisparityOptions *opt);
+/* The same for the cost: census with local, else ad-census. */
+SdmPairCost sdm_disparity_cost(const SdmContext *ctx, const SdmDisparityOptions *opt);
+/* Width and height of a census word. */
+const int *sdm_disparity_census(const SdmDisparityOptions *opt);
+
+/* What was done, summed over the frames of a sequence; seconds of wall time. */
+typedef struct SdmDisparityResult {
+    int frames, width, height;         /* size of the disparities of the last frame */
+    int64_t pixels, matched, valid;    /* matched: after the checks; valid: after filling */
+    int64_t energy[2];                 /* of belief propagation: costs of the labels, of their steps */
+    double read_s, write_s;            /* in a sequence they overlap the matching */
+    double shrink_s, engine_s, filter_s; /* --downscale; matching with its checks; median and filling */
+} SdmDisparityResult;
+
+/* Match LEFT and RIGHT, or the sequences that patterns such as left_%04d.png name.  Each output is written
+ * aside and renamed when whole; of a sequence the frames before a failure stay.
+ * Memory of a pair: 8 bytes a pixel (two images, disparities) besides what sdm_pair_match() takes; median and
+ * nearest filling 4 more; twice that for sequences, whose next pair is read and last one written meanwhile.
+ * Errors: SDM_ERR_USAGE, _INPUT, _DATA, _IO, _MEMORY, _UNSUPPORTED, _STOPPED. */
+SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right,
+                            const SdmDisparityOptions *opt, SdmDisparityResult *result);
+
+#endif

@@ -1,0 +1,176 @@
+/* The options of `stereodem match`. */
+// SPDX-License-Identifier: Apache-2.0
+#include "rectified/disparity.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define FIELD(name) offsetof(SdmDisparityOptions, name)
+#define NO_RANGE 0.0, 0.0, NULL
+#define MATCH SDM_CMD_MATCH
+
+enum { CENSUS_9X7 = 2 }; /* in `census_sides` */
+static const int census_sides[4][2] = {{5, 5}, {7, 7}, {9, 7}, {9, 9}};
+
+const SdmOptionSpec sdm_disparity_options[] = {
+    {"--output", "FILE", SDM_OPT_TEXT, FIELD(output), NO_RANGE, "none, must be given", MATCH,
+     "Disparities to write: 32-bit floating point, in pixels, x_right = x_left - d; .tif has NaN where there "
+     "is no match, .pfm inf."},
+    {"--format", "NAME", SDM_OPT_ENUM, FIELD(format), 0.0, 0.0, "auto|tif|pfm", "auto", MATCH,
+     "File format of the output; auto takes it from the name's ending, .tif, .tiff or .pfm."},
+    {"--preview", "FILE", SDM_OPT_TEXT, FIELD(preview), NO_RANGE, "none", MATCH,
+     "8-bit PNG to write as well: 1..255 from the smallest to the largest disparity asked for, 0 where there "
+     "is none."},
+    {"--min-disparity", "PX", SDM_OPT_INT, FIELD(min_disparity), -1e6, 1e6, NULL, "0", MATCH,
+     "Smallest disparity to search, in pixels; may be negative."},
+    {"--max-disparity", "PX", SDM_OPT_INT, FIELD(max_disparity), -1e6, 1e6, NULL, "63", MATCH,
+     "Largest disparity to search, in pixels, itself included."},
+    {"--cost", "COST", SDM_OPT_ENUM, FIELD(cost), 0.0, 0.0, "auto|sad|zncc|census|ad-census", "auto", MATCH,
+     "Matching cost: sum of absolute differences, zero-mean normalised cross-correlation, census transform, "
+     "or census and difference together; auto: census with --optimizer local, else ad-census."},
+    {"--window", "PX", SDM_OPT_INT, FIELD(window), 1.0, 32.0,
+     "an odd number from 3 to 21, of sad any from 2 to 32, of sgm and bp 1, too", "9; of sgm and bp 1", MATCH,
+     "Side of the square matching window: odd, 3 to 21; of sad 2 to 32, even ones too, which reach one pixel "
+     "further to the left and up; sgm and bp take 1, too."},
+    {"--census", "SIZE", SDM_OPT_ENUM, FIELD(census), 0.0, 0.0, "5x5|7x7|9x7|9x9", "9x7", MATCH,
+     "Pixels that the census transform compares with the middle one: columns x rows; of --cost census and "
+     "ad-census."},
+    {"--lr-threshold", "PX", SDM_OPT_REAL, FIELD(lr_threshold), -1.0, 1e6, NULL, "1", MATCH,
+     "Reject a match whose right pixel's own best match lies further off than this; below 0: no check."},
+    {"--uniqueness", "SHARE", SDM_OPT_REAL, FIELD(uniqueness), 0.0, 1.0, NULL, "0, no check", MATCH,
+     "Reject a match that does not beat every other more than 1 px away by this share of the cost."},
+    {"--min-sigma", "LEVELS", SDM_OPT_REAL, FIELD(min_sigma), 0.0, 4095.0, NULL, "0, windows of one value",
+     MATCH,
+     "Reject pixels whose window (of sgm and bp 9 x 9 at least) has no larger standard deviation: 8-bit "
+     "levels, or levels of 12 bits for wider images."},
+    {"--subpixel", "ON", SDM_OPT_ENUM, FIELD(subpixel), 0.0, 0.0, "off|on", "on", MATCH,
+     "Refine disparities below a pixel."},
+    {"--median", "SIDE", SDM_OPT_ENUM, FIELD(median), 0.0, 0.0, "none|3|5", "none", MATCH,
+     "Median of the valid disparities in a square of this side, in pixels."},
+    {"--fill", "HOW", SDM_OPT_ENUM, FIELD(fill), 0.0, 0.0, "none|nearest|interpolate", "none", MATCH,
+     "Give pixels without a match a value: that of the nearest one with a match, or along the row, from "
+     "behind at steps."},
+    {"--downscale", "N", SDM_OPT_INT, FIELD(downscale), 1.0, 64.0, NULL, "1", MATCH,
+     "Match images of 1/N of the size, means of N x N pixels; disparities asked for and written are in "
+     "pixels of those."},
+    {"--band", "N", SDM_OPT_INT, FIELD(band), 1.0, 65535.0, NULL,
+     "the only one, or the luma of red, green and blue", MATCH,
+     "Band of both images to match, counted from 1."},
+    {"--first", "N", SDM_OPT_INT, FIELD(first), 0.0, 999999999.0, NULL, "the lowest there is", MATCH,
+     "Sequences: number of the first frame."},
+    {"--last", "N", SDM_OPT_INT, FIELD(last), 0.0, 999999999.0, NULL, "the highest there is", MATCH,
+     "Sequences: number of the last frame."},
+    {"--overwrite", NULL, SDM_OPT_BOOL, FIELD(overwrite), NO_RANGE, "off: existing files are refused", MATCH,
+     "Replace existing outputs."},
+    {.name = NULL},
+};
+
+void sdm_disparity_default(SdmDisparityOptions *opt)
+{
+    *opt = (SdmDisparityOptions){.max_disparity = 63,
+                                 .census = -1,
+                                 .lr_threshold = 1.0,
+                                 .subpixel = 1,
+                                 .downscale = 1,
+                                 .first = -1,
+                                 .last = -1};
+}
+
+static bool is_local(const SdmContext *ctx) { return strcmp(sdm_options(ctx)->optimizer, "local") == 0; }
+
+int sdm_disparity_window(const SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    return opt->window ? opt->window : is_local(ctx) ? 9 : 1;
+}
+
+SdmPairCost sdm_disparity_cost(const SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    if (opt->cost == 0)
+        return is_local(ctx) ? SDM_PAIR_CENSUS : SDM_PAIR_AD_CENSUS;
+    return (SdmPairCost)(opt->cost - 1);
+}
+
+const int *sdm_disparity_census(const SdmDisparityOptions *opt)
+{
+    return census_sides[opt->census >= 0 ? opt->census : CENSUS_9X7];
+}
+
+static SdmStatus check_census(SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    const SdmPairCost cost = sdm_disparity_cost(ctx, opt);
+    if (opt->census < 0 || cost == SDM_PAIR_CENSUS || cost == SDM_PAIR_AD_CENSUS)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_USAGE, "--census: needs --cost census or ad-census, found %s",
+                    cost == SDM_PAIR_SAD ? "sad" : "zncc");
+}
+
+static SdmStatus check_optimizer(SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    const char *const name = sdm_options(ctx)->optimizer;
+    const int most = strcmp(name, "bp") == 0 ? SDM_BP_LABELS_MAX : SDM_LABEL_MOST;
+    if (sdm_disparity_cost(ctx, opt) == SDM_PAIR_ZNCC)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--optimizer %s: found --cost zncc, expected ad-census, census or sad", name);
+    if (opt->uniqueness > 0.0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--uniqueness: needs --optimizer local, found %s", name);
+    if (opt->max_disparity - opt->min_disparity >= most)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--max-disparity: found %d px, expected at most %d px with --optimizer %s, which takes %d labels",
+            opt->max_disparity, opt->min_disparity + most - 1, name, most);
+    return SDM_OK;
+}
+
+static SdmStatus check_window(SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    const bool sad = sdm_disparity_cost(ctx, opt) == SDM_PAIR_SAD;
+    if (is_local(ctx) && sdm_disparity_cost(ctx, opt) == SDM_PAIR_AD_CENSUS)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--cost ad-census: needs --optimizer sgm or bp, found local");
+    if (!opt->window || (!is_local(ctx) && opt->window == 1))
+        return SDM_OK;
+    if (opt->window == 1)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--window 1: needs --optimizer sgm or bp, found local; give 2 or more");
+    if (!sad && (opt->window < 3 || opt->window > 21))
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--window %d: expected an odd one from 3 to 21 with --cost zncc or census; --cost sad takes 2 "
+            "to 32",
+            opt->window);
+    if (!sad && opt->window % 2 == 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--window %d: even windows need --cost sad; give --window %d or %d, or --cost sad",
+                        opt->window, opt->window - 1, opt->window + 1);
+    return SDM_OK;
+}
+
+/* A name that ends like one format, with --format for the other: whoever opens it would take it for that. */
+static SdmStatus check_format(SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    const char *const dot = strrchr(opt->output, '.');
+    const bool tif = dot && (strcasecmp(dot, ".tif") == 0 || strcasecmp(dot, ".tiff") == 0),
+               pfm = dot && strcasecmp(dot, ".pfm") == 0;
+    if ((opt->format == SDM_FORMAT_PFM && tif) || (opt->format == SDM_FORMAT_TIF && pfm))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--format %s: -o %s ends in %s; leave --format out or change the name",
+                        opt->format == SDM_FORMAT_PFM ? "pfm" : "tif", opt->output, dot);
+    return SDM_OK;
+}
+
+SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt)
+{
+    if (!opt->output)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o is missing: give the disparities to write, such as -o disparity.tif");
+    if (opt->min_disparity > opt->max_disparity)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--min-disparity: found %d px, expected at most --max-disparity, which is %d px",
+                        opt->min_disparity, opt->max_disparity);
+    if (opt->first >= 0 && opt->last >= 0 && opt->first > opt->last)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--first: found %d, expected at most --last, which is %d",
+                        opt->first, opt->last);
+    if (check_format(ctx, opt) != SDM_OK || check_census(ctx, opt) != SDM_OK ||
+        (!is_local(ctx) && check_optimizer(ctx, opt) != SDM_OK))
+        return SDM_ERR_USAGE;
+    return check_window(ctx, opt);
+}

@@ -1,0 +1,258 @@
+/* Disparities -> GeoTIFF or PFM and a preview, each written aside and renamed when whole. */
+// SPDX-License-Identifier: Apache-2.0
+#include "geo/gdal_errors.h"
+#include "rectified/disparity_inside.h"
+#include "input/source.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <errno.h>
+#include <gdal.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ASIDE_BYTES = SDM_NAME_BYTES + 32 };
+
+static bool ends_in(const char *path, const char *ending)
+{
+    const size_t n = strlen(path), k = strlen(ending);
+    return n > k && path[n - k - 1] != '/' && strcasecmp(path + n - k, ending) == 0;
+}
+
+/* SDM_FORMAT_TIF or _PFM; _AUTO when the name does not tell. */
+static int format_of(const char *path, const SdmDisparityOptions *opt)
+{
+    if (opt->format != SDM_FORMAT_AUTO)
+        return opt->format;
+    if (ends_in(path, ".pfm"))
+        return SDM_FORMAT_PFM;
+    return ends_in(path, ".tif") || ends_in(path, ".tiff") ? SDM_FORMAT_TIF : SDM_FORMAT_AUTO;
+}
+
+/* ---- checks before any work ---- */
+
+static SdmStatus check_folder(SdmContext *ctx, const char *option, const char *path)
+{
+    char folder[SDM_NAME_BYTES] = ".";
+    struct stat s;
+    const char *const slash = strrchr(path, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (stat(folder, &s) != 0)
+        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: folder %s: %s; make it first", option, path, folder,
+                        strerror(errno));
+    if (!S_ISDIR(s.st_mode))
+        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: %s is a file, not a folder", option, path, folder);
+    if (access(folder, W_OK | X_OK) != 0)
+        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: cannot write into folder %s: %s", option, path, folder,
+                        strerror(errno));
+    return SDM_OK;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return !*path || path[strlen(path) - 1] == '/' || (stat(path, &s) == 0 && S_ISDIR(s.st_mode));
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat s, t;
+    return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+/* Is the file one of those that GDAL reads the input from, such as the source of a virtual raster? */
+static bool is_read_from(const char *path, const char *input)
+{
+    bool found = false;
+    sdm_quiet_begin();
+    const GDALDatasetH ds = sdm_gdal_open(input);
+    char **const list = ds ? GDALGetFileList(ds) : NULL;
+    for (int i = 0; list && list[i]; i++)
+        found |= same_file(path, list[i]);
+    CSLDestroy(list);
+    if (ds)
+        GDALClose(ds);
+    sdm_quiet_end();
+    return found;
+}
+
+static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path,
+                              const SdmPairNames *names, bool overwrite)
+{
+    SdmStatus st = SDM_OK;
+    struct stat s;
+    const char *const inputs[2] = {names->left, names->right};
+    if (is_folder(path))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is a folder, expected the name of a file", option, path);
+    TRY(check_folder(ctx, option, path));
+    for (int k = 0; k < 2; k++)
+        if (same_file(path, inputs[k]))
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name",
+                            option, path, inputs[k]);
+    if (lstat(path, &s) != 0)
+        return SDM_OK;
+    if (stat(path, &s) != 0 || !S_ISREG(s.st_mode))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is not a regular file; give another name", option, path);
+    if (!overwrite)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s exists; give --overwrite or another name", option, path);
+    for (int k = 0; k < 2; k++)
+        if (is_read_from(path, inputs[k]))
+            return sdm_fail(ctx, SDM_ERR_USAGE,
+                            "%s %s would overwrite a file that the input %s is read from; give another name",
+                            option, path, inputs[k]);
+done:
+    return st;
+}
+
+SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairNames *names, const SdmDisparityOptions *opt)
+{
+    SdmStatus st = SDM_OK;
+    if (!is_folder(names->output) && format_of(names->output, opt) == SDM_FORMAT_AUTO)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o %s: expected a name that ends in .tif, .tiff or .pfm; or give --format",
+                        names->output);
+    TRY(check_output(ctx, "-o", names->output, names, opt->overwrite));
+    if (!*names->preview)
+        return SDM_OK;
+    if (!ends_in(names->preview, ".png"))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: expected a name that ends in .png",
+                        names->preview);
+    if (strcmp(names->preview, names->output) == 0 || same_file(names->preview, names->output))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: the same file as -o; give another name",
+                        names->preview);
+    TRY(check_output(ctx, "--preview", names->preview, names, opt->overwrite));
+done:
+    return st;
+}
+
+/* ---- the files ---- */
+
+/* Four bytes of a float, lowest first. */
+static void put_float(float value, unsigned char *to)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    for (int k = 0; k < 4; k++)
+        to[k] = (unsigned char)(bits >> (8 * k));
+}
+
+SdmStatus sdm_pfm_write(SdmContext *ctx, const char *path, int width, int height, const float *disparity)
+{
+    SdmStatus st = SDM_OK;
+    unsigned char *row = NULL;
+    errno = 0;
+    FILE *const f = fopen(path, "wb");
+    bool bad = !f || fprintf(f, "Pf\n%d %d\n-1.0\n", width, height) < 0;
+    if (!bad)
+        TRY(sdm_alloc(ctx, &row, (size_t)width, 4, "row of the PFM"));
+    for (int y = height - 1; !bad && y >= 0; y--) {
+        for (int x = 0; x < width; x++) {
+            const float d = disparity[(ptrdiff_t)y * width + x];
+            put_float(isnan(d) ? INFINITY : d, row + 4 * (ptrdiff_t)x);
+        }
+        bad = fwrite(row, 4, (size_t)width, f) != (size_t)width;
+    }
+done:
+    if (f)
+        bad |= fclose(f) != 0;
+    if (st == SDM_OK && bad)
+        st = sdm_fail_write(ctx, path, strerror(errno));
+    sdm_free(&row);
+    return st;
+}
+
+static SdmStatus write_tif(SdmContext *ctx, const char *path, int width, int height, const float *disparity)
+{
+    static const char *const options[] = {"BIGTIFF=IF_SAFER", NULL};
+    SdmTrap trap;
+    sdm_trap_begin(&trap);
+    const GDALDatasetH ds = GDALCreate(GDALGetDriverByName("GTiff"), path, width, height, 1, GDT_Float32,
+                                       (char **)(uintptr_t)options);
+    bool good = ds != NULL;
+    if (good) {
+        const GDALRasterBandH band = GDALGetRasterBand(ds, 1);
+        GDALSetRasterNoDataValue(band, (double)NAN);
+        GDALSetRasterUnitType(band, "px");
+        GDALSetDescription(band, "disparity, x_right = x_left - d");
+        good = GDALRasterIO(band, GF_Write, 0, 0, width, height, (void *)(uintptr_t)disparity, width, height,
+                            GDT_Float32, 0, 0) == CE_None;
+        GDALClose(ds);
+    }
+    sdm_trap_end(&trap);
+    return good && !trap.failed ? SDM_OK : sdm_fail_write(ctx, path, trap.text);
+}
+
+/* 1..255 from dmin to dmax; 0: none.  Filled and sub-pixel ones beyond the range are cut. */
+static unsigned char shade(float d, int dmin, int dmax)
+{
+    const float t = dmax > dmin ? (d - (float)dmin) / (float)(dmax - dmin) : 1.0f;
+    const float cut = t < 0.0f ? 0.0f : t > 1.0f ? 1.0f : t;
+    return isnan(d) ? 0 : (unsigned char)lrintf(1.0f + 254.0f * cut);
+}
+
+static SdmStatus write_preview(SdmContext *ctx, const char *path, const SdmDisparityOptions *opt, int width,
+                               int height, const float *disparity)
+{
+    SdmStatus st = SDM_OK;
+    unsigned char *grey = NULL;
+    SdmTrap trap;
+    const size_t n = (size_t)width * (size_t)height;
+    GDALDatasetH mem = NULL, png = NULL;
+    TRY(sdm_alloc(ctx, &grey, n, 1, "preview"));
+    for (size_t i = 0; i < n; i++)
+        grey[i] = shade(disparity[i], opt->min_disparity, opt->max_disparity);
+    sdm_trap_begin(&trap);
+    mem = GDALCreate(GDALGetDriverByName("MEM"), "", width, height, 1, GDT_Byte, NULL);
+    if (mem &&
+        GDALRasterIO(GDALGetRasterBand(mem, 1), GF_Write, 0, 0, width, height, grey, width, height, GDT_Byte,
+                     0, 0) == CE_None)
+        png = GDALCreateCopy(GDALGetDriverByName("PNG"), path, mem, FALSE, NULL, NULL, NULL);
+    const bool made = png != NULL;
+    GDALClose(png);
+    GDALClose(mem);
+    sdm_trap_end(&trap);
+    if (!made || trap.failed)
+        st = sdm_fail_write(ctx, path, trap.text);
+done:
+    sdm_free(&grey);
+    return st;
+}
+
+static SdmStatus rename_whole(SdmContext *ctx, const char *aside, const char *path)
+{
+    if (rename(aside, path) == 0)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", path, strerror(errno));
+}
+
+SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairNames *names, const SdmDisparityOptions *opt,
+                            int width, int height, const float *disparity)
+{
+    SdmStatus st = SDM_OK;
+    char output[ASIDE_BYTES], preview[ASIDE_BYTES], side[ASIDE_BYTES + 16];
+    snprintf(output, sizeof output, "%s.part-disparity", names->output);
+    snprintf(preview, sizeof preview, "%s.part-preview", names->preview);
+    TRY(format_of(names->output, opt) == SDM_FORMAT_PFM ? sdm_pfm_write(ctx, output, width, height, disparity)
+                                                        : write_tif(ctx, output, width, height, disparity));
+    if (*names->preview) {
+        TRY(write_preview(ctx, preview, opt, width, height, disparity));
+        TRY(rename_whole(ctx, preview, names->preview));
+    }
+    TRY(rename_whole(ctx, output, names->output));
+    snprintf(side, sizeof side, "%s.aux.xml", names->output); /* what spoke of the file that stood there */
+    unlink(side);
+done:
+    if (st != SDM_OK) {
+        unlink(output);
+        if (*names->preview)
+            unlink(preview);
+        snprintf(side, sizeof side, "%s.aux.xml", preview);
+        unlink(side);
+    }
+    return st;
+}

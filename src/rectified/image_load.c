@@ -1,0 +1,339 @@
+/* Two rasters -> two images of samples on one scale. */
+// SPDX-License-Identifier: Apache-2.0
+#include "rectified/disparity_inside.h"
+#include "core/stats.h"
+#include "kernels.h"
+#include "input/source.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { STRIP_PX = 1 << 20, SURVEY_PX = 1 << 20, Q_MAX = 2047 };
+
+#define FILL 1e30f /* from here on floats are fill such as -3.4e38, which many files do not declare */
+
+typedef struct Raster {
+    const char *role, *path; /* "LEFT", "RIGHT" */
+    GDALDatasetH dataset;
+    int width, height;
+    GDALDataType type;
+    GDALRasterBandH band[3], mask[3]; /* mask: NULL when all of the band is valid */
+    int bands;                        /* 1: grey, or a palette; 3: red, green, blue */
+    bool colour;
+    float *palette; /* 256 lumas, or NULL */
+} Raster;
+
+static float luma(double r, double g, double b) /* ITU-R BT.601 */
+{
+    return (float)((299.0 * r + 587.0 * g + 114.0 * b) / 1000.0);
+}
+
+/* A table of colours becomes one of lumas; one whose entries are grey makes a grey image. */
+static SdmStatus read_palette(SdmContext *ctx, Raster *im)
+{
+    SdmStatus st = SDM_OK;
+    const GDALColorTableH table = GDALGetRasterColorTable(im->band[0]);
+    if (!table || im->type != GDT_Byte)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, &im->palette, 256, sizeof *im->palette, "palette"));
+    for (int i = 0; i < GDALGetColorEntryCount(table) && i < 256; i++) {
+        const GDALColorEntry *const e = GDALGetColorEntry(table, i);
+        im->palette[i] = luma(e->c1, e->c2, e->c3);
+        im->colour |= e->c1 != e->c2 || e->c2 != e->c3;
+    }
+done:
+    return st;
+}
+
+/* The bands to use: --band, the only one that is not alpha, or red, green and blue. */
+static SdmStatus choose_bands(SdmContext *ctx, Raster *im, int wanted)
+{
+    const int count = GDALGetRasterCount(im->dataset);
+    int others = 0, rgb = 0;
+    if (wanted > count)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s has %d band%s; give one of 1 to %d", wanted,
+                        im->path, count, count == 1 ? "" : "s", count);
+    for (int b = 1; b <= count; b++) {
+        const GDALRasterBandH band = GDALGetRasterBand(im->dataset, b);
+        const GDALColorInterp kind = GDALGetRasterColorInterpretation(band);
+        if (kind == GCI_AlphaBand)
+            continue;
+        if (!others++)
+            im->band[0] = band;
+        if (kind >= GCI_RedBand && kind <= GCI_BlueBand) {
+            im->band[kind - GCI_RedBand] = band;
+            rgb |= 1 << (kind - GCI_RedBand);
+        }
+    }
+    im->colour = !wanted && others == 3 && rgb == 7;
+    im->bands = im->colour ? 3 : 1;
+    if (wanted)
+        im->band[0] = GDALGetRasterBand(im->dataset, wanted);
+    else if (others != 1 && !im->colour)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s %s: %d bands, expected one, or red, green and blue; choose one with --band",
+                        im->role, im->path, others);
+    return SDM_OK;
+}
+
+static SdmStatus open_raster(SdmContext *ctx, Raster *im, int band)
+{
+    SdmStatus st = SDM_OK;
+    im->dataset = sdm_gdal_open(im->path);
+    if (!im->dataset)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: not an image that GDAL can read (%.300s)", im->role,
+                        im->path, sdm_gdal_reason());
+    im->width = GDALGetRasterXSize(im->dataset);
+    im->height = GDALGetRasterYSize(im->dataset);
+    if (GDALGetRasterCount(im->dataset) < 1)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: a container of several images, expected one; name it as gdalinfo "
+                        "lists it",
+                        im->role, im->path);
+    TRY(choose_bands(ctx, im, band));
+    im->type = GDALGetRasterDataType(im->band[0]);
+    if (GDALDataTypeIsComplex(im->type))
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: samples are %s, expected integers or floating point",
+                        im->role, im->path, GDALGetDataTypeName(im->type));
+    for (int b = 0; b < im->bands; b++)
+        im->mask[b] = GDALGetMaskFlags(im->band[b]) & GMF_ALL_VALID ? NULL : GDALGetMaskBand(im->band[b]);
+    if (im->bands == 1 && !band)
+        TRY(read_palette(ctx, im));
+done:
+    return st;
+}
+
+static SdmStatus check_pair(SdmContext *ctx, const Raster *l, const Raster *r)
+{
+    if (l->width != r->width || l->height != r->height)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "LEFT %s has %d x %d pixels, RIGHT %s has %d x %d; a rectified pair has "
+                        "one size",
+                        l->path, l->width, l->height, r->path, r->width, r->height);
+    if (l->colour != r->colour)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s is in colour, %s %s is grey; give two of a kind, or choose a band of "
+                        "both with --band",
+                        l->colour ? "LEFT" : "RIGHT", l->colour ? l->path : r->path,
+                        l->colour ? "RIGHT" : "LEFT", l->colour ? r->path : l->path);
+    if ((l->type == GDT_Byte) != (r->type == GDT_Byte))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "LEFT %s has %s samples, RIGHT %s %s; give both the same type, such as "
+                        "with gdal_translate -ot",
+                        l->path, GDALGetDataTypeName(l->type), r->path, GDALGetDataTypeName(r->type));
+    return SDM_OK;
+}
+
+static SdmStatus read_failed(SdmContext *ctx, const Raster *im, int y0, int rows)
+{
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s %s: rows %d to %d cannot be read (%.300s); the file is cut short or damaged",
+                    im->role, im->path, y0, y0 + rows - 1, sdm_gdal_reason());
+}
+
+/* Room for one strip of rows. */
+typedef struct Strip {
+    float *band[3]; /* rows x width */
+    uint8_t *mask, *valid;
+} Strip;
+
+static SdmStatus open_strip(SdmContext *ctx, const Raster *im, int rows, Strip *s)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)rows * (size_t)im->width;
+    for (int b = 0; b < im->bands; b++)
+        TRY(sdm_alloc(ctx, &s->band[b], n, sizeof(float), "strip of an image"));
+    TRY(sdm_alloc(ctx, &s->mask, n, 1, "strip of a mask"));
+    TRY(sdm_alloc(ctx, &s->valid, n, 1, "strip of a mask"));
+done:
+    return st;
+}
+
+static void close_strip(Strip *s)
+{
+    for (int b = 0; b < 3; b++)
+        sdm_free(&s->band[b]);
+    sdm_free(&s->mask);
+    sdm_free(&s->valid);
+}
+
+/* valid: 1 where any of the bands is; of red, green and blue one may well be the nodata value by chance. */
+static SdmStatus read_masks(SdmContext *ctx, const Raster *im, int y0, int rows, const Strip *s)
+{
+    const size_t n = (size_t)rows * (size_t)im->width;
+    memset(s->valid, im->mask[0] == NULL, n);
+    for (int b = 0; b < im->bands && im->mask[b]; b++) {
+        if (GDALRasterIO(im->mask[b], GF_Read, 0, y0, im->width, rows, s->mask, im->width, rows, GDT_Byte, 0,
+                         0) != CE_None)
+            return read_failed(ctx, im, y0, rows);
+        for (size_t i = 0; i < n; i++)
+            s->valid[i] |= s->mask[i] != 0;
+    }
+    return SDM_OK;
+}
+
+/* Rows y0.. -> out: grey values, NaN where there is none. */
+static SdmStatus read_strip(SdmContext *ctx, const Raster *im, int y0, int rows, const Strip *s, float *out)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)rows * (size_t)im->width;
+    for (int b = 0; b < im->bands; b++)
+        if (GDALRasterIO(im->band[b], GF_Read, 0, y0, im->width, rows, s->band[b], im->width, rows,
+                         GDT_Float32, 0, 0) != CE_None)
+            return read_failed(ctx, im, y0, rows);
+    TRY(read_masks(ctx, im, y0, rows, s));
+    for (size_t i = 0; i < n; i++) {
+        const float v = im->palette     ? im->palette[(int)s->band[0][i]]
+                        : im->bands > 1 ? luma(s->band[0][i], s->band[1][i], s->band[2][i])
+                                        : s->band[0][i];
+        out[i] = s->valid[i] && fabsf(v) < FILL ? v : NAN; /* not NaN, either */
+    }
+done:
+    return st;
+}
+
+/* Grey values of the whole image to `grey`, or as 8-bit samples to `samples`; the other is NULL. */
+static SdmStatus read_raster(SdmContext *ctx, const Raster *im, float *grey, int16_t *samples)
+{
+    SdmStatus st = SDM_OK;
+    Strip s = {.mask = NULL};
+    float *spare = NULL;
+    const int fit = STRIP_PX / im->width > 1 ? STRIP_PX / im->width : 1,
+              rows = fit < im->height ? fit : im->height;
+    TRY(open_strip(ctx, im, rows, &s));
+    if (samples)
+        TRY(sdm_alloc(ctx, &spare, (size_t)rows * (size_t)im->width, sizeof *spare, "strip of an image"));
+    for (int y = 0; y < im->height; y += rows) {
+        const int h = rows < im->height - y ? rows : im->height - y;
+        const ptrdiff_t first = (ptrdiff_t)y * im->width, n = (ptrdiff_t)h * im->width;
+        float *const out = samples ? spare : grey + first;
+        TRY(sdm_check_stop(ctx));
+        TRY(read_strip(ctx, im, y, h, &s, out));
+        for (ptrdiff_t i = 0; samples && i < n; i++)
+            samples[first + i] = isnan(out[i]) ? SDM_PIXEL_NODATA : (int16_t)floorf(out[i] + 0.5f);
+    }
+done:
+    close_strip(&s);
+    sdm_free(&spare);
+    return st;
+}
+
+typedef struct Scaling { /* q = (v - middle) * gain, cut to +-Q_MAX */
+    float middle, gain;
+} Scaling;
+
+/* Quantiles of both images together, from at most SURVEY_PX evenly spread pixels of each. */
+static SdmStatus find_scaling(SdmContext *ctx, const float *const grey[2], int64_t n, Scaling *out)
+{
+    SdmStatus st = SDM_OK;
+    float *sample = NULL;
+    int64_t count = 0;
+    const int64_t step = (n + SURVEY_PX - 1) / SURVEY_PX;
+    TRY(sdm_alloc(ctx, &sample, (size_t)(2 * (n / step + 1)), sizeof *sample, "survey of the images"));
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < n; i += step)
+            if (!isnan(grey[k][i]))
+                sample[count++] = grey[k][i];
+    float lo = (float)sdm_quantile_f32(sample, count, 0.001),
+          hi = (float)sdm_quantile_f32(sample, count, 0.999);
+    if (count && !(hi > lo)) {
+        lo = sdm_select_f32(sample, count, 0);
+        hi = sdm_select_f32(sample, count, count - 1);
+    }
+    *out = (Scaling){.middle = 0.5f * lo + 0.5f * hi,
+                     .gain = hi > lo ? (float)Q_MAX / (0.5f * hi - 0.5f * lo) : 0.0f};
+done:
+    sdm_free(&sample);
+    return st;
+}
+
+static void quantise(const float *grey, int64_t n, Scaling s, int16_t *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float q = (grey[i] - s.middle) * s.gain;
+        const float cut = q > (float)Q_MAX ? (float)Q_MAX : q < (float)-Q_MAX ? (float)-Q_MAX : q;
+        out[i] = isnan(grey[i]) ? SDM_PIXEL_NODATA : (int16_t)lrintf(cut);
+    }
+}
+
+static SdmStatus read_wide(SdmContext *ctx, const Raster im[2], SdmSamples *out)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t n = (int64_t)out->width * out->height;
+    float *grey[2] = {NULL, NULL};
+    Scaling scaling;
+    for (int k = 0; k < 2; k++) {
+        TRY(sdm_alloc(ctx, &grey[k], (size_t)n, sizeof(float), "image"));
+        TRY(read_raster(ctx, &im[k], grey[k], NULL));
+        if (!im[k].mask[0])
+            TRY(sdm_leave_out_fill(ctx, im[k].role, im[k].path, grey[k], n));
+    }
+    TRY(find_scaling(ctx, (const float *const[2]){grey[0], grey[1]}, n, &scaling));
+    for (int k = 0; k < 2; k++) {
+        int16_t **const to = k ? &out->right : &out->left;
+        TRY(sdm_alloc(ctx, to, (size_t)n, sizeof **to, "image"));
+        quantise(grey[k], n, scaling, *to);
+        sdm_free(&grey[k]);
+    }
+done:
+    sdm_free(&grey[0]);
+    sdm_free(&grey[1]);
+    return st;
+}
+
+static SdmStatus read_bytes(SdmContext *ctx, const Raster im[2], SdmSamples *out)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)out->width * (size_t)out->height;
+    TRY(sdm_alloc(ctx, &out->left, n, sizeof *out->left, "left image"));
+    TRY(sdm_alloc(ctx, &out->right, n, sizeof *out->right, "right image"));
+    TRY(read_raster(ctx, &im[0], NULL, out->left));
+    TRY(read_raster(ctx, &im[1], NULL, out->right));
+    for (int k = 0; k < 2; k++)
+        if (!im[k].mask[0])
+            sdm_leave_out_border(ctx, im[k].role, im[k].path, k ? out->right : out->left, out->width,
+                                 out->height);
+done:
+    return st;
+}
+
+static SdmStatus check_usable(SdmContext *ctx, const Raster *im, const int16_t *samples)
+{
+    const int64_t n = (int64_t)im->width * im->height;
+    for (int64_t i = 0; i < n; i++)
+        if (samples[i] != SDM_PIXEL_NODATA)
+            return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_DATA, "%s %s: no usable pixel in it, all are nodata, masked or NaN",
+                    im->role, im->path);
+}
+
+SdmStatus sdm_samples_read(SdmContext *ctx, const char *left, const char *right, int band, SdmSamples *out)
+{
+    SdmStatus st = SDM_OK;
+    Raster im[2] = {{.role = "LEFT", .path = left}, {.role = "RIGHT", .path = right}};
+    *out = (SdmSamples){.width = 0};
+    sdm_quiet_begin();
+    TRY(open_raster(ctx, &im[0], band));
+    TRY(open_raster(ctx, &im[1], band));
+    TRY(check_pair(ctx, &im[0], &im[1]));
+    *out = (SdmSamples){.width = im[0].width, .height = im[0].height, .eight_bit = im[0].type == GDT_Byte};
+    TRY(out->eight_bit ? read_bytes(ctx, im, out) : read_wide(ctx, im, out));
+    TRY(check_usable(ctx, &im[0], out->left));
+    TRY(check_usable(ctx, &im[1], out->right));
+done:
+    for (int k = 0; k < 2; k++) {
+        if (im[k].dataset)
+            GDALClose(im[k].dataset);
+        sdm_free(&im[k].palette);
+    }
+    sdm_quiet_end();
+    if (st != SDM_OK)
+        sdm_samples_free(out);
+    return st;
+}
+
+void sdm_samples_free(SdmSamples *s)
+{
+    sdm_free(&s->left);
+    sdm_free(&s->right);
+}

@@ -1,0 +1,119 @@
+/* Names with a number in them -> the frames of a sequence. */
+// SPDX-License-Identifier: Apache-2.0
+#include "rectified/disparity_inside.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAST = 999999999 }; /* numbers have at most nine digits */
+
+/* "%04d", "%d" -> 4, 1 and the length of it; 0 for anything else. */
+static int read_conversion(const char *text, size_t *length)
+{
+    if (text[1] == 'd') {
+        *length = 2;
+        return 1;
+    }
+    if (text[1] == '0' && text[2] >= '1' && text[2] <= '9' && text[3] == 'd') {
+        *length = 4;
+        return text[2] - '0';
+    }
+    return 0;
+}
+
+SdmStatus sdm_pattern_parse(SdmContext *ctx, const char *option, const char *text, SdmPattern *out)
+{
+    size_t n = 0;
+    char *part = out->before;
+    out->digits = 0;
+    out->before[0] = out->after[0] = '\0';
+    if (strlen(text) + 1 > SDM_NAME_BYTES)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: a name of %zu bytes, expected at most %d", option,
+                        strlen(text), (int)SDM_NAME_BYTES - 1);
+    for (const char *at = text; *at;) {
+        size_t length = 0;
+        const int digits = *at == '%' && at[1] != '%' ? read_conversion(at, &length) : 0;
+        if (*at == '%' && at[1] != '%' && (!digits || out->digits))
+            return sdm_fail(
+                ctx, SDM_ERR_USAGE,
+                "%s %s: found '%.8s', expected one number such as %%04d or %%d in the name, or %%%% for a "
+                "percent sign",
+                option, text, at);
+        if (digits) {
+            out->digits = digits;
+            part[n] = '\0';
+            part = out->after;
+            n = 0;
+        } else {
+            length = *at == '%' ? 2 : 1;
+            part[n++] = *at;
+        }
+        at += length;
+    }
+    part[n] = '\0';
+    if (out->digits && strchr(out->after, '/'))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s %s: the number must be in the name of the file, not of its folder", option, text);
+    return SDM_OK;
+}
+
+SdmStatus sdm_pattern_name(SdmContext *ctx, const SdmPattern *p, int frame, char out[SDM_NAME_BYTES])
+{
+    if (!p->digits)
+        return sdm_format(ctx, out, SDM_NAME_BYTES, "%s", p->before);
+    return sdm_format(ctx, out, SDM_NAME_BYTES, "%s%0*d%s", p->before, p->digits, frame, p->after);
+}
+
+/* The number of a file name that the pattern prints, -1 for any other name.  base: of the pattern, without
+ * folder. */
+static int number_of(const SdmPattern *p, const char *base, const char *name)
+{
+    const size_t before = strlen(base), after = strlen(p->after), n = strlen(name);
+    if (n <= before + after || strncmp(name, base, before) != 0 || strcmp(name + n - after, p->after) != 0)
+        return -1;
+    const size_t digits = n - before - after;
+    if (digits > 9 || (int)digits < p->digits || ((int)digits > p->digits && name[before] == '0'))
+        return -1; /* not as printf writes it */
+    for (size_t i = 0; i < digits; i++)
+        if (!isdigit((unsigned char)name[before + i]))
+            return -1;
+    return (int)strtol(name + before, NULL, 10);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+SdmStatus sdm_pattern_frames(SdmContext *ctx, const SdmPattern *p, int first, int last, int **frames,
+                             int *count)
+{
+    SdmStatus st = SDM_OK;
+    char folder[SDM_NAME_BYTES] = ".";
+    const char *const slash = strrchr(p->before, '/'), *const base = slash ? slash + 1 : p->before;
+    *count = 0;
+    *frames = NULL;
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == p->before ? 1 : (int)(slash - p->before), p->before);
+    char **const names = VSIReadDir(folder);
+    const int most = CSLCount(names);
+    TRY(sdm_alloc(ctx, frames, (size_t)most + 1, sizeof **frames, "frames of the sequence"));
+    for (int i = 0; i < most; i++) {
+        const int number = number_of(p, base, names[i]);
+        if (number >= 0 && number >= first && (last < 0 || number <= last))
+            (*frames)[(*count)++] = number;
+    }
+    qsort(*frames, (size_t)*count, sizeof **frames, by_number);
+    if (*count == 0)
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "LEFT: no frame from %d to %d of %s%%0%dd%s in folder %s",
+                      first < 0 ? 0 : first, last < 0 ? LAST : last, base, p->digits, p->after, folder);
+done:
+    CSLDestroy(names);
+    if (st != SDM_OK)
+        sdm_free(frames);
+    return st;
+}

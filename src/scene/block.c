@@ -1,0 +1,338 @@
+/* A block of the DEM: find its window of the frame, run stages 3 to 8 there. */
+// SPDX-License-Identifier: Apache-2.0
+#include "scene/block.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { REACH_CELLS = 20, LEAST_CELLS = 64 * 64 };
+
+/* The part of the frame that a block needs. */
+typedef struct Needed {
+    int64_t win[4]; /* frame pixels: columns, rows from; to */
+    bool any;
+    SdmShape shape; /* of it, owned */
+} Needed;
+
+static void shape_free(SdmShape *shape)
+{
+    sdm_free(&shape->from);
+    sdm_free(&shape->to);
+}
+
+/* Let row j of a shape take the columns from..to - 1, too. */
+static void widen(SdmShape *shape, int j, int32_t from, int32_t to)
+{
+    const bool empty = shape->to[j] <= shape->from[j];
+    shape->from[j] = empty || from < shape->from[j] ? from : shape->from[j];
+    shape->to[j] = empty || to > shape->to[j] ? to : shape->to[j];
+}
+
+/* Coarse rows -> the window, and the columns of each of them: one more before, two after, as of the rows. */
+static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *to, Needed *out)
+{
+    const int64_t size = (int64_t)1 << s->win.level;
+    int64_t u0 = INT64_MAX, v0 = INT64_MAX, u1 = INT64_MIN, v1 = INT64_MIN;
+    for (int j = 0; j < s->win.h; j++) {
+        if (to[j] <= from[j])
+            continue;
+        u0 = from[j] < u0 ? from[j] : u0;
+        u1 = to[j] > u1 ? to[j] : u1;
+        v0 = j < v0 ? j : v0;
+        v1 = j;
+    }
+    out->any = u0 < u1;
+    if (!out->any)
+        return;
+    const int64_t win[4] = {(u0 - 1) * size, (v0 - 1) * size, (u1 + 1) * size, (v1 + 2) * size};
+    memcpy(out->win, win, sizeof win);
+    for (int j = 0; j < s->win.h; j++) /* rows j - 2 .. j + 1 reach row j of the shape */
+        for (int i = j > 1 ? j - 2 : 0; i <= j + 1 && i < s->win.h; i++)
+            if (to[i] > from[i])
+                widen(&out->shape, j, from[i] - 1, to[i] + 1);
+}
+
+/* The coarse pixels whose ground can lie in the block, and some around them. */
+static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
+                             Needed *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmLattice lat = {0};
+    const SdmGrid *const grid = &p->grid;
+    const SdmSurface *const s = &p->coarse;
+    const int l = s->win.level;
+    const int64_t size = (int64_t)1 << l;
+    const SdmLatticeRequest q = {.scene = scene,
+                                 .frame = &p->frame,
+                                 .pointing = &p->pointing,
+                                 .grid = grid,
+                                 .u1 = p->frame.width + size,
+                                 .v1 = p->frame.height + size,
+                                 .step = sdm_coarse_step(&p->frame, l),
+                                 .hmin_m = p->hmin_m,
+                                 .hmax_m = p->hmax_m};
+    int32_t *from = NULL, *to = NULL;
+    const size_t rows = (size_t)s->win.h;
+    out->shape = (SdmShape){.level = l, .rows = s->win.h};
+    TRY(sdm_alloc(ctx, &from, rows, sizeof *from, "the window of a block"));
+    TRY(sdm_alloc(ctx, &to, rows, sizeof *to, "the window of a block"));
+    TRY(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
+    TRY(sdm_alloc(ctx, &out->shape.to, rows, sizeof *to, "the window of a block"));
+    TRY(sdm_lattice_build(ctx, &q, &lat));
+    const double x0 = (double)(b->col0 - REACH_CELLS), x1 = (double)(b->col0 + b->w + REACH_CELLS);
+    const double y0 = (double)(b->row0 - REACH_CELLS), y1 = (double)(b->row0 + b->h + REACH_CELLS);
+#pragma omp parallel for num_threads(sdm_threads(ctx))
+    for (int j = 0; j < s->win.h; j++)
+        for (int i = 0; i < s->win.w; i++) {
+            const double u = ((double)i + 0.5) * (double)size - 0.5,
+                         v = ((double)j + 0.5) * (double)size - 0.5;
+            const double h = (double)s->h_m[(size_t)j * (size_t)s->win.w + (size_t)i];
+            double lo[2], hi[2];
+            sdm_lattice_ground(&lat, u, v, h - p->slack_m, lo);
+            sdm_lattice_ground(&lat, u, v, h + p->slack_m, hi);
+            const double cx0 = (fmin(lo[0], hi[0]) - grid->x0) / grid->spacing,
+                         cx1 = (fmax(lo[0], hi[0]) - grid->x0) / grid->spacing;
+            const double cy0 = (grid->y0 - fmax(lo[1], hi[1])) / grid->spacing,
+                         cy1 = (grid->y0 - fmin(lo[1], hi[1])) / grid->spacing;
+            if (cx1 < x0 || cx0 > x1 || cy1 < y0 || cy0 > y1)
+                continue;
+            from[j] = to[j] > from[j] ? from[j] : i;
+            to[j] = i + 1;
+        }
+    set_window(s, from, to, out);
+done:
+    sdm_free(&from);
+    sdm_free(&to);
+    sdm_lattice_free(&lat);
+    return st;
+}
+
+static SdmStatus allocate(SdmContext *ctx, SdmBlock *b)
+{
+    return sdm_block_alloc(ctx, b->col0, b->row0, b->w, b->h, b);
+}
+
+static void clear_block(SdmBlock *b)
+{
+    for (int64_t i = 0; i < b->w * b->h; i++) {
+        b->height_m[i] = b->score[i] = b->gap_m[i] = b->spread_m[i] = b->ortho[i] = NAN;
+        b->mask[i] = SDM_QA_OUTSIDE;
+        b->count[i] = 0;
+    }
+}
+
+/* Window with its halo, on multiples of the unit, inside the frame. */
+static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
+{
+    const int64_t halo = sdm_chain_halo(&p->settings, p->settings.coarse_level - 1), unit = 16,
+                  size[2] = {p->frame.width, p->frame.height};
+    int64_t out[4];
+    for (int k = 0; k < 2; k++) {
+        out[k] = (w[k] - halo) < 0 ? 0 : (w[k] - halo) / unit * unit;
+        out[2 + k] = (w[2 + k] + halo + unit - 1) / unit * unit;
+        out[2 + k] = out[2 + k] > size[k] ? size[k] : out[2 + k];
+    }
+    return (SdmWindow){
+        .level = 0, .u0 = out[0], .v0 = out[1], .w = (int)(out[2] - out[0]), .h = (int)(out[3] - out[1])};
+}
+
+/* The part of the frame that a block needs. */
+static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
+{
+    const int64_t u0 = w[0] > 0 ? w[0] : 0, v0 = w[1] > 0 ? w[1] : 0;
+    const int64_t u1 = w[2] < p->frame.width ? w[2] : p->frame.width,
+                  v1 = w[3] < p->frame.height ? w[3] : p->frame.height;
+    return (SdmWindow){.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)(v1 - v0)};
+}
+
+/* Bytes a pixel: of the images' window (two pyramids, lattice); of what level 0 computes of it (surface, two
+ * views, prior, what a filter writes). */
+enum { WINDOW_BYTES = 7, PIXEL_BYTES = 23 };
+
+int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < 2; i++) {
+        const int64_t halo = 2 * (int64_t)sdm_chain_halo(set, i ? 0 : set->coarse_level - 1) + 16;
+        const int64_t gw = w + halo < frame_w ? w + halo : frame_w,
+                      gh = h + halo < frame_h ? h + halo : frame_h;
+        bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES);
+        bytes += i ? sdm_chain_label_bytes(set, gw, gh) : 0;
+    }
+    return bytes;
+}
+
+static void close_window(SdmUnitWork *w)
+{
+    sdm_fine_result_free(&w->fine);
+    sdm_fine_close(&w->input);
+    shape_free(&w->shape);
+}
+
+/* How stage 8 makes its cells. */
+static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, const SdmLattice *lattice)
+{
+    double scale, offset;
+    sdm_image_stretch(scene->view[0].image, &scale, &offset);
+    return (SdmGridding){.kernels = p->settings.kernels,
+                         .lattice = lattice,
+                         .x0 = p->grid.x0,
+                         .y0 = p->grid.y0,
+                         .spacing = p->grid.spacing,
+                         .gsd_m = p->frame.gsd_m,
+                         .scale = scale,
+                         .offset = offset,
+                         .gap_m_per_px = p->frame.gsd_m};
+}
+
+/* Stage 3 and 4 on the window of a block; what follows is the worker's.  Takes the shape over. */
+static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                              SdmShape *shape, SdmUnitWork *w)
+{
+    SdmStatus st = SDM_OK;
+    const SdmWorkerCall call = {.in = &w->input.in,
+                                .coarse = &p->coarse,
+                                .win = &w->win,
+                                .need = &w->need,
+                                .gridding = &w->gridding,
+                                .block = &w->block,
+                                .out = &w->fine};
+    const int lmax = sdm_worker_makes_levels(worker, &p->settings) ? 0 : p->settings.coarse_level - 1;
+    TRY(sdm_fine_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
+    w->gridding = gridding_of(scene, p, &w->input.lattice);
+    TRY(sdm_grid_ground_m(ctx, &p->grid, p->frame.lon_deg, p->frame.lat_deg, &w->gridding.spacing_m));
+    w->shape = *shape;
+    *shape = (SdmShape){.level = 0};
+    w->input.in.shape = &w->shape;
+    TRY(sdm_worker_begin(ctx, worker, &call, &w->lane));
+done:
+    if (st != SDM_OK) {
+        w->lane = -1;
+        close_window(w);
+    }
+    return st;
+}
+
+/* Stage 8, where the worker has not done it. */
+static SdmStatus grid_window(SdmContext *ctx, SdmUnitWork *w)
+{
+    SdmStatus st = SDM_OK;
+    sdm_pyramid_free(&w->input.left); /* the largest part; gridding needs none of it */
+    sdm_pyramid_free(&w->input.right);
+    TRY(allocate(ctx, &w->block));
+    TRY(sdm_gridding_run(ctx, &w->gridding, &w->fine, &w->block));
+done:
+    return st;
+}
+
+SdmStatus sdm_unit_end(SdmContext *ctx, SdmWorker *worker, SdmUnitWork *w)
+{
+    SdmStatus st = SDM_OK;
+    if (w->lane < 0)
+        return SDM_OK;
+    st = sdm_worker_end(ctx, worker, w->lane);
+    w->lane = -1;
+    if (st == SDM_OK && !w->block.height_m)
+        st = grid_window(ctx, w);
+    close_window(w);
+    if (st != SDM_OK)
+        sdm_block_free(&w->block);
+    return st;
+}
+
+void sdm_unit_abandon(SdmWorker *worker, SdmUnitWork *w)
+{
+    if (w->lane >= 0) {
+        sdm_worker_abandon(worker, w->lane);
+        close_window(w);
+    }
+    w->lane = -1;
+    sdm_block_free(&w->block);
+}
+
+/* Rows of the part into its place in the block. */
+static void copy_part(const SdmBlock *part, SdmBlock *to)
+{
+    for (int64_t r = 0; r < part->h; r++) {
+        const int64_t from = r * part->w, at = (part->row0 - to->row0 + r) * to->w + part->col0 - to->col0;
+        const size_t n = (size_t)part->w;
+        memcpy(to->height_m + at, part->height_m + from, n * sizeof(float));
+        memcpy(to->score + at, part->score + from, n * sizeof(float));
+        memcpy(to->gap_m + at, part->gap_m + from, n * sizeof(float));
+        memcpy(to->spread_m + at, part->spread_m + from, n * sizeof(float));
+        memcpy(to->ortho + at, part->ortho + from, n * sizeof(float));
+        memcpy(to->count + at, part->count + from, n * sizeof(uint16_t));
+        memcpy(to->mask + at, part->mask + from, n * sizeof(uint16_t));
+    }
+}
+
+/* Two halves, one after the other. */
+static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                                SdmWorker *worker, int64_t room, SdmBlock *block)
+{
+    SdmStatus st = SDM_OK;
+    SdmUnitWork w = {.lane = -1};
+    SdmBlock *const part = &w.block;
+    const bool wide = block->w >= block->h;
+    const int64_t half = (wide ? block->w : block->h) / 2;
+    TRY(allocate(ctx, block));
+    for (int i = 0; i < 2; i++) {
+        const int64_t from = i ? half : 0, n = i ? (wide ? block->w : block->h) - half : half;
+        *part = (SdmBlock){.col0 = block->col0 + (wide ? from : 0), .row0 = block->row0 + (wide ? 0 : from),
+                           .w = wide ? n : block->w, .h = wide ? block->h : n};
+        TRY(sdm_unit_begin(ctx, scene, p, worker, room - SDM_CELL_BYTES * part->w * part->h, &w));
+        TRY(sdm_unit_end(ctx, worker, &w));
+        copy_part(part, block);
+        sdm_block_free(part);
+    }
+done:
+    sdm_block_free(part);
+    return st;
+}
+
+static bool device_has_room(SdmContext *ctx, SdmWorker *worker, const SdmPrepared *p, const SdmWindow *win,
+                            const SdmWindow *need)
+{
+    const int64_t halo = 2 * (int64_t)sdm_chain_halo(&p->settings, 0) + 16;
+    const int64_t w = need->w + halo < win->w ? need->w + halo : win->w,
+                  h = need->h + halo < win->h ? need->h + halo : win->h;
+    return sdm_worker_has_room(ctx, worker, &p->settings, w, h, win->w, win->h);
+}
+
+SdmStatus sdm_unit_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
+                         int64_t room, SdmUnitWork *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmBlock *const block = &w->block;
+    Needed part = {.any = false};
+    w->lane = -1;
+    TRY(sdm_check_stop(ctx));
+    if (block->w < 1 || block->h < 1) {
+        TRY(allocate(ctx, block));
+        goto done;
+    }
+    TRY(find_needed(ctx, scene, p, block, &part));
+    w->win = grow(p, part.win);
+    w->need = inside(p, part.win);
+    const SdmWindow *const win = &w->win, *const need = &w->need;
+    if (!part.any || win->w < 16 || win->h < 16 || need->w <= 0 || need->h <= 0) {
+        TRY(allocate(ctx, block));
+        clear_block(block);
+        goto done;
+    }
+    const bool too_large = (room != 0 && sdm_window_bytes(&p->settings, need->w, need->h, p->frame.width,
+                                                          p->frame.height) > room) ||
+                           !device_has_room(ctx, worker, p, win, need);
+    sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
+            (long long)block->w, (long long)block->h, need->w, need->h, win->w, win->h,
+            too_large ? ", in parts" : "");
+    if (too_large && block->w * block->h > LEAST_CELLS)
+        TRY(compute_halves(ctx, scene, p, worker, room, block));
+    else
+        TRY(begin_window(ctx, scene, p, worker, &part.shape, w));
+done:
+    shape_free(&part.shape);
+    if (st != SDM_OK)
+        sdm_block_free(block);
+    return st;
+}

@@ -1,0 +1,182 @@
+/* A coarse level of the whole scene by strips of rows, each with as many around it as its passes reach. */
+// SPDX-License-Identifier: Apache-2.0
+#include "scene/coarse_level.h"
+
+#include <string.h>
+
+enum {
+    FIRST_RANGE = 4,
+    SECOND_RANGE = 2,
+    WINDOW = 9,
+    AGAIN_RANGE = 6,
+    AGAIN_WINDOW = 5, /* sees less of a cloud's edge */
+    SHARP_RANGE = 2,
+    SHARP_WINDOW = 5, /* half as wide as the slopes that 9 blur */
+    STRIP_BYTES = 24, /* a pixel: surface, prior, two views, what a filter writes */
+    STRIP_SHARE = 8,  /* of the budget */
+    LEAST_ROWS = 64,
+    ROWS_UNIT = 8, /* samples are means of blocks of that many rows at most */
+    WHOLE_PIXELS =
+        8 << 20, /* labels of an optimizer depend on all rows: cut by size alone, never by budget */
+    LABEL_ROWS = 1024
+};
+
+/* Rows on either side of a strip. */
+static int strip_halo(const SdmMatchSettings *set, int level)
+{
+    const int overlap = set->optimizer.kind == SDM_OPTIMIZER_LOCAL ? 0 : 4 * SDM_OVERLAP;
+    return (2 * sdm_chain_reach(set, level, WINDOW) + overlap + ROWS_UNIT) / ROWS_UNIT * ROWS_UNIT;
+}
+
+static int strip_rows(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win)
+{
+    if (set->optimizer.kind != SDM_OPTIMIZER_LOCAL)
+        return (int64_t)win->w * win->h > WHOLE_PIXELS ? LABEL_ROWS : win->h;
+    const int64_t row = (int64_t)win->w * STRIP_BYTES;
+    int64_t rows = memory_bytes / STRIP_SHARE / row;
+    if (rows >= win->h)
+        return win->h;
+    rows = (rows - 2 * strip_halo(set, win->level)) / ROWS_UNIT * ROWS_UNIT;
+    rows = rows > LEAST_ROWS ? rows : LEAST_ROWS;
+    return (int)(rows < win->h ? rows : win->h);
+}
+
+int64_t sdm_coarse_strip_bytes(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win)
+{
+    const int64_t most = strip_rows(memory_bytes, set, win) + 2 * (int64_t)strip_halo(set, win->level);
+    const int64_t rows = most < win->h ? most : win->h;
+    return rows * win->w * STRIP_BYTES + sdm_chain_label_bytes(set, win->w, rows);
+}
+
+/* Rows y0..y1 of a window, cut to it. */
+static SdmWindow rows_of(const SdmWindow *win, int y0, int y1)
+{
+    SdmWindow part = *win;
+    y0 = y0 > 0 ? y0 : 0;
+    part.v0 += y0;
+    part.h = (y1 < win->h ? y1 : win->h) - y0;
+    return part;
+}
+
+/* The surface of a window of whole rows. */
+static SdmStatus match_window(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *from,
+                              const SdmWindow *win, SdmSurface *out)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_surface_alloc(ctx, win, out));
+    sdm_surface_refine(ctx, in->settings->kernels, from, out);
+    TRY(sdm_chain_level(ctx, in, FIRST_RANGE, WINDOW, out));
+    TRY(sdm_chain_level(ctx, in, SECOND_RANGE, WINDOW, out));
+done:
+    return st;
+}
+
+/* Rows y0.. of `to` from the strip that covers them. */
+static void copy_rows(const SdmSurface *strip, int y0, int rows, SdmSurface *to)
+{
+    const size_t w = (size_t)to->win.w, n = w * (size_t)rows, at = w * (size_t)y0;
+    const size_t in_strip = w * (size_t)(to->win.v0 + y0 - strip->win.v0);
+    memcpy(to->h_m + at, strip->h_m + in_strip, n * sizeof *to->h_m);
+    memcpy(to->flags + at, strip->flags + in_strip, n * sizeof *to->flags);
+    memcpy(to->score + at, strip->score + in_strip, n * sizeof *to->score);
+}
+
+/* Some rows of a surface, borrowed. */
+static SdmSurface view_of(const SdmSurface *s, const SdmWindow *rows)
+{
+    const size_t at = (size_t)(rows->v0 - s->win.v0) * (size_t)s->win.w;
+    return (SdmSurface){.win = *rows, .h_m = s->h_m + at, .flags = s->flags + at, .score = s->score + at};
+}
+
+/* A pass that changes a surface in place. */
+typedef SdmStatus Change(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *s);
+
+static SdmStatus change_level(SdmContext *ctx, const SdmChainInput *in, Change *change, int range, int window,
+                              SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface strip = {0}, above = {0}, kept = {0}; /* above: rows over a strip as they were before */
+    const SdmWindow win = s->win;
+    const int halo = strip_halo(in->settings, win.level),
+              rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, &win);
+    if (rows >= win.h)
+        return change(ctx, in, range, window, s);
+    for (int y = 0; y < win.h; y += rows) {
+        const SdmWindow part = rows_of(&win, y - halo, y + rows + halo),
+                        last = rows_of(&win, y + rows - halo, y + rows);
+        const SdmSurface before = view_of(s, &part);
+        TRY(sdm_surface_alloc(ctx, &part, &strip));
+        copy_rows(&before, 0, part.h, &strip);
+        if (above.h_m)
+            copy_rows(&above, 0, above.win.h, &strip);
+        if (y + rows < win.h) {
+            TRY(sdm_surface_alloc(ctx, &last, &kept));
+            copy_rows(&strip, 0, last.h, &kept);
+        }
+        sdm_surface_free(&above);
+        above = kept;
+        kept = (SdmSurface){0};
+        TRY(change(ctx, in, range, window, &strip));
+        copy_rows(&strip, y, rows < win.h - y ? rows : win.h - y, s);
+        sdm_surface_free(&strip);
+    }
+done:
+    sdm_surface_free(&strip);
+    sdm_surface_free(&above);
+    sdm_surface_free(&kept);
+    return st;
+}
+
+SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s)
+{
+    return change_level(ctx, in, sdm_chain_rematch, AGAIN_RANGE, AGAIN_WINDOW, s);
+}
+
+SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s)
+{
+    return change_level(ctx, in, sdm_chain_sharpen, SHARP_RANGE, SHARP_WINDOW, s);
+}
+
+SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *from, SdmSurface *to)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface strip = {0};
+    const SdmWindow win = to->win;
+    const int halo = strip_halo(in->settings, win.level),
+              rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, &win);
+    if (rows >= win.h)
+        return match_window(ctx, in, from, &win, to);
+    TRY(sdm_surface_alloc(ctx, &win, to));
+    for (int y = 0; y < win.h; y += rows) {
+        const SdmWindow part = rows_of(&win, y - halo, y + rows + halo);
+        TRY(match_window(ctx, in, from, &part, &strip));
+        copy_rows(&strip, y, rows < win.h - y ? rows : win.h - y, to);
+        sdm_surface_free(&strip);
+    }
+done:
+    sdm_surface_free(&strip);
+    return st;
+}
+
+SdmStatus sdm_coarse_gaps(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int block,
+                          const SdmPointing *in_use, SdmFitSample **sample, size_t *count)
+{
+    SdmStatus st = SDM_OK;
+    float *gap = NULL;
+    const SdmWindow *const win = &s->win;
+    const int rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, win),
+              halo = ROWS_UNIT; /* a window reaches 4 */
+    const size_t room = (size_t)(win->w / block) * (size_t)(win->h / block) + 1;
+    for (int y = 0; y < win->h; y += rows) {
+        const SdmWindow inner = rows_of(win, y, y + rows), outer = rows_of(win, y - halo, y + rows + halo);
+        const SdmSurface part = view_of(s, &outer), exact = view_of(s, &inner);
+        TRY(sdm_alloc(ctx, &gap, (size_t)outer.w * (size_t)outer.h, sizeof *gap, "ray gaps"));
+        TRY(sdm_chain_gap(ctx, in, &part, WINDOW, gap));
+        TRY(sdm_collect_samples(ctx, in->lattice, &exact, gap + (inner.v0 - outer.v0) * inner.w, block,
+                                in_use, sample, count, room));
+        sdm_free(&gap);
+    }
+done:
+    sdm_free(&gap);
+    return st;
+}

@@ -1,0 +1,126 @@
+/* info: what a scene is, before any matching. */
+// SPDX-License-Identifier: Apache-2.0
+#include "scene/tiling.h"
+
+#include <math.h>
+#include <ogr_srs_api.h>
+
+static void put_text(char *out, size_t size, const char *text)
+{
+    snprintf(out, size, "%s", text);
+}
+
+static void describe_view(const SdmView *v, SdmViewInfo *out)
+{
+    put_text(out->name, sizeof out->name, v->name);
+    put_text(out->camera, sizeof out->camera, sdm_camera_kind(v->camera));
+    out->width = sdm_image_width(v->image);
+    out->height = sdm_image_height(v->image);
+    sdm_image_describe(v->image, out->mask, sizeof out->mask, &out->unusable, &out->saturated);
+}
+
+/* Share of a 32 x 32 sample of the frame that the right image sees at h0, and the ground's bounds. */
+static SdmStatus measure(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmGrid *grid,
+                         SdmSceneInfo *out)
+{
+    enum { SIDE = 32 };
+    SdmStatus st = SDM_OK;
+    SdmLattice lat = {0};
+    int64_t left = 0, both = 0;
+    double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    const SdmLatticeRequest q = {.scene = scene, .frame = f, .grid = grid, .u1 = f->width, .v1 = f->height,
+                                 .step = sdm_coarse_step(f, 0), .hmin_m = f->hmin_m, .hmax_m = f->hmax_m};
+    TRY(sdm_lattice_build(ctx, &q, &lat));
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        double at[2][2], g[2];
+        bool seen[2];
+        const double u = (i % SIDE + 0.5) / SIDE * (double)f->width;
+        const double v = ((double)(i / SIDE) + 0.5) / SIDE * (double)f->height;
+        sdm_lattice_left(&lat, u, v, at[0]);
+        sdm_lattice_right(&lat, u, v, f->h0_m, at[1]);
+        for (int k = 0; k < 2; k++)
+            seen[k] = at[k][0] > 0.0 && at[k][1] > 0.0 && at[k][0] < (double)out->view[k].width &&
+                      at[k][1] < (double)out->view[k].height;
+        left += seen[0];
+        both += seen[0] && seen[1];
+        sdm_lattice_ground(&lat, u, v, f->h0_m, g);
+        for (int k = 0; k < 2 && seen[0] && seen[1]; k++) {
+            b[k] = fmin(b[k], g[k]);
+            b[2 + k] = fmax(b[2 + k], g[k]);
+        }
+    }
+    out->overlap = left ? (double)both / (double)left : 0.0;
+    out->footprint_m2 =
+        (double)both / (SIDE * SIDE) * (double)f->width * (double)f->height * f->gsd_m * f->gsd_m;
+    if (both)
+        TRY(sdm_grid_cover(ctx, b, grid));
+done:
+    sdm_lattice_free(&lat);
+    return st;
+}
+
+/* The figures that plan writes for each unit, for all of a run. */
+static SdmStatus describe_cost(SdmContext *ctx, const SdmScene *scene, const SdmGrid *grid, SdmSceneInfo *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmTiling tiling = {.edge = 0};
+    out->cols = grid->cols;
+    out->rows = grid->rows;
+    if (grid->cols < 1 || grid->rows < 1) /* nothing seen by both at the middle height */
+        return SDM_OK;
+    TRY(sdm_tiling_find(ctx, scene, &tiling));
+    const SdmCost cost = sdm_tiling_run_cost(ctx, &tiling);
+    out->tiles = tiling.across * tiling.down;
+    out->memory_bytes = cost.bytes;
+    out->seconds = cost.cpu_s / sdm_threads(ctx);
+done:
+    sdm_tiling_free(&tiling);
+    return st;
+}
+
+/* "EPSG:32610" where the CRS has a code, else its name. */
+static void name_crs(const SdmGrid *grid, char *out, size_t size)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
+    const char *const code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL, *const name =
+                                                                              srs ? OSRGetName(srs) : NULL;
+    if (code)
+        snprintf(out, size, "%s:%s", OSRGetAuthorityName(srs, NULL), code);
+    else
+        put_text(out, size, name ? name : "unnamed");
+    OSRDestroySpatialReference(srs);
+}
+
+SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, SdmSceneInfo *out)
+{
+    static const char *const sensors[] = {"aster", "rpc", "parallel"};
+    SdmStatus st = SDM_OK;
+    SdmScene *scene = NULL;
+    SdmPrepared p = {0};
+    SdmGrid grid = {0};
+    const SdmFrame *const f = &p.frame;
+    *out = (SdmSceneInfo){0};
+    TRY(sdm_scene_open(ctx, left, right, &scene));
+    put_text(out->sensor, sizeof out->sensor, sensors[scene->sensor]);
+    put_text(out->kind, sizeof out->kind, scene->kind);
+    put_text(out->id, sizeof out->id, scene->id);
+    put_text(out->time_utc, sizeof out->time_utc, scene->time_utc);
+    for (int i = 0; i < 2; i++)
+        describe_view(&scene->view[i], &out->view[i]);
+    TRY(sdm_prepare_frame(ctx, scene, &p));
+    out->convergence_deg = f->convergence_deg;
+    out->base_height = f->base_height;
+    out->gsd_m = f->gsd_m;
+    out->centre_lon_deg = f->lon_deg;
+    out->centre_lat_deg = f->lat_deg;
+    out->hmin_m = f->hmin_m;
+    out->hmax_m = f->hmax_m;
+    TRY(sdm_grid_choose(ctx, f->lon_deg, f->lat_deg, f->gsd_m, &grid));
+    TRY(measure(ctx, scene, f, &grid, out));
+    out->spacing = grid.spacing;
+    name_crs(&grid, out->crs, sizeof out->crs);
+    TRY(describe_cost(ctx, scene, &grid, out));
+done:
+    sdm_scene_close(&scene);
+    return st;
+}

@@ -1,0 +1,191 @@
+/* Everything that every tile of a scene starts from: settings, coarse surface, terrain, height range, grid of
+ * the DEM. */
+// SPDX-License-Identifier: Apache-2.0
+#include "scene/prepare.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    TOP_SIDE = 72,            /* shortest side of the frame at the coarsest level, px */
+    MAX_TOP = 7, MIN_COARSE = 2, MAX_COARSE = 4,
+    COARSE_PIXELS = 6 << 20,  /* most pixels of the coarse surface */
+    COARSE_STEP = 64          /* nodes of the coarse lattice, px */
+};
+
+void sdm_prepared_free(SdmPrepared *p)
+{
+    sdm_pointing_free(&p->pointing);
+    sdm_point_report_free(&p->points);
+    sdm_surface_free(&p->coarse);
+    sdm_ground_free(&p->ground);
+}
+
+int sdm_coarse_step(const SdmFrame *f, int level)
+{
+    const int64_t side = f->width < f->height ? f->width : f->height;
+    int step = COARSE_STEP << (level > MIN_COARSE ? level - MIN_COARSE : 0);
+    while (step > 16 && side / step < 16)
+        step /= 2;
+    return step;
+}
+
+static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
+{
+    const int64_t side = f->width < f->height ? f->width : f->height;
+    s->coarse_level = MIN_COARSE;
+    while (s->coarse_level < MAX_COARSE &&
+           (f->width >> s->coarse_level) * (f->height >> s->coarse_level) > COARSE_PIXELS)
+        s->coarse_level++;
+    s->top_level = s->coarse_level;
+    while (s->top_level < MAX_TOP && side >> (s->top_level + 1) >= TOP_SIDE)
+        s->top_level++;
+}
+
+/* Below this size of a pixel, metres, walls, trees and their shadows are seen: outliers in a window, which
+ * the order of samples survives better than their correlation (docs/optimizers.md). */
+#define CENSUS_BELOW_M 5.0
+
+const char *sdm_cost_for(const char *asked, double gsd_m)
+{
+    return strcmp(asked, "auto") != 0 ? asked : gsd_m < CENSUS_BELOW_M ? "census" : "zncc";
+}
+
+SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
+                               SdmMatchSettings *out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmOptions *const o = sdm_options(ctx);
+    SdmRadiometry left;
+    sdm_image_radiometry(scene->view[0].image, &left);
+    TRY(sdm_match_settings(ctx, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, sdm_noise_q(&left), out));
+    out->jump_px = (float)(SDM_JUMP_M * fabs(f->du_dh));
+    choose_levels(f, out);
+done:
+    return st;
+}
+
+/* Range of the coarse surface where it was matched, and how far finer levels can go from it. */
+static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    const SdmSurface *const s = &p->coarse;
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    double lo = INFINITY, hi = -INFINITY;
+    size_t valid = 0;
+    for (size_t i = 0; i < n; i++) {
+        lo = fmin(lo, (double)s->h_m[i]);
+        hi = fmax(hi, (double)s->h_m[i]);
+        valid += s->flags[i] & SDM_QA_VALID;
+    }
+    if (valid < 100)
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "too few matches between %s and %s: %zu at 1/%d of the size, at least 100 are "
+            "needed; %s",
+            scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level,
+            sdm_few_matches_hint(ctx, sdm_frame_pixels(&p->frame)));
+    const double metre = 1.0 / fabs(p->frame.du_dh);
+    p->slack_m = metre * 6.0; /* the repeats */
+    for (int l = 0; l < p->settings.coarse_level; l++)
+        p->slack_m += sdm_chain_travel(&p->settings, l) * metre * (double)(1 << l);
+    p->hmin_m = floor(lo - p->slack_m);
+    p->hmax_m = ceil(hi + p->slack_m);
+    sdm_log(ctx, SDM_LOG_VERBOSE, 5, "coarse surface %.0f..%.0f m, %.1f %% matched", lo, hi,
+            100.0 * (double)valid / (double)n);
+    return SDM_OK;
+}
+
+/* The DEM's grid: around all that the coarse surface saw in both views. */
+static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    SdmLattice lat = {0};
+    const SdmSurface *const s = &p->coarse;
+    const double size = (double)(1 << s->win.level);
+    double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
+    TRY(sdm_grid_choose(ctx, p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
+    const SdmLatticeRequest q = {.scene = scene,
+                                 .frame = &p->frame,
+                                 .pointing = &p->pointing,
+                                 .grid = &p->grid,
+                                 .u1 = p->frame.width + 16,
+                                 .v1 = p->frame.height + 16,
+                                 .step = sdm_coarse_step(&p->frame, s->win.level),
+                                 .hmin_m = p->hmin_m,
+                                 .hmax_m = p->hmax_m};
+    TRY(sdm_lattice_build(ctx, &q, &lat));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) reduction(min : x0, y0) reduction(max : x1, y1)
+    for (int j = 0; j < s->win.h; j++)
+        for (int i = 0; i < s->win.w; i++) {
+            const size_t at = (size_t)j * (size_t)s->win.w + (size_t)i;
+            double g[2];
+            if (s->flags[at] & SDM_QA_OUTSIDE)
+                continue;
+            sdm_lattice_ground(&lat, (i + 0.5) * size - 0.5, (j + 0.5) * size - 0.5, (double)s->h_m[at], g);
+            x0 = fmin(x0, g[0]);
+            y0 = fmin(y0, g[1]);
+            x1 = fmax(x1, g[0]);
+            y1 = fmax(y1, g[1]);
+        }
+    const double more = 4.0 * size * p->frame.gsd_m / (p->grid.geographic ? 111320.0 : 1.0);
+    const double b[4] = {x0 - more, y0 - more, x1 + more, y1 + more};
+    TRY(sdm_grid_cover(ctx, b, &p->grid));
+done:
+    sdm_lattice_free(&lat);
+    return st;
+}
+
+SdmStatus sdm_prepared_kernels(SdmContext *ctx, SdmPrepared *p)
+{
+    const SdmOptions *const o = sdm_options(ctx);
+    const SdmMatchSettings kept = p->settings;
+    const SdmStatus st =
+        sdm_match_settings(ctx, kept.cost_name, o->cpu_level, sdm_noise_q(&p->radiometry[0]), &p->settings);
+    p->settings.gap_limit_px = kept.gap_limit_px;
+    p->settings.jump_px = kept.jump_px;
+    p->settings.coarse_level = kept.coarse_level;
+    p->settings.top_level = kept.top_level;
+    return st;
+}
+
+SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_frame_find(ctx, scene, &p->frame));
+    TRY(sdm_prepare_settings(ctx, scene, &p->frame, &p->settings));
+    for (int i = 0; i < 2; i++)
+        sdm_image_radiometry(scene->view[i].image, &p->radiometry[i]);
+    p->coarse.win = sdm_level_window(&p->frame, p->settings.coarse_level);
+done:
+    return st;
+}
+
+static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_prepare_frame(ctx, scene, p));
+    SdmPointing *const q = &p->pointing;
+    const double size[2] = {(double)sdm_image_width(scene->view[1].image),
+                            (double)sdm_image_height(scene->view[1].image)};
+    for (int k = 0; k < 2; k++) {
+        q->dir[k] = p->frame.across[k];
+        q->centre[k] = 0.5 * (size[k] - 1.0);
+        q->scale[k] = 0.5 * size[k];
+    }
+    q->terms = 1;
+done:
+    return st;
+}
+
+SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    *p = (SdmPrepared){0};
+    TRY(start(ctx, scene, p));
+    TRY(sdm_coarse_find(ctx, scene, p));
+    TRY(sdm_coarse_ground(ctx, p, &p->coarse, &p->ground));
+    TRY(coarse_range(ctx, scene, p));
+    TRY(choose_grid(ctx, scene, p));
+done:
+    return st;
+}
