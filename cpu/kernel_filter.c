@@ -10,7 +10,7 @@
 sdm_median_row_fn SDM_NAME(median_row);
 sdm_change_row_fn SDM_NAME(change_row);
 sdm_add_changes_fn SDM_NAME(add_changes);
-sdm_gap_row_fn SDM_NAME(gap_row);
+sdm_ray_error_row_fn SDM_NAME(ray_error_row);
 sdm_refine_row_fn SDM_NAME(refine_row);
 
 static inline void order(float *a, float *b)
@@ -143,7 +143,7 @@ void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prio
 
 #define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
 
-void SDM_NAME(gap_row)(const float *const score[3], int width, float *restrict gap_v,
+void SDM_NAME(ray_error_row)(const float *const score[3], int width, float *restrict ray_error_v,
                        uint8_t *restrict quality)
 {
     const float *restrict const before = score[0], *restrict const at = score[1],
@@ -157,7 +157,7 @@ void SDM_NAME(gap_row)(const float *const score[3], int width, float *restrict g
         v = v < -2.0f ? -2.0f : v;
         v = v > 2.0f ? 2.0f : v;
         v = peak ? v : 2.0f;
-        gap_v[x] = known ? v : NAN;
+        ray_error_v[x] = known ? v : NAN;
         quality[x] =
             (uint8_t)(int32_t)((at[x] > 0.0f ? at[x] : 0.0f) * 250.0f + (at[x] > 0.0f ? 0.5f : 0.0f));
     }

@@ -139,7 +139,7 @@ typedef void sdm_add_changes_fn(const float *h_m, const float *prior_m, const ui
 /* Ray gap of a row from its scores at v - 1, v, v + 1: vertex of the parabola, -2..2; NaN where a score is
  * missing or, along an edge that every v fits, a good match says nothing of it; 2 where there is neither peak
  * nor match. quality: 250 x score at v. */
-typedef void sdm_gap_row_fn(const float *const score[3], int width, float *gap_v, uint8_t *quality);
+typedef void sdm_ray_error_row_fn(const float *const score[3], int width, float *ray_error_v, uint8_t *quality);
 
 /* Twice as fine: out[2 m] and out[2 m + 1] lie a quarter and three quarters of the way from pixel m to m + 1
  * of the two coarse rows, and share_low of the way from the upper to the lower one.  upper, lower: pairs + 1
@@ -177,7 +177,7 @@ typedef struct SdmKernels {
     sdm_change_row_fn *change_row;
     sdm_agree_row_fn *agree_row;
     sdm_add_changes_fn *add_changes;
-    sdm_gap_row_fn *gap_row;
+    sdm_ray_error_row_fn *ray_error_row;
     sdm_refine_row_fn *refine_row;
     sdm_spread_points_fn *spread_points;
     sdm_smooth_row_fn *smooth_row;

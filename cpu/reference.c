@@ -147,18 +147,18 @@ static void add_changes_reference(const float *h_m, const float *prior_m, const 
         }
 }
 
-static void gap_row_reference(const float *const score[3], int width, float *gap_v, uint8_t *quality)
+static void ray_error_row_reference(const float *const score[3], int width, float *ray_error_v, uint8_t *quality)
 {
     for (int x = 0; x < width; x++) {
         const float before = score[0][x], at = score[1][x], after = score[2][x],
                     bend = before - 2.0f * at + after;
         const bool peak = at > 0.0f && bend < -0.06f;
         const bool all = before > SDM_SCORE_NONE && at > SDM_SCORE_NONE && after > SDM_SCORE_NONE;
-        gap_v[x] = NAN;
+        ray_error_v[x] = NAN;
         if (all && peak)
-            gap_v[x] = between(0.5f * (before - after) / bend, -2.0f, 2.0f);
+            ray_error_v[x] = between(0.5f * (before - after) / bend, -2.0f, 2.0f);
         else if (all && at < 0.7f)
-            gap_v[x] = 2.0f;
+            ray_error_v[x] = 2.0f;
         quality[x] = at > 0.0f ? (uint8_t)(at * 250.0f + 0.5f) : 0;
     }
 }
@@ -216,7 +216,7 @@ const SdmKernels sdm_kernels_reference = {
     .change_row = change_row_reference,
     .agree_row = agree_row_reference,
     .add_changes = add_changes_reference,
-    .gap_row = gap_row_reference,
+    .ray_error_row = ray_error_row_reference,
     .refine_row = refine_row_reference,
     .spread_points = spread_points_reference,
     .smooth_row = smooth_row_reference,

@@ -10,7 +10,7 @@ extern sdm_update_row_fn SDM_NAME(update_row);
 extern sdm_median_row_fn SDM_NAME(median_row);
 extern sdm_change_row_fn SDM_NAME(change_row);
 extern sdm_add_changes_fn SDM_NAME(add_changes);
-extern sdm_gap_row_fn SDM_NAME(gap_row);
+extern sdm_ray_error_row_fn SDM_NAME(ray_error_row);
 extern sdm_refine_row_fn SDM_NAME(refine_row);
 extern sdm_spread_points_fn SDM_NAME(spread_points);
 /* Of SSE4.2 and AVX-512 no faster than of C and AVX2, by `bench kernels`: those are taken (CMakeLists.txt).
@@ -34,7 +34,7 @@ const SdmKernels SDM_NAME(kernels) = {
     .change_row = SDM_NAME(change_row),
     .agree_row = TAKEN(agree_row),
     .add_changes = SDM_NAME(add_changes),
-    .gap_row = SDM_NAME(gap_row),
+    .ray_error_row = SDM_NAME(ray_error_row),
     .refine_row = SDM_NAME(refine_row),
     .spread_points = SDM_NAME(spread_points),
     .smooth_row = TAKEN(smooth_row),

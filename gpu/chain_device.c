@@ -174,7 +174,7 @@ SdmStatus sdm_device_chain(SdmContext *ctx, SdmDevice *device, const SdmDeviceCa
         .ctx = ctx, .in = in, .cost = sdm_chain_device_cost(set), .win = call->coarse->win};
     const int around = sdm_stage_enter(ctx, 5);
     bool gridded = false;
-    *out = (SdmFineResult){.gap_px = NULL};
+    *out = (SdmFineResult){.ray_error_px = NULL};
     TRY(sdm_gpu_open(ctx, device, 0, &c.gpu));
     TRY(sdm_chain_device_arrays(&c, sdm_chain_device_pixels(set, call->coarse, call->win, call->need)));
     TRY(sdm_chain_device_send(&c, call->coarse));

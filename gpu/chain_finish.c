@@ -23,32 +23,32 @@ static SdmStatus judge(SdmDeviceChain *c)
     SdmStatus st = SDM_OK;
     SdmDeviceArrays *const a = &c->a;
     const SdmMatchSettings *const set = c->in->settings;
-    const SdmGround *const ground = c->in->ground;
-    const SdmPass pass = sdm_judge_pass(set);
+    const SdmTerrainMask *const ground = c->in->terrain;
+    const SdmPass pass = sdm_validation_pass(set);
     if (ground) {
         const int64_t n = (int64_t)ground->win.w * ground->win.h;
-        c->ground = (SdmGpuGround){.level = ground->win.level,
+        c->terrain = (SdmGpuTerrainMask){.level = ground->win.level,
                                    .w = ground->win.w,
                                    .h = ground->win.h,
-                                   .pixel_m = c->in->ground_pixel_m};
-        TRY(sdm_buffer_new(c->ctx, c->gpu.device, n * 4, "the terrain", &c->ground.h_m));
-        TRY(sdm_buffer_new(c->ctx, c->gpu.device, n * 2, "the terrain", &c->ground.away));
-        TRY(sdm_upload(c->ctx, c->ground.h_m, 0, ground->h_m, n * 4, c->gpu.queue, false));
-        TRY(sdm_upload(c->ctx, c->ground.away, 0, ground->away, n * 2, c->gpu.queue, false));
+                                   .pixel_m = c->in->terrain_pixel_m};
+        TRY(sdm_buffer_new(c->ctx, c->gpu.device, n * 4, "the terrain", &c->terrain.h_m));
+        TRY(sdm_buffer_new(c->ctx, c->gpu.device, n * 2, "the terrain", &c->terrain.away));
+        TRY(sdm_upload(c->ctx, c->terrain.h_m, 0, ground->h_m, n * 4, c->gpu.queue, false));
+        TRY(sdm_upload(c->ctx, c->terrain.away, 0, ground->away, n * 2, c->gpu.queue, false));
     }
     TRY(sdm_chain_device_warp_right(c, a->now));
-    TRY(sdm_gpu_gap(c->ctx, &c->gpu, c->cost, &pass, a->left, a->right, c->win.w, c->win.h, a->prior,
+    TRY(sdm_gpu_ray_error(c->ctx, &c->gpu, c->cost, &pass, a->left, a->right, c->win.w, c->win.h, a->prior,
                     a->spare_flags));
-    const SdmGpuJudge j = {.win = c->win,
+    const SdmGpuValidation j = {.win = c->win,
                            .gap = a->prior,
                            .score0 = a->spare_flags,
                            .h_m = a->now,
-                           .ground = c->ground,
-                           .least = sdm_judge_least(set),
-                           .gap_limit_px = set->gap_limit_px,
+                           .terrain = c->terrain,
+                           .least = sdm_validation_min_score(set),
+                           .ray_error_limit_px = set->ray_error_limit_px,
                            .flags = a->flags,
                            .score = a->score};
-    TRY(sdm_gpu_judge(c->ctx, &c->gpu, &j));
+    TRY(sdm_gpu_validate(c->ctx, &c->gpu, &j));
 done:
     return st;
 }
@@ -70,7 +70,7 @@ static SdmStatus fill_last(SdmDeviceChain *c, const SdmSurface *coarse)
     }
     TRY(sdm_gpu_fill(c->ctx, &c->gpu, c->win.w, c->win.h, a->now, from, a->flags, &sdm_fill_hole, NULL,
                      a->spare_flags));
-    TRY(sdm_gpu_accept(c->ctx, &c->gpu, &c->win, a->spare_flags, &c->ground, a->flags));
+    TRY(sdm_gpu_accept(c->ctx, &c->gpu, &c->win, a->spare_flags, &c->terrain, a->flags));
 done:
     return st;
 }
@@ -110,7 +110,7 @@ SdmStatus sdm_chain_device_surface(SdmDeviceChain *c, const SdmSurface *coarse, 
         TRY(finish_surface(c, coarse));
     TRY(receive(c, a->left, sizeof *out->left, "the rectified left view", &out->left));
     TRY(receive(c, a->score, sizeof *s->score, "the surface's scores", &s->score));
-    TRY(receive(c, a->prior, sizeof *out->gap_px, "ray gaps", &out->gap_px));
+    TRY(receive(c, a->prior, sizeof *out->ray_error_px, "ray gaps", &out->ray_error_px));
     TRY(receive(c, a->now, sizeof *s->h_m, "the surface", &s->h_m));
     TRY(receive(c, a->flags, sizeof *s->flags, "the surface's flags", &s->flags));
     TRY(sdm_finish(c->ctx, c->gpu.device, c->gpu.queue));
@@ -128,7 +128,7 @@ SdmStatus sdm_chain_device_cells(SdmDeviceChain *c, const SdmDeviceCall *call, b
     SdmDevice *const device = c->gpu.device;
     const int64_t cells = b->w * b->h, real = cells * (int64_t)sizeof(float), whole = cells * 2;
     const SdmGpuGrid q = {.gridding = call->gridding, .win = c->win, .block = b, .h_m = a->now,
-                          .flags = a->flags, .score = a->score, .gap_px = a->prior, .left = a->left};
+                          .flags = a->flags, .score = a->score, .ray_error_px = a->prior, .left = a->left};
     SdmBuffer *from[2];
     *done = sdm_gpu_can_grid(&c->gpu, &q) &&
             sdm_gpu_grid_bytes(&q) <= sdm_device_budget(device) - sdm_device_used(device);
@@ -140,9 +140,9 @@ SdmStatus sdm_chain_device_cells(SdmDeviceChain *c, const SdmDeviceCall *call, b
     SdmGpuGrid now = q; /* filters have swapped the arrays */
     now.h_m = a->now;
     now.flags = a->flags;
-    now.gap_px = a->prior;
+    now.ray_error_px = a->prior;
     TRY(sdm_gpu_grid(c->ctx, &c->gpu, &now, &from[0], &from[1]));
-    float *const reals[] = {b->height_m, b->score, b->gap_m, b->spread_m, b->ortho};
+    float *const reals[] = {b->height_m, b->score, b->ray_error_m, b->spread_m, b->ortho};
     uint16_t *const wholes[] = {b->count, b->mask};
     for (int i = 0; i < 5; i++)
         TRY(sdm_download(c->ctx, from[0], i * real, reals[i], real, c->gpu.queue, false));

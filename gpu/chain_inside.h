@@ -25,7 +25,7 @@ typedef struct SdmDeviceChain {
     bool there[2][SDM_MAX_LEVELS]; /* sent, or made, as far as the queues are concerned */
     SdmWindow win; /* of the level in work */
     SdmGpuCells cells;
-    SdmGpuGround ground;
+    SdmGpuTerrainMask terrain;
     SdmDeviceArrays a;
     int64_t pixels; /* of the largest level: room of the arrays */
 } SdmDeviceChain;

@@ -21,7 +21,7 @@ void sdm_chain_device_close(SdmDeviceChain *c)
 {
     SdmDeviceArrays *const a = &c->a;
     SdmBuffer **const all[] = {&a->now,  &a->prior, &a->spare, &a->flags,      &a->spare_flags, &a->score,
-                               &a->left, &a->right, &c->node,  &c->ground.h_m, &c->ground.away};
+                               &a->left, &a->right, &c->node,  &c->terrain.h_m, &c->terrain.away};
     if (!c->gpu.device)
         return;
     (void)sdm_finish(NULL, c->gpu.device, c->gpu.queue); /* nothing of ours is in use any more */

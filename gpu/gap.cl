@@ -1,9 +1,9 @@
 /* Scores at v - 1, v, v + 1 -> ray gap: vertex of the parabola, -2..2; NaN where a score is missing or a good
- * match does not depend on v; 2 where there is neither peak nor match.  As sdm_gap_row_fn. */
+ * match does not depend on v; 2 where there is neither peak nor match.  As sdm_ray_error_row_fn. */
 // SPDX-License-Identifier: Apache-2.0
 
 /* Of a pixel, from its three scores. */
-FUNCTION void tell_gap(float s0, float s1, float s2, float texture, float scale, GLOBAL float *gap_v,
+FUNCTION void tell_gap(float s0, float s1, float s2, float texture, float scale, GLOBAL float *ray_error_v,
                        GLOBAL uchar *quality)
 {
     const float before = fair_score(s0, scale, texture), at = fair_score(s1, scale, texture),
@@ -11,21 +11,21 @@ FUNCTION void tell_gap(float s0, float s1, float s2, float texture, float scale,
     const float bend = before - 2.0f * at + after;
     const bool all = before > SCORE_NONE && at > SCORE_NONE && after > SCORE_NONE;
     if (all && at > 0.0f && bend < -0.06f)
-        *gap_v = between(0.5f * (before - after) / bend, -2.0f, 2.0f);
+        *ray_error_v = between(0.5f * (before - after) / bend, -2.0f, 2.0f);
     else
-        *gap_v = all && at < 0.7f ? 2.0f : AS_FLOAT(0x7fc00000);
+        *ray_error_v = all && at < 0.7f ? 2.0f : AS_FLOAT(0x7fc00000);
     *quality = (uchar)(int)(at > 0.0f ? at * 250.0f + 0.5f : 0.0f);
 }
 
 /* Rows y_begin..y_end - 1 of the image, whose volume (depth 3) this is.  quality: 250 x score at v. */
 KERNEL ANY_GROUP
 ray_gap(GLOBAL const float *score, GLOBAL const float *texture, int w, int y_begin, int y_end, float scale,
-        GLOBAL float *gap_v, GLOBAL uchar *quality)
+        GLOBAL float *ray_error_v, GLOBAL uchar *quality)
 {
     const int x = PLACE(0), y = y_begin + PLACE(1);
     if (x >= w || y >= y_end)
         return;
     const long i = (long)y * w + x;
     GLOBAL const float *const s = score + (long)(y - y_begin) * 3 * w + x;
-    tell_gap(s[0], s[w], s[2 * (long)w], texture[i], scale, gap_v + i, quality + i);
+    tell_gap(s[0], s[w], s[2 * (long)w], texture[i], scale, ray_error_v + i, quality + i);
 }

@@ -33,7 +33,7 @@ FUNCTION int grid_position(float4 a, float b, float c, float fu, float fv, float
  */
 KERNEL ANY_GROUP grid_points(GLOBAL const GridPatch *patch, int nu, int u, int v, int step_log2,
                              float height0_m, GLOBAL const float *h_m, GLOBAL const ushort *flags,
-                             GLOBAL const uchar *score, GLOBAL const float *gap_px, GLOBAL const short *left,
+                             GLOBAL const uchar *score, GLOBAL const float *ray_error_px, GLOBAL const short *left,
                              int w, int h, int cols, int rows, int reach, GLOBAL int *head, GLOBAL int *next,
                              GLOBAL int *height, GLOBAL uint *spot, GLOBAL uint *rest)
 {
@@ -42,7 +42,7 @@ KERNEL ANY_GROUP grid_points(GLOBAL const GridPatch *patch, int nu, int u, int v
         return;
     const int i = y * w + x;
     const float share = 1.0f / (float)(1 << step_log2), fu = (float)((x + u) & mask) * share,
-                fv = (float)((y + v) & mask) * share, m = h_m[i], t = m - height0_m, gap = gap_px[i];
+                fv = (float)((y + v) & mask) * share, m = h_m[i], t = m - height0_m, gap = ray_error_px[i];
     GLOBAL const GridPatch *const p = patch + (long)((y + v) >> step_log2) * nu + ((x + u) >> step_log2);
     const int px = p->base[0] * 256 + grid_position(p->a[0], p->b[0], p->c[0], fu, fv, t),
               py = p->base[1] * 256 + grid_position(p->a[1], p->b[1], p->c[1], fu, fv, t);
@@ -83,13 +83,13 @@ FUNCTION float grid_ortho(const GridSums *s, double scale, double offset)
     return (float)(((double)s->image / (double)s->image_weight - offset) / scale);
 }
 
-/* Cells of the block.  table: weight by distance, radius + 1 of them.  scale, offset, gap_m: bits of doubles,
+/* Cells of the block.  table: weight by distance, radius + 1 of them.  scale, offset, ray_error_m: bits of doubles,
  * see SdmGridding.  real: heights, scores, ray gaps, spreads, ortho image, rows x cols each; whole: counts,
  * masks. */
 KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOBAL const int *height,
                             GLOBAL const uint *spot, GLOBAL const uint *rest, GLOBAL const int *table,
                             int radius, int reach, int cols, int rows, long least, long scale, long offset,
-                            long gap_m, GLOBAL float *real, GLOBAL ushort *whole)
+                            long ray_error_m, GLOBAL float *real, GLOBAL ushort *whole)
 {
     const int x = PLACE(0), y = PLACE(1), pitch = cols + 2 * reach;
     if (x >= cols || y >= rows)
@@ -131,6 +131,6 @@ KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOB
     const double var = (double)s.square / weight - quarter * quarter;
     real[3 * cells + out] = var > 0.0 ? (float)(sqrt(var) / 64.0) : 0.0f;
     real[cells + out] = (float)((double)s.score / weight / 250.0);
-    real[2 * cells + out] = (float)((double)s.gap / weight / 1024.0 * AS_DOUBLE(gap_m));
+    real[2 * cells + out] = (float)((double)s.gap / weight / 1024.0 * AS_DOUBLE(ray_error_m));
 }
 #endif

@@ -80,9 +80,9 @@ SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m);
 /* The most that scores take, for rows of `width` pixels. */
 int64_t sdm_gpu_most_scores(const SdmGpu *g, int64_t width);
 
-/* As sdm_level_gap(); gap_v: float, score0: uint8. */
-SdmStatus sdm_gpu_gap(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const SdmPass *pass, SdmBuffer *left,
-                      SdmBuffer *right, int w, int h, SdmBuffer *gap_v, SdmBuffer *score0);
+/* As sdm_level_ray_error(); ray_error_v: float, score0: uint8. */
+SdmStatus sdm_gpu_ray_error(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const SdmPass *pass, SdmBuffer *left,
+                      SdmBuffer *right, int w, int h, SdmBuffer *ray_error_v, SdmBuffer *score0);
 
 /* ---- filters: see surface/surface.h ---- */
 
@@ -100,28 +100,28 @@ SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, Sd
 
 /* ---- the last look: see match/judge.c, match/fine.c ---- */
 
-/* SdmGround on the device; all 0: none. */
-typedef struct SdmGpuGround {
+/* SdmTerrainMask on the device; all 0: none. */
+typedef struct SdmGpuTerrainMask {
     SdmBuffer *h_m, *away; /* float, uint16 */
     int level, w, h;
     float pixel_m;
-} SdmGpuGround;
+} SdmGpuTerrainMask;
 
-typedef struct SdmGpuJudge {
+typedef struct SdmGpuValidation {
     SdmWindow win;
-    SdmBuffer *gap, *score0; /* of sdm_gpu_gap() */
+    SdmBuffer *gap, *score0; /* of sdm_gpu_ray_error() */
     SdmBuffer *h_m;
-    SdmGpuGround ground;
+    SdmGpuTerrainMask terrain;
     int least;               /* score, 250 x */
-    float gap_limit_px;
+    float ray_error_limit_px;
     SdmBuffer *flags, *score; /* in and out */
-} SdmGpuJudge;
-SdmStatus sdm_gpu_judge(SdmContext *ctx, SdmGpu *g, const SdmGpuJudge *j);
+} SdmGpuValidation;
+SdmStatus sdm_gpu_validate(SdmContext *ctx, SdmGpu *g, const SdmGpuValidation *j);
 
 /* Filled pixels (see sdm_gpu_fill()) that both views see and that lie over terrain become valid and filled.
  */
 SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmWindow *win, SdmBuffer *filled,
-                         const SdmGpuGround *ground, SdmBuffer *flags);
+                         const SdmGpuTerrainMask *ground, SdmBuffer *flags);
 
 /* Pixels without data where `mask` (uint8, 1: inside a saturated area; place and size of `image`) is set
  * within 3 px of their place in a view say SATURATED: tell_saturated() of match/fine.c, one view.  The device
@@ -137,7 +137,7 @@ typedef struct SdmGpuGrid {
     const SdmGridding *gridding;
     SdmWindow win;
     const SdmBlock *block;
-    SdmBuffer *h_m, *flags, *score, *gap_px, *left; /* of the window; flags: those of a scene */
+    SdmBuffer *h_m, *flags, *score, *ray_error_px, *left; /* of the window; flags: those of a scene */
 } SdmGpuGrid;
 /* Can it be done here?  Not without doubles, nor where a cell is much smaller or larger than a pixel (lists
  * would be long or empty), nor beyond 2^31 pixels or cells. */

@@ -136,14 +136,14 @@ SdmStatus sdm_gpu_grid(SdmContext *ctx, SdmGpu *g, const SdmGpuGrid *q, SdmBuffe
                        SDM_I32(q->win.u0 - lat->u0 - s.i0 * lat->step),
                        SDM_I32(q->win.v0 - lat->v0 - s.j0 * lat->step), SDM_I32(log2_of(lat->step)),
                        SDM_F32((float)lat->height0_m), SDM_BUF(q->h_m), SDM_BUF(q->flags), SDM_BUF(q->score),
-                       SDM_BUF(q->gap_px), SDM_BUF(q->left), SDM_I32(q->win.w), SDM_I32(q->win.h),
+                       SDM_BUF(q->ray_error_px), SDM_BUF(q->left), SDM_I32(q->win.w), SDM_I32(q->win.h),
                        SDM_I32(b->w), SDM_I32(b->h), SDM_I32(reach_of(&s)), SDM_BUF(head), SDM_BUF(next),
                        SDM_BUF(height), SDM_BUF(spot), SDM_BUF(rest)));
     TRY(SDM_GPU_PIXELS(ctx, g, "grid_cells", (int)b->w, (int)b->h, SDM_BUF(head), SDM_BUF(next),
                        SDM_BUF(height), SDM_BUF(spot), SDM_BUF(rest), SDM_BUF(table), SDM_I32(s.radius),
                        SDM_I32(reach_of(&s)), SDM_I32(b->w), SDM_I32(b->h), SDM_I64(s.least),
                        SDM_I64(bits_of(how->scale)), SDM_I64(bits_of(how->offset)),
-                       SDM_I64(bits_of(how->gap_m_per_px)), SDM_BUF(*real), SDM_BUF(*whole)));
+                       SDM_I64(bits_of(how->ray_error_m_per_px)), SDM_BUF(*real), SDM_BUF(*whole)));
 done:
     return st;
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "steps_inside.h"
 
-SdmStatus sdm_gpu_judge(SdmContext *ctx, SdmGpu *g, const SdmGpuJudge *j)
+SdmStatus sdm_gpu_validate(SdmContext *ctx, SdmGpu *g, const SdmGpuValidation *j)
 {
     SdmStatus st = SDM_OK;
     const int w = j->win.w, h = j->win.h;
@@ -16,15 +16,15 @@ SdmStatus sdm_gpu_judge(SdmContext *ctx, SdmGpu *g, const SdmGpuJudge *j)
                     SDM_BUF(count)));
     TRY(SDM_GPU_PIXELS(ctx, g, "judge", w, h, SDM_BUF(j->gap), SDM_BUF(sum), SDM_BUF(count),
                     SDM_BUF(j->score0), SDM_BUF(j->h_m), SDM_I32(w), SDM_I32(h), SDM_I32(j->least),
-                    SDM_F32(j->gap_limit_px * 1024.0f), SDM_BUF(j->ground.h_m), SDM_BUF(j->ground.away),
-                    SDM_I32(j->win.u0), SDM_I32(j->win.v0), SDM_I32(j->ground.level), SDM_I32(j->ground.w),
-                    SDM_I32(j->ground.h), SDM_F32(j->ground.pixel_m), SDM_BUF(j->flags), SDM_BUF(j->score)));
+                    SDM_F32(j->ray_error_limit_px * 1024.0f), SDM_BUF(j->terrain.h_m), SDM_BUF(j->terrain.away),
+                    SDM_I32(j->win.u0), SDM_I32(j->win.v0), SDM_I32(j->terrain.level), SDM_I32(j->terrain.w),
+                    SDM_I32(j->terrain.h), SDM_F32(j->terrain.pixel_m), SDM_BUF(j->flags), SDM_BUF(j->score)));
 done:
     return st;
 }
 
 SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmWindow *win, SdmBuffer *filled,
-                         const SdmGpuGround *ground, SdmBuffer *flags)
+                         const SdmGpuTerrainMask *ground, SdmBuffer *flags)
 {
     return SDM_GPU_PIXELS(ctx, g, "accept_filled", win->w, win->h, SDM_BUF(filled), SDM_I32(win->w),
                        SDM_I32(win->h), SDM_BUF(ground->away), SDM_I32(win->u0), SDM_I32(win->v0),

@@ -267,17 +267,17 @@ SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
 
 /* In local memory, see gpu/window_ray.cl. */
 static SdmStatus gap_by_strips(SdmContext *ctx, SdmGpu *g, const Views *v, const SdmPass *pass, float scale,
-                               SdmBuffer *gap_v, SdmBuffer *score0)
+                               SdmBuffer *ray_error_v, SdmBuffer *score0)
 {
     const int rows = sdm_gpu_tuning(g)->strip_rows;
     const float least = pass->min_sigma * pass->min_sigma * (float)(pass->window * pass->window);
     return SDM_GPU_RUN(ctx, g, "ray_zncc_9", sdm_gpu_groups(v->w, COLUMNS), sdm_gpu_groups(v->h, rows), GROUP,
                        1, SDM_BUF(v->image[0]), SDM_BUF(v->image[1]), SDM_I32(v->w), SDM_I32(v->h),
-                       SDM_F32(least), SDM_F32(scale), SDM_I32(rows), SDM_BUF(gap_v), SDM_BUF(score0));
+                       SDM_F32(least), SDM_F32(scale), SDM_I32(rows), SDM_BUF(ray_error_v), SDM_BUF(score0));
 }
 
-SdmStatus sdm_gpu_gap(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const SdmPass *pass, SdmBuffer *left,
-                      SdmBuffer *right, int w, int h, SdmBuffer *gap_v, SdmBuffer *score0)
+SdmStatus sdm_gpu_ray_error(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const SdmPass *pass, SdmBuffer *left,
+                      SdmBuffer *right, int w, int h, SdmBuffer *ray_error_v, SdmBuffer *score0)
 {
     SdmStatus st = SDM_OK;
     const Scores s = {.dmin = -1, .depth = 3, .along_v = true};
@@ -285,7 +285,7 @@ SdmStatus sdm_gpu_gap(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const Sd
     const float scale = pass->score_sigma * (float)pass->window;
     SdmBuffer *score;
     if (cost == SDM_GPU_ZNCC && pass->window == 9)
-        return gap_by_strips(ctx, g, &v, pass, scale, gap_v, score0);
+        return gap_by_strips(ctx, g, &v, pass, scale, ray_error_v, score0);
     TRY(prepare_views(ctx, g, pass->min_sigma, &v));
     const int rows = rows_in_flight(g, &v, &s);
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, (int64_t)rows * s.depth * w * 4, &score));
@@ -293,7 +293,7 @@ SdmStatus sdm_gpu_gap(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const Sd
         const int end = y + rows < h ? y + rows : h;
         TRY(run_volume(ctx, g, &v, &s, y, end, score));
         TRY(SDM_GPU_PIXELS(ctx, g, "ray_gap", w, end - y, SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(w),
-                           SDM_I32(y), SDM_I32(end), SDM_F32(scale), SDM_BUF(gap_v), SDM_BUF(score0)));
+                           SDM_I32(y), SDM_I32(end), SDM_F32(scale), SDM_BUF(ray_error_v), SDM_BUF(score0)));
     }
 done:
     return st;

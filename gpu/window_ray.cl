@@ -53,7 +53,7 @@ FUNCTION void ray_products(StripSums *s, const StripLocal *m, int k, int slot, i
 
 /* What pixel c of an item gets; right: its windows in the rows above, beside and below. */
 FUNCTION void ray_tell(const StripSums *s, const int c, StripWindow left, const StripWindow *right,
-                       float scale, GLOBAL float *gap_v, GLOBAL uchar *quality)
+                       float scale, GLOBAL float *ray_error_v, GLOBAL uchar *quality)
 {
     float score[3];
     UNROLL for (int d = 0; d < 3; d++) {
@@ -61,13 +61,13 @@ FUNCTION void ray_tell(const StripSums *s, const int c, StripWindow left, const 
                                      1.0f / (float)(RAY_W * RAY_W), left.texture, right[d].texture);
         score[d] = left.texture >= 0.0f && right[d].texture >= 0.0f ? any : SCORE_NONE;
     }
-    tell_gap(score[0], score[1], score[2], left.texture, scale, gap_v, quality);
+    tell_gap(score[0], score[1], score[2], left.texture, scale, ray_error_v, quality);
 }
 
 /* As volume_zncc along v and ray_gap, windows of 9; rows: of a strip. */
 KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1)
 ray_zncc_9(GLOBAL const short *left_view, GLOBAL const short *right_view, int w, int h, float least,
-           float scale, int rows, GLOBAL float *gap_v, GLOBAL uchar *quality)
+           float scale, int rows, GLOBAL float *ray_error_v, GLOBAL uchar *quality)
 {
     LOCAL short4 left_rows[RAY_ROWS * STRIP_PITCH(RAY_W, 0) / 4];
     LOCAL short4 right_rows[RAY_ROWS * STRIP_PITCH(RAY_W, 0) / 4];
@@ -120,7 +120,7 @@ ray_zncc_9(GLOBAL const short *left_view, GLOBAL const short *right_view, int w,
                 if (x < w)
                     ray_tell(&s, c,
                              strip_window(&s, &in, 0, c, y >= RAY_REACH && y + RAY_REACH < h, RAY_W),
-                             right[c], scale, gap_v + at, quality + at);
+                             right[c], scale, ray_error_v + at, quality + at);
             }
             ray_view(&s, &m, 0, y, -RAY_REACH, slot, -1);
             ray_products(&s, &m, -RAY_REACH, slot, -1);

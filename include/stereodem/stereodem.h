@@ -44,7 +44,7 @@ int sdm_exit_code(SdmStatus st);
 typedef enum SdmVertical { SDM_ELLIPSOID, SDM_EGM96, SDM_EGM2008 } SdmVertical;
 
 /** Most values that --co and --config hold each. */
-#define SDM_MAX_PAIRS 32
+#define SDM_MAX_KEY_VALUES 32
 
 /** Every option of every command.  Fill with sdm_options_default(), change fields, pass by const pointer.
  *  Strings are borrowed.  Ranges, units and help are in the table of src/core/options.c, the one place
@@ -71,8 +71,8 @@ typedef struct SdmOptions {
     double hmin_m, hmax_m;    /**< height range above the ellipsoid, metres; NaN = found without */
     const char *dem;          /**< prior DEM that starts the surface; NULL = none */
     const char *dem_vertical; /**< "auto", "ellipsoid", "egm96", "egm2008": datum of @ref dem */
-    const char *co[SDM_MAX_PAIRS + 1];     /**< GDAL creation options NAME=VALUE, NULL-terminated */
-    const char *config[SDM_MAX_PAIRS + 1]; /**< GDAL configuration options NAME=VALUE, NULL-terminated */
+    const char *co[SDM_MAX_KEY_VALUES + 1];     /**< GDAL creation options NAME=VALUE, NULL-terminated */
+    const char *config[SDM_MAX_KEY_VALUES + 1]; /**< GDAL configuration options NAME=VALUE, NULL-terminated */
     int band;                 /**< band of both images, from 1; 0 = the only one */
     const char *mask_left, *mask_right; /**< rasters, 0 = do not use the pixel; NULL = none */
     double base_height;       /**< B/H of a georeferenced parallel pair; NaN = not such a pair */

@@ -109,18 +109,18 @@ static SdmStatus do_refine(SdmContext *ctx, Bed *b, int which)
 static SdmStatus do_gap(SdmContext *ctx, Bed *b, int which)
 {
     SdmStatus st = SDM_OK;
-    const SdmPass pass = sdm_judge_pass(&b->set);
-    TRY(sdm_gpu_gap(ctx, &b->gpu, (enum SdmGpuCost)which, &pass, b->left, b->right, b->win.w, b->win.h,
+    const SdmPass pass = sdm_validation_pass(&b->set);
+    TRY(sdm_gpu_ray_error(ctx, &b->gpu, (enum SdmGpuCost)which, &pass, b->left, b->right, b->win.w, b->win.h,
                     b->spare, b->spare_flags));
-    const SdmGpuJudge j = {.win = b->win,
+    const SdmGpuValidation j = {.win = b->win,
                            .gap = b->spare,
                            .score0 = b->spare_flags,
                            .h_m = b->h_m,
-                           .least = sdm_judge_least(&b->set),
-                           .gap_limit_px = b->set.gap_limit_px,
+                           .least = sdm_validation_min_score(&b->set),
+                           .ray_error_limit_px = b->set.ray_error_limit_px,
                            .flags = b->flags,
                            .score = b->score};
-    TRY(sdm_gpu_judge(ctx, &b->gpu, &j));
+    TRY(sdm_gpu_validate(ctx, &b->gpu, &j));
 done:
     return st;
 }
@@ -129,10 +129,10 @@ static SdmStatus do_grid(SdmContext *ctx, Bed *b, int which)
 {
     (void)which;
     const SdmGridding how = {.lattice = &b->scene->lattice, .spacing = 2.0 * SYN_GSD_M, .gsd_m = SYN_GSD_M,
-                             .spacing_m = 2.0 * SYN_GSD_M, .scale = 16.0, .gap_m_per_px = SYN_GSD_M};
+                             .spacing_m = 2.0 * SYN_GSD_M, .scale = 16.0, .ray_error_m_per_px = SYN_GSD_M};
     const SdmBlock block = {.w = b->win.w / 2, .h = b->win.h / 2};
     const SdmGpuGrid q = {.gridding = &how, .win = b->win, .block = &block, .h_m = b->prior,
-                          .flags = b->flags, .score = b->score, .gap_px = b->spare, .left = b->left};
+                          .flags = b->flags, .score = b->score, .ray_error_px = b->spare, .left = b->left};
     SdmBuffer *real, *whole;
     return sdm_gpu_can_grid(&b->gpu, &q) ? sdm_gpu_grid(ctx, &b->gpu, &q, &real, &whole) : SDM_OK;
 }

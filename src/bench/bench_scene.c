@@ -71,7 +71,7 @@ static SdmStatus call_cells(SdmContext *ctx, void *data)
                              .gsd_m = SYN_GSD_M,
                              .spacing_m = 2.0 * SYN_GSD_M,
                              .scale = 16.0,
-                             .gap_m_per_px = SYN_GSD_M};
+                             .ray_error_m_per_px = SYN_GSD_M};
     SdmBlock block = {.w = win->w / 2, .h = win->h / 2};
     SdmFineResult r;
     left.lmax = right.lmax = 0;
@@ -90,7 +90,7 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
     const SynScene *const s = &c->scene->scene;
     const SdmChainInput in = {.settings = &c->settings, .lattice = &s->lattice, .left = &s->left_pyramid,
                               .right = &s->right_pyramid};
-    SdmFineResult r = {.gap_px = NULL};
+    SdmFineResult r = {.ray_error_px = NULL};
     const SdmWindow *const win = &c->scene->win;
     const SdmStatus st = c->device
                              ? sdm_device_chain_fine(ctx, c->device, &in, &c->scene->coarse, win, win, &r)

@@ -28,7 +28,7 @@ static void print_wrapped(FILE *to, int indent, const char *text)
 void sdm_help_limits(const SdmOptionSpec *spec, char *out, size_t size)
 {
     char range[320];
-    const bool free = spec->type == SDM_OPT_BOOL || spec->type == SDM_OPT_TEXT || spec->type == SDM_OPT_PAIRS;
+    const bool free = spec->type == SDM_OPT_BOOL || spec->type == SDM_OPT_TEXT || spec->type == SDM_OPT_KEY_VALUES;
     const char *const usual = spec->fallback ? spec->fallback : spec->type == SDM_OPT_BOOL ? "off" : "none";
     sdm_option_range(spec, range, sizeof range);
     snprintf(out, size, "[%s%sdefault: %s]", free ? "" : range, free ? "" : "; ", usual);

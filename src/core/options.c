@@ -87,9 +87,9 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--base-height", "RATIO", SDM_OPT_REAL, AT(base_height), 0.01, 5.0, NULL,
      "the images have cameras of their own", SCENE,
      "Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already."},
-    {"--co", "NAME=VALUE", SDM_OPT_PAIRS, AT(co), NO_RANGE, "none", DEM,
+    {"--co", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(co), NO_RANGE, "none", DEM,
      "Creation option of GDAL's COG driver for the DEM, such as COMPRESS=ZSTD; may be given again."},
-    {"--config", "NAME=VALUE", SDM_OPT_PAIRS, AT(config), NO_RANGE, "none",
+    {"--config", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(config), NO_RANGE, "none",
      PLANNED & ~(unsigned)SDM_CMD_BENCH,
      "Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOST:PORT; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
@@ -187,7 +187,7 @@ static SdmStatus check_field(SdmContext *ctx, const SdmOptionSpec *spec, const S
     const char *word;
     switch (spec->type) {
     case SDM_OPT_BOOL:
-    case SDM_OPT_PAIRS:
+    case SDM_OPT_KEY_VALUES:
         return SDM_OK;
     case SDM_OPT_TEXT:
         memcpy(&word, field, sizeof word);
@@ -203,14 +203,14 @@ static SdmStatus check_field(SdmContext *ctx, const SdmOptionSpec *spec, const S
 
 static SdmStatus check_pairs(SdmContext *ctx, const char *name, const char *const *pairs)
 {
-    for (int i = 0; i <= SDM_MAX_PAIRS; i++) {
+    for (int i = 0; i <= SDM_MAX_KEY_VALUES; i++) {
         if (!pairs[i])
             return SDM_OK;
         const char *const equals = strchr(pairs[i], '=');
         if (!equals || equals == pairs[i])
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%s', expected NAME=VALUE", name, pairs[i]);
     }
-    return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given more than %d times", name, SDM_MAX_PAIRS);
+    return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given more than %d times", name, SDM_MAX_KEY_VALUES);
 }
 
 SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)

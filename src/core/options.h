@@ -12,7 +12,7 @@ typedef enum SdmOptionType {
     SDM_OPT_TEXT,   /* const char * */
     SDM_OPT_CHOICE, /* const char *, one of `choices` */
     SDM_OPT_ENUM,   /* int, index into `choices` */
-    SDM_OPT_PAIRS   /* const char *[SDM_MAX_PAIRS + 1], NAME=VALUE, may be given again */
+    SDM_OPT_KEY_VALUES   /* const char *[SDM_MAX_KEY_VALUES + 1], NAME=VALUE, may be given again */
 } SdmOptionType;
 
 enum { /* which commands take an option */
@@ -86,7 +86,7 @@ typedef struct SdmCommandLine {
 } SdmCommandLine;
 
 /* Parse argv[1..argc-1]; argv[0] is the command.  "--" ends options; both "--name value" and "--name=value"
- * work; an option may be given once (pairs: up to SDM_MAX_PAIRS times).  Strings of argv are borrowed.
+ * work; an option may be given once (pairs: up to SDM_MAX_KEY_VALUES times).  Strings of argv are borrowed.
  * @return SDM_OK or SDM_ERR_USAGE with one sentence, which suggests the nearest name for a misspelt one. */
 SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv);
 

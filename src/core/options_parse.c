@@ -81,7 +81,7 @@ static SdmStatus mark_given(SdmContext *ctx, const Found *found)
     const ptrdiff_t index = found->spec - found->set->table;
     assert(index < 64);
     const uint64_t bit = UINT64_C(1) << index;
-    if ((found->set->given & bit) && found->spec->type != SDM_OPT_PAIRS)
+    if ((found->set->given & bit) && found->spec->type != SDM_OPT_KEY_VALUES)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given twice, expected once", found->spec->name);
     found->set->given |= bit;
     return SDM_OK;

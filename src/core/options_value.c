@@ -65,7 +65,7 @@ void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size)
         print_choices(spec->choices, word, sizeof word);
         snprintf(out, size, strchr(spec->choices, '|') ? "one of %s" : "%s", word);
         break;
-    case SDM_OPT_PAIRS:
+    case SDM_OPT_KEY_VALUES:
         snprintf(out, size, "NAME=VALUE");
         break;
     default:
@@ -162,13 +162,13 @@ static SdmStatus append_pair(SdmContext *ctx, const SdmOptionSpec *spec, const c
     const char *const equals = strchr(text, '=');
     if (!equals || equals == text)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%s', expected NAME=VALUE", spec->name, text);
-    for (int i = 0; i < SDM_MAX_PAIRS; i++)
+    for (int i = 0; i < SDM_MAX_KEY_VALUES; i++)
         if (!pairs[i]) {
             pairs[i] = text;
             pairs[i + 1] = NULL;
             return SDM_OK;
         }
-    return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given more than %d times", spec->name, SDM_MAX_PAIRS);
+    return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given more than %d times", spec->name, SDM_MAX_KEY_VALUES);
 }
 
 SdmStatus sdm_option_set(SdmContext *ctx, const SdmOptionSpec *spec, void *opts, const char *text)
@@ -181,7 +181,7 @@ SdmStatus sdm_option_set(SdmContext *ctx, const SdmOptionSpec *spec, void *opts,
     case SDM_OPT_BOOL:
         *(bool *)(void *)field = true;
         return SDM_OK;
-    case SDM_OPT_PAIRS:
+    case SDM_OPT_KEY_VALUES:
         return append_pair(ctx, spec, (const char **)(void *)field, text);
     case SDM_OPT_TEXT:
     case SDM_OPT_CHOICE:
@@ -256,7 +256,7 @@ void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, si
     case SDM_OPT_ENUM:
         print_choice(spec->choices, *(const int *)field, out, size);
         break;
-    case SDM_OPT_PAIRS:
+    case SDM_OPT_KEY_VALUES:
         print_pairs((const char *const *)field, out, size);
         break;
     default:

@@ -132,7 +132,7 @@ static SdmStatus refuse(SdmContext *ctx, const char *path, const char *output, c
                     output, who->process, (int)strcspn(who->place, "/"), who->place, silent_s / 60.0, path);
 }
 
-SdmStatus sdm_owner_take(SdmContext *ctx, const char *output, SdmOwner *out)
+SdmStatus sdm_output_lock_take(SdmContext *ctx, const char *output, SdmOutputLock *out)
 {
     SdmStatus st = SDM_OK;
     const Who me = myself();
@@ -162,7 +162,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_owner_wait(SdmContext *ctx, const char *path, const char *what, SdmOwner *out)
+SdmStatus sdm_output_lock_wait(SdmContext *ctx, const char *path, const char *what, SdmOutputLock *out)
 {
     SdmStatus st = SDM_OK;
     const Who me = myself();
@@ -197,13 +197,13 @@ done:
     return st;
 }
 
-void sdm_owner_touch(const SdmOwner *owner)
+void sdm_output_lock_touch(const SdmOutputLock *owner)
 {
     if (owner->held)
         (void)utimensat(AT_FDCWD, owner->path, NULL, 0);
 }
 
-void sdm_owner_release(SdmOwner *owner)
+void sdm_output_lock_release(SdmOutputLock *owner)
 {
     if (owner->held)
         unlink(owner->path);

@@ -118,7 +118,7 @@ SdmStatus sdm_path_find(SdmContext *ctx, const char *folder, const char *rel, co
     return sdm_format(ctx, out, SDM_PATH_SIZE, "%s", absolute);
 }
 
-SdmStatus sdm_path_aside(SdmContext *ctx, const char *path, char *out, size_t size)
+SdmStatus sdm_path_temporary(SdmContext *ctx, const char *path, char *out, size_t size)
 {
     uint64_t word = (uint64_t)getpid();
     const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
@@ -135,7 +135,7 @@ SdmStatus sdm_path_put(SdmContext *ctx, const char *path, const char *text, size
 {
     SdmStatus st = SDM_OK;
     char aside[SDM_PATH_SIZE + 32];
-    TRY(sdm_path_aside(ctx, path, aside, sizeof aside));
+    TRY(sdm_path_temporary(ctx, path, aside, sizeof aside));
     errno = 0;
     FILE *const f = fopen(aside, "wb");
     bool bad = !f || (size && fwrite(text, 1, size, f) != size) || fflush(f) != 0 || fsync(fileno(f)) != 0;

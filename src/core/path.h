@@ -21,7 +21,7 @@ SdmStatus sdm_path_find(SdmContext *ctx, const char *folder, const char *rel, co
                         char out[SDM_PATH_SIZE]);
 
 /* A name beside path that no other process on any machine uses: path.part-<16 digits>. */
-SdmStatus sdm_path_aside(SdmContext *ctx, const char *path, char *out, size_t size);
+SdmStatus sdm_path_temporary(SdmContext *ctx, const char *path, char *out, size_t size);
 
 /* Write text aside, name it path. */
 SdmStatus sdm_path_put(SdmContext *ctx, const char *path, const char *text, size_t size);

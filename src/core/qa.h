@@ -11,7 +11,7 @@ enum SdmQaBit {
     SDM_QA_LOW_SCORE = 1 << 5,
     SDM_QA_AMBIGUOUS = 1 << 6,    /* runner-up too near, or winner at the end of the range */
     SDM_QA_LEFT_RIGHT = 1 << 7,   /* left-right check failed */
-    SDM_QA_RAY_GAP = 1 << 8,      /* rays miss each other by too much */
+    SDM_QA_RAY_ERROR = 1 << 8,      /* rays miss each other by too much */
     SDM_QA_ISOLATED = 1 << 9,     /* rejected as outlier among its neighbours */
     SDM_QA_FOLD = 1 << 10,        /* hidden by terrain in one view (the warp folds) */
     SDM_QA_SPARSE = 1 << 11,      /* too few points for a cell */

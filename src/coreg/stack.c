@@ -70,7 +70,7 @@ SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count, const S
     GDALAllRegister();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     TRY(sdm_stack_open(&s, dems, count));
-    TRY(sdm_owner_take(ctx, sdm_options(ctx)->output, &s.owner));
+    TRY(sdm_output_lock_take(ctx, sdm_options(ctx)->output, &s.owner));
     report.datum_unknown = s.datum_unknown;
     TRY(align(&s, &report, out));
     TRY(make_products(&s, &report, start));
@@ -79,7 +79,7 @@ done:
     if (st == SDM_ERR_STOPPED)
         (void)sdm_fail(ctx, st,
                        "stopped on request; nothing was written, give the same command to start over");
-    sdm_owner_release(&s.owner);
+    sdm_output_lock_release(&s.owner);
     sdm_stack_close(&s);
     CPLPopErrorHandler();
     return st;

@@ -57,7 +57,7 @@ typedef struct SdmStack {
     int64_t bias_step;   /* samples between nodes of bias_m */
     int threads;
     bool datum_unknown;
-    SdmOwner owner; /* of the output; touched while work goes on */
+    SdmOutputLock owner; /* of the output; touched while work goes on */
 } SdmStack;
 
 /* ---- inputs.c: arguments and list -> layers, opened once and described ---- */

@@ -10,7 +10,7 @@ enum { PATH_BYTES = 4096 };
 
 static void CPL_STDCALL catch_error(CPLErr level, CPLErrorNum number, const char *text)
 {
-    SdmTrap *const trap = CPLGetErrorHandlerUserData();
+    SdmGdalErrors *const trap = CPLGetErrorHandlerUserData();
     (void)number;
     if (level < CE_Warning || trap->failed)
         return;
@@ -18,13 +18,13 @@ static void CPL_STDCALL catch_error(CPLErr level, CPLErrorNum number, const char
     snprintf(trap->text, sizeof trap->text, "%s", text);
 }
 
-void sdm_trap_begin(SdmTrap *trap)
+void sdm_gdal_errors_begin(SdmGdalErrors *trap)
 {
-    *trap = (SdmTrap){0};
+    *trap = (SdmGdalErrors){0};
     CPLPushErrorHandlerEx(catch_error, trap);
 }
 
-void sdm_trap_end(SdmTrap *trap)
+void sdm_gdal_errors_end(SdmGdalErrors *trap)
 {
     (void)trap;
     CPLPopErrorHandler();

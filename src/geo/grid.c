@@ -83,8 +83,8 @@ static SdmStatus export_wkt(SdmContext *ctx, OGRSpatialReferenceH srs, const cha
 static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, double *unit_m)
 {
     SdmStatus st = SDM_OK;
-    SdmTrap trap;
-    sdm_trap_begin(&trap);
+    SdmGdalErrors trap;
+    sdm_gdal_errors_begin(&trap);
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     if (strstr(text, "://") || OSRSetFromUserInput(srs, text) != OGRERR_NONE) { /* no network */
         st = sdm_fail(
@@ -100,7 +100,7 @@ static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, doubl
     TRY(export_wkt(ctx, srs, text, grid->wkt, sizeof grid->wkt));
 done:
     OSRDestroySpatialReference(srs);
-    sdm_trap_end(&trap);
+    sdm_gdal_errors_end(&trap);
     return st;
 }
 

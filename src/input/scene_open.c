@@ -137,7 +137,7 @@ done:
 static SdmStatus configure(SdmContext *ctx)
 {
     const char *const *const config = sdm_options(ctx)->config;
-    for (int i = 0; i < SDM_MAX_PAIRS && config[i]; ++i) {
+    for (int i = 0; i < SDM_MAX_KEY_VALUES && config[i]; ++i) {
         char name[128];
         const char *const equals = strchr(config[i], '=');
         if (!equals || equals == config[i] || (size_t)(equals - config[i]) >= sizeof name)

@@ -15,7 +15,7 @@
 static const double PERIOD_S = 5.0; /* between beats */
 static const double SILENT_S = 30.0; /* without one: whoever it was has died */
 
-struct SdmBeat {
+struct SdmHeartbeat {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t end;
@@ -35,7 +35,7 @@ static void beat_once(const char *path, unsigned count)
     close(fd);
 }
 
-static void beat_again(const SdmBeat *b, unsigned count)
+static void beat_again(const SdmHeartbeat *b, unsigned count)
 {
     if (b->keep)
         (void)utimensat(AT_FDCWD, b->path, NULL, 0);
@@ -45,7 +45,7 @@ static void beat_again(const SdmBeat *b, unsigned count)
 
 static void *beat_on(void *user)
 {
-    SdmBeat *const b = user;
+    SdmHeartbeat *const b = user;
     pthread_mutex_lock(&b->mutex);
     for (unsigned count = 1; !b->over; count++) {
         struct timespec next;
@@ -58,9 +58,9 @@ static void *beat_on(void *user)
     return NULL;
 }
 
-static SdmBeat *begin(const char *path, bool keep)
+static SdmHeartbeat *begin(const char *path, bool keep)
 {
-    SdmBeat *const b = calloc(1, sizeof *b);
+    SdmHeartbeat *const b = calloc(1, sizeof *b);
     pthread_condattr_t clock;
     if (!b || strlen(path) >= sizeof b->path) {
         free(b);
@@ -82,19 +82,19 @@ static SdmBeat *begin(const char *path, bool keep)
     return NULL;
 }
 
-SdmBeat *sdm_beat_begin(const char *path)
+SdmHeartbeat *sdm_heartbeat_begin(const char *path)
 {
     return begin(path, false);
 }
 
-SdmBeat *sdm_beat_keep(const char *path)
+SdmHeartbeat *sdm_heartbeat_keep(const char *path)
 {
     return begin(path, true);
 }
 
-void sdm_beat_end(SdmBeat **out)
+void sdm_heartbeat_end(SdmHeartbeat **out)
 {
-    SdmBeat *const b = out ? *out : NULL;
+    SdmHeartbeat *const b = out ? *out : NULL;
     if (!b)
         return;
     pthread_mutex_lock(&b->mutex);
@@ -122,7 +122,7 @@ static bool read_beat(const char *path, char out[64])
     return n >= 0;
 }
 
-SdmStatus sdm_beat_wait(SdmContext *ctx, const char *path, const char *result, double wait_s, int64_t order)
+SdmStatus sdm_heartbeat_wait(SdmContext *ctx, const char *path, const char *result, double wait_s, int64_t order)
 {
     SdmStatus st = SDM_OK;
     const double start = sdm_now_s();

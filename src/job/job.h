@@ -15,10 +15,10 @@ typedef enum SdmJobFile {
     SDM_JOB_FAILURE, /* scene_000000.err: why it could not be merged, one sentence */
     SDM_JOB_UNIT,    /* unit_000000.sdm: a block */
     SDM_JOB_ERROR,   /* unit_000000.err: why its last try failed, one sentence */
-    SDM_JOB_BEAT     /* unit_000000.run: there while a task is at it, changes every few seconds */
+    SDM_JOB_HEARTBEAT     /* unit_000000.run: there while a task is at it, changes every few seconds */
 } SdmJobFile;
 
-typedef struct SdmBeat SdmBeat;
+typedef struct SdmHeartbeat SdmHeartbeat;
 
 enum { SDM_MOST_FLIGHTS = SDM_MOST_LANES };
 /* A unit in work. */
@@ -27,7 +27,7 @@ typedef struct SdmFlight {
     bool resumed, is_block; /* was found done; is a block, to be written at the end */
     uint64_t fingerprint;
     double started_s, took_s[SDM_UNIT_STAGES];
-    SdmBeat *beat;
+    SdmHeartbeat *beat;
     SdmUnitWork work;
 } SdmFlight;
 
@@ -39,7 +39,7 @@ typedef struct SdmJob {
     bool alone;              /* run: one process does everything, nobody is waited for */
     double started_s;        /* of run */
     bool hopeless;           /* run: all is computed and makes no DEM; would only lead there again */
-    SdmOwner owner;          /* run: of the output */
+    SdmOutputLock owner;          /* run: of the output */
     bool redo;               /* merge: --overwrite was given, so merged scenes are merged again */
     bool elsewhere;          /* merge: -o was given */
     double wait_s;           /* longest wait for somebody else who prepares a scene */
@@ -129,11 +129,11 @@ void sdm_job_remove(const char *folder);
 /* ---- heartbeat (beat.c) ---- */
 /* Let the file change every few seconds, by a thread, until the end; NULL when it cannot be: only `status`
  * misses it. */
-SdmBeat *sdm_beat_begin(const char *path);
-SdmBeat *sdm_beat_keep(const char *path); /* of a file that is there: its time stamp changes, nothing else */
-void sdm_beat_end(SdmBeat **beat);        /* removes the file that sdm_beat_begin() made */
+SdmHeartbeat *sdm_heartbeat_begin(const char *path);
+SdmHeartbeat *sdm_heartbeat_keep(const char *path); /* of a file that is there: its time stamp changes, nothing else */
+void sdm_heartbeat_end(SdmHeartbeat **beat);        /* removes the file that sdm_heartbeat_begin() made */
 /* Wait until `result` is there, or nobody beats, or wait_s are over; order: of several who wait, the lower
  * goes first. */
-SdmStatus sdm_beat_wait(SdmContext *ctx, const char *path, const char *result, double wait_s, int64_t order);
+SdmStatus sdm_heartbeat_wait(SdmContext *ctx, const char *path, const char *result, double wait_s, int64_t order);
 
 #endif

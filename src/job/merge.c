@@ -18,8 +18,8 @@ typedef struct Merge {
     SdmReport report;
     SdmInputFile *files;
     int64_t cells, valid; /* of the DEM; those with a height that was matched */
-    SdmTrust trust;
-    SdmDoubts doubts;
+    SdmQualitySums trust;
+    SdmQuality doubts;
 } Merge;
 
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene)
@@ -53,7 +53,7 @@ static void count_valid(const SdmContext *ctx, Merge *m, const SdmBlock *b)
     for (int64_t i = 0; i < n; i++)
         m->valid += (b->mask[i] & SDM_QA_VALID) != 0;
     const SdmPrepared *const p = &m->job->prepared;
-    sdm_trust_add(&m->trust, b, 1.0 / p->frame.gsd_m, (double)p->settings.gap_limit_px, sdm_threads(ctx));
+    sdm_quality_add(&m->trust, b, 1.0 / p->frame.gsd_m, (double)p->settings.ray_error_limit_px, sdm_threads(ctx));
 }
 
 static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
@@ -72,9 +72,9 @@ static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
 }
 
 /* One line for the DEM, whatever there is to say. */
-static void tell_doubts(SdmContext *ctx, const SdmDoubts *d)
+static void tell_doubts(SdmContext *ctx, const SdmQuality *d)
 {
-    char text[SDM_MOST_DOUBTS * sizeof d->text[0]] = "";
+    char text[SDM_MAX_WARNINGS * sizeof d->text[0]] = "";
     for (int i = 0, n = 0; i < d->count; i++)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? "; " : "", d->text[i]);
     if (d->count)
@@ -84,7 +84,7 @@ static void tell_doubts(SdmContext *ctx, const SdmDoubts *d)
 static SdmStatus judge(SdmContext *ctx, Merge *m)
 {
     const SdmStatus st =
-        sdm_trust_judge(ctx, &m->trust, &m->job->prepared, m->report.left, m->report.right, &m->doubts);
+        sdm_quality_assess(ctx, &m->trust, &m->job->prepared, m->report.left, m->report.right, &m->doubts);
     m->job->hopeless |= st != SDM_OK;
     m->report.doubts = &m->doubts;
     return st;
@@ -224,7 +224,7 @@ static SdmStatus build(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
     TRY(leave_job(ctx, job, s));
 done:
     if (st == SDM_OK)
-        sdm_owner_release(&job->owner); /* before the last trace of a finished run goes */
+        sdm_output_lock_release(&job->owner); /* before the last trace of a finished run goes */
     sdm_product_close(&product);
     sdm_free(&m.files);
     return st;
@@ -235,7 +235,7 @@ static SdmStatus tidy(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
 {
     SdmStatus st = SDM_OK;
     TRY(leave_job(ctx, job, s));
-    sdm_owner_release(&job->owner);
+    sdm_output_lock_release(&job->owner);
     sdm_product_tidy(ctx);
 done:
     return st;
@@ -309,26 +309,26 @@ static SdmStatus merge_in_turn(SdmContext *ctx, SdmJob *job, int64_t *missing, i
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
-    SdmOwner owner = {.held = false};
-    SdmBeat *beat = NULL, *beat_there = NULL;
+    SdmOutputLock owner = {.held = false};
+    SdmHeartbeat *beat = NULL, *beat_there = NULL;
     if (!job->redo && access(sdm_options(ctx)->output, F_OK) == 0 && sdm_job_is_merged(job, &job->scene) &&
         !sdm_product_finished(ctx, job->scene.whole)) {
         *already = true;
         goto done;
     }
     TRY(sdm_job_file(ctx, job, SDM_JOB_MERGING, job->scene.number, path));
-    TRY(sdm_owner_wait(ctx, path, job->scene.name, &owner));
-    beat = sdm_beat_keep(path);
+    TRY(sdm_output_lock_wait(ctx, path, job->scene.name, &owner));
+    beat = sdm_heartbeat_keep(path);
     if (job->elsewhere) { /* another job may merge into that folder, too */
-        TRY(sdm_owner_take(ctx, sdm_options(ctx)->output, &job->owner));
-        beat_there = sdm_beat_keep(job->owner.path);
+        TRY(sdm_output_lock_take(ctx, sdm_options(ctx)->output, &job->owner));
+        beat_there = sdm_heartbeat_keep(job->owner.path);
     }
     st = merge_held(ctx, job, missing, missing_count, already);
 done:
-    sdm_beat_end(&beat_there);
-    sdm_owner_release(&job->owner);
-    sdm_beat_end(&beat);
-    sdm_owner_release(&owner);
+    sdm_heartbeat_end(&beat_there);
+    sdm_output_lock_release(&job->owner);
+    sdm_heartbeat_end(&beat);
+    sdm_output_lock_release(&owner);
     return st;
 }
 

@@ -200,7 +200,7 @@ SdmStatus sdm_plan_options(SdmContext *ctx, const SdmPlan *plan, const char *fol
         const cJSON *const value = cJSON_GetObjectItemCaseSensitive(from, s->name + 2);
         if (!value || cJSON_IsObject(value))
             continue;
-        if (s->type == SDM_OPT_PAIRS)
+        if (s->type == SDM_OPT_KEY_VALUES)
             TRY(set_pairs(ctx, s, value, opt));
         else if (!cJSON_IsString(value))
             TRY(damaged(ctx, folder, "an option of its plan.json is no text"));

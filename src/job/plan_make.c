@@ -189,7 +189,7 @@ static SdmStatus add_options(SdmContext *ctx, const char *folder, cJSON *root)
         if (!(s->commands & SDM_CMD_PLAN) || (s->commands & SDM_CMD_TILE) || s->type == SDM_OPT_BOOL)
             continue; /* a task decides itself on those that it has, too */
         sdm_option_print(s, o, value, sizeof value);
-        if (s->type == SDM_OPT_PAIRS) {
+        if (s->type == SDM_OPT_KEY_VALUES) {
             cJSON *const list = cJSON_AddArrayToObject(to, s->name + 2);
             for (const char *const *p = (const char *const *)(const void *)((const char *)o + s->offset); *p;
                  p++)

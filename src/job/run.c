@@ -226,7 +226,7 @@ static SdmStatus do_units(SdmContext *ctx, SdmJob *job)
         snprintf(what, sizeof what, "unit %lld of %lld", (long long)(i + 1), (long long)n);
         if (i > 0)
             sdm_progress(ctx, 5, 0.3 + 0.55 * (double)i / (double)n, what);
-        sdm_owner_touch(&job->owner);
+        sdm_output_lock_touch(&job->owner);
         while (sdm_job_is_full(job, i))
             TRY(sdm_job_end(ctx, job, &done));
         TRY(sdm_job_begin(ctx, job, i));
@@ -298,7 +298,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     SdmPlan *plan = NULL;
     SdmPlanInput *input = NULL;
     SdmJob job = {.number = -1};
-    SdmOwner owner = {.held = false};
+    SdmOutputLock owner = {.held = false};
     SdmWorker *worker = NULL;
     char folder[SDM_PATH_SIZE] = "", marker[SDM_PATH_SIZE] = "";
     const double started_s = sdm_now_s();
@@ -315,7 +315,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(sdm_format(ctx, input->left, sizeof input->left, "%s", left));
     if (right)
         TRY(sdm_format(ctx, input->right, sizeof input->right, "%s", right));
-    TRY(sdm_owner_take(ctx, output, &owner));
+    TRY(sdm_output_lock_take(ctx, output, &owner));
     TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", output));
     TRY(sdm_path_make_folder(ctx, folder));
     TRY(sdm_format(ctx, marker, sizeof marker, "%s", owner.path));
@@ -339,8 +339,8 @@ done:
     if (st != SDM_OK && *folder && (!sdm_job_has_work(folder) || job.hopeless))
         sdm_job_remove(folder); /* nothing that could be taken up */
     sdm_crash_undo(NULL, NULL);
-    sdm_owner_release(&owner);
-    sdm_owner_release(&job.owner);
+    sdm_output_lock_release(&owner);
+    sdm_output_lock_release(&job.owner);
     sdm_job_close(ctx, &job);
     (void)sdm_set_options(ctx, &before);
     sdm_worker_close(&worker);

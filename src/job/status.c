@@ -46,7 +46,7 @@ static time_t folder_time(const char *folder)
     char path[SDM_PATH_SIZE];
     struct stat s;
     time_t now = time(NULL);
-    if (sdm_path_aside(NULL, "status", path, sizeof path) != SDM_OK)
+    if (sdm_path_temporary(NULL, "status", path, sizeof path) != SDM_OK)
         return now;
     char full[2 * SDM_PATH_SIZE];
     snprintf(full, sizeof full, "%s/%s", folder, path);
@@ -167,7 +167,7 @@ static void look_at_unit(SdmContext *ctx, SdmStatusReport *r, const SdmPlanScene
         return;
     }
     r->left_expected_s += expected;
-    if ((r->unit[unit] & SEEN_BEAT) && beats(ctx, r, SDM_JOB_BEAT, unit)) {
+    if ((r->unit[unit] & SEEN_BEAT) && beats(ctx, r, SDM_JOB_HEARTBEAT, unit)) {
         out->running++;
         r->running++;
     } else if (r->unit[unit] & SEEN_ERROR) {

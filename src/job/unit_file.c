@@ -68,7 +68,7 @@ static void get(File *f, void *data, size_t size)
 static SdmStatus open_aside(SdmContext *ctx, const char *path, char *aside, size_t size, File *f)
 {
     *f = (File){0};
-    const SdmStatus st = sdm_path_aside(ctx, path, aside, size);
+    const SdmStatus st = sdm_path_temporary(ctx, path, aside, size);
     if (st != SDM_OK)
         return st;
     f->f = fopen(aside, "wbx");
@@ -102,7 +102,7 @@ enum { KIND_BLOCK = 1, KIND_PREPARED = 2 };
 static void block_arrays(File *f, const SdmBlock *b, void (*move)(File *, void *, size_t))
 {
     const size_t n = (size_t)(b->w * b->h);
-    float *const floats[] = {b->height_m, b->score, b->gap_m, b->spread_m, b->ortho};
+    float *const floats[] = {b->height_m, b->score, b->ray_error_m, b->spread_m, b->ortho};
     for (int i = 0; i < 5; i++)
         move(f, floats[i], n * sizeof(float));
     move(f, b->count, n * sizeof(uint16_t));
@@ -260,8 +260,8 @@ SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerp
     put(&f, &h, sizeof h);
     put(&f, p, sizeof *p); /* pointers in it are set anew by the reader */
     put(&f, p->coarse.h_m, n * sizeof(float));
-    put(&f, p->ground.h_m, n * sizeof(float));
-    put(&f, p->ground.away, n * sizeof(uint16_t));
+    put(&f, p->terrain.h_m, n * sizeof(float));
+    put(&f, p->terrain.away, n * sizeof(uint16_t));
     put(&f, p->pointing.profile_px, (size_t)p->pointing.profile_count * sizeof(double));
     for (int i = 0; i < p->points.rounds; i++)
         put(&f, p->points.round[i].samples, (size_t)p->points.round[i].sample_count * sizeof(SdmPointSample));
@@ -291,17 +291,17 @@ static SdmStatus read_arrays(SdmContext *ctx, File *f, SdmPrepared *p)
     const SdmWindow win = p->coarse.win;
     const size_t n = (size_t)win.w * (size_t)win.h;
     p->coarse = (SdmSurface){0};
-    p->ground.h_m = NULL;
-    p->ground.away = NULL;
+    p->terrain.h_m = NULL;
+    p->terrain.away = NULL;
     p->pointing.profile_px = NULL;
     for (int i = 0; i < 4; i++)
         p->points.round[i].samples = NULL;
     TRY(sdm_surface_alloc(ctx, &win, &p->coarse));
     get(f, p->coarse.h_m, n * sizeof(float));
-    TRY(sdm_alloc(ctx, &p->ground.h_m, n, sizeof(float), "the terrain"));
-    get(f, p->ground.h_m, n * sizeof(float));
-    TRY(sdm_alloc(ctx, &p->ground.away, n, sizeof(uint16_t), "the terrain"));
-    get(f, p->ground.away, n * sizeof(uint16_t));
+    TRY(sdm_alloc(ctx, &p->terrain.h_m, n, sizeof(float), "the terrain"));
+    get(f, p->terrain.h_m, n * sizeof(float));
+    TRY(sdm_alloc(ctx, &p->terrain.away, n, sizeof(uint16_t), "the terrain"));
+    get(f, p->terrain.away, n * sizeof(uint16_t));
     TRY(sdm_alloc(ctx, &p->pointing.profile_px, (size_t)p->pointing.profile_count + 1, sizeof(double),
                   "the profile"));
     get(f, p->pointing.profile_px, (size_t)p->pointing.profile_count * sizeof(double));

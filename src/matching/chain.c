@@ -37,7 +37,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
                         sdm_kernels_name("auto"));
     snprintf(out->cost_name, sizeof out->cost_name, "%s", cost);
     out->min_sigma = 1.5f * noise_q;
-    out->gap_limit_px = 0.25f;
+    out->ray_error_limit_px = 0.25f;
     if (strcmp(cost, "zncc") == 0) {
         out->cost = out->kernels->zncc;
         out->min_score = (float)MIN_CORRELATION;
@@ -64,7 +64,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_
 
 int sdm_chain_retry_range(const SdmMatchSettings *s, int level)
 {
-    const int jump = (int)ceilf(s->jump_px / (float)(1 << level));
+    const int jump = (int)ceilf(s->discontinuity_px / (float)(1 << level));
     return jump > JUMP_RANGE ? JUMP_RANGE : jump > RETRY_RANGE ? jump : RETRY_RANGE;
 }
 
@@ -75,7 +75,7 @@ int64_t sdm_chain_label_bytes(const SdmMatchSettings *s, int64_t w, int64_t h)
     return sdm_level_labels_bytes(&s->optimizer, retry > RETRY_RANGE ? retry : SEARCH_RANGE, w, h);
 }
 
-int sdm_chain_travel(const SdmMatchSettings *s, int level)
+int sdm_chain_max_update(const SdmMatchSettings *s, int level)
 {
     const int retry = sdm_chain_retry_range(s, level);
     return (retry > SEARCH_RANGE ? retry : SEARCH_RANGE) + 1;
@@ -115,8 +115,8 @@ SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out)
 float sdm_metres_per_pixel(const SdmChainInput *in, int level)
 {
     const SdmLattice *const lat = in->lattice;
-    if (in->settings->jump_px > 0.0f)
-        return (float)(1 << level) * (float)SDM_JUMP_M / in->settings->jump_px;
+    if (in->settings->discontinuity_px > 0.0f)
+        return (float)(1 << level) * (float)SDM_DISCONTINUITY_M / in->settings->discontinuity_px;
     const SdmNode *const n = &lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)(lat->nu / 2)];
     return (float)(1 << level) / fabsf(n->du_dh);
 }
@@ -318,8 +318,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window,
-                        float *gap_v)
+SdmStatus sdm_chain_ray_error(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window,
+                        float *ray_error_v)
 {
     SdmStatus st = SDM_OK;
     SdmLevelTask task = sdm_level_task(in, &s->win);
@@ -330,10 +330,10 @@ SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurfa
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_alloc(ctx, &score, (size_t)s->win.w * (size_t)s->win.h, 1, "scores"));
     TRY(sdm_level_warp(ctx, &task, s->h_m));
-    TRY(sdm_level_gap(ctx, &task, &pass, gap_v, score));
+    TRY(sdm_level_ray_error(ctx, &task, &pass, ray_error_v, score));
     for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++)
         if (!(s->flags[i] & SDM_QA_VALID))
-            gap_v[i] = NAN;
+            ray_error_v[i] = NAN;
 done:
     sdm_free(&score);
     sdm_level_close(&task);

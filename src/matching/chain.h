@@ -16,15 +16,15 @@ typedef struct SdmMatchSettings {
     float score_sigma;      /* see SdmPass */
     float min_sigma;        /* texture, units of the images that are matched */
     float norm_floor;       /* sad: see sdm_pyramid_normalise() */
-    float gap_limit_px;     /* mean ray gap around a pixel above which it is rejected at level 0, px */
-    float jump_px; /* parallax of the jumps to expect (buildings, trees: SDM_JUMP_M), px of level 0 */
+    float ray_error_limit_px;     /* mean ray gap around a pixel above which it is rejected at level 0, px */
+    float discontinuity_px; /* parallax of the jumps to expect (buildings, trees: SDM_DISCONTINUITY_M), px of level 0 */
     int coarse_level;       /* finest level of the scene-wide surface */
     int top_level;
     SdmOptimizer optimizer; /* of the passes that search */
 } SdmMatchSettings;
 
 /* Height of the jumps that a retry must bridge, metres. */
-#define SDM_JUMP_M 25.0
+#define SDM_DISCONTINUITY_M 25.0
 /* Range of a level's retry, px. */
 int sdm_chain_retry_range(const SdmMatchSettings *s, int level);
 /* Rows of a level above and below a pixel on which its height after sdm_chain_level() depends, if nothing is
@@ -33,7 +33,7 @@ int sdm_chain_reach(const SdmMatchSettings *s, int level, int window);
 /* Bytes that the passes of level 0 take at most beside images and surfaces, in a window of w x h pixels. */
 int64_t sdm_chain_label_bytes(const SdmMatchSettings *s, int64_t w, int64_t h);
 /* Most pixels by which the passes of a level can move its heights. */
-int sdm_chain_travel(const SdmMatchSettings *s, int level);
+int sdm_chain_max_update(const SdmMatchSettings *s, int level);
 
 /* cost: "zncc", "census", "sad"; cpu_level: as the option.  noise_q: sensor noise to expect, q units. */
 SdmStatus sdm_match_settings(SdmContext *ctx, const char *cost, const char *cpu_level, float noise_q,
@@ -51,8 +51,8 @@ typedef struct SdmChainInput {
     const SdmMatchSettings *settings;
     const SdmLattice *lattice;
     const SdmPyramid *left, *right;
-    const SdmGround *ground; /* fine levels: what heights are held against; NULL = nothing */
-    float ground_pixel_m;    /* ground size of its pixels */
+    const SdmTerrainMask *terrain; /* fine levels: what heights are held against; NULL = nothing */
+    float terrain_pixel_m;    /* ground size of its pixels */
     const SdmShape *shape;   /* fine levels: what else of a window need not be right; NULL = nothing */
 } SdmChainInput;
 
@@ -89,7 +89,7 @@ SdmStatus sdm_chain_fill_all(SdmContext *ctx, const SdmKernels *k, const float *
 /* What stage 8 needs of a window at level 0. */
 typedef struct SdmFineResult {
     SdmSurface surface; /* flags: VALID (and FILLED where interpolated) or the reason */
-    float *gap_px;      /* h x w, frame px across the epipolar lines, NaN unknown */
+    float *ray_error_px;      /* h x w, frame px across the epipolar lines, NaN unknown */
     int16_t *left;      /* h x w, the rectified left view */
     double device_s;    /* a device took by its own clock, without transfers; 0: the processor did it */
 } SdmFineResult;
@@ -105,8 +105,8 @@ int sdm_chain_halo(const SdmMatchSettings *s, int level);
 SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse,
                          const SdmWindow *win, const SdmWindow *need, SdmFineResult *out);
 
-/* v residual of a surface, e.g. of a coarse level: see sdm_level_gap(). */
-SdmStatus sdm_chain_gap(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window,
-                        float *gap_v);
+/* v residual of a surface, e.g. of a coarse level: see sdm_level_ray_error(). */
+SdmStatus sdm_chain_ray_error(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int window,
+                        float *ray_error_v);
 
 #endif

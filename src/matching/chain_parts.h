@@ -38,13 +38,13 @@ extern const SdmFill sdm_fill_hole;
 SdmStatus sdm_fine_finish(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *coarse, SdmSurface *s);
 
 /* Reach of the mean of the ray gaps, px. */
-enum { SDM_JUDGE_GAP_HALF = 5 };
+enum { SDM_RAY_ERROR_HALF = 5 };
 /* Set the flags and scores of out->surface from a last look: what hangs over the terrain is ISOLATED, what
- * does not fit over a larger window LOW_SCORE, where the rays miss each other RAY_GAP.  out->gap_px is
+ * does not fit over a larger window LOW_SCORE, where the rays miss each other RAY_GAP.  out->ray_error_px is
  * allocated and filled. */
-SdmStatus sdm_judge(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmFineResult *out);
-/* Its pass of sdm_level_gap(), and the least score (250 x) that it leaves. */
-SdmPass sdm_judge_pass(const SdmMatchSettings *set);
-uint8_t sdm_judge_least(const SdmMatchSettings *set);
+SdmStatus sdm_validate(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmFineResult *out);
+/* Its pass of sdm_level_ray_error(), and the least score (250 x) that it leaves. */
+SdmPass sdm_validation_pass(const SdmMatchSettings *set);
+uint8_t sdm_validation_min_score(const SdmMatchSettings *set);
 
 #endif

@@ -21,7 +21,7 @@ const SdmFill sdm_fill_hole = {.half = HOLE_HALF, .least = HOLE_LEAST, .else_pri
 void sdm_fine_result_free(SdmFineResult *r)
 {
     sdm_surface_free(&r->surface);
-    sdm_free(&r->gap_px);
+    sdm_free(&r->ray_error_px);
     sdm_free(&r->left);
 }
 
@@ -29,7 +29,7 @@ int sdm_chain_halo(const SdmMatchSettings *s, int level)
 {
     /* per level: windows, ranges, retry, rejection, median, far fill, smoothing, refinement */
     const int base = 9 / 2 + 2 * SDM_FIRST_RANGE + 13 / 2 + 2 * (3 + 1) + 16 + 2 + 2;
-    int sum = SDM_REPEATS * (7 / 2 + 3 + 3 + 1 + 16) + 9 + SDM_JUDGE_GAP_HALF + HOLE_HALF;
+    int sum = SDM_REPEATS * (7 / 2 + 3 + 3 + 1 + 16) + 9 + SDM_RAY_ERROR_HALF + HOLE_HALF;
     for (int l = 0; l <= level && l < s->coarse_level; l++)
         sum += (base + 2 * sdm_chain_retry_range(s, l)) << l;
     const int unit = 1 << s->coarse_level;
@@ -128,7 +128,7 @@ done:
 /* Was this place matched, and found to be terrain, by the coarse surface? */
 static bool on_terrain(const SdmChainInput *in, const SdmWindow *win, size_t i)
 {
-    const SdmGround *const g = in->ground;
+    const SdmTerrainMask *const g = in->terrain;
     if (!g)
         return true;
     const int64_t u = (win->u0 + (int64_t)(i % (size_t)win->w)) >> g->win.level;
@@ -243,7 +243,7 @@ SdmStatus sdm_chain_fine(SdmContext *ctx, const SdmChainInput *in, const SdmSurf
     TRY(repeat(ctx, in, &task, &s));
     out->surface = s;
     s = (SdmSurface){0};
-    TRY(sdm_judge(ctx, in, &task, out));
+    TRY(sdm_validate(ctx, in, &task, out));
     sdm_free(&task.right);
     TRY(sdm_fine_finish(ctx, in, coarse, &out->surface));
     out->left = task.left;

@@ -42,7 +42,7 @@ SdmStatus sdm_block_alloc(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w
     *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
     TRY(sdm_alloc_raw(ctx, &b->height_m, n, sizeof(float), "a block of the DEM"));
     TRY(sdm_alloc_raw(ctx, &b->score, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->gap_m, n, sizeof(float), "a block of the DEM"));
+    TRY(sdm_alloc_raw(ctx, &b->ray_error_m, n, sizeof(float), "a block of the DEM"));
     TRY(sdm_alloc_raw(ctx, &b->spread_m, n, sizeof(float), "a block of the DEM"));
     TRY(sdm_alloc_raw(ctx, &b->ortho, n, sizeof(float), "a block of the DEM"));
     TRY(sdm_alloc_raw(ctx, &b->count, n, sizeof(uint16_t), "a block of the DEM"));
@@ -57,7 +57,7 @@ void sdm_block_free(SdmBlock *b)
 {
     sdm_free(&b->height_m);
     sdm_free(&b->score);
-    sdm_free(&b->gap_m);
+    sdm_free(&b->ray_error_m);
     sdm_free(&b->spread_m);
     sdm_free(&b->ortho);
     sdm_free(&b->count);
@@ -150,9 +150,9 @@ static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
 static inline void measure_run(const SdmFineResult *f, size_t first, int count, int32_t *restrict h,
                                int32_t *restrict gap)
 {
-    const float *const h_m = f->surface.h_m + first, *const gap_px = f->gap_px + first;
+    const float *const h_m = f->surface.h_m + first, *const ray_error_px = f->ray_error_px + first;
     for (int i = 0; i < count; i++) {
-        const float g = fabsf(gap_px[i]);
+        const float g = fabsf(ray_error_px[i]);
         h[i] = round_half_up(h_m[i] * (float)HEIGHT_UNIT);
         gap[i] = round_half_up((g >= 0.0f ? g : 0.0f) * 1024.0f);
     }
@@ -221,7 +221,7 @@ static void fetch_patch(const Work *w, const Patch *p)
         const size_t i = (size_t)v * (size_t)f->surface.win.w + (size_t)p->u0;
         for (int k = 0; k < SIDE; k += SIDE - 1) { /* two cache lines where the row begins inside one */
             __builtin_prefetch(f->surface.h_m + i + k);
-            __builtin_prefetch(f->gap_px + i + k);
+            __builtin_prefetch(f->ray_error_px + i + k);
         }
         __builtin_prefetch(f->surface.flags + i);
         __builtin_prefetch(f->surface.score + i);
@@ -234,7 +234,7 @@ static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, siz
     const Cell *const cell = &s->cell[i];
     const double weight = (double)cell->weight;
     const bool valid = cell->weight >= w->s.least;
-    b->height_m[out] = b->score[out] = b->gap_m[out] = b->spread_m[out] = b->ortho[out] = NAN;
+    b->height_m[out] = b->score[out] = b->ray_error_m[out] = b->spread_m[out] = b->ortho[out] = NAN;
     b->count[out] = (uint16_t)(s->count[i] > 65535 ? 65535 : s->count[i]);
     if (cell->image_weight >= w->s.least)
         b->ortho[out] =
@@ -248,7 +248,7 @@ static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, siz
     const double var = (double)cell->square / weight - m4 * m4;
     b->height_m[out] = (float)(mean / HEIGHT_UNIT);
     b->score[out] = (float)((double)cell->score / weight / 250.0);
-    b->gap_m[out] = (float)((double)cell->gap / weight / 1024.0 * w->s.g->gap_m_per_px);
+    b->ray_error_m[out] = (float)((double)cell->gap / weight / 1024.0 * w->s.g->ray_error_m_per_px);
     b->spread_m[out] = var > 0.0 ? (float)(sqrt(var) / 64.0) : 0.0f;
     b->mask[out] = (uint16_t)(SDM_QA_VALID | (2 * cell->filled > cell->weight ? SDM_QA_FILLED : 0));
 }

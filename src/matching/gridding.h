@@ -15,7 +15,7 @@ typedef struct SdmGridding {
     double gsd_m;           /* pixels of the frame */
     double spacing_m;       /* side of a square as large as a cell on the ground: sdm_grid_ground_m() */
     double scale, offset;   /* stretch of the left image, for the ortho image */
-    double gap_m_per_px;    /* ray gap in metres for a pixel of v residual */
+    double ray_error_m_per_px;    /* ray gap in metres for a pixel of v residual */
 } SdmGridding;
 
 /* The points of `fine` (level 0; ray gaps within +-2 px) into `block` (arrays allocated, col0.. set). */

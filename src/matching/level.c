@@ -282,7 +282,7 @@ typedef struct GapConsumer {
     size_t stride, x0; /* of the arrays' rows; their column that is the costs' first */
     const SdmPass *pass;
     float *scratch;  /* 3 rows; NULL: the scores are taken as they are */
-    float *gap_v;    /* h x w */
+    float *ray_error_v;    /* h x w */
     uint8_t *score0; /* h x w */
 } GapConsumer;
 
@@ -296,10 +296,10 @@ static void consume_gaps(void *user, const SdmCostRow *row)
         make_fair(g->pass, row->width, row->left_texture, g->scratch + k * w);
         score[k] = g->scratch + k * w;
     }
-    g->kernels->gap_row(score, row->width, g->gap_v + at, g->score0 + at);
+    g->kernels->ray_error_row(score, row->width, g->ray_error_v + at, g->score0 + at);
 }
 
-SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *gap_v,
+SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *ray_error_v,
                         uint8_t *score0)
 {
     SdmStatus st = SDM_OK;
@@ -321,10 +321,10 @@ SdmStatus sdm_level_gap(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass
         job.along_v = true;
         job.right_shift = 0;
         GapConsumer g = {.kernels = task->kernels, .stride = (size_t)w, .x0 = (size_t)span.x0, .pass = pass,
-                         .gap_v = gap_v, .score0 = score0,
+                         .ray_error_v = ray_error_v, .score0 = score0,
                          .scratch = pass->score_sigma > 0.0f ? (float *)(void *)(mine + cost_bytes) : NULL};
         for (size_t k = (size_t)begin * (size_t)w; task->span && k < (size_t)end * (size_t)w; k++) {
-            gap_v[k] = NAN;
+            ray_error_v[k] = NAN;
             score0[k] = 0;
         }
         if (job.width > 0)

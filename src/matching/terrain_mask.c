@@ -7,7 +7,7 @@
 
 enum { FAR = 65535 };
 
-void sdm_ground_free(SdmGround *g)
+void sdm_terrain_mask_free(SdmTerrainMask *g)
 {
     sdm_free(&g->h_m);
     sdm_free(&g->away);
@@ -106,7 +106,7 @@ enum { NOT_TERRAIN, TERRAIN, MAIN_TERRAIN, MAIN_SHARE = 100 /* of the largest pi
 
 /* Nearest pixel of terrain that is at least `least`. */
 static void seed(const SdmSurface *s, const int32_t *of, const uint8_t *terrain, int least, int threads,
-                 SdmGround *g)
+                 SdmTerrainMask *g)
 {
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int32_t i = 0; i < s->win.w * s->win.h; i++) {
@@ -120,7 +120,7 @@ static void seed(const SdmSurface *s, const int32_t *of, const uint8_t *terrain,
 /* Pieces without a jump to the main terrain become terrain; true when a large one did.  Small ones do not
  * vouch for others: a few false matches between mountain and cloud would lead up to it. */
 static bool accept_pieces(const SdmSurface *s, const int32_t *of, int32_t pieces, float pixel_m,
-                          const SdmGround *g, int32_t main_size, Piece *piece, uint8_t *terrain)
+                          const SdmTerrainMask *g, int32_t main_size, Piece *piece, uint8_t *terrain)
 {
     const int32_t n = s->win.w * s->win.h;
     bool any = false;
@@ -148,7 +148,7 @@ static bool accept_pieces(const SdmSurface *s, const int32_t *of, int32_t pieces
     return any;
 }
 
-SdmStatus sdm_ground_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmGround *out)
+SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmTerrainMask *out)
 {
     SdmStatus st = SDM_OK;
     const int32_t n = s->win.w * s->win.h;
@@ -156,7 +156,7 @@ SdmStatus sdm_ground_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmGrou
     int32_t *of = NULL, pieces, largest = 0;
     Piece *piece = NULL;
     uint8_t *terrain = NULL;
-    *out = (SdmGround){.win = s->win};
+    *out = (SdmTerrainMask){.win = s->win};
     TRY(sdm_alloc(ctx, &of, (size_t)n, sizeof *of, "pieces of the surface"));
     connect_pieces(s, SDM_GROUND_NOISE_M + SDM_GROUND_SLOPE * pixel_m, of);
     pieces = number_pieces(s, of);
@@ -187,6 +187,6 @@ done:
     sdm_free(&piece);
     sdm_free(&terrain);
     if (st != SDM_OK)
-        sdm_ground_free(out);
+        sdm_terrain_mask_free(out);
     return st;
 }

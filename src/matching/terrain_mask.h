@@ -1,6 +1,6 @@
 /* Stage 6 on the coarse surface of the scene: what is terrain, and what hangs above it. */
-#ifndef SDM_GROUND_H
-#define SDM_GROUND_H
+#ifndef SDM_TERRAIN_MASK_H
+#define SDM_TERRAIN_MASK_H
 
 #include "geometry/surface.h"
 
@@ -8,11 +8,11 @@
  * taken for jumps: matched pixels form pieces that are connected without jumps; the largest pieces are
  * terrain, another piece only when no jump lies between it and the nearest terrain.  Clouds and false matches
  * are what is left. */
-typedef struct SdmGround {
+typedef struct SdmTerrainMask {
     SdmWindow win;
     float *h_m;        /* h x w: height of the nearest terrain pixel */
     uint16_t *away;    /* h x w: distance to it, px (0: this pixel is terrain; 65535: far) */
-} SdmGround;
+} SdmTerrainMask;
 
 #define SDM_GROUND_STEP_M 80.0f
 #define SDM_GROUND_NOISE_M 20.0f
@@ -22,8 +22,8 @@ typedef struct SdmGround {
 
 /* pixel_m: ground size of a pixel.  Rejected pixels of s lose SDM_QA_VALID and get SDM_QA_ISOLATED.  Serial:
  * same result always. */
-SdmStatus sdm_ground_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmGround *out);
-void sdm_ground_free(SdmGround *g);
+SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmTerrainMask *out);
+void sdm_terrain_mask_free(SdmTerrainMask *g);
 
 /* Largest height difference from the nearest terrain that a pixel `away` px off can have. */
 static inline float sdm_ground_limit(float away, float pixel_m)

@@ -6,12 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { GAP_WINDOW = 9, GAP_HALF = SDM_JUDGE_GAP_HALF, GAP_ROWS = 2 * GAP_HALF + 1, GAP_UNIT = 1024 };
+enum { GAP_WINDOW = 9, GAP_HALF = SDM_RAY_ERROR_HALF, GAP_ROWS = 2 * GAP_HALF + 1, GAP_UNIT = 1024 };
 
 typedef struct Judge {
     const SdmChainInput *in;
     SdmSurface *s;
-    const float *gap_px;
+    const float *ray_error_px;
     const uint8_t *score; /* over the larger window */
 } Judge;
 
@@ -31,7 +31,7 @@ static void move_rows(const Judge *j, int y, const Sums *sums)
 {
     const int w = j->s->win.w;
     const bool inside = y >= 0 && y < j->s->win.h;
-    const float *restrict const gap = j->gap_px + (inside ? (size_t)y * (size_t)w : 0);
+    const float *restrict const gap = j->ray_error_px + (inside ? (size_t)y * (size_t)w : 0);
     int32_t *restrict const sum = sums->column, *restrict const kept = sums->row[(y + GAP_ROWS) % GAP_ROWS];
     for (int x = 0; x < w && !inside; x++) {
         sum[x] -= kept[x];
@@ -67,7 +67,7 @@ static void find_wide_gaps(const Sums *sums, const float *restrict gap, int w, f
 /* Which pixels of row y cannot have their height, seen from the nearest terrain that the scene is sure of? */
 static void far_from_ground(const Judge *j, int y, uint8_t *far)
 {
-    const SdmGround *const g = j->in->ground;
+    const SdmTerrainMask *const g = j->in->terrain;
     const SdmWindow *const win = &j->s->win;
     const float *const h = j->s->h_m + (size_t)y * (size_t)win->w;
     if (!g)
@@ -80,7 +80,7 @@ static void far_from_ground(const Judge *j, int y, uint8_t *far)
         const bool known = u < g->win.w && v < g->win.h;
         const int64_t at = known ? v * g->win.w + u : 0;
         const float ground = g->h_m[at],
-                    limit = known ? sdm_ground_limit((float)g->away[at], j->in->ground_pixel_m) : -1.0f;
+                    limit = known ? sdm_ground_limit((float)g->away[at], j->in->terrain_pixel_m) : -1.0f;
         for (; x < end; x++)
             far[x] = (uint8_t)(fabsf(h[x] - ground) <= limit ? 0 : 1);
     }
@@ -90,12 +90,12 @@ static void judge_row(const Judge *j, int y, const Sums *sums)
 {
     const int w = j->s->win.w;
     const size_t row = (size_t)y * (size_t)w;
-    const uint8_t least = sdm_judge_least(j->in->settings), *restrict const fresh = j->score + row;
+    const uint8_t least = sdm_validation_min_score(j->in->settings), *restrict const fresh = j->score + row;
     const uint8_t *restrict const far = sums->far;
     const int32_t *restrict const gaps = sums->window;
     uint8_t *restrict const score = j->s->score + row;
     uint16_t *restrict const flags = j->s->flags + row;
-    find_wide_gaps(sums, j->gap_px + row, w, j->in->settings->gap_limit_px * (float)GAP_UNIT);
+    find_wide_gaps(sums, j->ray_error_px + row, w, j->in->settings->ray_error_limit_px * (float)GAP_UNIT);
     for (int x = 0; x < w; x++) { /* in vectors: without branches */
         const uint16_t known = (uint16_t) - (gaps[x] >> 1), wide = (uint16_t) - (gaps[x] & 1);
         /* without a gap: the last match's own score, near the edge of the images */
@@ -103,40 +103,40 @@ static void judge_row(const Judge *j, int y, const Sums *sums)
         const uint16_t low = (uint16_t) - (q < least), out = (uint16_t)-far[x],
                        valid = (uint16_t) - (flags[x] & SDM_QA_VALID);
         const uint16_t reason = (uint16_t)((SDM_QA_ISOLATED & out) | (SDM_QA_LOW_SCORE & low & ~out) |
-                                           (SDM_QA_RAY_GAP & wide & ~low & ~out));
+                                           (SDM_QA_RAY_ERROR & wide & ~low & ~out));
         const uint16_t lost = (uint16_t)(valid & (out | low | wide));
         score[x] = (uint8_t)q;
         flags[x] = (uint16_t)((flags[x] & ~lost) | (reason & lost));
     }
 }
 
-SdmPass sdm_judge_pass(const SdmMatchSettings *set)
+SdmPass sdm_validation_pass(const SdmMatchSettings *set)
 {
     return (SdmPass){.window = GAP_WINDOW, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
 }
 
-uint8_t sdm_judge_least(const SdmMatchSettings *set)
+uint8_t sdm_validation_min_score(const SdmMatchSettings *set)
 {
     return (uint8_t)(set->final_score * 250.0f);
 }
 
-SdmStatus sdm_judge(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmFineResult *out)
+SdmStatus sdm_validate(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmFineResult *out)
 {
     SdmStatus st = SDM_OK;
     const int w = out->surface.win.w, h = out->surface.win.h, threads = sdm_threads(ctx);
     const size_t columns = (size_t)w, bytes = ((2 + GAP_ROWS) * sizeof(int32_t) + 1) * columns;
-    const SdmPass pass = sdm_judge_pass(in->settings);
+    const SdmPass pass = sdm_validation_pass(in->settings);
     uint8_t *score = NULL;
     char *scratch = NULL;
-    TRY(sdm_alloc_raw(ctx, &out->gap_px, columns * (size_t)h, sizeof *out->gap_px, "ray gaps"));
+    TRY(sdm_alloc_raw(ctx, &out->ray_error_px, columns * (size_t)h, sizeof *out->ray_error_px, "ray gaps"));
     TRY(sdm_alloc_raw(ctx, &score, columns * (size_t)h, 1, "scores"));
     TRY(sdm_alloc(ctx, &scratch, (bytes + 64) / 64 * 64 * (size_t)threads, 1, "sums of ray gaps"));
     TRY(sdm_level_warp(ctx, task, out->surface.h_m));
-    TRY(sdm_level_gap(ctx, task, &pass, out->gap_px, score));
+    TRY(sdm_level_ray_error(ctx, task, &pass, out->ray_error_px, score));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
         char *const mine = scratch + (bytes + 64) / 64 * 64 * (size_t)t;
-        const Judge j = {in, &out->surface, out->gap_px, score};
+        const Judge j = {in, &out->surface, out->ray_error_px, score};
         Sums sums = {(int32_t *)(void *)mine, (int32_t *)(void *)mine + columns, {NULL}, NULL};
         for (size_t k = 0; k < GAP_ROWS; k++)
             sums.row[k] = sums.window + (k + 1) * columns;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *gap_v,
+SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *ray_error_v,
                               int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count,
                               size_t room)
 {
@@ -21,9 +21,9 @@ SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmS
             for (int j = y; j < y + block; j++)
                 for (int i = x; i < x + block; i++) {
                     const size_t at = (size_t)j * (size_t)w + (size_t)i;
-                    if (!(s->flags[at] & SDM_QA_VALID) || !isfinite(gap_v[at]) || fabsf(gap_v[at]) > 1.0f)
+                    if (!(s->flags[at] & SDM_QA_VALID) || !isfinite(ray_error_v[at]) || fabsf(ray_error_v[at]) > 1.0f)
                         continue;
-                    sum += (double)gap_v[at];
+                    sum += (double)ray_error_v[at];
                     height += (double)s->h_m[at];
                     n++;
                 }

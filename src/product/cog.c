@@ -68,7 +68,7 @@ SdmStatus sdm_cog_check(SdmContext *ctx)
     static const char *const fixed[] = {"TILING_SCHEME", "TARGET_SRS",     "RES",
                                         "EXTENT",        "ALIGNED_LEVELS", "ADD_ALPHA"};
     SdmStatus st = SDM_OK;
-    SdmTrap trap;
+    SdmGdalErrors trap;
     char **co = NULL;
     GDALAllRegister();
     GDALDriverH driver = GDALGetDriverByName("COG");
@@ -78,7 +78,7 @@ SdmStatus sdm_cog_check(SdmContext *ctx)
                         GDALVersionInfo("RELEASE_NAME"));
     if (!sdm_options(ctx)->co[0])
         return SDM_OK; /* deflate is always there */
-    sdm_trap_begin(&trap);
+    sdm_gdal_errors_begin(&trap);
     for (const char *const *o = sdm_options(ctx)->co; *o; o++) {
         if (!strchr(*o, '=')) {
             st = sdm_fail(ctx, SDM_ERR_USAGE, "--co %s: expected NAME=VALUE", *o);
@@ -98,7 +98,7 @@ SdmStatus sdm_cog_check(SdmContext *ctx)
                       trap.text);
 done:
     CSLDestroy(co);
-    sdm_trap_end(&trap);
+    sdm_gdal_errors_end(&trap);
     return st;
 }
 
@@ -123,17 +123,17 @@ static SdmStatus sync_file(SdmContext *ctx, const char *path)
 SdmStatus sdm_cog_write(SdmContext *ctx, SdmProduct *p, int file)
 {
     SdmStatus st = SDM_OK;
-    SdmTrap trap;
+    SdmGdalErrors trap;
     const char *const path = p->names->part[file];
     char **co = cog_options(ctx, file, GDALGetRasterDataType(GDALGetRasterBand(p->raw[file], 1)));
-    sdm_trap_begin(&trap);
+    sdm_gdal_errors_begin(&trap);
     GDALDatasetH cog = NULL;
     if (file != SDM_FILE_DEM || !sdm_options(ctx)->co[0]) /* --co may ask for others */
         st = sdm_overviews_build(ctx, p, file);
     if (st == SDM_OK)
         cog = GDALCreateCopy(GDALGetDriverByName("COG"), path, p->raw[file], FALSE, co, go_on, ctx);
     GDALClose(cog);
-    sdm_trap_end(&trap);
+    sdm_gdal_errors_end(&trap);
     CSLDestroy(co);
     TRY(st);
     TRY(sdm_check_stop(ctx));

@@ -85,7 +85,7 @@ static void add_head(SdmText *t, const SdmProduct *p)
 }
 
 /* Above all else: why not to trust the DEM as it is. */
-static void add_doubts(SdmText *t, const SdmDoubts *d)
+static void add_doubts(SdmText *t, const SdmQuality *d)
 {
     if (!d || d->count == 0)
         return;

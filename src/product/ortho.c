@@ -39,13 +39,13 @@ static SdmStatus convert_file(SdmContext *ctx, const SdmProduct *p, GDALDatasetH
 {
     enum { ROWS = 512 };
     SdmStatus st = SDM_OK;
-    SdmTrap trap;
+    SdmGdalErrors trap;
     float *in = NULL;
     uint16_t *out = NULL;
     const int cols = (int)p->grid.cols, rows = (int)p->grid.rows;
     GDALRasterBandH from = GDALGetRasterBand(p->raw[SDM_FILE_ORTHO], 1), to = GDALGetRasterBand(typed, 1);
     const float top = GDALGetRasterDataType(to) == GDT_Byte ? 255.0F : 65535.0F;
-    sdm_trap_begin(&trap);
+    sdm_gdal_errors_begin(&trap);
     TRY(sdm_alloc(ctx, &in, (size_t)cols * ROWS, sizeof *in, "ortho rows"));
     TRY(sdm_alloc(ctx, &out, (size_t)cols * ROWS, sizeof *out, "ortho rows"));
     for (int r = 0; r < rows && !trap.failed; r += ROWS) {
@@ -58,7 +58,7 @@ static SdmStatus convert_file(SdmContext *ctx, const SdmProduct *p, GDALDatasetH
             trap.failed = true;
     }
 done:
-    sdm_trap_end(&trap);
+    sdm_gdal_errors_end(&trap);
     if (st == SDM_OK && trap.failed)
         st = sdm_fail_write(ctx, path, trap.text);
     sdm_free(&out);

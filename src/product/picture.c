@@ -13,11 +13,11 @@ static SdmStatus encode(SdmContext *ctx, const unsigned char *pixels, int w, int
                         SdmPicture *out)
 {
     SdmStatus st = SDM_OK;
-    SdmTrap trap;
+    SdmGdalErrors trap;
     char name[64];
     char **co = CSLSetNameValue(NULL, "ZLEVEL", "3");
     snprintf(name, sizeof name, "/vsimem/stereodem_png_%p.png", (const void *)out);
-    sdm_trap_begin(&trap);
+    sdm_gdal_errors_begin(&trap);
     GDALDatasetH png = NULL;
     GDALDatasetH mem = GDALCreate(GDALGetDriverByName("MEM"), "", w, h, bands, GDT_Byte, NULL);
     if (mem && GDALDatasetRasterIOEx(mem, GF_Write, 0, 0, w, h, (void *)(uintptr_t)pixels, w, h, GDT_Byte,
@@ -25,7 +25,7 @@ static SdmStatus encode(SdmContext *ctx, const unsigned char *pixels, int w, int
         png = GDALCreateCopy(GDALGetDriverByName("PNG"), name, mem, FALSE, co, NULL, NULL);
     GDALClose(png);
     GDALClose(mem);
-    sdm_trap_end(&trap);
+    sdm_gdal_errors_end(&trap);
     CSLDestroy(co);
     vsi_l_offset size = 0;
     unsigned char *data = png ? VSIGetMemFileBuffer(name, &size, TRUE) : NULL;
@@ -129,7 +129,7 @@ const SdmCoverKind sdm_cover_kinds[] = {
     {SDM_QA_LEFT_RIGHT, "left-right check", {230, 110, 90}},
     {SDM_QA_LOW_SCORE, "low score", {200, 70, 70}},
     {SDM_QA_AMBIGUOUS, "ambiguous", {220, 120, 170}},
-    {SDM_QA_RAY_GAP, "ray gap", {150, 60, 100}},
+    {SDM_QA_RAY_ERROR, "ray gap", {150, 60, 100}},
     {SDM_QA_ISOLATED, "outlier", {130, 100, 70}},
     {SDM_QA_SPARSE, "too few points", {170, 170, 110}},
     {SDM_QA_OUTSIDE, "outside both views", {40, 44, 52}},

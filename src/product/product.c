@@ -31,7 +31,7 @@ static void describe(const SdmProduct *p)
     static const char *const stack_name[SDM_QA_BANDS] = {"", "", "NMAD of the heights in the cell",
                                                          "DEMs in the cell", "mask"};
     const char *const *const name = p->report.stack ? stack_name : scene_name;
-    const double scale[SDM_QA_BANDS] = {SDM_SCORE_STEP, p->gap_step_m, p->gap_step_m, 1.0, 1.0};
+    const double scale[SDM_QA_BANDS] = {SDM_SCORE_STEP, p->ray_error_step_m, p->ray_error_step_m, 1.0, 1.0};
     char key[16];
     GDALRasterBandH dem = GDALGetRasterBand(p->raw[SDM_FILE_DEM], 1);
     GDALSetRasterNoDataValue(dem, (double)SDM_NODATA);
@@ -75,7 +75,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport
     p->grid = *grid;
     p->report = *report;
     p->bands = sdm_qa_bands(report, p->band);
-    p->gap_step_m = pow(10.0, floor(log10(spacing_m / 100.0)));
+    p->ray_error_step_m = pow(10.0, floor(log10(spacing_m / 100.0)));
     TRY(sdm_alloc(ctx, &p->names, 1, sizeof *p->names, "names"));
     TRY(sdm_names_make(ctx, p->names));
     p->names->made[SDM_FILE_ORTHO] = !report->stack;

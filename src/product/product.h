@@ -34,15 +34,15 @@ typedef struct SdmStackReport {
 } SdmStackReport;
 
 /* What makes a DEM doubtful, one clause each, and the figures behind it. */
-enum { SDM_MOST_DOUBTS = 4 };
-typedef struct SdmDoubts {
+enum { SDM_MAX_WARNINGS = 4 };
+typedef struct SdmQuality {
     int count;
-    char text[SDM_MOST_DOUBTS][320];
+    char text[SDM_MAX_WARNINGS][320];
     double matched_share; /* matched cells of those with texture, 0..1 */
-    double gap_median_px; /* median ray gap of the matched cells, px of the frame */
-} SdmDoubts;
-/* Add one; more than SDM_MOST_DOUBTS are dropped. */
-void sdm_doubt(SdmDoubts *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+    double ray_error_median_px; /* median ray gap of the matched cells, px of the frame */
+} SdmQuality;
+/* Add one; more than SDM_MAX_WARNINGS are dropped. */
+void sdm_quality_warn(SdmQuality *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Everything the report says that the blocks do not hold. */
 typedef struct SdmReport {
@@ -58,7 +58,7 @@ typedef struct SdmReport {
     int blocks, blocks_resumed;
     int64_t frame_cols, frame_rows;
     double wall_s;
-    const SdmDoubts *doubts;      /* borrowed; NULL: not judged */
+    const SdmQuality *doubts;      /* borrowed; NULL: not judged */
     const SdmStackReport *stack;  /* borrowed; NULL for a scene.  A stack has no ortho image, and in its QA
                                    * raster NMAD (SdmBlock's spread_m), count and mask alone */
     uint64_t job;                 /* tells runs with other inputs or parameters apart; not printed */

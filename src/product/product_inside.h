@@ -93,7 +93,7 @@ struct SdmProduct {
     SdmUndulation undulation;    /* of --vertical */
     SdmSurvey survey;
     int bands, band[SDM_QA_BANDS]; /* of the QA raster */
-    double gap_step_m; /* unit of the QA raster's ray gap and spread */
+    double ray_error_step_m; /* unit of the QA raster's ray gap and spread */
 };
 
 /* Which of these the product has, in order -> how many. */

@@ -43,7 +43,7 @@ static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row,
 /* Row `row` of the block into row r of the strip. */
 static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
 {
-    const float per_gap = (float)(1.0 / p->gap_step_m), per_score = (float)(1.0 / SDM_SCORE_STEP);
+    const float per_gap = (float)(1.0 / p->ray_error_step_m), per_score = (float)(1.0 / SDM_SCORE_STEP);
     const int bands = p->bands, first = SDM_QA_BANDS - bands; /* a stack has the last ones */
     convert_heights(p, b, row, r, s);
     for (int64_t c = 0; c < b->w; c++) {
@@ -53,7 +53,7 @@ static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int
         if (first == 0) {
             s->ortho[o] = isnan(b->ortho[i]) ? SDM_NODATA : b->ortho[i];
             qa[SDM_BAND_SCORE] = none ? SDM_QA_NODATA : to_steps(b->score[i], per_score);
-            qa[SDM_BAND_GAP] = none ? SDM_QA_NODATA : to_steps(b->gap_m[i], per_gap);
+            qa[SDM_BAND_GAP] = none ? SDM_QA_NODATA : to_steps(b->ray_error_m[i], per_gap);
         }
         qa[SDM_BAND_SPREAD - first] = none ? SDM_QA_NODATA : to_steps(b->spread_m[i], per_gap);
         qa[SDM_BAND_COUNT - first] = b->count[i] == SDM_QA_NODATA ? SDM_QA_NODATA - 1 : b->count[i];
@@ -64,10 +64,10 @@ static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int
 static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
                        const Strip *s)
 {
-    SdmTrap trap;
+    SdmGdalErrors trap;
     const int x = (int)b->col0, y = (int)(b->row0 + row), w = (int)b->w, n = (int)h;
     int file = SDM_FILE_DEM;
-    sdm_trap_begin(&trap);
+    sdm_gdal_errors_begin(&trap);
     CPLErr e = GDALRasterIO(GDALGetRasterBand(p->raw[file], 1), GF_Write, x, y, w, n, s->height_m, w, n,
                             GDT_Float32, 0, 0);
     if (e == CE_None && !trap.failed && p->raw[SDM_FILE_ORTHO]) {
@@ -81,7 +81,7 @@ static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_
         e = GDALDatasetRasterIOEx(p->raw[file], GF_Write, x, y, w, n, s->qa, w, n, GDT_UInt16, p->bands,
                                   NULL, pixel, pixel * w, sizeof(uint16_t), NULL);
     }
-    sdm_trap_end(&trap);
+    sdm_gdal_errors_end(&trap);
     return e == CE_None && !trap.failed ? SDM_OK : sdm_fail_write(ctx, p->names->path[file], trap.text);
 }
 

@@ -91,10 +91,10 @@ SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, cons
                                           "BLOCKYSIZE=512",   "SPARSE_OK=TRUE", "BIGTIFF=IF_SAFER",
                                           NULL};
     SdmStatus st = SDM_OK;
-    SdmTrap trap;
+    SdmGdalErrors trap;
     *out = NULL;
     *cells = NULL;
-    sdm_trap_begin(&trap);
+    sdm_gdal_errors_begin(&trap);
     if (fits_memory(ctx, &p->grid))
         TRY(create_in_memory(ctx, &p->grid, bands, type, out, cells));
     else
@@ -113,17 +113,17 @@ SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, cons
     if (trap.failed)
         st = sdm_fail_write(ctx, path, trap.text);
 done:
-    sdm_trap_end(&trap);
+    sdm_gdal_errors_end(&trap);
     return st;
 }
 
 SdmStatus sdm_raster_close(SdmContext *ctx, GDALDatasetH *ds, void **cells, const char *path)
 {
-    SdmTrap trap;
+    SdmGdalErrors trap;
     if (*ds) {
-        sdm_trap_begin(&trap);
+        sdm_gdal_errors_begin(&trap);
         GDALClose(*ds);
-        sdm_trap_end(&trap);
+        sdm_gdal_errors_end(&trap);
     }
     const bool failed = *ds && trap.failed;
     *ds = NULL;

@@ -88,7 +88,7 @@ static void add_grid(cJSON *root, const SdmProduct *p, int vertical)
     number(to, "height_step_m", p->survey.step_m);
     if (!p->report.stack)
         number(to, "qa_score_step", SDM_SCORE_STEP);
-    number(to, p->report.stack ? "qa_nmad_step_m" : "qa_gap_step_m", p->gap_step_m);
+    number(to, p->report.stack ? "qa_nmad_step_m" : "qa_gap_step_m", p->ray_error_step_m);
 }
 
 static void add_result(cJSON *root, const SdmProduct *p)
@@ -156,7 +156,7 @@ static void add_pointing(cJSON *root, const SdmReport *report)
     add_rounds(to, report->points);
 }
 
-static void add_trust(cJSON *root, const SdmDoubts *d)
+static void add_trust(cJSON *root, const SdmQuality *d)
 {
     cJSON *const to = cJSON_AddObjectToObject(root, "trust");
     cJSON_AddBoolToObject(to, "doubtful", d->count > 0);
@@ -164,7 +164,7 @@ static void add_trust(cJSON *root, const SdmDoubts *d)
     for (int i = 0; i < d->count; i++)
         cJSON_AddItemToArray(list, cJSON_CreateString(d->text[i]));
     number(to, "matched_share_of_texture", d->matched_share);
-    number(to, "ray_gap_median_px", d->gap_median_px);
+    number(to, "ray_gap_median_px", d->ray_error_median_px);
 }
 
 static void add_work(cJSON *root, SdmContext *ctx, const SdmReport *r)

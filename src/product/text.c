@@ -109,10 +109,10 @@ void sdm_text_close(SdmText *t)
     t->size = t->room = 0;
 }
 
-void sdm_doubt(SdmDoubts *d, const char *fmt, ...)
+void sdm_quality_warn(SdmQuality *d, const char *fmt, ...)
 {
     va_list args;
-    if (d->count >= SDM_MOST_DOUBTS)
+    if (d->count >= SDM_MAX_WARNINGS)
         return;
     va_start(args, fmt);
     vsnprintf(d->text[d->count++], sizeof d->text[0], fmt, args);

@@ -169,8 +169,8 @@ done:
 static SdmStatus write_tif(SdmContext *ctx, const char *path, int width, int height, const float *disparity)
 {
     static const char *const options[] = {"BIGTIFF=IF_SAFER", NULL};
-    SdmTrap trap;
-    sdm_trap_begin(&trap);
+    SdmGdalErrors trap;
+    sdm_gdal_errors_begin(&trap);
     const GDALDatasetH ds = GDALCreate(GDALGetDriverByName("GTiff"), path, width, height, 1, GDT_Float32,
                                        (char **)(uintptr_t)options);
     bool good = ds != NULL;
@@ -183,7 +183,7 @@ static SdmStatus write_tif(SdmContext *ctx, const char *path, int width, int hei
                             GDT_Float32, 0, 0) == CE_None;
         GDALClose(ds);
     }
-    sdm_trap_end(&trap);
+    sdm_gdal_errors_end(&trap);
     return good && !trap.failed ? SDM_OK : sdm_fail_write(ctx, path, trap.text);
 }
 
@@ -200,13 +200,13 @@ static SdmStatus write_preview(SdmContext *ctx, const char *path, const SdmDispa
 {
     SdmStatus st = SDM_OK;
     unsigned char *grey = NULL;
-    SdmTrap trap;
+    SdmGdalErrors trap;
     const size_t n = (size_t)width * (size_t)height;
     GDALDatasetH mem = NULL, png = NULL;
     TRY(sdm_alloc(ctx, &grey, n, 1, "preview"));
     for (size_t i = 0; i < n; i++)
         grey[i] = shade(disparity[i], opt->min_disparity, opt->max_disparity);
-    sdm_trap_begin(&trap);
+    sdm_gdal_errors_begin(&trap);
     mem = GDALCreate(GDALGetDriverByName("MEM"), "", width, height, 1, GDT_Byte, NULL);
     if (mem &&
         GDALRasterIO(GDALGetRasterBand(mem, 1), GF_Write, 0, 0, width, height, grey, width, height, GDT_Byte,
@@ -215,7 +215,7 @@ static SdmStatus write_preview(SdmContext *ctx, const char *path, const SdmDispa
     const bool made = png != NULL;
     GDALClose(png);
     GDALClose(mem);
-    sdm_trap_end(&trap);
+    sdm_gdal_errors_end(&trap);
     if (!made || trap.failed)
         st = sdm_fail_write(ctx, path, trap.text);
 done:

@@ -88,8 +88,8 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
                          v = ((double)j + 0.5) * (double)size - 0.5;
             const double h = (double)s->h_m[(size_t)j * (size_t)s->win.w + (size_t)i];
             double lo[2], hi[2];
-            sdm_lattice_ground(&lat, u, v, h - p->slack_m, lo);
-            sdm_lattice_ground(&lat, u, v, h + p->slack_m, hi);
+            sdm_lattice_ground(&lat, u, v, h - p->max_update_m, lo);
+            sdm_lattice_ground(&lat, u, v, h + p->max_update_m, hi);
             const double cx0 = (fmin(lo[0], hi[0]) - grid->x0) / grid->spacing,
                          cx1 = (fmax(lo[0], hi[0]) - grid->x0) / grid->spacing;
             const double cy0 = (grid->y0 - fmax(lo[1], hi[1])) / grid->spacing,
@@ -115,7 +115,7 @@ static SdmStatus allocate(SdmContext *ctx, SdmBlock *b)
 static void clear_block(SdmBlock *b)
 {
     for (int64_t i = 0; i < b->w * b->h; i++) {
-        b->height_m[i] = b->score[i] = b->gap_m[i] = b->spread_m[i] = b->ortho[i] = NAN;
+        b->height_m[i] = b->score[i] = b->ray_error_m[i] = b->spread_m[i] = b->ortho[i] = NAN;
         b->mask[i] = SDM_QA_OUTSIDE;
         b->count[i] = 0;
     }
@@ -182,7 +182,7 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
                          .gsd_m = p->frame.gsd_m,
                          .scale = scale,
                          .offset = offset,
-                         .gap_m_per_px = p->frame.gsd_m};
+                         .ray_error_m_per_px = p->frame.gsd_m};
 }
 
 /* Stage 3 and 4 on the window of a block; what follows is the worker's.  Takes the shape over. */
@@ -258,7 +258,7 @@ static void copy_part(const SdmBlock *part, SdmBlock *to)
         const size_t n = (size_t)part->w;
         memcpy(to->height_m + at, part->height_m + from, n * sizeof(float));
         memcpy(to->score + at, part->score + from, n * sizeof(float));
-        memcpy(to->gap_m + at, part->gap_m + from, n * sizeof(float));
+        memcpy(to->ray_error_m + at, part->ray_error_m + from, n * sizeof(float));
         memcpy(to->spread_m + at, part->spread_m + from, n * sizeof(float));
         memcpy(to->ortho + at, part->ortho + from, n * sizeof(float));
         memcpy(to->count + at, part->count + from, n * sizeof(uint16_t));

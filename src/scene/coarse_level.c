@@ -158,7 +158,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_gaps(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int block,
+SdmStatus sdm_coarse_ray_errors(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int block,
                           const SdmPointing *in_use, SdmFitSample **sample, size_t *count)
 {
     SdmStatus st = SDM_OK;
@@ -171,7 +171,7 @@ SdmStatus sdm_coarse_gaps(SdmContext *ctx, const SdmChainInput *in, const SdmSur
         const SdmWindow inner = rows_of(win, y, y + rows), outer = rows_of(win, y - halo, y + rows + halo);
         const SdmSurface part = view_of(s, &outer), exact = view_of(s, &inner);
         TRY(sdm_alloc(ctx, &gap, (size_t)outer.w * (size_t)outer.h, sizeof *gap, "ray gaps"));
-        TRY(sdm_chain_gap(ctx, in, &part, WINDOW, gap));
+        TRY(sdm_chain_ray_error(ctx, in, &part, WINDOW, gap));
         TRY(sdm_collect_samples(ctx, in->lattice, &exact, gap + (inner.v0 - outer.v0) * inner.w, block,
                                 in_use, sample, count, room));
         sdm_free(&gap);

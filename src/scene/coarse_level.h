@@ -17,7 +17,7 @@ SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmChainInput *in, SdmSurfac
 
 /* Ray gaps of a level's surface as fit samples: means of blocks of side `block`, a divisor of 8.  *sample is
  * allocated. */
-SdmStatus sdm_coarse_gaps(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int block,
+SdmStatus sdm_coarse_ray_errors(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int block,
                           const SdmPointing *in_use, SdmFitSample **sample, size_t *count);
 
 /* Bytes that a level of that window takes at once besides the surfaces and images of the whole scene, within

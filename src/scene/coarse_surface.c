@@ -116,7 +116,7 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     const bool last = l == p->settings.coarse_level;
     SdmPointRound round = {.level = l};
     const int around = sdm_stage_enter(ctx, 2);
-    TRY(sdm_coarse_gaps(ctx, &c->in, s, last ? 8 : 4, &p->pointing, &sample, &count));
+    TRY(sdm_coarse_ray_errors(ctx, &c->in, s, last ? 8 : 4, &p->pointing, &sample, &count));
     const SdmFitTask task = {.sample = sample,
                              .count = count,
                              .max_degree = last          ? 4
@@ -166,12 +166,12 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_ground(SdmContext *ctx, const SdmPrepared *p, SdmSurface *s, SdmGround *out)
+SdmStatus sdm_coarse_terrain_mask(SdmContext *ctx, const SdmPrepared *p, SdmSurface *s, SdmTerrainMask *out)
 {
     SdmStatus st = SDM_OK;
     const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
     const int around = sdm_stage_enter(ctx, 6);
-    TRY(sdm_ground_find(ctx, s, pixel_m, out));
+    TRY(sdm_terrain_mask_find(ctx, s, pixel_m, out));
     TRY(sdm_chain_fill_all(ctx, p->settings.kernels, out->h_m, s));
 done:
     sdm_stage_leave(ctx, around);
@@ -181,9 +181,9 @@ done:
 /* What is no terrain loses its heights to the terrain around it. */
 static SdmStatus set_clouds_aside(SdmContext *ctx, const Coarse *c, SdmSurface *s)
 {
-    SdmGround ground = {0};
-    const SdmStatus st = sdm_coarse_ground(ctx, c->p, s, &ground);
-    sdm_ground_free(&ground);
+    SdmTerrainMask ground = {0};
+    const SdmStatus st = sdm_coarse_terrain_mask(ctx, c->p, s, &ground);
+    sdm_terrain_mask_free(&ground);
     return st;
 }
 

@@ -18,7 +18,7 @@ void sdm_prepared_free(SdmPrepared *p)
     sdm_pointing_free(&p->pointing);
     sdm_point_report_free(&p->points);
     sdm_surface_free(&p->coarse);
-    sdm_ground_free(&p->ground);
+    sdm_terrain_mask_free(&p->terrain);
 }
 
 int sdm_coarse_step(const SdmFrame *f, int level)
@@ -59,7 +59,7 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     SdmRadiometry left;
     sdm_image_radiometry(scene->view[0].image, &left);
     TRY(sdm_match_settings(ctx, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, sdm_noise_q(&left), out));
-    out->jump_px = (float)(SDM_JUMP_M * fabs(f->du_dh));
+    out->discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh));
     choose_levels(f, out);
 done:
     return st;
@@ -85,11 +85,11 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
             scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level,
             sdm_few_matches_hint(ctx, sdm_frame_pixels(&p->frame)));
     const double metre = 1.0 / fabs(p->frame.du_dh);
-    p->slack_m = metre * 6.0; /* the repeats */
+    p->max_update_m = metre * 6.0; /* the repeats */
     for (int l = 0; l < p->settings.coarse_level; l++)
-        p->slack_m += sdm_chain_travel(&p->settings, l) * metre * (double)(1 << l);
-    p->hmin_m = floor(lo - p->slack_m);
-    p->hmax_m = ceil(hi + p->slack_m);
+        p->max_update_m += sdm_chain_max_update(&p->settings, l) * metre * (double)(1 << l);
+    p->hmin_m = floor(lo - p->max_update_m);
+    p->hmax_m = ceil(hi + p->max_update_m);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "coarse surface %.0f..%.0f m, %.1f %% matched", lo, hi,
             100.0 * (double)valid / (double)n);
     return SDM_OK;
@@ -141,8 +141,8 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, SdmPrepared *p)
     const SdmMatchSettings kept = p->settings;
     const SdmStatus st =
         sdm_match_settings(ctx, kept.cost_name, o->cpu_level, sdm_noise_q(&p->radiometry[0]), &p->settings);
-    p->settings.gap_limit_px = kept.gap_limit_px;
-    p->settings.jump_px = kept.jump_px;
+    p->settings.ray_error_limit_px = kept.ray_error_limit_px;
+    p->settings.discontinuity_px = kept.discontinuity_px;
     p->settings.coarse_level = kept.coarse_level;
     p->settings.top_level = kept.top_level;
     return st;
@@ -183,7 +183,7 @@ SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
     *p = (SdmPrepared){0};
     TRY(start(ctx, scene, p));
     TRY(sdm_coarse_find(ctx, scene, p));
-    TRY(sdm_coarse_ground(ctx, p, &p->coarse, &p->ground));
+    TRY(sdm_coarse_terrain_mask(ctx, p, &p->coarse, &p->terrain));
     TRY(coarse_range(ctx, scene, p));
     TRY(choose_grid(ctx, scene, p));
 done:

@@ -13,9 +13,9 @@ typedef struct SdmPrepared {
     SdmPointing pointing;
     SdmPointReport points;
     SdmSurface coarse;      /* whole frame, level settings.coarse_level */
-    SdmGround ground;       /* of it */
+    SdmTerrainMask terrain;       /* of it */
     double hmin_m, hmax_m;  /* of the coarse surface, with what finer levels may add */
-    double slack_m;         /* the most that finer levels can move a height */
+    double max_update_m;         /* the most that finer levels can move a height */
     double lattice_error_px;
     SdmGrid grid;           /* of the DEM */
 } SdmPrepared;
@@ -43,7 +43,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
 
 /* Part terrain from clouds and false matches of a coarse surface; the surface under what is rejected comes
  * from the terrain around. */
-SdmStatus sdm_coarse_ground(SdmContext *ctx, const SdmPrepared *p, SdmSurface *s, SdmGround *out);
+SdmStatus sdm_coarse_terrain_mask(SdmContext *ctx, const SdmPrepared *p, SdmSurface *s, SdmTerrainMask *out);
 
 /* Nodes of a lattice for the scene-wide surface of a level, frame pixels: smooth enough, and some 16 at least
  * a side. */
@@ -83,7 +83,7 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
 
 /* Gather residuals of a surface's pixels as fit samples: block means of side `block`, behind the *count that
  * are there.  *out: allocated when NULL, for `room` samples of all calls; 0: for those of this surface. */
-SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *gap_v,
+SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *ray_error_v,
                               int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count,
                               size_t room);
 

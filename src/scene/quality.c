@@ -18,7 +18,7 @@
 /* Jitter across the lines that is seen stands for as much along them that is not. */
 #define JITTER_PX 0.2
 
-void sdm_trust_add(SdmTrust *t, const SdmBlock *b, double px_per_m, double gap_limit_px, int threads)
+void sdm_quality_add(SdmQualitySums *t, const SdmBlock *b, double px_per_m, double ray_error_limit_px, int threads)
 {
     int64_t tried = 0, matched = 0, gap[SDM_GAP_BINS] = {0};
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : tried, matched, gap)
@@ -31,7 +31,7 @@ void sdm_trust_add(SdmTrust *t, const SdmBlock *b, double px_per_m, double gap_l
         if (!valid || (m & SDM_QA_FILLED))
             continue;
         matched++;
-        const double share = (double)b->gap_m[i] * px_per_m / gap_limit_px;
+        const double share = (double)b->ray_error_m[i] * px_per_m / ray_error_limit_px;
         if (share >= 0.0)
             gap[share < 1.0 ? (int)(share * SDM_GAP_BINS) : SDM_GAP_BINS - 1]++;
     }
@@ -41,7 +41,7 @@ void sdm_trust_add(SdmTrust *t, const SdmBlock *b, double px_per_m, double gap_l
         t->gap[i] += gap[i];
 }
 
-double sdm_trust_gap_share(const SdmTrust *t)
+double sdm_quality_ray_error_share(const SdmQualitySums *t)
 {
     int64_t total = 0, sum = 0;
     for (int i = 0; i < SDM_GAP_BINS; i++)
@@ -52,7 +52,7 @@ double sdm_trust_gap_share(const SdmTrust *t)
     return NAN;
 }
 
-static void doubt_pointing(const SdmPrepared *p, SdmDoubts *d)
+static void doubt_pointing(const SdmPrepared *p, SdmQuality *d)
 {
     const int rounds = p->points.rounds;
     const SdmPointRound *const last = &p->points.round[rounds > 0 ? rounds - 1 : 0];
@@ -61,14 +61,14 @@ static void doubt_pointing(const SdmPrepared *p, SdmDoubts *d)
     if (rounds < 1)
         return;
     if (last->after_nmad_px > limit_px)
-        sdm_doubt(
+        sdm_quality_warn(
             d,
             "the pointing correction leaves %.2f px (NMAD) across the rays, noise alone at most %.2f px%s: "
             "the same along them is %.0f m of height",
             last->after_nmad_px, limit_px, last->level ? " at the coarse level it is known from" : "",
             last->after_nmad_px * parallax_m);
     if (last->profile_rms_px > JITTER_PX)
-        sdm_doubt(
+        sdm_quality_warn(
             d,
             "jitter of %.2f px (RMS) by row was found across the rays: the same along them, which no pair "
             "shows, is waves of %.0f m in the heights",
@@ -76,34 +76,34 @@ static void doubt_pointing(const SdmPrepared *p, SdmDoubts *d)
 }
 
 /* Terrain can be followed out of a range that the user gave, but not found there from the start. */
-static void doubt_heights(const SdmContext *ctx, const SdmPrepared *p, SdmDoubts *d)
+static void doubt_heights(const SdmContext *ctx, const SdmPrepared *p, SdmQuality *d)
 {
     const SdmOptions *const o = ctx ? sdm_options(ctx) : NULL;
-    const double lo = p->hmin_m + p->slack_m, hi = p->hmax_m - p->slack_m;
-    if (!o || !(lo < o->hmin_m - p->slack_m || hi > o->hmax_m + p->slack_m)) /* not given: NaN */
+    const double lo = p->hmin_m + p->max_update_m, hi = p->hmax_m - p->max_update_m;
+    if (!o || !(lo < o->hmin_m - p->max_update_m || hi > o->hmax_m + p->max_update_m)) /* not given: NaN */
         return;
-    sdm_doubt(
+    sdm_quality_warn(
         d,
         "the terrain lies at %.0f to %.0f m, outside --hmin and --hmax, so parts of it may be missing or "
         "less exact; leave the heights out",
         lo, hi);
 }
 
-SdmStatus sdm_trust_judge(SdmContext *ctx, const SdmTrust *t, const SdmPrepared *p, const char *left,
-                          const char *right, SdmDoubts *d)
+SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmQualitySums *t, const SdmPrepared *p, const char *left,
+                          const char *right, SdmQuality *d)
 {
-    const double share = (double)t->matched / fmax((double)t->tried, 1.0), gap = sdm_trust_gap_share(t);
-    *d = (SdmDoubts){.matched_share = share, .gap_median_px = gap * (double)p->settings.gap_limit_px};
+    const double share = (double)t->matched / fmax((double)t->tried, 1.0), gap = sdm_quality_ray_error_share(t);
+    *d = (SdmQuality){.matched_share = share, .ray_error_median_px = gap * (double)p->settings.ray_error_limit_px};
     if (share < HOPELESS_SHARE && gap > CHANCE_GAP)
         return sdm_fail(
             ctx, SDM_ERR_DATA,
             "too few matches to trust in %s%s%s: %.1f %% of the cells with texture, and their rays miss "
             "each other by %.2f px in the median, where chance makes %.2f px; cameras that do not fit "
             "the images, %s",
-            left, *right ? " and " : "", right, 100.0 * share, d->gap_median_px,
-            0.5 * (double)p->settings.gap_limit_px, sdm_few_matches_hint(ctx, sdm_frame_pixels(&p->frame)));
+            left, *right ? " and " : "", right, 100.0 * share, d->ray_error_median_px,
+            0.5 * (double)p->settings.ray_error_limit_px, sdm_few_matches_hint(ctx, sdm_frame_pixels(&p->frame)));
     if (share < LEAST_SHARE)
-        sdm_doubt(
+        sdm_quality_warn(
             d,
             "only %.0f %% of the cells with texture were matched (clouds, moving water, noise, or cameras "
             "that do not fit), so matched cells may be clouds or accidents, too",

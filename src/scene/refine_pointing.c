@@ -26,9 +26,9 @@ static void count_gaps(const SdmFineResult *f, GapCounts *g)
 {
     const size_t n = (size_t)f->surface.win.w * (size_t)f->surface.win.h;
     for (size_t i = 0; i < n; i++) {
-        if (!(f->surface.flags[i] & (SDM_QA_VALID | SDM_QA_RAY_GAP)) || !isfinite(f->gap_px[i]))
+        if (!(f->surface.flags[i] & (SDM_QA_VALID | SDM_QA_RAY_ERROR)) || !isfinite(f->ray_error_px[i]))
             continue;
-        const float v = f->gap_px[i] < -1.0f ? -1.0f : f->gap_px[i] > 1.0f ? 1.0f : f->gap_px[i];
+        const float v = f->ray_error_px[i] < -1.0f ? -1.0f : f->ray_error_px[i] > 1.0f ? 1.0f : f->ray_error_px[i];
         g->bin[BINS + (int)lrintf(v * BINS)]++;
         g->total++;
     }
@@ -59,7 +59,7 @@ static SdmStatus look(SdmContext *ctx, const SdmScene *scene, const SdmPrepared 
     TRY(sdm_fine_open(ctx, scene, p, win, NULL, p->settings.coarse_level, &input));
     TRY(sdm_chain_fine(ctx, &input.in, &p->coarse, win, win, &fine));
     count_gaps(&fine, gaps);
-    TRY(sdm_collect_samples(ctx, &input.lattice, &fine.surface, fine.gap_px, SAMPLE, &p->pointing, sample,
+    TRY(sdm_collect_samples(ctx, &input.lattice, &fine.surface, fine.ray_error_px, SAMPLE, &p->pointing, sample,
                             count, room));
 done:
     sdm_fine_result_free(&fine);
@@ -118,7 +118,7 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
                 TRY(look(ctx, scene, p, &win, &gaps, &sample, &count, room));
         }
     }
-    p->settings.gap_limit_px = gap_limit(&gaps);
+    p->settings.ray_error_limit_px = gap_limit(&gaps);
     if (count < 200) {
         sdm_log(ctx, SDM_LOG_WARNING, 2,
                 "pointing: only %zu matches at full resolution; that of the coarse levels stays", count);
@@ -140,7 +140,7 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
             count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
             round.profile_rms_px);
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray gaps beyond %.2f px are taken for false matches",
-            (double)p->settings.gap_limit_px);
+            (double)p->settings.ray_error_limit_px);
     p->points.round[p->points.rounds++] = round;
     round.samples = NULL;
     TRY(measure_lattice(ctx, scene, p));

@@ -74,8 +74,8 @@ SdmStatus sdm_fine_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepare
                .lattice = &out->lattice,
                .left = &out->left,
                .right = &out->right,
-               .ground = &p->ground,
-               .ground_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))}};
+               .terrain = &p->terrain,
+               .terrain_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))}};
     TRY(sdm_lattice_build(ctx, &q, &out->lattice));
     TRY(sdm_open_pyramids(ctx, scene, &p->settings, &out->lattice, win, p->hmin_m, p->hmax_m, 0, lmax,
                           &out->left, &out->right));

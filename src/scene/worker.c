@@ -167,7 +167,7 @@ bool sdm_worker_makes_levels(const SdmWorker *worker, const SdmMatchSettings *se
 SdmStatus sdm_worker_begin(SdmContext *ctx, SdmWorker *worker, const SdmWorkerCall *call, int *number)
 {
     const int i = *number = worker->lane ? free_lane(worker) : 0;
-    *call->out = (SdmFineResult){.gap_px = NULL};
+    *call->out = (SdmFineResult){.ray_error_px = NULL};
     if (!worker->lane)
         return sdm_chain_fine(ctx, call->in, call->coarse, call->win, call->need, call->out);
     Lane *const lane = &worker->lane[i];

@@ -64,7 +64,7 @@ static SdmStatus time_gridding(SdmContext *ctx, const Request *q, const SynScene
     double least = 1e30;
     const SdmGridding how = {.kernels = settings->kernels, .lattice = &scene->lattice,
                              .spacing = 2.0 * SYN_GSD_M, .gsd_m = SYN_GSD_M, .spacing_m = 2.0 * SYN_GSD_M,
-                             .scale = 16.0, .gap_m_per_px = SYN_GSD_M};
+                             .scale = 16.0, .ray_error_m_per_px = SYN_GSD_M};
     TRY(sdm_block_alloc(ctx, 0, 0, q->width / 2, q->height / 2, &block));
     for (int i = 0; i < q->runs; i++) {
         const double begin = sdm_now_s();

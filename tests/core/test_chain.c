@@ -125,7 +125,7 @@ static void same_bytes(const SdmFineResult *a, int ax, int ay, const SdmFineResu
         assert_memory_equal(a->surface.h_m + i, b->surface.h_m + j, n * sizeof(float));
         assert_memory_equal(a->surface.flags + i, b->surface.flags + j, n * sizeof(uint16_t));
         assert_memory_equal(a->surface.score + i, b->surface.score + j, n);
-        assert_memory_equal(a->gap_px + i, b->gap_px + j, n * sizeof(float));
+        assert_memory_equal(a->ray_error_px + i, b->ray_error_px + j, n * sizeof(float));
         assert_memory_equal(a->left + i, b->left + j, n * sizeof(int16_t));
     }
 }
@@ -343,7 +343,7 @@ static void failed_allocations_are_told(void **state)
         }
         assert_int_equal(st, SDM_ERR_MEMORY);
         assert_non_null(strstr(sdm_error(ctx), "memory"));
-        assert_true(!r.surface.h_m && !r.surface.flags && !r.surface.score && !r.gap_px && !r.left);
+        assert_true(!r.surface.h_m && !r.surface.flags && !r.surface.score && !r.ray_error_px && !r.left);
     }
     assert_true(n > 20 && n < MOST);
     sdm_close(&ctx);

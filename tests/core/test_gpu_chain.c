@@ -18,7 +18,7 @@ typedef struct Bench { /* a scene, its settings and coarse surface */
     SynScene scene;
     SdmMatchSettings settings;
     SdmSurface coarse;
-    SdmGround ground;
+    SdmTerrainMask terrain;
     SdmChainInput in;
     SdmWindow win;
     bool normalised;
@@ -67,16 +67,16 @@ static void make_trouble(Bench *b, enum Trouble trouble)
         if (!b->normalised)
             make_levels(p);
     }
-    b->ground.win = b->coarse.win;
-    assert_int_equal(sdm_alloc(ctx, &b->ground.h_m, n, sizeof(float), "terrain"), SDM_OK);
-    assert_int_equal(sdm_alloc(ctx, &b->ground.away, n, sizeof(uint16_t), "terrain"), SDM_OK);
+    b->terrain.win = b->coarse.win;
+    assert_int_equal(sdm_alloc(ctx, &b->terrain.h_m, n, sizeof(float), "terrain"), SDM_OK);
+    assert_int_equal(sdm_alloc(ctx, &b->terrain.away, n, sizeof(uint16_t), "terrain"), SDM_OK);
     for (size_t i = 0; i < n; i++) {
-        b->ground.away[i] = (uint16_t)(next_random(&seed) % 4 == 0 ? next_random(&seed) % 20 : 0);
-        b->ground.h_m[i] = b->coarse.h_m[i] + (next_random(&seed) % 8 == 0 ? 170.0f : 0.0f);
+        b->terrain.away[i] = (uint16_t)(next_random(&seed) % 4 == 0 ? next_random(&seed) % 20 : 0);
+        b->terrain.h_m[i] = b->coarse.h_m[i] + (next_random(&seed) % 8 == 0 ? 170.0f : 0.0f);
     }
-    b->ground.win.w -= 2; /* terrain that ends before the window */
-    b->in.ground = &b->ground;
-    b->in.ground_pixel_m = 15.0f * (float)(1 << COARSE);
+    b->terrain.win.w -= 2; /* terrain that ends before the window */
+    b->in.terrain = &b->terrain;
+    b->in.terrain_pixel_m = 15.0f * (float)(1 << COARSE);
     if (trouble != SATURATED)
         return;
     for (int side = 0; side < 2; side++) {
@@ -88,13 +88,13 @@ static void make_trouble(Bench *b, enum Trouble trouble)
     }
 }
 
-static void bench_open(Bench *b, const char *cost, double slope, float jump_px)
+static void bench_open(Bench *b, const char *cost, double slope, float discontinuity_px)
 {
     *b = (Bench){.win = {.w = W, .h = H}};
     assert_int_equal(syn_open(ctx, W, H, slope, 300.0, 42, &b->scene), SDM_OK);
     assert_int_equal(sdm_match_settings(ctx, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = b->settings.top_level = COARSE;
-    b->settings.jump_px = jump_px;
+    b->settings.discontinuity_px = discontinuity_px;
     b->normalised = strcmp(cost, "sad") == 0;
     if (b->normalised) {
         assert_int_equal(sdm_pyramid_normalise(ctx, &b->scene.left_pyramid, b->settings.norm_floor), SDM_OK);
@@ -110,7 +110,7 @@ static void bench_open(Bench *b, const char *cost, double slope, float jump_px)
 
 static void bench_close(Bench *b)
 {
-    sdm_ground_free(&b->ground);
+    sdm_terrain_mask_free(&b->terrain);
     sdm_surface_free(&b->coarse);
     syn_close(&b->scene);
 }
@@ -139,7 +139,7 @@ static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult
 {
     const SdmGridding how = {.kernels = b->settings.kernels, .lattice = &b->scene.lattice, .x0 = -37.0,
                              .y0 = 100.0, .spacing = 30.0, .gsd_m = 15.0, .spacing_m = 30.0, .scale = 16.0,
-                             .offset = -2048.0, .gap_m_per_px = 15.0};
+                             .offset = -2048.0, .ray_error_m_per_px = 15.0};
     SdmBlock want = {.w = W / 2 + 7, .h = H / 2 + 3}, have = want;
     SdmPyramid left = b->scene.left_pyramid, right = b->scene.right_pyramid;
     SdmChainInput in = b->in;
@@ -167,7 +167,7 @@ static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult
     } else {
         assert_memory_equal(want.height_m, have.height_m, 4 * cells);
         assert_memory_equal(want.score, have.score, 4 * cells);
-        assert_memory_equal(want.gap_m, have.gap_m, 4 * cells);
+        assert_memory_equal(want.ray_error_m, have.ray_error_m, 4 * cells);
         assert_memory_equal(want.spread_m, have.spread_m, 4 * cells);
         assert_memory_equal(want.ortho, have.ortho, 4 * cells);
         assert_memory_equal(want.count, have.count, 2 * cells);
@@ -180,12 +180,12 @@ static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult
 }
 
 /* One cost, terrain and need (part of the window) on every device. */
-static void compare_chain(const char *cost, double slope, float jump_px, enum Trouble trouble,
+static void compare_chain(const char *cost, double slope, float discontinuity_px, enum Trouble trouble,
                           const SdmWindow *need)
 {
     Bench b;
     SdmFineResult want, have;
-    bench_open(&b, cost, slope, jump_px);
+    bench_open(&b, cost, slope, discontinuity_px);
     make_trouble(&b, trouble);
     assert_int_equal(sdm_chain_fine(ctx, &b.in, &b.coarse, &b.win, need, &want), SDM_OK);
     for (int i = 0; i < device_count; i++) {
@@ -196,7 +196,7 @@ static void compare_chain(const char *cost, double slope, float jump_px, enum Tr
         compare(want.surface.h_m, have.surface.h_m, 4, "heights", cost);
         compare(want.surface.flags, have.surface.flags, 2, "flags", cost);
         compare(want.surface.score, have.surface.score, 1, "scores", cost);
-        compare(want.gap_px, have.gap_px, 4, "ray gaps", cost);
+        compare(want.ray_error_px, have.ray_error_px, 4, "ray gaps", cost);
         compare(want.left, have.left, 2, "left views", cost);
         assert_int_equal(sdm_device_used(device), 0);
         compare_cells(&b, device, &want, need);
@@ -278,7 +278,7 @@ static void failures_are_told(void **state)
     SdmFineResult r;
     bench_open(&b, "zncc", 0.3, 0.0f);
     const SdmGridding how = {.kernels = b.settings.kernels, .lattice = &b.scene.lattice, .spacing = 30.0,
-                             .gsd_m = 15.0, .spacing_m = 30.0, .scale = 16.0, .gap_m_per_px = 15.0};
+                             .gsd_m = 15.0, .spacing_m = 30.0, .scale = 16.0, .ray_error_m_per_px = 15.0};
     SdmBlock block = {.w = W / 2, .h = H / 2};
     const SdmDeviceCall call = {.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = &b.win,
                                 .gridding = &how, .block = &block};
@@ -296,7 +296,7 @@ static void failures_are_told(void **state)
             if (st == SDM_OK)
                 break;
             assert_null(r.surface.h_m);
-            assert_null(r.gap_px);
+            assert_null(r.ray_error_px);
         }
         sdm_fine_result_free(&r);
         sdm_device_set_budget(device, 100000);

@@ -47,7 +47,7 @@ static void set_points(Case *c, int turn, uint64_t *seed)
         s->h_m[i] = real(seed, low, high);
         s->flags[i] = (uint16_t)(turn % 4 == 3 || r % 8 < 2 ? 1u << (2 + r / 8 % 9) : r % 8 < 4 ? 3 : 1);
         s->score[i] = (uint8_t)(next_random(seed) % 251);
-        c->fine.gap_px[i] = r % 16 == 5   ? NAN
+        c->fine.ray_error_px[i] = r % 16 == 5   ? NAN
                             : r % 16 == 6 ? -2.0f
                             : r % 16 == 7 ? 2.0f
                                           : real(seed, -1.0f, 1.0f);
@@ -76,12 +76,12 @@ static void case_open(Case *c, int turn)
     const int w = shapes[turn % N_SHAPES].w, h = shapes[turn % N_SHAPES].h;
     const SdmWindow win = {.u0 = 16 * (turn % 5) - 32, .v0 = 16 * (turn % 3), .w = w, .h = h};
     const size_t n = (size_t)w * (size_t)h;
-    *c = (Case){.fine = {.gap_px = NULL}};
+    *c = (Case){.fine = {.ray_error_px = NULL}};
     random_nodes(&c->lattice, &win, 16, &seed);
     c->lattice.u0 = c->lattice.u0 / 16 * 16;
     set_ground(c, turn % 7 == 2, &seed);
     OK(sdm_surface_alloc(test.ctx, &win, &c->fine.surface));
-    OK(sdm_alloc(test.ctx, &c->fine.gap_px, n, sizeof(float), "ray gaps"));
+    OK(sdm_alloc(test.ctx, &c->fine.ray_error_px, n, sizeof(float), "ray gaps"));
     OK(sdm_alloc(test.ctx, &c->fine.left, n, sizeof(int16_t), "a view"));
     set_points(c, turn, &seed);
     c->how = (SdmGridding){.kernels = &sdm_kernels_reference,
@@ -92,7 +92,7 @@ static void case_open(Case *c, int turn)
                            .gsd_m = GSD_M,
                            .scale = turn % 2 ? 16.0 : 0.37,
                            .offset = turn % 2 ? -2048.0 : 1.1,
-                           .gap_m_per_px = 14.97};
+                           .ray_error_m_per_px = 14.97};
     c->how.spacing_m = c->how.spacing;
     set_block(c, turn);
     if (c->block.w * c->block.h > 1000) /* it goes through all cells for each point */
@@ -138,7 +138,7 @@ static void grids_are_the_processors(void **state)
                      cells = (size_t)(b->w * b->h);
         OK(sdm_gridding_run(test.ctx, &c.how, &c.fine, &c.block));
         SdmBuffer *h_m = put(c.fine.surface.h_m, 4 * n), *flags = put(c.fine.surface.flags, 2 * n),
-                  *score = put(c.fine.surface.score, n), *gap = put(c.fine.gap_px, 4 * n),
+                  *score = put(c.fine.surface.score, n), *gap = put(c.fine.ray_error_px, 4 * n),
                   *left = put(c.fine.left, 2 * n);
         const SdmGpuGrid q = {.gridding = &c.how,
                               .win = c.fine.surface.win,
@@ -146,7 +146,7 @@ static void grids_are_the_processors(void **state)
                               .h_m = h_m,
                               .flags = flags,
                               .score = score,
-                              .gap_px = gap,
+                              .ray_error_px = gap,
                               .left = left};
         assert_true(sdm_gpu_can_grid(&test.gpu, &q));
         for (int i = 0; i < 2; i++) { /* the second time into poisoned memory */
@@ -156,7 +156,7 @@ static void grids_are_the_processors(void **state)
             if (i == 0)
                 OK(sdm_fill_bytes(test.ctx, whole, 0, CANARY, sdm_buffer_bytes(whole), 0));
         }
-        compare(real_part, (const void *const[]){b->height_m, b->score, b->gap_m, b->spread_m, b->ortho}, 5,
+        compare(real_part, (const void *const[]){b->height_m, b->score, b->ray_error_m, b->spread_m, b->ortho}, 5,
                 4 * cells, "heights, scores, gaps, spreads, ortho image", turn);
         compare(whole, (const void *const[]){b->count, b->mask}, 2, 2 * cells, "counts, masks", turn);
         for (size_t i = 0; i < cells; i++) {

@@ -130,10 +130,10 @@ static void compare_gap(const Case *c)
     uint8_t *const score = malloc(n);
     assert_true(gap && score);
     SdmBuffer *const left = put(c->image[0], 2 * n), *const right = put(c->image[1], 2 * n),
-                    *const gap_v = put(NULL, 4 * n), *const score0 = put(NULL, n);
-    OK(sdm_gpu_gap(test.ctx, &test.gpu, c->cost, &c->pass, left, right, c->s.w, c->s.h, gap_v, score0));
-    OK(sdm_level_gap(test.ctx, &task, &c->pass, gap, score));
-    expect(gap_v, gap, 4 * n, name_of(c, "gaps"));
+                    *const ray_error_v = put(NULL, 4 * n), *const score0 = put(NULL, n);
+    OK(sdm_gpu_ray_error(test.ctx, &test.gpu, c->cost, &c->pass, left, right, c->s.w, c->s.h, ray_error_v, score0));
+    OK(sdm_level_ray_error(test.ctx, &task, &c->pass, gap, score));
+    expect(ray_error_v, gap, 4 * n, name_of(c, "gaps"));
     expect(score0, score, n, name_of(c, "scores of gaps"));
     expect(left, c->image[0], 2 * n, name_of(c, "left"));
     expect(right, c->image[1], 2 * n, name_of(c, "right"));

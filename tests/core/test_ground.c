@@ -10,7 +10,7 @@ enum { W = 32, H = 24, N = W * H };
 typedef struct Case {
     SdmContext *ctx;
     SdmSurface s;
-    SdmGround g;
+    SdmTerrainMask g;
 } Case;
 
 static void start(Case *c, float h_m, uint16_t flags)
@@ -36,12 +36,12 @@ static void paint(Case *c, int x0, int y0, int x1, int y1, float h_m, uint16_t f
 
 static void find(Case *c)
 {
-    assert_int_equal(sdm_ground_find(c->ctx, &c->s, PIXEL_M, &c->g), SDM_OK);
+    assert_int_equal(sdm_terrain_mask_find(c->ctx, &c->s, PIXEL_M, &c->g), SDM_OK);
 }
 
 static void end(Case *c)
 {
-    sdm_ground_free(&c->g);
+    sdm_terrain_mask_free(&c->g);
     sdm_surface_free(&c->s);
     sdm_close(&c->ctx);
 }
@@ -191,7 +191,7 @@ static void allocations_fail(void **state)
         Case c;
         start(&c, 1.0f, SDM_QA_VALID);
         sdm_alloc_fail_at(n);
-        assert_int_equal(sdm_ground_find(c.ctx, &c.s, PIXEL_M, &c.g), SDM_ERR_MEMORY);
+        assert_int_equal(sdm_terrain_mask_find(c.ctx, &c.s, PIXEL_M, &c.g), SDM_ERR_MEMORY);
         sdm_alloc_fail_at(0);
         assert_null(c.g.h_m);
         assert_null(c.g.away);

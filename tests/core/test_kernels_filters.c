@@ -39,7 +39,7 @@ static void filter_all(const SdmKernels *k, const FilterInput *in, const Filtere
     k->add_changes(in->rows[1], in->rows[2], in->valid[1], in->w, in->half & 1 ? 1 : -1, f->out[3],
                    f->out[4]);
     k->smooth_row(in->rows, in->w, f->out[5]);
-    k->gap_row(in->score, in->w, f->out[6], f->out[7]);
+    k->ray_error_row(in->score, in->w, f->out[6], f->out[7]);
     k->refine_row(in->rows[0], in->rows[1], in->half & 1 ? 0.25f : 0.75f, in->w,
                   f->out[8]); /* a row ends where the next begins */
     for (int i = 0; i < FILTERS; i++)

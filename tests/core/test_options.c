@@ -184,10 +184,10 @@ static void test_pairs_limit(void **state)
 {
     Fixture *const f = *state;
     char text[1024] = "";
-    for (int i = 0; i < SDM_MAX_PAIRS; i++)
+    for (int i = 0; i < SDM_MAX_KEY_VALUES; i++)
         strcat(text, "--co A=1 ");
     assert_int_equal(parse(f, text), SDM_OK);
-    assert_null(f->opt.co[SDM_MAX_PAIRS]);
+    assert_null(f->opt.co[SDM_MAX_KEY_VALUES]);
     assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
     strcat(text, "--co A=1");
     refused(f, text, "--co: given more than 32 times");
@@ -257,7 +257,7 @@ static void test_print_round_trip(void **state)
     sdm_options_default(&again);
     for (const SdmOptionSpec *spec = sdm_option_table; spec->name; spec++) {
         sdm_option_print(spec, &f->opt, a, sizeof a);
-        if (spec->type == SDM_OPT_PAIRS || !*a || strcmp(a, "false") == 0 || strcmp(a, "0") == 0)
+        if (spec->type == SDM_OPT_KEY_VALUES || !*a || strcmp(a, "false") == 0 || strcmp(a, "0") == 0)
             continue;
         assert_int_equal(sdm_option_set(f->ctx, spec, &again, a), SDM_OK);
         sdm_option_print(spec, &again, b, sizeof b);

@@ -17,7 +17,7 @@ static void expect_round_trip(SdmContext *ctx, const SdmOptions *opt)
     for (const SdmOptionSpec *spec = sdm_option_table; spec->name; spec++) {
         sdm_option_print(spec, opt, text, sizeof text);
         const bool unset = !*text || strcmp(text, "0") == 0 || strcmp(text, "false") == 0;
-        if (spec->type != SDM_OPT_PAIRS && !unset && sdm_option_set(ctx, spec, &again, text) != SDM_OK)
+        if (spec->type != SDM_OPT_KEY_VALUES && !unset && sdm_option_set(ctx, spec, &again, text) != SDM_OK)
             abort();
     }
     if (sdm_options_check(ctx, opt) != SDM_OK && !strstr(sdm_error(ctx), "--hmin") &&

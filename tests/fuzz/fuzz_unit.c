@@ -47,8 +47,8 @@ static void make_whole(const char *path, Whole whole[2])
     SdmPointSample sample[4];
     memset(sample, 0, sizeof sample);
     p.coarse.h_m = height;
-    p.ground.h_m = height;
-    p.ground.away = away;
+    p.terrain.h_m = height;
+    p.terrain.away = away;
     p.pointing.profile_px = profile;
     p.points.rounds = 2;
     p.points.round[1].sample_count = 4;

@@ -37,7 +37,7 @@ static inline SdmStatus make_block(SdmContext *ctx, int64_t col0, int64_t row0, 
                                    float dn, SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
-    float **const f[] = {&b->height_m, &b->score, &b->gap_m, &b->spread_m, &b->ortho};
+    float **const f[] = {&b->height_m, &b->score, &b->ray_error_m, &b->spread_m, &b->ortho};
     *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
     for (int i = 0; i < 5; i++)
         TRY(sdm_alloc(ctx, f[i], (size_t)(w * h), sizeof(float), "test"));
@@ -48,7 +48,7 @@ static inline SdmStatus make_block(SdmContext *ctx, int64_t col0, int64_t row0, 
         const bool none = hole(c, r);
         b->height_m[i] = none ? NAN : height(c, r);
         b->score[i] = none ? NAN : (float)(c % 101) * 0.01F;
-        b->gap_m[i] = none ? NAN : (float)(r % 50) * 0.5F;
+        b->ray_error_m[i] = none ? NAN : (float)(r % 50) * 0.5F;
         b->spread_m[i] = none ? NAN : 3.0F;
         b->ortho[i] = r < 20 ? NAN : dn * (float)((c + r) % 200) / 200.0F;
         b->count[i] = none ? 0 : (uint16_t)(4 + c % 3);
@@ -60,7 +60,7 @@ done:
 
 static inline void free_block(SdmBlock *b)
 {
-    float **const f[] = {&b->height_m, &b->score, &b->gap_m, &b->spread_m, &b->ortho};
+    float **const f[] = {&b->height_m, &b->score, &b->ray_error_m, &b->spread_m, &b->ortho};
     for (int i = 0; i < 5; i++)
         sdm_free(f[i]);
     sdm_free(&b->count);

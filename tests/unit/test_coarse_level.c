@@ -48,7 +48,7 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     for (int i = 0; i < 2; i++) /* the second starts from what the first left of every strip */
         assert_int_equal(sdm_coarse_sharpen(ctx, &in, &out->surface), SDM_OK);
     out->peak = sdm_memory_peak(ctx);
-    assert_int_equal(sdm_coarse_gaps(ctx, &in, &out->surface, 4, &pointing, &out->sample, &out->count),
+    assert_int_equal(sdm_coarse_ray_errors(ctx, &in, &out->surface, 4, &pointing, &out->sample, &out->count),
                      SDM_OK);
     sdm_surface_free(&from);
     /* what is kept outlives its context: freed by the caller with none */

@@ -22,21 +22,21 @@ static void cells_are_counted(void **state)
                         SDM_QA_OUTSIDE,
                         SDM_QA_SATURATED | SDM_QA_LOW_SCORE,
                         SDM_QA_VALID | SDM_QA_TEXTURELESS};
-    float gap_m[8] = {1.5f, 3.0f, 9.0f, NAN, NAN, NAN, NAN, 3.0f};
-    const SdmBlock b = {.w = 4, .h = 2, .mask = mask, .gap_m = gap_m};
-    SdmTrust t = {0};
+    float ray_error_m[8] = {1.5f, 3.0f, 9.0f, NAN, NAN, NAN, NAN, 3.0f};
+    const SdmBlock b = {.w = 4, .h = 2, .mask = mask, .ray_error_m = ray_error_m};
+    SdmQualitySums t = {0};
     (void)state;
-    assert_true(isnan(sdm_trust_gap_share(&t)));
-    sdm_trust_add(&t, &b, 1.0 / 15.0, 0.6, 2);
+    assert_true(isnan(sdm_quality_ray_error_share(&t)));
+    sdm_quality_add(&t, &b, 1.0 / 15.0, 0.6, 2);
     assert_int_equal(t.tried, 5);
     assert_int_equal(t.matched, 3);
     /* 0.1, 0.2 and 0.2 px of 0.6: the median is a third */
-    assert_true(fabs(sdm_trust_gap_share(&t) - 1.0 / 3.0) < 1.0 / SDM_GAP_BINS);
+    assert_true(fabs(sdm_quality_ray_error_share(&t) - 1.0 / 3.0) < 1.0 / SDM_GAP_BINS);
 }
 
 static SdmPrepared a_run(int level, double nmad_px, double profile_px)
 {
-    SdmPrepared p = {.frame = {.gsd_m = 15.0, .base_height = 0.6}, .settings = {.gap_limit_px = 0.6f}};
+    SdmPrepared p = {.frame = {.gsd_m = 15.0, .base_height = 0.6}, .settings = {.ray_error_limit_px = 0.6f}};
     p.points.rounds = 1;
     p.points.round[0] =
         (SdmPointRound){.level = level, .after_nmad_px = nmad_px, .profile_rms_px = profile_px};
@@ -44,9 +44,9 @@ static SdmPrepared a_run(int level, double nmad_px, double profile_px)
 }
 
 /* `share` of 1000 cells matched, all gaps in one place. */
-static SdmTrust counts(double share, double gap)
+static SdmQualitySums counts(double share, double gap)
 {
-    SdmTrust t = {.tried = 1000, .matched = (int64_t)(1000 * share)};
+    SdmQualitySums t = {.tried = 1000, .matched = (int64_t)(1000 * share)};
     t.gap[(int)(gap * SDM_GAP_BINS)] = t.matched;
     return t;
 }
@@ -54,9 +54,9 @@ static SdmTrust counts(double share, double gap)
 static int doubts(double share, double gap, int level, double nmad_px, double profile_px)
 {
     const SdmPrepared p = a_run(level, nmad_px, profile_px);
-    const SdmTrust t = counts(share, gap);
-    SdmDoubts d;
-    return sdm_trust_judge(NULL, &t, &p, "a.tif", "b.tif", &d) == SDM_OK ? d.count : -1;
+    const SdmQualitySums t = counts(share, gap);
+    SdmQuality d;
+    return sdm_quality_assess(NULL, &t, &p, "a.tif", "b.tif", &d) == SDM_OK ? d.count : -1;
 }
 
 static void limits_are_kept(void **state)
@@ -79,18 +79,18 @@ static void limits_are_kept(void **state)
 static void words_carry_the_figures(void **state)
 {
     const SdmPrepared p = a_run(0, 0.24, 0.24);
-    const SdmTrust t = counts(0.4, 0.1);
-    SdmDoubts d;
+    const SdmQualitySums t = counts(0.4, 0.1);
+    SdmQuality d;
     (void)state;
-    assert_int_equal(sdm_trust_judge(NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
+    assert_int_equal(sdm_quality_assess(NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
     assert_int_equal(d.count, 3);
     assert_non_null(strstr(d.text[0], "40 %"));
     assert_non_null(strstr(d.text[1], "0.24 px"));
     assert_non_null(strstr(d.text[1], "6 m")); /* 0.24 px x 15 m / 0.6 */
     assert_non_null(strstr(d.text[2], "jitter of 0.24 px"));
     for (int i = 0; i < 9; i++)
-        sdm_doubt(&d, "%d", i);
-    assert_int_equal(d.count, SDM_MOST_DOUBTS);
+        sdm_quality_warn(&d, "%d", i);
+    assert_int_equal(d.count, SDM_MAX_WARNINGS);
 }
 
 int main(void)
