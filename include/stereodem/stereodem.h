@@ -99,7 +99,12 @@ void sdm_close(SdmContext **ctx);
 /** @return one sentence on the last failure in @p ctx ("" if none), owned by @p ctx. */
 const char *sdm_error(const SdmContext *ctx);
 
-/** Ask every run in the process to stop soon with SDM_ERR_STOPPED.  Async-signal-safe. */
+/** Ask the work of @p ctx to stop soon with SDM_ERR_STOPPED; finished blocks are kept.  Any thread may call it.  The
+ *  context stays cancelled: close it and open another. */
+void sdm_cancel(SdmContext *ctx);
+
+/** Ask the work of every context that is open in the process to stop soon with SDM_ERR_STOPPED.  Contexts that are
+ *  opened later are not concerned.  Async-signal-safe. */
 void sdm_stop(void);
 
 /** Make the DEM opt->output and its companions (_qa.tif, _ortho.tif, .json, .html, .png) from a scene.

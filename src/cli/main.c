@@ -83,9 +83,12 @@ const SdmCommand sdm_commands[] = {
     {.name = NULL},
 };
 
+static volatile sig_atomic_t signalled; /* a signal may come before the context is open that it concerns */
+
 /* The first signal asks to stop, the second ends at once. */
 static void on_signal(int number)
 {
+    signalled = 1;
     sdm_stop();
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
@@ -175,6 +178,8 @@ static SdmStatus read_arguments(SdmCall *call, int argc, char *const *argv)
     }
     sdm_close(&call->ctx);
     TRY(sdm_open(&call->ctx, &call->options));
+    if (signalled)
+        sdm_cancel(call->ctx);
 done:
     return st;
 }

@@ -4,6 +4,8 @@
 
 #include "core/core.h"
 
+#include <signal.h>
+
 enum { SDM_STAGES = 10, SDM_SPARES = 16 };
 
 /* A large block that was given back, kept for the next ones: fresh memory costs its clearing. */
@@ -25,6 +27,9 @@ typedef struct SdmLines {
 
 struct SdmContext {
     SdmOptions options;
+    int threads; /* as asked for; 0 = one per processor */
+    int cancelled;              /* set atomically */
+    sig_atomic_t stop_requests; /* calls of sdm_stop() before the context was opened */
     SdmContext *account; /* of a child: who is charged for memory; else NULL */
     SdmLines *lines;     /* of a child, owned; else NULL */
     char error[1024];
@@ -45,5 +50,7 @@ struct SdmContext {
 size_t sdm_large_bytes(size_t bytes);
 char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared); /* NULL: out of memory */
 void sdm_large_give(SdmContext *ctx, char *block, size_t bytes);
+
+sig_atomic_t sdm_stop_requests(void); /* calls of sdm_stop() so far */
 
 #endif

@@ -54,7 +54,8 @@ void sdm_alloc_fail_at(int64_t n);
 
 /* ---- stop, progress, log ---- */
 
-SdmStatus sdm_check_stop(SdmContext *ctx); /* SDM_ERR_STOPPED with a sentence once sdm_stop() was called */
+/* SDM_ERR_STOPPED with a sentence after sdm_cancel() of the context or of its parent, or sdm_stop(). */
+SdmStatus sdm_check_stop(SdmContext *ctx);
 
 typedef enum SdmLogLevel { SDM_LOG_ERROR, SDM_LOG_WARNING, SDM_LOG_INFO, SDM_LOG_VERBOSE } SdmLogLevel;
 /* The library never prints: the sink (set by src/cli, NULL = drop) gets every line without newline. */

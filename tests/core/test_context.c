@@ -282,16 +282,37 @@ static void utf8_is_told(void **state)
         assert_int_equal(sdm_utf8_length(cases[i].text), cases[i].length);
 }
 
-static void stop_is_seen(void **state) /* last: there is no way back */
+static void stop_concerns_open_contexts(void **state)
 {
     (void)state;
-    SdmContext *ctx = NULL;
+    SdmContext *ctx = NULL, *later = NULL;
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     assert_int_equal(sdm_check_stop(ctx), SDM_OK);
     sdm_stop();
     assert_int_equal(sdm_check_stop(ctx), SDM_ERR_STOPPED);
     assert_non_null(strstr(sdm_error(ctx), "stopped"));
+    assert_int_equal(sdm_open(&later, NULL), SDM_OK);
+    assert_int_equal(sdm_check_stop(later), SDM_OK);
+    assert_int_equal(sdm_check_stop(ctx), SDM_ERR_STOPPED);
     sdm_close(&ctx);
+    sdm_close(&later);
+}
+
+static void cancel_concerns_one_context_and_its_children(void **state)
+{
+    (void)state;
+    SdmContext *ctx = NULL, *child = NULL, *other = NULL;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_open(&other, NULL), SDM_OK);
+    assert_int_equal(sdm_open_child(ctx, &child), SDM_OK);
+    assert_int_equal(sdm_check_stop(child), SDM_OK);
+    sdm_cancel(ctx);
+    assert_int_equal(sdm_check_stop(ctx), SDM_ERR_STOPPED);
+    assert_int_equal(sdm_check_stop(child), SDM_ERR_STOPPED);
+    assert_int_equal(sdm_check_stop(other), SDM_OK);
+    sdm_close(&child);
+    sdm_close(&ctx);
+    sdm_close(&other);
 }
 
 int main(void)
@@ -309,7 +330,8 @@ int main(void)
         cmocka_unit_test(sinks_get_lines),
         cmocka_unit_test(utf8_is_told),
         cmocka_unit_test(each_second_counts_for_one_stage),
-        cmocka_unit_test(stop_is_seen),
+        cmocka_unit_test(stop_concerns_open_contexts),
+        cmocka_unit_test(cancel_concerns_one_context_and_its_children),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,79 @@
+/* Failures as one sentence and a status, log lines and progress, and text of a bounded size. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/context.h"
+
+#include <string.h>
+
+int sdm_exit_code(SdmStatus st)
+{
+    return st == SDM_OK ? 0 : st == SDM_ERR_USAGE ? 2 : 1;
+}
+
+SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...)
+{
+    if (ctx) {
+        va_list ap;
+        va_start(ap, fmt);
+#ifdef _OPENMP
+#pragma omp critical(sdm_error)
+#endif
+        vsnprintf(ctx->error, sizeof ctx->error, fmt, ap);
+        va_end(ap);
+    }
+    return st;
+}
+
+const char *sdm_error(const SdmContext *ctx)
+{
+    return ctx ? ctx->error : "";
+}
+
+void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user)
+{
+    ctx->log = log;
+    ctx->progress = progress;
+    ctx->user = user;
+}
+
+void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...)
+{
+    if (!ctx || !ctx->log)
+        return;
+    char text[2048];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    ctx->log(ctx->user, level, stage, text);
+}
+
+void sdm_progress(SdmContext *ctx, int stage, double done, const char *what)
+{
+    if (ctx && ctx->progress)
+        ctx->progress(ctx->user, stage, done, what);
+}
+
+SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(out, size, fmt, ap);
+    va_end(ap);
+    if (n < 0 || (size_t)n >= size)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "name too long (%d bytes, at most %zu): %.80s...", n, size - 1,
+                        out);
+    return SDM_OK;
+}
+
+int sdm_utf8_length(const char *text)
+{
+    const unsigned char *const c = (const unsigned char *)text;
+    const int n = c[0] < 0x80 ? 1 : c[0] < 0xC2 ? 0 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : c[0] < 0xF5 ? 4 : 0;
+    for (int i = 1; i < n; i++)
+        if ((c[i] & 0xC0) != 0x80) /* the final 0 too */
+            return 0;
+    const bool bad = (c[0] == 0xE0 && c[1] < 0xA0) ||
+                     (c[0] == 0xED && c[1] > 0x9F) || /* too long, surrogates, */
+                     (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] > 0x8F); /* beyond the last */
+    return n > 1 && bad ? 0 : n;
+}

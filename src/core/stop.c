@@ -1,0 +1,31 @@
+/* Requests to stop: of one context, or of every context that is open. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/context.h"
+
+/* How often sdm_stop() was called: a signal handler may do no more than change it.  A context compares it with the
+ * count at its opening, so that contexts that are opened later run. */
+static volatile sig_atomic_t stop_requests;
+
+sig_atomic_t sdm_stop_requests(void)
+{
+    return stop_requests;
+}
+
+void sdm_stop(void)
+{
+    stop_requests = stop_requests == SIG_ATOMIC_MAX ? 0 : stop_requests + 1;
+}
+
+void sdm_cancel(SdmContext *ctx)
+{
+    __atomic_store_n(&ctx->cancelled, 1, __ATOMIC_RELAXED);
+}
+
+SdmStatus sdm_check_stop(SdmContext *ctx)
+{
+    const SdmContext *const root = ctx->account ? ctx->account : ctx;
+    if (root->stop_requests == stop_requests && !__atomic_load_n(&root->cancelled, __ATOMIC_RELAXED) &&
+        !__atomic_load_n(&ctx->cancelled, __ATOMIC_RELAXED))
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_STOPPED, "stopped on request; give the same command again");
+}
