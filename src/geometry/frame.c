@@ -68,10 +68,11 @@ void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, do
 }
 
 /* Ground of image pixel (col, row) at h; SDM_ERR_DATA where the ray misses. */
-static SdmStatus locate(SdmContext *ctx, const SdmView *v, double col, double row, double h, double ground[3])
+static SdmStatus locate(SdmContext *ctx, const SdmScene *sc, const SdmView *v, double col, double row, double h,
+                        double ground[3])
 {
+    const SdmOptions *const o = sc->options;
     const double at[3] = {col, row, h};
-    const SdmOptions *const o = sdm_options(ctx);
     sdm_camera_locate(v->camera, 1, at, ground);
     if (isfinite(ground[0]) && isfinite(ground[1]))
         return SDM_OK;
@@ -105,7 +106,7 @@ static void describe_footprint(const SdmView *v, double height_m, char *out, siz
 
 static SdmStatus fail_overlap(SdmContext *ctx, const SdmScene *sc, const SdmFrame *f)
 {
-    const SdmOptions *const o = sdm_options(ctx);
+    const SdmOptions *const o = sc->options;
     char text[2][128], heights[160] = "";
     for (int k = 0; k < 2; k++)
         describe_footprint(&sc->view[k], f->h0_m, text[k], sizeof text[k]);
@@ -129,15 +130,15 @@ static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f,
                  row = 0.5 * (double)(sdm_image_height(left->image) - 1);
     const double dh = 0.05 * (f->hmax_m - f->hmin_m) + 10.0;
     double g0[3], g1[3], at[4], r1[3], r0[3], x[4], y[4];
-    TRY(locate(ctx, left, col, row, f->h0_m, g0));
-    TRY(locate(ctx, left, col, row, f->h0_m + dh, g1));
+    TRY(locate(ctx, sc, left, col, row, f->h0_m, g0));
+    TRY(locate(ctx, sc, left, col, row, f->h0_m + dh, g1));
     sdm_camera_project(right->camera, 1, g0, at);
     sdm_camera_project(right->camera, 1, g1, at + 2);
     if (!isfinite(at[0] + at[1] + at[2] + at[3]))
         return fail_overlap(ctx, sc, f);
     /* where the right rays of the two heights meet the plane h0 */
-    TRY(locate(ctx, right, at[0], at[1], f->h0_m, r0));
-    TRY(locate(ctx, right, at[2], at[3], f->h0_m, r1));
+    TRY(locate(ctx, sc, right, at[0], at[1], f->h0_m, r0));
+    TRY(locate(ctx, sc, right, at[2], at[3], f->h0_m, r1));
     to_local(l, g0, &x[0], &y[0]);
     to_local(l, g1, &x[1], &y[1]);
     to_local(l, r0, &x[2], &y[2]);
@@ -175,7 +176,7 @@ static SdmStatus find_gsd(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, cons
                  row = 0.5 * (double)(sdm_image_height(left->image) - 1);
     double g[3], x[3], y[3];
     for (int i = 0; i < 3; i++) {
-        TRY(locate(ctx, left, col + (i == 1), row + (i == 2), f->h0_m, g));
+        TRY(locate(ctx, sc, left, col + (i == 1), row + (i == 2), f->h0_m, g));
         to_local(l, g, &x[i], &y[i]);
     }
     const double area = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
@@ -190,8 +191,8 @@ done:
 }
 
 /* Bounds in (u, v) before the shift of the outline of a view at a height. */
-static SdmStatus outline(SdmContext *ctx, const SdmView *v, const SdmFrame *f, const Local *l, double h,
-                         double b[4])
+static SdmStatus outline(SdmContext *ctx, const SdmScene *sc, const SdmView *v, const SdmFrame *f,
+                         const Local *l, double h, double b[4])
 {
     SdmStatus st = SDM_OK;
     const double w = (double)sdm_image_width(v->image) - 1.0, hh = (double)sdm_image_height(v->image) - 1.0;
@@ -202,7 +203,7 @@ static SdmStatus outline(SdmContext *ctx, const SdmView *v, const SdmFrame *f, c
             const double col = side == 0 ? t * w : side == 1 ? w : side == 2 ? t * w : 0.0;
             const double row = side == 0 ? 0.0 : side == 2 ? hh : t * hh;
             double g[3], x, y;
-            TRY(locate(ctx, v, col, row, h, g));
+            TRY(locate(ctx, sc, v, col, row, h, g));
             to_local(l, g, &x, &y);
             const double u = (x * c + y * s) / f->gsd_m, w2 = (-x * s + y * c) / f->gsd_m;
             b[0] = fmin(b[0], u);
@@ -220,8 +221,8 @@ static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, c
     SdmStatus st = SDM_OK;
     double a[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY},
            b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    TRY(outline(ctx, &sc->view[0], f, l, f->h0_m, a));
-    TRY(outline(ctx, &sc->view[1], f, l, f->h0_m, b));
+    TRY(outline(ctx, sc, &sc->view[0], f, l, f->h0_m, a));
+    TRY(outline(ctx, sc, &sc->view[1], f, l, f->h0_m, b));
     const double reach = fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m) * f->du_dh * 1.1 + 64.0;
     a[0] = fmax(a[0], b[0] - reach);
     a[2] = fmin(a[2], b[2] + reach);
@@ -274,7 +275,7 @@ static void cut_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
  */
 static SdmStatus fail_range(SdmContext *ctx, const SdmScene *sc, const double lo[2], const double hi[2])
 {
-    const SdmOptions *const o = sdm_options(ctx);
+    const SdmOptions *const o = sc->options;
     const bool low = !isnan(o->hmin_m), high = !isnan(o->hmax_m);
     if (low && high)
         return sdm_fail(
@@ -300,7 +301,7 @@ static SdmStatus fail_range(SdmContext *ctx, const SdmScene *sc, const double lo
 /* Heights to search: what both cameras are for, within Earth's, or what was given. */
 static SdmStatus height_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
 {
-    const SdmOptions *const o = sdm_options(ctx);
+    const SdmOptions *const o = sc->options;
     double lo[2], hi[2];
     for (int i = 0; i < 2; i++) {
         sdm_camera_height_range(sc->view[i].camera, &lo[i], &hi[i]);
@@ -321,7 +322,7 @@ SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *f)
     Local l;
     *f = (SdmFrame){0};
     TRY(height_range(ctx, scene, f));
-    TRY(locate(ctx, left, 0.5 * (double)(sdm_image_width(left->image) - 1),
+    TRY(locate(ctx, scene, left, 0.5 * (double)(sdm_image_width(left->image) - 1),
                0.5 * (double)(sdm_image_height(left->image) - 1), f->h0_m, g));
     f->lon_deg = g[0];
     f->lat_deg = g[1];

@@ -59,12 +59,12 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
 {
     SdmStatus st = SDM_OK;
     char inside[1024], trimmed[1024];
-    if (!isnan(sdm_options(ctx)->base_height))
+    if (!isnan(scene->options->base_height))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--base-height: is for a georeferenced pair, but %s is an ASTER scene; leave the "
                         "option out",
                         path);
-    if (sdm_options(ctx)->band)
+    if (scene->options->band)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--band: is for plain images, but %s is an ASTER scene, which has 3N and 3B alone; "
                         "leave the option out",
@@ -125,7 +125,7 @@ static SdmStatus open_by_content(SdmContext *ctx, const char *left, const char *
                                                 "images",
                                                 left)
                                      : sdm_pair_open(ctx, left, right, scene));
-    const char *const masks[2] = {sdm_options(ctx)->mask_left, sdm_options(ctx)->mask_right};
+    const char *const masks[2] = {scene->options->mask_left, scene->options->mask_right};
     for (int k = 0; k < 2; ++k)
         if (masks[k])
             TRY(sdm_scene_add_file(ctx, scene, masks[k]));
@@ -134,9 +134,9 @@ done:
 }
 
 /* --config NAME=VALUE, as GDAL's own programs take it: for the process. */
-static SdmStatus configure(SdmContext *ctx)
+static SdmStatus configure(SdmContext *ctx, const SdmOptions *options)
 {
-    const char *const *const config = sdm_options(ctx)->config;
+    const char *const *const config = options->config;
     for (int i = 0; i < SDM_MAX_KEY_VALUES && config[i]; ++i) {
         char name[128];
         const char *const equals = strchr(config[i], '=');
@@ -148,13 +148,14 @@ static SdmStatus configure(SdmContext *ctx)
     return SDM_OK;
 }
 
-SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, SdmScene **out)
+SdmStatus sdm_scene_open(SdmContext *ctx, const SdmOptions *options, const char *left, const char *right,
+                         SdmScene **out)
 {
-    return sdm_scene_open_to(ctx, left, right, SDM_DEPTH_WHOLE, out);
+    return sdm_scene_open_to(ctx, options, left, right, SDM_DEPTH_WHOLE, out);
 }
 
-SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right, SdmDepth depth,
-                            SdmScene **out)
+SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const char *left, const char *right,
+                            SdmDepth depth, SdmScene **out)
 {
     SdmStatus st = SDM_OK;
     *out = NULL;
@@ -162,8 +163,9 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
     const int around = sdm_stage_enter(ctx, 1);
-    TRY(configure(ctx));
+    TRY(configure(ctx, options));
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "scene"));
+    (*out)->options = options;
     (*out)->depth = depth;
     GDALAllRegister();
     sdm_quiet_begin();

@@ -52,6 +52,7 @@ typedef struct SdmInputFile {
 } SdmInputFile;
 
 typedef struct SdmScene {
+    const SdmOptions *options; /* of all work on the scene; borrowed until it is closed */
     SdmSensor sensor;
     char id[256];      /* granule or file base name */
     char time_utc[32]; /* ISO 8601 acquisition time of the left view, "" if unknown */
@@ -69,11 +70,13 @@ typedef enum SdmDepth {
     SDM_DEPTH_WHOLE    /* and looked at all over, for their radiometry and for damage */
 } SdmDepth;
 
-/* Open a scene by its content.  Options used: band, mask_left, mask_right, base_height, config.
+/* Open a scene by its content.  options: kept in the scene, so they must outlive it; used here: band,
+ * mask_left, mask_right, base_height, config.
  * @return SDM_OK; SDM_ERR_INPUT, SDM_ERR_UNSUPPORTED, SDM_ERR_USAGE with one sentence; *out is NULL then. */
-SdmStatus sdm_scene_open(SdmContext *ctx, const char *left, const char *right, SdmScene **out);
-SdmStatus sdm_scene_open_to(SdmContext *ctx, const char *left, const char *right, SdmDepth depth,
-                            SdmScene **out);
+SdmStatus sdm_scene_open(SdmContext *ctx, const SdmOptions *options, const char *left, const char *right,
+                         SdmScene **out);
+SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const char *left, const char *right,
+                            SdmDepth depth, SdmScene **out);
 void sdm_scene_close(SdmScene **scene);
 
 #endif

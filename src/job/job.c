@@ -97,7 +97,7 @@ static SdmStatus open_images(SdmContext *ctx, SdmJob *job, SdmDepth depth)
     TRY(sdm_path_find(ctx, job->folder, s->left[0], s->left[1], name[0]));
     if (s->right[0])
         TRY(sdm_path_find(ctx, job->folder, s->right[0], s->right[1], name[1]));
-    TRY(sdm_scene_open_to(ctx, name[0], s->right[0] ? name[1] : NULL, depth, &job->open));
+    TRY(sdm_scene_open_to(ctx, sdm_options(ctx), name[0], s->right[0] ? name[1] : NULL, depth, &job->open));
 done:
     return st;
 }
@@ -111,7 +111,7 @@ SdmStatus sdm_job_read_prepared(SdmContext *ctx, SdmJob *job)
     TRY(sdm_job_file(ctx, job, SDM_JOB_PREPARED, job->number, path));
     TRY(sdm_prepared_read(ctx, path, job->scene.fingerprint, &job->prepared, job->prepared_s));
     job->is_prepared = true;
-    TRY(sdm_prepared_kernels(ctx, &job->prepared));
+    TRY(sdm_prepared_kernels(ctx, sdm_options(ctx), &job->prepared));
 done:
     return st;
 }

@@ -68,7 +68,7 @@ static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
         (long long)m->valid, (long long)m->cells,
         (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->report.left,
         *m->report.right ? " and " : "", m->report.right,
-        sdm_few_matches_hint(ctx, sdm_frame_pixels(&m->job->prepared.frame)));
+        sdm_few_matches_hint(sdm_options(ctx), sdm_frame_pixels(&m->job->prepared.frame)));
 }
 
 /* One line for the DEM, whatever there is to say. */
@@ -84,7 +84,7 @@ static void tell_doubts(SdmContext *ctx, const SdmQuality *d)
 static SdmStatus judge(SdmContext *ctx, Merge *m)
 {
     const SdmStatus st =
-        sdm_quality_assess(ctx, &m->trust, &m->job->prepared, m->report.left, m->report.right, &m->doubts);
+        sdm_quality_assess(ctx, sdm_options(ctx), &m->trust, &m->job->prepared, m->report.left, m->report.right, &m->doubts);
     m->job->hopeless |= st != SDM_OK;
     m->report.doubts = &m->doubts;
     return st;

@@ -265,7 +265,7 @@ static SdmStatus add_scene(SdmContext *ctx, const char *folder, const SdmPlanInp
     SdmStatus st = SDM_OK;
     SdmScene *scene = NULL;
     SdmTiling t = {.edge = 0};
-    TRY(sdm_scene_open_to(ctx, in->left, *in->right ? in->right : NULL, SDM_DEPTH_CAMERAS, &scene));
+    TRY(sdm_scene_open_to(ctx, sdm_options(ctx), in->left, *in->right ? in->right : NULL, SDM_DEPTH_CAMERAS, &scene));
     TRY(sdm_tiling_find(ctx, scene, &t));
     cJSON_AddStringToObject(to, "id", scene->id);
     cJSON_AddStringToObject(to, "kind", scene->kind);

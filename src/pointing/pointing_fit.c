@@ -291,7 +291,7 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
                         "too few matches between %s and %s: %zu, at least %d are needed to find the "
                         "pointing; %s",
                         task->left, task->right, count, (int)LEAST,
-                        sdm_few_matches_hint(ctx, task->overlap_px));
+                        sdm_few_matches_hint(task->options, task->overlap_px));
     const int max_degree = degree_for(count, task->max_degree);
     sdm_free(&p->profile_px);
     p->profile_count = 0;
@@ -340,9 +340,8 @@ done:
     return st;
 }
 
-const char *sdm_few_matches_hint(const SdmContext *ctx, double overlap_px)
+const char *sdm_few_matches_hint(const SdmOptions *o, double overlap_px)
 {
-    const SdmOptions *const o = ctx ? sdm_options(ctx) : NULL;
     if (o && o->dem)
         return "heights of --dem that are not the terrain's (another place, unit or datum), clouds, water or "
                "snow, images of different places, or one mirrored: leave --dem out, or give another";

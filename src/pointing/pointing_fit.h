@@ -28,7 +28,7 @@ void sdm_point_report_free(SdmPointReport *r);
 
 /* Why matches are few, and what to do, for sentences: the prior DEM or the height range first, where the user
  * gave one; then an overlap (pixels of the frame) that has no room for many. */
-const char *sdm_few_matches_hint(const SdmContext *ctx, double overlap_px);
+const char *sdm_few_matches_hint(const SdmOptions *options, double overlap_px);
 
 typedef struct SdmFitSample {
     double col, row;   /* right image, px */
@@ -37,6 +37,7 @@ typedef struct SdmFitSample {
 } SdmFitSample;
 
 typedef struct SdmFitTask {
+    const SdmOptions *options;  /* for messages */
     const SdmFitSample *sample; /* count of them */
     size_t count;
     int max_degree;

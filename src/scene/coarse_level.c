@@ -91,14 +91,14 @@ static SdmSurface view_of(const SdmSurface *s, const SdmWindow *rows)
 /* A pass that changes a surface in place. */
 typedef SdmStatus Change(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *s);
 
-static SdmStatus change_level(SdmContext *ctx, const SdmChainInput *in, Change *change, int range, int window,
+static SdmStatus change_level(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, Change *change, int range, int window,
                               SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     SdmSurface strip = {0}, above = {0}, kept = {0}; /* above: rows over a strip as they were before */
     const SdmWindow win = s->win;
     const int halo = strip_halo(in->settings, win.level),
-              rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, &win);
+              rows = strip_rows(memory_bytes, in->settings, &win);
     if (rows >= win.h)
         return change(ctx, in, range, window, s);
     for (int y = 0; y < win.h; y += rows) {
@@ -127,23 +127,24 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s)
+SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s)
 {
-    return change_level(ctx, in, sdm_chain_rematch, AGAIN_RANGE, AGAIN_WINDOW, s);
+    return change_level(ctx, in, memory_bytes, sdm_chain_rematch, AGAIN_RANGE, AGAIN_WINDOW, s);
 }
 
-SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmChainInput *in, SdmSurface *s)
+SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s)
 {
-    return change_level(ctx, in, sdm_chain_sharpen, SHARP_RANGE, SHARP_WINDOW, s);
+    return change_level(ctx, in, memory_bytes, sdm_chain_sharpen, SHARP_RANGE, SHARP_WINDOW, s);
 }
 
-SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *from, SdmSurface *to)
+SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, const SdmSurface *from,
+                           SdmSurface *to)
 {
     SdmStatus st = SDM_OK;
     SdmSurface strip = {0};
     const SdmWindow win = to->win;
     const int halo = strip_halo(in->settings, win.level),
-              rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, &win);
+              rows = strip_rows(memory_bytes, in->settings, &win);
     if (rows >= win.h)
         return match_window(ctx, in, from, &win, to);
     TRY(sdm_surface_alloc(ctx, &win, to));
@@ -158,13 +159,13 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_ray_errors(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *s, int block,
-                          const SdmPointing *in_use, SdmFitSample **sample, size_t *count)
+SdmStatus sdm_coarse_ray_errors(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes,
+                                const SdmSurface *s, int block, const SdmPointing *in_use, SdmFitSample **sample, size_t *count)
 {
     SdmStatus st = SDM_OK;
     float *gap = NULL;
     const SdmWindow *const win = &s->win;
-    const int rows = strip_rows(sdm_options(ctx)->memory_bytes, in->settings, win),
+    const int rows = strip_rows(memory_bytes, in->settings, win),
               halo = ROWS_UNIT; /* a window reaches 4 */
     const size_t room = (size_t)(win->w / block) * (size_t)(win->h / block) + 1;
     for (int y = 0; y < win->h; y += rows) {

@@ -42,7 +42,7 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
     SdmStatus st = SDM_OK;
     const SdmFrame *const f = &c->p->frame;
     const int l = c->p->settings.top_level, reach = (V_REACH + (1 << l) - 1) >> l;
-    const bool known = sdm_options(ctx)->dem != NULL;
+    const bool known = c->scene->options->dem != NULL;
     const double half =
         (known ? SDM_PRIOR_SLACK_M : 0.5 * (f->hmax_m - f->hmin_m)) * fabs(f->du_dh) / (double)(1 << l);
     const SdmWindow win = sdm_level_window(f, l);
@@ -78,7 +78,7 @@ static SdmStatus search_top(SdmContext *ctx, Coarse *c, SdmSurface *best, int *b
                       "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at "
                       "least 3 %% are needed; %s",
                       100.0 * best_share, c->scene->view[0].name, c->scene->view[1].name, 1 << l,
-                      sdm_few_matches_hint(ctx, sdm_frame_pixels(f)));
+                      sdm_few_matches_hint(c->scene->options, sdm_frame_pixels(f)));
         goto done;
     }
 done:
@@ -102,7 +102,7 @@ static SdmStatus check_matches(SdmContext *ctx, const SdmSurface *s, const SdmFi
                     "too few matches between %s and %s: %zu of %.0f places at 1/%d of the size, their rays "
                     "miss each other by %.1f px; %s",
                     task->left, task->right, task->count, blocks, 1 << s->win.level, r->after_nmad_px,
-                    sdm_few_matches_hint(ctx, task->overlap_px));
+                    sdm_few_matches_hint(task->options, task->overlap_px));
 }
 
 /* The v residual of a level's surface: refit the pointing. */
@@ -113,15 +113,17 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     const int l = s->win.level;
     SdmFitSample *sample = NULL;
     size_t count = 0;
+    const int64_t memory = c->scene->options->memory_bytes;
     const bool last = l == p->settings.coarse_level;
     SdmPointRound round = {.level = l};
     const int around = sdm_stage_enter(ctx, 2);
-    TRY(sdm_coarse_ray_errors(ctx, &c->in, s, last ? 8 : 4, &p->pointing, &sample, &count));
+    TRY(sdm_coarse_ray_errors(ctx, &c->in, memory, s, last ? 8 : 4, &p->pointing, &sample, &count));
     const SdmFitTask task = {.sample = sample,
                              .count = count,
                              .max_degree = last          ? 4
                                            : count > 300 ? 1
                                                          : 0,
+                             .options = c->scene->options,
                              .rows = sdm_image_height(c->scene->view[1].image),
                              .overlap_px = sdm_frame_pixels(&p->frame),
                              .left = c->scene->view[0].name,
@@ -154,7 +156,7 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     TRY(fit_level(ctx, c, s));
     for (int l = c->p->settings.top_level - 1; l >= c->p->settings.coarse_level; l--) {
         finer.win = sdm_level_window(&c->p->frame, l);
-        TRY(sdm_coarse_level(ctx, &c->in, s, &finer));
+        TRY(sdm_coarse_level(ctx, &c->in, c->scene->options->memory_bytes, s, &finer));
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};
@@ -196,14 +198,15 @@ static SdmStatus set_clouds_aside(SdmContext *ctx, const Coarse *c, SdmSurface *
 static SdmStatus mend_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
+    const int64_t memory = c->scene->options->memory_bytes;
     const int around = sdm_stage_enter(ctx, 5);
     for (int round = 0; round < CLOUD_ROUNDS; round++) {
         TRY(set_clouds_aside(ctx, c, s));
-        TRY(sdm_coarse_rematch(ctx, &c->in, s));
+        TRY(sdm_coarse_rematch(ctx, &c->in, memory, s));
     }
     TRY(set_clouds_aside(ctx, c, s));
     for (int round = 0; round < SHARP_ROUNDS; round++)
-        TRY(sdm_coarse_sharpen(ctx, &c->in, s));
+        TRY(sdm_coarse_sharpen(ctx, &c->in, memory, s));
 done:
     sdm_stage_leave(ctx, around);
     return st;

@@ -100,7 +100,7 @@ SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, Sdm
     SdmGrid grid = {0};
     const SdmFrame *const f = &p.frame;
     *out = (SdmSceneInfo){0};
-    TRY(sdm_scene_open(ctx, left, right, &scene));
+    TRY(sdm_scene_open(ctx, sdm_options(ctx), left, right, &scene));
     put_text(out->sensor, sizeof out->sensor, sensors[scene->sensor]);
     put_text(out->kind, sizeof out->kind, scene->kind);
     put_text(out->id, sizeof out->id, scene->id);

@@ -33,12 +33,12 @@ int64_t sdm_cache_bytes(int64_t memory_bytes)
 }
 
 /* What GDAL keeps of the images: ASTER's reader whole bands, its cache at most the images. */
-static int64_t image_bytes(const SdmContext *ctx, const SdmScene *scene)
+static int64_t image_bytes(const SdmScene *scene)
 {
     int64_t pixels = 0;
     for (int i = 0; i < 2; i++)
         pixels += sdm_image_width(scene->view[i].image) * sdm_image_height(scene->view[i].image);
-    const int64_t cache = sdm_cache_bytes(sdm_options(ctx)->memory_bytes), files = 2 * pixels;
+    const int64_t cache = sdm_cache_bytes(scene->options->memory_bytes), files = 2 * pixels;
     return scene->sensor == SDM_SENSOR_ASTER ? pixels : files < cache ? files : cache;
 }
 
@@ -47,18 +47,17 @@ static int64_t coarse_pixels(const SdmFrame *f, int coarse_level)
     return (f->width >> coarse_level) * (f->height >> coarse_level);
 }
 
-static int64_t fixed_bytes(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level,
-                           int threads)
+static int64_t fixed_bytes(const SdmScene *scene, const SdmFrame *f, int coarse_level, int threads)
 {
-    return (int64_t)(PROGRAM_MIB + threads * THREAD_MIB) * MIB + image_bytes(ctx, scene) +
+    return (int64_t)(PROGRAM_MIB + threads * THREAD_MIB) * MIB + image_bytes(scene) +
            coarse_pixels(f, coarse_level) * COARSE_BYTES;
 }
 
 int64_t sdm_unit_room(const SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, int coarse_level)
 {
-    const int64_t budget = sdm_options(ctx)->memory_bytes;
+    const int64_t budget = scene->options->memory_bytes;
     const int64_t room =
-        budget - budget / RESERVE_SHARE - fixed_bytes(ctx, scene, f, coarse_level, sdm_threads(ctx));
+        budget - budget / RESERVE_SHARE - fixed_bytes(scene, f, coarse_level, sdm_threads(ctx));
     return room > 1 ? room : 1;
 }
 
@@ -170,13 +169,13 @@ int64_t sdm_tiling_prepare_bytes(const SdmTiling *t, int64_t memory_bytes)
     return t->fixed_bytes + (strip > growing + once ? strip : growing + once);
 }
 
-void sdm_tiling_begin(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
+void sdm_tiling_begin(const SdmScene *scene, SdmTiling *t)
 {
     const SdmFrame *const f = &t->frame;
     const int level = t->settings.coarse_level;
-    t->fixed_bytes = fixed_bytes(ctx, scene, f, level, SDM_PLANNED_THREADS);
+    t->fixed_bytes = fixed_bytes(scene, f, level, SDM_PLANNED_THREADS);
     t->image_bytes = sdm_pyramid_strip_bytes(sdm_image_width(scene->view[1].image), level);
-    t->prepare = (SdmCost){.bytes = sdm_tiling_prepare_bytes(t, sdm_options(ctx)->memory_bytes),
+    t->prepare = (SdmCost){.bytes = sdm_tiling_prepare_bytes(t, t->options->memory_bytes),
                            .cpu_s = START_S + (double)(f->width * f->height) * PREPARE_S};
 }
 
@@ -190,7 +189,7 @@ static int64_t writing_bytes(const SdmContext *ctx, const SdmTiling *t)
 
 SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t)
 {
-    const int64_t budget = sdm_options(ctx)->memory_bytes, writing = writing_bytes(ctx, t);
+    const int64_t budget = t->options->memory_bytes, writing = writing_bytes(ctx, t);
     SdmTilePlan tile;
     SdmCost c = {.bytes = t->tiled && t->prepare.bytes > writing ? t->prepare.bytes : writing,
                  .cpu_s = (t->tiled ? t->prepare.cpu_s : START_S) + (double)likely_cells(t) * CELL_S};

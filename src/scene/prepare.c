@@ -55,7 +55,7 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
                                SdmMatchSettings *out)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions *const o = sdm_options(ctx);
+    const SdmOptions *const o = scene->options;
     SdmRadiometry left;
     sdm_image_radiometry(scene->view[0].image, &left);
     TRY(sdm_match_settings(ctx, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, sdm_noise_q(&left), out));
@@ -83,7 +83,7 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
             "too few matches between %s and %s: %zu at 1/%d of the size, at least 100 are "
             "needed; %s",
             scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level,
-            sdm_few_matches_hint(ctx, sdm_frame_pixels(&p->frame)));
+            sdm_few_matches_hint(scene->options, sdm_frame_pixels(&p->frame)));
     const double metre = 1.0 / fabs(p->frame.du_dh);
     p->max_update_m = metre * 6.0; /* the repeats */
     for (int l = 0; l < p->settings.coarse_level; l++)
@@ -135,9 +135,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_prepared_kernels(SdmContext *ctx, SdmPrepared *p)
+SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared *p)
 {
-    const SdmOptions *const o = sdm_options(ctx);
     const SdmMatchSettings kept = p->settings;
     const SdmStatus st =
         sdm_match_settings(ctx, kept.cost_name, o->cpu_level, sdm_noise_q(&p->radiometry[0]), &p->settings);

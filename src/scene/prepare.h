@@ -53,7 +53,7 @@ int sdm_coarse_step(const SdmFrame *f, int level);
 float sdm_noise_q(const SdmRadiometry *left);
 
 /* After reading from a file: the settings get the kernels of this process. */
-SdmStatus sdm_prepared_kernels(SdmContext *ctx, SdmPrepared *p);
+SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *options, SdmPrepared *p);
 
 /* Open the images' pyramids for a window of the frame (levels lmin..lmax), heights hmin..hmax. */
 SdmStatus sdm_open_pyramids(SdmContext *ctx, const SdmScene *scene, const SdmMatchSettings *set,

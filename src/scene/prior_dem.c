@@ -15,6 +15,7 @@ enum { ROUNDS = 3 };
 static const double MOST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
 
 typedef struct Prior {
+    const SdmOptions *options;
     GDALDatasetH ds;
     GDALRasterBandH band;
     double inverse[6]; /* map -> pixel corner coordinates */
@@ -37,7 +38,7 @@ static void prior_close(Prior *p)
 static int datum_of(SdmContext *ctx, const Prior *p)
 {
     static const char *const words[] = {"ellipsoid", "egm96", "egm2008"};
-    const SdmOptions *const o = sdm_options(ctx);
+    const SdmOptions *const o = p->options;
     char name[96];
     for (int k = 0; k < 3; k++)
         if (strcmp(o->dem_vertical, words[k]) == 0)
@@ -64,11 +65,11 @@ static SdmStatus open_band(SdmContext *ctx, Prior *p)
     if (!p->band)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "--dem %s has no raster band; give one of its subdatasets (see gdalinfo)",
-                        sdm_options(ctx)->dem);
+                        p->options->dem);
     const char *const unit = GDALGetRasterUnitType(p->band);
     if (strstr(unit, "ft") || strstr(unit, "foot") || strstr(unit, "feet"))
         return sdm_fail(ctx, SDM_ERR_INPUT, "--dem %s: heights are in '%s'; give metres",
-                        sdm_options(ctx)->dem, unit);
+                        p->options->dem, unit);
     p->nodata = GDALGetRasterNoDataValue(p->band, &has);
     p->has_nodata = has != 0;
     p->scale = GDALGetRasterScale(p->band, &has);
@@ -81,7 +82,7 @@ static SdmStatus open_band(SdmContext *ctx, Prior *p)
 static SdmStatus prior_open(SdmContext *ctx, Prior *p)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions *const o = sdm_options(ctx);
+    const SdmOptions *const o = p->options;
     double gt[6];
     char *wkt = NULL;
     OGRSpatialReferenceH flat = NULL;
@@ -148,7 +149,7 @@ static double prior_at(SdmContext *ctx, Prior *p, double lon, double lat)
 SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
-    Prior p = {0};
+    Prior p = {.options = scene->options};
     const double size = (double)(1 << s->win.level);
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     double sum = 0.0;
@@ -168,7 +169,7 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
             TRY(sdm_fail(ctx, SDM_ERR_INPUT,
                          "--dem %s cannot be read where the scene lies (%.300s); the file is cut short or "
                          "damaged, fetch it again",
-                         sdm_options(ctx)->dem, CPLGetLastErrorMsg()));
+                         scene->options->dem, CPLGetLastErrorMsg()));
         s->h_m[i] = (float)h;
         known += isfinite(h);
         sum += isfinite(h) ? h : 0.0;
@@ -177,7 +178,7 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
         st = sdm_fail(
             ctx, SDM_ERR_DATA,
             "--dem %s does not cover the scene: %zu of %zu places have a height%s; give %s one or none",
-            sdm_options(ctx)->dem, known, n,
+            scene->options->dem, known, n,
             p.absurd_m != 0.0 ? ", others hold values beyond 12000 m" : "",
             p.absurd_m != 0.0 ? "a whole" : "a larger");
         goto done;
@@ -185,7 +186,7 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
     if (p.absurd_m != 0.0)
         sdm_log(ctx, SDM_LOG_WARNING, 2,
                 "--dem %s: values such as %g m are no heights, but not declared as nodata; taken for it",
-                sdm_options(ctx)->dem, p.absurd_m);
+                scene->options->dem, p.absurd_m);
     for (size_t i = 0; i < n; i++)
         s->h_m[i] = isfinite(s->h_m[i]) ? s->h_m[i] : (float)(sum / (double)known);
 done:

@@ -76,9 +76,8 @@ static void doubt_pointing(const SdmPrepared *p, SdmQuality *d)
 }
 
 /* Terrain can be followed out of a range that the user gave, but not found there from the start. */
-static void doubt_heights(const SdmContext *ctx, const SdmPrepared *p, SdmQuality *d)
+static void doubt_heights(const SdmOptions *o, const SdmPrepared *p, SdmQuality *d)
 {
-    const SdmOptions *const o = ctx ? sdm_options(ctx) : NULL;
     const double lo = p->hmin_m + p->max_update_m, hi = p->hmax_m - p->max_update_m;
     if (!o || !(lo < o->hmin_m - p->max_update_m || hi > o->hmax_m + p->max_update_m)) /* not given: NaN */
         return;
@@ -89,8 +88,8 @@ static void doubt_heights(const SdmContext *ctx, const SdmPrepared *p, SdmQualit
         lo, hi);
 }
 
-SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmQualitySums *t, const SdmPrepared *p, const char *left,
-                          const char *right, SdmQuality *d)
+SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const SdmQualitySums *t,
+                             const SdmPrepared *p, const char *left, const char *right, SdmQuality *d)
 {
     const double share = (double)t->matched / fmax((double)t->tried, 1.0), gap = sdm_quality_ray_error_share(t);
     *d = (SdmQuality){.matched_share = share, .ray_error_median_px = gap * (double)p->settings.ray_error_limit_px};
@@ -101,7 +100,7 @@ SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmQualitySums *t, const Sdm
             "each other by %.2f px in the median, where chance makes %.2f px; cameras that do not fit "
             "the images, %s",
             left, *right ? " and " : "", right, 100.0 * share, d->ray_error_median_px,
-            0.5 * (double)p->settings.ray_error_limit_px, sdm_few_matches_hint(ctx, sdm_frame_pixels(&p->frame)));
+            0.5 * (double)p->settings.ray_error_limit_px, sdm_few_matches_hint(options, sdm_frame_pixels(&p->frame)));
     if (share < LEAST_SHARE)
         sdm_quality_warn(
             d,
@@ -109,6 +108,6 @@ SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmQualitySums *t, const Sdm
             "that do not fit), so matched cells may be clouds or accidents, too",
             100.0 * share);
     doubt_pointing(p, d);
-    doubt_heights(ctx, p, d);
+    doubt_heights(options, p, d);
     return SDM_OK;
 }

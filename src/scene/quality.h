@@ -25,7 +25,7 @@ double sdm_quality_ray_error_share(const SdmQualitySums *t);
 /* left, right: names for messages, right may be "".  Write into `doubts` what makes the DEM doubtful, nothing
  * where all is as expected; see docs/chain.md, 9. SDM_ERR_DATA with a sentence where matches are few and
  * their rays meet no better than by chance. */
-SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmQualitySums *t, const SdmPrepared *p, const char *left,
-                          const char *right, SdmQuality *doubts);
+SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const SdmQualitySums *t,
+                             const SdmPrepared *p, const char *left, const char *right, SdmQuality *doubts);
 
 #endif

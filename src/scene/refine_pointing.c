@@ -129,6 +129,7 @@ SdmStatus sdm_refine_pointing(SdmContext *ctx, const SdmScene *scene, SdmPrepare
                              .count = count,
                              .max_degree = SDM_POINT_MAX_DEGREE,
                              .with_profile = true,
+                             .options = scene->options,
                              .rows = sdm_image_height(scene->view[1].image),
                              .overlap_px = sdm_frame_pixels(&p->frame),
                              .left = scene->view[0].name,

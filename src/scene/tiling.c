@@ -85,7 +85,7 @@ void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out)
  * computed whole, nothing can be done within the budget. */
 static SdmStatus check_budget(SdmContext *ctx, const SdmTiling *t)
 {
-    const int64_t budget = sdm_options(ctx)->memory_bytes;
+    const int64_t budget = t->options->memory_bytes;
     const int64_t tile = sdm_tiling_edge_cost(t, LEAST_EDGE).bytes;
     int64_t need = budget, prepare = 0;
     for (int i = 0; i < 64; i++) { /* GDAL's cache and strips grow with the budget */
@@ -108,7 +108,7 @@ static SdmStatus check_budget(SdmContext *ctx, const SdmTiling *t)
 static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions *const o = sdm_options(ctx);
+    const SdmOptions *const o = t->options;
     const SdmGrid *const g = &t->grid;
     const int64_t longest = g->cols > g->rows ? g->cols : g->rows;
     const int64_t budget = o->memory_bytes - sdm_tiling_reserve(o->memory_bytes);
@@ -129,7 +129,7 @@ done:
 SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
 {
     SdmStatus st = SDM_OK;
-    *t = (SdmTiling){.edge = 0};
+    *t = (SdmTiling){.options = scene->options};
     TRY(sdm_frame_find(ctx, scene, &t->frame));
     TRY(sdm_prepare_settings(ctx, scene, &t->frame, &t->settings));
     TRY(sdm_grid_choose(ctx, t->frame.lon_deg, t->frame.lat_deg, t->frame.gsd_m, &t->grid));
@@ -140,7 +140,7 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
     TRY(sdm_lattice_build(ctx, &q, &t->lattice));
     TRY(cover(ctx, t));
     TRY(find_ground(ctx, t));
-    sdm_tiling_begin(ctx, scene, t);
+    sdm_tiling_begin(scene, t);
     TRY(choose_edge(ctx, t));
 done:
     if (st != SDM_OK)

@@ -14,6 +14,7 @@ typedef struct SdmCost {
  * grid, known once the scene is prepared, is a part of it; tiles at the rim stand for whatever lies outside,
  * too. */
 typedef struct SdmTiling {
+    const SdmOptions *options; /* of the scene, borrowed */
     SdmFrame frame;
     SdmGrid grid;
     bool tiled;           /* false: one unit, prepared and matched in one task */
@@ -39,7 +40,7 @@ void sdm_tiling_free(SdmTiling *t);
 void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out);
 
 /* ---- estimate.c: one source for info, plan and run ---- */
-void sdm_tiling_begin(SdmContext *ctx, const SdmScene *scene, SdmTiling *t); /* fixed_bytes, prepare */
+void sdm_tiling_begin(const SdmScene *scene, SdmTiling *t); /* fixed_bytes, prepare */
 /* A block of cells of the planned grid; a square one in the middle of the frame; the scene as one unit. */
 SdmCost sdm_tiling_block_cost(const SdmTiling *t, int64_t col, int64_t row, int64_t w, int64_t h);
 SdmCost sdm_tiling_edge_cost(const SdmTiling *t, int64_t edge);

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_raster(RIGHT);
     write_text("/vsimem/rpc/left_RPC.TXT", data, size);
     write_text("/vsimem/rpc/right_RPC.TXT", data, size);
-    const SdmStatus st = sdm_scene_open(ctx, LEFT, RIGHT, &scene);
+    const SdmStatus st = sdm_scene_open(ctx, sdm_options(ctx), LEFT, RIGHT, &scene);
     if (st != SDM_OK && (scene || !*sdm_error(ctx)))
         abort();
     if (st == SDM_OK) {

@@ -65,7 +65,7 @@ static void open_file(Cases *c, const char *left, const char *right)
         print_message("%s: no %s, its cases are passed over\n", c->file, left);
         return;
     }
-    if (sdm_scene_open(c->ctx, path[0], right ? path[1] : NULL, &c->scene) != SDM_OK) {
+    if (sdm_scene_open(c->ctx, sdm_options(c->ctx), path[0], right ? path[1] : NULL, &c->scene) != SDM_OK) {
         complain(c, "scene", sdm_error(c->ctx));
         return;
     }

@@ -15,7 +15,7 @@ static void refuse(SdmOptions *opt, const char *a, const char *b, SdmStatus want
 {
     SdmContext *ctx = open_context(opt);
     SdmScene *scene = NULL;
-    const SdmStatus st = sdm_scene_open(ctx, a, b, &scene);
+    const SdmStatus st = sdm_scene_open(ctx, sdm_options(ctx), a, b, &scene);
     assert_null(scene);
     if (st != want || !strstr(sdm_error(ctx), word) || !strstr(sdm_error(ctx), other)
         || strchr(sdm_error(ctx), '\n'))
@@ -87,7 +87,7 @@ static void folder_damaged(void **state)
     unlink(scene_file("3N.Latitude.txt")); /* velocity is there, so it goes without */
     SdmContext *ctx = open_context(NULL);
     SdmScene *scene = NULL;
-    assert_int_equal(sdm_scene_open(ctx, folder, NULL, &scene), SDM_OK);
+    assert_int_equal(sdm_scene_open(ctx, sdm_options(ctx), folder, NULL, &scene), SDM_OK);
     sdm_scene_close(&scene);
     sdm_close(&ctx);
     unlink(scene_file("3N.SatelliteVelocity.txt"));
@@ -261,7 +261,7 @@ static void allocation_fails(void **state)
             SdmContext *ctx = open_context(NULL);
             SdmScene *scene = NULL;
             sdm_alloc_fail_at(n);
-            const SdmStatus st = sdm_scene_open(ctx, left[k], right[k], &scene);
+            const SdmStatus st = sdm_scene_open(ctx, sdm_options(ctx), left[k], right[k], &scene);
             sdm_alloc_fail_at(0);
             if (st != SDM_OK) {
                 assert_int_equal(st, SDM_ERR_MEMORY);

@@ -43,12 +43,12 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     const SdmChainInput in = {.settings = &set, .lattice = &scene->lattice, .left = &scene->left_pyramid,
                               .right = &scene->right_pyramid};
     *out = (Result){.surface = {.win = {.level = LEVEL, .w = W >> 1, .h = H >> 1}}};
-    assert_int_equal(sdm_coarse_level(ctx, &in, &from, &out->surface), SDM_OK);
-    assert_int_equal(sdm_coarse_rematch(ctx, &in, &out->surface), SDM_OK);
+    assert_int_equal(sdm_coarse_level(ctx, &in, sdm_options(ctx)->memory_bytes, &from, &out->surface), SDM_OK);
+    assert_int_equal(sdm_coarse_rematch(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface), SDM_OK);
     for (int i = 0; i < 2; i++) /* the second starts from what the first left of every strip */
-        assert_int_equal(sdm_coarse_sharpen(ctx, &in, &out->surface), SDM_OK);
+        assert_int_equal(sdm_coarse_sharpen(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface), SDM_OK);
     out->peak = sdm_memory_peak(ctx);
-    assert_int_equal(sdm_coarse_ray_errors(ctx, &in, &out->surface, 4, &pointing, &out->sample, &out->count),
+    assert_int_equal(sdm_coarse_ray_errors(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface, 4, &pointing, &out->sample, &out->count),
                      SDM_OK);
     sdm_surface_free(&from);
     /* what is kept outlives its context: freed by the caller with none */

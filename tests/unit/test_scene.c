@@ -5,7 +5,7 @@
 static SdmScene *open_ok(SdmContext *ctx, const char *a, const char *b)
 {
     SdmScene *scene = NULL;
-    if (sdm_scene_open(ctx, a, b, &scene) != SDM_OK)
+    if (sdm_scene_open(ctx, sdm_options(ctx), a, b, &scene) != SDM_OK)
         fail_msg("%s", sdm_error(ctx));
     return scene;
 }

@@ -56,7 +56,7 @@ static int doubts(double share, double gap, int level, double nmad_px, double pr
     const SdmPrepared p = a_run(level, nmad_px, profile_px);
     const SdmQualitySums t = counts(share, gap);
     SdmQuality d;
-    return sdm_quality_assess(NULL, &t, &p, "a.tif", "b.tif", &d) == SDM_OK ? d.count : -1;
+    return sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d) == SDM_OK ? d.count : -1;
 }
 
 static void limits_are_kept(void **state)
@@ -82,7 +82,7 @@ static void words_carry_the_figures(void **state)
     const SdmQualitySums t = counts(0.4, 0.1);
     SdmQuality d;
     (void)state;
-    assert_int_equal(sdm_quality_assess(NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
+    assert_int_equal(sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
     assert_int_equal(d.count, 3);
     assert_non_null(strstr(d.text[0], "40 %"));
     assert_non_null(strstr(d.text[1], "0.24 px"));
