@@ -283,7 +283,8 @@ static int dispatch(int argc, char **argv)
     return 0;
 }
 
-/* Under a limit of addresses a thread of OpenBLAS may look for room for ever, and an exit would wait. */
+/* GDAL may bring OpenBLAS along, whose threads look for room for ever where a limit of addresses leaves none;
+ * exit() would wait for them. */
 static int leave(int code)
 {
     struct rlimit most;

@@ -1,14 +1,12 @@
 /* Stage 2: robust fit of the pointing correction. */
 // SPDX-License-Identifier: Apache-2.0
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#include "core/dense.h"
 #include "core/stats.h"
 #include "pointing/fit_parts.h"
 
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum {
     TERMS = SDM_POINT_MAX_TERMS,
@@ -104,7 +102,7 @@ static bool solve(const SdmFit *f, int degree, int without, const double *weight
     }
     for (int r = 0; r < n; r++)
         a[r * n + r] = a[r * n + r] * (1.0 + 1e-9) + 1e-12;
-    if (LAPACKE_dposv(LAPACK_ROW_MAJOR, 'L', n, 1, a, n, b, 1) != 0)
+    if (!sdm_solve_cholesky(n, a, b))
         return false;
     memcpy(coef, b, (size_t)n * sizeof *b);
     return true;
@@ -265,21 +263,6 @@ static void deal_folds(const SdmFit *f)
     }
 }
 
-/* OpenBLAS takes 128 MiB of addresses when it is first called, and tries for ever where a limit refuses
- * them. */
-static SdmStatus check_addresses(SdmContext *ctx)
-{
-    const size_t bytes = (size_t)160 << 20;
-    void *const room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED)
-        return sdm_fail(ctx, SDM_ERR_MEMORY,
-                        "out of memory: the linear algebra of the pointing needs %zu MiB of addresses; raise "
-                        "their limit (ulimit -v; h_vmem of Grid Engine), or plan with a smaller --memory",
-                        bytes >> 20);
-    munmap(room, bytes);
-    return SDM_OK;
-}
-
 SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing *p, SdmPointRound *round)
 {
     SdmStatus st = SDM_OK;
@@ -302,7 +285,6 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     TRY(sdm_alloc(ctx, &f.basis, count * TERMS, sizeof *f.basis, "fit terms"));
     TRY(sdm_alloc(ctx, &f.target, count, sizeof *f.target, "fit targets"));
     TRY(sdm_alloc(ctx, &thin, count, sizeof *thin, "fit samples"));
-    TRY(check_addresses(ctx));
     const size_t every = count / FOR_DEGREE + 1;
     SdmFit few = f;
     few.sample = thin;

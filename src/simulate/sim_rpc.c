@@ -1,9 +1,9 @@
 /* Exact camera -> rational polynomial coefficients, by least squares over a grid of rays and heights. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/dense.h"
 #include "simulate/sim.h"
 
 #include <cpl_string.h>
-#include <lapacke.h>
 #include <math.h>
 
 enum {
@@ -85,7 +85,7 @@ static double denominator(const double *coef, const double t[TERMS])
 
 static SdmStatus solve(SimScene *sc, Fit *fit, int axis)
 {
-    double *const coef = fit->coef[axis], singular[UNKNOWNS];
+    double *const coef = fit->coef[axis];
     for (int pass = 0; pass < PASSES; pass++) {
         for (int k = 0; k < POINTS; k++) {
             double t[TERMS];
@@ -98,9 +98,8 @@ static SdmStatus solve(SimScene *sc, Fit *fit, int axis)
                 a[TERMS + m - 1] = -w * z * t[m];
             fit->b[k] = w * z;
         }
-        lapack_int rank;
-        if (LAPACKE_dgelsd(LAPACK_ROW_MAJOR, POINTS, UNKNOWNS, 1, fit->a, UNKNOWNS, fit->b, 1, singular,
-                           1e-11, &rank) != 0)
+        int rank;
+        if (!sdm_solve_least_squares(POINTS, UNKNOWNS, 1e-11, fit->a, fit->b, &rank))
             return sdm_fail(sc->ctx, SDM_ERR_DATA, "the RPC of the simulated camera could not be fitted");
         for (int m = 0; m < UNKNOWNS; m++)
             coef[m] = fit->b[m];
