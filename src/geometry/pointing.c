@@ -17,7 +17,7 @@ static double polynomial_at(const SdmPointing *p, double x, double y)
     return sum;
 }
 
-static double profile_at(const SdmPointing *p, double row)
+double sdm_pointing_profile(const SdmPointing *p, double row)
 {
     if (p->profile_count < 1)
         return 0.0;
@@ -33,7 +33,7 @@ static double profile_at(const SdmPointing *p, double row)
 double sdm_pointing_value(const SdmPointing *p, double col, double row)
 {
     return polynomial_at(p, (col - p->centre[0]) / p->scale[0], (row - p->centre[1]) / p->scale[1]) +
-           profile_at(p, row);
+           sdm_pointing_profile(p, row);
 }
 
 void sdm_pointing_apply(const SdmPointing *p, size_t n, double *image)

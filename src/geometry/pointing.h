@@ -24,6 +24,8 @@ typedef struct SdmPointing {
 
 /* The correction (px along dir) at an image position. */
 double sdm_pointing_value(const SdmPointing *p, double col, double row);
+/* Its profile alone (px along dir) at an image row; 0 without a profile. */
+double sdm_pointing_profile(const SdmPointing *p, double row);
 void sdm_pointing_apply(const SdmPointing *p, size_t n, double *image /* n x 2, changed */);
 void sdm_pointing_free(SdmPointing *p);
 

@@ -51,15 +51,6 @@ static int terms_of(int degree)
     return (degree + 1) * (degree + 2) / 2;
 }
 
-
-static double profile_of(const SdmPointing *p, double row)
-{
-    SdmPointing only = *p;
-    only.degree = 0;
-    only.coef[0] = 0.0;
-    return sdm_pointing_value(&only, p->centre[0], row);
-}
-
 typedef struct Normal { /* equations */
     double a[TERMS * TERMS], b[TERMS];
 } Normal;
@@ -123,7 +114,7 @@ static void prepare_fit(const SdmFit *f, int degree)
 #pragma omp parallel for num_threads(f->threads) schedule(static)
     for (size_t i = 0; i < f->count; i++) {
         basis(f->model, degree, &f->sample[i], f->basis + i * TERMS);
-        f->target[i] = f->sample[i].target_px - profile_of(f->model, f->sample[i].row);
+        f->target[i] = f->sample[i].target_px - sdm_pointing_profile(f->model, f->sample[i].row);
     }
 }
 
