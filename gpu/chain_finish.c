@@ -4,15 +4,20 @@
 #include "chain_inside.h"
 #include "steps_inside.h"
 
-/* Copy an array of the window to new memory of the host. */
-static SdmStatus receive(SdmDeviceChain *c, const SdmBuffer *from, size_t size, const char *what, void *out)
+#include <string.h>
+
+/* Copy an array of the window to *out, new memory of the host where it is NULL. */
+static SdmStatus receive(SdmDeviceChain *c, const SdmBuffer *from, size_t size, const char *what,
+                         void *out /* T ** */)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)c->win.w * (size_t)c->win.h;
-    void **const slot = out;
-    if (!*slot)
-        TRY(sdm_alloc_raw(c->ctx, slot, n, size, what));
-    TRY(sdm_download(c->ctx, from, 0, *slot, (int64_t)(n * size), c->gpu.queue, false));
+    void *host;
+    memcpy(&host, out, sizeof host);
+    if (!host)
+        TRY(sdm_alloc_raw(c->ctx, &host, n, size, what));
+    memcpy(out, &host, sizeof host);
+    TRY(sdm_download(c->ctx, from, 0, host, (int64_t)(n * size), c->gpu.queue, false));
 done:
     return st;
 }

@@ -279,9 +279,12 @@ done:
 
 static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStage *s)
 {
+    void *block = NULL;
     SdmStatus st = enter(NULL, d);
     if (st == SDM_OK)
-        st = check(NULL, d, inside(d)->api.MemHostAlloc((void **)(void *)&s->data, (size_t)bytes, 0), "");
+        st = check(NULL, d, inside(d)->api.MemHostAlloc(&block, (size_t)bytes, 0), "");
+    if (st == SDM_OK)
+        s->data = block;
     return st;
 }
 

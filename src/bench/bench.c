@@ -154,12 +154,13 @@ void sdm_bench_close(SdmBench *b)
 
 SdmStatus sdm_bench_alloc(SdmBench *b, void *out, size_t count, size_t size)
 {
-    void **const slot = out;
-    *slot = NULL;
+    void *block = NULL;
+    memcpy(out, &block, sizeof block); /* a T **, as of sdm_alloc() */
     if (b->owned_count == 4 * SDM_BENCH_CASES)
         return sdm_fail(b->ctx, SDM_ERR_MEMORY, "more blocks of memory than a bench has places for");
-    const SdmStatus st = sdm_alloc(b->ctx, slot, count, size, "data of a bench");
-    b->owned[b->owned_count++] = *slot;
+    const SdmStatus st = sdm_alloc(b->ctx, &block, count, size, "data of a bench");
+    memcpy(out, &block, sizeof block);
+    b->owned[b->owned_count++] = block;
     return st;
 }
 

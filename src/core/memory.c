@@ -36,13 +36,26 @@ static void charge(SdmContext *ctx, int64_t bytes)
         ;
 }
 
+/* Callers pass a T **.  A T * must not be read or written as a void *, but its bytes may be copied: pointers
+ * to objects of all types have one representation on every system that this is built for. */
+static void *get_pointer(const void *slot)
+{
+    void *p;
+    memcpy(&p, slot, sizeof p);
+    return p;
+}
+
+static void set_pointer(void *slot, void *p)
+{
+    memcpy(slot, &p, sizeof p);
+}
+
 static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size, bool zeroed,
                           const char *what)
 {
-    void **const slot = out;
     SdmContext *const payer = ctx && ctx->account ? ctx->account : ctx;
     size_t bytes, total;
-    *slot = NULL;
+    set_pointer(out, NULL);
     if (__builtin_mul_overflow(count, size, &bytes) ||
         __builtin_add_overflow(bytes, (size_t)(2 * ALIGN), &total))
         return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: %zu x %zu bytes is more than this machine can address",
@@ -62,7 +75,7 @@ static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size,
         memset(block, 0, total);
     *(Header *)(void *)block = (Header){.ctx = payer, .bytes = (int64_t)bytes, .total = total};
     charge(payer, (int64_t)bytes);
-    *slot = block + ALIGN;
+    set_pointer(out, block + ALIGN);
     return SDM_OK;
 }
 
@@ -78,17 +91,17 @@ SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out, size_t count, size_t size, c
 
 void sdm_free(void *p)
 {
-    void **const slot = p;
-    if (!slot || !*slot)
+    char *const given = p ? get_pointer(p) : NULL;
+    if (!given)
         return;
-    char *const block = (char *)*slot - ALIGN;
+    char *const block = given - ALIGN;
     const Header *const h = (const Header *)(const void *)block;
     charge(h->ctx, -h->bytes);
     if (h->total >= LARGE)
         sdm_large_give(h->ctx, block, h->total);
     else
         free(block);
-    *slot = NULL;
+    set_pointer(p, NULL);
 }
 
 int64_t sdm_memory_peak(const SdmContext *ctx)
