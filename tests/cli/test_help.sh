@@ -26,7 +26,7 @@ done
 
 "$program" help-man >"$work/manual" || complain "help-man failed"
 grep -q '^\.TH STEREODEM 1' "$work/manual" || complain "help-man: no title"
-names=$(cat "$source_dir"/src/core/options.c "$source_dir"/src/*/options_table.c | grep -oE '"--[a-z_-]+"' |
+names=$(cat "$source_dir"/src/core/options.c "$source_dir"/src/*/*_options.c | grep -oE '"--[a-z_-]+"' |
     tr -d '"' | sort -u)
 [ "$(wc -w <<<"$names")" -gt 40 ] || complain "too few options found in the tables"
 for name in $names; do
