@@ -30,6 +30,14 @@ enum { /* which commands take an option */
        SDM_CMD_DEVICES = 2048
 };
 
+/* What an option does to the DEM: flags beside those of the commands.  Finished work is taken up only where the
+ * options that it depends on are the same; see src/job. */
+enum {
+    SDM_CHANGES_BLOCKS = 1 << 16,   /* the cells' values, up to the finished block */
+    SDM_CHANGES_PRODUCTS = 1 << 17, /* what is made from finished blocks, not the blocks */
+    SDM_NAMES_INPUT = 1 << 18       /* the value is the name of a file that is read */
+};
+
 typedef struct SdmOptionSpec {
     const char *name;     /* "--tr"; field's name in reports is this without dashes, '-' as '_' */
     const char *metavar;  /* "METRES", NULL for bool */
@@ -38,7 +46,7 @@ typedef struct SdmOptionSpec {
     double lo, hi;
     const char *choices;  /* "zncc|census|sad" */
     const char *fallback; /* default, as text for --help */
-    unsigned commands;    /* SDM_CMD_* */
+    unsigned commands;    /* SDM_CMD_*, and SDM_CHANGES_* and SDM_NAMES_INPUT where they hold */
     const char *help;     /* with units */
 } SdmOptionSpec;
 

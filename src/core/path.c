@@ -1,11 +1,8 @@
-/* Relative and absolute names, files written aside and renamed. */
+/* Names of files: relative to a folder, absolute, quoted for a shell. */
 // SPDX-License-Identifier: Apache-2.0
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "core/path.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,42 +115,6 @@ SdmStatus sdm_path_find(SdmContext *ctx, const char *folder, const char *rel, co
     return sdm_format(ctx, out, SDM_PATH_SIZE, "%s", absolute);
 }
 
-SdmStatus sdm_path_temporary(SdmContext *ctx, const char *path, char *out, size_t size)
-{
-    uint64_t word = (uint64_t)getpid();
-    const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-    uint64_t noise = 0;
-    if (fd >= 0) {
-        if (read(fd, &noise, sizeof noise) == (ssize_t)sizeof noise)
-            word ^= noise;
-        close(fd);
-    }
-    return sdm_format(ctx, out, size, "%s.part-%016" PRIx64, path, word);
-}
-
-SdmStatus sdm_path_put(SdmContext *ctx, const char *path, const char *text, size_t size)
-{
-    SdmStatus st = SDM_OK;
-    char aside[SDM_PATH_SIZE + 32];
-    TRY(sdm_path_temporary(ctx, path, aside, sizeof aside));
-    errno = 0;
-    FILE *const f = fopen(aside, "wb");
-    bool bad = !f || (size && fwrite(text, 1, size, f) != size) || fflush(f) != 0 || fsync(fileno(f)) != 0;
-    int err = errno;
-    if (f && fclose(f) != 0 && !bad) {
-        bad = true;
-        err = errno;
-    }
-    if (!bad && rename(aside, path) == 0)
-        return SDM_OK;
-    err = bad ? err : errno;
-    remove(aside);
-    st = sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: %s; %s and give the same command again", path,
-                  strerror(err), sdm_path_advice(err));
-done:
-    return st;
-}
-
 void sdm_path_quote(const char *path, char *out, size_t size)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+,:@%=";
@@ -168,58 +129,4 @@ void sdm_path_quote(const char *path, char *out, size_t size)
         n += (size_t)snprintf(out + n, size - n, *c == '\'' ? "'\\''" : "%c", *c);
     }
     snprintf(out + n, size - n, "'");
-}
-
-const char *sdm_path_advice(int error)
-{
-    switch (error) {
-    case EISDIR:
-    case ENOTDIR:
-    case ENOTEMPTY:
-    case EEXIST:
-        return "remove what is in the way";
-    case EACCES:
-    case EPERM:
-    case EROFS:
-        return "let its folder be written";
-    default:
-        return "make room";
-    }
-}
-
-SdmStatus sdm_path_get(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size)
-{
-    SdmStatus st = SDM_OK;
-    struct stat s;
-    *out = NULL;
-    FILE *const f = fopen(path, "rb");
-    if (!f || fstat(fileno(f), &s) != 0 || !S_ISREG(s.st_mode)) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path,
-                      f ? "it is not a file" : strerror(errno));
-        goto done;
-    }
-    if ((uint64_t)s.st_size > most) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: it has %lld bytes, at most %zu were expected", path,
-                      (long long)s.st_size, most);
-        goto done;
-    }
-    TRY(sdm_alloc(ctx, out, (size_t)s.st_size + 1, 1, "a text file"));
-    *size = fread(*out, 1, (size_t)s.st_size, f);
-    (*out)[*size] = '\0';
-done:
-    if (f)
-        fclose(f);
-    return st;
-}
-
-SdmStatus sdm_path_make_folder(SdmContext *ctx, const char *path)
-{
-    struct stat s;
-    const bool made = mkdir(path, 0777) == 0;
-    if (!made && errno != EEXIST)
-        return sdm_fail(ctx, SDM_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno));
-    if (!made && (stat(path, &s) != 0 || !S_ISDIR(s.st_mode)))
-        return sdm_fail(ctx, SDM_ERR_IO,
-                        "%s is a file where a folder is needed; remove it or give another -o", path);
-    return SDM_OK;
 }

@@ -41,7 +41,7 @@ static SdmStatus mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanSc
     char path[SDM_PATH_SIZE], text[32];
     TRY(sdm_job_file(ctx, job, SDM_JOB_MERGED, scene->number, path));
     const int n = snprintf(text, sizeof text, "%016" PRIx64 "\n", scene->whole);
-    TRY(sdm_path_put(ctx, path, text, (size_t)n));
+    TRY(sdm_file_write(ctx, path, text, (size_t)n));
 done:
     return st;
 }
@@ -297,7 +297,7 @@ static SdmStatus merge_held(SdmContext *ctx, SdmJob *job, int64_t *missing, int6
         if (st == SDM_OK)
             unlink(path);
         else if (st != SDM_ERR_STOPPED)
-            (void)sdm_path_put(NULL, path, sdm_error(ctx), strlen(sdm_error(ctx)));
+            (void)sdm_file_write(NULL, path, sdm_error(ctx), strlen(sdm_error(ctx)));
     }
 done:
     return st;

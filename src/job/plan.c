@@ -100,7 +100,7 @@ SdmStatus sdm_plan_read(SdmContext *ctx, const char *folder, SdmPlan **out)
     SdmPlan *p = NULL;
     *out = NULL;
     TRY(sdm_path_join(ctx, folder, "plan.json", path));
-    TRY(sdm_path_get(ctx, path, LONGEST, &text, &size));
+    TRY(sdm_file_read(ctx, path, LONGEST, &text, &size));
     TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "the plan"));
     p->root = cJSON_ParseWithLength(text, size);
     const char *const version = text_of(p->root, "version"), *const program = text_of(p->root, "program");
@@ -160,7 +160,7 @@ SdmStatus sdm_plan_write(SdmContext *ctx, const char *folder, const SdmPlan *pla
     if (!text)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the plan as text");
     TRY(sdm_path_join(ctx, folder, "plan.json", path));
-    TRY(sdm_path_put(ctx, path, text, strlen(text)));
+    TRY(sdm_file_write(ctx, path, text, strlen(text)));
 done:
     cJSON_free(text);
     return st;

@@ -3,6 +3,7 @@
 #ifndef SDM_PLAN_H
 #define SDM_PLAN_H
 
+#include "core/hash.h"
 #include "core/path.h"
 #include "input/scene_open.h"
 

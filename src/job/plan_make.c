@@ -143,7 +143,7 @@ SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, i
     TRY(sdm_format(ctx, folder, sizeof folder, "%s", path));
     char *const slash = strrchr(folder, '/');
     folder[slash ? slash - folder + (slash == folder) : 0] = '\0';
-    TRY(sdm_path_get(ctx, path, 1 << 28, &text, &size));
+    TRY(sdm_file_read(ctx, path, 1 << 28, &text, &size));
     if (memchr(text, '\0', size)) {
         st = sdm_fail(ctx, SDM_ERR_USAGE,
                       "%s is no text in UTF-8: it holds a zero byte; expected a scene, or a left and a right "

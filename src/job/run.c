@@ -20,7 +20,7 @@ static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the plan as text");
     TRY(sdm_path_join(ctx, folder, "plan.json", path));
     there = access(path, F_OK) == 0;
-    same = there && sdm_path_get(ctx, path, (size_t)1 << 28, &old, &size) == SDM_OK && strcmp(old, text) == 0;
+    same = there && sdm_file_read(ctx, path, (size_t)1 << 28, &old, &size) == SDM_OK && strcmp(old, text) == 0;
     if (there && !same && !sdm_options(ctx)->overwrite) {
         st = sdm_fail(ctx, SDM_ERR_USAGE,
                       "%s exists and is of another plan; give --overwrite to plan the job again, or "
@@ -29,7 +29,7 @@ static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *
         goto done;
     }
     if (!same) {
-        TRY(sdm_path_put(ctx, path, text, strlen(text)));
+        TRY(sdm_file_write(ctx, path, text, strlen(text)));
         if (there)
             sdm_job_renew(folder, plan->units, plan->count);
     }
@@ -76,7 +76,7 @@ SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out
         if (q->right)
             TRY(sdm_format(ctx, input->right, sizeof input->right, "%s", q->right));
     }
-    TRY(sdm_path_make_folder(ctx, q->job));
+    TRY(sdm_file_make_folder(ctx, q->job));
     TRY(sdm_plan_make(ctx, q->job, input, count, &plan));
     TRY(store_plan(ctx, q->job, plan));
     summarise(ctx, plan, out);
@@ -142,7 +142,7 @@ static SdmStatus tell_missing(SdmContext *ctx, Merging *m)
         TRY(sdm_alloc(ctx, &text, (size_t)m->missing_count, 24, "the missing units"));
         for (int64_t i = 0; i < m->missing_count; i++)
             n += (size_t)snprintf(text + n, 24, "%lld\n", (long long)m->missing[i]);
-        TRY(sdm_path_put(ctx, path, text, n));
+        TRY(sdm_file_write(ctx, path, text, n));
     }
     sdm_job_ranges(m->missing, m->missing_count, ranges, sizeof ranges);
     sdm_path_quote(path, list, sizeof list);
@@ -190,11 +190,11 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
         opt.overwrite = true;
         TRY(sdm_set_options(ctx, &opt));
         TRY(sdm_path_join(ctx, q->job, "dem", path));
-        TRY(sdm_path_make_folder(ctx, path));
+        TRY(sdm_file_make_folder(ctx, path));
     }
     if (q->folder) { /* for the markers of its products */
         made = access(q->folder, F_OK) != 0;
-        TRY(sdm_path_make_folder(ctx, q->folder));
+        TRY(sdm_file_make_folder(ctx, q->folder));
     }
     for (int s = first; s < end; s++) {
         TRY(sdm_check_stop(ctx));
@@ -317,7 +317,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
         TRY(sdm_format(ctx, input->right, sizeof input->right, "%s", right));
     TRY(sdm_output_lock_take(ctx, output, &owner));
     TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", output));
-    TRY(sdm_path_make_folder(ctx, folder));
+    TRY(sdm_file_make_folder(ctx, folder));
     TRY(sdm_format(ctx, marker, sizeof marker, "%s", owner.path));
     sdm_crash_undo(marker, folder);
     TRY(sdm_plan_make(ctx, folder, input, 1, &plan));

@@ -46,7 +46,7 @@ static time_t folder_time(const char *folder)
     char path[SDM_PATH_SIZE];
     struct stat s;
     time_t now = time(NULL);
-    if (sdm_path_temporary(NULL, "status", path, sizeof path) != SDM_OK)
+    if (sdm_file_temporary_name(NULL, "status", path, sizeof path) != SDM_OK)
         return now;
     char full[2 * SDM_PATH_SIZE];
     snprintf(full, sizeof full, "%s/%s", folder, path);

@@ -1,5 +1,6 @@
 /* Unit files: header, arrays, checksum; written aside and renamed when whole. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/hash.h"
 #include "core/path.h"
 #include "scene/block.h"
 
@@ -17,21 +18,6 @@ typedef struct Header {
     int64_t size[4];
     double stage_s[SDM_UNIT_STAGES];
 } Header;
-
-uint64_t sdm_hash(uint64_t seed, const void *data, size_t size)
-{
-    const unsigned char *p = data;
-    uint64_t h = seed ^ UINT64_C(0xcbf29ce484222325);
-    for (; size >= 8; size -= 8, p += 8) {
-        uint64_t word;
-        memcpy(&word, p, 8);
-        h = (h ^ word) * UINT64_C(0x100000001b3);
-        h ^= h >> 29;
-    }
-    for (; size > 0; size--, p++)
-        h = (h ^ *p) * UINT64_C(0x100000001b3);
-    return h;
-}
 
 typedef struct File {
     FILE *f;
@@ -68,7 +54,7 @@ static void get(File *f, void *data, size_t size)
 static SdmStatus open_aside(SdmContext *ctx, const char *path, char *aside, size_t size, File *f)
 {
     *f = (File){0};
-    const SdmStatus st = sdm_path_temporary(ctx, path, aside, size);
+    const SdmStatus st = sdm_file_temporary_name(ctx, path, aside, size);
     if (st != SDM_OK)
         return st;
     f->f = fopen(aside, "wbx");
@@ -94,7 +80,7 @@ static SdmStatus close_aside(SdmContext *ctx, const char *path, const char *asid
     remove(aside);
     return sdm_fail(ctx, SDM_ERR_IO,
                     "%s cannot be written whole: %s; %s and give the same command again", path,
-                    strerror(err), sdm_path_advice(err));
+                    strerror(err), sdm_file_advice(err));
 }
 
 enum { KIND_BLOCK = 1, KIND_PREPARED = 2 };

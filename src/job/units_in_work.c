@@ -168,7 +168,7 @@ static SdmStatus note(SdmContext *ctx, const SdmJob *job, int64_t unit, SdmStatu
     if (named == SDM_OK && st == SDM_OK)
         unlink(path);
     else if (named == SDM_OK && st != SDM_ERR_STOPPED && !job->alone)
-        (void)sdm_path_put(NULL, path, sdm_error(ctx),
+        (void)sdm_file_write(NULL, path, sdm_error(ctx),
                            strlen(sdm_error(ctx))); /* the sentence that counts is told */
     return st;
 }

@@ -55,6 +55,4 @@ SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerp
 SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p,
                             double *stage_s);
 
-uint64_t sdm_hash(uint64_t seed, const void *data, size_t size); /* FNV-1a, 64 bits, by words */
-
 #endif

@@ -1,0 +1,150 @@
+/* Write beside, check, rename; read whole; make folders. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char TEMPORARY[] = ".part-";
+
+SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, size_t size)
+{
+    uint64_t word = (uint64_t)getpid(), noise = 0;
+    const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (read(fd, &noise, sizeof noise) == (ssize_t)sizeof noise)
+            word ^= noise;
+        close(fd);
+    }
+    return sdm_format(ctx, out, size, "%s%s%016" PRIx64, path, TEMPORARY, word);
+}
+
+bool sdm_file_is_named(const char *name, const char *path)
+{
+    const size_t n = strlen(path);
+    return strncmp(name, path, n) == 0 && (!name[n] || strncmp(name + n, TEMPORARY, strlen(TEMPORARY)) == 0);
+}
+
+const char *sdm_file_advice(int error)
+{
+    switch (error) {
+    case EISDIR:
+    case ENOTDIR:
+    case ENOTEMPTY:
+    case EEXIST:
+        return "remove what is in the way";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return "let its folder be written";
+    default:
+        return "make room";
+    }
+}
+
+static SdmStatus refuse(SdmContext *ctx, const char *path, int error)
+{
+    return sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: %s; %s and give the same command again", path,
+                    strerror(error), sdm_file_advice(error));
+}
+
+SdmStatus sdm_file_create(SdmContext *ctx, const char *path, SdmFileWriter *w)
+{
+    SdmStatus st = SDM_OK;
+    *w = (SdmFileWriter){.f = NULL};
+    TRY(sdm_format(ctx, w->path, sizeof w->path, "%s", path));
+    TRY(sdm_file_temporary_name(ctx, path, w->temporary, sizeof w->temporary));
+    w->f = fopen(w->temporary, "wbx");
+    if (!w->f)
+        st = refuse(ctx, path, errno);
+done:
+    return st;
+}
+
+static void note_failure(SdmFileWriter *w, bool failed)
+{
+    if (failed && !w->failed) {
+        w->failed = true;
+        w->error = errno ? errno : EIO;
+    }
+}
+
+void sdm_file_put(SdmFileWriter *w, const void *data, size_t size)
+{
+    errno = 0;
+    note_failure(w, size > 0 && fwrite(data, 1, size, w->f) != size);
+}
+
+SdmStatus sdm_file_commit(SdmContext *ctx, SdmFileWriter *w, bool sync)
+{
+    errno = 0;
+    note_failure(w, fflush(w->f) != 0);
+    note_failure(w, sync && fsync(fileno(w->f)) != 0);
+    note_failure(w, fclose(w->f) != 0);
+    w->f = NULL;
+    note_failure(w, !w->failed && rename(w->temporary, w->path) != 0);
+    if (!w->failed)
+        return SDM_OK;
+    remove(w->temporary);
+    return refuse(ctx, w->path, w->error);
+}
+
+void sdm_file_discard(SdmFileWriter *w)
+{
+    if (!w->f)
+        return;
+    fclose(w->f);
+    w->f = NULL;
+    remove(w->temporary);
+}
+
+SdmStatus sdm_file_write(SdmContext *ctx, const char *path, const void *data, size_t size)
+{
+    SdmStatus st = SDM_OK;
+    SdmFileWriter w;
+    TRY(sdm_file_create(ctx, path, &w));
+    sdm_file_put(&w, data, size);
+    TRY(sdm_file_commit(ctx, &w, true));
+done:
+    return st;
+}
+
+SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size)
+{
+    SdmStatus st = SDM_OK;
+    struct stat s;
+    *out = NULL;
+    FILE *const f = fopen(path, "rb");
+    if (!f || fstat(fileno(f), &s) != 0 || !S_ISREG(s.st_mode)) {
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path,
+                      f ? "it is not a file" : strerror(errno));
+        goto done;
+    }
+    if ((uint64_t)s.st_size > most) {
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: it has %lld bytes, at most %zu were expected", path,
+                      (long long)s.st_size, most);
+        goto done;
+    }
+    TRY(sdm_alloc(ctx, out, (size_t)s.st_size + 1, 1, "a text file"));
+    *size = fread(*out, 1, (size_t)s.st_size, f);
+    (*out)[*size] = '\0';
+done:
+    if (f)
+        fclose(f);
+    return st;
+}
+
+SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path)
+{
+    struct stat s;
+    const bool made = mkdir(path, 0777) == 0;
+    if (!made && errno != EEXIST)
+        return sdm_fail(ctx, SDM_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno));
+    if (!made && (stat(path, &s) != 0 || !S_ISDIR(s.st_mode)))
+        return sdm_fail(ctx, SDM_ERR_IO, "%s is a file where a folder is needed; remove it or give another -o", path);
+    return SDM_OK;
+}
