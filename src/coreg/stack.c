@@ -1,5 +1,6 @@
 /* The order of a stack's work: open, place, sample, align, combine, write. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/lease.h"
 #include "coreg/stack_layer.h"
 
 #include <cpl_error.h>
@@ -65,12 +66,13 @@ SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count, const S
     SdmStatus st = SDM_OK;
     SdmStack s = {.ctx = ctx, .opt = opt, .threads = sdm_threads(ctx)};
     SdmStackReport report = {.align = opt->align};
+    SdmLease *lease = NULL;
     const double start = sdm_now_s();
     *out = (SdmStackResult){.dems = NULL};
     GDALAllRegister();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     TRY(sdm_stack_open(&s, dems, count));
-    TRY(sdm_output_lock_take(ctx, sdm_options(ctx)->output, &s.owner));
+    TRY(sdm_lease_take_output(ctx, sdm_options(ctx)->output, &lease));
     report.datum_unknown = s.datum_unknown;
     TRY(align(&s, &report, out));
     TRY(make_products(&s, &report, start));
@@ -79,7 +81,7 @@ done:
     if (st == SDM_ERR_STOPPED)
         (void)sdm_fail(ctx, st,
                        "stopped on request; nothing was written, give the same command to start over");
-    sdm_output_lock_release(&s.owner);
+    sdm_lease_release(&lease);
     sdm_stack_close(&s);
     CPLPopErrorHandler();
     return st;

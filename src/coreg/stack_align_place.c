@@ -156,7 +156,6 @@ SdmStatus sdm_stack_align_place(SdmStack *s)
     TRY(sdm_alloc(s->ctx, &group, (size_t)s->count, sizeof *group, "shifts"));
     for (int k = 0; k < count; k++) {
         SdmTie tie = ties[k];
-        sdm_output_lock_touch(&s->owner);
         sdm_progress(s->ctx, 8, 0.3 + 0.2 * (double)k / count, "co-register pairs");
         TRY(measure(s, &tie, place_m[good]));
         if (tie.samples)

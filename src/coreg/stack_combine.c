@@ -195,7 +195,6 @@ SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackReport *report, SdmProduc
     TRY(block_open(s->ctx, edge * edge, &b));
     for (int64_t k = 0; k < across * down; k++) {
         TRY(sdm_check_stop(s->ctx));
-        sdm_output_lock_touch(&s->owner);
         sdm_progress(s->ctx, 8, 0.5 + 0.4 * (double)k / (double)(across * down), "median of the cells");
         b.col0 = k % across * edge;
         b.row0 = k / across * edge;

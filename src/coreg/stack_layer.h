@@ -2,7 +2,6 @@
 #ifndef SDM_LAYER_H
 #define SDM_LAYER_H
 
-#include "core/output_lock.h"
 #include "coreg/stack_adjust.h"
 #include "coreg/stack.h"
 
@@ -57,7 +56,6 @@ typedef struct SdmStack {
     int64_t bias_step;   /* samples between nodes of bias_m */
     int threads;
     bool datum_unknown;
-    SdmOutputLock owner; /* of the output; touched while work goes on */
 } SdmStack;
 
 /* ---- inputs.c: arguments and list -> layers, opened once and described ---- */

@@ -149,7 +149,6 @@ SdmStatus sdm_stack_sample(SdmStack *s)
 #pragma omp critical(sdm_stack)
         {
             go = !why;
-            sdm_output_lock_touch(&s->owner);
             sdm_progress(s->ctx, 1, again ? 0.5 : 0.3 * (double)done_count++ / s->count, "sample the DEMs");
         }
         const SdmStatus one = go ? sample_layer(s, &s->layer[i]) : SDM_OK;

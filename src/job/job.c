@@ -156,7 +156,7 @@ SdmStatus sdm_job_need_prepared(SdmContext *ctx, SdmJob *job, int64_t unit)
 {
     SdmStatus st = SDM_OK;
     char beat[SDM_PATH_SIZE], path[SDM_PATH_SIZE];
-    SdmHeartbeat *mine = NULL;
+    SdmLease *mine = NULL;
     const int64_t first = job->scene.first_unit;
     const bool other = unit != first; /* another unit is the preparation */
     if (sdm_job_read_prepared(ctx, job) == SDM_OK)
@@ -164,14 +164,14 @@ SdmStatus sdm_job_need_prepared(SdmContext *ctx, SdmJob *job, int64_t unit)
     if (other && !job->alone) {
         TRY(sdm_job_file(ctx, job, SDM_JOB_HEARTBEAT, first, beat));
         TRY(sdm_job_file(ctx, job, SDM_JOB_PREPARED, job->number, path));
-        TRY(sdm_heartbeat_wait(ctx, beat, path, job->wait_s, unit - first));
+        TRY(sdm_lease_wait_result(ctx, beat, path, job->wait_s, unit - first));
         if (sdm_job_read_prepared(ctx, job) == SDM_OK)
             goto open;
         sdm_log(ctx, SDM_LOG_INFO, 0, "nobody has prepared %s: done here", job->scene.name);
-        mine = sdm_heartbeat_begin(beat);
+        mine = sdm_lease_announce(beat);
     }
     st = prepare_now(ctx, job);
-    sdm_heartbeat_end(&mine);
+    sdm_lease_release(&mine);
     TRY(st);
 open:
     TRY(open_images(ctx, job, SDM_DEPTH_WINDOWS));

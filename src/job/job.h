@@ -3,7 +3,7 @@
 #ifndef SDM_JOB_H
 #define SDM_JOB_H
 
-#include "core/output_lock.h"
+#include "core/lease.h"
 #include "job/plan.h"
 #include "scene/block.h"
 
@@ -18,8 +18,6 @@ typedef enum SdmJobFile {
     SDM_JOB_HEARTBEAT     /* unit_000000.run: there while a task is at it, changes every few seconds */
 } SdmJobFile;
 
-typedef struct SdmHeartbeat SdmHeartbeat;
-
 enum { SDM_MOST_FLIGHTS = SDM_MOST_LANES };
 /* A unit in work. */
 typedef struct SdmFlight {
@@ -27,7 +25,7 @@ typedef struct SdmFlight {
     bool resumed, is_block; /* was found done; is a block, to be written at the end */
     uint64_t fingerprint;
     double started_s, took_s[SDM_UNIT_STAGES];
-    SdmHeartbeat *beat;
+    SdmLease *at_work; /* shows others that it is in work */
     SdmUnitWork work;
 } SdmFlight;
 
@@ -39,7 +37,7 @@ typedef struct SdmJob {
     bool alone;              /* run: one process does everything, nobody is waited for */
     double started_s;        /* of run */
     bool hopeless;           /* run: all is computed and makes no DEM; would only lead there again */
-    SdmOutputLock owner;          /* run: of the output */
+    SdmLease *lease;         /* run: of the output */
     bool redo;               /* merge: --overwrite was given, so merged scenes are merged again */
     bool elsewhere;          /* merge: -o was given */
     double wait_s;           /* longest wait for somebody else who prepares a scene */
@@ -125,15 +123,5 @@ int64_t sdm_job_blocks(const char *folder); /* finished blocks in it */
 bool sdm_job_has_work(const char *folder); /* is any finished file in it? */
 /* Remove every file of ours in a folder, and the folder when it is empty then. */
 void sdm_job_remove(const char *folder);
-
-/* ---- heartbeat (beat.c) ---- */
-/* Let the file change every few seconds, by a thread, until the end; NULL when it cannot be: only `status`
- * misses it. */
-SdmHeartbeat *sdm_heartbeat_begin(const char *path);
-SdmHeartbeat *sdm_heartbeat_keep(const char *path); /* of a file that is there: its time stamp changes, nothing else */
-void sdm_heartbeat_end(SdmHeartbeat **beat);        /* removes the file that sdm_heartbeat_begin() made */
-/* Wait until `result` is there, or nobody beats, or wait_s are over; order: of several who wait, the lower
- * goes first. */
-SdmStatus sdm_heartbeat_wait(SdmContext *ctx, const char *path, const char *result, double wait_s, int64_t order);
 
 #endif

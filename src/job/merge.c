@@ -224,7 +224,7 @@ static SdmStatus build(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
     TRY(leave_job(ctx, job, s));
 done:
     if (st == SDM_OK)
-        sdm_output_lock_release(&job->owner); /* before the last trace of a finished run goes */
+        sdm_lease_release(&job->lease); /* before the last trace of a finished run goes */
     sdm_product_close(&product);
     sdm_free(&m.files);
     return st;
@@ -235,7 +235,7 @@ static SdmStatus tidy(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
 {
     SdmStatus st = SDM_OK;
     TRY(leave_job(ctx, job, s));
-    sdm_output_lock_release(&job->owner);
+    sdm_lease_release(&job->lease);
     sdm_product_tidy(ctx);
 done:
     return st;
@@ -309,26 +309,20 @@ static SdmStatus merge_in_turn(SdmContext *ctx, SdmJob *job, int64_t *missing, i
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
-    SdmOutputLock owner = {.held = false};
-    SdmHeartbeat *beat = NULL, *beat_there = NULL;
+    SdmLease *turn = NULL;
     if (!job->redo && access(sdm_options(ctx)->output, F_OK) == 0 && sdm_job_is_merged(job, &job->scene) &&
         !sdm_product_finished(ctx, job->scene.whole)) {
         *already = true;
         goto done;
     }
     TRY(sdm_job_file(ctx, job, SDM_JOB_MERGING, job->scene.number, path));
-    TRY(sdm_output_lock_wait(ctx, path, job->scene.name, &owner));
-    beat = sdm_heartbeat_keep(path);
-    if (job->elsewhere) { /* another job may merge into that folder, too */
-        TRY(sdm_output_lock_take(ctx, sdm_options(ctx)->output, &job->owner));
-        beat_there = sdm_heartbeat_keep(job->owner.path);
-    }
+    TRY(sdm_lease_wait(ctx, path, job->scene.name, &turn));
+    if (job->elsewhere) /* another job may merge into that folder, too */
+        TRY(sdm_lease_take_output(ctx, sdm_options(ctx)->output, &job->lease));
     st = merge_held(ctx, job, missing, missing_count, already);
 done:
-    sdm_heartbeat_end(&beat_there);
-    sdm_output_lock_release(&job->owner);
-    sdm_heartbeat_end(&beat);
-    sdm_output_lock_release(&owner);
+    sdm_lease_release(&job->lease);
+    sdm_lease_release(&turn);
     return st;
 }
 

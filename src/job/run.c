@@ -226,7 +226,6 @@ static SdmStatus do_units(SdmContext *ctx, SdmJob *job)
         snprintf(what, sizeof what, "unit %lld of %lld", (long long)(i + 1), (long long)n);
         if (i > 0)
             sdm_progress(ctx, 5, 0.3 + 0.55 * (double)i / (double)n, what);
-        sdm_output_lock_touch(&job->owner);
         while (sdm_job_is_full(job, i))
             TRY(sdm_job_end(ctx, job, &done));
         TRY(sdm_job_begin(ctx, job, i));
@@ -298,7 +297,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     SdmPlan *plan = NULL;
     SdmPlanInput *input = NULL;
     SdmJob job = {.number = -1};
-    SdmOutputLock owner = {.held = false};
+    SdmLease *lease = NULL;
     SdmWorker *worker = NULL;
     char folder[SDM_PATH_SIZE] = "", marker[SDM_PATH_SIZE] = "";
     const double started_s = sdm_now_s();
@@ -315,10 +314,10 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(sdm_format(ctx, input->left, sizeof input->left, "%s", left));
     if (right)
         TRY(sdm_format(ctx, input->right, sizeof input->right, "%s", right));
-    TRY(sdm_output_lock_take(ctx, output, &owner));
+    TRY(sdm_lease_take_output(ctx, output, &lease));
     TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", output));
     TRY(sdm_file_make_folder(ctx, folder));
-    TRY(sdm_format(ctx, marker, sizeof marker, "%s", owner.path));
+    TRY(sdm_format(ctx, marker, sizeof marker, "%s", sdm_lease_path(lease)));
     sdm_crash_undo(marker, folder);
     TRY(sdm_plan_make(ctx, folder, input, 1, &plan));
     TRY(sdm_job_start(ctx, folder, &plan, &job));
@@ -326,8 +325,8 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     sdm_worker_tell(ctx, worker);
     job.worker = worker;
     worker = NULL;
-    job.owner = owner;
-    owner.held = false;
+    job.lease = lease;
+    lease = NULL;
     job.started_s = started_s;
     TRY(run_plan(ctx, &job));
     sdm_progress(ctx, 9, 1.0, "done");
@@ -339,8 +338,8 @@ done:
     if (st != SDM_OK && *folder && (!sdm_job_has_work(folder) || job.hopeless))
         sdm_job_remove(folder); /* nothing that could be taken up */
     sdm_crash_undo(NULL, NULL);
-    sdm_output_lock_release(&owner);
-    sdm_output_lock_release(&job.owner);
+    sdm_lease_release(&lease);
+    sdm_lease_release(&job.lease);
     sdm_job_close(ctx, &job);
     (void)sdm_set_options(ctx, &before);
     sdm_worker_close(&worker);

@@ -7,19 +7,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SEEN_FILE = 1, SEEN_BEAT = 2, SEEN_ERROR = 4, SEEN_PREPARED = 1, SEEN_MERGED = 2, SEEN_FAILURE = 4,
        SEEN_MERGING = 8 };
-static const double SILENT_S = 90.0; /* a beat older than that is of a task that died */
 
 struct SdmStatusReport {
     SdmJob job;
     SdmOptions options;
     uint8_t *unit, *scene; /* what was seen of each */
-    time_t now;            /* of the file system */
+    double now_s;          /* of the file system */
     double done_cpu_s, done_expected_s, left_expected_s;
     int running;
 };
@@ -40,26 +37,6 @@ static void note(SdmStatusReport *r, const char *name)
             (unit ? r->unit : r->scene)[n] |= (uint8_t)(1 << i);
 }
 
-/* The clock of the file system, by a file of ours: clocks of other machines do not matter. */
-static time_t folder_time(const char *folder)
-{
-    char path[SDM_PATH_SIZE];
-    struct stat s;
-    time_t now = time(NULL);
-    if (sdm_file_temporary_name(NULL, "status", path, sizeof path) != SDM_OK)
-        return now;
-    char full[2 * SDM_PATH_SIZE];
-    snprintf(full, sizeof full, "%s/%s", folder, path);
-    FILE *const f = fopen(full, "wx");
-    if (f) {
-        if (fstat(fileno(f), &s) == 0)
-            now = s.st_mtim.tv_sec;
-        fclose(f);
-        unlink(full);
-    }
-    return now;
-}
-
 SdmStatus sdm_status_open(SdmContext *ctx, const char *folder, SdmStatusReport **out)
 {
     SdmStatus st = SDM_OK;
@@ -73,7 +50,7 @@ SdmStatus sdm_status_open(SdmContext *ctx, const char *folder, SdmStatusReport *
     dir = opendir(folder);
     for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir))
         note(r, e->d_name);
-    r->now = folder_time(folder);
+    r->now_s = sdm_lease_clock_s(folder);
     *out = r;
     r = NULL;
 done:
@@ -114,13 +91,11 @@ static void read_sentence(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, i
     fclose(f);
 }
 
-/* Did the file of unit or scene n change a short time ago? */
-static bool beats(SdmContext *ctx, const SdmStatusReport *r, SdmJobFile kind, int64_t n)
+/* Is a process at work on unit or scene n? */
+static bool is_live(SdmContext *ctx, const SdmStatusReport *r, SdmJobFile kind, int64_t n)
 {
     char path[SDM_PATH_SIZE];
-    struct stat s;
-    return sdm_job_file(ctx, &r->job, kind, n, path) == SDM_OK && stat(path, &s) == 0 &&
-           difftime(r->now, s.st_mtim.tv_sec) < SILENT_S;
+    return sdm_job_file(ctx, &r->job, kind, n, path) == SDM_OK && sdm_lease_is_live(path, r->now_s);
 }
 
 static bool is_done(SdmContext *ctx, const SdmStatusReport *r, const SdmPlanScene *s, int64_t unit,
@@ -167,7 +142,7 @@ static void look_at_unit(SdmContext *ctx, SdmStatusReport *r, const SdmPlanScene
         return;
     }
     r->left_expected_s += expected;
-    if ((r->unit[unit] & SEEN_BEAT) && beats(ctx, r, SDM_JOB_HEARTBEAT, unit)) {
+    if ((r->unit[unit] & SEEN_BEAT) && is_live(ctx, r, SDM_JOB_HEARTBEAT, unit)) {
         out->running++;
         r->running++;
     } else if (r->unit[unit] & SEEN_ERROR) {
@@ -203,7 +178,7 @@ SdmStatus sdm_status_scene(SdmContext *ctx, SdmStatusReport *r, int i, SdmSceneS
         look_at_unit(ctx, r, &s, unit, out);
     if (r->scene[i] & SEEN_FAILURE && out->error_unit < 0)
         read_sentence(ctx, &r->job, SDM_JOB_FAILURE, i, out->error, sizeof out->error);
-    const bool merging = (r->scene[i] & SEEN_MERGING) && beats(ctx, r, SDM_JOB_MERGING, i);
+    const bool merging = (r->scene[i] & SEEN_MERGING) && is_live(ctx, r, SDM_JOB_MERGING, i);
     out->state = merging && out->done    ? "merging"
                  : out->done == out->units ? (*out->error ? "merge failed" : "ready to merge")
                  : out->running          ? "running"

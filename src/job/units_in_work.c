@@ -152,11 +152,11 @@ static SdmStatus begin_unit(SdmContext *ctx, SdmJob *job, SdmFlight *f)
                         "the job folder %s cannot be written: %s; let it be written, or move it", job->folder,
                         strerror(errno));
     TRY(sdm_job_file(ctx, job, SDM_JOB_HEARTBEAT, f->unit, path));
-    f->beat = sdm_heartbeat_begin(path);
+    f->at_work = sdm_lease_announce(path);
     TRY(preparation ? sdm_job_need_prepared(ctx, job, f->unit) : begin_tile(ctx, job, cells, f));
 done:
     if (st != SDM_OK)
-        sdm_heartbeat_end(&f->beat);
+        sdm_lease_release(&f->at_work);
     return st;
 }
 
@@ -203,7 +203,7 @@ SdmStatus sdm_job_end(SdmContext *ctx, SdmJob *job, SdmJobDone *done)
     const SdmStatus st = f->is_block ? end_tile(ctx, job, f) : SDM_OK;
     if (st == SDM_OK && !f->resumed)
         job->made[f->unit] = 1;
-    sdm_heartbeat_end(&f->beat);
+    sdm_lease_release(&f->at_work);
     *done =
         (SdmJobDone){.unit = f->unit, .resumed = f->resumed, .seconds = sdm_now_s() - f->started_s};
     return note(ctx, job, f->unit, st);
@@ -224,7 +224,7 @@ void sdm_job_abandon(SdmJob *job)
     for (; job->flights > 0; job->flights--) {
         SdmFlight *const f = &job->flight[job->first_flight];
         sdm_unit_abandon(job->worker, &f->work);
-        sdm_heartbeat_end(&f->beat);
+        sdm_lease_release(&f->at_work);
         job->first_flight = (job->first_flight + 1) % SDM_MOST_FLIGHTS;
     }
     sdm_free(&job->flight);
