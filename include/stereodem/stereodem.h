@@ -30,10 +30,11 @@ typedef enum SdmStatus {
     SDM_ERR_INPUT,  /**< an input file is missing, damaged or of an unsupported kind; exit 1 like all below */
     SDM_ERR_DATA,   /**< inputs are readable but do not make a DEM (no overlap, too few matches ...) */
     SDM_ERR_IO,     /**< reading or writing failed (disk full, unwritable folder ...) */
-    SDM_ERR_MEMORY, /**< an allocation failed or the memory budget is too small */
+    SDM_ERR_MEMORY, /**< an allocation failed */
     SDM_ERR_UNSUPPORTED, /**< this build or machine cannot do it (GDAL without HDF4, no geoid grid ...) */
     SDM_ERR_STOPPED,     /**< a signal or sdm_stop() asked to stop; finished work is kept */
     SDM_ERR_DEVICE,      /**< a graphics device failed or was lost; finished work is kept */
+    SDM_ERR_BUDGET,      /**< the memory budget is too small for the input */
     SDM_STATUS_END       /**< one past the last; not a status */
 } SdmStatus;
 

@@ -301,7 +301,7 @@ static SdmStatus plan_scene(SdmContext *ctx, const char *folder, const SdmPlanIn
         cJSON_AddItemToObject(item, "right", right ? right : cJSON_CreateObject());
     }
     const SdmStatus st = add_scene(ctx, folder, in, item);
-    if (st == SDM_ERR_STOPPED || (st == SDM_ERR_MEMORY && !strstr(sdm_error(ctx), "--memory")))
+    if (st == SDM_ERR_STOPPED || st == SDM_ERR_MEMORY)
         return st;
     const cJSON *const tiles = cJSON_GetObjectItemCaseSensitive(item, "tiles");
     const bool tiled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "tiled"));

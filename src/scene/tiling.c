@@ -99,7 +99,7 @@ static SdmStatus check_budget(SdmContext *ctx, const SdmTiling *t)
     if (need == budget)
         return SDM_OK;
     const long long mib = (long long)(need >> 20) + 1;
-    return sdm_fail(ctx, SDM_ERR_MEMORY,
+    return sdm_fail(ctx, SDM_ERR_BUDGET,
                     "--memory %lld MiB is too small for this pair: %s needs more; give at least %lldM",
                     (long long)(budget >> 20), prepare > tile ? "its preparation" : "a tile of 64 cells",
                     mib);

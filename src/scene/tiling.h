@@ -34,7 +34,7 @@ typedef struct SdmTilePlan {
     SdmCost cost; /* with the preparation where the scene is one unit */
 } SdmTilePlan;
 
-/* Options used: memory, tile, tr, t_srs, hmin, hmax, cost.  SDM_ERR_MEMORY when the budget is too small. */
+/* Options used: memory, tile, tr, t_srs, hmin, hmax, cost.  SDM_ERR_BUDGET when the budget is too small. */
 SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *out);
 void sdm_tiling_free(SdmTiling *t);
 void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTilePlan *out);
