@@ -1,6 +1,7 @@
 /* Stage 6: pieces of the coarse surface, connected without jumps; nearest terrain of every pixel. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/terrain_mask.h"
+#include "core/disjoint_sets.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,25 +12,6 @@ void sdm_terrain_mask_free(SdmTerrainMask *g)
 {
     sdm_free(&g->h_m);
     sdm_free(&g->away);
-}
-
-static int32_t find_root(int32_t *parent, int32_t i)
-{
-    while (parent[i] != i) {
-        parent[i] = parent[parent[i]];
-        i = parent[i];
-    }
-    return i;
-}
-
-static void join(int32_t *parent, int32_t a, int32_t b)
-{
-    a = find_root(parent, a);
-    b = find_root(parent, b);
-    if (a < b)
-        parent[b] = a;
-    else
-        parent[a] = b;
 }
 
 /* Pixels in order: each begins in the piece of the one on its left, or as its own, and joins that of the one
@@ -47,7 +29,7 @@ static void connect_pieces(const SdmSurface *s, float limit, int32_t *parent)
                 parent[i] = parent[i - 1];
             if (y > 0 && (s->flags[i - w] & SDM_QA_VALID) && parent[i] != parent[i - w] &&
                 fabsf(s->h_m[i] - s->h_m[i - w]) < limit)
-                join(parent, i, i - w);
+                sdm_sets_join(parent, i, i - w);
         }
 }
 
@@ -57,7 +39,7 @@ static int32_t number_pieces(const SdmSurface *s, int32_t *parent)
     const int32_t n = s->win.w * s->win.h;
     int32_t count = 0;
     for (int32_t i = 0; i < n; i++)
-        parent[i] = find_root(parent, i);
+        parent[i] = sdm_sets_root(parent, i);
     for (int32_t i = 0; i < n; i++) /* a piece's root is its first pixel; numbers are negative till the end */
         parent[i] = !(s->flags[i] & SDM_QA_VALID) ? 0 : parent[i] == i ? -1 - count++ : parent[parent[i]];
     for (int32_t i = 0; i < n; i++)
