@@ -1,6 +1,7 @@
 /* Stage 8: scene centre and --t_srs, --tr -> the grid of the DEM: CRS, spacing, cells. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/gdal_errors.h"
+#include "geo/geodesy.h"
 #include "geo/grid.h"
 #include "geo/projector.h"
 
@@ -9,8 +10,6 @@
 #include <ogr_srs_api.h>
 #include <proj.h>
 #include <string.h>
-
-static const double METRES_PER_DEGREE = 111320.0; /* of the equator; for spacings, not for positions */
 
 /* Nearest number with two significant digits. */
 static double two_digits(double v)
@@ -160,7 +159,7 @@ static SdmStatus check_spacing(SdmContext *ctx, const SdmGrid *grid, double metr
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--tr %g is in degrees, for the output CRS is geographic; about %.3g is usual for this scene",
-            grid->spacing, neat_degrees(2.0 * gsd_m / METRES_PER_DEGREE));
+            grid->spacing, neat_degrees(2.0 * gsd_m / SDM_METRES_PER_DEGREE));
     if (m < gsd_m / 20.0 || m > gsd_m * 10000.0)
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
@@ -188,7 +187,7 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, doubl
     if (opt->t_srs)
         TRY(check_place(ctx, grid, text, lon_deg, lat_deg));
     if (grid->geographic)
-        unit_m = METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * (3.14159265358979323846 / 180.0)), 0.01));
+        unit_m = SDM_METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * (3.14159265358979323846 / 180.0)), 0.01));
     if (opt->tr == 0.0)
         grid->spacing =
             grid->geographic ? neat_degrees(2.0 * gsd_m / unit_m) : two_digits(2.0 * gsd_m / unit_m);
@@ -243,7 +242,7 @@ SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4], SdmGrid *grid)
 double sdm_grid_spacing_m(const SdmGrid *grid)
 {
     if (grid->geographic)
-        return grid->spacing * METRES_PER_DEGREE;
+        return grid->spacing * SDM_METRES_PER_DEGREE;
     OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
     const double unit_m = srs ? OSRGetLinearUnits(srs, NULL) : 1.0;
     OSRDestroySpatialReference(srs);
@@ -262,7 +261,7 @@ SdmStatus sdm_grid_ground_m(SdmContext *ctx, const SdmGrid *grid, double lon_deg
     TRY(sdm_projector_open(ctx, grid->wkt, &p));
     sdm_projector_forward(p, 3, x, y);
     const double map = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
-    const double ground_m = step_deg * METRES_PER_DEGREE * sqrt(cos(lat_deg * pi / 180.0));
+    const double ground_m = step_deg * SDM_METRES_PER_DEGREE * sqrt(cos(lat_deg * pi / 180.0));
     const double true_m = grid->spacing * ground_m / sqrt(map);
     if (isfinite(true_m) && fabs(true_m / *side_m - 1.0) > 0.1)
         *side_m = true_m;

@@ -15,6 +15,21 @@ const char *sdm_vertical_name(int vertical)
     return names[vertical];
 }
 
+static const char *const words[] = {"ellipsoid", "egm96", "egm2008"};
+
+const char *sdm_vertical_word(int vertical)
+{
+    return words[vertical];
+}
+
+int sdm_vertical_of_word(const char *word)
+{
+    for (int k = SDM_ELLIPSOID; k <= SDM_EGM2008; k++)
+        if (strcmp(word, words[k]) == 0)
+            return k;
+    return SDM_VERTICAL_UNKNOWN;
+}
+
 static bool contains(const char *text, const char *part)
 {
     const size_t n = strlen(part);
