@@ -11,6 +11,32 @@
 
 #include "bp.h"
 
+typedef enum SdmPairCost { SDM_PAIR_SAD, SDM_PAIR_ZNCC, SDM_PAIR_CENSUS, SDM_PAIR_AD_CENSUS } SdmPairCost;
+enum { SDM_PAIR_LEFT, SDM_PAIR_RIGHT };
+
+/* Samples are int16: of 8-bit images 0..255 (`eight_bit` true), of others signed 12 bit, -2047..2047;
+ * SDM_PIXEL_NODATA where there is none. */
+typedef struct SdmPairImage {
+    int width, height;
+    ptrdiff_t stride;    /* samples from row to row */
+    const int16_t *data; /* borrowed */
+    bool eight_bit;
+} SdmPairImage;
+
+/* The definition of rectified matching by the best of each pixel: see SdmPairSettings of src/rectified/pair.h
+ * for the fields.  cost: not SDM_PAIR_AD_CENSUS. */
+typedef struct SdmPairReference {
+    const SdmPairImage *image[2];
+    SdmPairCost cost;
+    int window, dmin, dmax, census_width, census_height;
+    float lr_threshold, uniqueness, min_sigma;
+    bool subpixel;
+} SdmPairReference;
+/* Bytes of scratch for sdm_pair_reference_row(): the volume of one row. */
+size_t sdm_pair_reference_scratch(const SdmPairReference *r);
+/* Row y of the disparities: `width` floats, px, NaN where there is no match.  scratch: aligned to 64. */
+void sdm_pair_reference_row(const SdmPairReference *r, int y, void *scratch, float *disparity);
+
 enum { SDM_PAIR_NONE = 0xFFFF, SDM_PAIR_LANES_MAX = 64, SDM_PAIR_PLANES_MAX = 10, SDM_PAIR_ZNCC_ONE = 32000 };
 
 /* Winners of a row of left pixels: SDM_PAIR_STRIP entries of each field, one after the other. */
@@ -116,13 +142,5 @@ typedef struct SdmPairKernels {
     sdm_bp_tile_fn *bp_tile;
     sdm_bp_scratch_fn *bp_scratch;
 } SdmPairKernels;
-
-/* Kernels of the level for a chunk of at most `left` disparities; NULL: the level is "reference" or not here.
- */
-const SdmPairKernels *sdm_pair_kernels_at(const char *level, int left);
-
-/* Likewise, for belief propagation over a vector of `labels`: lanes / 2 labels, the narrowest that holds
- * them. */
-const SdmPairKernels *sdm_bp_kernels_at(const char *level, int labels);
 
 #endif

@@ -5,7 +5,9 @@
  * nodata in it or without texture has no cost.  Costs are 16 bit, smaller is better, NONE where there is
  * none. */
 // SPDX-License-Identifier: Apache-2.0
-#include "pair_reference.h"
+#include "core/arena.h"
+#include "core/math.h"
+#include "pair_kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,8 +15,7 @@
 enum { NONE = 0xFFFF, ZNCC_ONE = 32000, WORDS = 2 };
 
 typedef struct Pair { /* a row being matched */
-    const SdmPairImage *side[2];
-    const SdmPairSettings *set;
+    const SdmPairReference *set;
     int y, width, n;     /* n: samples in a window */
     int reach;           /* window columns -reach..window - 1 - reach, rows alike */
     uint16_t *cost;      /* width x (dmax - dmin + 1) */
@@ -23,37 +24,42 @@ typedef struct Pair { /* a row being matched */
     int32_t *right_best; /* width: d of the right pixel's best, INT32_MIN if none */
 } Pair;
 
-static int depth(const SdmPairSettings *set) { return set->dmax - set->dmin + 1; }
+static int depth(const SdmPairReference *set) { return set->dmax - set->dmin + 1; }
 
-size_t sdm_pair_reference_scratch(int width, const SdmPairSettings *set)
-{
-    const size_t w = (size_t)width;
-    return w * ((size_t)depth(set) * sizeof(uint16_t) + 2 * sizeof(float) + sizeof(int32_t)) +
-           2 * w * (size_t)set->window * WORDS * sizeof(uint64_t) + 64;
-}
-
-static void cut(Pair *p, void *scratch)
+static void take_scratch(Pair *p, SdmArena *arena)
 {
     const size_t w = (size_t)p->width, words = w * (size_t)p->set->window * WORDS;
-    p->word[0] = scratch;
-    p->word[1] = p->word[0] + words;
-    p->texture[0] = (float *)(void *)(p->word[1] + words);
-    p->texture[1] = p->texture[0] + w;
-    p->right_best = (int32_t *)(void *)(p->texture[1] + w);
-    p->cost = (uint16_t *)(void *)(p->right_best + w);
+    for (int side = 0; side < 2; side++) {
+        p->word[side] = sdm_arena_take(arena, words, sizeof *p->word[side]);
+        p->texture[side] = sdm_arena_take(arena, w, sizeof *p->texture[side]);
+    }
+    p->right_best = sdm_arena_take(arena, w, sizeof *p->right_best);
+    p->cost = sdm_arena_take(arena, w * (size_t)depth(p->set), sizeof *p->cost);
 }
 
-static int clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
-
-static int sample(const SdmPairImage *im, int x, int y)
+size_t sdm_pair_reference_scratch(const SdmPairReference *set)
 {
-    return im->data[clamp(y, 0, im->height - 1) * im->stride + clamp(x, 0, im->width - 1)];
+    SdmArena arena = {NULL, 0};
+    take_scratch(&(Pair){.set = set, .width = set->image[0]->width}, &arena);
+    return arena.used;
+}
+
+/* Off the image the nearest pixel's. */
+static int sample(const Pair *p, int side, int x, int y)
+{
+    const SdmPairImage *const im = p->set->image[side];
+    return im->data[sdm_clamp(y, 0, im->height - 1) * im->stride + sdm_clamp(x, 0, im->width - 1)];
+}
+
+static bool eight_bit(const Pair *p)
+{
+    return p->set->image[0]->eight_bit && p->set->image[1]->eight_bit;
 }
 
 /* As ZNCC takes it: 8 bit about 0. */
-static int centred(const SdmPairImage *im, int x, int y)
+static int centred(const Pair *p, int side, int x, int y)
 {
-    return sample(im, x, y) - (im->eight_bit ? 128 : 0);
+    return sample(p, side, x, y) - (p->set->image[side]->eight_bit ? 128 : 0);
 }
 
 typedef struct Sums { /* of one window */
@@ -67,8 +73,8 @@ static Sums sums_at(const Pair *p, int side, int x)
     const int lo = -p->reach, hi = p->set->window - 1 - p->reach;
     for (int j = lo; j <= hi; j++)
         for (int i = lo; i <= hi; i++) {
-            const int64_t v = centred(p->side[side], x + i, p->y + j);
-            s.nodata |= sample(p->side[side], x + i, p->y + j) == SDM_PIXEL_NODATA;
+            const int64_t v = centred(p, side, x + i, p->y + j);
+            s.nodata |= sample(p, side, x + i, p->y + j) == SDM_PIXEL_NODATA;
             s.sum += v;
             s.squares += v * v;
         }
@@ -97,10 +103,10 @@ static uint16_t sad_at(const Pair *p, int x, int xr)
     int sad = 0, shift = 0;
     for (int j = lo; j <= hi; j++)
         for (int i = lo; i <= hi; i++) {
-            const int apart = sample(p->side[0], x + i, p->y + j) - sample(p->side[1], xr + i, p->y + j);
+            const int apart = sample(p, 0, x + i, p->y + j) - sample(p, 1, xr + i, p->y + j);
             sad += apart < 0 ? -apart : apart;
         }
-    while ((p->n * (p->side[0]->eight_bit && p->side[1]->eight_bit ? 255 : 4094)) >> shift >= NONE)
+    while ((p->n * (eight_bit(p) ? 255 : 4094)) >> shift >= NONE)
         shift++;
     return (uint16_t)(sad >> shift);
 }
@@ -111,7 +117,7 @@ static int64_t products_at(const Pair *p, int x, int xr)
     int64_t sum = 0;
     for (int j = lo; j <= hi; j++)
         for (int i = lo; i <= hi; i++)
-            sum += (int64_t)centred(p->side[0], x + i, p->y + j) * centred(p->side[1], xr + i, p->y + j);
+            sum += (int64_t)centred(p, 0, x + i, p->y + j) * centred(p, 1, xr + i, p->y + j);
     return sum;
 }
 
@@ -125,7 +131,7 @@ static uint16_t zncc_at(const Pair *p, int x, int xr)
     const Sums l = sums_at(p, 0, x), r = sums_at(p, 1, xr);
     const int64_t products = products_at(p, x, xr);
     const float n = (float)p->n, left = p->texture[0][x] * (float)ZNCC_ONE, right = p->texture[1][xr];
-    if (p->side[0]->eight_bit && p->side[1]->eight_bit && p->n <= 225) {
+    if (eight_bit(p) && p->n <= 225) {
         const float covariance = (float)(p->n * products - l.sum * r.sum);
         return (uint16_t)(ZNCC_ONE - (int)nearbyintf(covariance * right * left));
     }
@@ -152,8 +158,8 @@ static uint16_t census_at(const Pair *p, int x, int xr)
     for (int j = 0; j < p->set->window; j++)
         for (int i = -p->reach; i <= hi; i++)
             for (int k = 0; k < WORDS; k++)
-                sum += ones(p->word[0][(j * w + clamp(x + i, 0, w - 1)) * WORDS + k] ^
-                            p->word[1][(j * w + clamp(xr + i, 0, w - 1)) * WORDS + k]);
+                sum += ones(p->word[0][(j * w + sdm_clamp(x + i, 0, w - 1)) * WORDS + k] ^
+                            p->word[1][(j * w + sdm_clamp(xr + i, 0, w - 1)) * WORDS + k]);
     return (uint16_t)sum;
 }
 
@@ -166,7 +172,7 @@ static void census_word(const Pair *p, int side, int x, int y, uint64_t out[WORD
     for (int j = -ry; j <= ry; j++)
         for (int i = -rx; i <= rx; i++)
             if (i || j) {
-                const uint64_t darker = sample(p->side[side], x + i, y + j) < sample(p->side[side], x, y);
+                const uint64_t darker = sample(p, side, x + i, y + j) < sample(p, side, x, y);
                 out[bit / 64] |= darker << bit % 64;
                 bit++;
             }
@@ -174,12 +180,12 @@ static void census_word(const Pair *p, int side, int x, int y, uint64_t out[WORD
 
 static void prepare(Pair *p)
 {
-    const int last = p->side[0]->height - 1;
+    const int last = p->set->image[0]->height - 1;
     for (int side = 0; side < 2; side++)
         for (int x = 0; x < p->width; x++) {
             p->texture[side][x] = texture_at(p, side, x);
             for (int j = 0; j < p->set->window && p->set->cost == SDM_PAIR_CENSUS; j++)
-                census_word(p, side, x, clamp(p->y + j - p->reach, 0, last),
+                census_word(p, side, x, sdm_clamp(p->y + j - p->reach, 0, last),
                             p->word[side] + (ptrdiff_t)(j * p->width + x) * WORDS);
         }
 }
@@ -254,16 +260,14 @@ static float choose(const Pair *p, int x)
     return (float)best + (p->set->subpixel ? subpixel(p, x, best) : 0.0f);
 }
 
-void sdm_pair_reference_row(const SdmPairImage *left, const SdmPairImage *right, const SdmPairSettings *set,
-                            int y, void *scratch, float *disparity)
+void sdm_pair_reference_row(const SdmPairReference *set, int y, void *scratch, float *disparity)
 {
-    Pair p = {.side = {left, right},
-              .set = set,
+    Pair p = {.set = set,
               .y = y,
-              .width = left->width,
+              .width = set->image[0]->width,
               .n = set->window * set->window,
               .reach = set->window / 2};
-    cut(&p, scratch);
+    take_scratch(&p, &(SdmArena){scratch, 0});
     prepare(&p);
     for (int x = 0; x < p.width; x++)
         for (int d = set->dmin; d <= set->dmax; d++)

@@ -41,7 +41,7 @@ typedef struct SdmSgmPick {
 typedef void sdm_sgm_pick_fn(const SdmSgmPick *pick);
 
 /* What the pixels of a row cost: bits of the census words that differ, and the difference of the values up to
- * `apart_most`. Label l of pixel x is right pixel x + l of `right`, whose ends the caller has made long
+ * `difference_max`. Label l of pixel x is right pixel x + l of `right`, whose ends the caller has made long
  * enough: 64 entries beyond the last label.  out: width x pitch, what pads the labels 255. */
 typedef struct SdmSgmCosts {
     int width, labels, pitch;
@@ -49,7 +49,7 @@ typedef struct SdmSgmCosts {
     const uint8_t *left, *right;
     ptrdiff_t left_plane, right_plane;
     const uint8_t *left_value, *right_value;
-    int apart_most;                     /* 0 = words alone */
+    int difference_max;                     /* 0 = words alone */
     uint8_t *out;
 } SdmSgmCosts;
 typedef void sdm_sgm_costs_fn(const SdmSgmCosts *c);
@@ -62,7 +62,5 @@ typedef struct SdmSgmKernels {
 } SdmSgmKernels;
 
 extern const SdmSgmKernels sdm_sgm_kernels_reference;
-/* Kernels of the instruction set `level` as sdm_kernels_at() names it; NULL: not here. */
-const SdmSgmKernels *sdm_sgm_kernels_at(const char *level);
 
 #endif

@@ -134,7 +134,7 @@ static void costs(const SdmSgmCosts *c)
     for (ptrdiff_t x = 0; x < c->width; x++)
         for (int l = 0; l < c->pitch; l++) {
             const int apart = c->left_value[x] - c->right_value[x + l], size = apart < 0 ? -apart : apart;
-            int cost = smaller(size, c->apart_most);
+            int cost = smaller(size, c->difference_max);
             for (int p = 0; p < c->planes; p++)
                 cost += ones((unsigned)c->left[x + p * c->left_plane] ^ c->right[x + l + p * c->right_plane]);
             c->out[x * c->pitch + l] = (uint8_t)(l < c->labels ? cost : 255);

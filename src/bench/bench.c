@@ -3,7 +3,7 @@
 #include "bench/bench.h"
 #include "bench/bench_device.h"
 
-#include "kernels.h"
+#include "levels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -114,12 +114,11 @@ static void name_machine(char *out, size_t size)
 /* Every level that runs here, or the one of --cpu-level. */
 static SdmStatus choose_levels(SdmBench *b)
 {
-    static const char *const all[] = {"reference", "c", "sse4.2", "avx2", "avx512"};
     const char *const wanted = sdm_options(b->ctx)->cpu_level;
     const bool any = strcmp(wanted, "auto") == 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (sdm_kernels_at(all[i]) && (any || strcmp(wanted, all[i]) == 0))
-            b->levels[b->level_count++] = all[i];
+    for (int i = 0; i < SDM_CPU_LEVELS; i++)
+        if (sdm_cpu_levels[i].here() && (any || strcmp(wanted, sdm_cpu_levels[i].name) == 0))
+            b->levels[b->level_count++] = sdm_cpu_levels[i].name;
     if (b->level_count == 0)
         return sdm_fail(b->ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", wanted,

@@ -4,7 +4,7 @@
 
 #include "gpu/choose.h"
 #include "gpu/optimize_device.h"
-#include "gpu/pair_device.h"
+#include "rectified/pair_device.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "bench/bench.h"
 #include "rectified/pair.h"
-#include "rectified/pair_after.h"
+#include "rectified/pair_filters.h"
 
 /* A rectified pair of grainy texture whose disparities lie in 0..depth - 1; data lives as long as *b. */
 SdmStatus sdm_synthetic_pair(SdmBench *b, int width, int height, int depth, bool eight_bit,

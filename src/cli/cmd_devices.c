@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "gpu/device.h"
-#include "kernels.h"
+#include "levels.h"
 
 #include <string.h>
 
@@ -68,14 +68,14 @@ static void print_api(SdmCall *call, enum SdmApi api, SdmDeviceInfo *list, cJSON
 /* The kernels' copies for instruction sets: which this processor has. */
 static void print_processor(SdmCall *call)
 {
-    static const char *const levels[] = {"c", "sse4.2", "avx2", "avx512"};
     char here[64] = "", missing[64] = "";
     cJSON *const list = call->summary ? cJSON_AddArrayToObject(call->summary, "cpu_levels") : NULL;
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
-        char *const text = sdm_kernels_at(levels[i]) ? here : missing;
-        snprintf(text + strlen(text), 64 - strlen(text), " %s", levels[i]);
+    for (int i = 1; i < SDM_CPU_LEVELS; i++) { /* the first one is the definition */
+        const char *const name = sdm_cpu_levels[i].name;
+        char *const text = sdm_cpu_levels[i].here() ? here : missing;
+        snprintf(text + strlen(text), 64 - strlen(text), " %s", name);
         if (list && text == here)
-            cJSON_AddItemToArray(list, cJSON_CreateString(levels[i]));
+            cJSON_AddItemToArray(list, cJSON_CreateString(name));
     }
     sdm_screen_print(&call->screen, "%-10s %d threads; instruction sets:%s%s%s", "cpu",
                      sdm_threads(call->ctx), here, *missing ? "; not here:" : "", missing);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/belief.h"
 
-#include "pair_kernels.h"
+#include "levels.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -164,24 +164,25 @@ done:
 }
 
 /* The narrowest kernels that hold all labels; vectors of 32 labels read 32 bytes of costs. */
-static const SdmPairKernels *kernels_for(const char *level, int labels, int pitch)
+static const SdmPairKernels *kernels_for(const SdmCpuLevel *level, int labels, int pitch)
 {
-    return sdm_bp_kernels_at(level, pitch % 32 == 0 || labels < 16 ? labels : 16);
+    return sdm_bp_kernels(level, pitch % 32 == 0 || labels < 16 ? labels : 16);
 }
 
 SdmStatus sdm_bp_run(SdmContext *ctx, const SdmBpField *f, const SdmBpPlan *asked, const char *cpu_level,
                      uint16_t *label)
 {
     SdmStatus st = SDM_OK;
+    const SdmCpuLevel *const level = sdm_cpu_level(cpu_level);
     TRY(check(ctx, f, asked));
-    if (!sdm_kernels_at(cpu_level))
+    if (!level)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", cpu_level,
                         sdm_kernels_name("auto"));
     Front b = {.f = f, .plan = asked, .label = label};
-    if (strcmp(cpu_level, "reference") == 0)
+    b.kernels = kernels_for(level, f->labels, f->pitch);
+    if (!b.kernels)
         return propagate_by_definition(ctx, &b);
-    b.kernels = kernels_for(cpu_level, f->labels, f->pitch);
     b.n = round_up(f->labels, b.kernels->lanes / 2);
     const int w = f->width < asked->tile ? f->width : asked->tile,
               h = f->height < asked->tile ? f->height : asked->tile;

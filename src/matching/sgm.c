@@ -2,7 +2,7 @@
  * over each. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/optimize.h"
-#include "sgm_kernels.h"
+#include "levels.h"
 
 #include <string.h>
 
@@ -142,7 +142,8 @@ static void band(const Sgm *s, const Room *room, int y0, int y1)
 SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out)
 {
     SdmStatus st = SDM_OK;
-    Sgm s = {.how = how, .volume = v, .out = out, .kernels = sdm_sgm_kernels_at(how->cpu_level)};
+    const SdmCpuLevel *const level = sdm_cpu_level(how->cpu_level);
+    Sgm s = {.how = how, .volume = v, .out = out, .kernels = level ? level->sgm : NULL};
     const int bands = bands_of(v->end - v->begin),
               threads = sdm_threads(ctx) < bands ? sdm_threads(ctx) : bands;
     const int rows = v->height < BAND ? v->height : BAND;

@@ -3,7 +3,7 @@
 #include "rectified/disparity_inside.h"
 
 #include "gpu/choose.h"
-#include "gpu/pair_device.h"
+#include "rectified/pair_device.h"
 
 #include <math.h>
 #include <pthread.h>

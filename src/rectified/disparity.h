@@ -4,7 +4,7 @@
 
 #include "core/options.h"
 #include "rectified/pair.h"
-#include "rectified/pair_after.h"
+#include "rectified/pair_filters.h"
 
 /* Options of the command beside the common ones.  Enumerations are indices into the choices of the table. */
 typedef struct SdmDisparityOptions {

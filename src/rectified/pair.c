@@ -1,47 +1,201 @@
-/* Two rectified images into disparities: bands of rows over the threads. */
+/* Two rectified images and settings -> checked, and handed to the way of matching that was asked for. */
 // SPDX-License-Identifier: Apache-2.0
-#include "pair_reference.h"
-#include "rectified/pair_parts.h"
-#include "rectified/pair_volume.h"
+#include "rectified/pair.h"
+
+#include "core/math.h"
+#include "levels.h"
 
 #include <string.h>
+
+/* ---- what cannot be matched, each in a sentence ---- */
+
+enum { DEPTH_MAX = 60000 }; /* disparities; they are counted in 16 bits */
+
+static const char *optimizer_name(const SdmPairSettings *set)
+{
+    static const char *const names[] = {"local", "sgm", "bp"};
+    return names[sdm_pair_is_local(set) ? SDM_OPTIMIZER_LOCAL : set->optimizer->kind];
+}
+
+static SdmStatus check_images(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right)
+{
+    if (left->width != right->width || left->height != right->height)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "the left image has %d x %d pixels and the right one %d x %d; rectified "
+                        "images have the same size",
+                        left->width, left->height, right->width, right->height);
+    if (left->eight_bit != right->eight_bit)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "one image has 8 bits and the other has more; give both in the same depth");
+    if (left->width < 1 || left->height < 1)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "the images have %d x %d pixels; there is nothing to match",
+                        left->width, left->height);
+    return SDM_OK;
+}
+
+static SdmStatus check_range(SdmContext *ctx, const SdmPairSettings *set)
+{
+    const char *const name = optimizer_name(set);
+    const int64_t depth = (int64_t)set->dmax - set->dmin + 1;
+    const int most = sdm_pair_is_local(set)                        ? DEPTH_MAX
+                     : set->optimizer->kind == SDM_OPTIMIZER_BP ? SDM_BP_LABELS_MAX
+                                                                   : SDM_LABEL_MOST;
+    if (depth < 1)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--min-disparity: found %d px, expected at most --max-disparity, which is %d px",
+                        set->dmin, set->dmax);
+    if (depth > most)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--max-disparity: found %d px, expected at most %d px with --optimizer %s, which takes %d %s",
+            set->dmax, set->dmin + most - 1, name, most,
+            sdm_pair_is_local(set) ? "disparities" : "labels");
+    return SDM_OK;
+}
+
+static SdmStatus check_window(SdmContext *ctx, const SdmPairSettings *set)
+{
+    const int window = set->window;
+    if (window == 1 && sdm_pair_is_local(set))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--window 1: needs --optimizer sgm or bp, found local; give 2 or more");
+    if (window == 1)
+        return SDM_OK;
+    if (set->cost == SDM_PAIR_SAD && (window < 2 || window > 32))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--window %d: expected one from 2 to 32 with --cost sad", window);
+    if (set->cost != SDM_PAIR_SAD && (window < 3 || window > 21))
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--window %d: expected an odd one from 3 to 21 with --cost zncc or census; --cost sad takes 2 "
+            "to 32",
+            window);
+    if (set->cost != SDM_PAIR_SAD && window % 2 == 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--window %d: even windows need --cost sad; give --window %d or %d, or --cost sad",
+                        window, window - 1, window + 1);
+    return SDM_OK;
+}
+
+static SdmStatus check_census(SdmContext *ctx, const SdmPairSettings *set)
+{
+    const int w = set->census_width, h = set->census_height;
+    const bool known = (w == 5 && h == 5) || (w == 7 && h == 7) || (w == 9 && (h == 7 || h == 9));
+    if ((set->cost == SDM_PAIR_CENSUS || set->cost == SDM_PAIR_AD_CENSUS) && !known)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--census: found %dx%d pixels, expected 5x5, 7x7, 9x7 or 9x9", w,
+                        h);
+    return SDM_OK;
+}
+
+static SdmStatus check_thresholds(SdmContext *ctx, const SdmPairSettings *set)
+{
+    if (!(set->lr_threshold > -1e6f && set->lr_threshold <= 1e6f))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--lr-threshold: found %g, expected pixels, at most 1000000",
+                        (double)set->lr_threshold);
+    if (!(set->uniqueness >= 0.0f && set->uniqueness < 1e6f))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--uniqueness: found %g, expected 0 or a share above it",
+                        (double)set->uniqueness);
+    if (!(set->min_sigma >= 0.0f && set->min_sigma < 1e6f))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--min-sigma: found %g, expected a standard deviation of 0 or more",
+                        (double)set->min_sigma);
+    return SDM_OK;
+}
+
+static SdmStatus check_optimizer(SdmContext *ctx, const SdmPairSettings *set)
+{
+    const char *const name = optimizer_name(set);
+    if (sdm_pair_is_local(set) && set->cost == SDM_PAIR_AD_CENSUS)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--cost ad-census: needs --optimizer sgm or bp, found local");
+    if (sdm_pair_is_local(set))
+        return SDM_OK;
+    if (set->cost == SDM_PAIR_ZNCC)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--optimizer %s: found --cost zncc, expected ad-census, census or sad", name);
+    if (set->uniqueness > 0.0f)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--uniqueness: needs --optimizer local, found %s", name);
+    return SDM_OK;
+}
+
+SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set)
+{
+    SdmStatus st = SDM_OK;
+    TRY(check_optimizer(ctx, set));
+    TRY(check_range(ctx, set));
+    TRY(check_window(ctx, set));
+    TRY(check_census(ctx, set));
+    TRY(check_thresholds(ctx, set));
+done:
+    return st;
+}
+
+SdmStatus sdm_pair_check(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
+                         const SdmPairSettings *set)
+{
+    SdmStatus st = SDM_OK;
+    const int width = left->width;
+    TRY(check_images(ctx, left, right));
+    TRY(sdm_pair_check_settings(ctx, set));
+    if (set->dmin <= -width || set->dmax >= width)
+        st = sdm_fail(ctx, SDM_ERR_USAGE,
+                      "disparities %d..%d reach beyond the image, which is %d pixels wide; give %d..%d at most",
+                      set->dmin, set->dmax, width, 1 - width, width - 1);
+done:
+    return st;
+}
+
+/* Penalties in steps of the volume's costs: census in bits that differ. */
+SdmStatus sdm_pair_optimizer(SdmContext *ctx, SdmPairCost cost, SdmOptimizer *out)
+{
+    switch (cost) {
+    case SDM_PAIR_AD_CENSUS:
+        return sdm_optimizer_settings(ctx, 25, 150, 15, 4, out);
+    case SDM_PAIR_CENSUS:
+        return sdm_optimizer_settings(ctx, 20, 120, 12, 4, out);
+    default:
+        return sdm_optimizer_settings(ctx, 8, 40, 12, 4, out);
+    }
+}
+
+/* ---- matching ---- */
+
+const int16_t *sdm_pair_samples(const SdmPairImage *im, int y, int x, int count, int16_t *row)
+{
+    const int16_t *const from = im->data + sdm_clamp(y, 0, im->height - 1) * im->stride;
+    if (x >= 0 && x + count <= im->width)
+        return from + x;
+    const int first = sdm_clamp(-x, 0, count), end = sdm_clamp(im->width - x, first, count); /* on the image */
+    for (int i = 0; i < first; i++)
+        row[i] = from[sdm_clamp(x + i, 0, im->width - 1)];
+    if (end > first)
+        memcpy(row + first, from + x + first, (size_t)(end - first) * sizeof *row);
+    for (int i = end; i < count; i++)
+        row[i] = from[sdm_clamp(x + i, 0, im->width - 1)];
+    return row;
+}
 
 static SdmStatus match_by_definition(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                      const SdmPairSettings *set, float *disparity)
 {
-    const int threads = sdm_threads(ctx);
-    const size_t scratch = sdm_pair_reference_scratch(left->width, set) / 64 * 64 + 64;
-    char *block = NULL;
     SdmStatus st = SDM_OK;
+    const SdmPairReference definition = {.image = {left, right},
+                                         .cost = set->cost,
+                                         .window = set->window,
+                                         .dmin = set->dmin,
+                                         .dmax = set->dmax,
+                                         .census_width = set->census_width,
+                                         .census_height = set->census_height,
+                                         .lr_threshold = set->lr_threshold,
+                                         .uniqueness = set->uniqueness,
+                                         .min_sigma = set->min_sigma,
+                                         .subpixel = set->subpixel};
+    const int threads = sdm_threads(ctx);
+    const size_t scratch = sdm_pair_reference_scratch(&definition);
+    char *block = NULL;
     TRY(sdm_alloc(ctx, &block, scratch, (size_t)threads, "matching by definition"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int y = 0; y < left->height; y++)
         if (sdm_check_stop(ctx) == SDM_OK)
-            sdm_pair_reference_row(left, right, set, y, block + scratch * (size_t)sdm_thread(),
+            sdm_pair_reference_row(&definition, y, block + scratch * (size_t)sdm_thread(),
                                    disparity + (ptrdiff_t)y * left->width);
-    TRY(sdm_check_stop(ctx));
-done:
-    sdm_free(&block);
-    return st;
-}
-
-static SdmStatus match_bands(SdmContext *ctx, SdmPairPlan *plan)
-{
-    const int threads = sdm_threads(ctx);
-    SdmPairScratch none;
-    char *block = NULL;
-    SdmStatus st = SDM_OK;
-    sdm_pair_plan(plan, threads);
-    const size_t bytes = sdm_pair_scratch(plan, NULL, &none);
-    TRY(sdm_alloc(ctx, &block, bytes, (size_t)threads, "rows in flight of matching"));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int y0 = 0; y0 < plan->height; y0 += plan->band_rows) {
-        const int y1 = y0 + plan->band_rows < plan->height ? y0 + plan->band_rows : plan->height;
-        SdmPairScratch scratch;
-        sdm_pair_scratch(plan, block + bytes * (size_t)sdm_thread(), &scratch);
-        if (sdm_check_stop(ctx) == SDM_OK)
-            sdm_pair_band(plan, &scratch, y0, y1);
-    }
     TRY(sdm_check_stop(ctx));
 done:
     sdm_free(&block);
@@ -51,21 +205,21 @@ done:
 SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                          const SdmPairSettings *set, float *disparity)
 {
-    SdmPairPlan plan = {.image = {left, right}, .set = set, .disparity = disparity};
     SdmStatus st = SDM_OK;
     TRY(sdm_pair_check(ctx, left, right, set));
-    if (!sdm_kernels_at(set->cpu_level))
+    const SdmCpuLevel *const level = sdm_cpu_level(set->cpu_level);
+    if (!level)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", set->cpu_level,
                         sdm_kernels_name("auto"));
     const int64_t pixels = (int64_t)left->width * left->height;
     const int team = sdm_team_enter(ctx, pixels * (set->dmax - set->dmin + 1));
-    if (set->optimizer && set->optimizer->kind != SDM_OPTIMIZER_LOCAL)
+    if (!sdm_pair_is_local(set))
         st = sdm_pair_match_labels(ctx, left, right, set, disparity);
-    else if (strcmp(set->cpu_level, "reference") == 0)
+    else if (!level->pair[0])
         st = match_by_definition(ctx, left, right, set, disparity);
     else
-        st = match_bands(ctx, &plan);
+        st = sdm_pair_match_local(ctx, left, right, set, disparity);
     sdm_team_leave(ctx, team);
 done:
     return st;

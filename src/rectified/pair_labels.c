@@ -1,15 +1,370 @@
-/* Rectified matching with an optimizer: bands of rows, costs -> labels -> disparities. */
+/* Two rectified images -> disparities by an optimizer: bands of rows, their costs -> volume -> labels. */
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels.h"
-#include "rectified/pair_parts.h"
-#include "rectified/pair_volume.h"
+#include "rectified/pair_labels.h"
+
+#include "core/arena.h"
+#include "core/math.h"
+#include "levels.h"
 
 #include <math.h>
+#include <string.h>
+
+/* ---- costs of a band of rows ---- */
+
+enum {
+    SAD_MAX = 63,        /* largest difference of two values, SAD; larger ones count as it */
+    AD_MAX = 24,         /* the same beside census words, where it also is at most half of their bits */
+    WINDOW_MAX = 127,    /* largest sum over a window, after halving */
+    KERNEL_SLACK = 64    /* bytes that kernels read and write beyond a row */
+};
+
+SdmPairTerms sdm_pair_terms(const SdmPairSettings *set)
+{
+    SdmPairTerms t = {.shift = 0};
+    if (set->cost == SDM_PAIR_CENSUS || set->cost == SDM_PAIR_AD_CENSUS)
+        t.bits = set->census_width * set->census_height - 1;
+    if (set->cost == SDM_PAIR_SAD)
+        t.difference_max = SAD_MAX;
+    else if (set->cost == SDM_PAIR_AD_CENSUS)
+        t.difference_max = t.bits / 2 < AD_MAX ? t.bits / 2 : AD_MAX;
+    t.cost_max = (t.bits + t.difference_max) * set->window * set->window;
+    for (; t.cost_max > WINDOW_MAX; t.cost_max >>= 1)
+        t.shift++;
+    return t;
+}
+
+void sdm_pair_volume_shape(const SdmPairSettings *set, SdmVolume *v)
+{
+    *v = (SdmVolume){
+        .labels = set->dmax - set->dmin + 1, .first = -set->dmax, .most = sdm_pair_terms(set).cost_max};
+}
+
+/* What makes the volume of a band. */
+typedef struct Costs {
+    const SdmPairImage *image[2];
+    const SdmPairSettings *set;
+    const SdmVolume *v;
+    const SdmSgmKernels *kernels;
+    SdmPairTerms terms;
+    int y0, planes;   /* planes: bytes of a word */
+    size_t row;       /* width x pitch */
+    int before;       /* entries of a right row before right pixel 0 */
+    ptrdiff_t length; /* of a right row, and of a left one */
+} Costs;
+
+/* Rows in work of a thread. */
+typedef struct CostRows {
+    uint8_t *word[2], *value[2]; /* planes x length, length */
+    int16_t *under[9];           /* samples of the rows under the words */
+    uint8_t *pixel;              /* window x row: costs of pixels */
+    uint16_t *column;            /* row: their sums down the window */
+} CostRows;
+
+static void take_cost_rows(const Costs *m, SdmArena *arena, CostRows *r)
+{
+    const size_t length = (size_t)m->length, window = (size_t)m->set->window;
+    for (int side = 0; side < 2; side++) {
+        r->word[side] = sdm_arena_take(arena, length, (size_t)m->planes);
+        r->value[side] = sdm_arena_take(arena, length, 1);
+    }
+    for (int i = 0; i < 9; i++)
+        r->under[i] = sdm_arena_take(arena, length, sizeof *r->under[i]);
+    r->column = sdm_arena_take(arena, window > 1 ? m->row : 0, sizeof *r->column);
+    r->pixel = sdm_arena_take(arena, window > 1 ? m->row : 0, window);
+}
+
+/* Continue a row of `width` bytes at `first` with its first and last one. */
+static void extend(uint8_t *row, int first, int width, ptrdiff_t length)
+{
+    memset(row, row[first], (size_t)first);
+    memset(row + first + width, row[first + width - 1], (size_t)(length - first - width));
+}
+
+/* Census words of row y and its values, 8 bit. */
+static void fill_words(const Costs *m, const CostRows *r, int side, int y)
+{
+    const SdmPairImage *const im = m->image[side];
+    const int first = side ? m->before : 0, width = im->width, high = m->set->census_height;
+    const int16_t *const row = im->data + y * im->stride, *rows[9];
+    uint8_t *const value = r->value[side];
+    for (int x = 0; x < width; x++)
+        value[first + x] =
+            (uint8_t)(im->eight_bit ? sdm_clamp(row[x], 0, 255) : sdm_clamp(row[x] + 2048, 0, 4095) >> 4);
+    extend(value, first, width, m->length);
+    if (!m->planes)
+        return;
+    for (int j = 0; j < high; j++)
+        rows[j] = sdm_pair_samples(im, y + j - high / 2, -(m->set->census_width / 2),
+                                   width + m->set->census_width - 1, r->under[j]);
+    for (int j = 0; j < high; j++) /* copied, since kernels read on beyond the row */
+        if (rows[j] != r->under[j])
+            rows[j] =
+                memcpy(r->under[j], rows[j], (size_t)(width + m->set->census_width - 1) * sizeof(int16_t));
+    m->kernels->words(rows, width, m->set->census_width, high, r->word[side] + first, m->length);
+    for (int p = 0; p < m->planes; p++)
+        extend(r->word[side] + p * m->length, first, width, m->length);
+}
+
+/* Costs of the pixels of row y, which lies on the image. */
+static void pixel_costs(const Costs *m, const CostRows *r, int y, uint8_t *out)
+{
+    const SdmVolume *const v = m->v;
+    const int at = m->before + v->first;
+    for (int side = 0; side < 2; side++)
+        fill_words(m, r, side, y);
+    const SdmSgmCosts c = {.width = v->width,
+                           .labels = v->labels,
+                           .pitch = v->pitch,
+                           .planes = m->planes,
+                           .left = r->word[0],
+                           .right = r->word[1] + at,
+                           .left_plane = m->length,
+                           .right_plane = m->length,
+                           .left_value = r->value[0],
+                           .right_value = r->value[1] + at,
+                           .difference_max = m->terms.difference_max,
+                           .out = out};
+    m->kernels->costs(&c);
+}
+
+/* Sums over the windows of a row from the sums of their columns. */
+static void sum_row(const Costs *m, const CostRows *r, uint8_t *out)
+{
+    const SdmVolume *const v = m->v;
+    const int reach = m->set->window / 2;
+    for (int x = 0; x < v->width; x++, out += v->pitch)
+        for (int l = 0; l < v->labels; l++) {
+            int sum = 0;
+            for (int i = -reach; i < m->set->window - reach; i++)
+                sum += r->column[(ptrdiff_t)sdm_clamp(x + i, 0, v->width - 1) * v->pitch + l];
+            out[l] = (uint8_t)(sum >> m->terms.shift);
+        }
+}
+
+static bool is_hole(const SdmPairImage *im, int x, int y)
+{
+    return im->data[y * im->stride + x] == SDM_PIXEL_NODATA;
+}
+
+/* Without an early return: the compiler makes vectors of the loop. */
+static bool has_holes(const SdmPairImage *im, int width, int y)
+{
+    const int16_t *const row = im->data + y * im->stride;
+    uint16_t any = 0;
+    for (int x = 0; x < width; x++)
+        any = (uint16_t)(any | (row[x] == SDM_PIXEL_NODATA));
+    return any != 0;
+}
+
+/* Labels whose right pixel lies off the image or has no data get the cost of chance; so do all labels of a left
+ * pixel without data, whose neighbours thus decide. */
+static void set_chance(const Costs *m, int y, uint8_t *out)
+{
+    const SdmVolume *const v = m->v;
+    const int chance = sdm_pair_chance(v->most);
+    const bool holes = has_holes(m->image[0], v->width, y) || has_holes(m->image[1], v->width, y);
+    for (int x = 0; x < v->width; x++, out += v->pitch) {
+        const int first = sdm_clamp(-x - v->first, 0, v->labels),
+                  end = sdm_clamp(v->width - x - v->first, first, v->labels);
+        if (first > 0)
+            memset(out, chance, (size_t)first);
+        if (end < v->labels)
+            memset(out + end, chance, (size_t)(v->labels - end));
+        for (int l = first; l < end && holes; l++)
+            if (is_hole(m->image[0], x, y) || is_hole(m->image[1], x + v->first + l, y))
+                out[l] = (uint8_t)chance;
+    }
+}
+
+static uint8_t *row_of(const Costs *m, int y) { return m->v->cost + (size_t)(y - m->y0) * m->row; }
+
+static void make_rows(const Costs *m, const CostRows *r, int from, int to)
+{
+    const int window = m->set->window, reach = window / 2, height = m->image[0]->height;
+    for (int y = from; y < to && window == 1; y++) {
+        pixel_costs(m, r, y, row_of(m, y));
+        set_chance(m, y, row_of(m, y));
+    }
+    if (window == 1)
+        return;
+    memset(r->column, 0, m->row * sizeof *r->column);
+    for (int y = from - reach; y < to - reach + window - 1; y++) { /* row y enters */
+        uint8_t *const slot = r->pixel + (size_t)((y + window) % window) * m->row;
+        const int made = y - (window - 1 - reach);
+        for (size_t i = 0; i < m->row && y >= from - reach + window; i++)
+            r->column[i] = (uint16_t)(r->column[i] - slot[i]);
+        pixel_costs(m, r, sdm_clamp(y, 0, height - 1), slot);
+        for (size_t i = 0; i < m->row; i++)
+            r->column[i] = (uint16_t)(r->column[i] + slot[i]);
+        if (made >= from) {
+            sum_row(m, r, row_of(m, made));
+            set_chance(m, made, row_of(m, made));
+        }
+    }
+}
+
+SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
+                          const SdmPairSettings *set, int y0, const SdmVolume *v)
+{
+    SdmStatus st = SDM_OK;
+    const int before = v->first < 0 ? -v->first : 0, after = v->first > 0 ? v->first : 0;
+    Costs m = {.image = {left, right},
+               .set = set,
+               .v = v,
+               .kernels = sdm_cpu_level(set->cpu_level)->sgm,
+               .terms = sdm_pair_terms(set),
+               .y0 = y0,
+               .row = (size_t)v->width * (size_t)v->pitch,
+               .before = before,
+               .length = (ptrdiff_t)before + v->width + after + v->pitch + 2 * KERNEL_SLACK};
+    const int threads = sdm_threads(ctx);
+    CostRows rows;
+    SdmArena measured = {NULL, 0};
+    char *block = NULL;
+    m.planes = (m.terms.bits + 7) / 8;
+    take_cost_rows(&m, &measured, &rows);
+    TRY(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "costs of rows"));
+#pragma omp parallel for schedule(static) num_threads(threads) private(rows)
+    for (int t = 0; t < threads; t++) {
+        SdmArena mine = {block + measured.used * (size_t)t, 0};
+        take_cost_rows(&m, &mine, &rows);
+        make_rows(&m, &rows, y0 + (int)((int64_t)v->height * t / threads),
+                  y0 + (int)((int64_t)v->height * (t + 1) / threads));
+    }
+done:
+    sdm_free(&block);
+    return st;
+}
+
+/* ---- disparities of windows without texture ---- */
+
+enum { FLAT_WINDOW = 9 /* px, at least */, STRIP = 128 /* rows that a thread takes */ };
+
+typedef struct Texture {
+    const SdmPairImage *image[2];
+    const SdmPairKernels *kernels;
+    int window, before;
+    double variance_max; /* of a window without texture */
+    float *disparity;
+} Texture;
+
+/* Rows in work of a thread. */
+typedef struct TextureRows {
+    SdmPairColumns columns[2];
+    int16_t *row[2];  /* samples that enter and leave */
+    uint8_t *flat[2]; /* of a row of either image: 1 without texture */
+} TextureRows;
+
+static void take_texture_rows(const Texture *t, SdmArena *arena, TextureRows *r)
+{
+    const size_t width = (size_t)t->image[0]->width, count = width + (size_t)t->window;
+    for (int side = 0; side < 2; side++) {
+        int32_t **const sums[3] = {&r->columns[side].sum, &r->columns[side].squares, &r->columns[side].holes};
+        for (int i = 0; i < 3; i++)
+            *sums[i] = sdm_arena_take(arena, count, sizeof(int32_t));
+        r->row[side] = sdm_arena_take(arena, count, sizeof *r->row[side]);
+        r->flat[side] = sdm_arena_take(arena, width, 1);
+    }
+}
+
+/* Bring the column sums to the windows of row y: their last row enters and, with `full`, the one above leaves. */
+static void move_columns(const Texture *t, const TextureRows *r, int side, int y, bool full)
+{
+    const SdmPairImage *const im = t->image[side];
+    const int count = im->width + t->window - 1, enters = y - t->before + t->window - 1;
+    t->kernels->columns(&r->columns[side], sdm_pair_samples(im, enters, -t->before, count, r->row[0]),
+                        full ? sdm_pair_samples(im, enters - t->window, -t->before, count, r->row[1]) : NULL,
+                        count, im->eight_bit ? 128 : 0);
+}
+
+/* flat[x] = 1: variance n S(vv) - S(v)^2 of the n samples of the window about x is at most n^2 sigma^2. */
+static void find_flat(const Texture *t, const SdmPairColumns *c, int width, uint8_t *flat)
+{
+    int64_t sum = 0, squares = 0, n = 0;
+    for (int x = 1 - t->window; x < width; x++) {
+        const int last = x + t->window - 1;
+        sum += c->sum[last];
+        squares += c->squares[last];
+        n += t->window - c->holes[last];
+        if (x < 0)
+            continue;
+        flat[x] = (double)(n * squares - sum * sum) <= t->variance_max * (double)(n * n);
+        sum -= c->sum[x];
+        squares -= c->squares[x];
+        n -= t->window - c->holes[x];
+    }
+}
+
+static void reject_row(const Texture *t, const TextureRows *r, float *disparity)
+{
+    const int width = t->image[0]->width;
+    for (int x = 0; x < width; x++) {
+        if (isnan(disparity[x]))
+            continue;
+        const int meets = (int)lrintf((float)x - disparity[x]);
+        const int xr = meets < 0 ? 0 : meets >= width ? width - 1 : meets;
+        disparity[x] = r->flat[0][x] || r->flat[1][xr] ? NAN : disparity[x];
+    }
+}
+
+static void reject_strip(const Texture *t, const TextureRows *r, int y0, int y1)
+{
+    const int width = t->image[0]->width;
+    const size_t bytes = (size_t)(width + t->window) * sizeof(int32_t);
+    for (int side = 0; side < 2; side++) {
+        memset(r->columns[side].sum, 0, bytes);
+        memset(r->columns[side].squares, 0, bytes);
+        memset(r->columns[side].holes, 0, bytes);
+        for (int y = y0 - t->window + 1; y < y0; y++)
+            move_columns(t, r, side, y, false);
+    }
+    for (int y = y0; y < y1; y++) {
+        for (int side = 0; side < 2; side++) {
+            move_columns(t, r, side, y, y > y0);
+            find_flat(t, &r->columns[side], width, r->flat[side]);
+        }
+        reject_row(t, r, t->disparity + (ptrdiff_t)y * width);
+    }
+}
+
+SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
+                               const SdmPairSettings *set, float *disparity)
+{
+    SdmStatus st = SDM_OK;
+    const SdmCpuLevel *const level = sdm_cpu_level(set->cpu_level);
+    const SdmPairKernels *const kernels = sdm_pair_kernels(level, SDM_PAIR_LANES_MAX);
+    const int window = set->window < FLAT_WINDOW ? FLAT_WINDOW : set->window;
+    const Texture t = {.image = {left, right},
+                       .kernels = kernels ? kernels : sdm_pair_kernels(sdm_cpu_level("c"), 1),
+                       .window = window,
+                       .before = window / 2,
+                       .variance_max = (double)set->min_sigma * (double)set->min_sigma,
+                       .disparity = disparity};
+    const int threads = sdm_threads(ctx);
+    TextureRows rows;
+    SdmArena measured = {NULL, 0};
+    char *block = NULL;
+    if (!(set->min_sigma > 0.0f))
+        return SDM_OK;
+    take_texture_rows(&t, &measured, &rows);
+    TRY(sdm_alloc_raw(ctx, &block, measured.used, (size_t)threads, "texture of rows"));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) private(rows)
+    for (int y0 = 0; y0 < left->height; y0 += STRIP) {
+        SdmArena mine = {block + measured.used * (size_t)sdm_thread(), 0};
+        take_texture_rows(&t, &mine, &rows);
+        reject_strip(&t, &rows, y0, y0 + STRIP < left->height ? y0 + STRIP : left->height);
+    }
+done:
+    sdm_free(&block);
+    return st;
+}
+
+/* ---- bands ---- */
 
 enum { BAND = SDM_PAIR_BAND };
 
 typedef struct Labelled { /* a band */
-    const SdmPairImage *side[2];
+    const SdmPairImage *image[2];
     const SdmPairSettings *set;
     const SdmVolume *v;
     SdmLabels labels;
@@ -17,7 +372,7 @@ typedef struct Labelled { /* a band */
 } Labelled;
 
 /* Does the right pixel's own label lead back to within the threshold? */
-static bool meets(const Labelled *b, ptrdiff_t row, int l, int xr)
+static bool agrees(const Labelled *b, ptrdiff_t row, int l, int xr)
 {
     const int other = b->labels.right ? b->labels.right[row + xr] : l;
     if (other == SDM_LABEL_NONE)
@@ -29,8 +384,8 @@ static void disparities(const Labelled *b, int y, float *out)
 {
     const int w = b->v->width;
     const ptrdiff_t row = (ptrdiff_t)(y - b->y0) * w;
-    const int16_t *const left = b->side[0]->data + y * b->side[0]->stride;
-    const int16_t *const right = b->side[1]->data + y * b->side[1]->stride;
+    const int16_t *const left = b->image[0]->data + y * b->image[0]->stride;
+    const int16_t *const right = b->image[1]->data + y * b->image[1]->stride;
     if (b->set->subpixel)
         sdm_volume_offsets(b->v, y - b->y0, b->labels.left, out);
     for (int x = 0; x < w; x++) {
@@ -38,15 +393,15 @@ static void disparities(const Labelled *b, int y, float *out)
         const bool seen = l < b->v->labels && xr >= 0 && xr < w && left[x] != SDM_PIXEL_NODATA &&
                           right[xr] != SDM_PIXEL_NODATA;
         const float offset = b->set->subpixel ? out[x] : 0.0f;
-        out[x] = seen && meets(b, row, l, xr) ? (float)(b->set->dmax - l) - offset : NAN;
+        out[x] = seen && agrees(b, row, l, xr) ? (float)(b->set->dmax - l) - offset : NAN;
     }
 }
 
-/* Rows y0..y1 - 1; the volume has room for them and the overlap. */
+/* Match rows y0..y1 - 1; the volume has room for them and SDM_OVERLAP rows on each side. */
 static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, int y1, float *disparity)
 {
     SdmStatus st = SDM_OK;
-    const SdmPairImage *const left = b->side[0];
+    const SdmPairImage *const left = b->image[0];
     const int from = y0 > SDM_OVERLAP ? y0 - SDM_OVERLAP : 0;
     const int to = y1 + SDM_OVERLAP < left->height ? y1 + SDM_OVERLAP : left->height;
     v->height = to - from;
@@ -57,7 +412,7 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
     v->guide_scale = left->eight_bit ? SDM_PAIR_EDGE_8 : SDM_PAIR_EDGE_12;
     b->v = v;
     b->y0 = from;
-    TRY(sdm_pair_volume(ctx, b->side[0], b->side[1], b->set, from, v));
+    TRY(sdm_pair_volume(ctx, b->image[0], b->image[1], b->set, from, v));
     TRY(sdm_optimize(ctx, b->set->optimizer, v, &b->labels));
     if (sdm_pair_wants_energy(b->set))
         sdm_volume_energy(ctx, b->set->optimizer, v, b->labels.left, y0 - from, y1 - from, b->set->energy);
@@ -73,8 +428,8 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
 {
     SdmStatus st = SDM_OK;
     SdmVolume v;
-    Labelled b = {.side = {left, right}, .set = set};
-    const int rows = left->height < BAND + 2 * SDM_OVERLAP ? left->height : BAND + 2 * SDM_OVERLAP;
+    Labelled b = {.image = {left, right}, .set = set};
+    const int h = left->height, rows = h < BAND + 2 * SDM_OVERLAP ? h : BAND + 2 * SDM_OVERLAP;
     const size_t pixels = (size_t)left->width * (size_t)rows;
     sdm_pair_volume_shape(set, &v);
     v.width = left->width;
@@ -83,8 +438,8 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
     TRY(sdm_alloc_raw(ctx, &b.labels.left, pixels, sizeof(uint16_t), "labels"));
     if (set->lr_threshold >= 0.0f)
         TRY(sdm_alloc_raw(ctx, &b.labels.right, pixels, sizeof(uint16_t), "labels of the right image"));
-    for (int y0 = 0; y0 < left->height; y0 += BAND)
-        TRY(match_band(ctx, &b, &v, y0, y0 + BAND < left->height ? y0 + BAND : left->height, disparity));
+    for (int y0 = 0; y0 < h; y0 += BAND)
+        TRY(match_band(ctx, &b, &v, y0, y0 + BAND < h ? y0 + BAND : h, disparity));
     TRY(sdm_pair_reject_flat(ctx, left, right, set, disparity));
 done:
     sdm_free(&b.labels.left);

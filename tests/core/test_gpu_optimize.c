@@ -2,7 +2,7 @@
  * of labels and fills, several bands at once; the energy; little memory. */
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/optimize_device.h"
-#include "gpu/pair_device.h"
+#include "rectified/pair_device.h"
 #include "gpu_cases.h"
 
 typedef struct Case {

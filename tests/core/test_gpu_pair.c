@@ -1,9 +1,9 @@
 /* Rectified matching on every device here against its definition, bit for bit: costs, windows of all sides,
  * ranges of both signs, fills, checks; nearest filling; the three forms of SAD. */
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/pair_device.h"
+#include "rectified/pair_device.h"
 #include "gpu_cases.h"
-#include "rectified/pair_after.h"
+#include "rectified/pair_filters.h"
 
 typedef struct Shape {
     int w, h;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
-#include "rectified/pair_volume.h"
+#include "rectified/pair_labels.h"
 
 #include <math.h>
 

@@ -3,6 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
+#include "core/options.h"
+#include "levels.h"
+
+#include <stdio.h>
+
 static const SdmKernels *const k = &sdm_kernels_reference;
 enum { W = 24, H = 15, MAX_N = W * H };
 static const double EPS = 1.2e-7; /* a rounding of a float near 1 */
@@ -333,6 +338,19 @@ static void weak_texture_is_exact(void **state)
     assert_true(worst_float > 0.001); /* else this test would show nothing */
 }
 
+/* --cpu-level offers the levels that there are. */
+static void levels_are_those_of_the_option(void **state)
+{
+    char names[128] = "auto";
+    const SdmOptionSpec *spec = sdm_option_table;
+    (void)state;
+    for (int i = 0; i < SDM_CPU_LEVELS; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "|%s", sdm_cpu_levels[i].name);
+    while (spec->name && strcmp(spec->name, "--cpu-level") != 0)
+        spec++;
+    assert_string_equal(spec->choices, names);
+}
+
 static void levels_by_name(void **state)
 {
     (void)state;
@@ -359,6 +377,7 @@ int main(void)
         cmocka_unit_test(right_shift_moves_rows),
         cmocka_unit_test(texture_needs_sigma),
         cmocka_unit_test(weak_texture_is_exact),
+        cmocka_unit_test(levels_are_those_of_the_option),
         cmocka_unit_test(levels_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

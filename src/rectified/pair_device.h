@@ -1,22 +1,15 @@
-/* Matching of rectified pairs on a device: the bytes of sdm_pair_match().  Internal; not installed. */
+/* Two rectified images -> disparities by kernels of a device, the bytes of sdm_pair_match(). */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PAIR_DEVICE_H
 #define SDM_PAIR_DEVICE_H
 
+#include "gpu/steps.h"
 #include "rectified/pair.h"
-#include "steps.h"
 
 /* As sdm_pair_match(): disparity: height x width on the host.  Images of any height go through in bands of
  * rows. */
 SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left,
                                 const SdmPairImage *right, const SdmPairSettings *set, float *disparity);
-
-/* The same by set->optimizer, sgm or bp; set has passed sdm_pair_check(). */
-SdmStatus sdm_pair_match_labels_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left,
-                                       const SdmPairImage *right, const SdmPairSettings *set,
-                                       float *disparity);
-/* Rows y0..y1 - 1 of an image, made dense; waits. */
-SdmStatus sdm_gpu_pair_upload(SdmContext *ctx, SdmGpu *g, const SdmPairImage *im, int y0, int y1,
-                              SdmBuffer *to);
 
 /* Rows of two images on the device, int16, dense. */
 typedef struct SdmGpuPair {

@@ -1,11 +1,155 @@
-/* Disparities with holes -> without. */
+/* Before rectified matching: images -> smaller ones.  After it: disparities -> their median, or without holes. */
 // SPDX-License-Identifier: Apache-2.0
-#include "rectified/pair_after.h"
+#include "rectified/pair_filters.h"
+
+#include "core/math.h"
+#include "kernels.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- nearest ---- */
+/* ---- smaller images ---- */
+
+static int16_t mean_of(const int16_t *in, ptrdiff_t stride, int factor)
+{
+    int64_t sum = 0, count = 0;
+    for (int y = 0; y < factor; y++)
+        for (int x = 0; x < factor; x++) {
+            const int16_t v = in[y * stride + x];
+            sum += v == SDM_PIXEL_NODATA ? 0 : v;
+            count += v != SDM_PIXEL_NODATA;
+        }
+    if (2 * count < (int64_t)factor * factor)
+        return SDM_PIXEL_NODATA;
+    const int64_t twice = 2 * sum + count, whole = twice / (2 * count); /* floor(mean + 1/2) */
+    return (int16_t)(whole - (twice % (2 * count) < 0));
+}
+
+static void shrink_row(const int16_t *in, ptrdiff_t stride, int width, int factor, int16_t *out)
+{
+    for (int x = 0; x < width; x++)
+        out[x] = mean_of(in + (ptrdiff_t)x * factor, stride, factor);
+}
+
+void sdm_pair_shrink(SdmContext *ctx, const int16_t *in, ptrdiff_t stride, int width, int height, int factor,
+                     int16_t *out)
+{
+    const int w = width / factor, h = height / factor;
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+    for (int y = 0; y < h; y++)
+        shrink_row(in + (ptrdiff_t)y * factor * stride, stride, w, factor, out + (ptrdiff_t)y * w);
+}
+
+/* ---- median ---- */
+
+enum { MOST = 25, LANES = 64 };
+
+/* Median of n values, sorted by insertion; n <= MOST. */
+static float median_of_few(float *v, int n)
+{
+    for (int i = 1; i < n; i++) {
+        const float x = v[i];
+        int k = i;
+        for (; k > 0 && v[k - 1] > x; k--)
+            v[k] = v[k - 1];
+        v[k] = x;
+    }
+    return n % 2 ? v[n / 2] : 0.5f * (v[n / 2 - 1] + v[n / 2]);
+}
+
+/* One pixel, whatever is around it. */
+static float median_at(const float *in, int width, int height, int side, int x, int y)
+{
+    float v[MOST];
+    int n = 0;
+    const int r = side / 2, x0 = x > r ? x - r : 0, x1 = x + r < width ? x + r : width - 1;
+    const int y0 = y > r ? y - r : 0, y1 = y + r < height ? y + r : height - 1;
+    const float own = in[(ptrdiff_t)y * width + x];
+    if (isnan(own))
+        return own;
+    for (int row = y0; row <= y1; row++)
+        for (int col = x0; col <= x1; col++) {
+            const float d = in[(ptrdiff_t)row * width + col];
+            if (!isnan(d))
+                v[n++] = d;
+        }
+    return 2 * n < side * side ? own : median_of_few(v, n);
+}
+
+/* Smaller to a, larger to b, of `LANES` pixels at once. */
+static void sort_two(float *restrict a, float *restrict b)
+{
+#pragma omp simd
+    for (int i = 0; i < LANES; i++) {
+        const float lo = a[i] < b[i] ? a[i] : b[i], hi = a[i] < b[i] ? b[i] : a[i];
+        a[i] = lo;
+        b[i] = hi;
+    }
+}
+
+/* Median of LANES pixels whose windows are whole and valid.  Forgetful selection: of m + 2 of the 2 m + 1
+ * values the smallest and the largest cannot be the median; drop them, take in another, until one is left. */
+static void median_of_lanes(const float *in, ptrdiff_t width, int side, float v[MOST][LANES], float *out)
+{
+    const int count = side * side, r = side / 2;
+    int used = count / 2 + 2, next = 0;
+    for (int y = -r; y <= r; y++)
+        for (int x = -r; x <= r; x++)
+            memcpy(v[next++], in + y * width + x, LANES * sizeof(float));
+    next = used;
+    for (int first = 0; used - first > 1;) {
+        for (int k = first + 1; k < used; k++)
+            sort_two(v[first], v[k]); /* smallest to the front */
+        for (int k = first + 1; k + 1 < used; k++)
+            sort_two(v[k], v[used - 1]); /* largest to the end */
+        first++;
+        if (next < count)
+            memcpy(v[used - 1], v[next++], LANES * sizeof(float));
+        else
+            used--;
+        if (used - first == 1)
+            memcpy(out, v[first], LANES * sizeof(float));
+    }
+}
+
+/* Are all values around `LANES` pixels valid?  A sum with a NaN in it is one. */
+static bool all_valid(const float *in, ptrdiff_t width, int side)
+{
+    const int r = side / 2;
+    float sum = 0.0f;
+    for (int y = -r; y <= r; y++)
+        for (int x = -r; x < LANES + r; x++)
+            sum += 0.0f * in[y * width + x];
+    return !isnan(sum);
+}
+
+static void median_row(const float *in, int width, int height, int side, int y, float *out)
+{
+    float v[MOST][LANES];
+    const int r = side / 2;
+    for (int x = 0; x < width;) {
+        const float *const at = in + (ptrdiff_t)y * width + x;
+        const bool whole = x >= r && x + LANES + r <= width && y >= r && y + r < height;
+        if (whole && all_valid(at, width, side)) {
+            median_of_lanes(at, width, side, v, out + x);
+            x += LANES;
+        } else {
+            const int end = whole || x + LANES < width ? x + LANES : width;
+            const int stop = x < r ? r : end; /* from the second chunk on aligned to the first whole one */
+            for (; x < stop && x < width; x++)
+                out[x] = median_at(in, width, height, side, x, y);
+        }
+    }
+}
+
+void sdm_pair_median(SdmContext *ctx, const float *in, int width, int height, int side, float *out)
+{
+#pragma omp parallel for schedule(dynamic, 16) num_threads(sdm_threads(ctx))
+    for (int y = 0; y < height; y++)
+        median_row(in, width, height, side, y, out + (ptrdiff_t)y * width);
+}
+
+/* ---- filling by the nearest ---- */
 
 enum { STRIP = 64 }; /* columns that a thread walks down at once */
 
@@ -39,16 +183,11 @@ static int64_t distance2(const int32_t *row, int y, int u, int x)
     return dx * dx + dy * dy;
 }
 
-static int64_t floor_div(int64_t a, int64_t b) /* b > 0 */
-{
-    return a / b - (a % b < 0);
-}
-
 /* Last x at which column i is at least as near as column u > i. */
 static int64_t last_of(const int32_t *row, int y, int i, int u)
 {
     const int64_t gi = row[i] - y, gu = row[u] - y;
-    return floor_div((int64_t)u * u - (int64_t)i * i + gu * gu - gi * gi, 2 * (int64_t)(u - i));
+    return sdm_floor_div((int64_t)u * u - (int64_t)i * i + gu * gu - gi * gi, 2 * (int64_t)(u - i));
 }
 
 /* Lower envelope of the columns' parabolas; returns how many parts it has. */
@@ -108,7 +247,7 @@ done:
     return st;
 }
 
-/* ---- interpolate ---- */
+/* ---- filling along the row ---- */
 
 /* Fill d[begin..end-1]; the pixels beside it are valid or off the row. */
 static void fill_gap(float *d, int width, int begin, int end)

@@ -1,0 +1,433 @@
+/* Two rectified images -> disparities by kernels of a device, the bytes of the processor.  See pair_device.h. */
+// SPDX-License-Identifier: Apache-2.0
+#include "rectified/pair_device.h"
+
+#include "gpu/optimize_device.h"
+#include "gpu/steps_inside.h"
+#include "rectified/pair_labels.h"
+
+enum {
+    COLUMNS = 4, /* of an item, as COLUMNS of gpu/pair_windows.cl */
+    MARGIN = 24, /* rows that a window and a census word reach, at most */
+    WALK = 32,   /* rows that an item walks down, costs of labels */
+    GROUP = 64
+};
+
+/* ---- the best of each pixel ---- */
+
+/* A pair that is being matched. */
+typedef struct Match {
+    const SdmGpuPair *pair;
+    const SdmPairSettings *set;
+    int depth, samples, middle;
+    SdmBuffer *sum[2], *texture[2], *word[2];
+} Match;
+
+/* Bytes of costs that lie on the device at once. */
+static int64_t cost_bytes(const SdmGpu *g)
+{
+    return sdm_device_info(g->device)->is_cpu ? (int64_t)4 << 20 : (int64_t)256 << 20;
+}
+
+static SdmStatus prepare_view(SdmContext *ctx, SdmGpu *g, Match *m, int side)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPairSettings *const set = m->set;
+    const int w = m->pair->width, h = m->pair->height;
+    const int64_t n = (int64_t)w * h;
+    const SdmTuning *const t = sdm_gpu_tuning(g);
+    const bool textured = set->cost == SDM_PAIR_ZNCC || set->min_sigma > 0.0f;
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_MEAN + side, n * 4, &m->sum[side]));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE + side, n * 4, &m->texture[side]));
+    TRY(SDM_GPU_RUN(ctx, g, "pair_texture", sdm_gpu_groups(w, COLUMNS), sdm_gpu_groups(h, t->pair_rows),
+                    t->pair_items, 1, SDM_BUF(m->pair->image[side]), SDM_I32(w), SDM_I32(h),
+                    SDM_I32(set->window), SDM_I32(m->middle), SDM_I32(textured),
+                    SDM_F32(set->min_sigma * (float)m->samples), SDM_I32(t->pair_rows), SDM_BUF(m->sum[side]),
+                    SDM_BUF(m->texture[side])));
+    if (set->cost != SDM_PAIR_CENSUS)
+        return SDM_OK;
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, n * 16, &m->word[side]));
+    TRY(SDM_GPU_RUN(ctx, g, "pair_words", w, h, 32, 8, SDM_BUF(m->pair->image[side]), SDM_I32(w), SDM_I32(h),
+                    SDM_I32(set->census_width), SDM_I32(set->census_height), SDM_BUF(m->word[side])));
+done:
+    return st;
+}
+
+static SdmStatus run_costs(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, int y1, SdmBuffer *cost)
+{
+    static const char *const names[] = {"pair_volume_sad", "pair_volume_zncc", "pair_volume_census"};
+    const SdmPairSettings *const set = m->set;
+    const SdmTuning *const t = sdm_gpu_tuning(g);
+    SdmArg args[20];
+    int n = 0, shift = 0;
+    while ((m->samples * (m->pair->eight_bit ? 255 : 4094)) >> shift >= SDM_PAIR_NONE)
+        shift++;
+    for (int side = 0; side < 2; side++)
+        args[n++] = SDM_BUF(set->cost == SDM_PAIR_CENSUS ? m->word[side] : m->pair->image[side]);
+    if (set->cost == SDM_PAIR_SAD)
+        args[n++] = SDM_I32(shift);
+    if (set->cost == SDM_PAIR_ZNCC) {
+        args[n++] = SDM_BUF(m->sum[0]);
+        args[n++] = SDM_BUF(m->sum[1]);
+        args[n++] = SDM_I32(m->middle);
+        args[n++] = SDM_I32(m->pair->eight_bit && m->samples <= 225);
+    }
+    const SdmArg rest[] = {SDM_BUF(m->texture[0]),
+                           SDM_BUF(m->texture[1]),
+                           SDM_I32(m->pair->width),
+                           SDM_I32(m->pair->height),
+                           SDM_I32(y0),
+                           SDM_I32(y1),
+                           SDM_I32(t->pair_rows),
+                           SDM_I32(set->window),
+                           SDM_I32(set->dmin),
+                           SDM_I32(m->depth),
+                           SDM_BUF(cost)};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        args[n++] = rest[i];
+    const int groups[3] = {sdm_gpu_groups(m->pair->width, COLUMNS * t->pair_items),
+                           sdm_gpu_groups(y1 - y0, t->pair_rows), m->depth};
+    return sdm_gpu_run(ctx, g, names[set->cost], groups, (const int[3]){t->pair_items, 1, 1}, n, args);
+}
+
+/* Rows y0..y1 - 1; their disparities begin at row `out_row` of out. */
+static SdmStatus match_rows(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, int y1, int out_row,
+                            SdmBuffer *cost, SdmBuffer *best, SdmBuffer *out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPairSettings *const set = m->set;
+    const int w = m->pair->width;
+    TRY(run_costs(ctx, g, m, y0, y1, cost));
+    if (set->lr_threshold >= 0.0f)
+        TRY(SDM_GPU_PIXELS(ctx, g, "pair_right_best", w, y1 - y0, SDM_BUF(cost), SDM_I32(w),
+                        SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_BUF(best)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "pair_choose", w, y1 - y0, SDM_BUF(cost), SDM_BUF(best), SDM_I32(w),
+                    SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_F32(set->lr_threshold),
+                    SDM_F32(set->uniqueness), SDM_I32(set->subpixel), SDM_I32(set->cost == SDM_PAIR_ZNCC),
+                    SDM_I32(out_row), SDM_BUF(out)));
+done:
+    return st;
+}
+
+SdmStatus sdm_gpu_pair(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, const SdmPairSettings *set, int y0,
+                       int y1, SdmBuffer *out)
+{
+    SdmStatus st = SDM_OK;
+    Match m = {.pair = pair,
+               .set = set,
+               .depth = set->dmax - set->dmin + 1,
+               .samples = set->window * set->window,
+               .middle = pair->eight_bit ? 128 : 0};
+    const int64_t row_bytes = (int64_t)m.depth * pair->width * 2,
+                  strip = sdm_gpu_tuning(g)->pair_rows, fit = cost_bytes(g) / row_bytes / strip * strip;
+    const int rows = (int)(fit > y1 - y0 ? y1 - y0 : fit < strip ? (strip < y1 - y0 ? strip : y1 - y0) : fit);
+    SdmBuffer *cost, *best;
+    for (int side = 0; side < 2; side++)
+        TRY(prepare_view(ctx, g, &m, side));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, row_bytes * rows, &cost));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, (int64_t)pair->width * rows * 4, &best));
+    for (int y = y0; y < y1; y += rows)
+        TRY(match_rows(ctx, g, &m, y, y + rows < y1 ? y + rows : y1, y - y0, cost, best, out));
+done:
+    return st;
+}
+
+/* ---- labels by an optimizer ---- */
+
+/* Rows y0..y1 - 1 of an image, made dense; waits. */
+static SdmStatus upload_rows(SdmContext *ctx, SdmGpu *g, const SdmPairImage *im, int y0, int y1, SdmBuffer *to)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t bytes = 2 * (int64_t)im->width;
+    if (im->stride == im->width)
+        return sdm_upload(ctx, to, 0, im->data + y0 * im->stride, bytes * (y1 - y0), g->queue, true);
+    for (int y = y0; y < y1; y++)
+        TRY(sdm_upload(ctx, to, bytes * (y - y0), im->data + y * im->stride, bytes, g->queue, true));
+done:
+    return st;
+}
+
+/* Rows of a pair that are on the device together, and what is made of them. */
+typedef struct SdmGpuPairLabels Chunk;
+struct SdmGpuPairLabels {
+    const SdmPairSettings *set;
+    SdmPairTerms terms;
+    SdmGpuPair pair;
+    SdmGpuVolume volume; /* of all its rows */
+    SdmGpuLabels labels;
+    SdmBuffer *out;
+};
+
+static int64_t volume_bytes(const Chunk *c, int rows)
+{
+    return rows * sdm_gpu_volume_row(c->pair.width, c->volume.labels);
+}
+
+/* The costs of the pair's rows. */
+static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
+{
+    SdmStatus st = SDM_OK;
+    const int w = c->pair.width, h = c->pair.height, window = c->set->window;
+    const SdmGpuVolume *const v = &c->volume;
+    const int blocks = sdm_gpu_groups(v->labels, SDM_LABEL_ALIGN), chance = sdm_pair_chance(v->most);
+    SdmBuffer *word[2] = {NULL, NULL}, *pixel = v->cost;
+    for (int side = 0; side < 2 && c->terms.bits; side++) {
+        TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, (int64_t)w * h * 16, &word[side]));
+        TRY(SDM_GPU_RUN(ctx, g, "pair_words", w, h, 32, 8, SDM_BUF(c->pair.image[side]), SDM_I32(w),
+                        SDM_I32(h), SDM_I32(c->set->census_width), SDM_I32(c->set->census_height),
+                        SDM_BUF(word[side])));
+    }
+    if (window > 1)
+        TRY(sdm_gpu_scratch(ctx, g, SDM_S_PATHS, volume_bytes(c, h), &pixel));
+    const SdmArg costs[] = {SDM_BUF(c->pair.image[0]),     SDM_BUF(c->pair.image[1]),
+                            SDM_BUF(word[0]),              SDM_BUF(word[1]),
+                            SDM_I32(w),                    SDM_I32(h),
+                            SDM_I32(v->labels),            SDM_I32(v->first),
+                            SDM_I32(chance),               SDM_I32(c->terms.bits != 0),
+                            SDM_I32(c->terms.difference_max),  SDM_I32(c->pair.eight_bit),
+                            SDM_I32(window == 1),          SDM_BUF(pixel)};
+    TRY(sdm_gpu_run(ctx, g, "label_costs",
+                    (const int[3]){sdm_gpu_groups(w, GROUP), sdm_gpu_groups(h, 4), blocks},
+                    (const int[3]){GROUP, 4, 1}, (int)(sizeof costs / sizeof *costs), costs));
+    if (window == 1)
+        return SDM_OK;
+    const SdmArg sums[] = {SDM_BUF(c->pair.image[0]), SDM_BUF(c->pair.image[1]), SDM_BUF(pixel),
+                           SDM_I32(w),                SDM_I32(h),                SDM_I32(v->labels),
+                           SDM_I32(v->first),         SDM_I32(chance),           SDM_I32(window),
+                           SDM_I32(c->terms.shift),   SDM_I32(WALK),             SDM_BUF(v->cost)};
+    TRY(sdm_gpu_run(ctx, g, "label_windows",
+                    (const int[3]){sdm_gpu_groups(w, GROUP), sdm_gpu_groups(h, WALK), blocks},
+                    (const int[3]){GROUP, 1, 1}, (int)(sizeof sums / sizeof *sums), sums));
+done:
+    return st;
+}
+
+static SdmStatus make_disparities(SdmContext *ctx, SdmGpu *g, const Chunk *c, const SdmGpuBand *bands,
+                                  int count, int y0, int rows)
+{
+    SdmStatus st = SDM_OK;
+    const SdmGpuVolume *const v = &c->volume;
+    SdmBuffer *on_device;
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_BANDS, count * (int64_t)sizeof *bands, &on_device));
+    TRY(sdm_upload(ctx, on_device, 0, bands, count * (int64_t)sizeof *bands, g->queue, true));
+    const SdmArg args[] = {SDM_BUF(c->pair.image[0]),      SDM_BUF(c->pair.image[1]),
+                           SDM_BUF(v->cost),               SDM_BUF(on_device),
+                           SDM_BUF(c->labels.left),        SDM_BUF(c->labels.right),
+                           SDM_I32(v->width),              SDM_I32(v->labels),
+                           SDM_I32(v->first),              SDM_I32(c->set->dmax),
+                           SDM_F32(c->set->lr_threshold),  SDM_I32(c->set->subpixel),
+                           SDM_I32(y0),                    SDM_I32(rows),
+                           SDM_I32(SDM_PAIR_BAND),         SDM_BUF(c->out)};
+    TRY(sdm_gpu_run(ctx, g, "label_disparities",
+                    (const int[3]){sdm_gpu_groups(v->width, GROUP), SDM_PAIR_BAND / 4, count},
+                    (const int[3]){GROUP, 4, 1}, (int)(sizeof args / sizeof *args), args));
+done:
+    return st;
+}
+
+/* Rows y0..y1 - 1 of an image of `height` rows, of which the pair holds those from `origin` on. */
+static SdmStatus match_chunk(SdmContext *ctx, SdmGpu *g, Chunk *c, int y0, int y1, int height, int origin)
+{
+    SdmStatus st = SDM_OK;
+    SdmGpuBand *bands = NULL;
+    int rows;
+    const int count =
+        sdm_gpu_bands(y0, y1, height, SDM_PAIR_BAND, SDM_OFFSET_REACH, origin, NULL, &rows);
+    TRY(sdm_alloc(ctx, &bands, (size_t)count, sizeof *bands, "bands of a pair"));
+    sdm_gpu_bands(y0, y1, height, SDM_PAIR_BAND, SDM_OFFSET_REACH, origin, bands, &rows);
+    c->volume.rows = c->pair.height;
+    TRY(make_costs(ctx, g, c));
+    TRY(sdm_gpu_optimize(ctx, g, c->set->optimizer, &c->volume, bands, count, &c->labels));
+    TRY(make_disparities(ctx, g, c, bands, count, y0 - origin, y1 - y0));
+    if (sdm_pair_wants_energy(c->set))
+        TRY(sdm_gpu_bp_energy(ctx, g, c->set->optimizer, &c->volume, bands,
+                              (SdmGpuOwnRows){y0 - origin, y1 - origin, SDM_PAIR_BAND}, c->labels.left,
+                              c->set->energy));
+done:
+    sdm_free(&bands);
+    return st;
+}
+
+/* Rows that go together: a multiple of a band's that takes at most half of what the device gives. */
+static int chunk_rows(const SdmGpu *g, const Chunk *c, int height)
+{
+    const int64_t pixel = 2 * 2 + (c->terms.bits ? 2 * 16 : 0) + 2 + 4 + 4;
+    const int64_t row = c->pair.width * pixel + volume_bytes(c, 1);
+    const int64_t fit = sdm_gpu_optimize_room(g) / 2 / row / SDM_PAIR_BAND;
+    return fit < 1 ? SDM_PAIR_BAND : fit * SDM_PAIR_BAND > height ? height : (int)fit * SDM_PAIR_BAND;
+}
+
+static void chunk_close(Chunk *c)
+{
+    SdmBuffer **const all[] = {&c->volume.cost, &c->labels.left, &c->labels.right, &c->out};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        sdm_buffer_free(all[i]);
+}
+
+/* Room for `rows` rows of disparities, from images of `most` rows, which are set. */
+static SdmStatus chunk_open(SdmContext *ctx, SdmGpu *g, Chunk *c, int rows, int most)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t w = c->pair.width;
+    const int64_t labels = w * (rows + (int64_t)sdm_gpu_groups(rows, SDM_PAIR_BAND) * 2 * SDM_OFFSET_REACH);
+    TRY(sdm_buffer_new(ctx, g->device, volume_bytes(c, most), "the volume of costs", &c->volume.cost));
+    TRY(sdm_buffer_new(ctx, g->device, labels * 2, "labels", &c->labels.left));
+    if (c->set->lr_threshold >= 0.0f)
+        TRY(sdm_buffer_new(ctx, g->device, labels * 4, "labels of the right image", &c->labels.right));
+    TRY(sdm_buffer_new(ctx, g->device, w * rows * 4, "disparities", &c->out));
+    c->volume.guide = c->pair.image[0];
+done:
+    return st;
+}
+
+static Chunk chunk_of(const SdmPairImage *left, const SdmPairSettings *set)
+{
+    SdmVolume shape;
+    sdm_pair_volume_shape(set, &shape);
+    return (Chunk){.set = set,
+                   .terms = sdm_pair_terms(set),
+                   .pair = {.width = left->width, .eight_bit = left->eight_bit},
+                   .volume = {.width = left->width,
+                              .labels = shape.labels,
+                              .first = shape.first,
+                              .most = shape.most,
+                              .guide_scale = left->eight_bit ? SDM_PAIR_EDGE_8 : SDM_PAIR_EDGE_12}};
+}
+
+static SdmStatus match_labels(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left, const SdmPairImage *right,
+                              const SdmPairSettings *set, float *disparity)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPairImage *const image[2] = {left, right};
+    const int w = left->width, h = left->height, around = SDM_OVERLAP + MARGIN;
+    Chunk c = chunk_of(left, set);
+    const int rows = chunk_rows(g, &c, h), most = rows + 2 * around < h ? rows + 2 * around : h;
+    for (int side = 0; side < 2; side++)
+        TRY(sdm_buffer_new(ctx, g->device, (int64_t)w * most * 2, "an image of the pair",
+                           &c.pair.image[side]));
+    TRY(chunk_open(ctx, g, &c, rows, most));
+    for (int y0 = 0; y0 < h; y0 += rows) {
+        const int y1 = y0 + rows < h ? y0 + rows : h, first = y0 > around ? y0 - around : 0;
+        const int end = y1 + around < h ? y1 + around : h;
+        TRY(sdm_check_stop(ctx));
+        c.pair.height = end - first;
+        for (int side = 0; side < 2; side++)
+            TRY(upload_rows(ctx, g, image[side], first, end, c.pair.image[side]));
+        TRY(match_chunk(ctx, g, &c, y0, y1, h, first));
+        TRY(sdm_download(ctx, c.out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
+                         true));
+    }
+    TRY(sdm_pair_reject_flat(ctx, left, right, set, disparity));
+done:
+    for (int side = 0; side < 2; side++)
+        sdm_buffer_free(&c.pair.image[side]);
+    chunk_close(&c);
+    return st;
+}
+
+SdmStatus sdm_gpu_pair_labels_open(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair,
+                                   const SdmPairSettings *set, SdmGpuPairLabels **out)
+{
+    SdmStatus st = SDM_OK;
+    Chunk *c = NULL;
+    TRY(sdm_alloc(ctx, &c, 1, sizeof *c, "a pair on a device"));
+    *c = chunk_of(&(SdmPairImage){.width = pair->width, .eight_bit = pair->eight_bit}, set);
+    c->pair = *pair;
+    TRY(chunk_open(ctx, g, c, pair->height, pair->height));
+    *out = c;
+    c = NULL;
+done:
+    sdm_gpu_pair_labels_close(&c);
+    return st;
+}
+
+SdmStatus sdm_gpu_pair_labels(SdmContext *ctx, SdmGpu *g, SdmGpuPairLabels *c)
+{
+    return match_chunk(ctx, g, c, 0, c->pair.height, c->pair.height, 0);
+}
+
+void sdm_gpu_pair_labels_close(SdmGpuPairLabels **c)
+{
+    if (*c)
+        chunk_close(*c);
+    sdm_free(c);
+}
+
+/* ---- whole pairs ---- */
+
+/* Rows of a band with what lies around it: at most an eighth of the device's budget. */
+static int band_rows(const SdmGpu *g, int width, int height)
+{
+    const int64_t pixel = 2 * (2 + 4 + 4 + 16) + 4, rows = sdm_device_budget(g->device) / 8 / (pixel * width);
+    return rows > height ? height : rows < 4 * MARGIN ? 4 * MARGIN : (int)rows;
+}
+
+SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left,
+                                const SdmPairImage *right, const SdmPairSettings *set, float *disparity)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPairImage *const image[2] = {left, right};
+    const int w = left->width, h = left->height;
+    SdmGpuPair pair = {.width = w, .eight_bit = left->eight_bit};
+    SdmBuffer *out = NULL;
+    TRY(sdm_pair_check(ctx, left, right, set));
+    if (!sdm_pair_is_local(set))
+        return match_labels(ctx, g, left, right, set, disparity);
+    const int rows = band_rows(g, w, h), most = rows + 2 * MARGIN < h ? rows + 2 * MARGIN : h;
+    for (int side = 0; side < 2; side++)
+        TRY(sdm_buffer_new(ctx, g->device, (int64_t)most * w * 2, "an image of the pair", &pair.image[side]));
+    TRY(sdm_buffer_new(ctx, g->device, (int64_t)rows * w * 4, "disparities", &out));
+    for (int y0 = 0; y0 < h; y0 += rows) {
+        const int y1 = y0 + rows < h ? y0 + rows : h, first = y0 > MARGIN ? y0 - MARGIN : 0;
+        const int end = y1 + MARGIN < h ? y1 + MARGIN : h;
+        TRY(sdm_check_stop(ctx));
+        pair.height = end - first;
+        for (int side = 0; side < 2; side++)
+            TRY(upload_rows(ctx, g, image[side], first, end, pair.image[side]));
+        TRY(sdm_gpu_pair(ctx, g, &pair, set, y0 - first, y1 - first, out));
+        TRY(sdm_download(ctx, out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
+                         true));
+    }
+done:
+    for (int side = 0; side < 2; side++)
+        sdm_buffer_free(&pair.image[side]);
+    sdm_buffer_free(&out);
+    return st;
+}
+
+
+/* ---- filling ---- */
+
+SdmStatus sdm_gpu_pair_fill(SdmContext *ctx, SdmGpu *g, int width, int height, SdmBuffer *disparity,
+                            SdmBuffer *row)
+{
+    SdmStatus st = SDM_OK;
+    TRY(SDM_GPU_RUN(ctx, g, "fill_nearest_columns", width, 1, 64, 1, SDM_BUF(disparity), SDM_I32(width),
+                    SDM_I32(height), SDM_BUF(row)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "fill_nearest_rows", width, height, SDM_BUF(disparity), SDM_BUF(row),
+                    SDM_I32(width), SDM_I32(height)));
+done:
+    return st;
+}
+
+/* ---- the paper's three forms ---- */
+
+SdmStatus sdm_gpu_sad_pad(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, SdmBuffer *const padded[2])
+{
+    SdmStatus st = SDM_OK;
+    for (int side = 0; side < 2; side++)
+        TRY(SDM_GPU_RUN(ctx, g, "pad_bytes", pair->width + 4, pair->height + 4, 32, 8,
+                        SDM_BUF(pair->image[side]), SDM_I32(pair->width), SDM_I32(pair->height),
+                        SDM_BUF(padded[side])));
+done:
+    return st;
+}
+
+SdmStatus sdm_gpu_sad(SdmContext *ctx, SdmGpu *g, enum SdmSadForm form, int width, int height,
+                      SdmBuffer *const padded[2], int dmin, int depth, int group, int rows, SdmBuffer *out)
+{
+    static const char *const names[SDM_SAD_FORMS] = {"sad_global", "sad_central", "sad_spread"};
+    return SDM_GPU_RUN(ctx, g, names[form], width, (height + rows - 1) / rows, group, 1, SDM_BUF(padded[0]),
+                       SDM_BUF(padded[1]), SDM_I32(width), SDM_I32(height), SDM_I32(dmin), SDM_I32(depth),
+                       SDM_I32(group), SDM_I32(rows), SDM_BUF(out));
+}
