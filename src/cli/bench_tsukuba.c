@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_bp.h"
 #include "cli/cli.h"
-#include "rectified/disparity_inside.h"
+#include "rectified/image_load.h"
+#include "rectified/sequence.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 enum { TRUTH_SCALE = 16, PATH_BYTES = SDM_NAME_BYTES };
 
 /* Truth of Tsukuba: 16 times the disparity, 0 where it is not known. */
-static SdmStatus to_labels(SdmContext *ctx, const SdmSamples *truth, const char *path, uint8_t *out)
+static SdmStatus to_labels(SdmContext *ctx, const SdmImagePair *truth, const char *path, uint8_t *out)
 {
     for (int i = 0; i < truth->width * truth->height; i++) {
         const int v = truth->left[i] == SDM_PIXEL_NODATA ? 0 : truth->left[i]; /* zeros along the edges */
@@ -42,15 +43,15 @@ SdmStatus sdm_bench_curve_check(SdmContext *ctx, const char *folder)
 SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to)
 {
     SdmStatus st = SDM_OK;
-    SdmSamples views = {0}, truth = {0};
+    SdmImagePair views = {0}, truth = {0};
     uint8_t *labels = NULL;
     char *path = NULL;
     TRY(sdm_alloc(ctx, &path, 3, PATH_BYTES, "names"));
     char *const left = path, *const right = path + PATH_BYTES, *const known = path + 2 * PATH_BYTES;
     for (int i = 0; i < 3; i++)
         snprintf(path + i * PATH_BYTES, PATH_BYTES, "%s/%s", folder, images[i]);
-    TRY(sdm_samples_read(ctx, left, right, 0, &views));
-    TRY(sdm_samples_read(ctx, known, known, 0, &truth));
+    TRY(sdm_image_pair_load(ctx, left, right, 0, &views));
+    TRY(sdm_image_pair_load(ctx, known, known, 0, &truth));
     if (!views.eight_bit || truth.width != views.width || truth.height != views.height)
         TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: expected 8-bit images and a truth of their size", folder));
     TRY(sdm_alloc(ctx, &labels, (size_t)views.width * (size_t)views.height, 1, "truth"));
@@ -62,8 +63,8 @@ SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to)
     t.image[1].data = views.right;
     TRY(sdm_bench_bp_curve(ctx, &t, to, false));
 done:
-    sdm_samples_free(&views);
-    sdm_samples_free(&truth);
+    sdm_image_pair_free(&views);
+    sdm_image_pair_free(&truth);
     sdm_free(&labels);
     sdm_free(&path);
     return st;

@@ -55,8 +55,8 @@ SdmStatus sdm_command_match(SdmCall *call)
 {
     SdmStatus st = SDM_OK;
     SdmDisparityResult result;
-    TRY(sdm_disparity_run(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.match,
-                          &result));
+    TRY(sdm_disparity_run(call->ctx, call->line.positional[0], call->line.positional[1], &call->options,
+                          &call->own.match, &result));
     print_text(call, &result);
     if (call->summary)
         add_json(call, &result);

@@ -1,27 +1,33 @@
-/* One pair, or a sequence of pairs: read, match, median, fill, write. */
+/* Files of a pair, or of a sequence of pairs -> read, matched, filtered, filled, written. */
 // SPDX-License-Identifier: Apache-2.0
-#include "rectified/disparity_inside.h"
+#include "rectified/disparity.h"
 
 #include "gpu/choose.h"
+#include "rectified/disparity_write.h"
+#include "rectified/image_load.h"
 #include "rectified/pair_device.h"
+#include "rectified/sequence.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
 
-/* What one frame holds between reading and writing. */
+/* A pair between reading and writing. */
 typedef struct Slot {
-    SdmPairNames names;
-    SdmSamples in;
+    SdmPairFiles files;
+    SdmImagePair in;
     int width, height;
     float *disparity; /* height x width */
 } Slot;
 
 typedef struct Run {
-    SdmContext *ctx, *aside; /* aside: of the thread that reads and writes beside the matching; else ctx */
+    SdmContext *ctx, *io; /* io: context of the thread that reads and writes while matching goes on; else ctx */
+    const SdmOptions *options;
     const SdmDisparityOptions *opt;
+    SdmOptimizer optimizer;
+    SdmPairSettings set;
     SdmPattern *pattern; /* left, right, output, preview */
-    int *frames, count, written;
+    int *numbers, count, written; /* numbers: of the pairs of a sequence */
     SdmDisparityResult *result;
     Slot slot[2];
     SdmDevice *device; /* NULL: the processor */
@@ -31,7 +37,7 @@ typedef struct Run {
 enum { LEFT, RIGHT, OUTPUT, PREVIEW, PATTERNS };
 enum { PNG_MOST = 1000000 }; /* px a side that libpng writes */
 
-/* ---- names ---- */
+/* ---- names of files ---- */
 
 static SdmStatus parse_patterns(SdmContext *ctx, Run *run, const char *left, const char *right)
 {
@@ -57,56 +63,56 @@ done:
     return st;
 }
 
-static SdmStatus name_frame(SdmContext *ctx, const Run *run, int frame, SdmPairNames *out)
+static SdmStatus name_pair(SdmContext *ctx, const Run *run, int number, SdmPairFiles *out)
 {
     SdmStatus st = SDM_OK;
     char *const to[PATTERNS] = {out->left, out->right, out->output, out->preview};
     for (int i = 0; i < PATTERNS; i++)
-        TRY(sdm_pattern_name(ctx, &run->pattern[i], frame, to[i]));
+        TRY(sdm_pattern_name(ctx, &run->pattern[i], number, to[i]));
 done:
     return st;
 }
 
-/* Which frames there are, and that every output can be written. */
-static SdmStatus list_frames(SdmContext *ctx, Run *run)
+/* Which pairs there are, and whether every output can be written. */
+static SdmStatus list_pairs(SdmContext *ctx, Run *run)
 {
     SdmStatus st = SDM_OK;
-    SdmPairNames *const names = &run->slot[0].names;
+    SdmPairFiles *const files = &run->slot[0].files;
     if (run->pattern[LEFT].digits) {
-        TRY(sdm_pattern_frames(ctx, &run->pattern[LEFT], run->opt->first, run->opt->last, &run->frames,
+        TRY(sdm_pattern_numbers(ctx, &run->pattern[LEFT], run->opt->first, run->opt->last, &run->numbers,
                                &run->count));
     } else {
-        TRY(sdm_alloc(ctx, &run->frames, 1, sizeof *run->frames, "frame"));
+        TRY(sdm_alloc(ctx, &run->numbers, 1, sizeof *run->numbers, "number of a pair"));
         run->count = 1;
     }
     for (int i = 0; i < run->count; i++) {
-        TRY(name_frame(ctx, run, run->frames[i], names));
-        TRY(sdm_outputs_check(ctx, names, run->opt));
+        TRY(name_pair(ctx, run, run->numbers[i], files));
+        TRY(sdm_outputs_check(ctx, files, run->opt));
     }
 done:
     return st;
 }
 
-/* ---- one frame ---- */
+/* ---- one pair ---- */
 
-static SdmStatus read_frame(SdmContext *ctx, Run *run, int index)
+static SdmStatus read_pair(SdmContext *ctx, Run *run, int index)
 {
     SdmStatus st = SDM_OK;
     Slot *const slot = &run->slot[index % 2];
     const double begin = sdm_now_s();
-    TRY(name_frame(ctx, run, run->frames[index], &slot->names));
-    TRY(sdm_samples_read(ctx, slot->names.left, slot->names.right, run->opt->band, &slot->in));
+    TRY(name_pair(ctx, run, run->numbers[index], &slot->files));
+    TRY(sdm_image_pair_load(ctx, slot->files.left, slot->files.right, run->opt->band, &slot->in));
     run->result->read_s += sdm_now_s() - begin;
 done:
     return st;
 }
 
-static SdmStatus write_frame(SdmContext *ctx, Run *run, int index)
+static SdmStatus write_pair(SdmContext *ctx, Run *run, int index)
 {
     SdmStatus st = SDM_OK;
     Slot *const slot = &run->slot[index % 2];
     const double begin = sdm_now_s();
-    TRY(sdm_outputs_write(ctx, &slot->names, run->opt, slot->width, slot->height, slot->disparity));
+    TRY(sdm_outputs_write(ctx, &slot->files, run->opt, slot->width, slot->height, slot->disparity));
     run->result->write_s += sdm_now_s() - begin;
     run->written++;
 done:
@@ -118,29 +124,29 @@ done:
 static SdmStatus check_size(const Run *run, const Slot *slot)
 {
     const SdmDisparityOptions *const opt = run->opt;
-    const int window = sdm_disparity_window(run->ctx, opt);
+    const int window = run->set.window;
     char size[96] = "";
     if (slot->width < 1 || slot->height < 1)
         return sdm_fail(run->ctx, SDM_ERR_USAGE,
                         "--downscale %d: nothing is left of the image %s of %d x %d px; expected at most %d",
-                        opt->downscale, slot->names.left, slot->in.width, slot->in.height,
+                        opt->downscale, slot->files.left, slot->in.width, slot->in.height,
                         slot->in.width < slot->in.height ? slot->in.width : slot->in.height);
     snprintf(size, sizeof size, "%d x %d px%s", slot->width, slot->height,
              opt->downscale > 1 ? " after --downscale" : "");
     if (window > slot->width || window > slot->height)
         return sdm_fail(run->ctx, SDM_ERR_USAGE,
                         "--window %d: larger than the image %s of %s; give a smaller one", window,
-                        slot->names.left, size);
+                        slot->files.left, size);
     if (opt->min_disparity <= -slot->width || opt->max_disparity >= slot->width)
         return sdm_fail(run->ctx, SDM_ERR_USAGE,
                         "--%s-disparity %d: larger than the image %s of %s; nothing lies that far off in it",
                         opt->max_disparity >= slot->width ? "max" : "min",
                         opt->max_disparity >= slot->width ? opt->max_disparity : opt->min_disparity,
-                        slot->names.left, size);
-    if (*slot->names.preview && (slot->width > PNG_MOST || slot->height > PNG_MOST))
+                        slot->files.left, size);
+    if (*slot->files.preview && (slot->width > PNG_MOST || slot->height > PNG_MOST))
         return sdm_fail(run->ctx, SDM_ERR_USAGE,
                         "--preview %s: the image %s has %s, a PNG at most %d px a side; leave --preview out",
-                        slot->names.preview, slot->names.left, size, PNG_MOST);
+                        slot->files.preview, slot->files.left, size, PNG_MOST);
     return SDM_OK;
 }
 
@@ -169,7 +175,7 @@ static SdmStatus filter(const Run *run, Slot *slot)
         sdm_log(run->ctx, SDM_LOG_WARNING, 5,
                 "%s: not one pixel has a match, so --fill has nothing to fill from and every value is empty; "
                 "images without texture, or another range or --cost?",
-                slot->names.output);
+                slot->files.output);
     TRY(sdm_pair_fill(run->ctx, (SdmPairFill)run->opt->fill, slot->width, slot->height, slot->disparity));
 done:
     return st;
@@ -179,7 +185,7 @@ done:
 static SdmStatus open_device(SdmContext *ctx, Run *run)
 {
     SdmStatus st = SDM_OK;
-    const char *const name = sdm_options(ctx)->device;
+    const char *const name = run->options->device;
     SdmChoice choice;
     if (strcmp(name, "auto") == 0)
         return SDM_OK;
@@ -192,38 +198,17 @@ done:
     return st;
 }
 
-/* Windows of one value have no match, by any cost and optimizer; any other deviates by more. */
-#define CONSTANT_SIGMA 1e-3f
-
-static SdmStatus match_samples(Run *run, Slot *slot)
+static SdmStatus match_images(Run *run, Slot *slot)
 {
-    const SdmDisparityOptions *const opt = run->opt;
-    const SdmSamples *const in = &slot->in;
+    const SdmImagePair *const in = &slot->in;
     const SdmPairImage left = {slot->width, slot->height, slot->width, in->left, in->eight_bit};
     const SdmPairImage right = {slot->width, slot->height, slot->width, in->right, in->eight_bit};
-    SdmOptimizer how;
-    const SdmStatus st = sdm_pair_optimizer(run->ctx, sdm_disparity_cost(run->ctx, opt), &how);
-    if (st != SDM_OK)
-        return st;
-    const SdmPairSettings set = {.cost = sdm_disparity_cost(run->ctx, opt),
-                                 .window = sdm_disparity_window(run->ctx, opt),
-                                 .dmin = opt->min_disparity,
-                                 .dmax = opt->max_disparity,
-                                 .census_width = sdm_disparity_census(opt)[0],
-                                 .census_height = sdm_disparity_census(opt)[1],
-                                 .lr_threshold = (float)opt->lr_threshold,
-                                 .uniqueness = (float)opt->uniqueness,
-                                 .min_sigma = fmaxf((float)opt->min_sigma, CONSTANT_SIGMA),
-                                 .subpixel = opt->subpixel,
-                                 .cpu_level = sdm_options(run->ctx)->cpu_level,
-                                 .optimizer = &how,
-                                 .energy = run->result->energy};
     if (run->device)
-        return sdm_pair_match_device(run->ctx, &run->gpu, &left, &right, &set, slot->disparity);
-    return sdm_pair_match(run->ctx, &left, &right, &set, slot->disparity);
+        return sdm_pair_match_device(run->ctx, &run->gpu, &left, &right, &run->set, slot->disparity);
+    return sdm_pair_match(run->ctx, &left, &right, &run->set, slot->disparity);
 }
 
-static SdmStatus shrink(const Run *run, const SdmSamples *in, int factor, int16_t **image)
+static SdmStatus shrink(const Run *run, const SdmImagePair *in, int factor, int16_t **image)
 {
     int16_t *small = NULL;
     if (factor == 1)
@@ -238,13 +223,13 @@ static SdmStatus shrink(const Run *run, const SdmSamples *in, int factor, int16_
     return SDM_OK;
 }
 
-/* Samples -> disparities of the frame's slot; the samples are freed. */
-static SdmStatus match_frame(Run *run, int index)
+/* Images -> disparities of a pair's slot; the images are freed. */
+static SdmStatus match_pair(Run *run, int index)
 {
     SdmStatus st = SDM_OK;
     SdmDisparityResult *const result = run->result;
     Slot *const slot = &run->slot[index % 2];
-    SdmSamples *const in = &slot->in;
+    SdmImagePair *const in = &slot->in;
     const int n = run->opt->downscale;
     const double begin = sdm_now_s();
     slot->width = in->width / n;
@@ -255,8 +240,8 @@ static SdmStatus match_frame(Run *run, int index)
     const double shrunk = sdm_now_s();
     TRY(sdm_alloc(run->ctx, &slot->disparity, (size_t)slot->width * (size_t)slot->height,
                   sizeof *slot->disparity, "disparities"));
-    TRY(match_samples(run, slot));
-    sdm_samples_free(in);
+    TRY(match_images(run, slot));
+    sdm_image_pair_free(in);
     const double matched = sdm_now_s();
     const int64_t pixels = (int64_t)slot->width * slot->height;
     result->matched += count_valid(slot->disparity, pixels);
@@ -276,105 +261,108 @@ done:
 
 /* ---- the sequence ---- */
 
-/* Beside the matching of frame `index`: frame index - 1 is written, frame index + 1 read. */
-typedef struct Beside {
+/* While pair `index` is matched, pair index - 1 is written and pair index + 1 read. */
+typedef struct ReadWrite {
     Run *run;
     int index;
     SdmStatus st;
-} Beside;
+} ReadWrite;
 
-static void *run_beside(void *user)
+static void *read_and_write(void *user)
 {
-    Beside *const b = user;
-    b->st = b->index > 0 ? write_frame(b->run->aside, b->run, b->index - 1) : SDM_OK;
+    ReadWrite *const b = user;
+    b->st = b->index > 0 ? write_pair(b->run->io, b->run, b->index - 1) : SDM_OK;
     if (b->st == SDM_OK && b->index + 1 < b->run->count)
-        b->st = read_frame(b->run->aside, b->run, b->index + 1);
+        b->st = read_pair(b->run->io, b->run, b->index + 1);
     return NULL;
 }
 
-static void tell_progress(const Run *run, int index)
+static void report_progress(const Run *run, int index)
 {
     char what[64];
-    snprintf(what, sizeof what, "frame %d (%d of %d)", run->frames[index], index + 1, run->count);
+    snprintf(what, sizeof what, "pair %d (%d of %d)", run->numbers[index], index + 1, run->count);
     if (run->count > 1)
         sdm_progress(run->ctx, 5, (double)index / run->count, what);
 }
 
-/* The next frame could not be read: this one, which was matched meanwhile, is written before it is told. */
+/* The next pair could not be read: write this one, which was matched meanwhile, and then fail. */
 static SdmStatus end_before(Run *run, int index, SdmStatus why)
 {
     SdmStatus st = SDM_OK;
-    TRY(write_frame(run->ctx, run, index));
-    st = sdm_fail(run->ctx, why, "%s; the outputs of the frames before it, %d of %d, are whole",
-                  sdm_error(run->aside), run->written, run->count);
+    TRY(write_pair(run->ctx, run, index));
+    st = sdm_fail(run->ctx, why, "%s; the outputs of the pairs before it, %d of %d, are whole",
+                  sdm_error(run->io), run->written, run->count);
 done:
     return st;
 }
 
-static SdmStatus run_frames(Run *run)
+static SdmStatus run_pairs(Run *run)
 {
     SdmStatus st = SDM_OK;
-    TRY(read_frame(run->ctx, run, 0));
+    TRY(read_pair(run->ctx, run, 0));
     for (int i = 0; i < run->count; i++) {
-        Beside beside = {.run = run, .index = i};
+        ReadWrite other = {.run = run, .index = i};
         pthread_t thread;
-        tell_progress(run, i);
-        const bool threaded = run->count > 1 && pthread_create(&thread, NULL, run_beside, &beside) == 0;
-        st = match_frame(run, i);
+        report_progress(run, i);
+        const bool threaded = run->count > 1 && pthread_create(&thread, NULL, read_and_write, &other) == 0;
+        st = match_pair(run, i);
         if (threaded)
             pthread_join(thread, NULL);
         else if (st == SDM_OK && run->count > 1)
-            run_beside(&beside);
-        if (run->aside != run->ctx)
-            sdm_child_tell(run->ctx, run->aside);
-        if (st == SDM_OK && beside.st != SDM_OK && beside.st != SDM_ERR_STOPPED && run->written == i)
-            st = end_before(run, i, beside.st);
-        else if (st == SDM_OK && beside.st != SDM_OK)
-            st = sdm_fail(run->ctx, beside.st, "%s", sdm_error(run->aside));
+            read_and_write(&other);
+        if (run->io != run->ctx)
+            sdm_child_tell(run->ctx, run->io);
+        if (st == SDM_OK && other.st != SDM_OK && other.st != SDM_ERR_STOPPED && run->written == i)
+            st = end_before(run, i, other.st);
+        else if (st == SDM_OK && other.st != SDM_OK)
+            st = sdm_fail(run->ctx, other.st, "%s", sdm_error(run->io));
         if (st == SDM_OK)
             st = sdm_check_stop(run->ctx);
         if (st != SDM_OK)
             goto done;
     }
-    TRY(write_frame(run->ctx, run, run->count - 1));
+    TRY(write_pair(run->ctx, run, run->count - 1));
 done:
     return st;
 }
 
-SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right,
+SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right, const SdmOptions *options,
                             const SdmDisparityOptions *opt, SdmDisparityResult *result)
 {
     SdmStatus st = SDM_OK;
     Run *run = NULL;
     *result = (SdmDisparityResult){.frames = 0};
     TRY(sdm_disparity_check(ctx, opt));
-    TRY(sdm_alloc(ctx, &run, 1, sizeof *run, "frames"));
-    run->ctx = run->aside = ctx;
+    TRY(sdm_alloc(ctx, &run, 1, sizeof *run, "a run of pairs"));
+    run->ctx = run->io = ctx;
+    run->options = options;
     run->opt = opt;
     run->result = result;
+    TRY(sdm_disparity_settings(ctx, options, opt, &run->optimizer, &run->set));
+    run->set.energy = result->energy;
     TRY(parse_patterns(ctx, run, left, right));
-    TRY(list_frames(ctx, run));
+    TRY(list_pairs(ctx, run));
     TRY(open_device(ctx, run));
     if (run->count > 1)
-        TRY(sdm_open_child(ctx, &run->aside));
-    TRY(run_frames(run));
+        TRY(sdm_open_child(ctx, &run->io));
+    TRY(run_pairs(run));
 done:
     if (st == SDM_ERR_STOPPED && run && run->written > 0)
-        st = sdm_fail(ctx, st, "stopped on request; the outputs of %d of %d frames are whole", run->written,
+        st = sdm_fail(ctx, st, "stopped on request; the outputs of %d of %d pairs are whole", run->written,
                       run->count);
     else if (st == SDM_ERR_STOPPED)
         st = sdm_fail(ctx, st, "stopped on request; nothing was written");
     if (run) {
         for (int k = 0; k < 2; k++) {
-            sdm_samples_free(&run->slot[k].in);
+            sdm_image_pair_free(&run->slot[k].in);
             sdm_free(&run->slot[k].disparity);
         }
-        if (run->aside != ctx)
-            sdm_close(&run->aside);
+        if (run->io != ctx)
+            sdm_close(&run->io);
         if (run->device)
             sdm_gpu_close(&run->gpu);
         sdm_device_close(&run->device);
-        sdm_free(&run->frames);
+        sdm_free(&run->numbers);
         sdm_free(&run->pattern);
     }
     sdm_free(&run);

@@ -1,4 +1,5 @@
 /* `stereodem match`: files of rectified pairs -> files of disparities. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_DISPARITY_H
 #define SDM_DISPARITY_H
 
@@ -11,8 +12,8 @@ typedef struct SdmDisparityOptions {
     const char *output, *preview; /* preview: NULL = none */
     int format;                   /* SDM_FORMAT_* */
     int min_disparity, max_disparity; /* px of the (reduced) image */
-    int cost;                     /* 0 = by the optimizer, or 1 + SdmPairCost */
-    int window;                   /* px; 0 = by the optimizer */
+    int cost;                     /* 0: census with local, else ad-census; or 1 + SdmPairCost */
+    int window;                   /* px; 0: 9 with local, else 1, for others gather costs themselves */
     int census;                   /* index into the choices; -1 = not given, 9x7 */
     double lr_threshold;          /* px; < 0 = no check */
     double uniqueness, min_sigma; /* 0 = not asked */
@@ -20,7 +21,7 @@ typedef struct SdmDisparityOptions {
     int subpixel;                 /* 0: off, 1: on */
     int fill;                     /* SdmPairFill */
     int downscale, band;          /* band: 0 = grey, or grey of red, green, blue */
-    int first, last;              /* frames; -1 = not given */
+    int first, last;              /* numbers of a sequence; -1 = not given */
     bool overwrite;
 } SdmDisparityOptions;
 
@@ -28,31 +29,28 @@ enum { SDM_FORMAT_AUTO, SDM_FORMAT_TIF, SDM_FORMAT_PFM };
 
 extern const SdmOptionSpec sdm_disparity_options[]; /* offsets into SdmDisparityOptions */
 void sdm_disparity_default(SdmDisparityOptions *opt);
-/* What can be said without the images; SDM_ERR_USAGE names the option. */
+/* Check what settings of matching do not hold, without the images; SDM_ERR_USAGE names the option. */
 SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt);
+/* The settings that both sets of options ask for, checked; *out refers to *optimizer.  Errors: SDM_ERR_USAGE. */
+SdmStatus sdm_disparity_settings(SdmContext *ctx, const SdmOptions *options, const SdmDisparityOptions *opt,
+                                 SdmOptimizer *optimizer, SdmPairSettings *out);
 
-/* The window asked for, or the optimizer's: 9 with local, 1 with others, which gather costs themselves. */
-int sdm_disparity_window(const SdmContext *ctx, const SdmDisparityOptions *opt);
-/* The same for the cost: census with local, else ad-census. */
-SdmPairCost sdm_disparity_cost(const SdmContext *ctx, const SdmDisparityOptions *opt);
-/* Width and height of a census word. */
-const int *sdm_disparity_census(const SdmDisparityOptions *opt);
-
-/* What was done, summed over the frames of a sequence; seconds of wall time. */
+/* Totals over the pairs of a sequence; seconds of wall time. */
 typedef struct SdmDisparityResult {
-    int frames, width, height;         /* size of the disparities of the last frame */
+    int frames, width, height;         /* pairs; size of the disparities of the last one */
     int64_t pixels, matched, valid;    /* matched: after the checks; valid: after filling */
-    int64_t energy[2];                 /* of belief propagation: costs of the labels, of their steps */
+    int64_t energy[2];                 /* of belief propagation: data, smoothness */
     double read_s, write_s;            /* in a sequence they overlap the matching */
     double shrink_s, engine_s, filter_s; /* --downscale; matching with its checks; median and filling */
 } SdmDisparityResult;
 
-/* Match LEFT and RIGHT, or the sequences that patterns such as left_%04d.png name.  Each output is written
- * aside and renamed when whole; of a sequence the frames before a failure stay.
+/* Match LEFT and RIGHT, or the sequences that patterns such as left_%04d.png name.  Each output gets its name when
+ * it is whole; after a failure the outputs of the pairs before it stay.  options: the common ones (device,
+ * optimizer, cpu_level).
  * Memory of a pair: 8 bytes a pixel (two images, disparities) besides what sdm_pair_match() takes; median and
  * nearest filling 4 more; twice that for sequences, whose next pair is read and last one written meanwhile.
  * Errors: SDM_ERR_USAGE, _INPUT, _DATA, _IO, _MEMORY, _UNSUPPORTED, _STOPPED. */
-SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right,
+SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right, const SdmOptions *options,
                             const SdmDisparityOptions *opt, SdmDisparityResult *result);
 
 #endif

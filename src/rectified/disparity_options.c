@@ -1,7 +1,8 @@
-/* The options of `stereodem match`. */
+/* The options of `stereodem match`: their table and defaults -> settings of matching. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/disparity.h"
 
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -57,9 +58,9 @@ const SdmOptionSpec sdm_disparity_options[] = {
      "the only one, or the luma of red, green and blue", MATCH,
      "Band of both images to match, counted from 1."},
     {"--first", "N", SDM_OPT_INT, FIELD(first), 0.0, 999999999.0, NULL, "the lowest there is", MATCH,
-     "Sequences: number of the first frame."},
+     "Sequences: number of the first image."},
     {"--last", "N", SDM_OPT_INT, FIELD(last), 0.0, 999999999.0, NULL, "the highest there is", MATCH,
-     "Sequences: number of the last frame."},
+     "Sequences: number of the last image."},
     {"--overwrite", NULL, SDM_OPT_BOOL, FIELD(overwrite), NO_RANGE, "off: existing files are refused", MATCH,
      "Replace existing outputs."},
     {.name = NULL},
@@ -76,75 +77,15 @@ void sdm_disparity_default(SdmDisparityOptions *opt)
                                  .last = -1};
 }
 
-static bool is_local(const SdmContext *ctx) { return strcmp(sdm_options(ctx)->optimizer, "local") == 0; }
-
-int sdm_disparity_window(const SdmContext *ctx, const SdmDisparityOptions *opt)
+static SdmStatus check_census_option(SdmContext *ctx, const SdmDisparityOptions *opt, SdmPairCost cost)
 {
-    return opt->window ? opt->window : is_local(ctx) ? 9 : 1;
-}
-
-SdmPairCost sdm_disparity_cost(const SdmContext *ctx, const SdmDisparityOptions *opt)
-{
-    if (opt->cost == 0)
-        return is_local(ctx) ? SDM_PAIR_CENSUS : SDM_PAIR_AD_CENSUS;
-    return (SdmPairCost)(opt->cost - 1);
-}
-
-const int *sdm_disparity_census(const SdmDisparityOptions *opt)
-{
-    return census_sides[opt->census >= 0 ? opt->census : CENSUS_9X7];
-}
-
-static SdmStatus check_census(SdmContext *ctx, const SdmDisparityOptions *opt)
-{
-    const SdmPairCost cost = sdm_disparity_cost(ctx, opt);
     if (opt->census < 0 || cost == SDM_PAIR_CENSUS || cost == SDM_PAIR_AD_CENSUS)
         return SDM_OK;
     return sdm_fail(ctx, SDM_ERR_USAGE, "--census: needs --cost census or ad-census, found %s",
                     cost == SDM_PAIR_SAD ? "sad" : "zncc");
 }
 
-static SdmStatus check_optimizer(SdmContext *ctx, const SdmDisparityOptions *opt)
-{
-    const char *const name = sdm_options(ctx)->optimizer;
-    const int most = strcmp(name, "bp") == 0 ? SDM_BP_LABELS_MAX : SDM_LABEL_MOST;
-    if (sdm_disparity_cost(ctx, opt) == SDM_PAIR_ZNCC)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--optimizer %s: found --cost zncc, expected ad-census, census or sad", name);
-    if (opt->uniqueness > 0.0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--uniqueness: needs --optimizer local, found %s", name);
-    if (opt->max_disparity - opt->min_disparity >= most)
-        return sdm_fail(
-            ctx, SDM_ERR_USAGE,
-            "--max-disparity: found %d px, expected at most %d px with --optimizer %s, which takes %d labels",
-            opt->max_disparity, opt->min_disparity + most - 1, name, most);
-    return SDM_OK;
-}
-
-static SdmStatus check_window(SdmContext *ctx, const SdmDisparityOptions *opt)
-{
-    const bool sad = sdm_disparity_cost(ctx, opt) == SDM_PAIR_SAD;
-    if (is_local(ctx) && sdm_disparity_cost(ctx, opt) == SDM_PAIR_AD_CENSUS)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--cost ad-census: needs --optimizer sgm or bp, found local");
-    if (!opt->window || (!is_local(ctx) && opt->window == 1))
-        return SDM_OK;
-    if (opt->window == 1)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--window 1: needs --optimizer sgm or bp, found local; give 2 or more");
-    if (!sad && (opt->window < 3 || opt->window > 21))
-        return sdm_fail(
-            ctx, SDM_ERR_USAGE,
-            "--window %d: expected an odd one from 3 to 21 with --cost zncc or census; --cost sad takes 2 "
-            "to 32",
-            opt->window);
-    if (!sad && opt->window % 2 == 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--window %d: even windows need --cost sad; give --window %d or %d, or --cost sad",
-                        opt->window, opt->window - 1, opt->window + 1);
-    return SDM_OK;
-}
-
-/* A name that ends like one format, with --format for the other: whoever opens it would take it for that. */
+/* A name that ends as files of one format do, with --format for the other, would mislead its readers. */
 static SdmStatus check_format(SdmContext *ctx, const SdmDisparityOptions *opt)
 {
     const char *const dot = strrchr(opt->output, '.');
@@ -162,15 +103,39 @@ SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt)
     if (!opt->output)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o is missing: give the disparities to write, such as -o disparity.tif");
-    if (opt->min_disparity > opt->max_disparity)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--min-disparity: found %d px, expected at most --max-disparity, which is %d px",
-                        opt->min_disparity, opt->max_disparity);
     if (opt->first >= 0 && opt->last >= 0 && opt->first > opt->last)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--first: found %d, expected at most --last, which is %d",
                         opt->first, opt->last);
-    if (check_format(ctx, opt) != SDM_OK || check_census(ctx, opt) != SDM_OK ||
-        (!is_local(ctx) && check_optimizer(ctx, opt) != SDM_OK))
-        return SDM_ERR_USAGE;
-    return check_window(ctx, opt);
+    return check_format(ctx, opt);
+}
+
+/* Windows of one value have no match, by any cost and optimizer; any other deviates by more. */
+#define CONSTANT_SIGMA 1e-3f
+
+SdmStatus sdm_disparity_settings(SdmContext *ctx, const SdmOptions *options, const SdmDisparityOptions *opt,
+                                 SdmOptimizer *optimizer, SdmPairSettings *out)
+{
+    SdmStatus st = SDM_OK;
+    const bool local = strcmp(options->optimizer, "local") == 0;
+    const SdmPairCost cost = opt->cost ? (SdmPairCost)(opt->cost - 1)
+                             : local   ? SDM_PAIR_CENSUS
+                                       : SDM_PAIR_AD_CENSUS;
+    const int *const word = census_sides[opt->census >= 0 ? opt->census : CENSUS_9X7];
+    *out = (SdmPairSettings){.cost = cost,
+                             .window = opt->window ? opt->window : local ? 9 : 1,
+                             .dmin = opt->min_disparity,
+                             .dmax = opt->max_disparity,
+                             .census_width = word[0],
+                             .census_height = word[1],
+                             .lr_threshold = (float)opt->lr_threshold,
+                             .uniqueness = (float)opt->uniqueness,
+                             .min_sigma = fmaxf((float)opt->min_sigma, CONSTANT_SIGMA),
+                             .subpixel = opt->subpixel,
+                             .cpu_level = options->cpu_level,
+                             .optimizer = optimizer};
+    TRY(check_census_option(ctx, opt, cost));
+    TRY(sdm_pair_optimizer(ctx, cost, optimizer));
+    TRY(sdm_pair_check_settings(ctx, out));
+done:
+    return st;
 }

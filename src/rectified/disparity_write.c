@@ -1,7 +1,8 @@
 /* Disparities -> GeoTIFF or PFM and a preview, each written aside and renamed when whole. */
 // SPDX-License-Identifier: Apache-2.0
+#include "rectified/disparity_write.h"
+
 #include "geo/gdal_errors.h"
-#include "rectified/disparity_inside.h"
 #include "input/source.h"
 
 #include <cpl_conv.h>
@@ -23,7 +24,7 @@ static bool ends_in(const char *path, const char *ending)
     return n > k && path[n - k - 1] != '/' && strcasecmp(path + n - k, ending) == 0;
 }
 
-/* SDM_FORMAT_TIF or _PFM; _AUTO when the name does not tell. */
+/* SDM_FORMAT_TIF or _PFM; _AUTO where the name has no ending of either. */
 static int format_of(const char *path, const SdmDisparityOptions *opt)
 {
     if (opt->format != SDM_FORMAT_AUTO)
@@ -82,11 +83,11 @@ static bool is_read_from(const char *path, const char *input)
 }
 
 static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path,
-                              const SdmPairNames *names, bool overwrite)
+                              const SdmPairFiles *files, bool overwrite)
 {
     SdmStatus st = SDM_OK;
     struct stat s;
-    const char *const inputs[2] = {names->left, names->right};
+    const char *const inputs[2] = {files->left, files->right};
     if (is_folder(path))
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is a folder, expected the name of a file", option, path);
     TRY(check_folder(ctx, option, path));
@@ -109,23 +110,23 @@ done:
     return st;
 }
 
-SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairNames *names, const SdmDisparityOptions *opt)
+SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairFiles *files, const SdmDisparityOptions *opt)
 {
     SdmStatus st = SDM_OK;
-    if (!is_folder(names->output) && format_of(names->output, opt) == SDM_FORMAT_AUTO)
+    if (!is_folder(files->output) && format_of(files->output, opt) == SDM_FORMAT_AUTO)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s: expected a name that ends in .tif, .tiff or .pfm; or give --format",
-                        names->output);
-    TRY(check_output(ctx, "-o", names->output, names, opt->overwrite));
-    if (!*names->preview)
+                        files->output);
+    TRY(check_output(ctx, "-o", files->output, files, opt->overwrite));
+    if (!*files->preview)
         return SDM_OK;
-    if (!ends_in(names->preview, ".png"))
+    if (!ends_in(files->preview, ".png"))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: expected a name that ends in .png",
-                        names->preview);
-    if (strcmp(names->preview, names->output) == 0 || same_file(names->preview, names->output))
+                        files->preview);
+    if (strcmp(files->preview, files->output) == 0 || same_file(files->preview, files->output))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: the same file as -o; give another name",
-                        names->preview);
-    TRY(check_output(ctx, "--preview", names->preview, names, opt->overwrite));
+                        files->preview);
+    TRY(check_output(ctx, "--preview", files->preview, files, opt->overwrite));
 done:
     return st;
 }
@@ -169,8 +170,8 @@ done:
 static SdmStatus write_tif(SdmContext *ctx, const char *path, int width, int height, const float *disparity)
 {
     static const char *const options[] = {"BIGTIFF=IF_SAFER", NULL};
-    SdmGdalErrors trap;
-    sdm_gdal_errors_begin(&trap);
+    SdmGdalErrors errors;
+    sdm_gdal_errors_begin(&errors);
     const GDALDatasetH ds = GDALCreate(GDALGetDriverByName("GTiff"), path, width, height, 1, GDT_Float32,
                                        (char **)(uintptr_t)options);
     bool good = ds != NULL;
@@ -183,8 +184,8 @@ static SdmStatus write_tif(SdmContext *ctx, const char *path, int width, int hei
                             GDT_Float32, 0, 0) == CE_None;
         GDALClose(ds);
     }
-    sdm_gdal_errors_end(&trap);
-    return good && !trap.failed ? SDM_OK : sdm_fail_write(ctx, path, trap.text);
+    sdm_gdal_errors_end(&errors);
+    return good && !errors.failed ? SDM_OK : sdm_fail_write(ctx, path, errors.text);
 }
 
 /* 1..255 from dmin to dmax; 0: none.  Filled and sub-pixel ones beyond the range are cut. */
@@ -200,13 +201,13 @@ static SdmStatus write_preview(SdmContext *ctx, const char *path, const SdmDispa
 {
     SdmStatus st = SDM_OK;
     unsigned char *grey = NULL;
-    SdmGdalErrors trap;
+    SdmGdalErrors errors;
     const size_t n = (size_t)width * (size_t)height;
     GDALDatasetH mem = NULL, png = NULL;
     TRY(sdm_alloc(ctx, &grey, n, 1, "preview"));
     for (size_t i = 0; i < n; i++)
         grey[i] = shade(disparity[i], opt->min_disparity, opt->max_disparity);
-    sdm_gdal_errors_begin(&trap);
+    sdm_gdal_errors_begin(&errors);
     mem = GDALCreate(GDALGetDriverByName("MEM"), "", width, height, 1, GDT_Byte, NULL);
     if (mem &&
         GDALRasterIO(GDALGetRasterBand(mem, 1), GF_Write, 0, 0, width, height, grey, width, height, GDT_Byte,
@@ -215,9 +216,9 @@ static SdmStatus write_preview(SdmContext *ctx, const char *path, const SdmDispa
     const bool made = png != NULL;
     GDALClose(png);
     GDALClose(mem);
-    sdm_gdal_errors_end(&trap);
-    if (!made || trap.failed)
-        st = sdm_fail_write(ctx, path, trap.text);
+    sdm_gdal_errors_end(&errors);
+    if (!made || errors.failed)
+        st = sdm_fail_write(ctx, path, errors.text);
 done:
     sdm_free(&grey);
     return st;
@@ -230,26 +231,26 @@ static SdmStatus rename_whole(SdmContext *ctx, const char *aside, const char *pa
     return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", path, strerror(errno));
 }
 
-SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairNames *names, const SdmDisparityOptions *opt,
+SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairFiles *files, const SdmDisparityOptions *opt,
                             int width, int height, const float *disparity)
 {
     SdmStatus st = SDM_OK;
     char output[ASIDE_BYTES], preview[ASIDE_BYTES], side[ASIDE_BYTES + 16];
-    snprintf(output, sizeof output, "%s.part-disparity", names->output);
-    snprintf(preview, sizeof preview, "%s.part-preview", names->preview);
-    TRY(format_of(names->output, opt) == SDM_FORMAT_PFM ? sdm_pfm_write(ctx, output, width, height, disparity)
+    snprintf(output, sizeof output, "%s.part-disparity", files->output);
+    snprintf(preview, sizeof preview, "%s.part-preview", files->preview);
+    TRY(format_of(files->output, opt) == SDM_FORMAT_PFM ? sdm_pfm_write(ctx, output, width, height, disparity)
                                                         : write_tif(ctx, output, width, height, disparity));
-    if (*names->preview) {
+    if (*files->preview) {
         TRY(write_preview(ctx, preview, opt, width, height, disparity));
-        TRY(rename_whole(ctx, preview, names->preview));
+        TRY(rename_whole(ctx, preview, files->preview));
     }
-    TRY(rename_whole(ctx, output, names->output));
-    snprintf(side, sizeof side, "%s.aux.xml", names->output); /* what spoke of the file that stood there */
+    TRY(rename_whole(ctx, output, files->output));
+    snprintf(side, sizeof side, "%s.aux.xml", files->output); /* what spoke of the file that stood there */
     unlink(side);
 done:
     if (st != SDM_OK) {
         unlink(output);
-        if (*names->preview)
+        if (*files->preview)
             unlink(preview);
         snprintf(side, sizeof side, "%s.aux.xml", preview);
         unlink(side);

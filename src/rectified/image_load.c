@@ -1,16 +1,25 @@
-/* Two rasters -> two images of samples on one scale. */
+/* Files of two rectified images -> their samples on one scale. */
 // SPDX-License-Identifier: Apache-2.0
-#include "rectified/disparity_inside.h"
+#include "rectified/image_load.h"
+
 #include "core/stats.h"
-#include "kernels.h"
+#include "input/fill_nodata.h"
 #include "input/source.h"
+#include "kernels.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { STRIP_PX = 1 << 20, SURVEY_PX = 1 << 20, Q_MAX = 2047 };
+enum {
+    STRIP_PX = 1 << 20,  /* read at once */
+    SAMPLE_PX = 1 << 20, /* pixels of an image that quantiles are taken from, at most */
+    FILL_SAMPLE_PX = 1 << 19, /* the same for the search for fill */
+    BORDER_PX = 8,       /* zeros in a row from an edge on that are no data */
+    Q_MAX = 2047
+};
 
-#define FILL 1e30f /* from here on floats are fill such as -3.4e38, which many files do not declare */
+#define FILL_MIN 1e30f /* floats from here on are fill such as -3.4e38, which many files do not declare */
 
 typedef struct Raster {
     const char *role, *path; /* "LEFT", "RIGHT" */
@@ -28,7 +37,7 @@ static float luma(double r, double g, double b) /* ITU-R BT.601 */
     return (float)((299.0 * r + 587.0 * g + 114.0 * b) / 1000.0);
 }
 
-/* A table of colours becomes one of lumas; one whose entries are grey makes a grey image. */
+/* Turn a table of colours into one of lumas; the image is grey if all entries are. */
 static SdmStatus read_palette(SdmContext *ctx, Raster *im)
 {
     SdmStatus st = SDM_OK;
@@ -131,7 +140,7 @@ static SdmStatus read_failed(SdmContext *ctx, const Raster *im, int y0, int rows
                     im->role, im->path, y0, y0 + rows - 1, sdm_gdal_reason());
 }
 
-/* Room for one strip of rows. */
+/* Scratch for one strip of rows. */
 typedef struct Strip {
     float *band[3]; /* rows x width */
     uint8_t *mask, *valid;
@@ -186,7 +195,7 @@ static SdmStatus read_strip(SdmContext *ctx, const Raster *im, int y0, int rows,
         const float v = im->palette     ? im->palette[(int)s->band[0][i]]
                         : im->bands > 1 ? luma(s->band[0][i], s->band[1][i], s->band[2][i])
                                         : s->band[0][i];
-        out[i] = s->valid[i] && fabsf(v) < FILL ? v : NAN; /* not NaN, either */
+        out[i] = s->valid[i] && fabsf(v) < FILL_MIN ? v : NAN; /* not NaN, either */
     }
 done:
     return st;
@@ -218,18 +227,99 @@ done:
     return st;
 }
 
+/* ---- fill that a file does not declare ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* n grey values, NaN where there is none: values that look like fill become NaN, with a warning. */
+static SdmStatus mask_fill(SdmContext *ctx, const Raster *im, float *grey, int64_t n)
+{
+    SdmStatus st = SDM_OK;
+    float *sample = NULL, fill[2] = {NAN, NAN};
+    char value[2][24];
+    int64_t count = 0, from = 0, masked = 0;
+    const int64_t step = n / FILL_SAMPLE_PX + 1;
+    TRY(sdm_alloc(ctx, &sample, (size_t)(n / step + 1), sizeof *sample, "sample of an image"));
+    for (int64_t i = 0; i < n; i += step)
+        if (!isnan(grey[i]))
+            sample[count++] = grey[i];
+    qsort(sample, (size_t)count, sizeof *sample, by_value);
+    const int found = sdm_fill_find(sample, &from, &count, fill);
+    if (!found)
+        goto done;
+    for (int64_t i = 0; i < n; i++)
+        if (grey[i] == fill[0] || grey[i] == fill[1]) {
+            grey[i] = NAN;
+            masked++;
+        }
+    for (int k = 0; k < found; k++)
+        sdm_fill_text(fill[k], value[k]);
+    sdm_log(ctx, SDM_LOG_WARNING, 1,
+            "%s %s: %s%s%s %s taken for no data, though the file does not declare it (%.1f %% of the "
+            "pixels); declare it with gdal_edit.py -a_nodata %s",
+            im->role, im->path, value[0], found > 1 ? " and " : "", found > 1 ? value[1] : "",
+            found > 1 ? "are" : "is", 100.0 * (double)masked / (double)n, value[0]);
+done:
+    sdm_free(&sample);
+    return st;
+}
+
+/* Mark zeros from an end of n samples, `step` apart, where they are BORDER_PX or more.  Marked samples count as
+ * zeros.  Returns how many were marked. */
+static int64_t clear_run(int16_t *first, int n, ptrdiff_t step)
+{
+    int run = 0;
+    int64_t marked = 0;
+    while (run < n && (first[run * step] == 0 || first[run * step] == SDM_PIXEL_NODATA))
+        run++;
+    for (int i = 0; run >= BORDER_PX && i < run; i++) {
+        marked += first[i * step] == 0;
+        first[i * step] = SDM_PIXEL_NODATA;
+    }
+    return marked;
+}
+
+/* 8-bit samples, height x width: zeros that run BORDER_PX or more from an edge inwards, along a row or a column,
+ * become SDM_PIXEL_NODATA, with a warning: images that were warped to rectified ones have them. */
+static void mask_border(SdmContext *ctx, const Raster *im, int16_t *samples)
+{
+    const int width = im->width, height = im->height;
+    int64_t n = 0;
+    for (ptrdiff_t y = 0; y < height; y++) {
+        n += clear_run(samples + y * width, width, 1);
+        n += clear_run(samples + (y + 1) * width - 1, width, -1);
+    }
+    for (ptrdiff_t x = 0; x < width; x++) {
+        n += clear_run(samples + x, height, width);
+        n += clear_run(samples + (ptrdiff_t)(height - 1) * width + x, height, -(ptrdiff_t)width);
+    }
+    if (n == (int64_t)width * height) /* a black image, such as one of a sequence: no border */
+        memset(samples, 0, (size_t)n * sizeof *samples);
+    else if (n)
+        sdm_log(ctx, SDM_LOG_WARNING, 1,
+                "%s %s: zeros along the edges are taken for no data, though the file does not declare it "
+                "(%.1f %% of the pixels)",
+                im->role, im->path, 100.0 * (double)n / ((double)width * height));
+}
+
+/* ---- one scale ---- */
+
 typedef struct Scaling { /* q = (v - middle) * gain, cut to +-Q_MAX */
     float middle, gain;
 } Scaling;
 
-/* Quantiles of both images together, from at most SURVEY_PX evenly spread pixels of each. */
+/* The scale of both images, from the quantiles of at most SAMPLE_PX evenly spread pixels of each. */
 static SdmStatus find_scaling(SdmContext *ctx, const float *const grey[2], int64_t n, Scaling *out)
 {
     SdmStatus st = SDM_OK;
     float *sample = NULL;
     int64_t count = 0;
-    const int64_t step = (n + SURVEY_PX - 1) / SURVEY_PX;
-    TRY(sdm_alloc(ctx, &sample, (size_t)(2 * (n / step + 1)), sizeof *sample, "survey of the images"));
+    const int64_t step = (n + SAMPLE_PX - 1) / SAMPLE_PX;
+    TRY(sdm_alloc(ctx, &sample, (size_t)(2 * (n / step + 1)), sizeof *sample, "sample of the images"));
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < n; i += step)
             if (!isnan(grey[k][i]))
@@ -256,7 +346,7 @@ static void quantise(const float *grey, int64_t n, Scaling s, int16_t *out)
     }
 }
 
-static SdmStatus read_wide(SdmContext *ctx, const Raster im[2], SdmSamples *out)
+static SdmStatus read_wide(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
 {
     SdmStatus st = SDM_OK;
     const int64_t n = (int64_t)out->width * out->height;
@@ -266,7 +356,7 @@ static SdmStatus read_wide(SdmContext *ctx, const Raster im[2], SdmSamples *out)
         TRY(sdm_alloc(ctx, &grey[k], (size_t)n, sizeof(float), "image"));
         TRY(read_raster(ctx, &im[k], grey[k], NULL));
         if (!im[k].mask[0])
-            TRY(sdm_leave_out_fill(ctx, im[k].role, im[k].path, grey[k], n));
+            TRY(mask_fill(ctx, &im[k], grey[k], n));
     }
     TRY(find_scaling(ctx, (const float *const[2]){grey[0], grey[1]}, n, &scaling));
     for (int k = 0; k < 2; k++) {
@@ -281,7 +371,7 @@ done:
     return st;
 }
 
-static SdmStatus read_bytes(SdmContext *ctx, const Raster im[2], SdmSamples *out)
+static SdmStatus read_bytes(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)out->width * (size_t)out->height;
@@ -291,8 +381,7 @@ static SdmStatus read_bytes(SdmContext *ctx, const Raster im[2], SdmSamples *out
     TRY(read_raster(ctx, &im[1], NULL, out->right));
     for (int k = 0; k < 2; k++)
         if (!im[k].mask[0])
-            sdm_leave_out_border(ctx, im[k].role, im[k].path, k ? out->right : out->left, out->width,
-                                 out->height);
+            mask_border(ctx, &im[k], k ? out->right : out->left);
 done:
     return st;
 }
@@ -307,16 +396,17 @@ static SdmStatus check_usable(SdmContext *ctx, const Raster *im, const int16_t *
                     im->role, im->path);
 }
 
-SdmStatus sdm_samples_read(SdmContext *ctx, const char *left, const char *right, int band, SdmSamples *out)
+SdmStatus sdm_image_pair_load(SdmContext *ctx, const char *left, const char *right, int band,
+                              SdmImagePair *out)
 {
     SdmStatus st = SDM_OK;
     Raster im[2] = {{.role = "LEFT", .path = left}, {.role = "RIGHT", .path = right}};
-    *out = (SdmSamples){.width = 0};
+    *out = (SdmImagePair){.width = 0};
     sdm_quiet_begin();
     TRY(open_raster(ctx, &im[0], band));
     TRY(open_raster(ctx, &im[1], band));
     TRY(check_pair(ctx, &im[0], &im[1]));
-    *out = (SdmSamples){.width = im[0].width, .height = im[0].height, .eight_bit = im[0].type == GDT_Byte};
+    *out = (SdmImagePair){.width = im[0].width, .height = im[0].height, .eight_bit = im[0].type == GDT_Byte};
     TRY(out->eight_bit ? read_bytes(ctx, im, out) : read_wide(ctx, im, out));
     TRY(check_usable(ctx, &im[0], out->left));
     TRY(check_usable(ctx, &im[1], out->right));
@@ -328,12 +418,12 @@ done:
     }
     sdm_quiet_end();
     if (st != SDM_OK)
-        sdm_samples_free(out);
+        sdm_image_pair_free(out);
     return st;
 }
 
-void sdm_samples_free(SdmSamples *s)
+void sdm_image_pair_free(SdmImagePair *pair)
 {
-    sdm_free(&s->left);
-    sdm_free(&s->right);
+    sdm_free(&pair->left);
+    sdm_free(&pair->right);
 }

@@ -1,6 +1,6 @@
-/* Names with a number in them -> the frames of a sequence. */
+/* A name with a number in it -> the files of a sequence of images. */
 // SPDX-License-Identifier: Apache-2.0
-#include "rectified/disparity_inside.h"
+#include "rectified/sequence.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -60,15 +60,15 @@ SdmStatus sdm_pattern_parse(SdmContext *ctx, const char *option, const char *tex
     return SDM_OK;
 }
 
-SdmStatus sdm_pattern_name(SdmContext *ctx, const SdmPattern *p, int frame, char out[SDM_NAME_BYTES])
+SdmStatus sdm_pattern_name(SdmContext *ctx, const SdmPattern *p, int number, char out[SDM_NAME_BYTES])
 {
     if (!p->digits)
         return sdm_format(ctx, out, SDM_NAME_BYTES, "%s", p->before);
-    return sdm_format(ctx, out, SDM_NAME_BYTES, "%s%0*d%s", p->before, p->digits, frame, p->after);
+    return sdm_format(ctx, out, SDM_NAME_BYTES, "%s%0*d%s", p->before, p->digits, number, p->after);
 }
 
-/* The number of a file name that the pattern prints, -1 for any other name.  base: of the pattern, without
- * folder. */
+/* The number in a file name that the pattern may have printed, -1 in any other name.  base: what stands before
+ * the number, without folder. */
 static int number_of(const SdmPattern *p, const char *base, const char *name)
 {
     const size_t before = strlen(base), after = strlen(p->after), n = strlen(name);
@@ -89,31 +89,31 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-SdmStatus sdm_pattern_frames(SdmContext *ctx, const SdmPattern *p, int first, int last, int **frames,
-                             int *count)
+SdmStatus sdm_pattern_numbers(SdmContext *ctx, const SdmPattern *p, int first, int last, int **numbers,
+                              int *count)
 {
     SdmStatus st = SDM_OK;
     char folder[SDM_NAME_BYTES] = ".";
     const char *const slash = strrchr(p->before, '/'), *const base = slash ? slash + 1 : p->before;
     *count = 0;
-    *frames = NULL;
+    *numbers = NULL;
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", slash == p->before ? 1 : (int)(slash - p->before), p->before);
     char **const names = VSIReadDir(folder);
     const int most = CSLCount(names);
-    TRY(sdm_alloc(ctx, frames, (size_t)most + 1, sizeof **frames, "frames of the sequence"));
+    TRY(sdm_alloc(ctx, numbers, (size_t)most + 1, sizeof **numbers, "images of the sequence"));
     for (int i = 0; i < most; i++) {
         const int number = number_of(p, base, names[i]);
         if (number >= 0 && number >= first && (last < 0 || number <= last))
-            (*frames)[(*count)++] = number;
+            (*numbers)[(*count)++] = number;
     }
-    qsort(*frames, (size_t)*count, sizeof **frames, by_number);
+    qsort(*numbers, (size_t)*count, sizeof **numbers, by_number);
     if (*count == 0)
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "LEFT: no frame from %d to %d of %s%%0%dd%s in folder %s",
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "LEFT: no image from %d to %d of %s%%0%dd%s in folder %s",
                       first < 0 ? 0 : first, last < 0 ? LAST : last, base, p->digits, p->after, folder);
 done:
     CSLDestroy(names);
     if (st != SDM_OK)
-        sdm_free(frames);
+        sdm_free(numbers);
     return st;
 }

@@ -235,8 +235,8 @@ def sequences(bench):
     for bad in ("%s", "%n", "%04x", "%-4d", "%4d", "%0d", "%012d", "%d%d", "%", "%*d", "%ld", "%04"):
         refuse(f"pattern {bad}", [f"LEFT s{bad}_left.tif", "%04d"], f"s{bad}_left.tif", "s%03d_right.tif", "o%03d.tif")
     refuse("number in the folder", ["not of its folder"], "a%03d/left.tif", "a%03d/right.tif", "o%03d.tif")
-    refuse("no frame", ["no frame from 0", "t%03d_left.tif"], "t%03d_left.tif", "t%03d_right.tif", "o%03d.tif", code=1)
-    refuse("no frame in the range", ["no frame from 50"], "s%03d_left.tif", "s%03d_right.tif", "o%03d.tif",
+    refuse("no frame", ["no image from 0", "t%03d_left.tif"], "t%03d_left.tif", "t%03d_right.tif", "o%03d.tif", code=1)
+    refuse("no frame in the range", ["no image from 50"], "s%03d_left.tif", "s%03d_right.tif", "o%03d.tif",
            "--first", "50", code=1)
     refuse("first behind last", ["--first: found 5", "--last, which is 4"], "s%03d_left.tif", "s%03d_right.tif",
            "o%03d.tif", "--first", "5", "--last", "4")
@@ -266,7 +266,7 @@ def sequences(bench):
     left = sorted(p for p in os.listdir(".") if p.startswith("o"))
     bench.check("frame without a right image", done.returncode == 1 and "RIGHT s006_right.tif" in done.stderr and
                 len(done.stderr.strip().split("\n")) == 1 and left == ["o003.tif", "o004.tif"] and
-                "the frames before it, 2 of 3, are whole" in done.stderr,
+                "the pairs before it, 2 of 3, are whole" in done.stderr,
                 f"exit code {done.returncode}, left {left}: {done.stderr}")
     alone = [bench.call("match", "-q", f"s{k:03d}_left.tif", f"s{k:03d}_right.tif", "-o", "alone.tif", "--overwrite",
                         "--max-disparity", "15").returncode == 0 and base.content("alone.tif") == base.content(f"o{k:03d}.tif")

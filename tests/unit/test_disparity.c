@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <gdal.h>
 
-#include "rectified/disparity_inside.h"
+#include "rectified/disparity_write.h"
 
 static SdmContext *ctx;
 static char folder[] = "/tmp/sdm_disparity_XXXXXX";
@@ -37,7 +37,7 @@ static void patterns(void **state)
     char *const name = malloc(SDM_NAME_BYTES);
     static const struct {
         const char *text;
-        int digits, frame;
+        int digits, number;
         const char *name;
     } good[] = {
         {"a/left_%04d.png", 4, 7, "a/left_0007.png"}, {"%d", 1, 120, "120"},
@@ -47,7 +47,7 @@ static void patterns(void **state)
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_int_equal(sdm_pattern_parse(ctx, "LEFT", good[i].text, p), SDM_OK);
         assert_int_equal(p->digits, good[i].digits);
-        assert_int_equal(sdm_pattern_name(ctx, p, good[i].frame, name), SDM_OK);
+        assert_int_equal(sdm_pattern_name(ctx, p, good[i].number, name), SDM_OK);
         assert_string_equal(name, good[i].name);
     }
     static const char *const bad[] = {"%",     "a%",   "%4d",   "%04", "%s",   "%n",
@@ -66,25 +66,25 @@ static void touch(const char *name)
     fclose(f);
 }
 
-static void frames_in_a_folder(void **state)
+static void numbers_in_a_folder(void **state)
 {
     (void)state;
     static const char *const files[] = {"l_003.png", "l_010.png", "l_1200.png", "l_04.png", "l_0005.png",
                                         "l_00x.png", "l_007.jpg", "xl_008.png", "l_.png"};
     SdmPattern *const p = malloc(sizeof *p);
-    int *frames = NULL, count = 0;
+    int *numbers = NULL, count = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         touch(files[i]);
     assert_int_equal(sdm_pattern_parse(ctx, "LEFT", "l_%03d.png", p), SDM_OK);
-    assert_int_equal(sdm_pattern_frames(ctx, p, -1, -1, &frames, &count), SDM_OK);
+    assert_int_equal(sdm_pattern_numbers(ctx, p, -1, -1, &numbers, &count), SDM_OK);
     assert_int_equal(count, 3); /* as printf writes them: 3, 10, 1200 */
-    assert_true(frames[0] == 3 && frames[1] == 10 && frames[2] == 1200);
-    sdm_free(&frames);
-    assert_int_equal(sdm_pattern_frames(ctx, p, 4, 1199, &frames, &count), SDM_OK);
-    assert_true(count == 1 && frames[0] == 10);
-    sdm_free(&frames);
-    assert_int_equal(sdm_pattern_frames(ctx, p, 11, 20, &frames, &count), SDM_ERR_INPUT);
-    assert_null(frames);
+    assert_true(numbers[0] == 3 && numbers[1] == 10 && numbers[2] == 1200);
+    sdm_free(&numbers);
+    assert_int_equal(sdm_pattern_numbers(ctx, p, 4, 1199, &numbers, &count), SDM_OK);
+    assert_true(count == 1 && numbers[0] == 10);
+    sdm_free(&numbers);
+    assert_int_equal(sdm_pattern_numbers(ctx, p, 11, 20, &numbers, &count), SDM_ERR_INPUT);
+    assert_null(numbers);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(files[i]);
     free(p);
@@ -116,7 +116,7 @@ static void no_memory_no_file(void **state)
     (void)state;
     static const float d[6] = {1, 2, 3, NAN, 5, 6};
     SdmDisparityOptions opt;
-    SdmPairNames *const names = calloc(1, sizeof *names);
+    SdmPairFiles *const names = calloc(1, sizeof *names);
     sdm_disparity_default(&opt);
     strcpy(names->preview, "p.png");
     for (int pfm = 0; pfm < 2; pfm++) {
@@ -140,7 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns),
-        cmocka_unit_test(frames_in_a_folder),
+        cmocka_unit_test(numbers_in_a_folder),
         cmocka_unit_test(pfm_to_the_byte),
         cmocka_unit_test(no_memory_no_file),
     };

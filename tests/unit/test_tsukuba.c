@@ -12,7 +12,7 @@
 #include <gdal.h>
 
 #include "bench/bench_bp.h"
-#include "rectified/disparity_inside.h"
+#include "rectified/image_load.h"
 
 #define FOLDER SDM_SOURCE_DIR "/../shared/data/middlebury/tsukuba/"
 
@@ -20,7 +20,7 @@ enum { PUBLISHED_MISMATCHES = 15716, KNOWN = 87696, SEQUENTIAL = 50 };
 
 typedef struct Scene {
     SdmContext *ctx;
-    SdmSamples views, truth;
+    SdmImagePair views, truth;
     uint8_t *label, *costs;
     SdmBpField field;
 } Scene;
@@ -32,8 +32,8 @@ static int setup(void **state)
     Scene *const s = &scene;
     GDALAllRegister();
     if (sdm_open(&s->ctx, NULL) != SDM_OK ||
-        sdm_samples_read(s->ctx, FOLDER "im_left.png", FOLDER "im_right.png", 0, &s->views) != SDM_OK ||
-        sdm_samples_read(s->ctx, FOLDER "disp_left.png", FOLDER "disp_left.png", 0, &s->truth) != SDM_OK)
+        sdm_image_pair_load(s->ctx, FOLDER "im_left.png", FOLDER "im_right.png", 0, &s->views) != SDM_OK ||
+        sdm_image_pair_load(s->ctx, FOLDER "disp_left.png", FOLDER "disp_left.png", 0, &s->truth) != SDM_OK)
         return 1;
     const size_t n = (size_t)s->views.width * (size_t)s->views.height;
     s->label = malloc(n);
@@ -55,8 +55,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    sdm_samples_free(&scene.views);
-    sdm_samples_free(&scene.truth);
+    sdm_image_pair_free(&scene.views);
+    sdm_image_pair_free(&scene.truth);
     free(scene.label);
     free(scene.costs);
     sdm_close(&scene.ctx);
