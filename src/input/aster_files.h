@@ -1,4 +1,4 @@
-/* ASTER level 1A deliveries -> bands -> views.  For src/read and tests. */
+/* ASTER level 1A files -> tables and image of each telescope -> views.  For src/input and tests. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_ASTER_H
 #define SDM_ASTER_H

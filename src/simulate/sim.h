@@ -156,7 +156,11 @@ typedef struct SimGround { /* what one tile needs */
 SdmStatus sim_terrain_plan(SimScene *sc); /* heights before the cameras are known */
 /* Height of the bare terrain (no water) at one point. */
 SdmStatus sim_terrain_at(SimScene *sc, double x, double y, float *h);
-SdmStatus sim_terrain_open(SimScene *sc, const SimBox *box, SimGround *g); /* terrain, field, peak */
+/* Coefficients of the bare terrain (no water) in the window; allocates win->v. */
+SdmStatus sim_terrain_fill(SimScene *sc, SimWindow *win);
+
+/* ---- sim_ground.c ---- */
+SdmStatus sim_ground_open(SimScene *sc, const SimBox *box, SimGround *g); /* terrain, field, peak */
 void sim_ground_close(SimGround *g);
 /* Water at a node of the terrain grid. */
 bool sim_is_water(const SimScene *sc, const SimGround *g, size_t node);

@@ -121,7 +121,7 @@ static SdmStatus render_tile(Job *job, bool wide)
     const double px[4] = {job->c0 - m0, job->r0 - m1, job->c0 + job->nx + m0, job->r0 + job->ny + m1};
     const SimBox box = sim_lattice_box(&job->view->lattice, px, sc->h_lo, sc->h_hi);
     const SimBox sky = sim_lattice_box(&job->view->lattice, px, sc->cloud_height, sc->cloud_height);
-    TRY(sim_terrain_open(sc, &box, &job->ground));
+    TRY(sim_ground_open(sc, &box, &job->ground));
     TRY(sim_light_open(sc, (int)(job->view - sc->view), &job->ground));
     TRY(sim_cloud_open(sc, &sky, &job->ground));
     set_footprint(job);

@@ -113,7 +113,7 @@ static SdmStatus truth_tile(SimScene *sc, const Grid *tile, float *truth, uint8_
     SimGround g = {.top = 0.0f};
     const int threads = sc->threads;
     const SimBox box = reach(sc, tile, sc->h_hi), sky = reach(sc, tile, sc->cloud_height);
-    TRY(sim_terrain_open(sc, &box, &g));
+    TRY(sim_ground_open(sc, &box, &g));
     TRY(sim_cloud_open(sc, &sky, &g));
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
     for (int j = 0; j < tile->ny; j++)

@@ -1,0 +1,165 @@
+/* Cases -> medians of interleaved timings, and the time that their bounds allow. */
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_REPEATS = 99, MOST_LEVELS = 8, FEW = 3 };
+static const double SHORTEST_S = 5e-3; /* a timing: as many calls as take this long */
+static const double LONG_S = 1.0;      /* what takes longer is timed FEW times at most */
+
+SdmStatus sdm_bench_alloc(SdmBench *b, void *out, size_t count, size_t size)
+{
+    void *block = NULL;
+    memcpy(out, &block, sizeof block); /* a T **, as of sdm_alloc() */
+    if (b->owned_count == 4 * SDM_BENCH_CASES)
+        return sdm_fail(b->ctx, SDM_ERR_MEMORY, "more blocks of memory than a bench has places for");
+    const SdmStatus st = sdm_alloc(b->ctx, &block, count, size, "data of a bench");
+    memcpy(out, &block, sizeof block);
+    b->owned[b->owned_count++] = block;
+    return st;
+}
+
+SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c)
+{
+    if (b->count == SDM_BENCH_CASES)
+        return sdm_fail(b->ctx, SDM_ERR_MEMORY, "more cases than a bench has places for (%d)",
+                        (int)SDM_BENCH_CASES);
+    b->cases[b->count++] = *c;
+    return SDM_OK;
+}
+
+/* ---- timing ---- */
+
+static double processor_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Of one thread its processor time, which others on the machine do not disturb; else the wall time. */
+static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu)
+{
+    SdmStatus st = SDM_OK;
+    const double begin = sdm_now_s(), cpu_begin = processor_s();
+    double clock_s = 0.0;
+    for (int i = 0; i < calls; i++) {
+        TRY(c->call(b->ctx, c->data));
+        clock_s += c->clock_s ? *c->clock_s : 0.0;
+    }
+    *cpu = (processor_s() - cpu_begin) / calls;
+    *seconds = c->clock_s ? clock_s / calls : c->threads == 1 ? *cpu : (sdm_now_s() - begin) / calls;
+done:
+    return st;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+}
+
+/* Timings of one case. */
+typedef struct Timings {
+    int calls, repeats;
+    double seconds[MOST_REPEATS], cpu[MOST_REPEATS];
+} Timings;
+
+/* A warm-up, which tells how many calls a timing takes and how often it is worth while. */
+static SdmStatus warm_up(SdmBench *b, const SdmBenchCase *c, Timings *t)
+{
+    SdmStatus st = SDM_OK;
+    double once = 0.0;
+    TRY(time_calls(b, c, 1, &once, &t->cpu[0]));
+    const double fit = SHORTEST_S / fmax(once, 1e-9);
+    t->calls = b->opt->quick || fit < 1.0 ? 1 : fit > 1e6 ? 1000000 : (int)fit;
+    t->repeats = once > LONG_S && b->opt->repeats > FEW ? FEW : b->opt->repeats;
+done:
+    return st;
+}
+
+/* Cases first..end-1, of one name: round after round. */
+static SdmStatus time_group(SdmBench *b, int first, int end)
+{
+    SdmStatus st = SDM_OK;
+    Timings t[MOST_LEVELS];
+    for (int i = first; i < end; i++)
+        TRY(warm_up(b, &b->cases[i], &t[i - first]));
+    for (int turn = 0; turn < b->opt->repeats; turn++)
+        for (int i = first; i < end; i++) {
+            Timings *const own = &t[i - first];
+            TRY(sdm_check_stop(b->ctx));
+            if (turn < own->repeats)
+                TRY(time_calls(b, &b->cases[i], own->calls, &own->seconds[turn], &own->cpu[turn]));
+        }
+    for (int i = first; i < end; i++) {
+        Timings *const own = &t[i - first];
+        b->cases[i].seconds = median(own->seconds, own->repeats);
+        b->cases[i].cpu = median(own->cpu, own->repeats);
+        b->cases[i].best = own->seconds[0]; /* sorted by now */
+    }
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_run(SdmBench *b)
+{
+    SdmStatus st = SDM_OK;
+    for (int first = 0, end = 0; first < b->count; first = end) {
+        end = first + 1;
+        while (end < b->count && end - first < MOST_LEVELS &&
+               strcmp(b->cases[end].name, b->cases[first].name) == 0)
+            end++;
+        if (b->cases[first].seconds > 0.0)
+            continue;
+        sdm_progress(b->ctx, 0, (double)first / b->count, b->cases[first].name);
+        TRY(time_group(b, first, end));
+    }
+done:
+    return st;
+}
+
+/* ---- bounds ---- */
+
+/* Bits that one operation of the level handles, and operations that a core starts in a cycle. */
+static double bits_a_cycle(const char *level)
+{
+    if (strcmp(level, "avx512") == 0)
+        return 512.0 * 2.0;
+    if (strcmp(level, "avx2") == 0)
+        return 256.0 * 3.0;
+    return strcmp(level, "reference") == 0 ? 0.0 : 128.0 * 3.0;
+}
+
+double sdm_bench_bound_s(const SdmBench *b, const SdmBenchCase *c, const char **of)
+{
+    if (c->threads == 0) { /* a device */
+        const double bytes =
+                         b->device_bandwidth > 0.0 ? c->outputs * c->need.bytes / b->device_bandwidth : 0.0,
+                     starts = b->device_issue > 0.0 ? c->outputs * c->need.operations / b->device_issue : 0.0;
+        *of = starts > bytes ? "issue" : "bytes";
+        return starts > bytes ? starts : bytes;
+    }
+    const double bits = bits_a_cycle(c->level) * c->threads;
+    const double cycles = bits > 0.0 ? c->need.operations * c->need.bits / bits : 0.0;
+    const double by_clock = c->outputs * cycles / b->clock_hz;
+    const double by_memory = c->outputs * c->need.bytes / (c->threads > 1 ? b->bandwidth_all : b->bandwidth);
+    *of = by_clock >= by_memory ? "cycles" : "bytes";
+    return by_clock >= by_memory ? by_clock : by_memory;
+}
+
+const SdmBenchCase *sdm_bench_below(const SdmBench *b, int index)
+{
+    const SdmBenchCase *const c = &b->cases[index];
+    return index > 0 && strcmp(c[-1].name, c->name) == 0 ? c - 1 : NULL;
+}
