@@ -35,6 +35,7 @@ typedef struct SdmImageSource {
     int table_lines;
     const char *table_name;
     int depth;           /* SdmDepth */
+    const SdmImageArray *array; /* the image and its mask in memory; NULL: files */
 } SdmImageSource;
 
 SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **out);

@@ -3,6 +3,8 @@
 #include "input/image.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -54,6 +56,49 @@ static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
         im->own_mask = GDALGetMaskBand(im->band);
     else
         im->zero_is_fill = type == GDT_Byte || type == GDT_UInt16 || type == GDT_UInt32;
+    return SDM_OK;
+}
+
+/* A raster of one band over samples of the caller's; NULL where GDAL cannot make it. */
+static GDALDatasetH wrap_samples(const SdmImageArray *a, const void *samples, GDALDataType type,
+                                 int64_t row_bytes)
+{
+    char pointer[64], pitch[64];
+    const int64_t sample_bytes = GDALGetDataTypeSizeBytes(type);
+    snprintf(pointer, sizeof pointer, "DATAPOINTER=%p", (void *)(uintptr_t)samples);
+    snprintf(pitch, sizeof pitch, "LINEOFFSET=%lld",
+             (long long)(row_bytes ? row_bytes : a->width * sample_bytes));
+    const char *const band[] = {pointer, pitch, NULL};
+    const GDALDatasetH ds =
+        GDALCreate(GDALGetDriverByName("MEM"), "", (int)a->width, (int)a->height, 0, type, NULL);
+    if (ds && GDALAddBand(ds, type, (char **)(uintptr_t)band) != CE_None) {
+        GDALClose(ds);
+        return NULL;
+    }
+    return ds;
+}
+
+static SdmStatus open_array(SdmContext *ctx, SdmImage *im, const SdmImageArray *a)
+{
+    static const GDALDataType types[] = {GDT_Byte, GDT_UInt16, GDT_Int16, GDT_Float32};
+    if (!a->samples || a->width < 1 || a->height < 1 || a->width > INT_MAX || a->height > INT_MAX ||
+        (unsigned)a->type > SDM_SAMPLE_FLOAT32)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s: an array of %lld x %lld pixels of sample type %d, expected samples of a known type "
+                        "and 1 to %d columns and rows",
+                        im->name, (long long)a->width, (long long)a->height, (int)a->type, INT_MAX);
+    im->dataset = wrap_samples(a, a->samples, types[a->type], a->row_bytes);
+    if (im->dataset && a->mask)
+        im->mask_dataset = wrap_samples(a, a->mask, GDT_Byte, a->mask_row_bytes);
+    if (!im->dataset || (a->mask && !im->mask_dataset))
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: GDAL cannot use the array as an image (%.300s)", im->name,
+                        sdm_gdal_reason());
+    if (a->has_nodata)
+        GDALSetRasterNoDataValue(GDALGetRasterBand(im->dataset, 1), a->nodata);
+    if (a->mask) {
+        im->user_mask = GDALGetRasterBand(im->mask_dataset, 1);
+        im->mask_option = "mask in memory";
+    }
     return SDM_OK;
 }
 
@@ -135,15 +180,24 @@ done:
     return st;
 }
 
+static GDALDatasetH open_file(const SdmImageSource *src)
+{
+    if (src->table) /* the HDF4 driver unpacks from the start for every block: make the band one block */
+        CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", "100000000");
+    const GDALDatasetH ds = sdm_gdal_open(src->name);
+    if (src->table)
+        CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", NULL);
+    return ds;
+}
+
 static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_format(ctx, im->name, sizeof im->name, "%s", src->label ? src->label : src->name));
-    if (src->table) /* the HDF4 driver unpacks from the start for every block: make the band one block */
-        CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", "100000000");
-    im->dataset = sdm_gdal_open(src->name);
-    if (src->table)
-        CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", NULL);
+    if (src->array)
+        TRY(open_array(ctx, im, src->array));
+    else
+        im->dataset = open_file(src);
     if (!im->dataset)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: not an image that GDAL can read (%.300s); it is cut short or no image, fetch it "

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
 #include "input/aster_files.h"
+#include "input/image.h"
 
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
@@ -133,21 +134,6 @@ done:
     return st;
 }
 
-/* --config NAME=VALUE, as GDAL's own programs take it: for the process. */
-static SdmStatus configure(SdmContext *ctx, const SdmOptions *options)
-{
-    const char *const *const config = options->config;
-    for (int i = 0; i < SDM_MAX_KEY_VALUES && config[i]; ++i) {
-        char name[128];
-        const char *const equals = strchr(config[i], '=');
-        if (!equals || equals == config[i] || (size_t)(equals - config[i]) >= sizeof name)
-            return sdm_fail(ctx, SDM_ERR_USAGE, "--config %s: expected NAME=VALUE", config[i]);
-        snprintf(name, sizeof name, "%.*s", (int)(equals - config[i]), config[i]);
-        CPLSetConfigOption(name, equals + 1);
-    }
-    return SDM_OK;
-}
-
 SdmStatus sdm_scene_open(SdmContext *ctx, const SdmOptions *options, const char *left, const char *right,
                          SdmScene **out)
 {
@@ -162,8 +148,9 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
     if (!left || !*left || (right && !*right))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
+    SdmGdalConfig config;
     const int around = sdm_stage_enter(ctx, 1);
-    TRY(configure(ctx, options));
+    TRY(sdm_gdal_config_begin(ctx, options, &config));
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "scene"));
     (*out)->options = options;
     (*out)->depth = depth;
@@ -174,9 +161,71 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
     sdm_reading[0] = '\0';
     sdm_quiet_end();
 done:
+    sdm_gdal_config_end(&config);
     sdm_stage_leave(ctx, around);
     if (st != SDM_OK)
         sdm_scene_close(out);
+    return st;
+}
+
+/* Options that name or describe files. */
+static SdmStatus check_no_file_options(SdmContext *ctx, const SdmOptions *o)
+{
+    const char *const option = o->band              ? "--band"
+                               : o->mask_left       ? "--mask-left"
+                               : o->mask_right      ? "--mask-right"
+                               : !isnan(o->base_height) ? "--base-height"
+                                                    : NULL;
+    return option ? sdm_fail(ctx, SDM_ERR_USAGE,
+                             "%s: is for image files; images in memory have their mask and camera with them, "
+                             "leave the option out",
+                             option)
+                  : SDM_OK;
+}
+
+static SdmStatus open_array_view(SdmContext *ctx, int k, SdmViewInput *in, SdmView *view)
+{
+    SdmStatus st = SDM_OK;
+    const char *const name = in->image.name ? in->image.name : k ? "right image" : "left image";
+    const SdmImageSource src = {.name = name, .array = &in->image, .depth = SDM_DEPTH_WHOLE};
+    view->camera = in->camera;
+    in->camera = NULL;
+    TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", name));
+    TRY(sdm_image_open(ctx, &src, &view->image));
+    if (!view->camera && !in->rpc)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: has no camera; give RPC coefficients or a camera", name);
+    if (!view->camera)
+        TRY(sdm_camera_open_rpc(ctx, name, in->rpc, &view->camera));
+done:
+    return st;
+}
+
+SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmViewInput view[2],
+                                SdmScene **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmScene *scene = NULL;
+    const int around = sdm_stage_enter(ctx, 1);
+    TRY(check_no_file_options(ctx, options));
+    TRY(sdm_alloc(ctx, &scene, 1, sizeof *scene, "scene"));
+    scene->options = options;
+    scene->depth = SDM_DEPTH_WHOLE;
+    GDALAllRegister();
+    for (int k = 0; k < 2; ++k)
+        TRY(open_array_view(ctx, k, &view[k], &scene->view[k]));
+    const char *const camera = sdm_camera_kind(scene->view[0].camera);
+    scene->sensor = strcmp(camera, "aster") == 0 ? SDM_SENSOR_ASTER
+                    : strcmp(camera, "rpc") == 0 ? SDM_SENSOR_RPC
+                                                 : SDM_SENSOR_PARALLEL;
+    snprintf(scene->id, sizeof scene->id, "%.255s", scene->view[0].name);
+    snprintf(scene->kind, sizeof scene->kind, "images in memory");
+done:
+    for (int k = 0; k < 2; ++k)
+        sdm_camera_close(&view[k].camera);
+    sdm_stage_leave(ctx, around);
+    if (st != SDM_OK)
+        sdm_scene_close(&scene);
+    *out = scene;
     return st;
 }
 

@@ -1,6 +1,7 @@
-/* Stage 1: scene files -> two images and two cameras. */
-#ifndef SDM_SCENE_H
-#define SDM_SCENE_H
+/* Stage 1: scene files, or arrays and cameras in memory -> two images and two cameras. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_SCENE_OPEN_H
+#define SDM_SCENE_OPEN_H
 
 #include "input/camera.h"
 
@@ -77,6 +78,41 @@ SdmStatus sdm_scene_open(SdmContext *ctx, const SdmOptions *options, const char 
                          SdmScene **out);
 SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const char *left, const char *right,
                             SdmDepth depth, SdmScene **out);
+
+/* An image in memory; everything is borrowed until the scene is closed, and only read.  It is treated as a
+ * file of these samples: unsigned samples of 0 are no data where neither nodata nor a mask of the file's own
+ * says otherwise, and samples of more than 8 bits are stretched by their percentiles, which are sampled as
+ * from a file that stores its image row by row. */
+typedef enum SdmSampleType {
+    SDM_SAMPLE_UINT8,
+    SDM_SAMPLE_UINT16,
+    SDM_SAMPLE_INT16,
+    SDM_SAMPLE_FLOAT32
+} SdmSampleType;
+typedef struct SdmImageArray {
+    const char *name;         /* for messages and the report; NULL: "left image", "right image" */
+    SdmSampleType type;
+    const void *samples;      /* height x width */
+    int64_t width, height;
+    int64_t row_bytes;        /* from a row to the next; 0: no gaps */
+    bool has_nodata;
+    double nodata;            /* samples of this value are no data */
+    const uint8_t *mask;      /* height x width, 0 = do not use the pixel; NULL: none */
+    int64_t mask_row_bytes;   /* 0: no gaps */
+} SdmImageArray;
+
+/* A view in memory.  Its camera is either made of RPC coefficients (borrowed for the call) or given: `camera` is
+ * then taken over, also after a failure. */
+typedef struct SdmViewInput {
+    SdmImageArray image;
+    const SdmRpc *rpc;
+    SdmCamera *camera;
+} SdmViewInput;
+
+/* Open a scene from memory, left view first; no file is touched.  The options band, mask_left, mask_right and
+ * base_height are for files: SDM_ERR_USAGE where one is set.  Errors as above. */
+SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmViewInput view[2],
+                                SdmScene **out);
 void sdm_scene_close(SdmScene **scene);
 
 #endif

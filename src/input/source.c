@@ -24,6 +24,33 @@ void sdm_quiet_end(void)
     CPLPopErrorHandler();
 }
 
+SdmStatus sdm_gdal_config_begin(SdmContext *ctx, const SdmOptions *options, SdmGdalConfig *scope)
+{
+    *scope = (SdmGdalConfig){.changed = options->config[0] != NULL};
+    if (scope->changed)
+        scope->before = CPLGetThreadLocalConfigOptions();
+    for (int i = 0; i < SDM_MAX_KEY_VALUES && options->config[i]; ++i) {
+        char name[128];
+        const char *const entry = options->config[i], *const equals = strchr(entry, '=');
+        if (!equals || equals == entry || (size_t)(equals - entry) >= sizeof name) {
+            sdm_gdal_config_end(scope);
+            return sdm_fail(ctx, SDM_ERR_USAGE, "--config %s: expected NAME=VALUE", entry);
+        }
+        snprintf(name, sizeof name, "%.*s", (int)(equals - entry), entry);
+        CPLSetThreadLocalConfigOption(name, equals + 1);
+    }
+    return SDM_OK;
+}
+
+void sdm_gdal_config_end(SdmGdalConfig *scope)
+{
+    if (!scope->changed)
+        return;
+    CPLSetThreadLocalConfigOptions((const char *const *)scope->before);
+    CSLDestroy(scope->before);
+    *scope = (SdmGdalConfig){NULL, false};
+}
+
 const char *sdm_gdal_reason(void)
 {
     const char *const text = CPLGetLastErrorMsg();

@@ -13,6 +13,15 @@ void sdm_quiet_end(void);
 /* GDAL's last message, or "no reason given"; one line. */
 const char *sdm_gdal_reason(void);
 
+/* --config of the options holds for GDAL on this thread between the two calls; what held before comes back.
+ * SDM_ERR_USAGE where an entry is not NAME=VALUE. */
+typedef struct SdmGdalConfig {
+    char **before; /* owned; of the thread alone */
+    bool changed;
+} SdmGdalConfig;
+SdmStatus sdm_gdal_config_begin(SdmContext *ctx, const SdmOptions *options, SdmGdalConfig *scope);
+void sdm_gdal_config_end(SdmGdalConfig *scope);
+
 /* Open for reading; NULL without a message of ours. */
 GDALDatasetH sdm_gdal_open(const char *name);
 

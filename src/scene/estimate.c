@@ -32,10 +32,13 @@ int64_t sdm_cache_bytes(int64_t memory_bytes)
     return share < least ? least : share > most ? most : share;
 }
 
-/* What GDAL keeps of the images: ASTER's reader whole bands, its cache at most the images. */
+/* What GDAL keeps of the images: ASTER's reader whole bands, its cache at most the images; nothing of images in
+ * memory, which are the caller's. */
 static int64_t image_bytes(const SdmScene *scene)
 {
     int64_t pixels = 0;
+    if (!scene->file_count)
+        return 0;
     for (int i = 0; i < 2; i++)
         pixels += sdm_image_width(scene->view[i].image) * sdm_image_height(scene->view[i].image);
     const int64_t cache = sdm_cache_bytes(scene->options->memory_bytes), files = 2 * pixels;
