@@ -14,8 +14,8 @@ if(SDM_OPENCL)
     string(REPLACE ";" "|" files "${portable};${SDM_KERNELS}")
     add_custom_command(OUTPUT ${text}
         COMMAND ${CMAKE_COMMAND} -DOUT=${text} -DNAME=sdm_kernels_text -DLINES=ON "-DFILES=${files}"
-                -P ${PROJECT_SOURCE_DIR}/gpu/embed.cmake
-        DEPENDS ${portable} ${SDM_KERNELS} gpu/embed.cmake VERBATIM)
+                -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+        DEPENDS ${portable} ${SDM_KERNELS} cmake/embed.cmake VERBATIM)
     file(GLOB found CONFIGURE_DEPENDS gpu/opencl*.c)
     list(APPEND host ${found} ${text})
 endif()
@@ -48,8 +48,8 @@ if(SDM_CUDA AND SDM_NVCC)
         DEPENDS ${unit} ${portable} ${SDM_KERNELS} VERBATIM)
     add_custom_command(OUTPUT ${bytes}
         COMMAND ${CMAKE_COMMAND} -DOUT=${bytes} -DNAME=sdm_kernels_fatbin -DFILES=${fatbin}
-                -P ${PROJECT_SOURCE_DIR}/gpu/embed.cmake
-        DEPENDS ${fatbin} gpu/embed.cmake VERBATIM)
+                -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+        DEPENDS ${fatbin} cmake/embed.cmake VERBATIM)
     file(GLOB found CONFIGURE_DEPENDS gpu/cuda*.c)
     list(APPEND host ${found} ${bytes})
 endif()

@@ -1,7 +1,7 @@
 /* What the heights of DEM and reference are above -> the reference's heights above the DEM's datum. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/input_raster.h"
-#include "product/product.h"
+#include "geo/geoid.h"
 
 #include <math.h>
 #include <string.h>

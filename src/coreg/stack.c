@@ -46,14 +46,13 @@ static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double 
 {
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
-    SdmReport report = {.scene_kind = "median of DEMs", .stack = stack};
+    SdmReportWork work = {0};
     const int around = sdm_stage_enter(s->ctx, 8);
-    snprintf(report.scene_id, sizeof report.scene_id, "stack of %d DEMs", s->count);
-    TRY(sdm_product_open(s->ctx, &s->grid, &report, &product));
-    TRY(sdm_stack_combine(s, stack, product, &report.blocks));
+    TRY(sdm_stack_product_open(s->ctx, sdm_options(s->ctx), &s->grid, stack, &product));
+    TRY(sdm_stack_combine(s, stack, product, &work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
-    report.wall_s = sdm_now_s() - started_s;
-    TRY(sdm_product_finish(s->ctx, product, &report));
+    work.wall_s = sdm_now_s() - started_s;
+    TRY(sdm_stack_product_finish(s->ctx, product, stack, &work));
 done:
     sdm_product_close(&product);
     sdm_stage_leave(s->ctx, around);
@@ -76,7 +75,7 @@ SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count, const S
     report.datum_unknown = s.datum_unknown;
     TRY(align(&s, &report, out));
     TRY(make_products(&s, &report, start));
-    sdm_product_tidy(ctx);
+    sdm_product_tidy(ctx, sdm_options(ctx)->output);
 done:
     if (st == SDM_ERR_STOPPED)
         (void)sdm_fail(ctx, st,

@@ -3,7 +3,7 @@
 #define SDM_STACK_H
 
 #include "core/options.h"
-#include "product/product.h"
+#include "coreg/stack_report.h"
 
 typedef struct SdmStackOptions {
     const char *list;         /* --list: a file with one DEM a line, relative to it; NULL = none */

@@ -185,7 +185,7 @@ static SdmStatus gather(SdmStack *s, const char *const *dems, int count, SdmPath
         goto done;
     }
     TRY(check_twice(s->ctx, paths->path, paths->count));
-    TRY(sdm_product_check(s->ctx, (const char *const *)paths->path, paths->count));
+    TRY(sdm_product_check(s->ctx, sdm_options(s->ctx), (const char *const *)paths->path, paths->count));
 done:
     return st;
 }

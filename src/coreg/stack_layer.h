@@ -4,6 +4,7 @@
 
 #include "coreg/stack_adjust.h"
 #include "coreg/stack.h"
+#include "geo/geoid.h"
 
 #include <ogr_srs_api.h>
 

@@ -1,6 +1,7 @@
 /* Longitude and latitude -> geoid undulation, from a grid that PROJ holds. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geoid.h"
+#include "geo/vertical.h"
 
 #include <math.h>
 #include <proj.h>
@@ -31,17 +32,15 @@ static PJ *open_grid(PJ_CONTEXT *context, const char *name)
 
 SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out)
 {
-    static const char *const egm96[] = {"us_nga_egm96_15.tif", "egm96_15.gtx", NULL};
-    static const char *const egm2008[] = {"us_nga_egm08_25.tif", "egm08_25.gtx", NULL};
-    const char *const *const names = vertical == SDM_EGM96 ? egm96 : egm2008;
+    const SdmVerticalDatum *const datum = sdm_vertical_datum(vertical);
     SdmStatus st = SDM_OK;
     SdmGeoid *g = NULL;
     *out = NULL;
     TRY(sdm_alloc(ctx, &g, 1, sizeof *g, "geoid"));
     g->context = proj_context_create();
     proj_log_level(g->context, PJ_LOG_NONE);
-    for (int i = 0; names[i] && !g->pj; i++)
-        g->pj = open_grid(g->context, names[i]);
+    for (int i = 0; i < 2 && !g->pj; i++)
+        g->pj = open_grid(g->context, datum->grid[i]);
     if (!g->pj) {
         const char *const paths = proj_info().searchpath;
         st = sdm_fail(
@@ -49,7 +48,7 @@ SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out)
             "--vertical or --dem-vertical %s needs the geoid grid %s, which PROJ does not find; get it from "
             "https://cdn.proj.org/%s and put it into one of PROJ's folders (%.300s), or into a folder that "
             "PROJ_DATA names",
-            vertical == SDM_EGM96 ? "egm96" : "egm2008", names[0], names[0], paths ? paths : "");
+            datum->word, datum->grid[0], datum->grid[0], paths ? paths : "");
         goto done;
     }
     *out = g;

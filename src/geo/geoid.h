@@ -1,4 +1,4 @@
-/* Vertical datums: undulation of a geoid above the WGS 84 ellipsoid, at points and over the cells of a grid. */
+/* Geoid undulation above the WGS 84 ellipsoid: at points, and over the cells of a grid. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GEOID_H
 #define SDM_GEOID_H

@@ -103,12 +103,11 @@ done:
     return st;
 }
 
-SdmStatus sdm_grid_check_srs(SdmContext *ctx)
+SdmStatus sdm_grid_check_srs(SdmContext *ctx, const char *t_srs)
 {
     SdmGrid grid;
     double unit_m;
-    const char *const text = sdm_options(ctx)->t_srs;
-    return text ? resolve(ctx, text, &grid, &unit_m) : SDM_OK;
+    return t_srs ? resolve(ctx, t_srs, &grid, &unit_m) : SDM_OK;
 }
 
 static SdmStatus check_place(SdmContext *ctx, const SdmGrid *grid, const char *text, double lon_deg,
@@ -129,21 +128,20 @@ done:
     return st;
 }
 
-void sdm_grid_warn_area(SdmContext *ctx, double lon_deg, double lat_deg)
+void sdm_grid_warn_area(SdmContext *ctx, const char *t_srs, double lon_deg, double lat_deg)
 {
-    const char *const text = sdm_options(ctx)->t_srs;
     double w, s, e, n;
-    if (!text)
+    if (!t_srs)
         return;
     PJ_CONTEXT *const pc = proj_context_create();
     proj_log_level(pc, PJ_LOG_NONE);
-    PJ *const crs = proj_create(pc, text);
+    PJ *const crs = proj_create(pc, t_srs);
     if (crs && proj_get_area_of_use(pc, crs, &w, &s, &e, &n, NULL) && w > -1000.0) {
         const double lon = w + fmod(fmod(lon_deg - w, 360.0) + 360.0, 360.0);
         if (lat_deg < s || lat_deg > n || lon > (e < w ? e + 360.0 : e))
             sdm_log(ctx, SDM_LOG_WARNING, 8,
                     "the scene (lon %.3f lat %.3f) lies outside the area of use of --t_srs %s", lon_deg,
-                    lat_deg, text);
+                    lat_deg, t_srs);
     }
     proj_destroy(crs);
     proj_context_destroy(pc);
@@ -169,10 +167,10 @@ static SdmStatus check_spacing(SdmContext *ctx, const SdmGrid *grid, double metr
     return SDM_OK;
 }
 
-SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, double gsd_m, SdmGrid *grid)
+SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg, double lat_deg,
+                          double gsd_m, SdmGrid *grid)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions *const opt = sdm_options(ctx);
     double unit_m = 1.0;
     char code[32];
     *grid = (SdmGrid){.spacing = opt->tr};
@@ -187,7 +185,7 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, double lon_deg, double lat_deg, doubl
     if (opt->t_srs)
         TRY(check_place(ctx, grid, text, lon_deg, lat_deg));
     if (grid->geographic)
-        unit_m = SDM_METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * (3.14159265358979323846 / 180.0)), 0.01));
+        unit_m = SDM_METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * SDM_DEG), 0.01));
     if (opt->tr == 0.0)
         grid->spacing =
             grid->geographic ? neat_degrees(2.0 * gsd_m / unit_m) : two_digits(2.0 * gsd_m / unit_m);
@@ -200,11 +198,10 @@ done:
     return st;
 }
 
-SdmStatus sdm_grid_choose_like(SdmContext *ctx, const char *srs, double spacing, double lon_deg,
-                               double lat_deg, SdmGrid *grid)
+SdmStatus sdm_grid_choose_like(SdmContext *ctx, const SdmOptions *opt, const char *srs, double spacing,
+                               double lon_deg, double lat_deg, SdmGrid *grid)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions *const opt = sdm_options(ctx);
     const char *const text = opt->t_srs ? opt->t_srs : srs;
     double unit_m = 1.0;
     *grid = (SdmGrid){.spacing = opt->tr > 0.0 ? opt->tr : spacing};
@@ -252,7 +249,7 @@ double sdm_grid_spacing_m(const SdmGrid *grid)
 SdmStatus sdm_grid_ground_m(SdmContext *ctx, const SdmGrid *grid, double lon_deg, double lat_deg,
                             double *side_m)
 {
-    static const double pi = 3.14159265358979323846, step_deg = 1e-3;
+    static const double step_deg = 1e-3;
     SdmStatus st = SDM_OK;
     SdmProjector *p = NULL;
     const double side = lat_deg > 0.0 ? -step_deg : step_deg; /* away from the pole */
@@ -261,7 +258,8 @@ SdmStatus sdm_grid_ground_m(SdmContext *ctx, const SdmGrid *grid, double lon_deg
     TRY(sdm_projector_open(ctx, grid->wkt, &p));
     sdm_projector_forward(p, 3, x, y);
     const double map = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
-    const double ground_m = step_deg * SDM_METRES_PER_DEGREE * sqrt(cos(lat_deg * pi / 180.0));
+    const double ground_m =
+        step_deg * SDM_METRES_PER_DEGREE * sqrt(cos(lat_deg * 3.14159265358979323846 / 180.0));
     const double true_m = grid->spacing * ground_m / sqrt(map);
     if (isfinite(true_m) && fabs(true_m / *side_m - 1.0) > 0.1)
         *side_m = true_m;

@@ -1,4 +1,4 @@
-/* CRS and metadata of a raster -> what its heights are above. */
+/* A raster's declaration, or a word of the command line -> its vertical datum. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/vertical.h"
 #include "core/options.h"
@@ -9,24 +9,39 @@
 #include <string.h>
 #include <strings.h>
 
-const char *sdm_vertical_name(int vertical)
+static const SdmVerticalDatum datums[] = {
+    [SDM_ELLIPSOID] = {"ellipsoid", "WGS 84 ellipsoid", "the WGS 84 ellipsoid", NULL, 0, {NULL}},
+    [SDM_EGM96] =
+        {"egm96", "EGM96", "the EGM96 geoid", "EGM96 height", 5773, {"us_nga_egm96_15.tif", "egm96_15.gtx"}},
+    [SDM_EGM2008] = {"egm2008",
+                     "EGM2008",
+                     "the EGM2008 geoid",
+                     "EGM2008 height",
+                     3855,
+                     {"us_nga_egm08_25.tif", "egm08_25.gtx"}},
+};
+enum { DATUMS = sizeof datums / sizeof *datums };
+
+const SdmVerticalDatum *sdm_vertical_datum(int vertical)
 {
-    static const char *const names[] = {"WGS 84 ellipsoid", "EGM96", "EGM2008"};
-    return names[vertical];
+    return &datums[vertical];
 }
 
-static const char *const words[] = {"ellipsoid", "egm96", "egm2008"};
+const char *sdm_vertical_name(int vertical)
+{
+    return datums[vertical].name;
+}
 
 const char *sdm_vertical_word(int vertical)
 {
-    return words[vertical];
+    return datums[vertical].word;
 }
 
 int sdm_vertical_of_word(const char *word)
 {
-    for (int k = SDM_ELLIPSOID; k <= SDM_EGM2008; k++)
-        if (strcmp(word, words[k]) == 0)
-            return k;
+    for (int i = 0; word && i < DATUMS; i++)
+        if (!strcmp(word, datums[i].word))
+            return i;
     return SDM_VERTICAL_UNKNOWN;
 }
 
@@ -60,11 +75,11 @@ int sdm_vertical_declared(GDALDatasetH file, char *name, size_t size)
 {
     const OGRSpatialReferenceH srs = GDALGetSpatialRef(file);
     const bool compound = srs && OSRIsCompound(srs);
-    const char *said = compound ? OSRGetAttrValue(srs, "VERT_CS", 0) : NULL;
-    if (!said && srs && !compound && OSRGetAxesCount(srs) == 3)
-        said = sdm_vertical_name(SDM_ELLIPSOID);
-    if (!said)
-        said = GDALGetMetadataItem(file, "VERTICAL_DATUM", NULL);
-    snprintf(name, size, "%s", said ? said : "");
+    const char *declared = compound ? OSRGetAttrValue(srs, "VERT_CS", 0) : NULL;
+    if (!declared && srs && !compound && OSRGetAxesCount(srs) == 3)
+        declared = datums[SDM_ELLIPSOID].name;
+    if (!declared)
+        declared = GDALGetMetadataItem(file, "VERTICAL_DATUM", NULL);
+    snprintf(name, size, "%s", declared ? declared : "");
     return *name ? datum_of_name(name) : SDM_VERTICAL_UNKNOWN;
 }

@@ -1,22 +1,37 @@
-/* What a raster's heights are above, as it says itself. */
+/* A raster's declaration, or a word of the command line -> its vertical datum. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_VERTICAL_H
 #define SDM_VERTICAL_H
 
 #include <gdal.h>
 #include <stddef.h>
 
-/* Beside SdmVertical: nothing is said; something that is none of them. */
+/* Values beside those of SdmVertical: the raster does not say; it names a datum that is none of them. */
 enum { SDM_VERTICAL_UNKNOWN = -1, SDM_VERTICAL_OTHER = 99 };
 
-/* SdmVertical (SDM_ELLIPSOID ..) -> what metadata and sentences call it. */
-const char *sdm_vertical_name(int vertical);
-/* The same for values of options: "ellipsoid", "egm96", "egm2008". */
+/* One vertical datum, as each place writes it. */
+typedef struct SdmVerticalDatum {
+    const char *word;    /* on the command line: "egm96" */
+    const char *name;    /* in metadata: "EGM96" */
+    const char *phrase;  /* in sentences, after "above": "the EGM96 geoid" */
+    const char *crs;     /* of the vertical CRS: "EGM96 height"; NULL for the ellipsoid, which has none */
+    int epsg;            /* code of the vertical CRS; 0 for the ellipsoid */
+    const char *grid[2]; /* PROJ's files of the undulation, the first found serves; NULL for the ellipsoid */
+} SdmVerticalDatum;
+
+/* vertical: SDM_ELLIPSOID, SDM_EGM96 or SDM_EGM2008. */
+const SdmVerticalDatum *sdm_vertical_datum(int vertical);
+
+const char *sdm_vertical_name(int vertical); /* the datum's name and word */
 const char *sdm_vertical_word(int vertical);
-/* Value of an option -> SdmVertical; SDM_VERTICAL_UNKNOWN for any other, such as "auto". */
+
+/* The datum that a word of the command line means; SDM_VERTICAL_UNKNOWN for NULL, "auto" and any other word.
+ */
 int sdm_vertical_of_word(const char *word);
 
-/* From the vertical part of the CRS, else from its third axis, else from the metadata VERTICAL_DATUM:
- * SdmVertical or one of the above.  name: as declared, "" when nothing is. */
+/* The datum that a raster declares: in the vertical part of its CRS, else by a third axis (ellipsoidal
+ * height), else in its metadata item VERTICAL_DATUM.  Returns SdmVertical or one of the above.  name: as
+ * declared, "" without. */
 int sdm_vertical_declared(GDALDatasetH file, char *name, size_t size);
 
 #endif

@@ -15,7 +15,7 @@ enum { LEAST_VALID = 100, CELLS_PER_VALID = 2000 };
 typedef struct Merge {
     SdmJob *job;
     const SdmPlanScene *scene;
-    SdmReport report;
+    SdmSceneReport report;
     SdmInputFile *files;
     int64_t cells, valid; /* of the DEM; those with a height that was matched */
     SdmQualitySums trust;
@@ -86,7 +86,7 @@ static SdmStatus judge(SdmContext *ctx, Merge *m)
     const SdmStatus st =
         sdm_quality_assess(ctx, sdm_options(ctx), &m->trust, &m->job->prepared, m->report.left, m->report.right, &m->doubts);
     m->job->hopeless |= st != SDM_OK;
-    m->report.doubts = &m->doubts;
+    m->report.quality = &m->doubts;
     return st;
 }
 
@@ -110,7 +110,7 @@ static SdmStatus read_block(SdmContext *ctx, Merge *m, int64_t unit, SdmBlock *b
     TRY(sdm_job_tile(ctx, m->scene, unit, cells, &fingerprint));
     TRY(sdm_job_file(ctx, m->job, SDM_JOB_UNIT, unit, path));
     TRY(sdm_unit_read(ctx, path, fingerprint, b, stage_s));
-    add_times(ctx, m->job, unit, stage_s, &m->report.wall_s);
+    add_times(ctx, m->job, unit, stage_s, &m->report.work.wall_s);
 done:
     return st;
 }
@@ -132,7 +132,7 @@ static SdmStatus write_blocks(SdmContext *ctx, Merge *m, SdmProduct *product)
         TRY(sdm_check_stop(ctx));
         if (!kept)
             TRY(read_block(ctx, m, unit, &b));
-        m->report.blocks_resumed += !job->made[unit];
+        m->report.work.blocks_resumed += !job->made[unit];
         TRY(write_block(ctx, m, product, kept ? &job->kept : &b));
         sdm_block_free(&b);
     }
@@ -175,7 +175,7 @@ static SdmStatus check_output(SdmContext *ctx, const Merge *m)
     int n = 0;
     for (; n < m->report.file_count && n < 64; n++)
         paths[n] = m->files[n].path;
-    return sdm_product_check(ctx, paths, n);
+    return sdm_product_check(ctx, sdm_options(ctx), paths, n);
 }
 
 SdmStatus sdm_job_check_output(SdmContext *ctx, const SdmJob *job)
@@ -214,11 +214,11 @@ static SdmStatus build(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
     TRY(sdm_merge_inputs(ctx, job, s, &m.files, &m.report.file_count));
     m.report.files = m.files;
     TRY(check_output(ctx, &m));
-    add_times(ctx, job, s->first_unit, job->prepared_s, &m.report.wall_s);
-    TRY(sdm_product_open(ctx, &job->prepared.grid, &m.report, &product));
+    add_times(ctx, job, s->first_unit, job->prepared_s, &m.report.work.wall_s);
+    TRY(sdm_scene_product_open(ctx, sdm_options(ctx), &job->prepared.grid, &m.report, &product));
     TRY(write_blocks(ctx, &m, product));
-    m.report.wall_s += sdm_now_s() - (job->alone ? job->started_s : t0);
-    TRY(sdm_product_finish(ctx, product, &m.report));
+    m.report.work.wall_s += sdm_now_s() - (job->alone ? job->started_s : t0);
+    TRY(sdm_scene_product_finish(ctx, product, &m.report));
     tell_doubts(ctx, &m.doubts);
     /* before the product is closed: till then a merge that is stopped can tell that it was done */
     TRY(leave_job(ctx, job, s));
@@ -236,7 +236,7 @@ static SdmStatus tidy(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
     SdmStatus st = SDM_OK;
     TRY(leave_job(ctx, job, s));
     sdm_lease_release(&job->lease);
-    sdm_product_tidy(ctx);
+    sdm_product_tidy(ctx, sdm_options(ctx)->output);
 done:
     return st;
 }
@@ -279,7 +279,7 @@ static SdmStatus merge_held(SdmContext *ctx, SdmJob *job, int64_t *missing, int6
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
     const SdmPlanScene *const s = &job->scene;
-    if (sdm_product_finished(ctx, s->whole)) {
+    if (sdm_product_finished(ctx, sdm_options(ctx)->output, s->whole)) {
         *already = true;
         TRY(tidy(ctx, job, s));
         goto done;
@@ -311,7 +311,7 @@ static SdmStatus merge_in_turn(SdmContext *ctx, SdmJob *job, int64_t *missing, i
     char path[SDM_PATH_SIZE];
     SdmLease *turn = NULL;
     if (!job->redo && access(sdm_options(ctx)->output, F_OK) == 0 && sdm_job_is_merged(job, &job->scene) &&
-        !sdm_product_finished(ctx, job->scene.whole)) {
+        !sdm_product_finished(ctx, sdm_options(ctx)->output, job->scene.whole)) {
         *already = true;
         goto done;
     }

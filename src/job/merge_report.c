@@ -30,26 +30,25 @@ done:
     return st;
 }
 
-SdmStatus sdm_merge_report(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *s, SdmReport *out)
+SdmStatus sdm_merge_report(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *s, SdmSceneReport *out)
 {
     SdmStatus st = SDM_OK;
     const SdmPrepared *const p = &job->prepared;
     const SdmFrame *const f = &p->frame;
     const int tiles = (int)s->unit_count - (s->tiled ? 1 : 0);
-    *out = (SdmReport){.centre_lon_deg = f->lon_deg,
+    *out = (SdmSceneReport){.centre_lon_deg = f->lon_deg,
                        .centre_lat_deg = f->lat_deg,
                        .base_height = f->base_height,
                        .convergence_deg = f->convergence_deg,
                        .gsd_m = f->gsd_m,
                        .hmin_m = f->hmin_m,
                        .hmax_m = f->hmax_m,
-                       .lattice_error_px = p->lattice_error_px,
                        .pointing = &p->pointing,
                        .points = &p->points,
-                       .blocks = tiles,
-                       .blocks_resumed = 0,
-                       .frame_cols = f->width,
-                       .frame_rows = f->height,
+                       .work = {.blocks = tiles,
+                                .frame_cols = f->width,
+                                .frame_rows = f->height,
+                                .lattice_error_px = p->lattice_error_px},
                        .job = s->whole};
     TRY(sdm_path_find(ctx, job->folder, s->left[0], s->left[1], out->left));
     if (s->right[0])

@@ -3,6 +3,7 @@
 #define SDM_MERGE_REPORT_H
 
 #include "job/job.h"
+#include "product/scene_report.h"
 
 /* The files of the plan with their sizes and times; *out is allocated, also after a failure the caller's to
  * free. */
@@ -10,6 +11,6 @@ SdmStatus sdm_merge_inputs(SdmContext *ctx, const SdmJob *job, const SdmPlanScen
                            int *count);
 
 /* All else that is known before the blocks; borrows the job's pointing. */
-SdmStatus sdm_merge_report(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *s, SdmReport *out);
+SdmStatus sdm_merge_report(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *s, SdmSceneReport *out);
 
 #endif

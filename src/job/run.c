@@ -1,6 +1,7 @@
 /* The commands plan and merge over a job folder; run is they and tile in one process. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
+#include "product/product.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -246,7 +247,7 @@ static SdmStatus run_plan(SdmContext *ctx, SdmJob *job)
     const char *const output = sdm_options(ctx)->output;
     TRY(sdm_job_use(ctx, job, 0));
     TRY(sdm_alloc(ctx, &missing, (size_t)job->plan->units + 1, sizeof *missing, "the missing units"));
-    if (!sdm_product_finished(ctx, job->scene.whole)) {
+    if (!sdm_product_finished(ctx, sdm_options(ctx)->output, job->scene.whole)) {
         TRY(sdm_job_check_output(ctx, job));
         TRY(sdm_plan_write(ctx, job->folder, job->plan));
         TRY(do_units(ctx, job));
@@ -308,7 +309,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     if (!left || !*left || (right && !*right))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
-    TRY(sdm_product_check(ctx, NULL, 0));
+    TRY(sdm_product_check(ctx, sdm_options(ctx), NULL, 0));
     TRY(pin_device(ctx, &worker));
     TRY(sdm_alloc(ctx, &input, 1, sizeof *input, "the scene"));
     TRY(sdm_format(ctx, input->left, sizeof input->left, "%s", left));

@@ -1,6 +1,7 @@
-/* A raw raster -> a Cloud-Optimised GeoTIFF with overviews, by GDAL's COG driver. */
+/* A raw raster -> a Cloud-Optimised GeoTIFF, by GDAL's COG driver. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/product_inside.h"
+#include "product/raster.h"
+#include "geo/gdal_errors.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -11,42 +12,47 @@
 #include <unistd.h>
 
 /* Threads that compress: GDAL holds some 20 MB for each. */
-static int cog_threads(const SdmContext *ctx)
+static int cog_threads(const SdmContext *ctx, int64_t memory_bytes)
 {
-    const int64_t fit = sdm_options(ctx)->memory_bytes / (INT64_C(256) << 20);
+    const int64_t fit = memory_bytes / (INT64_C(256) << 20);
     const int threads = sdm_threads(ctx);
     return fit < 1 ? 1 : fit < threads ? (int)fit : threads;
 }
 
-static char **cog_options(SdmContext *ctx, int file, GDALDataType type)
+/* The user's creation options over ours. */
+static char **add_user_options(char **co, const char *const *user)
 {
-    char threads[16], **co = NULL;
-    snprintf(threads, sizeof threads, "%d", cog_threads(ctx));
-    co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
-    co = CSLSetNameValue(co, "LEVEL", file == SDM_FILE_DEM ? "4" : "1");
-    co = CSLSetNameValue(co, "PREDICTOR", type == GDT_Float32 ? "3" : "2");
-    co = CSLSetNameValue(co, "NUM_THREADS", threads);
-    co = CSLSetNameValue(co, "BIGTIFF", "IF_SAFER");
-    co = CSLSetNameValue(co, "OVERVIEW_RESAMPLING", file == SDM_FILE_QA ? "NEAREST" : "AVERAGE");
-    if (file == SDM_FILE_DEM)
-        for (const char *const *o = sdm_options(ctx)->co; *o; o++) {
-            char *name = NULL;
-            const char *const value = CPLParseNameValue(*o, &name);
-            if (name && value) {
-                co = CSLSetNameValue(co, name, value);
-                if (EQUAL(name, "COMPRESS") &&
-                    !EQUAL(value, "DEFLATE")) { /* LEVEL, PREDICTOR were ours for DEFLATE */
-                    co = CSLSetNameValue(co, "LEVEL", NULL);
-                    if (!EQUAL(value, "LZW") && !EQUAL(value, "ZSTD"))
-                        co = CSLSetNameValue(co, "PREDICTOR", NULL);
-                }
+    for (const char *const *o = user; o && *o; o++) {
+        char *name = NULL;
+        const char *const value = CPLParseNameValue(*o, &name);
+        if (name && value) {
+            co = CSLSetNameValue(co, name, value);
+            if (EQUAL(name, "COMPRESS") &&
+                !EQUAL(value, "DEFLATE")) { /* LEVEL and PREDICTOR were for DEFLATE */
+                co = CSLSetNameValue(co, "LEVEL", NULL);
+                if (!EQUAL(value, "LZW") && !EQUAL(value, "ZSTD"))
+                    co = CSLSetNameValue(co, "PREDICTOR", NULL);
             }
-            CPLFree(name);
         }
+        CPLFree(name);
+    }
     return co;
 }
 
-/* A DEM of 64 x 64 cells in memory: tells now what would otherwise fail after hours. */
+static char **cog_options(const SdmContext *ctx, const SdmCogRequest *request, GDALDataType type)
+{
+    char threads[16], **co = NULL;
+    snprintf(threads, sizeof threads, "%d", cog_threads(ctx, request->memory_bytes));
+    co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
+    co = CSLSetNameValue(co, "LEVEL", request->level);
+    co = CSLSetNameValue(co, "PREDICTOR", type == GDT_Float32 ? "3" : "2");
+    co = CSLSetNameValue(co, "NUM_THREADS", threads);
+    co = CSLSetNameValue(co, "BIGTIFF", "IF_SAFER");
+    co = CSLSetNameValue(co, "OVERVIEW_RESAMPLING", request->first_cell ? "NEAREST" : "AVERAGE");
+    return add_user_options(co, request->co);
+}
+
+/* Write a DEM of 64 x 64 cells in memory: what fails there would fail after hours. */
 static bool try_small(char **co)
 {
     char name[64];
@@ -63,23 +69,24 @@ static bool try_small(char **co)
     return good;
 }
 
-SdmStatus sdm_cog_check(SdmContext *ctx)
+SdmStatus sdm_cog_check(SdmContext *ctx, const char *const *co)
 {
     static const char *const fixed[] = {"TILING_SCHEME", "TARGET_SRS",     "RES",
                                         "EXTENT",        "ALIGNED_LEVELS", "ADD_ALPHA"};
     SdmStatus st = SDM_OK;
-    SdmGdalErrors trap;
-    char **co = NULL;
+    SdmGdalErrors errors;
+    const SdmCogRequest request = {.level = "4", .co = co};
+    char **options = NULL;
     GDALAllRegister();
     GDALDriverH driver = GDALGetDriverByName("COG");
     if (!driver)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "this GDAL (%s) has no COG driver; version 3.1 or newer is needed",
                         GDALVersionInfo("RELEASE_NAME"));
-    if (!sdm_options(ctx)->co[0])
-        return SDM_OK; /* deflate is always there */
-    sdm_gdal_errors_begin(&trap);
-    for (const char *const *o = sdm_options(ctx)->co; *o; o++) {
+    if (!co || !co[0])
+        return SDM_OK; /* DEFLATE is always there */
+    sdm_gdal_errors_begin(&errors);
+    for (const char *const *o = co; *o; o++) {
         if (!strchr(*o, '=')) {
             st = sdm_fail(ctx, SDM_ERR_USAGE, "--co %s: expected NAME=VALUE", *o);
             goto done;
@@ -91,14 +98,14 @@ SdmStatus sdm_cog_check(SdmContext *ctx)
                 goto done;
             }
     }
-    co = cog_options(ctx, SDM_FILE_DEM, GDT_Float32);
-    co = CSLSetNameValue(co, "NUM_THREADS", NULL); /* what goes wrong is said in this thread, then */
-    if (!GDALValidateCreationOptions(driver, co) || !try_small(co) || trap.failed)
+    options = cog_options(ctx, &request, GDT_Float32);
+    options = CSLSetNameValue(options, "NUM_THREADS", NULL); /* errors of other threads would not be caught */
+    if (!GDALValidateCreationOptions(driver, options) || !try_small(options) || errors.failed)
         st = sdm_fail(ctx, SDM_ERR_USAGE, "--co: GDAL's COG driver cannot write a DEM with these options: %s",
-                      trap.text);
+                      errors.text);
 done:
-    CSLDestroy(co);
-    sdm_gdal_errors_end(&trap);
+    CSLDestroy(options);
+    sdm_gdal_errors_end(&errors);
     return st;
 }
 
@@ -109,7 +116,7 @@ static int CPL_STDCALL go_on(double done, const char *text, void *ctx)
     return sdm_check_stop(ctx) == SDM_OK;
 }
 
-/* What sits in the system's buffers may still meet a full disk or quota: ask for it on the disk. */
+/* Have the bytes written to the disk: those in the system's buffers may still meet a full disk or quota. */
 static SdmStatus sync_file(SdmContext *ctx, const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -120,27 +127,26 @@ static SdmStatus sync_file(SdmContext *ctx, const char *path)
     return st;
 }
 
-SdmStatus sdm_cog_write(SdmContext *ctx, SdmProduct *p, int file)
+SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequest *request)
 {
     SdmStatus st = SDM_OK;
-    SdmGdalErrors trap;
-    const char *const path = p->names->part[file];
-    char **co = cog_options(ctx, file, GDALGetRasterDataType(GDALGetRasterBand(p->raw[file], 1)));
-    sdm_gdal_errors_begin(&trap);
+    SdmGdalErrors errors;
     GDALDatasetH cog = NULL;
-    if (file != SDM_FILE_DEM || !sdm_options(ctx)->co[0]) /* --co may ask for others */
-        st = sdm_overviews_build(ctx, p, file);
+    char **co = cog_options(ctx, request, GDALGetRasterDataType(GDALGetRasterBand(from->dataset, 1)));
+    sdm_gdal_errors_begin(&errors);
+    if (!request->co || !request->co[0]) /* the user's may ask for other overviews */
+        st = sdm_overviews_build(ctx, from, request);
     if (st == SDM_OK)
-        cog = GDALCreateCopy(GDALGetDriverByName("COG"), path, p->raw[file], FALSE, co, go_on, ctx);
+        cog = GDALCreateCopy(GDALGetDriverByName("COG"), request->path, from->dataset, FALSE, co, go_on, ctx);
     GDALClose(cog);
-    sdm_gdal_errors_end(&trap);
+    sdm_gdal_errors_end(&errors);
     CSLDestroy(co);
     TRY(st);
     TRY(sdm_check_stop(ctx));
-    if (!cog || trap.failed)
-        st = sdm_fail_write(ctx, path, trap.text);
+    if (!cog || errors.failed)
+        st = sdm_fail_write(ctx, request->path, errors.text);
     else
-        TRY(sync_file(ctx, path));
+        TRY(sync_file(ctx, request->path));
 done:
     return st;
 }

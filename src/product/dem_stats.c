@@ -1,23 +1,26 @@
-/* Blocks of heights -> statistics, histogram and preview, in integers: the order does not matter. */
+/* Cells of a DEM -> statistics, histogram and preview, in integers, so that the order does not matter. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/product_inside.h"
+#include "product/dem_stats.h"
 
 #include <math.h>
 #include <string.h>
 
-static void clear_part(SdmSurveyPart *part)
+static void clear_part(SdmDemStatsPart *part)
 {
     int64_t *const histogram = part->histogram;
     memset(histogram, 0, SDM_HISTOGRAM * sizeof *histogram);
-    *part = (SdmSurveyPart){.low = INT64_MAX, .high = INT64_MIN, .ortho_low = INFINITY,
-                            .ortho_high = -INFINITY, .histogram = histogram};
+    *part = (SdmDemStatsPart){.low = INT64_MAX,
+                              .high = INT64_MIN,
+                              .ortho_low = INFINITY,
+                              .ortho_high = -INFINITY,
+                              .histogram = histogram};
 }
 
-SdmStatus sdm_survey_open(SdmContext *ctx, const SdmGrid *grid, SdmSurvey *s)
+SdmStatus sdm_dem_stats_open(SdmContext *ctx, const SdmGrid *grid, SdmDemStats *s)
 {
     SdmStatus st = SDM_OK;
     const double spacing_m = sdm_grid_spacing_m(grid);
-    *s = (SdmSurvey){.low = INT64_MAX, .high = INT64_MIN, .ortho_low = INFINITY, .ortho_high = -INFINITY};
+    *s = (SdmDemStats){.low = INT64_MAX, .high = INT64_MIN, .ortho_low = INFINITY, .ortho_high = -INFINITY};
     s->step_m = fmin(fmax(exp2(floor(log2(spacing_m / 1000.0))), 0x1p-14), 0x1p-4);
     s->bin_m = fmax(s->step_m, 0.25);
     const int64_t longest = grid->cols > grid->rows ? grid->cols : grid->rows;
@@ -39,7 +42,7 @@ done:
     return st;
 }
 
-void sdm_survey_close(SdmSurvey *s)
+void sdm_dem_stats_close(SdmDemStats *s)
 {
     for (int i = 0; s->part && i < s->threads; i++)
         sdm_free(&s->part[i].histogram);
@@ -50,7 +53,7 @@ void sdm_survey_close(SdmSurvey *s)
     sdm_free(&s->preview_mask);
 }
 
-static void add_height(SdmSurvey *s, SdmSurveyPart *part, float height_m, size_t at)
+static void add_height(SdmDemStats *s, SdmDemStatsPart *part, float height_m, size_t at)
 {
     const int64_t k = (int64_t)((double)height_m * (1.0 / s->step_m)); /* exact: heights are multiples */
     const double bin = ((double)height_m - SDM_HISTOGRAM_FLOOR_M) * (1.0 / s->bin_m);
@@ -64,8 +67,8 @@ static void add_height(SdmSurvey *s, SdmSurveyPart *part, float height_m, size_t
     s->preview_count[at]++;
 }
 
-/* Row r of the cells, which no other thread's row of the preview has. */
-static void add_row(SdmSurvey *s, SdmSurveyPart *part, const SdmSurveyCells *cells, int64_t r)
+/* Add row r of the cells.  No two threads add to the same row of the preview. */
+static void add_row(SdmDemStats *s, SdmDemStatsPart *part, const SdmDemCells *cells, int64_t r)
 {
     const float *const height_m = cells->height_m + r * cells->height_pitch;
     const float *const ortho = cells->ortho ? cells->ortho + r * cells->w : NULL;
@@ -89,7 +92,7 @@ static void add_row(SdmSurvey *s, SdmSurveyPart *part, const SdmSurveyCells *cel
     }
 }
 
-static void join(SdmSurvey *s, SdmSurveyPart *part)
+static void add_part(SdmDemStats *s, SdmDemStatsPart *part)
 {
     for (int i = 0; part->valid && i < SDM_HISTOGRAM; i++)
         s->histogram[i] += part->histogram[i];
@@ -105,7 +108,7 @@ static void join(SdmSurvey *s, SdmSurveyPart *part)
     clear_part(part);
 }
 
-void sdm_survey_add(SdmSurvey *s, const SdmSurveyCells *c)
+void sdm_dem_stats_add(SdmDemStats *s, const SdmDemCells *c)
 {
     const int64_t first = c->row0 / s->factor, last = (c->row0 + c->h - 1) / s->factor;
 #pragma omp parallel for schedule(static) num_threads(s->threads)
@@ -115,25 +118,30 @@ void sdm_survey_add(SdmSurvey *s, const SdmSurveyCells *c)
             add_row(s, &s->part[sdm_thread()], c, r);
     }
     for (int i = 0; i < s->threads; i++)
-        join(s, &s->part[i]);
+        add_part(s, &s->part[i]);
     s->cells += c->w * c->h;
 }
 
-double sdm_survey_mean_m(const SdmSurvey *s)
+int64_t sdm_dem_stats_count(const SdmDemStats *s, unsigned bit)
+{
+    return s->mask_bits[__builtin_ctz(bit)];
+}
+
+double sdm_dem_stats_mean_m(const SdmDemStats *s)
 {
     return s->valid ? (double)s->sum / (double)s->valid * s->step_m : NAN;
 }
 
-double sdm_survey_std_m(const SdmSurvey *s)
+double sdm_dem_stats_std_m(const SdmDemStats *s)
 {
     if (!s->valid)
         return NAN;
-    const SdmWide spread =
+    const SdmWide variance =
         s->squares * s->valid - s->sum * s->sum; /* exact, so it cannot come out negative */
-    return sqrt((double)spread) / (double)s->valid * s->step_m;
+    return sqrt((double)variance) / (double)s->valid * s->step_m;
 }
 
-double sdm_survey_quantile_m(const SdmSurvey *s, double q)
+double sdm_dem_stats_quantile_m(const SdmDemStats *s, double q)
 {
     const int64_t want = (int64_t)(q * (double)(s->valid - 1));
     int64_t seen = 0;
@@ -145,7 +153,7 @@ double sdm_survey_quantile_m(const SdmSurvey *s, double q)
     return NAN;
 }
 
-SdmStatus sdm_survey_preview(SdmContext *ctx, const SdmSurvey *s, float **height_m)
+SdmStatus sdm_dem_stats_preview(SdmContext *ctx, const SdmDemStats *s, float **height_m)
 {
     const size_t n = (size_t)s->cols * (size_t)s->rows;
     const SdmStatus st = sdm_alloc(ctx, height_m, n, sizeof **height_m, "preview");

@@ -1,14 +1,21 @@
-/* Overviews of a raw raster: each level halves the one before, cell by cell, whatever GDAL would chunk. */
+/* A raw raster -> its overviews: each level halves the one before, cell by cell, independent of GDAL's
+ * chunks. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/product_inside.h"
+#include "product/raster.h"
+#include "geo/gdal_errors.h"
 
+#include <cpl_error.h>
 #include <math.h>
 
-enum { ROWS = 256, SHORTEST = 512, LEVELS = 30 }; /* rows at a time; no overview of a raster so short */
+enum {
+    ROWS = 256,
+    SMALLEST = 512,
+    MAX_LEVELS = 30
+}; /* rows at a time; sides of a raster that needs no overview */
 
 typedef struct Half { /* one level to the next */
     GDALRasterBandH from, to;
-    int cols, rows; /* of `from` */
+    int cols, rows;      /* of `from` */
     double nodata, step; /* step > 0: means are rounded to multiples of it */
 } Half;
 
@@ -68,15 +75,13 @@ static bool first_cells(const Half *l, uint16_t *in)
     return true;
 }
 
-static SdmStatus halve_band(SdmContext *ctx, const SdmProduct *p, int file, GDALRasterBandH band)
+static SdmStatus halve_band(SdmContext *ctx, const SdmCogRequest *request, GDALRasterBandH band)
 {
     SdmStatus st = SDM_OK;
     float *in = NULL, *out = NULL;
     int has = 0;
     const double nodata = GDALGetRasterNoDataValue(band, &has);
-    const GDALDataType type = GDALGetRasterDataType(band);
-    Half l = {.from = band, .nodata = has ? nodata : NAN};
-    l.step = file == SDM_FILE_DEM ? p->survey.step_m : type == GDT_Float32 ? 0.0 : 1.0;
+    Half l = {.from = band, .nodata = has ? nodata : NAN, .step = request->step};
     const size_t cells = (size_t)GDALGetRasterBandXSize(band) * ROWS;
     TRY(sdm_alloc_raw(ctx, &in, cells, sizeof *in, "rows of an overview"));
     TRY(sdm_alloc_raw(ctx, &out, cells, sizeof *out, "rows of an overview"));
@@ -85,8 +90,8 @@ static SdmStatus halve_band(SdmContext *ctx, const SdmProduct *p, int file, GDAL
         l.cols = GDALGetRasterBandXSize(l.from);
         l.rows = GDALGetRasterBandYSize(l.from);
         TRY(sdm_check_stop(ctx));
-        if (file == SDM_FILE_QA ? !first_cells(&l, (uint16_t *)(void *)in) : !average(&l, in, out))
-            TRY(sdm_fail_write(ctx, p->names->part[file], CPLGetLastErrorMsg()));
+        if (request->first_cell ? !first_cells(&l, (uint16_t *)(void *)in) : !average(&l, in, out))
+            TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
         l.from = l.to;
     }
 done:
@@ -95,22 +100,22 @@ done:
     return st;
 }
 
-SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmProduct *p, int file)
+SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const SdmCogRequest *request)
 {
     SdmStatus st = SDM_OK;
-    GDALDatasetH ds = p->raw[file];
-    int level[LEVELS], n = 0;
+    const GDALDatasetH ds = raster->dataset;
+    int level[MAX_LEVELS], n = 0;
     const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds), longest = w > h ? w : h;
-    while (longest >> n > SHORTEST && n < LEVELS) {
+    while (longest >> n > SMALLEST && n < MAX_LEVELS) {
         level[n] = 2 << n;
         n++;
     }
     if (n == 0)
         return SDM_OK;
-    if (GDALBuildOverviews(ds, "NONE", n, level, 0, NULL, NULL, NULL) != CE_None) /* room for them */
-        TRY(sdm_fail_write(ctx, p->names->part[file], CPLGetLastErrorMsg()));
+    if (GDALBuildOverviews(ds, "NONE", n, level, 0, NULL, NULL, NULL) != CE_None) /* allocates them */
+        TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
     for (int b = 1; b <= GDALGetRasterCount(ds); b++)
-        TRY(halve_band(ctx, p, file, GDALGetRasterBand(ds, b)));
+        TRY(halve_band(ctx, request, GDALGetRasterBand(ds, b)));
 done:
     return st;
 }

@@ -1,46 +1,9 @@
-/* The preview of heights and masks -> PNG: shaded relief in colours, map of what the cells met. */
+/* Preview of a DEM -> PNG pictures: shaded relief in colours, and a map of what the cells met. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/picture.h"
 
-#include <cpl_conv.h>
-#include <cpl_string.h>
-#include <cpl_vsi.h>
 #include <math.h>
 #include <string.h>
-
-/* n bands of 8 bit, pixel-interleaved -> PNG in memory. */
-static SdmStatus encode(SdmContext *ctx, const unsigned char *pixels, int w, int h, int bands,
-                        SdmPicture *out)
-{
-    SdmStatus st = SDM_OK;
-    SdmGdalErrors trap;
-    char name[64];
-    char **co = CSLSetNameValue(NULL, "ZLEVEL", "3");
-    snprintf(name, sizeof name, "/vsimem/stereodem_png_%p.png", (const void *)out);
-    sdm_gdal_errors_begin(&trap);
-    GDALDatasetH png = NULL;
-    GDALDatasetH mem = GDALCreate(GDALGetDriverByName("MEM"), "", w, h, bands, GDT_Byte, NULL);
-    if (mem && GDALDatasetRasterIOEx(mem, GF_Write, 0, 0, w, h, (void *)(uintptr_t)pixels, w, h, GDT_Byte,
-                                     bands, NULL, bands, (GSpacing)bands * w, 1, NULL) == CE_None)
-        png = GDALCreateCopy(GDALGetDriverByName("PNG"), name, mem, FALSE, co, NULL, NULL);
-    GDALClose(png);
-    GDALClose(mem);
-    sdm_gdal_errors_end(&trap);
-    CSLDestroy(co);
-    vsi_l_offset size = 0;
-    unsigned char *data = png ? VSIGetMemFileBuffer(name, &size, TRUE) : NULL;
-    VSIUnlink(name);
-    *out = (SdmPicture){.data = data, .size = (size_t)size, .width = w, .height = h};
-    if (!data || trap.failed)
-        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "GDAL's PNG driver cannot make the preview: %s", trap.text);
-    return st;
-}
-
-void sdm_picture_close(SdmPicture *picture)
-{
-    VSIFree(picture->data);
-    *picture = (SdmPicture){0};
-}
 
 void sdm_relief_colour(double t, double rgb[3])
 {
@@ -53,7 +16,7 @@ void sdm_relief_colour(double t, double rgb[3])
 }
 
 /* Height at (col, row), or of the pixel itself where there is none. */
-static float near(const float *h, int cols, int rows, int col, int row, float own)
+static float height_near(const float *h, int cols, int rows, int col, int row, float own)
 {
     if (col < 0 || row < 0 || col >= cols || row >= rows)
         return own;
@@ -61,12 +24,17 @@ static float near(const float *h, int cols, int rows, int col, int row, float ow
     return isnan(v) ? own : v;
 }
 
-double sdm_hillshade(const float *h, int cols, int rows, int col, int row, double spacing_m, double stretch)
+/* Light on a facet, 0..1, from the north-west at 45 degrees (Lambert); flat ground has 0.707.
+ * h: rows x cols heights in metres, NaN where there is none; stretch: vertical exaggeration. */
+static double hillshade(const float *h, int cols, int rows, int col, int row, double spacing_m,
+                        double stretch)
 {
     const float own = h[(size_t)row * (size_t)cols + (size_t)col];
     const double k = stretch / (2.0 * spacing_m);
-    const double gx = (near(h, cols, rows, col + 1, row, own) - near(h, cols, rows, col - 1, row, own)) * k;
-    const double gy = (near(h, cols, rows, col, row - 1, own) - near(h, cols, rows, col, row + 1, own)) * k;
+    const double gx =
+        (height_near(h, cols, rows, col + 1, row, own) - height_near(h, cols, rows, col - 1, row, own)) * k;
+    const double gy =
+        (height_near(h, cols, rows, col, row - 1, own) - height_near(h, cols, rows, col, row + 1, own)) * k;
     /* light from the north-west, 45 degrees up: (-1/2, 1/2, sqrt(1/2)); normal (-gx, -gy, 1) */
     return fmax(0.0, (0.5 * gx - 0.5 * gy + 0.70710678118654752) / sqrt(1.0 + gx * gx + gy * gy));
 }
@@ -88,15 +56,15 @@ static double exaggeration(const float *h, int cols, int rows, double spacing_m)
     return n && sum > 0.0 ? fmin(fmax(0.15 * (double)n / sum, 1.0), 8.0) : 1.0;
 }
 
-SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmProduct *p, SdmPicture *out)
+SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_m, SdmPng *out)
 {
     SdmStatus st = SDM_OK;
-    const SdmSurvey *const s = &p->survey;
-    const double spacing_m = sdm_grid_spacing_m(&p->grid) * s->factor;
-    const double low = sdm_survey_quantile_m(s, 0.01), high = fmax(sdm_survey_quantile_m(s, 0.99), low + 1.0);
+    const double spacing_m = cell_m * s->factor;
+    const double low = sdm_dem_stats_quantile_m(s, 0.01),
+                 high = fmax(sdm_dem_stats_quantile_m(s, 0.99), low + 1.0);
     float *h = NULL;
     unsigned char *rgba = NULL;
-    TRY(sdm_survey_preview(ctx, s, &h));
+    TRY(sdm_dem_stats_preview(ctx, s, &h));
     TRY(sdm_alloc(ctx, &rgba, (size_t)s->cols * (size_t)s->rows, 4, "preview"));
     const double stretch = exaggeration(h, s->cols, s->rows, spacing_m);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
@@ -106,13 +74,13 @@ SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmProduct *p, SdmPicture *o
             double rgb[3];
             if (isnan(h[i]))
                 continue; /* stays transparent */
-            const double light = 0.25 + 1.06 * sdm_hillshade(h, s->cols, s->rows, c, r, spacing_m, stretch);
+            const double light = 0.25 + 1.06 * hillshade(h, s->cols, s->rows, c, r, spacing_m, stretch);
             sdm_relief_colour((h[i] - low) / (high - low), rgb);
             for (int k = 0; k < 3; k++)
                 rgba[4 * i + (size_t)k] = (unsigned char)fmin(rgb[k] * light, 255.0);
             rgba[4 * i + 3] = 255;
         }
-    TRY(encode(ctx, rgba, s->cols, s->rows, 4, out));
+    TRY(sdm_png_encode(ctx, rgba, s->cols, s->rows, 4, out));
 done:
     sdm_free(&rgba);
     sdm_free(&h);
@@ -120,7 +88,7 @@ done:
 }
 
 /* Kinds of the coverage map, the first that holds wins; colours also in the legend of the HTML report. */
-const SdmCoverKind sdm_cover_kinds[] = {
+const SdmCoverageKind sdm_coverage_kinds[] = {
     {SDM_QA_VALID, "height", {46, 134, 110}},
     {SDM_QA_FILLED, "filled small hole", {240, 180, 60}},
     {SDM_QA_SATURATED, "saturated", {225, 225, 235}},
@@ -129,27 +97,26 @@ const SdmCoverKind sdm_cover_kinds[] = {
     {SDM_QA_LEFT_RIGHT, "left-right check", {230, 110, 90}},
     {SDM_QA_LOW_SCORE, "low score", {200, 70, 70}},
     {SDM_QA_AMBIGUOUS, "ambiguous", {220, 120, 170}},
-    {SDM_QA_RAY_ERROR, "ray gap", {150, 60, 100}},
+    {SDM_QA_RAY_ERROR, "ray intersection error", {150, 60, 100}},
     {SDM_QA_ISOLATED, "outlier", {130, 100, 70}},
     {SDM_QA_SPARSE, "too few points", {170, 170, 110}},
     {SDM_QA_OUTSIDE, "outside both views", {40, 44, 52}},
     {0, NULL, {40, 44, 52}},
 };
 
-static const unsigned char *cover_colour(unsigned mask, bool filled)
+static const unsigned char *coverage_colour(unsigned mask, bool filled)
 {
     int i = 0;
     if (mask & SDM_QA_VALID)
-        return sdm_cover_kinds[filled ? 1 : 0].rgb;
-    for (i = 2; sdm_cover_kinds[i].bit && !(mask & sdm_cover_kinds[i].bit); i++)
+        return sdm_coverage_kinds[filled ? 1 : 0].rgb;
+    for (i = 2; sdm_coverage_kinds[i].bit && !(mask & sdm_coverage_kinds[i].bit); i++)
         ;
-    return sdm_cover_kinds[i].rgb;
+    return sdm_coverage_kinds[i].rgb;
 }
 
-SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmProduct *p, SdmPicture *out)
+SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmDemStats *s, SdmPng *out)
 {
     SdmStatus st = SDM_OK;
-    const SdmSurvey *const s = &p->survey;
     const int f =
         (s->cols > s->rows ? s->cols : s->rows) > SDM_PREVIEW_MAX / 2 ? 2 : 1; /* half the preview's size */
     const int cols = (s->cols + f - 1) / f, rows = (s->rows + f - 1) / f;
@@ -159,10 +126,10 @@ SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmProduct *p, SdmPicture 
         for (int c = 0; c < cols; c++) {
             const size_t i = (size_t)(r * f) * (size_t)s->cols + (size_t)(c * f);
             const unsigned mask = s->preview_mask[i];
-            memcpy(rgb + 3 * ((size_t)r * (size_t)cols + (size_t)c), cover_colour(mask, mask & SDM_QA_FILLED),
-                   3);
+            memcpy(rgb + 3 * ((size_t)r * (size_t)cols + (size_t)c),
+                   coverage_colour(mask, mask & SDM_QA_FILLED), 3);
         }
-    TRY(encode(ctx, rgb, cols, rows, 3, out));
+    TRY(sdm_png_encode(ctx, rgb, cols, rows, 3, out));
 done:
     sdm_free(&rgb);
     return st;

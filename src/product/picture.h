@@ -1,21 +1,25 @@
-/* Colours and light of the pictures; for src/dem only. */
+/* Preview of a DEM -> PNG pictures: shaded relief in colours, and a map of what the cells met. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PICTURE_H
 #define SDM_PICTURE_H
 
-#include "product/product_inside.h"
+#include "geo/png.h"
+#include "product/dem_stats.h"
 
-typedef struct SdmCoverKind {
+/* RGBA, transparent where there is no height; colours from the 1 % to the 99 % quantile of the heights.
+ * cell_m: side of a cell of the DEM.  Close *out in any case. */
+SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_m, SdmPng *out);
+/* RGB; each pixel has the colour of the first kind of sdm_coverage_kinds that one of its cells has. */
+SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmDemStats *s, SdmPng *out);
+
+typedef struct SdmCoverageKind {
     unsigned bit; /* SdmQaBit; 0 ends the table */
     const char *label;
     unsigned char rgb[3];
-} SdmCoverKind;
-extern const SdmCoverKind sdm_cover_kinds[];
+} SdmCoverageKind;
+extern const SdmCoverageKind sdm_coverage_kinds[];
 
-/* t in 0..1 from low to high -> rgb in 0..255. */
+/* Colour of the relief, 0..255, at t = 0 (lowest) .. 1 (highest). */
 void sdm_relief_colour(double t, double rgb[3]);
-
-/* Light on a facet, 0..1, from the north-west at 45 degrees (Lambert); flat ground has 0.707.
- * h: rows x cols heights in metres, NaN where there is none; stretch: vertical exaggeration. */
-double sdm_hillshade(const float *h, int cols, int rows, int col, int row, double spacing_m, double stretch);
 
 #endif

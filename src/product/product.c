@@ -1,95 +1,175 @@
-/* Stage 9: blocks in any order -> the files of a run, written aside and renamed when whole. */
+/* Stage 9: blocks of a DEM in any order -> its files, under temporary names, renamed when all are complete.
+ */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/product_inside.h"
+#include "product/product.h"
+#include "geo/gdal_errors.h"
+#include "geo/geoid.h"
+#include "geo/vertical.h"
+#include "product/output_files.h"
+#include "product/picture.h"
+#include "product/raster.h"
+#include "product/report_write.h"
 
+#include <cpl_string.h>
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
-const char *const sdm_qa_names[SDM_QA_BITS] = {"valid",       "filled",    "outside",   "saturated",
-                                               "textureless", "low_score", "ambiguous", "left_right",
-                                               "ray_gap",     "isolated",  "fold",      "sparse",
-                                               "disagree"};
+struct SdmProduct {
+    SdmProductRequest request;
+    SdmGrid grid;
+    SdmOutputFiles *files;
+    SdmRaster raster[SDM_FILES]; /* DEM, QA, ORTHO while they are filled */
+    char **metadata;             /* of every raster; CSLDestroy */
+    SdmUndulation undulation;    /* of the DEM's vertical datum */
+    SdmDemStats stats;
+    double metres_step; /* unit of the QA raster's bands in metres */
+    SdmPng relief, coverage;
+};
 
-int sdm_qa_bands(const SdmReport *report, int band[SDM_QA_BANDS])
+/* ---- before any work ---- */
+
+/* The names are too large for the stack of a thread. */
+static SdmStatus name_files(SdmContext *ctx, const char *output, SdmOutputFiles **out)
 {
-    static const int scene[] = {SDM_BAND_SCORE, SDM_BAND_GAP, SDM_BAND_SPREAD, SDM_BAND_COUNT, SDM_BAND_MASK};
-    const int first = report->stack ? SDM_BAND_SPREAD : 0, n = SDM_QA_BANDS - first;
-    memcpy(band, scene + first, (size_t)n * sizeof *band);
-    return n;
+    SdmStatus st = SDM_OK;
+    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "names"));
+    TRY(sdm_output_files_name(ctx, output, *out));
+done:
+    return st;
 }
 
-int sdm_qa_bits(const SdmReport *report)
+SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *const *inputs,
+                            int input_count)
 {
-    return report->stack ? SDM_QA_BITS : SDM_QA_SCENE_BITS;
+    SdmStatus st = SDM_OK;
+    SdmOutputFiles *files = NULL;
+    SdmGeoid *geoid = NULL;
+    const char *const more[] = {opt->dem, opt->mask_left, opt->mask_right};
+    TRY(name_files(ctx, opt->output, &files));
+    for (int i = 0; i < input_count; i++)
+        TRY(sdm_output_files_check_input(ctx, files, inputs[i]));
+    for (int i = 0; i < 3; i++)
+        TRY(sdm_output_files_check_input(ctx, files, more[i]));
+    TRY(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
+    TRY(sdm_grid_check_srs(ctx, opt->t_srs));
+    TRY(sdm_cog_check(ctx, opt->co));
+    if (opt->vertical != SDM_ELLIPSOID)
+        TRY(sdm_geoid_open(ctx, opt->vertical, &geoid));
+done:
+    sdm_geoid_close(&geoid);
+    sdm_free(&files);
+    return st;
 }
 
-/* Names, units and scales of the bands, and what the mask's bits mean. */
-static void describe(const SdmProduct *p)
+bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)
 {
-    static const char *const scene_name[SDM_QA_BANDS] = {
-        "score", "ray gap", "spread of the heights in the cell", "points in the cell", "mask"};
-    static const char *const stack_name[SDM_QA_BANDS] = {"", "", "NMAD of the heights in the cell",
-                                                         "DEMs in the cell", "mask"};
-    const char *const *const name = p->report.stack ? stack_name : scene_name;
-    const double scale[SDM_QA_BANDS] = {SDM_SCORE_STEP, p->ray_error_step_m, p->ray_error_step_m, 1.0, 1.0};
+    SdmOutputFiles *files = NULL;
+    const bool finished = name_files(ctx, output, &files) == SDM_OK && sdm_output_files_finished(files, job);
+    sdm_free(&files);
+    return finished;
+}
+
+void sdm_product_tidy(SdmContext *ctx, const char *output)
+{
+    SdmOutputFiles *files = NULL;
+    if (name_files(ctx, output, &files) == SDM_OK)
+        sdm_output_files_sweep(files);
+    sdm_free(&files);
+}
+
+/* ---- open ---- */
+
+static char **metadata_of(const SdmProductRequest *r)
+{
+    const struct {
+        const char *key, *value;
+    } item[] = {
+        {"AREA_OR_POINT", "Area"},
+        {"STEREODEM_VERSION", SDM_VERSION},
+        {"SCENE_ID", r->id},
+        {"ACQUISITION_TIME_UTC", r->time_utc},
+        {"SCENE_KIND", r->kind},
+        {"VERTICAL_DATUM", r->datum_unknown ? NULL : sdm_vertical_name(r->options->vertical)},
+    };
+    char **list = NULL;
+    for (size_t i = 0; i < sizeof item / sizeof *item; i++)
+        if (item[i].value && *item[i].value)
+            list = CSLSetNameValue(list, item[i].key, item[i].value);
+    return list;
+}
+
+/* Names, units and scales of the bands, and the names of the mask's bits. */
+static void describe_bands(const SdmProduct *p)
+{
     char key[16];
-    GDALRasterBandH dem = GDALGetRasterBand(p->raw[SDM_FILE_DEM], 1);
+    const SdmQaLayout *const layout = p->request.qa;
+    GDALRasterBandH dem = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1);
     GDALSetRasterNoDataValue(dem, (double)SDM_NODATA);
     GDALSetDescription(dem, "height");
     GDALSetRasterUnitType(dem, "m");
-    if (p->raw[SDM_FILE_ORTHO])
-        GDALSetDescription(GDALGetRasterBand(p->raw[SDM_FILE_ORTHO], 1), "left image");
-    GDALDatasetH qa = p->raw[SDM_FILE_QA];
-    for (int k = 0; k < p->bands; k++) {
-        const int i = p->band[k];
+    if (p->request.ortho)
+        GDALSetDescription(GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1), "left image");
+    GDALDatasetH qa = p->raster[SDM_FILE_QA].dataset;
+    for (int k = 0; k < layout->bands; k++) {
+        const SdmQaBandKind kind = layout->band[k].kind;
+        const bool metres = kind == SDM_BAND_RAY_ERROR || kind == SDM_BAND_SPREAD;
+        const double scale = kind == SDM_BAND_SCORE ? SDM_SCORE_STEP : metres ? p->metres_step : 1.0;
         GDALRasterBandH band = GDALGetRasterBand(qa, k + 1);
-        GDALSetDescription(band, name[i]);
-        if (scale[i] != 1.0) {
-            GDALSetRasterScale(band, scale[i]);
+        GDALSetDescription(band, layout->band[k].name);
+        if (scale != 1.0) {
+            GDALSetRasterScale(band, scale);
             GDALSetRasterOffset(band, 0.0);
         }
-        if (i == SDM_BAND_GAP || i == SDM_BAND_SPREAD)
+        if (metres)
             GDALSetRasterUnitType(band, "m");
     }
     GDALSetRasterNoDataValue(GDALGetRasterBand(qa, 1), SDM_QA_NODATA);
-    for (int b = 0; b < sdm_qa_bits(&p->report); b++) {
+    for (int b = 0; b < layout->mask_bits; b++) {
         snprintf(key, sizeof key, "MASK_BIT_%d", b);
         GDALSetMetadataItem(qa, key, sdm_qa_names[b], NULL);
     }
 }
 
-SdmStatus sdm_product_open(SdmContext *ctx, const SdmGrid *grid, const SdmReport *report, SdmProduct **out)
+static SdmRasterSpec spec_of(const SdmProduct *p, int file)
 {
-    static const struct {
-        int file;
-        GDALDataType type;
-    } raster[] = {{SDM_FILE_DEM, GDT_Float32}, {SDM_FILE_QA, GDT_UInt16}, {SDM_FILE_ORTHO, GDT_Float32}};
+    return (SdmRasterSpec){.grid = &p->grid,
+                           .vertical = file == SDM_FILE_DEM ? p->request.options->vertical : SDM_ELLIPSOID,
+                           .metadata = p->metadata,
+                           .path = p->files->raw[file],
+                           .bands = file == SDM_FILE_QA ? p->request.qa->bands : 1,
+                           .type = file == SDM_FILE_QA ? GDT_UInt16 : GDT_Float32,
+                           .memory_bytes = p->request.options->memory_bytes};
+}
+
+SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, SdmProduct **out)
+{
+    static const int rasters[] = {SDM_FILE_DEM, SDM_FILE_QA, SDM_FILE_ORTHO};
     SdmStatus st = SDM_OK;
     SdmProduct *p = NULL;
-    const double spacing_m = sdm_grid_spacing_m(grid);
     const int around = sdm_stage_enter(ctx, 9);
     *out = NULL;
     GDALAllRegister();
-    TRY(sdm_product_check(ctx, NULL, 0));
+    TRY(sdm_product_check(ctx, request->options, NULL, 0));
     TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "product"));
-    p->grid = *grid;
-    p->report = *report;
-    p->bands = sdm_qa_bands(report, p->band);
-    p->ray_error_step_m = pow(10.0, floor(log10(spacing_m / 100.0)));
-    TRY(sdm_alloc(ctx, &p->names, 1, sizeof *p->names, "names"));
-    TRY(sdm_names_make(ctx, p->names));
-    p->names->made[SDM_FILE_ORTHO] = !report->stack;
-    sdm_names_recover(p->names);
-    sdm_names_sweep(p->names);
-    TRY(sdm_survey_open(ctx, grid, &p->survey));
-    TRY(sdm_undulation_open(ctx, &p->grid, sdm_options(ctx)->vertical, &p->undulation));
-    for (int i = 0; i < 3; i++) {
-        const int file = raster[i].file;
-        if (p->names->made[file])
-            TRY(sdm_raster_create(ctx, p, file, p->names->raw[file], file == SDM_FILE_QA ? p->bands : 1,
-                                  raster[i].type, &p->raw[file], &p->cells[file]));
-    }
-    describe(p);
+    p->request = *request;
+    p->grid = *request->grid;
+    p->request.grid = &p->grid;
+    p->request.id = p->request.kind = p->request.time_utc = NULL;
+    p->metres_step = pow(10.0, floor(log10(sdm_grid_spacing_m(&p->grid) / 100.0)));
+    p->metadata = metadata_of(request);
+    TRY(name_files(ctx, request->options->output, &p->files));
+    p->files->made[SDM_FILE_ORTHO] = request->ortho;
+    sdm_output_files_recover(p->files);
+    sdm_output_files_sweep(p->files);
+    TRY(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
+    TRY(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
+    for (int i = 0; i < 3; i++)
+        if (p->files->made[rasters[i]]) {
+            const SdmRasterSpec spec = spec_of(p, rasters[i]);
+            TRY(sdm_raster_create(ctx, &spec, &p->raster[rasters[i]]));
+        }
+    describe_bands(p);
     *out = p;
     p = NULL;
 done:
@@ -98,19 +178,208 @@ done:
     return st;
 }
 
-/* ctx of the thread that fails first speaks; every job is done even so, for they share nothing. */
-static SdmStatus write_file(SdmContext *ctx, SdmProduct *p, int job, SdmPicture *relief, SdmPicture *coverage)
+/* ---- write a block ---- */
+
+enum { STRIP_ROWS = 256 };
+
+typedef struct Strip { /* rows of a block as they are stored: in the rasters themselves, or in buffers */
+    float *height_m, *ortho;
+    uint16_t *qa;        /* cells x bands of the QA raster */
+    float *undulation_m; /* rows of the block's width */
+    int64_t pitch;       /* cells from row to row of the others */
+} Strip;
+
+/* Value in steps of 1 / inverse, as a band holds it.  (The C library's fminf, fmaxf and nearbyintf are
+ * calls.) */
+static inline uint16_t to_steps(float value, float inverse)
 {
-    static const int file[] = {-1, SDM_FILE_QA, SDM_FILE_DEM,
-                               SDM_FILE_ORTHO}; /* pictures take one thread: first */
-    SdmStatus st = SDM_OK;
-    if (job == 0) {
-        TRY(sdm_picture_relief(ctx, p, relief));
-        TRY(sdm_picture_coverage(ctx, p, coverage));
-    } else if (p->names->made[file[job]]) {
-        TRY(sdm_cog_write(ctx, p, file[job]));
-        TRY(sdm_raster_close(ctx, &p->raw[file[job]], &p->cells[file[job]], p->names->raw[file[job]]));
+    const float steps = value * inverse, above = steps > 0.0F ? steps : 0.0F;
+    const uint16_t n = (uint16_t)((above < 65534.0F ? above : 65534.0F) + 0.5F);
+    return isnan(value) ? SDM_QA_NODATA : n;
+}
+
+/* Round to the nearest whole number, halves to the even one: at 2^23 a float has no digits left for
+ * fractions. */
+static inline float round_even(float x)
+{
+    const float whole = 0x1p23F, size = fabsf(x), rounded = (size + whole) - whole;
+    return copysignf(size < whole ? rounded : size, x);
+}
+
+static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
+{
+    const float step = (float)p->stats.step_m, inverse = 1.0F / step; /* powers of two: exact */
+    const float *const in = b->height_m + row * b->w;
+    const float *const n = p->undulation.geoid ? s->undulation_m + r * b->w : NULL;
+    float *const out = s->height_m + r * s->pitch;
+    for (int64_t c = 0; c < b->w; c++) {
+        const float h = n ? in[c] - n[c] : in[c];
+        out[c] = isnan(h) ? SDM_NODATA : round_even(h * inverse) * step;
     }
+}
+
+/* A QA band of a row of n cells -> qa, every `bands`-th of it.  height_m: as written. */
+static void convert_band(SdmQaBandKind kind, const SdmBlock *b, int64_t first, const float *height_m,
+                         float per_metre, uint16_t *qa, int bands)
+{
+    const float *const value = kind == SDM_BAND_SCORE       ? b->score
+                               : kind == SDM_BAND_RAY_ERROR ? b->ray_error_m
+                                                            : b->spread_m;
+    const float inverse = kind == SDM_BAND_SCORE ? (float)(1.0 / SDM_SCORE_STEP) : per_metre;
+    for (int64_t c = 0; c < b->w; c++, qa += bands) {
+        const int64_t i = first + c;
+        if (kind == SDM_BAND_MASK)
+            *qa = b->mask[i];
+        else if (kind == SDM_BAND_COUNT)
+            *qa = b->count[i] == SDM_QA_NODATA ? SDM_QA_NODATA - 1 : b->count[i];
+        else
+            *qa = height_m[c] == SDM_NODATA ? SDM_QA_NODATA : to_steps(value[i], inverse);
+    }
+}
+
+/* Row `row` of the block into row r of the strip. */
+static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
+{
+    const SdmQaLayout *const layout = p->request.qa;
+    const int64_t first = row * b->w, at = r * s->pitch;
+    convert_heights(p, b, row, r, s);
+    for (int64_t c = 0; s->ortho && c < b->w; c++)
+        s->ortho[at + c] = isnan(b->ortho[first + c]) ? SDM_NODATA : b->ortho[first + c];
+    for (int k = 0; k < layout->bands; k++)
+        convert_band(layout->band[k].kind, b, first, s->height_m + at, (float)(1.0 / p->metres_step),
+                     s->qa + at * layout->bands + k, layout->bands);
+}
+
+static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
+                       const Strip *s)
+{
+    SdmGdalErrors errors;
+    const int x = (int)b->col0, y = (int)(b->row0 + row), w = (int)b->w, n = (int)h;
+    int file = SDM_FILE_DEM;
+    sdm_gdal_errors_begin(&errors);
+    CPLErr e = GDALRasterIO(GDALGetRasterBand(p->raster[file].dataset, 1), GF_Write, x, y, w, n, s->height_m,
+                            w, n, GDT_Float32, 0, 0);
+    if (e == CE_None && !errors.failed && p->raster[SDM_FILE_ORTHO].dataset) {
+        file = SDM_FILE_ORTHO;
+        e = GDALRasterIO(GDALGetRasterBand(p->raster[file].dataset, 1), GF_Write, x, y, w, n, s->ortho, w, n,
+                         GDT_Float32, 0, 0);
+    }
+    if (e == CE_None && !errors.failed) {
+        file = SDM_FILE_QA;
+        const GSpacing pixel = p->request.qa->bands * (GSpacing)sizeof(uint16_t);
+        e = GDALDatasetRasterIOEx(p->raster[file].dataset, GF_Write, x, y, w, n, s->qa, w, n, GDT_UInt16,
+                                  p->request.qa->bands, NULL, pixel, pixel * w, sizeof(uint16_t), NULL);
+    }
+    sdm_gdal_errors_end(&errors);
+    return e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(ctx, p->files->path[file], errors.text);
+}
+
+static SdmStatus check_block(SdmContext *ctx, const SdmProduct *p, const SdmBlock *b)
+{
+    if (b->w > 0 && b->h > 0 && b->col0 >= 0 && b->row0 >= 0 && b->w <= p->grid.cols - b->col0 &&
+        b->h <= p->grid.rows - b->row0)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_DATA,
+                    "block of %lld x %lld cells at (%lld, %lld) lies outside the DEM of %lld x %lld",
+                    (long long)b->w, (long long)b->h, (long long)b->col0, (long long)b->row0,
+                    (long long)p->grid.cols, (long long)p->grid.rows);
+}
+
+static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
+                             const Strip *s)
+{
+    SdmStatus st = SDM_OK;
+    const SdmDemCells cells = {.col0 = b->col0,
+                               .row0 = b->row0 + row,
+                               .w = b->w,
+                               .h = h,
+                               .height_m = s->height_m,
+                               .height_pitch = s->pitch,
+                               .mask = b->mask + row * b->w,
+                               .ortho = p->request.ortho ? b->ortho + row * b->w : NULL};
+    if (p->undulation.geoid)
+        TRY(sdm_undulation_window(ctx, &p->undulation, b->col0, b->row0 + row, b->w, h, s->undulation_m));
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+    for (int64_t r = 0; r < h; r++)
+        convert_row(p, b, row + r, r, s);
+    if (!p->raster[SDM_FILE_DEM].cells)
+        TRY(store(ctx, p, b, row, h, s));
+    sdm_dem_stats_add(&p->stats, &cells);
+done:
+    return st;
+}
+
+/* For rasters in memory the strip is their own cells, from this row of the block on. */
+static void point_into(const SdmProduct *p, const SdmBlock *b, int64_t row, Strip *s)
+{
+    const int64_t at = (b->row0 + row) * p->grid.cols + b->col0;
+    s->pitch = p->grid.cols;
+    s->height_m = (float *)p->raster[SDM_FILE_DEM].cells + at;
+    s->ortho = p->request.ortho ? (float *)p->raster[SDM_FILE_ORTHO].cells + at : NULL;
+    s->qa = (uint16_t *)p->raster[SDM_FILE_QA].cells + at * p->request.qa->bands;
+}
+
+SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
+{
+    SdmStatus st = SDM_OK;
+    Strip own = {.pitch = b->w}, s;
+    const bool in_memory = p->raster[SDM_FILE_DEM].cells != NULL;
+    const int around = sdm_stage_enter(ctx, 9);
+    TRY(check_block(ctx, p, b));
+    const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
+    if (!in_memory) {
+        TRY(sdm_alloc(ctx, &own.height_m, n, sizeof *own.height_m, "rows to write"));
+        if (p->request.ortho)
+            TRY(sdm_alloc(ctx, &own.ortho, n, sizeof *own.ortho, "rows to write"));
+        TRY(sdm_alloc(ctx, &own.qa, n, (size_t)p->request.qa->bands * sizeof *own.qa, "rows to write"));
+    }
+    if (p->undulation.geoid)
+        TRY(sdm_alloc(ctx, &own.undulation_m, n, sizeof *own.undulation_m, "rows to write"));
+    s = own;
+    for (int64_t row = 0; row < b->h; row += STRIP_ROWS) {
+        if (in_memory)
+            point_into(p, b, row, &s);
+        TRY(write_strip(ctx, p, b, row, b->h - row < STRIP_ROWS ? b->h - row : STRIP_ROWS, &s));
+    }
+done:
+    sdm_free(&own.undulation_m);
+    sdm_free(&own.qa);
+    sdm_free(&own.ortho);
+    sdm_free(&own.height_m);
+    sdm_stage_leave(ctx, around);
+    return st;
+}
+
+/* ---- complete and publish ---- */
+
+static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
+{
+    SdmStatus st = SDM_OK;
+    SdmRaster *const raw = &p->raster[file];
+    const SdmOptions *const opt = p->request.options;
+    SdmCogRequest request = {.path = p->files->part[file], .level = "1", .memory_bytes = opt->memory_bytes};
+    if (!p->files->made[file])
+        return SDM_OK;
+    if (file == SDM_FILE_DEM) {
+        request.level = "4";
+        request.step = p->stats.step_m;
+        request.co = opt->co;
+    } else if (file == SDM_FILE_QA) {
+        request.first_cell = true;
+    } else {
+        request.step = GDALGetRasterDataType(GDALGetRasterBand(raw->dataset, 1)) == GDT_Float32 ? 0.0 : 1.0;
+    }
+    TRY(sdm_cog_write(ctx, raw, &request));
+    TRY(sdm_raster_close(ctx, raw, p->files->raw[file]));
+done:
+    return st;
+}
+
+static SdmStatus draw_pictures(SdmContext *ctx, SdmProduct *p)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_picture_relief(ctx, &p->stats, sdm_grid_spacing_m(&p->grid), &p->relief));
+    TRY(sdm_picture_coverage(ctx, &p->stats, &p->coverage));
 done:
     return st;
 }
@@ -119,51 +388,92 @@ static void set_statistics(const SdmProduct *p)
 {
     static const char *const key[] = {"STATISTICS_MINIMUM", "STATISTICS_MAXIMUM", "STATISTICS_MEAN",
                                       "STATISTICS_STDDEV", "STATISTICS_VALID_PERCENT"};
-    const SdmSurvey *const s = &p->survey;
-    const double value[] = {(double)s->low * s->step_m, (double)s->high * s->step_m, sdm_survey_mean_m(s),
-                            sdm_survey_std_m(s), 100.0 * (double)s->valid / (double)s->cells};
+    const SdmDemStats *const s = &p->stats;
+    const double value[] = {(double)s->low * s->step_m, (double)s->high * s->step_m, sdm_dem_stats_mean_m(s),
+                            sdm_dem_stats_std_m(s), 100.0 * (double)s->valid / (double)s->cells};
     char text[40];
     for (int i = 0; i < 5 && s->valid; i++) {
         snprintf(text, sizeof text, "%.*g", i < 4 ? 12 : 4, value[i]);
-        GDALSetMetadataItem(GDALGetRasterBand(p->raw[SDM_FILE_DEM], 1), key[i], text, NULL);
+        GDALSetMetadataItem(GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1), key[i], text, NULL);
     }
 }
 
-SdmStatus sdm_product_finish(SdmContext *ctx, SdmProduct *p, const SdmReport *report)
+/* The ortho image in the smallest type that holds it. */
+static SdmStatus convert_ortho(SdmContext *ctx, SdmProduct *p)
 {
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE + 16];
+    SdmRaster *const raw = &p->raster[SDM_FILE_ORTHO];
+    SdmRasterSpec spec = spec_of(p, SDM_FILE_ORTHO);
+    spec.type = sdm_ortho_type(p->stats.ortho_low, p->stats.ortho_high);
+    if (spec.type == GDT_Float32) {
+        GDALSetRasterNoDataValue(GDALGetRasterBand(raw->dataset, 1), (double)SDM_NODATA);
+        return SDM_OK;
+    }
+    TRY(sdm_format(ctx, path, sizeof path, "%s-typed", spec.path));
+    spec.path = path;
+    TRY(sdm_ortho_convert(ctx, &spec, raw, p->files->raw[SDM_FILE_ORTHO]));
+done:
+    return st;
+}
+
+SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
+{
+    static const int file[] = {-1, SDM_FILE_QA, SDM_FILE_DEM,
+                               SDM_FILE_ORTHO}; /* -1: pictures, by one thread: first */
     SdmStatus st = SDM_OK, job_st[4] = {SDM_OK};
-    SdmPicture relief = {0}, coverage = {0};
-    SdmText png = {.ctx = ctx}; /* borrows the relief */
-    const double start = sdm_now_s();
-    p->report = *report;
-    if (p->survey.cells != p->grid.cols * p->grid.rows)
+    const int64_t cells = p->grid.cols * p->grid.rows;
+    if (p->stats.cells != cells)
         return sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld cells were written, expected every one once",
-                        p->names->path[SDM_FILE_DEM], (long long)p->survey.cells,
-                        (long long)(p->grid.cols * p->grid.rows));
+                        p->files->path[SDM_FILE_DEM], (long long)p->stats.cells, (long long)cells);
     const int around = sdm_stage_enter(ctx, 9);
     TRY(sdm_check_stop(ctx));
     set_statistics(p);
-    if (p->names->made[SDM_FILE_ORTHO])
-        TRY(sdm_ortho_convert(ctx, p));
-    sdm_spares_free(ctx); /* what follows is GDAL's memory */
-    /* each file in the making takes some 100 MB of GDAL's: one after the other where that is much */
-    const int threads = sdm_options(ctx)->memory_bytes < INT64_C(1) << 30 ? 1 : sdm_threads(ctx);
+    if (p->request.ortho)
+        TRY(convert_ortho(ctx, p));
+    sdm_spares_free(ctx); /* the memory below is GDAL's */
+    /* GDAL takes some 100 MB for each file: with a small budget they are written one after the other */
+    const int threads = p->request.options->memory_bytes < INT64_C(1) << 30 ? 1 : sdm_threads(ctx);
+    /* the thread that fails first sets the error; the others still finish, as they share nothing */
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads < 4 ? threads : 4)
     for (int job = 0; job < 4; job++)
-        job_st[job] = write_file(ctx, p, job, &relief, &coverage);
+        job_st[job] = file[job] < 0 ? draw_pictures(ctx, p) : compress(ctx, p, file[job]);
     for (int job = 0; job < 4; job++)
         TRY(job_st[job]);
-    p->report.wall_s += sdm_now_s() - start;
-    png.data = (char *)relief.data;
-    png.size = relief.size;
-    TRY(sdm_text_write(&png, p->names->part[SDM_FILE_PNG]));
-    TRY(sdm_report_write(ctx, p));
-    TRY(sdm_html_write(ctx, p, &relief, &coverage));
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_names_rename(ctx, p->names, p->report.job));
 done:
-    sdm_picture_close(&relief);
-    sdm_picture_close(&coverage);
+    sdm_stage_leave(ctx, around);
+    return st;
+}
+
+static SdmStatus write_file(SdmContext *ctx, const char *path, const void *data, size_t size)
+{
+    FILE *const f = fopen(path, "wb");
+    if (!f)
+        return sdm_fail_write(ctx, path, strerror(errno));
+    bool bad = fwrite(data, 1, size, f) != size;
+    int why = errno;
+    if (fclose(f) && !bad) {
+        bad = true;
+        why = errno;
+    }
+    return bad ? sdm_fail_write(ctx, path, strerror(why)) : SDM_OK;
+}
+
+SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report)
+{
+    SdmStatus st = SDM_OK;
+    SdmText json = {.ctx = ctx}, html = {.ctx = ctx};
+    const int around = sdm_stage_enter(ctx, 9);
+    TRY(sdm_report_json(report, &json));
+    TRY(sdm_report_html(report, &html));
+    TRY(write_file(ctx, p->files->part[SDM_FILE_PNG], p->relief.data, p->relief.size));
+    TRY(write_file(ctx, p->files->part[SDM_FILE_JSON], json.data, json.size));
+    TRY(write_file(ctx, p->files->part[SDM_FILE_HTML], html.data, html.size));
+    TRY(sdm_check_stop(ctx));
+    TRY(sdm_output_files_rename(ctx, p->files, p->request.job));
+done:
+    sdm_text_close(&html);
+    sdm_text_close(&json);
     sdm_stage_leave(ctx, around);
     return st;
 }
@@ -174,11 +484,39 @@ void sdm_product_close(SdmProduct **out)
     if (!p)
         return;
     for (int i = 0; i < SDM_FILES; i++)
-        (void)sdm_raster_close(NULL, &p->raw[i], &p->cells[i], "");
-    if (p->names)
-        sdm_names_sweep(p->names);
-    sdm_survey_close(&p->survey);
+        (void)sdm_raster_close(NULL, &p->raster[i], "");
+    if (p->files)
+        sdm_output_files_sweep(p->files);
+    sdm_png_close(&p->relief);
+    sdm_png_close(&p->coverage);
+    sdm_dem_stats_close(&p->stats);
     sdm_undulation_close(&p->undulation);
-    sdm_free(&p->names);
+    CSLDestroy(p->metadata);
+    sdm_free(&p->files);
     sdm_free(out);
+}
+
+const SdmProductRequest *sdm_product_request(const SdmProduct *p)
+{
+    return &p->request;
+}
+
+const SdmDemStats *sdm_product_stats(const SdmProduct *p)
+{
+    return &p->stats;
+}
+
+double sdm_product_metres_step(const SdmProduct *p)
+{
+    return p->metres_step;
+}
+
+const SdmPng *sdm_product_relief(const SdmProduct *p)
+{
+    return &p->relief;
+}
+
+const SdmPng *sdm_product_coverage(const SdmProduct *p)
+{
+    return &p->coverage;
 }

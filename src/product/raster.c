@@ -1,12 +1,14 @@
-/* Raw rasters beside the output -> Cloud-Optimised GeoTIFFs, through GDAL; every error of GDAL is caught. */
+/* Grid, CRS and metadata of a DEM -> a raw raster to be filled, in memory or in a file. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/product_inside.h"
+#include "product/raster.h"
+#include "geo/gdal_errors.h"
 #include "geo/vertical.h"
 
+#include <cpl_conv.h>
 #include <cpl_string.h>
 #include <ogr_srs_api.h>
 
-/* Horizontal CRS, with the geoid on top where heights count from one. */
+/* Horizontal CRS, compound with a vertical one where heights are above a geoid. */
 static SdmStatus set_crs(SdmContext *ctx, GDALDatasetH ds, const SdmGrid *grid, int vertical)
 {
     SdmStatus st = SDM_OK;
@@ -16,9 +18,9 @@ static SdmStatus set_crs(SdmContext *ctx, GDALDatasetH ds, const SdmGrid *grid, 
                          both = OSRNewSpatialReference(NULL);
     OGRErr e = OSRImportFromWkt(flat, &wkt);
     if (vertical != SDM_ELLIPSOID) {
-        const char *const geoid = vertical == SDM_EGM96 ? "EGM96 height" : "EGM2008 height";
-        e = e ? e : OSRImportFromEPSG(up, vertical == SDM_EGM96 ? 5773 : 3855);
-        TRY(sdm_format(ctx, name, sizeof name, "%s + %s", e ? "" : OSRGetName(flat), geoid));
+        const SdmVerticalDatum *const datum = sdm_vertical_datum(vertical);
+        e = e ? e : OSRImportFromEPSG(up, datum->epsg);
+        TRY(sdm_format(ctx, name, sizeof name, "%s + %s", e ? "" : OSRGetName(flat), datum->crs));
         e = e ? e : OSRSetCompoundCS(both, name, flat, up);
     }
     OGRSpatialReferenceH srs = vertical == SDM_ELLIPSOID ? flat : both;
@@ -34,99 +36,84 @@ done:
     return st;
 }
 
-static void set_metadata(GDALDatasetH ds, const SdmProduct *p, int vertical)
-{
-    GDALSetMetadataItem(ds, "AREA_OR_POINT", "Area", NULL);
-    GDALSetMetadataItem(ds, "STEREODEM_VERSION", SDM_VERSION, NULL);
-    if (p->report.scene_id[0])
-        GDALSetMetadataItem(ds, "SCENE_ID", p->report.scene_id, NULL);
-    if (p->report.time_utc[0])
-        GDALSetMetadataItem(ds, "ACQUISITION_TIME_UTC", p->report.time_utc, NULL);
-    if (p->report.scene_kind[0])
-        GDALSetMetadataItem(ds, "SCENE_KIND", p->report.scene_kind, NULL);
-    if (!p->report.stack || !p->report.stack->datum_unknown)
-        GDALSetMetadataItem(ds, "VERTICAL_DATUM", sdm_vertical_name(vertical), NULL);
-}
-
-/* Bytes of all raw rasters and their overviews, a cell; and the share of the budget that they may take. */
+/* Bytes that a cell takes in all raw rasters and their overviews; divisor of the budget that gives their
+ * share. */
 enum { CELL_BYTES = 28, MEMORY_SHARE = 8 };
 
-/* Small enough to lie in memory until they are compressed? */
-static bool fits_memory(SdmContext *ctx, const SdmGrid *grid)
-{
-    return grid->cols * grid->rows <= sdm_options(ctx)->memory_bytes / MEMORY_SHARE / CELL_BYTES;
-}
-
-/* A raster whose cells, pixel by pixel, lie in memory of ours, which GDAL would fetch fresh from the system.
- */
-static SdmStatus create_in_memory(SdmContext *ctx, const SdmGrid *grid, int bands, GDALDataType type,
-                                  GDALDatasetH *out, void **cells)
+/* A raster whose cells, bands interleaved, lie in memory of the program's account; GDAL's would be fresh from
+ * the system, and slower to touch. */
+static SdmStatus create_in_memory(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *out)
 {
     SdmStatus st = SDM_OK;
+    const SdmGrid *const grid = spec->grid;
+    const int bands = spec->bands;
+    const GDALDataType type = spec->type;
     const size_t size = (size_t)GDALGetDataTypeSizeBytes(type), pixel = size * (size_t)bands;
-    TRY(sdm_alloc_raw(ctx, cells, (size_t)(grid->cols * grid->rows), pixel, "the raster to write"));
-    *out = GDALCreate(GDALGetDriverByName("MEM"), "", (int)grid->cols, (int)grid->rows, 0, type, NULL);
-    if (*out && bands > 1)
-        GDALSetMetadataItem(*out, "INTERLEAVE", "PIXEL", "IMAGE_STRUCTURE");
-    for (int k = 0; *out && k < bands; k++) {
+    TRY(sdm_alloc_raw(ctx, &out->cells, (size_t)(grid->cols * grid->rows), pixel, "the raster to write"));
+    out->dataset =
+        GDALCreate(GDALGetDriverByName("MEM"), "", (int)grid->cols, (int)grid->rows, 0, type, NULL);
+    if (out->dataset && bands > 1)
+        GDALSetMetadataItem(out->dataset, "INTERLEAVE", "PIXEL", "IMAGE_STRUCTURE");
+    for (int k = 0; out->dataset && k < bands; k++) {
         char at[40] = "", text[3][80];
-        CPLPrintPointer(at, (char *)*cells + (size_t)k * size, (int)sizeof at - 1);
+        CPLPrintPointer(at, (char *)out->cells + (size_t)k * size, (int)sizeof at - 1);
         snprintf(text[0], sizeof text[0], "DATAPOINTER=%s", at);
         snprintf(text[1], sizeof text[1], "PIXELOFFSET=%zu", pixel);
         snprintf(text[2], sizeof text[2], "LINEOFFSET=%zu", pixel * (size_t)grid->cols);
         char *options[] = {text[0], text[1], text[2], NULL};
-        if (GDALAddBand(*out, type, options) != CE_None) {
-            GDALClose(*out);
-            *out = NULL;
+        if (GDALAddBand(out->dataset, type, options) != CE_None) {
+            GDALClose(out->dataset);
+            out->dataset = NULL;
         }
     }
 done:
     return st;
 }
 
-SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, const char *path, int bands,
-                            GDALDataType type, GDALDatasetH *out, void **cells)
+SdmStatus sdm_raster_create(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *out)
 {
-    static const char *const options[] = {"INTERLEAVE=PIXEL", "TILED=YES",        "BLOCKXSIZE=512",
-                                          "BLOCKYSIZE=512",   "SPARSE_OK=TRUE", "BIGTIFF=IF_SAFER",
-                                          NULL};
+    static const char *const options[] = {
+        "INTERLEAVE=PIXEL", "TILED=YES", "BLOCKXSIZE=512", "BLOCKYSIZE=512", "SPARSE_OK=TRUE",
+        "BIGTIFF=IF_SAFER", NULL};
     SdmStatus st = SDM_OK;
-    SdmGdalErrors trap;
-    *out = NULL;
-    *cells = NULL;
-    sdm_gdal_errors_begin(&trap);
-    if (fits_memory(ctx, &p->grid))
-        TRY(create_in_memory(ctx, &p->grid, bands, type, out, cells));
+    SdmGdalErrors errors;
+    const SdmGrid *const grid = spec->grid;
+    *out = (SdmRaster){0};
+    sdm_gdal_errors_begin(&errors);
+    if (grid->cols * grid->rows <= spec->memory_bytes / MEMORY_SHARE / CELL_BYTES)
+        TRY(create_in_memory(ctx, spec, out));
     else
-        *out = GDALCreate(GDALGetDriverByName("GTiff"), path, (int)p->grid.cols, (int)p->grid.rows, bands,
-                          type, (char **)(uintptr_t)options);
-    GDALDatasetH ds = *out;
-    if (!ds) {
-        st = sdm_fail_write(ctx, path, trap.text);
+        out->dataset = GDALCreate(GDALGetDriverByName("GTiff"), spec->path, (int)grid->cols, (int)grid->rows,
+                                  spec->bands, spec->type, (char **)(uintptr_t)options);
+    if (!out->dataset) {
+        st = sdm_fail_write(ctx, spec->path, errors.text);
         goto done;
     }
-    double geo[6] = {p->grid.x0, p->grid.spacing, 0.0, p->grid.y0, 0.0, -p->grid.spacing};
-    GDALSetGeoTransform(ds, geo);
-    const int vertical = sdm_options(ctx)->vertical;
-    TRY(set_crs(ctx, ds, &p->grid, file == SDM_FILE_DEM ? vertical : SDM_ELLIPSOID));
-    set_metadata(ds, p, vertical);
-    if (trap.failed)
-        st = sdm_fail_write(ctx, path, trap.text);
+    double transform[6] = {grid->x0, grid->spacing, 0.0, grid->y0, 0.0, -grid->spacing};
+    GDALSetGeoTransform(out->dataset, transform);
+    TRY(set_crs(ctx, out->dataset, grid, spec->vertical));
+    for (char **m = spec->metadata; m && *m; m++) {
+        char *name = NULL;
+        const char *const value = CPLParseNameValue(*m, &name);
+        GDALSetMetadataItem(out->dataset, name, value, NULL);
+        CPLFree(name);
+    }
+    if (errors.failed)
+        st = sdm_fail_write(ctx, spec->path, errors.text);
 done:
-    sdm_gdal_errors_end(&trap);
+    sdm_gdal_errors_end(&errors);
     return st;
 }
 
-SdmStatus sdm_raster_close(SdmContext *ctx, GDALDatasetH *ds, void **cells, const char *path)
+SdmStatus sdm_raster_close(SdmContext *ctx, SdmRaster *raster, const char *path)
 {
-    SdmGdalErrors trap;
-    if (*ds) {
-        sdm_gdal_errors_begin(&trap);
-        GDALClose(*ds);
-        sdm_gdal_errors_end(&trap);
+    SdmGdalErrors errors = {0};
+    if (raster->dataset) {
+        sdm_gdal_errors_begin(&errors);
+        GDALClose(raster->dataset);
+        sdm_gdal_errors_end(&errors);
     }
-    const bool failed = *ds && trap.failed;
-    *ds = NULL;
-    sdm_free(cells);
-    return failed ? sdm_fail_write(ctx, path, trap.text) : SDM_OK;
+    raster->dataset = NULL;
+    sdm_free(&raster->cells);
+    return errors.failed ? sdm_fail_write(ctx, path, errors.text) : SDM_OK;
 }

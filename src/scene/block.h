@@ -4,7 +4,8 @@
 
 #include "scene/prepare.h"
 #include "scene/worker.h"
-#include "product/product.h"
+#include "core/block.h"
+#include "core/qa.h"
 #include "matching/gridding.h"
 
 enum { SDM_UNIT_STAGES = 10 }; /* seconds of each stage that a file's making took, see sdm_stage_time() */

@@ -2,6 +2,7 @@
  * the DEM. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/prepare.h"
+#include "geo/geodesy.h"
 
 #include <math.h>
 #include <string.h>
@@ -103,7 +104,7 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
     const SdmSurface *const s = &p->coarse;
     const double size = (double)(1 << s->win.level);
     double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
-    TRY(sdm_grid_choose(ctx, p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
+    TRY(sdm_grid_choose(ctx, sdm_options(ctx), p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = &p->frame,
                                  .pointing = &p->pointing,
@@ -127,7 +128,7 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
             x1 = fmax(x1, g[0]);
             y1 = fmax(y1, g[1]);
         }
-    const double more = 4.0 * size * p->frame.gsd_m / (p->grid.geographic ? 111320.0 : 1.0);
+    const double more = 4.0 * size * p->frame.gsd_m / (p->grid.geographic ? SDM_METRES_PER_DEGREE : 1.0);
     const double b[4] = {x0 - more, y0 - more, x1 + more, y1 + more};
     TRY(sdm_grid_cover(ctx, b, &p->grid));
 done:

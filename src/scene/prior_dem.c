@@ -37,12 +37,11 @@ static void prior_close(Prior *p)
 /* Datum of the DEM's heights: as the user says, else as the file does, else the ellipsoid. */
 static int datum_of(SdmContext *ctx, const Prior *p)
 {
-    static const char *const words[] = {"ellipsoid", "egm96", "egm2008"};
     const SdmOptions *const o = p->options;
     char name[96];
-    for (int k = 0; k < 3; k++)
-        if (strcmp(o->dem_vertical, words[k]) == 0)
-            return k;
+    const int given = sdm_vertical_of_word(o->dem_vertical);
+    if (given != SDM_VERTICAL_UNKNOWN)
+        return given;
     const int said = sdm_vertical_declared(p->ds, name, sizeof name);
     if (said == SDM_VERTICAL_UNKNOWN)
         sdm_log(ctx, SDM_LOG_WARNING, 2,

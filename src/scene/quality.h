@@ -3,7 +3,9 @@
 #define SDM_QUALITY_H
 
 #include "scene/prepare.h"
-#include "product/product.h"
+#include "core/block.h"
+#include "core/qa.h"
+#include "product/quality_warnings.h"
 
 enum { SDM_GAP_BINS = 256 };
 

@@ -132,8 +132,8 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
     *t = (SdmTiling){.options = scene->options};
     TRY(sdm_frame_find(ctx, scene, &t->frame));
     TRY(sdm_prepare_settings(ctx, scene, &t->frame, &t->settings));
-    TRY(sdm_grid_choose(ctx, t->frame.lon_deg, t->frame.lat_deg, t->frame.gsd_m, &t->grid));
-    sdm_grid_warn_area(ctx, t->frame.lon_deg, t->frame.lat_deg);
+    TRY(sdm_grid_choose(ctx, sdm_options(ctx), t->frame.lon_deg, t->frame.lat_deg, t->frame.gsd_m, &t->grid));
+    sdm_grid_warn_area(ctx, sdm_options(ctx)->t_srs, t->frame.lon_deg, t->frame.lat_deg);
     const SdmLatticeRequest q = {.scene = scene, .frame = &t->frame, .grid = &t->grid, .u1 = t->frame.width,
                                  .v1 = t->frame.height, .step = sdm_coarse_step(&t->frame, 4),
                                  .hmin_m = t->frame.hmin_m, .hmax_m = t->frame.hmax_m};

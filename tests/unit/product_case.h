@@ -3,7 +3,7 @@
 #ifndef SDM_PRODUCT_CASE_H
 #define SDM_PRODUCT_CASE_H
 
-#include "product/product.h"
+#include "product/scene_report.h"
 
 #include <dirent.h>
 #include <gdal.h>
@@ -77,23 +77,22 @@ typedef struct Case {
     int64_t memory_bytes; /* budget, 0: the usual one, in which small rasters lie in memory */
 } Case;
 
-static inline SdmReport report_of(void)
+static inline SdmSceneReport report_of(void)
 {
-    SdmReport r = {.centre_lon_deg = -3.0,
+    SdmSceneReport r = {.centre_lon_deg = -3.0,
                    .centre_lat_deg = 16.8,
                    .base_height = 0.6,
                    .gsd_m = 15.0,
                    .hmin_m = -500.0,
                    .hmax_m = 9000.0,
-                   .wall_s = 1.0,
-                   .blocks = 12};
+                   .work = {.wall_s = 1.0, .blocks = 12}};
     strcpy(r.scene_id, "AST_L1A_<test> & \"more\"");
     strcpy(r.time_utc, "2004-05-06T10:11:12Z");
     strcpy(r.scene_kind, "test");
     return r;
 }
 
-static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmReport *report)
+static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneReport *report)
 {
     SdmStatus st = SDM_OK;
     SdmGrid g;
@@ -102,14 +101,14 @@ static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmReport 
     const int64_t cols = k->cols ? k->cols : COLS, rows = k->rows ? k->rows : ROWS,
                   size = k->block ? k->block : BLOCK;
     const int64_t across = (cols + size - 1) / size, n = across * ((rows + size - 1) / size);
-    TRY(sdm_grid_choose(ctx, -3.0, 16.8, 15.0, &g));
+    TRY(sdm_grid_choose(ctx, sdm_options(ctx), -3.0, 16.8, 15.0, &g));
     const double x0 = g.geographic ? -3.0 : 500000.0, y1 = g.geographic ? 17.0 : 1860000.0;
     const double bounds[4] = {x0, y1 - ((double)rows - 0.5) * g.spacing,
                               x0 + ((double)cols - 0.5) * g.spacing, y1};
     TRY(sdm_grid_cover(ctx, bounds, &g));
     g.cols = cols;
     g.rows = rows;
-    TRY(sdm_product_open(ctx, &g, report, &p));
+    TRY(sdm_scene_product_open(ctx, sdm_options(ctx), &g, report, &p));
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = k->backwards ? n - 1 - i : i, c = at % across * size, r = at / across * size;
         TRY(make_block(ctx, c, r, c + size < cols ? size : cols - c, r + size < rows ? size : rows - r,
@@ -117,14 +116,14 @@ static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmReport 
         TRY(sdm_product_write(ctx, p, &b));
         free_block(&b);
     }
-    TRY(sdm_product_finish(ctx, p, report));
+    TRY(sdm_scene_product_finish(ctx, p, report));
 done:
     free_block(&b);
     sdm_product_close(&p);
     return st;
 }
 
-static inline SdmStatus run_with(const Case *k, const SdmReport *report, char *why)
+static inline SdmStatus run_with(const Case *k, const SdmSceneReport *report, char *why)
 {
     char path[256];
     SdmOptions opt;
@@ -149,7 +148,7 @@ static inline SdmStatus run_with(const Case *k, const SdmReport *report, char *w
 
 static inline SdmStatus run_case(const Case *k, char *why)
 {
-    const SdmReport report = report_of();
+    const SdmSceneReport report = report_of();
     return run_with(k, &report, why);
 }
 

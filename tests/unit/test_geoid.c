@@ -1,6 +1,6 @@
 /* Undulations against the values NGA publishes with EGM96 (its F477 test points). */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/product.h"
+#include "geo/geoid.h"
 
 #include <math.h>
 #include <setjmp.h>

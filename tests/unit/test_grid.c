@@ -1,6 +1,7 @@
 /* The DEM's CRS and grid, and the way to it and back. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/product.h"
+#include "geo/grid.h"
+#include "geo/projector.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -20,7 +21,7 @@ static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, do
     opt.tr = tr;
     SdmStatus st = sdm_open(&ctx, &opt); /* refuses what is absurd whatever the scene */
     if (st == SDM_OK)
-        st = sdm_grid_choose(ctx, lon, lat, gsd, grid);
+        st = sdm_grid_choose(ctx, &opt, lon, lat, gsd, grid);
     snprintf(why, 1024, "%s", sdm_error(ctx));
     sdm_close(&ctx);
     return st;

@@ -155,9 +155,9 @@ static void geographic_grid(void **state)
 
 /* ---- report and pictures ---- */
 
-static SdmReport full_report(SdmPointing *pointing, SdmPointReport *points)
+static SdmSceneReport full_report(SdmPointing *pointing, SdmPointReport *points)
 {
-    SdmReport r = report_of();
+    SdmSceneReport r = report_of();
     assert_int_equal(sdm_alloc(NULL, &pointing->profile_px, 500, sizeof(double), "test"), SDM_OK);
     for (int i = 0; i < 500; i++)
         pointing->profile_px[i] = 0.2 * sin(i / 20.0);
@@ -196,7 +196,7 @@ static void report_is_read_back(void **state)
     SdmPointReport points = {0};
     const Case k = {.name = "r.tif"};
     size_t size;
-    const SdmReport report = full_report(&pointing, &points);
+    const SdmSceneReport report = full_report(&pointing, &points);
     assert_int_equal(run_with(&k, &report, NULL), SDM_OK);
     char *json = read_all("r.json", &size);
     cJSON *const root = cJSON_Parse(json);

@@ -17,7 +17,7 @@ static SdmStatus check(const char *output, bool overwrite, const char *co, const
     opt.overwrite = overwrite;
     opt.co[0] = co;
     assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
-    const SdmStatus st = sdm_product_check(ctx, &input, input ? 1 : 0);
+    const SdmStatus st = sdm_product_check(ctx, &opt, &input, input ? 1 : 0);
     snprintf(why, 1024, "%s", sdm_error(ctx));
     sdm_close(&ctx);
     return st;
@@ -60,19 +60,19 @@ static void unwritten_cells(void **state)
     SdmProduct *p;
     SdmBlock b = {0};
     char out[256];
-    const SdmReport report = report_of();
+    const SdmSceneReport report = report_of();
     const double bounds[4] = {0, 0, 18000, 18000};
     snprintf(out, sizeof out, "%s/u.tif", folder);
     sdm_options_default(&opt);
     opt.output = out;
     opt.memory_bytes = 64 << 20; /* rasters in files */
     assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
-    assert_int_equal(sdm_grid_choose(ctx, 3, 10, 15, &g), SDM_OK);
+    assert_int_equal(sdm_grid_choose(ctx, &opt, 3, 10, 15, &g), SDM_OK);
     assert_int_equal(sdm_grid_cover(ctx, bounds, &g), SDM_OK);
-    assert_int_equal(sdm_product_open(ctx, &g, &report, &p), SDM_OK);
+    assert_int_equal(sdm_scene_product_open(ctx, &opt, &g, &report, &p), SDM_OK);
     assert_int_equal(make_block(ctx, 0, 0, 100, 50, 250.0F, &b), SDM_OK);
     assert_int_equal(sdm_product_write(ctx, p, &b), SDM_OK);
-    assert_int_equal(sdm_product_finish(ctx, p, &report), SDM_ERR_DATA);
+    assert_int_equal(sdm_scene_product_finish(ctx, p, &report), SDM_ERR_DATA);
     b.row0 = g.rows - 49;
     assert_int_equal(sdm_product_write(ctx, p, &b), SDM_ERR_DATA);
     assert_true(count_files("u.tif.part-") > 0);

@@ -21,6 +21,6 @@ if(LINES)
 endif()
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
 string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n" bytes "${bytes}")
-file(WRITE ${OUT} "/* made by gpu/embed.cmake */\n#include <stddef.h>\n"
+file(WRITE ${OUT} "/* made by cmake/embed.cmake */\n#include <stddef.h>\n"
     "extern const unsigned char ${NAME}[];\nextern const size_t ${NAME}_bytes;\n"
     "_Alignas(64) const unsigned char ${NAME}[] = {\n${bytes}};\nconst size_t ${NAME}_bytes = ${count};\n")

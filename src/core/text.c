@@ -1,32 +1,31 @@
-/* A text that grows, for the HTML report: formatted, escaped, base64; then a checked file. */
+/* Pieces of text -> one text in memory: formatted, escaped for HTML, base64. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/product_inside.h"
+#include "core/text.h"
 
-#include <errno.h>
 #include <string.h>
 
-static bool make_room(SdmText *t, size_t more)
+static bool reserve(SdmText *t, size_t more)
 {
     if (t->st)
         return false;
-    if (t->size + more < t->room)
+    if (t->size + more < t->capacity)
         return true;
     char *bigger = NULL;
-    const size_t room = 2 * (t->size + more) + 4096;
-    t->st = sdm_alloc(t->ctx, &bigger, room, 1, "report");
+    const size_t capacity = 2 * (t->size + more) + 4096;
+    t->st = sdm_alloc(t->ctx, &bigger, capacity, 1, "text");
     if (t->st)
         return false;
     if (t->size)
         memcpy(bigger, t->data, t->size);
     sdm_free(&t->data);
     t->data = bigger;
-    t->room = room;
+    t->capacity = capacity;
     return true;
 }
 
 void sdm_text_raw(SdmText *t, const char *data, size_t size)
 {
-    if (!make_room(t, size + 1))
+    if (!reserve(t, size + 1))
         return;
     memcpy(t->data + t->size, data, size);
     t->size += size;
@@ -39,7 +38,7 @@ void sdm_text_add(SdmText *t, const char *fmt, ...)
     va_start(ap, fmt);
     const int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    if (n < 0 || !make_room(t, (size_t)n + 1))
+    if (n < 0 || !reserve(t, (size_t)n + 1))
         return;
     va_start(ap, fmt);
     vsnprintf(t->data + t->size, (size_t)n + 1, fmt, ap);
@@ -71,7 +70,7 @@ void sdm_text_escape(SdmText *t, const char *text)
 void sdm_text_base64(SdmText *t, const unsigned char *data, size_t size)
 {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    if (!make_room(t, size / 3 * 4 + 8))
+    if (!reserve(t, size / 3 * 4 + 8))
         return;
     char *out = t->data + t->size;
     for (size_t i = 0; i < size; i += 3) {
@@ -87,34 +86,8 @@ void sdm_text_base64(SdmText *t, const unsigned char *data, size_t size)
     t->size = (size_t)(out - t->data);
 }
 
-SdmStatus sdm_text_write(SdmText *t, const char *path)
-{
-    if (t->st)
-        return t->st;
-    FILE *const f = fopen(path, "wb");
-    if (!f)
-        return sdm_fail_write(t->ctx, path, strerror(errno));
-    bool bad = fwrite(t->data, 1, t->size, f) != t->size;
-    int why = errno;
-    if (fclose(f) && !bad) {
-        bad = true;
-        why = errno;
-    }
-    return bad ? sdm_fail_write(t->ctx, path, strerror(why)) : SDM_OK;
-}
-
 void sdm_text_close(SdmText *t)
 {
     sdm_free(&t->data);
-    t->size = t->room = 0;
-}
-
-void sdm_quality_warn(SdmQuality *d, const char *fmt, ...)
-{
-    va_list args;
-    if (d->count >= SDM_MAX_WARNINGS)
-        return;
-    va_start(args, fmt);
-    vsnprintf(d->text[d->count++], sizeof d->text[0], fmt, args);
-    va_end(args);
+    t->size = t->capacity = 0;
 }

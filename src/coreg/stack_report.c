@@ -1,0 +1,150 @@
+/* Median of several DEMs -> its product and the report on it. */
+// SPDX-License-Identifier: Apache-2.0
+#include "coreg/stack_report.h"
+#include "core/options.h"
+#include "core/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char KIND[] = "median of DEMs";
+
+static void add_title(SdmReport *r, const SdmStackReport *s, const char *output)
+{
+    const char *const slash = strrchr(output, '/');
+    sdm_report_title(r, slash ? slash + 1 : output, "stack of %d DEMs · %s · stereodem %s", s->count, KIND,
+                     SDM_VERSION);
+}
+
+static void add_stack(SdmReport *r, const SdmStackReport *s)
+{
+    SdmReportItem *const to = sdm_report_section(r, "stack", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
+    sdm_report_number(to, "count", s->count);
+    sdm_report_number(to, "groups", s->groups);
+    sdm_report_number(to, "pairs", s->ties);
+    sdm_report_text(to, "align", s->align);
+    sdm_report_number(to, "disagree_m", s->disagree_m);
+    SdmReportItem *const dems = sdm_report_list(to, "dems");
+    for (int i = 0; i < s->count; i++) {
+        const SdmStackedDem *const d = &s->dems[i];
+        SdmReportItem *const dem = sdm_report_group(dems, NULL);
+        sdm_report_text(dem, "path", d->path);
+        sdm_report_numbers(dem, "shift_m", d->shift_m, 3);
+        sdm_report_number(dem, "nmad_m", d->nmad_m);
+        sdm_report_number(dem, "smooth_m", d->smooth_m);
+        sdm_report_number(dem, "cells_compared", (double)d->samples);
+        sdm_report_number(dem, "group", d->group);
+        sdm_report_number(dem, "partners", d->partners);
+    }
+}
+
+/* Median over the DEMs that were compared; NaN when none was. */
+static double median_nmad_m(SdmReport *r, const SdmStackReport *s)
+{
+    double *const nmad_m = sdm_report_room(r, s->count);
+    for (int i = 0; nmad_m && i < s->count; i++)
+        nmad_m[i] = s->dems[i].nmad_m;
+    return nmad_m ? sdm_median_f64(nmad_m, sdm_drop_nan_f64(nmad_m, s->count)) : NAN;
+}
+
+/* How good the stack is, as far as its DEMs tell of each other. */
+static void add_summary(SdmReport *r, const SdmStackReport *s, const SdmProduct *p, double wall_s)
+{
+    const SdmDemStats *const stats = sdm_product_stats(p);
+    const double valid = fmax((double)stats->valid, 1.0);
+    const double filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED),
+                 disagree = (double)sdm_dem_stats_count(stats, SDM_QA_DISAGREE);
+    SdmReportItem *const to =
+        sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
+    sdm_report_figure(to, NULL, "DEMs", s->count, "", 0);
+    sdm_report_figure(to, NULL, "groups of DEMs that overlap", s->groups, "", 0);
+    sdm_report_figure(to, NULL, "of the cells have a height",
+                      100.0 * (double)stats->valid / (double)stats->cells, " %", 1);
+    sdm_report_figure(to, NULL, "of these are interpolated in every DEM", 100.0 * filled / valid, " %", 1);
+    sdm_report_figure(to, NULL, "of these have just two DEMs, far apart", 100.0 * disagree / valid, " %", 1);
+    sdm_report_figure(to, NULL, "NMAD of a single DEM against the others (median)", median_nmad_m(r, s), " m",
+                      2);
+    sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
+    sdm_report_figure(to, NULL, "from start to end", wall_s, " s", 1);
+    sdm_report_note(to,
+                    "%s An error that all DEMs share cannot be seen here: `stereodem compare DEM REFERENCE`.",
+                    sdm_report_grid_phrase(r, p));
+}
+
+static void add_dem(SdmReportItem *to, const SdmStackReport *s, const SdmStackedDem *d)
+{
+    SdmReportItem *const row = sdm_report_row(to);
+    if (d->partners == 0)
+        sdm_report_cell(row, "%s (overlaps no other: left where it is)", d->path);
+    else if (s->groups > 1)
+        sdm_report_cell(row, "%s (group %d)", d->path, d->group + 1);
+    else
+        sdm_report_cell(row, "%s", d->path);
+    sdm_report_cell(row, "%.2f, %.2f, %.2f m", d->shift_m[0], d->shift_m[1], d->shift_m[2]);
+    const double figure_m[2] = {d->nmad_m, d->smooth_m};
+    for (int k = 0; k < 2; k++)
+        if (isnan(figure_m[k]))
+            sdm_report_cell(row, "%s", k ? "left in" : "none");
+        else
+            sdm_report_cell(row, "%.2f m", figure_m[k]);
+}
+
+static void add_dems(SdmReport *r, const SdmStackReport *s)
+{
+    static const char *const heading[] = {"DEM", "east, north, up", "NMAD", "of it smooth"};
+    SdmReportItem *const to =
+        sdm_report_section(r, NULL, "DEMs and how far they lay off", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+    SdmReportItem *const row = sdm_report_row(to);
+    for (int i = 0; i < 4; i++)
+        sdm_report_cell(row, "%s", heading[i]);
+    for (int i = 0; i < s->count; i++)
+        add_dem(to, s, &s->dems[i]);
+}
+
+SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
+                                 const SdmStackReport *report, SdmProduct **out)
+{
+    char id[64];
+    SdmProductRequest request = {.options = opt,
+                                 .grid = grid,
+                                 .qa = &sdm_qa_stack,
+                                 .datum_unknown = report->datum_unknown,
+                                 .id = id,
+                                 .kind = KIND};
+    snprintf(id, sizeof id, "stack of %d DEMs", report->count);
+    return sdm_product_open(ctx, &request, out);
+}
+
+static void build(SdmContext *ctx, const SdmProduct *p, const SdmStackReport *s, const SdmReportWork *work,
+                  SdmReport *r)
+{
+    const SdmOptions *const opt = sdm_product_request(p)->options;
+    add_title(r, s, opt->output);
+    sdm_report_program(r, p);
+    add_stack(r, s);
+    (void)sdm_report_options(r, opt, SDM_CMD_STACK);
+    add_summary(r, s, p, work->wall_s);
+    sdm_report_number(sdm_report_grid(r, p), "qa_nmad_step_m", sdm_product_metres_step(p));
+    sdm_report_maps(r, p);
+    sdm_report_cells(r, p);
+    (void)sdm_report_heights(r, p);
+    add_dems(r, s);
+    sdm_report_work(r, ctx, p, work);
+}
+
+SdmStatus sdm_stack_product_finish(SdmContext *ctx, SdmProduct *p, const SdmStackReport *report,
+                                   const SdmReportWork *work)
+{
+    SdmStatus st = SDM_OK;
+    SdmReport r = {0};
+    SdmReportWork complete = *work;
+    const double start = sdm_now_s();
+    TRY(sdm_product_complete(ctx, p));
+    complete.wall_s += sdm_now_s() - start;
+    sdm_report_open(ctx, &r);
+    build(ctx, p, report, &complete, &r);
+    TRY(sdm_product_publish(ctx, p, &r));
+done:
+    sdm_report_close(&r);
+    return st;
+}

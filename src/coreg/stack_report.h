@@ -1,0 +1,35 @@
+/* Median of several DEMs -> its product and the report on it. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_STACK_REPORT_H
+#define SDM_STACK_REPORT_H
+
+#include "product/dem_report.h"
+
+/* One DEM of a stack: how far it lay off, and how well it fits the others. */
+typedef struct SdmStackedDem {
+    const char *path;
+    double shift_m[3]; /* how far it lay off, east, north, up; taken out of its heights */
+    double nmad_m;     /* of its heights, shift taken out, minus the median of the DEMs there; NaN: none */
+    int64_t samples;   /* cells compared for that */
+    double smooth_m;   /* NMAD of its smooth part (jitter, tilt), brought to the mean; NaN: left in */
+    int group;         /* DEMs of one group overlap, directly or through others; from 0 */
+    int partners;      /* DEMs that it was compared with */
+} SdmStackedDem;
+
+typedef struct SdmStackReport {
+    const SdmStackedDem *dems;
+    int count, groups, ties;
+    const char *align;  /* "z", "xyz", "none" */
+    double disagree_m;  /* two DEMs farther apart than this are marked SDM_QA_DISAGREE */
+    bool datum_unknown; /* no input declares its vertical datum, and neither will the DEM */
+} SdmStackReport;
+
+/* As sdm_product_open(), for a stack: no ortho image; NMAD (SdmBlock's spread_m), count and mask as QA
+ * raster. opt, grid and report are borrowed until the product is closed. */
+SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
+                                 const SdmStackReport *report, SdmProduct **out);
+/* Complete the product, and publish it with its report.  work: wall_s up to the last block. */
+SdmStatus sdm_stack_product_finish(SdmContext *ctx, SdmProduct *p, const SdmStackReport *report,
+                                   const SdmReportWork *work);
+
+#endif

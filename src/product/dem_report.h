@@ -1,0 +1,30 @@
+/* A product -> the sections of its report that every DEM has. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_DEM_REPORT_H
+#define SDM_DEM_REPORT_H
+
+#include "product/product.h"
+
+/* What was done for a DEM. */
+typedef struct SdmReportWork {
+    double wall_s;
+    int blocks, blocks_resumed;
+    int64_t frame_cols, frame_rows; /* of the epipolar frame; 0: none */
+    double lattice_error_px;        /* 0: no lattice */
+} SdmReportWork;
+
+/* Each adds one section, in the order of the JSON report, and returns it where a caller adds items of its
+ * own. */
+void sdm_report_program(SdmReport *r, const SdmProduct *p); /* program, version, output; not a section */
+SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt,
+                                  unsigned command); /* SDM_CMD_*: who reads them */
+SdmReportItem *sdm_report_grid(SdmReport *r, const SdmProduct *p);
+void sdm_report_maps(SdmReport *r, const SdmProduct *p);  /* relief and coverage */
+void sdm_report_cells(SdmReport *r, const SdmProduct *p); /* counts of the QA mask */
+SdmReportItem *sdm_report_heights(SdmReport *r, const SdmProduct *p);
+void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const SdmReportWork *work);
+
+/* Datum, spacing and size of the grid: "Heights in metres above ..., cells of ..., 100 x 200." */
+const char *sdm_report_grid_phrase(SdmReport *r, const SdmProduct *p);
+
+#endif

@@ -1,0 +1,241 @@
+/* Name of the DEM -> the files of a product: their names, checks before any work, renames at the end. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product/output_files.h"
+#include "geo/gdal_errors.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const suffix[SDM_FILES] = {".html", ".png", ".json", "_qa.tif", "_ortho.tif", ".tif"};
+static const char *const kind[SDM_FILES] = {"html", "png",   "json",
+                                            "qa",   "ortho", "dem"}; /* OUTPUT.part-KIND */
+
+/* Length of the output's name without .tif or .tiff. */
+static size_t stem_length(const char *output)
+{
+    static const char *const known[] = {".tif", ".tiff", ".gtiff"};
+    const size_t n = strlen(output);
+    for (int i = 0; i < 3; i++) {
+        const size_t k = strlen(known[i]);
+        if (n > k && output[n - k - 1] != '/' && !strcasecmp(output + n - k, known[i]))
+            return n - k;
+    }
+    return n;
+}
+
+/* A name of another format, or of standard output, would mislead for a GeoTIFF. */
+static bool is_misleading(const char *base)
+{
+    static const char *const other[] = {".png", ".jpg", ".html", ".json", ".vrt", ".img", ".jp2", ".asc",
+                                        ".hdf", ".nc",  ".zip",  ".gpkg", ".las", ".laz", ".xyz"};
+    const char *const dot = strrchr(base, '.');
+    if (!strcmp(base, "-"))
+        return true;
+    for (size_t i = 0; dot && i < sizeof other / sizeof *other; i++)
+        if (!strcasecmp(dot, other[i]))
+            return true;
+    return false;
+}
+
+SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFiles *files)
+{
+    SdmStatus st = SDM_OK;
+    if (!output || !*output)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "no output named; give -o DEM.tif");
+    const char *const slash = strrchr(output, '/'), *const base = slash ? slash + 1 : output;
+    if (!*base)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o %s is a folder; give the name of a file in it, such as %sdem.tif", output,
+                        output);
+    if (is_misleading(base))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o %s: a DEM is a GeoTIFF, in a file; give a name such as dem.tif", output);
+    const int stem = (int)stem_length(output);
+    for (int i = 0; i < SDM_FILES; i++) {
+        files->made[i] = true;
+        TRY(sdm_format(ctx, files->path[i], SDM_PATH_SIZE, "%.*s%s", stem, output, suffix[i]));
+        TRY(sdm_format(ctx, files->part[i], SDM_PATH_SIZE, "%s.part-%s", output, kind[i]));
+        TRY(sdm_format(ctx, files->raw[i], SDM_PATH_SIZE, "%s.part-raw-%s", output, kind[i]));
+    }
+    TRY(sdm_format(ctx, files->path[SDM_FILE_DEM], SDM_PATH_SIZE, "%s", output));
+    TRY(sdm_format(ctx, files->marker, SDM_PATH_SIZE, "%s.part-naming", output));
+    if (slash)
+        TRY(sdm_format(ctx, files->folder, SDM_PATH_SIZE, "%.*s", slash == output ? 1 : (int)(slash - output),
+                       output));
+    else
+        TRY(sdm_format(ctx, files->folder, SDM_PATH_SIZE, "."));
+    TRY(sdm_format(ctx, files->prefix, SDM_PATH_SIZE, "%s.part-", base));
+done:
+    return st;
+}
+
+/* A name that a run makes and removes: "DEM.tif.part-dem", "DEM.tif.part-raw-ortho-typed", also with what
+ * GDAL appends
+ * (".ovr.tmp"); no other name that begins alike. */
+static bool is_temporary(const SdmOutputFiles *files, const char *base)
+{
+    const size_t n = strlen(files->prefix);
+    if (strncmp(base, files->prefix, n) != 0)
+        return false;
+    const char *rest = base + n;
+    if (!strcmp(rest, "naming") ||
+        !strncmp(rest, "owner-", 6)) /* "owner" itself belongs to core/output_lock.c */
+        return true;
+    if (!strncmp(rest, "raw-", 4))
+        rest += 4;
+    for (int i = 0; i < SDM_FILES; i++) {
+        const size_t k = strlen(kind[i]);
+        if (!strncmp(rest, kind[i], k) && (!rest[k] || rest[k] == '.' || rest[k] == '-'))
+            return true;
+    }
+    return false;
+}
+
+void sdm_output_files_sweep(const SdmOutputFiles *files)
+{
+    DIR *const dir = opendir(files->folder);
+    if (!dir)
+        return;
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
+        if (is_temporary(files, e->d_name))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    closedir(dir);
+}
+
+static bool exists(const char *path)
+{
+    struct stat s;
+    return lstat(path, &s) == 0;
+}
+
+void sdm_output_files_recover(const SdmOutputFiles *files)
+{
+    if (!exists(files->marker) || !exists(files->part[SDM_FILE_DEM]))
+        return;
+    for (int i = 0; i < SDM_FILES; i++)
+        if (i != SDM_FILE_DEM && !exists(files->part[i]))
+            unlink(files->path[i]);
+}
+
+bool sdm_output_files_finished(const SdmOutputFiles *files, uint64_t job)
+{
+    uint64_t found = 0;
+    FILE *const f = fopen(files->marker, "r");
+    bool all = f && fscanf(f, "%" SCNx64, &found) == 1 && found == job;
+    if (f)
+        fclose(f);
+    for (int i = 0; i < SDM_FILES && all; i++)
+        all = exists(files->path[i]) && !exists(files->part[i]);
+    return all;
+}
+
+static SdmStatus write_marker(SdmContext *ctx, const SdmOutputFiles *files, uint64_t job)
+{
+    FILE *const f = fopen(files->marker, "w");
+    bool bad = !f || fprintf(f, "%" PRIx64 "\n", job) < 0;
+    if (f)
+        bad |= fclose(f) != 0;
+    return bad ? sdm_fail_write(ctx, files->marker, strerror(errno)) : SDM_OK;
+}
+
+SdmStatus sdm_output_files_rename(SdmContext *ctx, const SdmOutputFiles *files, uint64_t job)
+{
+    static const char *const stale[] = {".aux.xml", ".ovr", ".msk"};
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE + 16];
+    TRY(write_marker(ctx, files, job));
+    for (int i = 0; i < SDM_FILES; i++) {
+        if (!files->made[i])
+            unlink(files->path[i]);
+        else if (rename(files->part[i], files->path[i])) {
+            st = sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", files->path[i],
+                          strerror(errno));
+            sdm_output_files_recover(files);
+            goto done;
+        }
+        for (int k = 0; k < 3; k++) { /* side files of an earlier DEM of that name */
+            snprintf(path, sizeof path, "%s%s", files->path[i], stale[k]);
+            unlink(path);
+        }
+    }
+done:
+    return st;
+}
+
+static SdmStatus check_folder(SdmContext *ctx, const SdmOutputFiles *files)
+{
+    struct stat s;
+    const char *const output = files->path[SDM_FILE_DEM];
+    if (stat(files->folder, &s))
+        return sdm_fail(ctx, SDM_ERR_IO, "-o %s: folder %s: %s; make it first", output, files->folder,
+                        strerror(errno));
+    if (!S_ISDIR(s.st_mode))
+        return sdm_fail(ctx, SDM_ERR_IO, "-o %s: %s is a file, not a folder", output, files->folder);
+    if (access(files->folder, W_OK | X_OK))
+        return sdm_fail(ctx, SDM_ERR_IO, "-o %s: cannot write into folder %s: %s", output, files->folder,
+                        strerror(errno));
+    return SDM_OK;
+}
+
+/* replace: the file may be there, by --overwrite or since a run of its own was stopped. */
+static SdmStatus check_file(SdmContext *ctx, const char *path, bool replace)
+{
+    struct stat s;
+    if (lstat(path, &s)) {
+        if (errno == ENOENT)
+            return SDM_OK;
+        return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    }
+    if (stat(path, &s))
+        return sdm_fail(ctx, SDM_ERR_IO, "%s is a link that leads nowhere; remove it or give another -o",
+                        path);
+    if (S_ISDIR(s.st_mode))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s is a folder; -o expects the name of a file", path);
+    if (!S_ISREG(s.st_mode))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s is not a regular file; -o expects the name of a file", path);
+    if (!replace)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s exists; give --overwrite or another -o", path);
+    return SDM_OK;
+}
+
+SdmStatus sdm_output_files_check_input(SdmContext *ctx, const SdmOutputFiles *files, const char *input)
+{
+    struct stat a, b;
+    char folder[SDM_PATH_SIZE];
+    if (!input || stat(input, &a))
+        return SDM_OK;
+    for (int i = 0; i < SDM_FILES; i++)
+        if (!stat(files->path[i], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o",
+                            files->path[i], input);
+    snprintf(folder, sizeof folder, "%s", input);
+    char *const slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder ? 1 : 0] = '\0';
+    if (is_temporary(files, slash ? input + (slash - folder) + 1 : input) &&
+        !stat(slash ? folder : ".", &a) && !stat(files->folder, &b) && a.st_dev == b.st_dev &&
+        a.st_ino == b.st_ino)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s has a name under which -o %s is written aside; give another -o", input,
+                        files->path[SDM_FILE_DEM]);
+    return SDM_OK;
+}
+
+SdmStatus sdm_output_files_check(SdmContext *ctx, const SdmOutputFiles *files, bool overwrite,
+                                 bool may_be_own)
+{
+    SdmStatus st = SDM_OK;
+    const bool stopped = exists(files->marker);
+    TRY(check_folder(ctx, files));
+    for (int i = SDM_FILES - 1; i >= 0; i--) {
+        const bool own = stopped && !exists(files->part[i]) && (i != SDM_FILE_DEM || may_be_own);
+        TRY(check_file(ctx, files->path[i], overwrite || own));
+    }
+done:
+    return st;
+}

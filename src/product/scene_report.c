@@ -1,0 +1,264 @@
+/* DEM of one stereo pair -> its product and the report on it. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product/scene_report.h"
+#include "core/options.h"
+
+#include <math.h>
+#include <string.h>
+
+static void add_title(SdmReport *r, const SdmSceneReport *s, const SdmOptions *opt)
+{
+    const char *const slash = strrchr(opt->output, '/');
+    sdm_report_title(r, slash ? slash + 1 : opt->output, "%s · %s · %s · matched by %s · stereodem %s",
+                     s->scene_id, s->scene_kind, s->time_utc[0] ? s->time_utc : "time unknown", s->cost,
+                     SDM_VERSION);
+}
+
+static void add_scene(SdmReport *r, const SdmSceneReport *s)
+{
+    SdmReportItem *const to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
+    sdm_report_text(to, "id", s->scene_id);
+    sdm_report_text(to, "kind", s->scene_kind);
+    sdm_report_text(to, "acquisition_time_utc", s->time_utc);
+    sdm_report_text(to, "cost", s->cost);
+    sdm_report_text(to, "left", s->left);
+    sdm_report_text(to, "right", s->right);
+    sdm_report_number(to, "centre_lon_deg", s->centre_lon_deg);
+    sdm_report_number(to, "centre_lat_deg", s->centre_lat_deg);
+    sdm_report_number(to, "base_height", s->base_height);
+    sdm_report_number(to, "convergence_deg", s->convergence_deg);
+    sdm_report_number(to, "ground_sample_distance_m", s->gsd_m);
+}
+
+static void add_inputs(SdmReport *r, const SdmSceneReport *s)
+{
+    SdmReportItem *const files = sdm_report_list(r->root, "inputs");
+    for (int i = 0; i < s->file_count; i++) {
+        SdmReportItem *const file = sdm_report_group(files, NULL);
+        sdm_report_text(file, "path", s->files[i].path);
+        sdm_report_number(file, "size_bytes", (double)s->files[i].size_bytes);
+        sdm_report_number(file, "mtime_s", (double)s->files[i].mtime_s);
+    }
+}
+
+static void add_options(SdmReport *r, const SdmSceneReport *s, const SdmOptions *opt)
+{
+    SdmReportItem *const to = sdm_report_options(r, opt, SDM_CMD_RUN);
+    for (int i = 0; i < s->file_count; i++)
+        sdm_report_figure(to, NULL, s->files[i].path, (double)s->files[i].size_bytes, " bytes", 0);
+}
+
+/* How good the DEM is, as far as the run itself can say, and what it cannot. */
+static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct *p)
+{
+    const SdmDemStats *const stats = sdm_product_stats(p);
+    const SdmPointReport *const points = s->points;
+    const SdmPointRound *const last = points && points->rounds ? &points->round[points->rounds - 1] : NULL;
+    const double seen = (double)(stats->cells - sdm_dem_stats_count(stats, SDM_QA_OUTSIDE)),
+                 valid = (double)stats->valid, filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED);
+    SdmReportItem *const to =
+        sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
+    sdm_report_figure(to, NULL, "of the cells seen by both views have a height",
+                      fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1);
+    sdm_report_figure(to, NULL, "of these were filled over small holes", 100.0 * filled / fmax(valid, 1.0),
+                      " %", 1);
+    sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
+    sdm_report_figure(to, NULL, "heights from the 1 % quantile", sdm_dem_stats_quantile_m(stats, 0.01), " m",
+                      0);
+    sdm_report_figure(to, NULL, "to the 99 % quantile", sdm_dem_stats_quantile_m(stats, 0.99), " m", 0);
+    sdm_report_figure(to, NULL, "ray intersection error that the pointing correction leaves (NMAD)",
+                      last ? last->after_nmad_px : NAN, " px", 3);
+    sdm_report_figure(to, NULL, "tie points behind it", last ? (double)last->inliers : (double)NAN, "", 0);
+    sdm_report_figure(to, NULL, "base to height ratio", s->base_height, "", 2);
+    sdm_report_figure(to, NULL, "from start to end", s->work.wall_s, " s", 1);
+    sdm_report_note(
+        to,
+        "%s A residual of one pixel across the rays is %.1f m on the ground; along them it is %.1f m of "
+        "height. Only a reference can tell the absolute error: `stereodem compare DEM REFERENCE`.",
+        sdm_report_grid_phrase(r, p), s->gsd_m, s->gsd_m / fmax(s->base_height, 1e-3));
+}
+
+/* Warnings stand above all else on the page. */
+static void add_quality(SdmReport *r, const SdmQuality *q)
+{
+    if (!q)
+        return;
+    SdmReportItem *const to =
+        sdm_report_section(r, "trust", "This DEM is doubtful",
+                           q->count > 0 ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
+    sdm_report_flag(to, "doubtful", q->count > 0);
+    SdmReportItem *const list = sdm_report_bullets(to, "warnings");
+    for (int i = 0; i < q->count; i++)
+        sdm_report_text(list, NULL, q->text[i]);
+    sdm_report_number(to, "matched_share_of_texture", q->matched_share);
+    sdm_report_number(to, "ray_gap_median_px", q->ray_error_median_px);
+}
+
+/* ---- pointing correction ---- */
+
+static void add_correction(SdmReportItem *to, const SdmPointing *p)
+{
+    if (!p)
+        return;
+    sdm_report_numbers(to, "direction", p->dir, 2);
+    sdm_report_numbers(to, "centre_px", p->centre, 2);
+    sdm_report_numbers(to, "scale_px", p->scale, 2);
+    sdm_report_number(to, "degree", p->degree);
+    sdm_report_numbers(to, "coefficients_px", p->coef, p->terms);
+    SdmReportItem *const profile = sdm_report_group(to, "profile");
+    sdm_report_number(profile, "row0", (double)p->profile_row0);
+    sdm_report_number(profile, "step_px", p->profile_step_px);
+    sdm_report_numbers(profile, "values_px", p->profile_px, p->profile_count);
+}
+
+/* Jitter profile -> a line of at most some 800 points. */
+static void plot_profile(SdmReport *r, const SdmPointing *p, SdmPlot *plot)
+{
+    const int n = p ? p->profile_count : 0, skip = n / 800 + 1, shown = (n + skip - 1) / skip;
+    double *const x = n >= 2 && p->profile_px ? sdm_report_room(r, 2 * shown) : NULL;
+    if (!x)
+        return;
+    double *const y = x + shown;
+    for (int i = 0; i < shown; i++) {
+        x[i] = (double)p->profile_row0 + (double)(i * skip) * p->profile_step_px;
+        y[i] = p->profile_px[i * skip];
+    }
+    plot->series[plot->count].kind = SDM_SERIES_LINE;
+    plot->series[plot->count].style = "p";
+    plot->series[plot->count].x = x;
+    plot->series[plot->count].y = y;
+    plot->series[plot->count++].n = shown;
+}
+
+/* Residuals of the tie points by row of the right image, before and after the correction, and the jitter
+ * profile. */
+static void plot_residuals(SdmReport *r, SdmReportItem *to, const SdmPointing *pointing,
+                           const SdmPointRound *round)
+{
+    const int n = round->sample_count;
+    double row0 = INFINITY, row1 = -INFINITY, largest = 0.05;
+    double *const x = sdm_report_room(r, 3 * n);
+    if (!x)
+        return;
+    double *const before = x + n, *const after = before + n;
+    for (int i = 0; i < n; i++) {
+        const SdmPointSample *const s = &round->samples[i];
+        x[i] = s->row;
+        before[i] = s->residual_px;
+        after[i] = s->corrected_px;
+        row0 = fmin(row0, x[i]);
+        row1 = fmax(row1, x[i]);
+        largest = fmax(largest, fmax(fabs(before[i]), fabs(after[i])));
+    }
+    SdmPlot *const plot = row1 > row0 ? sdm_report_plot(to, "pointing residuals by row") : NULL;
+    if (!plot)
+        return;
+    largest = fmin(largest, fmax(fabs(round->before_median_px) + 6.0 * round->before_nmad_px, 0.5));
+    *plot = (SdmPlot){
+        .x_label = "row of the right image (px)",
+        .y_label = "residual across the epipolar lines (px)",
+        .x0 = row0,
+        .x1 = row1,
+        .y0 = -largest,
+        .y1 = largest,
+        .height = 270,
+        .y_ticks = true,
+        .count = 2,
+        .series = {{SDM_SERIES_POINTS, "before", x, before, n}, {SDM_SERIES_POINTS, "after", x, after, n}}};
+    plot_profile(r, pointing, plot);
+}
+
+static void add_round(SdmReportItem *to, SdmReportItem *rounds, const SdmPointRound *k, int number)
+{
+    SdmReportItem *const item = sdm_report_group(rounds, NULL), *const row = sdm_report_row(to);
+    sdm_report_number(item, "level", k->level);
+    sdm_report_number(item, "matches", k->matches);
+    sdm_report_number(item, "inliers", k->inliers);
+    sdm_report_number(item, "degree", k->degree);
+    sdm_report_number(item, "before_median_px", k->before_median_px);
+    sdm_report_number(item, "before_nmad_px", k->before_nmad_px);
+    sdm_report_number(item, "after_nmad_px", k->after_nmad_px);
+    sdm_report_number(item, "cross_validation_px", k->cross_validation_px);
+    sdm_report_number(item, "profile_rms_px", k->profile_rms_px);
+    sdm_report_cell(row, "round %d: %d tie points, %d used, degree %d", number, k->matches, k->inliers,
+                    k->degree);
+    sdm_report_cell(row, "%.3f → %.3f px NMAD, median before %.2f px", k->before_nmad_px, k->after_nmad_px,
+                    k->before_median_px);
+}
+
+static void add_pointing(SdmReport *r, const SdmSceneReport *s)
+{
+    static const unsigned char before[3] = {0xe0, 0x9a, 0x4a}, after[3] = {0x2e, 0x6f, 0xa8},
+                               profile[3] = {0x1c, 0x24, 0x30}; /* as in report.html */
+    const SdmPointReport *const points = s->points;
+    const int n = points ? points->rounds : 0;
+    SdmReportItem *const to =
+        sdm_report_section(r, "pointing", "Pointing", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+    add_correction(to, s->pointing);
+    SdmReportItem *const rounds = sdm_report_list(to, "rounds");
+    if (n == 0)
+        sdm_report_note(to, "No correction was estimated.");
+    if (n > 0) {
+        plot_residuals(r, to, s->pointing, &points->round[n - 1]);
+        SdmReportItem *const legend = sdm_report_legend(to);
+        sdm_report_colour(legend, before, "before");
+        sdm_report_colour(legend, after, "after");
+        sdm_report_colour(legend, profile, "jitter profile");
+    }
+    for (int i = 0; i < n; i++)
+        add_round(to, rounds, &points->round[i], i + 1);
+}
+
+/* ---- the product ---- */
+
+SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
+                                 const SdmSceneReport *report, SdmProduct **out)
+{
+    const SdmProductRequest request = {.options = opt,
+                                       .grid = grid,
+                                       .qa = &sdm_qa_scene,
+                                       .ortho = true,
+                                       .id = report->scene_id,
+                                       .kind = report->scene_kind,
+                                       .time_utc = report->time_utc,
+                                       .job = report->job};
+    return sdm_product_open(ctx, &request, out);
+}
+
+static void build(SdmContext *ctx, const SdmProduct *p, const SdmSceneReport *s, SdmReport *r)
+{
+    const SdmOptions *const opt = sdm_product_request(p)->options;
+    add_title(r, s, opt);
+    sdm_report_program(r, p);
+    add_scene(r, s);
+    add_inputs(r, s);
+    add_options(r, s, opt);
+    add_summary(r, s, p);
+    SdmReportItem *const grid = sdm_report_grid(r, p);
+    sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);
+    sdm_report_number(grid, "qa_gap_step_m", sdm_product_metres_step(p));
+    sdm_report_maps(r, p);
+    sdm_report_cells(r, p);
+    SdmReportItem *const heights = sdm_report_heights(r, p);
+    sdm_report_number(heights, "searched_min", s->hmin_m);
+    sdm_report_number(heights, "searched_max", s->hmax_m);
+    add_quality(r, s->quality);
+    add_pointing(r, s);
+    sdm_report_work(r, ctx, p, &s->work);
+}
+
+SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report)
+{
+    SdmStatus st = SDM_OK;
+    SdmReport r = {0};
+    SdmSceneReport complete = *report;
+    const double start = sdm_now_s();
+    TRY(sdm_product_complete(ctx, p));
+    complete.work.wall_s += sdm_now_s() - start;
+    sdm_report_open(ctx, &r);
+    build(ctx, p, &complete, &r);
+    TRY(sdm_product_publish(ctx, p, &r));
+done:
+    sdm_report_close(&r);
+    return st;
+}

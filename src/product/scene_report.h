@@ -1,0 +1,33 @@
+/* DEM of one stereo pair -> its product and the report on it. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_SCENE_REPORT_H
+#define SDM_SCENE_REPORT_H
+
+#include "input/scene_open.h"
+#include "pointing/pointing_fit.h"
+#include "product/dem_report.h"
+#include "product/quality_warnings.h"
+
+/* What the report says of a scene, besides what the product knows. */
+typedef struct SdmSceneReport {
+    char scene_id[256], time_utc[32], scene_kind[64], left[1024], right[1024];
+    char cost[8];              /* that matched: what --cost auto stood for */
+    const SdmInputFile *files; /* borrowed */
+    int file_count;
+    double centre_lon_deg, centre_lat_deg, base_height, convergence_deg, gsd_m;
+    double hmin_m, hmax_m; /* range searched */
+    const SdmPointing *pointing;
+    const SdmPointReport *points;
+    SdmReportWork work;        /* wall_s: up to the last block */
+    const SdmQuality *quality; /* borrowed; NULL: not assessed */
+    uint64_t job;              /* fingerprint of inputs and parameters; not printed */
+} SdmSceneReport;
+
+/* As sdm_product_open(), for the DEM of a scene.  opt, grid and report are borrowed until the product is
+ * closed. */
+SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
+                                 const SdmSceneReport *report, SdmProduct **out);
+/* Complete the product, and publish it with its report. */
+SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report);
+
+#endif
