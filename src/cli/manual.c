@@ -84,7 +84,7 @@ void sdm_help_manual(FILE *to)
     fputs(".SH COMMON OPTIONS\n", to);
     print_common(to);
     fputs(".SH FILES\n.TP\n.I NAME.tif\nThe DEM: Float32 Cloud\\-Optimised GeoTIFF, nodata \\-9999.\n"
-          ".TP\n.I NAME_qa.tif\nScore, ray gap in metres, point count and mask bits of each cell.\n"
+          ".TP\n.I NAME_qa.tif\nScore, ray intersection error in metres, point count and mask bits of each cell.\n"
           ".TP\n.I NAME_ortho.tif\nThe left image on the grid of the DEM.\n"
           ".TP\n.I NAME.json, NAME.html, NAME.png\nThe run report, for machines and for people.\n"
           ".TP\n.I NAME.tif.job\nFinished blocks of a run that was interrupted; the same command goes on "

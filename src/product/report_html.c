@@ -173,7 +173,7 @@ SdmStatus sdm_report_html(const SdmReport *r, SdmText *out)
     const char *from = (const char *)sdm_report_page, *const end = from + sdm_report_page_bytes;
     if (r->st)
         return r->st;
-    while (from < end) { /* up to the next {{NAME}} */
+    while (from < end) { /* copy up to the next {{NAME}}, then its content */
         const char *open = from;
         while (open < end && strncmp(open, "{{", 2) != 0)
             open++;

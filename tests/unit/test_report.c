@@ -1,0 +1,123 @@
+/* A report of known items, as its JSON text and its page show it. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product/report_write.h"
+
+#include <cJSON.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Sections in the order of the JSON object; the page shows the warning first and the two halves side by side. */
+static void fill(SdmReport *r)
+{
+    static const double list[] = {0.1 + 0.2, -1e-17, NAN};
+    sdm_report_title(r, "a <b>.tif", "%s", "one & two");
+    sdm_report_text(r->root, "program", "p\xff");
+    SdmReportItem *to = sdm_report_section(r, "times", "Time", SDM_PAGE_TIME, SDM_STYLE_HALF);
+    sdm_report_figure(to, "wall_s", "from start to end", 2.345, " s", 1);
+    sdm_report_figure(to, NULL, "on the page alone", NAN, " s", 1);
+    sdm_report_number(to, "in_json_alone", 1.0 / 3.0);
+    sdm_report_numbers(to, "list", list, 3);
+    to = sdm_report_section(r, "values", "Values", SDM_PAGE_PARAMETERS, SDM_STYLE_HALF);
+    sdm_report_entry(to, "empty", "not on the page", "");
+    sdm_report_entry(to, "path", "name", "<x>");
+    sdm_report_note(to, "see `code` & more");
+    SdmReportItem *const row = sdm_report_row(to);
+    sdm_report_cell(row, "%d", 7);
+    to = sdm_report_section(r, "trust", "Careful", SDM_PAGE_WARNINGS, SDM_STYLE_ALERT);
+    sdm_report_text(sdm_report_bullets(to, "warnings"), NULL, "clouds");
+    sdm_report_flag(to, "doubtful", true);
+    sdm_report_number(sdm_report_section(r, "hidden", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD), "nothing", NAN);
+}
+
+static void json(void **state)
+{
+    (void)state;
+    SdmReport r;
+    SdmText text = {.ctx = NULL};
+    sdm_report_open(NULL, &r);
+    fill(&r);
+    assert_int_equal(sdm_report_json(&r, &text), SDM_OK);
+    cJSON *const root = cJSON_Parse(text.data);
+    assert_non_null(root);
+    const cJSON *const times = cJSON_GetObjectItem(root, "times"), *const list = cJSON_GetObjectItem(times, "list");
+    assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(times, "wall_s")) == 2.345);
+    assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(times, "in_json_alone")) == 1.0 / 3.0);
+    assert_true(cJSON_GetNumberValue(cJSON_GetArrayItem(list, 0)) == 0.1 + 0.2);
+    assert_true(cJSON_GetNumberValue(cJSON_GetArrayItem(list, 1)) == -1e-17);
+    assert_true(cJSON_IsNull(cJSON_GetArrayItem(list, 2)));
+    assert_int_equal(cJSON_GetArraySize(times), 3);
+    assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "values"), "empty")), "");
+    const cJSON *const trust = cJSON_GetObjectItem(root, "trust");
+    assert_string_equal(cJSON_GetStringValue(cJSON_GetArrayItem(cJSON_GetObjectItem(trust, "warnings"), 0)), "clouds");
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItem(trust, "doubtful")));
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "hidden"), "nothing")));
+    assert_non_null(strstr(text.data, "\"p\\ufffd\"")); /* no UTF-8 */
+    cJSON_Delete(root);
+    sdm_text_close(&text);
+    sdm_report_close(&r);
+}
+
+static void page(void **state)
+{
+    (void)state;
+    static const char *const in_order[] = {
+        "<title>a &lt;b&gt;.tif</title>",
+        "one &amp; two",
+        "<section class='card alert'><h2>Careful</h2><ul><li>clouds</li></ul></section>",
+        "<div class='grid two'><section class='card'><h2>Time</h2>",
+        "<td>from start to end</td><td>2.3 s</td>",
+        "<td>on the page alone</td><td>none</td>",
+        "</section>\n<section class='card'><h2>Values</h2>",
+        "<td>name</td><td>&lt;x&gt;</td>",
+        "</table><p class='soft'>see <code>code</code> &amp; more</p><table><tr><td>7</td></tr>",
+        "</section>\n</div></main>"};
+    SdmReport r;
+    SdmText text = {.ctx = NULL};
+    sdm_report_open(NULL, &r);
+    fill(&r);
+    assert_int_equal(sdm_report_html(&r, &text), SDM_OK);
+    const char *at = text.data;
+    for (size_t i = 0; i < sizeof in_order / sizeof *in_order; i++) {
+        at = strstr(at, in_order[i]);
+        if (!at)
+            fail_msg("not there, or out of order: %s", in_order[i]);
+    }
+    assert_null(strstr(text.data, "not on the page"));
+    assert_null(strstr(text.data, "in_json_alone"));
+    assert_null(strstr(text.data, "{{"));
+    sdm_text_close(&text);
+    sdm_report_close(&r);
+}
+
+static void every_allocation_fails_once(void **state)
+{
+    (void)state;
+    SdmStatus st = SDM_ERR_MEMORY;
+    for (int n = 1; st; n++) {
+        SdmReport r;
+        SdmText text[2] = {{.ctx = NULL}, {.ctx = NULL}};
+        sdm_alloc_fail_at(n);
+        sdm_report_open(NULL, &r);
+        fill(&r);
+        st = sdm_report_json(&r, &text[0]);
+        st = st ? st : sdm_report_html(&r, &text[1]);
+        sdm_alloc_fail_at(0);
+        assert_true(st == SDM_OK || st == SDM_ERR_MEMORY);
+        assert_true(n < 100);
+        sdm_text_close(&text[0]);
+        sdm_text_close(&text[1]);
+        sdm_report_close(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(json), cmocka_unit_test(page),
+                                       cmocka_unit_test(every_allocation_fails_once)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
