@@ -27,6 +27,7 @@ SdmStatus sdm_command_compare(SdmCall *call)
     SdmStatus st = SDM_OK;
     SdmCompareResult result = {.cells = 0};
     char *text = NULL;
+    call->own.compare.memory_bytes = call->options.memory_bytes;
     TRY(sdm_compare(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.compare,
                     &result));
     if (call->summary || call->own.compare.json) {

@@ -1,4 +1,4 @@
-/* What the heights of DEM and reference are above -> the reference's heights above the DEM's datum. */
+/* Vertical datums of a DEM and its reference -> the reference's heights above the DEM's datum. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/input_raster.h"
 #include "geo/geoid.h"
@@ -6,27 +6,26 @@
 #include <math.h>
 #include <string.h>
 
-/* An option's word overrules what the raster says. */
-static SdmStatus apply_option(SdmContext *ctx, SdmOperand *op, const char *option, const char *text)
+SdmStatus sdm_input_raster_set_datum(SdmContext *ctx, SdmInputRaster *raster, const char *option,
+                                     const char *word)
 {
-    static const char *const words[] = {"ellipsoid", "egm96", "egm2008"};
-    if (!text || strcmp(text, "auto") == 0)
+    if (!word || strcmp(word, "auto") == 0)
         return SDM_OK;
-    for (int k = 0; k < 3; k++)
-        if (strcmp(text, words[k]) == 0) {
-            op->vertical = k;
-            snprintf(op->vertical_name, sizeof op->vertical_name, "%s", sdm_vertical_name(k));
-            return SDM_OK;
-        }
-    return sdm_fail(ctx, SDM_ERR_USAGE, "%s is '%s', expected auto, ellipsoid, egm96 or egm2008", option,
-                    text);
+    const int vertical = sdm_vertical_of_word(word);
+    if (vertical == SDM_VERTICAL_UNKNOWN)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s is '%s', expected auto, ellipsoid, egm96 or egm2008", option,
+                        word);
+    raster->vertical = vertical;
+    snprintf(raster->vertical_name, sizeof raster->vertical_name, "%s", sdm_vertical_name(vertical));
+    return SDM_OK;
 }
 
-typedef struct Nodes { /* undulations at every `step` cells, from the first cell's centre on */
+typedef struct Nodes { /* undulations at every `step` cells, from the centre of the first cell on */
     int64_t step, cols, rows;
-    double *add_m; /* what to add to the reference's heights */
+    double *add_m; /* rows x cols: what to add to the reference's heights */
 } Nodes;
 
+/* Add sign x the undulation of a geoid to the nodes.  undulation_m: room for a value of each node. */
 static SdmStatus add_geoid(SdmContext *ctx, Nodes *nodes, int vertical, double sign, const double *lon_deg,
                            const double *lat_deg, double *undulation_m)
 {
@@ -44,16 +43,16 @@ done:
     return st;
 }
 
-/* Height above the DEM's datum = height above the reference's + N(reference) - N(DEM); N is smooth over 2 km.
- */
-static SdmStatus fill_nodes(SdmContext *ctx, const SdmCells *c, const SdmOperand *dem, int from, Nodes *nodes)
+/* Height above the DEM's datum = height above the reference's + N(reference) - N(DEM).  The undulation N is
+ * smooth over the 2 km between nodes. */
+static SdmStatus fill_nodes(SdmContext *ctx, const SdmRasterGrid *grid, int from, Nodes *nodes)
 {
     SdmStatus st = SDM_OK;
     SdmProjector *projector = NULL;
     double *lon = NULL, *lat = NULL, *undulation = NULL;
-    nodes->step = (int64_t)fmax(1.0, floor(2000.0 / fmax(c->dx_m, c->dy_m)));
-    nodes->cols = (c->cols - 1) / nodes->step + 2;
-    nodes->rows = (c->rows - 1) / nodes->step + 2;
+    nodes->step = (int64_t)fmax(1.0, floor(2000.0 / fmax(grid->dx_m, grid->dy_m)));
+    nodes->cols = (grid->cols - 1) / nodes->step + 2;
+    nodes->rows = (grid->rows - 1) / nodes->step + 2;
     const size_t n = (size_t)(nodes->cols * nodes->rows);
     TRY(sdm_alloc(ctx, &nodes->add_m, n, sizeof(double), "geoid nodes"));
     TRY(sdm_alloc(ctx, &lon, n, sizeof(double), "geoid nodes"));
@@ -62,13 +61,13 @@ static SdmStatus fill_nodes(SdmContext *ctx, const SdmCells *c, const SdmOperand
     for (size_t k = 0; k < n; k++) {
         const double col = (double)((int64_t)k % nodes->cols * nodes->step) + 0.5;
         const double row = (double)((int64_t)k / nodes->cols * nodes->step) + 0.5;
-        lon[k] = c->transform[0] + col * c->transform[1];
-        lat[k] = c->transform[3] + row * c->transform[5];
+        lon[k] = grid->transform[0] + col * grid->transform[1];
+        lat[k] = grid->transform[3] + row * grid->transform[5];
     }
-    TRY(sdm_projector_open(ctx, dem->wkt, &projector));
+    TRY(sdm_projector_open(ctx, grid->dem->wkt, &projector));
     sdm_projector_inverse(projector, n, lon, lat);
     TRY(add_geoid(ctx, nodes, from, 1.0, lon, lat, undulation));
-    TRY(add_geoid(ctx, nodes, dem->vertical, -1.0, lon, lat, undulation));
+    TRY(add_geoid(ctx, nodes, grid->dem->vertical, -1.0, lon, lat, undulation));
 done:
     sdm_projector_close(&projector);
     sdm_free(&undulation);
@@ -77,41 +76,44 @@ done:
     return st;
 }
 
-static void add_nodes(SdmCells *c, const Nodes *nodes)
+/* Add the nodes' values, bilinear between them. */
+static void add_nodes(const SdmRasterGrid *grid, const Nodes *nodes, int threads, float *height_m)
 {
-#pragma omp parallel for num_threads(c->threads) schedule(static)
-    for (int64_t j = 0; j < c->rows; j++) {
-        const double *const upper = nodes->add_m + j / nodes->step * nodes->cols, *const lower =
-                                                                                      upper + nodes->cols;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t j = 0; j < grid->rows; j++) {
+        const double *const upper = nodes->add_m + j / nodes->step * nodes->cols;
+        const double *const lower = upper + nodes->cols;
         const double t = (double)(j % nodes->step) / (double)nodes->step;
-        for (int64_t i = 0; i < c->cols; i++) {
+        for (int64_t i = 0; i < grid->cols; i++) {
             const int64_t k = i / nodes->step;
             const double s = (double)(i % nodes->step) / (double)nodes->step;
             const double up = upper[k] + s * (upper[k + 1] - upper[k]);
             const double down = lower[k] + s * (lower[k + 1] - lower[k]);
-            float *const h = &c->ref_m[j * c->cols + i];
+            float *const h = &height_m[j * grid->cols + i];
             *h = (float)((double)*h + up + t * (down - up));
         }
     }
 }
 
-SdmStatus sdm_operand_convert(SdmContext *ctx, SdmCells *c, SdmOperand *dem, SdmOperand *reference,
-                              const char *dem_text, const char *reference_text, char *note, size_t note_size)
+SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *grid,
+                                       const SdmInputRaster *reference, float *reference_m,
+                                       char note[SDM_DATUM_NOTE])
 {
     SdmStatus st = SDM_OK;
     Nodes nodes = {0};
+    const SdmInputRaster *const dem = grid->dem;
     note[0] = '\0';
-    TRY(apply_option(ctx, dem, "--dem-vertical", dem_text));
-    TRY(apply_option(ctx, reference, "--reference-vertical", reference_text));
     const bool dem_known = dem->vertical != SDM_VERTICAL_UNKNOWN;
     const bool reference_known = reference->vertical != SDM_VERTICAL_UNKNOWN;
     if (!dem_known && !reference_known) {
-        snprintf(note, note_size,
-                 "neither the DEM nor the reference says what its heights are above: taken as the "
-                 "same; else give --dem-vertical and --reference-vertical");
+        snprintf(note, SDM_DATUM_NOTE,
+                 "neither the DEM nor the reference declares a vertical datum: assumed to be the same; "
+                 "otherwise give "
+                 "--dem-vertical and --reference-vertical");
     } else if (!dem_known || !reference_known) {
-        snprintf(note, note_size,
-                 "the %s does not say what its heights are above: taken as %s, like the %s; else give "
+        snprintf(note, SDM_DATUM_NOTE,
+                 "the %s does not say which vertical datum it has: assumed to be %s, as that of the %s; "
+                 "otherwise give "
                  "--%s-vertical",
                  dem_known ? "reference" : "DEM", dem_known ? dem->vertical_name : reference->vertical_name,
                  dem_known ? "DEM" : "reference", dem_known ? "reference" : "dem");
@@ -124,9 +126,9 @@ SdmStatus sdm_operand_convert(SdmContext *ctx, SdmCells *c, SdmOperand *dem, Sdm
                 "--reference-vertical",
                 dem->vertical_name, reference->vertical_name);
     } else if (dem->vertical != reference->vertical) {
-        TRY(fill_nodes(ctx, c, dem, reference->vertical, &nodes));
-        add_nodes(c, &nodes);
-        snprintf(note, note_size, "the reference's heights were converted from %s to %s",
+        TRY(fill_nodes(ctx, grid, reference->vertical, &nodes));
+        add_nodes(grid, &nodes, sdm_threads(ctx), reference_m);
+        snprintf(note, SDM_DATUM_NOTE, "the reference's heights were converted from %s to %s",
                  sdm_vertical_name(reference->vertical), sdm_vertical_name(dem->vertical));
     }
 done:

@@ -1,4 +1,4 @@
-/* Files -> opened rasters with checked CRS -> heights on the common cells. */
+/* Raster files, opened and checked -> their values on a common grid, by GDAL's warper. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/input_raster.h"
 
@@ -25,37 +25,38 @@ static GDALDatasetH first_band(GDALDatasetH file)
     return out;
 }
 
-static SdmStatus read_srs(SdmContext *ctx, SdmOperand *op)
+static SdmStatus read_srs(SdmContext *ctx, SdmInputRaster *raster)
 {
-    OGRSpatialReferenceH const whole = GDALGetSpatialRef(op->file);
-    if (!whole)
+    OGRSpatialReferenceH const declared = GDALGetSpatialRef(raster->file);
+    if (!declared)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s %s: has no coordinate reference system; give it one with gdal_edit.py -a_srs",
-                        op->role, op->path);
-    op->vertical = sdm_vertical_declared(op->file, op->vertical_name, sizeof op->vertical_name);
-    op->srs = OSRClone(whole);
-    OSRStripVertical(op->srs);
-    OSRDemoteTo2D(op->srs, NULL);
+                        raster->role, raster->path);
+    raster->vertical =
+        sdm_vertical_declared(raster->file, raster->vertical_name, sizeof raster->vertical_name);
+    raster->srs = OSRClone(declared);
+    OSRStripVertical(raster->srs);
+    OSRDemoteTo2D(raster->srs, NULL);
     const char *const form[] = {"FORMAT=WKT2", NULL};
-    if (OSRExportToWktEx(op->srs, &op->wkt, form) != OGRERR_NONE)
+    if (OSRExportToWktEx(raster->srs, &raster->wkt, form) != OGRERR_NONE)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its coordinate reference system is not understood (%s)",
-                        op->role, op->path, CPLGetLastErrorMsg());
+                        raster->role, raster->path, CPLGetLastErrorMsg());
     return SDM_OK;
 }
 
-static SdmStatus check_unit(SdmContext *ctx, const SdmOperand *op)
+static SdmStatus check_unit(SdmContext *ctx, const SdmInputRaster *raster)
 {
-    const char *const unit = GDALGetRasterUnitType(GDALGetRasterBand(op->file, 1));
+    const char *const unit = GDALGetRasterUnitType(GDALGetRasterBand(raster->file, 1));
     if (strstr(unit, "ft") || strstr(unit, "foot") || strstr(unit, "feet"))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: heights are in '%s'; give metres", op->role, op->path,
-                        unit);
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: heights are in '%s'; give metres", raster->role,
+                        raster->path, unit);
     return SDM_OK;
 }
 
-SdmStatus sdm_operand_open(SdmContext *ctx, const char *path, const char *role, SdmOperand *out)
+SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *role, SdmInputRaster *out)
 {
     SdmStatus st = SDM_OK;
-    *out = (SdmOperand){.path = path, .role = role, .vertical = SDM_VERTICAL_UNKNOWN};
+    *out = (SdmInputRaster){.path = path, .role = role, .vertical = SDM_VERTICAL_UNKNOWN};
     CPLErrorReset();
     out->file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     if (!out->file)
@@ -74,18 +75,18 @@ done:
     return st;
 }
 
-void sdm_operand_close(SdmOperand *op)
+void sdm_input_raster_close(SdmInputRaster *raster)
 {
-    if (op->band1 && op->band1 != op->file)
-        GDALClose(op->band1);
-    if (op->file)
-        GDALClose(op->file);
-    OSRDestroySpatialReference(op->srs);
-    CPLFree(op->wkt);
-    *op = (SdmOperand){0};
+    if (raster->band1 && raster->band1 != raster->file)
+        GDALClose(raster->band1);
+    if (raster->file)
+        GDALClose(raster->file);
+    OSRDestroySpatialReference(raster->srs);
+    CPLFree(raster->wkt);
+    *raster = (SdmInputRaster){0};
 }
 
-SdmStatus sdm_operand_check_dem(SdmContext *ctx, const SdmOperand *dem)
+SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem)
 {
     double g[6];
     if (OSRIsGeographic(dem->srs) || !OSRIsProjected(dem->srs))
@@ -105,7 +106,8 @@ SdmStatus sdm_operand_check_dem(SdmContext *ctx, const SdmOperand *dem)
 }
 
 /* Geotransform and size of the reference once brought to the DEM's CRS. */
-static bool reproject_extent(const SdmOperand *reference, const SdmOperand *dem, double q[6], int size[2])
+static bool reproject_extent(const SdmInputRaster *reference, const SdmInputRaster *dem, double q[6],
+                             int size[2])
 {
     char **arguments = CSLAddString(NULL, "-of");
     arguments = CSLAddString(arguments, "VRT");
@@ -128,7 +130,8 @@ static bool reproject_extent(const SdmOperand *reference, const SdmOperand *dem,
     return true;
 }
 
-SdmStatus sdm_operand_union(SdmContext *ctx, const SdmOperand *dem, const SdmOperand *reference, SdmCells *c)
+SdmStatus sdm_raster_grid_union(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
+                                SdmRasterGrid *out)
 {
     double g[6], q[6];
     int size[2];
@@ -153,40 +156,41 @@ SdmStatus sdm_operand_union(SdmContext *ctx, const SdmOperand *dem, const SdmOpe
                         "DEM and reference together span %.0f x %.0f cells of the DEM; cut the "
                         "reference to the DEM's surroundings (gdalwarp -te)",
                         cols, rows);
-    const double transform[6] = {g[0] - left * g[1], g[1], 0.0, g[3] - up * g[5], 0.0, g[5]};
-    memcpy(c->transform, transform, sizeof transform);
-    c->cols = (int64_t)cols;
-    c->rows = (int64_t)rows;
-    c->dx_m = g[1] * OSRGetLinearUnits(dem->srs, NULL);
-    c->dy_m = -g[5] * OSRGetLinearUnits(dem->srs, NULL);
+    *out = (SdmRasterGrid){.cols = (int64_t)cols,
+                           .rows = (int64_t)rows,
+                           .transform = {g[0] - left * g[1], g[1], 0.0, g[3] - up * g[5], 0.0, g[5]},
+                           .dx_m = g[1] * OSRGetLinearUnits(dem->srs, NULL),
+                           .dy_m = -g[5] * OSRGetLinearUnits(dem->srs, NULL),
+                           .dem = dem};
     return SDM_OK;
 }
 
-const char *sdm_operand_resampling(const SdmOperand *reference, const SdmOperand *dem, const SdmCells *c)
+const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRasterGrid *grid)
 {
     double g[6], q[6];
     int size[2];
     if (!OSRIsGeographic(reference->srs))
-        return GDALGetGeoTransform(reference->file, g) == CE_None && c->transform[1] > 1.5 * fabs(g[1])
+        return GDALGetGeoTransform(reference->file, g) == CE_None && grid->transform[1] > 1.5 * fabs(g[1])
                    ? "average"
                    : "bilinear";
-    return reproject_extent(reference, dem, q, size) && c->transform[1] >= q[1] ? "average" : "bilinear";
+    return reproject_extent(reference, grid->dem, q, size) && grid->transform[1] >= q[1] ? "average"
+                                                                                         : "bilinear";
 }
 
-/* A one-band raster whose pixels are `out`. */
-static GDALDatasetH wrap_cells(const SdmOperand *dem, const SdmCells *c, float *out)
+/* A raster of one band in memory, with the grid's size and place; its pixels are `values`. */
+static GDALDatasetH wrap(const SdmRasterGrid *grid, float *values)
 {
     char pointer[64] = "", item[96], *options[] = {item, NULL};
     double transform[6];
     GDALDatasetH const set =
-        GDALCreate(GDALGetDriverByName("MEM"), "", (int)c->cols, (int)c->rows, 0, GDT_Float32, NULL);
+        GDALCreate(GDALGetDriverByName("MEM"), "", (int)grid->cols, (int)grid->rows, 0, GDT_Float32, NULL);
     if (!set)
         return NULL;
-    pointer[CPLPrintPointer(pointer, out, sizeof pointer - 1)] = '\0';
+    pointer[CPLPrintPointer(pointer, values, sizeof pointer - 1)] = '\0';
     snprintf(item, sizeof item, "DATAPOINTER=%s", pointer);
-    memcpy(transform, c->transform, sizeof transform);
+    memcpy(transform, grid->transform, sizeof transform);
     if (GDALAddBand(set, GDT_Float32, options) != CE_None || GDALSetGeoTransform(set, transform) != CE_None ||
-        GDALSetSpatialRef(set, dem->srs) != CE_None ||
+        GDALSetSpatialRef(set, grid->dem->srs) != CE_None ||
         GDALSetRasterNoDataValue(GDALGetRasterBand(set, 1), (double)EMPTY) != CE_None) {
         GDALClose(set);
         return NULL;
@@ -194,24 +198,24 @@ static GDALDatasetH wrap_cells(const SdmOperand *dem, const SdmCells *c, float *
     return set;
 }
 
-static GDALWarpAppOptions *warp_options(const SdmOperand *op, const SdmOperand *dem, const SdmCells *c,
-                                        const char *resampling)
+static GDALWarpAppOptions *warp_options(const SdmInputRaster *raster, const SdmRasterGrid *grid,
+                                        const char *method, int threads)
 {
     char text[64];
     int has_nodata = 0;
     const char *const fixed[] = {
-        "-ovr",   "NONE",  "-wt",    "Float64", "-dstnodata", "-99999",   "-wo", "INIT_DEST=NO_DATA",
-        "-s_srs", op->wkt, "-t_srs", dem->wkt,  "-r",         resampling, NULL};
+        "-ovr",   "NONE",      "-wt", "Float64", "-dstnodata", "-99999",       "-wo", "INIT_DEST=NO_DATA",
+        "-s_srs", raster->wkt, "-r",  method,    "-t_srs",     grid->dem->wkt, NULL};
     char **arguments = NULL;
     for (int i = 0; fixed[i]; i++)
         arguments = CSLAddString(arguments, fixed[i]);
-    const double nodata = GDALGetRasterNoDataValue(GDALGetRasterBand(op->band1, 1), &has_nodata);
+    const double nodata = GDALGetRasterNoDataValue(GDALGetRasterBand(raster->band1, 1), &has_nodata);
     if (has_nodata) {
         CPLsnprintf(text, sizeof text, "%.17g", nodata);
         arguments = CSLAddString(arguments, "-srcnodata");
         arguments = CSLAddString(arguments, isnan(nodata) ? "nan" : text);
     }
-    CPLsnprintf(text, sizeof text, "NUM_THREADS=%d", c->threads);
+    CPLsnprintf(text, sizeof text, "NUM_THREADS=%d", threads);
     arguments = CSLAddString(arguments, "-wo");
     arguments = CSLAddString(arguments, text);
     GDALWarpAppOptions *const options = GDALWarpAppOptionsNew(arguments, NULL);
@@ -219,27 +223,27 @@ static GDALWarpAppOptions *warp_options(const SdmOperand *op, const SdmOperand *
     return options;
 }
 
-SdmStatus sdm_operand_load(SdmContext *ctx, const SdmOperand *op, const SdmOperand *dem, const SdmCells *c,
-                           const char *resampling, float *out)
+SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
+                                const char *method, float *out)
 {
-    const int64_t cells = c->cols * c->rows;
+    const int64_t cells = grid->cols * grid->rows;
     for (int64_t i = 0; i < cells; i++)
         out[i] = EMPTY;
     CPLErrorReset();
-    GDALDatasetH const target = wrap_cells(dem, c, out);
-    GDALWarpAppOptions *const options = warp_options(op, dem, c, resampling);
-    GDALDatasetH source = op->band1;
+    GDALDatasetH const target = wrap(grid, out);
+    GDALWarpAppOptions *const options = warp_options(raster, grid, method, sdm_threads(ctx));
+    GDALDatasetH source = raster->band1;
     const bool good = target && options && GDALWarp(NULL, target, 1, &source, options, NULL) != NULL;
     GDALWarpAppOptionsFree(options);
     if (target)
         GDALClose(target);
-    GDALFlushCache(op->file); /* its blocks are not needed again */
+    GDALFlushCache(raster->file); /* its blocks are not needed again */
     if (!good)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be read onto the DEM's grid (GDAL: %s)", op->role,
-                        op->path, CPLGetLastErrorMsg());
-    int scaled = 0, moved = 0; /* bilinear and average keep a scale, so it is applied behind them */
-    const double scale = GDALGetRasterScale(GDALGetRasterBand(op->file, 1), &scaled);
-    const double offset = GDALGetRasterOffset(GDALGetRasterBand(op->file, 1), &moved);
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be read onto the DEM's grid (GDAL: %s)",
+                        raster->role, raster->path, CPLGetLastErrorMsg());
+    int scaled = 0, moved = 0; /* the warper does not apply scale and offset */
+    const double scale = GDALGetRasterScale(GDALGetRasterBand(raster->file, 1), &scaled);
+    const double offset = GDALGetRasterOffset(GDALGetRasterBand(raster->file, 1), &moved);
     for (int64_t i = 0; i < cells; i++) {
         const double v = (double)out[i] * (scaled ? scale : 1.0) + (moved ? offset : 0.0);
         out[i] = out[i] == EMPTY || !(fabs(v) <= 1e5) ? NAN : (float)v;

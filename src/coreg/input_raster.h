@@ -1,43 +1,60 @@
-/* The rasters that a comparison opens, and their way onto the common cells.  For src/compare and
- * src/stack. */
-#ifndef SDM_COMPARE_OPERAND_H
-#define SDM_COMPARE_OPERAND_H
+/* Raster files of a comparison -> their first band, resampled to one grid. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_INPUT_RASTER_H
+#define SDM_INPUT_RASTER_H
 
-#include "coreg/coreg_grid.h"
+#include "core/core.h"
 #include "geo/vertical.h"
 
 #include <gdal.h>
 #include <ogr_srs_api.h>
 
-typedef struct SdmOperand {
-    const char *path, *role;  /* borrowed; role for sentences: "DEM", "reference", "--class" */
+typedef struct SdmInputRaster {
+    const char *path, *role;  /* borrowed; role: what sentences call it: "DEM", "reference", "--class" */
     GDALDatasetH file, band1; /* band1: the first band alone; == file when it has one band */
-    OGRSpatialReferenceH srs; /* horizontal part */
+    OGRSpatialReferenceH srs; /* horizontal part of its CRS */
     char *wkt;                /* of srs; CPLFree */
     int vertical;             /* SdmVertical, SDM_VERTICAL_UNKNOWN or SDM_VERTICAL_OTHER */
     char vertical_name[96];   /* as declared, "" when unknown */
-} SdmOperand;
+} SdmInputRaster;
 
-/* Open a raster with a CRS.  Close after failure, too. */
-SdmStatus sdm_operand_open(SdmContext *ctx, const char *path, const char *role, SdmOperand *out);
-void sdm_operand_close(SdmOperand *op);
-/* The DEM's own conditions: projected, north up. */
-SdmStatus sdm_operand_check_dem(SdmContext *ctx, const SdmOperand *dem);
+/* Open a raster that has a CRS and heights in metres; close after failure, too. */
+SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *role, SdmInputRaster *out);
+void sdm_input_raster_close(SdmInputRaster *raster);
+/* Check what a DEM to be compared must be: projected, north up. */
+SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem);
 
-/* Grid of the DEM extended to hold the reference, too: cols, rows, transform, dx_m, dy_m.
- * SDM_ERR_DATA when the extents do not meet. */
-SdmStatus sdm_operand_union(SdmContext *ctx, const SdmOperand *dem, const SdmOperand *reference, SdmCells *c);
+typedef struct SdmRasterGrid {
+    int64_t cols, rows;
+    double transform[6];       /* GDAL geotransform: pixel corners, units of the CRS, north up */
+    double dx_m, dy_m;         /* cell size, metres, both positive */
+    const SdmInputRaster *dem; /* borrowed: the raster whose CRS and cells it has */
+} SdmRasterGrid;
 
-/* First band of `op` resampled ("near", "bilinear", "average") to the cells -> out, rows x cols; NaN where it
- * has nothing, is not finite or beyond +-1e5. */
-SdmStatus sdm_operand_load(SdmContext *ctx, const SdmOperand *op, const SdmOperand *dem, const SdmCells *c,
-                           const char *resampling, float *out);
-/* The resampling that suits the reference's cell size. */
-const char *sdm_operand_resampling(const SdmOperand *reference, const SdmOperand *dem, const SdmCells *c);
+/* The DEM's grid, extended to hold the reference, too.  SDM_ERR_DATA when the extents do not overlap. */
+SdmStatus sdm_raster_grid_union(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
+                                SdmRasterGrid *out);
 
-/* Bring c->ref_m to the DEM's vertical datum.  note: what was assumed or done, "" when nothing.
- * dem_text, reference_text: values of --dem-vertical, --reference-vertical. */
-SdmStatus sdm_operand_convert(SdmContext *ctx, SdmCells *c, SdmOperand *dem, SdmOperand *reference,
-                              const char *dem_text, const char *reference_text, char *note, size_t note_size);
+/* Resample the first band to the grid, method "near", "bilinear" or "average" -> out, rows x cols; NaN where
+ * it has no value, or one that is not finite or beyond +-1e5. */
+SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
+                                const char *method, float *out);
+/* The method for the reference: "average" where its cells are smaller than two thirds of the grid's (a
+ * geographic one: not larger), else "bilinear". */
+const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRasterGrid *grid);
+
+/* ---- datum.c: vertical datums ---- */
+
+/* Overrule the raster's vertical datum by the value of an option: "auto" or NULL (nothing is done),
+ * "ellipsoid", "egm96", "egm2008". */
+SdmStatus sdm_input_raster_set_datum(SdmContext *ctx, SdmInputRaster *raster, const char *option,
+                                     const char *word);
+
+enum { SDM_DATUM_NOTE = 320 };
+/* Convert the reference's heights (rows x cols of the grid) to the vertical datum of the grid's DEM, where
+ * both are known and differ.  note: what was assumed or converted, "" when nothing. */
+SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *grid,
+                                       const SdmInputRaster *reference, float *reference_m,
+                                       char note[SDM_DATUM_NOTE]);
 
 #endif

@@ -1,14 +1,25 @@
-/* A grid of heights -> its cubic B-spline -> the grid shifted by part of a cell. */
+/* Cubic B-spline of a grid: recursive prefilter along rows and columns, then four taps in each direction. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/coreg_grid.h"
+#include "coreg/spline.h"
 
 #include <math.h>
-#include <omp.h>
 
 enum { LANES = 16 }; /* lines filtered together */
 
-/* Prefilter LANES lines at once: a is n x LANES.  Beyond its start a line goes on with its first value,
- * beyond its end it is mirrored about the edge of its last cell. */
+SdmStatus sdm_spline_open(SdmContext *ctx, int64_t cols, int64_t rows, int threads, SdmSpline *out)
+{
+    const size_t n = (size_t)(cols + 2 * SDM_SPLINE_PAD) * (size_t)(rows + 2 * SDM_SPLINE_PAD);
+    *out = (SdmSpline){.cols = cols, .rows = rows, .threads = threads};
+    return sdm_alloc(ctx, &out->coefficient, n, sizeof *out->coefficient, "spline");
+}
+
+void sdm_spline_close(SdmSpline *s)
+{
+    sdm_free(&s->coefficient);
+}
+
+/* Prefilter LANES lines at once: a is n x LANES.  A line continues before its start with its first value, and
+ * is mirrored after its end about the edge of its last cell. */
 static void filter_lanes(double *a, int64_t n)
 {
     const double pole = sqrt(3.0) - 2.0, gain = 6.0;
@@ -24,14 +35,13 @@ static void filter_lanes(double *a, int64_t n)
             a[i * LANES + l] = pole * (a[(i + 1) * LANES + l] - a[i * LANES + l]);
 }
 
-/* Filter `lines` lines of n values in place; successive values are `along` apart, successive lines `across`.
- */
+/* Filter `lines` lines of n values in place: values of a line are `along` apart, lines `across`. */
 static void filter_lines(float *values, int64_t lines, int64_t n, int64_t across, int64_t along,
                          double *lanes, int threads)
 {
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t first = 0; first < lines; first += LANES) {
-        double *const a = lanes + (int64_t)omp_get_thread_num() * n * LANES;
+        double *const a = lanes + (int64_t)sdm_thread() * n * LANES;
         const int count = lines - first < LANES ? (int)(lines - first) : LANES;
         float *const v = values + first * across;
         for (int64_t i = 0; i < n; i++)
@@ -49,21 +59,21 @@ static int64_t clamp_index(int64_t i, int64_t n)
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-SdmStatus sdm_spline_fit(SdmContext *ctx, SdmCells *c, const float *values)
+SdmStatus sdm_spline_fit(SdmContext *ctx, SdmSpline *s, const float *values)
 {
     SdmStatus st = SDM_OK;
-    const int64_t w = c->cols + 2 * SDM_SPLINE_PAD, h = c->rows + 2 * SDM_SPLINE_PAD;
+    const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
     double *lanes = NULL;
-    TRY(sdm_alloc(ctx, &lanes, (size_t)(w > h ? w : h) * LANES * (size_t)c->threads, sizeof *lanes,
+    TRY(sdm_alloc(ctx, &lanes, (size_t)(w > h ? w : h) * LANES * (size_t)s->threads, sizeof *lanes,
                   "spline lines"));
-#pragma omp parallel for num_threads(c->threads) schedule(static)
+#pragma omp parallel for num_threads(s->threads) schedule(static)
     for (int64_t j = 0; j < h; j++) {
-        const float *const from = values + clamp_index(j - SDM_SPLINE_PAD, c->rows) * c->cols;
+        const float *const from = values + clamp_index(j - SDM_SPLINE_PAD, s->rows) * s->cols;
         for (int64_t i = 0; i < w; i++)
-            c->spline[j * w + i] = from[clamp_index(i - SDM_SPLINE_PAD, c->cols)];
+            s->coefficient[j * w + i] = from[clamp_index(i - SDM_SPLINE_PAD, s->cols)];
     }
-    filter_lines(c->spline, h, w, w, 1, lanes, c->threads);
-    filter_lines(c->spline, w, h, 1, w, lanes, c->threads);
+    filter_lines(s->coefficient, h, w, w, 1, lanes, s->threads);
+    filter_lines(s->coefficient, w, h, 1, w, lanes, s->threads);
 done:
     sdm_free(&lanes);
     return st;
@@ -89,27 +99,27 @@ static Taps taps_at(double position, int64_t n)
     return taps;
 }
 
-SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmCells *c, double dcol, double drow, float *out)
+SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, double drow, float *out)
 {
     SdmStatus st = SDM_OK;
-    const int64_t w = c->cols + 2 * SDM_SPLINE_PAD, h = c->rows + 2 * SDM_SPLINE_PAD;
+    const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
     Taps *columns = NULL;
     float *lines = NULL;
-    TRY(sdm_alloc(ctx, &columns, (size_t)c->cols, sizeof *columns, "spline weights"));
-    TRY(sdm_alloc(ctx, &lines, (size_t)w * (size_t)c->threads, sizeof *lines, "spline line"));
-    for (int64_t i = 0; i < c->cols; i++)
+    TRY(sdm_alloc(ctx, &columns, (size_t)s->cols, sizeof *columns, "spline weights"));
+    TRY(sdm_alloc(ctx, &lines, (size_t)w * (size_t)s->threads, sizeof *lines, "spline line"));
+    for (int64_t i = 0; i < s->cols; i++)
         columns[i] = taps_at((double)(i + SDM_SPLINE_PAD) + dcol, w);
-#pragma omp parallel for num_threads(c->threads) schedule(static)
-    for (int64_t j = 0; j < c->rows; j++) {
-        float *const line = lines + (int64_t)omp_get_thread_num() * w;
+#pragma omp parallel for num_threads(s->threads) schedule(static)
+    for (int64_t j = 0; j < s->rows; j++) {
+        float *const line = lines + (int64_t)sdm_thread() * w;
         const Taps y = taps_at((double)(j + SDM_SPLINE_PAD) + drow, h);
-        const float *const s0 = c->spline + y.at[0] * w, *const s1 = c->spline + y.at[1] * w;
-        const float *const s2 = c->spline + y.at[2] * w, *const s3 = c->spline + y.at[3] * w;
+        const float *const s0 = s->coefficient + y.at[0] * w, *const s1 = s->coefficient + y.at[1] * w;
+        const float *const s2 = s->coefficient + y.at[2] * w, *const s3 = s->coefficient + y.at[3] * w;
         for (int64_t i = 0; i < w; i++)
             line[i] = y.weight[0] * s0[i] + y.weight[1] * s1[i] + y.weight[2] * s2[i] + y.weight[3] * s3[i];
-        for (int64_t i = 0; i < c->cols; i++) {
+        for (int64_t i = 0; i < s->cols; i++) {
             const Taps *const x = &columns[i];
-            out[j * c->cols + i] = x->weight[0] * line[x->at[0]] + x->weight[1] * line[x->at[1]] +
+            out[j * s->cols + i] = x->weight[0] * line[x->at[0]] + x->weight[1] * line[x->at[1]] +
                                    x->weight[2] * line[x->at[2]] + x->weight[3] * line[x->at[3]];
         }
     }

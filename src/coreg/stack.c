@@ -1,4 +1,4 @@
-/* The order of a stack's work: open, place, sample, align, combine, write. */
+/* The steps of a stack in their order: open, choose the grid, sample, align, combine, write. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
 #include "coreg/stack_layer.h"
@@ -7,36 +7,48 @@
 #include <gdal.h>
 #include <string.h>
 
-/* Paths and figures of the layers -> the result, in their order. */
-static SdmStatus give_out(SdmStack *s, SdmStackReport *report, SdmStackResult *out)
+/* Layers -> result, for the report and the caller. */
+static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_alloc(s->ctx, &out->dems, (size_t)s->count, sizeof *out->dems, "result"));
     TRY(sdm_alloc(s->ctx, &out->paths, (size_t)s->count, sizeof *out->paths, "result"));
-    report->dems = out->dems;
-    report->count = s->count;
-    for (int i = 0; i < s->count; i++) {
-        const size_t size = strlen(s->layer[i].path) + 1;
-        TRY(sdm_alloc(s->ctx, &out->paths[i], size, 1, "result"));
-        memcpy(out->paths[i], s->layer[i].path, size);
-        out->dems[i] = s->layer[i].found;
-        out->dems[i].path = out->paths[i];
-    }
-    out->report = *report;
     out->grid = s->grid;
+    out->report = (SdmStackReport){.dems = out->dems,
+                                   .count = s->count,
+                                   .groups = s->groups,
+                                   .ties = s->pairs,
+                                   .align = s->opt->align,
+                                   .disagree_m = s->disagree_m,
+                                   .datum_unknown = s->datum_unknown};
+    for (int i = 0; i < s->count; i++) {
+        const SdmLayer *const l = &s->layer[i];
+        const size_t size = strlen(l->path) + 1;
+        TRY(sdm_alloc(s->ctx, &out->paths[i], size, 1, "result"));
+        memcpy(out->paths[i], l->path, size);
+        out->dems[i] = (SdmStackedDem){.path = out->paths[i],
+                                       .nmad_m = l->nmad_m,
+                                       .samples = l->compared,
+                                       .smooth_m = l->bias_nmad_m,
+                                       .group = l->group,
+                                       .partners = l->partners};
+        memcpy(out->dems[i].shift_m, l->shift_m, sizeof l->shift_m);
+    }
 done:
     return st;
 }
 
-static SdmStatus align(SdmStack *s, SdmStackReport *report, SdmStackResult *out)
+static SdmStatus align(SdmStack *s, SdmStackResult *out)
 {
     SdmStatus st = SDM_OK;
     const int around = sdm_stage_enter(s->ctx, 1);
-    TRY(sdm_stack_place(s));
+    TRY(sdm_stack_choose_grid(s));
     TRY(sdm_stack_sample(s));
     sdm_stack_sort(s);
-    TRY(sdm_stack_align(s, report));
-    TRY(give_out(s, report, out));
+    TRY(sdm_stack_align(s));
+    if (strcmp(s->opt->align, "none") != 0 && strcmp(s->opt->bias, "auto") == 0)
+        TRY(sdm_stack_bias(s));
+    TRY(make_result(s, out));
 done:
     sdm_stage_leave(s->ctx, around);
     return st;
@@ -48,8 +60,8 @@ static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double 
     SdmProduct *product = NULL;
     SdmReportWork work = {0};
     const int around = sdm_stage_enter(s->ctx, 8);
-    TRY(sdm_stack_product_open(s->ctx, sdm_options(s->ctx), &s->grid, stack, &product));
-    TRY(sdm_stack_combine(s, stack, product, &work.blocks));
+    TRY(sdm_stack_product_open(s->ctx, s->options, &s->grid, stack, &product));
+    TRY(sdm_stack_combine(s, product, &work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
     work.wall_s = sdm_now_s() - started_s;
     TRY(sdm_stack_product_finish(s->ctx, product, stack, &work));
@@ -59,23 +71,21 @@ done:
     return st;
 }
 
-SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count, const SdmStackOptions *opt,
-                    SdmStackResult *out)
+SdmStatus sdm_stack(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
+                    const char *const *dems, int count, SdmStackResult *out)
 {
     SdmStatus st = SDM_OK;
-    SdmStack s = {.ctx = ctx, .opt = opt, .threads = sdm_threads(ctx)};
-    SdmStackReport report = {.align = opt->align};
     SdmLease *lease = NULL;
-    const double start = sdm_now_s();
+    SdmStack s = {.ctx = ctx, .options = options, .opt = opt, .threads = sdm_threads(ctx)};
+    const double started_s = sdm_now_s();
     *out = (SdmStackResult){.dems = NULL};
     GDALAllRegister();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     TRY(sdm_stack_open(&s, dems, count));
-    TRY(sdm_lease_take_output(ctx, sdm_options(ctx)->output, &lease));
-    report.datum_unknown = s.datum_unknown;
-    TRY(align(&s, &report, out));
-    TRY(make_products(&s, &report, start));
-    sdm_product_tidy(ctx, sdm_options(ctx)->output);
+    TRY(sdm_lease_take_output(ctx, options->output, &lease));
+    TRY(align(&s, out));
+    TRY(make_products(&s, &out->report, started_s));
+    sdm_product_tidy(ctx, options->output);
 done:
     if (st == SDM_ERR_STOPPED)
         (void)sdm_fail(ctx, st,

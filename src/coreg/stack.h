@@ -1,4 +1,5 @@
-/* DEMs of one place -> one DEM: per cell median, NMAD and count, each DEM shifted to the others. */
+/* DEMs of one place -> one DEM: median, NMAD and count of each cell, each DEM shifted to the others. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_STACK_H
 #define SDM_STACK_H
 
@@ -9,14 +10,14 @@ typedef struct SdmStackOptions {
     const char *list;         /* --list: a file with one DEM a line, relative to it; NULL = none */
     const char *align;        /* "z", "xyz", "none" */
     const char *bias;         /* "auto", "keep" */
-    const char *dem_vertical; /* of DEMs that do not say: "auto", "ellipsoid", "egm96", "egm2008" */
-    bool no_filled;           /* leave out cells that the DEM's own QA raster marks as filled */
+    const char *dem_vertical; /* of DEMs that declare none: "auto", "ellipsoid", "egm96", "egm2008" */
+    bool no_filled;           /* leave out cells that a DEM's own QA raster marks as filled */
 } SdmStackOptions;
 
 extern const SdmOptionSpec sdm_stack_options[]; /* offsets into SdmStackOptions; ends with name == NULL */
 
-/* What was found; the DEMs in the order of their content, whatever the order of the arguments.  Paths and
- * array are owned; give back with sdm_stack_free(). */
+/* The DEMs in the order of their content, whatever the order of the arguments.  Paths and arrays are owned;
+ * free with sdm_stack_free(). */
 typedef struct SdmStackResult {
     SdmStackReport report;
     SdmStackedDem *dems;
@@ -24,15 +25,15 @@ typedef struct SdmStackResult {
     SdmGrid grid;
 } SdmStackResult;
 
-/* Stack `count` DEMs and those of opt->list into sdm_options(ctx)->output and its companions.
- * Grid: --t_srs and --tr, else the CRS that has the most cells and the median cell size.  DEMs are resampled
- * bilinearly (averaged where their cells are smaller than two thirds of the grid's).  Heights above a geoid
- * are brought to the ellipsoid, and written as --vertical asks.
- * The result is the same for any order of the DEMs, any --threads and any --memory.
- * Memory: within --memory for the arrays; files are read by windows.
+/* Stack `count` DEMs and those of opt->list into options->output and its companions.
+ * Grid: --t_srs and --tr, else the CRS that has the most pixels and the median pixel size.  DEMs are
+ * resampled bilinearly, and averaged where their pixels are smaller than two thirds of a cell.  Heights above
+ * a geoid are converted to the ellipsoid, and written as --vertical asks. The result does not depend on the
+ * order of the DEMs, --threads and --memory. Memory: arrays stay within --memory; files are read by windows.
+ * options: the context's; out: free after failure, too.
  * @return SDM_OK; SDM_ERR_USAGE, _INPUT, _DATA, _UNSUPPORTED, _MEMORY, _IO, _STOPPED with one sentence */
-SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count, const SdmStackOptions *opt,
-                    SdmStackResult *out);
+SdmStatus sdm_stack(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
+                    const char *const *dems, int count, SdmStackResult *out);
 void sdm_stack_free(SdmStackResult *r);
 
 #endif

@@ -1,22 +1,24 @@
-/* The arithmetic of a stack: adjustment of differences, median of a cell. */
+/* Adjustment of a network of observed differences: iterated weights around conjugate gradients. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/stack_adjust.h"
+#include "core/disjoint_sets.h"
 #include "core/stats.h"
+#include "coreg/stack_adjust.h"
 
 #include <math.h>
 
-enum { ROUNDS = 60 };
+enum { WEIGHT_ROUNDS = 60 };
+static const double HUBER = 1.345;
 
-typedef struct Work { /* n each, but for the last two: a value for each tie */
+typedef struct Work { /* arrays of n, but for the last two, which hold a value for each observation */
     double *step, *residual, *scaled, *product, *diagonal, *weight, *size;
 } Work;
 
 static SdmStatus work_open(SdmContext *ctx, int n, int count, Work *w)
 {
     SdmStatus st = SDM_OK;
-    double **const member[] = {&w->step, &w->residual, &w->scaled, &w->product, &w->diagonal};
+    double **const of_node[] = {&w->step, &w->residual, &w->scaled, &w->product, &w->diagonal};
     for (int i = 0; i < 5; i++)
-        TRY(sdm_alloc(ctx, member[i], (size_t)n, sizeof(double), "adjustment"));
+        TRY(sdm_alloc(ctx, of_node[i], (size_t)n, sizeof(double), "adjustment"));
     TRY(sdm_alloc(ctx, &w->weight, (size_t)count + 1, sizeof(double), "adjustment"));
     TRY(sdm_alloc(ctx, &w->size, (size_t)count + 1, sizeof(double), "adjustment"));
 done:
@@ -39,19 +41,20 @@ static double dot(int n, const double *a, const double *b)
     return sum;
 }
 
-/* One round: x so that the normal equations hold, by conjugate gradients (Jacobi), from the x of the last
- * round.  The equations are singular, as only differences count, but without contradiction. */
-static void solve(int n, const SdmTie *ties, int count, const Work *w, double *x)
+/* Weighted least squares with the weights of w: x solves the normal equations, by conjugate gradients
+ * (preconditioned by the diagonal) from the x of the last round.  The equations are singular, since only
+ * differences count, but consistent.  The network is sparse, and the matrix is never formed. */
+static void solve(int n, const SdmObservation *o, int count, const Work *w, double *x)
 {
     for (int i = 0; i < n; i++)
         w->residual[i] = w->diagonal[i] = w->step[i] = 0.0;
-    double whole = 0.0, before = 0.0; /* whole: what there was to explain */
+    double sum_squares = 0.0, before = 0.0; /* of the observations, weighted */
     for (int k = 0; k < count; k++) {
-        const int a = ties[k].a, b = ties[k].b;
-        const double pull = w->weight[k] * (ties[k].value - (x[a] - x[b]));
-        whole += w->weight[k] * ties[k].value * ties[k].value;
-        w->residual[a] += pull;
-        w->residual[b] -= pull;
+        const int a = o[k].a, b = o[k].b;
+        const double r = w->weight[k] * (o[k].value - (x[a] - x[b]));
+        sum_squares += w->weight[k] * o[k].value * o[k].value;
+        w->residual[a] += r;
+        w->residual[b] -= r;
         w->diagonal[a] += w->weight[k];
         w->diagonal[b] += w->weight[k];
     }
@@ -59,16 +62,16 @@ static void solve(int n, const SdmTie *ties, int count, const Work *w, double *x
         for (int i = 0; i < n; i++)
             w->scaled[i] = w->diagonal[i] > 0.0 ? w->residual[i] / w->diagonal[i] : 0.0;
         const double now = dot(n, w->residual, w->scaled);
-        if (!(now > 1e-20 * whole))
+        if (!(now > 1e-20 * sum_squares))
             return;
         for (int i = 0; i < n; i++) {
             w->step[i] = w->scaled[i] + (round ? now / before : 0.0) * w->step[i];
             w->product[i] = 0.0;
         }
         for (int k = 0; k < count; k++) {
-            const double pull = w->weight[k] * (w->step[ties[k].a] - w->step[ties[k].b]);
-            w->product[ties[k].a] += pull;
-            w->product[ties[k].b] -= pull;
+            const double r = w->weight[k] * (w->step[o[k].a] - w->step[o[k].b]);
+            w->product[o[k].a] += r;
+            w->product[o[k].b] -= r;
         }
         const double length = now / dot(n, w->step, w->product);
         for (int i = 0; i < n; i++) {
@@ -79,36 +82,28 @@ static void solve(int n, const SdmTie *ties, int count, const Work *w, double *x
     }
 }
 
-/* Weights of the next round; false when there is nothing to weigh: no residual, or no redundancy. */
-static bool weigh(const SdmTie *ties, int count, const double *x, Work *w)
+/* Huber's weights for the next round; false when another round would change nothing: no residuals, no
+ * redundancy. */
+static bool update_weights(const SdmObservation *o, int count, const double *x, Work *w)
 {
     for (int k = 0; k < count; k++)
-        w->weight[k] = w->size[k] = fabs(x[ties[k].a] - x[ties[k].b] - ties[k].value) * sqrt(ties[k].weight);
-    const double limit = 1.345 * 1.4826 * sdm_median_f64(w->size, count);
+        w->weight[k] = w->size[k] = fabs(x[o[k].a] - x[o[k].b] - o[k].value) * sqrt(o[k].weight);
+    const double limit = HUBER * 1.4826 * sdm_median_f64(w->size, count);
     for (int k = 0; k < count; k++)
-        w->weight[k] = ties[k].weight * (w->weight[k] > limit && limit > 0.0 ? limit / w->weight[k] : 1.0);
+        w->weight[k] = o[k].weight * (w->weight[k] > limit && limit > 0.0 ? limit / w->weight[k] : 1.0);
     return limit > 1e-9;
 }
 
-static int root_of(int *group, int i)
-{
-    while (group[i] != i)
-        i = group[i] = group[group[i]];
-    return i;
-}
-
-/* Number of connected components; group[i] numbered in order of their first member. */
-static int find_groups(int n, const SdmTie *ties, int count, int *group)
+/* Connected groups of nodes -> group.  @return how many */
+static int find_groups(int n, const SdmObservation *o, int count, int *group)
 {
     int groups = 0;
     for (int i = 0; i < n; i++)
         group[i] = i;
-    for (int k = 0; k < count; k++) {
-        const int a = root_of(group, ties[k].a), b = root_of(group, ties[k].b);
-        group[a > b ? a : b] = a > b ? b : a;
-    }
+    for (int k = 0; k < count; k++)
+        sdm_sets_join(group, o[k].a, o[k].b);
     for (int i = 0; i < n; i++)
-        group[i] = root_of(group, i); /* the smallest member; always before i */
+        group[i] = sdm_sets_root(group, i); /* the smallest node of its group */
     for (int i = 0; i < n; i++)
         group[i] = group[i] == i ? -(++groups) : group[group[i]];
     for (int i = 0; i < n; i++)
@@ -116,6 +111,7 @@ static int find_groups(int n, const SdmTie *ties, int count, int *group)
     return groups;
 }
 
+/* Subtract the median of each group.  spare: room for n values. */
 static void centre(int n, const int *group, int groups, double *spare, double *x)
 {
     for (int g = 0; g < groups; g++) {
@@ -123,15 +119,15 @@ static void centre(int n, const int *group, int groups, double *spare, double *x
         for (int i = 0; i < n; i++)
             if (group[i] == g)
                 spare[members++] = x[i];
-        const double middle = sdm_median_f64(spare, members);
+        const double median = sdm_median_f64(spare, members);
         for (int i = 0; i < n; i++)
             if (group[i] == g)
-                x[i] -= middle;
+                x[i] -= median;
     }
 }
 
-SdmStatus sdm_adjust(SdmContext *ctx, int n, const SdmTie *ties, int count, double *x, int *group,
-                     int *groups)
+SdmStatus sdm_adjust_network(SdmContext *ctx, int n, const SdmObservation *observations, int count, double *x,
+                             int *group, int *groups)
 {
     SdmStatus st = SDM_OK;
     Work w = {0};
@@ -139,27 +135,18 @@ SdmStatus sdm_adjust(SdmContext *ctx, int n, const SdmTie *ties, int count, doub
     for (int i = 0; i < n; i++)
         x[i] = 0.0;
     for (int k = 0; k < count; k++)
-        w.weight[k] = ties[k].weight;
-    for (int round = 0; round < ROUNDS && count > 0; round++) {
-        solve(n, ties, count, &w, x);
-        if (!weigh(ties, count, x, &w))
+        w.weight[k] = observations[k].weight;
+    for (int round = 0; round < WEIGHT_ROUNDS && count > 0; round++) {
+        solve(n, observations, count, &w, x);
+        if (!update_weights(observations, count, x, &w))
             break;
         TRY(sdm_check_stop(ctx));
     }
-    const int found = find_groups(n, ties, count, group);
+    const int found = find_groups(n, observations, count, group);
     centre(n, group, found, w.step, x);
     if (groups)
         *groups = found;
 done:
     work_close(&w);
     return st;
-}
-
-void sdm_stack_median(float *height_m, int n, float *median_m, float *nmad_m)
-{
-    double median = (double)height_m[0], nmad = NAN;
-    if (n > 1)
-        nmad = sdm_nmad_f32(height_m, n, &median);
-    *median_m = (float)median;
-    *nmad_m = (float)nmad;
 }

@@ -1,27 +1,27 @@
-/* Differences between pairs -> one value for each member, by robust least squares over all pairs at once. */
-#ifndef SDM_ADJUST_H
-#define SDM_ADJUST_H
+/* Observed differences between pairs of nodes of a network -> one value for each node, by robust least
+ * squares. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_STACK_ADJUST_H
+#define SDM_STACK_ADJUST_H
 
 #include "core/core.h"
 
-typedef struct SdmTie {
-    int a, b;      /* a < b */
-    double value;  /* of a minus of b */
-    double weight; /* > 0: inverse variance up to a factor */
-    double nmad;   /* spread of what the value is the median of */
-    int64_t samples;
-} SdmTie;
+typedef struct SdmObservation {
+    int a, b;        /* nodes, a < b */
+    double value;    /* of a minus that of b */
+    double weight;   /* > 0: inverse variance up to a factor */
+    double nmad;     /* spread of the samples whose median the value is; not used by the adjustment */
+    int64_t samples; /* number of them; the same */
+} SdmObservation;
 
-/* Values x of n members from their ties: sum of weight rho(x_a - x_b - value) least, rho by Huber (k = 1.345)
- * with iterated weights, scale = 1.4826 x median of the weighted residuals; where that is 0 (a tree) plain
- * least squares. Only differences are known: in each group of tied members the median of x is 0.  A member
- * without ties is a group of its own with x = 0.  Sums run in the order of the ties. group: n, numbered in
- * order of their first member; groups: how many, or NULL.
- * @return SDM_OK, SDM_ERR_MEMORY */
-SdmStatus sdm_adjust(SdmContext *ctx, int n, const SdmTie *ties, int count, double *x, int *group,
-                     int *groups);
-
-/* Height of a cell from n >= 1 heights (overwritten): their median; NMAD from it, NaN for n = 1. */
-void sdm_stack_median(float *height_m, int n, float *median_m, float *nmad_m);
+/* Values x of n nodes that minimise the sum of weight rho(x_a - x_b - value), with rho by Huber (k = 1.345):
+ * least squares with iterated weights, scale = 1.4826 x median of the weighted residuals.  Where that is 0
+ * (no redundancy) it is plain least squares.  Only differences are known: in each connected group of nodes
+ * the median of x is 0, and a node without observations is a group of its own with x = 0.  Sums are taken in
+ * the order of the observations. group: n, numbered from 0 in the order of their first nodes; groups: how
+ * many, or NULL.
+ * @return SDM_OK, SDM_ERR_MEMORY, _STOPPED */
+SdmStatus sdm_adjust_network(SdmContext *ctx, int n, const SdmObservation *observations, int count, double *x,
+                             int *group, int *groups);
 
 #endif

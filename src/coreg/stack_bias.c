@@ -1,5 +1,4 @@
-/* What is smooth in the differences of the layers (jitter, tilt) -> a field for each, which brings it to the
- * mean of all. */
+/* Residuals of the layers -> the smooth error of each (jitter, tilt), which brings it to the mean of all. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
@@ -7,134 +6,212 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_SAMPLES = 6, LEAST_CELLS = 16, MOST_EDGE = 16 }; /* of a node */
-enum { LEAST_NODES = 20, LEAST_LAYERS = 3, ROUNDS = 3, WEIGHT_ROUNDS = 30 };
-static const double LEAST_RATIO = 1.0 / 3.0; /* spread of the smooth part / NMAD, to be worth it */
-static const double HUBER = 2.5;             /* times the median distance: weighs less */
-static const double BEYOND = 3.0;            /* times a spread: not of this kind */
+enum { MIN_STEP_SAMPLES = 6, MIN_STEP_CELLS = 16, MAX_STEP_SAMPLES = 16 }; /* between nodes */
+enum { MIN_NODES = 20 /* of a layer, for its spread */, MIN_LAYERS = 3, ROUNDS = 3, WEIGHT_ROUNDS = 30 };
+static const double MIN_RATIO =
+    1.0 / 3.0;                   /* NMAD of the nodes / NMAD of the residuals: less is noise, and left in */
+static const double HUBER = 2.5; /* times the median distance: a layer farther from the mean weighs less */
+static const double OUTLIER_NMADS = 3.0; /* a node beyond is an error of another kind (cloud, change) */
 
-typedef struct Sums { /* of all layers, at the nodes of the whole grid */
-    double *level, *weight;
-    int *members;
+/* Nodes of a layer, bias_rows x bias_cols. */
+typedef struct LayerNodes {
+    float *median_m; /* of the stable residuals around the node; NaN where there are too few */
+    uint8_t *alone;  /* 1: the layer has heights there, and no other layer has; median_m is 0 */
+    double spread_m, limit_m, weight, distance_m; /* NMAD and outlier limit of median_m; weight of the layer
+                                                   * in the mean, and RMS distance from it */
+} LayerNodes;
+
+/* Weighted sums over all layers at the nodes of the whole grid, rows x cols. */
+typedef struct NodeSums {
+    double *value, *weight;
+    int *layers;
     int64_t cols, rows;
-} Sums;
+} NodeSums;
 
-double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row)
+static int64_t node_count(const SdmLayer *l)
 {
-    if (!l->bias_m)
-        return 0.0;
-    const double cells = (double)(s->bias_step * s->sample_step),
-                 first = 0.5 * (double)((s->bias_step - 1) * s->sample_step) + (double)(s->sample_step / 2);
-    const double x = fmin(fmax(((double)col - first) / cells - (double)l->bias_col0, 0.0),
-                          (double)(l->bias_cols - 1)),
-                 y = fmin(fmax(((double)row - first) / cells - (double)l->bias_row0, 0.0),
-                          (double)(l->bias_rows - 1));
-    const int64_t i = (int64_t)x, j = (int64_t)y, right = i + 1 < l->bias_cols, down = j + 1 < l->bias_rows;
-    const float *const at = l->bias_m + j * l->bias_cols + i, *const below = at + down * l->bias_cols;
-    const double t = x - (double)i, u = y - (double)j;
-    return (1.0 - u) * ((1.0 - t) * (double)at[0] + t * (double)at[right]) +
-           u * ((1.0 - t) * (double)below[0] + t * (double)below[right]);
+    return l->bias_cols * l->bias_rows;
 }
 
-/* Level of a layer at a node: the median of its stable rests there.  NaN where there are too few; 0, and
- * `alone`, where it has heights and no other layer has. */
-static float node_level(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row, bool *alone)
+/* The node k of a layer, counted over the whole grid. */
+static int64_t grid_node(const NodeSums *sums, const SdmLayer *l, int64_t k)
 {
-    float value[MOST_EDGE * MOST_EDGE];
-    const int64_t edge = s->bias_step, c0 = (l->bias_col0 + col) * edge - l->sample_col0,
-                  r0 = (l->bias_row0 + row) * edge - l->sample_row0;
-    int64_t n = 0, lonely = 0;
-    for (int64_t r = r0 < 0 ? 0 : r0; r < r0 + edge && r < l->sample_rows; r++)
-        for (int64_t c = c0 < 0 ? 0 : c0; c < c0 + edge && c < l->sample_cols; c++) {
-            const int64_t at = r * l->sample_cols + c;
-            lonely += !isnan(l->sample[at]) && isnan(l->rest[at]);
-            if (!isnan(l->rest[at]) && !l->unstable[at])
-                value[n++] = l->rest[at];
-        }
-    *alone = 4 * n < edge * edge && lonely > n;
-    return 4 * n < edge * edge ? (*alone ? 0.0F : NAN) : (float)sdm_median_f32(value, n);
+    return (l->bias_row0 + k / l->bias_cols) * sums->cols + l->bias_col0 + k % l->bias_cols;
 }
 
-/* Levels of all its nodes, NaN where there is none; alone: those that stay where they are. */
-static void find_levels(const SdmStack *s, const SdmLayer *l, float *level, uint8_t *alone)
+static bool counts(const LayerNodes *v, int64_t k)
 {
-    for (int64_t k = 0; k < l->bias_cols * l->bias_rows; k++) {
-        bool one;
-        level[k] = node_level(s, l, k % l->bias_cols, k / l->bias_cols, &one);
-        alone[k] = one;
-    }
+    return !isnan(v->median_m[k]) && !v->alone[k];
 }
 
-/* NMAD of the levels; NaN for few. */
-static SdmStatus spread_of(SdmStack *s, const SdmLayer *l, const float *level, const uint8_t *alone,
-                           double *spread_m)
+static SdmStatus nodes_open(SdmStack *s, LayerNodes **out)
 {
     SdmStatus st = SDM_OK;
-    float *value = NULL;
-    int64_t n = 0;
-    TRY(sdm_alloc(s->ctx, &value, (size_t)(l->bias_cols * l->bias_rows) + 1, sizeof *value, "levels"));
-    for (int64_t k = 0; k < l->bias_cols * l->bias_rows; k++)
-        if (!isnan(level[k]) && !alone[k])
-            value[n++] = level[k];
-    *spread_m = n < LEAST_NODES ? (double)NAN : sdm_nmad_f32(value, n, NULL);
+    TRY(sdm_alloc(s->ctx, out, (size_t)s->count, sizeof **out, "smooth errors"));
+    for (int i = 0; i < s->count; i++) {
+        SdmLayer *const l = &s->layer[i];
+        l->bias_col0 = l->sample_col0 / s->bias_step;
+        l->bias_row0 = l->sample_row0 / s->bias_step;
+        l->bias_cols = (l->sample_col0 + l->sample_cols) / s->bias_step + 1 - l->bias_col0;
+        l->bias_rows = (l->sample_row0 + l->sample_rows) / s->bias_step + 1 - l->bias_row0;
+        const size_t n = (size_t)node_count(l);
+        TRY(sdm_alloc(s->ctx, &(*out)[i].median_m, n, sizeof(float), "smooth errors"));
+        TRY(sdm_alloc(s->ctx, &(*out)[i].alone, n, 1, "smooth errors"));
+        TRY(sdm_alloc(s->ctx, &l->bias_m, n, sizeof *l->bias_m, "smooth errors"));
+    }
 done:
-    sdm_free(&value);
     return st;
 }
 
-static double median_of(double *value, int count, const double *from, const double *below)
+static void nodes_close(const SdmStack *s, LayerNodes **nodes)
 {
-    int n = 0;
-    for (int i = 0; i < count; i++)
-        if (isfinite(from[i]) && (!below || below[i] > 0.0))
-            value[n++] = from[i] / (below ? below[i] : 1.0);
-    return sdm_median_f64(value, n);
+    for (int i = 0; *nodes && i < s->count; i++) {
+        sdm_free(&(*nodes)[i].median_m);
+        sdm_free(&(*nodes)[i].alone);
+    }
+    sdm_free(nodes);
 }
 
-static SdmStatus sums_open(SdmStack *s, Sums *sums)
+static SdmStatus sums_open(SdmStack *s, NodeSums *sums)
 {
     SdmStatus st = SDM_OK;
     const int64_t cells = s->bias_step * s->sample_step;
     sums->cols = s->grid.cols / cells + 2;
     sums->rows = s->grid.rows / cells + 2;
     const size_t n = (size_t)(sums->cols * sums->rows);
-    TRY(sdm_alloc(s->ctx, &sums->level, n, sizeof(double), "levels"));
-    TRY(sdm_alloc(s->ctx, &sums->weight, n, sizeof(double), "levels"));
-    TRY(sdm_alloc(s->ctx, &sums->members, n, sizeof(int), "levels"));
+    TRY(sdm_alloc(s->ctx, &sums->value, n, sizeof(double), "smooth errors"));
+    TRY(sdm_alloc(s->ctx, &sums->weight, n, sizeof(double), "smooth errors"));
+    TRY(sdm_alloc(s->ctx, &sums->layers, n, sizeof(int), "smooth errors"));
 done:
     return st;
 }
 
-static void sums_close(Sums *sums)
+static void sums_close(NodeSums *sums)
 {
-    sdm_free(&sums->level);
+    sdm_free(&sums->value);
     sdm_free(&sums->weight);
-    sdm_free(&sums->members);
+    sdm_free(&sums->layers);
 }
 
-static int64_t place(const Sums *sums, const SdmLayer *l, int64_t k)
+/* Median of a layer's stable residuals around a node; see LayerNodes. */
+static float node_median(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row, uint8_t *alone)
 {
-    return (l->bias_row0 + k / l->bias_cols) * sums->cols + l->bias_col0 + k % l->bias_cols;
-}
-
-static void add_layer(const SdmLayer *l, const float *level, const uint8_t *alone, double weight, Sums *sums)
-{
-    for (int64_t k = 0; k < l->bias_cols * l->bias_rows; k++)
-        if (!isnan(level[k]) && !alone[k]) {
-            const int64_t at = place(sums, l, k);
-            sums->level[at] += weight * (double)level[k];
-            sums->weight[at] += weight;
-            sums->members[at]++;
+    float value[MAX_STEP_SAMPLES * MAX_STEP_SAMPLES];
+    const int64_t step = s->bias_step, c0 = (l->bias_col0 + col) * step - l->sample_col0,
+                  r0 = (l->bias_row0 + row) * step - l->sample_row0;
+    int64_t n = 0, without_others = 0;
+    for (int64_t r = r0 < 0 ? 0 : r0; r < r0 + step && r < l->sample_rows; r++)
+        for (int64_t c = c0 < 0 ? 0 : c0; c < c0 + step && c < l->sample_cols; c++) {
+            const int64_t at = r * l->sample_cols + c;
+            without_others += !isnan(l->sample[at]) && isnan(l->residual[at]);
+            if (!isnan(l->residual[at]) && !l->unstable[at])
+                value[n++] = l->residual[at];
         }
+    *alone = 4 * n < step * step && without_others > n;
+    return 4 * n < step * step ? (*alone ? 0.0F : NAN) : (float)sdm_median_f32(value, n);
 }
 
-/* Nodes without a value take the mean of their neighbours that have one, from the edges inwards. */
+/* NMAD of a layer's nodes -> spread_m; NaN for few. */
+static SdmStatus find_spread(SdmStack *s, const SdmLayer *l, LayerNodes *v)
+{
+    SdmStatus st = SDM_OK;
+    float *value = NULL;
+    int64_t n = 0;
+    TRY(sdm_alloc(s->ctx, &value, (size_t)node_count(l) + 1, sizeof *value, "smooth errors"));
+    for (int64_t k = 0; k < node_count(l); k++)
+        if (counts(v, k))
+            value[n++] = v->median_m[k];
+    v->spread_m = n < MIN_NODES ? (double)NAN : sdm_nmad_f32(value, n, NULL);
+done:
+    sdm_free(&value);
+    return st;
+}
+
+static double median_of_finite(double *value, int count)
+{
+    int n = 0;
+    for (int i = 0; i < count; i++)
+        if (isfinite(value[i]))
+            value[n++] = value[i];
+    return sdm_median_f64(value, n);
+}
+
+/* Spreads and outlier limits of the layers, from the nodes of the first round.  spare: count values.
+ * *usual_m: median spread; *worth: the smooth errors are large enough to be taken out. */
+static SdmStatus assess(SdmStack *s, LayerNodes *nodes, double *spare, double *usual_m, bool *worth)
+{
+    SdmStatus st = SDM_OK;
+    for (int i = 0; i < s->count; i++) {
+        const double nmad_m = s->layer[i].residual_nmad_m;
+        TRY(find_spread(s, &s->layer[i], &nodes[i]));
+        spare[i] = nmad_m > 0.0 ? nodes[i].spread_m / nmad_m : (double)NAN;
+    }
+    *worth = median_of_finite(spare, s->count) >= MIN_RATIO;
+    for (int i = 0; i < s->count; i++)
+        spare[i] = nodes[i].spread_m;
+    *usual_m = median_of_finite(spare, s->count);
+    for (int i = 0; i < s->count; i++) {
+        nodes[i].weight = 1.0;
+        nodes[i].limit_m = OUTLIER_NMADS * fmax(nodes[i].spread_m, *usual_m);
+        s->layer[i].bias_nmad_m = *worth ? nodes[i].spread_m : (double)NAN;
+    }
+done:
+    return st;
+}
+
+static void add_layers(const SdmStack *s, const LayerNodes *nodes, NodeSums *sums)
+{
+    const size_t n = (size_t)(sums->cols * sums->rows);
+    memset(sums->value, 0, n * sizeof *sums->value);
+    memset(sums->weight, 0, n * sizeof *sums->weight);
+    memset(sums->layers, 0, n * sizeof *sums->layers);
+    for (int i = 0; i < s->count; i++)
+        for (int64_t k = 0; k < node_count(&s->layer[i]); k++)
+            if (counts(&nodes[i], k)) {
+                const int64_t at = grid_node(sums, &s->layer[i], k);
+                sums->value[at] += nodes[i].weight * (double)nodes[i].median_m[k];
+                sums->weight[at] += nodes[i].weight;
+                sums->layers[at]++;
+            }
+}
+
+/* RMS distance of a layer's nodes from the weighted means of all layers; NaN for few. */
+static double distance_from_mean(const SdmLayer *l, const LayerNodes *v, const NodeSums *sums)
+{
+    double sum = 0.0;
+    int64_t n = 0;
+    for (int64_t k = 0; k < node_count(l); k++) {
+        const int64_t at = grid_node(sums, l, k);
+        if (!counts(v, k) || sums->layers[at] < 2)
+            continue;
+        const double d = (double)v->median_m[k] - sums->value[at] / sums->weight[at];
+        sum += d * d;
+        n++;
+    }
+    return n < MIN_NODES ? (double)NAN : sqrt(sum / (double)n);
+}
+
+/* Weights of the layers: with the nodes of a layer as one point, the mean is the point of the least sum of
+ * Huber's function of the distances to it, found by iterated weights; its scale is the median distance. */
+static void find_weights(const SdmStack *s, LayerNodes *nodes, NodeSums *sums, double *spare)
+{
+    for (int round = 0; round < WEIGHT_ROUNDS; round++) {
+        add_layers(s, nodes, sums);
+        for (int i = 0; i < s->count; i++)
+            spare[i] = nodes[i].distance_m = distance_from_mean(&s->layer[i], &nodes[i], sums);
+        const double limit_m = HUBER * median_of_finite(spare, s->count);
+        for (int i = 0; i < s->count; i++)
+            nodes[i].weight = nodes[i].distance_m > limit_m ? limit_m / nodes[i].distance_m : 1.0;
+    }
+}
+
+/* Fill NaN with the mean of the neighbours that have a value, from the edges of the gaps inwards. */
 static SdmStatus fill_gaps(SdmStack *s, float *value, int64_t cols, int64_t rows)
 {
     SdmStatus st = SDM_OK;
     float *next = NULL;
     int64_t open = cols * rows, before = open + 1;
-    TRY(sdm_alloc(s->ctx, &next, (size_t)(cols * rows), sizeof *next, "levels"));
+    TRY(sdm_alloc(s->ctx, &next, (size_t)(cols * rows), sizeof *next, "smooth errors"));
     while (open > 0 && open < before) {
         before = open;
         open = 0;
@@ -161,146 +238,37 @@ done:
     return st;
 }
 
-/* Levels minus the mean of all there are added to the layer's field. */
-static SdmStatus add_field(SdmStack *s, SdmLayer *l, float *level, const uint8_t *alone, const Sums *sums)
+/* Add to a layer's bias its nodes minus the means of all layers.  Overwrites the nodes. */
+static SdmStatus add_bias(SdmStack *s, SdmLayer *l, LayerNodes *v, const NodeSums *sums)
 {
     SdmStatus st = SDM_OK;
-    const int64_t n = l->bias_cols * l->bias_rows;
-    for (int64_t k = 0; k < n; k++) {
-        const int64_t at = place(sums, l, k);
-        if (!isnan(level[k]) && !alone[k])
-            level[k] = sums->members[at] < 2
-                           ? 0.0F
-                           : (float)((double)level[k] - sums->level[at] / sums->weight[at]);
+    for (int64_t k = 0; k < node_count(l); k++) {
+        const int64_t at = grid_node(sums, l, k);
+        if (counts(v, k))
+            v->median_m[k] = sums->layers[at] < 2
+                                 ? 0.0F
+                                 : (float)((double)v->median_m[k] - sums->value[at] / sums->weight[at]);
     }
-    TRY(fill_gaps(s, level, l->bias_cols, l->bias_rows));
-    for (int64_t k = 0; k < n; k++)
-        l->bias_m[k] += isnan(level[k]) ? 0.0F : level[k];
+    TRY(fill_gaps(s, v->median_m, l->bias_cols, l->bias_rows));
+    for (int64_t k = 0; k < node_count(l); k++)
+        l->bias_m[k] += isnan(v->median_m[k]) ? 0.0F : v->median_m[k];
 done:
     return st;
 }
 
-typedef struct Levels {
-    float **level;   /* of each layer: rows x cols of its nodes */
-    uint8_t **alone; /* as level */
-    double *spread_m, *limit_m, *weight, *nmad_m, *spare; /* of each layer */
-} Levels;
-
-static SdmStatus levels_open(SdmStack *s, Levels *v)
-{
-    SdmStatus st = SDM_OK;
-    const size_t n = (size_t)s->count;
-    TRY(sdm_alloc(s->ctx, &v->level, n, sizeof *v->level, "levels"));
-    TRY(sdm_alloc(s->ctx, &v->alone, n, sizeof *v->alone, "levels"));
-    TRY(sdm_alloc(s->ctx, &v->spread_m, n, sizeof(double), "levels"));
-    TRY(sdm_alloc(s->ctx, &v->limit_m, n, sizeof(double), "levels"));
-    TRY(sdm_alloc(s->ctx, &v->weight, n, sizeof(double), "levels"));
-    TRY(sdm_alloc(s->ctx, &v->nmad_m, n, sizeof(double), "levels"));
-    TRY(sdm_alloc(s->ctx, &v->spare, n, sizeof(double), "levels"));
-    for (int i = 0; i < s->count; i++) {
-        SdmLayer *const l = &s->layer[i];
-        l->bias_col0 = l->sample_col0 / s->bias_step;
-        l->bias_row0 = l->sample_row0 / s->bias_step;
-        l->bias_cols = (l->sample_col0 + l->sample_cols) / s->bias_step + 1 - l->bias_col0;
-        l->bias_rows = (l->sample_row0 + l->sample_rows) / s->bias_step + 1 - l->bias_row0;
-        const size_t nodes = (size_t)(l->bias_cols * l->bias_rows);
-        TRY(sdm_alloc(s->ctx, &v->level[i], nodes, sizeof(float), "levels"));
-        TRY(sdm_alloc(s->ctx, &v->alone[i], nodes, 1, "levels"));
-        TRY(sdm_alloc(s->ctx, &l->bias_m, nodes, sizeof *l->bias_m, "smooth errors"));
-    }
-done:
-    return st;
-}
-
-static void levels_close(const SdmStack *s, Levels *v)
-{
-    for (int i = 0; i < s->count; i++) {
-        if (v->level)
-            sdm_free(&v->level[i]);
-        if (v->alone)
-            sdm_free(&v->alone[i]);
-    }
-    double **const all[] = {&v->spread_m, &v->limit_m, &v->weight, &v->nmad_m, &v->spare};
-    for (int i = 0; i < 5; i++)
-        sdm_free(all[i]);
-    sdm_free(&v->level);
-    sdm_free(&v->alone);
-}
-
-/* Spreads and weights from the levels of the first round; *worth: the smooth part is a good part of the
- * whole. */
-static SdmStatus judge(SdmStack *s, Levels *v, bool *worth)
-{
-    SdmStatus st = SDM_OK;
-    for (int i = 0; i < s->count; i++) {
-        v->nmad_m[i] = s->layer[i].rest_nmad_m;
-        TRY(spread_of(s, &s->layer[i], v->level[i], v->alone[i], &v->spread_m[i]));
-    }
-    *worth = median_of(v->spare, s->count, v->spread_m, v->nmad_m) >= LEAST_RATIO;
-    const double usual_m = median_of(v->spare, s->count, v->spread_m, NULL);
-    for (int i = 0; i < s->count; i++) {
-        v->weight[i] = 1.0;
-        v->limit_m[i] = BEYOND * fmax(v->spread_m[i], usual_m);
-        s->layer[i].found.smooth_m = *worth ? v->spread_m[i] : (double)NAN;
-    }
-done:
-    return st;
-}
-
-static void add_layers(SdmStack *s, const Levels *v, Sums *sums)
-{
-    const size_t n = (size_t)(sums->cols * sums->rows);
-    memset(sums->level, 0, n * sizeof *sums->level);
-    memset(sums->weight, 0, n * sizeof *sums->weight);
-    memset(sums->members, 0, n * sizeof *sums->members);
-    for (int i = 0; i < s->count; i++)
-        add_layer(&s->layer[i], v->level[i], v->alone[i], v->weight[i], sums);
-}
-
-/* Root mean square of a layer's levels minus the means there; NaN for few. */
-static double distance_of(const SdmLayer *l, const float *level, const uint8_t *alone, const Sums *sums)
-{
-    double sum = 0.0;
-    int64_t n = 0;
-    for (int64_t k = 0; k < l->bias_cols * l->bias_rows; k++) {
-        const int64_t at = place(sums, l, k);
-        if (isnan(level[k]) || alone[k] || sums->members[at] < 2)
-            continue;
-        const double d = (double)level[k] - sums->level[at] / sums->weight[at];
-        sum += d * d;
-        n++;
-    }
-    return n < LEAST_NODES ? (double)NAN : sqrt(sum / (double)n);
-}
-
-/* Weights of the layers: each layer's levels are one point, and the mean is the point of the least sum of
- * Huber's function of the distances to it, by iterated weights; its scale is the median distance. */
-static void find_weights(SdmStack *s, Levels *v, Sums *sums)
-{
-    double *const distance_m = v->nmad_m; /* served its purpose */
-    for (int round = 0; round < WEIGHT_ROUNDS; round++) {
-        add_layers(s, v, sums);
-        for (int i = 0; i < s->count; i++)
-            distance_m[i] = distance_of(&s->layer[i], v->level[i], v->alone[i], sums);
-        const double limit_m = HUBER * median_of(v->spare, s->count, distance_m, NULL);
-        for (int i = 0; i < s->count; i++)
-            v->weight[i] = distance_m[i] > limit_m ? limit_m / distance_m[i] : 1.0;
-    }
-}
-
-/* One round: fields from the levels that are there. */
-static SdmStatus improve(SdmStack *s, Levels *v, Sums *sums, bool first)
+/* One round: outliers among the nodes are dropped, and the rest improves the bias of the layers. */
+static SdmStatus improve(SdmStack *s, LayerNodes *nodes, NodeSums *sums, double *spare, bool first)
 {
     SdmStatus st = SDM_OK;
     for (int i = 0; i < s->count; i++)
-        for (int64_t k = 0; k < s->layer[i].bias_cols * s->layer[i].bias_rows; k++)
-            if (!(fabs((double)v->level[i][k]) <= v->limit_m[i]) && !v->alone[i][k])
-                v->level[i][k] = NAN;
+        for (int64_t k = 0; k < node_count(&s->layer[i]); k++)
+            if (!(fabs((double)nodes[i].median_m[k]) <= nodes[i].limit_m) && !nodes[i].alone[k])
+                nodes[i].median_m[k] = NAN;
     if (first)
-        find_weights(s, v, sums);
-    add_layers(s, v, sums);
+        find_weights(s, nodes, sums, spare);
+    add_layers(s, nodes, sums);
     for (int i = 0; i < s->count; i++)
-        TRY(add_field(s, &s->layer[i], v->level[i], v->alone[i], sums));
+        TRY(add_bias(s, &s->layer[i], &nodes[i], sums));
 done:
     return st;
 }
@@ -308,26 +276,30 @@ done:
 SdmStatus sdm_stack_bias(SdmStack *s)
 {
     SdmStatus st = SDM_OK;
-    Levels v = {0};
-    Sums sums = {0};
+    LayerNodes *nodes = NULL;
+    NodeSums sums = {0};
+    double *spare = NULL, usual_m = NAN;
     bool worth = true;
-    s->bias_step = LEAST_SAMPLES * s->sample_step < LEAST_CELLS
-                       ? (LEAST_CELLS + s->sample_step - 1) / s->sample_step
-                       : LEAST_SAMPLES;
-    if (s->count < LEAST_LAYERS)
+    s->bias_step = MIN_STEP_SAMPLES * s->sample_step < MIN_STEP_CELLS
+                       ? (MIN_STEP_CELLS + s->sample_step - 1) / s->sample_step
+                       : MIN_STEP_SAMPLES;
+    if (s->count < MIN_LAYERS)
         return SDM_OK;
-    TRY(levels_open(s, &v));
+    TRY(nodes_open(s, &nodes));
     TRY(sums_open(s, &sums));
+    TRY(sdm_alloc(s->ctx, &spare, (size_t)s->count, sizeof *spare, "smooth errors"));
     for (int round = 0; round < ROUNDS && worth; round++) {
         TRY(sdm_check_stop(s->ctx));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
         for (int i = 0; i < s->count; i++)
-            find_levels(s, &s->layer[i], v.level[i], v.alone[i]);
+            for (int64_t k = 0; k < node_count(&s->layer[i]); k++)
+                nodes[i].median_m[k] = node_median(s, &s->layer[i], k % s->layer[i].bias_cols,
+                                                   k / s->layer[i].bias_cols, &nodes[i].alone[k]);
         if (round == 0)
-            TRY(judge(s, &v, &worth));
+            TRY(assess(s, nodes, spare, &usual_m, &worth));
         if (worth) {
-            TRY(improve(s, &v, &sums, round == 0));
-            TRY(sdm_stack_rest(s));
+            TRY(improve(s, nodes, &sums, spare, round == 0));
+            TRY(sdm_stack_residuals(s));
         }
     }
     for (int i = 0; i < s->count && !worth; i++)
@@ -335,9 +307,10 @@ SdmStatus sdm_stack_bias(SdmStack *s)
     if (worth)
         sdm_log(s->ctx, SDM_LOG_INFO, 8,
                 "smooth errors (jitter, tilt; NMAD %.2f m, median DEM) brought to the mean of the DEMs",
-                median_of(v.spare, s->count, v.spread_m, NULL));
+                usual_m);
 done:
     sums_close(&sums);
-    levels_close(s, &v);
+    nodes_close(s, &nodes);
+    sdm_free(&spare);
     return st;
 }

@@ -1,21 +1,32 @@
-/* Layers, block by block -> cells of the stack. */
+/* Layers, block by block -> median, NMAD, count and mask of each cell. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/stats.h"
 #include "coreg/stack_layer.h"
 
 #include <math.h>
 
-enum { EDGE_MOST = 1024, EDGE_LEAST = 64, DATUMS = 3 };
+enum { MAX_EDGE = 1024, MIN_EDGE = 64, DATUMS = 3 };
 
-typedef struct Pile {   /* the layers over a block */
-    int *member, count; /* indices of layers */
-    float **height_m;   /* each h x w, above the ellipsoid, shift taken out */
-    uint8_t **filled;
+typedef struct BlockLayers { /* the layers that overlap a block */
+    int *index, count;       /* index: into SdmStack.layer */
+    float **height_m;        /* each h x w, above the ellipsoid, shift taken out */
+    uint8_t **filled;        /* each h x w */
     SdmUndulation undulation[DATUMS];
-    float *geoid_m[DATUMS]; /* h x w, NULL where no layer needs it */
-    float *value;           /* threads x 2 x count */
-} Pile;
+    float *geoid_m[DATUMS]; /* undulation of each datum, h x w; NULL where no layer needs it */
+    float *value;           /* threads x 2 x layers: heights of a cell */
+} BlockLayers;
 
-static bool meets(const SdmStack *s, const SdmLayer *l, int64_t col0, int64_t row0, int64_t w, int64_t h)
+void sdm_stack_median(float *height_m, int n, float *median_m, float *nmad_m)
+{
+    double median = (double)height_m[0], nmad = NAN;
+    if (n > 1)
+        nmad = sdm_nmad_f32(height_m, n, &median);
+    *median_m = (float)median;
+    *nmad_m = (float)nmad;
+}
+
+/* Does a layer, with its shift, overlap a rectangle of cells? */
+static bool overlaps(const SdmStack *s, const SdmLayer *l, int64_t col0, int64_t row0, int64_t w, int64_t h)
 {
     const int64_t more =
         1 + (int64_t)ceil(fmax(fabs(l->shift_m[0]) / s->dx_m, fabs(l->shift_m[1]) / s->dy_m));
@@ -23,24 +34,24 @@ static bool meets(const SdmStack *s, const SdmLayer *l, int64_t col0, int64_t ro
            l->row0 + l->rows + more > row0;
 }
 
-static int count_members(const SdmStack *s, int64_t col0, int64_t row0, int64_t edge)
+static int count_layers(const SdmStack *s, int64_t col0, int64_t row0, int64_t edge)
 {
     int n = 0;
     for (int i = 0; i < s->count; i++)
-        n += meets(s, &s->layer[i], col0, row0, edge, edge);
+        n += overlaps(s, &s->layer[i], col0, row0, edge, edge);
     return n;
 }
 
-/* The largest block whose layers take no more than an eighth of the budget, nor 128 MiB. */
+/* Edge of the largest block whose layers fit in an eighth of the memory budget and 128 MiB. */
 static int64_t choose_edge(const SdmStack *s)
 {
-    const double budget = fmin((double)sdm_options(s->ctx)->memory_bytes / 8.0, 128.0 * 1048576.0);
-    int64_t edge = EDGE_MOST;
-    for (; edge > EDGE_LEAST; edge /= 2) {
+    const double budget = fmin((double)s->options->memory_bytes / 8.0, 128.0 * 1048576.0);
+    int64_t edge = MAX_EDGE;
+    for (; edge > MIN_EDGE; edge /= 2) {
         int most = 0;
         for (int64_t row = 0; row < s->grid.rows; row += edge)
             for (int64_t col = 0; col < s->grid.cols; col += edge) {
-                const int n = count_members(s, col, row, edge);
+                const int n = count_layers(s, col, row, edge);
                 most = n > most ? n : most;
             }
         if ((double)edge * (double)edge * (5.0 * most + 24.0) <= budget)
@@ -49,10 +60,10 @@ static int64_t choose_edge(const SdmStack *s)
     return edge;
 }
 
-static SdmStatus pile_open(SdmStack *s, int64_t cells, Pile *p)
+static SdmStatus layers_open(SdmStack *s, int64_t cells, BlockLayers *p)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(s->ctx, &p->member, (size_t)s->count, sizeof *p->member, "block"));
+    TRY(sdm_alloc(s->ctx, &p->index, (size_t)s->count, sizeof *p->index, "block"));
     TRY(sdm_alloc(s->ctx, &p->height_m, (size_t)s->count, sizeof *p->height_m, "block"));
     TRY(sdm_alloc(s->ctx, &p->filled, (size_t)s->count, sizeof *p->filled, "block"));
     TRY(sdm_alloc(s->ctx, &p->value, 2 * (size_t)s->count * (size_t)s->threads, sizeof *p->value, "block"));
@@ -67,7 +78,7 @@ done:
     return st;
 }
 
-static void pile_clear(Pile *p)
+static void layers_clear(BlockLayers *p)
 {
     for (int k = 0; k < p->count; k++) {
         sdm_free(&p->height_m[k]);
@@ -76,9 +87,9 @@ static void pile_clear(Pile *p)
     p->count = 0;
 }
 
-static void pile_close(Pile *p)
+static void layers_close(BlockLayers *p)
 {
-    pile_clear(p);
+    layers_clear(p);
     for (int v = 0; v < DATUMS; v++) {
         sdm_undulation_close(&p->undulation[v]);
         sdm_free(&p->geoid_m[v]);
@@ -86,17 +97,18 @@ static void pile_close(Pile *p)
     sdm_free(&p->value);
     sdm_free(&p->filled);
     sdm_free(&p->height_m);
-    sdm_free(&p->member);
+    sdm_free(&p->index);
 }
 
-/* One layer over the block, above the ellipsoid. */
-static SdmStatus load_member(const SdmStack *s, const SdmBlock *b, Pile *p, int k)
+/* Read a layer over the block, as heights above the ellipsoid. */
+static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, BlockLayers *p, int k)
 {
     SdmStatus st = SDM_OK;
-    const SdmLayer *const l = &s->layer[p->member[k]];
+    const SdmLayer *const l = &s->layer[p->index[k]];
     const int64_t n = b->w * b->h;
     const float *const geoid_m = l->vertical > SDM_ELLIPSOID ? p->geoid_m[l->vertical] : NULL;
-    TRY(sdm_layer_read(s, l, (SdmWindow){.col0 = b->col0, .row0 = b->row0, .w = b->w, .h = b->h, .stride = 1},
+    TRY(sdm_layer_read(s, l,
+                       (SdmCellWindow){.col0 = b->col0, .row0 = b->row0, .w = b->w, .h = b->h, .stride = 1},
                        p->height_m[k], p->filled[k]));
     for (int64_t i = 0; i < n; i++)
         p->height_m[k][i] =
@@ -105,15 +117,16 @@ done:
     return st;
 }
 
-static SdmStatus load(SdmStack *s, const SdmBlock *b, Pile *p)
+/* Read all layers that overlap the block. */
+static SdmStatus read_layers(SdmStack *s, const SdmBlock *b, BlockLayers *p)
 {
     SdmStatus st = SDM_OK, why = SDM_OK;
     const size_t n = (size_t)(b->w * b->h);
-    pile_clear(p);
+    layers_clear(p);
     for (int i = 0; i < s->count; i++)
-        if (meets(s, &s->layer[i], b->col0, b->row0, b->w, b->h)) {
+        if (overlaps(s, &s->layer[i], b->col0, b->row0, b->w, b->h)) {
             const int k = p->count++;
-            p->member[k] = i;
+            p->index[k] = i;
             TRY(sdm_alloc(s->ctx, &p->height_m[k], n, sizeof(float), "block"));
             TRY(sdm_alloc(s->ctx, &p->filled[k], n, 1, "block"));
         }
@@ -123,8 +136,8 @@ static SdmStatus load(SdmStack *s, const SdmBlock *b, Pile *p)
                                       p->geoid_m[v]));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
     for (int k = 0; k < p->count; k++) {
-        const SdmStatus one = load_member(s, b, p, k);
-#pragma omp critical(sdm_stack)
+        const SdmStatus one = read_layer(s, b, p, k);
+#pragma omp critical(stack_status)
         why = one && !why ? one : why;
     }
     TRY(why);
@@ -132,33 +145,35 @@ done:
     return st;
 }
 
-/* Heights that count at a cell -> value, and smooth, less the layers' smooth parts; measured ones, or where
- * there is none, filled ones. */
-static int gather(const SdmStack *s, const SdmBlock *b, const Pile *p, int64_t i, bool filled, float *value,
-                  float *smooth)
+/* Heights of a cell, measured or filled -> value; with the layers' smooth errors taken out -> unbiased.
+ * @return how many */
+static int gather(const SdmStack *s, const SdmBlock *b, const BlockLayers *p, int64_t i, bool filled,
+                  float *value, float *unbiased)
 {
     int n = 0;
     for (int k = 0; k < p->count; k++)
         if (!isnan(p->height_m[k][i]) && (p->filled[k][i] != 0) == filled) {
-            const SdmLayer *const l = &s->layer[p->member[k]];
+            const SdmLayer *const l = &s->layer[p->index[k]];
             value[n] = p->height_m[k][i];
-            smooth[n] = l->bias_m ? (float)((double)value[n] - sdm_layer_bias(s, l, b->col0 + i % b->w,
-                                                                              b->row0 + i / b->w))
-                                  : value[n];
+            unbiased[n] =
+                l->bias_m
+                    ? (float)((double)value[n] - sdm_layer_bias(s, l, b->col0 + i % b->w, b->row0 + i / b->w))
+                    : value[n];
             n++;
         }
     return n;
 }
 
-static void combine_cell(const SdmStack *s, const Pile *p, double disagree_m, float *value, int64_t i,
-                         SdmBlock *b)
+/* Cell i of the block from the measured heights or, where there is none, from the filled ones.  value: room
+ * for two heights of each layer. */
+static void combine_cell(const SdmStack *s, const BlockLayers *p, float *value, int64_t i, SdmBlock *b)
 {
     unsigned mask = SDM_QA_VALID;
-    float *const smooth = value + s->count;
+    float *const unbiased = value + s->count;
     float unused;
-    int n = gather(s, b, p, i, false, value, smooth);
+    int n = gather(s, b, p, i, false, value, unbiased);
     if (n == 0 && !s->opt->no_filled) {
-        n = gather(s, b, p, i, true, value, smooth);
+        n = gather(s, b, p, i, true, value, unbiased);
         mask |= SDM_QA_FILLED;
     }
     b->count[i] = (uint16_t)n;
@@ -166,10 +181,10 @@ static void combine_cell(const SdmStack *s, const Pile *p, double disagree_m, fl
     b->mask[i] = SDM_QA_OUTSIDE;
     if (n == 0)
         return;
-    if (n == 2 && fabs((double)value[0] - (double)value[1]) > disagree_m)
+    if (n == 2 && fabs((double)value[0] - (double)value[1]) > s->disagree_m)
         mask |= SDM_QA_DISAGREE;
     sdm_stack_median(value, n, &unused, &b->spread_m[i]);
-    sdm_stack_median(smooth, n, &b->height_m[i], &unused);
+    sdm_stack_median(unbiased, n, &b->height_m[i], &unused);
     b->mask[i] = (uint16_t)mask;
 }
 
@@ -184,14 +199,14 @@ done:
     return st;
 }
 
-SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackReport *report, SdmProduct *product, int *blocks)
+SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
 {
     SdmStatus st = SDM_OK;
-    Pile p = {0};
+    BlockLayers p = {0};
     SdmBlock b = {0};
     const int64_t edge = choose_edge(s), across = (s->grid.cols + edge - 1) / edge,
                   down = (s->grid.rows + edge - 1) / edge;
-    TRY(pile_open(s, edge * edge, &p));
+    TRY(layers_open(s, edge * edge, &p));
     TRY(block_open(s->ctx, edge * edge, &b));
     for (int64_t k = 0; k < across * down; k++) {
         TRY(sdm_check_stop(s->ctx));
@@ -200,10 +215,10 @@ SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackReport *report, SdmProduc
         b.row0 = k / across * edge;
         b.w = edge < s->grid.cols - b.col0 ? edge : s->grid.cols - b.col0;
         b.h = edge < s->grid.rows - b.row0 ? edge : s->grid.rows - b.row0;
-        TRY(load(s, &b, &p));
+        TRY(read_layers(s, &b, &p));
 #pragma omp parallel for schedule(static) num_threads(s->threads)
         for (int64_t i = 0; i < b.w * b.h; i++)
-            combine_cell(s, &p, report->disagree_m, p.value + 2 * (int64_t)sdm_thread() * s->count, i, &b);
+            combine_cell(s, &p, p.value + 2 * (int64_t)sdm_thread() * s->count, i, &b);
         TRY(sdm_product_write(s->ctx, product, &b));
     }
     *blocks = (int)(across * down);
@@ -212,6 +227,6 @@ done:
     sdm_free(&b.spread_m);
     sdm_free(&b.count);
     sdm_free(&b.mask);
-    pile_close(&p);
+    layers_close(&p);
     return st;
 }

@@ -1,5 +1,6 @@
-/* Arguments and --list -> layers: each DEM opened once and described. */
+/* Arguments and --list -> layers: each DEM is opened once, checked and described. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/list_file.h"
 #include "coreg/input_raster.h"
 #include "coreg/stack_layer.h"
 
@@ -10,54 +11,103 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-static SdmStatus own(SdmContext *ctx, const char *text, size_t length, const char *more, char **out)
+/* Text -> an own copy. */
+static SdmStatus copy_text(SdmContext *ctx, const char *text, char **out)
 {
-    const size_t size = length + strlen(more) + 1;
+    const size_t size = strlen(text) + 1;
     const SdmStatus st = sdm_alloc(ctx, out, size, 1, "name of a DEM");
     if (!st)
-        snprintf(*out, size, "%.*s%s", (int)length, text, more);
+        memcpy(*out, text, size);
     return st;
 }
 
-static void set_crs(SdmLayerCrs *crs, const SdmOperand *op)
+/* Add the DEMs of an open list to the paths, which have room for them. */
+static SdmStatus add_list(SdmContext *ctx, const char *path, SdmListFile *list, SdmPaths *out)
+{
+    SdmStatus st = SDM_OK;
+    const int before = out->count;
+    for (char *entry; (entry = sdm_list_file_next(list)) != NULL;) {
+        char joined[SDM_PATH_SIZE];
+        const char *const name = sdm_list_file_unquote(entry);
+        if (list->has_control || strlen(list->folder) + strlen(name) + 8 > SDM_PATH_SIZE)
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "--list %s: line %d is no file name; expected text with one DEM a line", path,
+                            list->line);
+        TRY(sdm_path_join(ctx, list->folder, name, joined));
+        TRY(copy_text(ctx, joined, &out->path[out->count++]));
+    }
+    if (out->count == before)
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "--list %s: names no DEM; expected one a line", path);
+done:
+    return st;
+}
+
+SdmStatus sdm_stack_paths(SdmContext *ctx, const char *const *dems, int count, const char *list,
+                          SdmPaths *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmListFile file = {.lines = 0};
+    if (list)
+        TRY(sdm_list_file_open(ctx, "--list", list, "one DEM a line", &file));
+    TRY(sdm_alloc(ctx, &out->path, (size_t)count + (size_t)file.lines + 1, sizeof *out->path,
+                  "list of DEMs"));
+    for (int i = 0; i < count; i++)
+        TRY(copy_text(ctx, dems[i], &out->path[out->count++]));
+    if (list)
+        TRY(add_list(ctx, list, &file, out));
+done:
+    sdm_list_file_close(&file);
+    return st;
+}
+
+void sdm_paths_free(SdmPaths *paths)
+{
+    for (int i = 0; i < paths->count; i++)
+        sdm_free(&paths->path[i]);
+    sdm_free(&paths->path);
+}
+
+static void set_crs(SdmLayerCrs *crs, const SdmInputRaster *raster)
 {
     OSRDestroySpatialReference(crs->srs);
     CPLFree(crs->wkt);
-    crs->srs = OSRClone(op->srs);
+    crs->srs = OSRClone(raster->srs);
     OSRSetAxisMappingStrategy(crs->srs, OAMS_TRADITIONAL_GIS_ORDER);
-    crs->wkt = CPLStrdup(op->wkt);
+    crs->wkt = CPLStrdup(raster->wkt);
 }
 
-/* Index of the CRS among those met so far, added when it is new.  Of two spellings of one CRS the first in
- * the order of their text stays, whatever the order of the DEMs. */
-static int find_crs(SdmStack *s, const SdmOperand *op)
+/* Index of the raster's CRS, which is added when it is new.  Of two spellings of one CRS the alphabetically
+ * first is kept, so that the order of the DEMs makes no difference. */
+static int find_crs(SdmStack *s, const SdmInputRaster *raster)
 {
     for (int i = 0; i < s->crs_count; i++)
-        if (strcmp(s->crs[i].wkt, op->wkt) == 0 || OSRIsSame(s->crs[i].srs, op->srs)) {
-            if (strcmp(op->wkt, s->crs[i].wkt) < 0)
-                set_crs(&s->crs[i], op);
+        if (strcmp(s->crs[i].wkt, raster->wkt) == 0 || OSRIsSame(s->crs[i].srs, raster->srs)) {
+            if (strcmp(raster->wkt, s->crs[i].wkt) < 0)
+                set_crs(&s->crs[i], raster);
             return i;
         }
-    set_crs(&s->crs[s->crs_count], op);
+    set_crs(&s->crs[s->crs_count], raster);
     return s->crs_count++;
 }
 
-/* NAME_qa.tif beside NAME.tif: a raster on the same pixels with a mask whose bit 1 is `filled`. */
+/* Find NAME_qa.tif beside NAME.tif: a raster on the same pixels with a mask whose bit 1 is `filled`. */
 static SdmStatus find_qa(SdmStack *s, SdmLayer *l)
 {
     SdmStatus st = SDM_OK;
     char *qa = NULL;
-    double geo[6];
+    double transform[6];
     const char *const dot = strrchr(l->path, '.');
     GDALDatasetH ds = NULL;
     if (!dot || (strcasecmp(dot, ".tif") != 0 && strcasecmp(dot, ".tiff") != 0))
         return SDM_OK;
-    TRY(own(s->ctx, l->path, (size_t)(dot - l->path), "_qa.tif", &qa));
+    const size_t size = (size_t)(dot - l->path) + sizeof "_qa.tif";
+    TRY(sdm_alloc(s->ctx, &qa, size, 1, "name of a DEM"));
+    snprintf(qa, size, "%.*s_qa.tif", (int)(dot - l->path), l->path);
     ds = GDALOpenEx(qa, GDAL_OF_RASTER, NULL, NULL, NULL);
     const char *const bit = ds ? GDALGetMetadataItem(ds, "MASK_BIT_1", NULL) : NULL;
     if (!bit || strcmp(bit, sdm_qa_names[1]) != 0 || GDALGetRasterXSize(ds) != l->width ||
-        GDALGetRasterYSize(ds) != l->height || GDALGetGeoTransform(ds, geo) != CE_None ||
-        memcmp(geo, l->geo, sizeof geo) != 0)
+        GDALGetRasterYSize(ds) != l->height || GDALGetGeoTransform(ds, transform) != CE_None ||
+        memcmp(transform, l->transform, sizeof transform) != 0)
         goto done;
     for (int b = 1; b <= GDALGetRasterCount(ds) && !l->qa_band; b++)
         if (strcmp(GDALGetDescription(GDALGetRasterBand(ds, b)), "mask") == 0)
@@ -73,50 +123,49 @@ done:
     return st;
 }
 
-static SdmStatus read_datum(SdmStack *s, const SdmOperand *op, SdmLayer *l)
+static SdmStatus read_datum(SdmStack *s, const SdmInputRaster *raster, SdmLayer *l)
 {
-    static const char *const words[] = {"ellipsoid", "egm96", "egm2008"};
-    l->vertical = op->vertical;
-    if (op->vertical == SDM_VERTICAL_OTHER)
+    l->vertical = raster->vertical;
+    if (raster->vertical == SDM_VERTICAL_OTHER)
         return sdm_fail(
             s->ctx, SDM_ERR_UNSUPPORTED,
             "DEM %s: its heights are above '%s', and only ellipsoid, EGM96 and EGM2008 can be converted; "
             "run gdalwarp on it first",
-            l->path, op->vertical_name);
-    for (int k = 0; k < 3 && l->vertical == SDM_VERTICAL_UNKNOWN && s->opt->dem_vertical; k++)
-        if (strcmp(s->opt->dem_vertical, words[k]) == 0)
-            l->vertical = k;
+            l->path, raster->vertical_name);
+    if (l->vertical == SDM_VERTICAL_UNKNOWN && s->opt->dem_vertical)
+        l->vertical = sdm_vertical_of_word(s->opt->dem_vertical);
     return SDM_OK;
 }
 
 static SdmStatus describe(SdmStack *s, SdmLayer *l)
 {
     SdmStatus st = SDM_OK;
-    SdmOperand op = {0};
-    TRY(sdm_operand_open(s->ctx, l->path, "DEM", &op));
-    l->width = GDALGetRasterXSize(op.file);
-    l->height = GDALGetRasterYSize(op.file);
-    if (GDALGetGeoTransform(op.file, l->geo) != CE_None || !GDALInvGeoTransform(l->geo, l->to_pixel)) {
+    SdmInputRaster raster = {0};
+    TRY(sdm_input_raster_open(s->ctx, l->path, "DEM", &raster));
+    l->width = GDALGetRasterXSize(raster.file);
+    l->height = GDALGetRasterYSize(raster.file);
+    if (GDALGetGeoTransform(raster.file, l->transform) != CE_None ||
+        !GDALInvGeoTransform(l->transform, l->to_pixel)) {
         st = sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: has no geotransform, so its place is unknown", l->path);
         goto done;
     }
-    if (GDALDataTypeIsComplex(GDALGetRasterDataType(GDALGetRasterBand(op.file, 1)))) {
+    if (GDALDataTypeIsComplex(GDALGetRasterDataType(GDALGetRasterBand(raster.file, 1)))) {
         st = sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its pixels are complex numbers, expected heights",
                       l->path);
         goto done;
     }
-    if (!OSRIsProjected(op.srs) && !OSRIsGeographic(op.srs)) {
+    if (!OSRIsProjected(raster.srs) && !OSRIsGeographic(raster.srs)) {
         st = sdm_fail(s->ctx, SDM_ERR_INPUT,
                       "DEM %s: its coordinate reference system is neither projected nor geographic", l->path);
         goto done;
     }
-    l->cell = sqrt(fabs(l->geo[1] * l->geo[5] - l->geo[2] * l->geo[4]));
-    TRY(read_datum(s, &op, l));
-    l->crs = find_crs(s, &op);
-    s->crs[l->crs].cells += l->width * l->height;
+    l->pixel = sqrt(fabs(l->transform[1] * l->transform[5] - l->transform[2] * l->transform[4]));
+    TRY(read_datum(s, &raster, l));
+    l->crs = find_crs(s, &raster);
+    s->crs[l->crs].pixels += l->width * l->height;
     TRY(find_qa(s, l));
 done:
-    sdm_operand_close(&op);
+    sdm_input_raster_close(&raster);
     return st;
 }
 
@@ -143,10 +192,9 @@ done:
     return st;
 }
 
-/* Either all layers say what their heights are above, or none does. */
+/* Either all layers declare a vertical datum, or none does. */
 static SdmStatus check_datums(SdmStack *s)
 {
-    static const char *const name[] = {"the WGS 84 ellipsoid", "EGM96", "EGM2008"};
     int known = -1, unknown = -1;
     for (int i = 0; i < s->count; i++) {
         known = s->layer[i].vertical >= 0 && known < 0 ? i : known;
@@ -157,28 +205,25 @@ static SdmStatus check_datums(SdmStack *s)
             s->ctx, SDM_ERR_DATA,
             "DEM %s does not say what its heights are above, but %s says %s; give --dem-vertical ellipsoid, "
             "egm96 or egm2008",
-            s->layer[unknown].path, s->layer[known].path, name[s->layer[known].vertical]);
+            s->layer[unknown].path, s->layer[known].path, sdm_vertical_name(s->layer[known].vertical));
     s->datum_unknown = unknown >= 0;
-    if (s->datum_unknown && sdm_options(s->ctx)->vertical != SDM_ELLIPSOID)
+    if (s->datum_unknown && s->options->vertical != SDM_ELLIPSOID)
         return sdm_fail(
             s->ctx, SDM_ERR_DATA,
             "--vertical %s needs to know what the heights of the DEMs are above, and %s does not say; give "
             "--dem-vertical ellipsoid, egm96 or egm2008",
-            sdm_options(s->ctx)->vertical == SDM_EGM96 ? "egm96" : "egm2008", s->layer[unknown].path);
+            sdm_vertical_word(s->options->vertical), s->layer[unknown].path);
     if (s->datum_unknown)
         sdm_log(s->ctx, SDM_LOG_WARNING, 1,
-                "no DEM says what its heights are above: taken as the same, and the stack will not say "
-                "either; else give --dem-vertical");
+                "no DEM says what its heights are above: assumed to be the same, and the stack will not say "
+                "either; otherwise give --dem-vertical");
     return SDM_OK;
 }
 
-static SdmStatus gather(SdmStack *s, const char *const *dems, int count, SdmPaths *paths)
+static SdmStatus find_paths(SdmStack *s, const char *const *dems, int count, SdmPaths *paths)
 {
     SdmStatus st = SDM_OK;
-    for (int i = 0; i < count; i++)
-        TRY(sdm_paths_add(s->ctx, paths, "", 0, dems[i]));
-    if (s->opt->list)
-        TRY(sdm_stack_list(s->ctx, s->opt->list, paths));
+    TRY(sdm_stack_paths(s->ctx, dems, count, s->opt->list, paths));
     if (paths->count < 2) {
         st = sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", paths->count,
                       paths->count == 1 ? "" : "s");
@@ -194,12 +239,12 @@ SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
 {
     SdmStatus st = SDM_OK;
     SdmPaths paths = {0};
-    TRY(gather(s, dems, count, &paths));
+    TRY(find_paths(s, dems, count, &paths));
     TRY(sdm_alloc(s->ctx, &s->layer, (size_t)paths.count, sizeof *s->layer, "DEMs"));
     TRY(sdm_alloc(s->ctx, &s->crs, (size_t)paths.count, sizeof *s->crs, "DEMs"));
     while (s->count < paths.count) {
         SdmLayer *const l = &s->layer[s->count];
-        l->path = paths.path[s->count]; /* moves */
+        l->path = paths.path[s->count]; /* handed over */
         paths.path[s->count++] = NULL;
         TRY(describe(s, l));
         TRY(sdm_check_stop(s->ctx));
@@ -216,7 +261,7 @@ void sdm_stack_close(SdmStack *s)
         sdm_free(&s->layer[i].path);
         sdm_free(&s->layer[i].qa);
         sdm_free(&s->layer[i].sample);
-        sdm_free(&s->layer[i].rest);
+        sdm_free(&s->layer[i].residual);
         sdm_free(&s->layer[i].unstable);
         sdm_free(&s->layer[i].bias_m);
     }

@@ -1,4 +1,5 @@
-/* A layer's file -> its heights at cells of the common grid, bilinear, by windows. */
+/* A layer's file -> its heights at cells of the common grid, bilinear, by windows; its smooth error at a
+ * cell. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/qa.h"
 #include "coreg/stack_layer.h"
@@ -7,21 +8,26 @@
 #include <gdal.h>
 #include <math.h>
 
-enum { CHUNK_PIXELS = 2000000, MOST_PARTS = 16, PAD = 3 };
+enum {
+    CHUNK_PIXELS = 2000000, /* of the file, read at once */
+    MAX_PARTS = 16,         /* positions per cell and axis */
+    PAD = 3                 /* pixels read around those that are needed */
+};
 
 typedef struct Reading { /* a chunk of rows of a window */
     const SdmStack *s;
     const SdmLayer *l;
-    SdmWindow window;
+    SdmCellWindow window;
     GDALDatasetH file, qa;
     double nodata, scale, offset;
     bool has_nodata, masked;
-    double *node; /* pixel (col, row) from pixel centres, of each node: node_rows x node_cols x 2 */
+    double *node; /* node_rows x node_cols x 2: column and row of each node in the file, 0 = centre of the
+                     first pixel */
     int64_t node_col0, node_row0, node_cols, node_rows; /* in nodes */
-    int64_t x0, y0, w, h;                               /* pixels that were read */
+    int64_t x0, y0, w, h;                               /* pixels of the file that were read */
     float *pixel;                                       /* h x w, NaN where there is none */
     uint8_t *filled;                                    /* h x w */
-    int parts; /* samples per cell and axis: 1 bilinear, more to average */
+    int parts; /* positions per cell and axis whose mean is taken; 1: bilinear alone */
 } Reading;
 
 static SdmStatus open_files(Reading *r)
@@ -48,14 +54,14 @@ static SdmStatus open_files(Reading *r)
     return SDM_OK;
 }
 
-/* Where the grid's cell centres (k step) lie in the file, for the nodes around the window. */
-static SdmStatus place_nodes(Reading *r)
+/* Positions in the file of the nodes around the window: the centres of every position_step-th cell. */
+static SdmStatus find_nodes(Reading *r)
 {
     SdmStatus st = SDM_OK;
     const SdmStack *const s = r->s;
     const SdmLayer *const l = r->l;
     const SdmLayerCrs *const crs = &s->crs[l->crs];
-    const int64_t step = s->node_step, last_col = r->window.col0 + (r->window.w - 1) * r->window.stride,
+    const int64_t step = s->position_step, last_col = r->window.col0 + (r->window.w - 1) * r->window.stride,
                   last_row = r->window.row0 + (r->window.h - 1) * r->window.stride;
     r->node_col0 = r->window.col0 / step;
     r->node_row0 = r->window.row0 / step;
@@ -75,12 +81,12 @@ done:
     return st;
 }
 
-/* Pixels that the window may need -> x0, y0, w, h; false when it misses the file. */
+/* Pixels that the window needs -> x0, y0, w, h; false when it lies outside the file. */
 static bool find_pixels(Reading *r)
 {
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     for (int64_t k = 0; k < 2 * r->node_cols * r->node_rows; k++) {
-        low[k & 1] = fmin(low[k & 1], r->node[k]); /* NaN is passed over */
+        low[k & 1] = fmin(low[k & 1], r->node[k]); /* fmin and fmax ignore NaN */
         high[k & 1] = fmax(high[k & 1], r->node[k]);
     }
     const double pad = PAD + r->l->ratio;
@@ -135,7 +141,7 @@ done:
     return st;
 }
 
-/* The pixel itself: a grid that agrees with the file's. */
+/* Value of the pixel at an integer position. */
 static double on_pixel(const Reading *r, double x, double y, double *filled)
 {
     const int64_t i = (int64_t)x - r->x0, j = (int64_t)y - r->y0;
@@ -145,8 +151,9 @@ static double on_pixel(const Reading *r, double x, double y, double *filled)
     return (double)r->pixel[j * r->w + i];
 }
 
-/* Height at a position in pixels, NaN when a pixel that counts is missing; one missing of four is taken from
- * the plane through the others, so that a hole does not grow.  *filled: share that is. */
+/* Bilinear height at a position in pixels, NaN where pixels are missing.  One missing pixel of four is
+ * extrapolated by the plane through the others, so that holes do not grow.  *filled: weight of filled pixels,
+ * 0..1. */
 static double bilinear(const Reading *r, double x, double y, double *filled)
 {
     *filled = 0.0;
@@ -181,10 +188,11 @@ static double bilinear(const Reading *r, double x, double y, double *filled)
     return sum;
 }
 
-/* Mean over parts x parts positions of a cell; half of them must have a height. */
+/* Height of a cell: mean over parts x parts positions, NaN when less than half of them have a height.
+ * *filled: half of those or more are filled. */
 static float cell_height(const Reading *r, int64_t col, int64_t row, uint8_t *filled)
 {
-    const int64_t step = r->s->node_step, i = col / step - r->node_col0, j = row / step - r->node_row0;
+    const int64_t step = r->s->position_step, i = col / step - r->node_col0, j = row / step - r->node_row0;
     const double *const upper = r->node + 2 * (j * r->node_cols + i), *const lower = upper + 2 * r->node_cols;
     const int n = r->parts;
     double sum = 0.0, share = 0.0, at[2];
@@ -212,16 +220,16 @@ static float cell_height(const Reading *r, int64_t col, int64_t row, uint8_t *fi
 static SdmStatus read_chunk(Reading *r, float *height_m, uint8_t *filled)
 {
     SdmStatus st = SDM_OK;
-    const SdmWindow *const w = &r->window;
-    TRY(place_nodes(r));
-    const bool meets = find_pixels(r);
-    if (meets)
+    const SdmCellWindow *const w = &r->window;
+    TRY(find_nodes(r));
+    const bool inside = find_pixels(r);
+    if (inside)
         TRY(read_pixels(r));
     for (int64_t k = 0; k < w->w * w->h; k++) {
         uint8_t one = 0;
         height_m[k] =
-            meets ? cell_height(r, w->col0 + k % w->w * w->stride, w->row0 + k / w->w * w->stride, &one)
-                  : NAN;
+            inside ? cell_height(r, w->col0 + k % w->w * w->stride, w->row0 + k / w->w * w->stride, &one)
+                   : NAN;
         if (filled)
             filled[k] = one;
     }
@@ -232,7 +240,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmWindow window, float *height_m,
+SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *height_m,
                          uint8_t *filled)
 {
     SdmStatus st = SDM_OK;
@@ -240,7 +248,7 @@ SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmWindow window,
     const double row_pixels =
         (double)(window.w * window.stride) * l->ratio * (double)window.stride * l->ratio;
     const int64_t chunk = (int64_t)fmax(CHUNK_PIXELS / fmax(row_pixels, 1.0), 1.0);
-    r.parts = l->ratio > 1.5 ? (int)fmin(ceil(l->ratio - 0.01), MOST_PARTS) : 1;
+    r.parts = l->ratio > 1.5 ? (int)fmin(ceil(l->ratio - 0.01), MAX_PARTS) : 1;
     CPLPushErrorHandler(CPLQuietErrorHandler);
     CPLErrorReset();
     TRY(open_files(&r));
@@ -257,4 +265,21 @@ done:
         GDALClose(r.file);
     CPLPopErrorHandler();
     return st;
+}
+
+double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row)
+{
+    if (!l->bias_m)
+        return 0.0;
+    const double cells = (double)(s->bias_step * s->sample_step),
+                 first = 0.5 * (double)((s->bias_step - 1) * s->sample_step) + (double)(s->sample_step / 2);
+    const double x = fmin(fmax(((double)col - first) / cells - (double)l->bias_col0, 0.0),
+                          (double)(l->bias_cols - 1)),
+                 y = fmin(fmax(((double)row - first) / cells - (double)l->bias_row0, 0.0),
+                          (double)(l->bias_rows - 1));
+    const int64_t i = (int64_t)x, j = (int64_t)y, right = i + 1 < l->bias_cols, down = j + 1 < l->bias_rows;
+    const float *const at = l->bias_m + j * l->bias_cols + i, *const below = at + down * l->bias_cols;
+    const double t = x - (double)i, u = y - (double)j;
+    return (1.0 - u) * ((1.0 - t) * (double)at[0] + t * (double)at[right]) +
+           u * ((1.0 - t) * (double)below[0] + t * (double)below[right]);
 }

@@ -20,8 +20,9 @@ const SdmOptionSpec sdm_stack_options[] = {
      .choices = "z|xyz|none",
      .fallback = "z",
      .commands = SDM_CMD_STACK,
-     .help = "Shift each DEM to the others over stable cells: z in height; xyz in place, too, by Nuth & Kaab "
-             "(2011); none takes them as they are."},
+     .help =
+         "Shift each DEM to the others over stable cells: z in height; xyz horizontally, too, by Nuth & Kaab "
+         "(2011); none takes them as they are."},
     {.name = "--bias",
      .metavar = "MODE",
      .type = SDM_OPT_CHOICE,
@@ -29,9 +30,11 @@ const SdmOptionSpec sdm_stack_options[] = {
      .choices = "auto|keep",
      .fallback = "auto",
      .commands = SDM_CMD_STACK,
-     .help = "auto: what is smooth in a DEM's differences from the others (jitter, tilt) is brought to the "
-             "mean of three or more DEMs before the median is taken, where it is a third of their NMAD or "
-             "more; keep: left in. Needs --align z or xyz."},
+     .help =
+         "auto: smooth errors of a DEM (jitter, tilt), seen in its differences from the others, are brought "
+         "to "
+         "the mean of three or more DEMs before the median is taken, where they are a third of the NMAD or "
+         "more; keep: they are left in. Needs --align z or xyz."},
     {.name = "--dem-vertical",
      .metavar = "DATUM",
      .type = SDM_OPT_CHOICE,
@@ -39,13 +42,13 @@ const SdmOptionSpec sdm_stack_options[] = {
      .choices = "auto|ellipsoid|egm96|egm2008",
      .fallback = "auto",
      .commands = SDM_CMD_STACK,
-     .help = "What the heights of those DEMs are above that do not say so; auto assumes nothing."},
+     .help = "Vertical datum of DEMs that declare none; auto assumes nothing."},
     {.name = "--no-filled",
      .type = SDM_OPT_BOOL,
      .offset = FIELD(no_filled),
      .commands = SDM_CMD_STACK,
-     .help =
-         "Leave out cells that NAME_qa.tif beside a DEM marks as filled; else they serve where no DEM has "
-         "a measured height."},
+     .help = "Leave out cells that NAME_qa.tif beside a DEM marks as filled; otherwise they are used where "
+             "no DEM "
+             "has a measured height."},
     {.name = NULL},
 };

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_input(data, size);
     if (sdm_open(&ctx, NULL) != SDM_OK)
         abort();
-    const SdmStatus st = sdm_stack_list(ctx, path, &paths);
+    const SdmStatus st = sdm_stack_paths(ctx, NULL, 0, path, &paths);
     if (st == SDM_OK ? paths.count == 0 : st != SDM_ERR_INPUT || !strstr(sdm_error(ctx), path))
         abort();
     for (int i = 0; i < paths.count; i++) {

@@ -1,7 +1,7 @@
 /* The arithmetic of a stack against answers worked by hand: adjustment of differences, groups, median of a
  * cell. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/stack_adjust.h"
+#include "coreg/stack_layer.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,11 +15,11 @@ enum { MOST = 8 };
 static double x[MOST];
 static int group[MOST], groups;
 
-static void adjust(int n, const SdmTie *ties, int count)
+static void adjust(int n, const SdmObservation *ties, int count)
 {
     SdmContext *ctx = NULL;
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
-    assert_int_equal(sdm_adjust(ctx, n, ties, count, x, group, &groups), SDM_OK);
+    assert_int_equal(sdm_adjust_network(ctx, n, ties, count, x, group, &groups), SDM_OK);
     sdm_close(&ctx);
 }
 
@@ -32,7 +32,7 @@ static void near(double value, double expected, double tolerance)
 static void test_pair(void **state)
 {
     (void)state;
-    const SdmTie ties[] = {{.a = 0, .b = 1, .value = 3.0, .weight = 0.2}};
+    const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 3.0, .weight = 0.2}};
     adjust(2, ties, 1);
     near(x[0], 1.5, 1e-9); /* the median of two is their mean, and it is 0 */
     near(x[1], -1.5, 1e-9);
@@ -43,7 +43,7 @@ static void test_pair(void **state)
 static void test_strip(void **state)
 {
     (void)state;
-    const SdmTie ties[] = {{.a = 0, .b = 1, .value = 2.0, .weight = 1.0},
+    const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 2.0, .weight = 1.0},
                            {.a = 1, .b = 2, .value = 3.0, .weight = 50.0}};
     adjust(3, ties, 2);
     near(x[0], 2.0, 1e-9);
@@ -55,7 +55,7 @@ static void test_strip(void **state)
 static void test_triangle(void **state)
 {
     (void)state;
-    const SdmTie ties[] = {{.a = 0, .b = 1, .value = 1.0, .weight = 1.0},
+    const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 1.0, .weight = 1.0},
                            {.a = 1, .b = 2, .value = 1.0, .weight = 1.0},
                            {.a = 0, .b = 2, .value = 2.3, .weight = 1.0}};
     adjust(3, ties, 3);
@@ -68,7 +68,7 @@ static void test_triangle(void **state)
 static void test_weights(void **state)
 {
     (void)state;
-    const SdmTie ties[] = {{.a = 0, .b = 1, .value = 0.0, .weight = 2.0},
+    const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 0.0, .weight = 2.0},
                            {.a = 0, .b = 1, .value = 3.0, .weight = 1.0}};
     adjust(2, ties, 2);
     near(x[0] - x[1], 1.0, 1e-9);
@@ -78,11 +78,11 @@ static void test_weights(void **state)
 static void test_blunder(void **state)
 {
     (void)state;
-    SdmTie ties[10];
+    SdmObservation ties[10];
     int n = 0;
     for (int a = 0; a < 5; a++)
         for (int b = a + 1; b < 5; b++)
-            ties[n++] = (SdmTie){.a = a, .b = b, .value = (double)(a - b) * 2.0, .weight = 1.0};
+            ties[n++] = (SdmObservation){.a = a, .b = b, .value = (double)(a - b) * 2.0, .weight = 1.0};
     ties[3].value += 100.0;
     adjust(5, ties, n);
     for (int i = 0; i < 5; i++)
@@ -92,7 +92,7 @@ static void test_blunder(void **state)
 static void test_groups(void **state)
 {
     (void)state;
-    const SdmTie ties[] = {{.a = 1, .b = 3, .value = 4.0, .weight = 1.0},
+    const SdmObservation ties[] = {{.a = 1, .b = 3, .value = 4.0, .weight = 1.0},
                            {.a = 2, .b = 4, .value = -6.0, .weight = 1.0}};
     const int expected[] = {0, 1, 2, 1, 2, 3};
     adjust(6, ties, 2);
@@ -113,15 +113,15 @@ static void test_long_strip(void **state)
 {
     (void)state;
     enum { N = 400 };
-    static SdmTie ties[N];
+    static SdmObservation ties[N];
     static double many[N];
     static int of[N];
     int found = 0;
     SdmContext *ctx = NULL;
     for (int i = 0; i + 1 < N; i++)
-        ties[i] = (SdmTie){.a = i, .b = i + 1, .value = i % 7 - 3.0, .weight = 1.0 + i % 5 * 100.0};
+        ties[i] = (SdmObservation){.a = i, .b = i + 1, .value = i % 7 - 3.0, .weight = 1.0 + i % 5 * 100.0};
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
-    assert_int_equal(sdm_adjust(ctx, N, ties, N - 1, many, of, &found), SDM_OK);
+    assert_int_equal(sdm_adjust_network(ctx, N, ties, N - 1, many, of, &found), SDM_OK);
     assert_int_equal(found, 1);
     for (int i = 0; i + 1 < N; i++)
         near(many[i] - many[i + 1], ties[i].value, 1e-6);
@@ -153,14 +153,14 @@ static void test_median(void **state)
 static void test_allocations(void **state)
 {
     (void)state;
-    const SdmTie tie = {.a = 0, .b = 1, .value = 3.0, .weight = 1.0};
+    const SdmObservation tie = {.a = 0, .b = 1, .value = 3.0, .weight = 1.0};
     SdmContext *ctx = NULL;
     SdmStatus st = SDM_ERR_MEMORY;
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     int n = 0;
     while (st == SDM_ERR_MEMORY && n < 100) {
         sdm_alloc_fail_at(++n);
-        st = sdm_adjust(ctx, 2, &tie, 1, x, group, &groups);
+        st = sdm_adjust_network(ctx, 2, &tie, 1, x, group, &groups);
         sdm_alloc_fail_at(0);
     }
     assert_int_equal(st, SDM_OK);

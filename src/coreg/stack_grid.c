@@ -1,29 +1,28 @@
-/* Layers -> the common grid: its CRS, its cell, its extent, and where each layer lies on it. */
+/* Layers -> the common grid (CRS, cell, extent), and the cells that each layer covers. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/stats.h"
 #include "coreg/stack_layer.h"
+#include "geo/geodesy.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
-#include <gdal.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { EDGE_POINTS = 32 }; /* along each side of a DEM */
-static const double METRES_PER_DEGREE = 111320.0, RADIANS = 3.14159265358979323846 / 180.0;
 
-/* The CRS with the most cells; of equal ones the first in the order of their text. */
+/* The CRS with the most pixels; of equal ones the alphabetically first. */
 static int main_crs(const SdmStack *s)
 {
     int best = 0;
     for (int i = 1; i < s->crs_count; i++)
-        if (s->crs[i].cells > s->crs[best].cells ||
-            (s->crs[i].cells == s->crs[best].cells && strcmp(s->crs[i].wkt, s->crs[best].wkt) < 0))
+        if (s->crs[i].pixels > s->crs[best].pixels ||
+            (s->crs[i].pixels == s->crs[best].pixels && strcmp(s->crs[i].wkt, s->crs[best].wkt) < 0))
             best = i;
     return best;
 }
 
-/* "EPSG:32631" where the CRS is just that, else its WKT. */
+/* "EPSG:32631" where that is the whole CRS, else its WKT. */
 static const char *crs_text(const SdmLayerCrs *crs, char *code, size_t size)
 {
     const char *const authority = OSRGetAuthorityName(crs->srs, NULL), *const number = OSRGetAuthorityCode(
@@ -40,21 +39,21 @@ static const char *crs_text(const SdmLayerCrs *crs, char *code, size_t size)
     return same ? code : crs->wkt;
 }
 
-/* Metres of a unit of a CRS, near enough to choose a spacing by. */
+/* Metres of a unit of a CRS, exact enough to choose a spacing; of degrees the mean of both directions. */
 static double unit_m(OGRSpatialReferenceH srs, double lat_deg)
 {
-    return OSRIsGeographic(srs) ? METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * RADIANS), 0.01))
+    return OSRIsGeographic(srs) ? SDM_METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * SDM_DEG), 0.01))
                                 : OSRGetLinearUnits(srs, NULL);
 }
 
 /* Longitude and latitude of a layer's centre. */
-static SdmStatus centre_of(SdmStack *s, const SdmLayer *l, double *lon_deg, double *lat_deg)
+static SdmStatus layer_centre(SdmStack *s, const SdmLayer *l, double *lon_deg, double *lat_deg)
 {
     SdmStatus st = SDM_OK;
     SdmProjector *p = NULL;
     const double col = 0.5 * (double)l->width, row = 0.5 * (double)l->height;
-    *lon_deg = l->geo[0] + col * l->geo[1] + row * l->geo[2];
-    *lat_deg = l->geo[3] + col * l->geo[4] + row * l->geo[5];
+    *lon_deg = l->transform[0] + col * l->transform[1] + row * l->transform[2];
+    *lat_deg = l->transform[3] + col * l->transform[4] + row * l->transform[5];
     TRY(sdm_projector_open(s->ctx, s->crs[l->crs].wkt, &p));
     sdm_projector_inverse(p, 1, lon_deg, lat_deg);
     if (!isfinite(*lat_deg))
@@ -65,14 +64,15 @@ done:
     return st;
 }
 
-/* The southernmost centre, of equal ones the westernmost: the same for any order of the DEMs. */
+/* The southernmost centre, of equal ones the westernmost, so that the order of the DEMs makes no difference.
+ */
 static SdmStatus first_centre(SdmStack *s, double *lon_deg, double *lat_deg)
 {
     SdmStatus st = SDM_OK;
-    TRY(centre_of(s, &s->layer[0], lon_deg, lat_deg));
+    TRY(layer_centre(s, &s->layer[0], lon_deg, lat_deg));
     for (int i = 1; i < s->count; i++) {
         double lon, lat;
-        TRY(centre_of(s, &s->layer[i], &lon, &lat));
+        TRY(layer_centre(s, &s->layer[i], &lon, &lat));
         if (lat < *lat_deg || (lat == *lat_deg && lon < *lon_deg)) {
             *lon_deg = lon;
             *lat_deg = lat;
@@ -82,17 +82,9 @@ done:
     return st;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
-/* The median cell of the DEMs (of an even number the smaller) in units of the target; two digits when it
- * comes from another kind of CRS. */
-static SdmStatus median_cell(SdmStack *s, OGRSpatialReferenceH target, double lat_deg, double *out)
+/* The median pixel size of the DEMs (of an even number the smaller of the middle two) in units of the target
+ * CRS; those of DEMs in degrees for a grid in metres, or the other way round, are rounded to two digits. */
+static SdmStatus median_pixel(SdmStack *s, OGRSpatialReferenceH target, double lat_deg, double *out)
 {
     SdmStatus st = SDM_OK;
     double *cell = NULL;
@@ -100,13 +92,13 @@ static SdmStatus median_cell(SdmStack *s, OGRSpatialReferenceH target, double la
     for (int i = 0; i < s->count; i++) {
         OGRSpatialReferenceH srs = s->crs[s->layer[i].crs].srs;
         const bool alike = OSRIsGeographic(srs) == OSRIsGeographic(target);
-        const double v = s->layer[i].cell * (alike && OSRIsGeographic(srs) ? 1.0 : unit_m(srs, lat_deg)) /
-                         (alike && OSRIsGeographic(srs) ? 1.0 : unit_m(target, lat_deg));
+        const bool degrees = alike && OSRIsGeographic(srs);
+        const double v = s->layer[i].pixel * (degrees ? 1.0 : unit_m(srs, lat_deg)) /
+                         (degrees ? 1.0 : unit_m(target, lat_deg));
         const double digit = pow(10.0, floor(log10(v)) - 1.0);
         cell[i] = alike ? v : round(v / digit) * digit;
     }
-    qsort(cell, (size_t)s->count, sizeof *cell, by_value);
-    *out = cell[(s->count - 1) / 2];
+    *out = sdm_select_f64(cell, s->count, (s->count - 1) / 2);
 done:
     sdm_free(&cell);
     return st;
@@ -140,20 +132,20 @@ done:
     return st;
 }
 
-/* Bounds of a layer in the grid's CRS, from points along its edge. */
-static SdmStatus outline(SdmStack *s, const SdmLayer *l, double bounds[4])
+/* Bounds of a layer in the grid's CRS, from points along its edges. */
+static SdmStatus find_bounds(SdmStack *s, const SdmLayer *l, double bounds[4])
 {
     const SdmLayerCrs *const crs = &s->crs[l->crs];
     bounds[0] = bounds[1] = INFINITY;
     bounds[2] = bounds[3] = -INFINITY;
     for (int k = 0; k < 4 * EDGE_POINTS; k++) {
         const double t = (double)(k % EDGE_POINTS) / EDGE_POINTS;
-        const int side = k / EDGE_POINTS; /* round the DEM */
+        const int side = k / EDGE_POINTS; /* top, right, bottom, left */
         const double u = side == 0 ? t : side == 1 ? 1.0 : side == 2 ? 1.0 - t : 0.0;
         const double v = side == 0 ? 0.0 : side == 1 ? t : side == 2 ? 1.0 : 1.0 - t;
         const double col = u * (double)l->width, row = v * (double)l->height;
-        double x = l->geo[0] + col * l->geo[1] + row * l->geo[2],
-               y = l->geo[3] + col * l->geo[4] + row * l->geo[5];
+        double x = l->transform[0] + col * l->transform[1] + row * l->transform[2],
+               y = l->transform[3] + col * l->transform[4] + row * l->transform[5];
         if ((!crs->same && !OCTTransform(crs->to_grid, 1, &x, &y, NULL)) || !isfinite(x) || !isfinite(y))
             return sdm_fail(s->ctx, SDM_ERR_DATA,
                             "DEM %s: cannot be expressed in the output CRS; give another --t_srs", l->path);
@@ -165,7 +157,8 @@ static SdmStatus outline(SdmStack *s, const SdmLayer *l, double bounds[4])
     return SDM_OK;
 }
 
-static void lay_out(const SdmStack *s, SdmLayer *l, const double bounds[4])
+/* Cells that a layer covers, with one more on each side, and the ratio of cell to pixel. */
+static void find_cells(const SdmStack *s, SdmLayer *l, const double bounds[4])
 {
     const double cell = s->grid.spacing;
     const double left = floor((bounds[0] - s->grid.x0) / cell) - 1.0,
@@ -179,17 +172,19 @@ static void lay_out(const SdmStack *s, SdmLayer *l, const double bounds[4])
     l->ratio = sqrt((double)l->width / fmax((bounds[2] - bounds[0]) / cell, 1e-6) * (double)l->height /
                     fmax((bounds[3] - bounds[1]) / cell, 1e-6));
     if (s->crs[l->crs].same)
-        l->ratio = cell / l->cell;
+        l->ratio = cell / l->pixel;
 }
 
-static SdmStatus cover(SdmStack *s)
+/* Extent of the grid: the union of all layers; cells of each layer. */
+static SdmStatus choose_extent(SdmStack *s)
 {
     SdmStatus st = SDM_OK;
     double(*bounds)[4] = NULL, all[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY}, filled = 0.0;
     TRY(sdm_alloc(s->ctx, &bounds, (size_t)s->count, sizeof *bounds, "extents"));
-    const double cell = s->grid.spacing, slack = 1e-6 * cell; /* an edge on a line of the grid stays there */
+    const double cell = s->grid.spacing,
+                 slack = 1e-6 * cell; /* for rounding: an edge on a grid line stays there */
     for (int i = 0; i < s->count; i++) {
-        TRY(outline(s, &s->layer[i], bounds[i]));
+        TRY(find_bounds(s, &s->layer[i], bounds[i]));
         const double *const b = bounds[i];
         filled += (b[2] - b[0]) * (b[3] - b[1]) / (cell * cell);
         all[0] = fmin(all[0], b[0] + slack);
@@ -212,7 +207,7 @@ static SdmStatus cover(SdmStack *s)
         goto done;
     }
     for (int i = 0; i < s->count; i++)
-        lay_out(s, &s->layer[i], bounds[i]);
+        find_cells(s, &s->layer[i], bounds[i]);
 done:
     sdm_free(&bounds);
     return st;
@@ -230,7 +225,7 @@ static SdmStatus check_spacing(SdmStack *s, double usual)
         tr, usual);
 }
 
-SdmStatus sdm_stack_place(SdmStack *s)
+SdmStatus sdm_stack_choose_grid(SdmStack *s)
 {
     SdmStatus st = SDM_OK;
     char code[32];
@@ -241,20 +236,19 @@ SdmStatus sdm_stack_place(SdmStack *s)
     TRY(sdm_grid_choose_like(s->ctx, sdm_options(s->ctx), text, 1.0, lon_deg, lat_deg, &s->grid)); /* the CRS */
     sdm_grid_warn_area(s->ctx, sdm_options(s->ctx)->t_srs, lon_deg, lat_deg);
     target = OSRNewSpatialReference(s->grid.wkt);
-    TRY(median_cell(s, target, lat_deg, &usual));
-    if (!(sdm_options(s->ctx)->tr > 0.0))
+    TRY(median_pixel(s, target, lat_deg, &usual));
+    if (!(s->options->tr > 0.0))
         s->grid.spacing = usual;
     TRY(check_spacing(s, usual));
     TRY(open_transforms(s));
-    TRY(cover(s));
-    const double unit = s->grid.geographic ? METRES_PER_DEGREE : OSRGetLinearUnits(target, NULL);
+    TRY(choose_extent(s));
     const double middle = s->grid.y0 - 0.5 * (double)s->grid.rows * s->grid.spacing;
-    s->dy_m = s->grid.spacing * unit;
-    s->dx_m = s->dy_m * (s->grid.geographic ? fmax(cos(middle * RADIANS), 0.01) : 1.0);
-    s->node_step = (int)fmin(fmax(floor(1000.0 / s->dy_m), 1.0), 64.0);
+    s->dy_m = sdm_grid_spacing_m(&s->grid);
+    s->dx_m = s->dy_m * (s->grid.geographic ? fmax(cos(middle * SDM_DEG), 0.01) : 1.0);
+    s->position_step = (int)fmin(fmax(floor(1000.0 / s->dy_m), 1.0), 64.0);
     sdm_log(s->ctx, SDM_LOG_INFO, 8, "output CRS %.60s, %lld x %lld cells of %.10g %s",
-            sdm_options(s->ctx)->t_srs ? sdm_options(s->ctx)->t_srs : text, (long long)s->grid.cols,
-            (long long)s->grid.rows, s->grid.spacing, s->grid.geographic ? "degrees" : "its units");
+            s->options->t_srs ? s->options->t_srs : text, (long long)s->grid.cols, (long long)s->grid.rows,
+            s->grid.spacing, s->grid.geographic ? "degrees" : "its units");
 done:
     OSRDestroySpatialReference(target);
     return st;
