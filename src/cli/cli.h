@@ -9,7 +9,7 @@
 #include "simulate/simulate.h"
 #include "coreg/stack.h"
 
-#include <cjson/cJSON.h>
+#include <cJSON.h>
 
 /* Where lines go.  Text: results on stdout, everything else on stderr; JSON: one object a line on stdout. */
 typedef struct SdmScreen {
@@ -114,9 +114,10 @@ void sdm_help_manual(FILE *to);
 SdmStatus sdm_bench_curve_check(SdmContext *ctx, const char *folder);
 SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to);
 
-/* From now on, a library that crashes while an input is opened or read (sdm_reading) ends the program with
- * a sentence, code 1. */
+/* From now on, a library that crashes while an input is opened or read ends the program with a sentence, code 1.
+ * The hook of the contexts says what is being read, and what a crash then must not leave. */
 void sdm_crash_guard(const char *command);
+extern const SdmCrashHook sdm_crash_hook;
 
 /* The HDF5 library, where GDAL has brought it along, prints no reports of its own on standard error. */
 void sdm_hdf5_quiet(void);

@@ -1,5 +1,5 @@
-/* A library that a file's content brings down (HDF4's reads what tables say, unchecked) gets its sentence,
- * too. */
+/* A crash inside a library that reads a damaged file -> a sentence and exit code 1 (HDF4's library trusts the
+ * offsets that a file holds). */
 // SPDX-License-Identifier: Apache-2.0
 #define _DEFAULT_SOURCE /* sigaltstack */
 #include "cli/cli.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* GDAL tells its failures in one message, but a damaged file lets the library print 25 lines beside it. */
+/* GDAL reports a failure in one message; the HDF5 library prints 25 lines of its own beside it. */
 void sdm_hdf5_quiet(void)
 {
     typedef int Report(int64_t stack, void *data);
@@ -25,7 +25,32 @@ void sdm_hdf5_quiet(void)
         dlclose(program);
 }
 
-#ifdef __SANITIZE_ADDRESS__ /* whose report says more */
+/* What this thread reads, "" = nothing, and how deep its calls are nested. */
+static __thread char reading[1024];
+static __thread int depth;
+static char leftover[2][4096]; /* a file and a folder; not on the stack, which a crash may have run over */
+
+static void note_reading(const char *input)
+{
+    depth += input ? 1 : -1;
+    if (input && depth == 1)
+        snprintf(reading, sizeof reading, "%s", input);
+    else if (depth == 0)
+        reading[0] = '\0';
+}
+
+static void note_leftover(const char *file, const char *folder)
+{
+#pragma omp critical(sdm_leftover)
+    {
+        snprintf(leftover[0], sizeof leftover[0], "%s", file ? file : "");
+        snprintf(leftover[1], sizeof leftover[1], "%s", folder ? folder : "");
+    }
+}
+
+const SdmCrashHook sdm_crash_hook = {note_reading, note_leftover};
+
+#ifdef __SANITIZE_ADDRESS__ /* the sanitizer's report says more */
 
 void sdm_crash_guard(const char *command)
 {
@@ -42,29 +67,27 @@ static void say(const char *text)
         return;
 }
 
-/* Only calls that are safe in a signal handler.  Not while a file is read: the default action, by coming
- * back. */
+/* Only calls that are safe in a signal handler.  When no file is being read it returns, and the default action of
+ * the signal follows. */
 static void on_crash(int number)
 {
-    const char *file, *folder;
     (void)number;
-    if (!sdm_reading[0])
+    if (!reading[0])
         return;
     say("stereodem ");
     say(running);
     say(": ");
-    say(sdm_reading);
+    say(reading);
     say(": the library that reads it crashed on what is in it; the file is damaged, fetch it again\n");
-    sdm_crash_leftover(&file, &folder);
-    unlink(file);
-    rmdir(folder);
+    unlink(leftover[0]);
+    rmdir(leftover[1]);
     _exit(1);
 }
 
 void sdm_crash_guard(const char *command)
 {
     static const int number[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    static char stack[64 << 10]; /* the other one may have run over */
+    static char stack[64 << 10]; /* of the handler: the thread's own may have run over */
     const stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
     struct sigaction action = {.sa_handler = on_crash, .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND)};
     running = command;

@@ -1,6 +1,7 @@
 /* The program: command table, signals, and one call from its arguments to its exit code. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "scene/tiling.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -112,20 +113,18 @@ static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const cha
         sdm_screen_log(CPLGetErrorHandlerUserData(), SDM_LOG_VERBOSE, 0, text);
 }
 
-/* GDAL, set up once: its options first, its cache inside the memory budget, its messages through the screen.
- */
+/* Set GDAL up for the process: its options, its block cache within the memory budget, its messages to the screen.
+ * Only the program does; the library restores what it changes. */
 static void open_gdal(SdmCall *call)
 {
-    const int64_t least = INT64_C(32) << 20, most = INT64_C(256) << 20;
-    const int64_t cache = call->options.memory_bytes / 16;
-    for (const char *const *pair = call->options.config; *pair; pair++) {
-        const size_t n = strcspn(*pair, "=");
+    for (const char *const *entry = call->options.config; *entry; entry++) {
+        const size_t n = strcspn(*entry, "=");
         char name[128];
-        snprintf(name, sizeof name, "%.*s", (int)n, *pair);
-        CPLSetConfigOption(name, *pair + n + 1);
+        snprintf(name, sizeof name, "%.*s", (int)n, *entry);
+        CPLSetConfigOption(name, *entry + n + 1);
     }
     CPLSetErrorHandlerEx(on_gdal_error, &call->screen);
-    GDALSetCacheMax64(cache < least ? least : cache > most ? most : cache);
+    GDALSetCacheMax64(sdm_cache_bytes(call->options.memory_bytes));
     GDALAllRegister();
     sdm_hdf5_quiet();
 }
@@ -190,6 +189,7 @@ static SdmStatus execute(SdmCall *call)
     if (call->screen.json)
         call->summary = cJSON_CreateObject();
     sdm_set_sinks(call->ctx, sdm_screen_log, sdm_screen_progress, &call->screen);
+    sdm_set_crash_hook(call->ctx, &sdm_crash_hook);
     if (call->options.threads > sdm_threads(call->ctx))
         sdm_log(call->ctx, SDM_LOG_VERBOSE, 0, "--threads %d: %d are used, four a processor",
                 call->options.threads, sdm_threads(call->ctx));

@@ -6,22 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-__thread char sdm_reading[1024];
-static char undo[2][4096]; /* a file and a folder; not on the stack, which a crash may have run over */
-
-void sdm_crash_undo(const char *file, const char *folder)
+void sdm_set_crash_hook(SdmContext *ctx, const SdmCrashHook *hook)
 {
-#pragma omp critical(sdm_undo)
-    {
-        snprintf(undo[0], sizeof undo[0], "%s", file ? file : "");
-        snprintf(undo[1], sizeof undo[1], "%s", folder ? folder : "");
-    }
+    ctx->crash = hook;
 }
 
-void sdm_crash_leftover(const char **file, const char **folder)
+void sdm_reading_begin(SdmContext *ctx, const char *input)
 {
-    *file = undo[0];
-    *folder = undo[1];
+    if (ctx && ctx->crash)
+        ctx->crash->reading(input);
+}
+
+void sdm_reading_end(SdmContext *ctx)
+{
+    if (ctx && ctx->crash)
+        ctx->crash->reading(NULL);
+}
+
+void sdm_crash_leftover(SdmContext *ctx, const char *file, const char *folder)
+{
+    if (ctx && ctx->crash)
+        ctx->crash->leftover(file, folder);
 }
 
 SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt)
@@ -63,6 +68,7 @@ SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out)
     ctx->threads = parent->threads;
     ctx->account = parent->account ? parent->account : parent;
     ctx->started_s = parent->started_s;
+    ctx->crash = parent->crash;
     ctx->lines = lines;
     sdm_set_sinks(ctx, keep_line, NULL, lines);
     return SDM_OK;

@@ -36,6 +36,7 @@ struct SdmContext {
     sdm_log_fn *log;
     sdm_progress_fn *progress;
     void *user;
+    const SdmCrashHook *crash; /* NULL: none */
     double stage_s[SDM_STAGES];
     int stage;             /* whose clock runs, 0 = none */
     double stage_since_s;

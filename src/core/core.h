@@ -87,12 +87,19 @@ int sdm_utf8_length(const char *text);
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The input that this thread is opening or reading pixels of, "" between: a crash meanwhile is its content's
- * doing. */
-extern __thread char sdm_reading[1024];
-/* What such a crash must not leave: a file and a folder that is still empty (NULL: none).  Of the process. */
-void sdm_crash_undo(const char *file, const char *folder);
-void sdm_crash_leftover(const char **file, const char **folder);
+/* ---- crashes: a damaged file can bring down the library that reads it ---- */
+
+/* What the program is told, so that a crash can be blamed on the file that is being read and cleaned up after. */
+typedef struct SdmCrashHook {
+    void (*reading)(const char *input); /* this thread begins to open or read `input`; NULL: it has finished.  Calls may
+                                         * be nested. */
+    void (*leftover)(const char *file, const char *folder); /* to remove after a crash: a file, and a folder if it is
+                                                             * empty; NULL: nothing */
+} SdmCrashHook;
+void sdm_set_crash_hook(SdmContext *ctx, const SdmCrashHook *hook); /* borrowed; NULL: none */
+void sdm_reading_begin(SdmContext *ctx, const char *input);
+void sdm_reading_end(SdmContext *ctx);
+void sdm_crash_leftover(SdmContext *ctx, const char *file, const char *folder);
 
 /* While the caller waits for a file: a thread of its own touches fresh pages, which the system clears no
  * faster than memory is written; what it came to by the end is a spare.  Does nothing with one thread, or

@@ -105,9 +105,7 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, i
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)w * (size_t)h;
     const SdmRect at = {(int)x0, (int)y0, (int)w, (int)h};
-    const bool opening = sdm_reading[0]; /* a crash while pixels are read is the file's, too */
-    if (!opening)
-        snprintf(sdm_reading, sizeof sdm_reading, "%s", im->name);
+    sdm_reading_begin(ctx, im->name);
     sdm_quiet_begin();
     if (im->raw)
         for (int64_t r = 0; r < h; ++r)
@@ -123,8 +121,7 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, i
     TRY(apply_mask(ctx, im, im->user_mask, &at, valid));
 done:
     sdm_quiet_end();
-    if (!opening)
-        sdm_reading[0] = '\0';
+    sdm_reading_end(ctx);
     return st;
 }
 

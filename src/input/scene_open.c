@@ -156,9 +156,9 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
     (*out)->depth = depth;
     GDALAllRegister();
     sdm_quiet_begin();
-    snprintf(sdm_reading, sizeof sdm_reading, "%s", left);
+    sdm_reading_begin(ctx, left);
     st = open_by_content(ctx, left, right, *out);
-    sdm_reading[0] = '\0';
+    sdm_reading_end(ctx);
     sdm_quiet_end();
 done:
     sdm_gdal_config_end(&config);

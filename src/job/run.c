@@ -319,7 +319,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", output));
     TRY(sdm_file_make_folder(ctx, folder));
     TRY(sdm_format(ctx, marker, sizeof marker, "%s", sdm_lease_path(lease)));
-    sdm_crash_undo(marker, folder);
+    sdm_crash_leftover(ctx, marker, folder);
     TRY(sdm_plan_make(ctx, folder, input, 1, &plan));
     TRY(sdm_job_start(ctx, folder, &plan, &job));
     job.alone = true;
@@ -338,7 +338,7 @@ done:
         (void)tell_stopped(ctx, folder);
     if (st != SDM_OK && *folder && (!sdm_job_has_work(folder) || job.hopeless))
         sdm_job_remove(folder); /* nothing that could be taken up */
-    sdm_crash_undo(NULL, NULL);
+    sdm_crash_leftover(ctx, NULL, NULL);
     sdm_lease_release(&lease);
     sdm_lease_release(&job.lease);
     sdm_job_close(ctx, &job);
