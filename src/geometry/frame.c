@@ -334,3 +334,20 @@ SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *f)
 done:
     return st;
 }
+
+SdmWindow sdm_frame_level(const SdmFrame *f, int level)
+{
+    const int64_t up = ((int64_t)1 << level) - 1;
+    return (SdmWindow){
+        .level = level, .w = (int)((f->width + up) >> level), .h = (int)((f->height + up) >> level)};
+}
+
+int sdm_frame_lattice_step(const SdmFrame *f, int level)
+{
+    enum { STEP = 64 /* at level 2 */, LEAST_STEP = 16, LEAST_NODES = 16 };
+    const int64_t side = f->width < f->height ? f->width : f->height;
+    int step = STEP << (level > 2 ? level - 2 : 0);
+    while (step > LEAST_STEP && side / step < LEAST_NODES)
+        step /= 2;
+    return step;
+}

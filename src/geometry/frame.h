@@ -33,6 +33,13 @@ static inline double sdm_frame_pixels(const SdmFrame *f)
     return (double)f->width * (double)f->height;
 }
 
+/* The window of a level that covers the whole frame. */
+SdmWindow sdm_frame_level(const SdmFrame *f, int level);
+
+/* Spacing of the nodes, frame px, for a lattice over the whole frame at a coarse level: 64 << (level - 2)
+ * at most, and at least 16 nodes a side where 16 px allow it. */
+int sdm_frame_lattice_step(const SdmFrame *f, int level);
+
 /* lon, lat (degrees) of frame position (u, v) at height h0. */
 void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, double *lat_deg);
 

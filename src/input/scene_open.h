@@ -101,8 +101,8 @@ typedef struct SdmImageArray {
     int64_t mask_row_bytes;   /* 0: no gaps */
 } SdmImageArray;
 
-/* A view in memory.  Its camera is either made of RPC coefficients (borrowed for the call) or given: `camera` is
- * then taken over, also after a failure. */
+/* A view in memory.  Its camera is either made of RPC coefficients (borrowed for the call) or given:
+ * `camera` is then taken over, also after a failure. */
 typedef struct SdmViewInput {
     SdmImageArray image;
     const SdmRpc *rpc;

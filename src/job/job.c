@@ -1,7 +1,6 @@
 /* A job in use: its plan, a scene at a time, the scene's products. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
-#include "scene/tiling.h"
 
 #include <gdal.h>
 #include <string.h>
@@ -61,7 +60,7 @@ void sdm_job_close(SdmContext *ctx, SdmJob *job)
     sdm_free(&job->made);
     sdm_block_free(&job->kept);
     sdm_plan_close(&job->plan);
-    sdm_worker_close(&job->worker);
+    sdm_match_queue_close(&job->worker);
 }
 
 SdmStatus sdm_job_use(SdmContext *ctx, SdmJob *job, int number)
@@ -133,9 +132,7 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmJob *job)
     sdm_progress(ctx, 2, 0.02, "coarse surface and pointing");
     job->prepared = (SdmPrepared){0};
     job->is_prepared = true; /* to be freed, whatever comes */
-    st = sdm_prepare(ctx, job->open, &job->prepared);
-    if (st == SDM_OK)
-        st = sdm_refine_pointing(ctx, job->open, &job->prepared);
+    st = sdm_scene_prepare(ctx, job->open, &job->prepared);
     if (st == SDM_OK) {
         sdm_job_stages_since(ctx, before, job->prepared_s);
         st = sdm_job_file(ctx, job, SDM_JOB_PREPARED, job->number, path);

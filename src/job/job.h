@@ -5,7 +5,9 @@
 
 #include "core/lease.h"
 #include "job/plan.h"
-#include "scene/block.h"
+#include "job/unit_file.h"
+#include "product/product.h"
+#include "scene/scene.h"
 
 /* Files of the folder.  Each is written aside and renamed; two tasks at the same one do no harm. */
 typedef enum SdmJobFile {
@@ -18,7 +20,7 @@ typedef enum SdmJobFile {
     SDM_JOB_HEARTBEAT     /* unit_000000.run: there while a task is at it, changes every few seconds */
 } SdmJobFile;
 
-enum { SDM_MOST_FLIGHTS = SDM_MOST_LANES };
+enum { SDM_MOST_FLIGHTS = SDM_MAX_SLOTS };
 /* A unit in work. */
 typedef struct SdmFlight {
     int64_t unit;
@@ -26,7 +28,7 @@ typedef struct SdmFlight {
     uint64_t fingerprint;
     double started_s, took_s[SDM_UNIT_STAGES];
     SdmLease *at_work; /* shows others that it is in work */
-    SdmUnitWork work;
+    SdmBlockWork work;
 } SdmFlight;
 
 typedef struct SdmJob {
@@ -47,7 +49,7 @@ typedef struct SdmJob {
     bool is_kept;
     SdmBlock kept;
     double kept_s[SDM_UNIT_STAGES];
-    SdmWorker *worker;       /* who matches; NULL: nothing was to be matched yet */
+    SdmMatchQueue *worker;       /* who matches; NULL: nothing was to be matched yet */
     int64_t expected;        /* units that will be asked for */
     SdmFlight *flight;       /* a ring of SDM_MOST_FLIGHTS, NULL before the first */
     int first_flight, flights;

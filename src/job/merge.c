@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
 #include "job/merge_report.h"
-#include "scene/quality.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* plan.json <-> tree; what a scene of it says. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/plan.h"
-#include "scene/block.h"
+#include "job/unit_file.h"
 #include "core/options.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Scenes and options -> plan.  Opens each scene as far as its cameras and reads no pixel. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/plan.h"
-#include "scene/tiling.h"
-#include "scene/block.h"
+#include "job/unit_file.h"
+#include "scene/scene.h"
 #include "core/options.h"
 
 #include <ctype.h>
@@ -225,7 +225,7 @@ static SdmStatus add_files(SdmContext *ctx, const char *folder, const SdmScene *
     return SDM_OK;
 }
 
-static void add_tile(cJSON *to, const SdmTilePlan *t)
+static void add_tile(cJSON *to, const SdmTile *t)
 {
     const double window[4] = {(double)t->u0, (double)t->v0, (double)t->u1, (double)t->v1};
     cJSON *const tile = cJSON_CreateObject();
@@ -244,7 +244,7 @@ static void add_tiles(SdmContext *ctx, const SdmTiling *t, cJSON *to)
 {
     const int64_t budget = sdm_options(ctx)->memory_bytes;
     const double prepare_s = (double)(int64_t)(t->prepare.cpu_s * 100.0) / 100.0;
-    SdmTilePlan tile;
+    SdmTile tile;
     cJSON_AddBoolToObject(to, "tiled", t->tiled);
     if (t->tiled) {
         cJSON *const prepare = cJSON_AddObjectToObject(to, "preparation");

@@ -1,7 +1,7 @@
 /* Ids of scenes -> names of their products, each once in a job. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/plan.h"
-#include "scene/block.h"
+#include "job/unit_file.h"
 
 #include <string.h>
 

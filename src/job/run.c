@@ -261,12 +261,12 @@ done:
 }
 
 /* The device that the whole run takes, "auto" or not: so the plan says. */
-static SdmStatus pin_device(SdmContext *ctx, SdmWorker **worker)
+static SdmStatus pin_device(SdmContext *ctx, SdmMatchQueue **worker)
 {
     SdmStatus st = SDM_OK;
     SdmOptions opt = *sdm_options(ctx);
-    TRY(sdm_worker_open(ctx, opt.device, worker));
-    opt.device = sdm_worker_name(*worker);
+    TRY(sdm_match_queue_open(ctx, opt.device, worker));
+    opt.device = sdm_match_queue_name(*worker);
     TRY(sdm_set_options(ctx, &opt));
 done:
     return st;
@@ -299,7 +299,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     SdmPlanInput *input = NULL;
     SdmJob job = {.number = -1};
     SdmLease *lease = NULL;
-    SdmWorker *worker = NULL;
+    SdmMatchQueue *worker = NULL;
     char folder[SDM_PATH_SIZE] = "", marker[SDM_PATH_SIZE] = "";
     const double started_s = sdm_now_s();
     const SdmOptions before = *sdm_options(ctx);
@@ -323,7 +323,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(sdm_plan_make(ctx, folder, input, 1, &plan));
     TRY(sdm_job_start(ctx, folder, &plan, &job));
     job.alone = true;
-    sdm_worker_tell(ctx, worker);
+    sdm_match_queue_log(ctx, worker);
     job.worker = worker;
     worker = NULL;
     job.lease = lease;
@@ -343,7 +343,7 @@ done:
     sdm_lease_release(&job.lease);
     sdm_job_close(ctx, &job);
     (void)sdm_set_options(ctx, &before);
-    sdm_worker_close(&worker);
+    sdm_match_queue_close(&worker);
     sdm_plan_close(&plan);
     sdm_free(&input);
     return st;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hash.h"
 #include "core/path.h"
-#include "scene/block.h"
+#include "job/unit_file.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Units of a job in work: find what is done, begin, end, write. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
-#include "scene/tiling.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,7 +14,7 @@ int sdm_job_flights(const SdmJob *job)
 
 bool sdm_job_is_full(const SdmJob *job, int64_t unit)
 {
-    return job->flights > 0 && (!job->worker || job->flights >= sdm_worker_lanes(job->worker) ||
+    return job->flights > 0 && (!job->worker || job->flights >= sdm_match_queue_slots(job->worker) ||
                                 sdm_plan_scene_of(job->plan, unit) != job->number);
 }
 
@@ -79,9 +78,9 @@ static SdmStatus need_worker(SdmContext *ctx, SdmJob *job)
 {
     SdmStatus st = SDM_OK;
     if (!job->worker)
-        TRY(sdm_worker_open(ctx, sdm_options(ctx)->device, &job->worker));
+        TRY(sdm_match_queue_open(ctx, sdm_options(ctx)->device, &job->worker));
     if (job->flights == 0)
-        sdm_worker_expect(job->worker, job->expected);
+        sdm_match_queue_expect(job->worker, job->expected);
 done:
     return st;
 }
@@ -96,12 +95,11 @@ static SdmStatus begin_tile(SdmContext *ctx, SdmJob *job, const int64_t cells[4]
     sdm_job_stages_since(ctx, empty, before);
     place_block(job, cells, b);
     const SdmPrepared *const p = &job->prepared;
-    const int64_t cell_bytes = SDM_CELL_BYTES * b->w * b->h;
+    const int64_t cell_bytes = SDM_BLOCK_CELL_BYTES * b->w * b->h;
     const int64_t room =
-        sdm_unit_room(ctx, job->open, &p->frame, p->settings.coarse_level) / sdm_worker_lanes(job->worker) -
-        cell_bytes;
+        sdm_block_room(ctx, job->open, p) / sdm_match_queue_slots(job->worker) - cell_bytes;
     f->is_block = true;
-    TRY(sdm_unit_begin(ctx, job->open, p, job->worker, room > 1 ? room : 1, &f->work));
+    TRY(sdm_block_begin(ctx, job->open, p, job->worker, room > 1 ? room : 1, &f->work));
     sdm_job_stages_since(ctx, before, f->took_s);
 done:
     return st;
@@ -114,7 +112,7 @@ static SdmStatus end_tile(SdmContext *ctx, SdmJob *job, SdmFlight *f)
     char path[SDM_PATH_SIZE];
     double before[SDM_UNIT_STAGES], took[SDM_UNIT_STAGES], empty[SDM_UNIT_STAGES] = {0};
     sdm_job_stages_since(ctx, empty, before);
-    TRY(sdm_unit_end(ctx, job->worker, &f->work));
+    TRY(sdm_block_end(ctx, job->worker, &f->work));
     sdm_job_stages_since(ctx, before, took);
     for (int i = 0; i < SDM_UNIT_STAGES; i++)
         f->took_s[i] += took[i];
@@ -185,7 +183,7 @@ SdmStatus sdm_job_begin(SdmContext *ctx, SdmJob *job, int64_t unit)
     if (!job->flight)
         TRY(sdm_alloc(ctx, &job->flight, SDM_MOST_FLIGHTS, sizeof *job->flight, "the units in work"));
     SdmFlight *const f = &job->flight[(job->first_flight + job->flights) % SDM_MOST_FLIGHTS];
-    *f = (SdmFlight){.unit = unit, .work = {.lane = -1}, .started_s = sdm_now_s()};
+    *f = (SdmFlight){.unit = unit, .work = {.slot = -1}, .started_s = sdm_now_s()};
     st = begin_unit(ctx, job, f);
     if (st == SDM_OK)
         job->flights++;
@@ -223,7 +221,7 @@ void sdm_job_abandon(SdmJob *job)
 {
     for (; job->flights > 0; job->flights--) {
         SdmFlight *const f = &job->flight[job->first_flight];
-        sdm_unit_abandon(job->worker, &f->work);
+        sdm_block_abandon(job->worker, &f->work);
         sdm_lease_release(&f->at_work);
         job->first_flight = (job->first_flight + 1) % SDM_MOST_FLIGHTS;
     }

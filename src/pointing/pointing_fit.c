@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/dense.h"
 #include "core/stats.h"
-#include "pointing/fit_parts.h"
+#include "pointing/pointing_fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,17 +10,32 @@
 
 enum {
     TERMS = SDM_POINT_MAX_TERMS,
-    FOLDS = 4,
-    BLOCKS = 8,
-    ITERATIONS = 6,
-    LEAST = 30,
-    SHOWN = 4000,
-    FOR_DEGREE = 4000,
-    PARTS = 8
+    FOLDS = 4,                /* of the cross-validation */
+    FOLD_BLOCKS = 8,          /* half the blocks a side of the image that are dealt to the folds */
+    ITERATIONS = 6,           /* of the weights */
+    LEAST_POINTS = 30,
+    PLOTTED_POINTS = 4000,    /* at most */
+    DEGREE_POINTS = 4000,     /* at most, to choose the degree by */
+    PARTS = 8,                /* sums of the normal equations, so that they do not depend on the threads */
+    PROFILE_STEP = 16         /* rows */
 };
-#define GAIN 0.98 /* a degree more must leave less than this of the error */
+#define TUKEY 4.685        /* biweight: residuals of more than this many sigmas count nothing */
+#define DEGREE_GAIN 0.98   /* a higher degree must leave less than this share of the error */
+#define PROFILE_GAIN 0.97  /* as must a profile */
 
-/* Terms need matches: high degrees swing where there are none. */
+/* A fit in work. */
+typedef struct Fit {
+    const SdmTiePoint *point;
+    size_t count;
+    const SdmPointing *model; /* centre, scale; its profile is taken off the targets */
+    double *residual, *work;  /* count each */
+    double *basis;            /* count x SDM_POINT_MAX_TERMS */
+    double *target;           /* count: correction_px without the profile */
+    uint8_t *fold;            /* count */
+    int threads;
+} Fit;
+
+/* The highest degree that so many tie points can carry: high degrees oscillate where there are none. */
 static int degree_for(size_t count, int max_degree)
 {
     const int most = count < 200    ? 0
@@ -31,10 +46,10 @@ static int degree_for(size_t count, int max_degree)
     return most < max_degree ? most : max_degree;
 }
 
-/* Terms 1, x, y, x^2, xy, y^2 ... of a sample up to a degree. */
-static void basis(const SdmPointing *p, int degree, const SdmFitSample *s, double out[TERMS])
+/* Terms 1, x, y, x^2, xy, y^2 ... of a tie point up to a degree. */
+static void basis(const SdmPointing *p, int degree, const SdmTiePoint *t, double out[TERMS])
 {
-    const double x = (s->col - p->centre[0]) / p->scale[0], y = (s->row - p->centre[1]) / p->scale[1];
+    const double x = (t->col - p->centre[0]) / p->scale[0], y = (t->row - p->centre[1]) / p->scale[1];
     double xp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, yp[SDM_POINT_MAX_DEGREE + 1] = {1.0};
     for (int i = 1; i <= degree; i++) {
         xp[i] = xp[i - 1] * x;
@@ -51,12 +66,12 @@ static int terms_of(int degree)
     return (degree + 1) * (degree + 2) / 2;
 }
 
-typedef struct Normal { /* equations */
+typedef struct NormalEquations {
     double a[TERMS * TERMS], b[TERMS];
-} Normal;
+} NormalEquations;
 
-static void add_samples(const SdmFit *f, int n, int without, const double *weight, size_t begin, size_t end,
-                        Normal *sum)
+static void add_points(const Fit *f, int n, int without, const double *weight, size_t begin, size_t end,
+                       NormalEquations *sum)
 {
     for (size_t i = begin; i < end; i++) {
         if (f->fold[i] == without || weight[i] <= 0.0)
@@ -71,18 +86,17 @@ static void add_samples(const SdmFit *f, int n, int without, const double *weigh
     }
 }
 
-/* Weighted least squares of the samples outside `without` (-1: all).  They are summed in PARTS, whatever the
- * threads. */
-static bool solve(const SdmFit *f, int degree, int without, const double *weight, double coef[TERMS])
+/* Weighted least squares of the points outside the fold `without` (-1: of all). */
+static bool solve(const Fit *f, int degree, int without, const double *weight, double coef[TERMS])
 {
-    Normal part[PARTS] = {0};
+    NormalEquations part[PARTS] = {0};
     const int n = terms_of(degree);
     const size_t step = f->count / PARTS + 1;
 #pragma omp parallel for num_threads(f->threads) schedule(static)
     for (int i = 0; i < PARTS; i++) {
         const size_t begin = (size_t)i * step, end = begin + step;
-        add_samples(f, n, without, weight, begin < f->count ? begin : f->count,
-                    end < f->count ? end : f->count, &part[i]);
+        add_points(f, n, without, weight, begin < f->count ? begin : f->count,
+                   end < f->count ? end : f->count, &part[i]);
     }
     double *const a = part[0].a, *const b = part[0].b;
     for (int i = 1; i < PARTS; i++) {
@@ -99,7 +113,7 @@ static bool solve(const SdmFit *f, int degree, int without, const double *weight
     return true;
 }
 
-static double rest_of(const SdmFit *f, int degree, const double coef[TERMS], size_t i)
+static double residual_of(const Fit *f, int degree, const double coef[TERMS], size_t i)
 {
     const double *const t = f->basis + i * TERMS;
     double sum = 0.0;
@@ -108,39 +122,39 @@ static double rest_of(const SdmFit *f, int degree, const double coef[TERMS], siz
     return f->target[i] - sum;
 }
 
-/* Basis of every sample, and the targets without the profile in use. */
-static void prepare_fit(const SdmFit *f, int degree)
+/* Basis of every point, and the targets without the profile in use. */
+static void prepare_fit(const Fit *f, int degree)
 {
 #pragma omp parallel for num_threads(f->threads) schedule(static)
     for (size_t i = 0; i < f->count; i++) {
-        basis(f->model, degree, &f->sample[i], f->basis + i * TERMS);
-        f->target[i] = f->sample[i].target_px - sdm_pointing_profile(f->model, f->sample[i].row);
+        basis(f->model, degree, &f->point[i], f->basis + i * TERMS);
+        f->target[i] = f->point[i].correction_px - sdm_pointing_profile(f->model, f->point[i].row);
     }
 }
 
 /* Robust fit by iterated weights; false when it cannot be solved. */
-static bool fit_robust(const SdmFit *f, int degree, int without, double coef[TERMS])
+static bool fit_robust(const Fit *f, int degree, int without, double coef[TERMS])
 {
     memset(coef, 0, TERMS * sizeof *coef);
     size_t n = 0;
     for (size_t i = 0; i < f->count; i++)
         if (f->fold[i] != without)
             f->work[n++] = f->target[i];
-    if (n < LEAST / 2)
+    if (n < LEAST_POINTS / 2)
         return false;
     coef[0] = sdm_median_f64(f->work, (int64_t)n);
     for (int it = 0; it < ITERATIONS; it++) {
         n = 0;
 #pragma omp parallel for num_threads(f->threads) schedule(static)
         for (size_t i = 0; i < f->count; i++)
-            f->rest[i] = rest_of(f, degree, coef, i);
+            f->residual[i] = residual_of(f, degree, coef, i);
         for (size_t i = 0; i < f->count; i++)
             if (f->fold[i] != without)
-                f->work[n++] = fabs(f->rest[i]);
-        const double scale = 4.685 * fmax(1.4826 * sdm_median_f64(f->work, (int64_t)n), 1e-6);
+                f->work[n++] = fabs(f->residual[i]);
+        const double scale = TUKEY * fmax(1.4826 * sdm_median_f64(f->work, (int64_t)n), 1e-6);
 #pragma omp parallel for num_threads(f->threads) schedule(static)
         for (size_t i = 0; i < f->count; i++) {
-            const double q = f->rest[i] / scale, w = 1.0 - q * q;
+            const double q = f->residual[i] / scale, w = 1.0 - q * q;
             f->work[i] = fabs(q) < 1.0 ? w * w : 0.0;
         }
         if (!solve(f, degree, without, f->work, coef))
@@ -149,29 +163,29 @@ static bool fit_robust(const SdmFit *f, int degree, int without, double coef[TER
     return true;
 }
 
-/* Models of one degree, each without a fold. */
+/* Models of one degree, each fitted without one of the folds. */
 typedef struct Folds {
     double coef[FOLDS][TERMS];
     bool solved[FOLDS];
 } Folds;
 
-/* All models of the degrees 0..max_degree.  room: FOLDS x (max_degree + 1) x 2 x count. */
-static void fit_folds(const SdmFit *f, int max_degree, double *room, Folds *of)
+/* Fit the models of the degrees 0..max_degree.  room: FOLDS x (max_degree + 1) x 2 x count. */
+static void fit_folds(const Fit *f, int max_degree, double *room, Folds *of)
 {
     const int models = FOLDS * (max_degree + 1);
 #pragma omp parallel for num_threads(f->threads) schedule(dynamic, 1)
-    for (int i = models - 1; i >= 0; i--) { /* the dearest ones first */
-        SdmFit own = *f;
-        own.rest = room + (size_t)(2 * i) * f->count;
-        own.work = own.rest + f->count;
+    for (int i = models - 1; i >= 0; i--) { /* the slowest first */
+        Fit own = *f;
+        own.residual = room + (size_t)(2 * i) * f->count;
+        own.work = own.residual + f->count;
         own.threads = 1;
         Folds *const d = &of[i / FOLDS];
         d->solved[i % FOLDS] = fit_robust(&own, i / FOLDS, i % FOLDS, d->coef[i % FOLDS]);
     }
 }
 
-/* Clipped mean square of what a degree's models leave in the folds that they have not seen. */
-static double cross_validate(const SdmFit *f, int degree, const Folds *of, double clip)
+/* Root mean square of the residuals, clipped, of each fold to the model that was fitted without it. */
+static double cross_validate(const Fit *f, int degree, const Folds *of, double clip)
 {
     double sum = 0.0;
     for (int k = 0; k < FOLDS; k++) {
@@ -179,14 +193,14 @@ static double cross_validate(const SdmFit *f, int degree, const Folds *of, doubl
             return INFINITY;
         for (size_t i = 0; i < f->count; i++)
             if (f->fold[i] == k) {
-                const double rest = fmin(fabs(rest_of(f, degree, of->coef[k], i)), clip);
-                sum += rest * rest;
+                const double residual = fmin(fabs(residual_of(f, degree, of->coef[k], i)), clip);
+                sum += residual * residual;
             }
     }
     return sqrt(sum / (double)f->count);
 }
 
-static SdmStatus choose_degree(SdmContext *ctx, const SdmFit *f, int max_degree, SdmPointing *p,
+static SdmStatus choose_degree(SdmContext *ctx, const Fit *f, int max_degree, SdmPointing *p,
                                SdmPointRound *r)
 {
     SdmStatus st = SDM_OK;
@@ -196,14 +210,14 @@ static SdmStatus choose_degree(SdmContext *ctx, const SdmFit *f, int max_degree,
                       "fits of the folds"));
     if (fit_robust(f, max_degree < 2 ? max_degree : 2, -1, coef)) {
         for (size_t i = 0; i < f->count; i++)
-            f->work[i] = f->rest[i];
+            f->work[i] = f->residual[i];
         clip = 3.0 * fmax(sdm_nmad_f64(f->work, (int64_t)f->count, NULL), 1e-3);
     }
     fit_folds(f, max_degree, room, of);
     double best = INFINITY;
     for (int d = 0; d <= max_degree; d++) {
         const double e = cross_validate(f, d, &of[d], clip);
-        if (e < GAIN * best) {
+        if (e < DEGREE_GAIN * best) {
             best = e;
             p->degree = d;
         }
@@ -214,26 +228,125 @@ done:
     return st;
 }
 
-static SdmStatus report_round(SdmContext *ctx, const SdmFit *f, const SdmPointing *p, SdmPointRound *r)
+/* Local mean of bins with a Gaussian of `width` bins; weight, sum: of the residuals in each bin, weighted. */
+static double smooth_at(const double *weight, const double *sum, int bins, int at, double width)
+{
+    double a = 0.0, b = 0.0;
+    const int reach = (int)(3.0 * width) + 1;
+    for (int i = at - reach < 0 ? 0 : at - reach; i <= at + reach && i < bins; i++) {
+        const double x = (i - at) / width, g = exp(-0.5 * x * x);
+        a += g * weight[i];
+        b += g * sum[i];
+    }
+    return a > 0.0 ? b / a : 0.0;
+}
+
+/* Residuals by row of the right image. */
+typedef struct Bins {
+    int count;
+    int64_t row0;
+    double *weight, *sum; /* 3 x count: halves 0 and 1 of the image, and both */
+} Bins;
+
+static void fill_bins(const Fit *f, double clip, const Bins *b)
+{
+    memset(b->weight, 0, (size_t)(3 * b->count) * sizeof *b->weight);
+    memset(b->sum, 0, (size_t)(3 * b->count) * sizeof *b->sum);
+    for (size_t i = 0; i < f->count; i++) {
+        const double q = f->residual[i] / clip, w = fabs(q) < 1.0 ? (1.0 - q * q) * (1.0 - q * q) : 0.0;
+        const int64_t bin = (int64_t)floor((f->point[i].row - (double)b->row0) / PROFILE_STEP + 0.5);
+        if (bin < 0 || bin >= b->count)
+            continue;
+        /* stripes of columns, so that neighbouring points are in one half */
+        const int side = (int)(((int64_t)floor(f->point[i].col / 256.0)) & 1);
+        for (int k = 0; k < 2; k++) {
+            const int64_t at = (k ? 2 : side) * b->count + bin;
+            b->weight[at] += w;
+            b->sum[at] += w * f->residual[i];
+        }
+    }
+}
+
+/* Weighted mean square error when the profile of one half of the image, smoothed by `width`, predicts the
+ * other; width 0: when 0 predicts it. */
+static double profile_error(const Bins *b, double width)
+{
+    double sum = 0.0, n = 0.0;
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < b->count; i++) {
+            const double w = b->weight[side * b->count + i];
+            if (w < 1.0)
+                continue;
+            const double mean = b->sum[side * b->count + i] / w;
+            const int64_t other = (int64_t)(1 - side) * b->count;
+            const double guess =
+                width > 0.0 ? smooth_at(b->weight + other, b->sum + other, b->count, i, width) : 0.0;
+            sum += w * (mean - guess) * (mean - guess);
+            n += w;
+        }
+    return n > 0.0 ? sum / n : INFINITY;
+}
+
+/* Add the profile by row of the residuals to that of p, if the profile of each half of the image predicts the
+ * other half.  f->work is overwritten. */
+static SdmStatus fit_profile(SdmContext *ctx, const Fit *f, int64_t rows, SdmPointing *p)
+{
+    static const double widths[] = {1.0, 1.5, 2.5, 4.0, 8.0, 16.0};
+    SdmStatus st = SDM_OK;
+    Bins b = {.count = (int)(rows / PROFILE_STEP) + 2};
+    double best_width = 0.0;
+    TRY(sdm_alloc(ctx, &b.weight, (size_t)(3 * b.count), sizeof(double), "profile bins"));
+    TRY(sdm_alloc(ctx, &b.sum, (size_t)(3 * b.count), sizeof(double), "profile bins"));
+    for (size_t i = 0; i < f->count; i++)
+        f->work[i] = f->residual[i];
+    fill_bins(f, TUKEY * fmax(sdm_nmad_f64(f->work, (int64_t)f->count, NULL), 1e-3), &b);
+    double best = PROFILE_GAIN * profile_error(&b, 0.0);
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        const double e = profile_error(&b, widths[i]);
+        if (e < best) {
+            best = e;
+            best_width = widths[i];
+        }
+    }
+    if (best_width > 0.0) {
+        double *fresh = NULL;
+        TRY(sdm_alloc(ctx, &fresh, (size_t)b.count, sizeof *fresh, "the jitter profile"));
+        for (int i = 0; i < b.count; i++)
+            fresh[i] = smooth_at(b.weight + 2 * b.count, b.sum + 2 * b.count, b.count, i, best_width) +
+                       (p->profile_count ? p->profile_px[i] : 0.0);
+        sdm_free(&p->profile_px);
+        p->profile_px = fresh;
+        p->profile_count = b.count;
+        p->profile_step_px = PROFILE_STEP;
+        p->profile_row0 = 0;
+    }
+done:
+    sdm_free(&b.weight);
+    sdm_free(&b.sum);
+    return st;
+}
+
+static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *p, SdmPointRound *r)
 {
     SdmStatus st = SDM_OK;
-    const size_t n = f->count, every = n / SHOWN + 1;
+    const size_t n = f->count, every = n / PLOTTED_POINTS + 1;
     TRY(sdm_alloc(ctx, &r->samples, n / every + 1, sizeof *r->samples, "samples for the plot"));
     for (size_t i = 0; i < n; i++)
-        f->work[i] = f->sample[i].found_px;
+        f->work[i] = f->point[i].residual_px;
     r->before_median_px = sdm_median_f64(f->work, (int64_t)n);
     r->before_nmad_px = sdm_nmad_f64(f->work, (int64_t)n, NULL);
     for (size_t i = 0; i < n; i++) {
-        f->rest[i] = f->sample[i].target_px - sdm_pointing_value(p, f->sample[i].col, f->sample[i].row);
-        f->work[i] = f->rest[i];
+        f->residual[i] = f->point[i].correction_px - sdm_pointing_value(p, f->point[i].col, f->point[i].row);
+        f->work[i] = f->residual[i];
         if (i % every == 0)
-            r->samples[r->sample_count++] = (SdmPointSample){(float)f->sample[i].col, (float)f->sample[i].row,
-                                                             (float)f->sample[i].found_px, (float)f->rest[i]};
+            r->samples[r->sample_count++] =
+                (SdmPointSample){(float)f->point[i].col, (float)f->point[i].row,
+                                 (float)f->point[i].residual_px, (float)f->residual[i]};
     }
     r->after_nmad_px = sdm_nmad_f64(f->work, (int64_t)n, NULL);
     r->matches = (int)n;
     for (size_t i = 0; i < n; i++)
-        r->inliers += fabs(f->rest[i]) < 3.0 * r->after_nmad_px;
+        r->inliers += fabs(f->residual[i]) < 3.0 * r->after_nmad_px;
     r->degree = p->degree;
     double sum = 0.0;
     for (int i = 0; i < p->profile_count; i++)
@@ -243,45 +356,54 @@ done:
     return st;
 }
 
-/* Blocks of the image, spread over the folds. */
-static void deal_folds(const SdmFit *f)
+/* Neighbouring points are alike: whole blocks of the image go to a fold. */
+static void deal_folds(const Fit *f)
 {
     const SdmPointing *const p = f->model;
     for (size_t i = 0; i < f->count; i++) {
-        const int bx = (int)((f->sample[i].col - p->centre[0]) / p->scale[0] * BLOCKS + 4 * BLOCKS);
-        const int by = (int)((f->sample[i].row - p->centre[1]) / p->scale[1] * BLOCKS + 4 * BLOCKS);
+        const int bx = (int)((f->point[i].col - p->centre[0]) / p->scale[0] * FOLD_BLOCKS + 4 * FOLD_BLOCKS);
+        const int by = (int)((f->point[i].row - p->centre[1]) / p->scale[1] * FOLD_BLOCKS + 4 * FOLD_BLOCKS);
         f->fold[i] = (uint8_t)((unsigned)(bx + 2 * by) % FOLDS);
     }
+}
+
+SdmFitTask sdm_fit_task(const SdmScene *scene, const SdmFrame *frame)
+{
+    return (SdmFitTask){.options = scene->options,
+                        .rows = sdm_image_height(scene->view[1].image),
+                        .overlap_px = sdm_frame_pixels(frame),
+                        .left = scene->view[0].name,
+                        .right = scene->view[1].name};
 }
 
 SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing *p, SdmPointRound *round)
 {
     SdmStatus st = SDM_OK;
     const size_t count = task->count;
-    SdmFit f = {.sample = task->sample, .count = count, .model = p, .threads = sdm_threads(ctx)};
-    SdmFitSample *thin = NULL;
-    if (count < LEAST)
+    Fit f = {.point = task->point, .count = count, .model = p, .threads = sdm_threads(ctx)};
+    SdmTiePoint *thin = NULL;
+    if (count < LEAST_POINTS)
         return sdm_fail(ctx, SDM_ERR_DATA,
                         "too few matches between %s and %s: %zu, at least %d are needed to find the "
                         "pointing; %s",
-                        task->left, task->right, count, (int)LEAST,
+                        task->left, task->right, count, (int)LEAST_POINTS,
                         sdm_few_matches_hint(task->options, task->overlap_px));
     const int max_degree = degree_for(count, task->max_degree);
     sdm_free(&p->profile_px);
     p->profile_count = 0;
     p->degree = 0;
-    TRY(sdm_alloc(ctx, &f.rest, count, sizeof *f.rest, "fit residuals"));
+    TRY(sdm_alloc(ctx, &f.residual, count, sizeof *f.residual, "fit residuals"));
     TRY(sdm_alloc(ctx, &f.work, count, sizeof *f.work, "fit weights"));
     TRY(sdm_alloc(ctx, &f.fold, count, 1, "fit folds"));
     TRY(sdm_alloc(ctx, &f.basis, count * TERMS, sizeof *f.basis, "fit terms"));
     TRY(sdm_alloc(ctx, &f.target, count, sizeof *f.target, "fit targets"));
-    TRY(sdm_alloc(ctx, &thin, count, sizeof *thin, "fit samples"));
-    const size_t every = count / FOR_DEGREE + 1;
-    SdmFit few = f;
-    few.sample = thin;
+    TRY(sdm_alloc(ctx, &thin, count, sizeof *thin, "tie points"));
+    const size_t every = count / DEGREE_POINTS + 1;
+    Fit few = f;
+    few.point = thin;
     few.count = 0;
     for (size_t i = 0; i < count; i += every)
-        thin[few.count++] = task->sample[i];
+        thin[few.count++] = task->point[i];
     deal_folds(&few);
     prepare_fit(&few, max_degree);
     TRY(choose_degree(ctx, &few, max_degree, p, round));
@@ -298,13 +420,13 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
         p->terms = terms_of(p->degree);
 #pragma omp parallel for num_threads(f.threads) schedule(static)
         for (size_t k = 0; k < count; k++)
-            f.rest[k] = rest_of(&f, p->degree, p->coef, k);
+            f.residual[k] = residual_of(&f, p->degree, p->coef, k);
         if (task->with_profile)
-            TRY(sdm_fit_profile(ctx, &f, task->rows, p));
+            TRY(fit_profile(ctx, &f, task->rows, p));
     }
     TRY(report_round(ctx, &f, p, round));
 done:
-    sdm_free(&f.rest);
+    sdm_free(&f.residual);
     sdm_free(&f.work);
     sdm_free(&f.fold);
     sdm_free(&f.basis);

@@ -1,10 +1,17 @@
-/* Stage 2: residuals across the epipolar lines -> correction of the right camera. */
-#ifndef SDM_FIT_H
-#define SDM_FIT_H
+/* Stage 2: tie points -> correction of the right camera across the epipolar lines. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_POINTING_FIT_H
+#define SDM_POINTING_FIT_H
 
-#include "geometry/pointing.h"
+#include "geometry/frame.h"
+#include "pointing/tie_points.h"
 
-/* One accepted match, for the fit and the plot. */
+/* Spread of a match's position by noise alone, px of its level: sqrt(2 (1 - rho) / rho) / (g W) for the
+ * weakest correlation that is accepted, rho = 0.7, a window of W = 9 px, and texture whose gradient is g =
+ * 0.7 of its sigma a pixel (Foerstner 1982). */
+#define SDM_MATCH_NOISE_PX 0.15
+
+/* A tie point as the report plots it. */
 typedef struct SdmPointSample {
     float col, row;     /* right image, px */
     float residual_px;  /* along dir, before the correction */
@@ -26,19 +33,14 @@ typedef struct SdmPointReport {
 } SdmPointReport;
 void sdm_point_report_free(SdmPointReport *r);
 
-/* Why matches are few, and what to do, for sentences: the prior DEM or the height range first, where the user
- * gave one; then an overlap (pixels of the frame) that has no room for many. */
+/* The end of a sentence on too few matches: likely causes and what to do.  The first cause named is the
+ * prior DEM or the height range, where the options give one (options may be NULL); then an overlap of few
+ * pixels. */
 const char *sdm_few_matches_hint(const SdmOptions *options, double overlap_px);
-
-typedef struct SdmFitSample {
-    double col, row;   /* right image, px */
-    double target_px;  /* whole correction wanted there, along pointing->dir */
-    double found_px;   /* of it, what the correction in use does not yet do */
-} SdmFitSample;
 
 typedef struct SdmFitTask {
     const SdmOptions *options;  /* for messages */
-    const SdmFitSample *sample; /* count of them */
+    const SdmTiePoint *point;   /* count of them */
     size_t count;
     int max_degree;
     bool with_profile;
@@ -47,10 +49,13 @@ typedef struct SdmFitTask {
     const char *left, *right;   /* names of the images, for messages */
 } SdmFitTask;
 
-/* Fit polynomial (degree 0..max_degree by cross-validation over blocks of the image) and, with_profile, a
- * profile by row (its smoothness by cross-validation; none where it does not help).  Robust: Tukey's biweight
- * on residuals. p: dir, centre and scale are set; the rest is replaced.  round: filled.  At least 30 samples,
- * else SDM_ERR_DATA. */
+/* The task of a scene, without tie points: names, rows, overlap and options. */
+SdmFitTask sdm_fit_task(const SdmScene *scene, const SdmFrame *frame);
+
+/* Fit a polynomial (degree 0..max_degree, chosen by cross-validation over blocks of the image) and,
+ * with_profile, a profile by row (its smoothness chosen by cross-validation; none where it does not help).
+ * Residuals are weighted by Tukey's biweight.  p: dir, centre and scale are set; the other fields are
+ * replaced.  round: filled. SDM_ERR_DATA with fewer than 30 points. */
 SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing *p, SdmPointRound *round);
 
 #endif

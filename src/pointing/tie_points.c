@@ -1,46 +1,67 @@
-/* Ray gaps of a surface -> samples for the fit of the pointing. */
+/* Ray errors of a matched surface -> tie points. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/prepare.h"
+#include "pointing/tie_points.h"
 
 #include <math.h>
 
-SdmStatus sdm_collect_samples(SdmContext *ctx, const SdmLattice *lat, const SdmSurface *s, const float *ray_error_v,
-                              int block, const SdmPointing *in_use, SdmFitSample **out, size_t *count,
-                              size_t room)
+SdmStatus sdm_tie_points_alloc(SdmContext *ctx, size_t room, SdmTiePoints *out)
 {
-    SdmStatus st = SDM_OK;
-    const int w = s->win.w, h = s->win.h;
-    const double size = (double)(1 << s->win.level);
-    const size_t need = (size_t)(w / block) * (size_t)(h / block) + 1;
-    if (!*out)
-        TRY(sdm_alloc(ctx, out, room ? room : need, sizeof **out, "fit samples"));
-    for (int y = 0; y + block <= h; y += block)
-        for (int x = 0; x + block <= w; x += block) {
-            double sum = 0.0, height = 0.0;
-            int n = 0;
-            for (int j = y; j < y + block; j++)
-                for (int i = x; i < x + block; i++) {
-                    const size_t at = (size_t)j * (size_t)w + (size_t)i;
-                    if (!(s->flags[at] & SDM_QA_VALID) || !isfinite(ray_error_v[at]) || fabsf(ray_error_v[at]) > 1.0f)
-                        continue;
-                    sum += (double)ray_error_v[at];
-                    height += (double)s->h_m[at];
-                    n++;
-                }
-            if (2 * n < block * block || (room && *count >= room))
+    *out = (SdmTiePoints){.room = room};
+    return sdm_alloc(ctx, &out->point, room, sizeof *out->point, "tie points");
+}
+
+void sdm_tie_points_free(SdmTiePoints *t)
+{
+    sdm_free(&t->point);
+    t->count = t->room = 0;
+}
+
+/* Mean residual (px of the level) and height of a block whose first pixel is (x, y); false where too few
+ * pixels have a residual. */
+static bool block_mean(const SdmTiePointSource *from, int x, int y, double *residual, double *height_m)
+{
+    const SdmSurface *const s = from->surface;
+    const int block = from->block;
+    double sum = 0.0, height = 0.0;
+    int n = 0;
+    for (int j = y; j < y + block; j++)
+        for (int i = x; i < x + block; i++) {
+            const size_t at = (size_t)j * (size_t)s->win.w + (size_t)i;
+            const float v = from->ray_error_v[at];
+            if (!(s->flags[at] & SDM_QA_VALID) || !isfinite(v) || fabsf(v) > 1.0f)
                 continue;
-            SdmFitSample *const o = &(*out)[(*count)++];
-            const double u = ((double)s->win.u0 + x + 0.5 * block) * size - 0.5;
-            const double v = ((double)s->win.v0 + y + 0.5 * block) * size - 0.5;
-            double at[2], next[2];
-            sdm_lattice_right(lat, u, v, height / n, at);
-            sdm_lattice_right(lat, u, v + 1.0, height / n, next);
-            const double per_px = (next[0] - at[0]) * in_use->dir[0] + (next[1] - at[1]) * in_use->dir[1];
-            o->col = at[0];
-            o->row = at[1];
-            o->found_px = sum / n * size * per_px;
-            o->target_px = o->found_px + sdm_pointing_value(in_use, at[0], at[1]);
+            sum += (double)v;
+            height += (double)s->h_m[at];
+            n++;
         }
-done:
-    return st;
+    if (2 * n < block * block)
+        return false;
+    *residual = sum / n;
+    *height_m = height / n;
+    return true;
+}
+
+void sdm_tie_points_add(const SdmTiePointSource *from, SdmTiePoints *t)
+{
+    const SdmWindow *const win = &from->surface->win;
+    const SdmPointing *const p = from->in_use;
+    const int block = from->block;
+    const double size = (double)(1 << win->level);
+    for (int y = 0; y + block <= win->h; y += block)
+        for (int x = 0; x + block <= win->w; x += block) {
+            double residual, height_m, at[2], next[2];
+            if (!block_mean(from, x, y, &residual, &height_m) || t->count >= t->room)
+                continue;
+            const double u = ((double)win->u0 + x + 0.5 * block) * size - 0.5;
+            const double v = ((double)win->v0 + y + 0.5 * block) * size - 0.5;
+            sdm_lattice_right(from->lattice, u, v, height_m, at);
+            sdm_lattice_right(from->lattice, u, v + 1.0, height_m, next);
+            const double per_px = (next[0] - at[0]) * p->dir[0] + (next[1] - at[1]) * p->dir[1];
+            const double residual_px = residual * size * per_px;
+            t->point[t->count++] =
+                (SdmTiePoint){.col = at[0],
+                              .row = at[1],
+                              .residual_px = residual_px,
+                              .correction_px = residual_px + sdm_pointing_value(p, at[0], at[1])};
+        }
 }

@@ -6,7 +6,7 @@
 #include "input/scene_open.h"
 #include "pointing/pointing_fit.h"
 #include "product/dem_report.h"
-#include "product/quality_warnings.h"
+#include "scene/quality.h"
 
 /* What the report says of a scene, besides what the product knows. */
 typedef struct SdmSceneReport {

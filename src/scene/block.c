@@ -1,15 +1,20 @@
-/* A block of the DEM: find its window of the frame, run stages 3 to 8 there. */
+/* A rectangle of the DEM's cells from its window of the frame. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/block.h"
+
+#include "input/source.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { REACH_CELLS = 20, LEAST_CELLS = 64 * 64 };
+enum {
+    REACH_CELLS = 20,       /* of gridding, and to spare */
+    LEAST_CELLS = 64 * 64   /* a block this small is not cut further */
+};
 
 /* The part of the frame that a block needs. */
 typedef struct Needed {
-    int64_t win[4]; /* frame pixels: columns, rows from; to */
+    int64_t win[4]; /* frame pixels: first column, first row, last column + 1, last row + 1 */
     bool any;
     SdmShape shape; /* of it, owned */
 } Needed;
@@ -20,7 +25,7 @@ static void shape_free(SdmShape *shape)
     sdm_free(&shape->to);
 }
 
-/* Let row j of a shape take the columns from..to - 1, too. */
+/* Add the columns from..to - 1 to row j of a shape. */
 static void widen(SdmShape *shape, int j, int32_t from, int32_t to)
 {
     const bool empty = shape->to[j] <= shape->from[j];
@@ -28,7 +33,8 @@ static void widen(SdmShape *shape, int j, int32_t from, int32_t to)
     shape->to[j] = empty || to > shape->to[j] ? to : shape->to[j];
 }
 
-/* Coarse rows -> the window, and the columns of each of them: one more before, two after, as of the rows. */
+/* Columns of each coarse row -> the window and its shape, with a margin of 1 before and 2 after, in rows
+ * and columns. */
 static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *to, Needed *out)
 {
     const int64_t size = (int64_t)1 << s->win.level;
@@ -52,7 +58,7 @@ static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *
                 widen(&out->shape, j, from[i] - 1, to[i] + 1);
 }
 
-/* The coarse pixels whose ground can lie in the block, and some around them. */
+/* The coarse pixels whose ground can lie in the block, with a margin. */
 static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
                              Needed *out)
 {
@@ -68,7 +74,7 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
                                  .grid = grid,
                                  .u1 = p->frame.width + size,
                                  .v1 = p->frame.height + size,
-                                 .step = sdm_coarse_step(&p->frame, l),
+                                 .step = sdm_frame_lattice_step(&p->frame, l),
                                  .hmin_m = p->hmin_m,
                                  .hmax_m = p->hmax_m};
     int32_t *from = NULL, *to = NULL;
@@ -107,11 +113,6 @@ done:
     return st;
 }
 
-static SdmStatus allocate(SdmContext *ctx, SdmBlock *b)
-{
-    return sdm_block_alloc(ctx, b->col0, b->row0, b->w, b->h, b);
-}
-
 static void clear_block(SdmBlock *b)
 {
     for (int64_t i = 0; i < b->w * b->h; i++) {
@@ -121,7 +122,7 @@ static void clear_block(SdmBlock *b)
     }
 }
 
-/* Window with its halo, on multiples of the unit, inside the frame. */
+/* The window with its halo, on multiples of 16 px, inside the frame. */
 static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
 {
     const int64_t halo = sdm_chain_halo(&p->settings, p->settings.coarse_level - 1), unit = 16,
@@ -136,7 +137,7 @@ static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
         .level = 0, .u0 = out[0], .v0 = out[1], .w = (int)(out[2] - out[0]), .h = (int)(out[3] - out[1])};
 }
 
-/* The part of the frame that a block needs. */
+/* The window as far as it lies in the frame. */
 static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
 {
     const int64_t u0 = w[0] > 0 ? w[0] : 0, v0 = w[1] > 0 ? w[1] : 0;
@@ -145,8 +146,8 @@ static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
     return (SdmWindow){.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)(v1 - v0)};
 }
 
-/* Bytes a pixel: of the images' window (two pyramids, lattice); of what level 0 computes of it (surface, two
- * views, prior, what a filter writes). */
+/* Bytes a pixel: of the window of the images (two pyramids, lattice); of the part that level 0 computes
+ * (surface, two views, prior, output of a filter). */
 enum { WINDOW_BYTES = 7, PIXEL_BYTES = 23 };
 
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h)
@@ -162,14 +163,14 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
     return bytes;
 }
 
-static void close_window(SdmUnitWork *w)
+static void close_window(SdmBlockWork *w)
 {
     sdm_fine_result_free(&w->fine);
-    sdm_fine_close(&w->input);
+    sdm_window_close(&w->input);
     shape_free(&w->shape);
 }
 
-/* How stage 8 makes its cells. */
+/* Parameters of stage 8. */
 static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, const SdmLattice *lattice)
 {
     double scale, offset;
@@ -185,53 +186,53 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
                          .ray_error_m_per_px = p->frame.gsd_m};
 }
 
-/* Stage 3 and 4 on the window of a block; what follows is the worker's.  Takes the shape over. */
-static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
-                              SdmShape *shape, SdmUnitWork *w)
+/* Stages 3 and 4 on the window of a block; the queue goes on from there.  Takes the shape over. */
+static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
+                              SdmShape *shape, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
-    const SdmWorkerCall call = {.in = &w->input.in,
+    const SdmMatchCall call = {.in = &w->input.in,
                                 .coarse = &p->coarse,
                                 .win = &w->win,
                                 .need = &w->need,
                                 .gridding = &w->gridding,
                                 .block = &w->block,
                                 .out = &w->fine};
-    const int lmax = sdm_worker_makes_levels(worker, &p->settings) ? 0 : p->settings.coarse_level - 1;
-    TRY(sdm_fine_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
+    const int lmax = sdm_match_queue_makes_levels(queue, &p->settings) ? 0 : p->settings.coarse_level - 1;
+    TRY(sdm_window_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
     w->gridding = gridding_of(scene, p, &w->input.lattice);
     TRY(sdm_grid_ground_m(ctx, &p->grid, p->frame.lon_deg, p->frame.lat_deg, &w->gridding.spacing_m));
     w->shape = *shape;
     *shape = (SdmShape){.level = 0};
     w->input.in.shape = &w->shape;
-    TRY(sdm_worker_begin(ctx, worker, &call, &w->lane));
+    TRY(sdm_match_queue_begin(ctx, queue, &call, &w->slot));
 done:
     if (st != SDM_OK) {
-        w->lane = -1;
+        w->slot = -1;
         close_window(w);
     }
     return st;
 }
 
-/* Stage 8, where the worker has not done it. */
-static SdmStatus grid_window(SdmContext *ctx, SdmUnitWork *w)
+/* Stage 8, where the device has not done it. */
+static SdmStatus grid_window(SdmContext *ctx, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
-    sdm_pyramid_free(&w->input.left); /* the largest part; gridding needs none of it */
+    sdm_pyramid_free(&w->input.left); /* the largest part; not needed for gridding */
     sdm_pyramid_free(&w->input.right);
-    TRY(allocate(ctx, &w->block));
+    TRY(sdm_block_alloc(ctx, w->block.col0, w->block.row0, w->block.w, w->block.h, &w->block));
     TRY(sdm_gridding_run(ctx, &w->gridding, &w->fine, &w->block));
 done:
     return st;
 }
 
-SdmStatus sdm_unit_end(SdmContext *ctx, SdmWorker *worker, SdmUnitWork *w)
+SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
-    if (w->lane < 0)
+    if (w->slot < 0)
         return SDM_OK;
-    st = sdm_worker_end(ctx, worker, w->lane);
-    w->lane = -1;
+    st = sdm_match_queue_end(ctx, queue, w->slot);
+    w->slot = -1;
     if (st == SDM_OK && !w->block.height_m)
         st = grid_window(ctx, w);
     close_window(w);
@@ -240,17 +241,17 @@ SdmStatus sdm_unit_end(SdmContext *ctx, SdmWorker *worker, SdmUnitWork *w)
     return st;
 }
 
-void sdm_unit_abandon(SdmWorker *worker, SdmUnitWork *w)
+void sdm_block_abandon(SdmMatchQueue *queue, SdmBlockWork *w)
 {
-    if (w->lane >= 0) {
-        sdm_worker_abandon(worker, w->lane);
+    if (w->slot >= 0) {
+        sdm_match_queue_abandon(queue, w->slot);
         close_window(w);
     }
-    w->lane = -1;
+    w->slot = -1;
     sdm_block_free(&w->block);
 }
 
-/* Rows of the part into its place in the block. */
+/* Copy a part of a block into its place. */
 static void copy_part(const SdmBlock *part, SdmBlock *to)
 {
     for (int64_t r = 0; r < part->h; r++) {
@@ -268,20 +269,20 @@ static void copy_part(const SdmBlock *part, SdmBlock *to)
 
 /* Two halves, one after the other. */
 static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
-                                SdmWorker *worker, int64_t room, SdmBlock *block)
+                                SdmMatchQueue *queue, int64_t room, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
-    SdmUnitWork w = {.lane = -1};
+    SdmBlockWork w = {.slot = -1};
     SdmBlock *const part = &w.block;
     const bool wide = block->w >= block->h;
     const int64_t half = (wide ? block->w : block->h) / 2;
-    TRY(allocate(ctx, block));
+    TRY(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
     for (int i = 0; i < 2; i++) {
         const int64_t from = i ? half : 0, n = i ? (wide ? block->w : block->h) - half : half;
         *part = (SdmBlock){.col0 = block->col0 + (wide ? from : 0), .row0 = block->row0 + (wide ? 0 : from),
                            .w = wide ? n : block->w, .h = wide ? block->h : n};
-        TRY(sdm_unit_begin(ctx, scene, p, worker, room - SDM_CELL_BYTES * part->w * part->h, &w));
-        TRY(sdm_unit_end(ctx, worker, &w));
+        TRY(sdm_block_begin(ctx, scene, p, queue, room - SDM_BLOCK_CELL_BYTES * part->w * part->h, &w));
+        TRY(sdm_block_end(ctx, queue, &w));
         copy_part(part, block);
         sdm_block_free(part);
     }
@@ -290,25 +291,27 @@ done:
     return st;
 }
 
-static bool device_has_room(SdmContext *ctx, SdmWorker *worker, const SdmPrepared *p, const SdmWindow *win,
+static bool device_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmPrepared *p, const SdmWindow *win,
                             const SdmWindow *need)
 {
     const int64_t halo = 2 * (int64_t)sdm_chain_halo(&p->settings, 0) + 16;
     const int64_t w = need->w + halo < win->w ? need->w + halo : win->w,
                   h = need->h + halo < win->h ? need->h + halo : win->h;
-    return sdm_worker_has_room(ctx, worker, &p->settings, w, h, win->w, win->h);
+    return sdm_match_queue_has_room(ctx, queue, &p->settings, w, h, win->w, win->h);
 }
 
-SdmStatus sdm_unit_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmWorker *worker,
-                         int64_t room, SdmUnitWork *w)
+SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
+                         int64_t room, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
     SdmBlock *const block = &w->block;
     Needed part = {.any = false};
-    w->lane = -1;
+    SdmGdalConfig config = {NULL, false};
+    w->slot = -1;
     TRY(sdm_check_stop(ctx));
+    TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
     if (block->w < 1 || block->h < 1) {
-        TRY(allocate(ctx, block));
+        TRY(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
         goto done;
     }
     TRY(find_needed(ctx, scene, p, block, &part));
@@ -316,21 +319,22 @@ SdmStatus sdm_unit_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepar
     w->need = inside(p, part.win);
     const SdmWindow *const win = &w->win, *const need = &w->need;
     if (!part.any || win->w < 16 || win->h < 16 || need->w <= 0 || need->h <= 0) {
-        TRY(allocate(ctx, block));
+        TRY(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
         clear_block(block);
         goto done;
     }
     const bool too_large = (room != 0 && sdm_window_bytes(&p->settings, need->w, need->h, p->frame.width,
                                                           p->frame.height) > room) ||
-                           !device_has_room(ctx, worker, p, win, need);
+                           !device_has_room(ctx, queue, p, win, need);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
             (long long)block->w, (long long)block->h, need->w, need->h, win->w, win->h,
             too_large ? ", in parts" : "");
     if (too_large && block->w * block->h > LEAST_CELLS)
-        TRY(compute_halves(ctx, scene, p, worker, room, block));
+        TRY(compute_halves(ctx, scene, p, queue, room, block));
     else
-        TRY(begin_window(ctx, scene, p, worker, &part.shape, w));
+        TRY(begin_window(ctx, scene, p, queue, &part.shape, w));
 done:
+    sdm_gdal_config_end(&config);
     shape_free(&part.shape);
     if (st != SDM_OK)
         sdm_block_free(block);

@@ -1,4 +1,4 @@
-/* A coarse level of the whole scene by strips of rows, each with as many around it as its passes reach. */
+/* A coarse level of the whole frame by strips of rows, each with a halo as wide as its passes reach. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/coarse_level.h"
 
@@ -8,20 +8,20 @@ enum {
     FIRST_RANGE = 4,
     SECOND_RANGE = 2,
     WINDOW = 9,
-    AGAIN_RANGE = 6,
-    AGAIN_WINDOW = 5, /* sees less of a cloud's edge */
-    SHARP_RANGE = 2,
-    SHARP_WINDOW = 5, /* half as wide as the slopes that 9 blur */
-    STRIP_BYTES = 24, /* a pixel: surface, prior, two views, what a filter writes */
+    REMATCH_RANGE = 6,
+    REMATCH_WINDOW = 5, /* sees less of a cloud's edge */
+    REFINE_RANGE = 2,
+    REFINE_WINDOW = 5,  /* half as wide as the slopes that 9 blur */
+    STRIP_BYTES = 24, /* a pixel: surface, prior, two views, the output of a filter */
     STRIP_SHARE = 8,  /* of the budget */
     LEAST_ROWS = 64,
-    ROWS_UNIT = 8, /* samples are means of blocks of that many rows at most */
+    ROWS_UNIT = 8, /* tie points are means of blocks of that many rows at most */
     WHOLE_PIXELS =
-        8 << 20, /* labels of an optimizer depend on all rows: cut by size alone, never by budget */
+        8 << 20, /* labels of an optimizer depend on all rows: strips by size alone, never by budget */
     LABEL_ROWS = 1024
 };
 
-/* Rows on either side of a strip. */
+/* Rows of the halo on either side of a strip. */
 static int strip_halo(const SdmMatchSettings *set, int level)
 {
     const int overlap = set->optimizer.kind == SDM_OPTIMIZER_LOCAL ? 0 : 4 * SDM_OVERLAP;
@@ -48,7 +48,7 @@ int64_t sdm_coarse_strip_bytes(int64_t memory_bytes, const SdmMatchSettings *set
     return rows * win->w * STRIP_BYTES + sdm_chain_label_bytes(set, win->w, rows);
 }
 
-/* Rows y0..y1 of a window, cut to it. */
+/* Rows y0..y1 - 1 of a window, as far as they lie in it. */
 static SdmWindow rows_of(const SdmWindow *win, int y0, int y1)
 {
     SdmWindow part = *win;
@@ -58,7 +58,7 @@ static SdmWindow rows_of(const SdmWindow *win, int y0, int y1)
     return part;
 }
 
-/* The surface of a window of whole rows. */
+/* Match a window of whole rows. */
 static SdmStatus match_window(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *from,
                               const SdmWindow *win, SdmSurface *out)
 {
@@ -82,29 +82,30 @@ static void copy_rows(const SdmSurface *strip, int y0, int rows, SdmSurface *to)
 }
 
 /* Some rows of a surface, borrowed. */
-static SdmSurface view_of(const SdmSurface *s, const SdmWindow *rows)
+static SdmSurface rows_view(const SdmSurface *s, const SdmWindow *rows)
 {
     const size_t at = (size_t)(rows->v0 - s->win.v0) * (size_t)s->win.w;
     return (SdmSurface){.win = *rows, .h_m = s->h_m + at, .flags = s->flags + at, .score = s->score + at};
 }
 
 /* A pass that changes a surface in place. */
-typedef SdmStatus Change(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *s);
+typedef SdmStatus Pass(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *s);
 
-static SdmStatus change_level(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, Change *change, int range, int window,
-                              SdmSurface *s)
+/* The pass on the whole level.  above, kept: rows over a strip as they were before the pass. */
+static SdmStatus run_pass(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, Pass *pass, int range,
+                          int window, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
-    SdmSurface strip = {0}, above = {0}, kept = {0}; /* above: rows over a strip as they were before */
+    SdmSurface strip = {0}, above = {0}, kept = {0};
     const SdmWindow win = s->win;
     const int halo = strip_halo(in->settings, win.level),
               rows = strip_rows(memory_bytes, in->settings, &win);
     if (rows >= win.h)
-        return change(ctx, in, range, window, s);
+        return pass(ctx, in, range, window, s);
     for (int y = 0; y < win.h; y += rows) {
         const SdmWindow part = rows_of(&win, y - halo, y + rows + halo),
                         last = rows_of(&win, y + rows - halo, y + rows);
-        const SdmSurface before = view_of(s, &part);
+        const SdmSurface before = rows_view(s, &part);
         TRY(sdm_surface_alloc(ctx, &part, &strip));
         copy_rows(&before, 0, part.h, &strip);
         if (above.h_m)
@@ -116,7 +117,7 @@ static SdmStatus change_level(SdmContext *ctx, const SdmChainInput *in, int64_t 
         sdm_surface_free(&above);
         above = kept;
         kept = (SdmSurface){0};
-        TRY(change(ctx, in, range, window, &strip));
+        TRY(pass(ctx, in, range, window, &strip));
         copy_rows(&strip, y, rows < win.h - y ? rows : win.h - y, s);
         sdm_surface_free(&strip);
     }
@@ -129,12 +130,12 @@ done:
 
 SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s)
 {
-    return change_level(ctx, in, memory_bytes, sdm_chain_rematch, AGAIN_RANGE, AGAIN_WINDOW, s);
+    return run_pass(ctx, in, memory_bytes, sdm_chain_rematch, REMATCH_RANGE, REMATCH_WINDOW, s);
 }
 
-SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s)
+SdmStatus sdm_coarse_refine(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s)
 {
-    return change_level(ctx, in, memory_bytes, sdm_chain_sharpen, SHARP_RANGE, SHARP_WINDOW, s);
+    return run_pass(ctx, in, memory_bytes, sdm_chain_sharpen, REFINE_RANGE, REFINE_WINDOW, s);
 }
 
 SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, const SdmSurface *from,
@@ -159,25 +160,28 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_ray_errors(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes,
-                                const SdmSurface *s, int block, const SdmPointing *in_use, SdmFitSample **sample, size_t *count)
+SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, const SdmSurface *s,
+                                int block, const SdmPointing *in_use, SdmTiePoints *out)
 {
     SdmStatus st = SDM_OK;
-    float *gap = NULL;
+    float *errors = NULL;
     const SdmWindow *const win = &s->win;
-    const int rows = strip_rows(memory_bytes, in->settings, win),
-              halo = ROWS_UNIT; /* a window reaches 4 */
-    const size_t room = (size_t)(win->w / block) * (size_t)(win->h / block) + 1;
+    const int rows = strip_rows(memory_bytes, in->settings, win), halo = ROWS_UNIT; /* a window reaches 4 */
+    TRY(sdm_tie_points_alloc(ctx, (size_t)(win->w / block) * (size_t)(win->h / block) + 1, out));
     for (int y = 0; y < win->h; y += rows) {
         const SdmWindow inner = rows_of(win, y, y + rows), outer = rows_of(win, y - halo, y + rows + halo);
-        const SdmSurface part = view_of(s, &outer), exact = view_of(s, &inner);
-        TRY(sdm_alloc(ctx, &gap, (size_t)outer.w * (size_t)outer.h, sizeof *gap, "ray gaps"));
-        TRY(sdm_chain_ray_error(ctx, in, &part, WINDOW, gap));
-        TRY(sdm_collect_samples(ctx, in->lattice, &exact, gap + (inner.v0 - outer.v0) * inner.w, block,
-                                in_use, sample, count, room));
-        sdm_free(&gap);
+        const SdmSurface with_halo = rows_view(s, &outer), exact = rows_view(s, &inner);
+        TRY(sdm_alloc(ctx, &errors, (size_t)outer.w * (size_t)outer.h, sizeof *errors, "ray errors"));
+        TRY(sdm_chain_ray_error(ctx, in, &with_halo, WINDOW, errors));
+        const SdmTiePointSource from = {.lattice = in->lattice,
+                                        .in_use = in_use,
+                                        .surface = &exact,
+                                        .ray_error_v = errors + (inner.v0 - outer.v0) * inner.w,
+                                        .block = block};
+        sdm_tie_points_add(&from, out);
+        sdm_free(&errors);
     }
 done:
-    sdm_free(&gap);
+    sdm_free(&errors);
     return st;
 }

@@ -1,29 +1,31 @@
-/* A coarse level of the whole scene, by strips of rows that fit the budget: same bytes whatever the strips.
- */
+/* A coarse level of the whole frame, by strips of rows that fit the budget: the same bytes whatever the
+ * strips. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_COARSE_LEVEL_H
 #define SDM_COARSE_LEVEL_H
 
-#include "scene/prepare.h"
+#include "matching/chain.h"
+#include "pointing/tie_points.h"
 
-/* memory_bytes: the budget, which sets the rows of a strip. */
+/* memory_bytes: the budget, which sets the rows of a strip.  Surfaces are of the whole frame. */
 
-/* The level of to->win (the whole frame) from the next coarser one; allocates to's arrays. */
-SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, const SdmSurface *from, SdmSurface *to);
+/* Match the level of to->win, starting from the next coarser one; allocates the arrays of `to`. */
+SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, const SdmSurface *from,
+                           SdmSurface *to);
 
-/* What of a level is not valid once more, from its heights, with a window of 5 pixels: see
- * sdm_chain_rematch(). */
+/* Match the invalid pixels of a level again, starting from their current heights, with a window of 5
+ * pixels: see sdm_chain_rematch(). */
 SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s);
 
-/* What of a level is valid once more, with a window of 5 pixels: see sdm_chain_sharpen(). */
-SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s);
+/* Match the valid pixels of a level again, with a window of 5 pixels: see sdm_chain_sharpen(). */
+SdmStatus sdm_coarse_refine(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s);
 
-/* Ray gaps of a level's surface as fit samples: means of blocks of side `block`, a divisor of 8.  *sample is
- * allocated. */
-SdmStatus sdm_coarse_ray_errors(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, const SdmSurface *s, int block,
-                          const SdmPointing *in_use, SdmFitSample **sample, size_t *count);
+/* The ray errors of a level's surface -> tie points, each of block x block pixels; block: a divisor of 8.
+ * *out: to be freed by the caller, also after a failure. */
+SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, const SdmSurface *s,
+                                int block, const SdmPointing *in_use, SdmTiePoints *out);
 
-/* Bytes that a level of that window takes at once besides the surfaces and images of the whole scene, within
- * a budget of memory_bytes. */
+/* Bytes that a level of that window takes at a time, besides the surfaces and images of the whole frame. */
 int64_t sdm_coarse_strip_bytes(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win);
 
 #endif

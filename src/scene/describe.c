@@ -29,7 +29,7 @@ static SdmStatus measure(SdmContext *ctx, const SdmScene *scene, const SdmFrame 
     int64_t left = 0, both = 0;
     double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     const SdmLatticeRequest q = {.scene = scene, .frame = f, .grid = grid, .u1 = f->width, .v1 = f->height,
-                                 .step = sdm_coarse_step(f, 0), .hmin_m = f->hmin_m, .hmax_m = f->hmax_m};
+                                 .step = sdm_frame_lattice_step(f, 0), .hmin_m = f->hmin_m, .hmax_m = f->hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &lat));
     for (int i = 0; i < SIDE * SIDE; i++) {
         double at[2][2], g[2];

@@ -1,18 +1,27 @@
-/* Everything that every tile of a scene starts from: settings, coarse surface, terrain, height range, grid of
- * the DEM. */
+/* An opened scene -> what all its tiles share. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/prepare.h"
 #include "geo/geodesy.h"
+
+#include "input/source.h"
+#include "pointing/coarse_pointing.h"
+#include "scene/coarse_surface.h"
+#include "scene/full_resolution_pointing.h"
+#include "scene/window_input.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    TOP_SIDE = 72,            /* shortest side of the frame at the coarsest level, px */
-    MAX_TOP = 7, MIN_COARSE = 2, MAX_COARSE = 4,
-    COARSE_PIXELS = 6 << 20,  /* most pixels of the coarse surface */
-    COARSE_STEP = 64          /* nodes of the coarse lattice, px */
+    COARSEST_SIDE = 72,          /* shortest side of the frame at the coarsest level, px, at least */
+    COARSEST_LEVEL = 7,          /* at most */
+    MIN_COARSE = 2,              /* level of the coarse surface */
+    MAX_COARSE = 4,
+    COARSE_PIXELS = 6 << 20,     /* of the coarse surface, at most, up to level MAX_COARSE */
+    LEAST_MATCHES = 100          /* pixels of the coarse surface */
 };
+static const double LATTICE_WARN_PX = 0.1;
+static const double REPEATS_MOVE_PX = 6.0; /* the most that the passes after level 0 can move a height */
 
 void sdm_prepared_free(SdmPrepared *p)
 {
@@ -20,15 +29,6 @@ void sdm_prepared_free(SdmPrepared *p)
     sdm_point_report_free(&p->points);
     sdm_surface_free(&p->coarse);
     sdm_terrain_mask_free(&p->terrain);
-}
-
-int sdm_coarse_step(const SdmFrame *f, int level)
-{
-    const int64_t side = f->width < f->height ? f->width : f->height;
-    int step = COARSE_STEP << (level > MIN_COARSE ? level - MIN_COARSE : 0);
-    while (step > 16 && side / step < 16)
-        step /= 2;
-    return step;
 }
 
 static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
@@ -39,17 +39,23 @@ static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
            (f->width >> s->coarse_level) * (f->height >> s->coarse_level) > COARSE_PIXELS)
         s->coarse_level++;
     s->top_level = s->coarse_level;
-    while (s->top_level < MAX_TOP && side >> (s->top_level + 1) >= TOP_SIDE)
+    while (s->top_level < COARSEST_LEVEL && side >> (s->top_level + 1) >= COARSEST_SIDE)
         s->top_level++;
 }
 
-/* Below this size of a pixel, metres, walls, trees and their shadows are seen: outliers in a window, which
- * the order of samples survives better than their correlation (docs/optimizers.md). */
+/* Pixels smaller than this, metres, show walls, trees and their shadows: outliers in a window, to which
+ * census is less sensitive than correlation (docs/optimizers.md). */
 #define CENSUS_BELOW_M 5.0
 
 const char *sdm_cost_for(const char *asked, double gsd_m)
 {
     return strcmp(asked, "auto") != 0 ? asked : gsd_m < CENSUS_BELOW_M ? "census" : "zncc";
+}
+
+/* Sensor noise to expect, in units of the quantised left image. */
+static float noise_q(const SdmRadiometry *left)
+{
+    return left->scale == 16.0 ? 16.0f : 6.0f; /* 8 bit: a DN of noise at least */
 }
 
 SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
@@ -59,14 +65,14 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     const SdmOptions *const o = scene->options;
     SdmRadiometry left;
     sdm_image_radiometry(scene->view[0].image, &left);
-    TRY(sdm_match_settings(ctx, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, sdm_noise_q(&left), out));
+    TRY(sdm_match_settings(ctx, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, noise_q(&left), out));
     out->discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh));
     choose_levels(f, out);
 done:
     return st;
 }
 
-/* Range of the coarse surface where it was matched, and how far finer levels can go from it. */
+/* Height range of the coarse surface, and how far finer levels can move a height from it. */
 static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     const SdmSurface *const s = &p->coarse;
@@ -78,15 +84,15 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
         hi = fmax(hi, (double)s->h_m[i]);
         valid += s->flags[i] & SDM_QA_VALID;
     }
-    if (valid < 100)
+    if (valid < LEAST_MATCHES)
         return sdm_fail(
             ctx, SDM_ERR_DATA,
-            "too few matches between %s and %s: %zu at 1/%d of the size, at least 100 are "
+            "too few matches between %s and %s: %zu at 1/%d of the size, at least %d are "
             "needed; %s",
-            scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level,
+            scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level, (int)LEAST_MATCHES,
             sdm_few_matches_hint(scene->options, sdm_frame_pixels(&p->frame)));
     const double metre = 1.0 / fabs(p->frame.du_dh);
-    p->max_update_m = metre * 6.0; /* the repeats */
+    p->max_update_m = metre * REPEATS_MOVE_PX;
     for (int l = 0; l < p->settings.coarse_level; l++)
         p->max_update_m += sdm_chain_max_update(&p->settings, l) * metre * (double)(1 << l);
     p->hmin_m = floor(lo - p->max_update_m);
@@ -96,7 +102,7 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
     return SDM_OK;
 }
 
-/* The DEM's grid: around all that the coarse surface saw in both views. */
+/* The grid of the DEM covers the ground of the coarse surface where both views see it. */
 static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
@@ -111,7 +117,7 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
                                  .grid = &p->grid,
                                  .u1 = p->frame.width + 16,
                                  .v1 = p->frame.height + 16,
-                                 .step = sdm_coarse_step(&p->frame, s->win.level),
+                                 .step = sdm_frame_lattice_step(&p->frame, s->win.level),
                                  .hmin_m = p->hmin_m,
                                  .hmax_m = p->hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &lat));
@@ -140,7 +146,7 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared
 {
     const SdmMatchSettings kept = p->settings;
     const SdmStatus st =
-        sdm_match_settings(ctx, kept.cost_name, o->cpu_level, sdm_noise_q(&p->radiometry[0]), &p->settings);
+        sdm_match_settings(ctx, kept.cost_name, o->cpu_level, noise_q(&p->radiometry[0]), &p->settings);
     p->settings.ray_error_limit_px = kept.ray_error_limit_px;
     p->settings.discontinuity_px = kept.discontinuity_px;
     p->settings.coarse_level = kept.coarse_level;
@@ -155,37 +161,53 @@ SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_prepare_settings(ctx, scene, &p->frame, &p->settings));
     for (int i = 0; i < 2; i++)
         sdm_image_radiometry(scene->view[i].image, &p->radiometry[i]);
-    p->coarse.win = sdm_level_window(&p->frame, p->settings.coarse_level);
+    p->coarse.win = sdm_frame_level(&p->frame, p->settings.coarse_level);
 done:
     return st;
 }
 
-static SdmStatus start(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+/* How well the lattices of windows follow the cameras: the worst of 3 x 3 windows spread over the frame. */
+static SdmStatus measure_lattice(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
+    enum { SIDE = 3, WINDOW_PX = 256 };
     SdmStatus st = SDM_OK;
-    TRY(sdm_prepare_frame(ctx, scene, p));
-    SdmPointing *const q = &p->pointing;
-    const double size[2] = {(double)sdm_image_width(scene->view[1].image),
-                            (double)sdm_image_height(scene->view[1].image)};
-    for (int k = 0; k < 2; k++) {
-        q->dir[k] = p->frame.across[k];
-        q->centre[k] = 0.5 * (size[k] - 1.0);
-        q->scale[k] = 0.5 * size[k];
+    SdmLattice lat = {0};
+    const int64_t w = p->frame.width, h = p->frame.height;
+    const int64_t pw = w < WINDOW_PX ? w : WINDOW_PX, ph = h < WINDOW_PX ? h : WINDOW_PX;
+    const int around = sdm_stage_enter(ctx, 2);
+    p->lattice_error_px = NAN;
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        const int64_t u0 = (w - pw) * (i % SIDE) / (SIDE - 1), v0 = (h - ph) * (i / SIDE) / (SIDE - 1);
+        const SdmWindow win = {.u0 = u0, .v0 = v0, .w = (int)pw, .h = (int)ph};
+        const SdmLatticeRequest q = sdm_window_request(scene, p, &win);
+        TRY(sdm_lattice_build(ctx, &q, &lat));
+        p->lattice_error_px = fmax(p->lattice_error_px, sdm_lattice_error(&q, &lat));
+        sdm_lattice_free(&lat);
     }
-    q->terms = 1;
+    sdm_log(ctx, p->lattice_error_px > LATTICE_WARN_PX ? SDM_LOG_WARNING : SDM_LOG_VERBOSE, 3,
+            "lattice of %d px: at most %.5f px from the cameras and their correction", (int)SDM_LATTICE_STEP,
+            p->lattice_error_px);
 done:
+    sdm_lattice_free(&lat);
+    sdm_stage_leave(ctx, around);
     return st;
 }
 
-SdmStatus sdm_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
+    SdmGdalConfig config;
     *p = (SdmPrepared){0};
-    TRY(start(ctx, scene, p));
+    TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
+    TRY(sdm_prepare_frame(ctx, scene, p));
+    sdm_pointing_start(scene, &p->frame, &p->pointing);
     TRY(sdm_coarse_find(ctx, scene, p));
     TRY(sdm_coarse_terrain_mask(ctx, p, &p->coarse, &p->terrain));
     TRY(coarse_range(ctx, scene, p));
     TRY(choose_grid(ctx, scene, p));
+    TRY(sdm_pointing_at_full_resolution(ctx, scene, p));
+    TRY(measure_lattice(ctx, scene, p));
 done:
+    sdm_gdal_config_end(&config);
     return st;
 }

@@ -1,4 +1,4 @@
-/* A prior DEM as the first surface (--dem): it starts the search and never fills a hole. */
+/* A prior DEM as the first surface: it starts the search and never fills a hole. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geoid.h"
 #include "scene/prior_dem.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { ROUNDS = 3 };
-static const double MOST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
+static const double HIGHEST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
 
 typedef struct Prior {
     const SdmOptions *options;
@@ -20,7 +20,7 @@ typedef struct Prior {
     GDALRasterBandH band;
     double inverse[6]; /* map -> pixel corner coordinates */
     double nodata, scale, offset;
-    bool has_nodata, unread; /* unread: a block of it could not be */
+    bool has_nodata, unread; /* unread: a block could not be read */
     double absurd_m; /* a value that is no height of the Earth and not declared as nodata; 0: none met */
     SdmProjector *proj;
     SdmGeoid *geoid; /* NULL: heights above the ellipsoid */
@@ -34,7 +34,7 @@ static void prior_close(Prior *p)
     sdm_geoid_close(&p->geoid);
 }
 
-/* Datum of the DEM's heights: as the user says, else as the file does, else the ellipsoid. */
+/* Datum of the DEM's heights: by the option, else as the file declares it, else the ellipsoid. */
 static int datum_of(SdmContext *ctx, const Prior *p)
 {
     const SdmOptions *const o = p->options;
@@ -42,21 +42,21 @@ static int datum_of(SdmContext *ctx, const Prior *p)
     const int given = sdm_vertical_of_word(o->dem_vertical);
     if (given != SDM_VERTICAL_UNKNOWN)
         return given;
-    const int said = sdm_vertical_declared(p->ds, name, sizeof name);
-    if (said == SDM_VERTICAL_UNKNOWN)
+    const int declared = sdm_vertical_declared(p->ds, name, sizeof name);
+    if (declared == SDM_VERTICAL_UNKNOWN)
         sdm_log(ctx, SDM_LOG_WARNING, 2,
                 "--dem %s does not say its vertical datum; taken as the ellipsoid "
                 "(--dem-vertical says otherwise)",
                 o->dem);
-    if (said == SDM_VERTICAL_OTHER)
+    if (declared == SDM_VERTICAL_OTHER)
         sdm_log(ctx, SDM_LOG_WARNING, 2,
                 "--dem %s: heights above '%s', which is neither the WGS 84 ellipsoid nor EGM96 nor "
                 "EGM2008; taken as the ellipsoid (--dem-vertical says otherwise)",
                 o->dem, name);
-    return said == SDM_VERTICAL_OTHER || said == SDM_VERTICAL_UNKNOWN ? SDM_ELLIPSOID : said;
+    return declared == SDM_VERTICAL_OTHER || declared == SDM_VERTICAL_UNKNOWN ? SDM_ELLIPSOID : declared;
 }
 
-/* First band, how its values become metres, and what is no height. */
+/* The first band, its scale to metres, and its nodata value. */
 static SdmStatus open_band(SdmContext *ctx, Prior *p)
 {
     int has = 0;
@@ -136,7 +136,7 @@ static double prior_at(SdmContext *ctx, Prior *p, double lon, double lat)
     if (!isfinite(v) || (p->has_nodata && v == (float)p->nodata))
         return NAN;
     const double h = (double)v * p->scale + p->offset;
-    if (fabs(h) > MOST_M) {
+    if (fabs(h) > HIGHEST_M) {
         p->absurd_m = h;
         return NAN;
     }

@@ -1,13 +1,17 @@
-/* A prior DEM as the first surface. */
-#ifndef SDM_PRIOR_H
-#define SDM_PRIOR_H
+/* A prior DEM (--dem) -> heights of the coarsest level to search about. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_PRIOR_DEM_H
+#define SDM_PRIOR_DEM_H
 
-#include "scene/prepare.h"
+#include "geometry/frame.h"
+#include "geometry/surface.h"
 
-/* Half of the height range searched about a prior DEM, metres. */
-#define SDM_PRIOR_SLACK_M 400.0
+/* Heights searched above and below a prior DEM, metres. */
+#define SDM_PRIOR_RANGE_M 400.0
 
-/* Heights of --dem (above the ellipsoid; its mean where it has none) at the pixels of s (allocated). */
+/* Heights of the DEM above the ellipsoid at the pixels of s, whose arrays are allocated; its mean where it
+ * has none. SDM_ERR_INPUT where the DEM cannot be read or used, SDM_ERR_DATA where it does not cover the
+ * scene. */
 SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s);
 
 #endif

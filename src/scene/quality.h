@@ -1,33 +1,45 @@
-/* What the figures of a run say of its DEM: good, doubtful, or no DEM at all. */
+/* Cells of a DEM and the residuals of its pointing -> its quality: good, doubtful, or no DEM at all. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_QUALITY_H
 #define SDM_QUALITY_H
 
-#include "scene/prepare.h"
 #include "core/block.h"
+#include "scene/prepare.h"
 #include "core/qa.h"
-#include "product/quality_warnings.h"
 
-enum { SDM_GAP_BINS = 256 };
+/* The quality of a DEM: the figures, and a clause for each reason to doubt it. */
+enum { SDM_MAX_WARNINGS = 4 };
+typedef struct SdmQuality {
+    int count;
+    char text[SDM_MAX_WARNINGS][320];
+    double matched_share;       /* matched cells of those with texture, 0..1 */
+    double ray_error_median_px; /* median ray error of the matched cells, px of the frame */
+} SdmQuality;
+/* Add a warning; more than SDM_MAX_WARNINGS are dropped. */
+void sdm_quality_warn(SdmQuality *q, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Counts over the cells of a DEM; zero to begin with.  Order and cut into blocks do not matter. */
+enum { SDM_RAY_ERROR_SHARES = 256 };
+
+/* Counts over the cells of a DEM; zero to begin with.  Neither the order nor the cut of the blocks
+ * matters. */
 typedef struct SdmQualitySums {
     int64_t tried;   /* cells seen by both views, with texture and not saturated */
     int64_t matched; /* of them: height from a match of their own, not filled */
-    int64_t
-        gap[SDM_GAP_BINS]; /* matched cells by ray gap, bins of 1/256 of the largest gap that is let pass */
+    int64_t ray_error[SDM_RAY_ERROR_SHARES]; /* matched cells by ray error, bins of 1/256 of the largest accepted */
 } SdmQualitySums;
 
 /* Add a block.  px_per_m: of the frame. */
-void sdm_quality_add(SdmQualitySums *t, const SdmBlock *b, double px_per_m, double ray_error_limit_px, int threads);
+void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, double px_per_m, double ray_error_limit_px,
+                     int threads);
 
-/* Median ray gap of the matched cells, as a share of the largest that is let pass; 0.5 by chance; NaN
- * without. */
-double sdm_quality_ray_error_share(const SdmQualitySums *t);
+/* Median ray error of the matched cells, as a share of the largest accepted; 0.5 for chance matches; NaN
+ * without matches. */
+double sdm_quality_ray_error_share(const SdmQualitySums *sums);
 
-/* left, right: names for messages, right may be "".  Write into `doubts` what makes the DEM doubtful, nothing
- * where all is as expected; see docs/chain.md, 9. SDM_ERR_DATA with a sentence where matches are few and
- * their rays meet no better than by chance. */
-SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const SdmQualitySums *t,
-                             const SdmPrepared *p, const char *left, const char *right, SdmQuality *doubts);
+/* left, right: names for messages, right may be "".  options: those of the scene, or NULL.  *out gets the
+ * figures and a warning for each that is not as expected; see docs/chain.md, 9.  SDM_ERR_DATA where
+ * matches are few and their rays meet no better than by chance. */
+SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const SdmQualitySums *sums,
+                             const SdmPrepared *p, const char *left, const char *right, SdmQuality *out);
 
 #endif

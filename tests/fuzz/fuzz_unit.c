@@ -2,7 +2,7 @@
  * cut. byte 0: even = block, odd = scene products; then pieces of 4 bytes: place (2), change (1), what to do
  * (1). Whatever was changed must be found; what is whole must be read. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/block.h"
+#include "job/unit_file.h"
 #include "fuzz.h"
 
 #include <stdio.h>

@@ -18,7 +18,7 @@ enum { W = 512, H = 1200, LEVEL = 1 };
 
 typedef struct Result {
     SdmSurface surface;
-    SdmFitSample *sample;
+    SdmTiePoint *sample;
     size_t count;
     int64_t peak; /* bytes */
 } Result;
@@ -46,7 +46,7 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     assert_int_equal(sdm_coarse_level(ctx, &in, sdm_options(ctx)->memory_bytes, &from, &out->surface), SDM_OK);
     assert_int_equal(sdm_coarse_rematch(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface), SDM_OK);
     for (int i = 0; i < 2; i++) /* the second starts from what the first left of every strip */
-        assert_int_equal(sdm_coarse_sharpen(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface), SDM_OK);
+        assert_int_equal(sdm_coarse_refine(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface), SDM_OK);
     out->peak = sdm_memory_peak(ctx);
     assert_int_equal(sdm_coarse_ray_errors(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface, 4, &pointing, &out->sample, &out->count),
                      SDM_OK);

@@ -14,7 +14,7 @@ enum { MOST = 2000, SPLITS = 8 };
 typedef struct Tie {
     double left[2], right[2];
     double across[2]; /* unit vector across the epipolar line, right image */
-    double target_px; /* how far the right point lies from that line, along it */
+    double correction_px; /* how far the right point lies from that line, along it */
 } Tie;
 
 static int read_ties(Tie *tie)
@@ -44,7 +44,7 @@ static void find_target(SdmCamera *const cam[2], Tie *t)
     const double dx = line[2] - line[0], dy = line[3] - line[1], length = hypot(dx, dy);
     t->across[0] = -dy / length;
     t->across[1] = dx / length;
-    t->target_px = (t->right[0] - line[0]) * t->across[0] + (t->right[1] - line[1]) * t->across[1];
+    t->correction_px = (t->right[0] - line[0]) * t->across[0] + (t->right[1] - line[1]) * t->across[1];
 }
 
 /* Mean |gap| in metres of the ties with side[i] == which, the right points corrected by p; *bias: mean gap.
@@ -131,7 +131,7 @@ static Rounding rounding(const Tie *tie, int n, const uint8_t *side, int which, 
     for (int i = 0; i < n; i++) {
         if (side[i] != which)
             continue;
-        const double gap = tie[i].target_px - sdm_pointing_value(p, tie[i].right[0], tie[i].right[1]);
+        const double gap = tie[i].correction_px - sdm_pointing_value(p, tie[i].right[0], tie[i].right[1]);
         const double f = -gap - floor(-gap);
         const bool half = f > 0.2 && f < 0.8;
         got.exact_m += 2.0 * f * (1.0 - f) * PIXEL_M;
@@ -165,11 +165,11 @@ static double about_own_median(const Tie *tie, int n, int cell)
         for (int k = 0; k < n; k++)
             if ((int)tie[k].left[0] / cell == (int)tie[i].left[0] / cell &&
                 (int)tie[k].left[1] / cell == (int)tie[i].left[1] / cell)
-                near[m++] = tie[k].target_px;
+                near[m++] = tie[k].correction_px;
         if (m < 2)
             continue;
         qsort(near, (size_t)m, sizeof *near, by_value);
-        sum += fabs(tie[i].target_px - (near[(m - 1) / 2] + near[m / 2]) / 2.0);
+        sum += fabs(tie[i].correction_px - (near[(m - 1) / 2] + near[m / 2]) / 2.0);
         count++;
     }
     assert_true(count > 800);
@@ -179,14 +179,14 @@ static double about_own_median(const Tie *tie, int n, int cell)
 /* Fit on the ties of one side. */
 static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side, int which, SdmPointing *p)
 {
-    static SdmFitSample sample[MOST];
+    static SdmTiePoint sample[MOST];
     SdmPointRound round = {0};
     size_t count = 0;
     for (int i = 0; i < n; i++)
         if (side[i] == which)
             sample[count++] =
-                (SdmFitSample){tie[i].right[0], tie[i].right[1], tie[i].target_px, tie[i].target_px};
-    const SdmFitTask task = {.sample = sample,
+                (SdmTiePoint){tie[i].right[0], tie[i].right[1], tie[i].correction_px, tie[i].correction_px};
+    const SdmFitTask task = {.point = sample,
                              .count = count,
                              .max_degree = 6,
                              .with_profile = true,

@@ -31,7 +31,7 @@ static void cells_are_counted(void **state)
     assert_int_equal(t.tried, 5);
     assert_int_equal(t.matched, 3);
     /* 0.1, 0.2 and 0.2 px of 0.6: the median is a third */
-    assert_true(fabs(sdm_quality_ray_error_share(&t) - 1.0 / 3.0) < 1.0 / SDM_GAP_BINS);
+    assert_true(fabs(sdm_quality_ray_error_share(&t) - 1.0 / 3.0) < 1.0 / SDM_RAY_ERROR_SHARES);
 }
 
 static SdmPrepared a_run(int level, double nmad_px, double profile_px)
@@ -47,7 +47,7 @@ static SdmPrepared a_run(int level, double nmad_px, double profile_px)
 static SdmQualitySums counts(double share, double gap)
 {
     SdmQualitySums t = {.tried = 1000, .matched = (int64_t)(1000 * share)};
-    t.gap[(int)(gap * SDM_GAP_BINS)] = t.matched;
+    t.ray_error[(int)(gap * SDM_RAY_ERROR_SHARES)] = t.matched;
     return t;
 }
 

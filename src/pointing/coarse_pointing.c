@@ -1,0 +1,130 @@
+/* Pointing at the coarse levels. */
+// SPDX-License-Identifier: Apache-2.0
+#include "pointing/coarse_pointing.h"
+
+#include <math.h>
+
+enum {
+    OFFSET_REACH_PX = 32, /* offsets searched across the epipolar lines, full resolution */
+    COARSE_BLOCK = 8,     /* pixels a side of a tie point at the last coarse level */
+    FIT_POINTS = 60,      /* fewer tie points leave the correction as it is, but at the last level */
+    TILT_POINTS = 300,    /* up to this many give a constant alone */
+    LAST_DEGREE = 4       /* of the correction at the last level, at most */
+};
+static const double OFFSET_GAIN = 1.02; /* an offset farther from 0 must match that much more */
+static const double LEAST_MATCHED = 0.03;
+/* Shares of the places in the overlap that must give a tie point: at least; and without asking whether
+ * rays meet. */
+static const double LEAST_SHARE = 0.005, CERTAIN_SHARE = 0.15;
+
+void sdm_pointing_start(const SdmScene *scene, const SdmFrame *frame, SdmPointing *p)
+{
+    const double size[2] = {(double)sdm_image_width(scene->view[1].image),
+                            (double)sdm_image_height(scene->view[1].image)};
+    for (int k = 0; k < 2; k++) {
+        p->dir[k] = frame->across[k];
+        p->centre[k] = 0.5 * (size[k] - 1.0);
+        p->scale[k] = 0.5 * size[k];
+    }
+    p->terms = 1;
+}
+
+SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, SdmSurface *best,
+                                     int *offset_rows)
+{
+    SdmStatus st = SDM_OK;
+    const SdmFrame *const f = q->frame;
+    const int level = q->in->settings->top_level, reach = (OFFSET_REACH_PX + (1 << level) - 1) >> level;
+    const SdmWindow win = sdm_frame_level(f, level);
+    const double size = (double)(1 << level);
+    double best_share = -1.0;
+    SdmSurface s = {0};
+    for (int i = 0; i <= 2 * reach; i++) {
+        const int offset = i & 1 ? (i + 1) / 2 : -(i / 2); /* 0, 1, -1, 2, ... */
+        const SdmTopSearch search = {.half_range_px = q->half_range_m * fabs(f->du_dh) / size,
+                                     .pixel_m = f->gsd_m * size,
+                                     .v_shift = offset};
+        double share = 0.0;
+        TRY(sdm_surface_alloc(ctx, &win, &s));
+        for (size_t k = 0; k < (size_t)win.w * (size_t)win.h; k++)
+            s.h_m[k] = q->prior ? q->prior->h_m[k] : (float)q->in->lattice->height0_m;
+        TRY(sdm_chain_top(ctx, q->in, &search, &s, &share));
+        sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", level, offset,
+                100.0 * share);
+        if (share > best_share * OFFSET_GAIN + 1e-9) {
+            best_share = share;
+            *offset_rows = offset;
+            sdm_surface_free(best);
+            *best = s;
+            s = (SdmSurface){0};
+        }
+        sdm_surface_free(&s);
+    }
+    if (best_share < LEAST_MATCHED)
+        st = sdm_fail(ctx, SDM_ERR_DATA,
+                      "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at "
+                      "least 3 %% are needed; %s",
+                      100.0 * best_share, q->scene->view[0].name, q->scene->view[1].name, 1 << level,
+                      sdm_few_matches_hint(q->scene->options, sdm_frame_pixels(f)));
+done:
+    sdm_surface_free(&s);
+    return st;
+}
+
+void sdm_pointing_set_offset(const SdmFrame *frame, const SdmLattice *lattice, int level, int offset_rows,
+                             SdmPointing *p)
+{
+    const double u = 0.5 * (double)frame->width, v = 0.5 * (double)frame->height;
+    double at[2], next[2];
+    sdm_lattice_right(lattice, u, v, lattice->height0_m, at);
+    sdm_lattice_right(lattice, u, v + 1.0, lattice->height0_m, next);
+    const double per_px = (next[0] - at[0]) * p->dir[0] + (next[1] - at[1]) * p->dir[1];
+    p->coef[0] = per_px * offset_rows * (double)(1 << level);
+}
+
+/* Chance makes a few matches anywhere, but does not let their rays meet to within the spread by noise
+ * alone. */
+static SdmStatus check_matches(SdmContext *ctx, const SdmWindow *level, const SdmFitTask *task,
+                               const SdmPointRound *r)
+{
+    const double blocks = (double)(level->w / COARSE_BLOCK) * (double)(level->h / COARSE_BLOCK),
+                 share = (double)task->count / fmax(blocks, 1.0);
+    const double spread = r->after_nmad_px / (double)(1 << level->level);
+    if (share >= LEAST_SHARE && (share >= CERTAIN_SHARE || spread <= SDM_MATCH_NOISE_PX))
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_DATA,
+                    "too few matches between %s and %s: %zu of %.0f places at 1/%d of the size, their rays "
+                    "miss each other by %.1f px; %s",
+                    task->left, task->right, task->count, blocks, 1 << level->level, r->after_nmad_px,
+                    sdm_few_matches_hint(task->options, task->overlap_px));
+}
+
+int sdm_pointing_block(bool last)
+{
+    return last ? COARSE_BLOCK : COARSE_BLOCK / 2;
+}
+
+SdmStatus sdm_pointing_fit_level(SdmContext *ctx, const SdmFitTask *scene, const SdmTiePoints *points,
+                                 const SdmWindow *level, bool last, SdmPointing *p, SdmPointReport *report)
+{
+    SdmStatus st = SDM_OK;
+    SdmFitTask task = *scene;
+    SdmPointRound round = {.level = level->level};
+    task.point = points->point;
+    task.count = points->count;
+    task.max_degree = last ? LAST_DEGREE : points->count > TILT_POINTS ? 1 : 0;
+    if (points->count >= FIT_POINTS || last)
+        TRY(sdm_pointing_fit(ctx, &task, p, &round));
+    if (last)
+        TRY(check_matches(ctx, level, &task, &round));
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2,
+            "level %d: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d", level->level,
+            points->count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree);
+    if (last) {
+        report->round[report->rounds++] = round;
+        round.samples = NULL;
+    }
+done:
+    sdm_free(&round.samples);
+    return st;
+}

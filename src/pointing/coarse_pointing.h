@@ -1,0 +1,40 @@
+/* Pointing at the coarse levels: the offset at the coarsest one by search, then a fit at each finer one. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_COARSE_POINTING_H
+#define SDM_COARSE_POINTING_H
+
+#include "matching/chain.h"
+#include "pointing/pointing_fit.h"
+
+/* What the search for the offset starts from; borrowed. */
+typedef struct SdmOffsetSearch {
+    const SdmScene *scene;   /* for messages */
+    const SdmFrame *frame;
+    const SdmChainInput *in; /* lattice and pyramids of the whole frame */
+    const SdmSurface *prior; /* heights of the coarsest level to search about; NULL: the lattice's height0_m */
+    double half_range_m;     /* heights searched, above and below */
+} SdmOffsetSearch;
+
+/* The correction before anything is known: zero, across the epipolar lines of the frame.  p: 0. */
+void sdm_pointing_start(const SdmScene *scene, const SdmFrame *frame, SdmPointing *p);
+
+/* Match the coarsest level at each offset of the right image across the epipolar lines, up to 32 px of full
+ * resolution either way, and keep the offset with the most matches.  *best: its surface, to be freed by the
+ * caller.  *offset_rows: level pixels.  SDM_ERR_DATA where less than 3 % of the overlap is matched. */
+SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, SdmSurface *best,
+                                     int *offset_rows);
+
+/* That offset of a level becomes the constant of the correction. */
+void sdm_pointing_set_offset(const SdmFrame *frame, const SdmLattice *lattice, int level, int offset_rows,
+                             SdmPointing *p);
+
+/* Pixels a side of a level that make a tie point (see SdmTiePointSource). */
+int sdm_pointing_block(bool last);
+
+/* Fit the correction to the tie points of a coarse level.  level: the surface they come from, of the whole
+ * frame. last: the finest of the coarse levels, which allows a higher degree, enters the report and must
+ * have enough tie points whose rays meet: else SDM_ERR_DATA. */
+SdmStatus sdm_pointing_fit_level(SdmContext *ctx, const SdmFitTask *scene, const SdmTiePoints *points,
+                                 const SdmWindow *level, bool last, SdmPointing *p, SdmPointReport *report);
+
+#endif

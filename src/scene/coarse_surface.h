@@ -1,0 +1,16 @@
+/* Cameras and images -> the coarse surface of the whole frame, with the pointing fitted on the way. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_COARSE_SURFACE_H
+#define SDM_COARSE_SURFACE_H
+
+#include "scene/prepare.h"
+
+/* Match the coarse levels.  p: frame, settings and the start of the pointing are set; its coarse surface,
+ * pointing and points are the result. */
+SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
+
+/* Separate terrain from clouds and false matches of a coarse surface: *out is the mask, and heights
+ * outside the terrain are interpolated from it. */
+SdmStatus sdm_coarse_terrain_mask(SdmContext *ctx, const SdmPrepared *p, SdmSurface *s, SdmTerrainMask *out);
+
+#endif

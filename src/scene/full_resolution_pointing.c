@@ -1,0 +1,108 @@
+/* Stage 2, second round: strips along u at full resolution -> tie points -> polynomial and profile by row. */
+// SPDX-License-Identifier: Apache-2.0
+#include "scene/full_resolution_pointing.h"
+
+#include "pointing/ray_error_limit.h"
+#include "scene/window_input.h"
+
+enum {
+    STRIPS = 5,
+    STRIP_ROWS = 128,
+    STRIP_HALO = 64,
+    PIECE_COLUMNS = 8192, /* a strip is matched by pieces */
+    BLOCK = 8,            /* pixels a side of a tie point */
+    LEAST_POINTS = 200    /* fewer leave the pointing of the coarse levels */
+};
+
+/* Match a piece of a strip; count its ray errors and collect its tie points. */
+static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
+                             SdmRayErrorCounts *errors, SdmTiePoints *points)
+{
+    SdmStatus st = SDM_OK;
+    SdmWindowInput input = {.in = {0}};
+    SdmFineResult fine = {0};
+    TRY(sdm_window_open(ctx, scene, p, win, NULL, p->settings.coarse_level, &input));
+    TRY(sdm_chain_fine(ctx, &input.in, &p->coarse, win, win, &fine));
+    sdm_ray_error_count(&fine, errors);
+    const SdmTiePointSource from = {.lattice = &input.lattice,
+                                    .in_use = &p->pointing,
+                                    .surface = &fine.surface,
+                                    .ray_error_v = fine.ray_error_px,
+                                    .block = BLOCK};
+    sdm_tie_points_add(&from, points);
+done:
+    sdm_fine_result_free(&fine);
+    sdm_window_close(&input);
+    return st;
+}
+
+static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                              SdmRayErrorCounts *errors, SdmTiePoints *points)
+{
+    SdmStatus st = SDM_OK;
+    const SdmFrame *const f = &p->frame;
+    const int unit = 16 << (p->settings.coarse_level > 4 ? p->settings.coarse_level - 4 : 0);
+    const int rows = STRIP_ROWS + 2 * STRIP_HALO;
+    for (int i = 0; i < STRIPS; i++) {
+        int64_t v0 = (int64_t)((i + 0.5) / STRIPS * (double)f->height) - rows / 2;
+        v0 = v0 < 0 ? 0 : v0 / unit * unit;
+        const int64_t v1 = v0 + rows < f->height ? v0 + rows : f->height;
+        for (int64_t u0 = 0; u0 < f->width; u0 += PIECE_COLUMNS) {
+            const int64_t u1 = u0 + PIECE_COLUMNS < f->width ? u0 + PIECE_COLUMNS : f->width;
+            const SdmWindow win = {
+                .u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)((v1 - v0) / unit * unit)};
+            sdm_progress(ctx, 2, 0.2 + 0.1 * (i + (double)u0 / (double)f->width) / STRIPS,
+                         "pointing at full resolution");
+            if (win.w >= unit && win.h >= unit)
+                TRY(match_piece(ctx, scene, p, &win, errors, points));
+        }
+    }
+done:
+    return st;
+}
+
+static SdmStatus fit(SdmContext *ctx, const SdmScene *scene, const SdmTiePoints *points, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    SdmPointRound round = {.level = 0};
+    SdmFitTask task = sdm_fit_task(scene, &p->frame);
+    task.point = points->point;
+    task.count = points->count;
+    task.max_degree = SDM_POINT_MAX_DEGREE;
+    task.with_profile = true;
+    TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2,
+            "full resolution: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d, "
+            "jitter %.3f px rms",
+            points->count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
+            round.profile_rms_px);
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray gaps beyond %.2f px are taken for false matches",
+            (double)p->settings.ray_error_limit_px);
+    p->points.round[p->points.rounds++] = round;
+    round.samples = NULL;
+done:
+    sdm_free(&round.samples);
+    return st;
+}
+
+SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    SdmTiePoints points = {0};
+    SdmRayErrorCounts errors = {.total = 0};
+    const int rows = STRIP_ROWS + 2 * STRIP_HALO;
+    const int around = sdm_stage_enter(ctx, 2);
+    TRY(sdm_tie_points_alloc(
+        ctx, (size_t)STRIPS * ((size_t)(p->frame.width / BLOCK) + 64) * (size_t)(rows / BLOCK) + 64, &points));
+    TRY(match_strips(ctx, scene, p, &errors, &points));
+    p->settings.ray_error_limit_px = sdm_ray_error_limit(&errors);
+    if (points.count >= LEAST_POINTS)
+        TRY(fit(ctx, scene, &points, p));
+    else
+        sdm_log(ctx, SDM_LOG_WARNING, 2,
+                "pointing: only %zu matches at full resolution; that of the coarse levels stays", points.count);
+done:
+    sdm_tie_points_free(&points);
+    sdm_stage_leave(ctx, around);
+    return st;
+}

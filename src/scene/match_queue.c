@@ -1,0 +1,246 @@
+/* Processor or devices for the windows of a scene. */
+// SPDX-License-Identifier: Apache-2.0
+#include "scene/match_queue.h"
+
+#include "gpu/chain_device.h"
+#include "gpu/choose.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { DEVICE_SLOTS = 2 /* windows in work on a device */ };
+_Static_assert(SDM_MAX_SLOTS >= DEVICE_SLOTS * SDM_MOST_DEVICES, "slots for every device");
+
+/* A window in work on a device. */
+typedef struct Slot {
+    int index;         /* of the device among those of its API */
+    SdmDevice *device; /* its own queues and memory; NULL: not opened yet, or lost */
+    int64_t memory;    /* that buffers of the device may take, in all its slots */
+    bool busy, on_thread;
+    pthread_t thread;
+    SdmContext *ctx; /* of the thread */
+    SdmMatchCall call;
+    SdmStatus st;
+    char error[512];
+} Slot;
+
+struct SdmMatchQueue {
+    SdmChoice choice;
+    int slot_count;
+    Slot *slot; /* SDM_MAX_SLOTS: each device once, then each a second time; NULL: the processor */
+};
+
+/* ---- open, close ---- */
+
+static int slots_of(const SdmMatchQueue *q, int index)
+{
+    int n = 0;
+    for (int i = 0; i < q->slot_count; i++)
+        n += q->slot[i].index == index;
+    return n > 0 ? n : 1;
+}
+
+/* Open the device of a slot unless it is open; the slots of a device share its memory. */
+static SdmStatus need_device(SdmContext *ctx, const SdmMatchQueue *q, Slot *slot)
+{
+    SdmStatus st = SDM_OK;
+    if (slot->device)
+        return SDM_OK;
+    TRY(sdm_device_open(ctx, q->choice.api, slot->index, &slot->device));
+    slot->memory = sdm_device_budget(slot->device);
+    sdm_device_set_budget(slot->device, slot->memory / slots_of(q, slot->index));
+done:
+    return st;
+}
+
+SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmMatchQueue *q = NULL;
+    *out = NULL;
+    TRY(sdm_alloc(ctx, &q, 1, sizeof *q, "a device"));
+    TRY(sdm_choose_devices(ctx, device, &q->choice));
+    q->slot_count = 1;
+    if (!q->choice.cpu) {
+        TRY(sdm_alloc(ctx, &q->slot, SDM_MAX_SLOTS, sizeof *q->slot, "devices"));
+        for (int i = 0; i < DEVICE_SLOTS * q->choice.count; i++)
+            q->slot[i].index = q->choice.all[i % q->choice.count];
+        TRY(need_device(ctx, q, &q->slot[0]));
+    }
+    *out = q;
+    q = NULL;
+done:
+    sdm_match_queue_close(&q);
+    return st;
+}
+
+const char *sdm_match_queue_name(const SdmMatchQueue *queue)
+{
+    return queue->choice.text;
+}
+
+void sdm_match_queue_log(SdmContext *ctx, const SdmMatchQueue *queue)
+{
+    sdm_choice_tell(ctx, &queue->choice);
+}
+
+void sdm_match_queue_close(SdmMatchQueue **queue)
+{
+    SdmMatchQueue *const q = queue ? *queue : NULL;
+    if (!q)
+        return;
+    for (int i = 0; q->slot && i < SDM_MAX_SLOTS; i++) {
+        if (q->slot[i].busy)
+            sdm_match_queue_abandon(q, i);
+        sdm_device_close(&q->slot[i].device);
+    }
+    sdm_free(&q->slot);
+    sdm_free(queue);
+}
+
+void sdm_match_queue_expect(SdmMatchQueue *q, int64_t windows)
+{
+    const int most = q->choice.cpu ? 1 : DEVICE_SLOTS * q->choice.count,
+              count = windows < 1 ? 1 : windows < most ? (int)windows : most;
+    if (count == q->slot_count)
+        return;
+    q->slot_count = count;
+    for (int i = 0; q->slot && i < SDM_MAX_SLOTS; i++) /* the share of a slot changes */
+        if (i >= count)
+            sdm_device_close(&q->slot[i].device);
+        else if (q->slot[i].device)
+            sdm_device_set_budget(q->slot[i].device, q->slot[i].memory / slots_of(q, q->slot[i].index));
+}
+
+int sdm_match_queue_slots(const SdmMatchQueue *queue)
+{
+    return queue->slot_count;
+}
+
+/* ---- a window ---- */
+
+static int free_slot(const SdmMatchQueue *q)
+{
+    int i = 0;
+    while (i + 1 < q->slot_count && q->slot[i].busy)
+        i++;
+    return i;
+}
+
+bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchSettings *set, int64_t w,
+                         int64_t h, int64_t win_w, int64_t win_h)
+{
+    Slot *const slot = queue->slot ? &queue->slot[free_slot(queue)] : NULL;
+    if (!slot || need_device(ctx, queue, slot) != SDM_OK) /* beginning the window tells the error */
+        return true;
+    return sdm_device_chain_bytes(slot->device, set, w, h, 2 * win_w * win_h) <=
+           sdm_device_budget(slot->device);
+}
+
+static void keep_error(SdmContext *ctx, Slot *slot)
+{
+    if (slot->st != SDM_OK)
+        snprintf(slot->error, sizeof slot->error, "%s", sdm_error(ctx));
+}
+
+static void match(SdmContext *ctx, Slot *slot)
+{
+    const SdmMatchCall *const c = &slot->call;
+    const SdmDeviceCall call = {.in = c->in, .coarse = c->coarse, .win = c->win, .need = c->need,
+                                .gridding = c->gridding, .block = c->block};
+    slot->st = sdm_device_chain(ctx, slot->device, &call, c->out);
+    keep_error(ctx, slot);
+}
+
+static void *run_slot(void *data)
+{
+    Slot *const slot = data;
+    match(slot->ctx, slot);
+    return NULL;
+}
+
+bool sdm_match_queue_makes_levels(const SdmMatchQueue *queue, const SdmMatchSettings *set)
+{
+    return queue->slot && sdm_device_makes_levels(set);
+}
+
+SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call, int *number)
+{
+    const int i = *number = queue->slot ? free_slot(queue) : 0;
+    *call->out = (SdmFineResult){.ray_error_px = NULL};
+    if (!queue->slot)
+        return sdm_chain_fine(ctx, call->in, call->coarse, call->win, call->need, call->out);
+    Slot *const slot = &queue->slot[i];
+    slot->call = *call;
+    slot->st = need_device(ctx, queue, slot);
+    keep_error(ctx, slot);
+    slot->busy = true;
+    if (slot->st != SDM_OK)
+        return SDM_OK; /* the end handles it */
+    if (queue->slot_count > 1 && sdm_open_child(ctx, &slot->ctx) == SDM_OK)
+        slot->on_thread = pthread_create(&slot->thread, NULL, run_slot, slot) == 0;
+    if (!slot->on_thread)
+        match(ctx, slot);
+    return SDM_OK;
+}
+
+/* Wait for the thread of a slot and pass on its log. */
+static void join(SdmContext *ctx, Slot *slot)
+{
+    if (slot->on_thread) {
+        pthread_join(slot->thread, NULL);
+        sdm_child_tell(ctx, slot->ctx);
+    }
+    slot->on_thread = false;
+    sdm_close(&slot->ctx);
+}
+
+/* Close the device in every slot that has it: a driver may lose it for all of them at once. */
+static void close_device(SdmContext *ctx, SdmMatchQueue *q, int index)
+{
+    for (int i = 0; i < q->slot_count; i++)
+        if (q->slot[i].index == index) {
+            join(ctx, &q->slot[i]);
+            sdm_device_close(&q->slot[i].device);
+        }
+}
+
+static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
+{
+    join(ctx, slot);
+    if (slot->st != SDM_ERR_DEVICE && slot->st != SDM_ERR_MEMORY)
+        return slot->st == SDM_OK ? SDM_OK : sdm_fail(ctx, slot->st, "%s", slot->error);
+    sdm_log(ctx, SDM_LOG_WARNING, 5, "%s; the device is opened anew and asked once more", slot->error);
+    close_device(ctx, queue, slot->index);
+    slot->st = need_device(ctx, queue, slot);
+    keep_error(ctx, slot);
+    if (slot->st == SDM_OK)
+        match(ctx, slot);
+    if (slot->st == SDM_OK || slot->st == SDM_ERR_STOPPED)
+        return slot->st;
+    close_device(ctx, queue, slot->index);
+    return sdm_fail(ctx, slot->st,
+                    "%s; finished blocks are kept: give the same command to go on, or --device cpu",
+                    slot->error);
+}
+
+SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int number)
+{
+    if (!queue->slot)
+        return SDM_OK;
+    Slot *const slot = &queue->slot[number];
+    const int around = sdm_stage_enter(ctx, 5);
+    const SdmStatus st = end_slot(ctx, queue, slot);
+    sdm_stage_leave(ctx, around);
+    slot->busy = false;
+    return st;
+}
+
+void sdm_match_queue_abandon(SdmMatchQueue *queue, int number)
+{
+    if (!queue->slot)
+        return;
+    Slot *const slot = &queue->slot[number];
+    join(NULL, slot);
+    slot->busy = false;
+}

@@ -1,0 +1,55 @@
+/* The back end that matches windows: the processor, or devices, each with two windows in work at a time.
+ * While a device matches one, the images of the next are read and uploaded, and the cells of the last are
+ * downloaded. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_MATCH_QUEUE_H
+#define SDM_MATCH_QUEUE_H
+
+#include "matching/gridding.h"
+
+typedef struct SdmMatchQueue SdmMatchQueue;
+
+enum { SDM_MAX_SLOTS = 64 };
+
+/* device: as the option --device; without a number, all devices of its kind.  SDM_ERR_DEVICE where there
+ * is none. */
+SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out);
+/* The back end as --device takes it: "cpu", "cuda:0"; of several devices "cuda". */
+const char *sdm_match_queue_name(const SdmMatchQueue *queue);
+void sdm_match_queue_log(SdmContext *ctx, const SdmMatchQueue *queue); /* log the back end */
+void sdm_match_queue_close(SdmMatchQueue **queue);                     /* accepts pointer to NULL */
+
+/* How many windows will come; to be called before the first of them. */
+void sdm_match_queue_expect(SdmMatchQueue *queue, int64_t windows);
+/* Windows that may be in work at a time: 1 on the processor, else 2 for each device, but no more than
+ * come. */
+int sdm_match_queue_slots(const SdmMatchQueue *queue);
+
+/* ---- for blocks ---- */
+
+/* Can the slot that comes next take a window whose level 0 computes w x h pixels of an image window of
+ * win_w x win_h? */
+bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchSettings *set, int64_t w,
+                              int64_t h, int64_t win_w, int64_t win_h);
+
+/* Does the back end make the levels of a window's images from the finest one by itself? */
+bool sdm_match_queue_makes_levels(const SdmMatchQueue *queue, const SdmMatchSettings *set);
+
+/* What a window is matched from, as for sdm_chain_fine(); not to be moved before the end. */
+typedef struct SdmMatchCall {
+    const SdmChainInput *in;
+    const SdmSurface *coarse;
+    const SdmWindow *win, *need;
+    const SdmGridding *gridding;
+    SdmBlock *block;    /* its place is set; a device that grids, too, gives it its arrays at the end */
+    SdmFineResult *out; /* set at the end unless the block has its arrays; empty after a failure */
+} SdmMatchCall;
+
+/* Begin sdm_chain_fine(); a slot is free.  The processor does all of it here.  *slot: for the end. */
+SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call, int *slot);
+/* Wait for it.  After a failure the device is opened again and tries once more; the sentence of a second
+ * failure says how to go on. */
+SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int slot);
+void sdm_match_queue_abandon(SdmMatchQueue *queue, int slot); /* instead of the end: wait, drop the result */
+
+#endif

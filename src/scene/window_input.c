@@ -1,0 +1,185 @@
+/* A window of the frame -> lattice and image pyramids. */
+// SPDX-License-Identifier: Apache-2.0
+#include "scene/window_input.h"
+
+#include <string.h>
+
+/* ---- pixels of a view, nodata inside saturated areas ---- */
+
+/* Reads windows of an image. */
+typedef struct ViewReader {
+    SdmImage *image;
+    bool keep;      /* remember the mask of the last window in `core` */
+    uint8_t *core;  /* h x w of that window, 1 = inside a saturated area; NULL: none is; owned */
+} ViewReader;
+
+enum { RIM = 3, SIDE = 2 * RIM + 1, STRIP = 1024 };
+
+/* core (h x w): 1 where all of the SIDE x SIDE pixels around are saturated.  wide: the mask of saturated
+ * pixels, with a rim of RIM pixels; columns: w counters, 0. */
+static void find_core(const uint8_t *wide, int64_t w, int64_t h, uint8_t *columns, uint8_t *core)
+{
+    for (int64_t y = 0; y < h + 2 * RIM; y++) {
+        const uint8_t *const row = wide + y * (w + 2 * RIM);
+        int run = 0;
+        for (int64_t x = 0; x < w + 2 * RIM; x++) {
+            run = row[x] ? run + 1 : 0;
+            if (x < 2 * RIM)
+                continue;
+            uint8_t *const rows = &columns[x - 2 * RIM]; /* up to here whose SIDE pixels are saturated */
+            *rows = (uint8_t)(run < SIDE ? 0 : *rows < SIDE ? *rows + 1 : SIDE);
+            if (y >= 2 * RIM)
+                core[(y - 2 * RIM) * w + x - 2 * RIM] = *rows == SIDE;
+        }
+    }
+}
+
+/* Set the pixels inside saturated areas to nodata. */
+static SdmStatus clear_core(SdmContext *ctx, ViewReader *r, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                            int16_t *out, uint8_t *core)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)((w + 2 * RIM) * (h + 2 * RIM));
+    int16_t *pixels = NULL;
+    uint8_t *wide = NULL, *columns = NULL;
+    TRY(sdm_alloc(ctx, &pixels, n, sizeof *pixels, "image window"));
+    TRY(sdm_alloc(ctx, &wide, n, 1, "the mask of saturated pixels"));
+    TRY(sdm_alloc(ctx, &columns, (size_t)w, 1, "the mask of saturated pixels"));
+    TRY(sdm_image_read(ctx, r->image, x0 - RIM, y0 - RIM, w + 2 * RIM, h + 2 * RIM, pixels, wide));
+    find_core(wide, w, h, columns, core);
+    for (int64_t i = 0; i < w * h; i++)
+        out[i] = core[i] ? (int16_t)SDM_Q_NODATA : out[i];
+done:
+    sdm_free(&pixels);
+    sdm_free(&wide);
+    sdm_free(&columns);
+    return st;
+}
+
+/* Read by strips, so that the mask is that of a strip.  *any: a pixel is saturated. */
+static SdmStatus read_strips(SdmContext *ctx, ViewReader *r, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                             int16_t *out, bool *any)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t rows = h < STRIP ? h : STRIP;
+    uint8_t *mask = NULL;
+    *any = false;
+    TRY(sdm_alloc(ctx, &mask, (size_t)(w * rows), 1, "the mask of saturated pixels"));
+    for (int64_t y = 0; y < h; y += rows) {
+        const int64_t count = y + rows < h ? rows : h - y;
+        TRY(sdm_image_read(ctx, r->image, x0, y0 + y, w, count, out + y * w, mask));
+        *any = *any || memchr(mask, 1, (size_t)(w * count));
+    }
+done:
+    sdm_free(&mask);
+    return st;
+}
+
+/* An sdm_read_fn; user: a ViewReader.  A pixel does not depend on the window. */
+static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                           int16_t *out)
+{
+    SdmStatus st = SDM_OK;
+    ViewReader *const r = user;
+    const size_t n = (size_t)(w * h);
+    uint8_t *mask = NULL;
+    bool any = false;
+    sdm_free(&r->core);
+    TRY(read_strips(ctx, r, x0, y0, w, h, out, &any));
+    if (!any)
+        goto done;
+    TRY(sdm_alloc(ctx, &mask, n, 1, "the mask of saturated pixels"));
+    TRY(clear_core(ctx, r, x0, y0, w, h, out, mask));
+    if (r->keep && memchr(mask, 1, n)) {
+        r->core = mask;
+        mask = NULL;
+    }
+done:
+    sdm_free(&mask);
+    return st;
+}
+
+/* ---- windows ---- */
+
+/* b: columns and rows from, to; changed to what is read. */
+static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmPyramidRequest *q, int64_t b[4],
+                              SdmPyramid *out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmMatchSettings *const set = q->settings;
+    const int64_t size[2] = {sdm_image_width(view->image), sdm_image_height(view->image)};
+    ViewReader reader = {.image = view->image, .keep = q->lmin == 0};
+    const int around = sdm_stage_enter(ctx, 4);
+    for (int k = 0; k < 2; k++) { /* cut to the image and a little more */
+        b[k] = b[k] < -64 ? -64 : b[k];
+        b[2 + k] = b[2 + k] > size[k] + 64 ? size[k] + 64 : b[2 + k];
+        b[k] = b[k] > size[k] ? size[k] : b[k];
+        b[2 + k] = b[2 + k] < b[k] + 16 ? b[k] + 16 : b[2 + k];
+        b[k] &= ~(int64_t)63;
+        b[2 + k] = (b[2 + k] + 63) & ~(int64_t)63;
+    }
+    TRY(sdm_pyramid_build(ctx, set->kernels, read_view, &reader, b, q->lmin, q->lmax, out));
+    out->saturated = reader.core;
+    reader.core = NULL;
+    if (set->cost == set->kernels->sad)
+        TRY(sdm_pyramid_normalise(ctx, out, set->norm_floor));
+done:
+    sdm_free(&reader.core);
+    sdm_stage_leave(ctx, around);
+    return st;
+}
+
+SdmStatus sdm_pyramids_open(SdmContext *ctx, const SdmPyramidRequest *q, SdmPyramid *left, SdmPyramid *right)
+{
+    SdmStatus st = SDM_OK;
+    int64_t b[4];
+    const int margin = 24 << q->lmax;
+    sdm_lattice_bounds(q->lattice, q->win, SDM_LEFT, q->hmin_m, q->hmax_m, margin, b);
+    TRY(open_pyramid(ctx, &q->scene->view[0], q, b, left));
+    sdm_lattice_bounds(q->lattice, q->win, SDM_RIGHT, q->hmin_m, q->hmax_m, margin, b);
+    TRY(open_pyramid(ctx, &q->scene->view[1], q, b, right));
+done:
+    return st;
+}
+
+SdmLatticeRequest sdm_window_request(const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win)
+{
+    return (SdmLatticeRequest){.scene = scene,
+                               .frame = &p->frame,
+                               .pointing = &p->pointing,
+                               .u0 = win->u0,
+                               .v0 = win->v0,
+                               .u1 = win->u0 + win->w,
+                               .v1 = win->v0 + win->h,
+                               .step = SDM_LATTICE_STEP,
+                               .hmin_m = p->hmin_m,
+                               .hmax_m = p->hmax_m};
+}
+
+SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
+                          const SdmGrid *grid, int lmax, SdmWindowInput *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmLatticeRequest q = sdm_window_request(scene, p, win);
+    q.grid = grid;
+    *out = (SdmWindowInput){
+        .in = {.settings = &p->settings,
+               .lattice = &out->lattice,
+               .left = &out->left,
+               .right = &out->right,
+               .terrain = &p->terrain,
+               .terrain_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))}};
+    TRY(sdm_lattice_build(ctx, &q, &out->lattice));
+    const SdmPyramidRequest images = {.scene = scene, .settings = &p->settings, .lattice = &out->lattice, .win = win,
+                                      .hmin_m = p->hmin_m, .hmax_m = p->hmax_m, .lmax = lmax};
+    TRY(sdm_pyramids_open(ctx, &images, &out->left, &out->right));
+done:
+    return st;
+}
+
+void sdm_window_close(SdmWindowInput *w)
+{
+    sdm_pyramid_free(&w->left);
+    sdm_pyramid_free(&w->right);
+    sdm_lattice_free(&w->lattice);
+}

@@ -1,0 +1,42 @@
+/* A window of the frame -> what is matched there: lattice and image pyramids (stages 1, 3 and 4). */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_WINDOW_INPUT_H
+#define SDM_WINDOW_INPUT_H
+
+#include "scene/prepare.h"
+
+enum { SDM_LATTICE_STEP = 16 }; /* nodes of a window's lattice, frame px */
+
+/* The parts of both images that a window of the frame can show at the heights hmin..hmax, as pyramids of the
+ * levels lmin..lmax. */
+typedef struct SdmPyramidRequest {
+    const SdmScene *scene;
+    const SdmMatchSettings *settings;
+    const SdmLattice *lattice;
+    const SdmWindow *win;
+    double hmin_m, hmax_m;
+    int lmin, lmax;
+} SdmPyramidRequest;
+
+/* Read the images.  3 px inside a saturated area there is nothing to match, but detectors that were
+ * brought to one level still differ by column, which would look like texture: such pixels become nodata,
+ * and level 0 keeps their mask.  left, right: the caller's to free, also after a failure. */
+SdmStatus sdm_pyramids_open(SdmContext *ctx, const SdmPyramidRequest *q, SdmPyramid *left, SdmPyramid *right);
+
+/* The lattice of a window over the heights of the scene; the caller sets q.grid where ground is needed. */
+SdmLatticeRequest sdm_window_request(const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win);
+
+/* Input of the fine levels in a window.  Not to be moved while open, since `in` points into it. */
+typedef struct SdmWindowInput {
+    SdmLattice lattice;
+    SdmPyramid left, right;
+    SdmChainInput in;
+} SdmWindowInput;
+
+/* Open it: lattice with ground in the CRS of `grid` (NULL: without), pyramids of the levels 0..lmax.  To
+ * be closed, also after a failure. */
+SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
+                          const SdmGrid *grid, int lmax, SdmWindowInput *out);
+void sdm_window_close(SdmWindowInput *w);
+
+#endif
