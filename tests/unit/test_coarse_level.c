@@ -18,12 +18,11 @@ enum { W = 512, H = 1200, LEVEL = 1 };
 
 typedef struct Result {
     SdmSurface surface;
-    SdmTiePoint *sample;
-    size_t count;
+    SdmTiePoints points;
     int64_t peak; /* bytes */
 } Result;
 
-/* The level from the one above, and its samples, within a budget. */
+/* The level from the one above, and its tie points, within a budget. */
 static void compute(const SynScene *scene, const char *cost, const char *optimizer, int64_t memory,
                     Result *out)
 {
@@ -48,20 +47,21 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     for (int i = 0; i < 2; i++) /* the second starts from what the first left of every strip */
         assert_int_equal(sdm_coarse_refine(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface), SDM_OK);
     out->peak = sdm_memory_peak(ctx);
-    assert_int_equal(sdm_coarse_ray_errors(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface, 4, &pointing, &out->sample, &out->count),
+    assert_int_equal(sdm_coarse_tie_points(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface, 4, &pointing,
+                                           &out->points),
                      SDM_OK);
     sdm_surface_free(&from);
     /* what is kept outlives its context: freed by the caller with none */
     Result kept = *out;
     const size_t n = (size_t)out->surface.win.w * (size_t)out->surface.win.h;
     assert_int_equal(sdm_surface_alloc(NULL, &out->surface.win, &kept.surface), SDM_OK);
-    assert_int_equal(sdm_alloc(NULL, &kept.sample, out->count + 1, sizeof *kept.sample, "samples"), SDM_OK);
+    assert_int_equal(sdm_alloc(NULL, &kept.points.point, out->points.count + 1, sizeof *kept.points.point, "samples"), SDM_OK);
     memcpy(kept.surface.h_m, out->surface.h_m, n * sizeof *kept.surface.h_m);
     memcpy(kept.surface.flags, out->surface.flags, n * sizeof *kept.surface.flags);
     memcpy(kept.surface.score, out->surface.score, n);
-    memcpy(kept.sample, out->sample, out->count * sizeof *kept.sample);
+    memcpy(kept.points.point, out->points.point, out->points.count * sizeof *kept.points.point);
     sdm_surface_free(&out->surface);
-    sdm_free(&out->sample);
+    sdm_free(&out->points.point);
     *out = kept;
     sdm_close(&ctx);
 }
@@ -69,7 +69,7 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
 static void release(Result *r)
 {
     sdm_surface_free(&r->surface);
-    sdm_free(&r->sample);
+    sdm_free(&r->points.point);
 }
 
 static void same(const Result *a, const Result *b)
@@ -78,8 +78,8 @@ static void same(const Result *a, const Result *b)
     assert_memory_equal(a->surface.h_m, b->surface.h_m, n * sizeof *a->surface.h_m);
     assert_memory_equal(a->surface.flags, b->surface.flags, n * sizeof *a->surface.flags);
     assert_memory_equal(a->surface.score, b->surface.score, n);
-    assert_int_equal(a->count, b->count);
-    assert_memory_equal(a->sample, b->sample, a->count * sizeof *a->sample);
+    assert_int_equal(a->points.count, b->points.count);
+    assert_memory_equal(a->points.point, b->points.point, a->points.count * sizeof *a->points.point);
 }
 
 /* Strips of 64, 112, 176 and 280 rows, against one piece. */
@@ -97,7 +97,7 @@ static void strips(const char *cost, const char *optimizer, bool smaller)
         for (int64_t x = im->w / 4; x < im->w / 2; x++)
             im->data[y * im->w + x] = 0;
     compute(&scene, cost, optimizer, INT64_C(2) << 30, &whole);
-    assert_true(whole.count > 1000);
+    assert_true(whole.points.count > 1000);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
         compute(&scene, cost, optimizer, memory[i], &cut);
         print_message("%s, %s, %lld MiB: %.1f MiB at most, in one piece %.1f\n", cost, optimizer,

@@ -1,0 +1,389 @@
+/* The door of src/scene: a DEM from two arrays and two RPC cameras in memory, the same bytes as from files, and two
+ * scenes in two threads at once. */
+// SPDX-License-Identifier: Apache-2.0
+#include "reading.h"
+#include "scene/scene.h"
+#include "simulate/simulate.h"
+
+#include <cpl_string.h>
+#include <pthread.h>
+
+enum { SIDE = 320, PAD = 13 /* samples behind each row */ };
+
+/* A view read from its file: samples of some type with gaps between rows, and its RPC. */
+typedef struct View {
+    SdmRpc rpc;
+    int w, h;
+    uint8_t *bytes;  /* h x (w + PAD): samples in 8 bits */
+    uint16_t *words; /* the same as they are */
+    uint8_t *mask;   /* h x (w + PAD): 0 in a corner */
+    char path[256], bytes_path[256]; /* files of the pair, and of its samples in 8 bits */
+} View;
+static View view[2];
+
+static void copy_coefficients(View *v, GDALDatasetH ds)
+{
+    GDALRPCInfoV2 i;
+    assert_true(GDALExtractRPCInfoV2(GDALGetMetadata(ds, "RPC"), &i));
+    v->rpc = (SdmRpc){.line_off = i.dfLINE_OFF, .samp_off = i.dfSAMP_OFF, .lat_off = i.dfLAT_OFF,
+                      .long_off = i.dfLONG_OFF, .height_off = i.dfHEIGHT_OFF, .line_scale = i.dfLINE_SCALE,
+                      .samp_scale = i.dfSAMP_SCALE, .lat_scale = i.dfLAT_SCALE, .long_scale = i.dfLONG_SCALE,
+                      .height_scale = i.dfHEIGHT_SCALE};
+    memcpy(v->rpc.line_num, i.adfLINE_NUM_COEFF, sizeof v->rpc.line_num);
+    memcpy(v->rpc.line_den, i.adfLINE_DEN_COEFF, sizeof v->rpc.line_den);
+    memcpy(v->rpc.samp_num, i.adfSAMP_NUM_COEFF, sizeof v->rpc.samp_num);
+    memcpy(v->rpc.samp_den, i.adfSAMP_DEN_COEFF, sizeof v->rpc.samp_den);
+}
+
+/* Samples as a GeoTIFF with the RPC of a view, a row a block. */
+static void write_tiff(const char *path, const View *v, const void *samples, GDALDataType type, bool with_rpc)
+{
+    const char *const co[] = {"BLOCKYSIZE=1", NULL};
+    const GDALDatasetH from = GDALOpen(v->path, GA_ReadOnly),
+                       to = GDALCreate(GDALGetDriverByName("GTiff"), path, v->w, v->h, 1, type, (char **)co);
+    const int size = GDALGetDataTypeSizeBytes(type);
+    assert_non_null(to);
+    if (with_rpc)
+        GDALSetMetadata(to, GDALGetMetadata(from, "RPC"), "RPC");
+    assert_int_equal(GDALRasterIO(GDALGetRasterBand(to, 1), GF_Write, 0, 0, v->w, v->h, (void *)samples, v->w, v->h,
+                                  type, size, size * (v->w + PAD)),
+                     CE_None);
+    GDALClose(from);
+    GDALClose(to);
+}
+
+static int simulate(void **state)
+{
+    static const char *const names[] = {"left.tif", "right.tif"};
+    SdmContext *ctx = open_context(NULL);
+    SdmSimulateOptions opt;
+    char folder[128];
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/pair", scratch());
+    sdm_simulate_default(&opt);
+    opt.output = folder;
+    opt.layout = "rpc";
+    opt.width = opt.height = SIDE;
+    assert_int_equal(sdm_simulate(ctx, &opt), SDM_OK);
+    sdm_close(&ctx);
+    GDALAllRegister();
+    for (int k = 0; k < 2; k++) {
+        View *const v = &view[k];
+        snprintf(v->path, sizeof v->path, "%s/%s", folder, names[k]);
+        const GDALDatasetH ds = GDALOpen(v->path, GA_ReadOnly);
+        assert_non_null(ds);
+        copy_coefficients(v, ds);
+        v->w = GDALGetRasterXSize(ds);
+        v->h = GDALGetRasterYSize(ds);
+        const size_t pitch = (size_t)v->w + PAD, n = pitch * (size_t)v->h;
+        v->bytes = calloc(n, 1);
+        v->words = calloc(n, sizeof *v->words);
+        v->mask = calloc(n, 1);
+        assert_int_equal(GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, v->w, v->h, v->words, v->w, v->h,
+                                      GDT_UInt16, 2, (int)(2 * pitch)),
+                         CE_None);
+        GDALClose(ds);
+        uint16_t least = UINT16_MAX, most = 0;
+        for (size_t i = 0; i < n; i++) {
+            least = v->words[i] && v->words[i] < least ? v->words[i] : least;
+            most = v->words[i] > most ? v->words[i] : most;
+        }
+        for (size_t i = 0; i < n; i++) {
+            v->bytes[i] = (uint8_t)(v->words[i] ? 1 + 253 * (v->words[i] - least) / (most - least) : 0);
+            v->mask[i] = i / pitch > 50 || i % pitch > 60;
+        }
+        snprintf(v->bytes_path, sizeof v->bytes_path, "%s/bytes%d.tif", folder, k);
+        write_tiff(v->bytes_path, v, v->bytes, GDT_Byte, true);
+    }
+    return 0;
+}
+
+static int release(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        free(view[k].bytes);
+        free(view[k].words);
+        free(view[k].mask);
+    }
+    return 0;
+}
+
+static SdmOptions options(void)
+{
+    SdmOptions o;
+    sdm_options_default(&o);
+    o.device = "cpu";
+    o.threads = 2;
+    return o;
+}
+
+static void describe_arrays(bool words, bool masked, SdmViewInput in[2])
+{
+    for (int k = 0; k < 2; k++) {
+        const View *const v = &view[k];
+        const int64_t pitch = v->w + PAD;
+        in[k] = (SdmViewInput){.image = {.type = words ? SDM_SAMPLE_UINT16 : SDM_SAMPLE_UINT8,
+                                         .samples = words ? (const void *)v->words : v->bytes,
+                                         .width = v->w,
+                                         .height = v->h,
+                                         .row_bytes = pitch * (words ? 2 : 1),
+                                         .mask = masked ? v->mask : NULL,
+                                         .mask_row_bytes = masked ? pitch : 0},
+                               .rpc = &v->rpc};
+    }
+}
+
+/* All cells of the DEM of an opened scene, which is closed. */
+static SdmStatus compute(SdmContext *ctx, SdmScene *scene, SdmGrid *grid, SdmBlock *block)
+{
+    SdmStatus st = SDM_OK;
+    SdmPrepared p = {0};
+    TRY(sdm_scene_prepare(ctx, scene, &p));
+    *grid = p.grid;
+    *block = (SdmBlock){.w = p.grid.cols, .h = p.grid.rows};
+    TRY(sdm_scene_block(ctx, scene, &p, NULL, block));
+done:
+    sdm_prepared_free(&p);
+    sdm_scene_close(&scene);
+    return st;
+}
+
+static SdmStatus from_arrays(bool words, bool masked, SdmGrid *grid, SdmBlock *block)
+{
+    const SdmOptions o = options();
+    SdmViewInput in[2];
+    SdmScene *scene = NULL;
+    SdmContext *ctx = open_context((SdmOptions *)&o);
+    describe_arrays(words, masked, in);
+    SdmStatus st = sdm_scene_open_arrays(ctx, &o, in, &scene);
+    if (st == SDM_OK)
+        st = compute(ctx, scene, grid, block);
+    if (st != SDM_OK)
+        print_message("%s\n", sdm_error(ctx));
+    sdm_close(&ctx); /* the block stays */
+    return st;
+}
+
+static void from_files(const SdmOptions *o, const char *left, const char *right, SdmGrid *grid, SdmBlock *block)
+{
+    SdmScene *scene = NULL;
+    SdmContext *ctx = open_context((SdmOptions *)o);
+    assert_int_equal(sdm_scene_open(ctx, o, left, right, &scene), SDM_OK);
+    assert_int_equal(compute(ctx, scene, grid, block), SDM_OK);
+    sdm_close(&ctx);
+}
+
+static int64_t valid_cells(const SdmBlock *b)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < b->w * b->h; i++)
+        n += (b->mask[i] & SDM_QA_VALID) != 0;
+    return n;
+}
+
+static void same_blocks(const SdmBlock *a, const SdmBlock *b)
+{
+    assert_true(a->w == b->w && a->h == b->h && a->w * a->h > 5000);
+    const size_t n = (size_t)(a->w * a->h);
+    assert_memory_equal(a->height_m, b->height_m, n * sizeof(float));
+    assert_memory_equal(a->score, b->score, n * sizeof(float));
+    assert_memory_equal(a->ray_error_m, b->ray_error_m, n * sizeof(float));
+    assert_memory_equal(a->spread_m, b->spread_m, n * sizeof(float));
+    assert_memory_equal(a->ortho, b->ortho, n * sizeof(float));
+    assert_memory_equal(a->count, b->count, n * sizeof(uint16_t));
+    assert_memory_equal(a->mask, b->mask, n * sizeof(uint16_t));
+}
+
+static void arrays_make_the_bytes_of_files(void **state)
+{
+    const SdmOptions o = options();
+    SdmGrid grid[2];
+    SdmBlock file, array;
+    (void)state;
+    from_files(&o, view[0].bytes_path, view[1].bytes_path, &grid[0], &file);
+    assert_int_equal(from_arrays(false, false, &grid[1], &array), SDM_OK);
+    assert_int_equal(grid[0].cols, grid[1].cols);
+    assert_true(valid_cells(&array) > array.w * array.h / 2);
+    same_blocks(&file, &array);
+    sdm_block_free(&file);
+    sdm_block_free(&array);
+}
+
+static bool rounded_to(float step, const SdmBlock *b, const float *dem)
+{
+    for (int64_t i = 0; i < b->w * b->h; i++)
+        if (dem[i] != (isnan(b->height_m[i]) ? -9999.0f : nearbyintf(b->height_m[i] / step) * step))
+            return false;
+    return true;
+}
+
+static void run_makes_the_same_heights(void **state)
+{
+    SdmOptions o = options();
+    SdmGrid grid;
+    SdmBlock array;
+    char path[256];
+    (void)state;
+    snprintf(path, sizeof path, "%s/dem.tif", scratch());
+    o.output = path;
+    SdmContext *ctx = open_context(&o);
+    assert_int_equal(sdm_run(ctx, view[0].bytes_path, view[1].bytes_path), SDM_OK);
+    sdm_close(&ctx);
+    assert_int_equal(from_arrays(false, false, &grid, &array), SDM_OK);
+    const GDALDatasetH ds = GDALOpen(path, GA_ReadOnly);
+    assert_non_null(ds);
+    assert_int_equal(GDALGetRasterXSize(ds), array.w);
+    assert_int_equal(GDALGetRasterYSize(ds), array.h);
+    float *const dem = malloc((size_t)(array.w * array.h) * sizeof *dem);
+    assert_int_equal(GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, (int)array.w, (int)array.h, dem,
+                                  (int)array.w, (int)array.h, GDT_Float32, 0, 0),
+                     CE_None);
+    float step = 1.0f; /* products round heights to a power of two */
+    while (step > 1e-4f && !rounded_to(step, &array, dem))
+        step *= 0.5f;
+    assert_true(step > 0.004f);
+    GDALClose(ds);
+    free(dem);
+    sdm_block_free(&array);
+}
+
+static void words_and_masks_are_as_in_files(void **state)
+{
+    SdmOptions o = options();
+    SdmGrid grid[2];
+    SdmBlock file, array;
+    char path[4][256];
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        const View *const v = &view[k & 1];
+        snprintf(path[k], sizeof path[k], "%s/%s%d.tif", scratch(), k < 2 ? "words" : "mask", k & 1);
+        write_tiff(path[k], v, k < 2 ? (const void *)v->words : v->mask, k < 2 ? GDT_UInt16 : GDT_Byte, k < 2);
+    }
+    o.mask_left = path[2];
+    o.mask_right = path[3];
+    from_files(&o, path[0], path[1], &grid[0], &file);
+    assert_int_equal(from_arrays(true, true, &grid[1], &array), SDM_OK);
+    same_blocks(&file, &array);
+    sdm_block_free(&file);
+    sdm_block_free(&array);
+}
+
+/* Any rectangle of the DEM is a part of the whole. */
+static void a_block_is_a_part(void **state)
+{
+    const SdmOptions o = options();
+    SdmContext *ctx = open_context((SdmOptions *)&o);
+    SdmScene *scene = NULL;
+    SdmViewInput in[2];
+    SdmPrepared p;
+    (void)state;
+    describe_arrays(false, false, in);
+    assert_int_equal(sdm_scene_open_arrays(ctx, &o, in, &scene), SDM_OK);
+    assert_int_equal(sdm_scene_prepare(ctx, scene, &p), SDM_OK);
+    SdmBlock all = {.w = p.grid.cols, .h = p.grid.rows}, part = {.col0 = 31, .row0 = 17, .w = 45, .h = 39};
+    assert_int_equal(sdm_scene_block(ctx, scene, &p, NULL, &all), SDM_OK);
+    assert_int_equal(sdm_scene_block(ctx, scene, &p, NULL, &part), SDM_OK);
+    for (int64_t r = 0; r < part.h; r++)
+        assert_memory_equal(part.height_m + r * part.w, all.height_m + (part.row0 + r) * all.w + part.col0,
+                            (size_t)part.w * sizeof(float));
+    SdmQualitySums sums = {0};
+    SdmQuality quality;
+    sdm_quality_add(&sums, &all, 1.0 / p.frame.gsd_m, (double)p.settings.ray_error_limit_px, 2);
+    assert_int_equal(sdm_quality_assess(ctx, &o, &sums, &p, "left", "right", &quality), SDM_OK);
+    assert_true(quality.matched_share > 0.8 && quality.count == 0);
+    sdm_block_free(&part);
+    sdm_block_free(&all);
+    sdm_prepared_free(&p);
+    sdm_scene_close(&scene);
+    sdm_close(&ctx);
+}
+
+typedef struct Job {
+    bool words;
+    SdmStatus st;
+    SdmGrid grid;
+    SdmBlock block;
+} Job;
+
+static void *compute_in_thread(void *data)
+{
+    Job *const j = data;
+    j->st = from_arrays(j->words, j->words, &j->grid, &j->block);
+    return NULL;
+}
+
+static void two_scenes_at_once(void **state)
+{
+    Job one[2] = {{.words = false}, {.words = true}}, both[2] = {{.words = false}, {.words = true}};
+    pthread_t thread[2];
+    (void)state;
+    for (int k = 0; k < 2; k++)
+        compute_in_thread(&one[k]);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(pthread_create(&thread[k], NULL, compute_in_thread, &both[k]), 0);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(pthread_join(thread[k], NULL), 0);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(one[k].st, SDM_OK);
+        assert_int_equal(both[k].st, SDM_OK);
+        same_blocks(&one[k].block, &both[k].block);
+        sdm_block_free(&one[k].block);
+        sdm_block_free(&both[k].block);
+    }
+}
+
+/* The files are gone: a DEM is made all the same. */
+static void no_file_is_needed(void **state)
+{
+    SdmGrid grid;
+    SdmBlock block;
+    (void)state;
+    for (int k = 0; k < 2; k++)
+        assert_true(unlink(view[k].path) == 0 && unlink(view[k].bytes_path) == 0);
+    assert_int_equal(from_arrays(false, false, &grid, &block), SDM_OK);
+    assert_true(valid_cells(&block) > block.w * block.h / 2);
+    sdm_block_free(&block);
+}
+
+static SdmStatus try_open(const SdmOptions *o, SdmViewInput in[2], const char *word)
+{
+    SdmScene *scene = NULL;
+    SdmOptions plain = options();
+    SdmContext *ctx = open_context(&plain);
+    const SdmStatus st = sdm_scene_open_arrays(ctx, o, in, &scene);
+    assert_null(scene);
+    assert_non_null(strstr(sdm_error(ctx), word));
+    sdm_close(&ctx);
+    return st;
+}
+
+static void faults_are_named(void **state)
+{
+    SdmOptions o = options();
+    SdmViewInput in[2];
+    (void)state;
+    describe_arrays(false, false, in);
+    in[1].rpc = NULL;
+    assert_int_equal(try_open(&o, in, "right image: has no camera"), SDM_ERR_USAGE);
+    describe_arrays(false, false, in);
+    in[0].image.samples = NULL;
+    in[0].image.name = "first";
+    assert_int_equal(try_open(&o, in, "first: an array of"), SDM_ERR_USAGE);
+    describe_arrays(false, false, in);
+    in[0].image.width = 20;
+    assert_int_equal(try_open(&o, in, "expected at least 64 x 64"), SDM_ERR_INPUT);
+    describe_arrays(false, false, in);
+    o.mask_left = "mask.tif";
+    assert_int_equal(try_open(&o, in, "--mask-left"), SDM_ERR_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arrays_make_the_bytes_of_files), cmocka_unit_test(run_makes_the_same_heights),
+        cmocka_unit_test(words_and_masks_are_as_in_files), cmocka_unit_test(a_block_is_a_part),
+        cmocka_unit_test(two_scenes_at_once), cmocka_unit_test(faults_are_named),
+        cmocka_unit_test(no_file_is_needed)};
+    return cmocka_run_group_tests(tests, simulate, release);
+}
