@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 #include "coreg/compare.h"
+#include "geo/png.h"
 
 #include <cJSON.h>
-#include <cpl_conv.h>
-#include <cpl_error.h>
-#include <cpl_vsi.h>
-#include <gdal.h>
 #include <math.h>
 #include <stdarg.h>
 
@@ -119,47 +116,18 @@ void sdm_compare_text(const SdmCompareResult *r, char *out, size_t size)
         add(&t, "note: %s\n", r->note);
 }
 
-/* rows x cols bytes -> the file `name` in GDAL's memory, as PNG.  path: for the sentence. */
-static SdmStatus encode(SdmContext *ctx, int64_t cols, int64_t rows, uint8_t *grey, const char *name,
-                        const char *path)
-{
-    GDALDriverH memory = GDALGetDriverByName("MEM"), png = GDALGetDriverByName("PNG");
-    GDALDatasetH image =
-        memory && png ? GDALCreate(memory, "", (int)cols, (int)rows, 1, GDT_Byte, NULL) : NULL;
-    if (!image)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--png %s: this GDAL has no PNG driver", path);
-    GDALDatasetH copy = NULL;
-    if (GDALRasterIO(GDALGetRasterBand(image, 1), GF_Write, 0, 0, (int)cols, (int)rows, grey, (int)cols,
-                     (int)rows, GDT_Byte, 0, 0) == CE_None)
-        copy = GDALCreateCopy(png, name, image, FALSE, NULL, NULL, NULL);
-    GDALClose(image);
-    if (!copy)
-        return sdm_fail(ctx, SDM_ERR_IO, "--png %s: GDAL cannot make the picture (%s)", path,
-                        CPLGetLastErrorMsg());
-    GDALClose(copy);
-    return SDM_OK;
-}
-
 SdmStatus sdm_compare_picture(SdmContext *ctx, int64_t cols, int64_t rows, const float *residual_m,
                               uint8_t *grey, const char *path)
 {
     SdmStatus st = SDM_OK;
-    char name[64];
-    vsi_l_offset size = 0;
-    GByte *bytes = NULL;
+    SdmPng png = {0};
     for (int64_t i = 0; i < rows * cols; i++) {
         const double e = fmin(fmax((double)residual_m[i], -20.0), 20.0);
         grey[i] = isnan(residual_m[i]) ? 0 : (uint8_t)lround(1.0 + (e + 20.0) / 40.0 * 254.0);
     }
-    snprintf(name, sizeof name, "/vsimem/sdm_compare_%p.png", (const void *)residual_m);
-    TRY(encode(ctx, cols, rows, grey, name, path));
-    bytes = VSIGetMemFileBuffer(name, &size, TRUE);
-    if (!bytes)
-        st = sdm_fail(ctx, SDM_ERR_MEMORY, "--png %s: no memory for the picture", path);
-    else
-        st = sdm_file_write(ctx, path, bytes, (size_t)size);
+    TRY(sdm_png_encode(ctx, grey, (int)cols, (int)rows, 1, &png));
+    TRY(sdm_file_write(ctx, path, png.data, png.size));
 done:
-    VSIFree(bytes);
-    VSIUnlink(name);
+    sdm_png_close(&png);
     return st;
 }

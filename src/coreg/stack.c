@@ -17,7 +17,7 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
     out->report = (SdmStackReport){.dems = out->dems,
                                    .count = s->count,
                                    .groups = s->groups,
-                                   .ties = s->pairs,
+                                   .pairs = s->pairs,
                                    .align = s->opt->align,
                                    .disagree_m = s->disagree_m,
                                    .datum_unknown = s->datum_unknown};

@@ -233,8 +233,8 @@ SdmStatus sdm_stack_choose_grid(SdmStack *s)
     const char *const text = crs_text(&s->crs[main_crs(s)], code, sizeof code);
     OGRSpatialReferenceH target = NULL;
     TRY(first_centre(s, &lon_deg, &lat_deg));
-    TRY(sdm_grid_choose_like(s->ctx, sdm_options(s->ctx), text, 1.0, lon_deg, lat_deg, &s->grid)); /* the CRS */
-    sdm_grid_warn_area(s->ctx, sdm_options(s->ctx)->t_srs, lon_deg, lat_deg);
+    TRY(sdm_grid_choose_like(s->ctx, s->options, text, 1.0, lon_deg, lat_deg, &s->grid)); /* the CRS */
+    sdm_grid_warn_area(s->ctx, s->options->t_srs, lon_deg, lat_deg);
     target = OSRNewSpatialReference(s->grid.wkt);
     TRY(median_pixel(s, target, lat_deg, &usual));
     if (!(s->options->tr > 0.0))

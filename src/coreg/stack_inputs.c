@@ -230,7 +230,7 @@ static SdmStatus find_paths(SdmStack *s, const char *const *dems, int count, Sdm
         goto done;
     }
     TRY(check_twice(s->ctx, paths->path, paths->count));
-    TRY(sdm_product_check(s->ctx, sdm_options(s->ctx), (const char *const *)paths->path, paths->count));
+    TRY(sdm_product_check(s->ctx, s->options, (const char *const *)paths->path, paths->count));
 done:
     return st;
 }

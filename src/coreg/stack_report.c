@@ -21,7 +21,7 @@ static void add_stack(SdmReport *r, const SdmStackReport *s)
     SdmReportItem *const to = sdm_report_section(r, "stack", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
     sdm_report_number(to, "count", s->count);
     sdm_report_number(to, "groups", s->groups);
-    sdm_report_number(to, "pairs", s->ties);
+    sdm_report_number(to, "pairs", s->pairs);
     sdm_report_text(to, "align", s->align);
     sdm_report_number(to, "disagree_m", s->disagree_m);
     SdmReportItem *const dems = sdm_report_list(to, "dems");

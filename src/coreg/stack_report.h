@@ -18,10 +18,10 @@ typedef struct SdmStackedDem {
 
 typedef struct SdmStackReport {
     const SdmStackedDem *dems;
-    int count, groups, ties;
-    const char *align;  /* "z", "xyz", "none" */
-    double disagree_m;  /* two DEMs farther apart than this are marked SDM_QA_DISAGREE */
-    bool datum_unknown; /* no input declares its vertical datum, and neither will the DEM */
+    int count, groups, pairs; /* DEMs, connected groups of them, pairs compared */
+    const char *align;        /* "z", "xyz", "none" */
+    double disagree_m;        /* two DEMs farther apart than this are marked SDM_QA_DISAGREE */
+    bool datum_unknown;       /* no input declares its vertical datum, and neither will the DEM */
 } SdmStackReport;
 
 /* As sdm_product_open(), for a stack: no ortho image; NMAD (SdmBlock's spread_m), count and mask as QA
