@@ -1,0 +1,135 @@
+/* Entries of list files: blanks, comments, quotes, ends of lines; what is no text; disjoint sets. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/disjoint_sets.h"
+#include "core/list_file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char path[] = "/tmp/stereodem_list_XXXXXX";
+
+static void write_bytes(const char *bytes, size_t size)
+{
+    FILE *const f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void expect_next(SdmListFile *list, int line, const char *expected)
+{
+    char *const entry = sdm_list_file_next(list);
+    assert_non_null(entry);
+    assert_string_equal(sdm_list_file_unquote(entry), expected);
+    assert_int_equal(list->line, line);
+}
+
+static void entries_are_trimmed(void **state)
+{
+    (void)state;
+    static const char text[] = "\xEF\xBB\xBF# list\n\n  a.tif \t\r\n\"b c.tif\"\r\n#x\n\"\nd # e";
+    SdmContext *ctx = NULL;
+    SdmListFile list;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    write_bytes(text, sizeof text - 1);
+    assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
+    assert_string_equal(list.folder, "/tmp");
+    assert_int_equal(list.lines, 7);
+    expect_next(&list, 3, "a.tif");
+    expect_next(&list, 4, "b c.tif");
+    expect_next(&list, 6, "\"");
+    assert_false(list.has_control);
+    expect_next(&list, 7, "d # e");
+    assert_null(sdm_list_file_next(&list));
+    sdm_list_file_close(&list);
+    sdm_close(&ctx);
+}
+
+static void faults_are_seen(void **state)
+{
+    (void)state;
+    static const char binary[] = "plain\nII*\0\x08\n";
+    SdmContext *ctx = NULL;
+    SdmListFile list;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    write_bytes(binary, sizeof binary - 1);
+    assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
+    expect_next(&list, 1, "plain");
+    assert_false(list.has_control);
+    assert_non_null(sdm_list_file_next(&list));
+    assert_true(list.has_control);
+    sdm_list_file_close(&list);
+    write_bytes("", 0);
+    assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
+    assert_null(sdm_list_file_next(&list));
+    sdm_list_file_close(&list);
+    assert_int_equal(sdm_list_file_open(ctx, "--list", "/tmp", "one a line", &list), SDM_ERR_INPUT);
+    assert_non_null(strstr(sdm_error(ctx), "--list /tmp: cannot be read"));
+    sdm_list_file_close(&list);
+    assert_int_equal(sdm_list_file_open(ctx, "--list", "/no/such", "one a line", &list), SDM_ERR_INPUT);
+    assert_non_null(strstr(sdm_error(ctx), "one a line"));
+    sdm_list_file_close(&list);
+    sdm_close(&ctx);
+}
+
+/* More than the first allocation holds, and a last line without an end. */
+static void long_files_are_read(void **state)
+{
+    (void)state;
+    enum { LINES = 30000 };
+    SdmContext *ctx = NULL;
+    SdmListFile list;
+    char name[32];
+    FILE *const f = fopen(path, "wb");
+    assert_non_null(f);
+    for (int i = 0; i < LINES; i++)
+        fprintf(f, "%sname%d.tif", i ? "\n" : "", i);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
+    assert_int_equal(list.lines, LINES);
+    for (int i = 0; i < LINES; i++) {
+        snprintf(name, sizeof name, "name%d.tif", i);
+        expect_next(&list, i + 1, name);
+    }
+    assert_null(sdm_list_file_next(&list));
+    sdm_list_file_close(&list);
+    sdm_close(&ctx);
+}
+
+static void sets_are_joined(void **state)
+{
+    (void)state;
+    int32_t parent[8];
+    for (int32_t i = 0; i < 8; i++)
+        parent[i] = i;
+    sdm_sets_join(parent, 6, 7);
+    sdm_sets_join(parent, 7, 3);
+    sdm_sets_join(parent, 5, 2);
+    sdm_sets_join(parent, 3, 6);
+    const int32_t expected[8] = {0, 1, 2, 3, 4, 2, 3, 3};
+    for (int32_t i = 0; i < 8; i++)
+        assert_int_equal(sdm_sets_root(parent, i), expected[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entries_are_trimmed),
+        cmocka_unit_test(faults_are_seen),
+        cmocka_unit_test(long_files_are_read),
+        cmocka_unit_test(sets_are_joined),
+    };
+    const int file = mkstemp(path);
+    if (file < 0)
+        return 1;
+    close(file);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    remove(path);
+    return failed;
+}
