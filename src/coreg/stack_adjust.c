@@ -9,28 +9,24 @@
 enum { WEIGHT_ROUNDS = 60 };
 static const double HUBER = 1.345;
 
-typedef struct Work { /* arrays of n, but for the last two, which hold a value for each observation */
-    double *step, *residual, *scaled, *product, *diagonal, *weight, *size;
+typedef struct Work {
+    double *step, *residual, *scaled, *product, *diagonal; /* n each */
+    double *weight, *size;                                 /* of each observation */
+    double *room;                                          /* owned: all of them */
 } Work;
 
 static SdmStatus work_open(SdmContext *ctx, int n, int count, Work *w)
 {
-    SdmStatus st = SDM_OK;
+    const SdmStatus st =
+        sdm_alloc(ctx, &w->room, 5 * (size_t)n + 2 * (size_t)count + 1, sizeof(double), "adjustment");
     double **const of_node[] = {&w->step, &w->residual, &w->scaled, &w->product, &w->diagonal};
-    for (int i = 0; i < 5; i++)
-        TRY(sdm_alloc(ctx, of_node[i], (size_t)n, sizeof(double), "adjustment"));
-    TRY(sdm_alloc(ctx, &w->weight, (size_t)count + 1, sizeof(double), "adjustment"));
-    TRY(sdm_alloc(ctx, &w->size, (size_t)count + 1, sizeof(double), "adjustment"));
-done:
+    for (int i = 0; i < 5 && !st; i++)
+        *of_node[i] = w->room + i * n;
+    if (!st) {
+        w->weight = w->room + 5 * n;
+        w->size = w->weight + count;
+    }
     return st;
-}
-
-static void work_close(Work *w)
-{
-    double **const all[] = {&w->step,     &w->residual, &w->scaled, &w->product,
-                            &w->diagonal, &w->weight,   &w->size};
-    for (int i = 0; i < 7; i++)
-        sdm_free(all[i]);
 }
 
 static double dot(int n, const double *a, const double *b)
@@ -147,6 +143,6 @@ SdmStatus sdm_adjust_network(SdmContext *ctx, int n, const SdmObservation *obser
     if (groups)
         *groups = found;
 done:
-    work_close(&w);
+    sdm_free(&w.room);
     return st;
 }

@@ -62,13 +62,13 @@ typedef struct SdmStack {
     int crs_count;
     bool datum_unknown; /* no DEM declares a vertical datum */
     SdmGrid grid;
-    double dx_m, dy_m;         /* size of a cell on the ground, at the centre of the grid */
-    int position_step;         /* cells between positions that are transformed; linear between */
-    int64_t sample_step;       /* cells */
-    int64_t pair_step;         /* samples: pairs are compared at every pair_step-th, in both axes */
-    int64_t bias_step;         /* samples between nodes of bias_m */
-    int pairs, groups;         /* pairs that were compared, connected groups of layers */
-    double disagree_m;         /* two heights farther apart disagree; INFINITY without pairs */
+    double dx_m, dy_m;   /* size of a cell on the ground, at the centre of the grid */
+    int position_step;   /* cells between positions that are transformed; linear between */
+    int64_t sample_step; /* cells */
+    int64_t pair_step;   /* samples: pairs are compared at every pair_step-th, in both axes */
+    int64_t bias_step;   /* samples between nodes of bias_m */
+    int pairs, groups;   /* pairs that were compared, connected groups of layers */
+    double disagree_m;   /* two heights farther apart disagree; INFINITY without pairs */
 } SdmStack;
 
 /* ---- stack_inputs.c: files -> layers ---- */
