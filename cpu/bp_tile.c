@@ -8,7 +8,8 @@
  * both sweeps share the sum of what they have in common, and four of them run side by side. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bp.h"
-#include "bp_vec.h"
+#include "core/arena.h"
+#include "simd.h"
 
 #include <string.h>
 
@@ -30,47 +31,38 @@ typedef struct Visit {
     uint16_t *transform[2];             /* 3 n: labels in the middle, 65535 on both sides */
 } Visit;
 
-static uint16_t *take(uint16_t *block, size_t *used, size_t count)
+static void take_arrays(Visit *v, SdmArena *arena)
 {
-    uint16_t *const piece = block ? block + *used : NULL;
-    *used += (count + 31) / 32 * 32;
-    return piece;
-}
-
-/* Lay the arrays into block, or only count their bytes (NULL). */
-static size_t lay_out(Visit *v, uint16_t *block, size_t w, size_t h, size_t n)
-{
-    size_t used = 0;
-    v->right = take(block, &used, h * (w + 1) * n);
-    v->left = take(block, &used, h * (w + 1) * n);
-    v->down = take(block, &used, (h + 1) * w * n);
-    v->up = take(block, &used, (h + 1) * w * n);
-    v->shared = take(block, &used, h * w * n);
-    v->row[0] = take(block, &used, w * n);
-    v->row[1] = take(block, &used, w * n);
-    v->pad = take(block, &used, n);
-    v->transform[0] = take(block, &used, 3 * n);
-    v->transform[1] = take(block, &used, 3 * n);
-    return used * sizeof(uint16_t);
+    const size_t w = (size_t)v->w, h = (size_t)v->h, n = (size_t)v->n, message = n * sizeof(uint16_t);
+    v->right = sdm_arena_take(arena, h * (w + 1), message);
+    v->left = sdm_arena_take(arena, h * (w + 1), message);
+    v->down = sdm_arena_take(arena, (h + 1) * w, message);
+    v->up = sdm_arena_take(arena, (h + 1) * w, message);
+    v->shared = sdm_arena_take(arena, h * w, message);
+    v->pad = sdm_arena_take(arena, 1, message);
+    for (int k = 0; k < 2; k++) {
+        v->row[k] = sdm_arena_take(arena, w, message);
+        v->transform[k] = sdm_arena_take(arena, 3, message);
+    }
 }
 
 /* One vector holds all labels. */
 VEC v16 message_short(const Visit *v, v16 h, int steps)
 {
-    const v16 low = v16_spread_min(h), most = v16_add(low, v16_set1(v->most));
+    const v16 low = v16_least_all(h), most = v16_add(low, v16_set1(v->most)), none = v16_set1(0xFFFF);
     if (steps >= 1)
-        h = v16_min(h, v16_add_top(v16_min(v16_up(h, 1), v16_down(h, 1)), v16_set1(v->step_weight[0])));
+        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 1), v16_down(h, none, 1)), v16_set1(v->step_weight[0])));
     if (steps >= 2)
-        h = v16_min(h, v16_add_top(v16_min(v16_up(h, 2), v16_down(h, 2)), v16_set1(v->step_weight[1])));
+        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 2), v16_down(h, none, 2)), v16_set1(v->step_weight[1])));
     if (steps >= 3)
-        h = v16_min(h, v16_add_top(v16_min(v16_up(h, 4), v16_down(h, 4)), v16_set1(v->step_weight[2])));
+        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 4), v16_down(h, none, 4)), v16_set1(v->step_weight[2])));
     return v16_sub(v16_min(h, most), low);
 }
 
 /* Any number of labels; h lies in the middle of transform[0]. */
 static void message_long(const Visit *v, v16 low, uint16_t *out)
 {
-    const v16 least = v16_spread_min(low), most = v16_add(least, v16_set1(v->most));
+    const v16 least = v16_least_all(low), most = v16_add(least, v16_set1(v->most));
     const uint16_t *from = v->transform[0] + v->n;
     uint16_t *to = v->transform[1] + v->n;
     for (int k = 0; k < v->steps; k++) {
@@ -78,7 +70,7 @@ static void message_long(const Visit *v, v16 low, uint16_t *out)
         const ptrdiff_t n = (ptrdiff_t)1 << k;
         for (int l = 0; l < v->n; l += VL) {
             const v16 near = v16_min(v16_load(from + l - n), v16_load(from + l + n));
-            v16_store(to + l, v16_min(v16_load(from + l), v16_add_top(near, weight)));
+            v16_store(to + l, v16_min(v16_load(from + l), v16_adds(near, weight)));
         }
         from = to;
         to = v->transform[k % 2] + v->n;
@@ -91,12 +83,12 @@ static void message_long(const Visit *v, v16 low, uint16_t *out)
 VEC void pass_on(const Visit *v, const uint16_t *base, const uint16_t *arrives, uint16_t *out, int steps)
 {
     if (steps >= 0) {
-        v16_store(out, message_short(v, v16_add_top(v16_load(base), v16_load(arrives)), steps));
+        v16_store(out, message_short(v, v16_adds(v16_load(base), v16_load(arrives)), steps));
         return;
     }
     v16 low = v16_set1(0xFFFF);
     for (int l = 0; l < v->n; l += VL) {
-        const v16 h = v16_add_top(v16_load(base + l), v16_load(arrives + l));
+        const v16 h = v16_adds(v16_load(base + l), v16_load(arrives + l));
         v16_store(v->transform[0] + v->n + l, h);
         low = v16_min(low, h);
     }
@@ -115,11 +107,11 @@ VEC void sum_row(const Visit *v, int y, bool first, uint16_t *out)
     for (int x = 0; x < v->w; x++, data += v->field->pitch)
         for (int l = 0; l < v->n; l += VL) {
             const int i = x * v->n + l;
-            v16 sum = v16_or(v16_widen(data + l), v16_load(v->pad + l));
+            v16 sum = v16_or(v16_from_bytes(data + l), v16_load(v->pad + l));
             if (down)
-                sum = v16_add_top(sum, v16_load(down + i));
+                sum = v16_adds(sum, v16_load(down + i));
             if (up)
-                sum = v16_add_top(sum, v16_load(up + i));
+                sum = v16_adds(sum, v16_load(up + i));
             v16_store(out + i, sum);
         }
 }
@@ -152,8 +144,8 @@ VEC void share(const Visit *v, int x, int y, const uint8_t *data, uint16_t *out,
     const uint16_t *const right = v->right + (y * (v->w + 1) + x) * n,
                           *const left = v->left + (y * (v->w + 1) + x + 1) * n;
     for (int l = 0; l < n; l += VL) {
-        const v16 sum = v16_add_top(v16_or(v16_widen(data + l), v16_load(v->pad + l)), v16_load(right + l));
-        v16_store(out + l, v16_add_top(sum, v16_load(left + l)));
+        const v16 sum = v16_adds(v16_or(v16_from_bytes(data + l), v16_load(v->pad + l)), v16_load(right + l));
+        v16_store(out + l, v16_adds(sum, v16_load(left + l)));
     }
 }
 
@@ -190,14 +182,14 @@ VEC void decide(const Visit *v, int n)
             const uint16_t *const up = v->up + at + (size_t)v->w * (size_t)n;
             v16 low = v16_set1(0xFFFF);
             for (int l = 0; l < n; l += VL) {
-                const v16 sum = v16_add_top(
-                    v16_add_top(v16_load(v->shared + at + l), v16_load(v->down + at + l)), v16_load(up + l));
+                const v16 sum = v16_adds(
+                    v16_adds(v16_load(v->shared + at + l), v16_load(v->down + at + l)), v16_load(up + l));
                 low = v16_min(low, sum);
                 v16_store(belief + l, sum);
             }
-            const v16 least = v16_spread_min(low);
+            const v16 least = v16_least_all(low);
             int l = 0, found = VL;
-            for (; (found = v16_find(v16_load(belief + l), least)) == VL; l += VL)
+            for (; (found = v16_first_equal(v16_load(belief + l), least)) == VL; l += VL)
                 ;
             label[x] = (uint16_t)(l + found);
         }
@@ -277,7 +269,7 @@ void SDM_NAME(bp_tile)(const SdmBpTile *t)
 {
     Visit v = {.tile = t, .field = t->field, .w = t->width, .h = t->height,
                .n = (t->field->labels + VL - 1) / VL * VL};
-    lay_out(&v, t->scratch, (size_t)v.w, (size_t)v.h, (size_t)v.n);
+    take_arrays(&v, &(SdmArena){t->scratch, 0});
     prepare(&v);
     enter(&v);
     run(&v);
@@ -287,6 +279,7 @@ void SDM_NAME(bp_tile)(const SdmBpTile *t)
 extern sdm_bp_scratch_fn SDM_NAME(bp_scratch);
 size_t SDM_NAME(bp_scratch)(int labels, int width, int height)
 {
-    Visit v = {0};
-    return lay_out(&v, NULL, (size_t)width, (size_t)height, (size_t)((labels + VL - 1) / VL * VL));
+    SdmArena arena = {NULL, 0};
+    take_arrays(&(Visit){.w = width, .h = height, .n = (labels + VL - 1) / VL * VL}, &arena);
+    return arena.used;
 }

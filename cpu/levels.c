@@ -6,6 +6,7 @@
 
 extern const SdmKernels sdm_kernels_c;
 extern const SdmPairKernels sdm_pair_kernels_c;
+extern const SdmSgmKernels sdm_sgm_kernels_c;
 static bool always(void)
 {
     return true;
@@ -42,7 +43,7 @@ static bool never(void)
 /* Of the pairs of kernels the first takes chunks as wide as a vector, the second chunks of two vectors. */
 const SdmCpuLevel sdm_cpu_levels[SDM_CPU_LEVELS] = {
     {"reference", always, &sdm_kernels_reference, {NULL, NULL}, &sdm_sgm_kernels_reference},
-    {"c", always, &sdm_kernels_c, {&sdm_pair_kernels_c, NULL}, &sdm_sgm_kernels_reference},
+    {"c", always, &sdm_kernels_c, {&sdm_pair_kernels_c, NULL}, &sdm_sgm_kernels_c},
 #if SDM_X86
     {"sse4.2", has_sse42, &sdm_kernels_sse42, {&sdm_pair_kernels_sse42, NULL}, &sdm_sgm_kernels_sse42},
     {"avx2", has_avx2, &sdm_kernels_avx2, {&sdm_pair_kernels_avx2, &sdm_pair_kernels_avx2_wide},

@@ -11,7 +11,7 @@ VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s, int planes)
     uint16_t *const column = (uint16_t *)r->sums + k * LANES;
     v8 apart = v8_set1(0);
     for (int p = 0; p < planes; p++)
-        apart = v8_add(apart, v8_ones_apart(v8_set1(r->left_bytes[k + p * r->left_plane]),
+        apart = v8_add(apart, v8_hamming(v8_set1(r->left_bytes[k + p * r->left_plane]),
                                             v8_load(r->right_bytes + k + p * r->right_plane)));
     const v8 old = v8_load(kept);
     v8_store(kept, apart);

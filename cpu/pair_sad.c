@@ -9,8 +9,8 @@ extern sdm_pair_row_fn SDM_NAME(pair_sad8), SDM_NAME(pair_sad32);
 VEC void enter8(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
     uint16_t *const column = (uint16_t *)r->sums + k * LANES;
-    const v8 more = v8_apart(v8_set1(r->left_bytes[k]), v8_load(r->right_bytes + k));
-    const v8 less = v8_apart(v8_set1(r->left_leaving[k]), v8_load(r->right_leaving + k));
+    const v8 more = v8_absdiff(v8_set1(r->left_bytes[k]), v8_load(r->right_bytes + k));
+    const v8 less = v8_absdiff(v8_set1(r->left_leaving[k]), v8_load(r->right_leaving + k));
     const v16 even = v16_add(v16_load(column), v16_sub(v8_evens(more), v8_evens(less)));
     const v16 odd = v16_add(v16_load(column + VL), v16_sub(v8_odds(more), v8_odds(less)));
     v16_store(column, even);
@@ -46,10 +46,10 @@ VEC void enter32(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
     const v16 enters = v16_set1(r->left_new[k]), leaves = v16_set1(r->left_old[k]);
     for (int half = 0; half < 2; half++) {
-        const v16 more = v16_apart(enters, v16_load(r->right_new + k + half * VL));
-        const v16 less = v16_apart(leaves, v16_load(r->right_old + k + half * VL));
-        const v32 change[2] = {v32_sub(v32_of_low(more), v32_of_low(less)),
-                               v32_sub(v32_of_high(more), v32_of_high(less))};
+        const v16 more = v16_absdiff(enters, v16_load(r->right_new + k + half * VL));
+        const v16 less = v16_absdiff(leaves, v16_load(r->right_old + k + half * VL));
+        const v32 change[2] = {v32_sub(v32_from_low(more), v32_from_low(less)),
+                               v32_sub(v32_from_high(more), v32_from_high(less))};
         for (int i = 0; i < 2; i++) {
             int32_t *const at = column32(r, k, 2 * half + i);
             const v32 sum = v32_add(v32_load(at), change[i]);
@@ -69,9 +69,9 @@ VEC void cost32(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 
 {
     (void)i;
     const v16 first =
-        v16_evens(v32_bits(v32_right(s->quarter[0], r->shift)), v32_bits(v32_right(s->quarter[1], r->shift)));
+        v16_evens(v32_bits(v32_shift_right(s->quarter[0], r->shift)), v32_bits(v32_shift_right(s->quarter[1], r->shift)));
     const v16 second =
-        v16_evens(v32_bits(v32_right(s->quarter[2], r->shift)), v32_bits(v32_right(s->quarter[3], r->shift)));
+        v16_evens(v32_bits(v32_shift_right(s->quarter[2], r->shift)), v32_bits(v32_shift_right(s->quarter[3], r->shift)));
     *even = v16_evens(first, second);
     *odd = v16_odds(first, second);
 }

@@ -10,7 +10,8 @@
 #ifndef SDM_PAIR_SWEEP_H
 #define SDM_PAIR_SWEEP_H
 
-#include "pair_vec.h"
+#include "pair_kernels.h"
+#include "simd.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* Kernels of rectified matching of one instruction set. */
 // SPDX-License-Identifier: Apache-2.0
-#include "pair_vec.h"
+#include "pair_kernels.h"
+#include "simd.h"
 
 /* What knows no chunks is the same code for vectors made of two. */
 #ifdef SDM_PAIR_WIDE

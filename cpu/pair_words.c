@@ -1,6 +1,7 @@
 /* Samples of a row as bytes: as they are, and as census words. */
 // SPDX-License-Identifier: Apache-2.0
-#include "pair_vec.h"
+#include "pair_kernels.h"
+#include "simd.h"
 
 extern sdm_pair_words_fn SDM_NAME(pair_words);
 extern sdm_pair_bytes_fn SDM_NAME(pair_bytes);
@@ -19,7 +20,7 @@ VEC v8 word_bytes(const int16_t *const *rows, int x, int width, int height, int 
             out[half] = v16_or(out[half],
                                v16_darker(v16_load(near + half * VL), centre[half], v16_set1(1 << bit % 8)));
     }
-    return v8_of_lows(out[0], out[1]);
+    return v8_from_lows(out[0], out[1]);
 }
 
 void SDM_NAME(pair_words)(const int16_t *const *rows, int width, int word_width, int word_height,

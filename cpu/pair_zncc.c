@@ -38,14 +38,14 @@ VEC void leave(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 /* Covariance where 32 bits hold all of it. */
 VEC vf short_covariance(const SdmPairRow *r, ptrdiff_t i, v32 sum, ptrdiff_t at)
 {
-    return vf_of(v32_dot(sum, v32_set1(r->left_terms[0][i]), v32_load(r->right_terms[0] + at)));
+    return vf_from(v32_dot(sum, v32_set1(r->left_terms[0][i]), v32_load(r->right_terms[0] + at)));
 }
 
 VEC vf long_covariance(const SdmPairRow *r, ptrdiff_t i, v32 sum, ptrdiff_t at)
 {
     v32 whole = v32_dot(sum, v32_set1(r->left_terms[0][i]), v32_load(r->right_terms[0] + at));
     whole = v32_dot(whole, v32_set1(r->left_terms[1][i]), v32_load(r->right_terms[1] + at));
-    return vf_sub(vf_of(whole), vf_mul(vf_set1(r->left_rest[i]), vf_load(r->right_rest + at)));
+    return vf_sub(vf_from(whole), vf_mul(vf_set1(r->left_rest[i]), vf_load(r->right_rest + at)));
 }
 
 /* 32000 (1 - score). */

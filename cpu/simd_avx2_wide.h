@@ -1,9 +1,12 @@
-/* Vectors of 64 bytes made of two of 32: a pixel's winner is looked for once for 64 disparities, and the
- * steps that a chunk costs whatever its width are halved.  See pair_vec.h. */
-#ifndef SDM_PAIR_VEC_AVX2_WIDE_H
-#define SDM_PAIR_VEC_AVX2_WIDE_H
+/* Vectors of 64 bytes made of two of AVX2: the winner of a pixel is searched once for 64 disparities, and the
+ * instructions that a chunk takes whatever its width are halved.  Only what the costs of pairs use.  See simd.h. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_SIMD_AVX2_WIDE_H
+#define SDM_SIMD_AVX2_WIDE_H
 
 #include <immintrin.h>
+
+#include "simd_least.h"
 
 typedef struct Wide {
     __m256i h[2];
@@ -37,7 +40,7 @@ WIDE_OF_TWO(v16_sub, _mm256_sub_epi16)
 WIDE_OF_TWO(v16_or, _mm256_or_si256)
 WIDE_OF_TWO(v16_min, _mm256_min_epu16)
 VEC __m256i half_apart(__m256i a, __m256i b) { return _mm256_abs_epi16(_mm256_sub_epi16(a, b)); }
-WIDE_OF_TWO(v16_apart, half_apart)
+WIDE_OF_TWO(v16_absdiff, half_apart)
 VEC unsigned v16_first(v16 a) { return (unsigned)_mm256_cvtsi256_si32(a.h[0]); }
 VEC unsigned v16_last(v16 a) { return (unsigned)_mm256_extract_epi16(a.h[1], 15); }
 
@@ -51,15 +54,12 @@ VEC void v16_take_less(v16 c, v16 d, v16 *best, v16 *best_d)
     }
 }
 
-VEC unsigned lanes_min(v16 lo, v16 hi, v16 *all)
+VEC Least v16_least(v16 v)
 {
-    const __m256i a =
-        _mm256_min_epu16(_mm256_min_epu16(lo.h[0], hi.h[0]), _mm256_min_epu16(lo.h[1], hi.h[1]));
-    const __m128i b =
-        _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
-    all->h[0] = all->h[1] = _mm256_broadcastw_epi16(b);
-    return (uint16_t)_mm_cvtsi128_si32(b);
+    const __m256i a = _mm256_min_epu16(v.h[0], v.h[1]);
+    return least_of_16(_mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
 }
+VEC v16 v16_all(Least a) { return (v16){{_mm256_broadcastw_epi16(a), _mm256_broadcastw_epi16(a)}}; }
 
 VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
 {
@@ -124,7 +124,7 @@ WIDE_OF_TWO(v32_add, _mm256_add_epi32)
 WIDE_OF_TWO(v32_sub, _mm256_sub_epi32)
 WIDE_OF_TWO(half_products, _mm256_madd_epi16)
 VEC v32 v32_dot(v32 sum, v32 a, v32 b) { return v32_add(sum, half_products(a, b)); }
-VEC v32 v32_right(v32 a, int n)
+VEC v32 v32_shift_right(v32 a, int n)
 {
     const __m128i by = _mm_cvtsi32_si128(n);
     return (v32){{_mm256_srl_epi32(a.h[0], by), _mm256_srl_epi32(a.h[1], by)}};
@@ -134,8 +134,8 @@ VEC v32 half_of_words(__m256i a)
     return (v32){{_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)),
                   _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1))}};
 }
-VEC v32 v32_of_low(v16 a) { return half_of_words(a.h[0]); }
-VEC v32 v32_of_high(v16 a) { return half_of_words(a.h[1]); }
+VEC v32 v32_from_low(v16 a) { return half_of_words(a.h[0]); }
+VEC v32 v32_from_high(v16 a) { return half_of_words(a.h[1]); }
 VEC vf vf_load(const void *p)
 {
     return (vf){{_mm256_loadu_ps(p), _mm256_loadu_ps((const float *)p + 8)}};
@@ -149,7 +149,7 @@ VEC vf vf_sub(vf a, vf b)
 {
     return (vf){{_mm256_sub_ps(a.h[0], b.h[0]), _mm256_sub_ps(a.h[1], b.h[1])}};
 }
-VEC vf vf_of(v32 a) { return (vf){{_mm256_cvtepi32_ps(a.h[0]), _mm256_cvtepi32_ps(a.h[1])}}; }
+VEC vf vf_from(v32 a) { return (vf){{_mm256_cvtepi32_ps(a.h[0]), _mm256_cvtepi32_ps(a.h[1])}}; }
 VEC v32 v32_round(vf a) { return (v32){{_mm256_cvtps_epi32(a.h[0]), _mm256_cvtps_epi32(a.h[1])}}; }
 
 VEC v8 v8_load(const void *p) { return wide_load(p); }
@@ -164,12 +164,12 @@ VEC __m256i half_ones_apart(__m256i a, __m256i b)
     return _mm256_add_epi8(_mm256_shuffle_epi8(ones, _mm256_and_si256(x, nibble)),
                            _mm256_shuffle_epi8(ones, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble)));
 }
-WIDE_OF_TWO(v8_ones_apart, half_ones_apart)
+WIDE_OF_TWO(v8_hamming, half_ones_apart)
 VEC __m256i half_bytes_apart(__m256i a, __m256i b)
 {
     return _mm256_sub_epi8(_mm256_max_epu8(a, b), _mm256_min_epu8(a, b));
 }
-WIDE_OF_TWO(v8_apart, half_bytes_apart)
+WIDE_OF_TWO(v8_absdiff, half_bytes_apart)
 VEC v16 v8_evens(v8 a)
 {
     const __m256i low = _mm256_set1_epi16(255);

@@ -1,6 +1,7 @@
-/* Vectors of 64 bytes.  See pair_vec.h. */
-#ifndef SDM_PAIR_VEC_AVX512_H
-#define SDM_PAIR_VEC_AVX512_H
+/* Vectors of 64 bytes, AVX-512.  See simd.h. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_SIMD_AVX512_H
+#define SDM_SIMD_AVX512_H
 
 #include <immintrin.h>
 
@@ -9,33 +10,51 @@ typedef __m512i v32;
 typedef __m512i v8;
 typedef __m512 vf;
 enum { VEC_BYTES = 64 };
+#define VEC_MM _mm512_
+#define VEC_SI si512
+#include "simd_least.h"
+#include "simd_x86.h"
 
-VEC v16 v16_load(const void *p) { return _mm512_loadu_si512(p); }
-VEC void v16_store(void *p, v16 a) { _mm512_storeu_si512(p, a); }
-VEC v16 v16_set1(int a) { return _mm512_set1_epi16((short)a); }
-VEC v16 v16_add(v16 a, v16 b) { return _mm512_add_epi16(a, b); }
-VEC v16 v16_sub(v16 a, v16 b) { return _mm512_sub_epi16(a, b); }
-VEC v16 v16_or(v16 a, v16 b) { return _mm512_or_si512(a, b); }
-VEC v16 v16_min(v16 a, v16 b) { return _mm512_min_epu16(a, b); }
-VEC v16 v16_apart(v16 a, v16 b) { return _mm512_abs_epi16(_mm512_sub_epi16(a, b)); }
-VEC unsigned v16_first(v16 a) { return (unsigned)_mm512_cvtsi512_si32(a); }
+VEC unsigned v16_first(v16 a) { return (uint16_t)_mm512_cvtsi512_si32(a); }
 VEC unsigned v16_last(v16 a) { return (unsigned)_mm_extract_epi16(_mm512_extracti32x4_epi32(a, 3), 7); }
+VEC Least v8_least(v8 v)
+{
+    const __m256i a = _mm256_min_epu8(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+    return least_of_8(_mm_min_epu8(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
+}
+VEC Least v16_least(v16 v)
+{
+    const __m256i a = _mm256_min_epu16(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+    return least_of_16(_mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
+}
+VEC v8 v8_all(Least a) { return _mm512_broadcastb_epi8(a); }
+VEC v16 v16_all(Least a) { return _mm512_broadcastw_epi16(a); }
+/* The 16 bytes before each quarter, and after it. */
+#define BEFORE(a, below) _mm512_alignr_epi64(a, below, 6)
+#define AFTER(a, above) _mm512_alignr_epi64(above, a, 2)
+#define v8_up(a, below, n) _mm512_alignr_epi8(a, BEFORE(a, below), 16 - (n))
+#define v8_down(a, above, n) _mm512_alignr_epi8(AFTER(a, above), a, n)
+#define v16_up(a, below, n) _mm512_alignr_epi8(a, BEFORE(a, below), 16 - 2 * (n))
+#define v16_down(a, above, n) _mm512_alignr_epi8(AFTER(a, above), a, 2 * (n))
+VEC v16 v16_from_bytes(const uint8_t *p)
+{
+    return _mm512_cvtepu8_epi16(_mm256_loadu_si256((const void *)p));
+}
+VEC v16 v16_from_costs(const uint8_t *p)
+{
+    const __m256i a = _mm256_loadu_si256((const void *)p), none = _mm256_cmpeq_epi8(a, _mm256_set1_epi8(-1));
+    return _mm512_or_si512(_mm512_cvtepu8_epi16(a), _mm512_cvtepi8_epi16(none));
+}
+VEC int v16_first_equal(v16 a, v16 b)
+{
+    return (int)_tzcnt_u32(_cvtmask32_u32(_mm512_cmpeq_epi16_mask(a, b)));
+}
 
 VEC void v16_take_less(v16 c, v16 d, v16 *best, v16 *best_d)
 {
     const __mmask32 less = _mm512_cmplt_epu16_mask(c, *best);
     *best = _mm512_min_epu16(c, *best);
     *best_d = _mm512_mask_mov_epi16(*best_d, less, d);
-}
-
-VEC unsigned lanes_min(v16 lo, v16 hi, v16 *all)
-{
-    const __m512i v = _mm512_min_epu16(lo, hi);
-    const __m256i a = _mm256_min_epu16(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
-    const __m128i b =
-        _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
-    *all = _mm512_broadcastw_epi16(b);
-    return (uint16_t)_mm_cvtsi128_si32(b);
 }
 
 VEC int lanes_last_equal(v16 even, v16 odd, v16 all)
@@ -86,38 +105,16 @@ VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
     *second = _mm512_permutex2var_epi64(low, _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4), high);
 }
 
-VEC v32 v32_load(const void *p) { return _mm512_loadu_si512(p); }
-VEC void v32_store(void *p, v32 a) { _mm512_storeu_si512(p, a); }
-VEC v32 v32_set1(int32_t a) { return _mm512_set1_epi32(a); }
-VEC v16 v32_bits(v32 a) { return a; }
-VEC v32 v32_add(v32 a, v32 b) { return _mm512_add_epi32(a, b); }
-VEC v32 v32_sub(v32 a, v32 b) { return _mm512_sub_epi32(a, b); }
 VEC v32 v32_dot(v32 sum, v32 a, v32 b) { return _mm512_dpwssd_epi32(sum, a, b); }
-VEC v32 v32_right(v32 a, int n) { return _mm512_srl_epi32(a, _mm_cvtsi32_si128(n)); }
-VEC v32 v32_of_low(v16 a) { return _mm512_cvtepu16_epi32(_mm512_castsi512_si256(a)); }
-VEC v32 v32_of_high(v16 a) { return _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(a, 1)); }
-VEC vf vf_load(const void *p) { return _mm512_loadu_ps(p); }
-VEC vf vf_set1(float a) { return _mm512_set1_ps(a); }
-VEC vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
-VEC vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
-VEC vf vf_of(v32 a) { return _mm512_cvtepi32_ps(a); }
-VEC v32 v32_round(vf a) { return _mm512_cvtps_epi32(a); }
+VEC v32 v32_from_low(v16 a) { return _mm512_cvtepu16_epi32(_mm512_castsi512_si256(a)); }
+VEC v32 v32_from_high(v16 a) { return _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(a, 1)); }
 
-VEC v8 v8_load(const void *p) { return _mm512_loadu_si512(p); }
-VEC void v8_store(void *p, v8 a) { _mm512_storeu_si512(p, a); }
-VEC v8 v8_set1(int a) { return _mm512_set1_epi8((char)a); }
-VEC v8 v8_add(v8 a, v8 b) { return _mm512_add_epi8(a, b); }
-VEC v8 v8_min(v8 a, v8 b) { return _mm512_min_epu8(a, b); }
-VEC v8 v8_max(v8 a, v8 b) { return _mm512_max_epu8(a, b); }
-VEC v8 v8_ones_apart(v8 a, v8 b) { return _mm512_popcnt_epi8(_mm512_xor_si512(a, b)); }
-VEC v8 v8_apart(v8 a, v8 b) { return _mm512_sub_epi8(_mm512_max_epu8(a, b), _mm512_min_epu8(a, b)); }
-VEC v16 v8_evens(v8 a) { return _mm512_and_si512(a, _mm512_set1_epi16(255)); }
-VEC v16 v8_odds(v8 a) { return _mm512_srli_epi16(a, 8); }
+VEC v8 v8_hamming(v8 a, v8 b) { return _mm512_popcnt_epi8(_mm512_xor_si512(a, b)); }
 VEC v16 v16_darker(v16 a, v16 b, v16 bit)
 {
     return _mm512_maskz_mov_epi16(_mm512_cmplt_epi16_mask(a, b), bit);
 }
-VEC v8 v8_of_lows(v16 a, v16 b)
+VEC v8 v8_from_lows(v16 a, v16 b)
 {
     return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(a)), _mm512_cvtepi16_epi8(b), 1);
 }
