@@ -1,8 +1,10 @@
-/* Disparities -> GeoTIFF or PFM and a preview, each written aside and renamed when whole. */
+/* Disparities -> GeoTIFF or PFM and a preview, each under a temporary name until it is complete. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/disparity_write.h"
 
+#include "core/file.h"
 #include "geo/gdal_errors.h"
+#include "geo/png.h"
 #include "input/source.h"
 
 #include <cpl_conv.h>
@@ -16,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ASIDE_BYTES = SDM_NAME_BYTES + 32 };
+enum { TEMPORARY_BYTES = SDM_NAME_BYTES + 32 };
 
 static bool ends_in(const char *path, const char *ending)
 {
@@ -201,25 +203,18 @@ static SdmStatus write_preview(SdmContext *ctx, const char *path, const SdmDispa
 {
     SdmStatus st = SDM_OK;
     unsigned char *grey = NULL;
-    SdmGdalErrors errors;
+    SdmPng png = {0};
+    SdmFileWriter file;
     const size_t n = (size_t)width * (size_t)height;
-    GDALDatasetH mem = NULL, png = NULL;
     TRY(sdm_alloc(ctx, &grey, n, 1, "preview"));
     for (size_t i = 0; i < n; i++)
         grey[i] = shade(disparity[i], opt->min_disparity, opt->max_disparity);
-    sdm_gdal_errors_begin(&errors);
-    mem = GDALCreate(GDALGetDriverByName("MEM"), "", width, height, 1, GDT_Byte, NULL);
-    if (mem &&
-        GDALRasterIO(GDALGetRasterBand(mem, 1), GF_Write, 0, 0, width, height, grey, width, height, GDT_Byte,
-                     0, 0) == CE_None)
-        png = GDALCreateCopy(GDALGetDriverByName("PNG"), path, mem, FALSE, NULL, NULL, NULL);
-    const bool made = png != NULL;
-    GDALClose(png);
-    GDALClose(mem);
-    sdm_gdal_errors_end(&errors);
-    if (!made || errors.failed)
-        st = sdm_fail_write(ctx, path, errors.text);
+    TRY(sdm_png_encode(ctx, grey, width, height, 1, &png));
+    TRY(sdm_file_create(ctx, path, &file));
+    sdm_file_put(&file, png.data, png.size);
+    TRY(sdm_file_commit(ctx, &file, false));
 done:
+    sdm_png_close(&png);
     sdm_free(&grey);
     return st;
 }
@@ -235,25 +230,17 @@ SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairFiles *files, const Sd
                             int width, int height, const float *disparity)
 {
     SdmStatus st = SDM_OK;
-    char output[ASIDE_BYTES], preview[ASIDE_BYTES], side[ASIDE_BYTES + 16];
+    char output[TEMPORARY_BYTES], side[TEMPORARY_BYTES];
     snprintf(output, sizeof output, "%s.part-disparity", files->output);
-    snprintf(preview, sizeof preview, "%s.part-preview", files->preview);
     TRY(format_of(files->output, opt) == SDM_FORMAT_PFM ? sdm_pfm_write(ctx, output, width, height, disparity)
                                                         : write_tif(ctx, output, width, height, disparity));
-    if (*files->preview) {
-        TRY(write_preview(ctx, preview, opt, width, height, disparity));
-        TRY(rename_whole(ctx, preview, files->preview));
-    }
+    if (*files->preview)
+        TRY(write_preview(ctx, files->preview, opt, width, height, disparity));
     TRY(rename_whole(ctx, output, files->output));
-    snprintf(side, sizeof side, "%s.aux.xml", files->output); /* what spoke of the file that stood there */
+    snprintf(side, sizeof side, "%s.aux.xml", files->output); /* of an earlier file of that name */
     unlink(side);
 done:
-    if (st != SDM_OK) {
+    if (st != SDM_OK)
         unlink(output);
-        if (*files->preview)
-            unlink(preview);
-        snprintf(side, sizeof side, "%s.aux.xml", preview);
-        unlink(side);
-    }
     return st;
 }
