@@ -16,7 +16,7 @@ typedef struct SdmListFile {
 
 /* Read a file of at most 256 MiB; a pipe will do.  A byte order mark (UTF-8) is skipped.
  * option, expected: for error sentences, such as "--list" and "one DEM a line".
- * @return SDM_OK, SDM_ERR_INPUT, _MEMORY; close after failure, too */
+ * @return SDM_OK, SDM_ERR_INPUT, _MEMORY, _USAGE (name too long); close after failure, too */
 SdmStatus sdm_list_file_open(SdmContext *ctx, const char *option, const char *path, const char *expected,
                              SdmListFile *out);
 void sdm_list_file_close(SdmListFile *list);

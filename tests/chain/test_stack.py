@@ -211,7 +211,7 @@ def part_datums():
     done = t.call([t.PROGRAM, "stack", dems[0], unknown, "-o", path("u.tif")], True)
     t.expect(done.returncode == 1 and "does not say what its heights are above" in done.stderr,
              "an unknown datum is refused")
-    t.expect(stack([dems[0], unknown], "u.tif", "--dem-vertical", "ellipsoid") is not None, "and can be told")
+    t.expect(stack([dems[0], unknown], "u.tif", "--dem-vertical", "ellipsoid") is not None, "and accepted with --dem-vertical")
     other = write("unknown2.tif", np.full(x.shape, 500.0), X0, Y0, metadata={"NOTHING": "0"})
     made = stack([other, unknown], "u.tif")
     ds = gdal.Open(path("u.tif"))
@@ -283,10 +283,10 @@ def part_waves():
     t.expect(ratio[1] >= 1.8 and ratio[1] >= 1.25 * ratio[0],
              "waves: NMAD %.2f times better than the median DEM's, --bias keep %.2f" % (ratio[1], ratio[0]))
     worst = np.abs(read("waves.tif") - truth - np.median(read("waves.tif") - truth))[150:230, 90:190].max()
-    t.expect(worst < 12, "waves: no cloud shines through, %.1f m at most" % worst)
+    t.expect(worst < 12, "waves: the cloud has no effect, %.1f m at most" % worst)
     given = [d["smooth_m"] for d in found.values()]
     t.expect(all(s is not None for s in given) and all(d["smooth_m"] is None for d in kept.values()),
-             "waves: smooth parts of %s m are told" % ", ".join("%.1f" % s for s in given))
+             "waves: smooth errors of %s m are reported" % ", ".join("%.1f" % s for s in given))
     same = read("kept_qa.tif", 1) == read("waves_qa.tif", 1)
     t.expect(same.all(), "waves: the NMAD of a cell is that of the heights as they came")
     first = None

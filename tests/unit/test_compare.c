@@ -28,7 +28,7 @@ static void constant_offset(void **state)
 }
 
 /* A plane of 10 m a cell, and noise of a few centimetres on the DEM: a shift along it is a height, across it
- * nothing; neither is made up.  The same with a ridge, which tells one direction. */
+ * nothing, so no horizontal shift may be found.  A ridge determines the shift in one direction. */
 static void plane_and_ridge(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void datums_are_reconciled(void **state)
     const SdmCompareOptions same = {.reference_vertical = "ellipsoid"};
     assert_int_equal(run(&same, &r, NULL, 0), SDM_OK);
     assert_near(r.raw.bias_m, 0.0, 1e-6);
-    write_flat(DEM, hundred, NULL); /* one side silent: taken as the other, and said */
+    write_flat(DEM, hundred, NULL); /* one side declares none: assumed as the other's, with a note */
     assert_int_equal(run(NULL, &r, NULL, 0), SDM_OK);
     assert_near(r.raw.bias_m, 0.0, 1e-6);
     assert_non_null(strstr(r.note, "DEM does not say"));
