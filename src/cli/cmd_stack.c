@@ -39,7 +39,7 @@ SdmStatus sdm_command_stack(SdmCall *call)
                         "-o is missing: give the DEM to write, such as -o stacked.tif");
     TRY(sdm_stack(call->ctx, &call->options, &call->own.stack, call->line.positional, call->line.count,
                   &result));
-    sdm_screen_print(&call->screen, "%-40s %8s %8s %8s %8s", "off by, m", "east", "north", "up", "NMAD");
+    sdm_screen_print(&call->screen, "%-40s %8s %8s %8s %8s", "offset, m", "east", "north", "up", "NMAD");
     for (int i = 0; i < result.report.count; i++) {
         const SdmStackedDem *const d = &result.dems[i];
         sdm_screen_print(&call->screen, "%-40s %8.2f %8.2f %8.2f %8.2f", d->path, d->shift_m[0],

@@ -47,7 +47,7 @@ static double median_nmad_m(SdmReport *r, const SdmStackReport *s)
     return nmad_m ? sdm_median_f64(nmad_m, sdm_drop_nan_f64(nmad_m, s->count)) : NAN;
 }
 
-/* How good the stack is, as far as its DEMs tell of each other. */
+/* Quality of the stack, as the differences between its DEMs show it. */
 static void add_summary(SdmReport *r, const SdmStackReport *s, const SdmProduct *p, double wall_s)
 {
     const SdmDemStats *const stats = sdm_product_stats(p);
@@ -75,7 +75,7 @@ static void add_dem(SdmReportItem *to, const SdmStackReport *s, const SdmStacked
 {
     SdmReportItem *const row = sdm_report_row(to);
     if (d->partners == 0)
-        sdm_report_cell(row, "%s (overlaps no other: left where it is)", d->path);
+        sdm_report_cell(row, "%s (overlaps no other: not shifted)", d->path);
     else if (s->groups > 1)
         sdm_report_cell(row, "%s (group %d)", d->path, d->group + 1);
     else
@@ -91,9 +91,9 @@ static void add_dem(SdmReportItem *to, const SdmStackReport *s, const SdmStacked
 
 static void add_dems(SdmReport *r, const SdmStackReport *s)
 {
-    static const char *const heading[] = {"DEM", "east, north, up", "NMAD", "of it smooth"};
+    static const char *const heading[] = {"DEM", "east, north, up", "NMAD", "smooth error"};
     SdmReportItem *const to =
-        sdm_report_section(r, NULL, "DEMs and how far they lay off", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+        sdm_report_section(r, NULL, "DEMs and their offsets", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
     SdmReportItem *const row = sdm_report_row(to);
     for (int i = 0; i < 4; i++)
         sdm_report_cell(row, "%s", heading[i]);

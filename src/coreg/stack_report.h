@@ -5,13 +5,13 @@
 
 #include "product/dem_report.h"
 
-/* One DEM of a stack: how far it lay off, and how well it fits the others. */
+/* One DEM of a stack: its offset from the others, and how well it fits them. */
 typedef struct SdmStackedDem {
     const char *path;
-    double shift_m[3]; /* how far it lay off, east, north, up; taken out of its heights */
+    double shift_m[3]; /* its offset from the others, east, north, up; taken out */
     double nmad_m;     /* of its heights, shift taken out, minus the median of the DEMs there; NaN: none */
     int64_t samples;   /* cells compared for that */
-    double smooth_m;   /* NMAD of its smooth part (jitter, tilt), brought to the mean; NaN: left in */
+    double smooth_m;   /* NMAD of its smooth errors (jitter, tilt), taken out; NaN: left in */
     int group;         /* DEMs of one group overlap, directly or through others; from 0 */
     int partners;      /* DEMs that it was compared with */
 } SdmStackedDem;
