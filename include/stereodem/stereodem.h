@@ -165,8 +165,8 @@ typedef struct SdmMergeSummary {
  *  run them. */
 SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *request, SdmMergeSummary *out);
 
-/** State of a scene of a job. */
-typedef struct SdmSceneStatus {
+/** How far a scene of a job is. */
+typedef struct SdmSceneProgress {
     int number;
     char name[320];
     /** "merged", "merging", "ready to merge", "merge failed", "running", "failed", "begun", "not begun",
@@ -175,18 +175,18 @@ typedef struct SdmSceneStatus {
     int64_t first_unit, units, done, running, failed, missing; /**< units */
     int64_t error_unit;  /**< the last unit that failed, -1 if none */
     char error[1024];    /**< its sentence, or the scene's */
-} SdmSceneStatus;
+} SdmSceneProgress;
 
-/** What a job folder holds.  Ask for scenes in order, then for the time; close. */
-typedef struct SdmStatusReport SdmStatusReport;
-SdmStatus sdm_status_open(SdmContext *ctx, const char *job, SdmStatusReport **out);
-int sdm_status_scenes(const SdmStatusReport *report);
-SdmStatus sdm_status_scene(SdmContext *ctx, SdmStatusReport *report, int scene, SdmSceneStatus *out);
+/** How far a job is.  Ask for scenes in order, then for the time; close. */
+typedef struct SdmJobProgress SdmJobProgress;
+SdmStatus sdm_job_progress_open(SdmContext *ctx, const char *job, SdmJobProgress **out);
+int sdm_job_progress_scenes(const SdmJobProgress *progress);
+SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *progress, int scene, SdmSceneProgress *out);
 /** Wall time left with the tasks at work, seconds; NaN without any. */
-double sdm_status_left_s(const SdmStatusReport *report);
+double sdm_job_progress_left_s(const SdmJobProgress *progress);
 /** Time left for a single task, seconds. */
-double sdm_status_work_s(const SdmStatusReport *report);
-void sdm_status_close(SdmContext *ctx, SdmStatusReport **report);
+double sdm_job_progress_work_s(const SdmJobProgress *progress);
+void sdm_job_progress_close(SdmJobProgress **progress);
 
 /** One view of a scene, for people. */
 typedef struct SdmViewInfo {

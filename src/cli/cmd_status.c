@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static void print_scene(SdmCall *call, const SdmSceneStatus *s)
+static void print_scene(SdmCall *call, const SdmSceneProgress *s)
 {
     sdm_screen_print(&call->screen, "%6d %-14s %5lld %5lld %5lld %5lld  %s", s->number, s->state,
                      (long long)s->done, (long long)s->running, (long long)s->failed, (long long)s->missing,
@@ -16,7 +16,7 @@ static void print_scene(SdmCall *call, const SdmSceneStatus *s)
         sdm_screen_print(&call->screen, "       %s", s->error);
 }
 
-static cJSON *scene_json(const SdmSceneStatus *s)
+static cJSON *scene_json(const SdmSceneProgress *s)
 {
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "scene", s->number);
@@ -35,9 +35,9 @@ static cJSON *scene_json(const SdmSceneStatus *s)
     return o;
 }
 
-static void print_time_left(SdmCall *call, const SdmStatusReport *r, const SdmSceneStatus *all)
+static void print_time_left(SdmCall *call, const SdmJobProgress *r, const SdmSceneProgress *all)
 {
-    const double left = sdm_status_left_s(r), work = sdm_status_work_s(r);
+    const double left = sdm_job_progress_left_s(r), work = sdm_job_progress_work_s(r);
     char text[64] = "";
     if (!isnan(left) && left > 0.0)
         snprintf(text, sizeof text, ", about %d:%02d:%02d left", (int)(left / 3600.0),
@@ -48,7 +48,7 @@ static void print_time_left(SdmCall *call, const SdmStatusReport *r, const SdmSc
                      (long long)all->failed, (long long)all->missing, work, text);
 }
 
-static void add_totals(cJSON *to, const SdmStatusReport *r, const SdmSceneStatus *all, int merged)
+static void add_totals(cJSON *to, const SdmJobProgress *r, const SdmSceneProgress *all, int merged)
 {
     cJSON_AddNumberToObject(to, "units", (double)all->units);
     cJSON_AddNumberToObject(to, "done", (double)all->done);
@@ -56,24 +56,24 @@ static void add_totals(cJSON *to, const SdmStatusReport *r, const SdmSceneStatus
     cJSON_AddNumberToObject(to, "failed", (double)all->failed);
     cJSON_AddNumberToObject(to, "missing", (double)all->missing);
     cJSON_AddNumberToObject(to, "scenes_merged", merged);
-    cJSON_AddNumberToObject(to, "work_seconds_left", sdm_status_work_s(r));
-    if (isnan(sdm_status_left_s(r)))
+    cJSON_AddNumberToObject(to, "work_seconds_left", sdm_job_progress_work_s(r));
+    if (isnan(sdm_job_progress_left_s(r)))
         cJSON_AddNullToObject(to, "seconds_left");
     else
-        cJSON_AddNumberToObject(to, "seconds_left", sdm_status_left_s(r));
+        cJSON_AddNumberToObject(to, "seconds_left", sdm_job_progress_left_s(r));
 }
 
 SdmStatus sdm_command_status(SdmCall *call)
 {
     SdmStatus st = SDM_OK;
-    SdmStatusReport *report = NULL;
-    SdmSceneStatus s, all = {.number = 0};
+    SdmJobProgress *report = NULL;
+    SdmSceneProgress s, all = {.number = 0};
     int merged = 0;
-    TRY(sdm_status_open(call->ctx, call->line.positional[0], &report));
+    TRY(sdm_job_progress_open(call->ctx, call->line.positional[0], &report));
     cJSON *const scenes = call->summary ? cJSON_AddArrayToObject(call->summary, "scenes") : NULL;
     sdm_screen_print(&call->screen, " scene state           done   run  fail  miss  name");
-    for (int i = 0; i < sdm_status_scenes(report); i++) {
-        TRY(sdm_status_scene(call->ctx, report, i, &s));
+    for (int i = 0; i < sdm_job_progress_scenes(report); i++) {
+        TRY(sdm_job_progress_scene(call->ctx, report, i, &s));
         print_scene(call, &s);
         if (scenes)
             cJSON_AddItemToArray(scenes, scene_json(&s));
@@ -88,6 +88,6 @@ SdmStatus sdm_command_status(SdmCall *call)
     if (call->summary)
         add_totals(call->summary, report, &all, merged);
 done:
-    sdm_status_close(call->ctx, &report);
+    sdm_job_progress_close(&report);
     return st;
 }

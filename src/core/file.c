@@ -145,6 +145,7 @@ SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path)
     if (!made && errno != EEXIST)
         return sdm_fail(ctx, SDM_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno));
     if (!made && (stat(path, &s) != 0 || !S_ISDIR(s.st_mode)))
-        return sdm_fail(ctx, SDM_ERR_IO, "%s is a file where a folder is needed; remove it or give another -o", path);
+        return sdm_fail(ctx, SDM_ERR_IO,
+                        "%s is a file where a folder is needed; remove it or give another -o", path);
     return SDM_OK;
 }

@@ -7,8 +7,8 @@
 
 enum { SDM_PATH_SIZE = 1024 };
 
-/* A file that is being written under a temporary name beside its own, which it gets when it is whole: readers see
- * the old file or the new one, and two writers of the same name do no harm. */
+/* A file that is being written under a temporary name beside its own, which it gets when it is whole: readers
+ * see the old file or the new one, and two writers of the same name do no harm. */
 typedef struct SdmFileWriter {
     FILE *f;                                /* NULL: not open */
     char path[SDM_PATH_SIZE];               /* the name to get */
@@ -21,15 +21,16 @@ typedef struct SdmFileWriter {
 SdmStatus sdm_file_create(SdmContext *ctx, const char *path, SdmFileWriter *out);
 /* Write bytes; a failure is kept for sdm_file_commit(). */
 void sdm_file_put(SdmFileWriter *w, const void *data, size_t size);
-/* Close the file and give it its name; after a failure it is removed instead, and SDM_ERR_IO says why and what to
- * do.  sync: down to the disk first, so that a full one or a quota is met here and the file survives the machine. */
+/* Close the file and give it its name; after a failure it is removed instead, and SDM_ERR_IO says why and
+ * what to do.  sync: down to the disk first, so that a full one or a quota is met here and the file survives
+ * the machine. */
 SdmStatus sdm_file_commit(SdmContext *ctx, SdmFileWriter *w, bool sync);
 void sdm_file_discard(SdmFileWriter *w); /* instead of the commit; nothing when it is not open */
 
 /* All of it in one call, with sync. */
 SdmStatus sdm_file_write(SdmContext *ctx, const char *path, const void *data, size_t size);
-/* Whole file with a 0 behind it, at most `most` bytes; *out is freed by the caller with sdm_free().  SDM_ERR_INPUT
- * with a sentence. */
+/* Whole file with a 0 behind it, at most `most` bytes; *out is freed by the caller with sdm_free().
+ * SDM_ERR_INPUT with a sentence. */
 SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size);
 
 /* A name beside path that no other process on any machine uses: path.part-<16 digits>. */
@@ -38,6 +39,7 @@ SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, 
 bool sdm_file_is_named(const char *name, const char *path);
 /* What to do about an errno that a write met: "make room", "remove what is in the way" ... */
 const char *sdm_file_advice(int error);
-SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path); /* one that is there already is well, too */
+/* Make the folder, unless it is there. */
+SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path);
 
 #endif

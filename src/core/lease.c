@@ -89,8 +89,8 @@ typedef struct Look {
     struct timespec changed;
 } Look;
 
-/* What the file says now; false when there is none.  Opened anew each time: a network file system asks its server
- * then. */
+/* What the file says now; false when there is none.  Opened anew each time: a network file system asks its
+ * server then. */
 static bool look_at(const char *path, Look *out)
 {
     struct stat s = {0};
@@ -160,8 +160,8 @@ static void clear(const char *path, const char *text)
     unlink(away);
 }
 
-/* Make the file exclusively.  0, then *made tells whether it is ours or was there already; else the errno that
- * says why it cannot be made. */
+/* Make the file exclusively.  0, then *made tells whether it is ours or was there already; else the errno
+ * that says why it cannot be made. */
 static int make(const char *path, const char *text, bool *made)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -206,7 +206,8 @@ static void start_thread(SdmLease *l)
     pthread_condattr_destroy(&clock);
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);
-    l->has_thread = pthread_create(&l->thread, &small, renew, l) == 0; /* without: only other places miss it */
+    /* without a thread, only other places take the lease for dead */
+    l->has_thread = pthread_create(&l->thread, &small, renew, l) == 0;
     pthread_attr_destroy(&small);
 }
 
@@ -262,10 +263,11 @@ static SdmStatus refuse(SdmContext *ctx, const SdmLease *l, const char *output, 
                         "%s is being written by another run, process %ld; wait until it is done, stop it, or "
                         "give another -o",
                         output, h->process);
-    return sdm_fail(ctx, SDM_ERR_IO,
-                    "%s is being written by another run, process %ld on %.*s, which gave a sign of life %.0f s "
-                    "ago; wait until it is done, give another -o, or remove %s if that run is gone",
-                    output, h->process, (int)strcspn(h->place, "/"), h->place, silent_s, l->path);
+    return sdm_fail(
+        ctx, SDM_ERR_IO,
+        "%s is being written by another run, process %ld on %.*s, which gave a sign of life %.0f s "
+        "ago; wait until it is done, give another -o, or remove %s if that run is gone",
+        output, h->process, (int)strcspn(h->place, "/"), h->place, silent_s, l->path);
 }
 
 /* Take the lease unless it is alive.  0 or an errno, as make(); *seen, *silent_s: whose it is. */
@@ -297,10 +299,11 @@ SdmStatus sdm_lease_take_output(SdmContext *ctx, const char *output, SdmLease **
     TRY(prepare(ctx, output, ".part-owner", &me, &l));
     const int why = take(l, &me, &held, &seen, &silent_s);
     if (why)
-        st = sdm_fail(ctx, SDM_ERR_IO,
-                      "%s cannot be written: its marker %s cannot be made (%s); make room, or give an -o in a "
-                      "folder that can be written",
-                      output, l->path, strerror(why));
+        st =
+            sdm_fail(ctx, SDM_ERR_IO,
+                     "%s cannot be written: its marker %s cannot be made (%s); make room, or give an -o in a "
+                     "folder that can be written",
+                     output, l->path, strerror(why));
     else if (!held)
         st = refuse(ctx, l, output, &seen, &me, silent_s);
     TRY(st);
@@ -328,7 +331,7 @@ SdmLease *sdm_lease_announce(const char *path)
     return l;
 }
 
-/* For how long a file that is looked at again and again has not changed: by the clock of this process alone. */
+/* For how long a file that is looked at repeatedly has not changed, by the clock of this process alone. */
 typedef struct Watch {
     struct timespec changed;
     double heard_s;
@@ -357,8 +360,8 @@ SdmStatus sdm_lease_wait(SdmContext *ctx, const char *path, const char *what, Sd
     while (!held) {
         const int why = make(path, l->text, &held);
         if (why) {
-            st = sdm_fail(ctx, SDM_ERR_IO, "%s cannot be made: %s; make room, or let its folder be written", path,
-                          strerror(why));
+            st = sdm_fail(ctx, SDM_ERR_IO, "%s cannot be made: %s; make room, or let its folder be written",
+                          path, strerror(why));
             goto done;
         }
         if (held || !look_at(path, &seen))

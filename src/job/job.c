@@ -1,10 +1,76 @@
-/* A job in use: its plan, a scene at a time, the scene's products. */
+/* Open a job folder; its files: names, marks, removal. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
+#include "scene/tiling.h"
 
+#include <dirent.h>
 #include <gdal.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- the job ---- */
+
+/* Options as planned: those that a task does not decide on itself. */
+static SdmStatus take_planned_options(SdmContext *ctx, SdmJob *job)
+{
+    SdmStatus st = SDM_OK;
+    int input = 0;
+    for (const SdmOptionSpec *o = sdm_option_table; o->name; o++) {
+        if (!sdm_plan_has_option(o))
+            continue;
+        sdm_plan_copy_option(o, &job->plan->options, &job->options);
+        if (!(o->commands & SDM_NAMES_INPUT))
+            continue;
+        const SdmPlanPlace *const place = &job->plan->input[input];
+        char *const path = job->input[input++];
+        if (!place->path)
+            continue;
+        TRY(sdm_job_find(ctx, job, place, path));
+        TRY(sdm_option_set(ctx, o, &job->options, path));
+    }
+done:
+    return st;
+}
+
+SdmStatus sdm_job_start(SdmContext *ctx, const char *folder, const SdmOptions *caller, SdmPlan **plan,
+                        SdmJob *job)
+{
+    SdmStatus st = SDM_OK;
+    *job = (SdmJob){.plan = *plan, .options = *caller, .cache_before = GDALGetCacheMax64()};
+    *plan = NULL;
+    TRY(sdm_format(ctx, job->folder, sizeof job->folder, "%s", folder));
+    TRY(take_planned_options(ctx, job));
+    TRY(sdm_options_check(ctx, &job->options));
+    GDALSetCacheMax64(sdm_cache_bytes(job->options.memory_bytes));
+done:
+    if (st != SDM_OK)
+        sdm_job_close(job);
+    return st;
+}
+
+SdmStatus sdm_job_open(SdmContext *ctx, const char *folder, const SdmOptions *caller, SdmJob *job)
+{
+    SdmPlan *plan = NULL;
+    *job = (SdmJob){.plan = NULL};
+    const SdmStatus st = sdm_plan_read(ctx, folder, &plan);
+    return st != SDM_OK ? st : sdm_job_start(ctx, folder, caller, &plan, job);
+}
+
+void sdm_job_close(SdmJob *job)
+{
+    if (job->plan)
+        GDALSetCacheMax64(job->cache_before);
+    sdm_plan_close(&job->plan);
+}
+
+SdmStatus sdm_job_lend_options(SdmContext *ctx, const SdmOptions *options)
+{
+    return sdm_set_options(ctx, options);
+}
+
+/* ---- files ---- */
 
 SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n,
                        char out[SDM_PATH_SIZE])
@@ -16,164 +82,48 @@ SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int6
                       form[kind][1]);
 }
 
-SdmStatus sdm_job_start(SdmContext *ctx, const char *folder, SdmPlan **plan, SdmJob *job)
+SdmStatus sdm_job_find(SdmContext *ctx, const SdmJob *job, const SdmPlanPlace *place, char out[SDM_PATH_SIZE])
 {
-    SdmStatus st = SDM_OK;
-    SdmOptions opt = *sdm_options(ctx);
-    *job = (SdmJob){.number = -1, .before = opt, .plan = *plan};
-    *plan = NULL;
-    TRY(sdm_format(ctx, job->folder, sizeof job->folder, "%s", folder));
-    TRY(sdm_alloc(ctx, &job->made, (size_t)job->plan->units + 1, 1, "the units"));
-    TRY(sdm_plan_options(ctx, job->plan, folder, &job->paths, &opt));
-    TRY(sdm_set_options(ctx, &opt));
-    GDALSetCacheMax64(sdm_cache_bytes(opt.memory_bytes));
-done:
-    if (st != SDM_OK)
-        sdm_job_close(ctx, job);
-    return st;
+    return sdm_path_find(ctx, job->folder, place->path, place->absolute, out);
 }
 
-SdmStatus sdm_job_open(SdmContext *ctx, const char *folder, SdmJob *job)
-{
-    SdmPlan *plan = NULL;
-    *job = (SdmJob){.number = -1};
-    const SdmStatus st = sdm_plan_read(ctx, folder, &plan);
-    return st != SDM_OK ? st : sdm_job_start(ctx, folder, &plan, job);
-}
-
-static void leave_scene(SdmJob *job)
-{
-    if (job->is_prepared)
-        sdm_prepared_free(&job->prepared);
-    job->prepared = (SdmPrepared){0};
-    job->is_prepared = false;
-    sdm_scene_close(&job->open);
-    job->number = -1;
-}
-
-void sdm_job_close(SdmContext *ctx, SdmJob *job)
-{
-    sdm_job_abandon(job);
-    leave_scene(job);
-    if (job->plan)
-        (void)sdm_set_options(ctx, &job->before);
-    sdm_free(&job->made);
-    sdm_block_free(&job->kept);
-    sdm_plan_close(&job->plan);
-    sdm_match_queue_close(&job->worker);
-}
-
-SdmStatus sdm_job_use(SdmContext *ctx, SdmJob *job, int number)
-{
-    if (job->number == number)
-        return SDM_OK;
-    leave_scene(job);
-    const SdmStatus st = sdm_plan_scene(ctx, job->plan, sdm_options(ctx), number, &job->scene);
-    job->number = st == SDM_OK ? number : -1;
-    return st;
-}
-
-SdmStatus sdm_job_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t unit, int64_t cells[4],
-                       uint64_t *fingerprint)
-{
-    const double grid[3] = {scene->x0, scene->y0, scene->spacing};
-    const SdmStatus st =
-        sdm_plan_tile(ctx, scene, unit - scene->first_unit - (scene->tiled ? 1 : 0), cells, NULL);
-    *fingerprint = sdm_hash(sdm_hash(scene->fingerprint, grid, sizeof grid), cells, 4 * sizeof *cells);
-    return st;
-}
-
-/* ---- the scene products ---- */
-
-static SdmStatus open_images(SdmContext *ctx, SdmJob *job, SdmDepth depth)
-{
-    SdmStatus st = SDM_OK;
-    char name[2][SDM_PATH_SIZE];
-    const SdmPlanScene *const s = &job->scene;
-    if (job->open && job->open->depth >= (int)depth)
-        return SDM_OK;
-    sdm_scene_close(&job->open);
-    TRY(sdm_path_find(ctx, job->folder, s->left[0], s->left[1], name[0]));
-    if (s->right[0])
-        TRY(sdm_path_find(ctx, job->folder, s->right[0], s->right[1], name[1]));
-    TRY(sdm_scene_open_to(ctx, sdm_options(ctx), name[0], s->right[0] ? name[1] : NULL, depth, &job->open));
-done:
-    return st;
-}
-
-SdmStatus sdm_job_read_prepared(SdmContext *ctx, SdmJob *job)
+SdmStatus sdm_job_read_prepared(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
+                                SdmPrepared *out, double stage_s[SDM_UNIT_STAGES])
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
-    if (job->is_prepared)
-        return SDM_OK;
-    TRY(sdm_job_file(ctx, job, SDM_JOB_PREPARED, job->number, path));
-    TRY(sdm_prepared_read(ctx, path, job->scene.fingerprint, &job->prepared, job->prepared_s));
-    job->is_prepared = true;
-    TRY(sdm_prepared_kernels(ctx, sdm_options(ctx), &job->prepared));
+    *out = (SdmPrepared){0};
+    TRY(sdm_job_file(ctx, job, SDM_JOB_PREPARED, scene->number, path));
+    TRY(sdm_prepared_read(ctx, path, scene->fingerprint, out, stage_s));
+    TRY(sdm_prepared_kernels(ctx, &job->options, out));
 done:
-    return st;
-}
-
-void sdm_job_stages_since(const SdmContext *ctx, const double before[SDM_UNIT_STAGES],
-                          double out[SDM_UNIT_STAGES])
-{
-    for (int i = 0; i < SDM_UNIT_STAGES; i++)
-        out[i] = sdm_stage_time(ctx, i) - before[i];
-}
-
-static SdmStatus prepare_now(SdmContext *ctx, SdmJob *job)
-{
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE];
-    double before[SDM_UNIT_STAGES], empty[SDM_UNIT_STAGES] = {0};
-    sdm_job_stages_since(ctx, empty, before);
-    TRY(open_images(ctx, job, SDM_DEPTH_WHOLE));
-    sdm_progress(ctx, 2, 0.02, "coarse surface and pointing");
-    job->prepared = (SdmPrepared){0};
-    job->is_prepared = true; /* to be freed, whatever comes */
-    st = sdm_scene_prepare(ctx, job->open, &job->prepared);
-    if (st == SDM_OK) {
-        sdm_job_stages_since(ctx, before, job->prepared_s);
-        st = sdm_job_file(ctx, job, SDM_JOB_PREPARED, job->number, path);
-    }
-    if (st == SDM_OK)
-        st = sdm_prepared_write(ctx, path, job->scene.fingerprint, &job->prepared, job->prepared_s,
-                                !job->alone);
     if (st != SDM_OK) {
-        sdm_prepared_free(&job->prepared);
-        job->prepared = (SdmPrepared){0};
-        job->is_prepared = false;
+        sdm_prepared_free(out);
+        *out = (SdmPrepared){0};
     }
-done:
     return st;
 }
 
-SdmStatus sdm_job_need_prepared(SdmContext *ctx, SdmJob *job, int64_t unit)
+bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene)
+{
+    char path[SDM_PATH_SIZE];
+    uint64_t found = 0;
+    if (sdm_job_file(NULL, job, SDM_JOB_MERGED, scene->number, path) != SDM_OK)
+        return false;
+    FILE *const f = fopen(path, "r");
+    const bool same = f && fscanf(f, "%" SCNx64, &found) == 1 && found == scene->product_fingerprint;
+    if (f)
+        fclose(f);
+    return same;
+}
+
+SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene)
 {
     SdmStatus st = SDM_OK;
-    char beat[SDM_PATH_SIZE], path[SDM_PATH_SIZE];
-    SdmLease *mine = NULL;
-    const int64_t first = job->scene.first_unit;
-    const bool other = unit != first; /* another unit is the preparation */
-    if (sdm_job_read_prepared(ctx, job) == SDM_OK)
-        goto open;
-    if (other && !job->alone) {
-        TRY(sdm_job_file(ctx, job, SDM_JOB_HEARTBEAT, first, beat));
-        TRY(sdm_job_file(ctx, job, SDM_JOB_PREPARED, job->number, path));
-        TRY(sdm_lease_wait_result(ctx, beat, path, job->wait_s, unit - first));
-        if (sdm_job_read_prepared(ctx, job) == SDM_OK)
-            goto open;
-        sdm_log(ctx, SDM_LOG_INFO, 0, "nobody has prepared %s: done here", job->scene.name);
-        mine = sdm_lease_announce(beat);
-    }
-    st = prepare_now(ctx, job);
-    sdm_lease_release(&mine);
-    TRY(st);
-open:
-    TRY(open_images(ctx, job, SDM_DEPTH_WINDOWS));
-    for (int i = 0; i < 2; i++)
-        sdm_image_set_radiometry(job->open->view[i].image, &job->prepared.radiometry[i]);
+    char path[SDM_PATH_SIZE], text[32];
+    TRY(sdm_job_file(ctx, job, SDM_JOB_MERGED, scene->number, path));
+    const int n = snprintf(text, sizeof text, "%016" PRIx64 "\n", scene->product_fingerprint);
+    TRY(sdm_file_write(ctx, path, text, (size_t)n));
 done:
     return st;
 }
@@ -198,4 +148,107 @@ void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size
         n += (size_t)k;
         i = last + 1;
     }
+}
+
+/* ---- the folder as a whole ---- */
+
+/* A file that tasks write, of a scene or of a unit. */
+typedef struct TaskFile {
+    const char *name;
+    bool is_unit;
+    int64_t number;
+    const char *end; /* "sdm", "err", "run" */
+} TaskFile;
+
+/* False when the name, or the one that it is temporary for, is no file of a task. */
+static bool read_name(const char *name, TaskFile *out)
+{
+    static const char *const end[] = {"sdm", "err", "run"};
+    char *rest = NULL, stem[64];
+    const bool unit = strncmp(name, "unit_", strlen("unit_")) == 0;
+    if (!unit && strncmp(name, "scene_", strlen("scene_")) != 0)
+        return false;
+    const long long number = strtoll(strchr(name, '_') + 1, &rest, 10);
+    for (int i = 0; i < (unit ? 3 : 2); i++) {
+        snprintf(stem, sizeof stem, "%s_%06lld.%s", unit ? "unit" : "scene", number, end[i]);
+        *out = (TaskFile){.name = name, .is_unit = unit, .number = number, .end = end[i]};
+        if (sdm_file_is_named(name, stem))
+            return true;
+    }
+    return false;
+}
+
+/* Call `visit` for each file of a task in the folder, and remove those for which it says so. */
+typedef bool visit_fn(const TaskFile *file, void *user);
+static void visit_files(const char *folder, visit_fn *visit, void *user)
+{
+    TaskFile file;
+    DIR *const dir = opendir(folder);
+    if (!dir)
+        return;
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
+        if (read_name(e->d_name, &file) && visit(&file, user))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    closedir(dir);
+}
+
+static bool is_of_scene(const TaskFile *f, void *user)
+{
+    const SdmPlanScene *const s = user;
+    return f->is_unit ? f->number >= s->first_unit && f->number < s->first_unit + s->unit_count
+                      : f->number == s->number;
+}
+
+void sdm_job_sweep(const char *folder, const SdmPlanScene *scene)
+{
+    SdmPlanScene copy = *scene;
+    visit_files(folder, is_of_scene, &copy);
+}
+
+static bool is_old(const TaskFile *f, void *user)
+{
+    const int64_t *const count = user; /* scenes, units */
+    return strcmp(f->end, "err") == 0 || f->number >= count[f->is_unit];
+}
+
+void sdm_job_renew(const char *folder, int64_t units, int64_t scenes)
+{
+    int64_t count[2] = {scenes, units};
+    visit_files(folder, is_old, count);
+}
+
+static bool count_file(const TaskFile *f, void *user)
+{
+    int64_t *const count = user; /* prepared scenes, blocks */
+    const char *const dot = strrchr(f->name, '.');
+    count[f->is_unit] += dot && strcmp(dot, ".sdm") == 0;
+    return false;
+}
+
+void sdm_job_count(const char *folder, int64_t *blocks, int64_t *prepared)
+{
+    int64_t count[2] = {0, 0};
+    visit_files(folder, count_file, count);
+    *prepared = count[0];
+    *blocks = count[1];
+}
+
+static bool any_file(const TaskFile *f, void *user)
+{
+    (void)f;
+    (void)user;
+    return true;
+}
+
+void sdm_job_remove(const char *folder)
+{
+    visit_files(folder, any_file, NULL);
+    DIR *const dir = opendir(folder);
+    if (!dir)
+        return;
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
+        if (sdm_file_is_named(e->d_name, "scene_000000.merged") || sdm_file_is_named(e->d_name, "plan.json"))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    closedir(dir);
+    rmdir(folder);
 }

@@ -1,348 +1,352 @@
-/* Blocks of a scene -> its products. */
+/* The command merge: finished units of a job folder -> the products of its scenes. */
 // SPDX-License-Identifier: Apache-2.0
-#include "job/job.h"
-#include "job/merge_report.h"
+#include "core/lease.h"
+#include "job/build_products.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Less than that is not a DEM but a handful of accidents. */
-enum { LEAST_VALID = 100, CELLS_PER_VALID = 2000 };
-
 typedef struct Merge {
-    SdmJob *job;
-    const SdmPlanScene *scene;
-    SdmSceneReport report;
-    SdmInputFile *files;
-    int64_t cells, valid; /* of the DEM; those with a height that was matched */
-    SdmQualitySums trust;
-    SdmQuality doubts;
+    const SdmMergeRequest *q;
+    SdmMergeSummary *out;
+    SdmJob job;
+    bool again;              /* --overwrite was given: merged scenes are merged again */
+    int64_t *missing, count; /* units of all scenes that are not there */
+    char first[1024];        /* why the first scene failed that does not only miss units */
 } Merge;
 
-bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene)
+/* A scene of it. */
+typedef struct SceneMerge {
+    const SdmJob *job;
+    const SdmPlanScene *scene;
+    SdmOptions options; /* of its products: output, overwrite */
+    bool again, is_elsewhere;
+    SdmPrepared prepared;
+    double prepared_s[SDM_UNIT_STAGES];
+    int64_t *missing, count; /* its units that are not there */
+    bool already;            /* nothing was to be done */
+} SceneMerge;
+
+/* ---- one scene ---- */
+
+/* A file that is there but cannot be used. */
+static void tell_unusable(SdmContext *ctx, const char *path)
 {
-    char path[SDM_PATH_SIZE];
-    uint64_t found = 0;
-    if (sdm_job_file(NULL, job, SDM_JOB_MERGED, scene->number, path) != SDM_OK)
-        return false;
-    FILE *const f = fopen(path, "r");
-    const bool same = f && fscanf(f, "%" SCNx64, &found) == 1 && found == scene->whole;
-    if (f)
-        fclose(f);
-    return same;
+    if (access(path, F_OK) == 0)
+        sdm_log(ctx, SDM_LOG_VERBOSE, 9, "%s", sdm_error(ctx));
 }
 
-static SdmStatus mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene)
+static SdmStatus find_missing_unit(SdmContext *ctx, SceneMerge *m, int64_t unit)
 {
     SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE], text[32];
-    TRY(sdm_job_file(ctx, job, SDM_JOB_MERGED, scene->number, path));
-    const int n = snprintf(text, sizeof text, "%016" PRIx64 "\n", scene->whole);
-    TRY(sdm_file_write(ctx, path, text, (size_t)n));
-done:
-    return st;
-}
-
-static void count_valid(const SdmContext *ctx, Merge *m, const SdmBlock *b)
-{
-    const int64_t n = b->w * b->h;
-    m->cells += n;
-    for (int64_t i = 0; i < n; i++)
-        m->valid += (b->mask[i] & SDM_QA_VALID) != 0;
-    const SdmPrepared *const p = &m->job->prepared;
-    sdm_quality_add(&m->trust, b, 1.0 / p->frame.gsd_m, (double)p->settings.ray_error_limit_px, sdm_threads(ctx));
-}
-
-static SdmStatus check_valid(SdmContext *ctx, const Merge *m)
-{
-    if (m->valid >= LEAST_VALID && m->valid >= m->cells / CELLS_PER_VALID)
-        return SDM_OK;
-    m->job->hopeless = true;
-    return sdm_fail(
-        ctx, SDM_ERR_DATA,
-        "too few matches: %lld of %lld cells have a height, at least %lld are needed for a "
-        "DEM of %s%s%s; %s",
-        (long long)m->valid, (long long)m->cells,
-        (long long)fmax((double)LEAST_VALID, (double)(m->cells / CELLS_PER_VALID)), m->report.left,
-        *m->report.right ? " and " : "", m->report.right,
-        sdm_few_matches_hint(sdm_options(ctx), sdm_frame_pixels(&m->job->prepared.frame)));
-}
-
-/* One line for the DEM, whatever there is to say. */
-static void tell_doubts(SdmContext *ctx, const SdmQuality *d)
-{
-    char text[SDM_MAX_WARNINGS * sizeof d->text[0]] = "";
-    for (int i = 0, n = 0; i < d->count; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? "; " : "", d->text[i]);
-    if (d->count)
-        sdm_log(ctx, SDM_LOG_WARNING, 9, "%s is doubtful: %s", sdm_options(ctx)->output, text);
-}
-
-static SdmStatus judge(SdmContext *ctx, Merge *m)
-{
-    const SdmStatus st =
-        sdm_quality_assess(ctx, sdm_options(ctx), &m->trust, &m->job->prepared, m->report.left, m->report.right, &m->doubts);
-    m->job->hopeless |= st != SDM_OK;
-    m->report.quality = &m->doubts;
-    return st;
-}
-
-/* The work of other processes counts for the report, too. */
-static void add_times(SdmContext *ctx, const SdmJob *job, int64_t unit, const double stage_s[SDM_UNIT_STAGES],
-                      double *wall_s)
-{
-    for (int i = 0; i < SDM_UNIT_STAGES && !job->made[unit]; i++) {
-        sdm_stage_add(ctx, i, stage_s[i]);
-        *wall_s += stage_s[i];
-    }
-}
-
-static SdmStatus read_block(SdmContext *ctx, Merge *m, int64_t unit, SdmBlock *b)
-{
-    SdmStatus st = SDM_OK;
-    int64_t cells[4];
-    uint64_t fingerprint;
     char path[SDM_PATH_SIZE];
-    double stage_s[SDM_UNIT_STAGES];
-    TRY(sdm_job_tile(ctx, m->scene, unit, cells, &fingerprint));
+    TRY(sdm_check_stop(ctx));
     TRY(sdm_job_file(ctx, m->job, SDM_JOB_UNIT, unit, path));
-    TRY(sdm_unit_read(ctx, path, fingerprint, b, stage_s));
-    add_times(ctx, m->job, unit, stage_s, &m->report.work.wall_s);
+    if (sdm_unit_check(ctx, path, sdm_plan_unit_fingerprint(m->scene, unit)) == SDM_OK)
+        goto done;
+    tell_unusable(ctx, path);
+    if (m->count == 0 || m->missing[m->count - 1] != unit)
+        m->missing[m->count++] = unit;
 done:
     return st;
 }
 
-static SdmStatus write_block(SdmContext *ctx, Merge *m, SdmProduct *product, const SdmBlock *b)
-{
-    count_valid(ctx, m, b);
-    return b->w > 0 && b->h > 0 ? sdm_product_write(ctx, product, b) : SDM_OK;
-}
-
-static SdmStatus write_blocks(SdmContext *ctx, Merge *m, SdmProduct *product)
-{
-    SdmStatus st = SDM_OK;
-    SdmJob *const job = m->job;
-    SdmBlock b = {0};
-    const int64_t first = m->scene->first_unit, end = first + m->scene->unit_count;
-    for (int64_t unit = first + (m->scene->tiled ? 1 : 0); unit < end; unit++) {
-        const bool kept = job->is_kept && unit == end - 1;
-        TRY(sdm_check_stop(ctx));
-        if (!kept)
-            TRY(read_block(ctx, m, unit, &b));
-        m->report.work.blocks_resumed += !job->made[unit];
-        TRY(write_block(ctx, m, product, kept ? &job->kept : &b));
-        sdm_block_free(&b);
-    }
-    TRY(check_valid(ctx, m));
-    TRY(judge(ctx, m));
-done:
-    sdm_block_free(&b);
-    return st;
-}
-
-/* Units of the scene that are not there, or not whole, or of another plan. */
-static SdmStatus find_missing(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s, int64_t *missing,
-                              int64_t *count)
+/* Read the prepared scene; list the units that are missing, damaged, or of another plan or build. */
+static SdmStatus find_missing(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
-    *count = 0;
-    if (sdm_job_read_prepared(ctx, job) != SDM_OK)
-        missing[(*count)++] = s->first_unit;
-    const int64_t end = job->alone ? 0 : s->first_unit + s->unit_count; /* run has just seen to them all */
-    for (int64_t unit = s->first_unit + (s->tiled ? 1 : 0); unit < end; unit++) {
-        int64_t cells[4];
-        uint64_t fingerprint;
-        TRY(sdm_check_stop(ctx));
-        TRY(sdm_job_tile(ctx, s, unit, cells, &fingerprint));
-        TRY(sdm_job_file(ctx, job, SDM_JOB_UNIT, unit, path));
-        if (sdm_unit_check(NULL, path, fingerprint) != SDM_OK && !(*count > 0 && missing[*count - 1] == unit))
-            missing[(*count)++] = unit;
+    const SdmPlanScene *const s = m->scene;
+    m->count = 0;
+    sdm_prepared_free(&m->prepared);
+    if (sdm_job_read_prepared(ctx, m->job, s, &m->prepared, m->prepared_s) != SDM_OK) {
+        m->missing[m->count++] = s->first_unit;
+        if (sdm_job_file(NULL, m->job, SDM_JOB_PREPARED, s->number, path) == SDM_OK)
+            tell_unusable(ctx, path);
     }
-    if (*count > 0)
+    for (int64_t unit = s->first_unit + s->tiled; unit < s->first_unit + s->unit_count; unit++)
+        TRY(find_missing_unit(ctx, m, unit));
+    if (m->count > 0)
         st = sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld units are missing or damaged", s->name,
-                      (long long)*count, (long long)s->unit_count);
+                      (long long)m->count, (long long)s->unit_count);
 done:
-    return st;
-}
-
-static SdmStatus check_output(SdmContext *ctx, const Merge *m)
-{
-    const char *paths[64];
-    int n = 0;
-    for (; n < m->report.file_count && n < 64; n++)
-        paths[n] = m->files[n].path;
-    return sdm_product_check(ctx, sdm_options(ctx), paths, n);
-}
-
-SdmStatus sdm_job_check_output(SdmContext *ctx, const SdmJob *job)
-{
-    Merge m = {.scene = &job->scene};
-    SdmStatus st = sdm_merge_inputs(ctx, job, m.scene, &m.files, &m.report.file_count);
-    if (st == SDM_OK)
-        st = check_output(ctx, &m);
-    sdm_free(&m.files);
     return st;
 }
 
 /* The products are there: mark that, and remove what they were made from. */
-static SdmStatus leave_job(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *s)
+static SdmStatus leave(SdmContext *ctx, const SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
-    const bool keep = sdm_options(ctx)->keep_job;
-    if (!job->alone)
-        TRY(mark_merged(ctx, job, s));
-    if (!keep && job->alone)
-        sdm_job_remove(job->folder);
-    else if (!keep)
-        sdm_job_sweep(ctx, job, s);
+    TRY(sdm_job_mark_merged(ctx, m->job, m->scene));
+    if (!m->options.keep_job)
+        sdm_job_sweep(m->job->folder, m->scene);
 done:
     return st;
 }
 
-static SdmStatus build(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
+static SdmStatus build(SdmContext *ctx, const SceneMerge *m, SdmLease **output)
 {
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
-    Merge m = {.job = job, .scene = s};
-    const double t0 = sdm_now_s();
-    sdm_progress(ctx, 9, 0.87, "writing");
-    TRY(sdm_merge_report(ctx, job, s, &m.report));
-    TRY(sdm_merge_inputs(ctx, job, s, &m.files, &m.report.file_count));
-    m.report.files = m.files;
-    TRY(check_output(ctx, &m));
-    add_times(ctx, job, s->first_unit, job->prepared_s, &m.report.work.wall_s);
-    TRY(sdm_scene_product_open(ctx, sdm_options(ctx), &job->prepared.grid, &m.report, &product));
-    TRY(write_blocks(ctx, &m, product));
-    m.report.work.wall_s += sdm_now_s() - (job->alone ? job->started_s : t0);
-    TRY(sdm_scene_product_finish(ctx, product, &m.report));
-    tell_doubts(ctx, &m.doubts);
-    /* before the product is closed: till then a merge that is stopped can tell that it was done */
-    TRY(leave_job(ctx, job, s));
+    bool hopeless;
+    const SdmBuildInput in = {.job = m->job,
+                              .scene = m->scene,
+                              .prepared = &m->prepared,
+                              .prepared_s = m->prepared_s,
+                              .started_s = sdm_now_s()};
+    TRY(sdm_build_products(ctx, &in, &m->options, &product, &hopeless));
+    TRY(leave(ctx, m));
+    sdm_lease_release(output); /* before the last trace of a finished merge goes */
 done:
-    if (st == SDM_OK)
-        sdm_lease_release(&job->lease); /* before the last trace of a finished run goes */
     sdm_product_close(&product);
-    sdm_free(&m.files);
     return st;
 }
 
-/* A merge that was stopped after it had named every product: only tidying is left. */
-static SdmStatus tidy(SdmContext *ctx, SdmJob *job, const SdmPlanScene *s)
+/* A merge that was stopped after all products had got their names: only tidying is left. */
+static SdmStatus tidy(SdmContext *ctx, const SceneMerge *m, SdmLease **output)
 {
     SdmStatus st = SDM_OK;
-    TRY(leave_job(ctx, job, s));
-    sdm_lease_release(&job->lease);
-    sdm_product_tidy(ctx, sdm_options(ctx)->output);
+    TRY(leave(ctx, m));
+    sdm_lease_release(output);
+    sdm_product_tidy(ctx, m->options.output);
 done:
     return st;
 }
 
-/* A scene that was merged before: *already when that is all, else it is to be merged again. */
-static SdmStatus take_merged(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count,
-                             bool *already)
+/* A scene that was merged before: `already` when that is all, else it is to be merged again. */
+static SdmStatus take_merged(SdmContext *ctx, SceneMerge *m)
 {
     char path[SDM_PATH_SIZE];
-    const char *const output = sdm_options(ctx)->output;
+    const char *const output = m->options.output;
     const bool there = access(output, F_OK) == 0;
-    *already = there && !job->redo;
-    const SdmStatus st = *already ? SDM_OK : find_missing(ctx, job, &job->scene, missing, missing_count);
+    m->already = there && !m->again;
+    const SdmStatus st = m->already ? SDM_OK : find_missing(ctx, m);
     if (st == SDM_OK || st == SDM_ERR_STOPPED)
         return st;
-    if (!there && job->redo && sdm_job_file(NULL, job, SDM_JOB_MERGED, job->scene.number, path) == SDM_OK) {
+    if (!there && m->again && sdm_job_file(NULL, m->job, SDM_JOB_MERGED, m->scene->number, path) == SDM_OK) {
         unlink(path); /* so that tile computes its units again */
         return st;
     }
-    *missing_count = 0;
-    if (!there && job->elsewhere)
+    m->count = 0;
+    if (!there && m->is_elsewhere)
         return sdm_fail(
             ctx, SDM_ERR_DATA,
             "%s was merged before and its units are removed, but %s is not there; copy the DEM from "
             "where it is, or merge with --overwrite, which tells the units to compute again",
-            job->scene.name, output);
+            m->scene->name, output);
     if (!there)
         sdm_log(
             ctx, SDM_LOG_WARNING, 9,
             "%s was merged before, but is not there now; if it was not moved away, merge with --overwrite",
             output);
-    *already = true;
+    m->already = true;
     return SDM_OK;
 }
 
-/* Merge a scene whose marker is held; its failure is kept, for status. */
-static SdmStatus merge_held(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count,
-                            bool *already)
+/* Keep the failure of a scene for status, or remove that of the try before. */
+static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
+{
+    char path[SDM_PATH_SIZE];
+    if (sdm_job_file(NULL, m->job, SDM_JOB_FAILURE, m->scene->number, path) != SDM_OK)
+        return st;
+    if (st == SDM_OK)
+        unlink(path);
+    else if (st != SDM_ERR_STOPPED)
+        (void)sdm_file_write(NULL, path, sdm_error(ctx), strlen(sdm_error(ctx)));
+    return st;
+}
+
+/* Merge a scene whose lease is held. */
+static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m, SdmLease **output)
 {
     SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE];
-    const SdmPlanScene *const s = &job->scene;
-    if (sdm_product_finished(ctx, sdm_options(ctx)->output, s->whole)) {
-        *already = true;
-        TRY(tidy(ctx, job, s));
-        goto done;
+    if (sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
+        m->already = true;
+        return tidy(ctx, m, output);
     }
-    if (!job->alone && sdm_job_is_merged(job, s)) {
-        TRY(take_merged(ctx, job, missing, missing_count, already));
-        if (*already)
-            goto done;
+    if (sdm_job_is_merged(m->job, m->scene)) {
+        TRY(take_merged(ctx, m));
+        if (m->already)
+            return SDM_OK;
     }
-    if (!job->alone)
-        TRY(sdm_plan_check_files(ctx, job->folder, s, false));
-    TRY(find_missing(ctx, job, s, missing, missing_count));
-    st = build(ctx, job, s);
-    if (!job->alone && sdm_job_file(NULL, job, SDM_JOB_FAILURE, s->number, path) == SDM_OK) {
-        if (st == SDM_OK)
-            unlink(path);
-        else if (st != SDM_ERR_STOPPED)
-            (void)sdm_file_write(NULL, path, sdm_error(ctx), strlen(sdm_error(ctx)));
-    }
+    TRY(sdm_plan_check_files(ctx, m->job->folder, m->scene, false));
+    TRY(find_missing(ctx, m));
+    st = record(ctx, m, build(ctx, m, output));
 done:
     return st;
 }
 
-/* Several merges of one job at once take turns at a scene; who comes second finds it merged. */
-static SdmStatus merge_in_turn(SdmContext *ctx, SdmJob *job, int64_t *missing, int64_t *missing_count,
-                               bool *already)
+/* Several merges of one job at once take turns at a scene; the second finds it merged. */
+static SdmStatus merge_in_turn(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
-    SdmLease *turn = NULL;
-    if (!job->redo && access(sdm_options(ctx)->output, F_OK) == 0 && sdm_job_is_merged(job, &job->scene) &&
-        !sdm_product_finished(ctx, sdm_options(ctx)->output, job->scene.whole)) {
-        *already = true;
-        goto done;
+    SdmLease *turn = NULL, *output = NULL;
+    if (!m->again && access(m->options.output, F_OK) == 0 && sdm_job_is_merged(m->job, m->scene) &&
+        !sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
+        m->already = true;
+        return SDM_OK;
     }
-    TRY(sdm_job_file(ctx, job, SDM_JOB_MERGING, job->scene.number, path));
-    TRY(sdm_lease_wait(ctx, path, job->scene.name, &turn));
-    if (job->elsewhere) /* another job may merge into that folder, too */
-        TRY(sdm_lease_take_output(ctx, sdm_options(ctx)->output, &job->lease));
-    st = merge_held(ctx, job, missing, missing_count, already);
+    TRY(sdm_job_file(ctx, m->job, SDM_JOB_MERGING, m->scene->number, path));
+    TRY(sdm_lease_wait(ctx, path, m->scene->name, &turn));
+    if (m->is_elsewhere) /* another job may merge into that folder, too */
+        TRY(sdm_lease_take_output(ctx, m->options.output, &output));
+    st = merge_held(ctx, m, &output);
 done:
-    sdm_lease_release(&job->lease);
+    sdm_lease_release(&output);
     sdm_lease_release(&turn);
     return st;
 }
 
-SdmStatus sdm_job_merge(SdmContext *ctx, SdmJob *job, int number, const char *output, int64_t *missing,
-                        int64_t *missing_count, bool *already)
+/* ---- all scenes ---- */
+
+/* Count what became of a scene; what ends all is returned. */
+static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, SdmStatus st)
+{
+    m->count += one->count;
+    if (st == SDM_ERR_STOPPED)
+        return st;
+    if (st == SDM_OK) {
+        m->out->merged++;
+        m->out->already += one->already;
+        sdm_log(ctx, SDM_LOG_INFO, 9, "%s: %s", one->options.output,
+                one->already ? "was merged already" : "done");
+        return SDM_OK;
+    }
+    m->out->failed += one->count == 0;
+    m->out->incomplete += one->count > 0;
+    sdm_log(ctx, SDM_LOG_WARNING, 9, "%s", sdm_error(ctx));
+    if (one->count == 0 && !m->first[0])
+        snprintf(m->first, sizeof m->first, "%s", sdm_error(ctx));
+    return SDM_OK;
+}
+
+static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
 {
     SdmStatus st = SDM_OK;
-    SdmOptions opt = *sdm_options(ctx);
-    const SdmOptions before = opt;
-    opt.output = output;
-    *missing_count = 0;
-    *already = false;
-    TRY(sdm_set_options(ctx, &opt));
-    TRY(sdm_job_use(ctx, job, number));
-    if (job->scene.error)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s", job->scene.error));
-    if (job->alone)
-        TRY(merge_held(ctx, job, missing, missing_count, already));
+    char output[SDM_PATH_SIZE];
+    const char *const folder = m->q->folder;
+    SceneMerge one = {.job = &m->job,
+                      .scene = &m->job.plan->scene[number],
+                      .options = m->job.options,
+                      .again = m->again,
+                      .is_elsewhere = folder != NULL,
+                      .missing = m->missing + m->count};
+    TRY(sdm_format(ctx, output, sizeof output, "%s%s/%s.tif", folder ? folder : m->job.folder,
+                   folder ? "" : "/dem", one.scene->name));
+    one.options.output = output;
+    one.options.overwrite = m->again || !folder; /* products in the job folder are this job's own */
+    TRY(sdm_job_lend_options(ctx, &one.options));
+    if (one.scene->error)
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s", one.scene->error);
     else
-        TRY(merge_in_turn(ctx, job, missing, missing_count, already));
+        st = merge_in_turn(ctx, &one);
+    st = count_scene(ctx, m, &one, st);
 done:
-    (void)sdm_set_options(ctx, &before);
+    (void)sdm_job_lend_options(ctx, &m->job.options);
+    sdm_prepared_free(&one.prepared);
+    return st;
+}
+
+/* missing.txt: the units that are missing, one a line. */
+static SdmStatus write_missing(SdmContext *ctx, const Merge *m, const char *path)
+{
+    SdmStatus st = SDM_OK;
+    char *text = NULL;
+    size_t n = 0;
+    if (!m->count)
+        unlink(path);
+    if (!m->count)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, &text, (size_t)m->count, 24, "the missing units"));
+    for (int64_t i = 0; i < m->count; i++)
+        n += (size_t)snprintf(text + n, 24, "%lld\n", (long long)m->missing[i]);
+    TRY(sdm_file_write(ctx, path, text, n));
+done:
+    sdm_free(&text);
+    return st;
+}
+
+/* The sentence that tells which units are missing, and how to run them. */
+static SdmStatus tell_missing(SdmContext *ctx, const Merge *m)
+{
+    SdmStatus st = SDM_OK;
+    char ranges[400], path[SDM_PATH_SIZE], list[2 * SDM_PATH_SIZE], job[2 * SDM_PATH_SIZE];
+    const int left = m->out->failed + m->out->incomplete;
+    TRY(sdm_path_join(ctx, m->job.folder, "missing.txt", path));
+    TRY(write_missing(ctx, m, path));
+    if (!left)
+        return SDM_OK;
+    sdm_job_ranges(m->missing, m->count, ranges, sizeof ranges);
+    sdm_path_quote(path, list, sizeof list);
+    sdm_path_quote(m->job.folder, job, sizeof job);
+    if (!m->count)
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "%d of %d scenes cannot be merged, the first because of this: %.700s", left,
+                        m->out->scenes, m->first);
+    if (strstr(ranges, "..."))
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "%d of %d scenes cannot be merged: %lld units are missing or damaged, %s; run xargs -a %s "
+            "-n 1 stereodem tile %s",
+            left, m->out->scenes, (long long)m->count, ranges, list, job);
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "%d of %d scenes cannot be merged: units %s are missing or damaged; run stereodem tile %s %s", left,
+        m->out->scenes, ranges, job, ranges);
+done:
+    return st;
+}
+
+/* The folder of the products.  *made: it was not there. */
+static SdmStatus make_folder(SdmContext *ctx, const SdmMergeRequest *q, bool *made)
+{
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE];
+    if (q->folder) {
+        *made = access(q->folder, F_OK) != 0;
+        return sdm_file_make_folder(ctx, q->folder);
+    }
+    TRY(sdm_path_join(ctx, q->job, "dem", path));
+    TRY(sdm_file_make_folder(ctx, path));
+done:
+    return st;
+}
+
+SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmOptions caller = *sdm_options(ctx);
+    Merge m = {.q = q, .out = out, .again = caller.overwrite};
+    char what[64];
+    bool made = false;
+    *out = (SdmMergeSummary){0};
+    TRY(sdm_job_open(ctx, q->job, &caller, &m.job));
+    TRY(sdm_job_lend_options(ctx, &m.job.options));
+    const int count = m.job.plan->count;
+    const int first = q->scene >= 0 ? q->scene : 0, end = q->scene >= 0 ? q->scene + 1 : count;
+    if (first >= count) {
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "scene %d does not exist; %s has %d scenes, from 0 to %d", first,
+                      q->job, count, count - 1);
+        goto done;
+    }
+    out->scenes = end - first;
+    TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));
+    TRY(make_folder(ctx, q, &made));
+    for (int s = first; s < end; s++) {
+        TRY(sdm_check_stop(ctx));
+        snprintf(what, sizeof what, "scene %d of %d", s - first + 1, end - first);
+        if (end - first > 1)
+            sdm_progress(ctx, 9, (double)(s - first) / (end - first), what);
+        TRY(merge_scene(ctx, &m, s));
+    }
+    out->missing = m.count;
+    TRY(tell_missing(ctx, &m));
+done:
+    if (made)
+        rmdir(q->folder); /* only when nothing came into it */
+    (void)sdm_job_lend_options(ctx, &caller);
+    sdm_free(&m.missing);
+    sdm_job_close(&m.job);
     return st;
 }

@@ -1,302 +1,227 @@
-/* plan.json <-> tree; what a scene of it says. */
+/* Scenes and options -> plan; what a plan says of its units and files. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/plan.h"
-#include "job/unit_file.h"
-#include "core/options.h"
+#include "scene/tiling.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
-enum { FORMAT = 1, LONGEST = 1 << 28, MOST_UNITS = 100000000 };
-static const double MOST_CELLS = 2e9, FARTHEST = 1e9;
-static const char *const CELLS[4] = {"col", "row", "cols", "rows"}; /* of a tile */
+/* ---- a plan ---- */
+
+enum { TEXT_BYTES = 1 << 14 };
+
+/* Strings of a plan, in blocks. */
+struct SdmPlanText {
+    struct SdmPlanText *next;
+    size_t used, size;
+    char bytes[];
+};
+
+SdmStatus sdm_plan_new(SdmContext *ctx, int count, SdmPlan **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmPlan *p = NULL;
+    *out = NULL;
+    TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "the plan"));
+    TRY(sdm_alloc(ctx, &p->scene, (size_t)count, sizeof *p->scene, "the plan"));
+    p->count = count;
+    sdm_options_default(&p->options);
+    *out = p;
+    p = NULL;
+done:
+    sdm_plan_close(&p);
+    return st;
+}
 
 void sdm_plan_close(SdmPlan **out)
 {
     SdmPlan *const p = out ? *out : NULL;
     if (!p)
         return;
-    cJSON_Delete(p->root);
+    for (int s = 0; s < p->count; s++) {
+        sdm_free(&p->scene[s].file);
+        sdm_free(&p->scene[s].tile);
+    }
     sdm_free(&p->scene);
-    sdm_free(&p->first_unit);
+    while (p->text) {
+        struct SdmPlanText *const next = p->text->next;
+        sdm_free(&p->text);
+        p->text = next;
+    }
     sdm_free(out);
 }
 
-static SdmStatus damaged(SdmContext *ctx, const char *name, const char *what)
-{
-    return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: %s; plan the job again with --overwrite", name, what);
-}
-
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(item) && item->valuestring ? item->valuestring : NULL;
-}
-
-/* A whole number of 0..most, else -1. */
-static int64_t whole_of(const cJSON *object, const char *key, double most)
-{
-    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, key);
-    const double v = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
-    return v >= 0.0 && v <= most && v == floor(v) ? (int64_t)v : -1;
-}
-
-static double real_of(const cJSON *object, const char *key)
-{
-    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
-/* Has every tile its place and size? */
-static bool has_cells(const cJSON *tiles)
-{
-    const cJSON *tile;
-    cJSON_ArrayForEach(tile, tiles)
-        for (int k = 0; k < 4; k++)
-            if (whole_of(tile, CELLS[k], MOST_CELLS) < 0)
-                return false;
-    return true;
-}
-
-SdmStatus sdm_plan_index(SdmContext *ctx, const char *name, SdmPlan *plan)
+SdmStatus sdm_plan_keep(SdmContext *ctx, SdmPlan *plan, const char *text, const char **out)
 {
     SdmStatus st = SDM_OK;
-    const cJSON *const scenes = cJSON_GetObjectItemCaseSensitive(plan->root, "scenes");
-    cJSON *item;
-    if (!cJSON_IsArray(scenes) || cJSON_GetArraySize(scenes) < 1)
-        return damaged(ctx, name, "it lists no scenes");
-    plan->count = cJSON_GetArraySize(scenes);
-    TRY(sdm_alloc(ctx, &plan->scene, (size_t)plan->count, sizeof *plan->scene, "the plan"));
-    TRY(sdm_alloc(ctx, &plan->first_unit, (size_t)plan->count + 1, sizeof *plan->first_unit, "the plan"));
-    int s = 0;
-    cJSON_ArrayForEach(item, scenes)
-    {
-        const bool bad = text_of(item, "error") != NULL;
-        const int64_t first = whole_of(item, "first_unit", MOST_UNITS),
-                      n = whole_of(item, "unit_count", MOST_UNITS);
-        const cJSON *const list = cJSON_GetObjectItemCaseSensitive(item, "tiles");
-        const int tiles = cJSON_GetArraySize(list);
-        const bool tiled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "tiled"));
-        if (first != plan->units || n != (bad ? 0 : tiled ? tiles + 1 : 1) || (!bad && !tiled && tiles != 1))
-            return damaged(ctx, name, "its units are not numbered through");
-        if (!has_cells(list))
-            return damaged(ctx, name, "a tile of it has no place or size");
-        plan->scene[s] = item;
-        plan->first_unit[s++] = first;
-        plan->units += n;
-    }
-    plan->first_unit[s] = plan->units;
-    if (plan->units != whole_of(plan->root, "unit_count", MOST_UNITS))
-        return damaged(ctx, name, "its number of units does not fit");
-done:
-    return st;
-}
-
-SdmStatus sdm_plan_read(SdmContext *ctx, const char *folder, SdmPlan **out)
-{
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE], *text = NULL;
-    size_t size = 0;
-    SdmPlan *p = NULL;
+    const size_t n = text ? strlen(text) + 1 : 0;
     *out = NULL;
-    TRY(sdm_path_join(ctx, folder, "plan.json", path));
-    TRY(sdm_file_read(ctx, path, LONGEST, &text, &size));
-    TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "the plan"));
-    p->root = cJSON_ParseWithLength(text, size);
-    const char *const version = text_of(p->root, "version"), *const program = text_of(p->root, "program");
-    if (!p->root || !version || !program || strcmp(program, "stereodem") != 0) {
-        st = damaged(ctx, path, "it is not what stereodem plan writes");
-        goto done;
-    }
-    if (strcmp(version, SDM_VERSION) != 0 || whole_of(p->root, "format", 1e6) != FORMAT) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT,
-                      "%s was made by stereodem %s, this is %s; use that version, or plan the job "
-                      "again with --overwrite",
-                      path, version, SDM_VERSION);
-        goto done;
-    }
-    TRY(sdm_plan_index(ctx, path, p));
-    *out = p;
-    p = NULL;
-done:
-    sdm_free(&text);
-    sdm_plan_close(&p);
-    return st;
-}
-
-/* Everything of a line but the scenes, then each scene on a line of its own: for grep and for people. */
-char *sdm_plan_text(const SdmPlan *plan)
-{
-    cJSON *const scenes = cJSON_DetachItemFromObjectCaseSensitive(plan->root, "scenes");
-    char *head = cJSON_PrintUnformatted(plan->root), *all = NULL, **line = NULL;
-    size_t n = head ? strlen(head) : 0, room = n + 64;
-    line = cJSON_malloc((size_t)plan->count * sizeof *line);
-    bool good = head && line;
-    for (int s = 0; line && s < plan->count; s++) {
-        line[s] = cJSON_PrintUnformatted(plan->scene[s]);
-        good = good && line[s];
-        room += line[s] ? strlen(line[s]) + 2 : 0;
-    }
-    all = good ? cJSON_malloc(room) : NULL;
-    if (all) {
-        char *p = all + sprintf(all, "%.*s,\"scenes\":[\n", (int)n - 1, head);
-        for (int s = 0; s < plan->count; s++)
-            p += sprintf(p, "%s%s\n", line[s], s + 1 < plan->count ? "," : "");
-        memcpy(p, "]}\n", 4);
-    }
-    for (int s = 0; line && s < plan->count; s++)
-        cJSON_free(line[s]);
-    cJSON_free(line);
-    cJSON_free(head);
-    cJSON_AddItemToObject(plan->root, "scenes", scenes);
-    return all;
-}
-
-SdmStatus sdm_plan_write(SdmContext *ctx, const char *folder, const SdmPlan *plan)
-{
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE];
-    char *const text = sdm_plan_text(plan);
     if (!text)
-        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the plan as text");
-    TRY(sdm_path_join(ctx, folder, "plan.json", path));
-    TRY(sdm_file_write(ctx, path, text, strlen(text)));
-done:
-    cJSON_free(text);
-    return st;
-}
-
-static SdmStatus set_pairs(SdmContext *ctx, const SdmOptionSpec *spec, const cJSON *list, SdmOptions *opt)
-{
-    SdmStatus st = SDM_OK;
-    const cJSON *pair;
-    memset((char *)opt + spec->offset, 0, sizeof(const char *));
-    cJSON_ArrayForEach(pair, list)
-        TRY(sdm_option_set(ctx, spec, opt, cJSON_IsString(pair) ? pair->valuestring : ""));
-done:
-    return st;
-}
-
-/* A file that an option names: as it is found from here. */
-static SdmStatus set_path(SdmContext *ctx, const char *folder, const cJSON *value, char out[SDM_PATH_SIZE],
-                          const char **field)
-{
-    const char *const rel = text_of(value, "path");
-    *field = NULL;
-    if (!rel)
         return SDM_OK;
-    *field = out;
-    return sdm_path_find(ctx, folder, rel, text_of(value, "absolute"), out);
-}
-
-SdmStatus sdm_plan_options(SdmContext *ctx, const SdmPlan *plan, const char *folder, SdmPlanPaths *paths,
-                           SdmOptions *opt)
-{
-    SdmStatus st = SDM_OK;
-    const cJSON *const from = cJSON_GetObjectItemCaseSensitive(plan->root, "options");
-    if (!cJSON_IsObject(from))
-        return damaged(ctx, folder, "its plan.json has no options");
-    for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
-        const cJSON *const value = cJSON_GetObjectItemCaseSensitive(from, s->name + 2);
-        if (!value || cJSON_IsObject(value))
-            continue;
-        if (s->type == SDM_OPT_KEY_VALUES)
-            TRY(set_pairs(ctx, s, value, opt));
-        else if (!cJSON_IsString(value))
-            TRY(damaged(ctx, folder, "an option of its plan.json is no text"));
-        else if (s->type == SDM_OPT_BOOL)
-            continue;
-        else
-            TRY(sdm_option_set(ctx, s, opt, value->valuestring));
+    if (!plan->text || plan->text->size - plan->text->used < n) {
+        struct SdmPlanText *block;
+        const size_t size = n > TEXT_BYTES ? n : TEXT_BYTES;
+        TRY(sdm_alloc(ctx, &block, sizeof *block + size, 1, "the plan"));
+        block->next = plan->text;
+        block->size = size;
+        plan->text = block;
     }
-    TRY(set_path(ctx, folder, cJSON_GetObjectItemCaseSensitive(from, "dem"), paths->dem, &opt->dem));
-    TRY(set_path(ctx, folder, cJSON_GetObjectItemCaseSensitive(from, "mask-left"), paths->mask[0],
-                 &opt->mask_left));
-    TRY(set_path(ctx, folder, cJSON_GetObjectItemCaseSensitive(from, "mask-right"), paths->mask[1],
-                 &opt->mask_right));
+    char *const to = plan->text->bytes + plan->text->used;
+    memcpy(to, text, n);
+    plan->text->used += n;
+    *out = to;
 done:
     return st;
 }
 
-static uint64_t hash_text(uint64_t h, const char *text)
+/* ---- options ---- */
+
+bool sdm_plan_has_option(const SdmOptionSpec *o)
 {
-    return sdm_hash(h + 1, text ? text : "", text ? strlen(text) : 0);
+    return (o->commands & SDM_CMD_PLAN) && !(o->commands & SDM_CMD_TILE) && o->type != SDM_OPT_BOOL;
 }
 
-/* Everything that the blocks' bytes depend on: version, inputs, parameters.  Not: where the files lie,
- * threads, memory. */
-static uint64_t fingerprint_of(const SdmPlanScene *s, const SdmOptions *o)
+void sdm_plan_copy_option(const SdmOptionSpec *o, const SdmOptions *from, SdmOptions *to)
 {
-    char text[512];
-    const cJSON *file;
-    uint64_t h = sdm_hash(1, SDM_VERSION, sizeof SDM_VERSION);
-    cJSON_ArrayForEach(file, s->files)
-    {
-        const char *const path = text_of(file, "path"), *const slash = path ? strrchr(path, '/') : NULL;
-        const int64_t at[2] = {whole_of(file, "size_bytes", 1e18), whole_of(file, "mtime_us", 1e18)};
-        h = hash_text(h, slash ? slash + 1 : path);
-        h = sdm_hash(h, at, sizeof at);
+    static const size_t size[] = {[SDM_OPT_BOOL] = sizeof(bool),
+                                  [SDM_OPT_INT] = sizeof(int),
+                                  [SDM_OPT_REAL] = sizeof(double),
+                                  [SDM_OPT_BYTES] = sizeof(int64_t),
+                                  [SDM_OPT_TEXT] = sizeof(char *),
+                                  [SDM_OPT_CHOICE] = sizeof(char *),
+                                  [SDM_OPT_ENUM] = sizeof(int),
+                                  [SDM_OPT_KEY_VALUES] = (SDM_MAX_KEY_VALUES + 1) * sizeof(char *)};
+    memcpy((char *)to + o->offset, (const char *)from + o->offset, size[o->type]);
+}
+
+/* path -> where it lies, seen from the job folder. */
+static SdmStatus place_of(SdmContext *ctx, SdmPlan *plan, const char *folder, const char *path,
+                          SdmPlanPlace *out)
+{
+    SdmStatus st = SDM_OK;
+    char rel[SDM_PATH_SIZE], absolute[SDM_PATH_SIZE];
+    TRY(sdm_path_split(ctx, folder, path, rel, absolute));
+    TRY(sdm_plan_keep(ctx, plan, rel, &out->path));
+    TRY(sdm_plan_keep(ctx, plan, *absolute ? absolute : NULL, &out->absolute));
+done:
+    return st;
+}
+
+static SdmStatus keep_option(SdmContext *ctx, SdmPlan *plan, const SdmOptionSpec *o)
+{
+    SdmStatus st = SDM_OK;
+    const char **text = (const char **)(void *)((char *)&plan->options + o->offset);
+    if (o->type == SDM_OPT_TEXT || o->type == SDM_OPT_CHOICE)
+        return sdm_plan_keep(ctx, plan, *text, text);
+    for (; o->type == SDM_OPT_KEY_VALUES && *text; text++)
+        TRY(sdm_plan_keep(ctx, plan, *text, text));
+done:
+    return st;
+}
+
+static SdmStatus take_options(SdmContext *ctx, SdmPlan *plan, const char *folder, const SdmOptions *from)
+{
+    SdmStatus st = SDM_OK;
+    int input = 0;
+    for (const SdmOptionSpec *o = sdm_option_table; o->name; o++) {
+        if (!sdm_plan_has_option(o))
+            continue;
+        sdm_plan_copy_option(o, from, &plan->options);
+        TRY(keep_option(ctx, plan, o));
+        if (!(o->commands & SDM_NAMES_INPUT))
+            continue;
+        assert(input < SDM_PLAN_INPUTS);
+        const char *const path = *(const char *const *)(const void *)((const char *)from + o->offset);
+        if (path)
+            TRY(place_of(ctx, plan, folder, path, &plan->input[input]));
+        input++;
     }
-    const char *const words[] = {o->t_srs,
-                                 o->cost,
-                                 o->optimizer,
-                                 o->dem_vertical,
-                                 s->right[0] ? "pair" : "scene",
-                                 o->dem ? "dem" : "",
-                                 o->mask_left ? "left" : "",
-                                 o->mask_right ? "right" : ""};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        h = hash_text(h, words[i]);
-    const int n = snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %d %d %d %s %d %d %d %d %d", o->tr,
-                           o->hmin_m, o->hmax_m, o->base_height, o->band, o->p1, o->p2, o->paths,
-                           o->bp_weight, o->bp_truncation, o->bp_outer, o->bp_inner, o->bp_tile);
-    return sdm_hash(h, text, (size_t)n);
+    if (strcmp(plan->options.device, "auto") == 0)
+        plan->options.device = "cpu"; /* as it will be on every machine */
+done:
+    return st;
 }
 
-SdmStatus sdm_plan_scene(SdmContext *ctx, const SdmPlan *plan, const SdmOptions *opt, int s,
-                         SdmPlanScene *out)
+/* ---- fingerprints ---- */
+
+static uint64_t hash_option(uint64_t h, const SdmOptionSpec *o, const SdmOptions *options)
 {
-    const cJSON *const from = plan->scene[s], *const grid = cJSON_GetObjectItemCaseSensitive(from, "grid");
-    const cJSON *const left = cJSON_GetObjectItemCaseSensitive(from, "left");
-    const cJSON *const right = cJSON_GetObjectItemCaseSensitive(from, "right");
-    *out = (SdmPlanScene){.number = s,
-                          .name = text_of(from, "name"),
-                          .id = text_of(from, "id"),
-                          .kind = text_of(from, "kind"),
-                          .time_utc = text_of(from, "time_utc"),
-                          .error = text_of(from, "error"),
-                          .first_unit = plan->first_unit[s],
-                          .unit_count = plan->first_unit[s + 1] - plan->first_unit[s],
-                          .left = {text_of(left, "path"), text_of(left, "absolute")},
-                          .right = {text_of(right, "path"), text_of(right, "absolute")},
-                          .tiled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(from, "tiled")),
-                          .x0 = real_of(grid, "x0"),
-                          .y0 = real_of(grid, "y0"),
-                          .spacing = real_of(grid, "spacing"),
-                          .files = cJSON_GetObjectItemCaseSensitive(from, "inputs"),
-                          .tiles = cJSON_GetObjectItemCaseSensitive(from, "tiles")};
-    const bool complete = out->left[0] && out->id && out->kind && out->time_utc &&
-                          fabs(out->x0) <= FARTHEST && fabs(out->y0) <= FARTHEST && out->spacing > 0.0 &&
-                          cJSON_IsArray(out->files) && cJSON_IsArray(out->tiles);
-    if (!out->name || !*out->name || strchr(out->name, '/') || (!out->error && !complete))
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "plan.json is damaged: scene %d is not complete; plan the job again with "
-                        "--overwrite",
-                        s);
-    out->fingerprint = fingerprint_of(out, opt);
-    uint64_t h = sdm_hash(out->fingerprint, &opt->vertical, sizeof opt->vertical);
-    for (const char *const *pair = opt->co; *pair; pair++)
-        h = sdm_hash(h, *pair, strlen(*pair) + 1);
-    out->whole = h;
-    return SDM_OK;
+    char value[64];
+    const char *const *text = (const char *const *)(const void *)((const char *)options + o->offset);
+    h = sdm_hash_text(h, o->name);
+    if (o->commands & SDM_NAMES_INPUT) /* what the file holds is told by the scene's inputs */
+        return sdm_hash_text(h, *text ? "given" : "");
+    if (o->type == SDM_OPT_TEXT || o->type == SDM_OPT_CHOICE)
+        return sdm_hash_text(h, *text);
+    if (o->type == SDM_OPT_KEY_VALUES) {
+        for (; *text; text++)
+            h = sdm_hash_text(h, *text);
+        return h;
+    }
+    sdm_option_print(o, options, value, sizeof value);
+    return sdm_hash_text(h, value);
 }
+
+/* Continue h by every option that has the flag. */
+static uint64_t hash_options(uint64_t h, const SdmOptions *options, unsigned flag)
+{
+    for (const SdmOptionSpec *o = sdm_option_table; o->name; o++)
+        if (o->commands & flag)
+            h = hash_option(h, o, options);
+    return h;
+}
+
+/* Name, size and time of each file.  Not: where it lies. */
+static uint64_t hash_files(uint64_t h, const SdmPlanScene *s)
+{
+    char text[64];
+    for (int i = 0; i < s->file_count; i++) {
+        const SdmPlanFile *const f = &s->file[i];
+        const char *const slash = f->at.path ? strrchr(f->at.path, '/') : NULL;
+        snprintf(text, sizeof text, "%" PRId64 " %" PRId64, f->size_bytes, f->mtime_us);
+        h = sdm_hash_text(sdm_hash_text(h, slash ? slash + 1 : f->at.path), f->has_stamp ? text : "");
+    }
+    return h;
+}
+
+void sdm_plan_complete(SdmPlan *plan)
+{
+    for (int n = 0; n < plan->count; n++) {
+        SdmPlanScene *const s = &plan->scene[n];
+        const uint64_t h = hash_files(sdm_hash_text(1, s->right.path ? "pair" : "scene"), s);
+        s->fingerprint = hash_options(h, &plan->options, SDM_CHANGES_BLOCKS);
+        s->product_fingerprint = hash_options(s->fingerprint, &plan->options, SDM_CHANGES_PRODUCTS);
+        for (int64_t i = 0; i < s->tile_count; i++)
+            for (int k = 0; k < 2; k++) {
+                const int64_t end = s->tile[i].cells[k] + s->tile[i].cells[2 + k];
+                s->tiles_end[k] = end > s->tiles_end[k] ? end : s->tiles_end[k];
+            }
+    }
+}
+
+uint64_t sdm_plan_unit_fingerprint(const SdmPlanScene *s, int64_t unit)
+{
+    char text[256];
+    const SdmPlanTile *const t = sdm_plan_tile_of(s, unit);
+    if (!t)
+        return s->fingerprint;
+    snprintf(text, sizeof text, "%.17g %.17g %.17g %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, s->x0,
+             s->y0, s->spacing, t->cells[0], t->cells[1], t->cells[2], t->cells[3]);
+    return sdm_hash_text(s->fingerprint, text);
+}
+
+/* ---- units ---- */
 
 int sdm_plan_scene_of(const SdmPlan *plan, int64_t unit)
 {
-    int lo = 0, hi = plan->count; /* first_unit[lo] <= unit < first_unit[hi] */
+    int lo = 0, hi = plan->count; /* first unit of lo <= unit < first unit of hi */
     while (hi - lo > 1) {
         const int mid = lo + (hi - lo) / 2;
-        if (plan->first_unit[mid] <= unit)
+        if (plan->scene[mid].first_unit <= unit)
             lo = mid;
         else
             hi = mid;
@@ -304,34 +229,302 @@ int sdm_plan_scene_of(const SdmPlan *plan, int64_t unit)
     return lo;
 }
 
-SdmStatus sdm_plan_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t i, int64_t cells[4],
-                        double *cpu_s)
+const SdmPlanTile *sdm_plan_tile_of(const SdmPlanScene *s, int64_t unit)
 {
-    const cJSON *const tile = cJSON_GetArrayItem(scene->tiles, (int)i);
-    for (int k = 0; k < 4; k++) {
-        cells[k] = whole_of(tile, CELLS[k], MOST_CELLS);
-        if (cells[k] < 0)
-            return sdm_fail(ctx, SDM_ERR_INPUT,
-                            "plan.json is damaged: tile %lld of scene %d has no %s; plan the job again "
-                            "with --overwrite",
-                            (long long)i, scene->number, CELLS[k]);
+    const int64_t i = unit - s->first_unit - (s->tiled ? 1 : 0);
+    assert(i < s->tile_count);
+    return i < 0 ? NULL : &s->tile[i];
+}
+
+double sdm_plan_unit_s(const SdmPlanScene *s, int64_t unit)
+{
+    const SdmPlanTile *const t = sdm_plan_tile_of(s, unit);
+    return fmax(t ? t->cpu_s : s->prepare_s, 0.0);
+}
+
+/* ---- input files ---- */
+
+static int64_t micros(const struct stat *s)
+{
+    return (int64_t)s->st_mtim.tv_sec * 1000000 + s->st_mtim.tv_nsec / 1000;
+}
+
+void sdm_plan_print_time(int64_t us, char out[40])
+{
+    const time_t t = (time_t)(us / 1000000);
+    struct tm tm;
+    char text[32] = "?";
+    if (gmtime_r(&t, &tm))
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (us % 1000000)
+        snprintf(out, 40, "%s.%06dZ", text, (int)(us % 1000000));
+    else
+        snprintf(out, 40, "%sZ", text);
+}
+
+/* Copies keep the time to the second at least; what they drop is 0. */
+static bool same_time(int64_t a, int64_t b)
+{
+    return a == b || (a / 1000000 == b / 1000000 && (a % 1000000 == 0 || b % 1000000 == 0));
+}
+
+static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFile *f, bool needed)
+{
+    char path[SDM_PATH_SIZE], then[40], now[40];
+    struct stat s;
+    const SdmStatus st = sdm_path_find(ctx, folder, f->at.path, f->at.absolute, path);
+    if (st != SDM_OK)
+        return st;
+    if (stat(path, &s) != 0)
+        return !needed ? SDM_OK
+                       : sdm_fail(ctx, SDM_ERR_INPUT,
+                                  "%s: no such file, but the job was planned with it; put it back, or plan "
+                                  "the job again with --overwrite",
+                                  path);
+    if (f->size_bytes == (int64_t)s.st_size && same_time(f->mtime_us, micros(&s)))
+        return SDM_OK;
+    sdm_plan_print_time(f->mtime_us, then);
+    sdm_plan_print_time(micros(&s), now);
+    return sdm_fail(
+        ctx, SDM_ERR_INPUT,
+        "%s has changed since the job was planned: then %lld bytes of %s, now %lld bytes of %s; put "
+        "the old file back, or plan the job again with --overwrite",
+        path, (long long)f->size_bytes, then, (long long)s.st_size, now);
+}
+
+SdmStatus sdm_plan_check_files(SdmContext *ctx, const char *folder, const SdmPlanScene *scene, bool needed)
+{
+    SdmStatus st = SDM_OK;
+    for (int i = 0; i < scene->file_count; i++)
+        if (scene->file[i].has_stamp)
+            TRY(check_file(ctx, folder, &scene->file[i], needed));
+done:
+    return st;
+}
+
+static SdmStatus add_file(SdmContext *ctx, SdmPlan *plan, const char *folder, const char *path,
+                          SdmPlanScene *to)
+{
+    struct stat s;
+    SdmPlanFile *const f = &to->file[to->file_count++];
+    f->has_stamp = stat(path, &s) == 0;
+    f->size_bytes = f->has_stamp ? (int64_t)s.st_size : 0;
+    f->mtime_us = f->has_stamp ? micros(&s) : 0;
+    return place_of(ctx, plan, folder, path, &f->at);
+}
+
+/* The scene's own files and the prior DEM. */
+static SdmStatus add_files(SdmContext *ctx, SdmPlan *plan, const char *folder, const char *dem,
+                           const SdmScene *scene, SdmPlanScene *to)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_alloc(ctx, &to->file, (size_t)scene->file_count + 1, sizeof *to->file, "list of inputs"));
+    for (int i = 0; i < scene->file_count; i++)
+        TRY(add_file(ctx, plan, folder, scene->files[i].path, to));
+    if (dem)
+        TRY(add_file(ctx, plan, folder, dem, to));
+done:
+    return st;
+}
+
+/* ---- planning ---- */
+
+/* Estimates are kept to a hundredth of a second. */
+static double hundredths(double s)
+{
+    return (double)(int64_t)(s * 100.0) / 100.0;
+}
+
+static SdmStatus add_tiles(SdmContext *ctx, const SdmTiling *t, int64_t budget, SdmPlanScene *to)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t count = t->across * t->down;
+    TRY(sdm_alloc(ctx, &to->tile, (size_t)count, sizeof *to->tile, "the tiles"));
+    to->tile_count = count;
+    to->tiled = t->tiled;
+    to->prepare_bytes = t->prepare.bytes;
+    to->prepare_s = hundredths(t->prepare.cpu_s);
+    for (int64_t i = 0; i < count; i++) {
+        SdmTilePlan p;
+        sdm_tiling_tile(t, i, &p);
+        to->tile[i] = (SdmPlanTile){.cells = {p.col0, p.row0, p.w, p.h},
+                                    .window = {p.u0, p.v0, p.u1, p.v1},
+                                    /* what needs more is computed in parts */
+                                    .memory_bytes = p.cost.bytes > budget ? budget : p.cost.bytes,
+                                    .cpu_s = hundredths(p.cost.cpu_s)};
     }
-    if (cpu_s)
-        *cpu_s = real_of(tile, "cpu_seconds");
-    return SDM_OK;
+done:
+    return st;
 }
 
-double sdm_plan_prepare_s(const SdmPlan *plan, int s)
+/* What is being planned. */
+typedef struct Planning {
+    SdmPlan *plan;
+    const SdmOptions *options;
+    const char *folder;
+} Planning;
+
+static SdmStatus plan_opened(SdmContext *ctx, const Planning *q, const SdmScene *scene, SdmPlanScene *to)
 {
-    const double v = real_of(cJSON_GetObjectItemCaseSensitive(plan->scene[s], "preparation"), "cpu_seconds");
-    return v > 0.0 ? v : 0.0;
+    SdmStatus st = SDM_OK;
+    SdmTiling t = {.edge = 0};
+    TRY(sdm_tiling_find(ctx, scene, &t));
+    TRY(sdm_plan_keep(ctx, q->plan, scene->id, &to->id));
+    TRY(sdm_plan_keep(ctx, q->plan, scene->kind, &to->kind));
+    TRY(sdm_plan_keep(ctx, q->plan, scene->time_utc, &to->time_utc));
+    TRY(sdm_plan_keep(ctx, q->plan, sdm_cost_for(q->options->cost, t.frame.gsd_m), &to->cost));
+    to->frame_cols = t.frame.width;
+    to->frame_rows = t.frame.height;
+    to->frame_spacing_m = t.frame.gsd_m;
+    to->x0 = t.grid.x0;
+    to->y0 = t.grid.y0;
+    to->spacing = t.grid.spacing;
+    to->cols = t.grid.cols;
+    to->rows = t.grid.rows;
+    TRY(add_files(ctx, q->plan, q->folder, q->options->dem, scene, to));
+    TRY(add_tiles(ctx, &t, q->options->memory_bytes, to));
+done:
+    sdm_tiling_free(&t);
+    return st;
 }
 
-double sdm_plan_units_s(const SdmPlan *plan, int s)
+/* A scene that cannot be planned costs itself alone: *bad gets why.  What ends all is returned. */
+static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to,
+                            SdmStatus *bad)
 {
-    double sum = sdm_plan_prepare_s(plan, s);
-    const cJSON *tile;
-    cJSON_ArrayForEach(tile, cJSON_GetObjectItemCaseSensitive(plan->scene[s], "tiles"))
-        sum += fmax(real_of(tile, "cpu_seconds"), 0.0);
-    return sum;
+    SdmStatus st = SDM_OK;
+    SdmScene *scene = NULL;
+    const char *const slash = strrchr(in->left, '/');
+    (void)place_of(ctx, q->plan, q->folder, in->left, &to->left); /* opening it says what is wrong */
+    if (*in->right)
+        (void)place_of(ctx, q->plan, q->folder, in->right, &to->right);
+    SdmStatus one = sdm_scene_open_to(ctx, q->options, in->left, *in->right ? in->right : NULL,
+                                      SDM_DEPTH_CAMERAS, &scene);
+    if (one == SDM_OK)
+        one = plan_opened(ctx, q, scene, to);
+    if (one == SDM_ERR_STOPPED || one == SDM_ERR_MEMORY) {
+        st = one;
+        goto done;
+    }
+    to->first_unit = q->plan->units;
+    to->unit_count = one == SDM_OK ? to->tile_count + to->tiled : 0;
+    q->plan->units += to->unit_count;
+    if (one != SDM_OK) {
+        *bad = one;
+        TRY(sdm_plan_keep(ctx, q->plan, slash && slash[1] ? slash + 1 : in->left, &to->id));
+        TRY(sdm_plan_keep(ctx, q->plan, sdm_error(ctx), &to->error));
+    }
+done:
+    sdm_scene_close(&scene);
+    return st;
+}
+
+/* ---- names of products ---- */
+
+/* A file's name has up to 255 letters, and companions are written aside under longer names. */
+enum { NAME = 320, LONGEST = 200 };
+
+/* Names that are taken, by their hashes: open addressing. */
+typedef struct Names {
+    uint64_t *hash; /* 0: free */
+    int *next;      /* of a name: the number that its next namesake tries first */
+    size_t mask;
+} Names;
+
+static size_t find(const Names *names, uint64_t hash)
+{
+    size_t at = (size_t)hash & names->mask;
+    while (names->hash[at] && names->hash[at] != hash)
+        at = (at + 1) & names->mask;
+    return at;
+}
+
+static uint64_t hash_name(const char *name, const char *end)
+{
+    char whole[NAME + 8];
+    const int n = snprintf(whole, sizeof whole, "%s%s", name, end);
+    const uint64_t h = sdm_hash(1, whole, (size_t)n);
+    return h ? h : 1;
+}
+
+/* Take a name with what lies beside NAME.tif and is a raster, too: no product may be called so. */
+static bool take(Names *names, const char *name)
+{
+    static const char *const end[] = {"", "_qa", "_ortho"};
+    for (int i = 0; i < 3; i++)
+        if (names->hash[find(names, hash_name(name, end[i]))])
+            return false;
+    for (int i = 0; i < 3; i++) {
+        const uint64_t h = hash_name(name, end[i]);
+        names->hash[find(names, h)] = h;
+    }
+    return true;
+}
+
+/* Name the scene by its id, with a number behind it where that, or what lies beside its DEM, would be called
+ * as another's. */
+static SdmStatus name_scene(SdmContext *ctx, SdmPlan *plan, SdmPlanScene *s, Names *names)
+{
+    const char *const base = s->id && *s->id ? s->id : "scene";
+    char stem[LONGEST + 1], name[NAME];
+    snprintf(stem, sizeof stem, "%.*s", LONGEST, base);
+    for (char *c = stem; *c; c++)
+        *c = *c == '/' ? '_' : *c;
+    snprintf(name, sizeof name, "%s", stem);
+    bool taken = take(names, name);
+    const size_t at = find(names, hash_name(stem, ""));
+    names->hash[at] = hash_name(stem, ""); /* also where it cannot be taken: its number stands here */
+    for (int n = names->next[at] < 2 ? 2 : names->next[at]; !taken; n++) {
+        snprintf(name, sizeof name, "%s_%d", stem, n);
+        taken = take(names, name);
+        names->next[at] = n + 1;
+    }
+    return sdm_plan_keep(ctx, plan, name, &s->name);
+}
+
+static SdmStatus name_scenes(SdmContext *ctx, SdmPlan *plan)
+{
+    SdmStatus st = SDM_OK;
+    Names names = {.mask = 15};
+    while (names.mask < 8 * (size_t)plan->count) /* at most four of each: half full */
+        names.mask = 2 * names.mask + 1;
+    TRY(sdm_alloc(ctx, &names.hash, names.mask + 1, sizeof *names.hash, "names of scenes"));
+    TRY(sdm_alloc(ctx, &names.next, names.mask + 1, sizeof *names.next, "names of scenes"));
+    for (int s = 0; s < plan->count; s++)
+        TRY(name_scene(ctx, plan, &plan->scene[s], &names));
+done:
+    sdm_free(&names.next);
+    sdm_free(&names.hash);
+    return st;
+}
+
+SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,
+                        const SdmPlanInput *input, int count, SdmPlan **out)
+{
+    SdmStatus st = SDM_OK, bad = SDM_OK;
+    SdmPlan *p = NULL;
+    char what[64];
+    const int team = sdm_team_enter(ctx, 0); /* pieces of work are too small to share */
+    *out = NULL;
+    TRY(sdm_plan_new(ctx, count, &p));
+    TRY(take_options(ctx, p, folder, options));
+    const Planning q = {.plan = p, .options = options, .folder = folder};
+    for (int i = 0; i < count; i++) {
+        TRY(sdm_check_stop(ctx));
+        snprintf(what, sizeof what, "scene %d of %d", i + 1, count);
+        if (count > 1)
+            sdm_progress(ctx, 1, (double)i / count, what);
+        p->scene[i].number = i;
+        TRY(plan_scene(ctx, &q, &input[i], &p->scene[i], &bad));
+    }
+    st = p->units == 0 ? bad : SDM_OK; /* the sentence is that of the only scene, or of the last */
+    TRY(st);
+    TRY(name_scenes(ctx, p));
+    sdm_plan_complete(p);
+    *out = p;
+    p = NULL;
+done:
+    sdm_team_leave(ctx, team);
+    sdm_plan_close(&p);
+    return st;
 }

@@ -1,88 +1,116 @@
-/* plan.json: scenes, parameters and units of a job.  The tree of the file is what the program works from,
- * too. */
+/* Scenes and options -> the plan of a job: its scenes, their inputs, their units; and plan.json. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PLAN_H
 #define SDM_PLAN_H
 
 #include "core/hash.h"
+#include "core/options.h"
 #include "core/path.h"
-#include "input/scene_open.h"
 
-#include <cJSON.h>
+/* Where a file lies. */
+typedef struct SdmPlanPlace {
+    const char *path;     /* relative to the job folder, or a name that GDAL alone understands; NULL: none */
+    const char *absolute; /* where it lay when it was planned; NULL: path is to be taken as it is */
+} SdmPlanPlace;
 
-/* Units are numbered through all scenes: a small scene is one unit; a tiled one is its preparation, then its
- * tiles. */
+/* A file that a scene is made from. */
+typedef struct SdmPlanFile {
+    SdmPlanPlace at;
+    bool has_stamp;               /* size and time are known: it is a file of its own */
+    int64_t size_bytes, mtime_us; /* when it was planned; since 1970 */
+} SdmPlanFile;
+
+/* A unit that makes a block of the DEM. */
+typedef struct SdmPlanTile {
+    int64_t cells[4];     /* col, row, cols, rows of the planned grid */
+    int64_t window[4];    /* u0, v0, u1, v1: pixels of the frame that can be needed, without the halo */
+    int64_t memory_bytes; /* expected peak of the process */
+    double cpu_s;         /* expected processor time */
+} SdmPlanTile;
+
+typedef struct SdmPlanScene {
+    int number;
+    const char *name;     /* unique in the job; its products are called so */
+    const char *id, *kind, *time_utc, *cost;
+    const char *error;    /* why it could not be planned, then it has no units; else NULL */
+    SdmPlanPlace left, right;
+    int64_t frame_cols, frame_rows;
+    double frame_spacing_m;
+    double x0, y0, spacing; /* the planned grid: corner of the first cell, units of the output CRS */
+    int64_t cols, rows;
+    SdmPlanFile *file;    /* owned by the plan, as all below */
+    int file_count;
+    bool tiled;           /* the first unit is the preparation, the others are tiles; else one unit is all */
+    int64_t prepare_bytes;
+    double prepare_s;
+    SdmPlanTile *tile;
+    int64_t tile_count, tiles_end[2]; /* end of the tiles: col, row */
+    int64_t first_unit, unit_count;
+    uint64_t fingerprint;         /* of the inputs, and of the options that change blocks */
+    uint64_t product_fingerprint; /* and of those that change products */
+} SdmPlanScene;
+
+enum { SDM_PLAN_INPUTS = 3 }; /* options that name an input, in the order of the option table */
+
+/* Units are numbered through all scenes. */
 typedef struct SdmPlan {
-    cJSON *root;
-    cJSON **scene;       /* count */
-    int64_t *first_unit; /* count + 1 */
+    SdmPlanScene *scene;
     int count;
     int64_t units;
+    SdmOptions options;                  /* those that are planned; the others have their defaults */
+    SdmPlanPlace input[SDM_PLAN_INPUTS]; /* of options that name a file */
+    struct SdmPlanText *text;            /* holds all strings */
 } SdmPlan;
 
-/* A scene of the list: as given, from here. */
+/* A scene of a list: as given, from here. */
 typedef struct SdmPlanInput {
     char left[SDM_PATH_SIZE], right[SDM_PATH_SIZE]; /* right: "" for a scene that holds both views */
 } SdmPlanInput;
 
-/* What a scene of the plan says; texts are borrowed from the plan. */
-typedef struct SdmPlanScene {
-    int number;
-    const char *name;        /* unique in the job; its products are called so */
-    const char *id, *kind, *time_utc;
-    const char *error;       /* why it could not be planned, then without units; else NULL */
-    const char *left[2], *right[2]; /* relative, absolute; right[0] = NULL */
-    int64_t first_unit, unit_count;
-    bool tiled;
-    double x0, y0, spacing;  /* the planned grid */
-    const cJSON *files, *tiles;
-    uint64_t fingerprint;    /* of what the blocks depend on: version, inputs, parameters */
-    uint64_t whole;          /* and of what the products depend on */
-} SdmPlanScene;
-
-/* Plan the scenes: opens each as far as its cameras, reads no pixel.  A scene that cannot be opened gets its
- * error. ctx: options.  folder: of the job, exists. */
-SdmStatus sdm_plan_make(SdmContext *ctx, const char *folder, const SdmPlanInput *input, int count,
-                        SdmPlan **out);
-/* Scenes of a list file: one or two names a line, relative to the list; '#' begins a comment; quotes for
- * names with blanks. *out: owned by the caller. */
+/* Scenes of a list file: one or two names a line, relative to the list; '#' begins a comment; names with
+ * blanks stand in quotes.  *out: owned by the caller. */
 SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, int *count);
 
-SdmStatus sdm_plan_read(SdmContext *ctx, const char *folder, SdmPlan **out);
-SdmStatus sdm_plan_write(SdmContext *ctx, const char *folder, const SdmPlan *plan);
-/* The text of plan.json, one line a scene; free with cJSON_free. */
-char *sdm_plan_text(const SdmPlan *plan);
+/* A list of one.  right: NULL for a scene that holds both views. */
+SdmStatus sdm_plan_single(SdmContext *ctx, const char *left, const char *right, SdmPlanInput **out);
+
+/* Plan the scenes: open each as far as its cameras, read no pixel.  A scene that cannot be opened, or does
+ * not fit the memory budget, gets its error; out of memory ends the planning.  folder: of the job, exists. */
+SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,
+                        const SdmPlanInput *input, int count, SdmPlan **out);
 void sdm_plan_close(SdmPlan **plan);
 
-/* Options as planned into *opt, which holds what the caller's command says: that of threads, log and kernels
- * stays. Strings are borrowed from the plan or from `paths`. */
-typedef struct SdmPlanPaths {
-    char dem[SDM_PATH_SIZE], mask[2][SDM_PATH_SIZE];
-} SdmPlanPaths;
-SdmStatus sdm_plan_options(SdmContext *ctx, const SdmPlan *plan, const char *folder, SdmPlanPaths *paths,
-                           SdmOptions *opt);
+/* Is the value of the option a part of the plan?  Tasks decide on the others themselves. */
+bool sdm_plan_has_option(const SdmOptionSpec *option);
+/* Copy the field of `option`.  Strings are borrowed. */
+void sdm_plan_copy_option(const SdmOptionSpec *option, const SdmOptions *from, SdmOptions *to);
 
-/* Scene s (0..count-1).  opt: as sdm_plan_options() left them. */
-SdmStatus sdm_plan_scene(SdmContext *ctx, const SdmPlan *plan, const SdmOptions *opt, int s,
-                         SdmPlanScene *out);
 int sdm_plan_scene_of(const SdmPlan *plan, int64_t unit); /* the scene that a unit belongs to */
-
-/* A tile: cells of the planned grid. */
-SdmStatus sdm_plan_tile(SdmContext *ctx, const SdmPlanScene *scene, int64_t i, int64_t cells[4],
-                        double *cpu_s);
-double sdm_plan_prepare_s(const SdmPlan *plan, int s); /* expected CPU seconds; 0 for a small scene */
-double sdm_plan_units_s(const SdmPlan *plan, int s);   /* of all units of the scene */
+/* The tile that a unit makes; NULL for a preparation. */
+const SdmPlanTile *sdm_plan_tile_of(const SdmPlanScene *scene, int64_t unit);
+/* What the file of a unit depends on. */
+uint64_t sdm_plan_unit_fingerprint(const SdmPlanScene *scene, int64_t unit);
+double sdm_plan_unit_s(const SdmPlanScene *scene, int64_t unit); /* expected processor time */
 
 /* Are the files of the scene what they were when it was planned?  Else SDM_ERR_INPUT with both sizes and time
- * stamps. needed: they must be there. */
+ * stamps.  needed: they must be there. */
 SdmStatus sdm_plan_check_files(SdmContext *ctx, const char *folder, const SdmPlanScene *scene, bool needed);
 
-/* ---- for plan_make.c and plan.c ---- */
-cJSON *sdm_plan_file(SdmContext *ctx, const char *folder, const char *path); /* NULL: no such file */
-cJSON *sdm_plan_path(SdmContext *ctx, const char *folder, const char *path);
-/* Name each of `count` scenes by its id, with a number behind it where that, or what lies beside its DEM,
- * would be called as another's. */
-SdmStatus sdm_plan_name_scenes(SdmContext *ctx, cJSON *scenes, int count);
-SdmStatus sdm_plan_index(SdmContext *ctx, const char *name,
-                         SdmPlan *plan); /* scene, first_unit, ... from root */
+/* ---- plan.json ---- */
+SdmStatus sdm_plan_read(SdmContext *ctx, const char *folder, SdmPlan **out);
+SdmStatus sdm_plan_write(SdmContext *ctx, const char *folder, const SdmPlan *plan);
+/* The same from and to text.  name: of the file, for sentences.  The printed text is freed with sdm_free().
+ */
+SdmStatus sdm_plan_parse(SdmContext *ctx, const char *name, const char *text, size_t size, SdmPlan **out);
+SdmStatus sdm_plan_print(SdmContext *ctx, const SdmPlan *plan, char **out);
+
+/* ---- for those who fill a plan ---- */
+SdmStatus sdm_plan_new(SdmContext *ctx, int count, SdmPlan **out);
+/* Keep a copy of a string (NULL: none) as long as the plan. */
+SdmStatus sdm_plan_keep(SdmContext *ctx, SdmPlan *plan, const char *text, const char **out);
+/* Once scenes, options and inputs are filled: fingerprints and ends of tiles. */
+void sdm_plan_complete(SdmPlan *plan);
+/* ISO 8601, to the second, or to the microsecond where it has one. */
+void sdm_plan_print_time(int64_t us, char out[40]);
 
 #endif

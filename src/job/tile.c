@@ -1,18 +1,18 @@
 /* The command tile: units of a job folder, as many at a time as the worker takes. */
 // SPDX-License-Identifier: Apache-2.0
-#include "job/job.h"
+#include "job/units.h"
 
-#include <string.h>
-
-typedef struct Tiling {
+typedef struct Tile {
     const SdmTileRequest *q;
     SdmTileSummary *out;
+    SdmJob job;
+    SdmUnits *units;
     SdmStatus failed; /* the first failure */
     char first[1024];
-} Tiling;
+} Tile;
 
 /* A unit that fails costs itself alone, and is counted here; what ends all is returned. */
-static SdmStatus count_unit(SdmContext *ctx, Tiling *t, int64_t unit, SdmStatus st)
+static SdmStatus count_unit(SdmContext *ctx, Tile *t, int64_t unit, SdmStatus st)
 {
     if (st == SDM_OK || st == SDM_ERR_USAGE || st == SDM_ERR_STOPPED)
         return st;
@@ -25,38 +25,51 @@ static SdmStatus count_unit(SdmContext *ctx, Tiling *t, int64_t unit, SdmStatus 
     return SDM_OK;
 }
 
-static SdmStatus end_tile_unit(SdmContext *ctx, SdmJob *job, Tiling *t)
+static SdmStatus end_unit(SdmContext *ctx, Tile *t)
 {
-    SdmJobDone done;
-    const SdmStatus st = sdm_job_end(ctx, job, &done);
+    SdmUnitDone done;
+    const SdmPlan *const plan = t->job.plan;
+    const SdmStatus st = sdm_units_end(ctx, t->units, &done);
     if (st != SDM_OK)
         return count_unit(ctx, t, done.unit, st);
     t->out->done++;
-    sdm_log(ctx, SDM_LOG_INFO, 0, "unit %lld of %s: %s", (long long)done.unit, job->scene.name,
-            done.resumed ? "was done already" : "done");
+    sdm_log(ctx, SDM_LOG_INFO, 0, "unit %lld of %s: %s", (long long)done.unit,
+            plan->scene[sdm_plan_scene_of(plan, done.unit)].name, done.resumed ? "was done already" : "done");
     sdm_log(ctx, SDM_LOG_VERBOSE, 0, "unit %lld took %.1f s", (long long)done.unit, done.seconds);
     return SDM_OK;
+}
+
+static SdmStatus do_units(SdmContext *ctx, Tile *t)
+{
+    SdmStatus st = SDM_OK;
+    const SdmTileRequest *const q = t->q;
+    for (int64_t i = 0; i < q->count; i++) {
+        const int64_t unit = q->unit ? q->unit[i] : q->first + i;
+        if (i > 0 && unit >= t->job.plan->units && !q->unit)
+            break; /* the last task has fewer */
+        while (sdm_units_is_full(t->units, unit))
+            TRY(end_unit(ctx, t));
+        TRY(count_unit(ctx, t, unit, sdm_units_begin(ctx, t->units, unit)));
+    }
+    while (sdm_units_in_work(t->units) > 0)
+        TRY(end_unit(ctx, t));
+done:
+    return st == SDM_OK ? st : sdm_units_end_others(ctx, t->units, st);
 }
 
 SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out)
 {
     SdmStatus st = SDM_OK;
-    SdmJob job;
-    Tiling t = {.q = q, .out = out};
+    const SdmOptions caller = *sdm_options(ctx);
+    Tile t = {.q = q, .out = out};
+    SdmWorker *none = NULL;
     *out = (SdmTileSummary){0};
-    TRY(sdm_job_open(ctx, q->job, &job));
-    job.wait_s = q->wait_s;
-    job.expected = q->count;
-    for (int64_t i = 0; i < q->count; i++) {
-        const int64_t unit = q->unit ? q->unit[i] : q->first + i;
-        if (i > 0 && unit >= job.plan->units && !q->unit)
-            break; /* the last task has fewer */
-        while (sdm_job_is_full(&job, unit))
-            TRY(end_tile_unit(ctx, &job, &t));
-        TRY(count_unit(ctx, &t, unit, sdm_job_begin(ctx, &job, unit)));
-    }
-    while (sdm_job_flights(&job) > 0)
-        TRY(end_tile_unit(ctx, &job, &t));
+    TRY(sdm_job_open(ctx, q->job, &caller, &t.job));
+    TRY(sdm_job_lend_options(ctx, &t.job.options));
+    const SdmUnitsRequest request = {
+        .job = &t.job, .is_shared = true, .wait_s = q->wait_s, .expected = q->count};
+    TRY(sdm_units_open(ctx, &request, &none, &t.units));
+    TRY(do_units(ctx, &t));
     st = t.failed;
     if (out->failed > 1)
         st = sdm_fail(ctx, st, "%lld of %lld units failed, the first because of this: %.800s",
@@ -64,8 +77,9 @@ SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out
     else if (out->failed)
         st = sdm_fail(ctx, st, "%s", t.first);
 done:
-    st = st == SDM_OK ? st : sdm_job_save_others(ctx, &job, st);
-    out->skipped = job.resumed;
-    sdm_job_close(ctx, &job);
+    out->skipped = t.units ? sdm_units_resumed(t.units) : 0;
+    sdm_units_close(&t.units);
+    (void)sdm_job_lend_options(ctx, &caller);
+    sdm_job_close(&t.job);
     return st;
 }

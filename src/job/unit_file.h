@@ -1,32 +1,41 @@
-/* Blocks of a DEM and prepared scenes <-> files of a job folder. */
+/* Blocks and prepared scenes <-> the files that the tasks of a job exchange.
+ *
+ * A file is little-endian throughout, every field by itself:
+ *   magic "SDMUNIT\n", 32-bit format number, 32-bit kind (1 block, 2 prepared scene), 64-bit build, 64-bit
+ *   fingerprint, 64-bit size of the body, seconds of each stage (10 doubles), 64-bit checksum of all that;
+ *   the body; its 64-bit checksum.
+ * Checksums are sdm_hash() by pieces of SDM_UNIT_PIECE bytes.  A file of another format, build or fingerprint
+ * is refused by its header alone, so what made it is never read as something else. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_UNIT_FILE_H
 #define SDM_UNIT_FILE_H
 
-#include "matching/gridding.h"
-#include "scene/prepare.h"
+#include "scene/block.h"
 
-enum { SDM_UNIT_STAGES = 10 }; /* seconds of each stage that a file's making took, see sdm_stage_time() */
+enum { SDM_UNIT_FORMAT = 3, SDM_UNIT_PIECE = 1 << 16 };
 
-/* Unit files: header with fingerprint and sizes, seven arrays, checksum of all. Written aside and renamed.
- * sync: down to the disk, so that a full one or a quota is met here; without it the file outlives the process
- * but perhaps not the machine, and its checksum tells.
- * read: SDM_OK (block allocated for the caller to free); SDM_ERR_INPUT when absent, damaged or of another job
- * (to be computed again).  stage_s: SDM_UNIT_STAGES, or NULL. */
+/* The build of this program: a hash of its sources. */
+uint64_t sdm_build_hash(void);
+
+/* fingerprint: of the inputs and options that the content depends on.  stage_s: seconds that each stage took,
+ * or NULL.  sync: see sdm_file_commit().  SDM_ERR_IO with a sentence. */
 SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *block,
                          const double *stage_s, bool sync);
-SdmStatus sdm_unit_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmBlock *block,
-                        double *stage_s);
-SdmStatus sdm_unit_check(SdmContext *ctx, const char *path,
-                         uint64_t fingerprint); /* read, but nothing is kept */
-/* By header and length alone: is it there, and of this job? */
-bool sdm_unit_peek(const char *path, uint64_t fingerprint, bool prepared, double stage_s[SDM_UNIT_STAGES]);
-
-/* The scene products in one file of the same kind. */
 SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmPrepared *p,
                              const double *stage_s, bool sync);
+
+/* What was written with the same fingerprint by the same build; freed by the caller.  SDM_ERR_INPUT with a
+ * sentence when the file is not there, damaged, or of another format, build or fingerprint: it is to be
+ * computed again. */
+SdmStatus sdm_unit_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmBlock *block,
+                        double *stage_s);
+/* The coarse surface has its heights alone; flags and score are NULL.  The settings have no kernels yet. */
 SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p,
                             double *stage_s);
 
+/* Would sdm_unit_read() read it?  Nothing is kept. */
+SdmStatus sdm_unit_check(SdmContext *ctx, const char *path, uint64_t fingerprint);
+/* By header and length alone: is it there, and of this job? */
+bool sdm_unit_peek(const char *path, uint64_t fingerprint, bool prepared, double stage_s[SDM_UNIT_STAGES]);
 
 #endif

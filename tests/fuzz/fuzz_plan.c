@@ -50,45 +50,62 @@ static void read_list(SdmContext *ctx)
 }
 
 /* Every unit belongs to one scene, and its tile can be told. */
-static void look_at_units(SdmContext *ctx, const SdmJob *job)
+static void look_at_units(const SdmPlan *plan)
 {
-    SdmPlanScene s;
-    int64_t cells[4];
-    uint64_t fingerprint;
-    for (int64_t unit = 0; unit < job->plan->units && unit < MOST_TRIED; unit++) {
-        const int of = sdm_plan_scene_of(job->plan, unit);
-        if (of < 0 || of >= job->plan->count)
+    for (int64_t unit = 0; unit < plan->units && unit < MOST_TRIED; unit++) {
+        const int of = sdm_plan_scene_of(plan, unit);
+        if (of < 0 || of >= plan->count)
             abort();
-        if (sdm_plan_scene(ctx, job->plan, sdm_options(ctx), of, &s) != SDM_OK)
-            continue;
-        if (unit < s.first_unit || unit >= s.first_unit + s.unit_count)
+        const SdmPlanScene *const s = &plan->scene[of];
+        const SdmPlanTile *const tile = sdm_plan_tile_of(s, unit);
+        if (unit < s->first_unit || unit >= s->first_unit + s->unit_count)
             abort();
-        if (!(s.tiled && unit == s.first_unit) && sdm_job_tile(ctx, &s, unit, cells, &fingerprint) != SDM_OK)
+        if (!tile != (s->tiled && unit == s->first_unit) || (tile && tile->cells[3] < 0))
             abort();
+        (void)sdm_plan_unit_fingerprint(s, unit);
     }
+}
+
+/* What was read is written, read and written again: the text must stay. */
+static void print_again(SdmContext *ctx, const SdmPlan *plan)
+{
+    SdmPlan *again = NULL;
+    char *text = NULL, *text_again = NULL;
+    if (sdm_plan_print(ctx, plan, &text) != SDM_OK ||
+        sdm_plan_parse(ctx, "again", text, strlen(text), &again) != SDM_OK ||
+        sdm_plan_print(ctx, again, &text_again) != SDM_OK || strcmp(text, text_again) != 0)
+        abort();
+    sdm_free(&text);
+    sdm_free(&text_again);
+    sdm_plan_close(&again);
 }
 
 static void read_plan(SdmContext *ctx)
 {
-    SdmJob job;
-    SdmStatusReport *report = NULL;
-    SdmSceneStatus state;
-    if (sdm_job_open(ctx, folder, &job) != SDM_OK) {
+    SdmPlan *plan = NULL;
+    SdmJobProgress *progress = NULL;
+    SdmSceneProgress state;
+    if (sdm_plan_read(ctx, folder, &plan) != SDM_OK) {
         if (!*sdm_error(ctx))
             abort();
         return;
     }
-    if (job.plan->count < 1 || job.plan->first_unit[job.plan->count] != job.plan->units)
+    const SdmPlanScene *const last = &plan->scene[plan->count - 1];
+    if (plan->count < 1 || last->first_unit + last->unit_count != plan->units)
         abort();
-    look_at_units(ctx, &job);
-    sdm_job_close(ctx, &job);
-    if (sdm_status_open(ctx, folder, &report) != SDM_OK)
-        abort();
-    for (int i = 0; i < sdm_status_scenes(report) && i < MOST_TRIED; i++)
-        if (sdm_status_scene(ctx, report, i, &state) == SDM_OK &&
+    look_at_units(plan);
+    print_again(ctx, plan);
+    sdm_plan_close(&plan);
+    if (sdm_job_progress_open(ctx, folder, &progress) != SDM_OK) { /* a name that is too long */
+        if (!*sdm_error(ctx))
+            abort();
+        return;
+    }
+    for (int i = 0; i < sdm_job_progress_scenes(progress) && i < MOST_TRIED; i++)
+        if (sdm_job_progress_scene(ctx, progress, i, &state) != SDM_OK ||
             state.done + state.running + state.failed + state.missing != state.units)
             abort();
-    sdm_status_close(ctx, &report);
+    sdm_job_progress_close(&progress);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

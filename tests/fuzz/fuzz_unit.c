@@ -40,7 +40,13 @@ static void take(const char *path, Whole *out)
 static void make_whole(const char *path, Whole whole[2])
 {
     SdmBlock b = {0};
-    SdmPrepared p = {.coarse.win = {.level = 2, .w = SIDE, .h = SIDE}, .pointing.profile_count = 5};
+    const SdmWindow win = {.level = 2, .w = SIDE, .h = SIDE};
+    SdmPrepared p = {.frame = {.width = 16, .height = 16},
+                     .settings = {.cost_name = "zncc", .coarse_level = 2, .top_level = 3},
+                     .pointing = {.profile_count = 5, .profile_step_px = 8},
+                     .coarse.win = win,
+                     .terrain.win = win,
+                     .grid = {.wkt = "LOCAL_CS[]", .spacing = 30.0, .cols = SIDE, .rows = SIDE}};
     float height[SIDE * SIDE] = {1.0F};
     uint16_t away[SIDE * SIDE] = {3};
     double profile[5] = {0.25};

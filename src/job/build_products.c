@@ -1,0 +1,223 @@
+/* Read the blocks, judge the DEM, write the products. */
+// SPDX-License-Identifier: Apache-2.0
+#include "job/build_products.h"
+#include "product/scene_report.h"
+#include "scene/quality.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Less than that is not a DEM but a handful of accidents. */
+enum { LEAST_VALID = 100, CELLS_PER_VALID = 2000 };
+
+/* Products that are being built. */
+typedef struct Build {
+    const SdmBuildInput *in;
+    SdmSceneReport report;
+    SdmInputFile *files;
+    int64_t cells, valid; /* of the DEM; those with a height that was matched */
+    SdmQualitySums sums;
+    SdmQuality quality;
+} Build;
+
+/* ---- what the report says before any block is read ---- */
+
+static SdmStatus list_inputs(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *s, SdmInputFile **out)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_alloc(ctx, out, (size_t)s->file_count + 1, sizeof **out, "list of inputs"));
+    for (int i = 0; i < s->file_count; i++) {
+        const SdmPlanFile *const f = &s->file[i];
+        SdmInputFile *const to = &(*out)[i];
+        TRY(sdm_job_find(ctx, job, &f->at, to->path));
+        to->size_bytes = f->has_stamp ? f->size_bytes : 0;
+        to->mtime_s = f->has_stamp ? f->mtime_us / 1000000 : 0;
+    }
+done:
+    return st;
+}
+
+static SdmStatus check_output(SdmContext *ctx, const SdmOptions *options, const SdmInputFile *files,
+                              int count)
+{
+    const char *paths[64];
+    int n = 0;
+    for (; n < count && n < 64; n++)
+        paths[n] = files[n].path;
+    return sdm_product_check(ctx, options, paths, n);
+}
+
+SdmStatus sdm_build_check_output(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
+                                 const SdmOptions *options)
+{
+    SdmInputFile *files = NULL;
+    SdmStatus st = list_inputs(ctx, job, scene, &files);
+    if (st == SDM_OK)
+        st = check_output(ctx, options, files, scene->file_count);
+    sdm_free(&files);
+    return st;
+}
+
+static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmSceneReport *out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPlanScene *const s = in->scene;
+    const SdmPrepared *const p = in->prepared;
+    const SdmFrame *const f = &p->frame;
+    *out = (SdmSceneReport){.centre_lon_deg = f->lon_deg,
+                       .centre_lat_deg = f->lat_deg,
+                       .base_height = f->base_height,
+                       .convergence_deg = f->convergence_deg,
+                       .gsd_m = f->gsd_m,
+                       .hmin_m = f->hmin_m,
+                       .hmax_m = f->hmax_m,
+                       .pointing = &p->pointing,
+                       .points = &p->points,
+                       .work = {.blocks = (int)s->tile_count,
+                                .frame_cols = f->width,
+                                .frame_rows = f->height,
+                                .lattice_error_px = p->lattice_error_px},
+                       .file_count = s->file_count,
+                       .job = s->product_fingerprint};
+    TRY(sdm_job_find(ctx, in->job, &s->left, out->left));
+    if (s->right.path)
+        TRY(sdm_job_find(ctx, in->job, &s->right, out->right));
+    snprintf(out->scene_id, sizeof out->scene_id, "%s", s->id);
+    snprintf(out->time_utc, sizeof out->time_utc, "%s", s->time_utc);
+    snprintf(out->scene_kind, sizeof out->scene_kind, "%s", s->kind);
+    snprintf(out->cost, sizeof out->cost, "%s", p->settings.cost_name);
+done:
+    return st;
+}
+
+/* ---- is it a DEM? ---- */
+
+static void count_cells(const SdmContext *ctx, Build *m, const SdmBlock *b)
+{
+    const SdmPrepared *const p = m->in->prepared;
+    const int64_t n = b->w * b->h;
+    m->cells += n;
+    for (int64_t i = 0; i < n; i++)
+        m->valid += (b->mask[i] & SDM_QA_VALID) != 0;
+    sdm_quality_add(&m->sums, b, 1.0 / p->frame.gsd_m, (double)p->settings.ray_error_limit_px,
+                    sdm_threads(ctx));
+}
+
+static SdmStatus check_valid(SdmContext *ctx, const Build *m)
+{
+    const int64_t least = m->cells / CELLS_PER_VALID > LEAST_VALID ? m->cells / CELLS_PER_VALID : LEAST_VALID;
+    if (m->valid >= least)
+        return SDM_OK;
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "too few matches: %lld of %lld cells have a height, at least %lld are needed for a DEM of "
+        "%s%s%s; %s",
+        (long long)m->valid, (long long)m->cells, (long long)least, m->report.left,
+        *m->report.right ? " and " : "", m->report.right,
+        sdm_few_matches_hint(&m->in->job->options, sdm_frame_pixels(&m->in->prepared->frame)));
+}
+
+static SdmStatus assess(SdmContext *ctx, Build *m)
+{
+    SdmStatus st = SDM_OK;
+    TRY(check_valid(ctx, m));
+    TRY(sdm_quality_assess(ctx, &m->in->job->options, &m->sums, m->in->prepared, m->report.left,
+                           m->report.right, &m->quality));
+    m->report.quality = &m->quality;
+done:
+    return st;
+}
+
+/* One line for the DEM, whatever there is to say. */
+static void log_warnings(SdmContext *ctx, const SdmQuality *q, const char *output)
+{
+    char text[SDM_MAX_WARNINGS * sizeof q->text[0]] = "";
+    for (int i = 0, n = 0; i < q->count; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? "; " : "", q->text[i]);
+    if (q->count)
+        sdm_log(ctx, SDM_LOG_WARNING, 9, "%s is doubtful: %s", output, text);
+}
+
+/* ---- blocks ---- */
+
+static bool is_made_here(const SdmBuildInput *in, int64_t unit)
+{
+    return in->made && in->made[unit];
+}
+
+/* The work of other processes counts for the report, too. */
+static void add_times(SdmContext *ctx, Build *m, int64_t unit, const double stage_s[SDM_UNIT_STAGES])
+{
+    for (int i = 0; i < SDM_UNIT_STAGES && !is_made_here(m->in, unit); i++) {
+        sdm_stage_add(ctx, i, stage_s[i]);
+        m->report.work.wall_s += stage_s[i];
+    }
+}
+
+static SdmStatus read_block(SdmContext *ctx, Build *m, int64_t unit, SdmBlock *b)
+{
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE];
+    double stage_s[SDM_UNIT_STAGES];
+    TRY(sdm_job_file(ctx, m->in->job, SDM_JOB_UNIT, unit, path));
+    TRY(sdm_unit_read(ctx, path, sdm_plan_unit_fingerprint(m->in->scene, unit), b, stage_s));
+    add_times(ctx, m, unit, stage_s);
+done:
+    return st;
+}
+
+static SdmStatus write_block(SdmContext *ctx, Build *m, SdmProduct *product, const SdmBlock *b)
+{
+    count_cells(ctx, m, b);
+    return b->w > 0 && b->h > 0 ? sdm_product_write(ctx, product, b) : SDM_OK;
+}
+
+static SdmStatus write_blocks(SdmContext *ctx, Build *m, SdmProduct *product)
+{
+    SdmStatus st = SDM_OK;
+    SdmBlock b = {0};
+    const SdmPlanScene *const s = m->in->scene;
+    const int64_t end = s->first_unit + s->unit_count;
+    for (int64_t unit = s->first_unit + s->tiled; unit < end; unit++) {
+        const SdmBlock *const kept = unit == end - 1 ? m->in->last : NULL;
+        TRY(sdm_check_stop(ctx));
+        if (!kept)
+            TRY(read_block(ctx, m, unit, &b));
+        m->report.work.blocks_resumed += !is_made_here(m->in, unit);
+        TRY(write_block(ctx, m, product, kept ? kept : &b));
+        sdm_block_free(&b);
+    }
+done:
+    sdm_block_free(&b);
+    return st;
+}
+
+SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options,
+                             SdmProduct **out, bool *hopeless)
+{
+    SdmStatus st = SDM_OK;
+    SdmProduct *product = NULL;
+    Build m = {.in = in};
+    *out = NULL;
+    *hopeless = false;
+    sdm_progress(ctx, 9, 0.87, "writing");
+    TRY(begin_report(ctx, in, &m.report));
+    TRY(list_inputs(ctx, in->job, in->scene, &m.files));
+    m.report.files = m.files;
+    TRY(check_output(ctx, options, m.files, m.report.file_count));
+    add_times(ctx, &m, in->scene->first_unit, in->prepared_s);
+    TRY(sdm_scene_product_open(ctx, options, &in->prepared->grid, &m.report, &product));
+    TRY(write_blocks(ctx, &m, product));
+    st = assess(ctx, &m);
+    *hopeless = st != SDM_OK;
+    TRY(st);
+    m.report.work.wall_s += sdm_now_s() - in->started_s;
+    TRY(sdm_scene_product_finish(ctx, product, &m.report));
+    log_warnings(ctx, &m.quality, options->output);
+    *out = product;
+    product = NULL;
+done:
+    sdm_product_close(&product);
+    sdm_free(&m.files);
+    return st;
+}

@@ -1,0 +1,32 @@
+/* Blocks of a scene -> its DEM, companions and report. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_BUILD_PRODUCTS_H
+#define SDM_BUILD_PRODUCTS_H
+
+#include "job/job.h"
+#include "product/product.h"
+
+/* What products are built from; all is borrowed. */
+typedef struct SdmBuildInput {
+    const SdmJob *job;
+    const SdmPlanScene *scene;
+    const SdmPrepared *prepared;
+    const double *prepared_s; /* seconds of each stage that the preparation took */
+    const uint8_t
+        *made; /* of each unit of the job: 1 = this process made it and counted its time; NULL: none */
+    const SdmBlock *last; /* the block of the scene's last unit; NULL: it is in its file, as the others */
+    double started_s;         /* when the work began, see sdm_now_s() */
+} SdmBuildInput;
+
+/* Is options->output free to be written, and none of the inputs of the scene? */
+SdmStatus sdm_build_check_output(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
+                                 const SdmOptions *options);
+
+/* Build options->output and its companions.  *out: the finished product, to be closed by the caller when its
+ * work is marked as done: until then a run that is stopped can tell that nothing is left but tidying.
+ * options: borrowed until then.
+ * *hopeless: the blocks make no DEM (SDM_ERR_DATA), they are not worth keeping. */
+SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options,
+                             SdmProduct **out, bool *hopeless);
+
+#endif

@@ -1,0 +1,73 @@
+/* The command plan: scenes -> a job folder with its plan.json. */
+// SPDX-License-Identifier: Apache-2.0
+#include "job/job.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* A plan that says the same stays as it is, another one is replaced only when asked for. */
+static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *plan, bool overwrite)
+{
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE], *text = NULL, *old = NULL;
+    size_t size;
+    TRY(sdm_plan_print(ctx, plan, &text));
+    TRY(sdm_path_join(ctx, folder, "plan.json", path));
+    const bool there = access(path, F_OK) == 0;
+    if (there && sdm_file_read(ctx, path, (size_t)1 << 28, &old, &size) == SDM_OK && strcmp(old, text) == 0)
+        goto done;
+    if (there && !overwrite) {
+        st = sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "%s exists and is of another plan; give --overwrite to plan the job again, or another -o", path);
+        goto done;
+    }
+    TRY(sdm_file_write(ctx, path, text, strlen(text)));
+    if (there)
+        sdm_job_renew(folder, plan->units, plan->count);
+done:
+    sdm_free(&old);
+    sdm_free(&text);
+    return st;
+}
+
+static void summarise(SdmContext *ctx, const SdmPlan *plan, SdmPlanSummary *out)
+{
+    *out = (SdmPlanSummary){.scenes = plan->count, .units = plan->units};
+    for (int i = 0; i < plan->count; i++) {
+        const SdmPlanScene *const s = &plan->scene[i];
+        out->tiled += s->tiled;
+        out->failed += s->error != NULL;
+        if (s->error)
+            sdm_log(ctx, SDM_LOG_WARNING, 1, "not planned: %s", s->error);
+        for (int64_t unit = s->first_unit; unit < s->first_unit + s->unit_count; unit++)
+            out->cpu_s += sdm_plan_unit_s(s, unit);
+    }
+}
+
+SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmOptions options = *sdm_options(ctx);
+    SdmPlanInput *input = NULL;
+    SdmPlan *plan = NULL;
+    int count = 1;
+    if (!q->job || !*q->job)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "no job folder; give -o JOB");
+    if ((q->list != NULL) == (q->left != NULL))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "found %s, expected a scene, a left and a right image, or --list FILE",
+                        q->list ? "both scenes and --list" : "no scene");
+    TRY(q->list ? sdm_plan_list(ctx, q->list, &input, &count)
+                : sdm_plan_single(ctx, q->left, q->right, &input));
+    TRY(sdm_file_make_folder(ctx, q->job));
+    TRY(sdm_plan_make(ctx, &options, q->job, input, count, &plan));
+    TRY(store_plan(ctx, q->job, plan, options.overwrite));
+    summarise(ctx, plan, out);
+done:
+    if (st != SDM_OK)
+        rmdir(q->job); /* only when empty */
+    sdm_free(&input);
+    sdm_plan_close(&plan);
+    return st;
+}

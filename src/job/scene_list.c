@@ -1,0 +1,172 @@
+/* A list of scenes -> what to plan: a scene, or a left and a right image, a line. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/list_file.h"
+#include "job/plan.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The inputs so far, by what they name: open addressing. */
+typedef struct Seen {
+    int *place; /* mask + 1: number of an input + 1; 0 = free */
+    size_t mask;
+    int *line;  /* of each input */
+} Seen;
+
+enum { WORD_TOO_LONG = -1, WORD_WITHOUT_END = -2 };
+
+/* Next word of *at into out; 1, 0 at the end of the line, or what is wrong with it. */
+static int take_word(char **at, char out[SDM_PATH_SIZE])
+{
+    while (isspace((unsigned char)**at))
+        ++*at;
+    if (!**at || **at == '#')
+        return 0;
+    const bool quoted = **at == '"';
+    *at += quoted;
+    const size_t n = quoted ? strcspn(*at, "\"") : strcspn(*at, " \t\r\n\f\v");
+    if (n >= SDM_PATH_SIZE)
+        return WORD_TOO_LONG;
+    if (quoted && !(*at)[n])
+        return WORD_WITHOUT_END;
+    memcpy(out, *at, n);
+    out[n] = '\0';
+    *at += n + quoted;
+    return 1;
+}
+
+/* Two names that are one: a file whose name holds blanks, without quotes. */
+static void hint_blanks(SdmContext *ctx, const char *path, const char *folder, int number, const char *entry)
+{
+    char full[SDM_PATH_SIZE];
+    struct stat s;
+    if (sdm_path_join(ctx, folder, entry, full) == SDM_OK && stat(full, &s) == 0)
+        sdm_log(ctx, SDM_LOG_WARNING, 1,
+                "%s: line %d is read as two names, but together they are one file: put it in quotes", path,
+                number);
+}
+
+/* "./a//b/" -> "a/b", so that two spellings of one file are seen to be one; names of GDAL's own stay. */
+static void tidy(char *path)
+{
+    char *to = path;
+    const char *from = path;
+    if (strchr(path, ':') || strncmp(path, "/vsi", 4) == 0)
+        return;
+    while (*from) {
+        const bool starts = to == path || to[-1] == '/'; /* a part of it */
+        if (starts && from[0] == '.' && from[1] == '/')
+            from += 1 + strspn(from + 1, "/");
+        else if (starts && to > path && *from == '/')
+            from++;
+        else
+            *to++ = *from++;
+    }
+    while (to > path + 1 && to[-1] == '/')
+        to--;
+    if (to == path)
+        *to++ = '.';
+    *to = '\0';
+}
+
+static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder, int number, char *line,
+                           SdmPlanInput *out, int *count)
+{
+    SdmStatus st = SDM_OK;
+    char word[3][SDM_PATH_SIZE];
+    int n = 0, got = 1;
+    const char *const entry = line;
+    while (n < 3 && (got = take_word(&line, word[n])) > 0)
+        n++;
+    if (got < 0 || n > 2)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s: line %d holds %s, expected a scene, or a left and a right image; put names "
+                        "with blanks into quotes",
+                        path, number,
+                        got == WORD_TOO_LONG      ? "a name that is too long"
+                        : got == WORD_WITHOUT_END ? "a quote that has no end"
+                                                  : "more than two names");
+    if (n == 0)
+        return SDM_OK;
+    if (n > 1)
+        hint_blanks(ctx, path, folder, number, entry);
+    out[*count] = (SdmPlanInput){.left = ""}; /* what was dropped may lie there */
+    TRY(sdm_path_join(ctx, folder, word[0], out[*count].left));
+    if (n == 2)
+        TRY(sdm_path_join(ctx, folder, word[1], out[*count].right));
+    tidy(out[*count].left);
+    if (n == 2)
+        tidy(out[*count].right);
+    ++*count;
+done:
+    return st;
+}
+
+static bool is_same(const SdmPlanInput *a, const SdmPlanInput *b)
+{
+    return strcmp(a->left, b->left) == 0 && strcmp(a->right, b->right) == 0;
+}
+
+/* A scene that the list has already is taken once.  number: line of the last input. */
+static void drop_repeated(SdmContext *ctx, const char *path, int number, const SdmPlanInput *in, int *count,
+                          Seen *seen)
+{
+    const int last = *count - 1;
+    size_t at = (size_t)sdm_hash_text(sdm_hash_text(1, in[last].left), in[last].right) & seen->mask;
+    while (seen->place[at] && !is_same(&in[seen->place[at] - 1], &in[last]))
+        at = (at + 1) & seen->mask;
+    if (!seen->place[at]) {
+        seen->place[at] = last + 1;
+        seen->line[last] = number;
+        return;
+    }
+    sdm_log(ctx, SDM_LOG_WARNING, 1, "%s: line %d names %s, as line %d does; it is taken once", path, number,
+            in[last].left, seen->line[seen->place[at] - 1]);
+    --*count;
+}
+
+SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, int *count)
+{
+    SdmStatus st = SDM_OK;
+    SdmListFile list;
+    Seen seen = {.mask = 15};
+    *out = NULL;
+    *count = 0;
+    TRY(sdm_list_file_open(ctx, "--list", path, "a scene, or a left and a right image, a line", &list));
+    TRY(sdm_alloc(ctx, out, (size_t)list.lines, sizeof **out, "the list of scenes"));
+    while (seen.mask < 2 * (size_t)list.lines)
+        seen.mask = 2 * seen.mask + 1;
+    TRY(sdm_alloc(ctx, &seen.place, seen.mask + 1, sizeof *seen.place, "the list of scenes"));
+    TRY(sdm_alloc(ctx, &seen.line, (size_t)list.lines, sizeof *seen.line, "the list of scenes"));
+    for (char *line = sdm_list_file_next(&list); line; line = sdm_list_file_next(&list)) {
+        const int before = *count;
+        if (list.has_control)
+            TRY(sdm_fail(
+                ctx, SDM_ERR_USAGE,
+                "%s is no text in UTF-8: line %d holds a zero byte or another control character; expected "
+                "a scene, or a left and a right image, a line",
+                path, list.line));
+        TRY(take_line(ctx, path, list.folder, list.line, line, *out, count));
+        if (*count > before)
+            drop_repeated(ctx, path, list.line, *out, count, &seen);
+    }
+    if (*count == 0)
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "%s: no scenes in it; give one scene or pair a line", path);
+done:
+    sdm_free(&seen.place);
+    sdm_free(&seen.line);
+    sdm_list_file_close(&list);
+    return st;
+}
+
+SdmStatus sdm_plan_single(SdmContext *ctx, const char *left, const char *right, SdmPlanInput **out)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "the scene"));
+    TRY(sdm_format(ctx, (*out)->left, sizeof(*out)->left, "%s", left));
+    if (right)
+        TRY(sdm_format(ctx, (*out)->right, sizeof(*out)->right, "%s", right));
+done:
+    return st;
+}

@@ -1,0 +1,427 @@
+/* Units in work, one scene at a time. */
+// SPDX-License-Identifier: Apache-2.0
+#include "job/units.h"
+#include "core/lease.h"
+#include "scene/tiling.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A unit in work. */
+typedef struct UnitInWork {
+    int64_t unit;
+    bool resumed, is_block; /* was found done; is a block, to be stored at the end */
+    double started_s, took_s[SDM_UNIT_STAGES];
+    SdmLease *lease;        /* shows others that it is in work */
+    SdmUnitWork work;
+} UnitInWork;
+
+/* The scene in work. */
+typedef struct SceneInWork {
+    const SdmPlanScene *plan; /* NULL: none */
+    SdmScene *images;
+    bool is_prepared;
+    SdmPrepared prepared;
+    double prepared_s[SDM_UNIT_STAGES];
+} SceneInWork;
+
+struct SdmUnits {
+    SdmUnitsRequest q;
+    SdmWorker *worker;
+    uint8_t *made; /* of each unit: made by this process? */
+    int64_t resumed;
+    SceneInWork scene;
+    UnitInWork unit[SDM_MOST_LANES]; /* a ring */
+    int first, count;
+    SdmBlock last; /* kept in memory where it has cells */
+    bool has_last;
+    double last_s[SDM_UNIT_STAGES];
+};
+
+/* ---- open, close ---- */
+
+SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmWorker **worker, SdmUnits **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmUnits *u = NULL;
+    *out = NULL;
+    TRY(sdm_alloc(ctx, &u, 1, sizeof *u, "the units in work"));
+    u->q = *request;
+    TRY(sdm_alloc(ctx, &u->made, (size_t)request->job->plan->units + 1, 1, "the units"));
+    u->worker = *worker;
+    *worker = NULL;
+    *out = u;
+    u = NULL;
+done:
+    sdm_units_close(&u);
+    return st;
+}
+
+static void leave_scene(SceneInWork *s)
+{
+    if (s->is_prepared)
+        sdm_prepared_free(&s->prepared);
+    sdm_scene_close(&s->images);
+    *s = (SceneInWork){.plan = NULL};
+}
+
+void sdm_units_close(SdmUnits **units)
+{
+    SdmUnits *const u = units ? *units : NULL;
+    if (!u)
+        return;
+    for (; u->count > 0; u->count--) {
+        UnitInWork *const w = &u->unit[u->first];
+        sdm_unit_abandon(u->worker, &w->work);
+        sdm_lease_release(&w->lease);
+        u->first = (u->first + 1) % SDM_MOST_LANES;
+    }
+    leave_scene(&u->scene);
+    sdm_block_free(&u->last);
+    sdm_free(&u->made);
+    sdm_worker_close(&u->worker);
+    sdm_free(units);
+}
+
+int sdm_units_in_work(const SdmUnits *u)
+{
+    return u->count;
+}
+
+int64_t sdm_units_resumed(const SdmUnits *u)
+{
+    return u->resumed;
+}
+
+bool sdm_units_is_full(const SdmUnits *u, int64_t unit)
+{
+    return u->count > 0 && (!u->worker || u->count >= sdm_worker_lanes(u->worker) ||
+                            sdm_plan_scene_of(u->q.job->plan, unit) != u->scene.plan->number);
+}
+
+/* Seconds of each stage since `before`. */
+static void stages_since(const SdmContext *ctx, const double before[SDM_UNIT_STAGES],
+                         double out[SDM_UNIT_STAGES])
+{
+    for (int i = 0; i < SDM_UNIT_STAGES; i++)
+        out[i] = sdm_stage_time(ctx, i) - before[i];
+}
+
+static void stages_now(const SdmContext *ctx, double out[SDM_UNIT_STAGES])
+{
+    const double zero[SDM_UNIT_STAGES] = {0};
+    stages_since(ctx, zero, out);
+}
+
+/* ---- the scene in work ---- */
+
+static void use_scene(SdmUnits *u, int number)
+{
+    const SdmPlanScene *const plan = &u->q.job->plan->scene[number];
+    if (u->scene.plan == plan)
+        return;
+    leave_scene(&u->scene);
+    u->scene.plan = plan;
+}
+
+static SdmStatus open_images(SdmContext *ctx, SdmUnits *u, SdmDepth depth)
+{
+    SdmStatus st = SDM_OK;
+    char left[SDM_PATH_SIZE], right[SDM_PATH_SIZE];
+    SceneInWork *const s = &u->scene;
+    const bool pair = s->plan->right.path != NULL;
+    if (s->images && s->images->depth >= (int)depth)
+        return SDM_OK;
+    sdm_scene_close(&s->images);
+    TRY(sdm_job_find(ctx, u->q.job, &s->plan->left, left));
+    if (pair)
+        TRY(sdm_job_find(ctx, u->q.job, &s->plan->right, right));
+    TRY(sdm_scene_open_to(ctx, &u->q.job->options, left, pair ? right : NULL, depth, &s->images));
+done:
+    return st;
+}
+
+/* A file that is there but cannot be used: why is the last failure. */
+static void tell_unusable(SdmContext *ctx, const char *path)
+{
+    if (access(path, F_OK) == 0)
+        sdm_log(ctx, SDM_LOG_INFO, 0, "%s; it is computed again", sdm_error(ctx));
+}
+
+/* Is the scene prepared, here or in its file? */
+static bool find_prepared(SdmContext *ctx, SdmUnits *u)
+{
+    char path[SDM_PATH_SIZE];
+    SceneInWork *const s = &u->scene;
+    if (!s->is_prepared)
+        s->is_prepared = sdm_job_read_prepared(ctx, u->q.job, s->plan, &s->prepared, s->prepared_s) == SDM_OK;
+    if (!s->is_prepared && sdm_job_file(NULL, u->q.job, SDM_JOB_PREPARED, s->plan->number, path) == SDM_OK)
+        tell_unusable(ctx, path);
+    return s->is_prepared;
+}
+
+static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u)
+{
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE];
+    double before[SDM_UNIT_STAGES];
+    SceneInWork *const s = &u->scene;
+    stages_now(ctx, before);
+    TRY(open_images(ctx, u, SDM_DEPTH_WHOLE));
+    sdm_progress(ctx, 2, 0.02, "coarse surface and pointing");
+    s->prepared = (SdmPrepared){0};
+    TRY(sdm_prepare(ctx, s->images, &s->prepared));
+    TRY(sdm_refine_pointing(ctx, s->images, &s->prepared));
+    stages_since(ctx, before, s->prepared_s);
+    TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_PREPARED, s->plan->number, path));
+    TRY(sdm_prepared_write(ctx, path, s->plan->fingerprint, &s->prepared, s->prepared_s, u->q.is_shared));
+    s->is_prepared = true;
+done:
+    if (st != SDM_OK && !s->is_prepared) {
+        sdm_prepared_free(&s->prepared);
+        s->prepared = (SdmPrepared){0};
+    }
+    return st;
+}
+
+/* Prepare the scene for that unit: from its file, from another process that is at it, or here. */
+static SdmStatus need_prepared(SdmContext *ctx, SdmUnits *u, int64_t unit)
+{
+    SdmStatus st = SDM_OK;
+    char running[SDM_PATH_SIZE], path[SDM_PATH_SIZE];
+    SdmLease *lease = NULL;
+    const SdmPlanScene *const s = u->scene.plan;
+    if (find_prepared(ctx, u))
+        return SDM_OK;
+    if (unit != s->first_unit && u->q.is_shared) { /* the first unit of the scene prepares it */
+        TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_RUNNING, s->first_unit, running));
+        TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_PREPARED, s->number, path));
+        TRY(sdm_lease_wait_result(ctx, running, path, u->q.wait_s, unit - s->first_unit));
+        if (find_prepared(ctx, u))
+            return SDM_OK;
+        sdm_log(ctx, SDM_LOG_INFO, 0, "nobody has prepared %s: done here", s->name);
+        lease = sdm_lease_announce(running);
+    }
+    st = prepare_now(ctx, u);
+done:
+    sdm_lease_release(&lease);
+    return st;
+}
+
+/* ---- a block ---- */
+
+/* Its part of the DEM's grid.  Tiles at the border of the planned grid take what lies outside it. */
+static void place_block(const SceneInWork *scene, const int64_t cells[4], SdmBlock *b)
+{
+    const SdmGrid *const g = &scene->prepared.grid;
+    const SdmPlanScene *const s = scene->plan;
+    const int64_t at[2] = {llround((s->x0 - g->x0) / g->spacing), llround((g->y0 - s->y0) / g->spacing)};
+    const int64_t size[2] = {g->cols, g->rows};
+    int64_t from[2], to[2];
+    for (int k = 0; k < 2; k++) {
+        from[k] = cells[k] == 0 ? 0 : at[k] + cells[k];
+        to[k] = cells[k] + cells[2 + k] == s->tiles_end[k] ? size[k] : at[k] + cells[k] + cells[2 + k];
+        from[k] = from[k] < 0 ? 0 : from[k] > size[k] ? size[k] : from[k];
+        to[k] = to[k] < from[k] ? from[k] : to[k] > size[k] ? size[k] : to[k];
+    }
+    *b = (SdmBlock){.col0 = from[0], .row0 = from[1], .w = to[0] - from[0], .h = to[1] - from[1]};
+}
+
+/* The worker, made ready for what will come. */
+static SdmStatus need_worker(SdmContext *ctx, SdmUnits *u)
+{
+    SdmStatus st = SDM_OK;
+    if (!u->worker)
+        TRY(sdm_worker_open(ctx, u->q.job->options.device, &u->worker));
+    if (u->count == 0)
+        sdm_worker_expect(u->worker, u->q.expected);
+done:
+    return st;
+}
+
+static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const SdmPlanTile *tile)
+{
+    SdmStatus st = SDM_OK;
+    double before[SDM_UNIT_STAGES];
+    SceneInWork *const s = &u->scene;
+    const SdmPrepared *const p = &s->prepared;
+    SdmBlock *const b = &w->work.block;
+    TRY(need_worker(ctx, u));
+    TRY(need_prepared(ctx, u, w->unit));
+    TRY(open_images(ctx, u, SDM_DEPTH_WINDOWS));
+    for (int i = 0; i < 2; i++)
+        sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);
+    stages_now(ctx, before);
+    place_block(s, tile->cells, b);
+    const int64_t room =
+        sdm_unit_room(ctx, s->images, &p->frame, p->settings.coarse_level) / sdm_worker_lanes(u->worker) -
+        SDM_CELL_BYTES * b->w * b->h;
+    w->is_block = true;
+    TRY(sdm_unit_begin(ctx, s->images, p, u->worker, room > 1 ? room : 1, &w->work));
+    stages_since(ctx, before, w->took_s);
+done:
+    return st;
+}
+
+static SdmStatus store_block(SdmContext *ctx, SdmUnits *u, int64_t unit, const SdmBlock *b,
+                             const double *took_s)
+{
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE];
+    TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_UNIT, unit, path));
+    TRY(sdm_unit_write(ctx, path, sdm_plan_unit_fingerprint(u->scene.plan, unit), b, took_s, u->q.is_shared));
+done:
+    return st;
+}
+
+static int64_t last_unit(const SdmPlanScene *s)
+{
+    return s->first_unit + s->unit_count - 1;
+}
+
+static SdmStatus end_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmBlock *const b = &w->work.block;
+    double before[SDM_UNIT_STAGES], took[SDM_UNIT_STAGES];
+    stages_now(ctx, before);
+    TRY(sdm_unit_end(ctx, u->worker, &w->work));
+    stages_since(ctx, before, took);
+    for (int i = 0; i < SDM_UNIT_STAGES; i++)
+        w->took_s[i] += took[i];
+    if (u->q.keep_last && w->unit == last_unit(u->scene.plan)) {
+        u->last = *b;
+        u->has_last = true;
+        memcpy(u->last_s, w->took_s, sizeof u->last_s);
+        *b = (SdmBlock){.height_m = NULL};
+    } else {
+        TRY(store_block(ctx, u, w->unit, b, w->took_s));
+    }
+done:
+    sdm_block_free(b);
+    return st;
+}
+
+void sdm_units_store_last(SdmUnits *u)
+{
+    if (u->has_last)
+        (void)store_block(NULL, u, last_unit(u->scene.plan), &u->last, u->last_s); /* or lost: no harm */
+}
+
+/* ---- any unit ---- */
+
+/* Is the unit there, or was its scene merged and the unit removed? */
+static bool is_done(SdmContext *ctx, SdmUnits *u, int64_t unit, const SdmPlanTile *tile)
+{
+    char path[SDM_PATH_SIZE];
+    const SdmPlanScene *const s = u->scene.plan;
+    const bool merged = u->q.is_shared && sdm_job_is_merged(u->q.job, s);
+    if (!tile)
+        return find_prepared(ctx, u) || merged;
+    if (sdm_job_file(NULL, u->q.job, SDM_JOB_UNIT, unit, path) != SDM_OK)
+        return false;
+    if (access(path, F_OK) != 0)
+        return merged;
+    if (sdm_unit_check(ctx, path, sdm_plan_unit_fingerprint(s, unit)) == SDM_OK)
+        return true;
+    tell_unusable(ctx, path);
+    return false;
+}
+
+static SdmStatus begin_unit(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
+{
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE];
+    const SdmJob *const job = u->q.job;
+    const SdmPlanTile *const tile = sdm_plan_tile_of(u->scene.plan, w->unit);
+    TRY(sdm_plan_check_files(ctx, job->folder, u->scene.plan, true));
+    w->resumed = is_done(ctx, u, w->unit, tile);
+    u->resumed += w->resumed;
+    if (w->resumed)
+        goto done;
+    if (access(job->folder, W_OK | X_OK) != 0)
+        return sdm_fail(ctx, SDM_ERR_IO,
+                        "the job folder %s cannot be written: %s; let it be written, or move it", job->folder,
+                        strerror(errno));
+    TRY(sdm_job_file(ctx, job, SDM_JOB_RUNNING, w->unit, path));
+    w->lease = sdm_lease_announce(path);
+    TRY(tile ? begin_block(ctx, u, w, tile) : need_prepared(ctx, u, w->unit));
+done:
+    if (st != SDM_OK)
+        sdm_lease_release(&w->lease);
+    return st;
+}
+
+/* Keep a unit's failure beside it, or remove that of the try before. */
+static SdmStatus record(SdmContext *ctx, const SdmUnits *u, int64_t unit, SdmStatus st)
+{
+    char path[SDM_PATH_SIZE];
+    if (sdm_job_file(NULL, u->q.job, SDM_JOB_ERROR, unit, path) != SDM_OK)
+        return st;
+    if (st == SDM_OK)
+        unlink(path);
+    else if (st != SDM_ERR_STOPPED && u->q.is_shared)
+        (void)sdm_file_write(NULL, path, sdm_error(ctx), strlen(sdm_error(ctx)));
+    return st;
+}
+
+SdmStatus sdm_units_begin(SdmContext *ctx, SdmUnits *u, int64_t unit)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPlan *const plan = u->q.job->plan;
+    if (unit < 0 || unit >= plan->units)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "unit %lld does not exist; %s has %lld units, from 0 to %lld",
+                        (long long)unit, u->q.job->folder, (long long)plan->units,
+                        (long long)plan->units - 1);
+    TRY(sdm_check_stop(ctx));
+    use_scene(u, sdm_plan_scene_of(plan, unit));
+    UnitInWork *const w = &u->unit[(u->first + u->count) % SDM_MOST_LANES];
+    *w = (UnitInWork){.unit = unit, .work = {.lane = -1}, .started_s = sdm_now_s()};
+    st = begin_unit(ctx, u, w);
+    if (st == SDM_OK)
+        u->count++;
+    else
+        (void)record(ctx, u, unit, st);
+done:
+    return st;
+}
+
+SdmStatus sdm_units_end(SdmContext *ctx, SdmUnits *u, SdmUnitDone *done)
+{
+    UnitInWork *const w = &u->unit[u->first];
+    u->first = (u->first + 1) % SDM_MOST_LANES;
+    u->count--;
+    const SdmStatus st = w->is_block ? end_block(ctx, u, w) : SDM_OK;
+    if (st == SDM_OK && !w->resumed)
+        u->made[w->unit] = 1;
+    sdm_lease_release(&w->lease);
+    *done = (SdmUnitDone){.unit = w->unit, .resumed = w->resumed, .seconds = sdm_now_s() - w->started_s};
+    return record(ctx, u, w->unit, st);
+}
+
+SdmStatus sdm_units_end_others(SdmContext *ctx, SdmUnits *u, SdmStatus st)
+{
+    SdmUnitDone done;
+    char why[1024];
+    snprintf(why, sizeof why, "%s", sdm_error(ctx));
+    while (st != SDM_ERR_STOPPED && u->count > 0)
+        (void)sdm_units_end(ctx, u, &done);
+    return sdm_fail(ctx, st, "%s", why);
+}
+
+SdmStatus sdm_units_result(SdmContext *ctx, SdmUnits *u, int scene, SdmBuildInput *out)
+{
+    SdmStatus st = SDM_OK;
+    use_scene(u, scene);
+    TRY(need_prepared(ctx, u, u->scene.plan->first_unit));
+    *out = (SdmBuildInput){.job = u->q.job,
+                           .scene = u->scene.plan,
+                           .prepared = &u->scene.prepared,
+                           .prepared_s = u->scene.prepared_s,
+                           .made = u->made,
+                           .last = u->has_last ? &u->last : NULL};
+done:
+    return st;
+}
