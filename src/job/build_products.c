@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/build_products.h"
 #include "product/scene_report.h"
-#include "scene/quality.h"
+#include "scene/scene.h"
 
 #include <math.h>
 #include <string.h>

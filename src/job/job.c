@@ -1,7 +1,7 @@
 /* Open a job folder; its files: names, marks, removal. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
-#include "scene/tiling.h"
+#include "scene/scene.h"
 
 #include <dirent.h>
 #include <gdal.h>

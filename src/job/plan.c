@@ -1,7 +1,7 @@
 /* Scenes and options -> plan; what a plan says of its units and files. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/plan.h"
-#include "scene/tiling.h"
+#include "scene/scene.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -345,7 +345,7 @@ static SdmStatus add_tiles(SdmContext *ctx, const SdmTiling *t, int64_t budget, 
     to->prepare_bytes = t->prepare.bytes;
     to->prepare_s = hundredths(t->prepare.cpu_s);
     for (int64_t i = 0; i < count; i++) {
-        SdmTilePlan p;
+        SdmTile p;
         sdm_tiling_tile(t, i, &p);
         to->tile[i] = (SdmPlanTile){.cells = {p.col0, p.row0, p.w, p.h},
                                     .window = {p.u0, p.v0, p.u1, p.v1},

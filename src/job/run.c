@@ -60,7 +60,7 @@ done:
 }
 
 /* Compute and build what the plan says. */
-static SdmStatus run_job(SdmContext *ctx, Run *r, SdmWorker **worker)
+static SdmStatus run_job(SdmContext *ctx, Run *r, SdmMatchQueue **queue)
 {
     SdmStatus st = SDM_OK;
     const SdmPlanScene *const scene = &r->job.plan->scene[0];
@@ -75,8 +75,8 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmWorker **worker)
     }
     TRY(sdm_build_check_output(ctx, &r->job, scene, &r->job.options));
     TRY(sdm_plan_write(ctx, r->folder, r->job.plan));
-    sdm_worker_tell(ctx, *worker);
-    TRY(sdm_units_open(ctx, &request, worker, &r->units));
+    sdm_match_queue_log(ctx, *queue);
+    TRY(sdm_units_open(ctx, &request, queue, &r->units));
     TRY(do_units(ctx, r));
     TRY(build(ctx, r));
 done:
@@ -122,13 +122,13 @@ static void leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
 }
 
 /* Choose the device that the whole run takes, as the plan will say; take the output; plan. */
-static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input, SdmWorker **worker)
+static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input, SdmMatchQueue **queue)
 {
     SdmStatus st = SDM_OK;
     SdmPlan *plan = NULL;
     char folder[SDM_PATH_SIZE];
-    TRY(sdm_worker_open(ctx, r->options.device, worker));
-    r->options.device = sdm_worker_name(*worker);
+    TRY(sdm_match_queue_open(ctx, r->options.device, queue));
+    r->options.device = sdm_match_queue_name(*queue);
     TRY(sdm_lease_take_output(ctx, r->options.output, &r->lease));
     TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", r->options.output));
     TRY(sdm_file_make_folder(ctx, folder));
@@ -148,7 +148,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     const SdmOptions caller = *sdm_options(ctx);
     Run r = {.started_s = sdm_now_s(), .options = caller};
     SdmPlanInput *input = NULL;
-    SdmWorker *worker = NULL;
+    SdmMatchQueue *queue = NULL;
     if (!caller.output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
     if (!left || !*left || (right && !*right))
@@ -156,8 +156,8 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
     TRY(sdm_product_check(ctx, &caller, NULL, 0));
     TRY(sdm_plan_single(ctx, left, right, &input));
-    TRY(prepare_run(ctx, &r, input, &worker));
-    TRY(run_job(ctx, &r, &worker));
+    TRY(prepare_run(ctx, &r, input, &queue));
+    TRY(run_job(ctx, &r, &queue));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
     if (st != SDM_OK)
@@ -167,7 +167,7 @@ done:
     sdm_units_close(&r.units);
     (void)sdm_job_lend_options(ctx, &caller);
     sdm_job_close(&r.job);
-    sdm_worker_close(&worker);
+    sdm_match_queue_close(&queue);
     sdm_free(&input);
     return st;
 }

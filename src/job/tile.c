@@ -1,4 +1,4 @@
-/* The command tile: units of a job folder, as many at a time as the worker takes. */
+/* The command tile: units of a job folder, as many at a time as the back end takes. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/units.h"
 
@@ -62,7 +62,7 @@ SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out
     SdmStatus st = SDM_OK;
     const SdmOptions caller = *sdm_options(ctx);
     Tile t = {.q = q, .out = out};
-    SdmWorker *none = NULL;
+    SdmMatchQueue *none = NULL;
     *out = (SdmTileSummary){0};
     TRY(sdm_job_open(ctx, q->job, &caller, &t.job));
     TRY(sdm_job_lend_options(ctx, &t.job.options));

@@ -10,8 +10,9 @@
 #ifndef SDM_UNIT_FILE_H
 #define SDM_UNIT_FILE_H
 
-#include "scene/block.h"
+#include "scene/scene.h"
 
+enum { SDM_UNIT_STAGES = 10 }; /* seconds that each stage took, see sdm_stage_time() */
 enum { SDM_UNIT_FORMAT = 3, SDM_UNIT_PIECE = 1 << 16 };
 
 /* The build of this program: a hash of its sources. */

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/units.h"
 #include "core/lease.h"
-#include "scene/tiling.h"
+#include "scene/scene.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,7 +15,7 @@ typedef struct UnitInWork {
     bool resumed, is_block; /* was found done; is a block, to be stored at the end */
     double started_s, took_s[SDM_UNIT_STAGES];
     SdmLease *lease;        /* shows others that it is in work */
-    SdmUnitWork work;
+    SdmBlockWork work;
 } UnitInWork;
 
 /* The scene in work. */
@@ -29,11 +29,11 @@ typedef struct SceneInWork {
 
 struct SdmUnits {
     SdmUnitsRequest q;
-    SdmWorker *worker;
+    SdmMatchQueue *queue;
     uint8_t *made; /* of each unit: made by this process? */
     int64_t resumed;
     SceneInWork scene;
-    UnitInWork unit[SDM_MOST_LANES]; /* a ring */
+    UnitInWork unit[SDM_MAX_SLOTS]; /* a ring */
     int first, count;
     SdmBlock last; /* kept in memory where it has cells */
     bool has_last;
@@ -42,7 +42,7 @@ struct SdmUnits {
 
 /* ---- open, close ---- */
 
-SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmWorker **worker, SdmUnits **out)
+SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmMatchQueue **queue, SdmUnits **out)
 {
     SdmStatus st = SDM_OK;
     SdmUnits *u = NULL;
@@ -50,8 +50,8 @@ SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmWor
     TRY(sdm_alloc(ctx, &u, 1, sizeof *u, "the units in work"));
     u->q = *request;
     TRY(sdm_alloc(ctx, &u->made, (size_t)request->job->plan->units + 1, 1, "the units"));
-    u->worker = *worker;
-    *worker = NULL;
+    u->queue = *queue;
+    *queue = NULL;
     *out = u;
     u = NULL;
 done:
@@ -74,14 +74,14 @@ void sdm_units_close(SdmUnits **units)
         return;
     for (; u->count > 0; u->count--) {
         UnitInWork *const w = &u->unit[u->first];
-        sdm_unit_abandon(u->worker, &w->work);
+        sdm_block_abandon(u->queue, &w->work);
         sdm_lease_release(&w->lease);
-        u->first = (u->first + 1) % SDM_MOST_LANES;
+        u->first = (u->first + 1) % SDM_MAX_SLOTS;
     }
     leave_scene(&u->scene);
     sdm_block_free(&u->last);
     sdm_free(&u->made);
-    sdm_worker_close(&u->worker);
+    sdm_match_queue_close(&u->queue);
     sdm_free(units);
 }
 
@@ -97,7 +97,7 @@ int64_t sdm_units_resumed(const SdmUnits *u)
 
 bool sdm_units_is_full(const SdmUnits *u, int64_t unit)
 {
-    return u->count > 0 && (!u->worker || u->count >= sdm_worker_lanes(u->worker) ||
+    return u->count > 0 && (!u->queue || u->count >= sdm_match_queue_slots(u->queue) ||
                             sdm_plan_scene_of(u->q.job->plan, unit) != u->scene.plan->number);
 }
 
@@ -172,8 +172,7 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u)
     TRY(open_images(ctx, u, SDM_DEPTH_WHOLE));
     sdm_progress(ctx, 2, 0.02, "coarse surface and pointing");
     s->prepared = (SdmPrepared){0};
-    TRY(sdm_prepare(ctx, s->images, &s->prepared));
-    TRY(sdm_refine_pointing(ctx, s->images, &s->prepared));
+    TRY(sdm_scene_prepare(ctx, s->images, &s->prepared));
     stages_since(ctx, before, s->prepared_s);
     TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_PREPARED, s->plan->number, path));
     TRY(sdm_prepared_write(ctx, path, s->plan->fingerprint, &s->prepared, s->prepared_s, u->q.is_shared));
@@ -229,14 +228,14 @@ static void place_block(const SceneInWork *scene, const int64_t cells[4], SdmBlo
     *b = (SdmBlock){.col0 = from[0], .row0 = from[1], .w = to[0] - from[0], .h = to[1] - from[1]};
 }
 
-/* The worker, made ready for what will come. */
-static SdmStatus need_worker(SdmContext *ctx, SdmUnits *u)
+/* The back end, made ready for the units that will come. */
+static SdmStatus need_queue(SdmContext *ctx, SdmUnits *u)
 {
     SdmStatus st = SDM_OK;
-    if (!u->worker)
-        TRY(sdm_worker_open(ctx, u->q.job->options.device, &u->worker));
+    if (!u->queue)
+        TRY(sdm_match_queue_open(ctx, u->q.job->options.device, &u->queue));
     if (u->count == 0)
-        sdm_worker_expect(u->worker, u->q.expected);
+        sdm_match_queue_expect(u->queue, u->q.expected);
 done:
     return st;
 }
@@ -248,7 +247,7 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     SceneInWork *const s = &u->scene;
     const SdmPrepared *const p = &s->prepared;
     SdmBlock *const b = &w->work.block;
-    TRY(need_worker(ctx, u));
+    TRY(need_queue(ctx, u));
     TRY(need_prepared(ctx, u, w->unit));
     TRY(open_images(ctx, u, SDM_DEPTH_WINDOWS));
     for (int i = 0; i < 2; i++)
@@ -256,10 +255,9 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     stages_now(ctx, before);
     place_block(s, tile->cells, b);
     const int64_t room =
-        sdm_unit_room(ctx, s->images, &p->frame, p->settings.coarse_level) / sdm_worker_lanes(u->worker) -
-        SDM_CELL_BYTES * b->w * b->h;
+        sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(u->queue) - SDM_BLOCK_CELL_BYTES * b->w * b->h;
     w->is_block = true;
-    TRY(sdm_unit_begin(ctx, s->images, p, u->worker, room > 1 ? room : 1, &w->work));
+    TRY(sdm_block_begin(ctx, s->images, p, u->queue, room > 1 ? room : 1, &w->work));
     stages_since(ctx, before, w->took_s);
 done:
     return st;
@@ -287,7 +285,7 @@ static SdmStatus end_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
     SdmBlock *const b = &w->work.block;
     double before[SDM_UNIT_STAGES], took[SDM_UNIT_STAGES];
     stages_now(ctx, before);
-    TRY(sdm_unit_end(ctx, u->worker, &w->work));
+    TRY(sdm_block_end(ctx, u->queue, &w->work));
     stages_since(ctx, before, took);
     for (int i = 0; i < SDM_UNIT_STAGES; i++)
         w->took_s[i] += took[i];
@@ -377,8 +375,8 @@ SdmStatus sdm_units_begin(SdmContext *ctx, SdmUnits *u, int64_t unit)
                         (long long)plan->units - 1);
     TRY(sdm_check_stop(ctx));
     use_scene(u, sdm_plan_scene_of(plan, unit));
-    UnitInWork *const w = &u->unit[(u->first + u->count) % SDM_MOST_LANES];
-    *w = (UnitInWork){.unit = unit, .work = {.lane = -1}, .started_s = sdm_now_s()};
+    UnitInWork *const w = &u->unit[(u->first + u->count) % SDM_MAX_SLOTS];
+    *w = (UnitInWork){.unit = unit, .work = {.slot = -1}, .started_s = sdm_now_s()};
     st = begin_unit(ctx, u, w);
     if (st == SDM_OK)
         u->count++;
@@ -391,7 +389,7 @@ done:
 SdmStatus sdm_units_end(SdmContext *ctx, SdmUnits *u, SdmUnitDone *done)
 {
     UnitInWork *const w = &u->unit[u->first];
-    u->first = (u->first + 1) % SDM_MOST_LANES;
+    u->first = (u->first + 1) % SDM_MAX_SLOTS;
     u->count--;
     const SdmStatus st = w->is_block ? end_block(ctx, u, w) : SDM_OK;
     if (st == SDM_OK && !w->resumed)

@@ -115,7 +115,10 @@ def foreign_units(bench, units):
         copy_of("job")
         shutil.copy(f"other/{name}", f"o/{name}")
         refused(bench, f"{name} of other parameters", ["missing or damaged"], "merge", "-q", "o")
-        bench.make("tile", "-q", "o", every_unit(units))
+        told = bench.call("tile", "o", every_unit(units)).stderr.split("\n")
+        told = [line for line in told if "computed again" in line]
+        good = len(told) == 1 and name in told[0] and "other inputs or options" in told[0]
+        bench.check(f"{name} of other parameters: one line", good, str(told))
         expect(bench, f"{name} of other parameters, computed again", "o", "true.tif")
     copy_of("job")
     os.rename("o/unit_000003.sdm", "held")

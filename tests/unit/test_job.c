@@ -1,0 +1,412 @@
+/* The parts of a job: its plan as structs and as text, its files, its leases. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/lease.h"
+#include "job/job.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SAMPLE SDM_SOURCE_DIR "/sampledata/AST_L1A_00401012001180005_sim.hdf"
+static char folder[] = "/tmp/stereodem_test_job_XXXXXX", path[128];
+
+static const char *in_folder(const char *name)
+{
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static SdmContext *context(void)
+{
+    SdmContext *ctx = NULL;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    return ctx;
+}
+
+static size_t read_bytes(const char *name, unsigned char *out, size_t size)
+{
+    FILE *const f = fopen(in_folder(name), "rb");
+    assert_non_null(f);
+    const size_t n = fread(out, 1, size, f);
+    fclose(f);
+    return n;
+}
+
+static void write_bytes(const char *name, const unsigned char *bytes, size_t size)
+{
+    FILE *const f = fopen(in_folder(name), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* ---- options ---- */
+
+/* Each option of a plan changes blocks, or products, or is listed here: a new one must be thought about. */
+static void every_option_says_what_it_changes(void **state)
+{
+    static const char *const nothing[] = {"--device", "--threads", "--memory", "--tile", "--overwrite",
+                                          "--quiet",  "--verbose", "--log"};
+    (void)state;
+    for (const SdmOptionSpec *o = sdm_option_table; o->name; o++) {
+        bool listed = !(o->commands & SDM_CMD_PLAN);
+        for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
+            listed = listed || strcmp(nothing[i], o->name) == 0;
+        const bool flagged = (o->commands & (SDM_CHANGES_BLOCKS | SDM_CHANGES_PRODUCTS)) != 0;
+        if (listed == flagged)
+            fail_msg("%s", o->name);
+    }
+}
+
+/* ---- the plan ---- */
+
+static void same_text(const char *a, const char *b)
+{
+    size_t n = 0;
+    while (a[n] && a[n] == b[n])
+        n++;
+    if (a[n] != b[n])
+        fail_msg("from byte %zu: '%.60s' and '%.60s'", n, a + n, b + n);
+}
+
+static SdmStatus plan_sample(SdmContext *ctx, const SdmOptions *options, SdmPlan **out)
+{
+    static SdmPlanInput input[2];
+    snprintf(input[0].left, sizeof input[0].left, "%s", SAMPLE);
+    snprintf(input[1].left, sizeof input[1].left, "%s", SAMPLE ".none");
+    return sdm_plan_make(ctx, options, folder, input, 2, out);
+}
+
+static void a_plan_comes_back_from_its_text(void **state)
+{
+    SdmContext *ctx = context();
+    SdmOptions options;
+    SdmPlan *plan = NULL, *again = NULL;
+    char *text = NULL, *text_again = NULL;
+    (void)state;
+    sdm_options_default(&options);
+    options.tile = 64;
+    options.tr = 1.0 / 3.0 + 10.0;
+    options.hmin_m = -0.1;
+    options.dem = SDM_SOURCE_DIR "/sampledata/truth.tif";
+    options.vertical = SDM_EGM96;
+    options.co[0] = "COMPRESS=ZSTD";
+    options.config[0] = "GDAL_NUM_THREADS=1";
+    assert_int_equal(plan_sample(ctx, &options, &plan), SDM_OK);
+    assert_int_equal(sdm_plan_print(ctx, plan, &text), SDM_OK);
+    assert_int_equal(sdm_plan_parse(ctx, "plan.json", text, strlen(text), &again), SDM_OK);
+    assert_int_equal(sdm_plan_print(ctx, again, &text_again), SDM_OK);
+    same_text(text, text_again);
+    assert_int_equal(again->units, plan->units);
+    assert_non_null(again->scene[1].error);
+    const SdmPlanScene *const a = &plan->scene[0], *const b = &again->scene[0];
+    assert_true(a->tiled && a->tile_count > 1 && a->unit_count == a->tile_count + 1);
+    assert_int_equal(a->fingerprint, b->fingerprint);
+    assert_int_equal(a->product_fingerprint, b->product_fingerprint);
+    for (int64_t unit = 0; unit < plan->units; unit++)
+        assert_int_equal(sdm_plan_unit_fingerprint(a, unit), sdm_plan_unit_fingerprint(b, unit));
+    assert_memory_equal(a->tile, b->tile, (size_t)a->tile_count * sizeof *a->tile);
+    assert_memory_equal(a->tiles_end, b->tiles_end, sizeof a->tiles_end);
+    assert_int_equal(a->file[0].mtime_us, b->file[0].mtime_us);
+    assert_true(again->options.tr == options.tr && again->options.hmin_m == options.hmin_m);
+    assert_string_equal(again->options.config[0], options.config[0]);
+    sdm_free(&text);
+    sdm_free(&text_again);
+    sdm_plan_close(&plan);
+    sdm_plan_close(&again);
+    sdm_close(&ctx);
+}
+
+static void fingerprints_follow_the_options(void **state)
+{
+    SdmContext *ctx = context();
+    SdmOptions options;
+    SdmPlan *plan[4];
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        sdm_options_default(&options);
+        options.threads = i;
+        options.vertical = i == 1 ? SDM_EGM96 : SDM_ELLIPSOID;
+        options.config[0] = i == 2 ? "GDAL_NUM_THREADS=1" : NULL;
+        options.cost = i == 3 ? "sad" : "auto";
+        assert_int_equal(plan_sample(ctx, &options, &plan[i]), SDM_OK);
+    }
+    const SdmPlanScene *const usual = &plan[0]->scene[0];
+    assert_int_equal(plan[1]->scene[0].fingerprint, usual->fingerprint);
+    assert_int_not_equal(plan[1]->scene[0].product_fingerprint, usual->product_fingerprint);
+    assert_int_not_equal(plan[2]->scene[0].fingerprint, usual->fingerprint);
+    assert_int_not_equal(plan[3]->scene[0].fingerprint, usual->fingerprint);
+    for (int i = 0; i < 4; i++)
+        sdm_plan_close(&plan[i]);
+    sdm_close(&ctx);
+}
+
+/* A budget that is too small is the scene's fault; a failed allocation ends the planning, whichever it is. */
+static void planning_ends_when_memory_does(void **state)
+{
+    SdmContext *ctx = context();
+    SdmOptions options;
+    SdmPlan *plan = NULL;
+    SdmStatus st = SDM_ERR_MEMORY;
+    int n = 0;
+    (void)state;
+    sdm_options_default(&options);
+    assert_int_equal(plan_sample(ctx, &options, &plan), SDM_OK); /* what is made once is there */
+    sdm_plan_close(&plan);
+    while (st == SDM_ERR_MEMORY && n < 400) {
+        sdm_alloc_fail_at(++n);
+        st = plan_sample(ctx, &options, &plan);
+        sdm_alloc_fail_at(0);
+        assert_true(st == SDM_OK || (st == SDM_ERR_MEMORY && !plan));
+    }
+    assert_int_equal(st, SDM_OK);
+    assert_true(n > 10);
+    assert_null(plan->scene[0].error);
+    sdm_plan_close(&plan);
+    sdm_close(&ctx);
+}
+
+/* ---- unit files ---- */
+
+enum {
+    SIDE = 7,
+    SUM = 8,
+    FORMAT_AT = 8,
+    BUILD_AT = 16,
+    HEADER = 40 + 8 * SDM_UNIT_STAGES,
+    BODY_AT = HEADER + SUM
+};
+
+static void write_unit(SdmContext *ctx)
+{
+    SdmBlock b = {0};
+    const double stage_s[SDM_UNIT_STAGES] = {[5] = 1.5};
+    assert_int_equal(sdm_block_alloc(ctx, 3, 4, SIDE, SIDE, &b), SDM_OK);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        b.height_m[i] = (float)i;
+        b.count[i] = (uint16_t)i;
+    }
+    assert_int_equal(sdm_unit_write(ctx, in_folder("u"), 77, &b, stage_s, false), SDM_OK);
+    sdm_block_free(&b);
+}
+
+static void put_sum(unsigned char *to, const unsigned char *bytes, size_t size)
+{
+    const uint64_t sum = sdm_hash(0, bytes, size);
+    for (int i = 0; i < SUM; i++)
+        to[i] = (unsigned char)(sum >> 8 * i);
+}
+
+/* Both ways of reading refuse what lies there, with a sentence that holds `why`. */
+static void refused(SdmContext *ctx, const char *why)
+{
+    SdmBlock b = {0};
+    assert_int_equal(sdm_unit_read(ctx, in_folder("u"), 77, &b, NULL), SDM_ERR_INPUT);
+    if (!strstr(sdm_error(ctx), why))
+        fail_msg("%s", sdm_error(ctx));
+    assert_null(b.height_m);
+}
+
+static void a_block_comes_back(void **state)
+{
+    SdmContext *ctx = context();
+    SdmBlock b = {0};
+    double stage_s[SDM_UNIT_STAGES];
+    (void)state;
+    write_unit(ctx);
+    assert_int_equal(sdm_unit_read(ctx, in_folder("u"), 77, &b, stage_s), SDM_OK);
+    assert_true(b.col0 == 3 && b.row0 == 4 && b.w == SIDE && b.h == SIDE && stage_s[5] == 1.5);
+    assert_true(b.height_m[SIDE] == (float)SIDE && b.count[SIDE] == SIDE);
+    sdm_block_free(&b);
+    assert_int_equal(sdm_unit_check(ctx, in_folder("u"), 77), SDM_OK);
+    assert_true(sdm_unit_peek(in_folder("u"), 77, false, stage_s));
+    assert_false(sdm_unit_peek(in_folder("u"), 78, false, stage_s));
+    assert_false(sdm_unit_peek(in_folder("u"), 77, true, stage_s));
+    assert_int_equal(sdm_unit_check(ctx, in_folder("u"), 78), SDM_ERR_INPUT);
+    assert_non_null(strstr(sdm_error(ctx), "other inputs or options"));
+    sdm_close(&ctx);
+}
+
+/* Other format, other build: refused by the header, though all sums are right. */
+static void other_programs_are_told_apart(void **state)
+{
+    SdmContext *ctx = context();
+    static unsigned char bytes[1 << 14];
+    const struct {
+        int at;
+        const char *why;
+    } cases[] = {{FORMAT_AT, "has format 2"}, {BUILD_AT, "another build"}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        write_unit(ctx);
+        const size_t n = read_bytes("u", bytes, sizeof bytes);
+        bytes[cases[i].at] ^= 1; /* 3 -> 2 */
+        write_bytes("u", bytes, n);
+        refused(ctx, "does not begin");
+        put_sum(bytes + HEADER, bytes, HEADER);
+        write_bytes("u", bytes, n);
+        refused(ctx, cases[i].why);
+        assert_int_equal(sdm_unit_check(ctx, in_folder("u"), 77), SDM_ERR_INPUT);
+    }
+    sdm_close(&ctx);
+}
+
+/* Sizes that do not fit are found before memory is taken for them, though all sums are right. */
+static void big_values_are_refused(void **state)
+{
+    SdmContext *ctx = context();
+    static unsigned char bytes[1 << 14];
+    static const int64_t value[] = {-1, SIDE + 1, INT32_MAX, INT64_MAX, INT64_MIN, INT64_C(1) << 33};
+    (void)state;
+    for (size_t i = 0; i < 4 * sizeof value / sizeof *value; i++) {
+        write_unit(ctx);
+        const size_t n = read_bytes("u", bytes, sizeof bytes), field = i % 4;
+        for (int k = 0; k < 8; k++)
+            bytes[BODY_AT + 8 * field + (size_t)k] = (unsigned char)((uint64_t)value[i / 4] >> 8 * k);
+        put_sum(bytes + n - SUM, bytes + BODY_AT, n - SUM - BODY_AT);
+        write_bytes("u", bytes, n);
+        if (field < 2 && value[i / 4] >= 0 && value[i / 4] <= INT32_MAX)
+            continue; /* a place, not a size */
+        refused(ctx, "a value in it cannot be");
+    }
+    sdm_close(&ctx);
+}
+
+/* Each byte that is changed, and each cut, is found. */
+static void damage_is_found(void **state)
+{
+    SdmContext *ctx = context();
+    static unsigned char bytes[1 << 14];
+    SdmBlock b = {0};
+    (void)state;
+    write_unit(ctx);
+    const size_t n = read_bytes("u", bytes, sizeof bytes);
+    for (size_t at = 0; at < n; at++) {
+        bytes[at] ^= 0x10;
+        write_bytes("u", bytes, n);
+        bytes[at] ^= 0x10;
+        assert_int_equal(sdm_unit_read(ctx, in_folder("u"), 77, &b, NULL), SDM_ERR_INPUT);
+        assert_int_equal(sdm_unit_check(ctx, in_folder("u"), 77), SDM_ERR_INPUT);
+        write_bytes("u", bytes, at);
+        assert_int_equal(sdm_unit_read(ctx, in_folder("u"), 77, &b, NULL), SDM_ERR_INPUT);
+    }
+    sdm_close(&ctx);
+}
+
+/* What a prepared scene holds comes back; what is not stored is NULL. */
+static void a_prepared_scene_comes_back(void **state)
+{
+    SdmContext *ctx = context();
+    const SdmWindow win = {.level = 3, .u0 = -2, .v0 = 5, .w = SIDE, .h = SIDE};
+    float height[SIDE * SIDE] = {[3] = 42.0f}, terrain[SIDE * SIDE] = {[4] = 1.0f};
+    uint16_t away[SIDE * SIDE] = {[5] = 65535}, flags[SIDE * SIDE] = {1};
+    double profile[3] = {0.0, 0.5, -0.25};
+    SdmPointSample sample[2] = {{.col = 7.0f}, {.corrected_px = -1.0f}};
+    SdmPrepared back,
+        p = {.frame = {.width = 16, .height = 32, .du_dh = -0.04, .across = {0.0, 1.0}},
+             .radiometry[1] = {.saturated_at = INFINITY, .fill = {NAN, 3.0f}},
+             .settings = {.cost_name = "census", .coarse_level = 3, .top_level = 5},
+             .pointing = {.degree = 1,
+                          .terms = 3,
+                          .coef = {[2] = 1e-3},
+                          .profile_count = 3,
+                          .profile_step_px = 4,
+                          .profile_px = profile},
+             .points = {.rounds = 1, .round[0] = {.matches = 9, .samples = sample, .sample_count = 2}},
+             .coarse = {.win = win, .h_m = height, .flags = flags},
+             .terrain = {.win = win, .h_m = terrain, .away = away},
+             .lattice_error_px = NAN,
+             .grid = {.wkt = "LOCAL_CS[]", .spacing = 30.0, .cols = 5, .rows = 6, .geographic = true}};
+    (void)state;
+    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, false), SDM_OK);
+    assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_OK);
+    assert_memory_equal(&back.frame, &p.frame, sizeof p.frame);
+    assert_true(isinf(back.radiometry[1].saturated_at) && isnan(back.radiometry[1].fill[0]));
+    assert_string_equal(back.settings.cost_name, "census");
+    assert_true(back.pointing.terms == 3 && back.pointing.coef[2] == 1e-3);
+    assert_memory_equal(back.pointing.profile_px, profile, sizeof profile);
+    assert_memory_equal(back.points.round[0].samples, sample, sizeof sample);
+    assert_true(back.coarse.win.level == 3 && back.coarse.win.u0 == -2 && back.coarse.win.h == SIDE);
+    assert_memory_equal(back.coarse.h_m, height, sizeof height);
+    assert_memory_equal(back.terrain.away, away, sizeof away);
+    assert_true(!back.coarse.flags && !back.coarse.score && !back.settings.kernels && !back.coarse.span);
+    assert_true(isnan(back.lattice_error_px) && back.grid.geographic && back.grid.rows == 6);
+    sdm_prepared_free(&back);
+    p.settings.coarse_level = 2; /* not that of the surface */
+    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, false), SDM_OK);
+    assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_ERR_INPUT);
+    sdm_close(&ctx);
+}
+
+/* ---- leases ---- */
+
+static void age(const char *name, int seconds)
+{
+    const time_t then = time(NULL) - seconds;
+    const struct timespec t[2] = {{.tv_sec = then}, {.tv_sec = then}};
+    assert_int_equal(utimensat(0, in_folder(name), t, 0), 0);
+}
+
+static void one_process_holds_an_output(void **state)
+{
+    SdmContext *ctx = context();
+    SdmLease *a = NULL, *b = NULL;
+    static const char other[] = "elsewhere/pid:[1] 1 77\n";
+    (void)state;
+    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &a), SDM_OK);
+    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &b), SDM_ERR_IO);
+    assert_non_null(strstr(sdm_error(ctx), "another run"));
+    assert_null(b);
+    assert_true(sdm_lease_is_live(sdm_lease_path(a), sdm_lease_clock_s(folder)));
+    age("d.tif.part-owner", 3600); /* this process lives: how old the file is does not matter here */
+    assert_true(sdm_lease_is_live(sdm_lease_path(a), sdm_lease_clock_s(folder)));
+    write_bytes("d.tif.part-owner", (const unsigned char *)other, strlen(other)); /* it was taken over */
+    sdm_lease_release(&a);
+    assert_int_equal(access(in_folder("d.tif.part-owner"), F_OK), 0);
+    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &a), SDM_ERR_IO);
+    age("d.tif.part-owner", SDM_LEASE_SILENT_S + 5);
+    assert_false(sdm_lease_is_live(in_folder("d.tif.part-owner"), sdm_lease_clock_s(folder)));
+    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &a), SDM_OK);
+    assert_null(sdm_lease_announce(in_folder("d.tif.part-owner")));
+    sdm_lease_release(&a);
+    assert_int_not_equal(access(in_folder("d.tif.part-owner"), F_OK), 0);
+    sdm_close(&ctx);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    remove(in_folder("u"));
+    remove(in_folder("p"));
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_option_says_what_it_changes),
+        cmocka_unit_test(a_plan_comes_back_from_its_text),
+        cmocka_unit_test(fingerprints_follow_the_options),
+        cmocka_unit_test(planning_ends_when_memory_does),
+        cmocka_unit_test(a_block_comes_back),
+        cmocka_unit_test(other_programs_are_told_apart),
+        cmocka_unit_test(big_values_are_refused),
+        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(a_prepared_scene_comes_back),
+        cmocka_unit_test(one_process_holds_an_output),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
