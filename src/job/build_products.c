@@ -193,13 +193,13 @@ done:
 }
 
 SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options,
-                             SdmProduct **out, bool *hopeless)
+                             SdmProduct **out, bool *no_dem)
 {
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
     Build m = {.in = in};
     *out = NULL;
-    *hopeless = false;
+    *no_dem = false;
     sdm_progress(ctx, 9, 0.87, "writing");
     TRY(begin_report(ctx, in, &m.report));
     TRY(list_inputs(ctx, in->job, in->scene, &m.files));
@@ -209,7 +209,7 @@ SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const Sdm
     TRY(sdm_scene_product_open(ctx, options, &in->prepared->grid, &m.report, &product));
     TRY(write_blocks(ctx, &m, product));
     st = assess(ctx, &m);
-    *hopeless = st != SDM_OK;
+    *no_dem = st != SDM_OK;
     TRY(st);
     m.report.work.wall_s += sdm_now_s() - in->started_s;
     TRY(sdm_scene_product_finish(ctx, product, &m.report));

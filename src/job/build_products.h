@@ -25,8 +25,8 @@ SdmStatus sdm_build_check_output(SdmContext *ctx, const SdmJob *job, const SdmPl
 /* Build options->output and its companions.  *out: the finished product, to be closed by the caller when its
  * work is marked as done: until then a run that is stopped can tell that nothing is left but tidying.
  * options: borrowed until then.
- * *hopeless: the blocks make no DEM (SDM_ERR_DATA), they are not worth keeping. */
+ * *no_dem: the blocks make no DEM (SDM_ERR_DATA), they are not worth keeping. */
 SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options,
-                             SdmProduct **out, bool *hopeless);
+                             SdmProduct **out, bool *no_dem);
 
 #endif

@@ -88,13 +88,13 @@ static SdmStatus build(SdmContext *ctx, const SceneMerge *m, SdmLease **output)
 {
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
-    bool hopeless;
+    bool no_dem;
     const SdmBuildInput in = {.job = m->job,
                               .scene = m->scene,
                               .prepared = &m->prepared,
                               .prepared_s = m->prepared_s,
                               .started_s = sdm_now_s()};
-    TRY(sdm_build_products(ctx, &in, &m->options, &product, &hopeless));
+    TRY(sdm_build_products(ctx, &in, &m->options, &product, &no_dem));
     TRY(leave(ctx, m));
     sdm_lease_release(output); /* before the last trace of a finished merge goes */
 done:

@@ -12,7 +12,7 @@ typedef struct Run {
     char folder[SDM_PATH_SIZE]; /* of the job; "" before it is made */
     SdmJob job;
     SdmUnits *units;
-    bool hopeless; /* the blocks make no DEM: not worth keeping */
+    bool no_dem; /* the blocks make no DEM: not worth keeping */
 } Run;
 
 static SdmStatus do_units(SdmContext *ctx, Run *r)
@@ -52,7 +52,7 @@ static SdmStatus build(SdmContext *ctx, Run *r)
     SdmBuildInput in;
     TRY(sdm_units_result(ctx, r->units, 0, &in));
     in.started_s = r->started_s;
-    TRY(sdm_build_products(ctx, &in, &r->job.options, &product, &r->hopeless));
+    TRY(sdm_build_products(ctx, &in, &r->job.options, &product, &r->no_dem));
     leave(r);
 done:
     sdm_product_close(&product); /* after the job is gone: see sdm_build_products() */
@@ -110,14 +110,14 @@ static SdmStatus tell_stopped(SdmContext *ctx, const char *folder)
 static void leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
 {
     int64_t blocks = 0, prepared = 0;
-    if (r->units && !r->hopeless)
+    if (r->units && !r->no_dem)
         sdm_units_store_last(r->units);
     if (st == SDM_ERR_STOPPED)
         (void)tell_stopped(ctx, r->folder);
     if (!*r->folder)
         return;
     sdm_job_count(r->folder, &blocks, &prepared);
-    if (r->hopeless || blocks + prepared == 0)
+    if (r->no_dem || blocks + prepared == 0)
         sdm_job_remove(r->folder);
 }
 

@@ -195,7 +195,7 @@ def merge_markers(bench):
     ghost = subprocess.Popen(["true"])
     ghost.wait()
     here = f"{socket.gethostname()}/{os.readlink('/proc/self/ns/pid')}" if os.path.exists("/proc/self/ns/pid") else "x/y"
-    for name, text, most_s in (("of a process that ended", f"{here} {ghost.pid} 77\n", 10), ("empty", "", 30),
+    for name, text, most_s in (("of a process that ended", f"{here} {ghost.pid} 77\n", 10), ("empty", "", 60),
                                ("of another machine that is silent", "elsewhere/pid:[1] 1 77\n", 60)):
         computed(bench)
         base.put(MERGING, text.encode())
