@@ -1,38 +1,37 @@
-/* GDAL's errors while a file is written -> one sentence. */
+/* Errors that GDAL reports while a file is written -> one sentence. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/gdal_errors.h"
+#include "core/file.h"
 
 #include <cpl_error.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
-enum { PATH_BYTES = 4096 };
-
 static void CPL_STDCALL catch_error(CPLErr level, CPLErrorNum number, const char *text)
 {
-    SdmGdalErrors *const trap = CPLGetErrorHandlerUserData();
+    SdmGdalErrors *const errors = CPLGetErrorHandlerUserData();
     (void)number;
-    if (level < CE_Warning || trap->failed)
+    if (level < CE_Warning || errors->failed)
         return;
-    trap->failed = level >= CE_Failure;
-    snprintf(trap->text, sizeof trap->text, "%s", text);
+    errors->failed = level >= CE_Failure;
+    snprintf(errors->text, sizeof errors->text, "%s", text);
 }
 
-void sdm_gdal_errors_begin(SdmGdalErrors *trap)
+void sdm_gdal_errors_begin(SdmGdalErrors *errors)
 {
-    *trap = (SdmGdalErrors){0};
-    CPLPushErrorHandlerEx(catch_error, trap);
+    *errors = (SdmGdalErrors){0};
+    CPLPushErrorHandlerEx(catch_error, errors);
 }
 
-void sdm_gdal_errors_end(SdmGdalErrors *trap)
+void sdm_gdal_errors_end(SdmGdalErrors *errors)
 {
-    (void)trap;
+    (void)errors;
     CPLPopErrorHandler();
 }
 
 SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why)
 {
-    char folder[PATH_BYTES], room[96] = "";
+    char folder[SDM_PATH_SIZE], room[96] = "";
     struct statvfs s;
     snprintf(folder, sizeof folder, "%s", path);
     char *const slash = strrchr(folder, '/');
@@ -41,7 +40,7 @@ SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why)
     if (!statvfs(slash ? folder : ".", &s))
         snprintf(room, sizeof room, "; its folder has %.1f MB free",
                  (double)s.f_bavail * (double)s.f_frsize * 1e-6);
-    const char *const end = strstr(path, ".part-"); /* name the product, not what is written aside */
+    const char *const end = strstr(path, ".part-"); /* name the product, not its temporary file */
     return sdm_fail(ctx, SDM_ERR_IO, "%.*s cannot be written (%s)%s; nothing half-written was left behind",
                     end ? (int)(end - path) : (int)strlen(path), path, why && *why ? why : "no reason given",
                     room);

@@ -1,18 +1,19 @@
-/* GDAL's errors while a file is written: caught, and told in one sentence. */
+/* Errors that GDAL reports while a file is written -> one sentence. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GDAL_ERRORS_H
 #define SDM_GDAL_ERRORS_H
 
 #include "core/core.h"
 
-/* GDAL's errors, caught per thread; the first failure is kept. */
+/* What GDAL reported in this thread between begin and end, instead of printing it. */
 typedef struct SdmGdalErrors {
     bool failed;
-    char text[512]; /* first failure, else last warning */
+    char text[512]; /* the first failure, else the last warning */
 } SdmGdalErrors;
-void sdm_gdal_errors_begin(SdmGdalErrors *trap);
-void sdm_gdal_errors_end(SdmGdalErrors *trap);
-/* SDM_ERR_IO that names the file and says what GDAL said and how much room the folder has.  path: of the
- * file, or of what is written aside for it, FILE.part-... */
+void sdm_gdal_errors_begin(SdmGdalErrors *errors); /* errors stays in use until end */
+void sdm_gdal_errors_end(SdmGdalErrors *errors);
+/* Returns SDM_ERR_IO with a sentence: the file, the reason, the free space of its folder.
+ * path: the file, or a temporary one of it, FILE.part-...; why: reason, NULL or "" when unknown. */
 SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why);
 
 #endif

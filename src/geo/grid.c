@@ -1,4 +1,4 @@
-/* Stage 8: scene centre and --t_srs, --tr -> the grid of the DEM: CRS, spacing, cells. */
+/* Scene centre, --t_srs and --tr -> the grid of the DEM: CRS, spacing, cells (stage 8). */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/gdal_errors.h"
 #include "geo/geodesy.h"
@@ -41,7 +41,7 @@ static int epsg_of(double lon_deg, double lat_deg)
     return (lat_deg < 0.0 ? 32700 : 32600) + zone;
 }
 
-/* Refuse what is not a horizontal CRS of two axes. */
+/* Only a horizontal CRS of two axes will do. */
 static SdmStatus check_kind(SdmContext *ctx, OGRSpatialReferenceH srs, const char *text)
 {
     if (OSRIsGeocentric(srs))
@@ -82,14 +82,14 @@ static SdmStatus export_wkt(SdmContext *ctx, OGRSpatialReferenceH srs, const cha
 static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, double *unit_m)
 {
     SdmStatus st = SDM_OK;
-    SdmGdalErrors trap;
-    sdm_gdal_errors_begin(&trap);
+    SdmGdalErrors errors;
+    sdm_gdal_errors_begin(&errors);
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
-    if (strstr(text, "://") || OSRSetFromUserInput(srs, text) != OGRERR_NONE) { /* no network */
+    if (strstr(text, "://") || OSRSetFromUserInput(srs, text) != OGRERR_NONE) { /* a URL would need the network */
         st = sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--t_srs %s is not a coordinate system that PROJ knows%s%s; expected for example EPSG:32631",
-            text, trap.text[0] ? ": " : "", trap.text);
+            text, errors.text[0] ? ": " : "", errors.text);
         goto done;
     }
     TRY(check_kind(ctx, srs, text));
@@ -99,7 +99,7 @@ static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, doubl
     TRY(export_wkt(ctx, srs, text, grid->wkt, sizeof grid->wkt));
 done:
     OSRDestroySpatialReference(srs);
-    sdm_gdal_errors_end(&trap);
+    sdm_gdal_errors_end(&errors);
     return st;
 }
 

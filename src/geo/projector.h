@@ -5,11 +5,13 @@
 
 #include "core/core.h"
 
-/* Transform lon/lat (degrees) to the grid's CRS and back, n points, in place, x = lon first.
- * Not thread-safe per handle; open one per thread.  Ballpark operations are refused. */
+/* Transformation between WGS 84 (x = longitude, y = latitude, degrees) and a CRS, through PROJ.  A handle
+ * serves one thread at a time.  open: SDM_ERR_UNSUPPORTED where PROJ has no transformation of known accuracy.
+ */
 typedef struct SdmProjector SdmProjector;
 SdmStatus sdm_projector_open(SdmContext *ctx, const char *wkt, SdmProjector **out);
-void sdm_projector_forward(SdmProjector *p, size_t n, double *x, double *y); /* NaN where it cannot */
+/* n points to the CRS, or back, in place; NaN where a point has no image. */
+void sdm_projector_forward(SdmProjector *p, size_t n, double *x, double *y);
 void sdm_projector_inverse(SdmProjector *p, size_t n, double *x, double *y);
 void sdm_projector_close(SdmProjector **p);
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 static const char *const suffix[SDM_FILES] = {".html", ".png", ".json", "_qa.tif", "_ortho.tif", ".tif"};
-static const char *const kind[SDM_FILES] = {"html", "png",   "json",
-                                            "qa",   "ortho", "dem"}; /* OUTPUT.part-KIND */
+/* of OUTPUT.part-KIND */
+static const char *const kind[SDM_FILES] = {"html", "png", "json", "qa", "ortho", "dem"};
 
 /* Length of the output's name without .tif or .tiff. */
 static size_t stem_length(const char *output)
@@ -74,17 +74,15 @@ done:
     return st;
 }
 
-/* A name that a run makes and removes: "DEM.tif.part-dem", "DEM.tif.part-raw-ortho-typed", also with what
- * GDAL appends
- * (".ovr.tmp"); no other name that begins alike. */
+/* A name that a run makes and removes: "DEM.tif.part-dem", "DEM.tif.part-raw-ortho-typed", also with GDAL's
+ * endings (".ovr.tmp"); no other name that begins alike. */
 static bool is_temporary(const SdmOutputFiles *files, const char *base)
 {
     const size_t n = strlen(files->prefix);
     if (strncmp(base, files->prefix, n) != 0)
         return false;
     const char *rest = base + n;
-    if (!strcmp(rest, "naming") ||
-        !strncmp(rest, "owner-", 6)) /* "owner" itself belongs to core/output_lock.c */
+    if (!strcmp(rest, "naming") || !strncmp(rest, "owner-", 6)) /* "owner" itself is the lease's */
         return true;
     if (!strncmp(rest, "raw-", 4))
         rest += 4;
@@ -221,7 +219,7 @@ SdmStatus sdm_output_files_check_input(SdmContext *ctx, const SdmOutputFiles *fi
         !stat(slash ? folder : ".", &a) && !stat(files->folder, &b) && a.st_dev == b.st_dev &&
         a.st_ino == b.st_ino)
         return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "%s has a name under which -o %s is written aside; give another -o", input,
+                        "%s has a name that -o %s uses for its temporary files; give another -o", input,
                         files->path[SDM_FILE_DEM]);
     return SDM_OK;
 }

@@ -1,5 +1,4 @@
-/* A raw raster -> its overviews: each level halves the one before, cell by cell, independent of GDAL's
- * chunks. */
+/* A raw raster -> its overviews: each level halves the one before, independent of GDAL's chunks. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/raster.h"
 #include "geo/gdal_errors.h"
@@ -7,11 +6,7 @@
 #include <cpl_error.h>
 #include <math.h>
 
-enum {
-    ROWS = 256,
-    SMALLEST = 512,
-    MAX_LEVELS = 30
-}; /* rows at a time; sides of a raster that needs no overview */
+enum { ROWS = 256, SMALLEST = 512, MAX_LEVELS = 30 }; /* rows at a time; side that needs no overview */
 
 typedef struct Half { /* one level to the next */
     GDALRasterBandH from, to;
@@ -57,7 +52,7 @@ static bool average(const Half *l, float *in, float *out)
     return true;
 }
 
-/* Masks and scores have no mean: the first cell of each square stands for it. */
+/* A mask has no mean: the first cell of each square stands for it. */
 static bool first_cells(const Half *l, uint16_t *in)
 {
     const int half = (l->cols + 1) / 2;

@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* Sections in the order of the JSON object; the page shows the warning first and the two halves side by side. */
+/* Sections in the order of the JSON object; the page shows the warning first and the two halves side by side.
+ */
 static void fill(SdmReport *r)
 {
     static const double list[] = {0.1 + 0.2, -1e-17, NAN};
@@ -44,16 +45,19 @@ static void json(void **state)
     assert_int_equal(sdm_report_json(&r, &text), SDM_OK);
     cJSON *const root = cJSON_Parse(text.data);
     assert_non_null(root);
-    const cJSON *const times = cJSON_GetObjectItem(root, "times"), *const list = cJSON_GetObjectItem(times, "list");
+    const cJSON *const times = cJSON_GetObjectItem(root, "times"), *const list =
+                                                                       cJSON_GetObjectItem(times, "list");
     assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(times, "wall_s")) == 2.345);
     assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(times, "in_json_alone")) == 1.0 / 3.0);
     assert_true(cJSON_GetNumberValue(cJSON_GetArrayItem(list, 0)) == 0.1 + 0.2);
     assert_true(cJSON_GetNumberValue(cJSON_GetArrayItem(list, 1)) == -1e-17);
     assert_true(cJSON_IsNull(cJSON_GetArrayItem(list, 2)));
     assert_int_equal(cJSON_GetArraySize(times), 3);
-    assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "values"), "empty")), "");
+    assert_string_equal(
+        cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "values"), "empty")), "");
     const cJSON *const trust = cJSON_GetObjectItem(root, "trust");
-    assert_string_equal(cJSON_GetStringValue(cJSON_GetArrayItem(cJSON_GetObjectItem(trust, "warnings"), 0)), "clouds");
+    assert_string_equal(cJSON_GetStringValue(cJSON_GetArrayItem(cJSON_GetObjectItem(trust, "warnings"), 0)),
+                        "clouds");
     assert_true(cJSON_IsTrue(cJSON_GetObjectItem(trust, "doubtful")));
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "hidden"), "nothing")));
     assert_non_null(strstr(text.data, "\"p\\ufffd\"")); /* no UTF-8 */
