@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
 
-#include "bp.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -132,10 +130,10 @@ void sdm_options_default(SdmOptions *opt)
     };
 }
 
-/* An unset field is not held against the range: threads 0, heights NaN.  Choices and pairs always are. */
-static bool is_default(const SdmOptionSpec *spec, const SdmOptions *opt, const SdmOptions *usual)
+/* A number at its default may lie outside the range (threads 0, heights NaN): it then means "not given". */
+static bool is_default(const SdmOptionSpec *spec, const void *opts, const void *defaults)
 {
-    const char *const a = (const char *)opt + spec->offset, *const b = (const char *)usual + spec->offset;
+    const char *const a = (const char *)opts + spec->offset, *const b = (const char *)defaults + spec->offset;
     switch (spec->type) {
     case SDM_OPT_INT:
         return memcmp(a, b, sizeof(int)) == 0;
@@ -184,27 +182,43 @@ static uint64_t changed(const SdmOptions *opt, const SdmOptions *usual)
     return bits;
 }
 
-/* Print the field, read it back into a scratch copy: what cannot be set cannot be right. */
-static SdmStatus check_field(SdmContext *ctx, const SdmOptionSpec *spec, const SdmOptions *opt)
+/* A value is good when its text can be read back. */
+static SdmStatus check_field(SdmContext *ctx, const SdmOptionSpec *spec, const void *opts)
 {
-    SdmOptions scratch;
+    union {
+        int whole;
+        double real;
+        int64_t bytes;
+        const char *text;
+    } copy;
+    SdmOptionSpec to_copy = *spec;
     char text[64];
-    const char *const field = (const char *)opt + spec->offset;
     const char *word;
+    to_copy.offset = 0;
     switch (spec->type) {
     case SDM_OPT_BOOL:
     case SDM_OPT_KEY_VALUES:
         return SDM_OK;
     case SDM_OPT_TEXT:
-        memcpy(&word, field, sizeof word);
-        return !word || *word ? SDM_OK : sdm_option_set(ctx, spec, &scratch, word);
     case SDM_OPT_CHOICE:
-        memcpy(&word, field, sizeof word);
-        return sdm_option_set(ctx, spec, &scratch, word ? word : "");
+        memcpy(&word, (const char *)opts + spec->offset, sizeof word);
+        if (!word && spec->type == SDM_OPT_TEXT)
+            return SDM_OK;
+        return sdm_option_set(ctx, &to_copy, &copy, word ? word : "");
     default:
-        sdm_option_print(spec, opt, text, sizeof text);
-        return sdm_option_set(ctx, spec, &scratch, *text ? text : "nan");
+        sdm_option_print(spec, opts, text, sizeof text);
+        return sdm_option_set(ctx, &to_copy, &copy, *text ? text : "nan");
     }
+}
+
+SdmStatus sdm_options_check_table(SdmContext *ctx, const SdmOptionSpec *table, const void *opts,
+                                  const void *defaults)
+{
+    SdmStatus st = SDM_OK;
+    for (const SdmOptionSpec *spec = table; spec->name && st == SDM_OK; spec++)
+        if (!is_default(spec, opts, defaults))
+            st = check_field(ctx, spec, opts);
+    return st;
 }
 
 static SdmStatus check_pairs(SdmContext *ctx, const char *name, const char *const *pairs)
@@ -226,9 +240,7 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
     if (opt->size != sizeof *opt)
         return sdm_fail(ctx, SDM_ERR_USAGE, "options were not filled by sdm_options_default()");
     sdm_options_default(&usual);
-    for (const SdmOptionSpec *spec = sdm_option_table; spec->name; spec++)
-        if (!is_default(spec, opt, &usual))
-            TRY(check_field(ctx, spec, opt));
+    TRY(sdm_options_check_table(ctx, sdm_option_table, opt, &usual));
     TRY(check_pairs(ctx, "--co", opt->co));
     TRY(check_pairs(ctx, "--config", opt->config));
     if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))
@@ -237,12 +249,12 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
     if (!opt->dem && strcmp(opt->dem_vertical, usual.dem_vertical) != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--dem-vertical: needs --dem FILE, found none");
     TRY(sdm_options_check_optimizer(ctx, opt, changed(opt, &usual)));
-    if ((int64_t)opt->bp_weight * opt->bp_truncation > SDM_BP_MOST)
+    if ((int64_t)opt->bp_weight * opt->bp_truncation > SDM_BP_PENALTY_MAX)
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--bp-weight: found %d with --bp-truncation %d, expected a product of at most %d; messages "
             "have 16 bits",
-            opt->bp_weight, opt->bp_truncation, (int)SDM_BP_MOST);
+            opt->bp_weight, opt->bp_truncation, (int)SDM_BP_PENALTY_MAX);
     if (opt->quiet && opt->verbose)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--quiet and --verbose contradict each other, give one of them");
 done:

@@ -52,9 +52,13 @@ typedef struct SdmOptionSpec {
 
 extern const SdmOptionSpec sdm_option_table[]; /* fields of SdmOptions; every table ends with name == NULL */
 
-/* Check every field against the table; the first bad one is named.  A field at its default is good,
- * NaN elsewhere is not. */
+/* Check every field of `opts` against its table; the first bad one is named.  A number at its default is good, NaN
+ * elsewhere is not.  defaults: a struct of the same type. */
+SdmStatus sdm_options_check_table(SdmContext *ctx, const SdmOptionSpec *table, const void *opts,
+                                  const void *defaults);
+/* Check SdmOptions against its table, and what several fields must satisfy together. */
 SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt);
+enum { SDM_BP_PENALTY_MAX = (65534 - 255) / 4 }; /* of bp_weight x bp_truncation: messages have 16 bits */
 /* Refuse options of an optimizer that is not the one asked for.  given: bit i for option i of
  * sdm_option_table. */
 SdmStatus sdm_options_check_optimizer(SdmContext *ctx, const SdmOptions *opt, uint64_t given);

@@ -204,7 +204,8 @@ SdmStatus sim_files_begin(SimScene *sc);
 SdmStatus sim_files_commit(SimScene *sc);
 void sim_files_abandon(SimScene *sc);
 
-/* ---- sim_check.c ---- */
+/* ---- simulate_options.c ---- */
+/* Usable, or SDM_ERR_USAGE with one sentence that names the bad option. */
 SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt);
 /* ---- sim_place.c ---- */
 SdmStatus sim_place_open(SimScene *sc);   /* centre and map */

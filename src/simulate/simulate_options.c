@@ -1,7 +1,10 @@
-/* The options of `stereodem simulate`, declared once. */
+/* The options of `stereodem simulate`: their table, defaults and checks. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
-#include "simulate/simulate.h"
+#include "simulate/sim.h"
+
+#include <math.h>
+#include <string.h>
 
 #define AT(field) offsetof(SdmSimulateOptions, field)
 #define ENTRY(option, meta, kind, field, low, high, list, usual, text)                                       \
@@ -74,3 +77,45 @@ const SdmOptionSpec sdm_simulate_options[] = {
     FLAG("--overwrite", overwrite, "Replace an existing folder."),
     {.name = NULL},
 };
+
+void sdm_simulate_default(SdmSimulateOptions *opt)
+{
+    *opt = (SdmSimulateOptions){.layout = "aster",
+                                .shape = "fractal",
+                                .width = 820,
+                                .height = 840,
+                                .gsd_m = 15.0,
+                                .lon_deg = NAN,
+                                .lat_deg = NAN,
+                                .roll_deg = 0.0,
+                                .base_height = 0.6,
+                                .relief_m = 600.0,
+                                .base_m = 300.0,
+                                .slope_azimuth_deg = 0.0,
+                                .texture_dn = 16.0,
+                                .noise_dn = 1.0,
+                                .jitter_frequency = 0.0033,
+                                .seed = 1};
+}
+
+SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
+{
+    SdmStatus st = SDM_OK;
+    SdmSimulateOptions usual;
+    sdm_simulate_default(&usual);
+    TRY(sdm_options_check_table(ctx, sdm_simulate_options, opt, &usual));
+    if (!opt->output || !opt->output[0])
+        return sdm_fail(ctx, SDM_ERR_USAGE, "simulate needs a folder to write; give --output DIR");
+    if (isnan(opt->lon_deg) != isnan(opt->lat_deg))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--lon and --lat belong together, found %s alone",
+                        isnan(opt->lat_deg) ? "--lon" : "--lat");
+    if (opt->with_rpc && strcmp(opt->layout, "rpc") == 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--with-rpc belongs to --layout aster; the layout %s has RPC anyway", opt->layout);
+    if (opt->lake + opt->ocean > 0.95)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--lake %g and --ocean %g leave no land; give at most 0.95 together", opt->lake,
+                        opt->ocean);
+done:
+    return st;
+}

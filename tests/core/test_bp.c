@@ -3,7 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
+#include "core/options.h"
 #include "matching/belief.h"
+
+_Static_assert((int)SDM_BP_PENALTY_MAX == (int)SDM_BP_MOST, "the check of options and the kernels agree");
 
 typedef struct Case {
     SdmBpField f;
