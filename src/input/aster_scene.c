@@ -40,10 +40,11 @@ static SdmStatus check_cover(SdmContext *ctx, const SdmAsterBand *band, const Sd
                     first[1], last[1]);
 }
 
-static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, SdmDepth depth, SdmView *view)
+static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions *const opt = sdm_options(ctx);
+    const SdmOptions *const opt = scene->options;
+    SdmView *const view = &scene->view[k];
     const SdmImageSource src = {.name = band->image,
                                 .label = band->label,
                                 .mask = k ? opt->mask_right : opt->mask_left,
@@ -51,10 +52,10 @@ static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, Sdm
                                 .table = band->radiometry,
                                 .table_lines = band->radiometry_lines,
                                 .table_name = band->table,
-                                .depth = depth};
+                                .depth = scene->depth};
     TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", band->label));
     TRY(sdm_image_open(ctx, &src, &view->image));
-    if (depth == SDM_DEPTH_WHOLE && strncmp(band->image, "/vsizip/", 8) == 0)
+    if (scene->depth == SDM_DEPTH_WHOLE && strncmp(band->image, "/vsizip/", 8) == 0)
         TRY(sdm_check_packed(ctx, band->image));
     TRY(check_cover(ctx, band, view->image));
     TRY(sdm_aster_open_camera(ctx, band, TELESCOPE[k], &view->camera));
@@ -125,7 +126,7 @@ static SdmStatus open_hdf(SdmContext *ctx, const char *path, GDALDatasetH hdf, S
     TRY(sdm_scene_add_file(ctx, scene, path));
     for (int k = 0; k < 2; ++k) {
         TRY(sdm_aster_read_hdf(ctx, hdf, path, TELESCOPE[k], &band));
-        st = open_view(ctx, k, &band, scene->depth, &scene->view[k]);
+        st = open_view(ctx, k, &band, scene);
         sdm_aster_band_free(&band);
         TRY(st);
     }
@@ -230,7 +231,7 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
         TRY(sdm_scene_add_file(ctx, scene, path));
     for (int k = 0; k < 2; ++k) {
         TRY(sdm_aster_read_text(ctx, base, TELESCOPE[k], true, zip ? NULL : scene, &band));
-        st = open_view(ctx, k, &band, scene->depth, &scene->view[k]);
+        st = open_view(ctx, k, &band, scene);
         sdm_aster_band_free(&band);
         TRY(st);
     }

@@ -84,7 +84,7 @@ done:
 static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions *const opt = sdm_options(ctx);
+    const SdmOptions *const opt = scene->options;
     const bool parallel = !isnan(opt->base_height);
     SdmView *const view = &scene->view[k];
     const SdmImageSource src = {.name = name,
@@ -107,7 +107,7 @@ done:
 SdmStatus sdm_pair_open(SdmContext *ctx, const char *left, const char *right, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions *const opt = sdm_options(ctx);
+    const SdmOptions *const opt = scene->options;
     const bool parallel = !isnan(opt->base_height);
     const char *const base = sdm_path_base(left), *const dot = strrchr(base, '.');
     if (parallel && (!isfinite(opt->base_height) || opt->base_height == 0.0))
