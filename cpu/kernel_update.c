@@ -42,7 +42,7 @@ static void update_pixel(const SdmUpdateRow *u, int x)
 {
     if (u->keep_valid && (u->flags[x] & SDM_QA_VALID))
         return;
-    if ((u->flags[x] & SDM_QA_VALID) && u->quality[x] < u->bears) {
+    if ((u->flags[x] & SDM_QA_VALID) && u->quality[x] < u->min_quality) {
         u->h_m[x] = u->prior[x];
         return;
     }
@@ -123,9 +123,9 @@ static inline void update_many(const SdmUpdateRow *u, int x)
     f = vi_sel(vm_and(folds, vi_eq(f, vi_set(SDM_QA_VALID))), vi_set(SDM_QA_FOLD), f);
     vf h = vf_sel(vi_eq(f, vi_set(SDM_QA_VALID)), vf_add(heights_at(u, x, d), vf_div(d, k)), prior);
     vi q = vi_trunc(vf_add(vf_mul(vf_sel(vf_gt(score, zero), score, zero), vf_set(250.0f)), vf_set(0.5f)));
-    if (u->keep_valid || u->bears) {
+    if (u->keep_valid || u->min_quality) {
         const vi old = vi_load_u16(u->flags + x), quality = vi_load_u8(u->quality + x);
-        const vi most = vi_set(u->keep_valid ? UINT8_MAX + 1 : u->bears);
+        const vi most = vi_set(u->keep_valid ? UINT8_MAX + 1 : u->min_quality);
         const vm keep = vm_and(vi_gt(vi_and(old, vi_set(SDM_QA_VALID)), vi_zero()), vi_gt(most, quality));
         f = vi_sel(keep, old, f);
         h = vf_sel(keep, u->keep_valid ? vf_load(u->h_m + x) : prior, h);

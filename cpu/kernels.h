@@ -105,7 +105,7 @@ typedef struct SdmUpdateRow {
     float min_score, min_margin, max_mismatch;
     bool not_at_edge;      /* a winner at an end of the range is ambiguous */
     bool keep_valid;       /* pixels that are VALID on entry keep what they have */
-    uint8_t bears; /* pixels that are VALID on entry with less quality than this take the prior's height
+    uint8_t min_quality; /* pixels that are VALID on entry with less quality than this take the prior's height
                       and keep the rest */
     float *h_m;            /* out, as the two below */
     uint16_t *flags;       /* SDM_QA_... */

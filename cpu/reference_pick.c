@@ -121,7 +121,7 @@ void sdm_reference_update_row(const SdmUpdateRow *u)
     for (int x = 0; x < u->width; x++) {
         if (u->keep_valid && (u->flags[x] & SDM_QA_VALID) != 0)
             continue;
-        if ((u->flags[x] & SDM_QA_VALID) != 0 && u->quality[x] < u->bears) {
+        if ((u->flags[x] & SDM_QA_VALID) != 0 && u->quality[x] < u->min_quality) {
             u->h_m[x] = u->prior[x];
             continue;
         }

@@ -1,7 +1,6 @@
-/* Optimizers on a device, see optimize_device.h. */
 // SPDX-License-Identifier: Apache-2.0
+/* Optimizers on a device, see optimize_device.h. */
 #include "optimize_device.h"
-#include "steps_inside.h"
 
 enum { GROUP = 64, PICK = 128, BLOCK = 16, MOST_ROWS = 65535 /* groups of a launch */ };
 

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Optimizers on a device: a volume of costs -> labels, those of sdm_sgm() and sdm_bp_run() bit for bit.
  * Internal; not installed. */
 #ifndef SDM_OPTIMIZE_DEVICE_H
 #define SDM_OPTIMIZE_DEVICE_H
 
+#include "launch.h"
 #include "matching/optimize.h"
-#include "steps.h"
 
 /* Costs on the device: rows x blocks x width x 16 bytes, block b of a pixel its labels 16 b .. 16 b + 15 (255
  * where there is none).  See SdmVolume. */

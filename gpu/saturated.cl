@@ -27,7 +27,7 @@ FUNCTION double node_position(GLOBAL const LatticeNode *n0, int nu, int right, i
 /* One view: where flags say OUTSIDE and the mask (mask_w x mask_h, its first pixel x0, y0 of the image) is
  * set within 3 px of the pixel's place, they say SATURATED.  u, v: of pixel (0, 0) from the first node;
  * height0_m: bits of a double. */
-KERNEL ANY_GROUP tell_saturated(GLOBAL const LatticeNode *node, int nu, int nv, int u, int v, int step_log2,
+KERNEL ANY_GROUP mark_saturated(GLOBAL const LatticeNode *node, int nu, int nv, int u, int v, int step_log2,
                                 long height0_m, int right, GLOBAL const uchar *mask, int x0, int y0,
                                 int mask_w, int mask_h, GLOBAL const float *h_m, int w, int h,
                                 GLOBAL ushort *flags)

@@ -1,44 +1,11 @@
-/* Geometry and filters of the chain on a device, see steps.h. */
 // SPDX-License-Identifier: Apache-2.0
-#include "steps_inside.h"
+/* Geometry, filters and validation of the matching on a device, see steps.h. */
+#include "steps.h"
 
 #include <math.h>
+#include <string.h>
 
-SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out)
-{
-    SdmStatus st = SDM_OK;
-    *out = (SdmGpu){.device = device, .queue = queue};
-    TRY(sdm_buffer_new(ctx, device, sizeof sdm_cubic_weights, "cubic weights", &out->cubic));
-    TRY(sdm_upload(ctx, out->cubic, 0, sdm_cubic_weights, sizeof sdm_cubic_weights, queue, true));
-done:
-    if (st != SDM_OK)
-        sdm_gpu_close(out);
-    return st;
-}
-
-void sdm_gpu_close(SdmGpu *g)
-{
-    sdm_buffer_free(&g->cubic);
-    for (int i = 0; i < SDM_GPU_SCRATCH; i++)
-        sdm_buffer_free(&g->scratch[i]);
-    *g = (SdmGpu){.device = NULL};
-}
-
-SdmStatus sdm_gpu_scratch(SdmContext *ctx, SdmGpu *g, enum SdmGpuScratch slot, int64_t bytes, SdmBuffer **out)
-{
-    SdmStatus st = SDM_OK;
-    if (g->scratch_bytes[slot] < bytes) {
-        if (g->scratch[slot])
-            TRY(sdm_finish(ctx, g->device, g->queue));
-        sdm_buffer_free(&g->scratch[slot]);
-        g->scratch_bytes[slot] = 0;
-        TRY(sdm_buffer_new(ctx, g->device, bytes, "scratch of a step", &g->scratch[slot]));
-        g->scratch_bytes[slot] = bytes;
-    }
-    *out = g->scratch[slot];
-done:
-    return st;
-}
+enum { WARP_PIXELS = 4, REJECT_ROWS = 4 /* of an item: gpu/warp.cl, gpu/filter.cl */ };
 
 SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census)
 {
@@ -53,8 +20,8 @@ SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t no
         {SDM_S_TEXTURE_R, 4 * pixels},
         {SDM_S_SUM, 8 * pixels},
         {SDM_S_COUNT, 4 * pixels},
-        {SDM_S_CELLS, SDM_CELL_BYTES * nodes},
-        {SDM_S_CELLS_R, SDM_CELL_BYTES * nodes},
+        {SDM_S_CELLS, SDM_GPU_CELL_BYTES * nodes},
+        {SDM_S_CELLS_R, SDM_GPU_CELL_BYTES * nodes},
         {SDM_S_WORD, census ? 8 * pixels : 0},
         {SDM_S_WORD_R, census ? 8 * pixels : 0},
     };
@@ -64,12 +31,6 @@ SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t no
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, sdm_gpu_volume_bytes(g), &unused));
 done:
     return st;
-}
-
-SdmStatus sdm_gpu_run(SdmContext *ctx, SdmGpu *g, const char *name, const int groups[3], const int group[3],
-                      int count, const SdmArg *args)
-{
-    return sdm_launch(ctx, g->device, g->queue, name, groups, group, count, args);
 }
 
 /* ---- geometry ---- */
@@ -97,7 +58,7 @@ SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, S
     while (1 << out->step2_log2 < step2)
         out->step2_log2++;
     const int64_t count = (int64_t)out->cols * out->rows;
-    TRY(sdm_gpu_scratch(ctx, g, side == SDM_RIGHT ? SDM_S_CELLS_R : SDM_S_CELLS, count * SDM_CELL_BYTES,
+    TRY(sdm_gpu_scratch(ctx, g, side == SDM_RIGHT ? SDM_S_CELLS_R : SDM_S_CELLS, count * SDM_GPU_CELL_BYTES,
                         &out->cell));
     TRY(SDM_GPU_RUN(ctx, g, "lattice_cells", count, 1, 64, 1, SDM_BUF(node), SDM_I32(lat->nu), SDM_I32(i0),
                     SDM_I32(j0), SDM_I32(out->cols), SDM_I32(out->rows), SDM_I32(side == SDM_RIGHT),
@@ -109,8 +70,8 @@ done:
 SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *c, SdmBuffer *surface_m,
                        const SdmGpuImage *source, SdmBuffer *out)
 {
-    const int before = c->u2 / c->stride2 % SDM_WARP_PIXELS; /* cells begin at multiples of that */
-    return SDM_GPU_PIXELS(ctx, g, "warp", sdm_gpu_groups(c->w + before, SDM_WARP_PIXELS), c->h,
+    const int before = c->u2 / c->stride2 % WARP_PIXELS; /* cells begin at multiples of that */
+    return SDM_GPU_PIXELS(ctx, g, "warp", sdm_gpu_groups(c->w + before, WARP_PIXELS), c->h,
                           SDM_BUF(c->cell), SDM_I32(c->cols), SDM_I32(c->u2), SDM_I32(c->v2),
                           SDM_I32(c->stride2), SDM_I32(c->step2_log2), SDM_F32(1.0f / (float)(1 << c->level)),
                           SDM_BUF(surface_m), SDM_F32(c->height0_m), SDM_BUF(source->data),
@@ -127,26 +88,27 @@ SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const 
 
 /* ---- filters ---- */
 
-SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in_m, SdmBuffer *flags,
-                         SdmBuffer *out_m)
+SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m)
 {
-    return SDM_GPU_PIXELS(ctx, g, "median3", w, h, SDM_BUF(in_m), SDM_BUF(flags), SDM_I32(w), SDM_I32(h),
-                       SDM_BUF(out_m));
+    return SDM_GPU_PIXELS(ctx, g, "median3", s->win.w, s->win.h, SDM_BUF(s->h_m), SDM_BUF(s->flags),
+                          SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_BUF(out_m));
 }
 
-SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
-                         SdmBuffer *flags, int half, float tol_m, float share, SdmBuffer *new_flags)
+SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmRejection *r,
+                         SdmBuffer *new_flags)
 {
-    const int side = 2 * half + 1, least = (int)ceilf(share * (float)(side * side));
-    return SDM_GPU_RUN(ctx, g, "reject", w, sdm_gpu_groups(h, SDM_REJECT_ROWS), 32, 8, SDM_BUF(h_m),
-                       SDM_BUF(prior_m), SDM_BUF(flags), SDM_I32(w), SDM_I32(h), SDM_I32(half),
-                       SDM_F32(256.0f / tol_m), SDM_I32(least), SDM_BUF(new_flags));
+    const int w = s->win.w, h = s->win.h, side = 2 * r->half + 1,
+              least = (int)ceilf(r->share * (float)(side * side));
+    return SDM_GPU_RUN(ctx, g, "reject", w, sdm_gpu_groups(h, REJECT_ROWS), 32, 8, SDM_BUF(s->h_m),
+                       SDM_BUF(s->prior_m), SDM_BUF(s->flags), SDM_I32(w), SDM_I32(h), SDM_I32(r->half),
+                       SDM_F32(256.0f / r->tol_m), SDM_I32(least), SDM_BUF(new_flags));
 }
 
-SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
-                       SdmBuffer *flags, const SdmFill *fill, const SdmFill *again, SdmBuffer *filled)
+SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmFill *fill,
+                       const SdmFill *again, SdmBuffer *filled)
 {
     SdmStatus st = SDM_OK;
+    const int w = s->win.w, h = s->win.h;
     const int64_t n = (int64_t)w * h * (again ? 2 : 1);
     const SdmTuning *const t = sdm_gpu_tuning(g);
     const int half_b = again ? again->half : -1, least_b = again ? again->least : 0;
@@ -154,30 +116,80 @@ SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m,
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE, (int64_t)w * h * (int64_t)sizeof(int32_t), &change));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(uint16_t), &count));
-    TRY(SDM_GPU_PIXELS(ctx, g, "fill_changes", w, h, SDM_BUF(h_m), SDM_BUF(prior_m), SDM_BUF(flags),
+    TRY(SDM_GPU_PIXELS(ctx, g, "fill_changes", w, h, SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_BUF(s->flags),
                        SDM_I32(w), SDM_I32(h), SDM_BUF(change)));
     TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
-                    SDM_BUF(change), SDM_I32(w), SDM_I32(h),
-                    SDM_I32(fill->half), SDM_I32(half_b), SDM_I32(t->column_rows), SDM_BUF(sum),
-                    SDM_BUF(count)));
-    TRY(SDM_GPU_PIXELS(ctx, g, "fill_holes", sdm_gpu_groups(w, 8), h, SDM_BUF(h_m), SDM_BUF(prior_m),
-                    SDM_BUF(flags), SDM_BUF(sum), SDM_BUF(count), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half),
-                    SDM_I32(fill->least), SDM_I32(fill->else_prior), SDM_I32(half_b), SDM_I32(least_b),
-                    SDM_BUF(filled)));
+                    SDM_BUF(change), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half), SDM_I32(half_b),
+                    SDM_I32(t->column_rows), SDM_BUF(sum), SDM_BUF(count)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "fill_holes", sdm_gpu_groups(w, 8), h, SDM_BUF(s->h_m), SDM_BUF(s->prior_m),
+                       SDM_BUF(s->flags), SDM_BUF(sum), SDM_BUF(count), SDM_I32(w), SDM_I32(h),
+                       SDM_I32(fill->half), SDM_I32(fill->least), SDM_I32(fill->else_prior), SDM_I32(half_b),
+                       SDM_I32(least_b), SDM_BUF(filled)));
 done:
     return st;
 }
 
-SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in_m, SdmBuffer *out_m)
+SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m)
 {
-    return SDM_GPU_PIXELS(ctx, g, "smooth", w, h, SDM_BUF(in_m), SDM_I32(w), SDM_I32(h), SDM_BUF(out_m));
+    return SDM_GPU_PIXELS(ctx, g, "smooth", s->win.w, s->win.h, SDM_BUF(s->h_m), SDM_I32(s->win.w),
+                          SDM_I32(s->win.h), SDM_BUF(out_m));
 }
 
 SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, SdmBuffer *coarse_m,
                          const SdmWindow *fine, SdmBuffer *fine_m)
 {
     return SDM_GPU_PIXELS(ctx, g, "refine", fine->w, fine->h, SDM_BUF(coarse_m), SDM_I32(coarse->w),
-                       SDM_I32(coarse->h), SDM_I32(fine->u0 - 2 * coarse->u0),
-                       SDM_I32(fine->v0 - 2 * coarse->v0), SDM_BUF(fine_m), SDM_I32(fine->w),
-                       SDM_I32(fine->h));
+                          SDM_I32(coarse->h), SDM_I32(fine->u0 - 2 * coarse->u0),
+                          SDM_I32(fine->v0 - 2 * coarse->v0), SDM_BUF(fine_m), SDM_I32(fine->w),
+                          SDM_I32(fine->h));
+}
+
+/* ---- validation ---- */
+
+SdmStatus sdm_gpu_validate(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuValidation *q)
+{
+    SdmStatus st = SDM_OK;
+    const int w = s->win.w, h = s->win.h;
+    const int64_t n = (int64_t)w * h;
+    const SdmTuning *const t = sdm_gpu_tuning(g);
+    const SdmGpuTerrainMask *const mask = q->terrain;
+    SdmBuffer *sum, *count;
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(uint16_t), &count));
+    TRY(SDM_GPU_RUN(ctx, g, "ray_error_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
+                    SDM_BUF(q->ray_error), SDM_I32(w), SDM_I32(h), SDM_I32(t->column_rows), SDM_BUF(sum),
+                    SDM_BUF(count)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "validate", w, h, SDM_BUF(q->ray_error), SDM_BUF(sum), SDM_BUF(count),
+                       SDM_BUF(q->score0), SDM_BUF(s->h_m), SDM_I32(w), SDM_I32(h), SDM_I32(q->min_score),
+                       SDM_F32(q->ray_error_limit_px * 1024.0f), SDM_BUF(mask->h_m),
+                       SDM_BUF(mask->distance_px), SDM_I32(s->win.u0), SDM_I32(s->win.v0),
+                       SDM_I32(mask->level), SDM_I32(mask->w), SDM_I32(mask->h), SDM_F32(mask->pixel_m),
+                       SDM_BUF(s->flags), SDM_BUF(s->score)));
+done:
+    return st;
+}
+
+SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *filled,
+                         const SdmGpuTerrainMask *mask)
+{
+    return SDM_GPU_PIXELS(ctx, g, "accept_filled", s->win.w, s->win.h, SDM_BUF(filled), SDM_I32(s->win.w),
+                          SDM_I32(s->win.h), SDM_BUF(mask->distance_px), SDM_I32(s->win.u0),
+                          SDM_I32(s->win.v0), SDM_I32(mask->level), SDM_I32(mask->w), SDM_I32(mask->h),
+                          SDM_BUF(s->flags));
+}
+
+SdmStatus sdm_gpu_saturated(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuSaturated *q)
+{
+    const SdmLattice *const lat = q->lattice;
+    const SdmLevelImage *const im = q->image;
+    int64_t height0;
+    int step_log2 = 0;
+    memcpy(&height0, &lat->height0_m, sizeof height0);
+    while (1 << step_log2 < lat->step)
+        step_log2++;
+    return SDM_GPU_PIXELS(ctx, g, "mark_saturated", s->win.w, s->win.h, SDM_BUF(q->node), SDM_I32(lat->nu),
+                          SDM_I32(lat->nv), SDM_I32(s->win.u0 - lat->u0), SDM_I32(s->win.v0 - lat->v0),
+                          SDM_I32(step_log2), SDM_I64(height0), SDM_I32(q->side == SDM_RIGHT),
+                          SDM_BUF(q->mask), SDM_I32(im->x0), SDM_I32(im->y0), SDM_I32(im->w), SDM_I32(im->h),
+                          SDM_BUF(s->h_m), SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_BUF(s->flags));
 }

@@ -1,27 +1,16 @@
-/* Steps of the chain on a device: each takes whole images that lie there and queues its kernels; nothing
- * waits. What comes out is what the kernels of cpu/kernels.h give on the processor, bit for bit.  All buffers
- * are dense, rows of `w`, h x w; none may be both input and output unless it says so.  Internal; not
+// SPDX-License-Identifier: Apache-2.0
+/* Steps of the matching on a device: images and surfaces that lie there -> others.  Each queues its kernels and
+ * does not wait; the results are those of the kernels of cpu/kernels.h on the processor, bit for bit.  All
+ * buffers are dense, rows of `w`, h x w; none may be both input and output unless it says so.  Internal; not
  * installed. */
 #ifndef SDM_GPU_STEPS_H
 #define SDM_GPU_STEPS_H
 
-#include "device.h"
-#include "matching/level.h"
-#include "matching/gridding.h"
 #include "geometry/surface.h"
+#include "launch.h"
+#include "matching/gridding.h"
+#include "matching/passes.h"
 
-enum { SDM_GPU_SCRATCH = 19 };
-
-/* A queue of a device with the tables and the scratch that steps need; the scratch grows when it must. */
-typedef struct SdmGpu {
-    SdmDevice *device;
-    int queue;
-    SdmBuffer *cubic;     /* sdm_cubic_weights */
-    SdmBuffer *scratch[SDM_GPU_SCRATCH];
-    int64_t scratch_bytes[SDM_GPU_SCRATCH];
-} SdmGpu;
-SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out);
-void sdm_gpu_close(SdmGpu *g);
 /* Take the scratch of all steps on windows of up to `pixels` pixels, and cells of up to `nodes` nodes, at
  * once: memory that is taken later holds up the queue. */
 SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census);
@@ -34,8 +23,9 @@ typedef struct SdmGpuImage {
 
 /* ---- geometry ---- */
 
-/* Cells of the lattice that a window of a level touches, made ready on the device: what does not depend on
- * the pixel (32 words a cell: corners of the positions, their changes over height, du/dh). */
+/* Cells of the lattice that a window of a level touches, prepared on the device: the terms that do not depend
+ * on the pixel (32 words a cell: corners of the positions, their changes over height, du/dh). */
+enum { SDM_GPU_CELL_BYTES = 32 * 4 };
 typedef struct SdmGpuCells {
     SdmBuffer *cell;
     int32_t cols, rows;  /* of cells */
@@ -62,73 +52,86 @@ SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const 
 
 enum SdmGpuCost { SDM_GPU_ZNCC, SDM_GPU_CENSUS, SDM_GPU_SAD };
 
-/* As sdm_level_match() and, with `retry`, sdm_level_retry(). */
-typedef struct SdmGpuMatch {
+/* Two views of a window, int16, warped. */
+typedef struct SdmGpuViews {
     enum SdmGpuCost cost;
     int w, h;
-    SdmBuffer *left, *right;       /* int16, warped */
-    int v_shift;
+    SdmBuffer *left, *right;
+    int v_shift; /* rows by which the right view is taken off */
+} SdmGpuViews;
+
+/* As sdm_level_match() and, with `retry`, sdm_level_retry(). */
+typedef struct SdmGpuMatch {
+    SdmGpuViews views;
     const SdmPass *pass;
-    bool retry;                    /* valid pixels keep what they have */
+    bool retry; /* valid pixels keep their heights */
     const SdmGpuCells *right_cells;
-    SdmBuffer *prior;              /* float */
+    SdmBuffer *prior;               /* float */
     SdmBuffer *h_m, *flags, *score; /* float, uint16, uint8: out; with `retry` also in, the last two
-                                       with bears_score, too */
+                                       with min_small_window_score, too */
 } SdmGpuMatch;
 SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m);
 
-/* The most that scores take, for rows of `width` pixels. */
-int64_t sdm_gpu_most_scores(const SdmGpu *g, int64_t width);
+/* Bytes of scores that are computed before they are used; the most that they take for rows of `width`. */
+int64_t sdm_gpu_volume_bytes(const SdmGpu *g);
+int64_t sdm_gpu_max_score_bytes(const SdmGpu *g, int64_t width);
 
 /* As sdm_level_ray_error(); ray_error_v: float, score0: uint8. */
-SdmStatus sdm_gpu_ray_error(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const SdmPass *pass, SdmBuffer *left,
-                      SdmBuffer *right, int w, int h, SdmBuffer *ray_error_v, SdmBuffer *score0);
+SdmStatus sdm_gpu_ray_error(SdmContext *ctx, SdmGpu *g, const SdmGpuViews *views, const SdmPass *pass,
+                            SdmBuffer *ray_error_v, SdmBuffer *score0);
 
-/* ---- filters: see surface/surface.h ---- */
+/* ---- filters: see geometry/surface.h ---- */
 
-SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in_m, SdmBuffer *flags,
-                         SdmBuffer *out_m);
-SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
-                         SdmBuffer *flags, int half, float tol_m, float share, SdmBuffer *new_flags);
+/* A surface and its prior: float, float, uint16, uint8.  A step reads those that it names and writes where it
+ * says. */
+typedef struct SdmGpuSurface {
+    SdmWindow win;
+    SdmBuffer *h_m, *prior_m, *flags, *score;
+} SdmGpuSurface;
+
+SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m);
+SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmRejection *r,
+                         SdmBuffer *new_flags);
 /* sdm_surface_fill() with `fill` and then, unless it is NULL, with `again` (its else_prior must be false), in
  * place of h_m.  filled: uint8, of the first, or NULL. */
-SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *h_m, SdmBuffer *prior_m,
-                       SdmBuffer *flags, const SdmFill *fill, const SdmFill *again, SdmBuffer *filled);
-SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, int w, int h, SdmBuffer *in_m, SdmBuffer *out_m);
+SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmFill *fill,
+                       const SdmFill *again, SdmBuffer *filled);
+SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m);
 SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, SdmBuffer *coarse_m,
                          const SdmWindow *fine, SdmBuffer *fine_m);
 
-/* ---- the last look: see match/judge.c, match/fine.c ---- */
+/* ---- validation: see matching/validation.h ---- */
 
 /* SdmTerrainMask on the device; all 0: none. */
 typedef struct SdmGpuTerrainMask {
-    SdmBuffer *h_m, *away; /* float, uint16 */
+    SdmBuffer *h_m, *distance_px; /* float, uint16 */
     int level, w, h;
     float pixel_m;
 } SdmGpuTerrainMask;
 
 typedef struct SdmGpuValidation {
-    SdmWindow win;
-    SdmBuffer *gap, *score0; /* of sdm_gpu_ray_error() */
-    SdmBuffer *h_m;
-    SdmGpuTerrainMask terrain;
-    int least;               /* score, 250 x */
+    SdmBuffer *ray_error, *score0; /* of sdm_gpu_ray_error() */
+    const SdmGpuTerrainMask *terrain;
+    int min_score; /* 250 x */
     float ray_error_limit_px;
-    SdmBuffer *flags, *score; /* in and out */
 } SdmGpuValidation;
-SdmStatus sdm_gpu_validate(SdmContext *ctx, SdmGpu *g, const SdmGpuValidation *j);
+/* Flags and scores of the surface, in place. */
+SdmStatus sdm_gpu_validate(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuValidation *q);
 
-/* Filled pixels (see sdm_gpu_fill()) that both views see and that lie over terrain become valid and filled.
- */
-SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmWindow *win, SdmBuffer *filled,
-                         const SdmGpuTerrainMask *ground, SdmBuffer *flags);
+/* Filled pixels (see sdm_gpu_fill()) that both views see and that lie over terrain become valid and filled. */
+SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *filled,
+                         const SdmGpuTerrainMask *terrain);
 
-/* Pixels without data where `mask` (uint8, 1: inside a saturated area; place and size of `image`) is set
- * within 3 px of their place in a view say SATURATED: tell_saturated() of match/fine.c, one view.  The device
- * has doubles. */
-SdmStatus sdm_gpu_saturated(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node,
-                            const SdmWindow *win, enum SdmSide side, SdmBuffer *mask,
-                            const SdmLevelImage *image, SdmBuffer *h_m, SdmBuffer *flags);
+/* One view of sdm_mark_saturated().  node: the lattice's nodes; mask: uint8, 1 inside a saturated area, place
+ * and size of `image`. */
+typedef struct SdmGpuSaturated {
+    const SdmLattice *lattice;
+    SdmBuffer *node, *mask;
+    enum SdmSide side;
+    const SdmLevelImage *image;
+} SdmGpuSaturated;
+/* Flags of the surface, in place.  The device has doubles. */
+SdmStatus sdm_gpu_saturated(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuSaturated *q);
 
 /* ---- gridding ---- */
 
@@ -144,7 +147,7 @@ typedef struct SdmGpuGrid {
 bool sdm_gpu_can_grid(const SdmGpu *g, const SdmGpuGrid *q);
 /* Bytes that it takes beside what matching took of that window. */
 int64_t sdm_gpu_grid_bytes(const SdmGpuGrid *q);
-/* *real: heights, scores, ray gaps, spreads, ortho image, each block->h x block->w float; *whole: counts,
+/* *real: heights, scores, ray intersection errors, spreads, ortho image, each block->h x block->w float; *whole: counts,
  * masks, uint16.  Both lie in the scratch of g. */
 SdmStatus sdm_gpu_grid(SdmContext *ctx, SdmGpu *g, const SdmGpuGrid *q, SdmBuffer **real, SdmBuffer **whole);
 

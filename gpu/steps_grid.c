@@ -1,12 +1,12 @@
-/* Gridding on a device, and which pixels are saturated, see steps.h. */
 // SPDX-License-Identifier: Apache-2.0
-#include "steps_inside.h"
+/* Gridding on a device, see steps.h. */
+#include "steps.h"
 
 #include "matching/gridding_patch.h"
 
 #include <string.h>
 
-enum { REAL = 5 * 4, WHOLE = 2 * 2 /* bytes of a cell */, FAR = 1 << 22 /* cells from the block, or more */ };
+enum { PATCH_BYTES = 64, REAL = 5 * 4, WHOLE = 2 * 2 /* bytes of a cell */, FAR = 1 << 22 /* cells from the block, or more */ };
 #define LEAST_RATIO 0.5 /* cells by pixels, on a side */
 #define MOST_RATIO 16.0
 
@@ -14,7 +14,7 @@ typedef struct Patch { /* GridPatch of gpu/grid.cl */
     float a[2][4], b[2], c[2];
     int32_t base[2], rest[2];
 } Patch;
-_Static_assert(sizeof(Patch) == SDM_PATCH_BYTES, "as on the device");
+_Static_assert(sizeof(Patch) == PATCH_BYTES, "as on the device");
 
 static int log2_of(int power)
 {
@@ -44,7 +44,7 @@ bool sdm_gpu_can_grid(const SdmGpu *g, const SdmGpuGrid *q)
 
 static int64_t patches_bytes(const SdmGriddingSetup *s)
 {
-    return (int64_t)s->nu * s->nv * SDM_PATCH_BYTES;
+    return (int64_t)s->nu * s->nv * PATCH_BYTES;
 }
 
 /* Cells on a side of a point's own that it can reach. */
@@ -146,18 +146,4 @@ SdmStatus sdm_gpu_grid(SdmContext *ctx, SdmGpu *g, const SdmGpuGrid *q, SdmBuffe
                        SDM_I64(bits_of(how->ray_error_m_per_px)), SDM_BUF(*real), SDM_BUF(*whole)));
 done:
     return st;
-}
-
-/* ---- saturated pixels ---- */
-
-SdmStatus sdm_gpu_saturated(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node,
-                            const SdmWindow *win, enum SdmSide side, SdmBuffer *mask,
-                            const SdmLevelImage *image, SdmBuffer *h_m, SdmBuffer *flags)
-{
-    return SDM_GPU_PIXELS(ctx, g, "tell_saturated", win->w, win->h, SDM_BUF(node), SDM_I32(lat->nu),
-                          SDM_I32(lat->nv), SDM_I32(win->u0 - lat->u0), SDM_I32(win->v0 - lat->v0),
-                          SDM_I32(log2_of(lat->step)), SDM_I64(bits_of(lat->height0_m)),
-                          SDM_I32(side == SDM_RIGHT), SDM_BUF(mask), SDM_I32(image->x0), SDM_I32(image->y0),
-                          SDM_I32(image->w), SDM_I32(image->h), SDM_BUF(h_m), SDM_I32(win->w),
-                          SDM_I32(win->h), SDM_BUF(flags));
 }

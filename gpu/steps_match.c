@@ -1,12 +1,13 @@
-/* Matching on a device: views -> volume of a strip of rows -> heights, strip by strip. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/labels.h"
+/* Matching on a device: views -> volume of a strip of rows -> heights, strip by strip. */
+#include "steps.h"
+
+#include "matching/level_labels.h"
 #include "optimize_device.h"
-#include "steps_inside.h"
 
 #include <string.h>
 
-enum { COLUMNS = 4, GROUP = 64, VOLUME_ROWS = 32, MOST_DEPTH = 33 };
+enum { COLUMNS = 4, GROUP = 64, VOLUME_ROWS = 32, MAX_DEPTH = 33 };
 
 /* Bytes of scores in flight: what a processor's cache holds, or enough rows to fill a device. */
 int64_t sdm_gpu_volume_bytes(const SdmGpu *g)
@@ -14,19 +15,25 @@ int64_t sdm_gpu_volume_bytes(const SdmGpu *g)
     return sdm_device_info(g->device)->is_cpu ? (int64_t)4 << 20 : (int64_t)256 << 20;
 }
 
-int64_t sdm_gpu_most_scores(const SdmGpu *g, int64_t width)
+int64_t sdm_gpu_max_score_bytes(const SdmGpu *g, int64_t width)
 {
-    const int64_t least = VOLUME_ROWS * (int64_t)MOST_DEPTH * width * (int64_t)sizeof(float),
+    const int64_t least = VOLUME_ROWS * (int64_t)MAX_DEPTH * width * (int64_t)sizeof(float),
                   usual = sdm_gpu_volume_bytes(g);
     return least > usual ? least : usual;
 }
 
-/* Two views made ready for a window and a cost. */
+/* Two views with their sums over windows and census words. */
 typedef struct Views {
     enum SdmGpuCost cost;
     int w, h, window;
     SdmBuffer *image[2], *mean[2], *texture[2], *word[2];
 } Views;
+
+static Views views_of(const SdmGpuViews *v, const SdmPass *pass)
+{
+    return (Views){
+        .cost = v->cost, .w = v->w, .h = v->h, .window = pass->window, .image = {v->left, v->right}};
+}
 
 static SdmStatus prepare_view(SdmContext *ctx, SdmGpu *g, Views *v, int side, float min_sigma)
 {
@@ -102,9 +109,15 @@ static SdmStatus run_volume(SdmContext *ctx, SdmGpu *g, const Views *v, const Sc
     return sdm_gpu_run(ctx, g, names[v->cost], groups, (const int[3]){t->sum_items, 1, 1}, n, args);
 }
 
-/* A kernel that ends in SURFACE_ARGUMENTS, after those of `head`. */
-static SdmStatus run_update(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const char *name,
-                            const SdmArg *head, size_t head_count, const int groups[3], const int group[3])
+/* A kernel whose arguments are those of `head`, then SURFACE_ARGUMENTS. */
+typedef struct UpdateKernel {
+    const char *name;
+    const SdmArg *head;
+    size_t head_count;
+    int groups[3], group[3];
+} UpdateKernel;
+
+static SdmStatus run_update(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const UpdateKernel *k)
 {
     const SdmPass *const p = m->pass;
     const SdmGpuCells *const c = m->right_cells;
@@ -120,18 +133,18 @@ static SdmStatus run_update(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, co
                               SDM_F32(p->min_score),
                               SDM_F32(p->min_margin),
                               SDM_F32(p->max_mismatch),
-                              SDM_I32(m->retry ? -1 : sdm_pass_bears(p)),
+                              SDM_I32(m->retry ? -1 : sdm_pass_min_quality(p)),
                               SDM_BUF(m->h_m),
                               SDM_BUF(m->flags),
                               SDM_BUF(m->score)};
     SdmArg args[32];
     const size_t count = sizeof surface / sizeof *surface;
-    memcpy(args, head, head_count * sizeof *args);
-    memcpy(args + head_count, surface, sizeof surface);
-    return sdm_gpu_run(ctx, g, name, groups, group, (int)(head_count + count), args);
+    memcpy(args, k->head, k->head_count * sizeof *args);
+    memcpy(args + k->head_count, surface, sizeof surface);
+    return sdm_gpu_run(ctx, g, k->name, k->groups, k->group, (int)(k->head_count + count), args);
 }
 
-/* What a pass by labels needs of all its rows. */
+/* A pass with an optimizer: costs and labels of all its rows. */
 typedef struct Labelled {
     SdmBuffer *cost, *label; /* NULL: each pixel takes its best */
     SdmBuffer *score;        /* of a strip */
@@ -163,34 +176,29 @@ done:
     return st;
 }
 
-/* Labels of all rows from their costs, band by band as match/level.c. */
+/* Labels of all rows from their costs, in the bands of sdm_level_labels_next(). */
 static SdmStatus choose_labels(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const Scores *s,
                                Labelled *l)
 {
     SdmStatus st = SDM_OK;
     SdmGpuBand *bands = NULL;
     int rows;
-    const int count = sdm_gpu_bands(0, m->h, m->h, SDM_LABELS_BAND, 0, 0, NULL, &rows);
-    const SdmGpuVolume volume = {.width = m->w,
-                                 .rows = m->h,
+    const int h = m->views.h, count = sdm_gpu_bands(0, h, h, SDM_LABELS_BAND, 0, 0, NULL, &rows);
+    const SdmGpuVolume volume = {.width = m->views.w,
+                                 .rows = h,
                                  .labels = s->depth,
                                  .first = s->dmin,
-                                 .most = SDM_LABELS_MOST,
+                                 .most = SDM_LABELS_MAX_COST,
                                  .guide_scale = SDM_LABELS_EDGE,
                                  .cost = l->cost,
-                                 .guide = m->left};
+                                 .guide = m->views.left};
     TRY(sdm_alloc(ctx, &bands, (size_t)count, sizeof *bands, "bands of a level"));
-    sdm_gpu_bands(0, m->h, m->h, SDM_LABELS_BAND, 0, 0, bands, &rows);
+    sdm_gpu_bands(0, h, h, SDM_LABELS_BAND, 0, 0, bands, &rows);
     TRY(sdm_gpu_optimize(ctx, g, m->pass->optimizer, &volume, bands, count,
                          &(SdmGpuLabels){.left = l->label}));
 done:
     sdm_free(&bands);
     return st;
-}
-
-static bool by_labels(const SdmPass *p)
-{
-    return p->optimizer && p->optimizer->kind != SDM_OPTIMIZER_LOCAL;
 }
 
 /* Volume by volume: any window and range. */
@@ -199,31 +207,34 @@ static SdmStatus match_by_volumes(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch 
     SdmStatus st = SDM_OK;
     const SdmPass *const p = m->pass;
     const SdmTuning *const t = sdm_gpu_tuning(g);
-    const Scores s = {.dmin = -p->range, .depth = 2 * p->range + 1, .right_shift = m->v_shift};
-    Views v = {.cost = m->cost, .w = m->w, .h = m->h, .window = p->window, .image = {m->left, m->right}};
+    const int w = m->views.w, h = m->views.h;
+    const Scores s = {.dmin = -p->range, .depth = 2 * p->range + 1, .right_shift = m->views.v_shift};
+    Views v = views_of(&m->views, p);
     Labelled l = {.cost = NULL};
     TRY(prepare_views(ctx, g, p->min_sigma, &v));
     const int rows = l.rows = rows_in_flight(g, &v, &s);
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, (int64_t)rows * s.depth * m->w * 4, &l.score));
-    if (by_labels(p)) {
-        TRY(sdm_gpu_scratch(ctx, g, SDM_S_COSTS, m->h * sdm_gpu_volume_row(m->w, s.depth), &l.cost));
-        TRY(sdm_gpu_scratch(ctx, g, SDM_S_LABELS, (int64_t)m->h * m->w * 2, &l.label));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, (int64_t)rows * s.depth * w * 4, &l.score));
+    if (!sdm_optimizer_is_local(p->optimizer)) {
+        TRY(sdm_gpu_scratch(ctx, g, SDM_S_COSTS, h * sdm_gpu_volume_row(w, s.depth), &l.cost));
+        TRY(sdm_gpu_scratch(ctx, g, SDM_S_LABELS, (int64_t)h * w * 2, &l.label));
         TRY(cost_rows(ctx, g, &v, &s, &l));
         TRY(choose_labels(ctx, g, m, &s, &l));
     }
-    SdmBuffer *const score = l.score;
-    for (int y = 0; y < m->h; y += rows) {
-        const int end = y + rows < m->h ? y + rows : m->h;
-        TRY(run_volume(ctx, g, &v, &s, y, end, score));
+    for (int y = 0; y < h; y += rows) {
+        const int end = y + rows < h ? y + rows : h;
+        TRY(run_volume(ctx, g, &v, &s, y, end, l.score));
         if (l.label)
-            TRY(SDM_GPU_PIXELS(ctx, g, "keep_scores", m->w, end - y, SDM_BUF(score), SDM_BUF(l.label),
-                               SDM_I32(m->w), SDM_I32(y), SDM_I32(end), SDM_I32(s.depth)));
-        const SdmArg head[] = {SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(m->w),   SDM_I32(y),
-                               SDM_I32(end),   SDM_I32(s.dmin),       SDM_I32(s.depth)};
-        TRY(run_update(ctx, g, m, "pick_update", head, sizeof head / sizeof *head,
-                       (const int[3]){sdm_gpu_groups(m->w, t->pixel_w), sdm_gpu_groups(end - y, t->pixel_h),
-                                      1},
-                       (const int[3]){t->pixel_w, t->pixel_h, 1}));
+            TRY(SDM_GPU_PIXELS(ctx, g, "clamp_scores", w, end - y, SDM_BUF(l.score), SDM_BUF(l.label),
+                               SDM_I32(w), SDM_I32(y), SDM_I32(end), SDM_I32(s.depth)));
+        const SdmArg head[] = {SDM_BUF(l.score), SDM_BUF(v.texture[0]), SDM_I32(w),      SDM_I32(y),
+                               SDM_I32(end),     SDM_I32(s.dmin),       SDM_I32(s.depth)};
+        const UpdateKernel pick = {
+            .name = "pick_update",
+            .head = head,
+            .head_count = sizeof head / sizeof *head,
+            .groups = {sdm_gpu_groups(w, t->pixel_w), sdm_gpu_groups(end - y, t->pixel_h), 1},
+            .group = {t->pixel_w, t->pixel_h, 1}};
+        TRY(run_update(ctx, g, m, &pick));
     }
 done:
     return st;
@@ -245,55 +256,61 @@ static SdmStatus match_by_strips(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *
     const SdmPass *const p = m->pass;
     const int halo = p->max_mismatch >= 0.0f ? 3 * p->range : p->range + 1;
     const int rows = sdm_gpu_tuning(g)->strip_rows;
+    const SdmGpuViews *const v = &m->views;
     const SdmArg head[] = {
-        SDM_BUF(m->left),    SDM_BUF(m->right),
-        SDM_I32(m->w),       SDM_I32(m->h),
-        SDM_I32(m->v_shift), SDM_F32(p->min_sigma * p->min_sigma * (float)(p->window * p->window)),
+        SDM_BUF(v->left),    SDM_BUF(v->right),
+        SDM_I32(v->w),       SDM_I32(v->h),
+        SDM_I32(v->v_shift), SDM_F32(p->min_sigma * p->min_sigma * (float)(p->window * p->window)),
         SDM_I32(halo),       SDM_I32(rows)};
-    return run_update(
-        ctx, g, m, name, head, sizeof head / sizeof *head,
-        (const int[3]){sdm_gpu_groups(m->w, COLUMNS * GROUP - 2 * halo), sdm_gpu_groups(m->h, rows), 1},
-        (const int[3]){GROUP, 1, 1});
+    const UpdateKernel strip = {
+        .name = name,
+        .head = head,
+        .head_count = sizeof head / sizeof *head,
+        .groups = {sdm_gpu_groups(v->w, COLUMNS * GROUP - 2 * halo), sdm_gpu_groups(v->h, rows), 1},
+        .group = {GROUP, 1, 1}};
+    return run_update(ctx, g, m, &strip);
 }
 
 SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
 {
-    for (size_t i = 0; i < sizeof strips / sizeof *strips && !by_labels(m->pass); i++)
-        if (strips[i].cost == m->cost && strips[i].window == m->pass->window &&
-            strips[i].range == m->pass->range)
+    const SdmPass *const p = m->pass;
+    for (size_t i = 0; i < sizeof strips / sizeof *strips && sdm_optimizer_is_local(p->optimizer); i++)
+        if (strips[i].cost == m->views.cost && strips[i].window == p->window && strips[i].range == p->range)
             return match_by_strips(ctx, g, m, strips[i].name);
     return match_by_volumes(ctx, g, m);
 }
 
 /* In local memory, see gpu/window_ray.cl. */
-static SdmStatus gap_by_strips(SdmContext *ctx, SdmGpu *g, const Views *v, const SdmPass *pass, float scale,
-                               SdmBuffer *ray_error_v, SdmBuffer *score0)
+static SdmStatus ray_error_by_strips(SdmContext *ctx, SdmGpu *g, const SdmGpuViews *v, const SdmPass *pass,
+                                     SdmBuffer *ray_error_v, SdmBuffer *score0)
 {
     const int rows = sdm_gpu_tuning(g)->strip_rows;
     const float least = pass->min_sigma * pass->min_sigma * (float)(pass->window * pass->window);
     return SDM_GPU_RUN(ctx, g, "ray_zncc_9", sdm_gpu_groups(v->w, COLUMNS), sdm_gpu_groups(v->h, rows), GROUP,
-                       1, SDM_BUF(v->image[0]), SDM_BUF(v->image[1]), SDM_I32(v->w), SDM_I32(v->h),
-                       SDM_F32(least), SDM_F32(scale), SDM_I32(rows), SDM_BUF(ray_error_v), SDM_BUF(score0));
+                       1, SDM_BUF(v->left), SDM_BUF(v->right), SDM_I32(v->w), SDM_I32(v->h), SDM_F32(least),
+                       SDM_F32(pass->score_sigma * (float)pass->window), SDM_I32(rows), SDM_BUF(ray_error_v),
+                       SDM_BUF(score0));
 }
 
-SdmStatus sdm_gpu_ray_error(SdmContext *ctx, SdmGpu *g, enum SdmGpuCost cost, const SdmPass *pass, SdmBuffer *left,
-                      SdmBuffer *right, int w, int h, SdmBuffer *ray_error_v, SdmBuffer *score0)
+SdmStatus sdm_gpu_ray_error(SdmContext *ctx, SdmGpu *g, const SdmGpuViews *views, const SdmPass *pass,
+                            SdmBuffer *ray_error_v, SdmBuffer *score0)
 {
     SdmStatus st = SDM_OK;
+    const int w = views->w, h = views->h;
     const Scores s = {.dmin = -1, .depth = 3, .along_v = true};
-    Views v = {.cost = cost, .w = w, .h = h, .window = pass->window, .image = {left, right}};
-    const float scale = pass->score_sigma * (float)pass->window;
+    Views v = views_of(views, pass);
     SdmBuffer *score;
-    if (cost == SDM_GPU_ZNCC && pass->window == 9)
-        return gap_by_strips(ctx, g, &v, pass, scale, ray_error_v, score0);
+    if (views->cost == SDM_GPU_ZNCC && pass->window == 9)
+        return ray_error_by_strips(ctx, g, views, pass, ray_error_v, score0);
     TRY(prepare_views(ctx, g, pass->min_sigma, &v));
     const int rows = rows_in_flight(g, &v, &s);
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, (int64_t)rows * s.depth * w * 4, &score));
     for (int y = 0; y < h; y += rows) {
         const int end = y + rows < h ? y + rows : h;
         TRY(run_volume(ctx, g, &v, &s, y, end, score));
-        TRY(SDM_GPU_PIXELS(ctx, g, "ray_gap", w, end - y, SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(w),
-                           SDM_I32(y), SDM_I32(end), SDM_F32(scale), SDM_BUF(ray_error_v), SDM_BUF(score0)));
+        TRY(SDM_GPU_PIXELS(ctx, g, "ray_error", w, end - y, SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(w),
+                           SDM_I32(y), SDM_I32(end), SDM_F32(pass->score_sigma * (float)pass->window),
+                           SDM_BUF(ray_error_v), SDM_BUF(score0)));
     }
 done:
     return st;

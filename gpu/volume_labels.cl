@@ -31,7 +31,7 @@ score_costs(GLOBAL const float *score, int w, int y_begin, int y_end, int depth,
 /* Keep the scores at a pixel's label and beside it; two beside it no better than the best of those, further
  * off none. */
 KERNEL ANY_GROUP
-keep_scores(GLOBAL float *score, GLOBAL const ushort *label, int w, int y_begin, int y_end, int depth)
+clamp_scores(GLOBAL float *score, GLOBAL const ushort *label, int w, int y_begin, int y_end, int depth)
 {
     const int x = PLACE(0), i = PLACE(1);
     if (x >= w || y_begin + i >= y_end)

@@ -1,4 +1,4 @@
-/* Two views -> ray gap and score, in one walk down a strip as in gpu/window_match.cl, whose sums these are:
+/* Two views -> ray intersection error and score, in one walk down a strip as in gpu/window_match.cl, whose sums these are:
  * windows of the left view against those of the right one at the same column, a row above, beside and below.
  *
  * Of the right view the sums are a row ahead, and the last three windows of each pixel stay in registers. */
@@ -52,7 +52,7 @@ FUNCTION void ray_products(StripSums *s, const StripLocal *m, int k, int slot, i
 }
 
 /* What pixel c of an item gets; right: its windows in the rows above, beside and below. */
-FUNCTION void ray_tell(const StripSums *s, const int c, StripWindow left, const StripWindow *right,
+FUNCTION void ray_store(const StripSums *s, const int c, StripWindow left, const StripWindow *right,
                        float scale, GLOBAL float *ray_error_v, GLOBAL uchar *quality)
 {
     float score[3];
@@ -61,10 +61,10 @@ FUNCTION void ray_tell(const StripSums *s, const int c, StripWindow left, const 
                                      1.0f / (float)(RAY_W * RAY_W), left.texture, right[d].texture);
         score[d] = left.texture >= 0.0f && right[d].texture >= 0.0f ? any : SCORE_NONE;
     }
-    tell_gap(score[0], score[1], score[2], left.texture, scale, ray_error_v, quality);
+    set_ray_error(score[0], score[1], score[2], left.texture, scale, ray_error_v, quality);
 }
 
-/* As volume_zncc along v and ray_gap, windows of 9; rows: of a strip. */
+/* As volume_zncc along v and ray_error, windows of 9; rows: of a strip. */
 KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1)
 ray_zncc_9(GLOBAL const short *left_view, GLOBAL const short *right_view, int w, int h, float least,
            float scale, int rows, GLOBAL float *ray_error_v, GLOBAL uchar *quality)
@@ -118,7 +118,7 @@ ray_zncc_9(GLOBAL const short *left_view, GLOBAL const short *right_view, int w,
                 const int x = x0 + COLUMNS * ITEM(0) + c;
                 const long at = (long)y * w + x;
                 if (x < w)
-                    ray_tell(&s, c,
+                    ray_store(&s, c,
                              strip_window(&s, &in, 0, c, y >= RAY_REACH && y + RAY_REACH < h, RAY_W),
                              right[c], scale, ray_error_v + at, quality + at);
             }

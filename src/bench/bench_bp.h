@@ -4,7 +4,7 @@
 #define SDM_BENCH_BP_H
 
 #include "bench/bench.h"
-#include "matching/belief.h"
+#include "matching/belief_propagation.h"
 #include "rectified/pair.h"
 
 /* What we take: the contest fixed 16 labels and steps that cost no more from 2 labels on, and gave its data

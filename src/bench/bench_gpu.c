@@ -4,7 +4,7 @@
 #include "bench/bench_device.h"
 #include "bench/bench_scene.h"
 #include "gpu/steps.h"
-#include "matching/chain_parts.h"
+#include "matching/validation.h"
 
 enum { COARSE = 3 };
 
@@ -56,15 +56,23 @@ static SdmStatus do_half(SdmContext *ctx, Bed *b, int which)
 
 enum Pass { FIRST, RETRY, REPEAT, PASSES };
 
+static SdmGpuViews views_of(const Bed *b, int cost)
+{
+    return (SdmGpuViews){
+        .cost = (enum SdmGpuCost)cost, .w = b->win.w, .h = b->win.h, .left = b->left, .right = b->right};
+}
+
+static SdmGpuSurface surface_of(const Bed *b)
+{
+    return (SdmGpuSurface){
+        .win = b->win, .h_m = b->h_m, .prior_m = b->prior, .flags = b->flags, .score = b->score};
+}
+
 static SdmStatus do_match(SdmContext *ctx, Bed *b, int which)
 {
-    const SdmPass passes[PASSES] = {sdm_search_pass(&b->set, SDM_FIRST_RANGE, SDM_FIRST_WINDOW),
-                                    sdm_retry_pass(&b->set, 1), sdm_repeat_pass(&b->set, 0)};
-    const SdmGpuMatch m = {.cost = (enum SdmGpuCost)(which / PASSES),
-                           .w = b->win.w,
-                           .h = b->win.h,
-                           .left = b->left,
-                           .right = b->right,
+    const SdmPass passes[PASSES] = {sdm_first_pass(&b->set), sdm_retry_pass(&b->set, 1),
+                                    sdm_repeat_pass(&b->set)};
+    const SdmGpuMatch m = {.views = views_of(b, which / PASSES),
                            .pass = &passes[which % PASSES],
                            .right_cells = &b->cells,
                            .prior = b->prior,
@@ -77,27 +85,31 @@ static SdmStatus do_match(SdmContext *ctx, Bed *b, int which)
 static SdmStatus do_reject(SdmContext *ctx, Bed *b, int which)
 {
     (void)which;
-    return sdm_gpu_reject(ctx, &b->gpu, b->win.w, b->win.h, b->h_m, b->prior, b->flags, SDM_REJECT_HALF,
-                          25.0f, SDM_REJECT_SHARE, b->spare_flags);
+    const SdmGpuSurface s = surface_of(b);
+    const SdmStep reject = {.kind = SDM_STEP_REJECT, .window = 7};
+    const SdmRejection r = sdm_rejection(&reject, 25.0f);
+    return sdm_gpu_reject(ctx, &b->gpu, &s, &r, b->spare_flags);
 }
 
 static SdmStatus do_median(SdmContext *ctx, Bed *b, int which)
 {
     (void)which;
-    return sdm_gpu_median(ctx, &b->gpu, b->win.w, b->win.h, b->h_m, b->flags, b->spare);
+    const SdmGpuSurface s = surface_of(b);
+    return sdm_gpu_median(ctx, &b->gpu, &s, b->spare);
 }
 
 static SdmStatus do_fill(SdmContext *ctx, Bed *b, int which)
 {
     (void)which;
-    return sdm_gpu_fill(ctx, &b->gpu, b->win.w, b->win.h, b->h_m, b->prior, b->flags, &sdm_fill_far,
-                        &sdm_fill_near, NULL);
+    const SdmGpuSurface s = surface_of(b);
+    return sdm_gpu_fill(ctx, &b->gpu, &s, &sdm_fill_far, &sdm_fill_near, NULL);
 }
 
 static SdmStatus do_smooth(SdmContext *ctx, Bed *b, int which)
 {
     (void)which;
-    return sdm_gpu_smooth(ctx, &b->gpu, b->win.w, b->win.h, b->h_m, b->spare);
+    const SdmGpuSurface s = surface_of(b);
+    return sdm_gpu_smooth(ctx, &b->gpu, &s, b->spare);
 }
 
 static SdmStatus do_refine(SdmContext *ctx, Bed *b, int which)
@@ -106,21 +118,20 @@ static SdmStatus do_refine(SdmContext *ctx, Bed *b, int which)
     return sdm_gpu_refine(ctx, &b->gpu, &b->half, b->prior, &b->win, b->spare);
 }
 
-static SdmStatus do_gap(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_validate(SdmContext *ctx, Bed *b, int which)
 {
     SdmStatus st = SDM_OK;
-    const SdmPass pass = sdm_validation_pass(&b->set);
-    TRY(sdm_gpu_ray_error(ctx, &b->gpu, (enum SdmGpuCost)which, &pass, b->left, b->right, b->win.w, b->win.h,
-                    b->spare, b->spare_flags));
-    const SdmGpuValidation j = {.win = b->win,
-                           .gap = b->spare,
-                           .score0 = b->spare_flags,
-                           .h_m = b->h_m,
-                           .least = sdm_validation_min_score(&b->set),
-                           .ray_error_limit_px = b->set.ray_error_limit_px,
-                           .flags = b->flags,
-                           .score = b->score};
-    TRY(sdm_gpu_validate(ctx, &b->gpu, &j));
+    const SdmPass pass = sdm_ray_error_pass(&b->set);
+    const SdmGpuViews views = views_of(b, which);
+    const SdmGpuSurface s = surface_of(b);
+    const SdmGpuTerrainMask none = {.h_m = NULL};
+    TRY(sdm_gpu_ray_error(ctx, &b->gpu, &views, &pass, b->spare, b->spare_flags));
+    const SdmGpuValidation q = {.ray_error = b->spare,
+                                .score0 = b->spare_flags,
+                                .terrain = &none,
+                                .min_score = sdm_validation_min_score(&b->set),
+                                .ray_error_limit_px = b->set.ray_error_limit_px};
+    TRY(sdm_gpu_validate(ctx, &b->gpu, &s, &q));
 done:
     return st;
 }
@@ -160,7 +171,7 @@ static const struct {
     {"device fill, both reaches", do_fill, 0, 210.0, 46.0},
     {"device smooth", do_smooth, 0, 100.0, 8.0},
     {"device refine", do_refine, 0, 100.0, 5.0},
-    {"device last look zncc", do_gap, SDM_GPU_ZNCC, 640.0, 35.0},
+    {"device last look zncc", do_validate, SDM_GPU_ZNCC, 640.0, 35.0},
     {"device gridding, cells of 2 x 2 pixels", do_grid, 0, 1300.0, 53.0},
 };
 
@@ -277,7 +288,7 @@ SdmStatus sdm_bench_add_device_steps(SdmBench *b)
     bed->win = (SdmWindow){.w = bed->scene->width, .h = bed->scene->height};
     bed->half = (SdmWindow){.level = 1, .w = bed->win.w / 2, .h = bed->win.h / 2};
     bed->copy_bytes = b->opt->quick || info->is_cpu ? (int64_t)16 << 20 : (int64_t)1 << 30;
-    TRY(sdm_match_settings(b->ctx, "zncc", "auto", 8.0f, &bed->set));
+    TRY(sdm_match_settings(b->ctx, NULL, "zncc", "auto", 8.0f, &bed->set));
     bed->set.coarse_level = bed->set.top_level = COARSE;
     TRY(sdm_gpu_open(b->ctx, device, 0, &bed->gpu)); /* its buffers go with the device */
     TRY(make_bed(b->ctx, bed));

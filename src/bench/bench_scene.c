@@ -3,7 +3,7 @@
 #include "bench/bench_scene.h"
 
 #include "bench/bench_device.h"
-#include "gpu/chain_device.h"
+#include "gpu/match_device.h"
 
 #include <string.h>
 
@@ -63,7 +63,7 @@ static SdmStatus call_cells(SdmContext *ctx, void *data)
     const SynScene *const s = &c->scene->scene;
     const SdmWindow *const win = &c->scene->win;
     SdmPyramid left = s->left_pyramid, right = s->right_pyramid;
-    const SdmChainInput in = {
+    const SdmMatchInput in = {
         .settings = &c->settings, .lattice = &s->lattice, .left = &left, .right = &right};
     const SdmGridding how = {.kernels = c->settings.kernels,
                              .lattice = &s->lattice,
@@ -75,9 +75,9 @@ static SdmStatus call_cells(SdmContext *ctx, void *data)
     SdmBlock block = {.w = win->w / 2, .h = win->h / 2};
     SdmFineResult r;
     left.lmax = right.lmax = 0;
-    const SdmDeviceCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win,
+    const SdmMatchCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win,
                                 .gridding = &how, .block = &block};
-    const SdmStatus st = sdm_device_chain(ctx, c->device, &call, &r);
+    const SdmStatus st = sdm_device_match(ctx, c->device, &call, &r);
     c->device_s = r.device_s;
     sdm_block_free(&block);
     sdm_fine_result_free(&r);
@@ -88,13 +88,13 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
 {
     SceneCall *const c = data;
     const SynScene *const s = &c->scene->scene;
-    const SdmChainInput in = {.settings = &c->settings, .lattice = &s->lattice, .left = &s->left_pyramid,
+    const SdmMatchInput in = {.settings = &c->settings, .lattice = &s->lattice, .left = &s->left_pyramid,
                               .right = &s->right_pyramid};
     SdmFineResult r = {.ray_error_px = NULL};
     const SdmWindow *const win = &c->scene->win;
-    const SdmStatus st = c->device
-                             ? sdm_device_chain_fine(ctx, c->device, &in, &c->scene->coarse, win, win, &r)
-                             : sdm_chain_fine(ctx, &in, &c->scene->coarse, win, win, &r);
+    const SdmMatchCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win};
+    const SdmStatus st =
+        c->device ? sdm_device_match(ctx, c->device, &call, &r) : sdm_match_window(ctx, &call, &r);
     c->device_s = r.device_s;
     sdm_fine_result_free(&r);
     return st;
@@ -110,7 +110,7 @@ static SdmStatus add_scene(SdmBench *b, SdmBenchScene *scene, const SdmBenchCase
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
     c->scene = scene;
     c->device = device;
-    TRY(sdm_match_settings(b->ctx, cost, device ? "auto" : base->level, NOISE_Q, &c->settings));
+    TRY(sdm_match_settings(b->ctx, NULL, cost, device ? "auto" : base->level, NOISE_Q, &c->settings));
     c->settings.coarse_level = c->settings.top_level = COARSE;
     made.output = "pixel";
     made.outputs = (double)scene->win.w * (double)scene->win.h;
@@ -166,7 +166,7 @@ SdmStatus sdm_bench_scene_device_s(SdmBench *b, SdmBenchScene *scene, SdmDevice 
 {
     SdmStatus st = SDM_OK;
     SceneCall c = {.scene = scene, .device = device};
-    TRY(sdm_match_settings(b->ctx, cost, "auto", NOISE_Q, &c.settings));
+    TRY(sdm_match_settings(b->ctx, NULL, cost, "auto", NOISE_Q, &c.settings));
     c.settings.coarse_level = c.settings.top_level = COARSE;
     TRY(call_scene(b->ctx, &c));
     *seconds = c.device_s;

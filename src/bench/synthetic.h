@@ -3,7 +3,7 @@
 #ifndef SDM_SYNTHETIC_H
 #define SDM_SYNTHETIC_H
 
-#include "matching/chain.h"
+#include "matching/level_loop.h"
 
 /* Frame pixel (u, v) lies at left (u + 160.25, v + 160) and, at height h, right (1.0005 u + 160.25 + k (h -
  * height0), v + 160.5).  The ground is 15 m a pixel: k = 0.04 px / m makes a base / height ratio of 0.6. */

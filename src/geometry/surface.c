@@ -247,7 +247,7 @@ SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, 
                      .sum = mine,
                      .count = mine + columns};
         for (int y = y0; y < y1; y++) {
-            const SdmSpan span = sdm_span_of(s->span, w, y);
+            const SdmRowExtent span = sdm_row_extent(s->span, w, y);
             int first, end;
             if (x1 <= span.x0 || x0 >= span.x1 ||
                 !find_holes(s->flags + (size_t)y * (size_t)w, x0, x1, &first, &end))

@@ -7,29 +7,29 @@
 #include "core/qa.h"
 #include "geometry/lattice.h"
 
-/* Columns x0..x1 - 1 that matter of a block of SDM_SPAN_ROWS rows; what lies outside them keeps its prior and
+/* Columns x0..x1 - 1 that matter of a block of SDM_EXTENT_ROWS rows; what lies outside them keeps its prior and
  * is SDM_QA_OUTSIDE. */
-enum { SDM_SPAN_ROWS = 128 };
-typedef struct SdmSpan {
+enum { SDM_EXTENT_ROWS = 128 };
+typedef struct SdmRowExtent {
     int x0, x1;
-} SdmSpan;
+} SdmRowExtent;
 
 typedef struct SdmSurface {
     SdmWindow win;
-    const SdmSpan *span; /* of its blocks, borrowed; NULL: all matters */
+    const SdmRowExtent *span; /* of its blocks, borrowed; NULL: all matters */
     float *h_m;      /* h x w, metres above the ellipsoid, always finite */
     uint16_t *flags; /* h x w, SdmQaBit; VALID where matched */
     uint8_t *score;  /* h x w, 250 x best score, 0 = none */
 } SdmSurface;
 
 /* The columns that matter of row y. */
-static inline SdmSpan sdm_span_of(const SdmSpan *span, int width, int y)
+static inline SdmRowExtent sdm_row_extent(const SdmRowExtent *span, int width, int y)
 {
-    return span ? span[y / SDM_SPAN_ROWS] : (SdmSpan){0, width};
+    return span ? span[y / SDM_EXTENT_ROWS] : (SdmRowExtent){0, width};
 }
 
 /* Columns of a window. */
-static inline SdmWindow sdm_window_columns(const SdmWindow *win, SdmSpan span)
+static inline SdmWindow sdm_window_columns(const SdmWindow *win, SdmRowExtent span)
 {
     SdmWindow part = *win;
     part.u0 += span.x0;

@@ -285,11 +285,11 @@ static SdmStatus move_surfaces(SdmContext *ctx, Body *b, SdmPrepared *p)
     if (b->way == READ) {
         TRY(sdm_alloc_raw(ctx, &p->coarse.h_m, (size_t)n, sizeof(float), "the coarse surface"));
         TRY(sdm_alloc_raw(ctx, &t->h_m, (size_t)n, sizeof(float), "the terrain"));
-        TRY(sdm_alloc_raw(ctx, &t->away, (size_t)n, sizeof(uint16_t), "the terrain"));
+        TRY(sdm_alloc_raw(ctx, &t->distance_px, (size_t)n, sizeof(uint16_t), "the terrain"));
     }
     move_floats(b, p->coarse.h_m, (size_t)n);
     move_floats(b, t->h_m, (size_t)n);
-    move_array(b, t->away, (size_t)n, sizeof *t->away);
+    move_array(b, t->distance_px, (size_t)n, sizeof *t->distance_px);
 done:
     return st;
 }

@@ -1,11 +1,15 @@
-/* The coarsest level: which heights, from a sweep of planes. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/chain.h"
-#include "matching/chain_parts.h"
+/* The coarsest level: a range of heights -> the surface, by matching about planes, level and tilted. */
+#include "matching/coarse_match.h"
+
+#include "matching/level_loop.h"
+#include "matching/processor.h"
 
 #include <math.h>
 
-enum { TOP_RANGE = 10, TOP_WINDOW = 9 }; /* of a plane's pass */
+/* Slopes along u: a flat window cannot follow steeper ones than these leave. */
+static const float tilts[] = {0.0f, 0.8f, -0.8f};
+#define MIN_MARGIN 0.02f /* of the best score over that of another height */
 
 /* Share of valid pixels among those that both views see. */
 static double share_matched(const SdmSurface *s)
@@ -19,8 +23,8 @@ static double share_matched(const SdmSurface *s)
     return seen > 0 ? (double)valid / (double)seen : 0.0;
 }
 
-/* Keep, pixel by pixel, the better of two matched surfaces; `rival` remembers the best score of those that
- * lost by more than tol_m of height. */
+/* Keep, pixel by pixel, the better of two matched surfaces; `rival` keeps the best score of the heights that
+ * lost and differ by more than tol_m. */
 static void keep_better(const SdmSurface *fresh, float tol_m, SdmSurface *best, uint8_t *rival)
 {
     const size_t n = (size_t)best->win.w * (size_t)best->win.h;
@@ -44,7 +48,7 @@ static void keep_better(const SdmSurface *fresh, float tol_m, SdmSurface *best, 
     }
 }
 
-/* One hypothesis of the sweep: a plane through the prior, `step_m` higher and tilted along u. */
+/* Match about a plane through the prior, `offset_m` higher and tilted along u. */
 static SdmStatus try_plane(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
                            float offset_m, float tilt_m_per_px, float *plane, SdmSurface *s)
 {
@@ -61,55 +65,56 @@ done:
     return st;
 }
 
-SdmStatus sdm_chain_top(SdmContext *ctx, const SdmChainInput *in, const SdmTopSearch *q, SdmSurface *s,
-                        double *matched)
+/* The best of all planes for each pixel; ambiguous where another height scores as well. */
+static SdmStatus sweep_planes(SdmProcessor *p, const SdmCoarsestSearch *q)
 {
-    static const float tilts[] = {0.0f, 0.8f, -0.8f}; /* slopes along u: what a flat window cannot follow */
     SdmStatus st = SDM_OK;
-    const SdmMatchSettings *const set = in->settings;
-    const float metre = sdm_metres_per_pixel(in, s->win.level);
-    const int range = q->half_range_px < TOP_RANGE ? (int)ceil(q->half_range_px) + 1 : TOP_RANGE;
-    const int planes = (int)ceil(2.0 * q->half_range_px / (2 * range - 2)) | 1;
-    const SdmPass pass = {.window = TOP_WINDOW,
-                          .range = range,
-                          .min_score = set->min_score,
-                          .min_margin = 0.02f,
-                          .max_mismatch = 1.0f,
-                          .min_sigma = set->min_sigma,
-                          .score_sigma = set->score_sigma};
+    const int range =
+                  q->half_range_px < SDM_PLANE_RANGE ? (int)ceil(q->half_range_px) + 1 : SDM_PLANE_RANGE,
+              step = 2 * range - 2, planes = (int)ceil(2.0 * q->half_range_px / step) | 1;
+    const SdmPass pass = sdm_plane_pass(p->in->settings, range);
+    SdmSurface *const s = &p->surface, fresh = {0};
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    SdmLevelTask task = sdm_level_task(in, &s->win);
-    SdmSurface fresh = {0};
-    float *prior = NULL, *plane = NULL;
+    const float metre = sdm_metres_per_pixel(p->in, s->win.level);
+    float *plane = NULL;
     uint8_t *rival = NULL;
-    const int team = sdm_level_team(ctx, &s->win);
-    task.v_shift = q->v_shift;
-    TRY(sdm_level_open(ctx, &task));
-    TRY(sdm_copy_heights(ctx, s, &prior));
-    TRY(sdm_alloc(ctx, &plane, n, sizeof *plane, "a plane"));
-    TRY(sdm_alloc(ctx, &rival, n, 1, "scores"));
+    TRY(sdm_alloc(p->ctx, &plane, n, sizeof *plane, "a plane"));
+    TRY(sdm_alloc(p->ctx, &rival, n, 1, "scores"));
     for (size_t i = 0; i < n; i++)
         s->flags[i] = SDM_QA_OUTSIDE;
-    TRY(sdm_surface_alloc(ctx, &s->win, &fresh));
-    for (int t = 0; t < 3; t++)
+    TRY(sdm_surface_alloc(p->ctx, &s->win, &fresh));
+    for (size_t t = 0; t < sizeof tilts / sizeof *tilts; t++)
         for (int k = -(planes / 2); k <= planes / 2; k++) {
-            TRY(try_plane(ctx, &task, &pass, prior, (float)(k * (2 * range - 2)) * metre,
+            TRY(try_plane(p->ctx, &p->task, &pass, p->prior, (float)(k * step) * metre,
                           tilts[t] * (float)q->pixel_m, plane, &fresh));
             keep_better(&fresh, 2.0f * metre, s, rival);
         }
     for (size_t i = 0; i < n; i++)
-        if ((s->flags[i] & SDM_QA_VALID) && (float)s->score[i] - (float)rival[i] < 0.02f * 250.0f)
+        if ((s->flags[i] & SDM_QA_VALID) && (float)s->score[i] - (float)rival[i] < MIN_MARGIN * 250.0f)
             s->flags[i] = SDM_QA_AMBIGUOUS;
-    TRY(sdm_chain_clean(ctx, in, prior, s));
-    *matched = share_matched(s);
-    TRY(sdm_chain_fill_all(ctx, set->kernels, prior, s));
-    TRY(sdm_surface_smooth(ctx, in->settings->kernels, s));
 done:
-    sdm_free(&prior);
     sdm_free(&plane);
     sdm_free(&rival);
     sdm_surface_free(&fresh);
-    sdm_level_close(&task);
-    sdm_team_leave(ctx, team);
+    return st;
+}
+
+SdmStatus sdm_coarsest_search(SdmContext *ctx, const SdmMatchInput *in, const SdmCoarsestSearch *q,
+                              SdmSurface *s, double *matched)
+{
+    SdmStatus st = SDM_OK;
+    const SdmWindow win = s->win;
+    SdmProcessor p = {.ctx = ctx, .in = in};
+    const SdmMatchBackend b = {.ops = &sdm_processor_ops, .state = &p};
+    TRY(sdm_processor_take(&p, s));
+    p.task.v_shift = q->v_shift;
+    TRY(sdm_copy_heights(ctx, &p.surface, &p.prior));
+    TRY(sweep_planes(&p, q));
+    TRY(sdm_run_sequence(ctx, in, &b, &win, SDM_SEQUENCE_CLEAN));
+    *matched = share_matched(&p.surface);
+    TRY(sdm_fill_everywhere(ctx, in->settings->kernels, p.prior, &p.surface));
+    TRY(sdm_processor_ops.smooth(&p));
+done:
+    sdm_processor_give(&p, s);
     return st;
 }

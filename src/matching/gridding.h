@@ -4,7 +4,7 @@
 #define SDM_GRIDDING_H
 
 #include "core/block.h"
-#include "matching/chain.h"
+#include "matching/backend.h"
 
 /* How: a Gaussian of sigma 0.6 cell (0.5 pixel of the frame where that is larger), cut at 2.5 sigma, over the
  * points of a window, whose ground positions come from the lattice. */

@@ -1,15 +1,10 @@
-/* A volume of costs and an optimizer asked for -> labels. */
 // SPDX-License-Identifier: Apache-2.0
+/* A volume of costs and the settings of an optimizer -> labels. */
 #include "matching/optimize.h"
 
-#include "matching/belief.h"
+#include "matching/belief_propagation.h"
 
 #include <string.h>
-
-int sdm_volume_pitch(int labels)
-{
-    return (labels + SDM_LABEL_ALIGN - 1) / SDM_LABEL_ALIGN * SDM_LABEL_ALIGN;
-}
 
 SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v)
 {
@@ -36,16 +31,15 @@ void sdm_volume_close(SdmVolume *v)
     sdm_free(&v->cost);
 }
 
-SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, int truncation,
+SdmStatus sdm_optimizer_settings(SdmContext *ctx, const SdmOptions *o, const SdmPenalties *penalties,
                                  SdmOptimizer *out)
 {
-    const SdmOptions *const o = sdm_options(ctx);
-    *out = (SdmOptimizer){.p1 = o->p1 ? o->p1 : p1,
-                          .p2 = o->p2 ? o->p2 : p2,
+    *out = (SdmOptimizer){.p1 = o->p1 ? o->p1 : penalties->p1,
+                          .p2 = o->p2 ? o->p2 : penalties->p2,
                           .paths = strcmp(o->paths, "4") == 0 ? 4 : 8,
                           .bp = {o->bp_tile, o->bp_outer, o->bp_inner},
-                          .weight = o->bp_weight ? o->bp_weight : weight,
-                          .truncation = o->bp_truncation ? o->bp_truncation : truncation,
+                          .weight = o->bp_weight ? o->bp_weight : penalties->weight,
+                          .truncation = o->bp_truncation ? o->bp_truncation : penalties->truncation,
                           .cpu_level = o->cpu_level};
     if (strcmp(o->optimizer, "sgm") == 0)
         out->kind = SDM_OPTIMIZER_SGM;

@@ -1,5 +1,7 @@
-/* Labels from a volume of costs: what semi-global matching and belief propagation share.  A volume holds, for
- * each left pixel and label, what it costs to match them; label l of pixel x is right pixel x + first + l. */
+// SPDX-License-Identifier: Apache-2.0
+/* A volume of costs and an optimizer -> labels: the interface of semi-global matching and belief propagation.
+ * A volume holds, for each left pixel and label, the cost of matching them; label l of pixel x is right pixel
+ * x + first + l. */
 #ifndef SDM_OPTIMIZE_H
 #define SDM_OPTIMIZE_H
 
@@ -8,15 +10,21 @@
 
 typedef enum SdmOptimizerKind { SDM_OPTIMIZER_LOCAL, SDM_OPTIMIZER_SGM, SDM_OPTIMIZER_BP } SdmOptimizerKind;
 
-/* What is asked of an optimizer, in units of the volume's costs. */
+/* Settings of an optimizer, in units of the volume's costs. */
 typedef struct SdmOptimizer {
-    SdmOptimizerKind kind;
-    int p1, p2;            /* sgm: of a step by one label, of any other; 0 <= p1 <= p2 <= SDM_P2_MOST */
-    int paths;             /* sgm: 4 or 8 */
-    SdmBpPlan bp;          /* bp: tiles and iterations */
-    int weight, truncation; /* bp: of a step by one label; labels from which on steps cost the same */
+    SdmOptimizerKind kind; /* local: each pixel takes its best label, no volume is made */
+    int p1, p2;  /* sgm: penalty of a step by one label, of any other; 0 <= p1 <= p2 <= SDM_P2_MOST */
+    int paths;   /* sgm: 4 or 8 */
+    SdmBpPlan bp;           /* bp: tiles and iterations */
+    int weight, truncation; /* bp: penalty of a step by one label; labels from which on steps cost the same */
     const char *cpu_level; /* as --cpu-level */
 } SdmOptimizer;
+
+/* Does each pixel take its best label, whatever its neighbours'?  how: may be NULL, which is local. */
+static inline bool sdm_optimizer_is_local(const SdmOptimizer *how)
+{
+    return !how || how->kind == SDM_OPTIMIZER_LOCAL;
+}
 
 enum {
     SDM_LABEL_ALIGN = 16, /* labels of a pixel are padded to a multiple of it */
@@ -31,36 +39,43 @@ enum {
     SDM_OVERLAP = 32 /* rows that a band is grown by on each side, so that it ends as its neighbour does */
 };
 
-/* Costs of a band of rows.
- * A label without a cost (a pixel has no data or lies off the image) costs what chance does.  Where that goes
- * for all labels of a pixel, its neighbours decide; who made the volume drops what is chosen there. */
+/* Costs of a band of rows.  A label without a cost (a pixel without data or off the image) gets the expected
+ * cost of unrelated pixels.  Where no label of a pixel has a cost, its neighbours decide, and the caller
+ * discards the label. */
 typedef struct SdmVolume {
     int width, height, labels;
-    int begin, end; /* rows whose labels are wanted; the others are there for what lies about them */
+    int begin, end; /* rows whose labels are wanted; the others are there for their neighbourhood */
     int pitch; /* bytes from pixel to pixel: labels rounded up to a multiple of SDM_LABEL_ALIGN */
     int first; /* label 0 is right pixel x + first */
     int most;  /* no label costs more; <= SDM_COST_MOST */
     uint8_t *cost;        /* height x width x pitch, aligned to 64, labels .. pitch - 1 hold SDM_COST_PAD */
     const int16_t *guide; /* left image of the rows, height x width; smoothness is cheaper across its edges */
     ptrdiff_t guide_stride;
-    int guide_scale;      /* its levels: a step of so much is an edge; 0 = no guide */
+    int guide_scale;      /* levels of the guide: a step of so many is an edge; 0 = no guide */
 } SdmVolume;
 
-/* What an optimizer says; height x width each. */
+/* Labels; height x width each. */
 typedef struct SdmLabels {
     uint16_t *left;  /* label of each left pixel */
     uint16_t *right; /* of each right pixel, SDM_LABEL_NONE without any; NULL = not asked for */
 } SdmLabels;
 
-int sdm_volume_pitch(int labels);
+static inline int sdm_volume_pitch(int labels)
+{
+    return (labels + SDM_LABEL_ALIGN - 1) / SDM_LABEL_ALIGN * SDM_LABEL_ALIGN;
+}
 
 /* Allocate the volume's costs (width, height, labels set; pitch is) and fill the padding. */
 SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v);
 void sdm_volume_close(SdmVolume *v);
 
-/* The optimizer that the options ask for; p1, p2, weight, truncation: penalties where they ask for none.
- * SDM_ERR_USAGE with a sentence: P2 below P1, ... */
-SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, int truncation,
+/* Penalties of a cost, used where the options give none. */
+typedef struct SdmPenalties {
+    int p1, p2;             /* sgm */
+    int weight, truncation; /* bp */
+} SdmPenalties;
+/* The optimizer that the options ask for.  SDM_ERR_USAGE with a sentence: P2 below P1, ... */
+SdmStatus sdm_optimizer_settings(SdmContext *ctx, const SdmOptions *options, const SdmPenalties *penalties,
                                  SdmOptimizer *out);
 
 /* Label the pixels of the rows wanted; threads as the context has.  Of equal labels the lowest.  The result
@@ -68,7 +83,7 @@ SdmStatus sdm_optimizer_settings(SdmContext *ctx, int p1, int p2, int weight, in
  */
 SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
 
-/* Add the energy that belief propagation makes small, of the labels of rows y0..y1 - 1 and their steps to the
+/* Add the energy that belief propagation minimises, of the labels of rows y0..y1 - 1 and their steps to the
  * left and up: sums[0] += costs, sums[1] += steps. */
 void sdm_volume_energy(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const uint16_t *left,
                        int y0, int y1, int64_t sums[2]);

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Semi-global matching (Hirschmueller 2008): a volume of costs -> labels, by bands of rows and two passes
  * over each. */
-// SPDX-License-Identifier: Apache-2.0
 #include "matching/optimize.h"
 #include "levels.h"
 

@@ -11,7 +11,7 @@ enum { FAR = 65535 };
 void sdm_terrain_mask_free(SdmTerrainMask *g)
 {
     sdm_free(&g->h_m);
-    sdm_free(&g->away);
+    sdm_free(&g->distance_px);
 }
 
 /* Pixels in order: each begins in the piece of the one on its left, or as its own, and joins that of the one
@@ -93,10 +93,10 @@ static void seed(const SdmSurface *s, const int32_t *of, const uint8_t *terrain,
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int32_t i = 0; i < s->win.w * s->win.h; i++) {
         const bool is = (s->flags[i] & SDM_QA_VALID) && terrain[of[i]] >= least;
-        g->away[i] = is ? 0 : FAR;
+        g->distance_px[i] = is ? 0 : FAR;
         g->h_m[i] = s->h_m[i];
     }
-    spread_nearest(s->win.w, s->win.h, g->away, g->h_m);
+    spread_nearest(s->win.w, s->win.h, g->distance_px, g->h_m);
 }
 
 /* Pieces without a jump to the main terrain become terrain; true when a large one did.  Small ones do not
@@ -111,16 +111,16 @@ static bool accept_pieces(const SdmSurface *s, const int32_t *of, int32_t pieces
         piece[i].nearest = FAR;
     }
     for (int32_t i = 0; i < n; i++)
-        if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]] && g->away[i] < piece[of[i]].nearest)
-            piece[of[i]].nearest = g->away[i];
+        if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]] && g->distance_px[i] < piece[of[i]].nearest)
+            piece[of[i]].nearest = g->distance_px[i];
     for (int32_t i = 0; i < n; i++) { /* the rim that faces the terrain, of what is none yet */
         if (!(s->flags[i] & SDM_QA_VALID) || terrain[of[i]])
             continue;
         Piece *const p = &piece[of[i]];
-        if (g->away[i] > 2 * p->nearest + 8)
+        if (g->distance_px[i] > 2 * p->nearest + 8)
             continue;
         p->edge++;
-        p->off += fabsf(s->h_m[i] - g->h_m[i]) > sdm_ground_limit(0.5f * (float)g->away[i], pixel_m);
+        p->off += fabsf(s->h_m[i] - g->h_m[i]) > sdm_terrain_limit(0.5f * (float)g->distance_px[i], pixel_m);
     }
     for (int32_t i = 0; i < pieces; i++)
         if (!terrain[i] && piece[i].size >= 12 && piece[i].off * 2 <= piece[i].edge) {
@@ -140,10 +140,10 @@ SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, S
     uint8_t *terrain = NULL;
     *out = (SdmTerrainMask){.win = s->win};
     TRY(sdm_alloc(ctx, &of, (size_t)n, sizeof *of, "pieces of the surface"));
-    connect_pieces(s, SDM_GROUND_NOISE_M + SDM_GROUND_SLOPE * pixel_m, of);
+    connect_pieces(s, SDM_TERRAIN_NOISE_M + SDM_TERRAIN_SLOPE * pixel_m, of);
     pieces = number_pieces(s, of);
     TRY(sdm_alloc(ctx, &out->h_m, (size_t)n, sizeof(float), "the terrain"));
-    TRY(sdm_alloc(ctx, &out->away, (size_t)n, sizeof(uint16_t), "the terrain"));
+    TRY(sdm_alloc(ctx, &out->distance_px, (size_t)n, sizeof(uint16_t), "the terrain"));
     TRY(sdm_alloc(ctx, &piece, (size_t)pieces + 1, sizeof *piece, "pieces of the surface"));
     TRY(sdm_alloc(ctx, &terrain, (size_t)pieces + 1, 1, "pieces of the surface"));
     for (int32_t i = 0; i < n; i++)
@@ -162,7 +162,7 @@ SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, S
     for (int32_t i = 0; i < n; i++) {
         if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]])
             s->flags[i] = (uint16_t)((s->flags[i] & ~SDM_QA_VALID) | SDM_QA_ISOLATED);
-        out->away[i] = (uint16_t)(out->away[i] == FAR ? FAR : (out->away[i] + 1) / 2);
+        out->distance_px[i] = (uint16_t)(out->distance_px[i] == FAR ? FAR : (out->distance_px[i] + 1) / 2);
     }
 done:
     sdm_free(&of);

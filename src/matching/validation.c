@@ -1,71 +1,75 @@
-/* Last word on every pixel of a window at full resolution: terrain, score over a larger window, ray gap. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/chain.h"
-#include "matching/chain_parts.h"
+/* Validation of a window at full resolution: terrain, score over a larger window, ray intersection error; and
+ * the reasons of pixels without data. */
+#include "matching/validation.h"
 
 #include <math.h>
-#include <string.h>
 
-enum { GAP_WINDOW = 9, GAP_HALF = SDM_RAY_ERROR_HALF, GAP_ROWS = 2 * GAP_HALF + 1, GAP_UNIT = 1024 };
+enum {
+    HALF = SDM_RAY_ERROR_HALF,
+    ROWS = 2 * HALF + 1,
+    UNIT = 1024,       /* of a pixel of ray intersection error */
+    SATURATED_HALF = 3 /* of a repeat's window, and what the warp reaches further */
+};
 
-typedef struct Judge {
-    const SdmChainInput *in;
+typedef struct Validation {
+    const SdmMatchInput *in;
     SdmSurface *s;
     const float *ray_error_px;
-    const uint8_t *score; /* over the larger window */
-} Judge;
+    const uint8_t *score0; /* over the larger window */
+} Validation;
 
-/* |gap| up to a pixel, 1/1024 px, and above it how many are known (1 or 0): sums of both in one number, since
- * the window's 121 gaps stay below KNOWN. */
+/* |error| up to a pixel, 1/1024 px, in the lower bits, and above them the number of known ones (1 or 0): sums
+ * of both in one number, since the window's 121 errors stay below KNOWN. */
 enum { KNOWN_BITS = 20, KNOWN = 1 << KNOWN_BITS };
 
-/* Of a thread: sums over the columns of the rows y - GAP_HALF .. y + GAP_HALF, and what each row gave. */
+/* Of a thread: sums over the columns of the rows y - HALF .. y + HALF, and the terms of each row. */
 typedef struct Sums {
-    int32_t *column, *window; /* window: of the row that is judged */
-    int32_t *row[GAP_ROWS];   /* by y modulo GAP_ROWS */
-    uint8_t *far;             /* 1 or 0: cannot have its height */
+    int32_t *column, *window; /* window: of the row that is validated */
+    int32_t *row[ROWS];       /* by y modulo ROWS */
+    uint8_t *far;             /* 1 or 0: too far from the terrain */
 } Sums;
 
-/* Row y takes the place of the row GAP_ROWS above it; rows beyond the window's give 0. */
-static void move_rows(const Judge *j, int y, const Sums *sums)
+/* Row y takes the place of the row ROWS above it; rows beyond the window's give 0. */
+static void move_rows(const Validation *j, int y, const Sums *sums)
 {
     const int w = j->s->win.w;
     const bool inside = y >= 0 && y < j->s->win.h;
-    const float *restrict const gap = j->ray_error_px + (inside ? (size_t)y * (size_t)w : 0);
-    int32_t *restrict const sum = sums->column, *restrict const kept = sums->row[(y + GAP_ROWS) % GAP_ROWS];
+    const float *restrict const error = j->ray_error_px + (inside ? (size_t)y * (size_t)w : 0);
+    int32_t *restrict const sum = sums->column, *restrict const kept = sums->row[(y + ROWS) % ROWS];
     for (int x = 0; x < w && !inside; x++) {
         sum[x] -= kept[x];
         kept[x] = 0;
     }
     for (int x = 0; x < w && inside; x++) {
-        const float size = gap[x] < 0.0f ? -gap[x] : gap[x];
+        const float size = error[x] < 0.0f ? -error[x] : error[x];
         const float most = size < 1.0f ? size : 1.0f; /* NaN: 1 */
-        const int32_t is = size >= 0.0f ? -1 : 0, now = ((int32_t)(most * GAP_UNIT) + KNOWN) & is;
+        const int32_t is = size >= 0.0f ? -1 : 0, now = ((int32_t)(most * UNIT) + KNOWN) & is;
         sum[x] += now - kept[x];
         kept[x] = now;
     }
 }
 
-/* Of each pixel of a row, to sums->window: 1 where the mean gap around it is above the limit (1/1024 px), 2
- * where it has a gap itself. */
-static void find_wide_gaps(const Sums *sums, const float *restrict gap, int w, float limit)
+/* Of each pixel of a row, to sums->window: 1 where the mean error around it is above the limit (1/1024 px), 2
+ * where it has an error itself. */
+static void find_large_errors(const Sums *sums, const float *restrict error, int w, float limit)
 {
     const int32_t *restrict const in = sums->column;
     int32_t *restrict const out = sums->window;
     int32_t sum = 0;
-    for (int x = 0; x < GAP_HALF && x < w; x++)
+    for (int x = 0; x < HALF && x < w; x++)
         sum += in[x];
     for (int x = 0; x < w; x++) {
-        sum += (x + GAP_HALF < w ? in[x + GAP_HALF] : 0) - (x > GAP_HALF ? in[x - GAP_HALF - 1] : 0);
+        sum += (x + HALF < w ? in[x + HALF] : 0) - (x > HALF ? in[x - HALF - 1] : 0);
         out[x] = sum;
     }
     for (int x = 0; x < w; x++)
         out[x] = ((float)(out[x] & (KNOWN - 1)) > limit * (float)(out[x] >> KNOWN_BITS) ? 1 : 0) |
-                 (gap[x] == gap[x] ? 2 : 0);
+                 (error[x] == error[x] ? 2 : 0);
 }
 
-/* Which pixels of row y cannot have their height, seen from the nearest terrain that the scene is sure of? */
-static void far_from_ground(const Judge *j, int y, uint8_t *far)
+/* Pixels of row y whose height cannot be reached from the nearest terrain of the mask. */
+static void find_far(const Validation *j, int y, uint8_t *far)
 {
     const SdmTerrainMask *const g = j->in->terrain;
     const SdmWindow *const win = &j->s->win;
@@ -73,32 +77,33 @@ static void far_from_ground(const Judge *j, int y, uint8_t *far)
     if (!g)
         return;
     const int64_t v = (win->v0 + y) >> g->win.level;
-    for (int x = 0; x < win->w;) { /* pixel after pixel of the ground */
+    for (int x = 0; x < win->w;) { /* by pixels of the mask */
         const int64_t u = (win->u0 + x) >> g->win.level,
                       next = (u + 1) * ((int64_t)1 << g->win.level) - win->u0;
         const int end = next < win->w ? (int)next : win->w;
         const bool known = u < g->win.w && v < g->win.h;
         const int64_t at = known ? v * g->win.w + u : 0;
-        const float ground = g->h_m[at],
-                    limit = known ? sdm_ground_limit((float)g->away[at], j->in->terrain_pixel_m) : -1.0f;
+        const float terrain = g->h_m[at],
+                    limit =
+                        known ? sdm_terrain_limit((float)g->distance_px[at], j->in->terrain_pixel_m) : -1.0f;
         for (; x < end; x++)
-            far[x] = (uint8_t)(fabsf(h[x] - ground) <= limit ? 0 : 1);
+            far[x] = (uint8_t)(fabsf(h[x] - terrain) <= limit ? 0 : 1);
     }
 }
 
-static void judge_row(const Judge *j, int y, const Sums *sums)
+static void validate_row(const Validation *j, int y, const Sums *sums)
 {
     const int w = j->s->win.w;
     const size_t row = (size_t)y * (size_t)w;
-    const uint8_t least = sdm_validation_min_score(j->in->settings), *restrict const fresh = j->score + row;
+    const uint8_t least = sdm_validation_min_score(j->in->settings), *restrict const fresh = j->score0 + row;
     const uint8_t *restrict const far = sums->far;
-    const int32_t *restrict const gaps = sums->window;
+    const int32_t *restrict const errors = sums->window;
     uint8_t *restrict const score = j->s->score + row;
     uint16_t *restrict const flags = j->s->flags + row;
-    find_wide_gaps(sums, j->ray_error_px + row, w, j->in->settings->ray_error_limit_px * (float)GAP_UNIT);
+    find_large_errors(sums, j->ray_error_px + row, w, j->in->settings->ray_error_limit_px * (float)UNIT);
     for (int x = 0; x < w; x++) { /* in vectors: without branches */
-        const uint16_t known = (uint16_t) - (gaps[x] >> 1), wide = (uint16_t) - (gaps[x] & 1);
-        /* without a gap: the last match's own score, near the edge of the images */
+        const uint16_t known = (uint16_t) - (errors[x] >> 1), wide = (uint16_t) - (errors[x] & 1);
+        /* without an error, near the edge of the images: the score of the last match */
         const uint16_t q = (uint16_t)((fresh[x] & known) | (score[x] & ~known));
         const uint16_t low = (uint16_t) - (q < least), out = (uint16_t)-far[x],
                        valid = (uint16_t) - (flags[x] & SDM_QA_VALID);
@@ -110,48 +115,95 @@ static void judge_row(const Judge *j, int y, const Sums *sums)
     }
 }
 
-SdmPass sdm_validation_pass(const SdmMatchSettings *set)
-{
-    return (SdmPass){.window = GAP_WINDOW, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
-}
-
 uint8_t sdm_validation_min_score(const SdmMatchSettings *set)
 {
     return (uint8_t)(set->final_score * 250.0f);
 }
 
-SdmStatus sdm_validate(SdmContext *ctx, const SdmChainInput *in, SdmLevelTask *task, SdmFineResult *out)
+SdmStatus sdm_validate_pixels(SdmContext *ctx, const SdmMatchInput *in, const float *ray_error_px,
+                              const uint8_t *score0, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
-    const int w = out->surface.win.w, h = out->surface.win.h, threads = sdm_threads(ctx);
-    const size_t columns = (size_t)w, bytes = ((2 + GAP_ROWS) * sizeof(int32_t) + 1) * columns;
-    const SdmPass pass = sdm_validation_pass(in->settings);
-    uint8_t *score = NULL;
+    const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
+    const size_t columns = (size_t)w, bytes = ((2 + ROWS) * sizeof(int32_t) + 1) * columns;
+    const Validation j = {in, s, ray_error_px, score0};
     char *scratch = NULL;
-    TRY(sdm_alloc_raw(ctx, &out->ray_error_px, columns * (size_t)h, sizeof *out->ray_error_px, "ray gaps"));
-    TRY(sdm_alloc_raw(ctx, &score, columns * (size_t)h, 1, "scores"));
-    TRY(sdm_alloc(ctx, &scratch, (bytes + 64) / 64 * 64 * (size_t)threads, 1, "sums of ray gaps"));
-    TRY(sdm_level_warp(ctx, task, out->surface.h_m));
-    TRY(sdm_level_ray_error(ctx, task, &pass, out->ray_error_px, score));
+    TRY(sdm_alloc(ctx, &scratch, (bytes + 64) / 64 * 64 * (size_t)threads, 1,
+                  "sums of ray intersection errors"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
         char *const mine = scratch + (bytes + 64) / 64 * 64 * (size_t)t;
-        const Judge j = {in, &out->surface, out->ray_error_px, score};
         Sums sums = {(int32_t *)(void *)mine, (int32_t *)(void *)mine + columns, {NULL}, NULL};
-        for (size_t k = 0; k < GAP_ROWS; k++)
+        for (size_t k = 0; k < ROWS; k++)
             sums.row[k] = sums.window + (k + 1) * columns;
-        sums.far = (uint8_t *)(sums.row[GAP_ROWS - 1] + columns);
+        sums.far = (uint8_t *)(sums.row[ROWS - 1] + columns);
         const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
-        for (int y = y0 - GAP_HALF; y < y0 + GAP_HALF; y++)
+        for (int y = y0 - HALF; y < y0 + HALF; y++)
             move_rows(&j, y, &sums);
         for (int y = y0; y < y1; y++) {
-            move_rows(&j, y + GAP_HALF, &sums);
-            far_from_ground(&j, y, sums.far);
-            judge_row(&j, y, &sums);
+            move_rows(&j, y + HALF, &sums);
+            find_far(&j, y, sums.far);
+            validate_row(&j, y, &sums);
         }
     }
 done:
-    sdm_free(&score);
     sdm_free(&scratch);
     return st;
+}
+
+/* ---- pixels without a match ---- */
+
+/* Is this place terrain on the coarse surface, by a match? */
+static bool on_terrain(const SdmMatchInput *in, const SdmWindow *win, size_t i)
+{
+    const SdmTerrainMask *const g = in->terrain;
+    if (!g)
+        return true;
+    const int64_t u = (win->u0 + (int64_t)(i % (size_t)win->w)) >> g->win.level;
+    const int64_t v = (win->v0 + (int64_t)(i / (size_t)win->w)) >> g->win.level;
+    return u < g->win.w && v < g->win.h && g->distance_px[v * g->win.w + u] == 0;
+}
+
+/* Does the window around an image position (px) touch a saturated area? */
+static bool saturated_at(const SdmPyramid *p, const double at[2])
+{
+    const SdmLevelImage *const im = &p->level[0];
+    const int64_t x = (int64_t)floor(at[0] + 0.5) - im->x0, y = (int64_t)floor(at[1] + 0.5) - im->y0;
+    for (int64_t j = y - SATURATED_HALF; j <= y + SATURATED_HALF; j++)
+        for (int64_t i = x - SATURATED_HALF; i <= x + SATURATED_HALF; i++)
+            if (i >= 0 && j >= 0 && i < im->w && j < im->h && p->saturated[j * im->w + i])
+                return true;
+    return false;
+}
+
+void sdm_mark_saturated(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
+{
+    if (!in->left->saturated && !in->right->saturated)
+        return;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int y = 0; y < s->win.h; y++)
+        for (int x = 0; x < s->win.w; x++) {
+            const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
+            const double u = (double)(s->win.u0 + x), v = (double)(s->win.v0 + y);
+            double left[2], right[2];
+            if (!(s->flags[i] & SDM_QA_OUTSIDE))
+                continue;
+            sdm_lattice_left(in->lattice, u, v, left);
+            sdm_lattice_right(in->lattice, u, v, (double)s->h_m[i], right);
+            if ((in->left->saturated && saturated_at(in->left, left)) ||
+                (in->right->saturated && saturated_at(in->right, right)))
+                s->flags[i] = SDM_QA_SATURATED;
+        }
+}
+
+void sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, const uint8_t *filled, SdmSurface *s)
+{
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        const bool can = filled[i] && !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_QA_VALID)) &&
+                         on_terrain(in, &s->win, i);
+        if (can)
+            s->flags[i] = SDM_QA_VALID | SDM_QA_FILLED;
+    }
 }

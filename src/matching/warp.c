@@ -1,15 +1,15 @@
-/* Stage 5: a view of a window from its image, by the lattice and the surface. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/level.h"
+/* Stage 5: an image, the lattice and the surface of a window -> the view of the window. */
+#include "matching/match_pass.h"
 
 #include <math.h>
 
 /* Columns of a row of a view, those off its span as no data. */
 static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *surface_m, int y,
-                     SdmSpan columns, SdmRowCells *r, int16_t *out)
+                     SdmRowExtent columns, SdmRowCells *r, int16_t *out)
 {
     const SdmLevelImage *const src = side == SDM_LEFT ? task->left_source : task->right_source;
-    SdmSpan span = sdm_span_of(task->span, task->win.w, y);
+    SdmRowExtent span = sdm_row_extent(task->span, task->win.w, y);
     span.x0 = span.x0 < columns.x0 ? columns.x0 : span.x0 < columns.x1 ? span.x0 : columns.x1;
     span.x1 = span.x1 > columns.x1 ? columns.x1 : span.x1 > span.x0 ? span.x1 : span.x0;
     const SdmWindow part = sdm_window_columns(&task->win, span);
@@ -64,7 +64,7 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
         const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
         for (int x0 = 0; x0 < w; x0 += panel)
             for (int y = y0; y < y1; y++)
-                warp_row(task, side, surface_m, y, (SdmSpan){x0, x0 + panel < w ? x0 + panel : w}, &r, out);
+                warp_row(task, side, surface_m, y, (SdmRowExtent){x0, x0 + panel < w ? x0 + panel : w}, &r, out);
     }
 done:
     sdm_free(&scratch);

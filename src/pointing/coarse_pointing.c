@@ -1,6 +1,7 @@
 /* Pointing at the coarse levels. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pointing/coarse_pointing.h"
+#include "matching/coarse_match.h"
 
 #include <math.h>
 
@@ -41,14 +42,14 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
     SdmSurface s = {0};
     for (int i = 0; i <= 2 * reach; i++) {
         const int offset = i & 1 ? (i + 1) / 2 : -(i / 2); /* 0, 1, -1, 2, ... */
-        const SdmTopSearch search = {.half_range_px = q->half_range_m * fabs(f->du_dh) / size,
+        const SdmCoarsestSearch search = {.half_range_px = q->half_range_m * fabs(f->du_dh) / size,
                                      .pixel_m = f->gsd_m * size,
                                      .v_shift = offset};
         double share = 0.0;
         TRY(sdm_surface_alloc(ctx, &win, &s));
         for (size_t k = 0; k < (size_t)win.w * (size_t)win.h; k++)
             s.h_m[k] = q->prior ? q->prior->h_m[k] : (float)q->in->lattice->height0_m;
-        TRY(sdm_chain_top(ctx, q->in, &search, &s, &share));
+        TRY(sdm_coarsest_search(ctx, q->in, &search, &s, &share));
         sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", level, offset,
                 100.0 * share);
         if (share > best_share * OFFSET_GAIN + 1e-9) {

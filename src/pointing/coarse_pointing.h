@@ -3,14 +3,14 @@
 #ifndef SDM_COARSE_POINTING_H
 #define SDM_COARSE_POINTING_H
 
-#include "matching/chain.h"
+#include "matching/level_loop.h"
 #include "pointing/pointing_fit.h"
 
 /* What the search for the offset starts from; borrowed. */
 typedef struct SdmOffsetSearch {
     const SdmScene *scene;   /* for messages */
     const SdmFrame *frame;
-    const SdmChainInput *in; /* lattice and pyramids of the whole frame */
+    const SdmMatchInput *in; /* lattice and pyramids of the whole frame */
     const SdmSurface *prior; /* heights of the coarsest level to search about; NULL: the lattice's height0_m */
     double half_range_m;     /* heights searched, above and below */
 } SdmOffsetSearch;

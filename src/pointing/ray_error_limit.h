@@ -3,7 +3,7 @@
 #ifndef SDM_RAY_ERROR_LIMIT_H
 #define SDM_RAY_ERROR_LIMIT_H
 
-#include "matching/chain.h"
+#include "matching/level_loop.h"
 
 enum { SDM_RAY_ERROR_BINS = 128 /* a pixel */ };
 

@@ -134,7 +134,7 @@ SdmStatus sdm_disparity_settings(SdmContext *ctx, const SdmOptions *options, con
                              .cpu_level = options->cpu_level,
                              .optimizer = optimizer};
     TRY(check_census_option(ctx, opt, cost));
-    TRY(sdm_pair_optimizer(ctx, cost, optimizer));
+    TRY(sdm_pair_optimizer(ctx, options, cost, optimizer));
     TRY(sdm_pair_check_settings(ctx, out));
 done:
     return st;

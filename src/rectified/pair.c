@@ -143,15 +143,16 @@ done:
 }
 
 /* Penalties in steps of the volume's costs: census in bits that differ. */
-SdmStatus sdm_pair_optimizer(SdmContext *ctx, SdmPairCost cost, SdmOptimizer *out)
+SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost,
+                             SdmOptimizer *out)
 {
     switch (cost) {
     case SDM_PAIR_AD_CENSUS:
-        return sdm_optimizer_settings(ctx, 25, 150, 15, 4, out);
+        return sdm_optimizer_settings(ctx, options, &(SdmPenalties){25, 150, 15, 4}, out);
     case SDM_PAIR_CENSUS:
-        return sdm_optimizer_settings(ctx, 20, 120, 12, 4, out);
+        return sdm_optimizer_settings(ctx, options, &(SdmPenalties){20, 120, 12, 4}, out);
     default:
-        return sdm_optimizer_settings(ctx, 8, 40, 12, 4, out);
+        return sdm_optimizer_settings(ctx, options, &(SdmPenalties){8, 40, 12, 4}, out);
     }
 }
 

@@ -28,10 +28,11 @@ SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set);
 SdmStatus sdm_pair_check(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                          const SdmPairSettings *set);
 /* The optimizer that the options ask for, with penalties for this cost unless the options give them. */
-SdmStatus sdm_pair_optimizer(SdmContext *ctx, SdmPairCost cost, SdmOptimizer *out);
+SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost,
+                             SdmOptimizer *out);
 static inline bool sdm_pair_is_local(const SdmPairSettings *set)
 {
-    return !set->optimizer || set->optimizer->kind == SDM_OPTIMIZER_LOCAL;
+    return sdm_optimizer_is_local(set->optimizer);
 }
 
 /* Match on the processor.  disparity: height x width, px, NaN where there is no match.  Memory: the rows in

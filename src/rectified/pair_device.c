@@ -3,7 +3,7 @@
 #include "rectified/pair_device.h"
 
 #include "gpu/optimize_device.h"
-#include "gpu/steps_inside.h"
+#include "gpu/launch.h"
 #include "rectified/pair_labels.h"
 
 enum {

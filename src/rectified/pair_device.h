@@ -3,7 +3,7 @@
 #ifndef SDM_PAIR_DEVICE_H
 #define SDM_PAIR_DEVICE_H
 
-#include "gpu/steps.h"
+#include "gpu/launch.h"
 #include "rectified/pair.h"
 
 /* As sdm_pair_match(): disparity: height x width on the host.  Images of any height go through in bands of

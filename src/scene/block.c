@@ -1,6 +1,7 @@
 /* A rectangle of the DEM's cells from its window of the frame. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/block.h"
+#include "matching/level_labels.h"
 
 #include "input/source.h"
 
@@ -16,17 +17,17 @@ enum {
 typedef struct Needed {
     int64_t win[4]; /* frame pixels: first column, first row, last column + 1, last row + 1 */
     bool any;
-    SdmShape shape; /* of it, owned */
+    SdmFootprint shape; /* of it, owned */
 } Needed;
 
-static void shape_free(SdmShape *shape)
+static void shape_free(SdmFootprint *shape)
 {
     sdm_free(&shape->from);
     sdm_free(&shape->to);
 }
 
 /* Add the columns from..to - 1 to row j of a shape. */
-static void widen(SdmShape *shape, int j, int32_t from, int32_t to)
+static void widen(SdmFootprint *shape, int j, int32_t from, int32_t to)
 {
     const bool empty = shape->to[j] <= shape->from[j];
     shape->from[j] = empty || from < shape->from[j] ? from : shape->from[j];
@@ -79,7 +80,7 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
                                  .hmax_m = p->hmax_m};
     int32_t *from = NULL, *to = NULL;
     const size_t rows = (size_t)s->win.h;
-    out->shape = (SdmShape){.level = l, .rows = s->win.h};
+    out->shape = (SdmFootprint){.level = l, .rows = s->win.h};
     TRY(sdm_alloc(ctx, &from, rows, sizeof *from, "the window of a block"));
     TRY(sdm_alloc(ctx, &to, rows, sizeof *to, "the window of a block"));
     TRY(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
@@ -125,7 +126,7 @@ static void clear_block(SdmBlock *b)
 /* The window with its halo, on multiples of 16 px, inside the frame. */
 static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
 {
-    const int64_t halo = sdm_chain_halo(&p->settings, p->settings.coarse_level - 1), unit = 16,
+    const int64_t halo = sdm_match_halo(&p->settings, p->settings.coarse_level - 1), unit = 16,
                   size[2] = {p->frame.width, p->frame.height};
     int64_t out[4];
     for (int k = 0; k < 2; k++) {
@@ -154,11 +155,11 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
 {
     int64_t bytes = 0;
     for (int i = 0; i < 2; i++) {
-        const int64_t halo = 2 * (int64_t)sdm_chain_halo(set, i ? 0 : set->coarse_level - 1) + 16;
+        const int64_t halo = 2 * (int64_t)sdm_match_halo(set, i ? 0 : set->coarse_level - 1) + 16;
         const int64_t gw = w + halo < frame_w ? w + halo : frame_w,
                       gh = h + halo < frame_h ? h + halo : frame_h;
         bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES);
-        bytes += i ? sdm_chain_label_bytes(set, gw, gh) : 0;
+        bytes += i ? sdm_match_label_bytes(set, gw, gh) : 0;
     }
     return bytes;
 }
@@ -188,7 +189,7 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
 
 /* Stages 3 and 4 on the window of a block; the queue goes on from there.  Takes the shape over. */
 static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
-                              SdmShape *shape, SdmBlockWork *w)
+                              SdmFootprint *shape, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
     const SdmMatchCall call = {.in = &w->input.in,
@@ -196,16 +197,15 @@ static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmP
                                 .win = &w->win,
                                 .need = &w->need,
                                 .gridding = &w->gridding,
-                                .block = &w->block,
-                                .out = &w->fine};
+                                .block = &w->block};
     const int lmax = sdm_match_queue_makes_levels(queue, &p->settings) ? 0 : p->settings.coarse_level - 1;
     TRY(sdm_window_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
     w->gridding = gridding_of(scene, p, &w->input.lattice);
     TRY(sdm_grid_ground_m(ctx, &p->grid, p->frame.lon_deg, p->frame.lat_deg, &w->gridding.spacing_m));
     w->shape = *shape;
-    *shape = (SdmShape){.level = 0};
-    w->input.in.shape = &w->shape;
-    TRY(sdm_match_queue_begin(ctx, queue, &call, &w->slot));
+    *shape = (SdmFootprint){.level = 0};
+    w->input.in.footprint = &w->shape;
+    TRY(sdm_match_queue_begin(ctx, queue, &call, &w->fine, &w->slot));
 done:
     if (st != SDM_OK) {
         w->slot = -1;
@@ -294,7 +294,7 @@ done:
 static bool device_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmPrepared *p, const SdmWindow *win,
                             const SdmWindow *need)
 {
-    const int64_t halo = 2 * (int64_t)sdm_chain_halo(&p->settings, 0) + 16;
+    const int64_t halo = 2 * (int64_t)sdm_match_halo(&p->settings, 0) + 16;
     const int64_t w = need->w + halo < win->w ? need->w + halo : win->w,
                   h = need->h + halo < win->h ? need->h + halo : win->h;
     return sdm_match_queue_has_room(ctx, queue, &p->settings, w, h, win->w, win->h);

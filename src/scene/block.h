@@ -15,7 +15,7 @@ typedef struct SdmBlockWork {
     SdmGridding gridding;
     SdmFineResult fine;
     SdmWindow win, need;
-    SdmShape shape; /* of need; owned */
+    SdmFootprint shape; /* of need; owned */
     int slot;       /* of the queue; -1: nothing is awaited */
 } SdmBlockWork;
 

@@ -1,17 +1,12 @@
 /* A coarse level of the whole frame by strips of rows, each with a halo as wide as its passes reach. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/coarse_level.h"
+#include "matching/coarse_match.h"
+#include "matching/level_labels.h"
 
 #include <string.h>
 
 enum {
-    FIRST_RANGE = 4,
-    SECOND_RANGE = 2,
-    WINDOW = 9,
-    REMATCH_RANGE = 6,
-    REMATCH_WINDOW = 5, /* sees less of a cloud's edge */
-    REFINE_RANGE = 2,
-    REFINE_WINDOW = 5,  /* half as wide as the slopes that 9 blur */
     STRIP_BYTES = 24, /* a pixel: surface, prior, two views, the output of a filter */
     STRIP_SHARE = 8,  /* of the budget */
     LEAST_ROWS = 64,
@@ -24,13 +19,13 @@ enum {
 /* Rows of the halo on either side of a strip. */
 static int strip_halo(const SdmMatchSettings *set, int level)
 {
-    const int overlap = set->optimizer.kind == SDM_OPTIMIZER_LOCAL ? 0 : 4 * SDM_OVERLAP;
-    return (2 * sdm_chain_reach(set, level, WINDOW) + overlap + ROWS_UNIT) / ROWS_UNIT * ROWS_UNIT;
+    const int overlap = sdm_optimizer_is_local(&set->optimizer) ? 0 : 4 * SDM_OVERLAP;
+    return (2 * sdm_match_row_reach(set, level) + overlap + ROWS_UNIT) / ROWS_UNIT * ROWS_UNIT;
 }
 
 static int strip_rows(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win)
 {
-    if (set->optimizer.kind != SDM_OPTIMIZER_LOCAL)
+    if (!sdm_optimizer_is_local(&set->optimizer))
         return (int64_t)win->w * win->h > WHOLE_PIXELS ? LABEL_ROWS : win->h;
     const int64_t row = (int64_t)win->w * STRIP_BYTES;
     int64_t rows = memory_bytes / STRIP_SHARE / row;
@@ -45,7 +40,7 @@ int64_t sdm_coarse_strip_bytes(int64_t memory_bytes, const SdmMatchSettings *set
 {
     const int64_t most = strip_rows(memory_bytes, set, win) + 2 * (int64_t)strip_halo(set, win->level);
     const int64_t rows = most < win->h ? most : win->h;
-    return rows * win->w * STRIP_BYTES + sdm_chain_label_bytes(set, win->w, rows);
+    return rows * win->w * STRIP_BYTES + sdm_match_label_bytes(set, win->w, rows);
 }
 
 /* Rows y0..y1 - 1 of a window, as far as they lie in it. */
@@ -59,14 +54,14 @@ static SdmWindow rows_of(const SdmWindow *win, int y0, int y1)
 }
 
 /* Match a window of whole rows. */
-static SdmStatus match_window(SdmContext *ctx, const SdmChainInput *in, const SdmSurface *from,
+static SdmStatus match_window(SdmContext *ctx, const SdmMatchInput *in, const SdmSurface *from,
                               const SdmWindow *win, SdmSurface *out)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_surface_alloc(ctx, win, out));
     sdm_surface_refine(ctx, in->settings->kernels, from, out);
-    TRY(sdm_chain_level(ctx, in, FIRST_RANGE, WINDOW, out));
-    TRY(sdm_chain_level(ctx, in, SECOND_RANGE, WINDOW, out));
+    TRY(sdm_match_level(ctx, in, SDM_SEQUENCE_COARSE_FIRST, out));
+    TRY(sdm_match_level(ctx, in, SDM_SEQUENCE_COARSE_SECOND, out));
 done:
     return st;
 }
@@ -89,11 +84,11 @@ static SdmSurface rows_view(const SdmSurface *s, const SdmWindow *rows)
 }
 
 /* A pass that changes a surface in place. */
-typedef SdmStatus Pass(SdmContext *ctx, const SdmChainInput *in, int range, int window, SdmSurface *s);
+typedef SdmStatus Pass(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);
 
 /* The pass on the whole level.  above, kept: rows over a strip as they were before the pass. */
-static SdmStatus run_pass(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, Pass *pass, int range,
-                          int window, SdmSurface *s)
+static SdmStatus run_pass(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, Pass *pass,
+                          SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     SdmSurface strip = {0}, above = {0}, kept = {0};
@@ -101,7 +96,7 @@ static SdmStatus run_pass(SdmContext *ctx, const SdmChainInput *in, int64_t memo
     const int halo = strip_halo(in->settings, win.level),
               rows = strip_rows(memory_bytes, in->settings, &win);
     if (rows >= win.h)
-        return pass(ctx, in, range, window, s);
+        return pass(ctx, in, s);
     for (int y = 0; y < win.h; y += rows) {
         const SdmWindow part = rows_of(&win, y - halo, y + rows + halo),
                         last = rows_of(&win, y + rows - halo, y + rows);
@@ -117,7 +112,7 @@ static SdmStatus run_pass(SdmContext *ctx, const SdmChainInput *in, int64_t memo
         sdm_surface_free(&above);
         above = kept;
         kept = (SdmSurface){0};
-        TRY(pass(ctx, in, range, window, &strip));
+        TRY(pass(ctx, in, &strip));
         copy_rows(&strip, y, rows < win.h - y ? rows : win.h - y, s);
         sdm_surface_free(&strip);
     }
@@ -128,17 +123,22 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s)
+static SdmStatus rematch(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
 {
-    return run_pass(ctx, in, memory_bytes, sdm_chain_rematch, REMATCH_RANGE, REMATCH_WINDOW, s);
+    return sdm_match_level(ctx, in, SDM_SEQUENCE_REMATCH, s);
 }
 
-SdmStatus sdm_coarse_refine(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s)
+SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s)
 {
-    return run_pass(ctx, in, memory_bytes, sdm_chain_sharpen, REFINE_RANGE, REFINE_WINDOW, s);
+    return run_pass(ctx, in, memory_bytes, rematch, s);
 }
 
-SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, const SdmSurface *from,
+SdmStatus sdm_coarse_refine(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s)
+{
+    return run_pass(ctx, in, memory_bytes, sdm_sharpen_level, s);
+}
+
+SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, const SdmSurface *from,
                            SdmSurface *to)
 {
     SdmStatus st = SDM_OK;
@@ -160,7 +160,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, const SdmSurface *s,
+SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, const SdmSurface *s,
                                 int block, const SdmPointing *in_use, SdmTiePoints *out)
 {
     SdmStatus st = SDM_OK;
@@ -172,7 +172,7 @@ SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmChainInput *in, int64_
         const SdmWindow inner = rows_of(win, y, y + rows), outer = rows_of(win, y - halo, y + rows + halo);
         const SdmSurface with_halo = rows_view(s, &outer), exact = rows_view(s, &inner);
         TRY(sdm_alloc(ctx, &errors, (size_t)outer.w * (size_t)outer.h, sizeof *errors, "ray errors"));
-        TRY(sdm_chain_ray_error(ctx, in, &with_halo, WINDOW, errors));
+        TRY(sdm_match_ray_error(ctx, in, &with_halo, errors));
         const SdmTiePointSource from = {.lattice = in->lattice,
                                         .in_use = in_use,
                                         .surface = &exact,

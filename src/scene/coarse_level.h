@@ -4,25 +4,25 @@
 #ifndef SDM_COARSE_LEVEL_H
 #define SDM_COARSE_LEVEL_H
 
-#include "matching/chain.h"
+#include "matching/level_loop.h"
 #include "pointing/tie_points.h"
 
 /* memory_bytes: the budget, which sets the rows of a strip.  Surfaces are of the whole frame. */
 
 /* Match the level of to->win, starting from the next coarser one; allocates the arrays of `to`. */
-SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, const SdmSurface *from,
+SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, const SdmSurface *from,
                            SdmSurface *to);
 
 /* Match the invalid pixels of a level again, starting from their current heights, with a window of 5
  * pixels: see sdm_chain_rematch(). */
-SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s);
+SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
 
 /* Match the valid pixels of a level again, with a window of 5 pixels: see sdm_chain_sharpen(). */
-SdmStatus sdm_coarse_refine(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, SdmSurface *s);
+SdmStatus sdm_coarse_refine(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
 
 /* The ray errors of a level's surface -> tie points, each of block x block pixels; block: a divisor of 8.
  * *out: to be freed by the caller, also after a failure. */
-SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmChainInput *in, int64_t memory_bytes, const SdmSurface *s,
+SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, const SdmSurface *s,
                                 int block, const SdmPointing *in_use, SdmTiePoints *out);
 
 /* Bytes that a level of that window takes at a time, besides the surfaces and images of the whole frame. */

@@ -2,6 +2,7 @@
  * pointing fitted at each. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/coarse_surface.h"
+#include "matching/coarse_match.h"
 
 #include "pointing/coarse_pointing.h"
 #include "scene/coarse_level.h"
@@ -21,7 +22,7 @@ typedef struct Coarse {
     SdmLatticeRequest request;
     SdmLattice lattice;
     SdmPyramid left, right;
-    SdmChainInput in;
+    SdmMatchInput in;
 } Coarse;
 
 static SdmStatus build_lattice(SdmContext *ctx, Coarse *c)
@@ -104,7 +105,7 @@ SdmStatus sdm_coarse_terrain_mask(SdmContext *ctx, const SdmPrepared *p, SdmSurf
     const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
     const int around = sdm_stage_enter(ctx, 6);
     TRY(sdm_terrain_mask_find(ctx, s, pixel_m, out));
-    TRY(sdm_chain_fill_all(ctx, p->settings.kernels, out->h_m, s));
+    TRY(sdm_fill_everywhere(ctx, p->settings.kernels, out->h_m, s));
 done:
     sdm_stage_leave(ctx, around);
     return st;
@@ -161,7 +162,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     while ((p->frame.width / c.request.step) * (p->frame.height / c.request.step) > LATTICE_NODES)
         c.request.step *= 2;
     TRY(build_lattice(ctx, &c));
-    c.in = (SdmChainInput){.settings = set, .lattice = &c.lattice, .left = &c.left, .right = &c.right};
+    c.in = (SdmMatchInput){.settings = set, .lattice = &c.lattice, .left = &c.left, .right = &c.right};
     const SdmWindow all = sdm_frame_level(&p->frame, 0);
     const SdmPyramidRequest images = {.scene = scene, .settings = set, .lattice = &c.lattice, .win = &all,
                                       .hmin_m = p->frame.hmin_m, .hmax_m = p->frame.hmax_m,

@@ -22,7 +22,8 @@ static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPr
     SdmWindowInput input = {.in = {0}};
     SdmFineResult fine = {0};
     TRY(sdm_window_open(ctx, scene, p, win, NULL, p->settings.coarse_level, &input));
-    TRY(sdm_chain_fine(ctx, &input.in, &p->coarse, win, win, &fine));
+    const SdmMatchCall call = {.in = &input.in, .coarse = &p->coarse, .win = win, .need = win};
+    TRY(sdm_match_window(ctx, &call, &fine));
     sdm_ray_error_count(&fine, errors);
     const SdmTiePointSource from = {.lattice = &input.lattice,
                                     .in_use = &p->pointing,

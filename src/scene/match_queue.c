@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/match_queue.h"
 
-#include "gpu/chain_device.h"
+#include "gpu/match_device.h"
 #include "gpu/choose.h"
 
 #include <pthread.h>
@@ -20,6 +20,7 @@ typedef struct Slot {
     pthread_t thread;
     SdmContext *ctx; /* of the thread */
     SdmMatchCall call;
+    SdmFineResult *out;
     SdmStatus st;
     char error[512];
 } Slot;
@@ -133,7 +134,7 @@ bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMa
     Slot *const slot = queue->slot ? &queue->slot[free_slot(queue)] : NULL;
     if (!slot || need_device(ctx, queue, slot) != SDM_OK) /* beginning the window tells the error */
         return true;
-    return sdm_device_chain_bytes(slot->device, set, w, h, 2 * win_w * win_h) <=
+    return sdm_device_match_bytes(slot->device, set, w, h, 2 * win_w * win_h) <=
            sdm_device_budget(slot->device);
 }
 
@@ -145,10 +146,7 @@ static void keep_error(SdmContext *ctx, Slot *slot)
 
 static void match(SdmContext *ctx, Slot *slot)
 {
-    const SdmMatchCall *const c = &slot->call;
-    const SdmDeviceCall call = {.in = c->in, .coarse = c->coarse, .win = c->win, .need = c->need,
-                                .gridding = c->gridding, .block = c->block};
-    slot->st = sdm_device_chain(ctx, slot->device, &call, c->out);
+    slot->st = sdm_device_match(ctx, slot->device, &slot->call, slot->out);
     keep_error(ctx, slot);
 }
 
@@ -164,14 +162,16 @@ bool sdm_match_queue_makes_levels(const SdmMatchQueue *queue, const SdmMatchSett
     return queue->slot && sdm_device_makes_levels(set);
 }
 
-SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call, int *number)
+SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call,
+                                SdmFineResult *out, int *number)
 {
     const int i = *number = queue->slot ? free_slot(queue) : 0;
-    *call->out = (SdmFineResult){.ray_error_px = NULL};
+    *out = (SdmFineResult){.ray_error_px = NULL};
     if (!queue->slot)
-        return sdm_chain_fine(ctx, call->in, call->coarse, call->win, call->need, call->out);
+        return sdm_match_window(ctx, call, out);
     Slot *const slot = &queue->slot[i];
     slot->call = *call;
+    slot->out = out;
     slot->st = need_device(ctx, queue, slot);
     keep_error(ctx, slot);
     slot->busy = true;

@@ -35,18 +35,11 @@ bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMa
 /* Does the back end make the levels of a window's images from the finest one by itself? */
 bool sdm_match_queue_makes_levels(const SdmMatchQueue *queue, const SdmMatchSettings *set);
 
-/* What a window is matched from, as for sdm_chain_fine(); not to be moved before the end. */
-typedef struct SdmMatchCall {
-    const SdmChainInput *in;
-    const SdmSurface *coarse;
-    const SdmWindow *win, *need;
-    const SdmGridding *gridding;
-    SdmBlock *block;    /* its place is set; a device that grids, too, gives it its arrays at the end */
-    SdmFineResult *out; /* set at the end unless the block has its arrays; empty after a failure */
-} SdmMatchCall;
-
-/* Begin sdm_chain_fine(); a slot is free.  The processor does all of it here.  *slot: for the end. */
-SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call, int *slot);
+/* Begin sdm_match_window(); a slot is free.  The processor does all of it here.  What the call points to must stay
+ * where it is until the end.  call->block: its place is set; a device that grids, too, gives it its arrays at the
+ * end.  *out: set at the end unless the block has its arrays; empty after a failure.  *slot: for the end. */
+SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call,
+                                SdmFineResult *out, int *slot);
 /* Wait for it.  After a failure the device is opened again and tries once more; the sentence of a second
  * failure says how to go on. */
 SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int slot);

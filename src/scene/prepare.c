@@ -65,7 +65,7 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     const SdmOptions *const o = scene->options;
     SdmRadiometry left;
     sdm_image_radiometry(scene->view[0].image, &left);
-    TRY(sdm_match_settings(ctx, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, noise_q(&left), out));
+    TRY(sdm_match_settings(ctx, o, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, noise_q(&left), out));
     out->discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh));
     choose_levels(f, out);
 done:
@@ -94,7 +94,7 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
     const double metre = 1.0 / fabs(p->frame.du_dh);
     p->max_update_m = metre * REPEATS_MOVE_PX;
     for (int l = 0; l < p->settings.coarse_level; l++)
-        p->max_update_m += sdm_chain_max_update(&p->settings, l) * metre * (double)(1 << l);
+        p->max_update_m += sdm_match_max_update(&p->settings, l) * metre * (double)(1 << l);
     p->hmin_m = floor(lo - p->max_update_m);
     p->hmax_m = ceil(hi + p->max_update_m);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "coarse surface %.0f..%.0f m, %.1f %% matched", lo, hi,
@@ -146,7 +146,7 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared
 {
     const SdmMatchSettings kept = p->settings;
     const SdmStatus st =
-        sdm_match_settings(ctx, kept.cost_name, o->cpu_level, noise_q(&p->radiometry[0]), &p->settings);
+        sdm_match_settings(ctx, o, kept.cost_name, o->cpu_level, noise_q(&p->radiometry[0]), &p->settings);
     p->settings.ray_error_limit_px = kept.ray_error_limit_px;
     p->settings.discontinuity_px = kept.discontinuity_px;
     p->settings.coarse_level = kept.coarse_level;

@@ -5,7 +5,7 @@
 #define SDM_PREPARE_H
 
 #include "geometry/frame.h"
-#include "matching/chain.h"
+#include "matching/level_loop.h"
 #include "pointing/pointing_fit.h"
 
 typedef struct SdmPrepared {

@@ -133,7 +133,7 @@ static SdmCost window_cost(const SdmTiling *t, int64_t w, int64_t h, int64_t cel
     SdmCost c = {.bytes = t->fixed_bytes, .cpu_s = START_S};
     if (w <= 0 || h <= 0)
         return c;
-    const int64_t halo = 2 * (int64_t)sdm_chain_halo(&t->settings, 0);
+    const int64_t halo = 2 * (int64_t)sdm_match_halo(&t->settings, 0);
     const double gw = fmin((double)(w + halo), (double)t->frame.width),
                  gh = fmin((double)(h + halo), (double)t->frame.height);
     c.bytes += sdm_window_bytes(&t->settings, w, h, t->frame.width, t->frame.height) + cells * SDM_BLOCK_CELL_BYTES;

@@ -30,7 +30,7 @@ SdmLatticeRequest sdm_window_request(const SdmScene *scene, const SdmPrepared *p
 typedef struct SdmWindowInput {
     SdmLattice lattice;
     SdmPyramid left, right;
-    SdmChainInput in;
+    SdmMatchInput in;
 } SdmWindowInput;
 
 /* Open it: lattice with ground in the CRS of `grid` (NULL: without), pyramids of the levels 0..lmax.  To

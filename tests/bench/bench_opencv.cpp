@@ -148,7 +148,7 @@ void match(const Request &q, const cv::Mat &left, const cv::Mat &right, SdmPairC
     SdmOptimizer how;
     if (sgm)
         set.window = 1, set.optimizer = &how;
-    if (sdm_pair_optimizer(ctx, cost, &how) != SDM_OK ||
+    if (sdm_pair_optimizer(ctx, sdm_options(ctx), cost, &how) != SDM_OK ||
         sdm_pair_match(ctx, &image[0], &image[1], &set, disparity.data()) != SDM_OK) {
         std::fprintf(stderr, "%s\n", sdm_error(ctx));
         std::exit(1);

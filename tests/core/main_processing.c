@@ -82,7 +82,7 @@ static SdmStatus time_runs(SdmContext *ctx, const Request *q, const SynScene *sc
                            const SdmMatchSettings *settings, const SdmSurface *coarse)
 {
     SdmStatus st = SDM_OK;
-    const SdmChainInput in = {.settings = settings, .lattice = &scene->lattice, .left = &scene->left_pyramid,
+    const SdmMatchInput in = {.settings = settings, .lattice = &scene->lattice, .left = &scene->left_pyramid,
                               .right = &scene->right_pyramid};
     const SdmWindow win = {.w = q->width, .h = q->height};
     double seconds[MOST_RUNS], cpu_s = 1e30;
@@ -91,7 +91,7 @@ static SdmStatus time_runs(SdmContext *ctx, const Request *q, const SynScene *sc
         sdm_fine_result_free(&r);
         const double begin = sdm_now_s();
         const clock_t cpu = clock();
-        TRY(sdm_chain_fine(ctx, &in, coarse, &win, &win, &r));
+        TRY(sdm_match_window(ctx, &(SdmMatchCall){.in = &in, .coarse = coarse, .win = &win, .need = &win}, &r));
         seconds[i] = sdm_now_s() - begin;
         cpu_s = fmin(cpu_s, (double)(clock() - cpu) / CLOCKS_PER_SEC);
     }
@@ -116,7 +116,7 @@ static SdmStatus run(SdmContext *ctx, const Request *q)
     SynScene scene = {0};
     SdmSurface coarse = {0};
     SdmMatchSettings settings;
-    TRY(sdm_match_settings(ctx, q->cost, q->cpu_level, 8.0f, &settings));
+    TRY(sdm_match_settings(ctx, NULL, q->cost, q->cpu_level, 8.0f, &settings));
     settings.coarse_level = settings.top_level = COARSE;
     const SdmWindow win = {.level = COARSE, .w = q->width >> COARSE, .h = q->height >> COARSE};
     double begin = sdm_now_s();

@@ -4,7 +4,7 @@
 #include "kernel_cases.h"
 
 #include "core/options.h"
-#include "matching/belief.h"
+#include "matching/belief_propagation.h"
 
 _Static_assert((int)SDM_BP_PENALTY_MAX == (int)SDM_BP_MOST, "the check of options and the kernels agree");
 

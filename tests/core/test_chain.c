@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 #include "bench/synthetic.h"
+#include "matching/coarse_match.h"
+#include "matching/level_loop.h"
 
 enum { COARSE = 3 };
 
@@ -28,7 +30,7 @@ static void bench_open(Bench *b, int width, int height, double slope, const char
 {
     b->ctx = open_context(2);
     assert_int_equal(syn_open(b->ctx, width, height, slope, 300.0, 42, &b->scene), SDM_OK);
-    assert_int_equal(sdm_match_settings(b->ctx, cost, "auto", 8.0f, &b->settings), SDM_OK);
+    assert_int_equal(sdm_match_settings(b->ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = COARSE;
     b->settings.top_level = COARSE;
     if (strcmp(cost, "sad") == 0) {
@@ -50,10 +52,10 @@ static void bench_close(Bench *b)
 
 static SdmStatus fine(Bench *b, SdmContext *ctx, int u0, int v0, int w, int h, SdmFineResult *out)
 {
-    const SdmChainInput in = {.settings = &b->settings, .lattice = &b->scene.lattice,
+    const SdmMatchInput in = {.settings = &b->settings, .lattice = &b->scene.lattice,
                               .left = &b->scene.left_pyramid, .right = &b->scene.right_pyramid};
     const SdmWindow win = {.u0 = u0, .v0 = v0, .w = w, .h = h};
-    return sdm_chain_fine(ctx, &in, &b->coarse, &win, &win, out);
+    return sdm_match_window(ctx, &(SdmMatchCall){.in = &in, .coarse = &b->coarse, .win = &win, .need = &win}, out);
 }
 
 static int by_value(const void *a, const void *b)
@@ -139,7 +141,7 @@ static void cuts_do_not_matter(void **state)
         Bench b;
         SdmFineResult whole, cut;
         bench_open(&b, 64, 64, 0.8, "zncc");
-        const int halo = sdm_chain_halo(&b.settings, COARSE - 1), unit = 1 << COARSE, off = 7 * unit;
+        const int halo = sdm_match_halo(&b.settings, COARSE - 1), unit = 1 << COARSE, off = 7 * unit;
         const int along = (off + halo + INSIDE + unit - 1) / unit * unit, less = along - off;
         bench_close(&b);
         const bool u = side < 2, first = side % 2 == 0;
@@ -168,17 +170,17 @@ static void what_is_not_needed_does_not_matter(void **state)
     Bench b;
     SdmFineResult whole, part;
     bench_open(&b, 64, 64, 0.8, "zncc");
-    const int along = (2 * sdm_chain_halo(&b.settings, COARSE - 1) + INSIDE + 15) / 16 * 16;
+    const int along = (2 * sdm_match_halo(&b.settings, COARSE - 1) + INSIDE + 15) / 16 * 16;
     bench_close(&b);
     bench_open(&b, along, ACROSS, 0.8, "zncc");
-    const SdmChainInput in = {.settings = &b.settings,
+    const SdmMatchInput in = {.settings = &b.settings,
                               .lattice = &b.scene.lattice,
                               .left = &b.scene.left_pyramid,
                               .right = &b.scene.right_pyramid};
     const SdmWindow win = {.w = along, .h = ACROSS};
     const SdmWindow need = {.u0 = (along - INSIDE) / 32 * 16, .w = INSIDE, .h = ACROSS};
-    assert_int_equal(sdm_chain_fine(b.ctx, &in, &b.coarse, &win, &win, &whole), SDM_OK);
-    assert_int_equal(sdm_chain_fine(b.ctx, &in, &b.coarse, &win, &need, &part), SDM_OK);
+    assert_int_equal(sdm_match_window(b.ctx, &(SdmMatchCall){.in = &in, .coarse = &b.coarse, .win = &win, .need = &win}, &whole), SDM_OK);
+    assert_int_equal(sdm_match_window(b.ctx, &(SdmMatchCall){.in = &in, .coarse = &b.coarse, .win = &win, .need = &need}, &part), SDM_OK);
     assert_true(part.surface.win.w < along * 2 / 3 && part.surface.win.w >= INSIDE);
     same_bytes(&whole, (int)need.u0, 0, &part, (int)(need.u0 - part.surface.win.u0), 0, INSIDE, ACROSS);
     sdm_fine_result_free(&whole);
@@ -198,18 +200,18 @@ static void columns_left_out_do_not_matter(void **state)
         from[y] = y / 4;
         to[y] = y < ROWS - 8 ? from[y] + 24 : from[y];
     }
-    const SdmShape shape = {.level = COARSE, .rows = ROWS, .from = from, .to = to};
+    const SdmFootprint shape = {.level = COARSE, .rows = ROWS, .from = from, .to = to};
     for (int c = 0; c < 3; c++) {
         Bench b;
         SdmFineResult whole, part;
         int differ = 0;
         bench_open(&b, W, H, 0.8, costs[c]);
-        SdmChainInput in = {.settings = &b.settings, .lattice = &b.scene.lattice,
+        SdmMatchInput in = {.settings = &b.settings, .lattice = &b.scene.lattice,
                             .left = &b.scene.left_pyramid, .right = &b.scene.right_pyramid};
         const SdmWindow win = {.w = W, .h = H};
-        assert_int_equal(sdm_chain_fine(b.ctx, &in, &b.coarse, &win, &win, &whole), SDM_OK);
-        in.shape = &shape;
-        assert_int_equal(sdm_chain_fine(b.ctx, &in, &b.coarse, &win, &win, &part), SDM_OK);
+        assert_int_equal(sdm_match_window(b.ctx, &(SdmMatchCall){.in = &in, .coarse = &b.coarse, .win = &win, .need = &win}, &whole), SDM_OK);
+        in.footprint = &shape;
+        assert_int_equal(sdm_match_window(b.ctx, &(SdmMatchCall){.in = &in, .coarse = &b.coarse, .win = &win, .need = &win}, &part), SDM_OK);
         assert_null(part.surface.span);
         for (int y = 0; y < H; y++)
             if (to[y >> COARSE] > from[y >> COARSE])
@@ -262,7 +264,7 @@ static void levels_do_not_matter(void **state)
     for (int i = 0; i < 5; i++) {
         if (!sdm_kernels_at(names[i]))
             continue;
-        assert_int_equal(sdm_match_settings(b.ctx, "zncc", names[i], 8.0f, &b.settings), SDM_OK);
+        assert_int_equal(sdm_match_settings(b.ctx, NULL, "zncc", names[i], 8.0f, &b.settings), SDM_OK);
         b.settings.coarse_level = b.settings.top_level = COARSE;
         assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &have), SDM_OK);
         same_bytes(&want, 0, 0, &have, 0, 0, W, H);
@@ -300,18 +302,18 @@ static void narrow_slopes_are_sharpened(void **state)
     SdmSurface s;
     const SdmWindow win = {.level = LEVEL, .w = W >> LEVEL, .h = H >> LEVEL};
     assert_int_equal(syn_open(ctx, W, H, 0.8, 64.0, 42, &scene), SDM_OK);
-    assert_int_equal(sdm_match_settings(ctx, "zncc", "auto", 8.0f, &set), SDM_OK);
+    assert_int_equal(sdm_match_settings(ctx, NULL, "zncc", "auto", 8.0f, &set), SDM_OK);
     assert_int_equal(syn_surface(ctx, &scene, &win, 0.0, &s), SDM_OK);
     for (int i = 0; i < win.w * win.h; i++)
         s.h_m[i] = (float)scene.lattice.height0_m;
-    const SdmChainInput in = {.settings = &set, .lattice = &scene.lattice, .left = &scene.left_pyramid,
+    const SdmMatchInput in = {.settings = &set, .lattice = &scene.lattice, .left = &scene.left_pyramid,
                               .right = &scene.right_pyramid};
     for (int i = 0; i < 2; i++)
-        assert_int_equal(sdm_chain_level(ctx, &in, 4, 9, &s), SDM_OK);
+        assert_int_equal(sdm_match_level(ctx, &in, SDM_SEQUENCE_COARSE_FIRST, &s), SDM_OK);
     s.flags[HOLE] = SDM_QA_ISOLATED;
     const double before = rms_px(&scene, &s);
     for (int i = 0; i < ROUNDS; i++)
-        assert_int_equal(sdm_chain_sharpen(ctx, &in, 2, 5, &s), SDM_OK);
+        assert_int_equal(sdm_sharpen_level(ctx, &in, &s), SDM_OK);
     const double after = rms_px(&scene, &s);
     print_message("narrow slopes: %.3f px of error, sharpened %.3f px\n", before, after);
     assert_true(before > 0.2); /* there was something to do */

@@ -2,7 +2,7 @@
  * synthetic pair; and what happens when the device fails. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/synthetic.h"
-#include "gpu/chain_device.h"
+#include "gpu/match_device.h"
 #include "kernel_cases.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ typedef struct Bench { /* a scene, its settings and coarse surface */
     SdmMatchSettings settings;
     SdmSurface coarse;
     SdmTerrainMask terrain;
-    SdmChainInput in;
+    SdmMatchInput in;
     SdmWindow win;
     bool normalised;
 } Bench;
@@ -69,9 +69,9 @@ static void make_trouble(Bench *b, enum Trouble trouble)
     }
     b->terrain.win = b->coarse.win;
     assert_int_equal(sdm_alloc(ctx, &b->terrain.h_m, n, sizeof(float), "terrain"), SDM_OK);
-    assert_int_equal(sdm_alloc(ctx, &b->terrain.away, n, sizeof(uint16_t), "terrain"), SDM_OK);
+    assert_int_equal(sdm_alloc(ctx, &b->terrain.distance_px, n, sizeof(uint16_t), "terrain"), SDM_OK);
     for (size_t i = 0; i < n; i++) {
-        b->terrain.away[i] = (uint16_t)(next_random(&seed) % 4 == 0 ? next_random(&seed) % 20 : 0);
+        b->terrain.distance_px[i] = (uint16_t)(next_random(&seed) % 4 == 0 ? next_random(&seed) % 20 : 0);
         b->terrain.h_m[i] = b->coarse.h_m[i] + (next_random(&seed) % 8 == 0 ? 170.0f : 0.0f);
     }
     b->terrain.win.w -= 2; /* terrain that ends before the window */
@@ -92,7 +92,7 @@ static void bench_open(Bench *b, const char *cost, double slope, float discontin
 {
     *b = (Bench){.win = {.w = W, .h = H}};
     assert_int_equal(syn_open(ctx, W, H, slope, 300.0, 42, &b->scene), SDM_OK);
-    assert_int_equal(sdm_match_settings(ctx, cost, "auto", 8.0f, &b->settings), SDM_OK);
+    assert_int_equal(sdm_match_settings(ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = b->settings.top_level = COARSE;
     b->settings.discontinuity_px = discontinuity_px;
     b->normalised = strcmp(cost, "sad") == 0;
@@ -102,7 +102,7 @@ static void bench_open(Bench *b, const char *cost, double slope, float discontin
     }
     const SdmWindow win = {.level = COARSE, .w = W >> COARSE, .h = H >> COARSE};
     assert_int_equal(syn_surface(ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
-    b->in = (SdmChainInput){.settings = &b->settings,
+    b->in = (SdmMatchInput){.settings = &b->settings,
                             .lattice = &b->scene.lattice,
                             .left = &b->scene.left_pyramid,
                             .right = &b->scene.right_pyramid};
@@ -142,7 +142,7 @@ static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult
                              .offset = -2048.0, .ray_error_m_per_px = 15.0};
     SdmBlock want = {.w = W / 2 + 7, .h = H / 2 + 3}, have = want;
     SdmPyramid left = b->scene.left_pyramid, right = b->scene.right_pyramid;
-    SdmChainInput in = b->in;
+    SdmMatchInput in = b->in;
     SdmFineResult out;
     in.left = &left;
     in.right = &right;
@@ -150,9 +150,9 @@ static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult
     assert_true(b->normalised != sdm_device_makes_levels(&b->settings));
     assert_int_equal(sdm_block_alloc(ctx, 0, 0, want.w, want.h, &want), SDM_OK);
     assert_int_equal(sdm_gridding_run(ctx, &how, surface, &want), SDM_OK);
-    const SdmDeviceCall call = {.in = &in, .coarse = &b->coarse, .win = &b->win, .need = need,
+    const SdmMatchCall call = {.in = &in, .coarse = &b->coarse, .win = &b->win, .need = need,
                                 .gridding = &how, .block = &have};
-    if (sdm_device_chain(ctx, device, &call, &out) != SDM_OK)
+    if (sdm_device_match(ctx, device, &call, &out) != SDM_OK)
         fail_msg("%s", sdm_error(ctx));
     assert_int_equal(have.height_m != NULL, sdm_device_info(device)->doubles);
     assert_int_equal(out.surface.h_m == NULL, sdm_device_info(device)->doubles);
@@ -187,10 +187,10 @@ static void compare_chain(const char *cost, double slope, float discontinuity_px
     SdmFineResult want, have;
     bench_open(&b, cost, slope, discontinuity_px);
     make_trouble(&b, trouble);
-    assert_int_equal(sdm_chain_fine(ctx, &b.in, &b.coarse, &b.win, need, &want), SDM_OK);
+    assert_int_equal(sdm_match_window(ctx, &(SdmMatchCall){.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = need}, &want), SDM_OK);
     for (int i = 0; i < device_count; i++) {
         SdmDevice *device = open_device(i);
-        if (sdm_device_chain_fine(ctx, device, &b.in, &b.coarse, &b.win, need, &have) != SDM_OK)
+        if (sdm_device_match(ctx, device, &(SdmMatchCall){.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = need}, &have) != SDM_OK)
             fail_msg("%s", sdm_error(ctx));
         assert_memory_equal(&want.surface.win, &have.surface.win, sizeof want.surface.win);
         compare(want.surface.h_m, have.surface.h_m, 4, "heights", cost);
@@ -201,7 +201,7 @@ static void compare_chain(const char *cost, double slope, float discontinuity_px
         assert_int_equal(sdm_device_used(device), 0);
         compare_cells(&b, device, &want, need);
         assert_true(sdm_device_peak(device) <=
-                    sdm_device_chain_bytes(device, &b.settings, W, H, (int64_t)(W + 64) * (H + 64) * 2));
+                    sdm_device_match_bytes(device, &b.settings, W, H, (int64_t)(W + 64) * (H + 64) * 2));
         sdm_device_close(&device);
         sdm_fine_result_free(&have);
     }
@@ -280,14 +280,14 @@ static void failures_are_told(void **state)
     const SdmGridding how = {.kernels = b.settings.kernels, .lattice = &b.scene.lattice, .spacing = 30.0,
                              .gsd_m = 15.0, .spacing_m = 30.0, .scale = 16.0, .ray_error_m_per_px = 15.0};
     SdmBlock block = {.w = W / 2, .h = H / 2};
-    const SdmDeviceCall call = {.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = &b.win,
+    const SdmMatchCall call = {.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = &b.win,
                                 .gridding = &how, .block = &block};
     for (int i = 0; i < device_count; i++) {
         SdmDevice *device = open_device(i);
         for (int64_t n = 1; n < 4000; n = n * 5 / 2 + 1) {
             const SdmStatus fault = n % 2 ? SDM_ERR_DEVICE : SDM_ERR_MEMORY;
             sdm_device_fail_at(n, fault, false);
-            const SdmStatus st = sdm_device_chain(ctx, device, &call, &r);
+            const SdmStatus st = sdm_device_match(ctx, device, &call, &r);
             sdm_device_fail_at(0, SDM_OK, false);
             assert_true(st == fault || (st == SDM_OK && n > 100));
             assert_int_equal(sdm_device_used(device), 0);
@@ -300,7 +300,7 @@ static void failures_are_told(void **state)
         }
         sdm_fine_result_free(&r);
         sdm_device_set_budget(device, 100000);
-        assert_int_equal(sdm_device_chain_fine(ctx, device, &b.in, &b.coarse, &b.win, &b.win, &r),
+        assert_int_equal(sdm_device_match(ctx, device, &(SdmMatchCall){.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = &b.win}, &r),
                          SDM_ERR_MEMORY);
         assert_non_null(strstr(sdm_error(ctx), "--tile"));
         sdm_device_close(&device);

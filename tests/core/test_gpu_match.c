@@ -29,7 +29,7 @@ static const char *name_of(const Case *c, const char *what)
              (int)c->cost, c->s.w, c->s.h, c->pass.window, c->pass.range, (double)c->pass.min_margin,
              (double)c->pass.max_mismatch, c->task.v_shift,
              c->retry                     ? ", retry"
-             : c->pass.bears_score > 0.0f ? ", small"
+             : c->pass.min_small_window_score > 0.0f ? ", small"
                                           : "");
     return text;
 }
@@ -48,7 +48,7 @@ static void case_open(Case *c, enum SdmGpuCost cost, Shape s, int window, int ra
                         .max_mismatch = mismatches[turn / 3 % 4],
                         .min_sigma = turn % 4 == 3 ? 1200.0f : 0.0f,
                         .score_sigma = turn % 5 == 2 ? 512.0f : 0.0f,
-                        .bears_score = turn % 3 == 1 ? 0.5f : 0.0f};
+                        .min_small_window_score = turn % 3 == 1 ? 0.5f : 0.0f};
     for (int side = 0; side < 2; side++) {
         c->image[side] = malloc(n * sizeof(int16_t));
         assert_non_null(c->image[side]);
@@ -94,12 +94,12 @@ static int64_t compare_match(const Case *c)
     SdmBuffer *const node = put(c->lattice.node, nodes_bytes(&c->lattice)),
                      *const left = put(c->image[0], 2 * n), *const right = put(c->image[1], 2 * n),
                      *const prior = put(c->prior, 4 * n);
-    const SdmGpuMatch m = {.cost = c->cost,
-                           .w = c->s.w,
-                           .h = c->s.h,
-                           .left = left,
-                           .right = right,
-                           .v_shift = c->task.v_shift,
+    const SdmGpuMatch m = {.views = {.cost = c->cost,
+                                     .w = c->s.w,
+                                     .h = c->s.h,
+                                     .left = left,
+                                     .right = right,
+                                     .v_shift = c->task.v_shift},
                            .pass = &c->pass,
                            .retry = c->retry,
                            .right_cells = &cells,
@@ -131,7 +131,8 @@ static void compare_gap(const Case *c)
     assert_true(gap && score);
     SdmBuffer *const left = put(c->image[0], 2 * n), *const right = put(c->image[1], 2 * n),
                     *const ray_error_v = put(NULL, 4 * n), *const score0 = put(NULL, n);
-    OK(sdm_gpu_ray_error(test.ctx, &test.gpu, c->cost, &c->pass, left, right, c->s.w, c->s.h, ray_error_v, score0));
+    const SdmGpuViews views = {.cost = c->cost, .w = c->s.w, .h = c->s.h, .left = left, .right = right};
+    OK(sdm_gpu_ray_error(test.ctx, &test.gpu, &views, &c->pass, ray_error_v, score0));
     OK(sdm_level_ray_error(test.ctx, &task, &c->pass, gap, score));
     expect(ray_error_v, gap, 4 * n, name_of(c, "gaps"));
     expect(score0, score, n, name_of(c, "scores of gaps"));

@@ -160,19 +160,24 @@ static void filters_close(Filters *f)
     free(f->out);
 }
 
+static SdmGpuSurface on_device(const Filters *f)
+{
+    return (SdmGpuSurface){.win = f->surface.win, .h_m = f->h_m, .prior_m = f->prior_m, .flags = f->flags};
+}
+
 static void check_median_and_reject(Filters *f)
 {
-    const int half = f->turn % 8;
-    const float tol = f->turn % 2 ? 3.3f : 0.5f;
+    const SdmRejection r = {.half = f->turn % 8, .tol_m = f->turn % 2 ? 3.3f : 0.5f, .share = 0.3f};
+    const SdmGpuSurface s = on_device(f);
     uint16_t *const flags = malloc(2 * f->n);
     assert_non_null(flags);
     SdmBuffer *const median = put(NULL, 4 * f->n), *const kept = put(NULL, 2 * f->n);
     sdm_surface_median(test.ctx, &sdm_kernels_reference, &f->surface, f->surface.h_m, f->out);
-    OK(sdm_gpu_median(test.ctx, &test.gpu, f->s.w, f->s.h, f->h_m, f->flags, median));
+    OK(sdm_gpu_median(test.ctx, &test.gpu, &s, median));
     expect(median, f->out, 4 * f->n, name_of("median", f->s, f->turn));
-    OK(sdm_surface_reject(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, half, tol, 0.3f, flags));
-    OK(sdm_gpu_reject(test.ctx, &test.gpu, f->s.w, f->s.h, f->h_m, f->prior_m, f->flags, half, tol, 0.3f,
-                      kept));
+    OK(sdm_surface_reject(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, r.half, r.tol_m,
+                          r.share, flags));
+    OK(sdm_gpu_reject(test.ctx, &test.gpu, &s, &r, kept));
     expect(kept, flags, 2 * f->n, name_of("reject", f->s, f->turn));
     free(flags);
 }
@@ -200,10 +205,11 @@ static void check_smooth_and_fill(Filters *f)
     uint8_t *const filled = malloc(f->n);
     assert_non_null(filled);
     SdmBuffer *const smooth = put(NULL, 4 * f->n), *mask = f->turn % 2 ? put(NULL, f->n) : NULL;
-    OK(sdm_gpu_smooth(test.ctx, &test.gpu, f->s.w, f->s.h, f->h_m, smooth));
+    const SdmGpuSurface there = on_device(f);
+    OK(sdm_gpu_smooth(test.ctx, &test.gpu, &there, smooth));
     static const SdmFill near = {.half = 4, .least = 12};
     const SdmFill *const again = f->turn / 15 % 2 ? &near : NULL;
-    OK(sdm_gpu_fill(test.ctx, &test.gpu, f->s.w, f->s.h, f->h_m, f->prior_m, f->flags, &fill, again, mask));
+    OK(sdm_gpu_fill(test.ctx, &test.gpu, &there, &fill, again, mask));
     SdmSurface s = f->surface;
     s.h_m = NULL;
     OK(sdm_alloc_raw(test.ctx, &s.h_m, f->n, sizeof *s.h_m, "a test"));

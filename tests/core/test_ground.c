@@ -58,10 +58,10 @@ static int count(const Case *c, int x0, int y0, int x1, int y1, uint16_t flags)
 static void limits(void **state)
 {
     (void)state;
-    assert_near(sdm_ground_limit(0.0f, PIXEL_M), 80.0 + 85.8, 1e-3); /* the step and a pixel of 55 degrees */
-    assert_near(sdm_ground_limit(4.0f, PIXEL_M), 80.0 + 5 * 85.8, 1e-3);
-    assert_near(sdm_ground_limit(5.0f, PIXEL_M), 80.0 + 6 * 85.8, 1e-3);        /* steep as far as that */
-    assert_near(sdm_ground_limit(15.0f, PIXEL_M), 80.0 + 6 * 85.8 + 90.0,
+    assert_near(sdm_terrain_limit(0.0f, PIXEL_M), 80.0 + 85.8, 1e-3); /* the step and a pixel of 55 degrees */
+    assert_near(sdm_terrain_limit(4.0f, PIXEL_M), 80.0 + 5 * 85.8, 1e-3);
+    assert_near(sdm_terrain_limit(5.0f, PIXEL_M), 80.0 + 6 * 85.8, 1e-3);        /* steep as far as that */
+    assert_near(sdm_terrain_limit(15.0f, PIXEL_M), 80.0 + 6 * 85.8 + 90.0,
                 1e-3); /* then 0.15 x 60 m a pixel */
 }
 
@@ -74,8 +74,8 @@ static void all_terrain(void **state)
     find(&c);
     assert_int_equal(count(&c, 0, 1, W, H, SDM_QA_VALID), N - W);
     assert_int_equal(count(&c, 0, 0, W, 1, SDM_QA_LOW_SCORE), W); /* not touched */
-    assert_int_equal(c.g.away[5 * W + 5], 0);
-    assert_int_equal(c.g.away[7], 1);
+    assert_int_equal(c.g.distance_px[5 * W + 5], 0);
+    assert_int_equal(c.g.distance_px[7], 1);
     assert_true(c.g.h_m[7] == 500.0f);
     end(&c);
 }
@@ -87,7 +87,7 @@ static void nothing_matched(void **state)
     start(&c, 500.0f, SDM_QA_TEXTURELESS);
     find(&c);
     for (int i = 0; i < N; i++)
-        assert_int_equal(c.g.away[i], 65535);
+        assert_int_equal(c.g.distance_px[i], 65535);
     assert_int_equal(count(&c, 0, 0, W, H, SDM_QA_TEXTURELESS), N);
     end(&c);
 }
@@ -105,8 +105,8 @@ static void cloud_is_rejected(void **state)
     find(&c);
     assert_int_equal(count(&c, 7, 7, 13, 13, SDM_QA_ISOLATED), 36);
     assert_int_equal(count(&c, 0, 0, W, H, SDM_QA_VALID), N - 36);
-    assert_int_equal(c.g.away[7 * W + 7], 1);
-    assert_int_equal(c.g.away[9 * W + 9], 3); /* columns 7, 8, 9 */
+    assert_int_equal(c.g.distance_px[7 * W + 7], 1);
+    assert_int_equal(c.g.distance_px[9 * W + 9], 3); /* columns 7, 8, 9 */
     assert_true(c.g.h_m[9 * W + 9] == 100.0f);
     end(&c);
 }
@@ -174,11 +174,11 @@ static void distances(void **state)
     start(&c, 7.0f, SDM_QA_OUTSIDE);
     paint(&c, 10, 10, 11, 11, 55.0f, SDM_QA_VALID);
     find(&c);
-    assert_int_equal(c.g.away[10 * W + 10], 0);
-    assert_int_equal(c.g.away[10 * W + 15], 5);
-    assert_int_equal(c.g.away[8 * W + 8], 3);   /* 2 corners */
-    assert_int_equal(c.g.away[11 * W + 13], 4); /* 1 corner, 2 along: 3.5 */
-    assert_int_equal(c.g.away[0], 15);          /* 10 corners */
+    assert_int_equal(c.g.distance_px[10 * W + 10], 0);
+    assert_int_equal(c.g.distance_px[10 * W + 15], 5);
+    assert_int_equal(c.g.distance_px[8 * W + 8], 3);   /* 2 corners */
+    assert_int_equal(c.g.distance_px[11 * W + 13], 4); /* 1 corner, 2 along: 3.5 */
+    assert_int_equal(c.g.distance_px[0], 15);          /* 10 corners */
     for (int i = 0; i < N; i++)
         assert_true(c.g.h_m[i] == 55.0f);
     end(&c);
@@ -194,7 +194,7 @@ static void allocations_fail(void **state)
         assert_int_equal(sdm_terrain_mask_find(c.ctx, &c.s, PIXEL_M, &c.g), SDM_ERR_MEMORY);
         sdm_alloc_fail_at(0);
         assert_null(c.g.h_m);
-        assert_null(c.g.away);
+        assert_null(c.g.distance_px);
         end(&c);
     }
 }

@@ -207,7 +207,7 @@ static void update_compare(const UpdateInput *in, int turn)
                       .max_mismatch = 0.7f,
                       .not_at_edge = turn & 4,
                       .keep_valid = turn & 8,
-                      .bears = turn & 16 ? 120 : 0};
+                      .min_quality = turn & 16 ? 120 : 0};
     float *h[2];
     uint16_t *flags[2];
     uint8_t *quality[2];

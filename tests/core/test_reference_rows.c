@@ -367,7 +367,7 @@ static void update_moves_what_bears_it(void **state)
             h[x] = 7.0f;
         memcpy(flags, was, sizeof was);
         memcpy(quality, before, sizeof before);
-        u.bears = retry ? 0 : 150;
+        u.min_quality = retry ? 0 : 150;
         u.keep_valid = retry;
         sdm_kernels_reference.update_row(&u);
         static const float want[2][N] = {{100, 100.5f, 100.5f, 100, 100}, {7, 7, 100.5f, 7, 7}};

@@ -234,7 +234,7 @@ static void options_that_cannot_be_are_refused(void **state)
     options.p1 = 20;
     options.p2 = 19;
     assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
-    assert_int_equal(sdm_optimizer_settings(ctx, 1, 2, 1, 1, &how), SDM_ERR_USAGE);
+    assert_int_equal(sdm_optimizer_settings(ctx, sdm_options(ctx), &(SdmPenalties){1, 2, 1, 1}, &how), SDM_ERR_USAGE);
     assert_non_null(strstr(sdm_error(ctx), "--p2: found 19, expected at least --p1, which is 20"));
     assert_int_equal(sdm_volume_open(ctx, &v), SDM_ERR_USAGE);
     assert_non_null(strstr(sdm_error(ctx), "0 labels to choose from"));

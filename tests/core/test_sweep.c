@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 #include "bench/synthetic.h"
+#include "matching/coarse_match.h"
 
 enum { W = 1024, H = 512, LEVEL = 3 };
 static const double PIXEL_HEIGHT_M = (1 << LEVEL) / SYN_DU_DH; /* 200 m of height for a pixel of the level */
@@ -20,7 +21,7 @@ static void bench_open(Bench *b, double slope, double wave_px)
     b->ctx = NULL;
     assert_int_equal(sdm_open(&b->ctx, NULL), SDM_OK);
     assert_int_equal(syn_open(b->ctx, W, H, slope, wave_px, 7, &b->scene), SDM_OK);
-    assert_int_equal(sdm_match_settings(b->ctx, "zncc", "auto", 8.0f, &b->settings), SDM_OK);
+    assert_int_equal(sdm_match_settings(b->ctx, NULL, "zncc", "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = b->settings.top_level = LEVEL;
     assert_int_equal(sdm_surface_alloc(b->ctx, &win, &b->s), SDM_OK);
 }
@@ -35,11 +36,11 @@ static void bench_close(Bench *b)
 /* Start `off_px` pixels of parallax off the true mean height; the share that is matched. */
 static double sweep(Bench *b, double off_px, double half_range_px, int v_shift)
 {
-    const SdmChainInput in = {.settings = &b->settings,
+    const SdmMatchInput in = {.settings = &b->settings,
                               .lattice = &b->scene.lattice,
                               .left = &b->scene.left_pyramid,
                               .right = &b->scene.right_pyramid};
-    const SdmTopSearch q = {
+    const SdmCoarsestSearch q = {
         .half_range_px = half_range_px, .pixel_m = SYN_GSD_M * (1 << LEVEL), .v_shift = v_shift};
     double share = -1.0;
     for (int i = 0; i < b->s.win.w * b->s.win.h; i++) {
@@ -47,7 +48,7 @@ static double sweep(Bench *b, double off_px, double half_range_px, int v_shift)
         b->s.flags[i] = 0;
         b->s.score[i] = 0;
     }
-    assert_int_equal(sdm_chain_top(b->ctx, &in, &q, &b->s, &share), SDM_OK);
+    assert_int_equal(sdm_coarsest_search(b->ctx, &in, &q, &b->s, &share), SDM_OK);
     return share;
 }
 

@@ -54,7 +54,7 @@ static void make_whole(const char *path, Whole whole[2])
     memset(sample, 0, sizeof sample);
     p.coarse.h_m = height;
     p.terrain.h_m = height;
-    p.terrain.away = away;
+    p.terrain.distance_px = away;
     p.pointing.profile_px = profile;
     p.points.rounds = 2;
     p.points.round[1].sample_count = 4;

@@ -37,9 +37,9 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     opt.threads = 2;
     assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
     ctx->options.memory_bytes = memory; /* less than an option may be */
-    assert_int_equal(sdm_match_settings(ctx, cost, "auto", 8.0f, &set), SDM_OK);
+    assert_int_equal(sdm_match_settings(ctx, &opt, cost, "auto", 8.0f, &set), SDM_OK);
     assert_int_equal(syn_surface(ctx, scene, &above, 0.4, &from), SDM_OK);
-    const SdmChainInput in = {.settings = &set, .lattice = &scene->lattice, .left = &scene->left_pyramid,
+    const SdmMatchInput in = {.settings = &set, .lattice = &scene->lattice, .left = &scene->left_pyramid,
                               .right = &scene->right_pyramid};
     *out = (Result){.surface = {.win = {.level = LEVEL, .w = W >> 1, .h = H >> 1}}};
     assert_int_equal(sdm_coarse_level(ctx, &in, sdm_options(ctx)->memory_bytes, &from, &out->surface), SDM_OK);

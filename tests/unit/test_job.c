@@ -321,7 +321,7 @@ static void a_prepared_scene_comes_back(void **state)
                           .profile_px = profile},
              .points = {.rounds = 1, .round[0] = {.matches = 9, .samples = sample, .sample_count = 2}},
              .coarse = {.win = win, .h_m = height, .flags = flags},
-             .terrain = {.win = win, .h_m = terrain, .away = away},
+             .terrain = {.win = win, .h_m = terrain, .distance_px = away},
              .lattice_error_px = NAN,
              .grid = {.wkt = "LOCAL_CS[]", .spacing = 30.0, .cols = 5, .rows = 6, .geographic = true}};
     (void)state;
@@ -335,7 +335,7 @@ static void a_prepared_scene_comes_back(void **state)
     assert_memory_equal(back.points.round[0].samples, sample, sizeof sample);
     assert_true(back.coarse.win.level == 3 && back.coarse.win.u0 == -2 && back.coarse.win.h == SIDE);
     assert_memory_equal(back.coarse.h_m, height, sizeof height);
-    assert_memory_equal(back.terrain.away, away, sizeof away);
+    assert_memory_equal(back.terrain.distance_px, away, sizeof away);
     assert_true(!back.coarse.flags && !back.coarse.score && !back.settings.kernels && !back.coarse.span);
     assert_true(isnan(back.lattice_error_px) && back.grid.geographic && back.grid.rows == 6);
     sdm_prepared_free(&back);

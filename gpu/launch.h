@@ -1,8 +1,10 @@
-/* What the files of the steps share: launches, scratch. */
-#ifndef SDM_GPU_STEPS_INSIDE_H
-#define SDM_GPU_STEPS_INSIDE_H
+// SPDX-License-Identifier: Apache-2.0
+/* A queue of a device with the tables and the scratch of the steps: launches by the name of a kernel.  Internal;
+ * not installed. */
+#ifndef SDM_GPU_LAUNCH_H
+#define SDM_GPU_LAUNCH_H
 
-#include "steps.h"
+#include "device.h"
 
 enum SdmGpuScratch { /* slots of SdmGpu.scratch */
                      SDM_S_VOLUME,
@@ -23,13 +25,22 @@ enum SdmGpuScratch { /* slots of SdmGpu.scratch */
                      SDM_S_BORDERS, /* messages between tiles; sums of the energy */
                      SDM_S_PATCHES, /* of the gridding, its weights, heads of its lists */
                      SDM_S_WEIGHTS,
-                     SDM_S_HEADS
+                     SDM_S_HEADS,
+                     SDM_GPU_SCRATCH
 };
-enum { SDM_WARP_PIXELS = 4, SDM_REJECT_ROWS = 4 }; /* of an item: gpu/warp.cl, gpu/filter.cl */
-enum { SDM_CELL_BYTES = 32 * 4, SDM_PATCH_BYTES = 64 };
-int64_t sdm_gpu_volume_bytes(const SdmGpu *g); /* of scores in flight */
 
-/* At least `bytes` in slot; what was there is lost when it grows. */
+/* The scratch grows when it must. */
+typedef struct SdmGpu {
+    SdmDevice *device;
+    int queue;
+    SdmBuffer *cubic; /* sdm_cubic_weights */
+    SdmBuffer *scratch[SDM_GPU_SCRATCH];
+    int64_t scratch_bytes[SDM_GPU_SCRATCH];
+} SdmGpu;
+SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out);
+void sdm_gpu_close(SdmGpu *g);
+
+/* At least `bytes` in slot; its contents are lost when it grows. */
 SdmStatus sdm_gpu_scratch(SdmContext *ctx, SdmGpu *g, enum SdmGpuScratch slot, int64_t bytes,
                           SdmBuffer **out);
 

@@ -1,17 +1,21 @@
-/* Stage 5 with an optimizer: scores -> costs -> labels -> scores near the labels. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/labels.h"
+/* Stage 5 with an optimizer: scores -> costs -> labels -> scores clamped to the labels. */
+#include "matching/level_labels.h"
 
 #include <string.h>
 
-enum { COST_ONE = SDM_LABELS_MOST, EDGE_Q = SDM_LABELS_EDGE };
+enum { COST_ONE = SDM_LABELS_MAX_COST, MAX_ROWS = SDM_LABELS_BAND + 2 * SDM_OVERLAP };
 
 SdmStatus sdm_level_labels_open(SdmContext *ctx, const SdmLevelTask *task, const SdmPass *pass,
                                 SdmLevelLabels *out)
 {
     SdmStatus st = SDM_OK;
-    const int most = SDM_LABELS_BAND + 2 * SDM_OVERLAP, rows = task->win.h < most ? task->win.h : most;
-    *out = (SdmLevelLabels){.width = task->win.w, .height = task->win.h, .range = pass->range};
+    const int rows = task->win.h < MAX_ROWS ? task->win.h : MAX_ROWS;
+    *out = (SdmLevelLabels){.width = task->win.w, .height = task->win.h};
+    if (sdm_optimizer_is_local(pass->optimizer))
+        return SDM_OK;
+    out->how = pass->optimizer;
+    out->range = pass->range;
     out->volume = (SdmVolume){.width = task->win.w, .height = rows, .labels = 2 * pass->range + 1,
                               .first = -pass->range, .most = COST_ONE};
     TRY(sdm_volume_open(ctx, &out->volume));
@@ -22,14 +26,25 @@ done:
     return st;
 }
 
-int64_t sdm_level_labels_bytes(const SdmOptimizer *how, int range, int64_t w, int64_t h)
+bool sdm_level_labels_next(SdmLevelLabels *l)
 {
-    const int most = SDM_LABELS_BAND + 2 * SDM_OVERLAP, rows = h < most ? (int)h : most,
-              labels = 2 * range + 1;
-    if (how->kind == SDM_OPTIMIZER_LOCAL)
+    const int h = l->height, band = l->how ? SDM_LABELS_BAND : h, overlap = l->how ? SDM_OVERLAP : 0;
+    if (l->end >= h)
+        return false;
+    l->begin = l->end;
+    l->end = l->begin + band < h ? l->begin + band : h;
+    l->y0 = l->begin > overlap ? l->begin - overlap : 0;
+    l->y1 = l->end + overlap < h ? l->end + overlap : h;
+    return true;
+}
+
+int64_t sdm_match_label_bytes(const SdmMatchSettings *set, int64_t w, int64_t h)
+{
+    const int rows = h < MAX_ROWS ? (int)h : MAX_ROWS, labels = 2 * sdm_match_widest_range(set) + 1;
+    if (sdm_optimizer_is_local(&set->optimizer))
         return 0;
     return w * rows * (sdm_volume_pitch(labels) + (int64_t)sizeof(uint16_t)) +
-           sdm_optimize_bytes(how, (int)w, rows, labels);
+           sdm_optimize_bytes(&set->optimizer, (int)w, rows, labels);
 }
 
 void sdm_level_labels_close(SdmLevelLabels *l)
@@ -38,7 +53,7 @@ void sdm_level_labels_close(SdmLevelLabels *l)
     sdm_free(&l->label);
 }
 
-/* Cost of a score; SDM_SCORE_NONE costs all. */
+/* Cost of a score; COST_ONE of SDM_SCORE_NONE. */
 static uint8_t cost_of(float score)
 {
     const float c = (1.0f - score) * (float)COST_ONE + 0.5f, kept = c > 0.0f ? c : 0.0f;
@@ -54,7 +69,7 @@ void sdm_level_labels_cost(void *user, const SdmCostRow *row)
     for (int k = 0; k < labels; k++)
         for (int x = 0; x < v->width; x++)
             out[(ptrdiff_t)x * v->pitch + k] = cost_of(row->score[k * row->pitch + x]);
-    for (int x = 0; x < v->width; x++) { /* no score at all: no say */
+    for (int x = 0; x < v->width; x++) { /* without any score: its neighbours decide */
         bool any = false;
         for (int k = 0; k < labels && !any; k++)
             any = row->score[k * row->pitch + x] > SDM_SCORE_NONE;
@@ -63,8 +78,7 @@ void sdm_level_labels_cost(void *user, const SdmCostRow *row)
     }
 }
 
-SdmStatus sdm_level_labels_choose(SdmContext *ctx, const SdmLevelTask *task, const SdmOptimizer *how,
-                                  SdmLevelLabels *l)
+SdmStatus sdm_level_labels_choose(SdmContext *ctx, const SdmLevelTask *task, SdmLevelLabels *l)
 {
     const SdmLabels out = {.left = l->label};
     SdmVolume v = l->volume;
@@ -73,22 +87,28 @@ SdmStatus sdm_level_labels_choose(SdmContext *ctx, const SdmLevelTask *task, con
     v.end = l->end - l->y0;
     v.guide = task->left + (ptrdiff_t)l->y0 * l->width;
     v.guide_stride = l->width;
-    v.guide_scale = EDGE_Q;
-    return sdm_optimize(ctx, how, &v, &out);
+    v.guide_scale = SDM_LABELS_EDGE;
+    return sdm_optimize(ctx, l->how, &v, &out);
 }
 
-size_t sdm_level_labels_keep_bytes(int width, int range)
+static ptrdiff_t pitch_of(int width) { return ((ptrdiff_t)width + 15) / 16 * 16; }
+
+size_t sdm_level_labels_clamp_bytes(const SdmPass *pass, int width)
 {
-    const size_t w = ((size_t)width + 15) / 16 * 16;
-    return w * (size_t)(2 * range + 1) * sizeof(float);
+    const size_t bytes = (size_t)pitch_of(width) * (size_t)(2 * pass->range + 1) * sizeof(float);
+    return sdm_optimizer_is_local(pass->optimizer) ? 0 : (bytes + 63) / 64 * 64;
 }
 
-void sdm_level_labels_keep(const SdmLevelLabels *l, const SdmCostRow *row, float *out)
+SdmCostRow sdm_level_labels_clamp(const SdmLevelLabels *l, const SdmCostRow *row, float *out)
 {
     const int w = row->width, count = l->volume.labels;
     const uint16_t *const label = l->label + (ptrdiff_t)(row->y - l->y0) * w;
-    const ptrdiff_t pitch = ((ptrdiff_t)w + 15) / 16 * 16;
-    for (ptrdiff_t i = 0; i < pitch * count; i++)
+    SdmCostRow clamped = *row;
+    if (!l->how)
+        return clamped;
+    clamped.score = out;
+    clamped.pitch = pitch_of(w);
+    for (ptrdiff_t i = 0; i < clamped.pitch * count; i++)
         out[i] = SDM_SCORE_NONE;
     for (int x = 0; x < w; x++) {
         const int at = label[x], first = at > 1 ? at - 2 : 0, last = at < count - 2 ? at + 2 : count - 1;
@@ -98,7 +118,8 @@ void sdm_level_labels_keep(const SdmLevelLabels *l, const SdmCostRow *row, float
         for (int k = first; k <= last; k++) {
             const float s = row->score[k * row->pitch + x];
             const bool beside = k < at - 1 || k > at + 1;
-            out[k * pitch + x] = beside && s > best ? best : s;
+            out[k * clamped.pitch + x] = beside && s > best ? best : s;
         }
     }
+    return clamped;
 }

@@ -1,6 +1,6 @@
 /* Tiled belief propagation: a wavefront of tiles over the threads, there and back. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/belief.h"
+#include "matching/belief_propagation.h"
 
 #include "levels.h"
 

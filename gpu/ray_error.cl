@@ -1,9 +1,9 @@
-/* Scores at v - 1, v, v + 1 -> ray gap: vertex of the parabola, -2..2; NaN where a score is missing or a good
+/* Scores at v - 1, v, v + 1 -> ray intersection error: vertex of the parabola, -2..2; NaN where a score is missing or a good
  * match does not depend on v; 2 where there is neither peak nor match.  As sdm_ray_error_row_fn. */
 // SPDX-License-Identifier: Apache-2.0
 
 /* Of a pixel, from its three scores. */
-FUNCTION void tell_gap(float s0, float s1, float s2, float texture, float scale, GLOBAL float *ray_error_v,
+FUNCTION void set_ray_error(float s0, float s1, float s2, float texture, float scale, GLOBAL float *ray_error_v,
                        GLOBAL uchar *quality)
 {
     const float before = fair_score(s0, scale, texture), at = fair_score(s1, scale, texture),
@@ -19,7 +19,7 @@ FUNCTION void tell_gap(float s0, float s1, float s2, float texture, float scale,
 
 /* Rows y_begin..y_end - 1 of the image, whose volume (depth 3) this is.  quality: 250 x score at v. */
 KERNEL ANY_GROUP
-ray_gap(GLOBAL const float *score, GLOBAL const float *texture, int w, int y_begin, int y_end, float scale,
+ray_error(GLOBAL const float *score, GLOBAL const float *texture, int w, int y_begin, int y_end, float scale,
         GLOBAL float *ray_error_v, GLOBAL uchar *quality)
 {
     const int x = PLACE(0), y = y_begin + PLACE(1);
@@ -27,5 +27,5 @@ ray_gap(GLOBAL const float *score, GLOBAL const float *texture, int w, int y_beg
         return;
     const long i = (long)y * w + x;
     GLOBAL const float *const s = score + (long)(y - y_begin) * 3 * w + x;
-    tell_gap(s[0], s[w], s[2 * (long)w], texture[i], scale, ray_error_v + i, quality + i);
+    set_ray_error(s[0], s[w], s[2 * (long)w], texture[i], scale, ray_error_v + i, quality + i);
 }

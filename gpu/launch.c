@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tables, scratch and launches of the steps on a device, see launch.h. */
+#include "launch.h"
+
+#include "kernels.h"
+
+SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out)
+{
+    SdmStatus st = SDM_OK;
+    *out = (SdmGpu){.device = device, .queue = queue};
+    TRY(sdm_buffer_new(ctx, device, sizeof sdm_cubic_weights, "cubic weights", &out->cubic));
+    TRY(sdm_upload(ctx, out->cubic, 0, sdm_cubic_weights, sizeof sdm_cubic_weights, queue, true));
+done:
+    if (st != SDM_OK)
+        sdm_gpu_close(out);
+    return st;
+}
+
+void sdm_gpu_close(SdmGpu *g)
+{
+    sdm_buffer_free(&g->cubic);
+    for (int i = 0; i < SDM_GPU_SCRATCH; i++)
+        sdm_buffer_free(&g->scratch[i]);
+    *g = (SdmGpu){.device = NULL};
+}
+
+SdmStatus sdm_gpu_scratch(SdmContext *ctx, SdmGpu *g, enum SdmGpuScratch slot, int64_t bytes, SdmBuffer **out)
+{
+    SdmStatus st = SDM_OK;
+    if (g->scratch_bytes[slot] < bytes) {
+        if (g->scratch[slot])
+            TRY(sdm_finish(ctx, g->device, g->queue));
+        sdm_buffer_free(&g->scratch[slot]);
+        g->scratch_bytes[slot] = 0;
+        TRY(sdm_buffer_new(ctx, g->device, bytes, "scratch of a step", &g->scratch[slot]));
+        g->scratch_bytes[slot] = bytes;
+    }
+    *out = g->scratch[slot];
+done:
+    return st;
+}
+
+SdmStatus sdm_gpu_run(SdmContext *ctx, SdmGpu *g, const char *name, const int groups[3], const int group[3],
+                      int count, const SdmArg *args)
+{
+    return sdm_launch(ctx, g->device, g->queue, name, groups, group, count, args);
+}

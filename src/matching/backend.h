@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The interface of a back end of the matching: the surface, its prior and both views of one window of a level,
+ * and the operations on them.  src/matching/level_loop.c calls them in the order of src/matching/passes.c;
+ * src/matching/processor.c implements them with the kernels of cpu/, gpu/match_device.c on a device. */
+#ifndef SDM_MATCHING_BACKEND_H
+#define SDM_MATCHING_BACKEND_H
+
+#include "core/block.h"
+#include "geometry/surface.h"
+#include "matching/passes.h"
+#include "matching/pyramid.h"
+#include "matching/terrain_mask.h"
+
+/* The part of a window that is needed: columns from[i]..to[i] - 1 (frame pixels of a coarse level) of coarse
+ * row v0 + i.  A tile of the DEM is turned against the frame and fills little more than half of its window. */
+typedef struct SdmFootprint {
+    int level, v0, rows;
+    int32_t *from, *to; /* rows each; to <= from: nothing */
+} SdmFootprint;
+
+/* Images and lattice for a piece of work; borrowed. */
+typedef struct SdmMatchInput {
+    const SdmMatchSettings *settings;
+    const SdmLattice *lattice;
+    const SdmPyramid *left, *right;
+    const SdmTerrainMask *terrain; /* fine levels: the terrain that heights are compared with; NULL = none */
+    float terrain_pixel_m;         /* ground size of its pixels */
+    const SdmFootprint *footprint; /* fine levels: pixels outside it need not be right; NULL = all must */
+} SdmMatchInput;
+
+/* A window of level 0, matched and validated; its arrays are the caller's, sdm_fine_result_free(). */
+typedef struct SdmFineResult {
+    SdmSurface surface;  /* flags: VALID (and FILLED where interpolated) or the reason */
+    float *ray_error_px; /* h x w, frame px across the epipolar lines, NaN unknown */
+    int16_t *left;       /* h x w, the rectified left view */
+    double device_s;     /* by the clock of a device, without transfers; 0: the processor did it */
+} SdmFineResult;
+void sdm_fine_result_free(SdmFineResult *r);
+
+struct SdmGridding;
+
+/* A window to match at the levels coarse_level - 1 .. 0; borrowed. */
+typedef struct SdmMatchCall {
+    const SdmMatchInput *in;
+    const SdmSurface *coarse; /* the surface of coarse_level; covers the window */
+    const SdmWindow *win;     /* level 0; a multiple of 2^coarse_level */
+    const SdmWindow *need;    /* level 0, inside win: the result covers it and what else of win level 0 had to
+                                 compute; as win: all */
+    const struct SdmGridding *gridding; /* grid the points, too, where the back end can; NULL: no */
+    SdmBlock *block;                    /* place set; its arrays are allocated where it did */
+} SdmMatchCall;
+
+/* Operations queue their work or do it; only `surface` and `grid` must wait for it.  Reaches stand in
+ * src/matching/passes.h.  state: the back end's own. */
+typedef struct SdmMatchOps {
+    /* Heights of the window `win` of the next finer level, from those of the level before (the first time the
+     * coarse surface); its left view. */
+    SdmStatus (*open_level)(void *state, const SdmWindow *win);
+    /* The heights become the prior, for which the right view is warped. */
+    SdmStatus (*begin_pass)(void *state);
+    /* Match about the prior: see sdm_level_match() and, with `retry`, sdm_level_retry(). */
+    SdmStatus (*match)(void *state, const SdmPass *pass, bool retry);
+    SdmStatus (*reject)(void *state, const SdmRejection *r);
+    SdmStatus (*median)(void *state);
+    /* Heights of invalid pixels: prior and changes around, with `far` and then with `near`. */
+    SdmStatus (*fill)(void *state, const SdmFill *far, const SdmFill *near);
+    SdmStatus (*smooth)(void *state);
+    /* Warp by the heights; ray intersection error and score of each pixel: sdm_level_ray_error().  The prior
+     * is lost. */
+    SdmStatus (*ray_error)(void *state, const SdmPass *pass);
+    /* Flags and scores in the end: sdm_validate_pixels(). */
+    SdmStatus (*validate)(void *state);
+    /* Pixels without data where a view is saturated become SDM_QA_SATURATED. */
+    SdmStatus (*saturated)(void *state);
+    /* The coarse surface (or what the call before made of it) refined to `win` of the next finer level. */
+    SdmStatus (*refine_coarse)(void *state, const SdmWindow *win);
+    /* Invalid pixels that both views see and that lie over terrain, with enough matches around: the refined
+     * coarse surface and their changes, VALID and FILLED. */
+    SdmStatus (*fill_holes)(void *state, const SdmFill *fill);
+    /* false: `saturated` and what follows it are left to the processor. */
+    bool (*can_finish)(const void *state);
+    /* Can the points of the current window be gridded here?  NULL: never. */
+    bool (*can_grid)(const void *state, const SdmMatchCall *call);
+    /* Grid them into call->block; of `out` only device_s is set. */
+    SdmStatus (*grid)(void *state, const SdmMatchCall *call, SdmFineResult *out);
+    /* Hand over the surface; out is empty. */
+    SdmStatus (*surface)(void *state, SdmFineResult *out);
+    /* Free all; may be called again. */
+    void (*close)(void *state);
+} SdmMatchOps;
+
+typedef struct SdmMatchBackend {
+    const SdmMatchOps *ops;
+    void *state;
+} SdmMatchBackend;
+
+#endif

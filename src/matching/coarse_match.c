@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Scene-wide levels on the processor: matched, matched again, filled. */
+#include "matching/coarse_match.h"
+
+#include "matching/level_loop.h"
+#include "matching/processor.h"
+
+#include <math.h>
+
+SdmStatus sdm_match_level(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    const SdmWindow win = s->win;
+    SdmProcessor p = {.ctx = ctx, .in = in};
+    const SdmMatchBackend b = {.ops = &sdm_processor_ops, .state = &p};
+    TRY(sdm_processor_take(&p, s));
+    TRY(sdm_run_sequence(ctx, in, &b, &win, sequence));
+done:
+    sdm_processor_give(&p, s);
+    return st;
+}
+
+/* Heights and scores of `fresh` where both surfaces are valid and it matches no worse. */
+static void take_better(const SdmSurface *fresh, int threads, SdmSurface *s)
+{
+    const size_t w = (size_t)s->win.w;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int y = 0; y < s->win.h; y++)
+        for (size_t i = (size_t)y * w; i < (size_t)(y + 1) * w; i++)
+            if (fresh->flags[i] & s->flags[i] & SDM_QA_VALID && fresh->score[i] >= s->score[i]) {
+                s->h_m[i] = fresh->h_m[i];
+                s->score[i] = fresh->score[i];
+            }
+}
+
+/* Smoothed, since steps of the surface decorrelate what the warp stretches. */
+SdmStatus sdm_sharpen_level(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPass pass = sdm_sharpen_pass(in->settings);
+    SdmProcessor p = {.ctx = ctx, .in = in};
+    SdmSurface fresh = {0};
+    const SdmWindow win = s->win;
+    TRY(sdm_processor_take(&p, s));
+    TRY(sdm_surface_alloc(ctx, &win, &fresh));
+    TRY(sdm_level_warp(ctx, &p.task, p.surface.h_m));
+    TRY(sdm_level_match(ctx, &p.task, &pass, p.surface.h_m, &fresh));
+    take_better(&fresh, sdm_threads(ctx), &p.surface);
+    sdm_surface_free(&fresh);
+    sdm_level_close(&p.task);
+    TRY(sdm_processor_ops.median(&p));
+    TRY(sdm_processor_ops.smooth(&p));
+done:
+    sdm_surface_free(&fresh);
+    sdm_processor_give(&p, s);
+    return st;
+}
+
+/* Give every pixel a height: from the nearest circle of matches that is large enough. */
+SdmStatus sdm_fill_everywhere(SdmContext *ctx, const SdmKernels *k, const float *prior, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    SdmSurface wide = *s;
+    uint8_t *filled = NULL, *done_before = NULL;
+    wide.h_m = NULL;
+    const int around = sdm_stage_enter(ctx, 7);
+    TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
+    TRY(sdm_alloc(ctx, &done_before, n, 1, "the fill mask"));
+    for (int half = 2; half <= 128; half *= 4) {
+        TRY(sdm_copy_heights(ctx, s, &wide.h_m));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+        for (size_t i = 0; i < n; i++)
+            wide.h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : prior[i];
+        const SdmFill fill = {.half = half, .least = 1 + half};
+        TRY(sdm_surface_fill(ctx, k, &wide, prior, &fill, filled));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+        for (size_t i = 0; i < n; i++) {
+            if (filled[i] && !done_before[i])
+                s->h_m[i] = wide.h_m[i];
+            done_before[i] |= filled[i];
+        }
+        sdm_free(&wide.h_m);
+    }
+done:
+    sdm_free(&wide.h_m);
+    sdm_free(&filled);
+    sdm_free(&done_before);
+    sdm_stage_leave(ctx, around);
+    return st;
+}
+
+SdmStatus sdm_match_ray_error(SdmContext *ctx, const SdmMatchInput *in, const SdmSurface *s,
+                              float *ray_error_v)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    SdmLevelTask task = sdm_level_task(in, &s->win);
+    const SdmPass pass = sdm_ray_error_pass(in->settings);
+    uint8_t *score = NULL;
+    const int team = sdm_team_enter(ctx, (int64_t)n * SDM_PASS_UNITS);
+    TRY(sdm_level_open(ctx, &task));
+    TRY(sdm_alloc(ctx, &score, n, 1, "scores"));
+    TRY(sdm_level_warp(ctx, &task, s->h_m));
+    TRY(sdm_level_ray_error(ctx, &task, &pass, ray_error_v, score));
+    for (size_t i = 0; i < n; i++)
+        if (!(s->flags[i] & SDM_QA_VALID))
+            ray_error_v[i] = NAN;
+done:
+    sdm_free(&score);
+    sdm_level_close(&task);
+    sdm_team_leave(ctx, team);
+    return st;
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Stage 5 on the processor: a pass over a window of a level, by strips of rows that threads share. */
+#include "matching/match_pass.h"
+#include "matching/level_labels.h"
+
+#include <math.h>
+#include <string.h>
+
+SdmStatus sdm_level_open(SdmContext *ctx, SdmLevelTask *task)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)task->win.w * (size_t)task->win.h;
+    task->left = task->right = NULL;
+    TRY(sdm_alloc_raw(ctx, &task->left, n, sizeof *task->left, "the rectified left view"));
+    TRY(sdm_alloc_raw(ctx, &task->right, n, sizeof *task->right, "the warped right view"));
+    TRY(sdm_warp_view(ctx, task, SDM_LEFT, NULL, task->left));
+done:
+    if (st != SDM_OK)
+        sdm_level_close(task);
+    return st;
+}
+
+void sdm_level_close(SdmLevelTask *task)
+{
+    sdm_free(&task->left);
+    sdm_free(&task->right);
+}
+
+SdmStatus sdm_level_warp(SdmContext *ctx, SdmLevelTask *task, const float *surface_m)
+{
+    return sdm_warp_view(ctx, task, SDM_RIGHT, surface_m, task->right);
+}
+
+/* What the threads of a pass share. */
+typedef struct Match {
+    const SdmLevelTask *task;
+    const SdmPass *pass;
+    const float *prior;
+    bool retry; /* valid pixels keep their heights */
+    SdmSurface *out;
+    SdmLevelLabels labels;
+    char *scratch; /* a piece of `bytes` for each thread */
+    size_t bytes, cost_bytes;
+} Match;
+
+/* A thread's consumer of rows of scores. */
+typedef struct Consumer {
+    const Match *match;
+    SdmRowExtent span; /* of the rows: column 0 of a row of scores is the first of these */
+    SdmPickRow pick;
+    SdmRowCells cells;
+    float *clamped; /* scores clamped to the labels */
+} Consumer;
+
+/* Normalise scores to the texture for which the cost's scores hold, see SdmPass.score_sigma.
+ * texture: 1 / sqrt(sum of squares about the mean) = 1 / (window x sigma). */
+static void normalise_by_texture(const SdmPass *p, int width, const float *restrict texture, float *restrict score)
+{
+    const float scale = p->score_sigma * (float)p->window;
+    for (int x = 0; x < width; x++) {
+        const float normalised = 1.0f - (1.0f - score[x]) * scale * texture[x];
+        score[x] = score[x] <= SDM_SCORE_NONE ? SDM_SCORE_NONE : normalised < -1.0f ? -1.0f : normalised;
+    }
+}
+
+static void update_heights(void *user, const SdmCostRow *row)
+{
+    Consumer *const c = user;
+    const Match *const m = c->match;
+    const SdmLevelTask *const task = m->task;
+    const SdmPass *const p = m->pass;
+    const int w = row->width;
+    const size_t at = (size_t)row->y * (size_t)task->win.w + (size_t)c->span.x0;
+    const SdmWindow part = sdm_window_columns(&task->win, c->span);
+    const SdmCostRow clamped = sdm_level_labels_clamp(&m->labels, row, c->clamped);
+    task->kernels->pick_row(&clamped, &c->pick);
+    sdm_lattice_row(task->lattice, &part, row->y, SDM_RIGHT, &c->cells);
+    if (p->score_sigma > 0.0f) {
+        normalise_by_texture(p, w, row->left_texture, c->pick.score);
+        if (c->pick.runner_up)
+            normalise_by_texture(p, w, row->left_texture, c->pick.runner_up);
+    }
+    const SdmUpdateRow u = {.width = w,
+                            .residual = c->pick.residual,
+                            .score = c->pick.score,
+                            .runner_up = c->pick.runner_up,
+                            .mismatch = c->pick.mismatch,
+                            .edge = c->pick.edge,
+                            .texture = row->left_texture,
+                            .prior = m->prior + at,
+                            .du_dh = c->cells.du_dh,
+                            .min_score = p->min_score,
+                            .min_margin = p->min_margin,
+                            .max_mismatch = p->max_mismatch,
+                            .not_at_edge = p->min_margin >= 0.0f,
+                            .keep_valid = m->retry,
+                            .min_quality = sdm_pass_min_quality(p),
+                            .h_m = m->out->h_m + at,
+                            .flags = m->out->flags + at,
+                            .quality = m->out->score + at};
+    task->kernels->update_row(&u);
+}
+
+/* Scratch of a thread's consumer: 5 rows of floats, a row of bytes, lattice cells, clamped scores. */
+static size_t consumer_bytes(const SdmPass *p, int w)
+{
+    const size_t n = ((size_t)w + 15) / 16 * 16;
+    return (n * 5 * sizeof(float) + n + sdm_row_cells_bytes(w) + 127) / 64 * 64 +
+           sdm_level_labels_clamp_bytes(p, w);
+}
+
+static Consumer consumer_cut(const Match *m, SdmRowExtent span, char *scratch)
+{
+    const int w = m->task->win.w;
+    const size_t n = ((size_t)w + 15) / 16 * 16;
+    float *const f = (float *)(void *)scratch;
+    Consumer c = {.match = m, .span = span};
+    c.pick = (SdmPickRow){.residual = f, .score = f + n, .edge = (uint8_t *)(f + 5 * n)};
+    if (m->pass->min_margin > 0.0f) /* the runner-up is never better */
+        c.pick.runner_up = f + 2 * n;
+    if (m->pass->max_mismatch >= 0.0f) {
+        c.pick.right_best = f + 3 * n;
+        c.pick.mismatch = f + 4 * n;
+    }
+    sdm_row_cells_cut(&c.cells, scratch + (n * 5 * sizeof(float) + n + 63) / 64 * 64, w);
+    c.cells.cells = NULL; /* of the lattice, only du_dh */
+    c.clamped =
+        (float *)(void *)(scratch + (n * 5 * sizeof(float) + n + sdm_row_cells_bytes(w) + 127) / 64 * 64);
+    return c;
+}
+
+static SdmCostJob cost_job(const SdmLevelTask *task, const SdmPass *pass, SdmRowExtent span, int row_begin,
+                           int row_end, char *scratch)
+{
+    return (SdmCostJob){.left = task->left + span.x0,
+                        .right = task->right + span.x0,
+                        .stride = task->win.w,
+                        .width = span.x1 - span.x0,
+                        .height = task->win.h,
+                        .row_begin = row_begin,
+                        .row_end = row_end,
+                        .window = pass->window,
+                        .right_shift = task->v_shift,
+                        .dmin = -pass->range,
+                        .dmax = pass->range,
+                        .min_sigma = pass->min_sigma,
+                        .scratch = scratch};
+}
+
+/* Strips of rows that threads take one by one: where columns are left out, the blocks of these. */
+typedef struct Strips {
+    int count, y0, rows;
+    const SdmRowExtent *span;
+} Strips;
+
+static Strips cut_strips(SdmContext *ctx, const SdmRowExtent *span, int y0, int y1)
+{
+    const int threads = sdm_threads(ctx), rows = y1 - y0;
+    const int count = span                   ? (rows + SDM_EXTENT_ROWS - 1) / SDM_EXTENT_ROWS
+                      : rows < 128 * threads ? threads
+                                             : rows / 128;
+    return (Strips){count, y0, rows, span};
+}
+
+static int strip_begin(const Strips *s, int i)
+{
+    const int by_block = i * SDM_EXTENT_ROWS < s->rows ? i * SDM_EXTENT_ROWS : s->rows;
+    return s->y0 + (s->span ? by_block : (int)((int64_t)s->rows * i / s->count));
+}
+
+/* Pixels from..end - 1 of the window keep their prior. */
+static void keep_prior(const Match *m, size_t from, size_t end)
+{
+    for (size_t i = from; i < end; i++) {
+        m->out->h_m[i] = m->prior[i];
+        m->out->flags[i] = SDM_QA_OUTSIDE;
+        m->out->score[i] = 0;
+    }
+}
+
+/* The same for the columns outside the span. */
+static void leave_out(const Match *m, SdmRowExtent span, int y0, int y1)
+{
+    const size_t w = (size_t)m->task->win.w;
+    for (size_t y = (size_t)y0; y < (size_t)y1; y++) {
+        keep_prior(m, y * w, y * w + (size_t)span.x0);
+        keep_prior(m, y * w + (size_t)span.x1, (y + 1) * w);
+    }
+}
+
+/* Heights of the rows of the band, clamped to its labels. */
+static void match_rows(SdmContext *ctx, const Match *m)
+{
+    const SdmLevelTask *const task = m->task;
+    const Strips strips = cut_strips(ctx, task->span, m->labels.begin, m->labels.end);
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 1)
+    for (int i = 0; i < strips.count; i++) {
+        char *const mine = m->scratch + m->bytes * (size_t)sdm_thread();
+        const int begin = strip_begin(&strips, i), end = strip_begin(&strips, i + 1);
+        const SdmRowExtent span = sdm_row_extent(task->span, task->win.w, begin);
+        Consumer c = consumer_cut(m, span, mine + m->cost_bytes);
+        if (task->span && !m->retry)
+            leave_out(m, span, begin, end);
+        const SdmCostJob job = cost_job(task, m->pass, span, begin, end, mine);
+        if (job.width > 0)
+            task->cost(&job, update_heights, &c);
+    }
+}
+
+/* Costs of the rows that the band's labels need. */
+static void cost_rows(SdmContext *ctx, Match *m)
+{
+    const SdmLevelTask *const task = m->task;
+    const Strips strips = cut_strips(ctx, NULL, m->labels.y0, m->labels.y1);
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 1)
+    for (int i = 0; i < strips.count; i++) {
+        char *const mine = m->scratch + m->bytes * (size_t)sdm_thread();
+        const SdmCostJob job = cost_job(task, m->pass, (SdmRowExtent){0, task->win.w}, strip_begin(&strips, i),
+                                        strip_begin(&strips, i + 1), mine);
+        task->cost(&job, sdm_level_labels_cost, &m->labels);
+    }
+}
+
+static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
+                            bool retry, SdmSurface *out)
+{
+    SdmStatus st = SDM_OK;
+    const int w = task->win.w;
+    Match m = {.task = task, .pass = pass, .prior = prior, .retry = retry, .out = out};
+    m.cost_bytes = (task->kernels->cost_scratch(w, pass->window, -pass->range, pass->range) + 63) / 64 * 64;
+    m.bytes = m.cost_bytes + consumer_bytes(pass, w);
+    TRY(sdm_check_stop(ctx));
+    TRY(sdm_alloc(ctx, &m.scratch, m.bytes * (size_t)sdm_threads(ctx), 1, "cost rows"));
+    TRY(sdm_level_labels_open(ctx, task, pass, &m.labels));
+    while (sdm_level_labels_next(&m.labels)) {
+        if (m.labels.how) {
+            cost_rows(ctx, &m);
+            TRY(sdm_level_labels_choose(ctx, task, &m.labels));
+        }
+        match_rows(ctx, &m);
+    }
+done:
+    sdm_level_labels_close(&m.labels);
+    sdm_free(&m.scratch);
+    return st;
+}
+
+SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
+                          SdmSurface *surface)
+{
+    return match_into(ctx, task, pass, prior, false, surface);
+}
+
+SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
+                          SdmSurface *surface)
+{
+    return match_into(ctx, task, pass, prior, true, surface);
+}
+
+/* ---- ray intersection error ---- */
+
+typedef struct RayErrorConsumer {
+    const SdmKernels *kernels;
+    size_t stride, x0; /* of the arrays' rows; their column that is the costs' first */
+    const SdmPass *pass;
+    float *scratch;     /* 3 rows; NULL: the scores are taken as they are */
+    float *ray_error_v; /* h x w */
+    uint8_t *score0;    /* h x w */
+} RayErrorConsumer;
+
+static void find_ray_errors(void *user, const SdmCostRow *row)
+{
+    const RayErrorConsumer *const g = user;
+    const size_t w = (size_t)row->width, at = (size_t)row->y * g->stride + g->x0;
+    const float *score[3] = {row->score, row->score + row->pitch, row->score + 2 * row->pitch};
+    for (size_t k = 0; k < 3 && g->scratch; k++) {
+        memcpy(g->scratch + k * w, score[k], w * sizeof(float));
+        normalise_by_texture(g->pass, row->width, row->left_texture, g->scratch + k * w);
+        score[k] = g->scratch + k * w;
+    }
+    g->kernels->ray_error_row(score, row->width, g->ray_error_v + at, g->score0 + at);
+}
+
+SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *ray_error_v,
+                              uint8_t *score0)
+{
+    SdmStatus st = SDM_OK;
+    const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
+    const size_t cost_bytes = (task->kernels->cost_scratch(w, pass->window, -1, 1) + 63) / 64 * 64;
+    SdmPass rows = *pass; /* the range is of rows */
+    rows.range = 1;
+    const size_t bytes = cost_bytes + (3 * sizeof(float) * (size_t)w + 63) / 64 * 64;
+    char *scratch = NULL;
+    TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
+    const Strips strips = cut_strips(ctx, task->span, 0, h);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int i = 0; i < strips.count; i++) {
+        char *const mine = scratch + bytes * (size_t)sdm_thread();
+        const int begin = strip_begin(&strips, i), end = strip_begin(&strips, i + 1);
+        const SdmRowExtent span = sdm_row_extent(task->span, w, begin);
+        SdmCostJob job = cost_job(task, &rows, span, begin, end, mine);
+        job.along_v = true;
+        job.right_shift = 0;
+        RayErrorConsumer g = {.kernels = task->kernels, .stride = (size_t)w, .x0 = (size_t)span.x0,
+                              .pass = pass, .ray_error_v = ray_error_v, .score0 = score0,
+                              .scratch =
+                                  pass->score_sigma > 0.0f ? (float *)(void *)(mine + cost_bytes) : NULL};
+        for (size_t k = (size_t)begin * (size_t)w; task->span && k < (size_t)end * (size_t)w; k++) {
+            ray_error_v[k] = NAN;
+            score0[k] = 0;
+        }
+        if (job.width > 0)
+            task->cost(&job, find_ray_errors, &g);
+    }
+done:
+    sdm_free(&scratch);
+    return st;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Options, cost and sensor noise -> the settings of the matching. */
+#include "matching/match_settings.h"
+
+#include "matching/pyramid.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a match must reach while searching, and in the end: correlation of two views whose texture is
+ * Gaussian.  Each cost's own score for it follows. */
+#define MIN_CORRELATION 0.5
+#define FINAL_CORRELATION 0.7
+#define CENSUS_FINAL_CORRELATION 0.6 /* as few false matches pass (docs/chain.md) */
+/* At this correlation noise moves a match over 5 x 5 pixels by 0.2 px (docs/chain.md). */
+#define SMALL_WINDOW_CORRELATION 0.8
+#define RAY_ERROR_LIMIT_PX 0.25f
+#define MIN_SIGMA_NOISES 1.5f /* least texture, in standard deviations of the noise */
+/* Penalties of semi-global matching and belief propagation, in hundredths of a score (level_labels.h). */
+enum { P1 = 20, P2 = 80, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
+static const double PI = 3.14159265358979323846;
+
+SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
+                             const char *cpu_level, float noise_q, SdmMatchSettings *out)
+{
+    *out = (SdmMatchSettings){.kernels = sdm_kernels_at(cpu_level)};
+    if (!out->kernels)
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "--cpu-level %s: this processor does not have it; it has %s", cpu_level,
+                        sdm_kernels_name("auto"));
+    snprintf(out->cost_name, sizeof out->cost_name, "%s", cost);
+    out->min_sigma = MIN_SIGMA_NOISES * noise_q;
+    out->ray_error_limit_px = RAY_ERROR_LIMIT_PX;
+    if (strcmp(cost, "zncc") == 0) {
+        out->cost = out->kernels->zncc;
+        out->min_score = (float)MIN_CORRELATION;
+        out->final_score = (float)FINAL_CORRELATION;
+        out->min_small_window_score = (float)SMALL_WINDOW_CORRELATION;
+    } else if (strcmp(cost, "census") == 0) { /* two signs differ with probability acos(correlation) / pi */
+        out->cost = out->kernels->census;
+        out->min_score = (float)(2.0 / PI * asin(MIN_CORRELATION));
+        out->final_score = (float)(2.0 / PI * asin(CENSUS_FINAL_CORRELATION));
+        out->min_small_window_score = (float)(2.0 / PI * asin(SMALL_WINDOW_CORRELATION));
+    } else if (strcmp(cost, "sad") == 0) { /* mean |difference| = 2 / sqrt(pi) sigma sqrt(1 - correlation) */
+        out->cost = out->kernels->sad;
+        out->min_score = (float)(1.0 - sqrt(1.0 - MIN_CORRELATION));
+        out->final_score = (float)(1.0 - sqrt(1.0 - FINAL_CORRELATION));
+        out->min_small_window_score = (float)(1.0 - sqrt(1.0 - SMALL_WINDOW_CORRELATION));
+        out->score_sigma = SDM_NORM_SIGMA;
+        out->norm_floor = 8.0f * out->min_sigma;
+        out->min_sigma = SDM_NORM_SIGMA / 8.0f; /* the same texture where that floor holds */
+    } else {
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
+    }
+    if (!options)
+        return SDM_OK;
+    const SdmPenalties penalties = {.p1 = P1, .p2 = P2, .weight = BP_WEIGHT, .truncation = BP_TRUNCATION};
+    return sdm_optimizer_settings(ctx, options, &penalties, &out->optimizer);
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Windows, ranges and reaches of all passes and filters, and what is summed from them. */
+#include "matching/passes.h"
+
+#include <math.h>
+
+/* ---- the table ---- */
+
+enum {
+    RETRY_RANGE = 5, /* without discontinuities */
+    RETRY_WINDOW = 13,
+    WIDE_RANGE = 16, /* with discontinuities, at most */
+    WIDE_WINDOW = 9,
+    PLANE_WINDOW = 9,
+    SHARPEN_WINDOW = 5,
+    SHARPEN_RANGE = 2,
+    FAR_HALF = 16,
+    NEAR_HALF = 4,
+    HOLE_HALF = 6,
+    REJECT_WINDOW = 7,
+    CENSUS_ROWS = 4 /* rows of the words of a census beyond its window: 3, and one more */
+};
+#define REJECT_SHARE 0.3f
+
+/* Kind, window, range. */
+#define CLEAN {SDM_STEP_REJECT, REJECT_WINDOW, 0, SDM_ALWAYS}, {SDM_STEP_MEDIAN, 3, 0, SDM_ALWAYS}
+#define RETRY                                                                                                \
+    {SDM_STEP_RETRY, RETRY_WINDOW, RETRY_RANGE, SDM_IF_RETRIED},                                             \
+        {SDM_STEP_REJECT, REJECT_WINDOW, 0, SDM_IF_RETRIED}, {SDM_STEP_MEDIAN, 3, 0, SDM_IF_RETRIED}
+#define FILL {SDM_STEP_FILL, 2 * FAR_HALF + 1, 0, SDM_ALWAYS}
+#define SMOOTH(when) {SDM_STEP_SMOOTH, 3, 0, (when)}
+#define AFTER_MATCH CLEAN, RETRY, FILL, SMOOTH(SDM_ABOVE_LEVEL_0)
+
+static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
+                                     {SDM_STEP_MATCH, 9, 3, SDM_ALWAYS},
+                                     AFTER_MATCH};
+/* Residuals are within a pixel by now.  Noise of the surface would come back through the warp: smooth. */
+static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS), {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS}, CLEAN, FILL};
+static const SdmStep validate[] = {{SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
+                                   {SDM_STEP_VALIDATE, 2 * SDM_RAY_ERROR_HALF + 1, 0, SDM_ALWAYS}};
+static const SdmStep finish[] = {{SDM_STEP_SATURATED, 1, 0, SDM_ALWAYS},
+                                 {SDM_STEP_FILL_HOLES, 2 * HOLE_HALF + 1, 0, SDM_ALWAYS}};
+static const SdmStep coarse_first[] = {{SDM_STEP_MATCH, 9, 4, SDM_ALWAYS}, AFTER_MATCH};
+static const SdmStep coarse_second[] = {{SDM_STEP_MATCH, 9, 2, SDM_ALWAYS}, AFTER_MATCH};
+/* A window of 5 sees less of a cloud's edge. */
+static const SdmStep rematch[] = {{SDM_STEP_REMATCH, 5, 6, SDM_ALWAYS}, CLEAN, FILL};
+static const SdmStep clean[] = {CLEAN};
+
+#define STEPS(array) {(array), (int)(sizeof(array) / sizeof *(array))}
+
+SdmSteps sdm_steps(SdmSequence sequence)
+{
+    static const SdmSteps all[SDM_SEQUENCE_COUNT] = {
+        [SDM_SEQUENCE_FINE_LEVEL] = STEPS(fine_level),
+        [SDM_SEQUENCE_REPEAT] = STEPS(repeat),
+        [SDM_SEQUENCE_VALIDATE] = STEPS(validate),
+        [SDM_SEQUENCE_FINISH] = STEPS(finish),
+        [SDM_SEQUENCE_COARSE_FIRST] = STEPS(coarse_first),
+        [SDM_SEQUENCE_COARSE_SECOND] = STEPS(coarse_second),
+        [SDM_SEQUENCE_REMATCH] = STEPS(rematch),
+        [SDM_SEQUENCE_CLEAN] = STEPS(clean),
+    };
+    return all[sequence];
+}
+
+const SdmFill sdm_fill_far = {.half = FAR_HALF, .least = 60, .else_prior = true},
+              sdm_fill_near = {.half = NEAR_HALF, .least = 12},
+              sdm_fill_hole = {.half = HOLE_HALF, .least = 42, .else_prior = true};
+
+/* ---- reaches ---- */
+
+/* Range of a level's retry, px. */
+static int retry_range(const SdmMatchSettings *s, int level)
+{
+    const int discontinuity = (int)ceilf(s->discontinuity_px / (float)(1 << level));
+    return discontinuity > WIDE_RANGE ? WIDE_RANGE : discontinuity > RETRY_RANGE ? discontinuity : RETRY_RANGE;
+}
+
+bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int level)
+{
+    if (step->when == SDM_ABOVE_LEVEL_0)
+        return level > 0;
+    return step->when == SDM_ALWAYS || level > 0 || retry_range(set, level) > RETRY_RANGE;
+}
+
+int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
+{
+    switch (step->kind) {
+    case SDM_STEP_MATCH: /* both ways in the left-right check; the prior is read between two pixels */
+    case SDM_STEP_REPEAT:
+    case SDM_STEP_REMATCH:
+        return step->window / 2 + 2 * step->range + 1;
+    case SDM_STEP_RETRY:
+        return step->window / 2 + 2 * retry_range(set, level) + 1;
+    case SDM_STEP_RAY_ERROR: /* more than window / 2 and a row: a size of tiles that are laid out already */
+        return step->window;
+    default:
+        return step->window / 2;
+    }
+}
+
+static int reach_of(SdmSequence sequence, const SdmMatchSettings *set, int level)
+{
+    const SdmSteps steps = sdm_steps(sequence);
+    int sum = 0;
+    for (int i = 0; i < steps.count; i++)
+        sum += sdm_step_reach(&steps.step[i], set, level);
+    return sum;
+}
+
+int sdm_match_halo(const SdmMatchSettings *set, int level)
+{
+    int sum = SDM_REPEATS * reach_of(SDM_SEQUENCE_REPEAT, set, 0) + reach_of(SDM_SEQUENCE_VALIDATE, set, 0) +
+              reach_of(SDM_SEQUENCE_FINISH, set, 0);
+    for (int l = 0; l <= level && l < set->coarse_level; l++)
+        sum += reach_of(SDM_SEQUENCE_FINE_LEVEL, set, l) << l;
+    const int unit = 1 << set->coarse_level;
+    return (sum + 2 * unit + 15) / 16 * 16;
+}
+
+int sdm_match_row_reach(const SdmMatchSettings *set, int level)
+{
+    const SdmSteps steps = sdm_steps(SDM_SEQUENCE_COARSE_FIRST);
+    int sum = 0;
+    for (int i = 0; i < steps.count; i++) {
+        const SdmStep *const step = &steps.step[i];
+        const int matched = step->window / 2 + CENSUS_ROWS; /* residuals lie along the rows */
+        if (step->kind == SDM_STEP_MATCH)
+            sum += matched;
+        else if (step->kind == SDM_STEP_RETRY) /* from the prior, too */
+            sum = sum > matched ? sum : matched;
+        else
+            sum += sdm_step_reach(step, set, level);
+    }
+    return sum;
+}
+
+int sdm_match_max_update(const SdmMatchSettings *set, int level)
+{
+    return retry_range(set, level) + 1; /* no pass at a level is wider */
+}
+
+int sdm_match_widest_range(const SdmMatchSettings *set)
+{
+    const int retry = retry_range(set, 0); /* at level 0 only over discontinuities */
+    return retry > RETRY_RANGE ? retry : sdm_first_pass(set).range;
+}
+
+/* ---- what passes ask of a match ---- */
+
+uint8_t sdm_pass_min_quality(const SdmPass *pass)
+{
+    return (uint8_t)(pass->min_small_window_score * 250.0f);
+}
+
+SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range)
+{
+    return (SdmPass){.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
+                     .max_mismatch = 0.7f, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma,
+                     .optimizer = &set->optimizer};
+}
+
+SdmPass sdm_first_pass(const SdmMatchSettings *set)
+{
+    return sdm_search_pass(set, fine_level[1].window, fine_level[1].range);
+}
+
+SdmPass sdm_retry_pass(const SdmMatchSettings *set, int level)
+{
+    const int range = retry_range(set, level);
+    return sdm_search_pass(set, range > RETRY_RANGE ? WIDE_WINDOW : RETRY_WINDOW, range);
+}
+
+SdmPass sdm_repeat_pass(const SdmMatchSettings *set)
+{
+    return (SdmPass){.window = repeat[1].window,
+                     .range = repeat[1].range,
+                     .min_score = set->min_score,
+                     .min_margin = -1.0f,
+                     .max_mismatch = -1.0f,
+                     .min_sigma = set->min_sigma,
+                     .score_sigma = set->score_sigma,
+                     .min_small_window_score = set->min_small_window_score};
+}
+
+SdmPass sdm_plane_pass(const SdmMatchSettings *set, int range)
+{
+    return (SdmPass){.window = PLANE_WINDOW,
+                     .range = range,
+                     .min_score = set->min_score,
+                     .min_margin = 0.02f,
+                     .max_mismatch = 1.0f,
+                     .min_sigma = set->min_sigma,
+                     .score_sigma = set->score_sigma};
+}
+
+SdmPass sdm_sharpen_pass(const SdmMatchSettings *set)
+{
+    return sdm_search_pass(set, SHARPEN_WINDOW, SHARPEN_RANGE);
+}
+
+SdmPass sdm_ray_error_pass(const SdmMatchSettings *set)
+{
+    return (SdmPass){.window = validate[0].window, .range = validate[0].range, .min_sigma = set->min_sigma,
+                     .score_sigma = set->score_sigma};
+}
+
+SdmRejection sdm_rejection(const SdmStep *step, float metres_per_pixel)
+{
+    return (SdmRejection){.half = step->window / 2, .tol_m = metres_per_pixel, .share = REJECT_SHARE};
+}

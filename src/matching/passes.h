@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The passes and filters of the matching, in their order -> window, range and reach of each; the halo of a
+ * window is the sum of the reaches.  src/matching/level_loop.c runs these tables. */
+#ifndef SDM_PASSES_H
+#define SDM_PASSES_H
+
+#include "geometry/surface.h"
+#include "matching/match_settings.h"
+
+typedef enum SdmStepKind {
+    SDM_STEP_REFINE,     /* heights of the next finer level, bilinear; the left view of its window */
+    SDM_STEP_MATCH,      /* warp the right view by the heights, match every pixel */
+    SDM_STEP_RETRY,      /* match invalid pixels again about the same prior: sdm_retry_pass() */
+    SDM_STEP_REPEAT,     /* match again, about the current heights, pixels that score well */
+    SDM_STEP_REMATCH,    /* match invalid pixels again, about the current heights */
+    SDM_STEP_REJECT,     /* invalidate pixels whose change few neighbours share */
+    SDM_STEP_MEDIAN,     /* median of the valid heights */
+    SDM_STEP_FILL,       /* heights of invalid pixels from the changes of valid ones: far, then near */
+    SDM_STEP_SMOOTH,     /* (1 2 1) / 4 in both axes */
+    SDM_STEP_RAY_ERROR,  /* ray intersection error, and the score over a larger window */
+    SDM_STEP_VALIDATE,   /* accept or reject each pixel: terrain, score, mean ray intersection error */
+    SDM_STEP_SATURATED,  /* give the reason of pixels without data that are saturated */
+    SDM_STEP_FILL_HOLES, /* small holes over terrain become valid and filled */
+} SdmStepKind;
+
+/* Where a step of a table does not run everywhere. */
+typedef enum SdmStepWhen { SDM_ALWAYS, SDM_IF_RETRIED, SDM_ABOVE_LEVEL_0 } SdmStepWhen;
+
+typedef struct SdmStep {
+    SdmStepKind kind;
+    int window; /* px of the level, odd: correlation window, or the neighbourhood that a filter reads */
+    int range;  /* residuals -range..range, px */
+    SdmStepWhen when;
+} SdmStep;
+
+typedef struct SdmSteps {
+    const SdmStep *step;
+    int count;
+} SdmSteps;
+
+typedef enum SdmSequence {
+    SDM_SEQUENCE_FINE_LEVEL,    /* a level of a window, from the surface of the next coarser one */
+    SDM_SEQUENCE_REPEAT,        /* SDM_REPEATS times at level 0 */
+    SDM_SEQUENCE_VALIDATE,      /* then once */
+    SDM_SEQUENCE_FINISH,        /* and this */
+    SDM_SEQUENCE_COARSE_FIRST,  /* a scene-wide level, refined already */
+    SDM_SEQUENCE_COARSE_SECOND, /* again, from what the first gave */
+    SDM_SEQUENCE_REMATCH,       /* invalid pixels of a scene-wide level */
+    SDM_SEQUENCE_CLEAN,         /* after the search at the coarsest level */
+    SDM_SEQUENCE_COUNT
+} SdmSequence;
+
+enum { SDM_REPEATS = 2, SDM_RAY_ERROR_HALF = 5 /* of the window of the mean ray intersection error, px */ };
+
+SdmSteps sdm_steps(SdmSequence sequence);
+/* Does the step run at that level? */
+bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int level);
+/* Pixels of the level on either side on which a pixel depends through the step; a retry's with the range that
+ * the settings ask for. */
+int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level);
+
+/* Pixels of level 0 by which a window must be grown so that its inside is exact, when `level` and those below
+ * it are computed on the grown one; coarse_level - 1 for all. */
+int sdm_match_halo(const SdmMatchSettings *set, int level);
+/* Rows of a level above and below a pixel on which its height after a coarse sequence depends, if nothing is
+ * optimized: of the prior and of both views warped by it. */
+int sdm_match_row_reach(const SdmMatchSettings *set, int level);
+/* Most pixels of a level by which its passes can move a height. */
+int sdm_match_max_update(const SdmMatchSettings *set, int level);
+/* The widest range of the passes at level 0 that search, px. */
+int sdm_match_widest_range(const SdmMatchSettings *set);
+
+/* What a pass asks of a match. */
+typedef struct SdmPass {
+    int window;          /* correlation window, px, odd */
+    int range;           /* residuals -range..range */
+    float min_score;     /* below: SDM_QA_LOW_SCORE */
+    float min_margin;    /* best - runner-up below: SDM_QA_AMBIGUOUS; < 0 = not asked */
+    float max_mismatch;  /* left-right difference above (px): SDM_QA_LEFT_RIGHT; < 0 = not asked */
+    float min_sigma;     /* texture below (units of the images): SDM_QA_TEXTURELESS */
+    float score_sigma;   /* texture (standard deviation) for which the cost's scores hold: differences within
+                            smoother windows are small in any case, so a score s becomes
+                            1 - (1 - s) score_sigma / sigma; 0: scores are used as they are */
+    float min_small_window_score; /* pixels that are VALID with a lower score keep the prior's height: their
+                                     texture is too weak for a window as small as this pass's; 0: none */
+    const SdmOptimizer *optimizer; /* NULL or local: each pixel takes its best residual */
+} SdmPass;
+/* min_small_window_score in the units of SdmSurface.score. */
+uint8_t sdm_pass_min_quality(const SdmPass *pass);
+
+SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range);
+/* The first pass of a level of a window. */
+SdmPass sdm_first_pass(const SdmMatchSettings *set);
+/* Of pixels that failed: a larger window, or, where discontinuities are to be expected, a wider range. */
+SdmPass sdm_retry_pass(const SdmMatchSettings *set, int level);
+SdmPass sdm_repeat_pass(const SdmMatchSettings *set);
+/* A plane of the search at the coarsest level. */
+SdmPass sdm_plane_pass(const SdmMatchSettings *set, int range);
+enum { SDM_PLANE_RANGE = 10 }; /* at most, px */
+/* Valid pixels of a scene-wide level once more, with a window half as wide as the slopes that 9 px blur. */
+SdmPass sdm_sharpen_pass(const SdmMatchSettings *set);
+SdmPass sdm_ray_error_pass(const SdmMatchSettings *set);
+
+/* Rejection: `half` of its window, tolerance (metres) and least share of neighbours that change alike. */
+typedef struct SdmRejection {
+    int half;
+    float tol_m, share;
+} SdmRejection;
+SdmRejection sdm_rejection(const SdmStep *step, float metres_per_pixel);
+
+/* Filling of a level: from far, and where there is enough, from near; and of the holes that are left. */
+extern const SdmFill sdm_fill_far, sdm_fill_near, sdm_fill_hole;
+
+#endif

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The operations of the matching on the processor: passes, filters and validation of a window in memory. */
+#include "matching/processor.h"
+
+#include "matching/validation.h"
+
+#include <string.h>
+
+/* ---- the window ---- */
+
+SdmLevelTask sdm_level_task(const SdmMatchInput *in, const SdmWindow *win)
+{
+    return (SdmLevelTask){.kernels = in->settings->kernels,
+                          .cost = in->settings->cost,
+                          .lattice = in->lattice,
+                          .win = *win,
+                          .left_source = &in->left->level[win->level],
+                          .right_source = &in->right->level[win->level]};
+}
+
+SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out)
+{
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    const SdmStatus st = sdm_alloc_raw(ctx, out, n, sizeof **out, "the prior surface");
+    if (st != SDM_OK)
+        return st;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int y = 0; y < s->win.h; y++)
+        memcpy(*out + (size_t)y * (size_t)s->win.w, s->h_m + (size_t)y * (size_t)s->win.w,
+               (size_t)s->win.w * sizeof **out);
+    return SDM_OK;
+}
+
+/* The column of the window, 0 to its width, that is nearest to x. */
+static int column_in(const SdmWindow *win, int64_t x)
+{
+    return (int)(x < 0 ? 0 : x > win->w ? win->w : x);
+}
+
+/* Columns of a level's window on which pixels of the footprint depend, block by block of its rows. */
+static SdmStatus find_extents(SdmContext *ctx, const SdmMatchInput *in, const SdmWindow *win,
+                              SdmRowExtent **out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmFootprint *const foot = in->footprint;
+    const int blocks = (win->h + SDM_EXTENT_ROWS - 1) / SDM_EXTENT_ROWS, down = foot->level - win->level;
+    const int64_t halo = sdm_match_halo(in->settings, win->level) >> win->level;
+    TRY(sdm_alloc(ctx, out, (size_t)blocks, sizeof **out, "the columns that matter"));
+    for (int b = 0; b < blocks; b++) {
+        const int64_t v0 = win->v0 + (int64_t)b * SDM_EXTENT_ROWS, first = ((v0 - halo) >> down) - foot->v0,
+                      last = ((v0 + SDM_EXTENT_ROWS + halo) >> down) - foot->v0;
+        int64_t from = INT64_MAX, to = INT64_MIN;
+        for (int64_t i = first > 0 ? first : 0; i <= last && i < foot->rows; i++)
+            if (foot->from[i] < foot->to[i]) {
+                from = foot->from[i] < from ? foot->from[i] : from;
+                to = foot->to[i] > to ? foot->to[i] : to;
+            }
+        if (from >= to)
+            continue;
+        const int64_t x0 = ((from * ((int64_t)1 << down) - halo - win->u0) >> 4) * 16,
+                      x1 = to * ((int64_t)1 << down) + halo - win->u0;
+        const SdmRowExtent extent = {column_in(win, x0), column_in(win, x1)};
+        if (extent.x0 < extent.x1)
+            (*out)[b] = extent;
+    }
+done:
+    return st;
+}
+
+static void close_level(SdmProcessor *p)
+{
+    sdm_level_close(&p->task);
+    sdm_free(&p->prior);
+    p->surface.span = NULL;
+    sdm_free(&p->extent);
+    if (p->in_team)
+        sdm_team_leave(p->ctx, p->team);
+    p->in_team = false;
+}
+
+/* Small windows are done before other threads have woken. */
+static void enter_team(SdmProcessor *p)
+{
+    const SdmWindow *const win = &p->surface.win;
+    p->team = sdm_team_enter(p->ctx, (int64_t)win->w * win->h * SDM_PASS_UNITS);
+    p->in_team = true;
+}
+
+static SdmStatus open_level(void *state, const SdmWindow *win)
+{
+    SdmStatus st = SDM_OK;
+    SdmProcessor *const p = state;
+    SdmSurface finer = {0};
+    close_level(p);
+    TRY(sdm_surface_alloc(p->ctx, win, &finer));
+    sdm_surface_refine(p->ctx, p->in->settings->kernels, p->surface.h_m ? &p->surface : p->coarse, &finer);
+    sdm_surface_free(&p->surface);
+    p->surface = finer;
+    if (p->in->footprint && sdm_optimizer_is_local(&p->in->settings->optimizer))
+        TRY(find_extents(p->ctx, p->in, win, &p->extent));
+    p->surface.span = p->extent;
+    p->task = sdm_level_task(p->in, win);
+    p->task.span = p->extent;
+    if (win->level > 0)
+        enter_team(p);
+    TRY(sdm_level_open(p->ctx, &p->task));
+done:
+    return st;
+}
+
+SdmStatus sdm_processor_take(SdmProcessor *p, SdmSurface *s)
+{
+    p->surface = *s;
+    s->h_m = NULL;
+    s->flags = NULL;
+    s->score = NULL;
+    p->task = sdm_level_task(p->in, &p->surface.win);
+    p->task.span = p->surface.span;
+    enter_team(p);
+    return sdm_level_open(p->ctx, &p->task);
+}
+
+static void close_all(void *state)
+{
+    SdmProcessor *const p = state;
+    close_level(p);
+    sdm_surface_free(&p->surface);
+    sdm_surface_free(&p->refined);
+    sdm_free(&p->ray_error_px);
+    sdm_free(&p->score0);
+}
+
+void sdm_processor_give(SdmProcessor *p, SdmSurface *s)
+{
+    const SdmRowExtent *const extent = s->span;
+    *s = p->surface;
+    s->span = extent;
+    p->surface = (SdmSurface){0};
+    close_all(p);
+}
+
+/* ---- passes ---- */
+
+static SdmStatus begin_pass(void *state)
+{
+    SdmStatus st = SDM_OK;
+    SdmProcessor *const p = state;
+    sdm_free(&p->prior);
+    TRY(sdm_copy_heights(p->ctx, &p->surface, &p->prior));
+    TRY(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
+done:
+    return st;
+}
+
+static SdmStatus match(void *state, const SdmPass *pass, bool retry)
+{
+    SdmProcessor *const p = state;
+    return (retry ? sdm_level_retry : sdm_level_match)(p->ctx, &p->task, pass, p->prior, &p->surface);
+}
+
+/* ---- filters ---- */
+
+static SdmStatus reject(void *state, const SdmRejection *r)
+{
+    SdmStatus st = SDM_OK;
+    SdmProcessor *const p = state;
+    SdmSurface *const s = &p->surface;
+    uint16_t *flags = NULL;
+    const int around = sdm_stage_enter(p->ctx, 6);
+    TRY(sdm_alloc_raw(p->ctx, &flags, (size_t)s->win.w * (size_t)s->win.h, sizeof *flags, "flags"));
+    TRY(sdm_surface_reject(p->ctx, p->in->settings->kernels, s, p->prior, r->half, r->tol_m, r->share, flags));
+    sdm_free(&s->flags);
+    s->flags = flags;
+    flags = NULL;
+done:
+    sdm_free(&flags);
+    sdm_stage_leave(p->ctx, around);
+    return st;
+}
+
+static SdmStatus median(void *state)
+{
+    SdmStatus st = SDM_OK;
+    SdmProcessor *const p = state;
+    SdmSurface *const s = &p->surface;
+    float *out = NULL;
+    const int around = sdm_stage_enter(p->ctx, 6);
+    TRY(sdm_alloc_raw(p->ctx, &out, (size_t)s->win.w * (size_t)s->win.h, sizeof *out, "the median surface"));
+    sdm_surface_median(p->ctx, p->in->settings->kernels, s, s->h_m, out);
+    sdm_free(&s->h_m);
+    s->h_m = out;
+done:
+    sdm_stage_leave(p->ctx, around);
+    return st;
+}
+
+/* Flags stay as they are: the pixels are matched again on the next level. */
+static SdmStatus fill(void *state, const SdmFill *far, const SdmFill *near)
+{
+    SdmStatus st = SDM_OK;
+    SdmProcessor *const p = state;
+    const int around = sdm_stage_enter(p->ctx, 7);
+    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, far, NULL));
+    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, near, NULL));
+done:
+    sdm_free(&p->prior); /* of the next pass, another */
+    sdm_stage_leave(p->ctx, around);
+    return st;
+}
+
+static SdmStatus smooth(void *state)
+{
+    SdmProcessor *const p = state;
+    return sdm_surface_smooth(p->ctx, p->in->settings->kernels, &p->surface);
+}
+
+/* ---- validation ---- */
+
+static SdmStatus ray_error(void *state, const SdmPass *pass)
+{
+    SdmStatus st = SDM_OK;
+    SdmProcessor *const p = state;
+    const size_t n = (size_t)p->surface.win.w * (size_t)p->surface.win.h;
+    TRY(sdm_alloc_raw(p->ctx, &p->ray_error_px, n, sizeof *p->ray_error_px, "ray intersection errors"));
+    TRY(sdm_alloc_raw(p->ctx, &p->score0, n, 1, "scores"));
+    TRY(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
+    TRY(sdm_level_ray_error(p->ctx, &p->task, pass, p->ray_error_px, p->score0));
+done:
+    return st;
+}
+
+static SdmStatus validate(void *state)
+{
+    SdmProcessor *const p = state;
+    const SdmStatus st = sdm_validate_pixels(p->ctx, p->in, p->ray_error_px, p->score0, &p->surface);
+    sdm_free(&p->score0);
+    sdm_free(&p->task.right); /* no pass follows */
+    return st;
+}
+
+static SdmStatus saturated(void *state)
+{
+    SdmProcessor *const p = state;
+    sdm_mark_saturated(p->ctx, p->in, &p->surface);
+    return SDM_OK;
+}
+
+static SdmStatus refine_coarse(void *state, const SdmWindow *win)
+{
+    SdmStatus st = SDM_OK;
+    SdmProcessor *const p = state;
+    SdmSurface finer = {.win = *win}; /* of heights alone */
+    const int around = sdm_stage_enter(p->ctx, 7);
+    TRY(sdm_alloc_raw(p->ctx, &finer.h_m, (size_t)win->w * (size_t)win->h, sizeof *finer.h_m,
+                      "the coarse surface"));
+    sdm_surface_refine(p->ctx, p->in->settings->kernels, p->refined.h_m ? &p->refined : p->coarse, &finer);
+    sdm_surface_free(&p->refined);
+    p->refined = finer;
+done:
+    sdm_stage_leave(p->ctx, around);
+    return st;
+}
+
+static SdmStatus fill_holes(void *state, const SdmFill *how)
+{
+    SdmStatus st = SDM_OK;
+    SdmProcessor *const p = state;
+    SdmSurface *const s = &p->surface;
+    uint8_t *filled = NULL;
+    const int around = sdm_stage_enter(p->ctx, 7);
+    TRY(sdm_alloc(p->ctx, &filled, (size_t)s->win.w * (size_t)s->win.h, 1, "the fill mask"));
+    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, filled));
+    sdm_accept_filled(p->ctx, p->in, filled, s);
+done:
+    sdm_free(&filled);
+    sdm_surface_free(&p->refined);
+    sdm_stage_leave(p->ctx, around);
+    return st;
+}
+
+/* ---- the end ---- */
+
+static bool can_finish(const void *state)
+{
+    (void)state;
+    return true;
+}
+
+static SdmStatus surface(void *state, SdmFineResult *out)
+{
+    SdmProcessor *const p = state;
+    *out = (SdmFineResult){.surface = p->surface, .ray_error_px = p->ray_error_px, .left = p->task.left};
+    out->surface.span = NULL;
+    p->surface = (SdmSurface){0};
+    p->ray_error_px = NULL;
+    p->task.left = NULL;
+    return SDM_OK;
+}
+
+const SdmMatchOps sdm_processor_ops = {.open_level = open_level,
+                                       .begin_pass = begin_pass,
+                                       .match = match,
+                                       .reject = reject,
+                                       .median = median,
+                                       .fill = fill,
+                                       .smooth = smooth,
+                                       .ray_error = ray_error,
+                                       .validate = validate,
+                                       .saturated = saturated,
+                                       .refine_coarse = refine_coarse,
+                                       .fill_holes = fill_holes,
+                                       .can_finish = can_finish,
+                                       .surface = surface,
+                                       .close = close_all};

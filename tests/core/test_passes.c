@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The table of passes: reaches follow from windows and ranges, and the halo is their sum. */
+#include "kernel_cases.h"
+#include "matching/passes.h"
+
+/* Discontinuity (px), coarse level -> the halo of levels 0 to 4, the largest update at levels 0 to 2.  Tiles of
+ * started jobs are laid out with these figures. */
+static const struct {
+    float discontinuity_px;
+    int coarse_level, halo[5], update[3];
+} figures[] = {
+    {0.0f, 1, {144, 144, 144, 144, 144}, {6, 6, 6}},    {0.0f, 3, {144, 256, 480, 480, 480}, {6, 6, 6}},
+    {0.0f, 5, {192, 304, 528, 960, 1824}, {6, 6, 6}},   {6.0f, 1, {144, 144, 144, 144, 144}, {7, 6, 6}},
+    {6.0f, 3, {144, 256, 480, 480, 480}, {7, 6, 6}},    {6.0f, 5, {192, 304, 528, 960, 1824}, {7, 6, 6}},
+    {12.0f, 1, {144, 144, 144, 144, 144}, {13, 7, 6}},  {12.0f, 3, {160, 272, 496, 496, 496}, {13, 7, 6}},
+    {12.0f, 5, {208, 320, 544, 976, 1840}, {13, 7, 6}}, {40.0f, 1, {160, 160, 160, 160, 160}, {17, 17, 11}},
+    {40.0f, 3, {176, 320, 576, 576, 576}, {17, 17, 11}}, {40.0f, 5, {224, 368, 624, 1056, 1920}, {17, 17, 11}},
+};
+
+static void halos_are_the_known_ones(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        const SdmMatchSettings set = {.discontinuity_px = figures[i].discontinuity_px,
+                                      .coarse_level = figures[i].coarse_level};
+        for (int l = 0; l < 5; l++)
+            assert_int_equal(sdm_match_halo(&set, l), figures[i].halo[l]);
+        for (int l = 0; l < 3; l++) {
+            assert_int_equal(sdm_match_max_update(&set, l), figures[i].update[l]);
+            assert_int_equal(sdm_match_row_reach(&set, l), 33);
+        }
+    }
+}
+
+/* A step's reach is never less than its window and its residuals need, and the passes that are made from the
+ * table have its windows. */
+static void reaches_follow_from_windows(void **state)
+{
+    (void)state;
+    for (float discontinuity = 0.0f; discontinuity < 40.0f; discontinuity += 3.0f) {
+        const SdmMatchSettings set = {.discontinuity_px = discontinuity, .coarse_level = 3};
+        for (int q = 0; q < SDM_SEQUENCE_COUNT; q++) {
+            const SdmSteps steps = sdm_steps((SdmSequence)q);
+            assert_true(steps.count > 0);
+            for (int i = 0; i < steps.count; i++) {
+                const SdmStep *const s = &steps.step[i];
+                assert_int_equal(s->window % 2, 1);
+                assert_true(sdm_step_reach(s, &set, 0) >= s->window / 2 + s->range);
+                if (s->kind == SDM_STEP_RETRY) {
+                    const SdmPass retry = sdm_retry_pass(&set, 0);
+                    assert_true(retry.window <= s->window && retry.range >= s->range);
+                    assert_true(sdm_step_reach(s, &set, 0) > retry.window / 2 + 2 * retry.range);
+                }
+                if (s->kind == SDM_STEP_FILL)
+                    assert_true(s->window == 2 * sdm_fill_far.half + 1 && sdm_fill_near.half < sdm_fill_far.half);
+                if (s->kind == SDM_STEP_FILL_HOLES)
+                    assert_int_equal(s->window, 2 * sdm_fill_hole.half + 1);
+                if (s->kind == SDM_STEP_VALIDATE)
+                    assert_int_equal(s->window, 2 * SDM_RAY_ERROR_HALF + 1);
+            }
+        }
+        assert_int_equal(sdm_repeat_pass(&set).window, 5);
+        assert_int_equal(sdm_first_pass(&set).range, 3);
+        assert_int_equal(sdm_ray_error_pass(&set).window, 9);
+    }
+}
+
+/* At level 0 pixels are matched again only over discontinuities; the surface is smoothed above it alone. */
+static void steps_run_where_the_table_says(void **state)
+{
+    (void)state;
+    const SdmSteps steps = sdm_steps(SDM_SEQUENCE_FINE_LEVEL);
+    for (int jump = 0; jump < 2; jump++)
+        for (int level = 0; level < 3; level++) {
+            const SdmMatchSettings set = {.discontinuity_px = jump ? 12.0f : 0.0f};
+            int run = 0;
+            for (int i = 0; i < steps.count; i++)
+                run += sdm_step_applies(&steps.step[i], &set, level);
+            assert_int_equal(run, steps.count - (level == 0) - (level == 0 && !jump ? 3 : 0));
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(halos_are_the_known_ones),
+                                       cmocka_unit_test(reaches_follow_from_windows),
+                                       cmocka_unit_test(steps_run_where_the_table_says)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
