@@ -42,7 +42,8 @@ struct SdmUnits {
 
 /* ---- open, close ---- */
 
-SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmMatchQueue **queue, SdmUnits **out)
+SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmMatchQueue **queue,
+                         SdmUnits **out)
 {
     SdmStatus st = SDM_OK;
     SdmUnits *u = NULL;
@@ -254,8 +255,8 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);
     stages_now(ctx, before);
     place_block(s, tile->cells, b);
-    const int64_t room =
-        sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(u->queue) - SDM_BLOCK_CELL_BYTES * b->w * b->h;
+    const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(u->queue) -
+                         SDM_BLOCK_CELL_BYTES * b->w * b->h;
     w->is_block = true;
     TRY(sdm_block_begin(ctx, s->images, p, u->queue, room > 1 ? room : 1, &w->work));
     stages_since(ctx, before, w->took_s);

@@ -17,13 +17,14 @@ typedef struct SdmUnitsRequest {
 } SdmUnitsRequest;
 
 /* queue: the back end, taken over; pointer to NULL: opened when a unit needs it. */
-SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmMatchQueue **queue, SdmUnits **out);
+SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmMatchQueue **queue,
+                         SdmUnits **out);
 void sdm_units_close(SdmUnits **units); /* abandons what is in work */
 
 /* Begin a unit; it is found done when its file is there, whole and of this plan.  Its failure is kept beside
  * it. Not while sdm_units_is_full(). */
 SdmStatus sdm_units_begin(SdmContext *ctx, SdmUnits *units, int64_t unit);
-/* Must units end before this one can begin?  Those in work are of one scene, as many as the back end takes. */
+/* Must units end before this one can begin?  All in work are of one scene, as many as the back end takes. */
 bool sdm_units_is_full(const SdmUnits *units, int64_t unit);
 int sdm_units_in_work(const SdmUnits *units);
 /* End the one that began first: wait, grid, write.  *done: what it was, also after a failure. */
