@@ -98,7 +98,7 @@ static void name_machine(char *out, size_t size)
 /* Every level that runs here, or the one of --cpu-level. */
 static SdmStatus choose_levels(SdmBench *b)
 {
-    const char *const wanted = sdm_options(b->ctx)->cpu_level;
+    const char *const wanted = b->options->cpu_level;
     const bool any = strcmp(wanted, "auto") == 0;
     for (int i = 0; i < SDM_CPU_LEVELS; i++)
         if (sdm_cpu_levels[i].here() && (any || strcmp(wanted, sdm_cpu_levels[i].name) == 0))
@@ -110,10 +110,10 @@ static SdmStatus choose_levels(SdmBench *b)
     return SDM_OK;
 }
 
-SdmStatus sdm_bench_open(SdmContext *ctx, const SdmBenchOptions *opt, SdmBench *b)
+SdmStatus sdm_bench_open(SdmContext *ctx, const SdmOptions *options, const SdmBenchOptions *opt, SdmBench *b)
 {
     SdmStatus st = SDM_OK;
-    *b = (SdmBench){.ctx = ctx, .opt = opt};
+    *b = (SdmBench){.ctx = ctx, .options = options, .opt = opt};
     TRY(choose_levels(b));
     TRY(measure_bandwidth(b, 1, &b->bandwidth));
     TRY(measure_bandwidth(b, sdm_threads(ctx), &b->bandwidth_all));
@@ -133,4 +133,22 @@ void sdm_bench_close(SdmBench *b)
     while (b->owned_count > 0)
         sdm_free(&b->owned[--b->owned_count]);
     b->count = 0;
+}
+
+SdmStatus sdm_bench_add_named(SdmBench *b, const char *what)
+{
+    SdmStatus st = SDM_OK;
+    const bool all = strcmp(what, "all") == 0, kernels = strcmp(what, "kernels") == 0,
+               papers = strcmp(what, "papers") == 0;
+    if (!all && !kernels && !papers)
+        return sdm_fail(b->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers, curve or all", what);
+    if (all || kernels) {
+        TRY(sdm_bench_add_kernels(b));
+        TRY(sdm_bench_add_pairs(b));
+        TRY(sdm_bench_add_device_steps(b));
+    }
+    if (all || papers)
+        TRY(sdm_bench_add_papers(b));
+done:
+    return st;
 }

@@ -44,6 +44,7 @@ enum { SDM_BENCH_CASES = 320 };
 /* Cases and what they need; close frees it all. */
 typedef struct SdmBench {
     SdmContext *ctx;
+    const SdmOptions *options; /* cpu_level and device count */
     const SdmBenchOptions *opt;
     const char *levels[8];  /* to be timed, ascending */
     int level_count;
@@ -64,11 +65,13 @@ typedef struct SdmBench {
 
 /* Can the files be written that are asked for?  To be told before hours of timing; touches nothing. */
 SdmStatus sdm_bench_check(SdmContext *ctx, const SdmBenchOptions *opt);
-/* Levels from --cpu-level, speed of memory and clock.  Close after failure, too. */
-SdmStatus sdm_bench_open(SdmContext *ctx, const SdmBenchOptions *opt, SdmBench *b);
+/* Instruction sets by options->cpu_level, speed of memory, clock, device.  Both structs are borrowed as long as *b
+ * lives.  Close after failure, too. */
+SdmStatus sdm_bench_open(SdmContext *ctx, const SdmOptions *options, const SdmBenchOptions *opt, SdmBench *b);
 void sdm_bench_close(SdmBench *b);
 
-/* Add the cases: kernels of kernels.h, matching of pairs, the papers' workloads. */
+/* Add the cases of `what`: "kernels", "papers" or "all". */
+SdmStatus sdm_bench_add_named(SdmBench *b, const char *what);
 SdmStatus sdm_bench_add_kernels(SdmBench *b);
 SdmStatus sdm_bench_add_pairs(SdmBench *b);
 SdmStatus sdm_bench_add_papers(SdmBench *b);

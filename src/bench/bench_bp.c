@@ -90,39 +90,17 @@ done:
 
 /* ---- the curve ---- */
 
-static void print_row(const SdmBenchBpRow *r, int64_t known, bool markdown, FILE *to)
+static void print_row(const SdmBenchBpRow *r, int64_t known, FILE *to)
 {
-    char tile[32];
+    char tile[32] = "none";
     if (r->tile)
         snprintf(tile, sizeof tile, "%d px", r->tile);
-    else
-        snprintf(tile, sizeof tile, "none");
-    fprintf(to,
-            markdown ? "| %s | %d | %d | %d | %.2f | %lld | %.2f %% | %lld | %lld | %lld |\n"
-                     : "%7s %6d %6d %7d %8.2f %9lld %6.2f %% %9lld %9lld %9lld\n",
-            tile, r->weight, r->outer, r->inner, 1e3 * r->seconds, (long long)r->wrong,
-            100.0 * (double)r->wrong / (double)known, (long long)r->sums[0], (long long)r->sums[1],
-            (long long)(r->sums[0] + r->sums[1]));
+    fprintf(to, "%7s %6d %6d %7d %8.2f %9lld %6.2f %% %9lld %9lld %9lld\n", tile, r->weight, r->outer,
+            r->inner, 1e3 * r->seconds, (long long)r->wrong, 100.0 * (double)r->wrong / (double)known,
+            (long long)r->sums[0], (long long)r->sums[1], (long long)(r->sums[0] + r->sums[1]));
 }
 
-static void print_head(int64_t known, bool markdown, FILE *to)
-{
-    fprintf(to,
-            "\nBelief propagation on Tsukuba: labels that are not exactly the truth, of %lld pixels of known "
-            "truth (published: 15,716 after 1 + 1 iterations in tiles of %d px, on costs that are not to be "
-            "had), "
-            "and energy\n",
-            (long long)known, (int)SDM_BENCH_BP_PAPER_TILE);
-    if (markdown)
-        fprintf(to,
-                "\n| tile | weight | outer | inner | ms | mismatches | share | data | smoothness | energy |\n"
-                "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
-    else
-        fprintf(to, "%7s %6s %6s %7s %8s %9s %8s %9s %9s %9s\n", "tile", "weight", "outer", "inner", "ms",
-                "wrong", "share", "data", "smooth", "energy");
-}
-
-SdmStatus sdm_bench_bp_curve(SdmContext *ctx, const SdmBenchTsukuba *t, FILE *to, bool markdown)
+SdmStatus sdm_bench_bp_curve(SdmContext *ctx, const SdmBenchTsukuba *t, const char *cpu_level, FILE *to)
 {
     enum { T = SDM_BENCH_BP_TILE, W = SDM_BENCH_BP_WEIGHT, P = SDM_BENCH_BP_PAPER_TILE, CONTEST_WEIGHT = 16 };
     static const int rows[][4] = {
@@ -141,12 +119,17 @@ SdmStatus sdm_bench_bp_curve(SdmContext *ctx, const SdmBenchTsukuba *t, FILE *to
     const SdmBpField field = contest_field(t->image[0].width, t->image[0].height, costs, W);
     for (size_t i = 0; i < n; i++)
         known += t->truth[i] != 0;
-    print_head(known, markdown, to);
+    fprintf(to,
+            "\nBelief propagation on Tsukuba: labels that differ from the truth, of %lld pixels of known truth "
+            "(published: 15,716 after 1 + 1 iterations in tiles of %d px, on costs that are not to be had), and "
+            "energy\n%7s %6s %6s %7s %8s %9s %8s %9s %9s %9s\n",
+            (long long)known, (int)SDM_BENCH_BP_PAPER_TILE, "tile", "weight", "outer", "inner", "ms", "wrong",
+            "share", "data", "smooth", "energy");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         SdmBenchBpRow r = {
             .tile = rows[i][0], .outer = rows[i][1], .inner = rows[i][2], .weight = rows[i][3]};
-        TRY(sdm_bench_bp_row(ctx, &field, t->truth, sdm_options(ctx)->cpu_level, &r));
-        print_row(&r, known, markdown, to);
+        TRY(sdm_bench_bp_row(ctx, &field, t->truth, cpu_level, &r));
+        print_row(&r, known, to);
     }
 done:
     sdm_free(&costs);

@@ -46,8 +46,8 @@ typedef struct SdmBenchTsukuba {
     const uint8_t *truth;
 } SdmBenchTsukuba;
 
-/* The curve of mismatches and energy against iterations, as text or Markdown. */
-SdmStatus sdm_bench_bp_curve(SdmContext *ctx, const SdmBenchTsukuba *t, FILE *to, bool markdown);
+/* Print mismatches and energy against iterations, as a table. */
+SdmStatus sdm_bench_bp_curve(SdmContext *ctx, const SdmBenchTsukuba *t, const char *cpu_level, FILE *to);
 
 /* The case of the papers, on a synthetic pair: the time does not depend on what the costs are. */
 SdmStatus sdm_bench_add_bp(SdmBench *b);

@@ -19,7 +19,7 @@ struct SdmBenchDevice {
 SdmStatus sdm_bench_device_open(SdmBench *b)
 {
     SdmStatus st = SDM_OK;
-    const char *const name = sdm_options(b->ctx)->device;
+    const char *const name = b->options->device;
     SdmBenchDevice *d = NULL;
     SdmChoice choice;
     if (strcmp(name, "auto") == 0 && !b->opt->tune)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file that is there and can be written, or a folder that takes a new one. */
+/* The file can be written: it exists and is writable, or its folder is. */
 static SdmStatus check_file(SdmContext *ctx, const char *option, const char *path)
 {
     struct stat s;
@@ -32,51 +32,6 @@ SdmStatus sdm_bench_check(SdmContext *ctx, const SdmBenchOptions *opt)
         TRY(check_file(ctx, "--markdown", opt->markdown));
 done:
     return st;
-}
-
-static void format_time(double seconds, char out[32])
-{
-    if (seconds < 0.1)
-        snprintf(out, 32, "%.3g ms", 1e3 * seconds);
-    else
-        snprintf(out, 32, "%.3g s", seconds);
-}
-
-/* What a row of the kernels' table says; empty texts where there is nothing to say. */
-typedef struct Row {
-    char ns[32], cycles[32], ratio[32], bound[48], time[32];
-} Row;
-
-static void fill_row(const SdmBench *b, int i, Row *r)
-{
-    const SdmBenchCase *const c = &b->cases[i], *const below = sdm_bench_below(b, i);
-    const double each = c->seconds / c->outputs;
-    const char *of = "";
-    *r = (Row){.ns = ""};
-    snprintf(r->ns, sizeof r->ns, "%.3g", 1e9 * each);
-    snprintf(r->cycles, sizeof r->cycles, "%.3g", each * b->clock_hz * c->threads);
-    format_time(c->seconds, r->time);
-    if (below) /* cases may differ in size: by output */
-        snprintf(r->ratio, sizeof r->ratio, "%.2f", below->seconds / below->outputs / each);
-    const double bound = sdm_bench_bound_s(b, c, &of);
-    if (bound > 0.0)
-        snprintf(r->bound, sizeof r->bound, "%.0f %% %s", 100.0 * bound / c->seconds, of);
-}
-
-static bool has_kernels(const SdmBench *b)
-{
-    for (int i = 0; i < b->count; i++)
-        if (!b->cases[i].published)
-            return true;
-    return false;
-}
-
-static bool has_papers(const SdmBench *b)
-{
-    for (int i = 0; i < b->count; i++)
-        if (b->cases[i].published)
-            return true;
-    return false;
 }
 
 void sdm_bench_print_csv(const SdmBench *b, FILE *to)
@@ -119,60 +74,114 @@ static void print_machine(const SdmBench *b, FILE *to)
         fprintf(to, "--quick: small images, these figures mean nothing.\n");
 }
 
-void sdm_bench_print_text(const SdmBench *b, FILE *to)
+/* ---- tables: padded for people, or Markdown ---- */
+
+enum { MOST_COLUMNS = 8, CELL_SIZE = 256 };
+
+typedef struct Column {
+    const char *brief, *heading; /* for people, for Markdown */
+    int width;                   /* for people; < 0: left-aligned */
+} Column;
+
+typedef struct Table {
+    int count;
+    Column column[MOST_COLUMNS];
+} Table;
+
+static const Table kernel_table = {8,
+                                   {{"kernel", "kernel", -28},
+                                    {"level", "level", -10},
+                                    {"t", "threads", 2},
+                                    {"ns", "ns", 9},
+                                    {"per", "per", -6},
+                                    {"cycles", "cycles", 9},
+                                    {"ratio", "ratio to the level below", 6},
+                                    {"of bound", "of the bound", -1}}},
+                   paper_table = {5,
+                                  {{"workload of a paper", "workload of a paper", -53},
+                                   {"level", "level", -8},
+                                   {"t", "threads", 2},
+                                   {"here", "here", 10},
+                                   {"published", "published", -1}}};
+
+static void print_cells(FILE *to, bool markdown, const Table *t, char cell[][CELL_SIZE])
+{
+    for (int i = 0; i < t->count; i++)
+        if (markdown)
+            fprintf(to, "| %s%s", cell[i], i + 1 < t->count ? " " : " |\n");
+        else
+            fprintf(to, "%*s%s", t->column[i].width, cell[i], i + 1 < t->count ? " " : "\n");
+}
+
+static void print_head(FILE *to, bool markdown, const Table *t)
+{
+    char cell[MOST_COLUMNS][CELL_SIZE], rule[MOST_COLUMNS][CELL_SIZE];
+    for (int i = 0; i < t->count; i++) {
+        snprintf(cell[i], CELL_SIZE, "%s", markdown ? t->column[i].heading : t->column[i].brief);
+        snprintf(rule[i], CELL_SIZE, "---");
+    }
+    fputc('\n', to);
+    print_cells(to, markdown, t, cell);
+    if (markdown)
+        print_cells(to, markdown, t, rule);
+}
+
+static void fill_kernel(const SdmBench *b, int i, char cell[][CELL_SIZE])
+{
+    const SdmBenchCase *const c = &b->cases[i], *const below = sdm_bench_below(b, i);
+    const double each = c->seconds / c->outputs;
+    const char *limit = "";
+    const double bound = sdm_bench_bound_s(b, c, &limit);
+    snprintf(cell[3], CELL_SIZE, "%.3g", 1e9 * each);
+    snprintf(cell[4], CELL_SIZE, "%s", c->output);
+    snprintf(cell[5], CELL_SIZE, "%.3g", each * b->clock_hz * c->threads);
+    cell[6][0] = cell[7][0] = '\0';
+    if (below) /* by output: cases may differ in size */
+        snprintf(cell[6], CELL_SIZE, "%.2f", below->seconds / below->outputs / each);
+    if (bound > 0.0)
+        snprintf(cell[7], CELL_SIZE, "%.0f %% %s", 100.0 * bound / c->seconds, limit);
+}
+
+/* The cases that have published times, or the others; nothing where there are none. */
+static void print_table(const SdmBench *b, FILE *to, bool markdown, bool published)
+{
+    const Table *const t = published ? &paper_table : &kernel_table;
+    bool begun = false;
+    for (int i = 0; i < b->count; i++) {
+        const SdmBenchCase *const c = &b->cases[i];
+        char cell[MOST_COLUMNS][CELL_SIZE];
+        if ((c->published != NULL) != published)
+            continue;
+        if (!begun)
+            print_head(to, markdown, t);
+        begun = true;
+        snprintf(cell[0], CELL_SIZE, "%s", c->name);
+        snprintf(cell[1], CELL_SIZE, "%s", c->level);
+        snprintf(cell[2], CELL_SIZE, "%d", c->threads);
+        if (published) {
+            snprintf(cell[3], CELL_SIZE, c->seconds < 0.1 ? "%.3g ms" : "%.3g s",
+                     c->seconds < 0.1 ? 1e3 * c->seconds : c->seconds);
+            snprintf(cell[4], CELL_SIZE, "%s", c->published);
+        } else {
+            fill_kernel(b, i, cell);
+        }
+        print_cells(to, markdown, t, cell);
+    }
+}
+
+static void print_tables(const SdmBench *b, FILE *to, bool markdown)
 {
     print_machine(b, to);
-    if (has_kernels(b))
-        fprintf(to, "\n%-28s %-10s %2s %9s %-6s %9s %6s  %s\n", "kernel", "level", "t", "ns", "per", "cycles",
-                "ratio", "of bound");
-    for (int i = 0; i < b->count; i++) {
-        const SdmBenchCase *const c = &b->cases[i];
-        Row r;
-        if (c->published)
-            continue;
-        fill_row(b, i, &r);
-        fprintf(to, "%-28s %-10s %2d %9s %-6s %9s %6s  %s\n", c->name, c->level, c->threads, r.ns, c->output,
-                r.cycles, r.ratio, r.bound);
-    }
-    if (has_papers(b))
-        fprintf(to, "\n%-53s %-8s %2s %10s  %s\n", "workload of a paper", "level", "t", "here", "published");
-    for (int i = 0; i < b->count; i++) {
-        const SdmBenchCase *const c = &b->cases[i];
-        Row r;
-        if (!c->published)
-            continue;
-        fill_row(b, i, &r);
-        fprintf(to, "%-53s %-8s %2d %10s  %s\n", c->name, c->level, c->threads, r.time, c->published);
-    }
+    print_table(b, to, markdown, false);
+    print_table(b, to, markdown, true);
+}
+
+void sdm_bench_print_text(const SdmBench *b, FILE *to)
+{
+    print_tables(b, to, false);
 }
 
 void sdm_bench_print_markdown(const SdmBench *b, FILE *to)
 {
-    print_machine(b, to);
-    if (has_kernels(b))
-        fprintf(
-            to,
-            "\n| kernel | level | threads | ns | per | cycles | ratio to the level below | of the bound |\n"
-            "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
-    for (int i = 0; i < b->count; i++) {
-        const SdmBenchCase *const c = &b->cases[i];
-        Row r;
-        if (c->published)
-            continue;
-        fill_row(b, i, &r);
-        fprintf(to, "| %s | %s | %d | %s | %s | %s | %s | %s |\n", c->name, c->level, c->threads, r.ns,
-                c->output, r.cycles, r.ratio, r.bound);
-    }
-    if (has_papers(b))
-        fprintf(to,
-                "\n| workload of a paper | level | threads | here | published |\n| --- | --- | --- | --- | "
-                "--- |\n");
-    for (int i = 0; i < b->count; i++) {
-        const SdmBenchCase *const c = &b->cases[i];
-        Row r;
-        if (!c->published)
-            continue;
-        fill_row(b, i, &r);
-        fprintf(to, "| %s | %s | %d | %s | %s |\n", c->name, c->level, c->threads, r.time, c->published);
-    }
+    print_tables(b, to, true);
 }

@@ -40,7 +40,7 @@ SdmStatus sdm_bench_curve_check(SdmContext *ctx, const char *folder)
     return SDM_OK;
 }
 
-SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to)
+SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, const char *cpu_level, FILE *to)
 {
     SdmStatus st = SDM_OK;
     SdmImagePair views = {0}, truth = {0};
@@ -61,7 +61,7 @@ SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to)
     SdmBenchTsukuba t = {.image = {as, as}, .truth = labels};
     t.image[0].data = views.left;
     t.image[1].data = views.right;
-    TRY(sdm_bench_bp_curve(ctx, &t, to, false));
+    TRY(sdm_bench_bp_curve(ctx, &t, cpu_level, to));
 done:
     sdm_image_pair_free(&views);
     sdm_image_pair_free(&truth);

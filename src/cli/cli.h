@@ -112,7 +112,7 @@ void sdm_help_manual(FILE *to);
 /* The curve of belief propagation on Tsukuba, whose images lie in the folder (bench_tsukuba.c). */
 /* Are its images there? */
 SdmStatus sdm_bench_curve_check(SdmContext *ctx, const char *folder);
-SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, FILE *to);
+SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, const char *cpu_level, FILE *to);
 
 /* From now on, a library that crashes while an input is opened or read ends the program with a sentence, code 1.
  * The hook of the contexts says what is being read, and what a crash then must not leave. */

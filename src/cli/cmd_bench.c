@@ -35,30 +35,6 @@ static void add_json(const SdmBench *b, cJSON *summary)
     }
 }
 
-/* kernels and pairs, papers, or both */
-static SdmStatus add_cases(SdmCall *call, SdmBench *b)
-{
-    SdmStatus st = SDM_OK;
-    const char *const what = call->line.count ? call->line.positional[0] : "all";
-    const bool all = strcmp(what, "all") == 0, papers = strcmp(what, "papers") == 0;
-    const bool curve = strcmp(what, "curve") == 0;
-    if (!all && !papers && !curve && strcmp(what, "kernels") != 0)
-        return sdm_fail(call->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers, curve or all",
-                        what);
-    if (curve && !call->own.bench.tsukuba)
-        return sdm_fail(call->ctx, SDM_ERR_USAGE,
-                        "bench curve: needs the images of Tsukuba; give their folder with --tsukuba");
-    if (!papers && !curve) {
-        TRY(sdm_bench_add_kernels(b));
-        TRY(sdm_bench_add_pairs(b));
-        TRY(sdm_bench_add_device_steps(b));
-    }
-    if (all || papers)
-        TRY(sdm_bench_add_papers(b));
-done:
-    return st;
-}
-
 /* --tune: the row on standard output, candidates in the log. */
 static SdmStatus tune(SdmCall *call, SdmBench *b)
 {
@@ -80,16 +56,22 @@ SdmStatus sdm_command_bench(SdmCall *call)
     SdmStatus st = SDM_OK;
     const SdmBenchOptions *const opt = &call->own.bench;
     SdmBench *b = NULL;
+    const char *const what = call->line.count ? call->line.positional[0] : "all";
+    const bool curve = strcmp(what, "curve") == 0;
+    if (curve && !opt->tsukuba)
+        return sdm_fail(call->ctx, SDM_ERR_USAGE,
+                        "bench curve: needs the images of Tsukuba; give their folder with --tsukuba");
     TRY(sdm_bench_check(call->ctx, opt));
     if (opt->tsukuba)
         TRY(sdm_bench_curve_check(call->ctx, opt->tsukuba));
     TRY(sdm_alloc(call->ctx, &b, 1, sizeof *b, "bench"));
-    TRY(sdm_bench_open(call->ctx, opt, b));
+    TRY(sdm_bench_open(call->ctx, &call->options, opt, b));
     if (opt->tune) {
         st = tune(call, b);
         goto done;
     }
-    TRY(add_cases(call, b));
+    if (!curve)
+        TRY(sdm_bench_add_named(b, what));
     TRY(sdm_bench_run(b));
     if (opt->csv)
         TRY(write_file(call->ctx, opt->csv, b, sdm_bench_print_csv));
@@ -99,7 +81,7 @@ SdmStatus sdm_command_bench(SdmCall *call)
         sdm_screen_close(&call->screen);
         sdm_bench_print_text(b, stdout);
         if (opt->tsukuba)
-            TRY(sdm_bench_curve_of(call->ctx, opt->tsukuba, stdout));
+            TRY(sdm_bench_curve_of(call->ctx, opt->tsukuba, call->options.cpu_level, stdout));
     }
     if (call->summary)
         add_json(b, call->summary);

@@ -12,37 +12,20 @@ static void log_line(void *user, SdmLogLevel level, int stage, const char *text)
     fprintf(stderr, "%s\n", text);
 }
 
-static SdmStatus add_cases(SdmBench *b, const char *what)
-{
-    SdmStatus st = SDM_OK;
-    const bool all = strcmp(what, "all") == 0, papers = strcmp(what, "papers") == 0;
-    if (!all && !papers && strcmp(what, "kernels") != 0)
-        return sdm_fail(b->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers or all", what);
-    if (!papers) {
-        TRY(sdm_bench_add_kernels(b));
-        TRY(sdm_bench_add_pairs(b));
-        TRY(sdm_bench_add_device_steps(b));
-    }
-    if (!all && !papers)
-        return SDM_OK;
-    TRY(sdm_bench_add_papers(b));
-done:
-    return st;
-}
-
-static SdmStatus run(SdmContext *ctx, const SdmBenchOptions *opt, const char *what, SdmBench *b)
+static SdmStatus run(SdmContext *ctx, const SdmOptions *options, const SdmBenchOptions *opt, const char *what,
+                     SdmBench *b)
 {
     SdmStatus st = SDM_OK;
     SdmBenchTuned tuned;
     FILE *csv = NULL;
     TRY(sdm_bench_check(ctx, opt));
-    TRY(sdm_bench_open(ctx, opt, b));
+    TRY(sdm_bench_open(ctx, options, opt, b));
     if (opt->tune) {
         TRY(sdm_bench_tune(b, &tuned));
         printf("%s\n", tuned.row);
         return SDM_OK;
     }
-    TRY(add_cases(b, what));
+    TRY(sdm_bench_add_named(b, what));
     TRY(sdm_bench_run(b));
     sdm_bench_print_text(b, stdout);
     csv = opt->csv ? fopen(opt->csv, "w") : NULL;
@@ -73,11 +56,14 @@ int main(int argc, char **argv)
     SdmStatus st = sdm_open(&ctx, NULL);
     if (st == SDM_OK)
         st = sdm_options_parse(ctx, &line, argc, argv);
+    if (st == SDM_OK) {
+        sdm_close(&ctx);
+        st = sdm_open(&ctx, &opt);
+    }
+    if (ctx)
+        sdm_set_sinks(ctx, log_line, NULL, NULL);
     if (st == SDM_OK)
-        st = sdm_set_options(ctx, &opt);
-    sdm_set_sinks(ctx, log_line, NULL, NULL);
-    if (st == SDM_OK)
-        st = run(ctx, &own, line.count ? line.positional[0] : "all", &bench);
+        st = run(ctx, &opt, &own, line.count ? line.positional[0] : "all", &bench);
     if (st != SDM_OK)
         fprintf(stderr, "%s\n", sdm_error(ctx));
     if (bench.ctx)
