@@ -86,7 +86,7 @@ void sdm_close(SdmContext **ctx)
 {
     if (!ctx || !*ctx)
         return;
-    sdm_spares_free(*ctx);
+    sdm_cache_release(*ctx);
     free((*ctx)->lines);
     free(*ctx);
     *ctx = NULL;

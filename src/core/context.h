@@ -6,13 +6,13 @@
 
 #include <signal.h>
 
-enum { SDM_STAGES = 10, SDM_SPARES = 16 };
+enum { SDM_STAGES = 10, SDM_CACHED_BLOCKS = 16 };
 
-/* A large block that was given back, kept for the next ones: fresh memory costs its clearing. */
-typedef struct SdmSpare {
+/* A freed large block, kept for later allocations. */
+typedef struct SdmCachedBlock {
     char *block; /* NULL: none */
     size_t bytes;
-} SdmSpare;
+} SdmCachedBlock;
 
 /* What a child logs, until sdm_child_tell(): the sink is of the thread that waits for it. */
 enum { SDM_MOST_LINES = 16 };
@@ -43,7 +43,7 @@ struct SdmContext {
     double started_s;
     int team; /* most threads that the work has use for, 0: any number */
     int64_t bytes_now, bytes_peak; /* updated atomically */
-    SdmSpare spare[SDM_SPARES];    /* in critical(sdm_spare); see room_for_spares() */
+    SdmCachedBlock cached[SDM_CACHED_BLOCKS]; /* the newest first; in critical(sdm_block_cache); see large.c */
 };
 
 /* Large blocks, multiples of a large page (sdm_large_bytes() rounds up), aligned to one.  *cleared: it is

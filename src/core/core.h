@@ -4,7 +4,6 @@
 
 #include "stereodem/stereodem.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -47,8 +46,8 @@ SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out /* T ** */, size_t count, siz
 /* Free *p and set it to NULL.  Accepts pointer to NULL.  Thread-safe, as sdm_alloc is. */
 void sdm_free(void *p /* T ** */);
 int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes, most that was charged at once */
-/* Give back to the system what was freed and is kept for the next of its size. */
-void sdm_spares_free(SdmContext *ctx);
+/* Return the freed blocks that the context caches to the system. */
+void sdm_cache_release(SdmContext *ctx);
 /* Tests: let the n-th allocation from now fail (n >= 1; 0 = never).  Process-wide. */
 void sdm_alloc_fail_at(int64_t n);
 
@@ -100,18 +99,5 @@ void sdm_set_crash_hook(SdmContext *ctx, const SdmCrashHook *hook); /* borrowed;
 void sdm_reading_begin(SdmContext *ctx, const char *input);
 void sdm_reading_end(SdmContext *ctx);
 void sdm_crash_leftover(SdmContext *ctx, const char *file, const char *folder);
-
-/* While the caller waits for a file: a thread of its own touches fresh pages, which the system clears no
- * faster than memory is written; what it came to by the end is a spare.  Does nothing with one thread, or
- * where an eighth of the budget is less than `bytes`. */
-typedef struct SdmAhead {
-    pthread_t thread;
-    char *block;
-    size_t bytes, touched;
-    bool begun;
-    int stop; /* set atomically */
-} SdmAhead;
-void sdm_ahead_begin(SdmContext *ctx, size_t bytes, SdmAhead *ahead);
-void sdm_ahead_end(SdmContext *ctx, SdmAhead *ahead);
 
 #endif

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { AHEAD_BYTES = 12 };
 static const double SCALE_BYTES = 16.0, OFFSET_BYTES = -2048.0;
 
 /* The band to use; alpha bands do not count. */
@@ -163,11 +162,7 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
     if (src->depth == SDM_DEPTH_CAMERAS)
         return SDM_OK;
     TRY(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
-    SdmAhead ahead; /* one thread unpacks; surfaces will want some 30 bytes a pixel */
-    sdm_ahead_begin(ctx, src->depth == SDM_DEPTH_WHOLE ? AHEAD_BYTES * w * h : 0, &ahead);
-    const CPLErr read = read_bytes(im);
-    sdm_ahead_end(ctx, &ahead);
-    if (read != CE_None)
+    if (read_bytes(im) != CE_None)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: the image cannot be read (%.300s); the file is cut short or damaged, fetch it "
                         "again",

@@ -431,7 +431,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     set_statistics(p);
     if (p->request.ortho)
         TRY(convert_ortho(ctx, p));
-    sdm_spares_free(ctx); /* the memory below is GDAL's */
+    sdm_cache_release(ctx); /* the memory below is GDAL's */
     /* GDAL takes some 100 MB for each file: with a small budget they are written one after the other */
     const int threads = p->request.options->memory_bytes < INT64_C(1) << 30 ? 1 : sdm_threads(ctx);
     /* the thread that fails first sets the error; the others still finish, as they share nothing */
