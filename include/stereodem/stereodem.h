@@ -9,6 +9,11 @@
  *  - arrays are row-major, the fastest axis last;
  *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale
  *    leaves that at "C".
+ *
+ *  Threads: a context may be used by one thread at a time; several contexts may work at once.  Of the process are
+ *  sdm_stop(), the OpenMP threads, and GDAL's block cache, whose limit belongs to the program.
+ *
+ *  SPDX-License-Identifier: Apache-2.0
  */
 #ifndef STEREODEM_STEREODEM_H
 #define STEREODEM_STEREODEM_H
@@ -21,7 +26,16 @@
 extern "C" {
 #endif
 
-#define SDM_VERSION "0.1.0"
+#if defined(__GNUC__)
+#define SDM_API __attribute__((visibility("default"))) /**< exported by a shared library */
+#else
+#define SDM_API
+#endif
+
+#define SDM_VERSION "0.1.0" /**< of this header */
+
+/** @return the version of the library, such as "0.1.0". */
+SDM_API const char *sdm_version(void);
 
 /** Result of every call that can fail; 0 is success. */
 typedef enum SdmStatus {
@@ -39,7 +53,7 @@ typedef enum SdmStatus {
 } SdmStatus;
 
 /** @return the exit code of the program for @p st: 0, 1 or 2. */
-int sdm_exit_code(SdmStatus st);
+SDM_API int sdm_exit_code(SdmStatus st);
 
 /** Heights of the DEM. */
 typedef enum SdmVertical { SDM_ELLIPSOID, SDM_EGM96, SDM_EGM2008 } SdmVertical;
@@ -47,11 +61,10 @@ typedef enum SdmVertical { SDM_ELLIPSOID, SDM_EGM96, SDM_EGM2008 } SdmVertical;
 /** Most values that --co and --config hold each. */
 #define SDM_MAX_KEY_VALUES 32
 
-/** Every option of every command.  Fill with sdm_options_default(), change fields, pass by const pointer.
- *  Strings are borrowed.  Ranges, units and help are in the table of src/core/options.c, the one place
- *  where an option is declared. */
+/** Options of the commands.  Fill with sdm_options_default(), change fields, pass by const pointer.  Strings are
+ *  borrowed.  Ranges, units and help stand in the table of src/core/options.c; `stereodem run --help` prints them. */
 typedef struct SdmOptions {
-    size_t size;              /**< sizeof(SdmOptions), set by sdm_options_default() */
+    size_t size;              /**< sizeof(SdmOptions) as the program was compiled, set by sdm_options_default() */
     const char *output;       /**< -o: the DEM to write */
     double tr;                /**< DEM spacing in units of the output CRS; 0 = 2 x ground sample distance */
     const char *t_srs;        /**< output CRS, anything GDAL understands; NULL = UTM zone of the scene */
@@ -82,37 +95,55 @@ typedef struct SdmOptions {
     bool keep_job;            /**< keep the job folder after success */
 } SdmOptions;
 
-/** Set every field to its default. */
-void sdm_options_default(SdmOptions *opt);
+/** Set every field of a struct of `size` bytes to its default.  Programs call sdm_options_default(). */
+SDM_API void sdm_options_init(SdmOptions *opt, size_t size);
 
-/** One run: options, error text, log, memory account.  One per thread of control; not shared. */
+/** Set every field to its default. */
+static inline void sdm_options_default(SdmOptions *opt)
+{
+    sdm_options_init(opt, sizeof *opt);
+}
+
+/** One run: options, error text, log, memory account.  For one thread at a time. */
 typedef struct SdmContext SdmContext;
 
 /** Open a context.
- *  @param opt  borrowed for the life of the context; NULL = defaults
+ *  @param opt  copied; the strings in it are borrowed for the life of the context.  NULL = defaults
  *  @param[out] out  set unless SDM_ERR_MEMORY, so that sdm_error() can say why; close with sdm_close()
  *  @return SDM_OK, SDM_ERR_USAGE (an option out of its range), SDM_ERR_MEMORY */
-SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt);
+SDM_API SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt);
+
+/** Importance of a log line. */
+typedef enum SdmLogLevel { SDM_LOG_ERROR, SDM_LOG_WARNING, SDM_LOG_INFO, SDM_LOG_VERBOSE } SdmLogLevel;
+
+/** Gets a log line without newline.  @param stage  1..9 as in docs/chain.md, 0 = none */
+typedef void sdm_log_fn(void *user, SdmLogLevel level, int stage, const char *text);
+
+/** Gets the progress of the whole run.  @param done  0..1  @param what  a phrase such as "match block 3 of 12" */
+typedef void sdm_progress_fn(void *user, int stage, double done, const char *what);
+
+/** Send log lines and progress of @p ctx to functions of the program; NULL = drop them.  The library prints nothing. */
+SDM_API void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user);
 
 /** Free the context and set *ctx to NULL.  Accepts NULL and pointer to NULL. */
-void sdm_close(SdmContext **ctx);
+SDM_API void sdm_close(SdmContext **ctx);
 
 /** @return one sentence on the last failure in @p ctx ("" if none), owned by @p ctx. */
-const char *sdm_error(const SdmContext *ctx);
+SDM_API const char *sdm_error(const SdmContext *ctx);
 
 /** Ask the work of @p ctx to stop soon with SDM_ERR_STOPPED; finished blocks are kept.  Any thread may call it.  The
  *  context stays cancelled: close it and open another. */
-void sdm_cancel(SdmContext *ctx);
+SDM_API void sdm_cancel(SdmContext *ctx);
 
 /** Ask the work of every context that is open in the process to stop soon with SDM_ERR_STOPPED.  Contexts that are
  *  opened later are not concerned.  Async-signal-safe. */
-void sdm_stop(void);
+SDM_API void sdm_stop(void);
 
 /** Make the DEM opt->output and its companions (_qa.tif, _ortho.tif, .json, .html, .png) from a scene.
  *  @param left   an ASTER scene (HDF, folder, zip), or the left image of a pair
  *  @param right  the right image of a pair, NULL for an ASTER scene
  *  Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call. */
-SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
+SDM_API SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
 
 /** What `stereodem plan` is given. */
 typedef struct SdmPlanRequest {
@@ -128,8 +159,8 @@ typedef struct SdmPlanSummary {
 } SdmPlanSummary;
 
 /** Write JOB/plan.json: inputs, parameters and units of one or many scenes.  Opens cameras, reads no pixel.
- *  A scene that cannot be opened is told (log, plan.json) and left out. */
-SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *request, SdmPlanSummary *out);
+ *  A scene that cannot be opened is reported (log, plan.json) and skipped. */
+SDM_API SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *request, SdmPlanSummary *out);
 
 /** Which units a task computes: unit[0 .. count - 1], or first .. first + count - 1 where unit is NULL. */
 typedef struct SdmTileRequest {
@@ -140,14 +171,14 @@ typedef struct SdmTileRequest {
 } SdmTileRequest;
 
 typedef struct SdmTileSummary {
-    int64_t done;    /**< units that are there now */
-    int64_t skipped; /**< of them, that were there before */
+    int64_t done;    /**< finished units */
+    int64_t skipped; /**< of these, units that were finished before */
     int64_t failed;  /**< units that failed */
 } SdmTileSummary;
 
-/** Compute units of a job, parameters as planned.  A unit that is there, whole and of this plan is left as it
- *  is; a unit that fails does not keep the others back. */
-SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *request, SdmTileSummary *out);
+/** Compute units of a job with the parameters of its plan.  A finished unit of this plan is skipped; after a unit that
+ *  fails, the others are still computed. */
+SDM_API SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *request, SdmTileSummary *out);
 
 typedef struct SdmMergeRequest {
     const char *job;
@@ -160,12 +191,12 @@ typedef struct SdmMergeSummary {
     int64_t missing;                                 /**< units */
 } SdmMergeSummary;
 
-/** Build the products of every scene whose units are there, FOLDER/NAME.tif and so on.
- *  @return SDM_OK when all scenes have theirs; else the sentence names the units that are missing and how to
- *  run them. */
-SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *request, SdmMergeSummary *out);
+/** Build the products of every scene whose units are finished: FOLDER/NAME.tif and its companions.
+ *  @return SDM_OK when every scene has its products; else the sentence names the missing units and how to compute
+ *  them. */
+SDM_API SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *request, SdmMergeSummary *out);
 
-/** How far a scene of a job is. */
+/** Progress of a scene of a job. */
 typedef struct SdmSceneProgress {
     int number;
     char name[320];
@@ -177,28 +208,28 @@ typedef struct SdmSceneProgress {
     char error[1024];    /**< its sentence, or the scene's */
 } SdmSceneProgress;
 
-/** How far a job is.  Ask for scenes in order, then for the time; close. */
+/** Progress of a job.  Open, ask for the scenes in order, then for the time left, close. */
 typedef struct SdmJobProgress SdmJobProgress;
-SdmStatus sdm_job_progress_open(SdmContext *ctx, const char *job, SdmJobProgress **out);
-int sdm_job_progress_scenes(const SdmJobProgress *progress);
-SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *progress, int scene, SdmSceneProgress *out);
-/** Wall time left with the tasks at work, seconds; NaN without any. */
-double sdm_job_progress_left_s(const SdmJobProgress *progress);
-/** Time left for a single task, seconds. */
-double sdm_job_progress_work_s(const SdmJobProgress *progress);
-void sdm_job_progress_close(SdmJobProgress **progress);
+SDM_API SdmStatus sdm_job_progress_open(SdmContext *ctx, const char *job, SdmJobProgress **out);
+SDM_API int sdm_job_progress_scenes(const SdmJobProgress *progress);
+SDM_API SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *progress, int scene, SdmSceneProgress *out);
+/** Expected wall time until the running tasks finish the job, seconds; NaN when no task runs. */
+SDM_API double sdm_job_progress_left_s(const SdmJobProgress *progress);
+/** Expected time that a single task would need for the rest, seconds. */
+SDM_API double sdm_job_progress_work_s(const SdmJobProgress *progress);
+SDM_API void sdm_job_progress_close(SdmJobProgress **progress);
 
 /** One view of a scene, for people. */
 typedef struct SdmViewInfo {
     char name[512];        /**< file or subdataset */
     char camera[32];       /**< "aster", "rpc", "parallel" */
-    char mask[600];        /**< what is not used: "none", "nodata 0", "--mask-left FILE" */
+    char mask[600];        /**< pixels that are not used: "none", "nodata 0", "--mask-left FILE" */
     double unusable;       /**< share of pixels that are masked, nodata or NaN, 0..1; from samples of all */
     double saturated;      /**< share of pixels where the sensor was saturated, the same way */
     int64_t width, height; /**< pixels */
 } SdmViewInfo;
 
-/** What `stereodem info` tells of a scene before any matching.  What is not known is NaN, or 0 if whole. */
+/** Description of a scene before any matching.  Unknown numbers are NaN, unknown integers 0. */
 typedef struct SdmSceneInfo {
     char sensor[16];                    /**< "aster", "rpc", "parallel" */
     char kind[64];                      /**< "ASTER L1A V004 (HDF)" */
@@ -223,9 +254,9 @@ typedef struct SdmSceneInfo {
 /** Describe a scene: opens it, checks both cameras and their overlap, matches nothing.
  *  @param left, right  as in sdm_run()
  *  @param[out] out     filled on SDM_OK */
-SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, SdmSceneInfo *out);
+SDM_API SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, SdmSceneInfo *out);
 
-/** Figures of a DEM held against a reference; metres.  Errors are DEM minus reference. */
+/** Statistics of the errors of a DEM, DEM minus reference, metres. */
 typedef struct SdmErrorStats {
     int64_t count;
     double bias_m;  /**< median */

@@ -1,4 +1,5 @@
 /* Timings of the kernels and of the papers' workloads, beside what bounds them and what was published. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_BENCH_H
 #define SDM_BENCH_H
 

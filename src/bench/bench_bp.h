@@ -1,5 +1,6 @@
 /* Tiled belief propagation as the MEMOCODE 2013 contest set it: Tsukuba, 384 x 288, 16 labels; for src/bench
  * and tests. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_BENCH_BP_H
 #define SDM_BENCH_BP_H
 

@@ -1,4 +1,5 @@
 /* Cases of `bench` on the device of --device; for src/bench. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_BENCH_DEVICE_H
 #define SDM_BENCH_DEVICE_H
 

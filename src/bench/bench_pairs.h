@@ -1,4 +1,5 @@
 /* Workloads that match pairs; for src/bench. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_BENCH_PAIRS_H
 #define SDM_BENCH_PAIRS_H
 

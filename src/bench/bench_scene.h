@@ -1,4 +1,5 @@
 /* The chain's main processing (all levels below the coarse one) on the synthetic scene, as a case to time. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_BENCH_SCENE_H
 #define SDM_BENCH_SCENE_H
 

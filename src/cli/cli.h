@@ -1,4 +1,5 @@
 /* What the commands share: the command table, a call in progress, the screen. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CLI_H
 #define SDM_CLI_H
 

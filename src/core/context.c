@@ -29,6 +29,11 @@ void sdm_crash_leftover(SdmContext *ctx, const char *file, const char *folder)
         ctx->crash->leftover(file, folder);
 }
 
+const char *sdm_version(void)
+{
+    return SDM_VERSION;
+}
+
 SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt)
 {
     SdmContext *const ctx = *out = calloc(1, sizeof *ctx);
@@ -74,7 +79,7 @@ SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out)
     return SDM_OK;
 }
 
-void sdm_child_tell(SdmContext *parent, SdmContext *child)
+void sdm_forward_log(SdmContext *parent, SdmContext *child)
 {
     SdmLines *const l = child->lines;
     for (int i = 0; i < l->count; i++)

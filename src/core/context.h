@@ -1,4 +1,5 @@
-/* The inside of SdmContext; for src/core only. */
+/* The fields of SdmContext; for src/core only. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CONTEXT_H
 #define SDM_CONTEXT_H
 
@@ -14,7 +15,7 @@ typedef struct SdmCachedBlock {
     size_t bytes;
 } SdmCachedBlock;
 
-/* What a child logs, until sdm_child_tell(): the sink is of the thread that waits for it. */
+/* Log lines of a child context, kept until sdm_forward_log(). */
 enum { SDM_MOST_LINES = 16 };
 typedef struct SdmLines {
     int count;
@@ -30,7 +31,7 @@ struct SdmContext {
     int threads; /* as asked for; 0 = one per processor */
     int cancelled;              /* set atomically */
     sig_atomic_t stop_requests; /* calls of sdm_stop() before the context was opened */
-    SdmContext *account; /* of a child: who is charged for memory; else NULL */
+    SdmContext *account; /* of a child: the context whose account is charged for memory; else NULL */
     SdmLines *lines;     /* of a child, owned; else NULL */
     char error[1024];
     sdm_log_fn *log;
@@ -38,16 +39,16 @@ struct SdmContext {
     void *user;
     const SdmCrashHook *crash; /* NULL: none */
     double stage_s[SDM_STAGES];
-    int stage;             /* whose clock runs, 0 = none */
+    int stage;             /* the clock that runs, 0 = none */
     double stage_since_s;
     double started_s;
-    int team; /* most threads that the work has use for, 0: any number */
+    int thread_limit; /* see sdm_thread_limit_begin(); 0: none */
     int64_t bytes_now, bytes_peak; /* updated atomically */
     SdmCachedBlock cached[SDM_CACHED_BLOCKS]; /* the newest first; in critical(sdm_block_cache); see large.c */
 };
 
-/* Large blocks, multiples of a large page (sdm_large_bytes() rounds up), aligned to one.  *cleared: it is
- * fresh memory, all 0. */
+/* Large blocks, aligned to large pages and multiples of them (sdm_large_bytes() rounds up).  *cleared: the memory is
+ * fresh, all 0. */
 size_t sdm_large_bytes(size_t bytes);
 char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared); /* NULL: out of memory */
 void sdm_large_give(SdmContext *ctx, char *block, size_t bytes);

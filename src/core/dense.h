@@ -1,6 +1,7 @@
 /* Small dense systems of linear equations in double.  Matrices are row-major, without gaps between rows.
  * No function allocates; each adds in a fixed order, so results depend neither on the processor nor on the
  * number of threads.  Entries are 0 or of magnitude 1e-150..1e150, since their squares are needed. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_DENSE_H
 #define SDM_DENSE_H
 

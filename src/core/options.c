@@ -109,10 +109,10 @@ const SdmOptionSpec sdm_option_table[] = {
     {.name = NULL},
 };
 
-void sdm_options_default(SdmOptions *opt)
+void sdm_options_init(SdmOptions *opt, size_t size)
 {
-    *opt = (SdmOptions){
-        .size = sizeof *opt,
+    const SdmOptions usual = {
+        .size = size,
         .cost = "auto",
         .optimizer = "local",
         .paths = "8",
@@ -128,6 +128,8 @@ void sdm_options_default(SdmOptions *opt)
         .base_height = NAN,
         .log = "text",
     };
+    memset(opt, 0, size);
+    memcpy(opt, &usual, size < sizeof usual ? size : sizeof usual);
 }
 
 /* A number at its default may lie outside the range (threads 0, heights NaN): it then means "not given". */
@@ -238,7 +240,7 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
     SdmStatus st = SDM_OK;
     SdmOptions usual;
     if (opt->size != sizeof *opt)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "options were not filled by sdm_options_default()");
+        return sdm_fail(ctx, SDM_ERR_USAGE, "options were not filled by sdm_options_default(), or by that of another version");
     sdm_options_default(&usual);
     TRY(sdm_options_check_table(ctx, sdm_option_table, opt, &usual));
     TRY(check_pairs(ctx, "--co", opt->co));

@@ -1,4 +1,5 @@
 /* The table that declares every option once: it drives parsing, --help, ranges and the run report. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_OPTIONS_H
 #define SDM_OPTIONS_H
 

@@ -1,4 +1,5 @@
 /* Reasons in the QA mask; a cell has the bits of what its pixels met. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_QA_H
 #define SDM_QA_H
 

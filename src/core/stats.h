@@ -1,5 +1,6 @@
 /* Robust statistics: order statistics, medians, quantiles, figures of a set of height errors.
  * Every function takes a plain array without NaN, may reorder or overwrite it, and does not allocate. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_STATS_H
 #define SDM_STATS_H
 

@@ -1,4 +1,5 @@
 /* The order statistics of stats.h for one number type; included by stats.c with REAL and NAMED(x) defined. */
+// SPDX-License-Identifier: Apache-2.0
 
 /* Bring the value of rank k of a[left..right] to a[k]. */
 static void NAMED(order)(REAL *a, int64_t left, int64_t right, int64_t k)

@@ -17,24 +17,24 @@ int sdm_threads(const SdmContext *ctx)
     const int most = wanted <= 0                          ? processors
                      : wanted < MOST_THREADS * processors ? wanted
                                                           : MOST_THREADS * processors;
-    return ctx->team > 0 && ctx->team < most ? ctx->team : most;
+    return ctx->thread_limit > 0 && ctx->thread_limit < most ? ctx->thread_limit : most;
 #else
     (void)ctx;
     return 1;
 #endif
 }
 
-int sdm_team_enter(SdmContext *ctx, int64_t units)
+int sdm_thread_limit_begin(SdmContext *ctx, int64_t units)
 {
-    const int before = ctx->team;
+    const int before = ctx->thread_limit;
     const int64_t threads = units / TEAM_UNITS;
-    ctx->team = threads < 1 ? 1 : threads < INT_MAX ? (int)threads : INT_MAX;
+    ctx->thread_limit = threads < 1 ? 1 : threads < INT_MAX ? (int)threads : INT_MAX;
     return before;
 }
 
-void sdm_team_leave(SdmContext *ctx, int before)
+void sdm_thread_limit_end(SdmContext *ctx, int before)
 {
-    ctx->team = before;
+    ctx->thread_limit = before;
 }
 
 int sdm_thread(void)

@@ -1,5 +1,6 @@
 /* Stage 1: cameras.  A camera is two functions, ground -> image and image + height -> ground.
  * Conventions as in stereodem.h: (col, row) from pixel centres, ground = (lon_deg, lat_deg, h_m). */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CAMERA_H
 #define SDM_CAMERA_H
 

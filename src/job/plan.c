@@ -504,7 +504,7 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
     SdmStatus st = SDM_OK, bad = SDM_OK;
     SdmPlan *p = NULL;
     char what[64];
-    const int team = sdm_team_enter(ctx, 0); /* pieces of work are too small to share */
+    const int team = sdm_thread_limit_begin(ctx, 0); /* pieces of work are too small to share */
     *out = NULL;
     TRY(sdm_plan_new(ctx, count, &p));
     TRY(take_options(ctx, p, folder, options));
@@ -524,7 +524,7 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
     *out = p;
     p = NULL;
 done:
-    sdm_team_leave(ctx, team);
+    sdm_thread_limit_end(ctx, team);
     sdm_plan_close(&p);
     return st;
 }

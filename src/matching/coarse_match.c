@@ -98,7 +98,7 @@ SdmStatus sdm_match_ray_error(SdmContext *ctx, const SdmMatchInput *in, const Sd
     SdmLevelTask task = sdm_level_task(in, &s->win);
     const SdmPass pass = sdm_ray_error_pass(in->settings);
     uint8_t *score = NULL;
-    const int team = sdm_team_enter(ctx, (int64_t)n * SDM_PASS_UNITS);
+    const int team = sdm_thread_limit_begin(ctx, (int64_t)n * SDM_PASS_UNITS);
     TRY(sdm_level_open(ctx, &task));
     TRY(sdm_alloc(ctx, &score, n, 1, "scores"));
     TRY(sdm_level_warp(ctx, &task, s->h_m));
@@ -109,6 +109,6 @@ SdmStatus sdm_match_ray_error(SdmContext *ctx, const SdmMatchInput *in, const Sd
 done:
     sdm_free(&score);
     sdm_level_close(&task);
-    sdm_team_leave(ctx, team);
+    sdm_thread_limit_end(ctx, team);
     return st;
 }

@@ -74,7 +74,7 @@ static void close_level(SdmProcessor *p)
     p->surface.span = NULL;
     sdm_free(&p->extent);
     if (p->in_team)
-        sdm_team_leave(p->ctx, p->team);
+        sdm_thread_limit_end(p->ctx, p->team);
     p->in_team = false;
 }
 
@@ -82,7 +82,7 @@ static void close_level(SdmProcessor *p)
 static void enter_team(SdmProcessor *p)
 {
     const SdmWindow *const win = &p->surface.win;
-    p->team = sdm_team_enter(p->ctx, (int64_t)win->w * win->h * SDM_PASS_UNITS);
+    p->team = sdm_thread_limit_begin(p->ctx, (int64_t)win->w * win->h * SDM_PASS_UNITS);
     p->in_team = true;
 }
 

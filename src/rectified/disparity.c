@@ -311,7 +311,7 @@ static SdmStatus run_pairs(Run *run)
         else if (st == SDM_OK && run->count > 1)
             read_and_write(&other);
         if (run->io != run->ctx)
-            sdm_child_tell(run->ctx, run->io);
+            sdm_forward_log(run->ctx, run->io);
         if (st == SDM_OK && other.st != SDM_OK && other.st != SDM_ERR_STOPPED && run->written == i)
             st = end_before(run, i, other.st);
         else if (st == SDM_OK && other.st != SDM_OK)

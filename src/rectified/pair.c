@@ -214,14 +214,14 @@ SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPai
                         "--cpu-level %s: this processor does not have it; it has %s", set->cpu_level,
                         sdm_kernels_name("auto"));
     const int64_t pixels = (int64_t)left->width * left->height;
-    const int team = sdm_team_enter(ctx, pixels * (set->dmax - set->dmin + 1));
+    const int team = sdm_thread_limit_begin(ctx, pixels * (set->dmax - set->dmin + 1));
     if (!sdm_pair_is_local(set))
         st = sdm_pair_match_labels(ctx, left, right, set, disparity);
     else if (!level->pair[0])
         st = match_by_definition(ctx, left, right, set, disparity);
     else
         st = sdm_pair_match_local(ctx, left, right, set, disparity);
-    sdm_team_leave(ctx, team);
+    sdm_thread_limit_end(ctx, team);
 done:
     return st;
 }

@@ -189,7 +189,7 @@ static void join(SdmContext *ctx, Slot *slot)
 {
     if (slot->on_thread) {
         pthread_join(slot->thread, NULL);
-        sdm_child_tell(ctx, slot->ctx);
+        sdm_forward_log(ctx, slot->ctx);
     }
     slot->on_thread = false;
     sdm_close(&slot->ctx);

@@ -4,6 +4,7 @@
  * uniform cubic B-spline surfaces over it: node (i, j) of a grid of spacing s lies at x = i s, y = -j s, its
  * coefficient is c(i, j), and the surface is the sum of c(i, j) B3(x/s - i) B3(-y/s - j).  It is C2, stays
  * within its coefficients, and its mean over a cell is an exact weighted sum, so the truth is the truth. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SIM_H
 #define SDM_SIM_H
 

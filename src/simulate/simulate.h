@@ -1,6 +1,7 @@
 /* Simulated stereo pairs over known terrain, with exact cameras and truth.  Shares no matching and no
  * inverse-camera code with the chain that it judges: it has its own orbit, its own rays and its own
  * intersection with the terrain. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SIMULATE_H
 #define SDM_SIMULATE_H
 

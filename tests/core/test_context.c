@@ -29,17 +29,17 @@ static void teams_are_of_the_works_size(void **state)
     opt.threads = 2;
     assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
     const int most = sdm_threads(ctx); /* 1 without OpenMP */
-    assert_int_equal(sdm_team_enter(ctx, INT64_MAX), 0);
+    assert_int_equal(sdm_thread_limit_begin(ctx, INT64_MAX), 0);
     assert_int_equal(sdm_threads(ctx), most);
-    const int around = sdm_team_enter(ctx, 1000);
+    const int around = sdm_thread_limit_begin(ctx, 1000);
     assert_int_equal(sdm_threads(ctx), 1);
-    const int inner = sdm_team_enter(ctx, 3 << 20);
+    const int inner = sdm_thread_limit_begin(ctx, 3 << 20);
     assert_int_equal(sdm_threads(ctx), most);
-    sdm_team_leave(ctx, inner);
+    sdm_thread_limit_end(ctx, inner);
     assert_int_equal(sdm_threads(ctx), 1);
-    sdm_team_leave(ctx, around);
+    sdm_thread_limit_end(ctx, around);
     assert_int_equal(sdm_threads(ctx), most);
-    sdm_team_leave(ctx, 0);
+    sdm_thread_limit_end(ctx, 0);
     assert_int_equal(sdm_threads(ctx), most);
     sdm_close(&ctx);
 }
