@@ -1,4 +1,4 @@
-/* What the commands share: the command table, a call in progress, the screen. */
+/* What the commands share: the table of commands, the call that is executed, the screen. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CLI_H
 #define SDM_CLI_H
@@ -12,12 +12,12 @@
 
 #include <cJSON.h>
 
-/* Where lines go.  Text: results on stdout, everything else on stderr; JSON: one object a line on stdout. */
+/* Output of the program.  Text: results on stdout, everything else on stderr; JSON: one object a line on stdout. */
 typedef struct SdmScreen {
     const char *command;
     bool quiet, verbose, json, terminal;
     int columns;          /* width of the terminal */
-    bool line_up;         /* a progress line stands on the terminal */
+    bool line_up;         /* the progress line is on the terminal */
     int stage, step;      /* last stage and tenth that were shown; -1 = none */
     double started_s, drawn_s;
 } SdmScreen;
@@ -42,11 +42,12 @@ typedef struct SdmCommand {
     const char *synopsis;           /* lines after "stereodem NAME", separated by '\n' */
     const char *summary;            /* one line */
     const char *description;        /* a paragraph */
-    const SdmOptionSpec *own_table; /* besides sdm_option_table, or NULL */
+    const SdmOptionSpec *own_table; /* options of the command alone, fields of SdmCall.own; or NULL */
+    void (*set_defaults)(SdmCall *call); /* of own_table; or NULL */
     SdmStatus (*run)(SdmCall *call);
 } SdmCommand;
 
-extern const SdmCommand sdm_commands[]; /* ends with name == NULL */
+extern const SdmCommand sdm_commands[]; /* commands.c; ends with name == NULL */
 
 /* One command being executed. */
 struct SdmCall {
@@ -79,7 +80,7 @@ SdmStatus sdm_command_merge(SdmCall *call);
 SdmStatus sdm_command_status(SdmCall *call);
 SdmStatus sdm_command_devices(SdmCall *call);
 
-/* ---- screen (progress.c) ---- */
+/* ---- screen (screen.c) ---- */
 
 void sdm_screen_open(SdmScreen *screen, const char *command, const SdmOptions *opt);
 /* Sinks of the library; user is the SdmScreen. */
@@ -87,6 +88,8 @@ sdm_log_fn sdm_screen_log;
 sdm_progress_fn sdm_screen_progress;
 /* A line of results on stdout; nothing in quiet and JSON mode. */
 void sdm_screen_print(SdmScreen *screen, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Add a number; NaN and infinity, which JSON lacks, become null. */
+void sdm_json_number(cJSON *to, const char *name, double value);
 /* Move all fields of *from (then deleted) to the end of `to`. */
 void sdm_json_move(cJSON *to, cJSON *from);
 /* One JSON object as a line on stdout with "event" first and "seconds" since the start last; frees it. */

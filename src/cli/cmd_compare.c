@@ -1,4 +1,4 @@
-/* stereodem compare: figures of a DEM held against a reference. */
+/* stereodem compare: error statistics of a DEM against a reference. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 

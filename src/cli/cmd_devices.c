@@ -1,4 +1,4 @@
-/* stereodem devices: what this machine can match on, and why not. */
+/* stereodem devices: the devices of this machine that can match. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "gpu/device.h"

@@ -55,23 +55,14 @@ static void print_text(SdmScreen *screen, const SdmSceneInfo *info, int threads)
                      threads, threads == 1 ? "" : "s");
 }
 
-/* NaN has no place in JSON: null. */
-static void add_number(cJSON *object, const char *name, double value)
-{
-    if (isfinite(value))
-        cJSON_AddNumberToObject(object, name, value);
-    else
-        cJSON_AddNullToObject(object, name);
-}
-
 static void add_view(cJSON *summary, const char *name, const SdmViewInfo *view)
 {
     cJSON *const object = cJSON_AddObjectToObject(summary, name);
     cJSON_AddStringToObject(object, "name", view->name);
     cJSON_AddStringToObject(object, "camera", view->camera);
     cJSON_AddStringToObject(object, "mask", view->mask);
-    add_number(object, "unusable", view->unusable);
-    add_number(object, "saturated", view->saturated);
+    sdm_json_number(object, "unusable", view->unusable);
+    sdm_json_number(object, "saturated", view->saturated);
     cJSON_AddNumberToObject(object, "width", (double)view->width);
     cJSON_AddNumberToObject(object, "height", (double)view->height);
 }
@@ -84,22 +75,22 @@ static void add_json(cJSON *summary, const SdmSceneInfo *info)
     cJSON_AddStringToObject(summary, "time_utc", info->time_utc);
     add_view(summary, "left", &info->view[0]);
     add_view(summary, "right", &info->view[1]);
-    add_number(summary, "convergence_deg", info->convergence_deg);
-    add_number(summary, "base_height", info->base_height);
-    add_number(summary, "gsd_m", info->gsd_m);
-    add_number(summary, "centre_lon_deg", info->centre_lon_deg);
-    add_number(summary, "centre_lat_deg", info->centre_lat_deg);
-    add_number(summary, "overlap", info->overlap);
-    add_number(summary, "footprint_m2", info->footprint_m2);
-    add_number(summary, "hmin_m", info->hmin_m);
-    add_number(summary, "hmax_m", info->hmax_m);
+    sdm_json_number(summary, "convergence_deg", info->convergence_deg);
+    sdm_json_number(summary, "base_height", info->base_height);
+    sdm_json_number(summary, "gsd_m", info->gsd_m);
+    sdm_json_number(summary, "centre_lon_deg", info->centre_lon_deg);
+    sdm_json_number(summary, "centre_lat_deg", info->centre_lat_deg);
+    sdm_json_number(summary, "overlap", info->overlap);
+    sdm_json_number(summary, "footprint_m2", info->footprint_m2);
+    sdm_json_number(summary, "hmin_m", info->hmin_m);
+    sdm_json_number(summary, "hmax_m", info->hmax_m);
     cJSON_AddStringToObject(summary, "crs", info->crs);
-    add_number(summary, "spacing", info->spacing);
-    add_number(summary, "cols", (double)info->cols);
-    add_number(summary, "rows", (double)info->rows);
-    add_number(summary, "tiles", (double)info->tiles);
-    add_number(summary, "expected_memory_bytes", (double)info->memory_bytes);
-    add_number(summary, "expected_seconds", info->seconds);
+    sdm_json_number(summary, "spacing", info->spacing);
+    sdm_json_number(summary, "cols", (double)info->cols);
+    sdm_json_number(summary, "rows", (double)info->rows);
+    sdm_json_number(summary, "tiles", (double)info->tiles);
+    sdm_json_number(summary, "expected_memory_bytes", (double)info->memory_bytes);
+    sdm_json_number(summary, "expected_seconds", info->seconds);
 }
 
 SdmStatus sdm_command_info(SdmCall *call)

@@ -2,16 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
-#include <math.h>
-
-static void add_figure(cJSON *to, const char *name, double value)
-{
-    if (isfinite(value))
-        cJSON_AddNumberToObject(to, name, value);
-    else
-        cJSON_AddNullToObject(to, name);
-}
-
 static void add_json(cJSON *summary, const SdmStackReport *report)
 {
     cJSON_AddNumberToObject(summary, "count", report->count);
@@ -22,8 +12,8 @@ static void add_json(cJSON *summary, const SdmStackReport *report)
         cJSON *const dem = cJSON_CreateObject();
         cJSON_AddStringToObject(dem, "path", d->path);
         cJSON_AddItemToObject(dem, "shift_m", cJSON_CreateDoubleArray(d->shift_m, 3));
-        add_figure(dem, "nmad_m", d->nmad_m);
-        add_figure(dem, "smooth_m", d->smooth_m);
+        sdm_json_number(dem, "nmad_m", d->nmad_m);
+        sdm_json_number(dem, "smooth_m", d->smooth_m);
         cJSON_AddNumberToObject(dem, "group", d->group);
         cJSON_AddItemToArray(dems, dem);
     }

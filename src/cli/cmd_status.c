@@ -1,4 +1,4 @@
-/* stereodem status: how far a job is, scene by scene. */
+/* stereodem status: progress of a job, scene by scene. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
@@ -57,10 +57,7 @@ static void add_totals(cJSON *to, const SdmJobProgress *r, const SdmSceneProgres
     cJSON_AddNumberToObject(to, "missing", (double)all->missing);
     cJSON_AddNumberToObject(to, "scenes_merged", merged);
     cJSON_AddNumberToObject(to, "work_seconds_left", sdm_job_progress_work_s(r));
-    if (isnan(sdm_job_progress_left_s(r)))
-        cJSON_AddNullToObject(to, "seconds_left");
-    else
-        cJSON_AddNumberToObject(to, "seconds_left", sdm_job_progress_left_s(r));
+    sdm_json_number(to, "seconds_left", sdm_job_progress_left_s(r));
 }
 
 SdmStatus sdm_command_status(SdmCall *call)

@@ -1,4 +1,4 @@
-/* The program: command table, signals, and one call from its arguments to its exit code. */
+/* The program: signals, GDAL's set-up, and one call from its arguments to its exit code. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "scene/tiling.h"
@@ -13,78 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-const SdmCommand sdm_commands[] = {
-    {"run", SDM_CMD_RUN, 1, 2, "the scene, or the left and the right image",
-     "SCENE -o DEM.tif [options]\nLEFT RIGHT -o DEM.tif [options]",
-     "make a DEM from a scene or a pair of images",
-     "Make a DEM. SCENE is an ASTER level 1A scene: an .hdf file (V004), or the folder or .zip of V003. LEFT "
-     "and RIGHT are two images with RPC cameras, or with --base-height a georeferenced epipolar pair. A run "
-     "that was interrupted goes on where it stopped when the same command is given again.",
-     NULL, sdm_command_run},
-    {"info", SDM_CMD_INFO, 1, 2, "the scene, or the left and the right image",
-     "SCENE [options]\nLEFT RIGHT [options]", "describe a scene: sensor, cameras, overlap, expected cost",
-     "Print what a scene is and what its DEM would be: sensor, cameras, overlap, base/height ratio, height "
-     "range, expected memory and time. Matches nothing and writes nothing.",
-     NULL, sdm_command_info},
-    {"compare", SDM_CMD_COMPARE, 2, 2, "the DEM and the reference", "DEM REFERENCE [options]",
-     "hold a DEM against a reference: bias, NMAD, RMSE, LE90",
-     "Print the errors of a DEM against a reference in metres: bias (median), NMAD, RMSE and LE90, as it is "
-     "and after co-registration by Nuth & Kaab (2011), and the share of cells that it covers.",
-     sdm_compare_options, sdm_command_compare},
-    {"stack", SDM_CMD_STACK, 0, SDM_MAX_POSITIONAL, "",
-     "DEM DEM ... -o STACKED.tif [options]\n"
-     "--list DEMS.txt -o STACKED.tif [options]",
-     "make one DEM from DEMs of one place: median, NMAD, count",
-     "Put DEMs of one place together, such as run makes of several scenes: each is shifted to the others "
-     "over stable cells, then a cell takes the median of what is there. NAME_qa.tif holds NMAD and count of "
-     "each cell and a mask.",
-     sdm_stack_options, sdm_command_stack},
-    {"simulate", SDM_CMD_SIMULATE, 0, 0, "", "-o FOLDER [options]",
-     "make a stereo pair with exact cameras over known terrain",
-     "Write a simulated stereo pair with exact cameras over known terrain, together with the true heights, "
-     "to judge a DEM by.",
-     sdm_simulate_options, sdm_command_simulate},
-    {"plan", SDM_CMD_PLAN, 0, 2, "",
-     "SCENE -o JOB [options]\nLEFT RIGHT -o JOB [options]\n--list SCENES.txt -o JOB [options]",
-     "plan a job: units of work of one or many scenes",
-     "Write a job folder: inputs with sizes and time stamps, all parameters, and the units of work of one or "
-     "many scenes, numbered from 0, for tile to compute on any machine. A scene within the memory budget is "
-     "one unit; a larger one is its preparation and its tiles. Reads cameras, no pixels.",
-     sdm_plan_options_table, sdm_command_plan},
-    {"tile", SDM_CMD_TILE, 1, 2, "the job folder", "JOB I [options]\nJOB --index-env NAME [options]",
-     "compute units of a job",
-     "Compute task I of a job: unit I, or with --count K the units I x K to I x K + K - 1; or a list of "
-     "units such as 4,7-9. A unit that is there, whole and of this plan is left as it is; a damaged one is "
-     "computed again. Parameters are those of the plan.",
-     sdm_tile_options_table, sdm_command_tile},
-    {"merge", SDM_CMD_MERGE, 1, 2, "the job folder", "JOB [SCENE] [options]", "units of a job to DEMs",
-     "Build the DEM of every scene of a job, or of the scene with this number, with all companions, and say "
-     "which units are missing and how to compute them. A scene that is merged already is left as it is.",
-     sdm_merge_options_table, sdm_command_merge},
-    {"status", SDM_CMD_STATUS, 1, 1, "the job folder", "JOB [options]", "how far a job is",
-     "Print for each scene of a job how many units are done, running, failed and missing, the last error, "
-     "and the time left.",
-     NULL, sdm_command_status},
-    {"match", SDM_CMD_MATCH, 2, 2, "the left and the right image",
-     "LEFT RIGHT -o DISPARITY.tif [options]\nl_%04d.png r_%04d.png -o d_%04d.tif [options]",
-     "match a rectified pair: disparities of its left image",
-     "Match two images whose rows are epipolar lines, or sequences of them. Writes for each pixel x of the "
-     "left image the disparity d of its match, x_right = x_left - d. Any images that GDAL reads: 8-bit, grey "
-     "or colour, or wider ones; nodata, masks and NaN are left out.",
-     sdm_disparity_options, sdm_command_match},
-    {"bench", SDM_CMD_BENCH, 0, 1, "", "[kernels | papers | curve | all] [options]",
-     "time the kernels and the workloads of papers on this machine",
-     "Time every kernel at every instruction set, the matching of pairs, and the workloads of the papers "
-     "that this program follows, beside the figures that they publish. Reads no files.",
-     sdm_bench_options, sdm_command_bench},
-    {"devices", SDM_CMD_DEVICES, 0, 0, "", "[options]", "list what this machine can match on, and why not",
-     "Print the instruction sets of the processor, the OpenCL platforms and devices and the CUDA devices "
-     "that are here, each as --device names it, with what it can run and why not.",
-     NULL, sdm_command_devices},
-    {.name = NULL},
-};
-
-static volatile sig_atomic_t signalled; /* a signal may come before the context is open that it concerns */
+static volatile sig_atomic_t signalled; /* a signal may come before the context is open */
 
 /* The first signal asks to stop, the second ends at once. */
 static void on_signal(int number)
@@ -102,8 +31,8 @@ static void install_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, with its sentence */
-    signal(SIGPIPE, SIG_IGN); /* a reader that leaves must not cost the DEM; the exit code tells */
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond the size limit is then a failed write with a sentence */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe must not end the run; the exit code reports it */
 }
 
 static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const char *text)
@@ -129,7 +58,7 @@ static void open_gdal(SdmCall *call)
     sdm_hdf5_quiet();
 }
 
-/* Was JSON asked for, even if the line cannot be parsed? */
+/* Whether the command line asks for JSON, even where it cannot be parsed. */
 static bool wants_json(int argc, char *const *argv)
 {
     for (int i = 1; i < argc; i++)
@@ -146,22 +75,11 @@ static void set_defaults(SdmCall *call)
         .name = call->command->name, .command = call->command->bit, .max = call->command->most};
     call->line.sets[0] = (SdmOptionSet){.table = sdm_option_table, .opts = &call->options};
     call->line.sets[1] = (SdmOptionSet){.table = call->command->own_table, .opts = &call->own};
-    if (call->command->bit == SDM_CMD_COMPARE)
-        call->own.compare = (SdmCompareOptions){.dem_vertical = "auto", .reference_vertical = "auto"};
-    else if (call->command->bit == SDM_CMD_STACK)
-        call->own.stack = (SdmStackOptions){.align = "z", .bias = "auto", .dem_vertical = "auto"};
-    else if (call->command->bit == SDM_CMD_SIMULATE)
-        sdm_simulate_default(&call->own.simulate);
-    else if (call->command->bit == SDM_CMD_MATCH)
-        sdm_disparity_default(&call->own.match);
-    else if (call->command->bit == SDM_CMD_BENCH)
-        sdm_bench_default(&call->own.bench);
-    else if (call->command->bit != SDM_CMD_RUN && call->command->bit != SDM_CMD_INFO &&
-             call->command->bit != SDM_CMD_STATUS && call->command->bit != SDM_CMD_DEVICES)
-        sdm_job_options_default(&call->own.job);
+    if (call->command->set_defaults)
+        call->command->set_defaults(call);
 }
 
-/* Arguments -> options; opens the context of the call, in which a failure is told too. */
+/* Arguments -> options; opens the context of the call, which also holds the sentence of a failure. */
 static SdmStatus read_arguments(SdmCall *call, int argc, char *const *argv)
 {
     SdmStatus st = SDM_OK;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -48,6 +49,14 @@ void sdm_screen_close(SdmScreen *screen)
 {
     erase_line(screen);
     fflush(stderr);
+}
+
+void sdm_json_number(cJSON *to, const char *name, double value)
+{
+    if (isfinite(value))
+        cJSON_AddNumberToObject(to, name, value);
+    else
+        cJSON_AddNullToObject(to, name);
 }
 
 void sdm_json_move(cJSON *to, cJSON *from)

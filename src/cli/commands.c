@@ -1,0 +1,103 @@
+/* The table of commands: it drives calls, --help and the manual.  To add a command: a bit SDM_CMD_* in core/options.h,
+ * a file cmd_NAME.c, an entry here, and for options of its own a table, a member of SdmCall.own and its defaults. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+static void default_compare(SdmCall *call)
+{
+    call->own.compare = (SdmCompareOptions){.dem_vertical = "auto", .reference_vertical = "auto"};
+}
+
+static void default_stack(SdmCall *call)
+{
+    call->own.stack = (SdmStackOptions){.align = "z", .bias = "auto", .dem_vertical = "auto"};
+}
+
+static void default_simulate(SdmCall *call)
+{
+    sdm_simulate_default(&call->own.simulate);
+}
+
+static void default_job(SdmCall *call)
+{
+    sdm_job_options_default(&call->own.job);
+}
+
+static void default_match(SdmCall *call)
+{
+    sdm_disparity_default(&call->own.match);
+}
+
+static void default_bench(SdmCall *call)
+{
+    sdm_bench_default(&call->own.bench);
+}
+
+const SdmCommand sdm_commands[] = {
+    {"run", SDM_CMD_RUN, 1, 2, "the scene, or the left and the right image",
+     "SCENE -o DEM.tif [options]\nLEFT RIGHT -o DEM.tif [options]",
+     "make a DEM from a scene or a pair of images",
+     "Make a DEM. SCENE is an ASTER level 1A scene: an .hdf file (V004), or the folder or .zip of V003. LEFT "
+     "and RIGHT are two images with RPC cameras, or with --base-height a georeferenced epipolar pair. A run "
+     "that was interrupted goes on where it stopped when the same command is given again.",
+     NULL, NULL, sdm_command_run},
+    {"info", SDM_CMD_INFO, 1, 2, "the scene, or the left and the right image",
+     "SCENE [options]\nLEFT RIGHT [options]", "describe a scene: sensor, cameras, overlap, expected cost",
+     "Print what a scene is and what its DEM would be: sensor, cameras, overlap, base/height ratio, height "
+     "range, expected memory and time. Matches nothing and writes nothing.",
+     NULL, NULL, sdm_command_info},
+    {"compare", SDM_CMD_COMPARE, 2, 2, "the DEM and the reference", "DEM REFERENCE [options]",
+     "compare a DEM with a reference: bias, NMAD, RMSE, LE90",
+     "Print the errors of a DEM against a reference in metres: bias (median), NMAD, RMSE and LE90, as it is "
+     "and after co-registration by Nuth & Kaab (2011), and the share of cells that it covers.",
+     sdm_compare_options, default_compare, sdm_command_compare},
+    {"stack", SDM_CMD_STACK, 0, SDM_MAX_POSITIONAL, "",
+     "DEM DEM ... -o STACKED.tif [options]\n"
+     "--list DEMS.txt -o STACKED.tif [options]",
+     "make one DEM from DEMs of one place: median, NMAD, count",
+     "Combine DEMs of one place, such as run makes of several scenes: co-register them on stable cells, then "
+     "give each cell the median of their heights. NAME_qa.tif holds NMAD and count of each cell and a mask.",
+     sdm_stack_options, default_stack, sdm_command_stack},
+    {"simulate", SDM_CMD_SIMULATE, 0, 0, "", "-o FOLDER [options]",
+     "make a stereo pair with exact cameras over known terrain",
+     "Write a simulated stereo pair with exact cameras over known terrain, together with the true heights.",
+     sdm_simulate_options, default_simulate, sdm_command_simulate},
+    {"plan", SDM_CMD_PLAN, 0, 2, "",
+     "SCENE -o JOB [options]\nLEFT RIGHT -o JOB [options]\n--list SCENES.txt -o JOB [options]",
+     "plan a job: units of work of one or many scenes",
+     "Write a job folder: inputs with sizes and time stamps, all parameters, and the units of work of one or "
+     "many scenes, numbered from 0, for tile to compute on any machine. A scene within the memory budget is "
+     "one unit; a larger one is its preparation and its tiles. Reads cameras, no pixels.",
+     sdm_plan_options_table, default_job, sdm_command_plan},
+    {"tile", SDM_CMD_TILE, 1, 2, "the job folder", "JOB I [options]\nJOB --index-env NAME [options]",
+     "compute units of a job",
+     "Compute task I of a job: unit I, or with --count K the units I x K to I x K + K - 1; or a list of "
+     "units such as 4,7-9. Finished units of this plan are skipped, damaged ones are computed again. The "
+     "parameters are those of the plan.",
+     sdm_tile_options_table, default_job, sdm_command_tile},
+    {"merge", SDM_CMD_MERGE, 1, 2, "the job folder", "JOB [SCENE] [options]", "build the DEMs of a job from its units",
+     "Build the DEM of every scene of a job, or of the scene with this number, with all companions. Prints "
+     "which units are missing and how to compute them. Skips scenes that are merged already.",
+     sdm_merge_options_table, default_job, sdm_command_merge},
+    {"status", SDM_CMD_STATUS, 1, 1, "the job folder", "JOB [options]", "print the progress of a job",
+     "Print for each scene of a job how many units are done, running, failed and missing, the last error, "
+     "and the time left.",
+     NULL, NULL, sdm_command_status},
+    {"match", SDM_CMD_MATCH, 2, 2, "the left and the right image",
+     "LEFT RIGHT -o DISPARITY.tif [options]\nl_%04d.png r_%04d.png -o d_%04d.tif [options]",
+     "match a rectified pair: disparities of its left image",
+     "Match two images whose rows are epipolar lines, or sequences of them. Writes for each pixel x of the "
+     "left image the disparity d of its match, x_right = x_left - d. Takes any images that GDAL reads: 8-bit, "
+     "grey or colour, or wider ones; ignores nodata, masked pixels and NaN.",
+     sdm_disparity_options, default_match, sdm_command_match},
+    {"bench", SDM_CMD_BENCH, 0, 1, "", "[kernels | papers | curve | all] [options]",
+     "time the kernels and the workloads of papers on this machine",
+     "Time every kernel at every instruction set, the matching of pairs, and the workloads of the papers "
+     "that this program follows, beside their published times. Reads no files.",
+     sdm_bench_options, default_bench, sdm_command_bench},
+    {"devices", SDM_CMD_DEVICES, 0, 0, "", "[options]", "list the devices of this machine that can match",
+     "Print the instruction sets of the processor, the OpenCL platforms and devices, and the CUDA devices of "
+     "this machine, each by its name for --device, with what it can run, or why it cannot.",
+     NULL, NULL, sdm_command_devices},
+    {.name = NULL},
+};
