@@ -1,4 +1,5 @@
-/* Stage 3: find the frame: where both views look, along which direction their rays separate. */
+/* Stage 3: find the frame: the ground that both views show, and the direction along which their rays
+ * separate. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/frame.h"
 #include "geo/geodesy.h"
@@ -7,8 +8,11 @@
 #include <stdio.h>
 
 #define PI 3.14159265358979323846
-enum { EDGE = 16 };                      /* points a side of an image's outline */
-static const double LEAST_RANGE_M = 10.0; /* of heights to search */
+enum { EDGE = 16 /* points a side of an image's outline */ };
+static const double LEAST_RANGE_M = 10.0;    /* of heights to search */
+static const double LEAST_BASE_HEIGHT = 0.005;
+static const double MARGIN_PX = 64.0;        /* of the frame across the epipolar lines, and along them */
+static const double PARALLAX_MARGIN = 1.1;   /* of the parallax by which the right view may lie off */
 
 typedef struct Local { /* east, north, up at the centre */
     double origin[3], east[3], north[3], up[3];
@@ -43,7 +47,7 @@ static void to_local(const Local *l, const double ground[3], double *x, double *
     *y = dot(p, l->north);
 }
 
-/* The point over (x, y) of the plane whose geodetic height is h. */
+/* The point of geodetic height h above (x, y) of the plane. */
 static void from_local(const Local *l, double x, double y, double h, double ground[3])
 {
     double z = h - (x * x + y * y) / (2.0 * 6371000.0);
@@ -68,8 +72,8 @@ void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, do
 }
 
 /* Ground of image pixel (col, row) at h; SDM_ERR_DATA where the ray misses. */
-static SdmStatus locate(SdmContext *ctx, const SdmScene *sc, const SdmView *v, double col, double row, double h,
-                        double ground[3])
+static SdmStatus locate(SdmContext *ctx, const SdmScene *sc, const SdmView *v, double col, double row,
+                        double h, double ground[3])
 {
     const SdmOptions *const o = sc->options;
     const double at[3] = {col, row, h};
@@ -150,7 +154,7 @@ static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f,
     const double cosine =
         (lx * rx + ly * ry + 1.0) / sqrt((lx * lx + ly * ly + 1.0) * (rx * rx + ry * ry + 1.0));
     f->convergence_deg = acos(fmin(cosine, 1.0)) * 180.0 / PI;
-    if (f->base_height < 0.005)
+    if (f->base_height < LEAST_BASE_HEIGHT)
         return sdm_fail(ctx, SDM_ERR_DATA,
                         "%s and %s see the ground from the same direction (convergence %.2f deg); "
                         "a stereo pair needs at least 0.3 deg: is it the same image twice?",
@@ -190,7 +194,7 @@ done:
     return st;
 }
 
-/* Bounds in (u, v) before the shift of the outline of a view at a height. */
+/* Bounds of the outline of a view at a height, in (u, v) from the centre of the projection. */
 static SdmStatus outline(SdmContext *ctx, const SdmScene *sc, const SdmView *v, const SdmFrame *f,
                          const Local *l, double h, double b[4])
 {
@@ -215,7 +219,7 @@ done:
     return st;
 }
 
-/* The left view's outline at h0, cut to what the right view can reach at any height. */
+/* The bounds of the left view at h0, as far as the right view can show them at any height. */
 static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
 {
     SdmStatus st = SDM_OK;
@@ -223,11 +227,12 @@ static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, c
            b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     TRY(outline(ctx, sc, &sc->view[0], f, l, f->h0_m, a));
     TRY(outline(ctx, sc, &sc->view[1], f, l, f->h0_m, b));
-    const double reach = fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m) * f->du_dh * 1.1 + 64.0;
+    const double farthest_m = fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m),
+                 reach = farthest_m * f->du_dh * PARALLAX_MARGIN + MARGIN_PX;
     a[0] = fmax(a[0], b[0] - reach);
     a[2] = fmin(a[2], b[2] + reach);
-    a[1] = fmax(a[1], b[1] - 64.0);
-    a[3] = fmin(a[3], b[3] + 64.0);
+    a[1] = fmax(a[1], b[1] - MARGIN_PX);
+    a[3] = fmin(a[3], b[3] + MARGIN_PX);
     if (!(a[2] - a[0] > 16.0) || !(a[3] - a[1] > 16.0))
         return fail_overlap(ctx, sc, f);
     const double c = cos(f->angle_rad), s = sin(f->angle_rad), u0 = floor(a[0]), v0 = floor(a[1]);
@@ -239,8 +244,8 @@ done:
     return st;
 }
 
-/* Do both cameras follow the frame's outline, and a margin around it, at height h? */
-static bool can_follow(const SdmScene *sc, const SdmFrame *f, double h)
+/* Can both cameras project the frame's outline, with a margin, at height h? */
+static bool can_project(const SdmScene *sc, const SdmFrame *f, double h)
 {
     const double side = (double)(f->width < f->height ? f->width : f->height),
                  margin = side < 1024.0 ? 64.0 : 300.0;
@@ -258,21 +263,20 @@ static bool can_follow(const SdmScene *sc, const SdmFrame *f, double h)
     return true;
 }
 
-/* Heights whose parallax leads far off small images cannot be matched: take them off the range. */
+/* Heights whose parallax leads far out of small images cannot be matched: shorten the range. */
 static void cut_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
 {
     const double hmin = f->hmin_m, hmax = f->hmax_m;
-    for (int i = 0; i < 38 && !can_follow(sc, f, f->hmin_m); i++)
+    for (int i = 0; i < 38 && !can_project(sc, f, f->hmin_m); i++)
         f->hmin_m += 0.025 * (f->h0_m - hmin);
-    for (int i = 0; i < 38 && !can_follow(sc, f, f->hmax_m); i++)
+    for (int i = 0; i < 38 && !can_project(sc, f, f->hmax_m); i++)
         f->hmax_m -= 0.025 * (hmax - f->h0_m);
     if (f->hmin_m > hmin || f->hmax_m < hmax)
         sdm_log(ctx, SDM_LOG_VERBOSE, 3, "heights searched: %.0f..%.0f m, as far as both images reach",
                 f->hmin_m, f->hmax_m);
 }
 
-/* Too little height is left between lo[k] and hi[k], what camera k is for, and the heights that were given.
- */
+/* The heights of the cameras, lo[k] to hi[k], and those of the options have too little in common. */
 static SdmStatus fail_range(SdmContext *ctx, const SdmScene *sc, const double lo[2], const double hi[2])
 {
     const SdmOptions *const o = sc->options;
@@ -298,7 +302,7 @@ static SdmStatus fail_range(SdmContext *ctx, const SdmScene *sc, const double lo
         sc->view[0].name, lo[0], hi[0], sc->view[1].name, lo[1], hi[1], LEAST_RANGE_M);
 }
 
-/* Heights to search: what both cameras are for, within Earth's, or what was given. */
+/* Heights to search: those of both cameras, within those of the Earth, or those of the options. */
 static SdmStatus height_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
 {
     const SdmOptions *const o = sc->options;

@@ -1,4 +1,5 @@
 /* Stage 3: cameras and pointing -> the epipolar frame of the scene and its lattices. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_FRAME_H
 #define SDM_FRAME_H
 

@@ -1,5 +1,4 @@
-/* Stage 3: rows of lattice cells for the warp; all in single floats of a fixed order, relative to the cell.
- */
+/* Stage 3: rows of lattice cells for the warp, in single floats of a fixed order, relative to the cell. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/lattice.h"
 
@@ -26,7 +25,7 @@ void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
     r->du_dh = r->fraction + n;
     r->corners = (SdmCellCorners *)(void *)(r->du_dh + n);
     r->column = (int32_t *)(void *)(r->corners + n);
-    r->rise = (float *)(void *)(r->column + n);
+    r->corner_du_dh = (float *)(void *)(r->column + n);
     r->key = (SdmRowKey){.node = NULL};
     r->count = 0;
 }
@@ -36,8 +35,7 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-/* Corners of a cell, from the level's pixel in which the first one lies: what the first row of it has, and
- * how much the last one has more. */
+/* Corners of a cell, relative to the level's pixel in which the first one lies. */
 static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level, SdmCellCorners *out)
 {
     for (int axis = 0; axis < 2; axis++) {
@@ -56,20 +54,20 @@ static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level
             }
             for (int k = 0; k < 4; k++) {
                 out->top[axis][right][k] = at[0][k];
-                out->more[axis][right][k] = at[1][k] - at[0][k];
+                out->delta[axis][right][k] = at[1][k] - at[0][k];
             }
         }
     }
 }
 
-/* One axis of one cell: interpolate the nodes above and below in v; the level's pixels. */
+/* One axis of one cell: interpolate between the upper and the lower nodes; level pixels. */
 static void cell_axis(const SdmCellCorners *c, int axis, float fv, float inv, float out[6])
 {
     static const float centre[4] = {0.5f, 0.0f, 0.0f, 0.0f}; /* positions count from the pixel's centre */
     float begin[4], change[4];
-    for (int k = 0; k < 4; k++) { /* of the position, its first and second difference; in vectors */
-        const float a0 = c->top[axis][0][k] + fv * c->more[axis][0][k];
-        const float a1 = c->top[axis][1][k] + fv * c->more[axis][1][k];
+    for (int k = 0; k < 4; k++) { /* the position, its first and second difference; vectorised */
+        const float a0 = c->top[axis][0][k] + fv * c->delta[axis][0][k];
+        const float a1 = c->top[axis][1][k] + fv * c->delta[axis][1][k];
         begin[k] = (a0 + centre[k]) * inv - centre[k];
         change[k] = (a1 - a0) * inv;
     }
@@ -87,16 +85,16 @@ static void fill_cell(float fv, float inv, const SdmCellCorners *c, SdmWarpCell 
     cell_axis(c, 1, fv, inv, cell->row);
 }
 
-/* Frame pixels for a metre along the pixels of a cell, between its sides' k0 and k1. */
+/* du/dh at the pixels of a cell, interpolated between its sides' k0 and k1. */
 static inline void fill_du_dh(const float *restrict fraction, int count, float k0, float k1, float inv,
                               float *restrict du_dh)
 {
-    const float more = k1 - k0;
+    const float delta = k1 - k0;
     for (int i = 0; i < count; i++)
-        du_dh[i] = (k0 + fraction[i] * more) * inv;
+        du_dh[i] = (k0 + fraction[i] * delta) * inv;
 }
 
-/* Which columns each cell has, and where they lie in it: the same for every row of a window. */
+/* The columns of each cell, and their place in it: the same for every row of a window. */
 static void find_columns(const SdmLattice *lat, const SdmWindow *win, SdmRowCells *r)
 {
     const int l = win->level, stride = 2 << l;
@@ -105,7 +103,7 @@ static void find_columns(const SdmLattice *lat, const SdmWindow *win, SdmRowCell
     for (int i = 0; i < win->w;) {
         const int64_t u2 = (2 * (win->u0 + i) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->u0;
         const int64_t ic = floor_div(u2, 2 * lat->step);
-        /* the cell's pixels: those before twice the position of the next node */
+        /* the pixels of the cell lie before the next node; positions are doubled */
         const int first = (int)(u2 - ic * 2 * lat->step);
         const int64_t in_cell = (2 * lat->step - first + stride - 1) / stride;
         const int count = in_cell < win->w - i ? (int)in_cell : win->w - i;
@@ -144,8 +142,8 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
     r->key = key;
     for (int k = 0; r->du_dh && !corners && k < 2 * r->count; k++) {
         const SdmNode *const n = row_nodes + r->column[k / 2] + k % 2;
-        r->rise[2 * k] = n->du_dh;
-        r->rise[2 * k + 1] = n[lat->nu].du_dh - n->du_dh;
+        r->corner_du_dh[2 * k] = n->du_dh;
+        r->corner_du_dh[2 * k + 1] = n[lat->nu].du_dh - n->du_dh;
     }
     for (int c = 0; c < r->count; c++) {
         const SdmNode *const n0 = row_nodes + r->column[c];
@@ -154,10 +152,10 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
         if (r->cells)
             fill_cell(fv, inv, &r->corners[c], &r->cells[c]);
         if (r->du_dh) {
-            const float *const rise = r->rise + 4 * (size_t)c;
-            const float k0 = rise[0] + fv * rise[1], k1 = rise[2] + fv * rise[3];
+            const float *const corner = r->corner_du_dh + 4 * (size_t)c;
+            const float k0 = corner[0] + fv * corner[1], k1 = corner[2] + fv * corner[3];
             const int first = r->begin[c], count = r->begin[c + 1] - first;
-            if (count == 16) /* a whole cell of the full resolution: vectors without a rest */
+            if (count == 16) /* a whole cell at full resolution: the fixed count vectorises */
                 fill_du_dh(r->fraction + first, 16, k0, k1, inv, r->du_dh + first);
             else
                 fill_du_dh(r->fraction + first, count, k0, k1, inv, r->du_dh + first);
@@ -194,7 +192,7 @@ void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSid
     }
 }
 
-/* The cell of a position, cut to the lattice; f: 0..1 across it. */
+/* The cell of a position, clamped to the lattice.  f: position in the cell, 0..1. */
 static const SdmNode *cell_of(const SdmLattice *lat, double u, double v, double f[2])
 {
     const double x = (u - (double)lat->u0) / lat->step, y = (v - (double)lat->v0) / lat->step;

@@ -1,5 +1,6 @@
-/* The lattice: cameras sampled on a grid over the frame, with their change over height.  No camera beyond
- * this point. */
+/* The lattice: cameras sampled on a grid over the frame, with their change over height.  Nothing
+ * above the lattice sees a camera. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_LATTICE_H
 #define SDM_LATTICE_H
 
@@ -37,11 +38,12 @@ typedef struct SdmWindow {
     int w, h;
 } SdmWindow;
 
-/* A cell's corners: the same for all rows between two rows of nodes.  By axis, and for its left and its right
- * side: position (px of the full image from the level's pixel `origin`), its first and second difference over
- * t, and a 0, on the upper row of nodes; and by how much the lower row's are more. */
+/* The corners of a cell, the same for all rows between two rows of nodes: by axis, for its left and its
+ * right side. top: position (px of the full image, from the level's pixel `origin`), its first and second
+ * difference over t, and a 0, on the upper row of nodes.  delta: the lower row's values minus the upper
+ * row's. */
 typedef struct SdmCellCorners {
-    float top[2][2][4], more[2][2][4];
+    float top[2][2][4], delta[2][2][4];
     int32_t origin[2];
 } SdmCellCorners;
 
@@ -51,17 +53,17 @@ typedef struct SdmRowKey {
     int step, level, w, side;
 } SdmRowKey;
 
-/* Row of cells of a window, ready for the warp kernel; arrays are for `width` pixels. */
+/* A row of the cells of a window for the warp kernel; arrays are for `width` pixels. */
 typedef struct SdmRowCells {
-    SdmWarpCell *cells; /* NULL = not asked for */
+    SdmWarpCell *cells; /* NULL: not needed */
     int32_t *begin;
     float *fraction;
-    float *du_dh; /* level pixels along u for a metre, per pixel; NULL = not asked for */
+    float *du_dh; /* level pixels along u for a metre, per pixel; NULL: not needed */
     int count;
     SdmCellCorners *corners;
     int32_t *column;   /* of the lattice, for each cell */
-    float *rise; /* du_dh of each cell's upper left node, how much more the lower has; upper right, ... */
-    SdmRowKey key;     /* what begin, fraction, column and corners are of */
+    float *corner_du_dh; /* of each cell's upper left node, lower minus upper; the same on the right */
+    SdmRowKey key;       /* the rows for which begin, fraction, column and corners hold */
 } SdmRowCells;
 enum SdmSide { SDM_LEFT, SDM_RIGHT };
 
@@ -71,8 +73,8 @@ void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width);
 /* Fill for row j (0..win->h-1) of the window. The window must lie within the lattice's nodes. */
 void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum SdmSide side, SdmRowCells *r);
 
-/* Right position (full-resolution px) of frame position (u, v) at height h, in double; for scene products
- * only. */
+/* Right position (full-resolution px) of frame position (u, v) at height h, in double: for products of the
+ * whole scene alone, since other machines may round otherwise. */
 void sdm_lattice_right(const SdmLattice *lat, double u, double v, double h_m, double right[2]);
 
 /* Left position (full-resolution px) of frame position (u, v), in double. */
@@ -81,8 +83,8 @@ void sdm_lattice_left(const SdmLattice *lat, double u, double v, double left[2])
 /* Ground x, y (output CRS) of frame position (u, v) at height h, in double. */
 void sdm_lattice_ground(const SdmLattice *lat, double u, double v, double h_m, double ground[2]);
 
-/* Bounds (col0, row0, col1, row1: inclusive-exclusive, full-resolution px, with `margin`) that the window
- * reaches in an image for heights hmin..hmax. */
+/* Bounds (col0, row0 to col1 - 1, row1 - 1; full-resolution px, with `margin`) of a window in an image for
+ * the heights hmin..hmax. */
 void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m,
                         double hmax_m, int margin, int64_t bounds[4]);
 

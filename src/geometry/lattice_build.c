@@ -1,4 +1,4 @@
-/* Stage 3: sample the cameras on the nodes. */
+/* Stage 3: sample the cameras on the nodes of the lattice. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/frame.h"
 
@@ -106,7 +106,7 @@ static int64_t floor_to(int64_t a, int64_t step)
     return (a >= 0 ? a / step : -((step - 1 - a) / step)) * step;
 }
 
-/* "pixel COL, ROW of NAME", or that it has none. */
+/* "pixel COL, ROW of NAME", or "no pixel of NAME". */
 static void describe_pixel(const char *name, const double at[2], char *out, size_t size)
 {
     if (isfinite(at[0] + at[1]))
@@ -115,8 +115,8 @@ static void describe_pixel(const char *name, const double at[2], char *out, size
         snprintf(out, size, "no pixel of %s", name);
 }
 
-/* Node i of a row cannot be followed from the left image to the right one: where, and at which of its
- * heights. */
+/* Node i of a row cannot be projected from the left image to the right one: say where, and at which
+ * height. */
 static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat,
                            const NodeRow *r, size_t i)
 {
@@ -163,7 +163,7 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
     const int around = sdm_stage_enter(ctx, 3);
     *lat = (SdmLattice){.step = q->step, .hmin_m = q->hmin_m, .hmax_m = q->hmax_m,
                         .height0_m = (double)(float)(0.5 * (q->hmin_m + q->hmax_m))};
-    /* a node more on every side: du/dh of a node is taken from its neighbours, and must not depend on the
+    /* one node more on every side: du/dh of a node comes from its neighbours and must not depend on the
      * tile */
     lat->u0 = floor_to(q->u0, q->step) - q->step;
     lat->v0 = floor_to(q->v0, q->step) - q->step;

@@ -1,4 +1,6 @@
-/* Stage 2: the image-space correction of the right camera. */
+/* The image-space correction of the right camera (bias compensation): its parameters -> shifts of projected
+ * positions.  It is fitted in src/pointing. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_POINTING_H
 #define SDM_POINTING_H
 
@@ -10,8 +12,7 @@ enum { SDM_POINT_MAX_DEGREE = 6, SDM_POINT_MAX_TERMS = 28 /* (6+1)(6+2)/2 */ };
  *   f(col, row) * (dir_col, dir_row),   f = sum_k coef[k] * x^i y^j + profile(row),
  * where x = (col - centre[0]) / scale[0], y = (row - centre[1]) / scale[1], terms ordered by degree:
  * 1, x, y, x^2, xy, y^2, ...; profile is linear between nodes every profile_step_px rows from profile_row0,
- * constant outside.  Only the part across the epipolar lines can be seen by a pair, so one unit vector will
- * do. */
+ * constant outside.  A pair shows the part across the epipolar lines alone, so one direction is enough. */
 typedef struct SdmPointing {
     double dir[2];       /* (col, row) unit vector across the epipolar lines in the right image */
     double centre[2], scale[2];

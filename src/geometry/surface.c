@@ -85,8 +85,8 @@ void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *
     }
 }
 
-static void judge_row(const SdmKernels *k, const SdmSurface *s, int y, int half, int least,
-                      const int16_t *ring, uint8_t *count, uint16_t *new_flags)
+static void reject_row(const SdmKernels *k, const SdmSurface *s, int y, int half, int least,
+                       const int16_t *ring, uint8_t *count, uint16_t *new_flags)
 {
     const int w = s->win.w, side = 2 * half + 1;
     const size_t at = (size_t)y * (size_t)w;
@@ -98,7 +98,7 @@ static void judge_row(const SdmKernels *k, const SdmSurface *s, int y, int half,
     k->agree_row(row, half, w, count);
     const uint16_t *restrict const old = s->flags + at;
     uint16_t *restrict const fresh = new_flags + at;
-    for (int x = 0; x < w; x++) { /* without branches: in vectors */
+    for (int x = 0; x < w; x++) { /* without branches, so that it vectorises */
         const uint16_t few = count[x] < least ? SDM_QA_VALID : 0, lost = old[x] & few;
         fresh[x] = (uint16_t)((old[x] & ~lost) | (lost ? SDM_QA_ISOLATED : 0));
     }
@@ -125,10 +125,10 @@ SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurf
             k->change_row(s->h_m + at, prior + at, s->flags + at, w, tol_m,
                           mine + (size_t)(y % side) * (size_t)w);
             if (y - half >= y0)
-                judge_row(k, s, y - half, half, least, mine, count, new_flags);
+                reject_row(k, s, y - half, half, least, mine, count, new_flags);
         }
         for (int y = h - half > y0 ? h - half : y0; y < y1; y++) /* the last rows have no rows below */
-            judge_row(k, s, y, half, least, mine, count, new_flags);
+            reject_row(k, s, y, half, least, mine, count, new_flags);
     }
 done:
     sdm_free(&ring);
@@ -136,7 +136,7 @@ done:
     return st;
 }
 
-enum { STRIP = 128 }; /* columns of a strip; a strip of the filling costs where it has holes */
+enum { STRIP = 128 }; /* columns of a strip of the filling; one without holes costs nothing */
 
 /* Sums over columns of the changes of the rows y - half .. y + half, for a strip with `half` columns on
  * either side. */
@@ -156,7 +156,7 @@ static void add_row(const SdmKernels *k, const SdmSurface *s, const float *prior
     k->add_changes(s->h_m + at, prior + at, s->flags + at, c->x1 - c->x0, sign, c->sum, c->count);
 }
 
-/* Bring the sums to row y: from where they are, or anew, whichever is less. */
+/* Move the sums to row y: by adding and removing rows, or from scratch where that is less work. */
 static void move_columns(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, Columns *c)
 {
     const int half = c->half;
@@ -208,7 +208,7 @@ static void fill_pixels(SdmSurface *s, const float *prior, const Columns *c, int
     }
 }
 
-/* The first and the last pixel of x0..x1 - 1 without a match, as *first..*end - 1; false: all have one. */
+/* The range *first..*end - 1 of x0..x1 - 1 outside of which all pixels have a match; false: all have one. */
 static bool find_holes(const uint16_t *flags, int x0, int x1, int *first, int *end)
 {
     uint16_t all = SDM_QA_VALID;

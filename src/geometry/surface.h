@@ -1,6 +1,7 @@
-/* Stages 6, 7: the surface of a window of a level, and what cleans and completes it.  Every filter has a
- * bounded reach (given beside it, in pixels of the level) and exact or fixed-order arithmetic, so tiles
- * agree. */
+/* Stages 6 and 7: the surface of a window of a level, and the filters that clean and complete it.  Every
+ * filter has a bounded reach (stated with it, in pixels of the level) and exact arithmetic, or one of a
+ * fixed order, so tiles agree. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SURFACE_H
 #define SDM_SURFACE_H
 
@@ -41,7 +42,8 @@ static inline SdmWindow sdm_window_columns(const SdmWindow *win, SdmRowExtent sp
 SdmStatus sdm_surface_alloc(SdmContext *ctx, const SdmWindow *win, SdmSurface *out);
 void sdm_surface_free(SdmSurface *s);
 
-/* Window of the finer level (bilinear) from the coarser surface, which must cover it with 1 pixel around. */
+/* The window of the finer level, bilinear from the coarser surface, which must cover it with a margin of 1
+ * pixel. */
 void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *coarse, SdmSurface *fine);
 
 /* 3 x 3 median at every valid pixel, see sdm_median_row_fn.  in -> out, both h x w.  Reach 1. */

@@ -1,4 +1,4 @@
-/* The inside of SdmImage and how it is opened; for src/read only. */
+/* A raster file or an array in memory -> SdmImage.  For src/input alone. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_IMAGE_H
 #define SDM_IMAGE_H
@@ -13,8 +13,8 @@ struct SdmImage {
     GDALDatasetH dataset, mask_dataset; /* NULL once an ASTER band lies in raw */
     GDALRasterBandH band;
     GDALRasterBandH own_mask;  /* nodata, alpha or data set mask; NULL when every pixel counts */
-    GDALRasterBandH user_mask; /* --mask-left, --mask-right; NULL when not given */
-    const char *mask_option;   /* "--mask-left ", "--mask-right " */
+    GDALRasterBandH user_mask; /* --mask-left, --mask-right, or the mask of an array; NULL: none */
+    const char *mask_option;   /* how sdm_image_describe() names the user's mask: "--mask-left " ... */
     bool bytes;                /* 8-bit samples */
     bool zero_is_fill;
     uint8_t *raw;         /* a whole ASTER band, height x width, or NULL */
@@ -22,7 +22,7 @@ struct SdmImage {
     double scale, offset; /* q = DN' * scale + offset */
     float fill[2];        /* raw values that stand for no data though the file does not say so; NaN: none */
     float saturated_at;   /* raw values from here on are saturated; +inf when unknown */
-    double unusable, saturated; /* shares of the pixels that the survey looked at, 0..1 */
+    double unusable, saturated; /* shares of the sampled pixels, 0..1 */
 };
 
 typedef struct SdmImageSource {
@@ -44,8 +44,8 @@ SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **
 SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
                         float *raw, uint8_t *valid);
 
-/* Look at the image all over: sets stretch and saturation; fails where nothing is usable or a block is
- * cut off. */
-SdmStatus sdm_image_survey(SdmContext *ctx, SdmImage *im);
+/* Sample the whole image: sets stretch, saturation and undeclared fill.  SDM_ERR_INPUT where no pixel is
+ * usable or a block is cut off. */
+SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im);
 
 #endif

@@ -10,7 +10,7 @@
 
 static const double SCALE_BYTES = 16.0, OFFSET_BYTES = -2048.0;
 
-/* The band to use; alpha bands do not count. */
+/* Choose the band; alpha bands do not count. */
 static SdmStatus choose_band(SdmContext *ctx, SdmImage *im, int wanted)
 {
     const int count = GDALGetRasterCount(im->dataset);
@@ -83,8 +83,8 @@ static SdmStatus open_array(SdmContext *ctx, SdmImage *im, const SdmImageArray *
     if (!a->samples || a->width < 1 || a->height < 1 || a->width > INT_MAX || a->height > INT_MAX ||
         (unsigned)a->type > SDM_SAMPLE_FLOAT32)
         return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "%s: an array of %lld x %lld pixels of sample type %d, expected samples of a known type "
-                        "and 1 to %d columns and rows",
+                        "%s: an array of %lld x %lld pixels of sample type %d, expected samples of a known "
+                        "type and 1 to %d columns and rows",
                         im->name, (long long)a->width, (long long)a->height, (int)a->type, INT_MAX);
     im->dataset = wrap_samples(a, a->samples, types[a->type], a->row_bytes);
     if (im->dataset && a->mask)
@@ -122,7 +122,7 @@ static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *
     return SDM_OK;
 }
 
-/* All of the band; of one that is a single block without a copy in GDAL's cache. */
+/* Read the whole band; where it is one block, without a copy in GDAL's cache. */
 static CPLErr read_bytes(SdmImage *im)
 {
     const int w = (int)im->width, h = (int)im->height;
@@ -133,7 +133,7 @@ static CPLErr read_bytes(SdmImage *im)
                : GDALRasterIO(im->band, GF_Read, 0, 0, w, h, im->raw, w, h, GDT_Byte, 0, 0);
 }
 
-/* ASTER: the band into memory, its radiometric table into gain and bias. */
+/* ASTER: read the band into memory and turn its radiometric table into gain and bias. */
 static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource *src)
 {
     SdmStatus st = SDM_OK;
@@ -208,7 +208,7 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
     if (src->table)
         TRY(load_aster(ctx, im, src));
     if (src->depth == SDM_DEPTH_WHOLE)
-        TRY(sdm_image_survey(ctx, im));
+        TRY(sdm_image_measure(ctx, im));
 done:
     return st;
 }

@@ -10,9 +10,9 @@
 enum { BLOCK_PX_MAX = 1 << 20, READ_PX_MAX = 1 << 25, SAMPLES_MAX = 1 << 19 };
 
 typedef struct Samples {
-    float *value;
-    int64_t count, looked;
-    float min, max; /* of every pixel read, not of the samples alone */
+    float *value; /* of usable pixels, `count` of them */
+    int64_t count, tried;
+    float min, max; /* of every usable pixel read, not of the samples alone */
 } Samples;
 
 static int by_value(const void *a, const void *b)
@@ -21,16 +21,16 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Blocks to look at, whole ones as the file stores them (one that is too large: by rows). */
-typedef struct Plan {
+/* The blocks to read: whole blocks as the file stores them; where these are too large, rows of them. */
+typedef struct Sampling {
     int64_t bw, bh, nx, count; /* block size, blocks across, blocks in all */
-    int64_t every;             /* look at every so many-th block, and at the last */
-    int64_t step;              /* and take every so many-th pixel of it */
-} Plan;
+    int64_t every;             /* blocks from one that is read to the next; the last is read, too */
+    int64_t step;              /* pixels of a block from one sample to the next */
+} Sampling;
 
-static Plan make_plan(const SdmImage *im)
+static Sampling choose_sampling(const SdmImage *im)
 {
-    Plan p = {im->width, 64, 1, 0, 1, 1};
+    Sampling p = {im->width, 64, 1, 0, 1, 1};
     if (im->band) {
         int bw, bh;
         GDALGetBlockSize(im->band, &bw, &bh);
@@ -51,13 +51,13 @@ static Plan make_plan(const SdmImage *im)
     return p;
 }
 
-/* A block of a band of bytes in memory, where 0 is fill: without a detour through floats. */
-static void look_at_bytes(const SdmImage *im, const Plan *p, int64_t block, Samples *s)
+/* Sample a block of an ASTER band in memory, where 0 is fill, without a copy to floats. */
+static void sample_bytes(const SdmImage *im, const Sampling *p, int64_t block, Samples *s)
 {
     const int64_t x = block % p->nx * p->bw, y = block / p->nx * p->bh;
     const int64_t w = p->bw < im->width - x ? p->bw : im->width - x;
     const int64_t h = p->bh < im->height - y ? p->bh : im->height - y;
-    uint8_t least = UINT8_MAX, most = 0; /* of what is one less, so that fill is the largest */
+    uint8_t least = UINT8_MAX, most = 0; /* of the values minus one, so that fill is the largest */
     for (int64_t j = 0; j < h; ++j) {
         const uint8_t *const row = im->raw + (y + j) * im->width + x;
         for (int64_t i = 0; i < w; ++i) {
@@ -70,19 +70,19 @@ static void look_at_bytes(const SdmImage *im, const Plan *p, int64_t block, Samp
         s->min = fminf(s->min, (float)least + 1.0f);
         s->max = fmaxf(s->max, (float)most);
     }
-    for (int64_t i = block % p->step; i < w * h && s->looked < SAMPLES_MAX; i += p->step) {
+    for (int64_t i = block % p->step; i < w * h && s->tried < SAMPLES_MAX; i += p->step) {
         const uint8_t v = im->raw[(y + i / w) * im->width + x + i % w];
-        s->looked++;
+        s->tried++;
         if (v)
             s->value[s->count++] = (float)v;
     }
 }
 
-static SdmStatus look_at_block(SdmContext *ctx, SdmImage *im, const Plan *p, int64_t block, float *raw,
-                               uint8_t *valid, Samples *s)
+static SdmStatus sample_block(SdmContext *ctx, SdmImage *im, const Sampling *p, int64_t block, float *raw,
+                              uint8_t *valid, Samples *s)
 {
     if (im->raw && !im->user_mask && im->zero_is_fill) {
-        look_at_bytes(im, p, block, s);
+        sample_bytes(im, p, block, s);
         return SDM_OK;
     }
     const int64_t x = block % p->nx * p->bw, y = block / p->nx * p->bh;
@@ -94,15 +94,15 @@ static SdmStatus look_at_block(SdmContext *ctx, SdmImage *im, const Plan *p, int
             s->min = raw[i] < s->min ? raw[i] : s->min;
             s->max = raw[i] > s->max ? raw[i] : s->max;
         }
-    for (int64_t i = block % p->step; st == SDM_OK && i < w * h && s->looked < SAMPLES_MAX; i += p->step) {
-        s->looked++;
+    for (int64_t i = block % p->step; st == SDM_OK && i < w * h && s->tried < SAMPLES_MAX; i += p->step) {
+        s->tried++;
         if (valid[i])
             s->value[s->count++] = raw[i];
     }
     return st;
 }
 
-/* Percentiles with head-room: what is darker or brighter than 99.8 % of the image keeps its texture. */
+/* A stretch from percentiles with head-room, so that the darkest and brightest pixels keep their texture. */
 static void set_stretch(SdmImage *im, const Samples *s)
 {
     const double low = s->value[s->count / 1000], high = s->value[s->count - 1 - s->count / 1000];
@@ -112,14 +112,14 @@ static void set_stretch(SdmImage *im, const Samples *s)
     im->offset = -SDM_Q_MAX - from * im->scale;
 }
 
-/* Clipped sensors leave many pixels on one highest value; noise does not. */
+/* A clipped sensor leaves many pixels at the highest value; noise does not. */
 static void set_saturation(SdmImage *im, const Samples *s)
 {
     const float max = s->max;
-    int64_t on_it = 0;
-    while (on_it < s->count && s->value[s->count - 1 - on_it] == max)
-        ++on_it;
-    if (on_it >= 32 && on_it * 5000 >= s->count)
+    int64_t saturated = 0;
+    while (saturated < s->count && s->value[s->count - 1 - saturated] == max)
+        ++saturated;
+    if (saturated >= 32 && saturated * 5000 >= s->count)
         im->saturated_at = max;
     else if (GDALGetRasterDataType(im->band) == GDT_UInt16)
         im->saturated_at = UINT16_MAX;
@@ -127,11 +127,11 @@ static void set_saturation(SdmImage *im, const Samples *s)
 
 static void set_shares(SdmImage *im, const Samples *s)
 {
-    int64_t on_it = 0;
+    int64_t saturated = 0;
     for (int64_t i = 0; i < s->count; ++i)
-        on_it += s->value[i] >= im->saturated_at;
-    im->unusable = s->looked ? 1.0 - (double)s->count / (double)s->looked : 0.0;
-    im->saturated = s->looked ? (double)on_it / (double)s->looked : 0.0;
+        saturated += s->value[i] >= im->saturated_at;
+    im->unusable = s->tried ? 1.0 - (double)s->count / (double)s->tried : 0.0;
+    im->saturated = s->tried ? (double)saturated / (double)s->tried : 0.0;
 }
 
 /* Undeclared fill, dropped from the sorted samples. */
@@ -146,7 +146,7 @@ static void drop_fill(SdmImage *im, Samples *s)
     s->max = s->value[s->count - 1];
 }
 
-static void tell_fill(SdmContext *ctx, const SdmImage *im, int64_t before, const Samples *s)
+static void warn_fill(SdmContext *ctx, const SdmImage *im, int64_t before, const Samples *s)
 {
     char value[24];
     for (int k = 0; k < 2 && !isnan(im->fill[k]); ++k) {
@@ -160,26 +160,27 @@ static void tell_fill(SdmContext *ctx, const SdmImage *im, int64_t before, const
     }
 }
 
-static SdmStatus judge(SdmContext *ctx, SdmImage *im, Samples *s)
+/* Stretch, saturation and undeclared fill from the samples. */
+static SdmStatus set_radiometry(SdmContext *ctx, SdmImage *im, Samples *s)
 {
     const int64_t before = s->count;
     if (!(s->min <= s->max))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: has no usable pixel (all of %lld looked at are 0, nodata, masked or NaN); give "
                         "another image or mask",
-                        im->name, (long long)s->looked);
+                        im->name, (long long)s->tried);
     if (!(s->max > s->min))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: has no usable pixel (all of %lld looked at have the value %g); give another "
                         "image",
-                        im->name, (long long)s->looked, (double)s->min);
+                        im->name, (long long)s->tried, (double)s->min);
     if (!im->bytes) {
         if (!s->count) /* a few usable pixels, none of them a sample */
             s->value[s->count++] = s->min;
         qsort(s->value, (size_t)s->count, sizeof *s->value, by_value);
         if (!im->own_mask && !im->zero_is_fill)
             drop_fill(im, s);
-        tell_fill(ctx, im, before, s);
+        warn_fill(ctx, im, before, s);
         set_stretch(im, s);
         set_saturation(im, s);
     }
@@ -187,20 +188,20 @@ static SdmStatus judge(SdmContext *ctx, SdmImage *im, Samples *s)
     return SDM_OK;
 }
 
-SdmStatus sdm_image_survey(SdmContext *ctx, SdmImage *im)
+SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im)
 {
     SdmStatus st = SDM_OK;
     Samples s = {NULL, 0, 0, INFINITY, -INFINITY};
     float *raw = NULL;
     uint8_t *valid = NULL;
-    const Plan p = make_plan(im);
+    const Sampling p = choose_sampling(im);
     TRY(sdm_alloc(ctx, &s.value, SAMPLES_MAX, sizeof *s.value, "image samples"));
     TRY(sdm_alloc(ctx, &raw, (size_t)(p.bw * p.bh), sizeof *raw, "image block"));
     TRY(sdm_alloc(ctx, &valid, (size_t)(p.bw * p.bh), 1, "image block"));
     for (int64_t block = 0; block < p.count - 1; block += p.every)
-        TRY(look_at_block(ctx, im, &p, block, raw, valid, &s));
-    TRY(look_at_block(ctx, im, &p, p.count - 1, raw, valid, &s));
-    TRY(judge(ctx, im, &s));
+        TRY(sample_block(ctx, im, &p, block, raw, valid, &s));
+    TRY(sample_block(ctx, im, &p, p.count - 1, raw, valid, &s));
+    TRY(set_radiometry(ctx, im, &s));
 done:
     sdm_free(&s.value);
     sdm_free(&raw);

@@ -1,4 +1,4 @@
-/* What the user gave -> the kind of scene it is, by content -> opened scene. */
+/* Names of files, or arrays in memory -> the kind of scene, by content -> opened scene. */
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
 #include "input/aster_files.h"
@@ -11,14 +11,14 @@
 
 typedef enum Content { CONTENT_FOLDER, CONTENT_ZIP, CONTENT_HDF4, CONTENT_OTHER } Content;
 
-/* Is it there, is it empty, and what do its first bytes say? */
-static SdmStatus look(SdmContext *ctx, const char *path, Content *out)
+/* The kind of a file by its first bytes; fails where it is missing or empty. */
+static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
 {
     VSIStatBufL at;
     unsigned char head[4] = {0};
     *out = CONTENT_OTHER;
     if (VSIStatL(path, &at) != 0) {
-        if (strchr(path, ':')) /* perhaps a subdataset name; GDAL will tell */
+        if (strchr(path, ':')) /* perhaps the name of a subdataset, which GDAL knows */
             return SDM_OK;
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file or folder; check the name", path);
     }
@@ -41,7 +41,8 @@ static SdmStatus look(SdmContext *ctx, const char *path, Content *out)
     return SDM_OK;
 }
 
-/* GDAL's name of the inside; it looks for ".zip" unless braces tell where the archive's name ends. */
+/* GDAL's name of an archive's content; braces mark the end of an archive's name that does not end in
+ * ".zip". */
 static SdmStatus name_inside_zip(SdmContext *ctx, const char *path, char *out, size_t size)
 {
     const size_t n = strlen(path);
@@ -104,9 +105,9 @@ static SdmStatus open_by_content(SdmContext *ctx, const char *left, const char *
 {
     SdmStatus st = SDM_OK;
     Content content[2];
-    TRY(look(ctx, left, &content[0]));
+    TRY(detect_content(ctx, left, &content[0]));
     if (right)
-        TRY(look(ctx, right, &content[1]));
+        TRY(detect_content(ctx, right, &content[1]));
     for (int k = 0; right && k < 2; ++k)
         if (content[k] != CONTENT_OTHER)
             return sdm_fail(ctx, SDM_ERR_USAGE,

@@ -17,7 +17,7 @@ int64_t sdm_image_height(const SdmImage *im);
  */
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
 
-/* How samples become q, and from which on they are saturated: products of the whole image. */
+/* How samples become q, and which of them are saturated or fill: from statistics of the whole image. */
 typedef struct SdmRadiometry {
     double scale, offset; /* see sdm_image_stretch() */
     float saturated_at;   /* samples as stored in the file; +inf when unknown */
@@ -25,8 +25,8 @@ typedef struct SdmRadiometry {
 } SdmRadiometry;
 void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out);
 void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);
-/* What is not used of an image, for people: "0 = no data; --mask-left m.tif", "none"; and the shares (0..1,
- * from samples all over it) of its pixels that cannot be used, and that are saturated. */
+/* The masks of an image in words ("0 = no data; --mask-left m.tif", "none"), and the shares (0..1, of samples
+ * all over it) of its pixels that cannot be used and of those that are saturated. */
 void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated);
 
 /* Read the window [x0, x0+w) x [y0, y0+h) of the image, which may lie outside it in part or whole.
@@ -37,6 +37,8 @@ SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, 
                          int16_t *out, uint8_t *saturated);
 void sdm_image_close(SdmImage **im);
 
+/* A new sensor needs a reader that fills an SdmScene (called by sdm_scene_open(), beside sdm_pair_open() and
+ * sdm_aster_open_hdf()), a camera of its own where it is none of these (camera_kinds.h), and a word here. */
 typedef enum SdmSensor { SDM_SENSOR_ASTER, SDM_SENSOR_RPC, SDM_SENSOR_PARALLEL } SdmSensor;
 
 typedef struct SdmView {
@@ -67,8 +69,8 @@ typedef struct SdmScene {
 /* How far a scene is opened. */
 typedef enum SdmDepth {
     SDM_DEPTH_CAMERAS, /* sizes, masks and cameras are checked, no pixel is read; the images cannot be read */
-    SDM_DEPTH_WINDOWS, /* the images can be read; their radiometry is to be set by the caller, who knows it */
-    SDM_DEPTH_WHOLE    /* and looked at all over, for their radiometry and for damage */
+    SDM_DEPTH_WINDOWS, /* the images can be read; the caller knows their radiometry and sets it */
+    SDM_DEPTH_WHOLE    /* the images were sampled all over, for their radiometry and for damage */
 } SdmDepth;
 
 /* Open a scene by its content.  options: kept in the scene, so they must outlive it; used here: band,

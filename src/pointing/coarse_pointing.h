@@ -11,7 +11,7 @@ typedef struct SdmOffsetSearch {
     const SdmScene *scene;   /* for messages */
     const SdmFrame *frame;
     const SdmMatchInput *in; /* lattice and pyramids of the whole frame */
-    const SdmSurface *prior; /* heights of the coarsest level to search about; NULL: the lattice's height0_m */
+    const SdmSurface *prior; /* heights to search about, coarsest level; NULL: the lattice's height0_m */
     double half_range_m;     /* heights searched, above and below */
 } SdmOffsetSearch;
 

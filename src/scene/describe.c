@@ -1,4 +1,4 @@
-/* info: what a scene is, before any matching. */
+/* A scene -> its description for `info`: images, cameras, overlap, grid, expected cost; no matching. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/tiling.h"
 
@@ -19,8 +19,8 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
     sdm_image_describe(v->image, out->mask, sizeof out->mask, &out->unusable, &out->saturated);
 }
 
-/* Share of a 32 x 32 sample of the frame that the right image sees at h0, and the ground's bounds. */
-static SdmStatus measure(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmGrid *grid,
+/* The share of 32 x 32 places of the frame that both images show at h0, and the bounds of their ground. */
+static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmGrid *grid,
                          SdmSceneInfo *out)
 {
     enum { SIDE = 32 };
@@ -29,7 +29,8 @@ static SdmStatus measure(SdmContext *ctx, const SdmScene *scene, const SdmFrame 
     int64_t left = 0, both = 0;
     double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     const SdmLatticeRequest q = {.scene = scene, .frame = f, .grid = grid, .u1 = f->width, .v1 = f->height,
-                                 .step = sdm_frame_lattice_step(f, 0), .hmin_m = f->hmin_m, .hmax_m = f->hmax_m};
+                                 .step = sdm_frame_lattice_step(f, 0),
+                                 .hmin_m = f->hmin_m, .hmax_m = f->hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &lat));
     for (int i = 0; i < SIDE * SIDE; i++) {
         double at[2][2], g[2];
@@ -59,14 +60,14 @@ done:
     return st;
 }
 
-/* The figures that plan writes for each unit, for all of a run. */
+/* The expected cost of a run. */
 static SdmStatus describe_cost(SdmContext *ctx, const SdmScene *scene, const SdmGrid *grid, SdmSceneInfo *out)
 {
     SdmStatus st = SDM_OK;
     SdmTiling tiling = {.edge = 0};
     out->cols = grid->cols;
     out->rows = grid->rows;
-    if (grid->cols < 1 || grid->rows < 1) /* nothing seen by both at the middle height */
+    if (grid->cols < 1 || grid->rows < 1) /* nothing is seen by both at the middle height */
         return SDM_OK;
     TRY(sdm_tiling_find(ctx, scene, &tiling));
     const SdmCost cost = sdm_tiling_run_cost(ctx, &tiling);
@@ -116,7 +117,7 @@ SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, Sdm
     out->hmin_m = f->hmin_m;
     out->hmax_m = f->hmax_m;
     TRY(sdm_grid_choose(ctx, sdm_options(ctx), f->lon_deg, f->lat_deg, f->gsd_m, &grid));
-    TRY(measure(ctx, scene, f, &grid, out));
+    TRY(measure_overlap(ctx, scene, f, &grid, out));
     out->spacing = grid.spacing;
     name_crs(&grid, out->crs, sizeof out->crs);
     TRY(describe_cost(ctx, scene, &grid, out));

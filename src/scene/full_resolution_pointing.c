@@ -15,8 +15,8 @@ enum {
 };
 
 /* Match a piece of a strip; count its ray errors and collect its tie points. */
-static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
-                             SdmRayErrorCounts *errors, SdmTiePoints *points)
+static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                             const SdmWindow *win, SdmRayErrorCounts *errors, SdmTiePoints *points)
 {
     SdmStatus st = SDM_OK;
     SdmWindowInput input = {.in = {0}};
@@ -77,7 +77,7 @@ static SdmStatus fit(SdmContext *ctx, const SdmScene *scene, const SdmTiePoints 
             "jitter %.3f px rms",
             points->count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
             round.profile_rms_px);
-    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray gaps beyond %.2f px are taken for false matches",
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray intersection errors beyond %.2f px are taken for false matches",
             (double)p->settings.ray_error_limit_px);
     p->points.round[p->points.rounds++] = round;
     round.samples = NULL;
@@ -94,14 +94,16 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     const int rows = STRIP_ROWS + 2 * STRIP_HALO;
     const int around = sdm_stage_enter(ctx, 2);
     TRY(sdm_tie_points_alloc(
-        ctx, (size_t)STRIPS * ((size_t)(p->frame.width / BLOCK) + 64) * (size_t)(rows / BLOCK) + 64, &points));
+        ctx, (size_t)STRIPS * ((size_t)(p->frame.width / BLOCK) + 64) * (size_t)(rows / BLOCK) + 64,
+        &points));
     TRY(match_strips(ctx, scene, p, &errors, &points));
     p->settings.ray_error_limit_px = sdm_ray_error_limit(&errors);
     if (points.count >= LEAST_POINTS)
         TRY(fit(ctx, scene, &points, p));
     else
         sdm_log(ctx, SDM_LOG_WARNING, 2,
-                "pointing: only %zu matches at full resolution; that of the coarse levels stays", points.count);
+                "pointing: only %zu matches at full resolution; that of the coarse levels stays",
+                points.count);
 done:
     sdm_tie_points_free(&points);
     sdm_stage_leave(ctx, around);

@@ -18,7 +18,7 @@ typedef struct SdmPrepared {
     SdmTerrainMask terrain;  /* of the coarse surface */
     double hmin_m, hmax_m;   /* of the coarse surface, and max_update_m beyond it */
     double max_update_m;     /* the most that finer levels can move a height */
-    double lattice_error_px; /* largest error of the windows' lattices against the cameras; NaN: not measured */
+    double lattice_error_px; /* largest error of lattices against the cameras; NaN: unknown */
     SdmGrid grid;            /* of the DEM */
 } SdmPrepared;
 

@@ -101,8 +101,10 @@ static void warn_heights(const SdmOptions *o, const SdmPrepared *p, SdmQuality *
 SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const SdmQualitySums *sums,
                              const SdmPrepared *p, const char *left, const char *right, SdmQuality *out)
 {
-    const double share = (double)sums->matched / fmax((double)sums->tried, 1.0), error = sdm_quality_ray_error_share(sums);
-    *out = (SdmQuality){.matched_share = share, .ray_error_median_px = error * (double)p->settings.ray_error_limit_px};
+    const double share = (double)sums->matched / fmax((double)sums->tried, 1.0),
+                 error = sdm_quality_ray_error_share(sums);
+    *out = (SdmQuality){.matched_share = share,
+                        .ray_error_median_px = error * (double)p->settings.ray_error_limit_px};
     if (share < LEAST_SHARE && error > CHANCE_RAY_ERROR)
         return sdm_fail(
             ctx, SDM_ERR_DATA,
@@ -110,7 +112,8 @@ SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const S
             "each other by %.2f px in the median, where chance makes %.2f px; cameras that do not fit "
             "the images, %s",
             left, *right ? " and " : "", right, 100.0 * share, out->ray_error_median_px,
-            0.5 * (double)p->settings.ray_error_limit_px, sdm_few_matches_hint(options, sdm_frame_pixels(&p->frame)));
+            0.5 * (double)p->settings.ray_error_limit_px,
+            sdm_few_matches_hint(options, sdm_frame_pixels(&p->frame)));
     if (share < EXPECTED_SHARE)
         sdm_quality_warn(
             out,

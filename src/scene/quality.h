@@ -25,7 +25,7 @@ enum { SDM_RAY_ERROR_SHARES = 256 };
 typedef struct SdmQualitySums {
     int64_t tried;   /* cells seen by both views, with texture and not saturated */
     int64_t matched; /* of them: height from a match of their own, not filled */
-    int64_t ray_error[SDM_RAY_ERROR_SHARES]; /* matched cells by ray error, bins of 1/256 of the largest accepted */
+    int64_t ray_error[SDM_RAY_ERROR_SHARES]; /* matched cells by ray error, bins of 1/256 of its limit */
 } SdmQualitySums;
 
 /* Add a block.  px_per_m: of the frame. */

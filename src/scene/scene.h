@@ -1,16 +1,16 @@
-/* The door to the pipeline: two images and two cameras in, blocks of a DEM in memory out.  No call needs a folder, a
- * lock or a file of the program's own.
+/* The door to the pipeline: two images and two cameras in, blocks of a DEM in memory out.  No call needs a
+ * folder, a lock or a file of the program's own.
  *
  *   sdm_scene_open(), sdm_scene_open_arrays()     files, or arrays and cameras in memory -> SdmScene
- *   sdm_scene_prepare()                           -> SdmPrepared: frame, pointing, coarse surface, terrain mask, grid
+ *   sdm_scene_prepare()                           -> SdmPrepared: frame, pointing, coarse surface, grid
  *   sdm_tiling_find(), sdm_tiling_tile()          -> tiles within a memory budget, with their expected cost
  *   sdm_scene_block()                             any rectangle of the DEM's cells -> SdmBlock
  *   sdm_block_begin(), sdm_block_end()            the same, with the next window read while one is matched
  *   sdm_quality_add(), sdm_quality_assess()       blocks -> quality of the DEM
  *   sdm_block_free(), sdm_prepared_free(), sdm_scene_close()
  *
- * A scene, its context and its options belong to one thread at a time; several scenes, each with a context of its own,
- * can be computed in several threads at once. */
+ * A scene, its context and its options belong to one thread at a time; several scenes, each with a context of
+ * its own, can be computed in several threads at once. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SCENE_H
 #define SDM_SCENE_H

@@ -136,7 +136,8 @@ static SdmCost window_cost(const SdmTiling *t, int64_t w, int64_t h, int64_t cel
     const int64_t halo = 2 * (int64_t)sdm_match_halo(&t->settings, 0);
     const double gw = fmin((double)(w + halo), (double)t->frame.width),
                  gh = fmin((double)(h + halo), (double)t->frame.height);
-    c.bytes += sdm_window_bytes(&t->settings, w, h, t->frame.width, t->frame.height) + cells * SDM_BLOCK_CELL_BYTES;
+    c.bytes += sdm_window_bytes(&t->settings, w, h, t->frame.width, t->frame.height) +
+               cells * SDM_BLOCK_CELL_BYTES;
     c.cpu_s += gw * gh * PIXEL_S;
     return c;
 }

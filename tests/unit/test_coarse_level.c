@@ -42,12 +42,12 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     const SdmMatchInput in = {.settings = &set, .lattice = &scene->lattice, .left = &scene->left_pyramid,
                               .right = &scene->right_pyramid};
     *out = (Result){.surface = {.win = {.level = LEVEL, .w = W >> 1, .h = H >> 1}}};
-    assert_int_equal(sdm_coarse_level(ctx, &in, sdm_options(ctx)->memory_bytes, &from, &out->surface), SDM_OK);
-    assert_int_equal(sdm_coarse_rematch(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface), SDM_OK);
+    assert_int_equal(sdm_coarse_level(ctx, &in, memory, &from, &out->surface), SDM_OK);
+    assert_int_equal(sdm_coarse_rematch(ctx, &in, memory, &out->surface), SDM_OK);
     for (int i = 0; i < 2; i++) /* the second starts from what the first left of every strip */
-        assert_int_equal(sdm_coarse_refine(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface), SDM_OK);
+        assert_int_equal(sdm_coarse_refine(ctx, &in, memory, &out->surface), SDM_OK);
     out->peak = sdm_memory_peak(ctx);
-    assert_int_equal(sdm_coarse_tie_points(ctx, &in, sdm_options(ctx)->memory_bytes, &out->surface, 4, &pointing,
+    assert_int_equal(sdm_coarse_tie_points(ctx, &in, memory, &out->surface, 4, &pointing,
                                            &out->points),
                      SDM_OK);
     sdm_surface_free(&from);
@@ -55,7 +55,9 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     Result kept = *out;
     const size_t n = (size_t)out->surface.win.w * (size_t)out->surface.win.h;
     assert_int_equal(sdm_surface_alloc(NULL, &out->surface.win, &kept.surface), SDM_OK);
-    assert_int_equal(sdm_alloc(NULL, &kept.points.point, out->points.count + 1, sizeof *kept.points.point, "samples"), SDM_OK);
+    assert_int_equal(sdm_alloc(NULL, &kept.points.point, out->points.count + 1, sizeof *kept.points.point,
+                               "tie points"),
+                     SDM_OK);
     memcpy(kept.surface.h_m, out->surface.h_m, n * sizeof *kept.surface.h_m);
     memcpy(kept.surface.flags, out->surface.flags, n * sizeof *kept.surface.flags);
     memcpy(kept.surface.score, out->surface.score, n);

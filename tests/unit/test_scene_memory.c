@@ -1,5 +1,5 @@
-/* The door of src/scene: a DEM from two arrays and two RPC cameras in memory, the same bytes as from files, and two
- * scenes in two threads at once. */
+/* The door of src/scene: a DEM from two arrays and two RPC cameras in memory, the same bytes as from
+ * files, and two scenes in two threads at once. */
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
 #include "scene/scene.h"
@@ -45,8 +45,8 @@ static void write_tiff(const char *path, const View *v, const void *samples, GDA
     assert_non_null(to);
     if (with_rpc)
         GDALSetMetadata(to, GDALGetMetadata(from, "RPC"), "RPC");
-    assert_int_equal(GDALRasterIO(GDALGetRasterBand(to, 1), GF_Write, 0, 0, v->w, v->h, (void *)samples, v->w, v->h,
-                                  type, size, size * (v->w + PAD)),
+    assert_int_equal(GDALRasterIO(GDALGetRasterBand(to, 1), GF_Write, 0, 0, v->w, v->h, (void *)samples, v->w,
+                                  v->h, type, size, size * (v->w + PAD)),
                      CE_None);
     GDALClose(from);
     GDALClose(to);
@@ -79,8 +79,8 @@ static int simulate(void **state)
         v->bytes = calloc(n, 1);
         v->words = calloc(n, sizeof *v->words);
         v->mask = calloc(n, 1);
-        assert_int_equal(GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, v->w, v->h, v->words, v->w, v->h,
-                                      GDT_UInt16, 2, (int)(2 * pitch)),
+        assert_int_equal(GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, v->w, v->h, v->words, v->w,
+                                      v->h, GDT_UInt16, 2, (int)(2 * pitch)),
                          CE_None);
         GDALClose(ds);
         uint16_t least = UINT16_MAX, most = 0;
@@ -165,7 +165,8 @@ static SdmStatus from_arrays(bool words, bool masked, SdmGrid *grid, SdmBlock *b
     return st;
 }
 
-static void from_files(const SdmOptions *o, const char *left, const char *right, SdmGrid *grid, SdmBlock *block)
+static void from_files(const SdmOptions *o, const char *left, const char *right, SdmGrid *grid,
+                       SdmBlock *block)
 {
     SdmScene *scene = NULL;
     SdmContext *ctx = open_context((SdmOptions *)o);
@@ -258,7 +259,10 @@ static void words_and_masks_are_as_in_files(void **state)
     for (int k = 0; k < 4; k++) {
         const View *const v = &view[k & 1];
         snprintf(path[k], sizeof path[k], "%s/%s%d.tif", scratch(), k < 2 ? "words" : "mask", k & 1);
-        write_tiff(path[k], v, k < 2 ? (const void *)v->words : v->mask, k < 2 ? GDT_UInt16 : GDT_Byte, k < 2);
+        if (k < 2)
+            write_tiff(path[k], v, v->words, GDT_UInt16, true);
+        else
+            write_tiff(path[k], v, v->mask, GDT_Byte, false);
     }
     o.mask_left = path[2];
     o.mask_right = path[3];
