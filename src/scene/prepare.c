@@ -110,7 +110,7 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
     const SdmSurface *const s = &p->coarse;
     const double size = (double)(1 << s->win.level);
     double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
-    TRY(sdm_grid_choose(ctx, sdm_options(ctx), p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
+    TRY(sdm_grid_choose(ctx, scene->options, p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = &p->frame,
                                  .pointing = &p->pointing,

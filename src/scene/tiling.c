@@ -345,8 +345,8 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
     TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
     TRY(sdm_frame_find(ctx, scene, &t->frame));
     TRY(sdm_prepare_settings(ctx, scene, &t->frame, &t->settings));
-    TRY(sdm_grid_choose(ctx, sdm_options(ctx), t->frame.lon_deg, t->frame.lat_deg, t->frame.gsd_m, &t->grid));
-    sdm_grid_warn_area(ctx, sdm_options(ctx)->t_srs, t->frame.lon_deg, t->frame.lat_deg);
+    TRY(sdm_grid_choose(ctx, scene->options, t->frame.lon_deg, t->frame.lat_deg, t->frame.gsd_m, &t->grid));
+    sdm_grid_warn_area(ctx, scene->options->t_srs, t->frame.lon_deg, t->frame.lat_deg);
     const SdmLatticeRequest q = {.scene = scene, .frame = &t->frame, .grid = &t->grid, .u1 = t->frame.width,
                                  .v1 = t->frame.height, .step = sdm_frame_lattice_step(&t->frame, 4),
                                  .hmin_m = t->frame.hmin_m, .hmax_m = t->frame.hmax_m};
