@@ -8,14 +8,13 @@
  *
  * Messages are 16 bit and cannot overflow: with K = weight x truncation, a message is the truncated minimum
  * less the least value, so it lies in 0..K.  A belief is data and four messages, at most 255 + 4 K; what is
- * computed on the way is data, three messages and at most K more.  SDM_BP_MOST keeps 255 + 4 K below 65535,
+ * computed on the way is data, three messages and at most K more.  SDM_BP_PENALTY_MAX keeps 255 + 4 K below 65535,
  * which is left for labels that do not exist. */
 #ifndef SDM_BP_H
 #define SDM_BP_H
 
+#include "core/limits.h"
 #include "kernels.h"
-
-enum { SDM_BP_MOST = (65534 - 255) / 4, SDM_BP_LABELS_MAX = 1024, SDM_BP_TILE_LEAST = 4 };
 
 /* Directions in which messages travel, in the order of their sweeps. */
 enum { SDM_BP_RIGHT, SDM_BP_LEFT, SDM_BP_DOWN, SDM_BP_UP, SDM_BP_WAYS };
@@ -24,7 +23,7 @@ typedef struct SdmBpField {
     int width, height, labels; /* labels: 1..SDM_BP_LABELS_MAX */
     int pitch;                 /* bytes from pixel to pixel, a multiple of 16, labels or more */
     const uint8_t *data; /* height x width x pitch: cost of each label; what pads them is not looked at */
-    int weight, truncation;    /* both >= 1; product at most SDM_BP_MOST */
+    int weight, truncation;    /* both >= 1; product at most SDM_BP_PENALTY_MAX */
 } SdmBpField;
 
 /* Costs of the labels of a pixel. */

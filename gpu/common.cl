@@ -1,5 +1,7 @@
-/* What several kernels share; the files are put together in the order of their names. */
+/* Lattice cells, scores and sums that several kernels use. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "portable.h"
 
 #define COLUMNS 4 /* neighbouring pixels of an item that sums windows */
 #define PAIR_NONE 0xffff /* no cost */

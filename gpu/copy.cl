@@ -1,5 +1,7 @@
 /* Memory -> memory: the bandwidth that the other kernels are measured by. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "portable.h"
 
 KERNEL ANY_GROUP copy_words(GLOBAL const float4 *from, GLOBAL float4 *to, long count)
 {

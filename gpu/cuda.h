@@ -1,4 +1,5 @@
 /* What the files of the CUDA back end share. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_CUDA_H
 #define SDM_GPU_CUDA_H
 

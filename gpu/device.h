@@ -2,6 +2,7 @@
  * run time.  One host-side orchestration stands over it.  Calls go into queues (0 or 1) and run in their
  * order there; only sdm_finish() and a copy with `wait` wait.  A device is used by one thread at a time.
  * Failures of the device are SDM_ERR_DEVICE, lack of its memory SDM_ERR_MEMORY.  Internal; not installed. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_DEVICE_H
 #define SDM_GPU_DEVICE_H
 

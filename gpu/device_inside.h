@@ -1,5 +1,6 @@
 /* What device.c and the back ends share.  A back end is a table of functions; what a call has in common on
  * all of them (budget, limits, faults for tests) is done once, in device.c. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_DEVICE_INSIDE_H
 #define SDM_GPU_DEVICE_INSIDE_H
 

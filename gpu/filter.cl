@@ -1,5 +1,7 @@
 /* Surface -> cleaned, completed, smoothed, refined surface: the filters of src/geometry/surface.c. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "portable.h"
 
 /* ---- median ---- */
 

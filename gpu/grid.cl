@@ -2,6 +2,8 @@
  * one a cell; then each cell gathers from the lists around it.  Sums are integers, so the order of a list
  * does not matter.  What ends in floating point are the processor's operations in double. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "portable.h"
 
 /* A cell of the lattice, SdmGriddingPatch: ground in cells of the DEM's grid. */
 typedef struct GridPatch {
@@ -27,10 +29,10 @@ FUNCTION int grid_position(float4 a, float b, float c, float fu, float fv, float
 }
 
 /* Hang the points of a window (w x h) into the lists of the cells that they lie in: of the block (cols x
- * rows) and `reach` more around.  head: a list's first point, -1: none; next: h x w.  What the cells need of
- * a point: height (1/256 m), spot (image << 16 | column << 8 | row, 1/256 cell from its cell's corner), rest
- * (flags << 20 | ray gap, 1/1024 px << 8 | score).  u, v: of pixel (0, 0) from the first patch's first node.
- */
+ * rows) and `reach` more around.  head: a list's first point, -1: none; next: h x w.  The fields of a
+ * point: height (1/256 m), spot (image << 16 | column << 8 | row, 1/256 cell from its cell's corner), rest
+ * (flags << 20 | ray intersection error, 1/1024 px << 8 | score).  u, v: of pixel (0, 0) from the first
+ * patch's first node. */
 KERNEL ANY_GROUP grid_points(GLOBAL const GridPatch *patch, int nu, int u, int v, int step_log2,
                              float height0_m, GLOBAL const float *h_m, GLOBAL const ushort *flags,
                              GLOBAL const uchar *score, GLOBAL const float *ray_error_px, GLOBAL const short *left,
@@ -83,9 +85,9 @@ FUNCTION float grid_ortho(const GridSums *s, double scale, double offset)
     return (float)(((double)s->image / (double)s->image_weight - offset) / scale);
 }
 
-/* Cells of the block.  table: weight by distance, radius + 1 of them.  scale, offset, ray_error_m: bits of doubles,
- * see SdmGridding.  real: heights, scores, ray gaps, spreads, ortho image, rows x cols each; whole: counts,
- * masks. */
+/* Cells of the block.  table: weight by distance, radius + 1 of them.  scale, offset, ray_error_m: bits of
+ * doubles, see SdmGridding.  real: heights, scores, ray intersection errors, spreads, ortho image, rows x
+ * cols each; whole: counts, masks. */
 KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOBAL const int *height,
                             GLOBAL const uint *spot, GLOBAL const uint *rest, GLOBAL const int *table,
                             int radius, int reach, int cols, int rows, long least, long scale, long offset,

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Tables, scratch and launches of the steps on a device, see launch.h. */
+// SPDX-License-Identifier: Apache-2.0
 #include "launch.h"
 
 #include "kernels.h"

@@ -1,6 +1,6 @@
+/* A queue of a device with the tables and the scratch of the steps: launches by the name of a kernel.
+ * Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
-/* A queue of a device with the tables and the scratch of the steps: launches by the name of a kernel.  Internal;
- * not installed. */
 #ifndef SDM_GPU_LAUNCH_H
 #define SDM_GPU_LAUNCH_H
 

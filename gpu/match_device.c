@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
 /* The operations of the matching on a device.  Each queues its steps and does not wait, so that the device
  * works through a window while the host is ahead. */
+// SPDX-License-Identifier: Apache-2.0
 #include "match_device.h"
 
 #include "matching/level_labels.h"
@@ -8,8 +8,8 @@
 #include "optimize_device.h"
 #include "steps.h"
 
-/* Arrays of the level in work, large enough for every level.  Heights take turns in three of them: the current
- * ones, their prior, and the output of a filter. */
+/* Arrays of the level in work, large enough for every level.  Heights take turns in three of them: the
+ * current ones, their prior, and the output of a filter. */
 typedef struct Arrays {
     SdmBuffer *now, *prior, *spare; /* float */
     SdmBuffer *flags, *spare_flags; /* uint16 */
@@ -209,8 +209,9 @@ static void close_all(void *state)
 {
     Device *const d = state;
     Arrays *const a = &d->a;
-    SdmBuffer **const all[] = {&a->now,   &a->prior, &a->spare, &a->flags,       &a->spare_flags,       &a->score,
-                               &a->left, &a->right, &d->node,  &d->terrain.h_m, &d->terrain.distance_px};
+    SdmBuffer **const all[] = {&a->now,         &a->prior, &a->spare, &a->flags,
+                               &a->spare_flags, &a->score, &a->left,  &a->right,
+                               &d->node,        &d->terrain.h_m,      &d->terrain.distance_px};
     if (!d->gpu.device)
         return;
     (void)sdm_finish(NULL, d->gpu.device, d->gpu.queue);
@@ -304,7 +305,8 @@ static SdmStatus smooth(void *state)
     return st;
 }
 
-/* ---- validation: ray intersection errors lie in `prior`, scores over the larger window in `spare_flags` ---- */
+/* ---- validation: ray intersection errors lie in `prior`, scores over the larger window in `spare_flags`
+ * ---- */
 
 static SdmStatus ray_error(void *state, const SdmPass *pass)
 {
@@ -339,8 +341,11 @@ static SdmStatus saturated(void *state)
     for (int side = 0; side < 2; side++) {
         const SdmLevelImage *const im = &views[side]->level[0];
         SdmBuffer *const mask = d->image[side][0].data; /* no warp is left that needs the image */
-        const SdmGpuSaturated q = {
-            .lattice = d->in->lattice, .node = d->node, .mask = mask, .side = (enum SdmSide)side, .image = im};
+        const SdmGpuSaturated q = {.lattice = d->in->lattice,
+                                   .node = d->node,
+                                   .mask = mask,
+                                   .side = (enum SdmSide)side,
+                                   .image = im};
         if (!views[side]->saturated)
             continue;
         TRY(sdm_upload(d->ctx, mask, 0, views[side]->saturated, im->w * im->h, d->gpu.queue, false));

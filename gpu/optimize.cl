@@ -2,6 +2,8 @@
  * A volume of costs: rows x blocks x w x 16 bytes, block b of a pixel its labels 16 b .. 16 b + 15; what pads
  * the labels costs 255. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "portable.h"
 
 #define KEY_NONE 0xffffffffu
 
@@ -79,4 +81,22 @@ right_labels(GLOBAL const uchar *cost, GLOBAL const LabelBand *band, int w, int 
     if (meets >= 0 && meets < w)
         GLOBAL_MIN(&right[row + meets],
                    right_key(volume_cost(cost, b.begin + y, x, l, w, (labels + 15) / 16), l));
+}
+
+FUNCTION uint four_costs(const uint *c)
+{
+    return c[0] | c[1] << 8 | c[2] << 16 | c[3] << 24;
+}
+
+/* Store the costs of a block; the padding of the labels costs 255. */
+FUNCTION void store_costs(GLOBAL uint4 *to, int l0, int labels, uint *c)
+{
+    uint4 v;
+    UNROLL for (int i = 0; i < 16; i++)
+        c[i] = l0 + i < labels ? c[i] : 255u;
+    v.x = four_costs(c);
+    v.y = four_costs(c + 4);
+    v.z = four_costs(c + 8);
+    v.w = four_costs(c + 12);
+    *to = v;
 }

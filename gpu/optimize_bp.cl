@@ -9,6 +9,8 @@
  * messages.  A group whose band has no such tile goes along with a tile of no pixels: PoCL does not bear a
  * return before a barrier. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "optimize.cl"
 
 #define BP_GROUP 64
 #define BP_RIGHT 0

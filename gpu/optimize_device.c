@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Optimizers on a device, see optimize_device.h. */
+// SPDX-License-Identifier: Apache-2.0
 #include "optimize_device.h"
 
 enum { GROUP = 64, PICK = 128, BLOCK = 16, MOST_ROWS = 65535 /* groups of a launch */ };
@@ -89,7 +89,7 @@ static SdmStatus run_parts(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, 
         int most;
         const char *name;
     } kernels[] = {{16, "sgm_paths_16"}, {32, "sgm_paths_32"}, {64, "sgm_paths_64"}, {128, "sgm_paths_128"}};
-    const bool wide = v->most + how->p2 > SDM_COST_MOST;
+    const bool wide = v->most + how->p2 > SDM_COST_MAX;
     const int64_t path = rows * sdm_gpu_volume_row(v->width, v->labels) / BLOCK;
     const int lines = v->width > SDM_SGM_BAND ? v->width : SDM_SGM_BAND;
     const char *name = "sgm_paths_any";
@@ -120,7 +120,7 @@ static SdmStatus run_sgm(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, co
     SdmStatus st = SDM_OK;
     Parts p = {0};
     const int64_t row = sdm_gpu_volume_row(v->width, v->labels) * how->paths *
-                        (v->most + how->p2 > SDM_COST_MOST ? 2 : 1);
+                        (v->most + how->p2 > SDM_COST_MAX ? 2 : 1);
     const int64_t fit = sdm_gpu_optimize_room(g) / row, most = fit < MOST_ROWS ? fit : MOST_ROWS;
     TRY(cut_parts(ctx, bands, count, &p));
     for (int i = 0, end; i < p.count; i = end) {
@@ -257,7 +257,7 @@ int64_t sdm_gpu_optimize_bytes(const SdmGpu *g, const SdmOptimizer *how, int64_t
     if (how->kind == SDM_OPTIMIZER_LOCAL)
         return 0;
     if (how->kind == SDM_OPTIMIZER_SGM) {
-        const int64_t paths = row * how->paths * (most + how->p2 > SDM_COST_MOST ? 2 : 1);
+        const int64_t paths = row * how->paths * (most + how->p2 > SDM_COST_MAX ? 2 : 1);
         all = paths * height;
         least = paths * (height < SDM_SGM_BAND ? height : SDM_SGM_BAND);
     } else {

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Optimizers on a device: a volume of costs -> labels, those of sdm_sgm() and sdm_bp_run() bit for bit.
  * Internal; not installed. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_OPTIMIZE_DEVICE_H
 #define SDM_OPTIMIZE_DEVICE_H
 

@@ -8,6 +8,8 @@
  * all lines are as long as the band is high.  Paths 0, 1 go along the rows, 2, 3 along the columns, 4 to 7
  * along the diagonals.  path: of each path bands' rows x blocks x w x 16 costs of 1 or 2 bytes. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "optimize.cl"
 
 #define SGM_GROUP 64
 #define SGM_PICK 128

@@ -1,6 +1,8 @@
 /* Costs of a strip of a rectified pair -> disparities: winner, left-right check on the diagonal of the same
  * volume, uniqueness, sub-pixel.  As cpu/pair_reference.c. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
 
 /* Costs of a row: depth x w. */
 typedef struct CostRow {

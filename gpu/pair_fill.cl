@@ -1,6 +1,8 @@
 /* Disparities with holes -> without: each takes the value of the valid pixel at the smallest Euclidean
  * distance, of several the leftmost, then the uppermost.  As sdm_pair_fill() with SDM_FILL_NEAREST. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "portable.h"
 
 /* row: of the nearest valid pixel in the column, the upper of two, -1 if there is none. */
 KERNEL GROUP_SIZE(64, 1, 1)

@@ -6,6 +6,8 @@
  * Images are padded by PAD pixels of their nearest ones (pad_bytes); a group owns a run of a row's pixels and
  * walks down `rows` rows. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
 
 #define SAD_HALF 2
 #define SAD_SIDE 5

@@ -2,6 +2,8 @@
  * pixel x - (dmin + k), 16 bits, smaller is better, PAIR_NONE = none.  Shape as gpu/volume.cl.  As
  * cpu/pair_reference.c. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
 
 #define ZNCC_ONE 32000
 

@@ -1,7 +1,12 @@
 /* Rectified pair -> costs of all labels, for the optimizers; labels -> disparities.  Label l of pixel x is
- * right pixel x + first + l, whose ends go on beyond the image.  As src/rectified/pair_volume.c, pair_labels.c and
- * src/matching/label_subpixel.c.  Volumes: see gpu/optimize.cl; all have the rows of the images. */
+ * right pixel x + first + l, whose ends go on beyond the image.  As src/rectified/pair_volume.c,
+ * pair_labels.c and src/matching/label_subpixel.c.  Volumes: see gpu/optimize.cl; all have the rows of the
+ * images. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
+#include "optimize.cl"
+#include "pair_volume.cl"
 
 #define NAN_BITS 0x7fc00000
 
@@ -31,24 +36,6 @@ FUNCTION void mark_missing(const LabelPair *p, int x, int l0, uint *cost)
     for (int i = 0; i < 16; i++)
         if (l0 + i < p->labels && !label_seen(p, x, l0 + i))
             cost[i] = (uint)p->chance;
-}
-
-FUNCTION uint four_costs(const uint *c)
-{
-    return c[0] | c[1] << 8 | c[2] << 16 | c[3] << 24;
-}
-
-/* Costs of a block; what is no label costs 255. */
-FUNCTION void store_costs(GLOBAL uint4 *to, int l0, int labels, uint *c)
-{
-    uint4 v;
-    UNROLL for (int i = 0; i < 16; i++)
-        c[i] = l0 + i < labels ? c[i] : 255u;
-    v.x = four_costs(c);
-    v.y = four_costs(c + 4);
-    v.z = four_costs(c + 8);
-    v.w = four_costs(c + 12);
-    *to = v;
 }
 
 /* What single pixels cost: bits of the words that differ (words 0: none), and the difference of the samples

@@ -1,6 +1,8 @@
 /* Rectified image -> what costs of `match` need of it alone: texture and sum of the window about each pixel,
  * census words.  Positions off the image take the nearest pixel.  As cpu/pair_reference.c. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
 
 /* sum: of samples less `middle`; texture: 1 / (n sigma), 0 where the window has no cost: nodata inside or,
  * where `textured`, a standard deviation of n sigma <= least; 1 where it is not asked.  An item walks down

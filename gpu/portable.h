@@ -2,6 +2,7 @@
  * compiled twice.  Included first by every kernel file; in OpenCL its text is put before theirs.  Single
  * operations are rounded as on the processor: no contraction here, division and square root by the compilers'
  * options. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_PORTABLE_H
 #define SDM_GPU_PORTABLE_H
 #ifdef __CUDACC__
@@ -98,7 +99,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define QA_LOW_SCORE 32
 #define QA_AMBIGUOUS 64
 #define QA_LEFT_RIGHT 128
-#define QA_RAY_GAP 256
+#define QA_RAY_ERROR 256
 #define QA_ISOLATED 512
 #define QA_FOLD 1024
 #define QA_SPARSE 2048

@@ -1,6 +1,8 @@
 /* Level of an image -> the next one, half the size: weights (1 3 3 1)/8 in both axes; nodata taps make nodata
  * when their weight is half or more. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "portable.h"
 
 /* Pixel (i, j) of out has its first tap at (2 i + first_x, 2 j + first_y) of in. */
 KERNEL ANY_GROUP half_size(GLOBAL const short *in, int in_w, int in_h, int first_x, int first_y,

@@ -1,10 +1,13 @@
-/* Scores at v - 1, v, v + 1 -> ray intersection error: vertex of the parabola, -2..2; NaN where a score is missing or a good
- * match does not depend on v; 2 where there is neither peak nor match.  As sdm_ray_error_row_fn. */
+/* Scores at v - 1, v, v + 1 -> ray intersection error: vertex of the parabola, -2..2; NaN where a score is
+ * missing or a good match does not depend on v; 2 where there is neither peak nor match.  As
+ * sdm_ray_error_row_fn. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
 
 /* Of a pixel, from its three scores. */
-FUNCTION void set_ray_error(float s0, float s1, float s2, float texture, float scale, GLOBAL float *ray_error_v,
-                       GLOBAL uchar *quality)
+FUNCTION void set_ray_error(float s0, float s1, float s2, float texture, float scale,
+                            GLOBAL float *ray_error_v, GLOBAL uchar *quality)
 {
     const float before = fair_score(s0, scale, texture), at = fair_score(s1, scale, texture),
                 after = fair_score(s2, scale, texture);

@@ -1,6 +1,8 @@
-/* Pixels that found no data because a view is saturated there say so, as src/matching/fine.c: positions in
- * double, which the processor's are, too. */
+/* Flags of pixels without data -> SATURATED where a view is saturated, as sdm_mark_saturated(): positions in
+ * double, as on the processor. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
 
 #ifdef HAVE_DOUBLES
 /* Bilinear: c at corners 00 10 01 11. */

@@ -1,6 +1,7 @@
 /* self_test: y[i] = a x[i] / (x[i] + b) - a root, and the sum of a group: what a device must be able to do
  * before anything else is asked of it. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
 #include "portable.h"
 
 KERNEL GROUP_SIZE(64, 1, 1)

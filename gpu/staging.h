@@ -1,6 +1,7 @@
 /* Large copies through page-locked memory: a device reaches ordinary memory of the host only by way of such
  * memory, which drivers fill with one thread, one piece at a time.  Ours do it with several, while the pieces
  * before are on their way.  Internal; not installed. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_STAGING_H
 #define SDM_GPU_STAGING_H
 

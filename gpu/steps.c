@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Geometry, filters and validation of the matching on a device, see steps.h. */
+// SPDX-License-Identifier: Apache-2.0
 #include "steps.h"
 
 #include <math.h>

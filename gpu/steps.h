@@ -1,8 +1,8 @@
+/* Steps of the matching on a device: images and surfaces that lie there -> others.  Each queues its kernels
+ * and does not wait; the results are those of the kernels of cpu/kernels.h on the processor, bit for bit.
+ * All buffers are dense, rows of `w`, h x w; none may be both input and output unless it says so.
+ * Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
-/* Steps of the matching on a device: images and surfaces that lie there -> others.  Each queues its kernels and
- * does not wait; the results are those of the kernels of cpu/kernels.h on the processor, bit for bit.  All
- * buffers are dense, rows of `w`, h x w; none may be both input and output unless it says so.  Internal; not
- * installed. */
 #ifndef SDM_GPU_STEPS_H
 #define SDM_GPU_STEPS_H
 
@@ -118,7 +118,8 @@ typedef struct SdmGpuValidation {
 /* Flags and scores of the surface, in place. */
 SdmStatus sdm_gpu_validate(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuValidation *q);
 
-/* Filled pixels (see sdm_gpu_fill()) that both views see and that lie over terrain become valid and filled. */
+/* Filled pixels (see sdm_gpu_fill()) that both views see and that lie over terrain become valid and filled.
+ */
 SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *filled,
                          const SdmGpuTerrainMask *terrain);
 
@@ -147,8 +148,8 @@ typedef struct SdmGpuGrid {
 bool sdm_gpu_can_grid(const SdmGpu *g, const SdmGpuGrid *q);
 /* Bytes that it takes beside what matching took of that window. */
 int64_t sdm_gpu_grid_bytes(const SdmGpuGrid *q);
-/* *real: heights, scores, ray intersection errors, spreads, ortho image, each block->h x block->w float; *whole: counts,
- * masks, uint16.  Both lie in the scratch of g. */
+/* *real: heights, scores, ray intersection errors, spreads, ortho image, each block->h x block->w float;
+ * *whole: counts, masks, uint16.  Both lie in the scratch of g. */
 SdmStatus sdm_gpu_grid(SdmContext *ctx, SdmGpu *g, const SdmGpuGrid *q, SdmBuffer **real, SdmBuffer **whole);
 
 #endif

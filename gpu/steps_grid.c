@@ -1,12 +1,17 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Gridding on a device, see steps.h. */
+// SPDX-License-Identifier: Apache-2.0
 #include "steps.h"
 
 #include "matching/gridding_patch.h"
 
 #include <string.h>
 
-enum { PATCH_BYTES = 64, REAL = 5 * 4, WHOLE = 2 * 2 /* bytes of a cell */, FAR = 1 << 22 /* cells from the block, or more */ };
+enum {
+    PATCH_BYTES = 64,
+    REAL = 5 * 4, /* bytes of a cell */
+    WHOLE = 2 * 2,
+    FAR = 1 << 22 /* cells from the block, or more */
+};
 #define LEAST_RATIO 0.5 /* cells by pixels, on a side */
 #define MOST_RATIO 16.0
 

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Matching on a device: views -> volume of a strip of rows -> heights, strip by strip. */
+// SPDX-License-Identifier: Apache-2.0
 #include "steps.h"
 
 #include "matching/level_labels.h"

@@ -1,6 +1,8 @@
-/* Volume of scores -> new heights with their reasons; along v -> the ray gap.  The choice is that of
- * SdmPickRow, the update that of SdmUpdateRow (cpu/kernels.h). */
+/* Volume of scores -> new heights with their reasons; along v -> the ray intersection error.  The choice is
+ * that of SdmPickRow, the update that of SdmUpdateRow (cpu/kernels.h). */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
 
 /* Scores of a row: depth x w. */
 typedef struct ScoreRow {

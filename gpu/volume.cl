@@ -1,6 +1,8 @@
 /* Two views -> scores of every d: the volume of a strip of rows, score[((y - y0) * depth + k) * w + x] for d
  * = dmin + k.  Shape: see gpu/window.cl; the items of a group share one d. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
 
 typedef struct CostStrip { /* what the three costs share: kernels take it as single arguments */
     int w, h, y_begin, y_end, rows, window, dmin, depth, along_v, right_shift;

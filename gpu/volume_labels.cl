@@ -1,7 +1,9 @@
-/* Scores of a strip of rows -> costs of their labels, and back: of the scores only those near a pixel's
- * label count.  Scores as gpu/volume.cl writes them, volumes of costs as in gpu/optimize.cl.  As
- * src/matching/labels.c. */
+/* Scores of a strip of rows -> costs of their labels; labels -> scores clamped to them.  Scores as
+ * gpu/volume.cl writes them, volumes of costs as in gpu/optimize.cl.  As src/matching/level_labels.c. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "optimize.cl"
+#include "update.cl"
 
 #define SCORE_COST 100 /* of a score of 0 and less */
 
@@ -28,8 +30,7 @@ score_costs(GLOBAL const float *score, int w, int y_begin, int y_end, int depth,
     store_costs(cost + block_at(y_begin + i, b, x, w, (depth + 15) / 16), 16 * b, depth, c);
 }
 
-/* Keep the scores at a pixel's label and beside it; two beside it no better than the best of those, further
- * off none. */
+/* Clamp the scores to the label, in place: see sdm_level_labels_clamp(). */
 KERNEL ANY_GROUP
 clamp_scores(GLOBAL float *score, GLOBAL const ushort *label, int w, int y_begin, int y_end, int depth)
 {

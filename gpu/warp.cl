@@ -1,6 +1,9 @@
 /* Lattice and image -> resampled view.  Nodes become cells once for a level; a pixel then works out its
- * position from its cell with the operations of src/geometry/lattice.c and cpu/kernel_warp.c, in their order. */
+ * position from its cell with the operations of src/geometry/lattice.c and cpu/kernel_warp.c, in their
+ * order. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
 
 /* Cells (i0.., j0..) of the lattice at the places of a level's pixels; right: of the right view. */
 KERNEL GROUP_SIZE(64, 1, 1) lattice_cells(GLOBAL const LatticeNode *node, int nu, int i0, int j0, int cols,

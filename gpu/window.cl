@@ -5,6 +5,8 @@
  * the window's sum takes in a row below and lets one go above.  All in 32 bits that may wrap: nodata and what
  * lies beside the image enters and leaves alike, and no such window is used. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
 
 typedef struct WindowSums {
     int sum[COLUMNS], bad[COLUMNS];

@@ -10,6 +10,9 @@
  *
  * R and W are constants of each kernel, so that all loops over them unroll. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
+#include "update.cl"
 
 #define STRIP_ITEMS 64
 #define SPAN (STRIP_ITEMS * COLUMNS)

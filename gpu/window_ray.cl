@@ -1,8 +1,13 @@
-/* Two views -> ray intersection error and score, in one walk down a strip as in gpu/window_match.cl, whose sums these are:
- * windows of the left view against those of the right one at the same column, a row above, beside and below.
+/* Two views -> ray intersection error and score, in one walk down a strip as in gpu/window_match.cl, with its
+ * sums: windows of the left view against those of the right one at the same column, a row above, beside and
+ * below.
  *
  * Of the right view the sums are a row ahead, and the last three windows of each pixel stay in registers. */
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "common.cl"
+#include "ray_error.cl"
+#include "window_match.cl"
 
 #define RAY_W 9
 #define RAY_REACH (RAY_W / 2)
@@ -51,9 +56,9 @@ FUNCTION void ray_products(StripSums *s, const StripLocal *m, int k, int slot, i
     }
 }
 
-/* What pixel c of an item gets; right: its windows in the rows above, beside and below. */
+/* Error and score of pixel c of an item; right: its windows in the rows above, beside and below. */
 FUNCTION void ray_store(const StripSums *s, const int c, StripWindow left, const StripWindow *right,
-                       float scale, GLOBAL float *ray_error_v, GLOBAL uchar *quality)
+                        float scale, GLOBAL float *ray_error_v, GLOBAL uchar *quality)
 {
     float score[3];
     UNROLL for (int d = 0; d < 3; d++) {

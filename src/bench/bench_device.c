@@ -233,7 +233,7 @@ SdmStatus sdm_bench_add_bp_device(SdmBench *b, const SdmBenchCase *base, const S
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
     *c = (BpCall){
         .gpu = &b->device->gpu,
-        .volume = {.width = f->width, .rows = f->height, .labels = f->labels, .most = SDM_COST_MOST},
+        .volume = {.width = f->width, .rows = f->height, .labels = f->labels, .most = SDM_COST_MAX},
         .how = {.kind = SDM_OPTIMIZER_BP, .bp = *plan, .weight = f->weight, .truncation = f->truncation}};
     TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * f->pitch, "costs of the bench", &c->volume.cost));
     TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * 2, "labels of the bench", &c->label));

@@ -171,7 +171,7 @@ static const struct {
     {"device fill, both reaches", do_fill, 0, 210.0, 46.0},
     {"device smooth", do_smooth, 0, 100.0, 8.0},
     {"device refine", do_refine, 0, 100.0, 5.0},
-    {"device last look zncc", do_validate, SDM_GPU_ZNCC, 640.0, 35.0},
+    {"device validation zncc", do_validate, SDM_GPU_ZNCC, 640.0, 35.0},
     {"device gridding, cells of 2 x 2 pixels", do_grid, 0, 1300.0, 53.0},
 };
 

@@ -4,6 +4,7 @@
 #define SDM_OPTIONS_H
 
 #include "core/core.h"
+#include "core/limits.h"
 
 typedef enum SdmOptionType {
     SDM_OPT_BOOL,   /* bool: present or not */
@@ -59,7 +60,6 @@ SdmStatus sdm_options_check_table(SdmContext *ctx, const SdmOptionSpec *table, c
                                   const void *defaults);
 /* Check SdmOptions against its table, and what several fields must satisfy together. */
 SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt);
-enum { SDM_BP_PENALTY_MAX = (65534 - 255) / 4 }; /* of bp_weight x bp_truncation: messages have 16 bits */
 /* Refuse options of an optimizer that is not the one asked for.  given: bit i for option i of
  * sdm_option_table. */
 SdmStatus sdm_options_check_optimizer(SdmContext *ctx, const SdmOptions *opt, uint64_t given);

@@ -1,7 +1,8 @@
+/* The interface of a back end of the matching: the surface, its prior and both views of one window of a
+ * level, and the operations on them.  src/matching/level_loop.c calls them in the order of
+ * src/matching/passes.c; src/matching/processor.c implements them with the kernels of cpu/,
+ * gpu/match_device.c on a device. */
 // SPDX-License-Identifier: Apache-2.0
-/* The interface of a back end of the matching: the surface, its prior and both views of one window of a level,
- * and the operations on them.  src/matching/level_loop.c calls them in the order of src/matching/passes.c;
- * src/matching/processor.c implements them with the kernels of cpu/, gpu/match_device.c on a device. */
 #ifndef SDM_MATCHING_BACKEND_H
 #define SDM_MATCHING_BACKEND_H
 
@@ -11,8 +12,9 @@
 #include "matching/pyramid.h"
 #include "matching/terrain_mask.h"
 
-/* The part of a window that is needed: columns from[i]..to[i] - 1 (frame pixels of a coarse level) of coarse
- * row v0 + i.  A tile of the DEM is turned against the frame and fills little more than half of its window. */
+/* The part of a window that is needed: columns from[i]..to[i] - 1 (frame pixels of a coarse level) of
+ * coarse row v0 + i.  A tile of the DEM is turned against the frame and fills little more than half of its
+ * window. */
 typedef struct SdmFootprint {
     int level, v0, rows;
     int32_t *from, *to; /* rows each; to <= from: nothing */

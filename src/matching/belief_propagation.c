@@ -37,18 +37,18 @@ static SdmStatus check(SdmContext *ctx, const SdmBpField *f, const SdmBpPlan *pl
     if (f->labels < 1 || f->labels > SDM_BP_LABELS_MAX)
         return sdm_fail(ctx, SDM_ERR_USAGE, "belief propagation: found %d labels, expected 1 to %d",
                         f->labels, SDM_BP_LABELS_MAX);
-    if (f->weight < 1 || f->truncation < 1 || (int64_t)f->weight * f->truncation > SDM_BP_MOST)
+    if (f->weight < 1 || f->truncation < 1 || (int64_t)f->weight * f->truncation > SDM_BP_PENALTY_MAX)
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "belief propagation: found weight %d and truncation %d, expected both at least 1 and their "
             "product at most %d, so that messages fit 16 bits",
-            f->weight, f->truncation, (int)SDM_BP_MOST);
-    if (plan->tile < SDM_BP_TILE_LEAST || plan->outer < 1 || plan->inner < 1)
+            f->weight, f->truncation, (int)SDM_BP_PENALTY_MAX);
+    if (plan->tile < SDM_BP_TILE_MIN || plan->outer < 1 || plan->inner < 1)
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "belief propagation: found tiles of %d px, %d outer and %d inner iterations, expected tiles of "
             "at least %d px and one iteration of each kind",
-            plan->tile, plan->outer, plan->inner, (int)SDM_BP_TILE_LEAST);
+            plan->tile, plan->outer, plan->inner, (int)SDM_BP_TILE_MIN);
     return SDM_OK;
 }
 

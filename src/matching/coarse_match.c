@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Scene-wide levels on the processor: matched, matched again, filled. */
+// SPDX-License-Identifier: Apache-2.0
 #include "matching/coarse_match.h"
 
 #include "matching/level_loop.h"

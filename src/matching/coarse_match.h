@@ -1,7 +1,7 @@
+/* Stages 5 to 7 on scene-wide levels, on the processor: a surface of a level -> the same, matched, matched
+ * again, filled; and the search for the heights of the coarsest level.  settings, lattice and pyramids of
+ * `in` are used; the surface's arrays may be replaced. */
 // SPDX-License-Identifier: Apache-2.0
-/* Stages 5 to 7 on scene-wide levels, on the processor: a surface of a level -> the same, matched, matched again,
- * filled; and the search for the heights of the coarsest level.  settings, lattice and pyramids of `in` are
- * used; the surface's arrays may be replaced. */
 #ifndef SDM_COARSE_MATCH_H
 #define SDM_COARSE_MATCH_H
 
@@ -29,8 +29,8 @@ typedef struct SdmCoarsestSearch {
     double pixel_m;       /* ground size of a level pixel */
     int v_shift;          /* rows by which the right view is taken off */
 } SdmCoarsestSearch;
-/* Match about planes, level and tilted, through the prior surface s, and keep the best of each pixel; on return
- * cleaned and filled.  *matched: share of the pixels seen by both views that were matched. */
+/* Match about planes, level and tilted, through the prior surface s, and keep the best of each pixel; on
+ * return cleaned and filled.  *matched: share of the pixels seen by both views that were matched. */
 SdmStatus sdm_coarsest_search(SdmContext *ctx, const SdmMatchInput *in, const SdmCoarsestSearch *q,
                               SdmSurface *s, double *matched);
 

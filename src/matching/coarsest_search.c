@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* The coarsest level: a range of heights -> the surface, by matching about planes, level and tilted. */
+// SPDX-License-Identifier: Apache-2.0
 #include "matching/coarse_match.h"
 
 #include "matching/level_loop.h"

@@ -146,7 +146,7 @@ static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
     return true;
 }
 
-/* Heights and ray gaps of a run of pixels in whole numbers; no gap counts as 0. */
+/* Heights and ray intersection errors of a run of pixels in whole numbers; an unknown error counts as 0. */
 static inline void measure_run(const SdmFineResult *f, size_t first, int count, int32_t *restrict h,
                                int32_t *restrict gap)
 {

@@ -1,5 +1,6 @@
-/* What gridding on the processor and on a device share: weights, and the ground of a window, cell by cell of
- * its lattice. */
+/* A window and a grid -> weights by distance, and the ground positions of the window by cells of its lattice,
+ * for gridding on the processor and on a device. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GRIDDING_PATCH_H
 #define SDM_GRIDDING_PATCH_H
 
@@ -12,7 +13,7 @@ enum {
     SDM_GRIDDING_TABLE = SDM_GRIDDING_MAX_REACH * SDM_GRIDDING_UNIT + 1
 };
 
-/* Weights, and which cells of the lattice the window has. */
+/* Weights, and the cells of the lattice that the window touches. */
 typedef struct SdmGriddingSetup {
     const SdmGridding *g;
     SdmWindow win;
@@ -26,7 +27,7 @@ typedef struct SdmGriddingSetup {
 /* win: of level 0, inside the lattice. */
 void sdm_gridding_setup(const SdmGridding *g, const SdmWindow *win, SdmGriddingSetup *out);
 
-/* One lattice cell made ready: ground in cells of the grid, relative to an integer cell. */
+/* One lattice cell: ground positions in cells of the grid, relative to an integer cell. */
 typedef struct SdmGriddingPatch {
     int64_t base[2];
     float a[2][4], b[2], c[2]; /* corners (00 10 01 11), per metre, per metre^2 (of the first node) */

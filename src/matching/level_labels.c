@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Stage 5 with an optimizer: scores -> costs -> labels -> scores clamped to the labels. */
+// SPDX-License-Identifier: Apache-2.0
 #include "matching/level_labels.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Stage 5 with an optimizer: rows of scores -> volume of costs -> a label for each pixel -> the row of scores
  * clamped to the neighbourhood of the label.  Without an optimizer one band of all rows, and scores as they
  * are. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_LEVEL_LABELS_H
 #define SDM_LEVEL_LABELS_H
 

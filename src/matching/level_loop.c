@@ -1,6 +1,6 @@
+/* The order of passes, filters and validation, on any back end.  Source of the loop: Iwata et al. 2011,
+ * fig. 1, with the surface as its state. */
 // SPDX-License-Identifier: Apache-2.0
-/* The order of passes, filters and validation, on any back end.  Source of the loop: Iwata et al. 2011, fig. 1,
- * with the surface as its state. */
 #include "matching/level_loop.h"
 
 #include "matching/gridding.h"
@@ -57,8 +57,8 @@ static SdmStatus match_pass(const Loop *l, const SdmPass *pass, bool retry)
     return st == SDM_OK ? l->ops->match(l->state, pass, retry) : st;
 }
 
-/* Small holes: the coarse surface, moved as the matches around are.  Only where the coarse surface is terrain,
- * so that clouds and water stay open. */
+/* Small holes: the coarse surface, moved as the matches around are.  Only where the coarse surface is
+ * terrain, so that clouds and water stay open. */
 static SdmStatus fill_holes(const Loop *l)
 {
     SdmStatus st = SDM_OK;

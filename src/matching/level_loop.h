@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Stages 5 to 7: the coarse surface of a scene -> the validated surface of a window, level after level.  The
  * order of passes, filters and validation is written here once; a back end does the work. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_LEVEL_LOOP_H
 #define SDM_LEVEL_LOOP_H
 
@@ -9,9 +9,9 @@
 /* Match a window on the processor.  After a failure out is empty. */
 SdmStatus sdm_match_window(SdmContext *ctx, const SdmMatchCall *call, SdmFineResult *out);
 
-/* Match a window on a back end that stands at the coarse surface; closes it.  Where the points were gridded,
- * out->surface is empty and call->block has its arrays (sdm_block_free()).  What the back end cannot finish is
- * done on the processor.  After a failure out and block are empty. */
+/* Match a window on a back end that stands at the coarse surface; closes it.  Where the points were
+ * gridded, out->surface is empty and call->block has its arrays (sdm_block_free()).  What the back end
+ * cannot finish is done on the processor.  After a failure out and block are empty. */
 SdmStatus sdm_match_window_on(SdmContext *ctx, const SdmMatchBackend *b, const SdmMatchCall *call,
                               SdmFineResult *out);
 
@@ -19,8 +19,8 @@ SdmStatus sdm_match_window_on(SdmContext *ctx, const SdmMatchBackend *b, const S
 SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMatchBackend *b,
                            const SdmWindow *win, SdmSequence sequence);
 
-/* The window of `level` that must be computed for the levels below it to be exact inside call->need: multiples
- * of 16 pixels of level 0 but where call->win ends. */
+/* The window of `level` that must be computed for the levels below it to be exact inside call->need:
+ * multiples of 16 pixels of level 0 but where call->win ends. */
 SdmWindow sdm_level_part(const SdmMatchCall *call, int level);
 
 /* Metres of height for a pixel of residual at a level: of the scene, not of the tile's lattice. */

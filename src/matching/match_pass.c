@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Stage 5 on the processor: a pass over a window of a level, by strips of rows that threads share. */
+// SPDX-License-Identifier: Apache-2.0
 #include "matching/match_pass.h"
 #include "matching/level_labels.h"
 
@@ -54,7 +54,8 @@ typedef struct Consumer {
 
 /* Normalise scores to the texture for which the cost's scores hold, see SdmPass.score_sigma.
  * texture: 1 / sqrt(sum of squares about the mean) = 1 / (window x sigma). */
-static void normalise_by_texture(const SdmPass *p, int width, const float *restrict texture, float *restrict score)
+static void normalise_by_texture(const SdmPass *p, int width, const float *restrict texture,
+                                 float *restrict score)
 {
     const float scale = p->score_sigma * (float)p->window;
     for (int x = 0; x < width; x++) {
@@ -215,7 +216,8 @@ static void cost_rows(SdmContext *ctx, Match *m)
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 1)
     for (int i = 0; i < strips.count; i++) {
         char *const mine = m->scratch + m->bytes * (size_t)sdm_thread();
-        const SdmCostJob job = cost_job(task, m->pass, (SdmRowExtent){0, task->win.w}, strip_begin(&strips, i),
+        const SdmRowExtent all = {0, task->win.w};
+        const SdmCostJob job = cost_job(task, m->pass, all, strip_begin(&strips, i),
                                         strip_begin(&strips, i + 1), mine);
         task->cost(&job, sdm_level_labels_cost, &m->labels);
     }

@@ -1,6 +1,6 @@
+/* Stage 5 on the processor, one pass over a window of a level: both views and the prior heights -> new
+ * heights, flags and scores; or the ray intersection error of the heights. */
 // SPDX-License-Identifier: Apache-2.0
-/* Stage 5 on the processor, one pass over a window of a level: both views and the prior heights -> new heights,
- * flags and scores; or the ray intersection error of the heights. */
 #ifndef SDM_MATCH_PASS_H
 #define SDM_MATCH_PASS_H
 

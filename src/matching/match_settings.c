@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Options, cost and sensor noise -> the settings of the matching. */
+// SPDX-License-Identifier: Apache-2.0
 #include "matching/match_settings.h"
 
 #include "matching/pyramid.h"

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Options, cost and sensor noise -> the settings of the matching, the same for every tile of a scene. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_MATCH_SETTINGS_H
 #define SDM_MATCH_SETTINGS_H
 

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* A volume of costs and the settings of an optimizer -> labels. */
+// SPDX-License-Identifier: Apache-2.0
 #include "matching/optimize.h"
 
 #include "matching/belief_propagation.h"
@@ -11,10 +11,10 @@ SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v)
     SdmStatus st = SDM_OK;
     const size_t pixels = (size_t)v->width * (size_t)v->height;
     v->cost = NULL;
-    if (v->labels < 1 || v->labels > SDM_LABEL_MOST)
+    if (v->labels < 1 || v->labels > SDM_LABELS_MAX)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%d labels to choose from: --optimizer sgm and bp take 1 to %d; give a smaller range",
-                        v->labels, SDM_LABEL_MOST);
+                        v->labels, SDM_LABELS_MAX);
     v->pitch = sdm_volume_pitch(v->labels);
     TRY(sdm_alloc_raw(ctx, &v->cost, pixels + 1, (size_t)v->pitch,
                       "the volume of costs")); /* read on by a byte */

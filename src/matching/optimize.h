@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
 /* A volume of costs and an optimizer -> labels: the interface of semi-global matching and belief propagation.
  * A volume holds, for each left pixel and label, the cost of matching them; label l of pixel x is right pixel
  * x + first + l. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_OPTIMIZE_H
 #define SDM_OPTIMIZE_H
 
@@ -13,7 +13,7 @@ typedef enum SdmOptimizerKind { SDM_OPTIMIZER_LOCAL, SDM_OPTIMIZER_SGM, SDM_OPTI
 /* Settings of an optimizer, in units of the volume's costs. */
 typedef struct SdmOptimizer {
     SdmOptimizerKind kind; /* local: each pixel takes its best label, no volume is made */
-    int p1, p2;  /* sgm: penalty of a step by one label, of any other; 0 <= p1 <= p2 <= SDM_P2_MOST */
+    int p1, p2;  /* sgm: penalty of a step by one label, of any other; 0 <= p1 <= p2 <= SDM_P2_MAX */
     int paths;   /* sgm: 4 or 8 */
     SdmBpPlan bp;           /* bp: tiles and iterations */
     int weight, truncation; /* bp: penalty of a step by one label; labels from which on steps cost the same */
@@ -28,14 +28,13 @@ static inline bool sdm_optimizer_is_local(const SdmOptimizer *how)
 
 enum {
     SDM_LABEL_ALIGN = 16, /* labels of a pixel are padded to a multiple of it */
-    SDM_COST_MOST = 254,  /* largest cost */
+    SDM_COST_MAX = 254,  /* largest cost */
     SDM_COST_PAD = 255,   /* of what pads the labels; never chosen */
-    SDM_LABEL_MOST = 4096,
+    SDM_LABELS_MAX = 4096,
     SDM_LABEL_NONE = 0xFFFF,
-    SDM_P2_MOST = 7000, /* sums of eight paths fit 16 bits: 8 (254 + 7000) < 65536 */
     SDM_SGM_BAND =
         132,         /* rows of semi-global matching that go together; their paths begin SDM_OVERLAP before.
-                      * Two hold the 256 rows of a band of labels and the four that sub-pixel places look at */
+                      * Two hold the 256 rows of a band of labels and the four that sub-pixel places read */
     SDM_OVERLAP = 32 /* rows that a band is grown by on each side, so that it ends as its neighbour does */
 };
 
@@ -47,7 +46,7 @@ typedef struct SdmVolume {
     int begin, end; /* rows whose labels are wanted; the others are there for their neighbourhood */
     int pitch; /* bytes from pixel to pixel: labels rounded up to a multiple of SDM_LABEL_ALIGN */
     int first; /* label 0 is right pixel x + first */
-    int most;  /* no label costs more; <= SDM_COST_MOST */
+    int most;  /* no label costs more; <= SDM_COST_MAX */
     uint8_t *cost;        /* height x width x pitch, aligned to 64, labels .. pitch - 1 hold SDM_COST_PAD */
     const int16_t *guide; /* left image of the rows, height x width; smoothness is cheaper across its edges */
     ptrdiff_t guide_stride;

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Windows, ranges and reaches of all passes and filters, and what is summed from them. */
+// SPDX-License-Identifier: Apache-2.0
 #include "matching/passes.h"
 
 #include <math.h>
@@ -72,8 +72,8 @@ const SdmFill sdm_fill_far = {.half = FAR_HALF, .least = 60, .else_prior = true}
 /* Range of a level's retry, px. */
 static int retry_range(const SdmMatchSettings *s, int level)
 {
-    const int discontinuity = (int)ceilf(s->discontinuity_px / (float)(1 << level));
-    return discontinuity > WIDE_RANGE ? WIDE_RANGE : discontinuity > RETRY_RANGE ? discontinuity : RETRY_RANGE;
+    const int range = (int)ceilf(s->discontinuity_px / (float)(1 << level));
+    return range > WIDE_RANGE ? WIDE_RANGE : range > RETRY_RANGE ? range : RETRY_RANGE;
 }
 
 bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int level)

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
 /* The passes and filters of the matching, in their order -> window, range and reach of each; the halo of a
  * window is the sum of the reaches.  src/matching/level_loop.c runs these tables. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PASSES_H
 #define SDM_PASSES_H
 

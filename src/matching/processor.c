@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* The operations of the matching on the processor: passes, filters and validation of a window in memory. */
+// SPDX-License-Identifier: Apache-2.0
 #include "matching/processor.h"
 
 #include "matching/validation.h"
@@ -168,7 +168,8 @@ static SdmStatus reject(void *state, const SdmRejection *r)
     uint16_t *flags = NULL;
     const int around = sdm_stage_enter(p->ctx, 6);
     TRY(sdm_alloc_raw(p->ctx, &flags, (size_t)s->win.w * (size_t)s->win.h, sizeof *flags, "flags"));
-    TRY(sdm_surface_reject(p->ctx, p->in->settings->kernels, s, p->prior, r->half, r->tol_m, r->share, flags));
+    TRY(sdm_surface_reject(p->ctx, p->in->settings->kernels, s, p->prior, r->half, r->tol_m, r->share,
+                           flags));
     sdm_free(&s->flags);
     s->flags = flags;
     flags = NULL;

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* The back end of the matching on the processor, over the kernels of cpu/: see backend.h. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_MATCHING_PROCESSOR_H
 #define SDM_MATCHING_PROCESSOR_H
 

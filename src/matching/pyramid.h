@@ -1,5 +1,6 @@
 /* Stage 4: an image window and its levels, each half the size; in the image's own geometry, on absolute
  * pixels. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PYRAMID_H
 #define SDM_PYRAMID_H
 

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Semi-global matching (Hirschmueller 2008): a volume of costs -> labels, by bands of rows and two passes
  * over each. */
+// SPDX-License-Identifier: Apache-2.0
 #include "matching/optimize.h"
 #include "levels.h"
 
@@ -91,7 +91,7 @@ static void pass_row(const Sgm *s, const Room *room, int y, int step, bool begin
                    .pitch = v->pitch,
                    .step = step,
                    .begins = begins,
-                   .wide = v->most + s->how->p2 > SDM_COST_MOST,
+                   .wide = v->most + s->how->p2 > SDM_COST_MAX,
                    .p1 = s->how->p1,
                    .cost = v->cost + (ptrdiff_t)y * v->width * v->pitch,
                    .sum = sum,

@@ -1,15 +1,15 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Stage 6 on the coarse surface of the scene: heights -> which pixels are terrain, and the nearest terrain of
  * every pixel. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_TERRAIN_MASK_H
 #define SDM_TERRAIN_MASK_H
 
 #include "geometry/surface.h"
 
-/* Terrain as far as the coarse surface shows it.  Slopes beyond 55 deg over more than SDM_TERRAIN_STEP_M are
- * discontinuities.  Valid pixels form pieces that are connected without discontinuities; the largest pieces are
- * terrain, another piece only when no discontinuity lies between it and the nearest terrain.  Clouds and false
- * matches are the pieces that are left. */
+/* Terrain as far as the coarse surface shows it.  Slopes beyond 55 deg over more than SDM_TERRAIN_STEP_M
+ * are discontinuities.  Valid pixels form pieces that are connected without discontinuities; the largest
+ * pieces are terrain, another piece only when no discontinuity lies between it and the nearest terrain.
+ * Clouds and false matches are the pieces that are left. */
 typedef struct SdmTerrainMask {
     SdmWindow win;
     float *h_m;            /* h x w: height of the nearest terrain pixel */

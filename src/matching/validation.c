@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Validation of a window at full resolution: terrain, score over a larger window, ray intersection error; and
  * the reasons of pixels without data. */
+// SPDX-License-Identifier: Apache-2.0
 #include "matching/validation.h"
 
 #include <math.h>

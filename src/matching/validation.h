@@ -1,15 +1,15 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Heights, ray intersection errors and scores of a window at full resolution -> accepted pixels, and the
  * reasons of the others. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_VALIDATION_H
 #define SDM_VALIDATION_H
 
 #include "matching/backend.h"
 
-/* Set flags and scores of the surface.  A height that the terrain around cannot have: SDM_QA_ISOLATED; a score
- * over the larger window below the settings' final score: SDM_QA_LOW_SCORE; a mean ray intersection error
- * (over 2 SDM_RAY_ERROR_HALF + 1 pixels a side) above the limit: SDM_QA_RAY_ERROR.  ray_error_px, score0:
- * h x w, of sdm_level_ray_error().  Threads as the context has. */
+/* Set flags and scores of the surface.  A height that the terrain around cannot have: SDM_QA_ISOLATED; a
+ * score over the larger window below the settings' final score: SDM_QA_LOW_SCORE; a mean ray intersection
+ * error (over 2 SDM_RAY_ERROR_HALF + 1 pixels a side) above the limit: SDM_QA_RAY_ERROR.  ray_error_px,
+ * score0: h x w, of sdm_level_ray_error().  Threads as the context has. */
 SdmStatus sdm_validate_pixels(SdmContext *ctx, const SdmMatchInput *in, const float *ray_error_px,
                               const uint8_t *score0, SdmSurface *s);
 /* The least score (250 x) that it accepts. */

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
 /* Stage 5: an image, the lattice and the surface of a window -> the view of the window. */
+// SPDX-License-Identifier: Apache-2.0
 #include "matching/match_pass.h"
 
 #include <math.h>
@@ -62,9 +62,11 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
         sdm_row_cells_cut(&r, scratch + bytes * (size_t)t, w);
         r.du_dh = NULL;
         const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
-        for (int x0 = 0; x0 < w; x0 += panel)
+        for (int x0 = 0; x0 < w; x0 += panel) {
+            const SdmRowExtent columns = {x0, x0 + panel < w ? x0 + panel : w};
             for (int y = y0; y < y1; y++)
-                warp_row(task, side, surface_m, y, (SdmRowExtent){x0, x0 + panel < w ? x0 + panel : w}, &r, out);
+                warp_row(task, side, surface_m, y, columns, &r, out);
+        }
     }
 done:
     sdm_free(&scratch);

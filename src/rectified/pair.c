@@ -39,7 +39,7 @@ static SdmStatus check_range(SdmContext *ctx, const SdmPairSettings *set)
     const int64_t depth = (int64_t)set->dmax - set->dmin + 1;
     const int most = sdm_pair_is_local(set)                        ? DEPTH_MAX
                      : set->optimizer->kind == SDM_OPTIMIZER_BP ? SDM_BP_LABELS_MAX
-                                                                   : SDM_LABEL_MOST;
+                                                                   : SDM_LABELS_MAX;
     if (depth < 1)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--min-disparity: found %d px, expected at most --max-disparity, which is %d px",

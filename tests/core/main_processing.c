@@ -85,13 +85,14 @@ static SdmStatus time_runs(SdmContext *ctx, const Request *q, const SynScene *sc
     const SdmMatchInput in = {.settings = settings, .lattice = &scene->lattice, .left = &scene->left_pyramid,
                               .right = &scene->right_pyramid};
     const SdmWindow win = {.w = q->width, .h = q->height};
+    const SdmMatchCall call = {.in = &in, .coarse = coarse, .win = &win, .need = &win};
     double seconds[MOST_RUNS], cpu_s = 1e30;
     SdmFineResult r = {0};
     for (int i = 0; i < q->runs; i++) {
         sdm_fine_result_free(&r);
         const double begin = sdm_now_s();
         const clock_t cpu = clock();
-        TRY(sdm_match_window(ctx, &(SdmMatchCall){.in = &in, .coarse = coarse, .win = &win, .need = &win}, &r));
+        TRY(sdm_match_window(ctx, &call, &r));
         seconds[i] = sdm_now_s() - begin;
         cpu_s = fmin(cpu_s, (double)(clock() - cpu) / CLOCKS_PER_SEC);
     }

@@ -6,8 +6,6 @@
 #include "core/options.h"
 #include "matching/belief_propagation.h"
 
-_Static_assert((int)SDM_BP_PENALTY_MAX == (int)SDM_BP_MOST, "the check of options and the kernels agree");
-
 typedef struct Case {
     SdmBpField f;
     SdmBpPlan plan;
@@ -230,10 +228,10 @@ static void same_as_definition(void **state)
         if (n % 7 == 2)
             memset(c.data, 255, pixels(&c.f) * (size_t)c.f.pitch);
         c.f.truncation = truncations[pick(&seed, 0, 9)];
-        c.f.weight = pick(&seed, 1, SDM_BP_MOST / c.f.truncation);
+        c.f.weight = pick(&seed, 1, SDM_BP_PENALTY_MAX / c.f.truncation);
         if (n % 2)
             c.f.weight = c.f.weight < 40 ? c.f.weight : pick(&seed, 1, 40);
-        c.plan = (SdmBpPlan){.tile = pick(&seed, SDM_BP_TILE_LEAST, 33), .outer = pick(&seed, 1, 3),
+        c.plan = (SdmBpPlan){.tile = pick(&seed, SDM_BP_TILE_MIN, 33), .outer = pick(&seed, 1, 3),
                              .inner = pick(&seed, 1, 3)};
         compare_levels(&c, ctx[n % 2]);
         free(c.data);

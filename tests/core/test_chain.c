@@ -50,12 +50,19 @@ static void bench_close(Bench *b)
     sdm_close(&b->ctx);
 }
 
+static SdmStatus match(SdmContext *ctx, const Bench *b, const SdmMatchInput *in, const SdmWindow *win,
+                       const SdmWindow *need, SdmFineResult *out)
+{
+    const SdmMatchCall call = {.in = in, .coarse = &b->coarse, .win = win, .need = need};
+    return sdm_match_window(ctx, &call, out);
+}
+
 static SdmStatus fine(Bench *b, SdmContext *ctx, int u0, int v0, int w, int h, SdmFineResult *out)
 {
     const SdmMatchInput in = {.settings = &b->settings, .lattice = &b->scene.lattice,
                               .left = &b->scene.left_pyramid, .right = &b->scene.right_pyramid};
     const SdmWindow win = {.u0 = u0, .v0 = v0, .w = w, .h = h};
-    return sdm_match_window(ctx, &(SdmMatchCall){.in = &in, .coarse = &b->coarse, .win = &win, .need = &win}, out);
+    return match(ctx, b, &in, &win, &win, out);
 }
 
 static int by_value(const void *a, const void *b)
@@ -179,8 +186,8 @@ static void what_is_not_needed_does_not_matter(void **state)
                               .right = &b.scene.right_pyramid};
     const SdmWindow win = {.w = along, .h = ACROSS};
     const SdmWindow need = {.u0 = (along - INSIDE) / 32 * 16, .w = INSIDE, .h = ACROSS};
-    assert_int_equal(sdm_match_window(b.ctx, &(SdmMatchCall){.in = &in, .coarse = &b.coarse, .win = &win, .need = &win}, &whole), SDM_OK);
-    assert_int_equal(sdm_match_window(b.ctx, &(SdmMatchCall){.in = &in, .coarse = &b.coarse, .win = &win, .need = &need}, &part), SDM_OK);
+    assert_int_equal(match(b.ctx, &b, &in, &win, &win, &whole), SDM_OK);
+    assert_int_equal(match(b.ctx, &b, &in, &win, &need, &part), SDM_OK);
     assert_true(part.surface.win.w < along * 2 / 3 && part.surface.win.w >= INSIDE);
     same_bytes(&whole, (int)need.u0, 0, &part, (int)(need.u0 - part.surface.win.u0), 0, INSIDE, ACROSS);
     sdm_fine_result_free(&whole);
@@ -209,9 +216,9 @@ static void columns_left_out_do_not_matter(void **state)
         SdmMatchInput in = {.settings = &b.settings, .lattice = &b.scene.lattice,
                             .left = &b.scene.left_pyramid, .right = &b.scene.right_pyramid};
         const SdmWindow win = {.w = W, .h = H};
-        assert_int_equal(sdm_match_window(b.ctx, &(SdmMatchCall){.in = &in, .coarse = &b.coarse, .win = &win, .need = &win}, &whole), SDM_OK);
+        assert_int_equal(match(b.ctx, &b, &in, &win, &win, &whole), SDM_OK);
         in.footprint = &shape;
-        assert_int_equal(sdm_match_window(b.ctx, &(SdmMatchCall){.in = &in, .coarse = &b.coarse, .win = &win, .need = &win}, &part), SDM_OK);
+        assert_int_equal(match(b.ctx, &b, &in, &win, &win, &part), SDM_OK);
         assert_null(part.surface.span);
         for (int y = 0; y < H; y++)
             if (to[y >> COARSE] > from[y >> COARSE])

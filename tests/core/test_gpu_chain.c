@@ -187,10 +187,11 @@ static void compare_chain(const char *cost, double slope, float discontinuity_px
     SdmFineResult want, have;
     bench_open(&b, cost, slope, discontinuity_px);
     make_trouble(&b, trouble);
-    assert_int_equal(sdm_match_window(ctx, &(SdmMatchCall){.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = need}, &want), SDM_OK);
+    const SdmMatchCall call = {.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = need};
+    assert_int_equal(sdm_match_window(ctx, &call, &want), SDM_OK);
     for (int i = 0; i < device_count; i++) {
         SdmDevice *device = open_device(i);
-        if (sdm_device_match(ctx, device, &(SdmMatchCall){.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = need}, &have) != SDM_OK)
+        if (sdm_device_match(ctx, device, &call, &have) != SDM_OK)
             fail_msg("%s", sdm_error(ctx));
         assert_memory_equal(&want.surface.win, &have.surface.win, sizeof want.surface.win);
         compare(want.surface.h_m, have.surface.h_m, 4, "heights", cost);
@@ -300,8 +301,7 @@ static void failures_are_told(void **state)
         }
         sdm_fine_result_free(&r);
         sdm_device_set_budget(device, 100000);
-        assert_int_equal(sdm_device_match(ctx, device, &(SdmMatchCall){.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = &b.win}, &r),
-                         SDM_ERR_MEMORY);
+        assert_int_equal(sdm_device_match(ctx, device, &call, &r), SDM_ERR_MEMORY);
         assert_non_null(strstr(sdm_error(ctx), "--tile"));
         sdm_device_close(&device);
     }

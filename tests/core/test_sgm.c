@@ -154,10 +154,10 @@ static void one_volume(uint64_t *seed)
         v.height = 290; /* several bands */
     const int p1 = (int)(next_random(seed) % 100);
     SdmOptimizer how = {.kind = SDM_OPTIMIZER_SGM, .p1 = p1, .paths = next_random(seed) % 2 ? 4 : 8};
-    v.most = 1 + (int)(next_random(seed) % SDM_COST_MOST);
-    how.p2 = p1 + (int)(next_random(seed) % (next_random(seed) % 2 ? 100 : SDM_P2_MOST - 100));
-    if (next_random(seed) % 2 && v.most + p1 <= SDM_COST_MOST)
-        how.p2 = SDM_COST_MOST - v.most; /* as much as 8 bits bear */
+    v.most = 1 + (int)(next_random(seed) % SDM_COST_MAX);
+    how.p2 = p1 + (int)(next_random(seed) % (next_random(seed) % 2 ? 100 : SDM_P2_MAX - 100));
+    if (next_random(seed) % 2 && v.most + p1 <= SDM_COST_MAX)
+        how.p2 = SDM_COST_MAX - v.most; /* as much as 8 bits bear */
     v.first = (int)(next_random(seed) % 60) - 40;
     v.end = v.height;
     v.guide = guide;
@@ -234,7 +234,8 @@ static void options_that_cannot_be_are_refused(void **state)
     options.p1 = 20;
     options.p2 = 19;
     assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
-    assert_int_equal(sdm_optimizer_settings(ctx, sdm_options(ctx), &(SdmPenalties){1, 2, 1, 1}, &how), SDM_ERR_USAGE);
+    const SdmPenalties penalties = {1, 2, 1, 1};
+    assert_int_equal(sdm_optimizer_settings(ctx, &options, &penalties, &how), SDM_ERR_USAGE);
     assert_non_null(strstr(sdm_error(ctx), "--p2: found 19, expected at least --p1, which is 20"));
     assert_int_equal(sdm_volume_open(ctx, &v), SDM_ERR_USAGE);
     assert_non_null(strstr(sdm_error(ctx), "0 labels to choose from"));
