@@ -1,5 +1,5 @@
-/* Belief propagation by definition: whole-image messages, one label after the other.  For comparison, not
- * tuned. */
+/* The definition of belief propagation: costs of labels -> labels, with the messages of the whole image,
+ * one label after the other. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bp.h"
 
@@ -11,7 +11,7 @@ typedef struct Part {
     int x0, y0, x1, y1;
 } Part;
 
-/* message[way]: height x width x labels; what has come to a pixel travelling that way */
+/* message[way]: height x width x labels; the messages that reached each pixel on that way */
 typedef struct State {
     const SdmBpField *f;
     uint16_t *message[SDM_BP_WAYS];
@@ -43,7 +43,7 @@ static void make_message(const SdmBpField *f, int *h, uint16_t *out)
         out[l] = (uint16_t)((h[l] < most ? h[l] : most) - low);
 }
 
-/* Data and all messages at a pixel but those that travel `but` (-1: all of them). */
+/* Data costs plus all messages at a pixel except those of way `but` (-1: plus all). */
 static void gather(const State *s, int x, int y, int but, int *h)
 {
     const size_t at = place(s->f, x, y);

@@ -1,11 +1,11 @@
-/* A visit of a tile in belief propagation: messages of 16 bits, labels along the lanes of vectors.  Same
- * messages as cpu/bp_reference.c.
+/* A visit of a tile in belief propagation: messages that arrive -> messages that leave.  Messages have 16
+ * bits, labels lie along the lanes; they are those of cpu/bp_reference.c.
  *
- * The transform of a message's truncated linear smoothness by doubling: after the step of n labels
- * h(l) = min(h(l), h(l - n) + n weight, h(l + n) + n weight), every label within 2 n - 1 has been seen at its
- * price; labels `truncation` or more away are never cheaper than the least one at weight x truncation, so
- * steps end there.  Messages to the right and to the left do not see each other, nor do those down and up:
- * both sweeps share the sum of what they have in common, and four of them run side by side. */
+ * The transform of a message's truncated linear smoothness by doubling: after the step of n labels h(l) =
+ * min(h(l), h(l - n) + n weight, h(l + n) + n weight), every label within 2 n - 1 is taken into account;
+ * labels `truncation` or more away are never cheaper than the least one at weight x truncation, so steps
+ * end there.  Messages to the right and to the left do not depend on each other, nor do those down and up:
+ * both sweeps share a sum, and four of them run side by side. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bp.h"
 #include "core/arena.h"
@@ -15,7 +15,7 @@
 
 enum { STEPS = 10, SHORT_STEPS = 3 }; /* of the transform; of the one without memory */
 
-/* What a visit works with.  Messages lie where they arrive: right[y][x] for x = 0..width (the last one
+/* The state of a visit.  Messages lie where they arrive: right[y][x] for x = 0..width (the last one
  * leaves), left[y][x + 1], down[y][x] for y = 0..height, up[y + 1][x]. */
 typedef struct Visit {
     const SdmBpTile *tile;
@@ -79,7 +79,7 @@ static void message_long(const Visit *v, v16 low, uint16_t *out)
         v16_store(out + l, v16_sub(v16_min(v16_load(from + l), most), least));
 }
 
-/* Message of a pixel on its way: from what is common (`base`) and what arrives. */
+/* Message that a pixel passes on: from the shared sum (`base`) and the message that arrives. */
 VEC void pass_on(const Visit *v, const uint16_t *base, const uint16_t *arrives, uint16_t *out, int steps)
 {
     if (steps >= 0) {
@@ -95,8 +95,7 @@ VEC void pass_on(const Visit *v, const uint16_t *base, const uint16_t *arrives, 
     message_long(v, low, out);
 }
 
-/* Data of row y, with what came down and up: after the first iteration from everywhere, before only over the
- * tile's border. */
+/* Data of row y plus the messages down and up; in the first iteration only those over the tile's border. */
 VEC void sum_row(const Visit *v, int y, bool first, uint16_t *out)
 {
     const SdmBpTile *const t = v->tile;
@@ -138,7 +137,7 @@ VEC void sweep_rows(const Visit *v, bool first, int n, int steps)
     }
 }
 
-/* data, right and left of a pixel into shared */
+/* Data and the messages right and left of a pixel into `out`. */
 VEC void share(const Visit *v, int x, int y, const uint8_t *data, uint16_t *out, int n)
 {
     const uint16_t *const right = v->right + (y * (v->w + 1) + x) * n,
@@ -242,7 +241,7 @@ static void prepare(Visit *v)
     memset(v->transform[1], 0xFF, 3 * (size_t)v->n * sizeof(uint16_t));
 }
 
-/* The common cases with what is known of them at compile time. */
+/* The common cases, compiled with their constants. */
 static void run(const Visit *v)
 {
     const int steps = v->n > VL || v->steps > SHORT_STEPS ? -1 : v->steps;

@@ -1,5 +1,6 @@
-/* What the cost kernels share: scratch of a strip, rows that enter and leave the window, means and texture,
- * window sums.  Included by kernel_*.c only. */
+/* Rows of two images -> column sums, means and textures of the windows of a strip, for the cost kernels;
+ * included by kernel_*.c only. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_COST_ROWS_H
 #define SDM_COST_ROWS_H
 
@@ -9,14 +10,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { COST_LANES = 16, COST_MARGIN = 6 * COST_LANES }; /* elements that vectors may touch beyond a row */
+enum { COST_LANES = 16, COST_MARGIN = 6 * COST_LANES }; /* elements that vectors may access beyond a row */
 
-typedef struct CostColumns { /* of one image: sums over the columns of the window's rows, nodata as 0 */
+typedef struct CostColumns { /* of one image: sums down the columns of the window, nodata as 0 */
     int32_t *sum, *squares, *bad;
     int rows_bad; /* rows of the window with nodata */
 } CostColumns;
 
-typedef struct CostMeans { /* of one row of one image, a value a pixel: the window around it */
+typedef struct CostMeans { /* of one row of one image: of the window around each pixel */
     int32_t *pair;      /* pixel of the row that enters (low 16 bits) and of the one that leaves */
     int32_t *sum;       /* of the pixels */
     int32_t *mean;      /* sum / n, rounded */
@@ -193,9 +194,8 @@ static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves
     return x;
 }
 
-/* The window of a view that is centred on row y is completed: its last row enters, the one above it leaves,
- * unless `first` was the first window's centre.  sign: what the leaving pixels are multiplied by in the
- * pairs. */
+/* Complete the windows of a view that are centred on row y: their last row enters, and the row above them
+ * leaves unless they are the first ones.  sign: factor of the leaving pixels in the pairs. */
 static inline void cost_enter_row(const SdmCostJob *job, CostScratch *s, int side, int y, int first, int sign)
 {
     const int half = job->window / 2;
@@ -217,7 +217,7 @@ static inline bool cost_has_nodata(const int16_t *row, int count)
     return any;
 }
 
-/* The same of the right view where only its nodata counts. */
+/* The same for the right view where only its nodata counts. */
 static inline void cost_enter_nodata(const SdmCostJob *job, CostScratch *s, int y, int first)
 {
     const int half = job->window / 2;
@@ -234,7 +234,8 @@ static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s, 
 static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s, int side,
                                     const CostMeans *m);
 
-/* Rows of costs y are next: rows enter and leave both views, means are found where rows are asked for. */
+/* Go on to the scores of row y: rows enter and leave in both views, means are computed where rows are
+ * asked for. */
 enum { COST_NO_MEANS = 0 }; /* as right_sign: the right view's texture only says where there is no cost */
 static inline void cost_step(const SdmCostJob *job, CostScratch *s, int y, int right_sign)
 {
@@ -258,7 +259,7 @@ static inline void cost_step(const SdmCostJob *job, CostScratch *s, int y, int r
     }
 }
 
-/* Means and texture of a view from its window sums.  least: sum of squares at the smallest sigma. */
+/* Means and texture of a view from its window sums.  least: sum of squares of a window of min_sigma. */
 static inline void cost_means_row(const CostMeans *m, const int32_t *squares, int width, int n, float least)
 {
     const float inverse = 1.0f / (float)n;

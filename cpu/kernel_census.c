@@ -1,6 +1,6 @@
-/* Census: 9 x 7 words (62 bits) and their Hamming distance, summed over the window, recursive in y by column
- * sums. score = 1 - 2 * bits / (62 n): 1 for equal words, about 0 for unrelated ones.  Source: Zabih and
- * Woodfill 1994; Iwata et al. 2011, eq. 15 and 16. */
+/* Two images -> scores by census words of 9 x 7 pixels (62 bits): their Hamming distance, summed over the
+ * window by column sums that are updated from row to row.  score = 1 - 2 * bits / (62 n): 1 for equal
+ * words, about 0 for unrelated ones.  Source: Zabih and Woodfill 1994; Iwata et al. 2011, eq. 15 and 16. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
@@ -42,7 +42,7 @@ static void census_pixels(const int16_t *const row[2 * HALF_Y + 1], int w, int x
     }
 }
 
-/* The same for LANES pixels whose neighbours are all in the row. */
+/* The same for LANES pixels whose neighbours all lie in the row. */
 #if SDM_VEC == 16
 enum { LANES = 32 };
 static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
@@ -78,7 +78,8 @@ static inline __m512i differing(const uint16_t *left, const uint16_t *right, ptr
     return n;
 }
 
-/* Column sums: these bits enter; those that were kept leave, if a row does, and these take their place. */
+/* Update column sums: these bits enter; if a row leaves, the bits kept for it leave and these replace
+ * them. */
 static inline void add_counts(int16_t *col, __m512i n, uint8_t *kept, bool leaves)
 {
     const __m512i old =
@@ -133,7 +134,8 @@ static inline __m256i differing(const uint16_t *left, const uint16_t *right, ptr
     return n;
 }
 
-/* Column sums: these bits enter; those that were kept leave, if a row does, and these take their place. */
+/* Update column sums: these bits enter; if a row leaves, the bits kept for it leave and these replace
+ * them. */
 static inline void add_counts(int16_t *col, __m256i bytes, uint8_t *kept, bool leaves)
 {
     const __m256i old = leaves ? vi_load(kept) : vi_zero();
@@ -200,8 +202,8 @@ typedef struct RowWords { /* planes of a row, left and right */
     uint16_t *left[4], *right[4];
 } RowWords;
 
-/* Let the differing bits of a row enter the column sums, and, if it leaves, the row a window before, whose
- * bits are kept. */
+/* Add the differing bits of a row to the column sums and subtract those of the row that leaves, which were
+ * kept. */
 static void add_bits(int16_t *restrict col, uint8_t *restrict kept, const RowWords *in, int d, int count,
                      bool leaves)
 {
@@ -224,8 +226,8 @@ static void add_bits(int16_t *restrict col, uint8_t *restrict kept, const RowWor
 #endif
 }
 
-/* Scores of a row from the column sums, whose window sums 16 bits hold (62 x 21 x 21 at most).  Where a
- * window leaves the image the textures say so. */
+/* Scores of a row from the column sums; window sums fit 16 bits (62 x 21 x 21 at most).  The textures tell
+ * which windows leave the image. */
 #if SDM_VEC > 4
 static inline vf score_of(vi bits, const float *ri, const float *rj, float scale)
 {
@@ -261,14 +263,13 @@ static void to_score(const int16_t *column, int window, const float *restrict ri
 }
 #endif
 
-/* Column sums of a disparity; of 16 bits in the room of 32. */
+/* Column sums of a disparity: 16 bits each, in an array of 32-bit elements. */
 static inline int16_t *columns_of(const CostScratch *s, int k)
 {
     return (int16_t *)(void *)s->column + k * s->pitch;
 }
 
-/* Let row y enter the column sums and, where one does, the row a window before leave; the words of y are
- * there. */
+/* Add row y, whose words are ready, to the column sums and subtract the row that leaves, if one does. */
 static void move_rows(const SdmCostJob *job, const CostScratch *s, int y, bool leaves)
 {
     RowWords in;

@@ -1,5 +1,5 @@
-/* Filters of the surface, a row at a time: 3 x 3 median, changes and their sums, ray gaps,
- * refinement. */
+/* Filters of the surface, a row at a time: 3 x 3 median, height changes and their sums, ray intersection
+ * error, upsampling. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 #include "vec.h"
@@ -45,8 +45,8 @@ static inline float median9(float v[9])
     return v[4];
 }
 
-/* A hole counts as lowest and highest in turn, so that pairs of them cancel; `lo` begins with the other one.
- */
+/* Holes count as the lowest and the highest value in turn, so that pairs of them cancel; `lo` begins with
+ * the other one. */
 static inline int put(float hi[9], float lo[9], int i, float value, uint16_t valid, int holes)
 {
     const float end = holes & 1 ? -1e30f : 1e30f;
@@ -79,9 +79,9 @@ static void median_pixels(const float *const row[3], const uint16_t *const valid
     }
 }
 
-enum { STEP = 32 }; /* pixels that are looked at together */
+enum { STEP = 32 }; /* pixels that are done together */
 
-/* Are the pixels x - 1..x + STEP of a row valid, all of them? */
+/* Are all pixels x - 1..x + STEP of a row valid? */
 static inline uint16_t all_valid(const uint16_t *restrict valid, int x)
 {
     uint16_t all = 1;

@@ -1,4 +1,4 @@
-/* The 2:1 reduction of the pyramid. */
+/* Four rows of a level -> a row of half the size. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 
@@ -23,8 +23,7 @@ static inline __m256i column_sums(const int16_t *const src[4], int x, __m256i *b
                             _mm256_add_epi16(inner, _mm256_slli_epi16(inner, 1)));
 }
 
-/* Blocks of 8 pixels from x on that have all their taps; gives the first that has not, or that is left over.
- */
+/* Reduce blocks of 8 pixels from x on that have all their taps; return the first pixel that was not done. */
 static int half_whole(const int16_t *const src[4], int x, int width, int16_t *out)
 {
     const __m256i first = _mm256_set1_epi32(3 << 16 | 1), second = _mm256_set1_epi32(1 << 16 | 3);

@@ -1,4 +1,4 @@
-/* What a pixel's neighbours say: count of those that agree with it, smoothing. */
+/* Rows of height changes -> how many neighbours agree with each pixel; rows of heights -> smoothed. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 #include "vec.h"
@@ -8,7 +8,7 @@
 sdm_agree_row_fn SDM_NAME(agree_row);
 sdm_smooth_row_fn SDM_NAME(smooth_row);
 
-/* The lowest change that agrees with the middle one; one that no change reaches where it has none. */
+/* The lowest change that agrees with the middle one; a value that no change reaches where it has none. */
 static inline uint16_t lowest_of(int16_t change)
 {
     return (uint16_t)(change == SDM_CHANGE_NONE ? 20000 : change - 256);
@@ -50,8 +50,8 @@ static inline int least_of(__m256i a)
     return _mm_extract_epi16(_mm_minpos_epu16(half), 0);
 }
 
-/* Do all changes of AGREE pixels' windows agree with each other, since they lie within 256, and none is
- * missing?  So it is nearly everywhere, and then every pixel of the windows counts. */
+/* Do all changes in the windows of AGREE pixels lie within 256 of each other, and is none missing?  Nearly
+ * everywhere they do; then every pixel of the windows counts. */
 static inline bool all_agree(const int16_t *const *row, int half, int x)
 {
     const __m256i sign = _mm256_set1_epi16(INT16_MIN);

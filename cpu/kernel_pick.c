@@ -1,5 +1,5 @@
-/* Winner takes all over a row of costs: best and its sub-pixel place, runner-up, left-right check from the
- * one volume.  Vectors in the middle of the row, a pixel at a time near its ends. */
+/* A row of scores -> the best residual of each pixel, its sub-pixel position, runner-up and left-right
+ * check, all from one volume.  By vectors in the middle of the row, a pixel at a time near its ends. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
@@ -27,7 +27,7 @@ static inline float score_at(const SdmCostRow *r, int x, int k)
     return x < 0 || x >= r->width ? SDM_SCORE_NONE : r->score[(ptrdiff_t)k * r->pitch + x];
 }
 
-/* Best k along x + slope * d, first one wins a tie; -1 without any score. */
+/* Best k along x + slope * d, the first of equal ones; -1 without any score. */
 static inline int best_of(const SdmCostRow *r, int x, int slope)
 {
     const int nd = r->dmax - r->dmin + 1;
@@ -53,8 +53,8 @@ static void right_pixel(const SdmCostRow *r, int x, float *right)
         *right += vertex(score_at(r, at + 1, k - 1), score_at(r, at, k), score_at(r, at - 1, k + 1));
 }
 
-/* Vertex from the curves of both views: of the left pixel and, on the diagonal, of the right pixel it meets.
- */
+/* Vertex from the scores of both views: of the left pixel and, on the diagonal, of the right pixel it
+ * meets. */
 static inline float vertex_of_both(float before, float at, float after, float before2, float after2)
 {
     if (before2 <= SDM_SCORE_NONE || after2 <= SDM_SCORE_NONE)
@@ -138,7 +138,7 @@ static inline Winner winner_of(const SdmCostRow *r, int x, int slope)
     return w;
 }
 
-/* d and the vertex of the winner's own curve. */
+/* d plus the vertex of the winner's own scores. */
 static inline vf sub_pixels(const Winner *w)
 {
     const vf none = vf_set(SDM_SCORE_NONE);

@@ -1,6 +1,6 @@
-/* Sum of absolute differences, recursive in y by column sums, of images brought to local mean 0 and sigma 512
- * (see sdm_normalise_local): score = 1 - SAD / (n * 578); 578 = 512 * 2 / sqrt(pi) is what unrelated pixels
- * give. */
+/* Two images -> scores by the sum of absolute differences, by column sums that are updated from row to
+ * row.  The images have local mean 0 and sigma 512 (sdm_normalise_local()): score = 1 - SAD / (n * 578),
+ * where 578 = 512 * 2 / sqrt(pi) is the mean difference of unrelated pixels. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 

@@ -1,4 +1,5 @@
-/* Points spread over grid cells by integer weights, so that any order gives the same sums. */
+/* Points -> sums of the grid cells around them, by integer weights: the order of the points does not
+ * matter. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 #include "vec.h"
@@ -21,7 +22,7 @@ static inline int last_near(const SdmSpread *s, int32_t at)
     return (at + s->radius - 128) >> 8;
 }
 
-/* These cells, cut to 0..count - 1: first one and how many, and their weights. */
+/* The first and the number of these cells within 0..count - 1, and their weights. */
 static inline int near_cells(const SdmSpread *s, int32_t at, int count, int *first, int32_t weight[MOST])
 {
     const int lo = first_near(s, at), hi = last_near(s, at);
@@ -34,8 +35,8 @@ static inline int near_cells(const SdmSpread *s, int32_t at, int count, int *fir
 
 #if SDM_VEC >= 8
 
-/* A radius of 1.5 cells, that of cells as large as pixels, has three centres within (four of one in 256). Are
- * they, and all inside 0..count - 1?  Their weights, of lanes 0 to 2. */
+/* A radius of 1.5 cells, as for cells of the size of pixels, reaches three centres (four for one point in
+ * 256).  If it does and they all lie inside 0..count - 1: their weights, in lanes 0 to 2. */
 static inline bool three_cells(const SdmSpread *s, int32_t at, int count, int *first, __m128i *weight)
 {
     const int lo = first_near(s, at), hi = last_near(s, at);

@@ -1,4 +1,4 @@
-/* From the winners of a row to its new heights and their reasons. */
+/* The best residuals of a row -> its new heights and reasons. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/qa.h"
 #include "kernels.h"
@@ -27,8 +27,8 @@ static uint16_t judge(const SdmUpdateRow *u, int x)
     return SDM_QA_VALID;
 }
 
-/* Height of the prior at x + d, linear between pixels.  x and d are not added as floats: the same pixel of
- * another window would round to another height. */
+/* Height of the prior at x + d, linear between pixels.  x and d are not added as floats: the same pixel
+ * would be rounded to another height in another window. */
 static float height_at(const float *row, int w, int x, float d)
 {
     const float whole = floorf(d);

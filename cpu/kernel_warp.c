@@ -1,4 +1,5 @@
-/* Resample by the lattice: position to 1/256 px, 4 x 4 integer cubic taps. */
+/* A row of lattice cells and heights -> the source resampled there: positions of 1/256 px, 4 x 4 integer
+ * cubic taps. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
@@ -110,8 +111,8 @@ static inline __m256i words4(const void *a, const void *b, const void *c, const 
     return _mm256_set_m128i(high, low);
 }
 
-/* The taps' weights of eight pixels, a pair for each: of the first two taps and of the last two.  The phase
- * is the low byte of a position. */
+/* Weights of the taps of eight pixels, in pairs: of the first two taps and of the last two.  The phase is
+ * the low byte of a position. */
 static inline void weights8(const int32_t *position256, __m256i pair[2])
 {
     const int16_t(*const w)[4] = sdm_cubic_weights;
@@ -124,7 +125,7 @@ static inline void weights8(const int32_t *position256, __m256i pair[2])
     pair[1] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
 }
 
-/* Values of eight pixels from their taps' pairs, row after row. */
+/* Values of eight pixels from the pairs of their taps, row after row. */
 static inline __m256i weigh8(const __m256i first[4], const __m256i last[4], const __m256i wx[2],
                              const __m256i wy[2])
 {
@@ -210,7 +211,7 @@ static inline void sample8(const SdmWarpRow *in, const int32_t *col256, const in
     store8(out, _mm256_blendv_epi8(_mm256_set1_epi32(SDM_PIXEL_NODATA), v, whole));
 }
 
-/* Sample pixels 0..count - 1; gives how many it did, from the first on. */
+/* Sample pixels from 0 on by vectors; return how many of the `count` were done. */
 static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
 {
     int32_t offset[CHUNK + 8];

@@ -1,8 +1,8 @@
-/* Zero-mean normalised cross-correlation, recursive in y by column sums; one volume row at a time.  The means
- * are taken out in integers: with ma = round(SI / n), mb = round(SJ / n), C = SIJ - mb SI - ma (SJ - n mb)  =
- * sum (a - ma)(b - mb), which 32 bits hold (|q| <= 2047 and windows to 21 x 21: |C| <= n sigma sigma + n / 4
- * < 2^31), and the rest of the means, below half a unit, as floats: covariance = C - (SI - n ma)(SJ - n mb) /
- * n. Source: Iwata et al. 2011, eqs. 5-14. */
+/* Two images -> scores by zero-mean normalised cross-correlation, by column sums that are updated from row
+ * to row.  The means are taken out in integers: with ma = round(SI / n), mb = round(SJ / n), C = SIJ - mb
+ * SI - ma (SJ - n mb)  = sum (a - ma)(b - mb), which 32 bits hold (|q| <= 2047 and windows to 21 x 21: |C|
+ * <= n sigma sigma + n / 4 < 2^31), and the rest of the means, below half a unit, as floats: covariance =
+ * C - (SI - n ma)(SJ - n mb) / n. Source: Iwata et al. 2011, eqs. 5-14. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 

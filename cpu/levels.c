@@ -80,7 +80,8 @@ const char *sdm_kernels_name(const char *name)
     return level ? level->name : "none";
 }
 
-/* The narrowest kernels of this level and those below it that have `lanes`; without any the widest, `best`. */
+/* The narrowest kernels of this level and those below it that have `lanes`; without any the widest,
+ * `best`. */
 static const SdmPairKernels *narrowest(const SdmCpuLevel *level, const SdmPairKernels *best, int lanes)
 {
     for (; best && level > sdm_cpu_levels; level--)

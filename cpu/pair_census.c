@@ -1,5 +1,6 @@
-/* Hamming distances of a strip's row, summed over the window, recursive down and along.  The distances of the
- * window's rows are kept, so that a leaving row costs a load. */
+/* Rows of a strip -> Hamming distances of census words, summed over the window, updated from row to row
+ * and from column to column.  The distances of the window's rows are kept, so that a leaving row costs a
+ * load. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 

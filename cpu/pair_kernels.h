@@ -1,11 +1,12 @@
-/* Contract between src/pair and its fast kernels: rows of a strip, a chunk of disparities at a time,
- * disparities along the lanes of vectors.  cpu/pair_reference.c defines what comes out in the end.  Internal;
- * not installed.
+/* The kernels of rectified matching: rows of a strip, a chunk of disparities at a time -> the best
+ * disparity of each pixel.  Disparities lie along the lanes of vectors.  cpu/pair_reference.c is the
+ * definition of the result.
  *
- * Lane j of a chunk of `lanes` disparities stands for d = d_low + lanes - 1 - j, so that the right columns x
- * - d of neighbouring lanes are neighbours in memory.  Vectors of 16 bits hold the even lanes or the odd
- * ones: to move by a lane, as right pixels do from pixel to pixel, the even ones take the odd ones' place as
- * they are.  Costs are 16 bit, smaller is better, SDM_PAIR_NONE = none. */
+ * Lane j of a chunk of `lanes` disparities stands for d = d_low + lanes - 1 - j, so that the right columns
+ * x - d of neighbouring lanes are neighbours in memory.  A vector of 16 bits holds the even lanes or the
+ * odd ones: to move by a lane, as right pixels do from pixel to pixel, the odd ones become the even ones
+ * unchanged.  Costs are 16 bit, smaller is better, SDM_PAIR_NONE = none. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PAIR_KERNELS_H
 #define SDM_PAIR_KERNELS_H
 
@@ -45,9 +46,9 @@ typedef enum SdmPairField {
     SDM_PAIR_D,      /* best d, counted from the smallest d of all chunks */
     SDM_PAIR_AROUND, /* costs at d + 1 and d - 1, in pairs; undefined where the chunk ends */
     SDM_PAIR_AROUND_2,
-    SDM_PAIR_FIRST, /* costs at the smallest and the largest d of the chunk; only if asked */
+    SDM_PAIR_FIRST, /* costs at the smallest and the largest d of the chunk; only with `seams` */
     SDM_PAIR_LAST,
-    SDM_PAIR_SECOND, /* least cost more than 1 px away; only if asked */
+    SDM_PAIR_SECOND, /* least cost more than 1 px away; only with `unique` */
     SDM_PAIR_FIELDS
 } SdmPairField;
 enum { SDM_PAIR_STRIP = 256 }; /* entries of a field: pixels and two more */
@@ -56,8 +57,8 @@ enum { SDM_PAIR_STRIP = 256 }; /* entries of a field: pixels and two more */
  * window - 1. Column k, lane j stand for left column k and right column k + j of the arrays below. */
 typedef struct SdmPairRow {
     int pixels, window;
-    int columns; /* pixels + window - 1; all are brought up to date, also where no pixel is asked */
-    bool give;   /* pixels are asked */
+    int columns; /* pixels + window - 1; all are updated, even if no pixel is asked for */
+    bool give;   /* pixels are asked for */
     void *sums;  /* columns x lanes: column sums of the rows above, uint16 or int32; updated */
     const uint8_t *left_bytes,
         *right_bytes;                  /* entering row: SAD of 8 bits; census: words, in planes of bytes */
@@ -78,14 +79,15 @@ typedef struct SdmPairRow {
                                     * 0; entries of odd place stand right_odd behind those of even place */
     const uint8_t *left_bad, *right_bad; /* 1 where there is no cost, else 0; NULL = none, also of lanes */
     const uint16_t *lane_bad, *lane_d;   /* lanes, even ones first: NONE or 0; d, counted as in the winners */
-    bool unique, seams;                  /* give the second winners; the ends of the chunk */
+    bool unique, seams;                  /* give SDM_PAIR_SECOND; give SDM_PAIR_FIRST and _LAST */
     uint32_t *right_best; /* of right pixel j (of pixel 0, lane j), so far: cost, and d in the high half;
                            * updated; pixels + lanes */
     uint16_t *out;        /* winners; two entries before each field are overwritten */
 } SdmPairRow;
 typedef void sdm_pair_row_fn(const SdmPairRow *row);
 
-/* Winners of two chunks into one: `into` of smaller d than `from`, whose smallest d is `seam`. */
+/* Merge the winners of two chunks: those of `into` have smaller d than those of `from`, whose smallest d
+ * is `seam`. */
 typedef void sdm_pair_merge_fn(uint16_t *into, const uint16_t *from, int pixels, int seam, bool unique);
 
 typedef struct SdmPairFinish {
@@ -98,7 +100,7 @@ typedef struct SdmPairFinish {
 /* Winners into disparities, px, NaN = none. */
 typedef void sdm_pair_finish_fn(const SdmPairFinish *set, const uint16_t *winners, float *disparity);
 
-/* Disparities of pixels to NaN whose right pixel's best d is more than `most` from theirs.  left_d: winners,
+/* Set disparities to NaN where the best d of the right pixel differs by more than `most`.  left_d: winners,
  * counted from the smallest d; right_best: as in SdmPairRow, of the right pixel that pixel 0 meets at the
  * smallest d. */
 typedef void sdm_pair_agree_fn(const uint16_t *left_d, const uint32_t *right_best, int count, uint32_t most,
@@ -126,7 +128,7 @@ typedef void sdm_pair_window_fn(const SdmPairColumns *columns, const SdmPairWind
 typedef void sdm_pair_words_fn(const int16_t *const *rows, int width, int word_width, int word_height,
                                uint8_t *out, ptrdiff_t plane);
 
-/* Samples 0..255 as bytes; nodata as any. */
+/* Samples 0..255 as bytes; nodata becomes any byte. */
 typedef void sdm_pair_bytes_fn(const int16_t *samples, int count, uint8_t *out);
 
 typedef struct SdmPairKernels {

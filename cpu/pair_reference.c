@@ -1,5 +1,5 @@
 /* The definition of rectified matching (docs/match.md), written from its description: no recursion, no
- * vectors, nothing shared with the copies that it judges.
+ * vectors, nothing shared with the kernels that are compared with it.
  *
  * A window position off the image takes the sample (census: the word) of the nearest pixel.  A window with
  * nodata in it or without texture has no cost.  Costs are 16 bit, smaller is better, NONE where there is

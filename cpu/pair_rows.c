@@ -1,5 +1,5 @@
-/* Rows beside the costs: windows' statistics, chunks' winners into one, winners into disparities.  Plain
- * loops that the compiler lays along vectors. */
+/* Statistics of windows; winners of chunks -> winners of all -> disparities.  Plain loops that the
+ * compiler turns into vectors. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_kernels.h"
 
@@ -29,8 +29,8 @@ static inline Fields fields(const uint16_t *winners)
                     .second = w + SDM_PAIR_SECOND * SDM_PAIR_STRIP};
 }
 
-/* The runner-up of two chunks: where their winners are neighbours across the seam, the loser's chunk gives
- * its best beside it. */
+/* The runner-up of two chunks.  Where their winners are neighbours across the seam, the loser's chunk
+ * offers its best cost beside its winner. */
 static void merge_seconds(Fields a, Fields b, int pixels, int seam)
 {
 #pragma omp simd
@@ -74,7 +74,8 @@ void SDM_NAME(pair_merge)(uint16_t *into, const uint16_t *from, int pixels, int 
     }
 }
 
-/* Disparities of winners; in whole numbers without branches, so that the loop is laid along vectors. */
+/* Disparities of winners, in integers and without branches, so that the compiler makes vectors of the
+ * loop. */
 static void disparities(const SdmPairFinish *set, Fields w, float *restrict disparity)
 {
     const SdmPairFinish f = *set;
@@ -99,7 +100,7 @@ void SDM_NAME(pair_finish)(const SdmPairFinish *set, const uint16_t *winners, fl
             disparity[i] = NAN;
 }
 
-/* Without branches: where images are noise every second pixel takes the other one. */
+/* Without branches, which would be mispredicted at every second pixel of noise. */
 void SDM_NAME(pair_agree)(const uint16_t *left_d, const uint32_t *right_best, int count, uint32_t most,
                           float *disparity)
 {

@@ -1,4 +1,4 @@
-/* Sum of absolute differences of a strip's row, recursive down and along. */
+/* Rows of a strip -> sums of absolute differences, updated from row to row and from column to column. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 
@@ -68,10 +68,10 @@ VEC void leave32(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 VEC void cost32(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
 {
     (void)i;
-    const v16 first =
-        v16_evens(v32_bits(v32_shift_right(s->quarter[0], r->shift)), v32_bits(v32_shift_right(s->quarter[1], r->shift)));
-    const v16 second =
-        v16_evens(v32_bits(v32_shift_right(s->quarter[2], r->shift)), v32_bits(v32_shift_right(s->quarter[3], r->shift)));
+    v16 sum[4];
+    for (int q = 0; q < 4; q++)
+        sum[q] = v32_bits(v32_shift_right(s->quarter[q], r->shift));
+    const v16 first = v16_evens(sum[0], sum[1]), second = v16_evens(sum[2], sum[3]);
     *even = v16_evens(first, second);
     *odd = v16_odds(first, second);
 }

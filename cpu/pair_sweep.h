@@ -1,12 +1,13 @@
-/* The way along a row that all costs share: the window's sums gain a column and lose one, the left pixel
- * takes its winner across the lanes, and the right pixels, which move by a lane from pixel to pixel, keep
- * their best so far.  Included by a cost's file.  The cost gives three functions:
+/* A row of a strip -> winners, for every cost: the sums of the window gain a column and lose one, the best
+ * lane of the left pixel is found, and the right pixels, which move by a lane from pixel to pixel, keep
+ * their best so far. Included by the file of a cost, which gives three functions:
  *
  * - enter: bring column k up to date and add it to the sums
  *
  * - cost: 16-bit costs of pixel i, from the sums
  *
  * - leave: take column k from the sums */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PAIR_SWEEP_H
 #define SDM_PAIR_SWEEP_H
 
@@ -25,12 +26,12 @@ typedef struct SweepCost {
     void (*leave)(const SdmPairRow *r, ptrdiff_t k, Sums *s);
 } SweepCost;
 
-/* Ones at place VL, and at places VL - 1 and VL, to look past a winner and its neighbours. */
+/* SDM_PAIR_NONE at place VL, and at places VL - 1 and VL: masks of a winner and its neighbours. */
 typedef struct SweepAside {
     uint16_t one[2 * VL + 2], two[2 * VL + 2];
 } SweepAside;
 
-/* Costs of the last pixels in memory.  A lane is read some pixels after it was written: to read it at once
+/* Costs of the last pixels in memory.  A lane is read some pixels after it was written: reading it at once
  * would wait for the store. */
 enum { SWEEP_KEPT = 4, SWEEP_DELAY = 3 };
 typedef struct SweepCosts {
@@ -136,8 +137,8 @@ VEC void sweep_right_store(const SdmPairRow *r, const SweepRight *s)
     }
 }
 
-/* The right pixel of lane 0 has met its last pixel of the strip; that of the last lane meets its first one.
- */
+/* Update the best of the right pixels: that of lane 0 has met its last pixel of the strip, that of the
+ * last lane its first one. */
 VEC void sweep_right(const SdmPairRow *r, ptrdiff_t i, v16 even, v16 odd, v16 d_even, v16 d_odd,
                      SweepRight *s)
 {
@@ -154,8 +155,8 @@ VEC Sums sweep_no_sums(void)
     return s;
 }
 
-/* A pixel's least cost is looked for while the next pixel's costs are made, and its lane a pixel later, for
- * each step waits long for the one before. */
+/* The least cost of a pixel is found while the costs of the next one are made, and its lane one pixel
+ * later, since each step waits long for the one before. */
 VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, const SweepAside *aside)
 {
     const SdmPairRow r = *row;
@@ -195,7 +196,7 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
     sweep_right_store(&r, &right);
 }
 
-/* The copy of sweep() that the row asks for. */
+/* sweep(), compiled for what the row asks for. */
 VEC void sweep_row(const SdmPairRow *row, const SweepCost f)
 {
     SweepAside aside = {{0}, {0}};

@@ -3,7 +3,7 @@
 #include "pair_kernels.h"
 #include "simd.h"
 
-/* What knows no chunks is the same code for vectors made of two. */
+/* Functions without chunks are those of the narrow vectors, where a vector is made of two. */
 #ifdef SDM_PAIR_WIDE
 #define ROWS(f) SDM_CAT(f, SDM_ISA_NARROW)
 #else

@@ -1,4 +1,4 @@
-/* Samples of a row as bytes: as they are, and as census words. */
+/* A row of samples -> bytes, or census words as planes of bytes. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_kernels.h"
 #include "simd.h"

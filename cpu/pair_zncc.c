@@ -1,6 +1,6 @@
-/* ZNCC of a strip's row: products of samples, recursive down and along; means and deviations come from
- * elsewhere.  Right arrays are kept in two halves, entries of even and of odd place, so that the even lanes
- * of a pixel, and its odd ones, are neighbours in memory. */
+/* Rows of a strip -> costs by ZNCC: sums of products, updated from row to row and from column to column;
+ * means and deviations are given.  Right arrays have two halves, entries of even and of odd place, so that
+ * the even lanes of a pixel, and its odd ones, are neighbours in memory. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_sweep.h"
 

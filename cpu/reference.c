@@ -1,7 +1,7 @@
-/* The definition of every kernel of kernels.h, written from its description: no recursion, no tables of sums,
- * nothing shared with the copies that it judges, never tuned.  Here resampling and filters; costs and picks
- * are in reference_costs.c and reference_pick.c.  Proved by tests/core/test_reference.c and
- * test_reference_rows.c. */
+/* The definition of the kernels of kernels.h, written from their descriptions: no recursion, no tables of
+ * sums, nothing shared with the copies that are compared with it, never tuned.  Resampling and filters;
+ * costs and picks are in reference_costs.c and reference_pick.c.  Verified by tests/core/test_reference.c
+ * and test_reference_rows.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "reference.h"
 
@@ -79,7 +79,7 @@ static void half_row_reference(const int16_t *const src[4], int width, int16_t *
 
 /* ---- filters ---- */
 
-/* Middle of n values, the mean of the middle two of an even number; v is ordered on return. */
+/* Median of n values, the mean of the middle two of an even number; v is sorted on return. */
 static float middle(float *v, int n)
 {
     for (int i = 1; i < n; i++)

@@ -1,4 +1,5 @@
-/* What the files of the definition of kernels.h share: see SdmKernels.  Internal; not installed. */
+/* The definition's functions that its files share, see SdmKernels. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_REFERENCE_H
 #define SDM_REFERENCE_H
 

@@ -1,4 +1,4 @@
-/* The definition of the costs of kernels.h; see reference.c. */
+/* The definition of the costs of kernels.h: two images -> rows of scores.  See reference.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "reference.h"
 
@@ -38,7 +38,7 @@ static int pixel(const SdmCostJob *job, enum Side side, int x, int y)
     return (side == RIGHT ? job->right : job->left)[row * job->stride + x];
 }
 
-/* Sums of the window about (x, y), the mean to the next integer, and what is left of the sum. */
+/* Sums of the window around (x, y), the mean rounded to an integer, and the remainder of the sum. */
 typedef struct Window {
     int64_t n, sum, squares, mean, rest;
     bool nodata;
@@ -180,14 +180,14 @@ static void nobody(void *user, const SdmCostRow *row)
     (void)user, (void)row;
 }
 
-/* Along v: the row of every v as a search of its own, without range. */
+/* Along v: each v is a search of its own with one disparity. */
 static void give_row_along_v(const SdmCostJob *job, const Strip *s, int y, words_fn *words,
                              score_fn *score_at, sdm_cost_consumer *consume, void *user)
 {
     const int w = job->width, last = job->dmax - job->dmin;
     const SdmCostRow row = {.y = y, .width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
                             .pitch = w, .left_texture = s->texture[LEFT], .right_texture = s->texture[RIGHT]};
-    for (int k = last; k >= 0; k--) { /* dmin last: its texture is given */
+    for (int k = last; k >= 0; k--) { /* dmin last: its texture goes to the consumer */
         SdmCostJob one = *job;
         Strip at = *s;
         one.along_v = false;

@@ -1,4 +1,4 @@
-/* The definition of the kernels that turn costs into heights, of kernels.h; see reference.c. */
+/* The definition of the kernels that turn rows of scores into heights.  See reference.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/qa.h"
 #include "reference.h"
@@ -50,14 +50,14 @@ static bool whole(const Curve *c)
     return c->before > SDM_SCORE_NONE && c->after > SDM_SCORE_NONE;
 }
 
-/* Best d of a pixel with its vertex, from the curve of this view alone. */
+/* Best d of a pixel plus the vertex of its scores, from this view alone. */
 static float sub_pixel(const SdmCostRow *r, int x, int slope, int d)
 {
     const Curve c = curve_of(r, x, slope, d);
     return whole(&c) ? (float)d + vertex(c.before, c.at, c.after) : (float)d;
 }
 
-/* The same from the sum of the left pixel's curve and the right pixel's, where that one is whole; see
+/* The same from the sums of the left pixel's scores and the right pixel's, where that one has all three; see
  * SdmPickRow. */
 static float sub_pixel_both(const SdmCostRow *r, int x, int d)
 {

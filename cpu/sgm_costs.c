@@ -1,5 +1,4 @@
-/* Costs of a row's pixels for semi-global matching, labels along the lanes.  See sgm_kernels.h;
- * cpu/sgm_reference.c defines it. */
+/* Census words and values of a row -> costs of its pixels, labels along the lanes.  See sgm_kernels.h. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pair_kernels.h"
 #include "simd.h"
@@ -19,7 +18,7 @@ VEC v8 cost_of(const SdmSgmCosts *c, ptrdiff_t x, int l, int planes)
     return sum;
 }
 
-/* Pixels x0..x1 - 1, whose vectors may reach beyond their labels. */
+/* Pixels x0..x1 - 1, where vectors may be stored beyond the labels of a pixel. */
 VEC void pixels(const SdmSgmCosts *c, ptrdiff_t x0, ptrdiff_t x1, int planes, v8 last)
 {
     for (ptrdiff_t x = x0; x < x1; x++)
@@ -29,7 +28,7 @@ VEC void pixels(const SdmSgmCosts *c, ptrdiff_t x0, ptrdiff_t x1, int planes, v8
         }
 }
 
-/* Pixels x0..x1 - 1, not a byte beyond the row. */
+/* Pixels x0..x1 - 1 without a byte stored beyond the row. */
 VEC void last_pixels(const SdmSgmCosts *c, ptrdiff_t x0, ptrdiff_t x1, int planes, v8 last)
 {
     uint8_t room[LANES];

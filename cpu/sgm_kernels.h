@@ -1,5 +1,6 @@
-/* Contract of the kernels of semi-global matching, for src/optimize.  cpu/sgm_reference.c defines them; the
- * other copies give the same bits.  Internal; not installed. */
+/* The kernels of semi-global matching: a volume of costs, row by row -> path costs, their sums, labels.
+ * cpu/sgm_reference.c is the definition; the copies for instruction sets give the same bits. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SGM_KERNELS_H
 #define SDM_SGM_KERNELS_H
 
@@ -10,8 +11,8 @@ enum { SDM_SGM_PATHS = 4 }; /* of a pass: along the row, then from the row befor
 
 /* A row of a pass, which goes down and to the right (step 1) or up and to the left (step -1).
  * Path costs: L(p, l) = C(p, l) + min(L(q, l), L(q, l - 1) + p1, L(q, l + 1) + p1, m + p2) - m with q the
- * pixel before on the path, m = min over l of L(q, l); L = C where a path begins.  What pads the labels takes
- * no part: its costs are 255 and stay at the largest value of the type. */
+ * pixel before on the path, m = min over l of L(q, l); L = C where a path begins.  The
+ * padding of labels has costs of 255 and stays at the largest value of the type. */
 typedef struct SdmSgmRow {
     int width, labels, pitch;
     int step;                          /* 1 or -1 */
@@ -40,9 +41,9 @@ typedef struct SdmSgmPick {
 } SdmSgmPick;
 typedef void sdm_sgm_pick_fn(const SdmSgmPick *pick);
 
-/* What the pixels of a row cost: bits of the census words that differ, and the difference of the values up to
- * `difference_max`. Label l of pixel x is right pixel x + l of `right`, whose ends the caller has made long
- * enough: 64 entries beyond the last label.  out: width x pitch, what pads the labels 255. */
+/* Costs of the pixels of a row: bits of the census words that differ, plus the absolute difference of the
+ * values, at most difference_max.  Label l of pixel x is right pixel x + l of `right`, which goes on for
+ * 64 entries beyond the last label.  out: width x pitch, padding 255. */
 typedef struct SdmSgmCosts {
     int width, labels, pitch;
     int planes;                         /* bytes of a word, plane after plane; 0 = no words */

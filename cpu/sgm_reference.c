@@ -1,5 +1,5 @@
-/* The definition of semi-global matching, a row at a time (Hirschmueller 2008): as the formula says, in 16
- * bits, a label at a time. */
+/* The definition of semi-global matching (Hirschmueller 2008), a row at a time: costs of labels -> path
+ * costs, their sums, labels; one label after the other, in 16 bits. */
 // SPDX-License-Identifier: Apache-2.0
 #include "sgm_kernels.h"
 
@@ -44,8 +44,8 @@ static void gather(const SdmSgmRow *r, int x, const uint16_t *path, bool add)
         sum[l] = UINT16_MAX;
 }
 
-/* Path k at pixel x.  Room: [0] path 0 at the pixel before, [1] path 1 of the row before at the pixel before,
- * [2] a new pixel. */
+/* Go on with path k at pixel x.  r->path[0] holds path 0 at the pixel before, path 1 of the row before at
+ * the pixel before, and the new pixel. */
 static void walk(const SdmSgmRow *r, int k, int x, bool first, bool add)
 {
     uint16_t *const room = r->path[0], *const fresh = room + 2 * (ptrdiff_t)r->pitch;

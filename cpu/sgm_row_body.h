@@ -1,6 +1,6 @@
-/* A row of a pass of semi-global matching, path costs of E bits: included by sgm_rows.c with E set.  The labels of a
- * pixel are `n` vectors; n is a constant where the function is made for one, so that a path along the row stays in
- * registers. */
+/* A row of a pass of semi-global matching, path costs of E bits: included by sgm_rows.c with E set.  The
+ * labels of a pixel are `n` vectors; n is a constant where the function is made for one, so that a path
+ * along the row stays in registers. */
 // SPDX-License-Identifier: Apache-2.0
 
 #define JOIN_(a, b, c) a##b##c
@@ -18,8 +18,8 @@ VEC vec O(_costs)(const uint8_t *cost, int i)
 #endif
 }
 
-/* Path costs of a pixel: from those of the pixel before (n vectors) and their least into `to`, which may be
- * the same; the least of the new ones. */
+/* Path costs of a pixel into `to`, from those of the pixel before (n vectors, may be `to`) and their least
+ * m; returns the least of the new ones. */
 VEC Least O(_walk)(const vec *from, Least m, const uint16_t *p2, vec p1, const uint8_t *cost, int n,
                     vec *to)
 {
@@ -36,7 +36,7 @@ VEC Least O(_walk)(const vec *from, Least m, const uint16_t *p2, vec p1, const u
     return O(_least)(all);
 }
 
-/* Put the sums of the four paths at a pixel, or add them to what is there. */
+/* Store the sums of the four paths at a pixel, or add them to the stored ones. */
 VEC void O(_sums)(const vec *const path[SDM_SGM_PATHS], const bool *goes, int n, uint16_t *sum, bool add)
 {
     for (int i = 0; i < n; i++) {
@@ -66,7 +66,8 @@ VEC void O(_copy)(const vec *from, int n, vec *to)
         to[i] = from[i];
 }
 
-/* along, across: path 0 and, of the row before, path 1 at the pixel before; nothing: zeros; all n vectors. */
+/* along: path 0 at the pixel before; across: path 1 of the row before at the pixel before; kept: scratch;
+ * nothing: zeros; n vectors each. */
 VEC void O(_row_of)(const SdmSgmRow *r, int n, vec *along, vec *across, vec *kept, const vec *nothing)
 {
     const vec p1 = O(_set1)(r->p1);

@@ -1,5 +1,4 @@
-/* Semi-global matching a row at a time, labels along the lanes.  See sgm_kernels.h; cpu/sgm_reference.c
- * defines it. */
+/* Costs of a row -> path costs, sums and labels, labels along the lanes.  See sgm_kernels.h. */
 // SPDX-License-Identifier: Apache-2.0
 #include "sgm_kernels.h"
 #include "simd.h"
@@ -22,8 +21,8 @@ VEC void put_sum(uint16_t *sum, v16 value, bool add)
 #define E 16
 #include "sgm_row_body.h"
 
-/* ---- labels: the best of each pixel; those of right pixels lie in the lanes of the labels that they meet at pixel
- * x, and move a lane down from pixel to pixel ---- */
+/* ---- labels: the best of each pixel; those of right pixels lie in the lanes of the labels that they meet
+ * at pixel x, and move a lane down from pixel to pixel ---- */
 
 VEC int best_of(const uint16_t *sum, int n)
 {
@@ -96,14 +95,15 @@ static void pick_row(const SdmSgmPick *p)
         rights(p, n, room, room + n, mine);
 }
 
-/* ---- the kernels: rows whose labels do not fill vectors of this instruction set are the narrower one's ---- */
+/* ---- the kernels: rows whose labels do not fill vectors of this instruction set are the narrower one's
+ * ---- */
 
 #ifdef SDM_ISA_NARROWER
 #define NARROWER SDM_CAT(sgm_kernels, SDM_ISA_NARROWER)
 extern const SdmSgmKernels NARROWER;
 #endif
 
-/* Where a path begins, costs alone count: as if from zeros. */
+/* Paths begin as if from pixels of cost 0. */
 static void clear(const SdmSgmRow *r)
 {
     for (int k = 1; k < SDM_SGM_PATHS && r->begins; k++) {

@@ -1,32 +1,39 @@
-/* The vectors of the instruction set that a file is compiled for -> one notation for them, so that a kernel is
- * written once: v8 (uint8), v16 (uint16), v32 (int32) and vf (float) of VEC_BYTES bytes.  Operations are named
- * type_operation; most say what they do.  The others:
+/* The vectors of the instruction set that a file is compiled for -> one notation for them, so that a
+ * kernel is written once: v8 (uint8), v16 (uint16), v32 (int32) and vf (float) of VEC_BYTES bytes.
+ * Operations are named type_operation; most say what they do.  The others:
  *
- * - adds: a + b, at most the largest value; absdiff: |a - b|, of v16 as signed; hamming: bits that differ, per byte
+ * - adds: a + b, at most the largest value; absdiff: |a - b|, of v16 as signed; hamming: bits that differ,
+ * per byte
  *
  * - take_less: best = min(best, c), and best_d = d where c is less
  *
- * - least: the smallest element, as a Least; all: a Least in every element; least_get, least_set: a Least as a number
+ * - least: the smallest element, as a Least; all: a Least in every element; least_get, least_set: a Least
+ * as a number
  *
- * - up, down: every element takes the one n before it, the first ones the last ones of `below`; or the one n after
+ * - up, down: every element takes the one n before it, the first ones the last ones of `below`; or the one
+ * n after
  *   it, the last ones the first ones of `above`.  n is a constant
  *
  * - first_equal: number of the first element in which a equals b, VL if none does
  *
- * - evens, odds: of two v16 in order the elements of even or odd place; join: the two in order again.  Of a v8 the
+ * - evens, odds: of two v16 in order the elements of even or odd place; join: the two in order again.  Of
+ * a v8 the
  *   bytes of even or odd place, widened
  *
  * - from_bytes: VL bytes of memory, widened; from_costs: the same, but 255 becomes 65535
  *
- * - darker: `bit` where a < b, signed, else 0; bits: the same bits as a v16; dot: sum + both products of the 16-bit
+ * - darker: `bit` where a < b, signed, else 0; bits: the same bits as a v16; dot: sum + both products of
+ * the 16-bit
  *   halves; round: to the nearest integer, even ones of two
  *
- * A chunk of LANES disparities is one v8, two v16 (its even lanes and its odd ones), four v32 (two of even lanes, two
- * of odd ones):
+ * A chunk of LANES disparities is one v8, two v16 (its even lanes and its odd ones), four v32 (two of even
+ * lanes, two of odd ones):
  *
- * - lanes_min: the least of a chunk, also in every lane of `all`; lanes_last_equal: the highest lane equal to it
+ * - lanes_min: the least of a chunk, also in every lane of `all`; lanes_last_equal: the highest lane equal
+ * to it
  *
- * - lanes_around: two lanes, by their places in even, odd, where that is cheaper than memory (VEC_HAS_AROUND)
+ * - lanes_around: two lanes, by their places in even, odd, where that is cheaper than memory
+ * (VEC_HAS_AROUND)
  *
  * - lanes_shift: every lane takes the next one's value, the last one a half of `enters`; of two chunks.
  *   v16_firsts: lane 0 of two vectors, as halves */

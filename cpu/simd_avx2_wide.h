@@ -1,5 +1,6 @@
-/* Vectors of 64 bytes made of two of AVX2: the winner of a pixel is searched once for 64 disparities, and the
- * instructions that a chunk takes whatever its width are halved.  Only what the costs of pairs use.  See simd.h. */
+/* Vectors of 64 bytes made of two of AVX2: the winner of a pixel is searched once for 64 disparities, and
+ * the instructions that a chunk takes whatever its width are halved.  Only what the costs of pairs use.
+ * See simd.h. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SIMD_AVX2_WIDE_H
 #define SDM_SIMD_AVX2_WIDE_H

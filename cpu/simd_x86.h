@@ -1,5 +1,5 @@
-/* What the vectors of SSE4.2, AVX2 and AVX-512 have in common: included by the header of one with VEC_MM (_mm256_) and
- * VEC_SI (si256) set.  See simd.h. */
+/* What the vectors of SSE4.2, AVX2 and AVX-512 have in common: included by the header of one with VEC_MM
+ * (_mm256_) and VEC_SI (si256) set.  See simd.h. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SIMD_X86_H
 #define SDM_SIMD_X86_H

@@ -1,4 +1,4 @@
-/* Entries of one instruction set. */
+/* The table of the chain's kernels of one instruction set. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 
@@ -13,8 +13,8 @@ extern sdm_add_changes_fn SDM_NAME(add_changes);
 extern sdm_ray_error_row_fn SDM_NAME(ray_error_row);
 extern sdm_refine_row_fn SDM_NAME(refine_row);
 extern sdm_spread_points_fn SDM_NAME(spread_points);
-/* Of SSE4.2 and AVX-512 no faster than of C and AVX2, by `bench kernels`: those are taken (CMakeLists.txt).
- */
+/* Copies for SSE4.2 and AVX-512 are no faster than those of C and AVX2 (`bench kernels`), which are used
+ * instead: see SDM_ISA_TAKEN in CMakeLists.txt. */
 #define TAKEN(f) SDM_CAT(f, SDM_ISA_TAKEN)
 extern sdm_half_row_fn TAKEN(half_row);
 extern sdm_agree_row_fn TAKEN(agree_row);

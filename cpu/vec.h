@@ -1,5 +1,7 @@
-/* Vectors of SDM_VEC 32-bit lanes, the same names for AVX-512 (16 lanes), AVX2 (8) and the compiler's own
- * vectors (4, on any processor), so that a kernel is written once.  Included by kernel_*.c only. */
+/* Vectors of SDM_VEC 32-bit lanes for the chain's kernels: the same names for AVX-512 (16 lanes), AVX2 (8)
+ * and the compiler's vectors (4, on any processor).  Included by kernel_*.c only.  simd.h is the same for
+ * lanes of 8 and 16 bits. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_VEC_H
 #define SDM_VEC_H
 

@@ -1,5 +1,6 @@
-/* Sums of `window` neighbours in a row of 32-bit integers, in vectors, by doubling: pairs, fours, eights, and
- * the rest.  Included by kernel_*.c only. */
+/* A row of 32-bit integers -> sums of `window` neighbours, by doubling: of pairs, fours, eights, and the
+ * rest. Included by kernel_*.c only. */
+// SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_WINDOW_SUM_H
 #define SDM_WINDOW_SUM_H
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRUTH_SCALE = 16, PATH_BYTES = SDM_NAME_BYTES };
+enum { TRUTH_SCALE = 16, PATH_BYTES = SDM_PATH_SIZE };
 
 /* Truth of Tsukuba: 16 times the disparity, 0 where it is not known. */
 static SdmStatus to_labels(SdmContext *ctx, const SdmImagePair *truth, const char *path, uint8_t *out)

@@ -31,7 +31,8 @@ extern const SdmOptionSpec sdm_disparity_options[]; /* offsets into SdmDisparity
 void sdm_disparity_default(SdmDisparityOptions *opt);
 /* Check what settings of matching do not hold, without the images; SDM_ERR_USAGE names the option. */
 SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt);
-/* The settings that both sets of options ask for, checked; *out refers to *optimizer.  Errors: SDM_ERR_USAGE. */
+/* The settings that both sets of options ask for, checked; *out refers to *optimizer.  Errors:
+ * SDM_ERR_USAGE. */
 SdmStatus sdm_disparity_settings(SdmContext *ctx, const SdmOptions *options, const SdmDisparityOptions *opt,
                                  SdmOptimizer *optimizer, SdmPairSettings *out);
 
@@ -44,12 +45,12 @@ typedef struct SdmDisparityResult {
     double shrink_s, engine_s, filter_s; /* --downscale; matching with its checks; median and filling */
 } SdmDisparityResult;
 
-/* Match LEFT and RIGHT, or the sequences that patterns such as left_%04d.png name.  Each output gets its name when
- * it is whole; after a failure the outputs of the pairs before it stay.  options: the common ones (device,
- * optimizer, cpu_level).
- * Memory of a pair: 8 bytes a pixel (two images, disparities) besides what sdm_pair_match() takes; median and
- * nearest filling 4 more; twice that for sequences, whose next pair is read and last one written meanwhile.
- * Errors: SDM_ERR_USAGE, _INPUT, _DATA, _IO, _MEMORY, _UNSUPPORTED, _STOPPED. */
+/* Match LEFT and RIGHT, or the sequences that patterns such as left_%04d.png name.  Each output gets its
+ * name when it is whole; after a failure the outputs of the pairs before it stay.  options: the common
+ * ones (device, optimizer, cpu_level). Memory of a pair: 8 bytes a pixel (two images, disparities) besides
+ * what sdm_pair_match() takes; median and nearest filling 4 more; twice that for sequences, whose next
+ * pair is read and last one written meanwhile. Errors: SDM_ERR_USAGE, _INPUT, _DATA, _IO, _MEMORY,
+ * _UNSUPPORTED, _STOPPED. */
 SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right, const SdmOptions *options,
                             const SdmDisparityOptions *opt, SdmDisparityResult *result);
 

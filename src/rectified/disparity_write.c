@@ -1,4 +1,4 @@
-/* Disparities -> GeoTIFF or PFM and a preview, each under a temporary name until it is complete. */
+/* Disparities -> GeoTIFF or PFM and a preview, under temporary names until they are whole. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/disparity_write.h"
 
@@ -17,8 +17,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { TEMPORARY_BYTES = SDM_NAME_BYTES + 32 };
 
 static bool ends_in(const char *path, const char *ending)
 {
@@ -40,7 +38,7 @@ static int format_of(const char *path, const SdmDisparityOptions *opt)
 
 static SdmStatus check_folder(SdmContext *ctx, const char *option, const char *path)
 {
-    char folder[SDM_NAME_BYTES] = ".";
+    char folder[SDM_PATH_SIZE] = ".";
     struct stat s;
     const char *const slash = strrchr(path, '/');
     if (slash)
@@ -203,7 +201,7 @@ static SdmStatus write_preview(SdmContext *ctx, const char *path, const SdmDispa
 {
     SdmStatus st = SDM_OK;
     unsigned char *grey = NULL;
-    SdmPng png = {0};
+    SdmPng png = {.data = NULL};
     SdmFileWriter file;
     const size_t n = (size_t)width * (size_t)height;
     TRY(sdm_alloc(ctx, &grey, n, 1, "preview"));
@@ -219,28 +217,25 @@ done:
     return st;
 }
 
-static SdmStatus rename_whole(SdmContext *ctx, const char *aside, const char *path)
-{
-    if (rename(aside, path) == 0)
-        return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", path, strerror(errno));
-}
-
 SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairFiles *files, const SdmDisparityOptions *opt,
                             int width, int height, const float *disparity)
 {
     SdmStatus st = SDM_OK;
-    char output[TEMPORARY_BYTES], side[TEMPORARY_BYTES];
-    snprintf(output, sizeof output, "%s.part-disparity", files->output);
-    TRY(format_of(files->output, opt) == SDM_FORMAT_PFM ? sdm_pfm_write(ctx, output, width, height, disparity)
-                                                        : write_tif(ctx, output, width, height, disparity));
-    if (*files->preview)
-        TRY(write_preview(ctx, files->preview, opt, width, height, disparity));
-    TRY(rename_whole(ctx, output, files->output));
-    snprintf(side, sizeof side, "%s.aux.xml", files->output); /* of an earlier file of that name */
-    unlink(side);
-done:
+    char temporary[SDM_PATH_SIZE + 32], statistics[SDM_PATH_SIZE + 16];
+    TRY(sdm_file_temporary_name(ctx, files->output, temporary, sizeof temporary));
+    if (format_of(files->output, opt) == SDM_FORMAT_PFM)
+        st = sdm_pfm_write(ctx, temporary, width, height, disparity);
+    else
+        st = write_tif(ctx, temporary, width, height, disparity);
+    if (st == SDM_OK && *files->preview)
+        st = write_preview(ctx, files->preview, opt, width, height, disparity);
+    if (st == SDM_OK && rename(temporary, files->output) != 0)
+        st = sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", files->output,
+                      strerror(errno));
     if (st != SDM_OK)
-        unlink(output);
+        unlink(temporary);
+    else if (snprintf(statistics, sizeof statistics, "%s.aux.xml", files->output) > 0)
+        unlink(statistics); /* those of the file that was replaced */
+done:
     return st;
 }

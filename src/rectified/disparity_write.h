@@ -7,8 +7,8 @@
 #include "rectified/sequence.h"
 
 typedef struct SdmPairFiles { /* of one pair */
-    char left[SDM_NAME_BYTES], right[SDM_NAME_BYTES], output[SDM_NAME_BYTES];
-    char preview[SDM_NAME_BYTES]; /* "": none */
+    char left[SDM_PATH_SIZE], right[SDM_PATH_SIZE], output[SDM_PATH_SIZE];
+    char preview[SDM_PATH_SIZE]; /* "": none */
 } SdmPairFiles;
 
 /* May output and preview be written?  Touches nothing.  Errors: SDM_ERR_USAGE, SDM_ERR_IO. */

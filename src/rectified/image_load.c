@@ -268,8 +268,8 @@ done:
     return st;
 }
 
-/* Mark zeros from an end of n samples, `step` apart, where they are BORDER_PX or more.  Marked samples count as
- * zeros.  Returns how many were marked. */
+/* Mark zeros from an end of n samples, `step` apart, where they are BORDER_PX or more.  Marked samples
+ * count as zeros.  Returns how many were marked. */
 static int64_t clear_run(int16_t *first, int n, ptrdiff_t step)
 {
     int run = 0;
@@ -283,8 +283,8 @@ static int64_t clear_run(int16_t *first, int n, ptrdiff_t step)
     return marked;
 }
 
-/* 8-bit samples, height x width: zeros that run BORDER_PX or more from an edge inwards, along a row or a column,
- * become SDM_PIXEL_NODATA, with a warning: images that were warped to rectified ones have them. */
+/* 8-bit samples, height x width: zeros that run BORDER_PX or more from an edge inwards, along a row or a
+ * column, become SDM_PIXEL_NODATA, with a warning: images that were warped to rectified ones have them. */
 static void mask_border(SdmContext *ctx, const Raster *im, int16_t *samples)
 {
     const int width = im->width, height = im->height;

@@ -12,12 +12,12 @@ typedef struct SdmImagePair {
     int16_t *left, *right;
 } SdmImagePair;
 
-/* Read the images.  8-bit ones: 0..255 as they are, of colour images the luma 0.299 R + 0.587 G + 0.114 B, rounded.
- * Others: the 0.1 % and 99.9 % quantiles of both images together go to -2047 and 2047, linearly; what lies beyond
- * is cut.  band: 0 for grey, or colour's luma.  SDM_PIXEL_NODATA stands for nodata values, masks, alpha 0, NaN and
- * infinity; where a file declares none of these, for what looks like fill (sdm_fill_find(); of 8 bits zeros along
- * the edges), which is logged as a warning.  Errors: SDM_ERR_INPUT, _USAGE, _DATA (no usable pixel), _MEMORY,
- * _STOPPED. */
+/* Read the images.  8-bit ones: 0..255 as they are, of colour images the luma 0.299 R + 0.587 G + 0.114 B,
+ * rounded. Others: the 0.1 % and 99.9 % quantiles of both images together go to -2047 and 2047, linearly;
+ * what lies beyond is cut.  band: 0 for grey, or colour's luma.  SDM_PIXEL_NODATA stands for nodata
+ * values, masks, alpha 0, NaN and infinity; where a file declares none of these, for what looks like fill
+ * (sdm_fill_find(); of 8 bits zeros along the edges), which is logged as a warning.  Errors:
+ * SDM_ERR_INPUT, _USAGE, _DATA (no usable pixel), _MEMORY, _STOPPED. */
 SdmStatus sdm_image_pair_load(SdmContext *ctx, const char *left, const char *right, int band,
                               SdmImagePair *out);
 void sdm_image_pair_free(SdmImagePair *pair);

@@ -40,8 +40,8 @@ static inline bool sdm_pair_is_local(const SdmPairSettings *set)
  * instruction set), SDM_ERR_MEMORY, SDM_ERR_STOPPED. */
 SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                          const SdmPairSettings *set, float *disparity);
-/* Its two ways; the settings have been checked and the instruction set is here.  local: the best of each pixel,
- * not by the definition; labels: by set->optimizer. */
+/* Its two ways; the settings have been checked and the instruction set is here.  local: the best of each
+ * pixel, not by the definition; labels: by set->optimizer. */
 SdmStatus sdm_pair_match_local(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                const SdmPairSettings *set, float *disparity);
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,

@@ -1,4 +1,5 @@
-/* Two rectified images -> disparities by kernels of a device, the bytes of the processor.  See pair_device.h. */
+/* Two rectified images -> disparities by kernels of a device, the bytes of the processor.  See
+ * pair_device.h. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/pair_device.h"
 

@@ -1,4 +1,5 @@
-/* Before rectified matching: images -> smaller ones.  After it: disparities -> their median, or without holes. */
+/* Before rectified matching: images -> smaller ones.  After it: disparities -> their median, or without
+ * holes. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/pair_filters.h"
 

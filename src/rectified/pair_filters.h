@@ -1,6 +1,7 @@
-/* Before and after the matching of a rectified pair: smaller images; median and filling of disparities. */
-#ifndef SDM_PAIR_AFTER_H
-#define SDM_PAIR_AFTER_H
+/* Before rectified matching: images -> smaller ones.  After it: disparities -> their median, or filled. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_PAIR_FILTERS_H
+#define SDM_PAIR_FILTERS_H
 
 #include "core/core.h"
 

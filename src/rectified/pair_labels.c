@@ -156,8 +156,8 @@ static bool has_holes(const SdmPairImage *im, int width, int y)
     return any != 0;
 }
 
-/* Labels whose right pixel lies off the image or has no data get the cost of chance; so do all labels of a left
- * pixel without data, whose neighbours thus decide. */
+/* Labels whose right pixel lies off the image or has no data get the cost of chance; so do all labels of a
+ * left pixel without data, whose neighbours thus decide. */
 static void set_chance(const Costs *m, int y, uint8_t *out)
 {
     const SdmVolume *const v = m->v;
@@ -267,7 +267,8 @@ static void take_texture_rows(const Texture *t, SdmArena *arena, TextureRows *r)
     }
 }
 
-/* Bring the column sums to the windows of row y: their last row enters and, with `full`, the one above leaves. */
+/* Bring the column sums to the windows of row y: their last row enters and, with `full`, the one above
+ * leaves. */
 static void move_columns(const Texture *t, const TextureRows *r, int side, int y, bool full)
 {
     const SdmPairImage *const im = t->image[side];

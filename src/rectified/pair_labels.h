@@ -1,5 +1,5 @@
-/* What matching of a rectified pair by an optimizer is made of, for the processor and for devices: costs of both
- * images -> volume -> labels -> disparities. */
+/* What matching of a rectified pair by an optimizer is made of, for the processor and for devices: costs
+ * of both images -> volume -> labels -> disparities. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PAIR_LABELS_H
 #define SDM_PAIR_LABELS_H
@@ -22,15 +22,16 @@ typedef struct SdmPairTerms {
 } SdmPairTerms;
 SdmPairTerms sdm_pair_terms(const SdmPairSettings *set);
 
-/* Cost of a label that cannot be looked at: half of the largest, since half of the bits of two unrelated words
- * differ.  The largest cost would count against true matches beside the place; 0 would beat them where the best
- * left pixel of a right pixel is looked for. */
+/* Cost of a label that cannot be looked at: half of the largest, since half of the bits of two unrelated
+ * words differ.  The largest cost would count against true matches beside the place; 0 would beat them
+ * where the best left pixel of a right pixel is looked for. */
 static inline int sdm_pair_chance(int most) { return (most + 1) / 2; }
 
-/* Set first, labels and most of the volume, nothing else.  Label l is disparity dmax - l: right pixels ascend. */
+/* Set first, labels and most of the volume, nothing else.  Label l is disparity dmax - l: right pixels
+ * ascend. */
 void sdm_pair_volume_shape(const SdmPairSettings *set, SdmVolume *v);
-/* Costs of rows y0 .. y0 + v->height - 1.  Windows take the nearest pixel off the image; labels whose pixel lies
- * off the image or has no data get the cost of chance.  Errors: SDM_ERR_MEMORY. */
+/* Costs of rows y0 .. y0 + v->height - 1.  Windows take the nearest pixel off the image; labels whose
+ * pixel lies off the image or has no data get the cost of chance.  Errors: SDM_ERR_MEMORY. */
 SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                           const SdmPairSettings *set, int y0, const SdmVolume *v);
 static inline bool sdm_pair_wants_energy(const SdmPairSettings *set)
@@ -38,9 +39,9 @@ static inline bool sdm_pair_wants_energy(const SdmPairSettings *set)
     return set->energy && set->optimizer->kind == SDM_OPTIMIZER_BP;
 }
 
-/* Remove (NaN) disparities where the window around the left pixel, or around the nearest right pixel of the
- * match, has a standard deviation of at most set->min_sigma: an optimizer gives a label to every pixel.  Windows
- * are set->window wide, at least 9; nodata does not count.  min_sigma 0 removes nothing. */
+/* Remove (NaN) disparities where the window around the left pixel, or around the nearest right pixel of
+ * the match, has a standard deviation of at most set->min_sigma: an optimizer gives a label to every
+ * pixel.  Windows are set->window wide, at least 9; nodata does not count.  min_sigma 0 removes nothing. */
 SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                const SdmPairSettings *set, float *disparity);
 

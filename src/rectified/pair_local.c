@@ -1,5 +1,5 @@
-/* Two rectified images -> disparities, the best of each pixel: bands of rows, in them strips of columns whose sums
- * stay in cache, in them chunks of disparities; then the left-right check. */
+/* Two rectified images -> disparities, the best of each pixel: bands of rows, in them strips of columns
+ * whose sums stay in cache, in them chunks of disparities; then the left-right check. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/arena.h"
 #include "core/math.h"

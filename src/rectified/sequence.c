@@ -30,9 +30,9 @@ SdmStatus sdm_pattern_parse(SdmContext *ctx, const char *option, const char *tex
     char *part = out->before;
     out->digits = 0;
     out->before[0] = out->after[0] = '\0';
-    if (strlen(text) + 1 > SDM_NAME_BYTES)
+    if (strlen(text) + 1 > SDM_PATH_SIZE)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: a name of %zu bytes, expected at most %d", option,
-                        strlen(text), (int)SDM_NAME_BYTES - 1);
+                        strlen(text), (int)SDM_PATH_SIZE - 1);
     for (const char *at = text; *at;) {
         size_t length = 0;
         const int digits = *at == '%' && at[1] != '%' ? read_conversion(at, &length) : 0;
@@ -60,15 +60,15 @@ SdmStatus sdm_pattern_parse(SdmContext *ctx, const char *option, const char *tex
     return SDM_OK;
 }
 
-SdmStatus sdm_pattern_name(SdmContext *ctx, const SdmPattern *p, int number, char out[SDM_NAME_BYTES])
+SdmStatus sdm_pattern_name(SdmContext *ctx, const SdmPattern *p, int number, char out[SDM_PATH_SIZE])
 {
     if (!p->digits)
-        return sdm_format(ctx, out, SDM_NAME_BYTES, "%s", p->before);
-    return sdm_format(ctx, out, SDM_NAME_BYTES, "%s%0*d%s", p->before, p->digits, number, p->after);
+        return sdm_format(ctx, out, SDM_PATH_SIZE, "%s", p->before);
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s%0*d%s", p->before, p->digits, number, p->after);
 }
 
-/* The number in a file name that the pattern may have printed, -1 in any other name.  base: what stands before
- * the number, without folder. */
+/* The number in a file name that the pattern may have printed, -1 in any other name.  base: what stands
+ * before the number, without folder. */
 static int number_of(const SdmPattern *p, const char *base, const char *name)
 {
     const size_t before = strlen(base), after = strlen(p->after), n = strlen(name);
@@ -93,7 +93,7 @@ SdmStatus sdm_pattern_numbers(SdmContext *ctx, const SdmPattern *p, int first, i
                               int *count)
 {
     SdmStatus st = SDM_OK;
-    char folder[SDM_NAME_BYTES] = ".";
+    char folder[SDM_PATH_SIZE] = ".";
     const char *const slash = strrchr(p->before, '/'), *const base = slash ? slash + 1 : p->before;
     *count = 0;
     *numbers = NULL;

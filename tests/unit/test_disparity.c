@@ -34,7 +34,7 @@ static void patterns(void **state)
 {
     (void)state;
     SdmPattern *const p = malloc(sizeof *p);
-    char *const name = malloc(SDM_NAME_BYTES);
+    char *const name = malloc(SDM_PATH_SIZE);
     static const struct {
         const char *text;
         int digits, number;
