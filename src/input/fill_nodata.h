@@ -1,4 +1,4 @@
-/* Fill that a file does not declare as nodata.  For src/read and src/disparity. */
+/* Fill that a file does not declare as nodata.  For src/input and src/rectified. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_FILL_H
 #define SDM_FILL_H

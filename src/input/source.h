@@ -1,4 +1,4 @@
-/* What the readers share: quiet GDAL, files as text, the list of inputs.  For src/read and src/disparity. */
+/* What the readers share: quiet GDAL, files as text, the list of inputs.  For src/input and src/rectified. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SOURCE_H
 #define SDM_SOURCE_H
