@@ -1,4 +1,4 @@
-/* Timings of the kernels and of the papers' workloads, beside what bounds them and what was published. */
+/* Timings of the kernels and of the workloads of papers, with their bounds and published times. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_BENCH_H
 #define SDM_BENCH_H
@@ -8,7 +8,7 @@
 typedef struct SdmBenchOptions {
     const char *csv, *markdown; /* files to write as well; NULL = none */
     int repeats;                /* timings of each case; their median counts */
-    bool quick;                 /* small sizes: shows that it works, no figures */
+    bool quick;                 /* small images: a test, the times mean nothing */
     bool tune;              /* measure sizes of launches on the device instead, see sdm_bench_tune() */
     const char *tsukuba; /* folder of Middlebury's images for the curve of belief propagation; NULL = none */
 } SdmBenchOptions;
@@ -16,7 +16,7 @@ typedef struct SdmBenchOptions {
 extern const SdmOptionSpec sdm_bench_options[]; /* offsets into SdmBenchOptions */
 void sdm_bench_default(SdmBenchOptions *opt);
 
-/* What one kernel needs at least, for its bound. */
+/* The least work of a kernel, for its bound. */
 typedef struct SdmBenchNeed {
     double operations, bits; /* vector operations an output, each on elements of so many bits */
     double bytes;            /* to and from memory, an output */
@@ -26,23 +26,23 @@ typedef struct SdmBenchDevice SdmBenchDevice;
 
 /* One case: a call that makes `outputs` outputs. */
 typedef struct SdmBenchCase {
-    const char *name; /* "sad 9x9": cases of one name differ in the level, ascending; timed interleaved */
+    const char *name; /* "sad 9x9": cases of one name differ in the level, ascending, and are timed interleaved */
     const char *level;      /* name of the instruction set */
-    const char *output;     /* what is counted: "score", "pixel", "run" */
+    const char *output;     /* the unit of an output: "score", "pixel", "run" */
     double outputs;
     int threads;            /* 0: a device */
-    SdmBenchNeed need;      /* operations 0: no bound is told */
+    SdmBenchNeed need;      /* operations 0: no bound is known */
     const char *published;  /* papers: "4.88 ms, GeForce 940M"; else NULL */
     SdmStatus (*call)(SdmContext *ctx, void *data);
     void *data;
     const double *clock_s;  /* seconds of the last call by a device's own clock; NULL: the call is timed */
-    double seconds, best; /* set: of a call, median and least; of one thread processor time, else wall time */
+    double seconds, best; /* set: median and least time of a call; processor time with one thread, else wall time */
     double cpu;             /* set: processor time of all threads, median */
 } SdmBenchCase;
 
 enum { SDM_BENCH_CASES = 320 };
 
-/* Cases and what they need; close frees it all. */
+/* The cases of a call and their data; sdm_bench_close() frees all. */
 typedef struct SdmBench {
     SdmContext *ctx;
     const SdmOptions *options; /* cpu_level and device count */
@@ -64,7 +64,7 @@ typedef struct SdmBench {
     char machine[128];      /* name of the processor */
 } SdmBench;
 
-/* Can the files be written that are asked for?  To be told before hours of timing; touches nothing. */
+/* Check that the files asked for can be written, before hours of timing.  Changes nothing. */
 SdmStatus sdm_bench_check(SdmContext *ctx, const SdmBenchOptions *opt);
 /* Instruction sets by options->cpu_level, speed of memory, clock, device.  Both structs are borrowed as long as *b
  * lives.  Close after failure, too. */
@@ -80,17 +80,15 @@ SdmStatus sdm_bench_add_device_steps(SdmBench *b); /* of the chain; nothing with
 /* Time all cases that have no time yet: a warm-up each, then rounds over the cases of one name. */
 SdmStatus sdm_bench_run(SdmBench *b);
 
-/* As CSV, as a table for people, as Markdown; papers: seconds beside published ones. */
+/* Print as CSV, as a table for people, as Markdown; workloads of papers with their published times. */
 void sdm_bench_print_csv(const SdmBench *b, FILE *to);
 void sdm_bench_print_text(const SdmBench *b, FILE *to);
 void sdm_bench_print_markdown(const SdmBench *b, FILE *to);
 
-/* Sizes of launches for the device of the bench: candidates are timed by its clock, each is told in the log.
- */
+/* Find the sizes of launches for the device of the bench.  Candidates are timed by its clock and logged. */
 typedef struct SdmBenchTuned {
     char row[256];            /* for the table of gpu/tuning.c, with its seconds */
-    double before[3],
-        after[3]; /* s, zncc, census, a rectified pair: with the row in use so far, with the new one */
+    double before[3], after[3]; /* seconds of zncc, census and a rectified pair: with the present row, the new one */
 } SdmBenchTuned;
 SdmStatus sdm_bench_tune(SdmBench *b, SdmBenchTuned *out);
 

@@ -1,15 +1,15 @@
 /* Cases -> medians of interleaved timings, and the time that their bounds allow. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
+#include "core/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum { MOST_REPEATS = 99, MOST_LEVELS = 8, FEW = 3 };
-static const double SHORTEST_S = 5e-3; /* a timing: as many calls as take this long */
-static const double LONG_S = 1.0;      /* what takes longer is timed FEW times at most */
+static const double SHORTEST_S = 5e-3; /* a timing repeats the call until it takes this long */
+static const double LONG_S = 1.0;      /* longer cases are timed FEW times at most */
 
 SdmStatus sdm_bench_alloc(SdmBench *b, void *out, size_t count, size_t size)
 {
@@ -41,7 +41,7 @@ static double processor_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Of one thread its processor time, which others on the machine do not disturb; else the wall time. */
+/* Processor time of a case with one thread, since other work on the machine does not disturb it; else wall time. */
 static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu)
 {
     SdmStatus st = SDM_OK;
@@ -57,25 +57,13 @@ done:
     return st;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof *v, by_value);
-    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
-}
-
 /* Timings of one case. */
 typedef struct Timings {
     int calls, repeats;
     double seconds[MOST_REPEATS], cpu[MOST_REPEATS];
 } Timings;
 
-/* A warm-up, which tells how many calls a timing takes and how often it is worth while. */
+/* Warm up, and choose from its time the number of calls of a timing and the number of timings. */
 static SdmStatus warm_up(SdmBench *b, const SdmBenchCase *c, Timings *t)
 {
     SdmStatus st = SDM_OK;
@@ -88,7 +76,7 @@ done:
     return st;
 }
 
-/* Cases first..end-1, of one name: round after round. */
+/* Time the cases first..end-1, which have one name, interleaved. */
 static SdmStatus time_group(SdmBench *b, int first, int end)
 {
     SdmStatus st = SDM_OK;
@@ -104,9 +92,9 @@ static SdmStatus time_group(SdmBench *b, int first, int end)
         }
     for (int i = first; i < end; i++) {
         Timings *const own = &t[i - first];
-        b->cases[i].seconds = median(own->seconds, own->repeats);
-        b->cases[i].cpu = median(own->cpu, own->repeats);
-        b->cases[i].best = own->seconds[0]; /* sorted by now */
+        b->cases[i].seconds = sdm_median_f64(own->seconds, own->repeats);
+        b->cases[i].cpu = sdm_median_f64(own->cpu, own->repeats);
+        b->cases[i].best = sdm_select_f64(own->seconds, own->repeats, 0);
     }
 done:
     return st;

@@ -1,4 +1,4 @@
-/* The kernels of kernels.h, each at every level. */
+/* The kernels of kernels.h -> cases, one for each instruction set. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 #include "kernels.h"
@@ -6,7 +6,7 @@
 enum { WIDTH = 1024, ROWS = 48, DEPTH = 64, WINDOW = 9, CELL = 16, AGREE_HALF = 3 };
 
 /* Inputs that all cases share, and outputs. */
-typedef struct Bed {
+typedef struct KernelData {
     int width, rows, depth;
     int16_t *image[2];             /* rows x width */
     int16_t *tall;                 /* 4 x (2 width + 4) */
@@ -19,16 +19,16 @@ typedef struct Bed {
     int32_t *cell_begin;
     float *score, *texture;        /* one row of costs: depth x width, 2 x width */
     float *pick[5];
-} Bed;
+} KernelData;
 
 typedef struct KernelCall {
     const SdmKernels *k;
-    const Bed *bed;
+    const KernelData *in;
     sdm_cost_strip_fn *cost;
     int rows;    /* of the strip: few by the definition, which is slow */
     int16_t *out;
     void *scratch;
-    double seen; /* sum of scores, so that no row is for nothing */
+    double seen; /* sum of scores, so that the compiler keeps every row */
 } KernelCall;
 
 static uint32_t next_random(uint64_t *seed)
@@ -37,70 +37,70 @@ static uint32_t next_random(uint64_t *seed)
     return (uint32_t)(*seed >> 33);
 }
 
-static SdmStatus alloc_bed(SdmBench *b, Bed *bed)
+static SdmStatus alloc_data(SdmBench *b, KernelData *in)
 {
     SdmStatus st = SDM_OK;
-    const size_t w = (size_t)bed->width;
+    const size_t w = (size_t)in->width;
     for (int k = 0; k < 2; k++)
-        TRY(sdm_bench_alloc(b, &bed->image[k], w * (size_t)bed->rows, sizeof(int16_t)));
-    TRY(sdm_bench_alloc(b, &bed->tall, 4 * (2 * w + 4), sizeof(int16_t)));
-    TRY(sdm_bench_alloc(b, &bed->surface, w, sizeof(float)));
-    TRY(sdm_bench_alloc(b, &bed->fraction, w, sizeof(float)));
-    TRY(sdm_bench_alloc(b, &bed->disparity, 7 * w, sizeof(float)));
-    TRY(sdm_bench_alloc(b, &bed->floats, 7 * w, sizeof(float)));
-    TRY(sdm_bench_alloc(b, &bed->valid, 3 * w, sizeof(uint16_t)));
-    TRY(sdm_bench_alloc(b, &bed->flags, w, sizeof(uint16_t)));
-    TRY(sdm_bench_alloc(b, &bed->change, 7 * w, sizeof(int16_t)));
-    TRY(sdm_bench_alloc(b, &bed->sum, w, sizeof(int32_t)));
-    TRY(sdm_bench_alloc(b, &bed->count, w, sizeof(int32_t)));
-    TRY(sdm_bench_alloc(b, &bed->bytes, w, 1));
-    TRY(sdm_bench_alloc(b, &bed->quality, w, 1));
-    TRY(sdm_bench_alloc(b, &bed->cells, w / CELL, sizeof(SdmWarpCell)));
-    TRY(sdm_bench_alloc(b, &bed->cell_begin, w / CELL + 1, sizeof(int32_t)));
-    TRY(sdm_bench_alloc(b, &bed->score, w * (size_t)bed->depth, sizeof(float)));
-    TRY(sdm_bench_alloc(b, &bed->texture, 2 * w, sizeof(float)));
+        TRY(sdm_bench_alloc(b, &in->image[k], w * (size_t)in->rows, sizeof(int16_t)));
+    TRY(sdm_bench_alloc(b, &in->tall, 4 * (2 * w + 4), sizeof(int16_t)));
+    TRY(sdm_bench_alloc(b, &in->surface, w, sizeof(float)));
+    TRY(sdm_bench_alloc(b, &in->fraction, w, sizeof(float)));
+    TRY(sdm_bench_alloc(b, &in->disparity, 7 * w, sizeof(float)));
+    TRY(sdm_bench_alloc(b, &in->floats, 7 * w, sizeof(float)));
+    TRY(sdm_bench_alloc(b, &in->valid, 3 * w, sizeof(uint16_t)));
+    TRY(sdm_bench_alloc(b, &in->flags, w, sizeof(uint16_t)));
+    TRY(sdm_bench_alloc(b, &in->change, 7 * w, sizeof(int16_t)));
+    TRY(sdm_bench_alloc(b, &in->sum, w, sizeof(int32_t)));
+    TRY(sdm_bench_alloc(b, &in->count, w, sizeof(int32_t)));
+    TRY(sdm_bench_alloc(b, &in->bytes, w, 1));
+    TRY(sdm_bench_alloc(b, &in->quality, w, 1));
+    TRY(sdm_bench_alloc(b, &in->cells, w / CELL, sizeof(SdmWarpCell)));
+    TRY(sdm_bench_alloc(b, &in->cell_begin, w / CELL + 1, sizeof(int32_t)));
+    TRY(sdm_bench_alloc(b, &in->score, w * (size_t)in->depth, sizeof(float)));
+    TRY(sdm_bench_alloc(b, &in->texture, 2 * w, sizeof(float)));
     for (int k = 0; k < 5; k++)
-        TRY(sdm_bench_alloc(b, &bed->pick[k], w, sizeof(float)));
+        TRY(sdm_bench_alloc(b, &in->pick[k], w, sizeof(float)));
 done:
     return st;
 }
 
-static void fill_bed(Bed *bed)
+static void fill_data(KernelData *in)
 {
     uint64_t seed = 1;
-    const int w = bed->width;
-    for (int i = 0; i < w * bed->rows; i++)
-        bed->image[0][i] = (int16_t)(next_random(&seed) % 4095 - 2047);
-    for (int i = 0; i < w * bed->rows; i++) /* the same 20 px off, with noise */
-        bed->image[1][i] = (int16_t)(bed->image[0][i % w >= 20 ? i - 20 : i] * 7 / 8 +
+    const int w = in->width;
+    for (int i = 0; i < w * in->rows; i++)
+        in->image[0][i] = (int16_t)(next_random(&seed) % 4095 - 2047);
+    for (int i = 0; i < w * in->rows; i++) /* the same 20 px off, with noise */
+        in->image[1][i] = (int16_t)(in->image[0][i % w >= 20 ? i - 20 : i] * 7 / 8 +
                                      (int)(next_random(&seed) % 401) - 200);
     for (int i = 0; i < 4 * (2 * w + 4); i++)
-        bed->tall[i] = (int16_t)(next_random(&seed) % 4095 - 2047);
+        in->tall[i] = (int16_t)(next_random(&seed) % 4095 - 2047);
     for (int i = 0; i < 7 * w; i++) {
-        bed->disparity[i] = (float)(next_random(&seed) % 64) / 16.0f;
-        bed->change[i] = next_random(&seed) % 16 ? (int16_t)(next_random(&seed) % 1024) : SDM_CHANGE_NONE;
+        in->disparity[i] = (float)(next_random(&seed) % 64) / 16.0f;
+        in->change[i] = next_random(&seed) % 16 ? (int16_t)(next_random(&seed) % 1024) : SDM_CHANGE_NONE;
     }
     for (int i = 0; i < 3 * w; i++)
-        bed->valid[i] = next_random(&seed) % 16 != 0;
+        in->valid[i] = next_random(&seed) % 16 != 0;
     for (int i = 0; i < w; i++) {
-        bed->surface[i] = 500.0f + (float)(next_random(&seed) % 256) / 8.0f;
-        bed->fraction[i] = (float)(i % CELL) / (float)CELL;
-        bed->texture[i] = bed->texture[w + i] = 1.0f;
+        in->surface[i] = 500.0f + (float)(next_random(&seed) % 256) / 8.0f;
+        in->fraction[i] = (float)(i % CELL) / (float)CELL;
+        in->texture[i] = in->texture[w + i] = 1.0f;
     }
     for (int c = 0; c <= w / CELL; c++)
-        bed->cell_begin[c] = c * CELL;
+        in->cell_begin[c] = c * CELL;
     for (int c = 0; c < w / CELL; c++)
-        bed->cells[c] = (SdmWarpCell){.origin_col = c * CELL,
-                                      .origin_row = bed->rows / 2,
+        in->cells[c] = (SdmWarpCell){.origin_col = c * CELL,
+                                      .origin_row = in->rows / 2,
                                       .col = {0.3f, 15.9f, 0.01f},
                                       .row = {0.2f, 0.1f}};
-    for (int i = 0; i < w * bed->depth; i++)
-        bed->score[i] = (float)(next_random(&seed) % 65536) / 65536.0f;
+    for (int i = 0; i < w * in->depth; i++)
+        in->score[i] = (float)(next_random(&seed) % 65536) / 65536.0f;
 }
 
 /* ---- calls ---- */
 
-static void look_at_row(void *user, const SdmCostRow *row)
+static void sum_row(void *user, const SdmCostRow *row)
 {
     KernelCall *const c = user;
     c->seen += (double)row->score[row->width / 2];
@@ -110,16 +110,16 @@ static SdmStatus call_cost(SdmContext *ctx, void *data)
 {
     (void)ctx;
     KernelCall *const c = data;
-    const SdmCostJob job = {.left = c->bed->image[0],
-                            .right = c->bed->image[1],
-                            .stride = c->bed->width,
-                            .width = c->bed->width,
-                            .height = c->bed->rows,
+    const SdmCostJob job = {.left = c->in->image[0],
+                            .right = c->in->image[1],
+                            .stride = c->in->width,
+                            .width = c->in->width,
+                            .height = c->in->rows,
                             .row_end = c->rows,
                             .window = WINDOW,
-                            .dmax = c->bed->depth - 1,
+                            .dmax = c->in->depth - 1,
                             .scratch = c->scratch};
-    c->cost(&job, look_at_row, c);
+    c->cost(&job, sum_row, c);
     return SDM_OK;
 }
 
@@ -127,14 +127,14 @@ static SdmStatus call_pick(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const Bed *const bed = c->bed;
-    const SdmCostRow row = {.width = bed->width,
-                            .dmax = bed->depth - 1,
-                            .score = bed->score,
-                            .pitch = bed->width,
-                            .left_texture = bed->texture,
-                            .right_texture = bed->texture + bed->width};
-    const SdmPickRow out = {bed->pick[0], bed->pick[1], bed->pick[2], bed->pick[3], bed->pick[4], bed->bytes};
+    const KernelData *const in = c->in;
+    const SdmCostRow row = {.width = in->width,
+                            .dmax = in->depth - 1,
+                            .score = in->score,
+                            .pitch = in->width,
+                            .left_texture = in->texture,
+                            .right_texture = in->texture + in->width};
+    const SdmPickRow out = {in->pick[0], in->pick[1], in->pick[2], in->pick[3], in->pick[4], in->bytes};
     c->k->pick_row(&row, &out);
     return SDM_OK;
 }
@@ -143,18 +143,18 @@ static SdmStatus call_warp(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const Bed *const bed = c->bed;
-    const SdmWarpRow row = {.cells = bed->cells,
-                            .cell_begin = bed->cell_begin,
-                            .cell_count = bed->width / CELL,
-                            .fraction = bed->fraction,
-                            .surface_m = bed->surface,
+    const KernelData *const in = c->in;
+    const SdmWarpRow row = {.cells = in->cells,
+                            .cell_begin = in->cell_begin,
+                            .cell_count = in->width / CELL,
+                            .fraction = in->fraction,
+                            .surface_m = in->surface,
                             .height0_m = 510.0f,
-                            .source = bed->image[0],
-                            .source_stride = bed->width,
-                            .source_width = bed->width,
-                            .source_height = bed->rows,
-                            .width = bed->width};
+                            .source = in->image[0],
+                            .source_stride = in->width,
+                            .source_width = in->width,
+                            .source_height = in->rows,
+                            .width = in->width};
     c->k->warp_row(&row, c->out);
     return SDM_OK;
 }
@@ -165,8 +165,8 @@ static SdmStatus call_half(SdmContext *ctx, void *data)
     const KernelCall *const c = data;
     const int16_t *src[4];
     for (int j = 0; j < 4; j++) /* pixel -1 comes first */
-        src[j] = c->bed->tall + (ptrdiff_t)j * (2 * c->bed->width + 4) + 1;
-    c->k->half_row(src, c->bed->width, c->out);
+        src[j] = c->in->tall + (ptrdiff_t)j * (2 * c->in->width + 4) + 1;
+    c->k->half_row(src, c->in->width, c->out);
     return SDM_OK;
 }
 
@@ -174,11 +174,11 @@ static SdmStatus call_median(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const Bed *const bed = c->bed;
-    const float *const row[3] = {bed->disparity, bed->disparity + bed->width,
-                                 bed->disparity + 2 * bed->width};
-    const uint16_t *const valid[3] = {bed->valid, bed->valid + bed->width, bed->valid + 2 * bed->width};
-    c->k->median_row(row, valid, bed->width, bed->floats);
+    const KernelData *const in = c->in;
+    const float *const row[3] = {in->disparity, in->disparity + in->width,
+                                 in->disparity + 2 * in->width};
+    const uint16_t *const valid[3] = {in->valid, in->valid + in->width, in->valid + 2 * in->width};
+    c->k->median_row(row, valid, in->width, in->floats);
     return SDM_OK;
 }
 
@@ -188,8 +188,8 @@ static SdmStatus call_agree(SdmContext *ctx, void *data)
     const KernelCall *const c = data;
     const int16_t *row[2 * AGREE_HALF + 1];
     for (int j = 0; j <= 2 * AGREE_HALF; j++)
-        row[j] = c->bed->change + (ptrdiff_t)j * c->bed->width;
-    c->k->agree_row(row, AGREE_HALF, c->bed->width, c->bed->bytes);
+        row[j] = c->in->change + (ptrdiff_t)j * c->in->width;
+    c->k->agree_row(row, AGREE_HALF, c->in->width, c->in->bytes);
     return SDM_OK;
 }
 
@@ -197,8 +197,8 @@ static SdmStatus call_change(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const Bed *const bed = c->bed;
-    c->k->change_row(bed->disparity, bed->disparity + bed->width, bed->valid, bed->width, 0.5f, c->out);
+    const KernelData *const in = c->in;
+    c->k->change_row(in->disparity, in->disparity + in->width, in->valid, in->width, 0.5f, c->out);
     return SDM_OK;
 }
 
@@ -207,10 +207,10 @@ static SdmStatus call_add(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const Bed *const bed = c->bed;
+    const KernelData *const in = c->in;
     for (int sign = 1; sign >= -1; sign -= 2)
-        c->k->add_changes(bed->disparity, bed->disparity + bed->width, bed->valid, bed->width, sign, bed->sum,
-                          bed->count);
+        c->k->add_changes(in->disparity, in->disparity + in->width, in->valid, in->width, sign, in->sum,
+                          in->count);
     return SDM_OK;
 }
 
@@ -218,10 +218,10 @@ static SdmStatus call_smooth(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const Bed *const bed = c->bed;
-    const float *const row[3] = {bed->disparity, bed->disparity + bed->width,
-                                 bed->disparity + 2 * bed->width};
-    c->k->smooth_row(row, bed->width, bed->floats);
+    const KernelData *const in = c->in;
+    const float *const row[3] = {in->disparity, in->disparity + in->width,
+                                 in->disparity + 2 * in->width};
+    c->k->smooth_row(row, in->width, in->floats);
     return SDM_OK;
 }
 
@@ -229,24 +229,24 @@ static SdmStatus call_update(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const Bed *const bed = c->bed;
-    const int w = bed->width;
+    const KernelData *const in = c->in;
+    const int w = in->width;
     const SdmUpdateRow u = {.width = w,
-                            .residual = bed->disparity,
-                            .score = bed->score,
-                            .runner_up = bed->score + w,
-                            .mismatch = bed->disparity + w,
-                            .edge = bed->bytes,
-                            .texture = bed->texture,
-                            .prior = bed->surface,
-                            .du_dh = bed->fraction,
+                            .residual = in->disparity,
+                            .score = in->score,
+                            .runner_up = in->score + w,
+                            .mismatch = in->disparity + w,
+                            .edge = in->bytes,
+                            .texture = in->texture,
+                            .prior = in->surface,
+                            .du_dh = in->fraction,
                             .min_score = 0.25f,
                             .min_margin = 0.05f,
                             .max_mismatch = 3.0f,
                             .not_at_edge = true,
-                            .h_m = bed->floats,
-                            .flags = bed->flags,
-                            .quality = bed->quality};
+                            .h_m = in->floats,
+                            .flags = in->flags,
+                            .quality = in->quality};
     c->k->update_row(&u);
     return SDM_OK;
 }
@@ -278,24 +278,24 @@ static const struct {
     {"update row", "pixel", call_update, {30.0, 32.0, 0.0}},
 };
 
-static SdmStatus add_kernel(SdmBench *b, int i, const char *level, const Bed *bed)
+static SdmStatus add_kernel(SdmBench *b, int i, const char *level, const KernelData *in)
 {
     SdmStatus st = SDM_OK;
     KernelCall *c = NULL;
     const SdmKernels *const k = sdm_kernels_at(level);
     sdm_cost_strip_fn *const costs[3] = {k->sad, k->census, k->zncc};
     const bool strip = kernels[i].call == call_cost;
-    const int rows = k == &sdm_kernels_reference ? 2 : bed->rows;
-    const int each = strip ? rows * bed->depth : kernels[i].call == call_add ? 2 : 1; /* outputs a column */
+    const int rows = k == &sdm_kernels_reference ? 2 : in->rows;
+    const int each = strip ? rows * in->depth : kernels[i].call == call_add ? 2 : 1; /* outputs a column */
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (KernelCall){.k = k, .bed = bed, .cost = strip ? costs[i] : NULL, .rows = rows};
+    *c = (KernelCall){.k = k, .in = in, .cost = strip ? costs[i] : NULL, .rows = rows};
     if (strip)
-        TRY(sdm_bench_alloc(b, &c->scratch, k->cost_scratch(bed->width, WINDOW, 0, bed->depth - 1), 1));
-    TRY(sdm_bench_alloc(b, &c->out, (size_t)bed->width, sizeof *c->out));
+        TRY(sdm_bench_alloc(b, &c->scratch, k->cost_scratch(in->width, WINDOW, 0, in->depth - 1), 1));
+    TRY(sdm_bench_alloc(b, &c->out, (size_t)in->width, sizeof *c->out));
     TRY(sdm_bench_add(b, &(SdmBenchCase){.name = kernels[i].name,
                                          .level = level,
                                          .output = kernels[i].output,
-                                         .outputs = (double)bed->width * each,
+                                         .outputs = (double)in->width * each,
                                          .threads = 1,
                                          .need = kernels[i].need,
                                          .call = kernels[i].call,
@@ -315,16 +315,16 @@ static bool is_taken(int i, const SdmKernels *k, const SdmKernels *below)
 SdmStatus sdm_bench_add_kernels(SdmBench *b)
 {
     SdmStatus st = SDM_OK;
-    Bed *bed = NULL;
-    TRY(sdm_bench_alloc(b, &bed, 1, sizeof *bed));
-    *bed = (Bed){.width = b->opt->quick ? WIDTH / 8 : WIDTH, .rows = b->opt->quick ? 12 : ROWS,
+    KernelData *in = NULL;
+    TRY(sdm_bench_alloc(b, &in, 1, sizeof *in));
+    *in = (KernelData){.width = b->opt->quick ? WIDTH / 8 : WIDTH, .rows = b->opt->quick ? 12 : ROWS,
                  .depth = b->opt->quick ? 8 : DEPTH};
-    TRY(alloc_bed(b, bed));
-    fill_bed(bed);
+    TRY(alloc_data(b, in));
+    fill_data(in);
     for (int i = 0; i < (int)(sizeof kernels / sizeof *kernels); i++)
         for (int l = 0; l < b->level_count; l++)
             if (l == 0 || !is_taken(i, sdm_kernels_at(b->levels[l]), sdm_kernels_at(b->levels[l - 1])))
-                TRY(add_kernel(b, i, b->levels[l], bed));
+                TRY(add_kernel(b, i, b->levels[l], in));
 done:
     return st;
 }

@@ -160,13 +160,8 @@ static SdmStatus add_dem_stereo(SdmBench *b)
     SdmStatus st = SDM_OK;
     SdmBenchScene *scene = NULL;
     TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200, &scene));
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        for (int l = 0; l < b->level_count; l++)
-            if (strcmp(b->levels[l], "reference") != 0 || b->level_count == 1)
-                TRY(sdm_bench_scene_add(b, scene, list[i].name, list[i].cost, b->levels[l],
-                                        list[i].published));
-        TRY(sdm_bench_scene_add_device(b, scene, list[i].name, list[i].cost, list[i].published));
-    }
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        TRY(sdm_bench_scene_add(b, scene, list[i].name, list[i].cost, list[i].published));
     TRY(sdm_bench_scene_add_cells(b, scene, "DEM main processing zncc, its levels and cells", "zncc"));
 done:
     return st;

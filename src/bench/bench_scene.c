@@ -123,42 +123,40 @@ done:
     return st;
 }
 
-SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
-                              const char *level, const char *published)
-{
-    return add_scene(b, scene, &(SdmBenchCase){.name = name, .level = level, .published = published}, cost,
-                     NULL, false);
-}
-
-SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
-                                     const char *published)
+/* On the device: with transfers and the processor's part, and its kernels alone by its own clock. */
+static SdmStatus add_on_device(SdmBench *b, SdmBenchScene *scene, const SdmBenchCase *base, const char *cost)
 {
     SdmStatus st = SDM_OK;
     SdmDevice *const device = sdm_bench_device(b);
-    if (!device)
-        return SDM_OK;
-    for (int own = 0; own < 2; own++)
-        TRY(add_scene(
-            b, scene,
-            &(SdmBenchCase){.name = name, .level = sdm_bench_device_name(b, own), .published = published},
-            cost, device, own));
+    SdmBenchCase made = *base;
+    for (int own_clock = 0; own_clock < 2 && device; own_clock++) {
+        made.level = sdm_bench_device_name(b, own_clock);
+        TRY(add_scene(b, scene, &made, cost, device, own_clock));
+    }
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
+                              const char *published)
+{
+    SdmStatus st = SDM_OK;
+    SdmBenchCase base = {.name = name, .published = published};
+    for (int l = 0; l < b->level_count; l++) {
+        base.level = b->levels[l];
+        if (strcmp(base.level, "reference") != 0 || b->level_count == 1) /* it takes hours */
+            TRY(add_scene(b, scene, &base, cost, NULL, false));
+    }
+    TRY(add_on_device(b, scene, &base, cost));
 done:
     return st;
 }
 
 SdmStatus sdm_bench_scene_add_cells(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost)
 {
-    SdmStatus st = SDM_OK;
-    SdmDevice *const device = sdm_bench_device(b);
-    for (int own = 0; own < 2 && device; own++)
-        TRY(add_scene(b, scene,
-                      &(SdmBenchCase){.name = name,
-                                      .level = sdm_bench_device_name(b, own),
-                                      .published = "none: the paper stops at the heights",
-                                      .call = call_cells},
-                      cost, device, own));
-done:
-    return st;
+    return add_on_device(
+        b, scene,
+        &(SdmBenchCase){.name = name, .published = "none: the paper stops at the heights", .call = call_cells}, cost);
 }
 
 SdmStatus sdm_bench_scene_device_s(SdmBench *b, SdmBenchScene *scene, SdmDevice *device, const char *cost,

@@ -12,16 +12,12 @@ typedef struct SdmBenchScene SdmBenchScene;
  * has one: asked for again, it is the same. */
 SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene **out);
 const SynScene *sdm_bench_scene_data(const SdmBenchScene *scene);
-/* Add the case; cost "zncc" or "census".  name, published: borrowed. */
+/* Add the case for every instruction set and, where the bench has a device, for it; cost "zncc" or "census".
+ * name, published: borrowed. */
 SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
-                              const char *level, const char *published);
-/* On the bench's device, with transfers and host work, and its kernels alone by its own clock; nothing
- * without one. */
-SdmStatus sdm_bench_scene_add_device(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
-                                     const char *published);
-
-/* The same as `run` asks for it: images go up at full resolution, their levels are made there, cells of two
- * pixels a side come down.  Nothing without a device. */
+                              const char *published);
+/* The device's work in a run: images of full resolution are uploaded, their levels made there, cells of two pixels a side
+ * downloaded.  Nothing without a device. */
 SdmStatus sdm_bench_scene_add_cells(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost);
 
 /* Seconds by the device's clock of one run with that cost. */

@@ -42,7 +42,7 @@ done:
     return st;
 }
 
-/* One candidate against the best so far; places: what of the row it sets. */
+/* Time a candidate against the best so far.  places: the two fields of the row that it sets. */
 static SdmStatus try_sizes(Tune *t, const char *what, const char *cost, int *const places[2], int a, int b)
 {
     SdmStatus st = SDM_OK;

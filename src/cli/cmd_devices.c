@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* One line of what a device can do. */
-static void say_what(const SdmDeviceInfo *d, char *out, size_t size)
+static void describe_device(const SdmDeviceInfo *d, char *out, size_t size)
 {
     const char *const without = d->doubles ? "" : "; has no doubles, so the processor grids";
     if (d->why_not[0])
@@ -55,7 +55,7 @@ static void print_api(SdmCall *call, enum SdmApi api, SdmDeviceInfo *list, cJSON
     for (int i = 0; i < n; i++) {
         const SdmDeviceInfo *const d = &list[i];
         char name[32];
-        say_what(d, what, sizeof what);
+        describe_device(d, what, sizeof what);
         snprintf(name, sizeof name, "%s:%d", sdm_api_name(api), i);
         sdm_screen_print(&call->screen, "%-10s %s (%s; %s): %.1f GiB, %d compute units", name, d->name,
                          d->platform, d->driver, (double)d->memory_bytes / 1073741824.0, d->units);

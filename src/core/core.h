@@ -84,7 +84,8 @@ SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, .
 
 /* ---- crashes: a damaged file can bring down the library that reads it ---- */
 
-/* What the program is told, so that a crash can be blamed on the file that is being read and cleaned up after. */
+/* Functions of the program that learn which file is being read, so that a crash meanwhile can be blamed on it, and what
+ * to remove then. */
 typedef struct SdmCrashHook {
     void (*reading)(const char *input); /* this thread begins to open or read `input`; NULL: it has finished.  Calls may
                                          * be nested. */

@@ -1,4 +1,4 @@
-/* The table that declares every option once: it drives parsing, --help, ranges and the run report. */
+/* Tables that declare each option once; they drive parsing, --help, ranges and the run report. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_OPTIONS_H
 #define SDM_OPTIONS_H

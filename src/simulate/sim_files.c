@@ -1,4 +1,4 @@
-/* The output folder: written aside as DIR.part, renamed when whole. */
+/* The output folder: written as DIR.part, renamed when complete. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Names that simulate writes, and what GIS programs put beside them. */
-static bool is_ours(const char *name)
+/* Names of files that simulate writes, and of those that GIS programs derive from them. */
+static bool is_output(const char *name)
 {
     static const char *const ours[] = {"truth.tif", "class.tif", "left.tif", "right.tif", "AST_L1A_003"};
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
@@ -19,14 +19,14 @@ static bool is_ours(const char *name)
 }
 
 /* First file in the folder that is not ours, "" if none; false when it is no folder. */
-static bool find_stranger(const char *folder, char *name, size_t size)
+static bool find_other_file(const char *folder, char *name, size_t size)
 {
     DIR *const d = opendir(folder);
     if (!d)
         return false;
     name[0] = '\0';
     for (const struct dirent *e; (e = readdir(d)) != NULL;)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && !is_ours(e->d_name)) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && !is_output(e->d_name)) {
             snprintf(name, size, "%s", e->d_name);
             break;
         }
@@ -35,14 +35,14 @@ static bool find_stranger(const char *folder, char *name, size_t size)
 }
 
 /* Remove a folder that holds nothing but our files. */
-static void remove_ours(const char *folder)
+static void remove_folder(const char *folder)
 {
     char path[SIM_PATH + 300];
     DIR *const d = opendir(folder);
     if (!d)
         return;
     for (const struct dirent *e; (e = readdir(d)) != NULL;)
-        if (is_ours(e->d_name)) {
+        if (is_output(e->d_name)) {
             snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
             unlink(path);
         }
@@ -51,7 +51,7 @@ static void remove_ours(const char *folder)
 }
 
 /* `DIR` without trailing slashes and with `suffix`. */
-static SdmStatus beside(const SimScene *sc, const char *suffix, char out[SIM_PATH])
+static SdmStatus name_folder(const SimScene *sc, const char *suffix, char out[SIM_PATH])
 {
     int n = (int)strlen(sc->opt->output);
     while (n > 1 && sc->opt->output[n - 1] == '/')
@@ -62,21 +62,21 @@ static SdmStatus beside(const SimScene *sc, const char *suffix, char out[SIM_PAT
 SdmStatus sim_files_begin(SimScene *sc)
 {
     SdmStatus st = SDM_OK;
-    char target[SIM_PATH], stranger[256];
+    char target[SIM_PATH], other_file[256];
     struct stat info;
-    TRY(beside(sc, "", target));
-    TRY(beside(sc, ".part", sc->folder));
+    TRY(name_folder(sc, "", target));
+    TRY(name_folder(sc, ".part", sc->folder));
     if (stat(target, &info) == 0) {
         if (!sc->opt->overwrite)
             return sdm_fail(sc->ctx, SDM_ERR_USAGE, "%s exists; give --overwrite to replace it", target);
-        if (!find_stranger(target, stranger, sizeof stranger))
+        if (!find_other_file(target, other_file, sizeof other_file))
             return sdm_fail(sc->ctx, SDM_ERR_USAGE, "%s is not a folder; choose another --output", target);
-        if (stranger[0])
+        if (other_file[0])
             return sdm_fail(sc->ctx, SDM_ERR_USAGE,
                             "%s holds %s, which simulate did not write; choose another --output", target,
-                            stranger);
+                            other_file);
     }
-    remove_ours(sc->folder); /* of a run that was killed */
+    remove_folder(sc->folder); /* of a run that was killed */
     if (mkdir(sc->folder, 0777) != 0) {
         const int why = errno;
         sdm_fail(sc->ctx, SDM_ERR_IO, "cannot make the folder %s: %s", sc->folder, strerror(why));
@@ -91,9 +91,9 @@ SdmStatus sim_files_commit(SimScene *sc)
 {
     SdmStatus st = SDM_OK;
     char target[SIM_PATH], old[SIM_PATH];
-    TRY(beside(sc, "", target));
-    TRY(beside(sc, ".old", old));
-    remove_ours(old);
+    TRY(name_folder(sc, "", target));
+    TRY(name_folder(sc, ".old", old));
+    remove_folder(old);
     const bool had = rename(target, old) == 0;
     if (rename(sc->folder, target) != 0) {
         const int why = errno;
@@ -103,7 +103,7 @@ SdmStatus sim_files_commit(SimScene *sc)
         return sdm_fail(sc->ctx, SDM_ERR_IO, "cannot rename %s to %s: %s", sc->folder, target, strerror(why));
     }
     sc->folder[0] = '\0';
-    remove_ours(old);
+    remove_folder(old);
 done:
     return st;
 }
@@ -111,6 +111,6 @@ done:
 void sim_files_abandon(SimScene *sc)
 {
     if (sc->folder[0])
-        remove_ours(sc->folder);
+        remove_folder(sc->folder);
     sc->folder[0] = '\0';
 }

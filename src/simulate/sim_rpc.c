@@ -116,7 +116,7 @@ static double evaluate(const double *coef, const double t[TERMS])
 }
 
 /* Error at random points between the fitted ones. */
-static void judge(const SimScene *sc, const SimCamera *cam, const Fit *fit, double *rms_px, double *worst_px)
+static void measure_error(const SimScene *sc, const SimCamera *cam, const Fit *fit, double *rms_px, double *worst_px)
 {
     const int n = 4000;
     double sum = 0.0;
@@ -184,7 +184,7 @@ SdmStatus sim_rpc_fit(SimScene *sc, int view, char ***metadata, double *rms_px, 
     sample(sc, cam, &fit);
     TRY(solve(sc, &fit, 0));
     TRY(solve(sc, &fit, 1));
-    judge(sc, cam, &fit, rms_px, worst_px);
+    measure_error(sc, cam, &fit, rms_px, worst_px);
     *metadata = describe(&fit);
 done:
     sdm_free(&fit.at);

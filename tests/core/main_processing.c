@@ -44,12 +44,6 @@ static bool parse(Request *q, int argc, char **argv)
     return good;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void print_line(const Request *q, const char *what, double seconds)
 {
     printf("%s,%.4f,%.2f\n", what, seconds, 1e9 * seconds / ((double)q->width * q->height));

@@ -1,4 +1,4 @@
-/* Steps of the chain on the bench's device, each by the device's own clock beside its bound: bytes at the
+/* Steps of the chain on the device of the bench -> cases, timed by the device's clock.  Their bounds are bytes at the
  * speed of a copy, or instructions at the rate at which multiprocessors start them. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_device.h"
@@ -8,8 +8,8 @@
 
 enum { COARSE = 3 };
 
-/* What lies on the device: arrays of a window of level 0, images, lattice. */
-typedef struct Bed {
+/* Data on the device: arrays of a window of level 0, images, lattice. */
+typedef struct StepData {
     SdmGpu gpu;
     const SynScene *scene;
     SdmWindow win, half;
@@ -20,12 +20,12 @@ typedef struct Bed {
     int64_t copy_bytes;
     SdmBuffer *copy[2];
     double device_s;
-} Bed;
+} StepData;
 
-typedef SdmStatus step_fn(SdmContext *ctx, Bed *b, int which);
+typedef SdmStatus step_fn(SdmContext *ctx, StepData *b, int which);
 
 typedef struct StepCall {
-    Bed *bed;
+    StepData *on_device;
     step_fn *step;
     int which;
     double device_s;
@@ -33,7 +33,7 @@ typedef struct StepCall {
 
 /* ---- the steps ---- */
 
-static SdmStatus do_copy(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_copy(SdmContext *ctx, StepData *b, int which)
 {
     (void)which;
     const int64_t n = b->copy_bytes / 16;
@@ -42,13 +42,13 @@ static SdmStatus do_copy(SdmContext *ctx, Bed *b, int which)
                       (const SdmArg[]){SDM_BUF(b->copy[0]), SDM_BUF(b->copy[1]), SDM_I64(n)});
 }
 
-static SdmStatus do_warp(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_warp(SdmContext *ctx, StepData *b, int which)
 {
     (void)which;
     return sdm_gpu_warp(ctx, &b->gpu, &b->cells, b->prior, &b->image, b->right);
 }
 
-static SdmStatus do_half(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_half(SdmContext *ctx, StepData *b, int which)
 {
     (void)which;
     return sdm_gpu_half(ctx, &b->gpu, &b->image, &b->image_half);
@@ -56,19 +56,19 @@ static SdmStatus do_half(SdmContext *ctx, Bed *b, int which)
 
 enum Pass { FIRST, RETRY, REPEAT, PASSES };
 
-static SdmGpuViews views_of(const Bed *b, int cost)
+static SdmGpuViews views_of(const StepData *b, int cost)
 {
     return (SdmGpuViews){
         .cost = (enum SdmGpuCost)cost, .w = b->win.w, .h = b->win.h, .left = b->left, .right = b->right};
 }
 
-static SdmGpuSurface surface_of(const Bed *b)
+static SdmGpuSurface surface_of(const StepData *b)
 {
     return (SdmGpuSurface){
         .win = b->win, .h_m = b->h_m, .prior_m = b->prior, .flags = b->flags, .score = b->score};
 }
 
-static SdmStatus do_match(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_match(SdmContext *ctx, StepData *b, int which)
 {
     const SdmPass passes[PASSES] = {sdm_first_pass(&b->set), sdm_retry_pass(&b->set, 1),
                                     sdm_repeat_pass(&b->set)};
@@ -82,7 +82,7 @@ static SdmStatus do_match(SdmContext *ctx, Bed *b, int which)
     return sdm_gpu_match(ctx, &b->gpu, &m);
 }
 
-static SdmStatus do_reject(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_reject(SdmContext *ctx, StepData *b, int which)
 {
     (void)which;
     const SdmGpuSurface s = surface_of(b);
@@ -91,34 +91,34 @@ static SdmStatus do_reject(SdmContext *ctx, Bed *b, int which)
     return sdm_gpu_reject(ctx, &b->gpu, &s, &r, b->spare_flags);
 }
 
-static SdmStatus do_median(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_median(SdmContext *ctx, StepData *b, int which)
 {
     (void)which;
     const SdmGpuSurface s = surface_of(b);
     return sdm_gpu_median(ctx, &b->gpu, &s, b->spare);
 }
 
-static SdmStatus do_fill(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_fill(SdmContext *ctx, StepData *b, int which)
 {
     (void)which;
     const SdmGpuSurface s = surface_of(b);
     return sdm_gpu_fill(ctx, &b->gpu, &s, &sdm_fill_far, &sdm_fill_near, NULL);
 }
 
-static SdmStatus do_smooth(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_smooth(SdmContext *ctx, StepData *b, int which)
 {
     (void)which;
     const SdmGpuSurface s = surface_of(b);
     return sdm_gpu_smooth(ctx, &b->gpu, &s, b->spare);
 }
 
-static SdmStatus do_refine(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_refine(SdmContext *ctx, StepData *b, int which)
 {
     (void)which;
     return sdm_gpu_refine(ctx, &b->gpu, &b->half, b->prior, &b->win, b->spare);
 }
 
-static SdmStatus do_validate(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_validate(SdmContext *ctx, StepData *b, int which)
 {
     SdmStatus st = SDM_OK;
     const SdmPass pass = sdm_ray_error_pass(&b->set);
@@ -136,7 +136,7 @@ done:
     return st;
 }
 
-static SdmStatus do_grid(SdmContext *ctx, Bed *b, int which)
+static SdmStatus do_grid(SdmContext *ctx, StepData *b, int which)
 {
     (void)which;
     const SdmGridding how = {.lattice = &b->scene->lattice, .spacing = 2.0 * SYN_GSD_M, .gsd_m = SYN_GSD_M,
@@ -175,9 +175,9 @@ static const struct {
     {"device gridding, cells of 2 x 2 pixels", do_grid, 0, 1300.0, 53.0},
 };
 
-/* ---- what they work on ---- */
+/* ---- data ---- */
 
-static SdmStatus send(SdmContext *ctx, Bed *b, const void *data, int64_t bytes, SdmBuffer **out)
+static SdmStatus send(SdmContext *ctx, StepData *b, const void *data, int64_t bytes, SdmBuffer **out)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_buffer_new(ctx, b->gpu.device, bytes, "an array of the bench", out));
@@ -186,13 +186,13 @@ done:
     return st;
 }
 
-static SdmStatus send_image(SdmContext *ctx, Bed *b, const SdmLevelImage *from, SdmGpuImage *out)
+static SdmStatus send_image(SdmContext *ctx, StepData *b, const SdmLevelImage *from, SdmGpuImage *out)
 {
     *out = (SdmGpuImage){.x0 = from->x0, .y0 = from->y0, .w = from->w, .h = from->h};
     return send(ctx, b, from->data, from->w * from->h * 2, &out->data);
 }
 
-static SdmStatus make_bed(SdmContext *ctx, Bed *b)
+static SdmStatus make_data(SdmContext *ctx, StepData *b)
 {
     SdmStatus st = SDM_OK;
     SdmSurface truth = {.h_m = NULL};
@@ -231,21 +231,21 @@ static SdmStatus call_step(SdmContext *ctx, void *data)
 {
     SdmStatus st = SDM_OK;
     StepCall *const c = data;
-    SdmGpu *const g = &c->bed->gpu;
+    SdmGpu *const g = &c->on_device->gpu;
     TRY(sdm_device_seconds(ctx, g->device, g->queue, &c->device_s)); /* from here on */
-    TRY(c->step(ctx, c->bed, c->which));
+    TRY(c->step(ctx, c->on_device, c->which));
     TRY(sdm_device_seconds(ctx, g->device, g->queue, &c->device_s));
 done:
     return st;
 }
 
-static SdmStatus add_step(SdmBench *b, Bed *bed, const char *name, step_fn *step, int which, double outputs,
+static SdmStatus add_step(SdmBench *b, StepData *on_device, const char *name, step_fn *step, int which, double outputs,
                           SdmBenchNeed need)
 {
     SdmStatus st = SDM_OK;
     StepCall *c = NULL;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (StepCall){.bed = bed, .step = step, .which = which};
+    *c = (StepCall){.on_device = on_device, .step = step, .which = which};
     TRY(sdm_bench_add(b, &(SdmBenchCase){.name = name,
                                          .level = sdm_bench_device_name(b, true),
                                          .output = "pixel",
@@ -259,16 +259,16 @@ done:
 }
 
 /* Best of the repeats: bytes a second of the copy, read and written. */
-static SdmStatus measure_copy(SdmBench *b, Bed *bed)
+static SdmStatus measure_copy(SdmBench *b, StepData *on_device)
 {
     SdmStatus st = SDM_OK;
-    StepCall c = {.bed = bed, .step = do_copy};
+    StepCall c = {.on_device = on_device, .step = do_copy};
     double least = 1e30;
     for (int i = 0; i < b->opt->repeats + 1; i++) {
         TRY(call_step(b->ctx, &c));
         least = c.device_s > 0.0 && c.device_s < least ? c.device_s : least;
     }
-    b->device_bandwidth = 2.0 * (double)bed->copy_bytes / least;
+    b->device_bandwidth = 2.0 * (double)on_device->copy_bytes / least;
 done:
     return st;
 }
@@ -277,28 +277,28 @@ SdmStatus sdm_bench_add_device_steps(SdmBench *b)
 {
     SdmStatus st = SDM_OK;
     SdmBenchScene *scene = NULL;
-    Bed *bed = NULL;
+    StepData *on_device = NULL;
     SdmDevice *const device = sdm_bench_device(b);
     if (!device)
         return SDM_OK;
     const SdmDeviceInfo *const info = sdm_device_info(device);
-    TRY(sdm_bench_alloc(b, &bed, 1, sizeof *bed));
+    TRY(sdm_bench_alloc(b, &on_device, 1, sizeof *on_device));
     TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200, &scene));
-    bed->scene = sdm_bench_scene_data(scene);
-    bed->win = (SdmWindow){.w = bed->scene->width, .h = bed->scene->height};
-    bed->half = (SdmWindow){.level = 1, .w = bed->win.w / 2, .h = bed->win.h / 2};
-    bed->copy_bytes = b->opt->quick || info->is_cpu ? (int64_t)16 << 20 : (int64_t)1 << 30;
-    TRY(sdm_match_settings(b->ctx, NULL, "zncc", "auto", 8.0f, &bed->set));
-    bed->set.coarse_level = bed->set.top_level = COARSE;
-    TRY(sdm_gpu_open(b->ctx, device, 0, &bed->gpu)); /* its buffers go with the device */
-    TRY(make_bed(b->ctx, bed));
-    TRY(measure_copy(b, bed));
+    on_device->scene = sdm_bench_scene_data(scene);
+    on_device->win = (SdmWindow){.w = on_device->scene->width, .h = on_device->scene->height};
+    on_device->half = (SdmWindow){.level = 1, .w = on_device->win.w / 2, .h = on_device->win.h / 2};
+    on_device->copy_bytes = b->opt->quick || info->is_cpu ? (int64_t)16 << 20 : (int64_t)1 << 30;
+    TRY(sdm_match_settings(b->ctx, NULL, "zncc", "auto", 8.0f, &on_device->set));
+    on_device->set.coarse_level = on_device->set.top_level = COARSE;
+    TRY(sdm_gpu_open(b->ctx, device, 0, &on_device->gpu)); /* its buffers go with the device */
+    TRY(make_data(b->ctx, on_device));
+    TRY(measure_copy(b, on_device));
     enum { LANES = 128 }; /* instructions that a multiprocessor starts in a cycle, of single items */
     b->device_issue = info->api == SDM_API_CUDA ? (double)info->units * LANES * info->clock_hz : 0.0;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        TRY(add_step(b, bed, steps[i].name, steps[i].step, steps[i].which,
-                     steps[i].step == do_half ? (double)bed->image_half.w * (double)bed->image_half.h
-                                              : (double)bed->win.w * bed->win.h,
+        TRY(add_step(b, on_device, steps[i].name, steps[i].step, steps[i].which,
+                     steps[i].step == do_half ? (double)on_device->image_half.w * (double)on_device->image_half.h
+                                              : (double)on_device->win.w * on_device->win.h,
                      (SdmBenchNeed){.operations = steps[i].instructions, .bytes = steps[i].bytes}));
 done:
     return st;
