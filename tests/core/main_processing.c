@@ -4,6 +4,7 @@
  * the gridding that follows the least), pixels of the frame. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/synthetic.h"
+#include "core/stats.h"
 #include "matching/gridding.h"
 
 #include <math.h>
@@ -90,8 +91,7 @@ static SdmStatus time_runs(SdmContext *ctx, const Request *q, const SynScene *sc
         seconds[i] = sdm_now_s() - begin;
         cpu_s = fmin(cpu_s, (double)(clock() - cpu) / CLOCKS_PER_SEC);
     }
-    qsort(seconds, (size_t)q->runs, sizeof *seconds, by_value);
-    print_line(q, "main_processing", seconds[q->runs / 2]);
+    print_line(q, "main_processing", sdm_select_f64(seconds, q->runs, q->runs / 2));
     print_line(q, "main_processing_cpu", cpu_s);
     TRY(time_gridding(ctx, q, scene, settings, &r));
     int64_t valid = 0;
