@@ -7,13 +7,13 @@
 #include <omp.h>
 #endif
 
-enum { MOST_THREADS = 4 /* a processor */, TEAM_UNITS = 1 << 20 /* of a thread, at least */ };
+enum { MOST_THREADS = 4 /* for each processor */, LEAST_UNITS = 1 << 20 /* of work for each thread */ };
 
 int sdm_threads(const SdmContext *ctx)
 {
 #ifdef _OPENMP
     const int processors = omp_get_num_procs(), wanted = ctx->threads;
-    /* more would only take turns, each with buffers of its own */
+    /* more threads would only take turns, each with buffers of its own */
     const int most = wanted <= 0                          ? processors
                      : wanted < MOST_THREADS * processors ? wanted
                                                           : MOST_THREADS * processors;
@@ -27,7 +27,7 @@ int sdm_threads(const SdmContext *ctx)
 int sdm_thread_limit_begin(SdmContext *ctx, int64_t units)
 {
     const int before = ctx->thread_limit;
-    const int64_t threads = units / TEAM_UNITS;
+    const int64_t threads = units / LEAST_UNITS;
     ctx->thread_limit = threads < 1 ? 1 : threads < INT_MAX ? (int)threads : INT_MAX;
     return before;
 }

@@ -1,4 +1,4 @@
-/* The inside of SdmCamera, for src/camera only: every kind of camera begins with it. */
+/* The fields of SdmCamera, for src/input only: the struct of every kind of camera begins with it. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_KINDS_H
 #define SDM_KINDS_H
@@ -11,7 +11,7 @@ struct SdmCamera {
     double hmin_m, hmax_m;
     void (*project)(const SdmCamera *cam, size_t n, const double *ground, double *image);
     void (*locate)(const SdmCamera *cam, size_t n, const double *image, double *ground);
-    void (*release)(SdmCamera *cam); /* what the kind owns besides its own block; may be NULL */
+    void (*release)(SdmCamera *cam); /* frees what the kind owns besides its own struct; may be NULL */
 };
 
 static inline double sdm_dot3(const double a[3], const double b[3])
@@ -47,7 +47,7 @@ enum { SDM_POLYFIT_MAX = 256, SDM_POLYFIT_DEGREE = 8 };
 
 /* Least-squares polynomial through n <= SDM_POLYFIT_MAX points (x about -1..1) by orthogonal columns.
  * degree <= SDM_POLYFIT_DEGREE and < n.
- * @return root mean square of what is left, in units of y */
+ * @return root mean square of the residuals, in units of y */
 double sdm_polyfit(int n, const double *x, const double *y, int degree, double *coef);
 
 #endif

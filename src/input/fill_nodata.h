@@ -1,14 +1,15 @@
-/* Fill that a file does not declare as nodata.  For src/input and src/rectified. */
+/* Samples of an image -> values that stand for nodata although the file does not declare them. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_FILL_H
 #define SDM_FILL_H
 
 #include <stdint.h>
 
-/* sorted: samples *from..*to - 1, ascending, finite.  Fill is one value at an end that many of them have (one
- * in 2,000, 32 at least), farther from all others than these spread; or many zeros where all others are
- * positive. fill: gets up to two values, else unchanged; from, to: narrowed to the others.  Returns how many
- * values. */
+/* Find undeclared nodata among the samples sorted[*from .. *to - 1], which are ascending and finite.  It is a value at an
+ * end of the range that many samples have (one in 2,000, at least 32) and that is farther from the other samples than
+ * these spread; or 0, where many samples are 0 and all others positive.
+ * fill: up to two values; unchanged without any.  from, to: narrowed to the other samples.
+ * @return number of values found */
 int sdm_fill_find(const float *sorted, int64_t *from, int64_t *to, float fill[2]);
 
 /* The shortest text that is read back as v. */

@@ -16,11 +16,11 @@ typedef struct SdmOrbit {
     double line_time_s;
     double position[3][SDM_ORBIT_DEGREE + 1]; /* metres, Earth-fixed */
     double y[3][SDM_ORBIT_DEGREE + 1], z[3][SDM_ORBIT_DEGREE + 1];
-    double position_rms_m, velocity_rms_mps; /* noise of what was given, per axis; 0 without velocity */
+    double position_rms_m, velocity_rms_mps; /* noise of the given values, per axis; 0 without velocity */
 } SdmOrbit;
 
 /* row: n lattice rows, increasing; position_m: n x 3 Earth-fixed; velocity_mps: n x 3 or NULL, inertial or
- * Earth-fixed (its length tells).  name: file for messages.  SDM_ERR_INPUT when this is no such orbit. */
+ * Earth-fixed (its length distinguishes them).  name: file for messages.  SDM_ERR_INPUT when this is no such orbit. */
 SdmStatus sdm_orbit_fit(SdmContext *ctx, const char *name, int n, const double *row, const double *position_m,
                         const double *velocity_mps, SdmOrbit *out);
 
