@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     if (status == SDM_OK)
         status = sdm_describe(context, argc > 1 ? argv[1] : "", NULL, &scene);
     if (status == SDM_OK)
-        printf("%s %s %s\n", SDM_VERSION, scene.sensor, scene.crs);
+        printf("%s %s %s\n", sdm_version(), scene.sensor, scene.crs);
     else
         printf("failed: %s\n", sdm_error(context));
     sdm_close(&context);

@@ -26,6 +26,7 @@ expect 2 "unexpected argument 'c'" run a b c -o dem.tif
 expect 2 "unknown option --overwrite" info scene.hdf --overwrite
 expect 2 "expected the DEM and the reference" compare dem.tif
 expect 2 "stereodem simulate: -o is missing" simulate
+expect 2 "--lon and --lat belong together, found --lon alone" simulate -o "$work/place" --lon 5
 
 expect 1 "stereodem info: " info "$work/absent.hdf"
 expect 1 "absent.hdf" run "$work/absent.hdf" -o "$work/dem.tif"
