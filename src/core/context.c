@@ -44,6 +44,7 @@ SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt)
     else
         sdm_options_default(&ctx->options);
     ctx->threads = ctx->options.threads;
+    ctx->memory_bytes = ctx->options.memory_bytes;
     ctx->started_s = sdm_now_s();
     ctx->stop_requests = sdm_stop_requests();
     return sdm_options_check(ctx, &ctx->options);
@@ -71,6 +72,7 @@ SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out)
     }
     ctx->options = parent->options;
     ctx->threads = parent->threads;
+    ctx->memory_bytes = parent->memory_bytes;
     ctx->account = parent->account ? parent->account : parent;
     ctx->started_s = parent->started_s;
     ctx->crash = parent->crash;
@@ -102,9 +104,9 @@ const SdmOptions *sdm_options(const SdmContext *ctx)
     return &ctx->options;
 }
 
-SdmStatus sdm_set_options(SdmContext *ctx, const SdmOptions *opt)
+int64_t sdm_set_memory_budget(SdmContext *ctx, int64_t bytes)
 {
-    ctx->options = *opt;
-    ctx->threads = opt->threads;
-    return sdm_options_check(ctx, opt);
+    const int64_t before = ctx->memory_bytes;
+    ctx->memory_bytes = bytes;
+    return before;
 }

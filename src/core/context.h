@@ -27,7 +27,8 @@ typedef struct SdmLines {
 } SdmLines;
 
 struct SdmContext {
-    SdmOptions options;
+    SdmOptions options; /* as given at the opening; never changed */
+    int64_t memory_bytes; /* budget of the process: see sdm_set_memory_budget() */
     int threads; /* as asked for; 0 = one per processor */
     int cancelled;              /* set atomically */
     sig_atomic_t stop_requests; /* calls of sdm_stop() before the context was opened */

@@ -19,9 +19,11 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...) __attrib
             goto done;               \
     } while (0)
 
+/* The options that the context was opened with.  For public functions, which hand them down; nothing below asks. */
 const SdmOptions *sdm_options(const SdmContext *ctx);
-/* Other options from now on (borrowed strings), checked as sdm_open() does. */
-SdmStatus sdm_set_options(SdmContext *ctx, const SdmOptions *opt);
+/* Change the budget, bytes, by which freed blocks are cached; a job runs within the budget that was planned.
+ * @return the budget before */
+int64_t sdm_set_memory_budget(SdmContext *ctx, int64_t bytes);
 /* A context for work on another thread.  It has the parent's options and charges memory to the parent's account; error
  * and clocks are its own.  Close it before the parent; memory allocated through it may live on.  Its log lines, at most
  * 16, are kept until sdm_forward_log(), since the sink belongs to the parent's thread. */

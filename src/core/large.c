@@ -64,7 +64,7 @@ static size_t cache_room(SdmContext *ctx)
     enum { OWN = 56 << 20 };
     const int64_t now = __atomic_load_n(&ctx->bytes_now, __ATOMIC_RELAXED),
                   peak = __atomic_load_n(&ctx->bytes_peak, __ATOMIC_RELAXED),
-                  share = ctx->options.memory_bytes / 4 * 3 - OWN, most = peak > share ? peak : share;
+                  share = ctx->memory_bytes / 4 * 3 - OWN, most = peak > share ? peak : share;
     return most > now ? (size_t)(most - now) / PAGE * PAGE : 0;
 }
 

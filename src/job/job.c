@@ -38,11 +38,13 @@ SdmStatus sdm_job_start(SdmContext *ctx, const char *folder, const SdmOptions *c
                         SdmJob *job)
 {
     SdmStatus st = SDM_OK;
-    *job = (SdmJob){.plan = *plan, .options = *caller, .cache_before = GDALGetCacheMax64()};
+    *job = (SdmJob){.ctx = ctx, .plan = *plan, .options = *caller, .cache_before = GDALGetCacheMax64()};
     *plan = NULL;
     TRY(sdm_format(ctx, job->folder, sizeof job->folder, "%s", folder));
+    job->budget_before = sdm_set_memory_budget(ctx, caller->memory_bytes);
     TRY(take_planned_options(ctx, job));
     TRY(sdm_options_check(ctx, &job->options));
+    (void)sdm_set_memory_budget(ctx, job->options.memory_bytes);
     GDALSetCacheMax64(sdm_cache_bytes(job->options.memory_bytes));
 done:
     if (st != SDM_OK)
@@ -60,14 +62,11 @@ SdmStatus sdm_job_open(SdmContext *ctx, const char *folder, const SdmOptions *ca
 
 void sdm_job_close(SdmJob *job)
 {
-    if (job->plan)
+    if (job->plan) {
         GDALSetCacheMax64(job->cache_before);
+        (void)sdm_set_memory_budget(job->ctx, job->budget_before);
+    }
     sdm_plan_close(&job->plan);
-}
-
-SdmStatus sdm_job_lend_options(SdmContext *ctx, const SdmOptions *options)
-{
-    return sdm_set_options(ctx, options);
 }
 
 /* ---- files ---- */

@@ -21,10 +21,12 @@ typedef enum SdmJobFile {
 
 /* Stays where it was opened: the options point into it. */
 typedef struct SdmJob {
+    SdmContext *ctx;
     char folder[SDM_PATH_SIZE];
     SdmPlan *plan;      /* owned */
     SdmOptions options; /* the caller's, with those of the plan in their place */
     char input[SDM_PLAN_INPUTS][SDM_PATH_SIZE]; /* the files that options name, as they are found from here */
+    int64_t budget_before; /* bytes, of the context, put back by sdm_job_close() */
     int64_t cache_before; /* bytes of GDAL's block cache, put back by sdm_job_close() */
 } SdmJob;
 
@@ -34,8 +36,6 @@ SdmStatus sdm_job_open(SdmContext *ctx, const char *folder, const SdmOptions *ca
 SdmStatus sdm_job_start(SdmContext *ctx, const char *folder, const SdmOptions *caller, SdmPlan **plan,
                         SdmJob *job);
 void sdm_job_close(SdmJob *job);
-/* The layers below src/job that still ask the context for options get these from now on. */
-SdmStatus sdm_job_lend_options(SdmContext *ctx, const SdmOptions *options);
 
 /* The name of a file of the folder; n: number of the scene or unit. */
 SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n,

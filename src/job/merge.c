@@ -236,14 +236,12 @@ static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
                    folder ? "" : "/dem", one.scene->name));
     one.options.output = output;
     one.options.overwrite = m->again || !folder; /* products in the job folder are this job's own */
-    TRY(sdm_job_lend_options(ctx, &one.options));
     if (one.scene->error)
         st = sdm_fail(ctx, SDM_ERR_INPUT, "%s", one.scene->error);
     else
         st = merge_in_turn(ctx, &one);
     st = count_scene(ctx, m, &one, st);
 done:
-    (void)sdm_job_lend_options(ctx, &m->job.options);
     sdm_prepared_free(&one.prepared);
     return st;
 }
@@ -316,13 +314,11 @@ done:
 SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *out)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions caller = *sdm_options(ctx);
-    Merge m = {.q = q, .out = out, .again = caller.overwrite};
+    Merge m = {.q = q, .out = out, .again = sdm_options(ctx)->overwrite};
     char what[64];
     bool made = false;
     *out = (SdmMergeSummary){0};
-    TRY(sdm_job_open(ctx, q->job, &caller, &m.job));
-    TRY(sdm_job_lend_options(ctx, &m.job.options));
+    TRY(sdm_job_open(ctx, q->job, sdm_options(ctx), &m.job));
     const int count = m.job.plan->count;
     const int first = q->scene >= 0 ? q->scene : 0, end = q->scene >= 0 ? q->scene + 1 : count;
     if (first >= count) {
@@ -345,7 +341,6 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
 done:
     if (made)
         rmdir(q->folder); /* only when nothing came into it */
-    (void)sdm_job_lend_options(ctx, &caller);
     sdm_free(&m.missing);
     sdm_job_close(&m.job);
     return st;

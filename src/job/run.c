@@ -136,7 +136,6 @@ static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input,
     sdm_crash_leftover(ctx, sdm_lease_path(r->lease), r->folder);
     TRY(sdm_plan_make(ctx, &r->options, r->folder, input, 1, &plan));
     TRY(sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job));
-    TRY(sdm_job_lend_options(ctx, &r->job.options));
 done:
     sdm_plan_close(&plan);
     return st;
@@ -165,7 +164,6 @@ done:
     sdm_crash_leftover(ctx, NULL, NULL);
     sdm_lease_release(&r.lease);
     sdm_units_close(&r.units);
-    (void)sdm_job_lend_options(ctx, &caller);
     sdm_job_close(&r.job);
     sdm_match_queue_close(&queue);
     sdm_free(&input);

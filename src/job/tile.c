@@ -60,12 +60,10 @@ done:
 SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions caller = *sdm_options(ctx);
     Tile t = {.q = q, .out = out};
     SdmMatchQueue *none = NULL;
     *out = (SdmTileSummary){0};
-    TRY(sdm_job_open(ctx, q->job, &caller, &t.job));
-    TRY(sdm_job_lend_options(ctx, &t.job.options));
+    TRY(sdm_job_open(ctx, q->job, sdm_options(ctx), &t.job));
     const SdmUnitsRequest request = {
         .job = &t.job, .is_shared = true, .wait_s = q->wait_s, .expected = q->count};
     TRY(sdm_units_open(ctx, &request, &none, &t.units));
@@ -79,7 +77,6 @@ SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out
 done:
     out->skipped = t.units ? sdm_units_resumed(t.units) : 0;
     sdm_units_close(&t.units);
-    (void)sdm_job_lend_options(ctx, &caller);
     sdm_job_close(&t.job);
     return st;
 }

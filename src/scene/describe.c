@@ -116,7 +116,7 @@ SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, Sdm
     out->centre_lat_deg = f->lat_deg;
     out->hmin_m = f->hmin_m;
     out->hmax_m = f->hmax_m;
-    TRY(sdm_grid_choose(ctx, sdm_options(ctx), f->lon_deg, f->lat_deg, f->gsd_m, &grid));
+    TRY(sdm_grid_choose(ctx, scene->options, f->lon_deg, f->lat_deg, f->gsd_m, &grid));
     TRY(measure_overlap(ctx, scene, f, &grid, out));
     out->spacing = grid.spacing;
     name_crs(&grid, out->crs, sizeof out->crs);
