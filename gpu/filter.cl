@@ -1,4 +1,4 @@
-/* Surface -> cleaned, completed, smoothed, refined surface: the filters of src/geometry/surface.c. */
+/* Surface -> cleaned, completed, smoothed, refined surface: the filters of src/matching/filters.c. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "portable.h"

@@ -395,7 +395,7 @@ static bool can_finish(const void *state)
     return !(d->in->left->saturated || d->in->right->saturated) || sdm_device_info(d->gpu.device)->doubles;
 }
 
-static SdmStatus tell_time(Device *d, const char *what, double *device_s)
+static SdmStatus log_time(Device *d, const char *what, double *device_s)
 {
     SdmStatus st = SDM_OK;
     const SdmDeviceInfo *const info = sdm_device_info(d->gpu.device);
@@ -408,33 +408,30 @@ done:
     return st;
 }
 
-/* Copy an array of the window to memory of the host, which is made where it is NULL. */
-static SdmStatus receive(Device *d, const SdmBuffer *from, size_t size, const char *what, void *out)
-{
-    SdmStatus st = SDM_OK;
-    const size_t n = (size_t)d->win.w * (size_t)d->win.h;
-    void **const slot = out;
-    if (!*slot)
-        TRY(sdm_alloc_raw(d->ctx, slot, n, size, what));
-    TRY(sdm_download(d->ctx, from, 0, *slot, (int64_t)(n * size), d->gpu.queue, false));
-done:
-    return st;
-}
-
 static SdmStatus surface(void *state, SdmFineResult *out)
 {
     SdmStatus st = SDM_OK;
     Device *const d = state;
-    Arrays *const a = &d->a;
+    const Arrays *const a = &d->a;
     SdmSurface *const s = &out->surface;
+    const int64_t n = (int64_t)d->win.w * d->win.h;
     TRY(sdm_surface_alloc(d->ctx, &d->win, s));
-    TRY(receive(d, a->left, sizeof *out->left, "the rectified left view", &out->left));
-    TRY(receive(d, a->score, sizeof *s->score, "the surface's scores", &s->score));
-    TRY(receive(d, a->prior, sizeof *out->ray_error_px, "ray intersection errors", &out->ray_error_px));
-    TRY(receive(d, a->now, sizeof *s->h_m, "the surface", &s->h_m));
-    TRY(receive(d, a->flags, sizeof *s->flags, "the surface's flags", &s->flags));
+    TRY(sdm_alloc_raw(d->ctx, &out->left, (size_t)n, sizeof *out->left, "the rectified left view"));
+    TRY(sdm_alloc_raw(d->ctx, &out->ray_error_px, (size_t)n, sizeof *out->ray_error_px,
+                      "ray intersection errors"));
+    const struct {
+        const SdmBuffer *from;
+        void *to;
+        int64_t size;
+    } all[] = {{a->left, out->left, sizeof *out->left},
+               {a->score, s->score, sizeof *s->score},
+               {a->prior, out->ray_error_px, sizeof *out->ray_error_px},
+               {a->now, s->h_m, sizeof *s->h_m},
+               {a->flags, s->flags, sizeof *s->flags}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        TRY(sdm_download(d->ctx, all[i].from, 0, all[i].to, n * all[i].size, d->gpu.queue, false));
     TRY(sdm_finish(d->ctx, d->gpu.device, d->gpu.queue));
-    TRY(tell_time(d, "the surface", &out->device_s));
+    TRY(log_time(d, "the surface", &out->device_s));
 done:
     if (st != SDM_OK) /* memory that a copy may still write to */
         (void)sdm_finish(NULL, d->gpu.device, d->gpu.queue);
@@ -473,7 +470,7 @@ static SdmStatus grid(void *state, const SdmMatchCall *call, SdmFineResult *out)
     for (int i = 0; i < 2; i++)
         TRY(sdm_download(d->ctx, from[1], i * whole, wholes[i], whole, d->gpu.queue, false));
     TRY(sdm_finish(d->ctx, d->gpu.device, d->gpu.queue));
-    TRY(tell_time(d, "cells", &out->device_s));
+    TRY(log_time(d, "cells", &out->device_s));
 done:
     if (st != SDM_OK) /* memory that a copy may still write to */
         (void)sdm_finish(NULL, d->gpu.device, d->gpu.queue);

@@ -46,7 +46,7 @@ typedef struct Match {
 /* A thread's consumer of rows of scores. */
 typedef struct Consumer {
     const Match *match;
-    SdmRowExtent span; /* of the rows: column 0 of a row of scores is the first of these */
+    SdmRowExtent extent; /* of the rows: column 0 of a row of scores is the first of these */
     SdmPickRow pick;
     SdmRowCells cells;
     float *clamped; /* scores clamped to the labels */
@@ -71,8 +71,8 @@ static void update_heights(void *user, const SdmCostRow *row)
     const SdmLevelTask *const task = m->task;
     const SdmPass *const p = m->pass;
     const int w = row->width;
-    const size_t at = (size_t)row->y * (size_t)task->win.w + (size_t)c->span.x0;
-    const SdmWindow part = sdm_window_columns(&task->win, c->span);
+    const size_t at = (size_t)row->y * (size_t)task->win.w + (size_t)c->extent.x0;
+    const SdmWindow part = sdm_window_columns(&task->win, c->extent);
     const SdmCostRow clamped = sdm_level_labels_clamp(&m->labels, row, c->clamped);
     task->kernels->pick_row(&clamped, &c->pick);
     sdm_lattice_row(task->lattice, &part, row->y, SDM_RIGHT, &c->cells);
@@ -110,12 +110,12 @@ static size_t consumer_bytes(const SdmPass *p, int w)
            sdm_level_labels_clamp_bytes(p, w);
 }
 
-static Consumer consumer_cut(const Match *m, SdmRowExtent span, char *scratch)
+static Consumer consumer_cut(const Match *m, SdmRowExtent extent, char *scratch)
 {
     const int w = m->task->win.w;
     const size_t n = ((size_t)w + 15) / 16 * 16;
     float *const f = (float *)(void *)scratch;
-    Consumer c = {.match = m, .span = span};
+    Consumer c = {.match = m, .extent = extent};
     c.pick = (SdmPickRow){.residual = f, .score = f + n, .edge = (uint8_t *)(f + 5 * n)};
     if (m->pass->min_margin > 0.0f) /* the runner-up is never better */
         c.pick.runner_up = f + 2 * n;
@@ -130,13 +130,13 @@ static Consumer consumer_cut(const Match *m, SdmRowExtent span, char *scratch)
     return c;
 }
 
-static SdmCostJob cost_job(const SdmLevelTask *task, const SdmPass *pass, SdmRowExtent span, int row_begin,
+static SdmCostJob cost_job(const SdmLevelTask *task, const SdmPass *pass, SdmRowExtent extent, int row_begin,
                            int row_end, char *scratch)
 {
-    return (SdmCostJob){.left = task->left + span.x0,
-                        .right = task->right + span.x0,
+    return (SdmCostJob){.left = task->left + extent.x0,
+                        .right = task->right + extent.x0,
                         .stride = task->win.w,
-                        .width = span.x1 - span.x0,
+                        .width = extent.x1 - extent.x0,
                         .height = task->win.h,
                         .row_begin = row_begin,
                         .row_end = row_end,
@@ -151,22 +151,22 @@ static SdmCostJob cost_job(const SdmLevelTask *task, const SdmPass *pass, SdmRow
 /* Strips of rows that threads take one by one: where columns are left out, the blocks of these. */
 typedef struct Strips {
     int count, y0, rows;
-    const SdmRowExtent *span;
+    const SdmRowExtent *extent;
 } Strips;
 
-static Strips cut_strips(SdmContext *ctx, const SdmRowExtent *span, int y0, int y1)
+static Strips cut_strips(SdmContext *ctx, const SdmRowExtent *extent, int y0, int y1)
 {
     const int threads = sdm_threads(ctx), rows = y1 - y0;
-    const int count = span                   ? (rows + SDM_EXTENT_ROWS - 1) / SDM_EXTENT_ROWS
+    const int count = extent                   ? (rows + SDM_EXTENT_ROWS - 1) / SDM_EXTENT_ROWS
                       : rows < 128 * threads ? threads
                                              : rows / 128;
-    return (Strips){count, y0, rows, span};
+    return (Strips){count, y0, rows, extent};
 }
 
 static int strip_begin(const Strips *s, int i)
 {
     const int by_block = i * SDM_EXTENT_ROWS < s->rows ? i * SDM_EXTENT_ROWS : s->rows;
-    return s->y0 + (s->span ? by_block : (int)((int64_t)s->rows * i / s->count));
+    return s->y0 + (s->extent ? by_block : (int)((int64_t)s->rows * i / s->count));
 }
 
 /* Pixels from..end - 1 of the window keep their prior. */
@@ -179,13 +179,13 @@ static void keep_prior(const Match *m, size_t from, size_t end)
     }
 }
 
-/* The same for the columns outside the span. */
-static void leave_out(const Match *m, SdmRowExtent span, int y0, int y1)
+/* The same for the columns outside the extent. */
+static void leave_out(const Match *m, SdmRowExtent extent, int y0, int y1)
 {
     const size_t w = (size_t)m->task->win.w;
     for (size_t y = (size_t)y0; y < (size_t)y1; y++) {
-        keep_prior(m, y * w, y * w + (size_t)span.x0);
-        keep_prior(m, y * w + (size_t)span.x1, (y + 1) * w);
+        keep_prior(m, y * w, y * w + (size_t)extent.x0);
+        keep_prior(m, y * w + (size_t)extent.x1, (y + 1) * w);
     }
 }
 
@@ -193,16 +193,16 @@ static void leave_out(const Match *m, SdmRowExtent span, int y0, int y1)
 static void match_rows(SdmContext *ctx, const Match *m)
 {
     const SdmLevelTask *const task = m->task;
-    const Strips strips = cut_strips(ctx, task->span, m->labels.begin, m->labels.end);
+    const Strips strips = cut_strips(ctx, task->extent, m->labels.begin, m->labels.end);
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 1)
     for (int i = 0; i < strips.count; i++) {
         char *const mine = m->scratch + m->bytes * (size_t)sdm_thread();
         const int begin = strip_begin(&strips, i), end = strip_begin(&strips, i + 1);
-        const SdmRowExtent span = sdm_row_extent(task->span, task->win.w, begin);
-        Consumer c = consumer_cut(m, span, mine + m->cost_bytes);
-        if (task->span && !m->retry)
-            leave_out(m, span, begin, end);
-        const SdmCostJob job = cost_job(task, m->pass, span, begin, end, mine);
+        const SdmRowExtent extent = sdm_row_extent(task->extent, task->win.w, begin);
+        Consumer c = consumer_cut(m, extent, mine + m->cost_bytes);
+        if (task->extent && !m->retry)
+            leave_out(m, extent, begin, end);
+        const SdmCostJob job = cost_job(task, m->pass, extent, begin, end, mine);
         if (job.width > 0)
             task->cost(&job, update_heights, &c);
     }
@@ -294,20 +294,20 @@ SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass
     const size_t bytes = cost_bytes + (3 * sizeof(float) * (size_t)w + 63) / 64 * 64;
     char *scratch = NULL;
     TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
-    const Strips strips = cut_strips(ctx, task->span, 0, h);
+    const Strips strips = cut_strips(ctx, task->extent, 0, h);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int i = 0; i < strips.count; i++) {
         char *const mine = scratch + bytes * (size_t)sdm_thread();
         const int begin = strip_begin(&strips, i), end = strip_begin(&strips, i + 1);
-        const SdmRowExtent span = sdm_row_extent(task->span, w, begin);
-        SdmCostJob job = cost_job(task, &rows, span, begin, end, mine);
+        const SdmRowExtent extent = sdm_row_extent(task->extent, w, begin);
+        SdmCostJob job = cost_job(task, &rows, extent, begin, end, mine);
         job.along_v = true;
         job.right_shift = 0;
-        RayErrorConsumer g = {.kernels = task->kernels, .stride = (size_t)w, .x0 = (size_t)span.x0,
+        RayErrorConsumer g = {.kernels = task->kernels, .stride = (size_t)w, .x0 = (size_t)extent.x0,
                               .pass = pass, .ray_error_v = ray_error_v, .score0 = score0,
                               .scratch =
                                   pass->score_sigma > 0.0f ? (float *)(void *)(mine + cost_bytes) : NULL};
-        for (size_t k = (size_t)begin * (size_t)w; task->span && k < (size_t)end * (size_t)w; k++) {
+        for (size_t k = (size_t)begin * (size_t)w; task->extent && k < (size_t)end * (size_t)w; k++) {
             ray_error_v[k] = NAN;
             score0[k] = 0;
         }

@@ -14,7 +14,7 @@ typedef struct SdmLevelTask {
     sdm_cost_strip_fn *cost;
     const SdmLattice *lattice;
     SdmWindow win;
-    const SdmRowExtent *span; /* as of a surface of the window; not with an optimizer */
+    const SdmRowExtent *extent; /* as of a surface of the window; not with an optimizer */
     const SdmLevelImage *left_source, *right_source;
     int v_shift;           /* rows by which the right view is taken off (search at the coarsest level) */
     int16_t *left, *right; /* warped, h x w, owned */

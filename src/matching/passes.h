@@ -4,7 +4,7 @@
 #ifndef SDM_PASSES_H
 #define SDM_PASSES_H
 
-#include "geometry/surface.h"
+#include "matching/filters.h"
 #include "matching/match_settings.h"
 
 typedef enum SdmStepKind {
@@ -101,11 +101,7 @@ enum { SDM_PLANE_RANGE = 10 }; /* at most, px */
 SdmPass sdm_sharpen_pass(const SdmMatchSettings *set);
 SdmPass sdm_ray_error_pass(const SdmMatchSettings *set);
 
-/* Rejection: `half` of its window, tolerance (metres) and least share of neighbours that change alike. */
-typedef struct SdmRejection {
-    int half;
-    float tol_m, share;
-} SdmRejection;
+/* A step of rejection; its tolerance is a pixel of residual. */
 SdmRejection sdm_rejection(const SdmStep *step, float metres_per_pixel);
 
 /* Filling of a level: from far, and where there is enough, from near; and of the holes that are left. */

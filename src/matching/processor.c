@@ -71,7 +71,7 @@ static void close_level(SdmProcessor *p)
 {
     sdm_level_close(&p->task);
     sdm_free(&p->prior);
-    p->surface.span = NULL;
+    p->surface.extent = NULL;
     sdm_free(&p->extent);
     if (p->in_team)
         sdm_thread_limit_end(p->ctx, p->team);
@@ -98,9 +98,9 @@ static SdmStatus open_level(void *state, const SdmWindow *win)
     p->surface = finer;
     if (p->in->footprint && sdm_optimizer_is_local(&p->in->settings->optimizer))
         TRY(find_extents(p->ctx, p->in, win, &p->extent));
-    p->surface.span = p->extent;
+    p->surface.extent = p->extent;
     p->task = sdm_level_task(p->in, win);
-    p->task.span = p->extent;
+    p->task.extent = p->extent;
     if (win->level > 0)
         enter_team(p);
     TRY(sdm_level_open(p->ctx, &p->task));
@@ -115,7 +115,7 @@ SdmStatus sdm_processor_take(SdmProcessor *p, SdmSurface *s)
     s->flags = NULL;
     s->score = NULL;
     p->task = sdm_level_task(p->in, &p->surface.win);
-    p->task.span = p->surface.span;
+    p->task.extent = p->surface.extent;
     enter_team(p);
     return sdm_level_open(p->ctx, &p->task);
 }
@@ -132,9 +132,9 @@ static void close_all(void *state)
 
 void sdm_processor_give(SdmProcessor *p, SdmSurface *s)
 {
-    const SdmRowExtent *const extent = s->span;
+    const SdmRowExtent *const extent = s->extent;
     *s = p->surface;
-    s->span = extent;
+    s->extent = extent;
     p->surface = (SdmSurface){0};
     close_all(p);
 }
@@ -168,8 +168,7 @@ static SdmStatus reject(void *state, const SdmRejection *r)
     uint16_t *flags = NULL;
     const int around = sdm_stage_enter(p->ctx, 6);
     TRY(sdm_alloc_raw(p->ctx, &flags, (size_t)s->win.w * (size_t)s->win.h, sizeof *flags, "flags"));
-    TRY(sdm_surface_reject(p->ctx, p->in->settings->kernels, s, p->prior, r->half, r->tol_m, r->share,
-                           flags));
+    TRY(sdm_surface_reject(p->ctx, p->in->settings->kernels, s, p->prior, r, flags));
     sdm_free(&s->flags);
     s->flags = flags;
     flags = NULL;
@@ -291,7 +290,7 @@ static SdmStatus surface(void *state, SdmFineResult *out)
 {
     SdmProcessor *const p = state;
     *out = (SdmFineResult){.surface = p->surface, .ray_error_px = p->ray_error_px, .left = p->task.left};
-    out->surface.span = NULL;
+    out->surface.extent = NULL;
     p->surface = (SdmSurface){0};
     p->ray_error_px = NULL;
     p->task.left = NULL;

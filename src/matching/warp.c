@@ -4,19 +4,19 @@
 
 #include <math.h>
 
-/* Columns of a row of a view, those off its span as no data. */
+/* Columns of a row of a view, those off its extent as no data. */
 static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *surface_m, int y,
                      SdmRowExtent columns, SdmRowCells *r, int16_t *out)
 {
     const SdmLevelImage *const src = side == SDM_LEFT ? task->left_source : task->right_source;
-    SdmRowExtent span = sdm_row_extent(task->span, task->win.w, y);
-    span.x0 = span.x0 < columns.x0 ? columns.x0 : span.x0 < columns.x1 ? span.x0 : columns.x1;
-    span.x1 = span.x1 > columns.x1 ? columns.x1 : span.x1 > span.x0 ? span.x1 : span.x0;
-    const SdmWindow part = sdm_window_columns(&task->win, span);
-    const size_t row = (size_t)y * (size_t)task->win.w, at = row + (size_t)span.x0;
-    for (int x = columns.x0; x < span.x0; x++)
+    SdmRowExtent extent = sdm_row_extent(task->extent, task->win.w, y);
+    extent.x0 = extent.x0 < columns.x0 ? columns.x0 : extent.x0 < columns.x1 ? extent.x0 : columns.x1;
+    extent.x1 = extent.x1 > columns.x1 ? columns.x1 : extent.x1 > extent.x0 ? extent.x1 : extent.x0;
+    const SdmWindow part = sdm_window_columns(&task->win, extent);
+    const size_t row = (size_t)y * (size_t)task->win.w, at = row + (size_t)extent.x0;
+    for (int x = columns.x0; x < extent.x0; x++)
         out[row + (size_t)x] = SDM_PIXEL_NODATA;
-    for (int x = span.x1; x < columns.x1; x++)
+    for (int x = extent.x1; x < columns.x1; x++)
         out[row + (size_t)x] = SDM_PIXEL_NODATA;
     if (part.w <= 0)
         return;

@@ -219,7 +219,7 @@ static void columns_left_out_do_not_matter(void **state)
         assert_int_equal(match(b.ctx, &b, &in, &win, &win, &whole), SDM_OK);
         in.footprint = &shape;
         assert_int_equal(match(b.ctx, &b, &in, &win, &win, &part), SDM_OK);
-        assert_null(part.surface.span);
+        assert_null(part.surface.extent);
         for (int y = 0; y < H; y++)
             if (to[y >> COARSE] > from[y >> COARSE])
                 same_bytes(&whole, from[y >> COARSE] << COARSE, y, &part, from[y >> COARSE] << COARSE, y,

@@ -2,6 +2,7 @@
  * bit for bit. */
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_cases.h"
+#include "matching/filters.h"
 
 typedef struct Shape {
     int w, h;
@@ -175,8 +176,7 @@ static void check_median_and_reject(Filters *f)
     sdm_surface_median(test.ctx, &sdm_kernels_reference, &f->surface, f->surface.h_m, f->out);
     OK(sdm_gpu_median(test.ctx, &test.gpu, &s, median));
     expect(median, f->out, 4 * f->n, name_of("median", f->s, f->turn));
-    OK(sdm_surface_reject(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, r.half, r.tol_m,
-                          r.share, flags));
+    OK(sdm_surface_reject(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, &r, flags));
     OK(sdm_gpu_reject(test.ctx, &test.gpu, &s, &r, kept));
     expect(kept, flags, 2 * f->n, name_of("reject", f->s, f->turn));
     free(flags);

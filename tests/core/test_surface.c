@@ -4,7 +4,7 @@
 #include "kernel_cases.h"
 #include "two_contexts.h"
 
-#include "geometry/surface.h"
+#include "matching/filters.h"
 
 static SdmSurface surface_of(int w, int h, const float *h_m, uint16_t flags)
 {
@@ -63,19 +63,19 @@ static void reject_by_hand(void **state)
         s.h_m[i] = prior[i] + (i == 24 ? 10.0f : 3.0f);
     }
     const SdmKernels *const k = sdm_kernels_at("auto");
-    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, 1, 1.0f, 0.3f, flags), SDM_OK); /* 3 of 9 */
+    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, &(SdmRejection){1, 1.0f, 0.3f}, flags), SDM_OK); /* 3 of 9 */
     for (int i = 0; i < 49; i++)
         assert_int_equal(flags[i],
                          i == 24 ? SDM_QA_ISOLATED | SDM_QA_SATURATED : SDM_QA_VALID | SDM_QA_SATURATED);
-    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, 1, 7.0f, 0.3f, flags),
+    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, &(SdmRejection){1, 7.0f, 0.3f}, flags),
                      SDM_OK); /* within 7 m: stays */
     assert_int_equal(flags[24], SDM_QA_VALID | SDM_QA_SATURATED);
-    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, 1, 1.0f, 0.5f, flags),
+    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, &(SdmRejection){1, 1.0f, 0.5f}, flags),
                      SDM_OK); /* 5 of 9: corners have 4 */
     assert_int_equal(flags[0], SDM_QA_ISOLATED | SDM_QA_SATURATED);
     assert_int_equal(flags[1], SDM_QA_VALID | SDM_QA_SATURATED);
     s.flags[0] = SDM_QA_FOLD;
-    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, 3, 1.0f, 0.1f, flags), SDM_OK);
+    assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, &(SdmRejection){3, 1.0f, 0.1f}, flags), SDM_OK);
     assert_int_equal(flags[0], SDM_QA_FOLD); /* what has a reason keeps it */
     sdm_surface_free(&s);
 }
@@ -164,7 +164,7 @@ static void run(SdmContext *c, enum Filter f, SdmSurface *s, const float *prior)
         sdm_surface_median(c, k, s, s->h_m, out);
         memcpy(s->h_m, out, n * sizeof *out);
     } else if (f == REJECT) {
-        assert_int_equal(sdm_surface_reject(c, k, s, prior, HALF, 6.0f, 0.3f, flags), SDM_OK);
+        assert_int_equal(sdm_surface_reject(c, k, s, prior, &(SdmRejection){HALF, 6.0f, 0.3f}, flags), SDM_OK);
         memcpy(s->flags, flags, n * sizeof *flags);
     } else if (f == FILL) {
         assert_int_equal(sdm_surface_fill(c, k, s, prior, &(SdmFill){HALF, 12, true}, NULL), SDM_OK);

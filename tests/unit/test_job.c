@@ -336,7 +336,7 @@ static void a_prepared_scene_comes_back(void **state)
     assert_true(back.coarse.win.level == 3 && back.coarse.win.u0 == -2 && back.coarse.win.h == SIDE);
     assert_memory_equal(back.coarse.h_m, height, sizeof height);
     assert_memory_equal(back.terrain.distance_px, away, sizeof away);
-    assert_true(!back.coarse.flags && !back.coarse.score && !back.settings.kernels && !back.coarse.span);
+    assert_true(!back.coarse.flags && !back.coarse.score && !back.settings.kernels && !back.coarse.extent);
     assert_true(isnan(back.lattice_error_px) && back.grid.geographic && back.grid.rows == 6);
     sdm_prepared_free(&back);
     p.settings.coarse_level = 2; /* not that of the surface */

@@ -1,0 +1,260 @@
+/* Stages 6 and 7 on the processor: refinement, median, rejection, filling and smoothing of a surface. */
+// SPDX-License-Identifier: Apache-2.0
+#include "matching/filters.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_SIDE = 15 };
+
+/* Clamp an absolute index of the coarser level to its window. */
+static int64_t inside(int64_t at, int64_t first, int count)
+{
+    const int64_t i = at - first;
+    return i < 0 ? 0 : i >= count ? count - 1 : i;
+}
+
+/* Height of fine column i (u = f->u0 + i), from the two coarse rows. */
+static float refined(const SdmWindow *c, const float *r0, const float *r1, int64_t u, float fy)
+{
+    const int64_t iu = (u - 1) >> 1, a = inside(iu, c->u0, c->w), b = inside(iu + 1, c->u0, c->w);
+    const float fx = u & 1 ? 0.25f : 0.75f;
+    const float top = r0[a] + fx * (r0[b] - r0[a]), low = r1[a] + fx * (r1[b] - r1[a]);
+    return top + fy * (low - top);
+}
+
+void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *coarse, SdmSurface *fine)
+{
+    const SdmWindow *const c = &coarse->win, *const f = &fine->win;
+    /* pairs of columns 2 m + 1, 2 m + 2 between the coarse columns m and m + 1, both inside */
+    const int64_t first = f->u0 >> 1 > c->u0 ? f->u0 >> 1 : c->u0, end = (f->u0 + f->w - 1) >> 1;
+    const int64_t last = end < c->u0 + c->w - 1 ? end : c->u0 + c->w - 1;
+    const int pairs = last > first ? (int)(last - first) : 0;
+    const int begin = pairs > 0 ? (int)(2 * first + 1 - f->u0) : f->w;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int j = 0; j < f->h; j++) {
+        const int64_t v = f->v0 + j, jv = (v - 1) >> 1; /* centre at (v - 0.5) / 2 of the coarser level */
+        const float fy = v & 1 ? 0.25f : 0.75f;
+        const float *const r0 = coarse->h_m + inside(jv, c->v0, c->h) * c->w;
+        const float *const r1 = coarse->h_m + inside(jv + 1, c->v0, c->h) * c->w;
+        float *const out = fine->h_m + (size_t)j * (size_t)f->w;
+        for (int i = 0; i < begin; i++)
+            out[i] = refined(c, r0, r1, f->u0 + i, fy);
+        if (pairs > 0)
+            k->refine_row(r0 + (first - c->u0), r1 + (first - c->u0), fy, pairs, out + begin);
+        for (int i = begin + 2 * pairs; i < f->w; i++)
+            out[i] = refined(c, r0, r1, f->u0 + i, fy);
+    }
+}
+
+void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *in,
+                        float *out)
+{
+    const int w = s->win.w, h = s->win.h;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int y = 0; y < h; y++) {
+        const float *row[3];
+        const uint16_t *flags[3];
+        for (int j = 0; j < 3; j++) {
+            const int yy = y + j - 1 < 0 ? 0 : y + j - 1 >= h ? h - 1 : y + j - 1;
+            row[j] = in + (size_t)yy * (size_t)w;
+            flags[j] = s->flags + (size_t)yy * (size_t)w;
+        }
+        k->median_row(row, flags, w, out + (size_t)y * (size_t)w);
+    }
+}
+
+/* ring: changes of the rows about y, row y at y modulo the window's side. */
+static void reject_row(const SdmKernels *k, const SdmSurface *s, int y, const SdmRejection *r,
+                       const int16_t *ring, uint8_t *count, uint16_t *new_flags)
+{
+    const int w = s->win.w, half = r->half, side = 2 * half + 1,
+              least = (int)ceilf(r->share * (float)(side * side));
+    const size_t at = (size_t)y * (size_t)w;
+    const int16_t *row[MAX_SIDE];
+    for (int j = 0; j < side; j++) {
+        const int yy = y + j - half;
+        row[j] = yy >= 0 && yy < s->win.h ? ring + (size_t)(yy % side) * (size_t)w : NULL;
+    }
+    k->agree_row(row, half, w, count);
+    const uint16_t *restrict const old = s->flags + at;
+    uint16_t *restrict const fresh = new_flags + at;
+    for (int x = 0; x < w; x++) { /* without branches, so that it vectorises */
+        const uint16_t few = count[x] < least ? SDM_QA_VALID : 0, lost = old[x] & few;
+        fresh[x] = (uint16_t)((old[x] & ~lost) | (lost ? SDM_QA_ISOLATED : 0));
+    }
+}
+
+SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *prior,
+                             const SdmRejection *r, uint16_t *new_flags)
+{
+    SdmStatus st = SDM_OK;
+    const int w = s->win.w, h = s->win.h, half = r->half, side = 2 * half + 1, threads = sdm_threads(ctx);
+    int16_t *ring = NULL; /* of each thread: `side` rows of changes */
+    uint8_t *counts = NULL;
+    TRY(sdm_alloc(ctx, &ring, (size_t)threads * (size_t)side * (size_t)w, sizeof *ring,
+                  "changes of the surface"));
+    TRY(sdm_alloc(ctx, &counts, (size_t)threads * (size_t)w, 1, "agreeing neighbours"));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; t++) {
+        int16_t *const mine = ring + (size_t)t * (size_t)side * (size_t)w;
+        uint8_t *const count = counts + (size_t)t * (size_t)w;
+        const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
+        for (int y = y0 - half > 0 ? y0 - half : 0; y < y1 + half && y < h; y++) {
+            const size_t at = (size_t)y * (size_t)w;
+            k->change_row(s->h_m + at, prior + at, s->flags + at, w, r->tol_m,
+                          mine + (size_t)(y % side) * (size_t)w);
+            if (y - half >= y0)
+                reject_row(k, s, y - half, r, mine, count, new_flags);
+        }
+        for (int y = h - half > y0 ? h - half : y0; y < y1; y++) /* the last rows have no rows below */
+            reject_row(k, s, y, r, mine, count, new_flags);
+    }
+done:
+    sdm_free(&ring);
+    sdm_free(&counts);
+    return st;
+}
+
+enum { STRIP = 128 }; /* columns of a strip of the filling; one without holes costs nothing */
+
+/* Sums over columns of the changes of the rows y - half .. y + half, for a strip with `half` columns on
+ * either side. */
+typedef struct Columns {
+    int x0, x1;  /* of the surface */
+    int y, half;
+    bool any;    /* y is set */
+    int32_t *sum, *count;
+} Columns;
+
+static void add_row(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, int sign,
+                    const Columns *c)
+{
+    if (y < 0 || y >= s->win.h)
+        return;
+    const size_t at = (size_t)y * (size_t)s->win.w + (size_t)c->x0;
+    k->add_changes(s->h_m + at, prior + at, s->flags + at, c->x1 - c->x0, sign, c->sum, c->count);
+}
+
+/* Move the sums to row y: by adding and removing rows, or from scratch where that is less work. */
+static void move_columns(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, Columns *c)
+{
+    const int half = c->half;
+    if (!c->any || y - c->y > half) {
+        memset(c->sum, 0, sizeof *c->sum * (size_t)(c->x1 - c->x0));
+        memset(c->count, 0, sizeof *c->count * (size_t)(c->x1 - c->x0));
+        for (int j = y - half; j <= y + half; j++)
+            add_row(k, s, prior, j, 1, c);
+    } else {
+        for (int j = c->y; j < y; j++) {
+            add_row(k, s, prior, j + half + 1, 1, c);
+            add_row(k, s, prior, j - half, -1, c);
+        }
+    }
+    c->y = y;
+    c->any = true;
+}
+
+/* Fill the pixels x0..x1 of row y that have no match. */
+static void fill_pixels(SdmSurface *s, const float *prior, const Columns *c, int x0, int x1, const SdmFill *f,
+                        uint8_t *filled)
+{
+    const size_t row = (size_t)c->y * (size_t)s->win.w;
+    int64_t sum = 0;
+    int32_t n = 0;
+    for (int x = x0 - f->half > 0 ? x0 - f->half : 0; x < x0 + f->half && x < s->win.w; x++) {
+        sum += c->sum[x - c->x0];
+        n += c->count[x - c->x0];
+    }
+    for (int x = x0; x < x1; x++) {
+        const size_t at = row + (size_t)x;
+        if (x + f->half < s->win.w) {
+            sum += c->sum[x + f->half - c->x0];
+            n += c->count[x + f->half - c->x0];
+        }
+        if (!(s->flags[at] & SDM_QA_VALID)) {
+            const bool can = n >= f->least;
+            if (can)
+                s->h_m[at] = prior[at] + (float)((double)sum / n) * 0.015625f;
+            else if (f->else_prior)
+                s->h_m[at] = prior[at];
+            if (filled)
+                filled[at] = can;
+        }
+        if (x - f->half >= 0) {
+            sum -= c->sum[x - f->half - c->x0];
+            n -= c->count[x - f->half - c->x0];
+        }
+    }
+}
+
+/* The range *first..*end - 1 of x0..x1 - 1 outside of which all pixels have a match; false: all have one. */
+static bool find_holes(const uint16_t *flags, int x0, int x1, int *first, int *end)
+{
+    uint16_t all = SDM_QA_VALID;
+    for (int x = x0; x < x1; x++)
+        all &= flags[x];
+    if (all & SDM_QA_VALID)
+        return false;
+    for (*first = x0; flags[*first] & SDM_QA_VALID;)
+        ++*first;
+    for (*end = x1; flags[*end - 1] & SDM_QA_VALID;)
+        --*end;
+    return true;
+}
+
+SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const float *prior,
+                           const SdmFill *fill, uint8_t *filled)
+{
+    SdmStatus st = SDM_OK;
+    const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx), strips = (w + STRIP - 1) / STRIP;
+    const size_t columns = (size_t)(STRIP + 2 * fill->half + 16);
+    int32_t *sums = NULL;
+    TRY(sdm_alloc(ctx, &sums, 2 * columns * (size_t)threads, sizeof *sums, "fill sums"));
+    if (filled)
+        memset(filled, 0, (size_t)w * (size_t)h);
+    /* heights of pixels without a match are not read, so the surface is filled in place */
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int i = 0; i < 4 * threads * strips; i++) {
+        int32_t *const mine = sums + 2 * columns * (size_t)sdm_thread();
+        const int strip = i % strips, part = i / strips, x0 = strip * STRIP,
+                  x1 = x0 + STRIP < w ? x0 + STRIP : w;
+        const int y0 = (int)((int64_t)h * part / (4 * threads)),
+                  y1 = (int)((int64_t)h * (part + 1) / (4 * threads));
+        Columns c = {.x0 = x0 > fill->half ? x0 - fill->half : 0,
+                     .x1 = x1 + fill->half < w ? x1 + fill->half : w,
+                     .half = fill->half,
+                     .sum = mine,
+                     .count = mine + columns};
+        for (int y = y0; y < y1; y++) {
+            const SdmRowExtent extent = sdm_row_extent(s->extent, w, y);
+            int first, end;
+            if (x1 <= extent.x0 || x0 >= extent.x1 ||
+                !find_holes(s->flags + (size_t)y * (size_t)w, x0, x1, &first, &end))
+                continue;
+            move_columns(k, s, prior, y, &c);
+            fill_pixels(s, prior, &c, first, end, fill, filled);
+        }
+    }
+done:
+    sdm_free(&sums);
+    return st;
+}
+
+SdmStatus sdm_surface_smooth(SdmContext *ctx, const SdmKernels *k, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    const int w = s->win.w, h = s->win.h;
+    float *out = NULL;
+    TRY(sdm_alloc_raw(ctx, &out, (size_t)w * (size_t)h, sizeof *out, "the smoothed surface"));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int y = 0; y < h; y++) {
+        const float *const m = s->h_m + (size_t)y * (size_t)w;
+        const float *const row[3] = {y > 0 ? m - w : m, m, y + 1 < h ? m + w : m};
+        k->smooth_row(row, w, out + (size_t)y * (size_t)w);
+    }
+    sdm_free(&s->h_m);
+    s->h_m = out;
+done:
+    return st;
+}
