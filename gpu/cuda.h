@@ -1,4 +1,4 @@
-/* What the files of the CUDA back end share. */
+/* CUDA through libcuda.so.1, opened at run time: functions and types of cuda.c and cuda_list.c. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_CUDA_H
 #define SDM_GPU_CUDA_H

@@ -1,4 +1,4 @@
-/* What the files of the OpenCL back end share. */
+/* OpenCL through libOpenCL.so.1, opened at run time: functions and types of opencl*.c. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_OPENCL_H
 #define SDM_GPU_OPENCL_H

@@ -1,4 +1,5 @@
-/* Tables that declare each option once; they drive parsing, --help, ranges and the run report. */
+/* Tables that declare each option once; they drive parsing, --help, ranges and the run report.  options.c has the
+ * common table; commands with options of their own have a *_options.c in their folder. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_OPTIONS_H
 #define SDM_OPTIONS_H

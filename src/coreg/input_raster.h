@@ -4,7 +4,7 @@
 #define SDM_INPUT_RASTER_H
 
 #include "core/core.h"
-#include "geo/vertical.h"
+#include "geo/vertical_datum.h"
 
 #include <gdal.h>
 #include <ogr_srs_api.h>

@@ -1,4 +1,4 @@
-/* Observed differences between pairs of nodes of a network -> one value for each node, by robust least
+/* Observed differences between pairs of DEMs (nodes of a network) -> one value for each node, by robust least
  * squares. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_STACK_ADJUST_H

@@ -1,7 +1,7 @@
 /* Geoid undulation above the WGS 84 ellipsoid: at points, and over the cells of a grid. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geoid.h"
-#include "geo/vertical.h"
+#include "geo/vertical_datum.h"
 
 #include <math.h>
 #include <proj.h>

@@ -1,6 +1,6 @@
 /* Stage 3: sample the cameras on the nodes of the lattice. */
 // SPDX-License-Identifier: Apache-2.0
-#include "geometry/frame.h"
+#include "geometry/epipolar_frame.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* ASTER level 1A files -> tables and image of each telescope -> views.  For src/input and tests. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ASTER_H
-#define SDM_ASTER_H
+#ifndef SDM_ASTER_FILES_H
+#define SDM_ASTER_FILES_H
 
 #include "input/source.h"
 

@@ -1,7 +1,7 @@
 /* The fields of SdmCamera, for src/input only: the struct of every kind of camera begins with it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_KINDS_H
-#define SDM_KINDS_H
+#ifndef SDM_CAMERA_KINDS_H
+#define SDM_CAMERA_KINDS_H
 
 #include "geo/geodesy.h"
 #include "input/camera.h"

@@ -1,7 +1,7 @@
 /* Samples of an image -> values that stand for nodata although the file does not declare them. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_FILL_H
-#define SDM_FILL_H
+#ifndef SDM_FILL_NODATA_H
+#define SDM_FILL_NODATA_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* What the readers share: quiet GDAL, files as text, the list of inputs.  For src/input and src/rectified. */
+/* Helpers of everything that reads a file: GDAL without messages, a file as text, the list of inputs. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SOURCE_H
 #define SDM_SOURCE_H

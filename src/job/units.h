@@ -1,4 +1,4 @@
-/* Units of a job in work: what is done already is found, the others are begun, ended and stored. */
+/* Units of a job that are computed: finished ones are found, the others are begun, ended and stored. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_UNITS_H
 #define SDM_UNITS_H

@@ -6,7 +6,7 @@
 #ifndef SDM_MATCHING_BACKEND_H
 #define SDM_MATCHING_BACKEND_H
 
-#include "core/block.h"
+#include "core/dem_block.h"
 #include "geometry/surface.h"
 #include "matching/passes.h"
 #include "matching/pyramid.h"

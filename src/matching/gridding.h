@@ -4,7 +4,7 @@
 #ifndef SDM_GRIDDING_H
 #define SDM_GRIDDING_H
 
-#include "core/block.h"
+#include "core/dem_block.h"
 #include "matching/backend.h"
 
 /* The grid and the settings.  A cell is the mean of the points around it, weighted by a Gaussian of sigma 0.6

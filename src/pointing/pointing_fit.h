@@ -3,7 +3,7 @@
 #ifndef SDM_POINTING_FIT_H
 #define SDM_POINTING_FIT_H
 
-#include "geometry/frame.h"
+#include "geometry/epipolar_frame.h"
 #include "pointing/tie_points.h"
 
 /* Spread of a match's position by noise alone, px of its level: sqrt(2 (1 - rho) / rho) / (g W) for the

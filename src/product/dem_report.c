@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/dem_report.h"
 #include "core/options.h"
-#include "geo/vertical.h"
+#include "geo/vertical_datum.h"
 #include "product/picture.h"
 
 #include <gdal.h>

@@ -4,7 +4,7 @@
 #include "product/product.h"
 #include "geo/gdal_errors.h"
 #include "geo/geoid.h"
-#include "geo/vertical.h"
+#include "geo/vertical_datum.h"
 #include "product/output_files.h"
 #include "product/picture.h"
 #include "product/raster.h"

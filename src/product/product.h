@@ -3,7 +3,7 @@
 #ifndef SDM_PRODUCT_H
 #define SDM_PRODUCT_H
 
-#include "core/block.h"
+#include "core/dem_block.h"
 #include "product/dem_stats.h"
 #include "product/qa.h"
 #include "product/report_model.h"

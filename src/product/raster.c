@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/raster.h"
 #include "geo/gdal_errors.h"
-#include "geo/vertical.h"
+#include "geo/vertical_datum.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

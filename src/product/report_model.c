@@ -1,4 +1,4 @@
-/* Figures of a DEM -> a report of sections; their memory. */
+/* Figures of a DEM -> a report of sections.  report_model.h says how to add a section. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/report_model.h"
 

@@ -3,7 +3,7 @@
 #ifndef SDM_SCENE_BLOCK_H
 #define SDM_SCENE_BLOCK_H
 
-#include "core/block.h"
+#include "core/dem_block.h"
 #include "matching/gridding.h"
 #include "scene/match_queue.h"
 #include "scene/window_input.h"

@@ -4,7 +4,7 @@
 #ifndef SDM_PREPARE_H
 #define SDM_PREPARE_H
 
-#include "geometry/frame.h"
+#include "geometry/epipolar_frame.h"
 #include "matching/level_loop.h"
 #include "pointing/pointing_fit.h"
 

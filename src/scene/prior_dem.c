@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geoid.h"
 #include "scene/prior_dem.h"
-#include "geo/vertical.h"
+#include "geo/vertical_datum.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>

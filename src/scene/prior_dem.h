@@ -1,9 +1,9 @@
-/* A prior DEM (--dem) -> heights of the coarsest level to search about. */
+/* A prior DEM (--dem) -> heights around which the coarsest level is searched. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PRIOR_DEM_H
 #define SDM_PRIOR_DEM_H
 
-#include "geometry/frame.h"
+#include "geometry/epipolar_frame.h"
 #include "geometry/surface.h"
 
 /* Heights searched above and below a prior DEM, metres. */

@@ -3,7 +3,7 @@
 #ifndef SDM_QUALITY_H
 #define SDM_QUALITY_H
 
-#include "core/block.h"
+#include "core/dem_block.h"
 #include "scene/prepare.h"
 #include "core/qa.h"
 

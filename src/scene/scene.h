@@ -1,4 +1,4 @@
-/* The door to the pipeline: two images and two cameras in, blocks of a DEM in memory out.  No call needs a
+/* The pipeline in memory; start here to embed it: two images and two cameras in, blocks of a DEM out.  No call needs a
  * folder, a lock or a file of the program's own.
  *
  *   sdm_scene_open(), sdm_scene_open_arrays()     files, or arrays and cameras in memory -> SdmScene

@@ -1,6 +1,6 @@
 /* A raster's declaration, or a word of the command line -> its vertical datum. */
 // SPDX-License-Identifier: Apache-2.0
-#include "geo/vertical.h"
+#include "geo/vertical_datum.h"
 #include "core/options.h"
 
 #include <ogr_srs_api.h>

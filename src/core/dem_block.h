@@ -1,7 +1,7 @@
 /* A block of the DEM's cells, as stage 8 makes it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_BLOCK_H
-#define SDM_BLOCK_H
+#ifndef SDM_DEM_BLOCK_H
+#define SDM_DEM_BLOCK_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # A run whose own figures show that its DEM is wrong says so, in the report and in one line, or makes none; a good
 # scene raises no alarm, nor does any scene of the shared data.
-# test_trust.py [STEREODEM]
+# test_quality.py [STEREODEM]
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os

@@ -1,7 +1,8 @@
-/* A raster's declaration, or a word of the command line -> its vertical datum. */
+/* The vertical datums: their names, and the datum that a raster declares.  Undulations: geoid.h.  Heights are converted
+ * by product (output), scene/prior_dem (--dem), coreg/compare_datum and the stack. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_VERTICAL_H
-#define SDM_VERTICAL_H
+#ifndef SDM_VERTICAL_DATUM_H
+#define SDM_VERTICAL_DATUM_H
 
 #include <gdal.h>
 #include <stddef.h>

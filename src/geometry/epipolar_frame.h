@@ -1,7 +1,8 @@
-/* Stage 3: cameras and pointing -> the epipolar frame of the scene and its lattices. */
+/* Stage 3 (docs/chain.md): cameras and pointing -> the epipolar frame of the scene, the height range to search, and
+ * lattices. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_FRAME_H
-#define SDM_FRAME_H
+#ifndef SDM_EPIPOLAR_FRAME_H
+#define SDM_EPIPOLAR_FRAME_H
 
 #include "geo/grid.h"
 #include "geo/projector.h"

@@ -1,7 +1,7 @@
 /* Stage 3: find the frame: the ground that both views show, and the direction along which their rays
  * separate. */
 // SPDX-License-Identifier: Apache-2.0
-#include "geometry/frame.h"
+#include "geometry/epipolar_frame.h"
 #include "geo/geodesy.h"
 
 #include <math.h>
