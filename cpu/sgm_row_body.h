@@ -54,7 +54,7 @@ VEC void O(_sums)(const vec *const path[SDM_SGM_PATHS], const bool *goes, int n,
         vec all = path[0][i];
         for (int k = 1; k < SDM_SGM_PATHS; k++)
             if (goes[k])
-                all = v16_add(all, path[k][i]);
+                all = v16_adds(all, path[k][i]);
         put_sum(sum + i * VL, all, add);
 #endif
     }

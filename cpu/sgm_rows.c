@@ -13,7 +13,7 @@ extern const SdmSgmKernels SDM_NAME(sgm_kernels);
 
 VEC void put_sum(uint16_t *sum, v16 value, bool add)
 {
-    v16_store(sum, add ? v16_add(value, v16_load(sum)) : value);
+    v16_store(sum, add ? v16_adds(value, v16_load(sum)) : value); /* padding stays at the largest value */
 }
 
 #define E 8
