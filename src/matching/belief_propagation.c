@@ -1,4 +1,5 @@
-/* Tiled belief propagation: a wavefront of tiles over the threads, there and back. */
+/* Tiled belief propagation: costs of labels -> labels, by a wavefront of tiles over the threads, forwards and
+ * backwards. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/belief_propagation.h"
 
@@ -93,7 +94,7 @@ static void tile_at(const Front *b, int k, int *i, int *j)
     *i = d - *j;
 }
 
-/* Until tile (i, j), if there is such a one, has been visited `visits` times. */
+/* Wait until tile (i, j), if it exists, has been visited `visits` times. */
 static void await(const Front *b, int i, int j, int visits)
 {
     if (i < 0 || j < 0 || i >= b->across || j >= b->down)
@@ -103,9 +104,9 @@ static void await(const Front *b, int i, int j, int visits)
             sched_yield();
 }
 
-/* Visit k of all: pass after pass, raster order and its reverse by diagonals.  What a visit needs of the ones
- * before lies earlier in this order, so that threads that take visits one after the other never wait for each
- * other's tail. */
+/* Visit k of all: pass after pass, raster order and its reverse by diagonals.  The visits on which
+ * one depends come earlier in this order, so that threads that take visits one after the other never wait for
+ * each other in a circle. */
 static void take_visit(SdmContext *ctx, const Front *b, int64_t k)
 {
     const int tiles = b->across * b->down, pass = (int)(k / tiles), at = (int)(k % tiles), back = pass % 2;

@@ -1,4 +1,5 @@
-/* Tiled belief propagation over the threads of the context; what it computes stands in cpu/bp.h. */
+/* Tiled belief propagation over the threads of the context: a field of costs -> labels, as cpu/bp.h defines
+ * them. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_BELIEF_H
 #define SDM_BELIEF_H

@@ -158,7 +158,7 @@ static inline void measure_run(const SdmFineResult *f, size_t first, int count, 
     }
 }
 
-/* What the pixel adds to the cells around it. */
+/* The terms that the pixel adds to the cells around it. */
 static inline void set_values(const SdmFineResult *f, size_t i, int32_t h, int32_t gap, int32_t value[8])
 {
     const int32_t flags = f->surface.flags[i], valid = -((flags & SDM_QA_VALID) != 0),
@@ -182,7 +182,7 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
                               .radius = w->s.radius,
                               .table = w->s.table,
                               .cell = &s->cell[0].weight};
-    /* the patch lies near the sub-block, so 32 bits hold the way between their corners */
+    /* the patch lies near the sub-block, so 32 bits hold the distance of their corners */
     const int32_t dx = (int32_t)((p->base[0] - col0) * UNIT), dy = (int32_t)((p->base[1] - row0) * UNIT);
     const int32_t reach = w->s.reach * UNIT, right = (cols + w->s.reach) * UNIT,
                   bottom = (rows + w->s.reach) * UNIT;
@@ -213,7 +213,7 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
     w->s.g->kernels->spread_points(&spread, point, count);
 }
 
-/* Its pixels lie in short rows of several rasters, which the processor does not foresee. */
+/* The pixels of a patch lie in short rows of several rasters, which the processor does not prefetch. */
 static void fetch_patch(const Work *w, const Patch *p)
 {
     const SdmFineResult *const f = w->fine;
@@ -276,7 +276,7 @@ static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, i
             finish_cell(w, s, (size_t)(y * SUB + x), b, (size_t)((y0 + y) * b->w + x0 + x));
 }
 
-/* Which patches each sub-block needs: counts first, then the lists, in raster order. */
+/* Lists of the patches that each sub-block needs: counts first, then the lists, in raster order. */
 static SdmStatus sort_patches(SdmContext *ctx, const Work *w, int64_t **begin_out, int32_t **list_out)
 {
     SdmStatus st = SDM_OK;

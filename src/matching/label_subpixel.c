@@ -1,14 +1,14 @@
-/* Labels -> sub-pixel places about them, from the costs alone: smoothness must not draw them to whole pixels.
- */
+/* Labels and costs -> sub-pixel positions about the labels, from the costs alone: smoothness would draw
+ * them to whole pixels. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/optimize.h"
 
-enum { HALF = 2 }; /* of the window that costs are summed over: one pixel's are too coarse */
+enum { HALF = 2 }; /* of the window over which costs are summed: those of one pixel are too coarse */
 
 static int clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
 
-/* Where the least lies between labels whose costs are these, -0.5..0.5: two lines of opposite slope, as sums
- * of magnitudes are a V. */
+/* Position of the minimum between labels with these costs, -0.5..0.5, by two lines of opposite slope, since
+ * sums of magnitudes form a V. */
 static float vertex(int before, int at, int after)
 {
     const int steeper = before > after ? before - at : after - at;
@@ -17,7 +17,7 @@ static float vertex(int before, int at, int after)
     return steeper > 0 ? (float)(before - after) / (float)(2 * steeper) : 0.0f;
 }
 
-typedef struct Row { /* and those about it */
+typedef struct Row { /* with HALF rows above and below */
     const SdmVolume *v;
     const uint8_t *cost[2 * HALF + 1];
     const uint16_t *label[2 * HALF + 1];

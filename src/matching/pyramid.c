@@ -1,4 +1,4 @@
-/* Stage 4: image window -> pyramid, by strips. */
+/* Stage 4: a window of an image -> its levels, by strips; and their local normalisation. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/pyramid.h"
 
@@ -141,7 +141,8 @@ done:
 /* ---- local normalisation ---- */
 enum { NORM_HALF = 15 };
 
-/* Sums over the window of rows y-15..y+15, columns by running sums: integers, so exact in any order. */
+/* Normalise row y: sums over the rows y - 15 .. y + 15 for each column, then running sums along the row; in
+ * integers, so exact in any order. */
 static void normalise_row(const SdmLevelImage *in, int64_t y, int64_t *col, double floor_sigma, int16_t *out)
 {
     const int64_t w = in->w;

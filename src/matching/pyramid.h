@@ -34,7 +34,7 @@ SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *r
                             const int64_t bounds[4], int lmin, int lmax, SdmPyramid *out);
 /* Place and size of a level of that window. */
 void sdm_level_place(const int64_t bounds[4], int level, SdmLevelImage *out);
-/* Bytes that it takes at a time besides its levels, where lmin > 0, of an image of that width. */
+/* Bytes that building takes at a time besides the levels, where lmin > 0, for an image of that width. */
 int64_t sdm_pyramid_strip_bytes(int64_t width, int lmin);
 void sdm_pyramid_free(SdmPyramid *p);
 

@@ -8,7 +8,7 @@
 
 enum { BAND = SDM_SGM_BAND, STEPS = 4096 };
 
-/* Room of a thread. */
+/* Scratch of a thread. */
 typedef struct Room {
     uint16_t *sum;                 /* BAND x width x pitch */
     uint8_t *path[SDM_SGM_PATHS];  /* [1..3]: width x pitch x 2; [0]: 4 pixels */
@@ -32,7 +32,7 @@ static void *take(char *block, size_t *used, size_t bytes)
     return at;
 }
 
-/* Lay a thread's room into block (NULL: only count); its bytes. */
+/* Lay the scratch of a thread into block (NULL: only count); returns its bytes. */
 static size_t room_cut(char *block, int width, int rows, int pitch, Room *r)
 {
     const size_t w = (size_t)width, p = (size_t)pitch;
@@ -56,7 +56,7 @@ int64_t sdm_sgm_bytes(int width, int height, int labels)
     return (int64_t)room * bands_of(height);
 }
 
-/* Halves its way from p2 to p1 where the left image steps by guide_scale. */
+/* Penalties of a larger step by the step of the left image: p2 without one, halfway to p1 at guide_scale. */
 static void make_penalties(Sgm *s)
 {
     const int low = s->how->p1, high = s->how->p2, scale = s->volume->guide_scale;

@@ -1,4 +1,5 @@
-/* Stage 6: pieces of the coarse surface, connected without jumps; nearest terrain of every pixel. */
+/* Stage 6: coarse surface -> pieces that are connected without discontinuities -> terrain, and the nearest
+ * terrain of every pixel. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/terrain_mask.h"
 #include "core/disjoint_sets.h"
@@ -14,8 +15,8 @@ void sdm_terrain_mask_free(SdmTerrainMask *g)
     sdm_free(&g->distance_px);
 }
 
-/* Pixels in order: each begins in the piece of the one on its left, or as its own, and joins that of the one
- * above, most often the same. */
+/* In raster order each pixel takes the piece of its left neighbour, or begins one, and joins it to the
+ * piece of the pixel above, which is most often the same. */
 static void connect_pieces(const SdmSurface *s, float limit, int32_t *parent)
 {
     const int w = s->win.w, h = s->win.h;
@@ -33,7 +34,7 @@ static void connect_pieces(const SdmSurface *s, float limit, int32_t *parent)
         }
 }
 
-/* Roots -> numbers 0.. of the pieces, in the order of their first pixels; -1 where nothing matched. */
+/* Roots -> numbers 0.. of the pieces, in the order of their first pixels; -1 for invalid pixels. */
 static int32_t number_pieces(const SdmSurface *s, int32_t *parent)
 {
     const int32_t n = s->win.w * s->win.h;
@@ -47,8 +48,8 @@ static int32_t number_pieces(const SdmSurface *s, int32_t *parent)
     return count;
 }
 
-/* One pixel of a sweep: the least of the four pixels before it and the way from there. */
-static void step_nearest(int w, int h, int x, int y, int step, uint16_t *away, float *near)
+/* One pixel of a sweep: the least distance by way of the four pixels before it. */
+static void step_nearest(int w, int h, int x, int y, int step, uint16_t *distance, float *near)
 {
     static const uint16_t cost[4] = {2, 2, 3, 3};
     const int dx[4] = {step, 0, step, -step}, dy[4] = {0, step, step, step}, i = y * w + x;
@@ -57,36 +58,36 @@ static void step_nearest(int w, int h, int x, int y, int step, uint16_t *away, f
         if (xx < 0 || yy < 0 || xx >= w || yy >= h)
             continue;
         const int j = yy * w + xx;
-        if (away[j] < FAR - 4 && away[j] + cost[n] < away[i]) {
-            away[i] = (uint16_t)(away[j] + cost[n]);
+        if (distance[j] < FAR - 4 && distance[j] + cost[n] < distance[i]) {
+            distance[i] = (uint16_t)(distance[j] + cost[n]);
             near[i] = near[j];
         }
     }
 }
 
-/* Two sweeps of chamfer distances (1 and 1.5 px, kept in half pixels) from the pixels with away == 0. */
-static void spread_nearest(int w, int h, uint16_t *away, float *near)
+/* Two sweeps of chamfer distances (1 and 1.5 px, kept in half pixels) from the pixels whose distance is 0. */
+static void spread_nearest(int w, int h, uint16_t *distance, float *near)
 {
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++)
-            if (away[y * w + x] > 0)
-                step_nearest(w, h, x, y, -1, away, near);
+            if (distance[y * w + x] > 0)
+                step_nearest(w, h, x, y, -1, distance, near);
     for (int y = h - 1; y >= 0; y--)
         for (int x = w - 1; x >= 0; x--)
-            if (away[y * w + x] > 0)
-                step_nearest(w, h, x, y, 1, away, near);
+            if (distance[y * w + x] > 0)
+                step_nearest(w, h, x, y, 1, distance, near);
 }
 
 /* Sums over the pieces. */
 typedef struct Piece {
-    int32_t size, edge, off; /* pixels; those near terrain; of them, beyond a jump */
+    int32_t size, edge, off; /* pixels; those near terrain; of them, beyond a discontinuity */
     int32_t nearest;         /* least distance to terrain, half px */
 } Piece;
 
-/* What a piece is: nothing, terrain, or terrain large enough to vouch for others. */
+/* Class of a piece; only pieces of main terrain make their neighbours terrain. */
 enum { NOT_TERRAIN, TERRAIN, MAIN_TERRAIN, MAIN_SHARE = 100 /* of the largest piece's size */ };
 
-/* Nearest pixel of terrain that is at least `least`. */
+/* Nearest terrain of every pixel, of pieces of class `least` or above. */
 static void seed(const SdmSurface *s, const int32_t *of, const uint8_t *terrain, int least, int threads,
                  SdmTerrainMask *g)
 {
@@ -99,8 +100,9 @@ static void seed(const SdmSurface *s, const int32_t *of, const uint8_t *terrain,
     spread_nearest(s->win.w, s->win.h, g->distance_px, g->h_m);
 }
 
-/* Pieces without a jump to the main terrain become terrain; true when a large one did.  Small ones do not
- * vouch for others: a few false matches between mountain and cloud would lead up to it. */
+/* Pieces without a discontinuity to the main terrain become terrain; true when a large one did.  Small ones
+ * do not make their neighbours terrain: a few false matches between mountain and cloud would lead up to the
+ * cloud. */
 static bool accept_pieces(const SdmSurface *s, const int32_t *of, int32_t pieces, float pixel_m,
                           const SdmTerrainMask *g, int32_t main_size, Piece *piece, uint8_t *terrain)
 {
@@ -113,7 +115,7 @@ static bool accept_pieces(const SdmSurface *s, const int32_t *of, int32_t pieces
     for (int32_t i = 0; i < n; i++)
         if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]] && g->distance_px[i] < piece[of[i]].nearest)
             piece[of[i]].nearest = g->distance_px[i];
-    for (int32_t i = 0; i < n; i++) { /* the rim that faces the terrain, of what is none yet */
+    for (int32_t i = 0; i < n; i++) { /* pixels of other pieces that face the terrain */
         if (!(s->flags[i] & SDM_QA_VALID) || terrain[of[i]])
             continue;
         Piece *const p = &piece[of[i]];
@@ -152,7 +154,7 @@ SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, S
     for (int32_t i = 0; i < pieces; i++)
         largest = piece[i].size > piece[largest].size ? i : largest;
     terrain[largest] = MAIN_TERRAIN;
-    for (int round = 0; round < 4; round++) { /* what was accepted brings its neighbours */
+    for (int round = 0; round < 4; round++) { /* accepted pieces may connect others */
         seed(s, of, terrain, MAIN_TERRAIN, threads, out);
         if (!accept_pieces(s, of, pieces, pixel_m, out, piece[largest].size / MAIN_SHARE, piece, terrain))
             break;
