@@ -154,12 +154,9 @@ static void tell_unusable(SdmContext *ctx, const char *path)
 /* Is the scene prepared, here or in its file? */
 static bool find_prepared(SdmContext *ctx, SdmUnits *u)
 {
-    char path[SDM_PATH_SIZE];
     SceneInWork *const s = &u->scene;
     if (!s->is_prepared)
         s->is_prepared = sdm_job_read_prepared(ctx, u->q.job, s->plan, &s->prepared, s->prepared_s) == SDM_OK;
-    if (!s->is_prepared && sdm_job_file(NULL, u->q.job, SDM_JOB_PREPARED, s->plan->number, path) == SDM_OK)
-        tell_unusable(ctx, path);
     return s->is_prepared;
 }
 
@@ -195,6 +192,8 @@ static SdmStatus need_prepared(SdmContext *ctx, SdmUnits *u, int64_t unit)
     const SdmPlanScene *const s = u->scene.plan;
     if (find_prepared(ctx, u))
         return SDM_OK;
+    if (sdm_job_file(NULL, u->q.job, SDM_JOB_PREPARED, s->number, path) == SDM_OK)
+        tell_unusable(ctx, path);
     if (unit != s->first_unit && u->q.is_shared) { /* the first unit of the scene prepares it */
         TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_RUNNING, s->first_unit, running));
         TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_PREPARED, s->number, path));
