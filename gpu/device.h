@@ -1,5 +1,5 @@
 /* Thin interface of a compute device: OpenCL (through its ICD loader) or CUDA (driver API), both opened at
- * run time.  One host-side orchestration stands over it.  Calls go into queues (0 or 1) and run in their
+ * run time.  Calls go into queues (0 or 1) and run in their
  * order there; only sdm_finish() and a copy with `wait` wait.  A device is used by one thread at a time.
  * Failures of the device are SDM_ERR_DEVICE, lack of its memory SDM_ERR_MEMORY.  Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
@@ -23,11 +23,11 @@ typedef struct SdmDeviceInfo {
     bool is_cpu; /* an OpenCL device that is the processor */
     bool exact;  /* rounds divisions and roots correctly, keeps denormals: the CPU's bytes */
     bool staged; /* large copies take page-locked memory: not where the device works in the host's memory */
-    bool doubles; /* has them, rounded as the CPU's: what ends in them (gridding) can be done there */
+    bool doubles; /* has doubles, rounded as the CPU's: steps that need them (gridding) can run there */
     int64_t memory_bytes, local_bytes, most_bytes; /* most_bytes: of one buffer */
     int units, max_group;                          /* compute units; work items a group */
     double clock_hz;                               /* the highest; 0: not known */
-    char why_not[SDM_REASON_SIZE];                 /* empty: it can run */
+    char why_not[SDM_REASON_SIZE];                 /* why it cannot run; empty: it can */
 } SdmDeviceInfo;
 
 typedef struct SdmDevice SdmDevice;
@@ -53,16 +53,16 @@ int sdm_devices(enum SdmApi api, SdmDeviceInfo *out, int most, char reason[SDM_R
 
 /* Builds the kernels, or takes them from the cache; SDM_ERR_UNSUPPORTED says why the device cannot run. */
 SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out);
-/* Frees what is left of its buffers, too.  Accepts pointer to NULL. */
+/* Frees the buffers that are left, too.  Accepts pointer to NULL. */
 void sdm_device_close(SdmDevice **device);
 const SdmDeviceInfo *sdm_device_info(const SdmDevice *device);
-/* Bytes that buffers may take together: 3/4 of the device's memory (1/2 where that is the machine's), or what
- * was set; in use now; most so far. */
+/* Bytes that buffers may take together: 3/4 of the device's memory (1/2 where that is the machine's), or the
+ * budget that was set; bytes in use now; most bytes in use so far. */
 int64_t sdm_device_budget(const SdmDevice *device);
 void sdm_device_set_budget(SdmDevice *device, int64_t bytes);
 int64_t sdm_device_used(const SdmDevice *device);
 int64_t sdm_device_peak(const SdmDevice *device);
-/* Sizes of launches: the row of the device's name, or what was set. */
+/* Sizes of launches: the row of the device's name, or the sizes that were set. */
 const SdmTuning *sdm_device_tuning(const SdmDevice *device);
 void sdm_device_set_tuning(SdmDevice *device, const SdmTuning *tuning);
 

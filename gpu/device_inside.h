@@ -1,5 +1,5 @@
-/* What device.c and the back ends share.  A back end is a table of functions; what a call has in common on
- * all of them (budget, limits, faults for tests) is done once, in device.c. */
+/* The table of functions of a back end of device.c, and the devices and buffers that they work on.  The part of
+ * a call that is common to all back ends (budget, limits, faults for tests) is done once, in device.c. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_DEVICE_INSIDE_H
 #define SDM_GPU_DEVICE_INSIDE_H
@@ -27,7 +27,7 @@ typedef struct SdmBackEnd {
     /* Page-locked memory: s->data, s->handle.  A failure leaves no sentence. */
     SdmStatus (*lock)(SdmDevice *d, int64_t bytes, SdmStage *s);
     void (*unlock)(SdmDevice *d, SdmStage *s);
-    /* *mark (made when it is NULL) stands behind what is in the queue; wait for it; do away with it. */
+    /* Put *mark (made when it is NULL) behind the work in the queue; wait for it; delete it. */
     SdmStatus (*mark)(SdmContext *ctx, SdmDevice *d, int queue, void **mark);
     SdmStatus (*await)(SdmContext *ctx, SdmDevice *d, void *mark);
     void (*forget)(SdmDevice *d, void *mark);
@@ -62,10 +62,9 @@ extern const size_t sdm_kernels_text_bytes, sdm_kernels_fatbin_bytes;
 /* A file of the cache of built programs, $XDG_CACHE_HOME/stereodem or ~/.cache/stereodem.  key: text that
  * tells device, driver, options and source; the whole of it is compared.  *out (sdm_free) is NULL where there
  * is none. */
-void sdm_cache_read(SdmContext *ctx, const char *key, unsigned char **out, size_t *bytes);
-/* Written aside and renamed, so that processes at the same time do no harm; what cannot be written is left.
- */
+void sdm_cache_read(SdmContext *ctx, const char *key, char **out, size_t *bytes);
+/* Written to a temporary file that is renamed, so that several processes may write at the same time; a file that
+ * cannot be written is skipped. */
 void sdm_cache_write(SdmContext *ctx, const char *key, const void *data, size_t bytes);
-uint64_t sdm_hash64(const void *data, size_t bytes, uint64_t seed); /* FNV-1a */
 
 #endif

@@ -54,12 +54,12 @@ static inline const SdmTuning *sdm_gpu_tuning(const SdmGpu *g)
     return sdm_device_tuning(g->device);
 }
 
-/* Launch over w x h items in groups of gx x gy. */
+/* Launch a kernel over w x h items in groups of gx x gy. */
 #define SDM_GPU_RUN(ctx, g, name, w, h, gx, gy, ...) \
     sdm_gpu_run((ctx), (g), (name), (const int[3]){sdm_gpu_groups((w), (gx)), sdm_gpu_groups((h), (gy)), 1}, \
                 (const int[3]){(gx), (gy), 1}, (int)(sizeof((SdmArg[]){__VA_ARGS__}) / sizeof(SdmArg)), \
                 (SdmArg[]){__VA_ARGS__})
-/* The same where each of w x h items has a pixel, in groups as the device likes them. */
+/* The same with an item for each of w x h pixels, in groups of the size that the device's tuning gives. */
 #define SDM_GPU_PIXELS(ctx, g, name, w, h, ...)                                                              \
     SDM_GPU_RUN((ctx), (g), (name), (w), (h), sdm_gpu_tuning(g)->pixel_w, sdm_gpu_tuning(g)->pixel_h,        \
                 __VA_ARGS__)

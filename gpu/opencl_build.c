@@ -1,18 +1,18 @@
 /* OpenCL program: the embedded source, built once for a device and driver and kept in the cache. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/hash.h"
 #include "opencl.h"
 
 #include <string.h>
 
 enum { OPTIONS_SIZE = 128, KEY_SIZE = 1024, LOG_SIZE = 8192 };
 
-/* Whatever makes another binary. */
+/* Everything on which the binary depends. */
 static void make_key(const SdmDeviceInfo *info, const char *options, char key[KEY_SIZE])
 {
-    snprintf(key, KEY_SIZE, "OpenCL\n%s\n%s\n%s\n%s\n%zu %016llx%016llx\n", info->platform, info->name,
+    snprintf(key, KEY_SIZE, "OpenCL\n%s\n%s\n%s\n%s\n%zu %016llx\n", info->platform, info->name,
              info->driver, options, sdm_kernels_text_bytes,
-             (unsigned long long)sdm_hash64(sdm_kernels_text, sdm_kernels_text_bytes, 0),
-             (unsigned long long)sdm_hash64(sdm_kernels_text, sdm_kernels_text_bytes, 0x5bd1e995u));
+             (unsigned long long)sdm_hash(0, sdm_kernels_text, sdm_kernels_text_bytes));
 }
 
 static bool build(SdmCl *cl, const char *options)
@@ -22,14 +22,14 @@ static bool build(SdmCl *cl, const char *options)
 
 static bool build_cached(SdmContext *ctx, SdmCl *cl, const char *options, const char *key)
 {
-    unsigned char *binary = NULL;
+    char *binary = NULL;
     size_t bytes = 0;
     int32_t status = CL_OK, code = CL_OK;
     sdm_cache_read(ctx, key, &binary, &bytes);
     if (!binary)
         return false;
     cl->program = cl->api.CreateProgramWithBinary(cl->context, 1, &cl->device, &bytes,
-                                                  (const unsigned char *[]){binary}, &status, &code);
+                                                  (const unsigned char *[]){(const unsigned char *)binary}, &status, &code);
     const bool good = cl->program && code == CL_OK && status == CL_OK && build(cl, options);
     if (!good && cl->program) {
         cl->api.ReleaseProgram(cl->program);
@@ -42,7 +42,7 @@ static bool build_cached(SdmContext *ctx, SdmCl *cl, const char *options, const 
 static void keep_binary(SdmContext *ctx, const SdmCl *cl, const char *key)
 {
     size_t bytes = 0;
-    unsigned char *binary = NULL;
+    char *binary = NULL;
     if (cl->api.GetProgramInfo(cl->program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_OK ||
         bytes == 0 || sdm_alloc(ctx, &binary, bytes, 1, "a built program") != SDM_OK)
         return;

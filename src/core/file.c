@@ -118,10 +118,11 @@ SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **o
     SdmStatus st = SDM_OK;
     struct stat s;
     *out = NULL;
-    FILE *const f = fopen(path, "rb");
+    const bool is_other = stat(path, &s) == 0 && !S_ISREG(s.st_mode); /* opening a pipe would wait for a writer */
+    FILE *const f = is_other ? NULL : fopen(path, "rb");
     if (!f || fstat(fileno(f), &s) != 0 || !S_ISREG(s.st_mode)) {
         st = sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path,
-                      f ? "it is not a file" : strerror(errno));
+                      f || is_other ? "it is not a file" : strerror(errno));
         goto done;
     }
     if ((uint64_t)s.st_size > most) {
