@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { PATH_SIZE = SDM_PATH_SIZE, MAX_BYTES = 256 << 20 };
 static const char magic[16] = "stereodem prog2";
@@ -66,7 +67,8 @@ void sdm_cache_read(SdmContext *ctx, const char *key, char **out, size_t *bytes)
     const size_t before = sizeof(Head) + strlen(key);
     *out = NULL;
     *bytes = 0;
-    if (!name_of(key, false, path) || sdm_file_read(ctx, path, MAX_BYTES, out, &size) != SDM_OK)
+    if (!name_of(key, false, path) || access(path, R_OK) != 0 || /* not there: no failure */
+        sdm_file_read(ctx, path, MAX_BYTES, out, &size) != SDM_OK)
         return;
     if (!is_good(*out, size, key)) {
         sdm_free(out);

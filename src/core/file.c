@@ -131,8 +131,13 @@ SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **o
         goto done;
     }
     TRY(sdm_alloc(ctx, out, (size_t)s.st_size + 1, 1, "a text file"));
+    errno = 0;
     *size = fread(*out, 1, (size_t)s.st_size, f);
     (*out)[*size] = '\0';
+    if (ferror(f)) {
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path, strerror(errno ? errno : EIO));
+        sdm_free(out);
+    }
 done:
     if (f)
         fclose(f);

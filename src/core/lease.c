@@ -33,8 +33,9 @@ typedef struct Holder {
     unsigned long long began; /* ticks since the machine started; 0 = unknown */
 } Holder;
 
-/* Field 22 of /proc/PID/stat: tells a process from a later one of the same number. */
-static unsigned long long began_at(long process)
+/* Field 22 of /proc/PID/stat: tells a process from a later one of the same number.  state: field 3, as it is where the
+ * file cannot be read. */
+static unsigned long long began_at(long process, char *state)
 {
     char path[64], text[1024];
     unsigned long long ticks = 0;
@@ -46,6 +47,8 @@ static unsigned long long began_at(long process)
     fclose(f);
     text[n] = '\0';
     const char *at = strrchr(text, ')'); /* the name before may hold anything */
+    if (at && at[1] == ' ')
+        *state = at[2];
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
@@ -53,7 +56,8 @@ static unsigned long long began_at(long process)
 
 static Holder myself(void)
 {
-    Holder me = {.process = (long)getpid(), .began = began_at((long)getpid())};
+    char state = ' ';
+    Holder me = {.process = (long)getpid(), .began = began_at((long)getpid(), &state)};
     char host[80] = "", space[64] = "";
     if (gethostname(host, sizeof host - 1) != 0)
         snprintf(host, sizeof host, "unknown");
@@ -77,7 +81,10 @@ static bool is_dead(const Holder *h, const Holder *me, double silent_s)
         return silent_s > SDM_LEASE_SILENT_S;
     if (kill((pid_t)h->process, 0) != 0 && errno == ESRCH)
         return true;
-    const unsigned long long began = began_at(h->process);
+    char state = ' ';
+    const unsigned long long began = began_at(h->process, &state);
+    if (state == 'Z' || state == 'X') /* ended, but nobody has waited for it */
+        return true;
     return h->began && began && h->began != began;
 }
 
@@ -364,16 +371,17 @@ SdmStatus sdm_lease_wait(SdmContext *ctx, const char *path, const char *what, Sd
                           path, strerror(why));
             goto done;
         }
-        if (held || !look_at(path, &seen))
-            continue;
-        if (is_dead(&seen.holder, &me, silence_of(&watch, &seen))) {
-            clear(path, seen.text);
-            continue;
+        if (held)
+            break;
+        if (look_at(path, &seen)) {
+            if (is_dead(&seen.holder, &me, silence_of(&watch, &seen))) {
+                clear(path, seen.text);
+            } else if (!told) {
+                sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another process is at %s", what);
+                told = true;
+            }
         }
-        if (!told)
-            sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another process is at %s", what);
-        told = true;
-        TRY(sdm_check_stop(ctx));
+        TRY(sdm_check_stop(ctx)); /* also where the file can neither be read nor removed */
         nanosleep(&POLL, NULL);
     }
     start_thread(l);

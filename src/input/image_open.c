@@ -177,11 +177,16 @@ done:
 
 static GDALDatasetH open_file(const SdmImageSource *src)
 {
-    if (src->table) /* the HDF4 driver unpacks from the start for every block: make the band one block */
-        CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", "100000000");
+    static const char block[] = "HDF4_BLOCK_PIXELS";
+    if (!src->table)
+        return sdm_gdal_open(src->name);
+    /* the HDF4 driver unpacks from the start for every block: make the band one block */
+    const char *const before = CPLGetThreadLocalConfigOption(block, NULL);
+    char *const kept = before ? CPLStrdup(before) : NULL;
+    CPLSetThreadLocalConfigOption(block, "100000000");
     const GDALDatasetH ds = sdm_gdal_open(src->name);
-    if (src->table)
-        CPLSetThreadLocalConfigOption("HDF4_BLOCK_PIXELS", NULL);
+    CPLSetThreadLocalConfigOption(block, kept);
+    CPLFree(kept);
     return ds;
 }
 

@@ -40,8 +40,8 @@ SdmStatus sdm_job_start(SdmContext *ctx, const char *folder, const SdmOptions *c
     SdmStatus st = SDM_OK;
     *job = (SdmJob){.ctx = ctx, .plan = *plan, .options = *caller, .cache_before = GDALGetCacheMax64()};
     *plan = NULL;
-    TRY(sdm_format(ctx, job->folder, sizeof job->folder, "%s", folder));
     job->budget_before = sdm_set_memory_budget(ctx, caller->memory_bytes);
+    TRY(sdm_format(ctx, job->folder, sizeof job->folder, "%s", folder));
     TRY(take_planned_options(ctx, job));
     TRY(sdm_options_check(ctx, &job->options));
     (void)sdm_set_memory_budget(ctx, job->options.memory_bytes);

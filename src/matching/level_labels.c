@@ -101,11 +101,11 @@ size_t sdm_level_labels_clamp_bytes(const SdmPass *pass, int width)
 
 SdmCostRow sdm_level_labels_clamp(const SdmLevelLabels *l, const SdmCostRow *row, float *out)
 {
+    if (!l->how)
+        return *row;
     const int w = row->width, count = l->volume.labels;
     const uint16_t *const label = l->label + (ptrdiff_t)(row->y - l->y0) * w;
     SdmCostRow clamped = *row;
-    if (!l->how)
-        return clamped;
     clamped.score = out;
     clamped.pitch = pitch_of(w);
     for (ptrdiff_t i = 0; i < clamped.pitch * count; i++)

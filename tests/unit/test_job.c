@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -354,6 +355,25 @@ static void age(const char *name, int seconds)
     assert_int_equal(utimensat(0, in_folder(name), t, 0), 0);
 }
 
+/* A process that has ended holds nothing, though nobody has waited for it yet. */
+static void a_zombie_holds_nothing(void **state)
+{
+    SdmContext *ctx = context();
+    SdmLease *l = NULL;
+    siginfo_t info;
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(sdm_lease_take_output(ctx, in_folder("z.tif"), &l) == SDM_OK ? 0 : 1);
+    assert_true(child > 0);
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(info.si_status, 0);
+    assert_int_equal(sdm_lease_take_output(ctx, in_folder("z.tif"), &l), SDM_OK);
+    sdm_lease_release(&l);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    sdm_close(&ctx);
+}
+
 static void one_process_holds_an_output(void **state)
 {
     SdmContext *ctx = context();
@@ -407,6 +427,7 @@ int main(void)
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(a_prepared_scene_comes_back),
         cmocka_unit_test(one_process_holds_an_output),
+        cmocka_unit_test(a_zombie_holds_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
