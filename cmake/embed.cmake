@@ -1,7 +1,7 @@
 # Files as C arrays of bytes.
 #   cmake -DOUT=x.c -DNAME=sdm_kernels_text -DLINES=ON -DFILES=a|b -P embed.cmake
 # LINES: the files are text; before each a #line names it, the files of its own folder that it includes stand before it,
-# each once, and a zero ends all.
+# each once.  A zero that is not counted ends all.
 cmake_policy(SET CMP0057 NEW) # IN_LIST
 set(bytes "")
 
@@ -38,9 +38,7 @@ if(LINES)
 endif()
 string(LENGTH "${bytes}" count)
 math(EXPR count "${count} / 2")
-if(LINES)
-    string(APPEND bytes "00") # not counted
-endif()
+string(APPEND bytes "00") # not counted
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
 string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n" bytes "${bytes}")
 file(WRITE ${OUT} "/* made by cmake/embed.cmake */\n#include <stddef.h>\n"

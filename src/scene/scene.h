@@ -23,7 +23,7 @@
 #include "scene/tiling.h"
 
 /* Compute a block of the DEM within the memory budget of the scene's options.  block: col0, row0, w, h are
- * set, cells of p->grid; its arrays become the caller's, to be freed with sdm_block_free().  queue: the
+ * set, cells of p->grid; its arrays become the caller's, to be freed with sdm_block_free() before ctx is closed.  queue: the
  * back end, or NULL for the processor. */
 SdmStatus sdm_scene_block(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
                           SdmBlock *block);
