@@ -61,11 +61,11 @@ same_as_run() {
     echo "ok: six DEMs and QA rasters are those of run, byte for byte"
 }
 
-# A process that is at work on a unit, by the heartbeats, whose environment holds the text: its number, or nothing.
+# A process that is at work on a unit, by the leases (PLACE PID TICKS), whose environment holds the text: its number, or nothing.
 busy_process() {
-    local job=$1 text=$2 beat pid rest
-    for beat in "$job"/unit_*.run; do
-        { read -r pid rest <"$beat"; } 2>/dev/null || continue
+    local job=$1 text=$2 lease place pid rest
+    for lease in "$job"/unit_*.run; do
+        { read -r place pid rest <"$lease"; } 2>/dev/null || continue
         { tr '\0' '\n' <"/proc/$pid/environ" | grep "^$text" >/dev/null; } 2>/dev/null && echo "$pid" && return 0
     done
     return 1
