@@ -40,7 +40,7 @@ typedef struct CostScratch {
     int16_t *nodata, *zero;   /* a row of nodata, and one of 0 */
     uint64_t *word[2];        /* census words of COST_WORD_ROWS rows, left and right */
     uint8_t *kept;            /* bits that differ, of the window's rows and all d: 2 bytes a pixel, see
-                                 kernel_census.c */
+                                 cost_census.c */
     int32_t *column;          /* (dmax - dmin + 1) rows of column sums */
     int32_t *window;          /* and of window sums */
     float *score;             /* and of scores */

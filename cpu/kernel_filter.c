@@ -1,5 +1,4 @@
-/* Filters of the surface, a row at a time: 3 x 3 median, height changes and their sums, ray intersection
- * error, upsampling. */
+/* Filters of the surface, a row at a time: 3 x 3 median, height changes and their sums, upsampling. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 #include "vec.h"
@@ -10,7 +9,6 @@
 sdm_median_row_fn SDM_NAME(median_row);
 sdm_change_row_fn SDM_NAME(change_row);
 sdm_add_changes_fn SDM_NAME(add_changes);
-sdm_ray_error_row_fn SDM_NAME(ray_error_row);
 sdm_refine_row_fn SDM_NAME(refine_row);
 
 static inline void order(float *a, float *b)
@@ -138,28 +136,6 @@ void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prio
         const int32_t ok = valid[x] & 1 ? sign : 0;
         sum[x] += ok * (int32_t)floorf(c);
         count[x] += ok;
-    }
-}
-
-#define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
-
-void SDM_NAME(ray_error_row)(const float *const score[3], int width, float *restrict ray_error_v,
-                       uint8_t *restrict quality)
-{
-    const float *restrict const before = score[0], *restrict const at = score[1],
-                                *restrict const after = score[2];
-    for (int x = 0; x < width; x++) {
-        const float bend = before[x] - 2.0f * at[x] + after[x];
-        const bool peak = (at[x] > 0.0f) & (bend < -FLAT);
-        const bool known = (before[x] > SDM_SCORE_NONE) & (after[x] > SDM_SCORE_NONE) &
-                           (at[x] > SDM_SCORE_NONE) & (peak | (at[x] < 0.7f));
-        float v = 0.5f * (before[x] - after[x]) / (peak ? bend : -1.0f);
-        v = v < -2.0f ? -2.0f : v;
-        v = v > 2.0f ? 2.0f : v;
-        v = peak ? v : 2.0f;
-        ray_error_v[x] = known ? v : NAN;
-        quality[x] =
-            (uint8_t)(int32_t)((at[x] > 0.0f ? at[x] : 0.0f) * 250.0f + (at[x] > 0.0f ? 0.5f : 0.0f));
     }
 }
 

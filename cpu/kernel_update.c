@@ -1,6 +1,6 @@
 /* The best residuals of a row -> its new heights and reasons. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/qa.h"
+#include "core/qa_reasons.h"
 #include "kernels.h"
 #include "vec.h"
 

@@ -186,7 +186,7 @@ typedef struct SdmKernels {
 extern const SdmKernels sdm_kernels_reference;
 
 /* The kernels of an instruction set ("auto": the best one of this processor); NULL: not on this processor.
- * See levels.h for all of its tables. */
+ * See instruction_set.h for all of its tables. */
 const SdmKernels *sdm_kernels_at(const char *level);
 /* Name of that instruction set, "none" where there is none. */
 const char *sdm_kernels_name(const char *level);

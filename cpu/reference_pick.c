@@ -1,6 +1,6 @@
 /* The definition of the kernels that turn rows of scores into heights.  See reference.c. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/qa.h"
+#include "core/qa_reasons.h"
 #include "reference.h"
 
 #include <math.h>

@@ -90,7 +90,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 
 #define PIXEL_NODATA (-32768)
 #define SCORE_NONE (-2.0f)
-/* Reasons of core/qa.h. */
+/* Reasons of core/qa_reasons.h. */
 #define QA_VALID 1
 #define QA_FILLED 2
 #define QA_OUTSIDE 4

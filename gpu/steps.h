@@ -9,7 +9,7 @@
 #include "geometry/surface.h"
 #include "launch.h"
 #include "matching/gridding.h"
-#include "matching/passes.h"
+#include "matching/pass_table.h"
 
 /* Take the scratch of all steps on windows of up to `pixels` pixels, and cells of up to `nodes` nodes, at
  * once: memory that is taken later holds up the queue. */

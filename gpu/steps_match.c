@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "steps.h"
 
-#include "matching/level_labels.h"
+#include "matching/optimized_scores.h"
 #include "optimize_device.h"
 
 #include <string.h>

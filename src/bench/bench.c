@@ -3,7 +3,7 @@
 #include "bench/bench.h"
 #include "bench/bench_device.h"
 
-#include "levels.h"
+#include "instruction_set.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "bench/bench_scene.h"
 
 #include "bench/bench_device.h"
-#include "gpu/match_device.h"
+#include "gpu/gpu_backend.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "gpu/device.h"
-#include "levels.h"
+#include "instruction_set.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A layer's file -> its heights at cells of the common grid, bilinear, by windows; its smooth error at a
  * cell. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/qa.h"
+#include "core/qa_reasons.h"
 #include "coreg/stack_layer.h"
 
 #include <cpl_error.h>

@@ -3,7 +3,7 @@
 #ifndef SDM_SURFACE_H
 #define SDM_SURFACE_H
 
-#include "core/qa.h"
+#include "core/qa_reasons.h"
 #include "geometry/lattice.h"
 
 /* Columns x0..x1 - 1 that matter of a block of SDM_EXTENT_ROWS rows; what lies outside them keeps its prior and

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/belief_propagation.h"
 
-#include "levels.h"
+#include "instruction_set.h"
 
 #include <sched.h>
 #include <stdatomic.h>

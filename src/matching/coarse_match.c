@@ -3,7 +3,7 @@
 #include "matching/coarse_match.h"
 
 #include "matching/level_loop.h"
-#include "matching/processor.h"
+#include "matching/cpu_backend.h"
 
 #include <math.h>
 

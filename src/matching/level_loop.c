@@ -4,7 +4,7 @@
 #include "matching/level_loop.h"
 
 #include "matching/gridding.h"
-#include "matching/processor.h"
+#include "matching/cpu_backend.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * over each. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/optimize.h"
-#include "levels.h"
+#include "instruction_set.h"
 
 #include <string.h>
 

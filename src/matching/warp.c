@@ -1,6 +1,6 @@
 /* Stage 5: an image, the lattice and the surface of a window -> the view of the window. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/match_pass.h"
+#include "matching/cpu_match_pass.h"
 
 #include <math.h>
 

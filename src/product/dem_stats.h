@@ -3,7 +3,7 @@
 #ifndef SDM_DEM_STATS_H
 #define SDM_DEM_STATS_H
 
-#include "core/qa.h"
+#include "core/qa_reasons.h"
 #include "geo/grid.h"
 
 #define SDM_HISTOGRAM_FLOOR_M (-1000.0) /* height where the first bin of the histogram begins */

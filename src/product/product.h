@@ -5,7 +5,7 @@
 
 #include "core/dem_block.h"
 #include "product/dem_stats.h"
-#include "product/qa.h"
+#include "product/qa_raster.h"
 #include "product/report_model.h"
 
 /* What to write.  Pointers are borrowed until the product is closed. */

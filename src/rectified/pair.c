@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/pair.h"
 
-#include "levels.h"
+#include "instruction_set.h"
 
 /* ---- what cannot be matched, each in a sentence ---- */
 

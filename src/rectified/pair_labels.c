@@ -4,7 +4,7 @@
 
 #include "core/arena.h"
 #include "core/math.h"
-#include "levels.h"
+#include "instruction_set.h"
 
 #include <math.h>
 #include <string.h>

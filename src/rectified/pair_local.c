@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/arena.h"
 #include "core/math.h"
-#include "levels.h"
+#include "instruction_set.h"
 #include "rectified/pair.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* A rectangle of the DEM's cells from its window of the frame. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/block.h"
-#include "matching/level_labels.h"
+#include "matching/optimized_scores.h"
 
 #include "input/source.h"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/match_queue.h"
 
-#include "gpu/match_device.h"
+#include "gpu/gpu_backend.h"
 #include "gpu/choose.h"
 
 #include <pthread.h>

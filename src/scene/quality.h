@@ -5,7 +5,7 @@
 
 #include "core/dem_block.h"
 #include "scene/prepare.h"
-#include "core/qa.h"
+#include "core/qa_reasons.h"
 
 /* The quality of a DEM: the figures, and a clause for each reason to doubt it. */
 enum { SDM_MAX_WARNINGS = 4 };

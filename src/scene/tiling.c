@@ -5,7 +5,7 @@
 
 #include "input/source.h"
 #include "scene/block.h"
-#include "scene/coarse_level.h"
+#include "scene/coarse_strips.h"
 
 #include <math.h>
 

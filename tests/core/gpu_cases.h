@@ -4,7 +4,7 @@
 #define SDM_GPU_CASES_H
 
 #include "gpu/steps.h"
-#include "matching/match_pass.h"
+#include "matching/cpu_match_pass.h"
 #include "kernel_cases.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * synthetic pair; and what happens when the device fails. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/synthetic.h"
-#include "gpu/match_device.h"
+#include "gpu/gpu_backend.h"
 #include "kernel_cases.h"
 
 #include <stdio.h>

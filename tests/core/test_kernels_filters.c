@@ -1,7 +1,7 @@
 /* Every copy of the kernels that work on surfaces (filters, update) that runs here against the reference, bit
  * for bit. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/qa.h"
+#include "core/qa_reasons.h"
 #include "kernel_cases.h"
 
 /* Rows of heights with holes, some rows missing or given twice. */

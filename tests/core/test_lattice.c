@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
-#include "matching/match_pass.h"
+#include "matching/cpu_match_pass.h"
 
 static SdmContext *ctx;
 enum { STEP = 16, NU = 26, NV = 18, U0 = -64, V0 = 32 };

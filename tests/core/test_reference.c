@@ -4,7 +4,7 @@
 #include "kernel_cases.h"
 
 #include "core/options.h"
-#include "levels.h"
+#include "instruction_set.h"
 
 #include <stdio.h>
 

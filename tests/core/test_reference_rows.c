@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
-#include "core/qa.h"
+#include "core/qa_reasons.h"
 
 static const SdmKernels *const k = &sdm_kernels_reference;
 

@@ -1,9 +1,9 @@
 /* Layout of the QA raster: its bands, and the names of the mask's bits. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PRODUCT_QA_H
-#define SDM_PRODUCT_QA_H
+#ifndef SDM_QA_RASTER_H
+#define SDM_QA_RASTER_H
 
-#include "core/qa.h"
+#include "core/qa_reasons.h"
 
 extern const char *const sdm_qa_names[SDM_QA_BITS]; /* "valid", "filled", ...; of bit 1 << i */
 

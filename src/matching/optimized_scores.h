@@ -2,10 +2,10 @@
  * clamped to the neighbourhood of the label.  Without an optimizer one band of all rows, and scores as they
  * are. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_LEVEL_LABELS_H
-#define SDM_LEVEL_LABELS_H
+#ifndef SDM_OPTIMIZED_SCORES_H
+#define SDM_OPTIMIZED_SCORES_H
 
-#include "matching/match_pass.h"
+#include "matching/cpu_match_pass.h"
 
 enum {
     SDM_LABELS_BAND = 256, /* rows whose labels are found at once; SDM_OVERLAP more on each side */

@@ -1,8 +1,8 @@
 /* A coarse level of the whole frame, by strips of rows that fit the budget: the same bytes whatever the
  * strips. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_COARSE_LEVEL_H
-#define SDM_COARSE_LEVEL_H
+#ifndef SDM_COARSE_STRIPS_H
+#define SDM_COARSE_STRIPS_H
 
 #include "matching/level_loop.h"
 #include "pointing/tie_points.h"

@@ -1,10 +1,10 @@
 /* The back end of the matching on the processor, over the kernels of cpu/: see backend.h. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_MATCHING_PROCESSOR_H
-#define SDM_MATCHING_PROCESSOR_H
+#ifndef SDM_CPU_BACKEND_H
+#define SDM_CPU_BACKEND_H
 
 #include "matching/backend.h"
-#include "matching/match_pass.h"
+#include "matching/cpu_match_pass.h"
 
 typedef struct SdmProcessor {
     SdmContext *ctx;

@@ -1,9 +1,9 @@
 /* The operations of the matching on a device.  Each queues its steps and does not wait, so that the device
  * works through a window while the host is ahead. */
 // SPDX-License-Identifier: Apache-2.0
-#include "match_device.h"
+#include "gpu_backend.h"
 
-#include "matching/level_labels.h"
+#include "matching/optimized_scores.h"
 #include "matching/validation.h"
 #include "optimize_device.h"
 #include "steps.h"

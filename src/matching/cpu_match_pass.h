@@ -1,11 +1,11 @@
 /* Stage 5 on the processor, one pass over a window of a level: both views and the prior heights -> new
  * heights, flags and scores; or the ray intersection error of the heights. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_MATCH_PASS_H
-#define SDM_MATCH_PASS_H
+#ifndef SDM_CPU_MATCH_PASS_H
+#define SDM_CPU_MATCH_PASS_H
 
 #include "geometry/surface.h"
-#include "matching/passes.h"
+#include "matching/pass_table.h"
 #include "matching/pyramid.h"
 
 /* A window of one level with its images. */

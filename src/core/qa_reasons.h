@@ -1,7 +1,7 @@
 /* Reasons in the QA mask; a cell has the bits of what its pixels met. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_QA_H
-#define SDM_QA_H
+#ifndef SDM_QA_REASONS_H
+#define SDM_QA_REASONS_H
 
 enum SdmQaBit {
     SDM_QA_VALID = 1 << 0,        /* has a height */

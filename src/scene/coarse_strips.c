@@ -1,8 +1,8 @@
 /* A coarse level of the whole frame by strips of rows, each with a halo as wide as its passes reach. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/coarse_level.h"
+#include "scene/coarse_strips.h"
 #include "matching/coarse_match.h"
-#include "matching/level_labels.h"
+#include "matching/optimized_scores.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* The back end of the matching on a device, stages 4 to 8: images and the coarse surface of a window go up,
  * cells of the DEM or its surface come down, with the bytes of the processor.  Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_GPU_MATCH_DEVICE_H
-#define SDM_GPU_MATCH_DEVICE_H
+#ifndef SDM_GPU_BACKEND_H
+#define SDM_GPU_BACKEND_H
 
 #include "device.h"
 #include "matching/gridding.h"

@@ -1,6 +1,6 @@
 /* The operations of the matching on the processor: passes, filters and validation of a window in memory. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/processor.h"
+#include "matching/cpu_backend.h"
 
 #include "matching/validation.h"
 

@@ -1,6 +1,6 @@
 /* Layout of the QA raster: its bands, and the names of the mask's bits. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/qa.h"
+#include "product/qa_raster.h"
 
 const char *const sdm_qa_names[SDM_QA_BITS] = {
     "valid",      "filled",  "outside",  "saturated", "textureless", "low_score", "ambiguous",

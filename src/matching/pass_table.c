@@ -1,6 +1,6 @@
 /* Windows, ranges and reaches of all passes and filters, and what is summed from them. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/passes.h"
+#include "matching/pass_table.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
-/* The instruction sets and their kernels, see levels.h. */
+/* The instruction sets and their kernels, see instruction_set.h. */
 // SPDX-License-Identifier: Apache-2.0
-#include "levels.h"
+#include "instruction_set.h"
 
 #include <string.h>
 

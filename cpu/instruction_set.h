@@ -1,7 +1,7 @@
 /* Name of an instruction set, as --cpu-level gives it -> the kernels for it.  Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_LEVELS_H
-#define SDM_LEVELS_H
+#ifndef SDM_INSTRUCTION_SET_H
+#define SDM_INSTRUCTION_SET_H
 
 #include "pair_kernels.h"
 #include "sgm_kernels.h"
