@@ -124,7 +124,7 @@ static void bands_do_not_show(void **state)
 static void fills_are_the_nearest(void **state)
 {
     (void)state;
-    for (int turn = 0; turn < 8 * N_SHAPES; turn++) {
+    for (int turn = 0; turn < 8 * N_SHAPES; turn += CASE_STEP) {
         const Shape s = shapes[turn % N_SHAPES];
         const size_t n = (size_t)s.w * (size_t)s.h;
         uint64_t seed = (uint64_t)turn + 5;
@@ -145,7 +145,7 @@ static void sad_forms_are_the_match(void **state)
 {
     static const int groups[] = {32, 64, 128, 256, 512};
     (void)state;
-    for (int turn = 0; turn < 3 * 5 * N_SHAPES; turn++) {
+    for (int turn = 0; turn < 3 * 5 * N_SHAPES; turn += CASE_STEP) {
         const Shape s = shapes[turn / 3 % N_SHAPES];
         const enum SdmSadForm form = (enum SdmSadForm)(turn % SDM_SAD_FORMS);
         const int dmin = turn % 2 ? -3 : 0, depth = s.w > 60 ? 64 : s.w > 5 ? 4 : 1;

@@ -82,7 +82,7 @@ static void costs_are_the_references(void **state)
             for (int window = 3; window <= 21; window += 2)
                 for (int r = 0; r < N_RANGES; r++, turn++) {
                     const bool large = shapes[i].w * shapes[i].h > 5000;
-                    if (large && (window + r) % 4 != 0)
+                    if ((large && (window + r) % 4 != 0) || turn % CASE_STEP != 0)
                         continue;
                     compare_case(c, shapes[i], window, ranges[r], turn);
                 }

@@ -60,7 +60,7 @@ static void warp_rows_are_the_references(void **state)
     static const int widths[] = {1, 7, 16, 65, 129, 300}, steps[] = {16, 1, 300, 100};
     uint64_t seed = 77;
     int pixels = 0;
-    for (int turn = 0; turn < 1200; turn++) {
+    for (int turn = 0; turn < 1200; turn += CASE_STEP) {
         const int width = widths[turn % 6], fit = steps[turn / 6 % 4], step = fit * 40 < width ? 16 : fit;
         const size_t bytes = (size_t)width * sizeof(int16_t);
         WarpInput in;
@@ -93,7 +93,7 @@ static void half_rows_are_the_references(void **state)
     (void)state;
     static const int widths[] = {1, 2, 7, 16, 65, 129};
     uint64_t seed = 5;
-    for (int turn = 0; turn < 600; turn++) {
+    for (int turn = 0; turn < 600; turn += CASE_STEP) {
         const int width = widths[turn % 6], padded = 2 * width + 2;
         const size_t bytes = (size_t)width * sizeof(int16_t);
         int16_t *const rows = malloc(sizeof(int16_t) * (size_t)(4 * padded));
@@ -186,7 +186,7 @@ static void picks_are_the_references(void **state)
     static const int widths[] = {1, 3, 7, 16, 65, 129};
     uint64_t seed = 6;
     char what[80];
-    for (int turn = 0; turn < 6 * N_RANGES * 4 * 3; turn++) {
+    for (int turn = 0; turn < 6 * N_RANGES * 4 * 3; turn += CASE_STEP) {
         const int width = widths[turn % 6], pitch = width + turn % 3;
         const Range range = ranges[turn / 6 % N_RANGES];
         const int nd = range.dmax - range.dmin + 1;

@@ -106,7 +106,7 @@ static void every_path_is_dynamic_programming(void **state)
 {
     (void)state;
     uint64_t seed = 7;
-    for (int turn = 0; turn < 50; turn++)
+    for (int turn = 0; turn < 50; turn += CASE_STEP)
         for (int k = 0; k < SDM_SGM_PATHS; k++)
             for (int step = -1; step <= 1; step += 2)
                 a_path_is_dynamic_programming(k, step, &seed);
@@ -189,7 +189,7 @@ static void every_copy_is_the_definition(void **state)
 {
     (void)state;
     uint64_t seed = 11;
-    for (int turn = 0; turn < 250; turn++)
+    for (int turn = 0; turn < 250; turn += CASE_STEP)
         one_volume(&seed);
 }
 
