@@ -14,7 +14,7 @@
 #ifndef SDM_BP_H
 #define SDM_BP_H
 
-#include "core/limits.h"
+#include "core/optimizer_limits.h"
 #include "kernels.h"
 
 /* Directions in which messages travel, in the order of their sweeps. */

@@ -1,5 +1,5 @@
 /* A visit of a tile in belief propagation: messages that arrive -> messages that leave.  Messages have 16
- * bits, labels lie along the lanes; they are those of cpu/bp_reference.c.
+ * bits, with one label per lane, and equal those of cpu/bp_reference.c.
  *
  * The transform of a message's truncated linear smoothness by doubling: after the step of n labels h(l) =
  * min(h(l), h(l - n) + n weight, h(l + n) + n weight), every label within 2 n - 1 is taken into account;

@@ -78,8 +78,8 @@ static inline __m512i differing(const uint16_t *left, const uint16_t *right, ptr
     return n;
 }
 
-/* Update column sums: these bits enter; if a row leaves, the bits kept for it leave and these replace
- * them. */
+/* Update column sums: add this row's counts of bits and keep them; subtract the kept counts of the row that
+ * leaves, if one does. */
 static inline void add_counts(int16_t *col, __m512i n, uint8_t *kept, bool leaves)
 {
     const __m512i old =
@@ -134,8 +134,8 @@ static inline __m256i differing(const uint16_t *left, const uint16_t *right, ptr
     return n;
 }
 
-/* Update column sums: these bits enter; if a row leaves, the bits kept for it leave and these replace
- * them. */
+/* Update column sums: add this row's counts of bits and keep them; subtract the kept counts of the row that
+ * leaves, if one does. */
 static inline void add_counts(int16_t *col, __m256i bytes, uint8_t *kept, bool leaves)
 {
     const __m256i old = leaves ? vi_load(kept) : vi_zero();

@@ -1,5 +1,5 @@
 /* Rows of two images -> column sums, means and textures of the windows of a strip, for the cost kernels;
- * included by kernel_*.c only. */
+ * included by kernel_*.c and cost_*.c only. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_COST_ROWS_H
 #define SDM_COST_ROWS_H
@@ -111,7 +111,7 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
     s->kept = cost_take(&at, 2 * n * nd * (size_t)job->window); /* written before it is read */
 }
 
-/* Right view's row for d of the row of costs y, and its place along the row. */
+/* For label d of the row of costs y: the right view's row, and the offset along it. */
 typedef struct CostLabel {
     const CostMeans *right;
     int d;

@@ -8,7 +8,7 @@
 sdm_agree_row_fn SDM_NAME(agree_row);
 sdm_smooth_row_fn SDM_NAME(smooth_row);
 
-/* The lowest change that agrees with the middle one; a value that no change reaches where it has none. */
+/* The lowest change that agrees with the middle one; an unreachable value if the centre pixel has no change. */
 static inline uint16_t lowest_of(int16_t change)
 {
     return (uint16_t)(change == SDM_CHANGE_NONE ? 20000 : change - 256);
@@ -43,7 +43,7 @@ static inline void agree_many(const int16_t *const *row, int half, int x, uint8_
                      _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi16(n, n), 0xD8)));
 }
 
-/* The least of sixteen numbers, as if without sign. */
+/* The least of sixteen numbers, compared as unsigned. */
 static inline int least_of(__m256i a)
 {
     const __m128i half = _mm_min_epu16(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));

@@ -115,7 +115,7 @@ static inline Winner winner_of(const SdmCostRow *r, int x, int slope)
     const vf none = vf_set(SDM_SCORE_NONE), one = vf_set(1.0f);
     const vm never = vf_gt(none, none);
     Winner w = {none, vf_set(0.0f), none, none, none, none, never};
-    vm won = never; /* at the d before */
+    vm won = never; /* the previous label was the best so far */
     vf last = none, last2 = none, d = vf_set((float)r->dmin);
     for (int k = 0; k < nd; k++, at += step) {
         const vf s = vf_load(at);
@@ -146,7 +146,7 @@ static inline vf sub_pixels(const Winner *w)
     return vf_add(w->d, vf_sel(whole, bend_vertices(w->before, w->score, w->after), vf_set(0.0f)));
 }
 
-/* Best score two or more from the winner. */
+/* Best score at least two labels from the winner. */
 static inline vf runner_up(const SdmCostRow *r, int x, vf winner)
 {
     const vf none = vf_set(SDM_SCORE_NONE);

@@ -83,7 +83,7 @@ static inline Values load_values(const int32_t value[8])
 static inline void add_to_cell(int64_t *cell, __m128i weight, int x, Values v)
 {
     const __m256i w = _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(weight), _mm256_set1_epi32(x));
-    /* signed, but of the square's lower half, whose lane 2 is as good unsigned */
+    /* signed products, except of lane 2: the square exceeds 32 bits and is multiplied as two halves */
     const __m256i square = _mm256_mul_epu32(v.low[0], w),
                   high = _mm256_slli_epi64(_mm256_mul_epu32(v.high, w), 32);
     const __m256i product =

@@ -24,7 +24,7 @@ typedef struct SdmCostJob {
     ptrdiff_t stride;            /* pixels from row to row, of both */
     int width, height;
     int row_begin, row_end;      /* rows to give */
-    int right_shift;             /* right rows are taken at y + right_shift (ray intersection error, search) */
+    int right_shift;             /* right rows are taken at y + right_shift (search for the offset) */
     int window;                  /* odd, 3..21 */
     int dmin, dmax;              /* inclusive */
     bool along_v;                /* d goes down the columns: right pixel (x, y + d), -1..1 at most; right_texture

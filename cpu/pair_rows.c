@@ -29,8 +29,9 @@ static inline Fields fields(const uint16_t *winners)
                     .second = w + SDM_PAIR_SECOND * SDM_PAIR_STRIP};
 }
 
-/* The runner-up of two chunks.  Where their winners are neighbours across the seam, the loser's chunk
- * offers its best cost beside its winner. */
+/* The runner-up of two chunks.  If both winners are adjacent across the boundary of the chunks, the
+ * loser cannot be the runner-up: its chunk offers the smaller of its own runner-up and the cost on the far side
+ * of its winner. */
 static void merge_seconds(Fields a, Fields b, int pixels, int seam)
 {
 #pragma omp simd
@@ -42,8 +43,8 @@ static void merge_seconds(Fields a, Fields b, int pixels, int seam)
     }
 }
 
-/* Costs around the winners, a pair of halves (d + 1 in the low one) for each: where the winner stands at the
- * seam one of them comes from the other chunk. */
+/* The costs at d + 1 (low 16 bits) and d - 1 (high 16 bits) of each winner.  Where a winner stands at the
+ * boundary of the chunks, one of them comes from the other chunk. */
 static void merge_arounds(Fields a, Fields b, int pixels, int seam)
 {
 #pragma omp simd

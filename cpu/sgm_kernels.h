@@ -19,7 +19,7 @@ typedef struct SdmSgmRow {
     bool begins;                       /* there is no row before: three of the paths begin here */
     bool wide;                         /* path costs of 16 bits; else 8: most + p2 <= 254 */
     int p1;
-    const uint16_t *p2[SDM_SGM_PATHS]; /* width each, >= p1; NULL = the path is not gone */
+    const uint16_t *p2[SDM_SGM_PATHS]; /* width each, >= p1; NULL: this path is not followed */
     const uint8_t *cost;               /* width x pitch */
     void *path[SDM_SGM_PATHS];         /* [1..3]: path costs of the row before, width x pitch of 1 or 2 bytes,
                                           becoming this row's; [0]: room for 4 pixels */

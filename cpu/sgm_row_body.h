@@ -1,6 +1,6 @@
 /* A row of a pass of semi-global matching, path costs of E bits: included by sgm_rows.c with E set.  The
- * labels of a pixel are `n` vectors; n is a constant where the function is made for one, so that a path
- * along the row stays in registers. */
+ * labels of a pixel are `n` vectors; n is a compile-time constant in the specialised copies, so that a
+ * path along the row stays in registers. */
 // SPDX-License-Identifier: Apache-2.0
 
 #define JOIN_(a, b, c) a##b##c

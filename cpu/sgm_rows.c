@@ -36,7 +36,7 @@ VEC int best_of(const uint16_t *sum, int n)
     return i * VL + at;
 }
 
-/* Every right pixel a lane down; the first lane's pixel leaves. */
+/* Shift the right pixels down by one lane; the one in lane 0 is finished. */
 VEC void slide(v16 *best, v16 *label, int n)
 {
     const v16 none = v16_set1(-1);
@@ -95,8 +95,7 @@ static void pick_row(const SdmSgmPick *p)
         rights(p, n, room, room + n, mine);
 }
 
-/* ---- the kernels: rows whose labels do not fill vectors of this instruction set are the narrower one's
- * ---- */
+/* ---- the kernels; a row with too few labels to fill a vector is passed to the next narrower instruction set ---- */
 
 #ifdef SDM_ISA_NARROWER
 #define NARROWER SDM_CAT(sgm_kernels, SDM_ISA_NARROWER)

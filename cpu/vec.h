@@ -1,5 +1,5 @@
 /* Vectors of SDM_VEC 32-bit lanes for the chain's kernels: the same names for AVX-512 (16 lanes), AVX2 (8)
- * and the compiler's vectors (4, on any processor).  Included by kernel_*.c only.  simd.h is the same for
+ * and the compiler's vectors (4, on any processor).  Included by kernel_*.c and cost_*.c only.  simd.h is the same for
  * lanes of 8 and 16 bits. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_VEC_H

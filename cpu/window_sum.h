@@ -1,5 +1,5 @@
 /* A row of 32-bit integers -> sums of `window` neighbours, by doubling: of pairs, fours, eights, and the
- * rest. Included by kernel_*.c only. */
+ * rest. Included by kernel_*.c and cost_*.c only. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_WINDOW_SUM_H
 #define SDM_WINDOW_SUM_H
@@ -37,7 +37,7 @@ typedef struct WindowSums {
     vi one[4], two[3], four[2], eight;
 } WindowSums;
 
-/* Before the first block, with what it and the two after it hold. */
+/* Start with the first three blocks. */
 static inline void window_begin(WindowSums *s, vi first, vi second, vi third)
 {
     s->one[1] = first, s->one[2] = second, s->one[3] = third;
@@ -46,7 +46,7 @@ static inline void window_begin(WindowSums *s, vi first, vi second, vi third)
     s->four[1] = vi_add(s->two[1], vi_shift(s->two[1], s->two[2], 2));
 }
 
-/* On to the next block, with what the one WINDOW_SUM_AHEAD after it holds. */
+/* Advance by one block; the values given are those of the block WINDOW_SUM_AHEAD further on. */
 static inline void window_next(WindowSums *s, vi ahead)
 {
     s->one[0] = s->one[1], s->one[1] = s->one[2], s->one[2] = s->one[3], s->one[3] = ahead;
@@ -56,7 +56,7 @@ static inline void window_next(WindowSums *s, vi ahead)
     s->eight = vi_add(s->four[0], vi_shift(s->four[0], s->four[1], 4));
 }
 
-/* Sums of 3..15 neighbours, a constant, from each place of the block on. */
+/* For each lane, the sum of `window` (3..15, a compile-time constant) elements that start there. */
 static inline vi window_of(const WindowSums *s, int window)
 {
     const vi *const one = s->one, *const two = s->two, *const four = s->four;

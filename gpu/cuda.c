@@ -277,7 +277,7 @@ done:
 
 /* ---- page-locked memory: see staging.h ---- */
 
-static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStage *s)
+static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStaging *s)
 {
     void *block = NULL;
     SdmStatus st = enter(NULL, d);
@@ -288,7 +288,7 @@ static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStage *s)
     return st;
 }
 
-static void unlock(SdmDevice *d, SdmStage *s)
+static void unlock(SdmDevice *d, SdmStaging *s)
 {
     if (enter(NULL, d) == SDM_OK)
         inside(d)->api.MemFreeHost(s->data);

@@ -132,7 +132,7 @@ void sdm_device_close(SdmDevice **device)
     }
     for (int i = 0; i < SDM_QUEUES; i++)
         (void)d->back_end->finish(NULL, d, i);
-    sdm_stage_close(d);
+    sdm_staging_close(d);
     d->back_end->close(d);
     sdm_free(device);
 }
@@ -230,8 +230,8 @@ SdmStatus sdm_upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void 
 {
     SdmStatus st = SDM_OK;
     TRY(check_range(ctx, to, offset, bytes));
-    if (bytes > 0 && sdm_stage_takes(ctx, to->device, bytes))
-        TRY(sdm_stage_upload(ctx, to, offset, from, bytes, queue, wait));
+    if (bytes > 0 && sdm_staging_takes(ctx, to->device, bytes))
+        TRY(sdm_staging_upload(ctx, to, offset, from, bytes, queue, wait));
     else if (bytes > 0)
         TRY(to->device->back_end->upload(ctx, to, offset, from, bytes, queue, wait));
 done:
@@ -243,8 +243,8 @@ SdmStatus sdm_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, v
 {
     SdmStatus st = SDM_OK;
     TRY(check_range(ctx, from, offset, bytes));
-    if (bytes > 0 && sdm_stage_takes(ctx, from->device, bytes))
-        TRY(sdm_stage_download(ctx, from, offset, to, bytes, queue));
+    if (bytes > 0 && sdm_staging_takes(ctx, from->device, bytes))
+        TRY(sdm_staging_download(ctx, from, offset, to, bytes, queue));
     else if (bytes > 0)
         TRY(from->device->back_end->download(ctx, from, offset, to, bytes, queue, wait));
 done:

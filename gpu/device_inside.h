@@ -25,8 +25,8 @@ typedef struct SdmBackEnd {
     SdmStatus (*pause)(SdmContext *ctx, SdmDevice *d, int queue);
     SdmStatus (*seconds)(SdmContext *ctx, SdmDevice *d, int queue, double *seconds);
     /* Page-locked memory: s->data, s->handle.  A failure leaves no sentence. */
-    SdmStatus (*lock)(SdmDevice *d, int64_t bytes, SdmStage *s);
-    void (*unlock)(SdmDevice *d, SdmStage *s);
+    SdmStatus (*lock)(SdmDevice *d, int64_t bytes, SdmStaging *s);
+    void (*unlock)(SdmDevice *d, SdmStaging *s);
     /* Put *mark (made when it is NULL) behind the work in the queue; wait for it; delete it. */
     SdmStatus (*mark)(SdmContext *ctx, SdmDevice *d, int queue, void **mark);
     SdmStatus (*await)(SdmContext *ctx, SdmDevice *d, void *mark);
@@ -39,7 +39,7 @@ struct SdmDevice {
     int64_t budget, used, peak; /* bytes */
     SdmTuning tuning;
     SdmBuffer *first;           /* its buffers, a list */
-    SdmStage stage;
+    SdmStaging stage;
     void *inside;               /* of the back end */
 };
 

@@ -57,7 +57,7 @@ FUNCTION int change_of(float h, float prior, float per_unit)
     return (int)FLOOR(between((h - prior) * per_unit + 0.5f, -16000.0f, 16000.0f));
 }
 
-#define REJECT_ROWS 4 /* neighbours of a column that an item has: REJECT_ROWS of gpu/steps.c */
+#define REJECT_ROWS 4 /* neighbours of a column that an item has: REJECT_ROWS of gpu/device_ops.c */
 
 /* How many changes of the tile around each pixel of a column lie within 256 of its own; none is never. */
 FUNCTION void agreeing(IN_LOCAL const short *tile, int side, const int *own, const int reach, int *count)

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_backend.h"
 
-#include "matching/optimized_scores.h"
+#include "matching/level_labels.h"
 #include "matching/validation.h"
 #include "optimize_device.h"
-#include "steps.h"
+#include "device_ops.h"
 
 /* Arrays of the level in work, large enough for every level.  Heights take turns in three of them: the
  * current ones, their prior, and the output of a filter. */

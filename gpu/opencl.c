@@ -233,7 +233,7 @@ done:
 
 /* ---- page-locked memory: see staging.h ---- */
 
-static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStage *s)
+static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStaging *s)
 {
     const SdmCl *const cl = inside(d);
     int32_t code = CL_OK;
@@ -250,7 +250,7 @@ static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStage *s)
     return SDM_ERR_MEMORY;
 }
 
-static void unlock(SdmDevice *d, SdmStage *s)
+static void unlock(SdmDevice *d, SdmStaging *s)
 {
     const SdmCl *const cl = inside(d);
     (void)cl->api.EnqueueUnmapMemObject(cl->queue[0], s->handle, s->data, 0, NULL, NULL);

@@ -7,9 +7,9 @@
 
 enum { MOST_THREADS = 8, SHARE = 256 << 10 /* bytes of a thread, at least */, LEAST_PIECE = 512 << 10 };
 
-bool sdm_stage_takes(SdmContext *ctx, SdmDevice *d, int64_t bytes)
+bool sdm_staging_takes(SdmContext *ctx, SdmDevice *d, int64_t bytes)
 {
-    SdmStage *const s = &d->stage;
+    SdmStaging *const s = &d->stage;
     if (!s->wanted || bytes < SDM_STAGE_LEAST)
         return false;
     if (!s->data && d->back_end->lock(d, (int64_t)SDM_STAGE_SLOTS * SDM_STAGE_BYTES, s) != SDM_OK) {
@@ -45,7 +45,7 @@ static int64_t piece_of(int64_t bytes)
 /* The copy that uses a slot is over. */
 static SdmStatus settle(SdmContext *ctx, SdmDevice *d, int slot)
 {
-    SdmStage *const s = &d->stage;
+    SdmStaging *const s = &d->stage;
     if (!s->slot[slot].busy)
         return SDM_OK;
     s->slot[slot].busy = false;
@@ -75,7 +75,7 @@ static SdmStatus mark_slot(SdmContext *ctx, SdmDevice *d, int queue, int slot)
     return st;
 }
 
-SdmStatus sdm_stage_upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void *from, int64_t bytes,
+SdmStatus sdm_staging_upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void *from, int64_t bytes,
                            int queue, bool wait)
 {
     SdmStatus st = SDM_OK;
@@ -95,7 +95,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_stage_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
+SdmStatus sdm_staging_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
                              int queue)
 {
     SdmStatus st = SDM_OK;
@@ -119,13 +119,13 @@ done:
     return st;
 }
 
-void sdm_stage_close(SdmDevice *d)
+void sdm_staging_close(SdmDevice *d)
 {
-    SdmStage *const s = &d->stage;
+    SdmStaging *const s = &d->stage;
     for (int i = 0; i < SDM_STAGE_SLOTS; i++)
         if (s->slot[i].mark)
             d->back_end->forget(d, s->slot[i].mark);
     if (s->data)
         d->back_end->unlock(d, s);
-    *s = (SdmStage){.wanted = false};
+    *s = (SdmStaging){.wanted = false};
 }

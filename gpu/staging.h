@@ -10,7 +10,7 @@
 enum { SDM_STAGE_SLOTS = 4, SDM_STAGE_BYTES = 4 << 20, SDM_STAGE_LEAST = 1 << 20 };
 
 /* Pieces of page-locked memory that take turns; taken at the first copy that is large enough. */
-typedef struct SdmStage {
+typedef struct SdmStaging {
     bool wanted; /* the device has use for it; false from the first time on that the memory cannot be had */
     char *data;  /* SLOTS x BYTES; NULL: not taken yet */
     void *handle; /* of the back end */
@@ -19,17 +19,17 @@ typedef struct SdmStage {
         void *mark; /* of the back end: after the copy that uses it */
         bool busy;  /* that may still run */
     } slot[SDM_STAGE_SLOTS];
-} SdmStage;
+} SdmStaging;
 
 /* Is a copy of that size to go this way?  Takes the memory; where it cannot be had, no, and the log says so.
  */
-bool sdm_stage_takes(SdmContext *ctx, SdmDevice *d, int64_t bytes);
+bool sdm_staging_takes(SdmContext *ctx, SdmDevice *d, int64_t bytes);
 /* As sdm_upload(), sdm_download(), which always waits.  The range is checked. */
-SdmStatus sdm_stage_upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void *from, int64_t bytes,
+SdmStatus sdm_staging_upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void *from, int64_t bytes,
                            int queue, bool wait);
-SdmStatus sdm_stage_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
+SdmStatus sdm_staging_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
                              int queue);
 /* Nothing is in the queues any more. */
-void sdm_stage_close(SdmDevice *d);
+void sdm_staging_close(SdmDevice *d);
 
 #endif

@@ -1,5 +1,5 @@
 /* Scores of a strip of rows -> costs of their labels; labels -> scores clamped to them.  Scores as
- * gpu/volume.cl writes them, volumes of costs as in gpu/optimize.cl.  As src/matching/optimized_scores.c. */
+ * gpu/volume.cl writes them, volumes of costs as in gpu/optimize.cl.  As src/matching/level_labels.c. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "optimize.cl"

@@ -90,7 +90,7 @@ FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLO
     return nodata ? PIXEL_NODATA : value > 2047 ? 2047 : value < -2047 ? -2047 : value;
 }
 
-#define WARP_PIXELS 4 /* neighbours of a row that an item has: WARP_PIXELS of gpu/steps.c */
+#define WARP_PIXELS 4 /* neighbours of a row that an item has: WARP_PIXELS of gpu/device_ops.c */
 
 /* surface_m: h x w or null; source: pixel (col0, row0) of the level first.  The first item of a row
  * begins `before` pixels left of it, so that an item's pixels lie in one cell where cells are as wide. */

@@ -121,7 +121,7 @@ SdmStatus sdm_bench_bp_curve(SdmContext *ctx, const SdmBenchTsukuba *t, const ch
         known += t->truth[i] != 0;
     fprintf(to,
             "\nBelief propagation on Tsukuba: labels that differ from the truth, of %lld pixels of known truth "
-            "(published: 15,716 after 1 + 1 iterations in tiles of %d px, on costs that are not to be had), and "
+            "(published: 15,716 after 1 + 1 iterations in tiles of %d px, on costs that were not published), and "
             "energy\n%7s %6s %6s %7s %8s %9s %8s %9s %9s %9s\n",
             (long long)known, (int)SDM_BENCH_BP_PAPER_TILE, "tile", "weight", "outer", "inner", "ms", "wrong",
             "share", "data", "smooth", "energy");

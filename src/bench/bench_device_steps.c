@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_device.h"
 #include "bench/bench_scene.h"
-#include "gpu/steps.h"
+#include "gpu/device_ops.h"
 #include "matching/validation.h"
 
 enum { COARSE = 3 };
@@ -289,7 +289,7 @@ SdmStatus sdm_bench_add_device_steps(SdmBench *b)
     on_device->half = (SdmWindow){.level = 1, .w = on_device->win.w / 2, .h = on_device->win.h / 2};
     on_device->copy_bytes = b->opt->quick || info->is_cpu ? (int64_t)16 << 20 : (int64_t)1 << 30;
     TRY(sdm_match_settings(b->ctx, NULL, "zncc", "auto", 8.0f, &on_device->set));
-    on_device->set.coarse_level = on_device->set.top_level = COARSE;
+    on_device->set.coarse_level = on_device->set.coarsest_level = COARSE;
     TRY(sdm_gpu_open(b->ctx, device, 0, &on_device->gpu)); /* its buffers go with the device */
     TRY(make_data(b->ctx, on_device));
     TRY(measure_copy(b, on_device));

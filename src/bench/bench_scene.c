@@ -111,7 +111,7 @@ static SdmStatus add_scene(SdmBench *b, SdmBenchScene *scene, const SdmBenchCase
     c->scene = scene;
     c->device = device;
     TRY(sdm_match_settings(b->ctx, NULL, cost, device ? "auto" : base->level, NOISE_Q, &c->settings));
-    c->settings.coarse_level = c->settings.top_level = COARSE;
+    c->settings.coarse_level = c->settings.coarsest_level = COARSE;
     made.output = "pixel";
     made.outputs = (double)scene->win.w * (double)scene->win.h;
     made.threads = device ? 0 : sdm_threads(b->ctx);
@@ -165,7 +165,7 @@ SdmStatus sdm_bench_scene_device_s(SdmBench *b, SdmBenchScene *scene, SdmDevice 
     SdmStatus st = SDM_OK;
     SceneCall c = {.scene = scene, .device = device};
     TRY(sdm_match_settings(b->ctx, NULL, cost, "auto", NOISE_Q, &c.settings));
-    c.settings.coarse_level = c.settings.top_level = COARSE;
+    c.settings.coarse_level = c.settings.coarsest_level = COARSE;
     TRY(call_scene(b->ctx, &c));
     *seconds = c.device_s;
 done:

@@ -87,7 +87,7 @@ static void on_crash(int number)
 void sdm_crash_guard(const char *command)
 {
     static const int number[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    static char stack[64 << 10]; /* of the handler: the thread's own may have run over */
+    static char stack[64 << 10]; /* stack of the handler: the crash may be an overflow of the thread's own */
     const stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
     struct sigaction action = {.sa_handler = on_crash, .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND)};
     running = command;

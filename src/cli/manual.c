@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Text as troff: backslashes, dashes, and dots and quotes at the start of a line. */
+/* Print text for troff: escape backslashes, dashes, and dots and quotes at the start of a line. */
 static void print_troff(FILE *to, const char *text)
 {
     if (*text == '.' || *text == '\'')
@@ -52,7 +52,7 @@ static void print_command(FILE *to, const SdmCommand *command)
         print_option(to, spec);
 }
 
-/* Options of the common table are described once; those of a few commands say which. */
+/* Options of the common table are described once; an option of only some commands lists them. */
 static void print_common(FILE *to)
 {
     for (const SdmOptionSpec *spec = sdm_option_table; spec->name; spec++) {

@@ -45,7 +45,7 @@ struct SdmContext {
     double started_s;
     int thread_limit; /* see sdm_thread_limit_begin(); 0: none */
     int64_t bytes_now, bytes_peak; /* updated atomically */
-    SdmCachedBlock cached[SDM_CACHED_BLOCKS]; /* the newest first; in critical(sdm_block_cache); see large.c */
+    SdmCachedBlock cached[SDM_CACHED_BLOCKS]; /* the newest first; in critical(sdm_block_cache); see block_cache.c */
 };
 
 /* Large blocks, aligned to large pages and multiples of them (sdm_large_bytes() rounds up).  *cleared: the memory is

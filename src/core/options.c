@@ -153,7 +153,7 @@ static bool is_default(const SdmOptionSpec *spec, const void *opts, const void *
     }
 }
 
-/* The optimizer that alone takes an option; NULL: any does. */
+/* The only optimizer that accepts the option; NULL: all do. */
 static const char *optimizer_of(const char *name)
 {
     static const char *const sgm[] = {"--p1", "--p2", "--paths"};

@@ -5,7 +5,7 @@
 #define SDM_OPTIONS_H
 
 #include "core/core.h"
-#include "core/limits.h"
+#include "core/optimizer_limits.h"
 
 typedef enum SdmOptionType {
     SDM_OPT_BOOL,   /* bool: present or not */

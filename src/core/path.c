@@ -38,7 +38,7 @@ SdmStatus sdm_path_join(SdmContext *ctx, const char *folder, const char *rel, ch
         near[n - 1] = '\0';
     TRY(sdm_format(ctx, far, sizeof far, "%s", near));
     for (bool more = true;
-         more && strncmp(rel, "../", 3) == 0;) { /* a link may lead elsewhere: only where both agree */
+         more && strncmp(rel, "../", 3) == 0;) { /* shorten while both names denote the same folder; a link may not */
         char tried[SDM_PATH_SIZE];
         memcpy(tried, near, sizeof tried);
         TRY(sdm_format(ctx, far, sizeof far, "%s/..", near));

@@ -116,7 +116,7 @@ static double derivative(double before, double here, double after, double step)
     return (here - before) / step;
 }
 
-/* Bin of the reference's slope at every cell -> mask. */
+/* Store the bin of the reference's slope in the mask of each cell. */
 static void mark_slopes(SdmCoregGrid *g)
 {
     const int64_t w = g->cols, h = g->rows;

@@ -1,4 +1,4 @@
-/* Adjustment of a network of observed differences: iterated weights around conjugate gradients. */
+/* Adjustment of a network of observed differences: iteratively reweighted least squares, solved by conjugate gradients. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/disjoint_sets.h"
 #include "core/stats.h"

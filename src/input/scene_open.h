@@ -38,7 +38,7 @@ SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, 
 void sdm_image_close(SdmImage **im);
 
 /* A new sensor needs a reader that fills an SdmScene (called by sdm_scene_open(), beside sdm_pair_open() and
- * sdm_aster_open_hdf()), a camera of its own where it is none of these (camera_kinds.h), and a word here. */
+ * sdm_aster_open_hdf()), a camera of its own where it is none of these (camera_kinds.h), and an enumerator here. */
 typedef enum SdmSensor { SDM_SENSOR_ASTER, SDM_SENSOR_RPC, SDM_SENSOR_PARALLEL } SdmSensor;
 
 typedef struct SdmView {

@@ -1,7 +1,7 @@
 /* The command run: a scene -> its products, in one process that can be stopped and taken up. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
-#include "job/units.h"
+#include "job/unit_queue.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The command tile: units of a job folder, as many at a time as the back end takes. */
 // SPDX-License-Identifier: Apache-2.0
-#include "job/units.h"
+#include "job/unit_queue.h"
 
 typedef struct Tile {
     const SdmTileRequest *q;

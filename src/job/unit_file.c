@@ -205,7 +205,7 @@ static void move_settings(Body *b, SdmMatchSettings *s)
     move_floats(b, &s->ray_error_limit_px, 1);
     move_floats(b, &s->discontinuity_px, 1);
     move_int(b, &s->coarse_level, 0, 30);
-    move_int(b, &s->top_level, 0, 30);
+    move_int(b, &s->coarsest_level, 0, 30);
 }
 
 static SdmStatus move_pointing(SdmContext *ctx, Body *b, SdmPointing *p)
@@ -544,7 +544,7 @@ static bool is_consistent(const SdmPrepared *p)
 {
     const SdmWindow *const a = &p->coarse.win, *const b = &p->terrain.win;
     return a->w == b->w && a->h == b->h && a->level == p->settings.coarse_level && a->level == b->level &&
-           p->settings.top_level >= p->settings.coarse_level && p->grid.spacing > 0.0 &&
+           p->settings.coarsest_level >= p->settings.coarse_level && p->grid.spacing > 0.0 &&
            p->pointing.terms <= (p->pointing.degree + 1) * (p->pointing.degree + 2) / 2 &&
            (p->pointing.profile_count == 0 || p->pointing.profile_step_px > 0);
 }

@@ -1,6 +1,6 @@
 /* The interface of a back end of the matching: the surface, its prior and both views of one window of a
  * level, and the operations on them.  src/matching/level_loop.c calls them in the order of
- * src/matching/pass_table.c; src/matching/cpu_backend.c implements them with the kernels of cpu/,
+ * src/matching/match_steps.c; src/matching/cpu_backend.c implements them with the kernels of cpu/,
  * gpu/gpu_backend.c on a device. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_MATCHING_BACKEND_H
@@ -8,7 +8,7 @@
 
 #include "core/dem_block.h"
 #include "geometry/surface.h"
-#include "matching/pass_table.h"
+#include "matching/match_steps.h"
 #include "matching/pyramid.h"
 #include "matching/terrain_mask.h"
 
@@ -53,7 +53,7 @@ typedef struct SdmMatchCall {
 } SdmMatchCall;
 
 /* Operations queue their work or do it; only `surface` and `grid` must wait for it.  Reaches stand in
- * src/matching/pass_table.h.  state: the back end's own. */
+ * src/matching/match_steps.h.  state: the back end's own. */
 typedef struct SdmMatchOps {
     /* Heights of the window `win` of the next finer level, from those of the level before (the first time the
      * coarse surface); its left view. */

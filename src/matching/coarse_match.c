@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-SdmStatus sdm_match_level(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence, SdmSurface *s)
+SdmStatus sdm_coarse_run_sequence(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const SdmWindow win = s->win;

@@ -9,7 +9,7 @@
 
 /* Run a coarse sequence (SDM_SEQUENCE_COARSE_FIRST, .._SECOND, .._REMATCH) on a surface whose heights are the
  * prior; on return cleaned and filled. */
-SdmStatus sdm_match_level(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence, SdmSurface *s);
+SdmStatus sdm_coarse_run_sequence(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence, SdmSurface *s);
 
 /* Match valid pixels again with a smaller window and take heights that score no less; then the median,
  * smoothed.  Flags stay.  Reach: window / 2 + 2 range + 4. */
@@ -27,7 +27,7 @@ SdmStatus sdm_match_ray_error(SdmContext *ctx, const SdmMatchInput *in, const Sd
 typedef struct SdmCoarsestSearch {
     double half_range_px; /* residuals to search, level pixels */
     double pixel_m;       /* ground size of a level pixel */
-    int v_shift;          /* rows by which the right view is taken off */
+    int v_shift;          /* the right view is sampled so many rows further down */
 } SdmCoarsestSearch;
 /* Match about planes, level and tilted, through the prior surface s, and keep the best of each pixel; on
  * return cleaned and filled.  *matched: share of the pixels seen by both views that were matched. */

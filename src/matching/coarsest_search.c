@@ -1,4 +1,5 @@
-/* The coarsest level: a range of heights -> the surface, by matching about planes, level and tilted. */
+/* The coarsest level: a range of heights -> the surface, by matching about planes, level and tilted.  The
+ * range is that of sdm_frame_find(), or SDM_PRIOR_RANGE_M about a prior DEM. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/coarse_match.h"
 

@@ -1,7 +1,7 @@
 /* Stage 5 on the processor: a pass over a window of a level, by strips of rows that threads share. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/cpu_match_pass.h"
-#include "matching/optimized_scores.h"
+#include "matching/level_labels.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #define SDM_CPU_MATCH_PASS_H
 
 #include "geometry/surface.h"
-#include "matching/pass_table.h"
+#include "matching/match_steps.h"
 #include "matching/pyramid.h"
 
 /* A window of one level with its images. */
@@ -16,7 +16,7 @@ typedef struct SdmLevelTask {
     SdmWindow win;
     const SdmRowExtent *extent; /* as of a surface of the window; not with an optimizer */
     const SdmLevelImage *left_source, *right_source;
-    int v_shift;           /* rows by which the right view is taken off (search at the coarsest level) */
+    int v_shift;           /* the right view is sampled so many rows further down (search at the coarsest level) */
     int16_t *left, *right; /* warped, h x w, owned */
 } SdmLevelTask;
 

@@ -1,6 +1,6 @@
 /* Stages 6 and 7: heights and flags of a surface -> cleaned, completed, smoothed, refined ones.  Every
  * filter has a bounded reach (stated with it, in pixels of the level) and exact arithmetic, or one of a
- * fixed order, so that tiles agree.  The order in which they run stands in src/matching/pass_table.c. */
+ * fixed order, so that tiles agree.  The order in which they run stands in src/matching/match_steps.c. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_FILTERS_H
 #define SDM_FILTERS_H

@@ -103,9 +103,10 @@ static SdmStatus run_step(const Loop *l, const SdmStep *step)
         return ops->validate(l->state);
     case SDM_STEP_SATURATED:
         return ops->saturated(l->state);
-    default:
+    case SDM_STEP_FILL_HOLES:
         return fill_holes(l);
     }
+    return SDM_OK;
 }
 
 SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMatchBackend *b,

@@ -17,7 +17,7 @@
 #define SMALL_WINDOW_CORRELATION 0.8
 #define RAY_ERROR_LIMIT_PX 0.25f
 #define MIN_SIGMA_NOISES 1.5f /* least texture, in standard deviations of the noise */
-/* Penalties of semi-global matching and belief propagation, in hundredths of a score (optimized_scores.h). */
+/* Penalties of semi-global matching and belief propagation, in hundredths of a score (level_labels.h). */
 enum { P1 = 20, P2 = 80, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
 static const double PI = 3.14159265358979323846;
 

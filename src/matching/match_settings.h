@@ -21,7 +21,7 @@ typedef struct SdmMatchSettings {
     float discontinuity_px;   /* parallax of the height discontinuities to expect (buildings, trees:
                                  SDM_DISCONTINUITY_M), px of level 0 */
     int coarse_level;         /* finest level of the scene-wide surface */
-    int top_level;            /* coarsest level */
+    int coarsest_level;            /* coarsest level */
     SdmOptimizer optimizer;   /* of the passes that search */
 } SdmMatchSettings;
 

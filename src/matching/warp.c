@@ -32,8 +32,8 @@ static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *s
 }
 
 /* Columns done together, so that the lines of the cache that they touch in the source are still there for the
- * next row: a row that runs down the source, as where stereo lies along the track, has each pixel in another
- * line.  One that runs along the source is read as it lies, all of it at once. */
+ * next row: with along-track stereo a row of a view runs down the source, so each of its pixels is in another
+ * line.  A row that runs along the source is done all at once. */
 static int panel_columns(const SdmLevelTask *task, enum SdmSide side)
 {
     enum { SOURCE_ROWS = 256 }; /* that a panel's row crosses */

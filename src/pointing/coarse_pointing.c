@@ -6,7 +6,7 @@
 #include <math.h>
 
 enum {
-    OFFSET_REACH_PX = 32, /* offsets searched across the epipolar lines, full resolution */
+    OFFSET_RANGE_PX = 32, /* offsets searched across the epipolar lines, full resolution */
     COARSE_BLOCK = 8,     /* pixels a side of a tie point at the last coarse level */
     FIT_POINTS = 60,      /* fewer tie points leave the correction as it is, but at the last level */
     TILT_POINTS = 300,    /* up to this many give a constant alone */
@@ -35,7 +35,7 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
 {
     SdmStatus st = SDM_OK;
     const SdmFrame *const f = q->frame;
-    const int level = q->in->settings->top_level, reach = (OFFSET_REACH_PX + (1 << level) - 1) >> level;
+    const int level = q->in->settings->coarsest_level, reach = (OFFSET_RANGE_PX + (1 << level) - 1) >> level;
     const SdmWindow win = sdm_frame_level(f, level);
     const double size = (double)(1 << level);
     double best_share = -1.0;

@@ -89,7 +89,7 @@ void sdm_report_maps(SdmReport *r, const SdmProduct *p)
     legend = sdm_report_legend(to);
     for (const SdmCoverageKind *k = sdm_coverage_kinds; k->bit; k++)
         if (k->bit & sdm_product_request(p)->qa->legend)
-            sdm_report_colour(legend, k->rgb, k->label);
+            sdm_report_colour(legend, k->rgb, sdm_qa_words[__builtin_ctz(k->bit)]);
 }
 
 void sdm_report_cells(SdmReport *r, const SdmProduct *p)
@@ -104,7 +104,7 @@ void sdm_report_cells(SdmReport *r, const SdmProduct *p)
     for (int b = 0; b < sdm_product_request(p)->qa->mask_bits; b++) {
         const double n = (double)sdm_dem_stats_count(s, 1U << b);
         sdm_report_number(mask, sdm_qa_names[b], n);
-        sdm_report_figure(mask, NULL, sdm_qa_names[b], 100.0 * n / (double)s->cells, " %", 2);
+        sdm_report_figure(mask, NULL, sdm_qa_words[b], 100.0 * n / (double)s->cells, " %", 2);
     }
 }
 

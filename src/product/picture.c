@@ -89,19 +89,19 @@ done:
 
 /* Kinds of the coverage map, the first that holds wins; colours also in the legend of the HTML report. */
 const SdmCoverageKind sdm_coverage_kinds[] = {
-    {SDM_QA_VALID, "height", {46, 134, 110}},
-    {SDM_QA_FILLED, "filled small hole", {240, 180, 60}},
-    {SDM_QA_SATURATED, "saturated", {225, 225, 235}},
-    {SDM_QA_FOLD, "hidden by terrain", {120, 80, 160}},
-    {SDM_QA_TEXTURELESS, "no texture", {90, 150, 210}},
-    {SDM_QA_LEFT_RIGHT, "left-right check", {230, 110, 90}},
-    {SDM_QA_LOW_SCORE, "low score", {200, 70, 70}},
-    {SDM_QA_AMBIGUOUS, "ambiguous", {220, 120, 170}},
-    {SDM_QA_RAY_ERROR, "ray intersection error", {150, 60, 100}},
-    {SDM_QA_ISOLATED, "outlier", {130, 100, 70}},
-    {SDM_QA_SPARSE, "too few points", {170, 170, 110}},
-    {SDM_QA_OUTSIDE, "outside both views", {40, 44, 52}},
-    {0, NULL, {40, 44, 52}},
+    {SDM_QA_VALID, {46, 134, 110}},
+    {SDM_QA_FILLED, {240, 180, 60}},
+    {SDM_QA_SATURATED, {225, 225, 235}},
+    {SDM_QA_FOLD, {120, 80, 160}},
+    {SDM_QA_TEXTURELESS, {90, 150, 210}},
+    {SDM_QA_LEFT_RIGHT, {230, 110, 90}},
+    {SDM_QA_LOW_SCORE, {200, 70, 70}},
+    {SDM_QA_AMBIGUOUS, {220, 120, 170}},
+    {SDM_QA_RAY_ERROR, {150, 60, 100}},
+    {SDM_QA_ISOLATED, {130, 100, 70}},
+    {SDM_QA_SPARSE, {170, 170, 110}},
+    {SDM_QA_OUTSIDE, {40, 44, 52}},
+    {0, {40, 44, 52}},
 };
 
 static const unsigned char *coverage_colour(unsigned mask, bool filled)

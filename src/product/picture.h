@@ -14,7 +14,6 @@ SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmDemStats *s, SdmPng *ou
 
 typedef struct SdmCoverageKind {
     unsigned bit; /* SdmQaBit; 0 ends the table */
-    const char *label;
     unsigned char rgb[3];
 } SdmCoverageKind;
 extern const SdmCoverageKind sdm_coverage_kinds[];

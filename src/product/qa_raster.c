@@ -5,6 +5,10 @@
 const char *const sdm_qa_names[SDM_QA_BITS] = {
     "valid",      "filled",  "outside",  "saturated", "textureless", "low_score", "ambiguous",
     "left_right", "ray_gap", "isolated", "fold",      "sparse",      "disagree"};
+const char *const sdm_qa_words[SDM_QA_BITS] = {
+    "height",           "filled small hole", "outside both views", "saturated", "no texture",
+    "low score",        "ambiguous",         "left-right check",   "ray intersection error",
+    "outlier",          "hidden by terrain", "too few points",     "DEMs disagree"};
 
 const SdmQaLayout sdm_qa_scene = {
     5,

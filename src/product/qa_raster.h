@@ -5,7 +5,9 @@
 
 #include "core/qa_reasons.h"
 
-extern const char *const sdm_qa_names[SDM_QA_BITS]; /* "valid", "filled", ...; of bit 1 << i */
+/* Of bit 1 << i: its key in files ("valid", "ray_gap", ...), which stays as it was first published, and its words
+ * for people ("ray intersection error"). */
+extern const char *const sdm_qa_names[SDM_QA_BITS], *const sdm_qa_words[SDM_QA_BITS];
 
 /* Every band is UInt16 with the same nodata. */
 enum { SDM_QA_BANDS = 5, SDM_QA_NODATA = 65535 };

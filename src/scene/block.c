@@ -1,17 +1,14 @@
 /* A rectangle of the DEM's cells from its window of the frame. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/block.h"
-#include "matching/optimized_scores.h"
+#include "matching/level_labels.h"
 
 #include "input/source.h"
 
 #include <math.h>
 #include <string.h>
 
-enum {
-    REACH_CELLS = 20,       /* of gridding, and to spare */
-    LEAST_CELLS = 64 * 64   /* a block this small is not cut further */
-};
+enum { LEAST_CELLS = 64 * 64 }; /* a block this small is not cut further */
 
 /* The part of the frame that a block needs. */
 typedef struct Needed {
@@ -86,8 +83,8 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
     TRY(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
     TRY(sdm_alloc(ctx, &out->shape.to, rows, sizeof *to, "the window of a block"));
     TRY(sdm_lattice_build(ctx, &q, &lat));
-    const double x0 = (double)(b->col0 - REACH_CELLS), x1 = (double)(b->col0 + b->w + REACH_CELLS);
-    const double y0 = (double)(b->row0 - REACH_CELLS), y1 = (double)(b->row0 + b->h + REACH_CELLS);
+    const double x0 = (double)(b->col0 - SDM_GRID_REACH), x1 = (double)(b->col0 + b->w + SDM_GRID_REACH);
+    const double y0 = (double)(b->row0 - SDM_GRID_REACH), y1 = (double)(b->row0 + b->h + SDM_GRID_REACH);
 #pragma omp parallel for num_threads(sdm_threads(ctx))
     for (int j = 0; j < s->win.h; j++)
         for (int i = 0; i < s->win.w; i++) {

@@ -31,6 +31,9 @@ void sdm_block_abandon(SdmMatchQueue *queue, SdmBlockWork *work); /* instead of 
 
 /* Bytes that a block on w x h pixels of the frame needs while it is matched, its cells apart. */
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h);
-enum { SDM_BLOCK_CELL_BYTES = 24 }; /* of the arrays of a block */
+enum {
+    SDM_BLOCK_CELL_BYTES = 24, /* of the arrays of a block */
+    SDM_GRID_REACH = 20        /* cells beyond a block whose pixels gridding may use, with some to spare */
+};
 
 #endif

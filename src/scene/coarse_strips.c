@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/coarse_strips.h"
 #include "matching/coarse_match.h"
-#include "matching/optimized_scores.h"
+#include "matching/level_labels.h"
 
 #include <string.h>
 
@@ -60,8 +60,8 @@ static SdmStatus match_window(SdmContext *ctx, const SdmMatchInput *in, const Sd
     SdmStatus st = SDM_OK;
     TRY(sdm_surface_alloc(ctx, win, out));
     sdm_surface_refine(ctx, in->settings->kernels, from, out);
-    TRY(sdm_match_level(ctx, in, SDM_SEQUENCE_COARSE_FIRST, out));
-    TRY(sdm_match_level(ctx, in, SDM_SEQUENCE_COARSE_SECOND, out));
+    TRY(sdm_coarse_run_sequence(ctx, in, SDM_SEQUENCE_COARSE_FIRST, out));
+    TRY(sdm_coarse_run_sequence(ctx, in, SDM_SEQUENCE_COARSE_SECOND, out));
 done:
     return st;
 }
@@ -125,7 +125,7 @@ done:
 
 static SdmStatus rematch(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
 {
-    return sdm_match_level(ctx, in, SDM_SEQUENCE_REMATCH, s);
+    return sdm_coarse_run_sequence(ctx, in, SDM_SEQUENCE_REMATCH, s);
 }
 
 SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s)
@@ -133,7 +133,7 @@ SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmMatchInput *in, int64_t m
     return run_pass(ctx, in, memory_bytes, rematch, s);
 }
 
-SdmStatus sdm_coarse_refine(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s)
+SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s)
 {
     return run_pass(ctx, in, memory_bytes, sdm_sharpen_level, s);
 }

@@ -14,11 +14,11 @@ SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t mem
                            SdmSurface *to);
 
 /* Match the invalid pixels of a level again, starting from their current heights, with a window of 5
- * pixels: see sdm_match_level(). */
+ * pixels: see sdm_coarse_run_sequence(). */
 SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
 
 /* Match the valid pixels of a level again, with a window of 5 pixels: see sdm_sharpen_level(). */
-SdmStatus sdm_coarse_refine(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
+SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
 
 /* The ray errors of a level's surface -> tie points, each of block x block pixels; block: a divisor of 8.
  * *out: to be freed by the caller, also after a failure. */

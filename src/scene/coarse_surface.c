@@ -11,7 +11,7 @@
 
 enum {
     CLOUD_ROUNDS = 3,  /* of cloud removal and rematching */
-    REFINE_ROUNDS = 6, /* with the small window */
+    SHARPEN_ROUNDS = 6, /* with the small window */
     LATTICE_NODES = 1 << 18 /* at most */
 };
 
@@ -36,7 +36,7 @@ static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
 {
     SdmStatus st = SDM_OK;
     const SdmFrame *const f = &c->p->frame;
-    const int level = c->p->settings.top_level;
+    const int level = c->p->settings.coarsest_level;
     const bool known = c->scene->options->dem != NULL;
     const SdmWindow win = sdm_frame_level(f, level);
     SdmSurface prior = {0};
@@ -85,7 +85,7 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     SdmSurface finer = {0};
     const int around = sdm_stage_enter(ctx, 5);
     TRY(fit_level(ctx, c, s));
-    for (int l = c->p->settings.top_level - 1; l >= c->p->settings.coarse_level; l--) {
+    for (int l = c->p->settings.coarsest_level - 1; l >= c->p->settings.coarse_level; l--) {
         finer.win = sdm_frame_level(&c->p->frame, l);
         TRY(sdm_coarse_level(ctx, &c->in, c->scene->options->memory_bytes, s, &finer));
         sdm_surface_free(s);
@@ -138,8 +138,8 @@ static SdmStatus refine_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
         TRY(sdm_coarse_rematch(ctx, &c->in, memory, s));
     }
     TRY(remove_clouds(ctx, c, s));
-    for (int round = 0; round < REFINE_ROUNDS; round++)
-        TRY(sdm_coarse_refine(ctx, &c->in, memory, s));
+    for (int round = 0; round < SHARPEN_ROUNDS; round++)
+        TRY(sdm_coarse_sharpen(ctx, &c->in, memory, s));
 done:
     sdm_stage_leave(ctx, around);
     return st;
@@ -154,8 +154,8 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     c.request = (SdmLatticeRequest){.scene = scene,
                                     .frame = &p->frame,
                                     .pointing = &p->pointing,
-                                    .u1 = p->frame.width + ((int64_t)1 << set->top_level),
-                                    .v1 = p->frame.height + ((int64_t)1 << set->top_level),
+                                    .u1 = p->frame.width + ((int64_t)1 << set->coarsest_level),
+                                    .v1 = p->frame.height + ((int64_t)1 << set->coarsest_level),
                                     .step = sdm_frame_lattice_step(&p->frame, 0),
                                     .hmin_m = p->frame.hmin_m,
                                     .hmax_m = p->frame.hmax_m};
@@ -166,7 +166,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     const SdmWindow all = sdm_frame_level(&p->frame, 0);
     const SdmPyramidRequest images = {.scene = scene, .settings = set, .lattice = &c.lattice, .win = &all,
                                       .hmin_m = p->frame.hmin_m, .hmax_m = p->frame.hmax_m,
-                                      .lmin = set->coarse_level, .lmax = set->top_level};
+                                      .lmin = set->coarse_level, .lmax = set->coarsest_level};
     TRY(sdm_pyramids_open(ctx, &images, &c.left, &c.right));
     TRY(search_coarsest(ctx, &c, &s));
     TRY(build_lattice(ctx, &c));

@@ -38,9 +38,9 @@ static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
     while (s->coarse_level < MAX_COARSE &&
            (f->width >> s->coarse_level) * (f->height >> s->coarse_level) > COARSE_PIXELS)
         s->coarse_level++;
-    s->top_level = s->coarse_level;
-    while (s->top_level < COARSEST_LEVEL && side >> (s->top_level + 1) >= COARSEST_SIDE)
-        s->top_level++;
+    s->coarsest_level = s->coarse_level;
+    while (s->coarsest_level < COARSEST_LEVEL && side >> (s->coarsest_level + 1) >= COARSEST_SIDE)
+        s->coarsest_level++;
 }
 
 /* Pixels smaller than this, metres, show walls, trees and their shadows: outliers in a window, to which
@@ -150,7 +150,7 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared
     p->settings.ray_error_limit_px = kept.ray_error_limit_px;
     p->settings.discontinuity_px = kept.discontinuity_px;
     p->settings.coarse_level = kept.coarse_level;
-    p->settings.top_level = kept.top_level;
+    p->settings.coarsest_level = kept.coarsest_level;
     return st;
 }
 

@@ -99,18 +99,18 @@ static void linearise(const SdmTiling *t, double to_frame[4], double middle[2], 
  * height, the displacement by the relief, and a margin; inside the frame. */
 static void likely_window(const SdmTiling *t, double col, double row, double w, double h, int64_t out[2])
 {
-    enum { REACH = 20, MORE_PX = 64 };
+    enum { MORE_PX = 64 };
     const double size[2] = {(double)t->frame.width, (double)t->frame.height};
     double m[4], middle[2], lean;
     linearise(t, m, middle, &lean);
     /* relief of a tile: no steeper than 45 deg throughout; a tile of more relief is computed in parts */
-    const double extent_m = (fmax(w, h) + 2 * REACH) * sdm_grid_spacing_m(&t->grid);
+    const double extent_m = (fmax(w, h) + 2 * SDM_GRID_REACH) * sdm_grid_spacing_m(&t->grid);
     const double relief_m = fmin(fmin(t->frame.hmax_m - t->frame.hmin_m, 1000.0), extent_m);
     const double x = col + 0.5 * w - middle[0], y = row + 0.5 * h - middle[1];
     for (int k = 0; k < 2; k++) {
         const double at = 0.5 * size[k] + m[2 * k] * x + m[2 * k + 1] * y;
-        const double half = 0.5 * (fabs(m[2 * k]) * (w + 2 * REACH) + fabs(m[2 * k + 1]) * (h + 2 * REACH) +
-                                   lean * relief_m + MORE_PX);
+        const double reach = 2.0 * SDM_GRID_REACH;
+        const double half = 0.5 * (fabs(m[2 * k]) * (w + reach) + fabs(m[2 * k + 1]) * (h + reach) + lean * relief_m + MORE_PX);
         const double from = fmax(at - half, 0.0), to = fmin(at + half, size[k]);
         out[k] = to > from ? (int64_t)(to - from) : 0;
     }

@@ -3,7 +3,7 @@
 #ifndef SDM_GPU_CASES_H
 #define SDM_GPU_CASES_H
 
-#include "gpu/steps.h"
+#include "gpu/device_ops.h"
 #include "matching/cpu_match_pass.h"
 #include "kernel_cases.h"
 

@@ -112,7 +112,7 @@ static SdmStatus run(SdmContext *ctx, const Request *q)
     SdmSurface coarse = {0};
     SdmMatchSettings settings;
     TRY(sdm_match_settings(ctx, NULL, q->cost, q->cpu_level, 8.0f, &settings));
-    settings.coarse_level = settings.top_level = COARSE;
+    settings.coarse_level = settings.coarsest_level = COARSE;
     const SdmWindow win = {.level = COARSE, .w = q->width >> COARSE, .h = q->height >> COARSE};
     double begin = sdm_now_s();
     TRY(syn_open(ctx, q->width, q->height, 0.5, 300.0, 42, &scene));

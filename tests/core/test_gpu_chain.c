@@ -93,7 +93,7 @@ static void bench_open(Bench *b, const char *cost, double slope, float discontin
     *b = (Bench){.win = {.w = W, .h = H}};
     assert_int_equal(syn_open(ctx, W, H, slope, 300.0, 42, &b->scene), SDM_OK);
     assert_int_equal(sdm_match_settings(ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
-    b->settings.coarse_level = b->settings.top_level = COARSE;
+    b->settings.coarse_level = b->settings.coarsest_level = COARSE;
     b->settings.discontinuity_px = discontinuity_px;
     b->normalised = strcmp(cost, "sad") == 0;
     if (b->normalised) {

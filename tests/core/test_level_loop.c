@@ -32,7 +32,7 @@ static void bench_open(Bench *b, int width, int height, double slope, const char
     assert_int_equal(syn_open(b->ctx, width, height, slope, 300.0, 42, &b->scene), SDM_OK);
     assert_int_equal(sdm_match_settings(b->ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = COARSE;
-    b->settings.top_level = COARSE;
+    b->settings.coarsest_level = COARSE;
     if (strcmp(cost, "sad") == 0) {
         assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.left_pyramid, b->settings.norm_floor),
                          SDM_OK);
@@ -272,7 +272,7 @@ static void levels_do_not_matter(void **state)
         if (!sdm_kernels_at(names[i]))
             continue;
         assert_int_equal(sdm_match_settings(b.ctx, NULL, "zncc", names[i], 8.0f, &b.settings), SDM_OK);
-        b.settings.coarse_level = b.settings.top_level = COARSE;
+        b.settings.coarse_level = b.settings.coarsest_level = COARSE;
         assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &have), SDM_OK);
         same_bytes(&want, 0, 0, &have, 0, 0, W, H);
         sdm_fine_result_free(&have);
@@ -316,7 +316,7 @@ static void narrow_slopes_are_sharpened(void **state)
     const SdmMatchInput in = {.settings = &set, .lattice = &scene.lattice, .left = &scene.left_pyramid,
                               .right = &scene.right_pyramid};
     for (int i = 0; i < 2; i++)
-        assert_int_equal(sdm_match_level(ctx, &in, SDM_SEQUENCE_COARSE_FIRST, &s), SDM_OK);
+        assert_int_equal(sdm_coarse_run_sequence(ctx, &in, SDM_SEQUENCE_COARSE_FIRST, &s), SDM_OK);
     s.flags[HOLE] = SDM_QA_ISOLATED;
     const double before = rms_px(&scene, &s);
     for (int i = 0; i < ROUNDS; i++)

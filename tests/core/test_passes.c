@@ -1,7 +1,7 @@
 /* The table of passes: reaches follow from windows and ranges, and the halo is their sum. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
-#include "matching/pass_table.h"
+#include "matching/match_steps.h"
 
 /* Discontinuity (px), coarse level -> the halo of levels 0 to 4, the largest update at levels 0 to 2.
  * Tiles of started jobs are laid out with these figures. */

@@ -42,7 +42,7 @@ static void make_whole(const char *path, Whole whole[2])
     SdmBlock b = {0};
     const SdmWindow win = {.level = 2, .w = SIDE, .h = SIDE};
     SdmPrepared p = {.frame = {.width = 16, .height = 16},
-                     .settings = {.cost_name = "zncc", .coarse_level = 2, .top_level = 3},
+                     .settings = {.cost_name = "zncc", .coarse_level = 2, .coarsest_level = 3},
                      .pointing = {.profile_count = 5, .profile_step_px = 8},
                      .coarse.win = win,
                      .terrain.win = win,

@@ -45,7 +45,7 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     assert_int_equal(sdm_coarse_level(ctx, &in, memory, &from, &out->surface), SDM_OK);
     assert_int_equal(sdm_coarse_rematch(ctx, &in, memory, &out->surface), SDM_OK);
     for (int i = 0; i < 2; i++) /* the second starts from what the first left of every strip */
-        assert_int_equal(sdm_coarse_refine(ctx, &in, memory, &out->surface), SDM_OK);
+        assert_int_equal(sdm_coarse_sharpen(ctx, &in, memory, &out->surface), SDM_OK);
     out->peak = sdm_memory_peak(ctx);
     assert_int_equal(sdm_coarse_tie_points(ctx, &in, memory, &out->surface, 4, &pointing,
                                            &out->points),

@@ -313,7 +313,7 @@ static void a_prepared_scene_comes_back(void **state)
     SdmPrepared back,
         p = {.frame = {.width = 16, .height = 32, .du_dh = -0.04, .across = {0.0, 1.0}},
              .radiometry[1] = {.saturated_at = INFINITY, .fill = {NAN, 3.0f}},
-             .settings = {.cost_name = "census", .coarse_level = 3, .top_level = 5},
+             .settings = {.cost_name = "census", .coarse_level = 3, .coarsest_level = 5},
              .pointing = {.degree = 1,
                           .terms = 3,
                           .coef = {[2] = 1e-3},

@@ -1,7 +1,7 @@
 /* Limits that options check and kernels rely on: what their integers can hold. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_LIMITS_H
-#define SDM_LIMITS_H
+#ifndef SDM_OPTIMIZER_LIMITS_H
+#define SDM_OPTIMIZER_LIMITS_H
 
 enum {
     SDM_P2_MAX = 7000, /* semi-global matching: sums of eight paths fit 16 bits, 8 (254 + 7000) < 65536 */

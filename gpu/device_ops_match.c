@@ -1,8 +1,8 @@
 /* Matching on a device: views -> volume of a strip of rows -> heights, strip by strip. */
 // SPDX-License-Identifier: Apache-2.0
-#include "steps.h"
+#include "device_ops.h"
 
-#include "matching/optimized_scores.h"
+#include "matching/level_labels.h"
 #include "optimize_device.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Stage 5 with an optimizer: scores -> costs -> labels -> scores clamped to the labels. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/optimized_scores.h"
+#include "matching/level_labels.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Geometry, filters and validation of the matching on a device, see steps.h. */
+/* Geometry, filters and validation of the matching on a device, see device_ops.h. */
 // SPDX-License-Identifier: Apache-2.0
-#include "steps.h"
+#include "device_ops.h"
 
 #include <math.h>
 #include <string.h>

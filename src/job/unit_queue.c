@@ -1,6 +1,6 @@
 /* Units in work, one scene at a time. */
 // SPDX-License-Identifier: Apache-2.0
-#include "job/units.h"
+#include "job/unit_queue.h"
 #include "core/lease.h"
 #include "scene/scene.h"
 
@@ -144,7 +144,7 @@ done:
     return st;
 }
 
-/* A file that is there but cannot be used: why is the last failure. */
+/* A file is there but cannot be used: log the context's last error as the reason. */
 static void tell_unusable(SdmContext *ctx, const char *path)
 {
     if (access(path, F_OK) == 0)

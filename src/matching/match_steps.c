@@ -1,6 +1,6 @@
 /* Windows, ranges and reaches of all passes and filters, and what is summed from them. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/pass_table.h"
+#include "matching/match_steps.h"
 
 #include <math.h>
 
@@ -92,7 +92,7 @@ int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
         return step->window / 2 + 2 * step->range + 1;
     case SDM_STEP_RETRY:
         return step->window / 2 + 2 * retry_range(set, level) + 1;
-    case SDM_STEP_RAY_ERROR: /* more than window / 2 and a row: a size of tiles that are laid out already */
+    case SDM_STEP_RAY_ERROR: /* more than window / 2 + 1: a smaller value would change the layout of tiles */
         return step->window;
     default:
         return step->window / 2;

@@ -1,8 +1,8 @@
 /* The passes and filters of the matching, in their order -> window, range and reach of each; the halo of a
  * window is the sum of the reaches.  src/matching/level_loop.c runs these tables. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PASS_TABLE_H
-#define SDM_PASS_TABLE_H
+#ifndef SDM_MATCH_STEPS_H
+#define SDM_MATCH_STEPS_H
 
 #include "matching/filters.h"
 #include "matching/match_settings.h"

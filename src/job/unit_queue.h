@@ -1,7 +1,7 @@
 /* Units of a job that are computed: finished ones are found, the others are begun, ended and stored. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_UNITS_H
-#define SDM_UNITS_H
+#ifndef SDM_UNIT_QUEUE_H
+#define SDM_UNIT_QUEUE_H
 
 #include "job/build_products.h"
 #include "job/job.h"

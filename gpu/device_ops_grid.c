@@ -1,6 +1,6 @@
-/* Gridding on a device, see steps.h. */
+/* Gridding on a device, see device_ops.h. */
 // SPDX-License-Identifier: Apache-2.0
-#include "steps.h"
+#include "device_ops.h"
 
 #include "matching/gridding_patch.h"
 

@@ -2,8 +2,8 @@
  * clamped to the neighbourhood of the label.  Without an optimizer one band of all rows, and scores as they
  * are. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_OPTIMIZED_SCORES_H
-#define SDM_OPTIMIZED_SCORES_H
+#ifndef SDM_LEVEL_LABELS_H
+#define SDM_LEVEL_LABELS_H
 
 #include "matching/cpu_match_pass.h"
 

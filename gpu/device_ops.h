@@ -3,13 +3,13 @@
  * All buffers are dense, rows of `w`, h x w; none may be both input and output unless it says so.
  * Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_GPU_STEPS_H
-#define SDM_GPU_STEPS_H
+#ifndef SDM_GPU_DEVICE_OPS_H
+#define SDM_GPU_DEVICE_OPS_H
 
 #include "geometry/surface.h"
 #include "launch.h"
 #include "matching/gridding.h"
-#include "matching/pass_table.h"
+#include "matching/match_steps.h"
 
 /* Take the scratch of all steps on windows of up to `pixels` pixels, and cells of up to `nodes` nodes, at
  * once: memory that is taken later holds up the queue. */
@@ -57,7 +57,7 @@ typedef struct SdmGpuViews {
     enum SdmGpuCost cost;
     int w, h;
     SdmBuffer *left, *right;
-    int v_shift; /* rows by which the right view is taken off */
+    int v_shift; /* the right view is sampled so many rows further down */
 } SdmGpuViews;
 
 /* As sdm_level_match() and, with `retry`, sdm_level_retry(). */
