@@ -6,16 +6,30 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Forget everything but what was refused. */
+static void reset(const SdmChoice *to, SdmChoice *out)
+{
+    SdmChoice fresh = *to;
+    memcpy(fresh.refused, out->refused, sizeof fresh.refused);
+    *out = fresh;
+}
+
+void sdm_choice_refuse(SdmChoice *c)
+{
+    for (int i = 0; i < c->count; i++)
+        c->refused[c->api] |= UINT32_C(1) << c->all[i];
+}
+
 static void take(const SdmDeviceInfo *d, SdmChoice *out)
 {
-    *out = (SdmChoice){.api = d->api, .index = d->index, .exact = d->exact, .count = 1, .all = {d->index}};
+    reset(&(SdmChoice){.api = d->api, .index = d->index, .exact = d->exact, .count = 1, .all = {d->index}}, out);
     snprintf(out->text, sizeof out->text, "%s:%d", sdm_api_name(d->api), d->index);
     snprintf(out->name, sizeof out->name, "%s", d->name);
 }
 
 static void take_cpu(SdmChoice *out)
 {
-    *out = (SdmChoice){.cpu = true, .exact = true};
+    reset(&(SdmChoice){.cpu = true, .exact = true}, out);
     snprintf(out->text, sizeof out->text, "cpu");
     snprintf(out->name, sizeof out->name, "the processor");
 }
@@ -58,13 +72,22 @@ static bool has_graphics(void)
     return false;
 }
 
+/* The device that auto takes of those not refused yet; NULL: none. */
+static const SdmDeviceInfo *first_untried(SdmDeviceInfo *list, int count, uint32_t refused)
+{
+    for (int i = 0; i < count; i++)
+        if (refused >> list[i].index & 1 && !list[i].why_not[0])
+            snprintf(list[i].why_not, sizeof list[i].why_not, "it was tried and cannot be used");
+    return sdm_first_device(list, count, true);
+}
+
 static void choose_auto(SdmDeviceInfo *list, SdmChoice *out)
 {
     static const enum SdmApi order[] = {SDM_API_CUDA, SDM_API_OPENCL};
     char reason[2][SDM_REASON_SIZE] = {"", "there is no graphics device"};
     for (int i = 0; i < 2; i++) {
         const int n = i == 0 || has_graphics() ? sdm_devices(order[i], list, SDM_MOST_DEVICES, reason[i]) : 0;
-        const SdmDeviceInfo *const d = sdm_first_device(list, n, true);
+        const SdmDeviceInfo *const d = first_untried(list, n, out->refused[order[i]]);
         if (d) {
             take(d, out);
             return;
@@ -137,7 +160,7 @@ SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out)
     TRY(sdm_alloc(ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
     const int n = sdm_devices(out->api, list, SDM_MOST_DEVICES, reason);
     for (int i = 0; i < n && out->index < n; i++)
-        if (i != out->index && alike(&list[out->index], &list[i]))
+        if (i != out->index && !(out->refused[out->api] >> i & 1) && alike(&list[out->index], &list[i]))
             out->all[out->count++] = i;
     if (out->count > 1)
         snprintf(out->text, sizeof out->text, "%s", sdm_api_name(out->api));

@@ -14,9 +14,10 @@ typedef struct SdmChoice {
     char name[SDM_NAME_SIZE];
     bool exact;        /* rounds as the processor does */
     char why_not[640]; /* auto took the processor: why no device; else "" */
+    uint32_t refused[SDM_API_COUNT]; /* bit i: auto does not take device i of the API; kept from call to call */
 } SdmChoice;
 
-/* name: "cpu"; "opencl" or "cuda", the first that can run (of OpenCL's, one that is not the processor if
+/* out: 0, or an earlier choice of auto after sdm_choice_refuse().  name: "cpu"; "opencl" or "cuda", the first that can run (of OpenCL's, one that is not the processor if
  * there is any); "opencl:2", that one; "auto": a CUDA device, else an OpenCL device that is no processor,
  * else the processor; one that does not round as the processor does is never taken by itself.
  * SDM_ERR_UNSUPPORTED says why one that was named cannot run. */
@@ -26,6 +27,8 @@ SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out);
 /* The first of a list that can run, one that is not the processor if there is any; by itself (auto): none
  * that is the processor or rounds otherwise.  NULL: none. */
 const SdmDeviceInfo *sdm_first_device(const SdmDeviceInfo *list, int count, bool by_itself);
+/* The devices that auto chose cannot be used: the next call takes others. */
+void sdm_choice_refuse(SdmChoice *choice);
 /* Log what was taken. */
 void sdm_choice_tell(SdmContext *ctx, const SdmChoice *choice);
 

@@ -21,7 +21,8 @@ typedef struct SdmDeviceInfo {
     int index; /* among those of the API */
     char name[SDM_NAME_SIZE], platform[SDM_NAME_SIZE], driver[SDM_NAME_SIZE];
     bool is_cpu; /* an OpenCL device that is the processor */
-    bool exact;  /* rounds divisions and roots correctly, keeps denormals: the CPU's bytes */
+    bool exact;  /* rounds as the processor does: claimed by a device that is listed, tested when it is opened */
+    char differs[32]; /* the first operation that an opened device rounds otherwise; "" */
     bool staged; /* large copies take page-locked memory: not where the device works in the host's memory */
     bool doubles; /* has doubles, rounded as the CPU's: steps that need them (gridding) can run there */
     int64_t memory_bytes, local_bytes, most_bytes; /* most_bytes: of one buffer */
@@ -51,7 +52,8 @@ const char *sdm_api_name(enum SdmApi api); /* "opencl", "cuda" */
 /* Devices of an API, at most `most` of them; returns how many; none: `reason` says why. */
 int sdm_devices(enum SdmApi api, SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE]);
 
-/* Builds the kernels, or takes them from the cache; SDM_ERR_UNSUPPORTED says why the device cannot run. */
+/* Builds the kernels, or takes them from the cache, and tests the device's arithmetic: sdm_device_info() then tells what
+ * the test found.  SDM_ERR_UNSUPPORTED says why the device cannot run, SDM_ERR_DEVICE that it computes nonsense. */
 SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out);
 /* Frees the buffers that are left, too.  Accepts pointer to NULL. */
 void sdm_device_close(SdmDevice **device);

@@ -67,4 +67,8 @@ void sdm_cache_read(SdmContext *ctx, const char *key, char **out, size_t *bytes)
  * cannot be written is skipped. */
 void sdm_cache_write(SdmContext *ctx, const char *key, const void *data, size_t bytes);
 
+/* Ask an opened device for answers that are known.  info.exact and info.doubles are cleared, and info.differs names the
+ * first operation, where it rounds otherwise; SDM_ERR_DEVICE where it does not compute at all. */
+SdmStatus sdm_device_probe(SdmContext *ctx, SdmDevice *d);
+
 #endif

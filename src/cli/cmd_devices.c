@@ -6,10 +6,26 @@
 
 #include <string.h>
 
+/* --verbose: open the device, which builds the kernels and tests its arithmetic; what it does not do as it claims is
+ * noted. */
+static void test_device(SdmContext *ctx, SdmDeviceInfo *d)
+{
+    SdmDevice *device = NULL;
+    if (d->why_not[0])
+        return;
+    if (sdm_device_open(ctx, d->api, d->index, &device) == SDM_OK)
+        *d = *sdm_device_info(device);
+    else
+        snprintf(d->why_not, sizeof d->why_not, "%.250s", sdm_error(ctx));
+    sdm_device_close(&device);
+}
+
 /* One line of what a device can do. */
 static void describe_device(const SdmDeviceInfo *d, char *out, size_t size)
 {
-    const char *const without = d->doubles ? "" : "; has no doubles, so the processor grids";
+    char without[96];
+    snprintf(without, sizeof without, "%s%s%s", d->doubles ? "" : "; has no doubles, so the processor grids",
+             d->differs[0] ? "; rounds otherwise: " : "", d->differs);
     if (d->why_not[0])
         snprintf(out, size, "cannot run: %s", d->why_not);
     else if (d->is_cpu)
@@ -53,8 +69,10 @@ static void print_api(SdmCall *call, enum SdmApi api, SdmDeviceInfo *list, cJSON
                                     reason);
     }
     for (int i = 0; i < n; i++) {
-        const SdmDeviceInfo *const d = &list[i];
+        SdmDeviceInfo *const d = &list[i];
         char name[32];
+        if (call->screen.verbose)
+            test_device(call->ctx, d);
         describe_device(d, what, sizeof what);
         snprintf(name, sizeof name, "%s:%d", sdm_api_name(api), i);
         sdm_screen_print(&call->screen, "%-10s %s (%s; %s): %.1f GiB, %d compute units", name, d->name,

@@ -97,7 +97,8 @@ const SdmCommand sdm_commands[] = {
      sdm_bench_options, default_bench, sdm_command_bench},
     {"devices", SDM_CMD_DEVICES, 0, 0, "", "[options]", "list the devices of this machine that can match",
      "Print the instruction sets of the processor, the OpenCL platforms and devices, and the CUDA devices of "
-     "this machine, each by its name for --device, with what it can run, or why it cannot.",
+     "this machine, each by its name for --device, with what it can run, or why it cannot.  With --verbose each device "
+     "is opened and its arithmetic is tested.",
      NULL, NULL, sdm_command_devices},
     {.name = NULL},
 };

@@ -223,6 +223,16 @@ done:
     return st;
 }
 
+/* The devices of the queue are lost: compute the block once more, on the processor. */
+static SdmStatus begin_again(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
+{
+    const SdmBlock place = {.col0 = w->block.col0, .row0 = w->block.row0, .w = w->block.w, .h = w->block.h};
+    close_window(w);
+    sdm_block_free(&w->block);
+    w->block = place;
+    return sdm_block_begin(ctx, w->scene, w->prepared, queue, w->room, w);
+}
+
 SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
@@ -230,6 +240,14 @@ SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
         return SDM_OK;
     st = sdm_match_queue_end(ctx, queue, w->slot);
     w->slot = -1;
+    if (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue)) {
+        st = begin_again(ctx, queue, w);
+        if (st == SDM_OK && w->slot >= 0)
+            st = sdm_match_queue_end(ctx, queue, w->slot);
+        else
+            return st;
+        w->slot = -1;
+    }
     if (st == SDM_OK && !w->block.height_m)
         st = grid_window(ctx, w);
     close_window(w);
@@ -305,6 +323,9 @@ SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
     Needed part = {.any = false};
     SdmGdalConfig config = {NULL, false};
     w->slot = -1;
+    w->scene = scene;
+    w->prepared = p;
+    w->room = room;
     TRY(sdm_check_stop(ctx));
     TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
     if (block->w < 1 || block->h < 1) {

@@ -17,6 +17,9 @@ typedef struct SdmBlockWork {
     SdmWindow win, need;
     SdmFootprint shape; /* of need; owned */
     int slot;       /* of the queue; -1: nothing is awaited */
+    const SdmScene *scene; /* borrowed, as are the others: what the block was begun with */
+    const SdmPrepared *prepared;
+    int64_t room;
 } SdmBlockWork;
 
 /* Begin a block.  work->block: col0, row0, w, h are set, cells of p->grid.  room: bytes for its window; a

@@ -8,7 +8,10 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { DEVICE_SLOTS = 2 /* windows in work on a device */ };
+enum {
+    DEVICE_SLOTS = 2,            /* windows in work on a device */
+    ON_PROCESSOR = SDM_MAX_SLOTS /* number of a window that the processor has matched */
+};
 _Static_assert(SDM_MAX_SLOTS >= DEVICE_SLOTS * SDM_MOST_DEVICES, "slots for every device");
 
 /* A window in work on a device. */
@@ -27,6 +30,8 @@ typedef struct Slot {
 
 struct SdmMatchQueue {
     SdmChoice choice;
+    bool automatic; /* --device auto: whatever goes wrong, another device or the processor goes on */
+    bool lost;      /* the devices failed: the processor matches the windows that come */
     int slot_count;
     Slot *slot; /* SDM_MAX_SLOTS: each device once, then each a second time; NULL: the processor */
 };
@@ -54,20 +59,43 @@ done:
     return st;
 }
 
+/* Open the first of the devices that were chosen: it must run, and round as it was taken to. */
+static SdmStatus open_first(SdmContext *ctx, SdmMatchQueue *q)
+{
+    SdmStatus st = SDM_OK;
+    for (int i = 0; i < DEVICE_SLOTS * q->choice.count; i++)
+        q->slot[i] = (Slot){.index = q->choice.all[i % q->choice.count]};
+    TRY(need_device(ctx, q, &q->slot[0]));
+    const SdmDeviceInfo *const info = sdm_device_info(q->slot[0].device);
+    q->choice.exact = info->exact;
+    if (q->automatic && !info->exact) {
+        st = sdm_fail(ctx, SDM_ERR_DEVICE, "%s does not round as the processor does (%s)", info->name, info->differs);
+        sdm_device_close(&q->slot[0].device);
+    }
+done:
+    return st;
+}
+
 SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out)
 {
     SdmStatus st = SDM_OK;
     SdmMatchQueue *q = NULL;
     *out = NULL;
     TRY(sdm_alloc(ctx, &q, 1, sizeof *q, "a device"));
-    TRY(sdm_choose_devices(ctx, device, &q->choice));
     q->slot_count = 1;
-    if (!q->choice.cpu) {
+    q->automatic = strcmp(device, "auto") == 0;
+    TRY(sdm_choose_devices(ctx, device, &q->choice));
+    if (!q->choice.cpu)
         TRY(sdm_alloc(ctx, &q->slot, SDM_MAX_SLOTS, sizeof *q->slot, "devices"));
-        for (int i = 0; i < DEVICE_SLOTS * q->choice.count; i++)
-            q->slot[i].index = q->choice.all[i % q->choice.count];
-        TRY(need_device(ctx, q, &q->slot[0]));
+    while (!q->choice.cpu && (st = open_first(ctx, q)) != SDM_OK) {
+        if (!q->automatic || st == SDM_ERR_STOPPED)
+            goto done;
+        sdm_log(ctx, SDM_LOG_WARNING, 0, "%s cannot be used: %s", q->choice.text, sdm_error(ctx));
+        sdm_choice_refuse(&q->choice);
+        TRY(sdm_choose_devices(ctx, device, &q->choice));
     }
+    if (q->choice.cpu)
+        sdm_free(&q->slot);
     *out = q;
     q = NULL;
 done:
@@ -101,7 +129,7 @@ void sdm_match_queue_close(SdmMatchQueue **queue)
 
 void sdm_match_queue_expect(SdmMatchQueue *q, int64_t windows)
 {
-    const int most = q->choice.cpu ? 1 : DEVICE_SLOTS * q->choice.count,
+    const int most = !q->slot || q->lost ? 1 : DEVICE_SLOTS * q->choice.count,
               count = windows < 1 ? 1 : windows < most ? (int)windows : most;
     if (count == q->slot_count)
         return;
@@ -120,6 +148,12 @@ int sdm_match_queue_slots(const SdmMatchQueue *queue)
 
 /* ---- a window ---- */
 
+/* Do devices match the windows that come? */
+static bool on_device(const SdmMatchQueue *q)
+{
+    return q->slot && !q->lost;
+}
+
 static int free_slot(const SdmMatchQueue *q)
 {
     int i = 0;
@@ -131,7 +165,7 @@ static int free_slot(const SdmMatchQueue *q)
 bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchSettings *set, int64_t w,
                          int64_t h, int64_t win_w, int64_t win_h)
 {
-    Slot *const slot = queue->slot ? &queue->slot[free_slot(queue)] : NULL;
+    Slot *const slot = on_device(queue) ? &queue->slot[free_slot(queue)] : NULL;
     if (!slot || need_device(ctx, queue, slot) != SDM_OK) /* beginning the window tells the error */
         return true;
     return sdm_device_match_bytes(slot->device, set, w, h, 2 * win_w * win_h) <=
@@ -159,15 +193,15 @@ static void *run_slot(void *data)
 
 bool sdm_match_queue_makes_levels(const SdmMatchQueue *queue, const SdmMatchSettings *set)
 {
-    return queue->slot && sdm_device_makes_levels(set);
+    return on_device(queue) && sdm_device_makes_levels(set);
 }
 
 SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call,
                                 SdmFineResult *out, int *number)
 {
-    const int i = *number = queue->slot ? free_slot(queue) : 0;
+    const int i = *number = on_device(queue) ? free_slot(queue) : ON_PROCESSOR;
     *out = (SdmFineResult){.ray_error_px = NULL};
-    if (!queue->slot)
+    if (i == ON_PROCESSOR)
         return sdm_match_window(ctx, call, out);
     Slot *const slot = &queue->slot[i];
     slot->call = *call;
@@ -210,15 +244,24 @@ static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
     join(ctx, slot);
     if (slot->st != SDM_ERR_DEVICE && slot->st != SDM_ERR_MEMORY)
         return slot->st == SDM_OK ? SDM_OK : sdm_fail(ctx, slot->st, "%s", slot->error);
-    sdm_log(ctx, SDM_LOG_WARNING, 5, "%s; the device is opened anew and asked once more", slot->error);
     close_device(ctx, queue, slot->index);
-    slot->st = need_device(ctx, queue, slot);
-    keep_error(ctx, slot);
+    if (!queue->lost) {
+        sdm_log(ctx, queue->automatic ? SDM_LOG_VERBOSE : SDM_LOG_WARNING, 5,
+                "%s; the device is opened anew and asked once more", slot->error);
+        slot->st = need_device(ctx, queue, slot);
+        keep_error(ctx, slot);
+    }
     if (slot->st == SDM_OK)
         match(ctx, slot);
     if (slot->st == SDM_OK || slot->st == SDM_ERR_STOPPED)
         return slot->st;
     close_device(ctx, queue, slot->index);
+    if (queue->automatic) {
+        if (!queue->lost)
+            sdm_log(ctx, SDM_LOG_WARNING, 5, "%s; the processor goes on", slot->error);
+        queue->lost = true;
+        return sdm_fail(ctx, SDM_ERR_DEVICE, "%s", slot->error);
+    }
     return sdm_fail(ctx, slot->st,
                     "%s; finished blocks are kept: give the same command to go on, or --device cpu",
                     slot->error);
@@ -226,7 +269,7 @@ static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
 
 SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int number)
 {
-    if (!queue->slot)
+    if (number == ON_PROCESSOR)
         return SDM_OK;
     Slot *const slot = &queue->slot[number];
     const int around = sdm_stage_enter(ctx, 5);
@@ -236,9 +279,14 @@ SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int number)
     return st;
 }
 
+bool sdm_match_queue_lost(const SdmMatchQueue *queue)
+{
+    return queue->lost;
+}
+
 void sdm_match_queue_abandon(SdmMatchQueue *queue, int number)
 {
-    if (!queue->slot)
+    if (number == ON_PROCESSOR)
         return;
     Slot *const slot = &queue->slot[number];
     join(NULL, slot);

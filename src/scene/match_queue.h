@@ -11,8 +11,9 @@ typedef struct SdmMatchQueue SdmMatchQueue;
 
 enum { SDM_MAX_SLOTS = 64 };
 
-/* device: as the option --device; without a number, all devices of its kind.  SDM_ERR_DEVICE where there
- * is none. */
+/* device: as the option --device; without a number, all devices of its kind.  A device that was named and cannot run
+ * fails with SDM_ERR_UNSUPPORTED or SDM_ERR_DEVICE; "auto" goes on to the next, in the end to the processor, and logs
+ * why. */
 SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out);
 /* The back end as --device takes it: "cpu", "cuda:0"; of several devices "cuda". */
 const char *sdm_match_queue_name(const SdmMatchQueue *queue);
@@ -41,8 +42,10 @@ bool sdm_match_queue_makes_levels(const SdmMatchQueue *queue, const SdmMatchSett
 SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call,
                                 SdmFineResult *out, int *slot);
 /* Wait for it.  After a failure the device is opened again and tries once more; the sentence of a second
- * failure says how to go on. */
+ * failure says how to go on.  Of --device auto it is SDM_ERR_DEVICE, and sdm_match_queue_lost(): begin the window
+ * again, the processor matches it and those that follow. */
 SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int slot);
+bool sdm_match_queue_lost(const SdmMatchQueue *queue);
 void sdm_match_queue_abandon(SdmMatchQueue *queue, int slot); /* instead of the end: wait, drop the result */
 
 #endif

@@ -4,7 +4,8 @@
  *
  * FAKE_CUDA_FAIL=cuMemAlloc_v2:3:1:2: the 3rd call of that name (*: any that works on the device) fails once
  * (0 times: from then on) with error 2; fake_cuda_fail() does the same.  FAKE_CUDA_CAPABILITY=70,
- * FAKE_CUDA_DEVICES=2 and FAKE_CUDA_MIB=1024 say what the device is.
+ * FAKE_CUDA_DEVICES=2 and FAKE_CUDA_MIB=1024 say what the device is.  It passes the test of a device's arithmetic unless
+ * FAKE_CUDA_FUSED=1 or FAKE_CUDA_NONSENSE=1.
  *
  * Here: what the calls of fake_cuda.c work on. */
 #ifndef SDM_FAKE_CUDA_H
@@ -51,6 +52,7 @@ static struct {
         int locked; /* page-locked memory of the host */
     } block[MOST_BLOCKS];
     Stream *stream[MOST_STREAMS];
+    char kernel[3]; /* places of kernels: any, and the two of the test of arithmetic */
     long contexts, streams, events, modules; /* that are open */
     long direct, detour;                     /* copies from or to page-locked memory, and ordinary */
     struct {

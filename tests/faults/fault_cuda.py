@@ -52,8 +52,35 @@ def refused(bench):
                      env=over(bench, **settings))
 
 
+CALLS = ("cuInit", "cuDeviceGetCount", "cuDevicePrimaryCtxRetain", "cuModuleLoadData", "cuModuleGetFunction", "cuStreamCreate",
+         "cuEventCreate", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemsetD8Async", "cuLaunchKernel",
+         "cuStreamSynchronize", "cuEventRecord")
+
+
+def automatic(bench):
+    """Without --device nothing that a card does fails a run, whichever call it is, when it is opened or in the middle."""
+    bench.make("run", "scene", "-o", "cpu.tif", "--quiet", "--device", "cpu")
+    want = [base.content("cpu" + ending) for ending in (".tif", "_qa.tif", "_ortho.tif")]
+    cases = [(f"{name} fails", {"fail": f"{name}:1:0:{LOST}"}) for name in CALLS]
+    cases += [(f"calls from {at} on fail", {"fail": f"*:{at}:0:{LOST}"}) for at in (12, 16, 20, 30, 45, 60)]
+    cases += [("memory ends", {"fail": f"cuMemAlloc_v2:8:0:{MEMORY}"}), ("fused products", {"fused": 1}), ("nonsense", {"nonsense": 1})]
+    for name, settings in cases:
+        name = "auto: " + name
+        done = bench.call("run", "scene", "-o", "auto.tif", "--overwrite", env=over(bench, **settings))
+        if bench.check(name, done.returncode == 0, done.stderr[-300:]):
+            bench.check(name + ": bytes", [base.content("auto" + e) for e in (".tif", "_qa.tif", "_ortho.tif")] == want,
+                        "other bytes than the processor's")
+            told = [line for line in done.stderr.splitlines() if "cannot be used" in line or "the processor goes on" in line]
+            at_all = not any(call in name for call in ("cuInit", "cuDeviceGetCount"))  # no card is seen then
+            bench.check(name + ": told once", len(told) == (1 if at_all else 0), done.stderr[-500:])
+    for name, settings, words in (("nonsense", {"nonsense": 1}, ["Fake 0", "instead of", "faulty"]),):
+        bench.refuse(f"--device cuda: {name}", 1, words, "scene", "-o", "dem.tif", "--device", "cuda", env=over(bench, **settings))
+    done = bench.call("run", "scene", "-o", "fused.tif", "--device", "cuda", env=over(bench, fused=1))
+    bench.check("--device cuda: fused products", "does not round as the processor does" in done.stderr, done.stderr[-300:])
+
+
 def lost(bench):
-    for at, times, error in ((40, 1, LOST), (40, 0, LOST), (900, 0, MEMORY)):
+    for at, times, error in ((80, 1, LOST), (80, 0, LOST), (900, 0, MEMORY)):
         base.sweep("dem.tif")
         name = f"run, {'calls from' if times == 0 else 'call'} {at} fail with {error}"
         done = bench.call("run", "scene", "-o", "dem.tif", *OPTIONS, env=over(bench, fail=f"*:{at}:{times}:{error}"))
@@ -69,4 +96,4 @@ def lost(bench):
 
 
 if __name__ == "__main__":
-    base.test(ready, devices, refused, lost)
+    base.test(ready, devices, refused, automatic, lost)

@@ -40,7 +40,7 @@ def ready(bench):
 
 
 def run_once(bench):
-    for at, error in ((1, LOST), (2, MEMORY), (30, LOST), (90, MEMORY), (250, LOST), (700, LOST)):
+    for at, error in ((20, LOST), (21, MEMORY), (50, LOST), (110, MEMORY), (270, LOST), (720, LOST)):
         done = bench.call("run", "scene", "-o", "once.tif", "--overwrite", *OPTIONS, env=failing(bench, at, 1, error))
         name = f"run, call {at} fails with {error}"
         if bench.check(name, done.returncode == 0, done.stderr[-300:]):

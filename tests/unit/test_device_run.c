@@ -79,7 +79,7 @@ static void a_fault_is_tried_again(void **state)
     for (int i = 0; i < 2; i++) {
         char name[16];
         snprintf(name, sizeof name, "once%d.tif", i);
-        sdm_device_fail_at(i ? 5 : 40, faults[i], false);
+        sdm_device_fail_at(i ? 20 : 60, faults[i], false);
         if (run(name, device, why) != SDM_OK)
             fail_msg("%s", why);
         assert_non_null(strstr(said, "opened anew and asked once more"));
@@ -91,7 +91,7 @@ static void a_lost_device_stops_the_run(void **state)
 {
     (void)state;
     char why[1024], path[300];
-    sdm_device_fail_at(40, SDM_ERR_DEVICE, true);
+    sdm_device_fail_at(60, SDM_ERR_DEVICE, true);
     assert_int_equal(run("lost.tif", device, why), SDM_ERR_DEVICE);
     assert_non_null(strstr(why, "give the same command to go on, or --device cpu"));
     snprintf(path, sizeof path, "%s/lost.tif", folder);
