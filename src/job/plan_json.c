@@ -10,9 +10,30 @@
 enum { FORMAT = 1, LONGEST = 1 << 28, MOST_UNITS = 100000000 };
 static const double MOST_CELLS = 2e9, FARTHEST = 1e9;
 static const double MOST_WHOLE = 9007199254740992.0; /* 2^53: JSON's numbers are exact up to here */
-static const char *const CELLS[4] = {"col", "row", "cols", "rows"}; /* of a tile */
 
-/* ---- read ---- */
+/* ---- fields, named once for reading and writing ---- */
+
+/* The plan on its way. */
+typedef struct Mover {
+    SdmContext *ctx;
+    SdmPlan *plan;
+    bool reading;     /* else writing */
+    const char *name; /* of the file that is read, for sentences */
+    int scene;        /* number of the scene that is read */
+} Mover;
+
+static SdmStatus damaged(const Mover *m, const char *what)
+{
+    return sdm_fail(m->ctx, SDM_ERR_INPUT, "%s is damaged: %s; plan the job again with --overwrite", m->name,
+                    what);
+}
+
+static SdmStatus incomplete(const Mover *m)
+{
+    return sdm_fail(m->ctx, SDM_ERR_INPUT,
+                    "%s is damaged: scene %d is not complete; plan the job again with --overwrite", m->name,
+                    m->scene);
+}
 
 static const char *text_of(const cJSON *object, const char *key)
 {
@@ -20,16 +41,12 @@ static const char *text_of(const cJSON *object, const char *key)
     return cJSON_IsString(item) && item->valuestring ? item->valuestring : NULL;
 }
 
-static int64_t whole_number(const cJSON *item, double most)
-{
-    const double v = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
-    return v >= 0.0 && v <= most && v == floor(v) ? (int64_t)v : -1;
-}
-
 /* A whole number of 0..most, else -1. */
 static int64_t whole_of(const cJSON *object, const char *key, double most)
 {
-    return whole_number(cJSON_GetObjectItemCaseSensitive(object, key), most);
+    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, key);
+    const double v = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
+    return v >= 0.0 && v <= most && v == floor(v) ? (int64_t)v : -1;
 }
 
 /* A whole number of either sign; 0: none. */
@@ -39,246 +56,287 @@ static int64_t signed_number(const cJSON *item)
     return fabs(v) <= MOST_WHOLE && v == floor(v) ? (int64_t)v : 0;
 }
 
-/* NaN: none. */
-static double real_of(const cJSON *object, const char *key)
+static cJSON *move_object(const Mover *m, cJSON *o, const char *key)
 {
-    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+    return m->reading ? cJSON_GetObjectItemCaseSensitive(o, key) : cJSON_AddObjectToObject(o, key);
 }
 
-static bool flag_of(const cJSON *object, const char *key)
+static SdmStatus move_text(const Mover *m, cJSON *o, const char *key, const char **text)
 {
-    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
-}
-
-typedef struct Reader {
-    SdmContext *ctx;
-    SdmPlan *plan;
-    const char *name; /* of the file, for sentences */
-} Reader;
-
-static SdmStatus damaged(const Reader *r, const char *what)
-{
-    return sdm_fail(r->ctx, SDM_ERR_INPUT, "%s is damaged: %s; plan the job again with --overwrite", r->name,
-                    what);
-}
-
-static SdmStatus incomplete(const Reader *r, int scene)
-{
-    return sdm_fail(r->ctx, SDM_ERR_INPUT,
-                    "%s is damaged: scene %d is not complete; plan the job again with --overwrite", r->name,
-                    scene);
-}
-
-static SdmStatus keep(const Reader *r, const cJSON *object, const char *key, const char **out)
-{
-    return sdm_plan_keep(r->ctx, r->plan, text_of(object, key), out);
-}
-
-static SdmStatus read_place(const Reader *r, const cJSON *object, SdmPlanPlace *out)
-{
-    SdmStatus st = SDM_OK;
-    TRY(keep(r, object, "path", &out->path));
-    TRY(keep(r, object, "absolute", &out->absolute));
-done:
-    return st;
-}
-
-static SdmStatus read_files(const Reader *r, const cJSON *list, SdmPlanScene *s)
-{
-    SdmStatus st = SDM_OK;
-    const cJSON *item;
-    const int count = cJSON_GetArraySize(list);
-    if (count < 1)
-        return SDM_OK;
-    TRY(sdm_alloc(r->ctx, &s->file, (size_t)count, sizeof *s->file, "list of inputs"));
-    cJSON_ArrayForEach(item, list)
-    {
-        SdmPlanFile *const f = &s->file[s->file_count++];
-        TRY(read_place(r, item, &f->at));
-        if (!f->at.path)
-            TRY(incomplete(r, s->number));
-        f->size_bytes = whole_of(item, "size_bytes", MOST_WHOLE);
-        f->mtime_us = whole_of(item, "mtime_us", MOST_WHOLE);
-        f->has_stamp = f->size_bytes >= 0 && f->mtime_us >= 0;
-    }
-done:
-    return st;
-}
-
-static SdmStatus read_tile(const Reader *r, const cJSON *item, SdmPlanTile *t)
-{
-    const cJSON *const window = cJSON_GetObjectItemCaseSensitive(item, "frame_window");
-    for (int k = 0; k < 4; k++) {
-        t->cells[k] = whole_of(item, CELLS[k], MOST_CELLS);
-        if (t->cells[k] < 0)
-            return damaged(r, "a tile of it has no place or size");
-        t->window[k] = signed_number(cJSON_GetArrayItem(window, k));
-    }
-    t->memory_bytes = whole_of(item, "memory_bytes", MOST_WHOLE);
-    t->cpu_s = real_of(item, "cpu_seconds");
+    if (m->reading)
+        return sdm_plan_keep(m->ctx, m->plan, text_of(o, key), text);
+    if (*text)
+        cJSON_AddStringToObject(o, key, *text);
     return SDM_OK;
 }
 
-static SdmStatus read_tiles(const Reader *r, const cJSON *list, SdmPlanScene *s)
+static void move_whole(const Mover *m, cJSON *o, const char *key, int64_t *value, double most)
+{
+    if (m->reading)
+        *value = whole_of(o, key, most);
+    else
+        cJSON_AddNumberToObject(o, key, (double)*value);
+}
+
+/* NaN: none. */
+static void move_real(const Mover *m, cJSON *o, const char *key, double *value)
+{
+    if (!m->reading) {
+        cJSON_AddNumberToObject(o, key, *value);
+        return;
+    }
+    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(o, key);
+    *value = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+static SdmStatus move_place(const Mover *m, cJSON *o, SdmPlanPlace *place)
 {
     SdmStatus st = SDM_OK;
-    const cJSON *item;
-    const int count = cJSON_GetArraySize(list);
-    if (count < 1)
-        return SDM_OK;
-    TRY(sdm_alloc(r->ctx, &s->tile, (size_t)count, sizeof *s->tile, "the tiles"));
-    cJSON_ArrayForEach(item, list)
-        TRY(read_tile(r, item, &s->tile[s->tile_count++]));
+    TRY(move_text(m, o, "path", &place->path));
+    TRY(move_text(m, o, "absolute", &place->absolute));
 done:
     return st;
 }
 
-/* The grid, the frame, the inputs and the tiles of a scene that was planned. */
-static SdmStatus read_planned(const Reader *r, const cJSON *item, SdmPlanScene *s)
+typedef SdmStatus move_element(const Mover *m, cJSON *o, void *element);
+
+/* A list of *count elements of `size` bytes; reading allocates it. */
+static SdmStatus move_list(const Mover *m, cJSON *list, void *array /* T ** */, int64_t *count, size_t size,
+                           move_element *move)
 {
     SdmStatus st = SDM_OK;
-    const cJSON *const grid = cJSON_GetObjectItemCaseSensitive(item, "grid"),
-                *const frame = cJSON_GetObjectItemCaseSensitive(item, "frame"),
-                *const prepare = cJSON_GetObjectItemCaseSensitive(item, "preparation"),
-                *const files = cJSON_GetObjectItemCaseSensitive(item, "inputs"),
-                *const tiles = cJSON_GetObjectItemCaseSensitive(item, "tiles");
-    s->x0 = real_of(grid, "x0");
-    s->y0 = real_of(grid, "y0");
-    s->spacing = real_of(grid, "spacing");
-    s->cols = whole_of(grid, "cols", MOST_WHOLE);
-    s->rows = whole_of(grid, "rows", MOST_WHOLE);
-    s->frame_cols = whole_of(frame, "cols", MOST_WHOLE);
-    s->frame_rows = whole_of(frame, "rows", MOST_WHOLE);
-    s->frame_spacing_m = real_of(frame, "spacing_m");
-    s->tiled = flag_of(item, "tiled");
-    s->prepare_bytes = whole_of(prepare, "memory_bytes", MOST_WHOLE);
-    s->prepare_s = real_of(prepare, "cpu_seconds");
-    if (!s->left.path || !s->id || !s->kind || !s->time_utc || !(fabs(s->x0) <= FARTHEST) ||
-        !(fabs(s->y0) <= FARTHEST) || !(s->spacing > 0.0) || !cJSON_IsArray(files) || !cJSON_IsArray(tiles))
-        return incomplete(r, s->number);
-    TRY(read_files(r, files, s));
-    TRY(read_tiles(r, tiles, s));
+    char *elements;
+    cJSON *item = list ? list->child : NULL;
+    const int64_t n = m->reading ? cJSON_GetArraySize(list) : *count;
+    if (m->reading && n > 0)
+        TRY(sdm_alloc(m->ctx, array, (size_t)n, size, "a list of the plan"));
+    memcpy(&elements, array, sizeof elements);
+    for (*count = 0; *count < n; ++*count, item = item ? item->next : NULL) {
+        cJSON *const o = m->reading ? item : cJSON_CreateObject();
+        if (!m->reading)
+            cJSON_AddItemToArray(list, o);
+        TRY(move(m, o, elements + (size_t)*count * size));
+    }
 done:
     return st;
 }
 
-static SdmStatus read_scene(const Reader *r, const cJSON *item, SdmPlanScene *s)
+static SdmStatus move_file(const Mover *m, cJSON *o, void *element)
 {
     SdmStatus st = SDM_OK;
-    SdmPlan *const plan = r->plan;
-    TRY(keep(r, item, "name", &s->name));
-    TRY(keep(r, item, "id", &s->id));
-    TRY(keep(r, item, "kind", &s->kind));
-    TRY(keep(r, item, "time_utc", &s->time_utc));
-    TRY(keep(r, item, "cost", &s->cost));
-    TRY(keep(r, item, "error", &s->error));
-    TRY(read_place(r, cJSON_GetObjectItemCaseSensitive(item, "left"), &s->left));
-    TRY(read_place(r, cJSON_GetObjectItemCaseSensitive(item, "right"), &s->right));
-    if (!s->name || !*s->name || strchr(s->name, '/'))
-        TRY(incomplete(r, s->number));
+    char when[40];
+    SdmPlanFile *const f = element;
+    TRY(move_place(m, o, &f->at));
+    if (!f->at.path)
+        TRY(incomplete(m));
+    if (m->reading || f->has_stamp) {
+        move_whole(m, o, "size_bytes", &f->size_bytes, MOST_WHOLE);
+        move_whole(m, o, "mtime_us", &f->mtime_us, MOST_WHOLE);
+    }
+    if (m->reading) {
+        f->has_stamp = f->size_bytes >= 0 && f->mtime_us >= 0;
+    } else if (f->has_stamp) {
+        sdm_plan_print_time(f->mtime_us, when);
+        cJSON_AddStringToObject(o, "mtime_utc", when);
+    }
+done:
+    return st;
+}
+
+static SdmStatus move_tile(const Mover *m, cJSON *o, void *element)
+{
+    static const char *const cells[4] = {"col", "row", "cols", "rows"}, key[] = "frame_window";
+    SdmPlanTile *const t = element;
+    for (int k = 0; k < 4; k++) {
+        move_whole(m, o, cells[k], &t->cells[k], MOST_CELLS);
+        if (m->reading && t->cells[k] < 0)
+            return damaged(m, "a tile of it has no place or size");
+    }
+    cJSON *const window =
+        m->reading ? cJSON_GetObjectItemCaseSensitive(o, key) : cJSON_AddArrayToObject(o, key);
+    for (int k = 0; k < 4; k++)
+        if (m->reading)
+            t->window[k] = signed_number(cJSON_GetArrayItem(window, k));
+        else
+            cJSON_AddItemToArray(window, cJSON_CreateNumber((double)t->window[k]));
+    move_whole(m, o, "memory_bytes", &t->memory_bytes, MOST_WHOLE);
+    move_real(m, o, "cpu_seconds", &t->cpu_s);
+    return SDM_OK;
+}
+
+/* Lists of inputs and tiles; NULL where what is read lacks one. */
+static cJSON *array_of(const Mover *m, cJSON *o, const char *key)
+{
+    if (!m->reading)
+        return cJSON_AddArrayToObject(o, key);
+    cJSON *const list = cJSON_GetObjectItemCaseSensitive(o, key);
+    return cJSON_IsArray(list) ? list : NULL;
+}
+
+/* What a scene that was planned has: the frame, the grid, the inputs and the tiles. */
+static SdmStatus move_planned(const Mover *m, cJSON *o, SdmPlanScene *s)
+{
+    SdmStatus st = SDM_OK;
+    int64_t files = s->file_count;
+    TRY(move_text(m, o, "kind", &s->kind));
+    TRY(move_text(m, o, "time_utc", &s->time_utc));
+    TRY(move_text(m, o, "cost", &s->cost));
+    cJSON *const frame = move_object(m, o, "frame");
+    move_whole(m, frame, "cols", &s->frame_cols, MOST_WHOLE);
+    move_whole(m, frame, "rows", &s->frame_rows, MOST_WHOLE);
+    move_real(m, frame, "spacing_m", &s->frame_spacing_m);
+    cJSON *const grid = move_object(m, o, "grid");
+    move_real(m, grid, "x0", &s->x0);
+    move_real(m, grid, "y0", &s->y0);
+    move_real(m, grid, "spacing", &s->spacing);
+    move_whole(m, grid, "cols", &s->cols, MOST_WHOLE);
+    move_whole(m, grid, "rows", &s->rows, MOST_WHOLE);
+    cJSON *const inputs = array_of(m, o, "inputs");
+    if (m->reading && (!inputs || !s->left.path || !s->id || !s->kind || !s->time_utc ||
+                       !(fabs(s->x0) <= FARTHEST) || !(fabs(s->y0) <= FARTHEST) || !(s->spacing > 0.0)))
+        TRY(incomplete(m));
+    st = move_list(m, inputs, &s->file, &files, sizeof *s->file, move_file);
+    s->file_count = (int)files;
+    TRY(st);
+    if (m->reading)
+        s->tiled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "tiled"));
+    else
+        cJSON_AddBoolToObject(o, "tiled", s->tiled);
+    if (s->tiled) {
+        cJSON *const prepare = move_object(m, o, "preparation");
+        move_whole(m, prepare, "memory_bytes", &s->prepare_bytes, MOST_WHOLE);
+        move_real(m, prepare, "cpu_seconds", &s->prepare_s);
+    }
+    cJSON *const tiles = array_of(m, o, "tiles");
+    if (m->reading && !tiles)
+        TRY(incomplete(m));
+    TRY(move_list(m, tiles, &s->tile, &s->tile_count, sizeof *s->tile, move_tile));
+done:
+    return st;
+}
+
+static SdmStatus move_scene(const Mover *m, cJSON *o, SdmPlanScene *s)
+{
+    SdmStatus st = SDM_OK;
+    TRY(move_place(m, move_object(m, o, "left"), &s->left));
+    if (m->reading || s->right.path)
+        TRY(move_place(m, move_object(m, o, "right"), &s->right));
+    TRY(move_text(m, o, "id", &s->id));
+    TRY(move_text(m, o, "error", &s->error));
     if (!s->error)
-        TRY(read_planned(r, item, s));
-    s->first_unit = whole_of(item, "first_unit", MOST_UNITS);
-    s->unit_count = whole_of(item, "unit_count", MOST_UNITS);
-    const int64_t expected = s->error ? 0 : s->tile_count + s->tiled;
-    if (s->first_unit != plan->units || s->unit_count != expected ||
-        (!s->error && !s->tiled && s->tile_count != 1))
-        TRY(damaged(r, "its units are not numbered through"));
-    plan->units += s->unit_count;
+        TRY(move_planned(m, o, s));
+    move_whole(m, o, "first_unit", &s->first_unit, MOST_UNITS);
+    move_whole(m, o, "unit_count", &s->unit_count, MOST_UNITS);
+    TRY(move_text(m, o, "name", &s->name));
 done:
     return st;
 }
 
-static SdmStatus read_option(const Reader *r, const SdmOptionSpec *o, const cJSON *value)
+/* ---- read ---- */
+
+static SdmStatus read_scene(const Mover *m, cJSON *item, SdmPlanScene *s)
+{
+    SdmStatus st = SDM_OK;
+    TRY(move_scene(m, item, s));
+    if (!s->name || !*s->name || strchr(s->name, '/'))
+        TRY(incomplete(m));
+    const int64_t expected = s->error ? 0 : s->tile_count + s->tiled;
+    if (s->first_unit != m->plan->units || s->unit_count != expected ||
+        (!s->error && !s->tiled && s->tile_count != 1))
+        TRY(damaged(m, "its units are not numbered through"));
+    m->plan->units += s->unit_count;
+done:
+    return st;
+}
+
+static SdmStatus read_option(const Mover *m, const SdmOptionSpec *o, const cJSON *value)
 {
     SdmStatus st = SDM_OK;
     const cJSON *item;
     const char *text;
-    SdmOptions *const to = &r->plan->options;
+    SdmOptions *const to = &m->plan->options;
     if (o->type == SDM_OPT_KEY_VALUES) {
         cJSON_ArrayForEach(item, value)
         {
-            TRY(sdm_plan_keep(r->ctx, r->plan, cJSON_IsString(item) ? item->valuestring : "", &text));
-            TRY(sdm_option_set(r->ctx, o, to, text));
+            TRY(sdm_plan_keep(m->ctx, m->plan, cJSON_IsString(item) ? item->valuestring : "", &text));
+            TRY(sdm_option_set(m->ctx, o, to, text));
         }
         return SDM_OK;
     }
     if (!cJSON_IsString(value))
-        return damaged(r, "an option of it is no text");
-    TRY(sdm_plan_keep(r->ctx, r->plan, value->valuestring, &text));
-    TRY(sdm_option_set(r->ctx, o, to, text));
+        return damaged(m, "an option of it is no text");
+    TRY(sdm_plan_keep(m->ctx, m->plan, value->valuestring, &text));
+    TRY(sdm_option_set(m->ctx, o, to, text));
 done:
     return st;
 }
 
-static SdmStatus read_options(const Reader *r, const cJSON *from)
+static SdmStatus read_options(const Mover *m, const cJSON *from)
 {
     SdmStatus st = SDM_OK;
     int input = 0;
     if (!cJSON_IsObject(from))
-        return damaged(r, "it has no options");
+        return damaged(m, "it has no options");
     for (const SdmOptionSpec *o = sdm_option_table; o->name; o++) {
-        const cJSON *const value = cJSON_GetObjectItemCaseSensitive(from, o->name + strlen("--"));
+        cJSON *const value = cJSON_GetObjectItemCaseSensitive(from, o->name + strlen("--"));
         if (!sdm_plan_has_option(o))
             continue;
-        SdmPlanPlace *const place = o->commands & SDM_NAMES_INPUT ? &r->plan->input[input++] : NULL;
+        SdmPlanPlace *const place = o->commands & SDM_NAMES_INPUT ? &m->plan->input[input++] : NULL;
         if (!value)
             continue;
         if (!place) {
-            TRY(read_option(r, o, value));
+            TRY(read_option(m, o, value));
             continue;
         }
-        TRY(read_place(r, value, place));
+        TRY(move_place(m, value, place));
         if (!place->path)
-            TRY(damaged(r, "an option of it names no file"));
-        TRY(sdm_option_set(r->ctx, o, &r->plan->options, place->path));
+            TRY(damaged(m, "an option of it names no file"));
+        TRY(sdm_option_set(m->ctx, o, &m->plan->options, place->path));
     }
-    TRY(sdm_options_check(r->ctx, &r->plan->options));
+    TRY(sdm_options_check(m->ctx, &m->plan->options));
 done:
     return st;
 }
 
-static SdmStatus read_tree(Reader *r, const cJSON *root, SdmPlan **out)
+static SdmStatus read_tree(Mover *m, const cJSON *root, SdmPlan **out)
 {
     SdmStatus st = SDM_OK;
-    const cJSON *item, *const scenes = cJSON_GetObjectItemCaseSensitive(root, "scenes");
+    cJSON *item, *const scenes = cJSON_GetObjectItemCaseSensitive(root, "scenes");
     const char *const version = text_of(root, "version"), *const program = text_of(root, "program");
     if (!version || !program || strcmp(program, "stereodem") != 0)
-        return damaged(r, "it is not what stereodem plan writes");
+        return damaged(m, "it is not what stereodem plan writes");
     if (strcmp(version, SDM_VERSION) != 0 || whole_of(root, "format", 1e6) != FORMAT)
         return sdm_fail(
-            r->ctx, SDM_ERR_INPUT,
+            m->ctx, SDM_ERR_INPUT,
             "%s was made by stereodem %s, this is %s; use that version, or plan the job again with "
             "--overwrite",
-            r->name, version, SDM_VERSION);
+            m->name, version, SDM_VERSION);
     if (!cJSON_IsArray(scenes) || cJSON_GetArraySize(scenes) < 1)
-        return damaged(r, "it lists no scenes");
-    TRY(sdm_plan_new(r->ctx, cJSON_GetArraySize(scenes), &r->plan));
-    TRY(read_options(r, cJSON_GetObjectItemCaseSensitive(root, "options")));
-    int s = 0;
+        return damaged(m, "it lists no scenes");
+    TRY(sdm_plan_new(m->ctx, cJSON_GetArraySize(scenes), &m->plan));
+    TRY(read_options(m, cJSON_GetObjectItemCaseSensitive(root, "options")));
     cJSON_ArrayForEach(item, scenes)
     {
-        r->plan->scene[s].number = s;
-        TRY(read_scene(r, item, &r->plan->scene[s]));
-        s++;
+        m->plan->scene[m->scene].number = m->scene;
+        TRY(read_scene(m, item, &m->plan->scene[m->scene]));
+        m->scene++;
     }
-    if (r->plan->units != whole_of(root, "unit_count", MOST_UNITS))
-        TRY(damaged(r, "its number of units does not fit"));
-    sdm_plan_complete(r->plan);
-    *out = r->plan;
-    r->plan = NULL;
+    if (m->plan->units != whole_of(root, "unit_count", MOST_UNITS))
+        TRY(damaged(m, "its number of units does not fit"));
+    sdm_plan_complete(m->plan);
+    *out = m->plan;
+    m->plan = NULL;
 done:
-    sdm_plan_close(&r->plan);
+    sdm_plan_close(&m->plan);
     return st;
 }
 
 SdmStatus sdm_plan_parse(SdmContext *ctx, const char *name, const char *text, size_t size, SdmPlan **out)
 {
-    Reader r = {.ctx = ctx, .name = name};
+    Mover m = {.ctx = ctx, .reading = true, .name = name};
     *out = NULL;
     cJSON *const root = cJSON_ParseWithLength(text, size);
-    const SdmStatus st = read_tree(&r, root, out);
+    const SdmStatus st = read_tree(&m, root, out);
     cJSON_Delete(root);
     return st;
 }
@@ -299,25 +357,6 @@ done:
 
 /* ---- write ---- */
 
-static void put_text(cJSON *to, const char *key, const char *text)
-{
-    if (text)
-        cJSON_AddStringToObject(to, key, text);
-}
-
-static void put_whole(cJSON *to, const char *key, int64_t value)
-{
-    cJSON_AddNumberToObject(to, key, (double)value);
-}
-
-static cJSON *put_place(cJSON *to, const char *key, const SdmPlanPlace *place)
-{
-    cJSON *const object = cJSON_AddObjectToObject(to, key);
-    put_text(object, "path", place->path);
-    put_text(object, "absolute", place->absolute);
-    return object;
-}
-
 static void put_option(cJSON *to, const SdmOptionSpec *o, const SdmOptions *options)
 {
     char value[4096];
@@ -335,106 +374,38 @@ static void put_option(cJSON *to, const SdmOptionSpec *o, const SdmOptions *opti
         cJSON_AddStringToObject(to, key, value);
 }
 
-static void put_options(cJSON *to, const SdmPlan *plan)
+static void put_options(const Mover *m, cJSON *to)
 {
     int input = 0;
     for (const SdmOptionSpec *o = sdm_option_table; o->name; o++) {
         if (!sdm_plan_has_option(o))
             continue;
-        const SdmPlanPlace *const place = o->commands & SDM_NAMES_INPUT ? &plan->input[input++] : NULL;
+        SdmPlanPlace *const place = o->commands & SDM_NAMES_INPUT ? &m->plan->input[input++] : NULL;
         if (place && place->path)
-            put_place(to, o->name + strlen("--"), place);
+            (void)move_place(m, move_object(m, to, o->name + strlen("--")), place);
         else if (!place)
-            put_option(to, o, &plan->options);
+            put_option(to, o, &m->plan->options);
     }
 }
 
-static void put_files(cJSON *list, const SdmPlanScene *s)
-{
-    char when[40];
-    for (int i = 0; i < s->file_count; i++) {
-        const SdmPlanFile *const f = &s->file[i];
-        cJSON *const to = cJSON_CreateObject();
-        put_text(to, "path", f->at.path);
-        put_text(to, "absolute", f->at.absolute);
-        if (f->has_stamp) {
-            put_whole(to, "size_bytes", f->size_bytes);
-            put_whole(to, "mtime_us", f->mtime_us);
-            sdm_plan_print_time(f->mtime_us, when);
-            put_text(to, "mtime_utc", when);
-        }
-        cJSON_AddItemToArray(list, to);
-    }
-}
-
-static void put_tiles(cJSON *list, const SdmPlanScene *s)
-{
-    for (int64_t i = 0; i < s->tile_count; i++) {
-        const SdmPlanTile *const t = &s->tile[i];
-        cJSON *const to = cJSON_CreateObject();
-        for (int k = 0; k < 4; k++)
-            put_whole(to, CELLS[k], t->cells[k]);
-        cJSON *const window = cJSON_AddArrayToObject(to, "frame_window");
-        for (int k = 0; k < 4; k++)
-            cJSON_AddItemToArray(window, cJSON_CreateNumber((double)t->window[k]));
-        put_whole(to, "memory_bytes", t->memory_bytes);
-        cJSON_AddNumberToObject(to, "cpu_seconds", t->cpu_s);
-        cJSON_AddItemToArray(list, to);
-    }
-}
-
-static void put_planned(cJSON *to, const SdmPlanScene *s)
-{
-    put_text(to, "kind", s->kind);
-    put_text(to, "time_utc", s->time_utc);
-    put_text(to, "cost", s->cost);
-    cJSON *const frame = cJSON_AddObjectToObject(to, "frame");
-    put_whole(frame, "cols", s->frame_cols);
-    put_whole(frame, "rows", s->frame_rows);
-    cJSON_AddNumberToObject(frame, "spacing_m", s->frame_spacing_m);
-    cJSON *const grid = cJSON_AddObjectToObject(to, "grid");
-    cJSON_AddNumberToObject(grid, "x0", s->x0);
-    cJSON_AddNumberToObject(grid, "y0", s->y0);
-    cJSON_AddNumberToObject(grid, "spacing", s->spacing);
-    put_whole(grid, "cols", s->cols);
-    put_whole(grid, "rows", s->rows);
-    put_files(cJSON_AddArrayToObject(to, "inputs"), s);
-    cJSON_AddBoolToObject(to, "tiled", s->tiled);
-    if (s->tiled) {
-        cJSON *const prepare = cJSON_AddObjectToObject(to, "preparation");
-        put_whole(prepare, "memory_bytes", s->prepare_bytes);
-        cJSON_AddNumberToObject(prepare, "cpu_seconds", s->prepare_s);
-    }
-    put_tiles(cJSON_AddArrayToObject(to, "tiles"), s);
-}
-
-static char *print_scene(const SdmPlanScene *s)
+static char *print_scene(const Mover *m, SdmPlanScene *s)
 {
     cJSON *const to = cJSON_CreateObject();
-    put_place(to, "left", &s->left);
-    if (s->right.path)
-        put_place(to, "right", &s->right);
-    put_text(to, "id", s->id);
-    put_text(to, "error", s->error);
-    if (!s->error)
-        put_planned(to, s);
-    put_whole(to, "first_unit", s->first_unit);
-    put_whole(to, "unit_count", s->unit_count);
-    put_text(to, "name", s->name);
+    (void)move_scene(m, to, s); /* fails in reading alone */
     char *const text = cJSON_PrintUnformatted(to);
     cJSON_Delete(to);
     return text;
 }
 
-static char *print_head(const SdmPlan *plan)
+static char *print_head(const Mover *m)
 {
     cJSON *const root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "program", "stereodem");
     cJSON_AddStringToObject(root, "version", SDM_VERSION);
-    put_whole(root, "format", FORMAT);
-    put_options(cJSON_AddObjectToObject(root, "options"), plan);
-    put_whole(root, "scene_count", plan->count);
-    put_whole(root, "unit_count", plan->units);
+    cJSON_AddNumberToObject(root, "format", FORMAT);
+    put_options(m, cJSON_AddObjectToObject(root, "options"));
+    cJSON_AddNumberToObject(root, "scene_count", m->plan->count);
+    cJSON_AddNumberToObject(root, "unit_count", (double)m->plan->units);
     char *const text = cJSON_PrintUnformatted(root);
     cJSON_Delete(root);
     return text;
@@ -455,9 +426,11 @@ static void add_printed(SdmText *t, char *printed, size_t cut, const char *end)
 SdmStatus sdm_plan_print(SdmContext *ctx, const SdmPlan *plan, char **out)
 {
     SdmText t = {.ctx = ctx};
-    add_printed(&t, print_head(plan), strlen("}"), ",\"scenes\":[\n");
+    SdmPlan shallow = *plan; /* not changed by writing */
+    const Mover m = {.ctx = ctx, .plan = &shallow};
+    add_printed(&t, print_head(&m), strlen("}"), ",\"scenes\":[\n");
     for (int s = 0; s < plan->count && t.st == SDM_OK; s++)
-        add_printed(&t, print_scene(&plan->scene[s]), 0, s + 1 < plan->count ? ",\n" : "\n");
+        add_printed(&t, print_scene(&m, &plan->scene[s]), 0, s + 1 < plan->count ? ",\n" : "\n");
     sdm_text_add(&t, "]}\n");
     *out = t.st == SDM_OK ? t.data : NULL;
     if (t.st != SDM_OK)
