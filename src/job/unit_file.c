@@ -332,62 +332,47 @@ enum { HEADER_BYTES = 8 + 4 + 4 + 8 + 8 + 8 + 8 * SDM_UNIT_STAGES, SUM_BYTES = 8
 static const char MAGIC[8] = {'S', 'D', 'M', 'U', 'N', 'I', 'T', '\n'};
 
 typedef struct Header {
+    char magic[8];
     uint32_t format, kind;
     uint64_t build, fingerprint, body_bytes;
     double stage_s[SDM_UNIT_STAGES];
 } Header;
 
-static unsigned char *put_number(unsigned char *to, uint64_t value, int bytes)
+static void move_header(Body *b, Header *h)
 {
-    for (int i = 0; i < bytes; i++)
-        to[i] = (unsigned char)(value >> 8 * i);
-    return to + bytes;
+    move_array(b, h->magic, sizeof h->magic, 1);
+    move_array(b, &h->format, 1, sizeof h->format);
+    move_array(b, &h->kind, 1, sizeof h->kind);
+    move_array(b, &h->build, 1, sizeof h->build);
+    move_array(b, &h->fingerprint, 1, sizeof h->fingerprint);
+    move_array(b, &h->body_bytes, 1, sizeof h->body_bytes);
+    move_array(b, h->stage_s, SDM_UNIT_STAGES, sizeof *h->stage_s);
 }
 
-static uint64_t get_number(const unsigned char **from, int bytes)
+/* Write the checksum of what was written, header or body. */
+static void end_writing(Body *b)
 {
-    uint64_t value = 0;
-    for (int i = bytes - 1; i >= 0; i--)
-        value = value << 8 | (*from)[i];
-    *from += bytes;
-    return value;
+    unsigned char text[SUM_BYTES];
+    if (b->used)
+        flush_piece(b);
+    for (int i = 0; i < SUM_BYTES; i++)
+        text[i] = (unsigned char)(b->sum >> 8 * i);
+    sdm_file_put(b->to, text, sizeof text);
+    b->sum = 0;
 }
 
-static void write_header(const Header *h, SdmFileWriter *w)
+/* Is the checksum of what was read, header or body, the one that follows it? */
+static bool ends_well(Body *b)
 {
-    unsigned char text[HEADER_BYTES + SUM_BYTES], *p = text;
-    memcpy(p, MAGIC, sizeof MAGIC);
-    p = put_number(p + sizeof MAGIC, h->format, 4);
-    p = put_number(p, h->kind, 4);
-    p = put_number(p, h->build, 8);
-    p = put_number(p, h->fingerprint, 8);
-    p = put_number(p, h->body_bytes, 8);
-    for (int i = 0; i < SDM_UNIT_STAGES; i++) {
-        uint64_t bits;
-        memcpy(&bits, &h->stage_s[i], sizeof bits);
-        p = put_number(p, bits, 8);
-    }
-    p = put_number(p, sdm_hash(0, text, HEADER_BYTES), SUM_BYTES);
-    sdm_file_put(w, text, sizeof text);
-}
-
-/* False when it is none of ours, or damaged. */
-static bool read_header(FILE *f, Header *h)
-{
-    unsigned char text[HEADER_BYTES + SUM_BYTES];
-    const unsigned char *p = text + sizeof MAGIC;
-    if (fread(text, 1, sizeof text, f) != sizeof text || memcmp(text, MAGIC, sizeof MAGIC) != 0)
+    unsigned char text[SUM_BYTES];
+    uint64_t sum = 0;
+    if (b->bad || fread(text, 1, sizeof text, b->from) != sizeof text)
         return false;
-    h->format = (uint32_t)get_number(&p, 4);
-    h->kind = (uint32_t)get_number(&p, 4);
-    h->build = get_number(&p, 8);
-    h->fingerprint = get_number(&p, 8);
-    h->body_bytes = get_number(&p, 8);
-    for (int i = 0; i < SDM_UNIT_STAGES; i++) {
-        const uint64_t bits = get_number(&p, 8);
-        memcpy(&h->stage_s[i], &bits, sizeof bits);
-    }
-    return get_number(&p, SUM_BYTES) == sdm_hash(0, text, HEADER_BYTES);
+    for (int i = 0; i < SUM_BYTES; i++)
+        sum |= (uint64_t)text[i] << 8 * i;
+    const bool same = sum == b->sum;
+    b->sum = 0;
+    return same;
 }
 
 /* ---- write ---- */
@@ -397,22 +382,17 @@ static SdmStatus write_file(SdmContext *ctx, const char *path, Header *h, sdm_mo
 {
     SdmStatus st = SDM_OK;
     SdmFileWriter w;
-    unsigned char sum[SUM_BYTES];
     Body *body = NULL;
     TRY(sdm_alloc(ctx, &body, 1, sizeof *body, "a file's buffer"));
     (void)move(ctx, body, object); /* COUNT */
-    h->format = SDM_UNIT_FORMAT;
-    h->build = SDM_BUILD_HASH;
     h->body_bytes = body->bytes;
     TRY(sdm_file_create(ctx, path, &w));
     body->way = WRITE;
     body->to = &w;
-    write_header(h, &w);
+    move_header(body, h);
+    end_writing(body);
     (void)move(ctx, body, object);
-    if (body->used)
-        flush_piece(body);
-    put_number(sum, body->sum, SUM_BYTES);
-    sdm_file_put(&w, sum, sizeof sum);
+    end_writing(body);
     TRY(sdm_file_commit(ctx, &w, sync));
 done:
     sdm_free(&body);
@@ -421,7 +401,8 @@ done:
 
 static Header make_header(uint32_t kind, uint64_t fingerprint, const double *stage_s)
 {
-    Header h = {.kind = kind, .fingerprint = fingerprint};
+    Header h = {.format = SDM_UNIT_FORMAT, .kind = kind, .build = SDM_BUILD_HASH, .fingerprint = fingerprint};
+    memcpy(h.magic, MAGIC, sizeof MAGIC);
     if (stage_s)
         memcpy(h.stage_s, stage_s, sizeof h.stage_s);
     return h;
@@ -445,51 +426,60 @@ SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerp
 
 /* ---- read ---- */
 
-static SdmStatus check_header(SdmContext *ctx, const char *path, FILE *f, const Header *want, Header *h)
+static SdmStatus check_header(SdmContext *ctx, const char *path, Body *body, const Header *want, Header *h)
 {
     struct stat s;
-    if (!read_header(f, h))
+    body->bytes = HEADER_BYTES;
+    move_header(body, h);
+    if (!ends_well(body) || memcmp(h->magic, MAGIC, sizeof MAGIC) != 0)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: it does not begin as a unit's file", path);
-    if (h->format != SDM_UNIT_FORMAT)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s has format %u, this program writes format %d", path,
-                        (unsigned)h->format, (int)SDM_UNIT_FORMAT);
-    if (h->build != SDM_BUILD_HASH)
+    if (h->format != want->format)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s has format %u, this program writes format %u", path,
+                        (unsigned)h->format, (unsigned)want->format);
+    if (h->build != want->build)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s was written by another build of stereodem (%016llx, this is %016llx)", path,
-                        (unsigned long long)h->build, (unsigned long long)SDM_BUILD_HASH);
+                        (unsigned long long)h->build, (unsigned long long)want->build);
     if (h->kind != want->kind || h->fingerprint != want->fingerprint)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s is of other inputs or options", path);
-    if (fstat(fileno(f), &s) != 0 || h->body_bytes > (uint64_t)s.st_size ||
+    if (fstat(fileno(body->from), &s) != 0 || h->body_bytes > (uint64_t)s.st_size ||
         (uint64_t)s.st_size != HEADER_BYTES + SUM_BYTES + h->body_bytes + SUM_BYTES)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: its length does not fit", path);
+    body->bytes = h->body_bytes;
     return SDM_OK;
 }
 
-/* The header of the file, checked; *out: behind it, to be closed by the caller. */
-static SdmStatus open_file(SdmContext *ctx, const char *path, const Header *want, Header *h, FILE **out)
+static void close_file(Body **body)
 {
-    FILE *const f = *out = fopen(path, "rb");
-    if (!f)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %s", path, strerror(errno));
-    const SdmStatus st = check_header(ctx, path, f, want, h);
-    if (st != SDM_OK) {
-        fclose(f);
-        *out = NULL;
-    }
+    if (*body && (*body)->from)
+        fclose((*body)->from);
+    sdm_free(body);
+}
+
+/* *h: the header of the file, checked; *out: what follows, to be closed by the caller. */
+static SdmStatus open_file(SdmContext *ctx, const char *path, const Header *want, Header *h, Body **out)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "a file's buffer"));
+    (*out)->way = READ;
+    (*out)->from = fopen(path, "rb");
+    if (!(*out)->from)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: %s", path, strerror(errno)));
+    TRY(check_header(ctx, path, *out, want, h));
+done:
+    if (st != SDM_OK)
+        close_file(out);
     return st;
 }
 
 /* What is left of the body is read for its checksum, which is compared. */
 static SdmStatus end_body(SdmContext *ctx, const char *path, Body *body)
 {
-    unsigned char text[SUM_BYTES];
-    const unsigned char *p = text;
     const bool strange = body->bad || body->used != body->filled || body->bytes > 0;
     body->bad = false;
     while (body->bytes > 0 && !body->bad)
         fill_piece(body);
-    if (body->bad || fread(text, 1, sizeof text, body->from) != sizeof text ||
-        get_number(&p, SUM_BYTES) != body->sum)
+    if (!ends_well(body))
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: its checksum does not fit", path);
     return strange ? sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: a value in it cannot be", path) : SDM_OK;
 }
@@ -500,13 +490,8 @@ static SdmStatus read_file(SdmContext *ctx, const char *path, const Header *want
 {
     SdmStatus st = SDM_OK;
     Header h;
-    FILE *f = NULL;
     Body *body = NULL;
-    TRY(open_file(ctx, path, want, &h, &f));
-    TRY(sdm_alloc(ctx, &body, 1, sizeof *body, "a file's buffer"));
-    body->way = READ;
-    body->from = f;
-    body->bytes = h.body_bytes;
+    TRY(open_file(ctx, path, want, &h, &body));
     if (move)
         TRY(move(ctx, body, object));
     while (!move && body->bytes > 0 && !body->bad) {
@@ -517,9 +502,7 @@ static SdmStatus read_file(SdmContext *ctx, const char *path, const Header *want
     if (stage_s)
         memcpy(stage_s, h.stage_s, sizeof h.stage_s);
 done:
-    sdm_free(&body);
-    if (f)
-        fclose(f);
+    close_file(&body);
     return st;
 }
 
@@ -568,10 +551,10 @@ bool sdm_unit_peek(const char *path, uint64_t fingerprint, bool prepared, double
 {
     const Header want = make_header(prepared ? KIND_PREPARED : KIND_BLOCK, fingerprint, NULL);
     Header h;
-    FILE *f;
-    if (open_file(NULL, path, &want, &h, &f) != SDM_OK)
+    Body *body = NULL;
+    if (open_file(NULL, path, &want, &h, &body) != SDM_OK)
         return false;
-    fclose(f);
+    close_file(&body);
     memcpy(stage_s, h.stage_s, sizeof h.stage_s);
     return true;
 }
