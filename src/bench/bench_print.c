@@ -1,35 +1,17 @@
 /* Timings -> CSV, a table, Markdown. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
+#include "core/file.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* The file can be written: it exists and is writable, or its folder is. */
-static SdmStatus check_file(SdmContext *ctx, const char *option, const char *path)
-{
-    struct stat s;
-    char folder[4096] = ".";
-    const char *const slash = strrchr(path, '/');
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    if (stat(path, &s) == 0 && S_ISDIR(s.st_mode))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is a folder, expected the name of a file", option, path);
-    if (stat(path, &s) == 0 ? access(path, W_OK) != 0 : access(folder, W_OK | X_OK) != 0)
-        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: cannot be written: %s; nothing was timed", option, path,
-                        strerror(errno));
-    return SDM_OK;
-}
 
 SdmStatus sdm_bench_check(SdmContext *ctx, const SdmBenchOptions *opt)
 {
     SdmStatus st = SDM_OK;
     if (opt->csv)
-        TRY(check_file(ctx, "--csv", opt->csv));
+        TRY(sdm_file_check_output(ctx, "--csv", opt->csv));
     if (opt->markdown)
-        TRY(check_file(ctx, "--markdown", opt->markdown));
+        TRY(sdm_file_check_output(ctx, "--markdown", opt->markdown));
 done:
     return st;
 }

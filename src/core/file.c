@@ -144,6 +144,30 @@ done:
     return st;
 }
 
+void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE])
+{
+    const char *const slash = strrchr(path, '/');
+    snprintf(out, SDM_PATH_SIZE, "%.*s", !slash ? 1 : slash == path ? 1 : (int)(slash - path), slash ? path : ".");
+}
+
+SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char *path)
+{
+    char folder[SDM_PATH_SIZE];
+    struct stat s;
+    if (!*path || path[strlen(path) - 1] == '/' || (stat(path, &s) == 0 && S_ISDIR(s.st_mode)))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is a folder, expected the name of a file", option, path);
+    sdm_file_folder(path, folder);
+    if (stat(folder, &s) != 0)
+        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: folder %s: %s; make it first", option, path, folder,
+                        strerror(errno));
+    if (!S_ISDIR(s.st_mode))
+        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: %s is a file, not a folder", option, path, folder);
+    if (access(folder, W_OK | X_OK) != 0)
+        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: cannot write into folder %s: %s", option, path, folder,
+                        strerror(errno));
+    return SDM_OK;
+}
+
 SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path)
 {
     struct stat s;

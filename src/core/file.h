@@ -33,12 +33,17 @@ SdmStatus sdm_file_write(SdmContext *ctx, const char *path, const void *data, si
  * SDM_ERR_INPUT with a sentence. */
 SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size);
 
+/* The folder of path: what stands before its last slash, "." without one. */
+void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE]);
 /* A name beside path that no other process on any machine uses: path.part-<16 digits>. */
 SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, size_t size);
 /* Is `name` that of the file `path`, or of one that sdm_file_temporary_name() made for it? */
 bool sdm_file_is_named(const char *name, const char *path);
 /* What to do about an errno that a write met: "make room", "remove what is in the way" ... */
 const char *sdm_file_advice(int error);
+/* Before any work: is the name one of a file, in a folder that can be written into?  Touches nothing.  option: for
+ * the sentence, "-o".  SDM_ERR_USAGE, SDM_ERR_IO. */
+SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char *path);
 /* Make the folder, unless it is there. */
 SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path);
 

@@ -33,11 +33,8 @@ SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why)
 {
     char folder[SDM_PATH_SIZE], room[96] = "";
     struct statvfs s;
-    snprintf(folder, sizeof folder, "%s", path);
-    char *const slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder ? 1 : 0] = '\0';
-    if (!statvfs(slash ? folder : ".", &s))
+    sdm_file_folder(path, folder);
+    if (!statvfs(folder, &s))
         snprintf(room, sizeof room, "; its folder has %.1f MB free",
                  (double)s.f_bavail * (double)s.f_frsize * 1e-6);
     const char *const end = strstr(path, ".part-"); /* name the product, not its temporary file */

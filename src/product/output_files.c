@@ -165,21 +165,6 @@ done:
     return st;
 }
 
-static SdmStatus check_folder(SdmContext *ctx, const SdmOutputFiles *files)
-{
-    struct stat s;
-    const char *const output = files->path[SDM_FILE_DEM];
-    if (stat(files->folder, &s))
-        return sdm_fail(ctx, SDM_ERR_IO, "-o %s: folder %s: %s; make it first", output, files->folder,
-                        strerror(errno));
-    if (!S_ISDIR(s.st_mode))
-        return sdm_fail(ctx, SDM_ERR_IO, "-o %s: %s is a file, not a folder", output, files->folder);
-    if (access(files->folder, W_OK | X_OK))
-        return sdm_fail(ctx, SDM_ERR_IO, "-o %s: cannot write into folder %s: %s", output, files->folder,
-                        strerror(errno));
-    return SDM_OK;
-}
-
 /* replace: the file may be there, by --overwrite or since a run of its own was stopped. */
 static SdmStatus check_file(SdmContext *ctx, const char *path, bool replace)
 {
@@ -211,13 +196,10 @@ SdmStatus sdm_output_files_check_input(SdmContext *ctx, const SdmOutputFiles *fi
         if (!stat(files->path[i], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o",
                             files->path[i], input);
-    snprintf(folder, sizeof folder, "%s", input);
-    char *const slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder ? 1 : 0] = '\0';
-    if (is_temporary(files, slash ? input + (slash - folder) + 1 : input) &&
-        !stat(slash ? folder : ".", &a) && !stat(files->folder, &b) && a.st_dev == b.st_dev &&
-        a.st_ino == b.st_ino)
+    const char *const slash = strrchr(input, '/');
+    sdm_file_folder(input, folder);
+    if (is_temporary(files, slash ? slash + 1 : input) && !stat(folder, &a) && !stat(files->folder, &b) &&
+        a.st_dev == b.st_dev && a.st_ino == b.st_ino)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s has a name that -o %s uses for its temporary files; give another -o", input,
                         files->path[SDM_FILE_DEM]);
@@ -229,7 +211,7 @@ SdmStatus sdm_output_files_check(SdmContext *ctx, const SdmOutputFiles *files, b
 {
     SdmStatus st = SDM_OK;
     const bool stopped = exists(files->marker);
-    TRY(check_folder(ctx, files));
+    TRY(sdm_file_check_output(ctx, "-o", files->path[SDM_FILE_DEM]));
     for (int i = SDM_FILES - 1; i >= 0; i--) {
         const bool own = stopped && !exists(files->part[i]) && (i != SDM_FILE_DEM || may_be_own);
         TRY(check_file(ctx, files->path[i], overwrite || own));

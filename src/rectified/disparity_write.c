@@ -36,30 +36,6 @@ static int format_of(const char *path, const SdmDisparityOptions *opt)
 
 /* ---- checks before any work ---- */
 
-static SdmStatus check_folder(SdmContext *ctx, const char *option, const char *path)
-{
-    char folder[SDM_PATH_SIZE] = ".";
-    struct stat s;
-    const char *const slash = strrchr(path, '/');
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    if (stat(folder, &s) != 0)
-        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: folder %s: %s; make it first", option, path, folder,
-                        strerror(errno));
-    if (!S_ISDIR(s.st_mode))
-        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: %s is a file, not a folder", option, path, folder);
-    if (access(folder, W_OK | X_OK) != 0)
-        return sdm_fail(ctx, SDM_ERR_IO, "%s %s: cannot write into folder %s: %s", option, path, folder,
-                        strerror(errno));
-    return SDM_OK;
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat s;
-    return !*path || path[strlen(path) - 1] == '/' || (stat(path, &s) == 0 && S_ISDIR(s.st_mode));
-}
-
 static bool same_file(const char *a, const char *b)
 {
     struct stat s, t;
@@ -88,9 +64,7 @@ static SdmStatus check_output(SdmContext *ctx, const char *option, const char *p
     SdmStatus st = SDM_OK;
     struct stat s;
     const char *const inputs[2] = {files->left, files->right};
-    if (is_folder(path))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is a folder, expected the name of a file", option, path);
-    TRY(check_folder(ctx, option, path));
+    TRY(sdm_file_check_output(ctx, option, path));
     for (int k = 0; k < 2; k++)
         if (same_file(path, inputs[k]))
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name",
@@ -113,11 +87,11 @@ done:
 SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairFiles *files, const SdmDisparityOptions *opt)
 {
     SdmStatus st = SDM_OK;
-    if (!is_folder(files->output) && format_of(files->output, opt) == SDM_FORMAT_AUTO)
+    TRY(check_output(ctx, "-o", files->output, files, opt->overwrite));
+    if (format_of(files->output, opt) == SDM_FORMAT_AUTO)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s: expected a name that ends in .tif, .tiff or .pfm; or give --format",
                         files->output);
-    TRY(check_output(ctx, "-o", files->output, files, opt->overwrite));
     if (!*files->preview)
         return SDM_OK;
     if (!ends_in(files->preview, ".png"))

@@ -93,12 +93,11 @@ SdmStatus sdm_pattern_numbers(SdmContext *ctx, const SdmPattern *p, int first, i
                               int *count)
 {
     SdmStatus st = SDM_OK;
-    char folder[SDM_PATH_SIZE] = ".";
+    char folder[SDM_PATH_SIZE];
     const char *const slash = strrchr(p->before, '/'), *const base = slash ? slash + 1 : p->before;
     *count = 0;
     *numbers = NULL;
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", slash == p->before ? 1 : (int)(slash - p->before), p->before);
+    sdm_file_folder(p->before, folder);
     char **const names = VSIReadDir(folder);
     const int most = CSLCount(names);
     TRY(sdm_alloc(ctx, numbers, (size_t)most + 1, sizeof **numbers, "images of the sequence"));

@@ -6,7 +6,7 @@
 expect 2 "found 'kernel', expected kernels, papers, curve or all" bench kernel
 expect 2 "--repeats: found '0'" bench --repeats 0
 # told before any timing: these would take minutes
-expect 1 "--csv $work/absent/a.csv: cannot be written: No such file or directory; nothing was timed" bench papers --csv "$work/absent/a.csv"
+expect 1 "--csv $work/absent/a.csv: folder $work/absent: No such file or directory; make it first" bench papers --csv "$work/absent/a.csv"
 expect 2 "--markdown $work is a folder" bench papers --markdown "$work"
 expect 1 "--tsukuba $work: im_left.png: No such file or directory" bench all --tsukuba "$work"
 
