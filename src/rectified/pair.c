@@ -14,22 +14,6 @@ static const char *optimizer_name(const SdmPairSettings *set)
     return names[sdm_pair_is_local(set) ? SDM_OPTIMIZER_LOCAL : set->optimizer->kind];
 }
 
-static SdmStatus check_images(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right)
-{
-    if (left->width != right->width || left->height != right->height)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "the left image has %d x %d pixels and the right one %d x %d; rectified "
-                        "images have the same size",
-                        left->width, left->height, right->width, right->height);
-    if (left->eight_bit != right->eight_bit)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "one image has 8 bits and the other has more; give both in the same depth");
-    if (left->width < 1 || left->height < 1)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "the images have %d x %d pixels; there is nothing to match",
-                        left->width, left->height);
-    return SDM_OK;
-}
-
 static SdmStatus check_range(SdmContext *ctx, const SdmPairSettings *set)
 {
     const char *const name = optimizer_name(set);
@@ -73,30 +57,6 @@ static SdmStatus check_window(SdmContext *ctx, const SdmPairSettings *set)
     return SDM_OK;
 }
 
-static SdmStatus check_census(SdmContext *ctx, const SdmPairSettings *set)
-{
-    const int w = set->census_width, h = set->census_height;
-    const bool known = (w == 5 && h == 5) || (w == 7 && h == 7) || (w == 9 && (h == 7 || h == 9));
-    if ((set->cost == SDM_PAIR_CENSUS || set->cost == SDM_PAIR_AD_CENSUS) && !known)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--census: found %dx%d pixels, expected 5x5, 7x7, 9x7 or 9x9", w,
-                        h);
-    return SDM_OK;
-}
-
-static SdmStatus check_thresholds(SdmContext *ctx, const SdmPairSettings *set)
-{
-    if (!(set->lr_threshold > -1e6f && set->lr_threshold <= 1e6f))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--lr-threshold: found %g, expected pixels, at most 1000000",
-                        (double)set->lr_threshold);
-    if (!(set->uniqueness >= 0.0f && set->uniqueness < 1e6f))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--uniqueness: found %g, expected 0 or a share above it",
-                        (double)set->uniqueness);
-    if (!(set->min_sigma >= 0.0f && set->min_sigma < 1e6f))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--min-sigma: found %g, expected a standard deviation of 0 or more",
-                        (double)set->min_sigma);
-    return SDM_OK;
-}
-
 static SdmStatus check_optimizer(SdmContext *ctx, const SdmPairSettings *set)
 {
     const char *const name = optimizer_name(set);
@@ -118,23 +78,6 @@ SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set)
     TRY(check_optimizer(ctx, set));
     TRY(check_range(ctx, set));
     TRY(check_window(ctx, set));
-    TRY(check_census(ctx, set));
-    TRY(check_thresholds(ctx, set));
-done:
-    return st;
-}
-
-SdmStatus sdm_pair_check(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                         const SdmPairSettings *set)
-{
-    SdmStatus st = SDM_OK;
-    const int width = left->width;
-    TRY(check_images(ctx, left, right));
-    TRY(sdm_pair_check_settings(ctx, set));
-    if (set->dmin <= -width || set->dmax >= width)
-        st = sdm_fail(ctx, SDM_ERR_USAGE,
-                      "disparities %d..%d reach beyond the image, which is %d pixels wide; give %d..%d at most",
-                      set->dmin, set->dmax, width, 1 - width, width - 1);
 done:
     return st;
 }
@@ -189,7 +132,6 @@ SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPai
                          const SdmPairSettings *set, float *disparity)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_pair_check(ctx, left, right, set));
     const SdmCpuLevel *const level = sdm_cpu_level(set->cpu_level);
     if (!level)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
@@ -204,6 +146,5 @@ SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPai
     else
         st = sdm_pair_match_local(ctx, left, right, set, disparity);
     sdm_thread_limit_end(ctx, team);
-done:
     return st;
 }

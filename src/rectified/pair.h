@@ -22,11 +22,9 @@ typedef struct SdmPairSettings {
     int64_t *energy; /* bp: data costs of the labels are added to [0], smoothness costs to [1]; NULL: not asked */
 } SdmPairSettings;
 
-/* Can the settings be matched with at all?  SDM_ERR_USAGE with a sentence that names the option. */
+/* Can the settings be matched with, together?  SDM_ERR_USAGE with a sentence that names the option.  Ranges of
+ * single ones are in the table of options, what the images allow in disparity.c. */
 SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set);
-/* The same, and the images with the settings. */
-SdmStatus sdm_pair_check(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                         const SdmPairSettings *set);
 /* The optimizer that the options ask for, with penalties for this cost unless the options give them. */
 SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost,
                              SdmOptimizer *out);
@@ -35,9 +33,10 @@ static inline bool sdm_pair_is_local(const SdmPairSettings *set)
     return sdm_optimizer_is_local(set->optimizer);
 }
 
-/* Match on the processor.  disparity: height x width, px, NaN where there is no match.  Memory: the rows in
- * work of each thread, whatever the height.  Errors: SDM_ERR_USAGE (sdm_pair_check), SDM_ERR_UNSUPPORTED (the
- * instruction set), SDM_ERR_MEMORY, SDM_ERR_STOPPED. */
+/* Match on the processor, images of one size and depth with settings that have been checked; the range is
+ * narrower than the image.  disparity: height x width, px, NaN where there is no match.  Memory: the rows in work
+ * of each thread, whatever the height.  Errors: SDM_ERR_UNSUPPORTED (the instruction set), SDM_ERR_MEMORY,
+ * SDM_ERR_STOPPED. */
 SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                          const SdmPairSettings *set, float *disparity);
 /* Its two ways; the settings have been checked and the instruction set is here.  local: the best of each

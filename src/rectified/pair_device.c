@@ -148,7 +148,8 @@ done:
     return st;
 }
 
-/* Rows of a pair that are on the device together, and what is made of them. */
+/* Rows of a pair that are on the device together, and what is made of them; terms, volume and labels with an
+ * optimizer alone. */
 typedef struct SdmGpuPairLabels Chunk;
 struct SdmGpuPairLabels {
     const SdmPairSettings *set;
@@ -271,11 +272,13 @@ static SdmStatus chunk_open(SdmContext *ctx, SdmGpu *g, Chunk *c, int rows, int 
     SdmStatus st = SDM_OK;
     const int64_t w = c->pair.width;
     const int64_t labels = w * (rows + (int64_t)sdm_gpu_groups(rows, SDM_PAIR_BAND) * 2 * SDM_OFFSET_REACH);
+    TRY(sdm_buffer_new(ctx, g->device, w * rows * 4, "disparities", &c->out));
+    if (sdm_pair_is_local(c->set))
+        return SDM_OK;
     TRY(sdm_buffer_new(ctx, g->device, volume_bytes(c, most), "the volume of costs", &c->volume.cost));
     TRY(sdm_buffer_new(ctx, g->device, labels * 2, "labels", &c->labels.left));
     if (c->set->lr_threshold >= 0.0f)
         TRY(sdm_buffer_new(ctx, g->device, labels * 4, "labels of the right image", &c->labels.right));
-    TRY(sdm_buffer_new(ctx, g->device, w * rows * 4, "disparities", &c->out));
     c->volume.guide = c->pair.image[0];
 done:
     return st;
@@ -293,37 +296,6 @@ static Chunk chunk_of(const SdmPairImage *left, const SdmPairSettings *set)
                               .first = shape.first,
                               .most = shape.most,
                               .guide_scale = left->eight_bit ? SDM_PAIR_EDGE_8 : SDM_PAIR_EDGE_12}};
-}
-
-static SdmStatus match_labels(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left, const SdmPairImage *right,
-                              const SdmPairSettings *set, float *disparity)
-{
-    SdmStatus st = SDM_OK;
-    const SdmPairImage *const image[2] = {left, right};
-    const int w = left->width, h = left->height, around = SDM_OVERLAP + MARGIN;
-    Chunk c = chunk_of(left, set);
-    const int rows = chunk_rows(g, &c, h), most = rows + 2 * around < h ? rows + 2 * around : h;
-    for (int side = 0; side < 2; side++)
-        TRY(sdm_buffer_new(ctx, g->device, (int64_t)w * most * 2, "an image of the pair",
-                           &c.pair.image[side]));
-    TRY(chunk_open(ctx, g, &c, rows, most));
-    for (int y0 = 0; y0 < h; y0 += rows) {
-        const int y1 = y0 + rows < h ? y0 + rows : h, first = y0 > around ? y0 - around : 0;
-        const int end = y1 + around < h ? y1 + around : h;
-        TRY(sdm_check_stop(ctx));
-        c.pair.height = end - first;
-        for (int side = 0; side < 2; side++)
-            TRY(upload_rows(ctx, g, image[side], first, end, c.pair.image[side]));
-        TRY(match_chunk(ctx, g, &c, y0, y1, h, first));
-        TRY(sdm_download(ctx, c.out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
-                         true));
-    }
-    TRY(sdm_pair_reject_flat(ctx, left, right, set, disparity));
-done:
-    for (int side = 0; side < 2; side++)
-        sdm_buffer_free(&c.pair.image[side]);
-    chunk_close(&c);
-    return st;
 }
 
 SdmStatus sdm_gpu_pair_labels_open(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair,
@@ -356,7 +328,7 @@ void sdm_gpu_pair_labels_close(SdmGpuPairLabels **c)
 
 /* ---- whole pairs ---- */
 
-/* Rows of a band with what lies around it: at most an eighth of the device's budget. */
+/* Rows of a band with what lies around it, without an optimizer: at most an eighth of the device's budget. */
 static int band_rows(const SdmGpu *g, int width, int height)
 {
     const int64_t pixel = 2 * (2 + 4 + 4 + 16) + 4, rows = sdm_device_budget(g->device) / 8 / (pixel * width);
@@ -368,34 +340,35 @@ SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *
 {
     SdmStatus st = SDM_OK;
     const SdmPairImage *const image[2] = {left, right};
-    const int w = left->width, h = left->height;
-    SdmGpuPair pair = {.width = w, .eight_bit = left->eight_bit};
-    SdmBuffer *out = NULL;
-    TRY(sdm_pair_check(ctx, left, right, set));
-    if (!sdm_pair_is_local(set))
-        return match_labels(ctx, g, left, right, set, disparity);
-    const int rows = band_rows(g, w, h), most = rows + 2 * MARGIN < h ? rows + 2 * MARGIN : h;
+    const bool local = sdm_pair_is_local(set);
+    const int w = left->width, h = left->height, around = local ? MARGIN : SDM_OVERLAP + MARGIN;
+    Chunk c = chunk_of(left, set);
+    const int rows = local ? band_rows(g, w, h) : chunk_rows(g, &c, h),
+              most = rows + 2 * around < h ? rows + 2 * around : h;
     for (int side = 0; side < 2; side++)
-        TRY(sdm_buffer_new(ctx, g->device, (int64_t)most * w * 2, "an image of the pair", &pair.image[side]));
-    TRY(sdm_buffer_new(ctx, g->device, (int64_t)rows * w * 4, "disparities", &out));
+        TRY(sdm_buffer_new(ctx, g->device, (int64_t)w * most * 2, "an image of the pair",
+                           &c.pair.image[side]));
+    TRY(chunk_open(ctx, g, &c, rows, most));
     for (int y0 = 0; y0 < h; y0 += rows) {
-        const int y1 = y0 + rows < h ? y0 + rows : h, first = y0 > MARGIN ? y0 - MARGIN : 0;
-        const int end = y1 + MARGIN < h ? y1 + MARGIN : h;
+        const int y1 = y0 + rows < h ? y0 + rows : h, first = y0 > around ? y0 - around : 0;
+        const int end = y1 + around < h ? y1 + around : h;
         TRY(sdm_check_stop(ctx));
-        pair.height = end - first;
+        c.pair.height = end - first;
         for (int side = 0; side < 2; side++)
-            TRY(upload_rows(ctx, g, image[side], first, end, pair.image[side]));
-        TRY(sdm_gpu_pair(ctx, g, &pair, set, y0 - first, y1 - first, out));
-        TRY(sdm_download(ctx, out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
+            TRY(upload_rows(ctx, g, image[side], first, end, c.pair.image[side]));
+        TRY(local ? sdm_gpu_pair(ctx, g, &c.pair, set, y0 - first, y1 - first, c.out)
+                  : match_chunk(ctx, g, &c, y0, y1, h, first));
+        TRY(sdm_download(ctx, c.out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
                          true));
     }
+    if (!local)
+        TRY(sdm_pair_reject_flat(ctx, left, right, set, disparity));
 done:
     for (int side = 0; side < 2; side++)
-        sdm_buffer_free(&pair.image[side]);
-    sdm_buffer_free(&out);
+        sdm_buffer_free(&c.pair.image[side]);
+    chunk_close(&c);
     return st;
 }
-
 
 /* ---- filling ---- */
 

@@ -18,7 +18,7 @@ typedef struct SdmGpuPair {
     SdmBuffer *image[2];
 } SdmGpuPair;
 /* Disparities of rows y0..y1 - 1 into out (float, (y1 - y0) x width); rows beside them serve as surroundings.
- * Settings have passed sdm_pair_check(). */
+ * Settings have passed sdm_pair_check_settings(). */
 SdmStatus sdm_gpu_pair(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, const SdmPairSettings *set, int y0,
                        int y1, SdmBuffer *out);
 
