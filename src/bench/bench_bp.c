@@ -3,16 +3,15 @@
 #include "bench/bench_bp.h"
 #include "bench/bench_device.h"
 #include "bench/bench_pairs.h"
+#include "core/math.h"
 
 #include <math.h>
 #include <string.h>
 
-static int clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
-
 /* Differences of row y (or the nearest) at label l, added to sums with that sign. */
 static void add_row(const SdmPairImage image[2], int y, int l, int most, int sign, int *sums)
 {
-    const int at = clamp(y, 0, image[0].height - 1);
+    const int at = sdm_clamp(y, 0, image[0].height - 1);
     const int16_t *const left = image[0].data + at * image[0].stride, *const right = image[1].data +
                                                                                      at * image[1].stride;
     for (int x = 0; x < image[0].width; x++) {
@@ -38,7 +37,7 @@ SdmStatus sdm_bench_bp_costs(SdmContext *ctx, const SdmPairImage image[2], int w
             for (int x = 0; x < w; x++) {
                 int sum = 0;
                 for (int k = -half; k <= half; k++)
-                    sum += columns[clamp(x + k, 0, w - 1)];
+                    sum += columns[sdm_clamp(x + k, 0, w - 1)];
                 const int mean = (2 * sum + n) / (2 * n);
                 out[((size_t)y * (size_t)w + (size_t)x) * SDM_BENCH_BP_LABELS + (size_t)l] =
                     (uint8_t)(x < l ? most : mean);

@@ -13,7 +13,7 @@ struct SdmBenchDevice {
     char kernels[48]; /* "cuda:0 kernels" */
     SdmDevice *device;
     SdmGpu gpu;
-    struct DeviceCall *pair; /* of sdm_bench_pair_device_s() */
+    struct Clocked *pair; /* of sdm_bench_pair_device_s() */
 };
 
 SdmStatus sdm_bench_device_open(SdmBench *b)
@@ -51,9 +51,9 @@ void sdm_bench_device_close(SdmBench *b)
     b->device = NULL;
 }
 
-SdmDevice *sdm_bench_device(const SdmBench *b)
+SdmGpu *sdm_bench_gpu(const SdmBench *b)
 {
-    return b->device ? b->device->device : NULL;
+    return b->device ? &b->device->gpu : NULL;
 }
 
 const char *sdm_bench_device_name(const SdmBench *b, bool kernels)
@@ -61,60 +61,86 @@ const char *sdm_bench_device_name(const SdmBench *b, bool kernels)
     return !b->device ? "" : kernels ? b->device->kernels : b->device->choice.text;
 }
 
-/* ---- pairs ---- */
+/* ---- launches by the device's clock ---- */
 
-typedef struct DeviceCall {
+typedef struct Clocked {
     SdmGpu *gpu;
-    SdmPairImage image[2];
-    SdmPairSettings set;
-    int frames;
-    bool fill;
-    float *disparity;
-    SdmGpuPair pair;      /* the same on the device */
-    SdmBuffer *out, *row; /* row: of the filling */
-    SdmGpuPairLabels *labels; /* with an optimizer; open during a call */
+    SdmStatus (*launch)(SdmContext *ctx, void *data);
+    void *data;
     double device_s;
-} DeviceCall;
+} Clocked;
 
-static SdmStatus call_match(SdmContext *ctx, void *data)
+static SdmStatus call_clocked(SdmContext *ctx, void *data)
 {
     SdmStatus st = SDM_OK;
-    const DeviceCall *const c = data;
-    for (int i = 0; i < c->frames; i++) {
-        TRY(sdm_pair_match_device(ctx, c->gpu, &c->image[0], &c->image[1], &c->set, c->disparity));
-        if (c->fill)
-            TRY(sdm_pair_fill(ctx, SDM_FILL_NEAREST, c->image[0].width, c->image[0].height, c->disparity));
-    }
+    Clocked *const c = data;
+    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
+    TRY(c->launch(ctx, c->data));
+    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s));
 done:
     return st;
 }
 
-static SdmStatus call_kernels(SdmContext *ctx, void *data)
+static SdmStatus clock_launches(SdmBench *b, SdmGpu *gpu, SdmStatus (*launch)(SdmContext *ctx, void *data),
+                                void *data, Clocked **out)
+{
+    const SdmStatus st = sdm_bench_alloc(b, out, 1, sizeof **out);
+    if (st == SDM_OK)
+        **out = (Clocked){.gpu = gpu, .launch = launch, .data = data};
+    return st;
+}
+
+SdmStatus sdm_bench_add_launches(SdmBench *b, const SdmBenchCase *base, SdmGpu *gpu)
 {
     SdmStatus st = SDM_OK;
-    DeviceCall *const c = data;
-    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
+    Clocked *c;
+    SdmBenchCase made = *base;
+    TRY(clock_launches(b, gpu, base->call, base->data, &c));
+    made.level = base->level ? base->level : b->device->kernels;
+    made.threads = 0;
+    made.call = call_clocked;
+    made.data = c;
+    made.clock_s = &c->device_s;
+    TRY(sdm_bench_add(b, &made));
+done:
+    return st;
+}
+
+/* ---- pairs ---- */
+
+typedef struct PairOnDevice {
+    SdmGpu *gpu;
+    SdmPairSettings set;
+    int frames;
+    bool fill;
+    SdmGpuPair pair;
+    SdmBuffer *out, *row; /* row: of the filling */
+} PairOnDevice;
+
+static SdmStatus launch_pair(SdmContext *ctx, void *data)
+{
+    SdmStatus st = SDM_OK;
+    const PairOnDevice *const c = data;
     for (int i = 0; i < c->frames; i++) {
         TRY(sdm_gpu_pair(ctx, c->gpu, &c->pair, &c->set, 0, c->pair.height, c->out));
         if (c->fill)
             TRY(sdm_gpu_pair_fill(ctx, c->gpu, c->pair.width, c->pair.height, c->out, c->row));
     }
-    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s));
 done:
     return st;
 }
 
-/* The kernels of an optimizer; memory is taken before they begin, and given back. */
-static SdmStatus call_labels(SdmContext *ctx, void *data)
+/* By an optimizer; its memory is taken before the first launch, and given back. */
+static SdmStatus launch_labels(SdmContext *ctx, void *data)
 {
     SdmStatus st = SDM_OK;
-    DeviceCall *const c = data;
-    TRY(sdm_gpu_pair_labels_open(ctx, c->gpu, &c->pair, &c->set, &c->labels));
-    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
-    TRY(sdm_gpu_pair_labels(ctx, c->gpu, c->labels));
-    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s));
+    const PairOnDevice *const c = data;
+    SdmGpuPairLabels *labels = NULL;
+    TRY(sdm_gpu_pair_labels_open(ctx, c->gpu, &c->pair, &c->set, &labels));
+    TRY(sdm_gpu_pair_labels(ctx, c->gpu, labels));
+    TRY(sdm_finish(ctx, c->gpu->device, c->gpu->queue));
 done:
-    sdm_gpu_pair_labels_close(&c->labels);
+    sdm_gpu_pair_labels_close(&labels);
     return st;
 }
 
@@ -132,42 +158,34 @@ done:
     return st;
 }
 
-static SdmStatus add_case(SdmBench *b, const SdmBenchPair *p, const char *level,
-                          SdmStatus (*call)(SdmContext *ctx, void *data), DeviceCall *data)
-{
-    SdmBenchCase made = p->base;
-    made.level = level;
-    made.threads = 0;
-    made.output = "score";
-    made.need = (SdmBenchNeed){.bytes = call == call_kernels ? 6.0 : 0.0}; /* a cost written, read twice */
-    made.outputs = (double)p->width * p->height * (p->set.dmax - p->set.dmin + 1) * p->frames;
-    made.call = call;
-    made.data = data;
-    made.clock_s = call == call_match ? NULL : &data->device_s;
-    return sdm_bench_add(b, &made);
-}
-
-SdmStatus sdm_bench_add_pair_device(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2],
-                                    float *disparity)
+static SdmStatus send_all(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2], PairOnDevice **out)
 {
     SdmStatus st = SDM_OK;
-    DeviceCall *c = NULL;
-    const int64_t bytes = 4 * (int64_t)p->width * p->height;
-    if (!b->device)
-        return SDM_OK;
+    PairOnDevice *c;
+    const int64_t bytes = 4 * (int64_t)image->width * image->height;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (DeviceCall){.gpu = &b->device->gpu,
-                      .image = {image[0], image[1]},
-                      .set = p->set,
-                      .frames = p->frames,
-                      .fill = p->fill,
-                      .disparity = disparity};
+    *c = (PairOnDevice){.gpu = &b->device->gpu, .set = p->set, .frames = p->frames, .fill = p->fill};
     c->set.cpu_level = "auto"; /* of the steps that the processor does */
     TRY(send_pair(b, image, &c->pair));
     TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "disparities of the bench", &c->out));
     TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "rows of the bench", &c->row));
-    TRY(add_case(b, p, b->device->choice.text, call_match, c));
-    TRY(add_case(b, p, b->device->kernels, p->set.optimizer ? call_labels : call_kernels, c));
+    *out = c;
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_add_pair_launches(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2],
+                                      const SdmBenchCase *base)
+{
+    SdmStatus st = SDM_OK;
+    PairOnDevice *c;
+    SdmBenchCase made = *base;
+    TRY(send_all(b, p, image, &c));
+    made.level = NULL;
+    made.need = (SdmBenchNeed){.bytes = p->set.optimizer ? 0.0 : 6.0}; /* a cost written, read twice */
+    made.call = p->set.optimizer ? launch_labels : launch_pair;
+    made.data = c;
+    TRY(sdm_bench_add_launches(b, &made, c->gpu));
 done:
     return st;
 }
@@ -175,101 +193,79 @@ done:
 SdmStatus sdm_bench_pair_device_s(SdmBench *b, double *seconds)
 {
     SdmStatus st = SDM_OK;
-    const int part = b->opt->quick ? 8 : 1, w = 735 / part, h = 504 / part, depth = 64 / part;
-    DeviceCall *c = b->device->pair;
+    const int part = b->opt->quick ? 8 : 1, depth = 64 / part;
+    const SdmBenchPair p = {.frames = 1, .set = {.cost = SDM_PAIR_ZNCC, .window = 9, .dmax = depth - 1,
+                                                 .lr_threshold = 8.0f, .subpixel = true}};
     SdmPairImage image[2];
-    if (!c) {
-        TRY(sdm_synthetic_pair(b, w, h, depth, true, image));
-        TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-        *c = (DeviceCall){.gpu = &b->device->gpu,
-                          .set = {.cost = SDM_PAIR_ZNCC,
-                                  .window = 9,
-                                  .dmax = depth - 1,
-                                  .lr_threshold = 8.0f,
-                                  .subpixel = true},
-                          .frames = 1};
-        TRY(send_pair(b, image, &c->pair));
-        TRY(sdm_buffer_new(b->ctx, b->device->device, 4 * (int64_t)w * h, "disparities of the bench",
-                           &c->out));
-        b->device->pair = c;
+    PairOnDevice *c;
+    if (!b->device->pair) {
+        TRY(sdm_synthetic_pair(b, 735 / part, 504 / part, depth, true, image));
+        TRY(send_all(b, &p, image, &c));
+        TRY(clock_launches(b, c->gpu, launch_pair, c, &b->device->pair));
     }
-    TRY(call_kernels(b->ctx, c));
-    *seconds = c->device_s;
+    TRY(call_clocked(b->ctx, b->device->pair));
+    *seconds = b->device->pair->device_s;
 done:
     return st;
 }
 
 /* ---- belief propagation ---- */
 
-typedef struct BpCall {
+typedef struct BpOnDevice {
     SdmGpu *gpu;
     SdmGpuVolume volume;
     SdmOptimizer how;
     SdmBuffer *label;
-    double device_s;
-} BpCall;
+} BpOnDevice;
 
-static SdmStatus call_bp(SdmContext *ctx, void *data)
+static SdmStatus launch_bp(SdmContext *ctx, void *data)
 {
-    SdmStatus st = SDM_OK;
-    BpCall *const c = data;
+    const BpOnDevice *const c = data;
     const SdmGpuBand all = {.end = c->volume.rows, .bottom = c->volume.rows};
-    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
-    TRY(sdm_gpu_optimize(ctx, c->gpu, &c->how, &c->volume, &all, 1, &(SdmGpuLabels){.left = c->label}));
-    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s));
-done:
-    return st;
+    return sdm_gpu_optimize(ctx, c->gpu, &c->how, &c->volume, &all, 1, &(SdmGpuLabels){.left = c->label});
 }
 
 SdmStatus sdm_bench_add_bp_device(SdmBench *b, const SdmBenchCase *base, const SdmBpField *f,
                                   const SdmBpPlan *plan)
 {
     SdmStatus st = SDM_OK;
-    BpCall *c = NULL;
+    BpOnDevice *c;
     SdmBenchCase made = *base;
     const int64_t pixels = (int64_t)f->width * f->height;
     if (!b->device)
         return SDM_OK;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (BpCall){
+    *c = (BpOnDevice){
         .gpu = &b->device->gpu,
         .volume = {.width = f->width, .rows = f->height, .labels = f->labels, .most = SDM_COST_MAX},
         .how = {.kind = SDM_OPTIMIZER_BP, .bp = *plan, .weight = f->weight, .truncation = f->truncation}};
     TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * f->pitch, "costs of the bench", &c->volume.cost));
     TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * 2, "labels of the bench", &c->label));
     TRY(sdm_upload(b->ctx, c->volume.cost, 0, f->data, pixels * f->pitch, 0, true)); /* of 16: as they are */
-    made.level = b->device->kernels;
-    made.threads = 0;
-    made.call = call_bp;
+    made.level = NULL;
+    made.call = launch_bp;
     made.data = c;
-    made.clock_s = &c->device_s;
-    TRY(sdm_bench_add(b, &made));
+    TRY(sdm_bench_add_launches(b, &made, c->gpu));
 done:
     return st;
 }
 
 /* ---- the forms of SAD ---- */
 
-typedef struct FormCall {
+typedef struct FormOnDevice {
     SdmGpu *gpu;
     enum SdmSadForm form;
     int width, height, depth, group;
     SdmBuffer *padded[2], *out;
-    double device_s;
-} FormCall;
+} FormOnDevice;
 
 enum { FORM_ROWS = 16 };
 
-static SdmStatus call_form(SdmContext *ctx, void *data)
+static SdmStatus launch_form(SdmContext *ctx, void *data)
 {
-    SdmStatus st = SDM_OK;
-    FormCall *const c = data;
-    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
-    TRY(sdm_gpu_sad(ctx, c->gpu, c->form, c->width, c->height, c->padded, 0, c->depth, c->group, FORM_ROWS,
-                    c->out));
-    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s));
-done:
-    return st;
+    FormOnDevice *const c = data;
+    return sdm_gpu_sad(ctx, c->gpu, c->form, c->width, c->height, c->padded, 0, c->depth, c->group, FORM_ROWS,
+                       c->out);
 }
 
 SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth)
@@ -295,9 +291,9 @@ SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth)
     TRY(sdm_gpu_sad_pad(b->ctx, &b->device->gpu, &pair, padded));
     for (int i = 0; i < 5; i++)
         for (int form = 0; form < SDM_SAD_FORMS; form++) {
-            FormCall *c = NULL;
+            FormOnDevice *c;
             TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-            *c = (FormCall){.gpu = &b->device->gpu,
+            *c = (FormOnDevice){.gpu = &b->device->gpu,
                             .form = (enum SdmSadForm)form,
                             .width = width,
                             .height = height,
@@ -305,16 +301,17 @@ SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth)
                             .group = 32 << i,
                             .padded = {padded[0], padded[1]},
                             .out = out};
-            TRY(sdm_bench_add(
-                b, &(SdmBenchCase){.name = names[i],
-                                   .level = forms[form],
-                                   .output = "score",
-                                   .outputs = (double)width * height * depth,
-                                   .published = i == 4 ? "groups of 512: 18.03, 18.01, 4.88 ms, GeForce 940M"
-                                                       : "figure 8 of the paper",
-                                   .call = call_form,
-                                   .data = c,
-                                   .clock_s = &c->device_s}));
+            TRY(sdm_bench_add_launches(
+                b,
+                &(SdmBenchCase){.name = names[i],
+                                .level = forms[form],
+                                .output = "score",
+                                .outputs = (double)width * height * depth,
+                                .published = i == 4 ? "groups of 512: 18.03, 18.01, 4.88 ms, GeForce 940M"
+                                                    : "figure 8 of the paper",
+                                .call = launch_form,
+                                .data = c},
+                c->gpu));
         }
 done:
     return st;

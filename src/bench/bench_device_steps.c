@@ -19,7 +19,6 @@ typedef struct StepData {
     SdmGpuCells cells;
     int64_t copy_bytes;
     SdmBuffer *copy[2];
-    double device_s;
 } StepData;
 
 typedef SdmStatus step_fn(SdmContext *ctx, StepData *b, int which);
@@ -28,7 +27,6 @@ typedef struct StepCall {
     StepData *on_device;
     step_fn *step;
     int which;
-    double device_s;
 } StepCall;
 
 /* ---- the steps ---- */
@@ -229,31 +227,27 @@ done:
 
 static SdmStatus call_step(SdmContext *ctx, void *data)
 {
-    SdmStatus st = SDM_OK;
-    StepCall *const c = data;
-    SdmGpu *const g = &c->on_device->gpu;
-    TRY(sdm_device_seconds(ctx, g->device, g->queue, &c->device_s)); /* from here on */
-    TRY(c->step(ctx, c->on_device, c->which));
-    TRY(sdm_device_seconds(ctx, g->device, g->queue, &c->device_s));
-done:
-    return st;
+    const StepCall *const c = data;
+    return c->step(ctx, c->on_device, c->which);
 }
 
-static SdmStatus add_step(SdmBench *b, StepData *on_device, const char *name, step_fn *step, int which, double outputs,
-                          SdmBenchNeed need)
+static SdmStatus add_step(SdmBench *b, StepData *on_device, size_t i)
 {
     SdmStatus st = SDM_OK;
-    StepCall *c = NULL;
+    StepCall *c;
+    const SdmLevelImage *const half = &on_device->scene->right_pyramid.level[1];
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (StepCall){.on_device = on_device, .step = step, .which = which};
-    TRY(sdm_bench_add(b, &(SdmBenchCase){.name = name,
-                                         .level = sdm_bench_device_name(b, true),
-                                         .output = "pixel",
-                                         .outputs = outputs,
-                                         .need = need,
-                                         .call = call_step,
-                                         .data = c,
-                                         .clock_s = &c->device_s}));
+    *c = (StepCall){.on_device = on_device, .step = steps[i].step, .which = steps[i].which};
+    TRY(sdm_bench_add_launches(
+        b,
+        &(SdmBenchCase){.name = steps[i].name,
+                        .output = "pixel",
+                        .outputs = steps[i].step == do_half ? (double)half->w * (double)half->h
+                                                            : (double)on_device->win.w * on_device->win.h,
+                        .need = {.operations = steps[i].instructions, .bytes = steps[i].bytes},
+                        .call = call_step,
+                        .data = c},
+        &on_device->gpu));
 done:
     return st;
 }
@@ -262,11 +256,13 @@ done:
 static SdmStatus measure_copy(SdmBench *b, StepData *on_device)
 {
     SdmStatus st = SDM_OK;
-    StepCall c = {.on_device = on_device, .step = do_copy};
-    double least = 1e30;
+    const SdmGpu *const g = &on_device->gpu;
+    double least = 1e30, s = 0.0;
     for (int i = 0; i < b->opt->repeats + 1; i++) {
-        TRY(call_step(b->ctx, &c));
-        least = c.device_s > 0.0 && c.device_s < least ? c.device_s : least;
+        TRY(sdm_device_seconds(b->ctx, g->device, g->queue, &s)); /* from here on */
+        TRY(do_copy(b->ctx, on_device, 0));
+        TRY(sdm_device_seconds(b->ctx, g->device, g->queue, &s));
+        least = s > 0.0 && s < least ? s : least;
     }
     b->device_bandwidth = 2.0 * (double)on_device->copy_bytes / least;
 done:
@@ -276,15 +272,14 @@ done:
 SdmStatus sdm_bench_add_device_steps(SdmBench *b)
 {
     SdmStatus st = SDM_OK;
-    SdmBenchScene *scene = NULL;
     StepData *on_device = NULL;
-    SdmDevice *const device = sdm_bench_device(b);
-    if (!device)
+    if (!sdm_bench_gpu(b))
         return SDM_OK;
+    SdmDevice *const device = sdm_bench_gpu(b)->device;
     const SdmDeviceInfo *const info = sdm_device_info(device);
     TRY(sdm_bench_alloc(b, &on_device, 1, sizeof *on_device));
-    TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200, &scene));
-    on_device->scene = sdm_bench_scene_data(scene);
+    TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
+    on_device->scene = sdm_bench_scene(b);
     on_device->win = (SdmWindow){.w = on_device->scene->width, .h = on_device->scene->height};
     on_device->half = (SdmWindow){.level = 1, .w = on_device->win.w / 2, .h = on_device->win.h / 2};
     on_device->copy_bytes = b->opt->quick || info->is_cpu ? (int64_t)16 << 20 : (int64_t)1 << 30;
@@ -296,10 +291,7 @@ SdmStatus sdm_bench_add_device_steps(SdmBench *b)
     enum { LANES = 128 }; /* instructions that a multiprocessor starts in a cycle, of single items */
     b->device_issue = info->api == SDM_API_CUDA ? (double)info->units * LANES * info->clock_hz : 0.0;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        TRY(add_step(b, on_device, steps[i].name, steps[i].step, steps[i].which,
-                     steps[i].step == do_half ? (double)on_device->image_half.w * (double)on_device->image_half.h
-                                              : (double)on_device->win.w * on_device->win.h,
-                     (SdmBenchNeed){.operations = steps[i].instructions, .bytes = steps[i].bytes}));
+        TRY(add_step(b, on_device, i));
 done:
     return st;
 }

@@ -7,23 +7,20 @@ enum { WIDTH = 1024, ROWS = 48, DEPTH = 64, WINDOW = 9, CELL = 16, AGREE_HALF = 
 
 /* Inputs that all cases share, and outputs. */
 typedef struct KernelData {
-    int width, rows, depth;
-    int16_t *image[2];             /* rows x width */
-    int16_t *tall;                 /* 4 x (2 width + 4) */
-    float *surface, *fraction, *disparity, *floats; /* disparity, floats: 7 x width */
-    int16_t *change;               /* 7 x width */
-    uint16_t *valid, *flags;       /* 3 x width, width */
-    int32_t *sum, *count;          /* width */
-    uint8_t *bytes, *quality;
-    SdmWarpCell *cells;
-    int32_t *cell_begin;
-    float *score, *texture;        /* one row of costs: depth x width, 2 x width */
-    float *pick[5];
+    int16_t image[2][ROWS * WIDTH], tall[4 * (2 * WIDTH + 4)], change[7 * WIDTH];
+    float surface[WIDTH], fraction[WIDTH], disparity[7 * WIDTH], floats[7 * WIDTH];
+    uint16_t valid[3 * WIDTH], flags[WIDTH];
+    int32_t sum[WIDTH], count[WIDTH];
+    uint8_t bytes[WIDTH], quality[WIDTH];
+    float score[DEPTH * WIDTH], texture[2 * WIDTH], pick[5][WIDTH]; /* score, texture: one row of costs */
+    SdmWarpCell cells[WIDTH / CELL];
+    int32_t cell_begin[WIDTH / CELL + 1];
+    int width, rows, depth; /* that are used */
 } KernelData;
 
 typedef struct KernelCall {
     const SdmKernels *k;
-    const KernelData *in;
+    KernelData *in;
     sdm_cost_strip_fn *cost;
     int rows;    /* of the strip: few by the definition, which is slow */
     int16_t *out;
@@ -35,34 +32,6 @@ static uint32_t next_random(uint64_t *seed)
 {
     *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (uint32_t)(*seed >> 33);
-}
-
-static SdmStatus alloc_data(SdmBench *b, KernelData *in)
-{
-    SdmStatus st = SDM_OK;
-    const size_t w = (size_t)in->width;
-    for (int k = 0; k < 2; k++)
-        TRY(sdm_bench_alloc(b, &in->image[k], w * (size_t)in->rows, sizeof(int16_t)));
-    TRY(sdm_bench_alloc(b, &in->tall, 4 * (2 * w + 4), sizeof(int16_t)));
-    TRY(sdm_bench_alloc(b, &in->surface, w, sizeof(float)));
-    TRY(sdm_bench_alloc(b, &in->fraction, w, sizeof(float)));
-    TRY(sdm_bench_alloc(b, &in->disparity, 7 * w, sizeof(float)));
-    TRY(sdm_bench_alloc(b, &in->floats, 7 * w, sizeof(float)));
-    TRY(sdm_bench_alloc(b, &in->valid, 3 * w, sizeof(uint16_t)));
-    TRY(sdm_bench_alloc(b, &in->flags, w, sizeof(uint16_t)));
-    TRY(sdm_bench_alloc(b, &in->change, 7 * w, sizeof(int16_t)));
-    TRY(sdm_bench_alloc(b, &in->sum, w, sizeof(int32_t)));
-    TRY(sdm_bench_alloc(b, &in->count, w, sizeof(int32_t)));
-    TRY(sdm_bench_alloc(b, &in->bytes, w, 1));
-    TRY(sdm_bench_alloc(b, &in->quality, w, 1));
-    TRY(sdm_bench_alloc(b, &in->cells, w / CELL, sizeof(SdmWarpCell)));
-    TRY(sdm_bench_alloc(b, &in->cell_begin, w / CELL + 1, sizeof(int32_t)));
-    TRY(sdm_bench_alloc(b, &in->score, w * (size_t)in->depth, sizeof(float)));
-    TRY(sdm_bench_alloc(b, &in->texture, 2 * w, sizeof(float)));
-    for (int k = 0; k < 5; k++)
-        TRY(sdm_bench_alloc(b, &in->pick[k], w, sizeof(float)));
-done:
-    return st;
 }
 
 static void fill_data(KernelData *in)
@@ -127,7 +96,7 @@ static SdmStatus call_pick(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const KernelData *const in = c->in;
+    KernelData *const in = c->in;
     const SdmCostRow row = {.width = in->width,
                             .dmax = in->depth - 1,
                             .score = in->score,
@@ -143,7 +112,7 @@ static SdmStatus call_warp(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const KernelData *const in = c->in;
+    KernelData *const in = c->in;
     const SdmWarpRow row = {.cells = in->cells,
                             .cell_begin = in->cell_begin,
                             .cell_count = in->width / CELL,
@@ -174,7 +143,7 @@ static SdmStatus call_median(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const KernelData *const in = c->in;
+    KernelData *const in = c->in;
     const float *const row[3] = {in->disparity, in->disparity + in->width,
                                  in->disparity + 2 * in->width};
     const uint16_t *const valid[3] = {in->valid, in->valid + in->width, in->valid + 2 * in->width};
@@ -197,7 +166,7 @@ static SdmStatus call_change(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const KernelData *const in = c->in;
+    KernelData *const in = c->in;
     c->k->change_row(in->disparity, in->disparity + in->width, in->valid, in->width, 0.5f, c->out);
     return SDM_OK;
 }
@@ -207,7 +176,7 @@ static SdmStatus call_add(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const KernelData *const in = c->in;
+    KernelData *const in = c->in;
     for (int sign = 1; sign >= -1; sign -= 2)
         c->k->add_changes(in->disparity, in->disparity + in->width, in->valid, in->width, sign, in->sum,
                           in->count);
@@ -218,7 +187,7 @@ static SdmStatus call_smooth(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const KernelData *const in = c->in;
+    KernelData *const in = c->in;
     const float *const row[3] = {in->disparity, in->disparity + in->width,
                                  in->disparity + 2 * in->width};
     c->k->smooth_row(row, in->width, in->floats);
@@ -229,7 +198,7 @@ static SdmStatus call_update(SdmContext *ctx, void *data)
 {
     (void)ctx;
     const KernelCall *const c = data;
-    const KernelData *const in = c->in;
+    KernelData *const in = c->in;
     const int w = in->width;
     const SdmUpdateRow u = {.width = w,
                             .residual = in->disparity,
@@ -278,7 +247,7 @@ static const struct {
     {"update row", "pixel", call_update, {30.0, 32.0, 0.0}},
 };
 
-static SdmStatus add_kernel(SdmBench *b, int i, const char *level, const KernelData *in)
+static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *in)
 {
     SdmStatus st = SDM_OK;
     KernelCall *c = NULL;
@@ -317,9 +286,9 @@ SdmStatus sdm_bench_add_kernels(SdmBench *b)
     SdmStatus st = SDM_OK;
     KernelData *in = NULL;
     TRY(sdm_bench_alloc(b, &in, 1, sizeof *in));
-    *in = (KernelData){.width = b->opt->quick ? WIDTH / 8 : WIDTH, .rows = b->opt->quick ? 12 : ROWS,
-                 .depth = b->opt->quick ? 8 : DEPTH};
-    TRY(alloc_data(b, in));
+    in->width = b->opt->quick ? WIDTH / 8 : WIDTH;
+    in->rows = b->opt->quick ? 12 : ROWS;
+    in->depth = b->opt->quick ? 8 : DEPTH;
     fill_data(in);
     for (int i = 0; i < (int)(sizeof kernels / sizeof *kernels); i++)
         for (int l = 0; l < b->level_count; l++)

@@ -5,14 +5,17 @@
 #include "bench/bench_bp.h"
 #include "bench/bench_device.h"
 #include "bench/bench_scene.h"
+#include "rectified/pair_device.h"
 
 #include <string.h>
 
 /* ---- one pair at every level ---- */
 
 typedef struct PairCall {
+    SdmGpu *gpu; /* NULL: the processor */
     SdmPairImage image[2];
     SdmPairSettings set;
+    SdmOptimizer how; /* of the settings, where they have one */
     int frames;
     bool fill;
     float *disparity;
@@ -22,11 +25,36 @@ static SdmStatus call_pair(SdmContext *ctx, void *data)
 {
     SdmStatus st = SDM_OK;
     const PairCall *const c = data;
+    const SdmPairImage *const left = &c->image[0], *const right = &c->image[1];
     for (int i = 0; i < c->frames; i++) {
-        TRY(sdm_pair_match(ctx, &c->image[0], &c->image[1], &c->set, c->disparity));
+        TRY(c->gpu ? sdm_pair_match_device(ctx, c->gpu, left, right, &c->set, c->disparity)
+                   : sdm_pair_match(ctx, left, right, &c->set, c->disparity));
         if (c->fill)
-            TRY(sdm_pair_fill(ctx, SDM_FILL_NEAREST, c->image[0].width, c->image[0].height, c->disparity));
+            TRY(sdm_pair_fill(ctx, SDM_FILL_NEAREST, left->width, left->height, c->disparity));
     }
+done:
+    return st;
+}
+
+/* As `match` does it, by the processor at a level or, with transfers, by a device. */
+static SdmStatus add_call(SdmBench *b, const PairCall *call, const SdmBenchCase *base, const char *level,
+                          SdmGpu *gpu)
+{
+    SdmStatus st = SDM_OK;
+    PairCall *c;
+    SdmBenchCase made = *base;
+    TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
+    *c = *call;
+    c->gpu = gpu;
+    c->set.cpu_level = c->how.cpu_level = gpu ? "auto" : level;
+    if (c->set.optimizer)
+        c->set.optimizer = &c->how;
+    made.level = level;
+    made.threads = gpu ? 0 : sdm_threads(b->ctx);
+    made.need.bytes = !gpu && made.need.operations > 0.0 ? made.need.bytes : 0.0;
+    made.call = call_pair;
+    made.data = c;
+    TRY(sdm_bench_add(b, &made));
 done:
     return st;
 }
@@ -35,36 +63,22 @@ SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p)
 {
     SdmStatus st = SDM_OK;
     const int depth = p->set.dmax - p->set.dmin + 1;
-    SdmPairImage image[2];
-    SdmOptimizer *how = NULL;
-    float *disparity = NULL;
-    TRY(sdm_synthetic_pair(b, p->width, p->height, depth, p->eight_bit, image));
-    TRY(sdm_bench_alloc(b, &disparity, (size_t)p->width * (size_t)p->height, sizeof *disparity));
-    for (int l = 0; l < b->level_count; l++) {
-        PairCall *c = NULL;
-        if (strcmp(b->levels[l], "reference") == 0 && !b->opt->quick)
-            continue;
-        TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-        *c = (PairCall){.image = {image[0], image[1]}, .set = p->set, .frames = p->frames, .fill = p->fill,
-                        .disparity = disparity};
-        c->set.cpu_level = b->levels[l];
-        if (c->set.optimizer) {
-            TRY(sdm_bench_alloc(b, &how, 1, sizeof *how));
-            *how = *c->set.optimizer;
-            how->cpu_level = b->levels[l];
-            c->set.optimizer = how;
-        }
-        SdmBenchCase made = p->base;
-        made.level = b->levels[l];
-        made.threads = sdm_threads(b->ctx);
-        made.output = "score";
-        made.need.bytes = made.need.operations > 0.0 ? 8.0 / depth : 0.0; /* two samples and a disparity */
-        made.outputs = (double)p->width * p->height * depth * p->frames;
-        made.call = call_pair;
-        made.data = c;
-        TRY(sdm_bench_add(b, &made));
-    }
-    TRY(sdm_bench_add_pair_device(b, p, image, disparity));
+    PairCall call = {.set = p->set, .frames = p->frames, .fill = p->fill};
+    SdmBenchCase base = p->base;
+    if (p->set.optimizer)
+        call.how = *p->set.optimizer;
+    base.output = "score";
+    base.outputs = (double)p->width * p->height * depth * p->frames;
+    base.need.bytes = 8.0 / depth; /* two samples and a disparity */
+    TRY(sdm_synthetic_pair(b, p->width, p->height, depth, p->eight_bit, call.image));
+    TRY(sdm_bench_alloc(b, &call.disparity, (size_t)p->width * (size_t)p->height, sizeof(float)));
+    for (int l = 0; l < b->level_count; l++)
+        if (strcmp(b->levels[l], "reference") != 0 || b->opt->quick)
+            TRY(add_call(b, &call, &base, b->levels[l], NULL));
+    if (!sdm_bench_gpu(b))
+        return SDM_OK;
+    TRY(add_call(b, &call, &base, sdm_bench_device_name(b, false), sdm_bench_gpu(b)));
+    TRY(sdm_bench_add_pair_launches(b, p, call.image, &base));
 done:
     return st;
 }
@@ -87,60 +101,43 @@ static const SdmBenchNeed need_sad = {.operations = 7.0, .bits = 16.0},
                           need_census = {.operations = 11.0, .bits = 16.0},
                           need_zncc = {.operations = 9.0, .bits = 32.0};
 
-/* Ranges that are longer, and negative: what a score costs there. */
-static SdmStatus add_ranges(SdmBench *b, int w, int h)
-{
-    SdmStatus st = SDM_OK;
-    static const struct {
-        const char *name[3];
-        int dmin, dmax;
-    } list[] = {
-        {{"match sad 9x9 d 0..63", "match zncc 9x9 d 0..63", "match census d 0..63"}, 0, 63},
-        {{"match sad 9x9 d -64..-1", "match zncc 9x9 d -64..-1", "match census d -64..-1"}, -64, -1},
-        {{"match sad 9x9 d 0..255", "match zncc 9x9 d 0..255", "match census d 0..255"}, 0, 255},
-        {{"match sad 9x9 d 0..511", "match zncc 9x9 d 0..511", "match census d 0..511"}, 0, 511},
-    };
-    static const SdmPairCost cost[3] = {SDM_PAIR_SAD, SDM_PAIR_ZNCC, SDM_PAIR_CENSUS};
-    const int part = b->opt->quick ? 8 : 1;
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        for (int k = 0; k < 3; k++) {
-            SdmBenchPair p = {.base = {.name = list[i].name[k]}, .width = w, .height = h, .frames = 1,
-                              .eight_bit = true, .set = settings(cost[k], 9, 64, 1.0f)};
-            p.set.dmin = list[i].dmin / part;
-            p.set.dmax = list[i].dmax / part;
-            TRY(sdm_bench_add_pair(b, &p));
-        }
-done:
-    return st;
-}
-
+/* Samples of 12 bits, windows, longer ranges and negative ones: what a score costs there. */
 SdmStatus sdm_bench_add_pairs(SdmBench *b)
 {
-    SdmStatus st = SDM_OK;
-    const int w = b->opt->quick ? 96 : 1024, h = b->opt->quick ? 32 : 512, depth = b->opt->quick ? 16 : 64;
-    const struct {
+    static const struct {
         const char *name;
         SdmPairCost cost;
-        int window;
-        bool eight_bit;
+        int window, dmin, dmax;
+        bool wide;
         const SdmBenchNeed *need;
     } list[] = {
-        {"match sad 9x9", SDM_PAIR_SAD, 9, true, &need_sad},
-        {"match sad 9x9 12 bit", SDM_PAIR_SAD, 9, false, &need_sad},
-        {"match sad 16x16", SDM_PAIR_SAD, 16, true, &need_sad},
-        {"match zncc 9x9", SDM_PAIR_ZNCC, 9, true, &need_zncc},
-        {"match zncc 9x9 12 bit", SDM_PAIR_ZNCC, 9, false, &need_zncc},
-        {"match census 9x7 in 9x9", SDM_PAIR_CENSUS, 9, true, &need_census},
+        {"match sad 9x9", SDM_PAIR_SAD, 9, 0, 63, false, &need_sad},
+        {"match sad 9x9 12 bit", SDM_PAIR_SAD, 9, 0, 63, true, &need_sad},
+        {"match sad 16x16", SDM_PAIR_SAD, 16, 0, 63, false, &need_sad},
+        {"match zncc 9x9", SDM_PAIR_ZNCC, 9, 0, 63, false, &need_zncc},
+        {"match zncc 9x9 12 bit", SDM_PAIR_ZNCC, 9, 0, 63, true, &need_zncc},
+        {"match census 9x7 in 9x9", SDM_PAIR_CENSUS, 9, 0, 63, false, &need_census},
+        {"match sad 9x9 d -64..-1", SDM_PAIR_SAD, 9, -64, -1, false, NULL},
+        {"match zncc 9x9 d -64..-1", SDM_PAIR_ZNCC, 9, -64, -1, false, NULL},
+        {"match census d -64..-1", SDM_PAIR_CENSUS, 9, -64, -1, false, NULL},
+        {"match sad 9x9 d 0..255", SDM_PAIR_SAD, 9, 0, 255, false, NULL},
+        {"match zncc 9x9 d 0..255", SDM_PAIR_ZNCC, 9, 0, 255, false, NULL},
+        {"match census d 0..255", SDM_PAIR_CENSUS, 9, 0, 255, false, NULL},
+        {"match sad 9x9 d 0..511", SDM_PAIR_SAD, 9, 0, 511, false, NULL},
+        {"match zncc 9x9 d 0..511", SDM_PAIR_ZNCC, 9, 0, 511, false, NULL},
+        {"match census d 0..511", SDM_PAIR_CENSUS, 9, 0, 511, false, NULL},
     };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        TRY(sdm_bench_add_pair(b,
-                               &(SdmBenchPair){.base = {.name = list[i].name, .need = *list[i].need},
-                                               .width = w,
-                                               .height = h,
-                                               .frames = 1,
-                                               .eight_bit = list[i].eight_bit,
-                                               .set = settings(list[i].cost, list[i].window, depth, 1.0f)}));
-    TRY(add_ranges(b, w, h));
+    SdmStatus st = SDM_OK;
+    const int w = b->opt->quick ? 96 : 1024, h = b->opt->quick ? 32 : 512, part = b->opt->quick ? 8 : 1;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        SdmBenchPair p = {.base = {.name = list[i].name}, .width = w, .height = h, .frames = 1,
+                          .eight_bit = !list[i].wide, .set = settings(list[i].cost, list[i].window, 0, 1.0f)};
+        if (list[i].need)
+            p.base.need = *list[i].need;
+        p.set.dmin = list[i].dmin / part;
+        p.set.dmax = list[i].dmax / part;
+        TRY(sdm_bench_add_pair(b, &p));
+    }
 done:
     return st;
 }
@@ -150,19 +147,14 @@ done:
 /* dem-stereo-many-core-2011: coarse to fine with substages; their 8 cores and their GPU, best of each. */
 static SdmStatus add_dem_stereo(SdmBench *b)
 {
-    static const struct {
-        const char *cost, *name, *published;
-    } list[] = {
-        {"zncc", "DEM main processing zncc 3962 x 4200", "4.79 s Xeon (Z800), 8 threads; 0.97 s Tesla C2050"},
-        {"census", "DEM main processing census 3962 x 4200",
-         "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050"},
-    };
     SdmStatus st = SDM_OK;
-    SdmBenchScene *scene = NULL;
-    TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200, &scene));
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        TRY(sdm_bench_scene_add(b, scene, list[i].name, list[i].cost, list[i].published));
-    TRY(sdm_bench_scene_add_cells(b, scene, "DEM main processing zncc, its levels and cells", "zncc"));
+    TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
+    TRY(sdm_bench_scene_add(b, "DEM main processing zncc 3962 x 4200", "zncc",
+                            "4.79 s Xeon (Z800), 8 threads; 0.97 s Tesla C2050", false));
+    TRY(sdm_bench_scene_add(b, "DEM main processing census 3962 x 4200", "census",
+                            "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050", false));
+    TRY(sdm_bench_scene_add(b, "DEM main processing zncc, its levels and cells", "zncc",
+                            "none: the paper stops at the heights", true));
 done:
     return st;
 }

@@ -10,11 +10,11 @@
 enum { COARSE = 3 };
 static const float NOISE_Q = 8.0f;
 
-struct SdmBenchScene {
+typedef struct SdmBenchScene {
     SynScene scene;
     SdmWindow win;
     SdmSurface coarse; /* truth with a wave of 0.4 px on it */
-};
+} SdmBenchScene;
 
 static void close_scene(void *data)
 {
@@ -23,41 +23,38 @@ static void close_scene(void *data)
     sdm_surface_free(&s->coarse);
 }
 
-SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene **out)
+SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height)
 {
     SdmStatus st = SDM_OK;
     SdmBenchScene *s = NULL;
     const int w = width / 16 * 16, h = height / 16 * 16; /* whole coarse pixels and cells of the lattice */
     const SdmWindow coarse = {.level = COARSE, .w = w >> COARSE, .h = h >> COARSE};
-    if (b->scene) {
-        *out = b->scene;
+    if (b->scene)
         return SDM_OK;
-    }
     TRY(sdm_bench_alloc(b, &s, 1, sizeof *s));
     b->scene = s;
     b->close_scene = close_scene;
     s->win = (SdmWindow){.w = w, .h = h};
     TRY(syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene));
     TRY(syn_surface(b->ctx, &s->scene, &coarse, 0.4, &s->coarse));
-    *out = s;
 done:
     return st;
 }
 
-const SynScene *sdm_bench_scene_data(const SdmBenchScene *scene)
+const SynScene *sdm_bench_scene(const SdmBench *b)
 {
-    return &scene->scene;
+    return &((const SdmBenchScene *)b->scene)->scene;
 }
 
 typedef struct SceneCall {
     const SdmBenchScene *scene;
     SdmDevice *device; /* NULL: the processor */
+    bool cells;        /* stages 4 to 8: images of full resolution up, cells down; else the levels alone */
     SdmMatchSettings settings;
     double device_s;
 } SceneCall;
 
-/* Stages 4 to 8 on a device: images of full resolution up, cells down. */
-static SdmStatus call_cells(SdmContext *ctx, void *data)
+static SdmStatus call_scene(SdmContext *ctx, void *data)
 {
     SceneCall *const c = data;
     const SynScene *const s = &c->scene->scene;
@@ -73,49 +70,45 @@ static SdmStatus call_cells(SdmContext *ctx, void *data)
                              .scale = 16.0,
                              .ray_error_m_per_px = SYN_GSD_M};
     SdmBlock block = {.w = win->w / 2, .h = win->h / 2};
-    SdmFineResult r;
-    left.lmax = right.lmax = 0;
-    const SdmMatchCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win,
-                                .gridding = &how, .block = &block};
-    const SdmStatus st = sdm_device_match(ctx, c->device, &call, &r);
+    SdmFineResult r = {.ray_error_px = NULL};
+    SdmMatchCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win};
+    if (c->cells) {
+        left.lmax = right.lmax = 0;
+        call.gridding = &how;
+        call.block = &block;
+    }
+    const SdmStatus st =
+        c->device ? sdm_device_match(ctx, c->device, &call, &r) : sdm_match_window(ctx, &call, &r);
     c->device_s = r.device_s;
     sdm_block_free(&block);
     sdm_fine_result_free(&r);
     return st;
 }
 
-static SdmStatus call_scene(SdmContext *ctx, void *data)
+static SdmStatus make_call(SdmBench *b, const SdmBenchScene *scene, SdmDevice *device, const char *level,
+                           const char *cost, SceneCall *c)
 {
-    SceneCall *const c = data;
-    const SynScene *const s = &c->scene->scene;
-    const SdmMatchInput in = {.settings = &c->settings, .lattice = &s->lattice, .left = &s->left_pyramid,
-                              .right = &s->right_pyramid};
-    SdmFineResult r = {.ray_error_px = NULL};
-    const SdmWindow *const win = &c->scene->win;
-    const SdmMatchCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win};
-    const SdmStatus st =
-        c->device ? sdm_device_match(ctx, c->device, &call, &r) : sdm_match_window(ctx, &call, &r);
-    c->device_s = r.device_s;
-    sdm_fine_result_free(&r);
+    *c = (SceneCall){.scene = scene, .device = device};
+    const SdmStatus st = sdm_match_settings(b->ctx, NULL, cost, device ? "auto" : level, NOISE_Q, &c->settings);
+    c->settings.coarse_level = c->settings.coarsest_level = COARSE;
     return st;
 }
 
-static SdmStatus add_scene(SdmBench *b, SdmBenchScene *scene, const SdmBenchCase *base, const char *cost,
-                           SdmDevice *device, bool own_clock)
+/* base: name, published; level. */
+static SdmStatus add_scene(SdmBench *b, const SdmBenchCase *base, const char *cost, SdmDevice *device, bool cells,
+                           bool own_clock)
 {
     SdmStatus st = SDM_OK;
-    SceneCall *c = NULL;
-
+    SceneCall *c;
+    SdmBenchScene *const scene = b->scene;
     SdmBenchCase made = *base;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    c->scene = scene;
-    c->device = device;
-    TRY(sdm_match_settings(b->ctx, NULL, cost, device ? "auto" : base->level, NOISE_Q, &c->settings));
-    c->settings.coarse_level = c->settings.coarsest_level = COARSE;
+    TRY(make_call(b, scene, device, base->level, cost, c));
+    c->cells = cells;
     made.output = "pixel";
     made.outputs = (double)scene->win.w * (double)scene->win.h;
     made.threads = device ? 0 : sdm_threads(b->ctx);
-    made.call = base->call ? base->call : call_scene;
+    made.call = call_scene;
     made.data = c;
     made.clock_s = own_clock ? &c->device_s : NULL;
     TRY(sdm_bench_add(b, &made));
@@ -123,49 +116,29 @@ done:
     return st;
 }
 
-/* On the device: with transfers and the processor's part, and its kernels alone by its own clock. */
-static SdmStatus add_on_device(SdmBench *b, SdmBenchScene *scene, const SdmBenchCase *base, const char *cost)
+SdmStatus sdm_bench_scene_add(SdmBench *b, const char *name, const char *cost, const char *published, bool cells)
 {
     SdmStatus st = SDM_OK;
-    SdmDevice *const device = sdm_bench_device(b);
-    SdmBenchCase made = *base;
-    for (int own_clock = 0; own_clock < 2 && device; own_clock++) {
-        made.level = sdm_bench_device_name(b, own_clock);
-        TRY(add_scene(b, scene, &made, cost, device, own_clock));
-    }
-done:
-    return st;
-}
-
-SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
-                              const char *published)
-{
-    SdmStatus st = SDM_OK;
+    const SdmGpu *const gpu = sdm_bench_gpu(b);
     SdmBenchCase base = {.name = name, .published = published};
-    for (int l = 0; l < b->level_count; l++) {
+    for (int l = 0; l < b->level_count && !cells; l++) {
         base.level = b->levels[l];
         if (strcmp(base.level, "reference") != 0 || b->level_count == 1) /* it takes hours */
-            TRY(add_scene(b, scene, &base, cost, NULL, false));
+            TRY(add_scene(b, &base, cost, NULL, false, false));
     }
-    TRY(add_on_device(b, scene, &base, cost));
+    for (int own_clock = 0; own_clock < 2 && gpu; own_clock++) {
+        base.level = sdm_bench_device_name(b, own_clock);
+        TRY(add_scene(b, &base, cost, gpu->device, cells, own_clock));
+    }
 done:
     return st;
 }
 
-SdmStatus sdm_bench_scene_add_cells(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost)
-{
-    return add_on_device(
-        b, scene,
-        &(SdmBenchCase){.name = name, .published = "none: the paper stops at the heights", .call = call_cells}, cost);
-}
-
-SdmStatus sdm_bench_scene_device_s(SdmBench *b, SdmBenchScene *scene, SdmDevice *device, const char *cost,
-                                   double *seconds)
+SdmStatus sdm_bench_scene_device_s(SdmBench *b, const char *cost, double *seconds)
 {
     SdmStatus st = SDM_OK;
-    SceneCall c = {.scene = scene, .device = device};
-    TRY(sdm_match_settings(b->ctx, NULL, cost, "auto", NOISE_Q, &c.settings));
-    c.settings.coarse_level = c.settings.coarsest_level = COARSE;
+    SceneCall c;
+    TRY(make_call(b, b->scene, sdm_bench_gpu(b)->device, NULL, cost, &c));
     TRY(call_scene(b->ctx, &c));
     *seconds = c.device_s;
 done:

@@ -6,23 +6,15 @@
 #include "bench/bench.h"
 #include "bench/synthetic.h"
 
-typedef struct SdmBenchScene SdmBenchScene;
-
-/* Make the scene of width x height frame pixels, rounded down to multiples of 16; lives as long as *b, which
- * has one: asked for again, it is the same. */
-SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height, SdmBenchScene **out);
-const SynScene *sdm_bench_scene_data(const SdmBenchScene *scene);
-/* Add the case for every instruction set and, where the bench has a device, for it; cost "zncc" or "census".
- * name, published: borrowed. */
-SdmStatus sdm_bench_scene_add(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost,
-                              const char *published);
-/* The device's work in a run: images of full resolution are uploaded, their levels made there, cells of two pixels a side
- * downloaded.  Nothing without a device. */
-SdmStatus sdm_bench_scene_add_cells(SdmBench *b, SdmBenchScene *scene, const char *name, const char *cost);
-
+/* Make the scene of width x height frame pixels, rounded down to multiples of 16.  It lives as long as *b, which has
+ * one: asked for again, it stays. */
+SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height);
+const SynScene *sdm_bench_scene(const SdmBench *b);
+/* Add the case for every instruction set and, where the bench has a device, for it; cost "zncc" or "census".  cells: on
+ * the device alone, and all that a run does there: images of full resolution are uploaded, their levels made there,
+ * cells of two pixels a side downloaded.  name, published: borrowed. */
+SdmStatus sdm_bench_scene_add(SdmBench *b, const char *name, const char *cost, const char *published, bool cells);
 /* Seconds by the device's clock of one run with that cost. */
-struct SdmDevice;
-SdmStatus sdm_bench_scene_device_s(SdmBench *b, SdmBenchScene *scene, struct SdmDevice *device,
-                                   const char *cost, double *seconds);
+SdmStatus sdm_bench_scene_device_s(SdmBench *b, const char *cost, double *seconds);
 
 #endif

@@ -13,7 +13,6 @@ static const char *const costs[3] = {"zncc", "census", "pair"}; /* what is timed
 typedef struct Tune {
     SdmBench *bench;
     SdmDevice *device;
-    SdmBenchScene *scene;
     SdmTuning best;
     double best_s;
 } Tune;
@@ -23,7 +22,7 @@ static SdmStatus measure_once(Tune *t, const char *cost, double *seconds)
 {
     return strcmp(cost, "pair") == 0
                ? sdm_bench_pair_device_s(t->bench, seconds)
-               : sdm_bench_scene_device_s(t->bench, t->scene, t->device, cost, seconds);
+               : sdm_bench_scene_device_s(t->bench, cost, seconds);
 }
 
 /* Least seconds with a row. */
@@ -105,12 +104,12 @@ done:
 SdmStatus sdm_bench_tune(SdmBench *b, SdmBenchTuned *out)
 {
     SdmStatus st = SDM_OK;
-    Tune t = {.bench = b, .device = sdm_bench_device(b)};
+    Tune t = {.bench = b, .device = sdm_bench_gpu(b)->device};
     const char *const name = sdm_device_info(t.device)->name;
     const SdmTuning before = t.best = *sdm_device_tuning(t.device);
     const int w = b->opt->quick ? 320 : 3962, h = b->opt->quick ? 256 : 4200;
     const SdmTuning *const r = &t.best;
-    TRY(sdm_bench_scene_open(b, w, h, &t.scene));
+    TRY(sdm_bench_scene_open(b, w, h));
     TRY(try_kinds(&t));
     for (int i = 0; i < 3; i++) {
         TRY(measure(&t, &before, costs[i], &out->before[i]));
