@@ -2,24 +2,11 @@
  * anywhere. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
+#include "two_contexts.h"
 
 #include "matching/cpu_match_pass.h"
 
-static SdmContext *ctx;
 enum { STEP = 16, NU = 26, NV = 18, U0 = -64, V0 = 32 };
-
-static int setup(void **state)
-{
-    (void)state;
-    return sdm_open(&ctx, NULL) != SDM_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sdm_close(&ctx);
-    return 0;
-}
 
 /* bend 0: affine; else the nodes are moved by up to `bend` px, and everything that depends on heights varies
  * too. */

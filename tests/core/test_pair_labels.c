@@ -2,30 +2,13 @@
  * one value. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
+#include "two_contexts.h"
 
 #include "rectified/pair_labels.h"
 
 #include <math.h>
 
 enum { W = 120, H = 70, SHIFT = 5, HOLE_X = 50, HOLE_Y = 30, HOLE = 9 };
-
-static SdmContext *ctx;
-
-static int setup(void **state)
-{
-    SdmOptions opt;
-    (void)state;
-    sdm_options_default(&opt);
-    opt.threads = 3;
-    return sdm_open(&ctx, &opt) != SDM_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sdm_close(&ctx);
-    return 0;
-}
 
 static SdmOptimizer optimizer(int kind)
 {
@@ -67,8 +50,8 @@ static void what_cannot_be_looked_at_costs_half(void **state)
     sdm_pair_volume_shape(&set, &v);
     v.width = 5;
     v.height = 1;
-    assert_int_equal(sdm_volume_open(ctx, &v), SDM_OK);
-    assert_int_equal(sdm_pair_volume(ctx, &im[0], &im[1], &set, 0, &v), SDM_OK);
+    assert_int_equal(sdm_volume_open(ctx3, &v), SDM_OK);
+    assert_int_equal(sdm_pair_volume(ctx3, &im[0], &im[1], &set, 0, &v), SDM_OK);
     for (int x = 0; x < 5; x++)
         assert_memory_equal(v.cost + x * v.pitch, want[x], 2);
     sdm_volume_close(&v);
@@ -97,7 +80,7 @@ static float *match(const int16_t *left, const int16_t *right, const SdmPairSett
     const SdmPairImage im[2] = {{W, H, W, left, true}, {W, H, W, right, true}};
     float *const d = malloc(W * H * sizeof *d);
     assert_non_null(d);
-    assert_int_equal(sdm_pair_match(ctx, &im[0], &im[1], set, d), SDM_OK);
+    assert_int_equal(sdm_pair_match(ctx3, &im[0], &im[1], set, d), SDM_OK);
     return d;
 }
 

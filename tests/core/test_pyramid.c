@@ -1,23 +1,10 @@
 /* The pyramid: levels by hand, and the laws that windows, strips and the number of threads change nothing. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
+#include "two_contexts.h"
 
 #include "matching/pyramid.h"
 
-static SdmContext *ctx;
-
-static int setup(void **state)
-{
-    (void)state;
-    return sdm_open(&ctx, NULL) != SDM_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sdm_close(&ctx);
-    return 0;
-}
 
 /* An image of any size, any place: by position alone. kind 0 constant, 1 plane, 2 noise with holes. */
 static SdmStatus read_kind(SdmContext *c, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
