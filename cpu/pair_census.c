@@ -9,19 +9,13 @@ extern sdm_pair_row_fn SDM_NAME(pair_census);
 VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s, int planes)
 {
     uint8_t *const kept = r->distances + k * LANES;
-    uint16_t *const column = (uint16_t *)r->sums + k * LANES;
     v8 apart = v8_set1(0);
     for (int p = 0; p < planes; p++)
         apart = v8_add(apart, v8_hamming(v8_set1(r->left_bytes[k + p * r->left_plane]),
                                             v8_load(r->right_bytes + k + p * r->right_plane)));
     const v8 old = v8_load(kept);
     v8_store(kept, apart);
-    const v16 even = v16_add(v16_load(column), v16_sub(v8_evens(apart), v8_evens(old)));
-    const v16 odd = v16_add(v16_load(column + VL), v16_sub(v8_odds(apart), v8_odds(old)));
-    v16_store(column, even);
-    v16_store(column + VL, odd);
-    s->half[0] = v16_add(s->half[0], even);
-    s->half[1] = v16_add(s->half[1], odd);
+    enter16(r, k, apart, old, s);
 }
 
 #define ENTER(n)                                                                                             \
@@ -31,28 +25,14 @@ ENTER(6)
 ENTER(8)
 ENTER(10)
 
-VEC void leave(const SdmPairRow *r, ptrdiff_t k, Sums *s)
-{
-    const uint16_t *const column = (const uint16_t *)r->sums + k * LANES;
-    s->half[0] = v16_sub(s->half[0], v16_load(column));
-    s->half[1] = v16_sub(s->half[1], v16_load(column + VL));
-}
-
-VEC void cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
-{
-    (void)r, (void)i;
-    *even = s->half[0];
-    *odd = s->half[1];
-}
-
 void SDM_NAME(pair_census)(const SdmPairRow *row)
 {
     if (row->planes == 3) /* 5 x 5 */
-        sweep_row(row, (SweepCost){enter3, cost, leave});
+        sweep_row(row, (SweepCost){enter3, cost16, leave16});
     else if (row->planes == 6) /* 7 x 7 */
-        sweep_row(row, (SweepCost){enter6, cost, leave});
+        sweep_row(row, (SweepCost){enter6, cost16, leave16});
     else if (row->planes == 8) /* 9 x 7 */
-        sweep_row(row, (SweepCost){enter8, cost, leave});
+        sweep_row(row, (SweepCost){enter8, cost16, leave16});
     else /* 9 x 9 */
-        sweep_row(row, (SweepCost){enter10, cost, leave});
+        sweep_row(row, (SweepCost){enter10, cost16, leave16});
 }

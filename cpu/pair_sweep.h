@@ -148,6 +148,56 @@ VEC void sweep_right(const SdmPairRow *r, ptrdiff_t i, v16 even, v16 odd, v16 d_
     lanes_shift(&s->cost_even, &s->cost_odd, &s->d_even, &s->d_odd, r->right_best[i + LANES]);
 }
 
+/* ---- column sums of 16 bits, even lanes and odd ones: they are the costs ---- */
+
+VEC uint16_t *column16(const SdmPairRow *r, ptrdiff_t k) { return (uint16_t *)r->sums + k * LANES; }
+
+/* What a row brings to column k and what it takes, bytes. */
+VEC void enter16(const SdmPairRow *r, ptrdiff_t k, v8 more, v8 less, Sums *s)
+{
+    uint16_t *const at = column16(r, k);
+    const v16 even = v16_add(v16_load(at), v16_sub(v8_evens(more), v8_evens(less)));
+    const v16 odd = v16_add(v16_load(at + VL), v16_sub(v8_odds(more), v8_odds(less)));
+    v16_store(at, even);
+    v16_store(at + VL, odd);
+    s->half[0] = v16_add(s->half[0], even);
+    s->half[1] = v16_add(s->half[1], odd);
+}
+
+VEC void leave16(const SdmPairRow *r, ptrdiff_t k, Sums *s)
+{
+    s->half[0] = v16_sub(s->half[0], v16_load(column16(r, k)));
+    s->half[1] = v16_sub(s->half[1], v16_load(column16(r, k) + VL));
+}
+
+VEC void cost16(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
+{
+    (void)r, (void)i;
+    *even = s->half[0];
+    *odd = s->half[1];
+}
+
+/* ---- column sums of 32 bits, a quarter of the lanes at a time ---- */
+
+VEC int32_t *column32(const SdmPairRow *r, ptrdiff_t k, int quarter)
+{
+    return (int32_t *)r->sums + k * LANES + quarter * QL;
+}
+
+VEC void enter32(const SdmPairRow *r, ptrdiff_t k, int quarter, v32 sum, Sums *s)
+{
+    v32_store(column32(r, k, quarter), sum);
+    s->quarter[quarter] = v32_add(s->quarter[quarter], sum);
+}
+
+VEC void leave32(const SdmPairRow *r, ptrdiff_t k, Sums *s)
+{
+    for (int i = 0; i < 4; i++)
+        s->quarter[i] = v32_sub(s->quarter[i], v32_load(column32(r, k, i)));
+}
+
+/* ---- the sweep ---- */
+
 VEC Sums sweep_no_sums(void)
 {
     Sums s;

@@ -13,26 +13,13 @@ VEC ptrdiff_t lanes_at(ptrdiff_t at, int quarter, ptrdiff_t odd)
     return (first & 1) * odd + (first >> 1) + quarter % 2 * QL;
 }
 
-VEC int32_t *column(const SdmPairRow *r, ptrdiff_t k, int quarter)
-{
-    return (int32_t *)r->sums + k * LANES + quarter * QL;
-}
-
 VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
     const v32 left = v32_set1(r->left_pairs[k]);
     for (int i = 0; i < 4; i++) {
-        int32_t *const at = column(r, k, i);
-        const v32 sum = v32_dot(v32_load(at), left, v32_load(r->right_pairs + lanes_at(k, i, r->pairs_odd)));
-        v32_store(at, sum);
-        s->quarter[i] = v32_add(s->quarter[i], sum);
+        const v32 right = v32_load(r->right_pairs + lanes_at(k, i, r->pairs_odd));
+        enter32(r, k, i, v32_dot(v32_load(column32(r, k, i)), left, right), s);
     }
-}
-
-VEC void leave(const SdmPairRow *r, ptrdiff_t k, Sums *s)
-{
-    for (int i = 0; i < 4; i++)
-        s->quarter[i] = v32_sub(s->quarter[i], v32_load(column(r, k, i)));
 }
 
 /* Covariance where 32 bits hold all of it. */
@@ -76,7 +63,7 @@ VEC void long_cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v
 void SDM_NAME(pair_zncc)(const SdmPairRow *row)
 {
     if (row->right_rest)
-        sweep_row(row, (SweepCost){enter, long_cost, leave});
+        sweep_row(row, (SweepCost){enter, long_cost, leave32});
     else
-        sweep_row(row, (SweepCost){enter, short_cost, leave});
+        sweep_row(row, (SweepCost){enter, short_cost, leave32});
 }

@@ -6,6 +6,29 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char fuzz_folder[] = "/tmp/stereodem_fuzz_XXXXXX", fuzz_path[64];
+
+static inline void fuzz_leave(void)
+{
+    remove(fuzz_path);
+    rmdir(fuzz_folder);
+}
+
+/* The path of a file with that name in a folder of its own; both go when the program ends. */
+static inline const char *fuzz_file(const char *name)
+{
+    if (*fuzz_path)
+        return fuzz_path;
+    if (!mkdtemp(fuzz_folder))
+        abort();
+    snprintf(fuzz_path, sizeof fuzz_path, "%s/%s", fuzz_folder, name);
+    atexit(fuzz_leave);
+    return fuzz_path;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

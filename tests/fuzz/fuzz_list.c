@@ -4,28 +4,10 @@
 #include "fuzz.h"
 #include "coreg/stack_layer.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static char path[] = "/tmp/stereodem_fuzz_list_XXXXXX";
-
-static void leave(void)
+static void write_input(const char *path, const uint8_t *data, size_t size)
 {
-    remove(path);
-}
-
-static void write_input(const uint8_t *data, size_t size)
-{
-    static bool made;
-    if (!made) {
-        const int fd = mkstemp(path);
-        if (fd < 0)
-            abort();
-        close(fd);
-        atexit(leave);
-        made = true;
-    }
     FILE *const f = fopen(path, "wb");
     if (!f || fwrite(data, 1, size, f) != size || fclose(f))
         abort();
@@ -35,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     SdmContext *ctx = NULL;
     SdmPaths paths = {0};
-    write_input(data, size);
+    const char *const path = fuzz_file("list.txt");
+    write_input(path, data, size);
     if (sdm_open(&ctx, NULL) != SDM_OK)
         abort();
     const SdmStatus st = sdm_stack_paths(ctx, NULL, 0, path, &paths);

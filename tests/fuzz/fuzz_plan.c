@@ -5,30 +5,13 @@
 #include "job/job.h"
 #include "fuzz.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_TRIED = 64 };
-static char folder[] = "/tmp/stereodem_fuzz_plan_XXXXXX", path[64];
-
-static void leave(void)
-{
-    remove(path);
-    rmdir(folder);
-}
 
 static void write_input(const uint8_t *data, size_t size)
 {
-    static bool made;
-    if (!made) {
-        if (!mkdtemp(folder))
-            abort();
-        snprintf(path, sizeof path, "%s/plan.json", folder);
-        atexit(leave);
-        made = true;
-    }
-    FILE *const f = fopen(path, "wb");
+    FILE *const f = fopen(fuzz_file("plan.json"), "wb");
     bool bad = !f;
     for (size_t i = 0; i < size && !bad; i++)
         bad = data[i] == '@' ? fputs(SDM_VERSION, f) < 0 : fputc(data[i], f) == EOF;
@@ -40,7 +23,7 @@ static void read_list(SdmContext *ctx)
 {
     SdmPlanInput *input = NULL;
     int count = 0;
-    const SdmStatus st = sdm_plan_list(ctx, path, &input, &count);
+    const SdmStatus st = sdm_plan_list(ctx, fuzz_path, &input, &count);
     if (st == SDM_OK ? count < 1 : !*sdm_error(ctx))
         abort();
     for (int i = 0; i < count && st == SDM_OK; i++)
@@ -85,7 +68,7 @@ static void read_plan(SdmContext *ctx)
     SdmPlan *plan = NULL;
     SdmJobProgress *progress = NULL;
     SdmSceneProgress state;
-    if (sdm_plan_read(ctx, folder, &plan) != SDM_OK) {
+    if (sdm_plan_read(ctx, fuzz_folder, &plan) != SDM_OK) {
         if (!*sdm_error(ctx))
             abort();
         return;
@@ -96,7 +79,7 @@ static void read_plan(SdmContext *ctx)
     look_at_units(plan);
     print_again(ctx, plan);
     sdm_plan_close(&plan);
-    if (sdm_job_progress_open(ctx, folder, &progress) != SDM_OK) { /* a name that is too long */
+    if (sdm_job_progress_open(ctx, fuzz_folder, &progress) != SDM_OK) { /* a name that is too long */
         if (!*sdm_error(ctx))
             abort();
         return;

@@ -5,10 +5,7 @@
 #include "job/unit_file.h"
 #include "fuzz.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SIDE = 9, LONGEST = 1 << 15, FINGERPRINT = 77 };
 
@@ -16,16 +13,6 @@ typedef struct Whole {
     uint8_t bytes[LONGEST];
     size_t size;
 } Whole;
-
-static char folder[] = "/tmp/stereodem_fuzz_XXXXXX";
-
-static void leave(void)
-{
-    char path[64];
-    snprintf(path, sizeof path, "%s/unit.sdm", folder);
-    remove(path);
-    rmdir(folder);
-}
 
 static void take(const char *path, Whole *out)
 {
@@ -104,15 +91,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static Whole whole[2];
     static uint8_t bytes[LONGEST];
-    char path[64];
+    const char *const path = fuzz_file("unit.sdm");
     SdmContext *ctx;
-    if (!whole[0].size && !mkdtemp(folder))
-        abort();
-    snprintf(path, sizeof path, "%s/unit.sdm", folder);
-    if (!whole[0].size) {
-        atexit(leave);
+    if (!whole[0].size)
         make_whole(path, whole);
-    }
     const int kind = size ? data[0] & 1 : 0;
     const Whole *const good = &whole[kind];
     memcpy(bytes, good->bytes, good->size);
