@@ -7,20 +7,29 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char TEMPORARY[] = ".part-";
 
-SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, size_t size)
+uint64_t sdm_file_draw(void)
 {
-    uint64_t word = (uint64_t)getpid(), noise = 0;
+    struct timespec now = {0};
+    uint64_t noise = 0;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t word = ((uint64_t)getpid() << 32) ^ (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 30;
     const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         if (read(fd, &noise, sizeof noise) == (ssize_t)sizeof noise)
             word ^= noise;
         close(fd);
     }
-    return sdm_format(ctx, out, size, "%s%s%016" PRIx64, path, TEMPORARY, word);
+    return word;
+}
+
+SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, size_t size)
+{
+    return sdm_format(ctx, out, size, "%s%s%016" PRIx64, path, TEMPORARY, sdm_file_draw());
 }
 
 bool sdm_file_is_named(const char *name, const char *path)

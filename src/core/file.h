@@ -35,6 +35,8 @@ SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **o
 
 /* The folder of path: what stands before its last slash, "." without one. */
 void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE]);
+/* A number that no other process on any machine draws. */
+uint64_t sdm_file_draw(void);
 /* A name beside path that no other process on any machine uses: path.part-<16 digits>. */
 SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, size_t size);
 /* Is `name` that of the file `path`, or of one that sdm_file_temporary_name() made for it? */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,20 +14,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 8, TEXT = 320, STACK_BYTES = 1 << 17 };
+enum { ROUNDS = 8, LOOKS = 5, TEXT = 320, STACK_BYTES = 1 << 17 };
 static const struct timespec POLL = {.tv_nsec = 200000000};
 
 struct SdmLease {
     char path[SDM_PATH_SIZE + 32], text[TEXT];
     pthread_t thread; /* renews it */
     bool has_thread, over;
+    bool lost; /* another process took it over, or its file is gone */
     pthread_mutex_t mutex;
     pthread_cond_t end;
 };
 
 /* ---- holders ---- */
 
-/* A process: where its number counts (machine and, in a container, name space), its number, and its start. */
+/* A process: where its number counts (machine, name space in a container, boot), its number, and its start. */
 typedef struct Holder {
     char place[160];
     long process;             /* 0: the file is not written yet, or nothing that we wrote */
@@ -54,18 +56,30 @@ static unsigned long long began_at(long process, char *state)
     return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
 }
 
+/* The boot of this machine, after which numbers and starts of processes repeat; "" where the system does not tell. */
+static void read_boot(char *out, int size)
+{
+    FILE *const f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (!f || !fgets(out, size, f))
+        *out = '\0';
+    if (f)
+        fclose(f);
+    out[strcspn(out, " \n")] = '\0';
+}
+
 static Holder myself(void)
 {
     char state = ' ';
     Holder me = {.process = (long)getpid(), .began = began_at((long)getpid(), &state)};
-    char host[80] = "", space[64] = "";
+    char host[64] = "", space[40] = "", boot[40] = "";
     if (gethostname(host, sizeof host - 1) != 0)
         snprintf(host, sizeof host, "unknown");
     if (readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0)
         space[0] = '\0';
+    read_boot(boot, sizeof boot);
     for (char *c = host; *c; c++)
         *c = *c == ' ' || *c == '\n' ? '_' : *c;
-    snprintf(me.place, sizeof me.place, "%s/%s", host, space);
+    snprintf(me.place, sizeof me.place, "%s/%s/%s", host, space, boot);
     return me;
 }
 
@@ -96,25 +110,34 @@ typedef struct Look {
     struct timespec changed;
 } Look;
 
-/* What the file says now; false when there is none.  Opened anew each time: a network file system asks its
- * server then. */
-static bool look_at(const char *path, Look *out)
+/* What the file says now: 0, ENOENT when there is none, or the errno that says why it cannot be read.  Opened anew
+ * each time: a network file system asks its server then.  own: renew the file when this is its text; NULL: never. */
+static int look_at(const char *path, const char *own, Look *out)
 {
     struct stat s = {0};
     FILE *const f = fopen(path, "r");
     Holder *const h = &out->holder;
     *h = (Holder){.process = 0};
     if (!f)
-        return false;
+        return errno;
     const size_t n = fread(out->text, 1, TEXT - 1, f);
+    const int why = ferror(f) ? EIO : 0;
     if (fstat(fileno(f), &s) != 0)
         s.st_mtim.tv_sec = time(NULL);
+    out->text[n] = '\0';
+    if (own && strcmp(out->text, own) == 0)
+        (void)futimens(fileno(f), NULL); /* of this very file; NULL: the time of the server */
     fclose(f);
     out->changed = s.st_mtim;
-    out->text[n] = '\0';
     if (sscanf(out->text, "%159s %ld %llu", h->place, &h->process, &h->began) != 3)
         h->process = 0;
-    return true;
+    return why;
+}
+
+static bool is_same(const Look *a, const Look *b)
+{
+    return strcmp(a->text, b->text) == 0 && a->changed.tv_sec == b->changed.tv_sec &&
+           a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
 static double seconds_of(struct timespec t)
@@ -122,49 +145,69 @@ static double seconds_of(struct timespec t)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The clock of the file system, by a file that is made and removed. */
-static double clock_beside(const char *path)
+/* The clock of the file system, by a file that is made and removed; false, and this machine's, where none can be. */
+static bool clock_beside(const char *path, double *now_s)
 {
     char name[SDM_PATH_SIZE + 96];
     struct stat s;
-    double now = (double)time(NULL);
+    *now_s = (double)time(NULL);
     if (sdm_file_temporary_name(NULL, path, name, sizeof name) != SDM_OK)
-        return now;
+        return false;
     const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
-        return now;
-    if (fstat(fd, &s) == 0)
-        now = seconds_of(s.st_mtim);
+        return false;
+    const bool told = fstat(fd, &s) == 0;
+    if (told)
+        *now_s = seconds_of(s.st_mtim);
     close(fd);
     unlink(name);
-    return now;
+    return told;
 }
 
 double sdm_lease_clock_s(const char *folder)
 {
     char path[SDM_PATH_SIZE + 32];
+    double now_s;
     snprintf(path, sizeof path, "%.*s/clock", SDM_PATH_SIZE, folder);
-    return clock_beside(path);
+    (void)clock_beside(path, &now_s);
+    return now_s;
 }
 
 bool sdm_lease_is_live(const char *path, double now_s)
 {
     Look seen;
     const Holder me = myself();
-    return look_at(path, &seen) && !is_dead(&seen.holder, &me, now_s - seconds_of(seen.changed));
+    return look_at(path, NULL, &seen) == 0 && !is_dead(&seen.holder, &me, now_s - seconds_of(seen.changed));
 }
 
-/* Put the file of a dead lease out of the way; another process that does the same may be faster. */
-static void clear(const char *path, const char *text)
+/* Give the file back that was renamed.  Where another process has made a new one by now, that one stands. */
+static int give_back(const char *away, const char *path)
 {
-    char away[SDM_PATH_SIZE + 64];
-    Look found;
-    snprintf(away, sizeof away, "%s-%ld", path, (long)getpid());
-    if (rename(path, away) != 0)
-        return;
-    if (look_at(away, &found) && strcmp(found.text, text) != 0)
-        (void)!link(away, path); /* it was a new one by now: give it back */
+    if (link(away, path) != 0 && errno != EEXIST)
+        return rename(away, path) == 0 ? 0 : errno; /* a file system without hard links */
     unlink(away);
+    return 0;
+}
+
+/* Remove the file of a lease that was found dead.  0, also when it was renewed or removed by now; else the errno that
+ * says why it cannot be removed. */
+static int take_away(const char *path, const Look *dead)
+{
+    char away[SDM_PATH_SIZE + 96];
+    Look found;
+    int why = look_at(path, NULL, &found);
+    if (why || !is_same(&found, dead))
+        return why == ENOENT ? 0 : why;
+    if (sdm_file_temporary_name(NULL, path, away, sizeof away) != SDM_OK)
+        return ENAMETOOLONG;
+    if (rename(path, away) != 0)
+        return errno == ENOENT ? 0 : errno;
+    why = look_at(away, NULL, &found);
+    if (why == ENOENT)
+        return 0;
+    if (why || !is_same(&found, dead))
+        return give_back(away, path);
+    return unlink(away) == 0 || errno == ENOENT ? 0 : errno;
 }
 
 /* Make the file exclusively.  0, then *made tells whether it is ours or was there already; else the errno
@@ -187,22 +230,38 @@ static int make(const char *path, const char *text, bool *made)
 
 /* ---- a lease that is held ---- */
 
+/* Renew the file if it is still ours.  0; ENOENT: there is none; EBUSY: *seen is another's; else why it cannot be
+ * read. */
+static int renew_once(const SdmLease *l, Look *seen)
+{
+    for (int i = 0; i < 2; i++) { /* again with the new time stamp, which nobody takes for a dead one's */
+        const int why = look_at(l->path, l->text, seen);
+        if (why)
+            return why;
+        if (strcmp(seen->text, l->text) != 0)
+            return EBUSY;
+    }
+    return 0;
+}
+
 static void *renew(void *user)
 {
     SdmLease *const l = user;
+    Look seen;
     pthread_mutex_lock(&l->mutex);
-    while (!l->over) {
+    while (!l->over && !l->lost) {
         struct timespec next;
         clock_gettime(CLOCK_MONOTONIC, &next); /* goes on where the clock of the day is set back */
         next.tv_sec += SDM_LEASE_PERIOD_S;
         if (pthread_cond_timedwait(&l->end, &l->mutex, &next) == ETIMEDOUT && !l->over)
-            (void)utimensat(AT_FDCWD, l->path, NULL, 0); /* NULL: the time of the server */
+            l->lost = renew_once(l, &seen) == EBUSY;
     }
     pthread_mutex_unlock(&l->mutex);
     return NULL;
 }
 
-static void start_thread(SdmLease *l)
+/* 0, or the errno that says why there is no thread. */
+static int start_thread(SdmLease *l)
 {
     pthread_condattr_t clock;
     pthread_attr_t small;
@@ -213,9 +272,10 @@ static void start_thread(SdmLease *l)
     pthread_condattr_destroy(&clock);
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);
-    /* without a thread, only other places take the lease for dead */
-    l->has_thread = pthread_create(&l->thread, &small, renew, l) == 0;
+    const int why = pthread_create(&l->thread, &small, renew, l);
+    l->has_thread = why == 0;
     pthread_attr_destroy(&small);
+    return why;
 }
 
 /* A lease that is not held yet. */
@@ -226,7 +286,8 @@ static SdmStatus prepare(SdmContext *ctx, const char *path, const char *end, con
     *out = NULL;
     TRY(sdm_alloc(NULL, &l, 1, sizeof *l, "a lease"));
     TRY(sdm_format(ctx, l->path, sizeof l->path, "%s%s", path, end));
-    snprintf(l->text, sizeof l->text, "%s %ld %llu\n", me->place, me->process, me->began);
+    snprintf(l->text, sizeof l->text, "%s %ld %llu %016llx\n", me->place, me->process, me->began,
+             (unsigned long long)sdm_file_draw());
     *out = l;
     l = NULL;
 done:
@@ -237,6 +298,46 @@ done:
 const char *sdm_lease_path(const SdmLease *lease)
 {
     return lease->path;
+}
+
+/* How a lease was lost. */
+static SdmStatus tell_lost(SdmContext *ctx, const SdmLease *l, const Look *seen)
+{
+    const Holder *const h = &seen->holder;
+    if (h->process > 0)
+        return sdm_fail(ctx, SDM_ERR_IO,
+                        "%s is held by another run now, process %ld on %.*s, which took it over while this one gave no "
+                        "sign of life for %d s (suspended, or cut off from the file system); this one stops and "
+                        "leaves the files to that run",
+                        l->path, h->process, (int)strcspn(h->place, "/"), h->place, SDM_LEASE_SILENT_S);
+    return sdm_fail(ctx, SDM_ERR_IO,
+                    "%s was removed while this run worked: another run may have taken over and finished; this one stops, "
+                    "give the same command again",
+                    l->path);
+}
+
+SdmStatus sdm_lease_check(SdmContext *ctx, SdmLease *l)
+{
+    Look seen = {.text = ""};
+    if (!l)
+        return SDM_OK;
+    pthread_mutex_lock(&l->mutex);
+    int why = renew_once(l, &seen);
+    for (int i = 0; why == ENOENT && i < LOOKS; i++) { /* a process that judges it may have renamed it: take_away() */
+        nanosleep(&POLL, NULL);
+        why = renew_once(l, &seen);
+    }
+    l->lost = l->lost || why == EBUSY || why == ENOENT;
+    const bool lost = l->lost;
+    pthread_mutex_unlock(&l->mutex);
+    if (lost)
+        return tell_lost(ctx, l, &seen);
+    if (why)
+        return sdm_fail(ctx, SDM_ERR_IO,
+                        "%s cannot be read: %s; without it nothing tells whether another run has taken over, so this "
+                        "one stops; give the same command again",
+                        l->path, strerror(why));
+    return SDM_OK;
 }
 
 void sdm_lease_release(SdmLease **lease)
@@ -254,7 +355,7 @@ void sdm_lease_release(SdmLease **lease)
     }
     pthread_cond_destroy(&l->end);
     pthread_mutex_destroy(&l->mutex);
-    if (look_at(l->path, &found) && strcmp(found.text, l->text) == 0) /* not when it was taken over */
+    if (look_at(l->path, l->text, &found) == 0 && strcmp(found.text, l->text) == 0) /* not when it was taken over */
         unlink(l->path);
     sdm_free(lease);
 }
@@ -277,21 +378,57 @@ static SdmStatus refuse(SdmContext *ctx, const SdmLease *l, const char *output, 
         output, h->process, (int)strcspn(h->place, "/"), h->place, silent_s, l->path);
 }
 
-/* Take the lease unless it is alive.  0 or an errno, as make(); *seen, *silent_s: whose it is. */
-static int take(SdmLease *l, const Holder *me, bool *held, Look *seen, double *silent_s)
+static SdmStatus fail_stale(SdmContext *ctx, const char *path, int why)
 {
-    int why = 0;
-    *held = false;
-    for (int i = 0; i < ROUNDS && !*held && !why; i++) {
-        why = make(l->path, l->text, held);
-        if (why || *held || !look_at(l->path, seen))
-            continue;
-        *silent_s = clock_beside(l->path) - seconds_of(seen->changed);
-        if (!is_dead(&seen->holder, me, *silent_s))
+    return sdm_fail(ctx, SDM_ERR_IO,
+                    "%s was left by a process that is gone, and cannot be taken away: %s; remove it, or let its "
+                    "folder be written",
+                    path, strerror(why));
+}
+
+/* Renew the lease from now on; where that cannot be, give it up. */
+static SdmStatus hold(SdmContext *ctx, SdmLease **l)
+{
+    char path[sizeof(*l)->path];
+    const int why = start_thread(*l);
+    if (!why)
+        return SDM_OK;
+    memcpy(path, (*l)->path, sizeof path);
+    sdm_lease_release(l);
+    return sdm_fail(ctx, SDM_ERR_IO,
+                    "%s cannot be renewed: no thread can be started (%s); allow more processes or memory and give "
+                    "the same command again",
+                    path, strerror(why));
+}
+
+/* A try to take a lease. */
+typedef struct Try {
+    bool held;
+    int no_file, no_removal; /* errno: why the file cannot be made; why that of a dead process cannot be removed */
+    Look seen;               /* whose it is, and for how long it has not changed */
+    double silent_s;
+} Try;
+
+/* Take the lease unless it is alive. */
+static void take(SdmLease *l, const Holder *me, Try *t)
+{
+    double now_s;
+    *t = (Try){.held = false};
+    for (int i = 0; i < ROUNDS && !t->held && !t->no_file && !t->no_removal; i++) {
+        t->no_file = make(l->path, l->text, &t->held);
+        if (t->no_file || t->held)
             break;
-        clear(l->path, seen->text);
+        t->no_removal = look_at(l->path, NULL, &t->seen);
+        if (t->no_removal == ENOENT)
+            t->no_removal = 0;
+        else if (!t->no_removal) {
+            (void)clock_beside(l->path, &now_s);
+            t->silent_s = now_s - seconds_of(t->seen.changed);
+            if (!is_dead(&t->seen.holder, me, t->silent_s))
+                break;
+            t->no_removal = take_away(l->path, &t->seen);
+        }
     }
-    return why;
 }
 
 SdmStatus sdm_lease_take_output(SdmContext *ctx, const char *output, SdmLease **out)
@@ -299,22 +436,22 @@ SdmStatus sdm_lease_take_output(SdmContext *ctx, const char *output, SdmLease **
     SdmStatus st = SDM_OK;
     const Holder me = myself();
     SdmLease *l = NULL;
-    Look seen = {.text = ""};
-    double silent_s = 0.0;
-    bool held;
+    Try t;
     *out = NULL;
     TRY(prepare(ctx, output, ".part-owner", &me, &l));
-    const int why = take(l, &me, &held, &seen, &silent_s);
-    if (why)
+    take(l, &me, &t);
+    if (t.no_file)
         st =
             sdm_fail(ctx, SDM_ERR_IO,
                      "%s cannot be written: its marker %s cannot be made (%s); make room, or give an -o in a "
                      "folder that can be written",
-                     output, l->path, strerror(why));
-    else if (!held)
-        st = refuse(ctx, l, output, &seen, &me, silent_s);
+                     output, l->path, strerror(t.no_file));
+    else if (t.no_removal)
+        st = fail_stale(ctx, l->path, t.no_removal);
+    else if (!t.held)
+        st = refuse(ctx, l, output, &t.seen, &me, t.silent_s);
     TRY(st);
-    start_thread(l);
+    TRY(hold(ctx, &l));
     *out = l;
     l = NULL;
 done:
@@ -326,28 +463,31 @@ SdmLease *sdm_lease_announce(const char *path)
 {
     const Holder me = myself();
     SdmLease *l = NULL;
-    Look seen;
-    double silent_s;
-    bool held = false;
+    Try t;
     if (prepare(NULL, path, "", &me, &l) != SDM_OK)
         return NULL;
-    if (take(l, &me, &held, &seen, &silent_s) == 0 && held)
-        start_thread(l);
+    take(l, &me, &t);
+    if (t.held)
+        (void)start_thread(l);
     else
         sdm_free(&l);
     return l;
 }
 
-/* For how long a file that is looked at repeatedly has not changed, by the clock of this process alone. */
+/* For how long a file that is looked at repeatedly has not changed: at first by the clock of the file system, then by
+ * that of this process alone. */
 typedef struct Watch {
     struct timespec changed;
     double heard_s;
     bool seen;
 } Watch;
 
-static double silence_of(Watch *w, const Look *now)
+static double silence_of(const char *path, Watch *w, const Look *now)
 {
-    if (!w->seen || now->changed.tv_sec != w->changed.tv_sec || now->changed.tv_nsec != w->changed.tv_nsec)
+    double now_s;
+    if (!w->seen && clock_beside(path, &now_s))
+        w->heard_s = sdm_now_s() - fmax(now_s - seconds_of(now->changed), 0.0);
+    else if (!w->seen || now->changed.tv_sec != w->changed.tv_sec || now->changed.tv_nsec != w->changed.tv_nsec)
         w->heard_s = sdm_now_s();
     w->changed = now->changed;
     w->seen = true;
@@ -373,18 +513,21 @@ SdmStatus sdm_lease_wait(SdmContext *ctx, const char *path, const char *what, Sd
         }
         if (held)
             break;
-        if (look_at(path, &seen)) {
-            if (is_dead(&seen.holder, &me, silence_of(&watch, &seen))) {
-                clear(path, seen.text);
-            } else if (!told) {
-                sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another process is at %s", what);
-                told = true;
-            }
+        int stale = look_at(path, NULL, &seen);
+        if (!stale && is_dead(&seen.holder, &me, silence_of(path, &watch, &seen))) {
+            stale = take_away(path, &seen);
+        } else if (!stale && !told) {
+            sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another process is at %s", what);
+            told = true;
         }
-        TRY(sdm_check_stop(ctx)); /* also where the file can neither be read nor removed */
+        if (stale && stale != ENOENT) {
+            st = fail_stale(ctx, path, stale);
+            goto done;
+        }
+        TRY(sdm_check_stop(ctx));
         nanosleep(&POLL, NULL);
     }
-    start_thread(l);
+    TRY(hold(ctx, &l));
     *out = l;
     l = NULL;
 done:
@@ -403,10 +546,12 @@ SdmStatus sdm_lease_wait_result(SdmContext *ctx, const char *path, const char *r
     bool told = false;
     for (;;) {
         const double waited_s = sdm_now_s() - start;
-        const bool there = look_at(path, &seen);
+        const bool there = look_at(path, NULL, &seen) == 0;
         if (access(result, F_OK) == 0 || waited_s >= wait_s)
             break;
-        if (there ? is_dead(&seen.holder, &me, silence_of(&watch, &seen)) : watch.seen || waited_s >= turn_s)
+        const double silent_s = there ? silence_of(path, &watch, &seen) : 0.0;
+        if (there ? silent_s > SDM_LEASE_SILENT_S || is_dead(&seen.holder, &me, silent_s)
+                  : watch.seen || waited_s >= turn_s)
             break;
         if (there && !told)
             sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another task prepares the scene");

@@ -1,0 +1,348 @@
+/* Leases: a lost one is noticed, a live one is not taken away, and what the system refuses is an error.
+ *
+ * rename, link, unlink and pthread_create go through functions of this program, which refuse them or let another
+ * process be faster. */
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE /* RTLD_NEXT */
+#include "core/file.h"
+#include "core/lease.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char OTHER[] = "elsewhere/pid:[1]/b 1 77 0\n";
+static const char NEWER[] = "elsewhere/pid:[1]/b 2 78 1\n";
+static char folder[] = "/tmp/stereodem_lease_XXXXXX";
+static SdmContext *ctx;
+
+static const char *in_folder(const char *name)
+{
+    static char path[2][256]; /* two at a time */
+    static int last;
+    last = !last;
+    snprintf(path[last], sizeof path[last], "%s/%s", folder, name);
+    return path[last];
+}
+
+static void put(const char *name, const char *text)
+{
+    FILE *const f = fopen(in_folder(name), "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void expect_text(const char *name, const char *text)
+{
+    char found[400] = "";
+    FILE *const f = fopen(in_folder(name), "r");
+    assert_non_null(f);
+    found[fread(found, 1, sizeof found - 1, f)] = '\0';
+    fclose(f);
+    assert_string_equal(found, text);
+}
+
+static void age(const char *name, int seconds)
+{
+    const time_t then = time(NULL) - seconds;
+    const struct timespec t[2] = {{.tv_sec = then}, {.tv_sec = then}};
+    assert_int_equal(utimensat(AT_FDCWD, in_folder(name), t, 0), 0);
+}
+
+static double age_of(const char *name)
+{
+    struct stat s;
+    assert_int_equal(stat(in_folder(name), &s), 0);
+    return difftime(time(NULL), s.st_mtim.tv_sec);
+}
+
+/* ---- calls that are refused, or come too late ---- */
+
+static int no_thread, no_link, no_rename; /* errno to refuse with; 0: let it go through */
+static const char *replace_at_unlink, *replace_at_rename; /* text that another process puts into "l" right before */
+static int renames;
+
+static void find(const char *name, void *function, size_t size)
+{
+    void *const symbol = dlsym(RTLD_NEXT, name);
+    memcpy(function, &symbol, size);
+}
+
+__attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                                                          void *(*start)(void *), void *user)
+{
+    int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    find("pthread_create", &next, sizeof next);
+    return no_thread ? no_thread : next(thread, attributes, start, user);
+}
+
+__attribute__((visibility("default"))) int link(const char *from, const char *to)
+{
+    int (*next)(const char *, const char *);
+    find("link", &next, sizeof next);
+    errno = no_link;
+    return no_link ? -1 : next(from, to);
+}
+
+__attribute__((visibility("default"))) int rename(const char *from, const char *to)
+{
+    int (*next)(const char *, const char *);
+    const char *const text = replace_at_rename;
+    find("rename", &next, sizeof next);
+    replace_at_rename = NULL;
+    if (text)
+        put("l", text);
+    renames++;
+    errno = no_rename;
+    return no_rename ? -1 : next(from, to);
+}
+
+__attribute__((visibility("default"))) int unlink(const char *path)
+{
+    int (*next)(const char *);
+    const char *const text = replace_at_unlink;
+    find("unlink", &next, sizeof next);
+    replace_at_unlink = NULL;
+    if (text)
+        put("l", text);
+    return next(path);
+}
+
+/* ---- who holds what ---- */
+
+static void a_lost_lease_is_noticed(void **state)
+{
+    SdmLease *l = NULL;
+    (void)state;
+    assert_int_equal(sdm_lease_check(ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_OK);
+    age("d.tif.part-owner", 100);
+    assert_int_equal(sdm_lease_check(ctx, l), SDM_OK);
+    assert_true(age_of("d.tif.part-owner") < 50.0); /* it was renewed */
+    put("d.tif.part-owner", OTHER);
+    age("d.tif.part-owner", 100);
+    assert_int_equal(sdm_lease_check(ctx, l), SDM_ERR_IO);
+    assert_non_null(strstr(sdm_error(ctx), "d.tif.part-owner is held by another run now, process 1 on elsewhere"));
+    assert_true(age_of("d.tif.part-owner") > 50.0); /* the other's is not */
+    assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);
+    assert_int_equal(sdm_lease_check(ctx, l), SDM_ERR_IO); /* it stays lost */
+    put("d.tif.part-owner", OTHER);
+    sdm_lease_release(&l);
+    expect_text("d.tif.part-owner", OTHER);
+    assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);
+}
+
+static void a_lease_that_was_removed_is_lost(void **state)
+{
+    SdmLease *l = NULL;
+    (void)state;
+    assert_int_equal(sdm_lease_wait(ctx, in_folder("l"), "a scene", &l), SDM_OK);
+    assert_int_equal(unlink(in_folder("l")), 0);
+    assert_int_equal(sdm_lease_check(ctx, l), SDM_ERR_IO);
+    assert_non_null(strstr(sdm_error(ctx), "was removed while this run worked"));
+    put("l", OTHER);
+    sdm_lease_release(&l);
+    expect_text("l", OTHER);
+    assert_int_equal(unlink(in_folder("l")), 0);
+}
+
+/* The thread that renews a lease leaves another's file as it is. */
+static void only_its_own_file_is_renewed(void **state)
+{
+    SdmLease *own = NULL, *lost = NULL;
+    const struct timespec wait = {.tv_sec = SDM_LEASE_PERIOD_S + 1};
+    (void)state;
+    own = sdm_lease_announce(in_folder("own"));
+    lost = sdm_lease_announce(in_folder("lost"));
+    assert_true(own && lost);
+    age("own", 100);
+    put("lost", OTHER);
+    age("lost", 100);
+    nanosleep(&wait, NULL);
+    assert_true(age_of("own") < 50.0);
+    assert_true(age_of("lost") > 50.0);
+    sdm_lease_release(&own);
+    sdm_lease_release(&lost);
+    assert_int_equal(access(in_folder("own"), F_OK), -1);
+    assert_int_equal(unlink(in_folder("lost")), 0);
+}
+
+static void without_a_thread_nothing_is_held(void **state)
+{
+    SdmLease *l = NULL;
+    (void)state;
+    no_thread = EAGAIN;
+    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO);
+    assert_non_null(strstr(sdm_error(ctx), "d.tif.part-owner cannot be renewed: no thread can be started"));
+    assert_null(l);
+    assert_int_equal(access(in_folder("d.tif.part-owner"), F_OK), -1);
+    assert_int_equal(sdm_lease_wait(ctx, in_folder("l"), "a scene", &l), SDM_ERR_IO);
+    assert_null(l);
+    assert_int_equal(access(in_folder("l"), F_OK), -1);
+    l = sdm_lease_announce(in_folder("l")); /* this one only tells others */
+    assert_non_null(l);
+    assert_int_equal(sdm_lease_check(ctx, l), SDM_OK);
+    sdm_lease_release(&l);
+    no_thread = 0;
+    assert_int_equal(access(in_folder("l"), F_OK), -1);
+}
+
+/* ---- the file of a dead holder ---- */
+
+static void put_dead(void)
+{
+    put("l", OTHER);
+    age("l", SDM_LEASE_SILENT_S + 10);
+}
+
+/* Renewed, or taken by a third process, while this one judged it. */
+static void a_live_lease_is_not_taken_away(void **state)
+{
+    static const int refused[] = {0, EPERM, EOPNOTSUPP}; /* file systems without hard links */
+    SdmLease *l = NULL;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        no_link = refused[i];
+        put_dead();
+        replace_at_rename = NEWER; /* between the look and the rename */
+        l = sdm_lease_announce(in_folder("l"));
+        assert_null(l);
+        expect_text("l", NEWER);
+    }
+    no_link = 0;
+    put_dead();
+    replace_at_rename = OTHER; /* the same holder: it woke up and renewed it */
+    assert_null(sdm_lease_announce(in_folder("l")));
+    expect_text("l", OTHER);
+    put_dead();
+    renames = 0;
+    replace_at_unlink = NEWER; /* before: this process has asked the clock of the file system */
+    assert_null(sdm_lease_announce(in_folder("l")));
+    expect_text("l", NEWER);
+    assert_int_equal(renames, 0);
+    put_dead();
+    l = sdm_lease_announce(in_folder("l"));
+    assert_non_null(l);
+    sdm_lease_release(&l);
+    assert_int_equal(access(in_folder("l"), F_OK), -1);
+}
+
+static void a_dead_lease_that_stays_is_an_error(void **state)
+{
+    SdmLease *l = NULL;
+    (void)state;
+    no_rename = EACCES;
+    put_dead();
+    assert_int_equal(sdm_lease_wait(ctx, in_folder("l"), "a scene", &l), SDM_ERR_IO);
+    assert_non_null(strstr(sdm_error(ctx), "was left by a process that is gone, and cannot be taken away"));
+    put("d.tif.part-owner", OTHER);
+    age("d.tif.part-owner", SDM_LEASE_SILENT_S + 10);
+    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO);
+    assert_non_null(strstr(sdm_error(ctx), "cannot be taken away: Permission denied"));
+    no_rename = 0;
+    assert_int_equal(unlink(in_folder("l")), 0);
+    assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);
+}
+
+/* ---- who is alive ---- */
+
+/* After a boot, numbers of processes begin anew: a lease of an earlier one is another place's. */
+static void a_boot_is_another_place(void **state)
+{
+    char text[400] = "", boot[64] = "";
+    SdmLease *l = sdm_lease_announce(in_folder("l"));
+    (void)state;
+    assert_non_null(l);
+    FILE *const f = fopen(in_folder("l"), "r"), *const b = fopen("/proc/sys/kernel/random/boot_id", "r");
+    assert_non_null(f);
+    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
+    fclose(f);
+    sdm_lease_release(&l);
+    const bool told = b && fgets(boot, sizeof boot, b);
+    if (b)
+        fclose(b);
+    if (!told)
+        return; /* this system names no boot */
+    boot[strcspn(boot, "\n")] = '\0';
+    char *const at = strstr(text, boot);
+    assert_non_null(at);
+    put("l", text);
+    age("l", 1000);
+    assert_true(sdm_lease_is_live(in_folder("l"), sdm_lease_clock_s(folder))); /* this process lives */
+    *at = *at == 'f' ? 'e' : 'f';
+    put("l", text);
+    assert_true(sdm_lease_is_live(in_folder("l"), sdm_lease_clock_s(folder)));
+    age("l", 1000);
+    assert_false(sdm_lease_is_live(in_folder("l"), sdm_lease_clock_s(folder)));
+    assert_int_equal(unlink(in_folder("l")), 0);
+}
+
+/* A process that is stopped lives, but is not waited for once it has been silent. */
+static void a_stopped_process_is_not_waited_for(void **state)
+{
+    SdmLease *l = NULL;
+    int status;
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        l = sdm_lease_announce(in_folder("l"));
+        raise(SIGSTOP);
+        _exit(l ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+    age("l", SDM_LEASE_SILENT_S - 5);
+    double start = sdm_now_s();
+    assert_int_equal(sdm_lease_wait_result(ctx, in_folder("l"), in_folder("none"), 1.0, 0), SDM_OK);
+    assert_true(sdm_now_s() - start >= 1.0);
+    age("l", SDM_LEASE_SILENT_S + 5);
+    start = sdm_now_s();
+    assert_int_equal(sdm_lease_wait_result(ctx, in_folder("l"), in_folder("none"), 60.0, 0), SDM_OK);
+    assert_true(sdm_now_s() - start < 10.0);
+    assert_null(sdm_lease_announce(in_folder("l"))); /* what it holds alone stays its own */
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(unlink(in_folder("l")), 0);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && sdm_open(&ctx, NULL) == SDM_OK ? 0 : -1;
+}
+
+/* The folder must be empty: nothing may be left aside. */
+static int tear_down(void **state)
+{
+    (void)state;
+    sdm_close(&ctx);
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stopped_process_is_not_waited_for),
+        cmocka_unit_test(a_lost_lease_is_noticed),
+        cmocka_unit_test(a_lease_that_was_removed_is_lost),
+        cmocka_unit_test(only_its_own_file_is_renewed),
+        cmocka_unit_test(without_a_thread_nothing_is_held),
+        cmocka_unit_test(a_live_lease_is_not_taken_away),
+        cmocka_unit_test(a_dead_lease_that_stays_is_an_error),
+        cmocka_unit_test(a_boot_is_another_place),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
