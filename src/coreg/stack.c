@@ -54,17 +54,18 @@ done:
     return st;
 }
 
-static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double started_s)
+static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double started_s, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
     SdmReportWork work = {0};
     const int around = sdm_stage_enter(s->ctx, 8);
+    TRY(sdm_lease_check(s->ctx, lease)); /* opening removes temporary files of earlier runs */
     TRY(sdm_stack_product_open(s->ctx, s->options, &s->grid, stack, &product));
     TRY(sdm_stack_combine(s, product, &work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
     work.wall_s = sdm_now_s() - started_s;
-    TRY(sdm_stack_product_finish(s->ctx, product, stack, &work));
+    TRY(sdm_stack_product_finish(s->ctx, product, stack, &work, lease));
 done:
     sdm_product_close(&product);
     sdm_stage_leave(s->ctx, around);
@@ -84,8 +85,7 @@ SdmStatus sdm_stack(SdmContext *ctx, const SdmOptions *options, const SdmStackOp
     TRY(sdm_stack_open(&s, dems, count));
     TRY(sdm_lease_take_output(ctx, options->output, &lease));
     TRY(align(&s, out));
-    TRY(make_products(&s, &out->report, started_s));
-    sdm_product_tidy(ctx, options->output);
+    TRY(make_products(&s, &out->report, started_s, lease));
 done:
     if (st == SDM_ERR_STOPPED)
         (void)sdm_fail(ctx, st,

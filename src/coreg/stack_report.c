@@ -133,7 +133,7 @@ static void build(SdmContext *ctx, const SdmProduct *p, const SdmStackReport *s,
 }
 
 SdmStatus sdm_stack_product_finish(SdmContext *ctx, SdmProduct *p, const SdmStackReport *report,
-                                   const SdmReportWork *work)
+                                   const SdmReportWork *work, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
     SdmReport r = {0};
@@ -143,7 +143,7 @@ SdmStatus sdm_stack_product_finish(SdmContext *ctx, SdmProduct *p, const SdmStac
     complete.wall_s += sdm_now_s() - start;
     sdm_report_open(ctx, &r);
     build(ctx, p, report, &complete, &r);
-    TRY(sdm_product_publish(ctx, p, &r));
+    TRY(sdm_product_publish(ctx, p, &r, lease));
 done:
     sdm_report_close(&r);
     return st;

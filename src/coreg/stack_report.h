@@ -28,8 +28,9 @@ typedef struct SdmStackReport {
  * raster. opt, grid and report are borrowed until the product is closed. */
 SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
                                  const SdmStackReport *report, SdmProduct **out);
-/* Complete the product, and publish it with its report.  work: wall_s up to the last block. */
+/* Complete the product, and publish it with its report.  work: wall_s up to the last block.  lease: see
+ * sdm_product_publish(). */
 SdmStatus sdm_stack_product_finish(SdmContext *ctx, SdmProduct *p, const SdmStackReport *report,
-                                   const SdmReportWork *work);
+                                   const SdmReportWork *work, SdmLease *lease);
 
 #endif

@@ -206,13 +206,14 @@ SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const Sdm
     m.report.files = m.files;
     TRY(check_output(ctx, options, m.files, m.report.file_count));
     add_times(ctx, &m, in->scene->first_unit, in->prepared_s);
+    TRY(sdm_lease_check(ctx, in->lease)); /* opening removes temporary files of earlier runs */
     TRY(sdm_scene_product_open(ctx, options, &in->prepared->grid, &m.report, &product));
     TRY(write_blocks(ctx, &m, product));
     st = assess(ctx, &m);
     *no_dem = st != SDM_OK;
     TRY(st);
     m.report.work.wall_s += sdm_now_s() - in->started_s;
-    TRY(sdm_scene_product_finish(ctx, product, &m.report));
+    TRY(sdm_scene_product_finish(ctx, product, &m.report, in->lease));
     log_warnings(ctx, &m.quality, options->output);
     *out = product;
     product = NULL;

@@ -16,6 +16,7 @@ typedef struct SdmBuildInput {
         *made; /* of each unit of the job: 1 = this process made it and counted its time; NULL: none */
     const SdmBlock *last; /* the block of the scene's last unit; NULL: it is in its file, as the others */
     double started_s;         /* when the work began, see sdm_now_s() */
+    SdmLease *lease;          /* of the output */
 } SdmBuildInput;
 
 /* Is options->output free to be written, and none of the inputs of the scene? */

@@ -21,6 +21,7 @@ typedef struct SceneMerge {
     const SdmPlanScene *scene;
     SdmOptions options; /* of its products: output, overwrite */
     bool again, is_elsewhere;
+    SdmLease *turn, *output; /* held: of the scene, and of the products where these lie elsewhere */
     SdmPrepared prepared;
     double prepared_s[SDM_UNIT_STAGES];
     int64_t *missing, count; /* its units that are not there */
@@ -77,6 +78,7 @@ done:
 static SdmStatus leave(SdmContext *ctx, const SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
+    TRY(sdm_lease_check(ctx, m->turn));
     TRY(sdm_job_mark_merged(ctx, m->job, m->scene));
     if (!m->options.keep_job)
         sdm_job_sweep(m->job->folder, m->scene);
@@ -84,7 +86,7 @@ done:
     return st;
 }
 
-static SdmStatus build(SdmContext *ctx, const SceneMerge *m, SdmLease **output)
+static SdmStatus build(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
@@ -93,22 +95,23 @@ static SdmStatus build(SdmContext *ctx, const SceneMerge *m, SdmLease **output)
                               .scene = m->scene,
                               .prepared = &m->prepared,
                               .prepared_s = m->prepared_s,
-                              .started_s = sdm_now_s()};
+                              .started_s = sdm_now_s(),
+                              .lease = m->output ? m->output : m->turn};
     TRY(sdm_build_products(ctx, &in, &m->options, &product, &no_dem));
     TRY(leave(ctx, m));
-    sdm_lease_release(output); /* before the last trace of a finished merge goes */
+    sdm_lease_release(&m->output); /* before the last trace of a finished merge goes */
 done:
     sdm_product_close(&product);
     return st;
 }
 
 /* A merge that was stopped after all products had got their names: only tidying is left. */
-static SdmStatus tidy(SdmContext *ctx, const SceneMerge *m, SdmLease **output)
+static SdmStatus tidy(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
     TRY(leave(ctx, m));
-    sdm_lease_release(output);
-    sdm_product_tidy(ctx, m->options.output);
+    sdm_lease_release(&m->output);
+    sdm_product_tidy(ctx, m->options.output, m->scene->product_fingerprint);
 done:
     return st;
 }
@@ -147,6 +150,8 @@ static SdmStatus take_merged(SdmContext *ctx, SceneMerge *m)
 static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
 {
     char path[SDM_PATH_SIZE];
+    if (sdm_lease_check(NULL, m->turn) != SDM_OK)
+        return st == SDM_ERR_STOPPED ? st : sdm_lease_check(ctx, m->turn); /* the reason for whatever failed */
     if (sdm_job_file(NULL, m->job, SDM_JOB_FAILURE, m->scene->number, path) != SDM_OK)
         return st;
     if (st == SDM_OK)
@@ -157,12 +162,12 @@ static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
 }
 
 /* Merge a scene whose lease is held. */
-static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m, SdmLease **output)
+static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
     if (sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
         m->already = true;
-        return tidy(ctx, m, output);
+        return tidy(ctx, m);
     }
     if (sdm_job_is_merged(m->job, m->scene)) {
         TRY(take_merged(ctx, m));
@@ -171,7 +176,7 @@ static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m, SdmLease **output)
     }
     TRY(sdm_plan_check_files(ctx, m->job->folder, m->scene, false));
     TRY(find_missing(ctx, m));
-    st = record(ctx, m, build(ctx, m, output));
+    st = record(ctx, m, build(ctx, m));
 done:
     return st;
 }
@@ -181,20 +186,19 @@ static SdmStatus merge_in_turn(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
-    SdmLease *turn = NULL, *output = NULL;
     if (!m->again && access(m->options.output, F_OK) == 0 && sdm_job_is_merged(m->job, m->scene) &&
         !sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
         m->already = true;
         return SDM_OK;
     }
     TRY(sdm_job_file(ctx, m->job, SDM_JOB_MERGING, m->scene->number, path));
-    TRY(sdm_lease_wait(ctx, path, m->scene->name, &turn));
+    TRY(sdm_lease_wait(ctx, path, m->scene->name, &m->turn));
     if (m->is_elsewhere) /* another job may merge into that folder, too */
-        TRY(sdm_lease_take_output(ctx, m->options.output, &output));
-    st = merge_held(ctx, m, &output);
+        TRY(sdm_lease_take_output(ctx, m->options.output, &m->output));
+    st = merge_held(ctx, m);
 done:
-    sdm_lease_release(&output);
-    sdm_lease_release(&turn);
+    sdm_lease_release(&m->output);
+    sdm_lease_release(&m->turn);
     return st;
 }
 

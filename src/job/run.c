@@ -38,11 +38,15 @@ done:
 }
 
 /* The products are there: remove what they were made from, then let the output go. */
-static void leave(Run *r)
+static SdmStatus leave(SdmContext *ctx, Run *r)
 {
+    SdmStatus st = SDM_OK;
+    TRY(sdm_lease_check(ctx, r->lease));
     if (!r->options.keep_job)
         sdm_job_remove(r->folder);
     sdm_lease_release(&r->lease);
+done:
+    return st;
 }
 
 static SdmStatus build(SdmContext *ctx, Run *r)
@@ -52,8 +56,9 @@ static SdmStatus build(SdmContext *ctx, Run *r)
     SdmBuildInput in;
     TRY(sdm_units_result(ctx, r->units, 0, &in));
     in.started_s = r->started_s;
+    in.lease = r->lease;
     TRY(sdm_build_products(ctx, &in, &r->job.options, &product, &r->no_dem));
-    leave(r);
+    TRY(leave(ctx, r));
 done:
     sdm_product_close(&product); /* after the job is gone: see sdm_build_products() */
     return st;
@@ -64,12 +69,14 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmMatchQueue **queue)
 {
     SdmStatus st = SDM_OK;
     const SdmPlanScene *const scene = &r->job.plan->scene[0];
-    const SdmUnitsRequest request = {
-        .job = &r->job, .keep_last = !r->options.keep_job, .expected = r->job.plan->units};
+    const SdmUnitsRequest request = {.job = &r->job,
+                                     .output = r->lease,
+                                     .keep_last = !r->options.keep_job,
+                                     .expected = r->job.plan->units};
     if (sdm_product_finished(ctx, r->options.output,
                              scene->product_fingerprint)) { /* stopped when only tidying was left */
-        leave(r);
-        sdm_product_tidy(ctx, r->options.output);
+        TRY(leave(ctx, r));
+        sdm_product_tidy(ctx, r->options.output, scene->product_fingerprint);
         sdm_log(ctx, SDM_LOG_INFO, 9, "%s was finished already", r->options.output);
         return SDM_OK;
     }
@@ -107,18 +114,21 @@ static SdmStatus tell_stopped(SdmContext *ctx, const char *folder)
 }
 
 /* After a failure: keep what can be taken up, else remove the folder. */
-static void leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
+static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
 {
     int64_t blocks = 0, prepared = 0;
+    if (sdm_lease_check(NULL, r->lease) != SDM_OK) /* the reason for whatever failed; the folder is another run's */
+        return sdm_lease_check(ctx, r->lease);
     if (r->units && !r->no_dem)
         sdm_units_store_last(r->units);
     if (st == SDM_ERR_STOPPED)
         (void)tell_stopped(ctx, r->folder);
     if (!*r->folder)
-        return;
+        return st;
     sdm_job_count(r->folder, &blocks, &prepared);
     if (r->no_dem || blocks + prepared == 0)
         sdm_job_remove(r->folder);
+    return st;
 }
 
 /* Choose the device that the whole run takes, as the plan will say; take the output; plan. */
@@ -160,7 +170,7 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     sdm_progress(ctx, 9, 1.0, "done");
 done:
     if (st != SDM_OK)
-        leave_failed(ctx, &r, st);
+        st = leave_failed(ctx, &r, st);
     sdm_crash_leftover(ctx, NULL, NULL);
     sdm_lease_release(&r.lease);
     sdm_units_close(&r.units);

@@ -1,7 +1,6 @@
 /* Units in work, one scene at a time. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/unit_queue.h"
-#include "core/lease.h"
 #include "scene/scene.h"
 
 #include <errno.h>
@@ -160,7 +159,14 @@ static bool find_prepared(SdmContext *ctx, SdmUnits *u)
     return s->is_prepared;
 }
 
-static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u)
+/* Before a file is put in place: does this process still hold what it works for?  lease: of the unit, or NULL. */
+static SdmStatus check_held(SdmContext *ctx, const SdmUnits *u, SdmLease *lease)
+{
+    const SdmStatus st = sdm_lease_check(ctx, u->q.output);
+    return st == SDM_OK ? sdm_lease_check(ctx, lease) : st;
+}
+
+static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
@@ -173,6 +179,7 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u)
     TRY(sdm_scene_prepare(ctx, s->images, &s->prepared));
     stages_since(ctx, before, s->prepared_s);
     TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_PREPARED, s->plan->number, path));
+    TRY(check_held(ctx, u, lease));
     TRY(sdm_prepared_write(ctx, path, s->plan->fingerprint, &s->prepared, s->prepared_s, u->q.is_shared));
     s->is_prepared = true;
 done:
@@ -183,8 +190,9 @@ done:
     return st;
 }
 
-/* Prepare the scene for that unit: from its file, from another process that is at it, or here. */
-static SdmStatus need_prepared(SdmContext *ctx, SdmUnits *u, int64_t unit)
+/* Prepare the scene for that unit: from its file, from another process that is at it, or here.  own: lease of the
+ * unit, or NULL. */
+static SdmStatus need_prepared(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLease *own)
 {
     SdmStatus st = SDM_OK;
     char running[SDM_PATH_SIZE], path[SDM_PATH_SIZE];
@@ -203,7 +211,7 @@ static SdmStatus need_prepared(SdmContext *ctx, SdmUnits *u, int64_t unit)
         sdm_log(ctx, SDM_LOG_INFO, 0, "nobody has prepared %s: done here", s->name);
         lease = sdm_lease_announce(running);
     }
-    st = prepare_now(ctx, u);
+    st = prepare_now(ctx, u, lease ? lease : own);
 done:
     sdm_lease_release(&lease);
     return st;
@@ -248,7 +256,7 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     const SdmPrepared *const p = &s->prepared;
     SdmBlock *const b = &w->work.block;
     TRY(need_queue(ctx, u));
-    TRY(need_prepared(ctx, u, w->unit));
+    TRY(need_prepared(ctx, u, w->unit, w->lease));
     TRY(open_images(ctx, u, SDM_DEPTH_WINDOWS));
     for (int i = 0; i < 2; i++)
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);
@@ -264,11 +272,12 @@ done:
 }
 
 static SdmStatus store_block(SdmContext *ctx, SdmUnits *u, int64_t unit, const SdmBlock *b,
-                             const double *took_s)
+                             const double *took_s, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
     TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_UNIT, unit, path));
+    TRY(check_held(ctx, u, lease));
     TRY(sdm_unit_write(ctx, path, sdm_plan_unit_fingerprint(u->scene.plan, unit), b, took_s, u->q.is_shared));
 done:
     return st;
@@ -295,7 +304,7 @@ static SdmStatus end_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
         memcpy(u->last_s, w->took_s, sizeof u->last_s);
         *b = (SdmBlock){.height_m = NULL};
     } else {
-        TRY(store_block(ctx, u, w->unit, b, w->took_s));
+        TRY(store_block(ctx, u, w->unit, b, w->took_s, w->lease));
     }
 done:
     sdm_block_free(b);
@@ -305,7 +314,7 @@ done:
 void sdm_units_store_last(SdmUnits *u)
 {
     if (u->has_last)
-        (void)store_block(NULL, u, last_unit(u->scene.plan), &u->last, u->last_s); /* or lost: no harm */
+        (void)store_block(NULL, u, last_unit(u->scene.plan), &u->last, u->last_s, NULL); /* or lost: no harm */
 }
 
 /* ---- any unit ---- */
@@ -345,18 +354,18 @@ static SdmStatus begin_unit(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
                         strerror(errno));
     TRY(sdm_job_file(ctx, job, SDM_JOB_RUNNING, w->unit, path));
     w->lease = sdm_lease_announce(path);
-    TRY(tile ? begin_block(ctx, u, w, tile) : need_prepared(ctx, u, w->unit));
+    TRY(tile ? begin_block(ctx, u, w, tile) : need_prepared(ctx, u, w->unit, w->lease));
 done:
-    if (st != SDM_OK)
-        sdm_lease_release(&w->lease);
     return st;
 }
 
-/* Keep a unit's failure beside it, or remove that of the try before. */
-static SdmStatus record(SdmContext *ctx, const SdmUnits *u, int64_t unit, SdmStatus st)
+/* Keep a unit's failure beside it, or remove that of the try before; not when another task has the unit by now. */
+static SdmStatus record(SdmContext *ctx, const SdmUnits *u, UnitInWork *w, SdmStatus st)
 {
     char path[SDM_PATH_SIZE];
-    if (sdm_job_file(NULL, u->q.job, SDM_JOB_ERROR, unit, path) != SDM_OK)
+    const bool held = check_held(NULL, u, w->lease) == SDM_OK;
+    sdm_lease_release(&w->lease);
+    if (!held || sdm_job_file(NULL, u->q.job, SDM_JOB_ERROR, w->unit, path) != SDM_OK)
         return st;
     if (st == SDM_OK)
         unlink(path);
@@ -381,7 +390,7 @@ SdmStatus sdm_units_begin(SdmContext *ctx, SdmUnits *u, int64_t unit)
     if (st == SDM_OK)
         u->count++;
     else
-        (void)record(ctx, u, unit, st);
+        (void)record(ctx, u, w, st);
 done:
     return st;
 }
@@ -394,9 +403,8 @@ SdmStatus sdm_units_end(SdmContext *ctx, SdmUnits *u, SdmUnitDone *done)
     const SdmStatus st = w->is_block ? end_block(ctx, u, w) : SDM_OK;
     if (st == SDM_OK && !w->resumed)
         u->made[w->unit] = 1;
-    sdm_lease_release(&w->lease);
     *done = (SdmUnitDone){.unit = w->unit, .resumed = w->resumed, .seconds = sdm_now_s() - w->started_s};
-    return record(ctx, u, w->unit, st);
+    return record(ctx, u, w, st);
 }
 
 SdmStatus sdm_units_end_others(SdmContext *ctx, SdmUnits *u, SdmStatus st)
@@ -413,7 +421,7 @@ SdmStatus sdm_units_result(SdmContext *ctx, SdmUnits *u, int scene, SdmBuildInpu
 {
     SdmStatus st = SDM_OK;
     use_scene(u, scene);
-    TRY(need_prepared(ctx, u, u->scene.plan->first_unit));
+    TRY(need_prepared(ctx, u, u->scene.plan->first_unit, NULL));
     *out = (SdmBuildInput){.job = u->q.job,
                            .scene = u->scene.plan,
                            .prepared = &u->scene.prepared,

@@ -3,6 +3,7 @@
 #ifndef SDM_UNIT_QUEUE_H
 #define SDM_UNIT_QUEUE_H
 
+#include "core/lease.h"
 #include "job/build_products.h"
 #include "job/job.h"
 
@@ -10,6 +11,7 @@ typedef struct SdmUnits SdmUnits;
 
 typedef struct SdmUnitsRequest {
     const SdmJob *job;  /* borrowed */
+    SdmLease *output;   /* borrowed: of the products that the units are for; NULL: none, each unit has its own */
     bool is_shared;     /* other processes work on the job: wait for them, keep failures for status */
     bool keep_last;     /* the last block of a scene stays in memory, see sdm_units_result() */
     double wait_s;      /* longest wait for another process that prepares a scene */

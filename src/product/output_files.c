@@ -1,6 +1,7 @@
 /* Name of the DEM -> the files of a product: their names, checks before any work, renames at the end. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/output_files.h"
+#include "core/file.h"
 #include "geo/gdal_errors.h"
 
 #include <dirent.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 static const char *const suffix[SDM_FILES] = {".html", ".png", ".json", "_qa.tif", "_ortho.tif", ".tif"};
-/* of OUTPUT.part-KIND */
+/* of OUTPUT.part-KIND-RUN */
 static const char *const kind[SDM_FILES] = {"html", "png", "json", "qa", "ortho", "dem"};
 
 /* Length of the output's name without .tif or .tiff. */
@@ -56,11 +57,13 @@ SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFi
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s: a DEM is a GeoTIFF, in a file; give a name such as dem.tif", output);
     const int stem = (int)stem_length(output);
+    snprintf(files->run, sizeof files->run, "%08x", (unsigned)(sdm_file_draw() >> 32 ^ sdm_file_draw()));
+    files->is_lost = false;
     for (int i = 0; i < SDM_FILES; i++) {
         files->made[i] = true;
         TRY(sdm_format(ctx, files->path[i], SDM_PATH_SIZE, "%.*s%s", stem, output, suffix[i]));
-        TRY(sdm_format(ctx, files->part[i], SDM_PATH_SIZE, "%s.part-%s", output, kind[i]));
-        TRY(sdm_format(ctx, files->raw[i], SDM_PATH_SIZE, "%s.part-raw-%s", output, kind[i]));
+        TRY(sdm_format(ctx, files->part[i], SDM_PATH_SIZE, "%s.part-%s-%s", output, kind[i], files->run));
+        TRY(sdm_format(ctx, files->raw[i], SDM_PATH_SIZE, "%s.part-raw-%s-%s", output, kind[i], files->run));
     }
     TRY(sdm_format(ctx, files->path[SDM_FILE_DEM], SDM_PATH_SIZE, "%s", output));
     TRY(sdm_format(ctx, files->marker, SDM_PATH_SIZE, "%s.part-naming", output));
@@ -74,15 +77,15 @@ done:
     return st;
 }
 
-/* A name that a run makes and removes: "DEM.tif.part-dem", "DEM.tif.part-raw-ortho-typed", also with GDAL's
- * endings (".ovr.tmp"); no other name that begins alike. */
+/* A name that a run makes and removes: "DEM.tif.part-dem-1f3a90c2", "DEM.tif.part-raw-ortho-1f3a90c2-typed", also
+ * with GDAL's endings (".ovr.tmp"); no other name that begins alike. */
 static bool is_temporary(const SdmOutputFiles *files, const char *base)
 {
     const size_t n = strlen(files->prefix);
     if (strncmp(base, files->prefix, n) != 0)
         return false;
     const char *rest = base + n;
-    if (!strcmp(rest, "naming") || !strncmp(rest, "owner-", 6)) /* "owner" itself is the lease's */
+    if (sdm_file_is_named(rest, "naming") || !strncmp(rest, "owner.part-", 11)) /* "owner" itself is the lease's */
         return true;
     if (!strncmp(rest, "raw-", 4))
         rest += 4;
@@ -94,15 +97,21 @@ static bool is_temporary(const SdmOutputFiles *files, const char *base)
     return false;
 }
 
-void sdm_output_files_sweep(const SdmOutputFiles *files)
+/* run: in the names of the files to remove; "": all. */
+static void remove_temporary(const SdmOutputFiles *files, const char *run)
 {
     DIR *const dir = opendir(files->folder);
     if (!dir)
         return;
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
-        if (is_temporary(files, e->d_name))
+        if (is_temporary(files, e->d_name) && strstr(e->d_name + strlen(files->prefix), run))
             unlinkat(dirfd(dir), e->d_name, 0);
     closedir(dir);
+}
+
+void sdm_output_files_sweep(const SdmOutputFiles *files)
+{
+    remove_temporary(files, "");
 }
 
 static bool exists(const char *path)
@@ -111,55 +120,108 @@ static bool exists(const char *path)
     return lstat(path, &s) == 0;
 }
 
+/* What the marker says: whose renames it stands for. */
+typedef struct Marker {
+    uint64_t job; /* fingerprint */
+    char run[12];
+} Marker;
+
+static bool read_marker(const SdmOutputFiles *files, Marker *out)
+{
+    FILE *const f = fopen(files->marker, "r");
+    const bool read = f && fscanf(f, "%" SCNx64 " %11s", &out->job, out->run) == 2;
+    if (f)
+        fclose(f);
+    return read;
+}
+
+static SdmStatus write_marker(SdmContext *ctx, const SdmOutputFiles *files, uint64_t job)
+{
+    SdmStatus st = SDM_OK;
+    SdmFileWriter w;
+    char text[64];
+    const int n = snprintf(text, sizeof text, "%" PRIx64 " %s\n", job, files->run);
+    TRY(sdm_file_create(ctx, files->marker, &w));
+    sdm_file_put(&w, text, (size_t)n);
+    TRY(sdm_file_commit(ctx, &w, false));
+done:
+    return st;
+}
+
+/* Has file i of the marker's run not got its name yet? */
+static bool is_aside(const SdmOutputFiles *files, const Marker *marker, int i)
+{
+    char path[SDM_PATH_SIZE + 32];
+    snprintf(path, sizeof path, "%s.part-%s-%s", files->path[SDM_FILE_DEM], kind[i], marker->run);
+    return exists(path);
+}
+
+void sdm_output_files_leave(const SdmOutputFiles *files)
+{
+    Marker marker;
+    const bool is_ours = read_marker(files, &marker) && strcmp(marker.run, files->run) == 0;
+    if (is_ours && files->is_lost)
+        return; /* what is there tells the new holder which files were renamed: sdm_output_files_recover() */
+    remove_temporary(files, files->run);
+    if (is_ours)
+        unlink(files->marker);
+}
+
 void sdm_output_files_recover(const SdmOutputFiles *files)
 {
-    if (!exists(files->marker) || !exists(files->part[SDM_FILE_DEM]))
+    Marker marker;
+    if (!read_marker(files, &marker) || !is_aside(files, &marker, SDM_FILE_DEM))
         return;
     for (int i = 0; i < SDM_FILES; i++)
-        if (i != SDM_FILE_DEM && !exists(files->part[i]))
+        if (i != SDM_FILE_DEM && !is_aside(files, &marker, i))
             unlink(files->path[i]);
 }
 
 bool sdm_output_files_finished(const SdmOutputFiles *files, uint64_t job)
 {
-    uint64_t found = 0;
-    FILE *const f = fopen(files->marker, "r");
-    bool all = f && fscanf(f, "%" SCNx64, &found) == 1 && found == job;
-    if (f)
-        fclose(f);
+    Marker marker;
+    bool all = read_marker(files, &marker) && marker.job == job;
     for (int i = 0; i < SDM_FILES && all; i++)
-        all = exists(files->path[i]) && !exists(files->part[i]);
+        all = exists(files->path[i]) && !is_aside(files, &marker, i);
     return all;
 }
 
-static SdmStatus write_marker(SdmContext *ctx, const SdmOutputFiles *files, uint64_t job)
+void sdm_output_files_forget(const SdmOutputFiles *files, uint64_t job)
 {
-    FILE *const f = fopen(files->marker, "w");
-    bool bad = !f || fprintf(f, "%" PRIx64 "\n", job) < 0;
-    if (f)
-        bad |= fclose(f) != 0;
-    return bad ? sdm_fail_write(ctx, files->marker, strerror(errno)) : SDM_OK;
+    Marker marker;
+    if (!read_marker(files, &marker) || marker.job != job)
+        return;
+    remove_temporary(files, marker.run);
+    unlink(files->marker);
 }
 
-SdmStatus sdm_output_files_rename(SdmContext *ctx, const SdmOutputFiles *files, uint64_t job)
+/* Give file i its name, or remove an earlier one of that name when the product has no such file. */
+static SdmStatus rename_one(SdmContext *ctx, const SdmOutputFiles *files, int i)
 {
     static const char *const stale[] = {".aux.xml", ".ovr", ".msk"};
-    SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE + 16];
+    if (!files->made[i])
+        unlink(files->path[i]);
+    else if (rename(files->part[i], files->path[i]))
+        return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", files->path[i],
+                        strerror(errno));
+    for (int k = 0; k < 3; k++) { /* side files of an earlier DEM of that name */
+        snprintf(path, sizeof path, "%s%s", files->path[i], stale[k]);
+        unlink(path);
+    }
+    return SDM_OK;
+}
+
+SdmStatus sdm_output_files_rename(SdmContext *ctx, SdmOutputFiles *files, uint64_t job, SdmLease *lease)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_lease_check(ctx, lease));
     TRY(write_marker(ctx, files, job));
-    for (int i = 0; i < SDM_FILES; i++) {
-        if (!files->made[i])
-            unlink(files->path[i]);
-        else if (rename(files->part[i], files->path[i])) {
-            st = sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", files->path[i],
-                          strerror(errno));
+    for (int i = 0; i < SDM_FILES && st == SDM_OK; i++) {
+        st = sdm_lease_check(ctx, lease);
+        files->is_lost = st != SDM_OK;
+        if (st == SDM_OK && (st = rename_one(ctx, files, i)) != SDM_OK)
             sdm_output_files_recover(files);
-            goto done;
-        }
-        for (int k = 0; k < 3; k++) { /* side files of an earlier DEM of that name */
-            snprintf(path, sizeof path, "%s%s", files->path[i], stale[k]);
-            unlink(path);
-        }
     }
 done:
     return st;
@@ -210,10 +272,11 @@ SdmStatus sdm_output_files_check(SdmContext *ctx, const SdmOutputFiles *files, b
                                  bool may_be_own)
 {
     SdmStatus st = SDM_OK;
-    const bool stopped = exists(files->marker);
+    Marker marker;
+    const bool stopped = read_marker(files, &marker);
     TRY(sdm_file_check_output(ctx, "-o", files->path[SDM_FILE_DEM]));
     for (int i = SDM_FILES - 1; i >= 0; i--) {
-        const bool own = stopped && !exists(files->part[i]) && (i != SDM_FILE_DEM || may_be_own);
+        const bool own = stopped && !is_aside(files, &marker, i) && (i != SDM_FILE_DEM || may_be_own);
         TRY(check_file(ctx, files->path[i], overwrite || own));
     }
 done:

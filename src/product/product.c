@@ -70,11 +70,11 @@ bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)
     return finished;
 }
 
-void sdm_product_tidy(SdmContext *ctx, const char *output)
+void sdm_product_tidy(SdmContext *ctx, const char *output, uint64_t job)
 {
     SdmOutputFiles *files = NULL;
     if (name_files(ctx, output, &files) == SDM_OK)
-        sdm_output_files_sweep(files);
+        sdm_output_files_forget(files, job);
     sdm_free(&files);
 }
 
@@ -459,7 +459,7 @@ static SdmStatus write_file(SdmContext *ctx, const char *path, const void *data,
     return bad ? sdm_fail_write(ctx, path, strerror(why)) : SDM_OK;
 }
 
-SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report)
+SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
     SdmText json = {.ctx = ctx}, html = {.ctx = ctx};
@@ -470,7 +470,7 @@ SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *r
     TRY(write_file(ctx, p->files->part[SDM_FILE_JSON], json.data, json.size));
     TRY(write_file(ctx, p->files->part[SDM_FILE_HTML], html.data, html.size));
     TRY(sdm_check_stop(ctx));
-    TRY(sdm_output_files_rename(ctx, p->files, p->request.job));
+    TRY(sdm_output_files_rename(ctx, p->files, p->request.job, lease));
 done:
     sdm_text_close(&html);
     sdm_text_close(&json);
@@ -486,7 +486,7 @@ void sdm_product_close(SdmProduct **out)
     for (int i = 0; i < SDM_FILES; i++)
         (void)sdm_raster_close(NULL, &p->raster[i], "");
     if (p->files)
-        sdm_output_files_sweep(p->files);
+        sdm_output_files_leave(p->files);
     sdm_png_close(&p->relief);
     sdm_png_close(&p->coverage);
     sdm_dem_stats_close(&p->stats);

@@ -4,6 +4,7 @@
 #define SDM_PRODUCT_H
 
 #include "core/dem_block.h"
+#include "core/lease.h"
 #include "product/dem_stats.h"
 #include "product/qa_raster.h"
 #include "product/report_model.h"
@@ -33,8 +34,8 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
 /* Was a run with the fingerprint `job` stopped after it had renamed every file, so that only tidying is left?
  */
 bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job);
-/* Remove the temporary files of a run that is over. */
-void sdm_product_tidy(SdmContext *ctx, const char *output);
+/* When that is done: remove the last trace of that run. */
+void sdm_product_tidy(SdmContext *ctx, const char *output, uint64_t job);
 
 SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, SdmProduct **out);
 /* Add a block, in any order, every cell once; heights above the ellipsoid are converted to the vertical
@@ -42,9 +43,10 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
 SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *block);
 /* After the last block: statistics, overviews, compressed rasters, pictures. */
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p);
-/* After that: write the report and rename all files. */
-SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report);
-/* Remove what was not published. */
+/* After that: write the report and rename all files.  lease: of the output, as held so far; NULL: none.  When another
+ * run has taken it over, nothing is renamed. */
+SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report, SdmLease *lease);
+/* Remove what was not published, no file of another run. */
 void sdm_product_close(SdmProduct **p);
 
 /* ---- what the report says of it ---- */

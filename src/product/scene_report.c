@@ -247,7 +247,7 @@ static void build(SdmContext *ctx, const SdmProduct *p, const SdmSceneReport *s,
     sdm_report_work(r, ctx, p, &s->work);
 }
 
-SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report)
+SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
     SdmReport r = {0};
@@ -257,7 +257,7 @@ SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmScen
     complete.work.wall_s += sdm_now_s() - start;
     sdm_report_open(ctx, &r);
     build(ctx, p, &complete, &r);
-    TRY(sdm_product_publish(ctx, p, &r));
+    TRY(sdm_product_publish(ctx, p, &r, lease));
 done:
     sdm_report_close(&r);
     return st;

@@ -27,7 +27,8 @@ typedef struct SdmSceneReport {
  * closed. */
 SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
                                  const SdmSceneReport *report, SdmProduct **out);
-/* Complete the product, and publish it with its report. */
-SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report);
+/* Complete the product, and publish it with its report.  lease: see sdm_product_publish(). */
+SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report,
+                                   SdmLease *lease);
 
 #endif

@@ -7,7 +7,6 @@ import os
 import resource
 import shutil
 import signal
-import socket
 import subprocess
 import time
 
@@ -194,7 +193,7 @@ def merge_markers(bench):
     is_runs(bench, "after the wait: bytes", "o/dem")
     ghost = subprocess.Popen(["true"])
     ghost.wait()
-    here = f"{socket.gethostname()}/{os.readlink('/proc/self/ns/pid')}" if os.path.exists("/proc/self/ns/pid") else "x/y"
+    here = base.place() or "x/y"
     for name, text, most_s in (("of a process that ended", f"{here} {ghost.pid} 77\n", 10), ("empty", "", 60),
                                ("of another machine that is silent", "elsewhere/pid:[1] 1 77\n", 60)):
         computed(bench)
@@ -204,6 +203,30 @@ def merge_markers(bench):
         took = time.monotonic() - began
         bench.check(f"marker {name}", done.returncode == 0 and took < most_s, f"{took:.0f} s: {done.stderr}")
     is_runs(bench, "marker taken over: bytes", "o/dem")
+
+
+def unit_taken_over(bench):
+    """A task that was suspended, and whose unit another task has by now, stops and leaves the unit to that one."""
+    run, other = "o/unit_000001.run", b"elsewhere/pid:[1]/b 1 77 0\n"
+    plan(bench)
+    bench.make("tile", "-q", "o", "0")
+    for _ in range(20):
+        base.remove("o/unit_000001.sdm")
+        task = start(bench, "tile", "-q", "o", "1")
+        while not os.path.exists(run) and task.poll() is None:
+            time.sleep(0.001)
+        task.send_signal(signal.SIGSTOP)
+        time.sleep(0.05)
+        if os.path.exists(run) and not os.path.exists("o/unit_000001.sdm"):
+            break
+        task.send_signal(signal.SIGCONT)
+        task.communicate(timeout=base.SECONDS)
+    base.put(run, other)
+    task.send_signal(signal.SIGCONT)
+    said = task.communicate(timeout=base.SECONDS)[1]
+    left = sorted(name for name in os.listdir("o") if name.startswith("unit_000001"))
+    bench.check("unit taken over", task.returncode == 1 and "held by another run now, process 1 on elsewhere" in said and
+                left == ["unit_000001.run"] and base.content(run) == other, f"{task.returncode}, {left}: {said}")
 
 
 def merged_elsewhere(bench):
@@ -367,6 +390,7 @@ def user(bench):
     merges_at_once(bench)
     two_jobs_one_folder(bench)
     merge_markers(bench)
+    unit_taken_over(bench)
     merged_elsewhere(bench)
     other_plan(bench)
     numbers(bench)

@@ -103,12 +103,12 @@ def while_naming(bench, dem):
     base.sweep("o.tif")
     bench.make(*COMMAND, "--keep-job")
     for path in ("o.tif", "o_qa.tif"):
-        os.rename(path, f"o.tif.part-{'dem' if path == 'o.tif' else 'qa'}")
-    base.put("o.tif.part-naming", b"1\n")
+        os.rename(path, f"o.tif.part-{'dem' if path == 'o.tif' else 'qa'}-0badcafe")
+    base.put("o.tif.part-naming", b"1 0badcafe\n")
     done = bench.call(*COMMAND)
     bench.check("stopped while naming", done.returncode == 0 and base.content("o.tif") == dem and
                 not base.aside("o.tif"), f"exit code {done.returncode}, left {base.aside('o.tif')}: {done.stderr}")
-    base.put("o.tif.part-naming", b"1\n")
+    base.put("o.tif.part-naming", b"1 0badcafe\n")
     bench.refuse("named by another job", 2, ["o.tif", "exists"], *COMMAND[2:])
     base.remove("o.tif.part-naming")
     bench.refuse("done, and asked for again", 2, ["o.tif", "exists"], *COMMAND[2:])

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import signal
-import socket
 import subprocess
 import time
 
@@ -75,11 +74,41 @@ def while_one_stands(bench, dem):
     bench.check("the first goes on", code == 0 and whole([dem]), f"exit code {code}: {said}, left {base.aside('o.tif')}")
 
 
+def others_files():
+    """All but the leases of units, which are the first's own."""
+    return {path: seen for path, seen in base.snapshot(".").items() if not path.endswith(".run") and seen}
+
+
+def taken_over(bench, dem):
+    """The first is suspended for so long that another run takes its output over: it stops, and touches nothing of that one."""
+    other = b"elsewhere/pid:[1]/b 1 77 0\n"
+    for whole_run in (False, True):
+        base.sweep("o.tif")
+        first = start(bench)
+        while not os.path.exists("o.tif.job/scene_000000.sdm") and first.poll() is None:
+            time.sleep(0.005)
+        first.send_signal(signal.SIGSTOP)
+        base.put(MARKER, other)
+        if whole_run:  # another one, which is done by the time
+            os.utime(MARKER, (0, 0))
+            bench.make(*COMMAND)
+        before = others_files()
+        first.send_signal(signal.SIGCONT)
+        code, said = end(first)
+        after = others_files()
+        word = "was removed" if whole_run else "process 1 on elsewhere"
+        bench.check(f"taken over, {'until it was done' if whole_run else 'at work'}",
+                    code == 1 and word in said and "\n" not in said and before == after,
+                    f"exit code {code}: {said}, {set(before.items()) ^ set(after.items())}")
+        if whole_run:
+            bench.check("the other's files", whole([dem]), f"left {base.aside('o.tif')}")
+
+
 def markers(bench, dem):
     """Left by processes that are gone, on this machine and on others."""
     ghost = subprocess.Popen(["true"])
     ghost.wait()
-    here = f"{socket.gethostname()}/{os.readlink('/proc/self/ns/pid')}" if os.path.exists("/proc/self/ns/pid") else None
+    here = base.place()
     gone = {"empty": b"", "no text of ours": bytes(range(256)) * 4, "another machine": b"elsewhere/pid:[1] 1 77\n"}
     if here:
         gone["a process that ended"] = f"{here} {ghost.pid} 77\n".encode()
@@ -107,6 +136,7 @@ def two_runs(bench):
     bench.make(*COMMAND, "--overwrite", "--cost", "census")
     census = base.content("o.tif")
     while_one_stands(bench, dem)
+    taken_over(bench, dem)
     markers(bench, dem)
     side_by_side(bench, dem, census, wall)
 

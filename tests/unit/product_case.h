@@ -116,7 +116,7 @@ static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneRe
         TRY(sdm_product_write(ctx, p, &b));
         free_block(&b);
     }
-    TRY(sdm_scene_product_finish(ctx, p, report));
+    TRY(sdm_scene_product_finish(ctx, p, report, NULL));
 done:
     free_block(&b);
     sdm_product_close(&p);

@@ -1,5 +1,6 @@
 /* Refusals, full disks, kills and failing allocations while the products are written. */
 // SPDX-License-Identifier: Apache-2.0
+#include "product/output_files.h"
 #include "product_case.h"
 
 #include <signal.h>
@@ -72,7 +73,7 @@ static void unwritten_cells(void **state)
     assert_int_equal(sdm_scene_product_open(ctx, &opt, &g, &report, &p), SDM_OK);
     assert_int_equal(make_block(ctx, 0, 0, 100, 50, 250.0F, &b), SDM_OK);
     assert_int_equal(sdm_product_write(ctx, p, &b), SDM_OK);
-    assert_int_equal(sdm_scene_product_finish(ctx, p, &report), SDM_ERR_DATA);
+    assert_int_equal(sdm_scene_product_finish(ctx, p, &report, NULL), SDM_ERR_DATA);
     b.row0 = g.rows - 49;
     assert_int_equal(sdm_product_write(ctx, p, &b), SDM_ERR_DATA);
     assert_true(count_files("u.tif.part-") > 0);
@@ -160,6 +161,85 @@ static void every_allocation_fails_once(void **state)
     }
 }
 
+/* ---- two runs on one output ---- */
+
+static void put(const char *path, const char *text)
+{
+    FILE *const f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void put_parts(const SdmOutputFiles *files)
+{
+    for (int i = 0; i < SDM_FILES; i++)
+        put(files->part[i], files->run);
+}
+
+/* A run whose output another one has taken over renames nothing and removes its own files alone. */
+static void an_output_that_was_lost(void **state)
+{
+    (void)state;
+    static SdmOutputFiles own, other;
+    char path[256];
+    SdmContext *ctx;
+    SdmLease *lease = NULL;
+    snprintf(path, sizeof path, "%s/t.tif", folder);
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_output_files_name(ctx, path, &own), SDM_OK);
+    assert_int_equal(sdm_output_files_name(ctx, path, &other), SDM_OK);
+    assert_string_not_equal(own.part[SDM_FILE_DEM], other.part[SDM_FILE_DEM]);
+    assert_int_equal(sdm_lease_take_output(ctx, path, &lease), SDM_OK);
+    put_parts(&own);
+    put_parts(&other);
+    put(other.marker, "1 12345678\n");
+    put(sdm_lease_path(lease), "elsewhere/pid:[1]/b 1 77 0\n");
+    assert_int_equal(sdm_output_files_rename(ctx, &own, 1, lease), SDM_ERR_IO);
+    assert_non_null(strstr(sdm_error(ctx), "is held by another run now"));
+    sdm_output_files_leave(&own);
+    assert_int_equal(count_files("t.tif.part-"), SDM_FILES + 2); /* the other's, its marker, its lease */
+    assert_int_equal(count_files("t"), SDM_FILES + 2);
+    sdm_lease_release(&lease);
+    unlink(path);
+    sdm_close(&ctx);
+    empty_folder();
+}
+
+/* It was lost while files were renamed: the new holder finds which, and removes them. */
+static void an_output_that_was_lost_while_renaming(void **state)
+{
+    (void)state;
+    static SdmOutputFiles own, other;
+    char path[256], text[64];
+    SdmContext *ctx;
+    snprintf(path, sizeof path, "%s/t.tif", folder);
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_output_files_name(ctx, path, &own), SDM_OK);
+    assert_int_equal(sdm_output_files_name(ctx, path, &other), SDM_OK);
+    put_parts(&own);
+    snprintf(text, sizeof text, "1 %s\n", own.run);
+    put(own.marker, text);
+    assert_int_equal(rename(own.part[SDM_FILE_HTML], own.path[SDM_FILE_HTML]), 0);
+    own.is_lost = true;
+    sdm_output_files_leave(&own);
+    assert_int_equal(count_files("t"), SDM_FILES + 1); /* all is as it was */
+    assert_int_equal(sdm_output_files_check(ctx, &other, false, true), SDM_OK);
+    sdm_output_files_recover(&other);
+    sdm_output_files_sweep(&other);
+    assert_int_equal(count_files("t"), 0);
+    put_parts(&other);
+    assert_int_equal(sdm_output_files_rename(ctx, &other, 1, NULL), SDM_OK);
+    assert_true(sdm_output_files_finished(&own, 1));
+    assert_false(sdm_output_files_finished(&own, 2));
+    sdm_output_files_forget(&own, 2);
+    assert_int_equal(count_files("t.tif.part-"), 1);
+    sdm_output_files_forget(&own, 1);
+    assert_int_equal(count_files("t"), SDM_FILES);
+    sdm_close(&ctx);
+    empty_folder();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +247,8 @@ int main(void)
         cmocka_unit_test(killed_then_run_again),
         cmocka_unit_test(refusals),
         cmocka_unit_test(unwritten_cells),
+        cmocka_unit_test(an_output_that_was_lost),
+        cmocka_unit_test(an_output_that_was_lost_while_renaming),
         cmocka_unit_test(every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
