@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_PX_MAX = 1 << 20, READ_PX_MAX = 1 << 25, SAMPLES_MAX = 1 << 19 };
+enum { READ_PX_MAX = 1 << 25, SAMPLES_MAX = 1 << 19, WINDOW_PX = 1 << 20, BAND_ROWS = 256, BANDS = 8 };
 
 typedef struct Samples {
     float *value; /* of usable pixels, `count` of them */
@@ -21,84 +21,169 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The blocks to read: whole blocks as the file stores them; where these are too large, rows of them. */
+/* ---- which pixels: by their position alone, so that the same pixels give the same, however the file stores them ---- */
+
+/* Bands of `rows` rows from the top; every `every`-th of them is read, and the last, where a file that was cut short
+ * ends.  The pixels of a band, counted row by row, give a sample every `step`. */
 typedef struct Sampling {
-    int64_t bw, bh, nx, count; /* block size, blocks across, blocks in all */
-    int64_t every;             /* blocks from one that is read to the next; the last is read, too */
-    int64_t step;              /* pixels of a block from one sample to the next */
+    int64_t width, rows, bands, every, step;
+    int64_t most; /* samples at most */
 } Sampling;
 
-static Sampling choose_sampling(const SdmImage *im)
+static int64_t common_divisor(int64_t a, int64_t b)
 {
-    Sampling p = {im->width, 64, 1, 0, 1, 1};
-    if (im->band) {
-        int bw, bh;
-        GDALGetBlockSize(im->band, &bw, &bh);
-        p.bw = bw, p.bh = bh;
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
     }
-    p.bw = p.bw < im->width ? p.bw : im->width;
-    if (p.bw > BLOCK_PX_MAX)
-        p.bw = BLOCK_PX_MAX;
-    if (p.bw * p.bh > BLOCK_PX_MAX)
-        p.bh = BLOCK_PX_MAX / p.bw;
-    p.nx = (im->width + p.bw - 1) / p.bw;
-    p.count = p.nx * ((im->height + p.bh - 1) / p.bh);
-    while (p.count / p.every * p.bw * p.bh > READ_PX_MAX)
+    return a;
+}
+
+static Sampling choose_sampling(int64_t width, int64_t height)
+{
+    Sampling p = {.width = width, .rows = BAND_ROWS, .every = 1};
+    while (p.rows > 1 && p.rows * width * BANDS > READ_PX_MAX)
+        p.rows /= 2;
+    p.bands = (height + p.rows - 1) / p.rows;
+    while (p.bands / p.every * p.rows * width > READ_PX_MAX)
         ++p.every;
-    p.step = p.count / p.every * p.bw * p.bh / SAMPLES_MAX + 1;
-    while (p.step > 1 && (p.bw % p.step == 0 || p.nx % p.every == 0) && p.step % 2 == 0)
+    const int64_t read = (p.bands + p.every - 2) / p.every + 1, px = (p.every > 1 ? read * p.rows : height) * width;
+    p.step = px / SAMPLES_MAX + 1;
+    while (common_divisor(p.step, width) > 1)
         ++p.step; /* not the same columns in every row */
+    p.most = px / p.step + read;
     return p;
 }
 
-/* Sample a block of an ASTER band in memory, where 0 is fill, without a copy to floats. */
-static void sample_bytes(const SdmImage *im, const Sampling *p, int64_t block, Samples *s)
+static bool is_read(const Sampling *p, int64_t band)
 {
-    const int64_t x = block % p->nx * p->bw, y = block / p->nx * p->bh;
-    const int64_t w = p->bw < im->width - x ? p->bw : im->width - x;
-    const int64_t h = p->bh < im->height - y ? p->bh : im->height - y;
+    return band % p->every == 0 || band == p->bands - 1;
+}
+
+/* The first sample of row y from column x on. */
+static int64_t first_sample(const Sampling *p, int64_t x, int64_t y)
+{
+    const int64_t band = y / p->rows, at = (y - band * p->rows) * p->width + x + band;
+    return x + (p->step - at % p->step) % p->step;
+}
+
+/* ---- reading them, in the order in which the file stores them ---- */
+
+typedef struct Window {
+    int64_t x, y, w, h;
+} Window;
+
+/* An image that is measured. */
+typedef struct Measure {
+    SdmImage *im;
+    Sampling p;
+    Samples s;
+    float *raw; /* a window */
+    uint8_t *valid;
+} Measure;
+
+/* A window of an ASTER band in memory, where 0 is fill, without a copy to floats. */
+static void sample_bytes(Measure *m, Window at)
+{
+    Samples *const s = &m->s;
     uint8_t least = UINT8_MAX, most = 0; /* of the values minus one, so that fill is the largest */
-    for (int64_t j = 0; j < h; ++j) {
-        const uint8_t *const row = im->raw + (y + j) * im->width + x;
-        for (int64_t i = 0; i < w; ++i) {
-            const uint8_t less = (uint8_t)(row[i] - 1);
+    for (int64_t y = at.y; y < at.y + at.h; ++y) {
+        const uint8_t *const row = m->im->raw + y * m->im->width;
+        for (int64_t x = at.x; x < at.x + at.w; ++x) {
+            const uint8_t less = (uint8_t)(row[x] - 1);
             least = less < least ? less : least;
-            most = row[i] > most ? row[i] : most;
+            most = row[x] > most ? row[x] : most;
+        }
+        for (int64_t x = first_sample(&m->p, at.x, y); x < at.x + at.w; x += m->p.step) {
+            s->tried++;
+            if (row[x])
+                s->value[s->count++] = (float)row[x];
         }
     }
     if (most > 0) {
         s->min = fminf(s->min, (float)least + 1.0f);
         s->max = fmaxf(s->max, (float)most);
     }
-    for (int64_t i = block % p->step; i < w * h && s->tried < SAMPLES_MAX; i += p->step) {
-        const uint8_t v = im->raw[(y + i / w) * im->width + x + i % w];
-        s->tried++;
-        if (v)
-            s->value[s->count++] = (float)v;
-    }
 }
 
-static SdmStatus sample_block(SdmContext *ctx, SdmImage *im, const Sampling *p, int64_t block, float *raw,
-                              uint8_t *valid, Samples *s)
+/* A window inside a band. */
+static SdmStatus sample_window(SdmContext *ctx, Measure *m, Window at)
 {
-    if (im->raw && !im->user_mask && im->zero_is_fill) {
-        sample_bytes(im, p, block, s);
+    SdmStatus st = SDM_OK;
+    Samples *const s = &m->s;
+    if (m->im->raw && !m->im->user_mask && m->im->zero_is_fill) {
+        sample_bytes(m, at);
         return SDM_OK;
     }
-    const int64_t x = block % p->nx * p->bw, y = block / p->nx * p->bh;
-    const int64_t w = p->bw < im->width - x ? p->bw : im->width - x;
-    const int64_t h = p->bh < im->height - y ? p->bh : im->height - y;
-    const SdmStatus st = sdm_image_raw(ctx, im, x, y, w, h, raw, valid);
-    for (int64_t i = 0; st == SDM_OK && i < w * h; ++i)
-        if (valid[i]) {
-            s->min = raw[i] < s->min ? raw[i] : s->min;
-            s->max = raw[i] > s->max ? raw[i] : s->max;
+    TRY(sdm_image_raw(ctx, m->im, at.x, at.y, at.w, at.h, m->raw, m->valid));
+    for (int64_t i = 0; i < at.w * at.h; ++i)
+        if (m->valid[i]) {
+            s->min = m->raw[i] < s->min ? m->raw[i] : s->min;
+            s->max = m->raw[i] > s->max ? m->raw[i] : s->max;
         }
-    for (int64_t i = block % p->step; st == SDM_OK && i < w * h && s->tried < SAMPLES_MAX; i += p->step) {
-        s->tried++;
-        if (valid[i])
-            s->value[s->count++] = raw[i];
+    for (int64_t j = 0; j < at.h; ++j)
+        for (int64_t x = first_sample(&m->p, at.x, at.y + j) - at.x; x < at.w; x += m->p.step) {
+            s->tried++;
+            if (m->valid[j * at.w + x])
+                s->value[s->count++] = m->raw[j * at.w + x];
+        }
+done:
+    return st;
+}
+
+/* The bands of a window that are to be read. */
+static SdmStatus sample_bands(SdmContext *ctx, Measure *m, Window at)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t end = at.y + at.h;
+    while (at.y < end) {
+        const int64_t band = at.y / m->p.rows, next = (band + 1) * m->p.rows;
+        at.h = (next < end ? next : end) - at.y;
+        if (is_read(&m->p, band))
+            TRY(sample_window(ctx, m, at));
+        at.y += at.h;
     }
+done:
+    return st;
+}
+
+/* Whole blocks of the file, as many as fit WINDOW_PX: first across, then down.  One that is larger is read by rows. */
+static Window choose_window(const SdmImage *im)
+{
+    int bw = (int)im->width, bh = 1;
+    if (im->band)
+        GDALGetBlockSize(im->band, &bw, &bh);
+    const int64_t across = WINDOW_PX / ((int64_t)bw * bh);
+    Window at = {.w = across > 1 ? across * bw : bw, .h = bh};
+    at.w = at.w < im->width ? at.w : im->width;
+    at.w = at.w < WINDOW_PX ? at.w : WINDOW_PX;
+    const int64_t down = WINDOW_PX / (at.w * bh);
+    at.h = at.w == im->width && down > 1 ? down * bh : bh;
+    return at;
+}
+
+/* Blocks in the order of the file: each is decoded once. */
+static SdmStatus sample_image(SdmContext *ctx, Measure *m, Window size)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t width = m->im->width, height = m->im->height;
+    const int64_t rows = size.h < WINDOW_PX / size.w ? size.h : WINDOW_PX / size.w;
+    TRY(sdm_alloc(ctx, &m->raw, (size_t)(size.w * rows), sizeof *m->raw, "image window"));
+    TRY(sdm_alloc(ctx, &m->valid, (size_t)(size.w * rows), 1, "image window"));
+    for (int64_t top = 0; top < height; top += size.h)
+        for (int64_t x = 0; x < width; x += size.w) {
+            const int64_t end = top + size.h < height ? top + size.h : height;
+            for (int64_t y = top; y < end; y += rows)
+                TRY(sample_bands(ctx, m,
+                                 (Window){.x = x,
+                                          .y = y,
+                                          .w = size.w < width - x ? size.w : width - x,
+                                          .h = rows < end - y ? rows : end - y}));
+        }
+done:
+    sdm_free(&m->raw);
+    sdm_free(&m->valid);
     return st;
 }
 
@@ -191,20 +276,11 @@ static SdmStatus set_radiometry(SdmContext *ctx, SdmImage *im, Samples *s)
 SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im)
 {
     SdmStatus st = SDM_OK;
-    Samples s = {NULL, 0, 0, INFINITY, -INFINITY};
-    float *raw = NULL;
-    uint8_t *valid = NULL;
-    const Sampling p = choose_sampling(im);
-    TRY(sdm_alloc(ctx, &s.value, SAMPLES_MAX, sizeof *s.value, "image samples"));
-    TRY(sdm_alloc(ctx, &raw, (size_t)(p.bw * p.bh), sizeof *raw, "image block"));
-    TRY(sdm_alloc(ctx, &valid, (size_t)(p.bw * p.bh), 1, "image block"));
-    for (int64_t block = 0; block < p.count - 1; block += p.every)
-        TRY(sample_block(ctx, im, &p, block, raw, valid, &s));
-    TRY(sample_block(ctx, im, &p, p.count - 1, raw, valid, &s));
-    TRY(set_radiometry(ctx, im, &s));
+    Measure m = {.im = im, .p = choose_sampling(im->width, im->height), .s = {.min = INFINITY, .max = -INFINITY}};
+    TRY(sdm_alloc(ctx, &m.s.value, (size_t)m.p.most, sizeof *m.s.value, "image samples"));
+    TRY(sample_image(ctx, &m, choose_window(im)));
+    TRY(set_radiometry(ctx, im, &m.s));
 done:
-    sdm_free(&s.value);
-    sdm_free(&raw);
-    sdm_free(&valid);
+    sdm_free(&m.s.value);
     return st;
 }

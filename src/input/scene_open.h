@@ -17,7 +17,8 @@ int64_t sdm_image_height(const SdmImage *im);
  */
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
 
-/* How samples become q, and which of them are saturated or fill: from statistics of the whole image. */
+/* How samples become q, and which of them are saturated or fill: from statistics of the whole image, of pixels chosen
+ * by their position, so that it does not matter how a file stores them. */
 typedef struct SdmRadiometry {
     double scale, offset; /* see sdm_image_stretch() */
     float saturated_at;   /* samples as stored in the file; +inf when unknown */
@@ -83,8 +84,7 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
 
 /* An image in memory; everything is borrowed until the scene is closed, and only read.  It is treated as a
  * file of these samples: unsigned samples of 0 are no data where neither nodata nor a mask of the file's own
- * says otherwise, and samples of more than 8 bits are stretched by their percentiles, which are sampled as
- * from a file that stores its image row by row. */
+ * says otherwise, and samples of more than 8 bits are stretched by their percentiles. */
 typedef enum SdmSampleType {
     SDM_SAMPLE_UINT8,
     SDM_SAMPLE_UINT16,

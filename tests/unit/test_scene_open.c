@@ -230,6 +230,78 @@ static void wide_stretch(void **state)
     sdm_close(&ctx);
 }
 
+/* A raster of 16 bits with a long tail, which no rule of the test's other rasters repeats. */
+static void write_tail(const char *path, int w, int h)
+{
+    const GDALDatasetH ds = GDALCreate(GDALGetDriverByName("GTiff"), path, w, h, 1, GDT_UInt16, NULL);
+    uint16_t *const row = malloc(sizeof *row * (size_t)w);
+    double corner[6] = {500000, 10, 0, 5000000, 0, -10};
+    uint32_t noise = 12345;
+    assert_non_null(ds);
+    GDALSetGeoTransform(ds, corner);
+    GDALSetProjection(ds, "EPSG:32631");
+    for (int y = 0; y < h; ++y) {
+        for (int x = 0; x < w; ++x) {
+            noise = noise * 1664525U + 1013904223U;
+            const uint32_t n = noise >> 16, part = n % 251;
+            row[x] = (uint16_t)(500 + (n & 1023) + (part == 0 ? n / 4 : 0) + (uint32_t)y * 500U / (uint32_t)h);
+        }
+        assert_int_equal(
+            GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Write, 0, y, w, 1, row, w, 1, GDT_UInt16, 0, 0), 0);
+    }
+    free(row);
+    GDALClose(ds);
+}
+
+static SdmRadiometry radiometry_of(SdmContext *ctx, const char *left, const char *right)
+{
+    SdmRadiometry r;
+    SdmScene *scene = open_ok(ctx, left, right);
+    sdm_image_radiometry(scene->view[0].image, &r);
+    sdm_scene_close(&scene);
+    return r;
+}
+
+/* Strips, tiles, lines: the same samples; with every pixel read, and with bands of an image that is too large. */
+static void storage_does_not_matter(void **state)
+{
+    (void)state;
+    static const int size[2][2] = {{1100, 900}, {5900, 5800}};
+    static const struct {
+        const char *driver, *name, *how[4];
+    } copy[] = {{"GTiff", "tiles.tif", {"TILED=YES", NULL}},
+                {"GTiff", "wide.tif", {"TILED=YES", "BLOCKXSIZE=1040", "BLOCKYSIZE=2048", NULL}},
+                {"GTiff", "strip.tif", {"BLOCKYSIZE=100000", NULL}},
+                {"ENVI", "lines.img", {"INTERLEAVE=BIL", NULL}}};
+    SdmOptions opt;
+    char path[256];
+    sdm_options_default(&opt);
+    opt.base_height = 0.5;
+    SdmContext *ctx = open_context(&opt);
+    names("tail.tif", "other.tif");
+    Raster r = PLAIN;
+    r.rpc = false, r.georef = true;
+    write_raster(path_b, r);
+    for (int i = 0; i < 2; ++i) {
+        write_tail(path_a, size[i][0], size[i][1]);
+        const SdmRadiometry first = radiometry_of(ctx, path_a, path_b);
+        const GDALDatasetH from = GDALOpen(path_a, GA_ReadOnly);
+        for (int k = 0; k < 4; ++k) {
+            const GDALDriverH driver = GDALGetDriverByName(copy[k].driver);
+            snprintf(path, sizeof path, "%s/%s", scratch(), copy[k].name);
+            const GDALDatasetH to =
+                GDALCreateCopy(driver, path, from, FALSE, (char **)(uintptr_t)copy[k].how, NULL, NULL);
+            assert_non_null(to);
+            GDALClose(to);
+            const SdmRadiometry found = radiometry_of(ctx, path, path_b);
+            assert_true(found.scale == first.scale && found.offset == first.offset);
+            assert_int_equal(GDALDeleteDataset(driver, path), CE_None);
+        }
+        GDALClose(from);
+    }
+    sdm_close(&ctx);
+}
+
 static void parallel_pair(void **state)
 {
     (void)state;
@@ -259,7 +331,7 @@ int main(void)
         cmocka_unit_test(deliveries_agree),   cmocka_unit_test(radiometry_by_hand),
         cmocka_unit_test(windows_agree),      cmocka_unit_test(bytes_and_fill),
         cmocka_unit_test(nodata_alpha_masks), cmocka_unit_test(wide_stretch),
-        cmocka_unit_test(parallel_pair),
+        cmocka_unit_test(storage_does_not_matter), cmocka_unit_test(parallel_pair),
     };
     return cmocka_run_group_tests(tests, NULL, clean_up);
 }
