@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_SIZE = 8192 };
+enum { TEXT_SIZE = 65536 }; /* a line for each of 256 classes */
 
 /* --json: the result alone, one object; --log json: its fields in the last line. */
 static SdmStatus print_json(SdmCall *call, const SdmCompareResult *result)
@@ -28,6 +28,7 @@ SdmStatus sdm_command_compare(SdmCall *call)
     SdmCompareResult result = {.cells = 0};
     char *text = NULL;
     call->own.compare.memory_bytes = call->options.memory_bytes;
+    call->own.compare.overwrite = call->options.overwrite;
     TRY(sdm_compare(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.compare,
                     &result));
     if (call->summary || call->own.compare.json) {

@@ -3,9 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
+#include <math.h>
+
 static void default_compare(SdmCall *call)
 {
-    call->own.compare = (SdmCompareOptions){.dem_vertical = "auto", .reference_vertical = "auto"};
+    call->own.compare = (SdmCompareOptions){
+        .dem_vertical = "auto", .reference_vertical = "auto", .model = "shift", .track_deg = (double)NAN};
 }
 
 static void default_stack(SdmCall *call)
@@ -47,9 +50,11 @@ const SdmCommand sdm_commands[] = {
      "range, expected memory and time. Matches nothing and writes nothing.",
      NULL, NULL, sdm_command_info},
     {"compare", SDM_CMD_COMPARE, 2, 2, "the DEM and the reference", "DEM REFERENCE [options]",
-     "compare a DEM with a reference: bias, NMAD, RMSE, LE90",
-     "Print the errors of a DEM against a reference in metres: bias (median), NMAD, RMSE and LE90, as it is "
-     "and after co-registration by Nuth & Kaab (2011), and the share of cells that it covers.",
+     "compare a DEM with a reference: bias, NMAD, RMSE, LE90; align it",
+     "Print the errors of a DEM against a reference (DEM minus reference) in metres: bias (median), NMAD, RMSE and LE90, "
+     "as it is and after co-registration by Nuth & Kaab (2011), by slope, class and height, at distances of 30, 300 and "
+     "3,000 m, and the share of cells that it covers. REFERENCE is a DEM, or points with heights: any vector file, or a "
+     "table (.csv, .txt, .tsv) with columns x, y or lon, lat and z or height. --aligned writes the aligned DEM.",
      sdm_compare_options, default_compare, sdm_command_compare},
     {"stack", SDM_CMD_STACK, 0, SDM_MAX_POSITIONAL, "",
      "DEM DEM ... -o STACKED.tif [options]\n"

@@ -1,87 +1,31 @@
 /* DEM and reference, resampled to one grid -> coverage and error statistics by class and slope. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/compare.h"
+#include "core/file.h"
+#include "core/stats.h"
+#include "coreg/compare_steps.h"
 
 #include <cpl_error.h>
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { DEM, REFERENCE, CLASS, WITHIN, INPUTS };
+enum { MAX_SAMPLES = 2000000 }; /* residuals that a model is fitted to */
 
-enum { /* the caller's bits of the mask */
-       CLASS_SHIFT = SDM_COREG_CALLER_SHIFT,
-       CLASS_BITS = 3 << CLASS_SHIFT, /* 0 none, 1 land, 2 water, 3 cloud */
-       SLOPE_SHIFT = CLASS_SHIFT + 2,
-       SLOPE_BITS = 7 << SLOPE_SHIFT /* 0 unknown, 1..6: bin of SdmCompareResult.slope */
-};
-
-static SdmStatus check_memory(SdmContext *ctx, const SdmRasterGrid *grid, int64_t limit)
-{
-    const double need = (double)(grid->cols * grid->rows) * SDM_COREG_CELL_BYTES;
-    if (limit == 0 || need <= (double)limit)
-        return SDM_OK;
-    return sdm_fail(
-        ctx, SDM_ERR_MEMORY,
-        "DEM and reference together span %lld x %lld cells, which take %.1f GiB of memory; cut the "
-        "reference to the DEM's surroundings (gdalwarp -te) or raise --memory",
-        (long long)grid->cols, (long long)grid->rows, need / 1073741824.0);
-}
-
-/* Class of every cell -> mask; all is land without a raster. */
-static SdmStatus load_class(SdmContext *ctx, const SdmInputRaster *in, const SdmRasterGrid *grid,
-                            SdmCoregGrid *g)
-{
-    SdmStatus st = SDM_OK;
-    bool land = false;
-    if (in[CLASS].file)
-        TRY(sdm_input_raster_load(ctx, &in[CLASS], grid, "near", g->scratch));
-    for (int64_t i = 0; i < g->cols * g->rows; i++) {
-        const float value = in[CLASS].file ? g->scratch[i] : 1.0f;
-        const unsigned class = value == 1.0f ? 1 : value == 2.0f ? 2 : value == 3.0f ? 3 : 0;
-        g->mask[i] = (uint8_t)(class << CLASS_SHIFT);
-        land = land || class == 1;
-    }
-    if (!land)
-        st = sdm_fail(
-            ctx, SDM_ERR_DATA,
-            "--class %s: no cell where DEM and reference lie is of class 1 (land), so nothing can be scored",
-            in[CLASS].path);
-done:
-    return st;
-}
-
-/* Choose the cells that count; number of cells and coverage -> result. */
-static SdmStatus choose_cells(SdmContext *ctx, const SdmInputRaster *in, const SdmRasterGrid *grid,
-                              SdmCoregGrid *g, SdmCompareResult *out)
-{
-    SdmStatus st = SDM_OK;
-    TRY(load_class(ctx, in, grid, g));
-    if (in[WITHIN].file)
-        TRY(sdm_input_raster_load(ctx, &in[WITHIN], grid, "bilinear", g->scratch));
-    for (int64_t i = 0; i < g->cols * g->rows; i++)
-        if ((g->mask[i] & CLASS_BITS) == 1 << CLASS_SHIFT && !(in[WITHIN].file && isnan(g->scratch[i])))
-            g->mask[i] |= SDM_COREG_STABLE;
-    const int64_t common = sdm_coreg_mark(g, &out->cells);
-    out->coverage = (double)common / (double)(out->cells > 0 ? out->cells : 1);
-    if (common == 0)
-        st = sdm_fail(ctx, SDM_ERR_DATA, "no cell in common: DEM %s has no height where reference %s %s",
-                      in[DEM].path, in[REFERENCE].path, out->cells ? "has one that counts" : "counts");
-done:
-    return st;
-}
+/* ---- figures ---- */
 
 static double share(int64_t part, int64_t all)
 {
     return all > 0 ? (double)part / (double)all : 0.0;
 }
 
-static SdmCompareClass class_stats(const SdmCoregGrid *g, int class)
+static SdmCompareClass class_share(const SdmCoregGrid *g, int class)
 {
     int64_t cells = 0, filled = 0, over10 = 0, over30 = 0;
     for (int64_t i = 0; i < g->rows * g->cols; i++) {
-        if ((g->mask[i] & CLASS_BITS) != class << CLASS_SHIFT)
+        if ((g->mask[i] & SDM_CELL_CLASS) != class << SDM_CELL_CLASS_SHIFT)
             continue;
         cells++;
         filled += !isnan(g->dem_m[i]);
@@ -102,8 +46,8 @@ static void raw_stats(SdmCoregGrid *g, SdmCompareResult *out)
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         g->residual_m[i] = g->dem_m[i] - g->reference_m[i];
     sdm_coreg_stats(g, g->residual_m, SDM_COREG_COMMON, SDM_COREG_COMMON, &out->raw);
-    out->water = class_stats(g, 2);
-    out->cloud = class_stats(g, 3);
+    out->water = class_share(g, 2);
+    out->cloud = class_share(g, 3);
 }
 
 /* Derivative from a value and its neighbours on one axis: central, else one-sided, else NaN. */
@@ -129,91 +73,198 @@ static void mark_slopes(SdmCoregGrid *g)
                 derivative(i > 0 ? (double)at[-1] : NAN, here, i + 1 < w ? (double)at[1] : NAN, g->dx_m);
             const double gy =
                 derivative(j > 0 ? (double)at[-w] : NAN, here, j + 1 < h ? (double)at[w] : NAN, g->dy_m);
-            const double slope_deg = atan(hypot(gx, gy)) * 57.295779513082321;
-            unsigned bin = 0;
-            if (isfinite(slope_deg))
-                bin = slope_deg >= 50.0 ? 6 : (unsigned)(slope_deg / 10.0) + 1;
-            g->mask[j * w + i] |= (uint8_t)(bin << SLOPE_SHIFT);
+            g->mask[j * w + i] |= (uint8_t)(sdm_compare_slope_bin(hypot(gx, gy)) << SDM_CELL_SLOPE_SHIFT);
         }
 }
 
-/* Statistics of the residuals by slope. */
-static void slope_stats(SdmCoregGrid *g, SdmCompareResult *out)
+/* Statistics of the residuals by slope and by height of the reference, and at distances. */
+static void residual_stats(SdmCoregGrid *g, SdmCompareResult *out)
 {
+    int64_t n = 0;
+    const int64_t cells = g->rows * g->cols;
     mark_slopes(g);
-    for (unsigned k = 0; k < 6; k++) {
-        out->slope[k].lo_deg = 10.0 * (double)k;
-        out->slope[k].hi_deg = k < 5 ? 10.0 * (double)(k + 1) : 90.0;
-        sdm_coreg_stats(g, g->residual_m, SDM_COREG_COMMON | SLOPE_BITS,
-                        SDM_COREG_COMMON | (k + 1) << SLOPE_SHIFT, &out->slope[k].aligned);
+    for (int64_t i = 0; i < cells; i++)
+        if (g->mask[i] & SDM_COREG_COMMON)
+            g->scratch[n++] = g->reference_m[i];
+    sdm_compare_set_bins(out, g->scratch, n);
+    for (unsigned k = 0; k < 6; k++)
+        sdm_coreg_stats(g, g->residual_m, SDM_COREG_COMMON | SDM_CELL_SLOPE,
+                        SDM_COREG_COMMON | (k + 1) << SDM_CELL_SLOPE_SHIFT, &out->slope[k].aligned);
+    for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
+        n = 0;
+        for (int64_t i = 0; i < cells; i++)
+            if ((g->mask[i] & SDM_COREG_COMMON) && sdm_compare_band(out, (double)g->reference_m[i]) == k)
+                g->scratch[n++] = g->residual_m[i];
+        sdm_error_stats(g->scratch, n, g->spline.coefficient, &out->band[k].aligned);
+    }
+    for (int k = 0; k < SDM_LAGS; k++) {
+        out->lag[k].lag_m = sdm_lags_m[k];
+        sdm_error_lag_grid(g->residual_m, g->cols, g->rows, g->dx_m, g->dy_m, g->scratch, &out->lag[k]);
     }
 }
 
-/* The picture must be a new file or an older picture, not one of the rasters. */
-static SdmStatus check_picture(SdmContext *ctx, const char *dem, const char *reference,
-                               const SdmCompareOptions *opt)
+/* ---- shift and model ---- */
+
+/* Residuals of every n-th cell, with the model left in. */
+static void take_samples(const SdmCoregGrid *g, const SdmBiasModel *taken_out, int64_t step, SdmBiasSamples *s)
 {
-    const char *const input[INPUTS] = {dem, reference, opt->class_raster, opt->within};
-    const size_t length = opt->png ? strlen(opt->png) : 0;
-    struct stat a, b;
-    if (!opt->png)
-        return SDM_OK;
-    if (length < 5 || strcasecmp(opt->png + length - 4, ".png") != 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--png %s: expected a name that ends in .png", opt->png);
-    for (int k = 0; k < INPUTS; k++)
-        if (input[k] && stat(opt->png, &a) == 0 && stat(input[k], &b) == 0 && a.st_dev == b.st_dev &&
-            a.st_ino == b.st_ino)
-            return sdm_fail(ctx, SDM_ERR_USAGE, "--png %s would overwrite the input %s; give another name",
-                            opt->png, input[k]);
-    return SDM_OK;
+    s->count = 0;
+    for (int64_t j = 0; j < g->rows; j += step)
+        for (int64_t i = 0; i < g->cols; i += step) {
+            const float r = g->residual_m[j * g->cols + i];
+            const double east_m = ((double)i - 0.5 * (double)(g->cols - 1)) * g->dx_m,
+                         north_m = (0.5 * (double)(g->rows - 1) - (double)j) * g->dy_m;
+            if (isnan(r))
+                continue;
+            s->east_m[s->count] = (float)east_m;
+            s->north_m[s->count] = (float)north_m;
+            s->error_m[s->count++] = (float)((double)r + sdm_bias_at(taken_out, east_m, north_m));
+        }
 }
 
-static SdmStatus open_inputs(SdmContext *ctx, const char *dem, const char *reference,
-                             const SdmCompareOptions *opt, SdmInputRaster *in)
+/* The shift and, with --model, what the residuals have in common, one after the other until the shift stays. */
+static SdmStatus find_shift(SdmComparison *w)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_input_raster_open(ctx, dem, "DEM", &in[DEM]));
-    TRY(sdm_input_raster_check_dem(ctx, &in[DEM]));
-    TRY(sdm_input_raster_open(ctx, reference, "reference", &in[REFERENCE]));
-    if (opt->class_raster)
-        TRY(sdm_input_raster_open(ctx, opt->class_raster, "--class", &in[CLASS]));
-    if (opt->within)
-        TRY(sdm_input_raster_open(ctx, opt->within, "--within", &in[WITHIN]));
-    TRY(sdm_input_raster_set_datum(ctx, &in[DEM], "--dem-vertical", opt->dem_vertical));
-    TRY(sdm_input_raster_set_datum(ctx, &in[REFERENCE], "--reference-vertical", opt->reference_vertical));
+    SdmCoregShift found;
+    SdmBiasSamples samples = {0};
+    SdmBiasModel taken_out = {.kind = SDM_BIAS_NONE};
+    SdmCoregGrid *const g = &w->g;
+    const int64_t step = (int64_t)fmax(ceil(sqrt((double)(g->cols * g->rows) / MAX_SAMPLES)), 1.0);
+    const size_t room = (size_t)((g->cols / step + 1) * (g->rows / step + 1));
+    for (int round = 0;; round++) {
+        const double before_m[3] = {w->out->shift_m[0], w->out->shift_m[1], w->out->shift_m[2]};
+        TRY(sdm_coreg_shift(w->ctx, g, &found));
+        memcpy(w->out->shift_m, found.shift_m, sizeof found.shift_m);
+        if (!sdm_compare_goes_on(w->out, before_m, round))
+            break;
+        if (!samples.east_m) {
+            TRY(sdm_alloc(w->ctx, &samples.east_m, room, sizeof(float), "residuals"));
+            TRY(sdm_alloc(w->ctx, &samples.north_m, room, sizeof(float), "residuals"));
+            TRY(sdm_alloc(w->ctx, &samples.error_m, room, sizeof(float), "residuals"));
+        }
+        take_samples(g, &taken_out, step, &samples);
+        TRY(sdm_bias_fit(w->ctx, &samples, fmax(g->dx_m, g->dy_m), &w->out->bias));
+        sdm_compare_take_out(w, &taken_out, &w->out->bias);
+        taken_out = w->out->bias;
+    }
+    w->out->undetermined = found.undetermined;
+    w->out->aligned = found.residual;
+done:
+    sdm_free(&samples.east_m);
+    sdm_free(&samples.north_m);
+    sdm_free(&samples.error_m);
+    return st;
+}
+
+static SdmStatus compare_rasters(SdmComparison *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmCoregGrid *const g = &w->g;
+    const SdmInputRaster *const dem = &w->in[SDM_IN_DEM], *const reference = &w->in[SDM_IN_REFERENCE];
+    TRY(sdm_raster_grid_union(w->ctx, dem, reference, &w->grid));
+    TRY(sdm_compare_open_grid(w));
+    TRY(sdm_input_raster_load(w->ctx, reference, &w->grid, sdm_input_raster_method(reference, &w->grid),
+                              g->reference_m));
+    TRY(sdm_check_stop(w->ctx));
+    TRY(sdm_input_raster_match_datum(w->ctx, &w->grid, reference, g->reference_m, w->out->note));
+    TRY(sdm_compare_load_cells(w));
+    const int64_t common = sdm_coreg_mark(g, &w->out->cells);
+    w->out->coverage = share(common, w->out->cells);
+    if (common == 0) {
+        st = sdm_fail(w->ctx, SDM_ERR_DATA, "no cell in common: DEM %s has no height where reference %s %s", dem->path,
+                      reference->path, w->out->cells ? "has one that counts" : "counts");
+        goto done;
+    }
+    raw_stats(g, w->out);
+    TRY(sdm_compare_choose_model(w));
+    TRY(find_shift(w));
+    residual_stats(g, w->out);
+    if (w->opt->png)
+        TRY(sdm_compare_picture(w->ctx, g->cols, g->rows, g->residual_m, (uint8_t *)(void *)g->scratch, w->opt->png));
+    TRY(sdm_compare_write(w));
 done:
     return st;
 }
 
-static SdmStatus compare(SdmContext *ctx, const SdmInputRaster *in, const SdmCompareOptions *opt,
-                         SdmCoregGrid *g, SdmCompareResult *out)
+/* ---- files ---- */
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat s, t;
+    return a && b &&
+           (strcmp(a, b) == 0 ||
+            (stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino));
+}
+
+/* Can a file be made, before any work?  It has the ending, is none of the inputs, and its folder can be written to. */
+static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path, const char *ending,
+                              const char *const input[SDM_INPUTS])
+{
+    char folder[SDM_PATH_SIZE];
+    struct stat s;
+    const size_t length = strlen(path), n = strlen(ending);
+    if (length <= n || strcasecmp(path + length - n, ending) != 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s: expected a name that ends in %s", option, path, ending);
+    for (int k = 0; k < SDM_INPUTS; k++)
+        if (same_file(path, input[k]))
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name", option, path,
+                            input[k]);
+    if (stat(path, &s) == 0 && S_ISDIR(s.st_mode))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is a folder; give the name of a file in it", option, path);
+    snprintf(folder, sizeof folder, "%s", path);
+    char *const slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder ? 1 : 0] = '\0';
+    if (access(slash ? folder : ".", W_OK) != 0)
+        return sdm_fail(ctx, SDM_ERR_IO, "%s %s cannot be written: folder %s: %s", option, path, slash ? folder : ".",
+                        strerror(errno));
+    return SDM_OK;
+}
+
+static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *reference, const SdmCompareOptions *opt)
 {
     SdmStatus st = SDM_OK;
-    SdmRasterGrid grid;
-    SdmCoregShift found;
-    TRY(sdm_raster_grid_union(ctx, &in[DEM], &in[REFERENCE], &grid));
-    TRY(check_memory(ctx, &grid, opt->memory_bytes));
-    *g = (SdmCoregGrid){.cols = grid.cols,
-                        .rows = grid.rows,
-                        .dx_m = grid.dx_m,
-                        .dy_m = grid.dy_m,
-                        .threads = sdm_threads(ctx)};
-    TRY(sdm_coreg_open(ctx, g));
-    TRY(sdm_input_raster_load(ctx, &in[DEM], &grid, "near", g->dem_m));
-    TRY(sdm_input_raster_load(ctx, &in[REFERENCE], &grid, sdm_input_raster_method(&in[REFERENCE], &grid),
-                              g->reference_m));
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_input_raster_match_datum(ctx, &grid, &in[REFERENCE], g->reference_m, out->note));
-    TRY(choose_cells(ctx, in, &grid, g, out));
-    raw_stats(g, out);
-    TRY(sdm_coreg_shift(ctx, g, &found));
-    memcpy(out->shift_m, found.shift_m, sizeof out->shift_m);
-    out->undetermined = found.undetermined;
-    out->aligned = found.residual;
-    slope_stats(g, out);
+    const char *const input[SDM_INPUTS] = {dem, reference, opt->class_raster, opt->within, opt->mask};
+    const char *const option[2] = {"--aligned", "--difference"}, *const path[2] = {opt->aligned, opt->difference};
     if (opt->png)
-        TRY(sdm_compare_picture(ctx, g->cols, g->rows, g->residual_m, (uint8_t *)(void *)g->scratch,
-                                opt->png));
+        TRY(check_output(ctx, "--png", opt->png, ".png", input));
+    for (int k = 0; k < 2; k++) {
+        if (!path[k])
+            continue;
+        TRY(check_output(ctx, option[k], path[k], ".tif", input));
+        if (!opt->overwrite && access(path[k], F_OK) == 0) {
+            st = sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is there already; give another name, or --overwrite", option[k],
+                          path[k]);
+            goto done;
+        }
+    }
+    if (same_file(opt->aligned, opt->difference))
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "--aligned and --difference both name %s; give two names", opt->aligned);
+    if (!st && !isnan(opt->track_deg) && opt->model && strcmp(opt->model, "track") != 0)
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "--track: needs --model track, found %s", opt->model);
+done:
+    return st;
+}
+
+static SdmStatus open_inputs(SdmComparison *w, const char *dem, const char *reference)
+{
+    SdmStatus st = SDM_OK;
+    SdmContext *const ctx = w->ctx;
+    const SdmCompareOptions *const opt = w->opt;
+    const char *const role[SDM_INPUTS] = {"DEM", "reference", "--class", "--within", "--mask"};
+    const char *const path[SDM_INPUTS] = {dem, reference, opt->class_raster, opt->within, opt->mask};
+    w->out->points = sdm_input_is_points(reference);
+    for (int k = 0; k < SDM_INPUTS; k++) {
+        if (k == SDM_IN_REFERENCE && w->out->points)
+            TRY(sdm_input_points_open(ctx, reference, &w->in[SDM_IN_DEM], &w->in[k], &w->points));
+        else if (path[k])
+            TRY(sdm_input_raster_open(ctx, path[k], role[k], &w->in[k]));
+        if (k == SDM_IN_DEM)
+            TRY(sdm_input_raster_check_dem(ctx, &w->in[k]));
+    }
+    TRY(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_DEM], "--dem-vertical", opt->dem_vertical));
+    TRY(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_REFERENCE], "--reference-vertical", opt->reference_vertical));
 done:
     return st;
 }
@@ -222,18 +273,19 @@ SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference, c
                       SdmCompareResult *out)
 {
     SdmStatus st = SDM_OK;
-    SdmInputRaster in[INPUTS] = {{0}};
-    SdmCoregGrid g = {0};
+    SdmComparison w = {.ctx = ctx, .opt = opt, .out = out};
     *out = (SdmCompareResult){0};
     GDALAllRegister();
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    TRY(check_picture(ctx, dem, reference, opt));
-    TRY(open_inputs(ctx, dem, reference, opt, in));
-    TRY(compare(ctx, in, opt, &g, out));
+    TRY(check_outputs(ctx, dem, reference, opt));
+    TRY(open_inputs(&w, dem, reference));
+    TRY(out->points ? sdm_compare_points(&w) : compare_rasters(&w));
 done:
-    sdm_coreg_close(&g);
-    for (int k = 0; k < INPUTS; k++)
-        sdm_input_raster_close(&in[k]);
+    sdm_free(&w.class);
+    sdm_coreg_close(&w.g);
+    sdm_input_points_close(&w.points);
+    for (int k = 0; k < SDM_INPUTS; k++)
+        sdm_input_raster_close(&w.in[k]);
     CPLPopErrorHandler();
     return st;
 }

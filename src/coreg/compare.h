@@ -1,10 +1,13 @@
-/* A DEM and a reference DEM -> error statistics, before and after co-registration (Nuth & Kaab 2011). */
+/* A DEM and a reference, a DEM or points -> error statistics, before and after co-registration (Nuth & Kaab 2011); the
+ * aligned DEM and the difference. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_COMPARE_H
 #define SDM_COMPARE_H
 
 #include "core/options.h"
+#include "coreg/bias_model.h"
 #include "coreg/coreg.h"
+#include "coreg/error_lag.h"
 #include "coreg/input_raster.h"
 
 typedef struct SdmCompareOptions {
@@ -13,6 +16,11 @@ typedef struct SdmCompareOptions {
     const char *dem_vertical;       /* "auto", "ellipsoid", "egm96", "egm2008"; NULL = "auto" */
     const char *reference_vertical; /* the same */
     const char *png;                /* --png: picture of the residuals after co-registration, or NULL */
+    const char *mask;               /* --mask: stable ground, 0 = not stable; NULL = all */
+    const char *aligned, *difference; /* files to write, or NULL */
+    const char *model;              /* "shift", "tilt", "track": what is taken out; NULL = "shift" */
+    double track_deg;               /* --track: direction of the track for the model; NaN = from the footprint */
+    bool overwrite;                 /* replace files that are there */
     bool json;                      /* for the command alone */
     int64_t memory_bytes;           /* most that the grid may take; 0 = no limit */
 } SdmCompareOptions;
@@ -23,8 +31,10 @@ typedef struct SdmCompareClass {
     double filled, over30, over10;
 } SdmCompareClass;
 
+enum { SDM_COMPARE_BANDS = 8 };
+
 typedef struct SdmCompareResult {
-    int64_t cells;              /* land cells where the reference has a height, within --within */
+    int64_t cells;              /* land cells where the reference has a height, within --within and --mask; or points */
     double coverage;            /* share of them where the DEM has a height, 0..1 */
     SdmErrorStats raw, aligned; /* DEM minus reference, before and after the shift is taken out */
     double shift_m[3];          /* dx (east), dy (north), dz: DEM(x, y) = reference(x + dx, y + dy) + dz */
@@ -34,16 +44,30 @@ typedef struct SdmCompareResult {
         double lo_deg, hi_deg;
         SdmErrorStats aligned; /* count 0: no such slope */
     } slope[6];                /* by slope of the reference */
+    struct {
+        double lo_m, hi_m; /* the first is -INFINITY, the last INFINITY */
+        SdmErrorStats aligned;
+    } band[SDM_COMPARE_BANDS]; /* by height of the reference; count 0: not used */
+    /* Aligned DEM minus reference, resampled, where --mask is 0 and where --class has a value; count 0: no such cell. */
+    SdmErrorStats unstable, class[256];
+    SdmErrorLag lag[SDM_LAGS];     /* of the residuals after alignment */
+    SdmBiasModel bias;             /* taken out beside the shift: DEM = shifted reference + dz + bias */
+    double centre_m[2];            /* of the bias: x and y in the CRS of the DEM */
+    const char *track_from;        /* where the direction of the track came from; NULL: there is none */
+    bool points;                   /* the reference is points; cells and counts are of points */
+    char source[200];              /* how the points were read, else "" */
     char note[SDM_DATUM_NOTE]; /* what was assumed or converted in vertical datums, else "" */
 } SdmCompareResult;
 
 extern const SdmOptionSpec sdm_compare_options[]; /* offsets into SdmCompareOptions; ends with name == NULL */
 
-/* Compare the first bands of two rasters on the DEM's grid, extended to hold the reference.
+/* Compare the first band of a DEM with a reference, and write the files that are asked for.
+ * A raster as reference: on the DEM's grid, extended to hold the reference.
  * dem: projected and north up.  reference: any CRS; averaged where its cells are smaller than two thirds of
  * the DEM's (of a geographic reference: not larger than the DEM's), else bilinear. The reference's heights
  * are converted to the DEM's vertical datum when both are known and differ: from the options, else from the
  * vertical CRS, else from the metadata item VERTICAL_DATUM. Memory: SDM_COREG_CELL_BYTES a cell of the grid.
+ * Points as reference: the DEM is interpolated there by cubic spline.
  * The result does not depend on the number of threads.
  * @return SDM_OK; SDM_ERR_INPUT, _DATA, _USAGE, _UNSUPPORTED, _MEMORY, _IO, _STOPPED with one sentence */
 SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference, const SdmCompareOptions *opt,
@@ -53,7 +77,7 @@ SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference, c
 
 /* One line of JSON, metres, shares 0..1.  Free with free(); NULL: no memory. */
 char *sdm_compare_json(const SdmCompareResult *result);
-/* The same for people, several lines, each with newline; cut when it does not fit (4096 bytes do). */
+/* The same for people, several lines, each with newline; cut when it does not fit (16384 bytes do). */
 void sdm_compare_text(const SdmCompareResult *result, char *out, size_t size);
 /* Residuals (rows x cols) -> a grey PNG: -20..20 m -> 1..255, NaN -> 0.  grey: room for rows x cols bytes. */
 SdmStatus sdm_compare_picture(SdmContext *ctx, int64_t cols, int64_t rows, const float *residual_m,

@@ -95,16 +95,14 @@ static void add_nodes(const SdmRasterGrid *grid, const Nodes *nodes, int threads
     }
 }
 
-SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *grid,
-                                       const SdmInputRaster *reference, float *reference_m,
-                                       char note[SDM_DATUM_NOTE])
+/* What is known of both datums -> the note, and whether the reference's heights must be converted. */
+static SdmStatus compare_datums(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
+                                char note[SDM_DATUM_NOTE], bool *convert)
 {
-    SdmStatus st = SDM_OK;
-    Nodes nodes = {0};
-    const SdmInputRaster *const dem = grid->dem;
-    note[0] = '\0';
     const bool dem_known = dem->vertical != SDM_VERTICAL_UNKNOWN;
     const bool reference_known = reference->vertical != SDM_VERTICAL_UNKNOWN;
+    note[0] = '\0';
+    *convert = false;
     if (!dem_known && !reference_known) {
         snprintf(note, SDM_DATUM_NOTE,
                  "neither the DEM nor the reference declares a vertical datum: assumed to be the same; "
@@ -119,19 +117,59 @@ SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *gri
                  dem_known ? "DEM" : "reference", dem_known ? "reference" : "dem");
     } else if (dem->vertical == SDM_VERTICAL_OTHER || reference->vertical == SDM_VERTICAL_OTHER) {
         if (strcmp(dem->vertical_name, reference->vertical_name) != 0)
-            st = sdm_fail(
+            return sdm_fail(
                 ctx, SDM_ERR_UNSUPPORTED,
                 "the DEM's heights are above '%s' and the reference's above '%s', and only ellipsoid, EGM96 "
                 "and EGM2008 can be converted; run gdalwarp on one, or give --dem-vertical and "
                 "--reference-vertical",
                 dem->vertical_name, reference->vertical_name);
     } else if (dem->vertical != reference->vertical) {
-        TRY(fill_nodes(ctx, grid, reference->vertical, &nodes));
-        add_nodes(grid, &nodes, sdm_threads(ctx), reference_m);
+        *convert = true;
         snprintf(note, SDM_DATUM_NOTE, "the reference's heights were converted from %s to %s",
                  sdm_vertical_name(reference->vertical), sdm_vertical_name(dem->vertical));
     }
+    return SDM_OK;
+}
+
+SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *grid,
+                                       const SdmInputRaster *reference, float *reference_m,
+                                       char note[SDM_DATUM_NOTE])
+{
+    SdmStatus st = SDM_OK;
+    Nodes nodes = {0};
+    bool convert = false;
+    TRY(compare_datums(ctx, grid->dem, reference, note, &convert));
+    if (convert) {
+        TRY(fill_nodes(ctx, grid, reference->vertical, &nodes));
+        add_nodes(grid, &nodes, sdm_threads(ctx), reference_m);
+    }
 done:
     sdm_free(&nodes.add_m);
+    return st;
+}
+
+SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
+                                       const SdmInputPoints *points, char note[SDM_DATUM_NOTE])
+{
+    SdmStatus st = SDM_OK;
+    SdmProjector *projector = NULL;
+    double *room = NULL;
+    const size_t n = (size_t)points->count;
+    bool convert = false;
+    TRY(compare_datums(ctx, dem, reference, note, &convert));
+    if (!convert)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, &room, 3 * n, sizeof *room, "undulations"));
+    double *const lon = room, *const lat = room + n;
+    Nodes nodes = {.cols = points->count, .rows = 1, .add_m = points->height_m};
+    memcpy(lon, points->x, n * sizeof *lon);
+    memcpy(lat, points->y, n * sizeof *lat);
+    TRY(sdm_projector_open(ctx, dem->wkt, &projector));
+    sdm_projector_inverse(projector, n, lon, lat);
+    TRY(add_geoid(ctx, &nodes, reference->vertical, 1.0, lon, lat, room + 2 * n));
+    TRY(add_geoid(ctx, &nodes, dem->vertical, -1.0, lon, lat, room + 2 * n));
+done:
+    sdm_projector_close(&projector);
+    sdm_free(&room);
     return st;
 }

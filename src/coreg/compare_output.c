@@ -33,9 +33,82 @@ static void json_class(cJSON *root, const char *name, const SdmCompareClass *k)
     cJSON_AddNumberToObject(o, "over30", k->over30);
 }
 
+static void json_bands(cJSON *root, const SdmCompareResult *r)
+{
+    cJSON *const bands = cJSON_AddArrayToObject(root, "height");
+    for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
+        if (r->band[k].aligned.count == 0)
+            continue;
+        cJSON *const o = json_stats(&r->band[k].aligned);
+        cJSON_AddNumberToObject(o, "lo_m", r->band[k].lo_m); /* null: open */
+        cJSON_AddNumberToObject(o, "hi_m", r->band[k].hi_m);
+        cJSON_AddItemToArray(bands, o);
+    }
+    if (r->unstable.count)
+        cJSON_AddItemToObject(root, "unstable", json_stats(&r->unstable));
+    cJSON *const classes = cJSON_AddArrayToObject(root, "class");
+    for (int k = 0; k < 256; k++) {
+        if (r->class[k].count == 0)
+            continue;
+        cJSON *const o = json_stats(&r->class[k]);
+        cJSON_AddNumberToObject(o, "class", k);
+        cJSON_AddItemToArray(classes, o);
+    }
+}
+
+static void json_lags(cJSON *root, const SdmCompareResult *r)
+{
+    cJSON *const lags = cJSON_AddArrayToObject(root, "distance");
+    for (int k = 0; k < SDM_LAGS; k++) {
+        const SdmErrorLag *const l = &r->lag[k];
+        cJSON *const o = cJSON_CreateObject();
+        cJSON_AddNumberToObject(o, "lag_m", l->lag_m);
+        cJSON_AddNumberToObject(o, "pairs", (double)l->pairs);
+        cJSON_AddNumberToObject(o, "semivariance_m2", l->semivariance_m2);
+        cJSON_AddNumberToObject(o, "error_m", sqrt(l->semivariance_m2));
+        cJSON_AddNumberToObject(o, "areas", (double)l->areas);
+        cJSON_AddNumberToObject(o, "area_mean_error_m", l->area_error_m);
+        cJSON_AddItemToArray(lags, o);
+    }
+}
+
+static void json_bias(cJSON *root, const SdmCompareResult *r)
+{
+    const SdmBiasModel *const m = &r->bias;
+    double tilt[2];
+    cJSON *const o = cJSON_AddObjectToObject(root, "model");
+    cJSON_AddStringToObject(o, "kind",
+                            m->kind == SDM_BIAS_NONE ? "shift" : m->kind == SDM_BIAS_TILT ? "tilt" : "track");
+    if (m->kind == SDM_BIAS_NONE)
+        return;
+    sdm_bias_tilt(m, tilt);
+    cJSON_AddItemToObject(o, "centre", cJSON_CreateDoubleArray(r->centre_m, 2));
+    cJSON_AddItemToObject(o, "tilt_m_per_m", cJSON_CreateDoubleArray(tilt, 2));
+    if (m->kind != SDM_BIAS_TRACK)
+        return;
+    cJSON_AddNumberToObject(o, "track_deg", m->track_deg);
+    cJSON_AddStringToObject(o, "track_from", r->track_from);
+    cJSON_AddNumberToObject(o, "degree", m->degree);
+    cJSON_AddNumberToObject(o, "half_extent_m", m->half_m[0]);
+    cJSON_AddItemToObject(o, "along_m", cJSON_CreateDoubleArray(m->along_m, m->degree));
+    cJSON_AddNumberToObject(o, "profile_rms_m", sdm_bias_profile_rms(m));
+    cJSON_AddNumberToObject(o, "cross_validation_plane_m", m->low_order_m);
+    cJSON_AddNumberToObject(o, "cross_validation_m", m->chosen_m);
+    cJSON *const sines = cJSON_AddArrayToObject(o, "sines");
+    for (int k = 0; k < m->sines; k++) {
+        cJSON *const sine = cJSON_CreateObject();
+        cJSON_AddNumberToObject(sine, "wavelength_m", m->sine[k].wavelength_m);
+        cJSON_AddNumberToObject(sine, "amplitude_m", m->sine[k].amplitude_m);
+        cJSON_AddNumberToObject(sine, "phase_rad", m->sine[k].phase_rad);
+        cJSON_AddItemToArray(sines, sine);
+    }
+}
+
 char *sdm_compare_json(const SdmCompareResult *r)
 {
     cJSON *const root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "reference", r->points ? "points" : "raster");
+    cJSON_AddStringToObject(root, "sign", "DEM minus reference, metres");
     cJSON_AddNumberToObject(root, "cells", (double)r->cells);
     cJSON_AddNumberToObject(root, "coverage", r->coverage);
     cJSON_AddItemToObject(root, "raw", json_stats(&r->raw));
@@ -51,6 +124,11 @@ char *sdm_compare_json(const SdmCompareResult *r)
         cJSON_AddNumberToObject(o, "hi_deg", r->slope[k].hi_deg);
         cJSON_AddItemToArray(slopes, o);
     }
+    json_bands(root, r);
+    json_lags(root, r);
+    json_bias(root, r);
+    if (r->source[0])
+        cJSON_AddStringToObject(root, "source", r->source);
     if (r->note[0])
         cJSON_AddStringToObject(root, "note", r->note);
     char *const text = cJSON_PrintUnformatted(root);
@@ -91,27 +169,94 @@ static void add_class(Text *t, const char *name, const SdmCompareClass *k)
             name, (long long)k->cells, 100.0 * k->filled, 100.0 * k->over10, 100.0 * k->over30);
 }
 
-void sdm_compare_text(const SdmCompareResult *r, char *out, size_t size)
+static void add_bands(Text *t, const SdmCompareResult *r)
 {
-    Text t = {.out = out, .size = size};
-    add(&t, "cells %lld  coverage %.2f %%  shift dx %.2f dy %.2f dz %.2f m\n", (long long)r->cells,
-        100.0 * r->coverage, r->shift_m[0], r->shift_m[1], r->shift_m[2]);
-    if (r->undetermined)
-        add(&t, "%s: the heights of the reference %s\n",
-            r->undetermined > 1 ? "shifted in height only" : "shifted along one horizontal direction only",
-            r->undetermined > 1 ? "are flat or a plane" : "do not change along the other");
-    add_class(&t, "water", &r->water);
-    add_class(&t, "cloud", &r->cloud);
-    add_stats(&t, "raw", &r->raw);
-    add_stats(&t, "aligned", &r->aligned);
+    char name[48];
     for (int k = 0; k < 6; k++) {
-        char name[32];
         if (r->slope[k].hi_deg < 90.0)
             snprintf(name, sizeof name, "%.0f-%.0f deg", r->slope[k].lo_deg, r->slope[k].hi_deg);
         else
             snprintf(name, sizeof name, "> %.0f deg", r->slope[k].lo_deg);
-        add_stats(&t, name, &r->slope[k].aligned);
+        add_stats(t, name, &r->slope[k].aligned);
     }
+    for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
+        if (isinf(r->band[k].lo_m))
+            snprintf(name, sizeof name, "< %.0f m", r->band[k].hi_m);
+        else if (isinf(r->band[k].hi_m))
+            snprintf(name, sizeof name, "> %.0f m", r->band[k].lo_m);
+        else
+            snprintf(name, sizeof name, "%.0f-%.0f m", r->band[k].lo_m, r->band[k].hi_m);
+        add_stats(t, name, &r->band[k].aligned);
+    }
+    for (int k = 0; k < 256; k++) {
+        snprintf(name, sizeof name, "class %d", k);
+        add_stats(t, name, &r->class[k]);
+    }
+    add_stats(t, "not stable", &r->unstable);
+}
+
+static void add_lags(Text *t, const SdmCompareResult *r)
+{
+    bool told = false;
+    for (int k = 0; k < SDM_LAGS; k++) {
+        const SdmErrorLag *const l = &r->lag[k];
+        if (l->pairs == 0 && l->areas < 2)
+            continue;
+        add(t, "%.0f m%*s", l->lag_m, l->lag_m < 100.0 ? 9 : l->lag_m < 1000.0 ? 8 : 7, "");
+        if (l->pairs)
+            add(t, " half squared difference %.3f m^2 (%.3f m, %lld pairs)", l->semivariance_m2,
+                sqrt(l->semivariance_m2), (long long)l->pairs);
+        if (isfinite(l->area_error_m))
+            add(t, "  error of a mean over %.0f m x %.0f m %.3f m (%lld areas)", l->lag_m, l->lag_m, l->area_error_m,
+                (long long)l->areas);
+        add(t, "\n");
+        told = true;
+    }
+    if (told)
+        add(t, "errors of neighbours are alike: that of a mean does not fall with the root of the number of %s\n",
+            r->points ? "points" : "cells");
+}
+
+static void add_bias(Text *t, const SdmCompareResult *r)
+{
+    const SdmBiasModel *const m = &r->bias;
+    double tilt[2];
+    if (m->kind == SDM_BIAS_NONE)
+        return;
+    sdm_bias_tilt(m, tilt);
+    add(t, "tilt         %.4f m/km towards east, %.4f m/km towards north\n", 1000.0 * tilt[0], 1000.0 * tilt[1]);
+    if (m->kind != SDM_BIAS_TRACK)
+        return;
+    add(t,
+        "track        %.2f deg (%s)  degree %d  sines %d  profile %.3f m (root mean square)  cross-validated error "
+        "%.3f -> %.3f m\n",
+        m->track_deg, r->track_from, m->degree, m->sines, sdm_bias_profile_rms(m), m->low_order_m, m->chosen_m);
+    for (int k = 0; k < m->sines; k++)
+        add(t, "sine %d       wavelength %.1f m  amplitude %.3f m\n", k + 1, m->sine[k].wavelength_m,
+            m->sine[k].amplitude_m);
+}
+
+void sdm_compare_text(const SdmCompareResult *r, char *out, size_t size)
+{
+    Text t = {.out = out, .size = size};
+    add(&t, "%s %lld  coverage %.2f %%  shift dx %.2f dy %.2f dz %.2f m\n", r->points ? "points" : "cells",
+        (long long)r->cells, 100.0 * r->coverage, r->shift_m[0], r->shift_m[1], r->shift_m[2]);
+    if (r->undetermined)
+        add(&t, "%s: the heights of the %s %s\n",
+            r->undetermined > 1 ? "shifted in height only" : "shifted along one horizontal direction only",
+            r->points ? "DEM at the points" : "reference",
+            r->undetermined > 1 ? "are flat or a plane" : "do not change along the other");
+    add(&t, "DEM minus reference: the DEM is %.3f m %s the reference (median); all figures in metres\n",
+        fabs(r->raw.bias_m), r->raw.bias_m < 0.0 ? "below" : "above");
+    add_bias(&t, r);
+    add_class(&t, "water", &r->water);
+    add_class(&t, "cloud", &r->cloud);
+    add_stats(&t, "raw", &r->raw);
+    add_stats(&t, "aligned", &r->aligned);
+    add_bands(&t, r);
+    add_lags(&t, r);
+    if (r->source[0])
+        add(&t, "points: %s\n", r->source);
     if (r->note[0])
         add(&t, "note: %s\n", r->note);
 }

@@ -7,10 +7,11 @@
 #include <math.h>
 
 enum {
-    MAX_ROUNDS = 12,
-    SUMS = 9,             /* of the normal equations */
+    MAX_ROUNDS = 20,
+    SUMS = SDM_COREG_SUMS,
     CORRELATED_CELLS = 25 /* errors of neighbouring cells are correlated: so many cells count as one */
 };
+static const double LAST_STEP_M = 0.005; /* a shorter step ends the rounds */
 static const double MIN_NOISE_M = 0.01;  /* of a residual, when the error of the shift is estimated */
 static const double OUTLIER_NMADS = 3.0; /* a residual farther from the median is left out ... */
 static const double MIN_NMAD_M = 0.1;    /* ... of at least this NMAD */
@@ -149,11 +150,7 @@ static void sum_row(const Round *r, int64_t j, double sums[SUMS])
     }
 }
 
-/* Solve the normal equations about the means, along the principal axes of the slopes.  Along an axis where
- * the standard error of the shift, noise / standard deviation of the slope / sqrt(independent cells), is half
- * a cell or more (a plane, flat ground), the step is 0.
- * @return number of such axes */
-static int solve(const double s[SUMS], double noise_m, double cell_m, double step_m[3])
+int sdm_coreg_solve(const double s[SUMS], double independent, double noise_m, double cell_m, double step_m[3])
 {
     const double n = fmax(s[5], 1.0), mean_e = s[2] / n, mean_n = s[4] / n, mean_d = s[8] / n;
     const double ee = s[0] / n - mean_e * mean_e, en = s[1] / n - mean_e * mean_n,
@@ -166,7 +163,7 @@ static int solve(const double s[SUMS], double noise_m, double cell_m, double ste
     for (int k = 0; k < 2; k++) { /* the axis of the larger variance first */
         const double variance = fmax(k ? middle - half : middle + half, 0.0);
         const double axis[2] = {k ? -sin(angle) : cos(angle), k ? cos(angle) : sin(angle)};
-        if (!(noise_m < 0.5 * cell_m * sqrt(variance * n / CORRELATED_CELLS))) {
+        if (!(noise_m < 0.5 * cell_m * sqrt(variance * independent))) {
             undetermined++;
             continue;
         }
@@ -190,7 +187,8 @@ static int find_step(SdmCoregGrid *g, double up_m, double *row_sums, double step
     for (int64_t j = 0; j < g->rows; j++)
         for (int k = 0; k < SUMS; k++)
             total[k] += row_sums[j * SUMS + k];
-    return solve(total, fmax(nmad_m, MIN_NOISE_M), g->dx_m, step_m);
+    return sdm_coreg_solve(total, fmax(total[5], 1.0) / CORRELATED_CELLS, fmax(nmad_m, MIN_NOISE_M), g->dx_m,
+                           step_m);
 }
 
 /* The reference shifted horizontally -> residual_m. */
@@ -215,7 +213,7 @@ SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, SdmCoregShift *out)
             shift_m[k] += step_m[k];
         sdm_log(ctx, SDM_LOG_VERBOSE, 0, "co-registration %d: dx %.3f dy %.3f dz %.3f m", round + 1,
                 shift_m[0], shift_m[1], shift_m[2]);
-        if (hypot(step_m[0], step_m[1]) < 0.01 * g->dx_m && fabs(step_m[2]) < 0.01)
+        if (hypot(step_m[0], step_m[1]) < fmin(0.01 * g->dx_m, LAST_STEP_M) && fabs(step_m[2]) < LAST_STEP_M)
             break;
     }
     TRY(shift_reference(ctx, g, shift_m));

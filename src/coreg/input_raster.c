@@ -25,15 +25,9 @@ static GDALDatasetH first_band(GDALDatasetH file)
     return out;
 }
 
-static SdmStatus read_srs(SdmContext *ctx, SdmInputRaster *raster)
+SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRSpatialReferenceH declared)
 {
-    OGRSpatialReferenceH const declared = GDALGetSpatialRef(raster->file);
-    if (!declared)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s %s: has no coordinate reference system; give it one with gdal_edit.py -a_srs",
-                        raster->role, raster->path);
-    raster->vertical =
-        sdm_vertical_declared(raster->file, raster->vertical_name, sizeof raster->vertical_name);
+    OSRDestroySpatialReference(raster->srs);
     raster->srs = OSRClone(declared);
     OSRStripVertical(raster->srs);
     OSRDemoteTo2D(raster->srs, NULL);
@@ -70,7 +64,14 @@ SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *r
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its first band cannot be read (GDAL: %s)", role, path,
                         CPLGetLastErrorMsg());
     TRY(check_unit(ctx, out));
-    TRY(read_srs(ctx, out));
+    OGRSpatialReferenceH const srs = GDALGetSpatialRef(out->file);
+    if (!srs) {
+        st = sdm_fail(ctx, SDM_ERR_INPUT,
+                      "%s %s: has no coordinate reference system; give it one with gdal_edit.py -a_srs", role, path);
+        goto done;
+    }
+    out->vertical = sdm_vertical_declared(out->file, out->vertical_name, sizeof out->vertical_name);
+    TRY(sdm_input_raster_set_srs(ctx, out, srs));
 done:
     return st;
 }
@@ -156,12 +157,11 @@ SdmStatus sdm_raster_grid_union(SdmContext *ctx, const SdmInputRaster *dem, cons
                         "DEM and reference together span %.0f x %.0f cells of the DEM; cut the "
                         "reference to the DEM's surroundings (gdalwarp -te)",
                         cols, rows);
-    *out = (SdmRasterGrid){.cols = (int64_t)cols,
-                           .rows = (int64_t)rows,
-                           .transform = {g[0] - left * g[1], g[1], 0.0, g[3] - up * g[5], 0.0, g[5]},
-                           .dx_m = g[1] * OSRGetLinearUnits(dem->srs, NULL),
-                           .dy_m = -g[5] * OSRGetLinearUnits(dem->srs, NULL),
-                           .dem = dem};
+    sdm_raster_grid_own(dem, out);
+    out->cols = (int64_t)cols;
+    out->rows = (int64_t)rows;
+    out->transform[0] = g[0] - left * g[1];
+    out->transform[3] = g[3] - up * g[5];
     return SDM_OK;
 }
 
@@ -177,10 +177,17 @@ const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRa
                                                                                          : "bilinear";
 }
 
-/* A raster of one band in memory, with the grid's size and place; its pixels are `values`. */
-static GDALDatasetH wrap(const SdmRasterGrid *grid, float *values)
+void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out)
 {
-    char pointer[64] = "", item[96], *options[] = {item, NULL};
+    *out = (SdmRasterGrid){.cols = GDALGetRasterXSize(dem->file), .rows = GDALGetRasterYSize(dem->file), .dem = dem};
+    GDALGetGeoTransform(dem->file, out->transform);
+    out->dx_m = out->transform[1] * OSRGetLinearUnits(dem->srs, NULL);
+    out->dy_m = -out->transform[5] * OSRGetLinearUnits(dem->srs, NULL);
+}
+
+GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int64_t pitch, double nodata)
+{
+    char pointer[64] = "", item[96], line[48], *options[] = {item, line, NULL};
     double transform[6];
     GDALDatasetH const set =
         GDALCreate(GDALGetDriverByName("MEM"), "", (int)grid->cols, (int)grid->rows, 0, GDT_Float32, NULL);
@@ -188,10 +195,11 @@ static GDALDatasetH wrap(const SdmRasterGrid *grid, float *values)
         return NULL;
     pointer[CPLPrintPointer(pointer, values, sizeof pointer - 1)] = '\0';
     snprintf(item, sizeof item, "DATAPOINTER=%s", pointer);
+    snprintf(line, sizeof line, "LINEOFFSET=%lld", (long long)pitch * (long long)sizeof *values);
     memcpy(transform, grid->transform, sizeof transform);
     if (GDALAddBand(set, GDT_Float32, options) != CE_None || GDALSetGeoTransform(set, transform) != CE_None ||
         GDALSetSpatialRef(set, grid->dem->srs) != CE_None ||
-        GDALSetRasterNoDataValue(GDALGetRasterBand(set, 1), (double)EMPTY) != CE_None) {
+        GDALSetRasterNoDataValue(GDALGetRasterBand(set, 1), nodata) != CE_None) {
         GDALClose(set);
         return NULL;
     }
@@ -230,7 +238,7 @@ SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, c
     for (int64_t i = 0; i < cells; i++)
         out[i] = EMPTY;
     CPLErrorReset();
-    GDALDatasetH const target = wrap(grid, out);
+    GDALDatasetH const target = sdm_raster_grid_wrap(grid, out, grid->cols, (double)EMPTY);
     GDALWarpAppOptions *const options = warp_options(raster, grid, method, sdm_threads(ctx));
     GDALDatasetH source = raster->band1;
     const bool good = target && options && GDALWarp(NULL, target, 1, &source, options, NULL) != NULL;

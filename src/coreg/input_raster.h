@@ -1,4 +1,4 @@
-/* Raster files of a comparison -> their first band, resampled to one grid. */
+/* Files of a comparison -> the first band of a raster, resampled to one grid; points with heights. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_INPUT_RASTER_H
 #define SDM_INPUT_RASTER_H
@@ -21,8 +21,30 @@ typedef struct SdmInputRaster {
 /* Open a raster that has a CRS and heights in metres; close after failure, too. */
 SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *role, SdmInputRaster *out);
 void sdm_input_raster_close(SdmInputRaster *raster);
+/* Set srs and wkt to the horizontal part of a CRS. */
+SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRSpatialReferenceH declared);
 /* Check what a DEM to be compared must be: projected, north up. */
 SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem);
+
+/* ---- input_points.c: points ---- */
+
+typedef struct SdmInputPoints {
+    int64_t count;
+    double *x, *y;       /* in the CRS of the DEM */
+    double *height_m;    /* finite */
+    char source[200];    /* which columns and which CRS were taken, for the output */
+} SdmInputPoints;
+
+/* Is the reference a file of points: a text table (.csv, .txt, .tsv), or what GDAL opens as vectors, not as a raster? */
+bool sdm_input_is_points(const char *path);
+/* Open a file of points, and read them: geometry with Z, or with the heights in a column; or a table with columns
+ * x and y, or lon and lat, and z or height.  Without a CRS, lon and lat are EPSG:4326, and x and y of the DEM's CRS.
+ * raster: path, CRS and vertical datum of the file.  Close both after failure, too. */
+SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInputRaster *dem, SdmInputRaster *raster,
+                                SdmInputPoints *out);
+void sdm_input_points_close(SdmInputPoints *points);
+
+/* ---- grids ---- */
 
 typedef struct SdmRasterGrid {
     int64_t cols, rows;
@@ -31,6 +53,11 @@ typedef struct SdmRasterGrid {
     const SdmInputRaster *dem; /* borrowed: the raster whose CRS and cells it has */
 } SdmRasterGrid;
 
+/* The DEM's grid. */
+void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out);
+/* A raster of one band in memory, with the grid's size, place and horizontal CRS, whose pixels are `values`, rows
+ * `pitch` values apart; NULL: no memory. */
+GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int64_t pitch, double nodata);
 /* The DEM's grid, extended to hold the reference, too.  SDM_ERR_DATA when the extents do not overlap. */
 SdmStatus sdm_raster_grid_union(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
                                 SdmRasterGrid *out);
@@ -43,7 +70,7 @@ SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, c
  * geographic one: not larger), else "bilinear". */
 const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRasterGrid *grid);
 
-/* ---- datum.c: vertical datums ---- */
+/* ---- compare_datum.c: vertical datums ---- */
 
 /* Overrule the raster's vertical datum by the value of an option: "auto" or NULL (nothing is done),
  * "ellipsoid", "egm96", "egm2008". */
@@ -56,5 +83,8 @@ enum { SDM_DATUM_NOTE = 320 };
 SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *grid,
                                        const SdmInputRaster *reference, float *reference_m,
                                        char note[SDM_DATUM_NOTE]);
+/* The same for n points: x, y in the CRS of the DEM. */
+SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
+                                       const SdmInputPoints *points, char note[SDM_DATUM_NOTE]);
 
 #endif

@@ -128,3 +128,33 @@ done:
     sdm_free(&columns);
     return st;
 }
+
+/* Weights of the derivative of the spline, for the taps at the same position. */
+static void derivative_at(double position, double weight[4])
+{
+    const double t = position - floor(position), u = 1.0 - t;
+    weight[0] = -0.5 * u * u;
+    weight[1] = -2.0 * t + 1.5 * t * t;
+    weight[2] = 2.0 * u - 1.5 * u * u;
+    weight[3] = 0.5 * t * t;
+}
+
+double sdm_spline_at(const SdmSpline *s, double col, double row, double slope[2])
+{
+    const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
+    const Taps x = taps_at(col + SDM_SPLINE_PAD, w), y = taps_at(row + SDM_SPLINE_PAD, h);
+    double along_x[4], along_y[4], value = 0.0;
+    derivative_at(col, along_x);
+    derivative_at(row, along_y);
+    slope[0] = slope[1] = 0.0;
+    for (int j = 0; j < 4; j++) {
+        const float *const line = s->coefficient + (int64_t)y.at[j] * w;
+        for (int i = 0; i < 4; i++) {
+            const double c = (double)line[x.at[i]];
+            value += c * (double)x.weight[i] * (double)y.weight[j];
+            slope[0] += c * along_x[i] * (double)y.weight[j];
+            slope[1] += c * (double)x.weight[i] * along_y[j];
+        }
+    }
+    return value;
+}

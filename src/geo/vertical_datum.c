@@ -71,15 +71,19 @@ static int datum_of_name(const char *name)
     return SDM_VERTICAL_OTHER;
 }
 
-int sdm_vertical_declared(GDALDatasetH file, char *name, size_t size)
+int sdm_vertical_of_srs(OGRSpatialReferenceH srs, const char *metadata, char *name, size_t size)
 {
-    const OGRSpatialReferenceH srs = GDALGetSpatialRef(file);
     const bool compound = srs && OSRIsCompound(srs);
     const char *declared = compound ? OSRGetAttrValue(srs, "VERT_CS", 0) : NULL;
     if (!declared && srs && !compound && OSRGetAxesCount(srs) == 3)
         declared = datums[SDM_ELLIPSOID].name;
     if (!declared)
-        declared = GDALGetMetadataItem(file, "VERTICAL_DATUM", NULL);
+        declared = metadata;
     snprintf(name, size, "%s", declared ? declared : "");
     return *name ? datum_of_name(name) : SDM_VERTICAL_UNKNOWN;
+}
+
+int sdm_vertical_declared(GDALDatasetH file, char *name, size_t size)
+{
+    return sdm_vertical_of_srs(GDALGetSpatialRef(file), GDALGetMetadataItem(file, "VERTICAL_DATUM", NULL), name, size);
 }

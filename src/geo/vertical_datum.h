@@ -5,6 +5,7 @@
 #define SDM_VERTICAL_DATUM_H
 
 #include <gdal.h>
+#include <ogr_srs_api.h>
 #include <stddef.h>
 
 /* Values beside those of SdmVertical: the raster does not say; it names a datum that is none of them. */
@@ -34,5 +35,7 @@ int sdm_vertical_of_word(const char *word);
  * height), else in its metadata item VERTICAL_DATUM.  Returns SdmVertical or one of the above.  name: as
  * declared, "" without. */
 int sdm_vertical_declared(GDALDatasetH file, char *name, size_t size);
+/* The same for a CRS alone (NULL: none) and a text of metadata (NULL: none). */
+int sdm_vertical_of_srs(OGRSpatialReferenceH srs, const char *metadata, char *name, size_t size);
 
 #endif

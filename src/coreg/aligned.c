@@ -1,0 +1,133 @@
+/* The aligned DEM by cubic spline, and the files of a comparison. */
+// SPDX-License-Identifier: Apache-2.0
+#include "coreg/aligned.h"
+#include "core/file.h"
+#include "core/stats.h"
+#include "geo/gdal_errors.h"
+#include "product/raster.h"
+
+#include <cpl_string.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILL_ROUNDS = 12 }; /* cells that a hole is filled inwards: the spline's response falls by 0.27 a cell */
+
+/* Mean of the neighbours that have a height; NaN without any. */
+static float neighbours_mean(const float *h, int64_t cols, int64_t rows, int64_t i, int64_t j)
+{
+    double sum = 0.0;
+    int n = 0;
+    for (int64_t y = j > 0 ? j - 1 : 0; y <= j + 1 && y < rows; y++)
+        for (int64_t x = i > 0 ? i - 1 : 0; x <= i + 1 && x < cols; x++)
+            if (!isnan(h[y * cols + x])) {
+                sum += (double)h[y * cols + x];
+                n++;
+            }
+    return n ? (float)(sum / n) : NAN;
+}
+
+SdmStatus sdm_aligned_fit(SdmContext *ctx, SdmCoregGrid *g, double *base_m)
+{
+    float *from = g->scratch, *to = g->residual_m;
+    const int64_t cells = g->cols * g->rows;
+    memcpy(from, g->dem_m, (size_t)cells * sizeof *from);
+    const double median = *base_m = sdm_median_f32(from, sdm_drop_nan_f32(from, cells));
+    for (int64_t i = 0; i < cells; i++)
+        from[i] = (float)((double)g->dem_m[i] - median);
+    for (int round = 0; round < FILL_ROUNDS; round++) {
+#pragma omp parallel for num_threads(g->threads) schedule(static)
+        for (int64_t j = 0; j < g->rows; j++)
+            for (int64_t i = 0; i < g->cols; i++) {
+                const float v = from[j * g->cols + i];
+                to[j * g->cols + i] = isnan(v) ? neighbours_mean(from, g->cols, g->rows, i, j) : v;
+            }
+        float *const last = from;
+        from = to;
+        to = last;
+    }
+    for (int64_t i = 0; i < cells; i++)
+        from[i] = isnan(from[i]) ? 0.0f : from[i];
+    return sdm_spline_fit(ctx, &g->spline, from);
+}
+
+SdmStatus sdm_aligned_resample(SdmContext *ctx, SdmCoregGrid *g, const double shift_m[3])
+{
+    SdmStatus st = SDM_OK;
+    double base_m = 0.0;
+    const double dcol = -shift_m[0] / g->dx_m, drow = shift_m[1] / g->dy_m;
+    const bool moved = fabs(dcol) > 0.0 || fabs(drow) > 0.0;
+    if (moved) {
+        TRY(sdm_aligned_fit(ctx, g, &base_m));
+        TRY(sdm_spline_shift(ctx, &g->spline, dcol, drow, g->scratch));
+    }
+#pragma omp parallel for num_threads(g->threads) schedule(static)
+    for (int64_t j = 0; j < g->rows; j++)
+        for (int64_t i = 0; i < g->cols; i++) {
+            const int64_t at = j * g->cols + i;
+            const double x = floor((double)i + dcol + 0.5), y = floor((double)j + drow + 0.5);
+            const bool inside = x >= 0.0 && y >= 0.0 && x < (double)g->cols && y < (double)g->rows;
+            const float nearest = inside ? g->dem_m[(int64_t)y * g->cols + (int64_t)x] : NAN;
+            const double height_m = moved ? base_m + (double)g->scratch[at] : (double)nearest;
+            g->scratch[at] = isnan(nearest) ? NAN : (float)(height_m - shift_m[2]);
+        }
+done:
+    return st;
+}
+
+/* ---- files ---- */
+
+/* The cells of the grid that are the DEM's, as a raster in memory with the DEM's CRS, nodata and metadata. */
+static SdmStatus describe(SdmContext *ctx, const SdmAlignedFile *file, SdmRaster *out)
+{
+    const SdmRasterGrid *const grid = file->grid;
+    GDALDatasetH const dem = grid->dem->file;
+    GDALRasterBandH const from = GDALGetRasterBand(dem, 1);
+    double own[6];
+    int has = 0;
+    GDALGetGeoTransform(dem, own);
+    double nodata = GDALGetRasterNoDataValue(from, &has);
+    nodata = has ? (double)(float)nodata : (double)SDM_NODATA;
+    SdmRasterGrid cells = *grid;
+    const int64_t left = (int64_t)round((own[0] - grid->transform[0]) / own[1]),
+                  up = (int64_t)round((own[3] - grid->transform[3]) / own[5]);
+    cells.cols = GDALGetRasterXSize(dem);
+    cells.rows = GDALGetRasterYSize(dem);
+    memcpy(cells.transform, own, sizeof own);
+    float *const first = file->value_m + up * grid->cols + left;
+    for (int64_t j = 0; j < cells.rows; j++)
+        for (int64_t i = 0; i < cells.cols; i++)
+            first[j * grid->cols + i] = isnan(first[j * grid->cols + i]) ? (float)nodata : first[j * grid->cols + i];
+    out->dataset = sdm_raster_grid_wrap(&cells, first, grid->cols, nodata);
+    if (!out->dataset || GDALSetSpatialRef(out->dataset, file->difference ? grid->dem->srs : GDALGetSpatialRef(dem)) != CE_None)
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: no raster of %lld x %lld cells can be made in memory", file->path,
+                        (long long)cells.cols, (long long)cells.rows);
+    char **items = CSLMerge(CSLDuplicate(GDALGetMetadata(dem, NULL)), file->metadata);
+    if (file->difference)
+        items = CSLSetNameValue(items, "VERTICAL_DATUM", NULL);
+    GDALSetMetadata(out->dataset, items, NULL);
+    CSLDestroy(items);
+    GDALRasterBandH const to = GDALGetRasterBand(out->dataset, 1);
+    GDALSetDescription(to, file->difference ? "difference" : GDALGetDescription(from));
+    GDALSetRasterUnitType(to, "m");
+    return SDM_OK;
+}
+
+SdmStatus sdm_aligned_write(SdmContext *ctx, const SdmAlignedFile *file)
+{
+    SdmStatus st = SDM_OK;
+    SdmRaster raster = {0};
+    char part[SDM_PATH_SIZE] = "";
+    TRY(sdm_file_temporary_name(ctx, file->path, part, sizeof part));
+    TRY(describe(ctx, file, &raster));
+    const SdmCogRequest request = {.path = part, .level = "4", .memory_bytes = file->memory_bytes};
+    TRY(sdm_cog_write(ctx, &raster, &request));
+    if (rename(part, file->path) != 0)
+        st = sdm_fail_write(ctx, file->path, strerror(errno));
+done:
+    if (st && part[0])
+        unlink(part);
+    (void)sdm_raster_close(ctx, &raster, file->path);
+    return st;
+}

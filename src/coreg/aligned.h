@@ -1,0 +1,30 @@
+/* A DEM on a grid and its shift -> the aligned DEM, resampled once; rasters of the grid -> GeoTIFFs. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_ALIGNED_H
+#define SDM_ALIGNED_H
+
+#include "coreg/coreg.h"
+#include "coreg/input_raster.h"
+
+/* Fit g->spline to the DEM, whose holes are filled with the means of their surroundings for that; *base_m is to be
+ * added to it.  Overwrites scratch and residual_m. */
+SdmStatus sdm_aligned_fit(SdmContext *ctx, SdmCoregGrid *g, double *base_m);
+
+/* scratch(x, y) = DEM(x - dx, y - dy) - dz: the DEM where the reference has it.  A cell has a height where the nearest
+ * cell of the DEM there has one, so holes keep their size; cells of an unshifted DEM keep their heights.  Overwrites
+ * residual_m. */
+SdmStatus sdm_aligned_resample(SdmContext *ctx, SdmCoregGrid *g, const double shift_m[3]);
+
+/* A raster to be written on the cells of the grid's DEM. */
+typedef struct SdmAlignedFile {
+    const char *path;
+    const SdmRasterGrid *grid;
+    float *value_m;  /* of the grid, NaN = none; becomes nodata */
+    char **metadata; /* NAME=VALUE (CSL), beside or instead of the DEM's own */
+    bool difference; /* not heights: the DEM's band name and datum are not copied */
+    int64_t memory_bytes;
+} SdmAlignedFile;
+/* Write a Cloud-Optimised GeoTIFF with the DEM's grid, CRS, nodata and metadata; whole or not at all. */
+SdmStatus sdm_aligned_write(SdmContext *ctx, const SdmAlignedFile *file);
+
+#endif

@@ -1,0 +1,314 @@
+/* Cells of a comparison: which count, by what they are told apart; what is taken out of them; the rasters to write. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/stats.h"
+#include "coreg/aligned.h"
+#include "coreg/compare_steps.h"
+
+#include <cpl_string.h>
+#include <math.h>
+#include <string.h>
+
+enum { MODEL_ROUNDS = 5 };
+static const double SAME_SHIFT_M = 0.005; /* a shift that moved less by the model is final */
+
+static SdmStatus check_memory(SdmContext *ctx, const SdmRasterGrid *grid, int64_t limit)
+{
+    const double need = (double)(grid->cols * grid->rows) * SDM_COREG_CELL_BYTES;
+    if (limit == 0 || need <= (double)limit)
+        return SDM_OK;
+    return sdm_fail(
+        ctx, SDM_ERR_MEMORY,
+        "DEM and reference together span %lld x %lld cells, which take %.1f GiB of memory; cut the "
+        "reference to the DEM's surroundings (gdalwarp -te) or raise --memory",
+        (long long)grid->cols, (long long)grid->rows, need / 1073741824.0);
+}
+
+SdmStatus sdm_compare_open_grid(SdmComparison *w)
+{
+    SdmStatus st = SDM_OK;
+    const SdmRasterGrid *const grid = &w->grid;
+    TRY(check_memory(w->ctx, grid, w->opt->memory_bytes));
+    w->g = (SdmCoregGrid){.cols = grid->cols,
+                          .rows = grid->rows,
+                          .dx_m = grid->dx_m,
+                          .dy_m = grid->dy_m,
+                          .threads = sdm_threads(w->ctx)};
+    TRY(sdm_coreg_open(w->ctx, &w->g));
+    TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, "near", w->g.dem_m));
+done:
+    return st;
+}
+
+/* Class of every cell -> mask; all is land without a raster. */
+static SdmStatus load_class(SdmComparison *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmCoregGrid *const g = &w->g;
+    const SdmInputRaster *const in = &w->in[SDM_IN_CLASS];
+    bool land = false;
+    if (in->file) {
+        TRY(sdm_input_raster_load(w->ctx, in, &w->grid, "near", g->scratch));
+        TRY(sdm_alloc(w->ctx, &w->class, (size_t)(g->cols * g->rows), 1, "classes"));
+    }
+    for (int64_t i = 0; i < g->cols * g->rows; i++) {
+        const float value = in->file ? g->scratch[i] : 1.0f;
+        const unsigned class = value == 1.0f ? 1 : value == 2.0f ? 2 : value == 3.0f ? 3 : 0;
+        g->mask[i] = (uint8_t)(class << SDM_CELL_CLASS_SHIFT);
+        land = land || class == 1;
+        if (w->class)
+            w->class[i] = value >= 0.0f && value < 256.0f ? (uint8_t)value : 0;
+    }
+    if (!land)
+        st = sdm_fail(
+            w->ctx, SDM_ERR_DATA,
+            "--class %s: no cell where DEM and reference lie is of class 1 (land), so nothing can be scored",
+            in->path);
+done:
+    return st;
+}
+
+SdmStatus sdm_compare_load_cells(SdmComparison *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmCoregGrid *const g = &w->g;
+    const SdmInputRaster *const within = &w->in[SDM_IN_WITHIN], *const mask = &w->in[SDM_IN_MASK];
+    const int64_t cells = g->cols * g->rows;
+    int64_t stable = 0;
+    TRY(load_class(w));
+    if (within->file)
+        TRY(sdm_input_raster_load(w->ctx, within, &w->grid, "bilinear", g->scratch));
+    for (int64_t i = 0; i < cells; i++) /* land outside of --within has no class */
+        if ((g->mask[i] & SDM_CELL_CLASS) == SDM_CELL_LAND && within->file && isnan(g->scratch[i]))
+            g->mask[i] &= (uint8_t)~SDM_CELL_CLASS;
+    if (mask->file)
+        TRY(sdm_input_raster_load(w->ctx, mask, &w->grid, "near", g->scratch));
+    for (int64_t i = 0; i < cells; i++) {
+        const bool counts = !mask->file || (!isnan(g->scratch[i]) && fabsf(g->scratch[i]) > 0.0f);
+        if (counts && (g->mask[i] & SDM_CELL_CLASS) == SDM_CELL_LAND) {
+            g->mask[i] |= SDM_COREG_STABLE;
+            stable++;
+        }
+    }
+    if (mask->file && stable == 0)
+        st = sdm_fail(w->ctx, SDM_ERR_DATA,
+                      "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing can be compared",
+                      mask->path);
+done:
+    return st;
+}
+
+/* ---- bins ---- */
+
+unsigned sdm_compare_slope_bin(double gradient)
+{
+    const double slope_deg = atan(gradient) * 57.295779513082321;
+    if (!isfinite(slope_deg))
+        return 0;
+    return slope_deg >= 50.0 ? 6 : (unsigned)(slope_deg / 10.0) + 1;
+}
+
+void sdm_compare_set_bins(SdmCompareResult *out, float *height_m, int64_t n)
+{
+    for (int k = 0; k < 6; k++) {
+        out->slope[k].lo_deg = 10.0 * k;
+        out->slope[k].hi_deg = k < 5 ? 10.0 * (k + 1) : 90.0;
+    }
+    const double low = sdm_quantile_f32(height_m, n, 0.01), high = sdm_quantile_f32(height_m, n, 0.99);
+    const double least = fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0), digit = pow(10.0, floor(log10(least)));
+    const double step = least <= digit ? digit : least <= 2.0 * digit ? 2.0 * digit : least <= 5.0 * digit ? 5.0 * digit
+                                                                                                      : 10.0 * digit;
+    const double first = floor(low / step) * step;
+    for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
+        out->band[k].lo_m = k ? first + k * step : -INFINITY;
+        out->band[k].hi_m = k + 1 < SDM_COMPARE_BANDS ? first + (k + 1) * step : INFINITY;
+    }
+}
+
+int sdm_compare_band(const SdmCompareResult *out, double height_m)
+{
+    int k = 0;
+    while (k + 1 < SDM_COMPARE_BANDS && height_m >= out->band[k].hi_m)
+        k++;
+    return k;
+}
+
+/* ---- the model ---- */
+
+static SdmStatus find_track(SdmComparison *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmBiasModel *const m = &w->out->bias;
+    GDALDatasetH const dem = w->in[SDM_IN_DEM].file;
+    double own[6];
+    const double cell_m[2] = {w->g.dx_m, w->g.dy_m};
+    if (!isnan(w->opt->track_deg)) {
+        m->track_deg = w->opt->track_deg;
+        w->out->track_from = "about --track";
+        return SDM_OK;
+    }
+    GDALGetGeoTransform(dem, own);
+    const int64_t left = (int64_t)round((own[0] - w->grid.transform[0]) / own[1]),
+                  up = (int64_t)round((own[3] - w->grid.transform[3]) / own[5]);
+    TRY(sdm_bias_find_track(w->ctx, w->g.dem_m + up * w->g.cols + left, GDALGetRasterXSize(dem),
+                            GDALGetRasterYSize(dem), w->g.cols, cell_m, &m->track_deg));
+    w->out->track_from = "about the edges of the footprint";
+    if (isnan(m->track_deg))
+        st = sdm_fail(w->ctx, SDM_ERR_DATA,
+                      "--model track: the edges of DEM %s do not show the direction of flight (it is cut, or not a strip "
+                      "that runs within 30 degrees of north); give --track DEG, clockwise from north",
+                      w->in[SDM_IN_DEM].path);
+done:
+    return st;
+}
+
+SdmStatus sdm_compare_choose_model(SdmComparison *w)
+{
+    SdmBiasModel *const m = &w->out->bias;
+    const char *const word = w->opt->model ? w->opt->model : "shift";
+    const double *const t = w->grid.transform;
+    w->out->centre_m[0] = t[0] + 0.5 * (double)w->grid.cols * t[1];
+    w->out->centre_m[1] = t[3] + 0.5 * (double)w->grid.rows * t[5];
+    *m = (SdmBiasModel){.kind = SDM_BIAS_NONE};
+    if (strcmp(word, "tilt") == 0)
+        m->kind = SDM_BIAS_TILT;
+    else if (strcmp(word, "track") == 0)
+        m->kind = SDM_BIAS_TRACK;
+    return m->kind == SDM_BIAS_TRACK ? find_track(w) : SDM_OK;
+}
+
+void sdm_compare_take_out(SdmComparison *w, const SdmBiasModel *before, const SdmBiasModel *now)
+{
+    SdmCoregGrid *const g = &w->g;
+#pragma omp parallel for num_threads(g->threads) schedule(static)
+    for (int64_t j = 0; j < g->rows; j++) {
+        const double north_m = (0.5 * (double)(g->rows - 1) - (double)j) * g->dy_m;
+        for (int64_t i = 0; i < g->cols; i++) {
+            float *const h = &g->dem_m[j * g->cols + i];
+            const double east_m = ((double)i - 0.5 * (double)(g->cols - 1)) * g->dx_m;
+            if (!isnan(*h))
+                *h = (float)((double)*h + sdm_bias_at(before, east_m, north_m) - sdm_bias_at(now, east_m, north_m));
+        }
+    }
+}
+
+bool sdm_compare_goes_on(const SdmCompareResult *out, const double before_m[3], int round)
+{
+    double largest_m = 0.0;
+    for (int k = 0; k < 3; k++)
+        largest_m = fmax(largest_m, fabs(out->shift_m[k] - before_m[k]));
+    return out->bias.kind != SDM_BIAS_NONE && round < MODEL_ROUNDS && (round == 0 || largest_m > SAME_SHIFT_M);
+}
+
+/* ---- the resampled DEM ---- */
+
+static void add_number(char ***list, const char *name, double value)
+{
+    char text[64];
+    CPLsnprintf(text, sizeof text, "%.6g", value);
+    *list = CSLSetNameValue(*list, name, text);
+}
+
+/* What was taken out, as metadata of both files. */
+static char **alignment_items(const SdmComparison *w)
+{
+    const SdmCompareResult *const r = w->out;
+    char text[128], **list = NULL;
+    double tilt[2];
+    list = CSLSetNameValue(list, "ALIGNED_TO", w->in[SDM_IN_REFERENCE].path);
+    CPLsnprintf(text, sizeof text, "%.3f %.3f %.3f", r->shift_m[0], r->shift_m[1], r->shift_m[2]);
+    list = CSLSetNameValue(list, "ALIGNED_SHIFT_M", text);
+    list = CSLSetNameValue(list, "ALIGNED_MODEL", w->opt->model ? w->opt->model : "shift");
+    if (r->bias.kind == SDM_BIAS_NONE)
+        return list;
+    sdm_bias_tilt(&r->bias, tilt);
+    CPLsnprintf(text, sizeof text, "%.6g %.6g", 1000.0 * tilt[0], 1000.0 * tilt[1]);
+    list = CSLSetNameValue(list, "ALIGNED_TILT_M_PER_KM", text);
+    for (int k = 0; k < r->bias.sines; k++) {
+        char name[48];
+        snprintf(name, sizeof name, "ALIGNED_SINE_%d_WAVELENGTH_AMPLITUDE_M", k + 1);
+        CPLsnprintf(text, sizeof text, "%.6g %.6g", r->bias.sine[k].wavelength_m, r->bias.sine[k].amplitude_m);
+        list = CSLSetNameValue(list, name, text);
+    }
+    return list;
+}
+
+static char **difference_items(const SdmComparison *w, const SdmErrorStats *s)
+{
+    char **list = alignment_items(w);
+    list = CSLSetNameValue(list, "DIFFERENCE", "aligned DEM minus reference, metres");
+    list = CSLSetNameValue(list, "DIFFERENCE_OVER", w->opt->mask || w->opt->class_raster || w->opt->within
+                                                        ? "stable cells that were compared"
+                                                        : "all cells");
+    add_number(&list, "DIFFERENCE_COUNT", (double)s->count);
+    add_number(&list, "DIFFERENCE_MEDIAN_M", s->bias_m);
+    add_number(&list, "DIFFERENCE_MEAN_M", s->mean_m);
+    add_number(&list, "DIFFERENCE_NMAD_M", s->nmad_m);
+    add_number(&list, "DIFFERENCE_RMSE_M", s->rmse_m);
+    add_number(&list, "DIFFERENCE_LE90_M", s->le90_m);
+    return list;
+}
+
+static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, char **items, bool difference)
+{
+    const SdmAlignedFile file = {.path = path,
+                                 .grid = &w->grid,
+                                 .value_m = value_m,
+                                 .metadata = items,
+                                 .difference = difference,
+                                 .memory_bytes = w->opt->memory_bytes ? w->opt->memory_bytes : INT64_MAX};
+    const SdmStatus st = sdm_aligned_write(w->ctx, &file);
+    CSLDestroy(items);
+    return st;
+}
+
+/* Figures of the difference, by value of --class and where --mask is 0. */
+static void class_stats(SdmComparison *w)
+{
+    SdmCoregGrid *const g = &w->g;
+    int64_t met[256] = {0};
+    const int64_t cells = g->cols * g->rows;
+    for (int64_t i = 0; w->class && i < cells; i++)
+        met[w->class[i]] += !isnan(g->residual_m[i]);
+    for (int k = 0; k < 256; k++) {
+        int64_t n = 0;
+        for (int64_t i = 0; met[k] && i < cells; i++)
+            if (w->class[i] == k && !isnan(g->residual_m[i]))
+                g->scratch[n++] = g->residual_m[i];
+        if (n)
+            sdm_error_stats(g->scratch, n, g->spline.coefficient, &w->out->class[k]);
+    }
+    int64_t n = 0;
+    for (int64_t i = 0; w->opt->mask && i < cells; i++)
+        if ((g->mask[i] & (SDM_CELL_CLASS | SDM_COREG_STABLE)) == SDM_CELL_LAND && !isnan(g->residual_m[i]))
+            g->scratch[n++] = g->residual_m[i];
+    if (n)
+        sdm_error_stats(g->scratch, n, g->spline.coefficient, &w->out->unstable);
+}
+
+SdmStatus sdm_compare_write(SdmComparison *w)
+{
+    SdmStatus st = SDM_OK;
+    const SdmCompareOptions *const opt = w->opt;
+    SdmCoregGrid *const g = &w->g;
+    SdmErrorStats stats;
+    const bool differs = !w->out->points && (opt->difference || opt->class_raster || opt->mask);
+    if (!opt->aligned && !differs)
+        return SDM_OK;
+    TRY(sdm_aligned_resample(w->ctx, g, w->out->shift_m));
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        g->residual_m[i] = differs ? g->scratch[i] - g->reference_m[i] : NAN;
+    if (opt->aligned)
+        TRY(write_file(w, opt->aligned, g->scratch, alignment_items(w), false));
+    if (!differs)
+        return SDM_OK;
+    class_stats(w);
+    int64_t n = 0;
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        if ((g->mask[i] & SDM_COREG_STABLE) && !isnan(g->residual_m[i]))
+            g->scratch[n++] = g->residual_m[i];
+    sdm_error_stats(g->scratch, n, g->spline.coefficient, &stats);
+    if (opt->difference)
+        TRY(write_file(w, opt->difference, g->residual_m, difference_items(w, &stats), true));
+done:
+    return st;
+}

@@ -1,0 +1,303 @@
+/* DEM and points with heights -> error statistics at the points, the shift by the slopes of the DEM there. */
+// SPDX-License-Identifier: Apache-2.0
+#include "coreg/aligned.h"
+#include "coreg/compare_steps.h"
+#include "core/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_ROUNDS = 20, MIN_POINTS = 10 };
+static const double LAST_STEP_M = 0.005;
+static const double OUTLIER_NMADS = 3.0, MIN_NMAD_M = 0.1, MIN_NOISE_M = 0.01; /* as in coreg.c */
+
+/* The points that count, and what is measured at them; arrays of `count`. */
+typedef struct Sites {
+    SdmComparison *w;
+    double base_m; /* to be added to the spline */
+    int64_t count;
+    double *x_m, *y_m, *height_m; /* place, metres from the corner of the grid east and north; of the reference */
+    float *residual_m;            /* DEM minus reference, shift taken out; NaN: the DEM has no height */
+    float *east, *north;          /* slope of the DEM */
+    float *value, *spare;         /* scratch */
+    uint8_t *class;               /* of --class; 0 without it */
+} Sites;
+
+static SdmStatus sites_open(SdmComparison *w, Sites *s)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)w->points.count;
+    double **const place[] = {&s->x_m, &s->y_m, &s->height_m};
+    float **const value[] = {&s->residual_m, &s->east, &s->north, &s->value, &s->spare};
+    *s = (Sites){.w = w};
+    for (int k = 0; k < 3; k++)
+        TRY(sdm_alloc(w->ctx, place[k], n, sizeof(double), "points"));
+    for (int k = 0; k < 5; k++)
+        TRY(sdm_alloc(w->ctx, value[k], n, sizeof(float), "points"));
+    TRY(sdm_alloc(w->ctx, &s->class, n, 1, "points"));
+done:
+    return st;
+}
+
+static void sites_close(Sites *s)
+{
+    void *const array[] = {&s->x_m, &s->y_m, &s->height_m, &s->residual_m, &s->east,
+                           &s->north, &s->value, &s->spare, &s->class};
+    for (int k = 0; k < 9; k++)
+        sdm_free(array[k]);
+}
+
+/* Keep the points on the DEM's cells that count. */
+static void choose_sites(Sites *s)
+{
+    const SdmComparison *const w = s->w;
+    const SdmCoregGrid *const g = &w->g;
+    const double *const t = w->grid.transform;
+    for (int64_t i = 0; i < w->points.count; i++) {
+        const double col = (w->points.x[i] - t[0]) / t[1], row = (w->points.y[i] - t[3]) / t[5];
+        if (!(col >= 0.0) || !(row >= 0.0) || !(col < (double)g->cols) || !(row < (double)g->rows))
+            continue;
+        const int64_t at = (int64_t)row * g->cols + (int64_t)col;
+        if (!(g->mask[at] & SDM_COREG_STABLE))
+            continue;
+        s->x_m[s->count] = col * g->dx_m;
+        s->y_m[s->count] = -row * g->dy_m;
+        s->class[s->count] = w->class ? w->class[at] : 0;
+        s->height_m[s->count++] = w->points.height_m[i];
+    }
+}
+
+/* Are the four cells around a position all there? */
+static bool has_height(const SdmCoregGrid *g, double col, double row)
+{
+    const double x = floor(col), y = floor(row);
+    for (int k = 0; k < 4; k++) {
+        const double i = fmin(fmax(x + (k & 1), 0.0), (double)(g->cols - 1)),
+                     j = fmin(fmax(y + (k >> 1), 0.0), (double)(g->rows - 1));
+        if (isnan(g->dem_m[(int64_t)j * g->cols + (int64_t)i]))
+            return false;
+    }
+    return col > -0.5 && row > -0.5 && col < (double)g->cols - 0.5 && row < (double)g->rows - 0.5;
+}
+
+/* Residuals and slopes at the points: DEM(x - dx, y - dy) - height - dz. */
+static void measure(Sites *s, const double shift_m[3])
+{
+    const SdmCoregGrid *const g = &s->w->g;
+#pragma omp parallel for num_threads(g->threads) schedule(static)
+    for (int64_t i = 0; i < s->count; i++) {
+        double slope[2];
+        const double col = (s->x_m[i] - shift_m[0]) / g->dx_m - 0.5, row = -(s->y_m[i] - shift_m[1]) / g->dy_m - 0.5;
+        s->residual_m[i] = NAN;
+        if (!has_height(g, col, row))
+            continue;
+        const double h = s->base_m + sdm_spline_at(&g->spline, col, row, slope);
+        s->residual_m[i] = (float)(h - s->height_m[i] - shift_m[2]);
+        s->east[i] = (float)(slope[0] / g->dx_m);
+        s->north[i] = (float)(-slope[1] / g->dy_m);
+    }
+}
+
+/* Residuals of the points -> value, without NaN.  @return how many */
+static int64_t residuals(Sites *s)
+{
+    memcpy(s->value, s->residual_m, (size_t)s->count * sizeof *s->value);
+    return sdm_drop_nan_f32(s->value, s->count);
+}
+
+/* Step from the shift so far to a better one, by the normal equations of coreg.h. */
+static int find_step(Sites *s, double step_m[3])
+{
+    double sums[SDM_COREG_SUMS] = {0}, median_m;
+    const int64_t n = residuals(s);
+    const double nmad_m = sdm_nmad_f32(s->value, n, &median_m), limit_m = OUTLIER_NMADS * fmax(nmad_m, MIN_NMAD_M);
+    for (int64_t i = 0; i < s->count; i++) {
+        const double d = (double)s->residual_m[i], e = (double)s->east[i], k = (double)s->north[i];
+        if (!(fabs(d - median_m) < limit_m))
+            continue;
+        const double terms[SDM_COREG_SUMS] = {e * e, e * k, e, k * k, k, 1.0, e * d, k * d, d};
+        for (int j = 0; j < SDM_COREG_SUMS; j++)
+            sums[j] += terms[j];
+    }
+    return sdm_coreg_solve(sums, sums[5] < MIN_POINTS ? 0.0 : sums[5], fmax(nmad_m, MIN_NOISE_M), s->w->g.dx_m, step_m);
+}
+
+static SdmStatus find_shift(Sites *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmCompareResult *const out = s->w->out;
+    double *const shift_m = out->shift_m;
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+        double step_m[3];
+        TRY(sdm_check_stop(s->w->ctx));
+        measure(s, shift_m);
+        out->undetermined = find_step(s, step_m);
+        for (int k = 0; k < 3; k++)
+            shift_m[k] += step_m[k];
+        if (hypot(step_m[0], step_m[1]) < LAST_STEP_M && fabs(step_m[2]) < LAST_STEP_M)
+            break;
+    }
+    measure(s, shift_m);
+done:
+    return st;
+}
+
+/* Residuals with the model left in, at the places of the DEM. */
+static int64_t take_samples(const Sites *s, const SdmBiasModel *taken_out, SdmBiasSamples *out)
+{
+    const SdmCoregGrid *const g = &s->w->g;
+    const double *const shift_m = s->w->out->shift_m;
+    out->count = 0;
+    for (int64_t i = 0; i < s->count; i++) {
+        const double east_m = s->x_m[i] - shift_m[0] - 0.5 * (double)g->cols * g->dx_m,
+                     north_m = s->y_m[i] - shift_m[1] + 0.5 * (double)g->rows * g->dy_m;
+        if (isnan(s->residual_m[i]))
+            continue;
+        out->east_m[out->count] = (float)east_m;
+        out->north_m[out->count] = (float)north_m;
+        out->error_m[out->count++] = (float)((double)s->residual_m[i] + sdm_bias_at(taken_out, east_m, north_m));
+    }
+    return out->count;
+}
+
+/* The shift and, with --model, what the residuals have in common, one after the other until the shift stays. */
+static SdmStatus align(Sites *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmComparison *const w = s->w;
+    SdmBiasSamples samples = {0};
+    SdmBiasModel taken_out = {.kind = SDM_BIAS_NONE};
+    for (int round = 0;; round++) {
+        const double before_m[3] = {w->out->shift_m[0], w->out->shift_m[1], w->out->shift_m[2]};
+        TRY(find_shift(s));
+        if (!sdm_compare_goes_on(w->out, before_m, round))
+            break;
+        if (!samples.east_m) {
+            TRY(sdm_alloc(w->ctx, &samples.east_m, (size_t)s->count, sizeof(float), "residuals"));
+            TRY(sdm_alloc(w->ctx, &samples.north_m, (size_t)s->count, sizeof(float), "residuals"));
+            TRY(sdm_alloc(w->ctx, &samples.error_m, (size_t)s->count, sizeof(float), "residuals"));
+        }
+        take_samples(s, &taken_out, &samples);
+        TRY(sdm_bias_fit(w->ctx, &samples, fmax(w->g.dx_m, w->g.dy_m), &w->out->bias));
+        sdm_compare_take_out(w, &taken_out, &w->out->bias);
+        taken_out = w->out->bias;
+        TRY(sdm_aligned_fit(w->ctx, &w->g, &s->base_m));
+    }
+done:
+    sdm_free(&samples.east_m);
+    sdm_free(&samples.north_m);
+    sdm_free(&samples.error_m);
+    return st;
+}
+
+/* ---- figures ---- */
+
+typedef enum By { BY_NONE, BY_SLOPE, BY_BAND, BY_CLASS } By;
+
+static int bin_of(const Sites *s, By by, int64_t i)
+{
+    switch (by) {
+    case BY_SLOPE: return (int)sdm_compare_slope_bin(hypot((double)s->east[i], (double)s->north[i])) - 1;
+    case BY_BAND: return sdm_compare_band(s->w->out, s->height_m[i]);
+    case BY_CLASS: return s->class[i];
+    default: return 0;
+    }
+}
+
+static void stats_of(Sites *s, By by, int bin, SdmErrorStats *out)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        if (!isnan(s->residual_m[i]) && bin_of(s, by, i) == bin)
+            s->value[n++] = s->residual_m[i];
+    sdm_error_stats(s->value, n, s->spare, out);
+}
+
+static SdmStatus residual_stats(Sites *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmCompareResult *const out = s->w->out;
+    int64_t n = 0;
+    stats_of(s, BY_NONE, 0, &out->aligned);
+    for (int64_t i = 0; i < s->count; i++)
+        if (!isnan(s->residual_m[i]))
+            s->value[n++] = (float)s->height_m[i];
+    sdm_compare_set_bins(out, s->value, n);
+    for (int k = 0; k < 6; k++)
+        stats_of(s, BY_SLOPE, k, &out->slope[k].aligned);
+    for (int k = 0; k < SDM_COMPARE_BANDS; k++)
+        stats_of(s, BY_BAND, k, &out->band[k].aligned);
+    for (int k = 0; s->w->class && k < 256; k++)
+        stats_of(s, BY_CLASS, k, &out->class[k]);
+    n = 0;
+    for (int64_t i = 0; i < s->count; i++) /* the points that have a residual, in front */
+        if (!isnan(s->residual_m[i])) {
+            s->x_m[n] = s->x_m[i];
+            s->y_m[n] = s->y_m[i];
+            s->residual_m[n++] = s->residual_m[i];
+        }
+    for (int k = 0; k < SDM_LAGS; k++) {
+        out->lag[k].lag_m = sdm_lags_m[k];
+        TRY(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, &out->lag[k]));
+    }
+done:
+    return st;
+}
+
+/* One sentence for points that are not where the DEM is. */
+static SdmStatus fail_outside(const Sites *s)
+{
+    const SdmComparison *const w = s->w;
+    const double *const t = w->grid.transform;
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    for (int64_t i = 0; i < w->points.count; i++) {
+        low[0] = fmin(low[0], w->points.x[i]);
+        high[0] = fmax(high[0], w->points.x[i]);
+        low[1] = fmin(low[1], w->points.y[i]);
+        high[1] = fmax(high[1], w->points.y[i]);
+    }
+    return sdm_fail(w->ctx, SDM_ERR_DATA,
+                    "reference %s: none of its %lld points lies on a cell of DEM %s that counts (points: x %.6g..%.6g, y "
+                    "%.6g..%.6g, DEM: x %.6g..%.6g, y %.6g..%.6g, in the CRS of the DEM; %s)",
+                    w->in[SDM_IN_REFERENCE].path, (long long)w->points.count, w->in[SDM_IN_DEM].path, low[0], high[0],
+                    low[1], high[1], t[0], t[0] + (double)w->grid.cols * t[1],
+                    t[3] + (double)w->grid.rows * t[5], t[3], w->points.source);
+}
+
+SdmStatus sdm_compare_points(SdmComparison *w)
+{
+    SdmStatus st = SDM_OK;
+    Sites s = {0};
+    static const double none_m[3] = {0.0, 0.0, 0.0};
+    if (w->opt->png || w->opt->difference)
+        return sdm_fail(w->ctx, SDM_ERR_USAGE, "%s: needs a raster as reference, and %s holds points",
+                        w->opt->difference ? "--difference" : "--png", w->in[SDM_IN_REFERENCE].path);
+    snprintf(w->out->source, sizeof w->out->source, "%s", w->points.source);
+    sdm_raster_grid_own(&w->in[SDM_IN_DEM], &w->grid);
+    TRY(sdm_input_points_match_datum(w->ctx, &w->in[SDM_IN_DEM], &w->in[SDM_IN_REFERENCE], &w->points, w->out->note));
+    TRY(sdm_compare_open_grid(w));
+    TRY(sdm_compare_load_cells(w));
+    TRY(sites_open(w, &s));
+    choose_sites(&s);
+    if (s.count == 0) {
+        st = fail_outside(&s);
+        goto done;
+    }
+    TRY(sdm_aligned_fit(w->ctx, &w->g, &s.base_m));
+    measure(&s, none_m);
+    stats_of(&s, BY_NONE, 0, &w->out->raw);
+    w->out->cells = s.count;
+    w->out->coverage = (double)w->out->raw.count / (double)s.count;
+    if (w->out->raw.count == 0) {
+        st = sdm_fail(w->ctx, SDM_ERR_DATA, "DEM %s has no height at any of the %lld points of reference %s",
+                      w->in[SDM_IN_DEM].path, (long long)s.count, w->in[SDM_IN_REFERENCE].path);
+        goto done;
+    }
+    TRY(sdm_compare_choose_model(w));
+    TRY(align(&s));
+    TRY(residual_stats(&s));
+    TRY(sdm_compare_write(w));
+done:
+    sites_close(&s);
+    return st;
+}

@@ -1,0 +1,58 @@
+/* What a comparison with a raster and one with points share: the open files, the grid, its cells. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_COMPARE_STEPS_H
+#define SDM_COMPARE_STEPS_H
+
+#include "coreg/compare.h"
+
+enum { SDM_IN_DEM, SDM_IN_REFERENCE, SDM_IN_CLASS, SDM_IN_WITHIN, SDM_IN_MASK, SDM_INPUTS };
+
+enum { /* the caller's bits of the mask */
+       SDM_CELL_CLASS_SHIFT = SDM_COREG_CALLER_SHIFT,
+       SDM_CELL_CLASS = 3 << SDM_CELL_CLASS_SHIFT, /* 0 none, 1 land, 2 water, 3 cloud */
+       SDM_CELL_LAND = 1 << SDM_CELL_CLASS_SHIFT,
+       SDM_CELL_SLOPE_SHIFT = SDM_CELL_CLASS_SHIFT + 2,
+       SDM_CELL_SLOPE = 7 << SDM_CELL_SLOPE_SHIFT /* 0 unknown, 1..6: bin of SdmCompareResult.slope */
+};
+
+typedef struct SdmComparison {
+    SdmContext *ctx;
+    const SdmCompareOptions *opt;
+    SdmInputRaster in[SDM_INPUTS];
+    SdmInputPoints points; /* of the reference, where it is points */
+    SdmRasterGrid grid;
+    SdmCoregGrid g;
+    uint8_t *class; /* rows x cols: value of --class; NULL without it */
+    SdmCompareResult *out;
+} SdmComparison;
+
+/* ---- compare_cells.c ---- */
+
+/* Allocate the arrays of g for w->grid within --memory, and load the DEM. */
+SdmStatus sdm_compare_open_grid(SdmComparison *w);
+/* Mask of the cells from --class, --within and --mask: class bits, and SDM_COREG_STABLE for those that count. */
+SdmStatus sdm_compare_load_cells(SdmComparison *w);
+/* Number of the bin of a slope, 1..6; 0 where it is not finite. */
+unsigned sdm_compare_slope_bin(double gradient);
+/* Limits of out->slope and, for the heights of n places (overwritten), of out->band. */
+void sdm_compare_set_bins(SdmCompareResult *out, float *height_m, int64_t n);
+/* Index into out->band of a height of the reference. */
+int sdm_compare_band(const SdmCompareResult *out, double height_m);
+
+/* Set the kind of out->bias from --model and, for a track, its direction from --track or the footprint. */
+SdmStatus sdm_compare_choose_model(SdmComparison *w);
+/* Replace a model that was taken out of the DEM's heights by another. */
+void sdm_compare_take_out(SdmComparison *w, const SdmBiasModel *before, const SdmBiasModel *now);
+/* Is another round of shift and model needed? */
+bool sdm_compare_goes_on(const SdmCompareResult *out, const double before_m[3], int round);
+
+/* Figures by class and outside of the mask, from the resampled DEM, and the files --aligned and --difference.  The last
+ * step: overwrites the residuals. */
+SdmStatus sdm_compare_write(SdmComparison *w);
+
+/* ---- compare_points.c ---- */
+
+/* Compare with w->points; w->in is open. */
+SdmStatus sdm_compare_points(SdmComparison *w);
+
+#endif
