@@ -12,44 +12,109 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FILL_ROUNDS = 12 }; /* cells that a hole is filled inwards: the spline's response falls by 0.27 a cell */
+enum {
+    FILL_ROUNDS = 12, /* cells that a hole is filled inwards: the spline's response falls by 0.27 a cell */
+    LINEAR_ROUNDS = 2 /* of these by extrapolation: cells at the rim may be resampled from half a cell inside */
+};
 
-/* Mean of the neighbours that have a height; NaN without any. */
-static float neighbours_mean(const float *h, int64_t cols, int64_t rows, int64_t i, int64_t j)
+/* Mean of the neighbours that have a height or, for `linear`, of what they and those behind them extrapolate to, where
+ * there are such; NaN without any. */
+static float surroundings(const float *h, int64_t cols, int64_t rows, int64_t at, bool linear)
 {
-    double sum = 0.0;
-    int n = 0;
-    for (int64_t y = j > 0 ? j - 1 : 0; y <= j + 1 && y < rows; y++)
-        for (int64_t x = i > 0 ? i - 1 : 0; x <= i + 1 && x < cols; x++)
-            if (!isnan(h[y * cols + x])) {
-                sum += (double)h[y * cols + x];
-                n++;
+    double sum[2] = {0.0, 0.0};
+    int n[2] = {0, 0};
+    for (int k = 0; k < 9; k++) {
+        const int64_t dx = k % 3 - 1, dy = k / 3 - 1, x = at % cols + dx, y = at / cols + dy;
+        if (x < 0 || y < 0 || x >= cols || y >= rows || isnan(h[y * cols + x]))
+            continue;
+        const double near = (double)h[y * cols + x];
+        sum[0] += near;
+        n[0]++;
+        if (x + dx < 0 || y + dy < 0 || x + dx >= cols || y + dy >= rows || isnan(h[(y + dy) * cols + x + dx]))
+            continue;
+        sum[1] += 2.0 * near - (double)h[(y + dy) * cols + x + dx];
+        n[1]++;
+    }
+    const int kind = linear && n[1] > 0;
+    return n[0] ? (float)(sum[kind] / n[kind]) : NAN;
+}
+
+/* Cells without a height beside one, in order. */
+static int64_t find_rim(const float *h, int64_t cols, int64_t rows, int64_t *out, int64_t room)
+{
+    int64_t n = 0;
+    for (int64_t at = 0; at < cols * rows; at++)
+        if (isnan(h[at]) && !isnan(surroundings(h, cols, rows, at, false))) {
+            if (n < room)
+                out[n] = at;
+            n++;
+        }
+    return n;
+}
+
+/* Cells without a height beside those of the rim -> out, each once: mark[] of it becomes 0. */
+static int64_t next_rim(const float *h, int64_t cols, int64_t rows, const int64_t *rim, int64_t n, float *mark,
+                        int64_t *out, int64_t room)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t y = rim[k] / cols - 1; y <= rim[k] / cols + 1; y++)
+            for (int64_t x = rim[k] % cols - 1; x <= rim[k] % cols + 1; x++) {
+                const int64_t at = y * cols + x;
+                if (y < 0 || x < 0 || y >= rows || x >= cols || !isnan(h[at]) || !isnan(mark[at]) || count == room)
+                    continue;
+                mark[at] = 0.0f;
+                out[count++] = at;
             }
-    return n ? (float)(sum / n) : NAN;
+    return count;
+}
+
+/* Fill the holes of h from their rims inwards, some cells far, linearly at first; 0 beyond.
+ * mark: rows x cols, overwritten. */
+static SdmStatus fill_holes(SdmContext *ctx, float *h, int64_t cols, int64_t rows, float *mark)
+{
+    SdmStatus st = SDM_OK;
+    int64_t *rim = NULL, *next = NULL, n = find_rim(h, cols, rows, NULL, 0);
+    float *value = NULL;
+    const int64_t room = 4 * n + 1;
+    TRY(sdm_alloc(ctx, &rim, (size_t)room, sizeof *rim, "holes of the DEM"));
+    TRY(sdm_alloc(ctx, &next, (size_t)room, sizeof *next, "holes of the DEM"));
+    TRY(sdm_alloc(ctx, &value, (size_t)room, sizeof *value, "holes of the DEM"));
+    memcpy(mark, h, (size_t)(cols * rows) * sizeof *mark);
+    find_rim(h, cols, rows, rim, room);
+    for (int64_t k = 0; k < n; k++)
+        mark[rim[k]] = 0.0f;
+    for (int round = 0; round < FILL_ROUNDS && n > 0; round++) {
+        for (int64_t k = 0; k < n; k++)
+            value[k] = surroundings(h, cols, rows, rim[k], round < LINEAR_ROUNDS);
+        for (int64_t k = 0; k < n; k++)
+            h[rim[k]] = value[k];
+        n = next_rim(h, cols, rows, rim, n, mark, next, room);
+        int64_t *const last = rim;
+        rim = next;
+        next = last;
+    }
+    for (int64_t i = 0; i < cols * rows; i++)
+        h[i] = isnan(h[i]) ? 0.0f : h[i];
+done:
+    sdm_free(&value);
+    sdm_free(&next);
+    sdm_free(&rim);
+    return st;
 }
 
 SdmStatus sdm_aligned_fit(SdmContext *ctx, SdmCoregGrid *g, double *base_m)
 {
-    float *from = g->scratch, *to = g->residual_m;
+    SdmStatus st = SDM_OK;
     const int64_t cells = g->cols * g->rows;
-    memcpy(from, g->dem_m, (size_t)cells * sizeof *from);
-    const double median = *base_m = sdm_median_f32(from, sdm_drop_nan_f32(from, cells));
+    memcpy(g->scratch, g->dem_m, (size_t)cells * sizeof *g->scratch);
+    const double median = *base_m = sdm_median_f32(g->scratch, sdm_drop_nan_f32(g->scratch, cells));
     for (int64_t i = 0; i < cells; i++)
-        from[i] = (float)((double)g->dem_m[i] - median);
-    for (int round = 0; round < FILL_ROUNDS; round++) {
-#pragma omp parallel for num_threads(g->threads) schedule(static)
-        for (int64_t j = 0; j < g->rows; j++)
-            for (int64_t i = 0; i < g->cols; i++) {
-                const float v = from[j * g->cols + i];
-                to[j * g->cols + i] = isnan(v) ? neighbours_mean(from, g->cols, g->rows, i, j) : v;
-            }
-        float *const last = from;
-        from = to;
-        to = last;
-    }
-    for (int64_t i = 0; i < cells; i++)
-        from[i] = isnan(from[i]) ? 0.0f : from[i];
-    return sdm_spline_fit(ctx, &g->spline, from);
+        g->scratch[i] = (float)((double)g->dem_m[i] - median);
+    TRY(fill_holes(ctx, g->scratch, g->cols, g->rows, g->residual_m));
+    TRY(sdm_spline_fit(ctx, &g->spline, g->scratch));
+done:
+    return st;
 }
 
 SdmStatus sdm_aligned_resample(SdmContext *ctx, SdmCoregGrid *g, const double shift_m[3])

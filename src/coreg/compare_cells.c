@@ -32,6 +32,7 @@ SdmStatus sdm_compare_open_grid(SdmComparison *w)
                           .rows = grid->rows,
                           .dx_m = grid->dx_m,
                           .dy_m = grid->dy_m,
+                          .whole_reference = w->opt->mask != NULL,
                           .threads = sdm_threads(w->ctx)};
     TRY(sdm_coreg_open(w->ctx, &w->g));
     TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, "near", w->g.dem_m));
@@ -204,7 +205,7 @@ bool sdm_compare_goes_on(const SdmCompareResult *out, const double before_m[3], 
 static void add_number(char ***list, const char *name, double value)
 {
     char text[64];
-    CPLsnprintf(text, sizeof text, "%.6g", value);
+    CPLsnprintf(text, sizeof text, "%.9g", value);
     *list = CSLSetNameValue(*list, name, text);
 }
 
@@ -261,7 +262,7 @@ static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, 
     return st;
 }
 
-/* Figures of the difference, by value of --class and where --mask is 0. */
+/* Figures of the difference, by value of --class and where --mask is 0.  Class 1 is what was scored already. */
 static void class_stats(SdmComparison *w)
 {
     SdmCoregGrid *const g = &w->g;
@@ -271,7 +272,9 @@ static void class_stats(SdmComparison *w)
         met[w->class[i]] += !isnan(g->residual_m[i]);
     for (int k = 0; k < 256; k++) {
         int64_t n = 0;
-        for (int64_t i = 0; met[k] && i < cells; i++)
+        if (k == 1 && w->class)
+            w->out->class[1] = w->out->aligned;
+        for (int64_t i = 0; met[k] && k != 1 && i < cells; i++)
             if (w->class[i] == k && !isnan(g->residual_m[i]))
                 g->scratch[n++] = g->residual_m[i];
         if (n)
@@ -302,13 +305,14 @@ SdmStatus sdm_compare_write(SdmComparison *w)
     if (!differs)
         return SDM_OK;
     class_stats(w);
+    if (!opt->difference)
+        return SDM_OK;
     int64_t n = 0;
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         if ((g->mask[i] & SDM_COREG_STABLE) && !isnan(g->residual_m[i]))
             g->scratch[n++] = g->residual_m[i];
     sdm_error_stats(g->scratch, n, g->spline.coefficient, &stats);
-    if (opt->difference)
-        TRY(write_file(w, opt->difference, g->residual_m, difference_items(w, &stats), true));
+    TRY(write_file(w, opt->difference, g->residual_m, difference_items(w, &stats), true));
 done:
     return st;
 }

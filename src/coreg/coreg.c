@@ -84,9 +84,10 @@ static SdmStatus fit_reference(SdmContext *ctx, SdmCoregGrid *g, double *median_
     const int64_t n = gather(g, g->reference_m, SDM_COREG_REFERENCE, SDM_COREG_REFERENCE);
     const double median = *median_m = sdm_median_f32(g->scratch, n);
 #pragma omp parallel for num_threads(g->threads) schedule(static)
-    for (int64_t i = 0; i < g->rows * g->cols; i++)
-        g->residual_m[i] =
-            g->mask[i] & SDM_COREG_REFERENCE ? (float)((double)g->reference_m[i] - median) : 0.0f;
+    for (int64_t i = 0; i < g->rows * g->cols; i++) {
+        const bool used = g->whole_reference ? !isnan(g->reference_m[i]) : (g->mask[i] & SDM_COREG_REFERENCE) != 0;
+        g->residual_m[i] = used ? (float)((double)g->reference_m[i] - median) : 0.0f;
+    }
     return sdm_spline_fit(ctx, &g->spline, g->residual_m);
 }
 

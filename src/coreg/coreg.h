@@ -19,6 +19,7 @@ typedef struct SdmCoregGrid {
     int64_t cols, rows;
     double dx_m, dy_m; /* cell size, both positive; columns run east, rows run south */
     int threads;
+    bool whole_reference; /* the reference is resampled from all of its heights, not from those of stable cells alone */
     float *dem_m, *reference_m; /* rows x cols, metres, NaN = no height */
     uint8_t *mask;              /* rows x cols */
     float *residual_m;          /* rows x cols: DEM minus reference */

@@ -1,0 +1,432 @@
+/* What compare takes out of a DEM and writes: shift, tilt and profile along the track; aligned DEM and difference. */
+// SPDX-License-Identifier: Apache-2.0
+#include "compare_case.h"
+
+#include <sys/stat.h>
+
+enum { COLS = 220, ROWS = 420 };
+static const double SHIFT_M[3] = {12.3, -7.7, 4.4}, CELL_M = 30.0;
+static char folder[] = "/tmp/compare_alignXXXXXX", aligned[64], difference[64];
+
+/* What is put into a DEM besides the shift. */
+typedef struct Errors {
+    double tilt[2];                  /* east and north, m per m */
+    double wave_m[2], amplitude_m[2];
+    double noise_m;
+    double change_m; /* in a band across 80 % of the swath, 10 % of its length */
+    bool holes;
+} Errors;
+static const double TRACK_DEG = 9.0;
+
+static double along(double east_m, double north_m)
+{
+    return east_m * sin(TRACK_DEG * M_PI / 180.0) + north_m * cos(TRACK_DEG * M_PI / 180.0);
+}
+
+static double error_at(const Errors *e, double east_m, double north_m)
+{
+    double sum = e->tilt[0] * east_m + e->tilt[1] * north_m;
+    for (int k = 0; k < 2; k++)
+        if (e->wave_m[k] > 0.0)
+            sum += e->amplitude_m[k] * cos(2.0 * M_PI * along(east_m, north_m) / e->wave_m[k] + 0.7 + k);
+    return sum;
+}
+
+static bool in_band(double east_m, double north_m)
+{
+    const double across = east_m * cos(TRACK_DEG * M_PI / 180.0) - north_m * sin(TRACK_DEG * M_PI / 180.0);
+    return fabs(along(east_m, north_m) - 1500.0) < 630.0 && fabs(across) < 0.4 * 160.0 * CELL_M;
+}
+
+static unsigned draw;
+static double normal(void) /* of variance 1, by the sum of twelve */
+{
+    double sum = -6.0;
+    for (int k = 0; k < 12; k++) {
+        draw = draw * 1664525u + 1013904223u;
+        sum += (double)(draw >> 8) / 16777216.0;
+    }
+    return sum;
+}
+
+/* A strip that flies towards 9 degrees: DEM(x, y) = terrain(x + dx, y + dy) + dz + errors. */
+static void write_strip(const char *path, const double shift_m[3], const Errors *e, bool whole)
+{
+    float *const v = malloc((size_t)COLS * ROWS * sizeof *v);
+    draw = 7;
+    for (int j = 0; j < ROWS; j++)
+        for (int i = 0; i < COLS; i++) {
+            const double x = CELL_M * i, y = -CELL_M * j, east_m = CELL_M * (i - 0.5 * (COLS - 1)),
+                         north_m = CELL_M * (0.5 * (ROWS - 1) - j);
+            const double across = east_m - north_m * tan(TRACK_DEG * M_PI / 180.0);
+            const bool out = !whole && (fabs(across) > 80.0 * CELL_M || (e->holes && (i / 9 * 7 + j / 5 * 13) % 29 == 0));
+            const double h = terrain(x + shift_m[0], y + shift_m[1]) + shift_m[2] + error_at(e, east_m, north_m) +
+                             e->noise_m * normal() + (in_band(east_m, north_m) ? e->change_m : 0.0);
+            v[j * COLS + i] = out ? NAN : (float)h;
+        }
+    const Raster r = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = v,
+                      .datum = "WGS 84 ellipsoid"};
+    write_raster(path, &r);
+    free(v);
+}
+
+static void make(const Errors *e)
+{
+    static const double none_m[3] = {0};
+    static const Errors no_errors = {.noise_m = 0.0};
+    write_strip(DEM, SHIFT_M, e, false);
+    write_strip(REF, none_m, &no_errors, true);
+}
+
+static float *read_cells(const char *path)
+{
+    GDALDatasetH const file = GDALOpen(path, GA_ReadOnly);
+    assert_non_null(file);
+    assert_int_equal(GDALGetRasterXSize(file), COLS);
+    assert_int_equal(GDALGetRasterYSize(file), ROWS);
+    float *const v = malloc((size_t)COLS * ROWS * sizeof *v);
+    assert_int_equal(GDALRasterIO(GDALGetRasterBand(file, 1), GF_Read, 0, 0, COLS, ROWS, v, COLS, ROWS, GDT_Float32, 0, 0),
+                     CE_None);
+    for (int i = 0; i < COLS * ROWS; i++)
+        v[i] = v[i] == -9999.0f ? NAN : v[i];
+    GDALClose(file);
+    return v;
+}
+
+static void expect_shift(const SdmCompareResult *r, double tolerance_m)
+{
+    for (int k = 0; k < 3; k++)
+        if (!(fabs(r->shift_m[k] - SHIFT_M[k]) <= tolerance_m))
+            fail_msg("shift %d: %.4f m, expected %.4f", k, r->shift_m[k], SHIFT_M[k]);
+}
+
+static void aligned_dem_keeps_grid_and_metadata(void **state)
+{
+    (void)state;
+    const Errors e = {.noise_m = 1.0, .holes = true};
+    SdmCompareResult r;
+    make(&e);
+    const SdmCompareOptions opt = {.aligned = aligned, .track_deg = NAN, .overwrite = true};
+    assert_int_equal(run(&opt, &r, NULL, 0), SDM_OK);
+    expect_shift(&r, 0.1);
+    float *const before = read_cells(DEM), *const after = read_cells(aligned);
+    int64_t held = 0, holds = 0;
+    for (int i = 0; i < COLS * ROWS; i++) {
+        held += !isnan(before[i]);
+        holds += !isnan(after[i]);
+    }
+    assert_int_equal(held, holds); /* moved by less than half a cell, so holes are where they were */
+    GDALDatasetH const file = GDALOpen(aligned, GA_ReadOnly);
+    double transform[6];
+    GDALGetGeoTransform(file, transform);
+    assert_near(transform[0], 600000, 0.0);
+    assert_near(transform[3], 4900000, 0.0);
+    assert_string_equal(GDALGetMetadataItem(file, "VERTICAL_DATUM", NULL), "WGS 84 ellipsoid");
+    assert_string_equal(GDALGetMetadataItem(file, "LAYOUT", "IMAGE_STRUCTURE"), "COG");
+    assert_non_null(GDALGetMetadataItem(file, "ALIGNED_SHIFT_M", NULL));
+    assert_near(GDALGetRasterNoDataValue(GDALGetRasterBand(file, 1), NULL), -9999.0, 0.0);
+    GDALClose(file);
+    free(before);
+    free(after);
+}
+
+static void aligned_again(void **state)
+{
+    (void)state;
+    const Errors e = {.noise_m = 1.0, .holes = true};
+    SdmCompareResult first, second;
+    SdmContext *ctx = NULL;
+    make(&e);
+    const SdmCompareOptions opt = {.aligned = aligned, .difference = difference, .track_deg = NAN, .overwrite = true},
+                            plain = {.track_deg = NAN};
+    assert_int_equal(run(&opt, &first, NULL, 0), SDM_OK);
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_compare(ctx, aligned, REF, &plain, &second), SDM_OK);
+    sdm_close(&ctx);
+    for (int k = 0; k < 3; k++)
+        if (!(fabs(second.shift_m[k]) <= 0.02))
+            fail_msg("shift %d of the aligned DEM: %.4f m after %.4f", k, second.shift_m[k], first.shift_m[k]);
+    float *const a = read_cells(aligned), *const d = read_cells(difference), *const ref = read_cells(REF);
+    double sum = 0.0;
+    int64_t n = 0;
+    for (int i = 0; i < COLS * ROWS; i++) {
+        assert_int_equal(isnan(d[i]), isnan(a[i]));
+        if (isnan(d[i]))
+            continue;
+        assert_near((double)d[i], (double)a[i] - (double)ref[i], 1e-3);
+        sum += (double)d[i];
+        n++;
+    }
+    GDALDatasetH const file = GDALOpen(difference, GA_ReadOnly);
+    assert_near(atof(GDALGetMetadataItem(file, "DIFFERENCE_COUNT", NULL)), (double)n, 0.0);
+    assert_near(atof(GDALGetMetadataItem(file, "DIFFERENCE_MEAN_M", NULL)), sum / (double)n, 1e-4);
+    assert_null(GDALGetMetadataItem(file, "VERTICAL_DATUM", NULL));
+    GDALClose(file);
+    free(a);
+    free(d);
+    free(ref);
+}
+
+static void tilt_is_found(void **state)
+{
+    (void)state;
+    const Errors e = {.tilt = {0.9e-3, -0.6e-3}, .noise_m = 1.0, .holes = true};
+    const SdmCompareOptions opt = {.model = "tilt", .aligned = aligned, .track_deg = NAN, .overwrite = true};
+    SdmCompareResult r;
+    double tilt[2];
+    make(&e);
+    assert_int_equal(run(&opt, &r, NULL, 0), SDM_OK);
+    sdm_bias_tilt(&r.bias, tilt);
+    assert_near(tilt[0], e.tilt[0], 0.05 * fabs(e.tilt[0]));
+    assert_near(tilt[1], e.tilt[1], 0.05 * fabs(e.tilt[1]));
+    expect_shift(&r, 0.2);
+    assert_near(r.aligned.nmad_m, 1.0, 0.05);
+    char text[16384];
+    sdm_compare_text(&r, text, sizeof text);
+    assert_non_null(strstr(text, "m/km towards east"));
+}
+
+/* The sine of a wavelength among those found; fails without. */
+static void expect_sine(const SdmBiasModel *m, double wave_m, double amplitude_m)
+{
+    for (int k = 0; k < m->sines; k++)
+        if (fabs(m->sine[k].wavelength_m - wave_m) < 0.05 * wave_m) {
+            assert_near(m->sine[k].amplitude_m, amplitude_m, 0.05 * amplitude_m);
+            return;
+        }
+    fail_msg("no sine of %.0f m among %d", wave_m, m->sines);
+}
+
+/* A profile and a tilt are found; a change across 80 % of the swath is no part of them. */
+static void track_is_found_and_change_stays(void **state)
+{
+    (void)state;
+    const SdmCompareOptions opt = {.model = "track", .difference = difference, .track_deg = NAN, .overwrite = true};
+    for (int kind = 0; kind < 2; kind++) {
+        const Errors e = {.tilt = {0.5e-3, 0.0}, .wave_m = {4200, 1300}, .amplitude_m = {2.5, 1.2}, .noise_m = 1.0,
+                          .change_m = kind ? 20.0 : 0.0};
+        SdmCompareResult r;
+        double tilt[2];
+        make(&e);
+        assert_int_equal(run(&opt, &r, NULL, 0), SDM_OK);
+        assert_near(r.bias.track_deg, TRACK_DEG, 0.3);
+        expect_sine(&r.bias, 4200, 2.5);
+        expect_sine(&r.bias, 1300, 1.2);
+        sdm_bias_tilt(&r.bias, tilt);
+        assert_near(tilt[0], 0.5e-3, 0.05 * 0.5e-3);
+        assert_near(r.aligned.nmad_m, 1.0, kind ? 0.2 : 0.05);
+        float *const d = read_cells(difference);
+        double inside = 0.0, outside = 0.0;
+        int64_t n = 0, others = 0;
+        for (int j = 0; j < ROWS; j++)
+            for (int i = 0; i < COLS; i++) {
+                const double v = (double)d[j * COLS + i];
+                if (isnan(v))
+                    continue;
+                const bool in = in_band(CELL_M * (i - 0.5 * (COLS - 1)), CELL_M * (0.5 * (ROWS - 1) - j));
+                inside += in ? v : 0.0;
+                outside += in ? 0.0 : v;
+                n += in;
+                others += !in;
+            }
+        assert_near(inside / (double)n, e.change_m, 0.4);
+        assert_near(outside / (double)others, 0.0, 0.1);
+        free(d);
+    }
+}
+
+static void nothing_is_made_of_noise_and_change(void **state)
+{
+    (void)state;
+    const Errors e = {.noise_m = 2.0, .change_m = 15.0};
+    SdmCompareResult r;
+    make(&e);
+    assert_int_equal(run(&(SdmCompareOptions){.model = "track", .track_deg = NAN}, &r, NULL, 0), SDM_OK);
+    assert_int_equal(r.bias.sines, 0);
+    assert_int_equal(r.bias.degree, 1);
+    assert_true(sdm_bias_profile_rms(&r.bias) < 0.1);
+}
+
+static void mask_leaves_out_change(void **state)
+{
+    (void)state;
+    const Errors e = {.noise_m = 0.5, .change_m = 20.0};
+    SdmCompareResult r;
+    make(&e);
+    float *const stable = malloc((size_t)COLS * ROWS * sizeof *stable);
+    for (int j = 0; j < ROWS; j++)
+        for (int i = 0; i < COLS; i++)
+            stable[j * COLS + i] = !in_band(CELL_M * (i - 0.5 * (COLS - 1)), CELL_M * (0.5 * (ROWS - 1) - j));
+    const Raster raster = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = stable};
+    write_raster(EXTRA, &raster);
+    assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA, .track_deg = NAN}, &r, NULL, 0), SDM_OK);
+    expect_shift(&r, 0.1);
+    assert_near(r.aligned.rmse_m, 0.5, 0.03);
+    assert_near(r.unstable.bias_m, 20.0, 0.1);
+    for (int i = 0; i < COLS * ROWS; i++)
+        stable[i] = 0.0f;
+    write_raster(EXTRA, &raster);
+    char error[512];
+    assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA, .track_deg = NAN}, &r, error, sizeof error), SDM_ERR_DATA);
+    assert_non_null(strstr(error, "stable ground"));
+    free(stable);
+}
+
+/* White noise has the same variance at any distance, and the mean of an area the root of its cells less. */
+static void figures_by_height_and_distance(void **state)
+{
+    (void)state;
+    const Errors e = {.noise_m = 2.0};
+    SdmCompareResult r;
+    int64_t n = 0;
+    make(&e);
+    assert_int_equal(run(NULL, &r, NULL, 0), SDM_OK);
+    for (int k = 0; k < SDM_COMPARE_BANDS; k++)
+        n += r.band[k].aligned.count;
+    assert_int_equal(n, r.aligned.count);
+    assert_near(r.lag[0].semivariance_m2, 4.0, 0.3);
+    assert_near(r.lag[1].semivariance_m2, 4.0, 0.3);
+    assert_near(r.lag[0].area_error_m, 2.0, 0.1);
+    assert_near(r.lag[1].area_error_m, 0.2, 0.03);
+    char *const json = sdm_compare_json(&r);
+    assert_non_null(strstr(json, "\"semivariance_m2\""));
+    assert_non_null(strstr(json, "DEM minus reference"));
+    free(json);
+}
+
+/* ---- faults ---- */
+
+static void refused(const SdmCompareOptions *opt, SdmStatus expected, const char *words)
+{
+    SdmCompareResult r;
+    char error[1024];
+    assert_int_equal(run(opt, &r, error, sizeof error), expected);
+    if (!strstr(error, words))
+        fail_msg("'%s' does not say '%s'", error, words);
+    assert_null(strchr(error, '\n'));
+}
+
+static void wrong_input_is_named(void **state)
+{
+    (void)state;
+    char input[96], other[96];
+    const Errors e = {.noise_m = 0.0};
+    make(&e);
+    snprintf(input, sizeof input, "%s/input.tif", folder);
+    snprintf(other, sizeof other, "%s/input_link.tif", folder);
+    write_terrain(input, 0.0, 0.0, 0.0, false);
+    assert_int_equal(link(input, other), 0);
+    refused(&(SdmCompareOptions){.mask = input, .aligned = other, .track_deg = NAN, .overwrite = true}, SDM_ERR_USAGE,
+            "would overwrite the input");
+    refused(&(SdmCompareOptions){.aligned = input, .track_deg = NAN}, SDM_ERR_USAGE, "is there already");
+    refused(&(SdmCompareOptions){.aligned = folder, .track_deg = NAN}, SDM_ERR_USAGE, "ends in .tif");
+    refused(&(SdmCompareOptions){.aligned = aligned, .difference = aligned, .track_deg = NAN, .overwrite = true},
+            SDM_ERR_USAGE, "both name");
+    refused(&(SdmCompareOptions){.difference = "/no/such/folder/d.tif", .track_deg = NAN}, SDM_ERR_IO,
+            "cannot be written");
+    refused(&(SdmCompareOptions){.model = "tilt", .track_deg = 9.0}, SDM_ERR_USAGE, "--track: needs --model track");
+    write_terrain(DEM, 0.0, 0.0, 0.0, false); /* a rectangle */
+    write_terrain(REF, 0.0, 0.0, 0.0, false);
+    refused(&(SdmCompareOptions){.model = "track", .track_deg = NAN}, SDM_ERR_DATA, "give --track DEG");
+    float low[300];
+    for (int i = 0; i < 300; i++)
+        low[i] = (float)terrain(30.0 * (i % 30), -30.0 * (i / 30));
+    const Raster ten = {.cols = 30, .rows = 10, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = low};
+    write_raster(DEM, &ten);
+    write_raster(REF, &ten);
+    refused(&(SdmCompareOptions){.model = "track", .track_deg = 0.0}, SDM_ERR_DATA, "10 cells in common along the track");
+    unlink(input);
+    unlink(other);
+}
+
+static int files_in(const char *path)
+{
+    char **names = CPLReadDir(path);
+    int n = 0;
+    for (char **name = names; name && *name; name++)
+        n += (*name)[0] != '.';
+    CSLDestroy(names);
+    return n;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    const Errors e = {.wave_m = {4200, 1300}, .amplitude_m = {2.5, 1.2}, .noise_m = 1.0};
+    const SdmCompareOptions opt = {.model = "track", .aligned = aligned, .difference = difference, .track_deg = NAN,
+                                   .overwrite = true};
+    SdmCompareResult r;
+    char error[1024];
+    SdmStatus st = SDM_ERR_MEMORY;
+    make(&e);
+    unlink(aligned);
+    unlink(difference);
+    int n = 1;
+    for (; n < 4000 && st == SDM_ERR_MEMORY; n += n < 40 ? 1 : 7) {
+        sdm_alloc_fail_at(n);
+        st = run(&opt, &r, error, sizeof error);
+        sdm_alloc_fail_at(0);
+        assert_true(files_in(folder) <= 2);
+    }
+    assert_int_equal(st, SDM_OK);
+    assert_true(n > 40);
+    assert_int_equal(files_in(folder), 2);
+}
+
+static void threads_make_no_difference(void **state)
+{
+    (void)state;
+    const Errors e = {.wave_m = {4200, 0}, .amplitude_m = {2.5, 0}, .noise_m = 1.0, .holes = true};
+    const SdmCompareOptions opt = {.model = "track", .aligned = aligned, .track_deg = NAN, .overwrite = true};
+    float *cells[2];
+    make(&e);
+    for (int k = 0; k < 2; k++) {
+        SdmOptions options;
+        SdmContext *ctx = NULL;
+        SdmCompareResult r;
+        sdm_options_default(&options);
+        options.threads = k ? 3 : 1;
+        assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+        assert_int_equal(sdm_compare(ctx, DEM, REF, &opt, &r), SDM_OK);
+        sdm_close(&ctx);
+        cells[k] = read_cells(aligned);
+    }
+    assert_memory_equal(cells[0], cells[1], (size_t)COLS * ROWS * sizeof(float));
+    free(cells[0]);
+    free(cells[1]);
+}
+
+static int open_folder(void **state)
+{
+    (void)state;
+    GDALAllRegister();
+    const bool good = mkdtemp(folder) != NULL;
+    snprintf(aligned, sizeof aligned, "%s/aligned.tif", folder);
+    snprintf(difference, sizeof difference, "%s/difference.tif", folder);
+    return good ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    unlink(aligned);
+    unlink(difference);
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(aligned_dem_keeps_grid_and_metadata),
+        cmocka_unit_test(aligned_again),
+        cmocka_unit_test(tilt_is_found),
+        cmocka_unit_test(track_is_found_and_change_stays),
+        cmocka_unit_test(nothing_is_made_of_noise_and_change),
+        cmocka_unit_test(mask_leaves_out_change),
+        cmocka_unit_test(figures_by_height_and_distance),
+        cmocka_unit_test(wrong_input_is_named),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(threads_make_no_difference),
+    };
+    return cmocka_run_group_tests(tests, open_folder, remove_folder);
+}

@@ -1,0 +1,236 @@
+/* Comparison of a DEM with points: tables and vector layers, their columns and CRS, the shift; what is refused. */
+// SPDX-License-Identifier: Apache-2.0
+#include "compare_case.h"
+
+#define CSV "/vsimem/compare_points.csv"
+#define JSON "/vsimem/compare_points.geojson"
+
+enum { COLS = 160, ROWS = 130, POINTS = 900 };
+static const double SHIFT_M[3] = {12.3, -7.7, 4.4}, X0 = 600000.0, Y0 = 4900000.0;
+
+static void write_text(const char *path, const char *text)
+{
+    GDALAllRegister();
+    VSILFILE *const f = VSIFOpenL(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(VSIFWriteL(text, 1, strlen(text), f), strlen(text));
+    VSIFCloseL(f);
+}
+
+/* A point of the true surface, somewhere on the DEM; x, y in its CRS. */
+static void point(int k, double *x, double *y, double *h)
+{
+    const double east_m = 60.0 + fmod(k * 617.31, (COLS - 6) * 30.0), north_m = -60.0 - fmod(k * 331.7, (ROWS - 6) * 30.0);
+    *x = X0 + 15.0 + east_m; /* write_terrain() has terrain(0, 0) at the centre of the first cell */
+    *y = Y0 - 15.0 + north_m;
+    *h = terrain(east_m, north_m);
+}
+
+/* A table of the points with this first line; in degrees where `degrees` is a transformation. */
+static void write_table(const char *path, const char *header, const char *format, OGRCoordinateTransformationH degrees)
+{
+    char *const text = malloc(POINTS * 120 + 200);
+    int used = snprintf(text, 200, "%s\n", header);
+    for (int k = 0; k < POINTS; k++) {
+        double x, y, h;
+        point(k, &x, &y, &h);
+        if (degrees)
+            assert_true(OCTTransform(degrees, 1, &x, &y, NULL));
+        used += snprintf(text + used, 120, format, x, y, h);
+    }
+    write_text(path, text);
+    free(text);
+}
+
+static SdmStatus compare_with(const char *path, const SdmCompareOptions *opt, SdmCompareResult *r, char *error,
+                              size_t size)
+{
+    SdmContext *ctx = NULL;
+    const SdmCompareOptions plain = {.track_deg = NAN};
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    const SdmStatus st = sdm_compare(ctx, DEM, path, opt ? opt : &plain, r);
+    if (error)
+        snprintf(error, size, "%s", sdm_error(ctx));
+    else if (st)
+        print_error("%s\n", sdm_error(ctx));
+    sdm_close(&ctx);
+    return st;
+}
+
+static void expect_shift(const SdmCompareResult *r)
+{
+    assert_true(r->points);
+    assert_int_equal(r->cells, POINTS);
+    for (int k = 0; k < 3; k++)
+        if (!(fabs(r->shift_m[k] - SHIFT_M[k]) <= 0.1))
+            fail_msg("shift %d: %.4f m, expected %.4f", k, r->shift_m[k], SHIFT_M[k]);
+    assert_true(r->aligned.nmad_m < 0.05);
+    assert_true(r->raw.nmad_m > 0.5);
+}
+
+static OGRCoordinateTransformationH to_degrees(void)
+{
+    OGRSpatialReferenceH const utm = OSRNewSpatialReference(NULL), wgs84 = OSRNewSpatialReference(NULL);
+    OSRImportFromEPSG(utm, 32631);
+    OSRImportFromEPSG(wgs84, 4326);
+    OSRSetAxisMappingStrategy(utm, OAMS_TRADITIONAL_GIS_ORDER);
+    OSRSetAxisMappingStrategy(wgs84, OAMS_TRADITIONAL_GIS_ORDER);
+    OGRCoordinateTransformationH const change = OCTNewCoordinateTransformation(utm, wgs84);
+    OSRDestroySpatialReference(utm);
+    OSRDestroySpatialReference(wgs84);
+    assert_non_null(change);
+    return change;
+}
+
+static void tables_give_the_shift(void **state)
+{
+    (void)state;
+    SdmCompareResult r;
+    OGRCoordinateTransformationH const degrees = to_degrees();
+    write_terrain(DEM, SHIFT_M[0], SHIFT_M[1], SHIFT_M[2], false);
+    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
+    assert_int_equal(compare_with(CSV, NULL, &r, NULL, 0), SDM_OK);
+    expect_shift(&r);
+    assert_non_null(strstr(r.source, "the DEM's CRS (assumed)"));
+    assert_true(r.lag[1].pairs > 100);
+    write_table(CSV, "Lon; Lat;H_LI", "%.8f;%.8f;%.3f\n", degrees);
+    assert_int_equal(compare_with(CSV, NULL, &r, NULL, 0), SDM_OK);
+    expect_shift(&r);
+    assert_non_null(strstr(r.source, "EPSG:4326 (assumed)"));
+    assert_non_null(strstr(r.source, "column H_LI"));
+    char text[16384];
+    sdm_compare_text(&r, text, sizeof text);
+    assert_non_null(strstr(text, "points 900"));
+    assert_non_null(strstr(text, "EPSG:4326"));
+    OCTDestroyCoordinateTransformation(degrees);
+}
+
+static void layers_give_the_shift(void **state)
+{
+    (void)state;
+    SdmCompareResult r;
+    char *const text = malloc(POINTS * 200 + 200);
+    int used = snprintf(text, 200, "{\"type\": \"FeatureCollection\", \"features\": [");
+    OGRCoordinateTransformationH const degrees = to_degrees();
+    for (int k = 0; k < POINTS; k++) {
+        double x, y, h;
+        point(k, &x, &y, &h);
+        assert_true(OCTTransform(degrees, 1, &x, &y, NULL));
+        used += snprintf(text + used, 200,
+                         "%s{\"type\": \"Feature\", \"properties\": {}, \"geometry\": {\"type\": \"Point\", "
+                         "\"coordinates\": [%.8f, %.8f, %.3f]}}",
+                         k ? ", " : "", x, y, h);
+    }
+    snprintf(text + used, 8, "]}");
+    write_text(JSON, text);
+    write_terrain(DEM, SHIFT_M[0], SHIFT_M[1], SHIFT_M[2], false);
+    assert_int_equal(compare_with(JSON, NULL, &r, NULL, 0), SDM_OK);
+    expect_shift(&r);
+    OCTDestroyCoordinateTransformation(degrees);
+    free(text);
+}
+
+/* Points in water do not count; holes of the DEM are its own. */
+static void classes_and_holes(void **state)
+{
+    (void)state;
+    static float class[COLS * ROWS];
+    SdmCompareResult r;
+    for (int i = 0; i < COLS * ROWS; i++)
+        class[i] = i % COLS < COLS / 2 ? 1.0f : 2.0f;
+    const Raster raster = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = X0, .y0 = Y0, .values = class};
+    write_raster(EXTRA, &raster);
+    write_terrain(DEM, SHIFT_M[0], SHIFT_M[1], SHIFT_M[2], true);
+    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
+    assert_int_equal(compare_with(CSV, &(SdmCompareOptions){.class_raster = EXTRA, .track_deg = NAN}, &r, NULL, 0), SDM_OK);
+    assert_true(r.cells > POINTS / 3 && r.cells < 2 * POINTS / 3);
+    assert_true(r.coverage > 0.7 && r.coverage < 0.95);
+    assert_near(r.shift_m[0], SHIFT_M[0], 0.2);
+    assert_int_equal(r.class[1].count, r.aligned.count);
+    assert_int_equal(r.class[2].count, 0);
+}
+
+static void few_points_give_a_height(void **state)
+{
+    (void)state;
+    SdmCompareResult r;
+    write_terrain(DEM, 0.0, 0.0, 2.0, false);
+    char text[400];
+    double x, y, h;
+    int used = snprintf(text, sizeof text, "x,y,z\n");
+    for (int k = 0; k < 3; k++) {
+        point(40 * k, &x, &y, &h);
+        used += snprintf(text + used, 100, "%.3f,%.3f,%.3f\n", x, y, h);
+    }
+    write_text(CSV, text);
+    assert_int_equal(compare_with(CSV, NULL, &r, NULL, 0), SDM_OK);
+    assert_int_equal(r.undetermined, 2);
+    assert_near(r.shift_m[0], 0.0, 0.0);
+    assert_near(r.shift_m[2], 2.0, 0.05);
+}
+
+static void refused(const char *path, const char *text, const SdmCompareOptions *opt, SdmStatus expected,
+                    const char *words)
+{
+    SdmCompareResult r;
+    char error[1024];
+    if (text)
+        write_text(path, text);
+    assert_int_equal(compare_with(path, opt, &r, error, sizeof error), expected);
+    if (!strstr(error, words))
+        fail_msg("'%s' does not say '%s'", error, words);
+    assert_null(strchr(error, '\n'));
+}
+
+static void wrong_points_are_named(void **state)
+{
+    (void)state;
+    write_terrain(DEM, 0.0, 0.0, 0.0, false);
+    refused(CSV, "x,y,z\n100,200,3\n", NULL, SDM_ERR_DATA, "none of its 1 points lies on");
+    refused(CSV, "lon,lat,z\n50,-20,3\n", NULL, SDM_ERR_DATA, "none of its 1 points lies on");
+    refused(CSV, "x,y,name\n600100,4899900,b\n", NULL, SDM_ERR_INPUT, "no column of heights");
+    refused(CSV, "a,b,z\n600100,4899900,1\n", NULL, SDM_ERR_INPUT, "no column of places");
+    refused(CSV, "x,y,z\n600100,4899900,1\n600100,4899900,high\n", NULL, SDM_ERR_INPUT, "line 3, column z is 'high'");
+    refused(CSV, "x,y,z\n600100,4899900,\n", NULL, SDM_ERR_INPUT, "no heights");
+    refused(CSV, "x,y,z\n", NULL, SDM_ERR_INPUT, "has no points");
+    refused(JSON,
+            "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, \"geometry\": "
+            "{\"type\": \"Point\", \"coordinates\": [4.2, 44.2]}}]}",
+            NULL, SDM_ERR_INPUT, "no heights");
+    refused(JSON,
+            "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, \"geometry\": "
+            "{\"type\": \"LineString\", \"coordinates\": [[4.2, 44.2, 1], [4.3, 44.2, 1]]}}]}",
+            NULL, SDM_ERR_INPUT, "has no points");
+    refused("/vsimem/none.csv", NULL, NULL, SDM_ERR_INPUT, "cannot be opened as points");
+    refused(CSV, "x,y,z\n600100,4899900,1\n", &(SdmCompareOptions){.png = "/tmp/e.png", .track_deg = NAN}, SDM_ERR_USAGE,
+            "needs a raster as reference");
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    const SdmCompareOptions opt = {.model = "tilt", .track_deg = NAN};
+    SdmCompareResult r;
+    char error[1024];
+    SdmStatus st = SDM_ERR_MEMORY;
+    write_terrain(DEM, 1.0, 1.0, 1.0, true);
+    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
+    int n = 1;
+    for (; n < 2000 && st == SDM_ERR_MEMORY; n++) {
+        sdm_alloc_fail_at(n);
+        st = compare_with(CSV, &opt, &r, error, sizeof error);
+        sdm_alloc_fail_at(0);
+    }
+    assert_int_equal(st, SDM_OK);
+    assert_true(n > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_give_the_shift),   cmocka_unit_test(layers_give_the_shift),
+        cmocka_unit_test(classes_and_holes),       cmocka_unit_test(few_points_give_a_height),
+        cmocka_unit_test(wrong_points_are_named),  cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
