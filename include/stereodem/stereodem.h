@@ -1,24 +1,43 @@
 /** @file stereodem.h
  *  Public interface of stereodem: a stereo pair of satellite images in, a georeferenced DEM out.
  *
- *  Conventions, fixed here once:
- *  - pixel coordinates (col, row) are real numbers with (0, 0) at the *centre* of the first pixel;
- *    GDAL geotransforms count from pixel corners, and every boundary converts;
- *  - ground points are (lon_deg, lat_deg, h_m): WGS 84 geodetic degrees, metres above its ellipsoid;
- *  - left is the reference view (ASTER 3N), right the other (3B);
- *  - arrays are row-major, the fastest axis last;
- *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale
- *    leaves that at "C".
+ *  A context is one piece of work: a command ("run", "match" ...) with its options, which are set by name, functions of
+ *  the program that get log lines and progress, and the result.
  *
- *  Threads: a context may be used by one thread at a time; several contexts may work at once.  Of the process are
- *  sdm_stop(), the OpenMP threads, and GDAL's block cache, whose limit belongs to the program.
+ *      SdmContext *ctx = NULL;
+ *      if (sdm_context_open(&ctx, "run") || sdm_set(ctx, "output", "dem.tif") || sdm_set(ctx, "vertical", "egm96") ||
+ *          sdm_run(ctx, "left.tif", "right.tif"))
+ *          fprintf(stderr, "%s\n", sdm_error(ctx));
+ *      sdm_context_close(&ctx);
+ *
+ *  Conventions:
+ *  - pixel coordinates (col, row) are real numbers with (0, 0) at the *centre* of the first pixel; geotransforms are
+ *    GDAL's and count from the corner of the first pixel;
+ *  - ground points are (longitude, latitude, height): WGS 84 geodetic degrees, metres above its ellipsoid;
+ *  - left is the reference view (ASTER 3N), right the other (3B);
+ *  - arrays are row-major, the fastest axis last; row_bytes is the distance from a row to the next, 0 where rows have
+ *    no gaps between them;
+ *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale leaves that at "C".
+ *
+ *  Threads:
+ *  - one thread at a time uses a context; several threads work at once, each with a context of its own, and get the
+ *    same bytes as one after the other;
+ *  - sdm_cancel() and sdm_stop() may be called from any thread, sdm_stop() from a signal handler, too;
+ *  - sdm_version(), sdm_abi_number() and sdm_exit_code() may be called at any time;
+ *  - functions of the program (log, progress, cancel) are called by the thread that works with the context or by threads
+ *    that it starts, never two at a time for one context, and never after the call has returned.  They may call
+ *    sdm_cancel() for their context and nothing else for it, and must not throw or jump out;
+ *  - shared by the process are the OpenMP threads, and GDAL with its block cache, whose limit belongs to the program.
+ *    A program that forks does so before its first call.
+ *
+ *  Stability: structs are opaque or follow a fixed standard, so that programs need not be built again when options,
+ *  layers or results are added; ::SDM_ABI is the number in the name of the shared library and grows when they must.
  *
  *  SPDX-License-Identifier: Apache-2.0
  */
 #ifndef STEREODEM_STEREODEM_H
 #define STEREODEM_STEREODEM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,16 +45,21 @@
 extern "C" {
 #endif
 
+/** @def SDM_API
+ *  Exported by the shared library. */
 #if defined(__GNUC__)
-#define SDM_API __attribute__((visibility("default"))) /**< exported by a shared library */
+#define SDM_API __attribute__((visibility("default")))
 #else
 #define SDM_API
 #endif
 
 #define SDM_VERSION "0.1.0" /**< of this header */
+#define SDM_ABI 1           /**< binary interface of this header: libstereodem.so.1 */
 
 /** @return the version of the library, such as "0.1.0". */
 SDM_API const char *sdm_version(void);
+/** @return ::SDM_ABI of the library. */
+SDM_API int sdm_abi_number(void);
 
 /** Result of every call that can fail; 0 is success. */
 typedef enum SdmStatus {
@@ -46,7 +70,7 @@ typedef enum SdmStatus {
     SDM_ERR_IO,     /**< reading or writing failed (disk full, unwritable folder ...) */
     SDM_ERR_MEMORY, /**< an allocation failed */
     SDM_ERR_UNSUPPORTED, /**< this build or machine cannot do it (GDAL without HDF4, no geoid grid ...) */
-    SDM_ERR_STOPPED,     /**< a signal or sdm_stop() asked to stop; finished work is kept */
+    SDM_ERR_STOPPED,     /**< the program asked to stop; finished work is kept */
     SDM_ERR_DEVICE,      /**< a graphics device failed or was lost; finished work is kept */
     SDM_ERR_BUDGET,      /**< the memory budget is too small for the input */
     SDM_STATUS_END       /**< one past the last; not a status */
@@ -55,81 +79,60 @@ typedef enum SdmStatus {
 /** @return the exit code of the program for @p st: 0, 1 or 2. */
 SDM_API int sdm_exit_code(SdmStatus st);
 
-/** Heights of the DEM. */
-typedef enum SdmVertical { SDM_ELLIPSOID, SDM_EGM96, SDM_EGM2008 } SdmVertical;
+/* ---- a context and its options ---- */
 
-/** Most values that --co and --config hold each. */
-#define SDM_MAX_KEY_VALUES 32
-
-/** Options of the commands.  Fill with sdm_options_default(), change fields, pass by const pointer.  Strings are
- *  borrowed.  Ranges, units and help stand in the table of src/core/options.c; `stereodem run --help` prints them. */
-typedef struct SdmOptions {
-    size_t size;              /**< sizeof(SdmOptions) as the program was compiled, set by sdm_options_default() */
-    const char *output;       /**< -o: the DEM to write */
-    double tr;                /**< DEM spacing in units of the output CRS; 0 = 2 x ground sample distance */
-    const char *t_srs;        /**< output CRS, anything GDAL understands; NULL = UTM zone of the scene */
-    int vertical;             /**< SdmVertical */
-    const char *cost;         /**< "auto" (by the pixels' size), "zncc", "census", "sad" */
-    const char *optimizer;    /**< "local", "sgm", "bp" */
-    int p1, p2; /**< sgm: penalties of steps by one label and by more, steps of the cost; 0 = by the cost */
-    const char *paths;        /**< sgm: "4" or "8" */
-    int bp_weight; /**< bp: penalty of a step by one label, in steps of the cost; 0 = by the cost */
-    int bp_truncation;        /**< bp: labels from which on steps cost the same; 0 = by the cost */
-    int bp_outer, bp_inner;   /**< bp: visits of all tiles there and back; iterations of each visit */
-    int bp_tile;              /**< bp: side of a tile, px */
-    const char *device;       /**< "auto", "cpu", "opencl", "cuda", "cuda:1": see `stereodem devices` */
-    const char *cpu_level;    /**< "auto", or a copy of the kernels: "reference", "c", "sse4.2", "avx2" ... */
-    int threads;              /**< 0 = one per processor */
-    int64_t memory_bytes;     /**< budget of the process, bytes */
-    int tile;                 /**< edge of a tile of the DEM, cells; 0 = chosen from the budget */
-    double hmin_m, hmax_m;    /**< height range above the ellipsoid, metres; NaN = found without */
-    const char *dem;          /**< prior DEM that starts the surface; NULL = none */
-    const char *dem_vertical; /**< "auto", "ellipsoid", "egm96", "egm2008": datum of @ref dem */
-    const char *co[SDM_MAX_KEY_VALUES + 1];     /**< GDAL creation options NAME=VALUE, NULL-terminated */
-    const char *config[SDM_MAX_KEY_VALUES + 1]; /**< GDAL configuration options NAME=VALUE, NULL-terminated */
-    int band;                 /**< band of both images, from 1; 0 = the only one */
-    const char *mask_left, *mask_right; /**< rasters, 0 = do not use the pixel; NULL = none */
-    double base_height;       /**< B/H of a georeferenced parallel pair; NaN = not such a pair */
-    bool overwrite, quiet, verbose;
-    const char *log;          /**< "text" or "json" */
-    bool keep_job;            /**< keep the job folder after success */
-} SdmOptions;
-
-/** Set every field of a struct of `size` bytes to its default.  Programs call sdm_options_default(). */
-SDM_API void sdm_options_init(SdmOptions *opt, size_t size);
-
-/** Set every field to its default. */
-static inline void sdm_options_default(SdmOptions *opt)
-{
-    sdm_options_init(opt, sizeof *opt);
-}
-
-/** One run: options, error text, log, memory account.  For one thread at a time. */
+/** One piece of work; for one thread at a time. */
 typedef struct SdmContext SdmContext;
 
-/** Open a context.
- *  @param opt  copied; the strings in it are borrowed for the life of the context.  NULL = defaults
- *  @param[out] out  set unless SDM_ERR_MEMORY, so that sdm_error() can say why; close with sdm_close()
- *  @return SDM_OK, SDM_ERR_USAGE (an option out of its range), SDM_ERR_MEMORY */
-SDM_API SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt);
+/** Open a context for a command, with all options at their defaults.
+ *  @param command  "run", "info", "compare", "stack" or "match"; borrowed for the call
+ *  @param[out] out  set unless SDM_ERR_MEMORY, so that sdm_error() can say why; the caller's, for sdm_context_close()
+ *  @return SDM_OK, SDM_ERR_USAGE (no such command), SDM_ERR_MEMORY */
+SDM_API SdmStatus sdm_context_open(SdmContext **out, const char *command);
+
+/** Free the context with all that it owns and set *ctx to NULL.  Accepts NULL and pointer to NULL. */
+SDM_API void sdm_context_close(SdmContext **ctx);
+
+/** @return one sentence on the last failure in @p ctx ("" if none), owned by @p ctx until its next failure. */
+SDM_API const char *sdm_error(const SdmContext *ctx);
+
+/** Set an option.
+ *  @param name   as `stereodem COMMAND --help` lists it, without the dashes in front; "dem_vertical" and "dem-vertical"
+ *                are the same
+ *  @param value  as on the command line, with its units; "true" or "false" for switches; copied.  An option of the kind
+ *                NAME=VALUE gets one more entry with each call.  NULL: back to the default
+ *  @return SDM_OK, SDM_ERR_USAGE (no such option; a value out of its range), SDM_ERR_MEMORY */
+SDM_API SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value);
+
+/** Describe the options of the context's command.
+ *  @param[out] json  an array of objects with name, type ("switch", "integer", "number", "bytes", "text", "choice",
+ *                    "pairs"), range, default and help; owned by @p ctx until it is closed
+ *  @return SDM_OK, SDM_ERR_MEMORY */
+SDM_API SdmStatus sdm_options_json(SdmContext *ctx, const char **json);
+
+/* ---- log, progress, cancel ---- */
 
 /** Importance of a log line. */
 typedef enum SdmLogLevel { SDM_LOG_ERROR, SDM_LOG_WARNING, SDM_LOG_INFO, SDM_LOG_VERBOSE } SdmLogLevel;
 
-/** Gets a log line without newline.  @param stage  1..9 as in docs/chain.md, 0 = none */
+/** Gets a log line without newline.  @param user  of the program @param level  importance
+ *  @param stage  1..9 as in docs/chain.md, 0 = none @param text  valid during the call */
 typedef void sdm_log_fn(void *user, SdmLogLevel level, int stage, const char *text);
 
-/** Gets the progress of the whole run.  @param done  0..1  @param what  a phrase such as "match block 3 of 12" */
+/** Gets the progress of the call.  @param user  of the program @param stage  as above
+ *  @param done  share of the work, 0..1, never falling @param what  a phrase such as "block 3 of 12" */
 typedef void sdm_progress_fn(void *user, int stage, double done, const char *what);
 
-/** Send log lines and progress of @p ctx to functions of the program; NULL = drop them.  The library prints nothing. */
-SDM_API void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user);
+/** Is asked often whether the call shall stop.  @param user  of the program
+ *  @return 0 to go on; anything else ends the call with SDM_ERR_STOPPED, as sdm_cancel() does */
+typedef int sdm_cancel_fn(void *user);
 
-/** Free the context and set *ctx to NULL.  Accepts NULL and pointer to NULL. */
-SDM_API void sdm_close(SdmContext **ctx);
-
-/** @return one sentence on the last failure in @p ctx ("" if none), owned by @p ctx. */
-SDM_API const char *sdm_error(const SdmContext *ctx);
+/** Send log lines to a function of the program; NULL = drop them.  The library itself prints nothing. */
+SDM_API void sdm_set_log(SdmContext *ctx, sdm_log_fn *log, void *user);
+/** Send the progress to a function of the program; NULL = nowhere. */
+SDM_API void sdm_set_progress(SdmContext *ctx, sdm_progress_fn *progress, void *user);
+/** Let the library ask a function of the program whether to stop; NULL = do not ask. */
+SDM_API void sdm_set_cancel(SdmContext *ctx, sdm_cancel_fn *cancel, void *user);
 
 /** Ask the work of @p ctx to stop soon with SDM_ERR_STOPPED; finished blocks are kept.  Any thread may call it.  The
  *  context stays cancelled: close it and open another. */
@@ -139,134 +142,130 @@ SDM_API void sdm_cancel(SdmContext *ctx);
  *  opened later are not concerned.  Async-signal-safe. */
 SDM_API void sdm_stop(void);
 
-/** Make the DEM opt->output and its companions (_qa.tif, _ortho.tif, .json, .html, .png) from a scene.
+/* ---- work on files ----
+ * Names of files are borrowed for the call.  Results are read with sdm_result_json() and sdm_result_number(). */
+
+/** "run": make the DEM that the option output names, and its companions (_qa.tif, _ortho.tif, .json, .html, .png).
+ *  Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call.
  *  @param left   an ASTER scene (HDF, folder, zip), or the left image of a pair
  *  @param right  the right image of a pair, NULL for an ASTER scene
- *  Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call. */
+ *  @return SDM_OK; any other with a sentence in sdm_error() */
 SDM_API SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
 
-/** What `stereodem plan` is given. */
-typedef struct SdmPlanRequest {
-    const char *job;          /**< folder to make */
-    const char *left, *right; /**< as in sdm_run(), or NULL */
-    const char *list;         /**< file with a scene or a pair a line, relative to it; or NULL */
-} SdmPlanRequest;
+/** "info": describe a scene: cameras, overlap, grid of the DEM, expected memory and time.  Matches nothing.
+ *  @param left, right  as in sdm_run(); both NULL: the images in memory, see sdm_set_image() */
+SDM_API SdmStatus sdm_info(SdmContext *ctx, const char *left, const char *right);
 
-typedef struct SdmPlanSummary {
-    int scenes, failed, tiled; /**< scenes; those that cannot be opened; those cut into tiles */
-    int64_t units;             /**< units of work, 0 .. units - 1 */
-    double cpu_s;              /**< expected processor time of all units */
-} SdmPlanSummary;
+/** "compare": error statistics of a DEM against a reference, before and after co-registration. */
+SDM_API SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference);
 
-/** Write JOB/plan.json: inputs, parameters and units of one or many scenes.  Opens cameras, reads no pixel.
- *  A scene that cannot be opened is reported (log, plan.json) and skipped. */
-SDM_API SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *request, SdmPlanSummary *out);
+/** "stack": combine DEMs of one place, and those of the option list, into the DEM that the option output names.
+ *  @param dems  @p count names */
+SDM_API SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count);
 
-/** Which units a task computes: unit[0 .. count - 1], or first .. first + count - 1 where unit is NULL. */
-typedef struct SdmTileRequest {
-    const char *job;
-    const int64_t *unit;
-    int64_t first, count;
-    double wait_s; /**< longest wait for another task that prepares the scene, seconds */
-} SdmTileRequest;
+/** "match": disparities of a rectified pair, or of sequences of pairs, into the file that the option output names. */
+SDM_API SdmStatus sdm_match(SdmContext *ctx, const char *left, const char *right);
 
-typedef struct SdmTileSummary {
-    int64_t done;    /**< finished units */
-    int64_t skipped; /**< of these, units that were finished before */
-    int64_t failed;  /**< units that failed */
-} SdmTileSummary;
+/** @return the result of the last call as a JSON object, the fields of the program's last line with `--log json`; "{}"
+ *  after a failure; owned by @p ctx until its next call. */
+SDM_API const char *sdm_result_json(const SdmContext *ctx);
 
-/** Compute units of a job with the parameters of its plan.  A finished unit of this plan is skipped; after a unit that
- *  fails, the others are still computed. */
-SDM_API SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *request, SdmTileSummary *out);
+/** A number of the result.
+ *  @param path  its place, such as "aligned.nmad" or "dems.0.shift_m.2"
+ *  @param[out] value  NaN where the result says null
+ *  @return SDM_OK, SDM_ERR_USAGE (no number there) */
+SDM_API SdmStatus sdm_result_number(SdmContext *ctx, const char *path, double *value);
 
-typedef struct SdmMergeRequest {
-    const char *job;
-    const char *folder; /**< where the DEMs go; NULL = JOB/dem */
-    int scene;          /**< number of the only scene to merge; -1 = all */
-} SdmMergeRequest;
+/* ---- images and cameras from memory ---- */
 
-typedef struct SdmMergeSummary {
-    int scenes, merged, already, incomplete, failed; /**< already: of merged; incomplete: units are missing */
-    int64_t missing;                                 /**< units */
-} SdmMergeSummary;
+/** The two views. */
+typedef enum SdmSide { SDM_LEFT, SDM_RIGHT } SdmSide;
 
-/** Build the products of every scene whose units are finished: FOLDER/NAME.tif and its companions.
- *  @return SDM_OK when every scene has its products; else the sentence names the missing units and how to compute
- *  them. */
-SDM_API SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *request, SdmMergeSummary *out);
+/** Types of samples. */
+typedef enum SdmSampleType {
+    SDM_SAMPLE_UINT8,
+    SDM_SAMPLE_UINT16,
+    SDM_SAMPLE_INT16,
+    SDM_SAMPLE_FLOAT32
+} SdmSampleType;
 
-/** Progress of a scene of a job. */
-typedef struct SdmSceneProgress {
-    int number;
-    char name[320];
-    /** "merged", "merging", "ready to merge", "merge failed", "running", "failed", "begun", "not begun",
-     *  "not planned" */
-    const char *state;
-    int64_t first_unit, units, done, running, failed, missing; /**< units */
-    int64_t error_unit;  /**< the last unit that failed, -1 if none */
-    char error[1024];    /**< its sentence, or the scene's */
-} SdmSceneProgress;
+/** Take an image from memory.  It is treated as a file of these samples: unsigned samples of 0 are no data unless
+ *  sdm_set_image_nodata() says otherwise, NaN always is.
+ *  @param samples  height x width, of @p type; borrowed and only read until another image takes its place or the context
+ *                  is closed
+ *  @return SDM_OK, SDM_ERR_USAGE */
+SDM_API SdmStatus sdm_set_image(SdmContext *ctx, SdmSide side, SdmSampleType type, const void *samples, int64_t width,
+                                int64_t height, int64_t row_bytes);
+/** Samples of this value are no data.  To be called after sdm_set_image(), which forgets it. */
+SDM_API SdmStatus sdm_set_image_nodata(SdmContext *ctx, SdmSide side, double nodata);
+/** Pixels that shall not be used.  To be called after sdm_set_image(), which forgets it; not for sdm_match_images().
+ *  @param mask  height x width, 0 = do not use the pixel; borrowed as the samples are */
+SDM_API SdmStatus sdm_set_image_mask(SdmContext *ctx, SdmSide side, const uint8_t *mask, int64_t row_bytes);
 
-/** Progress of a job.  Open, ask for the scenes in order, then for the time left, close. */
-typedef struct SdmJobProgress SdmJobProgress;
-SDM_API SdmStatus sdm_job_progress_open(SdmContext *ctx, const char *job, SdmJobProgress **out);
-SDM_API int sdm_job_progress_scenes(const SdmJobProgress *progress);
-SDM_API SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *progress, int scene, SdmSceneProgress *out);
-/** Expected wall time until the running tasks finish the job, seconds; NaN when no task runs. */
-SDM_API double sdm_job_progress_left_s(const SdmJobProgress *progress);
-/** Expected time that a single task would need for the rest, seconds. */
-SDM_API double sdm_job_progress_work_s(const SdmJobProgress *progress);
-SDM_API void sdm_job_progress_close(SdmJobProgress **progress);
+/** RPC00B coefficients, in the order and with the units of the standard; offsets count pixels from the centre of the
+ *  first one (GDAL's metadata convention).  The standard is fixed: nothing will be added. */
+typedef struct SdmRpc {
+    double line_off;       /**< pixels */
+    double samp_off;       /**< pixels */
+    double lat_off;        /**< degrees */
+    double long_off;       /**< degrees */
+    double height_off;     /**< metres */
+    double line_scale;     /**< pixels */
+    double samp_scale;     /**< pixels */
+    double lat_scale;      /**< degrees */
+    double long_scale;     /**< degrees */
+    double height_scale;   /**< metres */
+    double line_num[20];   /**< numerator of the row */
+    double line_den[20];   /**< denominator of the row */
+    double samp_num[20];   /**< numerator of the column */
+    double samp_den[20];   /**< denominator of the column */
+} SdmRpc;
 
-/** One view of a scene, for people. */
-typedef struct SdmViewInfo {
-    char name[512];        /**< file or subdataset */
-    char camera[32];       /**< "aster", "rpc", "parallel" */
-    char mask[600];        /**< pixels that are not used: "none", "nodata 0", "--mask-left FILE" */
-    double unusable;       /**< share of pixels that are masked, nodata or NaN, 0..1; from samples of all */
-    double saturated;      /**< share of pixels where the sensor was saturated, the same way */
-    int64_t width, height; /**< pixels */
-} SdmViewInfo;
+/** Give a view its camera.  @param rpc  copied */
+SDM_API SdmStatus sdm_set_rpc(SdmContext *ctx, SdmSide side, const SdmRpc *rpc);
 
-/** Description of a scene before any matching.  Unknown numbers are NaN, unknown integers 0. */
-typedef struct SdmSceneInfo {
-    char sensor[16];                    /**< "aster", "rpc", "parallel" */
-    char kind[64];                      /**< "ASTER L1A V004 (HDF)" */
-    char id[256];                       /**< granule or file base name */
-    char time_utc[32];                  /**< acquisition of the left view, ISO 8601; "" if unknown */
-    SdmViewInfo view[2];                /**< left, right */
-    double convergence_deg;             /**< angle between the rays at the scene centre */
-    double base_height;                 /**< B/H, no unit */
-    double gsd_m;                       /**< ground sample distance of the left image */
-    double centre_lon_deg, centre_lat_deg;
-    double overlap;                     /**< share of the left footprint that the right view sees, 0..1 */
-    double footprint_m2;                /**< area seen by both */
-    double hmin_m, hmax_m;              /**< height range to be searched, above the ellipsoid */
-    char crs[128];                      /**< output CRS, such as "EPSG:32610" */
-    double spacing;                     /**< of the DEM, units of its CRS */
-    int64_t cols, rows;                 /**< cells of the DEM */
-    int64_t tiles;                      /**< blocks that it is made in */
-    int64_t memory_bytes;               /**< expected peak of the process (resident) */
-    double seconds;                     /**< expected wall time of `stereodem run` on this machine */
-} SdmSceneInfo;
+/* ---- a DEM in memory ---- */
 
-/** Describe a scene: opens it, checks both cameras and their overlap, matches nothing.
- *  @param left, right  as in sdm_run()
- *  @param[out] out     filled on SDM_OK */
-SDM_API SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, SdmSceneInfo *out);
+/** A DEM in memory; to be closed before its context. */
+typedef struct SdmDem SdmDem;
 
-/** Statistics of the errors of a DEM, DEM minus reference, metres. */
-typedef struct SdmErrorStats {
-    int64_t count;
-    double bias_m;  /**< median */
-    double mean_m;
-    double nmad_m;  /**< 1.4826 x median absolute deviation from the median */
-    double rmse_m;
-    double le90_m;  /**< 90 % quantile of |error| */
-    double p99_m;   /**< 99 % quantile of |error| */
-    double over30;  /**< share of |error| > 30 m, 0..1 */
-} SdmErrorStats;
+/** Layers of a DEM, each rows x cols. */
+typedef enum SdmDemLayer {
+    SDM_LAYER_HEIGHT,    /**< float, metres above the datum of the option vertical; NaN = none */
+    SDM_LAYER_SCORE,     /**< float, match score 0..1 */
+    SDM_LAYER_RAY_ERROR, /**< float, ray intersection error, metres */
+    SDM_LAYER_SPREAD,    /**< float, spread of the heights in a cell, metres */
+    SDM_LAYER_ORTHO,     /**< float, the left image on the grid of the DEM, its samples; NaN = none */
+    SDM_LAYER_COUNT,     /**< uint16_t, points of a cell */
+    SDM_LAYER_MASK       /**< uint16_t, bits of the QA mask as README.md lists them */
+} SdmDemLayer;
+
+/** "run": the DEM of a scene, in memory; writes no file.  The option output is not needed.  Heights are those that
+ *  sdm_run() writes.
+ *  @param left, right  as in sdm_run(); both NULL: the images and cameras in memory
+ *  @param[out] out  the caller's, for sdm_dem_close(); NULL after a failure */
+SDM_API SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, SdmDem **out);
+
+/** @return columns of the DEM */
+SDM_API int64_t sdm_dem_cols(const SdmDem *dem);
+/** @return rows of the DEM */
+SDM_API int64_t sdm_dem_rows(const SdmDem *dem);
+/** @param[out] out  GDAL's geotransform: x of the corner, cell width, 0, y of the corner, 0, minus cell height */
+SDM_API void sdm_dem_geotransform(const SdmDem *dem, double out[6]);
+/** @return the horizontal CRS as WKT, axes in the order x, y; owned by @p dem */
+SDM_API const char *sdm_dem_crs(const SdmDem *dem);
+/** Copy a layer.
+ *  @param[out] cells  rows x cols of the layer's type, the caller's
+ *  @return SDM_OK, SDM_ERR_USAGE (no such layer) */
+SDM_API SdmStatus sdm_dem_read(SdmContext *ctx, const SdmDem *dem, SdmDemLayer layer, void *cells, int64_t row_bytes);
+/** Free the DEM and set *dem to NULL.  Accepts NULL and pointer to NULL. */
+SDM_API void sdm_dem_close(SdmDem **dem);
+
+/** "match": disparities of the two images in memory, whose rows are epipolar lines; writes no file.  The option output
+ *  is not needed.
+ *  @param[out] disparity  the caller's: height x width of the images, both divided by the option downscale and rounded
+ *                         down; pixels, x_right = x_left - d, NaN = no match */
+SDM_API SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes);
 
 #ifdef __cplusplus
 }

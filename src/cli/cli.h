@@ -3,6 +3,7 @@
 #ifndef SDM_CLI_H
 #define SDM_CLI_H
 
+#include "api/results.h"
 #include "bench/bench.h"
 #include "coreg/compare.h"
 #include "core/options.h"
@@ -88,8 +89,6 @@ sdm_log_fn sdm_screen_log;
 sdm_progress_fn sdm_screen_progress;
 /* A line of results on stdout; nothing in quiet and JSON mode. */
 void sdm_screen_print(SdmScreen *screen, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Add a number; NaN and infinity, which JSON lacks, become null. */
-void sdm_json_number(cJSON *to, const char *name, double value);
 /* Move all fields of *from (then deleted) to the end of `to`. */
 void sdm_json_move(cJSON *to, cJSON *from);
 /* One JSON object as a line on stdout with "event" first and "seconds" since the start last; frees it. */
@@ -112,6 +111,8 @@ void sdm_help_limits(const SdmOptionSpec *spec, char *out, size_t size);
 void sdm_help_heading(const SdmOptionSpec *spec, char *out, size_t size);
 /* The manual page, troff with man macros, from the same tables. */
 void sdm_help_manual(FILE *to);
+/* Completion of the command line for a shell, from the same tables; false: not bash, zsh or fish. */
+bool sdm_help_completion(FILE *to, const char *shell);
 
 /* The curve of belief propagation on Tsukuba, whose images lie in the folder (bench_tsukuba.c). */
 /* Are its images there? */

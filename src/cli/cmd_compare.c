@@ -29,7 +29,7 @@ SdmStatus sdm_command_compare(SdmCall *call)
     char *text = NULL;
     call->own.compare.memory_bytes = call->options.memory_bytes;
     call->own.compare.overwrite = call->options.overwrite;
-    TRY(sdm_compare(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.compare,
+    TRY(sdm_compare_dems(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.compare,
                     &result));
     if (call->summary || call->own.compare.json) {
         TRY(print_json(call, &result));

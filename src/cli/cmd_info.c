@@ -1,6 +1,7 @@
 /* stereodem info: what a scene is and what its DEM would be, before any matching. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "scene/scene.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -55,55 +56,20 @@ static void print_text(SdmScreen *screen, const SdmSceneInfo *info, int threads)
                      threads, threads == 1 ? "" : "s");
 }
 
-static void add_view(cJSON *summary, const char *name, const SdmViewInfo *view)
-{
-    cJSON *const object = cJSON_AddObjectToObject(summary, name);
-    cJSON_AddStringToObject(object, "name", view->name);
-    cJSON_AddStringToObject(object, "camera", view->camera);
-    cJSON_AddStringToObject(object, "mask", view->mask);
-    sdm_json_number(object, "unusable", view->unusable);
-    sdm_json_number(object, "saturated", view->saturated);
-    cJSON_AddNumberToObject(object, "width", (double)view->width);
-    cJSON_AddNumberToObject(object, "height", (double)view->height);
-}
-
-static void add_json(cJSON *summary, const SdmSceneInfo *info)
-{
-    cJSON_AddStringToObject(summary, "sensor", info->sensor);
-    cJSON_AddStringToObject(summary, "kind", info->kind);
-    cJSON_AddStringToObject(summary, "id", info->id);
-    cJSON_AddStringToObject(summary, "time_utc", info->time_utc);
-    add_view(summary, "left", &info->view[0]);
-    add_view(summary, "right", &info->view[1]);
-    sdm_json_number(summary, "convergence_deg", info->convergence_deg);
-    sdm_json_number(summary, "base_height", info->base_height);
-    sdm_json_number(summary, "gsd_m", info->gsd_m);
-    sdm_json_number(summary, "centre_lon_deg", info->centre_lon_deg);
-    sdm_json_number(summary, "centre_lat_deg", info->centre_lat_deg);
-    sdm_json_number(summary, "overlap", info->overlap);
-    sdm_json_number(summary, "footprint_m2", info->footprint_m2);
-    sdm_json_number(summary, "hmin_m", info->hmin_m);
-    sdm_json_number(summary, "hmax_m", info->hmax_m);
-    cJSON_AddStringToObject(summary, "crs", info->crs);
-    sdm_json_number(summary, "spacing", info->spacing);
-    sdm_json_number(summary, "cols", (double)info->cols);
-    sdm_json_number(summary, "rows", (double)info->rows);
-    sdm_json_number(summary, "tiles", (double)info->tiles);
-    sdm_json_number(summary, "expected_memory_bytes", (double)info->memory_bytes);
-    sdm_json_number(summary, "expected_seconds", info->seconds);
-}
-
 SdmStatus sdm_command_info(SdmCall *call)
 {
     SdmStatus st = SDM_OK;
+    SdmScene *scene = NULL;
     SdmSceneInfo *info = NULL;
     const char *const right = call->line.count > 1 ? call->line.positional[1] : NULL;
     TRY(sdm_alloc(call->ctx, &info, 1, sizeof *info, "scene description"));
-    TRY(sdm_describe(call->ctx, call->line.positional[0], right, info));
+    TRY(sdm_scene_open(call->ctx, &call->options, call->line.positional[0], right, &scene));
+    TRY(sdm_scene_describe(call->ctx, scene, info));
     print_text(&call->screen, info, sdm_threads(call->ctx));
     if (call->summary)
-        add_json(call->summary, info);
+        sdm_result_info(info, call->summary);
 done:
+    sdm_scene_close(&scene);
     sdm_free(&info);
     return st;
 }

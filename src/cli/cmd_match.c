@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
-#include "kernels.h"
-
 #include <string.h>
 
 static bool has_energy(const SdmCall *call) { return strcmp(call->options.optimizer, "bp") == 0; }
@@ -24,33 +22,6 @@ static void print_text(SdmCall *call, const SdmDisparityResult *r)
                          (long long)r->energy[1]);
 }
 
-static void add_json(SdmCall *call, const SdmDisparityResult *r)
-{
-    cJSON *const to = call->summary;
-    const double pixels = (double)(r->pixels ? r->pixels : 1);
-    cJSON_AddStringToObject(to, "output", call->own.match.output);
-    cJSON_AddNumberToObject(to, "frames", r->frames);
-    cJSON_AddNumberToObject(to, "width", r->width);
-    cJSON_AddNumberToObject(to, "height", r->height);
-    cJSON_AddNumberToObject(to, "matched", (double)r->matched / pixels);
-    cJSON_AddNumberToObject(to, "valid", (double)r->valid / pixels);
-    if (has_energy(call)) {
-        cJSON_AddNumberToObject(to, "energy_data", (double)r->energy[0]);
-        cJSON_AddNumberToObject(to, "energy_smoothness", (double)r->energy[1]);
-        cJSON_AddNumberToObject(to, "energy", (double)(r->energy[0] + r->energy[1]));
-    }
-    cJSON_AddStringToObject(to, "cpu_level", sdm_kernels_name(call->options.cpu_level));
-    cJSON_AddNumberToObject(to, "threads", sdm_threads(call->ctx));
-    cJSON_AddNumberToObject(to, "buffer_bytes_peak", (double)sdm_memory_peak(call->ctx));
-    cJSON_AddNumberToObject(to, "read_s", r->read_s);
-    cJSON_AddNumberToObject(to, "shrink_s", r->shrink_s);
-    cJSON_AddNumberToObject(to, "engine_s", r->engine_s);
-    cJSON_AddNumberToObject(to, "filter_s", r->filter_s);
-    cJSON_AddNumberToObject(to, "write_s", r->write_s);
-    cJSON_AddNumberToObject(to, "match_s", r->shrink_s + r->engine_s + r->filter_s);
-    cJSON_AddNumberToObject(to, "total_s", sdm_now_s() - call->screen.started_s);
-}
-
 SdmStatus sdm_command_match(SdmCall *call)
 {
     SdmStatus st = SDM_OK;
@@ -58,8 +29,10 @@ SdmStatus sdm_command_match(SdmCall *call)
     TRY(sdm_disparity_run(call->ctx, call->line.positional[0], call->line.positional[1], &call->options,
                           &call->own.match, &result));
     print_text(call, &result);
-    if (call->summary)
-        add_json(call, &result);
+    if (call->summary) {
+        sdm_result_match(call->ctx, &call->options, call->own.match.output, &result, call->summary);
+        cJSON_AddNumberToObject(call->summary, "total_s", sdm_now_s() - call->screen.started_s);
+    }
 done:
     return st;
 }

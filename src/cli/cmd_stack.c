@@ -2,23 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
-static void add_json(cJSON *summary, const SdmStackReport *report)
-{
-    cJSON_AddNumberToObject(summary, "count", report->count);
-    cJSON_AddNumberToObject(summary, "groups", report->groups);
-    cJSON *const dems = cJSON_AddArrayToObject(summary, "dems");
-    for (int i = 0; i < report->count; i++) {
-        const SdmStackedDem *const d = &report->dems[i];
-        cJSON *const dem = cJSON_CreateObject();
-        cJSON_AddStringToObject(dem, "path", d->path);
-        cJSON_AddItemToObject(dem, "shift_m", cJSON_CreateDoubleArray(d->shift_m, 3));
-        sdm_json_number(dem, "nmad_m", d->nmad_m);
-        sdm_json_number(dem, "smooth_m", d->smooth_m);
-        cJSON_AddNumberToObject(dem, "group", d->group);
-        cJSON_AddItemToArray(dems, dem);
-    }
-}
-
 SdmStatus sdm_command_stack(SdmCall *call)
 {
     SdmStatus st = SDM_OK;
@@ -27,7 +10,7 @@ SdmStatus sdm_command_stack(SdmCall *call)
     if (!output)
         return sdm_fail(call->ctx, SDM_ERR_USAGE,
                         "-o is missing: give the DEM to write, such as -o stacked.tif");
-    TRY(sdm_stack(call->ctx, &call->options, &call->own.stack, call->line.positional, call->line.count,
+    TRY(sdm_stack_dems(call->ctx, &call->options, &call->own.stack, call->line.positional, call->line.count,
                   &result));
     sdm_screen_print(&call->screen, "%-40s %8s %8s %8s %8s", "offset, m", "east", "north", "up", "NMAD");
     for (int i = 0; i < result.report.count; i++) {
@@ -39,11 +22,8 @@ SdmStatus sdm_command_stack(SdmCall *call)
         &call->screen, "%s: %d DEMs on %lld x %lld cells, done in %.1f s, %.0f MiB of buffers at most",
         output, result.report.count, (long long)result.grid.cols, (long long)result.grid.rows,
         sdm_now_s() - call->screen.started_s, (double)sdm_memory_peak(call->ctx) / (1024.0 * 1024.0));
-    if (call->summary) {
-        cJSON_AddStringToObject(call->summary, "output", output);
-        cJSON_AddNumberToObject(call->summary, "buffer_bytes_peak", (double)sdm_memory_peak(call->ctx));
-        add_json(call->summary, &result.report);
-    }
+    if (call->summary)
+        sdm_result_stack(call->ctx, output, &result.report, call->summary);
 done:
     sdm_stack_free(&result);
     return st;

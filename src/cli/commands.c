@@ -3,17 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
-#include <math.h>
-
 static void default_compare(SdmCall *call)
 {
-    call->own.compare = (SdmCompareOptions){
-        .dem_vertical = "auto", .reference_vertical = "auto", .model = "shift", .track_deg = (double)NAN};
+    sdm_compare_default(&call->own.compare);
 }
 
 static void default_stack(SdmCall *call)
 {
-    call->own.stack = (SdmStackOptions){.align = "z", .bias = "auto", .dem_vertical = "auto"};
+    sdm_stack_default(&call->own.stack);
 }
 
 static void default_simulate(SdmCall *call)

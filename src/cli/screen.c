@@ -51,14 +51,6 @@ void sdm_screen_close(SdmScreen *screen)
     fflush(stderr);
 }
 
-void sdm_json_number(cJSON *to, const char *name, double value)
-{
-    if (isfinite(value))
-        cJSON_AddNumberToObject(to, name, value);
-    else
-        cJSON_AddNullToObject(to, name);
-}
-
 void sdm_json_move(cJSON *to, cJSON *from)
 {
     while (from && from->child) {

@@ -34,19 +34,30 @@ const char *sdm_version(void)
     return SDM_VERSION;
 }
 
+int sdm_abi_number(void)
+{
+    return SDM_ABI;
+}
+
 SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt)
 {
     SdmContext *const ctx = *out = calloc(1, sizeof *ctx);
     if (!ctx)
         return SDM_ERR_MEMORY;
+    ctx->calling = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    ctx->started_s = sdm_now_s();
+    ctx->stop_requests = sdm_stop_requests();
+    return sdm_use_options(ctx, opt);
+}
+
+SdmStatus sdm_use_options(SdmContext *ctx, const SdmOptions *opt)
+{
     if (opt)
         ctx->options = *opt;
     else
         sdm_options_default(&ctx->options);
     ctx->threads = ctx->options.threads;
     ctx->memory_bytes = ctx->options.memory_bytes;
-    ctx->started_s = sdm_now_s();
-    ctx->stop_requests = sdm_stop_requests();
     return sdm_options_check(ctx, &ctx->options);
 }
 
@@ -70,6 +81,7 @@ SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out)
         *out = NULL;
         return sdm_fail(parent, SDM_ERR_MEMORY, "out of memory: a context");
     }
+    ctx->calling = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     ctx->options = parent->options;
     ctx->threads = parent->threads;
     ctx->memory_bytes = parent->memory_bytes;
@@ -93,7 +105,10 @@ void sdm_close(SdmContext **ctx)
 {
     if (!ctx || !*ctx)
         return;
+    if ((*ctx)->free_face)
+        (*ctx)->free_face((*ctx)->face);
     sdm_cache_release(*ctx);
+    pthread_mutex_destroy(&(*ctx)->calling);
     free((*ctx)->lines);
     free(*ctx);
     *ctx = NULL;

@@ -5,6 +5,7 @@
 
 #include "core/core.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 enum { SDM_STAGES = 10, SDM_CACHED_BLOCKS = 16 };
@@ -27,7 +28,7 @@ typedef struct SdmLines {
 } SdmLines;
 
 struct SdmContext {
-    SdmOptions options; /* as given at the opening; never changed */
+    SdmOptions options; /* of the work; changed by sdm_use_options() alone */
     int64_t memory_bytes; /* budget of the process: see sdm_set_memory_budget() */
     int threads; /* as asked for; 0 = one per processor */
     int cancelled;              /* set atomically */
@@ -37,7 +38,12 @@ struct SdmContext {
     char error[1024];
     sdm_log_fn *log;
     sdm_progress_fn *progress;
-    void *user;
+    sdm_cancel_fn *cancel;
+    void *log_user, *progress_user, *cancel_user;
+    pthread_mutex_t calling; /* one of these functions is being called */
+    bool plain_names;    /* sentences name options as sdm_set() takes them */
+    void *face;          /* what src/api keeps with the context, freed by free_face; or NULL */
+    void (*free_face)(void *face);
     const SdmCrashHook *crash; /* NULL: none */
     double stage_s[SDM_STAGES];
     int stage;             /* the clock that runs, 0 = none */

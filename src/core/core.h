@@ -3,7 +3,7 @@
 #ifndef SDM_CORE_H
 #define SDM_CORE_H
 
-#include "stereodem/stereodem.h"
+#include "core/types.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,11 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/context.h"
 
+#include <ctype.h>
 #include <string.h>
 
 int sdm_exit_code(SdmStatus st)
 {
     return st == SDM_OK ? 0 : st == SDM_ERR_USAGE ? 2 : 1;
+}
+
+/* "--mask-left FILE" -> "mask_left FILE": names of options as sdm_set() takes them, in a text of a program. */
+static void plain_names(char *text)
+{
+    char *to = text;
+    bool begins = true, inside = false;
+    for (const char *from = text; *from; from++) {
+        if (begins && from[0] == '-' && from[1] == '-' && islower((unsigned char)from[2])) {
+            from += 2;
+            inside = true;
+        }
+        inside = inside && (isalnum((unsigned char)*from) || (strchr("-_", *from) && isalnum((unsigned char)from[1])));
+        *to++ = inside && *from == '-' ? '_' : *from;
+        begins = strchr(" '(\"", *from) != NULL;
+    }
+    *to = '\0';
 }
 
 SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...)
@@ -19,6 +37,8 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...)
 #endif
         vsnprintf(ctx->error, sizeof ctx->error, fmt, ap);
         va_end(ap);
+        if (ctx->plain_names)
+            plain_names(ctx->error);
     }
     return st;
 }
@@ -30,9 +50,26 @@ const char *sdm_error(const SdmContext *ctx)
 
 void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user)
 {
+    sdm_set_log(ctx, log, user);
+    sdm_set_progress(ctx, progress, user);
+}
+
+void sdm_set_log(SdmContext *ctx, sdm_log_fn *log, void *user)
+{
     ctx->log = log;
+    ctx->log_user = user;
+}
+
+void sdm_set_progress(SdmContext *ctx, sdm_progress_fn *progress, void *user)
+{
     ctx->progress = progress;
-    ctx->user = user;
+    ctx->progress_user = user;
+}
+
+void sdm_set_cancel(SdmContext *ctx, sdm_cancel_fn *cancel, void *user)
+{
+    ctx->cancel = cancel;
+    ctx->cancel_user = user;
 }
 
 void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...)
@@ -44,13 +81,20 @@ void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    ctx->log(ctx->user, level, stage, text);
+    if (ctx->plain_names)
+        plain_names(text);
+    pthread_mutex_lock(&ctx->calling);
+    ctx->log(ctx->log_user, level, stage, text);
+    pthread_mutex_unlock(&ctx->calling);
 }
 
 void sdm_progress(SdmContext *ctx, int stage, double done, const char *what)
 {
-    if (ctx && ctx->progress)
-        ctx->progress(ctx->user, stage, done, what);
+    if (!ctx || !ctx->progress)
+        return;
+    pthread_mutex_lock(&ctx->calling);
+    ctx->progress(ctx->progress_user, stage, done, what);
+    pthread_mutex_unlock(&ctx->calling);
 }
 
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)

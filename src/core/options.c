@@ -112,10 +112,9 @@ const SdmOptionSpec sdm_option_table[] = {
     {.name = NULL},
 };
 
-void sdm_options_init(SdmOptions *opt, size_t size)
+void sdm_options_default(SdmOptions *opt)
 {
-    const SdmOptions usual = {
-        .size = size,
+    *opt = (SdmOptions){
         .cost = "auto",
         .optimizer = "local",
         .paths = "8",
@@ -131,16 +130,15 @@ void sdm_options_init(SdmOptions *opt, size_t size)
         .base_height = NAN,
         .log = "text",
     };
-    memset(opt, 0, size);
-    memcpy(opt, &usual, size < sizeof usual ? size : sizeof usual);
 }
 
-/* A number at its default may lie outside the range (threads 0, heights NaN): it then means "not given". */
+/* A number or choice at its default may lie outside the range (threads 0, heights NaN): it then means "not given". */
 static bool is_default(const SdmOptionSpec *spec, const void *opts, const void *defaults)
 {
     const char *const a = (const char *)opts + spec->offset, *const b = (const char *)defaults + spec->offset;
     switch (spec->type) {
     case SDM_OPT_INT:
+    case SDM_OPT_ENUM:
         return memcmp(a, b, sizeof(int)) == 0;
     case SDM_OPT_REAL: {
         double x, y;
@@ -242,8 +240,6 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
 {
     SdmStatus st = SDM_OK;
     SdmOptions usual;
-    if (opt->size != sizeof *opt)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "options were not filled by sdm_options_default(), or by that of another version");
     sdm_options_default(&usual);
     TRY(sdm_options_check_table(ctx, sdm_option_table, opt, &usual));
     TRY(check_pairs(ctx, "--co", opt->co));

@@ -21,9 +21,21 @@ void sdm_cancel(SdmContext *ctx)
     __atomic_store_n(&ctx->cancelled, 1, __ATOMIC_RELAXED);
 }
 
+/* Ask the program whether to stop. */
+static void ask(SdmContext *ctx)
+{
+    if (!ctx->cancel)
+        return;
+    pthread_mutex_lock(&ctx->calling);
+    if (ctx->cancel(ctx->cancel_user))
+        sdm_cancel(ctx);
+    pthread_mutex_unlock(&ctx->calling);
+}
+
 SdmStatus sdm_check_stop(SdmContext *ctx)
 {
-    const SdmContext *const root = ctx->account ? ctx->account : ctx;
+    SdmContext *const root = ctx->account ? ctx->account : ctx;
+    ask(root);
     if (root->stop_requests == stop_requests && !__atomic_load_n(&root->cancelled, __ATOMIC_RELAXED) &&
         !__atomic_load_n(&ctx->cancelled, __ATOMIC_RELAXED))
         return SDM_OK;

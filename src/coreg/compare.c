@@ -269,7 +269,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference, const SdmCompareOptions *opt,
+SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *reference, const SdmCompareOptions *opt,
                       SdmCompareResult *out)
 {
     SdmStatus st = SDM_OK;

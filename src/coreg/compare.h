@@ -60,6 +60,7 @@ typedef struct SdmCompareResult {
 } SdmCompareResult;
 
 extern const SdmOptionSpec sdm_compare_options[]; /* offsets into SdmCompareOptions; ends with name == NULL */
+void sdm_compare_default(SdmCompareOptions *opt);
 
 /* Compare the first band of a DEM with a reference, and write the files that are asked for.
  * A raster as reference: on the DEM's grid, extended to hold the reference.
@@ -70,7 +71,7 @@ extern const SdmOptionSpec sdm_compare_options[]; /* offsets into SdmCompareOpti
  * Points as reference: the DEM is interpolated there by cubic spline.
  * The result does not depend on the number of threads.
  * @return SDM_OK; SDM_ERR_INPUT, _DATA, _USAGE, _UNSUPPORTED, _MEMORY, _IO, _STOPPED with one sentence */
-SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference, const SdmCompareOptions *opt,
+SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *reference, const SdmCompareOptions *opt,
                       SdmCompareResult *out);
 
 /* ---- compare_output.c ---- */

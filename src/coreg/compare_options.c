@@ -1,6 +1,7 @@
 /* The options of `stereodem compare`. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/compare.h"
+#include <math.h>
 
 #define FIELD(name) offsetof(SdmCompareOptions, name)
 #define DATUMS "auto|ellipsoid|egm96|egm2008"
@@ -88,3 +89,9 @@ const SdmOptionSpec sdm_compare_options[] = {
      .help = "Print the figures as one line of JSON (metres, shares 0..1)."},
     {.name = NULL},
 };
+
+void sdm_compare_default(SdmCompareOptions *opt)
+{
+    *opt = (SdmCompareOptions){
+        .dem_vertical = "auto", .reference_vertical = "auto", .model = "shift", .track_deg = (double)NAN};
+}

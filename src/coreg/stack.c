@@ -72,7 +72,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_stack(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
+SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
                     const char *const *dems, int count, SdmStackResult *out)
 {
     SdmStatus st = SDM_OK;

@@ -15,6 +15,7 @@ typedef struct SdmStackOptions {
 } SdmStackOptions;
 
 extern const SdmOptionSpec sdm_stack_options[]; /* offsets into SdmStackOptions; ends with name == NULL */
+void sdm_stack_default(SdmStackOptions *opt);
 
 /* The DEMs in the order of their content, whatever the order of the arguments.  Paths and arrays are owned;
  * free with sdm_stack_free(). */
@@ -32,7 +33,7 @@ typedef struct SdmStackResult {
  * order of the DEMs, --threads and --memory. Memory: arrays stay within --memory; files are read by windows.
  * options: the context's; out: free after failure, too.
  * @return SDM_OK; SDM_ERR_USAGE, _INPUT, _DATA, _UNSUPPORTED, _MEMORY, _IO, _STOPPED with one sentence */
-SdmStatus sdm_stack(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
+SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
                     const char *const *dems, int count, SdmStackResult *out);
 void sdm_stack_free(SdmStackResult *r);
 

@@ -52,3 +52,8 @@ const SdmOptionSpec sdm_stack_options[] = {
              "has a measured height."},
     {.name = NULL},
 };
+
+void sdm_stack_default(SdmStackOptions *opt)
+{
+    *opt = (SdmStackOptions){.align = "z", .bias = "auto", .dem_vertical = "auto"};
+}

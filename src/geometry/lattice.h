@@ -65,7 +65,6 @@ typedef struct SdmRowCells {
     float *corner_du_dh; /* of each cell's upper left node, lower minus upper; the same on the right */
     SdmRowKey key;       /* the rows for which begin, fraction, column and corners hold */
 } SdmRowCells;
-enum SdmSide { SDM_LEFT, SDM_RIGHT };
 
 /* Bytes of scratch for sdm_row_cells_cut(). */
 size_t sdm_row_cells_bytes(int width);

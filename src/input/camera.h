@@ -38,12 +38,6 @@ typedef struct SdmAsterArrays {
 } SdmAsterArrays;
 SdmStatus sdm_camera_open_aster(SdmContext *ctx, const char *name, const SdmAsterArrays *in, SdmCamera **out);
 
-/* RPC00B coefficients; offsets count pixels from the centre of the first one (GDAL's metadata convention). */
-typedef struct SdmRpc {
-    double line_off, samp_off, lat_off, long_off, height_off;
-    double line_scale, samp_scale, lat_scale, long_scale, height_scale;
-    double line_num[20], line_den[20], samp_num[20], samp_den[20];
-} SdmRpc;
 SdmStatus sdm_camera_open_rpc(SdmContext *ctx, const char *name, const SdmRpc *rpc, SdmCamera **out);
 
 /* Georeferenced view of a parallel pair: a ground point at map (x, y) and height h is seen at

@@ -58,7 +58,7 @@ static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
     return SDM_OK;
 }
 
-/* A raster of one band over samples of the caller's; NULL where GDAL cannot make it. */
+/* A raster of one band over samples; NULL where GDAL cannot make it. */
 static GDALDatasetH wrap_samples(const SdmImageArray *a, const void *samples, GDALDataType type,
                                  int64_t row_bytes)
 {
@@ -77,28 +77,39 @@ static GDALDatasetH wrap_samples(const SdmImageArray *a, const void *samples, GD
     return ds;
 }
 
-static SdmStatus open_array(SdmContext *ctx, SdmImage *im, const SdmImageArray *a)
+SdmStatus sdm_array_open(SdmContext *ctx, const char *name, const SdmImageArray *a, GDALDatasetH *out)
 {
     static const GDALDataType types[] = {GDT_Byte, GDT_UInt16, GDT_Int16, GDT_Float32};
+    *out = NULL;
     if (!a->samples || a->width < 1 || a->height < 1 || a->width > INT_MAX || a->height > INT_MAX ||
         (unsigned)a->type > SDM_SAMPLE_FLOAT32)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s: an array of %lld x %lld pixels of sample type %d, expected samples of a known "
                         "type and 1 to %d columns and rows",
-                        im->name, (long long)a->width, (long long)a->height, (int)a->type, INT_MAX);
-    im->dataset = wrap_samples(a, a->samples, types[a->type], a->row_bytes);
-    if (im->dataset && a->mask)
-        im->mask_dataset = wrap_samples(a, a->mask, GDT_Byte, a->mask_row_bytes);
-    if (!im->dataset || (a->mask && !im->mask_dataset))
-        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: GDAL cannot use the array as an image (%.300s)", im->name,
+                        name, (long long)a->width, (long long)a->height, (int)a->type, INT_MAX);
+    *out = wrap_samples(a, a->samples, types[a->type], a->row_bytes);
+    if (!*out)
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: GDAL cannot use the array as an image (%.300s)", name,
                         sdm_gdal_reason());
     if (a->has_nodata)
-        GDALSetRasterNoDataValue(GDALGetRasterBand(im->dataset, 1), a->nodata);
+        GDALSetRasterNoDataValue(GDALGetRasterBand(*out, 1), a->nodata);
+    return SDM_OK;
+}
+
+static SdmStatus open_array(SdmContext *ctx, SdmImage *im, const SdmImageArray *a)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_array_open(ctx, im->name, a, &im->dataset));
     if (a->mask) {
+        im->mask_dataset = wrap_samples(a, a->mask, GDT_Byte, a->mask_row_bytes);
+        if (!im->mask_dataset)
+            return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: GDAL cannot use the array as a mask (%.300s)", im->name,
+                            sdm_gdal_reason());
         im->user_mask = GDALGetRasterBand(im->mask_dataset, 1);
         im->mask_option = "mask in memory";
     }
-    return SDM_OK;
+done:
+    return st;
 }
 
 static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *src)

@@ -85,12 +85,6 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
 /* An image in memory; everything is borrowed until the scene is closed, and only read.  It is treated as a
  * file of these samples: unsigned samples of 0 are no data where neither nodata nor a mask of the file's own
  * says otherwise, and samples of more than 8 bits are stretched by their percentiles. */
-typedef enum SdmSampleType {
-    SDM_SAMPLE_UINT8,
-    SDM_SAMPLE_UINT16,
-    SDM_SAMPLE_INT16,
-    SDM_SAMPLE_FLOAT32
-} SdmSampleType;
 typedef struct SdmImageArray {
     const char *name;         /* for messages and the report; NULL: "left image", "right image" */
     SdmSampleType type;

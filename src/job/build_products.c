@@ -7,9 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Less than that is not a DEM but a handful of accidents. */
-enum { LEAST_VALID = 100, CELLS_PER_VALID = 2000 };
-
 /* Products that are being built. */
 typedef struct Build {
     const SdmBuildInput *in;
@@ -103,24 +100,11 @@ static void count_cells(const SdmContext *ctx, Build *m, const SdmBlock *b)
                     sdm_threads(ctx));
 }
 
-static SdmStatus check_valid(SdmContext *ctx, const Build *m)
-{
-    const int64_t least = m->cells / CELLS_PER_VALID > LEAST_VALID ? m->cells / CELLS_PER_VALID : LEAST_VALID;
-    if (m->valid >= least)
-        return SDM_OK;
-    return sdm_fail(
-        ctx, SDM_ERR_DATA,
-        "too few matches: %lld of %lld cells have a height, at least %lld are needed for a DEM of "
-        "%s%s%s; %s",
-        (long long)m->valid, (long long)m->cells, (long long)least, m->report.left,
-        *m->report.right ? " and " : "", m->report.right,
-        sdm_few_matches_hint(&m->in->job->options, sdm_frame_pixels(&m->in->prepared->frame)));
-}
-
 static SdmStatus assess(SdmContext *ctx, Build *m)
 {
     SdmStatus st = SDM_OK;
-    TRY(check_valid(ctx, m));
+    TRY(sdm_quality_check_count(ctx, &m->in->job->options, m->in->prepared, m->cells, m->valid, m->report.left,
+                                m->report.right));
     TRY(sdm_quality_assess(ctx, &m->in->job->options, &m->sums, m->in->prepared, m->report.left,
                            m->report.right, &m->quality));
     m->report.quality = &m->quality;

@@ -151,7 +151,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
+SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions caller = *sdm_options(ctx);

@@ -219,23 +219,6 @@ done:
 
 /* ---- a block ---- */
 
-/* Its part of the DEM's grid.  Tiles at the border of the planned grid take what lies outside it. */
-static void place_block(const SceneInWork *scene, const int64_t cells[4], SdmBlock *b)
-{
-    const SdmGrid *const g = &scene->prepared.grid;
-    const SdmPlanScene *const s = scene->plan;
-    const int64_t at[2] = {llround((s->x0 - g->x0) / g->spacing), llround((g->y0 - s->y0) / g->spacing)};
-    const int64_t size[2] = {g->cols, g->rows};
-    int64_t from[2], to[2];
-    for (int k = 0; k < 2; k++) {
-        from[k] = cells[k] == 0 ? 0 : at[k] + cells[k];
-        to[k] = cells[k] + cells[2 + k] == s->tiles_end[k] ? size[k] : at[k] + cells[k] + cells[2 + k];
-        from[k] = from[k] < 0 ? 0 : from[k] > size[k] ? size[k] : from[k];
-        to[k] = to[k] < from[k] ? from[k] : to[k] > size[k] ? size[k] : to[k];
-    }
-    *b = (SdmBlock){.col0 = from[0], .row0 = from[1], .w = to[0] - from[0], .h = to[1] - from[1]};
-}
-
 /* The back end, made ready for the units that will come. */
 static SdmStatus need_queue(SdmContext *ctx, SdmUnits *u)
 {
@@ -261,7 +244,8 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     for (int i = 0; i < 2; i++)
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);
     stages_now(ctx, before);
-    place_block(s, tile->cells, b);
+    sdm_tiling_place(&(SdmTilesOf){s->plan->x0, s->plan->y0, {s->plan->tiles_end[0], s->plan->tiles_end[1]}},
+                     tile->cells, &p->grid, b);
     const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(u->queue) -
                          SDM_BLOCK_CELL_BYTES * b->w * b->h;
     w->is_block = true;

@@ -5,6 +5,7 @@
 #include "geo/gdal_errors.h"
 #include "geo/geoid.h"
 #include "geo/vertical_datum.h"
+#include "product/height_step.h"
 #include "product/output_files.h"
 #include "product/picture.h"
 #include "product/raster.h"
@@ -198,14 +199,6 @@ static inline uint16_t to_steps(float value, float inverse)
     return isnan(value) ? SDM_QA_NODATA : n;
 }
 
-/* Round to the nearest whole number, halves to the even one: at 2^23 a float has no digits left for
- * fractions. */
-static inline float round_even(float x)
-{
-    const float whole = 0x1p23F, size = fabsf(x), rounded = (size + whole) - whole;
-    return copysignf(size < whole ? rounded : size, x);
-}
-
 static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
 {
     const float step = (float)p->stats.step_m, inverse = 1.0F / step; /* powers of two: exact */
@@ -214,7 +207,7 @@ static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row,
     float *const out = s->height_m + r * s->pitch;
     for (int64_t c = 0; c < b->w; c++) {
         const float h = n ? in[c] - n[c] : in[c];
-        out[c] = isnan(h) ? SDM_NODATA : round_even(h * inverse) * step;
+        out[c] = isnan(h) ? SDM_NODATA : sdm_round_height(h, step, inverse);
     }
 }
 

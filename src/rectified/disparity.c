@@ -326,6 +326,44 @@ done:
     return st;
 }
 
+/* *out: for close_run(), also after a failure. */
+static SdmStatus open_run(SdmContext *ctx, const SdmOptions *options, const SdmDisparityOptions *opt,
+                          SdmDisparityResult *result, Run **out)
+{
+    SdmStatus st = SDM_OK;
+    Run *run = NULL;
+    *result = (SdmDisparityResult){.frames = 0};
+    TRY(sdm_alloc(ctx, out, 1, sizeof *run, "a run of pairs"));
+    run = *out;
+    run->ctx = run->io = ctx;
+    run->options = options;
+    run->opt = opt;
+    run->result = result;
+    TRY(sdm_disparity_settings(ctx, options, opt, &run->optimizer, &run->set));
+    run->set.energy = result->energy;
+done:
+    return st;
+}
+
+static void close_run(Run **out)
+{
+    Run *const run = *out;
+    if (!run)
+        return;
+    for (int k = 0; k < 2; k++) {
+        sdm_image_pair_free(&run->slot[k].in);
+        sdm_free(&run->slot[k].disparity);
+    }
+    if (run->io != run->ctx)
+        sdm_close(&run->io);
+    if (run->device)
+        sdm_gpu_close(&run->gpu);
+    sdm_device_close(&run->device);
+    sdm_free(&run->numbers);
+    sdm_free(&run->pattern);
+    sdm_free(out);
+}
+
 SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right, const SdmOptions *options,
                             const SdmDisparityOptions *opt, SdmDisparityResult *result)
 {
@@ -333,13 +371,7 @@ SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right
     Run *run = NULL;
     *result = (SdmDisparityResult){.frames = 0};
     TRY(sdm_disparity_check(ctx, opt));
-    TRY(sdm_alloc(ctx, &run, 1, sizeof *run, "a run of pairs"));
-    run->ctx = run->io = ctx;
-    run->options = options;
-    run->opt = opt;
-    run->result = result;
-    TRY(sdm_disparity_settings(ctx, options, opt, &run->optimizer, &run->set));
-    run->set.energy = result->energy;
+    TRY(open_run(ctx, options, opt, result, &run));
     TRY(parse_patterns(ctx, run, left, right));
     TRY(list_pairs(ctx, run));
     TRY(open_device(ctx, run));
@@ -352,19 +384,26 @@ done:
                       run->count);
     else if (st == SDM_ERR_STOPPED)
         st = sdm_fail(ctx, st, "stopped on request; nothing was written");
-    if (run) {
-        for (int k = 0; k < 2; k++) {
-            sdm_image_pair_free(&run->slot[k].in);
-            sdm_free(&run->slot[k].disparity);
-        }
-        if (run->io != ctx)
-            sdm_close(&run->io);
-        if (run->device)
-            sdm_gpu_close(&run->gpu);
-        sdm_device_close(&run->device);
-        sdm_free(&run->numbers);
-        sdm_free(&run->pattern);
-    }
-    sdm_free(&run);
+    close_run(&run);
+    return st;
+}
+
+SdmStatus sdm_disparity_arrays(SdmContext *ctx, const SdmImageArray array[2], const SdmOptions *options,
+                               const SdmDisparityOptions *opt, SdmDisparityResult *result, float **disparity)
+{
+    SdmStatus st = SDM_OK;
+    Run *run = NULL;
+    *disparity = NULL;
+    TRY(open_run(ctx, options, opt, result, &run));
+    snprintf(run->slot[0].files.left, sizeof run->slot[0].files.left, "in memory");
+    snprintf(run->slot[0].files.output, sizeof run->slot[0].files.output, "match");
+    TRY(open_device(ctx, run));
+    TRY(sdm_image_pair_take(ctx, array, &run->slot[0].in));
+    sdm_progress(ctx, 5, 0.1, "match");
+    TRY(match_pair(run, 0));
+    *disparity = run->slot[0].disparity;
+    run->slot[0].disparity = NULL;
+done:
+    close_run(&run);
     return st;
 }

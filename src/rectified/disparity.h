@@ -4,6 +4,7 @@
 #define SDM_DISPARITY_H
 
 #include "core/options.h"
+#include "input/scene_open.h"
 #include "rectified/pair.h"
 #include "rectified/pair_filters.h"
 
@@ -53,5 +54,10 @@ typedef struct SdmDisparityResult {
  * _UNSUPPORTED, _STOPPED. */
 SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right, const SdmOptions *options,
                             const SdmDisparityOptions *opt, SdmDisparityResult *result);
+
+/* Match two images in memory by the same options; output, preview, format, band, first and last are for files.
+ * *disparity: result->height x result->width, px, NaN = none; the caller's (sdm_free).  Errors as above. */
+SdmStatus sdm_disparity_arrays(SdmContext *ctx, const SdmImageArray array[2], const SdmOptions *options,
+                               const SdmDisparityOptions *opt, SdmDisparityResult *result, float **disparity);
 
 #endif

@@ -23,6 +23,7 @@ enum {
 
 typedef struct Raster {
     const char *role, *path; /* "LEFT", "RIGHT" */
+    const SdmImageArray *array; /* in memory, called `path`; NULL: a file */
     GDALDatasetH dataset;
     int width, height;
     GDALDataType type;
@@ -88,7 +89,10 @@ static SdmStatus choose_bands(SdmContext *ctx, Raster *im, int wanted)
 static SdmStatus open_raster(SdmContext *ctx, Raster *im, int band)
 {
     SdmStatus st = SDM_OK;
-    im->dataset = sdm_gdal_open(im->path);
+    if (im->array)
+        TRY(sdm_array_open(ctx, im->path, im->array, &im->dataset));
+    else
+        im->dataset = sdm_gdal_open(im->path);
     if (!im->dataset)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: not an image that GDAL can read (%.300s)", im->role,
                         im->path, sdm_gdal_reason());
@@ -396,11 +400,9 @@ static SdmStatus check_usable(SdmContext *ctx, const Raster *im, const int16_t *
                     im->role, im->path);
 }
 
-SdmStatus sdm_image_pair_load(SdmContext *ctx, const char *left, const char *right, int band,
-                              SdmImagePair *out)
+static SdmStatus load(SdmContext *ctx, Raster im[2], int band, SdmImagePair *out)
 {
     SdmStatus st = SDM_OK;
-    Raster im[2] = {{.role = "LEFT", .path = left}, {.role = "RIGHT", .path = right}};
     *out = (SdmImagePair){.width = 0};
     sdm_quiet_begin();
     TRY(open_raster(ctx, &im[0], band));
@@ -420,6 +422,21 @@ done:
     if (st != SDM_OK)
         sdm_image_pair_free(out);
     return st;
+}
+
+SdmStatus sdm_image_pair_load(SdmContext *ctx, const char *left, const char *right, int band,
+                              SdmImagePair *out)
+{
+    Raster im[2] = {{.role = "LEFT", .path = left}, {.role = "RIGHT", .path = right}};
+    return load(ctx, im, band, out);
+}
+
+SdmStatus sdm_image_pair_take(SdmContext *ctx, const SdmImageArray array[2], SdmImagePair *out)
+{
+    Raster im[2] = {{.role = "LEFT", .path = "image in memory", .array = &array[0]},
+                    {.role = "RIGHT", .path = "image in memory", .array = &array[1]}};
+    GDALAllRegister();
+    return load(ctx, im, 0, out);
 }
 
 void sdm_image_pair_free(SdmImagePair *pair)

@@ -3,7 +3,7 @@
 #ifndef SDM_IMAGE_LOAD_H
 #define SDM_IMAGE_LOAD_H
 
-#include "core/core.h"
+#include "input/scene_open.h"
 
 /* Both images: height x width each, dense, owned. */
 typedef struct SdmImagePair {
@@ -20,6 +20,8 @@ typedef struct SdmImagePair {
  * SDM_ERR_INPUT, _USAGE, _DATA (no usable pixel), _MEMORY, _STOPPED. */
 SdmStatus sdm_image_pair_load(SdmContext *ctx, const char *left, const char *right, int band,
                               SdmImagePair *out);
+/* The same from arrays, whose masks are not looked at. */
+SdmStatus sdm_image_pair_take(SdmContext *ctx, const SdmImageArray array[2], SdmImagePair *out);
 void sdm_image_pair_free(SdmImagePair *pair);
 
 #endif

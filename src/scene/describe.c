@@ -1,6 +1,6 @@
 /* A scene -> its description for `info`: images, cameras, overlap, grid, expected cost; no matching. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/tiling.h"
+#include "scene/scene.h"
 
 #include <math.h>
 #include <ogr_srs_api.h>
@@ -92,16 +92,14 @@ static void name_crs(const SdmGrid *grid, char *out, size_t size)
     OSRDestroySpatialReference(srs);
 }
 
-SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, SdmSceneInfo *out)
+SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInfo *out)
 {
     static const char *const sensors[] = {"aster", "rpc", "parallel"};
     SdmStatus st = SDM_OK;
-    SdmScene *scene = NULL;
     SdmPrepared p = {0};
     SdmGrid grid = {0};
     const SdmFrame *const f = &p.frame;
     *out = (SdmSceneInfo){0};
-    TRY(sdm_scene_open(ctx, sdm_options(ctx), left, right, &scene));
     put_text(out->sensor, sizeof out->sensor, sensors[scene->sensor]);
     put_text(out->kind, sizeof out->kind, scene->kind);
     put_text(out->id, sizeof out->id, scene->id);
@@ -122,6 +120,5 @@ SdmStatus sdm_describe(SdmContext *ctx, const char *left, const char *right, Sdm
     name_crs(&grid, out->crs, sizeof out->crs);
     TRY(describe_cost(ctx, scene, &grid, out));
 done:
-    sdm_scene_close(&scene);
     return st;
 }

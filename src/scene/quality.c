@@ -17,6 +17,9 @@
 /* Jitter across the epipolar lines is measured; jitter along them is as large, but moves heights unseen. */
 #define JITTER_PX 0.2
 
+/* Less than that is not a DEM but a handful of accidents. */
+enum { LEAST_VALID = 100, CELLS_PER_VALID = 2000 };
+
 void sdm_quality_warn(SdmQuality *q, const char *fmt, ...)
 {
     va_list args;
@@ -25,6 +28,20 @@ void sdm_quality_warn(SdmQuality *q, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(q->text[q->count++], sizeof q->text[0], fmt, args);
     va_end(args);
+}
+
+SdmStatus sdm_quality_check_count(SdmContext *ctx, const SdmOptions *options, const SdmPrepared *p, int64_t cells,
+                                  int64_t valid, const char *left, const char *right)
+{
+    const int64_t least = cells / CELLS_PER_VALID > LEAST_VALID ? cells / CELLS_PER_VALID : LEAST_VALID;
+    if (valid >= least)
+        return SDM_OK;
+    return sdm_fail(
+        ctx, SDM_ERR_DATA,
+        "too few matches: %lld of %lld cells have a height, at least %lld are needed for a DEM of "
+        "%s%s%s; %s",
+        (long long)valid, (long long)cells, (long long)least, left, *right ? " and " : "", right,
+        sdm_few_matches_hint(options, sdm_frame_pixels(&p->frame)));
 }
 
 void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, double px_per_m, double ray_error_limit_px,

@@ -32,6 +32,11 @@ typedef struct SdmQualitySums {
 void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, double px_per_m, double ray_error_limit_px,
                      int threads);
 
+/* SDM_ERR_DATA where fewer of the cells have a height than a DEM needs.  valid: cells with a height.  left, right: names
+ * for the sentence, right may be "". */
+SdmStatus sdm_quality_check_count(SdmContext *ctx, const SdmOptions *options, const SdmPrepared *p, int64_t cells,
+                                  int64_t valid, const char *left, const char *right);
+
 /* Median ray error of the matched cells, as a share of the largest accepted; 0.5 for chance matches; NaN
  * without matches. */
 double sdm_quality_ray_error_share(const SdmQualitySums *sums);

@@ -28,4 +28,7 @@
 SdmStatus sdm_scene_block(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
                           SdmBlock *block);
 
+/* Describe an opened scene: its cameras, their overlap, the DEM it would make; matches nothing. */
+SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInfo *out);
+
 #endif

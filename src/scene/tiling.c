@@ -367,3 +367,18 @@ void sdm_tiling_free(SdmTiling *t)
     sdm_lattice_free(&t->lattice);
     sdm_free(&t->footprint);
 }
+
+void sdm_tiling_place(const SdmTilesOf *tiles, const int64_t cells[4], const SdmGrid *grid, SdmBlock *block)
+{
+    const int64_t at[2] = {llround((tiles->x0 - grid->x0) / grid->spacing),
+                           llround((grid->y0 - tiles->y0) / grid->spacing)};
+    const int64_t size[2] = {grid->cols, grid->rows};
+    int64_t from[2], to[2];
+    for (int k = 0; k < 2; k++) {
+        from[k] = cells[k] == 0 ? 0 : at[k] + cells[k];
+        to[k] = cells[k] + cells[2 + k] == tiles->end[k] ? size[k] : at[k] + cells[k] + cells[2 + k];
+        from[k] = from[k] < 0 ? 0 : from[k] > size[k] ? size[k] : from[k];
+        to[k] = to[k] < from[k] ? from[k] : to[k] > size[k] ? size[k] : to[k];
+    }
+    *block = (SdmBlock){.col0 = from[0], .row0 = from[1], .w = to[0] - from[0], .h = to[1] - from[1]};
+}

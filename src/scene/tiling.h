@@ -3,6 +3,7 @@
 #ifndef SDM_TILING_H
 #define SDM_TILING_H
 
+#include "core/dem_block.h"
 #include "scene/prepare.h"
 
 /* What a task is expected to take: bytes of the process at their peak, processor time of one thread. */
@@ -41,6 +42,15 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *out
 void sdm_tiling_free(SdmTiling *t);
 /* Tile i of across x down, row by row. */
 void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTile *out);
+
+/* The planned grid: its corner, in units of its CRS, and where its tiles end, in cells. */
+typedef struct SdmTilesOf {
+    double x0, y0;
+    int64_t end[2]; /* column, row */
+} SdmTilesOf;
+/* The part of a DEM's grid that a tile makes: col0, row0, w and h of the block, the rest is cleared.  Tiles at the border
+ * of the planned grid take what lies outside it.  cells: of the tile: col0, row0, w, h. */
+void sdm_tiling_place(const SdmTilesOf *tiles, const int64_t cells[4], const SdmGrid *grid, SdmBlock *block);
 
 /* All tiles and their merge in one process: the peak of the bytes, the sum of the time. */
 SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t);

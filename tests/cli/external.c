@@ -5,17 +5,17 @@
 
 int main(int argc, char **argv)
 {
-    SdmOptions options;
     SdmContext *context = NULL;
-    SdmSceneInfo scene;
-    sdm_options_default(&options);
-    SdmStatus status = sdm_open(&context, &options);
+    double gsd_m = 0.0;
+    SdmStatus status = sdm_context_open(&context, "info");
     if (status == SDM_OK)
-        status = sdm_describe(context, argc > 1 ? argv[1] : "", NULL, &scene);
+        status = sdm_info(context, argc > 1 ? argv[1] : "", NULL);
     if (status == SDM_OK)
-        printf("%s %s %s\n", sdm_version(), scene.sensor, scene.crs);
+        status = sdm_result_number(context, "gsd_m", &gsd_m);
+    if (status == SDM_OK)
+        printf("%s %.0f\n", sdm_version(), gsd_m);
     else
         printf("failed: %s\n", sdm_error(context));
-    sdm_close(&context);
+    sdm_context_close(&context);
     return sdm_exit_code(status);
 }

@@ -93,7 +93,7 @@ static inline SdmStatus run(const SdmCompareOptions *opt, SdmCompareResult *out,
     SdmContext *ctx = NULL;
     const SdmCompareOptions none = {0};
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
-    const SdmStatus st = sdm_compare(ctx, DEM, REF, opt ? opt : &none, out);
+    const SdmStatus st = sdm_compare_dems(ctx, DEM, REF, opt ? opt : &none, out);
     if (error)
         snprintf(error, size, "%s", sdm_error(ctx));
     else if (st)

@@ -175,7 +175,7 @@ static void known_shift_is_recovered(void **state)
     sdm_options_default(&options);
     options.threads = 1;
     assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
-    assert_int_equal(sdm_compare(ctx, DEM, REF, &(SdmCompareOptions){0}, &one), SDM_OK);
+    assert_int_equal(sdm_compare_dems(ctx, DEM, REF, &(SdmCompareOptions){0}, &one), SDM_OK);
     sdm_close(&ctx);
     assert_memory_equal(one.shift_m, r.shift_m, sizeof r.shift_m);
     assert_true(one.aligned.rmse_m == r.aligned.rmse_m && one.aligned.le90_m == r.aligned.le90_m);

@@ -38,7 +38,7 @@ static SdmStatus run(const char *name, const char *on, char why[1024])
     said[0] = '\0';
     assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
     sdm_set_sinks(ctx, keep_log, NULL, NULL);
-    const SdmStatus st = sdm_run(ctx, scene, NULL);
+    const SdmStatus st = sdm_run_scene(ctx, scene, NULL);
     snprintf(why, 1024, "%s", sdm_error(ctx));
     sdm_close(&ctx);
     return st;

@@ -246,7 +246,7 @@ static void run_makes_the_same_heights(void **state)
     snprintf(path, sizeof path, "%s/dem.tif", scratch());
     o.output = path;
     SdmContext *ctx = open_context(&o);
-    assert_int_equal(sdm_run(ctx, view[0].bytes_path, view[1].bytes_path), SDM_OK);
+    assert_int_equal(sdm_run_scene(ctx, view[0].bytes_path, view[1].bytes_path), SDM_OK);
     sdm_close(&ctx);
     assert_int_equal(from_arrays(false, false, &grid, &array), SDM_OK);
     const GDALDatasetH ds = GDALOpen(path, GA_ReadOnly);

@@ -1,0 +1,317 @@
+#compdef stereodem
+# zsh completion of stereodem; made by scripts/generate.
+# SPDX-License-Identifier: Apache-2.0
+_stereodem() {
+    if ((CURRENT == 2)); then
+        local -a commands=(
+            'run:make a DEM from a scene or a pair of images'
+            'info:describe a scene, sensor, cameras, overlap, expected cost'
+            'compare:compare a DEM with a reference, bias, NMAD, RMSE, LE90'
+            'stack:make one DEM from DEMs of one place, median, NMAD, count'
+            'simulate:make a stereo pair with exact cameras over known terrain'
+            'plan:plan a job, units of work of one or many scenes'
+            'tile:compute units of a job'
+            'merge:build the DEMs of a job from its units'
+            'status:print the progress of a job'
+            'match:match a rectified pair, disparities of its left image'
+            'bench:time the kernels and the workloads of papers on this machine'
+            'devices:list the devices of this machine that can match')
+        _describe command commands
+        return
+    fi
+    case $words[2] in
+    run)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--output[DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, NAME.html and NAME.png lie beside it]:FILE:_files' \
+            '--tr[Spacing of the DEM in units of the output CRS metres, or degrees for a geographic CRS]:SPACING:' \
+            '--t_srs[Output CRS, anything that GDAL understands, such as EPSG32633]:CRS:' \
+            '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
+            '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
+            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation) also penalise differences between neighbours]:NAME:(local sgm bp)' \
+            '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
+            '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
+            '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
+            '--bp-weight[bp penalty for each label by which neighbours differ, in units of the cost (docs/optimizers.md)]:COST:' \
+            '--bp-truncation[bp difference in labels above which the penalty no longer grows]:N:' \
+            '--bp-outer[bp outer iterations; each visits every tile twice, in forward and in backward order]:N:' \
+            '--bp-inner[bp inner iterations of each visit of a tile; each sends messages right, left, down and up]:N:' \
+            '--bp-tile[bp side of a tile, in pixels; the messages of a tile should fit the cache]:PX:' \
+            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
+            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c sse4.2 avx2 avx512)' \
+            '--threads[Number of threads]:N:' \
+            '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
+            '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
+            '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
+            '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
+            '--dem[DEM to start from, heights in metres]:FILE:_files' \
+            '--dem-vertical[Vertical datum of --dem; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
+            '--band[Band of both images to match, counted from 1; needed where an image has several]:N:' \
+            '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
+            '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
+            '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
+            '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
+            '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
+            '--overwrite[Replace an existing DEM and its companions, or plan]' \
+            '--keep-job[Keep the finished units after success with run the job folder NAME.tif.job, with merge the units of the scene]' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    info)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--tr[Spacing of the DEM in units of the output CRS metres, or degrees for a geographic CRS]:SPACING:' \
+            '--t_srs[Output CRS, anything that GDAL understands, such as EPSG32633]:CRS:' \
+            '--threads[Number of threads]:N:' \
+            '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
+            '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
+            '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
+            '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
+            '--dem[DEM to start from, heights in metres]:FILE:_files' \
+            '--dem-vertical[Vertical datum of --dem; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
+            '--band[Band of both images to match, counted from 1; needed where an image has several]:N:' \
+            '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
+            '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
+            '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
+            '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    compare)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--class[Score only the cells of class 1 (land) of this raster; 2 (water) and 3 (cloud) are reported apart]:RASTER:_files' \
+            '--within[Compare only where this raster is valid, too coverage is counted there, not over all of the reference]:RASTER:_files' \
+            '--dem-vertical[Vertical datum of the DEMs heights; auto reads its vertical CRS or VERTICAL_DATUM]:DATUM:(auto ellipsoid egm96 egm2008)' \
+            '--reference-vertical[Vertical datum of the references heights; auto reads its vertical CRS or VERTICAL_DATUM]:DATUM:(auto ellipsoid egm96 egm2008)' \
+            '--png[Picture of the errors after alignment -20..20 m as grey 1..255, 0 where there is none]:FILE:_files' \
+            '--json[Print the figures as one line of JSON (metres, shares 0..1)]' \
+            '--threads[Number of threads]:N:' \
+            '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
+            '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    stack)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--list[Text file with one DEM a line, relative to that file; empty lines and lines with # are skipped]:FILE:_files' \
+            '--align[Shift each DEM to the others over stable cells z in height; xyz horizontally, too, by Nuth & Kaab (2011); none takes them as they are]:AXES:(z xyz none)' \
+            '--bias[auto smooth errors of a DEM (jitter, tilt), seen in its differences from the others, are brought to the mean of three or more DEMs before the median is taken, where they are a third of the NMAD or more; keep they are left in]:MODE:(auto keep)' \
+            '--dem-vertical[Vertical datum of DEMs that declare none; auto assumes nothing]:DATUM:(auto ellipsoid egm96 egm2008)' \
+            '--no-filled[Leave out cells that NAME_qa.tif beside a DEM marks as filled; otherwise they are used where no DEM has a measured height]' \
+            '--output[DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, NAME.html and NAME.png lie beside it]:FILE:_files' \
+            '--tr[Spacing of the DEM in units of the output CRS metres, or degrees for a geographic CRS]:SPACING:' \
+            '--t_srs[Output CRS, anything that GDAL understands, such as EPSG32633]:CRS:' \
+            '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
+            '--threads[Number of threads]:N:' \
+            '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
+            '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
+            '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
+            '--overwrite[Replace an existing DEM and its companions, or plan]' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    simulate)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--output[Folder to make; written aside and renamed when whole]:DIR:' \
+            '--layout[aster V003 folder; aster-rpc the same scene as left.tif and right.tif with RPC; rpc any pair with RPC]:NAME:(aster aster-rpc rpc)' \
+            '--with-rpc[With --layout aster left.tif and right.tif with RPC, too]' \
+            '--terrain[Terrain to use, a raster of heights in metres above the WGS 84 ellipsoid]:DEM:' \
+            '--shape[Terrain when there is no --terrain]:NAME:(fractal plane flat)' \
+            '--width[Columns of the left image, pixels]:PX:' \
+            '--height[Rows of the left image, pixels]:PX:' \
+            '--gsd[Ground sample distance of the left image, metres]:METRES:' \
+            '--lon[Longitude of the scene centre, degrees, east > 0]:DEG:' \
+            '--lat[Latitude of the scene centre, degrees, north > 0]:DEG:' \
+            '--roll[Cross-track pointing of both views, degrees, right of flight > 0]:DEG:' \
+            '--base-height[With --layout rpc base/height ratio, no unit]:RATIO:' \
+            '--relief[With --shape fractal highest minus lowest height, metres]:METRES:' \
+            '--base[Lowest height above the ellipsoid, metres]:METRES:' \
+            '--slope[With --shape plane tilt, degrees]:DEG:' \
+            '--slope-azimuth[With --shape plane where it goes down, degrees clockwise from the maps north]:DEG:' \
+            '--texture[Sigma of the grounds texture, digital numbers of 8 bit]:DN:' \
+            '--noise[Sigma of the sensor noise, digital numbers of 8 bit]:DN:' \
+            '--striping[Share, 0..1, of detector differences (gain 2 %, offset 1 DN) that the radiometric table undoes]:SHARE:' \
+            '--pointing-across[Pointing error of the right view, columns]:PX:' \
+            '--pointing-along[Pointing error of the right view, rows]:PX:' \
+            '--jitter[Amplitude of the right views jitter on both axes, pixels]:PX:' \
+            '--jitter-frequency[Frequency of the jitter, cycles a row]:CYCLES:' \
+            '--orbit-noise[Sigma of the metadatas positions, metres]:METRES:' \
+            '--velocity-noise[Sigma of the metadatas velocities, metres a second]:M/S:' \
+            '--cloud[Share of the left image under cloud, 0..1]:SHARE:' \
+            '--lake[Share of the scene under a lake, 0..1]:SHARE:' \
+            '--ocean[Share of the scene under an ocean at height 0, in the west, 0..1]:SHARE:' \
+            '--seed[Seed of terrain, texture and noise another one, another scene]:N:' \
+            '--error-seed[Another scene of the same ground seed of noise, striping, metadata noise, clouds and waves, and the phase of the jitter; 0 takes --seed]:N:' \
+            '--overwrite[Replace an existing folder]' \
+            '--threads[Number of threads]:N:' \
+            '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    plan)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--output[Folder of the job to make]:JOB:_files' \
+            '--list[Scenes to plan a scene, or a left and a right image, a line; names are relative to the list, in quotes where they hold blanks; # begins a comment]:FILE:_files' \
+            '--tr[Spacing of the DEM in units of the output CRS metres, or degrees for a geographic CRS]:SPACING:' \
+            '--t_srs[Output CRS, anything that GDAL understands, such as EPSG32633]:CRS:' \
+            '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
+            '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
+            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation) also penalise differences between neighbours]:NAME:(local sgm bp)' \
+            '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
+            '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
+            '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
+            '--bp-weight[bp penalty for each label by which neighbours differ, in units of the cost (docs/optimizers.md)]:COST:' \
+            '--bp-truncation[bp difference in labels above which the penalty no longer grows]:N:' \
+            '--bp-outer[bp outer iterations; each visits every tile twice, in forward and in backward order]:N:' \
+            '--bp-inner[bp inner iterations of each visit of a tile; each sends messages right, left, down and up]:N:' \
+            '--bp-tile[bp side of a tile, in pixels; the messages of a tile should fit the cache]:PX:' \
+            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
+            '--threads[Number of threads]:N:' \
+            '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
+            '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
+            '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
+            '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
+            '--dem[DEM to start from, heights in metres]:FILE:_files' \
+            '--dem-vertical[Vertical datum of --dem; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
+            '--band[Band of both images to match, counted from 1; needed where an image has several]:N:' \
+            '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
+            '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
+            '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
+            '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
+            '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
+            '--overwrite[Replace an existing DEM and its companions, or plan]' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    tile)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--count[Units a task task I computes units I x K to I x K + K - 1]:K:' \
+            '--index-env[Environment variable that holds I, such as SLURM_ARRAY_TASK_ID, SGE_TASK_ID, PBS_ARRAY_INDEX or JOB_COMPLETION_INDEX]:NAME:' \
+            '--index-base[What the first tasks I is]:BASE:' \
+            '--wait[Longest wait for another task that prepares the scene of a tile]:SECONDS:' \
+            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c sse4.2 avx2 avx512)' \
+            '--threads[Number of threads]:N:' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    merge)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--output[Folder of the DEMs, which exists; each is called after its scene]:FOLDER:_files' \
+            '--threads[Number of threads]:N:' \
+            '--overwrite[Replace an existing DEM and its companions, or plan]' \
+            '--keep-job[Keep the finished units after success with run the job folder NAME.tif.job, with merge the units of the scene]' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    status)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--threads[Number of threads]:N:' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    match)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--output[Disparities to write 32-bit floating point, in pixels, x_right = x_left - d; .tif has NaN where there is no match, .pfm inf]:FILE:_files' \
+            '--format[File format of the output; auto takes it from the names ending, .tif, .tiff or .pfm]:NAME:(auto tif pfm)' \
+            '--preview[8-bit PNG to write as well 1..255 from the smallest to the largest disparity asked for, 0 where there is none]:FILE:_files' \
+            '--min-disparity[Smallest disparity to search, in pixels; may be negative]:PX:' \
+            '--max-disparity[Largest disparity to search, in pixels, itself included]:PX:' \
+            '--cost[Matching cost sum of absolute differences, zero-mean normalised cross-correlation, census transform, or census and difference together; auto census with --optimizer local, else ad-census]:COST:(auto sad zncc census ad-census)' \
+            '--window[Side of the square matching window odd, 3 to 21; of sad 2 to 32, even ones too, which reach one pixel further to the left and up; sgm and bp take 1, too]:PX:' \
+            '--census[Pixels that the census transform compares with the middle one columns x rows; of --cost census and ad-census]:SIZE:(5x5 7x7 9x7 9x9)' \
+            '--lr-threshold[Reject a match whose right pixels own best match lies further off than this; below 0 no check]:PX:' \
+            '--uniqueness[Reject a match that does not beat every other more than 1 px away by this share of the cost]:SHARE:' \
+            '--min-sigma[Reject pixels whose window (of sgm and bp 9 x 9 at least) has no larger standard deviation 8-bit levels, or levels of 12 bits for wider images]:LEVELS:' \
+            '--subpixel[Refine disparities below a pixel]:ON:(off on)' \
+            '--median[Median of the valid disparities in a square of this side, in pixels]:SIDE:(none 3 5)' \
+            '--fill[Give pixels without a match a value that of the nearest one with a match, or along the row, from behind at steps]:HOW:(none nearest interpolate)' \
+            '--downscale[Match images of 1/N of the size, means of N x N pixels; disparities asked for and written are in pixels of those]:N:' \
+            '--band[Band of both images to match, counted from 1]:N:' \
+            '--first[Sequences number of the first image]:N:' \
+            '--last[Sequences number of the last image]:N:' \
+            '--overwrite[Replace existing outputs]' \
+            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation) also penalise differences between neighbours]:NAME:(local sgm bp)' \
+            '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
+            '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
+            '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
+            '--bp-weight[bp penalty for each label by which neighbours differ, in units of the cost (docs/optimizers.md)]:COST:' \
+            '--bp-truncation[bp difference in labels above which the penalty no longer grows]:N:' \
+            '--bp-outer[bp outer iterations; each visits every tile twice, in forward and in backward order]:N:' \
+            '--bp-inner[bp inner iterations of each visit of a tile; each sends messages right, left, down and up]:N:' \
+            '--bp-tile[bp side of a tile, in pixels; the messages of a tile should fit the cache]:PX:' \
+            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
+            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c sse4.2 avx2 avx512)' \
+            '--threads[Number of threads]:N:' \
+            '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    bench)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--repeats[Timings of each case, interleaved with those of the other instruction sets; their median counts]:N:' \
+            '--csv[Write the figures as CSV, too]:FILE:_files' \
+            '--markdown[Write the tables as Markdown, too]:FILE:_files' \
+            '--quick[Small images shows that everything works; the figures mean nothing]' \
+            '--tune[Instead measure sizes of launches on the device of --device and print the row for gpu/tuning.c]' \
+            '--tsukuba[Middleburys im_left.png, im_right.png and disp_left.png adds mismatches and energy of belief propagation against its iterations]:FOLDER:_files' \
+            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
+            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c sse4.2 avx2 avx512)' \
+            '--threads[Number of threads]:N:' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    devices)
+        shift words
+        ((CURRENT--))
+        _arguments '--help[Print the options]' \
+            '--threads[Number of threads]:N:' \
+            '--quiet[Print errors only]' \
+            '--verbose[Print details of each stage]' \
+            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
+            '*:file:_files'
+        ;;
+    esac
+}
+_stereodem "$@"

@@ -1,0 +1,421 @@
+"""DEMs from stereo pairs of satellite images.
+
+    import stereodem
+
+    dem = stereodem.run("left.tif", "right.tif", cost="census")           # in memory: dem.height is an array
+    stereodem.run("AST_L1A.hdf", output="dem.tif", vertical="egm96")      # files, as the program writes them
+    errors = stereodem.compare("dem.tif", "reference.tif")["aligned"]
+
+Keyword arguments are the options of the program, without the dashes in front: ``stereodem run --help`` and
+:func:`options` list them.  A switch is True or False, an option of the kind NAME=VALUE takes a mapping or a sequence of
+such texts, and None means that the option is not given.
+
+Functions may be called from several threads at once.  Every failure raises :class:`Error` with one sentence.  Log lines
+go to the logger ``stereodem`` of :mod:`logging`, unless ``log`` is given.
+"""
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import os
+import threading
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _library
+from ._library import lib
+
+Path = Union[str, "os.PathLike[str]"]
+Option = Union[str, bool, int, float, "os.PathLike[str]", Mapping[str, object], Sequence[str], None]
+Progress = Callable[[float, int, str], None]
+Cancel = Union[Callable[[], bool], threading.Event]
+Log = Callable[[int, str], None]
+Result = Dict[str, Any]
+
+__version__: str = lib.sdm_version().decode()
+
+_STATUS = ("ok", "usage", "input", "data", "io", "memory", "unsupported", "stopped", "device", "budget")
+_LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
+_SAMPLES = {np.dtype(np.uint8): 0, np.dtype(np.uint16): 1, np.dtype(np.int16): 2, np.dtype(np.float32): 3}
+
+
+class Error(Exception):
+    """A call failed; the text is one sentence.
+
+    :ivar status: "usage", "input", "data", "io", "memory", "unsupported", "stopped", "device" or "budget"
+    """
+
+    def __init__(self, sentence: str, status: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+@dataclass
+class RPC:
+    """RPC00B coefficients: offsets and scales in pixels, degrees and metres; pixels count from the centre of the first."""
+
+    line_off: float
+    samp_off: float
+    lat_off: float
+    long_off: float
+    height_off: float
+    line_scale: float
+    samp_scale: float
+    lat_scale: float
+    long_scale: float
+    height_scale: float
+    line_num: Sequence[float]
+    line_den: Sequence[float]
+    samp_num: Sequence[float]
+    samp_den: Sequence[float]
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, str]) -> "RPC":
+        """From GDAL's metadata domain RPC: LINE_OFF, LINE_NUM_COEFF and so on."""
+        values: Dict[str, Any] = {}
+        for name in cls.__dataclass_fields__:
+            key = name.upper() + ("_COEFF" if name.endswith(("_num", "_den")) else "")
+            if key not in metadata:
+                raise Error("the RPC metadata have no %s" % key, "input")
+            numbers = [float(word) for word in metadata[key].split()[:20]]
+            values[name] = numbers if key.endswith("_COEFF") else numbers[0]
+        return cls(**values)
+
+    def _struct(self) -> _library.Rpc:
+        out = _library.Rpc()
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if name.endswith(("_num", "_den")):
+                if len(value) != 20:
+                    raise Error("RPC: %s has %d coefficients, expected 20" % (name, len(value)), "usage")
+                value = (ctypes.c_double * 20)(*value)
+            setattr(out, name, value)
+        return out
+
+
+@dataclass
+class Image:
+    """An image in memory.
+
+    :param samples: rows x columns of uint8, uint16, int16 or float32; used where it lies while its rows have no gaps
+        between samples
+    :param rpc: the camera; not needed by :func:`match`
+    :param nodata: samples of this value are no data.  Without it, unsigned samples of 0 are; NaN always is
+    :param mask: rows x columns, 0 or False where a pixel shall not be used
+    """
+
+    samples: npt.NDArray[Any]
+    rpc: Optional[RPC] = None
+    nodata: Optional[float] = None
+    mask: Optional[npt.NDArray[Any]] = None
+
+
+@dataclass
+class Dem:
+    """A DEM in memory; every array is rows x columns, the first row is the northernmost.
+
+    :ivar height: metres above the datum of the option ``vertical``; NaN = none
+    :ivar score: match score 0..1
+    :ivar ray_error: ray intersection error, metres
+    :ivar spread: spread of the heights in a cell, metres
+    :ivar ortho: the left image on the grid of the DEM
+    :ivar count: points of a cell
+    :ivar mask: bits of the QA mask
+    :ivar transform: GDAL's geotransform
+    :ivar crs: horizontal CRS as WKT
+    :ivar result: stage times and memory
+    """
+
+    height: npt.NDArray[np.float32]
+    score: npt.NDArray[np.float32]
+    ray_error: npt.NDArray[np.float32]
+    spread: npt.NDArray[np.float32]
+    ortho: npt.NDArray[np.float32]
+    count: npt.NDArray[np.uint16]
+    mask: npt.NDArray[np.uint16]
+    transform: Tuple[float, float, float, float, float, float]
+    crs: str
+    result: Result
+
+
+_LAYERS = (("height", np.float32), ("score", np.float32), ("ray_error", np.float32), ("spread", np.float32),
+           ("ortho", np.float32), ("count", np.uint16), ("mask", np.uint16))
+
+
+def _text(value: Option) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return str(value)
+
+
+def _entries(value: Option) -> List[str]:
+    if isinstance(value, Mapping):
+        return ["%s=%s" % item for item in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [_text(item) for item in value]
+    return [_text(value)]
+
+
+def _name(path: Optional[Path]) -> Optional[bytes]:
+    return None if path is None else os.fsencode(path)
+
+
+class _Context:
+    """A context of the library for one call: options, callbacks, images."""
+
+    def __init__(self, command: str, options: Mapping[str, Option], progress: Optional[Progress] = None,
+                 cancel: Optional[Cancel] = None, log: Optional[Log] = None) -> None:
+        self.handle = ctypes.c_void_p()
+        self.raised: Optional[BaseException] = None
+        self.kept: List[object] = []  # what the library borrows
+        status = lib.sdm_context_open(ctypes.byref(self.handle), command.encode())
+        try:
+            self.check(status)
+            for name, value in options.items():
+                for entry in _entries(value) if value is not None else ():
+                    self.check(lib.sdm_set(self.handle, name.encode(), os.fsencode(entry)))
+            self.listen(progress, cancel, log)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> "_Context":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        lib.sdm_context_close(ctypes.byref(self.handle))
+
+    def check(self, status: int) -> None:
+        """Raise what the call's functions raised, or the failure of the call."""
+        if self.raised is not None:
+            raised, self.raised = self.raised, None
+            raise raised
+        if status:
+            sentence = lib.sdm_error(self.handle).decode(errors="replace") if self.handle else "out of memory"
+            raise Error(sentence, _STATUS[status])
+
+    def guarded(self, function: Callable[[], Any]) -> Any:
+        """Call a function of the user; what it raises ends the work and is raised then."""
+        try:
+            return function()
+        except BaseException as error:  # pylint: disable=broad-except
+            if self.raised is None:
+                self.raised = error
+            lib.sdm_cancel(self.handle)
+            return None
+
+    def listen(self, progress: Optional[Progress], cancel: Optional[Cancel], log: Optional[Log]) -> None:
+        logger = logging.getLogger("stereodem")
+        tell = log or (lambda level, text: logger.log(level, "%s", text))
+        asked = cancel.is_set if isinstance(cancel, threading.Event) else cancel
+
+        def on_log(_user: Any, level: int, _stage: int, text: bytes) -> None:
+            self.guarded(lambda: tell(_LEVELS[level], text.decode(errors="replace")))
+
+        def on_progress(_user: Any, stage: int, done: float, what: bytes) -> None:
+            if progress is not None:
+                show = progress
+                self.guarded(lambda: show(done, stage, what.decode(errors="replace")))
+
+        def on_cancel(_user: Any) -> int:  # also where Python notices Ctrl-C
+            return int(bool(self.guarded(asked or (lambda: False))))
+
+        calls = (_library.LOG(on_log), _library.PROGRESS(on_progress), _library.CANCEL(on_cancel))
+        self.kept.extend(calls)
+        lib.sdm_set_log(self.handle, calls[0], None)
+        lib.sdm_set_progress(self.handle, calls[1], None)
+        lib.sdm_set_cancel(self.handle, calls[2], None)
+
+    def result(self) -> Result:
+        found: Result = json.loads(lib.sdm_result_json(self.handle).decode(errors="replace"))
+        return found
+
+    def take(self, side: int, image: Image) -> None:
+        """Give the view its image, mask and camera."""
+        which = ("left", "right")[side]
+        samples = _rows(np.asarray(image.samples), which)
+        if samples.dtype not in _SAMPLES:
+            raise Error("%s image: samples are %s, expected uint8, uint16, int16 or float32" % (which, samples.dtype),
+                        "usage")
+        rows, cols = samples.shape
+        self.kept.append(samples)
+        self.check(lib.sdm_set_image(self.handle, side, _SAMPLES[samples.dtype], samples.ctypes.data, cols, rows,
+                                     samples.strides[0] if rows > 1 else 0))
+        if image.nodata is not None:
+            self.check(lib.sdm_set_image_nodata(self.handle, side, image.nodata))
+        if image.mask is not None:
+            mask = np.ascontiguousarray(np.asarray(image.mask) != 0, dtype=np.uint8)
+            if mask.shape != samples.shape:
+                raise Error("%s image: its mask is %s, the image %s" % (which, mask.shape, samples.shape), "usage")
+            self.kept.append(mask)
+            self.check(lib.sdm_set_image_mask(self.handle, side, mask.ctypes.data, 0))
+        if image.rpc is not None:
+            self.check(lib.sdm_set_rpc(self.handle, side, ctypes.byref(image.rpc._struct())))
+
+
+def _rows(samples: npt.NDArray[Any], which: str) -> npt.NDArray[Any]:
+    """The array with samples side by side; a copy only where they are not."""
+    if samples.ndim != 2:
+        raise Error("%s image: an array of %d dimensions, expected rows and columns" % (which, samples.ndim), "usage")
+    side_by_side = samples.dtype.isnative and samples.strides[1] == samples.itemsize and samples.strides[0] >= (
+        samples.shape[1] * samples.itemsize)
+    return samples if side_by_side else np.ascontiguousarray(samples, dtype=samples.dtype.newbyteorder("="))
+
+
+Source = Union[Path, Image]
+
+
+def _sources(context: _Context, left: Source, right: Optional[Source]) -> Tuple[Optional[bytes], Optional[bytes]]:
+    """Names for the library, or None and None after the context took the images."""
+    if isinstance(left, Image) and isinstance(right, Image):
+        context.take(0, left)
+        context.take(1, right)
+        return None, None
+    if isinstance(left, Image) or isinstance(right, Image):
+        raise Error("one view is in memory, the other is not; give two of a kind", "usage")
+    return _name(left), _name(right)
+
+
+def _read_dem(context: _Context, dem: ctypes.c_void_p) -> Dem:
+    rows, cols = lib.sdm_dem_rows(dem), lib.sdm_dem_cols(dem)
+    transform = (ctypes.c_double * 6)()
+    lib.sdm_dem_geotransform(dem, transform)
+    layers: Dict[str, Any] = {}
+    for number, (name, kind) in enumerate(_LAYERS):
+        layers[name] = np.empty((rows, cols), dtype=kind)
+        context.check(lib.sdm_dem_read(context.handle, dem, number, layers[name].ctypes.data, 0))
+    x, width, skew_x, y, skew_y, height = transform
+    return Dem(transform=(x, width, skew_x, y, skew_y, height), crs=lib.sdm_dem_crs(dem).decode(), result=context.result(), **layers)
+
+
+@overload
+def run(left: Source, right: Optional[Source] = None, *, output: None = None, progress: Optional[Progress] = None,
+        cancel: Optional[Cancel] = None, log: Optional[Log] = None, **options: Option) -> Dem: ...
+
+
+@overload
+def run(left: Path, right: Optional[Path] = None, *, output: Path, progress: Optional[Progress] = None,
+        cancel: Optional[Cancel] = None, log: Optional[Log] = None, **options: Option) -> Result: ...
+
+
+def run(left: Source, right: Optional[Source] = None, *, output: Optional[Path] = None,
+        progress: Optional[Progress] = None, cancel: Optional[Cancel] = None, log: Optional[Log] = None,
+        **options: Option) -> Union[Dem, Result]:
+    """Make a DEM.
+
+    :param left: an ASTER scene, or the left image of a pair: a file, or an :class:`Image`
+    :param right: the right image of a pair
+    :param output: the GeoTIFF to write, with its companions; None: the DEM is returned
+    :param progress: called with the share done (0..1), the stage (1..9) and a phrase
+    :param cancel: an Event, or a function that returns True, to stop: raises Error with status "stopped"
+    :param log: called with the level of :mod:`logging` and the line
+    :param options: of ``stereodem run``
+    :raises Error: with one sentence
+    """
+    with _Context("run", dict(options, output=output), progress, cancel, log) as context:
+        names = _sources(context, left, right)
+        if output is not None:
+            if names == (None, None):
+                raise Error("images in memory make a DEM in memory; leave output out", "usage")
+            context.check(lib.sdm_run(context.handle, *names))
+            return context.result()
+        dem = ctypes.c_void_p()
+        try:
+            context.check(lib.sdm_make_dem(context.handle, *names, ctypes.byref(dem)))
+            return _read_dem(context, dem)
+        finally:
+            lib.sdm_dem_close(ctypes.byref(dem))
+
+
+def info(left: Source, right: Optional[Source] = None, *, log: Optional[Log] = None, **options: Option) -> Result:
+    """Describe a scene: sensor, overlap, grid of the DEM, expected memory and time.  Matches nothing.
+
+    :raises Error: with one sentence
+    """
+    with _Context("info", options, log=log) as context:
+        context.check(lib.sdm_info(context.handle, *_sources(context, left, right)))
+        return context.result()
+
+
+def compare(dem: Path, reference: Path, *, progress: Optional[Progress] = None, cancel: Optional[Cancel] = None,
+            log: Optional[Log] = None, **options: Option) -> Result:
+    """Error statistics of a DEM against a reference, metres: "raw", and "aligned" after co-registration.
+
+    The option ``class`` is a word of Python: give ``**{"class": path}``.
+
+    :raises Error: with one sentence
+    """
+    with _Context("compare", options, progress, cancel, log) as context:
+        context.check(lib.sdm_compare(context.handle, _name(dem), _name(reference)))
+        return context.result()
+
+
+def stack(dems: Sequence[Path], *, output: Path, progress: Optional[Progress] = None, cancel: Optional[Cancel] = None,
+          log: Optional[Log] = None, **options: Option) -> Result:
+    """Combine DEMs of one place into the GeoTIFF ``output``: median, NMAD and count of each cell.
+
+    :raises Error: with one sentence
+    """
+    with _Context("stack", dict(options, output=output), progress, cancel, log) as context:
+        names = (ctypes.c_char_p * len(dems))(*[_name(dem) for dem in dems])
+        context.check(lib.sdm_stack(context.handle, names, len(dems)))
+        return context.result()
+
+
+@overload
+def match(left: Image, right: Image, *, output: None = None, progress: Optional[Progress] = None,
+          cancel: Optional[Cancel] = None, log: Optional[Log] = None,
+          **options: Option) -> npt.NDArray[np.float32]: ...
+
+
+@overload
+def match(left: Path, right: Path, *, output: Path, progress: Optional[Progress] = None,
+          cancel: Optional[Cancel] = None, log: Optional[Log] = None, **options: Option) -> Result: ...
+
+
+def match(left: Source, right: Source, *, output: Optional[Path] = None, progress: Optional[Progress] = None,
+          cancel: Optional[Cancel] = None, log: Optional[Log] = None,
+          **options: Option) -> Union[npt.NDArray[np.float32], Result]:
+    """Disparities of a rectified pair, x_right = x_left - d.
+
+    Two :class:`Image` give an array of the left image's size (divided by ``downscale``), NaN where there is no match;
+    files give the file ``output``.
+
+    :raises Error: with one sentence
+    """
+    with _Context("match", dict(options, output=output), progress, cancel, log) as context:
+        names = _sources(context, left, right)
+        if not isinstance(left, Image):
+            context.check(lib.sdm_match(context.handle, *names))
+            return context.result()
+        if output is not None:
+            raise Error("images in memory make disparities in memory; leave output out", "usage")
+        factor = int(float(str(options.get("downscale") or 1)))
+        rows, cols = np.asarray(left.samples).shape
+        disparity = np.full((rows // factor, cols // factor), np.nan, dtype=np.float32)
+        context.check(lib.sdm_match_images(context.handle, disparity.ctypes.data, 0))
+        return disparity
+
+
+def options(command: str) -> List[Dict[str, str]]:
+    """The options of "run", "info", "compare", "stack" or "match": name, type, range, default and help of each."""
+    with _Context(command, {}) as context:
+        text = ctypes.c_char_p()
+        context.check(lib.sdm_options_json(context.handle, ctypes.byref(text)))
+        found: List[Dict[str, str]] = json.loads((text.value or b"[]").decode())
+        return found
+
+
+__all__ = ["Dem", "Error", "Image", "RPC", "compare", "info", "match", "options", "run", "stack"]

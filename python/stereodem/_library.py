@@ -1,0 +1,75 @@
+"""The shared library libstereodem as Python sees it: types, prototypes and nothing else."""
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_double, c_int, c_int64, c_void_p
+
+ABI = 1
+
+LOG = CFUNCTYPE(None, c_void_p, c_int, c_int, c_char_p)
+PROGRESS = CFUNCTYPE(None, c_void_p, c_int, c_double, c_char_p)
+CANCEL = CFUNCTYPE(c_int, c_void_p)
+
+
+class Rpc(ctypes.Structure):
+    """SdmRpc of stereodem.h."""
+
+    _fields_ = [(name, c_double) for name in (
+        "line_off", "samp_off", "lat_off", "long_off", "height_off",
+        "line_scale", "samp_scale", "lat_scale", "long_scale", "height_scale")] + [
+        (name, c_double * 20) for name in ("line_num", "line_den", "samp_num", "samp_den")]
+
+
+_PROTOTYPES = {
+    "sdm_abi_number": (c_int, []),
+    "sdm_version": (c_char_p, []),
+    "sdm_context_open": (c_int, [POINTER(c_void_p), c_char_p]),
+    "sdm_context_close": (None, [POINTER(c_void_p)]),
+    "sdm_error": (c_char_p, [c_void_p]),
+    "sdm_set": (c_int, [c_void_p, c_char_p, c_char_p]),
+    "sdm_options_json": (c_int, [c_void_p, POINTER(c_char_p)]),
+    "sdm_set_log": (None, [c_void_p, LOG, c_void_p]),
+    "sdm_set_progress": (None, [c_void_p, PROGRESS, c_void_p]),
+    "sdm_set_cancel": (None, [c_void_p, CANCEL, c_void_p]),
+    "sdm_cancel": (None, [c_void_p]),
+    "sdm_run": (c_int, [c_void_p, c_char_p, c_char_p]),
+    "sdm_info": (c_int, [c_void_p, c_char_p, c_char_p]),
+    "sdm_compare": (c_int, [c_void_p, c_char_p, c_char_p]),
+    "sdm_stack": (c_int, [c_void_p, POINTER(c_char_p), c_int]),
+    "sdm_match": (c_int, [c_void_p, c_char_p, c_char_p]),
+    "sdm_result_json": (c_char_p, [c_void_p]),
+    "sdm_set_image": (c_int, [c_void_p, c_int, c_int, c_void_p, c_int64, c_int64, c_int64]),
+    "sdm_set_image_nodata": (c_int, [c_void_p, c_int, c_double]),
+    "sdm_set_image_mask": (c_int, [c_void_p, c_int, c_void_p, c_int64]),
+    "sdm_set_rpc": (c_int, [c_void_p, c_int, POINTER(Rpc)]),
+    "sdm_make_dem": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(c_void_p)]),
+    "sdm_dem_cols": (c_int64, [c_void_p]),
+    "sdm_dem_rows": (c_int64, [c_void_p]),
+    "sdm_dem_geotransform": (None, [c_void_p, c_double * 6]),
+    "sdm_dem_crs": (c_char_p, [c_void_p]),
+    "sdm_dem_read": (c_int, [c_void_p, c_void_p, c_int, c_void_p, c_int64]),
+    "sdm_dem_close": (None, [POINTER(c_void_p)]),
+    "sdm_match_images": (c_int, [c_void_p, c_void_p, c_int64]),
+}
+
+
+def _load() -> ctypes.CDLL:
+    name = "libstereodem.so.%d" % ABI
+    try:
+        library = ctypes.CDLL(name)
+    except OSError as error:
+        raise ImportError("%s cannot be loaded (%s); install the package libstereodem%d, or name its folder in "
+                          "LD_LIBRARY_PATH" % (name, error, ABI)) from None
+    for function, (result, arguments) in _PROTOTYPES.items():
+        entry = getattr(library, function)
+        entry.restype = result
+        entry.argtypes = arguments
+    if library.sdm_abi_number() != ABI:
+        raise ImportError("%s has the binary interface %d, expected %d" % (name, library.sdm_abi_number(), ABI))
+    return library
+
+
+lib = _load()
+
+__all__ = ["CANCEL", "LOG", "PROGRESS", "Rpc", "byref", "lib"]

@@ -1,0 +1,71 @@
+/* The commands of the library and their options. */
+// SPDX-License-Identifier: Apache-2.0
+#include "api/command_options.h"
+
+#include <string.h>
+
+static void default_compare(SdmCommandValues *values)
+{
+    sdm_compare_default(&values->own.compare);
+}
+
+static void default_stack(SdmCommandValues *values)
+{
+    sdm_stack_default(&values->own.stack);
+}
+
+static void default_match(SdmCommandValues *values)
+{
+    sdm_disparity_default(&values->own.match);
+}
+
+static const SdmCommandOptions commands[] = {
+    {"run", SDM_CMD_RUN, NULL, NULL},
+    {"info", SDM_CMD_INFO, NULL, NULL},
+    {"compare", SDM_CMD_COMPARE, sdm_compare_options, default_compare},
+    {"stack", SDM_CMD_STACK, sdm_stack_options, default_stack},
+    {"match", SDM_CMD_MATCH, sdm_disparity_options, default_match},
+};
+
+const SdmCommandOptions *sdm_command_options(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *values)
+{
+    memset(values, 0, sizeof *values);
+    sdm_options_default(&values->common);
+    if (command->set_defaults)
+        command->set_defaults(values);
+}
+
+static bool is_of_screen(const char *name)
+{
+    static const char *const names[] = {"--quiet", "--verbose", "--log", "--json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+SdmCommandOption sdm_command_option(const SdmCommandOptions *command, int i)
+{
+    const SdmOptionSpec *const tables[] = {command->own_table, sdm_option_table};
+    for (int t = 0; t < 2; t++)
+        for (int k = 0; tables[t] && tables[t][k].name; k++)
+            if ((tables[t][k].commands & command->bit) && !is_of_screen(tables[t][k].name) && i-- == 0)
+                return (SdmCommandOption){&tables[t][k], t == 0, k};
+    return (SdmCommandOption){NULL, false, 0};
+}
+
+void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size)
+{
+    snprintf(out, size, "%s", spec->name + strlen("--"));
+    for (char *c = out; *c; c++)
+        if (*c == '-')
+            *c = '_';
+}

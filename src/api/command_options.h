@@ -1,0 +1,42 @@
+/* The name of a command -> its options: their tables and defaults. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_COMMAND_OPTIONS_H
+#define SDM_COMMAND_OPTIONS_H
+
+#include "coreg/compare.h"
+#include "coreg/stack.h"
+#include "rectified/disparity.h"
+
+/* The values of all options of one command. */
+typedef struct SdmCommandValues {
+    SdmOptions common;
+    union {
+        SdmCompareOptions compare;
+        SdmStackOptions stack;
+        SdmDisparityOptions match;
+    } own;
+} SdmCommandValues;
+
+typedef struct SdmCommandOptions {
+    const char *name;
+    unsigned bit;                   /* SDM_CMD_* */
+    const SdmOptionSpec *own_table; /* options of the command alone, fields of SdmCommandValues.own; or NULL */
+    void (*set_defaults)(SdmCommandValues *values); /* of own_table; or NULL */
+} SdmCommandOptions;
+
+/* NULL: the library has no such command. */
+const SdmCommandOptions *sdm_command_options(const char *name);
+void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *values);
+
+/* One option of a command. */
+typedef struct SdmCommandOption {
+    const SdmOptionSpec *spec; /* NULL: none */
+    bool own;                  /* of own_table */
+    int index;                 /* in its table */
+} SdmCommandOption;
+/* The i-th option; spec NULL behind the last.  Options of the screen are left out: the caller gets log and progress. */
+SdmCommandOption sdm_command_option(const SdmCommandOptions *command, int i);
+/* The name as sdm_set() takes it: "--dem-vertical" -> "dem_vertical". */
+void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size);
+
+#endif

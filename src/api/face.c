@@ -1,0 +1,257 @@
+/* A command and its options, set by name, with a context; its result. */
+// SPDX-License-Identifier: Apache-2.0
+#include "api/face.h"
+
+#include <cpl_error.h>
+#include <gdal.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void free_face(void *data)
+{
+    SdmFace *const f = data;
+    for (int i = 0; i < f->text_count; i++)
+        free(f->texts[i]);
+    free(f->texts);
+    cJSON_Delete(f->result);
+    cJSON_free(f->result_text);
+    cJSON_free(f->options_text);
+    free(f);
+}
+
+SdmStatus sdm_context_open(SdmContext **out, const char *command)
+{
+    SdmFace *const f = calloc(1, sizeof *f);
+    *out = NULL;
+    if (!f || sdm_open(out, NULL) != SDM_OK) {
+        free(f);
+        sdm_close(out);
+        return SDM_ERR_MEMORY;
+    }
+    (*out)->face = f;
+    (*out)->free_face = free_face;
+    (*out)->plain_names = true;
+    f->command = sdm_command_options(command);
+    if (!f->command)
+        return sdm_fail(*out, SDM_ERR_USAGE, "found the command '%.100s', expected run, info, compare, stack or match",
+                        command ? command : "");
+    sdm_command_defaults(f->command, &f->values);
+    return SDM_OK;
+}
+
+void sdm_context_close(SdmContext **ctx)
+{
+    sdm_close(ctx);
+}
+
+/* ---- options ---- */
+
+/* "dem-vertical" is "dem_vertical". */
+static bool is_name(const char *plain, const char *name)
+{
+    for (; *plain && (*plain == *name || (*plain == '_' && *name == '-')); plain++)
+        name++;
+    return !*plain && !*name;
+}
+
+static SdmStatus find_option(SdmContext *ctx, const SdmFace *f, const char *name, SdmCommandOption *out)
+{
+    char plain[64], nearest[64] = "";
+    int best = 3;
+    for (int i = 0; (*out = sdm_command_option(f->command, i)).spec; i++) {
+        sdm_option_plain_name(out->spec, plain, sizeof plain);
+        if (is_name(plain, name))
+            return SDM_OK;
+        const int edits = sdm_edit_distance(plain, name);
+        if (edits < best) {
+            best = edits;
+            memcpy(nearest, plain, sizeof nearest);
+        }
+    }
+    return sdm_fail(ctx, SDM_ERR_USAGE, "%s has no option '%.100s'%s%s%s", f->command->name, name,
+                    *nearest ? ", did you mean " : "", nearest, *nearest ? "?" : "");
+}
+
+static size_t field_bytes(const SdmOptionSpec *spec)
+{
+    switch (spec->type) {
+    case SDM_OPT_BOOL:
+        return sizeof(bool);
+    case SDM_OPT_INT:
+    case SDM_OPT_ENUM:
+        return sizeof(int);
+    case SDM_OPT_REAL:
+        return sizeof(double);
+    case SDM_OPT_BYTES:
+        return sizeof(int64_t);
+    case SDM_OPT_KEY_VALUES:
+        return (SDM_MAX_KEY_VALUES + 1) * sizeof(char *);
+    default:
+        return sizeof(char *);
+    }
+}
+
+static void *fields(SdmCommandValues *values, const SdmCommandOption *option)
+{
+    return option->own ? (void *)&values->own : &values->common;
+}
+
+/* A copy that lives as long as the context; NULL: out of memory. */
+static char *keep_text(SdmFace *f, const char *text)
+{
+    char **const more = realloc(f->texts, (size_t)(f->text_count + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    f->texts = more;
+    const size_t n = strlen(text) + 1;
+    char *const copy = malloc(n);
+    if (copy)
+        memcpy(f->texts[f->text_count++] = copy, text, n);
+    return copy;
+}
+
+static void reset(SdmFace *f, const SdmCommandOption *option)
+{
+    SdmCommandValues usual;
+    sdm_command_defaults(f->command, &usual);
+    memcpy((char *)fields(&f->values, option) + option->spec->offset,
+           (const char *)fields(&usual, option) + option->spec->offset, field_bytes(option->spec));
+}
+
+SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
+{
+    SdmStatus st = SDM_OK;
+    SdmFace *const f = ctx->face;
+    SdmCommandOption option;
+    if (!f->command || !name)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "no %s to set", f->command ? "option" : "options");
+    TRY(find_option(ctx, f, name, &option));
+    const uint64_t bit = UINT64_C(1) << option.index;
+    const bool off = value && option.spec->type == SDM_OPT_BOOL && strcmp(value, "false") == 0;
+    if (!value || off) {
+        reset(f, &option);
+        f->given[!option.own] &= ~bit;
+        return SDM_OK;
+    }
+    if (option.spec->type == SDM_OPT_BOOL && strcmp(value, "true") != 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected true or false", option.spec->name, value);
+    const char *const text = keep_text(f, value);
+    if (!text)
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: an option");
+    TRY(sdm_option_set(ctx, option.spec, fields(&f->values, &option), text));
+    f->given[!option.own] |= bit;
+done:
+    return st;
+}
+
+static const char *type_name(SdmOptionType type)
+{
+    static const char *const names[] = {"switch", "integer", "number", "bytes", "text", "choice", "choice", "pairs"};
+    return names[type];
+}
+
+SdmStatus sdm_options_json(SdmContext *ctx, const char **json)
+{
+    SdmFace *const f = ctx->face;
+    cJSON *const list = f->options_text ? NULL : cJSON_CreateArray();
+    SdmCommandOption option;
+    for (int i = 0; list && f->command && (option = sdm_command_option(f->command, i)).spec; i++) {
+        char text[320];
+        cJSON *const o = cJSON_CreateObject();
+        sdm_option_plain_name(option.spec, text, sizeof text);
+        cJSON_AddStringToObject(o, "name", text);
+        cJSON_AddStringToObject(o, "type", type_name(option.spec->type));
+        sdm_option_range(option.spec, text, sizeof text);
+        cJSON_AddStringToObject(o, "range", text);
+        cJSON_AddStringToObject(o, "default", option.spec->fallback ? option.spec->fallback : "none");
+        cJSON_AddStringToObject(o, "help", option.spec->help);
+        cJSON_AddItemToArray(list, o);
+    }
+    if (list)
+        f->options_text = cJSON_PrintUnformatted(list);
+    cJSON_Delete(list);
+    *json = f->options_text ? f->options_text : "[]";
+    return f->options_text ? SDM_OK : sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the options as JSON");
+}
+
+/* ---- a call ---- */
+
+static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const char *text)
+{
+    (void)number;
+    if (kind != CE_Debug)
+        sdm_log(CPLGetErrorHandlerUserData(), SDM_LOG_VERBOSE, 0, "%s", text);
+}
+
+static SdmStatus check_options(SdmContext *ctx, const SdmFace *f)
+{
+    SdmStatus st = SDM_OK;
+    SdmCommandValues usual;
+    sdm_command_defaults(f->command, &usual);
+    TRY(sdm_use_options(ctx, &f->values.common));
+    if (f->command->own_table)
+        TRY(sdm_options_check_table(ctx, f->command->own_table, &f->values.own, &usual.own));
+    TRY(sdm_options_check_optimizer(ctx, &f->values.common, f->given[1]));
+done:
+    return st;
+}
+
+SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call)
+{
+    SdmStatus st = SDM_OK;
+    SdmFace *const f = ctx->face;
+    *call = (SdmFaceCall){.face = f};
+    cJSON_Delete(f->result);
+    cJSON_free(f->result_text);
+    f->result = NULL;
+    f->result_text = NULL;
+    if (!f->command || strcmp(f->command->name, command) != 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "the context was opened for %s, expected %s",
+                        f->command ? f->command->name : "no command", command);
+    TRY(check_options(ctx, f));
+    TRY(sdm_check_stop(ctx));
+    GDALAllRegister();
+    TRY(sdm_gdal_config_begin(ctx, &f->values.common, &call->config));
+    CPLPushErrorHandlerEx(on_gdal_error, ctx);
+    call->began = true;
+done:
+    return st;
+}
+
+void sdm_face_end(SdmFaceCall *call, cJSON *result)
+{
+    if (call->began) {
+        CPLPopErrorHandler();
+        sdm_gdal_config_end(&call->config);
+    }
+    call->face->result = result;
+    call->face->result_text = result ? cJSON_PrintUnformatted(result) : NULL;
+}
+
+/* ---- the result ---- */
+
+const char *sdm_result_json(const SdmContext *ctx)
+{
+    const SdmFace *const f = ctx->face;
+    return f->result_text ? f->result_text : "{}";
+}
+
+SdmStatus sdm_result_number(SdmContext *ctx, const char *path, double *value)
+{
+    const SdmFace *const f = ctx->face;
+    const cJSON *at = f->result;
+    char word[128];
+    for (const char *from = path; at;) {
+        const size_t n = strcspn(from, ".");
+        snprintf(word, sizeof word, "%.*s", (int)n, from);
+        at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, atoi(word)) : cJSON_GetObjectItemCaseSensitive(at, word);
+        if (!from[n])
+            break;
+        from += n + 1;
+    }
+    if (!cJSON_IsNumber(at) && !cJSON_IsNull(at))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "the result has no number '%.200s'", path);
+    *value = cJSON_IsNumber(at) ? at->valuedouble : NAN;
+    return SDM_OK;
+}

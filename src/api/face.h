@@ -1,0 +1,43 @@
+/* What the public functions keep with a context, and the frame of every call. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_FACE_H
+#define SDM_FACE_H
+
+#include "api/command_options.h"
+#include "core/context.h"
+#include "input/source.h"
+
+#include <cJSON.h>
+
+typedef struct SdmFace {
+    const SdmCommandOptions *command;
+    SdmCommandValues values;
+    uint64_t given[2]; /* bit i: option i of the own table, of the common one, was set */
+    char **texts;      /* values of options that are texts; owned */
+    int text_count;
+    cJSON *result;     /* of the last call; NULL: none */
+    char *result_text, *options_text;
+    SdmImageArray image[2]; /* samples NULL: none */
+    SdmRpc rpc[2];
+    bool has_rpc[2];
+} SdmFace;
+
+/* One call of the library, from begin to end. */
+typedef struct SdmFaceCall {
+    SdmFace *face;
+    SdmGdalConfig config; /* --config of the options holds until the end */
+    bool began;
+} SdmFaceCall;
+
+/* Check that the context was opened for this command and that the options fit together; clear the result.
+ * call->face is set even so.  Every begin has its end. */
+SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call);
+/* Take over the result, NULL after a failure. */
+void sdm_face_end(SdmFaceCall *call, cJSON *result);
+
+/* Does the call mean the images in memory?  SDM_ERR_USAGE where a name is missing, or an image. */
+SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right, bool *in_memory);
+/* Open the scene of files, or of images and cameras in memory (left NULL). */
+SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right, SdmScene **out);
+
+#endif

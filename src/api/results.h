@@ -1,0 +1,21 @@
+/* Results of the commands -> fields of a JSON object. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_RESULTS_H
+#define SDM_RESULTS_H
+
+#include "coreg/stack_report.h"
+#include "rectified/disparity.h"
+
+#include <cJSON.h>
+
+/* Add a number; NaN and infinity, which JSON lacks, become null. */
+void sdm_json_number(cJSON *to, const char *name, double value);
+
+/* output: NULL for a result in memory. */
+void sdm_result_run(const SdmContext *ctx, const char *output, cJSON *to);
+void sdm_result_info(const SdmSceneInfo *info, cJSON *to);
+void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackReport *report, cJSON *to);
+void sdm_result_match(const SdmContext *ctx, const SdmOptions *options, const char *output,
+                      const SdmDisparityResult *result, cJSON *to);
+
+#endif

@@ -1,0 +1,27 @@
+#!/bin/bash
+# The manual page and the completions in docs/generated are those of the program; the shells take them.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+"$source_dir/scripts/generate" "$program" "$work/now" || complain "scripts/generate failed"
+for file in "$work"/now/*; do
+    name=${file##*/}
+    cmp -s "$file" "$source_dir/docs/generated/$name" ||
+        complain "docs/generated/$name is not up to date: run scripts/generate STEREODEM and commit"
+done
+bash -n "$work/now/stereodem.bash" || complain "bash refuses the completion"
+offers() { # offers WORD ...: what bash offers after the words
+    bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _stereodem; printf "%s\n" "${COMPREPLY[@]}"' \
+        bash "$work/now/stereodem.bash" "$@"
+}
+offers stereodem r | grep -qx run || complain "bash does not offer run"
+offers stereodem run --cost c | grep -qx census || complain "bash does not offer --cost census"
+offers stereodem match --max | grep -qx -- --max-disparity || complain "bash does not offer --max-disparity"
+if command -v zsh >/dev/null; then
+    zsh -n "$work/now/stereodem.zsh" || complain "zsh refuses the completion"
+fi
+if command -v fish >/dev/null; then
+    fish -n "$work/now/stereodem.fish" || complain "fish refuses the completion"
+    fish -c "source $work/now/stereodem.fish; complete -C 'stereodem run --cost c'" 2>/dev/null | grep -q '^census' ||
+        complain "fish does not offer --cost census"
+fi
+finish

@@ -1,0 +1,209 @@
+"""The Python module beside the program: the same bytes, its sentences, threads, cancelling, memory, types.
+test_python.py STEREODEM SOURCE_DIR; PYTHONPATH and LD_LIBRARY_PATH name the module and the shared library."""
+# SPDX-License-Identifier: Apache-2.0
+import logging
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+try:
+    import numpy as np
+    from osgeo import gdal
+except ImportError as missing:
+    print("SKIPPED: %s" % missing)
+    sys.exit(77)
+import stereodem
+
+PROGRAM, SOURCE = sys.argv[1:3]
+ASTER = os.path.join(SOURCE, "sampledata", "AST_L1A_00301012001180005_sim.zip")
+WORK = tempfile.mkdtemp()
+gdal.UseExceptions()
+logging.disable(logging.WARNING)
+
+
+def program(*words, code=0):
+    """Run the program; its sentence."""
+    done = subprocess.run([PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == code, (words, done.stderr)
+    return done.stderr
+
+
+def at(name):
+    return os.path.join(WORK, name)
+
+
+def band(path, number=1):
+    data = gdal.Open(path)  # a band alone does not keep it open
+    return data.GetRasterBand(number).ReadAsArray()
+
+
+def image(path):
+    data = gdal.Open(path)
+    return stereodem.Image(data.ReadAsArray(), rpc=stereodem.RPC.from_metadata(data.GetMetadata("RPC")))
+
+
+class Python(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        program("simulate", "-o", at("pair"), "--layout", "rpc", "--width", 320, "--height", 320, "--quiet")
+        cls.left, cls.right = at("pair/left.tif"), at("pair/right.tif")
+        program("run", cls.left, cls.right, "-o", at("pair.tif"), "--quiet", "--threads", 2)
+        rng = np.random.default_rng(1)
+        scene = rng.integers(0, 256, (90, 160)).astype(np.uint8)
+        cls.views = np.ascontiguousarray(scene[:, 10:130]), np.ascontiguousarray(scene[:, 17:137])
+        for name, view in zip("lr", cls.views):
+            data = gdal.GetDriverByName("GTiff").Create(at(name + ".tif"), 120, 90, 1)
+            data.WriteArray(view)
+            data = None
+
+    def same_dem(self, dem, path):
+        expected = band(path)
+        np.testing.assert_array_equal(np.where(np.isnan(dem.height), np.float32(-9999), dem.height), expected)
+        self.assertEqual(dem.transform, tuple(gdal.Open(path).GetGeoTransform()))
+
+    def test_files_are_the_programs(self):
+        result = stereodem.run(self.left, self.right, output=at("files.tif"), threads=2)
+        for kind in ("", "_qa", "_ortho"):
+            with open(at("pair%s.tif" % kind), "rb") as one, open(at("files%s.tif" % kind), "rb") as two:
+                self.assertEqual(one.read(), two.read(), kind)
+        self.assertIn("stage_seconds", result)
+
+    def test_aster_in_memory(self):
+        program("run", ASTER, "-o", at("aster.tif"), "--quiet", "--vertical", "egm96")
+        self.same_dem(stereodem.run(ASTER, vertical="egm96"), at("aster.tif"))
+
+    def test_pair_in_memory(self):
+        dem = stereodem.run(self.left, self.right)
+        self.same_dem(dem, at("pair.tif"))
+        np.testing.assert_array_equal(dem.mask, band(at("pair_qa.tif"), 5))
+
+    def test_arrays(self):
+        one, two = image(self.left), image(self.right)
+        files = stereodem.run(self.left, self.right)
+        gaps = np.zeros((one.samples.shape[0], one.samples.shape[1] + 7), dtype=one.samples.dtype)
+        gaps[:, :-7] = one.samples
+        dem = stereodem.run(stereodem.Image(gaps[:, :-7], rpc=one.rpc), two)
+        # the percentiles of a file are those of its blocks: see sdm_set_image()
+        self.assertLess(np.nanmedian(np.abs(dem.height - files.height)), 0.5)
+        again = stereodem.run(one, two)
+        np.testing.assert_array_equal(again.height, dem.height)
+
+    def test_arrays_of_bytes_are_the_programs(self):
+        views = []
+        for name, path in (("l8.tif", self.left), ("r8.tif", self.right)):
+            view = image(path)
+            low, high = view.samples[view.samples > 0].min(), view.samples.max()
+            view.samples = np.where(view.samples, 1 + 253 * (view.samples.astype(float) - low) / (high - low), 0).astype(np.uint8)
+            out = gdal.GetDriverByName("GTiff").Create(at(name), view.samples.shape[1], view.samples.shape[0], 1)
+            out.SetMetadata(gdal.Open(path).GetMetadata("RPC"), "RPC")
+            out.WriteArray(view.samples)
+            out = None
+            views.append(view)
+        program("run", at("l8.tif"), at("r8.tif"), "-o", at("bytes.tif"), "--quiet")
+        self.same_dem(stereodem.run(*views), at("bytes.tif"))
+
+    def test_match(self):
+        program("match", at("l.tif"), at("r.tif"), "-o", at("d.tif"), "--quiet", "--max-disparity", 20)
+        expected = band(at("d.tif"))
+        found = stereodem.match(*map(stereodem.Image, self.views), max_disparity=20)
+        np.testing.assert_array_equal(found, expected)
+        self.assertAlmostEqual(float(np.nanmedian(found)), 7.0, places=1)
+        stereodem.match(at("l.tif"), at("r.tif"), output=at("d2.tif"), max_disparity=20)
+        np.testing.assert_array_equal(band(at("d2.tif")), expected)
+
+    def test_compare_stack_info(self):
+        found = stereodem.compare(at("pair.tif"), at("pair/truth.tif"))
+        self.assertLess(found["aligned"]["nmad"], 5.0)
+        stereodem.run(self.left, self.right, output=at("second.tif"), cost="census")
+        stereodem.stack([at("pair.tif"), at("second.tif")], output=at("stack.tif"), align="none")
+        program("stack", at("pair.tif"), at("second.tif"), "-o", at("stack2.tif"), "--align", "none", "--quiet")
+        with open(at("stack.tif"), "rb") as one, open(at("stack2.tif"), "rb") as two:
+            self.assertEqual(one.read(), two.read())
+        self.assertEqual(stereodem.info(self.left, self.right)["sensor"], "rpc")
+        self.assertEqual(stereodem.info(image(self.left), image(self.right))["left"]["width"], 320)
+
+    def test_sentences(self):
+        for words, options in (((at("absent.tif"), self.right), {}), ((self.left, self.right), {"cost": "zebra"}),
+                               ((self.left, self.right), {"hmin": 5, "hmax": 1})):
+            flags = [w for name, value in options.items() for w in ("--" + name, value)]
+            said = program("run", *words, "-o", at("no.tif"), *flags, code=2 if options else 1).strip()
+            with self.assertRaises(stereodem.Error) as caught:
+                stereodem.run(*words, output=at("no.tif"), **options)
+            self.assertEqual("stereodem run: " + str(caught.exception), said.replace(" --", " ").replace(": --", ": "))
+        with self.assertRaisesRegex(stereodem.Error, "did you mean threads"):
+            stereodem.run(self.left, self.right, thread=2)
+        with self.assertRaisesRegex(stereodem.Error, "float64, expected uint8"):
+            stereodem.match(*(stereodem.Image(v.astype(float)) for v in self.views))
+
+    def test_progress_and_cancel(self):
+        seen = []
+        stereodem.run(self.left, self.right, progress=lambda done, stage, what: seen.append(done))
+        self.assertEqual(seen[-1], 1.0)
+        stop = threading.Event()
+        threading.Timer(0.02, stop.set).start()
+        begin = time.monotonic()
+        with self.assertRaises(stereodem.Error) as caught:
+            for _ in range(1000):
+                stereodem.run(self.left, self.right, cancel=stop)
+        self.assertEqual(caught.exception.status, "stopped")
+        self.assertLess(time.monotonic() - begin, 20.0)
+
+        def fails(*_):
+            raise KeyError("of the caller")
+        with self.assertRaisesRegex(KeyError, "of the caller"):
+            stereodem.run(self.left, self.right, progress=fails)
+
+    def test_two_at_once(self):
+        expected = [stereodem.run(self.left, self.right, cost=cost).height for cost in ("census", "zncc")]
+        found = [None, None]
+
+        def work(k, cost):
+            found[k] = stereodem.run(self.left, self.right, cost=cost).height
+        threads = [threading.Thread(target=work, args=args) for args in enumerate(("census", "zncc"))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for one, two in zip(expected, found):
+            np.testing.assert_array_equal(one, two)
+
+    def test_memory(self):
+        views = [stereodem.Image(v) for v in self.views]
+        for turn in range(60):
+            stereodem.match(*views, max_disparity=20)
+            if turn % 6 == 0:
+                stereodem.run(self.left, self.right, threads=1)
+            if turn == 10:
+                before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        self.assertLess(grown, 8 << 10, "KiB in 50 calls")
+
+    def test_example(self):
+        done = subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "examples", "dem_from_arrays.py")], cwd=WORK,
+                              stdout=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("heights 9", done.stdout)
+
+    def test_options(self):
+        names = [o["name"] for o in stereodem.options("run")]
+        self.assertIn("dem_vertical", names)
+        self.assertNotIn("quiet", names)
+
+    @unittest.skipUnless(shutil.which("mypy"), "no mypy")
+    def test_types(self):
+        done = subprocess.run(["mypy", "--strict", "--cache-dir", at("mypy"), "stereodem"], cwd=os.path.join(SOURCE, "python"),
+                              stdout=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+if __name__ == "__main__":
+    try:
+        unittest.main(argv=sys.argv[:1])
+    finally:
+        shutil.rmtree(WORK, ignore_errors=True)

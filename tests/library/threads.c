@@ -1,0 +1,115 @@
+/* Two contexts in two threads give the same bytes as one after the other; a wrong option has its sentence; a context
+ * that is cancelled from another thread ends.  The scene is that of the example. */
+// SPDX-License-Identifier: Apache-2.0
+#define main example_main
+#include "../../examples/dem_from_arrays.c"
+#undef main
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Job {
+    const char *cost;
+    uint16_t samples[2][N * N];
+    float *height;
+    int64_t cells;
+    SdmStatus st;
+} Job;
+
+static void *compute(void *data)
+{
+    Job *const j = data;
+    SdmContext *ctx = NULL;
+    SdmDem *dem = NULL;
+    SdmRpc rpc;
+    if (sdm_context_open(&ctx, "run") || sdm_set(ctx, "tr", "2") || sdm_set(ctx, "cost", j->cost))
+        return NULL;
+    for (int k = 0; k < 2; k++) {
+        make_view(k, j->samples[k], &rpc);
+        if (sdm_set_image(ctx, (SdmSide)k, SDM_SAMPLE_UINT16, j->samples[k], N, N, 2 * N) || sdm_set_rpc(ctx, (SdmSide)k, &rpc))
+            return NULL;
+    }
+    j->st = sdm_make_dem(ctx, NULL, NULL, &dem);
+    if (j->st)
+        fprintf(stderr, "%s\n", sdm_error(ctx));
+    if (dem) {
+        j->cells = sdm_dem_cols(dem) * sdm_dem_rows(dem);
+        j->height = malloc((size_t)j->cells * sizeof(float));
+        sdm_dem_read(ctx, dem, SDM_LAYER_HEIGHT, j->height, 0);
+    }
+    sdm_dem_close(&dem);
+    sdm_context_close(&ctx);
+    return NULL;
+}
+
+static int check_heights(const Job *j)
+{
+    int64_t good = 0;
+    for (int64_t i = 0; i < j->cells; i++)
+        good += j->height[i] > 90.0F && j->height[i] < 110.0F;
+    printf("%s: %lld of %lld cells between 90 and 110 m\n", j->cost, (long long)good, (long long)j->cells);
+    return good > j->cells / 2;
+}
+
+static int stopped_when_asked(void *user)
+{
+    return ++*(int *)user > 2;
+}
+
+static int check_cancel(void)
+{
+    SdmContext *ctx = NULL;
+    SdmDem *dem = NULL;
+    int asked = 0;
+    sdm_context_open(&ctx, "run");
+    sdm_set_cancel(ctx, stopped_when_asked, &asked);
+    const SdmStatus st = make_dem(ctx, NULL, &dem);
+    const int good = st == SDM_ERR_STOPPED && !dem && strstr(sdm_error(ctx), "stopped");
+    sdm_context_close(&ctx);
+    return good;
+}
+
+static int check_sentences(void)
+{
+    SdmContext *ctx = NULL;
+    double value;
+    int good = sdm_context_open(&ctx, "run") == SDM_OK;
+    good &= sdm_set(ctx, "cost", "zebra") == SDM_ERR_USAGE && strncmp(sdm_error(ctx), "cost: found 'zebra'", 19) == 0;
+    good &= sdm_set(ctx, "costt", "sad") == SDM_ERR_USAGE && strstr(sdm_error(ctx), "did you mean cost?");
+    good &= sdm_set(ctx, "dem-vertical", "egm96") == SDM_OK && sdm_set(ctx, "dem_vertical", NULL) == SDM_OK;
+    good &= sdm_set(ctx, "overwrite", "true") == SDM_OK && sdm_set(ctx, "overwrite", "perhaps") == SDM_ERR_USAGE;
+    good &= sdm_run(ctx, "a", "b") == SDM_ERR_USAGE && strncmp(sdm_error(ctx), "output: not set", 15) == 0;
+    good &= sdm_compare(ctx, "a", "b") == SDM_ERR_USAGE && strcmp(sdm_result_json(ctx), "{}") == 0;
+    good &= sdm_result_number(ctx, "aligned.nmad", &value) == SDM_ERR_USAGE;
+    sdm_context_close(&ctx);
+    good &= sdm_context_open(&ctx, "cook") == SDM_ERR_USAGE && strstr(sdm_error(ctx), "'cook'");
+    good &= sdm_set(ctx, "cost", "sad") == SDM_ERR_USAGE;
+    sdm_context_close(&ctx);
+    return good && !ctx;
+}
+
+int main(void)
+{
+    static Job one[2] = {{.cost = "census"}, {.cost = "zncc"}}, both[2] = {{.cost = "census"}, {.cost = "zncc"}};
+    pthread_t thread[2];
+    int good = 1;
+    for (int k = 0; k < 2; k++)
+        compute(&one[k]);
+    for (int k = 0; k < 2; k++)
+        pthread_create(&thread[k], NULL, compute, &both[k]);
+    for (int k = 0; k < 2; k++)
+        pthread_join(thread[k], NULL);
+    for (int k = 0; k < 2; k++) {
+        good &= one[k].st == SDM_OK && both[k].st == SDM_OK && one[k].cells == both[k].cells && check_heights(&one[k]);
+        good = good && memcmp(one[k].height, both[k].height, (size_t)one[k].cells * sizeof(float)) == 0;
+        free(one[k].height);
+        free(both[k].height);
+    }
+    if (!good)
+        fprintf(stderr, "two at once differ from one after the other\n");
+    if (!check_cancel())
+        good = 0, fprintf(stderr, "a run that is asked to stop goes on\n");
+    if (!check_sentences())
+        good = 0, fprintf(stderr, "a sentence is not as expected\n");
+    return !good;
+}
