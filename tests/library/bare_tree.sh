@@ -1,0 +1,70 @@
+#!/bin/bash
+# Installs the packages in a bare Debian tree and tries what they give: the program, the Python module, C programs by
+# pkg-config and by CMake; then removes them.
+#   tests/library/bare_tree.sh PACKAGES [TREE]        PACKAGES: folder of the .deb files; TREE: of debootstrap, kept
+# Needs root, debootstrap and a mirror of Debian; exit code 77 where one is absent.
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+packages=$(cd "${1:?usage: bare_tree.sh PACKAGES [TREE]}" && pwd)
+tree=${2:-}
+mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+release=$(. /etc/os-release && echo "${VERSION_CODENAME:-bookworm}")
+
+skip() {
+    echo "SKIPPED: $*"
+    exit 77
+}
+[ "$(id -u)" -eq 0 ] || skip "not root"
+command -v debootstrap >/dev/null || skip "no debootstrap"
+chroot / true 2>/dev/null || skip "chroot is not allowed here"
+[ -n "$(ls "$packages"/*.deb 2>/dev/null)" ] || skip "no packages in $packages"
+log=$(mktemp)
+if [ -z "$tree" ]; then
+    tree=$(mktemp -d)
+    trap 'rm -rf "$tree" "$log"' EXIT
+fi
+if [ ! -x "$tree/usr/bin/apt-get" ]; then
+    debootstrap --variant=minbase "$release" "$tree" "$mirror" >"$log" 2>&1 || { tail -3 "$log"; skip "debootstrap failed"; }
+fi
+
+rm -rf "$tree/try"
+mkdir -p "$tree/try/debs"
+cp "$packages"/*.deb "$tree/try/debs"
+cp "$source_dir/sampledata/AST_L1A_00301012001180005_sim.zip" "$tree/try/scene.zip"
+cp "$source_dir/tests/library/CMakeLists.txt" "$source_dir/tests/cli/external.c" "$source_dir/examples/dem_from_arrays.c" "$tree/try"
+sed -i 's|\${CMAKE_CURRENT_SOURCE_DIR}/../cli/||; /external_static/,/^endif/d; /TARGET stereodem::static/d' "$tree/try/CMakeLists.txt"
+cat >"$tree/try/run" <<'E2'
+set -eux
+cd /try
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+apt-get -q update
+apt-get -q -y --no-install-recommends install ./debs/*.deb proj-data
+stereodem --version
+stereodem run scene.zip -o dem.tif --quiet
+stereodem info scene.zip | grep aster
+python3 - <<'P'
+import stereodem
+assert stereodem.info("scene.zip")["sensor"] == "aster"
+dem = stereodem.run("scene.zip", log=lambda *_: None)
+assert dem.height.shape[0] > 100 and 'WGS' in dem.crs
+print("python", stereodem.__version__, dem.height.shape)
+P
+apt-get -q -y --no-install-recommends install gcc libc6-dev pkg-config cmake make
+gcc dem_from_arrays.c -o example $(pkg-config --cflags --libs stereodem) -lm
+./example
+cmake -S . -B found
+cmake --build found
+found/external scene.zip
+apt-get -q -y purge stereodem libstereodem1 libstereodem-dev python3-stereodem
+left=$(find / -xdev -path /proc -prune -o -path /try -prune -o -name '*stereodem*' -print)
+[ -z "$left" ] || { echo "left: $left"; exit 1; }
+E2
+if chroot "$tree" sh /try/run >"$log" 2>&1; then
+    grep -E '^(stereodem|python) [0-9]|columns: ' "$log"
+    echo "bare tree: installed, tried and removed"
+else
+    tail -25 "$log"
+    echo "FAILED in the bare tree"
+    exit 1
+fi
