@@ -29,10 +29,8 @@ if(NOT DEFINED BUILD_SHARED_LIBS OR BUILD_SHARED_LIBS)
     set_target_properties(stereodem_shared PROPERTIES VERSION ${SDM_ABI}.${PROJECT_VERSION} SOVERSION ${SDM_ABI}
                           LINK_DEPENDS ${map})
     target_link_libraries(stereodem_shared PRIVATE ${needs})
-    target_link_options(stereodem_shared PRIVATE -Wl,--version-script=${map} -Wl,--no-undefined)
-    if(SDM_SANITIZE)
-        target_link_options(stereodem_shared PRIVATE -fsanitize=${SDM_SANITIZE} -Wl,--undefined)
-    endif()
+    target_link_options(stereodem_shared PRIVATE -Wl,--version-script=${map}
+                        $<IF:$<BOOL:${SDM_SANITIZE}>,-fsanitize=${SDM_SANITIZE},-Wl$<COMMA>--no-undefined>)
     set(preferred shared)
 endif()
 add_library(stereodem::stereodem ALIAS stereodem_${preferred})

@@ -145,6 +145,7 @@ class Python(unittest.TestCase):
         seen = []
         stereodem.run(self.left, self.right, progress=lambda done, stage, what: seen.append(done))
         self.assertEqual(seen[-1], 1.0)
+        self.assertEqual(seen, sorted(seen))
         stop = threading.Event()
         threading.Timer(0.02, stop.set).start()
         begin = time.monotonic()
