@@ -72,6 +72,7 @@ SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference)
     TRY(need_names(ctx, dem, reference, "the DEM and the reference"));
     SdmCompareOptions *const own = &call.face->values.own.compare;
     own->memory_bytes = call.face->values.common.memory_bytes;
+    own->overwrite = call.face->values.common.overwrite;
     TRY(sdm_compare_dems(ctx, dem, reference, own, &found));
     char *const text = sdm_compare_json(&found);
     result = text ? cJSON_Parse(text) : NULL;

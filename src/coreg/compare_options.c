@@ -1,6 +1,7 @@
 /* The options of `stereodem compare`. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/compare.h"
+
 #include <math.h>
 
 #define FIELD(name) offsetof(SdmCompareOptions, name)
