@@ -96,7 +96,7 @@ SdmStatus sdm_bench_add_launches(SdmBench *b, const SdmBenchCase *base, SdmGpu *
     Clocked *c;
     SdmBenchCase made = *base;
     TRY(clock_launches(b, gpu, base->call, base->data, &c));
-    made.level = base->level ? base->level : b->device->kernels;
+    made.level = b->device->kernels;
     made.threads = 0;
     made.call = call_clocked;
     made.data = c;
@@ -112,20 +112,16 @@ typedef struct PairOnDevice {
     SdmGpu *gpu;
     SdmPairSettings set;
     int frames;
-    bool fill;
     SdmGpuPair pair;
-    SdmBuffer *out, *row; /* row: of the filling */
+    SdmBuffer *out;
 } PairOnDevice;
 
 static SdmStatus launch_pair(SdmContext *ctx, void *data)
 {
     SdmStatus st = SDM_OK;
     const PairOnDevice *const c = data;
-    for (int i = 0; i < c->frames; i++) {
+    for (int i = 0; i < c->frames; i++)
         TRY(sdm_gpu_pair(ctx, c->gpu, &c->pair, &c->set, 0, c->pair.height, c->out));
-        if (c->fill)
-            TRY(sdm_gpu_pair_fill(ctx, c->gpu, c->pair.width, c->pair.height, c->out, c->row));
-    }
 done:
     return st;
 }
@@ -164,11 +160,10 @@ static SdmStatus send_all(SdmBench *b, const SdmBenchPair *p, const SdmPairImage
     PairOnDevice *c;
     const int64_t bytes = 4 * (int64_t)image->width * image->height;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (PairOnDevice){.gpu = &b->device->gpu, .set = p->set, .frames = p->frames, .fill = p->fill};
+    *c = (PairOnDevice){.gpu = &b->device->gpu, .set = p->set, .frames = p->frames};
     c->set.cpu_level = "auto"; /* of the steps that the processor does */
     TRY(send_pair(b, image, &c->pair));
     TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "disparities of the bench", &c->out));
-    TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "rows of the bench", &c->row));
     *out = c;
 done:
     return st;
@@ -181,7 +176,6 @@ SdmStatus sdm_bench_add_pair_launches(SdmBench *b, const SdmBenchPair *p, const 
     PairOnDevice *c;
     SdmBenchCase made = *base;
     TRY(send_all(b, p, image, &c));
-    made.level = NULL;
     made.need = (SdmBenchNeed){.bytes = p->set.optimizer ? 0.0 : 6.0}; /* a cost written, read twice */
     made.call = p->set.optimizer ? launch_labels : launch_pair;
     made.data = c;
@@ -242,77 +236,9 @@ SdmStatus sdm_bench_add_bp_device(SdmBench *b, const SdmBenchCase *base, const S
     TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * f->pitch, "costs of the bench", &c->volume.cost));
     TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * 2, "labels of the bench", &c->label));
     TRY(sdm_upload(b->ctx, c->volume.cost, 0, f->data, pixels * f->pitch, 0, true)); /* of 16: as they are */
-    made.level = NULL;
     made.call = launch_bp;
     made.data = c;
     TRY(sdm_bench_add_launches(b, &made, c->gpu));
-done:
-    return st;
-}
-
-/* ---- the forms of SAD ---- */
-
-typedef struct FormOnDevice {
-    SdmGpu *gpu;
-    enum SdmSadForm form;
-    int width, height, depth, group;
-    SdmBuffer *padded[2], *out;
-} FormOnDevice;
-
-enum { FORM_ROWS = 16 };
-
-static SdmStatus launch_form(SdmContext *ctx, void *data)
-{
-    FormOnDevice *const c = data;
-    return sdm_gpu_sad(ctx, c->gpu, c->form, c->width, c->height, c->padded, 0, c->depth, c->group, FORM_ROWS,
-                       c->out);
-}
-
-SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth)
-{
-    static const char *const forms[SDM_SAD_FORMS] = {"global", "central", "spread"};
-    static const char *const names[] = {
-        "SAD 5x5 paper's forms, groups of 32", "SAD 5x5 paper's forms, groups of 64",
-        "SAD 5x5 paper's forms, groups of 128", "SAD 5x5 paper's forms, groups of 256",
-        "SAD 5x5 paper's forms, groups of 512"};
-    SdmStatus st = SDM_OK;
-    SdmPairImage image[2];
-    SdmGpuPair pair;
-    SdmBuffer *padded[2], *out;
-    if (!b->device)
-        return SDM_OK;
-    TRY(sdm_synthetic_pair(b, width, height, depth, true, image));
-    TRY(send_pair(b, image, &pair));
-    for (int side = 0; side < 2; side++)
-        TRY(sdm_buffer_new(b->ctx, b->device->device, (int64_t)(width + 4) * (height + 4),
-                           "an image of the bench", &padded[side]));
-    TRY(sdm_buffer_new(b->ctx, b->device->device, 4 * (int64_t)width * height, "disparities of the bench",
-                       &out));
-    TRY(sdm_gpu_sad_pad(b->ctx, &b->device->gpu, &pair, padded));
-    for (int i = 0; i < 5; i++)
-        for (int form = 0; form < SDM_SAD_FORMS; form++) {
-            FormOnDevice *c;
-            TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-            *c = (FormOnDevice){.gpu = &b->device->gpu,
-                            .form = (enum SdmSadForm)form,
-                            .width = width,
-                            .height = height,
-                            .depth = depth,
-                            .group = 32 << i,
-                            .padded = {padded[0], padded[1]},
-                            .out = out};
-            TRY(sdm_bench_add_launches(
-                b,
-                &(SdmBenchCase){.name = names[i],
-                                .level = forms[form],
-                                .output = "score",
-                                .outputs = (double)width * height * depth,
-                                .published = i == 4 ? "groups of 512: 18.03, 18.01, 4.88 ms, GeForce 940M"
-                                                    : "figure 8 of the paper",
-                                .call = launch_form,
-                                .data = c},
-                c->gpu));
-        }
 done:
     return st;
 }

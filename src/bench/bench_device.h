@@ -11,7 +11,7 @@
 SdmStatus sdm_bench_device_open(SdmBench *b);
 void sdm_bench_device_close(SdmBench *b);
 
-/* Add a case whose call launches kernels, timed by the device's clock; level NULL: "cuda:0 kernels". */
+/* Add a case whose call launches kernels, timed by the device's clock, as "cuda:0 kernels". */
 SdmStatus sdm_bench_add_launches(SdmBench *b, const SdmBenchCase *base, SdmGpu *gpu);
 /* The kernels that match a pair, images and disparities lying on the device.  base: as for sdm_bench_add_pair(). */
 SdmStatus sdm_bench_add_pair_launches(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2],
@@ -19,8 +19,6 @@ SdmStatus sdm_bench_add_pair_launches(SdmBench *b, const SdmBenchPair *p, const 
 /* Seconds by the device's clock of the kernels that match a pair of a paper: ZNCC 9 x 9, 64 disparities of
  * 735 x 504, both ways. */
 SdmStatus sdm_bench_pair_device_s(SdmBench *b, double *seconds);
-/* The three forms of papers/sad-opencl-local-memory-2018.txt for groups of 32 to 512 items. */
-SdmStatus sdm_bench_add_sad_forms(SdmBench *b, int width, int height, int depth);
 
 /* Belief propagation from costs (height x width x 16 labels) to labels, the costs lying on the device. */
 SdmStatus sdm_bench_add_bp_device(SdmBench *b, const SdmBenchCase *base, const SdmBpField *field,

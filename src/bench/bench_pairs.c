@@ -78,7 +78,8 @@ SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p)
     if (!sdm_bench_gpu(b))
         return SDM_OK;
     TRY(add_call(b, &call, &base, sdm_bench_device_name(b, false), sdm_bench_gpu(b)));
-    TRY(sdm_bench_add_pair_launches(b, p, call.image, &base));
+    if (!p->fill) /* on the processor */
+        TRY(sdm_bench_add_pair_launches(b, p, call.image, &base));
 done:
     return st;
 }
@@ -197,7 +198,6 @@ SdmStatus sdm_bench_add_papers(SdmBench *b)
     filled.base.published = "76.3 ms GTX 970 (kernel time)";
     filled.fill = true;
     TRY(sdm_bench_add_pair(b, &sad5));
-    TRY(sdm_bench_add_sad_forms(b, sad5.width, sad5.height, 64 / part));
     TRY(sdm_bench_add_pair(b, &zncc9));
     TRY(sdm_bench_add_pair(b, &filled));
     static const char *const names[3] = {"SAD 4x4 sequence 640 x 480 64 disparities 10 frames",

@@ -369,39 +369,3 @@ done:
     chunk_close(&c);
     return st;
 }
-
-/* ---- filling ---- */
-
-SdmStatus sdm_gpu_pair_fill(SdmContext *ctx, SdmGpu *g, int width, int height, SdmBuffer *disparity,
-                            SdmBuffer *row)
-{
-    SdmStatus st = SDM_OK;
-    TRY(SDM_GPU_RUN(ctx, g, "fill_nearest_columns", width, 1, 64, 1, SDM_BUF(disparity), SDM_I32(width),
-                    SDM_I32(height), SDM_BUF(row)));
-    TRY(SDM_GPU_PIXELS(ctx, g, "fill_nearest_rows", width, height, SDM_BUF(disparity), SDM_BUF(row),
-                    SDM_I32(width), SDM_I32(height)));
-done:
-    return st;
-}
-
-/* ---- the paper's three forms ---- */
-
-SdmStatus sdm_gpu_sad_pad(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, SdmBuffer *const padded[2])
-{
-    SdmStatus st = SDM_OK;
-    for (int side = 0; side < 2; side++)
-        TRY(SDM_GPU_RUN(ctx, g, "pad_bytes", pair->width + 4, pair->height + 4, 32, 8,
-                        SDM_BUF(pair->image[side]), SDM_I32(pair->width), SDM_I32(pair->height),
-                        SDM_BUF(padded[side])));
-done:
-    return st;
-}
-
-SdmStatus sdm_gpu_sad(SdmContext *ctx, SdmGpu *g, enum SdmSadForm form, int width, int height,
-                      SdmBuffer *const padded[2], int dmin, int depth, int group, int rows, SdmBuffer *out)
-{
-    static const char *const names[SDM_SAD_FORMS] = {"sad_global", "sad_central", "sad_spread"};
-    return SDM_GPU_RUN(ctx, g, names[form], width, (height + rows - 1) / rows, group, 1, SDM_BUF(padded[0]),
-                       SDM_BUF(padded[1]), SDM_I32(width), SDM_I32(height), SDM_I32(dmin), SDM_I32(depth),
-                       SDM_I32(group), SDM_I32(rows), SDM_BUF(out));
-}

@@ -30,18 +30,4 @@ SdmStatus sdm_gpu_pair_labels_open(SdmContext *ctx, SdmGpu *g, const SdmGpuPair 
 SdmStatus sdm_gpu_pair_labels(SdmContext *ctx, SdmGpu *g, SdmGpuPairLabels *c);
 void sdm_gpu_pair_labels_close(SdmGpuPairLabels **c);
 
-/* As sdm_pair_fill() with SDM_FILL_NEAREST, in place; row: scratch of width x height int32. */
-SdmStatus sdm_gpu_pair_fill(SdmContext *ctx, SdmGpu *g, int width, int height, SdmBuffer *disparity,
-                            SdmBuffer *row);
-
-/* The three forms of papers/sad-opencl-local-memory-2018.txt: 5 x 5 sums of 8-bit differences, whole
- * disparities without checks; out: int32, INT32_MIN where no right pixel exists.  group: items of a
- * work-group, 32..512; rows: that a group walks down. */
-enum SdmSadForm { SDM_SAD_GLOBAL, SDM_SAD_CENTRAL, SDM_SAD_SPREAD, SDM_SAD_FORMS };
-enum { SDM_SAD_MOST_DEPTH = 128, SDM_SAD_MOST_GROUP = 512 };
-/* Padded copies of the images (uint8, (height + 4) x (width + 4)), which the forms read. */
-SdmStatus sdm_gpu_sad_pad(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, SdmBuffer *const padded[2]);
-SdmStatus sdm_gpu_sad(SdmContext *ctx, SdmGpu *g, enum SdmSadForm form, int width, int height,
-                      SdmBuffer *const padded[2], int dmin, int depth, int group, int rows, SdmBuffer *out);
-
 #endif

@@ -1,9 +1,8 @@
 /* Rectified matching on every device here against its definition, bit for bit: costs, windows of all sides,
- * ranges of both signs, fills, checks; nearest filling; the three forms of SAD. */
+ * ranges of both signs, fills, checks. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/pair_device.h"
 #include "gpu_cases.h"
-#include "rectified/pair_filters.h"
 
 typedef struct Shape {
     int w, h;
@@ -121,72 +120,6 @@ static void bands_do_not_show(void **state)
     sdm_device_set_budget(test.device, budget);
 }
 
-static void fills_are_the_nearest(void **state)
-{
-    (void)state;
-    for (int turn = 0; turn < 8 * N_SHAPES; turn += CASE_STEP) {
-        const Shape s = shapes[turn % N_SHAPES];
-        const size_t n = (size_t)s.w * (size_t)s.h;
-        uint64_t seed = (uint64_t)turn + 5;
-        float *const d = malloc(4 * n);
-        assert_non_null(d);
-        for (size_t i = 0; i < n; i++)
-            d[i] = next_random(&seed) % 64 < (1u << turn / N_SHAPES) / 2 ? (float)i : NAN;
-        SdmBuffer *const out = put(d, 4 * n), *row = put(NULL, 4 * n);
-        OK(sdm_gpu_pair_fill(test.ctx, &test.gpu, s.w, s.h, out, row));
-        OK(sdm_pair_fill(test.ctx, SDM_FILL_NEAREST, s.w, s.h, d));
-        expect(out, d, 4 * n, "nearest filling");
-        sdm_buffer_free(&row);
-        free(d);
-    }
-}
-
-static void sad_forms_are_the_match(void **state)
-{
-    static const int groups[] = {32, 64, 128, 256, 512};
-    (void)state;
-    for (int turn = 0; turn < 3 * 5 * N_SHAPES; turn += CASE_STEP) {
-        const Shape s = shapes[turn / 3 % N_SHAPES];
-        const enum SdmSadForm form = (enum SdmSadForm)(turn % SDM_SAD_FORMS);
-        const int dmin = turn % 2 ? -3 : 0, depth = s.w > 60 ? 64 : s.w > 5 ? 4 : 1;
-        const SdmPairSettings set = {.cost = SDM_PAIR_SAD,
-                                     .window = 5,
-                                     .dmin = dmin < 1 - s.w ? 1 - s.w : dmin,
-                                     .dmax = (dmin < 1 - s.w ? 1 - s.w : dmin) + depth - 1,
-                                     .lr_threshold = -1.0f,
-                                     .cpu_level = "auto"};
-        Pair p;
-        pair_open(&p, s, true,
-                  3 * (turn / 3) + (turn / 3 % FILL_END == HOLES || turn / 3 % FILL_END == ALL_NODATA));
-        for (size_t i = 0; i < p.n * 1; i++)
-            p.want[i] = 0.0f;
-        for (int side = 0; side < 2; side++) /* no nodata here, and dense */
-            for (size_t i = 0; i < p.n; i++)
-                p.data[side][i] = (int16_t)(p.data[side][i] & 255);
-        p.image[0].stride = p.image[1].stride = s.w;
-        OK(sdm_pair_match(test.ctx, &p.image[0], &p.image[1], &set, p.want));
-        int32_t *const want = malloc(4 * p.n);
-        assert_non_null(want);
-        for (size_t i = 0; i < p.n; i++)
-            want[i] = isnan(p.want[i]) ? INT32_MIN : (int32_t)p.want[i];
-        const size_t padded_bytes = (size_t)(s.w + 4) * (size_t)(s.h + 4);
-        SdmGpuPair pair = {.width = s.w, .height = s.h, .eight_bit = true,
-                           .image = {put(p.data[0], 2 * p.n), put(p.data[1], 2 * p.n)}};
-        SdmBuffer *padded[2] = {put(NULL, padded_bytes), put(NULL, padded_bytes)}, *const out =
-                                                                                       put(NULL, 4 * p.n);
-        OK(sdm_gpu_sad_pad(test.ctx, &test.gpu, &pair, padded));
-        OK(sdm_gpu_sad(test.ctx, &test.gpu, form, s.w, s.h, padded, set.dmin, depth, groups[turn / 3 % 5],
-                       turn % 7 + 1, out));
-        expect(out, want, 4 * p.n, "a form of SAD");
-        for (int side = 0; side < 2; side++) {
-            sdm_buffer_free(&pair.image[side]);
-            sdm_buffer_free(&padded[side]);
-        }
-        free(want);
-        pair_close(&p);
-    }
-}
-
 /* Sizes of the launches are a matter of time alone. */
 static void sizes_of_launches_change_nothing(void **state)
 {
@@ -195,7 +128,6 @@ static void sizes_of_launches_change_nothing(void **state)
     assert_true(sdm_tuning_good(&odd));
     sdm_device_set_tuning(test.device, &odd);
     pairs_are_the_definition(state);
-    fills_are_the_nearest(state);
     sdm_device_set_tuning(test.device, &before);
 }
 
@@ -205,8 +137,6 @@ static int all(void)
         cmocka_unit_test(pairs_are_the_definition),
         cmocka_unit_test(sizes_of_launches_change_nothing),
         cmocka_unit_test(bands_do_not_show),
-        cmocka_unit_test(fills_are_the_nearest),
-        cmocka_unit_test(sad_forms_are_the_match),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
