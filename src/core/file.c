@@ -102,15 +102,6 @@ SdmStatus sdm_file_commit(SdmContext *ctx, SdmFileWriter *w, bool sync)
     return refuse(ctx, w->path, w->error);
 }
 
-void sdm_file_discard(SdmFileWriter *w)
-{
-    if (!w->f)
-        return;
-    fclose(w->f);
-    w->f = NULL;
-    remove(w->temporary);
-}
-
 SdmStatus sdm_file_write(SdmContext *ctx, const char *path, const void *data, size_t size)
 {
     SdmStatus st = SDM_OK;

@@ -25,7 +25,6 @@ void sdm_file_put(SdmFileWriter *w, const void *data, size_t size);
  * what to do.  sync: down to the disk first, so that a full one or a quota is met here and the file survives
  * the machine. */
 SdmStatus sdm_file_commit(SdmContext *ctx, SdmFileWriter *w, bool sync);
-void sdm_file_discard(SdmFileWriter *w); /* instead of the commit; nothing when it is not open */
 
 /* All of it in one call, with sync. */
 SdmStatus sdm_file_write(SdmContext *ctx, const char *path, const void *data, size_t size);

@@ -11,7 +11,4 @@ static inline int sdm_clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi
 /* a / b rounded down; b > 0. */
 static inline int64_t sdm_floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
-/* v rounded up to a multiple of `to`; v >= 0. */
-static inline int sdm_round_up(int v, int to) { return (v + to - 1) / to * to; }
-
 #endif

@@ -9,11 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-uint64_t sdm_build_hash(void)
-{
-    return SDM_BUILD_HASH;
-}
-
 /* ---- a body as a sequence of fields ---- */
 
 typedef enum Way { COUNT, WRITE, READ } Way;

@@ -15,9 +15,6 @@
 enum { SDM_UNIT_STAGES = 10 }; /* seconds that each stage took, see sdm_stage_time() */
 enum { SDM_UNIT_FORMAT = 3, SDM_UNIT_PIECE = 1 << 16 };
 
-/* The build of this program: a hash of its sources. */
-uint64_t sdm_build_hash(void);
-
 /* fingerprint: of the inputs and options that the content depends on.  stage_s: seconds that each stage took,
  * or NULL.  sync: see sdm_file_commit().  SDM_ERR_IO with a sentence. */
 SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *block,
