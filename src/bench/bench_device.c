@@ -4,7 +4,6 @@
 
 #include "gpu/choose.h"
 #include "gpu/optimize_device.h"
-#include "rectified/pair_device.h"
 
 #include <string.h>
 
@@ -13,7 +12,6 @@ struct SdmBenchDevice {
     char kernels[48]; /* "cuda:0 kernels" */
     SdmDevice *device;
     SdmGpu gpu;
-    struct Clocked *pair; /* of sdm_bench_pair_device_s() */
 };
 
 SdmStatus sdm_bench_device_open(SdmBench *b)
@@ -81,124 +79,17 @@ done:
     return st;
 }
 
-static SdmStatus clock_launches(SdmBench *b, SdmGpu *gpu, SdmStatus (*launch)(SdmContext *ctx, void *data),
-                                void *data, Clocked **out)
-{
-    const SdmStatus st = sdm_bench_alloc(b, out, 1, sizeof **out);
-    if (st == SDM_OK)
-        **out = (Clocked){.gpu = gpu, .launch = launch, .data = data};
-    return st;
-}
-
-SdmStatus sdm_bench_add_launches(SdmBench *b, const SdmBenchCase *base, SdmGpu *gpu)
+SdmStatus sdm_bench_clock(SdmBench *b, SdmGpu *gpu, SdmBenchCase *c)
 {
     SdmStatus st = SDM_OK;
-    Clocked *c;
-    SdmBenchCase made = *base;
-    TRY(clock_launches(b, gpu, base->call, base->data, &c));
-    made.level = b->device->kernels;
-    made.threads = 0;
-    made.call = call_clocked;
-    made.data = c;
-    made.clock_s = &c->device_s;
-    TRY(sdm_bench_add(b, &made));
-done:
-    return st;
-}
-
-/* ---- pairs ---- */
-
-typedef struct PairOnDevice {
-    SdmGpu *gpu;
-    SdmPairSettings set;
-    int frames;
-    SdmGpuPair pair;
-    SdmBuffer *out;
-} PairOnDevice;
-
-static SdmStatus launch_pair(SdmContext *ctx, void *data)
-{
-    SdmStatus st = SDM_OK;
-    const PairOnDevice *const c = data;
-    for (int i = 0; i < c->frames; i++)
-        TRY(sdm_gpu_pair(ctx, c->gpu, &c->pair, &c->set, 0, c->pair.height, c->out));
-done:
-    return st;
-}
-
-/* By an optimizer; its memory is taken before the first launch, and given back. */
-static SdmStatus launch_labels(SdmContext *ctx, void *data)
-{
-    SdmStatus st = SDM_OK;
-    const PairOnDevice *const c = data;
-    SdmGpuPairLabels *labels = NULL;
-    TRY(sdm_gpu_pair_labels_open(ctx, c->gpu, &c->pair, &c->set, &labels));
-    TRY(sdm_gpu_pair_labels(ctx, c->gpu, labels));
-    TRY(sdm_finish(ctx, c->gpu->device, c->gpu->queue));
-done:
-    sdm_gpu_pair_labels_close(&labels);
-    return st;
-}
-
-/* Copies of the images on the device; lives as long as it. */
-static SdmStatus send_pair(SdmBench *b, const SdmPairImage image[2], SdmGpuPair *out)
-{
-    SdmStatus st = SDM_OK;
-    const int64_t bytes = 2 * (int64_t)image->width * image->height;
-    *out = (SdmGpuPair){.width = image->width, .height = image->height, .eight_bit = image->eight_bit};
-    for (int side = 0; side < 2; side++) { /* made dense */
-        TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "an image of the bench", &out->image[side]));
-        TRY(sdm_upload(b->ctx, out->image[side], 0, image[side].data, bytes, 0, true));
-    }
-done:
-    return st;
-}
-
-static SdmStatus send_all(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2], PairOnDevice **out)
-{
-    SdmStatus st = SDM_OK;
-    PairOnDevice *c;
-    const int64_t bytes = 4 * (int64_t)image->width * image->height;
-    TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (PairOnDevice){.gpu = &b->device->gpu, .set = p->set, .frames = p->frames};
-    c->set.cpu_level = "auto"; /* of the steps that the processor does */
-    TRY(send_pair(b, image, &c->pair));
-    TRY(sdm_buffer_new(b->ctx, b->device->device, bytes, "disparities of the bench", &c->out));
-    *out = c;
-done:
-    return st;
-}
-
-SdmStatus sdm_bench_add_pair_launches(SdmBench *b, const SdmBenchPair *p, const SdmPairImage image[2],
-                                      const SdmBenchCase *base)
-{
-    SdmStatus st = SDM_OK;
-    PairOnDevice *c;
-    SdmBenchCase made = *base;
-    TRY(send_all(b, p, image, &c));
-    made.need = (SdmBenchNeed){.bytes = p->set.optimizer ? 0.0 : 6.0}; /* a cost written, read twice */
-    made.call = p->set.optimizer ? launch_labels : launch_pair;
-    made.data = c;
-    TRY(sdm_bench_add_launches(b, &made, c->gpu));
-done:
-    return st;
-}
-
-SdmStatus sdm_bench_pair_device_s(SdmBench *b, double *seconds)
-{
-    SdmStatus st = SDM_OK;
-    const int part = b->opt->quick ? 8 : 1, depth = 64 / part;
-    const SdmBenchPair p = {.frames = 1, .set = {.cost = SDM_PAIR_ZNCC, .window = 9, .dmax = depth - 1,
-                                                 .lr_threshold = 8.0f, .subpixel = true}};
-    SdmPairImage image[2];
-    PairOnDevice *c;
-    if (!b->device->pair) {
-        TRY(sdm_synthetic_pair(b, 735 / part, 504 / part, depth, true, image));
-        TRY(send_all(b, &p, image, &c));
-        TRY(clock_launches(b, c->gpu, launch_pair, c, &b->device->pair));
-    }
-    TRY(call_clocked(b->ctx, b->device->pair));
-    *seconds = b->device->pair->device_s;
+    Clocked *clocked;
+    TRY(sdm_bench_alloc(b, &clocked, 1, sizeof *clocked));
+    *clocked = (Clocked){.gpu = gpu, .launch = c->call, .data = c->data};
+    c->level = b->device->kernels;
+    c->threads = 0;
+    c->call = call_clocked;
+    c->data = clocked;
+    c->clock_s = &clocked->device_s;
 done:
     return st;
 }
@@ -238,7 +129,8 @@ SdmStatus sdm_bench_add_bp_device(SdmBench *b, const SdmBenchCase *base, const S
     TRY(sdm_upload(b->ctx, c->volume.cost, 0, f->data, pixels * f->pitch, 0, true)); /* of 16: as they are */
     made.call = launch_bp;
     made.data = c;
-    TRY(sdm_bench_add_launches(b, &made, c->gpu));
+    TRY(sdm_bench_clock(b, c->gpu, &made));
+    TRY(sdm_bench_add(b, &made));
 done:
     return st;
 }

@@ -238,16 +238,15 @@ static SdmStatus add_step(SdmBench *b, StepData *on_device, size_t i)
     const SdmLevelImage *const half = &on_device->scene->right_pyramid.level[1];
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
     *c = (StepCall){.on_device = on_device, .step = steps[i].step, .which = steps[i].which};
-    TRY(sdm_bench_add_launches(
-        b,
-        &(SdmBenchCase){.name = steps[i].name,
-                        .output = "pixel",
-                        .outputs = steps[i].step == do_half ? (double)half->w * (double)half->h
-                                                            : (double)on_device->win.w * on_device->win.h,
-                        .need = {.operations = steps[i].instructions, .bytes = steps[i].bytes},
-                        .call = call_step,
-                        .data = c},
-        &on_device->gpu));
+    SdmBenchCase made = {.name = steps[i].name,
+                         .output = "pixel",
+                         .outputs = steps[i].step == do_half ? (double)half->w * (double)half->h
+                                                             : (double)on_device->win.w * on_device->win.h,
+                         .need = {.operations = steps[i].instructions, .bytes = steps[i].bytes},
+                         .call = call_step,
+                         .data = c};
+    TRY(sdm_bench_clock(b, &on_device->gpu, &made));
+    TRY(sdm_bench_add(b, &made));
 done:
     return st;
 }

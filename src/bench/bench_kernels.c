@@ -18,15 +18,18 @@ typedef struct KernelData {
     int width, rows, depth; /* that are used */
 } KernelData;
 
-typedef struct KernelCall {
+typedef struct KernelCall KernelCall;
+typedef void run_fn(KernelCall *c, KernelData *in);
+struct KernelCall {
     const SdmKernels *k;
+    run_fn *run;
     KernelData *in;
     sdm_cost_strip_fn *cost;
     int rows;    /* of the strip: few by the definition, which is slow */
     int16_t *out;
     void *scratch;
     double seen; /* sum of scores, so that the compiler keeps every row */
-} KernelCall;
+};
 
 static uint32_t next_random(uint64_t *seed)
 {
@@ -75,28 +78,22 @@ static void sum_row(void *user, const SdmCostRow *row)
     c->seen += (double)row->score[row->width / 2];
 }
 
-static SdmStatus call_cost(SdmContext *ctx, void *data)
+static void run_cost(KernelCall *c, KernelData *in)
 {
-    (void)ctx;
-    KernelCall *const c = data;
-    const SdmCostJob job = {.left = c->in->image[0],
-                            .right = c->in->image[1],
-                            .stride = c->in->width,
-                            .width = c->in->width,
-                            .height = c->in->rows,
+    const SdmCostJob job = {.left = in->image[0],
+                            .right = in->image[1],
+                            .stride = in->width,
+                            .width = in->width,
+                            .height = in->rows,
                             .row_end = c->rows,
                             .window = WINDOW,
-                            .dmax = c->in->depth - 1,
+                            .dmax = in->depth - 1,
                             .scratch = c->scratch};
     c->cost(&job, sum_row, c);
-    return SDM_OK;
 }
 
-static SdmStatus call_pick(SdmContext *ctx, void *data)
+static void run_pick(KernelCall *c, KernelData *in)
 {
-    (void)ctx;
-    const KernelCall *const c = data;
-    KernelData *const in = c->in;
     const SdmCostRow row = {.width = in->width,
                             .dmax = in->depth - 1,
                             .score = in->score,
@@ -105,14 +102,10 @@ static SdmStatus call_pick(SdmContext *ctx, void *data)
                             .right_texture = in->texture + in->width};
     const SdmPickRow out = {in->pick[0], in->pick[1], in->pick[2], in->pick[3], in->pick[4], in->bytes};
     c->k->pick_row(&row, &out);
-    return SDM_OK;
 }
 
-static SdmStatus call_warp(SdmContext *ctx, void *data)
+static void run_warp(KernelCall *c, KernelData *in)
 {
-    (void)ctx;
-    const KernelCall *const c = data;
-    KernelData *const in = c->in;
     const SdmWarpRow row = {.cells = in->cells,
                             .cell_begin = in->cell_begin,
                             .cell_count = in->width / CELL,
@@ -125,80 +118,54 @@ static SdmStatus call_warp(SdmContext *ctx, void *data)
                             .source_height = in->rows,
                             .width = in->width};
     c->k->warp_row(&row, c->out);
-    return SDM_OK;
 }
 
-static SdmStatus call_half(SdmContext *ctx, void *data)
+static void run_half(KernelCall *c, KernelData *in)
 {
-    (void)ctx;
-    const KernelCall *const c = data;
     const int16_t *src[4];
     for (int j = 0; j < 4; j++) /* pixel -1 comes first */
-        src[j] = c->in->tall + (ptrdiff_t)j * (2 * c->in->width + 4) + 1;
-    c->k->half_row(src, c->in->width, c->out);
-    return SDM_OK;
+        src[j] = in->tall + (ptrdiff_t)j * (2 * in->width + 4) + 1;
+    c->k->half_row(src, in->width, c->out);
 }
 
-static SdmStatus call_median(SdmContext *ctx, void *data)
+static void run_median(KernelCall *c, KernelData *in)
 {
-    (void)ctx;
-    const KernelCall *const c = data;
-    KernelData *const in = c->in;
     const float *const row[3] = {in->disparity, in->disparity + in->width,
                                  in->disparity + 2 * in->width};
     const uint16_t *const valid[3] = {in->valid, in->valid + in->width, in->valid + 2 * in->width};
     c->k->median_row(row, valid, in->width, in->floats);
-    return SDM_OK;
 }
 
-static SdmStatus call_agree(SdmContext *ctx, void *data)
+static void run_agree(KernelCall *c, KernelData *in)
 {
-    (void)ctx;
-    const KernelCall *const c = data;
     const int16_t *row[2 * AGREE_HALF + 1];
     for (int j = 0; j <= 2 * AGREE_HALF; j++)
-        row[j] = c->in->change + (ptrdiff_t)j * c->in->width;
-    c->k->agree_row(row, AGREE_HALF, c->in->width, c->in->bytes);
-    return SDM_OK;
+        row[j] = in->change + (ptrdiff_t)j * in->width;
+    c->k->agree_row(row, AGREE_HALF, in->width, in->bytes);
 }
 
-static SdmStatus call_change(SdmContext *ctx, void *data)
+static void run_change(KernelCall *c, KernelData *in)
 {
-    (void)ctx;
-    const KernelCall *const c = data;
-    KernelData *const in = c->in;
     c->k->change_row(in->disparity, in->disparity + in->width, in->valid, in->width, 0.5f, c->out);
-    return SDM_OK;
 }
 
 /* In and out again, so that the sums stay as they are. */
-static SdmStatus call_add(SdmContext *ctx, void *data)
+static void run_add(KernelCall *c, KernelData *in)
 {
-    (void)ctx;
-    const KernelCall *const c = data;
-    KernelData *const in = c->in;
     for (int sign = 1; sign >= -1; sign -= 2)
         c->k->add_changes(in->disparity, in->disparity + in->width, in->valid, in->width, sign, in->sum,
                           in->count);
-    return SDM_OK;
 }
 
-static SdmStatus call_smooth(SdmContext *ctx, void *data)
+static void run_smooth(KernelCall *c, KernelData *in)
 {
-    (void)ctx;
-    const KernelCall *const c = data;
-    KernelData *const in = c->in;
     const float *const row[3] = {in->disparity, in->disparity + in->width,
                                  in->disparity + 2 * in->width};
     c->k->smooth_row(row, in->width, in->floats);
-    return SDM_OK;
 }
 
-static SdmStatus call_update(SdmContext *ctx, void *data)
+static void run_update(KernelCall *c, KernelData *in)
 {
-    (void)ctx;
-    const KernelCall *const c = data;
-    KernelData *const in = c->in;
     const int w = in->width;
     const SdmUpdateRow u = {.width = w,
                             .residual = in->disparity,
@@ -217,6 +184,13 @@ static SdmStatus call_update(SdmContext *ctx, void *data)
                             .flags = in->flags,
                             .quality = in->quality};
     c->k->update_row(&u);
+}
+
+static SdmStatus call_kernel(SdmContext *ctx, void *data)
+{
+    (void)ctx;
+    KernelCall *const c = data;
+    c->run(c, c->in);
     return SDM_OK;
 }
 
@@ -230,21 +204,21 @@ static SdmStatus call_update(SdmContext *ctx, void *data)
  * Their rows lie in the cache: memory does not bound them here. */
 static const struct {
     const char *name, *output;
-    SdmStatus (*call)(SdmContext *ctx, void *data);
+    run_fn *run;
     SdmBenchNeed need;
 } kernels[] = {
-    {"sad 9x9", "score", call_cost, {8.0, 32.0, 0.0}},
-    {"census 9x7 in 9x9", "score", call_cost, {10.0, 32.0, 0.0}},
-    {"zncc 9x9", "score", call_cost, {8.0, 32.0, 0.0}},
-    {"pick row of 64 scores", "pixel", call_pick, {6.0 * DEPTH, 32.0, 0.0}},
-    {"warp row", "pixel", call_warp, {22.0, 32.0, 0.0}},
-    {"half row", "pixel", call_half, {24.0, 16.0, 0.0}},
-    {"median row 3x3", "pixel", call_median, {38.0, 32.0, 0.0}},
-    {"change row", "pixel", call_change, {7.0, 32.0, 0.0}},
-    {"agree row 7x7", "pixel", call_agree, {3.0 * 49.0, 16.0, 0.0}},
-    {"add changes", "pixel", call_add, {10.0, 32.0, 0.0}},
-    {"smooth row", "pixel", call_smooth, {6.0, 32.0, 0.0}},
-    {"update row", "pixel", call_update, {30.0, 32.0, 0.0}},
+    {"sad 9x9", "score", run_cost, {8.0, 32.0, 0.0}},
+    {"census 9x7 in 9x9", "score", run_cost, {10.0, 32.0, 0.0}},
+    {"zncc 9x9", "score", run_cost, {8.0, 32.0, 0.0}},
+    {"pick row of 64 scores", "pixel", run_pick, {6.0 * DEPTH, 32.0, 0.0}},
+    {"warp row", "pixel", run_warp, {22.0, 32.0, 0.0}},
+    {"half row", "pixel", run_half, {24.0, 16.0, 0.0}},
+    {"median row 3x3", "pixel", run_median, {38.0, 32.0, 0.0}},
+    {"change row", "pixel", run_change, {7.0, 32.0, 0.0}},
+    {"agree row 7x7", "pixel", run_agree, {3.0 * 49.0, 16.0, 0.0}},
+    {"add changes", "pixel", run_add, {10.0, 32.0, 0.0}},
+    {"smooth row", "pixel", run_smooth, {6.0, 32.0, 0.0}},
+    {"update row", "pixel", run_update, {30.0, 32.0, 0.0}},
 };
 
 static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *in)
@@ -253,11 +227,11 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *i
     KernelCall *c = NULL;
     const SdmKernels *const k = sdm_kernels_at(level);
     sdm_cost_strip_fn *const costs[3] = {k->sad, k->census, k->zncc};
-    const bool strip = kernels[i].call == call_cost;
+    const bool strip = kernels[i].run == run_cost;
     const int rows = k == &sdm_kernels_reference ? 2 : in->rows;
-    const int each = strip ? rows * in->depth : kernels[i].call == call_add ? 2 : 1; /* outputs a column */
+    const int each = strip ? rows * in->depth : kernels[i].run == run_add ? 2 : 1; /* outputs a column */
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (KernelCall){.k = k, .in = in, .cost = strip ? costs[i] : NULL, .rows = rows};
+    *c = (KernelCall){.k = k, .run = kernels[i].run, .in = in, .cost = strip ? costs[i] : NULL, .rows = rows};
     if (strip)
         TRY(sdm_bench_alloc(b, &c->scratch, k->cost_scratch(in->width, WINDOW, 0, in->depth - 1), 1));
     TRY(sdm_bench_alloc(b, &c->out, (size_t)in->width, sizeof *c->out));
@@ -267,7 +241,7 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *i
                                          .outputs = (double)in->width * each,
                                          .threads = 1,
                                          .need = kernels[i].need,
-                                         .call = kernels[i].call,
+                                         .call = call_kernel,
                                          .data = c}));
 done:
     return st;
@@ -276,9 +250,9 @@ done:
 /* Does the level take kernel i from the one below it? */
 static bool is_taken(int i, const SdmKernels *k, const SdmKernels *below)
 {
-    return (kernels[i].call == call_half && k->half_row == below->half_row) ||
-           (kernels[i].call == call_agree && k->agree_row == below->agree_row) ||
-           (kernels[i].call == call_smooth && k->smooth_row == below->smooth_row);
+    return (kernels[i].run == run_half && k->half_row == below->half_row) ||
+           (kernels[i].run == run_agree && k->agree_row == below->agree_row) ||
+           (kernels[i].run == run_smooth && k->smooth_row == below->smooth_row);
 }
 
 SdmStatus sdm_bench_add_kernels(SdmBench *b)

@@ -37,24 +37,32 @@ done:
 }
 
 /* As `match` does it, by the processor at a level or, with transfers, by a device. */
-static SdmStatus add_call(SdmBench *b, const PairCall *call, const SdmBenchCase *base, const char *level,
-                          SdmGpu *gpu)
+static SdmStatus make_case(SdmBench *b, const PairCall *call, const char *level, SdmGpu *gpu, SdmBenchCase *made)
 {
     SdmStatus st = SDM_OK;
     PairCall *c;
-    SdmBenchCase made = *base;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
     *c = *call;
     c->gpu = gpu;
     c->set.cpu_level = c->how.cpu_level = gpu ? "auto" : level;
     if (c->set.optimizer)
         c->set.optimizer = &c->how;
-    made.level = level;
-    made.threads = gpu ? 0 : sdm_threads(b->ctx);
-    made.need.bytes = !gpu && made.need.operations > 0.0 ? made.need.bytes : 0.0;
-    made.call = call_pair;
-    made.data = c;
-    TRY(sdm_bench_add(b, &made));
+    made->level = level;
+    made->threads = gpu ? 0 : sdm_threads(b->ctx);
+    made->call = call_pair;
+    made->data = c;
+done:
+    return st;
+}
+
+static SdmStatus make_call(SdmBench *b, const SdmBenchPair *p, PairCall *call)
+{
+    SdmStatus st = SDM_OK;
+    *call = (PairCall){.set = p->set, .frames = p->frames, .fill = p->fill};
+    if (p->set.optimizer)
+        call->how = *p->set.optimizer;
+    TRY(sdm_synthetic_pair(b, p->width, p->height, p->set.dmax - p->set.dmin + 1, p->eight_bit, call->image));
+    TRY(sdm_bench_alloc(b, &call->disparity, (size_t)p->width * (size_t)p->height, sizeof(float)));
 done:
     return st;
 }
@@ -63,23 +71,28 @@ SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p)
 {
     SdmStatus st = SDM_OK;
     const int depth = p->set.dmax - p->set.dmin + 1;
-    PairCall call = {.set = p->set, .frames = p->frames, .fill = p->fill};
-    SdmBenchCase base = p->base;
-    if (p->set.optimizer)
-        call.how = *p->set.optimizer;
-    base.output = "score";
-    base.outputs = (double)p->width * p->height * depth * p->frames;
-    base.need.bytes = 8.0 / depth; /* two samples and a disparity */
-    TRY(sdm_synthetic_pair(b, p->width, p->height, depth, p->eight_bit, call.image));
-    TRY(sdm_bench_alloc(b, &call.disparity, (size_t)p->width * (size_t)p->height, sizeof(float)));
+    SdmGpu *const gpu = sdm_bench_gpu(b);
+    PairCall call;
+    SdmBenchCase made = p->base;
+    TRY(make_call(b, p, &call));
+    made.output = "score";
+    made.outputs = (double)p->width * p->height * depth * p->frames;
+    made.need.bytes = made.need.operations > 0.0 ? 8.0 / depth : 0.0; /* two samples and a disparity */
     for (int l = 0; l < b->level_count; l++)
-        if (strcmp(b->levels[l], "reference") != 0 || b->opt->quick)
-            TRY(add_call(b, &call, &base, b->levels[l], NULL));
-    if (!sdm_bench_gpu(b))
+        if (strcmp(b->levels[l], "reference") != 0 || b->opt->quick) {
+            TRY(make_case(b, &call, b->levels[l], NULL, &made));
+            TRY(sdm_bench_add(b, &made));
+        }
+    if (!gpu)
         return SDM_OK;
-    TRY(add_call(b, &call, &base, sdm_bench_device_name(b, false), sdm_bench_gpu(b)));
-    if (!p->fill) /* on the processor */
-        TRY(sdm_bench_add_pair_launches(b, p, call.image, &base));
+    made.need.bytes = 0.0;
+    TRY(make_case(b, &call, sdm_bench_device_name(b, false), gpu, &made));
+    TRY(sdm_bench_add(b, &made));
+    if (p->fill || p->frames > 1) /* the processor's part would count, transfers between frames */
+        return SDM_OK;
+    made.need = (SdmBenchNeed){.bytes = p->set.optimizer ? 0.0 : 6.0}; /* a cost written, read twice */
+    TRY(sdm_bench_clock(b, gpu, &made));
+    TRY(sdm_bench_add(b, &made));
 done:
     return st;
 }
@@ -176,15 +189,11 @@ static SdmStatus add_sgm(SdmBench *b)
     return sdm_bench_add_pair(b, &p);
 }
 
-SdmStatus sdm_bench_add_papers(SdmBench *b)
+/* Of zncc-opencl-depth-map. */
+static SdmBenchPair zncc_pair(const SdmBench *b)
 {
-    SdmStatus st = SDM_OK;
-    const int part = b->opt->quick ? 8 : 1, frames = b->opt->quick ? 2 : 10;
-    const SdmBenchPair sad5 = {.base = {.name = "SAD 5x5 64 disparities 434 x 383 one way", .published =
-                                        "4.88 ms GeForce 940M (18.0 ms without distributed loading)"},
-                               .width = 434 / part, .height = 383 / part, .frames = 1, .eight_bit = true,
-                               .set = settings(SDM_PAIR_SAD, 5, 64 / part, -1.0f)};
-    const SdmBenchPair zncc9 = {
+    const int part = b->opt->quick ? 8 : 1;
+    return (SdmBenchPair){
         .base = {.name = "ZNCC 9x9 64 disparities 735 x 504 both ways",
                  .published =
                      "67.1 ms GTX 970; 794 ms GT 525M; 203 s C++ on one i5-6600K core (kernel time)"},
@@ -193,6 +202,30 @@ SdmStatus sdm_bench_add_papers(SdmBench *b)
         .frames = 1,
         .eight_bit = true,
         .set = settings(SDM_PAIR_ZNCC, 9, 64 / part, 8.0f)};
+}
+
+SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmBenchPair p = zncc_pair(b);
+    PairCall call;
+    *out = p.base;
+    TRY(make_call(b, &p, &call));
+    TRY(make_case(b, &call, sdm_bench_device_name(b, false), sdm_bench_gpu(b), out));
+    TRY(sdm_bench_clock(b, sdm_bench_gpu(b), out));
+done:
+    return st;
+}
+
+SdmStatus sdm_bench_add_papers(SdmBench *b)
+{
+    SdmStatus st = SDM_OK;
+    const int part = b->opt->quick ? 8 : 1, frames = b->opt->quick ? 2 : 10;
+    const SdmBenchPair sad5 = {.base = {.name = "SAD 5x5 64 disparities 434 x 383 one way", .published =
+                                        "4.88 ms GeForce 940M (18.0 ms without distributed loading)"},
+                               .width = 434 / part, .height = 383 / part, .frames = 1, .eight_bit = true,
+                               .set = settings(SDM_PAIR_SAD, 5, 64 / part, -1.0f)};
+    const SdmBenchPair zncc9 = zncc_pair(b);
     SdmBenchPair filled = zncc9;
     filled.base.name = "the same with nearest-neighbour filling";
     filled.base.published = "76.3 ms GTX 970 (kernel time)";

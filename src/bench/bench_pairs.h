@@ -20,5 +20,7 @@ typedef struct SdmBenchPair {
     SdmPairSettings set;
 } SdmBenchPair;
 SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p);
+/* Not added: the kernels that match the pair of a paper on the device, both ways, by its clock. */
+SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out);
 
 #endif

@@ -16,9 +16,16 @@ enum {
 
 /* ---- the best of each pixel ---- */
 
+/* Rows of two images on the device, int16, dense. */
+typedef struct DevicePair {
+    int width, height;
+    bool eight_bit;
+    SdmBuffer *image[2];
+} DevicePair;
+
 /* A pair that is being matched. */
 typedef struct Match {
-    const SdmGpuPair *pair;
+    const DevicePair *pair;
     const SdmPairSettings *set;
     int depth, samples, middle;
     SdmBuffer *sum[2], *texture[2], *word[2];
@@ -110,8 +117,9 @@ done:
     return st;
 }
 
-SdmStatus sdm_gpu_pair(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair, const SdmPairSettings *set, int y0,
-                       int y1, SdmBuffer *out)
+/* Disparities of rows y0..y1 - 1 into out (float, (y1 - y0) x width); rows beside them serve as surroundings. */
+static SdmStatus match_local(SdmContext *ctx, SdmGpu *g, const DevicePair *pair, const SdmPairSettings *set, int y0,
+                             int y1, SdmBuffer *out)
 {
     SdmStatus st = SDM_OK;
     Match m = {.pair = pair,
@@ -150,15 +158,14 @@ done:
 
 /* Rows of a pair that are on the device together, and what is made of them; terms, volume and labels with an
  * optimizer alone. */
-typedef struct SdmGpuPairLabels Chunk;
-struct SdmGpuPairLabels {
+typedef struct Chunk {
     const SdmPairSettings *set;
     SdmPairTerms terms;
-    SdmGpuPair pair;
+    DevicePair pair;
     SdmGpuVolume volume; /* of all its rows */
     SdmGpuLabels labels;
     SdmBuffer *out;
-};
+} Chunk;
 
 static int64_t volume_bytes(const Chunk *c, int rows)
 {
@@ -298,34 +305,6 @@ static Chunk chunk_of(const SdmPairImage *left, const SdmPairSettings *set)
                               .guide_scale = left->eight_bit ? SDM_PAIR_EDGE_8 : SDM_PAIR_EDGE_12}};
 }
 
-SdmStatus sdm_gpu_pair_labels_open(SdmContext *ctx, SdmGpu *g, const SdmGpuPair *pair,
-                                   const SdmPairSettings *set, SdmGpuPairLabels **out)
-{
-    SdmStatus st = SDM_OK;
-    Chunk *c = NULL;
-    TRY(sdm_alloc(ctx, &c, 1, sizeof *c, "a pair on a device"));
-    *c = chunk_of(&(SdmPairImage){.width = pair->width, .eight_bit = pair->eight_bit}, set);
-    c->pair = *pair;
-    TRY(chunk_open(ctx, g, c, pair->height, pair->height));
-    *out = c;
-    c = NULL;
-done:
-    sdm_gpu_pair_labels_close(&c);
-    return st;
-}
-
-SdmStatus sdm_gpu_pair_labels(SdmContext *ctx, SdmGpu *g, SdmGpuPairLabels *c)
-{
-    return match_chunk(ctx, g, c, 0, c->pair.height, c->pair.height, 0);
-}
-
-void sdm_gpu_pair_labels_close(SdmGpuPairLabels **c)
-{
-    if (*c)
-        chunk_close(*c);
-    sdm_free(c);
-}
-
 /* ---- whole pairs ---- */
 
 /* Rows of a band with what lies around it, without an optimizer: at most an eighth of the device's budget. */
@@ -356,7 +335,7 @@ SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *
         c.pair.height = end - first;
         for (int side = 0; side < 2; side++)
             TRY(upload_rows(ctx, g, image[side], first, end, c.pair.image[side]));
-        TRY(local ? sdm_gpu_pair(ctx, g, &c.pair, set, y0 - first, y1 - first, c.out)
+        TRY(local ? match_local(ctx, g, &c.pair, set, y0 - first, y1 - first, c.out)
                   : match_chunk(ctx, g, &c, y0, y1, h, first));
         TRY(sdm_download(ctx, c.out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
                          true));

@@ -2,7 +2,6 @@
  * of labels and fills, several bands at once; the energy; little memory. */
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/optimize_device.h"
-#include "rectified/pair_device.h"
 #include "gpu_cases.h"
 
 typedef struct Case {
@@ -250,89 +249,6 @@ static void energy_is_the_definition(void **state)
     }
 }
 
-/* ---- whole pairs ---- */
-
-static void compare_pair(int w, int h, SdmPairSettings *set, bool eight_bit, int turn)
-{
-    int64_t energy[2][2] = {{0}};
-    const int pad = turn % 3; /* between rows, never to be read */
-    const size_t all = (size_t)(w + pad) * (size_t)h, n = (size_t)w * (size_t)h;
-    uint64_t seed = (uint64_t)turn + 1;
-    int16_t *data[2];
-    SdmPairImage image[2];
-    float *const want = malloc(4 * n), *const have = malloc(4 * n);
-    for (int side = 0; side < 2; side++) {
-        data[side] = malloc(2 * all);
-        assert_true(data[side] && want && have);
-        fill_image(data[side], all, (enum Fill)((turn + side) % FILL_END), !side, &seed);
-        for (size_t i = 0; i < all && eight_bit; i++)
-            if (data[side][i] != SDM_PIXEL_NODATA)
-                data[side][i] = (int16_t)((data[side][i] + 2048) >> 4);
-        image[side] = (SdmPairImage){w, h, w + pad, data[side], eight_bit};
-    }
-    for (size_t i = 3; i < all && turn % 2; i++) /* alike, 3 pixels apart */
-        data[1][i - 3] = data[0][i];
-    set->energy = energy[0];
-    OK(sdm_pair_match(test.ctx, &image[0], &image[1], set, want));
-    set->energy = energy[1];
-    OK(sdm_pair_match_device(test.ctx, &test.gpu, &image[0], &image[1], set, have));
-    assert_memory_equal(energy[0], energy[1], sizeof energy[0]);
-    for (size_t i = 0; i < n; i++)
-        if (memcmp(&want[i], &have[i], 4) != 0)
-            fail_msg(
-                "kind %d, cost %d, %d x %d, window %d, d %d..%d, %d bit, turn %d: pixel %zu is %g, not %g",
-                (int)set->optimizer->kind, (int)set->cost, w, h, set->window, set->dmin, set->dmax,
-                eight_bit ? 8 : 12, turn, i, (double)have[i], (double)want[i]);
-    for (int side = 0; side < 2; side++)
-        free(data[side]);
-    free(want);
-    free(have);
-}
-
-static void pairs_are_the_definition(void **state)
-{
-    static const int sizes[][2] = {{1, 1}, {70, 3}, {5, 90}, {129, 41}, {40, 300}};
-    static const int windows[] = {1, 3, 1, 2, 21}, census[][2] = {{5, 5}, {9, 7}, {9, 9}};
-    static const Range d_ranges[] = {{0, 0}, {0, 15}, {-6, 13}, {-3, 40}, {2, 66}};
-    const int64_t budget = sdm_device_budget(test.device);
-    (void)state;
-    for (int turn = 0; turn < 90; turn += CASE_STEP) {
-        const int *const size = sizes[turn % 5];
-        const Range r = d_ranges[turn / 5 % 5];
-        const SdmPairCost cost =
-            (SdmPairCost[]){SDM_PAIR_SAD, SDM_PAIR_CENSUS, SDM_PAIR_AD_CENSUS}[turn % 3];
-        const SdmOptimizer how = {.kind = turn / 3 % 2 ? SDM_OPTIMIZER_BP : SDM_OPTIMIZER_SGM,
-                                  .p1 = 8,
-                                  .p2 = turn % 7 ? 60 : 600,
-                                  .paths = turn % 8 ? 8 : 4,
-                                  .weight = 11,
-                                  .truncation = 4,
-                                  .bp = {32, 1, 2},
-                                  .cpu_level = "auto"};
-        const int window = cost == SDM_PAIR_SAD || windows[turn / 5 % 5] != 2 ? windows[turn / 5 % 5] : 1;
-        SdmPairSettings set = {.cost = cost,
-                                     .window = window,
-                                     .dmin = r.dmin,
-                                     .dmax = r.dmax,
-                                     .census_width = census[turn % 3][0],
-                                     .census_height = census[turn % 3][1],
-                                     .lr_threshold = turn % 4 ? (float)(turn % 4 - 1) : -1.0f,
-                                     .min_sigma = (float[]){0.0f, 1e-3f, 40.0f}[turn / 2 % 3],
-                                     .subpixel = turn % 5 != 2,
-                                     .cpu_level = "auto",
-                                     .optimizer = &how};
-        if (r.dmin <= -size[0] || r.dmax >= size[0])
-            continue;
-        if (turn >= 75) { /* little memory: band by band */
-            sdm_gpu_close(&test.gpu);
-            OK(sdm_gpu_open(test.ctx, test.device, 0, &test.gpu));
-            sdm_device_set_budget(test.device, (int64_t)16 << 20);
-        }
-        compare_pair(size[0], turn >= 75 ? 3 * size[1] : size[1], &set, turn / 2 % 2 == 0, turn);
-        sdm_device_set_budget(test.device, budget);
-    }
-}
-
 static int all(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,7 +256,6 @@ static int all(void)
         cmocka_unit_test(bp_is_the_definition),
         cmocka_unit_test(bands_do_not_show),
         cmocka_unit_test(energy_is_the_definition),
-        cmocka_unit_test(pairs_are_the_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Rectified matching on every device here against its definition, bit for bit: costs, windows of all sides,
- * ranges of both signs, fills, checks. */
+ * ranges of both signs, fills, checks, optimizers. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/pair_device.h"
 #include "gpu_cases.h"
@@ -49,13 +49,18 @@ static void pair_close(Pair *p)
     free(p->have);
 }
 
+/* Disparities and, with an optimizer, the energy. */
 static int64_t compare_pair(Shape s, const SdmPairSettings *set, bool eight_bit, int turn)
 {
     Pair p;
-    int64_t valid = 0;
+    int64_t valid = 0, energy[2][2] = {{0}};
+    SdmPairSettings mine[2] = {*set, *set};
+    for (int k = 0; k < 2 && set->optimizer; k++)
+        mine[k].energy = energy[k];
     pair_open(&p, s, eight_bit, turn);
-    OK(sdm_pair_match(test.ctx, &p.image[0], &p.image[1], set, p.want));
-    OK(sdm_pair_match_device(test.ctx, &test.gpu, &p.image[0], &p.image[1], set, p.have));
+    OK(sdm_pair_match(test.ctx, &p.image[0], &p.image[1], &mine[0], p.want));
+    OK(sdm_pair_match_device(test.ctx, &test.gpu, &p.image[0], &p.image[1], &mine[1], p.have));
+    assert_memory_equal(energy[0], energy[1], sizeof energy[0]);
     for (size_t i = 0; i < p.n; i++) {
         valid += !isnan(p.want[i]);
         if (memcmp(&p.want[i], &p.have[i], 4) != 0)
@@ -97,6 +102,50 @@ static void pairs_are_the_definition(void **state)
     assert_true(valid > 1000);
 }
 
+static void pairs_by_labels_are_the_definition(void **state)
+{
+    static const int sizes[][2] = {{1, 1}, {70, 3}, {5, 90}, {129, 41}, {40, 300}};
+    static const int windows[] = {1, 3, 1, 2, 21}, census[][2] = {{5, 5}, {9, 7}, {9, 9}};
+    static const Range d_ranges[] = {{0, 0}, {0, 15}, {-6, 13}, {-3, 40}, {2, 66}};
+    const int64_t budget = sdm_device_budget(test.device);
+    (void)state;
+    for (int turn = 0; turn < 90; turn += CASE_STEP) {
+        const int *const size = sizes[turn % 5];
+        const Range r = d_ranges[turn / 5 % 5];
+        const SdmPairCost cost =
+            (SdmPairCost[]){SDM_PAIR_SAD, SDM_PAIR_CENSUS, SDM_PAIR_AD_CENSUS}[turn % 3];
+        const SdmOptimizer how = {.kind = turn / 3 % 2 ? SDM_OPTIMIZER_BP : SDM_OPTIMIZER_SGM,
+                                  .p1 = 8,
+                                  .p2 = turn % 7 ? 60 : 600,
+                                  .paths = turn % 8 ? 8 : 4,
+                                  .weight = 11,
+                                  .truncation = 4,
+                                  .bp = {32, 1, 2},
+                                  .cpu_level = "auto"};
+        const int window = cost == SDM_PAIR_SAD || windows[turn / 5 % 5] != 2 ? windows[turn / 5 % 5] : 1;
+        const SdmPairSettings set = {.cost = cost,
+                                     .window = window,
+                                     .dmin = r.dmin,
+                                     .dmax = r.dmax,
+                                     .census_width = census[turn % 3][0],
+                                     .census_height = census[turn % 3][1],
+                                     .lr_threshold = turn % 4 ? (float)(turn % 4 - 1) : -1.0f,
+                                     .min_sigma = (float[]){0.0f, 1e-3f, 40.0f}[turn / 2 % 3],
+                                     .subpixel = turn % 5 != 2,
+                                     .cpu_level = "auto",
+                                     .optimizer = &how};
+        if (r.dmin <= -size[0] || r.dmax >= size[0])
+            continue;
+        if (turn >= 75) { /* little memory: band by band */
+            sdm_gpu_close(&test.gpu);
+            OK(sdm_gpu_open(test.ctx, test.device, 0, &test.gpu));
+            sdm_device_set_budget(test.device, (int64_t)16 << 20);
+        }
+        compare_pair((Shape){size[0], turn >= 75 ? 3 * size[1] : size[1]}, &set, turn / 2 % 2 == 0, turn);
+        sdm_device_set_budget(test.device, budget);
+    }
+}
+
 /* Many bands of rows give what one gives. */
 static void bands_do_not_show(void **state)
 {
@@ -135,6 +184,7 @@ static int all(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_are_the_definition),
+        cmocka_unit_test(pairs_by_labels_are_the_definition),
         cmocka_unit_test(sizes_of_launches_change_nothing),
         cmocka_unit_test(bands_do_not_show),
     };
