@@ -14,11 +14,12 @@
 
 enum {
     FILL_ROUNDS = 12, /* cells that a hole is filled inwards: the spline's response falls by 0.27 a cell */
-    LINEAR_ROUNDS = 2 /* of these by extrapolation: cells at the rim may be resampled from half a cell inside */
+    LINEAR_ROUNDS =
+        2 /* of these by extrapolation: cells at the rim may be resampled from half a cell inside */
 };
 
-/* Mean of the neighbours that have a height or, for `linear`, of what they and those behind them extrapolate to, where
- * there are such; NaN without any. */
+/* Mean of the neighbours that have a height or, for `linear`, of what they and those behind them extrapolate
+ * to, where there are such; NaN without any. */
 static float surroundings(const float *h, int64_t cols, int64_t rows, int64_t at, bool linear)
 {
     double sum[2] = {0.0, 0.0};
@@ -30,7 +31,8 @@ static float surroundings(const float *h, int64_t cols, int64_t rows, int64_t at
         const double near = (double)h[y * cols + x];
         sum[0] += near;
         n[0]++;
-        if (x + dx < 0 || y + dy < 0 || x + dx >= cols || y + dy >= rows || isnan(h[(y + dy) * cols + x + dx]))
+        if (x + dx < 0 || y + dy < 0 || x + dx >= cols || y + dy >= rows ||
+            isnan(h[(y + dy) * cols + x + dx]))
             continue;
         sum[1] += 2.0 * near - (double)h[(y + dy) * cols + x + dx];
         n[1]++;
@@ -53,15 +55,16 @@ static int64_t find_rim(const float *h, int64_t cols, int64_t rows, int64_t *out
 }
 
 /* Cells without a height beside those of the rim -> out, each once: mark[] of it becomes 0. */
-static int64_t next_rim(const float *h, int64_t cols, int64_t rows, const int64_t *rim, int64_t n, float *mark,
-                        int64_t *out, int64_t room)
+static int64_t next_rim(const float *h, int64_t cols, int64_t rows, const int64_t *rim, int64_t n,
+                        float *mark, int64_t *out, int64_t room)
 {
     int64_t count = 0;
     for (int64_t k = 0; k < n; k++)
         for (int64_t y = rim[k] / cols - 1; y <= rim[k] / cols + 1; y++)
             for (int64_t x = rim[k] % cols - 1; x <= rim[k] % cols + 1; x++) {
                 const int64_t at = y * cols + x;
-                if (y < 0 || x < 0 || y >= rows || x >= cols || !isnan(h[at]) || !isnan(mark[at]) || count == room)
+                if (y < 0 || x < 0 || y >= rows || x >= cols || !isnan(h[at]) || !isnan(mark[at]) ||
+                    count == room)
                     continue;
                 mark[at] = 0.0f;
                 out[count++] = at;
@@ -149,25 +152,24 @@ static SdmStatus describe(SdmContext *ctx, const SdmAlignedFile *file, SdmRaster
     const SdmRasterGrid *const grid = file->grid;
     GDALDatasetH const dem = grid->dem->file;
     GDALRasterBandH const from = GDALGetRasterBand(dem, 1);
-    double own[6];
+    int64_t left, up;
     int has = 0;
-    GDALGetGeoTransform(dem, own);
     double nodata = GDALGetRasterNoDataValue(from, &has);
     nodata = has ? (double)(float)nodata : (double)SDM_NODATA;
-    SdmRasterGrid cells = *grid;
-    const int64_t left = (int64_t)round((own[0] - grid->transform[0]) / own[1]),
-                  up = (int64_t)round((own[3] - grid->transform[3]) / own[5]);
-    cells.cols = GDALGetRasterXSize(dem);
-    cells.rows = GDALGetRasterYSize(dem);
-    memcpy(cells.transform, own, sizeof own);
+    SdmRasterGrid cells;
+    sdm_raster_grid_own(grid->dem, &cells);
+    sdm_raster_grid_offset(grid, &left, &up);
     float *const first = file->value_m + up * grid->cols + left;
     for (int64_t j = 0; j < cells.rows; j++)
         for (int64_t i = 0; i < cells.cols; i++)
-            first[j * grid->cols + i] = isnan(first[j * grid->cols + i]) ? (float)nodata : first[j * grid->cols + i];
+            first[j * grid->cols + i] =
+                isnan(first[j * grid->cols + i]) ? (float)nodata : first[j * grid->cols + i];
     out->dataset = sdm_raster_grid_wrap(&cells, first, grid->cols, nodata);
-    if (!out->dataset || GDALSetSpatialRef(out->dataset, file->difference ? grid->dem->srs : GDALGetSpatialRef(dem)) != CE_None)
-        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: no raster of %lld x %lld cells can be made in memory", file->path,
-                        (long long)cells.cols, (long long)cells.rows);
+    if (!out->dataset ||
+        GDALSetSpatialRef(out->dataset, file->difference ? grid->dem->srs : GDALGetSpatialRef(dem)) !=
+            CE_None)
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: no raster of %lld x %lld cells can be made in memory",
+                        file->path, (long long)cells.cols, (long long)cells.rows);
     char **items = CSLMerge(CSLDuplicate(GDALGetMetadata(dem, NULL)), file->metadata);
     if (file->difference)
         items = CSLSetNameValue(items, "VERTICAL_DATUM", NULL);

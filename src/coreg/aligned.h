@@ -6,13 +6,13 @@
 #include "coreg/coreg.h"
 #include "coreg/input_raster.h"
 
-/* Fit g->spline to the DEM, whose holes are filled from their surroundings for that; *base_m is to be added to
- * it.  Overwrites scratch and residual_m. */
+/* Fit g->spline to the DEM, whose holes are filled from their surroundings for that; *base_m is to be added
+ * to it.  Overwrites scratch and residual_m. */
 SdmStatus sdm_aligned_fit(SdmContext *ctx, SdmCoregGrid *g, double *base_m);
 
-/* scratch(x, y) = DEM(x - dx, y - dy) - dz: the DEM where the reference has it.  A cell has a height where the nearest
- * cell of the DEM there has one, so holes keep their size; cells of an unshifted DEM keep their heights.  Overwrites
- * residual_m. */
+/* scratch(x, y) = DEM(x - dx, y - dy) - dz: the DEM where the reference has it.  A cell has a height where
+ * the nearest cell of the DEM there has one, so holes keep their size; cells of an unshifted DEM keep their
+ * heights.  Overwrites residual_m. */
 SdmStatus sdm_aligned_resample(SdmContext *ctx, SdmCoregGrid *g, const double shift_m[3]);
 
 /* A raster to be written on the cells of the grid's DEM. */

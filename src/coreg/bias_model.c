@@ -1,5 +1,5 @@
-/* Systematic errors by robust least squares: bins of residuals, iterated weights, sines one after the other, each
- * checked by cross-validation. */
+/* Systematic errors by robust least squares: bins of residuals, iterated weights, sines one after the other,
+ * each checked by cross-validation. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/bias_model.h"
 #include "core/dense.h"
@@ -10,23 +10,23 @@
 
 enum {
     MAX_ALONG = 4096,
-    ACROSS = 16,       /* bins across the track */
-    TILT_BINS = 64,    /* bins along and across, for a plane */
-    BLOCKS = 8,        /* of the cross-validation, along and across: every second one is predicted from the others */
-    MIN_ALONG = 100,   /* cells along the track that a profile needs */
+    ACROSS = 16,    /* bins across the track */
+    TILT_BINS = 64, /* bins along and across, for a plane */
+    BLOCKS = 8, /* of the cross-validation, along and across: every second one is predicted from the others */
+    MIN_ALONG = 100,    /* cells along the track that a profile needs */
     SHORTEST_BINS = 12, /* wavelength of the shortest sine */
     FIT_ROUNDS = 30,
     LINEAR = 2 + SDM_BIAS_DEGREE + 2 * SDM_BIAS_SINES,
     TERMS = LINEAR + SDM_BIAS_SINES + 1,
-    TURNS = 3          /* of the direction of the track, to where the sines fit best */
+    TURNS = 3 /* of the direction of the track, to where the sines fit best */
 };
 static const double PI = 3.14159265358979323846;
-static const double BIWEIGHT = 4.685;       /* residuals of so many NMADs have no weight */
-static const double MIN_GAIN = 0.03;        /* of the cross-validated error, by which a term is taken */
-static const double TRUNCATE_NMADS = 3.0;   /* of residuals in the cross-validated error */
+static const double BIWEIGHT = 4.685;     /* residuals of so many NMADs have no weight */
+static const double MIN_GAIN = 0.03;      /* of the cross-validated error, by which a term is taken */
+static const double TRUNCATE_NMADS = 3.0; /* of residuals in the cross-validated error */
 static const double SAME_TRACK_DEG = 0.01, MAX_TURN_DEG = 3.0; /* turns that are not made */
-static const double LONGEST_WAVE = 0.75;    /* waves along the track, at least */
-static const double WAVE_STEP = 0.125;      /* of the search, waves along the track */
+static const double LONGEST_WAVE = 0.75;                       /* waves along the track, at least */
+static const double WAVE_STEP = 0.125;                         /* of the search, waves along the track */
 
 /* ---- the model ---- */
 
@@ -43,7 +43,8 @@ double sdm_bias_at(const SdmBiasModel *m, double east_m, double north_m)
     if (m->kind == SDM_BIAS_NONE)
         return 0.0;
     along_across(m, east_m, north_m, at);
-    const double s_m = at[0] - m->centre_m[0], u = s_m / m->half_m[0], v = (at[1] - m->centre_m[1]) / m->half_m[1];
+    const double s_m = at[0] - m->centre_m[0], u = s_m / m->half_m[0],
+                 v = (at[1] - m->centre_m[1]) / m->half_m[1];
     double sum = m->constant_m + m->across_m * v;
     for (int k = 0; k < m->degree; k++)
         sum += m->along_m[k] * (power *= u);
@@ -72,7 +73,8 @@ double sdm_bias_profile_rms(const SdmBiasModel *m)
     for (int i = 0; i < STEPS; i++) {
         const double s_m = m->centre_m[0] + m->half_m[0] * (2.0 * (i + 0.5) / STEPS - 1.0);
         const double angle = m->track_deg * PI / 180.0, t_m = m->centre_m[1];
-        const double v = sdm_bias_at(&profile, s_m * sin(angle) + t_m * cos(angle), s_m * cos(angle) - t_m * sin(angle));
+        const double v =
+            sdm_bias_at(&profile, s_m * sin(angle) + t_m * cos(angle), s_m * cos(angle) - t_m * sin(angle));
         sum += v;
         squares += v * v;
     }
@@ -81,16 +83,16 @@ double sdm_bias_profile_rms(const SdmBiasModel *m)
 
 /* ---- bins ---- */
 
-typedef struct Bins { /* those that have samples, along the track, then across it */
+typedef struct Bins {     /* those that have samples, along the track, then across it */
     int64_t along, count; /* bins along the track, of all; bins in the arrays */
     double *u, *v;        /* -1..1 */
     double *value_m;      /* median of the samples */
     double *weight;       /* number of samples, at most that of the median bin */
     double *robust;       /* weight times the biweight of the last fit */
     double *residual_m, *spare;
-    int32_t *row;     /* bin along the track */
-    double *profile;  /* along x 2: sums over the bins across the track */
-    double *room;     /* owned: the arrays of doubles */
+    int32_t *row;    /* bin along the track */
+    double *profile; /* along x 2: sums over the bins across the track */
+    double *room;    /* owned: the arrays of doubles */
 } Bins;
 
 static void bins_close(Bins *b)
@@ -132,7 +134,8 @@ static void find_extent(const SdmBiasSamples *s, SdmBiasModel *m)
 }
 
 /* The bin of each sample -> key, along x across. */
-static void find_keys(const SdmBiasSamples *s, const SdmBiasModel *m, int64_t along, int64_t across, int32_t *key)
+static void find_keys(const SdmBiasSamples *s, const SdmBiasModel *m, int64_t along, int64_t across,
+                      int32_t *key)
 {
     const int64_t n[2] = {along, across};
     for (int64_t i = 0; i < s->count; i++) {
@@ -203,8 +206,8 @@ typedef struct Fit {
 } Fit;
 
 typedef struct Fold { /* the bins that count: all, or every second block along (axis 0) or across (axis 1) */
-    int axis;   /* -1: all */
-    int parity; /* blocks with this number modulo 2 */
+    int axis;         /* -1: all */
+    int parity;       /* blocks with this number modulo 2 */
 } Fold;
 static const Fold ALL = {-1, 0};
 
@@ -221,7 +224,8 @@ static bool in_fold(const Bins *b, int64_t i, Fold fold)
     return block % 2 == fold.parity;
 }
 
-/* Terms of a bin: those of Fit.term, then the derivative of the model by the frequency of each wave, and by the turn. */
+/* Terms of a bin: those of Fit.term, then the derivative of the model by the frequency of each wave, and by
+ * the turn. */
 static void terms_at(const Fit *f, double u, double v, double out[TERMS])
 {
     double power = 1.0, by_turn = 0.0;
@@ -233,7 +237,8 @@ static void terms_at(const Fit *f, double u, double v, double out[TERMS])
         out[n++] = power *= u;
     const int waves = n, slopes = linear_terms(f);
     for (int k = 0; k < f->sines; k++) {
-        const double c = cos(f->omega[k] * along), s = sin(f->omega[k] * along), *const a = f->term + waves + 2 * k;
+        const double c = cos(f->omega[k] * along),
+                     s = sin(f->omega[k] * along), *const a = f->term + waves + 2 * k;
         out[n++] = c;
         out[n++] = s;
         out[slopes + k] = along * (a[1] * c - a[0] * s);
@@ -287,7 +292,8 @@ static bool step(Bins *b, const Fit *f, Fold fold, double limit_m, int n, double
     return sdm_solve_cholesky(n, a, x);
 }
 
-/* Fit the bins of a fold; the frequencies and the turn, too, where they are free.  @return false where that is impossible */
+/* Fit the bins of a fold; the frequencies and the turn, too, where they are free.  @return false where that
+ * is impossible */
 static bool fit_bins(Bins *b, Fold fold, bool free_waves, Fit *f)
 {
     double x[TERMS];
@@ -312,8 +318,8 @@ static bool fit_bins(Bins *b, Fold fold, bool free_waves, Fit *f)
     return true;
 }
 
-/* Cross-validated error: root mean square of the residuals of every second block, truncated at limit_m, when the
- * others are fitted with the same frequencies; INFINITY where they cannot be. */
+/* Cross-validated error: root mean square of the residuals of every second block, truncated at limit_m, when
+ * the others are fitted with the same frequencies; INFINITY where they cannot be. */
 static double validate(Bins *b, const Fit *f, int axis, double limit_m)
 {
     double sum = 0.0, weights = 0.0;
@@ -355,7 +361,8 @@ static void collapse(Bins *b)
     }
 }
 
-/* Cosine and sine of a frequency that fit the profile best -> term.  @return how much they lower its squares */
+/* Cosine and sine of a frequency that fit the profile best -> term.  @return how much they lower its squares
+ */
 static double power_at(const Bins *b, double omega, double term[2])
 {
     const double du = 2.0 / (double)b->along, dc = cos(omega * du), ds = sin(omega * du);
@@ -469,16 +476,18 @@ static SdmStatus fit_direction(SdmContext *ctx, const SdmBiasSamples *samples, d
     find_extent(samples, m);
     const double cells = samples->count ? floor(2.0 * m->half_m[0] / cell_m + 1.5) : 0.0;
     if (track && cells < MIN_ALONG)
-        return sdm_fail(ctx, SDM_ERR_DATA,
-                        "--model track: DEM and reference have %.0f cells in common along the track, and %d are needed; "
-                        "take --model tilt",
-                        cells, MIN_ALONG);
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "--model track: DEM and reference have %.0f cells in common along the track, and %d are needed; "
+            "take --model tilt",
+            cells, MIN_ALONG);
     const int64_t along = track ? (int64_t)fmin(cells, MAX_ALONG) : TILT_BINS;
     TRY(make_bins(ctx, samples, m, along, track ? ACROSS : TILT_BINS, &b));
     if (b.count < 8 || !fit_bins(&b, ALL, false, &fit)) {
-        st = sdm_fail(ctx, SDM_ERR_DATA,
-                      "--model %s: DEM and reference have too little ground in common for a plane; take --model shift",
-                      track ? "track" : "tilt");
+        st = sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "--model %s: DEM and reference have too little ground in common for a plane; take --model shift",
+            track ? "track" : "tilt");
         goto done;
     }
     plane = fit;
@@ -502,7 +511,8 @@ SdmStatus sdm_bias_fit(SdmContext *ctx, const SdmBiasSamples *samples, double ce
     double turn_deg = 0.0;
     for (int round = 0; round <= TURNS; round++) {
         TRY(fit_direction(ctx, samples, cell_m, m, &turn_deg));
-        if (round == TURNS || fabs(turn_deg) < SAME_TRACK_DEG || fabs(m->track_deg + turn_deg - asked_deg) > MAX_TURN_DEG)
+        if (round == TURNS || fabs(turn_deg) < SAME_TRACK_DEG ||
+            fabs(m->track_deg + turn_deg - asked_deg) > MAX_TURN_DEG)
             break;
         m->track_deg += turn_deg;
     }
@@ -514,7 +524,8 @@ done:
 
 enum { EDGE_ROWS = 200 };
 
-/* Columns of an edge at rows -> its slope (columns a row) by Theil and Sen, and the NMAD of the columns about it. */
+/* Columns of an edge at rows -> its slope (columns a row) by Theil and Sen, and the NMAD of the columns about
+ * it. */
 static double edge_slope(const double *col, const double *row, int n, double *slopes, double *nmad)
 {
     int64_t k = 0;
@@ -539,8 +550,8 @@ static int64_t edge_of_row(const float *line, int64_t cols, bool right)
     return -1;
 }
 
-SdmStatus sdm_bias_find_track(SdmContext *ctx, const float *height_m, int64_t cols, int64_t rows, int64_t pitch,
-                              const double cell_m[2], double *track_deg)
+SdmStatus sdm_bias_find_track(SdmContext *ctx, const float *height_m, int64_t cols, int64_t rows,
+                              int64_t pitch, const double cell_m[2], double *track_deg)
 {
     SdmStatus st = SDM_OK;
     double *slopes = NULL, angle[2];

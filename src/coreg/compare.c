@@ -5,7 +5,6 @@
 #include "coreg/compare_steps.h"
 
 #include <cpl_error.h>
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -105,9 +104,16 @@ static void residual_stats(SdmCoregGrid *g, SdmCompareResult *out)
 
 /* ---- shift and model ---- */
 
-/* Residuals of every n-th cell, with the model left in. */
-static void take_samples(const SdmCoregGrid *g, const SdmBiasModel *taken_out, int64_t step, SdmBiasSamples *s)
+/* Every n-th cell in both axes is a sample. */
+static int64_t sample_step(const SdmCoregGrid *g)
 {
+    return (int64_t)fmax(ceil(sqrt((double)(g->cols * g->rows) / MAX_SAMPLES)), 1.0);
+}
+
+static void take_samples(void *of, const SdmBiasModel *taken_out, SdmBiasSamples *s)
+{
+    const SdmCoregGrid *const g = &((const SdmComparison *)of)->g;
+    const int64_t step = sample_step(g);
     s->count = 0;
     for (int64_t j = 0; j < g->rows; j += step)
         for (int64_t i = 0; i < g->cols; i += step) {
@@ -122,38 +128,16 @@ static void take_samples(const SdmCoregGrid *g, const SdmBiasModel *taken_out, i
         }
 }
 
-/* The shift and, with --model, what the residuals have in common, one after the other until the shift stays. */
-static SdmStatus find_shift(SdmComparison *w)
+static SdmStatus find_shift(void *of)
 {
     SdmStatus st = SDM_OK;
+    SdmComparison *const w = of;
     SdmCoregShift found;
-    SdmBiasSamples samples = {0};
-    SdmBiasModel taken_out = {.kind = SDM_BIAS_NONE};
-    SdmCoregGrid *const g = &w->g;
-    const int64_t step = (int64_t)fmax(ceil(sqrt((double)(g->cols * g->rows) / MAX_SAMPLES)), 1.0);
-    const size_t room = (size_t)((g->cols / step + 1) * (g->rows / step + 1));
-    for (int round = 0;; round++) {
-        const double before_m[3] = {w->out->shift_m[0], w->out->shift_m[1], w->out->shift_m[2]};
-        TRY(sdm_coreg_shift(w->ctx, g, &found));
-        memcpy(w->out->shift_m, found.shift_m, sizeof found.shift_m);
-        if (!sdm_compare_goes_on(w->out, before_m, round))
-            break;
-        if (!samples.east_m) {
-            TRY(sdm_alloc(w->ctx, &samples.east_m, room, sizeof(float), "residuals"));
-            TRY(sdm_alloc(w->ctx, &samples.north_m, room, sizeof(float), "residuals"));
-            TRY(sdm_alloc(w->ctx, &samples.error_m, room, sizeof(float), "residuals"));
-        }
-        take_samples(g, &taken_out, step, &samples);
-        TRY(sdm_bias_fit(w->ctx, &samples, fmax(g->dx_m, g->dy_m), &w->out->bias));
-        sdm_compare_take_out(w, &taken_out, &w->out->bias);
-        taken_out = w->out->bias;
-    }
+    TRY(sdm_coreg_shift(w->ctx, &w->g, &found));
+    memcpy(w->out->shift_m, found.shift_m, sizeof found.shift_m);
     w->out->undetermined = found.undetermined;
     w->out->aligned = found.residual;
 done:
-    sdm_free(&samples.east_m);
-    sdm_free(&samples.north_m);
-    sdm_free(&samples.error_m);
     return st;
 }
 
@@ -172,16 +156,22 @@ static SdmStatus compare_rasters(SdmComparison *w)
     const int64_t common = sdm_coreg_mark(g, &w->out->cells);
     w->out->coverage = share(common, w->out->cells);
     if (common == 0) {
-        st = sdm_fail(w->ctx, SDM_ERR_DATA, "no cell in common: DEM %s has no height where reference %s %s", dem->path,
-                      reference->path, w->out->cells ? "has one that counts" : "counts");
+        st = sdm_fail(w->ctx, SDM_ERR_DATA, "no cell in common: DEM %s has no height where reference %s %s",
+                      dem->path, reference->path, w->out->cells ? "has one that counts" : "counts");
         goto done;
     }
     raw_stats(g, w->out);
     TRY(sdm_compare_choose_model(w));
-    TRY(find_shift(w));
+    const int64_t step = sample_step(g);
+    TRY(sdm_compare_align(
+        w, &(SdmCompareSteps){.of = w,
+                              .find_shift = find_shift,
+                              .take_samples = take_samples,
+                              .samples = (size_t)((g->cols / step + 1) * (g->rows / step + 1))}));
     residual_stats(g, w->out);
     if (w->opt->png)
-        TRY(sdm_compare_picture(w->ctx, g->cols, g->rows, g->residual_m, (uint8_t *)(void *)g->scratch, w->opt->png));
+        TRY(sdm_compare_picture(w->ctx, g->cols, g->rows, g->residual_m, (uint8_t *)(void *)g->scratch,
+                                w->opt->png));
     TRY(sdm_compare_write(w));
 done:
     return st;
@@ -197,36 +187,28 @@ static bool same_file(const char *a, const char *b)
             (stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino));
 }
 
-/* Can a file be made, before any work?  It has the ending, is none of the inputs, and its folder can be written to. */
+/* Can a file be made, before any work?  It has the ending, is none of the inputs, and its folder can be
+ * written to. */
 static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path, const char *ending,
                               const char *const input[SDM_INPUTS])
 {
-    char folder[SDM_PATH_SIZE];
-    struct stat s;
     const size_t length = strlen(path), n = strlen(ending);
     if (length <= n || strcasecmp(path + length - n, ending) != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s: expected a name that ends in %s", option, path, ending);
     for (int k = 0; k < SDM_INPUTS; k++)
         if (same_file(path, input[k]))
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name", option, path,
-                            input[k]);
-    if (stat(path, &s) == 0 && S_ISDIR(s.st_mode))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is a folder; give the name of a file in it", option, path);
-    snprintf(folder, sizeof folder, "%s", path);
-    char *const slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder ? 1 : 0] = '\0';
-    if (access(slash ? folder : ".", W_OK) != 0)
-        return sdm_fail(ctx, SDM_ERR_IO, "%s %s cannot be written: folder %s: %s", option, path, slash ? folder : ".",
-                        strerror(errno));
-    return SDM_OK;
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name",
+                            option, path, input[k]);
+    return sdm_file_check_output(ctx, option, path);
 }
 
-static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *reference, const SdmCompareOptions *opt)
+static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *reference,
+                               const SdmCompareOptions *opt)
 {
     SdmStatus st = SDM_OK;
     const char *const input[SDM_INPUTS] = {dem, reference, opt->class_raster, opt->within, opt->mask};
-    const char *const option[2] = {"--aligned", "--difference"}, *const path[2] = {opt->aligned, opt->difference};
+    const char *const option[2] = {"--aligned", "--difference"}, *const path[2] = {opt->aligned,
+                                                                                   opt->difference};
     if (opt->png)
         TRY(check_output(ctx, "--png", opt->png, ".png", input));
     for (int k = 0; k < 2; k++) {
@@ -234,13 +216,14 @@ static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *ref
             continue;
         TRY(check_output(ctx, option[k], path[k], ".tif", input));
         if (!opt->overwrite && access(path[k], F_OK) == 0) {
-            st = sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is there already; give another name, or --overwrite", option[k],
-                          path[k]);
+            st = sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is there already; give another name, or --overwrite",
+                          option[k], path[k]);
             goto done;
         }
     }
     if (same_file(opt->aligned, opt->difference))
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "--aligned and --difference both name %s; give two names", opt->aligned);
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "--aligned and --difference both name %s; give two names",
+                      opt->aligned);
     if (!st && !isnan(opt->track_deg) && opt->model && strcmp(opt->model, "track") != 0)
         st = sdm_fail(ctx, SDM_ERR_USAGE, "--track: needs --model track, found %s", opt->model);
 done:
@@ -264,13 +247,14 @@ static SdmStatus open_inputs(SdmComparison *w, const char *dem, const char *refe
             TRY(sdm_input_raster_check_dem(ctx, &w->in[k]));
     }
     TRY(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_DEM], "--dem-vertical", opt->dem_vertical));
-    TRY(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_REFERENCE], "--reference-vertical", opt->reference_vertical));
+    TRY(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_REFERENCE], "--reference-vertical",
+                                   opt->reference_vertical));
 done:
     return st;
 }
 
-SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *reference, const SdmCompareOptions *opt,
-                      SdmCompareResult *out)
+SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *reference,
+                           const SdmCompareOptions *opt, SdmCompareResult *out)
 {
     SdmStatus st = SDM_OK;
     SdmComparison w = {.ctx = ctx, .opt = opt, .out = out};

@@ -1,5 +1,5 @@
-/* A DEM and a reference, a DEM or points -> error statistics, before and after co-registration (Nuth & Kaab 2011); the
- * aligned DEM and the difference. */
+/* A DEM and a reference, a DEM or points -> error statistics, before and after co-registration (Nuth & Kaab
+ * 2011); the aligned DEM and the difference. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_COMPARE_H
 #define SDM_COMPARE_H
@@ -11,18 +11,18 @@
 #include "coreg/input_raster.h"
 
 typedef struct SdmCompareOptions {
-    const char *class_raster;       /* --class: 1 land (scored), 2 water, 3 cloud; NULL = all is land */
-    const char *within;             /* --within: only its valid cells count; NULL = all */
-    const char *dem_vertical;       /* "auto", "ellipsoid", "egm96", "egm2008"; NULL = "auto" */
-    const char *reference_vertical; /* the same */
-    const char *png;                /* --png: picture of the residuals after co-registration, or NULL */
-    const char *mask;               /* --mask: stable ground, 0 = not stable; NULL = all */
+    const char *class_raster;         /* --class: 1 land (scored), 2 water, 3 cloud; NULL = all is land */
+    const char *within;               /* --within: only its valid cells count; NULL = all */
+    const char *dem_vertical;         /* "auto", "ellipsoid", "egm96", "egm2008"; NULL = "auto" */
+    const char *reference_vertical;   /* the same */
+    const char *png;                  /* --png: picture of the residuals after co-registration, or NULL */
+    const char *mask;                 /* --mask: stable ground, 0 = not stable; NULL = all */
     const char *aligned, *difference; /* files to write, or NULL */
-    const char *model;              /* "shift", "tilt", "track": what is taken out; NULL = "shift" */
-    double track_deg;               /* --track: direction of the track for the model; NaN = from the footprint */
-    bool overwrite;                 /* replace files that are there */
-    bool json;                      /* for the command alone */
-    int64_t memory_bytes;           /* most that the grid may take; 0 = no limit */
+    const char *model;                /* "shift", "tilt", "track": what is taken out; NULL = "shift" */
+    double track_deg;     /* --track: direction of the track for the model; NaN = from the footprint */
+    bool overwrite;       /* replace files that are there */
+    bool json;            /* for the command alone */
+    int64_t memory_bytes; /* most that the grid may take; 0 = no limit */
 } SdmCompareOptions;
 
 /* A class that is not scored; over10 and over30 are shares of its cells with a height in the DEM. */
@@ -34,8 +34,8 @@ typedef struct SdmCompareClass {
 enum { SDM_COMPARE_BANDS = 8 };
 
 typedef struct SdmCompareResult {
-    int64_t cells;              /* land cells where the reference has a height, within --within and --mask; or points */
-    double coverage;            /* share of them where the DEM has a height, 0..1 */
+    int64_t cells;   /* land cells where the reference has a height, within --within and --mask; or points */
+    double coverage; /* share of them where the DEM has a height, 0..1 */
     SdmErrorStats raw, aligned; /* DEM minus reference, before and after the shift is taken out */
     double shift_m[3];          /* dx (east), dy (north), dz: DEM(x, y) = reference(x + dx, y + dy) + dz */
     int undetermined;           /* 0..2 horizontal directions along which no shift can be determined */
@@ -48,14 +48,15 @@ typedef struct SdmCompareResult {
         double lo_m, hi_m; /* the first is -INFINITY, the last INFINITY */
         SdmErrorStats aligned;
     } band[SDM_COMPARE_BANDS]; /* by height of the reference; count 0: not used */
-    /* Aligned DEM minus reference, resampled, where --mask is 0 and where --class has a value; count 0: no such cell. */
+    /* Aligned DEM minus reference, resampled, where --mask is 0 and where --class has a value; count 0: no
+     * such cell. */
     SdmErrorStats unstable, class[256];
-    SdmErrorLag lag[SDM_LAGS];     /* of the residuals after alignment */
-    SdmBiasModel bias;             /* taken out beside the shift: DEM = shifted reference + dz + bias */
-    double centre_m[2];            /* of the bias: x and y in the CRS of the DEM */
-    const char *track_from;        /* where the direction of the track came from; NULL: there is none */
-    bool points;                   /* the reference is points; cells and counts are of points */
-    char source[200];              /* how the points were read, else "" */
+    SdmErrorLag lag[SDM_LAGS]; /* of the residuals after alignment */
+    SdmBiasModel bias;         /* taken out beside the shift: DEM = shifted reference + dz + bias */
+    double centre_m[2];        /* of the bias: x and y in the CRS of the DEM */
+    const char *track_from;    /* where the direction of the track came from; NULL: there is none */
+    bool points;               /* the reference is points; cells and counts are of points */
+    char source[200];          /* how the points were read, else "" */
     char note[SDM_DATUM_NOTE]; /* what was assumed or converted in vertical datums, else "" */
 } SdmCompareResult;
 
@@ -71,8 +72,8 @@ void sdm_compare_default(SdmCompareOptions *opt);
  * Points as reference: the DEM is interpolated there by cubic spline.
  * The result does not depend on the number of threads.
  * @return SDM_OK; SDM_ERR_INPUT, _DATA, _USAGE, _UNSUPPORTED, _MEMORY, _IO, _STOPPED with one sentence */
-SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *reference, const SdmCompareOptions *opt,
-                      SdmCompareResult *out);
+SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *reference,
+                           const SdmCompareOptions *opt, SdmCompareResult *out);
 
 /* ---- compare_output.c ---- */
 

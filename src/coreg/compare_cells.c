@@ -1,4 +1,5 @@
-/* Cells of a comparison: which count, by what they are told apart; what is taken out of them; the rasters to write. */
+/* Cells of a comparison: which count, by what they are told apart; what is taken out of them; the rasters to
+ * write. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
 #include "coreg/aligned.h"
@@ -92,7 +93,8 @@ SdmStatus sdm_compare_load_cells(SdmComparison *w)
     }
     if (mask->file && stable == 0)
         st = sdm_fail(w->ctx, SDM_ERR_DATA,
-                      "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing can be compared",
+                      "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing "
+                      "can be compared",
                       mask->path);
 done:
     return st;
@@ -115,9 +117,12 @@ void sdm_compare_set_bins(SdmCompareResult *out, float *height_m, int64_t n)
         out->slope[k].hi_deg = k < 5 ? 10.0 * (k + 1) : 90.0;
     }
     const double low = sdm_quantile_f32(height_m, n, 0.01), high = sdm_quantile_f32(height_m, n, 0.99);
-    const double least = fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0), digit = pow(10.0, floor(log10(least)));
-    const double step = least <= digit ? digit : least <= 2.0 * digit ? 2.0 * digit : least <= 5.0 * digit ? 5.0 * digit
-                                                                                                      : 10.0 * digit;
+    const double least = fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0),
+                 digit = pow(10.0, floor(log10(least)));
+    const double step = least <= digit         ? digit
+                        : least <= 2.0 * digit ? 2.0 * digit
+                        : least <= 5.0 * digit ? 5.0 * digit
+                                               : 10.0 * digit;
     const double first = floor(low / step) * step;
     for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
         out->band[k].lo_m = k ? first + k * step : -INFINITY;
@@ -140,22 +145,21 @@ static SdmStatus find_track(SdmComparison *w)
     SdmStatus st = SDM_OK;
     SdmBiasModel *const m = &w->out->bias;
     GDALDatasetH const dem = w->in[SDM_IN_DEM].file;
-    double own[6];
+    int64_t left, up;
     const double cell_m[2] = {w->g.dx_m, w->g.dy_m};
     if (!isnan(w->opt->track_deg)) {
         m->track_deg = w->opt->track_deg;
         w->out->track_from = "about --track";
         return SDM_OK;
     }
-    GDALGetGeoTransform(dem, own);
-    const int64_t left = (int64_t)round((own[0] - w->grid.transform[0]) / own[1]),
-                  up = (int64_t)round((own[3] - w->grid.transform[3]) / own[5]);
+    sdm_raster_grid_offset(&w->grid, &left, &up);
     TRY(sdm_bias_find_track(w->ctx, w->g.dem_m + up * w->g.cols + left, GDALGetRasterXSize(dem),
                             GDALGetRasterYSize(dem), w->g.cols, cell_m, &m->track_deg));
     w->out->track_from = "about the edges of the footprint";
     if (isnan(m->track_deg))
         st = sdm_fail(w->ctx, SDM_ERR_DATA,
-                      "--model track: the edges of DEM %s do not show the direction of flight (it is cut, or not a strip "
+                      "--model track: the edges of DEM %s do not show the direction of flight (it is cut, or "
+                      "not a strip "
                       "that runs within 30 degrees of north); give --track DEG, clockwise from north",
                       w->in[SDM_IN_DEM].path);
 done:
@@ -177,7 +181,8 @@ SdmStatus sdm_compare_choose_model(SdmComparison *w)
     return m->kind == SDM_BIAS_TRACK ? find_track(w) : SDM_OK;
 }
 
-void sdm_compare_take_out(SdmComparison *w, const SdmBiasModel *before, const SdmBiasModel *now)
+/* Replace a model that was taken out of the DEM's heights by another. */
+static void take_out(SdmComparison *w, const SdmBiasModel *before, const SdmBiasModel *now)
 {
     SdmCoregGrid *const g = &w->g;
 #pragma omp parallel for num_threads(g->threads) schedule(static)
@@ -187,17 +192,43 @@ void sdm_compare_take_out(SdmComparison *w, const SdmBiasModel *before, const Sd
             float *const h = &g->dem_m[j * g->cols + i];
             const double east_m = ((double)i - 0.5 * (double)(g->cols - 1)) * g->dx_m;
             if (!isnan(*h))
-                *h = (float)((double)*h + sdm_bias_at(before, east_m, north_m) - sdm_bias_at(now, east_m, north_m));
+                *h = (float)((double)*h + sdm_bias_at(before, east_m, north_m) -
+                             sdm_bias_at(now, east_m, north_m));
         }
     }
 }
 
-bool sdm_compare_goes_on(const SdmCompareResult *out, const double before_m[3], int round)
+SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps)
 {
-    double largest_m = 0.0;
-    for (int k = 0; k < 3; k++)
-        largest_m = fmax(largest_m, fabs(out->shift_m[k] - before_m[k]));
-    return out->bias.kind != SDM_BIAS_NONE && round < MODEL_ROUNDS && (round == 0 || largest_m > SAME_SHIFT_M);
+    SdmStatus st = SDM_OK;
+    SdmBiasSamples samples = {0};
+    SdmBiasModel taken_out = {.kind = SDM_BIAS_NONE};
+    const double *const shift_m = w->out->shift_m;
+    double before_m[3] = {0.0, 0.0, 0.0};
+    TRY(steps->find_shift(steps->of));
+    if (w->out->bias.kind == SDM_BIAS_NONE)
+        return SDM_OK;
+    TRY(sdm_alloc(w->ctx, &samples.east_m, steps->samples, sizeof(float), "residuals"));
+    TRY(sdm_alloc(w->ctx, &samples.north_m, steps->samples, sizeof(float), "residuals"));
+    TRY(sdm_alloc(w->ctx, &samples.error_m, steps->samples, sizeof(float), "residuals"));
+    for (int round = 0; round < MODEL_ROUNDS; round++) {
+        memcpy(before_m, shift_m, sizeof before_m);
+        steps->take_samples(steps->of, &taken_out, &samples);
+        TRY(sdm_bias_fit(w->ctx, &samples, fmax(w->g.dx_m, w->g.dy_m), &w->out->bias));
+        take_out(w, &taken_out, &w->out->bias);
+        taken_out = w->out->bias;
+        if (steps->dem_changed)
+            TRY(steps->dem_changed(steps->of));
+        TRY(steps->find_shift(steps->of));
+        if (hypot(shift_m[0] - before_m[0], shift_m[1] - before_m[1]) < SAME_SHIFT_M &&
+            fabs(shift_m[2] - before_m[2]) < SAME_SHIFT_M)
+            break;
+    }
+done:
+    sdm_free(&samples.east_m);
+    sdm_free(&samples.north_m);
+    sdm_free(&samples.error_m);
+    return st;
 }
 
 /* ---- the resampled DEM ---- */
@@ -227,7 +258,8 @@ static char **alignment_items(const SdmComparison *w)
     for (int k = 0; k < r->bias.sines; k++) {
         char name[48];
         snprintf(name, sizeof name, "ALIGNED_SINE_%d_WAVELENGTH_AMPLITUDE_M", k + 1);
-        CPLsnprintf(text, sizeof text, "%.6g %.6g", r->bias.sine[k].wavelength_m, r->bias.sine[k].amplitude_m);
+        CPLsnprintf(text, sizeof text, "%.6g %.6g", r->bias.sine[k].wavelength_m,
+                    r->bias.sine[k].amplitude_m);
         list = CSLSetNameValue(list, name, text);
     }
     return list;
@@ -237,9 +269,10 @@ static char **difference_items(const SdmComparison *w, const SdmErrorStats *s)
 {
     char **list = alignment_items(w);
     list = CSLSetNameValue(list, "DIFFERENCE", "aligned DEM minus reference, metres");
-    list = CSLSetNameValue(list, "DIFFERENCE_OVER", w->opt->mask || w->opt->class_raster || w->opt->within
-                                                        ? "stable cells that were compared"
-                                                        : "all cells");
+    list = CSLSetNameValue(list, "DIFFERENCE_OVER",
+                           w->opt->mask || w->opt->class_raster || w->opt->within
+                               ? "stable cells that were compared"
+                               : "all cells");
     add_number(&list, "DIFFERENCE_COUNT", (double)s->count);
     add_number(&list, "DIFFERENCE_MEDIAN_M", s->bias_m);
     add_number(&list, "DIFFERENCE_MEAN_M", s->mean_m);
@@ -262,7 +295,8 @@ static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, 
     return st;
 }
 
-/* Figures of the difference, by value of --class and where --mask is 0.  Class 1 is what was scored already. */
+/* Figures of the difference, by value of --class and where --mask is 0.  Class 1 is what was scored already.
+ */
 static void class_stats(SdmComparison *w)
 {
     SdmCoregGrid *const g = &w->g;

@@ -148,8 +148,9 @@ done:
     return st;
 }
 
-SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
-                                       const SdmInputPoints *points, char note[SDM_DATUM_NOTE])
+SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *dem,
+                                       const SdmInputRaster *reference, const SdmInputPoints *points,
+                                       char note[SDM_DATUM_NOTE])
 {
     SdmStatus st = SDM_OK;
     SdmProjector *projector = NULL;

@@ -49,21 +49,24 @@ const SdmOptionSpec sdm_compare_options[] = {
      .type = SDM_OPT_TEXT,
      .offset = FIELD(mask),
      .commands = SDM_CMD_COMPARE,
-     .help = "Stable ground: only cells where this raster has a value other than 0 are used for the shift and are "
+     .help = "Stable ground: only cells where this raster has a value other than 0 are used for the shift "
+             "and are "
              "scored; the others are reported apart."},
     {.name = "--aligned",
      .metavar = "FILE.tif",
      .type = SDM_OPT_TEXT,
      .offset = FIELD(aligned),
      .commands = SDM_CMD_COMPARE,
-     .help = "Write the DEM with the shift, and what --model found, taken out: on the same cells, resampled once from the "
+     .help = "Write the DEM with the shift, and what --model found, taken out: on the same cells, resampled "
+             "once from the "
              "original by cubic spline."},
     {.name = "--difference",
      .metavar = "FILE.tif",
      .type = SDM_OPT_TEXT,
      .offset = FIELD(difference),
      .commands = SDM_CMD_COMPARE,
-     .help = "Write the aligned DEM minus the reference in metres, in stable and other places, with statistics as "
+     .help = "Write the aligned DEM minus the reference in metres, in stable and other places, with "
+             "statistics as "
              "metadata."},
     {.name = "--model",
      .metavar = "MODEL",
@@ -72,7 +75,8 @@ const SdmOptionSpec sdm_compare_options[] = {
      .choices = "shift|tilt|track",
      .fallback = "shift",
      .commands = SDM_CMD_COMPARE,
-     .help = "What is found and taken out: shift: a 3-D shift; tilt: also a plane; track: also a profile along the track, "
+     .help = "What is found and taken out: shift: a 3-D shift; tilt: also a plane; track: also a profile "
+             "along the track, "
              "of low order with up to six sines, as far as cross-validation confirms them."},
     {.name = "--track",
      .metavar = "DEG",

@@ -78,7 +78,9 @@ static void json_bias(cJSON *root, const SdmCompareResult *r)
     double tilt[2];
     cJSON *const o = cJSON_AddObjectToObject(root, "model");
     cJSON_AddStringToObject(o, "kind",
-                            m->kind == SDM_BIAS_NONE ? "shift" : m->kind == SDM_BIAS_TILT ? "tilt" : "track");
+                            m->kind == SDM_BIAS_NONE   ? "shift"
+                            : m->kind == SDM_BIAS_TILT ? "tilt"
+                                                       : "track");
     if (m->kind == SDM_BIAS_NONE)
         return;
     sdm_bias_tilt(m, tilt);
@@ -207,13 +209,15 @@ static void add_lags(Text *t, const SdmCompareResult *r)
             add(t, " half squared difference %.3f m^2 (%.3f m, %lld pairs)", l->semivariance_m2,
                 sqrt(l->semivariance_m2), (long long)l->pairs);
         if (isfinite(l->area_error_m))
-            add(t, "  error of a mean over %.0f m x %.0f m %.3f m (%lld areas)", l->lag_m, l->lag_m, l->area_error_m,
-                (long long)l->areas);
+            add(t, "  error of a mean over %.0f m x %.0f m %.3f m (%lld areas)", l->lag_m, l->lag_m,
+                l->area_error_m, (long long)l->areas);
         add(t, "\n");
         told = true;
     }
     if (told)
-        add(t, "errors of neighbours are alike: that of a mean does not fall with the root of the number of %s\n",
+        add(t,
+            "errors of neighbours are alike: that of a mean does not fall with the root of the number of "
+            "%s\n",
             r->points ? "points" : "cells");
 }
 
@@ -224,13 +228,16 @@ static void add_bias(Text *t, const SdmCompareResult *r)
     if (m->kind == SDM_BIAS_NONE)
         return;
     sdm_bias_tilt(m, tilt);
-    add(t, "tilt         %.4f m/km towards east, %.4f m/km towards north\n", 1000.0 * tilt[0], 1000.0 * tilt[1]);
+    add(t, "tilt         %.4f m/km towards east, %.4f m/km towards north\n", 1000.0 * tilt[0],
+        1000.0 * tilt[1]);
     if (m->kind != SDM_BIAS_TRACK)
         return;
     add(t,
-        "track        %.2f deg (%s)  degree %d  sines %d  profile %.3f m (root mean square)  cross-validated error "
+        "track        %.2f deg (%s)  degree %d  sines %d  profile %.3f m (root mean square)  cross-validated "
+        "error "
         "%.3f -> %.3f m\n",
-        m->track_deg, r->track_from, m->degree, m->sines, sdm_bias_profile_rms(m), m->low_order_m, m->chosen_m);
+        m->track_deg, r->track_from, m->degree, m->sines, sdm_bias_profile_rms(m), m->low_order_m,
+        m->chosen_m);
     for (int k = 0; k < m->sines; k++)
         add(t, "sine %d       wavelength %.1f m  amplitude %.3f m\n", k + 1, m->sine[k].wavelength_m,
             m->sine[k].amplitude_m);

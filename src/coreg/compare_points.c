@@ -16,11 +16,12 @@ typedef struct Sites {
     SdmComparison *w;
     double base_m; /* to be added to the spline */
     int64_t count;
-    double *x_m, *y_m, *height_m; /* place, metres from the corner of the grid east and north; of the reference */
-    float *residual_m;            /* DEM minus reference, shift taken out; NaN: the DEM has no height */
-    float *east, *north;          /* slope of the DEM */
-    float *value, *spare;         /* scratch */
-    uint8_t *class;               /* of --class; 0 without it */
+    double *x_m, *y_m,
+        *height_m;        /* place, metres from the corner of the grid east and north; of the reference */
+    float *residual_m;    /* DEM minus reference, shift taken out; NaN: the DEM has no height */
+    float *east, *north;  /* slope of the DEM */
+    float *value, *spare; /* scratch */
+    uint8_t *class;       /* of --class; 0 without it */
 } Sites;
 
 static SdmStatus sites_open(SdmComparison *w, Sites *s)
@@ -41,8 +42,8 @@ done:
 
 static void sites_close(Sites *s)
 {
-    void *const array[] = {&s->x_m, &s->y_m, &s->height_m, &s->residual_m, &s->east,
-                           &s->north, &s->value, &s->spare, &s->class};
+    void *const array[] = {&s->x_m,   &s->y_m,   &s->height_m, &s->residual_m, &s->east,
+                           &s->north, &s->value, &s->spare,    &s->class};
     for (int k = 0; k < 9; k++)
         sdm_free(array[k]);
 }
@@ -87,7 +88,8 @@ static void measure(Sites *s, const double shift_m[3])
 #pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t i = 0; i < s->count; i++) {
         double slope[2];
-        const double col = (s->x_m[i] - shift_m[0]) / g->dx_m - 0.5, row = -(s->y_m[i] - shift_m[1]) / g->dy_m - 0.5;
+        const double col = (s->x_m[i] - shift_m[0]) / g->dx_m - 0.5,
+                     row = -(s->y_m[i] - shift_m[1]) / g->dy_m - 0.5;
         s->residual_m[i] = NAN;
         if (!has_height(g, col, row))
             continue;
@@ -110,7 +112,8 @@ static int find_step(Sites *s, double step_m[3])
 {
     double sums[SDM_COREG_SUMS] = {0}, median_m;
     const int64_t n = residuals(s);
-    const double nmad_m = sdm_nmad_f32(s->value, n, &median_m), limit_m = OUTLIER_NMADS * fmax(nmad_m, MIN_NMAD_M);
+    const double nmad_m = sdm_nmad_f32(s->value, n, &median_m),
+                 limit_m = OUTLIER_NMADS * fmax(nmad_m, MIN_NMAD_M);
     for (int64_t i = 0; i < s->count; i++) {
         const double d = (double)s->residual_m[i], e = (double)s->east[i], k = (double)s->north[i];
         if (!(fabs(d - median_m) < limit_m))
@@ -119,12 +122,17 @@ static int find_step(Sites *s, double step_m[3])
         for (int j = 0; j < SDM_COREG_SUMS; j++)
             sums[j] += terms[j];
     }
-    return sdm_coreg_solve(sums, sums[5] < MIN_POINTS ? 0.0 : sums[5], fmax(nmad_m, MIN_NOISE_M), s->w->g.dx_m, step_m);
+    /* every point is independent, whereas many cells count as one */
+    const double noise_m = sums[5] < MIN_POINTS
+                               ? (double)INFINITY
+                               : fmax(nmad_m, MIN_NOISE_M) / sqrt((double)SDM_COREG_CORRELATED);
+    return sdm_coreg_solve(sums, noise_m, s->w->g.dx_m, step_m);
 }
 
-static SdmStatus find_shift(Sites *s)
+static SdmStatus find_shift(void *of)
 {
     SdmStatus st = SDM_OK;
+    Sites *const s = of;
     SdmCompareResult *const out = s->w->out;
     double *const shift_m = out->shift_m;
     for (int round = 0; round < MAX_ROUNDS; round++) {
@@ -142,9 +150,10 @@ done:
     return st;
 }
 
-/* Residuals with the model left in, at the places of the DEM. */
-static int64_t take_samples(const Sites *s, const SdmBiasModel *taken_out, SdmBiasSamples *out)
+/* At the places of the DEM. */
+static void take_samples(void *of, const SdmBiasModel *taken_out, SdmBiasSamples *out)
 {
+    const Sites *const s = of;
     const SdmCoregGrid *const g = &s->w->g;
     const double *const shift_m = s->w->out->shift_m;
     out->count = 0;
@@ -155,39 +164,15 @@ static int64_t take_samples(const Sites *s, const SdmBiasModel *taken_out, SdmBi
             continue;
         out->east_m[out->count] = (float)east_m;
         out->north_m[out->count] = (float)north_m;
-        out->error_m[out->count++] = (float)((double)s->residual_m[i] + sdm_bias_at(taken_out, east_m, north_m));
+        out->error_m[out->count++] =
+            (float)((double)s->residual_m[i] + sdm_bias_at(taken_out, east_m, north_m));
     }
-    return out->count;
 }
 
-/* The shift and, with --model, what the residuals have in common, one after the other until the shift stays. */
-static SdmStatus align(Sites *s)
+static SdmStatus fit_spline(void *of)
 {
-    SdmStatus st = SDM_OK;
-    SdmComparison *const w = s->w;
-    SdmBiasSamples samples = {0};
-    SdmBiasModel taken_out = {.kind = SDM_BIAS_NONE};
-    for (int round = 0;; round++) {
-        const double before_m[3] = {w->out->shift_m[0], w->out->shift_m[1], w->out->shift_m[2]};
-        TRY(find_shift(s));
-        if (!sdm_compare_goes_on(w->out, before_m, round))
-            break;
-        if (!samples.east_m) {
-            TRY(sdm_alloc(w->ctx, &samples.east_m, (size_t)s->count, sizeof(float), "residuals"));
-            TRY(sdm_alloc(w->ctx, &samples.north_m, (size_t)s->count, sizeof(float), "residuals"));
-            TRY(sdm_alloc(w->ctx, &samples.error_m, (size_t)s->count, sizeof(float), "residuals"));
-        }
-        take_samples(s, &taken_out, &samples);
-        TRY(sdm_bias_fit(w->ctx, &samples, fmax(w->g.dx_m, w->g.dy_m), &w->out->bias));
-        sdm_compare_take_out(w, &taken_out, &w->out->bias);
-        taken_out = w->out->bias;
-        TRY(sdm_aligned_fit(w->ctx, &w->g, &s->base_m));
-    }
-done:
-    sdm_free(&samples.east_m);
-    sdm_free(&samples.north_m);
-    sdm_free(&samples.error_m);
-    return st;
+    Sites *const s = of;
+    return sdm_aligned_fit(s->w->ctx, &s->w->g, &s->base_m);
 }
 
 /* ---- figures ---- */
@@ -256,12 +241,13 @@ static SdmStatus fail_outside(const Sites *s)
         low[1] = fmin(low[1], w->points.y[i]);
         high[1] = fmax(high[1], w->points.y[i]);
     }
-    return sdm_fail(w->ctx, SDM_ERR_DATA,
-                    "reference %s: none of its %lld points lies on a cell of DEM %s that counts (points: x %.6g..%.6g, y "
-                    "%.6g..%.6g, DEM: x %.6g..%.6g, y %.6g..%.6g, in the CRS of the DEM; %s)",
-                    w->in[SDM_IN_REFERENCE].path, (long long)w->points.count, w->in[SDM_IN_DEM].path, low[0], high[0],
-                    low[1], high[1], t[0], t[0] + (double)w->grid.cols * t[1],
-                    t[3] + (double)w->grid.rows * t[5], t[3], w->points.source);
+    return sdm_fail(
+        w->ctx, SDM_ERR_DATA,
+        "reference %s: none of its %lld points lies on a cell of DEM %s that counts (points: x %.6g..%.6g, y "
+        "%.6g..%.6g, DEM: x %.6g..%.6g, y %.6g..%.6g, in the CRS of the DEM; %s)",
+        w->in[SDM_IN_REFERENCE].path, (long long)w->points.count, w->in[SDM_IN_DEM].path, low[0], high[0],
+        low[1], high[1], t[0], t[0] + (double)w->grid.cols * t[1], t[3] + (double)w->grid.rows * t[5], t[3],
+        w->points.source);
 }
 
 SdmStatus sdm_compare_points(SdmComparison *w)
@@ -274,7 +260,8 @@ SdmStatus sdm_compare_points(SdmComparison *w)
                         w->opt->difference ? "--difference" : "--png", w->in[SDM_IN_REFERENCE].path);
     snprintf(w->out->source, sizeof w->out->source, "%s", w->points.source);
     sdm_raster_grid_own(&w->in[SDM_IN_DEM], &w->grid);
-    TRY(sdm_input_points_match_datum(w->ctx, &w->in[SDM_IN_DEM], &w->in[SDM_IN_REFERENCE], &w->points, w->out->note));
+    TRY(sdm_input_points_match_datum(w->ctx, &w->in[SDM_IN_DEM], &w->in[SDM_IN_REFERENCE], &w->points,
+                                     w->out->note));
     TRY(sdm_compare_open_grid(w));
     TRY(sdm_compare_load_cells(w));
     TRY(sites_open(w, &s));
@@ -283,7 +270,7 @@ SdmStatus sdm_compare_points(SdmComparison *w)
         st = fail_outside(&s);
         goto done;
     }
-    TRY(sdm_aligned_fit(w->ctx, &w->g, &s.base_m));
+    TRY(fit_spline(&s));
     measure(&s, none_m);
     stats_of(&s, BY_NONE, 0, &w->out->raw);
     w->out->cells = s.count;
@@ -294,7 +281,11 @@ SdmStatus sdm_compare_points(SdmComparison *w)
         goto done;
     }
     TRY(sdm_compare_choose_model(w));
-    TRY(align(&s));
+    TRY(sdm_compare_align(w, &(SdmCompareSteps){.of = &s,
+                                                .find_shift = find_shift,
+                                                .take_samples = take_samples,
+                                                .dem_changed = fit_spline,
+                                                .samples = (size_t)s.count}));
     TRY(residual_stats(&s));
     TRY(sdm_compare_write(w));
 done:

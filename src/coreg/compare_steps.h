@@ -30,7 +30,8 @@ typedef struct SdmComparison {
 
 /* Allocate the arrays of g for w->grid within --memory, and load the DEM. */
 SdmStatus sdm_compare_open_grid(SdmComparison *w);
-/* Mask of the cells from --class, --within and --mask: class bits, and SDM_COREG_STABLE for those that count. */
+/* Mask of the cells from --class, --within and --mask: class bits, and SDM_COREG_STABLE for those that count.
+ */
 SdmStatus sdm_compare_load_cells(SdmComparison *w);
 /* Number of the bin of a slope, 1..6; 0 where it is not finite. */
 unsigned sdm_compare_slope_bin(double gradient);
@@ -41,13 +42,21 @@ int sdm_compare_band(const SdmCompareResult *out, double height_m);
 
 /* Set the kind of out->bias from --model and, for a track, its direction from --track or the footprint. */
 SdmStatus sdm_compare_choose_model(SdmComparison *w);
-/* Replace a model that was taken out of the DEM's heights by another. */
-void sdm_compare_take_out(SdmComparison *w, const SdmBiasModel *before, const SdmBiasModel *now);
-/* Is another round of shift and model needed? */
-bool sdm_compare_goes_on(const SdmCompareResult *out, const double before_m[3], int round);
+/* What differs between cells and points when shift and model are found. */
+typedef struct SdmCompareSteps {
+    void *of;
+    SdmStatus (*find_shift)(void *of); /* -> out->shift_m, undetermined */
+    void (*take_samples)(void *of, const SdmBiasModel *taken_out,
+                         SdmBiasSamples *out); /* residuals, the model left in */
+    SdmStatus (*dem_changed)(
+        void *of);  /* the model was taken out of the DEM's heights; NULL: nothing to do */
+    size_t samples; /* at most */
+} SdmCompareSteps;
+/* The shift and, with --model, what the residuals have in common, in turn until the shift stays. */
+SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps);
 
-/* Figures by class and outside of the mask, from the resampled DEM, and the files --aligned and --difference.  The last
- * step: overwrites the residuals. */
+/* Figures by class and outside of the mask, from the resampled DEM, and the files --aligned and --difference.
+ * The last step: overwrites the residuals. */
 SdmStatus sdm_compare_write(SdmComparison *w);
 
 /* ---- compare_points.c ---- */

@@ -8,8 +8,7 @@
 
 enum {
     MAX_ROUNDS = 20,
-    SUMS = SDM_COREG_SUMS,
-    CORRELATED_CELLS = 25 /* errors of neighbouring cells are correlated: so many cells count as one */
+    SUMS = SDM_COREG_SUMS
 };
 static const double LAST_STEP_M = 0.005; /* a shorter step ends the rounds */
 static const double MIN_NOISE_M = 0.01;  /* of a residual, when the error of the shift is estimated */
@@ -85,7 +84,8 @@ static SdmStatus fit_reference(SdmContext *ctx, SdmCoregGrid *g, double *median_
     const double median = *median_m = sdm_median_f32(g->scratch, n);
 #pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t i = 0; i < g->rows * g->cols; i++) {
-        const bool used = g->whole_reference ? !isnan(g->reference_m[i]) : (g->mask[i] & SDM_COREG_REFERENCE) != 0;
+        const bool used =
+            g->whole_reference ? !isnan(g->reference_m[i]) : (g->mask[i] & SDM_COREG_REFERENCE) != 0;
         g->residual_m[i] = used ? (float)((double)g->reference_m[i] - median) : 0.0f;
     }
     return sdm_spline_fit(ctx, &g->spline, g->residual_m);
@@ -151,7 +151,7 @@ static void sum_row(const Round *r, int64_t j, double sums[SUMS])
     }
 }
 
-int sdm_coreg_solve(const double s[SUMS], double independent, double noise_m, double cell_m, double step_m[3])
+int sdm_coreg_solve(const double s[SUMS], double noise_m, double cell_m, double step_m[3])
 {
     const double n = fmax(s[5], 1.0), mean_e = s[2] / n, mean_n = s[4] / n, mean_d = s[8] / n;
     const double ee = s[0] / n - mean_e * mean_e, en = s[1] / n - mean_e * mean_n,
@@ -164,7 +164,7 @@ int sdm_coreg_solve(const double s[SUMS], double independent, double noise_m, do
     for (int k = 0; k < 2; k++) { /* the axis of the larger variance first */
         const double variance = fmax(k ? middle - half : middle + half, 0.0);
         const double axis[2] = {k ? -sin(angle) : cos(angle), k ? cos(angle) : sin(angle)};
-        if (!(noise_m < 0.5 * cell_m * sqrt(variance * independent))) {
+        if (!(noise_m < 0.5 * cell_m * sqrt(variance * n / SDM_COREG_CORRELATED))) {
             undetermined++;
             continue;
         }
@@ -188,8 +188,7 @@ static int find_step(SdmCoregGrid *g, double up_m, double *row_sums, double step
     for (int64_t j = 0; j < g->rows; j++)
         for (int k = 0; k < SUMS; k++)
             total[k] += row_sums[j * SUMS + k];
-    return sdm_coreg_solve(total, fmax(total[5], 1.0) / CORRELATED_CELLS, fmax(nmad_m, MIN_NOISE_M), g->dx_m,
-                           step_m);
+    return sdm_coreg_solve(total, fmax(nmad_m, MIN_NOISE_M), g->dx_m, step_m);
 }
 
 /* The reference shifted horizontally -> residual_m. */

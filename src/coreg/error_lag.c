@@ -26,7 +26,8 @@ static void set_areas(float *mean, int64_t n, SdmErrorLag *out)
 }
 
 /* Pairs along the even rows and along the even columns -> differences. */
-static int64_t grid_pairs(const float *r, int64_t cols, int64_t rows, int64_t across, int64_t down, float *out)
+static int64_t grid_pairs(const float *r, int64_t cols, int64_t rows, int64_t across, int64_t down,
+                          float *out)
 {
     int64_t n = 0;
     for (int64_t j = 0; j < rows; j++)
@@ -63,8 +64,8 @@ static int64_t grid_areas(const float *r, int64_t cols, int64_t rows, int64_t w,
     return n;
 }
 
-void sdm_error_lag_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m, float *scratch,
-                        SdmErrorLag *out)
+void sdm_error_lag_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
+                        float *scratch, SdmErrorLag *out)
 {
     const double lag_m = out->lag_m, across = round(lag_m / dx_m), down = round(lag_m / dy_m);
     *out = (SdmErrorLag){.lag_m = lag_m, .semivariance_m2 = NAN, .area_error_m = NAN};
@@ -97,7 +98,8 @@ static int64_t point_areas(const PointInSquare *square, const float *residual_m,
     int64_t count = 0;
     for (int64_t i = 0, end; i < n; i = end) {
         double sum = 0.0;
-        for (end = i; end < n && square[end].column == square[i].column && square[end].row == square[i].row; end++)
+        for (end = i; end < n && square[end].column == square[i].column && square[end].row == square[i].row;
+             end++)
             sum += (double)residual_m[square[end].index];
         if (end - i >= MIN_POINTS)
             mean[count++] = (float)(sum / (double)(end - i));
@@ -106,8 +108,8 @@ static int64_t point_areas(const PointInSquare *square, const float *residual_m,
 }
 
 /* Differences of pairs about lag_m apart: some points, evenly chosen, with all others. */
-static int64_t point_pairs(const float *residual_m, const double *x_m, const double *y_m, int64_t n, double lag_m,
-                           float *out)
+static int64_t point_pairs(const float *residual_m, const double *x_m, const double *y_m, int64_t n,
+                           double lag_m, float *out)
 {
     int64_t count = 0;
     const double near = 0.8 * lag_m, far = 1.25 * lag_m;

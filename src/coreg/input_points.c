@@ -137,8 +137,9 @@ static SdmStatus read_number(const Reading *r, OGRFeatureH feature, int field, d
     if (text[strspn(text, " \t")] == '\0')
         return SDM_OK;
     if (end == text || end[strspn(end, " \t")] != '\0')
-        return sdm_fail(r->ctx, SDM_ERR_INPUT, "reference %s: line %lld, column %s is '%.40s', expected a number",
-                        r->path, (long long)r->features + 1, field_name(r->fields, field), text);
+        return sdm_fail(r->ctx, SDM_ERR_INPUT,
+                        "reference %s: line %lld, column %s is '%.40s', expected a number", r->path,
+                        (long long)r->features + 1, field_name(r->fields, field), text);
     *out = value;
     return SDM_OK;
 }
@@ -149,7 +150,8 @@ static SdmStatus read_geometry(Reading *r, OGRGeometryH geometry, double height_
     const OGRwkbGeometryType type = geometry ? wkbFlatten(OGR_G_GetGeometryType(geometry)) : wkbUnknown;
     if (type == wkbPoint && !OGR_G_IsEmpty(geometry)) {
         const double z = OGR_G_Is3D(geometry) ? OGR_G_GetZ(geometry, 0) : (double)NAN;
-        return push(r, OGR_G_GetX(geometry, 0), OGR_G_GetY(geometry, 0), r->columns.height < 0 ? z : height_m);
+        return push(r, OGR_G_GetX(geometry, 0), OGR_G_GetY(geometry, 0),
+                    r->columns.height < 0 ? z : height_m);
     }
     for (int k = 0; type == wkbMultiPoint && k < OGR_G_GetGeometryCount(geometry); k++)
         TRY(read_geometry(r, OGR_G_GetGeometryRef(geometry, k), height_m));
@@ -189,7 +191,8 @@ static SdmStatus choose_columns(Reading *r, OGRLayerH layer)
     }
     if (r->columns.x < 0 || r->columns.height < 0)
         return sdm_fail(r->ctx, SDM_ERR_INPUT,
-                        "reference %s: its first line names no column of %s; expected x and y, or lon and lat, and one of "
+                        "reference %s: its first line names no column of %s; expected x and y, or lon and "
+                        "lat, and one of "
                         "" HEIGHT_NAMES "",
                         r->path, r->columns.x < 0 ? "places" : "heights");
     return SDM_OK;
@@ -207,9 +210,10 @@ static SdmStatus read_features(Reading *r, OGRLayerH layer)
         TRY(st);
     }
     if (r->out->count == 0 && r->without_height > 0)
-        st = sdm_fail(r->ctx, SDM_ERR_INPUT,
-                      "reference %s: its points have no heights; expected a Z coordinate, or a column " HEIGHT_NAMES,
-                      r->path);
+        st = sdm_fail(
+            r->ctx, SDM_ERR_INPUT,
+            "reference %s: its points have no heights; expected a Z coordinate, or a column " HEIGHT_NAMES,
+            r->path);
     else if (r->out->count == 0)
         st = sdm_fail(r->ctx, SDM_ERR_INPUT, "reference %s: its first layer has no points", r->path);
 done:
@@ -226,7 +230,8 @@ static SdmStatus choose_srs(Reading *r, OGRLayerH layer, const SdmInputRaster *d
     OGRSpatialReferenceH degrees = NULL;
     const Columns *const c = &r->columns;
     char places[64] = "their geometry", height[64] = "Z";
-    raster->vertical = sdm_vertical_of_srs(declared, NULL, raster->vertical_name, sizeof raster->vertical_name);
+    raster->vertical =
+        sdm_vertical_of_srs(declared, NULL, raster->vertical_name, sizeof raster->vertical_name);
     if (declared) {
         TRY(sdm_input_raster_set_srs(r->ctx, raster, declared));
     } else if (c->degrees) {
@@ -242,7 +247,9 @@ static SdmStatus choose_srs(Reading *r, OGRLayerH layer, const SdmInputRaster *d
     if (c->height >= 0)
         snprintf(height, sizeof height, "column %.20s", field_name(r->fields, c->height));
     snprintf(r->out->source, sizeof r->out->source, "places from %s in %.60s, heights from %s", places,
-             declared ? OSRGetName(raster->srs) : c->degrees ? "EPSG:4326 (assumed)" : "the DEM's CRS (assumed)",
+             declared     ? OSRGetName(raster->srs)
+             : c->degrees ? "EPSG:4326 (assumed)"
+                          : "the DEM's CRS (assumed)",
              height);
 done:
     OSRDestroySpatialReference(degrees);
@@ -272,14 +279,14 @@ static SdmStatus transform(SdmContext *ctx, const SdmInputRaster *dem, const Sdm
     OSRDestroySpatialReference(to);
     if (!change)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "reference %s: its points in '%s' cannot be brought to the CRS of the DEM (PROJ: %s)", raster->path,
-                        OSRGetName(raster->srs), CPLGetLastErrorMsg());
+                        "reference %s: its points in '%s' cannot be brought to the CRS of the DEM (PROJ: %s)",
+                        raster->path, OSRGetName(raster->srs), CPLGetLastErrorMsg());
     OCTDestroyCoordinateTransformation(change);
     return SDM_OK;
 }
 
-SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInputRaster *dem, SdmInputRaster *raster,
-                                SdmInputPoints *out)
+SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInputRaster *dem,
+                                SdmInputRaster *raster, SdmInputPoints *out)
 {
     SdmStatus st = SDM_OK;
     Reading r = {.ctx = ctx, .path = path, .out = out};

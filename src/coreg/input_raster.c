@@ -67,7 +67,8 @@ SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *r
     OGRSpatialReferenceH const srs = GDALGetSpatialRef(out->file);
     if (!srs) {
         st = sdm_fail(ctx, SDM_ERR_INPUT,
-                      "%s %s: has no coordinate reference system; give it one with gdal_edit.py -a_srs", role, path);
+                      "%s %s: has no coordinate reference system; give it one with gdal_edit.py -a_srs", role,
+                      path);
         goto done;
     }
     out->vertical = sdm_vertical_declared(out->file, out->vertical_name, sizeof out->vertical_name);
@@ -179,10 +180,19 @@ const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRa
 
 void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out)
 {
-    *out = (SdmRasterGrid){.cols = GDALGetRasterXSize(dem->file), .rows = GDALGetRasterYSize(dem->file), .dem = dem};
+    *out = (SdmRasterGrid){
+        .cols = GDALGetRasterXSize(dem->file), .rows = GDALGetRasterYSize(dem->file), .dem = dem};
     GDALGetGeoTransform(dem->file, out->transform);
     out->dx_m = out->transform[1] * OSRGetLinearUnits(dem->srs, NULL);
     out->dy_m = -out->transform[5] * OSRGetLinearUnits(dem->srs, NULL);
+}
+
+void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *up)
+{
+    double own[6];
+    GDALGetGeoTransform(grid->dem->file, own);
+    *left = (int64_t)round((own[0] - grid->transform[0]) / own[1]);
+    *up = (int64_t)round((own[3] - grid->transform[3]) / own[5]);
 }
 
 GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int64_t pitch, double nodata)

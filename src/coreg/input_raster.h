@@ -30,18 +30,19 @@ SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem)
 
 typedef struct SdmInputPoints {
     int64_t count;
-    double *x, *y;       /* in the CRS of the DEM */
-    double *height_m;    /* finite */
-    char source[200];    /* which columns and which CRS were taken, for the output */
+    double *x, *y;    /* in the CRS of the DEM */
+    double *height_m; /* finite */
+    char source[200]; /* which columns and which CRS were taken, for the output */
 } SdmInputPoints;
 
-/* Is the reference a file of points: a text table (.csv, .txt, .tsv), or what GDAL opens as vectors, not as a raster? */
+/* Is the reference a file of points: a text table (.csv, .txt, .tsv), or what GDAL opens as vectors, not as a
+ * raster? */
 bool sdm_input_is_points(const char *path);
-/* Open a file of points, and read them: geometry with Z, or with the heights in a column; or a table with columns
- * x and y, or lon and lat, and z or height.  Without a CRS, lon and lat are EPSG:4326, and x and y of the DEM's CRS.
- * raster: path, CRS and vertical datum of the file.  Close both after failure, too. */
-SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInputRaster *dem, SdmInputRaster *raster,
-                                SdmInputPoints *out);
+/* Open a file of points, and read them: geometry with Z, or with the heights in a column; or a table with
+ * columns x and y, or lon and lat, and z or height.  Without a CRS, lon and lat are EPSG:4326, and x and y of
+ * the DEM's CRS. raster: path, CRS and vertical datum of the file.  Close both after failure, too. */
+SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInputRaster *dem,
+                                SdmInputRaster *raster, SdmInputPoints *out);
 void sdm_input_points_close(SdmInputPoints *points);
 
 /* ---- grids ---- */
@@ -55,8 +56,10 @@ typedef struct SdmRasterGrid {
 
 /* The DEM's grid. */
 void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out);
-/* A raster of one band in memory, with the grid's size, place and horizontal CRS, whose pixels are `values`, rows
- * `pitch` values apart; NULL: no memory. */
+/* First column and row of the grid that are the DEM's. */
+void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *up);
+/* A raster of one band in memory, with the grid's size, place and horizontal CRS, whose pixels are `values`,
+ * rows `pitch` values apart; NULL: no memory. */
 GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int64_t pitch, double nodata);
 /* The DEM's grid, extended to hold the reference, too.  SDM_ERR_DATA when the extents do not overlap. */
 SdmStatus sdm_raster_grid_union(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
@@ -84,7 +87,8 @@ SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *gri
                                        const SdmInputRaster *reference, float *reference_m,
                                        char note[SDM_DATUM_NOTE]);
 /* The same for n points: x, y in the CRS of the DEM. */
-SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
-                                       const SdmInputPoints *points, char note[SDM_DATUM_NOTE]);
+SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *dem,
+                                       const SdmInputRaster *reference, const SdmInputPoints *points,
+                                       char note[SDM_DATUM_NOTE]);
 
 #endif

@@ -25,8 +25,8 @@ SdmStatus sdm_spline_fit(SdmContext *ctx, SdmSpline *s, const float *values);
  * value at the padding's edge. */
 SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, double drow, float *out);
 
-/* Value of the spline at a position of the grid, clamped to the padding, and its slope a cell along columns and
- * rows. */
+/* Value of the spline at a position of the grid, clamped to the padding, and its slope a cell along columns
+ * and rows. */
 double sdm_spline_at(const SdmSpline *s, double col, double row, double slope[2]);
 
 #endif

@@ -11,9 +11,7 @@ static const char KIND[] = "median of DEMs";
 
 static void add_title(SdmReport *r, const SdmStackReport *s, const char *output)
 {
-    const char *const slash = strrchr(output, '/');
-    sdm_report_title(r, slash ? slash + 1 : output, "stack of %d DEMs · %s · stereodem %s", s->count, KIND,
-                     SDM_VERSION);
+    sdm_report_title(r, output, "stack of %d DEMs · %s · stereodem %s", s->count, KIND, SDM_VERSION);
 }
 
 static void add_stack(SdmReport *r, const SdmStackReport *s)
@@ -115,9 +113,15 @@ SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const S
     return sdm_product_open(ctx, &request, out);
 }
 
-static void build(SdmContext *ctx, const SdmProduct *p, const SdmStackReport *s, const SdmReportWork *work,
-                  SdmReport *r)
+typedef struct StackDone {
+    const SdmStackReport *report;
+    SdmReportWork work;
+} StackDone;
+
+static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r)
 {
+    const SdmStackReport *const s = ((const StackDone *)what)->report;
+    const SdmReportWork *const work = &((const StackDone *)what)->work;
     const SdmOptions *const opt = sdm_product_request(p)->options;
     add_title(r, s, opt->output);
     sdm_report_program(r, p);
@@ -135,16 +139,6 @@ static void build(SdmContext *ctx, const SdmProduct *p, const SdmStackReport *s,
 SdmStatus sdm_stack_product_finish(SdmContext *ctx, SdmProduct *p, const SdmStackReport *report,
                                    const SdmReportWork *work, SdmLease *lease)
 {
-    SdmStatus st = SDM_OK;
-    SdmReport r = {0};
-    SdmReportWork complete = *work;
-    const double start = sdm_now_s();
-    TRY(sdm_product_complete(ctx, p));
-    complete.wall_s += sdm_now_s() - start;
-    sdm_report_open(ctx, &r);
-    build(ctx, p, report, &complete, &r);
-    TRY(sdm_product_publish(ctx, p, &r, lease));
-done:
-    sdm_report_close(&r);
-    return st;
+    StackDone done = {.report = report, .work = *work};
+    return sdm_report_publish(ctx, p, build, &done, &done.work, lease);
 }

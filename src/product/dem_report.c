@@ -186,3 +186,20 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
         work->wall_s, sdm_threads(ctx), (double)sdm_memory_peak(ctx) * 1e-6, work->blocks,
         work->blocks_resumed);
 }
+
+SdmStatus sdm_report_publish(SdmContext *ctx, SdmProduct *p,
+                             void (*build)(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r),
+                             const void *what, SdmReportWork *work, SdmLease *lease)
+{
+    SdmStatus st = SDM_OK;
+    SdmReport r = {0};
+    const double start = sdm_now_s();
+    TRY(sdm_product_complete(ctx, p));
+    work->wall_s += sdm_now_s() - start;
+    sdm_report_open(ctx, &r);
+    build(ctx, p, what, &r);
+    TRY(sdm_product_publish(ctx, p, &r, lease));
+done:
+    sdm_report_close(&r);
+    return st;
+}

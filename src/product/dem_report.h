@@ -27,4 +27,10 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
 /* Datum, spacing and size of the grid: "Heights in metres above ..., cells of ..., 100 x 200." */
 const char *sdm_report_grid_phrase(SdmReport *r, const SdmProduct *p);
 
+/* Complete the product, have its report built, and publish both.  work: part of `what`; wall_s, up to the last block,
+ * grows by what the completion takes. */
+SdmStatus sdm_report_publish(SdmContext *ctx, SdmProduct *p,
+                             void (*build)(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r),
+                             const void *what, SdmReportWork *work, SdmLease *lease);
+
 #endif

@@ -26,7 +26,7 @@ static void mean_row(const Half *l, const float *above, const float *below, floa
         double sum = 0.0;
         int n = 0;
         for (int k = 0; k < last; k++) {
-            const bool seen = in[k] != none;
+            const bool seen = in[k] != none && !isnan(in[k]); /* nodata may be NaN */
             sum += seen ? (double)in[k] : 0.0;
             n += seen;
         }

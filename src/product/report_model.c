@@ -102,10 +102,11 @@ void sdm_report_close(SdmReport *r)
     r->root = NULL;
 }
 
-void sdm_report_title(SdmReport *r, const char *title, const char *fmt, ...)
+void sdm_report_title(SdmReport *r, const char *output, const char *fmt, ...)
 {
     va_list ap;
-    r->title = copy(r, title);
+    const char *const slash = strrchr(output, '/');
+    r->title = copy(r, slash ? slash + 1 : output);
     va_start(ap, fmt);
     r->subtitle = format(r, fmt, ap);
     va_end(ap);

@@ -103,8 +103,8 @@ struct SdmReport {
 
 void sdm_report_open(SdmContext *ctx, SdmReport *r);
 void sdm_report_close(SdmReport *r);
-/* Heading of the page, and the line below it. */
-void sdm_report_title(SdmReport *r, const char *title, const char *fmt, ...)
+/* Heading of the page, the output's name without its folder, and the line below it. */
+void sdm_report_title(SdmReport *r, const char *output, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* key: name of the JSON object, NULL for a card of the page alone; title and place: of the card. */

@@ -8,10 +8,8 @@
 
 static void add_title(SdmReport *r, const SdmSceneReport *s, const SdmOptions *opt)
 {
-    const char *const slash = strrchr(opt->output, '/');
-    sdm_report_title(r, slash ? slash + 1 : opt->output, "%s · %s · %s · matched by %s · stereodem %s",
-                     s->scene_id, s->scene_kind, s->time_utc[0] ? s->time_utc : "time unknown", s->cost,
-                     SDM_VERSION);
+    sdm_report_title(r, opt->output, "%s · %s · %s · matched by %s · stereodem %s", s->scene_id, s->scene_kind,
+                     s->time_utc[0] ? s->time_utc : "time unknown", s->cost, SDM_VERSION);
 }
 
 static void add_scene(SdmReport *r, const SdmSceneReport *s)
@@ -225,8 +223,9 @@ SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const S
     return sdm_product_open(ctx, &request, out);
 }
 
-static void build(SdmContext *ctx, const SdmProduct *p, const SdmSceneReport *s, SdmReport *r)
+static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r)
 {
+    const SdmSceneReport *const s = what;
     const SdmOptions *const opt = sdm_product_request(p)->options;
     add_title(r, s, opt);
     sdm_report_program(r, p);
@@ -249,16 +248,6 @@ static void build(SdmContext *ctx, const SdmProduct *p, const SdmSceneReport *s,
 
 SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report, SdmLease *lease)
 {
-    SdmStatus st = SDM_OK;
-    SdmReport r = {0};
     SdmSceneReport complete = *report;
-    const double start = sdm_now_s();
-    TRY(sdm_product_complete(ctx, p));
-    complete.work.wall_s += sdm_now_s() - start;
-    sdm_report_open(ctx, &r);
-    build(ctx, p, &complete, &r);
-    TRY(sdm_product_publish(ctx, p, &r, lease));
-done:
-    sdm_report_close(&r);
-    return st;
+    return sdm_report_publish(ctx, p, build, &complete, &complete.work, lease);
 }

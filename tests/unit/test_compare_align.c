@@ -1,4 +1,5 @@
-/* What compare takes out of a DEM and writes: shift, tilt and profile along the track; aligned DEM and difference. */
+/* What compare takes out of a DEM and writes: shift, tilt and profile along the track; aligned DEM and
+ * difference. */
 // SPDX-License-Identifier: Apache-2.0
 #include "compare_case.h"
 
@@ -10,7 +11,7 @@ static char folder[] = "/tmp/compare_alignXXXXXX", aligned[64], difference[64];
 
 /* What is put into a DEM besides the shift. */
 typedef struct Errors {
-    double tilt[2];                  /* east and north, m per m */
+    double tilt[2]; /* east and north, m per m */
     double wave_m[2], amplitude_m[2];
     double noise_m;
     double change_m; /* in a band across 80 % of the swath, 10 % of its length */
@@ -59,12 +60,19 @@ static void write_strip(const char *path, const double shift_m[3], const Errors 
             const double x = CELL_M * i, y = -CELL_M * j, east_m = CELL_M * (i - 0.5 * (COLS - 1)),
                          north_m = CELL_M * (0.5 * (ROWS - 1) - j);
             const double across = east_m - north_m * tan(TRACK_DEG * M_PI / 180.0);
-            const bool out = !whole && (fabs(across) > 80.0 * CELL_M || (e->holes && (i / 9 * 7 + j / 5 * 13) % 29 == 0));
-            const double h = terrain(x + shift_m[0], y + shift_m[1]) + shift_m[2] + error_at(e, east_m, north_m) +
-                             e->noise_m * normal() + (in_band(east_m, north_m) ? e->change_m : 0.0);
+            const bool out =
+                !whole && (fabs(across) > 80.0 * CELL_M || (e->holes && (i / 9 * 7 + j / 5 * 13) % 29 == 0));
+            const double h = terrain(x + shift_m[0], y + shift_m[1]) + shift_m[2] +
+                             error_at(e, east_m, north_m) + e->noise_m * normal() +
+                             (in_band(east_m, north_m) ? e->change_m : 0.0);
             v[j * COLS + i] = out ? NAN : (float)h;
         }
-    const Raster r = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = v,
+    const Raster r = {.cols = COLS,
+                      .rows = ROWS,
+                      .epsg = 32631,
+                      .x0 = 600000,
+                      .y0 = 4900000,
+                      .values = v,
                       .datum = "WGS 84 ellipsoid"};
     write_raster(path, &r);
     free(v);
@@ -85,8 +93,9 @@ static float *read_cells(const char *path)
     assert_int_equal(GDALGetRasterXSize(file), COLS);
     assert_int_equal(GDALGetRasterYSize(file), ROWS);
     float *const v = malloc((size_t)COLS * ROWS * sizeof *v);
-    assert_int_equal(GDALRasterIO(GDALGetRasterBand(file, 1), GF_Read, 0, 0, COLS, ROWS, v, COLS, ROWS, GDT_Float32, 0, 0),
-                     CE_None);
+    assert_int_equal(
+        GDALRasterIO(GDALGetRasterBand(file, 1), GF_Read, 0, 0, COLS, ROWS, v, COLS, ROWS, GDT_Float32, 0, 0),
+        CE_None);
     for (int i = 0; i < COLS * ROWS; i++)
         v[i] = v[i] == -9999.0f ? NAN : v[i];
     GDALClose(file);
@@ -137,15 +146,19 @@ static void aligned_again(void **state)
     SdmCompareResult first, second;
     SdmContext *ctx = NULL;
     make(&e);
-    const SdmCompareOptions opt = {.aligned = aligned, .difference = difference, .track_deg = NAN, .overwrite = true},
+    const SdmCompareOptions opt = {.aligned = aligned,
+                                   .difference = difference,
+                                   .track_deg = NAN,
+                                   .overwrite = true},
                             plain = {.track_deg = NAN};
     assert_int_equal(run(&opt, &first, NULL, 0), SDM_OK);
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
-    assert_int_equal(sdm_compare(ctx, aligned, REF, &plain, &second), SDM_OK);
+    assert_int_equal(sdm_compare_dems(ctx, aligned, REF, &plain, &second), SDM_OK);
     sdm_close(&ctx);
     for (int k = 0; k < 3; k++)
         if (!(fabs(second.shift_m[k]) <= 0.02))
-            fail_msg("shift %d of the aligned DEM: %.4f m after %.4f", k, second.shift_m[k], first.shift_m[k]);
+            fail_msg("shift %d of the aligned DEM: %.4f m after %.4f", k, second.shift_m[k],
+                     first.shift_m[k]);
     float *const a = read_cells(aligned), *const d = read_cells(difference), *const ref = read_cells(REF);
     double sum = 0.0;
     int64_t n = 0;
@@ -201,9 +214,13 @@ static void expect_sine(const SdmBiasModel *m, double wave_m, double amplitude_m
 static void track_is_found_and_change_stays(void **state)
 {
     (void)state;
-    const SdmCompareOptions opt = {.model = "track", .difference = difference, .track_deg = NAN, .overwrite = true};
+    const SdmCompareOptions opt = {
+        .model = "track", .difference = difference, .track_deg = NAN, .overwrite = true};
     for (int kind = 0; kind < 2; kind++) {
-        const Errors e = {.tilt = {0.5e-3, 0.0}, .wave_m = {4200, 1300}, .amplitude_m = {2.5, 1.2}, .noise_m = 1.0,
+        const Errors e = {.tilt = {0.5e-3, 0.0},
+                          .wave_m = {4200, 1300},
+                          .amplitude_m = {2.5, 1.2},
+                          .noise_m = 1.0,
                           .change_m = kind ? 20.0 : 0.0};
         SdmCompareResult r;
         double tilt[2];
@@ -257,7 +274,8 @@ static void mask_leaves_out_change(void **state)
     for (int j = 0; j < ROWS; j++)
         for (int i = 0; i < COLS; i++)
             stable[j * COLS + i] = !in_band(CELL_M * (i - 0.5 * (COLS - 1)), CELL_M * (0.5 * (ROWS - 1) - j));
-    const Raster raster = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = stable};
+    const Raster raster = {
+        .cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = stable};
     write_raster(EXTRA, &raster);
     assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA, .track_deg = NAN}, &r, NULL, 0), SDM_OK);
     expect_shift(&r, 0.1);
@@ -267,7 +285,8 @@ static void mask_leaves_out_change(void **state)
         stable[i] = 0.0f;
     write_raster(EXTRA, &raster);
     char error[512];
-    assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA, .track_deg = NAN}, &r, error, sizeof error), SDM_ERR_DATA);
+    assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA, .track_deg = NAN}, &r, error, sizeof error),
+                     SDM_ERR_DATA);
     assert_non_null(strstr(error, "stable ground"));
     free(stable);
 }
@@ -316,15 +335,17 @@ static void wrong_input_is_named(void **state)
     snprintf(other, sizeof other, "%s/input_link.tif", folder);
     write_terrain(input, 0.0, 0.0, 0.0, false);
     assert_int_equal(link(input, other), 0);
-    refused(&(SdmCompareOptions){.mask = input, .aligned = other, .track_deg = NAN, .overwrite = true}, SDM_ERR_USAGE,
-            "would overwrite the input");
+    refused(&(SdmCompareOptions){.mask = input, .aligned = other, .track_deg = NAN, .overwrite = true},
+            SDM_ERR_USAGE, "would overwrite the input");
     refused(&(SdmCompareOptions){.aligned = input, .track_deg = NAN}, SDM_ERR_USAGE, "is there already");
     refused(&(SdmCompareOptions){.aligned = folder, .track_deg = NAN}, SDM_ERR_USAGE, "ends in .tif");
-    refused(&(SdmCompareOptions){.aligned = aligned, .difference = aligned, .track_deg = NAN, .overwrite = true},
-            SDM_ERR_USAGE, "both name");
+    refused(
+        &(SdmCompareOptions){.aligned = aligned, .difference = aligned, .track_deg = NAN, .overwrite = true},
+        SDM_ERR_USAGE, "both name");
     refused(&(SdmCompareOptions){.difference = "/no/such/folder/d.tif", .track_deg = NAN}, SDM_ERR_IO,
-            "cannot be written");
-    refused(&(SdmCompareOptions){.model = "tilt", .track_deg = 9.0}, SDM_ERR_USAGE, "--track: needs --model track");
+            "make it first");
+    refused(&(SdmCompareOptions){.model = "tilt", .track_deg = 9.0}, SDM_ERR_USAGE,
+            "--track: needs --model track");
     write_terrain(DEM, 0.0, 0.0, 0.0, false); /* a rectangle */
     write_terrain(REF, 0.0, 0.0, 0.0, false);
     refused(&(SdmCompareOptions){.model = "track", .track_deg = NAN}, SDM_ERR_DATA, "give --track DEG");
@@ -334,7 +355,8 @@ static void wrong_input_is_named(void **state)
     const Raster ten = {.cols = 30, .rows = 10, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = low};
     write_raster(DEM, &ten);
     write_raster(REF, &ten);
-    refused(&(SdmCompareOptions){.model = "track", .track_deg = 0.0}, SDM_ERR_DATA, "10 cells in common along the track");
+    refused(&(SdmCompareOptions){.model = "track", .track_deg = 0.0}, SDM_ERR_DATA,
+            "10 cells in common along the track");
     unlink(input);
     unlink(other);
 }
@@ -353,8 +375,8 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     const Errors e = {.wave_m = {4200, 1300}, .amplitude_m = {2.5, 1.2}, .noise_m = 1.0};
-    const SdmCompareOptions opt = {.model = "track", .aligned = aligned, .difference = difference, .track_deg = NAN,
-                                   .overwrite = true};
+    const SdmCompareOptions opt = {
+        .model = "track", .aligned = aligned, .difference = difference, .track_deg = NAN, .overwrite = true};
     SdmCompareResult r;
     char error[1024];
     SdmStatus st = SDM_ERR_MEMORY;
@@ -387,7 +409,7 @@ static void threads_make_no_difference(void **state)
         sdm_options_default(&options);
         options.threads = k ? 3 : 1;
         assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
-        assert_int_equal(sdm_compare(ctx, DEM, REF, &opt, &r), SDM_OK);
+        assert_int_equal(sdm_compare_dems(ctx, DEM, REF, &opt, &r), SDM_OK);
         sdm_close(&ctx);
         cells[k] = read_cells(aligned);
     }

@@ -44,7 +44,7 @@ static void faults_are_named(void **state)
     refused(&(SdmCompareOptions){.class_raster = "/vsimem/none.tif"}, SDM_ERR_INPUT, "--class");
     write_flat(EXTRA, ocean, NULL);
     refused(&(SdmCompareOptions){.class_raster = EXTRA}, SDM_ERR_DATA, "class 1");
-    refused(&(SdmCompareOptions){.png = "/no/such/folder/e.png"}, SDM_ERR_IO, "cannot be written");
+    refused(&(SdmCompareOptions){.png = "/no/such/folder/e.png"}, SDM_ERR_IO, "make it first");
     VSILFILE *const junk = VSIFOpenL(DEM, "wb");
     VSIFWriteL("not a raster", 1, 12, junk);
     VSIFCloseL(junk);

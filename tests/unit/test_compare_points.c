@@ -1,4 +1,5 @@
-/* Comparison of a DEM with points: tables and vector layers, their columns and CRS, the shift; what is refused. */
+/* Comparison of a DEM with points: tables and vector layers, their columns and CRS, the shift; what is
+ * refused. */
 // SPDX-License-Identifier: Apache-2.0
 #include "compare_case.h"
 
@@ -20,14 +21,16 @@ static void write_text(const char *path, const char *text)
 /* A point of the true surface, somewhere on the DEM; x, y in its CRS. */
 static void point(int k, double *x, double *y, double *h)
 {
-    const double east_m = 60.0 + fmod(k * 617.31, (COLS - 6) * 30.0), north_m = -60.0 - fmod(k * 331.7, (ROWS - 6) * 30.0);
+    const double east_m = 60.0 + fmod(k * 617.31, (COLS - 6) * 30.0),
+                 north_m = -60.0 - fmod(k * 331.7, (ROWS - 6) * 30.0);
     *x = X0 + 15.0 + east_m; /* write_terrain() has terrain(0, 0) at the centre of the first cell */
     *y = Y0 - 15.0 + north_m;
     *h = terrain(east_m, north_m);
 }
 
 /* A table of the points with this first line; in degrees where `degrees` is a transformation. */
-static void write_table(const char *path, const char *header, const char *format, OGRCoordinateTransformationH degrees)
+static void write_table(const char *path, const char *header, const char *format,
+                        OGRCoordinateTransformationH degrees)
 {
     char *const text = malloc(POINTS * 120 + 200);
     int used = snprintf(text, 200, "%s\n", header);
@@ -42,13 +45,13 @@ static void write_table(const char *path, const char *header, const char *format
     free(text);
 }
 
-static SdmStatus compare_with(const char *path, const SdmCompareOptions *opt, SdmCompareResult *r, char *error,
-                              size_t size)
+static SdmStatus compare_with(const char *path, const SdmCompareOptions *opt, SdmCompareResult *r,
+                              char *error, size_t size)
 {
     SdmContext *ctx = NULL;
     const SdmCompareOptions plain = {.track_deg = NAN};
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
-    const SdmStatus st = sdm_compare(ctx, DEM, path, opt ? opt : &plain, r);
+    const SdmStatus st = sdm_compare_dems(ctx, DEM, path, opt ? opt : &plain, r);
     if (error)
         snprintf(error, size, "%s", sdm_error(ctx));
     else if (st)
@@ -142,7 +145,9 @@ static void classes_and_holes(void **state)
     write_raster(EXTRA, &raster);
     write_terrain(DEM, SHIFT_M[0], SHIFT_M[1], SHIFT_M[2], true);
     write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
-    assert_int_equal(compare_with(CSV, &(SdmCompareOptions){.class_raster = EXTRA, .track_deg = NAN}, &r, NULL, 0), SDM_OK);
+    assert_int_equal(
+        compare_with(CSV, &(SdmCompareOptions){.class_raster = EXTRA, .track_deg = NAN}, &r, NULL, 0),
+        SDM_OK);
     assert_true(r.cells > POINTS / 3 && r.cells < 2 * POINTS / 3);
     assert_true(r.coverage > 0.7 && r.coverage < 0.95);
     assert_near(r.shift_m[0], SHIFT_M[0], 0.2);
@@ -190,20 +195,23 @@ static void wrong_points_are_named(void **state)
     refused(CSV, "lon,lat,z\n50,-20,3\n", NULL, SDM_ERR_DATA, "none of its 1 points lies on");
     refused(CSV, "x,y,name\n600100,4899900,b\n", NULL, SDM_ERR_INPUT, "no column of heights");
     refused(CSV, "a,b,z\n600100,4899900,1\n", NULL, SDM_ERR_INPUT, "no column of places");
-    refused(CSV, "x,y,z\n600100,4899900,1\n600100,4899900,high\n", NULL, SDM_ERR_INPUT, "line 3, column z is 'high'");
+    refused(CSV, "x,y,z\n600100,4899900,1\n600100,4899900,high\n", NULL, SDM_ERR_INPUT,
+            "line 3, column z is 'high'");
     refused(CSV, "x,y,z\n600100,4899900,\n", NULL, SDM_ERR_INPUT, "no heights");
     refused(CSV, "x,y,z\n", NULL, SDM_ERR_INPUT, "has no points");
     refused(JSON,
-            "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, \"geometry\": "
+            "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, "
+            "\"geometry\": "
             "{\"type\": \"Point\", \"coordinates\": [4.2, 44.2]}}]}",
             NULL, SDM_ERR_INPUT, "no heights");
     refused(JSON,
-            "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, \"geometry\": "
+            "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, "
+            "\"geometry\": "
             "{\"type\": \"LineString\", \"coordinates\": [[4.2, 44.2, 1], [4.3, 44.2, 1]]}}]}",
             NULL, SDM_ERR_INPUT, "has no points");
     refused("/vsimem/none.csv", NULL, NULL, SDM_ERR_INPUT, "cannot be opened as points");
-    refused(CSV, "x,y,z\n600100,4899900,1\n", &(SdmCompareOptions){.png = "/tmp/e.png", .track_deg = NAN}, SDM_ERR_USAGE,
-            "needs a raster as reference");
+    refused(CSV, "x,y,z\n600100,4899900,1\n", &(SdmCompareOptions){.png = "/tmp/e.png", .track_deg = NAN},
+            SDM_ERR_USAGE, "needs a raster as reference");
 }
 
 static void every_allocation_may_fail(void **state)
@@ -228,9 +236,9 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_give_the_shift),   cmocka_unit_test(layers_give_the_shift),
-        cmocka_unit_test(classes_and_holes),       cmocka_unit_test(few_points_give_a_height),
-        cmocka_unit_test(wrong_points_are_named),  cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(tables_give_the_shift),  cmocka_unit_test(layers_give_the_shift),
+        cmocka_unit_test(classes_and_holes),      cmocka_unit_test(few_points_give_a_height),
+        cmocka_unit_test(wrong_points_are_named), cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
