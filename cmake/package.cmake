@@ -11,22 +11,21 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${SDM_MAINTAINER})
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
     WORLD_READ WORLD_EXECUTE)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/package_files.cmake)
 set(library libstereodem${SDM_ABI})
-set(about "Turns a stereo pair of satellite images (ASTER level 1A, any pair with RPC cameras) into a georeferenced
-digital elevation model with a quality layer, an orthoimage and a report.")
+set(about "Turns a stereo pair of satellite images (ASTER level 1A, any pair with
+RPC cameras) into a georeferenced digital elevation model with a
+quality layer, an orthoimage and a report.")
 
 function(sdm_package component name section summary more)
     string(TOUPPER ${component} key)
     set(CPACK_DEBIAN_${key}_PACKAGE_NAME ${name} PARENT_SCOPE)
     set(CPACK_DEBIAN_${key}_PACKAGE_SECTION ${section} PARENT_SCOPE)
-    set(CPACK_COMPONENT_${key}_DESCRIPTION "${summary}\n${about}\n.\n${more}" PARENT_SCOPE)
+    set(CPACK_DEBIAN_${key}_DESCRIPTION "${summary}\n${about}\n.\n${more}" PARENT_SCOPE)
     set(doc ${CMAKE_INSTALL_DATADIR}/doc/${name})
     install(FILES ${PROJECT_SOURCE_DIR}/cmake/debian_copyright DESTINATION ${doc} RENAME copyright COMPONENT ${component})
     install(FILES ${PROJECT_BINARY_DIR}/debian_changelog DESTINATION ${doc} RENAME changelog COMPONENT ${component})
@@ -38,7 +37,7 @@ sdm_package(program stereodem science "DEM from a stereo pair of satellite image
 sdm_package(library ${library} libs "DEM from a stereo pair of satellite images - shared library"
             "This package contains the shared library.")
 sdm_package(development libstereodem-dev libdevel "DEM from a stereo pair of satellite images - development files"
-            "This package contains the header, the static library and what pkg-config and CMake need.")
+            "This package contains the header, the static library and what\npkg-config and CMake need.")
 sdm_package(python python3-stereodem python "DEM from a stereo pair of satellite images - Python 3 module"
             "This package contains the Python 3 module, whose arrays are NumPy's.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
@@ -49,4 +48,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION})"
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libgdal-dev, libproj-dev, libcjson-dev")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.8), python3-numpy, ${library} (>= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+file(CONFIGURE OUTPUT shlibs CONTENT "libstereodem ${SDM_ABI} ${library} (>= ${PROJECT_VERSION})\n")
+file(CONFIGURE OUTPUT triggers CONTENT "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/shlibs ${PROJECT_BINARY_DIR}/triggers)
 include(CPack)

@@ -224,6 +224,25 @@ typedef struct SdmRpc {
 /** Give a view its camera.  @param rpc  copied */
 SDM_API SdmStatus sdm_set_rpc(SdmContext *ctx, SdmSide side, const SdmRpc *rpc);
 
+/** What a raster in memory is.  Nothing will be added. */
+typedef struct SdmRasterShape {
+    SdmSampleType type;     /**< of its samples */
+    int64_t width;          /**< columns */
+    int64_t height;         /**< rows */
+    int64_t row_bytes;      /**< from a row to the next, 0: no gaps */
+    double geotransform[6]; /**< GDAL's */
+    const char *crs;        /**< anything that GDAL understands: WKT, "EPSG:32633" */
+    double nodata;          /**< samples of this value are no data; NaN: none */
+} SdmRasterShape;
+
+/** Give a raster in memory a name, which every function and option of this context takes as the name of a file: a DEM
+ *  to compare, a reference, a mask, a prior DEM.
+ *  @param shape    all of it
+ *  @param samples  height x width, copied
+ *  @param[out] name  owned by @p ctx; NULL after a failure
+ *  @return SDM_OK, SDM_ERR_USAGE (shape or CRS), SDM_ERR_MEMORY */
+SDM_API SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const void *samples, const char **name);
+
 /* ---- a DEM in memory ---- */
 
 /** A DEM in memory; to be closed before its context. */

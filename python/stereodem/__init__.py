@@ -116,6 +116,22 @@ class Image:
 
 
 @dataclass
+class Raster:
+    """A raster in memory, such as a reference DEM.
+
+    :param samples: rows x columns of uint8, uint16, int16 or float32
+    :param transform: GDAL's geotransform
+    :param crs: anything that GDAL understands
+    :param nodata: samples of this value are no data; NaN always is
+    """
+
+    samples: npt.NDArray[Any]
+    transform: Sequence[float]
+    crs: str
+    nodata: Optional[float] = None
+
+
+@dataclass
 class Dem:
     """A DEM in memory; every array is rows x columns, the first row is the northernmost.
 
@@ -242,16 +258,29 @@ class _Context:
         found: Result = json.loads(lib.sdm_result_json(self.handle).decode(errors="replace"))
         return found
 
+    def name(self, source: Union[Path, Raster, Dem]) -> bytes:
+        """The name of a file, or one for what is in memory."""
+        if isinstance(source, Dem):
+            source = Raster(source.height, source.transform, source.crs, None)
+        if not isinstance(source, Raster):
+            return os.fsencode(source)
+        samples = _rows(np.asarray(source.samples), "raster in memory")
+        shape = _library.RasterShape(_sample_type(samples, "raster in memory"), samples.shape[1], samples.shape[0],
+                                     samples.strides[0] if samples.shape[0] > 1 else 0,
+                                     (ctypes.c_double * 6)(*source.transform), source.crs.encode(),
+                                     float("nan") if source.nodata is None else source.nodata)
+        found = ctypes.c_char_p()
+        self.check(lib.sdm_add_raster(self.handle, ctypes.byref(shape), samples.ctypes.data, ctypes.byref(found)))
+        return found.value or b""
+
     def take(self, side: int, image: Image) -> None:
         """Give the view its image, mask and camera."""
         which = ("left", "right")[side]
-        samples = _rows(np.asarray(image.samples), which)
-        if samples.dtype not in _SAMPLES:
-            raise Error("%s image: samples are %s, expected uint8, uint16, int16 or float32" % (which, samples.dtype),
-                        "usage")
+        samples = _rows(np.asarray(image.samples), which + " image")
+        kind = _sample_type(samples, which + " image")
         rows, cols = samples.shape
         self.kept.append(samples)
-        self.check(lib.sdm_set_image(self.handle, side, _SAMPLES[samples.dtype], samples.ctypes.data, cols, rows,
+        self.check(lib.sdm_set_image(self.handle, side, kind, samples.ctypes.data, cols, rows,
                                      samples.strides[0] if rows > 1 else 0))
         if image.nodata is not None:
             self.check(lib.sdm_set_image_nodata(self.handle, side, image.nodata))
@@ -265,10 +294,16 @@ class _Context:
             self.check(lib.sdm_set_rpc(self.handle, side, ctypes.byref(image.rpc._struct())))
 
 
-def _rows(samples: npt.NDArray[Any], which: str) -> npt.NDArray[Any]:
+def _sample_type(samples: npt.NDArray[Any], what: str) -> int:
+    if samples.dtype not in _SAMPLES:
+        raise Error("%s: samples are %s, expected uint8, uint16, int16 or float32" % (what, samples.dtype), "usage")
+    return _SAMPLES[samples.dtype]
+
+
+def _rows(samples: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
     """The array with samples side by side; a copy only where they are not."""
     if samples.ndim != 2:
-        raise Error("%s image: an array of %d dimensions, expected rows and columns" % (which, samples.ndim), "usage")
+        raise Error("%s: an array of %d dimensions, expected rows and columns" % (what, samples.ndim), "usage")
     side_by_side = samples.dtype.isnative and samples.strides[1] == samples.itemsize and samples.strides[0] >= (
         samples.shape[1] * samples.itemsize)
     return samples if side_by_side else np.ascontiguousarray(samples, dtype=samples.dtype.newbyteorder("="))
@@ -349,27 +384,30 @@ def info(left: Source, right: Optional[Source] = None, *, log: Optional[Log] = N
         return context.result()
 
 
-def compare(dem: Path, reference: Path, *, progress: Optional[Progress] = None, cancel: Optional[Cancel] = None,
+def compare(dem: Union[Path, Raster, Dem], reference: Union[Path, Raster, Dem], *, progress: Optional[Progress] = None, cancel: Optional[Cancel] = None,
             log: Optional[Log] = None, **options: Option) -> Result:
     """Error statistics of a DEM against a reference, metres: "raw", and "aligned" after co-registration.
+
+    Both are files, or in memory: what :func:`run` returned, or a :class:`Raster`.  Rasters in memory say nothing of their
+    vertical datum: give ``dem_vertical`` and ``reference_vertical`` where they differ.
 
     The option ``class`` is a word of Python: give ``**{"class": path}``.
 
     :raises Error: with one sentence
     """
     with _Context("compare", options, progress, cancel, log) as context:
-        context.check(lib.sdm_compare(context.handle, _name(dem), _name(reference)))
+        context.check(lib.sdm_compare(context.handle, context.name(dem), context.name(reference)))
         return context.result()
 
 
-def stack(dems: Sequence[Path], *, output: Path, progress: Optional[Progress] = None, cancel: Optional[Cancel] = None,
+def stack(dems: Sequence[Union[Path, Raster, Dem]], *, output: Path, progress: Optional[Progress] = None, cancel: Optional[Cancel] = None,
           log: Optional[Log] = None, **options: Option) -> Result:
     """Combine DEMs of one place into the GeoTIFF ``output``: median, NMAD and count of each cell.
 
     :raises Error: with one sentence
     """
     with _Context("stack", dict(options, output=output), progress, cancel, log) as context:
-        names = (ctypes.c_char_p * len(dems))(*[_name(dem) for dem in dems])
+        names = (ctypes.c_char_p * len(dems))(*[context.name(dem) for dem in dems])
         context.check(lib.sdm_stack(context.handle, names, len(dems)))
         return context.result()
 
@@ -418,4 +456,4 @@ def options(command: str) -> List[Dict[str, str]]:
         return found
 
 
-__all__ = ["Dem", "Error", "Image", "RPC", "compare", "info", "match", "options", "run", "stack"]
+__all__ = ["Dem", "Error", "Image", "RPC", "Raster", "compare", "info", "match", "options", "run", "stack"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_double, c_int, c_int64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int, c_int64, c_void_p
 
 ABI = 1
 
@@ -19,6 +19,13 @@ class Rpc(ctypes.Structure):
         "line_off", "samp_off", "lat_off", "long_off", "height_off",
         "line_scale", "samp_scale", "lat_scale", "long_scale", "height_scale")] + [
         (name, c_double * 20) for name in ("line_num", "line_den", "samp_num", "samp_den")]
+
+
+class RasterShape(ctypes.Structure):
+    """SdmRasterShape of stereodem.h."""
+
+    _fields_ = [("type", c_int), ("width", c_int64), ("height", c_int64), ("row_bytes", c_int64),
+                ("geotransform", c_double * 6), ("crs", c_char_p), ("nodata", c_double)]
 
 
 _PROTOTYPES = {
@@ -43,6 +50,7 @@ _PROTOTYPES = {
     "sdm_set_image_nodata": (c_int, [c_void_p, c_int, c_double]),
     "sdm_set_image_mask": (c_int, [c_void_p, c_int, c_void_p, c_int64]),
     "sdm_set_rpc": (c_int, [c_void_p, c_int, POINTER(Rpc)]),
+    "sdm_add_raster": (c_int, [c_void_p, POINTER(RasterShape), c_void_p, POINTER(c_char_p)]),
     "sdm_make_dem": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(c_void_p)]),
     "sdm_dem_cols": (c_int64, [c_void_p]),
     "sdm_dem_rows": (c_int64, [c_void_p]),
@@ -72,4 +80,4 @@ def _load() -> ctypes.CDLL:
 
 lib = _load()
 
-__all__ = ["CANCEL", "LOG", "PROGRESS", "Rpc", "byref", "lib"]
+__all__ = ["CANCEL", "LOG", "PROGRESS", "RasterShape", "Rpc", "lib"]

@@ -346,6 +346,18 @@ void sdm_dem_close(SdmDem **dem)
 
 /* ---- disparities ---- */
 
+static SdmStatus check_match_image(SdmContext *ctx, SdmSide side)
+{
+    SdmStatus st = SDM_OK;
+    const SdmFace *const f = ctx->face;
+    TRY(check_side(ctx, side, true));
+    if (f->image[side].mask)
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "the %s image has a mask, which match does not take; give its pixels a nodata value",
+                      side ? "right" : "left");
+done:
+    return st;
+}
+
 SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)
 {
     SdmStatus st = SDM_OK;
@@ -356,7 +368,7 @@ SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)
     TRY(sdm_face_begin(ctx, "match", &call));
     const SdmOptions *const options = &call.face->values.common;
     for (int k = 0; k < 2; k++)
-        TRY(check_side(ctx, k ? SDM_RIGHT : SDM_LEFT, true));
+        TRY(check_match_image(ctx, k ? SDM_RIGHT : SDM_LEFT));
     const int64_t row = call.face->image[0].width / call.face->values.own.match.downscale * (int64_t)sizeof(float);
     const int64_t pitch = row_bytes ? row_bytes : row;
     if (!disparity || pitch < row) {

@@ -14,6 +14,7 @@ static void free_face(void *data)
     for (int i = 0; i < f->text_count; i++)
         free(f->texts[i]);
     free(f->texts);
+    sdm_face_remove_rasters(f);
     cJSON_Delete(f->result);
     cJSON_free(f->result_text);
     cJSON_free(f->options_text);

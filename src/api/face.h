@@ -20,7 +20,11 @@ typedef struct SdmFace {
     SdmImageArray image[2]; /* samples NULL: none */
     SdmRpc rpc[2];
     bool has_rpc[2];
+    char **rasters;    /* names of sdm_add_raster(); owned */
+    int raster_count;
 } SdmFace;
+
+void sdm_face_remove_rasters(SdmFace *face);
 
 /* One call of the library, from begin to end. */
 typedef struct SdmFaceCall {

@@ -120,6 +120,10 @@ class Python(unittest.TestCase):
     def test_compare_stack_info(self):
         found = stereodem.compare(at("pair.tif"), at("pair/truth.tif"))
         self.assertLess(found["aligned"]["nmad"], 5.0)
+        dem, truth = stereodem.run(self.left, self.right), gdal.Open(at("pair/truth.tif"))
+        raster = stereodem.Raster(truth.ReadAsArray(), truth.GetGeoTransform(), truth.GetProjection(),
+                                  truth.GetRasterBand(1).GetNoDataValue())
+        self.assertEqual(stereodem.compare(dem, raster)["aligned"], found["aligned"])
         stereodem.run(self.left, self.right, output=at("second.tif"), cost="census")
         stereodem.stack([at("pair.tif"), at("second.tif")], output=at("stack.tif"), align="none")
         program("stack", at("pair.tif"), at("second.tif"), "-o", at("stack2.tif"), "--align", "none", "--quiet")
@@ -138,6 +142,8 @@ class Python(unittest.TestCase):
             self.assertEqual("stereodem run: " + str(caught.exception), said.replace(" --", " ").replace(": --", ": "))
         with self.assertRaisesRegex(stereodem.Error, "did you mean threads"):
             stereodem.run(self.left, self.right, thread=2)
+        with self.assertRaisesRegex(stereodem.Error, "left image has a mask"):
+            stereodem.match(*(stereodem.Image(v, mask=v > 3) for v in self.views))
         with self.assertRaisesRegex(stereodem.Error, "float64, expected uint8"):
             stereodem.match(*(stereodem.Image(v.astype(float)) for v in self.views))
 
