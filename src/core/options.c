@@ -83,6 +83,14 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, AT(dem_vertical), 0.0, 0.0, "auto|ellipsoid|egm96|egm2008",
      "auto", SCENE | BLOCKS,
      "Vertical datum of --dem; auto reads it from the file."},
+    {"--reference", "FILE", SDM_OPT_TEXT, AT(reference), NO_RANGE, "none", MAKE | BLOCKS | INPUT,
+     "DEM that corrects the cameras, heights in metres: a 3-D shift and the jitter along the track, which a pair "
+     "cannot show, are fitted to it where the ground has not changed. None of its heights enters the DEM."},
+    {"--reference-mask", "FILE", SDM_OPT_TEXT, AT(reference_mask), NO_RANGE, "none", MAKE | BLOCKS | INPUT,
+     "Raster of stable ground for --reference; 0, NaN or no data = do not use the place. Not needed: change is found."},
+    {"--reference-vertical", "DATUM", SDM_OPT_CHOICE, AT(reference_vertical), 0.0, 0.0,
+     "auto|ellipsoid|egm96|egm2008", "auto", MAKE | BLOCKS,
+     "Vertical datum of --reference; auto reads it from the file."},
     {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one", SCENE | BLOCKS,
      "Band of both images to match, counted from 1; needed where an image has several."},
     {"--mask-left", "FILE", SDM_OPT_TEXT, AT(mask_left), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
@@ -127,6 +135,7 @@ void sdm_options_default(SdmOptions *opt)
         .hmin_m = NAN,
         .hmax_m = NAN,
         .dem_vertical = "auto",
+        .reference_vertical = "auto",
         .base_height = NAN,
         .log = "text",
     };
@@ -249,6 +258,10 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
                         opt->hmin_m, opt->hmax_m);
     if (!opt->dem && strcmp(opt->dem_vertical, usual.dem_vertical) != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--dem-vertical: needs --dem FILE, found none");
+    if (!opt->reference && strcmp(opt->reference_vertical, usual.reference_vertical) != 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--reference-vertical: needs --reference FILE, found none");
+    if (!opt->reference && opt->reference_mask)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--reference-mask: needs --reference FILE, found none");
     TRY(sdm_options_check_optimizer(ctx, opt, changed(opt, &usual)));
     if ((int64_t)opt->bp_weight * opt->bp_truncation > SDM_BP_PENALTY_MAX)
         return sdm_fail(

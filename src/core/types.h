@@ -39,6 +39,9 @@ typedef struct SdmOptions {
     double hmin_m, hmax_m;    /* height range above the ellipsoid, metres; NaN = found without */
     const char *dem;          /* prior DEM that starts the surface; NULL = none */
     const char *dem_vertical; /* "auto", "ellipsoid", "egm96", "egm2008": datum of dem */
+    const char *reference;          /* DEM that corrects the cameras; NULL = none */
+    const char *reference_mask;     /* raster, 0 = not stable ground; NULL = none */
+    const char *reference_vertical; /* "auto", "ellipsoid", "egm96", "egm2008": datum of reference */
     const char *co[SDM_MAX_KEY_VALUES + 1];     /* GDAL creation options NAME=VALUE, NULL-terminated */
     const char *config[SDM_MAX_KEY_VALUES + 1]; /* GDAL configuration options NAME=VALUE, NULL-terminated */
     int band;                 /* band of both images, from 1; 0 = the only one */

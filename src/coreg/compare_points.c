@@ -3,6 +3,7 @@
 #include "coreg/aligned.h"
 #include "coreg/compare_steps.h"
 #include "core/stats.h"
+#include "geo/nuth_kaab.h"
 
 #include <math.h>
 #include <string.h>
@@ -110,7 +111,7 @@ static int64_t residuals(Sites *s)
 /* Step from the shift so far to a better one, by the normal equations of coreg.h. */
 static int find_step(Sites *s, double step_m[3])
 {
-    double sums[SDM_COREG_SUMS] = {0}, median_m;
+    double sums[SDM_NUTH_KAAB_SUMS] = {0}, median_m;
     const int64_t n = residuals(s);
     const double nmad_m = sdm_nmad_f32(s->value, n, &median_m),
                  limit_m = OUTLIER_NMADS * fmax(nmad_m, MIN_NMAD_M);
@@ -118,15 +119,15 @@ static int find_step(Sites *s, double step_m[3])
         const double d = (double)s->residual_m[i], e = (double)s->east[i], k = (double)s->north[i];
         if (!(fabs(d - median_m) < limit_m))
             continue;
-        const double terms[SDM_COREG_SUMS] = {e * e, e * k, e, k * k, k, 1.0, e * d, k * d, d};
-        for (int j = 0; j < SDM_COREG_SUMS; j++)
+        const double terms[SDM_NUTH_KAAB_SUMS] = {e * e, e * k, e, k * k, k, 1.0, e * d, k * d, d};
+        for (int j = 0; j < SDM_NUTH_KAAB_SUMS; j++)
             sums[j] += terms[j];
     }
     /* every point is independent, whereas many cells count as one */
     const double noise_m = sums[5] < MIN_POINTS
                                ? (double)INFINITY
-                               : fmax(nmad_m, MIN_NOISE_M) / sqrt((double)SDM_COREG_CORRELATED);
-    return sdm_coreg_solve(sums, noise_m, s->w->g.dx_m, step_m);
+                               : fmax(nmad_m, MIN_NOISE_M) / sqrt((double)SDM_NUTH_KAAB_CORRELATED);
+    return sdm_nuth_kaab_step(sums, noise_m, s->w->g.dx_m, step_m);
 }
 
 static SdmStatus find_shift(void *of)

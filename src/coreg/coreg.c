@@ -3,12 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/coreg.h"
 #include "core/stats.h"
+#include "geo/nuth_kaab.h"
 
 #include <math.h>
 
 enum {
     MAX_ROUNDS = 20,
-    SUMS = SDM_COREG_SUMS
+    SUMS = SDM_NUTH_KAAB_SUMS
 };
 static const double LAST_STEP_M = 0.005; /* a shorter step ends the rounds */
 static const double MIN_NOISE_M = 0.01;  /* of a residual, when the error of the shift is estimated */
@@ -151,31 +152,6 @@ static void sum_row(const Round *r, int64_t j, double sums[SUMS])
     }
 }
 
-int sdm_coreg_solve(const double s[SUMS], double noise_m, double cell_m, double step_m[3])
-{
-    const double n = fmax(s[5], 1.0), mean_e = s[2] / n, mean_n = s[4] / n, mean_d = s[8] / n;
-    const double ee = s[0] / n - mean_e * mean_e, en = s[1] / n - mean_e * mean_n,
-                 nn = s[3] / n - mean_n * mean_n;
-    const double ed = s[6] / n - mean_e * mean_d, nd = s[7] / n - mean_n * mean_d;
-    const double middle = 0.5 * (ee + nn), half = hypot(0.5 * (ee - nn), en),
-                 angle = 0.5 * atan2(2.0 * en, ee - nn);
-    int undetermined = 0;
-    step_m[0] = step_m[1] = 0.0;
-    for (int k = 0; k < 2; k++) { /* the axis of the larger variance first */
-        const double variance = fmax(k ? middle - half : middle + half, 0.0);
-        const double axis[2] = {k ? -sin(angle) : cos(angle), k ? cos(angle) : sin(angle)};
-        if (!(noise_m < 0.5 * cell_m * sqrt(variance * n / SDM_COREG_CORRELATED))) {
-            undetermined++;
-            continue;
-        }
-        const double step = (axis[0] * ed + axis[1] * nd) / variance;
-        step_m[0] += step * axis[0];
-        step_m[1] += step * axis[1];
-    }
-    step_m[2] = mean_d - mean_e * step_m[0] - mean_n * step_m[1];
-    return undetermined;
-}
-
 /* Step from the shift so far to a better one.  row_sums: rows x SUMS. */
 static int find_step(SdmCoregGrid *g, double up_m, double *row_sums, double step_m[3])
 {
@@ -188,7 +164,7 @@ static int find_step(SdmCoregGrid *g, double up_m, double *row_sums, double step
     for (int64_t j = 0; j < g->rows; j++)
         for (int k = 0; k < SUMS; k++)
             total[k] += row_sums[j * SUMS + k];
-    return sdm_coreg_solve(total, fmax(nmad_m, MIN_NOISE_M), g->dx_m, step_m);
+    return sdm_nuth_kaab_step(total, fmax(nmad_m, MIN_NOISE_M), g->dx_m, step_m);
 }
 
 /* The reference shifted horizontally -> residual_m. */

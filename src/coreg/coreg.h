@@ -55,15 +55,4 @@ typedef struct SdmCoregShift {
  * @return SDM_OK, SDM_ERR_MEMORY, _STOPPED */
 SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, SdmCoregShift *out);
 
-enum {
-    SDM_COREG_SUMS = 9,       /* of the normal equations */
-    SDM_COREG_CORRELATED = 25 /* errors of neighbouring cells are correlated: so many cells count as one */
-};
-/* Solve the normal equations of  residual = east slope x dx + north slope x dy + dz  about the means, along
- * the principal axes of the slopes.  Along an axis where the standard error of the shift, noise / standard
- * deviation of the slope / sqrt(independent cells), is half a cell or more (a plane, flat ground), the step
- * is 0. sums: of ee en e nn n 1 | ed nd d, with e and n the slopes and d the residual.
- * @return number of such axes */
-int sdm_coreg_solve(const double sums[SDM_COREG_SUMS], double noise_m, double cell_m, double step_m[3]);
-
 #endif

@@ -1,5 +1,5 @@
 /* The vertical datums: their names, and the datum that a raster declares.  Undulations: geoid.h.  Heights are converted
- * by product (output), scene/prior_dem (--dem), coreg/compare_datum and the stack. */
+ * by product (output), height_raster (--dem, --reference), coreg/compare_datum and the stack. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_VERTICAL_DATUM_H
 #define SDM_VERTICAL_DATUM_H

@@ -6,8 +6,8 @@
 
 #include "geo/grid.h"
 #include "geo/projector.h"
-#include "geometry/lattice.h"
-#include "geometry/pointing.h"
+#include "geometry/along_correction.h"
+#include "geometry/surface.h"
 #include "input/scene_open.h"
 
 /* The frame is the plane of local east, north (orthographic about the scene's centre), turned so that u runs
@@ -46,11 +46,15 @@ int sdm_frame_lattice_step(const SdmFrame *f, int level);
 void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, double *lat_deg);
 
 /* Build the lattice over frame pixels [u0, u1] x [v0, v1] (grown to whole cells) for heights hmin..hmax.
- * pointing may be NULL.  grid: output CRS of the ground coordinates; NULL leaves them 0. */
+ * pointing may be NULL.  along (NULL: none): evaluated at the heights of `surface` (NULL: at the middle height), so
+ * that it does not depend on the height of a match.  grid: output CRS of the ground coordinates; NULL leaves them
+ * 0. */
 typedef struct SdmLatticeRequest {
     const SdmScene *scene;
     const SdmFrame *frame;
     const SdmPointing *pointing;
+    const SdmAlongCorrection *along;
+    const SdmSurface *surface;
     const SdmGrid *grid;
     int64_t u0, v0, u1, v1;
     int step;

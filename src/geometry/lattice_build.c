@@ -1,5 +1,6 @@
 /* Stage 3: sample the cameras on the nodes of the lattice. */
 // SPDX-License-Identifier: Apache-2.0
+#include "geo/geodesy.h"
 #include "geometry/epipolar_frame.h"
 
 #include <math.h>
@@ -33,6 +34,66 @@ static SdmStatus row_alloc(SdmContext *ctx, int n, NodeRow *r, double **block)
     return SDM_OK;
 }
 
+/* Height of a surface at a frame position, bilinear, continued outside. */
+static double surface_at(const SdmSurface *s, double u, double v)
+{
+    const double size = (double)(1 << s->win.level);
+    const double x = fmin(fmax((u + 0.5) / size - 0.5 - (double)s->win.u0, 0.0), s->win.w - 1.0),
+                 y = fmin(fmax((v + 0.5) / size - 0.5 - (double)s->win.v0, 0.0), s->win.h - 1.0);
+    const int i = (int)x, j = (int)y, ni = i + 1 < s->win.w ? 1 : 0, nj = j + 1 < s->win.h ? s->win.w : 0;
+    const float *const h = s->h_m + (size_t)j * (size_t)s->win.w + (size_t)i;
+    const double top = (double)h[0] + (x - i) * ((double)h[ni] - (double)h[0]),
+                 low = (double)h[nj] + (x - i) * ((double)h[nj + ni] - (double)h[nj]);
+    return top + (y - j) * (low - top);
+}
+
+/* What the correction along the lines adds to the right positions of a node, which are given at the heights h. */
+static void along_shift(const SdmLatticeRequest *q, double u, double v, const double left[2],
+                        const double h[HEIGHTS], const double *const right[HEIGHTS], double shift[2])
+{
+    const double a = h[2] - h[1], t = q->surface ? surface_at(q->surface, u, v) - h[1] : 0.0;
+    double at[2], change[2];
+    for (int k = 0; k < 2; k++) {
+        const double slope = (right[2][k] - right[0][k]) / (2.0 * a),
+                     bend = (right[2][k] - 2.0 * right[1][k] + right[0][k]) / (2.0 * a * a);
+        at[k] = right[1][k] + t * (slope + t * bend);
+        change[k] = slope;
+    }
+    const double f = sdm_along_value(q->along, q->pointing, at, left[1]) / hypot(change[0], change[1]);
+    shift[0] = f * change[0];
+    shift[1] = f * change[1];
+}
+
+/* Degrees of longitude and latitude that the correction moves the ground by, at a latitude. */
+static void ground_shift(const SdmAlongCorrection *a, double lat_deg, double *lon_deg, double *lat_shift_deg)
+{
+    const double e2 = SDM_WGS84_F * (2.0 - SDM_WGS84_F), s = sin(lat_deg * SDM_DEG), w = 1.0 - e2 * s * s;
+    *lon_deg = a->east_m * sqrt(w) / (SDM_WGS84_A * fmax(cos(lat_deg * SDM_DEG), 1e-6)) / SDM_DEG;
+    *lat_shift_deg = a->north_m * w * sqrt(w) / (SDM_WGS84_A * (1.0 - e2)) / SDM_DEG;
+}
+
+/* Apply the correction along the lines to a row of nodes. */
+static void correct_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j, NodeRow *r)
+{
+    const size_t n = (size_t)lat->nu;
+    const double h[HEIGHTS] = {lat->hmin_m, lat->height0_m, lat->hmax_m};
+    for (size_t i = 0; i < n; i++) {
+        double *const right[HEIGHTS] = {r->right + 2 * i, r->right + 2 * (n + i), r->right + 2 * (2 * n + i)};
+        double shift[2];
+        along_shift(q, (double)(lat->u0 + (int64_t)i * lat->step), (double)(lat->v0 + (int64_t)j * lat->step),
+                    r->left + 2 * i, h, (const double *const *)right, shift);
+        for (int k = 0; k < HEIGHTS; k++) {
+            double *const g = r->ground + 3 * (n * (size_t)k + i);
+            double lon_deg, lat_deg;
+            right[k][0] += shift[0];
+            right[k][1] += shift[1];
+            ground_shift(q->along, g[1], &lon_deg, &lat_deg);
+            g[0] += lon_deg;
+            g[1] += lat_deg;
+        }
+    }
+}
+
 static void sample_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j, NodeRow *r)
 {
     const size_t n = (size_t)lat->nu;
@@ -55,6 +116,8 @@ static void sample_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j,
         if (q->pointing)
             sdm_pointing_apply(q->pointing, n, at);
     }
+    if (q->along)
+        correct_row(q, lat, j, r);
 }
 
 /* Second-degree differences over t = h - h0 of three samples at -a, 0, +a. */
@@ -209,8 +272,20 @@ static bool inside(const SdmView *view, const double at[2])
            at[1] <= (double)(sdm_image_height(view->image) - 1);
 }
 
+/* The right position that the cameras and their correction give for a left position and a height. */
+static void exact_right(const SdmLatticeRequest *q, double left[3], double h_m, double right[2])
+{
+    double g[3];
+    left[2] = h_m;
+    sdm_camera_locate(q->scene->view[0].camera, 1, left, g);
+    sdm_camera_project(q->scene->view[1].camera, 1, g, right);
+    if (q->pointing)
+        sdm_pointing_apply(q->pointing, 1, right);
+}
+
 double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
 {
+    const double range[HEIGHTS] = {lat->hmin_m, lat->height0_m, lat->hmax_m};
     double worst_px = NAN;
     for (int j = 0; j < 7; j++)
         for (int i = 0; i < 7; i++)
@@ -218,14 +293,16 @@ double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
                 const double u = (double)lat->u0 + lat->step * (floor((lat->nu - 1.001) * i / 7.0) + 0.5);
                 const double v = (double)lat->v0 + lat->step * (floor((lat->nv - 1.001) * j / 7.0) + 0.5);
                 const double h = lat->hmin_m + (lat->hmax_m - lat->hmin_m) * k / 4.0;
-                double g[3] = {0, 0, q->frame->h0_m}, ray[3] = {0, 0, h}, exact[2], mine[2];
+                double g[3] = {0, 0, q->frame->h0_m}, ray[3], exact[2], mine[2], at[HEIGHTS][2], shift[2] = {0.0};
                 sdm_frame_ground(q->frame, u, v, &g[0], &g[1]);
                 sdm_camera_project(q->scene->view[0].camera, 1, g, ray);
-                ray[2] = h;
-                sdm_camera_locate(q->scene->view[0].camera, 1, ray, g);
-                sdm_camera_project(q->scene->view[1].camera, 1, g, exact);
-                if (q->pointing)
-                    sdm_pointing_apply(q->pointing, 1, exact);
+                exact_right(q, ray, h, exact);
+                for (int m = 0; q->along && m < HEIGHTS; m++)
+                    exact_right(q, ray, range[m], at[m]);
+                if (q->along)
+                    along_shift(q, u, v, ray, range, (const double *const[]){at[0], at[1], at[2]}, shift);
+                exact[0] += shift[0];
+                exact[1] += shift[1];
                 sdm_lattice_right(lat, u, v, h, mine);
                 if (inside(&q->scene->view[0], ray) && inside(&q->scene->view[1], exact))
                     worst_px = fmax(worst_px, hypot(exact[0] - mine[0], exact[1] - mine[1]));

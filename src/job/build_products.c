@@ -1,6 +1,7 @@
 /* Read the blocks, judge the DEM, write the products. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/build_products.h"
+#include "input/source.h"
 #include "product/scene_report.h"
 #include "scene/scene.h"
 
@@ -70,6 +71,8 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
                        .hmax_m = f->hmax_m,
                        .pointing = &p->pointing,
                        .points = &p->points,
+                       .along = &p->along,
+                       .reference = &p->reference,
                        .work = {.blocks = (int)s->tile_count,
                                 .frame_cols = f->width,
                                 .frame_rows = f->height,
@@ -181,9 +184,11 @@ SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const Sdm
 {
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
+    SdmGdalConfig config; /* the reference is read again */
     Build m = {.in = in};
     *out = NULL;
     *no_dem = false;
+    TRY(sdm_gdal_config_begin(ctx, &in->job->options, &config));
     sdm_progress(ctx, 9, 0.87, "writing");
     TRY(begin_report(ctx, in, &m.report));
     TRY(list_inputs(ctx, in->job, in->scene, &m.files));
@@ -202,6 +207,7 @@ SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const Sdm
     *out = product;
     product = NULL;
 done:
+    sdm_gdal_config_end(&config);
     sdm_product_close(&product);
     sdm_free(&m.files);
     return st;

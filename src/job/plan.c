@@ -313,16 +313,18 @@ static SdmStatus add_file(SdmContext *ctx, SdmPlan *plan, const char *folder, co
     return place_of(ctx, plan, folder, path, &f->at);
 }
 
-/* The scene's own files and the prior DEM. */
-static SdmStatus add_files(SdmContext *ctx, SdmPlan *plan, const char *folder, const char *dem,
+/* The scene's own files, the prior DEM and the reference. */
+static SdmStatus add_files(SdmContext *ctx, SdmPlan *plan, const char *folder, const SdmOptions *options,
                            const SdmScene *scene, SdmPlanScene *to)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, &to->file, (size_t)scene->file_count + 1, sizeof *to->file, "list of inputs"));
+    const char *const more[] = {options->dem, options->reference, options->reference_mask};
+    TRY(sdm_alloc(ctx, &to->file, (size_t)scene->file_count + 3, sizeof *to->file, "list of inputs"));
     for (int i = 0; i < scene->file_count; i++)
         TRY(add_file(ctx, plan, folder, scene->files[i].path, to));
-    if (dem)
-        TRY(add_file(ctx, plan, folder, dem, to));
+    for (int i = 0; i < 3; i++)
+        if (more[i])
+            TRY(add_file(ctx, plan, folder, more[i], to));
 done:
     return st;
 }
@@ -381,7 +383,7 @@ static SdmStatus plan_opened(SdmContext *ctx, const Planning *q, const SdmScene 
     to->spacing = t.grid.spacing;
     to->cols = t.grid.cols;
     to->rows = t.grid.rows;
-    TRY(add_files(ctx, q->plan, q->folder, q->options->dem, scene, to));
+    TRY(add_files(ctx, q->plan, q->folder, q->options, scene, to));
     TRY(add_tiles(ctx, &t, q->options->memory_bytes, to));
 done:
     sdm_tiling_free(&t);

@@ -224,6 +224,23 @@ done:
     return st;
 }
 
+static void move_along(Body *b, SdmAlongCorrection *a)
+{
+    move_reals(b, &a->east_m, 1);
+    move_reals(b, &a->north_m, 1);
+    move_int(b, &a->degree, 0, SDM_ALONG_MAX_DEGREE);
+    move_reals(b, a->coef, SDM_ALONG_MAX_TERMS);
+    for (int k = 0; k < 2; k++) {
+        move_int(b, &a->waves[k], 0, SDM_ALONG_WAVES);
+        for (int i = 0; i < SDM_ALONG_WAVES; i++) {
+            SdmAlongWave *const w = &a->wave[k][i];
+            double *const reals[] = {&w->per_row, &w->cos_px, &w->sin_px};
+            for (int j = 0; j < 3; j++)
+                move_reals(b, reals[j], 1);
+        }
+    }
+}
+
 static SdmStatus move_round(SdmContext *ctx, Body *b, SdmPointRound *r)
 {
     SdmStatus st = SDM_OK;
@@ -302,6 +319,53 @@ static void move_grid(Body *b, SdmGrid *g)
     g->geographic = geographic != 0;
 }
 
+static SdmStatus move_bins(SdmContext *ctx, Body *b, SdmReferenceBins *bins)
+{
+    SdmStatus st = SDM_OK;
+    move_reals(b, &bins->step_px, 1);
+    move_int(b, &bins->count, 0, INT32_MAX);
+    if (!has_room_for(b, (uint64_t)bins->count, sizeof(float)))
+        return SDM_OK;
+    if (b->way == READ)
+        TRY(sdm_alloc(ctx, &bins->value_px, (size_t)bins->count + 1, sizeof(float), "means by row"));
+    move_floats(b, bins->value_px, (size_t)bins->count);
+done:
+    return st;
+}
+
+static SdmStatus move_reference(SdmContext *ctx, Body *b, SdmReferenceReport *r)
+{
+    SdmStatus st = SDM_OK;
+    double *const reals[] = {&r->cell_m,  &r->px_per_m,      &r->row_m,         &r->covered,
+                             &r->masked,  &r->fit.point_px,  &r->fit.rows_seen, &r->shift_m[0],
+                             &r->shift_m[1], &r->shift_m[2]};
+    move_int(b, &r->state, SDM_REFERENCE_NONE, SDM_REFERENCE_FITTED);
+    move_text(b, r->reason, sizeof r->reason);
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        move_reals(b, reals[i], 1);
+    move_reals(b, r->fit.constant_px, SDM_ALONG_SCHEMES);
+    move_reals(b, r->fit.fitted_px, SDM_ALONG_SCHEMES);
+    for (int i = 0; i < 4; i++) {
+        move_reals(b, &r->spread[i / 2][i % 2].median_m, 1);
+        move_reals(b, &r->spread[i / 2][i % 2].nmad_m, 1);
+    }
+    for (int k = 0; k < 2; k++)
+        TRY(move_bins(ctx, b, &r->bins[k]));
+    int has_mask = r->changed != NULL;
+    move_int(b, &has_mask, 0, 1);
+    if (!has_mask)
+        return SDM_OK;
+    move_grid(b, &r->grid);
+    const uint64_t n = (uint64_t)r->grid.cols * (uint64_t)r->grid.rows;
+    if (!has_room_for(b, n, 1))
+        return SDM_OK;
+    if (b->way == READ)
+        TRY(sdm_alloc(ctx, &r->changed, (size_t)n + 1, 1, "the change mask"));
+    move_bytes(b, r->changed, (size_t)n);
+done:
+    return st;
+}
+
 static SdmStatus move_prepared(SdmContext *ctx, Body *b, void *object)
 {
     SdmStatus st = SDM_OK;
@@ -315,6 +379,8 @@ static SdmStatus move_prepared(SdmContext *ctx, Body *b, void *object)
         move_reals(b, reals[i], 1);
     move_grid(b, &p->grid);
     TRY(move_pointing(ctx, b, &p->pointing));
+    move_along(b, &p->along);
+    TRY(move_reference(ctx, b, &p->reference));
     TRY(move_points(ctx, b, &p->points));
     TRY(move_surfaces(ctx, b, p));
 done:
@@ -524,7 +590,8 @@ static bool is_consistent(const SdmPrepared *p)
     return a->w == b->w && a->h == b->h && a->level == p->settings.coarse_level && a->level == b->level &&
            p->settings.coarsest_level >= p->settings.coarse_level && p->grid.spacing > 0.0 &&
            p->pointing.terms <= (p->pointing.degree + 1) * (p->pointing.degree + 2) / 2 &&
-           (p->pointing.profile_count == 0 || p->pointing.profile_step_px > 0);
+           (p->pointing.profile_count == 0 || p->pointing.profile_step_px > 0) &&
+           (!sdm_reference_applied(&p->reference) || (p->reference.changed && p->reference.grid.spacing > 0.0));
 }
 
 SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p,

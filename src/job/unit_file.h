@@ -13,7 +13,7 @@
 #include "scene/scene.h"
 
 enum { SDM_UNIT_STAGES = 10 }; /* seconds that each stage took, see sdm_stage_time() */
-enum { SDM_UNIT_FORMAT = 3, SDM_UNIT_PIECE = 1 << 16 };
+enum { SDM_UNIT_FORMAT = 4, SDM_UNIT_PIECE = 1 << 16 };
 
 /* fingerprint: of the inputs and options that the content depends on.  stage_s: seconds that each stage took,
  * or NULL.  sync: see sdm_file_commit().  SDM_ERR_IO with a sentence. */

@@ -12,9 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const suffix[SDM_FILES] = {".html", ".png", ".json", "_qa.tif", "_ortho.tif", ".tif"};
+static const char *const suffix[SDM_FILES] = {".html",   ".png",        ".json", "_qa.tif",
+                                        "_ortho.tif", "_change.tif", ".tif"};
 /* of OUTPUT.part-KIND-RUN */
-static const char *const kind[SDM_FILES] = {"html", "png", "json", "qa", "ortho", "dem"};
+static const char *const kind[SDM_FILES] = {"html", "png", "json", "qa", "ortho", "change", "dem"};
 
 /* Length of the output's name without .tif or .tiff. */
 static size_t stem_length(const char *output)
@@ -182,7 +183,7 @@ bool sdm_output_files_finished(const SdmOutputFiles *files, uint64_t job)
     Marker marker;
     bool all = read_marker(files, &marker) && marker.job == job;
     for (int i = 0; i < SDM_FILES && all; i++)
-        all = exists(files->path[i]) && !is_aside(files, &marker, i);
+        all = (exists(files->path[i]) || i == SDM_FILE_CHANGE) && !is_aside(files, &marker, i); /* not every run has it */
     return all;
 }
 

@@ -20,12 +20,13 @@ struct SdmProduct {
     SdmProductRequest request;
     SdmGrid grid;
     SdmOutputFiles *files;
-    SdmRaster raster[SDM_FILES]; /* DEM, QA, ORTHO while they are filled */
+    SdmRaster raster[SDM_FILES]; /* DEM, QA, ORTHO, CHANGE while they are filled */
+    SdmChangeRaster change;      /* raster[SDM_FILE_CHANGE]'s values */
     char **metadata;             /* of every raster; CSLDestroy */
     SdmUndulation undulation;    /* of the DEM's vertical datum */
     SdmDemStats stats;
     double metres_step; /* unit of the QA raster's bands in metres */
-    SdmPng relief, coverage;
+    SdmPng relief, coverage, change_map;
 };
 
 /* ---- before any work ---- */
@@ -46,11 +47,11 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
     SdmStatus st = SDM_OK;
     SdmOutputFiles *files = NULL;
     SdmGeoid *geoid = NULL;
-    const char *const more[] = {opt->dem, opt->mask_left, opt->mask_right};
+    const char *const more[] = {opt->dem, opt->mask_left, opt->mask_right, opt->reference, opt->reference_mask};
     TRY(name_files(ctx, opt->output, &files));
     for (int i = 0; i < input_count; i++)
         TRY(sdm_output_files_check_input(ctx, files, inputs[i]));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5; i++)
         TRY(sdm_output_files_check_input(ctx, files, more[i]));
     TRY(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
     TRY(sdm_grid_check_srs(ctx, opt->t_srs));
@@ -111,7 +112,13 @@ static void describe_bands(const SdmProduct *p)
     GDALSetRasterUnitType(dem, "m");
     if (p->request.ortho)
         GDALSetDescription(GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1), "left image");
-    GDALDatasetH qa = p->raster[SDM_FILE_QA].dataset;
+    GDALDatasetH change = p->raster[SDM_FILE_CHANGE].dataset, qa = p->raster[SDM_FILE_QA].dataset;
+    for (int k = 1; change && k <= SDM_CHANGE_BANDS; k++) {
+        GDALSetRasterNoDataValue(GDALGetRasterBand(change, k), (double)SDM_NODATA);
+        GDALSetDescription(GDALGetRasterBand(change, k), k == 1 ? "height minus reference" : "changed");
+    }
+    if (change)
+        GDALSetRasterUnitType(GDALGetRasterBand(change, 1), "m");
     for (int k = 0; k < layout->bands; k++) {
         const SdmQaBandKind kind = layout->band[k].kind;
         const bool metres = kind == SDM_BAND_RAY_ERROR || kind == SDM_BAND_SPREAD;
@@ -138,14 +145,16 @@ static SdmRasterSpec spec_of(const SdmProduct *p, int file)
                            .vertical = file == SDM_FILE_DEM ? p->request.options->vertical : SDM_ELLIPSOID,
                            .metadata = p->metadata,
                            .path = p->files->raw[file],
-                           .bands = file == SDM_FILE_QA ? p->request.qa->bands : 1,
+                           .bands = file == SDM_FILE_QA       ? p->request.qa->bands
+                                    : file == SDM_FILE_CHANGE ? (int)SDM_CHANGE_BANDS
+                                                              : 1,
                            .type = file == SDM_FILE_QA ? GDT_UInt16 : GDT_Float32,
                            .memory_bytes = p->request.options->memory_bytes};
 }
 
 SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, SdmProduct **out)
 {
-    static const int rasters[] = {SDM_FILE_DEM, SDM_FILE_QA, SDM_FILE_ORTHO};
+    static const int rasters[] = {SDM_FILE_DEM, SDM_FILE_QA, SDM_FILE_ORTHO, SDM_FILE_CHANGE};
     SdmStatus st = SDM_OK;
     SdmProduct *p = NULL;
     const int around = sdm_stage_enter(ctx, 9);
@@ -161,11 +170,15 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     p->metadata = metadata_of(request);
     TRY(name_files(ctx, request->options->output, &p->files));
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
+    p->files->made[SDM_FILE_CHANGE] = request->reference != NULL;
     sdm_output_files_recover(p->files);
     sdm_output_files_sweep(p->files);
     TRY(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
     TRY(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
-    for (int i = 0; i < 3; i++)
+    if (request->reference)
+        TRY(sdm_change_open(ctx, request->options, request->reference, &p->grid, request->lon_deg, request->lat_deg,
+                            &p->change));
+    for (int i = 0; i < 4; i++)
         if (p->files->made[rasters[i]]) {
             const SdmRasterSpec spec = spec_of(p, rasters[i]);
             TRY(sdm_raster_create(ctx, &spec, &p->raster[rasters[i]]));
@@ -181,10 +194,11 @@ done:
 
 /* ---- write a block ---- */
 
-enum { STRIP_ROWS = 256 };
+enum { STRIP_ROWS = 256, CHANGE_STEPS = 8 /* of the heights: in a difference finer ones are noise */ };
 
 typedef struct Strip { /* rows of a block as they are stored: in the rasters themselves, or in buffers */
     float *height_m, *ortho;
+    float *change;       /* cells x SDM_CHANGE_BANDS */
     uint16_t *qa;        /* cells x bands of the QA raster */
     float *undulation_m; /* rows of the block's width */
     int64_t pitch;       /* cells from row to row of the others */
@@ -257,6 +271,12 @@ static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_
         e = GDALRasterIO(GDALGetRasterBand(p->raster[file].dataset, 1), GF_Write, x, y, w, n, s->ortho, w, n,
                          GDT_Float32, 0, 0);
     }
+    if (e == CE_None && !errors.failed && p->raster[SDM_FILE_CHANGE].dataset) {
+        file = SDM_FILE_CHANGE;
+        const GSpacing pixel = SDM_CHANGE_BANDS * (GSpacing)sizeof(float);
+        e = GDALDatasetRasterIOEx(p->raster[file].dataset, GF_Write, x, y, w, n, s->change, w, n, GDT_Float32,
+                                  SDM_CHANGE_BANDS, NULL, pixel, pixel * w, sizeof(float), NULL);
+    }
     if (e == CE_None && !errors.failed) {
         file = SDM_FILE_QA;
         const GSpacing pixel = p->request.qa->bands * (GSpacing)sizeof(uint16_t);
@@ -295,6 +315,9 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++)
         convert_row(p, b, row + r, r, s);
+    if (p->request.reference)
+        TRY(sdm_change_rows(ctx, &p->change, (const int64_t[]){b->col0, b->row0 + row, b->w, h},
+                            b->height_m + row * b->w, CHANGE_STEPS * p->stats.step_m, s->pitch, s->change));
     if (!p->raster[SDM_FILE_DEM].cells)
         TRY(store(ctx, p, b, row, h, s));
     sdm_dem_stats_add(&p->stats, &cells);
@@ -309,6 +332,7 @@ static void point_into(const SdmProduct *p, const SdmBlock *b, int64_t row, Stri
     s->pitch = p->grid.cols;
     s->height_m = (float *)p->raster[SDM_FILE_DEM].cells + at;
     s->ortho = p->request.ortho ? (float *)p->raster[SDM_FILE_ORTHO].cells + at : NULL;
+    s->change = p->request.reference ? (float *)p->raster[SDM_FILE_CHANGE].cells + at * SDM_CHANGE_BANDS : NULL;
     s->qa = (uint16_t *)p->raster[SDM_FILE_QA].cells + at * p->request.qa->bands;
 }
 
@@ -324,6 +348,8 @@ SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
         TRY(sdm_alloc(ctx, &own.height_m, n, sizeof *own.height_m, "rows to write"));
         if (p->request.ortho)
             TRY(sdm_alloc(ctx, &own.ortho, n, sizeof *own.ortho, "rows to write"));
+        if (p->request.reference)
+            TRY(sdm_alloc(ctx, &own.change, n, SDM_CHANGE_BANDS * sizeof *own.change, "rows to write"));
         TRY(sdm_alloc(ctx, &own.qa, n, (size_t)p->request.qa->bands * sizeof *own.qa, "rows to write"));
     }
     if (p->undulation.geoid)
@@ -337,6 +363,7 @@ SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
 done:
     sdm_free(&own.undulation_m);
     sdm_free(&own.qa);
+    sdm_free(&own.change);
     sdm_free(&own.ortho);
     sdm_free(&own.height_m);
     sdm_stage_leave(ctx, around);
@@ -359,6 +386,8 @@ static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
         request.co = opt->co;
     } else if (file == SDM_FILE_QA) {
         request.first_cell = true;
+    } else if (file == SDM_FILE_CHANGE) {
+        request.step = CHANGE_STEPS * p->stats.step_m;
     } else {
         request.step = GDALGetRasterDataType(GDALGetRasterBand(raw->dataset, 1)) == GDT_Float32 ? 0.0 : 1.0;
     }
@@ -373,6 +402,8 @@ static SdmStatus draw_pictures(SdmContext *ctx, SdmProduct *p)
     SdmStatus st = SDM_OK;
     TRY(sdm_picture_relief(ctx, &p->stats, sdm_grid_spacing_m(&p->grid), &p->relief));
     TRY(sdm_picture_coverage(ctx, &p->stats, &p->coverage));
+    if (p->request.reference)
+        TRY(sdm_change_picture(ctx, &p->change, SDM_CHANGE_MAP_M, &p->change_map));
 done:
     return st;
 }
@@ -412,9 +443,10 @@ done:
 
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
 {
-    static const int file[] = {-1, SDM_FILE_QA, SDM_FILE_DEM,
-                               SDM_FILE_ORTHO}; /* -1: pictures, by one thread: first */
-    SdmStatus st = SDM_OK, job_st[4] = {SDM_OK};
+    enum { JOBS = 5 };
+    static const int file[JOBS] = {-1, SDM_FILE_QA, SDM_FILE_DEM, SDM_FILE_ORTHO,
+                                   SDM_FILE_CHANGE}; /* -1: pictures, by one thread: first */
+    SdmStatus st = SDM_OK, job_st[JOBS] = {SDM_OK};
     const int64_t cells = p->grid.cols * p->grid.rows;
     if (p->stats.cells != cells)
         return sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld cells were written, expected every one once",
@@ -428,10 +460,10 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     /* GDAL takes some 100 MB for each file: with a small budget they are written one after the other */
     const int threads = p->request.options->memory_bytes < INT64_C(1) << 30 ? 1 : sdm_threads(ctx);
     /* the thread that fails first sets the error; the others still finish, as they share nothing */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads < 4 ? threads : 4)
-    for (int job = 0; job < 4; job++)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads < JOBS ? threads : JOBS)
+    for (int job = 0; job < JOBS; job++)
         job_st[job] = file[job] < 0 ? draw_pictures(ctx, p) : compress(ctx, p, file[job]);
-    for (int job = 0; job < 4; job++)
+    for (int job = 0; job < JOBS; job++)
         TRY(job_st[job]);
 done:
     sdm_stage_leave(ctx, around);
@@ -480,8 +512,10 @@ void sdm_product_close(SdmProduct **out)
         (void)sdm_raster_close(NULL, &p->raster[i], "");
     if (p->files)
         sdm_output_files_leave(p->files);
+    sdm_change_close(&p->change);
     sdm_png_close(&p->relief);
     sdm_png_close(&p->coverage);
+    sdm_png_close(&p->change_map);
     sdm_dem_stats_close(&p->stats);
     sdm_undulation_close(&p->undulation);
     CSLDestroy(p->metadata);
@@ -512,4 +546,14 @@ const SdmPng *sdm_product_relief(const SdmProduct *p)
 const SdmPng *sdm_product_coverage(const SdmProduct *p)
 {
     return &p->coverage;
+}
+
+const SdmChangeRaster *sdm_product_change(const SdmProduct *p)
+{
+    return p->request.reference ? &p->change : NULL;
+}
+
+const SdmPng *sdm_product_change_map(const SdmProduct *p)
+{
+    return &p->change_map;
 }

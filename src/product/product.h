@@ -5,6 +5,7 @@
 
 #include "core/dem_block.h"
 #include "core/lease.h"
+#include "product/change_raster.h"
 #include "product/dem_stats.h"
 #include "product/qa_raster.h"
 #include "product/report_model.h"
@@ -15,6 +16,8 @@ typedef struct SdmProductRequest {
     const SdmGrid *grid;
     const SdmQaLayout *qa;
     bool ortho;                       /* blocks have an ortho image */
+    const SdmReferenceReport *reference; /* with a change mask: NAME_change.tif is written; NULL: none */
+    double lon_deg, lat_deg;          /* middle of the scene; with a reference alone */
     bool datum_unknown;               /* nothing is said of the vertical datum */
     const char *id, *kind, *time_utc; /* of the scene, for the rasters' metadata; "" or NULL: left out.  Used
                                        * by open alone */
@@ -22,7 +25,7 @@ typedef struct SdmProductRequest {
 } SdmProductRequest;
 
 /* Files of one run: NAME.tif (DEM, Float32 COG, nodata -9999), NAME_qa.tif, NAME_ortho.tif, NAME.json,
- * NAME.html, NAME.png, written under temporary names and renamed when all are complete: open, write (every
+ * NAME.html, NAME.png, with a reference NAME_change.tif (height minus reference, change mask), written under temporary names and renamed when all are complete: open, write (every
  * block), complete, publish, close. A full disk at any point is SDM_ERR_IO with a sentence. */
 typedef struct SdmProduct SdmProduct;
 
@@ -56,5 +59,9 @@ double sdm_product_metres_step(const SdmProduct *p);       /* unit of the QA ras
 /* Relief and coverage, once the product is complete. */
 const SdmPng *sdm_product_relief(const SdmProduct *p);
 const SdmPng *sdm_product_coverage(const SdmProduct *p);
+/* What has changed since the reference; NULL without one. */
+const SdmChangeRaster *sdm_product_change(const SdmProduct *p);
+#define SDM_CHANGE_MAP_M 20.0 /* difference of the strongest colour of its map */
+const SdmPng *sdm_product_change_map(const SdmProduct *p);
 
 #endif

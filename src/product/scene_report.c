@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/scene_report.h"
 #include "core/options.h"
+#include "product/reference_section.h"
 
 #include <math.h>
 #include <string.h>
@@ -219,6 +220,12 @@ SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const S
                                        .id = report->scene_id,
                                        .kind = report->scene_kind,
                                        .time_utc = report->time_utc,
+                                       .reference =
+                                           report->reference && sdm_reference_applied(report->reference)
+                                               ? report->reference
+                                               : NULL,
+                                       .lon_deg = report->centre_lon_deg,
+                                       .lat_deg = report->centre_lat_deg,
                                        .job = report->job};
     return sdm_product_open(ctx, &request, out);
 }
@@ -243,6 +250,8 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     sdm_report_number(heights, "searched_max", s->hmax_m);
     add_quality(r, s->quality);
     add_pointing(r, s);
+    if (s->reference && s->reference->state != SDM_REFERENCE_NONE)
+        sdm_report_reference(r, p, s->reference, s->along);
     sdm_report_work(r, ctx, p, &s->work);
 }
 

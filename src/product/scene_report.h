@@ -5,6 +5,7 @@
 
 #include "input/scene_open.h"
 #include "pointing/pointing_fit.h"
+#include "pointing/reference_report.h"
 #include "product/dem_report.h"
 #include "scene/quality.h"
 
@@ -18,6 +19,8 @@ typedef struct SdmSceneReport {
     double hmin_m, hmax_m; /* range searched */
     const SdmPointing *pointing;
     const SdmPointReport *points;
+    const SdmAlongCorrection *along;      /* by the reference */
+    const SdmReferenceReport *reference;  /* NULL: none */
     SdmReportWork work;        /* wall_s: up to the last block */
     const SdmQuality *quality; /* borrowed; NULL: not assessed */
     uint64_t job;              /* fingerprint of inputs and parameters; not printed */

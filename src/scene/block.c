@@ -69,6 +69,8 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = &p->frame,
                                  .pointing = &p->pointing,
+                                 .along = sdm_along_given(&p->along) ? &p->along : NULL,
+                                 .surface = s,
                                  .grid = grid,
                                  .u1 = p->frame.width + size,
                                  .v1 = p->frame.height + size,

@@ -9,10 +9,14 @@
 #include "scene/prior_dem.h"
 #include "scene/window_input.h"
 
+#include <string.h>
+
 enum {
     CLOUD_ROUNDS = 3,  /* of cloud removal and rematching */
     SHARPEN_ROUNDS = 6, /* with the small window */
-    LATTICE_NODES = 1 << 18 /* at most */
+    LATTICE_NODES = 1 << 18, /* at most */
+    AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
+    AGAIN_ROUNDS = 2
 };
 
 /* In use while the coarse surface is made. */
@@ -145,7 +149,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
+SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2])
 {
     SdmStatus st = SDM_OK;
     SdmSurface s = {0};
@@ -164,20 +168,56 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     TRY(build_lattice(ctx, &c));
     c.in = (SdmMatchInput){.settings = set, .lattice = &c.lattice, .left = &c.left, .right = &c.right};
     const SdmWindow all = sdm_frame_level(&p->frame, 0);
-    const SdmPyramidRequest images = {.scene = scene, .settings = set, .lattice = &c.lattice, .win = &all,
+    const SdmPyramidRequest request = {.scene = scene, .settings = set, .lattice = &c.lattice, .win = &all,
                                       .hmin_m = p->frame.hmin_m, .hmax_m = p->frame.hmax_m,
                                       .lmin = set->coarse_level, .lmax = set->coarsest_level};
-    TRY(sdm_pyramids_open(ctx, &images, &c.left, &c.right));
+    TRY(sdm_pyramids_open(ctx, &request, &c.left, &c.right));
     TRY(search_coarsest(ctx, &c, &s));
     TRY(build_lattice(ctx, &c));
     TRY(descend(ctx, &c, &s));
     TRY(refine_terrain(ctx, &c, &s));
     p->coarse = s;
     s = (SdmSurface){0};
+    for (int k = 0; k < 2 && images; k++) {
+        images[k] = k ? c.right : c.left;
+        *(k ? &c.right : &c.left) = (SdmPyramid){0};
+    }
 done:
     sdm_surface_free(&s);
     sdm_pyramid_free(&c.left);
     sdm_pyramid_free(&c.right);
     sdm_lattice_free(&c.lattice);
+    return st;
+}
+
+SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                                 const SdmPyramid images[2], SdmSurface *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmLattice lattice = {0};
+    const SdmSurface *const s = &p->coarse;
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    SdmLatticeRequest q = {.scene = scene,
+                           .frame = &p->frame,
+                           .pointing = &p->pointing,
+                           .u1 = p->frame.width + ((int64_t)1 << p->settings.coarsest_level),
+                           .v1 = p->frame.height + ((int64_t)1 << p->settings.coarsest_level),
+                           .step = AGAIN_STEP,
+                           .hmin_m = p->hmin_m,
+                           .hmax_m = p->hmax_m};
+    *out = (SdmSurface){0};
+    while ((p->frame.width / q.step) * (p->frame.height / q.step) > LATTICE_NODES)
+        q.step *= 2;
+    TRY(sdm_lattice_build(ctx, &q, &lattice));
+    TRY(sdm_surface_alloc(ctx, &s->win, out));
+    memcpy(out->h_m, s->h_m, n * sizeof *s->h_m);
+    memcpy(out->flags, s->flags, n * sizeof *s->flags);
+    memcpy(out->score, s->score, n * sizeof *s->score);
+    const SdmMatchInput in = {
+        .settings = &p->settings, .lattice = &lattice, .left = &images[0], .right = &images[1]};
+    for (int round = 0; round < AGAIN_ROUNDS; round++)
+        TRY(sdm_coarse_sharpen(ctx, &in, scene->options->memory_bytes, out));
+done:
+    sdm_lattice_free(&lattice);
     return st;
 }

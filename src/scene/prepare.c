@@ -7,6 +7,7 @@
 #include "pointing/coarse_pointing.h"
 #include "scene/coarse_surface.h"
 #include "scene/full_resolution_pointing.h"
+#include "scene/reference_fit.h"
 #include "scene/window_input.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ void sdm_prepared_free(SdmPrepared *p)
 {
     sdm_pointing_free(&p->pointing);
     sdm_point_report_free(&p->points);
+    sdm_reference_report_free(&p->reference);
     sdm_surface_free(&p->coarse);
     sdm_terrain_mask_free(&p->terrain);
 }
@@ -114,6 +116,8 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = &p->frame,
                                  .pointing = &p->pointing,
+                                 .along = sdm_along_given(&p->along) ? &p->along : NULL,
+                                 .surface = &p->coarse,
                                  .grid = &p->grid,
                                  .u1 = p->frame.width + 16,
                                  .v1 = p->frame.height + 16,
@@ -197,17 +201,27 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
 {
     SdmStatus st = SDM_OK;
     SdmGdalConfig config;
+    SdmReferenceFiles *reference = NULL;
+    SdmPyramid images[2] = {{0}};
     *p = (SdmPrepared){0};
     TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
+    TRY(sdm_reference_open(ctx, scene, &reference));
     TRY(sdm_prepare_frame(ctx, scene, p));
     sdm_pointing_start(scene, &p->frame, &p->pointing);
-    TRY(sdm_coarse_find(ctx, scene, p));
+    TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
     TRY(sdm_coarse_terrain_mask(ctx, p, &p->coarse, &p->terrain));
     TRY(coarse_range(ctx, scene, p));
-    TRY(choose_grid(ctx, scene, p));
     TRY(sdm_pointing_at_full_resolution(ctx, scene, p));
+    if (reference) {
+        TRY(sdm_reference_correct(ctx, scene, reference, images, p));
+        TRY(coarse_range(ctx, scene, p));
+    }
+    TRY(choose_grid(ctx, scene, p));
     TRY(measure_lattice(ctx, scene, p));
 done:
+    sdm_reference_close(&reference);
+    sdm_pyramid_free(&images[0]);
+    sdm_pyramid_free(&images[1]);
     sdm_gdal_config_end(&config);
     return st;
 }

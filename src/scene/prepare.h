@@ -7,12 +7,15 @@
 #include "geometry/epipolar_frame.h"
 #include "matching/level_loop.h"
 #include "pointing/pointing_fit.h"
+#include "pointing/reference_report.h"
 
 typedef struct SdmPrepared {
     SdmFrame frame;
     SdmRadiometry radiometry[2];
     SdmMatchSettings settings;
     SdmPointing pointing;
+    SdmAlongCorrection along;     /* by the reference, at the heights of the coarse surface */
+    SdmReferenceReport reference;
     SdmPointReport points;
     SdmSurface coarse;       /* whole frame, level settings.coarse_level */
     SdmTerrainMask terrain;  /* of the coarse surface */

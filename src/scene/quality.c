@@ -94,7 +94,7 @@ static void warn_pointing(const SdmPrepared *p, SdmQuality *out)
             "the same along them is %.0f m of height",
             last->after_nmad_px, limit_px, last->level ? " at the coarse level it is known from" : "",
             last->after_nmad_px * parallax_m);
-    if (last->profile_rms_px > JITTER_PX)
+    if (last->profile_rms_px > JITTER_PX && !sdm_reference_validates(&p->reference, JITTER_PX))
         sdm_quality_warn(
             out,
             "jitter of %.2f px (RMS) by row was found across the rays: the same along them, which no pair "

@@ -147,6 +147,8 @@ SdmLatticeRequest sdm_window_request(const SdmScene *scene, const SdmPrepared *p
     return (SdmLatticeRequest){.scene = scene,
                                .frame = &p->frame,
                                .pointing = &p->pointing,
+                               .along = sdm_along_given(&p->along) ? &p->along : NULL,
+                               .surface = &p->coarse,
                                .u0 = win->u0,
                                .v0 = win->v0,
                                .u1 = win->u0 + win->w,

@@ -243,12 +243,12 @@ static void other_programs_are_told_apart(void **state)
     const struct {
         int at;
         const char *why;
-    } cases[] = {{FORMAT_AT, "has format 2"}, {BUILD_AT, "another build"}};
+    } cases[] = {{FORMAT_AT, "has format 5"}, {BUILD_AT, "another build"}};
     (void)state;
     for (int i = 0; i < 2; i++) {
         write_unit(ctx);
         const size_t n = read_bytes("u", bytes, sizeof bytes);
-        bytes[cases[i].at] ^= 1; /* 3 -> 2 */
+        bytes[cases[i].at] ^= 1; /* 4 -> 5 */
         write_bytes("u", bytes, n);
         refused(ctx, "does not begin");
         put_sum(bytes + HEADER, bytes, HEADER);
@@ -310,6 +310,8 @@ static void a_prepared_scene_comes_back(void **state)
     uint16_t away[SIDE * SIDE] = {[5] = 65535}, flags[SIDE * SIDE] = {1};
     double profile[3] = {0.0, 0.5, -0.25};
     SdmPointSample sample[2] = {{.col = 7.0f}, {.corrected_px = -1.0f}};
+    float by_row[2] = {0.25f, -0.5f};
+    uint8_t changed[6] = {[2] = 1};
     SdmPrepared back,
         p = {.frame = {.width = 16, .height = 32, .du_dh = -0.04, .across = {0.0, 1.0}},
              .radiometry[1] = {.saturated_at = INFINITY, .fill = {NAN, 3.0f}},
@@ -320,6 +322,14 @@ static void a_prepared_scene_comes_back(void **state)
                           .profile_count = 3,
                           .profile_step_px = 4,
                           .profile_px = profile},
+             .along = {.east_m = 7.0, .degree = 1, .coef = {[1] = 0.5}, .waves = {0, 1}, .wave[1][0] = {0.003, 0.1, -0.2}},
+             .reference = {.state = SDM_REFERENCE_FITTED,
+                           .reason = "none",
+                           .masked = 0.25,
+                           .shift_m = {7.0, -5.0, 3.0},
+                           .bins[1] = {.count = 2, .step_px = 16.0, .value_px = by_row},
+                           .grid = {.wkt = "LOCAL_CS[]", .spacing = 480.0, .cols = 3, .rows = 2},
+                           .changed = changed},
              .points = {.rounds = 1, .round[0] = {.matches = 9, .samples = sample, .sample_count = 2}},
              .coarse = {.win = win, .h_m = height, .flags = flags},
              .terrain = {.win = win, .h_m = terrain, .distance_px = away},
@@ -339,7 +349,16 @@ static void a_prepared_scene_comes_back(void **state)
     assert_memory_equal(back.terrain.distance_px, away, sizeof away);
     assert_true(!back.coarse.flags && !back.coarse.score && !back.settings.kernels && !back.coarse.extent);
     assert_true(isnan(back.lattice_error_px) && back.grid.geographic && back.grid.rows == 6);
+    assert_memory_equal(&back.along, &p.along, sizeof p.along);
+    assert_true(back.reference.state == SDM_REFERENCE_FITTED && back.reference.masked == 0.25);
+    assert_string_equal(back.reference.reason, "none");
+    assert_true(back.reference.bins[0].count == 0 && back.reference.bins[1].value_px[1] == -0.5f);
+    assert_memory_equal(back.reference.changed, changed, sizeof changed);
     sdm_prepared_free(&back);
+    p.reference.changed = NULL; /* which products need */
+    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, false), SDM_OK);
+    assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_ERR_INPUT);
+    p.reference.changed = changed;
     p.settings.coarse_level = 2; /* not that of the surface */
     assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, false), SDM_OK);
     assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_ERR_INPUT);

@@ -93,9 +93,34 @@ static void words_carry_the_figures(void **state)
     assert_int_equal(d.count, SDM_MAX_WARNINGS);
 }
 
+/* A reference that shows the jitter along the rays takes the doubt back; one that shows too little does not. */
+static void a_reference_takes_doubt_back(void **state)
+{
+    SdmPrepared p = a_run(0, 0.04, 0.3);
+    const SdmQualitySums t = counts(0.9, 0.1);
+    SdmQuality d;
+    (void)state;
+    static const struct {
+        int state;
+        double masked, rows_seen, fitted_px;
+        int doubts;
+    } of[] = {{SDM_REFERENCE_NONE, 0.0, 0.0, 0.0, 1},    {SDM_REFERENCE_REFUSED, 0.0, 1.0, 0.05, 1},
+              {SDM_REFERENCE_FITTED, 0.2, 0.99, 0.05, 0}, {SDM_REFERENCE_FITTED, 0.2, 0.99, 0.25, 1},
+              {SDM_REFERENCE_SHIFT, 0.2, 0.99, 0.05, 0},  {SDM_REFERENCE_SHIFT, 0.7, 0.99, 0.05, 1},
+              {SDM_REFERENCE_SHIFT, 0.2, 0.5, 0.05, 1}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        p.reference = (SdmReferenceReport){.state = of[i].state, .masked = of[i].masked};
+        p.reference.fit.rows_seen = of[i].rows_seen;
+        p.reference.fit.fitted_px[SDM_ALONG_BY_ROWS] = of[i].fitted_px;
+        assert_int_equal(sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
+        assert_int_equal(d.count, of[i].doubts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(cells_are_counted), cmocka_unit_test(limits_are_kept),
-                                       cmocka_unit_test(words_carry_the_figures)};
+                                       cmocka_unit_test(words_carry_the_figures),
+                                       cmocka_unit_test(a_reference_takes_doubt_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

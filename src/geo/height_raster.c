@@ -1,0 +1,413 @@
+/* GDAL raster -> heights above the ellipsoid. */
+// SPDX-License-Identifier: Apache-2.0
+#include "geo/height_raster.h"
+#include "geo/geodesy.h"
+#include "geo/vertical_datum.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <gdal.h>
+#include <math.h>
+#include <ogr_srs_api.h>
+#include <string.h>
+
+static const double HIGHEST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
+enum { NODE_STEP = 16, TAPS = 4 };
+static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the grid from which on they are averaged */
+
+struct SdmHeightRaster {
+    SdmHeightSource source;
+    GDALDatasetH ds;
+    GDALRasterBandH band;
+    int64_t cols, rows;
+    double forward[6], inverse[6]; /* pixel corner coordinates -> map, map -> pixel */
+    double nodata, scale, offset;
+    bool has_nodata, unread; /* unread: a block could not be read */
+    bool geographic;
+    double absurd_m;
+    SdmProjector *proj;
+    int vertical;
+    SdmGeoid *geoid; /* NULL: heights above the ellipsoid */
+};
+
+/* Datum of the heights: by the option, else as the file declares it, else the ellipsoid. */
+static int datum_of(SdmContext *ctx, const SdmHeightRaster *r)
+{
+    const SdmHeightSource *const s = &r->source;
+    char name[96];
+    const int given = sdm_vertical_of_word(s->datum);
+    if (given != SDM_VERTICAL_UNKNOWN)
+        return given;
+    const int declared = sdm_vertical_declared(r->ds, name, sizeof name);
+    if (declared == SDM_VERTICAL_UNKNOWN)
+        sdm_log(ctx, SDM_LOG_WARNING, 2,
+                "%s %s does not say its vertical datum; taken as the ellipsoid (%s says otherwise)", s->option,
+                s->path, s->datum_option);
+    if (declared == SDM_VERTICAL_OTHER)
+        sdm_log(ctx, SDM_LOG_WARNING, 2,
+                "%s %s: heights above '%s', which is neither the WGS 84 ellipsoid nor EGM96 nor EGM2008; taken as "
+                "the ellipsoid (%s says otherwise)",
+                s->option, s->path, name, s->datum_option);
+    return declared == SDM_VERTICAL_OTHER || declared == SDM_VERTICAL_UNKNOWN ? SDM_ELLIPSOID : declared;
+}
+
+/* The first band, its scale to metres, and its nodata value. */
+static SdmStatus open_band(SdmContext *ctx, SdmHeightRaster *r)
+{
+    const SdmHeightSource *const s = &r->source;
+    int has = 0;
+    r->band = GDALGetRasterBand(r->ds, 1);
+    if (!r->band)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s has no raster band; give one of its subdatasets (see gdalinfo)", s->option, s->path);
+    const char *const unit = GDALGetRasterUnitType(r->band);
+    if (s->datum_option && (strstr(unit, "ft") || strstr(unit, "foot") || strstr(unit, "feet")))
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: heights are in '%s'; give metres", s->option, s->path, unit);
+    r->cols = GDALGetRasterBandXSize(r->band);
+    r->rows = GDALGetRasterBandYSize(r->band);
+    r->nodata = GDALGetRasterNoDataValue(r->band, &has);
+    r->has_nodata = has != 0;
+    r->scale = GDALGetRasterScale(r->band, &has);
+    r->scale = has ? r->scale : 1.0;
+    r->offset = GDALGetRasterOffset(r->band, &has);
+    r->offset = has ? r->offset : 0.0;
+    return SDM_OK;
+}
+
+/* The horizontal CRS, and the way from and to the raster's cells. */
+static SdmStatus open_crs(SdmContext *ctx, SdmHeightRaster *r)
+{
+    SdmStatus st = SDM_OK;
+    const char *const option = r->source.option, *const path = r->source.path;
+    char *wkt = NULL;
+    OGRSpatialReferenceH flat = NULL;
+    const OGRSpatialReferenceH srs = GDALGetSpatialRef(r->ds);
+    if (!srs || GDALGetGeoTransform(r->ds, r->forward) != CE_None || !GDALInvGeoTransform(r->forward, r->inverse))
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s has no georeference; give a %s with a CRS", option, path,
+                        r->source.datum_option ? "DEM" : "raster");
+    if (!OSRIsProjected(srs) && !OSRIsGeographic(srs))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: its coordinate system is neither projected nor geographic; warp it with "
+                        "gdalwarp -t_srs EPSG:4326",
+                        option, path);
+    r->geographic = OSRIsGeographic(srs) != 0;
+    flat = OSRClone(srs);
+    if (!flat || OSRDemoteTo2D(flat, NULL) != OGRERR_NONE || OSRExportToWkt(flat, &wkt) != OGRERR_NONE)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                     "%s %s: its coordinate system cannot be used; warp it with gdalwarp -t_srs EPSG:4326", option,
+                     path));
+    TRY(sdm_projector_open(ctx, wkt, &r->proj));
+done:
+    if (flat)
+        OSRDestroySpatialReference(flat);
+    CPLFree(wkt);
+    return st;
+}
+
+SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmHeightRaster *r = NULL;
+    *out = NULL;
+    TRY(sdm_alloc(ctx, &r, 1, sizeof *r, "a raster of heights"));
+    r->source = *source;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    r->ds = GDALOpen(source->path, GA_ReadOnly);
+    CPLPopErrorHandler();
+    if (!r->ds)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster: %s", source->option, source->path,
+                     CPLGetLastErrorMsg()));
+    TRY(open_crs(ctx, r));
+    TRY(open_band(ctx, r));
+    r->vertical = source->datum_option ? datum_of(ctx, r) : SDM_ELLIPSOID;
+    if (r->vertical != SDM_ELLIPSOID)
+        TRY(sdm_geoid_open(ctx, r->vertical, &r->geoid));
+    *out = r;
+    r = NULL;
+done:
+    sdm_height_raster_close(&r);
+    return st;
+}
+
+void sdm_height_raster_close(SdmHeightRaster **out)
+{
+    SdmHeightRaster *const r = out ? *out : NULL;
+    if (!r)
+        return;
+    if (r->ds)
+        GDALClose(r->ds);
+    sdm_projector_close(&r->proj);
+    sdm_geoid_close(&r->geoid);
+    sdm_free(out);
+}
+
+int sdm_height_raster_vertical(const SdmHeightRaster *r)
+{
+    return r->vertical;
+}
+
+double sdm_height_raster_absurd_m(const SdmHeightRaster *r)
+{
+    return r->absurd_m;
+}
+
+SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r)
+{
+    return !r->unread ? SDM_OK
+                      : sdm_fail(ctx, SDM_ERR_INPUT,
+                                 "%s %s cannot be read where the scene lies (%.300s); the file is cut short or "
+                                 "damaged, fetch it again",
+                                 r->source.option, r->source.path, CPLGetLastErrorMsg());
+}
+
+/* A sample as stored -> its value; NaN for none. */
+static double value_of(SdmHeightRaster *r, float v)
+{
+    if (!isfinite(v) || (r->has_nodata && v == (float)r->nodata))
+        return NAN;
+    const double value = (double)v * r->scale + r->offset;
+    if (r->source.datum_option && fabs(value) > HIGHEST_M) {
+        r->absurd_m = value;
+        return NAN;
+    }
+    return value;
+}
+
+/* Longitude, latitude -> column, row counted from the corner of the first cell.  A raster of longitudes 0..360 is met
+ * where it lies. */
+static void to_cell(SdmHeightRaster *r, size_t n, double *x, double *y)
+{
+    const double *const g = r->inverse;
+    sdm_projector_forward(r->proj, n, x, y);
+    for (size_t i = 0; i < n; i++) {
+        const double west = fmin(r->forward[0], r->forward[0] + (double)r->cols * r->forward[1]);
+        const double lon = r->geographic ? x[i] - 360.0 * floor((x[i] - west) / 360.0) : x[i];
+        x[i] = g[0] + lon * g[1] + y[i] * g[2];
+        y[i] = g[3] + lon * g[4] + y[i] * g[5];
+    }
+}
+
+double sdm_height_raster_at(SdmContext *ctx, SdmHeightRaster *r, double lon_deg, double lat_deg)
+{
+    double x = lon_deg, y = lat_deg, n = 0.0;
+    float v = 0.0f;
+    to_cell(r, 1, &x, &y);
+    if (!(x >= 0.0 && y >= 0.0 && x < (double)r->cols && y < (double)r->rows))
+        return NAN;
+    if (GDALRasterIO(r->band, GF_Read, (int)x, (int)y, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None) {
+        r->unread = true;
+        return NAN;
+    }
+    const double h = value_of(r, v);
+    if (!isnan(h) && r->geoid && sdm_geoid_undulation(ctx, r->geoid, 1, &lon_deg, &lat_deg, &n) != SDM_OK)
+        return NAN;
+    return h + n;
+}
+
+double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_deg)
+{
+    const double step = 1e-3, east = step * SDM_METRES_PER_DEGREE * cos(lat_deg * SDM_DEG),
+                 north = step * SDM_METRES_PER_DEGREE;
+    double x[3] = {lon_deg, lon_deg + step, lon_deg}, y[3] = {lat_deg, lat_deg, lat_deg + step};
+    to_cell(r, 3, x, y);
+    const double area = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
+    return sqrt(east * north / area);
+}
+
+/* ---- over the cells of a grid ---- */
+
+SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const SdmGrid *grid, double lon_deg,
+                                   double lat_deg, SdmHeightsOnGrid *out)
+{
+    SdmStatus st = SDM_OK;
+    double side_m = 0.0;
+    *out = (SdmHeightsOnGrid){.raster = r, .grid = grid, .step = NODE_STEP};
+    TRY(sdm_grid_ground_m(ctx, grid, lon_deg, lat_deg, &side_m));
+    const double ratio = side_m / sdm_height_raster_cell_m(r, lon_deg, lat_deg);
+    out->shrink = ratio >= LEAST_SHRINK ? (int)fmin(ratio + 0.01, 4096.0) : 1;
+    TRY(sdm_projector_open(ctx, grid->wkt, &out->projector));
+    TRY(sdm_undulation_open(ctx, grid, r->vertical, &out->undulation));
+done:
+    return st;
+}
+
+void sdm_heights_on_grid_close(SdmHeightsOnGrid *g)
+{
+    sdm_projector_close(&g->projector);
+    sdm_undulation_close(&g->undulation);
+}
+
+/* Positions in the raster (cells from the centre of the first one, of means) at the nodes of a window. */
+typedef struct Nodes {
+    int64_t i0, j0;
+    size_t nx, ny;
+    double *x, *y; /* owned */
+} Nodes;
+
+static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t win[4], Nodes *n)
+{
+    SdmStatus st = SDM_OK;
+    const SdmGrid *const grid = g->grid;
+    n->i0 = win[0] / g->step;
+    n->j0 = win[1] / g->step;
+    n->nx = (size_t)((win[0] + win[2] - 1) / g->step - n->i0 + 2);
+    n->ny = (size_t)((win[1] + win[3] - 1) / g->step - n->j0 + 2);
+    TRY(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the reference"));
+    TRY(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the reference"));
+    for (size_t j = 0; j < n->ny; j++)
+        for (size_t i = 0; i < n->nx; i++) {
+            n->x[j * n->nx + i] = grid->x0 + ((double)((n->i0 + (int64_t)i) * g->step) + 0.5) * grid->spacing;
+            n->y[j * n->nx + i] = grid->y0 - ((double)((n->j0 + (int64_t)j) * g->step) + 0.5) * grid->spacing;
+        }
+    sdm_projector_inverse(g->projector, n->nx * n->ny, n->x, n->y);
+    to_cell(g->raster, n->nx * n->ny, n->x, n->y);
+    for (size_t i = 0; i < n->nx * n->ny; i++) {
+        n->x[i] = n->x[i] / g->shrink - 0.5;
+        n->y[i] = n->y[i] / g->shrink - 0.5;
+    }
+done:
+    return st;
+}
+
+/* The part of the raster, in means of cells, that the nodes span: column, row, width, height; false: none. */
+static bool find_part(const SdmHeightsOnGrid *g, const Nodes *n, int64_t part[4])
+{
+    double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
+    const double size[2] = {floor((double)g->raster->cols / g->shrink), floor((double)g->raster->rows / g->shrink)};
+    for (size_t i = 0; i < n->nx * n->ny; i++) {
+        lo[0] = fmin(lo[0], n->x[i]);
+        lo[1] = fmin(lo[1], n->y[i]);
+        hi[0] = fmax(hi[0], n->x[i]);
+        hi[1] = fmax(hi[1], n->y[i]);
+    }
+    for (int k = 0; k < 2; k++) {
+        const double first = fmax(floor(lo[k]) - 2.0, 0.0), end = fmin(floor(hi[k]) + 4.0, size[k]);
+        if (!(end > first))
+            return false;
+        part[k] = (int64_t)first;
+        part[2 + k] = (int64_t)(end - first);
+    }
+    return true;
+}
+
+static SdmStatus read_part(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t part[4], float **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmHeightRaster *const r = g->raster;
+    const int k = g->shrink, w = (int)part[2], h = (int)part[3];
+    GDALRasterIOExtraArg how;
+    INIT_RASTERIO_EXTRA_ARG(how);
+    how.eResampleAlg = GRIORA_Average;
+    TRY(sdm_alloc_raw(ctx, out, (size_t)w * (size_t)h, sizeof **out, "the reference"));
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    const CPLErr e = GDALRasterIOEx(r->band, GF_Read, (int)part[0] * k, (int)part[1] * k, w * k, h * k, *out, w, h,
+                                    GDT_Float32, 0, 0, &how);
+    CPLPopErrorHandler();
+    r->unread |= e != CE_None;
+    TRY(sdm_height_raster_check(ctx, r));
+    for (size_t i = 0; i < (size_t)w * (size_t)h; i++)
+        (*out)[i] = (float)value_of(r, (*out)[i]);
+done:
+    return st;
+}
+
+/* Weights of Keys' cubic (a = -0.5) and of its derivative at the fraction t. */
+static void cubic_weights(double t, double weight[TAPS], double slope[TAPS])
+{
+    weight[0] = ((-0.5 * t + 1.0) * t - 0.5) * t;
+    weight[1] = (1.5 * t - 2.5) * t * t + 1.0;
+    weight[2] = ((-1.5 * t + 2.0) * t + 0.5) * t;
+    weight[3] = (0.5 * t - 0.5) * t * t;
+    slope[0] = (-1.5 * t + 2.0) * t - 0.5;
+    slope[1] = (4.5 * t - 5.0) * t;
+    slope[2] = (-4.5 * t + 4.0) * t + 0.5;
+    slope[3] = (1.5 * t - 1.0) * t;
+}
+
+double sdm_bicubic(const float *plane, int w, int h, double col, double row, double gradient[2])
+{
+    const double x = floor(col), y = floor(row);
+    double wx[TAPS], wy[TAPS], sx[TAPS], sy[TAPS], sum = 0.0;
+    gradient[0] = gradient[1] = 0.0;
+    if (!(x >= 1.0 && y >= 1.0 && x < w - 2.0 && y < h - 2.0))
+        return NAN;
+    const float *const at = plane + ((size_t)y - 1) * (size_t)w + (size_t)x - 1;
+    cubic_weights(col - x, wx, sx);
+    cubic_weights(row - y, wy, sy);
+    for (int j = 0; j < TAPS; j++) {
+        const float *const v = at + (size_t)j * (size_t)w;
+        const double line = wx[0] * (double)v[0] + wx[1] * (double)v[1] + wx[2] * (double)v[2] + wx[3] * (double)v[3];
+        const double along = sx[0] * (double)v[0] + sx[1] * (double)v[1] + sx[2] * (double)v[2] + sx[3] * (double)v[3];
+        sum += wy[j] * line;
+        gradient[0] += wy[j] * along;
+        gradient[1] += sy[j] * line;
+    }
+    return sum;
+}
+
+/* Bilinear where the four neighbours have a value. */
+static double bilinear(const float *plane, int w, int h, double col, double row)
+{
+    const double x = fmin(fmax(floor(col), 0.0), w - 2.0), y = fmin(fmax(floor(row), 0.0), h - 2.0);
+    if (!(col >= -0.5 && row >= -0.5 && col <= w - 0.5 && row <= h - 0.5) || w < 2 || h < 2)
+        return NAN;
+    const float *const v = plane + (size_t)y * (size_t)w + (size_t)x;
+    const double fx = fmin(fmax(col - x, 0.0), 1.0), fy = fmin(fmax(row - y, 0.0), 1.0);
+    const double top = (double)v[0] + fx * ((double)v[1] - (double)v[0]),
+                 low = (double)v[w] + fx * ((double)v[w + 1] - (double)v[w]);
+    return top + fy * (low - top);
+}
+
+/* A row of cells. */
+static void sample_row(const SdmHeightsOnGrid *g, const Nodes *n, const int64_t win[4], int64_t row,
+                       const int64_t part[4], const float *plane, float *out)
+{
+    const size_t j = (size_t)(row / g->step - n->j0) * n->nx;
+    const double fy = (double)(row % g->step) / g->step;
+    const int w = (int)part[2], h = (int)part[3];
+    for (int64_t c = 0; c < win[2]; c++) {
+        const size_t at = j + (size_t)((win[0] + c) / g->step - n->i0);
+        const double fx = (double)((win[0] + c) % g->step) / g->step;
+        double place[2], unused[2];
+        for (int k = 0; k < 2; k++) {
+            const double *const p = (k ? n->y : n->x) + at, *const q = p + n->nx;
+            const double a = p[0] + fx * (p[1] - p[0]), b = q[0] + fx * (q[1] - q[0]);
+            place[k] = a + fy * (b - a) - (double)part[k];
+        }
+        const double v = sdm_bicubic(plane, w, h, place[0], place[1], unused);
+        out[c] = (float)(isnan(v) ? bilinear(plane, w, h, place[0], place[1]) : v);
+    }
+}
+
+SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, int64_t col0, int64_t row0, int64_t w, int64_t h,
+                              float *height_m)
+{
+    SdmStatus st = SDM_OK;
+    Nodes n = {0};
+    const int64_t win[4] = {col0, row0, w, h};
+    int64_t part[4];
+    float *plane = NULL, *undulation = NULL;
+    TRY(place_nodes(ctx, g, win, &n));
+    if (!find_part(g, &n, part)) {
+        for (int64_t i = 0; i < w * h; i++)
+            height_m[i] = NAN;
+        goto done;
+    }
+    TRY(read_part(ctx, g, part, &plane));
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+    for (int64_t r = 0; r < h; r++)
+        sample_row(g, &n, win, row0 + r, part, plane, height_m + r * w);
+    sdm_free(&plane);
+    if (g->undulation.geoid) {
+        TRY(sdm_alloc_raw(ctx, &undulation, (size_t)(w * h), sizeof *undulation, "undulation"));
+        TRY(sdm_undulation_window(ctx, &g->undulation, col0, row0, w, h, undulation));
+        for (int64_t i = 0; i < w * h; i++)
+            height_m[i] += undulation[i];
+    }
+done:
+    sdm_free(&n.x);
+    sdm_free(&n.y);
+    sdm_free(&plane);
+    sdm_free(&undulation);
+    return st;
+}

@@ -1,0 +1,59 @@
+/* A raster file of heights in any CRS and vertical datum -> heights above the WGS 84 ellipsoid, at points and over the
+ * cells of a grid.  Masks are read the same way, as values without a datum. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_HEIGHT_RASTER_H
+#define SDM_HEIGHT_RASTER_H
+
+#include "geo/geoid.h"
+
+/* What to open; borrowed. */
+typedef struct SdmHeightSource {
+    const char *option, *path;           /* "--dem" and its value */
+    const char *datum_option, *datum;    /* "--dem-vertical" and its value; NULL: a mask, values without a datum */
+} SdmHeightSource;
+
+/* An opened raster.  It serves one thread at a time. */
+typedef struct SdmHeightRaster SdmHeightRaster;
+
+/* Open the first band of a raster.  SDM_ERR_INPUT with a sentence that names the option where it cannot be opened or
+ * used.  The datum is the option's, else the file's, else the ellipsoid, with a warning. */
+SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster **out);
+void sdm_height_raster_close(SdmHeightRaster **r);
+
+/* Height of the cell at a place, metres above the ellipsoid; NaN where the raster has none, and for values beyond
+ * 12000 m. */
+double sdm_height_raster_at(SdmContext *ctx, SdmHeightRaster *r, double lon_deg, double lat_deg);
+/* SDM_ERR_INPUT with a sentence after a cell that could not be read; otherwise SDM_OK. */
+SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r);
+/* The last value beyond 12000 m that was met and not declared as nodata; 0: none. */
+double sdm_height_raster_absurd_m(const SdmHeightRaster *r);
+/* SdmVertical: the datum that the heights are taken as. */
+int sdm_height_raster_vertical(const SdmHeightRaster *r);
+/* Side of a cell on the ground at a place, metres; NaN outside the projection. */
+double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_deg);
+
+/* The raster over the cells of a grid. */
+typedef struct SdmHeightsOnGrid {
+    SdmHeightRaster *raster; /* borrowed, as the grid is */
+    const SdmGrid *grid;
+    SdmProjector *projector;
+    SdmUndulation undulation;
+    int shrink; /* cells of the raster a side that are averaged before interpolation */
+    int step;   /* cells of the grid between nodes at which positions are computed */
+} SdmHeightsOnGrid;
+SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const SdmGrid *grid, double lon_deg,
+                                   double lat_deg, SdmHeightsOnGrid *out);
+void sdm_heights_on_grid_close(SdmHeightsOnGrid *g);
+
+/* Heights above the ellipsoid at the centres of a window of cells: h rows of w, NaN where there is none.  Bicubic
+ * (Keys 1981, a = -0.5), bilinear beside voids; where cells of the grid are three or more of the raster's, of means
+ * of those.  Positions lie on nodes at multiples of 16 cells of the whole grid, so a window of any size has the same
+ * values.  SDM_ERR_INPUT where the raster cannot be read. */
+SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, int64_t col0, int64_t row0, int64_t w, int64_t h,
+                              float *height_m);
+
+/* Bicubic value and gradient (per column, per row) of a plane of w x h values at a position; NaN where one of the
+ * sixteen values is missing. */
+double sdm_bicubic(const float *plane, int w, int h, double col, double row, double gradient[2]);
+
+#endif

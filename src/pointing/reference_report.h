@@ -1,0 +1,62 @@
+/* What the fit of the cameras to a reference DEM found, for the report and the rasters of a scene. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_REFERENCE_REPORT_H
+#define SDM_REFERENCE_REPORT_H
+
+#include "geo/grid.h"
+#include "pointing/along_fit.h"
+
+typedef enum SdmReferenceState {
+    SDM_REFERENCE_NONE,    /* no reference was given */
+    SDM_REFERENCE_REFUSED, /* it does not serve; the cameras are as without it */
+    SDM_REFERENCE_SHIFT,   /* the 3-D shift alone is corrected */
+    SDM_REFERENCE_FITTED   /* and what is along the track */
+} SdmReferenceState;
+
+enum { SDM_REFERENCE_BEFORE, SDM_REFERENCE_AFTER };     /* the correction */
+enum { SDM_REFERENCE_UNCHANGED, SDM_REFERENCE_CHANGED }; /* ground, by the change mask */
+
+/* Differences between the surface and the reference over small pieces of ground. */
+typedef struct SdmReferenceSpread {
+    double median_m, nmad_m; /* NaN: no ground */
+} SdmReferenceSpread;
+
+/* Means of what the correction was fitted to, by row of one view; without what is not of this view. */
+typedef struct SdmReferenceBins {
+    int count;
+    double step_px;    /* bin i has its middle at (i + 0.5) step_px */
+    float *value_px;   /* count, NaN: none; owned */
+} SdmReferenceBins;
+
+typedef struct SdmReferenceReport {
+    int state;             /* SdmReferenceState */
+    char reason[400];      /* why it was refused, or the shift alone is corrected; "" */
+    double cell_m;         /* of the reference */
+    double shift_m[3];     /* east, north, up: added to the surface */
+    double px_per_m;       /* that a metre of height changes the right position by */
+    double row_m;          /* of the ground along the track */
+    double covered;        /* share of the surface where the reference has heights */
+    double masked;         /* share of that ground which is taken for changed */
+    SdmAlongReport fit;
+    SdmReferenceSpread spread[2][2]; /* before, after; unchanged, changed */
+    SdmReferenceBins bins[2];        /* of the right and the left view */
+    SdmGrid grid;          /* of the change mask, metres about the scene's centre */
+    uint8_t *changed;      /* rows x cols; 1: left out of the fit; owned; NULL: none */
+} SdmReferenceReport;
+void sdm_reference_report_free(SdmReferenceReport *r);
+
+#define SDM_REFERENCE_MOST_MASKED 0.6 /* share of changed ground up to which more than the shift is fitted */
+#define SDM_REFERENCE_LEAST_ROWS 0.75 /* share of rows with unchanged ground from which on it is */
+/* Do the DEM's cameras lie on the reference: was the 3-D shift corrected? */
+static inline bool sdm_reference_applied(const SdmReferenceReport *r)
+{
+    return r->state == SDM_REFERENCE_SHIFT || r->state == SDM_REFERENCE_FITTED;
+}
+/* Has the reference shown what a pair cannot, jitter along the track, and is no more than limit_px of it left? */
+static inline bool sdm_reference_validates(const SdmReferenceReport *r, double limit_px)
+{
+    return sdm_reference_applied(r) && r->masked <= SDM_REFERENCE_MOST_MASKED &&
+           r->fit.rows_seen >= SDM_REFERENCE_LEAST_ROWS && r->fit.fitted_px[SDM_ALONG_BY_ROWS] < limit_px;
+}
+
+#endif

@@ -1,0 +1,186 @@
+/* Cells of a DEM against the reference that corrected its cameras. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product/change_raster.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NODE_STEP = 16 };
+static const double PREVIEW_STEP_M = 0.0625;
+
+SdmStatus sdm_change_open(SdmContext *ctx, const SdmOptions *options, const SdmReferenceReport *report,
+                          const SdmGrid *grid, double lon_deg, double lat_deg, SdmChangeRaster *out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmHeightSource source = {"--reference", options->reference, "--reference-vertical",
+                                    options->reference_vertical};
+    const int64_t side = grid->cols > grid->rows ? grid->cols : grid->rows;
+    *out = (SdmChangeRaster){.report = report, .grid = grid};
+    out->factor = (int)((side + SDM_CHANGE_PREVIEW - 1) / SDM_CHANGE_PREVIEW);
+    out->cols = (int)((grid->cols + out->factor - 1) / out->factor);
+    out->rows = (int)((grid->rows + out->factor - 1) / out->factor);
+    TRY(sdm_height_raster_open(ctx, &source, &out->reference));
+    TRY(sdm_heights_on_grid_open(ctx, out->reference, grid, lon_deg, lat_deg, &out->on_grid));
+    TRY(sdm_projector_open(ctx, report->grid.wkt, &out->plane));
+    TRY(sdm_alloc(ctx, &out->histogram, 2 * SDM_CHANGE_BINS, sizeof *out->histogram, "differences"));
+    TRY(sdm_alloc(ctx, &out->sum, (size_t)out->cols * (size_t)out->rows, sizeof *out->sum, "map of differences"));
+    TRY(sdm_alloc(ctx, &out->count, (size_t)out->cols * (size_t)out->rows, sizeof *out->count, "map of differences"));
+done:
+    return st;
+}
+
+void sdm_change_close(SdmChangeRaster *c)
+{
+    sdm_heights_on_grid_close(&c->on_grid);
+    sdm_height_raster_close(&c->reference);
+    sdm_projector_close(&c->plane);
+    sdm_free(&c->histogram);
+    sdm_free(&c->sum);
+    sdm_free(&c->count);
+}
+
+/* ---- the mask ---- */
+
+/* Places in the grid of the mask, in its cells, at every 16th cell of the whole DEM. */
+typedef struct MaskNodes {
+    int64_t i0, j0;
+    size_t nx, ny;
+    double *x, *y;
+} MaskNodes;
+
+static SdmStatus place_mask(SdmContext *ctx, const SdmChangeRaster *c, const int64_t win[4], MaskNodes *n)
+{
+    SdmStatus st = SDM_OK;
+    const SdmGrid *const mask = &c->report->grid;
+    n->i0 = win[0] / NODE_STEP;
+    n->j0 = win[1] / NODE_STEP;
+    n->nx = (size_t)((win[0] + win[2] - 1) / NODE_STEP - n->i0 + 2);
+    n->ny = (size_t)((win[1] + win[3] - 1) / NODE_STEP - n->j0 + 2);
+    TRY(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the change mask"));
+    TRY(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the change mask"));
+    for (size_t i = 0; i < n->nx * n->ny; i++) {
+        n->x[i] = c->grid->x0 + ((double)((n->i0 + (int64_t)(i % n->nx)) * NODE_STEP) + 0.5) * c->grid->spacing;
+        n->y[i] = c->grid->y0 - ((double)((n->j0 + (int64_t)(i / n->nx)) * NODE_STEP) + 0.5) * c->grid->spacing;
+    }
+    sdm_projector_inverse(c->on_grid.projector, n->nx * n->ny, n->x, n->y);
+    sdm_projector_forward(c->plane, n->nx * n->ny, n->x, n->y);
+    for (size_t i = 0; i < n->nx * n->ny; i++) {
+        n->x[i] = (n->x[i] - mask->x0) / mask->spacing;
+        n->y[i] = (mask->y0 - n->y[i]) / mask->spacing;
+    }
+done:
+    return st;
+}
+
+static bool is_changed(const SdmChangeRaster *c, const MaskNodes *n, int64_t col, int64_t row)
+{
+    const SdmGrid *const mask = &c->report->grid;
+    const size_t at = (size_t)(row / NODE_STEP - n->j0) * n->nx + (size_t)(col / NODE_STEP - n->i0);
+    const double fx = (double)(col % NODE_STEP) / NODE_STEP, fy = (double)(row % NODE_STEP) / NODE_STEP;
+    double place[2];
+    for (int k = 0; k < 2; k++) {
+        const double *const p = (k ? n->y : n->x) + at, *const q = p + n->nx;
+        const double a = p[0] + fx * (p[1] - p[0]), b = q[0] + fx * (q[1] - q[0]);
+        place[k] = a + fy * (b - a);
+    }
+    return place[0] >= 0.0 && place[1] >= 0.0 && place[0] < (double)mask->cols && place[1] < (double)mask->rows &&
+           c->report->changed[(int64_t)place[1] * mask->cols + (int64_t)place[0]];
+}
+
+/* ---- rows ---- */
+
+/* Count a difference for the report. */
+static void count_cell(SdmChangeRaster *c, int64_t col, int64_t row, double d_m, bool changed)
+{
+    const double bin = floor(d_m / SDM_CHANGE_BIN_M) + SDM_CHANGE_BINS / 2;
+    const size_t pixel = (size_t)(row / c->factor) * (size_t)c->cols + (size_t)(col / c->factor);
+    c->histogram[(changed ? SDM_CHANGE_BINS : 0) + (int)fmin(fmax(bin, 0.0), SDM_CHANGE_BINS - 1.0)]++;
+    c->sum[pixel] += (int32_t)floor(fmin(fmax(d_m, -1000.0), 1000.0) / PREVIEW_STEP_M + 0.5);
+    c->count[pixel]++;
+}
+
+SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t window[4], const float *height_m,
+                          double step_m, int64_t pitch, float *cell)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t w = window[2], h = window[3];
+    MaskNodes n = {0};
+    float *reference_m = NULL;
+    TRY(sdm_alloc_raw(ctx, &reference_m, (size_t)(w * h), sizeof *reference_m, "rows of the reference"));
+    TRY(place_mask(ctx, c, window, &n));
+    TRY(sdm_heights_on_grid(ctx, &c->on_grid, window[0], window[1], w, h, reference_m));
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+    for (int64_t r = 0; r < h; r++)
+        for (int64_t i = 0; i < w; i++) {
+            float *const out = cell + (r * pitch + i) * SDM_CHANGE_BANDS;
+            const double d = (double)height_m[r * w + i] - (double)reference_m[r * w + i];
+            out[0] = isnan(d) ? SDM_NODATA : (float)(floor(d / step_m + 0.5) * step_m);
+            out[1] = isnan(d)                                              ? SDM_NODATA
+                     : is_changed(c, &n, window[0] + i, window[1] + r) ? 1.0f
+                                                                           : 0.0f;
+        }
+    for (int64_t r = 0; r < h; r++)
+        for (int64_t i = 0; i < w; i++) {
+            const float *const out = cell + (r * pitch + i) * SDM_CHANGE_BANDS;
+            if (out[0] != SDM_NODATA)
+                count_cell(c, window[0] + i, window[1] + r, (double)out[0], out[1] > 0.5f);
+        }
+done:
+    sdm_free(&n.x);
+    sdm_free(&n.y);
+    sdm_free(&reference_m);
+    return st;
+}
+
+/* ---- what the report says ---- */
+
+int64_t sdm_change_count(const SdmChangeRaster *c, int changed)
+{
+    int64_t n = 0;
+    for (int i = 0; i < SDM_CHANGE_BINS; i++)
+        n += c->histogram[changed * SDM_CHANGE_BINS + i];
+    return n;
+}
+
+SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int changed)
+{
+    const int64_t *const bin = c->histogram + changed * SDM_CHANGE_BINS, n = sdm_change_count(c, changed);
+    int64_t sum = 0;
+    int middle = 0, reach = 0;
+    if (n == 0)
+        return (SdmReferenceSpread){NAN, NAN};
+    while ((sum += bin[middle]) * 2 < n)
+        middle++;
+    for (sum = bin[middle]; sum * 2 < n; reach++) {
+        const int lo = middle - reach - 1, hi = middle + reach + 1;
+        sum += (lo >= 0 ? bin[lo] : 0) + (hi < SDM_CHANGE_BINS ? bin[hi] : 0);
+    }
+    return (SdmReferenceSpread){(middle + 0.5 - SDM_CHANGE_BINS / 2) * SDM_CHANGE_BIN_M,
+                                1.4826 * (reach + 0.25) * SDM_CHANGE_BIN_M};
+}
+
+void sdm_change_colour(double t, unsigned char rgb[3])
+{
+    static const double fallen[3] = {178, 34, 40}, same[3] = {246, 246, 242}, risen[3] = {33, 84, 168};
+    const double a = fmin(fabs(t), 1.0), *const end = t < 0.0 ? fallen : risen;
+    for (int k = 0; k < 3; k++)
+        rgb[k] = (unsigned char)(same[k] + a * (end[k] - same[k]) + 0.5);
+}
+
+SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double limit_m, SdmPng *out)
+{
+    SdmStatus st = SDM_OK;
+    unsigned char *rgba = NULL;
+    const size_t n = (size_t)c->cols * (size_t)c->rows;
+    TRY(sdm_alloc(ctx, &rgba, n, 4, "map of differences"));
+    for (size_t i = 0; i < n; i++) {
+        if (!c->count[i])
+            continue; /* stays transparent */
+        sdm_change_colour((double)c->sum[i] / c->count[i] * PREVIEW_STEP_M / limit_m, rgba + 4 * i);
+        rgba[4 * i + 3] = 255;
+    }
+    TRY(sdm_png_encode(ctx, rgba, c->cols, c->rows, 4, out));
+done:
+    sdm_free(&rgba);
+    return st;
+}

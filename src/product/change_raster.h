@@ -1,0 +1,44 @@
+/* Heights of a DEM -> what has changed since the reference: height minus reference, and the change mask, by cell. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_CHANGE_RASTER_H
+#define SDM_CHANGE_RASTER_H
+
+#include "geo/height_raster.h"
+#include "geo/png.h"
+#include "pointing/reference_report.h"
+
+enum { SDM_CHANGE_BANDS = 2, SDM_CHANGE_BINS = 1 << 14, SDM_CHANGE_PREVIEW = 600 };
+#define SDM_CHANGE_BIN_M 0.03125 /* of the histograms */
+
+/* The difference by cell, and what the report says of it; counted in integers, so that the order does not matter. */
+typedef struct SdmChangeRaster {
+    const SdmReferenceReport *report; /* borrowed; state SHIFT or FITTED */
+    const SdmGrid *grid;              /* of the DEM; borrowed */
+    SdmHeightRaster *reference;
+    SdmHeightsOnGrid on_grid;
+    SdmProjector *plane;              /* of the change mask */
+    int64_t *histogram;               /* 2 x SDM_CHANGE_BINS: unchanged and changed cells, from -256 m on */
+    int factor, cols, rows;           /* preview: cells per side of a pixel; its size */
+    int32_t *sum, *count;             /* rows x cols: differences in 1/16 m; cells */
+} SdmChangeRaster;
+
+/* Open the reference of the options for a DEM.  Close *out also after a failure. */
+SdmStatus sdm_change_open(SdmContext *ctx, const SdmOptions *options, const SdmReferenceReport *report,
+                          const SdmGrid *grid, double lon_deg, double lat_deg, SdmChangeRaster *out);
+void sdm_change_close(SdmChangeRaster *c);
+
+/* h rows of w cells from (col0, row0).  height_m: above the ellipsoid, NaN for none, rows of w.  cell: h rows of w x
+ * SDM_CHANGE_BANDS, rows `pitch` cells apart: the difference in metres, rounded to step_m, and 1 for changed or 0;
+ * SDM_NODATA where there is no height, or no reference. */
+SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t window[4], const float *height_m,
+                          double step_m, int64_t pitch, float *cell);
+
+/* Median and NMAD of the differences of the DEM's cells, unchanged (0) or changed (1). */
+SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int changed);
+int64_t sdm_change_count(const SdmChangeRaster *c, int changed);
+/* A map of the differences, red where the ground has fallen by limit_m, blue where it has risen. */
+SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double limit_m, SdmPng *out);
+/* Colour of a difference of t times the limit, -1..1. */
+void sdm_change_colour(double t, unsigned char rgb[3]);
+
+#endif

@@ -1,0 +1,173 @@
+/* Figures, plots and the map of a reference. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product/reference_section.h"
+
+#include <math.h>
+
+static const char *const VIEW[2] = {"right", "left"};
+
+static void add_shift(SdmReportItem *to, const SdmReferenceReport *s)
+{
+    sdm_report_numbers(to, "shift_m", s->shift_m, 3);
+    sdm_report_figure(to, NULL, "moved east", s->shift_m[0], " m", 2);
+    sdm_report_figure(to, NULL, "moved north", s->shift_m[1], " m", 2);
+    sdm_report_figure(to, NULL, "moved up", s->shift_m[2], " m", 2);
+    sdm_report_figure(to, "cell_m", "cells of the reference", s->cell_m, " m", 0);
+    sdm_report_figure(to, NULL, "terrain with heights of the reference", 100.0 * s->covered, " %", 1);
+    sdm_report_number(to, "share_covered", s->covered);
+    sdm_report_figure(to, NULL, "of it taken for changed and left out", 100.0 * s->masked, " %", 1);
+    sdm_report_number(to, "share_masked", s->masked);
+    sdm_report_number(to, "px_per_m", s->px_per_m);
+}
+
+/* Error of cross-validation with a constant alone, and with the correction. */
+static void add_gain(SdmReportItem *to, const SdmReferenceReport *s)
+{
+    static const char *const key[SDM_ALONG_SCHEMES] = {"rows", "columns"};
+    SdmReportItem *const all = sdm_report_group(to, "cross_validation");
+    for (int i = 0; i < SDM_ALONG_SCHEMES; i++) {
+        SdmReportItem *const one = sdm_report_group(all, key[i]), *const row = sdm_report_row(to);
+        sdm_report_number(one, "before_px", s->fit.constant_px[i]);
+        sdm_report_number(one, "after_px", s->fit.fitted_px[i]);
+        sdm_report_cell(row, "error by row, cross-validated over blocks of %s", key[i]);
+        sdm_report_cell(row, "%.3f → %.3f px (%.1f → %.1f m)", s->fit.constant_px[i], s->fit.fitted_px[i],
+                        s->fit.constant_px[i] / s->px_per_m, s->fit.fitted_px[i] / s->px_per_m);
+    }
+}
+
+static void add_waves(SdmReportItem *to, const SdmReferenceReport *s, const SdmAlongCorrection *a)
+{
+    sdm_report_number(to, "degree", a->degree);
+    sdm_report_numbers(to, "coefficients_px", a->coef, sdm_along_terms(a->degree));
+    SdmReportItem *const list = sdm_report_list(to, "waves");
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < a->waves[k]; i++) {
+            const SdmAlongWave *const w = &a->wave[k][i];
+            const double amplitude_px = hypot(w->cos_px, w->sin_px), rows = 1.0 / w->per_row;
+            SdmReportItem *const one = sdm_report_group(list, NULL), *const row = sdm_report_row(to);
+            sdm_report_text(one, "view", VIEW[k]);
+            sdm_report_number(one, "cycles_per_row", w->per_row);
+            sdm_report_number(one, "wavelength_rows", rows);
+            sdm_report_number(one, "wavelength_km", rows * s->row_m * 1e-3);
+            sdm_report_number(one, "amplitude_px", amplitude_px);
+            sdm_report_number(one, "amplitude_m", amplitude_px / s->px_per_m);
+            sdm_report_number(one, "cos_px", w->cos_px);
+            sdm_report_number(one, "sin_px", w->sin_px);
+            sdm_report_cell(row, "wave of the %s view", VIEW[k]);
+            sdm_report_cell(row, "%.0f rows (%.1f km), %.3f px (%.1f m)", rows, rows * s->row_m * 1e-3, amplitude_px,
+                            amplitude_px / s->px_per_m);
+        }
+}
+
+static void add_spread(SdmReportItem *to, const char *key, const char *what, const SdmReferenceSpread *s)
+{
+    SdmReportItem *const one = sdm_report_group(to, key);
+    sdm_report_number(one, "median_m", s->median_m);
+    sdm_report_number(one, "nmad_m", s->nmad_m);
+    if (isnan(s->nmad_m))
+        return;
+    SdmReportItem *const row = sdm_report_row(to);
+    sdm_report_cell(row, "%s", what);
+    sdm_report_cell(row, "median %.2f m, NMAD %.2f m", s->median_m, s->nmad_m);
+}
+
+static void add_differences(SdmReportItem *to, const SdmProduct *p, const SdmReferenceReport *s)
+{
+    static const char *const key[2][2] = {{"before_unchanged", "before_changed"},
+                                          {"after_unchanged", "after_changed"}};
+    static const char *const what[2][2] = {
+        {"coarse surface minus reference before, unchanged ground", "before, changed ground"},
+        {"coarse surface minus reference after, unchanged ground", "after, changed ground"}};
+    static const char *const dem[2] = {"DEM minus reference, unchanged ground", "DEM minus reference, changed ground"};
+    SdmReportItem *const all = sdm_report_group(to, "coarse_surface");
+    for (int i = 0; i < 4; i++)
+        add_spread(all, key[i / 2][i % 2], what[i / 2][i % 2], &s->spread[i / 2][i % 2]);
+    const SdmChangeRaster *const change = sdm_product_change(p);
+    SdmReportItem *const cells = change ? sdm_report_group(to, "dem") : NULL;
+    for (int k = 0; change && k < 2; k++) {
+        const SdmReferenceSpread spread = sdm_change_spread(change, k);
+        add_spread(cells, k ? "changed" : "unchanged", dem[k], &spread);
+        sdm_report_number(cells, k ? "changed_cells" : "unchanged_cells", (double)sdm_change_count(change, k));
+    }
+}
+
+/* Means by row of what is left without the waves of a view, and these waves. */
+static void plot_view(SdmReport *r, SdmReportItem *to, const SdmReferenceReport *s, const SdmAlongCorrection *a, int view)
+{
+    const SdmReferenceBins *const b = &s->bins[view];
+    double *const x = b->count > 1 ? sdm_report_room(r, 3 * b->count) : NULL;
+    if (!x)
+        return;
+    double *const value = x + b->count, *const wave = value + b->count, first = 0.5 * b->step_px, largest = 0.05;
+    double top = largest;
+    int n = 0;
+    for (int i = 0; i < b->count; i++) {
+        if (isnan(b->value_px[i]))
+            continue;
+        x[n] = first + i * b->step_px;
+        value[n] = (double)b->value_px[i];
+        wave[n] = sdm_along_profile(a, view, x[n]);
+        top = fmax(top, 1.1 * fmax(fabs(value[n]), fabs(wave[n])));
+        n++;
+    }
+    SdmPlot *const plot = n > 1 ? sdm_report_plot(to, "jitter along the lines by row") : NULL;
+    if (!plot)
+        return;
+    *plot = (SdmPlot){
+        .x_label = view == SDM_ALONG_RIGHT ? "row of the right image (px)" : "row of the left image (px)",
+        .y_label = "difference from the reference along the lines (px)",
+        .x0 = x[0],
+        .x1 = x[n - 1],
+        .y0 = -top,
+        .y1 = top,
+        .height = 200,
+        .y_ticks = true,
+        .count = 2,
+        .series = {{SDM_SERIES_POINTS, "after", x, value, n}, {SDM_SERIES_LINE, "p", x, wave, n}}};
+}
+
+static void add_map(SdmReport *r, const SdmProduct *p)
+{
+    enum { STEPS = 9 };
+    if (!sdm_product_change(p))
+        return;
+    SdmReportItem *const to =
+        sdm_report_section(r, NULL, "Height minus reference", SDM_PAGE_MAPS, SDM_STYLE_HALF);
+    sdm_report_picture(to, "height minus reference", sdm_product_change_map(p));
+    SdmReportItem *const legend = sdm_report_legend(to);
+    sdm_report_colour(legend, NULL, sdm_report_printf(r, "%.0f m", -SDM_CHANGE_MAP_M));
+    for (int i = 0; i < STEPS; i++) {
+        unsigned char rgb[3];
+        sdm_change_colour(2.0 * i / (STEPS - 1.0) - 1.0, rgb);
+        sdm_report_colour(legend, rgb, NULL);
+    }
+    sdm_report_colour(legend, NULL, sdm_report_printf(r, "%+.0f m", SDM_CHANGE_MAP_M));
+}
+
+void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceReport *s, const SdmAlongCorrection *a)
+{
+    static const char *const state[] = {"none", "refused", "shift", "fitted"};
+    static const unsigned char bins[3] = {0x2e, 0x6f, 0xa8}, wave[3] = {0x1c, 0x24, 0x30}; /* as in report.html */
+    add_map(r, p);
+    SdmReportItem *const to = sdm_report_section(r, "reference", "Reference", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+    sdm_report_text(to, "state", state[s->state]);
+    sdm_report_text(to, "reason", s->reason);
+    if (!sdm_reference_applied(s)) {
+        sdm_report_note(to, "The reference does not serve: %s. The cameras are as without it.", s->reason);
+        return;
+    }
+    if (s->state == SDM_REFERENCE_SHIFT)
+        sdm_report_note(to, "The 3-D shift alone is corrected: %s.", s->reason);
+    add_shift(to, s);
+    add_gain(to, s);
+    add_waves(to, s, a);
+    add_differences(to, p, s);
+    for (int k = 0; k < 2; k++)
+        plot_view(r, to, s, a, k);
+    SdmReportItem *const legend = sdm_report_legend(to);
+    sdm_report_colour(legend, bins, "means by row");
+    sdm_report_colour(legend, wave, "waves");
+    sdm_report_note(to, "The cameras were corrected, not the heights: a shift, %d numbers of low order and %d waves are "
+                        "all that the DEM has of the reference.",
+                    sdm_along_terms(a->degree), a->waves[0] + a->waves[1]);
+}

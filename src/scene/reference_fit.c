@@ -1,0 +1,635 @@
+/* Fit the cameras to the reference: shift, change mask, correction along the lines, three times over. */
+// SPDX-License-Identifier: Apache-2.0
+#include "scene/reference_fit.h"
+#include "core/stats.h"
+#include "geo/geodesy.h"
+#include "geo/vertical_datum.h"
+#include "scene/coarse_surface.h"
+#include "scene/reference_samples.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    ROUNDS = 3,
+    LEAST_SAMPLES = 200,     /* of the surface, with a reference */
+    LEAST_USED = 50,         /* points of unchanged ground */
+    BLOCK_POINTS = 2,        /* sides of a block of the change mask, in points */
+    BIN_ROWS = 16,           /* of the plot */
+    WINDOW = 5               /* coarse pixels a side that a match averages */
+};
+static const double LEAST_COVERED = 0.2;     /* share of the surface */
+static const double FARTHEST_M = 100.0;      /* horizontal shift; one of the height */
+static const double ALIKE_SHARE = 0.25, ALIKE_M = 15.0; /* spread of the differences: of the relief's, or metres */
+static const double CHANGE_NMADS = 3.0, CHANGE_LEAST_M = 2.0;
+static const double COARSE_CELL_M = 60.0;    /* references of larger cells are less exact over long distances: */
+static const double FINE_LONG_M = 1.5, COARSE_LONG_M = 2.5; /* RMS of long waves that may be their own */
+/* An undulation of at least so many metres is told from an error of pointing, up to this share of it. */
+static const double DATUM_LEAST_M = 15.0, DATUM_SHARE = 0.35, DATUM_MOST_M = 15.0;
+
+struct SdmReferenceFiles {
+    SdmHeightRaster *dem, *mask;
+};
+
+void sdm_reference_close(SdmReferenceFiles **files)
+{
+    if (!files || !*files)
+        return;
+    sdm_height_raster_close(&(*files)->dem);
+    sdm_height_raster_close(&(*files)->mask);
+    sdm_free(files);
+}
+
+SdmStatus sdm_reference_open(SdmContext *ctx, const SdmScene *scene, SdmReferenceFiles **out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmOptions *const o = scene->options;
+    const SdmHeightSource dem = {"--reference", o->reference, "--reference-vertical", o->reference_vertical};
+    const SdmHeightSource mask = {"--reference-mask", o->reference_mask, NULL, NULL};
+    *out = NULL;
+    if (!o->reference)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "the reference"));
+    TRY(sdm_height_raster_open(ctx, &dem, &(*out)->dem));
+    if (o->reference_mask)
+        TRY(sdm_height_raster_open(ctx, &mask, &(*out)->mask));
+done:
+    return st;
+}
+
+/* A fit in work. */
+typedef struct Work {
+    const SdmReferenceFiles *files;
+    SdmPrepared *p;
+    SdmReferenceSamples s;
+    SdmReferenceShift shift;
+    SdmAlongCorrection along;
+    float *moved_m;        /* of each sample: change of height by the correction so far */
+    float *scratch;        /* of each sample, or of each point */
+    SdmAlongPoint *point;  /* those that have a value */
+    float *per_m, *raw_m;  /* of each of them: px per metre; difference before anything is corrected */
+    float *place;          /* of each of them: column and row of the plane */
+    uint8_t *allowed;      /* of each of them: by the mask of the user */
+    int32_t *number;       /* of each piece of ground: which point it is; -1: none */
+    uint8_t *use;          /* of each piece of ground: unchanged */
+    size_t points, pieces;
+    int threads;
+} Work;
+
+static SdmReferenceReport *report_of(const Work *w)
+{
+    return &w->p->reference;
+}
+
+/* Say why the reference does not serve. */
+static void refuse(SdmContext *ctx, Work *w, int state, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static void refuse(SdmContext *ctx, Work *w, int state, const char *fmt, ...)
+{
+    SdmReferenceReport *const r = report_of(w);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(r->reason, sizeof r->reason, fmt, args);
+    va_end(args);
+    r->state = state;
+    sdm_log(ctx, SDM_LOG_WARNING, 2, "--reference: %s; %s", r->reason,
+            state == SDM_REFERENCE_REFUSED ? "the cameras stay as they are" : "the 3-D shift alone is corrected");
+}
+
+/* ---- does it serve? ---- */
+
+/* NMAD of the heights of the reference under the samples: of the relief. */
+static double relief_m(const Work *w)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < w->s.count; i++)
+        if (w->s.sample[i].point >= 0 && !isnan(w->s.sample[i].d_m))
+            w->scratch[n++] = w->s.sample[i].h_m - w->s.sample[i].d_m;
+    return sdm_nmad_f32(w->scratch, n, NULL);
+}
+
+/* Is the vertical shift that of a geoid which was not taken into account, or was without need? */
+static bool is_geoid(const Work *w, double up_m, double *undulation_m)
+{
+    SdmGeoid *geoid = NULL;
+    const SdmFrame *const f = &w->p->frame;
+    *undulation_m = 0.0;
+    if (sdm_geoid_open(NULL, SDM_EGM96, &geoid) != SDM_OK ||
+        sdm_geoid_undulation(NULL, geoid, 1, &f->lon_deg, &f->lat_deg, undulation_m) != SDM_OK)
+        *undulation_m = 0.0;
+    sdm_geoid_close(&geoid);
+    const double sign = sdm_height_raster_vertical(w->files->dem) == SDM_ELLIPSOID ? -1.0 : 1.0;
+    const double near_m = fmin(DATUM_SHARE * fabs(*undulation_m), DATUM_MOST_M);
+    return fabs(*undulation_m) > DATUM_LEAST_M && fabs(up_m - sign * *undulation_m) < near_m;
+}
+
+/* False after a refusal. */
+static bool serves(SdmContext *ctx, Work *w, size_t known)
+{
+    SdmReferenceReport *const r = report_of(w);
+    const SdmReferenceShift *const shift = &w->shift;
+    double undulation_m;
+    r->covered = (double)known / fmax((double)w->s.valid, 1.0);
+    if (known < LEAST_SAMPLES || r->covered < LEAST_COVERED) {
+        refuse(ctx, w, SDM_REFERENCE_REFUSED, "it has heights for %.1f %% of the terrain, at least %.0f %% are needed%s",
+               100.0 * r->covered, 100.0 * LEAST_COVERED,
+               sdm_height_raster_absurd_m(w->files->dem) != 0.0 ? "; others are values beyond 12000 m" : "");
+        return false;
+    }
+    const double far_m = hypot(shift->shift_m[0], shift->shift_m[1]), relief = relief_m(w);
+    if (!(shift->nmad_m <= fmax(ALIKE_SHARE * relief, ALIKE_M))) {
+        refuse(ctx, w, SDM_REFERENCE_REFUSED,
+               "its heights differ by %.0f m (NMAD) from the scene's, whose relief is %.0f m: another place, or not "
+               "heights in metres",
+               shift->nmad_m, relief);
+        return false;
+    }
+    if (!shift->converged || !(far_m <= FARTHEST_M)) {
+        refuse(ctx, w, SDM_REFERENCE_REFUSED,
+               "it lies %.0f m from the scene horizontally, at most %.0f m is taken for an error of the cameras; "
+               "check its coordinate system",
+               far_m, FARTHEST_M);
+        return false;
+    }
+    if (is_geoid(w, shift->shift_m[2], &undulation_m) || !(fabs(shift->shift_m[2]) <= FARTHEST_M)) {
+        refuse(ctx, w, SDM_REFERENCE_REFUSED,
+               "it lies %.0f m %s the scene, and the geoid is at %.0f m here; check --reference-vertical",
+               fabs(shift->shift_m[2]), shift->shift_m[2] > 0.0 ? "above" : "below", undulation_m);
+        return false;
+    }
+    return true;
+}
+
+/* ---- points ---- */
+
+/* Move every sample to the height and place that the correction gives it. */
+static void move_samples(Work *w)
+{
+    SdmReferenceSample *const sample = w->s.sample;
+#pragma omp parallel for schedule(static) num_threads(w->threads)
+    for (size_t i = 0; i < w->s.count; i++) {
+        SdmReferenceSample *const a = &sample[i];
+        if (a->point < 0)
+            continue;
+        const double right[2] = {(double)a->col, (double)a->row[0]};
+        const double f = sdm_along_value(&w->along, &w->p->pointing, right, (double)a->row[1]);
+        const float to_m = (float)(-f / (double)a->px_per_m), more = to_m - w->moved_m[i];
+        w->moved_m[i] = to_m;
+        a->h_m += more;
+        a->place[0] += more * a->place_per_m[0];
+        a->place[1] += more * a->place_per_m[1];
+    }
+}
+
+/* Means of the samples of each piece of ground: the correction it asks for. */
+static void fill_points(Work *w)
+{
+    const SdmReferenceSample *const sample = w->s.sample;
+    for (size_t i = 0; i < w->points; i++)
+        w->scratch[i] = 0.0f;
+    for (size_t i = 0; i < w->points; i++)
+        w->point[i].value_px = 0.0f;
+    for (size_t i = 0; i < w->s.count; i++) {
+        const SdmReferenceSample *const a = &sample[i];
+        const int32_t at = a->point < 0 ? -1 : w->number[a->point];
+        if (at < 0 || isnan(a->d_m))
+            continue;
+        w->point[at].value_px += (a->d_m - w->moved_m[i]) * a->px_per_m;
+        w->scratch[at] += 1.0f;
+    }
+    for (size_t i = 0; i < w->points; i++)
+        w->point[i].value_px =
+            w->scratch[i] > 0.0f ? w->point[i].value_px / w->scratch[i] : NAN; /* moved off the reference */
+}
+
+/* Sums of the samples over each point become means. */
+static void place_points(Work *w, const int32_t *count)
+{
+    for (size_t i = 0; i < w->s.count; i++) {
+        const SdmReferenceSample *const a = &w->s.sample[i];
+        const int32_t at = a->point < 0 ? -1 : w->number[a->point];
+        if (at < 0 || isnan(a->d_m))
+            continue;
+        SdmAlongPoint *const p = &w->point[at];
+        const float share = 1.0f / (float)count[a->point];
+        p->col += share * a->col;
+        p->row[0] += share * a->row[0];
+        p->row[1] += share * a->row[1];
+        p->slope += share * hypotf(a->slope[0], a->slope[1]);
+        w->per_m[at] += share * a->px_per_m;
+        w->raw_m[at] += share * a->d_m;
+        w->place[2 * at] += share * a->place[0];
+        w->place[2 * at + 1] += share * a->place[1];
+    }
+}
+
+/* Places that the mask of the user leaves out. */
+static SdmStatus apply_user_mask(SdmContext *ctx, Work *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmProjector *projector = NULL;
+    const SdmGrid *const g = &w->s.plane.grid;
+    TRY(sdm_projector_open(ctx, g->wkt, &projector));
+    for (size_t i = 0; i < w->points; i++) {
+        double x = g->x0 + ((double)w->place[2 * i] + 0.5) * g->spacing,
+               y = g->y0 - ((double)w->place[2 * i + 1] + 0.5) * g->spacing;
+        sdm_projector_inverse(projector, 1, &x, &y);
+        const double value = sdm_height_raster_at(ctx, w->files->mask, x, y);
+        w->allowed[i] = !isnan(value) && value != 0.0;
+    }
+    TRY(sdm_height_raster_check(ctx, w->files->mask));
+done:
+    sdm_projector_close(&projector);
+    return st;
+}
+
+/* Number the pieces of ground with at least two samples, and place them. */
+static SdmStatus make_points(SdmContext *ctx, Work *w)
+{
+    SdmStatus st = SDM_OK;
+    const SdmReferenceSamples *const s = &w->s;
+    int32_t *count = NULL;
+    TRY(sdm_alloc(ctx, &count, w->pieces, sizeof *count, "points of the reference"));
+    for (size_t i = 0; i < s->count; i++)
+        if (s->sample[i].point >= 0 && !isnan(s->sample[i].d_m))
+            count[s->sample[i].point]++;
+    for (size_t i = 0; i < w->pieces; i++)
+        w->number[i] = count[i] >= 2 ? (int32_t)w->points++ : -1;
+    TRY(sdm_alloc(ctx, &w->point, w->points + 1, sizeof *w->point, "points of the reference"));
+    TRY(sdm_alloc(ctx, &w->per_m, 4 * w->points + 4, sizeof *w->per_m, "points of the reference"));
+    TRY(sdm_alloc(ctx, &w->allowed, w->points + 1, 1, "points of the reference"));
+    w->raw_m = w->per_m + w->points;
+    w->place = w->raw_m + w->points;
+    memset(w->allowed, 1, w->points + 1);
+    place_points(w, count);
+    if (w->files->mask)
+        TRY(apply_user_mask(ctx, w));
+done:
+    sdm_free(&count);
+    return st;
+}
+
+/* Difference that the correction leaves at a point, metres; NaN off the reference. */
+static double left_m(const Work *w, size_t i)
+{
+    const SdmAlongPoint *const a = &w->point[i];
+    const double right[2] = {(double)a->col, (double)a->row[0]};
+    return ((double)a->value_px - sdm_along_value(&w->along, &w->p->pointing, right, (double)a->row[1])) /
+           (double)w->per_m[i];
+}
+
+/* ---- change ---- */
+
+/* The grid of the change mask: some cells of the plane make a block. */
+static SdmStatus open_mask(SdmContext *ctx, Work *w)
+{
+    SdmReferenceReport *const r = report_of(w);
+    const SdmGrid *const plane = &w->s.plane.grid;
+    const double side_m = BLOCK_POINTS * w->s.point_m;
+    const int64_t cells = (int64_t)fmax(floor(side_m / plane->spacing + 0.5), 1.0);
+    r->grid = *plane;
+    r->grid.spacing *= (double)cells;
+    r->grid.cols = (plane->cols + cells - 1) / cells;
+    r->grid.rows = (plane->rows + cells - 1) / cells;
+    return sdm_alloc(ctx, &r->changed, (size_t)(r->grid.cols * r->grid.rows), 1, "the change mask");
+}
+
+static size_t block_of(const Work *w, size_t i)
+{
+    const SdmGrid *const g = &report_of(w)->grid, *const plane = &w->s.plane.grid;
+    const double cells = g->spacing / plane->spacing;
+    const int64_t col = (int64_t)(((double)w->place[2 * i] + 0.5) / cells),
+                  row = (int64_t)(((double)w->place[2 * i + 1] + 0.5) / cells);
+    const int64_t c = col < 0 ? 0 : col >= g->cols ? g->cols - 1 : col, r = row < 0 ? 0 : row >= g->rows ? g->rows - 1 : row;
+    return (size_t)(r * g->cols + c);
+}
+
+typedef struct Blocks {
+    size_t *begin, *order; /* points by block */
+    float *median_m;       /* NaN: none */
+    size_t count;
+} Blocks;
+
+/* Median of what the correction leaves, by block. */
+static SdmStatus measure_blocks(SdmContext *ctx, Work *w, Blocks *b)
+{
+    SdmStatus st = SDM_OK;
+    const SdmGrid *const g = &report_of(w)->grid;
+    b->count = (size_t)(g->cols * g->rows);
+    TRY(sdm_alloc(ctx, &b->begin, b->count + 2, sizeof *b->begin, "blocks of the change mask"));
+    TRY(sdm_alloc(ctx, &b->order, w->points + 1, sizeof *b->order, "blocks of the change mask"));
+    TRY(sdm_alloc(ctx, &b->median_m, b->count, sizeof *b->median_m, "blocks of the change mask"));
+    for (size_t i = 0; i < w->points; i++)
+        b->begin[block_of(w, i) + 2]++;
+    for (size_t c = 0; c < b->count; c++)
+        b->begin[c + 2] += b->begin[c + 1];
+    for (size_t i = 0; i < w->points; i++)
+        b->order[b->begin[block_of(w, i) + 1]++] = i;
+    for (size_t c = 0; c < b->count; c++) {
+        int64_t n = 0;
+        for (size_t i = b->begin[c]; i < b->begin[c + 1]; i++)
+            w->scratch[n++] = (float)left_m(w, b->order[i]);
+        n = sdm_drop_nan_f32(w->scratch, n);
+        b->median_m[c] = (float)sdm_median_f32(w->scratch, n);
+    }
+done:
+    return st;
+}
+
+/* Mark the blocks that differ from the reference beyond the spread of the blocks that were unchanged so far, and those
+ * beside them. */
+static SdmStatus find_change(SdmContext *ctx, Work *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmReferenceReport *const r = report_of(w);
+    const int64_t cols = r->grid.cols, rows = r->grid.rows;
+    Blocks b = {0};
+    double middle;
+    TRY(measure_blocks(ctx, w, &b));
+    int64_t n = 0;
+    for (size_t c = 0; c < b.count; c++)
+        if (!isnan(b.median_m[c]) && !r->changed[c])
+            w->scratch[n++] = b.median_m[c];
+    const double limit = fmax(CHANGE_NMADS * sdm_nmad_f32(w->scratch, n, &middle), CHANGE_LEAST_M);
+    memset(r->changed, 0, b.count);
+    for (int64_t j = 0; j < rows; j++)
+        for (int64_t i = 0; i < cols; i++)
+            for (int64_t k = 0; k < 9; k++) {
+                const int64_t y = j + k / 3 - 1, x = i + k % 3 - 1;
+                if (x >= 0 && y >= 0 && x < cols && y < rows &&
+                    fabs((double)b.median_m[y * cols + x] - middle) > limit)
+                    r->changed[j * cols + i] = 1;
+            }
+done:
+    sdm_free(&b.begin);
+    sdm_free(&b.order);
+    sdm_free(&b.median_m);
+    return st;
+}
+
+/* Which points and pieces of ground are used; the share that is taken for changed. */
+static void apply_change(Work *w)
+{
+    SdmReferenceReport *const r = report_of(w);
+    size_t masked = 0, known = 0;
+    for (size_t i = 0; i < w->points; i++) {
+        const bool changed = r->changed[block_of(w, i)] != 0;
+        w->point[i].use = w->allowed[i] && !changed && !isnan(w->point[i].value_px);
+        masked += changed || !w->allowed[i];
+        known++;
+    }
+    for (size_t i = 0; i < w->pieces; i++)
+        w->use[i] = w->number[i] >= 0 && w->point[w->number[i]].use;
+    r->masked = (double)masked / fmax((double)known, 1.0);
+}
+
+static size_t used_points(const Work *w)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->points; i++)
+        n += w->point[i].use;
+    return n;
+}
+
+/* ---- the fit ---- */
+
+/* What may stop a fit along the lines: the constant is then the whole. */
+static void check_fit(SdmContext *ctx, Work *w)
+{
+    SdmReferenceReport *const r = report_of(w);
+    r->state = SDM_REFERENCE_FITTED;
+    if (r->masked > SDM_REFERENCE_MOST_MASKED)
+        refuse(ctx, w, SDM_REFERENCE_SHIFT, "%.0f %% of the ground has changed, at most %.0f %% are expected",
+               100.0 * r->masked, 100.0 * SDM_REFERENCE_MOST_MASKED);
+    else if (r->fit.rows_seen < SDM_REFERENCE_LEAST_ROWS)
+        refuse(ctx, w, SDM_REFERENCE_SHIFT, "%.0f %% of the rows have unchanged ground, at least %.0f %% are needed",
+               100.0 * r->fit.rows_seen, 100.0 * SDM_REFERENCE_LEAST_ROWS);
+    else if (w->along.degree == 0 && w->along.waves[0] + w->along.waves[1] == 0) {
+        r->state = SDM_REFERENCE_SHIFT;
+        snprintf(r->reason, sizeof r->reason, "nothing else lowers the error of cross-validation");
+    }
+    if (r->state == SDM_REFERENCE_SHIFT) {
+        w->along.waves[0] = w->along.waves[1] = w->along.degree = 0;
+        for (int i = 1; i < SDM_ALONG_MAX_TERMS; i++)
+            w->along.coef[i] = 0.0;
+    }
+}
+
+/* The constant alone: the median of what is used. */
+static void fit_constant(Work *w)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < w->points; i++)
+        if (w->point[i].use)
+            w->scratch[n++] = w->point[i].value_px;
+    w->along.coef[0] = sdm_median_f32(w->scratch, n);
+}
+
+/* Shift, correction and change mask, in turn. */
+static SdmStatus iterate(SdmContext *ctx, Work *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmReferenceReport *const r = report_of(w);
+    const double long_m = r->cell_m > COARSE_CELL_M ? COARSE_LONG_M : FINE_LONG_M;
+    const SdmAlongTask task = {.point = w->point,
+                               .count = w->points,
+                               .scale = &w->p->pointing,
+                               .least_long_px = long_m * fabs(w->p->frame.du_dh),
+                               .average_rows = WINDOW * (double)(1 << w->p->coarse.win.level)};
+    apply_change(w);
+    for (int round = 0; round < ROUNDS; round++) {
+        TRY(sdm_check_stop(ctx));
+        sdm_reference_shift(&w->s, w->use, w->scratch, w->threads, &w->shift);
+        fill_points(w);
+        apply_change(w);
+        if (used_points(w) < LEAST_USED) {
+            refuse(ctx, w, SDM_REFERENCE_REFUSED, "of %zu places with heights of both, less than %d are unchanged ground",
+                   w->points, (int)LEAST_USED);
+            goto done;
+        }
+        TRY(sdm_along_fit(ctx, &task, &w->along, &r->fit));
+        if (round + 1 < ROUNDS)
+            TRY(find_change(ctx, w));
+        if (round + 1 < ROUNDS)
+            apply_change(w);
+        w->along.east_m = w->shift.shift_m[0];
+        w->along.north_m = w->shift.shift_m[1];
+        if (round + 1 < ROUNDS)
+            move_samples(w);
+    }
+    check_fit(ctx, w);
+    if (r->state == SDM_REFERENCE_SHIFT)
+        fit_constant(w);
+done:
+    return st;
+}
+
+/* ---- what was found ---- */
+
+static void measure_spread(const Work *w, int when, int where)
+{
+    SdmReferenceReport *const r = report_of(w);
+    int64_t n = 0;
+    for (size_t i = 0; i < w->points; i++) {
+        const double d = when == SDM_REFERENCE_BEFORE ? (double)w->raw_m[i] : left_m(w, i);
+        if (w->point[i].use == (where == SDM_REFERENCE_UNCHANGED) && !isnan(d))
+            w->scratch[n++] = (float)d;
+    }
+    r->spread[when][where].nmad_m = sdm_nmad_f32(w->scratch, n, &r->spread[when][where].median_m);
+}
+
+/* Means by row of what the waves of one view were fitted to. */
+static SdmStatus fill_bins(SdmContext *ctx, const Work *w, int view, SdmReferenceBins *b)
+{
+    SdmStatus st = SDM_OK;
+    double *sum = NULL;
+    float last = 0.0f;
+    for (size_t i = 0; i < w->points; i++)
+        last = fmaxf(last, w->point[i].row[view]);
+    b->step_px = BIN_ROWS;
+    b->count = (int)(last / BIN_ROWS) + 1;
+    TRY(sdm_alloc(ctx, &b->value_px, (size_t)b->count, sizeof *b->value_px, "means by row"));
+    TRY(sdm_alloc(ctx, &sum, 2 * (size_t)b->count, sizeof *sum, "means by row"));
+    const double limit = 3.0 * report_of(w)->fit.point_px;
+    for (size_t i = 0; i < w->points; i++) {
+        const SdmAlongPoint *const a = &w->point[i];
+        const double left_px = left_m(w, i) * (double)w->per_m[i];
+        const int at = (int)(fmaxf(a->row[view], 0.0f) / BIN_ROWS);
+        if (!a->use || !(fabs(left_px) < limit))
+            continue;
+        sum[2 * at] += left_px + sdm_along_profile(&w->along, view, (double)a->row[view]);
+        sum[2 * at + 1] += 1.0;
+    }
+    for (int i = 0; i < b->count; i++)
+        b->value_px[i] = sum[2 * i + 1] >= 8.0 ? (float)(sum[2 * i] / sum[2 * i + 1]) : NAN;
+done:
+    sdm_free(&sum);
+    return st;
+}
+
+static SdmStatus report_fit(SdmContext *ctx, Work *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmReferenceReport *const r = report_of(w);
+    double per_m = 0.0;
+    for (int i = 0; i < 4; i++)
+        measure_spread(w, i / 2, i % 2);
+    for (size_t i = 0; i < w->points; i++)
+        per_m += (double)w->per_m[i];
+    r->px_per_m = per_m / fmax((double)w->points, 1.0);
+    r->row_m = w->p->frame.gsd_m;
+    r->shift_m[0] = w->along.east_m;
+    r->shift_m[1] = w->along.north_m;
+    r->shift_m[2] = -w->along.coef[0] / r->px_per_m;
+    for (int k = 0; k < 2; k++)
+        TRY(fill_bins(ctx, w, k, &r->bins[k]));
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2,
+            "reference: shift %.2f %.2f %.2f m, degree %d, %d + %d waves, %.0f %% masked, NMAD %.2f -> %.2f m, "
+            "cross-validation by rows %.3f -> %.3f px, by columns %.3f -> %.3f px",
+            r->shift_m[0], r->shift_m[1], r->shift_m[2], w->along.degree, w->along.waves[0], w->along.waves[1],
+            100.0 * r->masked, r->spread[0][0].nmad_m, r->spread[1][0].nmad_m, r->fit.constant_px[0],
+            r->fit.fitted_px[0], r->fit.constant_px[1], r->fit.fitted_px[1]);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < w->along.waves[k]; i++)
+            sdm_log(ctx, SDM_LOG_VERBOSE, 2, "reference: wave of %.1f rows of the %s view, %.3f px",
+                    1.0 / w->along.wave[k][i].per_row, k ? "left" : "right",
+                    hypot(w->along.wave[k][i].cos_px, w->along.wave[k][i].sin_px));
+done:
+    return st;
+}
+
+/* ---- what follows from it ---- */
+
+/* Move the coarse surface and the terrain mask so that every pixel keeps its match. */
+static SdmStatus move_surface(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, const SdmAlongCorrection *along)
+{
+    SdmStatus st = SDM_OK;
+    SdmLattice lattice = {0};
+    const SdmSurface *const s = &p->coarse;
+    const double size = (double)(1 << s->win.level), reach_m = 50.0;
+    const SdmLatticeRequest q = {.scene = scene,
+                                 .frame = &p->frame,
+                                 .pointing = &p->pointing,
+                                 .u1 = p->frame.width + 16,
+                                 .v1 = p->frame.height + 16,
+                                 .step = sdm_frame_lattice_step(&p->frame, s->win.level),
+                                 .hmin_m = p->hmin_m,
+                                 .hmax_m = p->hmax_m};
+    TRY(sdm_lattice_build(ctx, &q, &lattice));
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+    for (int j = 0; j < s->win.h; j++)
+        for (int i = 0; i < s->win.w; i++) {
+            const size_t at = (size_t)j * (size_t)s->win.w + (size_t)i;
+            const double u = (i + 0.5) * size - 0.5, v = (j + 0.5) * size - 0.5, h = (double)s->h_m[at];
+            double left[2], right[2], lo[2], hi[2];
+            sdm_lattice_left(&lattice, u, v, left);
+            sdm_lattice_right(&lattice, u, v, h, right);
+            sdm_lattice_right(&lattice, u, v, h - reach_m, lo);
+            sdm_lattice_right(&lattice, u, v, h + reach_m, hi);
+            const double px_per_m = hypot(hi[0] - lo[0], hi[1] - lo[1]) / (2.0 * reach_m);
+            const double more_m = -sdm_along_value(along, &p->pointing, right, left[1]) / px_per_m;
+            s->h_m[at] = (float)(h + more_m);
+            p->terrain.h_m[at] = (float)((double)p->terrain.h_m[at] + more_m);
+        }
+done:
+    sdm_lattice_free(&lattice);
+    return st;
+}
+
+static SdmStatus open_work(SdmContext *ctx, const SdmScene *scene, const SdmPyramid images[2], Work *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface surface = {0};
+    TRY(sdm_coarse_match_again(ctx, scene, w->p, images, &surface));
+    TRY(sdm_reference_samples_open(ctx, scene, w->p, &surface, w->files->dem, &w->s));
+    w->pieces = (size_t)w->s.points_wide * (size_t)w->s.points_high;
+    TRY(sdm_alloc(ctx, &w->moved_m, w->s.count + 1, sizeof *w->moved_m, "samples of the surface"));
+    TRY(sdm_alloc(ctx, &w->scratch, w->s.count + 1, sizeof *w->scratch, "samples of the surface"));
+    TRY(sdm_alloc(ctx, &w->number, w->pieces + 1, sizeof *w->number, "points of the reference"));
+    TRY(sdm_alloc(ctx, &w->use, w->pieces + 1, 1, "points of the reference"));
+done:
+    sdm_surface_free(&surface);
+    return st;
+}
+
+static void close_work(Work *w)
+{
+    sdm_reference_samples_free(&w->s);
+    sdm_free(&w->moved_m);
+    sdm_free(&w->scratch);
+    sdm_free(&w->point);
+    sdm_free(&w->per_m);
+    sdm_free(&w->allowed);
+    sdm_free(&w->number);
+    sdm_free(&w->use);
+}
+
+SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const SdmReferenceFiles *files,
+                                const SdmPyramid images[2], SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    Work w = {.files = files, .p = p, .threads = sdm_threads(ctx)};
+    const int around = sdm_stage_enter(ctx, 2);
+    p->along = (SdmAlongCorrection){0};
+    sdm_progress(ctx, 2, 0.3, "cameras against the reference");
+    TRY(open_work(ctx, scene, images, &w));
+    p->reference.cell_m = w.s.plane.cell_m;
+    const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.shift_m, w.threads) : 0;
+    if (known >= LEAST_SAMPLES) {
+        TRY(make_points(ctx, &w));
+        sdm_reference_shift(&w.s, NULL, w.scratch, w.threads, &w.shift);
+    }
+    if (!serves(ctx, &w, known))
+        goto done;
+    TRY(open_mask(ctx, &w));
+    fill_points(&w);
+    TRY(iterate(ctx, &w));
+    if (!sdm_reference_applied(&p->reference))
+        goto done;
+    TRY(report_fit(ctx, &w));
+    TRY(move_surface(ctx, scene, p, &w.along));
+    p->along = w.along;
+done:
+    close_work(&w);
+    sdm_stage_leave(ctx, around);
+    return st;
+}

@@ -1,0 +1,21 @@
+/* A reference DEM (--reference) -> the correction of the cameras that a pair cannot show, and a report on it. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_REFERENCE_FIT_H
+#define SDM_REFERENCE_FIT_H
+
+#include "scene/prepare.h"
+
+/* The files of the options, opened; NULL without --reference. */
+typedef struct SdmReferenceFiles SdmReferenceFiles;
+
+/* Open the reference and its mask.  SDM_ERR_INPUT where one cannot be used. */
+SdmStatus sdm_reference_open(SdmContext *ctx, const SdmScene *scene, SdmReferenceFiles **out);
+void sdm_reference_close(SdmReferenceFiles **files);
+
+/* Fit the correction to the coarse surface of p, which is prepared up to the pointing, put it into p->along, and move
+ * the heights of the coarse surface and of the terrain mask with it, so that every pixel keeps its match.  p->reference
+ * says what was found.  images: of sdm_coarse_find(); where the reference does not serve, why, and nothing is changed. */
+SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const SdmReferenceFiles *files,
+                                const SdmPyramid images[2], SdmPrepared *p);
+
+#endif

@@ -1,0 +1,303 @@
+/* The reference on a plane about the scene's centre; pixels of the coarse surface placed on it. */
+// SPDX-License-Identifier: Apache-2.0
+#include "scene/reference_samples.h"
+#include "core/stats.h"
+#include "geo/nuth_kaab.h"
+
+#include <math.h>
+
+enum {
+    POINT_SIDE = 2,        /* samples a side of a point */
+    LEAST_STEP = 2,        /* coarse pixels between samples */
+    MOST_SAMPLES = 400000,
+    MOST_CELLS = 1 << 24,  /* of the plane */
+    WINDOW = 5,            /* coarse pixels a side that a match averages */
+    LEAST_SCORE = 200,     /* 0.8 */
+    SHIFT_EVERY = 3,       /* of the samples serve to find the shift */
+    ROUNDS = 25            /* of the shift */
+};
+static const double MARGIN_M = 400.0;      /* of the plane about the scene: shifts are smaller */
+static const double ENOUGH_M = 0.02;       /* last step of the shift */
+static const double STEEPEST = 1.2;        /* tangent of the slope of samples that count */
+static const double OUTLIER_NMADS = 3.0, LEAST_NMAD_M = 0.1;
+static const double KNOWN_SHARE = 0.8;     /* of a window's cells */
+
+void sdm_reference_samples_free(SdmReferenceSamples *s)
+{
+    sdm_free(&s->plane.height_m);
+    sdm_free(&s->sample);
+}
+
+/* ---- the plane ---- */
+
+static double coarse_pixel_m(const SdmPrepared *p)
+{
+    return p->frame.gsd_m * (double)(1 << p->coarse.win.level);
+}
+
+/* A grid about the scene's centre that covers the ground of the coarse surface.  bounds: x0 > x1 while that is not
+ * known. */
+static SdmStatus place_plane(SdmContext *ctx, const SdmPrepared *p, const double bounds[4], SdmReferencePlane *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmOptions none;
+    char crs[128];
+    double b[4] = {bounds[0] - MARGIN_M, bounds[1] - MARGIN_M, bounds[2] + MARGIN_M, bounds[3] + MARGIN_M};
+    const bool known = bounds[0] <= bounds[2];
+    double spacing = fmax(coarse_pixel_m(p), 0.5 * fmin(out->cell_m, 1000.0));
+    while (known && (b[2] - b[0]) * (b[3] - b[1]) > MOST_CELLS * spacing * spacing)
+        spacing *= 2.0;
+    sdm_options_default(&none);
+    snprintf(crs, sizeof crs, "+proj=tmerc +lon_0=%.9f +lat_0=%.9f +k=1 +datum=WGS84 +units=m +no_defs",
+             p->frame.lon_deg, p->frame.lat_deg);
+    TRY(sdm_grid_choose_like(ctx, &none, crs, spacing, p->frame.lon_deg, p->frame.lat_deg, &out->grid));
+    if (known)
+        TRY(sdm_grid_cover(ctx, b, &out->grid));
+done:
+    return st;
+}
+
+/* Means of (2 r + 1) x (2 r + 1) cells, of the cells that are known where those are most of them. */
+static SdmStatus average_plane(SdmContext *ctx, int r, SdmReferencePlane *plane)
+{
+    SdmStatus st = SDM_OK;
+    const int w = (int)plane->grid.cols, h = (int)plane->grid.rows, side = 2 * r + 1;
+    float *sum = NULL;
+    if (r < 1)
+        return SDM_OK;
+    TRY(sdm_alloc_raw(ctx, &sum, (size_t)w * (size_t)h * 2, sizeof *sum, "means of the reference"));
+    float *const count = sum + (size_t)w * (size_t)h;
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+    for (int j = 0; j < h; j++)
+        for (int i = 0; i < w; i++) {
+            const size_t at = (size_t)j * (size_t)w + (size_t)i;
+            float s = 0.0f, n = 0.0f;
+            for (int k = i - r < 0 ? 0 : i - r; k <= i + r && k < w; k++) {
+                const float v = plane->height_m[(size_t)j * (size_t)w + (size_t)k];
+                s += isnan(v) ? 0.0f : v;
+                n += isnan(v) ? 0.0f : 1.0f;
+            }
+            sum[at] = s;
+            count[at] = n;
+        }
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+    for (int j = 0; j < h; j++)
+        for (int i = 0; i < w; i++) {
+            double s = 0.0, n = 0.0;
+            for (int k = j - r < 0 ? 0 : j - r; k <= j + r && k < h; k++) {
+                s += (double)sum[(size_t)k * (size_t)w + (size_t)i];
+                n += (double)count[(size_t)k * (size_t)w + (size_t)i];
+            }
+            plane->height_m[(size_t)j * (size_t)w + (size_t)i] =
+                n >= KNOWN_SHARE * side * side ? (float)(s / n) : NAN;
+        }
+done:
+    sdm_free(&sum);
+    return st;
+}
+
+static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRaster *reference, SdmReferencePlane *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmHeightsOnGrid on = {0};
+    const SdmGrid *const g = &out->grid;
+    TRY(sdm_alloc_raw(ctx, &out->height_m, (size_t)(g->cols * g->rows), sizeof *out->height_m, "the reference"));
+    TRY(sdm_heights_on_grid_open(ctx, reference, g, p->frame.lon_deg, p->frame.lat_deg, &on));
+    for (int64_t row = 0; row < g->rows; row += 256) {
+        const int64_t n = g->rows - row < 256 ? g->rows - row : 256;
+        TRY(sdm_heights_on_grid(ctx, &on, 0, row, g->cols, n, out->height_m + row * g->cols));
+    }
+    TRY(average_plane(ctx, (int)(0.5 * (WINDOW * coarse_pixel_m(p) / g->spacing - 1.0) + 0.5), out));
+done:
+    sdm_heights_on_grid_close(&on);
+    return st;
+}
+
+/* ---- the samples ---- */
+
+/* Where samples lie on the coarse surface. */
+typedef struct Layout {
+    const SdmSurface *surface;
+    const SdmLattice *lattice;
+    int step, wide, high, points_wide;
+} Layout;
+
+static Layout lay_out(const SdmPrepared *p, const SdmSurface *surface, const SdmLattice *lattice, double cell_m)
+{
+    const SdmWindow *const w = &p->coarse.win;
+    Layout l = {.surface = surface, .lattice = lattice, .step = LEAST_STEP};
+    const double cells = cell_m / (POINT_SIDE * coarse_pixel_m(p));
+    if (cells > l.step)
+        l.step = (int)fmin(ceil(cells), fmax(w->w / 8, LEAST_STEP));
+    while ((int64_t)(w->w / l.step) * (w->h / l.step) > MOST_SAMPLES)
+        l.step++;
+    l.wide = w->w / l.step;
+    l.high = w->h / l.step;
+    l.points_wide = (l.wide + POINT_SIDE - 1) / POINT_SIDE;
+    return l;
+}
+
+/* The sample of column i, row j; its place in metres of the plane's CRS. */
+static void place_sample(const Layout *l, int i, int j, SdmReferenceSample *out)
+{
+    const SdmSurface *const s = l->surface;
+    const double size = (double)(1 << s->win.level), reach_m = 50.0;
+    const int x = i * l->step + l->step / 2, y = j * l->step + l->step / 2;
+    const size_t at = (size_t)y * (size_t)s->win.w + (size_t)x;
+    const double u = (x + 0.5) * size - 0.5, v = (y + 0.5) * size - 0.5, h = (double)s->h_m[at];
+    double left[2], right[2], lo[2], hi[2], ground[2], above[2];
+    sdm_lattice_left(l->lattice, u, v, left);
+    sdm_lattice_right(l->lattice, u, v, h, right);
+    sdm_lattice_right(l->lattice, u, v, h - reach_m, lo);
+    sdm_lattice_right(l->lattice, u, v, h + reach_m, hi);
+    sdm_lattice_ground(l->lattice, u, v, h, ground);
+    sdm_lattice_ground(l->lattice, u, v, h + reach_m, above);
+    *out = (SdmReferenceSample){.h_m = s->h_m[at],
+                                .place = {(float)ground[0], (float)ground[1]},
+                                .place_per_m = {(float)((above[0] - ground[0]) / reach_m),
+                                                (float)((above[1] - ground[1]) / reach_m)},
+                                .px_per_m = (float)(hypot(hi[0] - lo[0], hi[1] - lo[1]) / (2.0 * reach_m)),
+                                .col = (float)right[0],
+                                .row = {(float)right[1], (float)left[1]},
+                                .d_m = NAN,
+                                .point = (j / POINT_SIDE) * l->points_wide + i / POINT_SIDE};
+    if (!(s->flags[at] & SDM_QA_VALID) || s->score[at] < LEAST_SCORE)
+        out->point = -1;
+}
+
+/* From metres of the CRS to columns and rows of the plane. */
+static void to_cells(const SdmGrid *g, SdmReferenceSample *s)
+{
+    s->place[0] = (float)(((double)s->place[0] - g->x0) / g->spacing - 0.5);
+    s->place[1] = (float)((g->y0 - (double)s->place[1]) / g->spacing - 0.5);
+    s->place_per_m[0] = (float)((double)s->place_per_m[0] / g->spacing);
+    s->place_per_m[1] = (float)(-(double)s->place_per_m[1] / g->spacing);
+}
+
+SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                                     const SdmSurface *surface, SdmHeightRaster *reference, SdmReferenceSamples *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmLattice lattice = {0};
+    const SdmWindow *const win = &p->coarse.win;
+    double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    *out = (SdmReferenceSamples){0};
+    out->plane.cell_m = sdm_height_raster_cell_m(reference, p->frame.lon_deg, p->frame.lat_deg);
+    if (!isfinite(out->plane.cell_m)) /* a CRS that does not reach here */
+        out->plane.cell_m = coarse_pixel_m(p);
+    TRY(place_plane(ctx, p, b, &out->plane));
+    const SdmLatticeRequest q = {.scene = scene,
+                                 .frame = &p->frame,
+                                 .pointing = &p->pointing,
+                                 .grid = &out->plane.grid,
+                                 .u1 = p->frame.width + 16,
+                                 .v1 = p->frame.height + 16,
+                                 .step = sdm_frame_lattice_step(&p->frame, win->level),
+                                 .hmin_m = p->hmin_m,
+                                 .hmax_m = p->hmax_m};
+    TRY(sdm_lattice_build(ctx, &q, &lattice));
+    const Layout l = lay_out(p, surface, &lattice, out->plane.cell_m);
+    out->count = (size_t)l.wide * (size_t)l.high;
+    out->points_wide = l.points_wide;
+    out->point_m = POINT_SIDE * l.step * coarse_pixel_m(p);
+    out->points_high = (l.high + POINT_SIDE - 1) / POINT_SIDE;
+    TRY(sdm_alloc_raw(ctx, &out->sample, out->count + 1, sizeof *out->sample, "samples of the surface"));
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+    for (int j = 0; j < l.high; j++)
+        for (int i = 0; i < l.wide; i++)
+            place_sample(&l, i, j, &out->sample[(size_t)j * (size_t)l.wide + (size_t)i]);
+    for (size_t i = 0; i < out->count; i++) {
+        const SdmReferenceSample *const s = &out->sample[i];
+        out->valid += s->point >= 0;
+        for (int k = 0; k < 2 && s->point >= 0; k++) {
+            b[k] = fmin(b[k], (double)s->place[k]);
+            b[2 + k] = fmax(b[2 + k], (double)s->place[k]);
+        }
+    }
+    if (out->valid == 0)
+        goto done;
+    TRY(place_plane(ctx, p, b, &out->plane));
+    for (size_t i = 0; i < out->count; i++)
+        to_cells(&out->plane.grid, &out->sample[i]);
+    TRY(read_plane(ctx, p, reference, &out->plane));
+done:
+    sdm_lattice_free(&lattice);
+    return st;
+}
+
+/* ---- comparison and shift ---- */
+
+/* Compare every `every`-th sample. */
+static size_t compare(const SdmReferenceSamples *s, const double shift_m[2], size_t every, int threads)
+{
+    const SdmGrid *const g = &s->plane.grid;
+    const double col = shift_m[0] / g->spacing, row = -shift_m[1] / g->spacing;
+    size_t known = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : known)
+    for (size_t i = 0; i < s->count; i += every) {
+        SdmReferenceSample *const a = &s->sample[i];
+        double slope[2];
+        if (a->point < 0)
+            continue;
+        const double r = sdm_bicubic(s->plane.height_m, (int)g->cols, (int)g->rows, (double)a->place[0] + col,
+                                     (double)a->place[1] + row, slope);
+        a->d_m = (float)((double)a->h_m - r);
+        a->slope[0] = (float)(slope[0] / g->spacing);
+        a->slope[1] = (float)(-slope[1] / g->spacing);
+        known += isnan(r) ? 0 : 1;
+    }
+    return known;
+}
+
+size_t sdm_reference_compare(const SdmReferenceSamples *s, const double shift_m[2], int threads)
+{
+    return compare(s, shift_m, 1, threads);
+}
+
+static bool counts(const SdmReferenceSample *a, const uint8_t *use)
+{
+    return a->point >= 0 && !isnan(a->d_m) && (!use || use[a->point]) &&
+           hypot((double)a->slope[0], (double)a->slope[1]) < STEEPEST;
+}
+
+/* A step of the shift: the normal equations of the samples near the median. */
+static int find_step(const SdmReferenceSamples *s, const uint8_t *use, float *work, SdmReferenceShift *shift,
+                     double step_m[3])
+{
+    double sums[SDM_NUTH_KAAB_SUMS] = {0}, median;
+    int64_t n = 0;
+    for (size_t i = 0; i < s->count; i += SHIFT_EVERY)
+        if (counts(&s->sample[i], use))
+            work[n++] = s->sample[i].d_m;
+    shift->nmad_m = n ? sdm_nmad_f32(work, n, &median) : NAN;
+    const double limit = OUTLIER_NMADS * fmax(shift->nmad_m, LEAST_NMAD_M);
+    for (size_t i = 0; i < s->count && n; i += SHIFT_EVERY) {
+        const SdmReferenceSample *const a = &s->sample[i];
+        const double d = (double)a->d_m, e = (double)a->slope[0], north = (double)a->slope[1];
+        if (!counts(a, use) || !(fabs(d - median) < limit))
+            continue;
+        const double terms[SDM_NUTH_KAAB_SUMS] = {e * e, e * north, e, north * north, north, 1.0, e * d, north * d, d};
+        for (int k = 0; k < SDM_NUTH_KAAB_SUMS; k++)
+            sums[k] += terms[k];
+    }
+    return sdm_nuth_kaab_step(sums, fmax(shift->nmad_m, LEAST_NMAD_M), s->plane.grid.spacing, step_m);
+}
+
+void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,
+                         SdmReferenceShift *out)
+{
+    out->converged = false;
+    (void)compare(s, out->shift_m, SHIFT_EVERY, threads);
+    for (int round = 0; round < ROUNDS && !out->converged; round++) {
+        double step_m[3];
+        out->undetermined = find_step(s, use, work, out, step_m);
+        out->shift_m[0] += step_m[0];
+        out->shift_m[1] += step_m[1];
+        out->shift_m[2] = -step_m[2];
+        out->converged = hypot(step_m[0], step_m[1]) < ENOUGH_M;
+        if (!(hypot(out->shift_m[0], out->shift_m[1]) < MARGIN_M))
+            break;
+        (void)compare(s, out->shift_m, SHIFT_EVERY, threads);
+    }
+    (void)compare(s, out->shift_m, 1, threads);
+}

@@ -1,0 +1,61 @@
+/* A coarse surface and a reference DEM -> samples of both at the same ground, and the 3-D shift between them. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_REFERENCE_SAMPLES_H
+#define SDM_REFERENCE_SAMPLES_H
+
+#include "geo/height_raster.h"
+#include "scene/prepare.h"
+
+/* A pixel of the coarse surface. */
+typedef struct SdmReferenceSample {
+    float h_m;            /* as matched, with the correction in use */
+    float place[2];       /* of that height: column and row of the plane */
+    float place_per_m[2]; /* what a metre of height changes there */
+    float px_per_m;       /* what a metre of height changes the right position by, px */
+    float col, row[2];    /* column of the right image, rows of the right and of the left image */
+    float d_m;            /* height minus reference; NaN: no reference there */
+    float slope[2];       /* of the reference at the place, metres per metre east and north */
+    int32_t point;        /* number of the small piece of ground it belongs to; -1: not to be used */
+} SdmReferenceSample;
+
+/* The reference over the scene, in metres east and north of its centre, averaged as the windows of the coarse level
+ * average the ground. */
+typedef struct SdmReferencePlane {
+    SdmGrid grid;    /* transverse Mercator about the scene's centre, metres */
+    float *height_m; /* rows x cols, NaN: none; owned */
+    double cell_m;   /* of the file */
+} SdmReferencePlane;
+
+typedef struct SdmReferenceSamples {
+    SdmReferencePlane plane;
+    SdmReferenceSample *sample; /* count; owned */
+    size_t count, valid;        /* valid: of them, matched terrain of the coarse surface */
+    int points_wide, points_high;
+    double point_m; /* side of a small piece of ground */
+} SdmReferenceSamples;
+
+/* Read the reference over the scene and place the samples.  p: prepared up to the pointing.  surface: of the coarse
+ * level, matched with that pointing.  Frees nothing on
+ * failure: call sdm_reference_samples_free() in any case. */
+SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                                     const SdmSurface *surface, SdmHeightRaster *reference, SdmReferenceSamples *out);
+void sdm_reference_samples_free(SdmReferenceSamples *s);
+
+/* Compare every sample with the reference at its place moved by (east, north): d_m and slope.  @return how many have
+ * a reference */
+size_t sdm_reference_compare(const SdmReferenceSamples *s, const double shift_m[2], int threads);
+
+typedef struct SdmReferenceShift {
+    double shift_m[3];    /* east, north, up: to be added to the surface to lay it on the reference */
+    double nmad_m;        /* of what remains */
+    bool converged;
+    int undetermined;     /* 0..2 horizontal directions that the ground does not determine */
+} SdmReferenceShift;
+
+/* The horizontal shift by Nuth and Kaab (2011), iterated to 0.02 m, of the samples for which use[point] is not 0
+ * (NULL: all).  Starts at *out; d_m and slope are of the result.  work: count floats.  Does not depend on the number of
+ * threads. */
+void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,
+                         SdmReferenceShift *out);
+
+#endif

@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+# run --reference: the DEM comes to lie on the reference, whatever threads, tiles and commands make it; change since the
+# reference stays and is marked; references that do not serve leave the DEM as it is.
+# test_reference.py [STEREODEM]     exits 77 when gdal_translate is missing
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import struct
+import sys
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+EAST, NORTH, UP = 12.0, -9.0, 4.0  # of the reference against the truth
+JITTER_PX = 0.15
+
+
+def read(path):
+    """Samples of the first band of a Float32 raster, with its size and geotransform's corner and cell."""
+    info = json.loads(t.call(["gdalinfo", "-json", path]).stdout)
+    data = t.raw_pixels(path)
+    w, h = info["size"]
+    at = len(data) - sum(4 * w * h for _ in info["bands"])
+    g = info["geoTransform"]
+    return list(struct.unpack("<%df" % (w * h), data[at:at + 4 * w * h])), w, h, g[0], g[3], g[1]
+
+
+def write(name, values, w, h, x, y, cell, srs, *options):
+    """A raster of those samples, by GDAL's raw driver and gdal_translate."""
+    base = os.path.join(work, name + ".bin")
+    with open(base, "wb") as f:
+        f.write(struct.pack("<%df" % (w * h), *values))
+    with open(os.path.join(work, name + ".hdr"), "w") as f:
+        f.write("ENVI\nsamples = %d\nlines = %d\nbands = 1\ndata type = 4\ninterleave = bsq\nbyte order = 0\n" % (w, h))
+    out = os.path.join(work, name + ".tif")
+    t.call(["gdal_translate", "-q", "-a_srs", srs, "-a_ullr", x, y, x + w * cell, y - h * cell, "-a_nodata", -9999] +
+           list(options) + [base, out])
+    return out
+
+
+def report(dem):
+    with open(t.companion(dem, ".json")) as f:
+        return json.load(f)
+
+
+def all_of(dem):
+    return [t.digest(dem if not end else t.companion(dem, end)) for end in ("", "_qa.tif", "_ortho.tif", "_change.tif")]
+
+
+t.tool("gdal_translate")
+t.tool("gdalinfo")
+work = t.folder()
+scene = t.simulate(os.path.join(work, "aster"), "--width", 700, "--height", 900, "--lon", 7, "--lat", 45, "--seed", 3,
+                   "--jitter", JITTER_PX, "--pointing-along", 0.3, "--pointing-across", 1.2)
+values, w, h, x, y, cell = read(os.path.join(scene, "truth.tif"))
+srs = json.loads(t.call(["gdalinfo", "-json", os.path.join(scene, "truth.tif")]).stdout)["coordinateSystem"]["wkt"]
+place = (w, h, x + EAST, y + NORTH, cell, srs)
+# 20 m of change in a part of the scene
+changed = lambda i: 0.3 * w < i % w < 0.5 * w and 0.4 * h < i // w < 0.55 * h
+heights = [v if v == -9999 else v + UP + (20.0 if changed(i) else 0.0) for i, v in enumerate(values)]
+reference = write("reference", heights, *place)
+plain, dem = os.path.join(work, "plain.tif"), os.path.join(work, "dem.tif")
+
+t.expect(t.run([scene], plain), "the scene runs without a reference")
+before = t.compare(plain, os.path.join(scene, "truth.tif"))
+t.expect(t.run([scene], dem, "--reference", reference), "and with one")
+after = t.compare(dem, os.path.join(scene, "truth.tif"))
+print("without: " + t.figures(before))
+print("with:    " + t.figures(after))
+found = report(dem)["reference"]
+print("shift %s, %d waves, %.0f %% masked" % (found["shift_m"], len(found["waves"]), 100 * found["share_masked"]))
+t.expect(found["state"] == "fitted" and not found["reason"], "the cameras are fitted")
+t.expect(abs(after["raw"]["bias"] - UP) < 0.8, "the DEM lies %.2f m above the truth, the reference %.0f m" % (after["raw"]["bias"], UP))
+t.expect(after["aligned"]["nmad"] < 0.9 * before["aligned"]["nmad"],
+         "NMAD %.2f -> %.2f m" % (before["aligned"]["nmad"], after["aligned"]["nmad"]))
+t.expect(any(abs(v["wavelength_rows"] - 303.0) < 15.0 and abs(v["amplitude_px"] - JITTER_PX) < 0.05 for v in found["waves"]),
+         "a wave of 303 rows and %.2f px is among %s" % (JITTER_PX, [(round(v["wavelength_rows"]), round(v["amplitude_px"], 3)) for v in found["waves"]]))
+for key in ("rows", "columns"):
+    cv = found["cross_validation"][key]
+    t.expect(cv["after_px"] < 0.8 * cv["before_px"], "cross-validation by %s: %.3f -> %.3f px" % (key, cv["before_px"], cv["after_px"]))
+
+# what has changed
+difference, dw, dh, dx, dy, dcell = read(t.companion(dem, "_change.tif"))
+inside, outside = [], []
+for i, v in enumerate(difference):
+    if v == -9999:
+        continue
+    c, r = (dx + (i % dw + 0.5) * dcell - place[2]) / cell, (place[3] - dy + (i // dw + 0.5) * dcell) / cell
+    if 0.3 * w + 3 < c < 0.5 * w - 3 and 0.4 * h + 3 < r < 0.55 * h - 3:
+        inside.append(v)
+    elif not (0.3 * w - 3 < c < 0.5 * w + 3 and 0.4 * h - 3 < r < 0.55 * h + 3):
+        outside.append(v)
+middle = sorted(inside)[len(inside) // 2], sorted(outside)[len(outside) // 2]
+t.expect(abs(middle[1]) < 0.5, "the DEM minus the reference is %.2f m on unchanged ground" % middle[1])
+t.expect(abs(middle[0] - middle[1] + 20.0) < 1.0, "and %.2f m where it has changed by -20 m" % middle[0])
+t.expect(found["dem"]["unchanged_cells"] > found["dem"]["changed_cells"] > 0.5 * len(inside), "the mask marks it")
+
+# the same bytes
+once = all_of(dem)
+other = os.path.join(work, "other.tif")
+for more in (["--threads", 1], ["--threads", 3, "--tile", 130], ["--memory", "96M"]):
+    t.run([scene], other, "--reference", reference, *more)
+    t.expect(all_of(other) == once, "%s gives the same bytes" % " ".join(str(m) for m in more))
+job = os.path.join(work, "job")
+t.call([t.PROGRAM, "plan", scene, "-o", job, "--reference", reference, "--cost", "zncc", "--memory", "96M", "--tile", 128,
+        "--quiet"])
+with open(os.path.join(job, "plan.json")) as f:
+    units = json.load(f)["unit_count"]
+t.call([t.PROGRAM, "tile", job, "0-%d" % (units - 1), "--quiet"])
+t.call([t.PROGRAM, "merge", job, "--quiet"])
+made = [os.path.join(root, n) for root, _, names in os.walk(job) for n in names if n.endswith("_change.tif")]
+t.expect(len(made) == 1 and all_of(made[0].replace("_change.tif", ".tif")) == once, "plan, tile and merge (%d units) give the same bytes" % units)
+
+# references that do not serve
+unchanged = [t.digest(plain), t.digest(t.companion(plain, "_qa.tif"))]
+void, nan = [-9999.0] * (w * h), [float("nan")] * (w * h)
+one = list(void)
+one[(h // 2) * w + w // 2] = heights[(h // 2) * w + w // 2]
+bad = {"void": write("void", void, *place), "nan": write("nan", nan, *place), "one cell": write("one", one, *place),
+       "upside down": write("flip", [v for r in range(h - 1, -1, -1) for v in heights[r * w:(r + 1) * w]], *place),
+       "elsewhere": write("away", heights, w, h, x + 3e5, y, cell, srs),
+       "200 m away": write("near", heights, w, h, x + 150, y + 150, cell, srs),
+       "300 m above": write("above", [v if v == -9999 else v + 300 for v in heights], *place),
+       "in degrees": write("degrees", heights, w, h, x, y, cell, "EPSG:4326")}
+for name, path in bad.items():
+    good = t.run([scene], other, "--reference", path)
+    said = report(other)["reference"] if good else {}
+    same = good and [t.digest(other), t.digest(t.companion(other, "_qa.tif"))] == unchanged
+    t.expect(same and said["state"] == "refused" and said["reason"], "%s: %s" % (name, said.get("reason")))
+    t.expect(not os.path.exists(t.companion(other, "_change.tif")), "%s: no change raster" % name)
+done = t.call([t.PROGRAM, "run", scene, "-o", other, "--overwrite", "--quiet", "--reference", os.path.join(work, "reference.hdr.none")], quiet=True)
+t.expect(done.returncode == 1 and "--reference" in done.stderr and done.stderr.count("\n") == 1, "no file: " + done.stderr.strip())
+done = t.call([t.PROGRAM, "run", scene, "-o", other, "--overwrite", "--quiet", "--reference-mask", reference], quiet=True)
+t.expect(done.returncode == 2 and "--reference-mask" in done.stderr, "a mask alone: " + done.stderr.strip())
+
+# the mask of the user
+stable = write("stable", [0.0 if changed(i) else 1.0 for i in range(w * h)], *place)
+t.expect(t.run([scene], other, "--reference", reference, "--reference-mask", stable), "with a mask of stable ground")
+masked = report(other)["reference"]
+t.expect(masked["state"] == "fitted" and masked["share_masked"] >= 0.02, "it leaves out %.0f %%" % (100 * masked["share_masked"]))
+nothing = write("nothing", [0.0] * (w * h), *place)
+t.run([scene], other, "--reference", reference, "--reference-mask", nothing)
+t.expect(report(other)["reference"]["state"] in ("refused", "shift"), "a mask of nothing: " + report(other)["reference"]["reason"])
+t.finish()

@@ -1,0 +1,225 @@
+/* The correction along the epipolar lines from made-up points: waves that were put in are found, in both views; change,
+ * noise and errors of the reference are not taken for waves. */
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "pointing/along_fit.h"
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#define TWO_PI 6.28318530717958647692
+enum { STEP = 16, ACROSS = 64, ROWS = 4200, COLS = 4000, MOST = (ROWS / STEP) * (COLS / ACROSS + 1) };
+static const double NOISE_PX = 0.15, PX_PER_M = 0.04;
+
+typedef struct Case {
+    SdmAlongPoint point[MOST];
+    size_t count;
+    SdmPointing scale;
+} Case;
+static Case made;
+
+/* The same numbers on every machine: about normal, sigma 1. */
+static double noise(uint64_t *state)
+{
+    double sum = 0.0;
+    for (int i = 0; i < 12; i++) {
+        *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        sum += (double)(*state >> 40) / (double)(1 << 24);
+    }
+    return sum - 6.0;
+}
+
+/* Rows of the right view follow those of the left one and the height of the terrain. */
+static void make_points(uint64_t seed)
+{
+    uint64_t state = seed;
+    made = (Case){.scale = {.centre = {2500.0, 2700.0}, .scale = {2500.0, 2700.0}, .terms = 1}};
+    for (int row = STEP / 2; row < ROWS; row += STEP)
+        for (int col = ACROSS / 2; col < COLS && made.count < MOST; col += ACROSS) {
+            const double terrain = 30.0 * sin(col / 310.0 + row / 730.0) * cos(row / 410.0 - col / 150.0);
+            made.point[made.count++] = (SdmAlongPoint){.value_px = (float)(NOISE_PX * noise(&state)),
+                                                       .col = (float)(1.2 * col),
+                                                       .row = {(float)(1.05 * row + 300.0 + terrain), (float)row},
+                                                       .slope = (float)(0.3 + 0.2 * sin(col / 90.0)),
+                                                       .use = 1};
+        }
+}
+
+static double wave(const SdmAlongWave *w, double row)
+{
+    return w->cos_px * cos(TWO_PI * w->per_row * row) + w->sin_px * sin(TWO_PI * w->per_row * row);
+}
+
+static void add_wave(int view, const SdmAlongWave *w)
+{
+    for (size_t i = 0; i < made.count; i++)
+        made.point[i].value_px += (float)wave(w, (double)made.point[i].row[view]);
+}
+
+static void fit(double long_px, SdmAlongCorrection *out, SdmAlongReport *report)
+{
+    SdmContext *ctx = NULL;
+    const SdmAlongTask task = {.point = made.point,
+                               .count = made.count,
+                               .scale = &made.scale,
+                               .least_long_px = long_px,
+                               .average_rows = 1.0};
+    *out = (SdmAlongCorrection){.degree = 0};
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_along_fit(ctx, &task, out, report), SDM_OK);
+    sdm_close(&ctx);
+}
+
+/* RMS of the whole correction against the waves that were put in and a constant. */
+static double error_px(const SdmAlongCorrection *a, const SdmAlongWave *right, int n, const SdmAlongWave *left, int m,
+                       double constant_px)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < made.count; i++) {
+        const SdmAlongPoint *const p = &made.point[i];
+        const double at[2] = {(double)p->col, (double)p->row[0]};
+        double d = sdm_along_value(a, &made.scale, at, (double)p->row[1]) - constant_px;
+        for (int k = 0; k < n; k++)
+            d -= wave(&right[k], (double)p->row[0]);
+        for (int k = 0; k < m; k++)
+            d -= wave(&left[k], (double)p->row[1]);
+        sum += d * d;
+    }
+    return sqrt(sum / (double)made.count);
+}
+
+static const SdmAlongWave THREE[2][3] = {
+    {{1.0 / 303.0, 0.10, 0.11}, {1.0 / 880.0, -0.08, 0.06}, {1.0 / 171.0, 0.03, -0.05}},
+    {{1.0 / 412.0, 0.09, -0.03}, {1.0 / 1300.0, 0.02, 0.10}, {1.0 / 205.0, -0.05, 0.02}}};
+
+static void noise_is_no_wave(void **state)
+{
+    SdmAlongCorrection a;
+    SdmAlongReport r;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        make_points(seed);
+        fit(0.06, &a, &r);
+        assert_int_equal(a.degree, 0);
+        assert_int_equal(a.waves[0] + a.waves[1], 0);
+        assert_true(fabs(a.coef[0]) < 0.01);
+        assert_true(r.rows_seen > 0.99);
+        assert_true(fabs(r.point_px - NOISE_PX) < 0.01);
+    }
+}
+
+static void one_wave_is_found(void **state)
+{
+    SdmAlongCorrection a;
+    SdmAlongReport r;
+    (void)state;
+    for (int view = 0; view < 2; view++) {
+        make_points(4);
+        add_wave(view, &THREE[view][0]);
+        fit(0.06, &a, &r);
+        print_message("%d + %d waves, error %.4f px\n", a.waves[0], a.waves[1],
+                      error_px(&a, THREE[0], view == 0, THREE[1], view == 1, 0.0));
+        assert_int_equal(a.waves[view], 1);
+        assert_int_equal(a.waves[1 - view], 0);
+        assert_true(fabs(1.0 / a.wave[view][0].per_row - 1.0 / THREE[view][0].per_row) < 1.0);
+        assert_true(error_px(&a, THREE[0], view == 0, THREE[1], view == 1, 0.0) < 0.01);
+        for (int k = 0; k < SDM_ALONG_SCHEMES; k++)
+            assert_true(r.fitted_px[k] < 0.6 * r.constant_px[k]);
+    }
+}
+
+static void three_waves_of_each_view_are_found(void **state)
+{
+    SdmAlongCorrection a;
+    SdmAlongReport r;
+    (void)state;
+    make_points(5);
+    for (int k = 0; k < 6; k++)
+        add_wave(k / 3, &THREE[k / 3][k % 3]);
+    fit(0.06, &a, &r);
+    print_message("%d + %d waves, error %.4f px\n", a.waves[0], a.waves[1], error_px(&a, THREE[0], 3, THREE[1], 3, 0.0));
+    assert_true(error_px(&a, THREE[0], 3, THREE[1], 3, 0.0) < 0.025);
+}
+
+/* The same frequency in both views, as a platform shakes both telescopes. */
+static void one_frequency_of_both_views_is_found(void **state)
+{
+    const SdmAlongWave right = {1.0 / 303.0, 0.12, 0.05}, left = {1.0 / 303.0, -0.06, 0.09};
+    SdmAlongCorrection a;
+    SdmAlongReport r;
+    (void)state;
+    make_points(6);
+    add_wave(SDM_ALONG_RIGHT, &right);
+    add_wave(SDM_ALONG_LEFT, &left);
+    fit(0.06, &a, &r);
+    print_message("%d + %d waves, error %.4f px\n", a.waves[0], a.waves[1], error_px(&a, &right, 1, &left, 1, 0.0));
+    assert_true(error_px(&a, &right, 1, &left, 1, 0.0) < 0.02);
+}
+
+/* 20 m over 80 % of the columns in an eighth of the rows: it looks like jitter, but for the other columns. */
+static void a_band_of_change_is_not_fitted(void **state)
+{
+    SdmAlongCorrection a;
+    SdmAlongReport r;
+    (void)state;
+    make_points(7);
+    add_wave(SDM_ALONG_RIGHT, &THREE[0][0]);
+    for (size_t i = 0; i < made.count; i++) {
+        SdmAlongPoint *const p = &made.point[i];
+        if (p->row[1] > 2000.0f && p->row[1] < 2525.0f && p->col > 480.0f && p->col < 4320.0f)
+            p->value_px -= (float)(20.0 * PX_PER_M);
+    }
+    fit(0.06, &a, &r);
+    print_message("%d + %d waves, degree %d, error %.4f px\n", a.waves[0], a.waves[1], a.degree,
+                  error_px(&a, THREE[0], 1, NULL, 0, 0.0));
+    assert_true(error_px(&a, THREE[0], 1, NULL, 0, 0.0) < 0.4 * PX_PER_M);
+}
+
+static void a_tilt_is_found_where_it_is_strong(void **state)
+{
+    SdmAlongCorrection a;
+    SdmAlongReport r;
+    (void)state;
+    for (int strong = 0; strong < 2; strong++) {
+        make_points(8);
+        for (size_t i = 0; i < made.count; i++)
+            made.point[i].value_px += (float)((strong ? 0.2 : 0.05) * ((double)made.point[i].col / 2500.0 - 1.0) + 0.3);
+        fit(0.06, &a, &r);
+        assert_int_equal(a.degree, strong);
+        assert_int_equal(a.waves[0] + a.waves[1], 0);
+        if (strong)
+            assert_true(fabs(a.coef[1] - 0.2) < 0.02);
+        assert_true(fabs(sdm_along_polynomial(&a, &made.scale, 2500.0, 2700.0) - 0.3) < 0.02);
+    }
+}
+
+static void too_few_points_are_refused(void **state)
+{
+    SdmContext *ctx = NULL;
+    SdmAlongCorrection a = {.degree = 0};
+    SdmAlongReport r;
+    (void)state;
+    make_points(9);
+    const SdmAlongTask task = {.point = made.point, .count = 29, .scale = &made.scale, .average_rows = 1.0};
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_along_fit(ctx, &task, &a, &r), SDM_ERR_DATA);
+    sdm_close(&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(noise_is_no_wave),
+        cmocka_unit_test(one_wave_is_found),
+        cmocka_unit_test(three_waves_of_each_view_are_found),
+        cmocka_unit_test(one_frequency_of_both_views_is_found),
+        cmocka_unit_test(a_band_of_change_is_not_fitted),
+        cmocka_unit_test(a_tilt_is_found_where_it_is_strong),
+        cmocka_unit_test(too_few_points_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
