@@ -80,10 +80,10 @@ SdmStatus sdm_bench_add_device_steps(SdmBench *b); /* of the chain; nothing with
 /* Time all cases that have no time yet: a warm-up each, then rounds over the cases of one name. */
 SdmStatus sdm_bench_run(SdmBench *b);
 
-/* Print as CSV, as a table for people, as Markdown; workloads of papers with their published times. */
-void sdm_bench_print_csv(const SdmBench *b, FILE *to);
+/* Print tables for people, workloads of papers with their published times; write the files that are asked for, CSV and
+ * Markdown.  SDM_ERR_IO. */
 void sdm_bench_print_text(const SdmBench *b, FILE *to);
-void sdm_bench_print_markdown(const SdmBench *b, FILE *to);
+SdmStatus sdm_bench_write(const SdmBench *b);
 
 /* Find the sizes of launches for the device of the bench.  Candidates are timed by its clock and logged. */
 typedef struct SdmBenchTuned {

@@ -6,10 +6,20 @@
 #include "bench/bench_device.h"
 #include "bench/bench_scene.h"
 #include "rectified/pair_device.h"
+#include "rectified/pair_filters.h"
 
 #include <string.h>
 
 /* ---- one pair at every level ---- */
+
+/* Cases that match one pair at every level of the bench but `reference`.
+ * base: name, published, need; frames: how often a call matches the pair; fill: afterwards, nearest. */
+typedef struct Pair {
+    SdmBenchCase base;
+    int width, height, frames;
+    bool eight_bit, fill;
+    SdmPairSettings set;
+} Pair;
 
 typedef struct PairCall {
     SdmGpu *gpu; /* NULL: the processor */
@@ -55,7 +65,7 @@ done:
     return st;
 }
 
-static SdmStatus make_call(SdmBench *b, const SdmBenchPair *p, PairCall *call)
+static SdmStatus make_call(SdmBench *b, const Pair *p, PairCall *call)
 {
     SdmStatus st = SDM_OK;
     *call = (PairCall){.set = p->set, .frames = p->frames, .fill = p->fill};
@@ -67,7 +77,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p)
+static SdmStatus add_pair(SdmBench *b, const Pair *p)
 {
     SdmStatus st = SDM_OK;
     const int depth = p->set.dmax - p->set.dmin + 1;
@@ -144,13 +154,13 @@ SdmStatus sdm_bench_add_pairs(SdmBench *b)
     SdmStatus st = SDM_OK;
     const int w = b->opt->quick ? 96 : 1024, h = b->opt->quick ? 32 : 512, part = b->opt->quick ? 8 : 1;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        SdmBenchPair p = {.base = {.name = list[i].name}, .width = w, .height = h, .frames = 1,
+        Pair p = {.base = {.name = list[i].name}, .width = w, .height = h, .frames = 1,
                           .eight_bit = !list[i].wide, .set = settings(list[i].cost, list[i].window, 0, 1.0f)};
         if (list[i].need)
             p.base.need = *list[i].need;
         p.set.dmin = list[i].dmin / part;
         p.set.dmax = list[i].dmax / part;
-        TRY(sdm_bench_add_pair(b, &p));
+        TRY(add_pair(b, &p));
     }
 done:
     return st;
@@ -178,7 +188,7 @@ static SdmStatus add_sgm(SdmBench *b)
 {
     static const SdmOptimizer how = {
         .kind = SDM_OPTIMIZER_SGM, .p1 = 25, .p2 = 120, .paths = 8, .cpu_level = "auto"};
-    SdmBenchPair p = {.base = {.name = "SGM 8 paths 3962 x 4200 64 disparities", .published =
+    Pair p = {.base = {.name = "SGM 8 paths 3962 x 4200 64 disparities", .published =
                                "libSGM: 1.5 ms for 1024 x 440 x 128, 4 paths, RTX 3080"},
                       .width = b->opt->quick ? 120 : 3962,
                       .height = b->opt->quick ? 64 : 4200,
@@ -186,14 +196,14 @@ static SdmStatus add_sgm(SdmBench *b)
                       .eight_bit = true,
                       .set = settings(SDM_PAIR_AD_CENSUS, 1, b->opt->quick ? 16 : 64, 1.0f)};
     p.set.optimizer = &how;
-    return sdm_bench_add_pair(b, &p);
+    return add_pair(b, &p);
 }
 
 /* Of zncc-opencl-depth-map. */
-static SdmBenchPair zncc_pair(const SdmBench *b)
+static Pair zncc_pair(const SdmBench *b)
 {
     const int part = b->opt->quick ? 8 : 1;
-    return (SdmBenchPair){
+    return (Pair){
         .base = {.name = "ZNCC 9x9 64 disparities 735 x 504 both ways",
                  .published =
                      "67.1 ms GTX 970; 794 ms GT 525M; 203 s C++ on one i5-6600K core (kernel time)"},
@@ -207,7 +217,7 @@ static SdmBenchPair zncc_pair(const SdmBench *b)
 SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out)
 {
     SdmStatus st = SDM_OK;
-    const SdmBenchPair p = zncc_pair(b);
+    const Pair p = zncc_pair(b);
     PairCall call;
     *out = p.base;
     TRY(make_call(b, &p, &call));
@@ -221,23 +231,23 @@ SdmStatus sdm_bench_add_papers(SdmBench *b)
 {
     SdmStatus st = SDM_OK;
     const int part = b->opt->quick ? 8 : 1, frames = b->opt->quick ? 2 : 10;
-    const SdmBenchPair sad5 = {.base = {.name = "SAD 5x5 64 disparities 434 x 383 one way", .published =
+    const Pair sad5 = {.base = {.name = "SAD 5x5 64 disparities 434 x 383 one way", .published =
                                         "4.88 ms GeForce 940M (18.0 ms without distributed loading)"},
                                .width = 434 / part, .height = 383 / part, .frames = 1, .eight_bit = true,
                                .set = settings(SDM_PAIR_SAD, 5, 64 / part, -1.0f)};
-    const SdmBenchPair zncc9 = zncc_pair(b);
-    SdmBenchPair filled = zncc9;
+    const Pair zncc9 = zncc_pair(b);
+    Pair filled = zncc9;
     filled.base.name = "the same with nearest-neighbour filling";
     filled.base.published = "76.3 ms GTX 970 (kernel time)";
     filled.fill = true;
-    TRY(sdm_bench_add_pair(b, &sad5));
-    TRY(sdm_bench_add_pair(b, &zncc9));
-    TRY(sdm_bench_add_pair(b, &filled));
+    TRY(add_pair(b, &sad5));
+    TRY(add_pair(b, &zncc9));
+    TRY(add_pair(b, &filled));
     static const char *const names[3] = {"SAD 4x4 sequence 640 x 480 64 disparities 10 frames",
                                          "SAD 8x8 sequence 640 x 480 64 disparities 10 frames",
                                          "SAD 16x16 sequence 640 x 480 64 disparities 10 frames"};
     for (int i = 0; i < 3; i++)
-        TRY(sdm_bench_add_pair(b, &(SdmBenchPair){.base = {.name = names[i], .published =
+        TRY(add_pair(b, &(Pair){.base = {.name = names[i], .published =
                                                            "tables not in our copy of the paper"},
                                                   .width = 640 / part, .height = 480 / part, .frames = frames,
                                                   .eight_bit = true,

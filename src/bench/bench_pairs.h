@@ -5,21 +5,11 @@
 
 #include "bench/bench.h"
 #include "rectified/pair.h"
-#include "rectified/pair_filters.h"
 
 /* A rectified pair of grainy texture whose disparities lie in 0..depth - 1; data lives as long as *b. */
 SdmStatus sdm_synthetic_pair(SdmBench *b, int width, int height, int depth, bool eight_bit,
                              SdmPairImage out[2]);
 
-/* Cases that match one pair at every level of the bench but `reference`.
- * base: name, published, need; frames: how often a call matches the pair; fill: afterwards, nearest. */
-typedef struct SdmBenchPair {
-    SdmBenchCase base;
-    int width, height, frames;
-    bool eight_bit, fill;
-    SdmPairSettings set;
-} SdmBenchPair;
-SdmStatus sdm_bench_add_pair(SdmBench *b, const SdmBenchPair *p);
 /* Not added: the kernels that match the pair of a paper on the device, both ways, by its clock. */
 SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out);
 

@@ -3,6 +3,7 @@
 #include "bench/bench.h"
 #include "core/file.h"
 
+#include <errno.h>
 #include <string.h>
 
 SdmStatus sdm_bench_check(SdmContext *ctx, const SdmBenchOptions *opt)
@@ -16,7 +17,7 @@ done:
     return st;
 }
 
-void sdm_bench_print_csv(const SdmBench *b, FILE *to)
+static void print_csv(const SdmBench *b, FILE *to)
 {
     fprintf(to,
             "what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output,"
@@ -163,7 +164,28 @@ void sdm_bench_print_text(const SdmBench *b, FILE *to)
     print_tables(b, to, false);
 }
 
-void sdm_bench_print_markdown(const SdmBench *b, FILE *to)
+static void print_markdown(const SdmBench *b, FILE *to)
 {
     print_tables(b, to, true);
+}
+
+/* What stood there is replaced. */
+static SdmStatus write_file(const SdmBench *b, const char *path, void (*print)(const SdmBench *b, FILE *to))
+{
+    if (!path)
+        return SDM_OK;
+    FILE *const f = fopen(path, "w");
+    bool bad = !f;
+    if (f) {
+        print(b, f);
+        bad = ferror(f) != 0;
+        bad |= fclose(f) != 0;
+    }
+    return bad ? sdm_fail(b->ctx, SDM_ERR_IO, "%s: cannot be written: %s", path, strerror(errno)) : SDM_OK;
+}
+
+SdmStatus sdm_bench_write(const SdmBench *b)
+{
+    const SdmStatus st = write_file(b, b->opt->csv, print_csv);
+    return st ? st : write_file(b, b->opt->markdown, print_markdown);
 }

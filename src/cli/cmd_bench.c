@@ -2,22 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <string.h>
-
-/* Print to a file; what stood there is replaced. */
-static SdmStatus write_file(SdmContext *ctx, const char *path, const SdmBench *b,
-                            void (*print)(const SdmBench *b, FILE *to))
-{
-    FILE *const f = fopen(path, "w");
-    bool bad = !f;
-    if (f) {
-        print(b, f);
-        bad = ferror(f) != 0;
-        bad |= fclose(f) != 0;
-    }
-    return bad ? sdm_fail(ctx, SDM_ERR_IO, "%s: cannot be written: %s", path, strerror(errno)) : SDM_OK;
-}
 
 static void add_json(const SdmBench *b, cJSON *summary)
 {
@@ -73,10 +58,7 @@ SdmStatus sdm_command_bench(SdmCall *call)
     if (!curve)
         TRY(sdm_bench_add_named(b, what));
     TRY(sdm_bench_run(b));
-    if (opt->csv)
-        TRY(write_file(call->ctx, opt->csv, b, sdm_bench_print_csv));
-    if (opt->markdown)
-        TRY(write_file(call->ctx, opt->markdown, b, sdm_bench_print_markdown));
+    TRY(sdm_bench_write(b));
     if (!call->screen.json && !call->screen.quiet) {
         sdm_screen_close(&call->screen);
         sdm_bench_print_text(b, stdout);

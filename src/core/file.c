@@ -38,7 +38,8 @@ bool sdm_file_is_named(const char *name, const char *path)
     return strncmp(name, path, n) == 0 && (!name[n] || strncmp(name + n, TEMPORARY, strlen(TEMPORARY)) == 0);
 }
 
-const char *sdm_file_advice(int error)
+/* What to do about an errno that a write met. */
+static const char *advice(int error)
 {
     switch (error) {
     case EISDIR:
@@ -58,7 +59,7 @@ const char *sdm_file_advice(int error)
 static SdmStatus refuse(SdmContext *ctx, const char *path, int error)
 {
     return sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: %s; %s and give the same command again", path,
-                    strerror(error), sdm_file_advice(error));
+                    strerror(error), advice(error));
 }
 
 SdmStatus sdm_file_create(SdmContext *ctx, const char *path, SdmFileWriter *w)

@@ -40,8 +40,6 @@ uint64_t sdm_file_draw(void);
 SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, size_t size);
 /* Is `name` that of the file `path`, or of one that sdm_file_temporary_name() made for it? */
 bool sdm_file_is_named(const char *name, const char *path);
-/* What to do about an errno that a write met: "make room", "remove what is in the way" ... */
-const char *sdm_file_advice(int error);
 /* Before any work: is the name one of a file, in a folder that can be written into?  Touches nothing.  option: for
  * the sentence, "-o".  SDM_ERR_USAGE, SDM_ERR_IO. */
 SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char *path);

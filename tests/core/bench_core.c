@@ -17,7 +17,6 @@ static SdmStatus run(SdmContext *ctx, const SdmOptions *options, const SdmBenchO
 {
     SdmStatus st = SDM_OK;
     SdmBenchTuned tuned;
-    FILE *csv = NULL;
     TRY(sdm_bench_check(ctx, opt));
     TRY(sdm_bench_open(ctx, options, opt, b));
     if (opt->tune) {
@@ -28,14 +27,8 @@ static SdmStatus run(SdmContext *ctx, const SdmOptions *options, const SdmBenchO
     TRY(sdm_bench_add_named(b, what));
     TRY(sdm_bench_run(b));
     sdm_bench_print_text(b, stdout);
-    csv = opt->csv ? fopen(opt->csv, "w") : NULL;
-    if (opt->csv && !csv)
-        return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot be written", opt->csv);
-    if (csv)
-        sdm_bench_print_csv(b, csv);
+    TRY(sdm_bench_write(b));
 done:
-    if (csv)
-        fclose(csv);
     return st;
 }
 
