@@ -14,6 +14,9 @@ skip() { echo "SKIPPED: $1"; exit 77; }
 $python -c 'import scipy.ndimage, osgeo.gdal' 2>/dev/null || skip "Python without scipy or GDAL"
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
+# the reference program ends its rounds at steps of 0.01 cell; a copy that goes on as far as compare does
+sed -e 's/range(12)/range(20)/' -e 's/< 0\.01\*px and abs(s\[2\]) < \.01/< min(.01*px, .005) and abs(s[2]) < .005/' \
+    "$shared/tools/evaldem" >"$folder/evaldem"
 failed=0
 run=0
 
@@ -22,7 +25,7 @@ check() {
     name=$1 dem=$2 reference=$3
     shift 3
     run=$((run + 1))
-    if ! $python "$shared/tools/evaldem" "$dem" "$reference" --json "$@" >"$folder/theirs.json" ||
+    if ! $python "$folder/evaldem" "$dem" "$reference" --json "$@" >"$folder/theirs.json" ||
         ! "$program" compare "$dem" "$reference" --json "$@" >"$folder/ours.json" ||
         ! $python "$here/compare_figures.py" "$folder/theirs.json" "$folder/ours.json" "$name"; then
         echo "FAILED: $name"

@@ -18,11 +18,13 @@ enum {
     FIT_ROUNDS = 30,
     LINEAR = 2 + SDM_BIAS_DEGREE + 2 * SDM_BIAS_SINES,
     TERMS = LINEAR + SDM_BIAS_SINES + 1,
-    TURNS = 3 /* of the direction of the track, to where the sines fit best */
+    SEARCH_BINS = 128, /* bins north and east, and strips, for the search of the direction of the track */
+    TURNS = 3          /* of the direction of the track, to where the sines fit best */
 };
 static const double PI = 3.14159265358979323846;
 static const double BIWEIGHT = 4.685;     /* residuals of so many NMADs have no weight */
 static const double MIN_GAIN = 0.03;      /* of the cross-validated error, by which a term is taken */
+static const double LEAST_ERROR_M = 0.01; /* cross-validated, from which on there is something to gain */
 static const double TRUNCATE_NMADS = 3.0; /* of residuals in the cross-validated error */
 static const double SAME_TRACK_DEG = 0.01, MAX_TURN_DEG = 3.0; /* turns that are not made */
 static const double LONGEST_WAVE = 0.75;                       /* waves along the track, at least */
@@ -343,9 +345,11 @@ static double validate(Bins *b, const Fit *f, int axis, double limit_m)
 static bool gains(Bins *b, const Fit *first, const Fit *second)
 {
     const double limit_m = TRUNCATE_NMADS * fmax(measure(b, first, ALL), 1e-4);
-    for (int axis = 0; axis < 2; axis++)
-        if (!(validate(b, second, axis, limit_m) <= (1.0 - MIN_GAIN) * validate(b, first, axis, limit_m)))
+    for (int axis = 0; axis < 2; axis++) {
+        const double before_m = validate(b, first, axis, limit_m);
+        if (!(before_m > LEAST_ERROR_M && validate(b, second, axis, limit_m) <= (1.0 - MIN_GAIN) * before_m))
             return false;
+    }
     return true;
 }
 
@@ -504,11 +508,65 @@ done:
     return st;
 }
 
+/* How much the residuals of bins (a plane taken out) have in common across a track of a direction: the
+ * squares of the means of SEARCH_BINS strips, less what chance would leave.  half_m: of the bins, north and
+ * east. */
+static double common_across(Bins *b, double track_deg, const double half_m[2])
+{
+    const double s = sin(track_deg * PI / 180.0), c = cos(track_deg * PI / 180.0),
+                 reach_m = hypot(half_m[0], half_m[1]);
+    double squares = 0.0, weights = 0.0, score = 0.0;
+    int64_t strips = 0;
+    memset(b->profile, 0, 2 * SEARCH_BINS * sizeof *b->profile);
+    for (int64_t i = 0; i < b->count; i++) {
+        const double along = (b->v[i] * half_m[1] * s + b->u[i] * half_m[0] * c) / reach_m, w = b->robust[i];
+        double *const strip =
+            b->profile + 2 * (int64_t)fmin((along + 1.0) * 0.5 * SEARCH_BINS, SEARCH_BINS - 1);
+        strip[0] += w * b->residual_m[i];
+        strip[1] += w;
+        squares += w * b->residual_m[i] * b->residual_m[i];
+        weights += w;
+    }
+    for (int k = 0; k < SEARCH_BINS; k++)
+        if (b->profile[2 * k + 1] > 0.0) {
+            score += b->profile[2 * k] * b->profile[2 * k] / b->profile[2 * k + 1];
+            strips++;
+        }
+    return weights > 0.0 ? score - (double)strips * squares / weights : 0.0;
+}
+
+/* Direction of the track, to a degree, from the residuals themselves. */
+static SdmStatus search_track(SdmContext *ctx, const SdmBiasSamples *samples, double *track_deg)
+{
+    SdmStatus st = SDM_OK;
+    Bins b = {0};
+    Fit plane = {.degree = 1};
+    SdmBiasModel level = {.kind = SDM_BIAS_TILT};
+    double best = -INFINITY;
+    *track_deg = 0.0;
+    find_extent(samples, &level);
+    TRY(make_bins(ctx, samples, &level, SEARCH_BINS, SEARCH_BINS, &b));
+    if (b.count < 8 || !fit_bins(&b, ALL, false, &plane))
+        goto done;
+    for (int deg = -89; deg <= 90; deg++) {
+        const double score = common_across(&b, deg, level.half_m);
+        if (score > best) {
+            best = score;
+            *track_deg = deg;
+        }
+    }
+done:
+    bins_close(&b);
+    return st;
+}
+
 SdmStatus sdm_bias_fit(SdmContext *ctx, const SdmBiasSamples *samples, double cell_m, SdmBiasModel *m)
 {
     SdmStatus st = SDM_OK;
-    const double asked_deg = m->track_deg;
     double turn_deg = 0.0;
+    if (m->kind == SDM_BIAS_TRACK && isnan(m->track_deg))
+        TRY(search_track(ctx, samples, &m->track_deg));
+    const double asked_deg = m->track_deg;
     for (int round = 0; round <= TURNS; round++) {
         TRY(fit_direction(ctx, samples, cell_m, m, &turn_deg));
         if (round == TURNS || fabs(turn_deg) < SAME_TRACK_DEG ||

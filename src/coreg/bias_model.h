@@ -44,12 +44,13 @@ typedef struct SdmBiasSamples {
     float *east_m, *north_m, *error_m; /* count each; places relative to any centre */
 } SdmBiasSamples;
 
-/* Fit a model of m->kind, for a track of about the direction m->track_deg, which sines turn to where they fit
- * best, by 3 degrees at most.  cell_m: distance below which samples are not told apart.  The medians of the
- * samples in bins (one cell or more along, 1/16 of the extent across) are fitted with Tukey's biweight, so
- * that changed ground counts little.  Terms of order 2 and 3 and up to six sines, strongest first, are taken
- * while each lowers the cross-validated error by 3 % or more, over blocks along the track and over blocks
- * across it: what is found in one place alone does not predict the others and stays in the heights.
+/* Fit a model of m->kind, for a track of about the direction m->track_deg (NaN: it is searched, too), which
+ * sines turn to where they fit best, by 3 degrees at most.  cell_m: distance below which samples are not told
+ * apart.  The medians of the samples in bins (one cell or more along, 1/16 of the extent across) are fitted
+ * with Tukey's biweight, so that changed ground counts little.  Terms of order 2 and 3 and up to six sines,
+ * strongest first, are taken while each lowers the cross-validated error by 3 % or more, over blocks along
+ * the track and over blocks across it: what is found in one place alone does not predict the others and stays
+ * in the heights.
  * @return SDM_OK; SDM_ERR_DATA with a sentence where the samples do not suffice; SDM_ERR_MEMORY, _STOPPED */
 SdmStatus sdm_bias_fit(SdmContext *ctx, const SdmBiasSamples *samples, double cell_m, SdmBiasModel *m);
 

@@ -78,12 +78,17 @@ static void write_strip(const char *path, const double shift_m[3], const Errors 
     free(v);
 }
 
-static void make(const Errors *e)
+static void make_shape(const Errors *e, bool whole)
 {
     static const double none_m[3] = {0};
     static const Errors no_errors = {.noise_m = 0.0};
-    write_strip(DEM, SHIFT_M, e, false);
+    write_strip(DEM, SHIFT_M, e, whole);
     write_strip(REF, none_m, &no_errors, true);
+}
+
+static void make(const Errors *e)
+{
+    make_shape(e, false);
 }
 
 static float *read_cells(const char *path)
@@ -252,6 +257,24 @@ static void track_is_found_and_change_stays(void **state)
     }
 }
 
+/* A rectangle does not show the direction, the waves do. */
+static void direction_is_found_in_a_rectangle(void **state)
+{
+    (void)state;
+    const Errors e = {.wave_m = {4200, 1300}, .amplitude_m = {2.5, 1.2}, .noise_m = 1.0};
+    SdmCompareResult r;
+    make_shape(&e, true);
+    assert_int_equal(run(&(SdmCompareOptions){.model = "track", .track_deg = NAN}, &r, NULL, 0), SDM_OK);
+    assert_near(r.bias.track_deg, TRACK_DEG, 0.3);
+    expect_sine(&r.bias, 4200, 2.5);
+    expect_sine(&r.bias, 1300, 1.2);
+    assert_non_null(strstr(r.track_from, "differences"));
+    assert_int_equal(run(&(SdmCompareOptions){.model = "track", .track_deg = TRACK_DEG + 1.0}, &r, NULL, 0),
+                     SDM_OK);
+    assert_near(r.bias.track_deg, TRACK_DEG, 0.3);
+    expect_sine(&r.bias, 4200, 2.5);
+}
+
 static void nothing_is_made_of_noise_and_change(void **state)
 {
     (void)state;
@@ -346,9 +369,6 @@ static void wrong_input_is_named(void **state)
             "make it first");
     refused(&(SdmCompareOptions){.model = "tilt", .track_deg = 9.0}, SDM_ERR_USAGE,
             "--track: needs --model track");
-    write_terrain(DEM, 0.0, 0.0, 0.0, false); /* a rectangle */
-    write_terrain(REF, 0.0, 0.0, 0.0, false);
-    refused(&(SdmCompareOptions){.model = "track", .track_deg = NAN}, SDM_ERR_DATA, "give --track DEG");
     float low[300];
     for (int i = 0; i < 300; i++)
         low[i] = (float)terrain(30.0 * (i % 30), -30.0 * (i / 30));
@@ -443,6 +463,7 @@ int main(void)
         cmocka_unit_test(aligned_again),
         cmocka_unit_test(tilt_is_found),
         cmocka_unit_test(track_is_found_and_change_stays),
+        cmocka_unit_test(direction_is_found_in_a_rectangle),
         cmocka_unit_test(nothing_is_made_of_noise_and_change),
         cmocka_unit_test(mask_leaves_out_change),
         cmocka_unit_test(figures_by_height_and_distance),
