@@ -46,6 +46,10 @@ _stereodem() {
     'info --log') words='text json' ;;
     'compare --dem-vertical') words='auto ellipsoid egm96 egm2008' ;;
     'compare --reference-vertical') words='auto ellipsoid egm96 egm2008' ;;
+    'compare --aligned') words='' ;;
+    'compare --difference') words='' ;;
+    'compare --model') words='shift tilt track' ;;
+    'compare --track') words='' ;;
     'compare --threads') words='' ;;
     'compare --memory') words='' ;;
     'compare --config') words='' ;;
@@ -171,7 +175,7 @@ _stereodem() {
         case ${COMP_WORDS[1]} in
         run) words='--help --output --tr --t_srs --vertical --cost --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --cpu-level --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --quiet --verbose --log' ;;
         info) words='--help --tr --t_srs --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --config --quiet --verbose --log' ;;
-        compare) words='--help --class --within --dem-vertical --reference-vertical --png --json --threads --memory --config --quiet --verbose --log' ;;
+        compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --aligned --difference --model --track --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
         stack) words='--help --list --align --bias --dem-vertical --no-filled --output --tr --t_srs --vertical --threads --memory --co --config --overwrite --quiet --verbose --log' ;;
         simulate) words='--help --output --layout --with-rpc --terrain --shape --width --height --gsd --lon --lat --roll --base-height --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --orbit-noise --velocity-noise --cloud --lake --ocean --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
         plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;

@@ -6,7 +6,7 @@ _stereodem() {
         local -a commands=(
             'run:make a DEM from a scene or a pair of images'
             'info:describe a scene, sensor, cameras, overlap, expected cost'
-            'compare:compare a DEM with a reference, bias, NMAD, RMSE, LE90'
+            'compare:compare a DEM with a reference, bias, NMAD, RMSE, LE90; align it'
             'stack:make one DEM from DEMs of one place, median, NMAD, count'
             'simulate:make a stereo pair with exact cameras over known terrain'
             'plan:plan a job, units of work of one or many scenes'
@@ -53,7 +53,7 @@ _stereodem() {
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
             '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--overwrite[Replace an existing DEM and its companions, or plan]' \
+            '--overwrite[Replace an existing DEM and its companions, a raster of compare, or a plan]' \
             '--keep-job[Keep the finished units after success with run the job folder NAME.tif.job, with merge the units of the scene]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
@@ -92,10 +92,16 @@ _stereodem() {
             '--dem-vertical[Vertical datum of the DEMs heights; auto reads its vertical CRS or VERTICAL_DATUM]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--reference-vertical[Vertical datum of the references heights; auto reads its vertical CRS or VERTICAL_DATUM]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--png[Picture of the errors after alignment -20..20 m as grey 1..255, 0 where there is none]:FILE:_files' \
+            '--mask[Stable ground only cells where this raster has a value other than 0 are used for the shift and are scored; the others are reported apart]:RASTER:_files' \
+            '--aligned[Write the DEM with the shift, and what --model found, taken out on the same cells, resampled once from the original by cubic spline]:FILE.tif:' \
+            '--difference[Write the aligned DEM minus the reference in metres, in stable and other places, with statistics as metadata]:FILE.tif:' \
+            '--model[What is found and taken out shift a 3-D shift; tilt also a plane; track also a profile along the track, of low order with up to six sines, as far as cross-validation confirms them]:MODEL:(shift tilt track)' \
+            '--track[Direction of flight for --model track, clockwise from the grids north]:DEG:' \
             '--json[Print the figures as one line of JSON (metres, shares 0..1)]' \
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
+            '--overwrite[Replace an existing DEM and its companions, a raster of compare, or a plan]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
@@ -118,7 +124,7 @@ _stereodem() {
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--overwrite[Replace an existing DEM and its companions, or plan]' \
+            '--overwrite[Replace an existing DEM and its companions, a raster of compare, or a plan]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
@@ -199,7 +205,7 @@ _stereodem() {
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
             '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--overwrite[Replace an existing DEM and its companions, or plan]' \
+            '--overwrite[Replace an existing DEM and its companions, a raster of compare, or a plan]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
@@ -226,7 +232,7 @@ _stereodem() {
         _arguments '--help[Print the options]' \
             '--output[Folder of the DEMs, which exists; each is called after its scene]:FOLDER:_files' \
             '--threads[Number of threads]:N:' \
-            '--overwrite[Replace an existing DEM and its companions, or plan]' \
+            '--overwrite[Replace an existing DEM and its companions, a raster of compare, or a plan]' \
             '--keep-job[Keep the finished units after success with run the job folder NAME.tif.job, with merge the units of the scene]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
