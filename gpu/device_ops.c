@@ -169,13 +169,17 @@ done:
     return st;
 }
 
-SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *filled,
-                         const SdmGpuTerrainMask *mask)
+SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuFilled *q,
+                         SdmBuffer *new_flags)
 {
-    return SDM_GPU_PIXELS(ctx, g, "accept_filled", s->win.w, s->win.h, SDM_BUF(filled), SDM_I32(s->win.w),
+    const SdmGpuTerrainMask *const mask = q->terrain;
+    const SdmFillLimit *const limit = q->limit;
+    return SDM_GPU_PIXELS(ctx, g, "accept_filled", s->win.w, s->win.h, SDM_BUF(q->filled), SDM_I32(s->win.w),
                           SDM_I32(s->win.h), SDM_BUF(mask->distance_px), SDM_I32(s->win.u0),
                           SDM_I32(s->win.v0), SDM_I32(mask->level), SDM_I32(mask->w), SDM_I32(mask->h),
-                          SDM_BUF(s->flags));
+                          SDM_BUF(s->h_m), SDM_BUF(s->flags), SDM_I32(!isinf(limit->rise_m)),
+                          SDM_F32(limit->rise_m), SDM_F32(limit->slant_px[0]), SDM_F32(limit->slant_px[1]),
+                          SDM_BUF(new_flags));
 }
 
 SdmStatus sdm_gpu_saturated(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuSaturated *q)

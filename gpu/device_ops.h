@@ -118,10 +118,14 @@ typedef struct SdmGpuValidation {
 /* Flags and scores of the surface, in place. */
 SdmStatus sdm_gpu_validate(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuValidation *q);
 
-/* Filled pixels (see sdm_gpu_fill()) that both views see and that lie over terrain become valid and filled.
- */
-SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *filled,
-                         const SdmGpuTerrainMask *terrain);
+/* As sdm_accept_filled(), with what sdm_gpu_fill() has filled. */
+typedef struct SdmGpuFilled {
+    SdmBuffer *filled;
+    const SdmGpuTerrainMask *terrain;
+    const SdmFillLimit *limit;
+} SdmGpuFilled;
+SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuFilled *q,
+                         SdmBuffer *new_flags);
 
 /* One view of sdm_mark_saturated().  node: the lattice's nodes; mask: uint8, 1 inside a saturated area, place
  * and size of `image`. */

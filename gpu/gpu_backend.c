@@ -379,9 +379,14 @@ static SdmStatus fill_holes(void *state, const SdmFill *how)
     SdmStatus st = SDM_OK;
     Device *const d = state;
     SdmGpuSurface s = surface_of(d);
+    SdmBuffer *filled;
     s.prior_m = d->refined;
-    TRY(sdm_gpu_fill(d->ctx, &d->gpu, &s, how, NULL, d->a.spare_flags));
-    TRY(sdm_gpu_accept(d->ctx, &d->gpu, &s, d->a.spare_flags, &d->terrain));
+    TRY(sdm_gpu_scratch(d->ctx, &d->gpu, SDM_S_TEXTURE_R, d->pixels, &filled));
+    const SdmGpuFilled q = {
+        .filled = filled, .terrain = &d->terrain, .limit = &d->in->settings->fill_limit};
+    TRY(sdm_gpu_fill(d->ctx, &d->gpu, &s, how, NULL, filled));
+    TRY(sdm_gpu_accept(d->ctx, &d->gpu, &s, &q, d->a.spare_flags));
+    swap(&d->a.flags, &d->a.spare_flags);
 done:
     return st;
 }

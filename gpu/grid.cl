@@ -61,7 +61,7 @@ KERNEL ANY_GROUP grid_points(GLOBAL const GridPatch *patch, int nu, int u, int v
 #ifdef HAVE_DOUBLES
 typedef struct GridSums { /* of weights x what stands in SdmSpread */
     long weight, height, square, score, gap, filled, image_weight, image;
-    int count;
+    int count, refused; /* pixels in the cell: with a height; too steep to be filled */
     uint reasons;
 } GridSums;
 
@@ -96,7 +96,7 @@ KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOB
     const int x = PLACE(0), y = PLACE(1), pitch = cols + 2 * reach;
     if (x >= cols || y >= rows)
         return;
-    GridSums s = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    GridSums s = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     for (int row = -reach; row <= reach; row++)
         for (int col = -reach; col <= reach; col++) {
             int i = head[(y + reach + row) * pitch + x + reach + col];
@@ -109,6 +109,7 @@ KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOB
                     grid_add(&s, table[far_x] * table[far_y] >> 10, height[i], at, more);
                     if (row == 0 && col == 0) {
                         s.count += more >> 20 & QA_VALID;
+                        s.refused += (more >> 20 & (QA_VALID | QA_FILLED)) == QA_FILLED;
                         s.reasons |= more >> 20 & ~(uint)(QA_VALID | QA_FILLED);
                     }
                 }
@@ -117,7 +118,7 @@ KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOB
         }
     const long cells = (long)cols * rows, out = (long)y * cols + x;
     const float none = AS_FLOAT(0x7fc00000);
-    const bool valid = s.weight >= least;
+    const bool valid = s.weight >= least && s.refused <= s.count;
     whole[out] = (ushort)(s.count > 65535 ? 65535 : s.count);
     whole[cells + out] = (ushort)(valid            ? QA_VALID | (2 * s.filled > s.weight ? QA_FILLED : 0)
                                   : s.reasons      ? s.reasons

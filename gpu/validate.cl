@@ -92,21 +92,85 @@ validate(GLOBAL const float *error, GLOBAL const int *sum, GLOBAL const ushort *
     }
 }
 
-/* Filled pixels that both views see, over terrain, become valid and filled. */
+/* What tells whether filled heights are accepted, as Filling of src/matching/validation.c. */
+typedef struct Filling {
+    GLOBAL const uchar *filled;
+    GLOBAL const ushort *flags, *distance_px;
+    int w, h, u0, v0, level, terrain_w, terrain_h;
+} Filling;
+
+FUNCTION bool can_fill(const Filling *f, int x, int y)
+{
+    const long i = (long)y * f->w + x;
+    if (!f->filled[i] || (f->flags[i] & (QA_OUTSIDE | QA_SATURATED | QA_VALID)))
+        return false;
+    if (!f->distance_px)
+        return true;
+    const int at = terrain_at(x, y, f->u0, f->v0, f->level, f->terrain_w, f->terrain_h);
+    return at >= 0 && f->distance_px[at] == 0;
+}
+
+#define SLOPE_HALF 2
+
+/* The least-squares plane through the heights around is within the limit: is_gentle() there. */
+FUNCTION bool is_gentle(const Filling *f, GLOBAL const float *h_m, int x, int y, float rise_m, float slant_u,
+                        float slant_v)
+{
+    const float own = h_m[(long)y * f->w + x];
+    int n = 0, u = 0, v = 0, uu = 0, uv = 0, vv = 0;
+    float sum = 0.0f, along_u = 0.0f, along_v = 0.0f;
+    NO_UNROLL for (int j = -SLOPE_HALF; j <= SLOPE_HALF; j++)
+        NO_UNROLL for (int i = -SLOPE_HALF; i <= SLOPE_HALF; i++) {
+            const long at = (long)(y + j) * f->w + x + i;
+            if (x + i < 0 || x + i >= f->w || y + j < 0 || y + j >= f->h ||
+                (!(f->flags[at] & QA_VALID) && !can_fill(f, x + i, y + j)))
+                continue;
+            const float rise = h_m[at] - own;
+            n++;
+            u += i;
+            v += j;
+            uu += i * i;
+            uv += i * j;
+            vv += j * j;
+            sum += rise;
+            along_u += (float)i * rise;
+            along_v += (float)j * rise;
+        }
+    const int a = n * uu - u * u, b = n * uv - u * v, c = n * vv - v * v, det = a * c - b * b;
+    const float p = (float)n * along_u - (float)u * sum, q = (float)n * along_v - (float)v * sum;
+    const float du = (float)c * p - (float)b * q, dv = (float)a * q - (float)b * p;
+    const float ground = (float)det + slant_u * du + slant_v * dv, most = rise_m * ground;
+    return det > 0 && ground > 0.0f && du * du + dv * dv <= most * most;
+}
+
+#define STEEP_HALF 2
+
+/* all_gentle() there. */
+FUNCTION bool all_gentle(const Filling *f, GLOBAL const float *h_m, int x, int y, float rise_m, float slant_u,
+                         float slant_v)
+{
+    NO_UNROLL for (int j = y - STEEP_HALF; j <= y + STEEP_HALF; j++)
+        NO_UNROLL for (int i = x - STEEP_HALF; i <= x + STEEP_HALF; i++)
+            if (i >= 0 && i < f->w && j >= 0 && j < f->h && can_fill(f, i, j) &&
+                !is_gentle(f, h_m, i, j, rise_m, slant_u, slant_v))
+                return false;
+    return true;
+}
+
+/* Filled pixels that both views see, over terrain and gentle, become valid and filled in `out`; the others keep
+ * their flags, those that are too steep with QA_FILLED.  limited 0: however steep they are. */
 KERNEL ANY_GROUP
 accept_filled(GLOBAL const uchar *filled, int w, int h, GLOBAL const ushort *distance_px, int u0, int v0,
-              int level, int terrain_w, int terrain_h, GLOBAL ushort *flags)
+              int level, int terrain_w, int terrain_h, GLOBAL const float *h_m, GLOBAL const ushort *flags,
+              int limited, float rise_m, float slant_u, float slant_v, GLOBAL ushort *out)
 {
     const int x = PLACE(0), y = PLACE(1);
+    const Filling f = {filled, flags, distance_px, w, h, u0, v0, level, terrain_w, terrain_h};
     if (x >= w || y >= h)
         return;
     const long i = (long)y * w + x;
-    if (!filled[i] || (flags[i] & (QA_OUTSIDE | QA_SATURATED | QA_VALID)))
-        return;
-    if (distance_px) {
-        const int at = terrain_at(x, y, u0, v0, level, terrain_w, terrain_h);
-        if (at < 0 || distance_px[at] != 0)
-            return;
-    }
-    flags[i] = QA_VALID | QA_FILLED;
+    const ushort old = flags[i];
+    const bool can = can_fill(&f, x, y),
+               gentle = can && (!limited || all_gentle(&f, h_m, x, y, rise_m, slant_u, slant_v));
+    out[i] = (ushort)(gentle ? QA_VALID | QA_FILLED : can ? old | QA_FILLED : old);
 }

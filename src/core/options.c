@@ -72,6 +72,9 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
      "Edge of the blocks that the DEM is made in, in cells. The DEM does not depend on it; with "
      "--optimizer sgm or bp, cells near the edges of blocks may differ slightly."},
+    {"--fill", "HOLES", SDM_OPT_CHOICE, AT(fill), 0.0, 0.0, "none|gentle|all", "gentle", MAKE | BLOCKS,
+     "Small holes to fill with interpolated heights: none; gentle, where these are no steeper than 20 degrees on "
+     "the ground, so that no cliffs are invented; or all. NAME_qa.tif marks filled cells."},
     {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene",
      SCENE | BLOCKS,
      "Lowest height to search, in metres above the ellipsoid."},
@@ -132,6 +135,7 @@ void sdm_options_default(SdmOptions *opt)
         .device = "auto",
         .cpu_level = "auto",
         .memory_bytes = INT64_C(2) << 30,
+        .fill = "gentle",
         .hmin_m = NAN,
         .hmax_m = NAN,
         .dem_vertical = "auto",

@@ -161,6 +161,8 @@ static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f,
                         left->name, right->name, f->convergence_deg);
     f->angle_rad = atan2(sy, sx);
     f->du_dh = f->base_height / f->gsd_m;
+    f->slant_px[0] = (lx * sx + ly * sy) / (f->base_height * f->gsd_m);
+    f->slant_px[1] = (ly * sx - lx * sy) / (f->base_height * f->gsd_m);
     const double ec = at[2] - at[0], er = at[3] - at[1], len = hypot(ec, er);
     f->across[0] = -er / len;
     f->across[1] = ec / len;

@@ -22,6 +22,8 @@ typedef struct SdmFrame {
     double base_height;             /* |horizontal ray separation| per height, at the centre */
     double convergence_deg;         /* between the rays, at the centre */
     double du_dh;                   /* frame pixels per metre at the centre, signed */
+    double slant_px[2];             /* along u and v: how far the ground of a left pixel moves for a metre of height,
+                                       at the centre, px of the frame */
     double across[2];               /* unit vector across the epipolar lines in the right image (col, row) */
 } SdmFrame;
 

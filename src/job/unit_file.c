@@ -180,6 +180,7 @@ static void move_frame(Body *b, SdmFrame *f)
         &f->y0_m,    &f->hmin_m,  &f->hmax_m, &f->base_height, &f->convergence_deg, &f->du_dh};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         move_reals(b, reals[i], 1);
+    move_reals(b, f->slant_px, 2);
     move_reals(b, f->across, 2);
     move_whole(b, &f->width, 1, MOST);
     move_whole(b, &f->height, 1, MOST);

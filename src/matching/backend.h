@@ -78,7 +78,8 @@ typedef struct SdmMatchOps {
     /* The coarse surface (or what the call before made of it) refined to `win` of the next finer level. */
     SdmStatus (*refine_coarse)(void *state, const SdmWindow *win);
     /* Invalid pixels that both views see and that lie over terrain, with enough matches around: the refined
-     * coarse surface and their changes, VALID and FILLED. */
+     * coarse surface and their changes, VALID and FILLED where that is within the settings' limit:
+     * sdm_accept_filled(). */
     SdmStatus (*fill_holes)(void *state, const SdmFill *fill);
     /* false: `saturated` and what follows it are left to the processor. */
     bool (*can_finish)(const void *state);

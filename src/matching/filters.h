@@ -34,6 +34,12 @@ typedef struct SdmFill {
 SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const float *prior,
                            const SdmFill *fill, uint8_t *filled);
 
+/* The steepest ground that filled heights of level 0 may make. */
+typedef struct SdmFillLimit {
+    float rise_m;      /* metres of height for a pixel of ground; INFINITY: no limit */
+    float slant_px[2]; /* along u and v: how far the ground of a pixel moves for a metre of height */
+} SdmFillLimit;
+
 /* (1 2 1)/4 in both axes, in place.  Reach 1. */
 SdmStatus sdm_surface_smooth(SdmContext *ctx, const SdmKernels *k, SdmSurface *s);
 

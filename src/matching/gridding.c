@@ -23,7 +23,7 @@ typedef struct Cell { /* sums of one cell: a cache line */
 
 typedef struct Sums { /* of a sub-block: SUB x SUB each */
     Cell cell[SUB * SUB];
-    int32_t count[SUB * SUB];
+    int32_t count[SUB * SUB], refused[SUB * SUB]; /* pixels in the cell: with a height; too steep to be filled */
     uint16_t reasons[SUB * SUB];
 } Sums;
 
@@ -207,6 +207,7 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
                 continue;
             const size_t c = (size_t)((py / UNIT) * SUB + px / UNIT);
             s->count[c] += flags & SDM_QA_VALID;
+            s->refused[c] += (flags & (SDM_QA_VALID | SDM_QA_FILLED)) == SDM_QA_FILLED;
             s->reasons[c] = (uint16_t)(s->reasons[c] | (flags & ~(SDM_QA_VALID | SDM_QA_FILLED)));
         }
     }
@@ -233,7 +234,7 @@ static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, siz
 {
     const Cell *const cell = &s->cell[i];
     const double weight = (double)cell->weight;
-    const bool valid = cell->weight >= w->s.least;
+    const bool valid = cell->weight >= w->s.least && s->refused[i] <= s->count[i];
     b->height_m[out] = b->score[out] = b->ray_error_m[out] = b->spread_m[out] = b->ortho[out] = NAN;
     b->count[out] = (uint16_t)(s->count[i] > 65535 ? 65535 : s->count[i]);
     if (cell->image_weight >= w->s.least)

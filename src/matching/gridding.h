@@ -20,6 +20,9 @@ typedef struct SdmGridding {
     double ray_error_m_per_px; /* ray intersection error in metres for a pixel of v residual */
 } SdmGridding;
 
+/* A cell has no height where its points have less than a quarter of the full weight, or where more of the pixels that
+ * lie in it were refused by sdm_accept_filled() than have a height. */
+
 /* Add the points of `fine` (level 0; ray intersection errors within +-2 px) to `block` (arrays allocated,
  * col0.. set). */
 SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, const SdmFineResult *fine, SdmBlock *block);

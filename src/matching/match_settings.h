@@ -3,6 +3,7 @@
 #ifndef SDM_MATCH_SETTINGS_H
 #define SDM_MATCH_SETTINGS_H
 
+#include "matching/filters.h"
 #include "matching/optimize.h"
 #include "kernels.h"
 
@@ -21,7 +22,9 @@ typedef struct SdmMatchSettings {
     float discontinuity_px;   /* parallax of the height discontinuities to expect (buildings, trees:
                                  SDM_DISCONTINUITY_M), px of level 0 */
     int coarse_level;         /* finest level of the scene-wide surface */
-    int coarsest_level;            /* coarsest level */
+    int coarsest_level;         /* coarsest level */
+    bool fills_holes;         /* small holes are filled in the end */
+    SdmFillLimit fill_limit;
     SdmOptimizer optimizer;   /* of the passes that search */
 } SdmMatchSettings;
 
@@ -29,7 +32,8 @@ typedef struct SdmMatchSettings {
 #define SDM_DISCONTINUITY_M 25.0
 
 /* options: the optimizer's settings; NULL: no optimizer.  cost: "zncc", "census", "sad"; cpu_level: as the
- * option; noise_q: sensor noise to expect, q units.  discontinuity_px and the levels are left 0.  Errors:
+ * option; noise_q: sensor noise to expect, q units.  discontinuity_px and the levels are left 0; the fill has no
+ * limit.  Errors:
  * SDM_ERR_USAGE, SDM_ERR_UNSUPPORTED (an instruction set that the processor does not have). */
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out);

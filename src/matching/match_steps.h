@@ -20,11 +20,11 @@ typedef enum SdmStepKind {
     SDM_STEP_RAY_ERROR,  /* ray intersection error, and the score over a larger window */
     SDM_STEP_VALIDATE,   /* accept or reject each pixel: terrain, score, mean ray intersection error */
     SDM_STEP_SATURATED,  /* give the reason of pixels without data that are saturated */
-    SDM_STEP_FILL_HOLES, /* small holes over terrain become valid and filled */
+    SDM_STEP_FILL_HOLES, /* small holes over terrain, if gentle, become valid and filled */
 } SdmStepKind;
 
 /* Where a step of a table does not run everywhere. */
-typedef enum SdmStepWhen { SDM_ALWAYS, SDM_IF_RETRIED, SDM_ABOVE_LEVEL_0 } SdmStepWhen;
+typedef enum SdmStepWhen { SDM_ALWAYS, SDM_IF_RETRIED, SDM_ABOVE_LEVEL_0, SDM_IF_FILLED } SdmStepWhen;
 
 typedef struct SdmStep {
     SdmStepKind kind;
@@ -50,7 +50,12 @@ typedef enum SdmSequence {
     SDM_SEQUENCE_COUNT
 } SdmSequence;
 
-enum { SDM_REPEATS = 2, SDM_RAY_ERROR_HALF = 5 /* of the window of the mean ray intersection error, px */ };
+enum {
+    SDM_REPEATS = 2,
+    SDM_RAY_ERROR_HALF = 5, /* of the window of the mean ray intersection error, px */
+    SDM_SLOPE_HALF = 2,     /* of the window that tells how steep a filled height is, px */
+    SDM_STEEP_HALF = 2      /* of the window in which one too steep a pixel keeps others from being filled, px */
+};
 
 SdmSteps sdm_steps(SdmSequence sequence);
 /* Does the step run at that level? */

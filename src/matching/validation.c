@@ -196,14 +196,76 @@ void sdm_mark_saturated(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
         }
 }
 
-void sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, const uint8_t *filled, SdmSurface *s)
+/* A surface with filled heights, some of which may be accepted. */
+typedef struct Filling {
+    const SdmMatchInput *in;
+    const SdmSurface *s;
+    const uint8_t *filled;
+} Filling;
+
+static bool can_fill(const Filling *f, size_t i)
 {
-    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    return f->filled[i] && !(f->s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_QA_VALID)) &&
+           on_terrain(f->in, &f->s->win, i);
+}
+
+/* Is the ground at (x, y) within the limit?  The gradient g of the plane, metres a pixel of the frame, is that of the
+ * left view; a pixel's ground moves by `slant` times its height, so the ground's own gradient is
+ * g / (1 + slant g).  Both sides are multiplied by the plane's determinant. */
+static bool is_gentle(const Filling *f, int x, int y)
+{
+    const SdmFillLimit *const limit = &f->in->settings->fill_limit;
+    const int w = f->s->win.w, h = f->s->win.h;
+    const float own = f->s->h_m[(size_t)y * (size_t)w + (size_t)x];
+    int n = 0, u = 0, v = 0, uu = 0, uv = 0, vv = 0;
+    float sum = 0.0f, along_u = 0.0f, along_v = 0.0f;
+    for (int j = y > SDM_SLOPE_HALF ? -SDM_SLOPE_HALF : -y; j <= SDM_SLOPE_HALF && y + j < h; j++)
+        for (int i = x > SDM_SLOPE_HALF ? -SDM_SLOPE_HALF : -x; i <= SDM_SLOPE_HALF && x + i < w; i++) {
+            const size_t at = (size_t)(y + j) * (size_t)w + (size_t)(x + i);
+            if (!(f->s->flags[at] & SDM_QA_VALID) && !can_fill(f, at))
+                continue;
+            const float rise = f->s->h_m[at] - own;
+            n++;
+            u += i;
+            v += j;
+            uu += i * i;
+            uv += i * j;
+            vv += j * j;
+            sum += rise;
+            along_u += (float)i * rise;
+            along_v += (float)j * rise;
+        }
+    const int a = n * uu - u * u, b = n * uv - u * v, c = n * vv - v * v, det = a * c - b * b;
+    const float p = (float)n * along_u - (float)u * sum, q = (float)n * along_v - (float)v * sum;
+    const float du = (float)c * p - (float)b * q, dv = (float)a * q - (float)b * p;
+    const float ground = (float)det + limit->slant_px[0] * du + limit->slant_px[1] * dv,
+                most = limit->rise_m * ground;
+    return det > 0 && ground > 0.0f && du * du + dv * dv <= most * most;
+}
+
+/* Are all pixels around (x, y) gentle that can be filled?  What is left of a steep hole is no better than the rest. */
+static bool all_gentle(const Filling *f, int x, int y)
+{
+    const int w = f->s->win.w, h = f->s->win.h;
+    for (int j = y > SDM_STEEP_HALF ? y - SDM_STEEP_HALF : 0; j <= y + SDM_STEEP_HALF && j < h; j++)
+        for (int i = x > SDM_STEEP_HALF ? x - SDM_STEEP_HALF : 0; i <= x + SDM_STEEP_HALF && i < w; i++)
+            if (can_fill(f, (size_t)j * (size_t)w + (size_t)i) && !is_gentle(f, i, j))
+                return false;
+    return true;
+}
+
+void sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, const uint8_t *filled, const SdmSurface *s,
+                       uint16_t *new_flags)
+{
+    const Filling f = {in, s, filled};
+    const bool any = isinf(in->settings->fill_limit.rise_m);
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-    for (size_t i = 0; i < n; i++) {
-        const bool can = filled[i] && !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_QA_VALID)) &&
-                         on_terrain(in, &s->win, i);
-        if (can)
-            s->flags[i] = SDM_QA_VALID | SDM_QA_FILLED;
-    }
+    for (int y = 0; y < s->win.h; y++)
+        for (int x = 0; x < s->win.w; x++) {
+            const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
+            const uint16_t old = s->flags[i];
+            new_flags[i] = !can_fill(&f, i)               ? old
+                           : any || all_gentle(&f, x, y) ? SDM_QA_VALID | SDM_QA_FILLED
+                                                          : old | SDM_QA_FILLED;
+        }
 }

@@ -60,6 +60,18 @@ static float noise_q(const SdmRadiometry *left)
     return left->scale == 16.0 ? 16.0f : 6.0f; /* 8 bit: a DN of noise at least */
 }
 
+#define STEEPEST_FILL 0.36397 /* tan 20 deg: steeper holes are cliffs that a mean of their rim does not show */
+
+/* How steep filled heights may be. */
+static void limit_fill(const SdmOptions *o, const SdmFrame *f, SdmFillLimit *out)
+{
+    if (strcmp(o->fill, "gentle") != 0)
+        return;
+    out->rise_m = (float)(STEEPEST_FILL * f->gsd_m);
+    for (int k = 0; k < 2; k++)
+        out->slant_px[k] = (float)f->slant_px[k];
+}
+
 SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
                                SdmMatchSettings *out)
 {
@@ -69,6 +81,7 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     sdm_image_radiometry(scene->view[0].image, &left);
     TRY(sdm_match_settings(ctx, o, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, noise_q(&left), out));
     out->discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh));
+    limit_fill(o, f, &out->fill_limit);
     choose_levels(f, out);
 done:
     return st;
@@ -155,6 +168,7 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared
     p->settings.discontinuity_px = kept.discontinuity_px;
     p->settings.coarse_level = kept.coarse_level;
     p->settings.coarsest_level = kept.coarsest_level;
+    limit_fill(o, &p->frame, &p->settings.fill_limit);
     return st;
 }
 

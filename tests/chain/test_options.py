@@ -69,6 +69,32 @@ def pair_with(name, pair, change=None, kind=gdal.GDT_UInt16, bands=1, nodata=Non
     return made
 
 
+def part_fill():
+    """--fill: none fills nothing, gentle nothing steep, all everything; tiles and threads change nothing."""
+    options = ["--width", 480, "--height", 480, "--lon", 7, "--lat", 45, "--seed", 5, "--relief", 2200, "--base", 500,
+               "--texture", 6, "--noise", 2, "--roll", 8]
+    scene = t.simulate(at("fill"), *options)
+    made = {how: at("fill_%s.tif" % how) for how in ("none", "gentle", "all", "usual", "tiles")}
+    for how, path in made.items():
+        choice = {"usual": [], "tiles": ["--tile", 100, "--threads", 1]}.get(how, ["--fill", how])
+        if not t.expect(t.run([scene], path, *choice), "fill %s: runs" % how):
+            return
+    cells = {}
+    for how, path in made.items():
+        h, geo = heights(path)
+        qa = gdal.Open(t.companion(path, "_qa.tif"))
+        mask = qa.GetRasterBand(qa.RasterCount).ReadAsArray()
+        along = np.gradient(h, geo[1])
+        cells[how] = (np.isfinite(h), (mask & 2) > 0, np.degrees(np.arctan(np.hypot(*along))), mask)
+    t.expect(all(t.digest(made["gentle"]) == t.digest(made[o]) for o in ("usual", "tiles")), "gentle is the default, in tiles, too")
+    filled = {how: int(c[1].sum()) for how, c in cells.items()}
+    t.expect(filled["none"] == 0 < filled["gentle"] < filled["all"], "cells filled: %s" % filled)
+    steep = {how: np.nanmax(np.where(cells[how][1], cells[how][2], np.nan)) for how in ("gentle", "all")}
+    t.expect(steep["gentle"] < 30 < steep["all"], "steepest filled cell: gentle %.1f, all %.1f deg" % (steep["gentle"], steep["all"]))
+    lost = cells["all"][0] & ~cells["gentle"][0]
+    t.expect(lost.any() and (cells["gentle"][3][lost] & ~3 != 0).all(), "%d cells stay open, each with its reason" % lost.sum())
+
+
 def part_prior():
     options = ["--width", 480, "--height", 480, "--lon", 7, "--lat", 45, "--seed", 11, "--cloud", 0.08]
     scene = t.simulate(at("prior"), *options)

@@ -5,6 +5,7 @@
 #include "two_contexts.h"
 
 #include "matching/filters.h"
+#include "matching/validation.h"
 
 static SdmSurface surface_of(int w, int h, const float *h_m, uint16_t flags)
 {
@@ -227,6 +228,92 @@ static void cuts_and_threads_do_not_matter(void **state)
     }
 }
 
+/* ---- how steep a filled height may be ---- */
+
+enum { FIELD = 41, HOLE0 = 17, HOLE1 = 24 /* its columns and rows */ };
+
+/* Accept what is filled in a field whose hole is not matched; how many pixels were. */
+static int accepted(SdmSurface *s, const uint8_t *filled, const SdmFillLimit *limit)
+{
+    const SdmMatchSettings set = {.fill_limit = *limit};
+    const SdmMatchInput in = {.settings = &set};
+    uint16_t flags[FIELD * FIELD];
+    int n = 0;
+    sdm_accept_filled(ctx, &in, filled, s, flags);
+    for (int i = 0; i < FIELD * FIELD; i++) {
+        const bool hole = !(s->flags[i] & SDM_QA_VALID);
+        const bool taken = flags[i] == (SDM_QA_VALID | SDM_QA_FILLED);
+        assert_true(hole && filled[i] && !(s->flags[i] & SDM_QA_OUTSIDE)
+                        ? taken || flags[i] == (s->flags[i] | SDM_QA_FILLED)
+                        : flags[i] == s->flags[i]);
+        n += taken;
+    }
+    return n;
+}
+
+/* A plane that rises by u and v metres a pixel, with a filled hole. */
+static int accepted_on_plane(float u, float v, const SdmFillLimit *limit)
+{
+    uint8_t filled[FIELD * FIELD] = {0};
+    SdmSurface s = surface_of(FIELD, FIELD, NULL, SDM_QA_VALID);
+    for (int y = 0; y < FIELD; y++)
+        for (int x = 0; x < FIELD; x++) {
+            s.h_m[y * FIELD + x] = 1000.0f + u * (float)x + v * (float)y;
+            if (x >= HOLE0 && x < HOLE1 && y >= HOLE0 && y < HOLE1) {
+                s.flags[y * FIELD + x] = SDM_QA_LOW_SCORE;
+                filled[y * FIELD + x] = 1;
+            }
+        }
+    const int n = accepted(&s, filled, limit);
+    sdm_surface_free(&s);
+    return n;
+}
+
+/* The limit is that of the ground, whichever way it slopes and however far the left view looks aside. */
+static void fill_is_as_steep_as_the_limit(void **state)
+{
+    (void)state;
+    const int all = (HOLE1 - HOLE0) * (HOLE1 - HOLE0);
+    const SdmFillLimit nadir = {.rise_m = 5.46f}, aside = {.rise_m = 5.46f, .slant_px = {0.02f, 0.0f}},
+                       none = {.rise_m = INFINITY};
+    assert_int_equal(accepted_on_plane(0.0f, 0.0f, &nadir), all);
+    assert_int_equal(accepted_on_plane(5.4f, 0.0f, &nadir), all);
+    assert_int_equal(accepted_on_plane(5.5f, 0.0f, &nadir), 0);
+    assert_int_equal(accepted_on_plane(0.0f, -5.4f, &nadir), all);
+    assert_int_equal(accepted_on_plane(0.0f, -5.5f, &nadir), 0);
+    assert_int_equal(accepted_on_plane(3.84f, -3.84f, &nadir), all);
+    assert_int_equal(accepted_on_plane(3.9f, -3.9f, &nadir), 0);
+    assert_int_equal(accepted_on_plane(6.1f, 0.0f, &aside), all); /* 6.1 / (1 + 0.02 * 6.1) = 5.44 */
+    assert_int_equal(accepted_on_plane(6.2f, 0.0f, &aside), 0);
+    assert_int_equal(accepted_on_plane(-4.9f, 0.0f, &aside), all); /* 4.9 / (1 - 0.02 * 4.9) = 5.43 */
+    assert_int_equal(accepted_on_plane(-5.0f, 0.0f, &aside), 0);
+    assert_int_equal(accepted_on_plane(-60.0f, 0.0f, &aside), 0); /* the view does not see such a slope */
+    assert_int_equal(accepted_on_plane(400.0f, 0.0f, &none), all);
+}
+
+/* A level fill at the foot of a step stays where the step is out of reach. */
+static void steps_at_the_rim_count(void **state)
+{
+    (void)state;
+    const SdmFillLimit limit = {.rise_m = 5.46f};
+    uint8_t filled[FIELD * FIELD] = {0};
+    SdmSurface s = surface_of(FIELD, FIELD, NULL, SDM_QA_VALID);
+    for (int y = HOLE0; y < HOLE1; y++)
+        for (int x = HOLE0; x < HOLE1; x++) {
+            s.flags[y * FIELD + x] = SDM_QA_AMBIGUOUS;
+            filled[y * FIELD + x] = 1;
+        }
+    for (int y = 0; y < FIELD; y++)
+        for (int x = HOLE1; x < FIELD; x++)
+            s.h_m[y * FIELD + x] = 60.0f;
+    assert_int_equal(accepted(&s, filled, &limit), (HOLE1 - HOLE0) * (HOLE1 - HOLE0 - SDM_SLOPE_HALF - SDM_STEEP_HALF));
+    for (int i = 0; i < FIELD * FIELD; i++) /* nothing around tells how steep it is */
+        s.flags[i] = SDM_QA_OUTSIDE;
+    s.flags[HOLE0 * FIELD + HOLE0] = SDM_QA_AMBIGUOUS;
+    assert_int_equal(accepted(&s, filled, &limit), 0);
+    sdm_surface_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +321,8 @@ int main(void)
         cmocka_unit_test(fill_by_hand),        cmocka_unit_test(smooth_by_hand),
         cmocka_unit_test(refine_keeps_planes),
         cmocka_unit_test(cuts_and_threads_do_not_matter),
+        cmocka_unit_test(fill_is_as_steep_as_the_limit),
+        cmocka_unit_test(steps_at_the_rim_count),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
