@@ -340,7 +340,7 @@ def part_parallel():
                  "parallel pair: NMAD under 0.16 px, bias under 0.05 px, covered")
 
 
-parts = {"prior": part_prior, "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated, "cost": part_cost,
+parts = {"fill": part_fill, "prior": part_prior, "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated, "cost": part_cost,
          "parallel": part_parallel}
 for name in sys.argv[3:] or parts:
     parts[name]()
