@@ -98,7 +98,7 @@ done:
     return st;
 }
 
-static SdmStatus open_untested(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out)
+SdmStatus sdm_device_open_untested(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out)
 {
     SdmStatus st = SDM_OK;
     const char *missing = "";
@@ -118,18 +118,6 @@ static SdmStatus open_untested(SdmContext *ctx, enum SdmApi api, int index, SdmD
     d = NULL;
 done:
     sdm_free(&d);
-    return st;
-}
-
-SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out)
-{
-    SdmStatus st = SDM_OK;
-    TRY(open_untested(ctx, api, index, out));
-    TRY(sdm_device_probe(ctx, *out));
-    (*out)->peak = 0;
-done:
-    if (st != SDM_OK)
-        sdm_device_close(out);
     return st;
 }
 

@@ -67,8 +67,7 @@ void sdm_cache_read(SdmContext *ctx, const char *key, char **out, size_t *bytes)
  * cannot be written is skipped. */
 void sdm_cache_write(SdmContext *ctx, const char *key, const void *data, size_t bytes);
 
-/* Ask an opened device for answers that are known.  info.exact and info.doubles are cleared, and info.differs names the
- * first operation, where it rounds otherwise; SDM_ERR_DEVICE where it does not compute at all. */
-SdmStatus sdm_device_probe(SdmContext *ctx, SdmDevice *d);
+/* sdm_device_open() without the test of the device's arithmetic (known_answers.c). */
+SdmStatus sdm_device_open_untested(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out);
 
 #endif

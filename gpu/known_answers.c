@@ -1,4 +1,4 @@
-/* A device that was just opened -> whether it computes, and whether it rounds as the processor does. */
+/* Opening a device: whether it computes, and whether it rounds as the processor does. */
 // SPDX-License-Identifier: Apache-2.0
 #include "known_answers.h"
 #include "device_inside.h"
@@ -40,7 +40,9 @@ done:
     return st;
 }
 
-SdmStatus sdm_device_probe(SdmContext *ctx, SdmDevice *d)
+/* Ask an opened device.  info.exact and info.doubles are cleared, and info.differs names the first operation, where it
+ * rounds otherwise; SDM_ERR_DEVICE where it does not compute at all. */
+static SdmStatus probe(SdmContext *ctx, SdmDevice *d)
 {
     enum { N = SDM_ANSWER_ITEMS, ALL = SDM_ANSWER_ITEMS * SDM_ANSWERS };
     SdmStatus st = SDM_OK;
@@ -69,5 +71,17 @@ done:
     if (st == SDM_OK)
         st = sdm_device_seconds(ctx, d, 0, &seconds); /* the clock starts anew */
     sdm_buffer_free(&inputs);
+    return st;
+}
+
+SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_device_open_untested(ctx, api, index, out));
+    TRY(probe(ctx, *out));
+    (*out)->peak = 0;
+done:
+    if (st != SDM_OK)
+        sdm_device_close(out);
     return st;
 }
