@@ -179,13 +179,14 @@ SdmStatus syn_open(SdmContext *ctx, int width, int height, double slope, double 
 {
     SdmStatus st = SDM_OK;
     *s = (SynScene){.width = width, .height = height, .slope = slope, .wave_px = wave_px};
-    const SdmKernels *const k = sdm_kernels_at("auto");
+    SdmPyramidSource source = {.kernels = sdm_kernels_at("auto"), .read = syn_read, .user = &s->left};
     const int64_t bounds[4] = {0, 0, width + 2 * SYN_MARGIN, height + 2 * SYN_MARGIN};
     TRY(make_lattice(ctx, s, &s->lattice));
     TRY(draw(ctx, s, seed, false, &s->left));
     TRY(draw(ctx, s, seed, true, &s->right));
-    TRY(sdm_pyramid_build(ctx, k, syn_read, &s->left, bounds, 0, SYN_LEVELS - 1, &s->left_pyramid));
-    TRY(sdm_pyramid_build(ctx, k, syn_read, &s->right, bounds, 0, SYN_LEVELS - 1, &s->right_pyramid));
+    TRY(sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->left_pyramid));
+    source.user = &s->right;
+    TRY(sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->right_pyramid));
 done:
     if (st != SDM_OK)
         syn_close(s);

@@ -54,22 +54,27 @@ static int64_t find_rim(const float *h, int64_t cols, int64_t rows, int64_t *out
     return n;
 }
 
+/* Cells without a height that are filled next. */
+typedef struct Rim {
+    int64_t *cell, count, room;
+} Rim;
+
 /* Cells without a height beside those of the rim -> out, each once: mark[] of it becomes 0. */
-static int64_t next_rim(const float *h, int64_t cols, int64_t rows, const int64_t *rim, int64_t n,
-                        float *mark, int64_t *out, int64_t room)
+static void next_rim(const float *h, int64_t cols, int64_t rows, const Rim *rim, float *mark, Rim *out)
 {
-    int64_t count = 0;
-    for (int64_t k = 0; k < n; k++)
-        for (int64_t y = rim[k] / cols - 1; y <= rim[k] / cols + 1; y++)
-            for (int64_t x = rim[k] % cols - 1; x <= rim[k] % cols + 1; x++) {
+    out->count = 0;
+    for (int64_t k = 0; k < rim->count; k++) {
+        const int64_t row = rim->cell[k] / cols, col = rim->cell[k] % cols;
+        for (int64_t y = row - 1; y <= row + 1; y++)
+            for (int64_t x = col - 1; x <= col + 1; x++) {
                 const int64_t at = y * cols + x;
                 if (y < 0 || x < 0 || y >= rows || x >= cols || !isnan(h[at]) || !isnan(mark[at]) ||
-                    count == room)
+                    out->count == out->room)
                     continue;
                 mark[at] = 0.0f;
-                out[count++] = at;
+                out->cell[out->count++] = at;
             }
-    return count;
+    }
 }
 
 /* Fill the holes of h from their rims inwards, some cells far, linearly at first; 0 beyond.
@@ -77,23 +82,23 @@ static int64_t next_rim(const float *h, int64_t cols, int64_t rows, const int64_
 static SdmStatus fill_holes(SdmContext *ctx, float *h, int64_t cols, int64_t rows, float *mark)
 {
     SdmStatus st = SDM_OK;
-    int64_t *rim = NULL, *next = NULL, n = find_rim(h, cols, rows, NULL, 0);
+    const int64_t found = find_rim(h, cols, rows, NULL, 0), room = 4 * found + 1;
+    Rim rim = {.count = found, .room = room}, next = {.room = room};
     float *value = NULL;
-    const int64_t room = 4 * n + 1;
-    TRY(sdm_alloc(ctx, &rim, (size_t)room, sizeof *rim, "holes of the DEM"));
-    TRY(sdm_alloc(ctx, &next, (size_t)room, sizeof *next, "holes of the DEM"));
+    TRY(sdm_alloc(ctx, &rim.cell, (size_t)room, sizeof *rim.cell, "holes of the DEM"));
+    TRY(sdm_alloc(ctx, &next.cell, (size_t)room, sizeof *next.cell, "holes of the DEM"));
     TRY(sdm_alloc(ctx, &value, (size_t)room, sizeof *value, "holes of the DEM"));
     memcpy(mark, h, (size_t)(cols * rows) * sizeof *mark);
-    find_rim(h, cols, rows, rim, room);
-    for (int64_t k = 0; k < n; k++)
-        mark[rim[k]] = 0.0f;
-    for (int round = 0; round < FILL_ROUNDS && n > 0; round++) {
-        for (int64_t k = 0; k < n; k++)
-            value[k] = surroundings(h, cols, rows, rim[k], round < LINEAR_ROUNDS);
-        for (int64_t k = 0; k < n; k++)
-            h[rim[k]] = value[k];
-        n = next_rim(h, cols, rows, rim, n, mark, next, room);
-        int64_t *const last = rim;
+    find_rim(h, cols, rows, rim.cell, room);
+    for (int64_t k = 0; k < rim.count; k++)
+        mark[rim.cell[k]] = 0.0f;
+    for (int round = 0; round < FILL_ROUNDS && rim.count > 0; round++) {
+        for (int64_t k = 0; k < rim.count; k++)
+            value[k] = surroundings(h, cols, rows, rim.cell[k], round < LINEAR_ROUNDS);
+        for (int64_t k = 0; k < rim.count; k++)
+            h[rim.cell[k]] = value[k];
+        next_rim(h, cols, rows, &rim, mark, &next);
+        const Rim last = rim;
         rim = next;
         next = last;
     }
@@ -101,8 +106,8 @@ static SdmStatus fill_holes(SdmContext *ctx, float *h, int64_t cols, int64_t row
         h[i] = isnan(h[i]) ? 0.0f : h[i];
 done:
     sdm_free(&value);
-    sdm_free(&next);
-    sdm_free(&rim);
+    sdm_free(&next.cell);
+    sdm_free(&rim.cell);
     return st;
 }
 

@@ -118,21 +118,27 @@ SdmStatus sdm_undulation_cells(SdmContext *ctx, SdmUndulation *u, size_t n, doub
     return sdm_geoid_undulation(ctx, u->geoid, n, x, y, undulation_m);
 }
 
-/* One row of cells from the nodes above and below it; directly where a node lies outside the projection. */
-static SdmStatus fill_row(SdmContext *ctx, SdmUndulation *u, int64_t col0, int64_t row, int64_t w,
-                          const double *above, const double *below, float *out)
+/* A row of w cells, from column col0 on. */
+typedef struct CellRow {
+    int64_t col0, row, w;
+    const double *above, *below; /* nodes */
+} CellRow;
+
+/* Interpolate between the nodes; directly where a node lies outside the projection. */
+static SdmStatus fill_row(SdmContext *ctx, SdmUndulation *u, const CellRow *in, float *out)
 {
     SdmStatus st = SDM_OK;
-    const int64_t step = u->step, first = col0 / step;
-    const double ty = (double)(row % step) / (double)step;
-    for (int64_t c = 0; c < w; c++) {
-        const int64_t i = (col0 + c) / step - first;
-        const double tx = (double)((col0 + c) % step) / (double)step;
+    const double *const above = in->above, *const below = in->below;
+    const int64_t step = u->step, first = in->col0 / step;
+    const double ty = (double)(in->row % step) / (double)step;
+    for (int64_t c = 0; c < in->w; c++) {
+        const int64_t i = (in->col0 + c) / step - first;
+        const double tx = (double)((in->col0 + c) % step) / (double)step;
         const double a = above[i] + ty * (below[i] - above[i]);
         const double b = above[i + 1] + ty * (below[i + 1] - above[i + 1]);
         double n = a + tx * (b - a);
         if (isnan(n)) {
-            double x = (double)(col0 + c), y = (double)row;
+            double x = (double)(in->col0 + c), y = (double)in->row;
             TRY(sdm_undulation_cells(ctx, u, 1, &x, &y, &n));
         }
         out[c] = (float)n;
@@ -159,7 +165,8 @@ SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, int64_t col0,
     TRY(sdm_undulation_cells(ctx, u, nx * ny, x, y, node));
     for (int64_t r = 0; r < h; r++) {
         const size_t j = (size_t)((row0 + r) / step - j0);
-        TRY(fill_row(ctx, u, col0, row0 + r, w, node + j * nx, node + (j + 1) * nx, undulation_m + r * w));
+        const CellRow row = {col0, row0 + r, w, node + j * nx, node + (j + 1) * nx};
+        TRY(fill_row(ctx, u, &row, undulation_m + r * w));
     }
 done:
     sdm_free(&node);

@@ -66,10 +66,12 @@ void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unu
     *saturated = im->saturated;
 }
 
-/* Columns and rows of a raster, as GDAL counts them. */
-typedef struct SdmRect {
-    int x, y, w, h;
-} SdmRect;
+/* Samples of a window as floats; false when GDAL fails. */
+static bool read_band(GDALRasterBandH band, SdmImageWindow at, float *out)
+{
+    const int w = (int)at.w, h = (int)at.h;
+    return GDALRasterIO(band, GF_Read, (int)at.x, (int)at.y, w, h, out, w, h, GDT_Float32, 0, 0) == CE_None;
+}
 
 static SdmStatus read_failed(SdmContext *ctx, const char *name, int64_t y0, int64_t h)
 {
@@ -80,18 +82,17 @@ static SdmStatus read_failed(SdmContext *ctx, const char *name, int64_t y0, int6
 }
 
 /* valid becomes 0 where the file's own mask (bytes) or the user's (any samples) is 0, or NaN. */
-static SdmStatus apply_mask(SdmContext *ctx, const SdmImage *im, GDALRasterBandH band, const SdmRect *r,
+static SdmStatus apply_mask(SdmContext *ctx, const SdmImage *im, GDALRasterBandH band, SdmImageWindow at,
                             uint8_t *valid)
 {
     SdmStatus st = SDM_OK;
-    const size_t n = (size_t)r->w * (size_t)r->h;
+    const size_t n = (size_t)(at.w * at.h);
     float *mask = NULL;
     if (!band)
         return SDM_OK;
     TRY(sdm_alloc(ctx, &mask, n, sizeof *mask, "image mask"));
-    if (GDALRasterIO(band, GF_Read, r->x, r->y, r->w, r->h, mask, r->w, r->h, GDT_Float32, 0, 0) != CE_None)
-        TRY(read_failed(ctx, band == im->user_mask ? GDALGetDescription(im->mask_dataset) : im->name, r->y,
-                        r->h));
+    if (!read_band(band, at, mask))
+        TRY(read_failed(ctx, band == im->user_mask ? GDALGetDescription(im->mask_dataset) : im->name, at.y, at.h));
     for (size_t i = 0; i < n; ++i)
         valid[i] &= mask[i] != 0.0f && !isnan(mask[i]);
 done:
@@ -99,26 +100,23 @@ done:
     return st;
 }
 
-SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
-                        float *raw, uint8_t *valid)
+SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *valid)
 {
     SdmStatus st = SDM_OK;
-    const size_t n = (size_t)w * (size_t)h;
-    const SdmRect at = {(int)x0, (int)y0, (int)w, (int)h};
+    const size_t n = (size_t)(at.w * at.h);
     sdm_reading_begin(ctx, im->name);
     sdm_quiet_begin();
     if (im->raw)
-        for (int64_t r = 0; r < h; ++r)
-            for (int64_t c = 0; c < w; ++c)
-                raw[r * w + c] = im->raw[(y0 + r) * im->width + x0 + c];
-    else if (GDALRasterIO(im->band, GF_Read, at.x, at.y, at.w, at.h, raw, at.w, at.h, GDT_Float32, 0, 0) !=
-             CE_None)
-        TRY(read_failed(ctx, im->name, y0, h));
+        for (int64_t r = 0; r < at.h; ++r)
+            for (int64_t c = 0; c < at.w; ++c)
+                raw[r * at.w + c] = im->raw[(at.y + r) * im->width + at.x + c];
+    else if (!read_band(im->band, at, raw))
+        TRY(read_failed(ctx, im->name, at.y, at.h));
     for (size_t i = 0; i < n; ++i)
         valid[i] = isfinite(raw[i]) && !(im->zero_is_fill && raw[i] == 0.0f) && raw[i] != im->fill[0] &&
                    raw[i] != im->fill[1];
-    TRY(apply_mask(ctx, im, im->own_mask, &at, valid));
-    TRY(apply_mask(ctx, im, im->user_mask, &at, valid));
+    TRY(apply_mask(ctx, im, im->own_mask, at, valid));
+    TRY(apply_mask(ctx, im, im->user_mask, at, valid));
 done:
     sdm_quiet_end();
     sdm_reading_end(ctx);
@@ -154,12 +152,8 @@ static void row_of_floats(const SdmImage *im, const float *raw, const uint8_t *v
     }
 }
 
-/* The part of the window that lies in the image: columns from x, w of them, rows from y, h of them. */
-typedef struct Part {
-    int64_t x, y, w, h;
-} Part;
-
-static SdmStatus read_part(SdmContext *ctx, SdmImage *im, Part p, int64_t pitch, int16_t *out,
+/* p: the part of the window that lies in the image. */
+static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, int64_t pitch, int16_t *out,
                            uint8_t *saturated)
 {
     SdmStatus st = SDM_OK;
@@ -177,7 +171,7 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, Part p, int64_t pitch,
     TRY(sdm_alloc(ctx, &valid, (size_t)(strip * p.w), 1, "image strip"));
     for (int64_t y = 0; y < p.h; y += strip) {
         const int64_t h = strip < p.h - y ? strip : p.h - y;
-        TRY(sdm_image_raw(ctx, im, p.x, p.y + y, p.w, h, raw, valid));
+        TRY(sdm_image_raw(ctx, im, (SdmImageWindow){p.x, p.y + y, p.w, h}, raw, valid));
         for (int64_t r = 0; r < h; ++r)
             row_of_floats(im, raw + r * p.w, valid + r * p.w, p.x, p.w, out + (y + r) * pitch,
                           saturated ? saturated + (y + r) * pitch : NULL);
@@ -188,24 +182,23 @@ done:
     return st;
 }
 
-SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
-                         int16_t *out, uint8_t *saturated)
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *saturated)
 {
-    const int64_t left = x0 > 0 ? x0 : 0, right = x0 + w < im->width ? x0 + w : im->width;
-    const int64_t top = y0 > 0 ? y0 : 0, bottom = y0 + h < im->height ? y0 + h : im->height;
-    const bool whole = left == x0 && top == y0 && right == x0 + w && bottom == y0 + h;
-    if (w <= 0 || h <= 0)
+    const int64_t left = at.x > 0 ? at.x : 0, right = at.x + at.w < im->width ? at.x + at.w : im->width;
+    const int64_t top = at.y > 0 ? at.y : 0, bottom = at.y + at.h < im->height ? at.y + at.h : im->height;
+    const bool whole = left == at.x && top == at.y && right == at.x + at.w && bottom == at.y + at.h;
+    if (at.w <= 0 || at.h <= 0)
         return SDM_OK;
     if (!whole) {
-        for (int64_t i = 0; i < w * h; ++i)
+        for (int64_t i = 0; i < at.w * at.h; ++i)
             out[i] = SDM_Q_NODATA;
         if (saturated)
-            memset(saturated, 0, (size_t)(w * h));
+            memset(saturated, 0, (size_t)(at.w * at.h));
     }
     if (left >= right || top >= bottom)
         return SDM_OK;
-    const int64_t first = (top - y0) * w + left - x0;
-    return read_part(ctx, im, (Part){left, top, right - left, bottom - top}, w, out + first,
+    const int64_t first = (top - at.y) * at.w + left - at.x;
+    return read_part(ctx, im, (SdmImageWindow){left, top, right - left, bottom - top}, at.w, out + first,
                      saturated ? saturated + first : NULL);
 }
 

@@ -41,8 +41,7 @@ typedef struct SdmImageSource {
 SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **out);
 
 /* Raw samples (float) and validity (1 = use) of a window inside the image, h x w each. */
-SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
-                        float *raw, uint8_t *valid);
+SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *valid);
 
 /* Sample the whole image: sets stretch, saturation and undeclared fill.  SDM_ERR_INPUT where no pixel is
  * usable or a block is cut off. */

@@ -70,10 +70,6 @@ static int64_t first_sample(const Sampling *p, int64_t x, int64_t y)
 
 /* ---- reading them, in the order in which the file stores them ---- */
 
-typedef struct Window {
-    int64_t x, y, w, h;
-} Window;
-
 /* An image that is measured. */
 typedef struct Measure {
     SdmImage *im;
@@ -84,7 +80,7 @@ typedef struct Measure {
 } Measure;
 
 /* A window of an ASTER band in memory, where 0 is fill, without a copy to floats. */
-static void sample_bytes(Measure *m, Window at)
+static void sample_bytes(Measure *m, SdmImageWindow at)
 {
     Samples *const s = &m->s;
     uint8_t least = UINT8_MAX, most = 0; /* of the values minus one, so that fill is the largest */
@@ -108,7 +104,7 @@ static void sample_bytes(Measure *m, Window at)
 }
 
 /* A window inside a band. */
-static SdmStatus sample_window(SdmContext *ctx, Measure *m, Window at)
+static SdmStatus sample_window(SdmContext *ctx, Measure *m, SdmImageWindow at)
 {
     SdmStatus st = SDM_OK;
     Samples *const s = &m->s;
@@ -116,7 +112,7 @@ static SdmStatus sample_window(SdmContext *ctx, Measure *m, Window at)
         sample_bytes(m, at);
         return SDM_OK;
     }
-    TRY(sdm_image_raw(ctx, m->im, at.x, at.y, at.w, at.h, m->raw, m->valid));
+    TRY(sdm_image_raw(ctx, m->im, at, m->raw, m->valid));
     for (int64_t i = 0; i < at.w * at.h; ++i)
         if (m->valid[i]) {
             s->min = m->raw[i] < s->min ? m->raw[i] : s->min;
@@ -133,7 +129,7 @@ done:
 }
 
 /* The bands of a window that are to be read. */
-static SdmStatus sample_bands(SdmContext *ctx, Measure *m, Window at)
+static SdmStatus sample_bands(SdmContext *ctx, Measure *m, SdmImageWindow at)
 {
     SdmStatus st = SDM_OK;
     const int64_t end = at.y + at.h;
@@ -149,13 +145,13 @@ done:
 }
 
 /* Whole blocks of the file, as many as fit WINDOW_PX: first across, then down.  One that is larger is read by rows. */
-static Window choose_window(const SdmImage *im)
+static SdmImageWindow choose_window(const SdmImage *im)
 {
     int bw = (int)im->width, bh = 1;
     if (im->band)
         GDALGetBlockSize(im->band, &bw, &bh);
     const int64_t across = WINDOW_PX / ((int64_t)bw * bh);
-    Window at = {.w = across > 1 ? across * bw : bw, .h = bh};
+    SdmImageWindow at = {.w = across > 1 ? across * bw : bw, .h = bh};
     at.w = at.w < im->width ? at.w : im->width;
     at.w = at.w < WINDOW_PX ? at.w : WINDOW_PX;
     const int64_t down = WINDOW_PX / (at.w * bh);
@@ -164,7 +160,7 @@ static Window choose_window(const SdmImage *im)
 }
 
 /* Blocks in the order of the file: each is decoded once. */
-static SdmStatus sample_image(SdmContext *ctx, Measure *m, Window size)
+static SdmStatus sample_image(SdmContext *ctx, Measure *m, SdmImageWindow size)
 {
     SdmStatus st = SDM_OK;
     const int64_t width = m->im->width, height = m->im->height;
@@ -176,7 +172,7 @@ static SdmStatus sample_image(SdmContext *ctx, Measure *m, Window size)
             const int64_t end = top + size.h < height ? top + size.h : height;
             for (int64_t y = top; y < end; y += rows)
                 TRY(sample_bands(ctx, m,
-                                 (Window){.x = x,
+                                 (SdmImageWindow){.x = x,
                                           .y = y,
                                           .w = size.w < width - x ? size.w : width - x,
                                           .h = rows < end - y ? rows : end - y}));

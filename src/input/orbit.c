@@ -23,7 +23,7 @@ typedef struct State {
 
 typedef struct Samples {
     int n;
-    const double *t_s;                                   /* from the middle row */
+    double t_s[SDM_POLYFIT_MAX];                         /* from the middle row */
     double p[SDM_POLYFIT_MAX][3], v[SDM_POLYFIT_MAX][3]; /* inertial axes */
     bool has_velocity;
 } Samples;
@@ -187,9 +187,10 @@ static SdmStatus check_samples(SdmContext *ctx, const char *name, int n, const d
     return SDM_OK;
 }
 
-/* Positions and velocities on inertial axes; sets line time.  kind: see velocity_kind. */
+/* Positions and velocities on inertial axes, times into t_s of the samples; sets line time.  kind: see
+ * velocity_kind. */
 static void take_samples(int n, const double *row, const double *position_m, const double *velocity_mps,
-                         int kind, double *t_s, Samples *s, SdmOrbit *out)
+                         int kind, Samples *s, SdmOrbit *out)
 {
     double p[3], move[3], v[3] = {0}, x[SDM_POLYFIT_MAX], y[SDM_POLYFIT_MAX];
     for (int k = 0; k < n; ++k)
@@ -203,7 +204,6 @@ static void take_samples(int n, const double *row, const double *position_m, con
         move[i] = coef[1] / out->row_half;
     }
     s->n = n;
-    s->t_s = t_s;
     s->has_velocity = velocity_mps != NULL;
     for (int k = 0; velocity_mps && k < n; ++k)
         for (int i = 0; i < 3; ++i) {
@@ -214,10 +214,10 @@ static void take_samples(int n, const double *row, const double *position_m, con
         }
     out->line_time_s = line_time(p, move, velocity_mps ? v : NULL);
     for (int k = 0; k < n; ++k) {
-        t_s[k] = (row[k] - out->row_mid) * out->line_time_s;
-        turn(position_m + 3 * k, t_s[k], 1.0, s->p[k]);
+        s->t_s[k] = (row[k] - out->row_mid) * out->line_time_s;
+        turn(position_m + 3 * k, s->t_s[k], 1.0, s->p[k]);
         const double fixed[3] = {s->v[k][0], s->v[k][1], s->v[k][2]};
-        turn(fixed, t_s[k], 1.0, s->v[k]);
+        turn(fixed, s->t_s[k], 1.0, s->v[k]);
     }
 }
 
@@ -225,7 +225,6 @@ SdmStatus sdm_orbit_fit(SdmContext *ctx, const char *name, int n, const double *
                         const double *velocity_mps, SdmOrbit *out)
 {
     SdmStatus st = SDM_OK;
-    double t_s[SDM_POLYFIT_MAX];
     Samples *s = NULL;
     memset(out, 0, sizeof *out);
     TRY(check_samples(ctx, name, n, row, position_m));
@@ -240,7 +239,7 @@ SdmStatus sdm_orbit_fit(SdmContext *ctx, const char *name, int n, const double *
     TRY(sdm_alloc(ctx, &s, 1, sizeof *s, "orbit"));
     out->row_mid = (row[0] + row[n - 1]) / 2;
     out->row_half = (row[n - 1] - row[0]) / 2;
-    take_samples(n, row, position_m, velocity_mps, kind, t_s, s, out);
+    take_samples(n, row, position_m, velocity_mps, kind, s, out);
     const State mid = fit_state(s, &out->position_rms_m, &out->velocity_rms_mps);
     if (!(out->line_time_s > 1e-3 && out->line_time_s < 4e-3) || !(out->position_rms_m < 50.0)
         || !(out->velocity_rms_mps < 5.0)) {

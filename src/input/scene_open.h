@@ -30,12 +30,16 @@ void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);
  * all over it) of its pixels that cannot be used and of those that are saturated. */
 void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated);
 
-/* Read the window [x0, x0+w) x [y0, y0+h) of the image, which may lie outside it in part or whole.
+/* A window of an image: columns [x, x + w), rows [y, y + h). */
+typedef struct SdmImageWindow {
+    int64_t x, y, w, h;
+} SdmImageWindow;
+
+/* Read a window, which may lie outside the image in part or whole.
  * out: h x w int16, quantised, SDM_Q_NODATA where there is nothing to use.
  * saturated: h x w bytes, 1 where the sensor was saturated, or NULL.
  * Deterministic: a pixel does not depend on the window.  Serialise calls per image (GDAL). */
-SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h,
-                         int16_t *out, uint8_t *saturated);
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *saturated);
 void sdm_image_close(SdmImage **im);
 
 /* A new sensor needs a reader that fills an SdmScene (called by sdm_scene_open(), beside sdm_pair_open() and

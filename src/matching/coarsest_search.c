@@ -50,18 +50,18 @@ static void keep_better(const SdmSurface *fresh, float tol_m, SdmSurface *best, 
 }
 
 /* Match about a plane through the prior, `offset_m` higher and tilted along u. */
-static SdmStatus try_plane(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
-                           float offset_m, float tilt_m_per_px, float *plane, SdmSurface *s)
+static SdmStatus try_plane(SdmProcessor *p, const SdmPass *pass, float offset_m, float tilt_m_per_px, float *plane,
+                           SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h;
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
-            plane[i] = prior[i] + offset_m + tilt_m_per_px * ((float)x - 0.5f * (float)w);
+            plane[i] = p->prior[i] + offset_m + tilt_m_per_px * ((float)x - 0.5f * (float)w);
         }
-    TRY(sdm_level_warp(ctx, task, plane));
-    TRY(sdm_level_match(ctx, task, pass, plane, s));
+    TRY(sdm_level_warp(p->ctx, &p->task, plane));
+    TRY(sdm_level_match(p->ctx, &p->task, pass, plane, s));
 done:
     return st;
 }
@@ -86,8 +86,7 @@ static SdmStatus sweep_planes(SdmProcessor *p, const SdmCoarsestSearch *q)
     TRY(sdm_surface_alloc(p->ctx, &s->win, &fresh));
     for (size_t t = 0; t < sizeof tilts / sizeof *tilts; t++)
         for (int k = -(planes / 2); k <= planes / 2; k++) {
-            TRY(try_plane(p->ctx, &p->task, &pass, p->prior, (float)(k * step) * metre,
-                          tilts[t] * (float)q->pixel_m, plane, &fresh));
+            TRY(try_plane(p, &pass, (float)(k * step) * metre, tilts[t] * (float)q->pixel_m, plane, &fresh));
             keep_better(&fresh, 2.0f * metre, s, rival);
         }
     for (size_t i = 0; i < n; i++)

@@ -86,15 +86,20 @@ static void take_patch(const Work *w, int i, Patch *p)
     p->v1 = p->v1 < v1 ? p->v1 : v1;
 }
 
-/* Positions of pixels (u.., v) at heights h, in 1/256 cell from the corner of the patch's base cell. */
-static inline void place_run(const Work *w, const Patch *p, int u, int v, int count, const float *restrict h,
-                             int32_t *restrict x, int32_t *restrict y)
+/* Pixels [u, u + count) of row v. */
+typedef struct Run {
+    int u, v, count;
+} Run;
+
+/* Positions of a run of pixels at heights h, in 1/256 cell from the corner of the patch's base cell. */
+static inline void place_run(const Work *w, const Patch *p, Run run, const float *restrict h, int32_t *restrict x,
+                             int32_t *restrict y)
 {
-    const float inv = 1.0f / (float)w->s.g->lattice->step, fv = (float)(v - p->v_node) * inv;
+    const float inv = 1.0f / (float)w->s.g->lattice->step, fv = (float)(run.v - p->v_node) * inv;
     const float h0 = (float)w->s.g->lattice->height0_m, u_node = (float)p->u_node;
     const float *const ax = p->a[0], *const ay = p->a[1];
-    for (int i = 0; i < count; i++) {
-        const float fu = ((float)(u + i) - u_node) * inv, t = h[i] - h0;
+    for (int i = 0; i < run.count; i++) {
+        const float fu = ((float)(run.u + i) - u_node) * inv, t = h[i] - h0;
         const float top_x = ax[0] + fu * (ax[1] - ax[0]), low_x = ax[2] + fu * (ax[3] - ax[2]);
         const float top_y = ay[0] + fu * (ay[1] - ay[0]), low_y = ay[2] + fu * (ay[3] - ay[2]);
         x[i] = round_half_up(((top_x + fv * (low_x - top_x)) + t * (p->b[0] + t * p->c[0])) * (float)UNIT);
@@ -106,7 +111,7 @@ static inline void place_run(const Work *w, const Patch *p, int u, int v, int co
 static void place(const Work *w, const Patch *p, int u, int v, float h, int64_t out[2])
 {
     int32_t x, y;
-    place_run(w, p, u, v, 1, &h, &x, &y);
+    place_run(w, p, (Run){u, v, 1}, &h, &x, &y);
     out[0] = p->base[0] * UNIT + x;
     out[1] = p->base[1] * UNIT + y;
 }
@@ -192,7 +197,7 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
     for (int v = p->v0; v < p->v1; v++) {
         int32_t x[SIDE], y[SIDE], h[SIDE], gap[SIDE];
         const size_t first = (size_t)v * (size_t)f->surface.win.w + (size_t)p->u0;
-        place_run(w, p, p->u0, v, run, f->surface.h_m + first, x, y);
+        place_run(w, p, (Run){p->u0, v, run}, f->surface.h_m + first, x, y);
         measure_run(f, first, run, h, gap);
         for (int k = 0; k < run; k++) {
             const size_t i = first + (size_t)k;

@@ -72,11 +72,11 @@ static SdmStatus alloc_level(SdmContext *ctx, SdmLevelImage *im, const int64_t b
 }
 
 /* Rows [begin, end) of level lmin, through a strip of the full image with its margins. */
-static SdmStatus build_strip(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *read, void *user,
-                             const int64_t bounds[4], int lmin, int64_t begin, int64_t end,
-                             SdmLevelImage *out)
+static SdmStatus build_strip(SdmContext *ctx, const SdmPyramidSource *source, const int64_t bounds[4], int lmin,
+                             int64_t begin, int64_t end, SdmLevelImage *out)
 {
     SdmStatus st = SDM_OK;
+    const SdmKernels *const k = source->kernels;
     SdmLevelImage a = {0}, b = {0};
     const int64_t margin = (int64_t)3 << lmin;
     int64_t strip[4] = {bounds[0], begin * ((int64_t)1 << lmin) - margin, bounds[2],
@@ -84,7 +84,7 @@ static SdmStatus build_strip(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *
     strip[1] = strip[1] > bounds[1] ? strip[1] : bounds[1];
     strip[3] = strip[3] < bounds[3] ? strip[3] : bounds[3];
     TRY(alloc_level(ctx, &a, strip, 0));
-    TRY(read(ctx, user, a.x0, a.y0, a.w, a.h, a.data));
+    TRY(source->read(ctx, source->user, a.x0, a.y0, a.w, a.h, a.data));
     for (int l = 1; l < lmin; l++) {
         TRY(alloc_level(ctx, &b, strip, l));
         TRY(halve(ctx, k, &a, &b, b.y0, b.y0 + b.h));
@@ -112,25 +112,25 @@ int64_t sdm_pyramid_strip_bytes(int64_t width, int lmin)
     return width * rows * 7 / 2; /* pixels, those of the next level, a mask */
 }
 
-SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *read, void *user,
-                            const int64_t bounds[4], int lmin, int lmax, SdmPyramid *out)
+SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmPyramidSource *source, const int64_t bounds[4], int lmin,
+                            int lmax, SdmPyramid *out)
 {
     SdmStatus st = SDM_OK;
     *out = (SdmPyramid){.lmin = lmin, .lmax = lmax};
     SdmLevelImage *const first = &out->level[lmin];
     TRY(alloc_level(ctx, first, bounds, lmin));
     if (lmin == 0)
-        TRY(read(ctx, user, first->x0, first->y0, first->w, first->h, first->data));
+        TRY(source->read(ctx, source->user, first->x0, first->y0, first->w, first->h, first->data));
     const int64_t rows = strip_rows(bounds[2] - bounds[0], lmin);
     for (int64_t y = first->y0; lmin > 0 && y < first->y0 + first->h; y += rows) {
         const int64_t end = y + rows < first->y0 + first->h ? y + rows : first->y0 + first->h;
         TRY(sdm_check_stop(ctx));
-        TRY(build_strip(ctx, k, read, user, bounds, lmin, y, end, first));
+        TRY(build_strip(ctx, source, bounds, lmin, y, end, first));
     }
     for (int l = lmin + 1; l <= lmax; l++) {
         SdmLevelImage *const im = &out->level[l];
         TRY(alloc_level(ctx, im, bounds, l));
-        TRY(halve(ctx, k, &out->level[l - 1], im, im->y0, im->y0 + im->h));
+        TRY(halve(ctx, source->kernels, &out->level[l - 1], im, im->y0, im->y0 + im->h));
     }
 done:
     if (st != SDM_OK)

@@ -27,11 +27,18 @@ typedef struct SdmPyramid {
 typedef SdmStatus sdm_read_fn(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
                               int16_t *out);
 
+/* What levels are made from. */
+typedef struct SdmPyramidSource {
+    const SdmKernels *kernels;
+    sdm_read_fn *read;
+    void *user; /* of read */
+} SdmPyramidSource;
+
 /* Levels lmin..lmax of the window [bounds[0], bounds[2]) x [bounds[1], bounds[3]) (full-resolution px); read
  * by strips, so that levels below lmin never lie in memory whole.  A level's pixel does not depend on the
  * window, except within 2 px of its edges. */
-SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmKernels *k, sdm_read_fn *read, void *user,
-                            const int64_t bounds[4], int lmin, int lmax, SdmPyramid *out);
+SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmPyramidSource *source, const int64_t bounds[4], int lmin,
+                            int lmax, SdmPyramid *out);
 /* Place and size of a level of that window. */
 void sdm_level_place(const int64_t bounds[4], int level, SdmLevelImage *out);
 /* Bytes that building takes at a time besides the levels, where lmin > 0, for an image of that width. */

@@ -84,16 +84,23 @@ typedef struct Piece {
     int32_t nearest;         /* least distance to terrain, half px */
 } Piece;
 
+/* The surface in pieces. */
+typedef struct Pieces {
+    int32_t *of; /* of each pixel: its piece */
+    int32_t count, main_size; /* pieces; size from which one is main terrain */
+    Piece *piece;
+    uint8_t *terrain; /* of each piece: its class */
+} Pieces;
+
 /* Class of a piece; only pieces of main terrain make their neighbours terrain. */
 enum { NOT_TERRAIN, TERRAIN, MAIN_TERRAIN, MAIN_SHARE = 100 /* of the largest piece's size */ };
 
 /* Nearest terrain of every pixel, of pieces of class `least` or above. */
-static void seed(const SdmSurface *s, const int32_t *of, const uint8_t *terrain, int least, int threads,
-                 SdmTerrainMask *g)
+static void seed(const SdmSurface *s, const Pieces *p, int least, int threads, SdmTerrainMask *g)
 {
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int32_t i = 0; i < s->win.w * s->win.h; i++) {
-        const bool is = (s->flags[i] & SDM_QA_VALID) && terrain[of[i]] >= least;
+        const bool is = (s->flags[i] & SDM_QA_VALID) && p->terrain[p->of[i]] >= least;
         g->distance_px[i] = is ? 0 : FAR;
         g->h_m[i] = s->h_m[i];
     }
@@ -103,12 +110,13 @@ static void seed(const SdmSurface *s, const int32_t *of, const uint8_t *terrain,
 /* Pieces without a discontinuity to the main terrain become terrain; true when a large one did.  Small ones
  * do not make their neighbours terrain: a few false matches between mountain and cloud would lead up to the
  * cloud. */
-static bool accept_pieces(const SdmSurface *s, const int32_t *of, int32_t pieces, float pixel_m,
-                          const SdmTerrainMask *g, int32_t main_size, Piece *piece, uint8_t *terrain)
+static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMask *g, Pieces *all)
 {
-    const int32_t n = s->win.w * s->win.h;
+    const int32_t n = s->win.w * s->win.h, *const of = all->of;
+    Piece *const piece = all->piece;
+    uint8_t *const terrain = all->terrain;
     bool any = false;
-    for (int32_t i = 0; i < pieces; i++) {
+    for (int32_t i = 0; i < all->count; i++) {
         piece[i].edge = piece[i].off = 0;
         piece[i].nearest = FAR;
     }
@@ -124,9 +132,9 @@ static bool accept_pieces(const SdmSurface *s, const int32_t *of, int32_t pieces
         p->edge++;
         p->off += fabsf(s->h_m[i] - g->h_m[i]) > sdm_terrain_limit(0.5f * (float)g->distance_px[i], pixel_m);
     }
-    for (int32_t i = 0; i < pieces; i++)
+    for (int32_t i = 0; i < all->count; i++)
         if (!terrain[i] && piece[i].size >= 12 && piece[i].off * 2 <= piece[i].edge) {
-            terrain[i] = piece[i].size >= main_size ? MAIN_TERRAIN : TERRAIN;
+            terrain[i] = piece[i].size >= all->main_size ? MAIN_TERRAIN : TERRAIN;
             any |= terrain[i] == MAIN_TERRAIN;
         }
     return any;
@@ -137,39 +145,39 @@ SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, S
     SdmStatus st = SDM_OK;
     const int32_t n = s->win.w * s->win.h;
     const int threads = sdm_threads(ctx);
-    int32_t *of = NULL, pieces, largest = 0;
-    Piece *piece = NULL;
-    uint8_t *terrain = NULL;
+    int32_t largest = 0;
+    Pieces p = {.of = NULL};
     *out = (SdmTerrainMask){.win = s->win};
-    TRY(sdm_alloc(ctx, &of, (size_t)n, sizeof *of, "pieces of the surface"));
-    connect_pieces(s, SDM_TERRAIN_NOISE_M + SDM_TERRAIN_SLOPE * pixel_m, of);
-    pieces = number_pieces(s, of);
+    TRY(sdm_alloc(ctx, &p.of, (size_t)n, sizeof *p.of, "pieces of the surface"));
+    connect_pieces(s, SDM_TERRAIN_NOISE_M + SDM_TERRAIN_SLOPE * pixel_m, p.of);
+    p.count = number_pieces(s, p.of);
     TRY(sdm_alloc(ctx, &out->h_m, (size_t)n, sizeof(float), "the terrain"));
     TRY(sdm_alloc(ctx, &out->distance_px, (size_t)n, sizeof(uint16_t), "the terrain"));
-    TRY(sdm_alloc(ctx, &piece, (size_t)pieces + 1, sizeof *piece, "pieces of the surface"));
-    TRY(sdm_alloc(ctx, &terrain, (size_t)pieces + 1, 1, "pieces of the surface"));
+    TRY(sdm_alloc(ctx, &p.piece, (size_t)p.count + 1, sizeof *p.piece, "pieces of the surface"));
+    TRY(sdm_alloc(ctx, &p.terrain, (size_t)p.count + 1, 1, "pieces of the surface"));
     for (int32_t i = 0; i < n; i++)
         if (s->flags[i] & SDM_QA_VALID)
-            piece[of[i]].size++;
-    for (int32_t i = 0; i < pieces; i++)
-        largest = piece[i].size > piece[largest].size ? i : largest;
-    terrain[largest] = MAIN_TERRAIN;
+            p.piece[p.of[i]].size++;
+    for (int32_t i = 0; i < p.count; i++)
+        largest = p.piece[i].size > p.piece[largest].size ? i : largest;
+    p.terrain[largest] = MAIN_TERRAIN;
+    p.main_size = p.piece[largest].size / MAIN_SHARE;
     for (int round = 0; round < 4; round++) { /* accepted pieces may connect others */
-        seed(s, of, terrain, MAIN_TERRAIN, threads, out);
-        if (!accept_pieces(s, of, pieces, pixel_m, out, piece[largest].size / MAIN_SHARE, piece, terrain))
+        seed(s, &p, MAIN_TERRAIN, threads, out);
+        if (!accept_pieces(s, pixel_m, out, &p))
             break;
     }
-    seed(s, of, terrain, TERRAIN, threads, out);
+    seed(s, &p, TERRAIN, threads, out);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int32_t i = 0; i < n; i++) {
-        if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]])
+        if ((s->flags[i] & SDM_QA_VALID) && !p.terrain[p.of[i]])
             s->flags[i] = (uint16_t)((s->flags[i] & ~SDM_QA_VALID) | SDM_QA_ISOLATED);
         out->distance_px[i] = (uint16_t)(out->distance_px[i] == FAR ? FAR : (out->distance_px[i] + 1) / 2);
     }
 done:
-    sdm_free(&of);
-    sdm_free(&piece);
-    sdm_free(&terrain);
+    sdm_free(&p.of);
+    sdm_free(&p.piece);
+    sdm_free(&p.terrain);
     if (st != SDM_OK)
         sdm_terrain_mask_free(out);
     return st;

@@ -35,19 +35,19 @@ static void find_core(const uint8_t *wide, int64_t w, int64_t h, uint8_t *column
 }
 
 /* Set the pixels inside saturated areas to nodata. */
-static SdmStatus clear_core(SdmContext *ctx, ViewReader *r, int64_t x0, int64_t y0, int64_t w, int64_t h,
-                            int16_t *out, uint8_t *core)
+static SdmStatus clear_core(SdmContext *ctx, ViewReader *r, SdmImageWindow at, int16_t *out, uint8_t *core)
 {
     SdmStatus st = SDM_OK;
-    const size_t n = (size_t)((w + 2 * RIM) * (h + 2 * RIM));
+    const SdmImageWindow around = {at.x - RIM, at.y - RIM, at.w + 2 * RIM, at.h + 2 * RIM};
+    const size_t n = (size_t)(around.w * around.h);
     int16_t *pixels = NULL;
     uint8_t *wide = NULL, *columns = NULL;
     TRY(sdm_alloc(ctx, &pixels, n, sizeof *pixels, "image window"));
     TRY(sdm_alloc(ctx, &wide, n, 1, "the mask of saturated pixels"));
-    TRY(sdm_alloc(ctx, &columns, (size_t)w, 1, "the mask of saturated pixels"));
-    TRY(sdm_image_read(ctx, r->image, x0 - RIM, y0 - RIM, w + 2 * RIM, h + 2 * RIM, pixels, wide));
-    find_core(wide, w, h, columns, core);
-    for (int64_t i = 0; i < w * h; i++)
+    TRY(sdm_alloc(ctx, &columns, (size_t)at.w, 1, "the mask of saturated pixels"));
+    TRY(sdm_image_read(ctx, r->image, around, pixels, wide));
+    find_core(wide, at.w, at.h, columns, core);
+    for (int64_t i = 0; i < at.w * at.h; i++)
         out[i] = core[i] ? (int16_t)SDM_Q_NODATA : out[i];
 done:
     sdm_free(&pixels);
@@ -57,18 +57,18 @@ done:
 }
 
 /* Read by strips, so that the mask is that of a strip.  *any: a pixel is saturated. */
-static SdmStatus read_strips(SdmContext *ctx, ViewReader *r, int64_t x0, int64_t y0, int64_t w, int64_t h,
-                             int16_t *out, bool *any)
+static SdmStatus read_strips(SdmContext *ctx, ViewReader *r, SdmImageWindow at, int16_t *out, bool *any)
 {
     SdmStatus st = SDM_OK;
-    const int64_t rows = h < STRIP ? h : STRIP;
+    const int64_t rows = at.h < STRIP ? at.h : STRIP;
     uint8_t *mask = NULL;
     *any = false;
-    TRY(sdm_alloc(ctx, &mask, (size_t)(w * rows), 1, "the mask of saturated pixels"));
-    for (int64_t y = 0; y < h; y += rows) {
-        const int64_t count = y + rows < h ? rows : h - y;
-        TRY(sdm_image_read(ctx, r->image, x0, y0 + y, w, count, out + y * w, mask));
-        *any = *any || memchr(mask, 1, (size_t)(w * count));
+    TRY(sdm_alloc(ctx, &mask, (size_t)(at.w * rows), 1, "the mask of saturated pixels"));
+    for (int64_t y = 0; y < at.h; y += rows) {
+        const int64_t count = y + rows < at.h ? rows : at.h - y;
+        const SdmImageWindow strip = {at.x, at.y + y, at.w, count};
+        TRY(sdm_image_read(ctx, r->image, strip, out + y * at.w, mask));
+        *any = *any || memchr(mask, 1, (size_t)(at.w * count));
     }
 done:
     sdm_free(&mask);
@@ -81,15 +81,16 @@ static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, 
 {
     SdmStatus st = SDM_OK;
     ViewReader *const r = user;
+    const SdmImageWindow at = {x0, y0, w, h};
     const size_t n = (size_t)(w * h);
     uint8_t *mask = NULL;
     bool any = false;
     sdm_free(&r->core);
-    TRY(read_strips(ctx, r, x0, y0, w, h, out, &any));
+    TRY(read_strips(ctx, r, at, out, &any));
     if (!any)
         goto done;
     TRY(sdm_alloc(ctx, &mask, n, 1, "the mask of saturated pixels"));
-    TRY(clear_core(ctx, r, x0, y0, w, h, out, mask));
+    TRY(clear_core(ctx, r, at, out, mask));
     if (r->keep && memchr(mask, 1, n)) {
         r->core = mask;
         mask = NULL;
@@ -118,7 +119,8 @@ static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmPyr
         b[k] &= ~(int64_t)63;
         b[2 + k] = (b[2 + k] + 63) & ~(int64_t)63;
     }
-    TRY(sdm_pyramid_build(ctx, set->kernels, read_view, &reader, b, q->lmin, q->lmax, out));
+    const SdmPyramidSource source = {.kernels = set->kernels, .read = read_view, .user = &reader};
+    TRY(sdm_pyramid_build(ctx, &source, b, q->lmin, q->lmax, out));
     out->saturated = reader.core;
     reader.core = NULL;
     if (set->cost == set->kernels->sad)

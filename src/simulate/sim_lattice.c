@@ -11,10 +11,11 @@ static double node_px(int i)
     return (double)(i - EDGE) * SIM_LATTICE;
 }
 
-/* Map positions of pixels (col[n], row) at one height. */
+/* Map positions of pixels (col[n], row) at one height: n times x, n times y. */
 static SdmStatus project(const SimScene *sc, const SimCamera *cam, int n, const double *col, double row,
-                         double h, double *x, double *y)
+                         double h, double *xy)
 {
+    double *const x = xy, *const y = xy + n;
     double p[3], v[3];
     sim_orbit(cam, cam->t0_s + row * cam->line_s, p, v);
     for (int i = 0; i < n; i++) {
@@ -47,7 +48,7 @@ static SdmStatus lattice_line(const SimScene *sc, const SimView *view, int j, do
         col[i] = node_px(i);
     for (int k = 0; k < HEIGHTS; k++)
         TRY(project(sc, &view->cam, lat->nx, col, node_px(j), lat->h_mid + (k - 1) * lat->h_half,
-                    xy + (size_t)(2 * k) * n, xy + (size_t)(2 * k + 1) * n));
+                    xy + (size_t)(2 * k) * n));
     for (size_t i = 0; i < n; i++) {
         double *const out = lat->node + ((size_t)j * n + i) * PER_NODE;
         to_polynomial((double[]){xy[i], xy[i + 2 * n], xy[i + 4 * n]}, out);
@@ -166,10 +167,10 @@ SdmStatus sim_lattice_check(SimScene *sc, const SimView *view, double *worst_px)
         const double w = sim_hash(7, 2, k, 0) / 4294967296.0;
         const double col = u * view->cam.width, row = v * view->cam.height,
                      h = sc->h_lo + w * (sc->h_hi - sc->h_lo);
-        double x, y, ex, ey;
-        TRY(project(sc, &view->cam, 1, &col, row, h, &ex, &ey));
+        double x, y, exact[2];
+        TRY(project(sc, &view->cam, 1, &col, row, h, exact));
         sim_lattice_xy(&view->lattice, col, row, h, &x, &y);
-        *worst_px = fmax(*worst_px, hypot(x - ex, y - ey) / sc->opt->gsd_m);
+        *worst_px = fmax(*worst_px, hypot(x - exact[0], y - exact[1]) / sc->opt->gsd_m);
     }
 done:
     return st;

@@ -49,9 +49,8 @@ static void make_levels(SdmPyramid *p)
     SdmPyramid made;
     SdmLevelImage *const im = &p->level[0];
     const int64_t bounds[4] = {im->x0, im->y0, im->x0 + im->w, im->y0 + im->h};
-    assert_int_equal(
-        sdm_pyramid_build(ctx, &sdm_kernels_reference, syn_read, im, bounds, p->lmin, p->lmax, &made),
-        SDM_OK);
+    const SdmPyramidSource source = {.kernels = &sdm_kernels_reference, .read = syn_read, .user = im};
+    assert_int_equal(sdm_pyramid_build(ctx, &source, bounds, p->lmin, p->lmax, &made), SDM_OK);
     sdm_pyramid_free(p);
     *p = made;
 }

@@ -99,8 +99,8 @@ static void pyramids_are_the_references(void **state)
         for (size_t i = 0; i < n && turn % 5 == 0; i++) /* every share of weight */
             data[i] = next_random(&seed) % 2 ? (int16_t)SDM_PIXEL_NODATA : data[i];
         Source source = {.data = data, .x0 = x0, .y0 = y0, .w = s.w};
-        OK(sdm_pyramid_build(test.ctx, &sdm_kernels_reference, read_source, &source, bounds, 0, LEVELS - 1,
-                             &p));
+        const SdmPyramidSource from = {.kernels = &sdm_kernels_reference, .read = read_source, .user = &source};
+        OK(sdm_pyramid_build(test.ctx, &from, bounds, 0, LEVELS - 1, &p));
         for (int l = 0; l < LEVELS; l++) {
             SdmLevelImage at;
             sdm_level_place(bounds, l, &at);

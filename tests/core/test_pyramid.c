@@ -25,7 +25,8 @@ static SdmStatus read_kind(SdmContext *c, void *user, int64_t x0, int64_t y0, in
 
 static SdmStatus build(SdmContext *c, int kind, const int64_t bounds[4], int lmin, int lmax, SdmPyramid *p)
 {
-    return sdm_pyramid_build(c, sdm_kernels_at("auto"), read_kind, &kind, bounds, lmin, lmax, p);
+    const SdmPyramidSource source = {.kernels = sdm_kernels_at("auto"), .read = read_kind, .user = &kind};
+    return sdm_pyramid_build(c, &source, bounds, lmin, lmax, p);
 }
 
 /* Plane 8 (x + y) + 100: pixel i of level l is at (i + 0.5) 2^l - 0.5, exact while halves are whole numbers.
