@@ -177,7 +177,7 @@ def library_crashes(bench):
         print("SKIPPED: no library to preload")
         return
     command, told = ("run", "-q", "a.tif", "b.tif", "-o", "o.tif"), 0
-    for reading in (1, 4, 16, 24, 28, 30, 31, 32, 33, 34):
+    for reading in (1, 2, 3, 4, 6, 8, 10, 12, 14, 34):
         done = bench.call(*command, env=os.environ | {"LD_PRELOAD": bench.library, "SDM_CRASH_AT": str(reading)})
         lines = [line for line in done.stderr.split("\n") if line]
         good = done.returncode == 1 and len(lines) == 1 and "tif: the library that reads it crashed" in lines[0]
