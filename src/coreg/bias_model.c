@@ -25,10 +25,10 @@ static const double PI = 3.14159265358979323846;
 static const double BIWEIGHT = 4.685;     /* residuals of so many NMADs have no weight */
 static const double MIN_GAIN = 0.03;      /* of the cross-validated error, by which a term is taken */
 static const double LEAST_ERROR_M = 0.01; /* cross-validated, from which on there is something to gain */
-static const double TRUNCATE_NMADS = 3.0; /* of residuals in the cross-validated error */
 static const double SAME_TRACK_DEG = 0.01, MAX_TURN_DEG = 3.0; /* turns that are not made */
-static const double LONGEST_WAVE = 0.75;                       /* waves along the track, at least */
-static const double WAVE_STEP = 0.125;                         /* of the search, waves along the track */
+static const double FIRST_WAVES = 3.0;   /* waves along the track, at least, of the sines that come first */
+static const double LONGEST_WAVE = 0.75; /* of all sines */
+static const double WAVE_STEP = 0.125;   /* of the search, waves along the track */
 
 /* ---- the model ---- */
 
@@ -92,6 +92,7 @@ typedef struct Bins {     /* those that have samples, along the track, then acro
     double *weight;       /* number of samples, at most that of the median bin */
     double *robust;       /* weight times the biweight of the last fit */
     double *residual_m, *spare;
+    double *held_m;  /* residuals of bins that were predicted from others */
     int32_t *row;    /* bin along the track */
     double *profile; /* along x 2: sums over the bins across the track */
     double *room;    /* owned: the arrays of doubles */
@@ -107,11 +108,12 @@ static void bins_close(Bins *b)
 static SdmStatus bins_open(SdmContext *ctx, int64_t most, int64_t along, Bins *b)
 {
     SdmStatus st = SDM_OK;
-    double **const part[] = {&b->u, &b->v, &b->value_m, &b->weight, &b->robust, &b->residual_m, &b->spare};
-    TRY(sdm_alloc(ctx, &b->room, 7 * (size_t)most, sizeof *b->room, "bins of residuals"));
+    double **const part[] = {&b->u,      &b->v,          &b->value_m, &b->weight,
+                             &b->robust, &b->residual_m, &b->spare,   &b->held_m};
+    TRY(sdm_alloc(ctx, &b->room, 8 * (size_t)most, sizeof *b->room, "bins of residuals"));
     TRY(sdm_alloc(ctx, &b->row, (size_t)most, sizeof *b->row, "bins of residuals"));
     TRY(sdm_alloc(ctx, &b->profile, 2 * (size_t)along, sizeof *b->profile, "profile along the track"));
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 8; i++)
         *part[i] = b->room + (size_t)i * (size_t)most;
     b->along = along;
 done:
@@ -207,11 +209,20 @@ typedef struct Fit {
     double turn;                  /* of the waves against the bins: they go along u + turn x v */
 } Fit;
 
-typedef struct Fold { /* the bins that count: all, or every second block along (axis 0) or across (axis 1) */
-    int axis;         /* -1: all */
-    int parity;       /* blocks with this number modulo 2 */
+typedef struct Fold { /* the bins of some of BLOCKS blocks along (axis 0) or across (axis 1) the track */
+    int axis;
+    unsigned blocks; /* bit k: block k */
 } Fold;
-static const Fold ALL = {-1, 0};
+enum { EVERY_BLOCK = (1 << BLOCKS) - 1 };
+static const Fold ALL = {0, EVERY_BLOCK};
+
+/* What cross-validation predicts from the rest: every second block along, every second across, each quarter
+ * along. */
+enum { ALONG_BLOCKS, ACROSS_BLOCKS, ALONG_QUARTERS, SCHEMES };
+static const struct {
+    int axis, folds;
+    unsigned held[4];
+} schemes[SCHEMES] = {{0, 2, {0x55, 0xaa}}, {1, 2, {0x55, 0xaa}}, {0, 4, {0x03, 0x0c, 0x30, 0xc0}}};
 
 static int linear_terms(const Fit *f)
 {
@@ -220,10 +231,8 @@ static int linear_terms(const Fit *f)
 
 static bool in_fold(const Bins *b, int64_t i, Fold fold)
 {
-    if (fold.axis < 0)
-        return true;
     const int block = (int)(((fold.axis ? b->v[i] : b->u[i]) + 1.0) * 0.5 * BLOCKS);
-    return block % 2 == fold.parity;
+    return (fold.blocks >> block & 1U) != 0;
 }
 
 /* Terms of a bin: those of Fit.term, then the derivative of the model by the frequency of each wave, and by
@@ -320,34 +329,30 @@ static bool fit_bins(Bins *b, Fold fold, bool free_waves, Fit *f)
     return true;
 }
 
-/* Cross-validated error: root mean square of the residuals of every second block, truncated at limit_m, when
- * the others are fitted with the same frequencies; INFINITY where they cannot be. */
-static double validate(Bins *b, const Fit *f, int axis, double limit_m)
+/* Cross-validated error: 1.4826 x the median of |residual| of blocks when the others are fitted with the same
+ * frequencies, so that change has no say in it; INFINITY where they cannot be. */
+static double validate(Bins *b, const Fit *f, int scheme)
 {
-    double sum = 0.0, weights = 0.0;
-    for (int parity = 0; parity < 2; parity++) {
+    int64_t n = 0;
+    for (int k = 0; k < schemes[scheme].folds; k++) {
         Fit part = *f;
-        if (!fit_bins(b, (Fold){axis, 1 - parity}, false, &part))
+        const Fold held = {schemes[scheme].axis, schemes[scheme].held[k]};
+        if (!fit_bins(b, (Fold){held.axis, EVERY_BLOCK & ~held.blocks}, false, &part))
             return INFINITY;
         measure(b, &part, ALL);
-        for (int64_t i = 0; i < b->count; i++) {
-            if (!in_fold(b, i, (Fold){axis, parity}))
-                continue;
-            const double r = fmin(fabs(b->residual_m[i]), limit_m);
-            sum += b->weight[i] * r * r;
-            weights += b->weight[i];
-        }
+        for (int64_t i = 0; i < b->count; i++)
+            if (in_fold(b, i, held))
+                b->held_m[n++] = fabs(b->residual_m[i]);
     }
-    return weights > 0.0 ? sqrt(sum / weights) : INFINITY;
+    return n > 0 ? 1.4826 * sdm_median_f64(b->held_m, n) : INFINITY;
 }
 
-/* Is the second fit better than the first by enough, over blocks along and across the track? */
-static bool gains(Bins *b, const Fit *first, const Fit *second)
+/* Is the second fit better than the first by enough, in the first few schemes? */
+static bool gains(Bins *b, const Fit *first, const Fit *second, int count)
 {
-    const double limit_m = TRUNCATE_NMADS * fmax(measure(b, first, ALL), 1e-4);
-    for (int axis = 0; axis < 2; axis++) {
-        const double before_m = validate(b, first, axis, limit_m);
-        if (!(before_m > LEAST_ERROR_M && validate(b, second, axis, limit_m) <= (1.0 - MIN_GAIN) * before_m))
+    for (int k = 0; k < count; k++) {
+        const double before_m = validate(b, first, k);
+        if (!(before_m > LEAST_ERROR_M && validate(b, second, k) <= (1.0 - MIN_GAIN) * before_m))
             return false;
     }
     return true;
@@ -355,13 +360,17 @@ static bool gains(Bins *b, const Fit *first, const Fit *second)
 
 /* ---- sines ---- */
 
-/* Weighted mean of the residuals at each bin along the track: sums of weight x residual, and of weights. */
+/* Weighted mean of the residuals at each bin along the track: sums of weight x residual, and of weights.
+ * Residuals are clipped at their NMAD, which is that of a sine's amplitude, so that a change is not taken for
+ * long waves. */
 static void collapse(Bins *b)
 {
     memset(b->profile, 0, 2 * (size_t)b->along * sizeof *b->profile);
+    memcpy(b->spare, b->residual_m, (size_t)b->count * sizeof *b->spare);
+    const double limit_m = sdm_nmad_f64(b->spare, b->count, NULL);
     for (int64_t i = 0; i < b->count; i++) {
-        b->profile[2 * b->row[i]] += b->robust[i] * b->residual_m[i];
-        b->profile[2 * b->row[i] + 1] += b->robust[i];
+        b->profile[2 * b->row[i]] += b->weight[i] * fmin(fmax(b->residual_m[i], -limit_m), limit_m);
+        b->profile[2 * b->row[i] + 1] += b->weight[i];
     }
 }
 
@@ -392,12 +401,12 @@ static double power_at(const Bins *b, double omega, double term[2])
 }
 
 /* Add the strongest sine of what the fit leaves, then adjust all terms.  @return false where there is none */
-static bool add_sine(Bins *b, Fit *f)
+static bool add_sine(Bins *b, double least_waves, Fit *f)
 {
     double best = 0.0, omega = 0.0, term[2], found[2] = {0.0, 0.0};
     const double most = (double)b->along / SHORTEST_BINS;
     collapse(b);
-    for (double waves = LONGEST_WAVE; waves <= most; waves += WAVE_STEP) {
+    for (double waves = least_waves; waves <= most; waves += WAVE_STEP) {
         bool taken = false;
         for (int k = 0; k < f->sines; k++)
             taken = taken || fabs(f->omega[k] - PI * waves) < 0.5 * PI;
@@ -417,24 +426,37 @@ static bool add_sine(Bins *b, Fit *f)
     return fit_bins(b, ALL, true, f) && fabs(f->omega[f->sines - 1] - omega) < PI;
 }
 
-/* Terms along the track, one more while each gains; b->residual_m and robust are those of the fit so far. */
-static SdmStatus choose_terms(SdmContext *ctx, Bins *b, Fit *f)
+/* Sines, one more while each gains, also where it is extrapolated over a quarter of the track: a change that
+ * is as long as two blocks predicts half of itself. */
+static SdmStatus choose_sines(SdmContext *ctx, Bins *b, double least_waves, Fit *f)
 {
     SdmStatus st = SDM_OK;
-    for (int degree = 2; degree <= SDM_BIAS_DEGREE; degree++) {
-        Fit more = *f;
-        more.term[1 + degree] = 0.0;
-        more.degree = degree;
-        if (fit_bins(b, ALL, false, &more) && gains(b, f, &more))
-            *f = more;
-    }
     while (f->sines < SDM_BIAS_SINES) {
         Fit more = *f;
         TRY(sdm_check_stop(ctx));
-        if (!fit_bins(b, ALL, false, f) || !add_sine(b, &more) || !gains(b, f, &more))
+        if (!fit_bins(b, ALL, false, f) || !add_sine(b, least_waves, &more) || !gains(b, f, &more, SCHEMES))
             break;
         *f = more;
     }
+done:
+    return st;
+}
+
+/* The terms of the model.  Short sines first: as long as they are left in, residuals are so large that a
+ * change is no outlier among them, and it looks like a long sine. */
+static SdmStatus choose_terms(SdmContext *ctx, Bins *b, Fit *f)
+{
+    SdmStatus st = SDM_OK;
+    TRY(choose_sines(ctx, b, FIRST_WAVES, f));
+    for (int degree = 2; degree <= SDM_BIAS_DEGREE; degree++) {
+        Fit more = *f; /* the terms of the sines move up by one */
+        memmove(more.term + 2 + degree, f->term + 2 + f->degree, 2 * (size_t)f->sines * sizeof *f->term);
+        memset(more.term + 2 + f->degree, 0, (size_t)(degree - f->degree) * sizeof *more.term);
+        more.degree = degree;
+        if (fit_bins(b, ALL, false, &more) && gains(b, f, &more, ALONG_QUARTERS))
+            *f = more;
+    }
+    TRY(choose_sines(ctx, b, LONGEST_WAVE, f));
 done:
     return st;
 }
@@ -497,9 +519,8 @@ static SdmStatus fit_direction(SdmContext *ctx, const SdmBiasSamples *samples, d
     plane = fit;
     if (track) {
         TRY(choose_terms(ctx, &b, &fit));
-        const double limit_m = TRUNCATE_NMADS * measure(&b, &plane, ALL);
-        m->low_order_m = validate(&b, &plane, 0, limit_m);
-        m->chosen_m = validate(&b, &fit, 0, limit_m);
+        m->low_order_m = validate(&b, &plane, ALONG_BLOCKS);
+        m->chosen_m = validate(&b, &fit, ALONG_BLOCKS);
         *turn_deg = fit.turn * m->half_m[0] / m->half_m[1] * 180.0 / PI;
     }
     set_model(&b, &fit, m);
