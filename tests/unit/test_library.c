@@ -1,0 +1,162 @@
+/* The public functions: options by name, results by name, arrays in and out, sentences.  With the installed library:
+ * tests/library. */
+// SPDX-License-Identifier: Apache-2.0
+int example_main(void);
+#define main example_main
+#include "../../examples/dem_from_arrays.c"
+#undef main
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cJSON.h>
+#include <cmocka.h>
+
+enum { W = 96, H = 80, SHIFT = 7 };
+
+static SdmContext *open_for(const char *command)
+{
+    SdmContext *ctx = NULL;
+    assert_int_equal(sdm_context_open(&ctx, command), SDM_OK);
+    return ctx;
+}
+
+static void refused(SdmContext *ctx, SdmStatus st, const char *words)
+{
+    assert_int_equal(st, SDM_ERR_USAGE);
+    if (!strstr(sdm_error(ctx), words))
+        fail_msg("'%s' does not say '%s'", sdm_error(ctx), words);
+    assert_null(strstr(sdm_error(ctx), "--"));
+}
+
+/* A value that the option takes. */
+static const char *value_for(const cJSON *option, char *text)
+{
+    const char *const type = cJSON_GetObjectItem(option, "type")->valuestring;
+    const char *const range = cJSON_GetObjectItem(option, "range")->valuestring;
+    if (strcmp(type, "switch") == 0)
+        return "true";
+    if (strcmp(type, "pairs") == 0)
+        return "A=B";
+    if (strcmp(type, "bytes") == 0)
+        return "1G";
+    if (strcmp(type, "text") == 0)
+        return "text";
+    if (sscanf(range, "one of %31[^,]", text) == 1 || sscanf(range, "a whole number from %31s", text) == 1 ||
+        sscanf(range, "a number from %31s", text) == 1)
+        return text;
+    return "9";
+}
+
+static void every_option_is_set_and_forgotten(void **state)
+{
+    static const char *const commands[] = {"run", "info", "compare", "stack", "match"};
+    (void)state;
+    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++) {
+        SdmContext *ctx = open_for(commands[c]);
+        const char *json = NULL;
+        assert_int_equal(sdm_options_json(ctx, &json), SDM_OK);
+        cJSON *const list = cJSON_Parse(json);
+        const cJSON *option;
+        assert_true(cJSON_GetArraySize(list) > 5);
+        cJSON_ArrayForEach(option, list)
+        {
+            char text[32];
+            const char *const name = cJSON_GetObjectItem(option, "name")->valuestring;
+            if (sdm_set(ctx, name, value_for(option, text)) != SDM_OK)
+                fail_msg("%s: %s", commands[c], sdm_error(ctx));
+            assert_int_equal(sdm_set(ctx, name, NULL), SDM_OK);
+        }
+        cJSON_Delete(list);
+        sdm_context_close(&ctx);
+    }
+}
+
+static void match_of_arrays(void **state)
+{
+    static uint8_t left[H * W], right[H * W];
+    static float disparity[H][W + 3];
+    double matched = 0.0;
+    (void)state;
+    SdmContext *ctx = open_for("match");
+    for (int i = 0; i < H * W; i++) {
+        left[i] = (uint8_t)(256.0 * noise(i % W, i / W));
+        right[i] = (uint8_t)(256.0 * noise(i % W + SHIFT, i / W));
+    }
+    refused(ctx, sdm_match_images(ctx, &disparity[0][0], 0), "has no image yet");
+    assert_int_equal(sdm_set_image(ctx, SDM_LEFT, SDM_SAMPLE_UINT8, left, W, H, 0), SDM_OK);
+    assert_int_equal(sdm_set_image(ctx, SDM_RIGHT, SDM_SAMPLE_UINT8, right, W, H, W), SDM_OK);
+    assert_int_equal(sdm_set(ctx, "max-disparity", "20"), SDM_OK);
+    refused(ctx, sdm_match_images(ctx, &disparity[0][0], 4), "expected 0 or at least");
+    if (sdm_match_images(ctx, &disparity[0][0], sizeof disparity[0]) != SDM_OK)
+        fail_msg("%s", sdm_error(ctx));
+    assert_true(disparity[H / 2][W / 2] > SHIFT - 0.5F && disparity[H / 2][W / 2] < SHIFT + 0.5F);
+    assert_int_equal(sdm_result_number(ctx, "matched", &matched), SDM_OK);
+    assert_true(matched > 0.5 && matched <= 1.0);
+    assert_int_equal(sdm_set_image_mask(ctx, SDM_LEFT, left, 0), SDM_OK);
+    refused(ctx, sdm_match_images(ctx, &disparity[0][0], 0), "has a mask");
+    assert_string_equal(sdm_result_json(ctx), "{}");
+    sdm_context_close(&ctx);
+}
+
+static void compare_of_arrays(void **state)
+{
+    static float dem[H * W], reference[H * W];
+    SdmRasterShape shape = {.type = SDM_SAMPLE_FLOAT32, .width = W, .height = H, .crs = "EPSG:32631", .nodata = -9999.0,
+                            .geotransform = {500000.0, 30.0, 0.0, 5000000.0, 0.0, -30.0}};
+    const char *name[2];
+    double value = 0.0;
+    (void)state;
+    SdmContext *ctx = open_for("compare");
+    for (int i = 0; i < H * W; i++) {
+        reference[i] = (float)(300.0 + 80.0 * sin(i % W / 9.0) * cos(i / W / 7.0));
+        dem[i] = reference[i] + 3.0F;
+    }
+    assert_int_equal(sdm_add_raster(ctx, &shape, dem, &name[0]), SDM_OK);
+    assert_int_equal(sdm_add_raster(ctx, &shape, reference, &name[1]), SDM_OK);
+    if (sdm_compare(ctx, name[0], name[1]) != SDM_OK)
+        fail_msg("%s", sdm_error(ctx));
+    assert_int_equal(sdm_result_number(ctx, "raw.bias", &value), SDM_OK);
+    assert_true(fabs(value - 3.0) < 0.01);
+    assert_int_equal(sdm_result_number(ctx, "shift_m.2", &value), SDM_OK);
+    assert_true(fabs(value - 3.0) < 0.1);
+    refused(ctx, sdm_result_number(ctx, "shift_m.7", &value), "no number 'shift_m.7'");
+    refused(ctx, sdm_compare(ctx, name[0], NULL), "a name is missing");
+    shape.crs = "nowhere";
+    refused(ctx, sdm_add_raster(ctx, &shape, dem, &name[0]), "found the CRS 'nowhere'");
+    sdm_context_close(&ctx);
+}
+
+static void dem_of_arrays(void **state)
+{
+    SdmDem *dem = NULL;
+    double place[6];
+    (void)state;
+    SdmContext *ctx = open_for("run");
+    if (make_dem(ctx, NULL, &dem) != SDM_OK)
+        fail_msg("%s", sdm_error(ctx));
+    sdm_dem_geotransform(dem, place);
+    assert_true(place[1] == 2.0 && place[5] == -2.0 && strstr(sdm_dem_crs(dem), "WGS"));
+    const size_t n = (size_t)(sdm_dem_cols(dem) * sdm_dem_rows(dem));
+    float *const height = malloc(n * sizeof *height);
+    refused(ctx, sdm_dem_read(ctx, dem, SDM_LAYER_HEIGHT, height, 3), "expected a layer of the DEM");
+    assert_int_equal(sdm_dem_read(ctx, dem, SDM_LAYER_HEIGHT, height, 0), SDM_OK);
+    const float middle = height[sdm_dem_rows(dem) / 2 * sdm_dem_cols(dem) + sdm_dem_cols(dem) / 2];
+    assert_true(middle > 90.0F && middle < 110.0F);
+    free(height);
+    sdm_dem_close(&dem);
+    sdm_context_close(&ctx);
+    ctx = open_for("run");
+    assert_int_equal(make_dem(ctx, ctx, &dem), SDM_ERR_STOPPED);
+    assert_null(dem);
+    sdm_context_close(&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_option_is_set_and_forgotten), cmocka_unit_test(match_of_arrays),
+                                       cmocka_unit_test(compare_of_arrays), cmocka_unit_test(dem_of_arrays)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
