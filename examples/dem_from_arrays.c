@@ -6,7 +6,7 @@
 #include <stereodem/stereodem.h>
 enum { N = 320 }; /* pixels of 1 m */
 static const double slope = 0.5; /* columns by which a metre of height shifts the right view */
-static double noise(int c, int r) { return ((unsigned)(c * 73856093 ^ r * 19349663) * 2654435761u >> 16) / 65536.0; }
+static double noise(int c, int r) { return (((unsigned)c * 73856093u ^ (unsigned)r * 19349663u) * 2654435761u >> 16) / 65536.0; }
 static double texture(double c, double r)
 {
     const int x = (int)floor(c), y = (int)floor(r);
