@@ -77,8 +77,8 @@ def main():
     p.add_argument("--keep")
     a = p.parse_args()
     refdem = os.path.join(SHARED, "tools", "refdem")
-    images = sorted(glob.glob(os.path.join(a.scene, "*.hdf")))
-    if not os.path.exists(refdem) or not images:
+    images = sorted(glob.glob(os.path.join(a.scene, "*.hdf"))) or [a.scene]  # or a folder that simulate made
+    if not os.path.exists(refdem) or not os.path.exists(os.path.join(a.scene, "truth.tif")):
         print("SKIPPED: no refdem, or no scene in " + a.scene)
         sys.exit(77)
     truth, classes = os.path.join(a.scene, "truth.tif"), os.path.join(a.scene, "class.tif")

@@ -13,7 +13,7 @@ enum {
     LEAST_STRIPS = 40,  /* for more than a constant */
     STRIP_ROWS = 16,     /* times a whole number that leaves at most MOST_BINS */
     MOST_BINS = 400,
-    CENTRE_POINTS = 200, /* at least, for the median that is the constant */
+    CENTRE_POINTS = 500, /* at least, for the median that is the constant */
     STRIP_COLUMNS = 8,   /* of the scene */
     STRIP_POINTS = 4,    /* fewer make no strip */
     CLASSES = 12,        /* of slope */
@@ -31,7 +31,8 @@ static const double GAIN = 0.97;               /* what is added must leave less 
 static const double MORE_GAIN = 0.998;         /* two waves, of the error of strips that one leaves */
 static const double LONGEST_ROWS = 9000.0, SHORTEST_ROWS = 120.0; /* waves */
 static const double LONG_ROWS = 2500.0;        /* waves that a reference has errors of, too */
-static const double CENTRE_WEIGHT = 1.5;       /* of the classes of slope whose median is the constant */
+/* Of the classes of slope whose median is the constant: the first one that enough points exceed. */
+static const double CENTRE_WEIGHTS[] = {2.5, 1.5, 0.0};
 static const double STRIPS_A_WAVE = 3.0;       /* at least */
 static const double LEFT_SIGMA_PX = 0.02;      /* ridge: waves of the left view are the less likely ones */
 static const double LEAST_SCALE_PX = 1e-4;
@@ -685,17 +686,21 @@ static void write_result(const Fit *f, const Model *m, SdmAlongCorrection *out)
     }
 }
 
-/* The constant becomes the median of the points of gentle slopes, whose errors are small: a mean would follow forest and
- * what else lies on one side of the ground. */
+/* The constant becomes the median of the points of the gentlest slopes, whose errors are small: a mean would follow forest
+ * and what else lies on one side of the ground. */
 static void centre_constant(const Fit *f, Model *m)
 {
     const SdmAlongTask *const t = f->task;
-    size_t n = 0;
-    for (size_t i = 0; i < t->count; i++)
-        if (f->class_weight[i] > CENTRE_WEIGHT)
-            f->point_work[n++] = (double)t->point[i].value_px - model_at_point(f, m, &t->point[i]);
-    if (n >= CENTRE_POINTS)
+    for (size_t k = 0; k < sizeof CENTRE_WEIGHTS / sizeof *CENTRE_WEIGHTS; k++) {
+        size_t n = 0;
+        for (size_t i = 0; i < t->count; i++)
+            if (f->class_weight[i] > CENTRE_WEIGHTS[k])
+                f->point_work[n++] = (double)t->point[i].value_px - model_at_point(f, m, &t->point[i]);
+        if (n < CENTRE_POINTS)
+            continue;
         m->coef[0] += sdm_median_f64(f->point_work, (int64_t)n);
+        return;
+    }
 }
 
 static void measure_points(const Fit *f, const Model *m, SdmAlongReport *r)
