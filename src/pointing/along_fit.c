@@ -30,7 +30,7 @@ static const double POINT_TUKEY = 4.685, STRIP_TUKEY = 6.0; /* biweight: beyond 
 static const double GAIN = 0.97;               /* what is added must leave less than this share of the error */
 static const double MORE_GAIN = 0.998;         /* two waves, of the error of strips that one leaves */
 static const double LONGEST_ROWS = 9000.0, SHORTEST_ROWS = 120.0; /* waves */
-static const double LONG_ROWS = 2500.0;        /* waves that a reference has errors of, too */
+static const double LONG_ROWS = 1200.0;        /* waves that a reference has errors of, too */
 /* Of the classes of slope whose median is the constant: the first one that enough points exceed. */
 static const double CENTRE_WEIGHTS[] = {2.5, 1.5, 0.0};
 static const double STRIPS_A_WAVE = 3.0;       /* at least */
@@ -139,7 +139,7 @@ static SdmStatus sort_points(SdmContext *ctx, Fit *f)
             hi[k] = fmax(hi[k], at[k]);
         }
     }
-    f->step = STRIP_ROWS * ceil(fmax((hi[1] - lo[1]) / (STRIP_ROWS * MOST_BINS), 1.0 / MOST_BINS));
+    f->step = STRIP_ROWS * ceil(fmax(fmax((hi[1] - lo[1]) / MOST_BINS, t->point_rows) / STRIP_ROWS - 1e-6, 0.5));
     f->strip_rows = hypot(t->average_rows, f->step);
     f->bins = (int)((hi[1] - lo[1]) / f->step) + 1;
     f->cells = f->bins * STRIP_COLUMNS;

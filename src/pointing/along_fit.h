@@ -17,9 +17,10 @@ typedef struct SdmAlongTask {
     const SdmAlongPoint *point; /* count of them */
     size_t count;
     const SdmPointing *scale;   /* centre and scale of the right image; frequencies of its profile are tried, too */
-    double least_long_px;       /* RMS of a wave of more than 2500 rows, or of what a degree adds, to be no error of the
+    double least_long_px;       /* RMS of a wave of more than 1200 rows, or of what a degree adds, to be no error of the
                                  * reference */
-    double average_rows;        /* rows over which a point averages the jitter: its own and those of its windows */
+    double point_rows;          /* of a point */
+    double average_rows;        /* rows over which its windows average the jitter */
 } SdmAlongTask;
 
 /* Cross-validation leaves out blocks of rows, or blocks of columns. */
@@ -33,7 +34,7 @@ typedef struct SdmAlongReport {
 
 /* Fit the correction: a polynomial of degree 0 to 2 and up to six waves of each view, each taken only where it
  * lowers the errors of cross-validation over blocks of rows and over blocks of columns (in two ways) by 3 %.  Robust means of strips
- * (16 rows, an eighth of the columns) are fitted with Tukey's biweight.  The shift of *out stays.  Does not depend on
+ * (16 rows or those of a point, an eighth of the columns) are fitted with Tukey's biweight.  The shift of *out stays.  Does not depend on
  * the number of threads.  SDM_ERR_DATA with fewer than 30 points; with fewer than 40 strips a constant alone. */
 SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorrection *out, SdmAlongReport *report);
 

@@ -26,9 +26,12 @@ static void add_gain(SdmReportItem *to, const SdmReferenceReport *s)
     static const char *const key[SDM_ALONG_SCHEMES] = {"rows", "columns"};
     SdmReportItem *const all = sdm_report_group(to, "cross_validation");
     for (int i = 0; i < SDM_ALONG_SCHEMES; i++) {
-        SdmReportItem *const one = sdm_report_group(all, key[i]), *const row = sdm_report_row(to);
+        SdmReportItem *const one = sdm_report_group(all, key[i]);
         sdm_report_number(one, "before_px", s->fit.constant_px[i]);
         sdm_report_number(one, "after_px", s->fit.fitted_px[i]);
+        if (!isfinite(s->fit.fitted_px[i]))
+            continue;
+        SdmReportItem *const row = sdm_report_row(to);
         sdm_report_cell(row, "error by row, cross-validated over blocks of %s", key[i]);
         sdm_report_cell(row, "%.3f → %.3f px (%.1f → %.1f m)", s->fit.constant_px[i], s->fit.fitted_px[i],
                         s->fit.constant_px[i] / s->px_per_m, s->fit.fitted_px[i] / s->px_per_m);

@@ -434,6 +434,7 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
                                .count = w->points,
                                .scale = &w->p->pointing,
                                .least_long_px = long_m * fabs(w->p->frame.du_dh),
+                               .point_rows = w->s.point_m / w->p->frame.gsd_m,
                                .average_rows = WINDOW * (double)(1 << w->p->coarse.win.level)};
     apply_change(w);
     for (int round = 0; round < ROUNDS; round++) {

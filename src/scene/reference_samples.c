@@ -199,6 +199,7 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
     const Layout l = lay_out(p, surface, &lattice, out->plane.cell_m);
     out->count = (size_t)l.wide * (size_t)l.high;
     out->points_wide = l.points_wide;
+    out->pixel_m = p->frame.gsd_m;
     out->point_m = POINT_SIDE * l.step * coarse_pixel_m(p);
     out->points_high = (l.high + POINT_SIDE - 1) / POINT_SIDE;
     TRY(sdm_alloc_raw(ctx, &out->sample, out->count + 1, sizeof *out->sample, "samples of the surface"));
@@ -280,7 +281,7 @@ static int find_step(const SdmReferenceSamples *s, const uint8_t *use, float *wo
         for (int k = 0; k < SDM_NUTH_KAAB_SUMS; k++)
             sums[k] += terms[k];
     }
-    return sdm_nuth_kaab_step(sums, fmax(shift->nmad_m, LEAST_NMAD_M), s->plane.grid.spacing, step_m);
+    return sdm_nuth_kaab_step(sums, fmax(shift->nmad_m, LEAST_NMAD_M), s->pixel_m, step_m);
 }
 
 void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,

@@ -32,6 +32,7 @@ typedef struct SdmReferenceSamples {
     size_t count, valid;        /* valid: of them, matched terrain of the coarse surface */
     int points_wide, points_high;
     double point_m; /* side of a small piece of ground */
+    double pixel_m; /* of the images: the shift must be known to half of it */
 } SdmReferenceSamples;
 
 /* Read the reference over the scene and place the samples.  p: prepared up to the pointing.  surface: of the coarse

@@ -67,7 +67,7 @@ static void fit(double long_px, SdmAlongCorrection *out, SdmAlongReport *report)
                                .count = made.count,
                                .scale = &made.scale,
                                .least_long_px = long_px,
-                               .average_rows = 1.0};
+                               .point_rows = STEP, .average_rows = 1.0};
     *out = (SdmAlongCorrection){.degree = 0};
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     assert_int_equal(sdm_along_fit(ctx, &task, out, report), SDM_OK);
@@ -205,7 +205,7 @@ static void too_few_points_are_refused(void **state)
     SdmAlongReport r;
     (void)state;
     make_points(9);
-    const SdmAlongTask task = {.point = made.point, .count = 29, .scale = &made.scale, .average_rows = 1.0};
+    const SdmAlongTask task = {.point = made.point, .count = 29, .scale = &made.scale, .point_rows = STEP, .average_rows = 1.0};
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     assert_int_equal(sdm_along_fit(ctx, &task, &a, &r), SDM_ERR_DATA);
     sdm_close(&ctx);
