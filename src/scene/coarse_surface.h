@@ -10,8 +10,8 @@
  * kept. */
 SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2]);
 
-/* The coarse surface once more with the final pointing: where rays miss each other, texture that runs slantwise shifts
- * matches along the lines, too, by up to a third of that.  *out: a copy of p->coarse, matched; freed by the caller,
+/* The coarse surface once more with the final pointing: where rays miss each other, matches are shifted along the lines,
+ * too (docs/chain.md, 2).  *out: a copy of p->coarse, matched; freed by the caller,
  * also after a failure. */
 SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
                                  const SdmPyramid images[2], SdmSurface *out);
