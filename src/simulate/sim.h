@@ -13,7 +13,7 @@
 #include <ogr_srs_api.h>
 
 #define SIM_PI 3.14159265358979323846
-enum { SIM_TILE = 2048, SIM_LEVELS = 28, SIM_BLOCK = 8, SIM_PATH = 1024, SIM_LATTICE = 32 };
+enum { SIM_TILE = 2048, SIM_LEVELS = 28, SIM_BLOCK = 8, SIM_PATH = 1024, SIM_LATTICE = 32, SIM_WAVES = 9 };
 
 /* ---- sim_geodesy.c: WGS 84; points are Earth-centred, Earth-fixed, metres ---- */
 void sim_to_ecef(double lon_deg, double lat_deg, double h_m, double p[3]);
@@ -26,6 +26,9 @@ void sim_cross(const double a[3], const double b[3], double out[3]);
 void sim_unit(double v[3]);
 
 /* ---- sim_camera.c: circular orbit, line scanner ---- */
+typedef struct SimWave { /* jitter: amplitude on both axes, cycles a row; the rows' sine is `lag` ahead, radians */
+    double amplitude_px, frequency, phase, lag;
+} SimWave;
 typedef struct SimCamera {
     double radius_m, rate_rad_s;     /* orbit: radius, angular rate */
     double p0[3], q0[3]; /* unit vectors to the satellite and along its motion, at t = 0, inertial */
@@ -34,7 +37,8 @@ typedef struct SimCamera {
     double across, ifov;             /* tangent of the centre column, tangent step of a column */
     int width, height;
     double shift_px[2];              /* errors: column, row; as all below in no metadata */
-    double jitter_px, jitter_frequency, jitter_phase;
+    SimWave wave[SIM_WAVES];         /* their sum is the jitter */
+    int waves;
 } SimCamera;
 /* Satellite at time t_s: position (m) and inertial velocity (m/s), both on Earth-fixed axes. */
 void sim_orbit(const SimCamera *cam, double t_s, double p[3], double v[3]);
@@ -46,6 +50,8 @@ void sim_direction(const double p[3], const double v[3], const double sight[3], 
 void sim_ray(const SimCamera *cam, double col, double row, double from[3], double dir[3]);
 /* How far pixel row `row` looks from where the metadata say: add to (col, row). */
 void sim_camera_error(const SimCamera *cam, double row, double *dcol, double *drow);
+/* The largest jitter that the waves can add up to, pixels. */
+double sim_camera_jitter(const SimCamera *cam);
 
 /* ---- sim_noise.c ---- */
 typedef struct SimWindow { /* coefficients of nodes i0..i0+nx-1, j0..j0+ny-1 of a grid of spacing step_m */
@@ -93,6 +99,14 @@ SdmStatus sim_dem_centre(SdmContext *ctx, const char *path, double *lon_deg, dou
 SdmStatus sim_dem_open(struct SimScene *sc, const SimBox *box);
 void sim_dem_close(SimDem *dem);
 SdmStatus sim_dem_fill(struct SimScene *sc, SimWindow *win); /* coefficients of win->v (allocated) */
+
+/* Catmull-Rom at position (a, b) of an ny x nx array, centre convention; the edge repeats outside. */
+float sim_cubic(const float *v, int nx, int ny, double a, double b);
+/* The index of 0 .. n - 1 that is nearest to i. */
+static inline int sim_hold(int i, int n)
+{
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
 
 /* ---- sim_lattice.c ---- */
 typedef struct SimLattice { /* ground map positions of the exact rays, every SIM_LATTICE pixels */
@@ -195,6 +209,9 @@ SdmStatus sim_raster_close(SimRaster **r); /* writes what is left and says wheth
 void sim_raster_drop(SimRaster **r);       /* after a failure */
 SdmStatus sim_render(SimScene *sc, int view);
 SdmStatus sim_truth(SimScene *sc);
+/* ---- sim_reference.c ---- */
+/* reference.tif and change.tif from truth.tif and class.tif (ny x nx cells), where --reference asks for them. */
+SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny);
 SdmStatus sim_tables(SimScene *sc, int view);
 SdmStatus sim_radiometry(SimScene *sc, int view);
 /* Fit an RPC to the exact camera; coefficients as GDAL metadata NAME=VALUE list (CSLDestroy), error in px. */
@@ -208,6 +225,9 @@ void sim_files_abandon(SimScene *sc);
 /* ---- simulate_options.c ---- */
 /* Usable, or SDM_ERR_USAGE with one sentence that names the bad option. */
 SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt);
+/* "0.15:300,0.08:90" (amplitude in px : wavelength in rows) of --jitter-left (view 0) or --jitter-right -> sines after
+ * the *count that wave[SIM_WAVES] has; list may be NULL. */
+SdmStatus sim_parse_jitter(SdmContext *ctx, int view, const char *list, SimWave *wave, int *count);
 /* ---- sim_place.c ---- */
 SdmStatus sim_place_open(SimScene *sc);   /* centre and map */
 SdmStatus sim_place_cameras(SimScene *sc);

@@ -57,7 +57,20 @@ void sim_ray(const SimCamera *cam, double col, double row, double from[3], doubl
 
 void sim_camera_error(const SimCamera *cam, double row, double *dcol, double *drow)
 {
-    const double phase = 2.0 * SIM_PI * cam->jitter_frequency * row + cam->jitter_phase;
-    *dcol = cam->shift_px[0] + cam->jitter_px * sin(phase);
-    *drow = cam->shift_px[1] + cam->jitter_px * sin(phase + 2.0);
+    *dcol = cam->shift_px[0];
+    *drow = cam->shift_px[1];
+    for (int k = 0; k < cam->waves; k++) {
+        const SimWave *const w = &cam->wave[k];
+        const double phase = 2.0 * SIM_PI * w->frequency * row + w->phase;
+        *dcol += w->amplitude_px * sin(phase);
+        *drow += w->amplitude_px * sin(phase + w->lag);
+    }
+}
+
+double sim_camera_jitter(const SimCamera *cam)
+{
+    double sum = 0.0;
+    for (int k = 0; k < cam->waves; k++)
+        sum += cam->wave[k].amplitude_px;
+    return sum;
 }

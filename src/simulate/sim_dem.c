@@ -176,25 +176,19 @@ void sim_dem_close(SimDem *dem)
     dem->from_map = NULL;
 }
 
-static int hold(int i, int n)
-{
-    return i < 0 ? 0 : i >= n ? n - 1 : i;
-}
-
-/* Catmull-Rom at array position (a, b), centre convention; the edge repeats outside. */
-static float sample(const SimDem *d, double a, double b)
+float sim_cubic(const float *v, int nx, int ny, double a, double b)
 {
     const double fa = floor(a), fb = floor(b), t = a - fa, u = b - fb;
-    const int i = (int)fmin(fmax(fa, -9), d->nx + 9), j = (int)fmin(fmax(fb, -9), d->ny + 9);
+    const int i = (int)fmin(fmax(fa, -9), nx + 9), j = (int)fmin(fmax(fb, -9), ny + 9);
     const double wa[4] = {t * (-0.5 + t * (1.0 - 0.5 * t)), 1.0 + t * t * (-2.5 + 1.5 * t),
                           t * (0.5 + t * (2.0 - 1.5 * t)), t * t * (-0.5 + 0.5 * t)};
     const double wb[4] = {u * (-0.5 + u * (1.0 - 0.5 * u)), 1.0 + u * u * (-2.5 + 1.5 * u),
                           u * (0.5 + u * (2.0 - 1.5 * u)), u * u * (-0.5 + 0.5 * u)};
     double sum = 0.0;
     for (int k = 0; k < 4; k++) {
-        const float *const r = d->v + (size_t)hold(j + k - 1, d->ny) * (size_t)d->nx;
+        const float *const r = v + (size_t)sim_hold(j + k - 1, ny) * (size_t)nx;
         for (int m = 0; m < 4; m++)
-            sum += wb[k] * wa[m] * (double)r[hold(i + m - 1, d->nx)];
+            sum += wb[k] * wa[m] * (double)r[sim_hold(i + m - 1, nx)];
     }
     return (float)sum;
 }
@@ -238,7 +232,8 @@ SdmStatus sim_dem_fill(SimScene *sc, SimWindow *win)
             const size_t k = (size_t)(j / NODE_STEP) * (size_t)nx + (size_t)(i / NODE_STEP);
             const double u = (i % NODE_STEP) / (double)NODE_STEP, v = (j % NODE_STEP) / (double)NODE_STEP;
             win->v[(size_t)j * (size_t)win->nx + (size_t)i] =
-                sample(&sc->dem, mix(a + k, (size_t)nx, u, v), mix(b + k, (size_t)nx, u, v));
+                sim_cubic(sc->dem.v, sc->dem.nx, sc->dem.ny, mix(a + k, (size_t)nx, u, v),
+                          mix(b + k, (size_t)nx, u, v));
         }
 done:
     sdm_free(&a);

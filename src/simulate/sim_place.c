@@ -158,6 +158,36 @@ static void right_size(const SimScene *sc, SimCamera *right)
     right->height = h + (int)ceil(0.08 * h) + 32 + 2 * (int)ceil(spread / sc->opt->gsd_m);
 }
 
+/* Start of a sine, by the seed of the errors; 0 is that of --jitter. */
+static double phase_of(const SdmSimulateOptions *opt, uint32_t level, int k)
+{
+    return 2.0 * SIM_PI * (double)sim_hash(sim_error_seed(opt), level, k, 0) / 4294967296.0;
+}
+
+/* The jitter of both views: the sine of --jitter, then those of the lists. */
+static SdmStatus place_jitter(SimScene *sc)
+{
+    SdmStatus st = SDM_OK;
+    const SdmSimulateOptions *const opt = sc->opt;
+    const char *const lists[2] = {opt->jitter_left, opt->jitter_right};
+    for (int v = 0; v < 2; v++) {
+        SimCamera *const cam = &sc->view[v].cam;
+        if (v == 1 && opt->jitter_px > 0.0) /* without an error seed it starts with the scene */
+            cam->wave[cam->waves++] = (SimWave){.amplitude_px = opt->jitter_px,
+                                                .frequency = opt->jitter_frequency,
+                                                .phase = opt->error_seed ? phase_of(opt, 0, 0) : 0.0,
+                                                .lag = 2.0};
+        const int first = cam->waves;
+        TRY(sim_parse_jitter(sc->ctx, v, lists[v], cam->wave, &cam->waves));
+        for (int k = first; k < cam->waves; k++) {
+            cam->wave[k].phase = phase_of(opt, 1 + (uint32_t)v, 2 * (k - first));
+            cam->wave[k].lag = phase_of(opt, 1 + (uint32_t)v, 2 * (k - first) + 1);
+        }
+    }
+done:
+    return st;
+}
+
 SdmStatus sim_place_cameras(SimScene *sc)
 {
     const SdmSimulateOptions *const opt = sc->opt;
@@ -176,9 +206,5 @@ SdmStatus sim_place_cameras(SimScene *sc)
     aim_right(right, target, sc->h_mean);
     right->shift_px[0] = opt->pointing_px[0];
     right->shift_px[1] = opt->pointing_px[1];
-    right->jitter_px = opt->jitter_px;
-    right->jitter_frequency = opt->jitter_frequency;
-    if (opt->error_seed) /* 0: the jitter starts with the scene */
-        right->jitter_phase = 2.0 * SIM_PI * (double)sim_hash(sim_error_seed(opt), 0, 0, 0) / 4294967296.0;
-    return SDM_OK;
+    return place_jitter(sc);
 }

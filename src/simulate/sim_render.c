@@ -116,8 +116,8 @@ static SdmStatus render_tile(Job *job, bool wide)
     SimScene *const sc = job->sc;
     const SimCamera *const cam = &job->view->cam;
     const int threads = sc->threads;
-    const double m0 = 2.0 + fabs(cam->shift_px[0]) + cam->jitter_px,
-                 m1 = 2.0 + fabs(cam->shift_px[1]) + cam->jitter_px;
+    const double jitter = sim_camera_jitter(cam), m0 = 2.0 + fabs(cam->shift_px[0]) + jitter,
+                 m1 = 2.0 + fabs(cam->shift_px[1]) + jitter;
     const double px[4] = {job->c0 - m0, job->r0 - m1, job->c0 + job->nx + m0, job->r0 + job->ny + m1};
     const SimBox box = sim_lattice_box(&job->view->lattice, px, sc->h_lo, sc->h_hi);
     const SimBox sky = sim_lattice_box(&job->view->lattice, px, sc->cloud_height, sc->cloud_height);

@@ -37,7 +37,8 @@ static void fill_table(const SimScene *sc, int view, Table *t)
     const SdmSimulateOptions *const o = sc->opt;
     *t = (Table){.rows = (int)ceil((cam->height - 1 - first) / step) + 1};
     t->rows = t->rows > MAX_ROWS ? MAX_ROWS : t->rows;
-    const bool exact = o->orbit_noise_m <= 0.0 && o->velocity_noise_mps <= 0.0 && o->jitter_px <= 0.0 &&
+    const bool exact = o->orbit_noise_m <= 0.0 && o->velocity_noise_mps <= 0.0 &&
+                       sc->view[0].cam.waves + sc->view[1].cam.waves == 0 &&
                        hypot(o->pointing_px[0], o->pointing_px[1]) <= 0.0;
     t->digits = exact ? 12 : 6;
     for (int c = 0; c < COLUMNS; c++) {

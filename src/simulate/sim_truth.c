@@ -123,11 +123,9 @@ done:
     return st;
 }
 
-static SdmStatus create(SimScene *sc, const Grid *grid, SimRaster *out[2])
+static SdmStatus create(SimScene *sc, const Grid *grid, const double geo[6], SimRaster *out[2])
 {
     SdmStatus st = SDM_OK;
-    const double geo[6] = {(double)grid->i0 * grid->step_m,  grid->step_m, 0.0,
-                           -(double)grid->j0 * grid->step_m, 0.0,          -grid->step_m};
     SimRasterSpec spec = {.name = "truth.tif",
                           .nx = grid->nx,
                           .ny = grid->ny,
@@ -149,12 +147,14 @@ SdmStatus sim_truth(SimScene *sc)
 {
     SdmStatus st = SDM_OK;
     const Grid grid = truth_grid(sc);
+    const double geo[6] = {(double)grid.i0 * grid.step_m,  grid.step_m, 0.0,
+                           -(double)grid.j0 * grid.step_m, 0.0,         -grid.step_m};
     SimRaster *out[2] = {NULL, NULL};
     float *truth = NULL;
     uint8_t *class = NULL;
     TRY(sdm_alloc(sc->ctx, &truth, CELLS * CELLS, sizeof *truth, "truth"));
     TRY(sdm_alloc(sc->ctx, &class, CELLS * CELLS, sizeof *class, "truth"));
-    TRY(create(sc, &grid, out));
+    TRY(create(sc, &grid, geo, out));
     for (int y = 0; y < grid.ny; y += CELLS)
         for (int x = 0; x < grid.nx; x += CELLS) {
             const Grid tile = {grid.i0 + x, grid.j0 + y, grid.nx - x < CELLS ? grid.nx - x : CELLS,
@@ -167,6 +167,7 @@ SdmStatus sim_truth(SimScene *sc)
         }
     TRY(sim_raster_close(&out[0]));
     TRY(sim_raster_close(&out[1]));
+    TRY(sim_reference(sc, geo, grid.nx, grid.ny));
 done:
     sim_raster_drop(&out[0]);
     sim_raster_drop(&out[1]);

@@ -28,10 +28,15 @@ typedef struct SdmSimulateOptions {
                              * metadata lies at c + pointing */
     double jitter_px;       /* amplitude on both axes of the right view */
     double jitter_frequency;/* cycles a line */
+    const char *jitter_left, *jitter_right; /* more sines, "AMPLITUDE_PX:WAVELENGTH_ROWS,..."; NULL = none */
     double orbit_noise_m, velocity_noise_mps; /* of the metadata */
     double cloud;           /* share of the scene, 0..0.9 */
     double lake;            /* share under a lake, 0..0.9 */
     double ocean;           /* share under an ocean at height 0, 0..0.9 */
+    double reference_m;     /* posting of the reference to write, m; 0 = none */
+    const char *change;     /* "none", "blobs", "ellipse", "valley", "band": since the reference */
+    double change_share;    /* of the scene */
+    int reference_seed;
     int seed;
     int error_seed;         /* of what differs between scenes of one terrain; 0 = as seed */
     bool overwrite;

@@ -4,6 +4,7 @@
 #include "simulate/sim.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define AT(field) offsetof(SdmSimulateOptions, field)
@@ -61,6 +62,11 @@ const SdmOptionSpec sdm_simulate_options[] = {
          "Amplitude of the right view's jitter on both axes, pixels."),
     REAL("--jitter-frequency", "CYCLES", jitter_frequency, 0, 0.5, "0.0033",
          "Frequency of the jitter, cycles a row."),
+    TEXT("--jitter-left", "LIST", jitter_left, "none",
+         "Jitter of the left view as a sum of up to 8 sines, AMPLITUDE:WAVELENGTH in pixels and rows, separated "
+         "by commas, such as 0.15:300,0.08:90. --seed or --error-seed gives their phases on either axis."),
+    TEXT("--jitter-right", "LIST", jitter_right, "none",
+         "The same of the right view, added to --jitter."),
     REAL("--orbit-noise", "METRES", orbit_noise_m, 0, 100, "0", "Sigma of the metadata's positions, metres."),
     REAL("--velocity-noise", "M/S", velocity_noise_mps, 0, 10, "0",
          "Sigma of the metadata's velocities, metres a second."),
@@ -68,6 +74,15 @@ const SdmOptionSpec sdm_simulate_options[] = {
     REAL("--lake", "SHARE", lake, 0, 0.9, "0", "Share of the scene under a lake, 0..1."),
     REAL("--ocean", "SHARE", ocean, 0, 0.9, "0",
          "Share of the scene under an ocean at height 0, in the west, 0..1."),
+    REAL("--reference", "METRES", reference_m, 0, 10000, "0: none",
+         "Posting of a reference DEM to write, reference.tif, metres: as global DEMs of 30 or 90 m are, with noise "
+         "that grows with the slope, a long-wave error, forest on 15 %, voids on 3 %, shifted by 7, -5 and 3 m "
+         "(east, north, up). change.tif is the height of the scene minus that at the time of the reference."),
+    CHOICE("--change", change, "none|blobs|ellipse|valley|band", "blobs",
+           "With --reference: where the scene has changed since. blobs: patches of 10 to 30 m, up or down; the "
+           "others by -20 m: an ellipse, the lowest relief, or a band across 80 % of the swath."),
+    REAL("--change-share", "SHARE", change_share, 0, 0.5, "0.1", "Share of the scene that has changed, 0..0.5."),
+    INTEGER("--reference-seed", "N", reference_seed, 0, 1000000000, "1", "Seed of the reference and of the change."),
     INTEGER("--seed", "N", seed, 0, 1000000000, "1",
             "Seed of terrain, texture and noise: another one, another scene."),
     INTEGER(
@@ -95,7 +110,33 @@ void sdm_simulate_default(SdmSimulateOptions *opt)
                                 .texture_dn = 16.0,
                                 .noise_dn = 1.0,
                                 .jitter_frequency = 0.0033,
+                                .change = "blobs",
+                                .change_share = 0.1,
+                                .reference_seed = 1,
                                 .seed = 1};
+}
+
+enum { LISTED_WAVES = 8 };
+_Static_assert((int)LISTED_WAVES < (int)SIM_WAVES, "and that of --jitter");
+
+SdmStatus sim_parse_jitter(SdmContext *ctx, int view, const char *list, SimWave *wave, int *count)
+{
+    const char *const name = view ? "--jitter-right" : "--jitter-left";
+    const int first = *count;
+    for (const char *at = list; at;) {
+        char *end = NULL, *last = NULL;
+        const double amplitude = strtod(at, &end), length = *end == ':' ? strtod(end + 1, &last) : NAN;
+        const bool good = end > at && last && last > end + 1 && (*last == ',' || *last == '\0') &&
+                          amplitude >= 0.0 && amplitude <= 10.0 && length >= 2.0 && length <= 1e7;
+        if (!good || *count - first == LISTED_WAVES)
+            return sdm_fail(ctx, SDM_ERR_USAGE,
+                            "%s: found '%s', expected up to %d sines AMPLITUDE:WAVELENGTH with amplitudes of 0 to 10 "
+                            "pixels and wavelengths of 2 to 1e7 rows, separated by commas, such as 0.15:300,0.08:90",
+                            name, list, (int)LISTED_WAVES);
+        wave[(*count)++] = (SimWave){.amplitude_px = amplitude, .frequency = 1.0 / length};
+        at = *last ? last + 1 : NULL;
+    }
+    return SDM_OK;
 }
 
 SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
@@ -103,7 +144,11 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
     SdmStatus st = SDM_OK;
     SdmSimulateOptions usual;
     sdm_simulate_default(&usual);
+    SimWave wave[SIM_WAVES];
+    int waves[2] = {0, 0};
     TRY(sdm_options_check_table(ctx, sdm_simulate_options, opt, &usual));
+    TRY(sim_parse_jitter(ctx, 0, opt->jitter_left, wave, &waves[0]));
+    TRY(sim_parse_jitter(ctx, 1, opt->jitter_right, wave, &waves[1]));
     if (!opt->output || !opt->output[0])
         return sdm_fail(ctx, SDM_ERR_USAGE, "simulate needs a folder to write; give --output DIR");
     if (isnan(opt->lon_deg) != isnan(opt->lat_deg))

@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "naive_reading.h"
 
+#include "core/stats.h"
+
 /* Mean shift (columns, rows) of the right image's content against the position that tables and truth predict:
  * one least-squares step with the right image's gradient.  @return correlation of the two images. */
 static double content_shift(const World *w, const Band *l, const Band *r, double shift[2])
@@ -225,6 +227,96 @@ static void test_error_seed(void **state)
     assert_true(count_changed("phase_five", "phase_six", "right.tif") > 1000); /* jitter of another phase */
 }
 
+/* Sines of a list move the image of their view alone. */
+static void test_jitter_lists(void **state)
+{
+    (void)state;
+    char why[512];
+    static const char *const bad[] = {"", "0.1", "0.1:", ":300", "0.1:300,", "11:300", "0.1:1", "nan:300", "0.1:300;0.2:90",
+                                      "0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9"};
+    SdmSimulateOptions opt = small();
+    opt.layout = "aster-rpc";
+    opt.noise_dn = 0.0;
+    simulate_ok("still", &opt);
+    opt.jitter_left = "0.15:300,0.08:90";
+    simulate_ok("left_shakes", &opt);
+    assert_int_equal(count_changed("still", "left_shakes", "right.tif"), 0);
+    assert_int_equal(count_changed("still", "left_shakes", "truth.tif"), 0);
+    const int left = count_changed("still", "left_shakes", "left.tif");
+    assert_true(left > 1000);
+    opt.jitter_right = "0.2:250,0.1:120,0.05:33";
+    simulate_ok("both_shake", &opt);
+    assert_int_equal(count_changed("left_shakes", "both_shake", "left.tif"), 0);
+    assert_true(count_changed("left_shakes", "both_shake", "right.tif") > 1000);
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        opt.jitter_left = bad[k];
+        assert_int_equal(simulate("bad_list", &opt, why, sizeof why), SDM_ERR_USAGE);
+        assert_non_null(strstr(why, "--jitter-left"));
+    }
+}
+
+/* Median of truth - reference - change over what has a reference: where the scene has changed, or has not. */
+static double median_error(const float *truth, const float *reference, const float *change, int n, bool changed)
+{
+    double *const e = malloc(sizeof *e * (size_t)n);
+    int64_t count = 0;
+    assert_non_null(e);
+    for (int k = 0; k < n; k++)
+        if (reference[k] > -9000.0f && truth[k] > -9000.0f && (change[k] < 0.0f || change[k] > 0.0f) == changed)
+            e[count++] = (double)(truth[k] - reference[k] - change[k]);
+    const double median = sdm_median_f64(e, count);
+    free(e);
+    return median;
+}
+
+/* The reference is the truth before the change, moved and blurred; its change covers the share asked for. */
+static void test_reference(void **state)
+{
+    (void)state;
+    char why[512];
+    static const char *const kinds[] = {"none", "blobs", "ellipse", "valley", "band"};
+    SdmSimulateOptions opt = small();
+    opt.width = opt.height = 300;
+    opt.relief_m = 200.0;
+    opt.reference_m = 30.0;
+    for (size_t q = 0; q < sizeof kinds / sizeof *kinds; q++) {
+        int nx, ny, rx, ry, seen = 0, changed = 0, empty = 0;
+        char dir[32];
+        snprintf(dir, sizeof dir, "reference_%s", kinds[q]);
+        opt.change = kinds[q];
+        simulate_ok(dir, &opt);
+        float *const truth = read_raster(dir, "truth.tif", &nx, &ny, NULL);
+        float *const class = read_raster(dir, "class.tif", &rx, &ry, NULL);
+        float *const reference = read_raster(dir, "reference.tif", &rx, &ry, NULL);
+        float *const change = read_raster(dir, "change.tif", &rx, &ry, NULL);
+        assert_true(rx == nx && ry == ny);
+        for (int k = 0; k < nx * ny; k++) {
+            seen += class[k] > 0.0f;
+            changed += change[k] < 0.0f || change[k] > 0.0f;
+            empty += class[k] > 0.0f && reference[k] < -9000.0f;
+        }
+        assert_true(fabs((double)changed / seen - (q ? 0.1 : 0.0)) < 0.02);
+        assert_true(fabs((double)empty / seen - 0.03) < 0.005);
+        assert_true(fabs(median_error(truth, reference, change, nx * ny, false) + 3.0) < 1.5);
+        assert_true(q == 0 || fabs(median_error(truth, reference, change, nx * ny, true) + 3.0) < 3.0);
+        free(truth);
+        free(class);
+        free(reference);
+        free(change);
+    }
+    simulate_ok("reference_again", &opt);
+    assert_int_equal(count_changed("reference_band", "reference_again", "reference.tif"), 0);
+    opt.reference_seed = 2;
+    simulate_ok("reference_two", &opt);
+    assert_true(count_changed("reference_band", "reference_two", "reference.tif") > 1000);
+    assert_int_equal(count_changed("reference_band", "reference_two", "truth.tif"), 0);
+    opt.reference_m = 90.0;
+    simulate_ok("reference_coarse", &opt);
+    opt.reference_m = 50.0;
+    assert_int_equal(simulate("reference_odd", &opt, why, sizeof why), SDM_ERR_USAGE);
+    assert_non_null(strstr(why, "--reference"));
+}
+
 static double share_of(const float *v, int n, float what)
 {
     int count = 0, seen = 0;
@@ -358,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_rpc_layout),       cmocka_unit_test(test_water_and_cloud),
         cmocka_unit_test(test_statistics),       cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_error_seed),       cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_jitter_lists),     cmocka_unit_test(test_reference),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
