@@ -24,9 +24,11 @@ _stereodem() {
     'run --threads') words='' ;;
     'run --memory') words='' ;;
     'run --tile') words='' ;;
+    'run --fill') words='none gentle all' ;;
     'run --hmin') words='' ;;
     'run --hmax') words='' ;;
     'run --dem-vertical') words='auto ellipsoid egm96 egm2008' ;;
+    'run --reference-vertical') words='auto ellipsoid egm96 egm2008' ;;
     'run --band') words='' ;;
     'run --base-height') words='' ;;
     'run --co') words='' ;;
@@ -114,9 +116,11 @@ _stereodem() {
     'plan --threads') words='' ;;
     'plan --memory') words='' ;;
     'plan --tile') words='' ;;
+    'plan --fill') words='none gentle all' ;;
     'plan --hmin') words='' ;;
     'plan --hmax') words='' ;;
     'plan --dem-vertical') words='auto ellipsoid egm96 egm2008' ;;
+    'plan --reference-vertical') words='auto ellipsoid egm96 egm2008' ;;
     'plan --band') words='' ;;
     'plan --base-height') words='' ;;
     'plan --co') words='' ;;
@@ -173,12 +177,12 @@ _stereodem() {
     esac
     if [ "$words" = - ] && [[ $word == -* ]]; then
         case ${COMP_WORDS[1]} in
-        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --cpu-level --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --quiet --verbose --log' ;;
+        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --cpu-level --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --quiet --verbose --log' ;;
         info) words='--help --tr --t_srs --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --config --quiet --verbose --log' ;;
         compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --aligned --difference --model --track --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
         stack) words='--help --list --align --bias --dem-vertical --no-filled --output --tr --t_srs --vertical --threads --memory --co --config --overwrite --quiet --verbose --log' ;;
         simulate) words='--help --output --layout --with-rpc --terrain --shape --width --height --gsd --lon --lat --roll --base-height --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --orbit-noise --velocity-noise --cloud --lake --ocean --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
-        plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
+        plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
         tile) words='--help --count --index-env --index-base --wait --cpu-level --threads --quiet --verbose --log' ;;
         merge) words='--help --output --threads --overwrite --keep-job --quiet --verbose --log' ;;
         status) words='--help --threads --quiet --verbose --log' ;;
