@@ -140,7 +140,7 @@ FUNCTION bool is_gentle(const Filling *f, GLOBAL const float *h_m, int x, int y,
     const float p = (float)n * along_u - (float)u * sum, q = (float)n * along_v - (float)v * sum;
     const float du = (float)c * p - (float)b * q, dv = (float)a * q - (float)b * p;
     const float ground = (float)det + slant_u * du + slant_v * dv, most = rise_m * ground;
-    return det > 0 && ground > 0.0f && du * du + dv * dv <= most * most;
+    return det > 0 && most > 0.0f && du * du + dv * dv <= most * most;
 }
 
 #define STEEP_HALF 2

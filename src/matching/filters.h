@@ -36,7 +36,7 @@ SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, 
 
 /* The steepest ground that filled heights of level 0 may make. */
 typedef struct SdmFillLimit {
-    float rise_m;      /* metres of height for a pixel of ground; INFINITY: no limit */
+    float rise_m;      /* metres of height for a pixel of ground; INFINITY: no limit; 0: none is filled */
     float slant_px[2]; /* along u and v: how far the ground of a pixel moves for a metre of height */
 } SdmFillLimit;
 

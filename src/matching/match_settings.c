@@ -32,8 +32,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
     snprintf(out->cost_name, sizeof out->cost_name, "%s", cost);
     out->min_sigma = MIN_SIGMA_NOISES * noise_q;
     out->ray_error_limit_px = RAY_ERROR_LIMIT_PX;
-    out->fills_holes = !options || strcmp(options->fill, "none") != 0;
-    out->fill_limit.rise_m = INFINITY;
+    out->fill_limit.rise_m = options && strcmp(options->fill, "none") == 0 ? 0.0f : INFINITY;
     if (strcmp(cost, "zncc") == 0) {
         out->cost = out->kernels->zncc;
         out->min_score = (float)MIN_CORRELATION;

@@ -22,9 +22,8 @@ typedef struct SdmMatchSettings {
     float discontinuity_px;   /* parallax of the height discontinuities to expect (buildings, trees:
                                  SDM_DISCONTINUITY_M), px of level 0 */
     int coarse_level;         /* finest level of the scene-wide surface */
-    int coarsest_level;         /* coarsest level */
-    bool fills_holes;         /* small holes are filled in the end */
-    SdmFillLimit fill_limit;
+    int coarsest_level;       /* coarsest level */
+    SdmFillLimit fill_limit;  /* of the small holes that are filled in the end */
     SdmOptimizer optimizer;   /* of the passes that search */
 } SdmMatchSettings;
 
@@ -33,7 +32,7 @@ typedef struct SdmMatchSettings {
 
 /* options: the optimizer's settings; NULL: no optimizer.  cost: "zncc", "census", "sad"; cpu_level: as the
  * option; noise_q: sensor noise to expect, q units.  discontinuity_px and the levels are left 0; the fill has no
- * limit.  Errors:
+ * limit, or that of --fill none.  Errors:
  * SDM_ERR_USAGE, SDM_ERR_UNSUPPORTED (an instruction set that the processor does not have). */
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out);

@@ -40,7 +40,7 @@ static const SdmStep validate[] = {{SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
                                    {SDM_STEP_VALIDATE, 2 * SDM_RAY_ERROR_HALF + 1, 0, SDM_ALWAYS}};
 static const SdmStep finish[] = {{SDM_STEP_SATURATED, 1, 0, SDM_ALWAYS},
                                  {SDM_STEP_FILL_HOLES, 2 * (HOLE_HALF + SDM_SLOPE_HALF + SDM_STEEP_HALF) + 1, 0,
-                                  SDM_IF_FILLED}};
+                                  SDM_ALWAYS}};
 static const SdmStep coarse_first[] = {{SDM_STEP_MATCH, 9, 4, SDM_ALWAYS}, AFTER_MATCH};
 static const SdmStep coarse_second[] = {{SDM_STEP_MATCH, 9, 2, SDM_ALWAYS}, AFTER_MATCH};
 /* A window of 5 sees less of a cloud's edge. */
@@ -81,8 +81,6 @@ bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int leve
 {
     if (step->when == SDM_ABOVE_LEVEL_0)
         return level > 0;
-    if (step->when == SDM_IF_FILLED)
-        return set->fills_holes;
     return step->when == SDM_ALWAYS || level > 0 || retry_range(set, level) > RETRY_RANGE;
 }
 

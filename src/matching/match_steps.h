@@ -24,7 +24,7 @@ typedef enum SdmStepKind {
 } SdmStepKind;
 
 /* Where a step of a table does not run everywhere. */
-typedef enum SdmStepWhen { SDM_ALWAYS, SDM_IF_RETRIED, SDM_ABOVE_LEVEL_0, SDM_IF_FILLED } SdmStepWhen;
+typedef enum SdmStepWhen { SDM_ALWAYS, SDM_IF_RETRIED, SDM_ABOVE_LEVEL_0 } SdmStepWhen;
 
 typedef struct SdmStep {
     SdmStepKind kind;

@@ -240,7 +240,7 @@ static bool is_gentle(const Filling *f, int x, int y)
     const float du = (float)c * p - (float)b * q, dv = (float)a * q - (float)b * p;
     const float ground = (float)det + limit->slant_px[0] * du + limit->slant_px[1] * dv,
                 most = limit->rise_m * ground;
-    return det > 0 && ground > 0.0f && du * du + dv * dv <= most * most;
+    return det > 0 && most > 0.0f && du * du + dv * dv <= most * most;
 }
 
 /* Are all pixels around (x, y) gentle that can be filled?  What is left of a steep hole is no better than the rest. */

@@ -275,7 +275,7 @@ static void fill_is_as_steep_as_the_limit(void **state)
     (void)state;
     const int all = (HOLE1 - HOLE0) * (HOLE1 - HOLE0);
     const SdmFillLimit nadir = {.rise_m = 5.46f}, aside = {.rise_m = 5.46f, .slant_px = {0.02f, 0.0f}},
-                       none = {.rise_m = INFINITY};
+                       none = {.rise_m = INFINITY}, nothing = {.rise_m = 0.0f};
     assert_int_equal(accepted_on_plane(0.0f, 0.0f, &nadir), all);
     assert_int_equal(accepted_on_plane(5.4f, 0.0f, &nadir), all);
     assert_int_equal(accepted_on_plane(5.5f, 0.0f, &nadir), 0);
@@ -289,6 +289,7 @@ static void fill_is_as_steep_as_the_limit(void **state)
     assert_int_equal(accepted_on_plane(-5.0f, 0.0f, &aside), 0);
     assert_int_equal(accepted_on_plane(-60.0f, 0.0f, &aside), 0); /* the view does not see such a slope */
     assert_int_equal(accepted_on_plane(400.0f, 0.0f, &none), all);
+    assert_int_equal(accepted_on_plane(0.0f, 0.0f, &nothing), 0);
 }
 
 /* A level fill at the foot of a step stays where the step is out of reach. */
