@@ -165,6 +165,42 @@ typedef void sdm_spread_points_fn(const SdmSpread *s, const SdmSpreadPoint *p, i
 /* Smooth the middle row by (1 2 1)/4 in both axes; beyond its ends a row continues with its last value. */
 typedef void sdm_smooth_row_fn(const float *const row[3], int width, float *out);
 
+/* ---- Wiener filter of the surface: src/matching/wiener.h ---- */
+
+/* Blur the middle one of five rows by (1 4 6 4 1)/16 in both axes; taps lie `step` columns apart, beyond the ends
+ * of a row it continues with its last value. */
+typedef void sdm_blur_row_fn(const float *const row[5], int width, int step, float *out);
+
+/* Variance of a match over 5 x 5 pixels that the noise of the views causes, 1/2^20 px^2, at most SDM_NOISE_MOST:
+ * ratio[score] V / (3 G), V the sum of squares of the left view about its mean, G the sum of squares of its
+ * differences over two columns.  0 where bit 0 of `valid` is not set, and where the window or a column beside it has
+ * nodata or leaves the row.  left: the rows y - 2 .. y + 2. */
+#define SDM_NOISE_MOST (1 << 20)
+typedef struct SdmNoiseRow {
+    const int16_t *left[5];
+    const uint16_t *valid;
+    const uint8_t *score;
+    const float *ratio; /* 256: (1 - rho) / rho by score */
+    int width;
+} SdmNoiseRow;
+typedef void sdm_noise_row_fn(const SdmNoiseRow *in, int32_t *out);
+
+/* Squares of the differences a - b of a row in units of 1 / scale metres, of whole numbers within +-4000; 0 where bit
+ * 0 of `valid` is not set. */
+typedef void sdm_square_row_fn(const float *a, const float *b, const uint16_t *valid, int width, float scale,
+                               int32_t *out);
+
+/* out = low + g1 (middle - low) + g0 (high - middle), g0 and g1 = gain times 1 - share noise / energy, or 0 where
+ * that is negative. */
+typedef struct SdmWienerRow {
+    const float *high, *middle, *low;    /* the surface, blurred more and more, m */
+    const int32_t *noise, *energy[2];    /* sums over the same window: of variances, and of the squares of both
+                                            differences */
+    float share, gain[2];
+    int width;
+} SdmWienerRow;
+typedef void sdm_wiener_row_fn(const SdmWienerRow *in, float *out);
+
 typedef struct SdmKernels {
     sdm_cost_scratch_fn *cost_scratch;
     sdm_cost_strip_fn *zncc, *census, *sad;
@@ -180,6 +216,10 @@ typedef struct SdmKernels {
     sdm_refine_row_fn *refine_row;
     sdm_spread_points_fn *spread_points;
     sdm_smooth_row_fn *smooth_row;
+    sdm_blur_row_fn *blur_row;
+    sdm_noise_row_fn *noise_row;
+    sdm_square_row_fn *square_row;
+    sdm_wiener_row_fn *wiener_row;
 } SdmKernels;
 
 /* The definition of every kernel: plain, slow, for comparison (level "reference"). */

@@ -203,6 +203,81 @@ static void smooth_row_reference(const float *const row[3], int width, float *ou
     }
 }
 
+/* ---- Wiener filter ---- */
+
+static int column_at(int x, int width)
+{
+    return x < 0 ? 0 : x >= width ? width - 1 : x;
+}
+
+static float five_taps(const float v[5])
+{
+    return (((v[0] + v[4]) + 4.0f * (v[1] + v[3])) + 6.0f * v[2]) * 0.0625f;
+}
+
+static void blur_row_reference(const float *const row[5], int width, int step, float *out)
+{
+    for (int x = 0; x < width; x++) {
+        float across[5];
+        for (int i = 0; i < 5; i++) {
+            float down[5];
+            for (int j = 0; j < 5; j++)
+                down[j] = row[j][column_at(x + (i - 2) * step, width)];
+            across[i] = five_taps(down);
+        }
+        out[x] = five_taps(across);
+    }
+}
+
+static int32_t noise_reference(const SdmNoiseRow *in, int x)
+{
+    int32_t sum = 0, squares = 0, rises = 0;
+    if (!(in->valid[x] & 1) || x < 3 || x + 3 >= in->width)
+        return 0;
+    for (int j = 0; j < 5; j++)
+        for (int i = x - 3; i <= x + 3; i++)
+            if (in->left[j][i] == SDM_PIXEL_NODATA)
+                return 0;
+    for (int j = 0; j < 5; j++)
+        for (int i = x - 2; i <= x + 2; i++) {
+            const int32_t v = in->left[j][i], rise = in->left[j][i + 1] - in->left[j][i - 1];
+            sum += v;
+            squares += v * v;
+            rises += rise * rise;
+        }
+    const float v = (float)squares - (float)sum * (float)sum * 0.04f, g = (float)(rises > 1 ? rises : 1);
+    const float noise = in->ratio[in->score[x]] * v / (3.0f * g) * 1048576.0f;
+    return (int32_t)fminf(fmaxf(noise, 0.0f), (float)SDM_NOISE_MOST);
+}
+
+static void noise_row_reference(const SdmNoiseRow *in, int32_t *out)
+{
+    for (int x = 0; x < in->width; x++)
+        out[x] = noise_reference(in, x);
+}
+
+static void square_row_reference(const float *a, const float *b, const uint16_t *valid, int width, float scale,
+                                 int32_t *out)
+{
+    for (int x = 0; x < width; x++) {
+        const int32_t d = (int32_t)fminf(fmaxf((a[x] - b[x]) * scale, -4000.0f), 4000.0f);
+        out[x] = valid[x] & 1 ? d * d : 0;
+    }
+}
+
+static void wiener_row_reference(const SdmWienerRow *in, float *out)
+{
+    for (int x = 0; x < in->width; x++) {
+        const float noise = in->share * (float)in->noise[x];
+        float g[2];
+        for (int k = 0; k < 2; k++) {
+            const float e = (float)in->energy[k][x];
+            g[k] = e > noise ? in->gain[k] * (1.0f - noise / e) : 0.0f;
+        }
+        out[x] = (in->low[x] + g[1] * (in->middle[x] - in->low[x])) + g[0] * (in->high[x] - in->middle[x]);
+    }
+}
+
 const SdmKernels sdm_kernels_reference = {
     .cost_scratch = sdm_reference_cost_scratch,
     .zncc = sdm_reference_zncc,
@@ -220,4 +295,8 @@ const SdmKernels sdm_kernels_reference = {
     .refine_row = refine_row_reference,
     .spread_points = spread_points_reference,
     .smooth_row = smooth_row_reference,
+    .blur_row = blur_row_reference,
+    .noise_row = noise_row_reference,
+    .square_row = square_row_reference,
+    .wiener_row = wiener_row_reference,
 };

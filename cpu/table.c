@@ -12,6 +12,10 @@ extern sdm_change_row_fn SDM_NAME(change_row);
 extern sdm_add_changes_fn SDM_NAME(add_changes);
 extern sdm_ray_error_row_fn SDM_NAME(ray_error_row);
 extern sdm_refine_row_fn SDM_NAME(refine_row);
+extern sdm_blur_row_fn SDM_NAME(blur_row);
+extern sdm_noise_row_fn SDM_NAME(noise_row);
+extern sdm_square_row_fn SDM_NAME(square_row);
+extern sdm_wiener_row_fn SDM_NAME(wiener_row);
 extern sdm_spread_points_fn SDM_NAME(spread_points);
 /* Copies for SSE4.2 and AVX-512 are no faster than those of C and AVX2 (`bench kernels`), which are used
  * instead: see SDM_ISA_TAKEN in CMakeLists.txt. */
@@ -38,4 +42,8 @@ const SdmKernels SDM_NAME(kernels) = {
     .refine_row = SDM_NAME(refine_row),
     .spread_points = SDM_NAME(spread_points),
     .smooth_row = TAKEN(smooth_row),
+    .blur_row = SDM_NAME(blur_row),
+    .noise_row = SDM_NAME(noise_row),
+    .square_row = SDM_NAME(square_row),
+    .wiener_row = SDM_NAME(wiener_row),
 };

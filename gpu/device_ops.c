@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_ops.h"
 
+#include "matching/wiener.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -142,6 +144,51 @@ SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, Sd
                           SDM_I32(coarse->h), SDM_I32(fine->u0 - 2 * coarse->u0),
                           SDM_I32(fine->v0 - 2 * coarse->v0), SDM_BUF(fine_m), SDM_I32(fine->w),
                           SDM_I32(fine->h));
+}
+
+/* The three blurred surfaces. */
+static SdmStatus blur_surfaces(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s,
+                               SdmBuffer *blurred[SDM_WIENER_BLURS])
+{
+    static const enum SdmGpuScratch slot[SDM_WIENER_BLURS] = {SDM_S_MEAN, SDM_S_MEAN_R, SDM_S_TEXTURE};
+    SdmStatus st = SDM_OK;
+    for (int k = 0; k < SDM_WIENER_BLURS; k++) {
+        TRY(sdm_gpu_scratch(ctx, g, slot[k], (int64_t)s->win.w * s->win.h * (int64_t)sizeof(float), &blurred[k]));
+        TRY(SDM_GPU_PIXELS(ctx, g, "blur", s->win.w, s->win.h, SDM_BUF(k ? blurred[k - 1] : s->h_m),
+                           SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_I32(1 << k), SDM_BUF(blurred[k])));
+    }
+done:
+    return st;
+}
+
+SdmStatus sdm_gpu_wiener(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuWiener *q,
+                         SdmBuffer *out_m)
+{
+    SdmStatus st = SDM_OK;
+    const int w = s->win.w, h = s->win.h;
+    const int64_t n = (int64_t)w * h;
+    const SdmTuning *const t = sdm_gpu_tuning(g);
+    SdmBuffer *b[SDM_WIENER_BLURS], *noise, *energy, *noise_sum;
+    TRY(blur_surfaces(ctx, g, s, b));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE_R, n * (int64_t)sizeof(int32_t), &noise));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, 2 * n * (int64_t)sizeof(int32_t), &energy));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(int32_t), &noise_sum));
+    TRY(SDM_GPU_PIXELS(ctx, g, "wiener_terms", w, h, SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(q->left),
+                       SDM_BUF(s->flags), SDM_BUF(s->score), SDM_BUF(q->ratio), SDM_I32(w), SDM_I32(h),
+                       SDM_F32(SDM_WIENER_UNIT / q->metres_per_px), SDM_BUF(noise), SDM_BUF(energy)));
+    const struct {
+        SdmBuffer *from, *to;
+        int64_t first;
+    } sums[] = {{noise, noise_sum, 0}, {energy, s->h_m, 0}, {energy, s->prior_m, n}};
+    for (int i = 0; i < 3; i++)
+        TRY(SDM_GPU_RUN(ctx, g, "wiener_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
+                        SDM_BUF(sums[i].from), SDM_I64(sums[i].first), SDM_I32(w), SDM_I32(h),
+                        SDM_I32(t->column_rows), SDM_BUF(sums[i].to)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "wiener", w, h, SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(noise_sum),
+                       SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_I32(w), SDM_I32(h), SDM_F32(SDM_WIENER_NOISE),
+                       SDM_F32(SDM_WIENER_DETAIL), SDM_F32(1.0f), SDM_BUF(out_m)));
+done:
+    return st;
 }
 
 /* ---- validation ---- */

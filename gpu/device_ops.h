@@ -100,6 +100,14 @@ SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, Sdm
 SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, SdmBuffer *coarse_m,
                          const SdmWindow *fine, SdmBuffer *fine_m);
 
+/* As sdm_surface_wiener().  h_m and prior_m are lost; left: int16; ratio: 256 float, of sdm_wiener_ratios(). */
+typedef struct SdmGpuWiener {
+    SdmBuffer *left, *ratio;
+    float metres_per_px;
+} SdmGpuWiener;
+SdmStatus sdm_gpu_wiener(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuWiener *q,
+                         SdmBuffer *out_m);
+
 /* ---- validation: see matching/validation.h ---- */
 
 /* SdmTerrainMask on the device; all 0: none. */

@@ -5,6 +5,7 @@
 
 #include "matching/level_labels.h"
 #include "matching/validation.h"
+#include "matching/wiener.h"
 #include "optimize_device.h"
 #include "device_ops.h"
 
@@ -23,7 +24,9 @@ typedef struct Device {
     const SdmSurface *coarse;
     enum SdmGpuCost cost;
     SdmGpu gpu;
-    SdmBuffer *node; /* of the lattice */
+    SdmBuffer *node;  /* of the lattice */
+    SdmBuffer *ratio; /* of sdm_wiener_ratios() */
+    float ratios[256];
     SdmGpuImage image[2][SDM_MAX_LEVELS];
     bool there[2][SDM_MAX_LEVELS]; /* sent, or made, as far as the queues are concerned */
     SdmWindow win;                 /* of the level in work */
@@ -166,6 +169,9 @@ static SdmStatus send_inputs(Device *d)
     TRY(sdm_upload(d->ctx, d->node, 0, lat->node, nodes, d->gpu.queue, false));
     TRY(sdm_upload(d->ctx, d->a.now, 0, d->coarse->h_m, (int64_t)d->win.w * d->win.h * 4, d->gpu.queue,
                    false));
+    sdm_wiener_ratios(d->in->settings, d->ratios);
+    TRY(sdm_buffer_new(d->ctx, d->gpu.device, (int64_t)sizeof d->ratios, "noise by score", &d->ratio));
+    TRY(sdm_upload(d->ctx, d->ratio, 0, d->ratios, (int64_t)sizeof d->ratios, d->gpu.queue, false));
     TRY(send_terrain(d));
 done:
     return st;
@@ -211,7 +217,7 @@ static void close_all(void *state)
     Arrays *const a = &d->a;
     SdmBuffer **const all[] = {&a->now,         &a->prior, &a->spare, &a->flags,
                                &a->spare_flags, &a->score, &a->left,  &a->right,
-                               &d->node,        &d->terrain.h_m,      &d->terrain.distance_px};
+                               &d->node,        &d->ratio, &d->terrain.h_m, &d->terrain.distance_px};
     if (!d->gpu.device)
         return;
     (void)sdm_finish(NULL, d->gpu.device, d->gpu.queue);
@@ -301,6 +307,17 @@ static SdmStatus smooth(void *state)
     Device *const d = state;
     const SdmGpuSurface s = surface_of(d);
     const SdmStatus st = sdm_gpu_smooth(d->ctx, &d->gpu, &s, d->a.spare);
+    swap(&d->a.now, &d->a.spare);
+    return st;
+}
+
+/* The prior is lost. */
+static SdmStatus wiener(void *state, float metres_per_px)
+{
+    Device *const d = state;
+    const SdmGpuSurface s = surface_of(d);
+    const SdmGpuWiener q = {.left = d->a.left, .ratio = d->ratio, .metres_per_px = metres_per_px};
+    const SdmStatus st = sdm_gpu_wiener(d->ctx, &d->gpu, &s, &q, d->a.spare);
     swap(&d->a.now, &d->a.spare);
     return st;
 }
@@ -489,6 +506,7 @@ static const SdmMatchOps device_ops = {.open_level = open_level,
                                        .median = median,
                                        .fill = fill,
                                        .smooth = smooth,
+                                       .wiener = wiener,
                                        .ray_error = ray_error,
                                        .validate = validate,
                                        .saturated = saturated,

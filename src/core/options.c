@@ -39,6 +39,11 @@ const SdmOptionSpec sdm_option_table[] = {
      MAKE | SDM_CMD_MATCH | BLOCKS,
      "How matches are chosen from the costs: local takes the best one of each pixel; sgm (semi-global matching) "
      "and bp (belief propagation) also penalise differences between neighbours."},
+    {"--surface-filter", "NAME", SDM_OPT_CHOICE, AT(surface_filter), 0.0, 0.0, "auto|wiener|none", "auto",
+     MAKE | BLOCKS,
+     "Filter of the matched heights by their predicted noise: wiener smooths where the ground is plain within the "
+     "noise and restores what the correlation window blurs on ridges, after one more match; none does neither; "
+     "auto: wiener with zncc, else none."},
     {"--p1", "COST", SDM_OPT_INT, AT(p1), 1.0, SDM_P2_MAX, NULL, "by the cost", MAKE | SDM_CMD_MATCH | BLOCKS,
      "sgm: penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)."},
     {"--p2", "COST", SDM_OPT_INT, AT(p2), 1.0, SDM_P2_MAX, NULL, "by the cost", MAKE | SDM_CMD_MATCH | BLOCKS,
@@ -128,6 +133,7 @@ void sdm_options_default(SdmOptions *opt)
     *opt = (SdmOptions){
         .cost = "auto",
         .optimizer = "local",
+        .surface_filter = "auto",
         .paths = "8",
         .bp_outer = 1,
         .bp_inner = 2,

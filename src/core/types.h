@@ -37,6 +37,7 @@ typedef struct SdmOptions {
     int64_t memory_bytes;     /* budget of the process, bytes */
     int tile;                 /* edge of a tile of the DEM, cells; 0 = chosen from the budget */
     const char *fill;         /* holes that take interpolated heights: "none", "gentle", "all" */
+    const char *surface_filter; /* filter of the heights: "auto", "wiener", "none" */
     double hmin_m, hmax_m;    /* height range above the ellipsoid, metres; NaN = found without */
     const char *dem;          /* prior DEM that starts the surface; NULL = none */
     const char *dem_vertical; /* "auto", "ellipsoid", "egm96", "egm2008": datum of dem */

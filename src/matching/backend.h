@@ -68,6 +68,8 @@ typedef struct SdmMatchOps {
     /* Heights of invalid pixels: prior and changes around, with `far` and then with `near`. */
     SdmStatus (*fill)(void *state, const SdmFill *far, const SdmFill *near);
     SdmStatus (*smooth)(void *state);
+    /* Wiener filter of the heights by the noise of their matches: sdm_surface_wiener(). */
+    SdmStatus (*wiener)(void *state, float metres_per_px);
     /* Warp by the heights; ray intersection error and score of each pixel: sdm_level_ray_error().  The prior
      * is lost. */
     SdmStatus (*ray_error)(void *state, const SdmPass *pass);

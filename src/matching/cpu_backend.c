@@ -3,6 +3,7 @@
 #include "matching/cpu_backend.h"
 
 #include "matching/validation.h"
+#include "matching/wiener.h"
 
 #include <string.h>
 
@@ -214,6 +215,19 @@ static SdmStatus smooth(void *state)
     return sdm_surface_smooth(p->ctx, p->in->settings->kernels, &p->surface);
 }
 
+static SdmStatus wiener(void *state, float metres_per_px)
+{
+    SdmProcessor *const p = state;
+    const SdmMatchSettings *const set = p->in->settings;
+    float ratio[256];
+    const int around = sdm_stage_enter(p->ctx, 6);
+    sdm_wiener_ratios(set, ratio);
+    const SdmStatus st =
+        sdm_surface_wiener(p->ctx, set->kernels, &p->surface, p->task.left, ratio, metres_per_px);
+    sdm_stage_leave(p->ctx, around);
+    return st;
+}
+
 /* ---- validation ---- */
 
 static SdmStatus ray_error(void *state, const SdmPass *pass)
@@ -310,6 +324,7 @@ const SdmMatchOps sdm_processor_ops = {.open_level = open_level,
                                        .median = median,
                                        .fill = fill,
                                        .smooth = smooth,
+                                       .wiener = wiener,
                                        .ray_error = ray_error,
                                        .validate = validate,
                                        .saturated = saturated,

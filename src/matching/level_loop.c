@@ -97,6 +97,8 @@ static SdmStatus run_step(const Loop *l, const SdmStep *step)
         return ops->fill(l->state, &sdm_fill_far, &sdm_fill_near);
     case SDM_STEP_SMOOTH:
         return ops->smooth(l->state);
+    case SDM_STEP_WIENER:
+        return ops->wiener(l->state, sdm_metres_per_pixel(l->in, l->win->level));
     case SDM_STEP_RAY_ERROR:
         return ops->ray_error(l->state, &ray_error);
     case SDM_STEP_VALIDATE:
@@ -135,8 +137,9 @@ static SdmStatus match_levels(SdmContext *ctx, const SdmMatchBackend *b, const S
         *win = sdm_level_part(call, l);
         TRY(sdm_run_sequence(ctx, call->in, b, win, SDM_SEQUENCE_FINE_LEVEL));
     }
-    for (int i = 0; i < SDM_REPEATS; i++)
+    for (int i = 0; i < sdm_repeats(call->in->settings); i++)
         TRY(sdm_run_sequence(ctx, call->in, b, win, SDM_SEQUENCE_REPEAT));
+    TRY(sdm_run_sequence(ctx, call->in, b, win, SDM_SEQUENCE_RESTORE));
     TRY(sdm_run_sequence(ctx, call->in, b, win, SDM_SEQUENCE_VALIDATE));
 done:
     return st;

@@ -54,6 +54,8 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
     } else {
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
     }
+    const char *const filter = options ? options->surface_filter : "auto";
+    out->wiener = strcmp(filter, "wiener") == 0 || (strcmp(filter, "auto") == 0 && strcmp(cost, "zncc") == 0);
     if (!options)
         return SDM_OK;
     const SdmPenalties penalties = {.p1 = P1, .p2 = P2, .weight = BP_WEIGHT, .truncation = BP_TRUNCATION};

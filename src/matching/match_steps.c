@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/match_steps.h"
 
+#include "matching/wiener.h"
+
 #include <math.h>
 
 /* ---- the table ---- */
@@ -36,6 +38,7 @@ static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
                                      AFTER_MATCH};
 /* Residuals are within a pixel by now.  Noise of the surface would come back through the warp: smooth. */
 static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS), {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS}, CLEAN, FILL};
+static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER}};
 static const SdmStep validate[] = {{SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
                                    {SDM_STEP_VALIDATE, 2 * SDM_RAY_ERROR_HALF + 1, 0, SDM_ALWAYS}};
 static const SdmStep finish[] = {{SDM_STEP_SATURATED, 1, 0, SDM_ALWAYS},
@@ -54,6 +57,7 @@ SdmSteps sdm_steps(SdmSequence sequence)
     static const SdmSteps all[SDM_SEQUENCE_COUNT] = {
         [SDM_SEQUENCE_FINE_LEVEL] = STEPS(fine_level),
         [SDM_SEQUENCE_REPEAT] = STEPS(repeat),
+        [SDM_SEQUENCE_RESTORE] = STEPS(restore),
         [SDM_SEQUENCE_VALIDATE] = STEPS(validate),
         [SDM_SEQUENCE_FINISH] = STEPS(finish),
         [SDM_SEQUENCE_COARSE_FIRST] = STEPS(coarse_first),
@@ -62,6 +66,11 @@ SdmSteps sdm_steps(SdmSequence sequence)
         [SDM_SEQUENCE_CLEAN] = STEPS(clean),
     };
     return all[sequence];
+}
+
+int sdm_repeats(const SdmMatchSettings *set)
+{
+    return set->wiener ? 3 : 2;
 }
 
 const SdmFill sdm_fill_far = {.half = FAR_HALF, .least = 60, .else_prior = true},
@@ -81,6 +90,8 @@ bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int leve
 {
     if (step->when == SDM_ABOVE_LEVEL_0)
         return level > 0;
+    if (step->when == SDM_IF_WIENER)
+        return set->wiener;
     return step->when == SDM_ALWAYS || level > 0 || retry_range(set, level) > RETRY_RANGE;
 }
 
@@ -111,8 +122,9 @@ static int reach_of(SdmSequence sequence, const SdmMatchSettings *set, int level
 
 int sdm_match_halo(const SdmMatchSettings *set, int level)
 {
-    int sum = SDM_REPEATS * reach_of(SDM_SEQUENCE_REPEAT, set, 0) + reach_of(SDM_SEQUENCE_VALIDATE, set, 0) +
-              reach_of(SDM_SEQUENCE_FINISH, set, 0);
+    int sum = sdm_repeats(set) * reach_of(SDM_SEQUENCE_REPEAT, set, 0) +
+              (set->wiener ? reach_of(SDM_SEQUENCE_RESTORE, set, 0) : 0) +
+              reach_of(SDM_SEQUENCE_VALIDATE, set, 0) + reach_of(SDM_SEQUENCE_FINISH, set, 0);
     for (int l = 0; l <= level && l < set->coarse_level; l++)
         sum += reach_of(SDM_SEQUENCE_FINE_LEVEL, set, l) << l;
     const int unit = 1 << set->coarse_level;

@@ -17,6 +17,7 @@ typedef enum SdmStepKind {
     SDM_STEP_MEDIAN,     /* median of the valid heights */
     SDM_STEP_FILL,       /* heights of invalid pixels from the changes of valid ones: far, then near */
     SDM_STEP_SMOOTH,     /* (1 2 1) / 4 in both axes */
+    SDM_STEP_WIENER,     /* local Wiener filter of the heights by their predicted noise */
     SDM_STEP_RAY_ERROR,  /* ray intersection error, and the score over a larger window */
     SDM_STEP_VALIDATE,   /* accept or reject each pixel: terrain, score, mean ray intersection error */
     SDM_STEP_SATURATED,  /* give the reason of pixels without data that are saturated */
@@ -24,7 +25,7 @@ typedef enum SdmStepKind {
 } SdmStepKind;
 
 /* Where a step of a table does not run everywhere. */
-typedef enum SdmStepWhen { SDM_ALWAYS, SDM_IF_RETRIED, SDM_ABOVE_LEVEL_0 } SdmStepWhen;
+typedef enum SdmStepWhen { SDM_ALWAYS, SDM_IF_RETRIED, SDM_ABOVE_LEVEL_0, SDM_IF_WIENER } SdmStepWhen;
 
 typedef struct SdmStep {
     SdmStepKind kind;
@@ -40,7 +41,8 @@ typedef struct SdmSteps {
 
 typedef enum SdmSequence {
     SDM_SEQUENCE_FINE_LEVEL,    /* a level of a window, from the surface of the next coarser one */
-    SDM_SEQUENCE_REPEAT,        /* SDM_REPEATS times at level 0 */
+    SDM_SEQUENCE_REPEAT,        /* sdm_repeats() times at level 0 */
+    SDM_SEQUENCE_RESTORE,       /* then once */
     SDM_SEQUENCE_VALIDATE,      /* then once */
     SDM_SEQUENCE_FINISH,        /* and this */
     SDM_SEQUENCE_COARSE_FIRST,  /* a scene-wide level, refined already */
@@ -51,13 +53,14 @@ typedef enum SdmSequence {
 } SdmSequence;
 
 enum {
-    SDM_REPEATS = 2,
     SDM_RAY_ERROR_HALF = 5, /* of the window of the mean ray intersection error, px */
     SDM_SLOPE_HALF = 2,     /* of the window that tells how steep a filled height is, px */
     SDM_STEEP_HALF = 2      /* of the window in which one too steep a pixel keeps others from being filled, px */
 };
 
 SdmSteps sdm_steps(SdmSequence sequence);
+/* How often the pixels of level 0 are matched again. */
+int sdm_repeats(const SdmMatchSettings *set);
 /* Does the step run at that level? */
 bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int level);
 /* Pixels of the level on either side on which a pixel depends through the step; a retry's with the range that

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_cases.h"
 #include "matching/filters.h"
+#include "matching/wiener.h"
 
 typedef struct Shape {
     int w, h;
@@ -227,6 +228,44 @@ static void check_smooth_and_fill(Filters *f)
     free(filled);
 }
 
+static void check_wiener(Filters *f)
+{
+    uint64_t seed = (uint64_t)f->turn + 4;
+    float ratio[256];
+    int16_t *const left = malloc(2 * f->n);
+    assert_non_null(left);
+    fill_image(left, f->n, (enum Fill)(f->turn / N_SHAPES % FILL_END), 0, &seed);
+    for (int i = 0; i < 256; i++)
+        ratio[i] = (float)(i % 50) / 64.0f;
+    for (size_t i = 0; i < f->n; i++)
+        f->surface.score[i] = (uint8_t)(next_random(&seed) % 251);
+    SdmBuffer *score = put(f->surface.score, f->n), *image = put(left, 2 * f->n), *table = put(ratio, sizeof ratio);
+    SdmGpuSurface there = on_device(f);
+    there.score = score;
+    SdmBuffer *const out = put(NULL, 4 * f->n);
+    OK(sdm_gpu_wiener(test.ctx, &test.gpu, &there,
+                      &(SdmGpuWiener){.left = image, .ratio = table, .metres_per_px = 1.0f + (float)(f->turn % 30)},
+                      out));
+    OK(sdm_surface_wiener(test.ctx, &sdm_kernels_reference, &f->surface, left, ratio,
+                          1.0f + (float)(f->turn % 30)));
+    expect(out, f->surface.h_m, 4 * f->n, name_of("Wiener filter", f->s, f->turn));
+    sdm_buffer_free(&score);
+    sdm_buffer_free(&image);
+    sdm_buffer_free(&table);
+    free(left);
+}
+
+static void wieners_are_the_references(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 8 * N_SHAPES; turn++) {
+        Filters f;
+        filters_open(&f, turn);
+        check_wiener(&f);
+        filters_close(&f);
+    }
+}
+
 static void filters_are_the_references(void **state)
 {
     (void)state;
@@ -246,6 +285,7 @@ static int all(void)
         cmocka_unit_test(warps_are_the_references),
         cmocka_unit_test(pyramids_are_the_references),
         cmocka_unit_test(filters_are_the_references),
+        cmocka_unit_test(wieners_are_the_references),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,6 +110,95 @@ static void filters_are_the_references(void **state)
     }
 }
 
+/* ---- Wiener filter ---- */
+
+enum { WIENER_OUTPUTS = 4 };
+
+typedef struct WienerInput {
+    int w, step;
+    const float *h; /* five rows */
+    SdmNoiseRow noise;
+    SdmWienerRow wiener;
+} WienerInput;
+
+static void wiener_all(const SdmKernels *k, const WienerInput *in, void *const out[WIENER_OUTPUTS])
+{
+    const float *row[5];
+    for (int j = 0; j < 5; j++)
+        row[j] = in->h + (ptrdiff_t)(in->step == 4 && j == 0 ? 1 : j) * in->w;
+    k->blur_row(row, in->w, in->step, out[0]);
+    k->noise_row(&in->noise, out[1]);
+    k->square_row(row[1], row[2], in->noise.valid, in->w, 37.5f * (float)in->step, out[2]);
+    k->wiener_row(&in->wiener, out[3]);
+    for (int i = 0; i < WIENER_OUTPUTS; i++)
+        guarded_check(out[i], (size_t)in->w * 4);
+}
+
+static void wiener_compare(const WienerInput *in, int turn)
+{
+    void *want[WIENER_OUTPUTS], *have[WIENER_OUTPUTS];
+    for (int i = 0; i < WIENER_OUTPUTS; i++)
+        want[i] = guarded_alloc((size_t)in->w * 4);
+    wiener_all(&sdm_kernels_reference, in, want);
+    for (int l = 0; l < N_LEVELS; l++) {
+        const SdmKernels *const k = sdm_kernels_at(level_names[l]);
+        if (!k)
+            continue;
+        for (int i = 0; i < WIENER_OUTPUTS; i++)
+            have[i] = guarded_alloc((size_t)in->w * 4);
+        wiener_all(k, in, have);
+        for (int i = 0; i < WIENER_OUTPUTS; i++) {
+            if (memcmp(want[i], have[i], (size_t)in->w * 4) != 0)
+                fail_msg("%s Wiener kernel %d, width %d, turn %d", level_names[l], i, in->w, turn);
+            guarded_free(have[i]);
+        }
+    }
+    for (int i = 0; i < WIENER_OUTPUTS; i++)
+        guarded_free(want[i]);
+}
+
+/* Flat images and the noisiest, with and without nodata, sums of nothing and of the most. */
+static void wiener_is_the_reference(void **state)
+{
+    (void)state;
+    static const int widths[] = {1, 2, 5, 7, 16, 65, 255, 256, 261, 600};
+    uint64_t seed = 8;
+    float ratio[256];
+    for (int i = 0; i < 256; i++)
+        ratio[i] = (float)(255 - i) / 128.0f;
+    for (int turn = 0; turn < 200; turn++) {
+        const int w = widths[turn % 10];
+        const size_t n = (size_t)w * 5;
+        float *const h = malloc(n * sizeof *h);
+        int16_t *const left = malloc(n * sizeof *left);
+        int32_t *const sums = malloc(n * sizeof *sums);
+        uint16_t *const flags = malloc(n * sizeof *flags);
+        uint8_t *const score = malloc(n);
+        assert_true(h && left && sums && flags && score);
+        for (size_t i = 0; i < n; i++) {
+            h[i] = 100.0f + (float)(next_random(&seed) % (turn % 3 ? 100000u : 5u)) / 64.0f;
+            const int value = (int)(next_random(&seed) % (turn % 4 ? 4095u : 2u)) - 2047;
+            left[i] = (int16_t)(next_random(&seed) % (turn % 2 ? 40u : 4000u) == 0 ? SDM_PIXEL_NODATA : value);
+            sums[i] = next_random(&seed) % 3 == 0 ? 0 : (int32_t)(next_random(&seed) % 1936000000u);
+            flags[i] = next_random(&seed) % 8 ? 3 : 2;
+            score[i] = (uint8_t)(next_random(&seed) % 251);
+        }
+        WienerInput in = {.w = w, .step = 1 << turn % 3, .h = h};
+        in.noise = (SdmNoiseRow){.valid = flags, .score = score, .ratio = ratio, .width = w};
+        for (int j = 0; j < 5; j++)
+            in.noise.left[j] = left + (ptrdiff_t)j * w;
+        in.wiener = (SdmWienerRow){.high = h, .middle = h + w, .low = h + 2 * (ptrdiff_t)w, .noise = sums,
+                                   .energy = {sums + w, sums + 2 * (ptrdiff_t)w}, .share = 0.1f,
+                                   .gain = {1.7f, 1.0f}, .width = w};
+        wiener_compare(&in, turn);
+        free(h);
+        free(left);
+        free(sums);
+        free(flags);
+        free(score);
+    }
+}
+
 /* ---- points over cells ---- */
 
 enum { SPREAD_COLS = 9, SPREAD_ROWS = 6, SPREAD_PITCH = 11, SPREAD_POINTS = 200, SPREAD_TABLE = 1100 };
@@ -273,6 +362,7 @@ static void updates_are_the_references(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wiener_is_the_reference),
         cmocka_unit_test(filters_are_the_references),
         cmocka_unit_test(spreads_are_the_references),
         cmocka_unit_test(spread_by_hand),

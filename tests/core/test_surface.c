@@ -6,6 +6,7 @@
 
 #include "matching/filters.h"
 #include "matching/validation.h"
+#include "matching/wiener.h"
 
 static SdmSurface surface_of(int w, int h, const float *h_m, uint16_t flags)
 {
@@ -315,6 +316,83 @@ static void steps_at_the_rim_count(void **state)
     sdm_surface_free(&s);
 }
 
+/* ---- Wiener filter ---- */
+
+typedef struct Rough {
+    SdmSurface s;
+    int16_t *left;
+    float ratio[256];
+} Rough;
+
+/* A plane with noise; in the right half a ridge every 12 px, in the left one none. */
+static Rough rough_surface(int w, int h, int x0, int y0, int whole_w, float ridge_m)
+{
+    Rough r = {.s = surface_of(w, h, NULL, SDM_QA_VALID), .left = malloc((size_t)(w * h) * sizeof(int16_t))};
+    assert_non_null(r.left);
+    for (int i = 0; i < 256; i++)
+        r.ratio[i] = 0.05f;
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            const int at = y * w + x, u = x + x0, v = y + y0;
+            uint64_t seed = (uint64_t)(v * 4001 + u + 1);
+            const float noise = (float)(next_random(&seed) % 1000) / 500.0f - 1.0f;
+            const float slope = 0.5f * (float)u + 0.25f * (float)v;
+            const int phase = u % 12;
+            r.s.h_m[at] = slope + noise + (2 * u > whole_w ? ridge_m * (float)(phase < 6 ? phase : 12 - phase) : 0.0f);
+            r.s.score[at] = 240;
+            r.left[at] = (int16_t)(next_random(&seed) % 200);
+        }
+    return r;
+}
+
+static void rough_free(Rough *r)
+{
+    sdm_surface_free(&r->s);
+    free(r->left);
+}
+
+/* Root mean square of what is off the plane in columns x0..x1 - 1. */
+static double off_plane(const SdmSurface *s, int x0, int x1)
+{
+    double sum = 0.0;
+    int n = 0;
+    for (int y = 30; y < s->win.h - 30; y++)
+        for (int x = x0; x < x1; x++, n++) {
+            const double e = (double)s->h_m[y * s->win.w + x] - 0.5 * x - 0.25 * y;
+            sum += e * e;
+        }
+    return sqrt(sum / n);
+}
+
+/* Noise of the predicted size goes, a ridge above it stays and is not smoothed. */
+static void wiener_smooths_plains_alone(void **state)
+{
+    (void)state;
+    enum { W = 640, H = 220 };
+    Rough r = rough_surface(W, H, 0, 0, W, 20.0f);
+    const double plain = off_plane(&r.s, 30, W / 2 - 40), ridges = off_plane(&r.s, W / 2 + 40, W - 30);
+    assert_int_equal(sdm_surface_wiener(ctx, sdm_kernels_at("auto"), &r.s, r.left, r.ratio, 25.0f), SDM_OK);
+    assert_true(off_plane(&r.s, 30, W / 2 - 40) < 0.25 * plain);
+    assert_true(off_plane(&r.s, W / 2 + 40, W - 30) > 0.95 * ridges);
+    rough_free(&r);
+}
+
+/* A part of the window with the reach around it gives the same, with any number of threads. */
+static void wiener_agrees_in_cuts(void **state)
+{
+    (void)state;
+    enum { W = 700, H = 230, X = 90, Y = 17, CUT_W = 560, CUT_H = 200, R = SDM_WIENER_REACH };
+    Rough whole = rough_surface(W, H, 0, 0, W, 3.0f), cut = rough_surface(CUT_W, CUT_H, X, Y, W, 3.0f);
+    assert_int_equal(sdm_surface_wiener(ctx, sdm_kernels_at("auto"), &whole.s, whole.left, whole.ratio, 25.0f),
+                     SDM_OK);
+    assert_int_equal(sdm_surface_wiener(ctx3, &sdm_kernels_reference, &cut.s, cut.left, cut.ratio, 25.0f), SDM_OK);
+    for (int y = R; y < CUT_H - R; y++)
+        assert_memory_equal(cut.s.h_m + y * CUT_W + R, whole.s.h_m + (y + Y) * W + X + R,
+                            (CUT_W - 2 * R) * sizeof(float));
+    rough_free(&whole);
+    rough_free(&cut);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +402,10 @@ int main(void)
         cmocka_unit_test(cuts_and_threads_do_not_matter),
         cmocka_unit_test(fill_is_as_steep_as_the_limit),
         cmocka_unit_test(steps_at_the_rim_count),
+}
+
+        cmocka_unit_test(wiener_smooths_plains_alone),
+        cmocka_unit_test(wiener_agrees_in_cuts),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

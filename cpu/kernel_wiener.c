@@ -1,0 +1,125 @@
+/* Blurred surfaces and the noise of their matches -> the surface after a Wiener filter, a row at a time. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels.h"
+
+#include <stdbool.h>
+
+sdm_blur_row_fn SDM_NAME(blur_row);
+sdm_noise_row_fn SDM_NAME(noise_row);
+sdm_square_row_fn SDM_NAME(square_row);
+sdm_wiener_row_fn SDM_NAME(wiener_row);
+
+enum { BLOCK = 256, HALF = 2, SIDE = 2 * HALF + 1 };
+
+static inline float five(float a, float b, float c, float d, float e)
+{
+    return (((a + e) + 4.0f * (b + d)) + 6.0f * c) * 0.0625f;
+}
+
+void SDM_NAME(blur_row)(const float *const row[5], int width, int step, float *restrict out)
+{
+    const float *restrict const a = row[0], *restrict const b = row[1], *restrict const c = row[2];
+    const float *restrict const d = row[3], *restrict const e = row[4];
+    float column[BLOCK + 4 * 8];
+    const int reach = 2 * step;
+    for (int x0 = 0; x0 < width; x0 += BLOCK) {
+        const int n = width - x0 < BLOCK ? width - x0 : BLOCK, first = x0 - reach, end = x0 + n + reach;
+        const int from = first > 0 ? first : 0, to = end < width ? end : width;
+        for (int x = from; x < to; x++)
+            column[x - first] = five(a[x], b[x], c[x], d[x], e[x]);
+        for (int x = first; x < from; x++)
+            column[x - first] = column[from - first];
+        for (int x = to; x < end; x++)
+            column[x - first] = column[to - 1 - first];
+        const float *restrict const at = column + reach;
+        for (int i = 0; i < n; i++)
+            out[x0 + i] = five(at[i - reach], at[i - step], at[i], at[i + step], at[i + reach]);
+    }
+}
+
+/* Sums over five rows of the columns of a block and of two on either side. */
+typedef struct NoiseColumns {
+    int32_t sum[BLOCK + 2 * HALF], square[BLOCK + 2 * HALF], rise[BLOCK + 2 * HALF], bad[BLOCK + 2 * HALF];
+} NoiseColumns;
+
+static inline void noise_columns(const SdmNoiseRow *in, int from, int to, int first, NoiseColumns *s)
+{
+    for (int x = from; x < to; x++) {
+        int32_t sum = 0, square = 0, rise = 0, bad = 0;
+        for (int j = 0; j < SIDE; j++) {
+            const int16_t *const row = in->left[j];
+            const int32_t none = (row[x] == SDM_PIXEL_NODATA) | (row[x - 1] == SDM_PIXEL_NODATA) |
+                                 (row[x + 1] == SDM_PIXEL_NODATA);
+            const int32_t v = none ? 0 : row[x], across = none ? 0 : row[x + 1] - row[x - 1];
+            sum += v;
+            square += v * v;
+            rise += across * across;
+            bad |= none;
+        }
+        s->sum[x - first] = sum;
+        s->square[x - first] = square;
+        s->rise[x - first] = rise;
+        s->bad[x - first] = bad;
+    }
+}
+
+static inline int32_t sum_of(const int32_t *v, int i)
+{
+    return v[i] + v[i + 1] + v[i + 2] + v[i + 3] + v[i + 4];
+}
+
+void SDM_NAME(noise_row)(const SdmNoiseRow *in, int32_t *restrict out)
+{
+    NoiseColumns s;
+    for (int x0 = 0; x0 < in->width; x0 += BLOCK) {
+        const int n = in->width - x0 < BLOCK ? in->width - x0 : BLOCK, first = x0 - HALF, end = x0 + n + HALF;
+        const int from = first > 1 ? first : 1, to = end < in->width - 1 ? end : in->width - 1;
+        for (int i = 0; i < n + 2 * HALF; i++) {
+            s.sum[i] = s.square[i] = s.rise[i] = 0;
+            s.bad[i] = 1;
+        }
+        noise_columns(in, from, to, first, &s);
+        for (int i = 0; i < n; i++) {
+            const int x = x0 + i;
+            const int32_t sum = sum_of(s.sum, i), rise = sum_of(s.rise, i);
+            const float all = (float)sum, v = (float)sum_of(s.square, i) - all * all * 0.04f;
+            const float g = (float)(rise > 1 ? rise : 1);
+            const float noise = in->ratio[in->score[x]] * v / (3.0f * g) * 1048576.0f;
+            const float least = noise > 0.0f ? noise : 0.0f;
+            const float most = least < 1048576.0f ? least : 1048576.0f;
+            const bool known = (in->valid[x] & 1) && sum_of(s.bad, i) == 0;
+            out[x] = known ? (int32_t)most : 0;
+        }
+    }
+}
+
+void SDM_NAME(square_row)(const float *restrict a, const float *restrict b, const uint16_t *restrict valid,
+                          int width, float scale, int32_t *restrict out)
+{
+    for (int x = 0; x < width; x++) {
+        float d = (a[x] - b[x]) * scale;
+        d = d > -4000.0f ? d : -4000.0f;
+        d = d < 4000.0f ? d : 4000.0f;
+        const int32_t q = (int32_t)d;
+        out[x] = valid[x] & 1 ? q * q : 0;
+    }
+}
+
+static inline float shrunk(float noise, int32_t energy, float gain)
+{
+    const float e = (float)energy;
+    return e > noise ? gain * (1.0f - noise / e) : 0.0f;
+}
+
+void SDM_NAME(wiener_row)(const SdmWienerRow *in, float *restrict out)
+{
+    const float *restrict const high = in->high, *restrict const middle = in->middle, *restrict const low = in->low;
+    const int32_t *restrict const noise = in->noise, *restrict const first = in->energy[0],
+                                  *restrict const second = in->energy[1];
+    const float share = in->share, gain0 = in->gain[0], gain1 = in->gain[1];
+    for (int x = 0; x < in->width; x++) {
+        const float n = share * (float)noise[x];
+        const float g0 = shrunk(n, first[x], gain0), g1 = shrunk(n, second[x], gain1);
+        out[x] = (low[x] + g1 * (middle[x] - low[x])) + g0 * (high[x] - middle[x]);
+    }
+}
