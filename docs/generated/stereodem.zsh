@@ -161,11 +161,17 @@ _stereodem() {
             '--pointing-along[Pointing error of the right view, rows]:PX:' \
             '--jitter[Amplitude of the right views jitter on both axes, pixels]:PX:' \
             '--jitter-frequency[Frequency of the jitter, cycles a row]:CYCLES:' \
+            '--jitter-left[Jitter of the left view as a sum of up to 8 sines, AMPLITUDEWAVELENGTH in pixels and rows, separated by commas, such as 0.15300,0.0890]:LIST:' \
+            '--jitter-right[The same of the right view, added to --jitter]:LIST:' \
             '--orbit-noise[Sigma of the metadatas positions, metres]:METRES:' \
             '--velocity-noise[Sigma of the metadatas velocities, metres a second]:M/S:' \
             '--cloud[Share of the left image under cloud, 0..1]:SHARE:' \
             '--lake[Share of the scene under a lake, 0..1]:SHARE:' \
             '--ocean[Share of the scene under an ocean at height 0, in the west, 0..1]:SHARE:' \
+            '--reference[Posting of a reference DEM to write, reference.tif, metres as global DEMs of 30 or 90 m are, with noise that grows with the slope, a long-wave error, forest on 15 %, voids on 3 %, shifted by 7, -5 and 3 m (east, north, up)]:METRES:' \
+            '--change[With --reference where the scene has changed since]:NAME:(none blobs ellipse valley band)' \
+            '--change-share[Share of the scene that has changed, 0..0.5]:SHARE:' \
+            '--reference-seed[Seed of the reference and of the change]:N:' \
             '--seed[Seed of terrain, texture and noise another one, another scene]:N:' \
             '--error-seed[Another scene of the same ground seed of noise, striping, metadata noise, clouds and waves, and the phase of the jitter; 0 takes --seed]:N:' \
             '--overwrite[Replace an existing folder]' \
