@@ -32,7 +32,7 @@ static const double MORE_GAIN = 0.998;         /* two waves, of the error of str
 static const double LONGEST_ROWS = 9000.0, SHORTEST_ROWS = 120.0; /* waves */
 static const double LONG_ROWS = 1200.0;        /* waves that a reference has errors of, too */
 /* Of the classes of slope whose median is the constant: the first one that enough points exceed. */
-static const double CENTRE_WEIGHTS[] = {2.5, 1.5, 0.0};
+static const double CENTRE_WEIGHTS[] = {2.0, 1.0, 0.0};
 static const double STRIPS_A_WAVE = 3.0;       /* at least */
 static const double LEFT_SIGMA_PX = 0.02;      /* ridge: waves of the left view are the less likely ones */
 static const double LEAST_SCALE_PX = 1e-4;
