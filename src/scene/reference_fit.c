@@ -440,6 +440,10 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
     for (int round = 0; round < ROUNDS; round++) {
         TRY(sdm_check_stop(ctx));
         sdm_reference_shift(&w->s, w->use, w->scratch, w->threads, &w->shift);
+        if (w->shift.undetermined) { /* a shift that is no better known than that does more harm than good */
+            w->shift.shift_m[0] = w->shift.shift_m[1] = 0.0;
+            (void)sdm_reference_compare(&w->s, w->shift.shift_m, w->threads);
+        }
         fill_points(w);
         apply_change(w);
         if (used_points(w) < LEAST_USED) {

@@ -262,8 +262,8 @@ static bool counts(const SdmReferenceSample *a, const uint8_t *use)
 }
 
 /* A step of the shift: the normal equations of the samples near the median. */
-static int find_step(const SdmReferenceSamples *s, const uint8_t *use, float *work, SdmReferenceShift *shift,
-                     double step_m[3])
+static int find_step(const SdmReferenceSamples *s, const uint8_t *use, double cell_m, float *work,
+                     SdmReferenceShift *shift, double step_m[3])
 {
     double sums[SDM_NUTH_KAAB_SUMS] = {0}, median;
     int64_t n = 0;
@@ -281,17 +281,17 @@ static int find_step(const SdmReferenceSamples *s, const uint8_t *use, float *wo
         for (int k = 0; k < SDM_NUTH_KAAB_SUMS; k++)
             sums[k] += terms[k];
     }
-    return sdm_nuth_kaab_step(sums, fmax(shift->nmad_m, LEAST_NMAD_M), s->pixel_m, step_m);
+    return sdm_nuth_kaab_step(sums, fmax(shift->nmad_m, LEAST_NMAD_M), cell_m, step_m);
 }
 
 void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,
                          SdmReferenceShift *out)
 {
+    double step_m[3];
     out->converged = false;
     (void)compare(s, out->shift_m, SHIFT_EVERY, threads);
     for (int round = 0; round < ROUNDS && !out->converged; round++) {
-        double step_m[3];
-        out->undetermined = find_step(s, use, work, out, step_m);
+        (void)find_step(s, use, s->plane.grid.spacing, work, out, step_m);
         out->shift_m[0] += step_m[0];
         out->shift_m[1] += step_m[1];
         out->shift_m[2] = -step_m[2];
@@ -300,5 +300,6 @@ void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float
             break;
         (void)compare(s, out->shift_m, SHIFT_EVERY, threads);
     }
+    out->undetermined = find_step(s, use, s->pixel_m, work, out, step_m);
     (void)compare(s, out->shift_m, 1, threads);
 }

@@ -50,7 +50,7 @@ typedef struct SdmReferenceShift {
     double shift_m[3];    /* east, north, up: to be added to the surface to lay it on the reference */
     double nmad_m;        /* of what remains */
     bool converged;
-    int undetermined;     /* 0..2 horizontal directions that the ground does not determine */
+    int undetermined;     /* 0..2 horizontal directions that the ground does not determine to half a pixel */
 } SdmReferenceShift;
 
 /* The horizontal shift by Nuth and Kaab (2011), iterated to 0.02 m, of the samples for which use[point] is not 0
