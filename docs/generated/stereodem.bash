@@ -11,6 +11,7 @@ _stereodem() {
     'run --vertical') words='ellipsoid egm96 egm2008' ;;
     'run --cost') words='auto zncc census sad' ;;
     'run --optimizer') words='local sgm bp' ;;
+    'run --surface-filter') words='auto wiener none' ;;
     'run --p1') words='' ;;
     'run --p2') words='' ;;
     'run --paths') words='4 8' ;;
@@ -89,11 +90,17 @@ _stereodem() {
     'simulate --pointing-along') words='' ;;
     'simulate --jitter') words='' ;;
     'simulate --jitter-frequency') words='' ;;
+    'simulate --jitter-left') words='' ;;
+    'simulate --jitter-right') words='' ;;
     'simulate --orbit-noise') words='' ;;
     'simulate --velocity-noise') words='' ;;
     'simulate --cloud') words='' ;;
     'simulate --lake') words='' ;;
     'simulate --ocean') words='' ;;
+    'simulate --reference') words='' ;;
+    'simulate --change') words='none blobs ellipse valley band' ;;
+    'simulate --change-share') words='' ;;
+    'simulate --reference-seed') words='' ;;
     'simulate --seed') words='' ;;
     'simulate --error-seed') words='' ;;
     'simulate --threads') words='' ;;
@@ -104,6 +111,7 @@ _stereodem() {
     'plan --vertical') words='ellipsoid egm96 egm2008' ;;
     'plan --cost') words='auto zncc census sad' ;;
     'plan --optimizer') words='local sgm bp' ;;
+    'plan --surface-filter') words='auto wiener none' ;;
     'plan --p1') words='' ;;
     'plan --p2') words='' ;;
     'plan --paths') words='4 8' ;;
@@ -177,12 +185,12 @@ _stereodem() {
     esac
     if [ "$words" = - ] && [[ $word == -* ]]; then
         case ${COMP_WORDS[1]} in
-        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --cpu-level --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --quiet --verbose --log' ;;
+        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --cpu-level --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --quiet --verbose --log' ;;
         info) words='--help --tr --t_srs --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --config --quiet --verbose --log' ;;
         compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --aligned --difference --model --track --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
         stack) words='--help --list --align --bias --dem-vertical --no-filled --output --tr --t_srs --vertical --threads --memory --co --config --overwrite --quiet --verbose --log' ;;
-        simulate) words='--help --output --layout --with-rpc --terrain --shape --width --height --gsd --lon --lat --roll --base-height --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --orbit-noise --velocity-noise --cloud --lake --ocean --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
-        plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
+        simulate) words='--help --output --layout --with-rpc --terrain --shape --width --height --gsd --lon --lat --roll --base-height --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --jitter-left --jitter-right --orbit-noise --velocity-noise --cloud --lake --ocean --reference --change --change-share --reference-seed --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
+        plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
         tile) words='--help --count --index-env --index-base --wait --cpu-level --threads --quiet --verbose --log' ;;
         merge) words='--help --output --threads --overwrite --keep-job --quiet --verbose --log' ;;
         status) words='--help --threads --quiet --verbose --log' ;;

@@ -30,6 +30,7 @@ _stereodem() {
             '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
             '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
             '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation) also penalise differences between neighbours]:NAME:(local sgm bp)' \
+            '--surface-filter[Filter of the matched heights by their predicted noise wiener smooths where the ground is plain within the noise and restores what the correlation window blurs on ridges, after one more match; none does neither; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
@@ -43,7 +44,7 @@ _stereodem() {
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
-            '--fill[Small holes to fill with interpolated heights none; gentle, where these are no steeper than 20 degrees on the ground, so that no cliffs are invented; or all]:HOLES:(none gentle all)' \
+            '--fill[Small holes to fill with interpolated heights none; gentle, where these are no steeper than 20 degrees on the ground, so that no cliffs are invented (pixels below 5 m, which show walls all); or all]:HOLES:(none gentle all)' \
             '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
             '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
             '--dem[DEM to start from, heights in metres]:FILE:_files' \
@@ -193,6 +194,7 @@ _stereodem() {
             '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
             '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
             '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation) also penalise differences between neighbours]:NAME:(local sgm bp)' \
+            '--surface-filter[Filter of the matched heights by their predicted noise wiener smooths where the ground is plain within the noise and restores what the correlation window blurs on ridges, after one more match; none does neither; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
@@ -205,7 +207,7 @@ _stereodem() {
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
-            '--fill[Small holes to fill with interpolated heights none; gentle, where these are no steeper than 20 degrees on the ground, so that no cliffs are invented; or all]:HOLES:(none gentle all)' \
+            '--fill[Small holes to fill with interpolated heights none; gentle, where these are no steeper than 20 degrees on the ground, so that no cliffs are invented (pixels below 5 m, which show walls all); or all]:HOLES:(none gentle all)' \
             '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
             '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
             '--dem[DEM to start from, heights in metres]:FILE:_files' \

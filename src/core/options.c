@@ -79,7 +79,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "--optimizer sgm or bp, cells near the edges of blocks may differ slightly."},
     {"--fill", "HOLES", SDM_OPT_CHOICE, AT(fill), 0.0, 0.0, "none|gentle|all", "gentle", MAKE | BLOCKS,
      "Small holes to fill with interpolated heights: none; gentle, where these are no steeper than 20 degrees on "
-     "the ground, so that no cliffs are invented; or all. NAME_qa.tif marks filled cells."},
+     "the ground, so that no cliffs are invented (pixels below 5 m, which show walls: all); or all. NAME_qa.tif "
+     "marks filled cells."},
     {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene",
      SCENE | BLOCKS,
      "Lowest height to search, in metres above the ellipsoid."},

@@ -47,11 +47,11 @@ static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
 
 /* Pixels smaller than this, metres, show walls, trees and their shadows: outliers in a window, to which
  * census is less sensitive than correlation (docs/optimizers.md). */
-#define CENSUS_BELOW_M 5.0
+#define WALLS_BELOW_M 5.0
 
 const char *sdm_cost_for(const char *asked, double gsd_m)
 {
-    return strcmp(asked, "auto") != 0 ? asked : gsd_m < CENSUS_BELOW_M ? "census" : "zncc";
+    return strcmp(asked, "auto") != 0 ? asked : gsd_m < WALLS_BELOW_M ? "census" : "zncc";
 }
 
 /* Sensor noise to expect, in units of the quantised left image. */
@@ -62,10 +62,11 @@ static float noise_q(const SdmRadiometry *left)
 
 #define STEEPEST_FILL 0.36397 /* tan 20 deg: steeper holes are cliffs that a mean of their rim does not show */
 
-/* How steep filled heights may be. */
+/* How steep filled heights may be.  Where pixels show walls, a step beside a hole is no sign of a guess: there
+ * "gentle" fills as "all" does. */
 static void limit_fill(const SdmOptions *o, const SdmFrame *f, SdmFillLimit *out)
 {
-    if (strcmp(o->fill, "gentle") != 0)
+    if (strcmp(o->fill, "gentle") != 0 || f->gsd_m < WALLS_BELOW_M)
         return;
     out->rise_m = (float)(STEEPEST_FILL * f->gsd_m);
     for (int k = 0; k < 2; k++)

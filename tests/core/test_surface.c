@@ -396,14 +396,14 @@ static void wiener_agrees_in_cuts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(median_by_hand),      cmocka_unit_test(reject_by_hand),
-        cmocka_unit_test(fill_by_hand),        cmocka_unit_test(smooth_by_hand),
+        cmocka_unit_test(median_by_hand),
+        cmocka_unit_test(reject_by_hand),
+        cmocka_unit_test(fill_by_hand),
+        cmocka_unit_test(smooth_by_hand),
         cmocka_unit_test(refine_keeps_planes),
         cmocka_unit_test(cuts_and_threads_do_not_matter),
         cmocka_unit_test(fill_is_as_steep_as_the_limit),
         cmocka_unit_test(steps_at_the_rim_count),
-}
-
         cmocka_unit_test(wiener_smooths_plains_alone),
         cmocka_unit_test(wiener_agrees_in_cuts),
     };
