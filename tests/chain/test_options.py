@@ -108,13 +108,13 @@ def part_terrain():
     mirrored[:, half:2 * half] = h[:, :half][:, ::-1]
     void[: h.shape[0] // 4] = -9999
     for name, data, word in (("natural", h, None), ("mirrored", mirrored, "mirror image"), ("void", void, "are voids")):
-        out = gdal.GetDriverByName("GTiff").Create(at(name + ".tif"), h.shape[1], h.shape[0], 1, gdal.GDT_Float32)
+        out = gdal.GetDriverByName("GTiff").Create(at("terrain_" + name + ".tif"), h.shape[1], h.shape[0], 1, gdal.GDT_Float32)
         out.SetGeoTransform(geo)
         out.SetProjection(source.GetProjection())
         out.GetRasterBand(1).SetNoDataValue(-9999)
         out.GetRasterBand(1).WriteArray(data)
         out = None
-        done = t.call([t.PROGRAM, "simulate", "-o", at("on_" + name), "--terrain", at(name + ".tif"), "--width", 100, "--height", 100])
+        done = t.call([t.PROGRAM, "simulate", "-o", at("on_" + name), "--terrain", at("terrain_" + name + ".tif"), "--width", 100, "--height", 100])
         told = [l for l in done.stderr.splitlines() if "mirror image" in l or "are voids" in l]
         t.expect(done.returncode == 0 and len(told) == (word is not None) and all(word in l for l in told),
                  "%s: %s" % (name, told or "nothing to tell"))
@@ -319,7 +319,7 @@ def part_cost():
         pair = t.simulate(at(name), "--layout", "rpc", "--width", 340, "--height", 340, "--gsd", gsd, "--relief", 40 * gsd,
                           "--lon", 7, "--lat", 45)
         images = [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")]
-        usual, named = at(name + ".tif"), at(name + cost + ".tif")
+        usual, named = at("terrain_" + name + ".tif"), at(name + cost + ".tif")
         if t.expect(t.run(images, usual, "--cost", "auto") and t.run(images, named, "--cost", cost), "pixels of %g m: auto and %s" % (gsd, cost)):
             with open(t.companion(usual, ".json")) as report:
                 t.expect(json.load(report)["scene"]["cost"] == cost, "pixels of %g m are matched by %s" % (gsd, cost))
@@ -348,7 +348,7 @@ def part_parallel():
     wkt.ImportFromEPSG(32632)
     for name, data, kind in (("par_left", left, gdal.GDT_Byte), ("par_right", right, gdal.GDT_Byte),
                              ("par_truth", height, gdal.GDT_Float32)):
-        out = gdal.GetDriverByName("GTiff").Create(at(name + ".tif"), size, size, 1, kind)
+        out = gdal.GetDriverByName("GTiff").Create(at("terrain_" + name + ".tif"), size, size, 1, kind)
         out.SetGeoTransform([400000, spacing, 0, 5000000, 0, -spacing])
         out.SetProjection(wkt.ExportToWkt())
         data = data if kind == gdal.GDT_Float32 else np.clip(np.rint(128 + 25 * data), 1, 254)
