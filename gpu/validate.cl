@@ -159,7 +159,7 @@ FUNCTION bool all_gentle(const Filling *f, GLOBAL const float *h_m, int x, int y
 
 /* Filled pixels that both views see, over terrain and gentle, become valid and filled in `out`; the others keep
  * their flags, those that are too steep with QA_FILLED.  limited 0: however steep they are. */
-KERNEL ANY_GROUP
+KERNEL ANY_GROUP_WIDE
 accept_filled(GLOBAL const uchar *filled, int w, int h, GLOBAL const ushort *distance_px, int u0, int v0,
               int level, int terrain_w, int terrain_h, GLOBAL const float *h_m, GLOBAL const ushort *flags,
               int limited, float rise_m, float slant_u, float slant_v, GLOBAL ushort *out)

@@ -348,7 +348,7 @@ def part_parallel():
     wkt.ImportFromEPSG(32632)
     for name, data, kind in (("par_left", left, gdal.GDT_Byte), ("par_right", right, gdal.GDT_Byte),
                              ("par_truth", height, gdal.GDT_Float32)):
-        out = gdal.GetDriverByName("GTiff").Create(at("terrain_" + name + ".tif"), size, size, 1, kind)
+        out = gdal.GetDriverByName("GTiff").Create(at(name + ".tif"), size, size, 1, kind)
         out.SetGeoTransform([400000, spacing, 0, 5000000, 0, -spacing])
         out.SetProjection(wkt.ExportToWkt())
         data = data if kind == gdal.GDT_Float32 else np.clip(np.rint(128 + 25 * data), 1, 254)
