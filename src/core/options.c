@@ -166,6 +166,13 @@ static bool is_default(const SdmOptionSpec *spec, const void *opts, const void *
         memcpy(&y, b, sizeof y);
         return x == y || (isnan(x) && isnan(y));
     }
+    case SDM_OPT_TEXT:
+    case SDM_OPT_CHOICE: { /* not given, where that is the default */
+        const char *x, *y;
+        memcpy(&x, a, sizeof x);
+        memcpy(&y, b, sizeof y);
+        return !x && !y;
+    }
     default:
         return false;
     }

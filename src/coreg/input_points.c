@@ -302,7 +302,8 @@ SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInpu
     raster->file = GDALOpenEx(name ? name : path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     OGRLayerH const layer = raster->file ? GDALDatasetGetLayer(raster->file, 0) : NULL;
     if (!layer) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "reference %s: cannot be opened as points (GDAL: %s)", path,
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "reference %s: GDAL finds neither a raster nor points in it (%s); give a DEM, a vector file with Z, "
+                      "or a table whose first line names its columns", path,
                       raster->file ? "it has no layer" : CPLGetLastErrorMsg());
         goto done;
     }

@@ -172,22 +172,32 @@ static int class_of(const SdmAlongPoint *p)
     return c < CLASSES ? c : CLASSES - 1;
 }
 
-/* Points of a class of slope weigh by the inverse square of its residuals' NMAD.  residual: of each point. */
-static void weigh_classes(const Fit *f, const double *residual)
+/* Residuals of the points from a model, whether they are used or not -> residual. */
+static void find_residuals(const Fit *f, const Model *m, double *residual)
+{
+    for (size_t i = 0; i < f->task->count; i++)
+        residual[i] = (double)f->task->point[i].value_px - model_at_point(f, m, &f->task->point[i]);
+}
+
+/* The residuals of the points that are used, of one class of slope or of all (-1) -> point_work; @return how many. */
+static int64_t gather(const Fit *f, const double *residual, int class_wanted)
 {
     const SdmAlongTask *const t = f->task;
-    double spread[CLASSES], all;
-    size_t n = 0;
+    int64_t n = 0;
     for (size_t i = 0; i < t->count; i++)
-        if (t->point[i].use)
+        if (t->point[i].use && (class_wanted < 0 || class_of(&t->point[i]) == class_wanted))
             f->point_work[n++] = residual[i];
-    all = fmax(sdm_nmad_f64(f->point_work, (int64_t)n, NULL), LEAST_SCALE_PX);
+    return n;
+}
+
+/* Points of a class of slope weigh by the inverse square of its residuals' NMAD.  all: the NMAD of all that are used. */
+static void weigh_classes(const Fit *f, const double *residual, double all)
+{
+    const SdmAlongTask *const t = f->task;
+    double spread[CLASSES];
     for (int c = 0; c < CLASSES; c++) {
-        n = 0;
-        for (size_t i = 0; i < t->count; i++)
-            if (t->point[i].use && class_of(&t->point[i]) == c)
-                f->point_work[n++] = residual[i];
-        spread[c] = n >= 50 ? fmax(sdm_nmad_f64(f->point_work, (int64_t)n, NULL), 0.2 * all) : all;
+        const int64_t n = gather(f, residual, c);
+        spread[c] = n >= 50 ? fmax(sdm_nmad_f64(f->point_work, n, NULL), 0.2 * all) : all;
     }
     for (size_t i = 0; i < t->count; i++) {
         const double s = all / spread[class_of(&t->point[i])];
@@ -236,19 +246,13 @@ static bool make_strip(const Fit *f, const Model *m, const double *residual, dou
 /* All strips about a model, with weights of at most the median one. */
 static void make_strips(Fit *f, const Model *m)
 {
-    const SdmAlongTask *const t = f->task;
-    double *const residual = f->point_work + t->count;
-    size_t n = 0;
-    for (size_t i = 0; i < t->count; i++)
-        residual[i] = (double)t->point[i].value_px - model_at_point(f, m, &t->point[i]);
-    weigh_classes(f, residual);
-    for (size_t i = 0; i < t->count; i++)
-        if (t->point[i].use)
-            f->point_work[n++] = residual[i];
-    const double scale = POINT_TUKEY * fmax(sdm_nmad_f64(f->point_work, (int64_t)n, NULL), LEAST_SCALE_PX);
+    double *const residual = f->point_work + f->task->count;
+    find_residuals(f, m, residual);
+    const double nmad = fmax(sdm_nmad_f64(f->point_work, gather(f, residual, -1), NULL), LEAST_SCALE_PX);
+    weigh_classes(f, residual, nmad);
     f->strips = 0;
     for (int c = 0; c < f->cells; c++)
-        f->strips += make_strip(f, m, residual, scale, c, &f->strip[f->strips]);
+        f->strips += make_strip(f, m, residual, POINT_TUKEY * nmad, c, &f->strip[f->strips]);
     for (int i = 0; i < f->strips; i++)
         f->work[i] = f->strip[i].weight;
     const double most = sdm_median_f64(f->work, f->strips);
@@ -324,7 +328,7 @@ static bool fit_model(const Fit *f, const Part *part, Model *m)
     return true;
 }
 
-/* Residuals of the strips with a model that becomes the best one. */
+/* A model becomes the best one: residuals of the strips, and their NMAD. */
 static void keep_model(Fit *f, const Model *m)
 {
     fill_basis(f, m);
@@ -705,16 +709,22 @@ static void centre_constant(const Fit *f, Model *m)
 
 static void measure_points(const Fit *f, const Model *m, SdmAlongReport *r)
 {
-    const SdmAlongTask *const t = f->task;
-    size_t n = 0;
+    double *const residual = f->point_work + f->task->count;
     int seen = 0;
-    for (size_t i = 0; i < t->count; i++)
-        if (t->point[i].use)
-            f->point_work[n++] = (double)t->point[i].value_px - model_at_point(f, m, &t->point[i]);
-    r->point_px = sdm_nmad_f64(f->point_work, (int64_t)n, NULL);
+    find_residuals(f, m, residual);
+    r->point_px = sdm_nmad_f64(f->point_work, gather(f, residual, -1), NULL);
     for (int i = 0; i < f->strips; i++)
         seen += i == 0 || f->strip[i].bin != f->strip[i - 1].bin;
     r->rows_seen = (double)seen / f->bins;
+}
+
+/* Error of a model by cross-validation, of means by row. */
+static void measure_rows(const Fit *f, const Model *m, double clip, double error_px[SDM_ALONG_SCHEMES])
+{
+    double of_scheme[SCHEMES];
+    (void)cross_validate(f, m, BY_ROW, clip, NULL, of_scheme);
+    error_px[SDM_ALONG_BY_ROWS] = of_scheme[0];
+    error_px[SDM_ALONG_BY_COLUMNS] = fmax(of_scheme[1], of_scheme[2]);
 }
 
 static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, Fit *f)
@@ -750,13 +760,11 @@ static void close_fit(Fit *f)
 /* The median of the points that are used, as a model. */
 static Model start_model(const Fit *f)
 {
-    const SdmAlongTask *const t = f->task;
     Model m = {.degree = 0};
-    size_t n = 0;
-    for (size_t i = 0; i < t->count; i++)
-        if (t->point[i].use)
-            f->point_work[n++] = (double)t->point[i].value_px;
-    m.coef[0] = sdm_median_f64(f->point_work, (int64_t)n);
+    double *const value = f->point_work + f->task->count;
+    for (size_t i = 0; i < f->task->count; i++)
+        value[i] = (double)f->task->point[i].value_px;
+    m.coef[0] = sdm_median_f64(f->point_work, gather(f, value, -1));
     return m;
 }
 
@@ -789,21 +797,13 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
     (void)fit_model(&f, &all, &m);
     keep_model(&f, &m);
     const double clip = 3.0 * f.scale_px + 1.0;
-    const Model constant = {.degree = 0};
-    double error_px[SCHEMES];
-    (void)cross_validate(&f, &m, BY_ROW, clip, NULL, error_px);
-    report->fitted_px[SDM_ALONG_BY_ROWS] = error_px[0];
-    report->fitted_px[SDM_ALONG_BY_COLUMNS] = fmax(error_px[1], error_px[2]);
+    measure_rows(&f, &m, clip, report->fitted_px);
     centre_constant(&f, &m);
     measure_points(&f, &m, report);
     write_result(&f, &m, out);
-    for (int i = 0; i < f.strips; i++) /* a fit of the constant starts at the residuals of a constant */
-        f.residual[i] = f.strip[i].value_px - m.coef[0];
-    memcpy(f.work, f.residual, (size_t)f.strips * sizeof *f.work);
-    f.scale_px = fmax(sdm_nmad_f64(f.work, f.strips, NULL), LEAST_SCALE_PX);
-    (void)cross_validate(&f, &constant, BY_ROW, clip, NULL, error_px);
-    report->constant_px[SDM_ALONG_BY_ROWS] = error_px[0];
-    report->constant_px[SDM_ALONG_BY_COLUMNS] = fmax(error_px[1], error_px[2]);
+    const Model constant = {.degree = 0, .coef = {m.coef[0]}};
+    keep_model(&f, &constant); /* a fit of the constant starts at the residuals of a constant */
+    measure_rows(&f, &constant, clip, report->constant_px);
 done:
     sdm_free(&s.row);
     close_fit(&f);

@@ -202,7 +202,7 @@ static void change_shape(const Truth *t, bool band, float *change_m)
 static SdmStatus make_change(const Truth *t, float *change_m)
 {
     SdmStatus st = SDM_OK;
-    const char *const kind = t->sc->opt->change;
+    const char *const kind = t->sc->opt->change ? t->sc->opt->change : "blobs";
     if (strcmp(kind, "blobs") == 0)
         TRY(change_blobs(t, change_m));
     else if (strcmp(kind, "valley") == 0)

@@ -110,7 +110,6 @@ void sdm_simulate_default(SdmSimulateOptions *opt)
                                 .texture_dn = 16.0,
                                 .noise_dn = 1.0,
                                 .jitter_frequency = 0.0033,
-                                .change = "blobs",
                                 .change_share = 0.1,
                                 .reference_seed = 1,
                                 .seed = 1};
@@ -151,6 +150,8 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
     TRY(sim_parse_jitter(ctx, 1, opt->jitter_right, wave, &waves[1]));
     if (!opt->output || !opt->output[0])
         return sdm_fail(ctx, SDM_ERR_USAGE, "simulate needs a folder to write; give --output DIR");
+    if (opt->change && !(opt->reference_m > 0.0))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--change: needs --reference METRES, found none");
     if (isnan(opt->lon_deg) != isnan(opt->lat_deg))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--lon and --lat belong together, found %s alone",
                         isnan(opt->lat_deg) ? "--lon" : "--lat");

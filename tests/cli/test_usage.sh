@@ -32,6 +32,7 @@ expect 2 "ends in .tif" compare dem.tif reference.tif --difference d.png
 expect 2 "expected one of shift, tilt, track" compare dem.tif reference.tif --model plane
 expect 2 "stereodem simulate: -o is missing" simulate
 expect 2 "--lon and --lat belong together, found --lon alone" simulate -o "$work/place" --lon 5
+expect 2 "--change: needs --reference METRES, found none" simulate -o "$work/place" --change blobs
 
 expect 1 "stereodem info: " info "$work/absent.hdf"
 expect 1 "absent.hdf" run "$work/absent.hdf" -o "$work/dem.tif"

@@ -60,7 +60,7 @@ apt-get -q -y purge stereodem libstereodem1 libstereodem-dev python3-stereodem
 left=$(find / -xdev -path /proc -prune -o -path /try -prune -o -name '*stereodem*' -print)
 [ -z "$left" ] || { echo "left: $left"; exit 1; }
 E2
-if env -i PYTHONDONTWRITEBYTECODE=1 PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 chroot "$tree" sh /try/run >"$log" 2>&1; then
+if env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 chroot "$tree" sh /try/run >"$log" 2>&1; then
     grep -E '^(stereodem|python) [0-9]|columns: ' "$log"
     echo "bare tree: installed, tried and removed"
 else

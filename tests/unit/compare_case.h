@@ -88,18 +88,41 @@ static inline void write_flat(const char *path, const float values[12], const ch
     write_raster(path, &r);
 }
 
-static inline SdmStatus run(const SdmCompareOptions *opt, SdmCompareResult *out, char *error, size_t size)
+/* Compare DEM with a reference.  error: the sentence of a failure; NULL: printed. */
+static inline SdmStatus run_with(const char *reference, const SdmCompareOptions *opt, SdmCompareResult *out, char *error,
+                                 size_t size)
 {
     SdmContext *ctx = NULL;
-    const SdmCompareOptions none = {0};
+    const SdmCompareOptions none = {.track_deg = (double)NAN};
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
-    const SdmStatus st = sdm_compare_dems(ctx, DEM, REF, opt ? opt : &none, out);
+    const SdmStatus st = sdm_compare_dems(ctx, DEM, reference, opt ? opt : &none, out);
     if (error)
         snprintf(error, size, "%s", sdm_error(ctx));
     else if (st)
         print_error("%s\n", sdm_error(ctx));
     sdm_close(&ctx);
     return st;
+}
+
+static inline SdmStatus run(const SdmCompareOptions *opt, SdmCompareResult *out, char *error, size_t size)
+{
+    return run_with(REF, opt, out, error, size);
+}
+
+/* The comparison with a reference ends with that status and one sentence that holds the words. */
+static inline void refused_with(const char *reference, const SdmCompareOptions *opt, SdmStatus expected, const char *words)
+{
+    SdmCompareResult r;
+    char error[1024];
+    assert_int_equal(run_with(reference, opt, &r, error, sizeof error), expected);
+    if (!strstr(error, words))
+        fail_msg("'%s' does not say '%s'", error, words);
+    assert_null(strchr(error, '\n'));
+}
+
+static inline void refused(const SdmCompareOptions *opt, SdmStatus expected, const char *words)
+{
+    refused_with(REF, opt, expected, words);
 }
 
 static const float hundred[12] = {100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100};

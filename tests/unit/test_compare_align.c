@@ -338,16 +338,6 @@ static void figures_by_height_and_distance(void **state)
 
 /* ---- faults ---- */
 
-static void refused(const SdmCompareOptions *opt, SdmStatus expected, const char *words)
-{
-    SdmCompareResult r;
-    char error[1024];
-    assert_int_equal(run(opt, &r, error, sizeof error), expected);
-    if (!strstr(error, words))
-        fail_msg("'%s' does not say '%s'", error, words);
-    assert_null(strchr(error, '\n'));
-}
-
 static void wrong_input_is_named(void **state)
 {
     (void)state;

@@ -2,17 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare_case.h"
 
-/* What compare says of DEM and REF as they are. */
-static void refused(const SdmCompareOptions *opt, SdmStatus expected, const char *words)
-{
-    SdmCompareResult r;
-    char error[1024];
-    assert_int_equal(run(opt, &r, error, sizeof error), expected);
-    if (!strstr(error, words))
-        fail_msg("'%s' does not say '%s'", error, words);
-    assert_null(strchr(error, '\n'));
-}
-
 static void faults_are_named(void **state)
 {
     (void)state;
