@@ -75,6 +75,9 @@ install(FILES ${made}/stereodem.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-c
 install(FILES ${made}/stereodem.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program
         RENAME _stereodem)
 install(FILES ${made}/stereodem.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
+# not named as the Python module is: QGIS would import the one for the other
+install(DIRECTORY qgis/stereodem/ DESTINATION ${CMAKE_INSTALL_DATADIR}/qgis/python/plugins/stereodem_processing COMPONENT program
+        PATTERN __pycache__ EXCLUDE)
 set(SDM_PYTHON_FOLDER lib/python3/dist-packages CACHE STRING "where the Python module goes, below the prefix")
 install(DIRECTORY python/stereodem DESTINATION ${SDM_PYTHON_FOLDER} COMPONENT python PATTERN __pycache__ EXCLUDE)
 install(FILES examples/dem_from_arrays.c examples/dem_from_arrays.py DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT development)

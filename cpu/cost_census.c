@@ -6,6 +6,11 @@
 
 sdm_cost_strip_fn SDM_NAME(census);
 enum { HALF_X = 4, HALF_Y = 3, BITS = 62 };
+#ifdef __AVX512VBMI2__
+enum { FIRST_IS_HIGH = 1 }; /* bits are shifted in from below */
+#else
+enum { FIRST_IS_HIGH = 0 };
+#endif
 
 /* A word of 62 bits is kept as four planes of 16: a bit per neighbour, 1 where it is darker than the centre
  * (nodata is darkest; beyond the sides 0). The order of the bits does not matter. */
@@ -34,7 +39,7 @@ static void census_pixels(const int16_t *const row[2 * HALF_Y + 1], int w, int x
                     continue;
                 const uint16_t darker = i >= 0 && i < w && row[j][i] < centre;
                 uint16_t *const at = &word[bit / 16];
-                *at = (uint16_t)(SDM_VEC == 16 ? *at << 1 | darker : *at | darker << bit % 16);
+                *at = (uint16_t)(FIRST_IS_HIGH ? *at << 1 | darker : *at | darker << bit % 16);
                 bit++;
             }
         for (int k = 0; k < 4; k++)
@@ -57,14 +62,37 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
         for (int i = -HALF_X; i <= HALF_X; i++) {
             if (i == 0 && j == HALF_Y)
                 continue;
+            const __m512i near = _mm512_loadu_si512(row[j] + x + i);
+#ifdef __AVX512VBMI2__
             /* the sign of a difference that saturates: 1 where the neighbour is darker */
-            const __m512i differ = _mm512_subs_epi16(_mm512_loadu_si512(row[j] + x + i), centre);
-            word[bit / 16] = _mm512_shldi_epi16(word[bit / 16], differ, 1);
+            word[bit / 16] = _mm512_shldi_epi16(word[bit / 16], _mm512_subs_epi16(near, centre), 1);
+#else
+            const __m512i one = _mm512_set1_epi16((int16_t)(uint16_t)(1u << bit % 16));
+            word[bit / 16] =
+                _mm512_mask_add_epi16(word[bit / 16], _mm512_cmplt_epi16_mask(near, centre), word[bit / 16], one);
+#endif
             bit++;
         }
     for (int k = 0; k < 4; k++)
         _mm512_storeu_si512(plane[k] + x, word[k]);
 }
+
+/* Bits of each word, or of each byte where a sum of four fits; the words of such sums. */
+#ifdef __AVX512BITALG__
+#define BITS_OF(a) _mm512_popcnt_epi16(a)
+#define WORDS_OF(a) (a)
+#else
+static inline __m512i bits_of_bytes(__m512i a)
+{
+    const __m512i table =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m512i low = _mm512_set1_epi8(15);
+    return _mm512_add_epi8(_mm512_shuffle_epi8(table, _mm512_and_si512(a, low)),
+                           _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(a, 4), low)));
+}
+#define BITS_OF(a) bits_of_bytes(a)
+#define WORDS_OF(a) _mm512_maddubs_epi16(a, _mm512_set1_epi8(1))
+#endif
 
 /* Differing bits of 32 words, 16 bits each; wide: from plane to plane. */
 static inline __m512i differing(const uint16_t *left, const uint16_t *right, ptrdiff_t wide)
@@ -73,9 +101,9 @@ static inline __m512i differing(const uint16_t *left, const uint16_t *right, ptr
     for (int k = 0; k < 4; k++) {
         const __m512i differ =
             _mm512_xor_si512(_mm512_loadu_si512(left + k * wide), _mm512_loadu_si512(right + k * wide));
-        n = _mm512_add_epi16(n, _mm512_popcnt_epi16(differ));
+        n = _mm512_add_epi8(n, BITS_OF(differ)); /* at most 62 in a word: no carry from byte to byte */
     }
-    return n;
+    return WORDS_OF(n);
 }
 
 /* Update column sums: add this row's counts of bits and keep them; subtract the kept counts of the row that

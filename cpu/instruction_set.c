@@ -3,6 +3,9 @@
 #include "instruction_set.h"
 
 #include <string.h>
+#if SDM_X86
+#include <cpuid.h>
+#endif
 
 extern const SdmKernels sdm_kernels_c;
 extern const SdmPairKernels sdm_pair_kernels_c;
@@ -12,7 +15,7 @@ static bool always(void)
     return true;
 }
 #if SDM_X86
-extern const SdmKernels sdm_kernels_sse42, sdm_kernels_avx2, sdm_kernels_avx512;
+extern const SdmKernels sdm_kernels_sse42, sdm_kernels_avx2, sdm_kernels_avx512bw, sdm_kernels_avx512;
 extern const SdmPairKernels sdm_pair_kernels_sse42, sdm_pair_kernels_avx2, sdm_pair_kernels_avx2_wide,
     sdm_pair_kernels_avx512;
 extern const SdmSgmKernels sdm_sgm_kernels_sse42, sdm_sgm_kernels_avx2, sdm_sgm_kernels_avx512;
@@ -20,20 +23,35 @@ static bool has_sse42(void)
 {
     return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
 }
+/* clang 14 does not ask for it by name. */
+static bool has_lzcnt(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
+}
 /* A level is all that any of its kernels may use. */
 static bool has_avx2(void)
 {
     return has_sse42() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
+           __builtin_cpu_supports("bmi2") && has_lzcnt();
+}
+static bool has_avx512bw(void) /* Skylake-X, Cascade Lake */
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 }
 static bool has_avx512(void) /* Ice Lake, Zen 4 and later */
 {
-    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512bitalg") &&
+    return has_avx512bw() && __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512bitalg") &&
            __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni");
 }
-#else
+#endif
+#if SDM_NEON
+extern const SdmKernels sdm_kernels_neon;
+extern const SdmPairKernels sdm_pair_kernels_neon;
+extern const SdmSgmKernels sdm_sgm_kernels_neon;
+#endif
+#if !SDM_X86 || !SDM_NEON
 static bool never(void)
 {
     return false;
@@ -44,14 +62,23 @@ static bool never(void)
 const SdmCpuLevel sdm_cpu_levels[SDM_CPU_LEVELS] = {
     {"reference", always, &sdm_kernels_reference, {NULL, NULL}, &sdm_sgm_kernels_reference},
     {"c", always, &sdm_kernels_c, {&sdm_pair_kernels_c, NULL}, &sdm_sgm_kernels_c},
+#if SDM_NEON /* aarch64 always has it */
+    {"neon", always, &sdm_kernels_neon, {&sdm_pair_kernels_neon, NULL}, &sdm_sgm_kernels_neon},
+#else
+    {"neon", never, NULL, {NULL, NULL}, NULL},
+#endif
 #if SDM_X86
     {"sse4.2", has_sse42, &sdm_kernels_sse42, {&sdm_pair_kernels_sse42, NULL}, &sdm_sgm_kernels_sse42},
     {"avx2", has_avx2, &sdm_kernels_avx2, {&sdm_pair_kernels_avx2, &sdm_pair_kernels_avx2_wide},
+     &sdm_sgm_kernels_avx2},
+    /* without a count of bits, kernels of pairs are no faster than those of AVX2 (`bench papers`) */
+    {"avx512bw", has_avx512bw, &sdm_kernels_avx512bw, {&sdm_pair_kernels_avx2, &sdm_pair_kernels_avx2_wide},
      &sdm_sgm_kernels_avx2},
     {"avx512", has_avx512, &sdm_kernels_avx512, {&sdm_pair_kernels_avx512, NULL}, &sdm_sgm_kernels_avx512},
 #else
     {"sse4.2", never, NULL, {NULL, NULL}, NULL},
     {"avx2", never, NULL, {NULL, NULL}, NULL},
+    {"avx512bw", never, NULL, {NULL, NULL}, NULL},
     {"avx512", never, NULL, {NULL, NULL}, NULL},
 #endif
 };
@@ -84,9 +111,11 @@ const char *sdm_kernels_name(const char *name)
  * `best`. */
 static const SdmPairKernels *narrowest(const SdmCpuLevel *level, const SdmPairKernels *best, int lanes)
 {
-    for (; best && level > sdm_cpu_levels; level--)
-        if (level->pair[0]->lanes >= lanes && level->pair[0]->lanes < best->lanes)
-            best = level->pair[0];
+    for (; best && level > sdm_cpu_levels; level--) {
+        const SdmPairKernels *const kernels = level->pair[0]; /* NULL: of another processor */
+        if (kernels && kernels->lanes >= lanes && kernels->lanes < best->lanes)
+            best = kernels;
+    }
     return best;
 }
 

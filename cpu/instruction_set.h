@@ -17,7 +17,7 @@ typedef struct SdmCpuLevel {
 } SdmCpuLevel;
 
 /* All levels, from slow to fast; the first one is the definition of every kernel, "reference". */
-enum { SDM_CPU_LEVELS = 5 };
+enum { SDM_CPU_LEVELS = 7 };
 extern const SdmCpuLevel sdm_cpu_levels[SDM_CPU_LEVELS];
 
 /* The level of that name; "auto": the fastest one that this processor has, never the definition.  NULL: no

@@ -1,14 +1,11 @@
 /* Four rows of a level -> a row of half the size. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
-
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
+#include "vec.h"
 
 sdm_half_row_fn SDM_NAME(half_row);
 
-#ifdef __AVX2__
+#if SDM_VEC == 8
 /* Column sums (1 3 3 1) of 16 pixels of the four rows; `bad` gathers where one has no data. */
 static inline __m256i column_sums(const int16_t *const src[4], int x, __m256i *bad)
 {

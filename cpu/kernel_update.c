@@ -27,17 +27,6 @@ static uint16_t judge(const SdmUpdateRow *u, int x)
     return SDM_QA_VALID;
 }
 
-/* Height of the prior at x + d, linear between pixels.  x and d are not added as floats: the same pixel
- * would be rounded to another height in another window. */
-static float height_at(const float *row, int w, int x, float d)
-{
-    const float whole = floorf(d);
-    const int i = x + (int)whole;
-    if (i < 0 || i >= w - 1)
-        return row[i < 0 ? 0 : w - 1];
-    return row[i] + (d - whole) * (row[i + 1] - row[i]);
-}
-
 static void update_pixel(const SdmUpdateRow *u, int x)
 {
     if (u->keep_valid && (u->flags[x] & SDM_QA_VALID))
@@ -52,7 +41,7 @@ static void update_pixel(const SdmUpdateRow *u, int x)
     if ((flags & SDM_QA_VALID) &&
         1.0f + k * (u->prior[b] - u->prior[a]) / (float)(b - a > 0 ? b - a : 1) < 0.1f)
         flags = SDM_QA_FOLD;
-    u->h_m[x] = flags & SDM_QA_VALID ? height_at(u->prior, u->width, x, d) + d / k : u->prior[x];
+    u->h_m[x] = flags & SDM_QA_VALID ? sdm_height_at(u->prior, u->width, x, d) + d / k : u->prior[x];
     u->flags[x] = flags;
     u->quality[x] = u->score[x] > 0.0f ? (uint8_t)(u->score[x] * 250.0f + 0.5f) : 0;
 }

@@ -97,7 +97,7 @@ static int16_t sample(const SdmWarpRow *in, int32_t col256, int32_t row256)
     return nodata ? (int16_t)SDM_PIXEL_NODATA : (int16_t)value;
 }
 
-#ifdef __AVX2__
+#if SDM_VEC >= 8
 static inline __m256i load8(const int32_t *p)
 {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);

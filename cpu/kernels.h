@@ -4,6 +4,7 @@
 #ifndef SDM_KERNELS_H
 #define SDM_KERNELS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,17 @@
 #define SDM_NAME(f) SDM_CAT(f, SDM_ISA) /* zncc -> sdm_zncc_avx2 */
 
 #define SDM_PIXEL_NODATA INT16_MIN /* images are signed 12 bit, -2047..2047, or this */
+
+/* Height of a row of a surface at x + d, linear between pixels.  x and d are not added as floats: the same pixel
+ * would be rounded to another height in another window. */
+static inline float sdm_height_at(const float *row, int w, int x, float d)
+{
+    const float whole = floorf(d);
+    const int i = x + (int)whole;
+    if (i < 0 || i >= w - 1)
+        return row[i < 0 ? 0 : w - 1];
+    return row[i] + (d - whole) * (row[i + 1] - row[i]);
+}
 #define SDM_SCORE_NONE (-2.0f)     /* no score: nodata in a window, or off the image */
 
 /* A strip of rows of scores, which a consumer gets a row at a time.  The score of left pixel (x, y) and

@@ -51,7 +51,7 @@
 #include "simd_avx2_wide.h"
 #elif defined(__AVX2__)
 #include "simd_avx2.h"
-#elif defined(__SSE4_2__)
+#elif defined(__SSE4_2__) || defined(SDM_SIMDE)
 #include "simd_sse42.h"
 #else
 #include "simd_c.h"

@@ -3,7 +3,7 @@
 #ifndef SDM_SIMD_SSE42_H
 #define SDM_SIMD_SSE42_H
 
-#include <nmmintrin.h>
+#include "sse42.h"
 
 typedef __m128i v16;
 typedef __m128i v32;

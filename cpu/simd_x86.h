@@ -11,7 +11,7 @@
 
 VEC v8 v8_load(const void *p) { return MM_SI(loadu_)(p); }
 VEC void v8_store(void *p, v8 a) { MM_SI(storeu_)(p, a); }
-VEC v8 v8_set1(int a) { return MM(set1_epi8)((char)a); }
+VEC v8 v8_set1(int a) { return MM(set1_epi8)((int8_t)a); }
 VEC v8 v8_add(v8 a, v8 b) { return MM(add_epi8)(a, b); }
 VEC v8 v8_adds(v8 a, v8 b) { return MM(adds_epu8)(a, b); }
 VEC v8 v8_sub(v8 a, v8 b) { return MM(sub_epi8)(a, b); }

@@ -17,7 +17,7 @@ extern sdm_noise_row_fn SDM_NAME(noise_row);
 extern sdm_square_row_fn SDM_NAME(square_row);
 extern sdm_wiener_row_fn SDM_NAME(wiener_row);
 extern sdm_spread_points_fn SDM_NAME(spread_points);
-/* Copies for SSE4.2 and AVX-512 are no faster than those of C and AVX2 (`bench kernels`), which are used
+/* Copies for AVX-512 are no faster than those of AVX2 (`bench kernels`), which are used
  * instead: see SDM_ISA_TAKEN in CMakeLists.txt. */
 #define TAKEN(f) SDM_CAT(f, SDM_ISA_TAKEN)
 extern sdm_half_row_fn TAKEN(half_row);

@@ -1,5 +1,5 @@
-/* Vectors of SDM_VEC 32-bit lanes for the chain's kernels: the same names for AVX-512 (16 lanes), AVX2 (8)
- * and the compiler's vectors (4, on any processor).  Included by kernel_*.c and cost_*.c only.  simd.h is the same for
+/* Vectors of SDM_VEC 32-bit lanes for the chain's kernels: the same names for AVX-512 (16 lanes), AVX2 (8), SSE4.2
+ * and NEON (8, by two vectors) and the compiler's vectors (4, on any processor).  Included by kernel_*.c and cost_*.c only.  simd.h is the same for
  * lanes of 8 and 16 bits. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_VEC_H
@@ -43,8 +43,20 @@ typedef __mmask16 vm;
 #define vi_load_u16(p) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define vi_store_u8(p, a) _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8(a)) /* low bits */
 #define vi_store_u16(p, a) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_cvtepi32_epi16(a))
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) || defined(__SSE4_2__) || defined(SDM_SIMDE)
+#ifdef __AVX2__
 #include <immintrin.h>
+#define vf_negative(a) (a) /* blends look at the sign bit alone */
+#define vf_gt(a, b) _mm256_cmp_ps(a, b, _CMP_GT_OQ)
+#define vf_ge(a, b) _mm256_cmp_ps(a, b, _CMP_GE_OQ)
+#define vf_eq(a, b) _mm256_cmp_ps(a, b, _CMP_EQ_OQ)
+#else
+#include "two_of_four.h"
+#define vf_negative(a) _mm256_castsi256_ps(_mm256_srai_epi32(_mm256_castps_si256(a), 31))
+#define vf_gt(a, b) two_cmpgt_ps(a, b)
+#define vf_ge(a, b) two_cmpge_ps(a, b)
+#define vf_eq(a, b) two_cmpeq_ps(a, b)
+#endif
 #define SDM_VEC 8
 typedef __m256i vi;
 typedef __m256 vf;
@@ -55,10 +67,6 @@ typedef __m256 vm;
 #define vi_zero() _mm256_setzero_si256()
 #define vi_and(a, b) _mm256_and_si256(a, b)
 #define vi_or(a, b) _mm256_or_si256(a, b)
-#define vf_gt(a, b) _mm256_cmp_ps(a, b, _CMP_GT_OQ)
-#define vf_ge(a, b) _mm256_cmp_ps(a, b, _CMP_GE_OQ)
-#define vf_eq(a, b) _mm256_cmp_ps(a, b, _CMP_EQ_OQ)
-#define vf_negative(a) (a) /* blends look at the sign bit alone */
 #define vi_eq(a, b) _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))
 #define vi_gt(a, b) _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b))
 #define vm_and(a, b) _mm256_and_ps(a, b)
@@ -206,8 +214,6 @@ static inline vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
 #define vf_mul(a, b) V_(mul_ps)(a, b)
 #define vf_div(a, b) V_(div_ps)(a, b)
 #define vf_sqrt(a) V_(sqrt_ps)(a)
-#define vf_min(a, b) V_(min_ps)(a, b) /* b where one is NaN */
-#define vf_max(a, b) V_(max_ps)(a, b)
 #define vf_from(a) V_(cvtepi32_ps)(a)
 #define vi_trunc(a) V_(cvttps_epi32)(a)
 #define vi_shl16(a) V_(slli_epi32)(a, 16)

@@ -36,7 +36,7 @@ static SdmStatus make_dem(SdmContext *ctx, SdmContext *cancelled, SdmDem **dem)
 {
     static uint16_t samples[2][N * N];
     SdmRpc rpc;
-    int st = sdm_set(ctx, "tr", "2");
+    int st = sdm_set(ctx, "tr", "2") != SDM_OK;
     for (int k = 0; k < 2 && !st; k++) {
         make_view(k, samples[k], &rpc);
         st = sdm_set_image(ctx, (SdmSide)k, SDM_SAMPLE_UINT16, samples[k], N, N, 0) || sdm_set_rpc(ctx, (SdmSide)k, &rpc);

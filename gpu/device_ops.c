@@ -13,7 +13,7 @@ SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t no
 {
     SdmStatus st = SDM_OK;
     const struct {
-        enum SdmGpuScratch slot;
+        int slot;
         int64_t bytes;
     } list[] = {
         {SDM_S_MEAN, 4 * pixels},
@@ -150,7 +150,7 @@ SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, Sd
 static SdmStatus blur_surfaces(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s,
                                SdmBuffer *blurred[SDM_WIENER_BLURS])
 {
-    static const enum SdmGpuScratch slot[SDM_WIENER_BLURS] = {SDM_S_MEAN, SDM_S_MEAN_R, SDM_S_TEXTURE};
+    static const int slot[SDM_WIENER_BLURS] = {SDM_S_MEAN, SDM_S_MEAN_R, SDM_S_TEXTURE};
     SdmStatus st = SDM_OK;
     for (int k = 0; k < SDM_WIENER_BLURS; k++) {
         TRY(sdm_gpu_scratch(ctx, g, slot[k], (int64_t)s->win.w * s->win.h * (int64_t)sizeof(float), &blurred[k]));

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_ops.h"
 
-#include "matching/level_labels.h"
 #include "optimize_device.h"
 
 #include <string.h>
@@ -144,63 +143,6 @@ static SdmStatus run_update(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, co
     return sdm_gpu_run(ctx, g, k->name, k->groups, k->group, (int)(k->head_count + count), args);
 }
 
-/* A pass with an optimizer: costs and labels of all its rows. */
-typedef struct Labelled {
-    SdmBuffer *cost, *label; /* NULL: each pixel takes its best */
-    SdmBuffer *score;        /* of a strip */
-    int rows;                /* that it holds */
-} Labelled;
-
-static int blocks_of(int labels)
-{
-    return sdm_gpu_groups(labels, SDM_LABEL_ALIGN);
-}
-
-/* The costs of all rows. */
-static SdmStatus cost_rows(SdmContext *ctx, SdmGpu *g, const Views *v, const Scores *s, const Labelled *l)
-{
-    SdmStatus st = SDM_OK;
-    const SdmTuning *const t = sdm_gpu_tuning(g);
-    for (int y = 0; y < v->h; y += l->rows) {
-        const int end = y + l->rows < v->h ? y + l->rows : v->h;
-        TRY(run_volume(ctx, g, v, s, y, end, l->score));
-        TRY(sdm_gpu_run(
-            ctx, g, "score_costs",
-            (const int[3]){sdm_gpu_groups(v->w, t->pixel_w), sdm_gpu_groups(end - y, t->pixel_h),
-                           blocks_of(s->depth)},
-            (const int[3]){t->pixel_w, t->pixel_h, 1}, 6,
-            (const SdmArg[]){SDM_BUF(l->score), SDM_I32(v->w), SDM_I32(y), SDM_I32(end), SDM_I32(s->depth),
-                             SDM_BUF(l->cost)}));
-    }
-done:
-    return st;
-}
-
-/* Labels of all rows from their costs, in the bands of sdm_level_labels_next(). */
-static SdmStatus choose_labels(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const Scores *s,
-                               Labelled *l)
-{
-    SdmStatus st = SDM_OK;
-    SdmGpuBand *bands = NULL;
-    int rows;
-    const int h = m->views.h, count = sdm_gpu_bands(0, h, h, SDM_LABELS_BAND, 0, 0, NULL, &rows);
-    const SdmGpuVolume volume = {.width = m->views.w,
-                                 .rows = h,
-                                 .labels = s->depth,
-                                 .first = s->dmin,
-                                 .most = SDM_LABELS_MAX_COST,
-                                 .guide_scale = SDM_LABELS_EDGE,
-                                 .cost = l->cost,
-                                 .guide = m->views.left};
-    TRY(sdm_alloc(ctx, &bands, (size_t)count, sizeof *bands, "bands of a level"));
-    sdm_gpu_bands(0, h, h, SDM_LABELS_BAND, 0, 0, bands, &rows);
-    TRY(sdm_gpu_optimize(ctx, g, m->pass->optimizer, &volume, bands, count,
-                         &(SdmGpuLabels){.left = l->label}));
-done:
-    sdm_free(&bands);
-    return st;
-}
-
 /* Volume by volume: any window and range. */
 static SdmStatus match_by_volumes(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
 {
@@ -210,23 +152,14 @@ static SdmStatus match_by_volumes(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch 
     const int w = m->views.w, h = m->views.h;
     const Scores s = {.dmin = -p->range, .depth = 2 * p->range + 1, .right_shift = m->views.v_shift};
     Views v = views_of(&m->views, p);
-    Labelled l = {.cost = NULL};
+    SdmBuffer *score;
     TRY(prepare_views(ctx, g, p->min_sigma, &v));
-    const int rows = l.rows = rows_in_flight(g, &v, &s);
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, (int64_t)rows * s.depth * w * 4, &l.score));
-    if (!sdm_optimizer_is_local(p->optimizer)) {
-        TRY(sdm_gpu_scratch(ctx, g, SDM_S_COSTS, h * sdm_gpu_volume_row(w, s.depth), &l.cost));
-        TRY(sdm_gpu_scratch(ctx, g, SDM_S_LABELS, (int64_t)h * w * 2, &l.label));
-        TRY(cost_rows(ctx, g, &v, &s, &l));
-        TRY(choose_labels(ctx, g, m, &s, &l));
-    }
+    const int rows = rows_in_flight(g, &v, &s);
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, (int64_t)rows * s.depth * w * 4, &score));
     for (int y = 0; y < h; y += rows) {
         const int end = y + rows < h ? y + rows : h;
-        TRY(run_volume(ctx, g, &v, &s, y, end, l.score));
-        if (l.label)
-            TRY(SDM_GPU_PIXELS(ctx, g, "clamp_scores", w, end - y, SDM_BUF(l.score), SDM_BUF(l.label),
-                               SDM_I32(w), SDM_I32(y), SDM_I32(end), SDM_I32(s.depth)));
-        const SdmArg head[] = {SDM_BUF(l.score), SDM_BUF(v.texture[0]), SDM_I32(w),      SDM_I32(y),
+        TRY(run_volume(ctx, g, &v, &s, y, end, score));
+        const SdmArg head[] = {SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(w),      SDM_I32(y),
                                SDM_I32(end),     SDM_I32(s.dmin),       SDM_I32(s.depth)};
         const UpdateKernel pick = {
             .name = "pick_update",
@@ -274,7 +207,7 @@ static SdmStatus match_by_strips(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *
 SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
 {
     const SdmPass *const p = m->pass;
-    for (size_t i = 0; i < sizeof strips / sizeof *strips && sdm_optimizer_is_local(p->optimizer); i++)
+    for (size_t i = 0; i < sizeof strips / sizeof *strips; i++)
         if (strips[i].cost == m->views.cost && strips[i].window == p->window && strips[i].range == p->range)
             return match_by_strips(ctx, g, m, strips[i].name);
     return match_by_volumes(ctx, g, m);

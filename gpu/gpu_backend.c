@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_backend.h"
 
-#include "matching/level_labels.h"
 #include "matching/validation.h"
 #include "matching/wiener.h"
 #include "optimize_device.h"
@@ -82,8 +81,6 @@ int64_t sdm_device_match_bytes(SdmDevice *device, const SdmMatchSettings *set, i
     const int64_t pixel = ARRAY_BYTES + STEP_BYTES + (cost_of(set) == SDM_GPU_CENSUS ? CENSUS_BYTES : 0) + 1;
     const SdmGpu g = {.device = device};
     return w * h * pixel + images * 2 * 4 / 3 + sdm_gpu_max_score_bytes(&g, w) +
-           sdm_gpu_optimize_bytes(&g, &set->optimizer, w, h, 2 * sdm_match_widest_range(set) + 1,
-                                  SDM_LABELS_MAX_COST, SDM_LABELS_BAND) +
            ((int64_t)2 << 20);
 }
 

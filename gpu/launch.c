@@ -24,7 +24,7 @@ void sdm_gpu_close(SdmGpu *g)
     *g = (SdmGpu){.device = NULL};
 }
 
-SdmStatus sdm_gpu_scratch(SdmContext *ctx, SdmGpu *g, enum SdmGpuScratch slot, int64_t bytes, SdmBuffer **out)
+SdmStatus sdm_gpu_scratch(SdmContext *ctx, SdmGpu *g, int slot, int64_t bytes, SdmBuffer **out)
 {
     SdmStatus st = SDM_OK;
     if (g->scratch_bytes[slot] < bytes) {

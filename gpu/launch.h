@@ -20,8 +20,6 @@ enum SdmGpuScratch { /* slots of SdmGpu.scratch */
                      SDM_S_CELLS_R,
                      SDM_S_BANDS,
                      SDM_S_PATHS,  /* of semi-global matching; messages inside tiles */
-                     SDM_S_COSTS,  /* of labels, and the labels themselves */
-                     SDM_S_LABELS,
                      SDM_S_BORDERS, /* messages between tiles; sums of the energy */
                      SDM_S_PATCHES, /* of the gridding, its weights, heads of its lists */
                      SDM_S_WEIGHTS,
@@ -41,7 +39,7 @@ SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *ou
 void sdm_gpu_close(SdmGpu *g);
 
 /* At least `bytes` in slot; its contents are lost when it grows. */
-SdmStatus sdm_gpu_scratch(SdmContext *ctx, SdmGpu *g, enum SdmGpuScratch slot, int64_t bytes,
+SdmStatus sdm_gpu_scratch(SdmContext *ctx, SdmGpu *g, int slot, int64_t bytes,
                           SdmBuffer **out);
 
 static inline int sdm_gpu_groups(int64_t items, int group)

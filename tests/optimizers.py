@@ -17,7 +17,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DATA = os.path.join(SOURCE, "..", "shared", "data")
 sys.path.insert(0, os.path.join(SOURCE, "tests", "chain"))
 program = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(SOURCE, "build", "release", "stereodem")
-OPTIMIZERS, COSTS = ("local", "sgm", "bp"), ("zncc", "census")
+OPTIMIZERS, COSTS = ("local", "sgm"), ("zncc", "census")
 PANEL = 240  # cells of a map's side
 
 # name, images, options, reference, classes, metres from which an error is gross, end of the maps' scale in metres

@@ -144,8 +144,6 @@ for cost in ("zncc", "census", "sad"):
 for cost in ("zncc", "census"):
     sample("aster_full", [full], ["--cost", cost, "--optimizer", "sgm"], data("aster_full", "truth.tif"),
            data("aster_full", "class.tif"))
-sample("aster_full", [full], ["--optimizer", "bp", "--cost", "zncc"], data("aster_full", "truth.tif"),
-       data("aster_full", "class.tif"))
 small = "AST_L1A_00301012001180005_sim"
 for file, name in (("AST_L1A_00401012001180005_sim.hdf", "hdf"), (small, "folder"), (small + ".zip", "zip")):
     sample("aster_small_" + name, [data("aster_small", file)], ["--cost", "zncc"], data("aster_small", "truth.tif"),
@@ -155,10 +153,6 @@ sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiad
        ["--cost", "zncc", "--tr", "0.5"], pleiades)
 sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiades_reunion", "img_02.tif")],
        ["--cost", "zncc", "--tr", "0.5", "--optimizer", "sgm"], pleiades)
-sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiades_reunion", "img_02.tif")],
-       ["--optimizer", "bp", "--cost", "zncc", "--tr", "0.5"], pleiades)
-sample("giza", [data("giza", "gizeh_1.tif"), data("giza", "gizeh_2.tif")],
-       ["--optimizer", "bp", "--cost", "zncc", "--tr", "1"], note=fit_faces)
 sample("giza", [data("giza", "gizeh_1.tif"), data("giza", "gizeh_2.tif")], ["--cost", "zncc", "--tr", "1"],
        note=fit_faces)
 for kind in ("adjusted", "raw"):

@@ -10,18 +10,13 @@ _stereodem() {
     'run --t_srs') words='' ;;
     'run --vertical') words='ellipsoid egm96 egm2008' ;;
     'run --cost') words='auto zncc census sad' ;;
-    'run --optimizer') words='local sgm bp' ;;
+    'run --optimizer') words='auto local sgm bp' ;;
     'run --surface-filter') words='auto wiener none' ;;
     'run --p1') words='' ;;
     'run --p2') words='' ;;
     'run --paths') words='4 8' ;;
-    'run --bp-weight') words='' ;;
-    'run --bp-truncation') words='' ;;
-    'run --bp-outer') words='' ;;
-    'run --bp-inner') words='' ;;
-    'run --bp-tile') words='' ;;
     'run --device') words='auto cpu opencl cuda' ;;
-    'run --cpu-level') words='auto reference c sse4.2 avx2 avx512' ;;
+    'run --cpu-level') words='auto reference c neon sse4.2 avx2 avx512bw avx512' ;;
     'run --threads') words='' ;;
     'run --memory') words='' ;;
     'run --tile') words='' ;;
@@ -49,8 +44,6 @@ _stereodem() {
     'info --log') words='text json' ;;
     'compare --dem-vertical') words='auto ellipsoid egm96 egm2008' ;;
     'compare --reference-vertical') words='auto ellipsoid egm96 egm2008' ;;
-    'compare --aligned') words='' ;;
-    'compare --difference') words='' ;;
     'compare --model') words='shift tilt track' ;;
     'compare --track') words='' ;;
     'compare --threads') words='' ;;
@@ -110,16 +103,11 @@ _stereodem() {
     'plan --t_srs') words='' ;;
     'plan --vertical') words='ellipsoid egm96 egm2008' ;;
     'plan --cost') words='auto zncc census sad' ;;
-    'plan --optimizer') words='local sgm bp' ;;
+    'plan --optimizer') words='auto local sgm bp' ;;
     'plan --surface-filter') words='auto wiener none' ;;
     'plan --p1') words='' ;;
     'plan --p2') words='' ;;
     'plan --paths') words='4 8' ;;
-    'plan --bp-weight') words='' ;;
-    'plan --bp-truncation') words='' ;;
-    'plan --bp-outer') words='' ;;
-    'plan --bp-inner') words='' ;;
-    'plan --bp-tile') words='' ;;
     'plan --device') words='auto cpu opencl cuda' ;;
     'plan --threads') words='' ;;
     'plan --memory') words='' ;;
@@ -138,7 +126,7 @@ _stereodem() {
     'tile --index-env') words='' ;;
     'tile --index-base') words='' ;;
     'tile --wait') words='' ;;
-    'tile --cpu-level') words='auto reference c sse4.2 avx2 avx512' ;;
+    'tile --cpu-level') words='auto reference c neon sse4.2 avx2 avx512bw avx512' ;;
     'tile --threads') words='' ;;
     'tile --log') words='text json' ;;
     'merge --threads') words='' ;;
@@ -161,7 +149,7 @@ _stereodem() {
     'match --band') words='' ;;
     'match --first') words='' ;;
     'match --last') words='' ;;
-    'match --optimizer') words='local sgm bp' ;;
+    'match --optimizer') words='auto local sgm bp' ;;
     'match --p1') words='' ;;
     'match --p2') words='' ;;
     'match --paths') words='4 8' ;;
@@ -171,13 +159,13 @@ _stereodem() {
     'match --bp-inner') words='' ;;
     'match --bp-tile') words='' ;;
     'match --device') words='auto cpu opencl cuda' ;;
-    'match --cpu-level') words='auto reference c sse4.2 avx2 avx512' ;;
+    'match --cpu-level') words='auto reference c neon sse4.2 avx2 avx512bw avx512' ;;
     'match --threads') words='' ;;
     'match --config') words='' ;;
     'match --log') words='text json' ;;
     'bench --repeats') words='' ;;
     'bench --device') words='auto cpu opencl cuda' ;;
-    'bench --cpu-level') words='auto reference c sse4.2 avx2 avx512' ;;
+    'bench --cpu-level') words='auto reference c neon sse4.2 avx2 avx512bw avx512' ;;
     'bench --threads') words='' ;;
     'bench --log') words='text json' ;;
     'devices --threads') words='' ;;
@@ -185,15 +173,15 @@ _stereodem() {
     esac
     if [ "$words" = - ] && [[ $word == -* ]]; then
         case ${COMP_WORDS[1]} in
-        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --cpu-level --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --quiet --verbose --log' ;;
+        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --cpu-level --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --quiet --verbose --log' ;;
         info) words='--help --tr --t_srs --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --config --quiet --verbose --log' ;;
         compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --aligned --difference --model --track --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
         stack) words='--help --list --align --bias --dem-vertical --no-filled --output --tr --t_srs --vertical --threads --memory --co --config --overwrite --quiet --verbose --log' ;;
         simulate) words='--help --output --layout --with-rpc --terrain --shape --width --height --gsd --lon --lat --roll --base-height --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --jitter-left --jitter-right --orbit-noise --velocity-noise --cloud --lake --ocean --reference --change --change-share --reference-seed --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
-        plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
+        plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
         tile) words='--help --count --index-env --index-base --wait --cpu-level --threads --quiet --verbose --log' ;;
         merge) words='--help --output --threads --overwrite --keep-job --quiet --verbose --log' ;;
-        status) words='--help --threads --quiet --verbose --log' ;;
+        status) words='--help --failed --threads --quiet --verbose --log' ;;
         match) words='--help --output --format --preview --min-disparity --max-disparity --cost --window --census --lr-threshold --uniqueness --min-sigma --subpixel --median --fill --downscale --band --first --last --overwrite --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --cpu-level --threads --config --quiet --verbose --log' ;;
         bench) words='--help --repeats --csv --markdown --quick --tune --tsukuba --device --cpu-level --threads --quiet --verbose --log' ;;
         devices) words='--help --threads --quiet --verbose --log' ;;

@@ -29,22 +29,17 @@ _stereodem() {
             '--t_srs[Output CRS, anything that GDAL understands, such as EPSG32633]:CRS:' \
             '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
             '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
-            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation) also penalise differences between neighbours]:NAME:(local sgm bp)' \
+            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges of roofs; auto sgm for run with pixels below 3 m, else local]:NAME:(auto local sgm bp)' \
             '--surface-filter[Filter of the matched heights by their predicted noise wiener smooths where the ground is plain within the noise and restores what the correlation window blurs on ridges, after one more match; none does neither; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
-            '--bp-weight[bp penalty for each label by which neighbours differ, in units of the cost (docs/optimizers.md)]:COST:' \
-            '--bp-truncation[bp difference in labels above which the penalty no longer grows]:N:' \
-            '--bp-outer[bp outer iterations; each visits every tile twice, in forward and in backward order]:N:' \
-            '--bp-inner[bp inner iterations of each visit of a tile; each sends messages right, left, down and up]:N:' \
-            '--bp-tile[bp side of a tile, in pixels; the messages of a tile should fit the cache]:PX:' \
             '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
-            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c sse4.2 avx2 avx512)' \
+            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c neon sse4.2 avx2 avx512bw avx512)' \
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
-            '--fill[Small holes to fill with interpolated heights none; gentle, where these are no steeper than 20 degrees on the ground, so that no cliffs are invented (pixels below 5 m, which show walls all); or all]:HOLES:(none gentle all)' \
+            '--fill[Small holes to fill with interpolated heights none; gentle, where these are no steeper than 20 degrees on the ground, so that no cliffs are invented (with --optimizer sgm where a step explains them, and narrow ones; else, with pixels below 5 m all); or all]:HOLES:(none gentle all)' \
             '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
             '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
             '--dem[DEM to start from, heights in metres]:FILE:_files' \
@@ -96,10 +91,10 @@ _stereodem() {
             '--within[Compare only where this raster is valid, too coverage is counted there, not over all of the reference]:RASTER:_files' \
             '--dem-vertical[Vertical datum of the DEMs heights; auto reads its vertical CRS or VERTICAL_DATUM]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--reference-vertical[Vertical datum of the references heights; auto reads its vertical CRS or VERTICAL_DATUM]:DATUM:(auto ellipsoid egm96 egm2008)' \
-            '--png[Picture of the errors after alignment -20..20 m as grey 1..255, 0 where there is none]:FILE:_files' \
+            '--png[Picture of the errors after alignment -20..20 m as grey 1..255, 0 where there is none]:FILE.png:_files' \
             '--mask[Stable ground only cells where this raster has a value other than 0 are used for the shift and are scored; the others are reported apart]:RASTER:_files' \
-            '--aligned[Write the DEM with the shift, and what --model found, taken out on the same cells, resampled once from the original by cubic spline]:FILE.tif:' \
-            '--difference[Write the aligned DEM minus the reference in metres, in stable and other places, with statistics as metadata]:FILE.tif:' \
+            '--aligned[Write the DEM with the shift, and what --model found, taken out on the same cells, resampled once from the original by cubic spline]:FILE.tif:_files' \
+            '--difference[Write the aligned DEM minus the reference in metres, in stable and other places, with statistics as metadata]:FILE.tif:_files' \
             '--model[What is found and taken out shift a 3-D shift; tilt also a plane; track also a profile along the track, of low order with up to six sines, as far as cross-validation confirms them]:MODEL:(shift tilt track)' \
             '--track[Direction of flight for --model track, clockwise from the grids north]:DEG:' \
             '--json[Print the figures as one line of JSON (metres, shares 0..1)]' \
@@ -193,21 +188,16 @@ _stereodem() {
             '--t_srs[Output CRS, anything that GDAL understands, such as EPSG32633]:CRS:' \
             '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
             '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
-            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation) also penalise differences between neighbours]:NAME:(local sgm bp)' \
+            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges of roofs; auto sgm for run with pixels below 3 m, else local]:NAME:(auto local sgm bp)' \
             '--surface-filter[Filter of the matched heights by their predicted noise wiener smooths where the ground is plain within the noise and restores what the correlation window blurs on ridges, after one more match; none does neither; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
-            '--bp-weight[bp penalty for each label by which neighbours differ, in units of the cost (docs/optimizers.md)]:COST:' \
-            '--bp-truncation[bp difference in labels above which the penalty no longer grows]:N:' \
-            '--bp-outer[bp outer iterations; each visits every tile twice, in forward and in backward order]:N:' \
-            '--bp-inner[bp inner iterations of each visit of a tile; each sends messages right, left, down and up]:N:' \
-            '--bp-tile[bp side of a tile, in pixels; the messages of a tile should fit the cache]:PX:' \
             '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
-            '--fill[Small holes to fill with interpolated heights none; gentle, where these are no steeper than 20 degrees on the ground, so that no cliffs are invented (pixels below 5 m, which show walls all); or all]:HOLES:(none gentle all)' \
+            '--fill[Small holes to fill with interpolated heights none; gentle, where these are no steeper than 20 degrees on the ground, so that no cliffs are invented (with --optimizer sgm where a step explains them, and narrow ones; else, with pixels below 5 m all); or all]:HOLES:(none gentle all)' \
             '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
             '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
             '--dem[DEM to start from, heights in metres]:FILE:_files' \
@@ -235,7 +225,7 @@ _stereodem() {
             '--index-env[Environment variable that holds I, such as SLURM_ARRAY_TASK_ID, SGE_TASK_ID, PBS_ARRAY_INDEX or JOB_COMPLETION_INDEX]:NAME:' \
             '--index-base[What the first tasks I is]:BASE:' \
             '--wait[Longest wait for another task that prepares the scene of a tile]:SECONDS:' \
-            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c sse4.2 avx2 avx512)' \
+            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c neon sse4.2 avx2 avx512bw avx512)' \
             '--threads[Number of threads]:N:' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
@@ -246,7 +236,7 @@ _stereodem() {
         shift words
         ((CURRENT--))
         _arguments '--help[Print the options]' \
-            '--output[Folder of the DEMs, which exists; each is called after its scene]:FOLDER:_files' \
+            '--output[Folder of the DEMs; each is called after its scene]:FOLDER:_files' \
             '--threads[Number of threads]:N:' \
             '--overwrite[Replace an existing DEM and its companions, a raster of compare, or a plan]' \
             '--keep-job[Keep the finished units after success with run the job folder NAME.tif.job, with merge the units of the scene]' \
@@ -259,6 +249,7 @@ _stereodem() {
         shift words
         ((CURRENT--))
         _arguments '--help[Print the options]' \
+            '--failed[Print only scenes that failed or are not planned, each with its reason]' \
             '--threads[Number of threads]:N:' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
@@ -271,7 +262,7 @@ _stereodem() {
         _arguments '--help[Print the options]' \
             '--output[Disparities to write 32-bit floating point, in pixels, x_right = x_left - d; .tif has NaN where there is no match, .pfm inf]:FILE:_files' \
             '--format[File format of the output; auto takes it from the names ending, .tif, .tiff or .pfm]:NAME:(auto tif pfm)' \
-            '--preview[8-bit PNG to write as well 1..255 from the smallest to the largest disparity asked for, 0 where there is none]:FILE:_files' \
+            '--preview[8-bit PNG to write as well 1..255 from the smallest to the largest disparity asked for, 0 where there is none]:FILE.png:_files' \
             '--min-disparity[Smallest disparity to search, in pixels; may be negative]:PX:' \
             '--max-disparity[Largest disparity to search, in pixels, itself included]:PX:' \
             '--cost[Matching cost sum of absolute differences, zero-mean normalised cross-correlation, census transform, or census and difference together; auto census with --optimizer local, else ad-census]:COST:(auto sad zncc census ad-census)' \
@@ -288,7 +279,7 @@ _stereodem() {
             '--first[Sequences number of the first image]:N:' \
             '--last[Sequences number of the last image]:N:' \
             '--overwrite[Replace existing outputs]' \
-            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation) also penalise differences between neighbours]:NAME:(local sgm bp)' \
+            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges of roofs; auto sgm for run with pixels below 3 m, else local]:NAME:(auto local sgm bp)' \
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
@@ -298,7 +289,7 @@ _stereodem() {
             '--bp-inner[bp inner iterations of each visit of a tile; each sends messages right, left, down and up]:N:' \
             '--bp-tile[bp side of a tile, in pixels; the messages of a tile should fit the cache]:PX:' \
             '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
-            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c sse4.2 avx2 avx512)' \
+            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c neon sse4.2 avx2 avx512bw avx512)' \
             '--threads[Number of threads]:N:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
             '--quiet[Print errors only]' \
@@ -317,7 +308,7 @@ _stereodem() {
             '--tune[Instead measure sizes of launches on the device of --device and print the row for gpu/tuning.c]' \
             '--tsukuba[Middleburys im_left.png, im_right.png and disp_left.png adds mismatches and energy of belief propagation against its iterations]:FOLDER:_files' \
             '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
-            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c sse4.2 avx2 avx512)' \
+            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c neon sse4.2 avx2 avx512bw avx512)' \
             '--threads[Number of threads]:N:' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \

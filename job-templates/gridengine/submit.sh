@@ -17,7 +17,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export JOB UNITS_A_TASK STEREODEM
 mkdir -p "$JOB/log"
 # shellcheck disable=SC2086
-"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS
+"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS || [ $? -eq 3 ] # 3: but for scenes that cannot be
 units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
 tasks=$(((units + UNITS_A_TASK - 1) / UNITS_A_TASK))
 # Task numbers begin at 1; stereodem knows that of SGE_TASK_ID.

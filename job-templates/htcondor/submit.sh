@@ -16,7 +16,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "$JOB/log"
 JOB=$(cd "$JOB" && pwd)
 # shellcheck disable=SC2086
-"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS
+"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS || [ $? -eq 3 ] # 3: but for scenes that cannot be
 units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
 tasks=$(((units + UNITS_A_TASK - 1) / UNITS_A_TASK))
 # merge is the final node: it runs whatever became of the units, and tells those that are missing.

@@ -18,6 +18,10 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export JOB UNITS_A_TASK STEREODEM
 mkdir -p "$JOB/log"
+if [ -s "$JOB/log/array" ] && squeue -h -j "$(cat "$JOB/log/array")" 2>/dev/null | grep -q .; then
+    echo "submit: array $(cat "$JOB/log/array") of $JOB is still in the queue; wait for it, or scancel it" >&2
+    exit 1
+fi
 tile=tile.sbatch
 if [ "$GPU" = yes ]; then
     tile=tile-gpu.sbatch
@@ -26,7 +30,7 @@ fi
 
 # The plan reads no pixels and takes a minute for a thousand scenes: done here, since the array's size comes from it.
 # shellcheck disable=SC2086
-"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS
+"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS || [ $? -eq 3 ] # 3: but for scenes that cannot be
 units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
 tasks=$(((units + UNITS_A_TASK - 1) / UNITS_A_TASK))
 most=$(scontrol show config | sed -n 's/^MaxArraySize *= *//p')
@@ -37,6 +41,7 @@ fi
 
 # shellcheck disable=SC2086
 array=$(sbatch --parsable $SBATCH_OPTIONS --array="0-$((tasks - 1))%$TASKS_AT_ONCE" --output="$JOB/log/%A_%a.log" "$here/$tile")
+echo "${array%%;*}" >"$JOB/log/array"
 # shellcheck disable=SC2086
 merge=$(sbatch --parsable $SBATCH_OPTIONS --dependency="afterany:${array%%;*}" --output="$JOB/log/merge_%j.log" "$here/merge.sbatch")
 echo "array ${array%%;*} of $tasks tasks for $units units, then merge ${merge%%;*}; stereodem status $JOB tells how far it is"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/command_options.h"
 
+#include <math.h>
 #include <string.h>
 
 static void default_compare(SdmCommandValues *values)
@@ -68,4 +69,42 @@ void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size)
     for (char *c = out; *c; c++)
         if (*c == '-')
             *c = '_';
+}
+
+static void add_choices(cJSON *to, const char *choices)
+{
+    cJSON *const list = cJSON_AddArrayToObject(to, "choices");
+    while (*choices) {
+        char word[64];
+        const size_t n = strcspn(choices, "|");
+        snprintf(word, sizeof word, "%.*s", (int)n, choices);
+        cJSON_AddItemToArray(list, cJSON_CreateString(word));
+        choices += n + (choices[n] == '|');
+    }
+}
+
+cJSON *sdm_option_json(const SdmOptionSpec *spec)
+{
+    static const char *const type[] = {"switch", "integer", "number", "bytes", "text", "choice", "choice", "pairs"};
+    const bool is_number = spec->type == SDM_OPT_INT || spec->type == SDM_OPT_REAL || spec->type == SDM_OPT_BYTES;
+    char text[320];
+    cJSON *const o = cJSON_CreateObject();
+    sdm_option_plain_name(spec, text, sizeof text);
+    cJSON_AddStringToObject(o, "name", text);
+    cJSON_AddStringToObject(o, "type", type[spec->type]);
+    if (spec->metavar)
+        cJSON_AddStringToObject(o, "metavar", spec->metavar);
+    if (spec->commands & SDM_NAMES_INPUT)
+        cJSON_AddTrueToObject(o, "input");
+    sdm_option_range(spec, text, sizeof text);
+    cJSON_AddStringToObject(o, "range", text);
+    if (is_number && isfinite(spec->lo))
+        cJSON_AddNumberToObject(o, "lowest", spec->lo);
+    if (is_number && isfinite(spec->hi))
+        cJSON_AddNumberToObject(o, "highest", spec->hi);
+    if (spec->choices)
+        add_choices(o, spec->choices);
+    cJSON_AddStringToObject(o, "default", spec->fallback ? spec->fallback : "none");
+    cJSON_AddStringToObject(o, "help", spec->help);
+    return o;
 }

@@ -7,6 +7,8 @@
 #include "coreg/stack.h"
 #include "rectified/disparity.h"
 
+#include <cJSON.h>
+
 /* The values of all options of one command. */
 typedef struct SdmCommandValues {
     SdmOptions common;
@@ -38,5 +40,9 @@ typedef struct SdmCommandOption {
 SdmCommandOption sdm_command_option(const SdmCommandOptions *command, int i);
 /* The name as sdm_set() takes it: "--dem-vertical" -> "dem_vertical". */
 void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size);
+/* What the table says of an option, for programs: name, type, metavar (FILE.tif,
+ * FILE.png: a file to write), input (a file to read), range, lowest, highest, choices, default, help; a
+ * field that does not apply is left out.  The caller's, for cJSON_Delete(). */
+cJSON *sdm_option_json(const SdmOptionSpec *spec);
 
 #endif

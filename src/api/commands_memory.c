@@ -221,13 +221,17 @@ static SdmStatus make_blocks(SdmContext *ctx, Making *m)
     sdm_match_queue_expect(m->queue, n);
     for (int64_t i = 0; i < n; i++) {
         snprintf(what, sizeof what, "block %lld of %lld", (long long)(i + 1), (long long)n);
-        sdm_progress(ctx, 5, 0.3 + 0.65 * (double)i / (double)n, what);
+        if (i > 0)
+            sdm_progress(ctx, 5, (double)i / (double)n, what);
         TRY(sdm_check_stop(ctx));
         sdm_tiling_tile(&m->tiling, i, &tile);
         sdm_tiling_place(&tiles, (const int64_t[4]){tile.col0, tile.row0, tile.w, tile.h}, &m->dem->grid, &block);
         if (block.w < 1 || block.h < 1)
             continue;
-        TRY(sdm_scene_block(ctx, m->scene, &m->prepared, m->queue, &block));
+        const SdmProgressPart around = sdm_progress_enter(ctx, (double)i / (double)n, (double)(i + 1) / (double)n);
+        st = sdm_scene_block(ctx, m->scene, &m->prepared, m->queue, &block);
+        sdm_progress_leave(ctx, around);
+        TRY(st);
         TRY(add_block(ctx, m, &block));
         sdm_block_free(&block);
     }
@@ -250,19 +254,27 @@ done:
     return st;
 }
 
+#define PREPARED 0.4 /* share of the time when the blocks begin */
+
 static SdmStatus make(SdmContext *ctx, Making *m, const SdmOptions *options)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_match_queue_open(ctx, options->device, &m->queue));
     sdm_match_queue_log(ctx, m->queue);
     TRY(sdm_tiling_find(ctx, m->scene, &m->tiling));
-    sdm_progress(ctx, 2, 0.02, "coarse surface and pointing");
-    TRY(sdm_scene_prepare(ctx, m->scene, &m->prepared));
+    SdmProgressPart all = sdm_progress_enter(ctx, 0.0, PREPARED);
+    sdm_progress(ctx, 2, 0.05, "coarse surface and pointing");
+    st = sdm_scene_prepare(ctx, m->scene, &m->prepared);
+    sdm_progress_leave(ctx, all);
+    TRY(st);
     TRY(open_cells(ctx, &m->prepared.grid, &m->dem));
     TRY(sdm_undulation_open(ctx, &m->dem->grid, options->vertical, &m->undulation));
     if (m->undulation.geoid)
         TRY(sdm_alloc(ctx, &m->undulation_m, (size_t)m->dem->grid.cols, sizeof(float), "a row of undulations"));
-    TRY(make_blocks(ctx, m));
+    all = sdm_progress_enter(ctx, PREPARED, 1.0);
+    st = make_blocks(ctx, m);
+    sdm_progress_leave(ctx, all);
+    TRY(st);
     TRY(judge(ctx, m, options));
     sdm_progress(ctx, 9, 1.0, "done");
 done:

@@ -146,29 +146,13 @@ done:
     return st;
 }
 
-static const char *type_name(SdmOptionType type)
-{
-    static const char *const names[] = {"switch", "integer", "number", "bytes", "text", "choice", "choice", "pairs"};
-    return names[type];
-}
-
 SdmStatus sdm_options_json(SdmContext *ctx, const char **json)
 {
     SdmFace *const f = ctx->face;
     cJSON *const list = f->options_text ? NULL : cJSON_CreateArray();
     SdmCommandOption option;
-    for (int i = 0; list && f->command && (option = sdm_command_option(f->command, i)).spec; i++) {
-        char text[320];
-        cJSON *const o = cJSON_CreateObject();
-        sdm_option_plain_name(option.spec, text, sizeof text);
-        cJSON_AddStringToObject(o, "name", text);
-        cJSON_AddStringToObject(o, "type", type_name(option.spec->type));
-        sdm_option_range(option.spec, text, sizeof text);
-        cJSON_AddStringToObject(o, "range", text);
-        cJSON_AddStringToObject(o, "default", option.spec->fallback ? option.spec->fallback : "none");
-        cJSON_AddStringToObject(o, "help", option.spec->help);
-        cJSON_AddItemToArray(list, o);
-    }
+    for (int i = 0; list && f->command && (option = sdm_command_option(f->command, i)).spec; i++)
+        cJSON_AddItemToArray(list, sdm_option_json(option.spec));
     if (list)
         f->options_text = cJSON_PrintUnformatted(list);
     cJSON_Delete(list);

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/results.h"
 #include "kernels.h"
+#include "product/output_files.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void sdm_json_number(cJSON *to, const char *name, double value)
 {
@@ -15,11 +17,76 @@ void sdm_json_number(cJSON *to, const char *name, double value)
         cJSON_AddNullToObject(to, name);
 }
 
-void sdm_result_run(const SdmContext *ctx, const char *output, cJSON *to)
+static const cJSON *member(const cJSON *of, const char *a, const char *b)
 {
-    if (output)
+    const cJSON *const first = cJSON_GetObjectItemCaseSensitive(of, a);
+    return b ? cJSON_GetObjectItemCaseSensitive(first, b) : first;
+}
+
+static double number_at(const cJSON *of, const char *a, const char *b)
+{
+    const cJSON *const found = member(of, a, b);
+    return cJSON_IsNumber(found) ? found->valuedouble : (double)NAN;
+}
+
+/* What a report says of how good its DEM is. */
+static void add_quality(const cJSON *report, cJSON *to)
+{
+    const double cells = number_at(report, "cells", "total"), valid = number_at(report, "cells", "with_height"),
+                 outside = number_at(member(report, "cells", NULL), "mask_bits", "outside");
+    const cJSON *const rounds = member(report, "pointing", "rounds"),
+                *const last = cJSON_GetArrayItem(rounds, cJSON_GetArraySize(rounds) - 1),
+                *const warnings = member(report, "trust", "warnings");
+    sdm_json_number(to, "cols", number_at(report, "grid", "cols"));
+    sdm_json_number(to, "rows", number_at(report, "grid", "rows"));
+    sdm_json_number(to, "spacing", number_at(report, "grid", "spacing"));
+    sdm_json_number(to, "coverage", fmin(valid / fmax(cells - outside, 1.0), 1.0));
+    sdm_json_number(to, "pointing_residual_px", number_at(last, "after_nmad_px", NULL));
+    sdm_json_number(to, "tie_points", number_at(last, "inliers", NULL));
+    cJSON_AddItemToObject(to, "doubts", warnings ? cJSON_Duplicate(warnings, true) : cJSON_CreateArray());
+}
+
+static cJSON *read_report(SdmContext *ctx, const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    cJSON *report = NULL;
+    FILE *const f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    if (fseek(f, 0, SEEK_END) == 0 && (size = (size_t)ftell(f)) < ((size_t)1 << 30) && fseek(f, 0, SEEK_SET) == 0 &&
+        sdm_alloc(ctx, &text, size + 1, 1, "the report") == SDM_OK && fread(text, 1, size, f) == size)
+        report = cJSON_Parse(text);
+    fclose(f);
+    sdm_free(&text);
+    return report;
+}
+
+/* The files of a DEM, and what its report says. */
+static void add_product(SdmContext *ctx, const char *output, cJSON *to)
+{
+    SdmOutputFiles *files = NULL;
+    if (sdm_alloc(ctx, &files, 1, sizeof *files, "names") != SDM_OK || sdm_output_files_name(ctx, output, files) != SDM_OK) {
+        sdm_free(&files);
+        return;
+    }
+    cJSON *const report = read_report(ctx, files->path[SDM_FILE_JSON]), *const list = cJSON_AddArrayToObject(to, "files");
+    for (int i = SDM_FILES - 1; i >= 0; i--)
+        if (access(files->path[i], F_OK) == 0)
+            cJSON_AddItemToArray(list, cJSON_CreateString(files->path[i]));
+    if (report)
+        add_quality(report, to);
+    cJSON_Delete(report);
+    sdm_free(&files);
+}
+
+void sdm_result_run(SdmContext *ctx, const char *output, cJSON *to)
+{
+    if (output) {
         cJSON_AddStringToObject(to, "output", output);
-    cJSON_AddNumberToObject(to, "buffer_bytes_peak", (double)sdm_memory_peak(ctx));
+        add_product(ctx, output, to);
+    }
+    cJSON_AddNumberToObject(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
     cJSON *const stages = cJSON_AddObjectToObject(to, "stage_seconds");
     for (int i = 1; i < 10; i++)
         cJSON_AddNumberToObject(stages, sdm_stage_names[i], sdm_stage_time(ctx, i));
@@ -66,7 +133,7 @@ void sdm_result_info(const SdmSceneInfo *info, cJSON *to)
 void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackReport *report, cJSON *to)
 {
     cJSON_AddStringToObject(to, "output", output);
-    cJSON_AddNumberToObject(to, "buffer_bytes_peak", (double)sdm_memory_peak(ctx));
+    cJSON_AddNumberToObject(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
     cJSON_AddNumberToObject(to, "count", report->count);
     cJSON_AddNumberToObject(to, "groups", report->groups);
     cJSON *const dems = cJSON_AddArrayToObject(to, "dems");
@@ -100,7 +167,7 @@ void sdm_result_match(const SdmContext *ctx, const SdmOptions *options, const ch
     }
     cJSON_AddStringToObject(to, "cpu_level", sdm_kernels_name(options->cpu_level));
     cJSON_AddNumberToObject(to, "threads", sdm_threads(ctx));
-    cJSON_AddNumberToObject(to, "buffer_bytes_peak", (double)sdm_memory_peak(ctx));
+    cJSON_AddNumberToObject(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
     cJSON_AddNumberToObject(to, "read_s", r->read_s);
     cJSON_AddNumberToObject(to, "shrink_s", r->shrink_s);
     cJSON_AddNumberToObject(to, "engine_s", r->engine_s);

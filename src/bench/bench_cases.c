@@ -122,7 +122,7 @@ done:
 /* Bits that one operation of the level handles, and operations that a core starts in a cycle. */
 static double bits_a_cycle(const char *level)
 {
-    if (strcmp(level, "avx512") == 0)
+    if (strncmp(level, "avx512", 6) == 0)
         return 512.0 * 2.0;
     if (strcmp(level, "avx2") == 0)
         return 256.0 * 3.0;

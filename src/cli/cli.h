@@ -29,8 +29,10 @@ typedef struct SdmJobOptions {
     int count, index_base;     /* index_base: -1 = by the name of the variable */
     const char *index_env;
     double wait_s;
+    bool failed;               /* status: only what failed */
 } SdmJobOptions;
-extern const SdmOptionSpec sdm_plan_options_table[], sdm_tile_options_table[], sdm_merge_options_table[];
+extern const SdmOptionSpec sdm_plan_options_table[], sdm_tile_options_table[], sdm_merge_options_table[],
+    sdm_status_options_table[];
 void sdm_job_options_default(SdmJobOptions *opt);
 
 typedef struct SdmCall SdmCall;
@@ -66,7 +68,10 @@ struct SdmCall {
     SdmCommandLine line;
     SdmScreen screen;
     cJSON *summary; /* JSON mode: fields of the last line; else NULL */
+    int exit_code;  /* in place of that of the status; 0: that one */
 };
+
+enum { SDM_EXIT_BUT_HOPELESS = 3 }; /* all is done but for scenes that cannot be: of plan, merge and status */
 
 SdmStatus sdm_command_run(SdmCall *call);
 SdmStatus sdm_command_info(SdmCall *call);
@@ -104,6 +109,8 @@ const char *sdm_status_name(SdmStatus st);     /* "ok", "usage", "input" ... */
 
 void sdm_help_program(FILE *to);
 void sdm_help_command(FILE *to, const SdmCommand *command);
+/* The tables of a command as one JSON object a line, for programs that offer its options. */
+void sdm_help_json(FILE *to, const SdmCommand *command);
 void sdm_help_version(FILE *to);
 /* "[a number from 0.01 to 5; default: none]" */
 void sdm_help_limits(const SdmOptionSpec *spec, char *out, size_t size);

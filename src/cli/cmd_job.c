@@ -35,13 +35,33 @@ const SdmOptionSpec sdm_tile_options_table[] = {
 
 const SdmOptionSpec sdm_merge_options_table[] = {
     {"--output", "FOLDER", SDM_OPT_TEXT, AT(output), 0.0, 0.0, NULL, "JOB/dem", SDM_CMD_MERGE,
-     "Folder of the DEMs, which exists; each is called after its scene."},
+     "Folder of the DEMs; each is called after its scene. For one scene, also the name of its DEM, which ends in .tif."},
+    {.name = NULL},
+};
+
+const SdmOptionSpec sdm_status_options_table[] = {
+    {"--failed", NULL, SDM_OPT_BOOL, AT(failed), 0.0, 0.0, NULL, NULL, SDM_CMD_STATUS,
+     "Print only scenes that failed or are not planned, each with its reason."},
     {.name = NULL},
 };
 
 void sdm_job_options_default(SdmJobOptions *opt)
 {
     *opt = (SdmJobOptions){.count = 1, .index_base = -1, .wait_s = 3600.0};
+}
+
+/* What to ask of the scheduler for a task of one unit: a tenth more memory and five times the processor time than expected,
+ * full minutes. */
+static void print_request(SdmCall *call, const SdmPlanSummary *s)
+{
+    const long long mib = (long long)(1.1 * (double)s->most_bytes / 1048576.0) + 64;
+    const int minutes = (int)(5.0 * s->most_cpu_s / 60.0) + 5;
+    sdm_screen_print(&call->screen, "ask for %lld MiB and %d:%02d:00 a task of one unit (Slurm: --mem=%lldM --time=%d:%02d:00)", mib,
+                     minutes / 60, minutes % 60, mib, minutes / 60, minutes % 60);
+    if (!call->summary)
+        return;
+    cJSON_AddNumberToObject(call->summary, "task_memory_mib", (double)mib);
+    cJSON_AddNumberToObject(call->summary, "task_minutes", minutes);
 }
 
 SdmStatus sdm_command_plan(SdmCall *call)
@@ -60,6 +80,8 @@ SdmStatus sdm_command_plan(SdmCall *call)
                      "processor time expected",
                      o->output, (long long)s.units, s.units == 1 ? "" : "s", (long long)s.units - 1, s.scenes,
                      s.scenes == 1 ? "" : "s", s.tiled, s.failed, s.cpu_s);
+    print_request(call, &s);
+    call->exit_code = s.failed ? SDM_EXIT_BUT_HOPELESS : 0;
     if (call->summary) {
         cJSON_AddStringToObject(call->summary, "job", o->output);
         cJSON_AddNumberToObject(call->summary, "unit_count", (double)s.units);
@@ -174,7 +196,7 @@ SdmStatus sdm_command_tile(SdmCall *call)
         cJSON_AddNumberToObject(call->summary, "units_done", (double)s.done);
         cJSON_AddNumberToObject(call->summary, "units_done_before", (double)s.skipped);
         cJSON_AddNumberToObject(call->summary, "units_failed", (double)s.failed);
-        cJSON_AddNumberToObject(call->summary, "buffer_bytes_peak", (double)sdm_memory_peak(call->ctx));
+        cJSON_AddNumberToObject(call->summary, "memory_peak_bytes", (double)sdm_memory_resident(call->ctx));
     }
 done:
     sdm_free(&unit);
@@ -192,6 +214,8 @@ SdmStatus sdm_command_merge(SdmCall *call)
     if (text && (scene < 0 || *at || scene > INT32_MAX))
         return sdm_fail(call->ctx, SDM_ERR_USAGE, "found '%.200s', expected the number of a scene", text);
     st = sdm_merge(call->ctx, &q, &s);
+    if (s.merged && !s.incomplete && s.failed && s.failed == s.hopeless)
+        call->exit_code = SDM_EXIT_BUT_HOPELESS;
     if (s.scenes)
         sdm_screen_print(&call->screen, "%s: %d of %d scenes merged (%d of them before)", q.job, s.merged,
                          s.scenes, s.already);

@@ -19,9 +19,9 @@ SdmStatus sdm_command_stack(SdmCall *call)
                          d->shift_m[1], d->shift_m[2], d->nmad_m);
     }
     sdm_screen_print(
-        &call->screen, "%s: %d DEMs on %lld x %lld cells, done in %.1f s, %.0f MiB of buffers at most",
+        &call->screen, "%s: %d DEMs on %lld x %lld cells, done in %.1f s, %.0f MiB of memory at most",
         output, result.report.count, (long long)result.grid.cols, (long long)result.grid.rows,
-        sdm_now_s() - call->screen.started_s, (double)sdm_memory_peak(call->ctx) / (1024.0 * 1024.0));
+        sdm_now_s() - call->screen.started_s, (double)sdm_memory_resident(call->ctx) / (1024.0 * 1024.0));
     if (call->summary)
         sdm_result_stack(call->ctx, output, &result.report, call->summary);
 done:

@@ -30,6 +30,7 @@ static cJSON *scene_json(const SdmSceneProgress *s)
     cJSON_AddNumberToObject(o, "missing", (double)s->missing);
     if (*s->error)
         cJSON_AddStringToObject(o, "error", s->error);
+    cJSON_AddBoolToObject(o, "hopeless", s->is_hopeless);
     if (s->error_unit >= 0)
         cJSON_AddNumberToObject(o, "error_unit", (double)s->error_unit);
     return o;
@@ -65,14 +66,16 @@ SdmStatus sdm_command_status(SdmCall *call)
     SdmStatus st = SDM_OK;
     SdmJobProgress *report = NULL;
     SdmSceneProgress s, all = {.number = 0};
-    int merged = 0;
+    int merged = 0, hopeless = 0;
     TRY(sdm_job_progress_open(call->ctx, call->line.positional[0], &report));
     cJSON *const scenes = call->summary ? cJSON_AddArrayToObject(call->summary, "scenes") : NULL;
     sdm_screen_print(&call->screen, " scene state           done   run  fail  miss  name");
     for (int i = 0; i < sdm_job_progress_scenes(report); i++) {
         TRY(sdm_job_progress_scene(call->ctx, report, i, &s));
-        print_scene(call, &s);
-        if (scenes)
+        const bool failed = s.failed || *s.error;
+        if (failed || !call->own.job.failed)
+            print_scene(call, &s);
+        if (scenes && (failed || !call->own.job.failed))
             cJSON_AddItemToArray(scenes, scene_json(&s));
         all.units += s.units;
         all.done += s.done;
@@ -80,7 +83,10 @@ SdmStatus sdm_command_status(SdmCall *call)
         all.failed += s.failed;
         all.missing += s.missing;
         merged += strcmp(s.state, "merged") == 0;
+        hopeless += s.is_hopeless;
     }
+    if (hopeless && merged + hopeless == sdm_job_progress_scenes(report))
+        call->exit_code = SDM_EXIT_BUT_HOPELESS;
     print_time_left(call, report, &all);
     if (call->summary)
         add_totals(call->summary, report, &all, merged);

@@ -38,7 +38,7 @@ const SdmCommand sdm_commands[] = {
      "SCENE -o DEM.tif [options]\nLEFT RIGHT -o DEM.tif [options]",
      "make a DEM from a scene or a pair of images",
      "Make a DEM. SCENE is an ASTER level 1A scene: an .hdf file (V004), or the folder or .zip of V003. LEFT "
-     "and RIGHT are two images with RPC cameras, or with --base-height a georeferenced epipolar pair. A run "
+     "and RIGHT are two images with RPC cameras, or the folders of such products, or with --base-height a georeferenced epipolar pair. A run "
      "that was interrupted goes on where it stopped when the same command is given again.",
      NULL, NULL, sdm_command_run},
     {"info", SDM_CMD_INFO, 1, 2, "the scene, or the left and the right image",
@@ -84,7 +84,7 @@ const SdmCommand sdm_commands[] = {
     {"status", SDM_CMD_STATUS, 1, 1, "the job folder", "JOB [options]", "print the progress of a job",
      "Print for each scene of a job how many units are done, running, failed and missing, the last error, "
      "and the time left.",
-     NULL, NULL, sdm_command_status},
+     sdm_status_options_table, default_job, sdm_command_status},
     {"match", SDM_CMD_MATCH, 2, 2, "the left and the right image",
      "LEFT RIGHT -o DISPARITY.tif [options]\nl_%04d.png r_%04d.png -o d_%04d.tif [options]",
      "match a rectified pair: disparities of its left image",

@@ -1,5 +1,6 @@
-/* --help and --version: the tables as text of 80 columns. */
+/* --help and --version: the tables as text of 80 columns, or as JSON. */
 // SPDX-License-Identifier: Apache-2.0
+#include "api/command_options.h"
 #include "cli/cli.h"
 
 #include <gdal.h>
@@ -80,6 +81,28 @@ void sdm_help_command(FILE *to, const SdmCommand *command)
     fprintf(to, "  -h, --help\n%*sPrint this and stop.\n", INDENT, "");
 }
 
+void sdm_help_json(FILE *to, const SdmCommand *command)
+{
+    const SdmOptionSpec *const tables[] = {command->own_table, sdm_option_table};
+    cJSON *const root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "command", command->name);
+    cJSON_AddStringToObject(root, "version", SDM_VERSION);
+    cJSON_AddStringToObject(root, "summary", command->summary);
+    cJSON_AddStringToObject(root, "description", command->description);
+    cJSON_AddNumberToObject(root, "least_arguments", command->least);
+    cJSON_AddNumberToObject(root, "most_arguments", command->most);
+    cJSON *const list = cJSON_AddArrayToObject(root, "options");
+    for (int t = 0; t < 2; t++)
+        for (const SdmOptionSpec *spec = tables[t]; spec && spec->name; spec++)
+            if (spec->commands & command->bit)
+                cJSON_AddItemToArray(list, sdm_option_json(spec));
+    char *const text = cJSON_PrintUnformatted(root);
+    if (text)
+        fprintf(to, "%s\n", text);
+    cJSON_free(text);
+    cJSON_Delete(root);
+}
+
 void sdm_help_program(FILE *to)
 {
     fprintf(to,
@@ -89,8 +112,9 @@ void sdm_help_program(FILE *to)
     for (const SdmCommand *command = sdm_commands; command->name; command++)
         fprintf(to, "  %-10s %s\n", command->name, command->summary);
     fprintf(to, "\n  stereodem COMMAND --help   options of a command, with units, ranges and defaults\n"
+                "  stereodem COMMAND --help --log json   the same for programs\n"
                 "  stereodem --version        versions of stereodem, GDAL and PROJ\n\n"
-                "Exit codes: 0 done, 1 failed, 2 wrong usage.\n"
+                "Exit codes: 0 done, 1 failed, 2 wrong usage; of plan, merge and status 3: all is done but for scenes that\ncannot be.\n"
                 "Example: stereodem run AST_L1A.hdf -o dem.tif\n");
 }
 

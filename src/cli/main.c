@@ -125,7 +125,7 @@ static void finish(SdmCall *call, SdmStatus st)
     if (call->screen.json) {
         cJSON *const last = call->summary ? call->summary : cJSON_CreateObject();
         cJSON_AddStringToObject(last, "status", sdm_status_name(st));
-        cJSON_AddNumberToObject(last, "exit_code", sdm_exit_code(st));
+        cJSON_AddNumberToObject(last, "exit_code", call->exit_code ? call->exit_code : sdm_exit_code(st));
         sdm_screen_json(&call->screen, "summary", last);
     }
     CPLSetErrorHandler(CPLQuietErrorHandler);
@@ -141,14 +141,17 @@ static int call_command(const SdmCommand *command, int argc, char *const *argv)
     call.screen.json = wants_json(argc, argv);
     SdmStatus st = read_arguments(&call, argc, argv);
     if (st == SDM_OK && call.line.help) {
-        sdm_help_command(stdout, command);
+        if (call.screen.json)
+            sdm_help_json(stdout, command);
+        else
+            sdm_help_command(stdout, command);
         sdm_close(&call.ctx);
         return 0;
     }
     if (st == SDM_OK)
         st = execute(&call);
     finish(&call, st);
-    return sdm_exit_code(st);
+    return call.exit_code ? call.exit_code : sdm_exit_code(st);
 }
 
 static int refuse_command(const char *word)

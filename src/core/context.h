@@ -38,6 +38,7 @@ struct SdmContext {
     char error[1024];
     sdm_log_fn *log;
     sdm_progress_fn *progress;
+    SdmProgressPart part; /* of the whole, that is in work */
     sdm_cancel_fn *cancel;
     void *log_user, *progress_user, *cancel_user;
     pthread_mutex_t calling; /* one of these functions is being called */

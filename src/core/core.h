@@ -51,6 +51,9 @@ SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out /* T ** */, size_t count, siz
 /* Free *p and set it to NULL.  Accepts pointer to NULL.  Thread-safe, as sdm_alloc is. */
 void sdm_free(void *p /* T ** */);
 int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes: the most that was allocated at once */
+/* Bytes: the most memory that the process has held at once (resident), which is what people are told; where the system does
+ * not say, the most that was allocated at once. */
+int64_t sdm_memory_resident(const SdmContext *ctx);
 /* Return the freed blocks that the context caches to the system. */
 void sdm_cache_release(SdmContext *ctx);
 /* Tests: let the n-th allocation from now fail (n >= 1; 0 = never).  Process-wide. */
@@ -64,7 +67,15 @@ SdmStatus sdm_check_stop(SdmContext *ctx);
 /* stage: 1..9 as in docs/chain.md, 0 = none */
 void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* done: 0..1 of the part of the whole that is in work. */
 void sdm_progress(SdmContext *ctx, int stage, double done, const char *what);
+/* What follows is from..to, 0..1, of the part that is in work.
+ * @return that part, for sdm_progress_leave() */
+typedef struct SdmProgressPart {
+    double from, to;
+} SdmProgressPart;
+SdmProgressPart sdm_progress_enter(SdmContext *ctx, double from, double to);
+void sdm_progress_leave(SdmContext *ctx, SdmProgressPart around);
 
 /* ---- timings per stage, for the report ---- */
 double sdm_now_s(void); /* monotonic clock */

@@ -35,10 +35,12 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...)
 #ifdef _OPENMP
 #pragma omp critical(sdm_error)
 #endif
-        vsnprintf(ctx->error, sizeof ctx->error, fmt, ap);
+        {
+            vsnprintf(ctx->error, sizeof ctx->error, fmt, ap);
+            if (ctx->plain_names)
+                plain_names(ctx->error);
+        }
         va_end(ap);
-        if (ctx->plain_names)
-            plain_names(ctx->error);
     }
     return st;
 }
@@ -92,9 +94,24 @@ void sdm_progress(SdmContext *ctx, int stage, double done, const char *what)
 {
     if (!ctx || !ctx->progress)
         return;
+    enum { POINT = 2 };
+    const double of_whole = ctx->part.from + done * (ctx->part.to - ctx->part.from);
     pthread_mutex_lock(&ctx->calling);
-    ctx->progress(ctx->progress_user, stage, done, what);
+    ctx->progress(ctx->progress_user, ctx->stage == POINT ? POINT : stage, of_whole, what);
     pthread_mutex_unlock(&ctx->calling);
+}
+
+SdmProgressPart sdm_progress_enter(SdmContext *ctx, double from, double to)
+{
+    const SdmProgressPart around = ctx->part;
+    const double length = around.to - around.from;
+    ctx->part = (SdmProgressPart){around.from + from * length, around.from + to * length};
+    return around;
+}
+
+void sdm_progress_leave(SdmContext *ctx, SdmProgressPart around)
+{
+    ctx->part = around;
 }
 
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)

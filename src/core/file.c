@@ -151,10 +151,23 @@ void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE])
     snprintf(out, SDM_PATH_SIZE, "%.*s", !slash ? 1 : slash == path ? 1 : (int)(slash - path), slash ? path : ".");
 }
 
+/* Names of GDAL's virtual file systems, and addresses. */
+static SdmStatus check_on_disk(SdmContext *ctx, const char *option, const char *path)
+{
+    if (strncmp(path, "/vsi", 4) != 0 && !strstr(path, "://"))
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_USAGE,
+                    "%s %s: GDAL's virtual file systems and addresses are read from, not written to; give a name on a disk, and "
+                    "copy from there",
+                    option, path);
+}
+
 SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char *path)
 {
     char folder[SDM_PATH_SIZE];
     struct stat s;
+    if (check_on_disk(ctx, option, path) != SDM_OK)
+        return SDM_ERR_USAGE;
     if (!*path || path[strlen(path) - 1] == '/' || (stat(path, &s) == 0 && S_ISDIR(s.st_mode)))
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is a folder, expected the name of a file", option, path);
     sdm_file_folder(path, folder);
@@ -172,6 +185,8 @@ SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char 
 SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path)
 {
     struct stat s;
+    if (check_on_disk(ctx, "-o", path) != SDM_OK)
+        return SDM_ERR_USAGE;
     const bool made = mkdir(path, 0777) == 0;
     if (!made && errno != EEXIST)
         return sdm_fail(ctx, SDM_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno));

@@ -3,6 +3,7 @@
 #include "core/context.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,4 +108,17 @@ void sdm_free(void *p)
 int64_t sdm_memory_peak(const SdmContext *ctx)
 {
     return ctx->bytes_peak;
+}
+
+int64_t sdm_memory_resident(const SdmContext *ctx)
+{
+    long long kib = 0;
+    char line[128];
+    FILE *const f = fopen("/proc/self/status", "r");
+    while (f && kib <= 0 && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %lld kB", &kib) != 1)
+            kib = 0;
+    if (f)
+        fclose(f);
+    return kib > 0 ? (int64_t)kib * 1024 : ctx->bytes_peak;
 }

@@ -35,10 +35,11 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "auto|zncc|census|sad", "auto", MAKE | BLOCKS,
      "Matching cost: zero-mean normalised cross-correlation, census transform, or sum of absolute "
      "differences; auto: census for pixels below 5 m, else zncc."},
-    {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "local|sgm|bp", "local",
+    {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "auto|local|sgm|bp", "auto",
      MAKE | SDM_CMD_MATCH | BLOCKS,
      "How matches are chosen from the costs: local takes the best one of each pixel; sgm (semi-global matching) "
-     "and bp (belief propagation) also penalise differences between neighbours."},
+     "and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges "
+     "of roofs; auto: sgm for run with pixels below 3 m, else local."},
     {"--surface-filter", "NAME", SDM_OPT_CHOICE, AT(surface_filter), 0.0, 0.0, "auto|wiener|none", "auto",
      MAKE | BLOCKS,
      "Filter of the matched heights by their predicted noise: wiener smooths where the ground is plain within the "
@@ -51,23 +52,23 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--paths", "N", SDM_OPT_CHOICE, AT(paths), 0.0, 0.0, "4|8", "8", MAKE | SDM_CMD_MATCH | BLOCKS,
      "sgm: number of directions along which costs are aggregated, 4 or 8."},
     {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 4000.0, NULL, "by the cost",
-     MAKE | SDM_CMD_MATCH | BLOCKS,
+     SDM_CMD_MATCH,
      "bp: penalty for each label by which neighbours differ, in units of the cost (docs/optimizers.md)."},
     {"--bp-truncation", "N", SDM_OPT_INT, AT(bp_truncation), 1.0, SDM_BP_LABELS_MAX, NULL, "by the cost",
-     MAKE | SDM_CMD_MATCH | BLOCKS, "bp: difference in labels above which the penalty no longer grows."},
-    {"--bp-outer", "N", SDM_OPT_INT, AT(bp_outer), 1.0, 100.0, NULL, "1", MAKE | SDM_CMD_MATCH | BLOCKS,
+     SDM_CMD_MATCH, "bp: difference in labels above which the penalty no longer grows."},
+    {"--bp-outer", "N", SDM_OPT_INT, AT(bp_outer), 1.0, 100.0, NULL, "1", SDM_CMD_MATCH,
      "bp: outer iterations; each visits every tile twice, in forward and in backward order."},
-    {"--bp-inner", "N", SDM_OPT_INT, AT(bp_inner), 1.0, 100.0, NULL, "2", MAKE | SDM_CMD_MATCH | BLOCKS,
+    {"--bp-inner", "N", SDM_OPT_INT, AT(bp_inner), 1.0, 100.0, NULL, "2", SDM_CMD_MATCH,
      "bp: inner iterations of each visit of a tile; each sends messages right, left, down and up."},
-    {"--bp-tile", "PX", SDM_OPT_INT, AT(bp_tile), SDM_BP_TILE_MIN, 1024.0, NULL, "32", MAKE | SDM_CMD_MATCH | BLOCKS,
+    {"--bp-tile", "PX", SDM_OPT_INT, AT(bp_tile), SDM_BP_TILE_MIN, 1024.0, NULL, "32", SDM_CMD_MATCH,
      "bp: side of a tile, in pixels; the messages of a tile should fit the cache."},
     {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu|opencl[:N]|cuda[:N]", "auto",
      MAKE | SDM_CMD_MATCH | SDM_CMD_BENCH,
      "Where matching runs: the processor, or a device with the number that stereodem devices prints; auto "
      "takes the fastest that works and logs it (plan, match and bench: the processor). The result does not "
      "depend on it."},
-    {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0, "auto|reference|c|sse4.2|avx2|avx512",
-     "auto", SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_BENCH,
+    {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0,
+     "auto|reference|c|neon|sse4.2|avx2|avx512bw|avx512", "auto", SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_BENCH,
      "Instruction set to use on the CPU; reference is the slow definition of the kernels. The result does "
      "not depend on it."},
     {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL, "one per processor", ALL,
@@ -75,12 +76,11 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", PLACE | SDM_CMD_COMPARE,
      "Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)."},
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
-     "Edge of the blocks that the DEM is made in, in cells. The DEM does not depend on it; with "
-     "--optimizer sgm or bp, cells near the edges of blocks may differ slightly."},
+     "Edge of the blocks that the DEM is made in, in cells. The DEM does not depend on it."},
     {"--fill", "HOLES", SDM_OPT_CHOICE, AT(fill), 0.0, 0.0, "none|gentle|all", "gentle", MAKE | BLOCKS,
      "Small holes to fill with interpolated heights: none; gentle, where these are no steeper than 20 degrees on "
-     "the ground, so that no cliffs are invented (pixels below 5 m, which show walls: all); or all. NAME_qa.tif "
-     "marks filled cells."},
+     "the ground, so that no cliffs are invented (with --optimizer sgm: where a step explains them, and narrow ones; else, "
+     "with pixels below 5 m: all); or all. NAME_qa.tif marks filled cells."},
     {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene",
      SCENE | BLOCKS,
      "Lowest height to search, in metres above the ellipsoid."},
@@ -133,7 +133,7 @@ void sdm_options_default(SdmOptions *opt)
 {
     *opt = (SdmOptions){
         .cost = "auto",
-        .optimizer = "local",
+        .optimizer = "auto",
         .surface_filter = "auto",
         .paths = "8",
         .bp_outer = 1,
@@ -193,7 +193,7 @@ SdmStatus sdm_options_check_optimizer(SdmContext *ctx, const SdmOptions *opt, ui
     for (int i = 0; sdm_option_table[i].name; i++) {
         const char *const needs = optimizer_of(sdm_option_table[i].name);
         if (needs && (given >> i & 1) && strcmp(needs, opt->optimizer) != 0)
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs --optimizer %s, found %s",
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs --optimizer %s, found %s; give it, too",
                             sdm_option_table[i].name, needs, opt->optimizer);
     }
     return SDM_OK;

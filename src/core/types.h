@@ -24,7 +24,7 @@ typedef struct SdmOptions {
     const char *t_srs;        /* output CRS, anything GDAL understands; NULL = UTM zone of the scene */
     int vertical;             /* SdmVertical */
     const char *cost;         /* "auto" (by the pixels' size), "zncc", "census", "sad" */
-    const char *optimizer;    /* "local", "sgm", "bp" */
+    const char *optimizer;    /* "auto", "local", "sgm", "bp" */
     int p1, p2; /* sgm: penalties of steps by one label and by more, steps of the cost; 0 = by the cost */
     const char *paths;        /* sgm: "4" or "8" */
     int bp_weight; /* bp: penalty of a step by one label, in steps of the cost; 0 = by the cost */
@@ -85,6 +85,8 @@ typedef struct SdmPlanSummary {
     int scenes, failed, tiled; /* scenes; those that cannot be opened; those cut into tiles */
     int64_t units;             /* units of work, 0 .. units - 1 */
     double cpu_s;              /* expected processor time of all units */
+    double most_cpu_s;         /* of the unit that takes most */
+    int64_t most_bytes;        /* expected peak of the unit that needs most */
 } SdmPlanSummary;
 
 /* Write JOB/plan.json: inputs, parameters and units of one or many scenes.  Opens cameras, reads no pixel.
@@ -111,12 +113,13 @@ SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *request, SdmTileSummar
 
 typedef struct SdmMergeRequest {
     const char *job;
-    const char *folder; /* where the DEMs go; NULL = JOB/dem */
+    const char *folder; /* where the DEMs go; NULL = JOB/dem; of one scene, the name of its DEM, too */
     int scene;          /* number of the only scene to merge; -1 = all */
 } SdmMergeRequest;
 
 typedef struct SdmMergeSummary {
     int scenes, merged, already, incomplete, failed; /* already: of merged; incomplete: units are missing */
+    int hopeless;                                    /* of failed: another try would end so, too */
     int64_t missing;                                 /* units */
 } SdmMergeSummary;
 
@@ -135,6 +138,7 @@ typedef struct SdmSceneProgress {
     int64_t first_unit, units, done, running, failed, missing; /* units */
     int64_t error_unit;  /* the last unit that failed, -1 if none */
     char error[1024];    /* its sentence, or the scene's */
+    bool is_hopeless;    /* another try would end so, too; also of scenes that are not planned */
 } SdmSceneProgress;
 
 /* Progress of a job.  Open, ask for the scenes in order, then for the time left, close. */

@@ -126,9 +126,9 @@ static void find_extent(const SdmBiasSamples *s, SdmBiasModel *m)
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY}, at[2];
     for (int64_t i = 0; i < s->count; i++) {
         along_across(m, (double)s->east_m[i], (double)s->north_m[i], at);
-        for (int k = 0; k < 2; k++) {
-            low[k] = fmin(low[k], at[k]);
-            high[k] = fmax(high[k], at[k]);
+        for (int k = 0; k < 2; k++) { /* gcc 12 for aarch64 does not compile fmin() here */
+            low[k] = at[k] < low[k] ? at[k] : low[k];
+            high[k] = at[k] > high[k] ? at[k] : high[k];
         }
     }
     for (int k = 0; k < 2; k++) {

@@ -126,7 +126,8 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     add_title(r, s, opt->output);
     sdm_report_program(r, p);
     add_stack(r, s);
-    (void)sdm_report_options(r, opt, SDM_CMD_STACK);
+    const SdmEffective found = {.grid = sdm_product_request(p)->grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
+    (void)sdm_report_options(r, opt, SDM_CMD_STACK, &found);
     add_summary(r, s, p, work->wall_s);
     sdm_report_number(sdm_report_grid(r, p), "qa_nmad_step_m", sdm_product_metres_step(p));
     sdm_report_maps(r, p);

@@ -10,6 +10,7 @@
 #include <ogr_srs_api.h>
 #include <proj.h>
 #include <string.h>
+#include <strings.h>
 
 /* Nearest number with two significant digits. */
 static double two_digits(double v)
@@ -78,6 +79,15 @@ static SdmStatus export_wkt(SdmContext *ctx, OGRSpatialReferenceH srs, const cha
               : st;
 }
 
+/* EPSG:4326x: a code that is no number, of which PROJ reads as much as is one.  EPSG:32631+5773 is two. */
+static bool has_bad_code(const char *text)
+{
+    if (strncasecmp(text, "EPSG:", 5) != 0 && strncasecmp(text, "ESRI:", 5) != 0)
+        return false;
+    const size_t n = strspn(text += 5, "0123456789");
+    return n == 0 || (text[n] && text[n] != '+');
+}
+
 /* --t_srs or the EPSG code -> WKT; *unit_m: metres per unit of a projected CRS. */
 static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, double *unit_m)
 {
@@ -85,7 +95,7 @@ static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, doubl
     SdmGdalErrors errors;
     sdm_gdal_errors_begin(&errors);
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
-    if (strstr(text, "://") || OSRSetFromUserInput(srs, text) != OGRERR_NONE) { /* a URL would need the network */
+    if (strstr(text, "://") || has_bad_code(text) || OSRSetFromUserInput(srs, text) != OGRERR_NONE) { /* a URL would need the network */
         st = sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--t_srs %s is not a coordinate system that PROJ knows%s%s; expected for example EPSG:32631",

@@ -311,37 +311,72 @@ done:
     return st;
 }
 
-/* Weights of Keys' cubic (a = -0.5) and of its derivative at the fraction t. */
-static void cubic_weights(double t, double weight[TAPS], double slope[TAPS])
+/* Weights of Keys' cubic (a = -0.5) at the fraction t. */
+static inline void cubic_weights(double t, double weight[TAPS])
 {
     weight[0] = ((-0.5 * t + 1.0) * t - 0.5) * t;
     weight[1] = (1.5 * t - 2.5) * t * t + 1.0;
     weight[2] = ((-1.5 * t + 2.0) * t + 0.5) * t;
     weight[3] = (0.5 * t - 0.5) * t * t;
+}
+
+/* Of its derivative. */
+static inline void cubic_slopes(double t, double slope[TAPS])
+{
     slope[0] = (-1.5 * t + 2.0) * t - 0.5;
     slope[1] = (4.5 * t - 5.0) * t;
     slope[2] = (-4.5 * t + 4.0) * t + 0.5;
     slope[3] = (1.5 * t - 1.0) * t;
 }
 
+static inline double sum_taps(const double w[TAPS], const float *v)
+{
+    return w[0] * (double)v[0] + w[1] * (double)v[1] + w[2] * (double)v[2] + w[3] * (double)v[3];
+}
+
+/* The first of the sixteen values about a position, and the fractions; NULL at the rim. */
+static inline const float *first_tap(const float *plane, int w, int h, double col, double row, double fraction[2])
+{
+    if (!(col >= 1.0 && row >= 1.0 && col < w - 2.0 && row < h - 2.0))
+        return NULL;
+    const int x = (int)col, y = (int)row;
+    fraction[0] = col - x;
+    fraction[1] = row - y;
+    return plane + ((size_t)y - 1) * (size_t)w + (size_t)x - 1;
+}
+
 double sdm_bicubic(const float *plane, int w, int h, double col, double row, double gradient[2])
 {
-    const double x = floor(col), y = floor(row);
-    double wx[TAPS], wy[TAPS], sx[TAPS], sy[TAPS], sum = 0.0;
+    double f[2], wx[TAPS], wy[TAPS], sx[TAPS], sy[TAPS], sum = 0.0;
+    const float *const at = first_tap(plane, w, h, col, row, f);
     gradient[0] = gradient[1] = 0.0;
-    if (!(x >= 1.0 && y >= 1.0 && x < w - 2.0 && y < h - 2.0))
+    if (!at)
         return NAN;
-    const float *const at = plane + ((size_t)y - 1) * (size_t)w + (size_t)x - 1;
-    cubic_weights(col - x, wx, sx);
-    cubic_weights(row - y, wy, sy);
+    cubic_weights(f[0], wx);
+    cubic_weights(f[1], wy);
+    cubic_slopes(f[0], sx);
+    cubic_slopes(f[1], sy);
     for (int j = 0; j < TAPS; j++) {
         const float *const v = at + (size_t)j * (size_t)w;
-        const double line = wx[0] * (double)v[0] + wx[1] * (double)v[1] + wx[2] * (double)v[2] + wx[3] * (double)v[3];
-        const double along = sx[0] * (double)v[0] + sx[1] * (double)v[1] + sx[2] * (double)v[2] + sx[3] * (double)v[3];
+        const double line = sum_taps(wx, v);
         sum += wy[j] * line;
-        gradient[0] += wy[j] * along;
+        gradient[0] += wy[j] * sum_taps(sx, v);
         gradient[1] += sy[j] * line;
     }
+    return sum;
+}
+
+/* The value alone. */
+static inline double bicubic_value(const float *plane, int w, int h, double col, double row)
+{
+    double f[2], wx[TAPS], wy[TAPS], sum = 0.0;
+    const float *const at = first_tap(plane, w, h, col, row, f);
+    if (!at)
+        return NAN;
+    cubic_weights(f[0], wx);
+    cubic_weights(f[1], wy);
+    for (int j = 0; j < TAPS; j++)
+        sum += wy[j] * sum_taps(wx, at + (size_t)j * (size_t)w);
     return sum;
 }
 
@@ -365,17 +400,22 @@ static void sample_row(const SdmHeightsOnGrid *g, const Nodes *n, const int64_t 
     const size_t j = (size_t)(row / g->step - n->j0) * n->nx;
     const double fy = (double)(row % g->step) / g->step;
     const int w = (int)part[2], h = (int)part[3];
+    int64_t node = win[0] / g->step, in_cell = win[0] % g->step;
     for (int64_t c = 0; c < win[2]; c++) {
-        const size_t at = j + (size_t)((win[0] + c) / g->step - n->i0);
-        const double fx = (double)((win[0] + c) % g->step) / g->step;
-        double place[2], unused[2];
+        const size_t at = j + (size_t)(node - n->i0);
+        const double fx = (double)in_cell / g->step;
+        double place[2];
         for (int k = 0; k < 2; k++) {
             const double *const p = (k ? n->y : n->x) + at, *const q = p + n->nx;
             const double a = p[0] + fx * (p[1] - p[0]), b = q[0] + fx * (q[1] - q[0]);
             place[k] = a + fy * (b - a) - (double)part[k];
         }
-        const double v = sdm_bicubic(plane, w, h, place[0], place[1], unused);
+        const double v = bicubic_value(plane, w, h, place[0], place[1]);
         out[c] = (float)(isnan(v) ? bilinear(plane, w, h, place[0], place[1]) : v);
+        if (++in_cell == g->step) {
+            in_cell = 0;
+            node++;
+        }
     }
 }
 

@@ -14,11 +14,6 @@ bool sdm_along_given(const SdmAlongCorrection *a)
     return any;
 }
 
-int sdm_along_terms(int degree)
-{
-    return (degree + 1) * (degree + 2) / 2;
-}
-
 void sdm_along_basis(int degree, double x, double y, double out[SDM_ALONG_MAX_TERMS])
 {
     const double all[SDM_ALONG_MAX_TERMS] = {1.0, x, y, x * x, x * y, y * y};

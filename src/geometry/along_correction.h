@@ -29,7 +29,11 @@ typedef struct SdmAlongCorrection {
 
 /* Is it other than 0? */
 bool sdm_along_given(const SdmAlongCorrection *a);
-int sdm_along_terms(int degree);
+/* Terms of a polynomial of that degree. */
+static inline int sdm_along_terms(int degree)
+{
+    return (degree + 1) * (degree + 2) / 2;
+}
 /* The terms of the polynomial at x, y. */
 void sdm_along_basis(int degree, double x, double y, double out[SDM_ALONG_MAX_TERMS]);
 /* The polynomial alone, px, at a position of the right image. */

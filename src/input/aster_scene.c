@@ -1,11 +1,13 @@
 /* ASTER level 1A deliveries (HDF, folder, zip) -> scene. */
 // SPDX-License-Identifier: Apache-2.0
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "input/aster_files.h"
 #include "input/image.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const TELESCOPE[2] = {"3N", "3B"};
@@ -96,33 +98,44 @@ static void name_scene(const char *base, size_t length, SdmScene *scene)
     sdm_granule_time(scene->id, scene->time_utc);
 }
 
-/* Name and time as the metadata of real scenes give them, where they do. */
-static void name_from_metadata(GDALDatasetH hdf, SdmScene *scene)
+/* The same of a file's name: its own, or where that says nothing of a scene, that of the file that it is a link to. */
+static void name_by_file(const char *path, SdmScene *scene)
 {
+    char *const real = realpath(path, NULL);
+    for (int k = 0; k < 2 && !scene->time_utc[0]; ++k) {
+        const char *const base = sdm_path_base(k && real ? real : path), *const dot = strrchr(base, '.');
+        if (k == 0 || (real && strstr(base, "AST_L1A_")))
+            name_scene(base, dot && dot > base ? (size_t)(dot - base) : strlen(base), scene);
+    }
+    free(real);
+}
+
+/* Name and time as the metadata of real scenes give them, where they do. */
+static void name_from_metadata(SdmContext *ctx, GDALDatasetH hdf, const char *path, SdmScene *scene)
+{
+    const char *const granule = GDALGetMetadataItem(hdf, "LOCALGRANULEID", NULL);
     const char *const date = GDALGetMetadataItem(hdf, "CALENDARDATE", NULL);
     const char *const time = GDALGetMetadataItem(hdf, "TIMEOFDAY", NULL);
-    if (!date || !time || strlen(time) < 6)
+    char time_utc[32];
+    const size_t length = granule ? strlen(granule) : 0;
+    if (granule && strncmp(granule, "AST_L1A_", 8) == 0 && !strchr(granule, '/'))
+        name_scene(granule, length > 4 && EQUAL(granule + length - 4, ".hdf") ? length - 4 : length, scene);
+    if (!date || !time)
         return;
-    char day[16];
-    if (strlen(date) == 8) /* 20170731 or 2017-07-31, 190728... or 19:07:28... */
-        snprintf(day, sizeof day, "%.4s-%.2s-%.2s", date, date + 4, date + 6);
+    if (sdm_time_read(date, time, time_utc))
+        memcpy(scene->time_utc, time_utc, sizeof time_utc);
     else
-        snprintf(day, sizeof day, "%.10s", date);
-    if (time[2] == ':')
-        snprintf(scene->time_utc, sizeof scene->time_utc, "%sT%.8sZ", day, time);
-    else
-        snprintf(scene->time_utc, sizeof scene->time_utc, "%sT%.2s:%.2s:%.2sZ", day, time, time + 2,
-                 time + 4);
+        sdm_log(ctx, SDM_LOG_WARNING, 1, "%s: its metadata give %.40s %.40s as the time of acquisition, which is none; %s", path, date,
+                time, scene->time_utc[0] ? "that in its name is taken" : "the time is taken as unknown");
 }
 
 static SdmStatus open_hdf(SdmContext *ctx, const char *path, GDALDatasetH hdf, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
-    const char *const base = sdm_path_base(path), *const dot = strrchr(base, '.');
     SdmAsterBand band;
     TRY(refuse_hdf(ctx, hdf, path));
-    name_scene(base, dot && dot > base ? (size_t)(dot - base) : strlen(base), scene);
-    name_from_metadata(hdf, scene);
+    name_by_file(path, scene);
+    name_from_metadata(ctx, hdf, path, scene);
     TRY(sdm_scene_add_file(ctx, scene, path));
     for (int k = 0; k < 2; ++k) {
         TRY(sdm_aster_read_hdf(ctx, hdf, path, TELESCOPE[k], &band));
@@ -141,6 +154,10 @@ SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
                         "%s: an HDF4 file, but this GDAL (%s) was built without HDF4; install GDAL with "
                         "HDF4 (conda: libgdal-hdf4; Debian and Ubuntu have it)",
                         path, GDALVersionInfo("RELEASE_NAME"));
+    if (sdm_is_virtual(path))
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: an HDF4 file, which GDAL reads from a disk alone; fetch it first (curl -LO does), then give the file",
+                        path);
     if (strchr(path, '"'))
         return sdm_fail(
             ctx, SDM_ERR_UNSUPPORTED,

@@ -8,18 +8,36 @@
 #include <math.h>
 #include <string.h>
 
+/* The RPC of an image, or of its first tile, which begins where the image does: some products have it there alone.  To be
+ * freed with CSLDestroy(). */
+static char **find_rpc(GDALDatasetH ds)
+{
+    char **domain = CSLDuplicate(GDALGetMetadata(ds, "RPC"));
+    char **const list = domain ? NULL : GDALGetFileList(ds);
+    for (int i = 0; list && list[i] && !domain; i++) {
+        const GDALDatasetH tile = strstr(sdm_path_base(list[i]), "_R1C1") ? sdm_gdal_open(list[i]) : NULL;
+        domain = tile ? CSLDuplicate(GDALGetMetadata(tile, "RPC")) : NULL;
+        if (tile)
+            GDALClose(tile);
+    }
+    CSLDestroy(list);
+    return domain;
+}
+
 static SdmStatus open_rpc(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmCamera **out)
 {
-    char **const domain = GDALGetMetadata(ds, "RPC");
+    char **const domain = find_rpc(ds);
     GDALRPCInfoV2 info;
     SdmRpc rpc;
-    if (!domain || !*domain)
+    const bool known = domain && *domain, complete = known && GDALExtractRPCInfoV2(domain, &info);
+    CSLDestroy(domain);
+    if (!known)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: no RPC camera with it (neither metadata in the file nor _RPC.TXT, .RPB or the "
                         "like beside it); fetch the image with its RPC, or give --base-height for a "
                         "georeferenced epipolar pair",
                         name);
-    if (!GDALExtractRPCInfoV2(domain, &info))
+    if (!complete)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: its RPC is incomplete (%.300s); fetch the image with its RPC again", name,
                         sdm_gdal_reason());
@@ -60,13 +78,13 @@ static SdmStatus open_parallel(SdmContext *ctx, const char *name, GDALDatasetH d
 }
 
 /* Acquisition time from GDAL's IMAGERY domain, which its drivers fill from suppliers' files. */
-static void take_time(GDALDatasetH ds, SdmScene *scene)
+static void take_time(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmScene *scene)
 {
     const char *const text = GDALGetMetadataItem(ds, "ACQUISITIONDATETIME", "IMAGERY");
-    if (!text || strlen(text) < 19)
+    if (!text || (strlen(text) >= 19 && sdm_time_read(text, text + 11, scene->time_utc)))
         return;
-    snprintf(scene->time_utc, sizeof scene->time_utc, "%.19sZ", text);
-    scene->time_utc[10] = 'T';
+    sdm_log(ctx, SDM_LOG_WARNING, 1, "%s: its metadata give %.40s as the time of acquisition, which is none; it is taken as unknown",
+            name, text);
 }
 
 static SdmStatus add_files(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmScene *scene)
@@ -97,7 +115,7 @@ static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *s
     const GDALDatasetH ds = view->image->dataset;
     TRY(add_files(ctx, name, ds, scene));
     if (k == 0)
-        take_time(ds, scene);
+        take_time(ctx, name, ds, scene);
     TRY(parallel ? open_parallel(ctx, name, ds, k ? opt->base_height : 0.0, &view->camera)
                  : open_rpc(ctx, name, ds, &view->camera));
 done:

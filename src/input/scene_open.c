@@ -3,13 +3,31 @@
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
 #include "input/aster_files.h"
 #include "input/image.h"
+#include "input/product_folder.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <math.h>
 #include <string.h>
 
 typedef enum Content { CONTENT_FOLDER, CONTENT_ZIP, CONTENT_HDF4, CONTENT_OTHER } Content;
+
+/* An address that leads to nothing. */
+static SdmStatus refuse_address(SdmContext *ctx, const char *path)
+{
+    char **const prefixes = VSIGetFileSystemsPrefixes();
+    bool known = false;
+    for (int i = 0; prefixes && prefixes[i]; ++i)
+        known = known || strncmp(path, prefixes[i], strlen(prefixes[i])) == 0;
+    CSLDestroy(prefixes);
+    return known ? sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: nothing can be read there (%.300s); check the address, and that it can be reached from here", path,
+                            sdm_gdal_reason())
+                 : sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                            "%s: this GDAL (%s) was built without that virtual file system; fetch the file first", path,
+                            GDALVersionInfo("RELEASE_NAME"));
+}
 
 /* The kind of a file by its first bytes; fails where it is missing or empty. */
 static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
@@ -17,7 +35,10 @@ static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
     VSIStatBufL at;
     unsigned char head[4] = {0};
     *out = CONTENT_OTHER;
+    CPLErrorReset();
     if (VSIStatL(path, &at) != 0) {
+        if (strncmp(path, "/vsi", 4) == 0)
+            return refuse_address(ctx, path);
         if (strchr(path, ':')) /* perhaps the name of a subdataset, which GDAL knows */
             return SDM_OK;
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file or folder; check the name", path);
@@ -101,13 +122,19 @@ static SdmStatus refuse_single(SdmContext *ctx, const char *path)
                     path);
 }
 
-static SdmStatus open_by_content(SdmContext *ctx, const char *left, const char *right, SdmScene *scene)
+static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const char *given_right, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
     Content content[2];
-    TRY(detect_content(ctx, left, &content[0]));
+    char name[2][1024];
+    const char *const left = given_right ? name[0] : given_left, *const right = given_right ? name[1] : NULL;
     if (right)
+        TRY(sdm_product_find(ctx, given_left, name[0], sizeof name[0]));
+    TRY(detect_content(ctx, left, &content[0]));
+    if (right) {
+        TRY(sdm_product_find(ctx, given_right, name[1], sizeof name[1]));
         TRY(detect_content(ctx, right, &content[1]));
+    }
     for (int k = 0; right && k < 2; ++k)
         if (content[k] != CONTENT_OTHER)
             return sdm_fail(ctx, SDM_ERR_USAGE,
@@ -150,15 +177,18 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
     SdmGdalConfig config;
+    char name[2][1024];
     const int around = sdm_stage_enter(ctx, 1);
     TRY(sdm_gdal_config_begin(ctx, options, &config));
+    TRY(sdm_gdal_name(ctx, left, name[0], sizeof name[0]));
+    TRY(sdm_gdal_name(ctx, right ? right : "", name[1], sizeof name[1]));
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "scene"));
     (*out)->options = options;
-    (*out)->depth = depth;
+    (*out)->depth = (int)depth;
     GDALAllRegister();
     sdm_quiet_begin();
-    sdm_reading_begin(ctx, left);
-    st = open_by_content(ctx, left, right, *out);
+    sdm_reading_begin(ctx, name[0]);
+    st = open_by_content(ctx, name[0], right ? name[1] : NULL, *out);
     sdm_reading_end(ctx);
     sdm_quiet_end();
 done:

@@ -228,8 +228,46 @@ SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path)
     return SDM_OK;
 }
 
+/* The first `want` digits of a text whose groups of digits have signs between them. */
+static bool take_digits(const char *text, int want, char *out)
+{
+    int n = 0;
+    for (; *text && n < want; ++text) {
+        if (isdigit((unsigned char)*text))
+            out[n++] = *text;
+        else if (!strchr("-:/", *text))
+            return false;
+    }
+    return n == want;
+}
+
+static int number_of(const char *digits, int count)
+{
+    int v = 0;
+    for (int i = 0; i < count; ++i)
+        v = 10 * v + digits[i] - '0';
+    return v;
+}
+
+bool sdm_time_read(const char *date, const char *time, char time_utc[32])
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    char d[15] = "";
+    time_utc[0] = '\0';
+    if (!take_digits(date, 8, d) || !take_digits(time, 6, d + 8))
+        return false;
+    const int year = number_of(d, 4), month = number_of(d + 4, 2), day = number_of(d + 6, 2);
+    const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    if (year < 1957 || year > 2200 || month < 1 || month > 12 || day < 1 || day > days[month - 1] + (month == 2 && leap) ||
+        number_of(d + 8, 2) > 23 || number_of(d + 10, 2) > 59 || number_of(d + 12, 2) > 60) /* 60: a leap second */
+        return false;
+    snprintf(time_utc, 32, "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", d, d + 4, d + 6, d + 8, d + 10, d + 12);
+    return true;
+}
+
 void sdm_granule_time(const char *granule, char time_utc[32])
 {
+    char date[9];
     time_utc[0] = '\0';
     const char *at = strstr(granule, "AST_L1A_");
     if (!at)
@@ -237,9 +275,24 @@ void sdm_granule_time(const char *granule, char time_utc[32])
     at += strlen("AST_L1A_");
     if (strspn(at, "0123456789") < 17) /* 3 of the version, 14 of MMDDYYYYhhmmss */
         return;
-    const char *const d = at + 3;
-    const int month = (d[0] - '0') * 10 + d[1] - '0', day = (d[2] - '0') * 10 + d[3] - '0';
-    if (month < 1 || month > 12 || day < 1 || day > 31)
-        return;
-    snprintf(time_utc, 32, "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", d + 4, d, d + 2, d + 8, d + 10, d + 12);
+    snprintf(date, sizeof date, "%.4s%.4s", at + 7, at + 3);
+    (void)sdm_time_read(date, at + 11, time_utc);
+}
+
+SdmStatus sdm_gdal_name(SdmContext *ctx, const char *name, char *out, size_t size)
+{
+    static const char *const web[] = {"https://", "http://", "ftp://"};
+    static const char *const store[][2] = {{"s3://", "/vsis3/"}, {"gs://", "/vsigs/"}, {"az://", "/vsiaz/"}};
+    for (int i = 0; i < 3; ++i) {
+        if (EQUALN(name, web[i], strlen(web[i])))
+            return sdm_format(ctx, out, size, "/vsicurl/%s", name);
+        if (EQUALN(name, store[i][0], strlen(store[i][0])))
+            return sdm_format(ctx, out, size, "%s%s", store[i][1], name + strlen(store[i][0]));
+    }
+    return sdm_format(ctx, out, size, "%s", name);
+}
+
+bool sdm_is_virtual(const char *name)
+{
+    return strncmp(name, "/vsi", 4) == 0 || strstr(name, "://");
 }

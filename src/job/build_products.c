@@ -189,7 +189,7 @@ SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const Sdm
     *out = NULL;
     *no_dem = false;
     TRY(sdm_gdal_config_begin(ctx, &in->job->options, &config));
-    sdm_progress(ctx, 9, 0.87, "writing");
+    sdm_progress(ctx, 9, 0.0, "writing");
     TRY(begin_report(ctx, in, &m.report));
     TRY(list_inputs(ctx, in->job, in->scene, &m.files));
     m.report.files = m.files;

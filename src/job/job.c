@@ -74,11 +74,12 @@ void sdm_job_close(SdmJob *job)
 SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n,
                        char out[SDM_PATH_SIZE])
 {
-    static const char *const form[][2] = {{"scene", "sdm"}, {"scene", "merged"}, {"scene", "merging"},
-                                          {"scene", "err"}, {"unit", "sdm"},     {"unit", "err"},
-                                          {"unit", "run"}};
-    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s/%s_%06lld.%s", job->folder, form[kind][0], (long long)n,
-                      form[kind][1]);
+    static const char *const end[] = {"sdm", "merged", "merging", "err", "sdm", "err", "run"};
+    const bool is_unit = kind >= SDM_JOB_UNIT;
+    const SdmPlanScene *const s = &job->plan->scene[is_unit ? sdm_plan_scene_of(job->plan, n) : n];
+    return is_unit ? sdm_format(ctx, out, SDM_PATH_SIZE, "%s/unit_%s_%06lld.%s", job->folder, s->key,
+                                (long long)(n - s->first_unit), end[kind])
+                   : sdm_format(ctx, out, SDM_PATH_SIZE, "%s/scene_%s.%s", job->folder, s->key, end[kind]);
 }
 
 SdmStatus sdm_job_find(SdmContext *ctx, const SdmJob *job, const SdmPlanPlace *place, char out[SDM_PATH_SIZE])
@@ -101,6 +102,39 @@ done:
         *out = (SdmPrepared){0};
     }
     return st;
+}
+
+static const char FINAL[] = "\nanother try would end so, too\n";
+
+/* Not: a disk that is full, memory, a device. */
+static bool is_final_status(SdmStatus st)
+{
+    return st == SDM_ERR_INPUT || st == SDM_ERR_DATA || st == SDM_ERR_UNSUPPORTED || st == SDM_ERR_BUDGET;
+}
+
+void sdm_job_keep_failure(SdmContext *ctx, const char *path, SdmStatus st)
+{
+    char text[2048];
+    const int n = snprintf(text, sizeof text, "%.1900s%s", sdm_error(ctx), is_final_status(st) ? FINAL : "\n");
+    (void)sdm_file_write(NULL, path, text, (size_t)n);
+}
+
+bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size, bool *is_final)
+{
+    char path[SDM_PATH_SIZE], text[2048];
+    *out = '\0';
+    *is_final = false;
+    FILE *const f = sdm_job_file(NULL, job, kind, n, path) == SDM_OK ? fopen(path, "r") : NULL;
+    if (!f)
+        return false;
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    *is_final = strstr(text, FINAL) != NULL;
+    text[strcspn(text, "\n")] = '\0';
+    for (char *c = text; *c; c++)
+        *c = (unsigned char)*c < ' ' ? ' ' : *c;
+    snprintf(out, size, "%s", text);
+    return true;
 }
 
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene)
@@ -155,26 +189,88 @@ void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size
 typedef struct TaskFile {
     const char *name;
     bool is_unit;
-    int64_t number;
+    char key[17];
+    int64_t number;  /* of a unit in its scene */
     const char *end; /* "sdm", "err", "run" */
 } TaskFile;
+
+/* Of a name, what stands before its ending: "scene_KEY", "unit_KEY_000000"; returns the ending, or NULL. */
+static const char *read_stem(const char *name, TaskFile *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    *out = (TaskFile){.name = name, .is_unit = strncmp(name, "unit_", 5) == 0};
+    if (!out->is_unit && strncmp(name, "scene_", 6) != 0)
+        return NULL;
+    const char *rest = name + (out->is_unit ? 5 : 6);
+    if (strspn(rest, digits) != 16)
+        return NULL;
+    memcpy(out->key, rest, 16);
+    rest += 16;
+    if (out->is_unit) {
+        char *end = NULL;
+        if (*rest != '_' || strspn(rest + 1, "0123456789") < 6)
+            return NULL;
+        out->number = strtoll(rest + 1, &end, 10);
+        rest = end;
+    }
+    return *rest == '.' ? rest : NULL;
+}
 
 /* False when the name, or the one that it is temporary for, is no file of a task. */
 static bool read_name(const char *name, TaskFile *out)
 {
     static const char *const end[] = {"sdm", "err", "run"};
-    char *rest = NULL, stem[64];
-    const bool unit = strncmp(name, "unit_", strlen("unit_")) == 0;
-    if (!unit && strncmp(name, "scene_", strlen("scene_")) != 0)
-        return false;
-    const long long number = strtoll(strchr(name, '_') + 1, &rest, 10);
-    for (int i = 0; i < (unit ? 3 : 2); i++) {
-        snprintf(stem, sizeof stem, "%s_%06lld.%s", unit ? "unit" : "scene", number, end[i]);
-        *out = (TaskFile){.name = name, .is_unit = unit, .number = number, .end = end[i]};
-        if (sdm_file_is_named(name, stem))
+    const char *const rest = read_stem(name, out);
+    for (int i = 0; rest && i < (out->is_unit ? 3 : 2); i++) {
+        out->end = end[i];
+        if (sdm_file_is_named(rest + 1, end[i]))
             return true;
     }
     return false;
+}
+
+static int compare_scenes(const void *a, const void *b)
+{
+    const SdmPlanScene *const *const s = a, *const *const t = b;
+    return strcmp((*s)->key, (*t)->key);
+}
+
+SdmStatus sdm_job_keys_open(SdmContext *ctx, const SdmPlan *plan, SdmJobKeys *out)
+{
+    SdmStatus st = SDM_OK;
+    *out = (SdmJobKeys){.count = plan->count};
+    TRY(sdm_alloc(ctx, &out->scene, (size_t)plan->count, sizeof *out->scene, "keys of scenes"));
+    for (int i = 0; i < plan->count; i++)
+        out->scene[i] = &plan->scene[i];
+    qsort(out->scene, (size_t)plan->count, sizeof *out->scene, compare_scenes);
+done:
+    return st;
+}
+
+void sdm_job_keys_close(SdmJobKeys *keys)
+{
+    sdm_free(&keys->scene);
+}
+
+static const SdmPlanScene *find_key(const SdmJobKeys *keys, const char *key)
+{
+    SdmPlanScene wanted = {.number = 0};
+    const SdmPlanScene *const at = &wanted;
+    memcpy(wanted.key, key, sizeof wanted.key);
+    const SdmPlanScene *const *const found =
+        bsearch(&at, keys->scene, (size_t)keys->count, sizeof *keys->scene, compare_scenes);
+    return found ? *found : NULL;
+}
+
+const SdmPlanScene *sdm_job_keys_find(const SdmJobKeys *keys, const char *name, int64_t *unit, const char **end)
+{
+    TaskFile file;
+    *end = read_stem(name, &file);
+    const SdmPlanScene *const s = *end ? find_key(keys, file.key) : NULL;
+    if (!s || (file.is_unit && file.number >= s->unit_count))
+        return NULL;
+    *unit = file.is_unit ? s->first_unit + file.number : -1;
+    return s;
 }
 
 /* Call `visit` for each file of a task in the folder, and remove those for which it says so. */
@@ -193,27 +289,31 @@ static void visit_files(const char *folder, visit_fn *visit, void *user)
 
 static bool is_of_scene(const TaskFile *f, void *user)
 {
-    const SdmPlanScene *const s = user;
-    return f->is_unit ? f->number >= s->first_unit && f->number < s->first_unit + s->unit_count
-                      : f->number == s->number;
+    return strcmp(f->key, user) == 0;
 }
 
 void sdm_job_sweep(const char *folder, const SdmPlanScene *scene)
 {
-    SdmPlanScene copy = *scene;
-    visit_files(folder, is_of_scene, &copy);
+    char key[sizeof scene->key];
+    memcpy(key, scene->key, sizeof key);
+    visit_files(folder, is_of_scene, key);
 }
 
 static bool is_old(const TaskFile *f, void *user)
 {
-    const int64_t *const count = user; /* scenes, units */
-    return strcmp(f->end, "err") == 0 || f->number >= count[f->is_unit];
+    const SdmPlanScene *const s = find_key(user, f->key);
+    return strcmp(f->end, "err") == 0 || (s && f->is_unit && f->number >= s->unit_count);
 }
 
-void sdm_job_renew(const char *folder, int64_t units, int64_t scenes)
+SdmStatus sdm_job_renew(SdmContext *ctx, const char *folder, const SdmPlan *plan)
 {
-    int64_t count[2] = {scenes, units};
-    visit_files(folder, is_old, count);
+    SdmStatus st = SDM_OK;
+    SdmJobKeys keys;
+    TRY(sdm_job_keys_open(ctx, plan, &keys));
+    visit_files(folder, is_old, &keys);
+done:
+    sdm_job_keys_close(&keys);
+    return st;
 }
 
 static bool count_file(const TaskFile *f, void *user)
@@ -245,9 +345,12 @@ void sdm_job_remove(const char *folder)
     DIR *const dir = opendir(folder);
     if (!dir)
         return;
-    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
-        if (sdm_file_is_named(e->d_name, "scene_000000.merged") || sdm_file_is_named(e->d_name, "plan.json"))
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir)) {
+        TaskFile file;
+        const char *const end = read_stem(e->d_name, &file);
+        if ((end && sdm_file_is_named(end, ".merged")) || sdm_file_is_named(e->d_name, "plan.json"))
             unlinkat(dirfd(dir), e->d_name, 0);
+    }
     closedir(dir);
     rmdir(folder);
 }

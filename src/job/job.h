@@ -6,17 +6,17 @@
 #include "job/plan.h"
 #include "job/unit_file.h"
 
-/* Files of the folder.  Each is written under a temporary name and renamed; two tasks at the same one do no
- * harm. */
+/* Files of the folder, named by the key of the scene, and units by their number in the scene, so that another plan of the
+ * same scenes finds them.  Each is written under a temporary name and renamed; two tasks at the same one do no harm. */
 typedef enum SdmJobFile {
-    SDM_JOB_PREPARED, /* scene_000000.sdm: prepared scene */
-    SDM_JOB_MERGED,   /* scene_000000.merged: its products were built; holds the fingerprint of what they are
+    SDM_JOB_PREPARED, /* scene_KEY.sdm: prepared scene */
+    SDM_JOB_MERGED,   /* scene_KEY.merged: its products were built; holds the fingerprint of what they are
                          made of */
-    SDM_JOB_MERGING,  /* scene_000000.merging: lease of the process that merges it */
-    SDM_JOB_FAILURE,  /* scene_000000.err: why it could not be merged, one sentence */
-    SDM_JOB_UNIT,     /* unit_000000.sdm: a block */
-    SDM_JOB_ERROR,    /* unit_000000.err: why its last try failed, one sentence */
-    SDM_JOB_RUNNING   /* unit_000000.run: lease of the task that computes it */
+    SDM_JOB_MERGING,  /* scene_KEY.merging: lease of the process that merges it */
+    SDM_JOB_FAILURE,  /* scene_KEY.err: why it could not be merged, one sentence */
+    SDM_JOB_UNIT,     /* unit_KEY_000000.sdm: a block */
+    SDM_JOB_ERROR,    /* unit_KEY_000000.err: why its last try failed, one sentence */
+    SDM_JOB_RUNNING   /* unit_KEY_000000.run: lease of the task that computes it */
 } SdmJobFile;
 
 /* Stays where it was opened: the options point into it. */
@@ -47,6 +47,10 @@ SdmStatus sdm_job_find(SdmContext *ctx, const SdmJob *job, const SdmPlanPlace *p
  * and build; else SDM_ERR_INPUT.  Freed with sdm_prepared_free(). */
 SdmStatus sdm_job_read_prepared(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
                                 SdmPrepared *out, double stage_s[SDM_UNIT_STAGES]);
+/* Keep why a unit or a merge failed (SDM_JOB_ERROR, SDM_JOB_FAILURE): the sentence, and whether another try would end so, too;
+ * and read it: false, and "", where nothing is kept. */
+void sdm_job_keep_failure(SdmContext *ctx, const char *path, SdmStatus st);
+bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size, bool *is_final);
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene);
 SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene);
 
@@ -54,11 +58,22 @@ SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanS
 void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size);
 
 /* ---- the folder as a whole ---- */
+/* The scenes of a plan by their keys. */
+typedef struct SdmJobKeys {
+    const SdmPlanScene **scene; /* owned; sorted */
+    int count;
+} SdmJobKeys;
+SdmStatus sdm_job_keys_open(SdmContext *ctx, const SdmPlan *plan, SdmJobKeys *out);
+void sdm_job_keys_close(SdmJobKeys *keys);
+/* The scene that a file of the folder belongs to, by its name; NULL: none of these.  *unit: of the plan, -1 for a file of
+ * the scene.  *end: ".sdm". */
+const SdmPlanScene *sdm_job_keys_find(const SdmJobKeys *keys, const char *name, int64_t *unit, const char **end);
+
 /* Remove the unit files of a scene. */
 void sdm_job_sweep(const char *folder, const SdmPlanScene *scene);
-/* After another plan took the place of one: remove the failures of the old one, and what lies beyond the
- * numbers of the new one.  Units that fit it stay good. */
-void sdm_job_renew(const char *folder, int64_t units, int64_t scenes);
+/* After another plan took the place of one: remove the failures, and units that its scenes do not have.  Units that fit
+ * it stay good, and what scenes left that are not in the list now. */
+SdmStatus sdm_job_renew(SdmContext *ctx, const char *folder, const SdmPlan *plan);
 /* Finished files in it: blocks, and prepared scenes. */
 void sdm_job_count(const char *folder, int64_t *blocks, int64_t *prepared);
 /* Remove every file of ours, and the folder when it is empty then. */

@@ -21,39 +21,38 @@ struct SdmJobProgress {
     int running;
 };
 
-static void note_file(SdmJobProgress *r, const char *name)
+static void note_file(SdmJobProgress *r, const SdmJobKeys *keys, const char *name)
 {
     static const char *const end[2][4] = {{".sdm", ".merged", ".err", ".merging"},
                                           {".sdm", ".run", ".err", "-"}};
-    char *rest = NULL;
-    const bool unit = strncmp(name, "unit_", 5) == 0;
-    if (!unit && strncmp(name, "scene_", 6) != 0)
-        return;
-    const long long n = strtoll(name + (unit ? 5 : 6), &rest, 10);
-    if (n < 0 || n >= (unit ? (long long)r->job.plan->units : r->job.plan->count))
-        return;
-    for (int i = 0; i < 4; i++)
-        if (strcmp(rest, end[unit][i]) == 0)
-            (unit ? r->unit : r->scene)[n] |= (uint8_t)(1 << i);
+    const char *rest;
+    int64_t unit;
+    const SdmPlanScene *const s = sdm_job_keys_find(keys, name, &unit, &rest);
+    for (int i = 0; s && i < 4; i++)
+        if (strcmp(rest, end[unit >= 0][i]) == 0)
+            *(unit >= 0 ? &r->unit[unit] : &r->scene[s->number]) |= (uint8_t)(1 << i);
 }
 
 SdmStatus sdm_job_progress_open(SdmContext *ctx, const char *folder, SdmJobProgress **out)
 {
     SdmStatus st = SDM_OK;
     SdmJobProgress *r = NULL;
+    SdmJobKeys keys = {.count = 0};
     DIR *dir = NULL;
     *out = NULL;
     TRY(sdm_alloc(ctx, &r, 1, sizeof *r, "the progress of the job"));
     TRY(sdm_job_open(ctx, folder, sdm_options(ctx), &r->job));
     TRY(sdm_alloc(ctx, &r->unit, (size_t)r->job.plan->units + 1, 1, "the progress of the job"));
     TRY(sdm_alloc(ctx, &r->scene, (size_t)r->job.plan->count, 1, "the progress of the job"));
+    TRY(sdm_job_keys_open(ctx, r->job.plan, &keys));
     dir = opendir(folder);
     for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir))
-        note_file(r, e->d_name);
+        note_file(r, &keys, e->d_name);
     r->now_s = sdm_lease_clock_s(folder);
     *out = r;
     r = NULL;
 done:
+    sdm_job_keys_close(&keys);
     if (dir)
         closedir(dir);
     sdm_job_progress_close(&r);
@@ -74,20 +73,6 @@ void sdm_job_progress_close(SdmJobProgress **out)
 int sdm_job_progress_scenes(const SdmJobProgress *r)
 {
     return r->job.plan->count;
-}
-
-static void read_sentence(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size)
-{
-    char path[SDM_PATH_SIZE];
-    *out = '\0';
-    FILE *const f = sdm_job_file(NULL, job, kind, n, path) == SDM_OK ? fopen(path, "r") : NULL;
-    if (!f)
-        return;
-    const size_t got = fread(out, 1, size - 1, f);
-    out[got] = '\0';
-    for (char *c = out; *c; c++)
-        *c = (unsigned char)*c < ' ' ? ' ' : *c;
-    fclose(f);
 }
 
 /* Is a process at work on unit or scene n? */
@@ -129,12 +114,21 @@ static void look_at_unit(SdmJobProgress *r, const SdmPlanScene *s, int64_t unit,
         out->running++;
         r->running++;
     } else if (r->unit[unit] & SEEN_ERROR) {
+        bool is_final;
+        (void)sdm_job_read_failure(&r->job, SDM_JOB_ERROR, unit, out->error, sizeof out->error, &is_final);
+        out->is_hopeless = is_final && (out->is_hopeless || out->failed == 0);
         out->failed++;
-        read_sentence(&r->job, SDM_JOB_ERROR, unit, out->error, sizeof out->error);
         out->error_unit = unit;
     } else {
         out->missing++;
     }
+}
+
+static bool is_final_failure(const SdmJobProgress *r, int64_t unit)
+{
+    char text[16];
+    bool is_final;
+    return sdm_job_read_failure(&r->job, SDM_JOB_ERROR, unit, text, sizeof text, &is_final) && is_final;
 }
 
 SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *r, int i, SdmSceneProgress *out)
@@ -149,6 +143,7 @@ SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *r, int i, SdmS
     out->units = s->unit_count;
     if (s->error) {
         out->state = "not planned";
+        out->is_hopeless = true;
         snprintf(out->error, sizeof out->error, "%s", s->error);
         return SDM_OK;
     }
@@ -160,7 +155,10 @@ SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *r, int i, SdmS
     for (int64_t unit = s->first_unit; unit < s->first_unit + s->unit_count; unit++)
         look_at_unit(r, s, unit, out);
     if (r->scene[i] & SEEN_FAILURE && out->error_unit < 0)
-        read_sentence(&r->job, SDM_JOB_FAILURE, i, out->error, sizeof out->error);
+        (void)sdm_job_read_failure(&r->job, SDM_JOB_FAILURE, i, out->error, sizeof out->error, &out->is_hopeless);
+    const bool unprepared = s->tiled && !(r->scene[i] & SEEN_PREPARED) && out->failed &&
+                            is_final_failure(r, s->first_unit);
+    out->is_hopeless = (out->is_hopeless && !out->running && !out->missing) || unprepared;
     const bool merging = (r->scene[i] & SEEN_MERGING) && is_live(r, SDM_JOB_MERGING, i);
     out->state = merging && out->done      ? "merging"
                  : out->done == out->units ? (*out->error ? "merge failed" : "ready to merge")

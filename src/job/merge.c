@@ -4,6 +4,8 @@
 #include "job/build_products.h"
 
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct Merge {
@@ -11,6 +13,7 @@ typedef struct Merge {
     SdmMergeSummary *out;
     SdmJob job;
     bool again;              /* --overwrite was given: merged scenes are merged again */
+    bool is_file;            /* the output is the name of the only scene's DEM, not a folder */
     int64_t *missing, count; /* units of all scenes that are not there */
     char first[1024];        /* why the first scene failed that does not only miss units */
 } Merge;
@@ -52,11 +55,25 @@ done:
     return st;
 }
 
+/* Did every unit that is missing fail so that another try would, too, or the preparation?  Then the sentence of the first. */
+static bool is_hopeless(const SceneMerge *m, char *why, size_t size)
+{
+    bool all = m->count > 0, is_final;
+    char other[16];
+    for (int64_t i = 0; i < m->count && all; i++) {
+        (void)sdm_job_read_failure(m->job, SDM_JOB_ERROR, m->missing[i], i ? other : why, i ? sizeof other : size, &is_final);
+        if (is_final && m->scene->tiled && m->missing[i] == m->scene->first_unit)
+            return true;
+        all = is_final;
+    }
+    return all;
+}
+
 /* Read the prepared scene; list the units that are missing, damaged, or of another plan or build. */
 static SdmStatus find_missing(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE];
+    char path[SDM_PATH_SIZE], why[1024];
     const SdmPlanScene *const s = m->scene;
     m->count = 0;
     sdm_prepared_free(&m->prepared);
@@ -67,6 +84,10 @@ static SdmStatus find_missing(SdmContext *ctx, SceneMerge *m)
     }
     for (int64_t unit = s->first_unit + s->tiled; unit < s->first_unit + s->unit_count; unit++)
         TRY(find_missing_unit(ctx, m, unit));
+    if (is_hopeless(m, why, sizeof why)) {
+        m->count = 0; /* none that could be computed */
+        TRY(sdm_fail(ctx, SDM_ERR_DATA, "%s: %s", s->name, why));
+    }
     if (m->count > 0)
         st = sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld units are missing or damaged", s->name,
                       (long long)m->count, (long long)s->unit_count);
@@ -127,7 +148,7 @@ static SdmStatus take_merged(SdmContext *ctx, SceneMerge *m)
     if (st == SDM_OK || st == SDM_ERR_STOPPED)
         return st;
     if (!there && m->again && sdm_job_file(NULL, m->job, SDM_JOB_MERGED, m->scene->number, path) == SDM_OK) {
-        unlink(path); /* so that tile computes its units again */
+        (void)sdm_file_write(NULL, path, "0\n", 2); /* tile computes its units again; what lies there is still the scene's own */
         return st;
     }
     m->count = 0;
@@ -157,7 +178,7 @@ static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
     if (st == SDM_OK)
         unlink(path);
     else if (st != SDM_ERR_STOPPED)
-        (void)sdm_file_write(NULL, path, sdm_error(ctx), strlen(sdm_error(ctx)));
+        sdm_job_keep_failure(ctx, path, st);
     return st;
 }
 
@@ -218,6 +239,7 @@ static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, S
         return SDM_OK;
     }
     m->out->failed += one->count == 0;
+    m->out->hopeless += one->count == 0 && (st == SDM_ERR_INPUT || st == SDM_ERR_DATA || st == SDM_ERR_UNSUPPORTED);
     m->out->incomplete += one->count > 0;
     sdm_log(ctx, SDM_LOG_WARNING, 9, "%s", sdm_error(ctx));
     if (one->count == 0 && !m->first[0])
@@ -228,7 +250,7 @@ static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, S
 static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
 {
     SdmStatus st = SDM_OK;
-    char output[SDM_PATH_SIZE];
+    char output[SDM_PATH_SIZE], mark[SDM_PATH_SIZE];
     const char *const folder = m->q->folder;
     SceneMerge one = {.job = &m->job,
                       .scene = &m->job.plan->scene[number],
@@ -236,10 +258,14 @@ static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
                       .again = m->again,
                       .is_elsewhere = folder != NULL,
                       .missing = m->missing + m->count};
-    TRY(sdm_format(ctx, output, sizeof output, "%s%s/%s.tif", folder ? folder : m->job.folder,
-                   folder ? "" : "/dem", one.scene->name));
+    if (m->is_file)
+        TRY(sdm_format(ctx, output, sizeof output, "%s", folder));
+    else
+        TRY(sdm_format(ctx, output, sizeof output, "%s%s/%s.tif", folder ? folder : m->job.folder,
+                       folder ? "" : "/dem", one.scene->name));
     one.options.output = output;
-    one.options.overwrite = m->again || !folder; /* products in the job folder are this job's own */
+    TRY(sdm_job_file(ctx, &m->job, SDM_JOB_MERGED, number, mark));
+    one.options.overwrite = m->again || (!folder && access(mark, F_OK) == 0); /* the scene's own products */
     if (one.scene->error)
         st = sdm_fail(ctx, SDM_ERR_INPUT, "%s", one.scene->error);
     else
@@ -300,6 +326,18 @@ done:
     return st;
 }
 
+/* Does the output name a DEM? */
+static bool is_dem_name(const char *output)
+{
+    static const char *const end[] = {".tif", ".tiff", ".gtiff"};
+    struct stat s;
+    const size_t n = output ? strlen(output) : 0;
+    bool found = false;
+    for (int i = 0; i < 3; i++)
+        found = found || (n > strlen(end[i]) && strcasecmp(output + n - strlen(end[i]), end[i]) == 0);
+    return found && (stat(output, &s) != 0 || !S_ISDIR(s.st_mode));
+}
+
 /* The folder of the products.  *made: it was not there. */
 static SdmStatus make_folder(SdmContext *ctx, const SdmMergeRequest *q, bool *made)
 {
@@ -331,14 +369,26 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
         goto done;
     }
     out->scenes = end - first;
+    m.is_file = is_dem_name(q->folder);
+    if (m.is_file && out->scenes > 1) {
+        st = sdm_fail(ctx, SDM_ERR_USAGE,
+                      "-o %s names one DEM, but %s has %d scenes; give the number of a scene behind the job, or a folder", q->folder,
+                      q->job, count);
+        goto done;
+    }
     TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));
-    TRY(make_folder(ctx, q, &made));
+    if (!m.is_file)
+        TRY(make_folder(ctx, q, &made));
     for (int s = first; s < end; s++) {
         TRY(sdm_check_stop(ctx));
         snprintf(what, sizeof what, "scene %d of %d", s - first + 1, end - first);
         if (end - first > 1)
             sdm_progress(ctx, 9, (double)(s - first) / (end - first), what);
-        TRY(merge_scene(ctx, &m, s));
+        const SdmProgressPart around =
+            sdm_progress_enter(ctx, (double)(s - first) / (end - first), (s - first + 1.0) / (end - first));
+        st = merge_scene(ctx, &m, s);
+        sdm_progress_leave(ctx, around);
+        TRY(st);
     }
     out->missing = m.count;
     TRY(tell_missing(ctx, &m));

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -175,7 +176,7 @@ static uint64_t hash_options(uint64_t h, const SdmOptions *options, unsigned fla
     return h;
 }
 
-/* Name, size and time of each file.  Not: where it lies. */
+/* Name, size and time of each file.  Not: where it lies, unless that is all that is known. */
 static uint64_t hash_files(uint64_t h, const SdmPlanScene *s)
 {
     char text[64];
@@ -183,16 +184,56 @@ static uint64_t hash_files(uint64_t h, const SdmPlanScene *s)
         const SdmPlanFile *const f = &s->file[i];
         const char *const slash = f->at.path ? strrchr(f->at.path, '/') : NULL;
         snprintf(text, sizeof text, "%" PRId64 " %" PRId64, f->size_bytes, f->mtime_us);
-        h = sdm_hash_text(sdm_hash_text(h, slash ? slash + 1 : f->at.path), f->has_stamp ? text : "");
+        h = sdm_hash_text(sdm_hash_text(h, slash && f->has_stamp ? slash + 1 : f->at.path), f->has_stamp ? text : "");
     }
     return h;
 }
 
-void sdm_plan_complete(SdmPlan *plan)
+static int compare_keys(const void *a, const void *b)
+{
+    const SdmPlanScene *const *const s = a, *const *const t = b;
+    return strcmp((*s)->key, (*t)->key);
+}
+
+/* Copies of one scene by their order in the plan, too. */
+static int compare_copies(const void *a, const void *b)
+{
+    const SdmPlanScene *const *const s = a, *const *const t = b;
+    const int order = compare_keys(a, b);
+    return order ? order : (*s)->number - (*t)->number;
+}
+
+/* Copies of one scene get keys of their own, by their order. */
+static SdmStatus part_copies(SdmContext *ctx, SdmPlan *plan)
+{
+    SdmStatus st = SDM_OK;
+    SdmPlanScene **sorted = NULL;
+    char number[16];
+    TRY(sdm_alloc(ctx, &sorted, (size_t)plan->count, sizeof *sorted, "keys of scenes"));
+    for (int n = 0; n < plan->count; n++)
+        sorted[n] = &plan->scene[n];
+    qsort(sorted, (size_t)plan->count, sizeof *sorted, compare_copies);
+    for (int n = 1, first = 0; n < plan->count; n++) {
+        if (strcmp(sorted[n]->key, sorted[first]->key) != 0) {
+            first = n;
+            continue;
+        }
+        snprintf(number, sizeof number, "%d", n - first);
+        const uint64_t h = sdm_hash_text(sdm_hash_text(3, sorted[n]->key), number);
+        snprintf(sorted[n]->key, sizeof sorted[n]->key, "%016" PRIx64, h);
+    }
+done:
+    sdm_free(&sorted);
+    return st;
+}
+
+SdmStatus sdm_plan_complete(SdmContext *ctx, SdmPlan *plan)
 {
     for (int n = 0; n < plan->count; n++) {
         SdmPlanScene *const s = &plan->scene[n];
         const uint64_t h = hash_files(sdm_hash_text(1, s->right.path ? "pair" : "scene"), s);
+        const uint64_t unplanned = sdm_hash_text(sdm_hash_text(2, s->left.path ? s->left.path : ""), s->right.path ? s->right.path : "");
+        snprintf(s->key, sizeof s->key, "%016" PRIx64, s->error ? unplanned : h);
         s->fingerprint = hash_options(h, &plan->options, SDM_CHANGES_BLOCKS);
         s->product_fingerprint = hash_options(s->fingerprint, &plan->options, SDM_CHANGES_PRODUCTS);
         for (int64_t i = 0; i < s->tile_count; i++)
@@ -201,6 +242,7 @@ void sdm_plan_complete(SdmPlan *plan)
                 s->tiles_end[k] = end > s->tiles_end[k] ? end : s->tiles_end[k];
             }
     }
+    return part_copies(ctx, plan);
 }
 
 uint64_t sdm_plan_unit_fingerprint(const SdmPlanScene *s, int64_t unit)
@@ -468,6 +510,8 @@ static bool take(Names *names, const char *name)
 static SdmStatus name_scene(SdmContext *ctx, SdmPlan *plan, SdmPlanScene *s, Names *names)
 {
     const char *const base = s->id && *s->id ? s->id : "scene";
+    if (s->name) /* since a former plan */
+        return SDM_OK;
     char stem[LONGEST + 1], name[NAME];
     snprintf(stem, sizeof stem, "%.*s", LONGEST, base);
     for (char *c = stem; *c; c++)
@@ -484,7 +528,30 @@ static SdmStatus name_scene(SdmContext *ctx, SdmPlan *plan, SdmPlanScene *s, Nam
     return sdm_plan_keep(ctx, plan, name, &s->name);
 }
 
-static SdmStatus name_scenes(SdmContext *ctx, SdmPlan *plan)
+/* Scenes of the former plan keep their names. */
+static SdmStatus keep_names(SdmContext *ctx, const SdmPlan *former, SdmPlan *plan, Names *names)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPlanScene **sorted = NULL;
+    if (!former)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, &sorted, (size_t)former->count, sizeof *sorted, "names of scenes"));
+    for (int n = 0; n < former->count; n++)
+        sorted[n] = &former->scene[n];
+    qsort(sorted, (size_t)former->count, sizeof *sorted, compare_keys);
+    for (int n = 0; n < plan->count; n++) {
+        const SdmPlanScene *const wanted = &plan->scene[n];
+        const SdmPlanScene *const *const found =
+            bsearch(&wanted, sorted, (size_t)former->count, sizeof *sorted, compare_keys);
+        if (found && take(names, (*found)->name))
+            TRY(sdm_plan_keep(ctx, plan, (*found)->name, &plan->scene[n].name));
+    }
+done:
+    sdm_free(&sorted);
+    return st;
+}
+
+static SdmStatus name_scenes(SdmContext *ctx, const SdmPlan *former, SdmPlan *plan)
 {
     SdmStatus st = SDM_OK;
     Names names = {.mask = 15};
@@ -492,6 +559,7 @@ static SdmStatus name_scenes(SdmContext *ctx, SdmPlan *plan)
         names.mask = 2 * names.mask + 1;
     TRY(sdm_alloc(ctx, &names.hash, names.mask + 1, sizeof *names.hash, "names of scenes"));
     TRY(sdm_alloc(ctx, &names.next, names.mask + 1, sizeof *names.next, "names of scenes"));
+    TRY(keep_names(ctx, former, plan, &names));
     for (int s = 0; s < plan->count; s++)
         TRY(name_scene(ctx, plan, &plan->scene[s], &names));
 done:
@@ -501,7 +569,7 @@ done:
 }
 
 SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,
-                        const SdmPlanInput *input, int count, SdmPlan **out)
+                        const SdmPlanInput *input, int count, const SdmPlan *former, SdmPlan **out)
 {
     SdmStatus st = SDM_OK, bad = SDM_OK;
     SdmPlan *p = NULL;
@@ -521,8 +589,8 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
     }
     st = p->units == 0 ? bad : SDM_OK; /* the sentence is that of the only scene, or of the last */
     TRY(st);
-    TRY(name_scenes(ctx, p));
-    sdm_plan_complete(p);
+    TRY(sdm_plan_complete(ctx, p));
+    TRY(name_scenes(ctx, former, p));
     *out = p;
     p = NULL;
 done:

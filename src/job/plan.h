@@ -31,6 +31,7 @@ typedef struct SdmPlanTile {
 typedef struct SdmPlanScene {
     int number;
     const char *name;     /* unique in the job; its products are called so */
+    char key[17];         /* unique in the job: of its input files; names its state, whatever its number */
     const char *id, *kind, *time_utc, *cost;
     const char *error;    /* why it could not be planned, then it has no units; else NULL */
     SdmPlanPlace left, right;
@@ -75,9 +76,10 @@ SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, i
 SdmStatus sdm_plan_single(SdmContext *ctx, const char *left, const char *right, SdmPlanInput **out);
 
 /* Plan the scenes: open each as far as its cameras, read no pixel.  A scene that cannot be opened, or does
- * not fit the memory budget, gets its error; out of memory ends the planning.  folder: of the job, exists. */
+ * not fit the memory budget, gets its error; out of memory ends the planning.  folder: of the job, exists.  former: its
+ * scenes keep their names; NULL: none. */
 SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,
-                        const SdmPlanInput *input, int count, SdmPlan **out);
+                        const SdmPlanInput *input, int count, const SdmPlan *former, SdmPlan **out);
 void sdm_plan_close(SdmPlan **plan);
 
 /* Is the value of the option a part of the plan?  Tasks decide on the others themselves. */
@@ -108,8 +110,8 @@ SdmStatus sdm_plan_print(SdmContext *ctx, const SdmPlan *plan, char **out);
 SdmStatus sdm_plan_new(SdmContext *ctx, int count, SdmPlan **out);
 /* Keep a copy of a string (NULL: none) as long as the plan. */
 SdmStatus sdm_plan_keep(SdmContext *ctx, SdmPlan *plan, const char *text, const char **out);
-/* Once scenes, options and inputs are filled: fingerprints and ends of tiles. */
-void sdm_plan_complete(SdmPlan *plan);
+/* Once scenes, options and inputs are filled: keys, fingerprints and ends of tiles. */
+SdmStatus sdm_plan_complete(SdmContext *ctx, SdmPlan *plan);
 /* ISO 8601, to the second, or to the microsecond where it has one. */
 void sdm_plan_print_time(int64_t us, char out[40]);
 

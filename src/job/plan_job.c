@@ -24,7 +24,7 @@ static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *
     }
     TRY(sdm_file_write(ctx, path, text, strlen(text)));
     if (there)
-        sdm_job_renew(folder, plan->units, plan->count);
+        TRY(sdm_job_renew(ctx, folder, plan));
 done:
     sdm_free(&old);
     sdm_free(&text);
@@ -40,8 +40,14 @@ static void summarise(SdmContext *ctx, const SdmPlan *plan, SdmPlanSummary *out)
         out->failed += s->error != NULL;
         if (s->error)
             sdm_log(ctx, SDM_LOG_WARNING, 1, "not planned: %s", s->error);
-        for (int64_t unit = s->first_unit; unit < s->first_unit + s->unit_count; unit++)
-            out->cpu_s += sdm_plan_unit_s(s, unit);
+        for (int64_t unit = s->first_unit; unit < s->first_unit + s->unit_count; unit++) {
+            const SdmPlanTile *const t = sdm_plan_tile_of(s, unit);
+            const int64_t bytes = t ? t->memory_bytes : s->prepare_bytes;
+            const double cpu_s = sdm_plan_unit_s(s, unit);
+            out->cpu_s += cpu_s;
+            out->most_cpu_s = cpu_s > out->most_cpu_s ? cpu_s : out->most_cpu_s;
+            out->most_bytes = bytes > out->most_bytes ? bytes : out->most_bytes;
+        }
     }
 }
 
@@ -50,7 +56,7 @@ SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out
     SdmStatus st = SDM_OK;
     const SdmOptions options = *sdm_options(ctx);
     SdmPlanInput *input = NULL;
-    SdmPlan *plan = NULL;
+    SdmPlan *plan = NULL, *former = NULL;
     int count = 1;
     if (!q->job || !*q->job)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no job folder; give -o JOB");
@@ -61,7 +67,8 @@ SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out
     TRY(q->list ? sdm_plan_list(ctx, q->list, &input, &count)
                 : sdm_plan_single(ctx, q->left, q->right, &input));
     TRY(sdm_file_make_folder(ctx, q->job));
-    TRY(sdm_plan_make(ctx, &options, q->job, input, count, &plan));
+    (void)sdm_plan_read(NULL, q->job, &former); /* none, or of no use */
+    TRY(sdm_plan_make(ctx, &options, q->job, input, count, former, &plan));
     TRY(store_plan(ctx, q->job, plan, options.overwrite));
     summarise(ctx, plan, out);
 done:
@@ -69,5 +76,6 @@ done:
         rmdir(q->job); /* only when empty */
     sdm_free(&input);
     sdm_plan_close(&plan);
+    sdm_plan_close(&former);
     return st;
 }

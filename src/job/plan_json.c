@@ -228,6 +228,8 @@ static SdmStatus move_scene(const Mover *m, cJSON *o, SdmPlanScene *s)
     move_whole(m, o, "first_unit", &s->first_unit, MOST_UNITS);
     move_whole(m, o, "unit_count", &s->unit_count, MOST_UNITS);
     TRY(move_text(m, o, "name", &s->name));
+    if (!m->reading)
+        cJSON_AddStringToObject(o, "key", s->key);
 done:
     return st;
 }
@@ -323,7 +325,7 @@ static SdmStatus read_tree(Mover *m, const cJSON *root, SdmPlan **out)
     }
     if (m->plan->units != whole_of(root, "unit_count", MOST_UNITS))
         TRY(damaged(m, "its number of units does not fit"));
-    sdm_plan_complete(m->plan);
+    TRY(sdm_plan_complete(m->ctx, m->plan));
     *out = m->plan;
     m->plan = NULL;
 done:

@@ -15,6 +15,16 @@ typedef struct Run {
     bool no_dem; /* the blocks make no DEM: not worth keeping */
 } Run;
 
+/* Share of the run's time when the products are left to be written. */
+#define UNITS_DONE 0.87
+
+/* Share of the run's time when i units of n are done: the first one prepares the scene, see unit_queue.c. */
+static double units_done(int64_t i, int64_t n)
+{
+    const double prepared = 0.75 * (double)n;
+    return UNITS_DONE * (prepared + (double)i) / (prepared + (double)n);
+}
+
 static SdmStatus do_units(SdmContext *ctx, Run *r)
 {
     SdmStatus st = SDM_OK;
@@ -23,11 +33,14 @@ static SdmStatus do_units(SdmContext *ctx, Run *r)
     SdmUnitDone done;
     for (int64_t i = 0; i < n; i++) {
         snprintf(what, sizeof what, "unit %lld of %lld", (long long)(i + 1), (long long)n);
-        if (i > 0)
-            sdm_progress(ctx, 5, 0.3 + 0.55 * (double)i / (double)n, what);
         while (sdm_units_is_full(r->units, i))
             TRY(sdm_units_end(ctx, r->units, &done));
-        TRY(sdm_units_begin(ctx, r->units, i));
+        const SdmProgressPart around = sdm_progress_enter(ctx, i > 0 ? units_done(i, n) : 0.0, units_done(i + 1, n));
+        if (i > 0)
+            sdm_progress(ctx, 5, 0.0, what);
+        st = sdm_units_begin(ctx, r->units, i);
+        sdm_progress_leave(ctx, around);
+        TRY(st);
         if (sdm_units_resumed(r->units) == 1 && i == 0)
             sdm_log(ctx, SDM_LOG_INFO, 2, "going on from %s", r->folder);
     }
@@ -57,7 +70,10 @@ static SdmStatus build(SdmContext *ctx, Run *r)
     TRY(sdm_units_result(ctx, r->units, 0, &in));
     in.started_s = r->started_s;
     in.lease = r->lease;
-    TRY(sdm_build_products(ctx, &in, &r->job.options, &product, &r->no_dem));
+    const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
+    st = sdm_build_products(ctx, &in, &r->job.options, &product, &r->no_dem);
+    sdm_progress_leave(ctx, around);
+    TRY(st);
     TRY(leave(ctx, r));
 done:
     sdm_product_close(&product); /* after the job is gone: see sdm_build_products() */
@@ -144,7 +160,7 @@ static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input,
     TRY(sdm_file_make_folder(ctx, folder));
     memcpy(r->folder, folder, sizeof folder);
     sdm_crash_leftover(ctx, sdm_lease_path(r->lease), r->folder);
-    TRY(sdm_plan_make(ctx, &r->options, r->folder, input, 1, &plan));
+    TRY(sdm_plan_make(ctx, &r->options, r->folder, input, 1, NULL, &plan));
     TRY(sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job));
 done:
     sdm_plan_close(&plan);

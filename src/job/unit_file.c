@@ -4,6 +4,7 @@
 #include "core/file.h"
 #include "core/hash.h"
 #include "sdm_build.h"
+#include "matching/semi_global_surface.h"
 
 #include <errno.h>
 #include <string.h>
@@ -200,6 +201,8 @@ static void move_settings(Body *b, SdmMatchSettings *s)
     move_text(b, s->cost_name, sizeof s->cost_name);
     move_floats(b, &s->ray_error_limit_px, 1);
     move_floats(b, &s->discontinuity_px, 1);
+    move_int(b, &s->label_range_px, 0, SDM_SEMI_GLOBAL_RANGE_MAX);
+    move_int(b, &s->coarse_offset_px, 0, INT32_MAX);
     move_int(b, &s->coarse_level, 0, 30);
     move_int(b, &s->coarsest_level, 0, 30);
 }
@@ -342,6 +345,7 @@ static SdmStatus move_reference(SdmContext *ctx, Body *b, SdmReferenceReport *r)
                              &r->shift_m[1], &r->shift_m[2]};
     move_int(b, &r->state, SDM_REFERENCE_NONE, SDM_REFERENCE_FITTED);
     move_text(b, r->reason, sizeof r->reason);
+    move_text(b, r->question, sizeof r->question);
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         move_reals(b, reals[i], 1);
     move_reals(b, r->fit.constant_px, SDM_ALONG_SCHEMES);

@@ -166,6 +166,13 @@ static SdmStatus check_held(SdmContext *ctx, const SdmUnits *u, SdmLease *lease)
     return st == SDM_OK ? sdm_lease_check(ctx, lease) : st;
 }
 
+/* Share of the preparation in the first unit's time: about three quarters of what matching the whole scene takes. */
+static double prepared_share(const SdmPlanScene *s)
+{
+    const double units = (double)(s->unit_count > 0 ? s->unit_count : 1);
+    return 0.75 * units / (0.75 * units + 1.0);
+}
+
 static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
@@ -174,9 +181,12 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, SdmLease *lease)
     SceneInWork *const s = &u->scene;
     stages_now(ctx, before);
     TRY(open_images(ctx, u, SDM_DEPTH_WHOLE));
-    sdm_progress(ctx, 2, 0.02, "coarse surface and pointing");
+    const SdmProgressPart around = sdm_progress_enter(ctx, 0.0, prepared_share(s->plan));
+    sdm_progress(ctx, 2, 0.05, "coarse surface and pointing");
     s->prepared = (SdmPrepared){0};
-    TRY(sdm_scene_prepare(ctx, s->images, &s->prepared));
+    st = sdm_scene_prepare(ctx, s->images, &s->prepared);
+    sdm_progress_leave(ctx, around);
+    TRY(st);
     stages_since(ctx, before, s->prepared_s);
     TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_PREPARED, s->plan->number, path));
     TRY(check_held(ctx, u, lease));
@@ -249,7 +259,11 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(u->queue) -
                          SDM_BLOCK_CELL_BYTES * b->w * b->h;
     w->is_block = true;
-    TRY(sdm_block_begin(ctx, s->images, p, u->queue, room > 1 ? room : 1, &w->work));
+    const double from = w->unit == s->plan->first_unit ? prepared_share(s->plan) : 0.0;
+    const SdmProgressPart around = sdm_progress_enter(ctx, from, 1.0);
+    st = sdm_block_begin(ctx, s->images, p, u->queue, room > 1 ? room : 1, &w->work);
+    sdm_progress_leave(ctx, around);
+    TRY(st);
     stages_since(ctx, before, w->took_s);
 done:
     return st;
@@ -354,7 +368,7 @@ static SdmStatus record(SdmContext *ctx, const SdmUnits *u, UnitInWork *w, SdmSt
     if (st == SDM_OK)
         unlink(path);
     else if (st != SDM_ERR_STOPPED && u->q.is_shared)
-        (void)sdm_file_write(NULL, path, sdm_error(ctx), strlen(sdm_error(ctx)));
+        sdm_job_keep_failure(ctx, path, st);
     return st;
 }
 

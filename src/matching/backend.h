@@ -70,6 +70,10 @@ typedef struct SdmMatchOps {
     SdmStatus (*smooth)(void *state);
     /* Wiener filter of the heights by the noise of their matches: sdm_surface_wiener(). */
     SdmStatus (*wiener)(void *state, float metres_per_px);
+    /* Heights of the window of level 0 in one step: sdm_semi_global_surface(); NULL: not on this back end. */
+    SdmStatus (*semi_global)(void *state, const SdmWindow *win);
+    /* Gaps beside steps: sdm_fill_hidden(); NULL where semi_global is. */
+    SdmStatus (*fill_hidden)(void *state);
     /* Warp by the heights; ray intersection error and score of each pixel: sdm_level_ray_error().  The prior
      * is lost. */
     SdmStatus (*ray_error)(void *state, const SdmPass *pass);

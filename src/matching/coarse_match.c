@@ -14,7 +14,7 @@ SdmStatus sdm_coarse_run_sequence(SdmContext *ctx, const SdmMatchInput *in, SdmS
     SdmProcessor p = {.ctx = ctx, .in = in};
     const SdmMatchBackend b = {.ops = &sdm_processor_ops, .state = &p};
     TRY(sdm_processor_take(&p, s));
-    TRY(sdm_run_sequence(ctx, in, &b, &win, sequence));
+    TRY(sdm_run_sequence(ctx, in, &b, &win, sequence, NULL));
 done:
     sdm_processor_give(&p, s);
     return st;

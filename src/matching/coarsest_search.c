@@ -110,7 +110,7 @@ SdmStatus sdm_coarsest_search(SdmContext *ctx, const SdmMatchInput *in, const Sd
     p.task.v_shift = q->v_shift;
     TRY(sdm_copy_heights(ctx, &p.surface, &p.prior));
     TRY(sweep_planes(&p, q));
-    TRY(sdm_run_sequence(ctx, in, &b, &win, SDM_SEQUENCE_CLEAN));
+    TRY(sdm_run_sequence(ctx, in, &b, &win, SDM_SEQUENCE_CLEAN, NULL));
     *matched = share_matched(&p.surface);
     TRY(sdm_fill_everywhere(ctx, in->settings->kernels, p.prior, &p.surface));
     TRY(sdm_processor_ops.smooth(&p));

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/cpu_backend.h"
 
+#include "matching/fill_hidden.h"
+#include "matching/semi_global_surface.h"
 #include "matching/validation.h"
 #include "matching/wiener.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- the window ---- */
@@ -97,7 +100,7 @@ static SdmStatus open_level(void *state, const SdmWindow *win)
     sdm_surface_refine(p->ctx, p->in->settings->kernels, p->surface.h_m ? &p->surface : p->coarse, &finer);
     sdm_surface_free(&p->surface);
     p->surface = finer;
-    if (p->in->footprint && sdm_optimizer_is_local(&p->in->settings->optimizer))
+    if (p->in->footprint)
         TRY(find_extents(p->ctx, p->in, win, &p->extent));
     p->surface.extent = p->extent;
     p->task = sdm_level_task(p->in, win);
@@ -228,6 +231,30 @@ static SdmStatus wiener(void *state, float metres_per_px)
     return st;
 }
 
+/* ---- one step instead of passes ---- */
+
+static SdmStatus semi_global(void *state, const SdmWindow *win)
+{
+    SdmStatus st = SDM_OK;
+    SdmProcessor *const p = state;
+    close_level(p);
+    TRY(sdm_surface_alloc(p->ctx, win, &p->surface));
+    p->task = sdm_level_task(p->in, win);
+    TRY(sdm_level_open(p->ctx, &p->task));
+    TRY(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, &p->surface));
+done:
+    return st;
+}
+
+static SdmStatus fill_hidden(void *state)
+{
+    SdmProcessor *const p = state;
+    const int around = sdm_stage_enter(p->ctx, 7);
+    sdm_fill_hidden(p->ctx, p->in, &p->surface);
+    sdm_stage_leave(p->ctx, around);
+    return SDM_OK;
+}
+
 /* ---- validation ---- */
 
 static SdmStatus ray_error(void *state, const SdmPass *pass)
@@ -239,6 +266,9 @@ static SdmStatus ray_error(void *state, const SdmPass *pass)
     TRY(sdm_alloc_raw(p->ctx, &p->score0, n, 1, "scores"));
     TRY(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
     TRY(sdm_level_ray_error(p->ctx, &p->task, pass, p->ray_error_px, p->score0));
+    for (size_t i = 0; i < n && p->in->settings->semi_global; i++) /* of hidden ground: no error of the cameras */
+        if (!(p->surface.flags[i] & SDM_QA_VALID))
+            p->ray_error_px[i] = NAN;
 done:
     return st;
 }
@@ -325,6 +355,8 @@ const SdmMatchOps sdm_processor_ops = {.open_level = open_level,
                                        .fill = fill,
                                        .smooth = smooth,
                                        .wiener = wiener,
+                                       .semi_global = semi_global,
+                                       .fill_hidden = fill_hidden,
                                        .ray_error = ray_error,
                                        .validate = validate,
                                        .saturated = saturated,

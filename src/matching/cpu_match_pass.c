@@ -1,7 +1,6 @@
 /* Stage 5 on the processor: a pass over a window of a level, by strips of rows that threads share. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/cpu_match_pass.h"
-#include "matching/level_labels.h"
 
 #include <math.h>
 #include <string.h>
@@ -38,7 +37,6 @@ typedef struct Match {
     const float *prior;
     bool retry; /* valid pixels keep their heights */
     SdmSurface *out;
-    SdmLevelLabels labels;
     char *scratch; /* a piece of `bytes` for each thread */
     size_t bytes, cost_bytes;
 } Match;
@@ -49,7 +47,6 @@ typedef struct Consumer {
     SdmRowExtent extent; /* of the rows: column 0 of a row of scores is the first of these */
     SdmPickRow pick;
     SdmRowCells cells;
-    float *clamped; /* scores clamped to the labels */
 } Consumer;
 
 /* Normalise scores to the texture for which the cost's scores hold, see SdmPass.score_sigma.
@@ -73,8 +70,7 @@ static void update_heights(void *user, const SdmCostRow *row)
     const int w = row->width;
     const size_t at = (size_t)row->y * (size_t)task->win.w + (size_t)c->extent.x0;
     const SdmWindow part = sdm_window_columns(&task->win, c->extent);
-    const SdmCostRow clamped = sdm_level_labels_clamp(&m->labels, row, c->clamped);
-    task->kernels->pick_row(&clamped, &c->pick);
+    task->kernels->pick_row(row, &c->pick);
     sdm_lattice_row(task->lattice, &part, row->y, SDM_RIGHT, &c->cells);
     if (p->score_sigma > 0.0f) {
         normalise_by_texture(p, w, row->left_texture, c->pick.score);
@@ -102,12 +98,11 @@ static void update_heights(void *user, const SdmCostRow *row)
     task->kernels->update_row(&u);
 }
 
-/* Scratch of a thread's consumer: 5 rows of floats, a row of bytes, lattice cells, clamped scores. */
-static size_t consumer_bytes(const SdmPass *p, int w)
+/* Scratch of a thread's consumer: 5 rows of floats, a row of bytes, lattice cells. */
+static size_t consumer_bytes(int w)
 {
     const size_t n = ((size_t)w + 15) / 16 * 16;
-    return (n * 5 * sizeof(float) + n + sdm_row_cells_bytes(w) + 127) / 64 * 64 +
-           sdm_level_labels_clamp_bytes(p, w);
+    return (n * 5 * sizeof(float) + n + sdm_row_cells_bytes(w) + 127) / 64 * 64;
 }
 
 static Consumer consumer_cut(const Match *m, SdmRowExtent extent, char *scratch)
@@ -125,8 +120,6 @@ static Consumer consumer_cut(const Match *m, SdmRowExtent extent, char *scratch)
     }
     sdm_row_cells_cut(&c.cells, scratch + (n * 5 * sizeof(float) + n + 63) / 64 * 64, w);
     c.cells.cells = NULL; /* of the lattice, only du_dh */
-    c.clamped =
-        (float *)(void *)(scratch + (n * 5 * sizeof(float) + n + sdm_row_cells_bytes(w) + 127) / 64 * 64);
     return c;
 }
 
@@ -189,11 +182,11 @@ static void leave_out(const Match *m, SdmRowExtent extent, int y0, int y1)
     }
 }
 
-/* Heights of the rows of the band, clamped to its labels. */
+/* Heights of all rows. */
 static void match_rows(SdmContext *ctx, const Match *m)
 {
     const SdmLevelTask *const task = m->task;
-    const Strips strips = cut_strips(ctx, task->extent, m->labels.begin, m->labels.end);
+    const Strips strips = cut_strips(ctx, task->extent, 0, task->win.h);
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 1)
     for (int i = 0; i < strips.count; i++) {
         char *const mine = m->scratch + m->bytes * (size_t)sdm_thread();
@@ -208,21 +201,6 @@ static void match_rows(SdmContext *ctx, const Match *m)
     }
 }
 
-/* Costs of the rows that the band's labels need. */
-static void cost_rows(SdmContext *ctx, Match *m)
-{
-    const SdmLevelTask *const task = m->task;
-    const Strips strips = cut_strips(ctx, NULL, m->labels.y0, m->labels.y1);
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 1)
-    for (int i = 0; i < strips.count; i++) {
-        char *const mine = m->scratch + m->bytes * (size_t)sdm_thread();
-        const SdmRowExtent all = {0, task->win.w};
-        const SdmCostJob job = cost_job(task, m->pass, all, strip_begin(&strips, i),
-                                        strip_begin(&strips, i + 1), mine);
-        task->cost(&job, sdm_level_labels_cost, &m->labels);
-    }
-}
-
 static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
                             bool retry, SdmSurface *out)
 {
@@ -230,19 +208,11 @@ static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *
     const int w = task->win.w;
     Match m = {.task = task, .pass = pass, .prior = prior, .retry = retry, .out = out};
     m.cost_bytes = (task->kernels->cost_scratch(w, pass->window, -pass->range, pass->range) + 63) / 64 * 64;
-    m.bytes = m.cost_bytes + consumer_bytes(pass, w);
+    m.bytes = m.cost_bytes + consumer_bytes(w);
     TRY(sdm_check_stop(ctx));
     TRY(sdm_alloc(ctx, &m.scratch, m.bytes * (size_t)sdm_threads(ctx), 1, "cost rows"));
-    TRY(sdm_level_labels_open(ctx, task, pass, &m.labels));
-    while (sdm_level_labels_next(&m.labels)) {
-        if (m.labels.how) {
-            cost_rows(ctx, &m);
-            TRY(sdm_level_labels_choose(ctx, task, &m.labels));
-        }
-        match_rows(ctx, &m);
-    }
+    match_rows(ctx, &m);
 done:
-    sdm_level_labels_close(&m.labels);
     sdm_free(&m.scratch);
     return st;
 }

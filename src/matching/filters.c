@@ -121,7 +121,8 @@ enum { STRIP = 128 }; /* columns of a strip of the filling; one without holes co
 /* Sums over columns of the changes of the rows y - half .. y + half, for a strip with `half` columns on
  * either side. */
 typedef struct Columns {
-    int x0, x1;  /* of the surface */
+    int x0, x1;  /* of the surface: what there is room for */
+    int from, to; /* those that hold the sums of row y */
     int y, half;
     bool any;    /* y is set */
     int32_t *sum, *count;
@@ -132,17 +133,27 @@ static void add_row(const SdmKernels *k, const SdmSurface *s, const float *prior
 {
     if (y < 0 || y >= s->win.h)
         return;
-    const size_t at = (size_t)y * (size_t)s->win.w + (size_t)c->x0;
-    k->add_changes(s->h_m + at, prior + at, s->flags + at, c->x1 - c->x0, sign, c->sum, c->count);
+    const size_t at = (size_t)y * (size_t)s->win.w + (size_t)c->from;
+    k->add_changes(s->h_m + at, prior + at, s->flags + at, c->to - c->from, sign, c->sum + (c->from - c->x0),
+                   c->count + (c->from - c->x0));
 }
 
-/* Move the sums to row y: by adding and removing rows, or from scratch where that is less work. */
-static void move_columns(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, Columns *c)
+enum { ROUND_HOLE = 24 }; /* columns beside those that a hole needs: the next row's may be further out, then all are
+                             taken */
+
+/* Move the sums to row y, for the columns first - half..end + half - 1 at least: by adding and removing rows, or from
+ * scratch where that is less work. */
+static void move_columns(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, int first, int end,
+                         Columns *c)
 {
-    const int half = c->half;
-    if (!c->any || y - c->y > half) {
-        memset(c->sum, 0, sizeof *c->sum * (size_t)(c->x1 - c->x0));
-        memset(c->count, 0, sizeof *c->count * (size_t)(c->x1 - c->x0));
+    const int half = c->half, least = first - half > c->x0 ? first - half : c->x0,
+              most = end + half < c->x1 ? end + half : c->x1;
+    const bool fresh = !c->any || y - c->y > half;
+    if (fresh || least < c->from || most > c->to) {
+        c->from = fresh && least - ROUND_HOLE > c->x0 ? least - ROUND_HOLE : c->x0;
+        c->to = fresh && most + ROUND_HOLE < c->x1 ? most + ROUND_HOLE : c->x1;
+        memset(c->sum + (c->from - c->x0), 0, sizeof *c->sum * (size_t)(c->to - c->from));
+        memset(c->count + (c->from - c->x0), 0, sizeof *c->count * (size_t)(c->to - c->from));
         for (int j = y - half; j <= y + half; j++)
             add_row(k, s, prior, j, 1, c);
     } else {
@@ -232,7 +243,7 @@ SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, 
             if (x1 <= extent.x0 || x0 >= extent.x1 ||
                 !find_holes(s->flags + (size_t)y * (size_t)w, x0, x1, &first, &end))
                 continue;
-            move_columns(k, s, prior, y, &c);
+            move_columns(k, s, prior, y, first, end, &c);
             fill_pixels(s, prior, &c, first, end, fill, filled);
         }
     }

@@ -121,8 +121,11 @@ static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
 {
     const SdmSurface *const s = &w->fine->surface;
     float lo = INFINITY, hi = -INFINITY;
-    for (int v = p->v0; v < p->v1; v++)
-        for (int u = p->u0; u < p->u1; u++) {
+    /* ground between a pixel and the next one may be added */
+    const int more = w->s.g->hidden_px > 0, u1 = p->u1 + more < s->win.w ? p->u1 + more : s->win.w,
+              v1 = p->v1 + more < s->win.h ? p->v1 + more : s->win.h;
+    for (int v = p->v0; v < v1; v++)
+        for (int u = p->u0; u < u1; u++) {
             const float h = s->h_m[(size_t)v * (size_t)s->win.w + (size_t)u];
             lo = h < lo ? h : lo;
             hi = h > hi ? h : hi;
@@ -178,6 +181,74 @@ static inline void set_values(const SdmFineResult *f, size_t i, int32_t h, int32
     value[7] = seen & f->left[i];
 }
 
+/* ---- ground that a step hides from the left view ---- */
+
+enum { LEAST_HIDDEN = 2 /* px of ground between two neighbours */ };
+
+/* What add_hidden() adds points for. */
+typedef struct Hidden {
+    const Work *w;
+    const SdmSpread *spread;
+    int32_t from[2]; /* of the patch's positions: the sub-block's corner */
+    float pixel;     /* of ground, 1/256 cell */
+} Hidden;
+
+/* Two neighbours of the left view, both with a height. */
+typedef struct Neighbours {
+    size_t i[2];         /* pixels of the window */
+    int32_t at[2][2];    /* x, y from the patch's corner, 1/256 cell */
+    float along[2];      /* where the second one lies at the first one's height: one pixel of ground */
+} Neighbours;
+
+/* Ground between two neighbours that lie apart is hidden behind the higher one, and as high as the lower one. */
+static void add_hidden(const Hidden *g, const Neighbours *n)
+{
+    const SdmFineResult *const f = g->w->fine;
+    const float dx = (float)(n->at[1][0] - n->at[0][0]), dy = (float)(n->at[1][1] - n->at[0][1]),
+                forward = dx * n->along[0] + dy * n->along[1], length = sqrtf(dx * dx + dy * dy);
+    const int pixels = (int)(length / g->pixel);
+    SdmSpreadPoint point[SDM_HIDDEN_ALL];
+    if (!(forward > 0.0f) || pixels < LEAST_HIDDEN || pixels > g->w->s.g->hidden_px)
+        return;
+    const int low = f->surface.h_m[n->i[0]] > f->surface.h_m[n->i[1]];
+    const float step[2] = {(low ? -dx : dx) / length * g->pixel, (low ? -dy : dy) / length * g->pixel};
+    int32_t h, gap, value[8];
+    measure_run(f, n->i[low], 1, &h, &gap);
+    set_values(f, n->i[low], h, gap, value);
+    value[5] = value[0]; /* filled */
+    value[6] = value[7] = 0; /* nothing of the left view */
+    for (int k = 0; k + 1 < pixels; k++) { /* from the lower one; none beside the higher one */
+        point[k].x = n->at[low][0] + g->from[0] + round_half_up(step[0] * (float)(k + 1));
+        point[k].y = n->at[low][1] + g->from[1] + round_half_up(step[1] * (float)(k + 1));
+        memcpy(point[k].value, value, sizeof value);
+    }
+    g->w->s.g->kernels->spread_points(g->spread, point, pixels - 1);
+}
+
+/* Of row v of a patch: between each pixel and the next one of the row, and the one below. */
+static void add_hidden_row(const Hidden *g, const Patch *p, int v)
+{
+    const SdmSurface *const s = &g->w->fine->surface;
+    const size_t width = (size_t)s->win.w, first = (size_t)v * width + (size_t)p->u0;
+    const int across = p->u1 < s->win.w, count = p->u1 - p->u0 + across, below = v + 1 < s->win.h;
+    const float inv = 1.0f / (float)g->w->s.g->lattice->step;
+    int32_t x[2][SIDE + 1], y[2][SIDE + 1];
+    place_run(g->w, p, (Run){p->u0, v, count}, s->h_m + first, x[0], y[0]);
+    if (below)
+        place_run(g->w, p, (Run){p->u0, v + 1, count}, s->h_m + first + width, x[1], y[1]);
+    for (int k = 0; k < p->u1 - p->u0; k++)
+        for (int down = 0; down < 2; down++) {
+            const size_t i = first + (size_t)k, other = i + (down ? width : 1);
+            const int to = k + !down, corner = down ? 2 : 1;
+            if (!(down ? below : to < count) || !(s->flags[i] & s->flags[other] & SDM_QA_VALID))
+                continue;
+            const Neighbours n = {.i = {i, other},
+                                  .at = {{x[0][k], y[0][k]}, {x[down][to], y[down][to]}},
+                                  .along = {(p->a[0][corner] - p->a[0][0]) * inv, (p->a[1][corner] - p->a[1][0]) * inv}};
+            add_hidden(g, &n);
+        }
+}
+
 static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0, int cols, int rows, Sums *s)
 {
     const SdmFineResult *const f = w->fine;
@@ -216,6 +287,9 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
             s->reasons[c] = (uint16_t)(s->reasons[c] | (flags & ~(SDM_QA_VALID | SDM_QA_FILLED)));
         }
     }
+    const Hidden hidden = {w, &spread, {dx, dy}, (float)(w->s.g->gsd_m / w->s.g->spacing_m) * (float)UNIT};
+    for (int v = p->v0; v < p->v1 && w->s.g->hidden_px > 0; v++)
+        add_hidden_row(&hidden, p, v);
     w->s.g->kernels->spread_points(&spread, point, count);
 }
 

@@ -7,8 +7,8 @@
 #include "core/dem_block.h"
 #include "matching/backend.h"
 
-/* The grid and the settings.  A cell is the mean of the points around it, weighted by a Gaussian of sigma 0.6
- * cell (0.5 pixel of the frame where that is larger), cut at 2.5 sigma; their ground positions come from the
+/* The grid and the settings.  A cell is the mean of the points around it, weighted by a Gaussian of sigma
+ * `sharpest` cells (0.5 pixel of the frame where that is larger), cut at 2.5 sigma; their ground positions come from the
  * lattice. */
 typedef struct SdmGridding {
     const SdmKernels *kernels;
@@ -17,8 +17,16 @@ typedef struct SdmGridding {
     double gsd_m;           /* pixels of the frame */
     double spacing_m;       /* side of a square as large as a cell on the ground: sdm_grid_ground_m() */
     double scale, offset;   /* stretch of the left image, for the ortho image */
+    double sharpest;        /* least sigma of the weights, cells */
+    int hidden_px;          /* ground up to so many pixels wide that a step hides from the left view gets the lower
+                               side's height; at most SDM_HIDDEN_ALL; 0: none */
     double ray_error_m_per_px; /* ray intersection error in metres for a pixel of v residual */
 } SdmGridding;
+
+/* Sigma of the weights where pixels show edges, and elsewhere, cells. */
+enum { SDM_HIDDEN_GENTLE = 8, SDM_HIDDEN_ALL = 64 }; /* with --fill gentle and all */
+#define SDM_GRIDDING_SHARP 0.45
+#define SDM_GRIDDING_SMOOTH 0.6
 
 /* A cell has no height where its points have less than a quarter of the full weight, or where more of the pixels that
  * lie in it were refused by sdm_accept_filled() than have a height. */

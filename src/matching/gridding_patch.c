@@ -9,7 +9,7 @@ void sdm_gridding_setup(const SdmGridding *g, const SdmWindow *win, SdmGriddingS
     w->g = g;
     w->win = *win;
     const double most = SDM_GRIDDING_MAX_REACH / 2.5;
-    const double sigma = fmin(fmax(0.6, 0.5 * g->gsd_m / g->spacing_m), most); /* cells */
+    const double sigma = fmin(fmax(g->sharpest, 0.5 * g->gsd_m / g->spacing_m), most); /* cells */
     w->radius = (int)(2.5 * sigma * SDM_GRIDDING_UNIT);
     w->reach = (w->radius + SDM_GRIDDING_UNIT / 2) / SDM_GRIDDING_UNIT + 1;
     for (int i = 0; i <= w->radius && i < SDM_GRIDDING_TABLE; i++) {

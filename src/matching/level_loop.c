@@ -7,6 +7,7 @@
 #include "matching/cpu_backend.h"
 
 #include <math.h>
+#include <stdio.h>
 
 float sdm_metres_per_pixel(const SdmMatchInput *in, int level)
 {
@@ -99,20 +100,38 @@ static SdmStatus run_step(const Loop *l, const SdmStep *step)
         return ops->smooth(l->state);
     case SDM_STEP_WIENER:
         return ops->wiener(l->state, sdm_metres_per_pixel(l->in, l->win->level));
+    case SDM_STEP_SEMI_GLOBAL:
+        return ops->semi_global(l->state, l->win);
     case SDM_STEP_RAY_ERROR:
         return ops->ray_error(l->state, &ray_error);
     case SDM_STEP_VALIDATE:
         return ops->validate(l->state);
     case SDM_STEP_SATURATED:
         return ops->saturated(l->state);
+    case SDM_STEP_FILL_HIDDEN:
+        return ops->fill_hidden(l->state);
     case SDM_STEP_FILL_HOLES:
         return fill_holes(l);
     }
     return SDM_OK;
 }
 
+/* Work of a step on the pixels of a level. */
+static double step_work(const SdmStep *step, int level)
+{
+    return ldexp((double)sdm_step_cost(step->kind), -2 * level);
+}
+
+static void tell(SdmContext *ctx, SdmMatchProgress *progress, const SdmStep *step, int level)
+{
+    char what[32];
+    snprintf(what, sizeof what, "level %d", level);
+    progress->done += step_work(step, level);
+    sdm_progress(ctx, 5, fmin(progress->done / progress->all, 1.0), what);
+}
+
 SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMatchBackend *b,
-                           const SdmWindow *win, SdmSequence sequence)
+                           const SdmWindow *win, SdmSequence sequence, SdmMatchProgress *progress)
 {
     SdmStatus st = SDM_OK;
     const Loop l = {in, b->ops, b->state, win};
@@ -121,6 +140,8 @@ SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMa
         if (sdm_step_applies(&steps.step[i], in->settings, win->level)) {
             TRY(sdm_check_stop(ctx));
             TRY(run_step(&l, &steps.step[i]));
+            if (progress)
+                tell(ctx, progress, &steps.step[i], win->level);
         }
 done:
     return st;
@@ -128,19 +149,57 @@ done:
 
 /* ---- a window ---- */
 
+static double sequence_work(const SdmMatchSettings *set, SdmSequence sequence, int level)
+{
+    double work = 0.0;
+    const SdmSteps steps = sdm_steps(sequence);
+    for (int i = 0; i < steps.count; i++)
+        if (sdm_step_applies(&steps.step[i], set, level))
+            work += step_work(&steps.step[i], level);
+    return work;
+}
+
+/* A sequence of a window, and its level. */
+typedef struct Part {
+    SdmSequence sequence;
+    int level;
+} Part;
+enum { MOST_PARTS = 40 };
+
+/* The sequences of a window in their order, but for SDM_SEQUENCE_FINISH. */
+static int list_parts(const SdmMatchSettings *set, Part *part)
+{
+    int n = 0;
+    for (int l = set->coarse_level - 1; l >= 0 && !set->semi_global; l--)
+        part[n++] = (Part){SDM_SEQUENCE_FINE_LEVEL, l};
+    for (int i = 0; i < sdm_repeats(set) && !set->semi_global; i++)
+        part[n++] = (Part){SDM_SEQUENCE_REPEAT, 0};
+    part[n++] = (Part){set->semi_global ? SDM_SEQUENCE_SEMI_GLOBAL : SDM_SEQUENCE_RESTORE, 0};
+    part[n++] = (Part){SDM_SEQUENCE_VALIDATE, 0};
+    return n;
+}
+
+static SdmMatchProgress expect_work(const SdmMatchSettings *set)
+{
+    Part part[MOST_PARTS];
+    const int count = list_parts(set, part);
+    double all = sequence_work(set, SDM_SEQUENCE_FINISH, 0);
+    for (int i = 0; i < count; i++)
+        all += sequence_work(set, part[i].sequence, part[i].level);
+    return (SdmMatchProgress){.all = all};
+}
+
 /* The levels down to 0, the repeats there, and validation. */
 static SdmStatus match_levels(SdmContext *ctx, const SdmMatchBackend *b, const SdmMatchCall *call,
-                              SdmWindow *win)
+                              SdmWindow *win, SdmMatchProgress *progress)
 {
     SdmStatus st = SDM_OK;
-    for (int l = call->in->settings->coarse_level - 1; l >= 0; l--) {
-        *win = sdm_level_part(call, l);
-        TRY(sdm_run_sequence(ctx, call->in, b, win, SDM_SEQUENCE_FINE_LEVEL));
+    Part part[MOST_PARTS];
+    const int count = list_parts(call->in->settings, part);
+    for (int i = 0; i < count; i++) {
+        *win = sdm_level_part(call, part[i].level);
+        TRY(sdm_run_sequence(ctx, call->in, b, win, part[i].sequence, progress));
     }
-    for (int i = 0; i < sdm_repeats(call->in->settings); i++)
-        TRY(sdm_run_sequence(ctx, call->in, b, win, SDM_SEQUENCE_REPEAT));
-    TRY(sdm_run_sequence(ctx, call->in, b, win, SDM_SEQUENCE_RESTORE));
-    TRY(sdm_run_sequence(ctx, call->in, b, win, SDM_SEQUENCE_VALIDATE));
 done:
     return st;
 }
@@ -150,7 +209,7 @@ static SdmStatus finish_here(SdmContext *ctx, const SdmMatchCall *call, SdmFineR
 {
     SdmProcessor p = {.ctx = ctx, .in = call->in, .coarse = call->coarse, .surface = out->surface};
     const SdmMatchBackend b = {.ops = &sdm_processor_ops, .state = &p};
-    const SdmStatus st = sdm_run_sequence(ctx, call->in, &b, &out->surface.win, SDM_SEQUENCE_FINISH);
+    const SdmStatus st = sdm_run_sequence(ctx, call->in, &b, &out->surface.win, SDM_SEQUENCE_FINISH, NULL);
     sdm_processor_give(&p, &out->surface);
     return st;
 }
@@ -160,13 +219,14 @@ SdmStatus sdm_match_window_on(SdmContext *ctx, const SdmMatchBackend *b, const S
 {
     SdmStatus st = SDM_OK;
     SdmWindow win = *call->win;
+    SdmMatchProgress progress = expect_work(call->in->settings);
     const int around = sdm_stage_enter(ctx, 5);
     *out = (SdmFineResult){.ray_error_px = NULL};
-    TRY(match_levels(ctx, b, call, &win));
+    TRY(match_levels(ctx, b, call, &win, &progress));
     const bool finishes = b->ops->can_finish(b->state);
     const bool grids = finishes && call->gridding && b->ops->can_grid && b->ops->can_grid(b->state, call);
     if (finishes)
-        TRY(sdm_run_sequence(ctx, call->in, b, &win, SDM_SEQUENCE_FINISH));
+        TRY(sdm_run_sequence(ctx, call->in, b, &win, SDM_SEQUENCE_FINISH, &progress));
     if (grids)
         TRY(b->ops->grid(b->state, call, out));
     else

@@ -15,9 +15,14 @@ SdmStatus sdm_match_window(SdmContext *ctx, const SdmMatchCall *call, SdmFineRes
 SdmStatus sdm_match_window_on(SdmContext *ctx, const SdmMatchBackend *b, const SdmMatchCall *call,
                               SdmFineResult *out);
 
-/* Run a sequence of steps on the surface of the window `win`. */
+/* Steps that are done, and all of them, by sdm_step_cost() and the pixels of the level. */
+typedef struct SdmMatchProgress {
+    double done, all;
+} SdmMatchProgress;
+
+/* Run a sequence of steps on the surface of the window `win`.  progress: told after each step; NULL: not told. */
 SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMatchBackend *b,
-                           const SdmWindow *win, SdmSequence sequence);
+                           const SdmWindow *win, SdmSequence sequence, SdmMatchProgress *progress);
 
 /* The window of `level` that must be computed for the levels below it to be exact inside call->need:
  * multiples of 16 pixels of level 0 but where call->win ends. */

@@ -17,8 +17,8 @@
 #define SMALL_WINDOW_CORRELATION 0.8
 #define RAY_ERROR_LIMIT_PX 0.25f
 #define MIN_SIGMA_NOISES 1.5f /* least texture, in standard deviations of the noise */
-/* Penalties of semi-global matching and belief propagation, in hundredths of a score (level_labels.h). */
-enum { P1 = 20, P2 = 80, BP_WEIGHT = 10, BP_TRUNCATION = 4 };
+/* Penalties of semi-global matching, in bits of a census word. */
+enum { P1 = 10, P2 = 50 };
 static const double PI = 3.14159265358979323846;
 
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
@@ -58,6 +58,8 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
     out->wiener = strcmp(filter, "wiener") == 0 || (strcmp(filter, "auto") == 0 && strcmp(cost, "zncc") == 0);
     if (!options)
         return SDM_OK;
-    const SdmPenalties penalties = {.p1 = P1, .p2 = P2, .weight = BP_WEIGHT, .truncation = BP_TRUNCATION};
-    return sdm_optimizer_settings(ctx, options, &penalties, &out->optimizer);
+    const SdmPenalties penalties = {.p1 = P1, .p2 = P2};
+    const SdmStatus st = sdm_optimizer_settings(ctx, options, &penalties, &out->sgm);
+    out->sgm.kind = SDM_OPTIMIZER_SGM;
+    return st;
 }

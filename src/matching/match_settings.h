@@ -25,7 +25,12 @@ typedef struct SdmMatchSettings {
     int coarse_level;         /* finest level of the scene-wide surface */
     int coarsest_level;       /* coarsest level */
     SdmFillLimit fill_limit;  /* of the small holes that are filled in the end */
-    SdmOptimizer optimizer;   /* of the passes that search */
+    bool semi_global;         /* level 0 is matched by src/matching/semi_global_surface.h instead of passes */
+    SdmOptimizer sgm;         /* its penalties */
+    int label_range_px;       /* its range about the base, px of level 0 */
+    int coarse_offset_px;     /* how far the coarse surface lies from the base at most, px of level 0 */
+    float pixel_m, px_per_m;  /* of level 0: ground size; parallax of a metre of height, signed */
+    int threads;              /* blocks that are matched at a time */
 } SdmMatchSettings;
 
 /* Height of the discontinuities that a retry must bridge, metres. */

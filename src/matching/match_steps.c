@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/match_steps.h"
 
+#include "matching/fill_hidden.h"
+#include "matching/semi_global_surface.h"
 #include "matching/wiener.h"
 
 #include <math.h>
@@ -39,11 +41,13 @@ static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
 /* Residuals are within a pixel by now.  Noise of the surface would come back through the warp: smooth. */
 static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS), {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS}, CLEAN, FILL};
 static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER}};
+static const SdmStep semi_global[] = {{SDM_STEP_SEMI_GLOBAL, 1, 0, SDM_ALWAYS}}; /* its reach: sdm_semi_global_reach() */
 static const SdmStep validate[] = {{SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
                                    {SDM_STEP_VALIDATE, 2 * SDM_RAY_ERROR_HALF + 1, 0, SDM_ALWAYS}};
 static const SdmStep finish[] = {{SDM_STEP_SATURATED, 1, 0, SDM_ALWAYS},
                                  {SDM_STEP_FILL_HOLES, 2 * (HOLE_HALF + SDM_SLOPE_HALF + SDM_STEEP_HALF) + 1, 0,
-                                  SDM_ALWAYS}};
+                                  SDM_IF_PASSES},
+                                 {SDM_STEP_FILL_HIDDEN, 2 * SDM_FILL_RUN + 1, 0, SDM_IF_SEMI_GLOBAL}};
 static const SdmStep coarse_first[] = {{SDM_STEP_MATCH, 9, 4, SDM_ALWAYS}, AFTER_MATCH};
 static const SdmStep coarse_second[] = {{SDM_STEP_MATCH, 9, 2, SDM_ALWAYS}, AFTER_MATCH};
 /* A window of 5 sees less of a cloud's edge. */
@@ -58,6 +62,7 @@ SdmSteps sdm_steps(SdmSequence sequence)
         [SDM_SEQUENCE_FINE_LEVEL] = STEPS(fine_level),
         [SDM_SEQUENCE_REPEAT] = STEPS(repeat),
         [SDM_SEQUENCE_RESTORE] = STEPS(restore),
+        [SDM_SEQUENCE_SEMI_GLOBAL] = STEPS(semi_global),
         [SDM_SEQUENCE_VALIDATE] = STEPS(validate),
         [SDM_SEQUENCE_FINISH] = STEPS(finish),
         [SDM_SEQUENCE_COARSE_FIRST] = STEPS(coarse_first),
@@ -66,6 +71,17 @@ SdmSteps sdm_steps(SdmSequence sequence)
         [SDM_SEQUENCE_CLEAN] = STEPS(clean),
     };
     return all[sequence];
+}
+
+int sdm_step_cost(SdmStepKind kind)
+{
+    static const int cost[] = {[SDM_STEP_REFINE] = 9,    [SDM_STEP_MATCH] = 24,     [SDM_STEP_RETRY] = 18,
+                               [SDM_STEP_REPEAT] = 14,   [SDM_STEP_REMATCH] = 14,   [SDM_STEP_REJECT] = 2,
+                               [SDM_STEP_MEDIAN] = 2,    [SDM_STEP_FILL] = 4,       [SDM_STEP_SMOOTH] = 1,
+                               [SDM_STEP_WIENER] = 9,    [SDM_STEP_RAY_ERROR] = 9,  [SDM_STEP_VALIDATE] = 2,
+                               [SDM_STEP_SATURATED] = 1, [SDM_STEP_FILL_HOLES] = 17, [SDM_STEP_FILL_HIDDEN] = 1,
+                               [SDM_STEP_SEMI_GLOBAL] = 120};
+    return cost[kind];
 }
 
 int sdm_repeats(const SdmMatchSettings *set)
@@ -92,6 +108,8 @@ bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int leve
         return level > 0;
     if (step->when == SDM_IF_WIENER)
         return set->wiener;
+    if (step->when == SDM_IF_PASSES || step->when == SDM_IF_SEMI_GLOBAL)
+        return set->semi_global == (step->when == SDM_IF_SEMI_GLOBAL);
     return step->when == SDM_ALWAYS || level > 0 || retry_range(set, level) > RETRY_RANGE;
 }
 
@@ -116,16 +134,20 @@ static int reach_of(SdmSequence sequence, const SdmMatchSettings *set, int level
     const SdmSteps steps = sdm_steps(sequence);
     int sum = 0;
     for (int i = 0; i < steps.count; i++)
-        sum += sdm_step_reach(&steps.step[i], set, level);
+        if (steps.step[i].when < SDM_IF_PASSES || sdm_step_applies(&steps.step[i], set, level))
+            sum += sdm_step_reach(&steps.step[i], set, level);
     return sum;
 }
 
 int sdm_match_halo(const SdmMatchSettings *set, int level)
 {
-    int sum = sdm_repeats(set) * reach_of(SDM_SEQUENCE_REPEAT, set, 0) +
-              (set->wiener ? reach_of(SDM_SEQUENCE_RESTORE, set, 0) : 0) +
-              reach_of(SDM_SEQUENCE_VALIDATE, set, 0) + reach_of(SDM_SEQUENCE_FINISH, set, 0);
-    for (int l = 0; l <= level && l < set->coarse_level; l++)
+    int sum = reach_of(SDM_SEQUENCE_VALIDATE, set, 0) + reach_of(SDM_SEQUENCE_FINISH, set, 0);
+    if (set->semi_global)
+        sum += sdm_semi_global_reach(set);
+    else
+        sum += sdm_repeats(set) * reach_of(SDM_SEQUENCE_REPEAT, set, 0) +
+               (set->wiener ? reach_of(SDM_SEQUENCE_RESTORE, set, 0) : 0);
+    for (int l = 0; l <= level && l < set->coarse_level && !set->semi_global; l++)
         sum += reach_of(SDM_SEQUENCE_FINE_LEVEL, set, l) << l;
     const int unit = 1 << set->coarse_level;
     return (sum + 2 * unit + 15) / 16 * 16;
@@ -150,13 +172,9 @@ int sdm_match_row_reach(const SdmMatchSettings *set, int level)
 
 int sdm_match_max_update(const SdmMatchSettings *set, int level)
 {
+    if (set->semi_global) /* labels about the base */
+        return level > 0 ? 0 : set->coarse_offset_px + set->label_range_px + 1;
     return retry_range(set, level) + 1; /* no pass at a level is wider */
-}
-
-int sdm_match_widest_range(const SdmMatchSettings *set)
-{
-    const int retry = retry_range(set, 0); /* at level 0 only over discontinuities */
-    return retry > RETRY_RANGE ? retry : sdm_first_pass(set).range;
 }
 
 /* ---- what passes ask of a match ---- */
@@ -169,8 +187,7 @@ uint8_t sdm_pass_min_quality(const SdmPass *pass)
 SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range)
 {
     return (SdmPass){.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
-                     .max_mismatch = 0.7f, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma,
-                     .optimizer = &set->optimizer};
+                     .max_mismatch = 0.7f, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
 }
 
 SdmPass sdm_first_pass(const SdmMatchSettings *set)

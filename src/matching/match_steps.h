@@ -18,14 +18,16 @@ typedef enum SdmStepKind {
     SDM_STEP_FILL,       /* heights of invalid pixels from the changes of valid ones: far, then near */
     SDM_STEP_SMOOTH,     /* (1 2 1) / 4 in both axes */
     SDM_STEP_WIENER,     /* local Wiener filter of the heights by their predicted noise */
+    SDM_STEP_SEMI_GLOBAL, /* heights of the window by semi-global matching, in one step */
     SDM_STEP_RAY_ERROR,  /* ray intersection error, and the score over a larger window */
     SDM_STEP_VALIDATE,   /* accept or reject each pixel: terrain, score, mean ray intersection error */
     SDM_STEP_SATURATED,  /* give the reason of pixels without data that are saturated */
+    SDM_STEP_FILL_HIDDEN, /* gaps beside steps become valid and filled */
     SDM_STEP_FILL_HOLES, /* small holes over terrain, if gentle, become valid and filled */
 } SdmStepKind;
 
 /* Where a step of a table does not run everywhere. */
-typedef enum SdmStepWhen { SDM_ALWAYS, SDM_IF_RETRIED, SDM_ABOVE_LEVEL_0, SDM_IF_WIENER } SdmStepWhen;
+typedef enum SdmStepWhen { SDM_ALWAYS, SDM_IF_RETRIED, SDM_ABOVE_LEVEL_0, SDM_IF_WIENER, SDM_IF_PASSES, SDM_IF_SEMI_GLOBAL } SdmStepWhen;
 
 typedef struct SdmStep {
     SdmStepKind kind;
@@ -43,6 +45,7 @@ typedef enum SdmSequence {
     SDM_SEQUENCE_FINE_LEVEL,    /* a level of a window, from the surface of the next coarser one */
     SDM_SEQUENCE_REPEAT,        /* sdm_repeats() times at level 0 */
     SDM_SEQUENCE_RESTORE,       /* then once */
+    SDM_SEQUENCE_SEMI_GLOBAL,   /* instead of these three, where pixels show roofs and walls */
     SDM_SEQUENCE_VALIDATE,      /* then once */
     SDM_SEQUENCE_FINISH,        /* and this */
     SDM_SEQUENCE_COARSE_FIRST,  /* a scene-wide level, refined already */
@@ -59,6 +62,8 @@ enum {
 };
 
 SdmSteps sdm_steps(SdmSequence sequence);
+/* Processor time of a step a pixel of its level, about, in units of a hundredth of a match and its filters: for progress. */
+int sdm_step_cost(SdmStepKind kind);
 /* How often the pixels of level 0 are matched again. */
 int sdm_repeats(const SdmMatchSettings *set);
 /* Does the step run at that level? */
@@ -75,8 +80,6 @@ int sdm_match_halo(const SdmMatchSettings *set, int level);
 int sdm_match_row_reach(const SdmMatchSettings *set, int level);
 /* Most pixels of a level by which its passes can move a height. */
 int sdm_match_max_update(const SdmMatchSettings *set, int level);
-/* The widest range of the passes at level 0 that search, px. */
-int sdm_match_widest_range(const SdmMatchSettings *set);
 
 /* What a pass asks of a match. */
 typedef struct SdmPass {
@@ -91,7 +94,6 @@ typedef struct SdmPass {
                             1 - (1 - s) score_sigma / sigma; 0: scores are used as they are */
     float min_small_window_score; /* pixels that are VALID with a lower score keep the prior's height: their
                                      texture is too weak for a window as small as this pass's; 0: none */
-    const SdmOptimizer *optimizer; /* NULL or local: each pixel takes its best residual */
 } SdmPass;
 /* min_small_window_score in the units of SdmSurface.score. */
 uint8_t sdm_pass_min_quality(const SdmPass *pass);

@@ -243,29 +243,45 @@ static bool is_gentle(const Filling *f, int x, int y)
     return det > 0 && most > 0.0f && du * du + dv * dv <= most * most;
 }
 
-/* Are all pixels around (x, y) gentle that can be filled?  What is left of a steep hole is no better than the rest. */
-static bool all_gentle(const Filling *f, int x, int y)
+enum { NOT_FILLABLE, GENTLE, STEEP };
+
+/* Is a pixel around (x, y) steep that could be filled?  What is left of a steep hole is no better than the rest. */
+static bool is_steep_near(const uint16_t *kind, const SdmWindow *win, int x, int y)
 {
-    const int w = f->s->win.w, h = f->s->win.h;
-    for (int j = y > SDM_STEEP_HALF ? y - SDM_STEEP_HALF : 0; j <= y + SDM_STEEP_HALF && j < h; j++)
-        for (int i = x > SDM_STEEP_HALF ? x - SDM_STEEP_HALF : 0; i <= x + SDM_STEEP_HALF && i < w; i++)
-            if (can_fill(f, (size_t)j * (size_t)w + (size_t)i) && !is_gentle(f, i, j))
-                return false;
-    return true;
+    const int x0 = x > SDM_STEEP_HALF ? x - SDM_STEEP_HALF : 0, y0 = y > SDM_STEEP_HALF ? y - SDM_STEEP_HALF : 0;
+    for (int j = y0; j <= y + SDM_STEEP_HALF && j < win->h; j++)
+        for (int i = x0; i <= x + SDM_STEEP_HALF && i < win->w; i++)
+            if (kind[(size_t)j * (size_t)win->w + (size_t)i] == STEEP)
+                return true;
+    return false;
 }
 
-void sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, const uint8_t *filled, const SdmSurface *s,
+void sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *filled, const SdmSurface *s,
                        uint16_t *new_flags)
 {
     const Filling f = {in, s, filled};
+    const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
     const bool any = isinf(in->settings->fill_limit.rise_m);
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-    for (int y = 0; y < s->win.h; y++)
-        for (int x = 0; x < s->win.w; x++) {
-            const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
-            const uint16_t old = s->flags[i];
-            new_flags[i] = !can_fill(&f, i)               ? old
-                           : any || all_gentle(&f, x, y) ? SDM_QA_VALID | SDM_QA_FILLED
-                                                          : old | SDM_QA_FILLED;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
+    for (int y = 0; y < h; y++) /* each pixel once: its kind is asked for by all around it */
+        for (int x = 0; x < w; x++) {
+            const size_t i = (size_t)y * (size_t)w + (size_t)x;
+            new_flags[i] = !can_fill(&f, i) ? NOT_FILLABLE : any || is_gentle(&f, x, y) ? GENTLE : STEEP;
+        }
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            const size_t i = (size_t)y * (size_t)w + (size_t)x;
+            filled[i] = new_flags[i] == NOT_FILLABLE                          ? NOT_FILLABLE
+                        : any || !is_steep_near(new_flags, &s->win, x, y) ? GENTLE
+                                                                              : STEEP;
+        }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int y = 0; y < h; y++)
+        for (size_t i = (size_t)y * (size_t)w; i < (size_t)(y + 1) * (size_t)w; i++) {
+            const uint16_t old = s->flags[i], refused = (uint16_t)(old | SDM_QA_FILLED);
+            new_flags[i] = filled[i] == NOT_FILLABLE ? old
+                           : filled[i] == GENTLE     ? SDM_QA_VALID | SDM_QA_FILLED
+                                                     : refused;
         }
 }

@@ -7,7 +7,8 @@
 
 /* A small piece of ground. */
 typedef struct SdmAlongPoint {
-    float value_px; /* the correction that would lay it on the reference, px along the line in the right image */
+    float value_px; /* the correction that would lay it on the reference, px along the line in the right image; NaN: unknown, and
+                     * `use` is 0 */
     float col, row[2]; /* column of the right image; rows of the right and of the left image */
     float slope;    /* tangent of the ground's slope: errors grow with it */
     uint8_t use;    /* 0: changed ground, left out */
@@ -33,7 +34,8 @@ typedef struct SdmAlongReport {
 } SdmAlongReport;
 
 /* Fit the correction: a polynomial of degree 0 to 2 and up to six waves of each view, each taken only where it
- * lowers the errors of cross-validation over blocks of rows and over blocks of columns (in two ways) by 3 %.  Robust means of strips
+ * lowers the errors of cross-validation over blocks of rows and over blocks of columns (in two ways) by 3 %.  Starts at *out: what
+ * was found with other points stays where it still does so.  Robust means of strips
  * (16 rows or those of a point, an eighth of the columns) are fitted with Tukey's biweight.  The shift of *out stays.  Does not depend on
  * the number of threads.  SDM_ERR_DATA with fewer than 30 points; with fewer than 40 strips a constant alone. */
 SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorrection *out, SdmAlongReport *report);

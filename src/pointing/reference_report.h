@@ -31,6 +31,7 @@ typedef struct SdmReferenceBins {
 typedef struct SdmReferenceReport {
     int state;             /* SdmReferenceState */
     char reason[400];      /* why it was refused, or the shift alone is corrected; "" */
+    char question[240];    /* what the user should look at although it serves; "" */
     double cell_m;         /* of the reference */
     double shift_m[3];     /* east, north, up: added to the surface */
     double px_per_m;       /* that a metre of height changes the right position by */

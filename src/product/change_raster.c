@@ -1,6 +1,7 @@
 /* Cells of a DEM against the reference that corrected its cameras. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/change_raster.h"
+#include "product/picture.h"
 
 #include <math.h>
 #include <string.h>
@@ -89,14 +90,24 @@ static bool is_changed(const SdmChangeRaster *c, const MaskNodes *n, int64_t col
 
 /* ---- rows ---- */
 
-/* Count a difference for the report. */
-static void count_cell(SdmChangeRaster *c, int64_t col, int64_t row, double d_m, bool changed)
+/* Count the differences of a row for the report.  cell: w cells of both bands. */
+static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, const float *cell)
 {
-    const double bin = floor(d_m / SDM_CHANGE_BIN_M) + SDM_CHANGE_BINS / 2;
-    const size_t pixel = (size_t)(row / c->factor) * (size_t)c->cols + (size_t)(col / c->factor);
-    c->histogram[(changed ? SDM_CHANGE_BINS : 0) + (int)fmin(fmax(bin, 0.0), SDM_CHANGE_BINS - 1.0)]++;
-    c->sum[pixel] += (int32_t)floor(fmin(fmax(d_m, -1000.0), 1000.0) / PREVIEW_STEP_M + 0.5);
-    c->count[pixel]++;
+    size_t pixel = (size_t)(row / c->factor) * (size_t)c->cols + (size_t)(col0 / c->factor);
+    int in_pixel = (int)(col0 % c->factor);
+    for (int64_t i = 0; i < w; i++, cell += SDM_CHANGE_BANDS) {
+        if (cell[0] != SDM_NODATA) {
+            const double d_m = (double)cell[0], bin = d_m / SDM_CHANGE_BIN_M + SDM_CHANGE_BINS / 2;
+            const int at = bin >= 0.0 ? bin < SDM_CHANGE_BINS ? (int)bin : SDM_CHANGE_BINS - 1 : 0;
+            c->histogram[(cell[1] > 0.5f ? SDM_CHANGE_BINS : 0) + at]++;
+            c->sum[pixel] += (int32_t)floor(fmin(fmax(d_m, -1000.0), 1000.0) / PREVIEW_STEP_M + 0.5);
+            c->count[pixel]++;
+        }
+        if (++in_pixel == c->factor) {
+            in_pixel = 0;
+            pixel++;
+        }
+    }
 }
 
 SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t window[4], const float *height_m,
@@ -120,11 +131,7 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
                                                                            : 0.0f;
         }
     for (int64_t r = 0; r < h; r++)
-        for (int64_t i = 0; i < w; i++) {
-            const float *const out = cell + (r * pitch + i) * SDM_CHANGE_BANDS;
-            if (out[0] != SDM_NODATA)
-                count_cell(c, window[0] + i, window[1] + r, (double)out[0], out[1] > 0.5f);
-        }
+        count_row(c, window[0], window[1] + r, w, cell + r * pitch * SDM_CHANGE_BANDS);
 done:
     sdm_free(&n.x);
     sdm_free(&n.y);
@@ -179,7 +186,7 @@ SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double l
         sdm_change_colour((double)c->sum[i] / c->count[i] * PREVIEW_STEP_M / limit_m, rgba + 4 * i);
         rgba[4 * i + 3] = 255;
     }
-    TRY(sdm_png_encode(ctx, rgba, c->cols, c->rows, 4, out));
+    TRY(sdm_picture_page(ctx, rgba, c->cols, c->rows, out));
 done:
     sdm_free(&rgba);
     return st;

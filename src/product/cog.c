@@ -109,11 +109,18 @@ done:
     return st;
 }
 
-static int CPL_STDCALL go_on(double done, const char *text, void *ctx)
+typedef struct Watch {
+    SdmContext *ctx;
+    double tell_from; /* 0: no progress */
+} Watch;
+
+static int CPL_STDCALL go_on(double done, const char *text, void *watch)
 {
-    (void)done;
+    const Watch *const w = watch;
     (void)text;
-    return sdm_check_stop(ctx) == SDM_OK;
+    if (w->tell_from > 0.0)
+        sdm_progress(w->ctx, 9, w->tell_from + (1.0 - w->tell_from) * 0.99 * done, "writing");
+    return sdm_check_stop(w->ctx) == SDM_OK;
 }
 
 /* Have the bytes written to the disk: those in the system's buffers may still meet a full disk or quota. */
@@ -132,12 +139,13 @@ SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequ
     SdmStatus st = SDM_OK;
     SdmGdalErrors errors;
     GDALDatasetH cog = NULL;
+    Watch watch = {ctx, request->tell_from};
     char **co = cog_options(ctx, request, GDALGetRasterDataType(GDALGetRasterBand(from->dataset, 1)));
     sdm_gdal_errors_begin(&errors);
     if (!request->co || !request->co[0]) /* the user's may ask for other overviews */
         st = sdm_overviews_build(ctx, from, request);
     if (st == SDM_OK)
-        cog = GDALCreateCopy(GDALGetDriverByName("COG"), request->path, from->dataset, FALSE, co, go_on, ctx);
+        cog = GDALCreateCopy(GDALGetDriverByName("COG"), request->path, from->dataset, FALSE, co, go_on, &watch);
     GDALClose(cog);
     sdm_gdal_errors_end(&errors);
     CSLDestroy(co);

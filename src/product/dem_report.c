@@ -17,19 +17,61 @@ void sdm_report_program(SdmReport *r, const SdmProduct *p)
     sdm_report_text(r->root, "output", sdm_product_request(p)->options->output);
 }
 
-SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command)
+/* What an option that was left alone stands for: the value that was found, else its default in words. */
+static const char *effective(SdmReport *r, const SdmOptionSpec *spec, const SdmOptions *opt, const SdmEffective *found,
+                             const char *value)
 {
-    SdmReportItem *const to =
-        sdm_report_section(r, "options", "Parameters", SDM_PAGE_PARAMETERS, SDM_STYLE_HALF);
+    const char *const name = spec->name;
+    if (!strcmp(name, "--threads"))
+        return sdm_report_printf(r, "%d", found->threads);
+    if (!strcmp(name, "--tr"))
+        return sdm_report_printf(r, "%.6g %s", found->grid->spacing, found->grid->geographic ? "degrees" : "m");
+    if (!strcmp(name, "--t_srs")) { /* the name stands first in the WKT, in quotes */
+        const char *const quote = strchr(found->grid->wkt, '"');
+        return quote ? sdm_report_printf(r, "%.*s", (int)strcspn(quote + 1, "\""), quote + 1) : value;
+    }
+    if (!strcmp(name, "--cost") && found->cost)
+        return found->cost;
+    if (!strcmp(name, "--hmin") && !isnan(found->hmin_m) && isnan(opt->hmin_m))
+        return sdm_report_printf(r, "%.0f m, searched", found->hmin_m);
+    if (!strcmp(name, "--hmax") && !isnan(found->hmax_m) && isnan(opt->hmax_m))
+        return sdm_report_printf(r, "%.0f m, searched", found->hmax_m);
+    const bool unset = !*value || (spec->fallback && !strcmp(value, "0") && spec->lo > 0.0);
+    return unset ? spec->fallback ? spec->fallback : "none" : value;
+}
+
+/* Is the value of an option the one that it has when it is not given? */
+static bool is_usual(const SdmOptionSpec *spec, const char *value)
+{
+    SdmOptions usual;
+    char text[4096];
+    sdm_options_default(&usual);
+    sdm_option_print(spec, &usual, text, sizeof text);
+    return strcmp(text, value) == 0;
+}
+
+SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command, const SdmEffective *found)
+{
+    SdmReportItem *const to = sdm_report_section(r, "options", "Parameters", SDM_PAGE_PARAMETERS, SDM_STYLE_HALF);
+    SdmReportItem *const values = sdm_report_section(r, "effective_options", NULL, SDM_PAGE_NONE, SDM_STYLE_HALF);
     char key[64], value[4096];
-    for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
-        if (!(s->commands & command))
-            continue;
-        snprintf(key, sizeof key, "%s", s->name + strspn(s->name, "-"));
-        for (char *c = key; *c; c++)
-            *c = *c == '-' ? '_' : *c;
-        sdm_option_print(s, opt, value, sizeof value);
-        sdm_report_entry(to, key, s->name, value);
+    for (int folded = 0; folded < 2; folded++) { /* those that were given, then the others */
+        SdmReportItem *const into = folded ? sdm_report_fold(to, "options that were not given") : to;
+        for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
+            if (!(s->commands & command))
+                continue;
+            snprintf(key, sizeof key, "%s", s->name + strspn(s->name, "-"));
+            for (char *c = key; *c; c++)
+                *c = *c == '-' ? '_' : *c;
+            sdm_option_print(s, opt, value, sizeof value);
+            const char *const meant = effective(r, s, opt, found, value);
+            if (!folded) {
+                sdm_report_text(to, key, value);
+                sdm_report_text(values, key, meant);
+            }
+            if (is_usual(s, value) == (folded == 1))
+                (void)sdm_report_entry(into, NULL, s->name, folded || *value ? meant : "");
+        }
     }
     return to;
 }
@@ -68,28 +110,45 @@ const char *sdm_report_grid_phrase(SdmReport *r, const SdmProduct *p)
                              (long long)g->cols, (long long)g->rows);
 }
 
-void sdm_report_maps(SdmReport *r, const SdmProduct *p)
+double sdm_report_pixel_m(const SdmProduct *p, int cols)
 {
-    enum { STEPS = 12 };
-    const SdmDemStats *const s = sdm_product_stats(p);
-    SdmReportItem *to = sdm_report_section(r, NULL, "Relief", SDM_PAGE_MAPS, SDM_STYLE_CARD);
-    sdm_report_picture(to, "shaded relief", sdm_product_relief(p));
-    SdmReportItem *legend = sdm_report_legend(to);
-    sdm_report_colour(legend, NULL, sdm_report_printf(r, "%.0f m", sdm_dem_stats_quantile_m(s, 0.01)));
+    const SdmGrid *const g = sdm_product_request(p)->grid;
+    const double middle_deg = g->y0 - 0.5 * (double)g->rows * g->spacing;
+    const double narrower = g->geographic ? cos(middle_deg * (3.14159265358979323846 / 180.0)) : 1.0;
+    return sdm_grid_spacing_m(g) * narrower * (double)g->cols / cols;
+}
+
+/* Colours of the relief from low to high, with the heights of the ends and in between. */
+static void add_relief_key(SdmReport *r, SdmReportItem *to, double low, double high)
+{
+    enum { STEPS = 12, LABELS = 4 };
+    SdmReportItem *const legend = sdm_report_legend(to);
     for (int i = 0; i < STEPS; i++) {
         double rgb[3];
+        if (i % (STEPS / LABELS) == 0)
+            sdm_report_colour(legend, NULL, sdm_report_printf(r, "%.0f m", low + (high - low) * i / STEPS));
         sdm_relief_colour(i / (STEPS - 1.0), rgb);
         const unsigned char bytes[3] = {(unsigned char)(rgb[0] + 0.5), (unsigned char)(rgb[1] + 0.5),
                                         (unsigned char)(rgb[2] + 0.5)};
         sdm_report_colour(legend, bytes, NULL);
     }
-    sdm_report_colour(legend, NULL, sdm_report_printf(r, "%.0f m", sdm_dem_stats_quantile_m(s, 0.99)));
+    sdm_report_colour(legend, NULL, sdm_report_printf(r, "%.0f m", high));
+}
+
+void sdm_report_maps(SdmReport *r, const SdmProduct *p)
+{
+    const SdmDemStats *const s = sdm_product_stats(p);
+    const SdmPng *const relief = sdm_product_relief(p), *const coverage = sdm_product_coverage(p);
+    SdmReportItem *to = sdm_report_section(r, NULL, "Relief", SDM_PAGE_MAPS, SDM_STYLE_CARD);
+    sdm_report_picture(to, "shaded relief", relief, sdm_report_pixel_m(p, relief->width));
+    add_relief_key(r, to, sdm_dem_stats_quantile_m(s, 0.01), sdm_dem_stats_quantile_m(s, 0.99));
     to = sdm_report_section(r, NULL, "Coverage", SDM_PAGE_MAPS, SDM_STYLE_HALF);
-    sdm_report_picture(to, "coverage", sdm_product_coverage(p));
-    legend = sdm_report_legend(to);
-    for (const SdmCoverageKind *k = sdm_coverage_kinds; k->bit; k++)
-        if (k->bit & sdm_product_request(p)->qa->legend)
-            sdm_report_colour(legend, k->rgb, sdm_qa_words[__builtin_ctz(k->bit)]);
+    sdm_report_picture(to, "coverage", coverage, sdm_report_pixel_m(p, coverage->width));
+    SdmReportItem *const legend = sdm_report_legend(to);
+    const SdmQaLayout *const qa = sdm_product_request(p)->qa;
+    for (int i = 0; i < SDM_QA_REASONS; i++)
+        if (sdm_qa_reasons[i].bit & qa->legend)
+            sdm_report_colour(legend, sdm_qa_reasons[i].rgb, sdm_qa_words(qa, sdm_qa_reasons[i].bit));
 }
 
 void sdm_report_cells(SdmReport *r, const SdmProduct *p)
@@ -104,7 +163,7 @@ void sdm_report_cells(SdmReport *r, const SdmProduct *p)
     for (int b = 0; b < sdm_product_request(p)->qa->mask_bits; b++) {
         const double n = (double)sdm_dem_stats_count(s, 1U << b);
         sdm_report_number(mask, sdm_qa_names[b], n);
-        sdm_report_figure(mask, NULL, sdm_qa_words[b], 100.0 * n / (double)s->cells, " %", 2);
+        sdm_report_figure(mask, NULL, sdm_qa_words(sdm_product_request(p)->qa, 1U << b), 100.0 * n / (double)s->cells, " %", 2);
     }
 }
 
@@ -174,7 +233,7 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
             bar->share = seconds / longest;
     }
     sdm_report_number(to, "threads", sdm_threads(ctx));
-    sdm_report_number(to, "memory_peak_bytes", (double)sdm_memory_peak(ctx));
+    sdm_report_number(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
     sdm_report_number(to, "memory_budget_bytes", (double)sdm_product_request(p)->options->memory_bytes);
     sdm_report_number(to, "blocks", work->blocks);
     sdm_report_number(to, "blocks_resumed", work->blocks_resumed);
@@ -182,8 +241,8 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
     sdm_report_number(to, "frame_rows", (double)work->frame_rows);
     sdm_report_number(to, "lattice_error_px", work->lattice_error_px);
     sdm_report_note(
-        to, "%.1f s in all, %d threads, %.0f MB at most, %d blocks (%d taken up from an earlier run).",
-        work->wall_s, sdm_threads(ctx), (double)sdm_memory_peak(ctx) * 1e-6, work->blocks,
+        to, "%.1f s in all, %d threads, %.0f MiB of memory at most, %d blocks (%d taken up from an earlier run).",
+        work->wall_s, sdm_threads(ctx), (double)sdm_memory_resident(ctx) / 1048576.0, work->blocks,
         work->blocks_resumed);
 }
 

@@ -16,9 +16,18 @@ typedef struct SdmReportWork {
 /* Each adds one section, in the order of the JSON report, and returns it where a caller adds items of its
  * own. */
 void sdm_report_program(SdmReport *r, const SdmProduct *p); /* program, version, output; not a section */
-SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt,
-                                  unsigned command); /* SDM_CMD_*: who reads them */
+/* What options stood for that were not given. */
+typedef struct SdmEffective {
+    const SdmGrid *grid;
+    const char *cost;      /* NULL: does not apply */
+    double hmin_m, hmax_m; /* NaN: do not apply */
+    int threads;
+} SdmEffective;
+/* command: SDM_CMD_*: who reads them.  The page has those that were given, the others folded away. */
+SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command, const SdmEffective *found);
 SdmReportItem *sdm_report_grid(SdmReport *r, const SdmProduct *p);
+/* Metres on the ground, from west to east, of a pixel of a map of the whole DEM that is `cols` wide. */
+double sdm_report_pixel_m(const SdmProduct *p, int cols);
 void sdm_report_maps(SdmReport *r, const SdmProduct *p);  /* relief and coverage */
 void sdm_report_cells(SdmReport *r, const SdmProduct *p); /* counts of the QA mask */
 SdmReportItem *sdm_report_heights(SdmReport *r, const SdmProduct *p);

@@ -12,10 +12,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const suffix[SDM_FILES] = {".html",   ".png",        ".json", "_qa.tif",
-                                        "_ortho.tif", "_change.tif", ".tif"};
+static const char *const suffix[SDM_FILES] = {".html",       ".png",        ".json",   ".qml",
+                                              "_qa.qml",     "_change.qml", "_reason.vrt", "_qa.tif",
+                                              "_ortho.tif",  "_change.tif", ".tif"};
 /* of OUTPUT.part-KIND-RUN */
-static const char *const kind[SDM_FILES] = {"html", "png", "json", "qa", "ortho", "change", "dem"};
+static const char *const kind[SDM_FILES] = {"html",   "png", "json",  "style",  "qa-style", "change-style",
+                                            "reason", "qa",  "ortho", "change", "dem"};
+
+/* Not every run has them: a reference makes them. */
+static bool is_of_change(int i)
+{
+    return i == SDM_FILE_CHANGE || i == SDM_FILE_CHANGE_STYLE;
+}
 
 /* Length of the output's name without .tif or .tiff. */
 static size_t stem_length(const char *output)
@@ -30,34 +38,21 @@ static size_t stem_length(const char *output)
     return n;
 }
 
-/* A name of another format, or of standard output, would mislead for a GeoTIFF. */
-static bool is_misleading(const char *base)
-{
-    static const char *const other[] = {".png", ".jpg", ".html", ".json", ".vrt", ".img", ".jp2", ".asc",
-                                        ".hdf", ".nc",  ".zip",  ".gpkg", ".las", ".laz", ".xyz"};
-    const char *const dot = strrchr(base, '.');
-    if (!strcmp(base, "-"))
-        return true;
-    for (size_t i = 0; dot && i < sizeof other / sizeof *other; i++)
-        if (!strcasecmp(dot, other[i]))
-            return true;
-    return false;
-}
-
 SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFiles *files)
 {
     SdmStatus st = SDM_OK;
     if (!output || !*output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output named; give -o DEM.tif");
+    struct stat at;
     const char *const slash = strrchr(output, '/'), *const base = slash ? slash + 1 : output;
-    if (!*base)
+    if (!*base || (stat(output, &at) == 0 && S_ISDIR(at.st_mode)))
         return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "-o %s is a folder; give the name of a file in it, such as %sdem.tif", output,
-                        output);
-    if (is_misleading(base))
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "-o %s: a DEM is a GeoTIFF, in a file; give a name such as dem.tif", output);
+                        "-o %s is a folder; give the name of a file in it, such as %s%sdem.tif", output,
+                        output, *base ? "/" : "");
     const int stem = (int)stem_length(output);
+    if (!output[stem])
+        return sdm_fail(ctx, SDM_ERR_USAGE, "-o %s: a DEM is a GeoTIFF, in a file; give a name that ends in .tif, such as %s.tif",
+                        output, strcmp(base, "-") ? output : "dem");
     snprintf(files->run, sizeof files->run, "%08x", (unsigned)(sdm_file_draw() >> 32 ^ sdm_file_draw()));
     files->is_lost = false;
     for (int i = 0; i < SDM_FILES; i++) {
@@ -183,7 +178,7 @@ bool sdm_output_files_finished(const SdmOutputFiles *files, uint64_t job)
     Marker marker;
     bool all = read_marker(files, &marker) && marker.job == job;
     for (int i = 0; i < SDM_FILES && all; i++)
-        all = (exists(files->path[i]) || i == SDM_FILE_CHANGE) && !is_aside(files, &marker, i); /* not every run has it */
+        all = (exists(files->path[i]) || is_of_change(i)) && !is_aside(files, &marker, i);
     return all;
 }
 

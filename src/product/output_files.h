@@ -7,7 +7,20 @@
 #include "core/path.h"
 
 /* In the order in which they are renamed: the DEM last, so that it stands for the whole. */
-enum { SDM_FILE_HTML, SDM_FILE_PNG, SDM_FILE_JSON, SDM_FILE_QA, SDM_FILE_ORTHO, SDM_FILE_CHANGE, SDM_FILE_DEM, SDM_FILES };
+enum {
+    SDM_FILE_HTML,
+    SDM_FILE_PNG,
+    SDM_FILE_JSON,
+    SDM_FILE_STYLE,        /* of the DEM, for QGIS, as the two below */
+    SDM_FILE_QA_STYLE,
+    SDM_FILE_CHANGE_STYLE,
+    SDM_FILE_REASON,       /* the band "reason" of the QA raster, with colours and words */
+    SDM_FILE_QA,
+    SDM_FILE_ORTHO,
+    SDM_FILE_CHANGE,
+    SDM_FILE_DEM,
+    SDM_FILES
+};
 
 typedef struct SdmOutputFiles {
     char path[SDM_FILES][SDM_PATH_SIZE]; /* NAME.html, NAME.png, ... */

@@ -1,6 +1,7 @@
 /* Preview of a DEM -> PNG pictures: shaded relief in colours, and a map of what the cells met. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/picture.h"
+#include "product/qa_raster.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,7 +57,42 @@ static double exaggeration(const float *h, int cols, int rows, double spacing_m)
     return n && sum > 0.0 ? fmin(fmax(0.15 * (double)n / sum, 1.0), 8.0) : 1.0;
 }
 
-SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_m, SdmPng *out)
+/* Mean of the opaque pixels of f x f, in few colours: a page has to be small, and PNG takes a third for it. */
+static void reduce(const unsigned char *rgba, int cols, int rows, int f, unsigned char *out)
+{
+    enum { STEP = 8 };
+    const int across = (cols + f - 1) / f, down = (rows + f - 1) / f;
+    for (int i = 0; i < across * down; i++) {
+        const int y0 = i / across * f, x0 = i % across * f;
+        int sum[3] = {0, 0, 0}, n = 0;
+        for (int y = y0; y < y0 + f && y < rows; y++)
+            for (int x = x0; x < x0 + f && x < cols; x++) {
+                const unsigned char *const p = rgba + 4 * ((size_t)y * (size_t)cols + (size_t)x);
+                n += p[3] != 0;
+                for (int b = 0; b < 3 && p[3]; b++)
+                    sum[b] += p[b];
+            }
+        for (int b = 0; n && b < 3; b++)
+            out[4 * (size_t)i + (size_t)b] = (unsigned char)(sum[b] / n / STEP * STEP + STEP / 2);
+        out[4 * (size_t)i + 3] = n ? 255 : 0;
+    }
+}
+
+SdmStatus sdm_picture_page(SdmContext *ctx, const unsigned char *rgba, int cols, int rows, SdmPng *out)
+{
+    SdmStatus st = SDM_OK;
+    unsigned char *small = NULL;
+    const int longest = cols > rows ? cols : rows, f = (longest + SDM_PREVIEW_MAX / 2 - 1) / (SDM_PREVIEW_MAX / 2);
+    const int across = (cols + f - 1) / f, down = (rows + f - 1) / f;
+    TRY(sdm_alloc(ctx, &small, (size_t)across * (size_t)down, 4, "preview"));
+    reduce(rgba, cols, rows, f, small);
+    TRY(sdm_png_encode(ctx, small, across, down, 4, out));
+done:
+    sdm_free(&small);
+    return st;
+}
+
+SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_m, SdmPng *out, SdmPng *page)
 {
     SdmStatus st = SDM_OK;
     const double spacing_m = cell_m * s->factor;
@@ -81,37 +117,11 @@ SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_
             rgba[4 * i + 3] = 255;
         }
     TRY(sdm_png_encode(ctx, rgba, s->cols, s->rows, 4, out));
+    TRY(sdm_picture_page(ctx, rgba, s->cols, s->rows, page));
 done:
     sdm_free(&rgba);
     sdm_free(&h);
     return st;
-}
-
-/* Kinds of the coverage map, the first that holds wins; colours also in the legend of the HTML report. */
-const SdmCoverageKind sdm_coverage_kinds[] = {
-    {SDM_QA_VALID, {46, 134, 110}},
-    {SDM_QA_FILLED, {240, 180, 60}},
-    {SDM_QA_SATURATED, {225, 225, 235}},
-    {SDM_QA_FOLD, {120, 80, 160}},
-    {SDM_QA_TEXTURELESS, {90, 150, 210}},
-    {SDM_QA_LEFT_RIGHT, {230, 110, 90}},
-    {SDM_QA_LOW_SCORE, {200, 70, 70}},
-    {SDM_QA_AMBIGUOUS, {220, 120, 170}},
-    {SDM_QA_RAY_ERROR, {150, 60, 100}},
-    {SDM_QA_ISOLATED, {130, 100, 70}},
-    {SDM_QA_SPARSE, {170, 170, 110}},
-    {SDM_QA_OUTSIDE, {40, 44, 52}},
-    {0, {40, 44, 52}},
-};
-
-static const unsigned char *coverage_colour(unsigned mask, bool filled)
-{
-    int i = 0;
-    if (mask & SDM_QA_VALID)
-        return sdm_coverage_kinds[filled ? 1 : 0].rgb;
-    for (i = 2; sdm_coverage_kinds[i].bit && !(mask & sdm_coverage_kinds[i].bit); i++)
-        ;
-    return sdm_coverage_kinds[i].rgb;
 }
 
 SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmDemStats *s, SdmPng *out)
@@ -125,9 +135,8 @@ SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmDemStats *s, SdmPng *ou
     for (int r = 0; r < rows; r++)
         for (int c = 0; c < cols; c++) {
             const size_t i = (size_t)(r * f) * (size_t)s->cols + (size_t)(c * f);
-            const unsigned mask = s->preview_mask[i];
             memcpy(rgb + 3 * ((size_t)r * (size_t)cols + (size_t)c),
-                   coverage_colour(mask, mask & SDM_QA_FILLED), 3);
+                   sdm_qa_reasons[sdm_qa_reason(s->preview_mask[i])].rgb, 3);
         }
     TRY(sdm_png_encode(ctx, rgb, cols, rows, 3, out));
 done:

@@ -10,6 +10,7 @@
 #include "product/picture.h"
 #include "product/raster.h"
 #include "product/report_write.h"
+#include "product/style_files.h"
 
 #include <cpl_string.h>
 #include <errno.h>
@@ -26,7 +27,7 @@ struct SdmProduct {
     SdmUndulation undulation;    /* of the DEM's vertical datum */
     SdmDemStats stats;
     double metres_step; /* unit of the QA raster's bands in metres */
-    SdmPng relief, coverage, change_map;
+    SdmPng relief, page_relief, coverage, change_map;
 };
 
 /* ---- before any work ---- */
@@ -170,7 +171,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     p->metadata = metadata_of(request);
     TRY(name_files(ctx, request->options->output, &p->files));
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
-    p->files->made[SDM_FILE_CHANGE] = request->reference != NULL;
+    p->files->made[SDM_FILE_CHANGE] = p->files->made[SDM_FILE_CHANGE_STYLE] = request->reference != NULL;
     sdm_output_files_recover(p->files);
     sdm_output_files_sweep(p->files);
     TRY(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
@@ -237,6 +238,8 @@ static void convert_band(SdmQaBandKind kind, const SdmBlock *b, int64_t first, c
         const int64_t i = first + c;
         if (kind == SDM_BAND_MASK)
             *qa = b->mask[i];
+        else if (kind == SDM_BAND_REASON)
+            *qa = (uint16_t)sdm_qa_reason(b->mask[i]);
         else if (kind == SDM_BAND_COUNT)
             *qa = b->count[i] == SDM_QA_NODATA ? SDM_QA_NODATA - 1 : b->count[i];
         else
@@ -386,6 +389,7 @@ static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
         request.co = opt->co;
     } else if (file == SDM_FILE_QA) {
         request.first_cell = true;
+        request.tell_from = 0.3;
     } else if (file == SDM_FILE_CHANGE) {
         request.step = CHANGE_STEPS * p->stats.step_m;
     } else {
@@ -400,7 +404,7 @@ done:
 static SdmStatus draw_pictures(SdmContext *ctx, SdmProduct *p)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_picture_relief(ctx, &p->stats, sdm_grid_spacing_m(&p->grid), &p->relief));
+    TRY(sdm_picture_relief(ctx, &p->stats, sdm_grid_spacing_m(&p->grid), &p->relief, &p->page_relief));
     TRY(sdm_picture_coverage(ctx, &p->stats, &p->coverage));
     if (p->request.reference)
         TRY(sdm_change_picture(ctx, &p->change, SDM_CHANGE_MAP_M, &p->change_map));
@@ -484,6 +488,36 @@ static SdmStatus write_file(SdmContext *ctx, const char *path, const void *data,
     return bad ? sdm_fail_write(ctx, path, strerror(why)) : SDM_OK;
 }
 
+/* Write a companion that is a text; its name is not given yet. */
+static SdmStatus write_text(SdmContext *ctx, const SdmProduct *p, int file, const SdmText *text)
+{
+    SdmStatus st = text->st;
+    TRY(st);
+    TRY(write_file(ctx, p->files->part[file], text->data, text->size));
+done:
+    return st;
+}
+
+/* What shows the rasters in a GIS: styles of QGIS, the reasons with their words. */
+static SdmStatus write_styles(SdmContext *ctx, SdmProduct *p)
+{
+    static const int file[] = {SDM_FILE_STYLE, SDM_FILE_QA_STYLE, SDM_FILE_CHANGE_STYLE, SDM_FILE_REASON};
+    SdmStatus st = SDM_OK;
+    const char *const slash = strrchr(p->files->path[SDM_FILE_QA], '/');
+    SdmText text[4] = {{.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}};
+    sdm_style_dem(&text[0], &p->stats);
+    sdm_style_qa(&text[1], p->request.qa);
+    sdm_style_change(&text[2], SDM_CHANGE_MAP_M);
+    sdm_reason_raster(&text[3], &p->grid, p->request.qa, slash ? slash + 1 : p->files->path[SDM_FILE_QA]);
+    for (int i = 0; i < 4; i++)
+        if (p->files->made[file[i]])
+            TRY(write_text(ctx, p, file[i], &text[i]));
+done:
+    for (int i = 0; i < 4; i++)
+        sdm_text_close(&text[i]);
+    return st;
+}
+
 SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
@@ -492,8 +526,9 @@ SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *r
     TRY(sdm_report_json(report, &json));
     TRY(sdm_report_html(report, &html));
     TRY(write_file(ctx, p->files->part[SDM_FILE_PNG], p->relief.data, p->relief.size));
-    TRY(write_file(ctx, p->files->part[SDM_FILE_JSON], json.data, json.size));
-    TRY(write_file(ctx, p->files->part[SDM_FILE_HTML], html.data, html.size));
+    TRY(write_text(ctx, p, SDM_FILE_JSON, &json));
+    TRY(write_text(ctx, p, SDM_FILE_HTML, &html));
+    TRY(write_styles(ctx, p));
     TRY(sdm_check_stop(ctx));
     TRY(sdm_output_files_rename(ctx, p->files, p->request.job, lease));
 done:
@@ -514,6 +549,7 @@ void sdm_product_close(SdmProduct **out)
         sdm_output_files_leave(p->files);
     sdm_change_close(&p->change);
     sdm_png_close(&p->relief);
+    sdm_png_close(&p->page_relief);
     sdm_png_close(&p->coverage);
     sdm_png_close(&p->change_map);
     sdm_dem_stats_close(&p->stats);
@@ -540,7 +576,7 @@ double sdm_product_metres_step(const SdmProduct *p)
 
 const SdmPng *sdm_product_relief(const SdmProduct *p)
 {
-    return &p->relief;
+    return &p->page_relief;
 }
 
 const SdmPng *sdm_product_coverage(const SdmProduct *p)

@@ -25,8 +25,9 @@ typedef struct SdmProductRequest {
 } SdmProductRequest;
 
 /* Files of one run: NAME.tif (DEM, Float32 COG, nodata -9999), NAME_qa.tif, NAME_ortho.tif, NAME.json,
- * NAME.html, NAME.png, with a reference NAME_change.tif (height minus reference, change mask), written under temporary names and renamed when all are complete: open, write (every
- * block), complete, publish, close. A full disk at any point is SDM_ERR_IO with a sentence. */
+ * NAME.html, NAME.png, with a reference NAME_change.tif (height minus reference, change mask), styles and the raster of
+ * reasons (style_files.h), written under temporary names and renamed when all are complete: open, write (every block),
+ * complete, publish, close. A full disk at any point is SDM_ERR_IO with a sentence. */
 typedef struct SdmProduct SdmProduct;
 
 /* Can the product be written?  To be called before any work; makes no file.  inputs: paths that must not be
@@ -56,7 +57,7 @@ void sdm_product_close(SdmProduct **p);
 const SdmProductRequest *sdm_product_request(const SdmProduct *p);
 const SdmDemStats *sdm_product_stats(const SdmProduct *p); /* of the blocks so far */
 double sdm_product_metres_step(const SdmProduct *p);       /* unit of the QA raster's bands in metres */
-/* Relief and coverage, once the product is complete. */
+/* Relief, as the page shows it, and coverage, once the product is complete. */
 const SdmPng *sdm_product_relief(const SdmProduct *p);
 const SdmPng *sdm_product_coverage(const SdmProduct *p);
 /* What has changed since the reference; NULL without one. */

@@ -1,31 +1,78 @@
-/* Layout of the QA raster: its bands, and the names of the mask's bits. */
+/* Layout of the QA raster: its bands, the names of the mask's bits, and the one reason that stands for a mask. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/qa_raster.h"
 
 const char *const sdm_qa_names[SDM_QA_BITS] = {
     "valid",      "filled",  "outside",  "saturated", "textureless", "low_score", "ambiguous",
     "left_right", "ray_gap", "isolated", "fold",      "sparse",      "disagree"};
-const char *const sdm_qa_words[SDM_QA_BITS] = {
-    "height",           "filled small hole", "outside both views", "saturated", "no texture",
-    "low score",        "ambiguous",         "left-right check",   "ray intersection error",
-    "outlier",          "hidden by terrain", "too few points",     "DEMs disagree"};
+static const char *const words[SDM_QA_BITS] = {
+    "height",
+    "height, filled over a small hole",
+    "not seen by both views",
+    "saturated",
+    "too little texture",
+    "poor match",
+    "ambiguous match",
+    "left-right check failed",
+    "ray intersection error too large",
+    "outlier among its neighbours",
+    "hidden by terrain",
+    "too few points",
+    "height, two DEMs that disagree"};
+
+const SdmQaReason sdm_qa_reasons[SDM_QA_REASONS] = {
+    {0, {40, 44, 52}},
+    {SDM_QA_VALID, {46, 134, 110}},
+    {SDM_QA_FILLED, {240, 180, 60}},
+    {SDM_QA_DISAGREE, {205, 92, 36}},
+    {SDM_QA_SATURATED, {225, 225, 235}},
+    {SDM_QA_FOLD, {120, 80, 160}},
+    {SDM_QA_TEXTURELESS, {90, 150, 210}},
+    {SDM_QA_LEFT_RIGHT, {230, 110, 90}},
+    {SDM_QA_LOW_SCORE, {200, 70, 70}},
+    {SDM_QA_AMBIGUOUS, {220, 120, 170}},
+    {SDM_QA_RAY_ERROR, {150, 60, 100}},
+    {SDM_QA_ISOLATED, {130, 100, 70}},
+    {SDM_QA_SPARSE, {170, 170, 110}},
+    {SDM_QA_OUTSIDE, {40, 44, 52}},
+};
+
+int sdm_qa_reason(unsigned mask)
+{
+    enum { HEIGHT = 1, FILLED, DISAGREE, FIRST_WITHOUT };
+    if (mask & SDM_QA_VALID)
+        return mask & SDM_QA_FILLED ? FILLED : mask & SDM_QA_DISAGREE ? DISAGREE : HEIGHT;
+    for (int i = FIRST_WITHOUT; i < SDM_QA_REASONS; i++)
+        if (mask & sdm_qa_reasons[i].bit)
+            return i;
+    return 0;
+}
+
+const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit)
+{
+    return bit == SDM_QA_OUTSIDE ? layout->outside : bit ? words[__builtin_ctz(bit)] : "reason not known";
+}
 
 const SdmQaLayout sdm_qa_scene = {
-    5,
+    6,
     {{SDM_BAND_SCORE, "score"},
      {SDM_BAND_RAY_ERROR, "ray intersection error"},
      {SDM_BAND_SPREAD, "spread of the heights in the cell"},
      {SDM_BAND_COUNT, "points in the cell"},
-     {SDM_BAND_MASK, "mask"}},
+     {SDM_BAND_MASK, "mask"},
+     {SDM_BAND_REASON, "reason"}},
     SDM_QA_SCENE_BITS,
     (1U << SDM_QA_SCENE_BITS) - 1U,
+    "not seen by both views",
 };
 
 const SdmQaLayout sdm_qa_stack = {
-    3,
+    4,
     {{SDM_BAND_SPREAD, "NMAD of the heights in the cell"},
      {SDM_BAND_COUNT, "DEMs in the cell"},
-     {SDM_BAND_MASK, "mask"}},
+     {SDM_BAND_MASK, "mask"},
+     {SDM_BAND_REASON, "reason"}},
     SDM_QA_BITS,
-    SDM_QA_VALID | SDM_QA_FILLED,
+    SDM_QA_VALID | SDM_QA_FILLED | SDM_QA_DISAGREE | SDM_QA_OUTSIDE,
+    "no DEM has a height",
 };

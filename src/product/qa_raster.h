@@ -1,16 +1,26 @@
-/* Layout of the QA raster: its bands, and the names of the mask's bits. */
+/* Layout of the QA raster: its bands, the names of the mask's bits, and the one reason that stands for a mask. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_QA_RASTER_H
 #define SDM_QA_RASTER_H
 
 #include "core/qa_reasons.h"
 
-/* Of bit 1 << i: its key in files ("valid", "ray_gap", ...), which stays as it was first published, and its words
- * for people ("ray intersection error"). */
-extern const char *const sdm_qa_names[SDM_QA_BITS], *const sdm_qa_words[SDM_QA_BITS];
+/* Of bit 1 << i: its key in files ("valid", "ray_gap", ...), which stays as it was first published. */
+extern const char *const sdm_qa_names[SDM_QA_BITS];
+
+/* The one reason of a cell, in the order in which they are looked for: the value of the band "reason" is the place in
+ * this table, which stays as it was first published. */
+enum { SDM_QA_REASONS = 14 };
+typedef struct SdmQaReason {
+    unsigned bit; /* SdmQaBit; 0: no height, and no bit that says why */
+    unsigned char rgb[3];
+} SdmQaReason;
+extern const SdmQaReason sdm_qa_reasons[SDM_QA_REASONS];
+/* Place in the table for the mask of a cell, or the masks of several that one pixel shows. */
+int sdm_qa_reason(unsigned mask);
 
 /* Every band is UInt16 with the same nodata. */
-enum { SDM_QA_BANDS = 5, SDM_QA_NODATA = 65535 };
+enum { SDM_QA_BANDS = 6, SDM_QA_NODATA = 65535 };
 #define SDM_SCORE_STEP 0.01
 
 /* What a band holds of a block's cells. */
@@ -19,7 +29,8 @@ typedef enum SdmQaBandKind {
     SDM_BAND_RAY_ERROR, /* in steps of the product's metres_step */
     SDM_BAND_SPREAD,    /* the same */
     SDM_BAND_COUNT,
-    SDM_BAND_MASK /* SdmQaBit */
+    SDM_BAND_MASK,  /* SdmQaBit */
+    SDM_BAND_REASON /* sdm_qa_reason() of the mask */
 } SdmQaBandKind;
 
 typedef struct SdmQaLayout {
@@ -30,9 +41,13 @@ typedef struct SdmQaLayout {
     } band[SDM_QA_BANDS];
     int mask_bits;   /* how many bits of the mask are in use, from the first on */
     unsigned legend; /* bits whose colours the legend of the coverage map explains */
+    const char *outside; /* words for SDM_QA_OUTSIDE */
 } SdmQaLayout;
 
 extern const SdmQaLayout sdm_qa_scene; /* DEM of one pair */
 extern const SdmQaLayout sdm_qa_stack; /* median of several DEMs */
+
+/* A bit in words, the same in the report, in styles and in tables of attributes; 0: "reason not known". */
+const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit);
 
 #endif

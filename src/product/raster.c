@@ -38,7 +38,7 @@ done:
 
 /* Bytes that a cell takes in all raw rasters and their overviews; divisor of the budget that gives their
  * share. */
-enum { CELL_BYTES = 28, MEMORY_SHARE = 8 };
+enum { CELL_BYTES = 32, MEMORY_SHARE = 8 };
 
 /* A raster whose cells, bands interleaved, lie in memory of the program's account; GDAL's would be fresh from
  * the system, and slower to touch. */

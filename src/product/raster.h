@@ -39,6 +39,7 @@ typedef struct SdmCogRequest {
     const char *level;     /* of DEFLATE */
     const char *const *co; /* GDAL creation options of the user, NULL-terminated; NULL: none */
     int64_t memory_bytes;  /* budget of the process: bounds the threads */
+    double tell_from;      /* share of the products' time when this file, the last to be ready, begins; 0: no progress */
 } SdmCogRequest;
 
 /* Compress a raw raster, with overviews down to 512 cells; its bytes are on the disk when this returns. */

@@ -1,6 +1,7 @@
 /* Figures, plots and the map of a reference. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/reference_section.h"
+#include "product/dem_report.h"
 
 #include <math.h>
 
@@ -136,11 +137,14 @@ static void add_map(SdmReport *r, const SdmProduct *p)
         return;
     SdmReportItem *const to =
         sdm_report_section(r, NULL, "Height minus reference", SDM_PAGE_MAPS, SDM_STYLE_HALF);
-    sdm_report_picture(to, "height minus reference", sdm_product_change_map(p));
+    const SdmPng *const map = sdm_product_change_map(p);
+    sdm_report_picture(to, "height minus reference", map, sdm_report_pixel_m(p, map->width));
     SdmReportItem *const legend = sdm_report_legend(to);
     sdm_report_colour(legend, NULL, sdm_report_printf(r, "%.0f m", -SDM_CHANGE_MAP_M));
     for (int i = 0; i < STEPS; i++) {
         unsigned char rgb[3];
+        if (i == STEPS / 2)
+            sdm_report_colour(legend, NULL, "0 m");
         sdm_change_colour(2.0 * i / (STEPS - 1.0) - 1.0, rgb);
         sdm_report_colour(legend, rgb, NULL);
     }
@@ -150,17 +154,20 @@ static void add_map(SdmReport *r, const SdmProduct *p)
 void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceReport *s, const SdmAlongCorrection *a)
 {
     static const char *const state[] = {"none", "refused", "shift", "fitted"};
-    static const unsigned char bins[3] = {0x2e, 0x6f, 0xa8}, wave[3] = {0x1c, 0x24, 0x30}; /* as in report.html */
+    static const unsigned char bins[3] = {0x3a, 0x84, 0xc4}, wave[3] = {0x8a, 0x5c, 0xc4}; /* as in report.html */
     add_map(r, p);
     SdmReportItem *const to = sdm_report_section(r, "reference", "Reference", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
     sdm_report_text(to, "state", state[s->state]);
     sdm_report_text(to, "reason", s->reason);
+    sdm_report_text(to, "question", s->question);
     if (!sdm_reference_applied(s)) {
         sdm_report_note(to, "The reference does not serve: %s. The cameras are as without it.", s->reason);
         return;
     }
     if (s->state == SDM_REFERENCE_SHIFT)
         sdm_report_note(to, "The 3-D shift alone is corrected: %s.", s->reason);
+    if (s->question[0])
+        sdm_report_note(to, "Please check the reference: %s", s->question);
     add_shift(to, s);
     add_gain(to, s);
     add_waves(to, s, a);

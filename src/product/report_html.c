@@ -36,12 +36,25 @@ static void add_prose(SdmText *t, const char *text)
     }
 }
 
-static void add_picture(SdmText *t, const SdmPng *png, const char *label)
+/* The longest of 1, 2 or 5 times a power of ten that is at most a third of the map. */
+static void add_scale_bar(SdmText *t, double width_m)
 {
-    sdm_text_add(t, "<img width='%d' height='%d' alt='%s' src='data:image/png;base64,", png->width,
-                 png->height, label);
+    double length_m = pow(10.0, floor(log10(width_m / 3.0)));
+    length_m *= 5.0 * length_m <= width_m / 3.0 ? 5.0 : 2.0 * length_m <= width_m / 3.0 ? 2.0 : 1.0;
+    sdm_text_add(t, "<figcaption><span class='length' style='width:%.2f%%'>%.6g %s</span><span>N &#8593;</span></figcaption>",
+                 100.0 * length_m / width_m, length_m < 1000.0 ? length_m : length_m / 1000.0, length_m < 1000.0 ? "m" : "km");
+}
+
+static void add_picture(SdmText *t, const SdmReportItem *item)
+{
+    const SdmPng *const png = item->picture;
+    sdm_text_add(t, "<figure style='max-width:%dpx'><img width='%d' height='%d' alt='%s' src='data:image/png;base64,",
+                 item->pixel_m > 0.0 && png->width < 900 ? 900 : png->width, png->width, png->height, item->label);
     sdm_text_base64(t, png->data, png->size);
     sdm_text_add(t, "'>");
+    if (item->pixel_m > 0.0)
+        add_scale_bar(t, item->pixel_m * png->width);
+    sdm_text_add(t, "</figure>");
 }
 
 static void add_legend(SdmText *t, const SdmReportItem *legend)
@@ -81,7 +94,8 @@ static void add_value(SdmText *t, const SdmReportItem *item)
 
 static void add_figure(SdmText *t, const SdmReportItem *item, bool fact)
 {
-    sdm_text_add(t, fact ? "<div><b>" : "<tr><td>");
+    static const char *const verdict[] = {"", " class='good'", " class='fair'", " class='poor'"};
+    sdm_text_add(t, fact ? "<div><b%s>" : "<tr><td>", verdict[item->verdict]);
     if (fact)
         add_value(t, item);
     else
@@ -94,6 +108,11 @@ static void add_figure(SdmText *t, const SdmReportItem *item, bool fact)
         sdm_text_escape(t, item->label);
     else
         add_value(t, item);
+    if (fact && item->scale) {
+        sdm_text_add(t, "<small>");
+        sdm_text_escape(t, item->scale);
+        sdm_text_add(t, "</small>");
+    }
     sdm_text_add(t, fact ? "</span></div>" : "</td></tr>\n");
 }
 
@@ -108,12 +127,30 @@ static void add_row(SdmText *t, const SdmReportItem *row)
     sdm_text_add(t, "</tr>\n");
 }
 
+static void add_items(SdmText *t, const SdmReportItem *of, bool facts, Block *open);
+
+/* Items of a group; of one with a label, below a line that unfolds them. */
+static void add_group(SdmText *t, const SdmReportItem *group, bool facts, Block *open)
+{
+    if (group->label) {
+        set_block(t, open, BLOCK_NONE);
+        sdm_text_add(t, "<details><summary>");
+        sdm_text_escape(t, group->label);
+        sdm_text_add(t, "</summary>");
+    }
+    add_items(t, group, facts, open);
+    if (group->label) {
+        set_block(t, open, BLOCK_NONE);
+        sdm_text_add(t, "</details>");
+    }
+}
+
 static void add_items(SdmText *t, const SdmReportItem *of, bool facts, Block *open)
 {
     const Block table = facts ? BLOCK_FACTS : BLOCK_TABLE;
     for (const SdmReportItem *i = of->first; i; i = i->next) {
         if (i->kind == SDM_REPORT_GROUP)
-            add_items(t, i, facts, open);
+            add_group(t, i, facts, open);
         if (!i->label || i->kind == SDM_REPORT_GROUP || (i->kind == SDM_REPORT_TEXT && !*i->text))
             continue;
         const bool figure = i->kind == SDM_REPORT_NUMBER || i->kind == SDM_REPORT_TEXT;
@@ -125,11 +162,11 @@ static void add_items(SdmText *t, const SdmReportItem *of, bool facts, Block *op
         else if (i->kind == SDM_REPORT_LIST)
             add_bullets(t, i);
         else if (i->kind == SDM_REPORT_PICTURE)
-            add_picture(t, i->picture, i->label);
+            add_picture(t, i);
         else if (i->kind == SDM_REPORT_LEGEND)
             add_legend(t, i);
         else if (i->kind == SDM_REPORT_PLOT)
-            sdm_plot_svg(t, i->plot, i->label);
+            sdm_text_add(t, "<div class='plot'>"), sdm_plot_svg(t, i->plot, i->label), sdm_text_add(t, "</div>");
         else {
             sdm_text_add(t, "<p class='soft'>");
             add_prose(t, i->text);

@@ -179,6 +179,16 @@ SdmReportItem *sdm_report_figure(SdmReportItem *to, const char *key, const char 
     return item;
 }
 
+void sdm_report_judge(SdmReportItem *item, double good, double poor, const char *scale)
+{
+    if (!item || !(item->number == item->number))
+        return;
+    const double v = item->number;
+    const bool rises = good > poor;
+    item->verdict = (rises ? v >= good : v <= good) ? SDM_GOOD : (rises ? v < poor : v > poor) ? SDM_POOR : SDM_FAIR;
+    item->scale = copy(item->report, scale);
+}
+
 SdmReportItem *sdm_report_entry(SdmReportItem *to, const char *key, const char *label, const char *value)
 {
     SdmReportItem *const item = add_to(to, SDM_REPORT_TEXT, key, label);
@@ -217,11 +227,24 @@ void sdm_report_note(SdmReportItem *to, const char *fmt, ...)
     va_end(ap);
 }
 
-void sdm_report_picture(SdmReportItem *to, const char *label, const SdmPng *picture)
+void sdm_report_picture(SdmReportItem *to, const char *label, const SdmPng *picture, double pixel_m)
 {
     SdmReportItem *const item = add_to(to, SDM_REPORT_PICTURE, NULL, label);
-    if (item)
+    if (item) {
         item->picture = picture;
+        item->pixel_m = pixel_m;
+    }
+}
+
+SdmReportItem *sdm_report_fold(SdmReportItem *to, const char *fmt, ...)
+{
+    va_list ap;
+    SdmReportItem *const item = add_to(to, SDM_REPORT_GROUP, NULL, NULL);
+    va_start(ap, fmt);
+    if (item)
+        item->label = format(to->report, fmt, ap);
+    va_end(ap);
+    return item;
 }
 
 SdmReportItem *sdm_report_legend(SdmReportItem *to)

@@ -69,6 +69,9 @@ typedef struct SdmPlot {
     } series[SDM_MAX_SERIES];
 } SdmPlot;
 
+/* How good a figure is. */
+typedef enum SdmVerdict { SDM_UNJUDGED, SDM_GOOD, SDM_FAIR, SDM_POOR } SdmVerdict;
+
 typedef struct SdmReport SdmReport;
 typedef struct SdmReportItem {
     SdmReportKind kind;
@@ -84,6 +87,9 @@ typedef struct SdmReportItem {
     unsigned char rgb[3];
     bool coloured;
     const SdmPng *picture; /* borrowed */
+    double pixel_m;        /* of a map: metres on the ground of a pixel of the picture, north up; 0: no map */
+    SdmVerdict verdict;
+    const char *scale;     /* what is good and bad, beside a figure */
     const SdmPlot *plot;
     SdmReportPlace place; /* of a section */
     SdmReportStyle style;
@@ -122,6 +128,9 @@ SdmReportItem *sdm_report_list(SdmReportItem *to, const char *key);
 /* ---- on the page; key NULL: there alone.  Each call returns the item, NULL on failure ---- */
 SdmReportItem *sdm_report_figure(SdmReportItem *to, const char *key, const char *label, double value,
                                  const char *unit, int digits); /* NaN: "none" */
+/* Judge a figure: good from `good` on, poor beyond `poor`, which lies on the other side; scale: the same in words.  item
+ * may be NULL. */
+void sdm_report_judge(SdmReportItem *item, double good, double poor, const char *scale);
 SdmReportItem *sdm_report_entry(SdmReportItem *to, const char *key, const char *label, const char *value);
 /* A list of texts, as bullets. */
 SdmReportItem *sdm_report_bullets(SdmReportItem *to, const char *key);
@@ -130,7 +139,10 @@ SdmReportItem *sdm_report_row(SdmReportItem *to);
 void sdm_report_cell(SdmReportItem *row, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A paragraph; `words in back quotes` are set as code. */
 void sdm_report_note(SdmReportItem *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void sdm_report_picture(SdmReportItem *to, const char *label, const SdmPng *picture);
+/* Entries that are folded away below a line. */
+SdmReportItem *sdm_report_fold(SdmReportItem *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* pixel_m: metres on the ground of a pixel of a map, which gets a scale bar; 0: none. */
+void sdm_report_picture(SdmReportItem *to, const char *label, const SdmPng *picture, double pixel_m);
 SdmReportItem *sdm_report_legend(SdmReportItem *to);
 /* rgb or label may be NULL. */
 void sdm_report_colour(SdmReportItem *legend, const unsigned char rgb[3], const char *label);

@@ -40,9 +40,14 @@ static void add_inputs(SdmReport *r, const SdmSceneReport *s)
     }
 }
 
-static void add_options(SdmReport *r, const SdmSceneReport *s, const SdmOptions *opt)
+static void add_options(SdmReport *r, const SdmContext *ctx, const SdmSceneReport *s, const SdmProduct *p)
 {
-    SdmReportItem *const to = sdm_report_options(r, opt, SDM_CMD_RUN);
+    const SdmEffective found = {.grid = sdm_product_request(p)->grid,
+                                .cost = s->cost,
+                                .hmin_m = s->hmin_m,
+                                .hmax_m = s->hmax_m,
+                                .threads = sdm_threads(ctx)};
+    SdmReportItem *const to = sdm_report_options(r, sdm_product_request(p)->options, SDM_CMD_RUN, &found);
     for (int i = 0; i < s->file_count; i++)
         sdm_report_figure(to, NULL, s->files[i].path, (double)s->files[i].size_bytes, " bytes", 0);
 }
@@ -57,18 +62,27 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
                  valid = (double)stats->valid, filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED);
     SdmReportItem *const to =
         sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
-    sdm_report_figure(to, NULL, "of the cells seen by both views have a height",
-                      fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1);
-    sdm_report_figure(to, NULL, "of these were filled over small holes", 100.0 * filled / fmax(valid, 1.0),
-                      " %", 1);
+    sdm_report_judge(sdm_report_figure(to, NULL, "of the cells seen by both views have a height",
+                                       fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1),
+                     90.0, 70.0, "good from 90 %, poor below 70 %; clouds and water stay open");
+    if (s->quality)
+        sdm_report_judge(sdm_report_figure(to, NULL, "of the cells with texture were matched",
+                                           100.0 * s->quality->matched_share, " %", 1),
+                         80.0, 50.0, "good from 80 %, poor below 50 %");
+    sdm_report_judge(sdm_report_figure(to, NULL, "of the heights were filled over small holes",
+                                       100.0 * filled / fmax(valid, 1.0), " %", 1),
+                     2.0, 10.0, "good up to 2 %, poor above 10 %");
     sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
     sdm_report_figure(to, NULL, "heights from the 1 % quantile", sdm_dem_stats_quantile_m(stats, 0.01), " m",
                       0);
     sdm_report_figure(to, NULL, "to the 99 % quantile", sdm_dem_stats_quantile_m(stats, 0.99), " m", 0);
-    sdm_report_figure(to, NULL, "ray intersection error that the pointing correction leaves (NMAD)",
-                      last ? last->after_nmad_px : NAN, " px", 3);
-    sdm_report_figure(to, NULL, "tie points behind it", last ? (double)last->inliers : (double)NAN, "", 0);
-    sdm_report_figure(to, NULL, "base to height ratio", s->base_height, "", 2);
+    sdm_report_judge(sdm_report_figure(to, NULL, "ray intersection error that the pointing correction leaves (NMAD)",
+                                       last ? last->after_nmad_px : NAN, " px", 3),
+                     0.1, 0.25, "good up to 0.1 px, poor above 0.25 px");
+    sdm_report_judge(sdm_report_figure(to, NULL, "tie points behind it", last ? (double)last->inliers : (double)NAN, "", 0),
+                     1000.0, 200.0, "good from 1,000, poor below 200");
+    sdm_report_judge(sdm_report_figure(to, NULL, "base to height ratio", s->base_height, "", 2), 0.3, 0.1,
+                     "good from 0.3, poor below 0.1");
     sdm_report_figure(to, NULL, "from start to end", s->work.wall_s, " s", 1);
     sdm_report_note(
         to,
@@ -187,8 +201,8 @@ static void add_round(SdmReportItem *to, SdmReportItem *rounds, const SdmPointRo
 
 static void add_pointing(SdmReport *r, const SdmSceneReport *s)
 {
-    static const unsigned char before[3] = {0xe0, 0x9a, 0x4a}, after[3] = {0x2e, 0x6f, 0xa8},
-                               profile[3] = {0x1c, 0x24, 0x30}; /* as in report.html */
+    static const unsigned char before[3] = {0xe0, 0x9a, 0x4a}, after[3] = {0x3a, 0x84, 0xc4},
+                               profile[3] = {0x8a, 0x5c, 0xc4}; /* as in report.html */
     const SdmPointReport *const points = s->points;
     const int n = points ? points->rounds : 0;
     SdmReportItem *const to =
@@ -238,7 +252,7 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     sdm_report_program(r, p);
     add_scene(r, s);
     add_inputs(r, s);
-    add_options(r, s, opt);
+    add_options(r, ctx, s, p);
     add_summary(r, s, p);
     SdmReportItem *const grid = sdm_report_grid(r, p);
     sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);

@@ -19,7 +19,7 @@ const SdmOptionSpec sdm_disparity_options[] = {
      "is no match, .pfm inf."},
     {"--format", "NAME", SDM_OPT_ENUM, FIELD(format), 0.0, 0.0, "auto|tif|pfm", "auto", MATCH,
      "File format of the output; auto takes it from the name's ending, .tif, .tiff or .pfm."},
-    {"--preview", "FILE", SDM_OPT_TEXT, FIELD(preview), NO_RANGE, "none", MATCH,
+    {"--preview", "FILE.png", SDM_OPT_TEXT, FIELD(preview), NO_RANGE, "none", MATCH,
      "8-bit PNG to write as well: 1..255 from the smallest to the largest disparity asked for, 0 where there "
      "is none."},
     {"--min-disparity", "PX", SDM_OPT_INT, FIELD(min_disparity), -1e6, 1e6, NULL, "0", MATCH,
@@ -116,7 +116,7 @@ SdmStatus sdm_disparity_settings(SdmContext *ctx, const SdmOptions *options, con
                                  SdmOptimizer *optimizer, SdmPairSettings *out)
 {
     SdmStatus st = SDM_OK;
-    const bool local = strcmp(options->optimizer, "local") == 0;
+    const bool local = strcmp(options->optimizer, "sgm") != 0 && strcmp(options->optimizer, "bp") != 0;
     const SdmPairCost cost = opt->cost ? (SdmPairCost)(opt->cost - 1)
                              : local   ? SDM_PAIR_CENSUS
                                        : SDM_PAIR_AD_CENSUS;

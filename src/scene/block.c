@@ -1,11 +1,12 @@
 /* A rectangle of the DEM's cells from its window of the frame. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/block.h"
-#include "matching/level_labels.h"
+#include "matching/semi_global_surface.h"
 
 #include "input/source.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LEAST_CELLS = 64 * 64 }; /* a block this small is not cut further */
@@ -158,7 +159,7 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
         const int64_t gw = w + halo < frame_w ? w + halo : frame_w,
                       gh = h + halo < frame_h ? h + halo : frame_h;
         bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES);
-        bytes += i ? sdm_match_label_bytes(set, gw, gh) : 0;
+        bytes += i && set->semi_global ? sdm_semi_global_bytes(set) : 0;
     }
     return bytes;
 }
@@ -168,6 +169,13 @@ static void close_window(SdmBlockWork *w)
     sdm_fine_result_free(&w->fine);
     sdm_window_close(&w->input);
     shape_free(&w->shape);
+}
+
+/* How wide ground that the left view does not see may be to be filled. */
+static int hidden_px(const SdmMatchSettings *set)
+{
+    const float rise_m = set->fill_limit.rise_m;
+    return !set->semi_global || !(rise_m > 0.0f) ? 0 : isinf(rise_m) ? SDM_HIDDEN_ALL : SDM_HIDDEN_GENTLE;
 }
 
 /* Parameters of stage 8. */
@@ -181,10 +189,16 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
                          .y0 = p->grid.y0,
                          .spacing = p->grid.spacing,
                          .gsd_m = p->frame.gsd_m,
+                         .sharpest = p->settings.semi_global ? SDM_GRIDDING_SHARP : SDM_GRIDDING_SMOOTH,
+                         .hidden_px = hidden_px(&p->settings),
                          .scale = scale,
                          .offset = offset,
                          .ray_error_m_per_px = p->frame.gsd_m};
 }
+
+/* Shares of a block's time when its window is read, and when it is matched; then come gridding and the files. */
+#define WINDOW_READ 0.12
+#define WINDOW_MATCHED 0.88
 
 /* Stages 3 and 4 on the window of a block; the queue goes on from there.  Takes the shape over. */
 static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
@@ -204,7 +218,9 @@ static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmP
     w->shape = *shape;
     *shape = (SdmFootprint){.level = 0};
     w->input.in.footprint = &w->shape;
-    TRY(sdm_match_queue_begin(ctx, queue, &call, &w->fine, &w->slot));
+    const SdmProgressPart around = sdm_progress_enter(ctx, WINDOW_READ, WINDOW_MATCHED);
+    st = sdm_match_queue_begin(ctx, queue, &call, &w->fine, &w->slot);
+    sdm_progress_leave(ctx, around);
 done:
     if (st != SDM_OK) {
         w->slot = -1;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/coarse_strips.h"
 #include "matching/coarse_match.h"
-#include "matching/level_labels.h"
 
 #include <string.h>
 
@@ -19,14 +18,11 @@ enum {
 /* Rows of the halo on either side of a strip. */
 static int strip_halo(const SdmMatchSettings *set, int level)
 {
-    const int overlap = sdm_optimizer_is_local(&set->optimizer) ? 0 : 4 * SDM_OVERLAP;
-    return (2 * sdm_match_row_reach(set, level) + overlap + ROWS_UNIT) / ROWS_UNIT * ROWS_UNIT;
+    return (2 * sdm_match_row_reach(set, level) + ROWS_UNIT) / ROWS_UNIT * ROWS_UNIT;
 }
 
 static int strip_rows(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win)
 {
-    if (!sdm_optimizer_is_local(&set->optimizer))
-        return (int64_t)win->w * win->h > WHOLE_PIXELS ? LABEL_ROWS : win->h;
     const int64_t row = (int64_t)win->w * STRIP_BYTES;
     int64_t rows = memory_bytes / STRIP_SHARE / row;
     if (rows >= win->h)
@@ -40,7 +36,7 @@ int64_t sdm_coarse_strip_bytes(int64_t memory_bytes, const SdmMatchSettings *set
 {
     const int64_t most = strip_rows(memory_bytes, set, win) + 2 * (int64_t)strip_halo(set, win->level);
     const int64_t rows = most < win->h ? most : win->h;
-    return rows * win->w * STRIP_BYTES + sdm_match_label_bytes(set, win->w, rows);
+    return rows * win->w * STRIP_BYTES;
 }
 
 /* Rows y0..y1 - 1 of a window, as far as they lie in it. */

@@ -37,6 +37,10 @@ done:
     return st;
 }
 
+/* Shares of the preparation's time: the coarse surface, which comes before, and the strips. */
+#define COARSE 0.25
+#define PIECES 0.6
+
 static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
                               SdmRayErrorCounts *errors, SdmTiePoints *points)
 {
@@ -52,10 +56,14 @@ static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmP
             const int64_t u1 = u0 + PIECE_COLUMNS < f->width ? u0 + PIECE_COLUMNS : f->width;
             const SdmWindow win = {
                 .u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)((v1 - v0) / unit * unit)};
-            sdm_progress(ctx, 2, 0.2 + 0.1 * (i + (double)u0 / (double)f->width) / STRIPS,
-                         "pointing at full resolution");
+            const double from = COARSE + PIECES * (i + (double)u0 / (double)f->width) / STRIPS;
+            const double to = COARSE + PIECES * (i + (double)u1 / (double)f->width) / STRIPS;
+            const SdmProgressPart around = sdm_progress_enter(ctx, from, to);
+            sdm_progress(ctx, 2, 0.0, "pointing at full resolution");
             if (win.w >= unit && win.h >= unit)
-                TRY(match_piece(ctx, scene, p, &win, errors, points));
+                st = match_piece(ctx, scene, p, &win, errors, points);
+            sdm_progress_leave(ctx, around);
+            TRY(st);
         }
     }
 done:

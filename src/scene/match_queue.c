@@ -165,7 +165,7 @@ static int free_slot(const SdmMatchQueue *q)
 bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchSettings *set, int64_t w,
                          int64_t h, int64_t win_w, int64_t win_h)
 {
-    Slot *const slot = on_device(queue) ? &queue->slot[free_slot(queue)] : NULL;
+    Slot *const slot = on_device(queue) && !set->semi_global ? &queue->slot[free_slot(queue)] : NULL;
     if (!slot || need_device(ctx, queue, slot) != SDM_OK) /* beginning the window tells the error */
         return true;
     return sdm_device_match_bytes(slot->device, set, w, h, 2 * win_w * win_h) <=
@@ -193,13 +193,14 @@ static void *run_slot(void *data)
 
 bool sdm_match_queue_makes_levels(const SdmMatchQueue *queue, const SdmMatchSettings *set)
 {
-    return on_device(queue) && sdm_device_makes_levels(set);
+    return set->semi_global || (on_device(queue) && sdm_device_makes_levels(set));
 }
 
 SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call,
                                 SdmFineResult *out, int *number)
 {
-    const int i = *number = on_device(queue) ? free_slot(queue) : ON_PROCESSOR;
+    const bool here = !on_device(queue) || call->in->settings->semi_global;
+    const int i = *number = here ? ON_PROCESSOR : free_slot(queue);
     *out = (SdmFineResult){.ray_error_px = NULL};
     if (i == ON_PROCESSOR)
         return sdm_match_window(ctx, call, out);

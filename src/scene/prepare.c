@@ -10,6 +10,7 @@
 #include "scene/reference_fit.h"
 #include "scene/window_input.h"
 
+#include "matching/semi_global_surface.h"
 #include <math.h>
 #include <string.h>
 
@@ -64,13 +65,23 @@ static float noise_q(const SdmRadiometry *left)
 
 /* How steep filled heights may be.  Where pixels show walls, a step beside a hole is no sign of a guess: there
  * "gentle" fills as "all" does. */
-static void limit_fill(const SdmOptions *o, const SdmFrame *f, SdmFillLimit *out)
+static void limit_fill(const SdmOptions *o, const SdmFrame *f, bool semi_global, SdmFillLimit *out)
 {
-    if (strcmp(o->fill, "gentle") != 0 || f->gsd_m < WALLS_BELOW_M)
-        return;
-    out->rise_m = (float)(STEEPEST_FILL * f->gsd_m);
     for (int k = 0; k < 2; k++)
         out->slant_px[k] = (float)f->slant_px[k];
+    if (strcmp(o->fill, "gentle") == 0 && (f->gsd_m >= WALLS_BELOW_M || semi_global))
+        out->rise_m = (float)(STEEPEST_FILL * f->gsd_m);
+}
+
+/* Small pixels show roofs and walls: there one step that keeps their edges takes the place of the fine levels. */
+static void choose_semi_global(const SdmOptions *o, const SdmFrame *f, SdmMatchSettings *out)
+{
+    out->semi_global = strcmp(o->optimizer, "sgm") == 0 ||
+                       (strcmp(o->optimizer, "auto") == 0 && f->gsd_m < SDM_SEMI_GLOBAL_BELOW_M);
+    out->pixel_m = (float)f->gsd_m;
+    out->px_per_m = (float)f->du_dh;
+    if (out->semi_global)
+        out->ray_error_limit_px = SDM_SEMI_GLOBAL_RAY_ERROR_PX;
 }
 
 SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
@@ -79,10 +90,15 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     SdmStatus st = SDM_OK;
     const SdmOptions *const o = scene->options;
     SdmRadiometry left;
+    if (strcmp(o->optimizer, "bp") == 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--optimizer bp: of match alone; a DEM is made with auto, local or sgm");
     sdm_image_radiometry(scene->view[0].image, &left);
     TRY(sdm_match_settings(ctx, o, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, noise_q(&left), out));
     out->discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh));
-    limit_fill(o, f, &out->fill_limit);
+    choose_semi_global(o, f, out);
+    out->label_range_px = sdm_semi_global_likely_range(out);
+    out->threads = sdm_semi_global_threads(out, sdm_threads(ctx), o->memory_bytes);
+    limit_fill(o, f, out->semi_global, &out->fill_limit);
     choose_levels(f, out);
 done:
     return st;
@@ -91,13 +107,15 @@ done:
 /* Height range of the coarse surface, and how far finer levels can move a height from it. */
 static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
+    SdmStatus st = SDM_OK;
     const SdmSurface *const s = &p->coarse;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     double lo = INFINITY, hi = -INFINITY;
     size_t valid = 0;
     for (size_t i = 0; i < n; i++) {
-        lo = fmin(lo, (double)s->h_m[i]);
-        hi = fmax(hi, (double)s->h_m[i]);
+        const double h = (double)s->h_m[i]; /* gcc 12 for aarch64 does not compile fmin() here */
+        lo = h < lo ? h : lo;
+        hi = h > hi ? h : hi;
         valid += s->flags[i] & SDM_QA_VALID;
     }
     if (valid < LEAST_MATCHES)
@@ -107,6 +125,10 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
             "needed; %s",
             scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level, (int)LEAST_MATCHES,
             sdm_few_matches_hint(scene->options, sdm_frame_pixels(&p->frame)));
+    if (p->settings.semi_global)
+        TRY(sdm_semi_global_range(ctx, s, &p->settings));
+    p->settings.threads =
+        sdm_semi_global_threads(&p->settings, sdm_threads(ctx), scene->options->memory_bytes);
     const double metre = 1.0 / fabs(p->frame.du_dh);
     p->max_update_m = metre * REPEATS_MOVE_PX;
     for (int l = 0; l < p->settings.coarse_level; l++)
@@ -115,7 +137,8 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
     p->hmax_m = ceil(hi + p->max_update_m);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "coarse surface %.0f..%.0f m, %.1f %% matched", lo, hi,
             100.0 * (double)valid / (double)n);
-    return SDM_OK;
+done:
+    return st;
 }
 
 /* The grid of the DEM covers the ground of the coarse surface where both views see it. */
@@ -165,11 +188,15 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared
     const SdmMatchSettings kept = p->settings;
     const SdmStatus st =
         sdm_match_settings(ctx, o, kept.cost_name, o->cpu_level, noise_q(&p->radiometry[0]), &p->settings);
-    p->settings.ray_error_limit_px = kept.ray_error_limit_px;
     p->settings.discontinuity_px = kept.discontinuity_px;
     p->settings.coarse_level = kept.coarse_level;
     p->settings.coarsest_level = kept.coarsest_level;
-    limit_fill(o, &p->frame, &p->settings.fill_limit);
+    choose_semi_global(o, &p->frame, &p->settings);
+    p->settings.ray_error_limit_px = kept.ray_error_limit_px;
+    p->settings.label_range_px = kept.label_range_px;
+    p->settings.coarse_offset_px = kept.coarse_offset_px;
+    p->settings.threads = sdm_semi_global_threads(&p->settings, sdm_threads(ctx), o->memory_bytes);
+    limit_fill(o, &p->frame, p->settings.semi_global, &p->settings.fill_limit);
     return st;
 }
 

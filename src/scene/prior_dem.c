@@ -30,7 +30,7 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
         }
         TRY(sdm_height_raster_check(ctx, dem));
         s->h_m[i] = (float)h;
-        known += isfinite(h);
+        known += isfinite(h) ? 1 : 0;
         sum += isfinite(h) ? h : 0.0;
     }
     const double absurd_m = sdm_height_raster_absurd_m(dem);

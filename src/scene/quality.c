@@ -91,7 +91,7 @@ static void warn_pointing(const SdmPrepared *p, SdmQuality *out)
         sdm_quality_warn(
             out,
             "the pointing correction leaves %.2f px (NMAD) across the rays, noise alone at most %.2f px%s: "
-            "the same along them is %.0f m of height",
+            "the same along them is %.1f m of height",
             last->after_nmad_px, limit_px, last->level ? " at the coarse level it is known from" : "",
             last->after_nmad_px * parallax_m);
     if (last->profile_rms_px > JITTER_PX && !sdm_reference_validates(&p->reference, JITTER_PX))

@@ -16,16 +16,19 @@ enum {
     LEAST_USED = 50,         /* points of unchanged ground */
     BLOCK_POINTS = 2,        /* sides of a block of the change mask, in points */
     BIN_ROWS = 16,           /* of the plot */
+    MOVE_STEP = 4,           /* coarse pixels between places at which the correction is evaluated for the surface */
     WINDOW = 5               /* coarse pixels a side that a match averages */
 };
 static const double LEAST_COVERED = 0.2;     /* share of the surface */
 static const double FARTHEST_M = 100.0;      /* horizontal shift; one of the height */
+/* Distance of the two views' rays on the ground, along the lines, by an error of pointing: at most; without a question. */
+static const double POINTING_MOST_M = 40.0, POINTING_USUAL_M = 10.0;
 static const double ALIKE_SHARE = 0.25, ALIKE_M = 15.0; /* spread of the differences: of the relief's, or metres */
 static const double CHANGE_NMADS = 3.0, CHANGE_LEAST_M = 2.0;
 static const double COARSE_CELL_M = 60.0;    /* references of larger cells are less exact over long distances: */
 static const double FINE_LONG_M = 1.5, COARSE_LONG_M = 2.5; /* RMS of long waves that may be their own */
-/* An undulation of at least so many metres is told from an error of pointing, up to this share of it. */
-static const double DATUM_LEAST_M = 15.0, DATUM_SHARE = 0.35, DATUM_MOST_M = 15.0;
+/* An undulation of at least so many metres is looked for in the vertical shift, up to this share of it. */
+static const double DATUM_LEAST_M = 5.0, DATUM_SHARE = 0.35, DATUM_MOST_M = 15.0;
 
 struct SdmReferenceFiles {
     SdmHeightRaster *dem, *mask;
@@ -73,6 +76,7 @@ typedef struct Work {
     int32_t *number;       /* of each piece of ground: which point it is; -1: none */
     uint8_t *use;          /* of each piece of ground: unchanged */
     size_t points, pieces;
+    double undulation_m;   /* of the geoid at the scene's centre; 0: not known */
     int threads;
 } Work;
 
@@ -107,19 +111,52 @@ static double relief_m(const Work *w)
     return sdm_nmad_f32(w->scratch, n, NULL);
 }
 
-/* Is the vertical shift that of a geoid which was not taken into account, or was without need? */
-static bool is_geoid(const Work *w, double up_m, double *undulation_m)
+static void find_undulation(Work *w)
 {
     SdmGeoid *geoid = NULL;
     const SdmFrame *const f = &w->p->frame;
-    *undulation_m = 0.0;
     if (sdm_geoid_open(NULL, SDM_EGM96, &geoid) != SDM_OK ||
-        sdm_geoid_undulation(NULL, geoid, 1, &f->lon_deg, &f->lat_deg, undulation_m) != SDM_OK)
-        *undulation_m = 0.0;
+        sdm_geoid_undulation(NULL, geoid, 1, &f->lon_deg, &f->lat_deg, &w->undulation_m) != SDM_OK)
+        w->undulation_m = 0.0;
     sdm_geoid_close(&geoid);
+}
+
+/* Is the vertical shift that of a geoid which was not taken into account, or was without need? */
+static bool is_geoid(const Work *w, double up_m)
+{
     const double sign = sdm_height_raster_vertical(w->files->dem) == SDM_ELLIPSOID ? -1.0 : 1.0;
-    const double near_m = fmin(DATUM_SHARE * fabs(*undulation_m), DATUM_MOST_M);
-    return fabs(*undulation_m) > DATUM_LEAST_M && fabs(up_m - sign * *undulation_m) < near_m;
+    const double near_m = fmin(DATUM_SHARE * fabs(w->undulation_m), DATUM_MOST_M);
+    return fabs(w->undulation_m) > DATUM_LEAST_M && fabs(up_m - sign * w->undulation_m) < near_m;
+}
+
+static const char *above(double up_m)
+{
+    return up_m > 0.0 ? "above" : "below";
+}
+
+/* Heights that an error of the cameras' pointing may be off by, for rays so far from each other on the ground. */
+static double height_by_pointing(const Work *w, double ground_m)
+{
+    return fmin(ground_m / w->p->frame.base_height, FARTHEST_M);
+}
+
+/* A vertical shift that is accepted may be one of the datum all the same. */
+static void ask_for_datum(SdmContext *ctx, Work *w)
+{
+    SdmReferenceReport *const r = report_of(w);
+    const double up_m = r->shift_m[2], usual_m = height_by_pointing(w, POINTING_USUAL_M);
+    if (is_geoid(w, up_m))
+        snprintf(r->question, sizeof r->question,
+                 "it lies %.1f m %s the scene, and the geoid is at %.1f m here: is its vertical datum right "
+                 "(--reference-vertical)?",
+                 fabs(up_m), above(up_m), w->undulation_m);
+    else if (fabs(up_m) > usual_m)
+        snprintf(r->question, sizeof r->question,
+                 "it lies %.1f m %s the scene, more than errors of pointing usually make (%.0f m): is its vertical "
+                 "datum right (--reference-vertical)?",
+                 fabs(up_m), above(up_m), usual_m);
+    if (r->question[0])
+        sdm_log(ctx, SDM_LOG_WARNING, 2, "--reference: %s", r->question);
 }
 
 /* False after a refusal. */
@@ -127,7 +164,6 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
 {
     SdmReferenceReport *const r = report_of(w);
     const SdmReferenceShift *const shift = &w->shift;
-    double undulation_m;
     r->covered = (double)known / fmax((double)w->s.valid, 1.0);
     if (known < LEAST_SAMPLES || r->covered < LEAST_COVERED) {
         refuse(ctx, w, SDM_REFERENCE_REFUSED, "it has heights for %.1f %% of the terrain, at least %.0f %% are needed%s",
@@ -150,10 +186,14 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
                far_m, FARTHEST_M);
         return false;
     }
-    if (is_geoid(w, shift->shift_m[2], &undulation_m) || !(fabs(shift->shift_m[2]) <= FARTHEST_M)) {
+    const double up_m = shift->shift_m[2], most_m = height_by_pointing(w, POINTING_MOST_M),
+                 usual_m = height_by_pointing(w, POINTING_USUAL_M);
+    find_undulation(w);
+    if (!(fabs(up_m) <= most_m) || (is_geoid(w, up_m) && fabs(up_m) > usual_m)) {
         refuse(ctx, w, SDM_REFERENCE_REFUSED,
-               "it lies %.0f m %s the scene, and the geoid is at %.0f m here; check --reference-vertical",
-               fabs(shift->shift_m[2]), shift->shift_m[2] > 0.0 ? "above" : "below", undulation_m);
+               "it lies %.0f m %s the scene; errors of pointing make %.0f m usually and %.0f m at most, and the geoid "
+               "is at %.0f m here; check --reference-vertical",
+               fabs(up_m), above(up_m), usual_m, most_m, w->undulation_m);
         return false;
     }
     return true;
@@ -442,8 +482,8 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
         sdm_reference_shift(&w->s, w->use, w->scratch, w->threads, &w->shift);
         if (w->shift.undetermined) { /* a shift that is no better known than that does more harm than good */
             w->shift.shift_m[0] = w->shift.shift_m[1] = 0.0;
-            (void)sdm_reference_compare(&w->s, w->shift.shift_m, w->threads);
         }
+        (void)sdm_reference_compare(&w->s, w->shift.shift_m, w->threads);
         fill_points(w);
         apply_change(w);
         if (used_points(w) < LEAST_USED) {
@@ -525,6 +565,7 @@ static SdmStatus report_fit(SdmContext *ctx, Work *w)
     r->shift_m[0] = w->along.east_m;
     r->shift_m[1] = w->along.north_m;
     r->shift_m[2] = -w->along.coef[0] / r->px_per_m;
+    ask_for_datum(ctx, w);
     for (int k = 0; k < 2; k++)
         TRY(fill_bins(ctx, w, k, &r->bins[k]));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,
@@ -544,13 +585,52 @@ done:
 
 /* ---- what follows from it ---- */
 
-/* Move the coarse surface and the terrain mask so that every pixel keeps its match. */
+/* The change of height by the correction at places `step` coarse pixels apart: cols x rows. */
+typedef struct HeightChange {
+    float *more_m; /* owned */
+    int cols, rows, step;
+} HeightChange;
+
+static void fill_change(const SdmPrepared *p, const SdmAlongCorrection *along, const SdmLattice *lattice, int threads,
+                        HeightChange *c)
+{
+    const SdmSurface *const s = &p->coarse;
+    const double size = (double)(1 << s->win.level), reach_m = 50.0;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int j = 0; j < c->rows; j++)
+        for (int i = 0; i < c->cols; i++) {
+            const int x = i * c->step < s->win.w ? i * c->step : s->win.w - 1,
+                      y = j * c->step < s->win.h ? j * c->step : s->win.h - 1;
+            const double u = (i * c->step + 0.5) * size - 0.5, v = (j * c->step + 0.5) * size - 0.5,
+                         h = (double)s->h_m[(size_t)y * (size_t)s->win.w + (size_t)x];
+            double left[2], right[2], lo[2], hi[2];
+            sdm_lattice_left(lattice, u, v, left);
+            sdm_lattice_right(lattice, u, v, h, right);
+            sdm_lattice_right(lattice, u, v, h - reach_m, lo);
+            sdm_lattice_right(lattice, u, v, h + reach_m, hi);
+            const double px_per_m = hypot(hi[0] - lo[0], hi[1] - lo[1]) / (2.0 * reach_m);
+            c->more_m[(size_t)j * (size_t)c->cols + (size_t)i] =
+                (float)(-sdm_along_value(along, &p->pointing, right, left[1]) / px_per_m);
+        }
+}
+
+static float change_at(const HeightChange *c, int x, int y)
+{
+    const int i = x / c->step, j = y / c->step;
+    const float fx = (float)(x % c->step) / (float)c->step, fy = (float)(y % c->step) / (float)c->step;
+    const float *const m = c->more_m + (size_t)j * (size_t)c->cols + (size_t)i, *const below = m + c->cols;
+    const float top = m[0] + fx * (m[1] - m[0]), low = below[0] + fx * (below[1] - below[0]);
+    return top + fy * (low - top);
+}
+
+/* Move the coarse surface and the terrain mask so that every pixel keeps its match: exactly every fourth pixel, since
+ * jitter is longer. */
 static SdmStatus move_surface(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, const SdmAlongCorrection *along)
 {
     SdmStatus st = SDM_OK;
     SdmLattice lattice = {0};
     const SdmSurface *const s = &p->coarse;
-    const double size = (double)(1 << s->win.level), reach_m = 50.0;
+    HeightChange c = {.cols = s->win.w / MOVE_STEP + 2, .rows = s->win.h / MOVE_STEP + 2, .step = MOVE_STEP};
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = &p->frame,
                                  .pointing = &p->pointing,
@@ -559,23 +639,19 @@ static SdmStatus move_surface(SdmContext *ctx, const SdmScene *scene, SdmPrepare
                                  .step = sdm_frame_lattice_step(&p->frame, s->win.level),
                                  .hmin_m = p->hmin_m,
                                  .hmax_m = p->hmax_m};
+    TRY(sdm_alloc_raw(ctx, &c.more_m, (size_t)c.cols * (size_t)c.rows, sizeof *c.more_m, "changes of height"));
     TRY(sdm_lattice_build(ctx, &q, &lattice));
+    fill_change(p, along, &lattice, sdm_threads(ctx), &c);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int j = 0; j < s->win.h; j++)
         for (int i = 0; i < s->win.w; i++) {
             const size_t at = (size_t)j * (size_t)s->win.w + (size_t)i;
-            const double u = (i + 0.5) * size - 0.5, v = (j + 0.5) * size - 0.5, h = (double)s->h_m[at];
-            double left[2], right[2], lo[2], hi[2];
-            sdm_lattice_left(&lattice, u, v, left);
-            sdm_lattice_right(&lattice, u, v, h, right);
-            sdm_lattice_right(&lattice, u, v, h - reach_m, lo);
-            sdm_lattice_right(&lattice, u, v, h + reach_m, hi);
-            const double px_per_m = hypot(hi[0] - lo[0], hi[1] - lo[1]) / (2.0 * reach_m);
-            const double more_m = -sdm_along_value(along, &p->pointing, right, left[1]) / px_per_m;
-            s->h_m[at] = (float)(h + more_m);
-            p->terrain.h_m[at] = (float)((double)p->terrain.h_m[at] + more_m);
+            const float more_m = change_at(&c, i, j);
+            s->h_m[at] += more_m;
+            p->terrain.h_m[at] += more_m;
         }
 done:
+    sdm_free(&c.more_m);
     sdm_lattice_free(&lattice);
     return st;
 }
@@ -615,7 +691,7 @@ SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const Sd
     Work w = {.files = files, .p = p, .threads = sdm_threads(ctx)};
     const int around = sdm_stage_enter(ctx, 2);
     p->along = (SdmAlongCorrection){0};
-    sdm_progress(ctx, 2, 0.3, "cameras against the reference");
+    sdm_progress(ctx, 2, 0.85, "cameras against the reference");
     TRY(open_work(ctx, scene, images, &w));
     p->reference.cell_m = w.s.plane.cell_m;
     const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.shift_m, w.threads) : 0;

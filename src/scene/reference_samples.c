@@ -18,6 +18,7 @@ enum {
 };
 static const double MARGIN_M = 400.0;      /* of the plane about the scene: shifts are smaller */
 static const double ENOUGH_M = 0.02;       /* last step of the shift */
+static const double LINEAR_CELLS = 0.01;   /* steps up to which the reference is a plane about each sample */
 static const double STEEPEST = 1.2;        /* tangent of the slope of samples that count */
 static const double OUTLIER_NMADS = 3.0, LEAST_NMAD_M = 0.1;
 static const double KNOWN_SHARE = 0.8;     /* of a window's cells */
@@ -146,6 +147,9 @@ static void place_sample(const Layout *l, int i, int j, SdmReferenceSample *out)
     const size_t at = (size_t)y * (size_t)s->win.w + (size_t)x;
     const double u = (x + 0.5) * size - 0.5, v = (y + 0.5) * size - 0.5, h = (double)s->h_m[at];
     double left[2], right[2], lo[2], hi[2], ground[2], above[2];
+    *out = (SdmReferenceSample){.d_m = NAN, .point = -1};
+    if (!(s->flags[at] & SDM_QA_VALID) || s->score[at] < LEAST_SCORE)
+        return;
     sdm_lattice_left(l->lattice, u, v, left);
     sdm_lattice_right(l->lattice, u, v, h, right);
     sdm_lattice_right(l->lattice, u, v, h - reach_m, lo);
@@ -161,8 +165,6 @@ static void place_sample(const Layout *l, int i, int j, SdmReferenceSample *out)
                                 .row = {(float)right[1], (float)left[1]},
                                 .d_m = NAN,
                                 .point = (j / POINT_SIDE) * l->points_wide + i / POINT_SIDE};
-    if (!(s->flags[at] & SDM_QA_VALID) || s->score[at] < LEAST_SCORE)
-        out->point = -1;
 }
 
 /* From metres of the CRS to columns and rows of the plane. */
@@ -284,6 +286,15 @@ static int find_step(const SdmReferenceSamples *s, const uint8_t *use, double ce
     return sdm_nuth_kaab_step(sums, fmax(shift->nmad_m, LEAST_NMAD_M), cell_m, step_m);
 }
 
+/* Change the differences as a short step does, by the slopes of the reference. */
+static void step_along_slopes(const SdmReferenceSamples *s, const double step_m[3])
+{
+    for (size_t i = 0; i < s->count; i += SHIFT_EVERY) {
+        SdmReferenceSample *const a = &s->sample[i];
+        a->d_m -= (float)(step_m[0] * (double)a->slope[0] + step_m[1] * (double)a->slope[1]);
+    }
+}
+
 void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,
                          SdmReferenceShift *out)
 {
@@ -298,8 +309,10 @@ void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float
         out->converged = hypot(step_m[0], step_m[1]) < ENOUGH_M;
         if (!(hypot(out->shift_m[0], out->shift_m[1]) < MARGIN_M))
             break;
-        (void)compare(s, out->shift_m, SHIFT_EVERY, threads);
+        if (hypot(step_m[0], step_m[1]) < LINEAR_CELLS * s->plane.grid.spacing)
+            step_along_slopes(s, step_m);
+        else
+            (void)compare(s, out->shift_m, SHIFT_EVERY, threads);
     }
     out->undetermined = find_step(s, use, s->pixel_m, work, out, step_m);
-    (void)compare(s, out->shift_m, 1, threads);
 }

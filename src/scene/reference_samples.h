@@ -54,8 +54,8 @@ typedef struct SdmReferenceShift {
 } SdmReferenceShift;
 
 /* The horizontal shift by Nuth and Kaab (2011), iterated to 0.02 m, of the samples for which use[point] is not 0
- * (NULL: all).  Starts at *out; d_m and slope are of the result.  work: count floats.  Does not depend on the number of
- * threads. */
+ * (NULL: all).  Starts at *out; differences are not of the result before sdm_reference_compare() is called for it.  work: count
+ * floats.  Does not depend on the number of threads. */
 void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,
                          SdmReferenceShift *out);
 

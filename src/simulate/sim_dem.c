@@ -182,12 +182,13 @@ static SdmStatus read_window(SimScene *sc, GDALDatasetH ds, const int win[4], do
         const int a = e / 3;
         d->inverse[e] = (d->inverse[e] - (e % 3 == 0 ? win[a] : 0)) * (a ? d->ny : d->nx) / win[2 + a];
     }
-    d->lo = INFINITY;
-    d->hi = -INFINITY;
+    float low = INFINITY, high = -INFINITY; /* gcc 12 for aarch64 does not compile it with fmin() */
     for (size_t i = 0; i < (size_t)d->nx * (size_t)d->ny; i++) {
-        d->lo = fmin(d->lo, (double)d->v[i]);
-        d->hi = fmax(d->hi, (double)d->v[i]);
+        low = d->v[i] < low ? d->v[i] : low;
+        high = d->v[i] > high ? d->v[i] : high;
     }
+    d->lo = (double)low;
+    d->hi = (double)high;
 done:
     return st;
 }

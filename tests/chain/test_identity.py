@@ -11,7 +11,7 @@ import harness as t
 
 SETTINGS = [["--threads", 1], ["--threads", 2], ["--threads", 3], ["--tile", 97], ["--tile", 200], ["--memory", "96M"],
             ["--threads", 1, "--tile", 131, "--memory", "200M"]]
-LEVELS = ["c", "sse4.2", "avx2", "avx512"]
+LEVELS = ["c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"]
 
 
 def bytes_of(scene, dem, *options):
@@ -41,18 +41,21 @@ work = t.folder()
 scene = t.simulate(os.path.join(work, "aster"), "--width", 500, "--height", 500, "--lon", 7, "--lat", 45, "--roll", 5,
                    "--seed", 3, "--jitter", 0.15, "--pointing-across", 1.2, "--cloud", 0.05, "--lake", 0.05)
 small = t.simulate(os.path.join(work, "small"), "--width", 340, "--height", 320, "--lon", 7, "--lat", 45)
+tiny = t.simulate(os.path.join(work, "tiny"), "--width", 240, "--height", 220, "--lon", 7, "--lat", 45)
 pair = t.simulate(os.path.join(work, "pair"), "--layout", "rpc", "--width", 500, "--height", 500, "--gsd", 0.5,
                   "--relief", 60, "--lon", 7, "--lat", 45)
 images = [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")]
 differences([scene], "aster zncc", ["--cost", "zncc"], SETTINGS)
 for cost in ("zncc", "census", "sad"):
-    differences([small], "small " + cost, ["--cost", cost], [["--cpu-level", level] for level in (["reference"] if cost == "zncc" else []) + LEVELS])
+    differences([small], "small " + cost, ["--cost", cost], [["--cpu-level", level] for level in LEVELS])
+for optimizer in ("local", "sgm"):  # the reference is slow
+    differences([tiny], "tiny " + optimizer, ["--optimizer", optimizer], [["--cpu-level", "reference"]])
 for cost in ("census", "sad"):
     differences([scene], "aster " + cost, ["--cost", cost], [["--threads", 1], ["--tile", 97]])
 differences([scene], "aster with overviews", ["--tr", 11], [["--threads", 1], ["--tile", 300], ["--memory", "96M"]])
-for optimizer in ("sgm", "bp"):
-    differences([small], "small " + optimizer, ["--optimizer", optimizer],
-                [["--threads", 1], ["--threads", 3]] + [["--cpu-level", level] for level in ["reference"] + LEVELS])
+differences([small], "small sgm", ["--optimizer", "sgm"],
+            [["--threads", 1], ["--threads", 3], ["--tile", 97]] + [["--cpu-level", level] for level in LEVELS])
+differences(images, "rpc sgm", ["--optimizer", "sgm", "--cost", "census"], [["--threads", 1], ["--tile", 100]])
 differences(images, "rpc zncc", ["--cost", "zncc"], [["--threads", 1], ["--tile", 100]])
 sample = os.path.join(t.SOURCE, "sampledata")
 for name in sorted(os.listdir(sample)) if os.path.isdir(sample) else []:

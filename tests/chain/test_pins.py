@@ -139,7 +139,7 @@ def levels_and_devices():
     """(levels, devices) of this machine; those that are not here are told."""
     listed = json.loads(t.call([t.PROGRAM, "devices", "--log", "json"]).stdout.splitlines()[-1])
     have = listed["cpu_levels"]
-    for level in ("c", "sse4.2", "avx2", "avx512"):
+    for level in ("c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"):
         if level not in have:
             print("no %s here: its cases are left out" % level)
     exact = [d["device"] for d in listed["devices"] if d["can_run"] and d["rounds_as_processor"]]
@@ -157,14 +157,14 @@ def samples():
         run(usual, scene)
         for end, options in (("tile150", ("--tile", 150)), ("threads1", ("--threads", 1)), ("96M", ("--memory", "96M"))):
             run("sample-%s/%s" % (name, end), scene, *options, like=usual)
-        slow = (("sgm", ("--optimizer", "sgm")), ("bp", ("--optimizer", "bp")), ("tr11", ("--tr", 11)))
+        slow = (("sgm", ("--optimizer", "sgm")), ("tr11", ("--tr", 11)))
         for end, options in (*(slow if name == "hdf" else ()), ("census", ("--cost", "census")), ("sad", ("--cost", "sad")),
                              ("egm96", ("--vertical", "egm96")), ("degrees", ("--t_srs", "EPSG:4326", "--tr", 0.0003)),
                              ("prior", ("--dem", os.path.join(SAMPLE, "truth.tif"))),
                              ("heights", ("--hmin", 250, "--hmax", 1000))):
             run("sample-%s/%s" % (name, end), scene, *options)
     run("sample-hdf/tr11-threads1", hdf, "--tr", 11, "--threads", 1, like="sample-hdf/tr11")
-    run("sample-hdf/sgm-tile150", hdf, "--optimizer", "sgm", "--paths", 4, "--tile", 150)
+    run("sample-hdf/sgm-tile150", hdf, "--optimizer", "sgm", "--tile", 150, like="sample-hdf/sgm")
     for level in levels:
         run("sample-hdf/default-" + level, hdf, "--cpu-level", level, like="sample-hdf/default")
     units("sample-hdf/units", hdf, "--tile", 150)
@@ -196,10 +196,9 @@ def simulated():
         run("small/" + cost, small, "--cost", cost)
         for level in levels:
             run("small/%s-%s" % (cost, level), small, "--cost", cost, "--cpu-level", level, like="small/" + cost)
-    for optimizer in ("sgm", "bp"):
-        run("small/" + optimizer, small, "--optimizer", optimizer)
+    run("small/sgm", small, "--optimizer", "sgm")
     for device in devices:
-        for end, options in (("default", ()), ("sgm", ("--optimizer", "sgm")), ("bp", ("--optimizer", "bp"))):
+        for end, options in (("default", ()), ("sgm", ("--optimizer", "sgm"))):
             run("small/%s-%s" % (end, device), small, "--device", device, *options, like="small/" + end)
     tiny = simulate("tiny", "--width", 240, "--height", 220, "--lon", 7, "--lat", 45)
     run("tiny/default", tiny)
@@ -208,8 +207,7 @@ def simulated():
     run("rpc/default", pair)
     run("rpc/zncc", pair, "--cost", "zncc")
     run("rpc/threads1-tile100", pair, "--threads", 1, "--tile", 100, like="rpc/default")
-    run("rpc/sgm", pair, "--optimizer", "sgm")
-    run("rpc/bp", pair, "--optimizer", "bp", "--bp-tile", 20)
+    run("rpc/local", pair, "--optimizer", "local")
 
 
 def stacks():

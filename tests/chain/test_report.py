@@ -175,6 +175,47 @@ def known_scenes():
         t.expect(done.returncode == 1 and "ImageData.tif" in done.stderr, "tables without images: " + done.stderr.strip())
 
 
+def page(dem):
+    """The page is small, folds defaults away and says what they stood for."""
+    with open(t.companion(dem, ".html")) as f:
+        html = f.read()
+    report = report_of(dem)
+    given, rest = html[html.index("<h2>Parameters"):].split("<details>")
+    t.expect(len(html) < 1e6 and "prefers-color-scheme:dark" in html, "the page takes %.2f MB" % (1e-6 * len(html)))
+    t.expect("--tile" in given and "--threads" in given and "--cost" not in given, "options that were given stand before the others")
+    found = report["effective_options"]
+    t.expect(found["tr"] == "30 m" and "UTM" in found["t_srs"] and found["threads"] == "1" and found["cost"] == "zncc" and
+             "searched" in found["hmin"] and found["p1"] == "by the cost" and not any(v in ("", "0") for v in found.values()),
+             "what options stood for: %s" % {k: found[k] for k in ("tr", "t_srs", "threads", "hmin", "cost")})
+    t.expect(report["options"]["tr"] == "0" and report["options"]["hmin"] == "", "options as they were given")
+    t.expect("class='length'" in html and "class='good'" in html and "<td>30 m</td>" in rest, "scale bars, judgements, the spacing")
+
+
+def progress_and_summary(scene, work):
+    """Progress never falls nor jumps; the last lines, of the text and of the log, say what the report says."""
+    for name, options in (("whole", []), ("tiles", ["--tile", "128"])):
+        dem = os.path.join(work, name + ".tif")
+        done = t.call([t.PROGRAM, "run", scene, "-o", dem, "--log", "json", "--threads", "1"] + options)
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        shares = [e["done"] for e in events if e["event"] == "progress"]
+        steps = [b - a for a, b in zip([0] + shares, shares)]
+        t.expect(done.returncode == 0 and min(steps) >= 0 and max(steps) < 0.2 and shares[-1] == 1,
+                 "%s: progress %s" % (name, shares))
+    page(dem)
+    said, report = events[-1], report_of(dem)
+    cells, rounds = report["cells"], report["pointing"]["rounds"]
+    want = cells["with_height"] / (cells["total"] - cells["mask_bits"]["outside"])
+    t.expect(abs(said["coverage"] - want) < 1e-9 and said["pointing_residual_px"] == rounds[-1]["after_nmad_px"] and
+             said["doubts"] == report["trust"]["warnings"], "the last line of the log: coverage, pointing, doubts")
+    t.expect(len(said["files"]) == 9 and all(os.path.exists(f) for f in said["files"]), "the last line of the log: files")
+    memory, _ = measured_run(["--threads", "1", scene], dem)
+    ratio = said["memory_peak_bytes"] / memory
+    t.expect(0.7 < ratio < 1.4, "memory said / resident of another run: %.2f" % ratio)
+    text = t.call([t.PROGRAM, "run", scene, "-o", dem, "--overwrite", "--threads", "1"]).stdout
+    t.expect("%.1f %% of the cells" % (100 * want) in text and "doubts              none" in text and "whole_qa" not in text and
+             "tiles_qa.tif" in text and "MiB of memory at most" in text, "the last lines of the text")
+
+
 t.tool("gdal_translate")
 work = t.folder()
 scene = t.simulate(os.path.join(work, "aster"), "--width", 700, "--height", 700, "--lon", 7, "--lat", 45, "--seed", 3,
@@ -186,5 +227,6 @@ estimates("aster in blocks", [scene, "--tile", "128"], os.path.join(work, "b.tif
 estimates("rpc", [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")], os.path.join(work, "c.tif"))
 one_estimate(scene)
 masks(pair)
+progress_and_summary(scene, work)
 known_scenes()
 t.finish()

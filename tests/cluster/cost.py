@@ -2,6 +2,7 @@
 """What a scene costs: processor time, memory, bytes and file-system operations of plan, tile and merge; by hand."""
 # cost.py STEREODEM SCENE [OPTION OF plan ...]     needs strace; times: the least of three; one thread a task, as xargs runs them
 # SPDX-License-Identifier: Apache-2.0
+import glob
 import os
 import re
 import shutil
@@ -73,8 +74,8 @@ def main():
             units = int(re.search(r'"unit_count":(\d+)', f.read())[1])
         costs = []
         for unit in range(units):
-            names = ["unit_%06d.sdm" % unit] + (["scene_000000.sdm"] if unit == 0 else [])
-            begin = lambda names=names: [os.remove(os.path.join(job, n)) for n in names if os.path.exists(os.path.join(job, n))]
+            names = ["unit_*_%06d.sdm" % unit] + (["scene_*.sdm"] if unit == 0 else [])
+            begin = lambda names=names: [os.remove(f) for n in names for f in glob.glob(os.path.join(job, n))]
             words = ["tile", "-q", job, str(unit), "--threads", "1"]
             if unit < 2 or unit == units // 2:
                 costs.append(measure("unit %d" % unit, words, folder, begin)[0])

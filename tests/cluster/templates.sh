@@ -30,7 +30,7 @@ import sys
 import yaml
 JOB = {"completionMode", "completions", "parallelism", "backoffLimit", "template"}
 POD = {"restartPolicy", "terminationGracePeriodSeconds", "containers", "volumes"}
-CONTAINER = {"name", "image", "args", "resources", "volumeMounts"}
+CONTAINER = {"name", "image", "command", "args", "resources", "volumeMounts"}
 for path in sys.argv[1:]:
     with open(path, encoding="utf-8") as file:
         job = yaml.safe_load(file)
@@ -68,5 +68,5 @@ PATH=$work/bin:$PATH SCENES=$work/seven.txt JOB="a job/job" PLAN_OPTIONS="$plan_
     bash "$templates/htcondor/submit.sh" >"$work/log" 2>&1 || fail "HTCondor: $(tail -n 5 "$work/log")"
 same_as_run "$work/a job/job"
 grep -q "DAG failed: {'units': True}" "$work/log" || fail "HTCondor: $(tail -n 5 "$work/log")"
-grep -q "1 of 7 scenes cannot be merged: units" "$work/a job/job/log/merge.err" || fail "merge does not tell the bad scene"
+grep -q "1 of 7 scenes cannot be merged" "$work/a job/job/log/merge.err" || fail "merge does not tell the bad scene"
 echo "ok: HTCondor's files, run by a stand-in"

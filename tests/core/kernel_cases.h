@@ -66,7 +66,7 @@ static inline void guarded_free(void *p)
     free((char *)p - GUARD);
 }
 
-static const char *const level_names[] = {"c", "sse4.2", "avx2", "avx512"};
+static const char *const level_names[] = {"c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"};
 enum { N_LEVELS = sizeof level_names / sizeof *level_names };
 
 enum Fill { ZEROS, TOP, BOTTOM, OPPOSED, NOISE, HOLES, ALL_NODATA, FILL_END };

@@ -85,6 +85,7 @@ static void case_open(Case *c, int turn)
     OK(sdm_alloc(test.ctx, &c->fine.left, n, sizeof(int16_t), "a view"));
     set_points(c, turn, &seed);
     c->how = (SdmGridding){.kernels = &sdm_kernels_reference,
+                           .sharpest = SDM_GRIDDING_SMOOTH,
                            .lattice = &c->lattice,
                            .x0 = 499990.0,
                            .y0 = 4.00003e6,

@@ -263,12 +263,12 @@ static void levels_do_not_matter(void **state)
 {
     (void)state;
     enum { W = 96, H = 64 };
-    static const char *const names[] = {"reference", "c", "sse4.2", "avx2", "avx512"};
+    static const char *const names[] = {"reference", "c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"};
     Bench b;
     SdmFineResult want, have;
     bench_open(&b, W, H, 0.7, "zncc");
     assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &want), SDM_OK);
-    for (int i = 0; i < 5; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!sdm_kernels_at(names[i]))
             continue;
         assert_int_equal(sdm_match_settings(b.ctx, NULL, "zncc", names[i], 8.0f, &b.settings), SDM_OK);

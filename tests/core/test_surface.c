@@ -234,7 +234,7 @@ static void cuts_and_threads_do_not_matter(void **state)
 enum { FIELD = 41, HOLE0 = 17, HOLE1 = 24 /* its columns and rows */ };
 
 /* Accept what is filled in a field whose hole is not matched; how many pixels were. */
-static int accepted(SdmSurface *s, const uint8_t *filled, const SdmFillLimit *limit)
+static int accepted(SdmSurface *s, uint8_t *filled, const SdmFillLimit *limit)
 {
     const SdmMatchSettings set = {.fill_limit = *limit};
     const SdmMatchInput in = {.settings = &set};

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-COMPANIONS = (".html", ".png", ".json", "_qa.tif", "_ortho.tif", ".tif")
+COMPANIONS = (".html", ".png", ".json", ".qml", "_qa.qml", "_reason.vrt", "_qa.tif", "_ortho.tif", ".tif")
 SECONDS = 120  # no case takes longer, whatever else the machine does
 
 
@@ -139,6 +139,18 @@ def place():
         return None
     boot = "/proc/sys/kernel/random/boot_id"
     return f"{socket.gethostname()}/{os.readlink('/proc/self/ns/pid')}/{content(boot).decode().strip() if os.path.exists(boot) else ''}"
+
+
+def unit(job, number, end):
+    """A file of a job: of the unit with this number in the plan."""
+    scene = max((s for s in json.loads(content(f"{job}/plan.json"))["scenes"] if s["unit_count"] and s["first_unit"] <= number),
+                key=lambda s: s["first_unit"])
+    return f"{job}/unit_{scene['key']}_{number - scene['first_unit']:06d}.{end}"
+
+
+def scene(job, number, end):
+    """A file of a job: of a scene."""
+    return f"{job}/scene_{json.loads(content(f'{job}/plan.json'))['scenes'][number]['key']}.{end}"
 
 
 def remove(path):

@@ -72,32 +72,32 @@ def whole_job(bench):
     bench.make("tile", "-q", "small", "0")
     expect(bench, "one unit", "small", "true.tif")
     left = sorted(os.listdir("small"))
-    bench.check("units go when merged", left == ["dem", "plan.json", "scene_000000.merged"], str(left))
+    bench.check("units go when merged", left == ["dem", "plan.json", os.path.basename(base.scene("small", 0, "merged"))], str(left))
     return units
 
 
 def copy_of(job, name="o"):
     base.remove(name)
     shutil.copytree(job, name)
-    for left in ("scene_000000.merged", "dem"):
+    for left in (os.path.basename(base.scene(name, 0, "merged")), "dem"):
         base.remove(f"{name}/{left}")
 
 
 def damaged_units(bench, units):
     for kind in ("cut", "empty", "zeroed", "all zero", "one bit", "longer"):
         copy_of("job")
-        base.change("o/unit_000003.sdm", kind)
+        base.change(base.unit("o", 3, "sdm"), kind)
         refused(bench, f"merge of a unit {kind}", ["units 3 ", "stereodem tile o 3"], "merge", "-q", "o")
         bench.make("tile", "-q", "o", every_unit(units))
         expect(bench, f"unit {kind}, computed again", "o", "true.tif")
     copy_of("job")
-    base.change("o/scene_000000.sdm", "cut")
+    base.change(base.scene("o", 0, "sdm"), "cut")
     refused(bench, "merge without preparation", ["units 0 ", "stereodem tile o 0"], "merge", "-q", "o")
     bench.make("tile", "-q", "o", "0")
     expect(bench, "preparation computed again", "o", "true.tif")
     copy_of("job")
     for i in (2, 5, 6, 7):
-        base.remove(f"o/unit_{i:06d}.sdm")
+        base.remove(base.unit("o", i, "sdm"))
     refused(bench, "units missing", ["2,5-7", "stereodem tile o 2,5-7"], "merge", "-q", "o")
     listed = base.content("o/missing.txt").split()
     bench.check("missing.txt", listed == [b"2", b"5", b"6", b"7"], str(listed))
@@ -111,7 +111,7 @@ def damaged_units(bench, units):
 def foreign_units(bench, units):
     plan(bench, "other", "scene", *TILE, "--cost", "census")
     bench.make("tile", "-q", "other", "0-4")
-    for name in ("unit_000003.sdm", "scene_000000.sdm"):
+    for name in map(os.path.basename, (base.unit("job", 3, "sdm"), base.scene("job", 0, "sdm"))):
         copy_of("job")
         shutil.copy(f"other/{name}", f"o/{name}")
         refused(bench, f"{name} of other parameters", ["missing or damaged"], "merge", "-q", "o")
@@ -121,9 +121,9 @@ def foreign_units(bench, units):
         bench.check(f"{name} of other parameters: one line", good, str(told))
         expect(bench, f"{name} of other parameters, computed again", "o", "true.tif")
     copy_of("job")
-    os.rename("o/unit_000003.sdm", "held")
-    os.rename("o/unit_000004.sdm", "o/unit_000003.sdm")
-    os.rename("held", "o/unit_000004.sdm")
+    os.rename(base.unit("o", 3, "sdm"), "held")
+    os.rename(base.unit("o", 4, "sdm"), base.unit("o", 3, "sdm"))
+    os.rename("held", base.unit("o", 4, "sdm"))
     refused(bench, "units exchanged", ["3-4"], "merge", "-q", "o")
     text = base.content("o/plan.json")
     base.put("o/plan.json", text.replace(b'"version":"', b'"version":"9.'))
@@ -142,7 +142,7 @@ def foreign_units(bench, units):
 
 def changed_input(bench, units):
     copy_of("job")
-    base.remove("o/unit_000003.sdm")
+    base.remove(base.unit("o", 3, "sdm"))
     table = [f"scene/{p}" for p in os.listdir("scene") if p.endswith("3B.ImageData.tif")][0]
     at = os.stat(table)
     os.utime(table, ns=(at.st_atime_ns, at.st_mtime_ns - 86400 * 10**9))
@@ -168,8 +168,8 @@ def moved_job(bench, units):
     os.makedirs("far/place")
     copy_of("job")
     for i in (0, 3):
-        base.remove(f"o/unit_{i:06d}.sdm")
-    base.remove("o/scene_000000.sdm")
+        base.remove(base.unit("o", i, "sdm"))
+    base.remove(base.scene("o", 0, "sdm"))
     shutil.copytree("o", "far/place/o")
     shutil.copytree("scene", "far/place/scene")
     os.rename("scene", "away")
@@ -186,9 +186,9 @@ def full_disk(bench, units):
     def cap(limit):
         return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     copy_of("job")
-    size = os.path.getsize("o/unit_000003.sdm")
-    base.remove("o/unit_000003.sdm")
-    refused(bench, "tile on a full disk", ["unit_000003.sdm", "make room"], "tile", "-q", "o", "3",
+    size = os.path.getsize(base.unit("o", 3, "sdm"))
+    base.remove(base.unit("o", 3, "sdm"))
+    refused(bench, "tile on a full disk", ["_000003.sdm", "make room"], "tile", "-q", "o", "3",
             preexec_fn=cap(size - 1))
     refused(bench, "plan on a full disk", ["plan.json", "make room"], "plan", "-q", "scene", "-o", "full", *TILE,
             preexec_fn=cap(100))
@@ -247,37 +247,37 @@ def killed(bench, units):
         task.communicate()
     expect(bench, "tasks and merge killed", "o", "true.tif")
     left = sorted(os.listdir("o"))
-    bench.check("tidy in the end", left == ["dem", "plan.json", "scene_000000.merged"], str(left))
+    bench.check("tidy in the end", left == ["dem", "plan.json", os.path.basename(base.scene("o", 0, "merged"))], str(left))
 
 
 def waiting(bench):
     """A tile waits for the one who prepares, ends at once when asked, and goes on by itself when nobody is there."""
     plan(bench, "o", "scene", *TILE)
-    base.put("o/unit_000000.run", b"somebody 1\n")
+    base.put(base.unit("o", 0, "run"), b"somebody 1\n")
     task = start(bench, "tile", "o", "5")
     time.sleep(1.5)
-    bench.check("waits for the preparation", task.poll() is None and not os.path.exists("o/unit_000005.sdm"))
+    bench.check("waits for the preparation", task.poll() is None and not os.path.exists(base.unit("o", 5, "sdm")))
     task.send_signal(signal.SIGTERM)
     asked = time.monotonic()
     sentence = task.communicate(timeout=base.SECONDS)[1]
     good = task.returncode == 1 and "stopped on request" in sentence and "waiting" in sentence
     bench.check("stops while it waits", good and time.monotonic() - asked < 5, f"{task.returncode}: {sentence}")
     bench.make("tile", "-q", "o", "5", "--wait", "0.5")
-    bench.check("waits no longer than told", os.path.exists("o/unit_000005.sdm"))
+    bench.check("waits no longer than told", os.path.exists(base.unit("o", 5, "sdm")))
 
 
 def indices(bench, units):
     copy_of("job")
     for i in range(units):
-        base.remove(f"o/unit_{i:06d}.sdm")
+        base.remove(base.unit("o", i, "sdm"))
     for name, value, words, made in (("SGE_TASK_ID", "4", (), (3,)), ("PBS_ARRAY_INDEX", "4", (), (4,)),
                                      ("JOB_COMPLETION_INDEX", "5", (), (5,)), ("SLURM_ARRAY_TASK_ID", "3", ("--count", "2"), (6, 7)),
                                      ("PBS_ARRAY_INDEX", "9", ("--index-base", "1"), (8,))):
         bench.make_with({name: value}, "tile", "-q", "o", "--index-env", name, *words)
-        there = tuple(i for i in range(units) if os.path.exists(f"o/unit_{i:06d}.sdm"))
+        there = tuple(i for i in range(units) if os.path.exists(base.unit("o", i, "sdm")))
         bench.check(f"{name}={value} {words}", there == made, f"units {there}, expected {made}")
         for i in made:
-            base.remove(f"o/unit_{i:06d}.sdm")
+            base.remove(base.unit("o", i, "sdm"))
     for value in ("undefined", "", "0", "-1", "1.5", "99999999999999999999"):
         refused(bench, f"SGE_TASK_ID={value}", ["SGE_TASK_ID"], "tile", "-q", "o", "--index-env", "SGE_TASK_ID", code=2,
                 env=os.environ | {"SGE_TASK_ID": value})
@@ -304,7 +304,7 @@ def bad_scene(bench):
     base.put(f"cut/{name}", data[:len(data) // 2])
     base.remove("o")
     done = bench.call("plan", "--list", "list/scenes.txt", "-o", "o")
-    bench.check("plan names the bad scene", done.returncode == 0 and "empty.hdf" in done.stderr, done.stderr)
+    bench.check("plan names the bad scene", done.returncode == 3 and "empty.hdf" in done.stderr, done.stderr)
     units = read_plan("o")["unit_count"]
     bench.check("units of good scenes alone", units == 3, f"{units}")
     refused(bench, "one unit fails", ["cut", "cut short"], "tile", "-q", "o", "0-2")
@@ -312,7 +312,7 @@ def bad_scene(bench):
     states = [s["state"] for s in state["scenes"]]
     bench.check("status", states == ["ready to merge", "not planned", "ready to merge", "failed"] and
                 "cut short" in state["scenes"][3]["error"] and "empty" in state["scenes"][1]["error"], str(state))
-    refused(bench, "merge names both", ["2 of 4 scenes", "units 2 "], "merge", "o")
+    refused(bench, "merge names both", ["2 of 4 scenes", "because of this"], "merge", "o", code=3)
     bench.check("the good ones are merged", sorted(p for p in os.listdir("o/dem") if p.endswith("sim.tif") or p == "left.tif") != [],
                 str(os.listdir("o/dem")))
     names = [s["name"] for s in read_plan("o")["scenes"]]

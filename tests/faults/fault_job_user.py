@@ -13,7 +13,6 @@ import time
 import fault_base as base
 
 TILE = ("--tile", "128")
-MERGING = "o/scene_000000.merging"
 
 
 def read_plan(job):
@@ -101,8 +100,8 @@ def lists(bench):
     done = bench.call("merge", "-q", "it's a job")
     last = done.stderr.strip().split("\n")[-1]
     bench.check("merge tells a command for a shell", "stereodem tile 'it'\\''s a job' 0-" in last, last)
-    subprocess.run(["mkdir", "it's a job/scene_000000.sdm"], check=True)
-    refused(bench, "a folder in a unit's place", ["scene_000000.sdm", "remove what is in the way"], "tile", "-q", "it's a job", "0")
+    os.mkdir(base.scene("it's a job", 0, "sdm"))
+    refused(bench, "a folder in a unit's place", [os.path.basename(base.scene("it's a job", 0, "sdm")), "remove what is in the way"], "tile", "-q", "it's a job", "0")
     base.remove("it's a job")
     bench.check("no folder left of a bad list", not os.path.exists("o"))
 
@@ -125,7 +124,7 @@ def names(bench):
         lines = "pair/left.tif pair/right.tif\n" + "".join(f"{i}/left\n" for i in range(many))
         base.put("l.txt", lines.encode())
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        bench.make("plan", "-q", "--list", "l.txt", "-o", "o", *TILE)
+        bench.check("all but one are not there", bench.call("plan", "-q", "--list", "l.txt", "-o", "o", *TILE).returncode == 3)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         took.append(after.ru_utime - before.ru_utime)
         found = [s["name"] for s in read_plan("o")["scenes"]]
@@ -145,7 +144,7 @@ def merges_at_once(bench):
         ends = [task.communicate(timeout=base.SECONDS)[1] for task in tasks]
         bench.check(f"four merges {keep}", all(t.returncode == 0 for t in tasks), str(ends))
         is_runs(bench, f"four merges {keep}: bytes", "o/dem")
-        bench.check("no marker left", not os.path.exists(MERGING))
+        bench.check("no marker left", not os.path.exists(base.scene("o", 0, "merging")))
 
 
 def two_jobs_one_folder(bench):
@@ -174,7 +173,7 @@ def merge_markers(bench):
     """A merge that stands is waited for; one that is gone, here or elsewhere, is not."""
     computed(bench)
     first = start(bench, "merge", "o")
-    while not os.path.exists(MERGING) and first.poll() is None:
+    while not os.path.exists(base.scene("o", 0, "merging")) and first.poll() is None:
         time.sleep(0.002)
     first.send_signal(signal.SIGSTOP)
     second = start(bench, "merge", "o")
@@ -197,7 +196,7 @@ def merge_markers(bench):
     for name, text, most_s in (("of a process that ended", f"{here} {ghost.pid} 77\n", 10), ("empty", "", 60),
                                ("of another machine that is silent", "elsewhere/pid:[1] 1 77\n", 60)):
         computed(bench)
-        base.put(MERGING, text.encode())
+        base.put(base.scene("o", 0, "merging"), text.encode())
         began = time.monotonic()
         done = bench.call("merge", "-q", "o")
         took = time.monotonic() - began
@@ -207,26 +206,26 @@ def merge_markers(bench):
 
 def unit_taken_over(bench):
     """A task that was suspended, and whose unit another task has by now, stops and leaves the unit to that one."""
-    run, other = "o/unit_000001.run", b"elsewhere/pid:[1]/b 1 77 0\n"
     plan(bench)
+    run, done, other = base.unit("o", 1, "run"), base.unit("o", 1, "sdm"), b"elsewhere/pid:[1]/b 1 77 0\n"
     bench.make("tile", "-q", "o", "0")
     for _ in range(20):
-        base.remove("o/unit_000001.sdm")
+        base.remove(done)
         task = start(bench, "tile", "-q", "o", "1")
         while not os.path.exists(run) and task.poll() is None:
             time.sleep(0.001)
         task.send_signal(signal.SIGSTOP)
         time.sleep(0.05)
-        if os.path.exists(run) and not os.path.exists("o/unit_000001.sdm"):
+        if os.path.exists(run) and not os.path.exists(done):
             break
         task.send_signal(signal.SIGCONT)
         task.communicate(timeout=base.SECONDS)
     base.put(run, other)
     task.send_signal(signal.SIGCONT)
     said = task.communicate(timeout=base.SECONDS)[1]
-    left = sorted(name for name in os.listdir("o") if name.startswith("unit_000001"))
+    left = sorted(name for name in os.listdir("o") if "_000001." in name)
     bench.check("unit taken over", task.returncode == 1 and "held by another run now, process 1 on elsewhere" in said and
-                left == ["unit_000001.run"] and base.content(run) == other, f"{task.returncode}, {left}: {said}")
+                left == [os.path.basename(run)] and base.content(run) == other, f"{task.returncode}, {left}: {said}")
 
 
 def merged_elsewhere(bench):
@@ -253,9 +252,9 @@ def merged_elsewhere(bench):
 def other_plan(bench):
     """What the old plan left behind says nothing of the new one."""
     units = plan(bench)
-    with open("o/unit_000001.err", "w", encoding="utf-8") as file:
+    with open(base.unit("o", 1, "err"), "w", encoding="utf-8") as file:
         file.write("an old failure")
-    base.put(f"o/unit_{units:06d}.sdm", b"of an older plan still")
+    base.put(base.unit("o", units, "sdm"), b"of an older plan still")
     bench.make("plan", "-q", "pair/left.tif", "pair/right.tif", "-o", "o", *TILE, "--cost", "census", "--overwrite")
     state = state_of(bench, "o")
     bench.check("old failures forgotten", state["failed"] == 0 and state["missing"] == units, str(state))
@@ -318,7 +317,7 @@ def vast_pairs(bench):
         scene = json.loads(base.content("v/plan.json"))["scenes"][0]
         need = [scene["preparation"]["memory_bytes"]] + [tile["memory_bytes"] for tile in scene["tiles"]]
         bench.check(f"{size} px within 2 GiB", scene["tiled"] and max(need) <= 2 << 30, f"{max(need) >> 20} MiB")
-        bench.check(f"{size} px: tiles use 85 to 95 % of it", 0.85 <= max(need[1:]) / (2 << 30) <= 0.95, f"{max(need) >> 20} MiB")
+        bench.check(f"{size} px: tiles use 80 to 95 % of it", 0.80 <= max(need[1:]) / (2 << 30) <= 0.95, f"{max(need) >> 20} MiB")
         base.remove("v")
         words = bench.call("plan", "-q", *pair, "-o", "v", "--memory", "128M").stderr.split("at least ")
         bench.make("plan", "-q", *pair, "-o", "v", "--memory", words[-1].strip())

@@ -81,11 +81,11 @@ def usage(bench):
         refuse(f"NaN for {option}", [option, "found 'nan'"], *pair, "-o", "o.tif", option, "nan")
     refuse("cost", ["--cost: found 'ssd'", "sad, zncc, census"], *pair, *out, "--cost", "ssd")
     for name, words, *options in (
-            ("--p1 with local", ["--p1: needs --optimizer sgm, found local"], "--p1", "9"),
+            ("--p1 with local", ["--p1: needs --optimizer sgm, found auto"], "--p1", "9"),
             ("--p2 with bp", ["--p2: needs --optimizer sgm, found bp"], "--optimizer", "bp", "--p2", "90"),
-            ("--paths as by default with local", ["--paths: needs --optimizer sgm, found local"], "--paths", "8"),
+            ("--paths as by default with local", ["--paths: needs --optimizer sgm, found auto"], "--paths", "8"),
             ("--bp-outer with sgm", ["--bp-outer: needs --optimizer bp, found sgm"], "--optimizer", "sgm", "--bp-outer", "1"),
-            ("--bp-weight with local", ["--bp-weight: needs --optimizer bp, found local"], "--bp-weight", "9"),
+            ("--bp-weight with local", ["--bp-weight: needs --optimizer bp, found auto"], "--bp-weight", "9"),
             ("--census with sad", ["--census: needs --cost census or ad-census, found sad"], "--cost", "sad", "--census", "9x7"),
             ("--census with zncc", ["--census: needs --cost census", "found zncc"], "--cost", "zncc", "--census", "5x5"),
             ("--uniqueness with sgm", ["--uniqueness: needs --optimizer local, found sgm"], "--optimizer", "sgm",
@@ -252,7 +252,7 @@ def sequences(bench):
                           str(frames), "--log", "json")
         lines = [json.loads(line) for line in done.stdout.strip().split("\n")]
         told = [k for k in lines if "taken for no data" in k.get("message", "")]
-        peak.append(lines[-1]["buffer_bytes_peak"])
+        peak.append(lines[-1]["memory_peak_bytes"])
         bench.check(f"{frames} frames: fill is told", len(told) == 2 * frames, f"{len(told)} lines")
     bench.check("memory of two pairs at once", peak[1] > peak[0] + 400 * H * 2, str(peak))
     for frame in (1, 2, 3):

@@ -121,7 +121,8 @@ def damaged_work(bench, dem):
     shutil.move("o.tif.job", "whole.job")
     names = sorted(os.listdir("whole.job"))
     plan, scene, *blocks = names
-    expected = ["plan.json", "scene_000000.sdm"] + [f"unit_{i + 1:06d}.sdm" for i in range(len(blocks))]
+    expected = list(map(os.path.basename, ["plan.json", base.scene("whole.job", 0, "sdm"),
+                                           *(base.unit("whole.job", i + 1, "sdm") for i in range(len(blocks)))]))
     bench.check("names in the job folder", names == expected and len(blocks) >= 4, str(names))
     plans = [[(scene, kind)] for kind in ("cut", "zeroed", "one bit")]
     plans.append([(blocks[i], kind) for i, kind in enumerate(("cut", "empty", "zeroed", "all zero"))])
@@ -130,7 +131,7 @@ def damaged_work(bench, dem):
     for plan in plans:
         base.sweep("o.tif")
         shutil.copytree("whole.job", "o.tif.job")
-        base.put("o.tif.job/unit_000001.sdm.part-0000000000000001", b"half a block")
+        base.put(base.unit("o.tif.job", 1, "sdm") + ".part-0000000000000001", b"half a block")
         for name, kind in plan:
             base.change(f"o.tif.job/{name}", kind)
         expect_dem(bench, f"{plan}", dem)

@@ -2,6 +2,7 @@
 """Two runs on the same output at once: the second stops with a sentence, or both end well; nothing is broken."""
 # fault_two_runs.py STEREODEM SOURCE_FOLDER
 # SPDX-License-Identifier: Apache-2.0
+import glob
 import os
 import signal
 import subprocess
@@ -63,7 +64,7 @@ def while_one_stands(bench, dem):
     base.sweep("o.tif")
     first = start(bench)
     for _ in range(2000):
-        if os.path.exists("o.tif.job/scene_000000.sdm"):
+        if glob.glob("o.tif.job/scene_*.sdm"):
             break
         time.sleep(0.005)
     first.send_signal(signal.SIGSTOP)
@@ -85,7 +86,7 @@ def taken_over(bench, dem):
     for whole_run in (False, True):
         base.sweep("o.tif")
         first = start(bench)
-        while not os.path.exists("o.tif.job/scene_000000.sdm") and first.poll() is None:
+        while not glob.glob("o.tif.job/scene_*.sdm") and first.poll() is None:
             time.sleep(0.005)
         first.send_signal(signal.SIGSTOP)
         base.put(MARKER, other)

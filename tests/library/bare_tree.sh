@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs the packages in a bare Debian tree and tries what they give: the program, the Python module, C programs by
-# pkg-config and by CMake; then removes them.
+# Installs the packages in a bare Debian tree, as the Apptainer definition does, and tries what they give: the program, the
+# Python module, C programs by pkg-config and by CMake; then removes them.
 #   tests/library/bare_tree.sh PACKAGES [TREE]        PACKAGES: folder of the .deb files; TREE: of debootstrap, kept
 # Needs root, debootstrap and a mirror of Debian; exit code 77 where one is absent.
 # SPDX-License-Identifier: Apache-2.0
@@ -34,13 +34,22 @@ cp "$packages"/*.deb "$tree/try/debs"
 cp "$source_dir/sampledata/AST_L1A_00301012001180005_sim.zip" "$tree/try/scene.zip"
 cp "$source_dir/tests/library/CMakeLists.txt" "$source_dir/tests/cli/external.c" "$source_dir/examples/dem_from_arrays.c" "$tree/try"
 sed -i 's|\${CMAKE_CURRENT_SOURCE_DIR}/../cli/||; /external_static/,/^endif/d; /TARGET stereodem::static/d' "$tree/try/CMakeLists.txt"
+rm -rf "$tree/packages"
+cp -r "$packages" "$tree/packages"
+section() { # of the definition
+    awk -v name="%$1" '/^%/ {inside = $1 == name; next} inside' "$source_dir/job-templates/containers/stereodem.def"
+}
+section post >"$tree/try/post"
+section test >"$tree/try/test"
+[ -s "$tree/try/post" ] && [ -s "$tree/try/test" ] || { echo "FAILED: no %post or no %test in stereodem.def"; exit 1; }
 cat >"$tree/try/run" <<'E2'
 set -eux
 cd /try
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+sh -eux post
+sh -eux test
 apt-get -q update
-apt-get -q -y --no-install-recommends install ./debs/*.deb proj-data
-stereodem --version
+apt-get -q -y --no-install-recommends install ./debs/libstereodem-dev_*.deb
 stereodem run scene.zip -o dem.tif --quiet
 stereodem info scene.zip | grep aster
 python3 - <<'P'

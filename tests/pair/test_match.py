@@ -153,7 +153,7 @@ def same_bytes():
         match(*pair, "--cost", cost, *options, "--threads", 1)
         one = content("o.tif")
         for words in (("--threads", 2), ("--threads", 5), *(("--cpu-level", k) for k in
-                                                        ("reference", "c", "sse4.2", "avx2", "avx512"))):
+                                                        ("reference", "c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"))):
             done = run(*pair, "-o", "o.tif", "--overwrite", "-q", "--cost", cost, *options, *words, code=None)
             if done.returncode and "does not have it" in done.stderr:
                 continue

@@ -198,6 +198,39 @@ static void a_tilt_is_found_where_it_is_strong(void **state)
     }
 }
 
+/* Points without a value are left out, and so are waves that are no longer there when a fit starts at another one's. */
+static void a_fit_starts_at_the_last_one(void **state)
+{
+    SdmContext *ctx = NULL;
+    SdmAlongCorrection a = {.degree = 1, .coef = {0.2, 0.3}, .waves = {1, 1}};
+    SdmAlongReport r;
+    (void)state;
+    make_points(10);
+    for (int k = 0; k < 6; k++)
+        add_wave(k / 3, &THREE[k / 3][k % 3]);
+    for (size_t i = 0; i < made.count; i += 97) {
+        made.point[i].value_px = NAN;
+        made.point[i].use = 0;
+    }
+    a.wave[0][0] = (SdmAlongWave){1.0 / 530.0, 0.1, 0.1}; /* is not there */
+    a.wave[1][0] = THREE[1][0];
+    const SdmAlongTask task = {.point = made.point,
+                               .count = made.count,
+                               .scale = &made.scale,
+                               .least_long_px = 0.06,
+                               .point_rows = STEP,
+                               .average_rows = 1.0};
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    assert_int_equal(sdm_along_fit(ctx, &task, &a, &r), SDM_OK);
+    sdm_close(&ctx);
+    print_message("%d + %d waves, degree %d, error %.4f px\n", a.waves[0], a.waves[1], a.degree,
+                  error_px(&a, THREE[0], 3, THREE[1], 3, 0.0));
+    assert_int_equal(a.degree, 0);
+    for (int i = 0; i < a.waves[0]; i++)
+        assert_true(fabs(a.wave[0][i].per_row - 1.0 / 530.0) > 1e-5);
+    assert_true(error_px(&a, THREE[0], 3, THREE[1], 3, 0.0) < 0.025);
+}
+
 static void too_few_points_are_refused(void **state)
 {
     SdmContext *ctx = NULL;
@@ -220,6 +253,7 @@ int main(void)
         cmocka_unit_test(one_frequency_of_both_views_is_found),
         cmocka_unit_test(a_band_of_change_is_not_fitted),
         cmocka_unit_test(a_tilt_is_found_where_it_is_strong),
+        cmocka_unit_test(a_fit_starts_at_the_last_one),
         cmocka_unit_test(too_few_points_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

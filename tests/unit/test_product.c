@@ -66,7 +66,7 @@ static void dem_on_the_ellipsoid(void **state)
     (void)state;
     const Case k = {.name = "a.tif"};
     assert_int_equal(run_case(&k, NULL), SDM_OK);
-    assert_int_equal(count_files("a"), 6);
+    assert_int_equal(count_files("a"), 9);
     assert_int_equal(count_parts("", ".part-"), 0);
     assert_int_equal(count_parts("", ".aux.xml"), 0);
     GDALDatasetH ds = reopen("a.tif");
@@ -95,23 +95,23 @@ static void dem_on_the_geoid(void **state)
 static void qa_values(void **state)
 {
     (void)state;
-    uint16_t v[5];
-    const Case k = {.name = "q.dem"}; /* companions come from the whole name when it does not end in .tif */
+    uint16_t v[6];
+    const Case k = {.name = "q.dem.tif"}; /* companions come from the whole name when it does not end in .tif */
     assert_int_equal(run_case(&k, NULL), SDM_OK);
     GDALDatasetH ds = reopen("q.dem_qa.tif");
-    assert_int_equal(GDALGetRasterCount(ds), 5);
+    assert_int_equal(GDALGetRasterCount(ds), 6);
     const double gap_scale = GDALGetRasterScale(GDALGetRasterBand(ds, 2), NULL);
     assert_true(GDALGetRasterScale(GDALGetRasterBand(ds, 1), NULL) == 0.01 && gap_scale == 0.1);
     assert_string_equal(GDALGetDescription(GDALGetRasterBand(ds, 5)), "mask");
     assert_string_equal(GDALGetMetadataItem(ds, "MASK_BIT_11", NULL), "sparse");
     assert_string_equal(GDALGetMetadataItem(ds, "LAYOUT", "IMAGE_STRUCTURE"), "COG");
     assert_true(GDALGetRasterNoDataValue(GDALGetRasterBand(ds, 2), NULL) == 65535.0);
-    assert_int_equal(GDALDatasetRasterIO(ds, GF_Read, 77, 1033, 1, 1, v, 1, 1, GDT_UInt16, 5, NULL, 0, 0, 0),
+    assert_int_equal(GDALDatasetRasterIO(ds, GF_Read, 77, 1033, 1, 1, v, 1, 1, GDT_UInt16, 6, NULL, 0, 0, 0),
                      CE_None);
-    assert_true(v[0] == 77 && v[1] == 165 && v[2] == 30 && v[3] == 6 && v[4] == SDM_QA_VALID);
-    assert_int_equal(GDALDatasetRasterIO(ds, GF_Read, 620, 500, 1, 1, v, 1, 1, GDT_UInt16, 5, NULL, 0, 0, 0),
+    assert_true(v[0] == 77 && v[1] == 165 && v[2] == 30 && v[3] == 6 && v[4] == SDM_QA_VALID && v[5] == 1);
+    assert_int_equal(GDALDatasetRasterIO(ds, GF_Read, 620, 500, 1, 1, v, 1, 1, GDT_UInt16, 6, NULL, 0, 0, 0),
                      CE_None);
-    assert_true(v[0] == 65535 && v[1] == 65535 && v[2] == 65535 && v[3] == 0 && v[4] == SDM_QA_LOW_SCORE);
+    assert_true(v[0] == 65535 && v[1] == 65535 && v[2] == 65535 && v[3] == 0 && v[4] == SDM_QA_LOW_SCORE && v[5] == 8);
     GDALClose(ds);
 }
 

@@ -86,7 +86,7 @@ static void words_carry_the_figures(void **state)
     assert_int_equal(d.count, 3);
     assert_non_null(strstr(d.text[0], "40 %"));
     assert_non_null(strstr(d.text[1], "0.24 px"));
-    assert_non_null(strstr(d.text[1], "6 m")); /* 0.24 px x 15 m / 0.6 */
+    assert_non_null(strstr(d.text[1], "6.0 m")); /* 0.24 px x 15 m / 0.6 */
     assert_non_null(strstr(d.text[2], "jitter of 0.24 px"));
     for (int i = 0; i < 9; i++)
         sdm_quality_warn(&d, "%d", i);

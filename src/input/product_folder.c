@@ -1,0 +1,188 @@
+/* The folder of a product, or one of its tiles -> the file by which GDAL opens the whole image. */
+// SPDX-License-Identifier: Apache-2.0
+#define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
+#include "input/product_folder.h"
+#include "input/source.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <ctype.h>
+#include <string.h>
+
+enum { DEPTH = 3, PATH_BYTES = 1024, INDEX_BYTES = 16 << 20 };
+
+/* What a search has found. */
+typedef struct Found {
+    int count, panchromatic;
+    char first[PATH_BYTES], best[PATH_BYTES]; /* best: of the panchromatic image */
+} Found;
+
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t n = strlen(name), k = strlen(end);
+    return n > k && EQUAL(name + n - k, end);
+}
+
+static bool is_index(const char *base)
+{
+    return (EQUALN(base, "DIM_", 4) && ends_in(base, ".xml")) || ends_in(base, ".til");
+}
+
+static bool is_panchromatic(const char *base)
+{
+    return strstr(base, "_P_") || strstr(base, "_PAN_") || strstr(base, "-P1B") || strstr(base, "-P2A") || strstr(base, "-P3D");
+}
+
+static void search(const char *folder, int depth, Found *found)
+{
+    char **const list = VSIReadDir(folder);
+    for (int i = 0; list && list[i]; i++) {
+        VSIStatBufL at;
+        char path[PATH_BYTES];
+        if (list[i][0] == '.' || snprintf(path, sizeof path, "%s/%s", folder, list[i]) >= (int)sizeof path)
+            continue;
+        if (is_index(list[i])) {
+            if (!found->count++)
+                snprintf(found->first, sizeof found->first, "%s", path);
+            if (is_panchromatic(list[i]) && !found->panchromatic++)
+                snprintf(found->best, sizeof found->best, "%s", path);
+        } else if (depth > 1 && VSIStatL(path, &at) == 0 && VSI_ISDIR(at.st_mode)) {
+            search(path, depth - 1, found);
+        }
+    }
+    CSLDestroy(list);
+}
+
+/* The text of a small file; sdm_free(). */
+static SdmStatus read_text(SdmContext *ctx, const char *path, char **out)
+{
+    SdmStatus st = SDM_OK;
+    VSILFILE *const f = VSIFOpenL(path, "rb");
+    *out = NULL;
+    if (!f)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be opened for reading; check its permissions", path);
+    VSIFSeekL(f, 0, SEEK_END);
+    const size_t n = (size_t)VSIFTellL(f);
+    VSIFSeekL(f, 0, SEEK_SET);
+    if (n > INDEX_BYTES)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: %zu bytes, expected the description of a product of at most %d", path, n,
+                     (int)INDEX_BYTES));
+    TRY(sdm_alloc(ctx, out, n + 1, 1, "description of a product"));
+    if (VSIFReadL(*out, 1, n, f) != n)
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read to its end; fetch it again", path);
+done:
+    VSIFCloseL(f);
+    return st;
+}
+
+/* Is every image that the description names there?  Names stand in quotes: <DATA_FILE_PATH href="...">, filename = "...". */
+static SdmStatus check_tiles(SdmContext *ctx, const char *index)
+{
+    SdmStatus st = SDM_OK;
+    char *text = NULL, folder[PATH_BYTES], name[PATH_BYTES], path[2 * PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s", CPLGetPath(index));
+    TRY(read_text(ctx, index, &text));
+    const char *const key = ends_in(index, ".til") ? "filename" : "DATA_FILE_PATH";
+    for (const char *at = strstr(text, key); at; at = strstr(at + 1, key)) {
+        const char *const open = at + strcspn(at, "\"'\n>");
+        if (*open != '"' && *open != '\'')
+            continue;
+        const size_t n = strcspn(open + 1, *open == '"' ? "\"" : "'");
+        if (snprintf(name, sizeof name, "%.*s", (int)n, open + 1) >= (int)sizeof name)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", *folder ? folder : ".", name);
+        if (!sdm_path_exists(path))
+            TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: its image %s is missing in %s; fetch the whole product", index, name,
+                         *folder ? folder : "."));
+    }
+done:
+    sdm_free(&text);
+    return st;
+}
+
+/* Does the name hold the row and the column of a tile, "_R1C1"? */
+static bool is_tile(const char *base)
+{
+    for (const char *r = strstr(base, "_R"); r; r = strstr(r + 1, "_R")) {
+        const char *c = r + 2;
+        while (isdigit((unsigned char)*c))
+            c++;
+        if (c > r + 2 && *c == 'C' && isdigit((unsigned char)c[1]))
+            return true;
+    }
+    return false;
+}
+
+/* The description beside a tile that names it; out stays empty where there is none. */
+static SdmStatus find_beside(SdmContext *ctx, const char *tile, char *out, size_t size)
+{
+    SdmStatus st = SDM_OK;
+    char folder[PATH_BYTES], path[2 * PATH_BYTES], *text = NULL;
+    snprintf(folder, sizeof folder, "%s", CPLGetPath(tile));
+    char **const list = VSIReadDir(*folder ? folder : ".");
+    *out = '\0';
+    for (int i = 0; list && list[i] && !*out; i++) {
+        if (!is_index(list[i]))
+            continue;
+        snprintf(path, sizeof path, "%s%s%s", folder, *folder ? "/" : "", list[i]);
+        TRY(read_text(ctx, path, &text));
+        if (strstr(text, sdm_path_base(tile)))
+            TRY(sdm_format(ctx, out, size, "%s", path));
+        sdm_free(&text);
+    }
+done:
+    sdm_free(&text);
+    CSLDestroy(list);
+    return st;
+}
+
+static SdmStatus find_in_folder(SdmContext *ctx, const char *folder, char *out, size_t size)
+{
+    Found found = {.count = 0};
+    char trimmed[PATH_BYTES];
+    SdmStatus st = sdm_format(ctx, trimmed, sizeof trimmed, "%s", folder);
+    for (size_t n = strlen(trimmed); st == SDM_OK && n > 1 && trimmed[n - 1] == '/'; n--)
+        trimmed[n - 1] = '\0';
+    if (st != SDM_OK)
+        return st;
+    search(trimmed, DEPTH, &found);
+    if (found.count == 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s: a folder without DIM_*.XML (Pleiades, SPOT) and without .TIL (WorldView), expected a product "
+                        "or an image; give the product's folder as it was delivered, or the image file itself (an ASTER "
+                        "scene holds both views, give it alone)",
+                        folder);
+    if (found.count > 1 && found.panchromatic != 1)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: holds %d products, such as %s; give one of these files itself", folder,
+                        found.count, found.first);
+    return sdm_format(ctx, out, size, "%s", found.count > 1 ? found.best : found.first);
+}
+
+SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t size)
+{
+    SdmStatus st = SDM_OK;
+    VSIStatBufL at;
+    const char *const base = sdm_path_base(name);
+    TRY(sdm_format(ctx, out, size, "%s", name));
+    if (VSIStatL(name, &at) != 0)
+        return SDM_OK; /* the caller says so, or GDAL knows the name */
+    if (VSI_ISDIR(at.st_mode)) {
+        TRY(find_in_folder(ctx, name, out, size));
+    } else if (is_tile(base)) {
+        TRY(find_beside(ctx, name, out, size));
+        if (!*out && EQUALN(base, "IMG_", 4))
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: one tile of a product by its name, and no DIM_*.XML beside it lists it; give the product's "
+                            "folder as it was delivered, or rename the file where it is the whole image",
+                            name);
+        if (*out)
+            sdm_log(ctx, SDM_LOG_INFO, 1, "%s is one tile; the whole product is used: %s", name, out);
+        else
+            TRY(sdm_format(ctx, out, size, "%s", name));
+    }
+    if (is_index(sdm_path_base(out)))
+        TRY(check_tiles(ctx, out));
+done:
+    return st;
+}

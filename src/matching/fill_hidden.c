@@ -1,0 +1,107 @@
+/* Gaps along the rows of a surface -> heights of the lower side, of their own match, or between their sides. */
+// SPDX-License-Identifier: Apache-2.0
+#include "matching/fill_hidden.h"
+
+#include <math.h>
+
+enum {
+    SLACK_PX = 3, /* a gap may be so much wider than the step hides: windows lose matches beside it */
+    NARROW_PX = 8 /* widest gap without a step that is interpolated */
+};
+
+/* Pixels x0..x1 - 1 of a row without a match, and the heights of their neighbours. */
+typedef struct Gap {
+    int x0, x1;
+    float left_m, right_m;
+} Gap;
+
+typedef struct Row {
+    float *h_m;
+    uint16_t *flags;
+    int width;
+} Row;
+
+/* The next gap between two valid pixels from column *x on; false: there is none. */
+static bool next_gap(const Row *row, int *x, Gap *g)
+{
+    int i = *x;
+    while (i < row->width && !(row->flags[i] & SDM_QA_VALID))
+        i++;
+    while (i < row->width && (row->flags[i] & SDM_QA_VALID))
+        i++;
+    g->x0 = i;
+    while (i < row->width && !(row->flags[i] & SDM_QA_VALID))
+        i++;
+    g->x1 = *x = i;
+    if (g->x0 >= row->width || i >= row->width)
+        return false;
+    g->left_m = row->h_m[g->x0 - 1];
+    g->right_m = row->h_m[i];
+    return true;
+}
+
+static bool has_no_data(const Row *row, const Gap *g)
+{
+    for (int x = g->x0; x < g->x1; x++)
+        if (row->flags[x] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED))
+            return true;
+    return false;
+}
+
+/* Height of pixel x of a gap.  hidden_px: of its pixels on the lower side are hidden and get that side's height, the
+ * others the higher side's; 0: the nearer side's at a step, else linear between them. */
+static float height_in(const Gap *g, int x, int hidden_px, bool step)
+{
+    const int n = g->x1 - g->x0, i = x - g->x0;
+    const bool left_low = g->left_m < g->right_m;
+    if (hidden_px > 0)
+        return ((left_low ? i : n - 1 - i) < hidden_px) == left_low ? g->left_m : g->right_m;
+    if (step)
+        return 2 * i < n ? g->left_m : g->right_m;
+    return g->left_m + (g->right_m - g->left_m) * (float)(i + 1) / (float)(n + 1);
+}
+
+/* Would ground of the lower side at pixel x lie under the higher side?  Then the left view shows a wall there. */
+static bool is_wall(const SdmMatchSettings *set, const Gap *g, int x)
+{
+    const float slant_px = set->fill_limit.slant_px[0] * fabsf(g->left_m - g->right_m); /* of the higher side */
+    return g->left_m < g->right_m ? (float)x >= (float)g->x1 + slant_px : (float)x <= (float)(g->x0 - 1) + slant_px;
+}
+
+/* The right view sees left pixel u at u + px_per_m h, so pixels vanish where that shrinks: beside one side of a
+ * house only. */
+static void fill_gap(const SdmMatchSettings *set, const Row *row, const Gap *g)
+{
+    const float metre_px = fabsf(set->px_per_m), shrinks_px = (g->left_m - g->right_m) * set->px_per_m,
+                step_px = fabsf(shrinks_px), low = g->left_m < g->right_m ? g->left_m : g->right_m,
+                high = low + step_px / metre_px;
+    const int n = g->x1 - g->x0;
+    const bool hidden = shrinks_px > 1.0f && (float)n <= shrinks_px + (float)SLACK_PX, step = step_px > (float)SLACK_PX,
+               all = isinf(set->fill_limit.rise_m), none = set->fill_limit.rise_m == 0.0f;
+    for (int x = g->x0; x < g->x1; x++) {
+        const bool matched = !(row->flags[x] & (SDM_QA_LEFT_RIGHT | SDM_QA_ISOLATED)) &&
+                             row->h_m[x] >= low - 1.0f / metre_px && row->h_m[x] <= high + 1.0f / metre_px;
+        if (hidden && (row->flags[x] & SDM_QA_LEFT_RIGHT))
+            row->flags[x] = SDM_QA_FOLD;
+        if (none || !(matched || hidden || all || n <= (step ? SLACK_PX : NARROW_PX)))
+            continue;
+        const float h = matched ? row->h_m[x] : height_in(g, x, hidden ? (int)ceilf(shrinks_px) : 0, step);
+        if (step && !matched && h == low && is_wall(set, g, x))
+            continue;
+        row->h_m[x] = h;
+        row->flags[x] = SDM_QA_VALID | SDM_QA_FILLED;
+    }
+}
+
+void sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
+{
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int y = 0; y < s->win.h; y++) {
+        const size_t at = (size_t)y * (size_t)s->win.w;
+        const Row row = {s->h_m + at, s->flags + at, s->win.w};
+        Gap g;
+        for (int x = 0; next_gap(&row, &x, &g);)
+            if (g.x1 - g.x0 <= SDM_FILL_RUN && !has_no_data(&row, &g))
+                fill_gap(in->settings, &row, &g);
+    }
+}

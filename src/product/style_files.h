@@ -1,0 +1,19 @@
+/* Statistics of a DEM and the layout of its QA raster -> files that make a GIS show them with the report's colours and
+ * words: layer styles of QGIS, and the band "reason" as a raster with colour table, categories and attribute table. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_STYLE_FILES_H
+#define SDM_STYLE_FILES_H
+
+#include "core/text.h"
+#include "product/dem_stats.h"
+#include "product/qa_raster.h"
+
+/* Each adds a whole file; failures stay in out->st.  A layer style of QGIS (QML) for a raster: */
+void sdm_style_dem(SdmText *out, const SdmDemStats *stats); /* the ramp of the relief, 1 % to 99 % quantile */
+void sdm_style_qa(SdmText *out, const SdmQaLayout *layout); /* the band "reason" */
+void sdm_style_change(SdmText *out, double limit_m);        /* the map of change, -limit_m..limit_m */
+
+/* A virtual raster (VRT) of the band "reason".  qa: name of the QA raster's file, in the same folder. */
+void sdm_reason_raster(SdmText *out, const SdmGrid *grid, const SdmQaLayout *layout, const char *qa);
+
+#endif

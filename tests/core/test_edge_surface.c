@@ -1,0 +1,126 @@
+/* Filters that keep discontinuities, and the fill of what a step hides: laws on rows and blocks made by hand. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+#include "matching/edge_filters.h"
+#include "matching/fill_hidden.h"
+
+#include <math.h>
+
+enum { W = 64, H = 48 };
+
+static SdmContext *ctx;
+
+/* A block with a step of 5 px at column W / 2 and noise of +-0.3 px. */
+static SdmEdgeBlock stepped(void)
+{
+    SdmEdgeBlock b;
+    assert_int_equal(sdm_edge_block_open(ctx, W, H, &b), SDM_OK);
+    for (int i = 0; i < W * H; i++) {
+        b.place_px[i] = (i % W < W / 2 ? 0.0f : 5.0f) + 0.3f * (float)((i * 7 + i / W * 5) % 3 - 1);
+        b.flags[i] = SDM_QA_VALID;
+        b.score[i] = 200;
+    }
+    return b;
+}
+
+static void noise_goes_and_the_step_stays(void **state)
+{
+    (void)state;
+    SdmEdgeBlock b = stepped();
+    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &b), SDM_OK);
+    for (int y = 8; y < H - 8; y++)
+        for (int x = 8; x < W - 8; x++)
+            assert_true(fabsf(b.place_px[y * W + x] - (x < W / 2 ? 0.0f : 5.0f)) < 0.15f);
+    sdm_edge_block_close(&b);
+}
+
+/* 16 pixels are too few to be a piece of surface, 36 are enough. */
+static void small_pieces_are_taken_off(void **state)
+{
+    (void)state;
+    for (int side = 4; side <= 6; side += 2) {
+        SdmEdgeBlock b = stepped();
+        for (int y = 20; y < 20 + side; y++)
+            for (int x = 12; x < 12 + side; x++)
+                b.place_px[y * W + x] = 9.0f;
+        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &b), SDM_OK);
+        assert_int_equal(b.flags[(20 + side / 2) * W + 12 + side / 2], side == 4 ? SDM_QA_ISOLATED : SDM_QA_VALID);
+        sdm_edge_block_close(&b);
+    }
+}
+
+/* A row: ground of 10 m, a gap of `gap` pixels whose views disagree, a roof of `roof` m; fill with the settings. */
+static void fill_row(const SdmMatchSettings *set, float roof, int gap, bool mirrored, uint16_t *flags, float *h)
+{
+    const SdmMatchInput in = {.settings = set};
+    SdmSurface s = {.win = {.w = W, .h = 1}, .h_m = h, .flags = flags};
+    for (int x = 0; x < W; x++) {
+        const int i = mirrored ? W - 1 - x : x;
+        h[i] = x < 30 ? 10.0f : x < 30 + gap ? 99.0f : roof;
+        flags[i] = x >= 30 && x < 30 + gap ? SDM_QA_LEFT_RIGHT : SDM_QA_VALID;
+    }
+    sdm_fill_hidden(ctx, &in, &s);
+}
+
+/* With parallax towards +u, ground to the right of a roof is hidden, not to its left; a left view from the side shows
+ * the wall instead. */
+static void hidden_ground_is_low(void **state)
+{
+    (void)state;
+    uint16_t flags[W];
+    float h[W];
+    const float gentle = 0.2f;
+    const SdmMatchSettings set = {.px_per_m = 1.0f, .fill_limit.rise_m = gentle},
+                           none = {.px_per_m = 1.0f, .fill_limit.rise_m = 0.0f},
+                           wall = {.px_per_m = 1.0f, .fill_limit = {.rise_m = gentle, .slant_px = {1.0f, 0.0f}}};
+    fill_row(&set, 20.0f, 9, true, flags, h);
+    for (int i = W - 39; i < W - 30; i++) {
+        assert_int_equal(flags[i], SDM_QA_VALID | SDM_QA_FILLED);
+        assert_true(h[i] == 10.0f);
+    }
+    fill_row(&none, 20.0f, 9, true, flags, h); /* the reason is told, nothing is filled */
+    assert_int_equal(flags[W - 35], SDM_QA_FOLD);
+    fill_row(&set, 20.0f, 9, false, flags, h); /* the step opens: nobody knows */
+    assert_int_equal(flags[34], SDM_QA_LEFT_RIGHT);
+    fill_row(&set, 20.0f, 20, true, flags, h); /* wider than what the step hides */
+    assert_int_equal(flags[W - 40], SDM_QA_LEFT_RIGHT);
+    fill_row(&wall, 20.0f, 9, true, flags, h); /* ground there would lie under the roof */
+    assert_int_equal(flags[W - 35], SDM_QA_FOLD);
+}
+
+static void narrow_gaps_are_interpolated(void **state)
+{
+    (void)state;
+    uint16_t flags[W];
+    float h[W];
+    const SdmMatchSettings gentle = {.px_per_m = 1.0f, .fill_limit.rise_m = 0.2f},
+                           all = {.px_per_m = 1.0f, .fill_limit.rise_m = INFINITY};
+    fill_row(&gentle, 11.0f, 7, false, flags, h);
+    assert_int_equal(flags[33], SDM_QA_VALID | SDM_QA_FILLED);
+    assert_true(fabsf(h[33] - 10.5f) < 1e-5f);
+    fill_row(&gentle, 11.0f, 12, false, flags, h);
+    assert_int_equal(flags[33], SDM_QA_LEFT_RIGHT);
+    fill_row(&all, 11.0f, 12, false, flags, h);
+    assert_int_equal(flags[33], SDM_QA_VALID | SDM_QA_FILLED);
+}
+
+static int open_context(void **state)
+{
+    (void)state;
+    return sdm_open(&ctx, NULL) == SDM_OK ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    sdm_close(&ctx);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(noise_goes_and_the_step_stays), cmocka_unit_test(small_pieces_are_taken_off),
+        cmocka_unit_test(hidden_ground_is_low), cmocka_unit_test(narrow_gaps_are_interpolated)};
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+"""Addresses of the web in the place of files, for reading and for writing; names of outputs; a scene's name and time."""
+# fault_address.py STEREODEM SOURCE_FOLDER
+# SPDX-License-Identifier: Apache-2.0
+import glob
+import http.server
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import zipfile
+
+import fault_base as base
+
+
+class Server(http.server.SimpleHTTPRequestHandler):
+    """The folder of the test, in parts as web servers of images give it."""
+
+    protocol_version = "HTTP/1.1"
+    ranges = True
+
+    def do_GET(self):
+        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        path = self.path.lstrip("/")
+        if not (self.ranges and asked and os.path.isfile(path)):
+            super().do_GET()
+            return
+        data = base.content(path)
+        first, last = int(asked[1]), min(int(asked[2] or len(data)), len(data) - 1)
+        self.send_response(206 if first < len(data) else 416)
+        part = data[first:last + 1]
+        self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
+        self.send_header("Content-Length", str(len(part)))
+        self.end_headers()
+        self.wfile.write(part)
+
+    def log_message(self, *_):
+        pass
+
+
+class Whole(Server):
+    ranges = False
+
+
+def serve(kind):
+    """Its address, and a server that stops with the test."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    server.handle_error = lambda *_: None  # who has read enough closes the line
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}"
+
+
+def reading(bench):
+    web, whole = serve(Server), serve(Whole)
+    bench.make("run", "-q", "pair/left.tif", "pair/right.tif", "-o", "disk.tif")
+    done = bench.call("run", "-q", f"{web}/pair/left.tif", f"{web}/pair/right.tif", "-o", "web.tif")
+    if "without that virtual file system" in done.stderr:
+        print("SKIPPED: GDAL without curl")
+        return
+    bench.check("a pair from the web", done.returncode == 0 and base.content("web.tif") == base.content("disk.tif"), done.stderr)
+    for words in (("info", f"{web}/scene.zip"), ("info", "scene.zip")):
+        done = bench.call(*words, "--log", "json")
+        bench.check(words[1], done.returncode == 0 and json.loads(done.stdout.split("\n")[-2])["sensor"] == "aster", done.stderr)
+    bench.make("plan", "-q", f"{web}/pair/left.tif", f"{web}/pair/right.tif", "-o", "job")
+    bench.make("tile", "-q", "job", "0")
+    bench.make("merge", "-q", "job")
+    bench.check("a job from the web", base.content("job/dem/left.tif") == base.content("disk.tif"))
+    for name in ("web", "disk"):
+        base.sweep(f"{name}.tif")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        silent = f"http://127.0.0.1:{free.getsockname()[1]}"
+    bench.refuse("nothing there", 1, [f"{web}/absent.zip", "check the address"], f"{web}/absent.zip", "-o", "o.tif")
+    bench.refuse("nobody there", 1, [f"{silent}/a.tif", "check the address"], f"{silent}/a.tif", f"{silent}/b.tif", "-o", "o.tif")
+    bench.refuse("a server that gives files whole", 1, ["/pair/", "Range"], f"{whole}/pair/left.tif", f"{whole}/pair/right.tif",
+                 "-o", "o.tif")
+    if sample(bench):
+        shutil.copy(sample(bench), "scene.hdf")
+        bench.refuse("HDF4 from the web", 1, [f"{web}/scene.hdf", "fetch it first"], f"{web}/scene.hdf", "-o", "o.tif")
+
+
+def writing(bench):
+    for where in ("/vsimem/o.tif", "/vsis3/bucket/o.tif", "s3://bucket/o.tif", "https://host/o.tif"):
+        words = [where, "not written to", "on a disk"]
+        bench.refuse(f"run to {where}", 2, words, "scene.zip", "-o", where)
+        bench.refuse(f"plan to {where}", 2, words, "scene.zip", "-o", where, command="plan")
+        bench.refuse(f"stack to {where}", 2, words, "truth.tif", "again.tif", "-o", where, command="stack")
+        bench.refuse(f"match to {where}", 2, words, "pair/left.tif", "pair/right.tif", "-o", where, command="match")
+    for name in ("o", "o.png", "o.d/p", "-", ".tif"):
+        bench.refuse(f"-o {name}", 2, [f"-o {name}", ".tif"], "scene.zip", "-o", name)
+    for srs in ("EPSG:4326x", "EPSG:", "EPSG:32631 32632", "epsg:0x1", "ESRI:54009;"):
+        bench.refuse(f"--t_srs {srs}", 2, [srs, "expected for example EPSG:32631"], "scene.zip", "-o", "o.tif", "--t_srs", srs)
+
+
+def sample(bench):
+    return next(iter(glob.glob(f"{bench.source}/sampledata/*.hdf")), None)
+
+
+def identity(bench):
+    """A link has the name and time of what it leads to; a time that is none is not believed."""
+    if not sample(bench):
+        print("SKIPPED: no HDF sample")
+        return
+
+    def told(name):
+        found = json.loads(bench.call("info", name, "--log", "json").stdout.split("\n")[-2])
+        return found["id"], found["time_utc"]
+
+    os.symlink(sample(bench), "link.hdf")
+    bench.check("a link", told("link.hdf") == ("AST_L1A_00401012001180005_sim", "2001-01-01T18:00:05Z"), str(told("link.hdf")))
+    shutil.copy(sample(bench), "plain.hdf")
+    bench.check("a copy", told("plain.hdf") == ("plain", ""), str(told("plain.hdf")))
+    for digits, time in (("01012001180099", ""), ("01012001240000", ""), ("02302001180000", ""), ("02292000180000", "2000-02-29T18:00:00Z"),
+                         ("02291900180000", ""), ("13012001180000", ""), ("12312016235960", "2016-12-31T23:59:60Z")):
+        name = f"AST_L1A_004{digits}_x.hdf"
+        os.rename("plain.hdf", name)
+        bench.check(digits, told(name) == (name[:-4], time), str(told(name)))
+        os.rename(name, "plain.hdf")
+    for date, time in (("2012-02-30 10:11:12", ""), ("2012-02-29 10:11:12.345", "2012-02-29T10:11:12Z"), ("2012-02-29 10:11:99", ""),
+                       ("yesterday", "")):
+        with open("pair/left_view.vrt", "w", encoding="utf-8") as file:
+            file.write(base.content("pair/plain.vrt").decode().replace(
+                "<VRTRasterBand", f'<Metadata domain="IMAGERY"><MDI key="ACQUISITIONDATETIME">{date}</MDI></Metadata><VRTRasterBand', 1))
+        done = bench.call("info", "pair/left_view.vrt", "pair/right.tif", "--log", "json")
+        found = json.loads(done.stdout.split("\n")[-2]).get("time_utc", done.stderr)
+        bench.check(date, found == time and ("which is none" in done.stdout + done.stderr) == (not time), done.stdout + done.stderr)
+
+
+def address(bench):
+    os.environ["no_proxy"] = "127.0.0.1"
+    base.simulate(bench, "pair", "rpc", side=300)
+    base.simulate(bench, "scene", "aster", "--lon", "7", "--lat", "45", side=240)
+    for name in ("truth.tif", "again.tif"):
+        shutil.copy("scene/truth.tif", name)
+    with zipfile.ZipFile("scene.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(glob.glob("scene/AST_*")):
+            archive.write(path, os.path.basename(path))
+    subprocess.run(["gdal_translate", "-q", "-of", "VRT", "left.tif", "plain.vrt"], cwd="pair", check=True, stdout=subprocess.DEVNULL)
+    reading(bench)
+    writing(bench)
+    identity(bench)
+
+
+base.test(address)
