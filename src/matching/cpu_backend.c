@@ -266,8 +266,8 @@ static SdmStatus ray_error(void *state, const SdmPass *pass)
     TRY(sdm_alloc_raw(p->ctx, &p->score0, n, 1, "scores"));
     TRY(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
     TRY(sdm_level_ray_error(p->ctx, &p->task, pass, p->ray_error_px, p->score0));
-    for (size_t i = 0; i < n && p->in->settings->semi_global; i++) /* of hidden ground: no error of the cameras */
-        if (!(p->surface.flags[i] & SDM_QA_VALID))
+    for (size_t i = 0; i < n && p->in->settings->semi_global; i++) /* no matches: no error of the cameras */
+        if ((p->surface.flags[i] & (SDM_QA_VALID | SDM_QA_FILLED)) != SDM_QA_VALID)
             p->ray_error_px[i] = NAN;
 done:
     return st;

@@ -61,11 +61,14 @@ static float height_in(const Gap *g, int x, int hidden_px, bool step)
     return g->left_m + (g->right_m - g->left_m) * (float)(i + 1) / (float)(n + 1);
 }
 
-/* Would ground of the lower side at pixel x lie under the higher side?  Then the left view shows a wall there. */
-static bool is_wall(const SdmMatchSettings *set, const Gap *g, int x)
+/* Would ground of the lower side at pixel x lie under the higher side?  Then the left view shows a wall there.  Its
+ * height's share of the step, 0..1; none of it: negative. */
+static float wall_share(const SdmMatchSettings *set, const Gap *g, int x)
 {
-    const float slant_px = set->fill_limit.slant_px[0] * fabsf(g->left_m - g->right_m); /* of the higher side */
-    return g->left_m < g->right_m ? (float)x >= (float)g->x1 + slant_px : (float)x <= (float)(g->x0 - 1) + slant_px;
+    const float slant_px = set->fill_limit.slant_px[0] * fabsf(g->left_m - g->right_m), /* of the higher side */
+                way = g->left_m < g->right_m ? (float)(g->x1 - x) : (float)(x - (g->x0 - 1)),
+                length = g->left_m < g->right_m ? -slant_px : slant_px;
+    return way <= length ? 1.0f - way / (length + 1.0f) : -1.0f;
 }
 
 /* The right view sees left pixel u at u + px_per_m h, so pixels vanish where that shrinks: beside one side of a
@@ -85,9 +88,11 @@ static void fill_gap(const SdmMatchSettings *set, const Row *row, const Gap *g)
             row->flags[x] = SDM_QA_FOLD;
         if (none || !(matched || hidden || all || n <= (step ? SLACK_PX : NARROW_PX)))
             continue;
-        const float h = matched ? row->h_m[x] : height_in(g, x, hidden ? (int)ceilf(shrinks_px) : 0, step);
-        if (step && !matched && h == low && is_wall(set, g, x))
+        float h = matched ? row->h_m[x] : height_in(g, x, hidden ? (int)ceilf(shrinks_px) : 0, step);
+        const float wall = step && !matched && h == low ? wall_share(set, g, x) : -1.0f;
+        if (wall >= 0.0f && none)
             continue;
+        h += wall >= 0.0f ? wall * (high - low) : 0.0f;
         row->h_m[x] = h;
         row->flags[x] = SDM_QA_VALID | SDM_QA_FILLED;
     }

@@ -12,7 +12,8 @@ enum {
     SIDE =
         16, /* pixels a side of a patch, at most: all of a patch is placed for each sub-block that it meets */
     UNIT = SDM_GRIDDING_UNIT,
-    HEIGHT_UNIT = SDM_GRIDDING_HEIGHT_UNIT
+    HEIGHT_UNIT = SDM_GRIDDING_HEIGHT_UNIT,
+    ONE_SIDE = INT32_MAX
 };
 
 typedef SdmGriddingPatch Patch;
@@ -23,6 +24,9 @@ typedef struct Cell { /* sums of one cell: a cache line */
 
 typedef struct Sums { /* of a sub-block: SUB x SUB each */
     Cell cell[SUB * SUB];
+    Cell upper[SUB * SUB];   /* of the points above the mean, in cells that have two sides */
+    int32_t mean[SUB * SUB]; /* height, 1/256 m, of a cell that has two sides, else ONE_SIDE */
+    bool second;             /* the points come for the second time, for `upper` */
     int32_t count[SUB * SUB], refused[SUB * SUB]; /* pixels in the cell: with a height; too steep to be filled */
     uint16_t reasons[SUB * SUB];
 } Sums;
@@ -181,6 +185,72 @@ static inline void set_values(const SdmFineResult *f, size_t i, int32_t h, int32
     value[7] = seen & f->left[i];
 }
 
+/* ---- cells at a step: two sides ---- */
+
+/* Cells that hold points of both sides of a step; returns whether there are any. */
+static bool find_steps(const Work *w, int cols, int rows, Sums *s)
+{
+    const double limit = w->s.g->step_m * (HEIGHT_UNIT / 4) / 2.0; /* of the standard deviation, 1/64 m */
+    bool any = false;
+    for (int y = 0; y < rows && limit > 0.0; y++)
+        for (int x = 0; x < cols; x++) {
+            const size_t i = (size_t)(y * SUB + x);
+            const Cell *const cell = &s->cell[i];
+            const double weight = (double)cell->weight, mean = (double)cell->height / weight, m4 = mean * 0.25;
+            s->mean[i] = ONE_SIDE;
+            if (cell->weight < w->s.least || !((double)cell->square / weight - m4 * m4 > limit * limit))
+                continue;
+            s->mean[i] = (int32_t)floor(mean);
+            any = true;
+        }
+    return any;
+}
+
+/* Add a point to the upper sides of the cells around it. */
+static void add_upper(const SdmSpread *spread, const SdmSpreadPoint *p, Sums *s)
+{
+    const int reach = (spread->radius + UNIT / 2) / UNIT, x = p->x >> 8, y = p->y >> 8;
+    for (int j = y - reach > 0 ? y - reach : 0; j <= y + reach && j < spread->rows; j++)
+        for (int i = x - reach > 0 ? x - reach : 0; i <= x + reach && i < spread->cols; i++) {
+            const int at = j * SUB + i, dx = abs(i * UNIT + UNIT / 2 - p->x), dy = abs(j * UNIT + UNIT / 2 - p->y);
+            if (p->value[1] <= s->mean[at] || dx > spread->radius || dy > spread->radius)
+                continue;
+            const int64_t weight = spread->table[dx] * spread->table[dy] >> 10;
+            Cell *const to = &s->upper[at];
+            to->weight += weight;
+            to->height += weight * p->value[1];
+            to->square += weight * p->value[2] * p->value[2];
+            to->score += weight * p->value[3];
+            to->gap += weight * p->value[4];
+            to->filled += weight * p->value[5];
+        }
+}
+
+static void add_points(const Work *w, const SdmSpread *spread, const SdmSpreadPoint *p, int count, Sums *s)
+{
+    if (!s->second)
+        w->s.g->kernels->spread_points(spread, p, count);
+    for (int i = 0; i < count && s->second; i++)
+        if (p[i].value[0])
+            add_upper(spread, &p[i], s);
+}
+
+/* The side of a cell that most of its points belong to. */
+static Cell heavier_side(const Sums *s, size_t i)
+{
+    const Cell all = s->cell[i], upper = s->upper[i];
+    if (!s->second || s->mean[i] == ONE_SIDE)
+        return all;
+    if (2 * upper.weight >= all.weight)
+        return upper;
+    return (Cell){.weight = all.weight - upper.weight,
+                  .height = all.height - upper.height,
+                  .square = all.square - upper.square,
+                  .score = all.score - upper.score,
+                  .gap = all.gap - upper.gap,
+                  .filled = all.filled - upper.filled};
+}
+
 /* ---- ground that a step hides from the left view ---- */
 
 enum { LEAST_HIDDEN = 2 /* px of ground between two neighbours */ };
@@ -189,6 +259,7 @@ enum { LEAST_HIDDEN = 2 /* px of ground between two neighbours */ };
 typedef struct Hidden {
     const Work *w;
     const SdmSpread *spread;
+    Sums *sums;
     int32_t from[2]; /* of the patch's positions: the sub-block's corner */
     float pixel;     /* of ground, 1/256 cell */
 } Hidden;
@@ -222,7 +293,7 @@ static void add_hidden(const Hidden *g, const Neighbours *n)
         point[k].y = n->at[low][1] + g->from[1] + round_half_up(step[1] * (float)(k + 1));
         memcpy(point[k].value, value, sizeof value);
     }
-    g->w->s.g->kernels->spread_points(g->spread, point, pixels - 1);
+    add_points(g->w, g->spread, point, pixels - 1, g->sums);
 }
 
 /* Of row v of a patch: between each pixel and the next one of the row, and the one below. */
@@ -279,7 +350,7 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
             point[count].x = px;
             point[count].y = py;
             set_values(f, i, h[k], gap[k], point[count++].value);
-            if (px < 0 || py < 0 || px >= cols * UNIT || py >= rows * UNIT)
+            if (s->second || px < 0 || py < 0 || px >= cols * UNIT || py >= rows * UNIT)
                 continue;
             const size_t c = (size_t)((py / UNIT) * SUB + px / UNIT);
             s->count[c] += flags & SDM_QA_VALID;
@@ -287,10 +358,10 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
             s->reasons[c] = (uint16_t)(s->reasons[c] | (flags & ~(SDM_QA_VALID | SDM_QA_FILLED)));
         }
     }
-    const Hidden hidden = {w, &spread, {dx, dy}, (float)(w->s.g->gsd_m / w->s.g->spacing_m) * (float)UNIT};
+    const Hidden hidden = {w, &spread, s, {dx, dy}, (float)(w->s.g->gsd_m / w->s.g->spacing_m) * (float)UNIT};
     for (int v = p->v0; v < p->v1 && w->s.g->hidden_px > 0; v++)
         add_hidden_row(&hidden, p, v);
-    w->s.g->kernels->spread_points(&spread, point, count);
+    add_points(w, &spread, point, count, s);
 }
 
 /* The pixels of a patch lie in short rows of several rasters, which the processor does not prefetch. */
@@ -311,8 +382,7 @@ static void fetch_patch(const Work *w, const Patch *p)
 
 static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, size_t out)
 {
-    const Cell *const cell = &s->cell[i];
-    const double weight = (double)cell->weight;
+    const Cell *const cell = &s->cell[i], side = heavier_side(s, i);
     const bool valid = cell->weight >= w->s.least && s->refused[i] <= s->count[i];
     b->height_m[out] = b->score[out] = b->ray_error_m[out] = b->spread_m[out] = b->ortho[out] = NAN;
     b->count[out] = (uint16_t)(s->count[i] > 65535 ? 65535 : s->count[i]);
@@ -324,33 +394,43 @@ static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, siz
         b->mask[out] = s->reasons[i] ? s->reasons[i] : none;
         return;
     }
-    const double mean = (double)cell->height / weight, m4 = mean * 0.25;
-    const double var = (double)cell->square / weight - m4 * m4;
+    const double weight = (double)side.weight, mean = (double)side.height / weight, m4 = mean * 0.25;
+    const double var = (double)side.square / weight - m4 * m4;
     b->height_m[out] = (float)(mean / HEIGHT_UNIT);
-    b->score[out] = (float)((double)cell->score / weight / 250.0);
-    b->ray_error_m[out] = (float)((double)cell->gap / weight / 1024.0 * w->s.g->ray_error_m_per_px);
+    b->score[out] = (float)((double)side.score / weight / 250.0);
+    b->ray_error_m[out] = (float)((double)side.gap / weight / 1024.0 * w->s.g->ray_error_m_per_px);
     b->spread_m[out] = var > 0.0 ? (float)(sqrt(var) / 64.0) : 0.0f;
-    b->mask[out] = (uint16_t)(SDM_QA_VALID | (2 * cell->filled > cell->weight ? SDM_QA_FILLED : 0));
+    b->mask[out] = (uint16_t)(SDM_QA_VALID | (2 * side.filled > side.weight ? SDM_QA_FILLED : 0));
+}
+
+static void add_patches(const Work *w, const int32_t *list, int64_t count, const int64_t corner[2], int cols, int rows,
+                        Sums *s)
+{
+    Patch p, next;
+    if (count > 0)
+        take_patch(w, list[0], &next);
+    for (int64_t k = 0; k < count; k++) {
+        p = next;
+        if (k + 1 < count) {
+            take_patch(w, list[k + 1], &next);
+            fetch_patch(w, &next);
+        }
+        add_patch(w, &p, corner[0], corner[1], cols, rows, s);
+    }
 }
 
 static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, int64_t end, Sums *s)
 {
     SdmBlock *const b = w->block;
-    const int64_t x0 = (int64_t)(sub % w->subs_x) * SUB, y0 = (int64_t)(sub / w->subs_x) * SUB;
+    const int64_t x0 = (int64_t)(sub % w->subs_x) * SUB, y0 = (int64_t)(sub / w->subs_x) * SUB,
+                  corner[2] = {b->col0 + x0, b->row0 + y0};
     const int cols = (int)(b->w - x0 < SUB ? b->w - x0 : SUB),
               rows = (int)(b->h - y0 < SUB ? b->h - y0 : SUB);
     memset(s, 0, sizeof *s);
-    Patch p, next;
-    if (begin < end)
-        take_patch(w, list[begin], &next);
-    for (int64_t k = begin; k < end; k++) {
-        p = next;
-        if (k + 1 < end) {
-            take_patch(w, list[k + 1], &next);
-            fetch_patch(w, &next);
-        }
-        add_patch(w, &p, b->col0 + x0, b->row0 + y0, cols, rows, s);
-    }
+    add_patches(w, list + begin, end - begin, corner, cols, rows, s);
+    s->second = find_steps(w, cols, rows, s);
+    if (s->second)
+        add_patches(w, list + begin, end - begin, corner, cols, rows, s);
     for (int y = 0; y < rows; y++)
         for (int x = 0; x < cols; x++)
             finish_cell(w, s, (size_t)(y * SUB + x), b, (size_t)((y0 + y) * b->w + x0 + x));

@@ -20,15 +20,18 @@ typedef struct SdmGridding {
     double sharpest;        /* least sigma of the weights, cells */
     int hidden_px;          /* ground up to so many pixels wide that a step hides from the left view gets the lower
                                side's height; at most SDM_HIDDEN_ALL; 0: none */
+    double step_m;          /* a cell whose heights have half of this as standard deviation or more lies at a step and gets the
+                               mean of the side that most of its points belong to; 0: the mean of all */
     double ray_error_m_per_px; /* ray intersection error in metres for a pixel of v residual */
 } SdmGridding;
 
 /* Sigma of the weights where pixels show edges, and elsewhere, cells. */
-enum { SDM_HIDDEN_GENTLE = 8, SDM_HIDDEN_ALL = 64 }; /* with --fill gentle and all */
+enum { SDM_HIDDEN_GENTLE = 16, SDM_HIDDEN_ALL = 64 }; /* with --fill gentle and all */
 #define SDM_GRIDDING_SHARP 0.45
 #define SDM_GRIDDING_SMOOTH 0.6
 
-/* A cell has no height where its points have less than a quarter of the full weight, or where more of the pixels that
+/* A cell has no height where its points have less than a quarter of the full weight (where hidden ground is filled 0.15,
+ * with SDM_HIDDEN_ALL 0.001), or where more of the pixels that
  * lie in it were refused by sdm_accept_filled() than have a height. */
 
 /* Add the points of `fine` (level 0; ray intersection errors within +-2 px) to `block` (arrays allocated,

@@ -4,6 +4,12 @@
 
 #include <math.h>
 
+/* Weight that a cell with a height has at least, of the full weight. */
+static double least_share(const SdmGridding *g)
+{
+    return g->hidden_px == 0 ? 0.25 : g->hidden_px < SDM_HIDDEN_ALL ? 0.15 : 0.001;
+}
+
 void sdm_gridding_setup(const SdmGridding *g, const SdmWindow *win, SdmGriddingSetup *w)
 {
     w->g = g;
@@ -18,7 +24,7 @@ void sdm_gridding_setup(const SdmGridding *g, const SdmWindow *win, SdmGriddingS
     }
     const double full =
         2.0 * 3.14159265358979 * sigma * sigma * (g->spacing_m / g->gsd_m) * (g->spacing_m / g->gsd_m);
-    w->least = (int64_t)(0.25 * full * 16384.0);
+    w->least = (int64_t)(least_share(g) * full * 16384.0);
     w->i0 = (win->u0 - g->lattice->u0) / g->lattice->step;
     w->j0 = (win->v0 - g->lattice->v0) / g->lattice->step;
     w->nu = (win->w + g->lattice->step - 1) / g->lattice->step;

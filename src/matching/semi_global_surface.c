@@ -5,7 +5,7 @@
 #include "core/arena.h"
 #include "core/math.h"
 #include "instruction_set.h"
-#include "matching/edge_filters.h"
+#include "matching/plain_areas.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -279,6 +279,18 @@ static void take_places(const Work *w, const Block *b)
     }
 }
 
+static SdmStatus place_plain_areas(const Work *w, const Block *b, SdmEdgeBlock *edge)
+{
+    const size_t at = (size_t)(b->ey + b->v.begin) * (size_t)w->s->win.w + (size_t)b->ex;
+    const int last = b->v.first + b->v.labels - 1, most = -b->v.first > last ? -b->v.first : last,
+              after = w->s->win.w - b->ex - b->v.width; /* what lies further depends on the window */
+    const SdmPlainViews views = {.left = w->task->left + at, .right = w->task->right + at, .stride = w->s->win.w,
+                                 .before = b->ex < most ? b->ex : most, .after = after < most ? after : most,
+                                 .base_m = w->base_m + at, .px_per_m = w->in->settings->px_per_m, .first = b->v.first,
+                                 .labels = b->v.labels};
+    return sdm_plain_areas(w->ctx, &views, edge);
+}
+
 /* Places of the pixels wanted -> heights: the right pixel x + d was sampled at the base's height there. */
 static SdmStatus set_heights(const Work *w, const Block *b)
 {
@@ -355,6 +367,8 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
     TRY(sdm_edge_block_open(w->ctx, b.v.width, b.v.end - b.v.begin, &b.edge));
     take_places(w, &b);
     sdm_volume_close(&b.v);
+    if (w->in->settings->fill_limit.rise_m > 0.0f)
+        TRY(place_plain_areas(w, &b, &b.edge));
     TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels, &b.edge));
     TRY(set_heights(w, &b));
 done:

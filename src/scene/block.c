@@ -178,6 +178,8 @@ static int hidden_px(const SdmMatchSettings *set)
     return !set->semi_global || !(rise_m > 0.0f) ? 0 : isinf(rise_m) ? SDM_HIDDEN_ALL : SDM_HIDDEN_GENTLE;
 }
 
+#define STEP_PX 2.0f /* parallax between the two sides of a cell */
+
 /* Parameters of stage 8. */
 static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, const SdmLattice *lattice)
 {
@@ -191,6 +193,7 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
                          .gsd_m = p->frame.gsd_m,
                          .sharpest = p->settings.semi_global ? SDM_GRIDDING_SHARP : SDM_GRIDDING_SMOOTH,
                          .hidden_px = hidden_px(&p->settings),
+                         .step_m = p->settings.semi_global ? STEP_PX / fabsf(p->settings.px_per_m) : 0.0,
                          .scale = scale,
                          .offset = offset,
                          .ray_error_m_per_px = p->frame.gsd_m};

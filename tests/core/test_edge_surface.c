@@ -3,6 +3,7 @@
 #include "kernel_cases.h"
 #include "matching/edge_filters.h"
 #include "matching/fill_hidden.h"
+#include "matching/plain_areas.h"
 
 #include <math.h>
 
@@ -45,6 +46,75 @@ static void small_pieces_are_taken_off(void **state)
                 b.place_px[y * W + x] = 9.0f;
         assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &b), SDM_OK);
         assert_int_equal(b.flags[(20 + side / 2) * W + 12 + side / 2], side == 4 ? SDM_QA_ISOLATED : SDM_QA_VALID);
+        sdm_edge_block_close(&b);
+    }
+}
+
+/* Both views of a ground with texture and a roof of 24 x 20 px, on columns MARGIN.. of rows of VIEW samples: the right view
+ * shows the ground at the same place and the roof 6 px further.  noise: 1 white noise on the roof, 0 a slow wave. */
+enum { MARGIN = 12, VIEW = W + 2 * MARGIN, ROOF_X = 20, ROOF_Y = 14, ROOF_PX = 6 };
+
+static uint32_t mixed(uint32_t i)
+{
+    i = (i ^ 61u ^ i >> 16) * 9u;
+    i = (i ^ i >> 4) * 0x27d4eb2du;
+    return i ^ i >> 15;
+}
+
+static void town_views(bool noise, int16_t *left, int16_t *right)
+{
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < VIEW; x++)
+            left[y * VIEW + x] = right[y * VIEW + x] = (int16_t)(mixed((uint32_t)(y * VIEW + x)) % 600);
+    for (int y = ROOF_Y; y < ROOF_Y + 20; y++)
+        for (int x = 0; x < 24; x++)
+            for (int side = 0; side < 2; side++) {
+                const int at = y * VIEW + MARGIN + ROOF_X + x + side * ROOF_PX;
+                const uint32_t i = (uint32_t)(at + side * W * VIEW);
+                (side ? right : left)[at] = (int16_t)(-500 + (noise ? (int)(mixed(i) % 21) - 10 : (x + y) % 24));
+            }
+}
+
+/* A roof without texture gets the place of its outline, what has a match there keeps it; ground keeps its own; texture of
+ * weak contrast is left to its matches. */
+static void plain_roofs_have_a_place(void **state)
+{
+    (void)state;
+    static int16_t left[VIEW * H], right[VIEW * H];
+    static float base_m[VIEW * H];
+    for (int noise = 0; noise < 2; noise++) {
+        SdmEdgeBlock b;
+        assert_int_equal(sdm_edge_block_open(ctx, W, H, &b), SDM_OK);
+        for (int i = 0; i < W * H; i++) {
+            b.place_px[i] = 0.1f;
+            b.flags[i] = (uint16_t)(i % 3 ? SDM_QA_VALID : SDM_QA_LEFT_RIGHT);
+            b.score[i] = 100;
+        }
+        const int middle = (ROOF_Y + 10) * W + ROOF_X + 12;
+        b.place_px[middle] = 6.3f;
+        b.flags[middle] = SDM_QA_VALID;
+        town_views(noise, left, right);
+        const SdmPlainViews views = {.left = left + MARGIN, .right = right + MARGIN, .stride = VIEW, .before = MARGIN,
+                                     .after = MARGIN, .base_m = base_m, .px_per_m = 1.0f, .first = -10, .labels = 21};
+        assert_int_equal(sdm_plain_areas(ctx, &views, &b), SDM_OK);
+        for (int y = 0; y < H; y++)
+            for (int x = 0; x < W; x++) {
+                const int i = y * W + x;
+                const bool roof = x >= ROOF_X && x < ROOF_X + 24 && y >= ROOF_Y && y < ROOF_Y + 20 && noise;
+                const int aside = x < ROOF_X + 2 || x >= ROOF_X + 22, above = y < ROOF_Y + 2 || y >= ROOF_Y + 18;
+                if (roof && aside && above)
+                    continue; /* its corners */
+                if (i == middle) {
+                    assert_true(fabsf(b.place_px[i] - 6.3f) < 1e-6f);
+                } else if (roof) {
+                    assert_true(fabsf(b.place_px[i] - ROOF_PX) < 0.5f);
+                    assert_int_equal(b.flags[i], SDM_QA_VALID | SDM_QA_FILLED);
+                    assert_true(b.score[i] > 225);
+                } else {
+                    assert_true(fabsf(b.place_px[i] - 0.1f) < 1e-6f);
+                    assert_int_equal(b.flags[i], i % 3 ? SDM_QA_VALID : SDM_QA_LEFT_RIGHT);
+                }
+            }
         sdm_edge_block_close(&b);
     }
 }
@@ -121,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(noise_goes_and_the_step_stays), cmocka_unit_test(small_pieces_are_taken_off),
+        cmocka_unit_test(plain_roofs_have_a_place),
         cmocka_unit_test(hidden_ground_is_low), cmocka_unit_test(narrow_gaps_are_interpolated)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
