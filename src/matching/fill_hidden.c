@@ -96,6 +96,12 @@ static void fill_gap(const SdmMatchSettings *set, const Row *row, const Gap *g)
         row->h_m[x] = h;
         row->flags[x] = SDM_QA_VALID | SDM_QA_FILLED;
     }
+    /* what is left lies between pixels that have a height now */
+    const Row inner = {row->h_m + g->x0 - 1, row->flags + g->x0 - 1, n + 2};
+    Gap rest;
+    for (int x = 0; next_gap(&inner, &x, &rest);)
+        if (rest.x1 - rest.x0 < n && fabsf(rest.left_m - rest.right_m) * metre_px <= 1.0f)
+            fill_gap(set, &inner, &rest);
 }
 
 void sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)

@@ -30,7 +30,7 @@ enum { SDM_HIDDEN_GENTLE = 16, SDM_HIDDEN_ALL = 64 }; /* with --fill gentle and 
 #define SDM_GRIDDING_SHARP 0.45
 #define SDM_GRIDDING_SMOOTH 0.6
 
-/* A cell has no height where its points have less than a quarter of the full weight (where hidden ground is filled 0.15,
+/* A cell has no height where its points have less than a quarter of the full weight (where hidden ground is filled a fifth,
  * with SDM_HIDDEN_ALL 0.001), or where more of the pixels that
  * lie in it were refused by sdm_accept_filled() than have a height. */
 

@@ -7,7 +7,7 @@
 /* Weight that a cell with a height has at least, of the full weight. */
 static double least_share(const SdmGridding *g)
 {
-    return g->hidden_px == 0 ? 0.25 : g->hidden_px < SDM_HIDDEN_ALL ? 0.15 : 0.001;
+    return g->hidden_px == 0 ? 0.25 : g->hidden_px < SDM_HIDDEN_ALL ? 0.2 : 0.001;
 }
 
 void sdm_gridding_setup(const SdmGridding *g, const SdmWindow *win, SdmGriddingSetup *w)
