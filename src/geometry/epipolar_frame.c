@@ -221,6 +221,36 @@ done:
     return st;
 }
 
+/* Where the pixels of the left view lie between integer (u, v), 0..1, if they form a grid parallel to the frame's with its
+ * spacing: a frame that meets them needs no values between them.  Else 0, 0. */
+static SdmStatus pixel_phase(SdmContext *ctx, const SdmScene *sc, const SdmFrame *f, const Local *l, double phase[2])
+{
+    SdmStatus st = SDM_OK;
+    const SdmView *const v = &sc->view[0];
+    const double c = cos(f->angle_rad), s = sin(f->angle_rad), quarter = 0.25;
+    const double w = floor(quarter * (double)sdm_image_width(v->image)), h = floor(quarter * (double)sdm_image_height(v->image));
+    const double at[3][2] = {{2.0 * w, 2.0 * h}, {3.0 * w, 2.0 * h}, {2.0 * w, 3.0 * h}};
+    double uv[3][2];
+    phase[0] = phase[1] = 0.0;
+    for (int i = 0; i < 3; i++) {
+        double g[3], x, y;
+        TRY(locate(ctx, sc, v, at[i][0], at[i][1], f->h0_m, g));
+        to_local(l, g, &x, &y);
+        uv[i][0] = (x * c + y * s) / f->gsd_m;
+        uv[i][1] = (-x * s + y * c) / f->gsd_m;
+    }
+    for (int k = 0; k < 2; k++) /* an axis of the image is an axis of the frame, within 1/8 px at the image's ends */
+        for (int i = 1; i < 3; i++) {
+            const double way = fabs(uv[i][k] - uv[0][k]), pixels = i == 1 ? w : h;
+            if (fmin(fabs(way - pixels), way) > 1.0 / 16.0)
+                goto done;
+        }
+    for (int k = 0; k < 2; k++)
+        phase[k] = uv[0][k] - floor(uv[0][k]);
+done:
+    return st;
+}
+
 /* The bounds of the left view at h0, as far as the right view can show them at any height. */
 static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
 {
@@ -237,7 +267,10 @@ static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, c
     a[3] = fmin(a[3], b[3] + MARGIN_PX);
     if (!(a[2] - a[0] > 16.0) || !(a[3] - a[1] > 16.0))
         return fail_overlap(ctx, sc, f);
-    const double c = cos(f->angle_rad), s = sin(f->angle_rad), u0 = floor(a[0]), v0 = floor(a[1]);
+    double phase[2];
+    TRY(pixel_phase(ctx, sc, f, l, phase));
+    const double c = cos(f->angle_rad), s = sin(f->angle_rad), u0 = floor(a[0] - phase[0]) + phase[0],
+                 v0 = floor(a[1] - phase[1]) + phase[1];
     f->x0_m = f->gsd_m * (u0 * c - v0 * s);
     f->y0_m = f->gsd_m * (u0 * s + v0 * c);
     f->width = ((int64_t)ceil(a[2] - u0) + 16) / 16 * 16;

@@ -88,7 +88,7 @@ static void fill_gap(const SdmMatchSettings *set, const Row *row, const Gap *g)
             row->flags[x] = SDM_QA_FOLD;
         if (none || !(matched || hidden || all || n <= (step ? SLACK_PX : NARROW_PX)))
             continue;
-        float h = matched ? row->h_m[x] : height_in(g, x, hidden ? (int)ceilf(shrinks_px) : 0, step);
+        float h = matched ? row->h_m[x] : height_in(g, x, hidden ? (int)lrintf(shrinks_px) : 0, step);
         const float wall = step && !matched && h == low ? wall_share(set, g, x) : -1.0f;
         if (wall >= 0.0f && none)
             continue;

@@ -141,6 +141,7 @@ def judge(ratio, seed):
                 edge |= np.abs(truth - np.roll(truth, by, axis)) > 2
         around = [np.roll(truth, (v, u), (0, 1)) for v in (-1, 0, 1) for u in (-1, 0, 1)]
         low, high = np.min(around, axis=0), np.max(around, axis=0)  # cells at a wall must not lie between
+        beside = known & seen & (kind >= 0) & (high - low > 4) & ((truth == high) | (truth == low))
         flat = inside & ~edge & (kind >= 0)
         found = {n: (np.abs(error[m]) < 1).mean() > 0.5 for n, m in ((n, inside & ~edge & (kind == n)) for n in range(1, kind.max() + 1)) if m.sum() > 100}
         street = inside & (kind == 0) & seen & ~edge
@@ -148,13 +149,15 @@ def judge(ratio, seed):
                          "grey roofs": float(np.mean([found[n] for n in found if n % 11 == 0])),
                          "gross": float((np.abs(error) > 3)[known & seen].mean()), "flat": float(nmad(error[flat]) * ratio / PIXEL),
                          "streets": float((np.abs(error) < 1)[street].mean()),
+                         "edges": float((np.abs(error) > (high - low) / 2)[beside].mean()),
                          "between": float(((whole > low + 1) & (whole < high - 1))[known & seen & (kind >= 0)].mean())}
         print("  B/H %.1f, %-5s " % (ratio, name) + "  ".join("%s %.3f" % f for f in figures[name].items()), flush=True)
     best, plain = figures["auto"], figures["local"]
     t.expect(best["roofs"] >= 0.97, "B/H %g: roofs within 1 m" % ratio)
     t.expect(best["streets"] >= 0.7, "B/H %g: streets at their level" % ratio)
     t.expect(best["grey roofs"] >= 0.7, "B/H %g: roofs of one grey value" % ratio)
-    t.expect(best["gross"] <= 0.04 and best["completeness"] >= 0.94, "B/H %g: few gross errors" % ratio)
+    t.expect(best["gross"] <= 0.02 and best["completeness"] >= 0.96, "B/H %g: few gross errors" % ratio)
+    t.expect(best["edges"] <= 0.25, "B/H %g: walls at their place: few cells beside them are on the other side" % ratio)
     t.expect(best["gross"] < plain["gross"] and best["completeness"] > plain["completeness"], "B/H %g: better than local" % ratio)
     t.expect(best["between"] <= 0.01, "B/H %g: cells have the height of the roof or of the street" % ratio)
     t.expect(best["flat"] <= 0.15, "B/H %g: flat is flat, px of parallax" % ratio)
