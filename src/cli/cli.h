@@ -30,6 +30,7 @@ typedef struct SdmJobOptions {
     const char *index_env;
     double wait_s;
     bool failed;               /* status: only what failed */
+    const char *accounting;    /* status: file to write; NULL: none */
 } SdmJobOptions;
 extern const SdmOptionSpec sdm_plan_options_table[], sdm_tile_options_table[], sdm_merge_options_table[],
     sdm_status_options_table[];

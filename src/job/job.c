@@ -216,6 +216,15 @@ static const char *read_stem(const char *name, TaskFile *out)
     return *rest == '.' ? rest : NULL;
 }
 
+const char *sdm_job_ending(const char *name, char key[17])
+{
+    TaskFile file;
+    const char *const end = read_stem(name, &file);
+    if (end)
+        memcpy(key, file.key, sizeof file.key);
+    return end;
+}
+
 /* False when the name, or the one that it is temporary for, is no file of a task. */
 static bool read_name(const char *name, TaskFile *out)
 {

@@ -69,6 +69,9 @@ void sdm_job_keys_close(SdmJobKeys *keys);
  * the scene.  *end: ".sdm". */
 const SdmPlanScene *sdm_job_keys_find(const SdmJobKeys *keys, const char *name, int64_t *unit, const char **end);
 
+/* Of a file's name, "scene_KEY.END" or "unit_KEY_000000.END": the key, and ".END"; NULL: no such name. */
+const char *sdm_job_ending(const char *name, char key[17]);
+
 /* Remove the unit files of a scene. */
 void sdm_job_sweep(const char *folder, const SdmPlanScene *scene);
 /* After another plan took the place of one: remove the failures, and units that its scenes do not have.  Units that fit

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
 #include "job/build_products.h"
+#include "job/tries.h"
 
 #include <string.h>
 #include <strings.h>
@@ -182,10 +183,26 @@ static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
     return st;
 }
 
+/* Build, and keep what that used, with what the scene's units did. */
+static SdmStatus build_recorded(SdmContext *ctx, SceneMerge *m, SdmUsage *mark)
+{
+    SdmTryWork attempt;
+    sdm_memory_resident_restart(ctx);
+    sdm_try_begin(ctx, m->job, m->scene, -1, &attempt);
+    const SdmStatus st = build(ctx, m);
+    sdm_try_charge(ctx, mark, &attempt);
+    sdm_try_end(ctx, m->job, &attempt, st);
+    if (st == SDM_OK)
+        sdm_tries_gather(m->job, m->scene);
+    return st;
+}
+
 /* Merge a scene whose lease is held. */
 static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
+    SdmUsage mark;
+    sdm_usage_now(ctx, &mark);
     if (sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
         m->already = true;
         return tidy(ctx, m);
@@ -197,7 +214,7 @@ static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
     }
     TRY(sdm_plan_check_files(ctx, m->job->folder, m->scene, false));
     TRY(find_missing(ctx, m));
-    st = record(ctx, m, build(ctx, m));
+    st = record(ctx, m, build_recorded(ctx, m, &mark));
 done:
     return st;
 }

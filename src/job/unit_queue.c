@@ -1,6 +1,7 @@
 /* Units in work, one scene at a time. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/unit_queue.h"
+#include "job/tries.h"
 #include "scene/scene.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@ typedef struct UnitInWork {
     double started_s, took_s[SDM_UNIT_STAGES];
     SdmLease *lease;        /* shows others that it is in work */
     SdmBlockWork work;
+    SdmTryWork attempt;     /* what it uses; of a shared job */
 } UnitInWork;
 
 /* The scene in work. */
@@ -27,6 +29,7 @@ typedef struct SceneInWork {
 } SceneInWork;
 
 struct SdmUnits {
+    SdmContext *ctx;
     SdmUnitsRequest q;
     SdmMatchQueue *queue;
     uint8_t *made; /* of each unit: made by this process? */
@@ -37,6 +40,8 @@ struct SdmUnits {
     SdmBlock last; /* kept in memory where it has cells */
     bool has_last;
     double last_s[SDM_UNIT_STAGES];
+    SdmUsage mark;   /* what was used before is charged to a unit */
+    double waited_s; /* for other processes, since the mark */
 };
 
 /* ---- open, close ---- */
@@ -48,6 +53,7 @@ SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmMat
     SdmUnits *u = NULL;
     *out = NULL;
     TRY(sdm_alloc(ctx, &u, 1, sizeof *u, "the units in work"));
+    u->ctx = ctx;
     u->q = *request;
     TRY(sdm_alloc(ctx, &u->made, (size_t)request->job->plan->units + 1, 1, "the units"));
     u->queue = *queue;
@@ -75,6 +81,7 @@ void sdm_units_close(SdmUnits **units)
     for (; u->count > 0; u->count--) {
         UnitInWork *const w = &u->unit[u->first];
         sdm_block_abandon(u->queue, &w->work);
+        sdm_try_end(u->ctx, u->q.job, &w->attempt, SDM_ERR_STOPPED);
         sdm_lease_release(&w->lease);
         u->first = (u->first + 1) % SDM_MAX_SLOTS;
     }
@@ -215,7 +222,10 @@ static SdmStatus need_prepared(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLe
     if (unit != s->first_unit && u->q.is_shared) { /* the first unit of the scene prepares it */
         TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_RUNNING, s->first_unit, running));
         TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_PREPARED, s->number, path));
-        TRY(sdm_lease_wait_result(ctx, running, path, u->q.wait_s, unit - s->first_unit));
+        const double since_s = sdm_now_s();
+        st = sdm_lease_wait_result(ctx, running, path, u->q.wait_s, unit - s->first_unit);
+        u->waited_s += sdm_now_s() - since_s;
+        TRY(st);
         if (find_prepared(ctx, u))
             return SDM_OK;
         sdm_log(ctx, SDM_LOG_INFO, 0, "nobody has prepared %s: done here", s->name);
@@ -344,24 +354,42 @@ static SdmStatus begin_unit(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
     TRY(sdm_plan_check_files(ctx, job->folder, u->scene.plan, true));
     w->resumed = is_done(ctx, u, w->unit, tile);
     u->resumed += w->resumed;
-    if (w->resumed)
+    if (w->resumed) {
+        sdm_usage_now(ctx, &u->mark); /* looking is no work of the next unit */
         goto done;
+    }
     if (access(job->folder, W_OK | X_OK) != 0)
         return sdm_fail(ctx, SDM_ERR_IO,
                         "the job folder %s cannot be written: %s; let it be written, or move it", job->folder,
                         strerror(errno));
     TRY(sdm_job_file(ctx, job, SDM_JOB_RUNNING, w->unit, path));
     w->lease = sdm_lease_announce(path);
+    if (u->q.is_shared) {
+        if (u->count == 0)
+            sdm_memory_resident_restart(ctx);
+        sdm_try_begin(ctx, job, u->scene.plan, w->unit, &w->attempt);
+    }
     TRY(tile ? begin_block(ctx, u, w, tile) : need_prepared(ctx, u, w->unit, w->lease));
 done:
     return st;
 }
 
+/* What was used since the last call is the unit's. */
+static void charge(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
+{
+    sdm_try_charge(ctx, &u->mark, &w->attempt);
+    w->attempt.waited_s += u->waited_s;
+    u->waited_s = 0.0;
+}
+
 /* Keep a unit's failure beside it, or remove that of the try before; not when another task has the unit by now. */
-static SdmStatus record(SdmContext *ctx, const SdmUnits *u, UnitInWork *w, SdmStatus st)
+static SdmStatus record(SdmContext *ctx, SdmUnits *u, UnitInWork *w, SdmStatus st)
 {
     char path[SDM_PATH_SIZE];
     const bool held = check_held(NULL, u, w->lease) == SDM_OK;
+    if (!w->resumed)
+        charge(ctx, u, w);
+    sdm_try_end(ctx, u->q.job, &w->attempt, st);
     sdm_lease_release(&w->lease);
     if (!held || sdm_job_file(NULL, u->q.job, SDM_JOB_ERROR, w->unit, path) != SDM_OK)
         return st;
@@ -385,10 +413,13 @@ SdmStatus sdm_units_begin(SdmContext *ctx, SdmUnits *u, int64_t unit)
     UnitInWork *const w = &u->unit[(u->first + u->count) % SDM_MAX_SLOTS];
     *w = (UnitInWork){.unit = unit, .work = {.slot = -1}, .started_s = sdm_now_s()};
     st = begin_unit(ctx, u, w);
-    if (st == SDM_OK)
-        u->count++;
-    else
+    if (st != SDM_OK) {
         (void)record(ctx, u, w, st);
+        goto done;
+    }
+    if (!w->resumed)
+        charge(ctx, u, w);
+    u->count++;
 done:
     return st;
 }
