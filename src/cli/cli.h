@@ -19,7 +19,7 @@ typedef struct SdmScreen {
     bool quiet, verbose, json, terminal;
     int columns;          /* width of the terminal */
     bool line_up;         /* the progress line is on the terminal */
-    int stage, step;      /* last stage and tenth that were shown; -1 = none */
+    int stage, step;      /* last stage, and tenth or hundredth, that were shown; -1 = none */
     double started_s, drawn_s;
 } SdmScreen;
 

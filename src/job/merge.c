@@ -30,6 +30,8 @@ typedef struct SceneMerge {
     double prepared_s[SDM_UNIT_STAGES];
     int64_t *missing, count; /* its units that are not there */
     bool already;            /* nothing was to be done */
+    SdmUsage mark;           /* what was used before is not this scene's */
+    SdmTryWork attempt;      /* what it uses */
 } SceneMerge;
 
 /* ---- one scene ---- */
@@ -96,12 +98,21 @@ done:
     return st;
 }
 
-/* The products are there: mark that, and remove what they were made from. */
-static SdmStatus leave(SdmContext *ctx, const SceneMerge *m)
+static void end_try(SdmContext *ctx, SceneMerge *m, SdmStatus st)
+{
+    sdm_try_charge(ctx, &m->mark, &m->attempt);
+    sdm_try_end(ctx, m->job, &m->attempt, st);
+}
+
+/* The products are there: mark that, gather what all tries used, and remove what the products were made from.  The try ends
+ * here, so that its record is gathered, too. */
+static SdmStatus leave(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_lease_check(ctx, m->turn));
     TRY(sdm_job_mark_merged(ctx, m->job, m->scene));
+    end_try(ctx, m, SDM_OK);
+    sdm_tries_gather(m->job, m->scene);
     if (!m->options.keep_job)
         sdm_job_sweep(m->job->folder, m->scene);
 done:
@@ -183,17 +194,13 @@ static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
     return st;
 }
 
-/* Build, and keep what that used, with what the scene's units did. */
-static SdmStatus build_recorded(SdmContext *ctx, SceneMerge *m, SdmUsage *mark)
+/* Build, and keep what that used. */
+static SdmStatus build_recorded(SdmContext *ctx, SceneMerge *m)
 {
-    SdmTryWork attempt;
     sdm_memory_resident_restart(ctx);
-    sdm_try_begin(ctx, m->job, m->scene, -1, &attempt);
+    sdm_try_begin(ctx, m->job, m->scene, -1, &m->attempt);
     const SdmStatus st = build(ctx, m);
-    sdm_try_charge(ctx, mark, &attempt);
-    sdm_try_end(ctx, m->job, &attempt, st);
-    if (st == SDM_OK)
-        sdm_tries_gather(m->job, m->scene);
+    end_try(ctx, m, st);
     return st;
 }
 
@@ -201,8 +208,7 @@ static SdmStatus build_recorded(SdmContext *ctx, SceneMerge *m, SdmUsage *mark)
 static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
-    SdmUsage mark;
-    sdm_usage_now(ctx, &mark);
+    sdm_usage_now(ctx, &m->mark);
     if (sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
         m->already = true;
         return tidy(ctx, m);
@@ -214,7 +220,7 @@ static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
     }
     TRY(sdm_plan_check_files(ctx, m->job->folder, m->scene, false));
     TRY(find_missing(ctx, m));
-    st = record(ctx, m, build_recorded(ctx, m, &mark));
+    st = record(ctx, m, build_recorded(ctx, m));
 done:
     return st;
 }

@@ -135,7 +135,8 @@ static int64_t to_ms(double s)
     return s > 0.0 ? (int64_t)(s * 1e3 + 0.5) : 0;
 }
 
-static SdmStatus write_record(const SdmJob *job, const SdmTry *t, bool sync)
+/* Not down to the disk: a record may be lost with the machine, and another file to wait for would cost every unit. */
+static SdmStatus write_record(const SdmJob *job, const SdmTry *t)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
@@ -150,7 +151,7 @@ static SdmStatus write_record(const SdmJob *job, const SdmTry *t, bool sync)
     TRY(sdm_file_create(NULL, path, &w));
     sdm_file_put(&w, text, strlen(text));
     sdm_file_put(&w, "\n", 1);
-    TRY(sdm_file_commit(NULL, &w, sync));
+    TRY(sdm_file_commit(NULL, &w, false));
 done:
     cJSON_free(text);
     return st;
@@ -175,7 +176,7 @@ void sdm_try_begin(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene
              merge ? scene->product_fingerprint : sdm_plan_unit_fingerprint(scene, unit));
     if (gethostname(t->host, sizeof t->host - 1) != 0)
         snprintf(t->host, sizeof t->host, "unknown");
-    (void)write_record(job, t, false);
+    (void)write_record(job, t);
 }
 
 void sdm_try_charge(const SdmContext *ctx, SdmUsage *mark, SdmTryWork *work)
@@ -197,7 +198,7 @@ void sdm_try_end(SdmContext *ctx, const SdmJob *job, SdmTryWork *work, SdmStatus
     t->peak_bytes = sdm_memory_resident_since(ctx);
     for (int i = 0; i < SDM_USAGE_STAGES; i++)
         t->stage_ms[i] = to_ms(work->used.stage_s[i]);
-    (void)write_record(job, t, true);
+    (void)write_record(job, t);
     *work = (SdmTryWork){.record = {.kind = 0}};
 }
 
