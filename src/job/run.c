@@ -18,16 +18,18 @@ typedef struct Run {
 /* Share of the run's time when the products are left to be written. */
 #define UNITS_DONE 0.87
 
-/* Share of the run's time when i units of n are done: the first one prepares the scene, see unit_queue.c. */
-static double units_done(int64_t i, int64_t n)
+/* Share of the run's time when i units are done: of a scene in tiles the first is the preparation. */
+static double units_done(const SdmPlanScene *s, int64_t i)
 {
-    const double prepared = 0.75 * (double)n;
-    return UNITS_DONE * (prepared + (double)i) / (prepared + (double)n);
+    const double prepared = s->tiled ? sdm_plan_prepared_share(s, s->tile_count) : 0.0;
+    const double tiles = (double)(i - s->tiled) / (double)s->tile_count;
+    return i == 0 ? 0.0 : UNITS_DONE * (prepared + (1.0 - prepared) * tiles);
 }
 
 static SdmStatus do_units(SdmContext *ctx, Run *r)
 {
     SdmStatus st = SDM_OK;
+    const SdmPlanScene *const scene = &r->job.plan->scene[0];
     const int64_t n = r->job.plan->units;
     char what[64];
     SdmUnitDone done;
@@ -35,7 +37,7 @@ static SdmStatus do_units(SdmContext *ctx, Run *r)
         snprintf(what, sizeof what, "unit %lld of %lld", (long long)(i + 1), (long long)n);
         while (sdm_units_is_full(r->units, i))
             TRY(sdm_units_end(ctx, r->units, &done));
-        const SdmProgressPart around = sdm_progress_enter(ctx, i > 0 ? units_done(i, n) : 0.0, units_done(i + 1, n));
+        const SdmProgressPart around = sdm_progress_enter(ctx, units_done(scene, i), units_done(scene, i + 1));
         if (i > 0)
             sdm_progress(ctx, 5, 0.0, what);
         st = sdm_units_begin(ctx, r->units, i);

@@ -173,14 +173,13 @@ static SdmStatus check_held(SdmContext *ctx, const SdmUnits *u, SdmLease *lease)
     return st == SDM_OK ? sdm_lease_check(ctx, lease) : st;
 }
 
-/* Share of the preparation in the first unit's time: about three quarters of what matching the whole scene takes. */
-static double prepared_share(const SdmPlanScene *s)
+/* Share of the preparation in a unit's time. */
+static double prepared_share(const SdmPlanScene *s, int64_t unit)
 {
-    const double units = (double)(s->unit_count > 0 ? s->unit_count : 1);
-    return 0.75 * units / (0.75 * units + 1.0);
+    return sdm_plan_tile_of(s, unit) ? sdm_plan_prepared_share(s, 1) : 1.0;
 }
 
-static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, SdmLease *lease)
+static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
@@ -188,10 +187,11 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, SdmLease *lease)
     SceneInWork *const s = &u->scene;
     stages_now(ctx, before);
     TRY(open_images(ctx, u, SDM_DEPTH_WHOLE));
-    const SdmProgressPart around = sdm_progress_enter(ctx, 0.0, prepared_share(s->plan));
+    const SdmProgressPart around = sdm_progress_enter(ctx, 0.0, prepared_share(s->plan, unit));
     sdm_progress(ctx, 2, 0.05, "coarse surface and pointing");
     s->prepared = (SdmPrepared){0};
     st = sdm_scene_prepare(ctx, s->images, &s->prepared);
+    sdm_progress(ctx, 2, 1.0, "prepared");
     sdm_progress_leave(ctx, around);
     TRY(st);
     stages_since(ctx, before, s->prepared_s);
@@ -231,7 +231,7 @@ static SdmStatus need_prepared(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLe
         sdm_log(ctx, SDM_LOG_INFO, 0, "nobody has prepared %s: done here", s->name);
         lease = sdm_lease_announce(running);
     }
-    st = prepare_now(ctx, u, lease ? lease : own);
+    st = prepare_now(ctx, u, unit, lease ? lease : own);
 done:
     sdm_lease_release(&lease);
     return st;
@@ -269,7 +269,7 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(u->queue) -
                          SDM_BLOCK_CELL_BYTES * b->w * b->h;
     w->is_block = true;
-    const double from = w->unit == s->plan->first_unit ? prepared_share(s->plan) : 0.0;
+    const double from = w->unit == s->plan->first_unit ? prepared_share(s->plan, w->unit) : 0.0;
     const SdmProgressPart around = sdm_progress_enter(ctx, from, 1.0);
     st = sdm_block_begin(ctx, s->images, p, u->queue, room > 1 ? room : 1, &w->work);
     sdm_progress_leave(ctx, around);

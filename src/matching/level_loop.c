@@ -234,6 +234,7 @@ SdmStatus sdm_match_window_on(SdmContext *ctx, const SdmMatchBackend *b, const S
     SdmMatchProgress progress = expect_work(call->in->settings);
     const int around = sdm_stage_enter(ctx, 5);
     *out = (SdmFineResult){.ray_error_px = NULL};
+    sdm_progress(ctx, 5, 0.0, "matching");
     TRY(match_levels(ctx, b, call, &win, &progress));
     const bool finishes = b->ops->can_finish(b->state);
     const bool grids = finishes && call->gridding && b->ops->can_grid && b->ops->can_grid(b->state, call);

@@ -457,6 +457,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
                         p->files->path[SDM_FILE_DEM], (long long)p->stats.cells, (long long)cells);
     const int around = sdm_stage_enter(ctx, 9);
     TRY(sdm_check_stop(ctx));
+    sdm_progress(ctx, 9, 0.15, "writing");
     set_statistics(p);
     if (p->request.ortho)
         TRY(convert_ortho(ctx, p));
