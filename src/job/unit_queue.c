@@ -251,6 +251,23 @@ done:
     return st;
 }
 
+/* The cells of a tile on the grid of the prepared scene. */
+static void place_block(const SdmUnits *u, const SdmPlanTile *tile, SdmBlock *b)
+{
+    const SdmPlanScene *const s = u->scene.plan;
+    sdm_tiling_place(&(SdmTilesOf){s->x0, s->y0, {s->tiles_end[0], s->tiles_end[1]}}, tile->cells, &u->scene.prepared.grid, b);
+}
+
+int64_t sdm_units_cells(const SdmUnits *u, int64_t unit)
+{
+    SdmBlock b = {.height_m = NULL};
+    const SdmPlanScene *const s = u->scene.plan;
+    if (!s || !u->scene.is_prepared || sdm_plan_scene_of(u->q.job->plan, unit) != s->number || !sdm_plan_tile_of(s, unit))
+        return 0;
+    place_block(u, sdm_plan_tile_of(s, unit), &b);
+    return b.w > 0 && b.h > 0 ? b.w * b.h : 0;
+}
+
 static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const SdmPlanTile *tile)
 {
     SdmStatus st = SDM_OK;
@@ -264,8 +281,7 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     for (int i = 0; i < 2; i++)
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);
     stages_now(ctx, before);
-    sdm_tiling_place(&(SdmTilesOf){s->plan->x0, s->plan->y0, {s->plan->tiles_end[0], s->plan->tiles_end[1]}},
-                     tile->cells, &p->grid, b);
+    place_block(u, tile, b);
     const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(u->queue) -
                          SDM_BLOCK_CELL_BYTES * b->w * b->h;
     w->is_block = true;
