@@ -163,6 +163,28 @@ done:
     return st;
 }
 
+/* Units of the plan that are done by their records.  A tile's task may have prepared the scene: then the preparation is in the
+ * tile's record. */
+static SdmStatus count_recorded(SdmContext *ctx, SdmAccounting *a, const SdmPlan *plan)
+{
+    enum { PREPARATION = 1, TILE = 2 };
+    SdmStatus st = SDM_OK;
+    uint8_t *done = NULL;
+    TRY(sdm_alloc(ctx, &done, (size_t)plan->count, 1, "the accounts"));
+    for (int64_t i = 0; i < a->units; i++) {
+        const SdmUnitAccount *const u = &a->unit[i];
+        if (u->unit < 0 || strcmp(u->state, "done") != 0)
+            continue;
+        a->recorded++;
+        done[u->scene] |= u->first->kind == SDM_TRY_PREPARATION ? PREPARATION : TILE;
+    }
+    for (int s = 0; s < plan->count; s++)
+        a->recorded += plan->scene[s].tiled && done[s] == TILE;
+done:
+    sdm_free(&done);
+    return st;
+}
+
 static SdmStatus part_units(SdmContext *ctx, SdmAccounting *a, const SdmPlan *plan)
 {
     SdmStatus st = SDM_OK;
@@ -183,9 +205,10 @@ static SdmStatus part_units(SdmContext *ctx, SdmAccounting *a, const SdmPlan *pl
         place_unit(u, &keys);
         add_account(&a->all, &u->sum);
         add_account(&a->kind[u->first->kind], &u->sum);
-        a->recorded += u->unit >= 0 && strcmp(u->state, "done") == 0;
     }
-    qsort(a->unit, (size_t)a->units, sizeof *a->unit, compare_units);
+    if (a->units)
+        qsort(a->unit, (size_t)a->units, sizeof *a->unit, compare_units);
+    TRY(count_recorded(ctx, a, plan));
     for (int kind = 0; kind < SDM_TRY_KINDS; kind++)
         TRY(judge_kind(ctx, a, kind));
 done:

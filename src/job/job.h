@@ -11,7 +11,7 @@
 typedef enum SdmJobFile {
     SDM_JOB_PREPARED, /* scene_KEY.sdm: prepared scene */
     SDM_JOB_MERGED,   /* scene_KEY.merged: its products were built; holds the fingerprint of what they are
-                         made of */
+                         made of; size, time and hash of the DEM */
     SDM_JOB_MERGING,  /* scene_KEY.merging: lease of the process that merges it */
     SDM_JOB_FAILURE,  /* scene_KEY.err: why it could not be merged, one sentence */
     SDM_JOB_UNIT,     /* unit_KEY_000000.sdm: a block */
@@ -52,7 +52,11 @@ SdmStatus sdm_job_read_prepared(SdmContext *ctx, const SdmJob *job, const SdmPla
 void sdm_job_keep_failure(SdmContext *ctx, const char *path, SdmStatus st);
 bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size, bool *is_final);
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene);
-SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene);
+/* dem: the DEM that was written, by which it is known again. */
+SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, const char *dem);
+/* Is the file, which is there, another one than the DEM that the scene was merged to, or a copy of that?  By size and time, then by its
+ * content; false where an older mark does not tell. */
+bool sdm_job_is_other_dem(const SdmJob *job, const SdmPlanScene *scene, const char *path);
 
 /* Numbers as "3,7-9"; cut with "..." when they do not fit. */
 void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size);
