@@ -66,10 +66,10 @@ static void add_totals(cJSON *to, const SdmJobProgress *r, const SdmSceneProgres
 
 static void print_account(SdmCall *call, const char *name, const SdmAccount *a)
 {
-    sdm_screen_print(&call->screen, "%-12s %6lld %6lld %6lld %6lld %11.1f %11.1f %9.1f %9.1f %8.0f", name, (long long)a->units,
-                     (long long)a->tries, (long long)a->failed, (long long)a->killed, (double)a->wall_ms / 1e3,
-                     (double)a->user_ms / 1e3, (double)a->system_ms / 1e3, (double)a->waited_ms / 1e3,
-                     (double)a->peak_bytes / 1048576.0);
+    sdm_screen_print(&call->screen, "%-12s %6lld %6lld %6lld %6lld %11.1f %11.1f %9.1f %9.1f %8.0f", name,
+                     (long long)a->units, (long long)a->tries, (long long)a->failed, (long long)a->killed,
+                     (double)a->wall_ms / 1e3, (double)a->user_ms / 1e3, (double)a->system_ms / 1e3,
+                     (double)a->waited_ms / 1e3, (double)a->peak_bytes / 1048576.0);
 }
 
 /* The units that are slow, or hungry: the first few by name. */
@@ -89,7 +89,8 @@ static void print_named(SdmCall *call, const SdmAccounting *a, bool hungry)
                          (double)u->sum.peak_bytes / 1048576.0, u->first[u->sum.tries - 1].host);
     }
     if (count > MOST)
-        sdm_screen_print(&call->screen, "and %lld more that are %s", (long long)(count - MOST), hungry ? "hungry" : "slow");
+        sdm_screen_print(&call->screen, "and %lld more that are %s", (long long)(count - MOST),
+                         hungry ? "hungry" : "slow");
 }
 
 static void add_account(SdmCall *call, const SdmAccounting *a)
@@ -126,8 +127,8 @@ static SdmStatus account(SdmCall *call, int64_t done)
     const char *const path = call->own.job.accounting;
     TRY(sdm_accounting_open(call->ctx, call->line.positional[0], &a));
     TRY(sdm_accounting_write(call->ctx, a, path));
-    sdm_screen_print(&call->screen, "%-12s %6s %6s %6s %6s %11s %11s %9s %9s %8s", "kind", "units", "tries", "failed", "killed", "wall s",
-                     "user s", "system s", "waited s", "peak MiB");
+    sdm_screen_print(&call->screen, "%-12s %6s %6s %6s %6s %11s %11s %9s %9s %8s", "kind", "units", "tries",
+                     "failed", "killed", "wall s", "user s", "system s", "waited s", "peak MiB");
     for (int kind = 0; kind < SDM_TRY_KINDS; kind++)
         if (a->kind[kind].units)
             print_account(call, sdm_try_kind_name(kind), &a->kind[kind]);
@@ -135,13 +136,15 @@ static SdmStatus account(SdmCall *call, int64_t done)
     print_named(call, a, false);
     print_named(call, a, true);
     if (a->all.killed)
-        sdm_log(call->ctx, SDM_LOG_WARNING, 0, "tries that were killed: %lld; what they used is not known, and not in the sums",
+        sdm_log(call->ctx, SDM_LOG_WARNING, 0,
+                "tries that were killed: %lld; what they used is not known, and not in the sums",
                 (long long)a->all.killed);
     if (done > a->recorded)
         sdm_log(call->ctx, SDM_LOG_WARNING, 0, "units that are done without a record of what they used: %lld",
                 (long long)(done - a->recorded));
     if (a->tries.damaged)
-        sdm_log(call->ctx, SDM_LOG_WARNING, 0, "records of tries that cannot be read, and are not in the sums: %lld",
+        sdm_log(call->ctx, SDM_LOG_WARNING, 0,
+                "records of tries that cannot be read, and are not in the sums: %lld",
                 (long long)a->tries.damaged);
     sdm_screen_print(&call->screen, "%s: a row a unit", path);
     add_account(call, a);

@@ -10,7 +10,8 @@ enum { SDM_USAGE_STAGES = 10 };
 /* Seconds. */
 typedef struct SdmUsage {
     double wall_s, user_s, system_s;
-    double stage_s[SDM_USAGE_STAGES]; /* wall, of this process: sdm_stage_time() less what sdm_stage_add() added; 0: not used */
+    double stage_s[SDM_USAGE_STAGES]; /* wall, of this process: sdm_stage_time() less what sdm_stage_add()
+                                         added; 0: not used */
 } SdmUsage;
 
 /* Since the context was opened; processor time, of all threads, since the process began. */

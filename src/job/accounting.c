@@ -55,17 +55,18 @@ static int64_t other_ms(const SdmAccount *a)
 
 static bool is_same_unit(const SdmTry *a, const SdmTry *b)
 {
-    return strcmp(a->key, b->key) == 0 && a->kind == b->kind && a->unit == b->unit && strcmp(a->fingerprint, b->fingerprint) == 0;
+    return strcmp(a->key, b->key) == 0 && a->kind == b->kind && a->unit == b->unit &&
+           strcmp(a->fingerprint, b->fingerprint) == 0;
 }
 
 /* Does a task hold the lease of what the try works on? */
 static bool is_running(const SdmAccounting *a, const SdmTry *t, double now_s)
 {
     char path[SDM_PATH_SIZE];
-    const SdmStatus st =
-        t->kind == SDM_TRY_MERGE
-            ? sdm_format(NULL, path, sizeof path, "%s/scene_%s.merging", a->folder, t->key)
-            : sdm_format(NULL, path, sizeof path, "%s/unit_%s_%06lld.run", a->folder, t->key, (long long)t->unit);
+    const SdmStatus st = t->kind == SDM_TRY_MERGE
+                             ? sdm_format(NULL, path, sizeof path, "%s/scene_%s.merging", a->folder, t->key)
+                             : sdm_format(NULL, path, sizeof path, "%s/unit_%s_%06lld.run", a->folder, t->key,
+                                          (long long)t->unit);
     return st == SDM_OK && sdm_lease_is_live(path, now_s);
 }
 
@@ -153,7 +154,8 @@ static SdmStatus judge_kind(SdmContext *ctx, SdmAccounting *a, int kind)
         SdmUnitAccount *const u = &a->unit[i];
         if (u->first->kind != kind)
             continue;
-        u->is_slow = u->longest_ms > SDM_SLOW_TIMES * usual_ms && u->longest_ms > usual_ms + 1000 * SDM_SLOW_S;
+        u->is_slow =
+            u->longest_ms > SDM_SLOW_TIMES * usual_ms && u->longest_ms > usual_ms + 1000 * SDM_SLOW_S;
         u->is_hungry = u->sum.peak_bytes > SDM_HUNGRY_TIMES * usual_bytes &&
                        u->sum.peak_bytes > usual_bytes + ((int64_t)SDM_HUNGRY_MIB << 20);
     }
@@ -163,8 +165,8 @@ done:
     return st;
 }
 
-/* Units of the plan that are done by their records.  A tile's task may have prepared the scene: then the preparation is in the
- * tile's record. */
+/* Units of the plan that are done by their records.  A tile's task may have prepared the scene: then the
+ * preparation is in the tile's record. */
 static SdmStatus count_recorded(SdmContext *ctx, SdmAccounting *a, const SdmPlan *plan)
 {
     enum { PREPARATION = 1, TILE = 2 };
@@ -268,7 +270,8 @@ static void put_whole(SdmText *t, int64_t n)
 
 static void put_seconds(SdmText *t, int64_t ms)
 {
-    sdm_text_add(t, ",%s%lld.%03lld", ms < 0 ? "-" : "", (long long)llabs(ms / 1000), (long long)llabs(ms % 1000));
+    sdm_text_add(t, ",%s%lld.%03lld", ms < 0 ? "-" : "", (long long)llabs(ms / 1000),
+                 (long long)llabs(ms % 1000));
 }
 
 /* To the second; "": not known. */
@@ -317,7 +320,8 @@ static void put_unit(SdmText *t, const SdmUnitAccount *u)
 
 static void print_csv(const SdmAccounting *a, SdmText *t)
 {
-    sdm_text_add(t, "name,scene,unit,kind,state,tries,failed,killed,wall_s,user_s,system_s,cpu_s,waited_s,peak_bytes,host,"
+    sdm_text_add(t, "name,scene,unit,kind,state,tries,failed,killed,wall_s,user_s,system_s,cpu_s,waited_s,"
+                    "peak_bytes,host,"
                     "started_utc,ended_utc");
     for (int i = 1; i < SDM_USAGE_STAGES; i++)
         sdm_text_add(t, ",%s_s", sdm_stage_names[i]);
@@ -368,9 +372,10 @@ static cJSON *try_json(const SdmTry *t, bool running)
 {
     cJSON *const o = cJSON_CreateObject();
     SdmAccount one = {.units = 0};
-    cJSON_AddStringToObject(o, "state", running                     ? "running"
-                                        : t->state == SDM_TRY_BEGUN ? "killed"
-                                                                    : sdm_try_state_name(t->state));
+    cJSON_AddStringToObject(o, "state",
+                            running                     ? "running"
+                            : t->state == SDM_TRY_BEGUN ? "killed"
+                                                        : sdm_try_state_name(t->state));
     cJSON_AddStringToObject(o, "host", t->host);
     cJSON_AddNumberToObject(o, "process", (double)t->process);
     cJSON_AddNumberToObject(o, "threads", (double)t->threads);
@@ -445,9 +450,11 @@ SdmStatus sdm_accounting_check(SdmContext *ctx, const char *path, bool overwrite
     SdmStatus st = SDM_OK;
     TRY(sdm_file_check_output(ctx, "--accounting", path));
     if (!ends_in(path, ".csv") && !ends_in(path, ".json"))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--accounting: found '%.300s', expected a name that ends in .csv or .json", path);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--accounting: found '%.300s', expected a name that ends in .csv or .json", path);
     if (!overwrite && access(path, F_OK) == 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--accounting: %.300s exists; give --overwrite to replace it, or another name", path);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--accounting: %.300s exists; give --overwrite to replace it, or another name", path);
 done:
     return st;
 }

@@ -186,8 +186,12 @@ bool sdm_job_is_other_dem(const SdmJob *job, const SdmPlanScene *scene, const ch
     char name[SDM_PATH_SIZE];
     DemMark then = {.size_bytes = -1};
     uint64_t fingerprint;
-    FILE *const f = sdm_job_file(NULL, job, SDM_JOB_MERGED, scene->number, name) == SDM_OK ? fopen(name, "r") : NULL;
-    const int n = f ? fscanf(f, "%" SCNx64 " %" SCNd64 " %" SCNd64 " %" SCNx64, &fingerprint, &then.size_bytes, &then.mtime_us, &then.hash) : 0;
+    if (sdm_job_file(NULL, job, SDM_JOB_MERGED, scene->number, name) != SDM_OK)
+        return false;
+    FILE *const f = fopen(name, "r");
+    const int n = f ? fscanf(f, "%" SCNx64 " %" SCNd64 " %" SCNd64 " %" SCNx64, &fingerprint,
+                             &then.size_bytes, &then.mtime_us, &then.hash)
+                    : 0;
     if (f)
         fclose(f);
     if (n != 4 || then.size_bytes < 0)
@@ -206,8 +210,8 @@ SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanS
     TRY(sdm_job_file(ctx, job, SDM_JOB_MERGED, scene->number, path));
     if (!hash_file(dem, &mark.hash))
         mark.size_bytes = -1;
-    const int n = snprintf(text, sizeof text, "%016" PRIx64 " %" PRId64 " %" PRId64 " %016" PRIx64 "\n", scene->product_fingerprint,
-                           mark.size_bytes, mark.mtime_us, mark.hash);
+    const int n = snprintf(text, sizeof text, "%016" PRIx64 " %" PRId64 " %" PRId64 " %016" PRIx64 "\n",
+                           scene->product_fingerprint, mark.size_bytes, mark.mtime_us, mark.hash);
     TRY(sdm_file_write(ctx, path, text, (size_t)n));
 done:
     return st;

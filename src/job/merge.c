@@ -104,8 +104,8 @@ static void end_try(SdmContext *ctx, SceneMerge *m, SdmStatus st)
     sdm_try_end(ctx, m->job, &m->attempt, st);
 }
 
-/* The products are there: mark that, gather what all tries used, and remove what the products were made from.  The try ends
- * here, so that its record is gathered, too. */
+/* The products are there: mark that, gather what all tries used, and remove what the products were made from.  The
+ * try ends here, so that its record is gathered, too. */
 static SdmStatus leave(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
@@ -155,11 +155,12 @@ static SdmStatus take_file(SdmContext *ctx, SceneMerge *m)
     m->already = !m->is_elsewhere || !sdm_job_is_other_dem(m->job, m->scene, m->options.output);
     if (!m->already)
         return sdm_fail(ctx, SDM_ERR_IO,
-                        "%s was merged before, but %s is not the DEM that was written then; move it away, or merge with --overwrite to "
-                        "make the DEM again in its place",
+                        "%s was merged before, but %s is not the DEM that was written then; move it away, or merge "
+                        "with --overwrite to make the DEM again in its place",
                         m->scene->name, m->options.output);
     if (!m->is_elsewhere && sdm_job_is_other_dem(m->job, m->scene, m->options.output))
-        sdm_log(ctx, SDM_LOG_WARNING, 9, "%s was changed since it was merged; it is left as it is", m->options.output);
+        sdm_log(ctx, SDM_LOG_WARNING, 9, "%s was changed since it was merged; it is left as it is",
+                m->options.output);
     return SDM_OK;
 }
 

@@ -18,8 +18,8 @@ typedef struct Run {
 /* Share of the run's time when the products are left to be written. */
 #define UNITS_DONE 0.87
 
-/* Share of the run's time when unit i is done, of a scene in tiles; before: when it begins.  The first unit is the preparation; then
- * the cells of each tile are known, of which those at the rim may have none. */
+/* Share of the run's time when unit i is done, of a scene in tiles; before: when it begins.  The first unit is the
+ * preparation; then the cells of each tile are known, of which those at the rim may have none. */
 static double share_done(const Run *r, int64_t i, double before)
 {
     const SdmPlanScene *const s = &r->job.plan->scene[0];
@@ -30,7 +30,8 @@ static double share_done(const Run *r, int64_t i, double before)
         return UNITS_DONE * sdm_plan_prepared_share(s, s->tile_count);
     for (int64_t k = i; k < s->unit_count; k++)
         left += sdm_units_cells(r->units, k);
-    return left > 0 ? before + (UNITS_DONE - before) * (double)sdm_units_cells(r->units, i) / (double)left : before;
+    const int64_t own = sdm_units_cells(r->units, i);
+    return left > 0 ? before + (UNITS_DONE - before) * (double)own / (double)left : before;
 }
 
 static SdmStatus do_units(SdmContext *ctx, Run *r)

@@ -40,10 +40,11 @@ enum { NUMBERS = 10 };
 
 static void numbers_of(SdmTry *t, Number out[NUMBERS])
 {
-    const Number all[NUMBERS] = {{"unit", &t->unit},           {"process", &t->process},     {"threads", &t->threads},
-                                 {"started_ms", &t->started_ms}, {"ended_ms", &t->ended_ms},   {"wall_ms", &t->wall_ms},
-                                 {"user_ms", &t->user_ms},     {"system_ms", &t->system_ms}, {"waited_ms", &t->waited_ms},
-                                 {"peak_bytes", &t->peak_bytes}};
+    const Number all[NUMBERS] = {{"unit", &t->unit},           {"process", &t->process},
+                                 {"threads", &t->threads},     {"started_ms", &t->started_ms},
+                                 {"ended_ms", &t->ended_ms},   {"wall_ms", &t->wall_ms},
+                                 {"user_ms", &t->user_ms},     {"system_ms", &t->system_ms},
+                                 {"waited_ms", &t->waited_ms}, {"peak_bytes", &t->peak_bytes}};
     memcpy(out, all, sizeof all);
 }
 
@@ -101,7 +102,8 @@ static bool parse_record(const char *line, SdmTry *out)
     numbers_of(out, number);
     cJSON *const o = cJSON_Parse(line);
     bool good = read_digits(o, "try", out->id) && read_digits(o, "scene", out->key) &&
-                read_digits(o, "makes", out->fingerprint) && read_text(o, "name", out->name, sizeof out->name) &&
+                read_digits(o, "makes", out->fingerprint) &&
+                read_text(o, "name", out->name, sizeof out->name) &&
                 read_text(o, "host", out->host, sizeof out->host) &&
                 read_word(o, "kind", kinds, SDM_TRY_KINDS, &out->kind) &&
                 read_word(o, "state", states, SDM_TRY_STATES, &out->state);
@@ -135,7 +137,8 @@ static int64_t to_ms(double s)
     return s > 0.0 ? (int64_t)(s * 1e3 + 0.5) : 0;
 }
 
-/* Not down to the disk: a record may be lost with the machine, and another file to wait for would cost every unit. */
+/* Not down to the disk: a record may be lost with the machine, and another file to wait for would cost every
+ * unit. */
 static SdmStatus write_record(const SdmJob *job, const SdmTry *t)
 {
     SdmStatus st = SDM_OK;
@@ -147,7 +150,8 @@ static SdmStatus write_record(const SdmJob *job, const SdmTry *t)
     if (t->kind == SDM_TRY_MERGE)
         TRY(sdm_format(NULL, path, sizeof path, "%s/scene_%s%s%s", job->folder, t->key, ALONE, t->id));
     else
-        TRY(sdm_format(NULL, path, sizeof path, "%s/unit_%s_%06lld%s%s", job->folder, t->key, (long long)t->unit, ALONE, t->id));
+        TRY(sdm_format(NULL, path, sizeof path, "%s/unit_%s_%06lld%s%s", job->folder, t->key,
+                       (long long)t->unit, ALONE, t->id));
     TRY(sdm_file_create(NULL, path, &w));
     sdm_file_put(&w, text, strlen(text));
     sdm_file_put(&w, "\n", 1);
@@ -157,10 +161,11 @@ done:
     return st;
 }
 
-void sdm_try_begin(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, int64_t unit, SdmTryWork *out)
+void sdm_try_begin(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, int64_t unit,
+                   SdmTryWork *out)
 {
     const bool merge = unit < 0;
-    *out = (SdmTryWork){.record = {.kind = merge                             ? SDM_TRY_MERGE
+    *out = (SdmTryWork){.record = {.kind = merge                            ? SDM_TRY_MERGE
                                            : !sdm_plan_tile_of(scene, unit) ? SDM_TRY_PREPARATION
                                            : scene->tiled                   ? SDM_TRY_TILE
                                                                             : SDM_TRY_SCENE,
@@ -210,7 +215,8 @@ static bool is_record(const char *name, char key[17], bool *alone)
     const char *const end = sdm_job_ending(name, key);
     *alone = end && strncmp(end, ALONE, sizeof ALONE - 1) == 0;
     if (*alone)
-        return strspn(end + sizeof ALONE - 1, HEX) == 16 && !end[sizeof ALONE - 1 + 16]; /* not one that is being written */
+        return strspn(end + sizeof ALONE - 1, HEX) == 16 &&
+               !end[sizeof ALONE - 1 + 16]; /* not one that is being written */
     return end && strcmp(end, GATHERED) == 0;
 }
 
@@ -219,7 +225,8 @@ static bool add_file(const char *folder, const char *name, SdmText *to)
 {
     char path[SDM_PATH_SIZE], *text = NULL;
     size_t size = 0;
-    if (sdm_path_join(NULL, folder, name, path) != SDM_OK || sdm_file_read(NULL, path, MOST_BYTES, &text, &size) != SDM_OK)
+    if (sdm_path_join(NULL, folder, name, path) != SDM_OK ||
+        sdm_file_read(NULL, path, MOST_BYTES, &text, &size) != SDM_OK)
         return false;
     sdm_text_raw(to, text, size);
     if (size && text[size - 1] != '\n')
@@ -264,7 +271,8 @@ static void remove_temporary(const char *folder, const char *scene)
     DIR *const dir = opendir(folder);
     for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
         const char *const end = sdm_job_ending(e->d_name, key);
-        const bool ours = end && (strncmp(end, ALONE, sizeof ALONE - 1) == 0 || strncmp(end, GATHERED, sizeof GATHERED - 1) == 0);
+        const bool ours = end && (strncmp(end, ALONE, sizeof ALONE - 1) == 0 ||
+                                  strncmp(end, GATHERED, sizeof GATHERED - 1) == 0);
         if (ours && strcmp(key, scene) == 0 && strstr(end, ".part-"))
             unlinkat(dirfd(dir), e->d_name, 0);
     }
@@ -281,7 +289,8 @@ void sdm_tries_gather(const SdmJob *job, const SdmPlanScene *scene)
         sdm_format(NULL, path, sizeof path, "%s/scene_%s%s", job->folder, scene->key, GATHERED) != SDM_OK ||
         sdm_file_write(NULL, path, g.text.data, g.text.size) != SDM_OK)
         goto done;
-    for (char *name = g.names.data, *end = strchr(name, '\n'); end; name = end + 1, end = strchr(name, '\n')) {
+    for (char *name = g.names.data, *end = strchr(name, '\n'); end;
+         name = end + 1, end = strchr(name, '\n')) {
         *end = '\0';
         if (sdm_path_join(NULL, job->folder, name, path) == SDM_OK)
             unlink(path);

@@ -255,14 +255,16 @@ done:
 static void place_block(const SdmUnits *u, const SdmPlanTile *tile, SdmBlock *b)
 {
     const SdmPlanScene *const s = u->scene.plan;
-    sdm_tiling_place(&(SdmTilesOf){s->x0, s->y0, {s->tiles_end[0], s->tiles_end[1]}}, tile->cells, &u->scene.prepared.grid, b);
+    const SdmTilesOf of = {s->x0, s->y0, {s->tiles_end[0], s->tiles_end[1]}};
+    sdm_tiling_place(&of, tile->cells, &u->scene.prepared.grid, b);
 }
 
 int64_t sdm_units_cells(const SdmUnits *u, int64_t unit)
 {
     SdmBlock b = {.height_m = NULL};
     const SdmPlanScene *const s = u->scene.plan;
-    if (!s || !u->scene.is_prepared || sdm_plan_scene_of(u->q.job->plan, unit) != s->number || !sdm_plan_tile_of(s, unit))
+    if (!s || !u->scene.is_prepared || sdm_plan_scene_of(u->q.job->plan, unit) != s->number ||
+        !sdm_plan_tile_of(s, unit))
         return 0;
     place_block(u, sdm_plan_tile_of(s, unit), &b);
     return b.w > 0 && b.h > 0 ? b.w * b.h : 0;

@@ -143,7 +143,9 @@ static void describe_bands(const SdmProduct *p)
 static SdmRasterSpec spec_of(const SdmProduct *p, int file)
 {
     return (SdmRasterSpec){.grid = &p->grid,
-                           .vertical = file == SDM_FILE_DEM && !p->request.datum_unknown ? p->request.options->vertical : SDM_VERTICAL_UNKNOWN,
+                           .vertical = file == SDM_FILE_DEM && !p->request.datum_unknown
+                                           ? p->request.options->vertical
+                                           : SDM_VERTICAL_UNKNOWN,
                            .metadata = p->metadata,
                            .path = p->files->raw[file],
                            .bands = file == SDM_FILE_QA       ? p->request.qa->bands

@@ -1,5 +1,5 @@
-/* What the process has used: parts add up to the whole, time of other processes is not of it, and the peak of a part does not hide
- * that of the whole. */
+/* What the process has used: parts add up to the whole, time of other processes is not of it, and the peak of
+ * a part does not hide that of the whole. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 

@@ -1,5 +1,5 @@
-/* Fuzz the records of tries: the input is a gathered file.  What is read can be counted: names end, no number is negative, no try
- * is there twice, and they are in their order. */
+/* Fuzz the records of tries: the input is a gathered file.  What is read can be counted: names end, no number
+ * is negative, no try is there twice, and they are in their order. */
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz.h"
 #include "job/tries.h"
@@ -8,7 +8,7 @@
 
 static void look_at(const SdmTry *t)
 {
-    const int64_t number[] = {t->unit,   t->wall_ms,   t->user_ms,    t->system_ms, t->waited_ms,
+    const int64_t number[] = {t->unit,    t->wall_ms,    t->user_ms,    t->system_ms, t->waited_ms,
                               t->process, t->started_ms, t->peak_bytes, t->threads,   t->ended_ms};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         if (number[i] < 0)
@@ -16,8 +16,8 @@ static void look_at(const SdmTry *t)
     for (int i = 0; i < SDM_USAGE_STAGES; i++)
         if (t->stage_ms[i] < 0)
             abort();
-    if (strlen(t->id) != 16 || strlen(t->key) != 16 || strlen(t->fingerprint) != 16 || !sdm_try_kind_name(t->kind) ||
-        !sdm_try_state_name(t->state))
+    if (strlen(t->id) != 16 || strlen(t->key) != 16 || strlen(t->fingerprint) != 16 ||
+        !sdm_try_kind_name(t->kind) || !sdm_try_state_name(t->state))
         abort();
 }
 
@@ -37,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (i > 0 && strcmp(tries.item[i].key, tries.item[i - 1].key) < 0)
             abort();
         for (int64_t k = 0; k < i; k++)
-            if (strcmp(tries.item[i].id, tries.item[k].id) == 0 && memcmp(&tries.item[i], &tries.item[k], sizeof(SdmTry)) == 0)
+            if (strcmp(tries.item[i].id, tries.item[k].id) == 0 &&
+                memcmp(&tries.item[i], &tries.item[k], sizeof(SdmTry)) == 0)
                 abort();
     }
     sdm_tries_close(&tries);
