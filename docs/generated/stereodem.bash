@@ -181,7 +181,7 @@ _stereodem() {
         plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
         tile) words='--help --count --index-env --index-base --wait --cpu-level --threads --quiet --verbose --log' ;;
         merge) words='--help --output --threads --overwrite --keep-job --quiet --verbose --log' ;;
-        status) words='--help --failed --threads --quiet --verbose --log' ;;
+        status) words='--help --failed --accounting --threads --overwrite --quiet --verbose --log' ;;
         match) words='--help --output --format --preview --min-disparity --max-disparity --cost --window --census --lr-threshold --uniqueness --min-sigma --subpixel --median --fill --downscale --band --first --last --overwrite --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --cpu-level --threads --config --quiet --verbose --log' ;;
         bench) words='--help --repeats --csv --markdown --quick --tune --tsukuba --device --cpu-level --threads --quiet --verbose --log' ;;
         devices) words='--help --threads --quiet --verbose --log' ;;

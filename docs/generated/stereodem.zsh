@@ -53,7 +53,7 @@ _stereodem() {
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
             '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--overwrite[Replace an existing DEM and its companions, a raster of compare, or a plan]' \
+            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
             '--keep-job[Keep the finished units after success with run the job folder NAME.tif.job, with merge the units of the scene]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
@@ -101,7 +101,7 @@ _stereodem() {
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--overwrite[Replace an existing DEM and its companions, a raster of compare, or a plan]' \
+            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
@@ -124,7 +124,7 @@ _stereodem() {
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--overwrite[Replace an existing DEM and its companions, a raster of compare, or a plan]' \
+            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
@@ -211,7 +211,7 @@ _stereodem() {
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
             '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--overwrite[Replace an existing DEM and its companions, a raster of compare, or a plan]' \
+            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
@@ -238,7 +238,7 @@ _stereodem() {
         _arguments '--help[Print the options]' \
             '--output[Folder of the DEMs; each is called after its scene]:FOLDER:_files' \
             '--threads[Number of threads]:N:' \
-            '--overwrite[Replace an existing DEM and its companions, a raster of compare, or a plan]' \
+            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
             '--keep-job[Keep the finished units after success with run the job folder NAME.tif.job, with merge the units of the scene]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
@@ -250,7 +250,9 @@ _stereodem() {
         ((CURRENT--))
         _arguments '--help[Print the options]' \
             '--failed[Print only scenes that failed or are not planned, each with its reason]' \
+            '--accounting[Write what each unit and merge has used wall, user and system time, peak resident memory, host, tries; a row a unit in a .csv file, with sums and each try in a .json file]:FILE:_files' \
             '--threads[Number of threads]:N:' \
+            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \

@@ -16,6 +16,13 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export JOB UNITS_A_TASK STEREODEM
 mkdir -p "$JOB/log"
+# One at a time; who comes second finds the array of the first.
+mkdir "$JOB/log/submitting" 2>/dev/null || { echo "submit: another submit.sh is at work on $JOB; if none is, rmdir $JOB/log/submitting" >&2; exit 1; }
+trap 'rmdir "$JOB/log/submitting"' EXIT
+if [ -s "$JOB/log/array" ] && qstat -j "$(cat "$JOB/log/array")" >/dev/null 2>&1; then
+    echo "submit: array $(cat "$JOB/log/array") of $JOB is still in the queue; wait for it, or qdel it" >&2
+    exit 1
+fi
 # shellcheck disable=SC2086
 "$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS || [ $? -eq 3 ] # 3: but for scenes that cannot be
 units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
@@ -23,6 +30,7 @@ tasks=$(((units + UNITS_A_TASK - 1) / UNITS_A_TASK))
 # Task numbers begin at 1; stereodem knows that of SGE_TASK_ID.
 # shellcheck disable=SC2086
 array=$(qsub -terse $QSUB_OPTIONS -t "1-$tasks" -o "$JOB/log" -v JOB,UNITS_A_TASK,STEREODEM "$here/tile.sh")
+echo "${array%%.*}" >"$JOB/log/array"
 # shellcheck disable=SC2086
 merge=$(qsub -terse $QSUB_OPTIONS -hold_jid "${array%%.*}" -o "$JOB/log" -v JOB,UNITS_A_TASK,STEREODEM "$here/merge.sh")
 echo "array ${array%%.*} of $tasks tasks for $units units, then merge $merge; stereodem status $JOB tells how far it is"

@@ -16,6 +16,14 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "$JOB/log"
 JOB=$(cd "$JOB" && pwd) # tasks start in the home folder
+# One at a time; who comes second finds the array of the first.
+mkdir "$JOB/log/submitting" 2>/dev/null || { echo "submit: another submit.sh is at work on $JOB; if none is, rmdir $JOB/log/submitting" >&2; exit 1; }
+trap 'rmdir "$JOB/log/submitting"' EXIT
+# An array that has finished is not listed (PBS Pro), or with the state C, F or X.
+if [ -s "$JOB/log/array" ] && qstat "$(cat "$JOB/log/array")" 2>/dev/null | awk 'NR > 2 && $(NF - 1) !~ /^[CFX]$/' | grep -q .; then
+    echo "submit: array $(cat "$JOB/log/array") of $JOB is still in the queue; wait for it, or qdel it" >&2
+    exit 1
+fi
 # shellcheck disable=SC2086
 "$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS || [ $? -eq 3 ] # 3: but for scenes that cannot be
 units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
@@ -25,6 +33,7 @@ last=$((tasks > 1 ? tasks - 1 : 1))
 pass="JOB=$JOB,UNITS_A_TASK=$UNITS_A_TASK,STEREODEM=$STEREODEM,UNITS=$units"
 # shellcheck disable=SC2086
 array=$(qsub $QSUB_OPTIONS -J "0-$last" -j oe -o "$JOB/log/" -v "$pass" "$here/tile.pbs")
+echo "$array" >"$JOB/log/array"
 # shellcheck disable=SC2086
 merge=$(qsub $QSUB_OPTIONS -W "depend=afterany:$array" -j oe -o "$JOB/log/" -v "$pass" "$here/merge.pbs")
 echo "array $array of $tasks tasks for $units units, then merge $merge; stereodem status $JOB tells how far it is"

@@ -18,6 +18,9 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export JOB UNITS_A_TASK STEREODEM
 mkdir -p "$JOB/log"
+# One at a time; who comes second finds the array of the first.
+mkdir "$JOB/log/submitting" 2>/dev/null || { echo "submit: another submit.sh is at work on $JOB; if none is, rmdir $JOB/log/submitting" >&2; exit 1; }
+trap 'rmdir "$JOB/log/submitting"' EXIT
 if [ -s "$JOB/log/array" ] && squeue -h -j "$(cat "$JOB/log/array")" 2>/dev/null | grep -q .; then
     echo "submit: array $(cat "$JOB/log/array") of $JOB is still in the queue; wait for it, or scancel it" >&2
     exit 1

@@ -19,7 +19,7 @@ typedef struct SdmScreen {
     bool quiet, verbose, json, terminal;
     int columns;          /* width of the terminal */
     bool line_up;         /* the progress line is on the terminal */
-    int stage, step;      /* last stage and tenth that were shown; -1 = none */
+    int stage, step;      /* last stage, and tenth or hundredth, that were shown; -1 = none */
     double started_s, drawn_s;
 } SdmScreen;
 
@@ -30,6 +30,7 @@ typedef struct SdmJobOptions {
     const char *index_env;
     double wait_s;
     bool failed;               /* status: only what failed */
+    const char *accounting;    /* status: file to write; NULL: none */
 } SdmJobOptions;
 extern const SdmOptionSpec sdm_plan_options_table[], sdm_tile_options_table[], sdm_merge_options_table[],
     sdm_status_options_table[];

@@ -42,6 +42,9 @@ const SdmOptionSpec sdm_merge_options_table[] = {
 const SdmOptionSpec sdm_status_options_table[] = {
     {"--failed", NULL, SDM_OPT_BOOL, AT(failed), 0.0, 0.0, NULL, NULL, SDM_CMD_STATUS,
      "Print only scenes that failed or are not planned, each with its reason."},
+    {"--accounting", "FILE", SDM_OPT_TEXT, AT(accounting), 0.0, 0.0, NULL, "none", SDM_CMD_STATUS,
+     "Write what each unit and merge has used: wall, user and system time, peak resident memory, host, tries; a row a unit in a "
+     ".csv file, with sums and each try in a .json file. Prints the sums, and what was slow or hungry."},
     {.name = NULL},
 };
 

@@ -1,6 +1,7 @@
 /* stereodem status: progress of a job, scene by scene. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "job/accounting.h"
 
 #include <math.h>
 #include <string.h>
@@ -61,12 +62,105 @@ static void add_totals(cJSON *to, const SdmJobProgress *r, const SdmSceneProgres
     sdm_json_number(to, "seconds_left", sdm_job_progress_left_s(r));
 }
 
+/* ---- accounting ---- */
+
+static void print_account(SdmCall *call, const char *name, const SdmAccount *a)
+{
+    sdm_screen_print(&call->screen, "%-12s %6lld %6lld %6lld %6lld %11.1f %11.1f %9.1f %9.1f %8.0f", name,
+                     (long long)a->units, (long long)a->tries, (long long)a->failed, (long long)a->killed,
+                     (double)a->wall_ms / 1e3, (double)a->user_ms / 1e3, (double)a->system_ms / 1e3,
+                     (double)a->waited_ms / 1e3, (double)a->peak_bytes / 1048576.0);
+}
+
+/* The units that are slow, or hungry: the first few by name. */
+static void print_named(SdmCall *call, const SdmAccounting *a, bool hungry)
+{
+    enum { MOST = 20 };
+    int64_t count = 0;
+    for (int64_t i = 0; i < a->units; i++) {
+        const SdmUnitAccount *const u = &a->unit[i];
+        if (!(hungry ? u->is_hungry : u->is_slow) || ++count > MOST)
+            continue;
+        char unit[40] = "";
+        if (u->unit >= 0)
+            snprintf(unit, sizeof unit, ", unit %lld", (long long)u->unit);
+        sdm_screen_print(&call->screen, "%s: %s of %s%s: %.1f s, %.0f MiB, on %s", hungry ? "hungry" : "slow",
+                         sdm_try_kind_name(u->first->kind), u->first->name, unit, (double)u->longest_ms / 1e3,
+                         (double)u->sum.peak_bytes / 1048576.0, u->first[u->sum.tries - 1].host);
+    }
+    if (count > MOST)
+        sdm_screen_print(&call->screen, "and %lld more that are %s", (long long)(count - MOST),
+                         hungry ? "hungry" : "slow");
+}
+
+static void add_account(SdmCall *call, const SdmAccounting *a)
+{
+    cJSON *const o = call->summary ? cJSON_AddObjectToObject(call->summary, "accounting") : NULL;
+    int64_t slow = 0, hungry = 0;
+    for (int64_t i = 0; i < a->units; i++) {
+        slow += a->unit[i].is_slow;
+        hungry += a->unit[i].is_hungry;
+    }
+    const struct {
+        const char *name;
+        double value;
+    } field[] = {{"units", (double)a->all.units},
+                 {"tries", (double)a->all.tries},
+                 {"failed", (double)a->all.failed},
+                 {"killed", (double)a->all.killed},
+                 {"wall_s", (double)a->all.wall_ms / 1e3},
+                 {"user_s", (double)a->all.user_ms / 1e3},
+                 {"system_s", (double)a->all.system_ms / 1e3},
+                 {"waited_s", (double)a->all.waited_ms / 1e3},
+                 {"peak_bytes", (double)a->all.peak_bytes},
+                 {"slow", (double)slow},
+                 {"hungry", (double)hungry}};
+    for (size_t i = 0; o && i < sizeof field / sizeof *field; i++)
+        cJSON_AddNumberToObject(o, field[i].name, field[i].value);
+}
+
+/* done: units of the plan that are done, by their files. */
+static SdmStatus account(SdmCall *call, int64_t done)
+{
+    SdmStatus st = SDM_OK;
+    SdmAccounting *a = NULL;
+    const char *const path = call->own.job.accounting;
+    TRY(sdm_accounting_open(call->ctx, call->line.positional[0], &a));
+    TRY(sdm_accounting_write(call->ctx, a, path));
+    sdm_screen_print(&call->screen, "%-12s %6s %6s %6s %6s %11s %11s %9s %9s %8s", "kind", "units", "tries",
+                     "failed", "killed", "wall s", "user s", "system s", "waited s", "peak MiB");
+    for (int kind = 0; kind < SDM_TRY_KINDS; kind++)
+        if (a->kind[kind].units)
+            print_account(call, sdm_try_kind_name(kind), &a->kind[kind]);
+    print_account(call, "all", &a->all);
+    print_named(call, a, false);
+    print_named(call, a, true);
+    if (a->all.killed)
+        sdm_log(call->ctx, SDM_LOG_WARNING, 0,
+                "tries that were killed: %lld; what they used is not known, and not in the sums",
+                (long long)a->all.killed);
+    if (done > a->recorded)
+        sdm_log(call->ctx, SDM_LOG_WARNING, 0, "units that are done without a record of what they used: %lld",
+                (long long)(done - a->recorded));
+    if (a->tries.damaged)
+        sdm_log(call->ctx, SDM_LOG_WARNING, 0,
+                "records of tries that cannot be read, and are not in the sums: %lld",
+                (long long)a->tries.damaged);
+    sdm_screen_print(&call->screen, "%s: a row a unit", path);
+    add_account(call, a);
+done:
+    sdm_accounting_close(&a);
+    return st;
+}
+
 SdmStatus sdm_command_status(SdmCall *call)
 {
     SdmStatus st = SDM_OK;
     SdmJobProgress *report = NULL;
     SdmSceneProgress s, all = {.number = 0};
     int merged = 0, hopeless = 0;
+    if (call->own.job.accounting)
+        TRY(sdm_accounting_check(call->ctx, call->own.job.accounting, call->options.overwrite));
     TRY(sdm_job_progress_open(call->ctx, call->line.positional[0], &report));
     cJSON *const scenes = call->summary ? cJSON_AddArrayToObject(call->summary, "scenes") : NULL;
     sdm_screen_print(&call->screen, " scene state           done   run  fail  miss  name");
@@ -90,6 +184,8 @@ SdmStatus sdm_command_status(SdmCall *call)
     print_time_left(call, report, &all);
     if (call->summary)
         add_totals(call->summary, report, &all, merged);
+    if (call->own.job.accounting)
+        TRY(account(call, all.done));
 done:
     sdm_job_progress_close(&report);
     return st;

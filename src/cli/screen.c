@@ -169,11 +169,11 @@ static void draw_line(SdmScreen *screen, int stage, double done, const char *wha
     screen->line_up = true;
 }
 
-/* Not on a terminal: a line for each new stage and each tenth. */
+/* Not on a terminal: a line for each new stage and each tenth; as JSON, each hundredth. */
 static void print_step(SdmScreen *screen, int stage, double done, const char *what)
 {
     char left[64];
-    const int step = (int)(10.0 * done);
+    const int step = (int)((screen->json ? 100.0 : 10.0) * done);
     if (stage == screen->stage && step <= screen->step)
         return;
     screen->stage = stage;

@@ -47,11 +47,13 @@ struct SdmContext {
     void (*free_face)(void *face);
     const SdmCrashHook *crash; /* NULL: none */
     double stage_s[SDM_STAGES];
+    double stage_added_s[SDM_STAGES]; /* of stage_s, by sdm_stage_add() */
     int stage;             /* the clock that runs, 0 = none */
     double stage_since_s;
     double started_s;
     int thread_limit; /* see sdm_thread_limit_begin(); 0: none */
     int64_t bytes_now, bytes_peak; /* updated atomically */
+    int64_t resident_before; /* bytes: the most that was resident before the mark was set back */
     SdmCachedBlock cached[SDM_CACHED_BLOCKS]; /* the newest first; in critical(sdm_block_cache); see block_cache.c */
 };
 

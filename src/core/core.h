@@ -54,6 +54,9 @@ int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes: the most that was allo
 /* Bytes: the most memory that the process has held at once (resident), which is what people are told; where the system does
  * not say, the most that was allocated at once. */
 int64_t sdm_memory_resident(const SdmContext *ctx);
+/* The same since sdm_memory_resident_restart(), or where the system cannot set its mark back, since the process began. */
+int64_t sdm_memory_resident_since(const SdmContext *ctx);
+void sdm_memory_resident_restart(SdmContext *ctx);
 /* Return the freed blocks that the context caches to the system. */
 void sdm_cache_release(SdmContext *ctx);
 /* Tests: let the n-th allocation from now fail (n >= 1; 0 = never).  Process-wide. */

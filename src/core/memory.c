@@ -110,7 +110,8 @@ int64_t sdm_memory_peak(const SdmContext *ctx)
     return ctx->bytes_peak;
 }
 
-int64_t sdm_memory_resident(const SdmContext *ctx)
+/* The most that was resident since the process began, or since the system's mark was set back; 0: not known. */
+static int64_t resident_mark(void)
 {
     long long kib = 0;
     char line[128];
@@ -120,5 +121,28 @@ int64_t sdm_memory_resident(const SdmContext *ctx)
             kib = 0;
     if (f)
         fclose(f);
-    return kib > 0 ? (int64_t)kib * 1024 : ctx->bytes_peak;
+    return kib > 0 ? (int64_t)kib * 1024 : 0;
+}
+
+int64_t sdm_memory_resident(const SdmContext *ctx)
+{
+    const int64_t since = resident_mark(), before = ctx->resident_before;
+    const int64_t most = since > before ? since : before;
+    return most > 0 ? most : ctx->bytes_peak;
+}
+
+int64_t sdm_memory_resident_since(const SdmContext *ctx)
+{
+    const int64_t since = resident_mark();
+    return since > 0 ? since : ctx->bytes_peak;
+}
+
+void sdm_memory_resident_restart(SdmContext *ctx)
+{
+    ctx->resident_before = sdm_memory_resident(ctx);
+    FILE *const f = fopen("/proc/self/clear_refs", "w");
+    if (f) {
+        fputs("5\n", f); /* proc(5): sets the mark back to what is resident now */
+        fclose(f);
+    }
 }

@@ -115,7 +115,8 @@ const SdmOptionSpec sdm_option_table[] = {
      (PLANNED & ~(unsigned)SDM_CMD_BENCH) | BLOCKS,
      "Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOST:PORT; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
-     DEM | SDM_CMD_MERGE | SDM_CMD_COMPARE, "Replace an existing DEM and its companions, a raster of compare, or a plan."},
+     DEM | SDM_CMD_MERGE | SDM_CMD_COMPARE | SDM_CMD_STATUS,
+     "Replace an existing DEM and its companions, a raster of compare, a plan, or accounts."},
     {"--keep-job", NULL, SDM_OPT_BOOL, AT(keep_job), NO_RANGE, "off: removed after success",
      SDM_CMD_RUN | SDM_CMD_MERGE,
      "Keep the finished units after success: with run the job folder NAME.tif.job, with merge the units of "

@@ -34,8 +34,10 @@ int sdm_stage_enter(SdmContext *ctx, int stage)
 
 void sdm_stage_add(SdmContext *ctx, int stage, double seconds)
 {
-    if (stage > 0 && stage < SDM_STAGES)
-        ctx->stage_s[stage] += seconds;
+    if (stage <= 0 || stage >= SDM_STAGES)
+        return;
+    ctx->stage_s[stage] += seconds;
+    ctx->stage_added_s[stage] += seconds;
 }
 
 double sdm_stage_time(const SdmContext *ctx, int stage)

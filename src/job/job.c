@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- the job ---- */
@@ -150,12 +151,67 @@ bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene)
     return same;
 }
 
-SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene)
+/* What a DEM is known by; size_bytes -1: it cannot be read. */
+typedef struct DemMark {
+    int64_t size_bytes, mtime_us;
+    uint64_t hash;
+} DemMark;
+
+static DemMark mark_of(const char *path)
+{
+    struct stat s;
+    DemMark mark = {.size_bytes = -1};
+    if (stat(path, &s) == 0 && S_ISREG(s.st_mode))
+        mark = (DemMark){.size_bytes = (int64_t)s.st_size,
+                         .mtime_us = (int64_t)s.st_mtim.tv_sec * 1000000 + s.st_mtim.tv_nsec / 1000};
+    return mark;
+}
+
+static bool hash_file(const char *path, uint64_t *out)
+{
+    unsigned char piece[SDM_UNIT_PIECE];
+    size_t n;
+    FILE *const f = fopen(path, "rb");
+    *out = 0;
+    while (f && (n = fread(piece, 1, sizeof piece, f)) > 0)
+        *out = sdm_hash(*out, piece, n);
+    const bool good = f && !ferror(f);
+    if (f)
+        fclose(f);
+    return good;
+}
+
+bool sdm_job_is_other_dem(const SdmJob *job, const SdmPlanScene *scene, const char *path)
+{
+    char name[SDM_PATH_SIZE];
+    DemMark then = {.size_bytes = -1};
+    uint64_t fingerprint;
+    if (sdm_job_file(NULL, job, SDM_JOB_MERGED, scene->number, name) != SDM_OK)
+        return false;
+    FILE *const f = fopen(name, "r");
+    const int n = f ? fscanf(f, "%" SCNx64 " %" SCNd64 " %" SCNd64 " %" SCNx64, &fingerprint,
+                             &then.size_bytes, &then.mtime_us, &then.hash)
+                    : 0;
+    if (f)
+        fclose(f);
+    if (n != 4 || then.size_bytes < 0)
+        return false;
+    DemMark now = mark_of(path);
+    if (now.size_bytes != then.size_bytes)
+        return true;
+    return now.mtime_us != then.mtime_us && hash_file(path, &now.hash) && now.hash != then.hash;
+}
+
+SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, const char *dem)
 {
     SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE], text[32];
+    char path[SDM_PATH_SIZE], text[96];
+    DemMark mark = mark_of(dem);
     TRY(sdm_job_file(ctx, job, SDM_JOB_MERGED, scene->number, path));
-    const int n = snprintf(text, sizeof text, "%016" PRIx64 "\n", scene->product_fingerprint);
+    if (!hash_file(dem, &mark.hash))
+        mark.size_bytes = -1;
+    const int n = snprintf(text, sizeof text, "%016" PRIx64 " %" PRId64 " %" PRId64 " %016" PRIx64 "\n",
+                           scene->product_fingerprint, mark.size_bytes, mark.mtime_us, mark.hash);
     TRY(sdm_file_write(ctx, path, text, (size_t)n));
 done:
     return st;
@@ -214,6 +270,15 @@ static const char *read_stem(const char *name, TaskFile *out)
         rest = end;
     }
     return *rest == '.' ? rest : NULL;
+}
+
+const char *sdm_job_ending(const char *name, char key[17])
+{
+    TaskFile file;
+    const char *const end = read_stem(name, &file);
+    if (end)
+        memcpy(key, file.key, sizeof file.key);
+    return end;
 }
 
 /* False when the name, or the one that it is temporary for, is no file of a task. */

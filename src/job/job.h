@@ -11,7 +11,7 @@
 typedef enum SdmJobFile {
     SDM_JOB_PREPARED, /* scene_KEY.sdm: prepared scene */
     SDM_JOB_MERGED,   /* scene_KEY.merged: its products were built; holds the fingerprint of what they are
-                         made of */
+                         made of; size, time and hash of the DEM */
     SDM_JOB_MERGING,  /* scene_KEY.merging: lease of the process that merges it */
     SDM_JOB_FAILURE,  /* scene_KEY.err: why it could not be merged, one sentence */
     SDM_JOB_UNIT,     /* unit_KEY_000000.sdm: a block */
@@ -52,7 +52,11 @@ SdmStatus sdm_job_read_prepared(SdmContext *ctx, const SdmJob *job, const SdmPla
 void sdm_job_keep_failure(SdmContext *ctx, const char *path, SdmStatus st);
 bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size, bool *is_final);
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene);
-SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene);
+/* dem: the DEM that was written, by which it is known again. */
+SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, const char *dem);
+/* Is the file, which is there, another one than the DEM that the scene was merged to, or a copy of that?  By size and time, then by its
+ * content; false where an older mark does not tell. */
+bool sdm_job_is_other_dem(const SdmJob *job, const SdmPlanScene *scene, const char *path);
 
 /* Numbers as "3,7-9"; cut with "..." when they do not fit. */
 void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size);
@@ -68,6 +72,9 @@ void sdm_job_keys_close(SdmJobKeys *keys);
 /* The scene that a file of the folder belongs to, by its name; NULL: none of these.  *unit: of the plan, -1 for a file of
  * the scene.  *end: ".sdm". */
 const SdmPlanScene *sdm_job_keys_find(const SdmJobKeys *keys, const char *name, int64_t *unit, const char **end);
+
+/* Of a file's name, "scene_KEY.END" or "unit_KEY_000000.END": the key, and ".END"; NULL: no such name. */
+const char *sdm_job_ending(const char *name, char key[17]);
 
 /* Remove the unit files of a scene. */
 void sdm_job_sweep(const char *folder, const SdmPlanScene *scene);

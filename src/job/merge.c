@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
 #include "job/build_products.h"
+#include "job/tries.h"
 
 #include <string.h>
 #include <strings.h>
@@ -29,6 +30,8 @@ typedef struct SceneMerge {
     double prepared_s[SDM_UNIT_STAGES];
     int64_t *missing, count; /* its units that are not there */
     bool already;            /* nothing was to be done */
+    SdmUsage mark;           /* what was used before is not this scene's */
+    SdmTryWork attempt;      /* what it uses */
 } SceneMerge;
 
 /* ---- one scene ---- */
@@ -95,12 +98,21 @@ done:
     return st;
 }
 
-/* The products are there: mark that, and remove what they were made from. */
-static SdmStatus leave(SdmContext *ctx, const SceneMerge *m)
+static void end_try(SdmContext *ctx, SceneMerge *m, SdmStatus st)
+{
+    sdm_try_charge(ctx, &m->mark, &m->attempt);
+    sdm_try_end(ctx, m->job, &m->attempt, st);
+}
+
+/* The products are there: mark that, gather what all tries used, and remove what the products were made from.  The
+ * try ends here, so that its record is gathered, too. */
+static SdmStatus leave(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_lease_check(ctx, m->turn));
-    TRY(sdm_job_mark_merged(ctx, m->job, m->scene));
+    TRY(sdm_job_mark_merged(ctx, m->job, m->scene, m->options.output));
+    end_try(ctx, m, SDM_OK);
+    sdm_tries_gather(m->job, m->scene);
     if (!m->options.keep_job)
         sdm_job_sweep(m->job->folder, m->scene);
 done:
@@ -137,14 +149,31 @@ done:
     return st;
 }
 
+/* The scene was merged before, and at the output's name lies a file: is it that DEM? */
+static SdmStatus take_file(SdmContext *ctx, SceneMerge *m)
+{
+    m->already = !m->is_elsewhere || !sdm_job_is_other_dem(m->job, m->scene, m->options.output);
+    if (!m->already)
+        return sdm_fail(ctx, SDM_ERR_IO,
+                        "%s was merged before, but %s is not the DEM that was written then; move it away, or merge "
+                        "with --overwrite to make the DEM again in its place",
+                        m->scene->name, m->options.output);
+    if (!m->is_elsewhere && sdm_job_is_other_dem(m->job, m->scene, m->options.output))
+        sdm_log(ctx, SDM_LOG_WARNING, 9, "%s was changed since it was merged; it is left as it is",
+                m->options.output);
+    return SDM_OK;
+}
+
 /* A scene that was merged before: `already` when that is all, else it is to be merged again. */
 static SdmStatus take_merged(SdmContext *ctx, SceneMerge *m)
 {
     char path[SDM_PATH_SIZE];
     const char *const output = m->options.output;
-    const bool there = access(output, F_OK) == 0;
-    m->already = there && !m->again;
-    const SdmStatus st = m->already ? SDM_OK : find_missing(ctx, m);
+    const bool exists = access(output, F_OK) == 0;
+    if (exists && !m->again)
+        return take_file(ctx, m);
+    const bool there = exists && !sdm_job_is_other_dem(m->job, m->scene, output);
+    const SdmStatus st = find_missing(ctx, m);
     if (st == SDM_OK || st == SDM_ERR_STOPPED)
         return st;
     if (!there && m->again && sdm_job_file(NULL, m->job, SDM_JOB_MERGED, m->scene->number, path) == SDM_OK) {
@@ -182,10 +211,21 @@ static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
     return st;
 }
 
+/* Build, and keep what that used. */
+static SdmStatus build_recorded(SdmContext *ctx, SceneMerge *m)
+{
+    sdm_memory_resident_restart(ctx);
+    sdm_try_begin(ctx, m->job, m->scene, -1, &m->attempt);
+    const SdmStatus st = build(ctx, m);
+    end_try(ctx, m, st);
+    return st;
+}
+
 /* Merge a scene whose lease is held. */
 static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
+    sdm_usage_now(ctx, &m->mark);
     if (sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
         m->already = true;
         return tidy(ctx, m);
@@ -197,7 +237,7 @@ static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
     }
     TRY(sdm_plan_check_files(ctx, m->job->folder, m->scene, false));
     TRY(find_missing(ctx, m));
-    st = record(ctx, m, build(ctx, m));
+    st = record(ctx, m, build_recorded(ctx, m));
 done:
     return st;
 }
@@ -208,10 +248,8 @@ static SdmStatus merge_in_turn(SdmContext *ctx, SceneMerge *m)
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
     if (!m->again && access(m->options.output, F_OK) == 0 && sdm_job_is_merged(m->job, m->scene) &&
-        !sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
-        m->already = true;
-        return SDM_OK;
-    }
+        !sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint))
+        return take_file(ctx, m);
     TRY(sdm_job_file(ctx, m->job, SDM_JOB_MERGING, m->scene->number, path));
     TRY(sdm_lease_wait(ctx, path, m->scene->name, &m->turn));
     if (m->is_elsewhere) /* another job may merge into that folder, too */

@@ -284,6 +284,16 @@ double sdm_plan_unit_s(const SdmPlanScene *s, int64_t unit)
     return fmax(t ? t->cpu_s : s->prepare_s, 0.0);
 }
 
+double sdm_plan_prepared_share(const SdmPlanScene *s, int64_t tiles)
+{
+    static const double ALONE = 1.5; /* threads share the preparation less well, and read the images in it */
+    double match_s = s->tiled ? 0.0 : -s->prepare_s; /* which the time of an untiled scene holds */
+    for (int64_t i = 0; i < tiles && i < s->tile_count; i++)
+        match_s += s->tile[i].cpu_s;
+    const double prepare_s = ALONE * fmax(s->prepare_s, 0.01);
+    return prepare_s / (prepare_s + fmax(match_s, 0.01));
+}
+
 /* ---- input files ---- */
 
 static int64_t micros(const struct stat *s)

@@ -93,6 +93,8 @@ const SdmPlanTile *sdm_plan_tile_of(const SdmPlanScene *scene, int64_t unit);
 /* What the file of a unit depends on. */
 uint64_t sdm_plan_unit_fingerprint(const SdmPlanScene *scene, int64_t unit);
 double sdm_plan_unit_s(const SdmPlanScene *scene, int64_t unit); /* expected processor time */
+/* Share of the preparation in the wall time of it and the first `tiles` tiles; an untiled scene has one. */
+double sdm_plan_prepared_share(const SdmPlanScene *scene, int64_t tiles);
 
 /* Are the files of the scene what they were when it was planned?  Else SDM_ERR_INPUT with both sizes and time
  * stamps.  needed: they must be there. */

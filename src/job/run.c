@@ -18,24 +18,36 @@ typedef struct Run {
 /* Share of the run's time when the products are left to be written. */
 #define UNITS_DONE 0.87
 
-/* Share of the run's time when i units of n are done: the first one prepares the scene, see unit_queue.c. */
-static double units_done(int64_t i, int64_t n)
+/* Share of the run's time when unit i is done, of a scene in tiles; before: when it begins.  The first unit is the
+ * preparation; then the cells of each tile are known, of which those at the rim may have none. */
+static double share_done(const Run *r, int64_t i, double before)
 {
-    const double prepared = 0.75 * (double)n;
-    return UNITS_DONE * (prepared + (double)i) / (prepared + (double)n);
+    const SdmPlanScene *const s = &r->job.plan->scene[0];
+    int64_t left = 0;
+    if (!s->tiled)
+        return UNITS_DONE;
+    if (i == 0)
+        return UNITS_DONE * sdm_plan_prepared_share(s, s->tile_count);
+    for (int64_t k = i; k < s->unit_count; k++)
+        left += sdm_units_cells(r->units, k);
+    const int64_t own = sdm_units_cells(r->units, i);
+    return left > 0 ? before + (UNITS_DONE - before) * (double)own / (double)left : before;
 }
 
 static SdmStatus do_units(SdmContext *ctx, Run *r)
 {
     SdmStatus st = SDM_OK;
     const int64_t n = r->job.plan->units;
+    double share = 0.0;
     char what[64];
     SdmUnitDone done;
     for (int64_t i = 0; i < n; i++) {
         snprintf(what, sizeof what, "unit %lld of %lld", (long long)(i + 1), (long long)n);
         while (sdm_units_is_full(r->units, i))
             TRY(sdm_units_end(ctx, r->units, &done));
-        const SdmProgressPart around = sdm_progress_enter(ctx, i > 0 ? units_done(i, n) : 0.0, units_done(i + 1, n));
+        const double begun = share;
+        share = share_done(r, i, begun);
+        const SdmProgressPart around = sdm_progress_enter(ctx, begun, share);
         if (i > 0)
             sdm_progress(ctx, 5, 0.0, what);
         st = sdm_units_begin(ctx, r->units, i);

@@ -1,6 +1,7 @@
 /* Units in work, one scene at a time. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/unit_queue.h"
+#include "job/tries.h"
 #include "scene/scene.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@ typedef struct UnitInWork {
     double started_s, took_s[SDM_UNIT_STAGES];
     SdmLease *lease;        /* shows others that it is in work */
     SdmBlockWork work;
+    SdmTryWork attempt;     /* what it uses; of a shared job */
 } UnitInWork;
 
 /* The scene in work. */
@@ -27,6 +29,7 @@ typedef struct SceneInWork {
 } SceneInWork;
 
 struct SdmUnits {
+    SdmContext *ctx;
     SdmUnitsRequest q;
     SdmMatchQueue *queue;
     uint8_t *made; /* of each unit: made by this process? */
@@ -37,6 +40,8 @@ struct SdmUnits {
     SdmBlock last; /* kept in memory where it has cells */
     bool has_last;
     double last_s[SDM_UNIT_STAGES];
+    SdmUsage mark;   /* what was used before is charged to a unit */
+    double waited_s; /* for other processes, since the mark */
 };
 
 /* ---- open, close ---- */
@@ -48,6 +53,7 @@ SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmMat
     SdmUnits *u = NULL;
     *out = NULL;
     TRY(sdm_alloc(ctx, &u, 1, sizeof *u, "the units in work"));
+    u->ctx = ctx;
     u->q = *request;
     TRY(sdm_alloc(ctx, &u->made, (size_t)request->job->plan->units + 1, 1, "the units"));
     u->queue = *queue;
@@ -75,6 +81,7 @@ void sdm_units_close(SdmUnits **units)
     for (; u->count > 0; u->count--) {
         UnitInWork *const w = &u->unit[u->first];
         sdm_block_abandon(u->queue, &w->work);
+        sdm_try_end(u->ctx, u->q.job, &w->attempt, SDM_ERR_STOPPED);
         sdm_lease_release(&w->lease);
         u->first = (u->first + 1) % SDM_MAX_SLOTS;
     }
@@ -166,14 +173,13 @@ static SdmStatus check_held(SdmContext *ctx, const SdmUnits *u, SdmLease *lease)
     return st == SDM_OK ? sdm_lease_check(ctx, lease) : st;
 }
 
-/* Share of the preparation in the first unit's time: about three quarters of what matching the whole scene takes. */
-static double prepared_share(const SdmPlanScene *s)
+/* Share of the preparation in a unit's time. */
+static double prepared_share(const SdmPlanScene *s, int64_t unit)
 {
-    const double units = (double)(s->unit_count > 0 ? s->unit_count : 1);
-    return 0.75 * units / (0.75 * units + 1.0);
+    return sdm_plan_tile_of(s, unit) ? sdm_plan_prepared_share(s, 1) : 1.0;
 }
 
-static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, SdmLease *lease)
+static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
@@ -181,10 +187,11 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, SdmLease *lease)
     SceneInWork *const s = &u->scene;
     stages_now(ctx, before);
     TRY(open_images(ctx, u, SDM_DEPTH_WHOLE));
-    const SdmProgressPart around = sdm_progress_enter(ctx, 0.0, prepared_share(s->plan));
+    const SdmProgressPart around = sdm_progress_enter(ctx, 0.0, prepared_share(s->plan, unit));
     sdm_progress(ctx, 2, 0.05, "coarse surface and pointing");
     s->prepared = (SdmPrepared){0};
     st = sdm_scene_prepare(ctx, s->images, &s->prepared);
+    sdm_progress(ctx, 2, 1.0, "prepared");
     sdm_progress_leave(ctx, around);
     TRY(st);
     stages_since(ctx, before, s->prepared_s);
@@ -215,13 +222,16 @@ static SdmStatus need_prepared(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLe
     if (unit != s->first_unit && u->q.is_shared) { /* the first unit of the scene prepares it */
         TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_RUNNING, s->first_unit, running));
         TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_PREPARED, s->number, path));
-        TRY(sdm_lease_wait_result(ctx, running, path, u->q.wait_s, unit - s->first_unit));
+        const double since_s = sdm_now_s();
+        st = sdm_lease_wait_result(ctx, running, path, u->q.wait_s, unit - s->first_unit);
+        u->waited_s += sdm_now_s() - since_s;
+        TRY(st);
         if (find_prepared(ctx, u))
             return SDM_OK;
         sdm_log(ctx, SDM_LOG_INFO, 0, "nobody has prepared %s: done here", s->name);
         lease = sdm_lease_announce(running);
     }
-    st = prepare_now(ctx, u, lease ? lease : own);
+    st = prepare_now(ctx, u, unit, lease ? lease : own);
 done:
     sdm_lease_release(&lease);
     return st;
@@ -241,6 +251,25 @@ done:
     return st;
 }
 
+/* The cells of a tile on the grid of the prepared scene. */
+static void place_block(const SdmUnits *u, const SdmPlanTile *tile, SdmBlock *b)
+{
+    const SdmPlanScene *const s = u->scene.plan;
+    const SdmTilesOf of = {s->x0, s->y0, {s->tiles_end[0], s->tiles_end[1]}};
+    sdm_tiling_place(&of, tile->cells, &u->scene.prepared.grid, b);
+}
+
+int64_t sdm_units_cells(const SdmUnits *u, int64_t unit)
+{
+    SdmBlock b = {.height_m = NULL};
+    const SdmPlanScene *const s = u->scene.plan;
+    if (!s || !u->scene.is_prepared || sdm_plan_scene_of(u->q.job->plan, unit) != s->number ||
+        !sdm_plan_tile_of(s, unit))
+        return 0;
+    place_block(u, sdm_plan_tile_of(s, unit), &b);
+    return b.w > 0 && b.h > 0 ? b.w * b.h : 0;
+}
+
 static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const SdmPlanTile *tile)
 {
     SdmStatus st = SDM_OK;
@@ -254,12 +283,11 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     for (int i = 0; i < 2; i++)
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);
     stages_now(ctx, before);
-    sdm_tiling_place(&(SdmTilesOf){s->plan->x0, s->plan->y0, {s->plan->tiles_end[0], s->plan->tiles_end[1]}},
-                     tile->cells, &p->grid, b);
+    place_block(u, tile, b);
     const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(u->queue) -
                          SDM_BLOCK_CELL_BYTES * b->w * b->h;
     w->is_block = true;
-    const double from = w->unit == s->plan->first_unit ? prepared_share(s->plan) : 0.0;
+    const double from = w->unit == s->plan->first_unit ? prepared_share(s->plan, w->unit) : 0.0;
     const SdmProgressPart around = sdm_progress_enter(ctx, from, 1.0);
     st = sdm_block_begin(ctx, s->images, p, u->queue, room > 1 ? room : 1, &w->work);
     sdm_progress_leave(ctx, around);
@@ -344,24 +372,42 @@ static SdmStatus begin_unit(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
     TRY(sdm_plan_check_files(ctx, job->folder, u->scene.plan, true));
     w->resumed = is_done(ctx, u, w->unit, tile);
     u->resumed += w->resumed;
-    if (w->resumed)
+    if (w->resumed) {
+        sdm_usage_now(ctx, &u->mark); /* looking is no work of the next unit */
         goto done;
+    }
     if (access(job->folder, W_OK | X_OK) != 0)
         return sdm_fail(ctx, SDM_ERR_IO,
                         "the job folder %s cannot be written: %s; let it be written, or move it", job->folder,
                         strerror(errno));
     TRY(sdm_job_file(ctx, job, SDM_JOB_RUNNING, w->unit, path));
     w->lease = sdm_lease_announce(path);
+    if (u->q.is_shared) {
+        if (u->count == 0)
+            sdm_memory_resident_restart(ctx);
+        sdm_try_begin(ctx, job, u->scene.plan, w->unit, &w->attempt);
+    }
     TRY(tile ? begin_block(ctx, u, w, tile) : need_prepared(ctx, u, w->unit, w->lease));
 done:
     return st;
 }
 
+/* What was used since the last call is the unit's. */
+static void charge(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
+{
+    sdm_try_charge(ctx, &u->mark, &w->attempt);
+    w->attempt.waited_s += u->waited_s;
+    u->waited_s = 0.0;
+}
+
 /* Keep a unit's failure beside it, or remove that of the try before; not when another task has the unit by now. */
-static SdmStatus record(SdmContext *ctx, const SdmUnits *u, UnitInWork *w, SdmStatus st)
+static SdmStatus record(SdmContext *ctx, SdmUnits *u, UnitInWork *w, SdmStatus st)
 {
     char path[SDM_PATH_SIZE];
     const bool held = check_held(NULL, u, w->lease) == SDM_OK;
+    if (!w->resumed)
+        charge(ctx, u, w);
+    sdm_try_end(ctx, u->q.job, &w->attempt, st);
     sdm_lease_release(&w->lease);
     if (!held || sdm_job_file(NULL, u->q.job, SDM_JOB_ERROR, w->unit, path) != SDM_OK)
         return st;
@@ -385,10 +431,13 @@ SdmStatus sdm_units_begin(SdmContext *ctx, SdmUnits *u, int64_t unit)
     UnitInWork *const w = &u->unit[(u->first + u->count) % SDM_MAX_SLOTS];
     *w = (UnitInWork){.unit = unit, .work = {.slot = -1}, .started_s = sdm_now_s()};
     st = begin_unit(ctx, u, w);
-    if (st == SDM_OK)
-        u->count++;
-    else
+    if (st != SDM_OK) {
         (void)record(ctx, u, w, st);
+        goto done;
+    }
+    if (!w->resumed)
+        charge(ctx, u, w);
+    u->count++;
 done:
     return st;
 }

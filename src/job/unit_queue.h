@@ -36,6 +36,9 @@ typedef struct SdmUnitDone {
     double seconds;
 } SdmUnitDone;
 SdmStatus sdm_units_end(SdmContext *ctx, SdmUnits *units, SdmUnitDone *done);
+/* Cells of the DEM that a unit makes, for the progress; 0: it is a preparation, or its scene is not the one in work, or not prepared
+ * yet. */
+int64_t sdm_units_cells(const SdmUnits *units, int64_t unit);
 /* After a failure, which is returned: the units in work are finished where they can be, and kept. */
 SdmStatus sdm_units_end_others(SdmContext *ctx, SdmUnits *units, SdmStatus st);
 int64_t sdm_units_resumed(const SdmUnits *units); /* that were found done */

@@ -130,6 +130,15 @@ static void tell(SdmContext *ctx, SdmMatchProgress *progress, const SdmStep *ste
     sdm_progress(ctx, 5, fmin(progress->done / progress->all, 1.0), what);
 }
 
+/* The part of the progress that is the step's, for a step that tells of its own. */
+static SdmProgressPart enter(SdmContext *ctx, const SdmMatchProgress *progress, const SdmStep *step, int level)
+{
+    if (!progress)
+        return sdm_progress_enter(ctx, 0.0, 0.0);
+    return sdm_progress_enter(ctx, fmin(progress->done / progress->all, 1.0),
+                              fmin((progress->done + step_work(step, level)) / progress->all, 1.0));
+}
+
 SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMatchBackend *b,
                            const SdmWindow *win, SdmSequence sequence, SdmMatchProgress *progress)
 {
@@ -139,7 +148,10 @@ SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMa
     for (int i = 0; i < steps.count; i++)
         if (sdm_step_applies(&steps.step[i], in->settings, win->level)) {
             TRY(sdm_check_stop(ctx));
-            TRY(run_step(&l, &steps.step[i]));
+            const SdmProgressPart around = enter(ctx, progress, &steps.step[i], win->level);
+            st = run_step(&l, &steps.step[i]);
+            sdm_progress_leave(ctx, around);
+            TRY(st);
             if (progress)
                 tell(ctx, progress, &steps.step[i], win->level);
         }
@@ -222,6 +234,7 @@ SdmStatus sdm_match_window_on(SdmContext *ctx, const SdmMatchBackend *b, const S
     SdmMatchProgress progress = expect_work(call->in->settings);
     const int around = sdm_stage_enter(ctx, 5);
     *out = (SdmFineResult){.ray_error_px = NULL};
+    sdm_progress(ctx, 5, 0.0, "matching");
     TRY(match_levels(ctx, b, call, &win, &progress));
     const bool finishes = b->ops->can_finish(b->state);
     const bool grids = finishes && call->gridding && b->ops->can_grid && b->ops->can_grid(b->state, call);

@@ -449,6 +449,7 @@ SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmL
     const int64_t first[2] = {win->u0 / BLOCK, win->v0 / BLOCK};
     const int nu = (int)((win->u0 + win->w - 1) / BLOCK - first[0]) + 1,
               nv = (int)((win->v0 + win->h - 1) / BLOCK - first[1]) + 1;
+    int finished = 0;
 #pragma omp parallel for num_threads(in->settings->threads) schedule(dynamic, 1)
     for (int i = 0; i < nu * nv; i++) {
         const int64_t u0 = (first[0] + i % nu) * BLOCK, v0 = (first[1] + i / nu) * BLOCK;
@@ -461,6 +462,8 @@ SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmL
 #pragma omp atomic write
             st = now;
         }
+#pragma omp critical(sdm_semi_global_progress)
+        sdm_progress(ctx, 5, (double)++finished / (nu * nv), "level 0");
     }
     sdm_thread_limit_end(ctx, around);
 done:

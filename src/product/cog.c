@@ -140,6 +140,7 @@ SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequ
     SdmGdalErrors errors;
     GDALDatasetH cog = NULL;
     Watch watch = {ctx, request->tell_from};
+    (void)go_on(0.0, NULL, &watch);
     char **co = cog_options(ctx, request, GDALGetRasterDataType(GDALGetRasterBand(from->dataset, 1)));
     sdm_gdal_errors_begin(&errors);
     if (!request->co || !request->co[0]) /* the user's may ask for other overviews */

@@ -143,7 +143,9 @@ static void describe_bands(const SdmProduct *p)
 static SdmRasterSpec spec_of(const SdmProduct *p, int file)
 {
     return (SdmRasterSpec){.grid = &p->grid,
-                           .vertical = file == SDM_FILE_DEM ? p->request.options->vertical : SDM_ELLIPSOID,
+                           .vertical = file == SDM_FILE_DEM && !p->request.datum_unknown
+                                           ? p->request.options->vertical
+                                           : SDM_VERTICAL_UNKNOWN,
                            .metadata = p->metadata,
                            .path = p->files->raw[file],
                            .bands = file == SDM_FILE_QA       ? p->request.qa->bands
@@ -457,6 +459,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
                         p->files->path[SDM_FILE_DEM], (long long)p->stats.cells, (long long)cells);
     const int around = sdm_stage_enter(ctx, 9);
     TRY(sdm_check_stop(ctx));
+    sdm_progress(ctx, 9, 0.15, "writing");
     set_statistics(p);
     if (p->request.ortho)
         TRY(convert_ortho(ctx, p));

@@ -7,8 +7,10 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <ogr_srs_api.h>
+#include <string.h>
 
-/* Horizontal CRS, compound with a vertical one where heights are above a geoid. */
+/* Horizontal CRS, compound with a vertical one where heights are above a geoid.  Heights above the ellipsoid: EPSG:4326 becomes
+ * EPSG:4979; a map projection stays as it is, since GDAL cannot store one with ellipsoidal heights in a GeoTIFF (docs/qgis.md). */
 static SdmStatus set_crs(SdmContext *ctx, GDALDatasetH ds, const SdmGrid *grid, int vertical)
 {
     SdmStatus st = SDM_OK;
@@ -17,13 +19,16 @@ static SdmStatus set_crs(SdmContext *ctx, GDALDatasetH ds, const SdmGrid *grid, 
     OGRSpatialReferenceH flat = OSRNewSpatialReference(NULL), up = OSRNewSpatialReference(NULL),
                          both = OSRNewSpatialReference(NULL);
     OGRErr e = OSRImportFromWkt(flat, &wkt);
-    if (vertical != SDM_ELLIPSOID) {
+    const char *const code = e ? NULL : OSRGetAuthorityCode(flat, NULL);
+    if (vertical == SDM_ELLIPSOID && code && strcmp(code, "4326") == 0 && OSRIsGeographic(flat))
+        e = OSRImportFromEPSG(flat, 4979);
+    if (vertical > SDM_ELLIPSOID) {
         const SdmVerticalDatum *const datum = sdm_vertical_datum(vertical);
         e = e ? e : OSRImportFromEPSG(up, datum->epsg);
         TRY(sdm_format(ctx, name, sizeof name, "%s + %s", e ? "" : OSRGetName(flat), datum->crs));
         e = e ? e : OSRSetCompoundCS(both, name, flat, up);
     }
-    OGRSpatialReferenceH srs = vertical == SDM_ELLIPSOID ? flat : both;
+    OGRSpatialReferenceH srs = vertical > SDM_ELLIPSOID ? both : flat;
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     if (e || GDALSetSpatialRef(ds, srs) != CE_None)
         st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,

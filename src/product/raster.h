@@ -11,7 +11,7 @@
 /* What a raw raster is made of; borrowed for the call. */
 typedef struct SdmRasterSpec {
     const SdmGrid *grid;
-    int vertical;     /* SdmVertical; a geoid makes a compound CRS */
+    int vertical;     /* SdmVertical of heights, told by the CRS where one can; SDM_VERTICAL_UNKNOWN: not told */
     char **metadata;  /* NAME=VALUE */
     const char *path; /* of its file, where it does not fit into memory */
     int bands;

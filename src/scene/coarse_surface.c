@@ -9,6 +9,7 @@
 #include "scene/prior_dem.h"
 #include "scene/window_input.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -96,6 +97,7 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
         *s = finer;
         finer = (SdmSurface){0};
         TRY(fit_level(ctx, c, s));
+        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->p->settings.coarse_level)), "coarse surface");
     }
 done:
     sdm_surface_free(&finer);

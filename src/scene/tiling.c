@@ -22,12 +22,14 @@ enum {
     COARSE_BYTES = 13,    /* a pixel of the coarse surface with its terrain mask */
     MATCHING_BYTES = 8,   /* more while the coarse surface is matched */
     STRIP_PIXELS = 256,   /* rows of a strip of the pointing at full resolution, halo included */
+    STRIPS = 5,           /* of these */
     STRIP_BYTES = 100,    /* a pixel of such a strip */
     PLANNED_THREADS = 4   /* that a plan reckons with, wherever its tiles are computed */
 };
-/* Processor time (docs/scale.md), AVX-512: start of the program; a frame pixel prepared; a frame pixel of
- * a block; a cell merged. */
-static const double START_S = 0.3, PREPARE_S = 0.07e-6, PIXEL_S = 0.27e-6, CELL_S = 0.25e-6;
+/* Processor time (docs/scale.md), AVX-512: start of the program; a frame pixel of the coarse surface; a pixel of the strips of the
+ * pointing, and a frame pixel of a block, each matched by passes or, in towns, by semi-global matching; a cell merged. */
+static const double START_S = 0.3, COARSE_S = 0.02e-6, STRIP_S[2] = {0.1e-6, 0.3e-6}, PIXEL_S[2] = {0.27e-6, 0.62e-6},
+                    CELL_S = 0.25e-6;
 
 /* Bytes of the budget that no tile may count on. */
 static int64_t reserve(int64_t memory_bytes)
@@ -138,7 +140,7 @@ static SdmCost window_cost(const SdmTiling *t, int64_t w, int64_t h, int64_t cel
                  gh = fmin((double)(h + halo), (double)t->frame.height);
     c.bytes += sdm_window_bytes(&t->settings, w, h, t->frame.width, t->frame.height) +
                cells * SDM_BLOCK_CELL_BYTES;
-    c.cpu_s += gw * gh * PIXEL_S;
+    c.cpu_s += gw * gh * PIXEL_S[t->settings.semi_global];
     return c;
 }
 
@@ -187,8 +189,10 @@ static void set_fixed_costs(const SdmScene *scene, SdmTiling *t)
     const int level = t->settings.coarse_level;
     t->fixed_bytes = fixed_bytes(scene, f, level, PLANNED_THREADS);
     t->image_bytes = sdm_pyramid_strip_bytes(sdm_image_width(scene->view[1].image), level);
+    const int64_t rows = f->height < STRIP_PIXELS ? f->height : STRIP_PIXELS;
+    const double strips_s = (double)(STRIPS * rows * f->width) * STRIP_S[t->settings.semi_global];
     t->prepare = (SdmCost){.bytes = prepare_bytes(t, t->options->memory_bytes),
-                           .cpu_s = START_S + (double)(f->width * f->height) * PREPARE_S};
+                           .cpu_s = START_S + (double)(f->width * f->height) * COARSE_S + strips_s};
 }
 
 /* The process while it writes the products: the peak for small pairs. */

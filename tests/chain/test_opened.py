@@ -63,6 +63,7 @@ def horizontal(dataset):
     """The CRS of a raster without its vertical part, longitude first."""
     srs = dataset.GetSpatialRef().Clone()
     srs.StripVertical()
+    srs.DemoteTo2D()
     srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
     return srs
 
@@ -188,5 +189,12 @@ if t.expect(t.run([ZIP], geoid, "--tr", SPACING_M, "--vertical", "egm96"), "it r
     check_geoid(usual, geoid)
 if t.expect(t.run([ZIP], degrees, "--t_srs", "EPSG:4326"), "it runs with --t_srs EPSG:4326"):
     check_dem(degrees, "4326", none, "WGS 84 ellipsoid", None)
+    srs = gdal.Open(degrees).GetSpatialRef()
+    t.expect(srs.GetAuthorityCode(None) == "4979" and srs.GetAxesCount() == 3, "in degrees the CRS tells ellipsoidal heights")
+    t.expect(gdal.Open(t.companion(degrees, "_qa.tif")).GetSpatialRef().GetAuthorityCode(None) == "4326", "the QA raster has none")
+    alone = os.path.join(os.path.dirname(degrees), "alone.tif")
+    gdal.Translate(alone, degrees)
+    t.expect(not os.path.exists(alone + ".aux.xml") and gdal.Open(alone).GetSpatialRef().IsSame(srs),
+             "a copy by GDAL keeps it, in the file itself")
     check_place(degrees, corners)
 t.finish()

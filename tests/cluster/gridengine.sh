@@ -108,6 +108,13 @@ make_scenes
 cd "$work"
 SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM=$program \
     bash "$source_folder/job-templates/gridengine/submit.sh"
+if SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM=$program \
+    bash "$source_folder/job-templates/gridengine/submit.sh" 2>twice; then
+    fail "one job was queued twice"
+fi
+grep -q "is still in the queue" twice || fail "submitted twice: $(cat twice)"
+[ "$(qstat | grep -c " stereodem ")" -gt 0 ] && [ "$(qstat | awk 'NR > 2 { print $1 }' | sort -u | wc -l)" -le 2 ] ||
+    fail "more than an array and a merge in the queue: $(qstat)"
 do_harm
 make_expected
 is_over() { [ -z "$(qstat 2>/dev/null)" ]; }
@@ -120,4 +127,9 @@ if ! "$program" merge "$job" 2>"$work/merge.err"; then
     echo "missing: $missing"
     "$program" tile -q "$job" "$missing" && "$program" merge -q "$job"
 fi
+same_as_run "$job"
+SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM=$program \
+    bash "$source_folder/job-templates/gridengine/submit.sh" || fail "an array that is over cannot be submitted again"
+for _ in $(seq 600); do is_over && break; sleep 0.1; done
+is_over || fail "a finished job is not over at once"
 same_as_run "$job"

@@ -57,6 +57,41 @@ SCENES=$work/scenes.txt JOB=$work/job PLAN_OPTIONS="$plan_options" TASKS_AT_ONCE
 same_as_run "$work/job"
 echo "ok: xargs"
 
+# PBS is not here: a stand-in for qsub, which queues nothing, and for qstat, which lists what the test says.
+mkdir -p "$work/pbs"
+cat >"$work/pbs/qsub" <<'SH'
+#!/bin/bash
+echo "$*" >>"$PBS_FAKE/queued"
+sleep 0.5
+echo "$(wc -l <"$PBS_FAKE/queued")[].server"
+SH
+cat >"$work/pbs/qstat" <<'SH'
+#!/bin/bash
+[ -s "$PBS_FAKE/state" ] || { echo "qstat: $1 Job has finished, use -x or -H to obtain historical job information" >&2; exit 35; }
+printf 'Job id            Name             User              Time Use S Queue\n----------------  ---------------- ----------------  -------- - -----\n'
+printf '%-17s stereodem        me                       0 %s workq\n' "$1" "$(cat "$PBS_FAKE/state")"
+SH
+chmod +x "$work/pbs/qsub" "$work/pbs/qstat"
+pbs_submit() {
+    PATH=$work/pbs:$PATH PBS_FAKE=$work/pbs SCENES=$work/scenes.txt JOB=$work/pbs/job PLAN_OPTIONS="$plan_options" STEREODEM=$program \
+        bash "$templates/pbs/submit.sh" >>"$work/pbs/log" 2>&1
+}
+pbs_submit & # two at the same time: one of them queues
+pbs_submit || true
+wait $! || true
+[ "$(wc -l <"$work/pbs/queued")" -eq 2 ] && grep -q "another submit.sh is at work" "$work/pbs/log" || fail "PBS, two at once: $(cat "$work/pbs/log")"
+for state in Q R B H; do
+    echo $state >"$work/pbs/state"
+    if pbs_submit; then fail "PBS: one job was queued twice (state $state)"; fi
+done
+[ "$(grep -c "is still in the queue" "$work/pbs/log")" -eq 4 ] || fail "PBS: $(tail -n 1 "$work/pbs/log")"
+for state in C F ""; do
+    echo -n "$state" >"$work/pbs/state"
+    pbs_submit || fail "PBS: an array that is over cannot be submitted again: $(tail -n 1 "$work/pbs/log")"
+done
+[ "$(wc -l <"$work/pbs/queued")" -eq 8 ] || fail "PBS: $(cat "$work/pbs/queued")"
+echo "ok: PBS, a job is not queued twice (stand-ins for qsub and qstat)"
+
 # HTCondor: the same scenes from a folder with a blank in its name, and one whose units fail, which costs itself alone.
 mkdir -p "$work/bin" "$work/a job"
 printf '#!/bin/bash\nexec python3 "%s/condor.py" "$@"\n' "$source_folder/tests/cluster" >"$work/bin/condor_submit_dag"

@@ -72,7 +72,8 @@ def whole_job(bench):
     bench.make("tile", "-q", "small", "0")
     expect(bench, "one unit", "small", "true.tif")
     left = sorted(os.listdir("small"))
-    bench.check("units go when merged", left == ["dem", "plan.json", os.path.basename(base.scene("small", 0, "merged"))], str(left))
+    bench.check("units go when merged", left == ["dem", "plan.json"] + [os.path.basename(base.scene("small", 0, end)) for end in ("merged", "tries")],
+                str(left))
     return units
 
 
@@ -247,7 +248,7 @@ def killed(bench, units):
         task.communicate()
     expect(bench, "tasks and merge killed", "o", "true.tif")
     left = sorted(os.listdir("o"))
-    bench.check("tidy in the end", left == ["dem", "plan.json", os.path.basename(base.scene("o", 0, "merged"))], str(left))
+    bench.check("tidy in the end", left == ["dem", "plan.json"] + [os.path.basename(base.scene("o", 0, end)) for end in ("merged", "tries")], str(left))
 
 
 def waiting(bench):

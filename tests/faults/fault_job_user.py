@@ -223,7 +223,7 @@ def unit_taken_over(bench):
     base.put(run, other)
     task.send_signal(signal.SIGCONT)
     said = task.communicate(timeout=base.SECONDS)[1]
-    left = sorted(name for name in os.listdir("o") if "_000001." in name)
+    left = sorted(name for name in os.listdir("o") if "_000001." in name and ".try-" not in name)
     bench.check("unit taken over", task.returncode == 1 and "held by another run now, process 1 on elsewhere" in said and
                 left == [os.path.basename(run)] and base.content(run) == other, f"{task.returncode}, {left}: {said}")
 
@@ -239,6 +239,22 @@ def merged_elsewhere(bench):
     base.remove("far")
     os.makedirs("far")
     refused(bench, "units gone, merged elsewhere", ["far/left.tif", "not there", "--overwrite"], "merge", "-q", "o", "-o", "far")
+    for where in ("far", "far/left.tif"):
+        scene = ("o", "0") if where.endswith("tif") else ("o",)
+        base.put("far/left.tif", b"another file")
+        refused(bench, f"another file at {where}", ["far/left.tif", "is not the DEM", "--overwrite"], "merge", "-q", *scene, "-o", where)
+        bench.check("it is left alone", base.content("far/left.tif") == b"another file")
+        base.put("far/left.tif", base.content("o/dem/left.tif"))
+        bench.make("merge", "-q", *scene, "-o", where)
+        same = bytearray(base.content("o/dem/left.tif"))
+        same[len(same) // 2] ^= 1
+        base.put("far/left.tif", same)
+        refused(bench, f"a byte differs at {where}", ["far/left.tif", "is not the DEM"], "merge", "-q", *scene, "-o", where)
+    whole = base.content("o/dem/left.tif")
+    base.put("o/dem/left.tif", whole + b"0")
+    done = bench.call("merge", "o")
+    bench.check("a DEM that was edited stays", done.returncode == 0 and "was changed since it was merged" in done.stderr and
+                base.content("o/dem/left.tif") == whole + b"0", done.stderr)
     base.remove("o/dem/left.tif")
     done = bench.call("merge", "o")
     bench.check("a DEM that was moved away", done.returncode == 0 and "moved away" in done.stderr, done.stderr)
@@ -247,6 +263,11 @@ def merged_elsewhere(bench):
     bench.make("tile", "-q", "o", f"0-{units - 1}")
     bench.make("merge", "-q", "o")
     is_runs(bench, "computed again: bytes", "o/dem")
+    base.put("far/left.tif", b"another file")
+    refused(bench, "another file, to be replaced", [f"tile o 0-{units - 1}"], "merge", "-q", "o", "-o", "far", "--overwrite")
+    bench.make("tile", "-q", "o", f"0-{units - 1}")
+    bench.make("merge", "-q", "o", "-o", "far", "--overwrite")
+    is_runs(bench, "replaced: bytes", "far")
 
 
 def other_plan(bench):

@@ -1,0 +1,22 @@
+/* What the process has used so far: wall time, processor time, time of each stage. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_USAGE_H
+#define SDM_USAGE_H
+
+#include "core/core.h"
+
+enum { SDM_USAGE_STAGES = 10 };
+
+/* Seconds. */
+typedef struct SdmUsage {
+    double wall_s, user_s, system_s;
+    double stage_s[SDM_USAGE_STAGES]; /* wall, of this process: sdm_stage_time() less what sdm_stage_add()
+                                         added; 0: not used */
+} SdmUsage;
+
+/* Since the context was opened; processor time, of all threads, since the process began. */
+void sdm_usage_now(const SdmContext *ctx, SdmUsage *out);
+/* Add to *to what was used since *mark, and set the mark to now. */
+void sdm_usage_add(const SdmContext *ctx, SdmUsage *mark, SdmUsage *to);
+
+#endif

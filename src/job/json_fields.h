@@ -1,0 +1,14 @@
+/* Fields of JSON objects that this program has written: texts and whole numbers. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_JSON_FIELDS_H
+#define SDM_JSON_FIELDS_H
+
+#include <cJSON.h>
+#include <stdint.h>
+
+/* A text; NULL: none. */
+const char *sdm_json_text(const cJSON *object, const char *key);
+/* A whole number of 0..most; -1: none. */
+int64_t sdm_json_whole(const cJSON *object, const char *key, double most);
+
+#endif
