@@ -65,7 +65,10 @@ SdmStatus sdm_command_run(SdmCall *call)
     const char *const output = call->options.output;
     if (!output)
         return sdm_fail(call->ctx, SDM_ERR_USAGE, "-o is missing: give the DEM to write, such as -o dem.tif");
-    TRY(sdm_run_scene(call->ctx, call->line.positional[0], call->line.count > 1 ? call->line.positional[1] : NULL));
+    if (call->line.count > 2)
+        TRY(sdm_run_views(call->ctx, call->line.positional, call->line.count));
+    else
+        TRY(sdm_run_scene(call->ctx, call->line.positional[0], call->line.count > 1 ? call->line.positional[1] : NULL));
     result = cJSON_CreateObject();
     sdm_result_run(call->ctx, output, result);
     print_result(&call->screen, output, result, sdm_now_s() - call->screen.started_s);
