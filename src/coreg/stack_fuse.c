@@ -83,21 +83,22 @@ static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, i
     return st;
 }
 
-static SdmStatus read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, const Place *p, SdmFusedLayer *out)
+SdmStatus sdm_fused_read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, float **out)
 {
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
     const char *const dot = strrchr(l->path, '.');
+    const Place p = find_place(s, l, b);
     const size_t n = (size_t)(b->w * b->h);
     double nodata = NAN;
-    TRY(sdm_alloc_raw(s->ctx, &out->ortho, n, sizeof *out->ortho, "block"));
+    TRY(sdm_alloc_raw(s->ctx, out, n, sizeof **out, "block"));
     for (size_t i = 0; i < n; i++)
-        out->ortho[i] = NAN;
+        (*out)[i] = NAN;
     TRY(sdm_format(s->ctx, path, sizeof path, "%.*s_ortho.tif", (int)(dot ? dot - l->path : 0), l->path));
-    if (p->c0 < p->c1 && p->r0 < p->r1)
-        TRY(read_cells(s->ctx, path, p, b->w, GDT_Float32, 1, out->ortho, &nodata));
+    if (p.c0 < p.c1 && p.r0 < p.r1)
+        TRY(read_cells(s->ctx, path, &p, b->w, GDT_Float32, 1, *out, &nodata));
     for (size_t i = 0; i < n; i++)
-        out->ortho[i] = (double)out->ortho[i] == nodata ? NAN : out->ortho[i];
+        (*out)[i] = (double)(*out)[i] == nodata ? NAN : (*out)[i];
 done:
     return st;
 }
@@ -115,7 +116,7 @@ SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b
     if (l->qa && p.c0 < p.c1 && p.r0 < p.r1)
         TRY(read_cells(s->ctx, l->qa, &p, b->w, GDT_UInt16, SDM_FUSED_BANDS, out->qa, &nodata));
     if (s->opt->fusion->ortho[l->given])
-        TRY(read_ortho(s, l, b, &p, out));
+        TRY(sdm_fused_read_ortho(s, l, b, &out->ortho));
 done:
     CPLPopErrorHandler();
     return st;

@@ -157,6 +157,8 @@ enum {
 };
 /* Read the nearest cells of a layer's QA raster and orthoimage. */
 SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, SdmFusedLayer *out);
+/* *out: h x w, the caller's to free. */
+SdmStatus sdm_fused_read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, float **out);
 void sdm_fused_free(SdmFusedLayer *f);
 
 /* The heights of one cell. */

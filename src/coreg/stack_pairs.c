@@ -4,6 +4,7 @@
 #include "core/disjoint_sets.h"
 #include "core/stats.h"
 #include "coreg/coreg.h"
+#include "coreg/ortho_shift.h"
 #include "coreg/stack_layer.h"
 
 #include <math.h>
@@ -197,6 +198,31 @@ done:
     return st;
 }
 
+/* The same from the orthoimages of a fusion, whose texture tells more than flat roofs and walls do.  *known: it is. */
+static SdmStatus measure_texture(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m, bool *known)
+{
+    SdmStatus st = SDM_OK;
+    const SdmLayer *const a = &s->layer[o->a], *const b = &s->layer[o->b];
+    const SdmCellWindow w = common_window(s, a, b);
+    const SdmBlock block = {.col0 = w.col0, .row0 = w.row0, .w = w.w, .h = w.h};
+    float *image[2] = {NULL, NULL};
+    SdmOrthoShift found;
+    TRY(sdm_fused_read_ortho(s, a, &block, &image[0]));
+    TRY(sdm_fused_read_ortho(s, b, &block, &image[1]));
+    TRY(sdm_ortho_shift(s->ctx, image[0], image[1], w.w, w.h, &found));
+    *known = found.patches > 0;
+    o->samples = found.patches;
+    o->weight = weight_of(found.patches, found.nmad * s->dx_m);
+    *east_m = found.cells[0] * s->dx_m;
+    *north_m = -found.cells[1] * s->dy_m;
+    sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "%s to %s by their orthoimages: %.2f %.2f m east and north, NMAD %.2f cells, %lld patches%s",
+            a->path, b->path, *east_m, *north_m, found.nmad, (long long)found.patches, *known ? "" : ", not used");
+done:
+    sdm_free(&image[0]);
+    sdm_free(&image[1]);
+    return st;
+}
+
 /* Co-register a pair: layer a(x, y) = layer b(x + dx, y + dy) + dz, so the offset of a from b is -dx, -dy.
  * o->samples = 0 where the shift cannot be determined. */
 static SdmStatus measure_shift(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m)
@@ -240,7 +266,11 @@ SdmStatus sdm_stack_horizontal_shifts(SdmStack *s, SdmObservation **east, SdmObs
         SdmObservation o = (*east)[k];
         double east_m = 0.0, north_m = 0.0;
         sdm_progress(s->ctx, 8, 0.3 + 0.2 * (double)k / pairs, "co-register pairs");
-        TRY(measure_shift(s, &o, &east_m, &north_m));
+        bool known = false;
+        if (s->opt->fusion)
+            TRY(measure_texture(s, &o, &east_m, &north_m, &known));
+        if (!known)
+            TRY(measure_shift(s, &o, &east_m, &north_m));
         if (!o.samples)
             continue;
         (*east)[*count] = (*north)[*count] = o;
