@@ -21,7 +21,7 @@ typedef struct Pictures {
     int64_t cols, rows;
 } Pictures;
 
-/* Correlation of a, shifted, with b over the cells [c0, c1) x [r0, r1) of b; NaN where less than half of them have both. */
+/* Correlation of a, shifted, with b over the cells [c0, c1) x [r0, r1) of b; NaN where less than a quarter of them have both. */
 static double correlate(const Pictures *p, int64_t c0, int64_t r0, int64_t c1, int64_t r1, int64_t dc, int64_t dr)
 {
     double n = 0.0, sa = 0.0, sb = 0.0, saa = 0.0, sbb = 0.0, sab = 0.0;
@@ -40,12 +40,12 @@ static double correlate(const Pictures *p, int64_t c0, int64_t r0, int64_t c1, i
             sab += a * b;
         }
     const double va = saa - sa * sa / fmax(n, 1.0), vb = sbb - sb * sb / fmax(n, 1.0);
-    if (2.0 * n < (double)((c1 - c0) * (r1 - r0)) || !(va > 1e-9 * saa) || !(vb > 1e-9 * sbb))
+    if (4.0 * n < (double)((c1 - c0) * (r1 - r0)) || !(va > 1e-9 * saa) || !(vb > 1e-9 * sbb))
         return NAN;
     return (sab - sa * sb / n) / sqrt(va * vb);
 }
 
-/* Means of SMALL x SMALL cells, NaN where less than half of them have a value. */
+/* Means of SMALL x SMALL cells, NaN where less than a quarter of them have a value. */
 static void shrink(const float *in, int64_t cols, float *out, int64_t small_cols, int64_t small_rows)
 {
     for (int64_t k = 0; k < small_cols * small_rows; k++) {
@@ -57,7 +57,7 @@ static void shrink(const float *in, int64_t cols, float *out, int64_t small_cols
                     sum += (double)in[r * cols + c];
                     n++;
                 }
-        out[k] = 2 * n >= SMALL * SMALL ? (float)(sum / n) : NAN;
+        out[k] = 4 * n >= SMALL * SMALL ? (float)(sum / n) : NAN;
     }
 }
 

@@ -11,6 +11,7 @@
 typedef struct SdmStackFusion {
     const double *sigma_m; /* predicted precision of a height */
     const double *trust;   /* > 0: weight of its vote where the DEMs disagree */
+    double least_m;        /* heights agree that differ by no more than a few times this */
     const bool *ortho;     /* its orthoimage shows the view that is wanted */
     int reference;         /* the DEM that keeps its place: the others are brought to it */
 } SdmStackFusion;

@@ -11,8 +11,10 @@
 #include <strings.h>
 
 static const double FILLED_VOTE = 0.5;                      /* of a filled height, that of a measured one being 1 */
-static const double FILLED_SCORE = 0.3;                     /* a height that is filled everywhere needs it */
-static const double AGREE_NMADS = 3.0, MIN_TOLERANCE_M = 0.3; /* heights farther apart disagree */
+static const double FILLED_SCORE = 0.29;                    /* a height that is filled everywhere needs it */
+static const double AGREE_NMADS = 4.0; /* heights farther apart do not enter one mean */
+static const double SURFACE = 1.5;     /* times that: heights farther apart are of different surfaces */
+static const double LEAST_SHIFT_CELLS = 0.1;                /* resampling would cost more than a smaller one */
 enum { NONE = 65535, SCORE = 0, RAY_ERROR, SPREAD, COUNT, MASK };
 
 /* ---- alignment ---- */
@@ -28,12 +30,15 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
     for (int i = 0; i < s->count; i++)
         for (int k = 0; k < 3 && s->layer[i].group == reference->group; k++)
             s->layer[i].shift_m[k] -= shift_m[k];
+    for (int i = 0; i < s->count; i++)
+        if (hypot(s->layer[i].shift_m[0], s->layer[i].shift_m[1]) < LEAST_SHIFT_CELLS * s->dy_m)
+            s->layer[i].shift_m[0] = s->layer[i].shift_m[1] = 0.0;
     TRY(sdm_alloc(s->ctx, &s->tolerance_m, (size_t)s->count * (size_t)s->count, sizeof *s->tolerance_m, "pairs of DEMs"));
     for (int i = 0; i < s->count * s->count; i++)
         s->tolerance_m[i] = INFINITY;
     for (int k = 0; k < count; k++)
         s->tolerance_m[pair[k].a * s->count + pair[k].b] = s->tolerance_m[pair[k].b * s->count + pair[k].a] =
-            fmax(AGREE_NMADS * pair[k].nmad, MIN_TOLERANCE_M);
+            AGREE_NMADS * fmax(pair[k].nmad, s->opt->fusion->least_m);
 done:
     return st;
 }
@@ -142,14 +147,15 @@ static double score_of(const SdmFusedCell *c, int k, int64_t i)
     return v == NONE ? 0.0 : v * 0.01;
 }
 
-static bool agree(const SdmStack *s, const SdmFusedCell *c, int a, int b)
+/* Do two heights differ by no more than `times` the tolerance? */
+static bool agree(const SdmStack *s, const SdmFusedCell *c, int a, int b, double times)
 {
     const ptrdiff_t at = (c->layer[a] - s->layer) * s->count + (c->layer[b] - s->layer);
-    return a == b ? !isnan(c->height_m[a]) : fabs(c->height_m[a] - c->height_m[b]) <= s->tolerance_m[at];
+    return a == b ? !isnan(c->height_m[a]) : fabs(c->height_m[a] - c->height_m[b]) <= times * s->tolerance_m[at];
 }
 
-/* The height with the most votes; -1: there is none. */
-static int find_winner(const SdmStack *s, const SdmFusedCell *c, int64_t i)
+/* The surface with the most votes: a height, and those near it; -1: there is none. */
+static int find_surface(const SdmStack *s, const SdmFusedCell *c, int64_t i)
 {
     int winner = -1;
     double most = -1.0, vote[SDM_MAX_VIEW_PAIRS];
@@ -158,7 +164,7 @@ static int find_winner(const SdmStack *s, const SdmFusedCell *c, int64_t i)
     for (int a = 0; a < c->n; a++) {
         double sum = 0.0;
         for (int b = 0; b < c->n && !isnan(c->height_m[a]); b++)
-            sum += agree(s, c, a, b) ? vote[b] : 0.0;
+            sum += agree(s, c, a, b, SURFACE) ? vote[b] : 0.0;
         if (!isnan(c->height_m[a]) && sum > most) {
             most = sum;
             winner = a;
@@ -167,28 +173,63 @@ static int find_winner(const SdmStack *s, const SdmFusedCell *c, int64_t i)
     return winner;
 }
 
-/* What the pairs that agree with the winner say together. */
+/* Which layers have a height of the surface: measured ones alone where there is one.  @return one of them is measured */
+static bool find_members(const SdmStack *s, const SdmFusedCell *c, int surface, bool *member)
+{
+    bool measured = false;
+    for (int k = 0; k < c->n; k++) {
+        member[k] = surface >= 0 && agree(s, c, surface, k, SURFACE);
+        measured = measured || (member[k] && !c->filled[k]);
+    }
+    for (int k = 0; k < c->n; k++)
+        member[k] = member[k] && !(measured && c->filled[k]);
+    return measured;
+}
+
+/* The member with which most others agree, of equal ones that with the most weight. */
+static int find_centre(const SdmStack *s, const SdmFusedCell *c, const bool *member)
+{
+    int centre = -1, most = 0;
+    double most_weight = 0.0;
+    for (int a = 0; a < c->n; a++) {
+        int n = 0;
+        double weight = 0.0;
+        for (int b = 0; b < c->n && member[a]; b++)
+            if (member[b] && agree(s, c, a, b, 1.0)) {
+                n++;
+                weight += c->layer[b]->weight;
+            }
+        if (n > most || (n == most && weight > most_weight)) {
+            centre = a;
+            most = n;
+            most_weight = weight;
+        }
+    }
+    return centre;
+}
+
+/* What the pairs say together. */
 typedef struct Agreed {
-    int pairs, leading; /* leading: of the largest weight */
-    bool measured, contradicted; /* a measured height elsewhere */
+    int pairs, leading; /* that agree, and that of the largest weight; -1: there is none */
+    bool measured, contradicted; /* contradicted: by a measured height of another surface */
     double best_score, weights, heights_m;
     unsigned points, mask;
 } Agreed;
 
-static Agreed add_up(const SdmStack *s, const SdmFusedCell *c, int64_t i, int winner)
+static Agreed add_up(const SdmStack *s, const SdmFusedCell *c, int64_t i)
 {
     Agreed a = {.leading = -1};
-    for (int k = 0; k < c->n; k++)
-        a.measured = a.measured || (agree(s, c, winner, k) && !c->filled[k]);
+    bool member[SDM_MAX_VIEW_PAIRS];
+    const int surface = find_surface(s, c, i);
+    a.measured = find_members(s, c, surface, member);
+    const int centre = find_centre(s, c, member);
     for (int k = 0; k < c->n; k++) {
         const double weight = c->layer[k]->weight;
         const uint16_t points = qa_of(c, k, i, COUNT);
-        if (!agree(s, c, winner, k)) {
-            a.contradicted = a.contradicted || (!isnan(c->height_m[k]) && !c->filled[k]);
-            continue;
-        }
-        a.best_score = fmax(a.best_score, score_of(c, k, i));
-        if (a.measured && c->filled[k])
+        const bool near = surface >= 0 && agree(s, c, surface, k, SURFACE);
+        a.contradicted = a.contradicted || (!near && !isnan(c->height_m[k]) && !c->filled[k]);
+        a.best_score = near ? fmax(a.best_score, score_of(c, k, i)) : a.best_score;
+        if (!member[k] || !agree(s, c, centre, k, 1.0))
             continue;
         a.pairs++;
         a.leading = a.leading < 0 || weight > c->layer[a.leading]->weight ? k : a.leading;
@@ -218,10 +259,9 @@ static float in_metres(const SdmFusedCell *c, int k, int64_t i, int band, double
 
 void sdm_fuse_cell(const SdmStack *s, const SdmFusedCell *c, int64_t i, SdmBlock *b)
 {
-    const int winner = find_winner(s, c, i);
-    const Agreed a = winner < 0 ? (Agreed){.leading = -1} : add_up(s, c, i, winner);
-    const bool dropped = winner >= 0 && !a.measured && (a.best_score < FILLED_SCORE || s->opt->no_filled);
-    const bool none = winner < 0 || dropped;
+    const Agreed a = add_up(s, c, i);
+    const bool dropped = a.pairs > 0 && !a.measured && (a.best_score < FILLED_SCORE || s->opt->no_filled);
+    const bool none = a.pairs == 0 || dropped;
     b->height_m[i] = none ? NAN : (float)(a.heights_m / a.weights);
     b->score[i] = none ? NAN : (float)a.best_score;
     b->ray_error_m[i] = none ? NAN : in_metres(c, a.leading, i, RAY_ERROR, c->step_m);

@@ -198,17 +198,45 @@ done:
     return st;
 }
 
+/* The orthoimage of a layer over the window, without what lies near a step of the heights: of it each view shows another
+ * side. */
+static SdmStatus read_texture(const SdmStack *s, const SdmLayer *l, SdmCellWindow w, float **out)
+{
+    enum { NEAR = 2 }; /* cells */
+    SdmStatus st = SDM_OK;
+    float *height_m = NULL;
+    uint8_t *filled = NULL;
+    const SdmBlock block = {.col0 = w.col0, .row0 = w.row0, .w = w.w, .h = w.h};
+    const float step_m = (float)(2.0 * s->dy_m);
+    TRY(sdm_alloc(s->ctx, &height_m, (size_t)(w.w * w.h), sizeof *height_m, "heights"));
+    TRY(sdm_alloc(s->ctx, &filled, (size_t)(w.w * w.h), 1, "heights"));
+    TRY(read_measured(s, l, w, height_m, filled));
+    TRY(sdm_fused_read_ortho(s, l, &block, out));
+#pragma omp parallel for schedule(static) num_threads(s->threads)
+    for (int64_t i = 0; i < w.w * w.h; i++) {
+        const int64_t col = i % w.w, row = i / w.w;
+        bool plain = !isnan(height_m[i]);
+        for (int64_t r = row - NEAR; r <= row + NEAR && plain; r++)
+            for (int64_t c = col - NEAR; c <= col + NEAR && plain; c++)
+                plain = r < 0 || c < 0 || r >= w.h || c >= w.w || !(fabsf(height_m[r * w.w + c] - height_m[i]) > step_m);
+        (*out)[i] = plain ? (*out)[i] : NAN;
+    }
+done:
+    sdm_free(&filled);
+    sdm_free(&height_m);
+    return st;
+}
+
 /* The same from the orthoimages of a fusion, whose texture tells more than flat roofs and walls do.  *known: it is. */
 static SdmStatus measure_texture(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m, bool *known)
 {
     SdmStatus st = SDM_OK;
     const SdmLayer *const a = &s->layer[o->a], *const b = &s->layer[o->b];
     const SdmCellWindow w = common_window(s, a, b);
-    const SdmBlock block = {.col0 = w.col0, .row0 = w.row0, .w = w.w, .h = w.h};
     float *image[2] = {NULL, NULL};
     SdmOrthoShift found;
-    TRY(sdm_fused_read_ortho(s, a, &block, &image[0]));
-    TRY(sdm_fused_read_ortho(s, b, &block, &image[1]));
+    TRY(read_texture(s, a, w, &image[0]));
+    TRY(read_texture(s, b, w, &image[1]));
     TRY(sdm_ortho_shift(s->ctx, image[0], image[1], w.w, w.h, &found));
     *known = found.patches > 0;
     o->samples = found.patches;

@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+static const double LEAST_GSD = 0.2; /* ground sample distances by which heights may always differ, times a few */
+
 /* What is fused: the pairs that have a DEM. */
 typedef struct Fusing {
     SdmViews *views;
@@ -317,7 +319,7 @@ SdmStatus sdm_views_fuse(SdmViews *v)
     SdmOptions options = v->options;
     SdmStackOptions stack;
     gather(v, &f);
-    const SdmStackFusion fusion = {.sigma_m = f.sigma_m, .trust = f.trust, .ortho = f.ortho, .reference = 0};
+    const SdmStackFusion fusion = {.sigma_m = f.sigma_m, .trust = f.trust, .least_m = LEAST_GSD * f.pair[0]->gsd_m, .ortho = f.ortho, .reference = 0};
     sdm_stack_default(&stack);
     stack.align = "xyz";
     stack.fusion = &fusion;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const double LEAST_BASE_HEIGHT = 0.05, MOST_BASE_HEIGHT = 1.5, LEAST_OVERLAP = 0.1;
-static const double MATCH_NOISE_PX = 0.2; /* of a parallax */
+static const double MATCH_NOISE_PX = 0.1; /* of a parallax */
 static const double DAYS = 30.0;          /* apart: the variance of a pair's heights is taken for twice as large */
 static const double BEST_BASE_HEIGHT[2] = {0.2, 0.6}; /* pairs beyond are taken later */
 static const double STEEPER = 0.02;       /* the left view stays the first one unless the other is steeper by this */
