@@ -42,7 +42,7 @@ const SdmCommand sdm_commands[] = {
      "three to eight VIEWs with RPC cameras, pairs are chosen by base and time, and their DEMs are fused into one. A run "
      "that was interrupted goes on where it stopped when the same command is given again.",
      NULL, NULL, sdm_command_run},
-    {"info", SDM_CMD_INFO, 1, 2, "the scene, or the left and the right image",
+    {"info", SDM_CMD_INFO, 1, SDM_MAX_VIEWS, "the scene, or the left and the right image",
      "SCENE [options]\nLEFT RIGHT [options]", "describe a scene: sensor, cameras, overlap, expected cost",
      "Print what a scene is and what its DEM would be: sensor, cameras, overlap, base/height ratio, height "
      "range, expected memory and time. Matches nothing and writes nothing.",
@@ -65,7 +65,7 @@ const SdmCommand sdm_commands[] = {
      "make a stereo pair with exact cameras over known terrain",
      "Write a simulated stereo pair with exact cameras over known terrain, together with the true heights.",
      sdm_simulate_options, default_simulate, sdm_command_simulate},
-    {"plan", SDM_CMD_PLAN, 0, 2, "",
+    {"plan", SDM_CMD_PLAN, 0, SDM_MAX_VIEWS, "",
      "SCENE -o JOB [options]\nLEFT RIGHT -o JOB [options]\n--list SCENES.txt -o JOB [options]",
      "plan a job: units of work of one or many scenes",
      "Write a job folder: inputs with sizes and time stamps, all parameters, and the units of work of one or "

@@ -78,7 +78,7 @@ SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right);
  * pair is matched on one grid, and the DEMs are fused; see docs/views.md.  DEMs of finished pairs are kept in
  * `<output>.views` until all is written, and taken up by the next call. */
 enum { SDM_MAX_VIEWS = 8, SDM_MAX_VIEW_PAIRS = SDM_MAX_VIEWS * (SDM_MAX_VIEWS - 1) / 2 };
-SdmStatus sdm_run_views(SdmContext *ctx, const char *const *views, int count);
+SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count);
 
 /* What `stereodem plan` is given. */
 typedef struct SdmPlanRequest {

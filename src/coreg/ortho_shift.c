@@ -21,12 +21,13 @@ typedef struct Pictures {
     int64_t cols, rows;
 } Pictures;
 
-/* Correlation of a, shifted, with b over the cells [c0, c1) x [r0, r1) of b; NaN where less than a quarter of them have both. */
-static double correlate(const Pictures *p, int64_t c0, int64_t r0, int64_t c1, int64_t r1, int64_t dc, int64_t dr)
+/* Correlation of a, shifted, with b over every `stride`-th cell of [c0, c1) x [r0, r1) of b, in both axes; NaN where less
+ * than a quarter of them have both. */
+static double correlate(const Pictures *p, int64_t c0, int64_t r0, int64_t c1, int64_t r1, int64_t dc, int64_t dr, int64_t stride)
 {
     double n = 0.0, sa = 0.0, sb = 0.0, saa = 0.0, sbb = 0.0, sab = 0.0;
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t c = c0; c < c1; c++) {
+    for (int64_t r = r0; r < r1; r += stride)
+        for (int64_t c = c0; c < c1; c += stride) {
             if (c + dc < 0 || r + dr < 0 || c + dc >= p->cols || r + dr >= p->rows)
                 continue;
             const double a = (double)p->a[(r + dr) * p->cols + c + dc], b = (double)p->b[r * p->cols + c];
@@ -40,7 +41,7 @@ static double correlate(const Pictures *p, int64_t c0, int64_t r0, int64_t c1, i
             sab += a * b;
         }
     const double va = saa - sa * sa / fmax(n, 1.0), vb = sbb - sb * sb / fmax(n, 1.0);
-    if (4.0 * n < (double)((c1 - c0) * (r1 - r0)) || !(va > 1e-9 * saa) || !(vb > 1e-9 * sbb))
+    if (4.0 * n * (double)(stride * stride) < (double)((c1 - c0) * (r1 - r0)) || !(va > 1e-9 * saa) || !(vb > 1e-9 * sbb))
         return NAN;
     return (sab - sa * sb / n) / sqrt(va * vb);
 }
@@ -79,7 +80,7 @@ static SdmStatus find_coarse(SdmContext *ctx, const Pictures *p, int64_t at[2])
     const Pictures small = {.a = a, .b = b, .cols = cols, .rows = rows};
 #pragma omp parallel for schedule(dynamic, 1) num_threads(sdm_threads(ctx))
     for (int64_t k = 0; k < side * side; k++)
-        found[k] = correlate(&small, 0, 0, cols, rows, k % side - SMALL_REACH, k / side - SMALL_REACH);
+        found[k] = correlate(&small, 0, 0, cols, rows, k % side - SMALL_REACH, k / side - SMALL_REACH, 1);
     for (int64_t k = 0; k < side * side; k++)
         if (found[k] > best) {
             best = found[k];
@@ -99,25 +100,36 @@ static double vertex(double before, double middle, double after)
     return bend < 0.0 ? 0.5 * (before - after) / bend : 0.0;
 }
 
-/* Shift of the patch around (col, row) of b; false without a clear maximum. */
-static bool match_patch(const Pictures *p, int64_t col, int64_t row, const int64_t around[2], double shift[2])
+/* Best of the shifts around `at`, reach cells in steps, for the patch around (col, row) of b: its number of side x side, -1
+ * where none correlates by `least`.  found: side x side. */
+static int search(const Pictures *p, const int64_t patch[2], const int64_t at[2], int reach, int step, double least, double *found)
 {
-    enum { SIDE = 2 * REACH + 1 };
-    double found[SIDE * SIDE], best = LEAST_PATCH;
-    int at = -1;
-    for (int k = 0; k < SIDE * SIDE; k++) {
-        found[k] = correlate(p, col - HALF, row - HALF, col + HALF + 1, row + HALF + 1, around[0] + k % SIDE - REACH,
-                             around[1] + k / SIDE - REACH);
-        if (found[k] > best) {
-            best = found[k];
-            at = k;
-        }
+    const int side = 2 * (reach / step) + 1;
+    int best = -1;
+    for (int k = 0; k < side * side; k++) {
+        found[k] = correlate(p, patch[0] - HALF, patch[1] - HALF, patch[0] + HALF + 1, patch[1] + HALF + 1,
+                             at[0] + k % side * step - reach, at[1] + k / side * step - reach, step);
+        if (found[k] > (best < 0 ? least : found[best]))
+            best = k;
     }
+    return best;
+}
+
+/* Shift of the patch around (col, row) of b, first in steps of two cells; false without a clear maximum. */
+static bool match_patch(const Pictures *p, const int64_t patch[2], const int64_t around[2], double shift[2])
+{
+    enum { COARSE = REACH + 1, NEAR = 2, SIDE = 2 * NEAR + 1 };
+    double found[COARSE * COARSE];
+    int at = search(p, patch, around, REACH, 2, 0.5 * LEAST_PATCH, found);
+    if (at < 0)
+        return false;
+    const int64_t best[2] = {around[0] + at % COARSE * 2 - REACH, around[1] + at / COARSE * 2 - REACH};
+    at = search(p, patch, best, NEAR, 1, LEAST_PATCH, found);
     const int i = at % SIDE, j = at / SIDE;
     if (at < 0 || i == 0 || j == 0 || i == SIDE - 1 || j == SIDE - 1)
         return false;
-    shift[0] = (double)(around[0] + i - REACH) + vertex(found[at - 1], best, found[at + 1]);
-    shift[1] = (double)(around[1] + j - REACH) + vertex(found[at - SIDE], best, found[at + SIDE]);
+    shift[0] = (double)(best[0] + i - NEAR) + vertex(found[at - 1], found[at], found[at + 1]);
+    shift[1] = (double)(best[1] + j - NEAR) + vertex(found[at - SIDE], found[at], found[at + SIDE]);
     return isfinite(shift[0]) && isfinite(shift[1]);
 }
 
@@ -158,8 +170,10 @@ SdmStatus sdm_ortho_shift(SdmContext *ctx, const float *a, const float *b, int64
     TRY(sdm_alloc(ctx, &shift, 2 * (size_t)(across * down), sizeof *shift, "patches"));
     TRY(sdm_alloc(ctx, &good, (size_t)(across * down), sizeof *good, "patches"));
 #pragma omp parallel for schedule(dynamic, 4) num_threads(sdm_threads(ctx))
-    for (int64_t k = 0; k < across * down; k++)
-        good[k] = match_patch(&p, HALF + step / 2 + k % across * step, HALF + step / 2 + k / across * step, around, shift + 2 * k);
+    for (int64_t k = 0; k < across * down; k++) {
+        const int64_t patch[2] = {HALF + step / 2 + k % across * step, HALF + step / 2 + k / across * step};
+        good[k] = match_patch(&p, patch, around, shift + 2 * k);
+    }
     TRY(sdm_check_stop(ctx));
     for (int64_t k = 0; k < across * down; k++)
         if (good[k]) {

@@ -11,7 +11,7 @@
 #include <strings.h>
 
 static const double FILLED_VOTE = 0.5;                      /* of a filled height, that of a measured one being 1 */
-static const double FILLED_SCORE = 0.29;                    /* a height that is filled everywhere needs it */
+static const double FILLED_SCORE = 0.3;                      /* a height that is filled everywhere needs it */
 static const double AGREE_NMADS = 4.0; /* heights farther apart do not enter one mean */
 static const double SURFACE = 1.5;     /* times that: heights farther apart are of different surfaces */
 static const double LEAST_SHIFT_CELLS = 0.1;                /* resampling would cost more than a smaller one */
@@ -22,13 +22,19 @@ enum { NONE = 65535, SCORE = 0, RAY_ERROR, SPREAD, COUNT, MASK };
 SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
 {
     SdmStatus st = SDM_OK;
-    const SdmLayer *reference = &s->layer[0];
-    double shift_m[3];
+    double shift_m[3] = {0.0, 0.0, 0.0};
+    int group = 0;
+    for (int i = 0; i < s->count; i++) {
+        const SdmLayer *const l = &s->layer[i];
+        if (l->given == s->opt->fusion->place)
+            memcpy(shift_m, l->shift_m, 2 * sizeof *shift_m);
+        if (l->given == s->opt->fusion->reference) {
+            shift_m[2] = l->shift_m[2];
+            group = l->group;
+        }
+    }
     for (int i = 0; i < s->count; i++)
-        reference = s->layer[i].given == s->opt->fusion->reference ? &s->layer[i] : reference;
-    memcpy(shift_m, reference->shift_m, sizeof shift_m);
-    for (int i = 0; i < s->count; i++)
-        for (int k = 0; k < 3 && s->layer[i].group == reference->group; k++)
+        for (int k = 0; k < 3 && s->layer[i].group == group; k++)
             s->layer[i].shift_m[k] -= shift_m[k];
     for (int i = 0; i < s->count; i++)
         if (hypot(s->layer[i].shift_m[0], s->layer[i].shift_m[1]) < LEAST_SHIFT_CELLS * s->dy_m)

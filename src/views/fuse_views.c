@@ -20,7 +20,7 @@ typedef struct Fusing {
     const char *dem[SDM_MAX_VIEW_PAIRS];
     double sigma_m[SDM_MAX_VIEW_PAIRS], trust[SDM_MAX_VIEW_PAIRS], shift_m[SDM_MAX_VIEW_PAIRS][3], smooth_m[SDM_MAX_VIEW_PAIRS];
     bool ortho[SDM_MAX_VIEW_PAIRS];
-    int count, ortho_view;
+    int count, place, ortho_view; /* place: the pair that keeps its place */
     char kind[64];
     SdmReportWork work;
 } Fusing;
@@ -39,13 +39,30 @@ static double number_at(const cJSON *of, const char *a, const char *b)
 
 /* ---- what is fused ---- */
 
-/* The first view where it is the left one of a pair, else the left view of the reference. */
+/* The pair of largest weight whose left view is that of most pairs: these all lie where the camera of that view says, and
+ * need not be resampled. */
+static int find_place(const Fusing *f)
+{
+    int place = 0, most = 0;
+    for (int k = 0; k < f->count; k++) {
+        int n = 0;
+        for (int i = 0; i < f->count; i++)
+            n += f->pair[i]->left == f->pair[k]->left;
+        if (n > most) {
+            most = n;
+            place = k;
+        }
+    }
+    return place;
+}
+
+/* The first view where it is the left one of a pair, else that of the place. */
 static int find_ortho_view(const Fusing *f)
 {
     for (int k = 0; k < f->count; k++)
         if (f->pair[k]->left == 0)
             return 0;
-    return f->pair[0]->left;
+    return f->pair[f->place]->left;
 }
 
 static void gather(SdmViews *v, Fusing *f)
@@ -58,6 +75,7 @@ static void gather(SdmViews *v, Fusing *f)
             f->sigma_m[f->count] = p->sigma_m;
             f->trust[f->count++] = p->trust;
         }
+    f->place = find_place(f);
     f->ortho_view = find_ortho_view(f);
     for (int k = 0; k < f->count; k++)
         f->ortho[k] = f->pair[k]->left == f->ortho_view;
@@ -70,7 +88,7 @@ static void keep_shifts(Fusing *f, const SdmStack *s)
         const SdmLayer *const l = &s->layer[i];
         memcpy(f->shift_m[l->given], l->shift_m, sizeof l->shift_m);
         f->smooth_m[l->given] = l->bias_nmad_m;
-        sdm_log(s->ctx, SDM_LOG_INFO, 8, "pair %d: %.2f, %.2f, %.2f m east, north and up of the reference, taken out%s",
+        sdm_log(s->ctx, SDM_LOG_INFO, 8, "pair %d: offset %.2f, %.2f, %.2f m east, north and up, taken out%s",
                 f->pair[l->given]->number, l->shift_m[0], l->shift_m[1], l->shift_m[2],
                 isnan(l->bias_nmad_m) ? "" : ", with smooth differences");
     }
@@ -196,7 +214,8 @@ static void add_pairs(SdmReport *r, const Fusing *f)
         if (!v->pair[k].has_dem)
             sdm_report_note(page, "%s and %s were not used: %s.", sdm_view_name(v, v->pair[k].left),
                             sdm_view_name(v, v->pair[k].right), *v->pair[k].why ? v->pair[k].why : "other pairs are better");
-    sdm_report_note(page, "Each pair was brought to the place of the reference; offsets were taken out.");
+    sdm_report_note(page, "Offsets were taken out: heights are those of the reference, places those of %s and %s.",
+                    sdm_view_name(v, f->pair[f->place]->left), sdm_view_name(v, f->pair[f->place]->right));
 }
 
 /* Residual of the pointing: of the pair where it is largest. */
@@ -319,7 +338,7 @@ SdmStatus sdm_views_fuse(SdmViews *v)
     SdmOptions options = v->options;
     SdmStackOptions stack;
     gather(v, &f);
-    const SdmStackFusion fusion = {.sigma_m = f.sigma_m, .trust = f.trust, .least_m = LEAST_GSD * f.pair[0]->gsd_m, .ortho = f.ortho, .reference = 0};
+    const SdmStackFusion fusion = {.sigma_m = f.sigma_m, .trust = f.trust, .least_m = LEAST_GSD * f.pair[0]->gsd_m, .ortho = f.ortho, .reference = 0, .place = f.place};
     sdm_stack_default(&stack);
     stack.align = "xyz";
     stack.fusion = &fusion;

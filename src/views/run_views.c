@@ -96,7 +96,7 @@ static void close_views(SdmViews **v)
     sdm_free(v);
 }
 
-SdmStatus sdm_run_views(SdmContext *ctx, const char *const *views, int count)
+SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count)
 {
     SdmStatus st = SDM_OK;
     SdmViews *v = NULL;
