@@ -346,12 +346,14 @@ SdmStatus sdm_views_fuse(SdmViews *v)
     options.tr = v->grid.spacing;
     SdmStack s = {.ctx = v->ctx, .options = &options, .opt = &stack, .threads = sdm_threads(v->ctx)};
     CPLPushErrorHandler(CPLQuietErrorHandler);
+    const SdmProgressPart around = sdm_progress_enter(v->ctx, SDM_VIEWS_FUSING, 1.0);
     sdm_log(v->ctx, SDM_LOG_INFO, 8, "fuse the DEMs of %d pairs", f.count);
     TRY(sdm_stack_open(&s, f.dem, f.count));
     TRY(sdm_stack_prepare(&s));
     keep_shifts(&f, &s);
     TRY(write_product(&f, &s));
 done:
+    sdm_progress_leave(v->ctx, around);
     sdm_stack_close(&s);
     CPLPopErrorHandler();
     return st;

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FUSING 0.93 /* share of the run's time when the pairs are matched */
-
 static SdmStatus name_dem(const SdmViews *v, int number, char out[SDM_PATH_SIZE])
 {
     return sdm_format(v->ctx, out, SDM_PATH_SIZE, "%s/pair_%d.tif", v->folder, number);
@@ -151,7 +149,7 @@ static SdmStatus leave_out(SdmViews *v, SdmViewPair *p)
 {
     SdmOutputFiles *files = NULL;
     const char *const sentence = sdm_error(v->ctx);
-    snprintf(p->why, sizeof p->why, "%.399s", sentence);
+    sdm_view_pair_refuse(p, sentence);
     sdm_log(v->ctx, SDM_LOG_WARNING, 9, "%s and %s are left out: %s", sdm_view_name(v, p->left),
             sdm_view_name(v, p->right), p->why);
     if (sdm_alloc(NULL, &files, 1, sizeof *files, "names") == SDM_OK)
@@ -166,7 +164,8 @@ SdmStatus sdm_views_make_dems(SdmViews *v)
     for (int k = 0; k < v->chosen_count; k++) {
         TRY(sdm_check_stop(v->ctx));
         TRY(sdm_lease_check(v->ctx, v->lease));
-        const SdmProgressPart around = sdm_progress_enter(v->ctx, FUSING * k / v->chosen_count, FUSING * (k + 1) / v->chosen_count);
+        const SdmProgressPart around = sdm_progress_enter(v->ctx, SDM_VIEWS_FUSING * k / v->chosen_count,
+                                                           SDM_VIEWS_FUSING * (k + 1) / v->chosen_count);
         st = make_dem(v, v->chosen[k]);
         sdm_progress_leave(v->ctx, around);
         if (st == SDM_ERR_DATA)

@@ -20,6 +20,13 @@ const char *sdm_view_name(const SdmViews *v, int view)
     return sdm_path_base(v->path[view]);
 }
 
+void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence)
+{
+    const char *const advice = strstr(sentence, "; ");
+    const size_t n = advice ? (size_t)(advice - sentence) : strlen(sentence);
+    snprintf(p->why, sizeof p->why, "%.*s", (int)(n < sizeof p->why ? n : sizeof p->why - 1), sentence);
+}
+
 /* ---- look ---- */
 
 /* Seconds since some day; NaN where the text is no time. */
@@ -80,7 +87,7 @@ static SdmStatus open_pair(SdmViews *v, SdmViewPair *p)
     if (st == SDM_OK)
         st = describe(v, scene, &frame, p);
     if (st == SDM_ERR_DATA) {
-        snprintf(p->why, sizeof p->why, "%s", sdm_error(v->ctx));
+        sdm_view_pair_refuse(p, sdm_error(v->ctx));
         st = SDM_OK;
     }
 done:

@@ -60,6 +60,9 @@ SdmStatus sdm_views_choose(SdmViews *v);
 /* Fewer than two pairs are left: SDM_ERR_DATA with the reasons. */
 SdmStatus sdm_views_check_left(SdmViews *v);
 
+/* Keep why a pair is not used: a sentence up to its advice, which is for a pair alone. */
+void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence);
+
 /* ---- pair_dems.c ---- */
 
 /* Make the DEMs of the chosen pairs, in the folder.  Those that are finished are taken up; a pair that makes no DEM is left
@@ -69,6 +72,8 @@ SdmStatus sdm_views_make_dems(SdmViews *v);
 void sdm_views_remove(const SdmViews *v);
 
 /* ---- fuse_views.c ---- */
+
+#define SDM_VIEWS_FUSING 0.93 /* share of the run's time when the pairs are matched */
 
 SdmStatus sdm_views_fuse(SdmViews *v);
 
