@@ -152,8 +152,9 @@ SDM_API void sdm_stop(void);
  *  @return SDM_OK; any other with a sentence in sdm_error() */
 SDM_API SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
 
-/** "run": make one DEM of three to eight views, and its companions, as sdm_run() does of two: pairs are chosen, matched and
- *  fused.  DEMs of finished pairs are kept in `<output>.views` until all is written, and taken up by the next call.
+/** "run": make one DEM of three to eight views, and its companions, as sdm_run() does of two: pairs are
+ * chosen, matched and fused.  DEMs of finished pairs are kept in `<output>.views` until all is written, and
+ * taken up by the next call.
  *  @param views  @p count names of images with RPC cameras, or of folders of products
  *  @return SDM_OK; any other with a sentence in sdm_error() */
 SDM_API SdmStatus sdm_run_views(SdmContext *ctx, const char *const *views, int count);

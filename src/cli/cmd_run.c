@@ -44,10 +44,13 @@ static void print_pairs(SdmScreen *screen, const cJSON *result)
         double by[3];
         for (int k = 0; k < 3; k++)
             by[k] = cJSON_GetNumberValue(cJSON_GetArrayItem(shift, k));
-        sdm_screen_print(screen, "pair                %s, %s: base/height %.2f, weight %.0f %%, coverage %.1f %%, offset %.2f, %.2f, %.2f m",
+        sdm_screen_print(screen,
+                         "pair                %s, %s: base/height %.2f, weight %.0f %%, coverage %.1f %%, "
+                         "offset %.2f, %.2f, %.2f m",
                          plain(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "left"))),
-                         plain(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "right"))), number(pair, "base_height"),
-                         100.0 * number(pair, "weight"), 100.0 * number(pair, "coverage"), by[0], by[1], by[2]);
+                         plain(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "right"))),
+                         number(pair, "base_height"), 100.0 * number(pair, "weight"),
+                         100.0 * number(pair, "coverage"), by[0], by[1], by[2]);
     }
 }
 
@@ -61,7 +64,8 @@ static void print_result(SdmScreen *screen, const char *output, const cJSON *res
         return;
     sdm_screen_print(screen, "grid                %.0f x %.0f cells of %.9g", number(result, "cols"),
                      number(result, "rows"), number(result, "spacing"));
-    sdm_screen_print(screen, "coverage            %.1f %% of the cells seen by %s views", 100.0 * number(result, "coverage"),
+    sdm_screen_print(screen, "coverage            %.1f %% of the cells seen by %s views",
+                     100.0 * number(result, "coverage"),
                      cJSON_HasObjectItem(result, "pairs") ? "two" : "both");
     print_pairs(screen, result);
     if (isnan(number(result, "pointing_residual_px")))
@@ -86,7 +90,8 @@ SdmStatus sdm_command_run(SdmCall *call)
     if (call->line.count > 2)
         TRY(sdm_run_several(call->ctx, call->line.positional, call->line.count));
     else
-        TRY(sdm_run_scene(call->ctx, call->line.positional[0], call->line.count > 1 ? call->line.positional[1] : NULL));
+        TRY(sdm_run_scene(call->ctx, call->line.positional[0],
+                          call->line.count > 1 ? call->line.positional[1] : NULL));
     result = cJSON_CreateObject();
     sdm_result_run(call->ctx, output, result);
     print_result(&call->screen, output, result, sdm_now_s() - call->screen.started_s);

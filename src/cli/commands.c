@@ -34,12 +34,14 @@ static void default_bench(SdmCall *call)
 }
 
 const SdmCommand sdm_commands[] = {
-    {"run", SDM_CMD_RUN, 1, SDM_MAX_POSITIONAL, "the scene, the left and the right image, or three views or more",
+    {"run", SDM_CMD_RUN, 1, SDM_MAX_POSITIONAL,
+     "the scene, the left and the right image, or three views or more",
      "SCENE -o DEM.tif [options]\nLEFT RIGHT -o DEM.tif [options]\nVIEW VIEW VIEW ... -o DEM.tif [options]",
      "make a DEM from a scene, a pair of images, or several views",
      "Make a DEM. SCENE is an ASTER level 1A scene: an .hdf file (V004), or the folder or .zip of V003. LEFT "
-     "and RIGHT are two images with RPC cameras, or the folders of such products, or with --base-height a georeferenced epipolar pair. Of "
-     "three to eight VIEWs with RPC cameras, pairs are chosen by base and time, and their DEMs are fused into one. A run "
+     "and RIGHT are two images with RPC cameras, or the folders of such products, or with --base-height a "
+     "georeferenced epipolar pair. Of three to eight VIEWs with RPC cameras, pairs are chosen by base and "
+     "time, and their DEMs are fused into one. A run "
      "that was interrupted goes on where it stopped when the same command is given again.",
      NULL, NULL, sdm_command_run},
     {"info", SDM_CMD_INFO, 1, SDM_MAX_VIEWS, "the scene, or the left and the right image",

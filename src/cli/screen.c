@@ -230,8 +230,10 @@ void sdm_screen_error(SdmScreen *screen, SdmStatus st, const char *sentence)
 
 SdmStatus sdm_screen_refuse_views(const SdmCall *call)
 {
-    return call->line.count <= 2 ? SDM_OK
-                                 : sdm_fail(call->ctx, SDM_ERR_USAGE,
-                                            "found %d views, but %s takes a scene or a pair; run alone pairs three views or more",
-                                            call->line.count, call->command->name);
+    return call->line.count <= 2
+               ? SDM_OK
+               : sdm_fail(
+                     call->ctx, SDM_ERR_USAGE,
+                     "found %d views, but %s takes a scene or a pair; run alone pairs three views or more",
+                     call->line.count, call->command->name);
 }

@@ -6,11 +6,11 @@
 #include <math.h>
 
 enum {
-    SMALL = 8,        /* cells to a cell of the small images */
-    SMALL_REACH = 8,  /* of their search */
-    REACH = 10,       /* cells, of the search of the patches around that */
-    HALF = 20,        /* of a patch */
-    STEP = 36,        /* cells between patches; they grow apart in large images */
+    SMALL = 8,       /* cells to a cell of the small images */
+    SMALL_REACH = 8, /* of their search */
+    REACH = 10,      /* cells, of the search of the patches around that */
+    HALF = 20,       /* of a patch */
+    STEP = 36,       /* cells between patches; they grow apart in large images */
     MOST_PATCHES = 900,
     LEAST_PATCHES = 12
 };
@@ -21,9 +21,10 @@ typedef struct Pictures {
     int64_t cols, rows;
 } Pictures;
 
-/* Correlation of a, shifted, with b over every `stride`-th cell of [c0, c1) x [r0, r1) of b, in both axes; NaN where less
- * than a quarter of them have both. */
-static double correlate(const Pictures *p, int64_t c0, int64_t r0, int64_t c1, int64_t r1, int64_t dc, int64_t dr, int64_t stride)
+/* Correlation of a, shifted, with b over every `stride`-th cell of [c0, c1) x [r0, r1) of b, in both axes;
+ * NaN where less than a quarter of them have both. */
+static double correlate(const Pictures *p, int64_t c0, int64_t r0, int64_t c1, int64_t r1, int64_t dc,
+                        int64_t dr, int64_t stride)
 {
     double n = 0.0, sa = 0.0, sb = 0.0, saa = 0.0, sbb = 0.0, sab = 0.0;
     for (int64_t r = r0; r < r1; r += stride)
@@ -41,7 +42,8 @@ static double correlate(const Pictures *p, int64_t c0, int64_t r0, int64_t c1, i
             sab += a * b;
         }
     const double va = saa - sa * sa / fmax(n, 1.0), vb = sbb - sb * sb / fmax(n, 1.0);
-    if (4.0 * n * (double)(stride * stride) < (double)((c1 - c0) * (r1 - r0)) || !(va > 1e-9 * saa) || !(vb > 1e-9 * sbb))
+    if (4.0 * n * (double)(stride * stride) < (double)((c1 - c0) * (r1 - r0)) || !(va > 1e-9 * saa) ||
+        !(vb > 1e-9 * sbb))
         return NAN;
     return (sab - sa * sb / n) / sqrt(va * vb);
 }
@@ -100,9 +102,10 @@ static double vertex(double before, double middle, double after)
     return bend < 0.0 ? 0.5 * (before - after) / bend : 0.0;
 }
 
-/* Best of the shifts around `at`, reach cells in steps, for the patch around (col, row) of b: its number of side x side, -1
- * where none correlates by `least`.  found: side x side. */
-static int search(const Pictures *p, const int64_t patch[2], const int64_t at[2], int reach, int step, double least, double *found)
+/* Best of the shifts around `at`, reach cells in steps, for the patch around (col, row) of b: its number of
+ * side x side, -1 where none correlates by `least`.  found: side x side. */
+static int search(const Pictures *p, const int64_t patch[2], const int64_t at[2], int reach, int step,
+                  double least, double *found)
 {
     const int side = 2 * (reach / step) + 1;
     int best = -1;
@@ -146,7 +149,8 @@ static SdmStatus combine(SdmContext *ctx, const double *shift, int64_t n, SdmOrt
         out->nmad = fmax(out->nmad, sdm_nmad_f64(value, n, &out->cells[axis]));
     }
     for (int64_t k = 0; k < n; k++)
-        out->patches += hypot(shift[2 * k] - out->cells[0], shift[2 * k + 1] - out->cells[1]) <= fmax(3.0 * out->nmad, 0.5);
+        out->patches += hypot(shift[2 * k] - out->cells[0], shift[2 * k + 1] - out->cells[1]) <=
+                        fmax(3.0 * out->nmad, 0.5);
     if (out->patches < LEAST_PATCHES || 2 * out->patches < n || out->nmad > 1.0) /* they do not agree */
         out->patches = 0;
 done:
@@ -154,7 +158,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_ortho_shift(SdmContext *ctx, const float *a, const float *b, int64_t cols, int64_t rows, SdmOrthoShift *out)
+SdmStatus sdm_ortho_shift(SdmContext *ctx, const float *a, const float *b, int64_t cols, int64_t rows,
+                          SdmOrthoShift *out)
 {
     SdmStatus st = SDM_OK;
     const Pictures p = {.a = a, .b = b, .cols = cols, .rows = rows};
@@ -162,7 +167,8 @@ SdmStatus sdm_ortho_shift(SdmContext *ctx, const float *a, const float *b, int64
     bool *good = NULL;
     int64_t around[2], n = 0;
     const double spread = sqrt((double)cols * (double)rows / (double)MOST_PATCHES);
-    const int64_t step = spread > STEP ? (int64_t)spread : STEP, across = (cols - 2 * HALF) / step, down = (rows - 2 * HALF) / step;
+    const int64_t step = spread > STEP ? (int64_t)spread : STEP, across = (cols - 2 * HALF) / step,
+                  down = (rows - 2 * HALF) / step;
     *out = (SdmOrthoShift){.nmad = NAN};
     if (across < 1 || down < 1)
         return SDM_OK;

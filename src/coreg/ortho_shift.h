@@ -11,10 +11,12 @@ typedef struct SdmOrthoShift {
     int64_t patches; /* that agree on it; 0: the images show no shift */
 } SdmOrthoShift;
 
-/* Find the shift by zero-mean normalised cross-correlation: of the whole images at an eighth of the size, within 64 cells,
- * then of patches of 41 x 41 cells, each to a fraction of a cell; the median of the patches with a clear maximum.
- * a, b: rows x cols, NaN where there is nothing.  The result does not depend on the number of threads.
+/* Find the shift by zero-mean normalised cross-correlation: of the whole images at an eighth of the size,
+ * within 64 cells, then of patches of 41 x 41 cells, each to a fraction of a cell; the median of the patches
+ * with a clear maximum. a, b: rows x cols, NaN where there is nothing.  The result does not depend on the
+ * number of threads.
  * @return SDM_OK, SDM_ERR_MEMORY, _STOPPED */
-SdmStatus sdm_ortho_shift(SdmContext *ctx, const float *a, const float *b, int64_t cols, int64_t rows, SdmOrthoShift *out);
+SdmStatus sdm_ortho_shift(SdmContext *ctx, const float *a, const float *b, int64_t cols, int64_t rows,
+                          SdmOrthoShift *out);
 
 #endif

@@ -6,8 +6,8 @@
 #include "core/options.h"
 #include "coreg/stack_report.h"
 
-/* What is known of DEMs that were made from pairs of common views; arrays in the order of the arguments.  Such DEMs lie on
- * one grid, and have the QA raster and the orthoimage that run makes. */
+/* What is known of DEMs that were made from pairs of common views; arrays in the order of the arguments. Such
+ * DEMs lie on one grid, and have the QA raster and the orthoimage that run makes. */
 typedef struct SdmStackFusion {
     const double *sigma_m; /* predicted precision of a height */
     const double *trust;   /* > 0: weight of its vote where the DEMs disagree */

@@ -206,9 +206,15 @@ static void fuse_cell(const SdmStack *s, const BlockLayers *p, int64_t i, SdmBlo
     for (int k = 0; k < p->count; k++) {
         layer[k] = &s->layer[p->index[k]];
         filled[k] = p->filled[k][i] != 0;
-        height_m[k] = (double)p->height_m[k][i] - sdm_layer_bias(s, layer[k], b->col0 + i % b->w, b->row0 + i / b->w);
+        height_m[k] =
+            (double)p->height_m[k][i] - sdm_layer_bias(s, layer[k], b->col0 + i % b->w, b->row0 + i / b->w);
     }
-    const SdmFusedCell cell = {.n = p->count, .layer = layer, .more = p->more, .height_m = height_m, .filled = filled, .step_m = p->qa_step_m};
+    const SdmFusedCell cell = {.n = p->count,
+                               .layer = layer,
+                               .more = p->more,
+                               .height_m = height_m,
+                               .filled = filled,
+                               .step_m = p->qa_step_m};
     sdm_fuse_cell(s, &cell, i, b);
 }
 
@@ -247,7 +253,8 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
         TRY(fused_block_open(s->ctx, edge * edge, &b));
     for (int64_t k = 0; k < across * down; k++) {
         TRY(sdm_check_stop(s->ctx));
-        sdm_progress(s->ctx, 8, 0.5 + 0.4 * (double)k / (double)(across * down), s->opt->fusion ? "fuse the pairs" : "median of the cells");
+        sdm_progress(s->ctx, 8, 0.5 + 0.4 * (double)k / (double)(across * down),
+                     s->opt->fusion ? "fuse the pairs" : "median of the cells");
         b.col0 = k % across * edge;
         b.row0 = k / across * edge;
         b.w = edge < s->grid.cols - b.col0 ? edge : s->grid.cols - b.col0;

@@ -1,4 +1,5 @@
-/* Layers that are DEMs of pairs of common views -> one height for each cell, from those that agree; its QA values. */
+/* Layers that are DEMs of pairs of common views -> one height for each cell, from those that agree; its QA
+ * values. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/path.h"
 #include "core/qa_reasons.h"
@@ -10,11 +11,11 @@
 #include <string.h>
 #include <strings.h>
 
-static const double FILLED_VOTE = 0.5;                      /* of a filled height, that of a measured one being 1 */
-static const double FILLED_SCORE = 0.3;                      /* a height that is filled everywhere needs it */
-static const double AGREE_NMADS = 4.0; /* heights farther apart do not enter one mean */
-static const double SURFACE = 1.5;     /* times that: heights farther apart are of different surfaces */
-static const double LEAST_SHIFT_CELLS = 0.1;                /* resampling would cost more than a smaller one */
+static const double FILLED_VOTE = 0.5;       /* of a filled height, that of a measured one being 1 */
+static const double FILLED_SCORE = 0.3;      /* a height that is filled everywhere needs it */
+static const double AGREE_NMADS = 4.0;       /* heights farther apart do not enter one mean */
+static const double SURFACE = 1.5;           /* times that: heights farther apart are of different surfaces */
+static const double LEAST_SHIFT_CELLS = 0.1; /* resampling would cost more than a smaller one */
 enum { NONE = 65535, SCORE = 0, RAY_ERROR, SPREAD, COUNT, MASK };
 
 /* ---- alignment ---- */
@@ -39,7 +40,8 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
     for (int i = 0; i < s->count; i++)
         if (hypot(s->layer[i].shift_m[0], s->layer[i].shift_m[1]) < LEAST_SHIFT_CELLS * s->dy_m)
             s->layer[i].shift_m[0] = s->layer[i].shift_m[1] = 0.0;
-    TRY(sdm_alloc(s->ctx, &s->tolerance_m, (size_t)s->count * (size_t)s->count, sizeof *s->tolerance_m, "pairs of DEMs"));
+    TRY(sdm_alloc(s->ctx, &s->tolerance_m, (size_t)s->count * (size_t)s->count, sizeof *s->tolerance_m,
+                  "pairs of DEMs"));
     for (int i = 0; i < s->count * s->count; i++)
         s->tolerance_m[i] = INFINITY;
     for (int k = 0; k < count; k++)
@@ -51,8 +53,8 @@ done:
 
 /* ---- reading ---- */
 
-typedef struct Place { /* the part of a block that a file covers */
-    int64_t x, y;      /* pixel of the file under the block's first cell; may lie outside */
+typedef struct Place {      /* the part of a block that a file covers */
+    int64_t x, y;           /* pixel of the file under the block's first cell; may lie outside */
     int64_t c0, r0, c1, r1; /* cells of the block that lie in the file */
 } Place;
 
@@ -71,8 +73,8 @@ static Place find_place(const SdmStack *s, const SdmLayer *l, const SdmBlock *b)
 }
 
 /* Bands 1 to `bands` of a file -> out, band after band in each cell. */
-static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, int64_t w, GDALDataType type, int bands,
-                            void *out, double *nodata)
+static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, int64_t w, GDALDataType type,
+                            int bands, void *out, double *nodata)
 {
     const GSpacing size = GDALGetDataTypeSizeBytes(type), cell = size * bands;
     const GDALDatasetH file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
@@ -83,12 +85,13 @@ static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, i
         *nodata = has ? *nodata : (double)NAN;
         const int cols = (int)(p->c1 - p->c0), rows = (int)(p->r1 - p->r0);
         good = GDALDatasetRasterIOEx(file, GF_Read, (int)(p->x + p->c0), (int)(p->y + p->r0), cols, rows,
-                                     (char *)out + (p->r0 * w + p->c0) * cell, cols, rows, type, bands, NULL, cell,
-                                     cell * w, size, NULL) == CE_None;
+                                     (char *)out + (p->r0 * w + p->c0) * cell, cols, rows, type, bands, NULL,
+                                     cell, cell * w, size, NULL) == CE_None;
     }
-    const SdmStatus st = good ? SDM_OK
-                              : sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read, it may be damaged (GDAL: %s)", path,
-                                         CPLGetLastErrorMsg());
+    const SdmStatus st =
+        good ? SDM_OK
+             : sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read, it may be damaged (GDAL: %s)", path,
+                        CPLGetLastErrorMsg());
     if (file)
         GDALClose(file);
     return st;
@@ -157,7 +160,8 @@ static double score_of(const SdmFusedCell *c, int k, int64_t i)
 static bool agree(const SdmStack *s, const SdmFusedCell *c, int a, int b, double times)
 {
     const ptrdiff_t at = (c->layer[a] - s->layer) * s->count + (c->layer[b] - s->layer);
-    return a == b ? !isnan(c->height_m[a]) : fabs(c->height_m[a] - c->height_m[b]) <= times * s->tolerance_m[at];
+    return a == b ? !isnan(c->height_m[a])
+                  : fabs(c->height_m[a] - c->height_m[b]) <= times * s->tolerance_m[at];
 }
 
 /* The surface with the most votes: a height, and those near it; -1: there is none. */
@@ -166,7 +170,8 @@ static int find_surface(const SdmStack *s, const SdmFusedCell *c, int64_t i)
     int winner = -1;
     double most = -1.0, vote[SDM_MAX_VIEW_PAIRS];
     for (int k = 0; k < c->n; k++)
-        vote[k] = score_of(c, k, i) * s->opt->fusion->trust[c->layer[k]->given] * (c->filled[k] ? FILLED_VOTE : 1.0);
+        vote[k] = score_of(c, k, i) * s->opt->fusion->trust[c->layer[k]->given] *
+                  (c->filled[k] ? FILLED_VOTE : 1.0);
     for (int a = 0; a < c->n; a++) {
         double sum = 0.0;
         for (int b = 0; b < c->n && !isnan(c->height_m[a]); b++)
@@ -179,7 +184,8 @@ static int find_surface(const SdmStack *s, const SdmFusedCell *c, int64_t i)
     return winner;
 }
 
-/* Which layers have a height of the surface: measured ones alone where there is one.  @return one of them is measured */
+/* Which layers have a height of the surface: measured ones alone where there is one.  @return one of them is
+ * measured */
 static bool find_members(const SdmStack *s, const SdmFusedCell *c, int surface, bool *member)
 {
     bool measured = false;
@@ -216,7 +222,7 @@ static int find_centre(const SdmStack *s, const SdmFusedCell *c, const bool *mem
 
 /* What the pairs say together. */
 typedef struct Agreed {
-    int pairs, leading; /* that agree, and that of the largest weight; -1: there is none */
+    int pairs, leading;          /* that agree, and that of the largest weight; -1: there is none */
     bool measured, contradicted; /* contradicted: by a measured height of another surface */
     double best_score, weights, heights_m;
     unsigned points, mask;

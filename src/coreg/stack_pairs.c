@@ -198,8 +198,8 @@ done:
     return st;
 }
 
-/* The orthoimage of a layer over the window, without what lies near a step of the heights: of it each view shows another
- * side. */
+/* The orthoimage of a layer over the window, without what lies near a step of the heights: of it each view
+ * shows another side. */
 static SdmStatus read_texture(const SdmStack *s, const SdmLayer *l, SdmCellWindow w, float **out)
 {
     enum { NEAR = 2 }; /* cells */
@@ -218,7 +218,8 @@ static SdmStatus read_texture(const SdmStack *s, const SdmLayer *l, SdmCellWindo
         bool plain = !isnan(height_m[i]);
         for (int64_t r = row - NEAR; r <= row + NEAR && plain; r++)
             for (int64_t c = col - NEAR; c <= col + NEAR && plain; c++)
-                plain = r < 0 || c < 0 || r >= w.h || c >= w.w || !(fabsf(height_m[r * w.w + c] - height_m[i]) > step_m);
+                plain = r < 0 || c < 0 || r >= w.h || c >= w.w ||
+                        !(fabsf(height_m[r * w.w + c] - height_m[i]) > step_m);
         (*out)[i] = plain ? (*out)[i] : NAN;
     }
 done:
@@ -227,8 +228,10 @@ done:
     return st;
 }
 
-/* The same from the orthoimages of a fusion, whose texture tells more than flat roofs and walls do.  *known: it is. */
-static SdmStatus measure_texture(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m, bool *known)
+/* The same from the orthoimages of a fusion, whose texture tells more than flat roofs and walls do.  *known:
+ * it is. */
+static SdmStatus measure_texture(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m,
+                                 bool *known)
 {
     SdmStatus st = SDM_OK;
     const SdmLayer *const a = &s->layer[o->a], *const b = &s->layer[o->b];
@@ -243,8 +246,10 @@ static SdmStatus measure_texture(const SdmStack *s, SdmObservation *o, double *e
     o->weight = weight_of(found.patches, found.nmad * s->dx_m);
     *east_m = found.cells[0] * s->dx_m;
     *north_m = -found.cells[1] * s->dy_m;
-    sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "%s to %s by their orthoimages: %.2f %.2f m east and north, NMAD %.2f cells, %lld patches%s",
-            a->path, b->path, *east_m, *north_m, found.nmad, (long long)found.patches, *known ? "" : ", not used");
+    sdm_log(s->ctx, SDM_LOG_VERBOSE, 8,
+            "%s to %s by their orthoimages: %.2f %.2f m east and north, NMAD %.2f cells, %lld patches%s",
+            a->path, b->path, *east_m, *north_m, found.nmad, (long long)found.patches,
+            *known ? "" : ", not used");
 done:
     sdm_free(&image[0]);
     sdm_free(&image[1]);

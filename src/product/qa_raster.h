@@ -46,7 +46,8 @@ typedef struct SdmQaLayout {
 } SdmQaLayout;
 
 extern const SdmQaLayout sdm_qa_scene; /* DEM of one pair */
-extern const SdmQaLayout sdm_qa_views; /* DEM of several pairs; the bands of one, and the number of pairs behind them */
+extern const SdmQaLayout
+    sdm_qa_views; /* DEM of several pairs; the bands of one, and the number of pairs behind them */
 extern const SdmQaLayout sdm_qa_stack; /* median of several DEMs */
 
 /* A bit in words, the same in the report, in styles and in tables of attributes; 0: "reason not known". */

@@ -21,10 +21,10 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
 
 enum { SIDE = 32 };
 
-/* Of SIDE x SIDE places of the frame, how many the left image and both images show at h0, and the bounds of their ground
- * in the grid's CRS (NULL: none). */
-static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, const SdmGrid *grid,
-                                 int64_t seen_by[2], double b[4])
+/* Of SIDE x SIDE places of the frame, how many the left image and both images show at h0, and the bounds of
+ * their ground in the grid's CRS (NULL: none). */
+static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
+                                 const SdmGrid *grid, int64_t seen_by[2], double b[4])
 {
     SdmStatus st = SDM_OK;
     SdmLattice lat = {0};
@@ -43,7 +43,8 @@ static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const S
         sdm_lattice_left(&lat, u, v, at[0]);
         sdm_lattice_right(&lat, u, v, f->h0_m, at[1]);
         for (int k = 0; k < 2; k++)
-            seen[k] = at[k][0] > 0.0 && at[k][1] > 0.0 && at[k][0] < (double)sdm_image_width(scene->view[k].image) &&
+            seen[k] = at[k][0] > 0.0 && at[k][1] > 0.0 &&
+                      at[k][0] < (double)sdm_image_width(scene->view[k].image) &&
                       at[k][1] < (double)sdm_image_height(scene->view[k].image);
         seen_by[0] += seen[0];
         seen_by[1] += seen[0] && seen[1];
@@ -63,7 +64,8 @@ SdmStatus sdm_scene_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFra
     int64_t seen_by[2];
     double b[4];
     const SdmStatus st = measure_overlap(ctx, scene, f, NULL, seen_by, b);
-    const double pixels = (double)sdm_image_width(scene->view[0].image) * (double)sdm_image_height(scene->view[0].image);
+    const double pixels =
+        (double)sdm_image_width(scene->view[0].image) * (double)sdm_image_height(scene->view[0].image);
     *share = fmin((double)seen_by[1] / (SIDE * SIDE) * sdm_frame_pixels(f) / fmax(pixels, 1.0), 1.0);
     return st;
 }

@@ -11,14 +11,16 @@
 #include <math.h>
 #include <string.h>
 
-static const double LEAST_GSD = 0.2; /* ground sample distances by which heights may always differ, times a few */
+static const double LEAST_GSD =
+    0.2; /* ground sample distances by which heights may always differ, times a few */
 
 /* What is fused: the pairs that have a DEM. */
 typedef struct Fusing {
     SdmViews *views;
     const SdmViewPair *pair[SDM_MAX_VIEW_PAIRS];
     const char *dem[SDM_MAX_VIEW_PAIRS];
-    double sigma_m[SDM_MAX_VIEW_PAIRS], trust[SDM_MAX_VIEW_PAIRS], shift_m[SDM_MAX_VIEW_PAIRS][3], smooth_m[SDM_MAX_VIEW_PAIRS];
+    double sigma_m[SDM_MAX_VIEW_PAIRS], trust[SDM_MAX_VIEW_PAIRS], shift_m[SDM_MAX_VIEW_PAIRS][3],
+        smooth_m[SDM_MAX_VIEW_PAIRS];
     bool ortho[SDM_MAX_VIEW_PAIRS];
     int count, place, ortho_view; /* place: the pair that keeps its place */
     char kind[64];
@@ -39,8 +41,8 @@ static double number_at(const cJSON *of, const char *a, const char *b)
 
 /* ---- what is fused ---- */
 
-/* The pair of largest weight whose left view is that of most pairs: these all lie where the camera of that view says, and
- * need not be resampled. */
+/* The pair of largest weight whose left view is that of most pairs: these all lie where the camera of that
+ * view says, and need not be resampled. */
 static int find_place(const Fusing *f)
 {
     int place = 0, most = 0;
@@ -129,8 +131,7 @@ static void add_inputs(SdmReport *r, const Fusing *f)
     SdmReportItem *const files = sdm_report_list(r->root, "inputs");
     for (int k = 0; k < f->count; k++) {
         const cJSON *file = NULL;
-        cJSON_ArrayForEach(file, member(f->pair[k]->report, "inputs", NULL))
-        {
+        cJSON_ArrayForEach (file, member(f->pair[k]->report, "inputs", NULL)) {
             const char *const path = cJSON_GetStringValue(member(file, "path", NULL));
             bool known = !path;
             for (SdmReportItem *i = files ? files->first : NULL; i && !known; i = i->next)
@@ -187,12 +188,14 @@ static void add_pair(SdmReportItem *list, SdmReportItem *page, const Fusing *f, 
     sdm_report_number(pair, "pointing_residual_px", number_at(last_round(p), "after_nmad_px", NULL));
     sdm_report_number(pair, "tie_points", number_at(last_round(p), "inliers", NULL));
     sdm_report_number(pair, "wall_s", number_at(p->report, "work", "wall_s"));
-    sdm_report_cell(row, "%s, %s%s", sdm_view_name(v, p->left), sdm_view_name(v, p->right), k ? "" : " (reference)");
+    sdm_report_cell(row, "%s, %s%s", sdm_view_name(v, p->left), sdm_view_name(v, p->right),
+                    k ? "" : " (reference)");
     sdm_report_cell(row, "%.2f", p->base_height);
     if (isnan(p->days))
         sdm_report_cell(row, "unknown");
     else
-        sdm_report_cell(row, p->days < 1.0 ? "%.0f s" : "%.1f days", p->days < 1.0 ? 86400.0 * p->days : p->days);
+        sdm_report_cell(row, p->days < 1.0 ? "%.0f s" : "%.1f days",
+                        p->days < 1.0 ? 86400.0 * p->days : p->days);
     sdm_report_cell(row, "%.0f %%", 100.0 * share_of(f, k));
     sdm_report_cell(row, "%.2f, %.2f, %.2f m", f->shift_m[k][0], f->shift_m[k][1], f->shift_m[k][2]);
     sdm_report_cell(row, "%.1f %%", 100.0 * coverage_of(p));
@@ -201,10 +204,12 @@ static void add_pair(SdmReportItem *list, SdmReportItem *page, const Fusing *f, 
 
 static void add_pairs(SdmReport *r, const Fusing *f)
 {
-    static const char *const heading[] = {"pair", "base/height", "apart", "weight", "east, north, up", "coverage", "pointing"};
+    static const char *const heading[] = {"pair",     "base/height", "apart", "weight", "east, north, up",
+                                          "coverage", "pointing"};
     const SdmViews *const v = f->views;
     SdmReportItem *const list = sdm_report_list(r->root, "pairs");
-    SdmReportItem *const page = sdm_report_section(r, NULL, "Pairs and their offsets", SDM_PAGE_ALIGNMENT, SDM_STYLE_CARD);
+    SdmReportItem *const page =
+        sdm_report_section(r, NULL, "Pairs and their offsets", SDM_PAGE_ALIGNMENT, SDM_STYLE_CARD);
     SdmReportItem *const row = sdm_report_row(page);
     for (int i = 0; i < 7; i++)
         sdm_report_cell(row, "%s", heading[i]);
@@ -213,8 +218,10 @@ static void add_pairs(SdmReport *r, const Fusing *f)
     for (int k = 0; k < v->pairs; k++)
         if (!v->pair[k].has_dem)
             sdm_report_note(page, "%s and %s were not used: %s.", sdm_view_name(v, v->pair[k].left),
-                            sdm_view_name(v, v->pair[k].right), *v->pair[k].why ? v->pair[k].why : "other pairs are better");
-    sdm_report_note(page, "Offsets were taken out: heights are those of the reference, places those of %s and %s.",
+                            sdm_view_name(v, v->pair[k].right),
+                            *v->pair[k].why ? v->pair[k].why : "other pairs are better");
+    sdm_report_note(page,
+                    "Offsets were taken out: heights are those of the reference, places those of %s and %s.",
                     sdm_view_name(v, f->pair[f->place]->left), sdm_view_name(v, f->pair[f->place]->right));
 }
 
@@ -229,7 +236,9 @@ static void add_pointing(SdmReport *r, const Fusing *f)
             worst = one;
     }
     SdmReportItem *const to = sdm_report_section(r, "pointing", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
-    SdmReportItem *const rounds = sdm_report_list(to, "rounds"), *const item = worst ? sdm_report_group(rounds, NULL) : NULL;
+    SdmReportItem *const rounds = sdm_report_list(to, "rounds"), *const item =
+                                                                     worst ? sdm_report_group(rounds, NULL)
+                                                                           : NULL;
     sdm_report_number(item, "after_nmad_px", number_at(worst, "after_nmad_px", NULL));
     sdm_report_number(item, "inliers", number_at(worst, "inliers", NULL));
 }
@@ -240,9 +249,10 @@ static void add_doubts(SdmReport *r, const Fusing *f)
     const SdmViews *const v = f->views;
     int count = 0;
     for (int k = 0; k < v->chosen_count; k++)
-        count += v->chosen[k]->has_dem ? cJSON_GetArraySize(member(v->chosen[k]->report, "trust", "warnings")) : 1;
-    SdmReportItem *const to = sdm_report_section(r, "trust", "This DEM is doubtful", count ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE,
-                                                 SDM_STYLE_ALERT);
+        count +=
+            v->chosen[k]->has_dem ? cJSON_GetArraySize(member(v->chosen[k]->report, "trust", "warnings")) : 1;
+    SdmReportItem *const to = sdm_report_section(r, "trust", "This DEM is doubtful",
+                                                 count ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
     sdm_report_flag(to, "doubtful", count > 0);
     SdmReportItem *const list = sdm_report_bullets(to, "warnings");
     for (int k = 0; k < v->chosen_count; k++) {
@@ -250,19 +260,22 @@ static void add_doubts(SdmReport *r, const Fusing *f)
         const char *const left = sdm_view_name(v, p->left), *const right = sdm_view_name(v, p->right);
         const cJSON *one = NULL;
         if (!p->has_dem)
-            sdm_report_text(list, NULL, sdm_report_printf(r, "%s and %s are left out: %s", left, right, p->why));
-        cJSON_ArrayForEach(one, member(p->report, "trust", "warnings"))
-            sdm_report_text(list, NULL, sdm_report_printf(r, "%s and %s: %s", left, right, cJSON_GetStringValue(one)));
+            sdm_report_text(list, NULL,
+                            sdm_report_printf(r, "%s and %s are left out: %s", left, right, p->why));
+        cJSON_ArrayForEach (one, member(p->report, "trust", "warnings"))
+            sdm_report_text(list, NULL,
+                            sdm_report_printf(r, "%s and %s: %s", left, right, cJSON_GetStringValue(one)));
     }
 }
 
 static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
 {
     const SdmDemStats *const stats = sdm_product_stats(p);
-    const double seen = (double)(stats->cells - sdm_dem_stats_count(stats, SDM_QA_OUTSIDE)), valid = (double)stats->valid,
-                 filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED),
+    const double seen = (double)(stats->cells - sdm_dem_stats_count(stats, SDM_QA_OUTSIDE)),
+                 valid = (double)stats->valid, filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED),
                  alone = (double)sdm_dem_stats_count(stats, SDM_QA_DISAGREE);
-    SdmReportItem *const to = sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
+    SdmReportItem *const to =
+        sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
     sdm_report_figure(to, NULL, "views", f->views->count, "", 0);
     sdm_report_figure(to, NULL, "pairs", f->count, "", 0);
     sdm_report_judge(sdm_report_figure(to, NULL, "of the cells seen by two views have a height",
@@ -271,14 +284,15 @@ static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
     sdm_report_judge(sdm_report_figure(to, NULL, "of the heights were filled in every pair",
                                        100.0 * filled / fmax(valid, 1.0), " %", 1),
                      2.0, 10.0, "good up to 2 %, poor above 10 %");
-    sdm_report_judge(sdm_report_figure(to, NULL, "of the heights have one pair, against others", 100.0 * alone / fmax(valid, 1.0),
-                                       " %", 1),
+    sdm_report_judge(sdm_report_figure(to, NULL, "of the heights have one pair, against others",
+                                       100.0 * alone / fmax(valid, 1.0), " %", 1),
                      2.0, 10.0, "good up to 2 %, poor above 10 %");
     sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
     sdm_report_figure(to, NULL, "base to height ratio of the reference", f->pair[0]->base_height, "", 2);
     sdm_report_figure(to, NULL, "from start to end", f->work.wall_s, " s", 1);
-    sdm_report_note(to, "%s An error that all pairs share cannot be seen here: `stereodem compare DEM REFERENCE`.",
-                    sdm_report_grid_phrase(r, p));
+    sdm_report_note(
+        to, "%s An error that all pairs share cannot be seen here: `stereodem compare DEM REFERENCE`.",
+        sdm_report_grid_phrase(r, p));
 }
 
 static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r)
@@ -288,7 +302,8 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     sdm_report_program(r, p);
     add_scene(r, f);
     add_inputs(r, f);
-    const SdmEffective found = {.grid = sdm_product_request(p)->grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
+    const SdmEffective found = {
+        .grid = sdm_product_request(p)->grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
     (void)sdm_report_options(r, &f->views->options, SDM_CMD_RUN, &found);
     add_summary(r, f, p);
     SdmReportItem *const grid = sdm_report_grid(r, p);
@@ -338,7 +353,12 @@ SdmStatus sdm_views_fuse(SdmViews *v)
     SdmOptions options = v->options;
     SdmStackOptions stack;
     gather(v, &f);
-    const SdmStackFusion fusion = {.sigma_m = f.sigma_m, .trust = f.trust, .least_m = LEAST_GSD * f.pair[0]->gsd_m, .ortho = f.ortho, .reference = 0, .place = f.place};
+    const SdmStackFusion fusion = {.sigma_m = f.sigma_m,
+                                   .trust = f.trust,
+                                   .least_m = LEAST_GSD * f.pair[0]->gsd_m,
+                                   .ortho = f.ortho,
+                                   .reference = 0,
+                                   .place = f.place};
     sdm_stack_default(&stack);
     stack.align = "xyz";
     stack.fusion = &fusion;

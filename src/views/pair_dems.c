@@ -1,4 +1,5 @@
-/* Chosen pairs -> the DEM of each, by run's own chain, in the folder OUTPUT.views; finished ones are taken up. */
+/* Chosen pairs -> the DEM of each, by run's own chain, in the folder OUTPUT.views; finished ones are taken
+ * up. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hash.h"
 #include "job/job.h"
@@ -51,7 +52,8 @@ void sdm_views_remove(const SdmViews *v)
 /* ---- one pair ---- */
 
 /* What the DEM of a pair depends on: its files, options, and this build. */
-static SdmStatus find_fingerprint(const SdmViews *v, const SdmViewPair *p, const SdmOptions *options, uint64_t *out)
+static SdmStatus find_fingerprint(const SdmViews *v, const SdmViewPair *p, const SdmOptions *options,
+                                  uint64_t *out)
 {
     SdmStatus st = SDM_OK;
     SdmPlanInput *input = NULL;
@@ -72,8 +74,8 @@ static bool is_finished(const SdmViews *v, const char *dem, uint64_t fingerprint
     char path[SDM_PATH_SIZE], *text = NULL;
     size_t size;
     uint64_t found = 0;
-    if (access(dem, F_OK) == 0 && name_done(v, dem, path) == SDM_OK && sdm_file_read(NULL, path, 64, &text, &size) == SDM_OK &&
-        sscanf(text, "%" SCNx64, &found) != 1)
+    if (access(dem, F_OK) == 0 && name_done(v, dem, path) == SDM_OK &&
+        sdm_file_read(NULL, path, 64, &text, &size) == SDM_OK && sscanf(text, "%" SCNx64, &found) != 1)
         found = 0;
     sdm_free(&text);
     return found != 0 && found == fingerprint;
@@ -100,7 +102,8 @@ static SdmStatus read_report(const SdmViews *v, SdmViewPair *p)
     TRY(sdm_file_read(v->ctx, path, (size_t)1 << 28, &text, &size));
     p->report = cJSON_Parse(text);
     if (!p->report)
-        st = sdm_fail(v->ctx, SDM_ERR_INPUT, "%s: is no JSON; remove %s and give the same command again", path, v->folder);
+        st = sdm_fail(v->ctx, SDM_ERR_INPUT, "%s: is no JSON; remove %s and give the same command again",
+                      path, v->folder);
 done:
     sdm_free(&text);
     return st;
@@ -115,7 +118,7 @@ static SdmOptions options_of(const SdmViews *v, const SdmViewPair *p)
     o.tr = v->grid.spacing;
     o.vertical = SDM_ELLIPSOID;
     memset(o.co, 0, sizeof o.co); /* of the DEM that is given */
-    o.overwrite = true; /* in the folder */
+    o.overwrite = true;           /* in the folder */
     o.keep_job = false;
     return o;
 }
@@ -165,7 +168,7 @@ SdmStatus sdm_views_make_dems(SdmViews *v)
         TRY(sdm_check_stop(v->ctx));
         TRY(sdm_lease_check(v->ctx, v->lease));
         const SdmProgressPart around = sdm_progress_enter(v->ctx, SDM_VIEWS_FUSING * k / v->chosen_count,
-                                                           SDM_VIEWS_FUSING * (k + 1) / v->chosen_count);
+                                                          SDM_VIEWS_FUSING * (k + 1) / v->chosen_count);
         st = make_dem(v, v->chosen[k]);
         sdm_progress_leave(v->ctx, around);
         if (st == SDM_ERR_DATA)

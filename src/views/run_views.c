@@ -1,4 +1,5 @@
-/* The command run with three views or more: checks, pairs, DEMs, fusion, in one process that can be stopped and taken up. */
+/* The command run with three views or more: checks, pairs, DEMs, fusion, in one process that can be stopped
+ * and taken up. */
 // SPDX-License-Identifier: Apache-2.0
 #include "input/product_folder.h"
 #include "product/product.h"
@@ -18,8 +19,11 @@ static SdmStatus check_options(const SdmViews *v)
                                : o->mask_right        ? "--mask-right"
                                : o->reference         ? "--reference"
                                                       : NULL;
-    return option ? sdm_fail(v->ctx, SDM_ERR_USAGE, "%s: is for one pair, but %d views are given; leave it out%s", option, v->count,
-                             strncmp(option, "--mask", 6) == 0 ? ", and set the pixels not to be used to the nodata value" : "")
+    return option ? sdm_fail(v->ctx, SDM_ERR_USAGE,
+                             "%s: is for one pair, but %d views are given; leave it out%s", option, v->count,
+                             strncmp(option, "--mask", 6) == 0
+                                 ? ", and set the pixels not to be used to the nodata value"
+                                 : "")
                   : SDM_OK;
 }
 
@@ -33,8 +37,10 @@ static SdmStatus check_twice(const SdmViews *v)
         TRY(sdm_product_find(v->ctx, v->path[i], name[i], sizeof name[i]));
         const bool file = stat(name[i], &info[i]) == 0;
         for (int j = 0; j < i; j++)
-            if (strcmp(name[i], name[j]) == 0 || (file && info[i].st_ino == info[j].st_ino && info[i].st_dev == info[j].st_dev))
-                return sdm_fail(v->ctx, SDM_ERR_USAGE, "%s: given twice (also as %s), expected %d different views", v->path[i],
+            if (strcmp(name[i], name[j]) == 0 ||
+                (file && info[i].st_ino == info[j].st_ino && info[i].st_dev == info[j].st_dev))
+                return sdm_fail(v->ctx, SDM_ERR_USAGE,
+                                "%s: given twice (also as %s), expected %d different views", v->path[i],
                                 v->path[j], v->count);
         if (!file)
             info[i] = (struct stat){0};
@@ -50,7 +56,8 @@ static SdmStatus check(SdmViews *v)
         return sdm_fail(v->ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
     for (int i = 0; i < v->count; i++)
         if (!v->path[i] || !*v->path[i])
-            return sdm_fail(v->ctx, SDM_ERR_USAGE, "view %d has no name; give images with RPC, or folders of products", i + 1);
+            return sdm_fail(v->ctx, SDM_ERR_USAGE,
+                            "view %d has no name; give images with RPC, or folders of products", i + 1);
     TRY(check_options(v));
     TRY(sdm_product_check(v->ctx, &v->options, v->path, v->count));
     TRY(check_twice(v));
@@ -83,8 +90,10 @@ static SdmStatus leave_failed(SdmViews *v, SdmStatus st)
         kept = kept || v->chosen[k]->has_dem;
     rmdir(v->folder); /* only when empty */
     if (st == SDM_ERR_STOPPED && kept)
-        (void)sdm_fail(v->ctx, st, "stopped on request; DEMs of finished pairs are kept in %s, give the same command to go on",
-                       v->folder);
+        (void)sdm_fail(
+            v->ctx, st,
+            "stopped on request; DEMs of finished pairs are kept in %s, give the same command to go on",
+            v->folder);
     return st;
 }
 
@@ -101,11 +110,13 @@ SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count)
     SdmStatus st = SDM_OK;
     SdmViews *v = NULL;
     if (count < 3)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d view%s, expected 3 to %d; give two as a pair", count, count == 1 ? "" : "s",
-                        (int)SDM_MAX_VIEWS);
+        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d view%s, expected 3 to %d; give two as a pair", count,
+                        count == 1 ? "" : "s", (int)SDM_MAX_VIEWS);
     if (count > SDM_MAX_VIEWS)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d views, expected at most %d; give the best ones, or stack the DEMs of several runs",
-                        count, (int)SDM_MAX_VIEWS);
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "found %d views, expected at most %d; give the best ones, or stack the DEMs of several runs",
+            count, (int)SDM_MAX_VIEWS);
     TRY(sdm_alloc(ctx, &v, 1, sizeof *v, "views"));
     *v = (SdmViews){.ctx = ctx, .options = *sdm_options(ctx), .started_s = sdm_now_s(), .count = count};
     memcpy(v->path, views, (size_t)count * sizeof *views);

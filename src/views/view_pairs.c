@@ -11,9 +11,9 @@
 
 static const double LEAST_BASE_HEIGHT = 0.05, MOST_BASE_HEIGHT = 1.5, LEAST_OVERLAP = 0.1;
 static const double MATCH_NOISE_PX = 0.1; /* of a parallax */
-static const double DAYS = 30.0;          /* apart: the variance of a pair's heights is taken for twice as large */
+static const double DAYS = 30.0; /* apart: the variance of a pair's heights is taken for twice as large */
 static const double BEST_BASE_HEIGHT[2] = {0.2, 0.6}; /* pairs beyond are taken later */
-static const double STEEPER = 0.02;       /* the left view stays the first one unless the other is steeper by this */
+static const double STEEPER = 0.02; /* by which the other view must be steeper to become the left one */
 
 const char *sdm_view_name(const SdmViews *v, int view)
 {
@@ -82,7 +82,8 @@ static SdmStatus open_pair(SdmViews *v, SdmViewPair *p)
     SdmStatus st = SDM_OK;
     SdmScene *scene = NULL;
     SdmFrame frame;
-    TRY(sdm_scene_open_to(v->ctx, &v->options, v->path[p->left], v->path[p->right], SDM_DEPTH_CAMERAS, &scene));
+    TRY(sdm_scene_open_to(v->ctx, &v->options, v->path[p->left], v->path[p->right], SDM_DEPTH_CAMERAS,
+                          &scene));
     st = sdm_frame_find(v->ctx, scene, &frame);
     if (st == SDM_OK)
         st = describe(v, scene, &frame, p);
@@ -124,7 +125,7 @@ SdmStatus sdm_views_look(SdmViews *v)
             *p = (SdmViewPair){.left = i, .right = j, .days = NAN};
             TRY(sdm_check_stop(v->ctx));
             TRY(open_pair(v, p));
-            if (!*p->why && p->slant[1] < p->slant[0] - STEEPER) { /* the steeper view sees more of the ground */
+            if (!*p->why && p->slant[1] < p->slant[0] - STEEPER) { /* it sees more of the ground */
                 p->left = j;
                 p->right = i;
                 TRY(open_pair(v, p));
@@ -147,13 +148,15 @@ static void log_pair(const SdmViews *v, const SdmViewPair *p)
         sdm_log(v->ctx, SDM_LOG_INFO, 1, "%s and %s: not matched, %s", sdm_view_name(v, p->left),
                 sdm_view_name(v, p->right), p->why);
     else
-        sdm_log(v->ctx, SDM_LOG_INFO, 1, "%s and %s: %s, base/height %.2f%s, overlap %.0f %%, heights to some %.2g m%s",
+        sdm_log(v->ctx, SDM_LOG_INFO, 1,
+                "%s and %s: %s, base/height %.2f%s, overlap %.0f %%, heights to some %.2g m%s",
                 sdm_view_name(v, p->left), sdm_view_name(v, p->right), p->number ? "matched" : "not needed",
-                p->base_height, time, 100.0 * p->overlap, p->sigma_m, p->number == 1 ? ": the reference" : "");
+                p->base_height, time, 100.0 * p->overlap, p->sigma_m,
+                p->number == 1 ? ": the reference" : "");
 }
 
-/* The usable pair of most merit that is not chosen yet; of equal ones the first.  fresh: one with a view that is in
- * none. */
+/* The usable pair of most merit that is not chosen yet; of equal ones the first.  fresh: one with a view that
+ * is in none. */
 static SdmViewPair *best_left(SdmViews *v, const bool *seen, bool fresh)
 {
     SdmViewPair *best = NULL;
@@ -210,7 +213,8 @@ static SdmStatus check_views(const SdmViews *v, const bool *seen)
         for (int k = v->pairs - 1; k >= 0; k--)
             why = v->pair[k].left == i || v->pair[k].right == i ? v->pair[k].why : why;
         if (!seen[i])
-            return sdm_fail(v->ctx, SDM_ERR_DATA, "%s makes a pair with none of the other %d views (the first: %s); leave it out",
+            return sdm_fail(v->ctx, SDM_ERR_DATA,
+                            "%s makes a pair with none of the other %d views (the first: %s); leave it out",
                             v->path[i], v->count - 1, why);
     }
     return SDM_OK;
@@ -226,12 +230,14 @@ SdmStatus sdm_views_check_left(SdmViews *v)
         usable += !*v->pair[k].why;
     }
     if (usable == 1)
-        return sdm_fail(v->ctx, SDM_ERR_DATA,
-                        "of the %d views %s and %s alone make a pair (%s and %s: %s); give these two without the others",
-                        v->count, v->path[good->left], v->path[good->right], sdm_view_name(v, bad->left),
-                        sdm_view_name(v, bad->right), bad->why);
+        return sdm_fail(
+            v->ctx, SDM_ERR_DATA,
+            "of the %d views %s and %s alone make a pair (%s and %s: %s); give these two without the others",
+            v->count, v->path[good->left], v->path[good->right], sdm_view_name(v, bad->left),
+            sdm_view_name(v, bad->right), bad->why);
     if (usable == 0)
-        return sdm_fail(v->ctx, SDM_ERR_DATA, "no two of the %d views make a pair (%s and %s: %s); give views of one place",
+        return sdm_fail(v->ctx, SDM_ERR_DATA,
+                        "no two of the %d views make a pair (%s and %s: %s); give views of one place",
                         v->count, sdm_view_name(v, bad->left), sdm_view_name(v, bad->right), bad->why);
     return SDM_OK;
 }
