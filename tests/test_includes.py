@@ -9,7 +9,7 @@ import sys
 
 # From the bottom up.  cpu holds kernels, gpu the back end of a device.
 ORDER = ["include", "core", "cpu", "geo", "input", "geometry", "matching", "gpu", "pointing", "scene", "product", "job",
-         "coreg", "rectified", "api", "simulate", "bench", "cli"]
+         "coreg", "views", "rectified", "api", "simulate", "bench", "cli"]
 LEAVES = ["simulate", "bench"]  # the program alone may include them
 root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), ".."))
 

@@ -1,6 +1,6 @@
 # fish completion of stereodem; made by scripts/generate.
 # SPDX-License-Identifier: Apache-2.0
-complete -c stereodem -n __fish_use_subcommand -f -a run -d 'make a DEM from a scene or a pair of images'
+complete -c stereodem -n __fish_use_subcommand -f -a run -d 'make a DEM from a scene, a pair of images, or several views'
 complete -c stereodem -n __fish_use_subcommand -f -a info -d 'describe a scene: sensor, cameras, overlap, expected cost'
 complete -c stereodem -n __fish_use_subcommand -f -a compare -d 'compare a DEM with a reference: bias, NMAD, RMSE, LE90; align it'
 complete -c stereodem -n __fish_use_subcommand -f -a stack -d 'make one DEM from DEMs of one place: median, NMAD, count'

@@ -4,7 +4,7 @@
 _stereodem() {
     if ((CURRENT == 2)); then
         local -a commands=(
-            'run:make a DEM from a scene or a pair of images'
+            'run:make a DEM from a scene, a pair of images, or several views'
             'info:describe a scene, sensor, cameras, overlap, expected cost'
             'compare:compare a DEM with a reference, bias, NMAD, RMSE, LE90; align it'
             'stack:make one DEM from DEMs of one place, median, NMAD, count'

@@ -152,6 +152,13 @@ SDM_API void sdm_stop(void);
  *  @return SDM_OK; any other with a sentence in sdm_error() */
 SDM_API SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
 
+/** "run": make one DEM of three to eight views, and its companions, as sdm_run() does of two: pairs are
+ * chosen, matched and fused.  DEMs of finished pairs are kept in `<output>.views` until all is written, and
+ * taken up by the next call.
+ *  @param views  @p count names of images with RPC cameras, or of folders of products
+ *  @return SDM_OK; any other with a sentence in sdm_error() */
+SDM_API SdmStatus sdm_run_views(SdmContext *ctx, const char *const *views, int count);
+
 /** "info": describe a scene: cameras, overlap, grid of the DEM, expected memory and time.  Matches nothing.
  *  @param left, right  as in sdm_run(); both NULL: the images in memory, see sdm_set_image() */
 SDM_API SdmStatus sdm_info(SdmContext *ctx, const char *left, const char *right);

@@ -335,23 +335,32 @@ def _read_dem(context: _Context, dem: ctypes.c_void_p) -> Dem:
     return Dem(transform=(x, width, skew_x, y, skew_y, height), crs=lib.sdm_dem_crs(dem).decode(), result=context.result(), **layers)
 
 
+def _run_views(context: _Context, views: Tuple[Any, ...], output: Optional[Path]) -> Result:
+    if output is None or any(isinstance(view, Image) or view is None for view in views):
+        raise Error("three views or more are files, and make a file; give their names, and output", "usage")
+    names = (ctypes.c_char_p * len(views))(*(_name(view) for view in views))
+    context.check(lib.sdm_run_views(context.handle, names, len(views)))
+    return context.result()
+
+
 @overload
 def run(left: Source, right: Optional[Source] = None, *, output: None = None, progress: Optional[Progress] = None,
         cancel: Optional[Cancel] = None, log: Optional[Log] = None, **options: Option) -> Dem: ...
 
 
 @overload
-def run(left: Path, right: Optional[Path] = None, *, output: Path, progress: Optional[Progress] = None,
+def run(left: Path, right: Optional[Path] = None, *more: Path, output: Path, progress: Optional[Progress] = None,
         cancel: Optional[Cancel] = None, log: Optional[Log] = None, **options: Option) -> Result: ...
 
 
-def run(left: Source, right: Optional[Source] = None, *, output: Optional[Path] = None,
+def run(left: Source, right: Optional[Source] = None, *more: Path, output: Optional[Path] = None,
         progress: Optional[Progress] = None, cancel: Optional[Cancel] = None, log: Optional[Log] = None,
         **options: Option) -> Union[Dem, Result]:
     """Make a DEM.
 
     :param left: an ASTER scene, or the left image of a pair: a file, or an :class:`Image`
     :param right: the right image of a pair
+    :param more: files of a third view and of others, up to eight in all, in any order; needs output
     :param output: the GeoTIFF to write, with its companions; None: the DEM is returned
     :param progress: called with the share done (0..1), the stage (1..9) and a phrase
     :param cancel: an Event, or a function that returns True, to stop: raises Error with status "stopped"
@@ -360,6 +369,8 @@ def run(left: Source, right: Optional[Source] = None, *, output: Optional[Path] 
     :raises Error: with one sentence
     """
     with _Context("run", dict(options, output=output), progress, cancel, log) as context:
+        if more:
+            return _run_views(context, (left, right) + more, output)
         names = _sources(context, left, right)
         if output is not None:
             if names == (None, None):

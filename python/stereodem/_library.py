@@ -41,6 +41,7 @@ _PROTOTYPES = {
     "sdm_set_cancel": (None, [c_void_p, CANCEL, c_void_p]),
     "sdm_cancel": (None, [c_void_p]),
     "sdm_run": (c_int, [c_void_p, c_char_p, c_char_p]),
+    "sdm_run_views": (c_int, [c_void_p, POINTER(c_char_p), c_int]),
     "sdm_info": (c_int, [c_void_p, c_char_p, c_char_p]),
     "sdm_compare": (c_int, [c_void_p, c_char_p, c_char_p]),
     "sdm_stack": (c_int, [c_void_p, POINTER(c_char_p), c_int]),

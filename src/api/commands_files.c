@@ -43,6 +43,21 @@ done:
     return finish(&call, st, result);
 }
 
+SdmStatus sdm_run_views(SdmContext *ctx, const char *const *views, int count)
+{
+    SdmStatus st = SDM_OK;
+    SdmFaceCall call;
+    cJSON *result = NULL;
+    TRY(sdm_face_begin(ctx, "run", &call));
+    const char *const output = call.face->values.common.output;
+    TRY(need_output(ctx, output));
+    TRY(sdm_run_several(ctx, views, count));
+    result = cJSON_CreateObject();
+    sdm_result_run(ctx, output, result);
+done:
+    return finish(&call, st, result);
+}
+
 SdmStatus sdm_info(SdmContext *ctx, const char *left, const char *right)
 {
     SdmStatus st = SDM_OK;

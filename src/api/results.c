@@ -43,6 +43,8 @@ static void add_quality(const cJSON *report, cJSON *to)
     sdm_json_number(to, "coverage", fmin(valid / fmax(cells - outside, 1.0), 1.0));
     sdm_json_number(to, "pointing_residual_px", number_at(last, "after_nmad_px", NULL));
     sdm_json_number(to, "tie_points", number_at(last, "inliers", NULL));
+    if (member(report, "pairs", NULL))
+        cJSON_AddItemToObject(to, "pairs", cJSON_Duplicate(member(report, "pairs", NULL), true));
     cJSON_AddItemToObject(to, "doubts", warnings ? cJSON_Duplicate(warnings, true) : cJSON_CreateArray());
 }
 

@@ -93,6 +93,8 @@ void sdm_screen_open(SdmScreen *screen, const char *command, const SdmOptions *o
 /* Sinks of the library; user is the SdmScreen. */
 sdm_log_fn sdm_screen_log;
 sdm_progress_fn sdm_screen_progress;
+/* SDM_ERR_USAGE for three views or more, where a command is for a scene or a pair. */
+SdmStatus sdm_screen_refuse_views(const SdmCall *call);
 /* A line of results on stdout; nothing in quiet and JSON mode. */
 void sdm_screen_print(SdmScreen *screen, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Move all fields of *from (then deleted) to the end of `to`. */

@@ -62,6 +62,7 @@ SdmStatus sdm_command_info(SdmCall *call)
     SdmScene *scene = NULL;
     SdmSceneInfo *info = NULL;
     const char *const right = call->line.count > 1 ? call->line.positional[1] : NULL;
+    TRY(sdm_screen_refuse_views(call));
     TRY(sdm_alloc(call->ctx, &info, 1, sizeof *info, "scene description"));
     TRY(sdm_scene_open(call->ctx, &call->options, call->line.positional[0], right, &scene));
     TRY(sdm_scene_describe(call->ctx, scene, info));

@@ -77,6 +77,7 @@ SdmStatus sdm_command_plan(SdmCall *call)
                               .list = o->list,
                               .left = line->count > 0 ? line->positional[0] : NULL,
                               .right = line->count > 1 ? line->positional[1] : NULL};
+    TRY(sdm_screen_refuse_views(call));
     TRY(sdm_plan(call->ctx, &q, &s));
     sdm_screen_print(&call->screen,
                      "%s: %lld unit%s, 0 to %lld, of %d scene%s (%d in tiles, %d not planned), %.0f s of "

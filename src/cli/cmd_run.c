@@ -34,6 +34,26 @@ static void print_files(SdmScreen *screen, const cJSON *result)
     sdm_screen_print(screen, "files               %s", text);
 }
 
+/* Of several views, a line for each pair. */
+static void print_pairs(SdmScreen *screen, const cJSON *result)
+{
+    const cJSON *pair = NULL;
+    cJSON_ArrayForEach(pair, cJSON_GetObjectItemCaseSensitive(result, "pairs"))
+    {
+        const cJSON *const shift = cJSON_GetObjectItemCaseSensitive(pair, "shift_m");
+        double by[3];
+        for (int k = 0; k < 3; k++)
+            by[k] = cJSON_GetNumberValue(cJSON_GetArrayItem(shift, k));
+        sdm_screen_print(screen,
+                         "pair                %s, %s: base/height %.2f, weight %.0f %%, coverage %.1f %%, "
+                         "offset %.2f, %.2f, %.2f m",
+                         plain(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "left"))),
+                         plain(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "right"))),
+                         number(pair, "base_height"), 100.0 * number(pair, "weight"),
+                         100.0 * number(pair, "coverage"), by[0], by[1], by[2]);
+    }
+}
+
 /* How good the DEM is, as its report says. */
 static void print_result(SdmScreen *screen, const char *output, const cJSON *result, double seconds)
 {
@@ -44,8 +64,10 @@ static void print_result(SdmScreen *screen, const char *output, const cJSON *res
         return;
     sdm_screen_print(screen, "grid                %.0f x %.0f cells of %.9g", number(result, "cols"),
                      number(result, "rows"), number(result, "spacing"));
-    sdm_screen_print(screen, "coverage            %.1f %% of the cells seen by both views",
-                     100.0 * number(result, "coverage"));
+    sdm_screen_print(screen, "coverage            %.1f %% of the cells seen by %s views",
+                     100.0 * number(result, "coverage"),
+                     cJSON_HasObjectItem(result, "pairs") ? "two" : "both");
+    print_pairs(screen, result);
     if (isnan(number(result, "pointing_residual_px")))
         sdm_screen_print(screen, "pointing residual   none: no correction was estimated");
     else
@@ -65,7 +87,11 @@ SdmStatus sdm_command_run(SdmCall *call)
     const char *const output = call->options.output;
     if (!output)
         return sdm_fail(call->ctx, SDM_ERR_USAGE, "-o is missing: give the DEM to write, such as -o dem.tif");
-    TRY(sdm_run_scene(call->ctx, call->line.positional[0], call->line.count > 1 ? call->line.positional[1] : NULL));
+    if (call->line.count > 2)
+        TRY(sdm_run_several(call->ctx, call->line.positional, call->line.count));
+    else
+        TRY(sdm_run_scene(call->ctx, call->line.positional[0],
+                          call->line.count > 1 ? call->line.positional[1] : NULL));
     result = cJSON_CreateObject();
     sdm_result_run(call->ctx, output, result);
     print_result(&call->screen, output, result, sdm_now_s() - call->screen.started_s);

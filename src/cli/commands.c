@@ -34,14 +34,17 @@ static void default_bench(SdmCall *call)
 }
 
 const SdmCommand sdm_commands[] = {
-    {"run", SDM_CMD_RUN, 1, 2, "the scene, or the left and the right image",
-     "SCENE -o DEM.tif [options]\nLEFT RIGHT -o DEM.tif [options]",
-     "make a DEM from a scene or a pair of images",
+    {"run", SDM_CMD_RUN, 1, SDM_MAX_POSITIONAL,
+     "the scene, the left and the right image, or three views or more",
+     "SCENE -o DEM.tif [options]\nLEFT RIGHT -o DEM.tif [options]\nVIEW VIEW VIEW ... -o DEM.tif [options]",
+     "make a DEM from a scene, a pair of images, or several views",
      "Make a DEM. SCENE is an ASTER level 1A scene: an .hdf file (V004), or the folder or .zip of V003. LEFT "
-     "and RIGHT are two images with RPC cameras, or the folders of such products, or with --base-height a georeferenced epipolar pair. A run "
+     "and RIGHT are two images with RPC cameras, or the folders of such products, or with --base-height a "
+     "georeferenced epipolar pair. Of three to eight VIEWs with RPC cameras, pairs are chosen by base and "
+     "time, and their DEMs are fused into one. A run "
      "that was interrupted goes on where it stopped when the same command is given again.",
      NULL, NULL, sdm_command_run},
-    {"info", SDM_CMD_INFO, 1, 2, "the scene, or the left and the right image",
+    {"info", SDM_CMD_INFO, 1, SDM_MAX_VIEWS, "the scene, or the left and the right image",
      "SCENE [options]\nLEFT RIGHT [options]", "describe a scene: sensor, cameras, overlap, expected cost",
      "Print what a scene is and what its DEM would be: sensor, cameras, overlap, base/height ratio, height "
      "range, expected memory and time. Matches nothing and writes nothing.",
@@ -64,7 +67,7 @@ const SdmCommand sdm_commands[] = {
      "make a stereo pair with exact cameras over known terrain",
      "Write a simulated stereo pair with exact cameras over known terrain, together with the true heights.",
      sdm_simulate_options, default_simulate, sdm_command_simulate},
-    {"plan", SDM_CMD_PLAN, 0, 2, "",
+    {"plan", SDM_CMD_PLAN, 0, SDM_MAX_VIEWS, "",
      "SCENE -o JOB [options]\nLEFT RIGHT -o JOB [options]\n--list SCENES.txt -o JOB [options]",
      "plan a job: units of work of one or many scenes",
      "Write a job folder: inputs with sizes and time stamps, all parameters, and the units of work of one or "

@@ -227,3 +227,13 @@ void sdm_screen_error(SdmScreen *screen, SdmStatus st, const char *sentence)
     cJSON_AddStringToObject(object, "message", sentence);
     sdm_screen_json(screen, "error", object);
 }
+
+SdmStatus sdm_screen_refuse_views(const SdmCall *call)
+{
+    return call->line.count <= 2
+               ? SDM_OK
+               : sdm_fail(
+                     call->ctx, SDM_ERR_USAGE,
+                     "found %d views, but %s takes a scene or a pair; run alone pairs three views or more",
+                     call->line.count, call->command->name);
+}

@@ -11,6 +11,7 @@ typedef struct SdmBlock {
     float *height_m, *score, *ray_error_m, *spread_m, *ortho; /* score 0..1; ortho in DN of the left image, NaN
                                                          * outside; score, ray_error_m, ortho: NULL for a stack */
     uint16_t *count, *mask;
+    uint16_t *pairs; /* of several views: pairs whose heights agree in the cell; else NULL */
 } SdmBlock;
 
 #endif

@@ -16,7 +16,8 @@ enum SdmQaBit {
     SDM_QA_ISOLATED = 1 << 9,     /* rejected as outlier among its neighbours */
     SDM_QA_FOLD = 1 << 10,        /* hidden by terrain in one view (the warp folds) */
     SDM_QA_SPARSE = 1 << 11,      /* too few points for a cell */
-    SDM_QA_DISAGREE = 1 << 12     /* of a stack: just two DEMs, and they are far apart */
+    SDM_QA_DISAGREE = 1 << 12     /* of a stack: just two DEMs, and they are far apart; of several views: one
+                                   * pair, and another one is far from it */
 };
 enum { SDM_QA_SCENE_BITS = 12, SDM_QA_BITS = 13 }; /* a scene's DEM has the first twelve */
 

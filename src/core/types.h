@@ -74,6 +74,13 @@ void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, 
  * Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call. */
 SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right);
 
+/* The same from three views or more, at most SDM_MAX_VIEWS: images with RPC, or folders of products.  They
+ * are paired, each pair is matched on one grid, and the DEMs are fused; see docs/views.md.  DEMs of finished
+ * pairs are kept in
+ * `<output>.views` until all is written, and taken up by the next call. */
+enum { SDM_MAX_VIEWS = 8, SDM_MAX_VIEW_PAIRS = SDM_MAX_VIEWS * (SDM_MAX_VIEWS - 1) / 2 };
+SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count);
+
 /* What `stereodem plan` is given. */
 typedef struct SdmPlanRequest {
     const char *job;          /* folder to make */

@@ -38,7 +38,7 @@ done:
     return st;
 }
 
-static SdmStatus align(SdmStack *s, SdmStackResult *out)
+SdmStatus sdm_stack_prepare(SdmStack *s)
 {
     SdmStatus st = SDM_OK;
     const int around = sdm_stage_enter(s->ctx, 1);
@@ -48,7 +48,6 @@ static SdmStatus align(SdmStack *s, SdmStackResult *out)
     TRY(sdm_stack_align(s));
     if (strcmp(s->opt->align, "none") != 0 && strcmp(s->opt->bias, "auto") == 0)
         TRY(sdm_stack_bias(s));
-    TRY(make_result(s, out));
 done:
     sdm_stage_leave(s->ctx, around);
     return st;
@@ -84,7 +83,8 @@ SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmSt
     CPLPushErrorHandler(CPLQuietErrorHandler);
     TRY(sdm_stack_open(&s, dems, count));
     TRY(sdm_lease_take_output(ctx, options->output, &lease));
-    TRY(align(&s, out));
+    TRY(sdm_stack_prepare(&s));
+    TRY(make_result(&s, out));
     TRY(make_products(&s, &out->report, started_s, lease));
 done:
     if (st == SDM_ERR_STOPPED)

@@ -6,12 +6,24 @@
 #include "core/options.h"
 #include "coreg/stack_report.h"
 
+/* What is known of DEMs that were made from pairs of common views; arrays in the order of the arguments. Such
+ * DEMs lie on one grid, and have the QA raster and the orthoimage that run makes. */
+typedef struct SdmStackFusion {
+    const double *sigma_m; /* predicted precision of a height */
+    const double *trust;   /* > 0: weight of its vote where the DEMs disagree */
+    double least_m;        /* heights agree that differ by no more than a few times this */
+    const bool *ortho;     /* its orthoimage shows the view that is wanted */
+    int reference;         /* the DEM that keeps its height: the others are brought to it */
+    int place;             /* the same of the place east and north; it is not resampled */
+} SdmStackFusion;
+
 typedef struct SdmStackOptions {
     const char *list;         /* --list: a file with one DEM a line, relative to it; NULL = none */
     const char *align;        /* "z", "xyz", "none" */
     const char *bias;         /* "auto", "keep" */
     const char *dem_vertical; /* of DEMs that declare none: "auto", "ellipsoid", "egm96", "egm2008" */
     bool no_filled;           /* leave out cells that a DEM's own QA raster marks as filled */
+    const SdmStackFusion *fusion; /* no option; NULL: each cell gets the median */
 } SdmStackOptions;
 
 extern const SdmOptionSpec sdm_stack_options[]; /* offsets into SdmStackOptions; ends with name == NULL */

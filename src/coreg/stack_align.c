@@ -46,6 +46,8 @@ static SdmStatus set_figures(SdmStack *s, const SdmObservation *pair, int count,
         s->layer[pair[k].b].partners++;
     }
     s->pairs = count;
+    if (s->opt->fusion)
+        TRY(sdm_fusion_refer(s, pair, count));
     s->disagree_m = count ? fmax(3.0 * sdm_median_f64(nmad, count), 0.1) : INFINITY;
 done:
     sdm_free(&nmad);

@@ -151,7 +151,7 @@ static SdmStatus assess(SdmStack *s, LayerNodes *nodes, double *spare, double *u
         spare[i] = nodes[i].spread_m;
     *usual_m = median_of_finite(spare, s->count);
     for (int i = 0; i < s->count; i++) {
-        nodes[i].weight = 1.0;
+        nodes[i].weight = s->layer[i].weight;
         nodes[i].limit_m = OUTLIER_NMADS * fmax(nodes[i].spread_m, *usual_m);
         s->layer[i].bias_nmad_m = *worth ? nodes[i].spread_m : (double)NAN;
     }
@@ -201,7 +201,8 @@ static void find_weights(const SdmStack *s, LayerNodes *nodes, NodeSums *sums, d
             spare[i] = nodes[i].distance_m = distance_from_mean(&s->layer[i], &nodes[i], sums);
         const double limit_m = HUBER * median_of_finite(spare, s->count);
         for (int i = 0; i < s->count; i++)
-            nodes[i].weight = nodes[i].distance_m > limit_m ? limit_m / nodes[i].distance_m : 1.0;
+            nodes[i].weight =
+                s->layer[i].weight * (nodes[i].distance_m > limit_m ? limit_m / nodes[i].distance_m : 1.0);
     }
 }
 

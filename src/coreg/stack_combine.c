@@ -11,6 +11,8 @@ typedef struct BlockLayers { /* the layers that overlap a block */
     int *index, count;       /* index: into SdmStack.layer */
     float **height_m;        /* each h x w, above the ellipsoid, shift taken out */
     uint8_t **filled;        /* each h x w */
+    SdmFusedLayer *more;     /* of a fusion */
+    double qa_step_m;
     SdmUndulation undulation[DATUMS];
     float *geoid_m[DATUMS]; /* undulation of each datum, h x w; NULL where no layer needs it */
     float *value;           /* threads x 2 x layers: heights of a cell */
@@ -54,7 +56,8 @@ static int64_t choose_edge(const SdmStack *s)
                 const int n = count_layers(s, col, row, edge);
                 most = n > most ? n : most;
             }
-        if ((double)edge * (double)edge * (5.0 * most + 24.0) <= budget)
+        const double each = s->opt->fusion ? 5.0 + SDM_FUSED_BYTES : 5.0, all = s->opt->fusion ? 50.0 : 24.0;
+        if ((double)edge * (double)edge * (each * most + all) <= budget)
             break;
     }
     return edge;
@@ -66,6 +69,8 @@ static SdmStatus layers_open(SdmStack *s, int64_t cells, BlockLayers *p)
     TRY(sdm_alloc(s->ctx, &p->index, (size_t)s->count, sizeof *p->index, "block"));
     TRY(sdm_alloc(s->ctx, &p->height_m, (size_t)s->count, sizeof *p->height_m, "block"));
     TRY(sdm_alloc(s->ctx, &p->filled, (size_t)s->count, sizeof *p->filled, "block"));
+    p->qa_step_m = sdm_qa_step_m(&s->grid);
+    TRY(sdm_alloc(s->ctx, &p->more, (size_t)s->count, sizeof *p->more, "block"));
     TRY(sdm_alloc(s->ctx, &p->value, 2 * (size_t)s->count * (size_t)s->threads, sizeof *p->value, "block"));
     for (int i = 0; i < s->count; i++) {
         const int v = s->layer[i].vertical;
@@ -83,6 +88,7 @@ static void layers_clear(BlockLayers *p)
     for (int k = 0; k < p->count; k++) {
         sdm_free(&p->height_m[k]);
         sdm_free(&p->filled[k]);
+        sdm_fused_free(&p->more[k]);
     }
     p->count = 0;
 }
@@ -95,6 +101,7 @@ static void layers_close(BlockLayers *p)
         sdm_free(&p->geoid_m[v]);
     }
     sdm_free(&p->value);
+    sdm_free(&p->more);
     sdm_free(&p->filled);
     sdm_free(&p->height_m);
     sdm_free(&p->index);
@@ -113,6 +120,8 @@ static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, BlockLayers *p
     for (int64_t i = 0; i < n; i++)
         p->height_m[k][i] =
             (float)((double)p->height_m[k][i] + (geoid_m ? (double)geoid_m[i] : 0.0) - l->shift_m[2]);
+    if (s->opt->fusion)
+        TRY(sdm_fused_read(s, l, b, &p->more[k]));
 done:
     return st;
 }
@@ -188,6 +197,38 @@ static void combine_cell(const SdmStack *s, const BlockLayers *p, float *value, 
     b->mask[i] = (uint16_t)mask;
 }
 
+/* Cell i of the block from the heights of all pairs. */
+static void fuse_cell(const SdmStack *s, const BlockLayers *p, int64_t i, SdmBlock *b)
+{
+    double height_m[SDM_MAX_VIEW_PAIRS];
+    bool filled[SDM_MAX_VIEW_PAIRS];
+    const SdmLayer *layer[SDM_MAX_VIEW_PAIRS];
+    for (int k = 0; k < p->count; k++) {
+        layer[k] = &s->layer[p->index[k]];
+        filled[k] = p->filled[k][i] != 0;
+        height_m[k] =
+            (double)p->height_m[k][i] - sdm_layer_bias(s, layer[k], b->col0 + i % b->w, b->row0 + i / b->w);
+    }
+    const SdmFusedCell cell = {.n = p->count,
+                               .layer = layer,
+                               .more = p->more,
+                               .height_m = height_m,
+                               .filled = filled,
+                               .step_m = p->qa_step_m};
+    sdm_fuse_cell(s, &cell, i, b);
+}
+
+static SdmStatus fused_block_open(SdmContext *ctx, int64_t cells, SdmBlock *b)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_alloc(ctx, &b->score, (size_t)cells, sizeof *b->score, "block"));
+    TRY(sdm_alloc(ctx, &b->ray_error_m, (size_t)cells, sizeof *b->ray_error_m, "block"));
+    TRY(sdm_alloc(ctx, &b->ortho, (size_t)cells, sizeof *b->ortho, "block"));
+    TRY(sdm_alloc(ctx, &b->pairs, (size_t)cells, sizeof *b->pairs, "block"));
+done:
+    return st;
+}
+
 static SdmStatus block_open(SdmContext *ctx, int64_t cells, SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
@@ -208,9 +249,12 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
                   down = (s->grid.rows + edge - 1) / edge;
     TRY(layers_open(s, edge * edge, &p));
     TRY(block_open(s->ctx, edge * edge, &b));
+    if (s->opt->fusion)
+        TRY(fused_block_open(s->ctx, edge * edge, &b));
     for (int64_t k = 0; k < across * down; k++) {
         TRY(sdm_check_stop(s->ctx));
-        sdm_progress(s->ctx, 8, 0.5 + 0.4 * (double)k / (double)(across * down), "median of the cells");
+        sdm_progress(s->ctx, 8, 0.5 + 0.4 * (double)k / (double)(across * down),
+                     s->opt->fusion ? "fuse the pairs" : "median of the cells");
         b.col0 = k % across * edge;
         b.row0 = k / across * edge;
         b.w = edge < s->grid.cols - b.col0 ? edge : s->grid.cols - b.col0;
@@ -218,7 +262,10 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
         TRY(read_layers(s, &b, &p));
 #pragma omp parallel for schedule(static) num_threads(s->threads)
         for (int64_t i = 0; i < b.w * b.h; i++)
-            combine_cell(s, &p, p.value + 2 * (int64_t)sdm_thread() * s->count, i, &b);
+            if (s->opt->fusion)
+                fuse_cell(s, &p, i, &b);
+            else
+                combine_cell(s, &p, p.value + 2 * (int64_t)sdm_thread() * s->count, i, &b);
         TRY(sdm_product_write(s->ctx, product, &b));
     }
     *blocks = (int)(across * down);
@@ -227,6 +274,10 @@ done:
     sdm_free(&b.spread_m);
     sdm_free(&b.count);
     sdm_free(&b.mask);
+    sdm_free(&b.score);
+    sdm_free(&b.ray_error_m);
+    sdm_free(&b.ortho);
+    sdm_free(&b.pairs);
     layers_close(&p);
     return st;
 }

@@ -235,6 +235,12 @@ done:
     return st;
 }
 
+static double weight_of(const SdmStackFusion *fusion, int given)
+{
+    const double ratio = fusion ? fusion->sigma_m[fusion->reference] / fusion->sigma_m[given] : 1.0;
+    return ratio * ratio;
+}
+
 SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
 {
     SdmStatus st = SDM_OK;
@@ -244,6 +250,8 @@ SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
     TRY(sdm_alloc(s->ctx, &s->crs, (size_t)paths.count, sizeof *s->crs, "DEMs"));
     while (s->count < paths.count) {
         SdmLayer *const l = &s->layer[s->count];
+        l->given = s->count;
+        l->weight = weight_of(s->opt->fusion, l->given);
         l->path = paths.path[s->count]; /* handed over */
         paths.path[s->count++] = NULL;
         TRY(describe(s, l));
@@ -276,5 +284,6 @@ void sdm_stack_close(SdmStack *s)
         CPLFree(s->crs[i].wkt);
     }
     sdm_free(&s->crs);
+    sdm_free(&s->tolerance_m);
     sdm_free(&s->layer);
 }

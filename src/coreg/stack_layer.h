@@ -14,6 +14,8 @@
 typedef struct SdmLayer {
     char *path, *qa;       /* owned (sdm_alloc); qa: NAME_qa.tif that marks filled cells, or NULL */
     int qa_band;           /* band of its mask */
+    int given;             /* its number among the arguments */
+    double weight;         /* in means over the DEMs: 1, or of a fusion 1 / sigma_m^2, 1 for the reference */
     int crs;               /* index into SdmStack.crs */
     int vertical;          /* SdmVertical, or SDM_VERTICAL_UNKNOWN */
     int64_t width, height; /* pixels of the file */
@@ -69,7 +71,11 @@ typedef struct SdmStack {
     int64_t bias_step;   /* samples between nodes of bias_m */
     int pairs, groups;   /* pairs that were compared, connected groups of layers */
     double disagree_m;   /* two heights farther apart disagree; INFINITY without pairs */
+    double *tolerance_m; /* of a fusion, count x count: the same for the heights of two layers; owned */
 } SdmStack;
+
+/* All steps from the grid to the smooth errors (stack.c), after sdm_stack_open(). */
+SdmStatus sdm_stack_prepare(SdmStack *s);
 
 /* ---- stack_inputs.c: files -> layers ---- */
 
@@ -138,6 +144,41 @@ SdmStatus sdm_stack_align(SdmStack *s);
  * layer weighs less.  Nothing is done where the NMAD of the nodes is less than a third of that of the
  * residuals (median layer). */
 SdmStatus sdm_stack_bias(SdmStack *s);
+
+/* ---- stack_fuse.c: DEMs of pairs of common views ---- */
+
+typedef struct SdmFusedLayer { /* a layer over a block, h x w each */
+    uint16_t *qa;              /* x SDM_FUSED_BANDS: the QA raster; 65535: none */
+    float *ortho;              /* NaN: none; NULL: not wanted */
+} SdmFusedLayer;
+enum {
+    SDM_FUSED_BANDS = 5,                           /* score, ray error, spread, count, mask */
+    SDM_FUSED_BYTES = 2 * SDM_FUSED_BANDS + 4      /* memory of a cell */
+};
+/* Read the nearest cells of a layer's QA raster and orthoimage. */
+SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, SdmFusedLayer *out);
+/* *out: h x w, the caller's to free. */
+SdmStatus sdm_fused_read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, float **out);
+void sdm_fused_free(SdmFusedLayer *f);
+
+/* The heights of one cell. */
+typedef struct SdmFusedCell {
+    int n;                   /* layers over the block */
+    const SdmLayer **layer;  /* n */
+    const SdmFusedLayer *more; /* n */
+    const double *height_m;  /* n; NaN: none */
+    const bool *filled;      /* n */
+    double step_m;           /* unit of the QA rasters' metres */
+} SdmFusedCell;
+/* Fuse cell i of the block.  Each height gets the votes (score x trust, half for a filled one) of all heights
+ * of its surface, which are those within six NMAD of the differences of the two pairs; the surface with the
+ * most wins.  Of its heights, measured ones alone where there is one, the cell gets the mean of those within
+ * four NMAD of the one with which most agree, weighted by their precision.  A height that is filled in all of
+ * them is dropped where their scores are below 0.3: it is more often wrong than right.  docs/views.md has the
+ * experiment. */
+void sdm_fuse_cell(const SdmStack *s, const SdmFusedCell *cell, int64_t i, SdmBlock *b);
+/* Bring the layers to the reference's place, and set what heights may differ by; after sdm_stack_align(). */
+SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count);
 
 /* ---- stack_combine.c ---- */
 

@@ -4,6 +4,7 @@
 #include "core/disjoint_sets.h"
 #include "core/stats.h"
 #include "coreg/coreg.h"
+#include "coreg/ortho_shift.h"
 #include "coreg/stack_layer.h"
 
 #include <math.h>
@@ -197,6 +198,64 @@ done:
     return st;
 }
 
+/* The orthoimage of a layer over the window, without what lies near a step of the heights: of it each view
+ * shows another side. */
+static SdmStatus read_texture(const SdmStack *s, const SdmLayer *l, SdmCellWindow w, float **out)
+{
+    enum { NEAR = 2 }; /* cells */
+    SdmStatus st = SDM_OK;
+    float *height_m = NULL;
+    uint8_t *filled = NULL;
+    const SdmBlock block = {.col0 = w.col0, .row0 = w.row0, .w = w.w, .h = w.h};
+    const float step_m = (float)(2.0 * s->dy_m);
+    TRY(sdm_alloc(s->ctx, &height_m, (size_t)(w.w * w.h), sizeof *height_m, "heights"));
+    TRY(sdm_alloc(s->ctx, &filled, (size_t)(w.w * w.h), 1, "heights"));
+    TRY(read_measured(s, l, w, height_m, filled));
+    TRY(sdm_fused_read_ortho(s, l, &block, out));
+#pragma omp parallel for schedule(static) num_threads(s->threads)
+    for (int64_t i = 0; i < w.w * w.h; i++) {
+        const int64_t col = i % w.w, row = i / w.w;
+        bool plain = !isnan(height_m[i]);
+        for (int64_t r = row - NEAR; r <= row + NEAR && plain; r++)
+            for (int64_t c = col - NEAR; c <= col + NEAR && plain; c++)
+                plain = r < 0 || c < 0 || r >= w.h || c >= w.w ||
+                        !(fabsf(height_m[r * w.w + c] - height_m[i]) > step_m);
+        (*out)[i] = plain ? (*out)[i] : NAN;
+    }
+done:
+    sdm_free(&filled);
+    sdm_free(&height_m);
+    return st;
+}
+
+/* The same from the orthoimages of a fusion, whose texture tells more than flat roofs and walls do.  *known:
+ * it is. */
+static SdmStatus measure_texture(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m,
+                                 bool *known)
+{
+    SdmStatus st = SDM_OK;
+    const SdmLayer *const a = &s->layer[o->a], *const b = &s->layer[o->b];
+    const SdmCellWindow w = common_window(s, a, b);
+    float *image[2] = {NULL, NULL};
+    SdmOrthoShift found;
+    TRY(read_texture(s, a, w, &image[0]));
+    TRY(read_texture(s, b, w, &image[1]));
+    TRY(sdm_ortho_shift(s->ctx, image[0], image[1], w.w, w.h, &found));
+    *known = found.patches > 0;
+    o->samples = found.patches;
+    o->weight = weight_of(found.patches, found.nmad * s->dx_m);
+    *east_m = found.cells[0] * s->dx_m;
+    *north_m = -found.cells[1] * s->dy_m;
+    sdm_log(s->ctx, SDM_LOG_VERBOSE, 8,
+            "%s to %s by their orthoimages: %.2f %.2f m east and north, NMAD %.2f cells, %lld patches%s",
+            a->path, b->path, *east_m, *north_m, found.nmad, (long long)found.patches,
+            *known ? "" : ", not used");
+done:
+    sdm_free(&image[0]);
+    sdm_free(&image[1]);
+    return st;
+}
+
 /* Co-register a pair: layer a(x, y) = layer b(x + dx, y + dy) + dz, so the offset of a from b is -dx, -dy.
  * o->samples = 0 where the shift cannot be determined. */
 static SdmStatus measure_shift(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m)
@@ -240,7 +299,11 @@ SdmStatus sdm_stack_horizontal_shifts(SdmStack *s, SdmObservation **east, SdmObs
         SdmObservation o = (*east)[k];
         double east_m = 0.0, north_m = 0.0;
         sdm_progress(s->ctx, 8, 0.3 + 0.2 * (double)k / pairs, "co-register pairs");
-        TRY(measure_shift(s, &o, &east_m, &north_m));
+        bool known = false;
+        if (s->opt->fusion)
+            TRY(measure_texture(s, &o, &east_m, &north_m, &known));
+        if (!known)
+            TRY(measure_shift(s, &o, &east_m, &north_m));
         if (!o.samples)
             continue;
         (*east)[*count] = (*north)[*count] = o;

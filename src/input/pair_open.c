@@ -78,10 +78,10 @@ static SdmStatus open_parallel(SdmContext *ctx, const char *name, GDALDatasetH d
 }
 
 /* Acquisition time from GDAL's IMAGERY domain, which its drivers fill from suppliers' files. */
-static void take_time(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmScene *scene)
+static void take_time(SdmContext *ctx, const char *name, GDALDatasetH ds, char time_utc[32])
 {
     const char *const text = GDALGetMetadataItem(ds, "ACQUISITIONDATETIME", "IMAGERY");
-    if (!text || (strlen(text) >= 19 && sdm_time_read(text, text + 11, scene->time_utc)))
+    if (!text || (strlen(text) >= 19 && sdm_time_read(text, text + 11, time_utc)))
         return;
     sdm_log(ctx, SDM_LOG_WARNING, 1, "%s: its metadata give %.40s as the time of acquisition, which is none; it is taken as unknown",
             name, text);
@@ -114,8 +114,7 @@ static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *s
     TRY(sdm_image_open(ctx, &src, &view->image));
     const GDALDatasetH ds = view->image->dataset;
     TRY(add_files(ctx, name, ds, scene));
-    if (k == 0)
-        take_time(ctx, name, ds, scene);
+    take_time(ctx, name, ds, k ? scene->right_time_utc : scene->time_utc);
     TRY(parallel ? open_parallel(ctx, name, ds, k ? opt->base_height : 0.0, &view->camera)
                  : open_rpc(ctx, name, ds, &view->camera));
 done:

@@ -64,6 +64,7 @@ typedef struct SdmScene {
     SdmSensor sensor;
     char id[256];      /* granule or file base name */
     char time_utc[32]; /* ISO 8601 acquisition time of the left view, "" if unknown */
+    char right_time_utc[32]; /* of the right one, where it has one of its own; "" */
     char kind[64];     /* for people: "ASTER L1A V004 (HDF)" */
     SdmView view[2];   /* left, right */
     SdmInputFile *files;

@@ -83,6 +83,11 @@ void sdm_product_tidy(SdmContext *ctx, const char *output, uint64_t job)
 
 /* ---- open ---- */
 
+double sdm_qa_step_m(const SdmGrid *grid)
+{
+    return pow(10.0, floor(log10(sdm_grid_spacing_m(grid) / 100.0)));
+}
+
 static char **metadata_of(const SdmProductRequest *r)
 {
     const struct {
@@ -169,7 +174,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     p->grid = *request->grid;
     p->request.grid = &p->grid;
     p->request.id = p->request.kind = p->request.time_utc = NULL;
-    p->metres_step = pow(10.0, floor(log10(sdm_grid_spacing_m(&p->grid) / 100.0)));
+    p->metres_step = sdm_qa_step_m(&p->grid);
     p->metadata = metadata_of(request);
     TRY(name_files(ctx, request->options->output, &p->files));
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
@@ -242,6 +247,8 @@ static void convert_band(SdmQaBandKind kind, const SdmBlock *b, int64_t first, c
             *qa = b->mask[i];
         else if (kind == SDM_BAND_REASON)
             *qa = (uint16_t)sdm_qa_reason(b->mask[i]);
+        else if (kind == SDM_BAND_PAIRS)
+            *qa = b->pairs[i];
         else if (kind == SDM_BAND_COUNT)
             *qa = b->count[i] == SDM_QA_NODATA ? SDM_QA_NODATA - 1 : b->count[i];
         else

@@ -57,6 +57,7 @@ void sdm_product_close(SdmProduct **p);
 const SdmProductRequest *sdm_product_request(const SdmProduct *p);
 const SdmDemStats *sdm_product_stats(const SdmProduct *p); /* of the blocks so far */
 double sdm_product_metres_step(const SdmProduct *p);       /* unit of the QA raster's bands in metres */
+double sdm_qa_step_m(const SdmGrid *grid);                 /* that of a DEM on the grid */
 /* Relief, as the page shows it, and coverage, once the product is complete. */
 const SdmPng *sdm_product_relief(const SdmProduct *p);
 const SdmPng *sdm_product_coverage(const SdmProduct *p);

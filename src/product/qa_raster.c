@@ -17,8 +17,7 @@ static const char *const words[SDM_QA_BITS] = {
     "ray intersection error too large",
     "outlier among its neighbours",
     "hidden by terrain",
-    "too few points",
-    "height, two DEMs that disagree"};
+    "too few points"};
 
 const SdmQaReason sdm_qa_reasons[SDM_QA_REASONS] = {
     {0, {40, 44, 52}},
@@ -50,7 +49,10 @@ int sdm_qa_reason(unsigned mask)
 
 const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit)
 {
-    return bit == SDM_QA_OUTSIDE ? layout->outside : bit ? words[__builtin_ctz(bit)] : "reason not known";
+    return bit == SDM_QA_OUTSIDE    ? layout->outside
+           : bit == SDM_QA_DISAGREE ? layout->disagree
+           : bit                    ? words[__builtin_ctz(bit)]
+                                    : "reason not known";
 }
 
 const SdmQaLayout sdm_qa_scene = {
@@ -64,6 +66,22 @@ const SdmQaLayout sdm_qa_scene = {
     SDM_QA_SCENE_BITS,
     (1U << SDM_QA_SCENE_BITS) - 1U,
     "not seen by both views",
+    "height, two DEMs that disagree",
+};
+
+const SdmQaLayout sdm_qa_views = {
+    7,
+    {{SDM_BAND_SCORE, "score"},
+     {SDM_BAND_RAY_ERROR, "ray intersection error"},
+     {SDM_BAND_SPREAD, "spread of the heights in the cell"},
+     {SDM_BAND_COUNT, "points in the cell"},
+     {SDM_BAND_MASK, "mask"},
+     {SDM_BAND_REASON, "reason"},
+     {SDM_BAND_PAIRS, "pairs in the cell"}},
+    SDM_QA_BITS,
+    (1U << SDM_QA_BITS) - 1U,
+    "not seen by two views",
+    "height, pairs that disagree",
 };
 
 const SdmQaLayout sdm_qa_stack = {
@@ -75,4 +93,5 @@ const SdmQaLayout sdm_qa_stack = {
     SDM_QA_BITS,
     SDM_QA_VALID | SDM_QA_FILLED | SDM_QA_DISAGREE | SDM_QA_OUTSIDE,
     "no DEM has a height",
+    "height, two DEMs that disagree",
 };

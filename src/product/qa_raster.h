@@ -20,7 +20,7 @@ extern const SdmQaReason sdm_qa_reasons[SDM_QA_REASONS];
 int sdm_qa_reason(unsigned mask);
 
 /* Every band is UInt16 with the same nodata. */
-enum { SDM_QA_BANDS = 6, SDM_QA_NODATA = 65535 };
+enum { SDM_QA_BANDS = 7, SDM_QA_NODATA = 65535 };
 #define SDM_SCORE_STEP 0.01
 
 /* What a band holds of a block's cells. */
@@ -30,7 +30,8 @@ typedef enum SdmQaBandKind {
     SDM_BAND_SPREAD,    /* the same */
     SDM_BAND_COUNT,
     SDM_BAND_MASK,  /* SdmQaBit */
-    SDM_BAND_REASON /* sdm_qa_reason() of the mask */
+    SDM_BAND_REASON, /* sdm_qa_reason() of the mask */
+    SDM_BAND_PAIRS
 } SdmQaBandKind;
 
 typedef struct SdmQaLayout {
@@ -41,10 +42,12 @@ typedef struct SdmQaLayout {
     } band[SDM_QA_BANDS];
     int mask_bits;   /* how many bits of the mask are in use, from the first on */
     unsigned legend; /* bits whose colours the legend of the coverage map explains */
-    const char *outside; /* words for SDM_QA_OUTSIDE */
+    const char *outside, *disagree; /* words for SDM_QA_OUTSIDE and SDM_QA_DISAGREE */
 } SdmQaLayout;
 
 extern const SdmQaLayout sdm_qa_scene; /* DEM of one pair */
+extern const SdmQaLayout
+    sdm_qa_views; /* DEM of several pairs; the bands of one, and the number of pairs behind them */
 extern const SdmQaLayout sdm_qa_stack; /* median of several DEMs */
 
 /* A bit in words, the same in the report, in styles and in tables of attributes; 0: "reason not known". */

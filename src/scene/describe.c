@@ -19,15 +19,18 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
     sdm_image_describe(v->image, out->mask, sizeof out->mask, &out->unusable, &out->saturated);
 }
 
-/* The share of 32 x 32 places of the frame that both images show at h0, and the bounds of their ground. */
-static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmGrid *grid,
-                         SdmSceneInfo *out)
+enum { SIDE = 32 };
+
+/* Of SIDE x SIDE places of the frame, how many the left image and both images show at h0, and the bounds of
+ * their ground in the grid's CRS (NULL: none). */
+static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
+                                 const SdmGrid *grid, int64_t seen_by[2], double b[4])
 {
-    enum { SIDE = 32 };
     SdmStatus st = SDM_OK;
     SdmLattice lat = {0};
-    int64_t left = 0, both = 0;
-    double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    seen_by[0] = seen_by[1] = 0;
+    b[0] = b[1] = INFINITY;
+    b[2] = b[3] = -INFINITY;
     const SdmLatticeRequest q = {.scene = scene, .frame = f, .grid = grid, .u1 = f->width, .v1 = f->height,
                                  .step = sdm_frame_lattice_step(f, 0),
                                  .hmin_m = f->hmin_m, .hmax_m = f->hmax_m};
@@ -40,23 +43,47 @@ static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const S
         sdm_lattice_left(&lat, u, v, at[0]);
         sdm_lattice_right(&lat, u, v, f->h0_m, at[1]);
         for (int k = 0; k < 2; k++)
-            seen[k] = at[k][0] > 0.0 && at[k][1] > 0.0 && at[k][0] < (double)out->view[k].width &&
-                      at[k][1] < (double)out->view[k].height;
-        left += seen[0];
-        both += seen[0] && seen[1];
+            seen[k] = at[k][0] > 0.0 && at[k][1] > 0.0 &&
+                      at[k][0] < (double)sdm_image_width(scene->view[k].image) &&
+                      at[k][1] < (double)sdm_image_height(scene->view[k].image);
+        seen_by[0] += seen[0];
+        seen_by[1] += seen[0] && seen[1];
         sdm_lattice_ground(&lat, u, v, f->h0_m, g);
         for (int k = 0; k < 2 && seen[0] && seen[1]; k++) {
             b[k] = fmin(b[k], g[k]);
             b[2 + k] = fmax(b[2 + k], g[k]);
         }
     }
-    out->overlap = left ? (double)both / (double)left : 0.0;
-    out->footprint_m2 =
-        (double)both / (SIDE * SIDE) * (double)f->width * (double)f->height * f->gsd_m * f->gsd_m;
-    if (both)
-        TRY(sdm_grid_cover(ctx, b, grid));
 done:
     sdm_lattice_free(&lat);
+    return st;
+}
+
+SdmStatus sdm_scene_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, double *share)
+{
+    int64_t seen_by[2];
+    double b[4];
+    const SdmStatus st = measure_overlap(ctx, scene, f, NULL, seen_by, b);
+    const double pixels =
+        (double)sdm_image_width(scene->view[0].image) * (double)sdm_image_height(scene->view[0].image);
+    *share = fmin((double)seen_by[1] / (SIDE * SIDE) * sdm_frame_pixels(f) / fmax(pixels, 1.0), 1.0);
+    return st;
+}
+
+/* Overlap, area and grid for the description. */
+static SdmStatus describe_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmGrid *grid,
+                                  SdmSceneInfo *out)
+{
+    SdmStatus st = SDM_OK;
+    int64_t seen_by[2];
+    double b[4];
+    TRY(measure_overlap(ctx, scene, f, grid, seen_by, b));
+    out->overlap = seen_by[0] ? (double)seen_by[1] / (double)seen_by[0] : 0.0;
+    out->footprint_m2 =
+        (double)seen_by[1] / (SIDE * SIDE) * (double)f->width * (double)f->height * f->gsd_m * f->gsd_m;
+    if (seen_by[1])
+        TRY(sdm_grid_cover(ctx, b, grid));
+done:
     return st;
 }
 
@@ -115,7 +142,7 @@ SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInf
     out->hmin_m = f->hmin_m;
     out->hmax_m = f->hmax_m;
     TRY(sdm_grid_choose(ctx, scene->options, f->lon_deg, f->lat_deg, f->gsd_m, &grid));
-    TRY(measure_overlap(ctx, scene, f, &grid, out));
+    TRY(describe_overlap(ctx, scene, f, &grid, out));
     out->spacing = grid.spacing;
     name_crs(&grid, out->crs, sizeof out->crs);
     TRY(describe_cost(ctx, scene, &grid, out));

@@ -31,4 +31,8 @@ SdmStatus sdm_scene_block(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
 /* Describe an opened scene: its cameras, their overlap, the DEM it would make; matches nothing. */
 SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInfo *out);
 
+/* The share of the left image's pixels, 0..1, whose ground the right one shows at the frame's height;
+ * estimated. */
+SdmStatus sdm_scene_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *frame, double *share);
+
 #endif

@@ -12,91 +12,13 @@ import harness as t
 
 try:
     import numpy as np
-    from osgeo import gdal, osr
+    from osgeo import gdal
 except ImportError:
     t.skip("no numpy and GDAL for Python")
+from town import FINE, PIXEL, SIZE, look, moved_cars, pixels, town, write
+
 gdal.UseExceptions()
-SIZE, PIXEL, FINE = 640, 0.5, 4  # px, m, columns of the ground to a pixel
 work = t.folder()
-
-
-def smooth_noise(random, h, w, times):
-    z = random.standard_normal((h, w))
-    for _ in range(times):
-        z = (z + np.roll(z, 1, 0) + np.roll(z, 1, 1) + np.roll(z, (1, 1), (0, 1))) / 4
-    return (z - z.mean()) / z.std()
-
-
-def town(seed):
-    """Heights (m) and grey values of the ground in columns of 1 / FINE px, and what lies where: 0 ground, n roof n, -1 tree."""
-    random = np.random.default_rng(seed)
-    wide = SIZE * FINE
-    y, x = np.mgrid[0:SIZE, 0:wide]
-    height = 6 * np.sin(x / FINE / 150) + 4 * np.cos(y / 120)
-    grey = 110 + 18 * np.repeat(smooth_noise(random, SIZE, SIZE, 1), FINE, axis=1) + 9 * smooth_noise(random, SIZE, wide, 2)
-    kind = np.zeros((SIZE, wide), int)
-    count = 0
-    row = 16
-    while row < SIZE - 60:
-        deep, column = int(random.integers(20, 36)), 16
-        while column < SIZE - 60:
-            long, tall = int(random.integers(20, 44)), random.uniform(5, 14)
-            count += 1
-            box = slice(row, row + deep), slice(column * FINE, (column + long) * FINE)
-            base = height[box].min()
-            roof = np.full(height[box].shape, base + tall)
-            if count % 3 == 0:  # a gable
-                roof = roof + 3.0 * (1 - np.abs(np.linspace(-1, 1, deep)))[:, None]
-            height[box], kind[box] = roof, count
-            level = random.uniform(60, 190)
-            strength = 0.0 if count % 11 == 0 else 14.0
-            grey[box] = level + strength * np.repeat(smooth_noise(random, deep, long, 1), FINE, axis=1)
-            if count % 4 == 1:  # a chimney of 1 x 1 m
-                at = row + deep // 2, (column + long // 2) * FINE
-                height[at[0]:at[0] + 2, at[1]:at[1] + 2 * FINE] += 2
-            column += long + (12 if count % 2 else 18)  # a street of 6 m, or a yard of 9 m
-        row += deep + 14
-    for _ in range(40):  # trees
-        v, u, r, tall = random.integers(10, SIZE - 10), random.integers(10, SIZE - 10), random.integers(3, 8), random.uniform(4, 9)
-        d2 = (y - v) ** 2 + (x / FINE - u) ** 2
-        tree = (d2 < r * r) & (kind == 0)
-        height[tree] += tall * np.sqrt(np.maximum(0, 1 - d2[tree] / (r * r)))
-        grey[tree], kind[tree] = 50 + 12 * random.standard_normal(tree.sum()), -1
-    return height, grey, kind
-
-
-def look(height, grey, ratio, random):
-    """The view in which ground of column g and height h lies at g - ratio h / PIXEL; the highest ground wins, walls are grey."""
-    wide = height.shape[1]
-    view, seen = np.empty((SIZE, wide)), np.zeros((SIZE, wide), bool)
-    walls = 90 + 25 * smooth_noise(random, SIZE, wide, 2)
-    for v in range(SIZE):
-        at = np.rint(np.arange(wide) - ratio * height[v] / PIXEL * FINE).astype(int)
-        order = np.argsort(height[v], kind="stable")
-        top = np.full(wide, -1)
-        keep = order[(at[order] >= 0) & (at[order] < wide)]
-        top[at[keep]] = keep  # later ones are higher
-        for k in range(1, 3):  # single columns that rounding leaves out
-            gap = top < 0
-            top[gap] = np.where(np.abs(height[v][np.roll(top, k)[gap]] - height[v][np.roll(top, -k)[gap]]) < 1, np.roll(top, k)[gap], -1)
-        view[v] = np.where(top >= 0, grey[v][np.maximum(top, 0)], walls[v])
-        seen[v, top[top >= 0]] = True
-    return view, seen
-
-
-def write(name, data, kind=gdal.GDT_Byte):
-    srs = osr.SpatialReference()
-    srs.ImportFromEPSG(32632)
-    made = gdal.GetDriverByName("GTiff").Create(os.path.join(work, name), SIZE, SIZE, 1, kind)
-    made.SetGeoTransform([400000, PIXEL, 0, 5000000, 0, -PIXEL])
-    made.SetProjection(srs.ExportToWkt())
-    made.GetRasterBand(1).WriteArray(data)
-    return os.path.join(work, name)
-
-
-def pixels(view, random):
-    sampled = view.reshape(SIZE, SIZE, FINE).mean(axis=2)
-    return np.clip(np.rint(sampled + random.standard_normal(sampled.shape)), 1, 254)
 
 
 def read(path):
@@ -113,15 +35,11 @@ def judge(ratio, seed):
     random = np.random.default_rng(seed + 100)
     height, grey, kind = town(seed)
     left, _ = look(height, grey, 0.0, random)
-    cars = grey.copy()
-    for _ in range(15):
-        v, u = random.integers(5, SIZE - 5), random.integers(5, SIZE - 12) * FINE
-        if (kind[v:v + 4, u:u + 9 * FINE] == 0).all():
-            cars[v:v + 4, u:u + 9 * FINE] = 230
+    cars = moved_cars(grey, kind, random)
     right, seen = look(height, cars, ratio, random)
     truth, seen = height.reshape(SIZE, SIZE, FINE).mean(axis=2), seen.reshape(SIZE, SIZE, FINE).all(axis=2)
     kind = kind[:, FINE // 2::FINE]
-    pair = [write("left.tif", pixels(left, random)), write("right.tif", pixels(right, random))]
+    pair = [write(os.path.join(work, "left.tif"), pixels(left, random)), write(os.path.join(work, "right.tif"), pixels(right, random))]
     figures = {}
     for name in ("auto", "local"):
         dem = os.path.join(work, name + ".tif")

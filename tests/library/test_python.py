@@ -107,6 +107,18 @@ class Python(unittest.TestCase):
         program("run", at("l8.tif"), at("r8.tif"), "-o", at("bytes.tif"), "--quiet")
         self.same_dem(stereodem.run(*views), at("bytes.tif"))
 
+    def test_views(self):
+        program("simulate", "-o", at("third"), "--layout", "rpc", "--width", 320, "--height", 320, "--base-height", "0.3", "--error-seed", 2, "--quiet")
+        third = at("third/right.tif")
+        found = stereodem.run(self.left, self.right, third, output=at("views.tif"), threads=2)
+        self.assertEqual(len(found["pairs"]), 3)
+        program("run", self.left, self.right, third, "-o", at("same.tif"), "--quiet")
+        self.assertTrue((band(at("views.tif")) == band(at("same.tif"))).all())
+        with self.assertRaisesRegex(stereodem.Error, "three views or more are files"):
+            stereodem.run(self.left, self.right, third)
+        with self.assertRaisesRegex(stereodem.Error, "given twice"):
+            stereodem.run(self.left, self.right, self.left, output=at("twice.tif"))
+
     def test_match(self):
         program("match", at("l.tif"), at("r.tif"), "-o", at("d.tif"), "--quiet", "--max-disparity", 20)
         expected = band(at("d.tif"))

@@ -1,0 +1,291 @@
+/* Layers that are DEMs of pairs of common views -> one height for each cell, from those that agree; its QA
+ * values. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/path.h"
+#include "core/qa_reasons.h"
+#include "coreg/stack_layer.h"
+
+#include <cpl_error.h>
+#include <gdal.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+static const double FILLED_VOTE = 0.5;       /* of a filled height, that of a measured one being 1 */
+static const double FILLED_SCORE = 0.3;      /* a height that is filled everywhere needs it */
+static const double AGREE_NMADS = 4.0;       /* heights farther apart do not enter one mean */
+static const double SURFACE = 1.5;           /* times that: heights farther apart are of different surfaces */
+static const double LEAST_SHIFT_CELLS = 0.1; /* resampling would cost more than a smaller one */
+enum { NONE = 65535, SCORE = 0, RAY_ERROR, SPREAD, COUNT, MASK };
+
+/* ---- alignment ---- */
+
+SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
+{
+    SdmStatus st = SDM_OK;
+    double shift_m[3] = {0.0, 0.0, 0.0};
+    int group = 0;
+    for (int i = 0; i < s->count; i++) {
+        const SdmLayer *const l = &s->layer[i];
+        if (l->given == s->opt->fusion->place)
+            memcpy(shift_m, l->shift_m, 2 * sizeof *shift_m);
+        if (l->given == s->opt->fusion->reference) {
+            shift_m[2] = l->shift_m[2];
+            group = l->group;
+        }
+    }
+    for (int i = 0; i < s->count; i++)
+        for (int k = 0; k < 3 && s->layer[i].group == group; k++)
+            s->layer[i].shift_m[k] -= shift_m[k];
+    for (int i = 0; i < s->count; i++)
+        if (hypot(s->layer[i].shift_m[0], s->layer[i].shift_m[1]) < LEAST_SHIFT_CELLS * s->dy_m)
+            s->layer[i].shift_m[0] = s->layer[i].shift_m[1] = 0.0;
+    TRY(sdm_alloc(s->ctx, &s->tolerance_m, (size_t)s->count * (size_t)s->count, sizeof *s->tolerance_m,
+                  "pairs of DEMs"));
+    for (int i = 0; i < s->count * s->count; i++)
+        s->tolerance_m[i] = INFINITY;
+    for (int k = 0; k < count; k++)
+        s->tolerance_m[pair[k].a * s->count + pair[k].b] = s->tolerance_m[pair[k].b * s->count + pair[k].a] =
+            AGREE_NMADS * fmax(pair[k].nmad, s->opt->fusion->least_m);
+done:
+    return st;
+}
+
+/* ---- reading ---- */
+
+typedef struct Place {      /* the part of a block that a file covers */
+    int64_t x, y;           /* pixel of the file under the block's first cell; may lie outside */
+    int64_t c0, r0, c1, r1; /* cells of the block that lie in the file */
+} Place;
+
+static Place find_place(const SdmStack *s, const SdmLayer *l, const SdmBlock *b)
+{
+    Place p;
+    const double x = (s->grid.x0 - l->transform[0]) / s->grid.spacing + l->shift_m[0] / s->dx_m,
+                 y = (l->transform[3] - s->grid.y0) / s->grid.spacing - l->shift_m[1] / s->dy_m;
+    p.x = b->col0 + (int64_t)floor(x + 0.5);
+    p.y = b->row0 + (int64_t)floor(y + 0.5);
+    p.c0 = p.x < 0 ? -p.x : 0;
+    p.r0 = p.y < 0 ? -p.y : 0;
+    p.c1 = l->width - p.x < b->w ? l->width - p.x : b->w;
+    p.r1 = l->height - p.y < b->h ? l->height - p.y : b->h;
+    return p;
+}
+
+/* Bands 1 to `bands` of a file -> out, band after band in each cell. */
+static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, int64_t w, GDALDataType type,
+                            int bands, void *out, double *nodata)
+{
+    const GSpacing size = GDALGetDataTypeSizeBytes(type), cell = size * bands;
+    const GDALDatasetH file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+    int has = 0;
+    bool good = file && GDALGetRasterCount(file) >= bands;
+    if (good) {
+        *nodata = GDALGetRasterNoDataValue(GDALGetRasterBand(file, 1), &has);
+        *nodata = has ? *nodata : (double)NAN;
+        const int cols = (int)(p->c1 - p->c0), rows = (int)(p->r1 - p->r0);
+        good = GDALDatasetRasterIOEx(file, GF_Read, (int)(p->x + p->c0), (int)(p->y + p->r0), cols, rows,
+                                     (char *)out + (p->r0 * w + p->c0) * cell, cols, rows, type, bands, NULL,
+                                     cell, cell * w, size, NULL) == CE_None;
+    }
+    const SdmStatus st =
+        good ? SDM_OK
+             : sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read, it may be damaged (GDAL: %s)", path,
+                        CPLGetLastErrorMsg());
+    if (file)
+        GDALClose(file);
+    return st;
+}
+
+SdmStatus sdm_fused_read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, float **out)
+{
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE];
+    const char *const dot = strrchr(l->path, '.');
+    const Place p = find_place(s, l, b);
+    const size_t n = (size_t)(b->w * b->h);
+    double nodata = NAN;
+    TRY(sdm_alloc_raw(s->ctx, out, n, sizeof **out, "block"));
+    for (size_t i = 0; i < n; i++)
+        (*out)[i] = NAN;
+    TRY(sdm_format(s->ctx, path, sizeof path, "%.*s_ortho.tif", (int)(dot ? dot - l->path : 0), l->path));
+    if (p.c0 < p.c1 && p.r0 < p.r1)
+        TRY(read_cells(s->ctx, path, &p, b->w, GDT_Float32, 1, *out, &nodata));
+    for (size_t i = 0; i < n; i++)
+        (*out)[i] = (double)(*out)[i] == nodata ? NAN : (*out)[i];
+done:
+    return st;
+}
+
+SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, SdmFusedLayer *out)
+{
+    SdmStatus st = SDM_OK;
+    const Place p = find_place(s, l, b);
+    const size_t n = (size_t)(b->w * b->h) * SDM_FUSED_BANDS;
+    double nodata;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    TRY(sdm_alloc_raw(s->ctx, &out->qa, n, sizeof *out->qa, "block"));
+    for (size_t i = 0; i < n; i++)
+        out->qa[i] = i % SDM_FUSED_BANDS == MASK ? SDM_QA_OUTSIDE : NONE;
+    if (l->qa && p.c0 < p.c1 && p.r0 < p.r1)
+        TRY(read_cells(s->ctx, l->qa, &p, b->w, GDT_UInt16, SDM_FUSED_BANDS, out->qa, &nodata));
+    if (s->opt->fusion->ortho[l->given])
+        TRY(sdm_fused_read_ortho(s, l, b, &out->ortho));
+done:
+    CPLPopErrorHandler();
+    return st;
+}
+
+void sdm_fused_free(SdmFusedLayer *f)
+{
+    sdm_free(&f->qa);
+    sdm_free(&f->ortho);
+}
+
+/* ---- a cell ---- */
+
+static uint16_t qa_of(const SdmFusedCell *c, int k, int64_t i, int band)
+{
+    return c->more[k].qa[i * SDM_FUSED_BANDS + band];
+}
+
+/* 0..1; 0 where the layer has none. */
+static double score_of(const SdmFusedCell *c, int k, int64_t i)
+{
+    const uint16_t v = qa_of(c, k, i, SCORE);
+    return v == NONE ? 0.0 : v * 0.01;
+}
+
+/* Do two heights differ by no more than `times` the tolerance? */
+static bool agree(const SdmStack *s, const SdmFusedCell *c, int a, int b, double times)
+{
+    const ptrdiff_t at = (c->layer[a] - s->layer) * s->count + (c->layer[b] - s->layer);
+    return a == b ? !isnan(c->height_m[a])
+                  : fabs(c->height_m[a] - c->height_m[b]) <= times * s->tolerance_m[at];
+}
+
+/* The surface with the most votes: a height, and those near it; -1: there is none. */
+static int find_surface(const SdmStack *s, const SdmFusedCell *c, int64_t i)
+{
+    int winner = -1;
+    double most = -1.0, vote[SDM_MAX_VIEW_PAIRS];
+    for (int k = 0; k < c->n; k++)
+        vote[k] = score_of(c, k, i) * s->opt->fusion->trust[c->layer[k]->given] *
+                  (c->filled[k] ? FILLED_VOTE : 1.0);
+    for (int a = 0; a < c->n; a++) {
+        double sum = 0.0;
+        for (int b = 0; b < c->n && !isnan(c->height_m[a]); b++)
+            sum += agree(s, c, a, b, SURFACE) ? vote[b] : 0.0;
+        if (!isnan(c->height_m[a]) && sum > most) {
+            most = sum;
+            winner = a;
+        }
+    }
+    return winner;
+}
+
+/* Which layers have a height of the surface: measured ones alone where there is one.  @return one of them is
+ * measured */
+static bool find_members(const SdmStack *s, const SdmFusedCell *c, int surface, bool *member)
+{
+    bool measured = false;
+    for (int k = 0; k < c->n; k++) {
+        member[k] = surface >= 0 && agree(s, c, surface, k, SURFACE);
+        measured = measured || (member[k] && !c->filled[k]);
+    }
+    for (int k = 0; k < c->n; k++)
+        member[k] = member[k] && !(measured && c->filled[k]);
+    return measured;
+}
+
+/* The member with which most others agree, of equal ones that with the most weight. */
+static int find_centre(const SdmStack *s, const SdmFusedCell *c, const bool *member)
+{
+    int centre = -1, most = 0;
+    double most_weight = 0.0;
+    for (int a = 0; a < c->n; a++) {
+        int n = 0;
+        double weight = 0.0;
+        for (int b = 0; b < c->n && member[a]; b++)
+            if (member[b] && agree(s, c, a, b, 1.0)) {
+                n++;
+                weight += c->layer[b]->weight;
+            }
+        if (n > most || (n == most && weight > most_weight)) {
+            centre = a;
+            most = n;
+            most_weight = weight;
+        }
+    }
+    return centre;
+}
+
+/* What the pairs say together. */
+typedef struct Agreed {
+    int pairs, leading;          /* that agree, and that of the largest weight; -1: there is none */
+    bool measured, contradicted; /* contradicted: by a measured height of another surface */
+    double best_score, weights, heights_m;
+    unsigned points, mask;
+} Agreed;
+
+static Agreed add_up(const SdmStack *s, const SdmFusedCell *c, int64_t i)
+{
+    Agreed a = {.leading = -1};
+    bool member[SDM_MAX_VIEW_PAIRS];
+    const int surface = find_surface(s, c, i);
+    a.measured = find_members(s, c, surface, member);
+    const int centre = find_centre(s, c, member);
+    for (int k = 0; k < c->n; k++) {
+        const double weight = c->layer[k]->weight;
+        const uint16_t points = qa_of(c, k, i, COUNT);
+        const bool near = surface >= 0 && agree(s, c, surface, k, SURFACE);
+        a.contradicted = a.contradicted || (!near && !isnan(c->height_m[k]) && !c->filled[k]);
+        a.best_score = near ? fmax(a.best_score, score_of(c, k, i)) : a.best_score;
+        if (!member[k] || !agree(s, c, centre, k, 1.0))
+            continue;
+        a.pairs++;
+        a.leading = a.leading < 0 || weight > c->layer[a.leading]->weight ? k : a.leading;
+        a.weights += weight;
+        a.heights_m += weight * c->height_m[k];
+        a.points += points == NONE ? 0 : points;
+        a.mask |= qa_of(c, k, i, MASK);
+    }
+    return a;
+}
+
+/* A cell without a height: the reasons of the pairs that see it. */
+static unsigned reasons(const SdmFusedCell *c, int64_t i)
+{
+    unsigned mask = 0;
+    for (int k = 0; k < c->n; k++)
+        mask |= qa_of(c, k, i, MASK) & SDM_QA_OUTSIDE ? 0 : qa_of(c, k, i, MASK);
+    mask &= ~(unsigned)(SDM_QA_VALID | SDM_QA_FILLED);
+    return mask ? mask : SDM_QA_OUTSIDE;
+}
+
+static float in_metres(const SdmFusedCell *c, int k, int64_t i, int band, double step_m)
+{
+    const uint16_t v = k < 0 ? NONE : qa_of(c, k, i, band);
+    return v == NONE ? NAN : (float)(v * step_m);
+}
+
+void sdm_fuse_cell(const SdmStack *s, const SdmFusedCell *c, int64_t i, SdmBlock *b)
+{
+    const Agreed a = add_up(s, c, i);
+    const bool dropped = a.pairs > 0 && !a.measured && (a.best_score < FILLED_SCORE || s->opt->no_filled);
+    const bool none = a.pairs == 0 || dropped;
+    b->height_m[i] = none ? NAN : (float)(a.heights_m / a.weights);
+    b->score[i] = none ? NAN : (float)a.best_score;
+    b->ray_error_m[i] = none ? NAN : in_metres(c, a.leading, i, RAY_ERROR, c->step_m);
+    b->spread_m[i] = none ? NAN : in_metres(c, a.leading, i, SPREAD, c->step_m);
+    b->count[i] = (uint16_t)(none ? 0 : a.points < NONE ? a.points : NONE - 1);
+    b->pairs[i] = (uint16_t)(none ? 0 : a.pairs);
+    b->mask[i] = (uint16_t)(none ? reasons(c, i) | (dropped ? SDM_QA_LOW_SCORE : 0)
+                                 : ((a.mask & ~(unsigned)(SDM_QA_FILLED | SDM_QA_OUTSIDE)) | SDM_QA_VALID |
+                                    (a.measured ? 0 : SDM_QA_FILLED) |
+                                    (a.contradicted && a.pairs == 1 ? SDM_QA_DISAGREE : 0)));
+    b->ortho[i] = NAN;
+    for (int k = 0; k < c->n; k++)
+        if (c->more[k].ortho && !isnan(c->more[k].ortho[i]) && (isnan(b->ortho[i]) || k == a.leading))
+            b->ortho[i] = c->more[k].ortho[i];
+}

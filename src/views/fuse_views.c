@@ -1,0 +1,380 @@
+/* DEMs of the pairs -> one DEM, its QA raster with the number of pairs, the orthoimage, and the report. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/stats.h"
+#include "coreg/stack_layer.h"
+#include "input/source.h"
+#include "product/dem_report.h"
+#include "views/views.h"
+
+#include <cpl_error.h>
+#include <gdal.h>
+#include <math.h>
+#include <string.h>
+
+static const double LEAST_GSD =
+    0.2; /* ground sample distances by which heights may always differ, times a few */
+
+/* What is fused: the pairs that have a DEM. */
+typedef struct Fusing {
+    SdmViews *views;
+    const SdmViewPair *pair[SDM_MAX_VIEW_PAIRS];
+    const char *dem[SDM_MAX_VIEW_PAIRS];
+    double sigma_m[SDM_MAX_VIEW_PAIRS], trust[SDM_MAX_VIEW_PAIRS], shift_m[SDM_MAX_VIEW_PAIRS][3],
+        smooth_m[SDM_MAX_VIEW_PAIRS];
+    bool ortho[SDM_MAX_VIEW_PAIRS];
+    int count, place, ortho_view; /* place: the pair that keeps its place */
+    char kind[64];
+    SdmReportWork work;
+} Fusing;
+
+static const cJSON *member(const cJSON *of, const char *a, const char *b)
+{
+    const cJSON *const first = cJSON_GetObjectItemCaseSensitive(of, a);
+    return b ? cJSON_GetObjectItemCaseSensitive(first, b) : first;
+}
+
+static double number_at(const cJSON *of, const char *a, const char *b)
+{
+    const cJSON *const found = member(of, a, b);
+    return cJSON_IsNumber(found) ? found->valuedouble : (double)NAN;
+}
+
+/* ---- what is fused ---- */
+
+/* The pair of largest weight whose left view is that of most pairs: these all lie where the camera of that
+ * view says, and need not be resampled. */
+static int find_place(const Fusing *f)
+{
+    int place = 0, most = 0;
+    for (int k = 0; k < f->count; k++) {
+        int n = 0;
+        for (int i = 0; i < f->count; i++)
+            n += f->pair[i]->left == f->pair[k]->left;
+        if (n > most) {
+            most = n;
+            place = k;
+        }
+    }
+    return place;
+}
+
+/* The first view where it is the left one of a pair, else that of the place. */
+static int find_ortho_view(const Fusing *f)
+{
+    for (int k = 0; k < f->count; k++)
+        if (f->pair[k]->left == 0)
+            return 0;
+    return f->pair[f->place]->left;
+}
+
+static void gather(SdmViews *v, Fusing *f)
+{
+    f->views = v;
+    for (int k = 0; k < v->chosen_count; k++)
+        if (v->chosen[k]->has_dem) {
+            const SdmViewPair *const p = f->pair[f->count] = v->chosen[k];
+            f->dem[f->count] = p->dem;
+            f->sigma_m[f->count] = p->sigma_m;
+            f->trust[f->count++] = p->trust;
+        }
+    f->place = find_place(f);
+    f->ortho_view = find_ortho_view(f);
+    for (int k = 0; k < f->count; k++)
+        f->ortho[k] = f->pair[k]->left == f->ortho_view;
+    snprintf(f->kind, sizeof f->kind, "%d views with RPC, %d pairs", v->count, f->count);
+}
+
+static void keep_shifts(Fusing *f, const SdmStack *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        const SdmLayer *const l = &s->layer[i];
+        memcpy(f->shift_m[l->given], l->shift_m, sizeof l->shift_m);
+        f->smooth_m[l->given] = l->bias_nmad_m;
+        sdm_log(s->ctx, SDM_LOG_INFO, 8, "pair %d: offset %.2f, %.2f, %.2f m east, north and up, taken out%s",
+                f->pair[l->given]->number, l->shift_m[0], l->shift_m[1], l->shift_m[2],
+                isnan(l->bias_nmad_m) ? "" : ", with smooth differences");
+    }
+}
+
+/* ---- report ---- */
+
+static void add_title(SdmReport *r, const Fusing *f)
+{
+    const SdmViews *const v = f->views;
+    sdm_report_title(r, v->options.output, "%s · %s · %s · stereodem %s", v->id, f->kind,
+                     v->time_utc[0][0] ? v->time_utc[0] : "time unknown", SDM_VERSION);
+}
+
+static void add_scene(SdmReport *r, const Fusing *f)
+{
+    const SdmViews *const v = f->views;
+    SdmReportItem *const to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
+    sdm_report_text(to, "id", v->id);
+    sdm_report_text(to, "kind", f->kind);
+    sdm_report_text(to, "acquisition_time_utc", v->time_utc[0]);
+    sdm_report_number(to, "base_height", f->pair[0]->base_height);
+    sdm_report_number(to, "ground_sample_distance_m", f->pair[0]->gsd_m);
+    sdm_report_number(to, "centre_lon_deg", f->pair[0]->lon_deg);
+    sdm_report_number(to, "centre_lat_deg", f->pair[0]->lat_deg);
+    sdm_report_text(to, "ortho", v->path[f->ortho_view]);
+    SdmReportItem *const views = sdm_report_list(to, "views");
+    for (int i = 0; i < v->count; i++) {
+        SdmReportItem *const view = sdm_report_group(views, NULL);
+        sdm_report_text(view, "path", v->path[i]);
+        sdm_report_text(view, "acquisition_time_utc", v->time_utc[i]);
+    }
+}
+
+/* Files of the pairs, each once. */
+static void add_inputs(SdmReport *r, const Fusing *f)
+{
+    SdmReportItem *const files = sdm_report_list(r->root, "inputs");
+    for (int k = 0; k < f->count; k++) {
+        const cJSON *file = NULL;
+        cJSON_ArrayForEach (file, member(f->pair[k]->report, "inputs", NULL)) {
+            const char *const path = cJSON_GetStringValue(member(file, "path", NULL));
+            bool known = !path;
+            for (SdmReportItem *i = files ? files->first : NULL; i && !known; i = i->next)
+                known = i->first && i->first->text && strcmp(i->first->text, path) == 0;
+            if (known)
+                continue;
+            SdmReportItem *const item = sdm_report_group(files, NULL);
+            sdm_report_text(item, "path", path);
+            sdm_report_number(item, "size_bytes", number_at(file, "size_bytes", NULL));
+            sdm_report_number(item, "mtime_s", number_at(file, "mtime_s", NULL));
+        }
+    }
+}
+
+/* Cells with a height of those that the pair's views see, 0..1. */
+static double coverage_of(const SdmViewPair *p)
+{
+    const double seen = number_at(p->report, "cells", "total") -
+                        number_at(member(p->report, "cells", NULL), "mask_bits", "outside");
+    return fmin(number_at(p->report, "cells", "with_height") / fmax(seen, 1.0), 1.0);
+}
+
+static const cJSON *last_round(const SdmViewPair *p)
+{
+    const cJSON *const rounds = member(p->report, "pointing", "rounds");
+    return cJSON_GetArrayItem(rounds, cJSON_GetArraySize(rounds) - 1);
+}
+
+static double share_of(const Fusing *f, int k)
+{
+    double sum = 0.0;
+    for (int i = 0; i < f->count; i++)
+        sum += 1.0 / (f->sigma_m[i] * f->sigma_m[i]);
+    return 1.0 / (f->sigma_m[k] * f->sigma_m[k] * sum);
+}
+
+static void add_pair(SdmReportItem *list, SdmReportItem *page, const Fusing *f, int k)
+{
+    const SdmViews *const v = f->views;
+    const SdmViewPair *const p = f->pair[k];
+    SdmReportItem *const pair = sdm_report_group(list, NULL), *const row = sdm_report_row(page);
+    sdm_report_text(pair, "left", v->path[p->left]);
+    sdm_report_text(pair, "right", v->path[p->right]);
+    sdm_report_flag(pair, "reference", k == 0);
+    sdm_report_number(pair, "base_height", p->base_height);
+    sdm_report_number(pair, "days_apart", p->days);
+    sdm_report_number(pair, "overlap", p->overlap);
+    sdm_report_number(pair, "sigma_m", p->sigma_m);
+    sdm_report_number(pair, "weight", share_of(f, k));
+    sdm_report_number(pair, "trust", p->trust / f->pair[0]->trust);
+    sdm_report_numbers(pair, "shift_m", f->shift_m[k], 3);
+    sdm_report_number(pair, "smooth_m", f->smooth_m[k]);
+    sdm_report_number(pair, "coverage", coverage_of(p));
+    sdm_report_number(pair, "pointing_residual_px", number_at(last_round(p), "after_nmad_px", NULL));
+    sdm_report_number(pair, "tie_points", number_at(last_round(p), "inliers", NULL));
+    sdm_report_number(pair, "wall_s", number_at(p->report, "work", "wall_s"));
+    sdm_report_cell(row, "%s, %s%s", sdm_view_name(v, p->left), sdm_view_name(v, p->right),
+                    k ? "" : " (reference)");
+    sdm_report_cell(row, "%.2f", p->base_height);
+    if (isnan(p->days))
+        sdm_report_cell(row, "unknown");
+    else
+        sdm_report_cell(row, p->days < 1.0 ? "%.0f s" : "%.1f days",
+                        p->days < 1.0 ? 86400.0 * p->days : p->days);
+    sdm_report_cell(row, "%.0f %%", 100.0 * share_of(f, k));
+    sdm_report_cell(row, "%.2f, %.2f, %.2f m", f->shift_m[k][0], f->shift_m[k][1], f->shift_m[k][2]);
+    sdm_report_cell(row, "%.1f %%", 100.0 * coverage_of(p));
+    sdm_report_cell(row, "%.3f px", number_at(last_round(p), "after_nmad_px", NULL));
+}
+
+static void add_pairs(SdmReport *r, const Fusing *f)
+{
+    static const char *const heading[] = {"pair",     "base/height", "apart", "weight", "east, north, up",
+                                          "coverage", "pointing"};
+    const SdmViews *const v = f->views;
+    SdmReportItem *const list = sdm_report_list(r->root, "pairs");
+    SdmReportItem *const page =
+        sdm_report_section(r, NULL, "Pairs and their offsets", SDM_PAGE_ALIGNMENT, SDM_STYLE_CARD);
+    SdmReportItem *const row = sdm_report_row(page);
+    for (int i = 0; i < 7; i++)
+        sdm_report_cell(row, "%s", heading[i]);
+    for (int k = 0; k < f->count; k++)
+        add_pair(list, page, f, k);
+    for (int k = 0; k < v->pairs; k++)
+        if (!v->pair[k].has_dem)
+            sdm_report_note(page, "%s and %s were not used: %s.", sdm_view_name(v, v->pair[k].left),
+                            sdm_view_name(v, v->pair[k].right),
+                            *v->pair[k].why ? v->pair[k].why : "other pairs are better");
+    sdm_report_note(page,
+                    "Offsets were taken out: heights are those of the reference, places those of %s and %s.",
+                    sdm_view_name(v, f->pair[f->place]->left), sdm_view_name(v, f->pair[f->place]->right));
+}
+
+/* Residual of the pointing: of the pair where it is largest. */
+static void add_pointing(SdmReport *r, const Fusing *f)
+{
+    const cJSON *worst = NULL;
+    for (int k = 0; k < f->count; k++) {
+        const cJSON *const one = last_round(f->pair[k]);
+        if (!isnan(number_at(one, "after_nmad_px", NULL)) &&
+            (!worst || number_at(one, "after_nmad_px", NULL) > number_at(worst, "after_nmad_px", NULL)))
+            worst = one;
+    }
+    SdmReportItem *const to = sdm_report_section(r, "pointing", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
+    SdmReportItem *const rounds = sdm_report_list(to, "rounds"), *const item =
+                                                                     worst ? sdm_report_group(rounds, NULL)
+                                                                           : NULL;
+    sdm_report_number(item, "after_nmad_px", number_at(worst, "after_nmad_px", NULL));
+    sdm_report_number(item, "inliers", number_at(worst, "inliers", NULL));
+}
+
+/* The doubts of the pairs, and pairs that failed. */
+static void add_doubts(SdmReport *r, const Fusing *f)
+{
+    const SdmViews *const v = f->views;
+    int count = 0;
+    for (int k = 0; k < v->chosen_count; k++)
+        count +=
+            v->chosen[k]->has_dem ? cJSON_GetArraySize(member(v->chosen[k]->report, "trust", "warnings")) : 1;
+    SdmReportItem *const to = sdm_report_section(r, "trust", "This DEM is doubtful",
+                                                 count ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
+    sdm_report_flag(to, "doubtful", count > 0);
+    SdmReportItem *const list = sdm_report_bullets(to, "warnings");
+    for (int k = 0; k < v->chosen_count; k++) {
+        const SdmViewPair *const p = v->chosen[k];
+        const char *const left = sdm_view_name(v, p->left), *const right = sdm_view_name(v, p->right);
+        const cJSON *one = NULL;
+        if (!p->has_dem)
+            sdm_report_text(list, NULL,
+                            sdm_report_printf(r, "%s and %s are left out: %s", left, right, p->why));
+        cJSON_ArrayForEach (one, member(p->report, "trust", "warnings"))
+            sdm_report_text(list, NULL,
+                            sdm_report_printf(r, "%s and %s: %s", left, right, cJSON_GetStringValue(one)));
+    }
+}
+
+static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
+{
+    const SdmDemStats *const stats = sdm_product_stats(p);
+    const double seen = (double)(stats->cells - sdm_dem_stats_count(stats, SDM_QA_OUTSIDE)),
+                 valid = (double)stats->valid, filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED),
+                 alone = (double)sdm_dem_stats_count(stats, SDM_QA_DISAGREE);
+    SdmReportItem *const to =
+        sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
+    sdm_report_figure(to, NULL, "views", f->views->count, "", 0);
+    sdm_report_figure(to, NULL, "pairs", f->count, "", 0);
+    sdm_report_judge(sdm_report_figure(to, NULL, "of the cells seen by two views have a height",
+                                       fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1),
+                     90.0, 70.0, "good from 90 %, poor below 70 %; clouds and water stay open");
+    sdm_report_judge(sdm_report_figure(to, NULL, "of the heights were filled in every pair",
+                                       100.0 * filled / fmax(valid, 1.0), " %", 1),
+                     2.0, 10.0, "good up to 2 %, poor above 10 %");
+    sdm_report_judge(sdm_report_figure(to, NULL, "of the heights have one pair, against others",
+                                       100.0 * alone / fmax(valid, 1.0), " %", 1),
+                     2.0, 10.0, "good up to 2 %, poor above 10 %");
+    sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
+    sdm_report_figure(to, NULL, "base to height ratio of the reference", f->pair[0]->base_height, "", 2);
+    sdm_report_figure(to, NULL, "from start to end", f->work.wall_s, " s", 1);
+    sdm_report_note(
+        to, "%s An error that all pairs share cannot be seen here: `stereodem compare DEM REFERENCE`.",
+        sdm_report_grid_phrase(r, p));
+}
+
+static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r)
+{
+    const Fusing *const f = what;
+    add_title(r, f);
+    sdm_report_program(r, p);
+    add_scene(r, f);
+    add_inputs(r, f);
+    const SdmEffective found = {
+        .grid = sdm_product_request(p)->grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
+    (void)sdm_report_options(r, &f->views->options, SDM_CMD_RUN, &found);
+    add_summary(r, f, p);
+    SdmReportItem *const grid = sdm_report_grid(r, p);
+    sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);
+    sdm_report_number(grid, "qa_gap_step_m", sdm_product_metres_step(p));
+    sdm_report_maps(r, p);
+    sdm_report_cells(r, p);
+    (void)sdm_report_heights(r, p);
+    add_doubts(r, f);
+    add_pairs(r, f);
+    add_pointing(r, f);
+    sdm_report_work(r, ctx, p, &f->work);
+}
+
+/* ---- fuse ---- */
+
+static SdmStatus write_product(Fusing *f, SdmStack *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmProduct *product = NULL;
+    SdmViews *const v = f->views;
+    const SdmProductRequest request = {.options = &v->options,
+                                       .grid = &s->grid,
+                                       .qa = &sdm_qa_views,
+                                       .ortho = true,
+                                       .id = v->id,
+                                       .kind = f->kind,
+                                       .time_utc = v->time_utc[0],
+                                       .job = v->fingerprint};
+    const int around = sdm_stage_enter(s->ctx, 8);
+    TRY(sdm_lease_check(s->ctx, v->lease)); /* opening removes temporary files of earlier runs */
+    TRY(sdm_product_open(s->ctx, &request, &product));
+    TRY(sdm_stack_combine(s, product, &f->work.blocks));
+    sdm_progress(s->ctx, 9, 0.9, "write");
+    f->work.wall_s = sdm_now_s() - v->started_s;
+    TRY(sdm_report_publish(s->ctx, product, build, f, &f->work, v->lease));
+done:
+    sdm_product_close(&product);
+    sdm_stage_leave(s->ctx, around);
+    return st;
+}
+
+SdmStatus sdm_views_fuse(SdmViews *v)
+{
+    SdmStatus st = SDM_OK;
+    Fusing f = {.count = 0};
+    SdmOptions options = v->options;
+    SdmStackOptions stack;
+    gather(v, &f);
+    const SdmStackFusion fusion = {.sigma_m = f.sigma_m,
+                                   .trust = f.trust,
+                                   .least_m = LEAST_GSD * f.pair[0]->gsd_m,
+                                   .ortho = f.ortho,
+                                   .reference = 0,
+                                   .place = f.place};
+    sdm_stack_default(&stack);
+    stack.align = "xyz";
+    stack.fusion = &fusion;
+    options.t_srs = v->t_srs;
+    options.tr = v->grid.spacing;
+    SdmStack s = {.ctx = v->ctx, .options = &options, .opt = &stack, .threads = sdm_threads(v->ctx)};
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    const SdmProgressPart around = sdm_progress_enter(v->ctx, SDM_VIEWS_FUSING, 1.0);
+    sdm_log(v->ctx, SDM_LOG_INFO, 8, "fuse the DEMs of %d pairs", f.count);
+    TRY(sdm_stack_open(&s, f.dem, f.count));
+    TRY(sdm_stack_prepare(&s));
+    keep_shifts(&f, &s);
+    TRY(write_product(&f, &s));
+done:
+    sdm_progress_leave(v->ctx, around);
+    sdm_stack_close(&s);
+    CPLPopErrorHandler();
+    return st;
+}

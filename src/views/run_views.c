@@ -1,0 +1,138 @@
+/* The command run with three views or more: checks, pairs, DEMs, fusion, in one process that can be stopped
+ * and taken up. */
+// SPDX-License-Identifier: Apache-2.0
+#include "input/product_folder.h"
+#include "product/product.h"
+#include "views/views.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Options that belong to one pair. */
+static SdmStatus check_options(const SdmViews *v)
+{
+    const SdmOptions *const o = &v->options;
+    const char *const option = !isnan(o->base_height) ? "--base-height"
+                               : o->mask_left         ? "--mask-left"
+                               : o->mask_right        ? "--mask-right"
+                               : o->reference         ? "--reference"
+                                                      : NULL;
+    return option ? sdm_fail(v->ctx, SDM_ERR_USAGE,
+                             "%s: is for one pair, but %d views are given; leave it out%s", option, v->count,
+                             strncmp(option, "--mask", 6) == 0
+                                 ? ", and set the pixels not to be used to the nodata value"
+                                 : "")
+                  : SDM_OK;
+}
+
+/* A view given twice would be a pair with itself. */
+static SdmStatus check_twice(const SdmViews *v)
+{
+    SdmStatus st = SDM_OK;
+    char name[SDM_MAX_VIEWS][1024];
+    struct stat info[SDM_MAX_VIEWS];
+    for (int i = 0; i < v->count; i++) {
+        TRY(sdm_product_find(v->ctx, v->path[i], name[i], sizeof name[i]));
+        const bool file = stat(name[i], &info[i]) == 0;
+        for (int j = 0; j < i; j++)
+            if (strcmp(name[i], name[j]) == 0 ||
+                (file && info[i].st_ino == info[j].st_ino && info[i].st_dev == info[j].st_dev))
+                return sdm_fail(v->ctx, SDM_ERR_USAGE,
+                                "%s: given twice (also as %s), expected %d different views", v->path[i],
+                                v->path[j], v->count);
+        if (!file)
+            info[i] = (struct stat){0};
+    }
+done:
+    return st;
+}
+
+static SdmStatus check(SdmViews *v)
+{
+    SdmStatus st = SDM_OK;
+    if (!v->options.output)
+        return sdm_fail(v->ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
+    for (int i = 0; i < v->count; i++)
+        if (!v->path[i] || !*v->path[i])
+            return sdm_fail(v->ctx, SDM_ERR_USAGE,
+                            "view %d has no name; give images with RPC, or folders of products", i + 1);
+    TRY(check_options(v));
+    TRY(sdm_product_check(v->ctx, &v->options, v->path, v->count));
+    TRY(check_twice(v));
+done:
+    return st;
+}
+
+/* Take the output and make the folder. */
+static SdmStatus begin(SdmViews *v)
+{
+    SdmStatus st = SDM_OK;
+    char folder[SDM_PATH_SIZE];
+    TRY(sdm_lease_take_output(v->ctx, v->options.output, &v->lease));
+    TRY(sdm_format(v->ctx, folder, sizeof folder, "%s.views", v->options.output));
+    TRY(sdm_file_make_folder(v->ctx, folder));
+    memcpy(v->folder, folder, sizeof folder);
+done:
+    return st;
+}
+
+/* After a failure: keep DEMs and blocks that the next call can take up. */
+static SdmStatus leave_failed(SdmViews *v, SdmStatus st)
+{
+    bool kept = false;
+    if (!*v->folder || sdm_lease_check(NULL, v->lease) != SDM_OK)
+        return st;
+    if (st == SDM_ERR_DATA || st == SDM_ERR_INPUT || st == SDM_ERR_USAGE || st == SDM_ERR_UNSUPPORTED)
+        sdm_views_remove(v);
+    for (int k = 0; k < v->chosen_count; k++)
+        kept = kept || v->chosen[k]->has_dem;
+    rmdir(v->folder); /* only when empty */
+    if (st == SDM_ERR_STOPPED && kept)
+        (void)sdm_fail(
+            v->ctx, st,
+            "stopped on request; DEMs of finished pairs are kept in %s, give the same command to go on",
+            v->folder);
+    return st;
+}
+
+static void close_views(SdmViews **v)
+{
+    for (int k = 0; k < (*v)->pairs; k++)
+        cJSON_Delete((*v)->pair[k].report);
+    sdm_lease_release(&(*v)->lease);
+    sdm_free(v);
+}
+
+SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count)
+{
+    SdmStatus st = SDM_OK;
+    SdmViews *v = NULL;
+    if (count < 3)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d view%s, expected 3 to %d; give two as a pair", count,
+                        count == 1 ? "" : "s", (int)SDM_MAX_VIEWS);
+    if (count > SDM_MAX_VIEWS)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "found %d views, expected at most %d; give the best ones, or stack the DEMs of several runs",
+            count, (int)SDM_MAX_VIEWS);
+    TRY(sdm_alloc(ctx, &v, 1, sizeof *v, "views"));
+    *v = (SdmViews){.ctx = ctx, .options = *sdm_options(ctx), .started_s = sdm_now_s(), .count = count};
+    memcpy(v->path, views, (size_t)count * sizeof *views);
+    TRY(check(v));
+    TRY(sdm_views_look(v));
+    TRY(sdm_views_choose(v));
+    TRY(begin(v));
+    TRY(sdm_views_make_dems(v));
+    TRY(sdm_views_fuse(v));
+    if (!v->options.keep_job)
+        sdm_views_remove(v);
+    sdm_progress(ctx, 9, 1.0, "done");
+done:
+    if (v && st != SDM_OK)
+        st = leave_failed(v, st);
+    if (v)
+        close_views(&v);
+    return st;
+}

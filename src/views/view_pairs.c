@@ -1,0 +1,263 @@
+/* Views -> their pairs: base, overlap and time of each from the cameras, and the choice of those to match. */
+// SPDX-License-Identifier: Apache-2.0
+#include "geometry/epipolar_frame.h"
+#include "input/source.h"
+#include "scene/scene.h"
+#include "views/views.h"
+
+#include <math.h>
+#include <ogr_srs_api.h>
+#include <string.h>
+
+static const double LEAST_BASE_HEIGHT = 0.05, MOST_BASE_HEIGHT = 1.5, LEAST_OVERLAP = 0.1;
+static const double MATCH_NOISE_PX = 0.1; /* of a parallax */
+static const double DAYS = 30.0; /* apart: the variance of a pair's heights is taken for twice as large */
+static const double BEST_BASE_HEIGHT[2] = {0.2, 0.6}; /* pairs beyond are taken later */
+static const double STEEPER = 0.02; /* by which the other view must be steeper to become the left one */
+
+const char *sdm_view_name(const SdmViews *v, int view)
+{
+    return sdm_path_base(v->path[view]);
+}
+
+void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence)
+{
+    const char *const advice = strstr(sentence, "; ");
+    const size_t n = advice ? (size_t)(advice - sentence) : strlen(sentence);
+    snprintf(p->why, sizeof p->why, "%.*s", (int)(n < sizeof p->why ? n : sizeof p->why - 1), sentence);
+}
+
+/* ---- look ---- */
+
+/* Seconds since some day; NaN where the text is no time. */
+static double seconds_of(const char *time_utc)
+{
+    int y, m, d, h, min;
+    double s;
+    if (sscanf(time_utc, "%d-%d-%dT%d:%d:%lf", &y, &m, &d, &h, &min, &s) != 6)
+        return NAN;
+    const int a = m <= 2 ? y - 1 : y, b = m <= 2 ? m + 12 : m; /* days of the Gregorian calendar */
+    const int days = 365 * a + a / 4 - a / 100 + a / 400 + (153 * (b - 3) + 2) / 5 + d;
+    return 86400.0 * days + 3600.0 * h + 60.0 * min + s;
+}
+
+/* Horizontal way of a view's ray through the frame's centre for a metre of height. */
+static double slant_of(const SdmView *view, const SdmFrame *f)
+{
+    enum { RISE_M = 100 };
+    const double metres_per_degree = 111320.0;
+    const double ground[3] = {f->lon_deg, f->lat_deg, f->h0_m};
+    double image[3], above[3];
+    sdm_camera_project(view->camera, 1, ground, image);
+    image[2] = f->h0_m + RISE_M;
+    sdm_camera_locate(view->camera, 1, image, above);
+    const double east = remainder(above[0] - ground[0], 360.0) * cos(f->lat_deg / 57.29577951308232),
+                 north = above[1] - ground[1];
+    return hypot(east, north) * metres_per_degree / RISE_M;
+}
+
+/* Figures of a pair from its frame. */
+static SdmStatus describe(SdmViews *v, const SdmScene *scene, const SdmFrame *f, SdmViewPair *p)
+{
+    SdmStatus st = SDM_OK;
+    p->base_height = f->base_height;
+    p->gsd_m = f->gsd_m;
+    p->lon_deg = f->lon_deg;
+    p->lat_deg = f->lat_deg;
+    for (int k = 0; k < 2; k++)
+        p->slant[k] = slant_of(&scene->view[k], f);
+    TRY(sdm_scene_overlap(v->ctx, scene, f, &p->overlap));
+    memcpy(v->time_utc[p->left], scene->time_utc, sizeof scene->time_utc);
+    memcpy(v->time_utc[p->right], scene->right_time_utc, sizeof scene->right_time_utc);
+    p->days = fabs(seconds_of(scene->time_utc) - seconds_of(scene->right_time_utc)) / 86400.0;
+    if (p->left == 0)
+        memcpy(v->id, scene->id, sizeof v->id);
+done:
+    return st;
+}
+
+/* Open a pair in the order that it has, and describe it; what it lacks to be a pair goes to `why`. */
+static SdmStatus open_pair(SdmViews *v, SdmViewPair *p)
+{
+    SdmStatus st = SDM_OK;
+    SdmScene *scene = NULL;
+    SdmFrame frame;
+    TRY(sdm_scene_open_to(v->ctx, &v->options, v->path[p->left], v->path[p->right], SDM_DEPTH_CAMERAS,
+                          &scene));
+    st = sdm_frame_find(v->ctx, scene, &frame);
+    if (st == SDM_OK)
+        st = describe(v, scene, &frame, p);
+    if (st == SDM_ERR_DATA) {
+        sdm_view_pair_refuse(p, sdm_error(v->ctx));
+        st = SDM_OK;
+    }
+done:
+    sdm_scene_close(&scene);
+    return st;
+}
+
+/* Precision, trust and merit from the figures. */
+static void judge(SdmViewPair *p)
+{
+    const double aged = 1.0 + (isnan(p->days) ? 0.0 : p->days / DAYS), both = p->slant[0] + p->slant[1];
+    if (*p->why)
+        return;
+    if (p->overlap < LEAST_OVERLAP)
+        snprintf(p->why, sizeof p->why, "they share %.0f %% of the left image, at least %.0f %% are expected",
+                 100.0 * p->overlap, 100.0 * LEAST_OVERLAP);
+    else if (p->base_height < LEAST_BASE_HEIGHT || p->base_height > MOST_BASE_HEIGHT)
+        snprintf(p->why, sizeof p->why, "its base/height ratio is %.3f, expected %g to %g", p->base_height,
+                 LEAST_BASE_HEIGHT, MOST_BASE_HEIGHT);
+    if (*p->why)
+        return;
+    p->sigma_m = MATCH_NOISE_PX * p->gsd_m / p->base_height * sqrt(aged);
+    p->trust = 1.0 / (fmax(both * both, 1e-4) * aged);
+    p->merit = p->overlap * fmin(1.0, p->base_height / BEST_BASE_HEIGHT[0]) *
+               fmin(1.0, BEST_BASE_HEIGHT[1] / p->base_height) / aged;
+}
+
+SdmStatus sdm_views_look(SdmViews *v)
+{
+    SdmStatus st = SDM_OK;
+    for (int i = 0; i < v->count; i++)
+        for (int j = i + 1; j < v->count; j++) {
+            SdmViewPair *const p = &v->pair[v->pairs++];
+            *p = (SdmViewPair){.left = i, .right = j, .days = NAN};
+            TRY(sdm_check_stop(v->ctx));
+            TRY(open_pair(v, p));
+            if (!*p->why && p->slant[1] < p->slant[0] - STEEPER) { /* it sees more of the ground */
+                p->left = j;
+                p->right = i;
+                TRY(open_pair(v, p));
+            }
+            judge(p);
+        }
+done:
+    return st;
+}
+
+/* ---- choose ---- */
+
+static void log_pair(const SdmViews *v, const SdmViewPair *p)
+{
+    char time[48] = "";
+    if (!isnan(p->days))
+        snprintf(time, sizeof time, p->days < 1.0 ? ", %.0f s apart" : ", %.0f days apart",
+                 p->days < 1.0 ? 86400.0 * p->days : p->days);
+    if (*p->why)
+        sdm_log(v->ctx, SDM_LOG_INFO, 1, "%s and %s: not matched, %s", sdm_view_name(v, p->left),
+                sdm_view_name(v, p->right), p->why);
+    else
+        sdm_log(v->ctx, SDM_LOG_INFO, 1,
+                "%s and %s: %s, base/height %.2f%s, overlap %.0f %%, heights to some %.2g m%s",
+                sdm_view_name(v, p->left), sdm_view_name(v, p->right), p->number ? "matched" : "not needed",
+                p->base_height, time, 100.0 * p->overlap, p->sigma_m,
+                p->number == 1 ? ": the reference" : "");
+}
+
+/* The usable pair of most merit that is not chosen yet; of equal ones the first.  fresh: one with a view that
+ * is in none. */
+static SdmViewPair *best_left(SdmViews *v, const bool *seen, bool fresh)
+{
+    SdmViewPair *best = NULL;
+    for (int k = 0; k < v->pairs; k++) {
+        SdmViewPair *const p = &v->pair[k];
+        if (p->merit > 0.0 && !p->number && (!fresh || !seen[p->left] || !seen[p->right]) &&
+            (!best || p->merit > best->merit))
+            best = p;
+    }
+    return best;
+}
+
+/* The reference comes first: the pair of the largest weight, by precision and overlap. */
+static void order_chosen(SdmViews *v)
+{
+    int first = 0;
+    for (int k = 1; k < v->chosen_count; k++) {
+        const SdmViewPair *const a = v->chosen[first], *const b = v->chosen[k];
+        if (b->overlap / (b->sigma_m * b->sigma_m) > a->overlap / (a->sigma_m * a->sigma_m))
+            first = k;
+    }
+    SdmViewPair *const reference = v->chosen[first];
+    for (int k = first; k > 0; k--)
+        v->chosen[k] = v->chosen[k - 1];
+    v->chosen[0] = reference;
+    for (int k = 0; k < v->chosen_count; k++)
+        v->chosen[k]->number = k + 1;
+}
+
+/* CRS and spacing of all DEMs: those of the reference. */
+static SdmStatus choose_grid(SdmViews *v)
+{
+    SdmStatus st = SDM_OK;
+    const SdmViewPair *const p = v->chosen[0];
+    TRY(sdm_grid_choose(v->ctx, &v->options, p->lon_deg, p->lat_deg, p->gsd_m, &v->grid));
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(v->grid.wkt);
+    const char *const code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL;
+    if (v->options.t_srs)
+        st = sdm_format(v->ctx, v->t_srs, sizeof v->t_srs, "%s", v->options.t_srs);
+    else if (code)
+        st = sdm_format(v->ctx, v->t_srs, sizeof v->t_srs, "%s:%s", OSRGetAuthorityName(srs, NULL), code);
+    else
+        st = sdm_format(v->ctx, v->t_srs, sizeof v->t_srs, "%s", v->grid.wkt);
+    OSRDestroySpatialReference(srs);
+done:
+    return st;
+}
+
+/* A view that is in no usable pair has no place here. */
+static SdmStatus check_views(const SdmViews *v, const bool *seen)
+{
+    for (int i = 0; i < v->count; i++) {
+        const char *why = "";
+        for (int k = v->pairs - 1; k >= 0; k--)
+            why = v->pair[k].left == i || v->pair[k].right == i ? v->pair[k].why : why;
+        if (!seen[i])
+            return sdm_fail(v->ctx, SDM_ERR_DATA,
+                            "%s makes a pair with none of the other %d views (the first: %s); leave it out",
+                            v->path[i], v->count - 1, why);
+    }
+    return SDM_OK;
+}
+
+SdmStatus sdm_views_check_left(SdmViews *v)
+{
+    const SdmViewPair *good = NULL, *bad = NULL;
+    int usable = 0;
+    for (int k = v->pairs - 1; k >= 0; k--) {
+        good = *v->pair[k].why ? good : &v->pair[k];
+        bad = *v->pair[k].why ? &v->pair[k] : bad;
+        usable += !*v->pair[k].why;
+    }
+    if (usable == 1)
+        return sdm_fail(
+            v->ctx, SDM_ERR_DATA,
+            "of the %d views %s and %s alone make a pair (%s and %s: %s); give these two without the others",
+            v->count, v->path[good->left], v->path[good->right], sdm_view_name(v, bad->left),
+            sdm_view_name(v, bad->right), bad->why);
+    if (usable == 0)
+        return sdm_fail(v->ctx, SDM_ERR_DATA,
+                        "no two of the %d views make a pair (%s and %s: %s); give views of one place",
+                        v->count, sdm_view_name(v, bad->left), sdm_view_name(v, bad->right), bad->why);
+    return SDM_OK;
+}
+
+SdmStatus sdm_views_choose(SdmViews *v)
+{
+    SdmStatus st = SDM_OK;
+    bool seen[SDM_MAX_VIEWS] = {false};
+    TRY(sdm_views_check_left(v));
+    for (int fresh = 1; fresh >= 0; fresh--)
+        for (SdmViewPair *p; v->chosen_count < v->count && (p = best_left(v, seen, fresh)) != NULL;) {
+            v->chosen[v->chosen_count++] = p;
+            p->number = v->chosen_count;
+            seen[p->left] = seen[p->right] = true;
+        }
+    TRY(check_views(v, seen));
+    order_chosen(v);
+    for (int k = 0; k < v->pairs; k++)
+        log_pair(v, &v->pair[k]);
+    TRY(choose_grid(v));
+done:
+    return st;
+}

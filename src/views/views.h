@@ -1,0 +1,80 @@
+/* Three views or more -> pairs of them, the DEM of each pair on one grid, one DEM; docs/views.md.
+ * Order of the steps: look (cameras alone), choose, pairs, fuse. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_VIEWS_H
+#define SDM_VIEWS_H
+
+#include "core/lease.h"
+#include "core/options.h"
+#include "core/path.h"
+#include "geo/grid.h"
+
+#include <cJSON.h>
+
+/* Two of the views. */
+typedef struct SdmViewPair {
+    int left, right;                    /* views, in the order of the arguments; left is the steeper one */
+    double base_height, gsd_m, overlap; /* overlap: share of the left image, 0..1 */
+    double slant[2];         /* of left and right: horizontal way of its rays for a metre of height */
+    double days;             /* between the views; NaN: unknown */
+    double lon_deg, lat_deg; /* centre of the overlap */
+    double sigma_m;          /* predicted precision of a height */
+    double trust;            /* weight of its vote where pairs disagree: of slant and time */
+    double merit;            /* order in which pairs are taken; 0: cannot be used */
+    char why[400];           /* it cannot be used, or failed */
+    int number;              /* of its DEM, from 1; 0: not chosen */
+    bool has_dem;
+    char dem[SDM_PATH_SIZE];
+    cJSON *report; /* of its DEM; owned */
+} SdmViewPair;
+
+typedef struct SdmViews {
+    SdmContext *ctx;
+    SdmOptions options; /* the caller's */
+    double started_s;
+    int count;
+    const char *path[SDM_MAX_VIEWS]; /* borrowed */
+    char time_utc[SDM_MAX_VIEWS][32];
+    char id[256]; /* of the first view */
+    SdmViewPair pair[SDM_MAX_VIEW_PAIRS];
+    int pairs;
+    SdmViewPair *chosen[SDM_MAX_VIEW_PAIRS]; /* by weight: the first is the reference */
+    int chosen_count;
+    SdmGrid grid; /* CRS and spacing of all DEMs */
+    char t_srs[sizeof(((SdmGrid *)0)->wkt)];
+    char folder[SDM_PATH_SIZE]; /* OUTPUT.views; "" before it is made */
+    uint64_t fingerprint;       /* of the inputs and parameters of all pairs */
+    SdmLease *lease;            /* of the output */
+} SdmViews;
+
+/* Name of a view without its folder. */
+const char *sdm_view_name(const SdmViews *v, int view);
+
+/* ---- view_pairs.c ---- */
+
+/* Open the cameras of all pairs, no pixel; sets the pairs' figures, and why some cannot be used. */
+SdmStatus sdm_views_look(SdmViews *v);
+/* Choose as many pairs as there are views, with every view in one of them; chooses CRS and spacing, and logs
+ * the choice.  SDM_ERR_DATA where fewer than two can be used, or a view in none. */
+SdmStatus sdm_views_choose(SdmViews *v);
+/* Fewer than two pairs are left: SDM_ERR_DATA with the reasons. */
+SdmStatus sdm_views_check_left(SdmViews *v);
+
+/* Keep why a pair is not used: a sentence up to its advice, which is for a pair alone. */
+void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence);
+
+/* ---- pair_dems.c ---- */
+
+/* Make the DEMs of the chosen pairs, in the folder.  Those that are finished are taken up; a pair that makes
+ * no DEM is left out with a warning while two others remain. */
+SdmStatus sdm_views_make_dems(SdmViews *v);
+/* Remove all files of ours, and the folder when it is empty then. */
+void sdm_views_remove(const SdmViews *v);
+
+/* ---- fuse_views.c ---- */
+
+#define SDM_VIEWS_FUSING 0.93 /* share of the run's time when the pairs are matched */
+
+SdmStatus sdm_views_fuse(SdmViews *v);
+
+#endif

@@ -1,0 +1,213 @@
+#!/usr/bin/python3
+# Three views: a town and rugged terrain with pointing errors, the DEM against the truth and beside each of its pairs; what is
+# refused; the same bytes for any threads and memory, and after a stop.
+# test_views.py [STEREODEM]     exits 77 without numpy or GDAL for Python
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+try:
+    import numpy as np
+    from osgeo import gdal
+except ImportError:
+    t.skip("no numpy and GDAL for Python")
+import town
+
+gdal.UseExceptions()
+work = t.folder()
+
+
+def at(name):
+    return os.path.join(work, name)
+
+
+def on_grid_of(path, reference, band=1, none=-9999.0):
+    """A band on the cells of the reference; NaN where there is none."""
+    whole = gdal.Open(reference)
+    x, step, _, y, _, _ = whole.GetGeoTransform()
+    bounds = x, y - step * whole.RasterYSize, x + step * whole.RasterXSize, y
+    alone = gdal.Translate("", path, format="MEM", bandList=[band], noData=none)
+    data = gdal.Warp("", alone, format="MEM", outputBounds=bounds, xRes=step, yRes=step, resampleAlg="near", dstNodata=none).ReadAsArray().astype(float)
+    data[data == none] = np.nan
+    return data
+
+
+def figures(dem, truth, inside, gross_m):
+    """NMAD and RMSE (m), gross errors and coverage (%), with the median taken out."""
+    error = (dem - truth)[inside]
+    known = error[np.isfinite(error)]
+    known = known - np.median(known)
+    return (1.4826 * np.median(np.abs(known)), np.sqrt((known ** 2).mean()), 100 * (np.abs(known) > gross_m).mean(), 100 * known.size / inside.sum())
+
+
+def in_place(dem, truth, inside, reach):
+    """The truth at the place of a DEM: its pointing error is as large as that of its left view."""
+    shifts = [(r, c) for r in range(-reach, reach + 1) for c in range(-reach, reach + 1)]
+    return min((np.roll(truth, s, (0, 1)) for s in shifts), key=lambda moved: figures(dem, moved, inside, 1.0)[0])
+
+
+def hold(name, dem, truth_file, inside_of, gross_m, reach):
+    """Print the figures of a DEM of views and of its pairs; it is better than each in all four."""
+    report = json.load(open(dem[:-4] + ".json"))
+    truth = gdal.Open(truth_file).ReadAsArray().astype(float)
+    truth[truth < -9000] = np.nan
+    pairs = [dem + ".views/pair_%d.tif" % (k + 1) for k in range(len(report["pairs"]))]
+    inside = inside_of(pairs, truth)
+    rows = []
+    for path in pairs + [dem]:
+        data = on_grid_of(path, truth_file)
+        rows.append(figures(data, in_place(data, truth, inside, reach), inside, gross_m))
+    for k, row in enumerate(rows):
+        label = "three views" if k == len(pairs) else "pair, base/height %.2f" % report["pairs"][k]["base_height"]
+        print("  %-8s %-24s NMAD %.3f  RMSE %.3f  beyond %g m %.2f %%  coverage %.2f %%" % (name, label, row[0], row[1], gross_m, row[2], row[3]), flush=True)
+    best = [min(r[i] for r in rows[:-1]) for i in range(3)] + [max(r[3] for r in rows[:-1])]
+    for i, what in enumerate(("NMAD", "RMSE", "gross errors")):
+        t.expect(rows[-1][i] < best[i], "%s: %s %.3f, of the best pair %.3f" % (name, what, rows[-1][i], best[i]))
+    t.expect(rows[-1][3] > best[3], "%s: coverage %.2f %%, of the best pair %.2f %%" % (name, rows[-1][3], best[3]))
+    seconds = [p["wall_s"] for p in report["pairs"]]
+    print("  %-8s %.1f s, %.1f times a pair" % (name, report["work"]["wall_s"], report["work"]["wall_s"] / (sum(seconds) / len(seconds))))
+    return report
+
+
+def run(views, out, *options, code=0):
+    done = t.call([t.PROGRAM, "run"] + list(views) + ["-o", out, "--overwrite"] + list(options), quiet=code != 0)
+    t.expect(done.returncode == code, "%s: exit code %d" % (os.path.basename(out), done.returncode)) if done.returncode != code else None
+    return done
+
+
+# ---- a town ----
+random = np.random.default_rng(103)
+height, grey, kind = town.town(3)
+town_views = []
+for k, (ratio, shift) in enumerate(((-0.3, (0.0, 0.0)), (0.0, (1.0, 2.0)), (0.3, (-1.0, -3.0)))):
+    seen = town.look(height, town.moved_cars(grey, kind, random), ratio, random)[0]
+    town_views.append(town.write(at("view%d.tif" % k), town.pixels(seen, random), camera=town.rpc(ratio, shift)))
+truth_file = town.write(at("truth.tif"), height.reshape(town.SIZE, town.SIZE, town.FINE).mean(axis=2), gdal.GDT_Float32)
+town_dem = at("town.tif")
+run(town_views, town_dem, "--tr", "0.5", "--keep-job")
+
+
+def margin(_, truth):
+    inside = np.zeros(truth.shape, bool)
+    inside[80:-80, 80:-80] = True
+    return inside
+
+
+report = hold("town", town_dem, truth_file, margin, 3.0, 3)
+t.expect([p["reference"] for p in report["pairs"]] == [True, False, False] and abs(report["pairs"][0]["base_height"] - 0.6) < 0.01, "the widest pair is the reference")
+shifts = [p["shift_m"] for p in report["pairs"]]
+t.expect(shifts[0][2] == 0 and abs(shifts[0][1] + 1.0) < 0.1 and shifts[1][:2] == shifts[2][:2] == [0, 0],
+         "the reference keeps its height, the others their place: north %.2f m, made -1.00" % shifts[0][1])
+qa = gdal.Open(at("town_qa.tif"))
+names = [qa.GetRasterBand(b).GetDescription() for b in range(1, qa.RasterCount + 1)]
+t.expect(names[:6] == ["score", "ray intersection error", "spread of the heights in the cell", "points in the cell", "mask", "reason"] and
+         names[6:] == ["pairs in the cell"], "bands of a pair, and the number of pairs at the end")
+count, mask, dem = qa.GetRasterBand(7).ReadAsArray(), qa.GetRasterBand(5).ReadAsArray(), gdal.Open(town_dem).ReadAsArray()
+t.expect(((count > 0) == (dem > -9000)).all() and count.max() == 3 and (mask[count > 0] & 1).all(), "heights have one to three pairs")
+shutil.rmtree(town_dem + ".views")
+
+# ---- terrain ----
+for k, (ratio, seed) in enumerate(((0.25, 11), (0.5, 12))):
+    t.simulate(at("sim%d" % k), "--layout", "rpc", "--gsd", "0.7", "--width", "700", "--height", "700", "--relief", "200", "--base", "200", "--base-height", str(ratio),
+               "--seed", "5", "--error-seed", str(seed), "--noise", "5", "--texture", "8", "--pointing-across", "0.8", "--pointing-along", "-1.2")
+terrain_views = [at("sim0/left.tif"), at("sim0/right.tif"), at("sim1/right.tif")]
+run(terrain_views, at("terrain.tif"), "--tr", "1.4", "--keep-job")
+
+
+def common(pairs, truth):
+    inside = np.isfinite(truth)
+    for pair in pairs:
+        seen = on_grid_of(pair[:-4] + "_qa.tif", at("sim0/truth.tif"), 5, 4)
+        inside &= np.isfinite(seen) & ((np.nan_to_num(seen).astype(int) & 4) == 0)
+    inside[:8], inside[-8:], inside[:, :8], inside[:, -8:] = False, False, False, False
+    return inside
+
+
+hold("terrain", at("terrain.tif"), at("sim0/truth.tif"), common, 1.5, 1)
+
+# ---- the same bytes; stop and go on ----
+small = []
+for k, path in enumerate(town_views):  # a part of the town
+    part = at("part%d.tif" % k)
+    gdal.Translate(part, path, srcWin=[100, 100, 300, 300])
+    small.append(part)
+digests = []
+for name, options in (("one", ("--threads", "1", "--memory", "150M")), ("two", ("--threads", "2", "--tile", "96"))):
+    run(small, at(name + ".tif"), "--quiet", *options)
+    digests.append([t.digest(at(name + end)) for end in (".tif", "_qa.tif", "_ortho.tif")])
+t.expect(digests[0] == digests[1] and None not in digests[0], "the same cells for any threads, memory and tiles")
+t.expect(not os.path.exists(at("one.tif.views")), "the folder of the pairs is removed")
+stopped = subprocess.Popen([t.PROGRAM, "run"] + small + ["-o", at("stop.tif"), "--threads", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+since = time.time()
+while not os.path.exists(at("stop.tif.views/pair_1.tif.done")) and stopped.poll() is None and time.time() - since < 60:
+    time.sleep(0.005)
+stopped.send_signal(signal.SIGINT)
+told = stopped.communicate()[1]
+if stopped.returncode == 1:
+    t.expect("kept in " in told and not os.path.exists(at("stop.tif")), "stopped: finished pairs are kept")
+    again = run(small, at("stop.tif"))
+    t.expect("was finished before" in again.stderr, "the next call goes on")
+else:
+    t.expect(stopped.returncode == 0, "finished before it could be stopped")
+t.expect([t.digest(at("stop" + end)) for end in (".tif", "_qa.tif", "_ortho.tif")] == digests[0], "the same cells after a stop")
+t.expect(not [n for n in os.listdir(work) if n.startswith("stop.tif.")], "nothing is left behind")
+
+
+# ---- what is refused ----
+def refused(code, words, *arguments):
+    before = sorted(os.listdir(work))
+    done = t.call([t.PROGRAM] + list(arguments), quiet=True)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("stereodem ") and ": warning: " not in line]
+    t.expect(done.returncode == code and len(lines) == 1 and all(w in lines[0] for w in words) and sorted(os.listdir(work)) == before,
+             "%d, %s" % (done.returncode, lines[-1][:150] if lines else done.stderr[-150:]))
+
+
+a, b, c = small
+out = at("no.tif")
+close = at("close.tif")  # of almost the same place as the first view: no base
+gdal.Translate(close, a)
+far = at("far.tif")
+moved = dict(gdal.Open(a).GetMetadata("RPC"))
+moved["LONG_OFF"] = "%.15g" % (float(moved["LONG_OFF"]) + 1)
+copy = gdal.GetDriverByName("GTiff").CreateCopy(far, gdal.Open(a))
+copy.SetMetadata(moved, "RPC")
+copy = None
+plain = at("plain.tif")
+copy = gdal.GetDriverByName("GTiff").Create(plain, 300, 300, 1)
+copy.GetRasterBand(1).Fill(7)
+copy = None
+refused(2, ["given twice", "expected 3 different views"], "run", a, b, a, "-o", out)
+os.symlink(a, at("link.tif"))
+refused(2, ["given twice"], "run", a, b, at("link.tif"), "-o", out)
+refused(1, ["part1.tif and", "part0.tif alone make a pair", "do not overlap", "give these two"], "run", a, b, far, "-o", out)
+refused(1, ["alone make a pair"], "run", a, far, c, "-o", out)
+refused(1, ["far.tif makes a pair with none of the other 3 views", "leave it out"], "run", a, b, far, c, "-o", out)
+refused(1, ["no two of the 3 views make a pair"], "run", a, far, close, "-o", out)
+refused(1, ["no RPC camera"], "run", a, b, plain, "-o", out)
+refused(1, ["no such file"], "run", a, b, at("nothing.tif"), "-o", out)
+refused(2, ["found 9 views, expected at most 8"], "run", *([a] * 9 + ["-o", out]))
+refused(2, ["--mask-left: is for one pair"], "run", a, b, c, "-o", out, "--mask-left", a)
+refused(2, ["--base-height: is for one pair"], "run", a, b, c, "-o", out, "--base-height", "0.3")
+refused(2, ["--reference: is for one pair"], "run", a, b, c, "-o", out, "--reference", truth_file)
+refused(2, ["part1.tif"], "run", a, b, c, "-o", b, "--overwrite")
+refused(2, ["one.tif"], "run", a, b, c, "-o", at("one.tif"))
+refused(2, ["-o is missing"], "run", a, b, c)
+refused(2, ["plan takes a scene or a pair"], "plan", a, b, c, "-o", at("job"))
+refused(2, ["info takes a scene or a pair"], "info", a, b, c)
+noise = at("noise.tif")  # a view of nothing, with a camera: its pairs fail when they are matched
+copy = gdal.GetDriverByName("GTiff").CreateCopy(noise, gdal.Open(c))
+copy.GetRasterBand(1).WriteArray(np.random.default_rng(9).integers(1, 255, (300, 300)).astype(np.uint8))
+copy = None
+refused(1, ["alone make a pair", "give these two without the others"], "run", a, b, noise, "-o", out)
+scene = os.path.join(t.SOURCE, "sampledata", "AST_L1A_00401012001180005_sim.hdf")
+refused(2, ["an ASTER scene holds both views, give it alone"], "run", scene, a, b, "-o", out)
+t.finish()
