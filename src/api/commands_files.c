@@ -28,6 +28,18 @@ static SdmStatus need_names(SdmContext *ctx, const char *first, const char *seco
                                                 : sdm_fail(ctx, SDM_ERR_USAGE, "a name is missing; give %s", what);
 }
 
+SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int count)
+{
+    SdmStatus st = SDM_OK;
+    if (count < 0 || (count > 0 && !dems))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d names of DEMs%s, expected an array of them", count,
+                        dems ? "" : " at NULL");
+    for (int i = 0; i < count; i++)
+        TRY(need_names(ctx, dems[i], dems[i], "names of DEMs"));
+done:
+    return st;
+}
+
 SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
 {
     SdmStatus st = SDM_OK;
@@ -92,8 +104,7 @@ SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count)
     TRY(sdm_face_begin(ctx, "stack", &call));
     const SdmOptions *const options = &call.face->values.common;
     TRY(need_output(ctx, options->output));
-    for (int i = 0; i < count; i++)
-        TRY(need_names(ctx, dems[i], dems[i], "names of DEMs"));
+    TRY(sdm_face_check_names(ctx, dems, count));
     TRY(sdm_stack_dems(ctx, options, &call.face->values.own.stack, dems, count, &found));
     result = cJSON_CreateObject();
     sdm_result_stack(ctx, options->output, &found.report, result);
