@@ -181,6 +181,9 @@ static void stack_of_arrays(void **state)
     assert_int_equal(sdm_make_stack(ctx, name, 2, &dem), SDM_OK);
     assert_true(sdm_dem_cols(dem) == W / 2 + 1);
     sdm_dem_close(&dem);
+    shape.row_bytes = -4 * W;
+    refused(ctx, sdm_add_raster(ctx, &shape, height[0], &name[2]), "rows of -384 bytes");
+    refused(ctx, sdm_set_raster_mask(ctx, name[0], mask, W), "rows of 96 bytes");
     shape.geotransform[1] = (double)NAN;
     refused(ctx, sdm_add_raster(ctx, &shape, height[0], &name[0]), "geotransform");
     sdm_cancel(ctx);
