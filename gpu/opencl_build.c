@@ -71,7 +71,7 @@ done:
 SdmStatus sdm_cl_build(SdmContext *ctx, const SdmDeviceInfo *info, SdmCl *cl)
 {
     const char *const options =
-        info->exact ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2";
+        info->divides ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2";
     const char *const source = (const char *)sdm_kernels_text;
     char key[KEY_SIZE];
     int32_t code = CL_OK;
