@@ -45,8 +45,9 @@ static void close_device(SdmDevice *d)
     }
     for (int i = 0; i < cl->kernel_count; i++)
         cl->api.ReleaseKernel(cl->kernel[i].kernel);
-    if (cl->program)
-        cl->api.ReleaseProgram(cl->program);
+    for (int i = 0; i < SDM_CL_PROGRAMS; i++)
+        if (cl->program[i])
+            cl->api.ReleaseProgram(cl->program[i]);
     for (int i = 0; i < SDM_QUEUES; i++)
         if (cl->queue[i])
             cl->api.ReleaseCommandQueue(cl->queue[i]);
@@ -74,7 +75,6 @@ static SdmStatus open_device(SdmContext *ctx, SdmDevice *d)
         cl->queue[i] = cl->api.CreateCommandQueue(cl->context, cl->device, CL_QUEUE_PROFILING_ENABLE, &code);
         TRY(check(ctx, d, code, "a queue"));
     }
-    TRY(sdm_cl_build(ctx, &d->info, cl));
 done:
     if (st != SDM_OK)
         close_device(d);
@@ -127,7 +127,9 @@ static SdmStatus fill(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t va
 
 static SdmStatus find_kernel(SdmContext *ctx, SdmDevice *d, const char *name, ClHandle *out)
 {
+    SdmStatus st = SDM_OK;
     SdmCl *const cl = inside(d);
+    ClHandle program = NULL;
     int32_t code = CL_OK;
     for (int i = 0; i < cl->kernel_count; i++)
         if (strcmp(cl->kernel[i].name, name) == 0) {
@@ -136,13 +138,13 @@ static SdmStatus find_kernel(SdmContext *ctx, SdmDevice *d, const char *name, Cl
         }
     if (cl->kernel_count == SDM_MOST_KERNELS || strlen(name) >= sizeof cl->kernel[0].name)
         return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: kernel %s is one too many", d->info.name, name);
-    const ClHandle k = cl->api.CreateKernel(cl->program, name, &code);
-    const SdmStatus st = check(ctx, d, code, name);
-    if (st != SDM_OK)
-        return st;
+    TRY(sdm_cl_program_of(ctx, &d->info, cl, name, &program));
+    const ClHandle k = cl->api.CreateKernel(program, name, &code);
+    TRY(check(ctx, d, code, name));
     snprintf(cl->kernel[cl->kernel_count].name, sizeof cl->kernel[0].name, "%s", name);
     cl->kernel[cl->kernel_count++].kernel = *out = k;
-    return SDM_OK;
+done:
+    return st;
 }
 
 static int32_t set_argument(const SdmCl *cl, ClHandle kernel, uint32_t i, const SdmArg *a)
