@@ -20,6 +20,7 @@ typedef struct SdmCl { /* SdmDevice.inside */
     struct {
         char name[64];
         ClHandle kernel;
+        size_t most_items; /* of a group that the device can run; 0: the kernel has a size of its own */
     } kernel[SDM_MOST_KERNELS];
 } SdmCl;
 
