@@ -28,18 +28,6 @@ static SdmStatus need_names(SdmContext *ctx, const char *first, const char *seco
                                                 : sdm_fail(ctx, SDM_ERR_USAGE, "a name is missing; give %s", what);
 }
 
-SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int count)
-{
-    SdmStatus st = SDM_OK;
-    if (count < 0 || (count > 0 && !dems))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d names of DEMs%s, expected an array of them", count,
-                        dems ? "" : " at NULL");
-    for (int i = 0; i < count; i++)
-        TRY(need_names(ctx, dems[i], dems[i], "names of DEMs"));
-done:
-    return st;
-}
-
 SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
 {
     SdmStatus st = SDM_OK;

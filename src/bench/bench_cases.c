@@ -69,13 +69,21 @@ typedef struct Timings {
 } Timings;
 
 /* Warm up, and choose from its time the number of calls of a timing and the number of timings. */
-static SdmStatus warm_up(SdmBench *b, const SdmBenchCase *c, Timings *t)
+static SdmStatus warm_up(SdmBench *b, SdmBenchCase *c, Timings *t)
 {
     SdmStatus st = SDM_OK;
     double once = 0.0, wall = 0.0;
-    TRY(time_calls(b, c, 1, &once, &t->cpu[0], &wall));
+    t->repeats = 0;
+    st = time_calls(b, c, 1, &once, &t->cpu[0], &wall);
+    if (st == SDM_ERR_MEMORY && c->threads == 0) { /* of a device, which has less than the workload needs */
+        c->missing = "no memory";
+        sdm_log(b->ctx, SDM_LOG_WARNING, 0, "%s is left out: %s", c->name, sdm_error(b->ctx));
+        return SDM_OK;
+    }
+    TRY(st);
     if (isnan(once)) {
         once = wall;
+        c->missing = "no clock";
         sdm_log(b->ctx, SDM_LOG_VERBOSE, 0, "%s: the device's clock stands still", c->name);
     }
     const double fit = SHORTEST_S / fmax(once, 1e-9);
@@ -104,7 +112,7 @@ static SdmStatus time_group(SdmBench *b, int first, int end)
         Timings *const own = &t[i - first];
         const int good = (int)sdm_drop_nan_f64(own->seconds, own->repeats);
         b->cases[i].seconds = good ? sdm_median_f64(own->seconds, good) : (double)NAN;
-        b->cases[i].cpu = sdm_median_f64(own->cpu, own->repeats);
+        b->cases[i].cpu = own->repeats ? sdm_median_f64(own->cpu, own->repeats) : (double)NAN;
         b->cases[i].best = good ? sdm_select_f64(own->seconds, good, 0) : (double)NAN;
     }
 done:

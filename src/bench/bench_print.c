@@ -150,7 +150,7 @@ static void print_table(const SdmBench *b, FILE *to, bool markdown, bool publish
             fill_kernel(b, i, cell);
         }
         if (isnan(c->seconds)) {
-            snprintf(cell[3], CELL_SIZE, "no clock");
+            snprintf(cell[3], CELL_SIZE, "%s", c->missing ? c->missing : "none");
             for (int k = 5; k < t->count; k++)
                 cell[k][0] = '\0';
         }
