@@ -1,7 +1,8 @@
 # Debian packages by CPack: stereodem, libstereodem1, libstereodem-dev, python3-stereodem.  For `cmake --preset package`,
 # whose prefix is /usr; scripts/package makes them.
 # SPDX-License-Identifier: Apache-2.0
-set(SDM_MAINTAINER "stereodem developers <stereodem@packages.debian.org>" CACHE STRING "maintainer of the packages")
+# .invalid is no domain, by RFC 2606: nobody gets what is sent there
+set(SDM_MAINTAINER "stereodem developers <stereodem@stereodem.invalid>" CACHE STRING "maintainer of the packages: Name <address>")
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME stereodem)
 set(CPACK_PACKAGE_VENDOR stereodem)
@@ -48,7 +49,9 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION})"
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libgdal-dev, libproj-dev, libcjson-dev")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.8), python3-numpy, ${library} (>= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
-set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/python3-stereodem/prerm)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/python3-stereodem/postinst
+    ${PROJECT_SOURCE_DIR}/cmake/python3-stereodem/prerm)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/stereodem/prerm)
 file(CONFIGURE OUTPUT shlibs CONTENT "libstereodem ${SDM_ABI} ${library} (>= ${PROJECT_VERSION})\n")
 file(CONFIGURE OUTPUT triggers CONTENT "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/shlibs ${PROJECT_BINARY_DIR}/triggers)

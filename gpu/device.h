@@ -21,7 +21,9 @@ typedef struct SdmDeviceInfo {
     int index; /* among those of the API */
     char name[SDM_NAME_SIZE], platform[SDM_NAME_SIZE], driver[SDM_NAME_SIZE];
     bool is_cpu; /* an OpenCL device that is the processor */
-    bool exact;  /* rounds as the processor does: claimed by a device that is listed, tested when it is opened */
+    bool exact;  /* rounds as the processor does: what a device that is listed claims; of one that is open, what its
+                  * answers to a test show */
+    bool divides; /* OpenCL: claims correctly rounded division and roots, which the program is then built with */
     char differs[32]; /* the first operation that an opened device rounds otherwise; "" */
     bool staged; /* large copies take page-locked memory: not where the device works in the host's memory */
     bool doubles; /* has doubles, rounded as the CPU's: steps that need them (gridding) can run there */

@@ -54,10 +54,9 @@ enum { SDM_MOST_ARGS = 48, SDM_MOST_KERNELS = 128 };
 
 extern const SdmBackEnd sdm_opencl, sdm_cuda;
 
-/* The kernels, embedded when the program was built: OpenCL C (portable.h and the kernel files), and a fatbin
- * of the same. */
-extern const unsigned char sdm_kernels_text[], sdm_kernels_fatbin[];
-extern const size_t sdm_kernels_text_bytes, sdm_kernels_fatbin_bytes;
+/* The kernels, embedded when the program was built, as a fatbin for CUDA.  For OpenCL: opencl_build.c. */
+extern const unsigned char sdm_kernels_fatbin[];
+extern const size_t sdm_kernels_fatbin_bytes;
 
 /* A file of the cache of built programs, $XDG_CACHE_HOME/stereodem or ~/.cache/stereodem.  key: text that
  * tells device, driver, options and source; the whole of it is compared.  *out (sdm_free) is NULL where there

@@ -40,8 +40,9 @@ done:
     return st;
 }
 
-/* Ask an opened device.  info.exact and info.doubles are cleared, and info.differs names the first operation, where it
- * rounds otherwise; SDM_ERR_DEVICE where it does not compute at all. */
+/* Ask an opened device.  info.exact is set where every answer is the processor's, whatever the driver claims; else
+ * info.differs names the first operation.  info.doubles is cleared where those differ.  SDM_ERR_DEVICE where it does not
+ * compute at all. */
 static SdmStatus probe(SdmContext *ctx, SdmDevice *d)
 {
     enum { N = SDM_ANSWER_ITEMS, ALL = SDM_ANSWER_ITEMS * SDM_ANSWERS };
@@ -60,6 +61,7 @@ static SdmStatus probe(SdmContext *ctx, SdmDevice *d)
         have[i] = (double)answer[i];
         want[i] = (double)definition[i];
     }
+    d->info.exact = true;
     TRY(compare(ctx, d, have, want, SDM_ANSWERS, sdm_answer_names, &d->info.exact));
     if (!d->info.doubles)
         goto done;

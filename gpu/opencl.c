@@ -45,8 +45,9 @@ static void close_device(SdmDevice *d)
     }
     for (int i = 0; i < cl->kernel_count; i++)
         cl->api.ReleaseKernel(cl->kernel[i].kernel);
-    if (cl->program)
-        cl->api.ReleaseProgram(cl->program);
+    for (int i = 0; i < SDM_CL_PROGRAMS; i++)
+        if (cl->program[i])
+            cl->api.ReleaseProgram(cl->program[i]);
     for (int i = 0; i < SDM_QUEUES; i++)
         if (cl->queue[i])
             cl->api.ReleaseCommandQueue(cl->queue[i]);
@@ -74,7 +75,6 @@ static SdmStatus open_device(SdmContext *ctx, SdmDevice *d)
         cl->queue[i] = cl->api.CreateCommandQueue(cl->context, cl->device, CL_QUEUE_PROFILING_ENABLE, &code);
         TRY(check(ctx, d, code, "a queue"));
     }
-    TRY(sdm_cl_build(ctx, &d->info, cl));
 done:
     if (st != SDM_OK)
         close_device(d);
@@ -125,24 +125,51 @@ static SdmStatus fill(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t va
                  "filling memory");
 }
 
-static SdmStatus find_kernel(SdmContext *ctx, SdmDevice *d, const char *name, ClHandle *out)
+/* Work items that a group of a kernel can have: fewer than the device's most where it takes many registers.  0: the kernel
+ * has a size of its own, or the driver does not say. */
+static size_t most_items(const SdmCl *cl, ClHandle kernel)
 {
+    size_t own[3] = {0, 0, 0}, most = 0;
+    if (cl->api.GetKernelWorkGroupInfo(kernel, cl->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof own, own, NULL) != CL_OK ||
+        own[0] > 0 ||
+        cl->api.GetKernelWorkGroupInfo(kernel, cl->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL) != CL_OK)
+        return 0;
+    return most;
+}
+
+/* Halve groups that are too large, rows of items before columns, and launch twice as many. */
+static void fit_groups(size_t most, size_t size[3], size_t count[3])
+{
+    while (most > 0 && size[0] * size[1] * size[2] > most) {
+        const int k = size[2] > 1 ? 2 : size[1] > 1 ? 1 : 0;
+        const size_t items = size[k] * count[k];
+        size[k] = (size[k] + 1) / 2;
+        count[k] = (items + size[k] - 1) / size[k];
+    }
+}
+
+static SdmStatus find_kernel(SdmContext *ctx, SdmDevice *d, const char *name, int *out)
+{
+    SdmStatus st = SDM_OK;
     SdmCl *const cl = inside(d);
+    ClHandle program = NULL;
     int32_t code = CL_OK;
     for (int i = 0; i < cl->kernel_count; i++)
         if (strcmp(cl->kernel[i].name, name) == 0) {
-            *out = cl->kernel[i].kernel;
+            *out = i;
             return SDM_OK;
         }
     if (cl->kernel_count == SDM_MOST_KERNELS || strlen(name) >= sizeof cl->kernel[0].name)
         return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: kernel %s is one too many", d->info.name, name);
-    const ClHandle k = cl->api.CreateKernel(cl->program, name, &code);
-    const SdmStatus st = check(ctx, d, code, name);
-    if (st != SDM_OK)
-        return st;
-    snprintf(cl->kernel[cl->kernel_count].name, sizeof cl->kernel[0].name, "%s", name);
-    cl->kernel[cl->kernel_count++].kernel = *out = k;
-    return SDM_OK;
+    TRY(sdm_cl_program_of(ctx, &d->info, cl, name, &program));
+    const ClHandle k = cl->api.CreateKernel(program, name, &code);
+    TRY(check(ctx, d, code, name));
+    *out = cl->kernel_count++;
+    snprintf(cl->kernel[*out].name, sizeof cl->kernel[0].name, "%s", name);
+    cl->kernel[*out].kernel = k;
+    cl->kernel[*out].most_items = most_items(cl, k);
+done:
+    return st;
 }
 
 static int32_t set_argument(const SdmCl *cl, ClHandle kernel, uint32_t i, const SdmArg *a)
@@ -175,15 +202,20 @@ static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *na
 {
     SdmStatus st = SDM_OK;
     SdmCl *const cl = inside(d);
-    ClHandle kernel = NULL, event = NULL;
-    size_t items[3], size[3];
-    TRY(find_kernel(ctx, d, name, &kernel));
+    ClHandle event = NULL;
+    int number = 0;
+    size_t items[3], size[3], count[3];
+    TRY(find_kernel(ctx, d, name, &number));
+    const ClHandle kernel = cl->kernel[number].kernel;
     for (int i = 0; i < arg_count; i++)
         TRY(check(ctx, d, set_argument(cl, kernel, (uint32_t)i, &args[i]), name));
     for (int k = 0; k < 3; k++) {
         size[k] = (size_t)group[k];
-        items[k] = (size_t)group[k] * (size_t)groups[k];
+        count[k] = (size_t)groups[k];
     }
+    fit_groups(cl->kernel[number].most_items, size, count);
+    for (int k = 0; k < 3; k++)
+        items[k] = size[k] * count[k];
     TRY(check(ctx, d,
               cl->api.EnqueueNDRangeKernel(cl->queue[queue], kernel, 3, NULL, items, size, 0, NULL, &event),
               name));

@@ -6,9 +6,12 @@
 #include "device_inside.h"
 #include "opencl_api.h"
 
+enum { SDM_CL_PROGRAMS = 9 };
+
 typedef struct SdmCl { /* SdmDevice.inside */
     SdmClApi api;
-    ClHandle platform, device, context, program, queue[SDM_QUEUES];
+    ClHandle platform, device, context, queue[SDM_QUEUES];
+    ClHandle program[SDM_CL_PROGRAMS]; /* NULL: not built yet */
     struct { /* events of launches, for the time */
         ClHandle first[SDM_STRETCHES], last[SDM_STRETCHES];
         int stretch;
@@ -17,6 +20,7 @@ typedef struct SdmCl { /* SdmDevice.inside */
     struct {
         char name[64];
         ClHandle kernel;
+        size_t most_items; /* of a group that the device can run; 0: the kernel has a size of its own */
     } kernel[SDM_MOST_KERNELS];
 } SdmCl;
 
@@ -26,7 +30,8 @@ const char *sdm_cl_error(int32_t code);
 /* Device number `index` of all platforms. */
 bool sdm_cl_find(const SdmClApi *api, int index, ClHandle *platform, ClHandle *device);
 int sdm_cl_list(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE]);
-/* cl->program from the cache or from the source. */
-SdmStatus sdm_cl_build(SdmContext *ctx, const SdmDeviceInfo *info, SdmCl *cl);
+/* The program that has a kernel, from the cache or from its source where it is asked for first.  Drivers take seconds for
+ * all kernels, and a run needs a third of them. */
+SdmStatus sdm_cl_program_of(SdmContext *ctx, const SdmDeviceInfo *info, SdmCl *cl, const char *kernel, ClHandle *out);
 
 #endif

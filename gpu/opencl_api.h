@@ -45,6 +45,8 @@ enum {
     CL_PROGRAM_BINARY_SIZES = 0x1165,
     CL_PROGRAM_BINARIES = 0x1166,
     CL_PROGRAM_BUILD_LOG = 0x1183,
+    CL_KERNEL_WORK_GROUP_SIZE = 0x11B0,
+    CL_KERNEL_COMPILE_WORK_GROUP_SIZE = 0x11B1,
     CL_PROFILING_COMMAND_START = 0x1282,
     CL_PROFILING_COMMAND_END = 0x1283
 };
@@ -79,6 +81,7 @@ enum {
     F(int32_t, ReleaseProgram, (ClHandle))                                                                   \
     F(ClHandle, CreateKernel, (ClHandle, const char *, int32_t *))                                           \
     F(int32_t, ReleaseKernel, (ClHandle))                                                                    \
+    F(int32_t, GetKernelWorkGroupInfo, (ClHandle, ClHandle, uint32_t, size_t, void *, size_t *))             \
     F(int32_t, SetKernelArg, (ClHandle, uint32_t, size_t, const void *))                                     \
     F(ClHandle, CreateBuffer, (ClHandle, ClBits, size_t, void *, int32_t *))                                 \
     F(int32_t, ReleaseMemObject, (ClHandle))                                                                 \

@@ -102,7 +102,9 @@ static void describe(const SdmClApi *api, ClHandle platform, ClHandle device, in
         out->platform[0] = '\0';
     snprintf(out->driver, sizeof out->driver, "%.90s, %.30s", version, driver);
     out->is_cpu = ask_number(api, device, CL_DEVICE_TYPE, sizeof(ClBits)) & CL_DEVICE_TYPE_CPU;
-    out->exact = (ask_number(api, device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof(ClBits)) & exact) == exact;
+    const uint64_t single = ask_number(api, device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof(ClBits));
+    out->exact = (single & exact) == exact;
+    out->divides = single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
     out->doubles = has_doubles(api, device);
     out->staged = !out->is_cpu && !ask_number(api, device, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(uint32_t));
     out->memory_bytes = (int64_t)ask_number(api, device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(uint64_t));

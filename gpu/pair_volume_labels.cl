@@ -71,8 +71,10 @@ FUNCTION void add_costs(GLOBAL const uint4 *pixel, long row, int x, int w, int w
     for (int i = 0; i < window; i++) {
         uint v[8];
         unpack_costs(pixel[row + clamp_index(x - window / 2 + i, w)], v);
-        UNROLL for (int j = 0; j < 16; j++)
-            sum[j] += sign * (j % 2 ? v[j / 2] >> 16 : v[j / 2] & 0xffffu);
+        UNROLL for (int j = 0; j < 8; j++) {
+            sum[2 * j] += sign * (v[j] & 0xffffu);
+            sum[2 * j + 1] += sign * (v[j] >> 16);
+        }
     }
 }
 
@@ -84,9 +86,7 @@ label_windows(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const 
     const int x = GROUP(0) * 64 + ITEM(0), y0 = GROUP(1) * rows, b = GROUP(2), blocks = (labels + 15) / 16;
     const int y1 = y0 + rows < h ? y0 + rows : h, before = window / 2;
     uint sum[16];
-    if (x >= w)
-        return;
-    for (int i = 0; i < 16; i++)
+    UNROLL for (int i = 0; i < 16; i++)
         sum[i] = 0u;
     for (int y = y0 - before; y < y0 - before + window - 1; y++)
         add_costs(pixel, block_at(clamp_index(y, h), b, 0, w, blocks), x, w, window, 1u, sum);
@@ -97,8 +97,10 @@ label_windows(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const 
                   sum);
         UNROLL for (int i = 0; i < 16; i++)
             c[i] = sum[i] >> shift;
-        mark_missing(&p, x, 16 * b, c);
-        store_costs(cost + block_at(y, b, x, w, blocks), 16 * b, labels, c);
+        if (x < w) {
+            mark_missing(&p, x, 16 * b, c);
+            store_costs(cost + block_at(y, b, x, w, blocks), 16 * b, labels, c);
+        }
         add_costs(pixel, block_at(clamp_index(y - before, h), b, 0, w, blocks), x, w, window, 0u - 1u, sum);
     }
 }

@@ -82,8 +82,8 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define HAVE_DOUBLES 1
 #define AS_DOUBLE(v) as_double(v)
 #endif
-#define UNROLL
-#define NO_UNROLL
+#define UNROLL _Pragma("unroll") /* arrays that are indexed by the loops stay in registers */
+#define NO_UNROLL _Pragma("nounroll")
 #endif
 
 #define PLACE(k) (GROUP(k) * ITEMS(k) + ITEM(k)) /* of an item among all */

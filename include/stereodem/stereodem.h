@@ -250,6 +250,19 @@ typedef struct SdmRasterShape {
  *  @return SDM_OK, SDM_ERR_USAGE (shape or CRS), SDM_ERR_MEMORY */
 SDM_API SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const void *samples, const char **name);
 
+/** Say what the heights of a raster in memory are above, where its CRS does not.
+ *  @param name  of sdm_add_raster()
+ *  @param datum  "ellipsoid", "egm96" or "egm2008"
+ *  @return SDM_OK, SDM_ERR_USAGE (no such raster or datum), SDM_ERR_MEMORY */
+SDM_API SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char *datum);
+
+/** Give a DEM in memory the bits of its QA mask, as ::SDM_LAYER_MASK has them: "stack" takes heights that are filled in
+ *  only where no DEM has a measured one.
+ *  @param name  of sdm_add_raster()
+ *  @param mask  height x width of the raster, copied
+ *  @return SDM_OK, SDM_ERR_USAGE (no such raster), SDM_ERR_MEMORY */
+SDM_API SdmStatus sdm_set_raster_mask(SdmContext *ctx, const char *name, const uint16_t *mask, int64_t row_bytes);
+
 /* ---- a DEM in memory ---- */
 
 /** A DEM in memory; to be closed before its context. */
@@ -272,6 +285,13 @@ typedef enum SdmDemLayer {
  *  @param[out] out  the caller's, for sdm_dem_close(); NULL after a failure */
 SDM_API SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, SdmDem **out);
 
+/** "stack": combine DEMs of one place, and those of the option list, in memory; writes no file.  The option output is not
+ *  needed.  Heights are those that sdm_stack() writes.  The layers are ::SDM_LAYER_HEIGHT, ::SDM_LAYER_SPREAD (NMAD of the
+ *  heights in a cell, metres), ::SDM_LAYER_COUNT (DEMs) and ::SDM_LAYER_MASK.
+ *  @param dems  @p count names, of files or of sdm_add_raster()
+ *  @param[out] out  the caller's, for sdm_dem_close(); NULL after a failure */
+SDM_API SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int count, SdmDem **out);
+
 /** @return columns of the DEM */
 SDM_API int64_t sdm_dem_cols(const SdmDem *dem);
 /** @return rows of the DEM */
@@ -280,9 +300,11 @@ SDM_API int64_t sdm_dem_rows(const SdmDem *dem);
 SDM_API void sdm_dem_geotransform(const SdmDem *dem, double out[6]);
 /** @return the horizontal CRS as WKT, axes in the order x, y; owned by @p dem */
 SDM_API const char *sdm_dem_crs(const SdmDem *dem);
+/** @return what the heights are above: "ellipsoid", "egm96" or "egm2008"; "" for a stack of DEMs that do not say */
+SDM_API const char *sdm_dem_vertical(const SdmDem *dem);
 /** Copy a layer.
  *  @param[out] cells  rows x cols of the layer's type, the caller's
- *  @return SDM_OK, SDM_ERR_USAGE (no such layer) */
+ *  @return SDM_OK, SDM_ERR_USAGE (the DEM has no such layer) */
 SDM_API SdmStatus sdm_dem_read(SdmContext *ctx, const SdmDem *dem, SdmDemLayer layer, void *cells, int64_t row_bytes);
 /** Free the DEM and set *dem to NULL.  Accepts NULL and pointer to NULL. */
 SDM_API void sdm_dem_close(SdmDem **dem);

@@ -5,10 +5,12 @@
     dem = stereodem.run("left.tif", "right.tif", cost="census")           # in memory: dem.height is an array
     stereodem.run("AST_L1A.hdf", output="dem.tif", vertical="egm96")      # files, as the program writes them
     errors = stereodem.compare("dem.tif", "reference.tif")["aligned"]
+    median = stereodem.stack([dem, "other.tif"]).height
 
 Keyword arguments are the options of the program, without the dashes in front: ``stereodem run --help`` and
-:func:`options` list them.  A switch is True or False, an option of the kind NAME=VALUE takes a mapping or a sequence of
-such texts, and None means that the option is not given.
+:func:`options` list them; one that is a word of Python gets an underscore at its end (``class_``).  A switch is True or
+False, an option of the kind NAME=VALUE takes a mapping or a sequence of such texts, and None means that the option is not
+given.
 
 Functions may be called from several threads at once.  Every failure raises :class:`Error` with one sentence.  Log lines
 go to the logger ``stereodem`` of :mod:`logging`, unless ``log`` is given.
@@ -17,12 +19,13 @@ go to the logger ``stereodem`` of :mod:`logging`, unless ``log`` is given.
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import logging
 import os
 import threading
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +34,12 @@ from . import _library
 from ._library import lib
 
 Path = Union[str, "os.PathLike[str]"]
-Option = Union[str, bool, int, float, "os.PathLike[str]", Mapping[str, object], Sequence[str], None]
+Option = Union[str, bool, int, float, "np.generic", "os.PathLike[str]", Mapping[str, object], Sequence[str], None]
 Progress = Callable[[float, int, str], None]
 Cancel = Union[Callable[[], bool], threading.Event]
 Log = Callable[[int, str], None]
 Result = Dict[str, Any]
+Transform = Tuple[float, float, float, float, float, float]
 
 __version__: str = lib.sdm_version().decode()
 
@@ -90,11 +94,14 @@ class RPC:
         out = _library.Rpc()
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
-            if name.endswith(("_num", "_den")):
-                if len(value) != 20:
-                    raise Error("RPC: %s has %d coefficients, expected 20" % (name, len(value)), "usage")
-                value = (ctypes.c_double * 20)(*value)
-            setattr(out, name, value)
+            count = 20 if name.endswith(("_num", "_den")) else 1
+            try:
+                numbers = np.asarray(value, dtype=np.float64).reshape(-1)
+            except (TypeError, ValueError):
+                raise Error("RPC: %s is %.80r, expected numbers" % (name, value), "usage") from None
+            if len(numbers) != count:
+                raise Error("RPC: %s has %d numbers, expected %d" % (name, len(numbers), count), "usage")
+            setattr(out, name, (ctypes.c_double * 20)(*numbers) if count > 1 else float(numbers[0]))
         return out
 
 
@@ -103,7 +110,7 @@ class Image:
     """An image in memory.
 
     :param samples: rows x columns of uint8, uint16, int16 or float32; used where it lies while its rows have no gaps
-        between samples
+        between samples.  What a masked array masks is not used
     :param rpc: the camera; not needed by :func:`match`
     :param nodata: samples of this value are no data.  Without it, unsigned samples of 0 are; NaN always is
     :param mask: rows x columns, 0 or False where a pixel shall not be used
@@ -123,12 +130,14 @@ class Raster:
     :param transform: GDAL's geotransform
     :param crs: anything that GDAL understands
     :param nodata: samples of this value are no data; NaN always is
+    :param vertical: what heights are above, "ellipsoid", "egm96" or "egm2008", where the CRS does not say
     """
 
     samples: npt.NDArray[Any]
     transform: Sequence[float]
     crs: str
     nodata: Optional[float] = None
+    vertical: Optional[str] = None
 
 
 @dataclass
@@ -144,6 +153,7 @@ class Dem:
     :ivar mask: bits of the QA mask
     :ivar transform: GDAL's geotransform
     :ivar crs: horizontal CRS as WKT
+    :ivar vertical: "ellipsoid", "egm96" or "egm2008"
     :ivar result: stage times and memory
     """
 
@@ -154,35 +164,68 @@ class Dem:
     ortho: npt.NDArray[np.float32]
     count: npt.NDArray[np.uint16]
     mask: npt.NDArray[np.uint16]
-    transform: Tuple[float, float, float, float, float, float]
+    transform: Transform
     crs: str
+    vertical: str
     result: Result
 
 
-_LAYERS = (("height", np.float32), ("score", np.float32), ("ray_error", np.float32), ("spread", np.float32),
-           ("ortho", np.float32), ("count", np.uint16), ("mask", np.uint16))
+@dataclass
+class Stack:
+    """Several DEMs as one, in memory; every array is rows x columns, the first row is the northernmost.
+
+    :ivar height: median of the DEMs, metres above the datum of the option ``vertical``; NaN = none
+    :ivar nmad: NMAD of the heights in a cell, metres; NaN where there is one
+    :ivar count: DEMs that have a height
+    :ivar mask: bits of the QA mask
+    :ivar transform: GDAL's geotransform
+    :ivar crs: horizontal CRS as WKT
+    :ivar vertical: "ellipsoid", "egm96", "egm2008", or "" where the DEMs do not say
+    :ivar result: "dems" with the shift and the NMAD of each, memory
+    """
+
+    height: npt.NDArray[np.float32]
+    nmad: npt.NDArray[np.float32]
+    count: npt.NDArray[np.uint16]
+    mask: npt.NDArray[np.uint16]
+    transform: Transform
+    crs: str
+    vertical: str
+    result: Result
 
 
-def _text(value: Option) -> str:
-    if isinstance(value, bool):
+Source = Union[Path, Image]
+Heights = Union[Path, Raster, Dem, Stack]
+
+# name, number in the library, type
+_LAYERS = (("height", 0, np.float32), ("score", 1, np.float32), ("ray_error", 2, np.float32), ("spread", 3, np.float32),
+           ("ortho", 4, np.float32), ("count", 5, np.uint16), ("mask", 6, np.uint16))
+_STACK_LAYERS = (("height", 0, np.float32), ("nmad", 3, np.float32), ("count", 5, np.uint16), ("mask", 6, np.uint16))
+
+
+def _text(value: object) -> str:
+    if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, float):
-        return repr(value)
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value)) if isinstance(value, float) else str(value)
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return os.fsdecode(value)
     return str(value)
 
 
-def _entries(value: Option) -> List[str]:
-    if isinstance(value, Mapping):
-        return ["%s=%s" % item for item in value.items()]
-    if isinstance(value, (list, tuple)):
-        return [_text(item) for item in value]
-    return [_text(value)]
+def _bytes(text: Union[str, bytes, "os.PathLike[str]"], what: str) -> bytes:
+    """Text for the library, whose texts end at the first zero byte."""
+    try:
+        found = os.fsencode(text)
+    except (TypeError, UnicodeEncodeError):
+        raise Error("%s: found %.80r, expected a name of a file" % (what, text), "usage") from None
+    if b"\0" in found:
+        raise Error("%s: found %.80r, expected a text without zero bytes" % (what, text), "usage")
+    return found
 
 
-def _name(path: Optional[Path]) -> Optional[bytes]:
-    return None if path is None else os.fsencode(path)
+def _name(path: Optional[Path], what: str) -> Optional[bytes]:
+    return None if path is None else _bytes(path, what)
 
 
 class _Context:
@@ -197,8 +240,7 @@ class _Context:
         try:
             self.check(status)
             for name, value in options.items():
-                for entry in _entries(value) if value is not None else ():
-                    self.check(lib.sdm_set(self.handle, name.encode(), os.fsencode(entry)))
+                self.set(name.rstrip("_"), value)
             self.listen(progress, cancel, log)
         except BaseException:
             self.close()
@@ -213,6 +255,26 @@ class _Context:
     def close(self) -> None:
         lib.sdm_context_close(ctypes.byref(self.handle))
 
+    def set(self, name: str, value: Option) -> None:
+        """Give an option its value, or each entry of one that takes several."""
+        if isinstance(value, Mapping):
+            entries = ["%s=%s" % (key, _text(entry)) for key, entry in value.items()]
+        elif isinstance(value, (list, tuple, set, np.ndarray)):
+            entries = [_text(entry) for entry in value]
+        else:
+            entries = [] if value is None else [_text(value)]
+        if (isinstance(value, (Mapping, list, tuple, set, np.ndarray)) and
+                any(o["name"] == name.replace("-", "_") and o["type"] != "pairs" for o in self.options())):
+            raise Error("%s: found %.80r, expected one value" % (name, value), "usage")
+        for entry in entries:
+            self.check(lib.sdm_set(self.handle, _bytes(name, "name of an option"), _bytes(entry, name)))
+
+    def options(self) -> List[Dict[str, Any]]:
+        text = ctypes.c_char_p()
+        self.check(lib.sdm_options_json(self.handle, ctypes.byref(text)))
+        found: List[Dict[str, Any]] = json.loads((text.value or b"[]").decode())
+        return found
+
     def check(self, status: int) -> None:
         """Raise what the call's functions raised, or the failure of the call."""
         if self.raised is not None:
@@ -222,61 +284,100 @@ class _Context:
             sentence = lib.sdm_error(self.handle).decode(errors="replace") if self.handle else "out of memory"
             raise Error(sentence, _STATUS[status])
 
-    def guarded(self, function: Callable[[], Any]) -> Any:
-        """Call a function of the user; what it raises ends the work and is raised then."""
+    def fail(self, error: BaseException) -> None:
+        if self.raised is None:
+            self.raised = error
+        lib.sdm_cancel(self.handle)
+
+    def receive(self, function: Callable[..., object], count: int) -> Generator[int, Any, None]:
+        """Hand what is sent to a function of the caller, ``count`` arguments a call; yields what it answers.
+
+        Python runs handlers of signals (Ctrl-C) where a function is entered, and what they raise in a callback's first line
+        nobody can catch.  A generator is entered inside its try.
+        """
+        answer = 0
         try:
-            return function()
+            while True:
+                arguments: List[Any] = []
+                while len(arguments) < count:
+                    arguments.append((yield answer))
+                answer = int(bool(function(*arguments)))
+        except GeneratorExit:
+            return
         except BaseException as error:  # pylint: disable=broad-except
-            if self.raised is None:
-                self.raised = error
-            lib.sdm_cancel(self.handle)
-            return None
+            self.fail(error)
+        while True:
+            try:
+                while True:
+                    yield 1
+            except GeneratorExit:
+                return
+            except BaseException:  # pylint: disable=broad-except
+                pass               # the first one is raised
 
     def listen(self, progress: Optional[Progress], cancel: Optional[Cancel], log: Optional[Log]) -> None:
         logger = logging.getLogger("stereodem")
         tell = log or (lambda level, text: logger.log(level, "%s", text))
-        asked = cancel.is_set if isinstance(cancel, threading.Event) else cancel
+        asked = cancel if cancel is None or callable(cancel) else cancel.is_set
 
-        def on_log(_user: Any, level: int, _stage: int, text: bytes) -> None:
-            self.guarded(lambda: tell(_LEVELS[level], text.decode(errors="replace")))
+        def on_log(_user: None, level: int, _stage: int, text: bytes) -> None:
+            tell(_LEVELS[level], text.decode(errors="replace"))
 
-        def on_progress(_user: Any, stage: int, done: float, what: bytes) -> None:
-            if progress is not None:
-                show = progress
-                self.guarded(lambda: show(done, stage, what.decode(errors="replace")))
+        def on_progress(_user: None, stage: int, done: float, what: bytes) -> None:
+            assert progress is not None
+            progress(done, stage, what.decode(errors="replace"))
 
-        def on_cancel(_user: Any) -> int:  # also where Python notices Ctrl-C
-            return int(bool(self.guarded(asked or (lambda: False))))
+        def callback(kind: Any, function: Callable[..., object], count: int) -> Any:
+            generator = self.receive(function, count)
+            next(generator)
+            one = functools.partial(next, generator)  # neither these nor max() is written in Python
+            made = kind(one if count == 1 else functools.partial(max, key=generator.send))
+            self.kept.append(made)
+            return made
 
-        calls = (_library.LOG(on_log), _library.PROGRESS(on_progress), _library.CANCEL(on_cancel))
-        self.kept.extend(calls)
-        lib.sdm_set_log(self.handle, calls[0], None)
-        lib.sdm_set_progress(self.handle, calls[1], None)
-        lib.sdm_set_cancel(self.handle, calls[2], None)
+        lib.sdm_set_log(self.handle, callback(_library.LOG, on_log, 4), None)
+        lib.sdm_set_cancel(self.handle, callback(_library.CANCEL, lambda _user: asked and asked(), 1), None)
+        if progress is not None:
+            lib.sdm_set_progress(self.handle, callback(_library.PROGRESS, on_progress, 4), None)
 
     def result(self) -> Result:
         found: Result = json.loads(lib.sdm_result_json(self.handle).decode(errors="replace"))
         return found
 
-    def name(self, source: Union[Path, Raster, Dem]) -> bytes:
+    def name(self, source: Heights, what: str) -> bytes:
         """The name of a file, or one for what is in memory."""
-        if isinstance(source, Dem):
-            source = Raster(source.height, source.transform, source.crs, None)
-        if not isinstance(source, Raster):
-            return os.fsencode(source)
-        samples = _rows(np.asarray(source.samples), "raster in memory")
+        if isinstance(source, Raster):
+            return self.add(source)
+        if not isinstance(source, (Dem, Stack)):
+            return _bytes(source, what)
+        name = self.add(Raster(source.height, source.transform, source.crs, None, source.vertical or None))
+        mask = np.ascontiguousarray(source.mask, dtype=np.uint16)
+        if mask.shape != np.shape(source.height):
+            raise Error("%s: its mask is %s, its heights %s" % (what, mask.shape, np.shape(source.height)), "usage")
+        self.check(lib.sdm_set_raster_mask(self.handle, name, mask.ctypes.data, 0))
+        return name
+
+    def add(self, source: Raster) -> bytes:
+        """Copy a raster to the library; its name there."""
+        samples = _rows(_without_mask(source), "raster in memory")
+        if len(source.transform) != 6:
+            raise Error("raster in memory: a geotransform of %d numbers, expected 6" % len(source.transform), "usage")
         shape = _library.RasterShape(_sample_type(samples, "raster in memory"), samples.shape[1], samples.shape[0],
                                      samples.strides[0] if samples.shape[0] > 1 else 0,
-                                     (ctypes.c_double * 6)(*source.transform), source.crs.encode(),
+                                     (ctypes.c_double * 6)(*source.transform), _bytes(source.crs, "crs"),
                                      float("nan") if source.nodata is None else source.nodata)
         found = ctypes.c_char_p()
         self.check(lib.sdm_add_raster(self.handle, ctypes.byref(shape), samples.ctypes.data, ctypes.byref(found)))
-        return found.value or b""
+        name = found.value or b""
+        if source.vertical is not None:
+            self.check(lib.sdm_set_raster_vertical(self.handle, name, _bytes(source.vertical, "vertical")))
+        return name
 
     def take(self, side: int, image: Image) -> None:
         """Give the view its image, mask and camera."""
         which = ("left", "right")[side]
         samples = _rows(np.asarray(image.samples), which + " image")
+        hidden = np.asarray(image.samples.mask) if isinstance(image.samples, np.ma.MaskedArray) else None
         kind = _sample_type(samples, which + " image")
         rows, cols = samples.shape
         self.kept.append(samples)
@@ -284,10 +385,11 @@ class _Context:
                                      samples.strides[0] if rows > 1 else 0))
         if image.nodata is not None:
             self.check(lib.sdm_set_image_nodata(self.handle, side, image.nodata))
-        if image.mask is not None:
-            mask = np.ascontiguousarray(np.asarray(image.mask) != 0, dtype=np.uint8)
+        if image.mask is not None or hidden is not None:
+            mask = np.ones(samples.shape, np.uint8) if image.mask is None else np.asarray(image.mask) != 0
             if mask.shape != samples.shape:
                 raise Error("%s image: its mask is %s, the image %s" % (which, mask.shape, samples.shape), "usage")
+            mask = np.ascontiguousarray(mask if hidden is None else np.where(hidden, 0, mask), dtype=np.uint8)
             self.kept.append(mask)
             self.check(lib.sdm_set_image_mask(self.handle, side, mask.ctypes.data, 0))
         if image.rpc is not None:
@@ -296,7 +398,8 @@ class _Context:
 
 def _sample_type(samples: npt.NDArray[Any], what: str) -> int:
     if samples.dtype not in _SAMPLES:
-        raise Error("%s: samples are %s, expected uint8, uint16, int16 or float32" % (what, samples.dtype), "usage")
+        raise Error("%s: samples are %s, expected uint8, uint16, int16 or float32; convert them with astype()" % (
+            what, samples.dtype), "usage")
     return _SAMPLES[samples.dtype]
 
 
@@ -309,7 +412,16 @@ def _rows(samples: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
     return samples if side_by_side else np.ascontiguousarray(samples, dtype=samples.dtype.newbyteorder("="))
 
 
-Source = Union[Path, Image]
+def _without_mask(raster: Raster) -> npt.NDArray[Any]:
+    """The samples; no data where a masked array masks them."""
+    if not isinstance(raster.samples, np.ma.MaskedArray):
+        return np.asarray(raster.samples)
+    if raster.nodata is None and raster.samples.dtype.kind != "f":
+        raise Error("raster in memory: a masked array of %s without nodata; give a value that stands for no data" %
+                    raster.samples.dtype, "usage")
+    samples = np.asarray(raster.samples)
+    nodata = np.nan if raster.nodata is None else raster.nodata
+    return np.where(np.asarray(raster.samples.mask), np.asarray(nodata, samples.dtype), samples)
 
 
 def _sources(context: _Context, left: Source, right: Optional[Source]) -> Tuple[Optional[bytes], Optional[bytes]]:
@@ -320,19 +432,20 @@ def _sources(context: _Context, left: Source, right: Optional[Source]) -> Tuple[
         return None, None
     if isinstance(left, Image) or isinstance(right, Image):
         raise Error("one view is in memory, the other is not; give two of a kind", "usage")
-    return _name(left), _name(right)
+    return _name(left, "left image"), _name(right, "right image")
 
 
-def _read_dem(context: _Context, dem: ctypes.c_void_p) -> Dem:
+def _read_dem(context: _Context, dem: ctypes.c_void_p, layers: Sequence[Tuple[str, int, Any]]) -> Dict[str, Any]:
+    """Layers, place and result of a DEM, by name."""
     rows, cols = lib.sdm_dem_rows(dem), lib.sdm_dem_cols(dem)
     transform = (ctypes.c_double * 6)()
     lib.sdm_dem_geotransform(dem, transform)
-    layers: Dict[str, Any] = {}
-    for number, (name, kind) in enumerate(_LAYERS):
-        layers[name] = np.empty((rows, cols), dtype=kind)
-        context.check(lib.sdm_dem_read(context.handle, dem, number, layers[name].ctypes.data, 0))
-    x, width, skew_x, y, skew_y, height = transform
-    return Dem(transform=(x, width, skew_x, y, skew_y, height), crs=lib.sdm_dem_crs(dem).decode(), result=context.result(), **layers)
+    found: Dict[str, Any] = {"transform": tuple(transform), "crs": lib.sdm_dem_crs(dem).decode(),
+                             "vertical": lib.sdm_dem_vertical(dem).decode(), "result": context.result()}
+    for name, number, kind in layers:
+        found[name] = np.empty((rows, cols), dtype=kind)
+        context.check(lib.sdm_dem_read(context.handle, dem, number, found[name].ctypes.data, 0))
+    return found
 
 
 def _run_views(context: _Context, views: Tuple[Any, ...], output: Optional[Path]) -> Result:
@@ -380,7 +493,7 @@ def run(left: Source, right: Optional[Source] = None, *more: Path, output: Optio
         dem = ctypes.c_void_p()
         try:
             context.check(lib.sdm_make_dem(context.handle, *names, ctypes.byref(dem)))
-            return _read_dem(context, dem)
+            return Dem(**_read_dem(context, dem, _LAYERS))
         finally:
             lib.sdm_dem_close(ctypes.byref(dem))
 
@@ -395,32 +508,51 @@ def info(left: Source, right: Optional[Source] = None, *, log: Optional[Log] = N
         return context.result()
 
 
-def compare(dem: Union[Path, Raster, Dem], reference: Union[Path, Raster, Dem], *, progress: Optional[Progress] = None, cancel: Optional[Cancel] = None,
+def compare(dem: Heights, reference: Heights, *, progress: Optional[Progress] = None, cancel: Optional[Cancel] = None,
             log: Optional[Log] = None, **options: Option) -> Result:
     """Error statistics of a DEM against a reference, metres: "raw", and "aligned" after co-registration.
 
-    Both are files, or in memory: what :func:`run` returned, or a :class:`Raster`.  Rasters in memory say nothing of their
-    vertical datum: give ``dem_vertical`` and ``reference_vertical`` where they differ.
-
-    The option ``class`` is a word of Python: give ``**{"class": path}``.
+    Both are files, or in memory: what :func:`run` or :func:`stack` returned, or a :class:`Raster`.
 
     :raises Error: with one sentence
     """
     with _Context("compare", options, progress, cancel, log) as context:
-        context.check(lib.sdm_compare(context.handle, context.name(dem), context.name(reference)))
+        context.check(lib.sdm_compare(context.handle, context.name(dem, "DEM"), context.name(reference, "reference")))
         return context.result()
 
 
-def stack(dems: Sequence[Union[Path, Raster, Dem]], *, output: Path, progress: Optional[Progress] = None, cancel: Optional[Cancel] = None,
-          log: Optional[Log] = None, **options: Option) -> Result:
-    """Combine DEMs of one place into the GeoTIFF ``output``: median, NMAD and count of each cell.
+@overload
+def stack(dems: Sequence[Heights], *, output: None = None, progress: Optional[Progress] = None,
+          cancel: Optional[Cancel] = None, log: Optional[Log] = None, **options: Option) -> Stack: ...
 
+
+@overload
+def stack(dems: Sequence[Heights], *, output: Path, progress: Optional[Progress] = None,
+          cancel: Optional[Cancel] = None, log: Optional[Log] = None, **options: Option) -> Result: ...
+
+
+def stack(dems: Sequence[Heights], *, output: Optional[Path] = None, progress: Optional[Progress] = None,
+          cancel: Optional[Cancel] = None, log: Optional[Log] = None, **options: Option) -> Union[Stack, Result]:
+    """Combine DEMs of one place: median, NMAD and count of each cell.
+
+    :param dems: files, or in memory: what :func:`run` or :func:`stack` returned, or a :class:`Raster`
+    :param output: the GeoTIFF to write, with its companions; None: the stack is returned
+    :param options: of ``stereodem stack``
     :raises Error: with one sentence
     """
+    if isinstance(dems, (str, bytes, os.PathLike, Raster, Dem, Stack)):
+        raise Error("found one DEM, expected a list of them", "usage")
     with _Context("stack", dict(options, output=output), progress, cancel, log) as context:
-        names = (ctypes.c_char_p * len(dems))(*[context.name(dem) for dem in dems])
-        context.check(lib.sdm_stack(context.handle, names, len(dems)))
-        return context.result()
+        names = (ctypes.c_char_p * len(dems))(*[context.name(dem, "DEM %d" % (k + 1)) for k, dem in enumerate(dems)])
+        if output is not None:
+            context.check(lib.sdm_stack(context.handle, names, len(dems)))
+            return context.result()
+        made = ctypes.c_void_p()
+        try:
+            context.check(lib.sdm_make_stack(context.handle, names, len(dems), ctypes.byref(made)))
+            return Stack(**_read_dem(context, made, _STACK_LAYERS))
+        finally:
+            lib.sdm_dem_close(ctypes.byref(made))
 
 
 @overload
@@ -458,13 +590,10 @@ def match(left: Source, right: Source, *, output: Optional[Path] = None, progres
         return disparity
 
 
-def options(command: str) -> List[Dict[str, str]]:
+def options(command: str) -> List[Dict[str, Any]]:
     """The options of "run", "info", "compare", "stack" or "match": name, type, range, default and help of each."""
     with _Context(command, {}) as context:
-        text = ctypes.c_char_p()
-        context.check(lib.sdm_options_json(context.handle, ctypes.byref(text)))
-        found: List[Dict[str, str]] = json.loads((text.value or b"[]").decode())
-        return found
+        return context.options()
 
 
-__all__ = ["Dem", "Error", "Image", "RPC", "Raster", "compare", "info", "match", "options", "run", "stack"]
+__all__ = ["Dem", "Error", "Image", "RPC", "Raster", "Stack", "compare", "info", "match", "options", "run", "stack"]

@@ -107,8 +107,7 @@ SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count)
     TRY(sdm_face_begin(ctx, "stack", &call));
     const SdmOptions *const options = &call.face->values.common;
     TRY(need_output(ctx, options->output));
-    for (int i = 0; i < count; i++)
-        TRY(need_names(ctx, dems[i], dems[i], "names of DEMs"));
+    TRY(sdm_face_check_names(ctx, dems, count));
     TRY(sdm_stack_dems(ctx, options, &call.face->values.own.stack, dems, count, &found));
     result = cJSON_CreateObject();
     sdm_result_stack(ctx, options->output, &found.report, result);

@@ -1,18 +1,13 @@
-/* Images and cameras in memory; a DEM or disparities in memory. */
+/* Images and cameras in memory; a DEM, a stack or disparities in memory. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/face.h"
+#include "api/memory_dem.h"
 #include "api/results.h"
-#include "geo/geoid.h"
-#include "product/height_step.h"
+#include "geo/vertical_datum.h"
 #include "scene/scene.h"
 
 #include <math.h>
 #include <string.h>
-
-struct SdmDem {
-    SdmGrid grid;
-    SdmBlock cells; /* of the whole grid */
-};
 
 /* A DEM in work. */
 typedef struct Making {
@@ -21,9 +16,7 @@ typedef struct Making {
     SdmTiling tiling;
     SdmMatchQueue *queue;
     SdmQualitySums sums;
-    int64_t valid;              /* cells with a height */
-    SdmUndulation undulation;   /* of the heights' datum */
-    float *undulation_m;        /* of a block's rows; NULL: heights above the ellipsoid */
+    int64_t valid; /* cells with a height */
     SdmDem *dem;
 } Making;
 
@@ -125,86 +118,14 @@ done:
 
 /* ---- a DEM ---- */
 
-/* Every layer of the DEM, its cells and its bytes. */
-typedef struct Layer {
-    char *cells;
-    size_t bytes;
-} Layer;
-
-static Layer layer_of(const SdmBlock *b, SdmDemLayer layer)
-{
-    switch (layer) {
-    case SDM_LAYER_HEIGHT:
-        return (Layer){(char *)b->height_m, sizeof(float)};
-    case SDM_LAYER_SCORE:
-        return (Layer){(char *)b->score, sizeof(float)};
-    case SDM_LAYER_RAY_ERROR:
-        return (Layer){(char *)b->ray_error_m, sizeof(float)};
-    case SDM_LAYER_SPREAD:
-        return (Layer){(char *)b->spread_m, sizeof(float)};
-    case SDM_LAYER_ORTHO:
-        return (Layer){(char *)b->ortho, sizeof(float)};
-    case SDM_LAYER_COUNT:
-        return (Layer){(char *)b->count, sizeof(uint16_t)};
-    case SDM_LAYER_MASK:
-        return (Layer){(char *)b->mask, sizeof(uint16_t)};
-    }
-    return (Layer){NULL, 0};
-}
-
-static SdmStatus open_cells(SdmContext *ctx, const SdmGrid *grid, SdmDem **out)
-{
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "a DEM"));
-    SdmDem *const dem = *out;
-    dem->grid = *grid;
-    dem->cells = (SdmBlock){.w = grid->cols, .h = grid->rows};
-    SdmBlock *const b = &dem->cells;
-    const size_t n = (size_t)b->w * (size_t)b->h;
-    TRY(sdm_alloc(ctx, &b->height_m, n, sizeof(float), "heights of a DEM"));
-    TRY(sdm_alloc(ctx, &b->score, n, sizeof(float), "scores of a DEM"));
-    TRY(sdm_alloc(ctx, &b->ray_error_m, n, sizeof(float), "ray errors of a DEM"));
-    TRY(sdm_alloc(ctx, &b->spread_m, n, sizeof(float), "spreads of a DEM"));
-    TRY(sdm_alloc(ctx, &b->ortho, n, sizeof(float), "orthoimage of a DEM"));
-    TRY(sdm_alloc(ctx, &b->count, n, sizeof(uint16_t), "counts of a DEM"));
-    TRY(sdm_alloc(ctx, &b->mask, n, sizeof(uint16_t), "mask of a DEM"));
-done:
-    return st;
-}
-
-/* Heights of a block as the products have them: above the datum that was asked for, rounded to their step. */
-static SdmStatus convert_heights(SdmContext *ctx, Making *m, const SdmBlock *b)
-{
-    SdmStatus st = SDM_OK;
-    const float step = (float)sdm_height_step_m(sdm_grid_spacing_m(&m->dem->grid)), inverse = 1.0F / step;
-    for (int64_t r = 0; r < b->h; r++) {
-        float *const row = b->height_m + r * b->w;
-        if (m->undulation.geoid)
-            TRY(sdm_undulation_window(ctx, &m->undulation, b->col0, b->row0 + r, b->w, 1, m->undulation_m));
-        for (int64_t c = 0; c < b->w; c++) {
-            const float h = m->undulation.geoid ? row[c] - m->undulation_m[c] : row[c];
-            row[c] = sdm_round_height(h, step, inverse);
-        }
-    }
-done:
-    return st;
-}
-
-static SdmStatus add_block(SdmContext *ctx, Making *m, const SdmBlock *b)
+static SdmStatus add_block(SdmContext *ctx, Making *m, SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
     const SdmPrepared *const p = &m->prepared;
-    const SdmBlock *const all = &m->dem->cells;
     for (int64_t i = 0; i < b->w * b->h; i++)
         m->valid += (b->mask[i] & SDM_QA_VALID) != 0;
     sdm_quality_add(&m->sums, b, 1.0 / p->frame.gsd_m, (double)p->settings.ray_error_limit_px, sdm_threads(ctx));
-    TRY(convert_heights(ctx, m, b));
-    for (int k = SDM_LAYER_HEIGHT; k <= SDM_LAYER_MASK; k++) {
-        const Layer from = layer_of(b, (SdmDemLayer)k), to = layer_of(all, (SdmDemLayer)k);
-        for (int64_t r = 0; r < b->h; r++)
-            memcpy(to.cells + (size_t)((b->row0 + r) * all->w + b->col0) * to.bytes,
-                   from.cells + (size_t)(r * b->w) * from.bytes, (size_t)b->w * from.bytes);
-    }
+    TRY(sdm_dem_add(ctx, m->dem, b));
 done:
     return st;
 }
@@ -267,10 +188,7 @@ static SdmStatus make(SdmContext *ctx, Making *m, const SdmOptions *options)
     st = sdm_scene_prepare(ctx, m->scene, &m->prepared);
     sdm_progress_leave(ctx, all);
     TRY(st);
-    TRY(open_cells(ctx, &m->prepared.grid, &m->dem));
-    TRY(sdm_undulation_open(ctx, &m->dem->grid, options->vertical, &m->undulation));
-    if (m->undulation.geoid)
-        TRY(sdm_alloc(ctx, &m->undulation_m, (size_t)m->dem->grid.cols, sizeof(float), "a row of undulations"));
+    TRY(sdm_dem_open(ctx, &m->prepared.grid, options->vertical, SDM_DEM_OF_SCENE, &m->dem));
     all = sdm_progress_enter(ctx, PREPARED, 1.0);
     st = make_blocks(ctx, m);
     sdm_progress_leave(ctx, all);
@@ -283,8 +201,6 @@ done:
 
 static void release(Making *m)
 {
-    sdm_undulation_close(&m->undulation);
-    sdm_free(&m->undulation_m);
     sdm_tiling_free(&m->tiling);
     sdm_prepared_free(&m->prepared);
     sdm_match_queue_close(&m->queue);
@@ -315,45 +231,48 @@ done:
     return st;
 }
 
-int64_t sdm_dem_cols(const SdmDem *dem)
+/* ---- a stack ---- */
+
+typedef struct Stacking {
+    int vertical;
+    SdmDem *dem;
+} Stacking;
+
+static SdmStatus begin_stack(SdmContext *ctx, void *data, const SdmGrid *grid, bool datum_unknown)
 {
-    return dem->grid.cols;
+    Stacking *const s = data;
+    return sdm_dem_open(ctx, grid, datum_unknown ? SDM_VERTICAL_UNKNOWN : s->vertical, SDM_DEM_OF_STACK, &s->dem);
 }
 
-int64_t sdm_dem_rows(const SdmDem *dem)
+static SdmStatus add_to_stack(SdmContext *ctx, void *data, SdmBlock *block)
 {
-    return dem->grid.rows;
+    return sdm_dem_add(ctx, ((Stacking *)data)->dem, block);
 }
 
-void sdm_dem_geotransform(const SdmDem *dem, double out[6])
+SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int count, SdmDem **out)
 {
-    const double all[6] = {dem->grid.x0, dem->grid.spacing, 0.0, dem->grid.y0, 0.0, -dem->grid.spacing};
-    memcpy(out, all, sizeof all);
-}
-
-const char *sdm_dem_crs(const SdmDem *dem)
-{
-    return dem->grid.wkt;
-}
-
-SdmStatus sdm_dem_read(SdmContext *ctx, const SdmDem *dem, SdmDemLayer layer, void *cells, int64_t row_bytes)
-{
-    const Layer from = layer_of(&dem->cells, layer);
-    const size_t row = (size_t)dem->cells.w * from.bytes, pitch = row_bytes ? (size_t)row_bytes : row;
-    if (!from.cells || !cells || pitch < row)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "layer %d with rows of %lld bytes, expected a layer of the DEM and 0 or at "
-                        "least %zu bytes", (int)layer, (long long)row_bytes, row);
-    for (size_t r = 0; r < (size_t)dem->cells.h; r++)
-        memcpy((char *)cells + r * pitch, from.cells + r * row, row);
-    return SDM_OK;
-}
-
-void sdm_dem_close(SdmDem **dem)
-{
-    if (!dem || !*dem)
-        return;
-    sdm_block_free(&(*dem)->cells);
-    sdm_free(dem);
+    SdmStatus st = SDM_OK;
+    SdmFaceCall call;
+    SdmStackResult found = {.dems = NULL};
+    cJSON *result = NULL;
+    Stacking to = {.dem = NULL};
+    *out = NULL;
+    TRY(sdm_face_begin(ctx, "stack", &call));
+    const SdmOptions *const options = &call.face->values.common;
+    to.vertical = options->vertical;
+    TRY(sdm_face_check_names(ctx, dems, count));
+    const SdmStackSink sink = {.data = &to, .begin = begin_stack, .write = add_to_stack};
+    TRY(sdm_stack_cells(ctx, options, &call.face->values.own.stack, dems, count, &sink, &found));
+    sdm_progress(ctx, 9, 1.0, "done");
+    *out = to.dem;
+    to.dem = NULL;
+    result = cJSON_CreateObject();
+    sdm_result_stack(ctx, NULL, &found.report, result);
+done:
+    sdm_stack_free(&found);
+    sdm_dem_close(&to.dem);
+    sdm_face_end(&call, result);
+    return st;
 }
 
 /* ---- disparities ---- */

@@ -204,6 +204,17 @@ done:
     return st;
 }
 
+SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int count)
+{
+    if (count < 0 || (count > 0 && !dems))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d names of DEMs%s, expected an array of them", count,
+                        dems ? "" : " at NULL");
+    for (int i = 0; i < count; i++)
+        if (!dems[i] || !*dems[i])
+            return sdm_fail(ctx, SDM_ERR_USAGE, "the name of DEM %d of %d is missing; give names of DEMs", i + 1, count);
+    return SDM_OK;
+}
+
 void sdm_face_end(SdmFaceCall *call, cJSON *result)
 {
     if (call->began) {

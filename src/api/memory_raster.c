@@ -1,6 +1,8 @@
 /* A raster in memory -> a name that GDAL opens, for functions and options that take names of files. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/face.h"
+#include "geo/vertical_datum.h"
+#include "product/qa_raster.h"
 
 #include <cpl_vsi.h>
 #include <inttypes.h>
@@ -9,10 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { QA_NAME = 80 };
+
+/* "/vsimem/NAME.tif" -> "/vsimem/NAME_qa.tif". */
+static void name_qa(const char *raster, char qa[QA_NAME])
+{
+    snprintf(qa, QA_NAME, "%.*s_qa.tif", (int)(strlen(raster) - strlen(".tif")), raster);
+}
+
 void sdm_face_remove_rasters(SdmFace *face)
 {
+    char qa[QA_NAME];
     for (int i = 0; i < face->raster_count; i++) {
         VSIUnlink(face->rasters[i]);
+        name_qa(face->rasters[i], qa);
+        VSIUnlink(qa);
         free(face->rasters[i]);
     }
     free(face->rasters);
@@ -27,8 +40,8 @@ static char *new_name(SdmFace *f)
     f->rasters = more;
     char *const name = malloc(64);
     if (name) {
-        snprintf(name, 64, "/vsimem/stereodem_%" PRIxPTR "_%d.tif", (uintptr_t)f, f->raster_count);
         f->rasters[f->raster_count++] = name;
+        snprintf(name, 64, "/vsimem/stereodem_%" PRIxPTR "/raster_%d.tif", (uintptr_t)f, f->raster_count);
     }
     return name;
 }
@@ -58,6 +71,10 @@ SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const voi
                                  .has_nodata = !isnan(shape->nodata),
                                  .nodata = shape->nodata};
     *name = NULL;
+    for (int i = 0; i < 6; i++)
+        if (!isfinite(shape->geotransform[i]))
+            return sdm_fail(ctx, SDM_ERR_USAGE, "raster in memory: number %d of its geotransform is %g, expected a finite one",
+                            i + 1, shape->geotransform[i]);
     GDALAllRegister();
     sdm_quiet_begin();
     TRY(sdm_array_open(ctx, "raster in memory", &array, &from));
@@ -74,6 +91,76 @@ done:
         GDALClose(to);
     if (from)
         GDALClose(from);
+    sdm_quiet_end();
+    return st;
+}
+
+/* Open a raster of sdm_add_raster() to add to it; the caller closes it. */
+static SdmStatus open_raster(SdmContext *ctx, const char *name, GDALDatasetH *out)
+{
+    const SdmFace *const f = ctx->face;
+    *out = NULL;
+    for (int i = 0; name && i < f->raster_count; i++)
+        if (strcmp(f->rasters[i], name) == 0)
+            *out = GDALOpen(name, GA_Update);
+    return *out ? SDM_OK : sdm_fail(ctx, SDM_ERR_USAGE, "found the name '%.100s', expected that of a raster in memory",
+                                    name ? name : "");
+}
+
+SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char *datum)
+{
+    SdmStatus st = SDM_OK;
+    GDALDatasetH raster = NULL;
+    const int vertical = sdm_vertical_of_word(datum);
+    if (vertical == SDM_VERTICAL_UNKNOWN)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "found the vertical datum '%.100s', expected ellipsoid, egm96 or egm2008",
+                        datum ? datum : "");
+    sdm_quiet_begin();
+    TRY(open_raster(ctx, name, &raster));
+    GDALSetMetadataItem(raster, "VERTICAL_DATUM", sdm_vertical_name(vertical), NULL);
+done:
+    if (raster)
+        GDALClose(raster);
+    sdm_quiet_end();
+    return st;
+}
+
+/* Name the mask's bits as the QA raster of a stack does. */
+static void describe_mask(GDALDatasetH to, const double transform[6])
+{
+    GDALSetGeoTransform(to, (double *)(uintptr_t)transform);
+    GDALSetDescription(GDALGetRasterBand(to, 1), "mask");
+    GDALSetMetadataItem(to, "MASK_BIT_1", sdm_qa_names[1], NULL);
+}
+
+SdmStatus sdm_set_raster_mask(SdmContext *ctx, const char *name, const uint16_t *mask, int64_t row_bytes)
+{
+    SdmStatus st = SDM_OK;
+    GDALDatasetH raster = NULL, from = NULL, to = NULL;
+    double transform[6];
+    char qa[QA_NAME];
+    sdm_quiet_begin();
+    TRY(open_raster(ctx, name, &raster));
+    const SdmImageArray array = {.type = SDM_SAMPLE_UINT16,
+                                 .samples = mask,
+                                 .width = GDALGetRasterXSize(raster),
+                                 .height = GDALGetRasterYSize(raster),
+                                 .row_bytes = row_bytes};
+    TRY(sdm_array_open(ctx, "mask in memory", &array, &from));
+    GDALGetGeoTransform(raster, transform);
+    describe_mask(from, transform);
+    name_qa(name, qa);
+    to = GDALCreateCopy(GDALGetDriverByName("GTiff"), qa, from, false, NULL, NULL, NULL);
+    if (!to)
+        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a mask of %lld x %lld cells", (long long)array.width,
+                      (long long)array.height);
+done:
+    if (to)
+        GDALClose(to);
+    if (from)
+        GDALClose(from);
+    if (raster)
+        GDALClose(raster);
     sdm_quiet_end();
     return st;
 }

@@ -134,7 +134,8 @@ void sdm_result_info(const SdmSceneInfo *info, cJSON *to)
 
 void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackReport *report, cJSON *to)
 {
-    cJSON_AddStringToObject(to, "output", output);
+    if (output)
+        cJSON_AddStringToObject(to, "output", output);
     cJSON_AddNumberToObject(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
     cJSON_AddNumberToObject(to, "count", report->count);
     cJSON_AddNumberToObject(to, "groups", report->groups);

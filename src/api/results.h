@@ -11,7 +11,7 @@
 /* Add a number; NaN and infinity, which JSON lacks, become null. */
 void sdm_json_number(cJSON *to, const char *name, double value);
 
-/* output: NULL for a result in memory.  How good a DEM in a file is comes from its own report, so that it is known of one
+/* output, of each command: NULL for a result in memory.  How good a DEM in a file is comes from its own report, so that it is known of one
  * that was finished before, too. */
 void sdm_result_run(SdmContext *ctx, const char *output, cJSON *to);
 void sdm_result_info(const SdmSceneInfo *info, cJSON *to);

@@ -36,6 +36,7 @@ typedef struct SdmBenchCase {
     SdmStatus (*call)(SdmContext *ctx, void *data);
     void *data;
     const double *clock_s;  /* seconds of the last call by a device's own clock; NULL: the call is timed */
+    const char *missing;    /* why there is no time (seconds is NaN), or NULL */
     double seconds, best; /* set: median and least time of a call; processor time with one thread, else wall time */
     double cpu;             /* set: processor time of all threads, median */
 } SdmBenchCase;

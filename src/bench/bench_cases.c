@@ -9,6 +9,7 @@
 
 enum { MOST_REPEATS = 99, MOST_LEVELS = 8, FEW = 3 };
 static const double SHORTEST_S = 5e-3; /* a timing repeats the call until it takes this long */
+static const double NO_CLOCK_S = 1e-7; /* no launch is so short: the driver's clock stands still */
 static const double LONG_S = 1.0;      /* longer cases are timed FEW times at most */
 
 SdmStatus sdm_bench_alloc(SdmBench *b, void *out, size_t count, size_t size)
@@ -41,8 +42,9 @@ static double processor_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Processor time of a case with one thread, since other work on the machine does not disturb it; else wall time. */
-static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu)
+/* Processor time of a case with one thread, since other work on the machine does not disturb it; else wall time, or that
+ * of the device's clock, NaN where it stands still. */
+static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu, double *wall)
 {
     SdmStatus st = SDM_OK;
     const double begin = sdm_now_s(), cpu_begin = processor_s();
@@ -52,7 +54,10 @@ static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, doubl
         clock_s += c->clock_s ? *c->clock_s : 0.0;
     }
     *cpu = (processor_s() - cpu_begin) / calls;
-    *seconds = c->clock_s ? clock_s / calls : c->threads == 1 ? *cpu : (sdm_now_s() - begin) / calls;
+    *wall = (sdm_now_s() - begin) / calls;
+    *seconds = c->clock_s ? clock_s / calls : c->threads == 1 ? *cpu : *wall;
+    if (c->clock_s && *seconds < NO_CLOCK_S)
+        *seconds = NAN;
 done:
     return st;
 }
@@ -64,11 +69,23 @@ typedef struct Timings {
 } Timings;
 
 /* Warm up, and choose from its time the number of calls of a timing and the number of timings. */
-static SdmStatus warm_up(SdmBench *b, const SdmBenchCase *c, Timings *t)
+static SdmStatus warm_up(SdmBench *b, SdmBenchCase *c, Timings *t)
 {
     SdmStatus st = SDM_OK;
-    double once = 0.0;
-    TRY(time_calls(b, c, 1, &once, &t->cpu[0]));
+    double once = 0.0, wall = 0.0;
+    t->repeats = 0;
+    st = time_calls(b, c, 1, &once, &t->cpu[0], &wall);
+    if (st == SDM_ERR_MEMORY && c->threads == 0) { /* of a device, which has less than the workload needs */
+        c->missing = "no memory";
+        sdm_log(b->ctx, SDM_LOG_WARNING, 0, "%s is left out: %s", c->name, sdm_error(b->ctx));
+        return SDM_OK;
+    }
+    TRY(st);
+    if (isnan(once)) {
+        once = wall;
+        c->missing = "no clock";
+        sdm_log(b->ctx, SDM_LOG_VERBOSE, 0, "%s: the device's clock stands still", c->name);
+    }
     const double fit = SHORTEST_S / fmax(once, 1e-9);
     t->calls = b->opt->quick || fit < 1.0 ? 1 : fit > 1e6 ? 1000000 : (int)fit;
     t->repeats = once > LONG_S && b->opt->repeats > FEW ? FEW : b->opt->repeats;
@@ -81,6 +98,7 @@ static SdmStatus time_group(SdmBench *b, int first, int end)
 {
     SdmStatus st = SDM_OK;
     Timings t[MOST_LEVELS];
+    double wall;
     for (int i = first; i < end; i++)
         TRY(warm_up(b, &b->cases[i], &t[i - first]));
     for (int turn = 0; turn < b->opt->repeats; turn++)
@@ -88,13 +106,14 @@ static SdmStatus time_group(SdmBench *b, int first, int end)
             Timings *const own = &t[i - first];
             TRY(sdm_check_stop(b->ctx));
             if (turn < own->repeats)
-                TRY(time_calls(b, &b->cases[i], own->calls, &own->seconds[turn], &own->cpu[turn]));
+                TRY(time_calls(b, &b->cases[i], own->calls, &own->seconds[turn], &own->cpu[turn], &wall));
         }
     for (int i = first; i < end; i++) {
         Timings *const own = &t[i - first];
-        b->cases[i].seconds = sdm_median_f64(own->seconds, own->repeats);
-        b->cases[i].cpu = sdm_median_f64(own->cpu, own->repeats);
-        b->cases[i].best = sdm_select_f64(own->seconds, own->repeats, 0);
+        const int good = (int)sdm_drop_nan_f64(own->seconds, own->repeats);
+        b->cases[i].seconds = good ? sdm_median_f64(own->seconds, good) : (double)NAN;
+        b->cases[i].cpu = own->repeats ? sdm_median_f64(own->cpu, own->repeats) : (double)NAN;
+        b->cases[i].best = good ? sdm_select_f64(own->seconds, good, 0) : (double)NAN;
     }
 done:
     return st;

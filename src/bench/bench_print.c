@@ -4,6 +4,7 @@
 #include "core/file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 SdmStatus sdm_bench_check(SdmContext *ctx, const SdmBenchOptions *opt)
@@ -147,6 +148,11 @@ static void print_table(const SdmBench *b, FILE *to, bool markdown, bool publish
             snprintf(cell[4], CELL_SIZE, "%s", c->published);
         } else {
             fill_kernel(b, i, cell);
+        }
+        if (isnan(c->seconds)) {
+            snprintf(cell[3], CELL_SIZE, "%s", c->missing ? c->missing : "none");
+            for (int k = 5; k < t->count; k++)
+                cell[k][0] = '\0';
         }
         print_cells(to, markdown, t, cell);
     }

@@ -30,10 +30,10 @@ static void describe_device(const SdmDeviceInfo *d, char *out, size_t size)
         snprintf(out, size, "cannot run: %s", d->why_not);
     else if (d->is_cpu)
         snprintf(out, size, "run; never taken by auto, for it is the processor%s%s",
-                 d->exact ? "" : "; does not round as the others do", without);
+                 d->exact || d->differs[0] ? "" : "; does not claim to round as the others do", without);
     else if (!d->exact)
-        snprintf(out, size, "run; never taken by auto, for it does not round as the processor does%s",
-                 without);
+        snprintf(out, size, "run; never taken by auto, for it does not %sround as the processor does%s",
+                 d->differs[0] ? "" : "claim to ", without);
     else
         snprintf(out, size, "run; the processor's bytes%s", without);
 }

@@ -5,17 +5,28 @@
 #include <ctype.h>
 #include <string.h>
 
+enum { MAX_TEXT = 2048 }; /* of sentences and log lines, with the zero at the end */
+
 int sdm_exit_code(SdmStatus st)
 {
     return st == SDM_OK ? 0 : st == SDM_ERR_USAGE ? 2 : 1;
 }
 
-/* "--mask-left FILE" -> "mask_left FILE": names of options as sdm_set() takes them, in a text of a program. */
-static void plain_names(char *text)
+/* "--mask-left FILE" -> "mask_left FILE", "-o" -> "output": names of options as sdm_set() takes them, in a text with room
+ * for size bytes, at most MAX_TEXT. */
+static void plain_names(char *text, size_t size)
 {
-    char *to = text;
+    char before[MAX_TEXT], *to = text;
     bool begins = true, inside = false;
-    for (const char *from = text; *from; from++) {
+    memcpy(before, text, strlen(text) + 1);
+    for (const char *from = before; *from && to + sizeof "output" < text + size; from++) {
+        if (begins && from[0] == '-' && from[1] == 'o' && !isalnum((unsigned char)from[2])) {
+            memcpy(to, "output", strlen("output"));
+            to += strlen("output");
+            from++;
+            begins = false;
+            continue;
+        }
         if (begins && from[0] == '-' && from[1] == '-' && islower((unsigned char)from[2])) {
             from += 2;
             inside = true;
@@ -38,7 +49,7 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...)
         {
             vsnprintf(ctx->error, sizeof ctx->error, fmt, ap);
             if (ctx->plain_names)
-                plain_names(ctx->error);
+                plain_names(ctx->error, sizeof ctx->error);
         }
         va_end(ap);
     }
@@ -78,13 +89,13 @@ void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...
 {
     if (!ctx || !ctx->log)
         return;
-    char text[2048];
+    char text[MAX_TEXT];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     if (ctx->plain_names)
-        plain_names(text);
+        plain_names(text, sizeof text);
     pthread_mutex_lock(&ctx->calling);
     ctx->log(ctx->log_user, level, stage, text);
     pthread_mutex_unlock(&ctx->calling);

@@ -3,6 +3,7 @@
 #ifndef SDM_STACK_H
 #define SDM_STACK_H
 
+#include "core/dem_block.h"
 #include "core/options.h"
 #include "coreg/stack_report.h"
 
@@ -47,6 +48,18 @@ typedef struct SdmStackResult {
  * @return SDM_OK; SDM_ERR_USAGE, _INPUT, _DATA, _UNSUPPORTED, _MEMORY, _IO, _STOPPED with one sentence */
 SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
                     const char *const *dems, int count, SdmStackResult *out);
+
+/* Takes the cells of a stack.  begin() is called once, before the first block; datum_unknown: no DEM declares a vertical
+ * datum.  write() gets heights above the ellipsoid (or the unknown datum) and may change the block. */
+typedef struct SdmStackSink {
+    void *data;
+    SdmStatus (*begin)(SdmContext *ctx, void *data, const SdmGrid *grid, bool datum_unknown);
+    SdmStatus (*write)(SdmContext *ctx, void *data, SdmBlock *block);
+} SdmStackSink;
+
+/* As sdm_stack_dems(), without a file: options->output is not looked at, every cell goes to the sink. */
+SdmStatus sdm_stack_cells(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt, const char *const *dems,
+                          int count, const SdmStackSink *to, SdmStackResult *out);
 void sdm_stack_free(SdmStackResult *r);
 
 #endif

@@ -240,7 +240,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
+SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackSink *to, int *blocks)
 {
     SdmStatus st = SDM_OK;
     BlockLayers p = {0};
@@ -266,7 +266,7 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
                 fuse_cell(s, &p, i, &b);
             else
                 combine_cell(s, &p, p.value + 2 * (int64_t)sdm_thread() * s->count, i, &b);
-        TRY(sdm_product_write(s->ctx, product, &b));
+        TRY(to->write(s->ctx, to->data, &b));
     }
     *blocks = (int)(across * down);
 done:

@@ -87,6 +87,10 @@ SdmStatus sdm_array_open(SdmContext *ctx, const char *name, const SdmImageArray 
                         "%s: an array of %lld x %lld pixels of sample type %d, expected samples of a known "
                         "type and 1 to %d columns and rows",
                         name, (long long)a->width, (long long)a->height, (int)a->type, INT_MAX);
+    const int64_t row = a->width * GDALGetDataTypeSizeBytes(types[a->type]);
+    if (a->row_bytes != 0 && a->row_bytes < row)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: rows of %lld bytes, expected 0 or at least %lld", name,
+                        (long long)a->row_bytes, (long long)row);
     *out = wrap_samples(a, a->samples, types[a->type], a->row_bytes);
     if (!*out)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: GDAL cannot use the array as an image (%.300s)", name,

@@ -336,7 +336,8 @@ static SdmStatus write_product(Fusing *f, SdmStack *s)
     const int around = sdm_stage_enter(s->ctx, 8);
     TRY(sdm_lease_check(s->ctx, v->lease)); /* opening removes temporary files of earlier runs */
     TRY(sdm_product_open(s->ctx, &request, &product));
-    TRY(sdm_stack_combine(s, product, &f->work.blocks));
+    const SdmStackSink to = sdm_stack_to_product(product);
+    TRY(sdm_stack_combine(s, &to, &f->work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
     f->work.wall_s = sdm_now_s() - v->started_s;
     TRY(sdm_report_publish(s->ctx, product, build, f, &f->work, v->lease));

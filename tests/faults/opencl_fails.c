@@ -1,6 +1,7 @@
 /* To be preloaded: OpenCL's calls that work on a device (buffers, copies, launches, waits) fail from the n-th
  * on, as the driver's do when a device is lost or its memory is used up.  SDM_FAIL_AT=N; SDM_FAIL_TIMES=K
- * calls (none given: all that follow); SDM_FAIL_WITH=-5 is OpenCL's error.  The program finds OpenCL with
+ * calls (none given: all that follow); SDM_FAIL_WITH=-5 is OpenCL's error.  SDM_MOST_ITEMS=N: kernels without a size of
+ * their own refuse groups of more items, as drivers do where kernels take many registers.  The program finds OpenCL with
  * dlsym(), so that is what is caught here. */
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
@@ -33,6 +34,7 @@ typedef int32_t write_fn(void *, void *, uint32_t, size_t, size_t, const void *,
 typedef int32_t read_fn(void *, void *, uint32_t, size_t, size_t, void *, uint32_t, const void *, void *);
 typedef int32_t launch_fn(void *, void *, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t,
                           const void *, void *);
+typedef int32_t group_fn(void *kernel, void *device, uint32_t what, size_t size, void *value, size_t *n);
 typedef void *create_fn(void *, uint64_t, size_t, void *, int32_t *);
 
 static struct {
@@ -40,6 +42,7 @@ static struct {
     write_fn *write;
     read_fn *read;
     launch_fn *launch;
+    group_fn *group;
     create_fn *create;
 } next;
 
@@ -64,10 +67,37 @@ static int32_t read_buffer(void *q, void *b, uint32_t wait, size_t at, size_t n,
     return e ? e : next.read(q, b, wait, at, n, to, k, list, event);
 }
 
+enum { WORK_GROUP_SIZE = 0x11B0, COMPILE_WORK_GROUP_SIZE = 0x11B1, INVALID_WORK_GROUP_SIZE = -54 };
+static void *_Atomic any_device;
+
+/* Work items that a group of the kernel may have; 0: as the driver likes. */
+static size_t most_items(void *kernel)
+{
+    size_t own[3] = {1, 1, 1};
+    const long most = number("SDM_MOST_ITEMS", 0);
+    return most > 0 && next.group && next.group(kernel, any_device, COMPILE_WORK_GROUP_SIZE, sizeof own, own, NULL) == 0 &&
+                   own[0] == 0
+               ? (size_t)most
+               : 0;
+}
+
+static int32_t group_info(void *kernel, void *device, uint32_t what, size_t size, void *value, size_t *n)
+{
+    any_device = device;
+    const size_t most = what == WORK_GROUP_SIZE ? most_items(kernel) : 0;
+    const int32_t st = next.group(kernel, device, what, size, value, n);
+    if (st == 0 && most > 0)
+        memcpy(value, &most, sizeof most);
+    return st;
+}
+
 static int32_t launch(void *q, void *kernel, uint32_t dim, const size_t *first, const size_t *items,
                       const size_t *group, uint32_t k, const void *list, void *event)
 {
     const int32_t e = error_now();
+    const size_t most = most_items(kernel);
+    if (most > 0 && group[0] * group[1] * group[2] > most)
+        return INVALID_WORK_GROUP_SIZE;
     return e ? e : next.launch(q, kernel, dim, first, items, group, k, list, event);
 }
 
@@ -103,6 +133,7 @@ SHOWN void *dlsym(void *handle, const char *name)
     CATCH("clEnqueueWriteBuffer", write, write_buffer);
     CATCH("clEnqueueReadBuffer", read, read_buffer);
     CATCH("clEnqueueNDRangeKernel", launch, launch);
+    CATCH("clGetKernelWorkGroupInfo", group, group_info);
     CATCH("clCreateBuffer", create, create_buffer);
     return found;
 }

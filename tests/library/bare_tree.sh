@@ -52,7 +52,9 @@ apt-get -q update
 apt-get -q -y --no-install-recommends install ./debs/libstereodem-dev_*.deb
 stereodem run scene.zip -o dem.tif --quiet
 stereodem info scene.zip | grep aster
-python3 - <<'P'
+[ -n "$(ls /usr/lib/python3/dist-packages/stereodem/__pycache__)" ] # compiled once, when the package came
+python3 -m compileall -q /usr/share/qgis/python/plugins/stereodem_processing
+python3 -O - <<'P' # which compiles it once more
 import stereodem
 assert stereodem.info("scene.zip")["sensor"] == "aster"
 dem = stereodem.run("scene.zip", log=lambda *_: None)
@@ -65,6 +67,7 @@ gcc dem_from_arrays.c -o example $(pkg-config --cflags --libs stereodem) -lm
 cmake -S . -B found
 cmake --build found
 found/external scene.zip
+[ "$(ls /usr/lib/python3/dist-packages/stereodem/__pycache__ | wc -l)" -eq 4 ]
 apt-get -q -y purge stereodem libstereodem1 libstereodem-dev python3-stereodem
 left=$(find / -xdev -path /proc -prune -o -path /try -prune -o -name '*stereodem*' -print)
 [ -z "$left" ] || { echo "left: $left"; exit 1; }

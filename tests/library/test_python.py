@@ -5,6 +5,7 @@ import logging
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -147,6 +148,94 @@ class Python(unittest.TestCase):
         self.assertEqual(stereodem.info(self.left, self.right)["sensor"], "rpc")
         self.assertEqual(stereodem.info(image(self.left), image(self.right))["left"]["width"], 320)
 
+    def test_stack_in_memory(self):
+        dems = [stereodem.run(self.left, self.right, cost=cost, vertical="egm96") for cost in ("zncc", "census", "sad")]
+        names = [at(name) for name in ("one.tif", "two.tif", "three.tif")]
+        for name, cost in zip(names, ("zncc", "census", "sad")):
+            program("run", self.left, self.right, "-o", name, "--cost", cost, "--vertical", "egm96", "--quiet")
+        for name, words in (("egm96", ["--vertical", "egm96"]), ("ellipsoid", ["--no-filled"])):
+            options = {"vertical": name} if name == "egm96" else {"no_filled": True}
+            program("stack", *names, "-o", at(name + ".tif"), *words, "--quiet")
+            made = stereodem.stack(dems, **options)
+            self.same_dem(made, at(name + ".tif"))
+            np.testing.assert_array_equal(made.count, band(at(name + "_qa.tif"), 2))
+            np.testing.assert_array_equal(made.mask, band(at(name + "_qa.tif"), 3))
+            self.assertEqual(made.vertical, name)
+        files = stereodem.stack([names[0], dems[1], names[2]], vertical="egm96")  # of both kinds
+        np.testing.assert_array_equal(files.height, band(at("egm96.tif")) + np.where(np.isnan(files.height), np.nan, 0))
+        unknown = [stereodem.Raster(dem.height, dem.transform, dem.crs) for dem in dems]
+        self.assertEqual(stereodem.stack(unknown).vertical, "")
+        result = stereodem.compare(made, dems[0])["aligned"]
+        self.assertLess(result["nmad"], 2.0)
+        self.assertEqual(result["nmad"], stereodem.compare(at("ellipsoid.tif"), names[0])["aligned"]["nmad"])
+        with self.assertRaisesRegex(stereodem.Error, "dem_vertical"):
+            stereodem.stack([dems[0], unknown[1]])
+        with self.assertRaisesRegex(stereodem.Error, "expected a list"):
+            stereodem.stack(names[0])
+        with self.assertRaisesRegex(stereodem.Error, "its mask is"):
+            stereodem.stack([dems[0], stereodem.Stack(**dict(vars(made), mask=made.mask[1:]))])
+
+    def test_arrays_of_any_layout(self):
+        left, right = self.views
+        expected = stereodem.match(stereodem.Image(left), stereodem.Image(right), max_disparity=20)
+        wide = np.zeros((180, 300), np.uint8)
+        wide[::2, 40:280:2] = left
+        for view in (np.asfortranarray(left), wide[::2, 40:280:2], np.ascontiguousarray(left[::-1])[::-1],
+                     np.ascontiguousarray(left[:, ::-1])[:, ::-1], left.astype(">u2").astype("u1")):
+            found = stereodem.match(stereodem.Image(view), stereodem.Image(right), max_disparity=20)
+            np.testing.assert_array_equal(found, expected)
+        kinds = [stereodem.match(*(stereodem.Image(v.astype(kind), nodata=0) for v in self.views), max_disparity=20)
+                 for kind in (">u2", "<i2", np.uint16, np.float32, ">f4")]
+        for found in kinds[1:]:
+            np.testing.assert_array_equal(found, kinds[0])
+        masked = np.ma.masked_array(image(self.left).samples, mask=np.broadcast_to(np.arange(320) < 100, (320, 320)))
+        one, two = image(self.left), image(self.right)
+        by_mask = stereodem.run(stereodem.Image(one.samples, rpc=one.rpc, mask=~masked.mask), two)
+        np.testing.assert_array_equal(stereodem.run(stereodem.Image(masked, rpc=one.rpc), two).height, by_mask.height)
+        self.assertLess(np.isfinite(by_mask.height).mean(), np.isfinite(band(at("pair.tif")) + 9999).mean())
+
+    def test_wrong_arrays(self):
+        view, rpc = image(self.left).samples, image(self.left).rpc
+        for wrong, said in ((view[0], "1 dimensions"), (view[:0], "expected samples of a known type and 1 to"), (view > 3, "bool"),
+                            (view.astype(complex), "complex128"), ([[1, 2]], "int64"), (None, "0 dimensions"),
+                            (np.full((99, 99), np.nan, np.float32), "no usable pixel")):
+            with self.assertRaisesRegex(stereodem.Error, said):
+                stereodem.run(stereodem.Image(wrong, rpc=rpc), stereodem.Image(wrong, rpc=rpc))
+        fields = vars(rpc)
+        for wrong, said in ({"line_off": "x"}, "expected numbers"), ({"line_num": [1.0] * 19}, "expected 20"):
+            with self.assertRaisesRegex(stereodem.Error, said):
+                stereodem.run(stereodem.Image(view, rpc=stereodem.RPC(**dict(fields, **wrong))), image(self.right))
+        with self.assertRaisesRegex(stereodem.Error, "its mask is"):
+            stereodem.run(stereodem.Image(view, rpc=rpc, mask=view[1:]), image(self.right))
+        with self.assertRaisesRegex(stereodem.Error, "give two of a kind"):
+            stereodem.run(self.left, image(self.right))
+
+    def test_values_of_options(self):
+        for options in ({"tr": 30}, {"tr": np.float64(30)}, {"tr": np.float32(30)}, {"tr": np.int64(30)},
+                        {"tr": 30, "overwrite": np.bool_(True)}, {"tr": 30, "config": {"GDAL_CACHEMAX": 64}},
+                        {"tr": 30, "config": ["GDAL_CACHEMAX=64"]}, {"tr": "30", "mask_left": None}):
+            self.assertEqual(stereodem.run(self.left, self.right, **options).transform[1], 30.0)
+        for options, said in (({"tr": [30, 20]}, "expected one value"), ({"output": "a\0b.tif"}, "zero bytes"),
+                              ({"tr": -3}, "tr: found '-3'"), ({"tr": float("nan")}, "tr: found 'nan'"),
+                              ({"output": at("a.png")}, "output .*a.png: a DEM is a GeoTIFF")):
+            with self.assertRaisesRegex(stereodem.Error, said):
+                stereodem.run(self.left, self.right, **options)
+        for path in (3, "a\0b", "a\ud800"):
+            with self.assertRaisesRegex(stereodem.Error, "left image: found"):
+                stereodem.run(path, self.right)
+        with self.assertRaisesRegex(stereodem.Error, "class nope.tif"):
+            stereodem.compare(at("pair.tif"), at("pair/truth.tif"), class_="nope.tif")
+
+    def test_names_of_files(self):
+        folder = at("\u00fcn\u00ef/\u5199\u771f x")
+        os.makedirs(folder)
+        for name in ("left", "right"):
+            shutil.copy(at("pair/%s.tif" % name), folder)
+        output = os.path.join(folder, "\u00e9.tif")
+        found = stereodem.run(os.path.join(folder, "left.tif"), os.path.join(folder, "right.tif"), output=output)
+        self.assertEqual(found["output"], output)
+        np.testing.assert_array_equal(band(output), band(at("pair.tif")))
+
     def test_sentences(self):
         for words, options in (((at("absent.tif"), self.right), {}), ((self.left, self.right), {"cost": "zebra"}),
                                ((self.left, self.right), {"hmin": 5, "hmax": 1})):
@@ -180,6 +269,26 @@ class Python(unittest.TestCase):
             raise KeyError("of the caller")
         with self.assertRaisesRegex(KeyError, "of the caller"):
             stereodem.run(self.left, self.right, progress=fails)
+
+    def test_signals(self):
+        """Whatever callback the interpreter notices a signal in, what its handler raises comes out of the call."""
+        class Alarm(Exception):
+            pass
+
+        def raises(*_):
+            raise Alarm
+        usual = signal.signal(signal.SIGALRM, raises)
+        try:
+            for turn, error in enumerate([KeyboardInterrupt, Alarm] * 10):
+                number = signal.SIGINT if error is KeyboardInterrupt else signal.SIGALRM
+                timer = threading.Timer(0.01 + 0.01 * turn, os.kill, (os.getpid(), number))
+                timer.start()
+                with self.assertRaises(error):
+                    for _ in range(1000):
+                        stereodem.run(self.left, self.right, progress=lambda *_: None, log=lambda *_: None)
+                timer.join()
+        finally:
+            signal.signal(signal.SIGALRM, usual)
 
     def test_two_at_once(self):
         expected = [stereodem.run(self.left, self.right, cost=cost).height for cost in ("census", "zncc")]

@@ -129,6 +129,70 @@ static void compare_of_arrays(void **state)
     sdm_context_close(&ctx);
 }
 
+/* Three DEMs, the second 3 m too high; the third, whose cells are filled, counts nowhere. */
+static void stack_of_arrays(void **state)
+{
+    static float height[3][H * W], made[H * W], spread[H][W + 2];
+    static uint16_t mask[H * W], count[H * W];
+    SdmRasterShape shape = {.type = SDM_SAMPLE_FLOAT32, .width = W, .height = H, .crs = "EPSG:32631", .nodata = (double)NAN,
+                            .geotransform = {500010.0, 30.0, 0.0, 5000010.0, 0.0, -30.0}};
+    const char *name[3];
+    SdmDem *dem = NULL;
+    double value = 0.0, transform[6];
+    (void)state;
+    SdmContext *ctx = open_for("stack");
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < H * W; i++)
+            height[k][i] = (float)(300.0 + 80.0 * sin(i % W / 9.0) * cos(i / W / 7.0)) + (k == 1 ? 3.0F : k == 2 ? 50.0F : 0.0F);
+    for (int i = 0; i < H * W; i++)
+        mask[i] = 3;
+    height[0][5] = NAN;
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(sdm_add_raster(ctx, &shape, height[k], &name[k]), SDM_OK);
+        assert_int_equal(sdm_set_raster_vertical(ctx, name[k], "ellipsoid"), SDM_OK);
+    }
+    assert_int_equal(sdm_set_raster_mask(ctx, name[2], mask, 0), SDM_OK);
+    refused(ctx, sdm_set_raster_mask(ctx, "a.tif", mask, 0), "raster in memory");
+    refused(ctx, sdm_set_raster_vertical(ctx, name[0], "mars"), "'mars'");
+    refused(ctx, sdm_stack(ctx, name, 3), "output: not set");
+    refused(ctx, sdm_make_stack(ctx, NULL, 3, &dem), "at NULL");
+    refused(ctx, sdm_make_stack(ctx, name, 1, &dem), "at least two");
+    assert_int_equal(sdm_set(ctx, "align", "none"), SDM_OK);
+    if (sdm_make_stack(ctx, name, 3, &dem) != SDM_OK)
+        fail_msg("%s", sdm_error(ctx));
+    assert_true(sdm_dem_cols(dem) == W && sdm_dem_rows(dem) == H);
+    assert_string_equal(sdm_dem_vertical(dem), "ellipsoid");
+    sdm_dem_geotransform(dem, transform);
+    assert_memory_equal(transform, shape.geotransform, sizeof transform);
+    assert_int_equal(sdm_dem_read(ctx, dem, SDM_LAYER_HEIGHT, made, 0), SDM_OK);
+    assert_int_equal(sdm_dem_read(ctx, dem, SDM_LAYER_COUNT, count, 0), SDM_OK);
+    assert_int_equal(sdm_dem_read(ctx, dem, SDM_LAYER_SPREAD, spread, sizeof spread[0]), SDM_OK);
+    assert_true(fabsf(made[W + 7] - height[0][W + 7] - 1.5F) < 0.01F && fabsf(made[5] - height[1][5]) < 0.01F);
+    assert_true(count[W + 7] == 2 && count[5] == 1 && isnan(spread[0][5]) && fabsf(spread[1][7] - 2.22F) < 0.01F);
+    refused(ctx, sdm_dem_read(ctx, dem, SDM_LAYER_ORTHO, made, 0), "expected a layer");
+    refused(ctx, sdm_dem_read(ctx, dem, SDM_LAYER_HEIGHT, made, -4), "expected a layer");
+    refused(ctx, sdm_dem_read(ctx, dem, (SdmDemLayer)99, made, 0), "expected a layer");
+    assert_int_equal(sdm_result_number(ctx, "dems.1.group", &value), SDM_OK);
+    sdm_dem_close(&dem);
+    sdm_dem_close(&dem);
+    /* the same context once more, with other settings */
+    assert_int_equal(sdm_set(ctx, "tr", "60"), SDM_OK);
+    assert_int_equal(sdm_set(ctx, "output", "/nowhere/a.tif"), SDM_OK);
+    assert_int_equal(sdm_make_stack(ctx, name, 2, &dem), SDM_OK);
+    assert_true(sdm_dem_cols(dem) == W / 2 + 1);
+    sdm_dem_close(&dem);
+    shape.row_bytes = -4 * W;
+    refused(ctx, sdm_add_raster(ctx, &shape, height[0], &name[2]), "rows of -384 bytes");
+    refused(ctx, sdm_set_raster_mask(ctx, name[0], mask, W), "rows of 96 bytes");
+    shape.geotransform[1] = (double)NAN;
+    refused(ctx, sdm_add_raster(ctx, &shape, height[0], &name[0]), "geotransform");
+    sdm_cancel(ctx);
+    assert_int_equal(sdm_make_stack(ctx, name, 2, &dem), SDM_ERR_STOPPED);
+    assert_null(dem);
+    sdm_context_close(&ctx);
+    sdm_context_close(&ctx);
+}
+
 static void dem_of_arrays(void **state)
 {
     SdmDem *dem = NULL;
@@ -157,6 +221,7 @@ static void dem_of_arrays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_option_is_set_and_forgotten), cmocka_unit_test(match_of_arrays),
-                                       cmocka_unit_test(compare_of_arrays), cmocka_unit_test(dem_of_arrays)};
+                                       cmocka_unit_test(compare_of_arrays), cmocka_unit_test(stack_of_arrays),
+                                       cmocka_unit_test(dem_of_arrays)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
