@@ -451,7 +451,7 @@ def _read_dem(context: _Context, dem: ctypes.c_void_p, layers: Sequence[Tuple[st
 def _run_views(context: _Context, views: Tuple[Any, ...], output: Optional[Path]) -> Result:
     if output is None or any(isinstance(view, Image) or view is None for view in views):
         raise Error("three views or more are files, and make a file; give their names, and output", "usage")
-    names = (ctypes.c_char_p * len(views))(*(_name(view) for view in views))
+    names = (ctypes.c_char_p * len(views))(*(_name(view, "view") for view in views))
     context.check(lib.sdm_run_views(context.handle, names, len(views)))
     return context.result()
 

@@ -28,6 +28,7 @@ SdmStatus sdm_options_json(SdmContext *ctx, const char **json);
 const char *sdm_result_json(const SdmContext *ctx);
 SdmStatus sdm_result_number(SdmContext *ctx, const char *path, double *value);
 SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
+SdmStatus sdm_run_views(SdmContext *ctx, const char *const *views, int count);
 SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value);
 void sdm_set_cancel(SdmContext *ctx, sdm_cancel_fn *cancel, void *user);
 SdmStatus sdm_set_image(SdmContext *ctx, SdmSide side, SdmSampleType type, const void *samples, int64_t width,
