@@ -160,7 +160,7 @@ SdmStatus sdm_command_status(SdmCall *call)
     SdmSceneProgress s, all = {.number = 0};
     int merged = 0, hopeless = 0;
     if (call->own.job.accounting)
-        TRY(sdm_accounting_check(call->ctx, call->own.job.accounting, call->options.overwrite));
+        TRY(sdm_accounting_check(call->ctx, call->line.positional[0], call->own.job.accounting, call->options.overwrite));
     TRY(sdm_job_progress_open(call->ctx, call->line.positional[0], &report));
     cJSON *const scenes = call->summary ? cJSON_AddArrayToObject(call->summary, "scenes") : NULL;
     sdm_screen_print(&call->screen, " scene state           done   run  fail  miss  name");

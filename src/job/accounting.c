@@ -1,7 +1,9 @@
 /* Records of tries -> accounts of units, their sums, CSV and JSON. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/accounting.h"
+
 #include "core/lease.h"
+#include "core/path.h"
 #include "core/text.h"
 
 #include <cJSON.h>
@@ -445,13 +447,25 @@ static bool ends_in(const char *path, const char *end)
     return n > m && strcasecmp(path + n - m, end) == 0;
 }
 
-SdmStatus sdm_accounting_check(SdmContext *ctx, const char *path, bool overwrite)
+/* Does the file lie in the folder? */
+static bool is_inside(const char *folder, const char *path)
+{
+    char rel[SDM_PATH_SIZE], absolute[SDM_PATH_SIZE];
+    return sdm_path_split(NULL, folder, path, rel, absolute) == SDM_OK && *absolute && strncmp(rel, "../", 3) != 0;
+}
+
+SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *path, bool overwrite)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_file_check_output(ctx, "--accounting", path));
     if (!ends_in(path, ".csv") && !ends_in(path, ".json"))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--accounting: found '%.300s', expected a name that ends in .csv or .json", path);
+    if (ends_in(path, ".json") && is_inside(job, path))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--accounting: %.300s lies in the job's folder, whose .json files are the job's own; give another "
+                        "folder, or a name that ends in .csv",
+                        path);
     if (!overwrite && access(path, F_OK) == 0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--accounting: %.300s exists; give --overwrite to replace it, or another name", path);

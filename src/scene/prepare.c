@@ -63,8 +63,8 @@ static float noise_q(const SdmRadiometry *left)
 
 #define STEEPEST_FILL 0.36397 /* tan 20 deg: steeper holes are cliffs that a mean of their rim does not show */
 
-/* How steep filled heights may be.  Where pixels show walls, a step beside a hole is no sign of a guess: there
- * "gentle" fills as "all" does. */
+/* How steep filled heights may be.  Where pixels show walls and level 0 is matched by windows, a step beside a hole is no sign
+ * of a guess: there "gentle" fills as "all" does. */
 static void limit_fill(const SdmOptions *o, const SdmFrame *f, bool semi_global, SdmFillLimit *out)
 {
     for (int k = 0; k < 2; k++)

@@ -147,34 +147,44 @@ done:
     return st;
 }
 
-/* A pair that makes no DEM costs itself alone. */
-static SdmStatus leave_out(SdmViews *v, SdmViewPair *p)
+/* A pair that makes no DEM costs itself alone: another one takes its place. */
+static void leave_out(SdmViews *v, SdmViewPair *p)
 {
     SdmOutputFiles *files = NULL;
     const char *const sentence = sdm_error(v->ctx);
+    if (!*v->failure)
+        snprintf(v->failure, sizeof v->failure, "%s", sentence);
     sdm_view_pair_refuse(p, sentence);
     sdm_log(v->ctx, SDM_LOG_WARNING, 9, "%s and %s are left out: %s", sdm_view_name(v, p->left),
             sdm_view_name(v, p->right), p->why);
     if (sdm_alloc(NULL, &files, 1, sizeof *files, "names") == SDM_OK)
         remove_dem(v, p->number, files);
     sdm_free(&files);
-    return sdm_views_check_left(v);
+    SdmViewPair *const spare = sdm_views_spare(v);
+    if (spare)
+        sdm_log(v->ctx, SDM_LOG_INFO, 1, "%s and %s take their place", sdm_view_name(v, spare->left),
+                sdm_view_name(v, spare->right));
 }
 
 SdmStatus sdm_views_make_dems(SdmViews *v)
 {
     SdmStatus st = SDM_OK;
+    double done = 0.0; /* share of the run */
     for (int k = 0; k < v->chosen_count; k++) {
         TRY(sdm_check_stop(v->ctx));
         TRY(sdm_lease_check(v->ctx, v->lease));
-        const SdmProgressPart around = sdm_progress_enter(v->ctx, SDM_VIEWS_FUSING * k / v->chosen_count,
-                                                          SDM_VIEWS_FUSING * (k + 1) / v->chosen_count);
+        const double end = done + (SDM_VIEWS_FUSING - done) / (v->chosen_count - k);
+        const SdmProgressPart around = sdm_progress_enter(v->ctx, done, end);
         st = make_dem(v, v->chosen[k]);
         sdm_progress_leave(v->ctx, around);
-        if (st == SDM_ERR_DATA)
-            st = leave_out(v, v->chosen[k]);
+        done = end;
+        if (st == SDM_ERR_DATA) {
+            leave_out(v, v->chosen[k]);
+            st = SDM_OK;
+        }
         TRY(st);
     }
+    TRY(sdm_views_check_left(v, true));
 done:
     return st;
 }

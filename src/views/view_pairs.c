@@ -220,33 +220,67 @@ static SdmStatus check_views(const SdmViews *v, const bool *seen)
     return SDM_OK;
 }
 
-SdmStatus sdm_views_check_left(SdmViews *v)
+SdmStatus sdm_views_check_left(SdmViews *v, bool made)
 {
     const SdmViewPair *good = NULL, *bad = NULL;
     int usable = 0;
     for (int k = v->pairs - 1; k >= 0; k--) {
-        good = *v->pair[k].why ? good : &v->pair[k];
-        bad = *v->pair[k].why ? &v->pair[k] : bad;
-        usable += !*v->pair[k].why;
+        SdmViewPair *const p = &v->pair[k];
+        const bool left = made ? p->has_dem : !*p->why;
+        good = left ? p : good;
+        bad = *p->why ? p : bad;
+        usable += left;
     }
-    if (usable == 1)
+    if (usable == 1 && bad)
         return sdm_fail(
             v->ctx, SDM_ERR_DATA,
             "of the %d views %s and %s alone make a pair (%s and %s: %s); give these two without the others",
             v->count, v->path[good->left], v->path[good->right], sdm_view_name(v, bad->left),
             sdm_view_name(v, bad->right), bad->why);
-    if (usable == 0)
+    if (usable == 0 && made && *v->failure)
+        return sdm_fail(v->ctx, SDM_ERR_DATA, "no pair of the %d views could be matched; the first: %s", v->count, v->failure);
+    if (usable == 0 && bad)
         return sdm_fail(v->ctx, SDM_ERR_DATA,
                         "no two of the %d views make a pair (%s and %s: %s); give views of one place",
                         v->count, sdm_view_name(v, bad->left), sdm_view_name(v, bad->right), bad->why);
     return SDM_OK;
 }
 
+/* Views that no chain of usable pairs joins with the first one see another place. */
+static SdmStatus check_place(const SdmViews *v)
+{
+    bool joined[SDM_MAX_VIEWS] = {true};
+    for (int turn = 0; turn < v->count; turn++)
+        for (int k = 0; k < v->pairs; k++)
+            if (v->pair[k].merit > 0.0 && (joined[v->pair[k].left] || joined[v->pair[k].right]))
+                joined[v->pair[k].left] = joined[v->pair[k].right] = true;
+    for (int i = 1; i < v->count; i++)
+        if (!joined[i])
+            return sdm_fail(v->ctx, SDM_ERR_DATA, "%s sees another place than %s: no pairs join them; give views of one place",
+                            v->path[i], v->path[0]);
+    return SDM_OK;
+}
+
+SdmViewPair *sdm_views_spare(SdmViews *v)
+{
+    SdmViewPair *best = NULL;
+    for (int k = 0; k < v->pairs; k++) {
+        SdmViewPair *const p = &v->pair[k];
+        if (p->merit > 0.0 && !p->number && !*p->why && (!best || p->merit > best->merit))
+            best = p;
+    }
+    if (best) {
+        v->chosen[v->chosen_count++] = best;
+        best->number = v->chosen_count;
+    }
+    return best;
+}
+
 SdmStatus sdm_views_choose(SdmViews *v)
 {
     SdmStatus st = SDM_OK;
     bool seen[SDM_MAX_VIEWS] = {false};
-    TRY(sdm_views_check_left(v));
+    TRY(sdm_views_check_left(v, false));
     for (int fresh = 1; fresh >= 0; fresh--)
         for (SdmViewPair *p; v->chosen_count < v->count && (p = best_left(v, seen, fresh)) != NULL;) {
             v->chosen[v->chosen_count++] = p;
@@ -254,6 +288,7 @@ SdmStatus sdm_views_choose(SdmViews *v)
             seen[p->left] = seen[p->right] = true;
         }
     TRY(check_views(v, seen));
+    TRY(check_place(v));
     order_chosen(v);
     for (int k = 0; k < v->pairs; k++)
         log_pair(v, &v->pair[k]);

@@ -42,6 +42,7 @@ typedef struct SdmViews {
     int chosen_count;
     SdmGrid grid; /* CRS and spacing of all DEMs */
     char t_srs[sizeof(((SdmGrid *)0)->wkt)];
+    char failure[1024];         /* of the first pair that made no DEM; "": none */
     char folder[SDM_PATH_SIZE]; /* OUTPUT.views; "" before it is made */
     uint64_t fingerprint;       /* of the inputs and parameters of all pairs */
     SdmLease *lease;            /* of the output */
@@ -55,10 +56,12 @@ const char *sdm_view_name(const SdmViews *v, int view);
 /* Open the cameras of all pairs, no pixel; sets the pairs' figures, and why some cannot be used. */
 SdmStatus sdm_views_look(SdmViews *v);
 /* Choose as many pairs as there are views, with every view in one of them; chooses CRS and spacing, and logs
- * the choice.  SDM_ERR_DATA where fewer than two can be used, or a view in none. */
+ * the choice.  SDM_ERR_DATA where fewer than two can be used, or a view in none, or views see two places. */
 SdmStatus sdm_views_choose(SdmViews *v);
-/* Fewer than two pairs are left: SDM_ERR_DATA with the reasons. */
-SdmStatus sdm_views_check_left(SdmViews *v);
+/* Fewer than two pairs can be used, or (made) have a DEM: SDM_ERR_DATA with the reasons. */
+SdmStatus sdm_views_check_left(SdmViews *v, bool made);
+/* Choose one more pair, in the place of one that failed; NULL: there is none. */
+SdmViewPair *sdm_views_spare(SdmViews *v);
 
 /* Keep why a pair is not used: a sentence up to its advice, which is for a pair alone. */
 void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence);
@@ -66,7 +69,7 @@ void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence);
 /* ---- pair_dems.c ---- */
 
 /* Make the DEMs of the chosen pairs, in the folder.  Those that are finished are taken up; a pair that makes
- * no DEM is left out with a warning while two others remain. */
+ * no DEM is left out with a warning, and another one takes its place.  SDM_ERR_DATA where fewer than two have one. */
 SdmStatus sdm_views_make_dems(SdmViews *v);
 /* Remove all files of ours, and the folder when it is empty then. */
 void sdm_views_remove(const SdmViews *v);

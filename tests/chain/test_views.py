@@ -208,6 +208,21 @@ copy = gdal.GetDriverByName("GTiff").CreateCopy(noise, gdal.Open(c))
 copy.GetRasterBand(1).WriteArray(np.random.default_rng(9).integers(1, 255, (300, 300)).astype(np.uint8))
 copy = None
 refused(1, ["alone make a pair", "give these two without the others"], "run", a, b, noise, "-o", out)
+far_too = at("far_too.tif")  # two views here, two there
+moved = dict(gdal.Open(b).GetMetadata("RPC"))
+moved["LONG_OFF"] = "%.15g" % (float(moved["LONG_OFF"]) + 1)
+copy = gdal.GetDriverByName("GTiff").CreateCopy(far_too, gdal.Open(b))
+copy.SetMetadata(moved, "RPC")
+copy = None
+refused(1, ["far.tif sees another place than", "give views of one place"], "run", a, b, far, far_too, "-o", out)
+noises = [noise]  # all pairs but one fail, and all that could take their place
+for seed in (1, 2):
+    noises.append(at("noise%d.tif" % seed))
+    copy = gdal.GetDriverByName("GTiff").CreateCopy(noises[-1], gdal.Open(b if seed == 1 else c))
+    copy.GetRasterBand(1).WriteArray(np.random.default_rng(seed).integers(1, 255, (300, 300)).astype(np.uint8))
+    copy = None
+refused(1, ["alone make a pair", "give these two without the others"], "run", a, b, noises[0], noises[1], "-o", out)
+refused(1, ["no pair of the 4 views could be matched; the first:"], "run", a, *noises, "-o", out)
 scene = os.path.join(t.SOURCE, "sampledata", "AST_L1A_00401012001180005_sim.hdf")
 refused(2, ["an ASTER scene holds both views, give it alone"], "run", scene, a, b, "-o", out)
 t.finish()

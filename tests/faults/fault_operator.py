@@ -96,6 +96,8 @@ def accounts(bench, merged):
     stages = [sum(unit["stages_s"].values()) + unit["waited_s"] - unit["wall_s"] for unit in units]
     bench.check("stages add up", max(map(abs, stages)) < 0.01 and min(u["stages_s"]["other"] for u in units) > -0.05, str(stages))
     bench.check("hosts and memory", all(one["host"] and one.get("peak_bytes", 1 << 25) > 1 << 24 for u in units for one in u["tries"]))
+    done = bench.call("status", JOB, "--accounting", JOB + "/plan.json", "--overwrite")
+    bench.check("the plan stays", done.returncode == 2 and "whose .json files are the job's own" in done.stderr, done.stderr)
     bench.check("accounts as CSV", bench.call("status", "-q", JOB, "--accounting", "accounts.csv").returncode == 3)
     with open("accounts.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
