@@ -18,6 +18,7 @@ go to the logger ``stereodem`` of :mod:`logging`, unless ``log`` is given.
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import collections.abc
 import ctypes
 import functools
 import json
@@ -542,6 +543,8 @@ def stack(dems: Sequence[Heights], *, output: Optional[Path] = None, progress: O
     """
     if isinstance(dems, (str, bytes, os.PathLike, Raster, Dem, Stack)):
         raise Error("found one DEM, expected a list of them", "usage")
+    if not isinstance(dems, collections.abc.Sequence):
+        raise Error("found %s, expected a list of DEMs" % type(dems).__name__, "usage")
     with _Context("stack", dict(options, output=output), progress, cancel, log) as context:
         names = (ctypes.c_char_p * len(dems))(*[context.name(dem, "DEM %d" % (k + 1)) for k, dem in enumerate(dems)])
         if output is not None:

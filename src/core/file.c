@@ -51,6 +51,9 @@ static const char *advice(int error)
     case EPERM:
     case EROFS:
         return "let its folder be written";
+    case ENAMETOOLONG:
+    case ENOENT:
+        return "choose another name";
     default:
         return "make room";
     }

@@ -248,7 +248,7 @@ SdmStatus sdm_stack_choose_grid(SdmStack *s)
     s->position_step = (int)fmin(fmax(floor(1000.0 / s->dy_m), 1.0), 64.0);
     sdm_log(s->ctx, SDM_LOG_INFO, 8, "output CRS %.60s, %lld x %lld cells of %.10g %s",
             s->options->t_srs ? s->options->t_srs : text, (long long)s->grid.cols, (long long)s->grid.rows,
-            s->grid.spacing, s->grid.geographic ? "degrees" : "its units");
+            s->grid.spacing, s->grid.geographic ? "degrees" : "units of the CRS");
 done:
     OSRDestroySpatialReference(target);
     return st;

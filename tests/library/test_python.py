@@ -226,6 +226,10 @@ class Python(unittest.TestCase):
         with self.assertRaisesRegex(stereodem.Error, "class nope.tif"):
             stereodem.compare(at("pair.tif"), at("pair/truth.tif"), class_="nope.tif")
 
+        for dems in (None, iter([at("pair.tif")]), 3):
+            with self.assertRaisesRegex(stereodem.Error, "expected a list of DEMs"):
+                stereodem.stack(dems)
+
     def test_names_of_files(self):
         folder = at("\u00fcn\u00ef/\u5199\u771f x")
         os.makedirs(folder)
