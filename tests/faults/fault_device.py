@@ -40,7 +40,7 @@ def ready(bench):
 
 
 def run_once(bench):
-    told = []  # a call that is only asked for a figure may fail without a word
+    told = []  # one more queue that cannot be opened costs itself alone, without a word; when it is opened depends on the clock
     for at, error in ((20, LOST), (21, MEMORY), (50, LOST), (110, MEMORY), (270, LOST), (720, LOST)):
         done = bench.call("run", "scene", "-o", "once.tif", "--overwrite", *OPTIONS, env=failing(bench, at, 1, error))
         name = f"run, call {at} fails with {error}"
