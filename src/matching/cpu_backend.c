@@ -204,8 +204,7 @@ static SdmStatus fill(void *state, const SdmFill *far, const SdmFill *near)
     SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     const int around = sdm_stage_enter(p->ctx, 7);
-    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, far, NULL));
-    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, near, NULL));
+    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, near, far, NULL));
 done:
     sdm_free(&p->prior); /* of the next pass, another */
     sdm_stage_leave(p->ctx, around);
@@ -315,7 +314,7 @@ static SdmStatus fill_holes(void *state, const SdmFill *how)
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const int around = sdm_stage_enter(p->ctx, 7);
     TRY(sdm_alloc(p->ctx, &filled, n, 1, "the fill mask"));
-    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, filled));
+    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, NULL, filled));
     sdm_surface_free(&p->refined);
     TRY(sdm_alloc_raw(p->ctx, &flags, n, sizeof *flags, "flags"));
     sdm_accept_filled(p->ctx, p->in, filled, s, flags);

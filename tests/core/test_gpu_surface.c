@@ -218,9 +218,9 @@ static void check_smooth_and_fill(Filters *f)
     OK(sdm_surface_smooth(test.ctx, &sdm_kernels_reference, &s));
     expect(smooth, s.h_m, 4 * f->n, name_of("smooth", f->s, f->turn));
     sdm_free(&s.h_m);
-    OK(sdm_surface_fill(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, &fill, filled));
+    OK(sdm_surface_fill(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, &fill, NULL, filled));
     if (again)
-        OK(sdm_surface_fill(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, again, NULL));
+        OK(sdm_surface_fill(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, again, NULL, NULL));
     expect(f->h_m, f->surface.h_m, 4 * f->n, name_of("fill", f->s, f->turn));
     f->h_m = NULL;
     if (mask)
