@@ -145,13 +145,20 @@ void sdm_processor_give(SdmProcessor *p, SdmSurface *s)
 
 /* ---- passes ---- */
 
-static SdmStatus begin_pass(void *state)
+static SdmStatus begin_pass(void *state, bool keep)
 {
     SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
+    SdmSurface *const s = &p->surface;
+    float *fresh = NULL;
     sdm_free(&p->prior);
-    TRY(sdm_copy_heights(p->ctx, &p->surface, &p->prior));
-    TRY(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
+    if (keep)
+        TRY(sdm_copy_heights(p->ctx, s, &fresh));
+    else
+        TRY(sdm_alloc_raw(p->ctx, &fresh, (size_t)s->win.w * (size_t)s->win.h, sizeof *fresh, "the surface"));
+    p->prior = s->h_m;
+    s->h_m = fresh;
+    TRY(sdm_level_warp(p->ctx, &p->task, p->prior));
 done:
     return st;
 }
@@ -184,16 +191,9 @@ done:
 
 static SdmStatus median(void *state)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
-    SdmSurface *const s = &p->surface;
-    float *out = NULL;
     const int around = sdm_stage_enter(p->ctx, 6);
-    TRY(sdm_alloc_raw(p->ctx, &out, (size_t)s->win.w * (size_t)s->win.h, sizeof *out, "the median surface"));
-    sdm_surface_median(p->ctx, p->in->settings->kernels, s, s->h_m, out);
-    sdm_free(&s->h_m);
-    s->h_m = out;
-done:
+    const SdmStatus st = sdm_surface_median(p->ctx, p->in->settings->kernels, &p->surface);
     sdm_stage_leave(p->ctx, around);
     return st;
 }

@@ -47,21 +47,63 @@ void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *
     }
 }
 
-void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *in,
-                        float *out)
+/* A row of heights from three rows; the flags of these. */
+typedef void RowFilter(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
+                       float *out);
+
+/* Filter the rows in place: each thread keeps the row above as it was, and first of all those of its neighbours' rows
+ * that it needs. */
+static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, RowFilter *filter)
 {
-    const int w = s->win.w, h = s->win.h;
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-    for (int y = 0; y < h; y++) {
-        const float *row[3];
-        const uint16_t *flags[3];
-        for (int j = 0; j < 3; j++) {
-            const int yy = y + j - 1 < 0 ? 0 : y + j - 1 >= h ? h - 1 : y + j - 1;
-            row[j] = in + (size_t)yy * (size_t)w;
-            flags[j] = s->flags + (size_t)yy * (size_t)w;
-        }
-        k->median_row(row, flags, w, out + (size_t)y * (size_t)w);
+    SdmStatus st = SDM_OK;
+    const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
+    const size_t n = (size_t)w;
+    float *kept = NULL; /* of each thread: two rows that are read, and the one below its last */
+    TRY(sdm_alloc(ctx, &kept, 3 * n * (size_t)threads, sizeof *kept, "rows of the surface"));
+    for (int t = 0; t < threads; t++) {
+        const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
+        memcpy(kept + 3 * n * (size_t)t, s->h_m + (size_t)(y0 > 0 ? y0 - 1 : 0) * n, n * sizeof *kept);
+        memcpy(kept + (3 * (size_t)t + 2) * n, s->h_m + (size_t)(y1 < h ? y1 : h - 1) * n, n * sizeof *kept);
     }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; t++) {
+        const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
+        float *const mine = kept + 3 * n * (size_t)t;
+        for (int y = y0; y < y1; y++) {
+            float *const at = s->h_m + (size_t)y * n, *const above = mine + (y - y0) % 2 * w,
+                        *const middle = mine + (y - y0 + 1) % 2 * w;
+            const uint16_t *const flags = s->flags + (size_t)y * n;
+            memcpy(middle, at, n * sizeof *at);
+            filter(k, (const float *[]){above, middle, y + 1 < y1 ? at + n : mine + 2 * n},
+                   (const uint16_t *[]){y > 0 ? flags - n : flags, flags, y + 1 < h ? flags + n : flags}, w, at);
+        }
+    }
+done:
+    sdm_free(&kept);
+    return st;
+}
+
+static void median_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
+                      float *out)
+{
+    k->median_row(row, flags, width, out);
+}
+
+static void smooth_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
+                      float *out)
+{
+    (void)flags;
+    k->smooth_row(row, width, out);
+}
+
+SdmStatus sdm_surface_median(SdmContext *ctx, const SdmKernels *k, SdmSurface *s)
+{
+    return filter_rows(ctx, k, s, median_of);
+}
+
+SdmStatus sdm_surface_smooth(SdmContext *ctx, const SdmKernels *k, SdmSurface *s)
+{
+    return filter_rows(ctx, k, s, smooth_of);
 }
 
 /* ring: changes of the rows about y, row y at y modulo the window's side. */
@@ -287,23 +329,5 @@ SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, 
     }
 done:
     sdm_free(&sums);
-    return st;
-}
-
-SdmStatus sdm_surface_smooth(SdmContext *ctx, const SdmKernels *k, SdmSurface *s)
-{
-    SdmStatus st = SDM_OK;
-    const int w = s->win.w, h = s->win.h;
-    float *out = NULL;
-    TRY(sdm_alloc_raw(ctx, &out, (size_t)w * (size_t)h, sizeof *out, "the smoothed surface"));
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-    for (int y = 0; y < h; y++) {
-        const float *const m = s->h_m + (size_t)y * (size_t)w;
-        const float *const row[3] = {y > 0 ? m - w : m, m, y + 1 < h ? m + w : m};
-        k->smooth_row(row, w, out + (size_t)y * (size_t)w);
-    }
-    sdm_free(&s->h_m);
-    s->h_m = out;
-done:
     return st;
 }

@@ -11,9 +11,8 @@
  * pixel. */
 void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *coarse, SdmSurface *fine);
 
-/* 3 x 3 median at every valid pixel, see sdm_median_row_fn.  in -> out, both h x w.  Reach 1. */
-void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *in,
-                        float *out);
+/* 3 x 3 median at every valid pixel, in place, see sdm_median_row_fn.  Reach 1. */
+SdmStatus sdm_surface_median(SdmContext *ctx, const SdmKernels *k, SdmSurface *s);
 
 /* Reject valid pixels whose change since `prior` (metres) agrees within tol_m with fewer than `share` of the
  * pixels of the (2 half + 1)^2 window around: they become SDM_QA_ISOLATED.  new_flags: h x w.  Reach half. */
