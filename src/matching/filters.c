@@ -170,12 +170,20 @@ typedef struct Columns {
     int32_t *sum, *count;
 } Columns;
 
+static bool any_valid(const uint16_t *flags, int n)
+{
+    uint16_t any = 0;
+    for (int i = 0; i < n; i++)
+        any |= flags[i];
+    return any & SDM_QA_VALID;
+}
+
 static void add_row(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, int sign, int from, int to,
                     const Columns *c)
 {
-    if (y < 0 || y >= s->win.h)
-        return;
     const size_t at = (size_t)y * (size_t)s->win.w + (size_t)from;
+    if (y < 0 || y >= s->win.h || !any_valid(s->flags + at, to - from)) /* in clouds none is */
+        return;
     k->add_changes(s->h_m + at, prior + at, s->flags + at, to - from, sign, c->sum + (from - c->x0),
                    c->count + (from - c->x0));
 }
@@ -220,6 +228,15 @@ static void move_columns(const SdmKernels *k, const SdmSurface *s, const float *
     }
 }
 
+/* Fewer than `least` valid pixels in all columns: no window has more. */
+static bool are_few(const Columns *c, int least)
+{
+    int32_t n = 0;
+    for (int i = c->from - c->x0; i < c->to - c->x0; i++)
+        n += c->count[i];
+    return n < least;
+}
+
 /* Fill the pixels x0..x1 - 1 of row y that have no match and are not done; done: of the strip that begins at `strip`. */
 static void fill_pixels(SdmSurface *s, const float *prior, const Columns *c, int x0, int x1, const SdmFill *f, int strip,
                         uint8_t *done)
@@ -227,6 +244,12 @@ static void fill_pixels(SdmSurface *s, const float *prior, const Columns *c, int
     const size_t row = (size_t)c->y * (size_t)s->win.w;
     int64_t sum = 0;
     int32_t n = 0;
+    if (are_few(c, f->least)) {
+        for (int x = x0; x < x1 && f->else_prior; x++)
+            if (!(s->flags[row + (size_t)x] & SDM_QA_VALID) && !done[x - strip])
+                s->h_m[row + (size_t)x] = prior[row + (size_t)x];
+        return;
+    }
     for (int x = x0 - f->half > 0 ? x0 - f->half : 0; x < x0 + f->half && x < s->win.w; x++) {
         sum += c->sum[x - c->x0];
         n += c->count[x - c->x0];
