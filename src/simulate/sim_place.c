@@ -201,7 +201,7 @@ SdmStatus sim_place_cameras(SimScene *sc)
     double target[3];
     sim_to_ecef(sc->lon_deg, sc->lat_deg, sc->h_mean, target);
     const double r = sqrt(sim_dot(target, target)), left_base = opt->symmetric ? 0.5 * opt->base_height : 0.0;
-    *left = (SimCamera){.pitch_rad = pitch_of(r, -left_base)};
+    *left = (SimCamera){.pitch_rad = pitch_of(r, 0.0 - left_base)};
     left_size(sc, left, target);
     *right = *left;
     right_size(sc, right);
