@@ -10,7 +10,7 @@
 #define STEP_PX 1.0f /* larger ones are discontinuities */
 #define FAR_PX 1e6f  /* place of a pixel without a match: differs from all others */
 #define CLEAR_STEP_PX 2.0f /* between roofs and streets */
-#define CLEAR_GREY 4.0     /* (difference of two sides' mean grey values)^2 over the sum of their variances */
+#define CLEAR_GREY 6.25    /* (difference of two sides' mean grey values)^2 over the sum of their variances */
 enum { MEANS = 2, MEAN_HALF = 3, SIDE_HALF = 3, SIDE_LEAST = 5 };
 _Static_assert(1 + SIDE_HALF + 1 + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF <= SDM_EDGE_FILTERS_REACH, "the reach of the filters");
 

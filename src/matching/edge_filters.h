@@ -22,9 +22,9 @@ enum {
 SdmStatus sdm_edge_block_open(SdmContext *ctx, int width, int height, SdmEdgeBlock *out);
 void sdm_edge_block_close(SdmEdgeBlock *b);
 
-/* 3 x 3 median of the valid places.  Then steps of 2 px or more, whose sides differ in grey value within 7 x 7 pixels by twice
- * what it varies on them, go where the left view (stride samples a row) has its edge.  Then pieces of fewer than SDM_PIECE_PX valid pixels, connected by steps of at
- * most 1 px, become SDM_QA_ISOLATED.  Then, twice, the mean of the valid places of 7 x 7 pixels that differ by at
+/* 3 x 3 median of the valid places.  Then pixels near a step of 2 px or more go to the side of the step whose grey value in
+ * the left view (stride samples a row) they have; the sides' means within 7 x 7 pixels must differ by 2.5 times their
+ * standard deviations.  Then pieces of fewer than SDM_PIECE_PX valid pixels, connected by steps of at most 1 px, become SDM_QA_ISOLATED.  Then, twice, the mean of the valid places of 7 x 7 pixels that differ by at
  * most 1 px from the pixel's own (Lee 1983): noise goes, steps and roof edges stay.  Reach
  * SDM_EDGE_FILTERS_REACH. */
 SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const int16_t *left, ptrdiff_t stride, SdmEdgeBlock *b);

@@ -38,7 +38,7 @@ static void noise_goes_and_the_step_stays(void **state)
 }
 
 /* The step lies 1 px beside an edge of the left view: it moves there, whatever the noise; where the sides' grey values do not
- * differ by twice their noise, it stays. */
+ * differ by 2.5 times their noise, it stays. */
 static void steps_go_to_edges_of_the_image(void **state)
 {
     (void)state;
