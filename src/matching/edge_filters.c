@@ -1,4 +1,5 @@
-/* Median, steps moved to edges of the image, removal of small pieces, and means within steps, on the places of a block. */
+/* Median, steps moved to edges of the image, removal of small pieces, and means within steps, on the places
+ * of a block. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/edge_filters.h"
 
@@ -12,7 +13,8 @@
 #define CLEAR_STEP_PX 2.0f /* between roofs and streets */
 #define CLEAR_GREY 6.25    /* (difference of two sides' mean grey values)^2 over the sum of their variances */
 enum { MEANS = 2, MEAN_HALF = 3, SIDE_HALF = 3, SIDE_LEAST = 5 };
-_Static_assert(1 + SIDE_HALF + 1 + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF <= SDM_EDGE_FILTERS_REACH, "the reach of the filters");
+_Static_assert(1 + SIDE_HALF + 1 + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF <= SDM_EDGE_FILTERS_REACH,
+               "the reach of the filters");
 
 SdmStatus sdm_edge_block_open(SdmContext *ctx, int width, int height, SdmEdgeBlock *out)
 {
@@ -55,7 +57,8 @@ static int find_piece(const SdmEdgeBlock *b, int first, uint8_t *seen, int32_t *
     seen[first] = 1;
     for (int at = 0; at < count; at++) {
         const int i = piece[at], x = i % w, y = i / w;
-        const int next[4] = {x > 0 ? i - 1 : -1, x + 1 < w ? i + 1 : -1, y > 0 ? i - w : -1, y + 1 < h ? i + w : -1};
+        const int next[4] = {x > 0 ? i - 1 : -1, x + 1 < w ? i + 1 : -1, y > 0 ? i - w : -1,
+                             y + 1 < h ? i + w : -1};
         for (int k = 0; k < 4; k++) {
             const int j = next[k];
             if (j < 0 || seen[j] || !(b->flags[j] & SDM_QA_VALID) ||
@@ -117,20 +120,23 @@ static void mark_inner(const SdmEdgeBlock *b, uint8_t *inner)
             bool in = true;
             for (int j = -w; j <= w; j += w)
                 for (int k = -1; k <= 1; k++)
-                    in &= (b->flags[i + j + k] & SDM_QA_VALID) && fabsf(b->place_px[i + j + k] - b->place_px[i]) <= STEP_PX;
+                    in &= (b->flags[i + j + k] & SDM_QA_VALID) &&
+                          fabsf(b->place_px[i + j + k] - b->place_px[i]) <= STEP_PX;
             inner[i] = in;
         }
 }
 
-/* The lowest of sign x place among the inner pixels of (2 SIDE_HALF + 1)^2, FAR_PX where there is none; rows: h x w. */
-static void lowest_around(const SdmEdgeBlock *b, const uint8_t *inner, float sign, float *restrict rows, float *restrict out)
+/* The lowest of sign x place among the inner pixels of (2 SIDE_HALF + 1)^2, FAR_PX where there is none.
+ * rows: h x w. */
+static void lowest_around(const SdmEdgeBlock *b, const uint8_t *inner, float sign, float *restrict rows,
+                          float *restrict out)
 {
     const int w = b->width, h = b->height;
     for (int i = 0; i < w * h; i++)
         out[i] = inner[i] ? sign * b->place_px[i] : FAR_PX;
     for (int i = 0; i < w * h; i++)
         rows[i] = FAR_PX;
-    for (int i = SIDE_HALF; i < w * h - SIDE_HALF; i++) { /* what wraps around meets no inner pixel that counts */
+    for (int i = SIDE_HALF; i < w * h - SIDE_HALF; i++) { /* columns at the sides take other rows' and are not used */
         float low = out[i - SIDE_HALF];
         for (int k = 1 - SIDE_HALF; k <= SIDE_HALF; k++)
             low = out[i + k] < low ? out[i + k] : low;
@@ -145,9 +151,10 @@ static void lowest_around(const SdmEdgeBlock *b, const uint8_t *inner, float sig
         }
 }
 
-/* The inner pixels around pixel x, y that lie within STEP_PX of the lowest or of the highest place: false if they are few. */
-static bool find_sides(const SdmEdgeBlock *b, const uint8_t *inner, const int16_t *left, ptrdiff_t stride, int x, int y,
-                       float low, float high, Side side[2])
+/* The inner pixels around pixel x, y that lie within STEP_PX of the lowest or of the highest place: false if
+ * they are few. */
+static bool find_sides(const SdmEdgeBlock *b, const uint8_t *inner, const int16_t *left, ptrdiff_t stride,
+                       int x, int y, float low, float high, Side side[2])
 {
     const int w = b->width;
     side[0] = side[1] = (Side){.count = 0};
@@ -177,8 +184,8 @@ static float place_by_grey(const Side side[2], double grey, float own_px)
     return fabsf(place - own_px) > STEP_PX ? place : own_px;
 }
 
-/* Windows carry steps over the edge of a roof; where its two sides have grey values of their own, pixels near the step go to
- * the side that they look like. */
+/* Windows carry steps over the edge of a roof; where its two sides have grey values of their own, pixels near
+ * the step go to the side that they look like. */
 static SdmStatus move_steps(SdmContext *ctx, const int16_t *left, ptrdiff_t stride, SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
@@ -254,7 +261,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const int16_t *left, ptrdiff_t stride, SdmEdgeBlock *b)
+SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const int16_t *left, ptrdiff_t stride,
+                           SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
     TRY(median(ctx, k, b));

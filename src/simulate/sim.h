@@ -184,11 +184,13 @@ enum { SIM_UNSEEN, SIM_LAND, SIM_WATER, SIM_CLOUD, SIM_ROOF, SIM_PLAIN_ROOF, SIM
 /* Build sc->town and raise sc->h_hi above it. */
 SdmStatus sim_town_open(SimScene *sc);
 void sim_town_close(SimTown **town);
-/* Height at which a line of sight to p (map x, y, height of the ground) ends, and the class of what it meets there.  lean:
- * metres (x, y) that it moves by for a metre of height; views: 1 << view, with its cars, or 4, without cars. */
+/* Height at which a line of sight to p (map x, y, height of the ground) ends, and the class of what it meets
+ * there.  lean: metres (x, y) that it moves by for a metre of height; views: 1 << view, with its cars, or 4,
+ * without cars. */
 double sim_town_height(const SimScene *sc, int views, const double p[3], const double lean[2], int *class);
 /* Radiance at the end of the line of sight to p, DN; light: that of the bare ground. */
-float sim_town_dn(const SimScene *sc, int view, const double p[3], const double lean[2], const SimWindow *light);
+float sim_town_dn(const SimScene *sc, int view, const double p[3], const double lean[2],
+                  const SimWindow *light);
 
 /* ---- sim_ground.c ---- */
 SdmStatus sim_ground_open(SimScene *sc, const SimBox *box, SimGround *g); /* terrain, field, peak */

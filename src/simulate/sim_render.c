@@ -51,9 +51,11 @@ static float footprint(const Job *job, const SimRay *ray, double h)
         for (int j = 0; j < n[1]; j++) {
             const double u = (i + 0.5) / n[0] - 0.5, v = (j + 0.5) / n[1] - 0.5;
             const double to[2] = {u * part[0][0] + v * part[1][0], u * part[0][1] + v * part[1][1]};
-            const double p[3] = {x + to[0], y + to[1], h + (double)slope[0] * to[0] + (double)slope[1] * to[1]};
-            sum += job->sc->town ? sim_town_dn(job->sc, (int)(job->view - job->sc->view), p, lean, &job->ground.light)
-                                 : sim_value(&job->ground.light, p[0], p[1]);
+            const double p[3] = {x + to[0], y + to[1],
+                                 h + (double)slope[0] * to[0] + (double)slope[1] * to[1]};
+            sum += job->sc->town
+                       ? sim_town_dn(job->sc, (int)(job->view - job->sc->view), p, lean, &job->ground.light)
+                       : sim_value(&job->ground.light, p[0], p[1]);
         }
     return sum / (float)(n[0] * n[1]);
 }

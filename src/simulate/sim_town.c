@@ -1,33 +1,35 @@
-/* Seed -> houses, chimneys, trees and cars on the terrain as solids of exact shape; a line of sight -> where it meets one
- * first, and how bright that is.  A solid is a convex body that reaches down into the ground, so that a line's way through
- * it is one interval of heights.  Town axes: u along the streets, v to the left of it, origin at the scene's centre. */
+/* Seed -> houses, chimneys, trees and cars on the terrain as solids of exact shape; a line of sight -> where
+ * it meets one first, and how bright that is.  A solid is a convex body that reaches down into the ground, so
+ * that a line's way through it is one interval of heights.  Town axes: u along the streets, v to the left of
+ * it, origin at the scene's centre. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
 #include <math.h>
 
-static const double MARGIN_M = 60.0, BUCKET_M = 16.0, STREET_M = 6.0, YARD_M = 9.0, GABLE_M = 3.0, CAR_M = 1.4;
+static const double MARGIN_M = 60.0, BUCKET_M = 16.0, STREET_M = 6.0, YARD_M = 9.0, GABLE_M = 3.0,
+                    CAR_M = 1.4;
 static const double TREE_SPACING_M = 25.0, CAR_SPACING_M = 40.0;
 static const float SHADOW = 0.45f, WINDOW_DN = 35.0f, LEAST_DN = 6.0f;
 enum { ALWAYS = 7, FIELD = 301 };
 
 typedef struct SimSolid {
-    double box[4];      /* footprint: lowest u, lowest v, highest u, highest v */
-    double top, rise;   /* height of the eaves; a gable's ridge (along u) above them, a dome's centre to its top */
-    float dn, contrast; /* radiance in the sun: dn + contrast x texture of the ground, */
-    float wall;         /* and of walls */
+    double box[4]; /* footprint: lowest u, lowest v, highest u, highest v */
+    double top, rise; /* height of the eaves; a gable's ridge (along u) above them, a dome's centre to its top */
+    float dn, contrast;   /* radiance in the sun: dn + contrast x texture of the ground, */
+    float wall;           /* and of walls */
     uint8_t class, views; /* a bit for each view that it stands in, 4 for the truth */
     bool dome, glass;
 } SimSolid;
 
 struct SimTown {
-    double axis[2];     /* map x, y of u's unit vector */
-    double sun[2];      /* u, v that the line to the sun moves by for a metre of height */
+    double axis[2]; /* map x, y of u's unit vector */
+    double sun[2];  /* u, v that the line to the sun moves by for a metre of height */
     double reach_m, top;
     SimSolid *solid;
     int solids, room;
-    int side;           /* buckets of BUCKET_M: side x side */
-    int *first, *item;  /* item[first[b] .. first[b + 1] - 1]: solids over bucket b */
+    int side;          /* buckets of BUCKET_M: side x side */
+    int *first, *item; /* item[first[b] .. first[b + 1] - 1]: solids over bucket b */
 };
 
 /* A share 0..1 of its own for every purpose, row and place. */
@@ -51,7 +53,8 @@ static void to_town(const SimTown *t, double x, double y, double uv[2])
 static SdmStatus ground_at(SimScene *sc, const SimTown *t, double u, double v, double *h)
 {
     float z = 0.0f;
-    const SdmStatus st = sim_terrain_at(sc, sc->x + u * t->axis[0] - v * t->axis[1], sc->y + u * t->axis[1] + v * t->axis[0], &z);
+    const SdmStatus st = sim_terrain_at(sc, sc->x + u * t->axis[0] - v * t->axis[1],
+                                        sc->y + u * t->axis[1] + v * t->axis[0], &z);
     *h = (double)z;
     return st;
 }
@@ -79,26 +82,39 @@ done:
     return st;
 }
 
-/* House n of the town: textured but for each eleventh, whose roof has one grey value, of glass every second time; each
- * third has a gable, each fourth a chimney of 1 x 1 m. */
+/* House n of the town: textured but for each eleventh, whose roof has one grey value, of glass every second
+ * time; each third has a gable, each fourth a chimney of 1 x 1 m. */
 static SdmStatus build_house(SimScene *sc, SimTown *t, int n, const double box[4])
 {
     SdmStatus st = SDM_OK;
     const bool plain = n % 11 == 0, gable = n % 3 == 0 && !plain;
-    const double tall = 5.0 + 9.0 * draw(sc, 2, n, 0), u = 0.5 * (box[0] + box[2]), v = 0.5 * (box[1] + box[3]);
-    TRY(stand(sc, t, (SimSolid){.box = {box[0], box[1], box[2], box[3]}, .top = tall, .rise = gable ? GABLE_M : 0.0,
-                                .dn = (float)(60.0 + 110.0 * draw(sc, 3, n, 0)), .wall = (float)(50.0 + 100.0 * draw(sc, 4, n, 0)),
-                                .contrast = plain ? 0.0f : 0.8f,
-                                .class = plain ? SIM_PLAIN_ROOF : SIM_ROOF, .views = ALWAYS, .glass = n % 22 == 0}));
+    const double tall = 5.0 + 9.0 * draw(sc, 2, n, 0), u = 0.5 * (box[0] + box[2]),
+                 v = 0.5 * (box[1] + box[3]);
+    TRY(stand(sc, t,
+              (SimSolid){.box = {box[0], box[1], box[2], box[3]},
+                         .top = tall,
+                         .rise = gable ? GABLE_M : 0.0,
+                         .dn = (float)(60.0 + 110.0 * draw(sc, 3, n, 0)),
+                         .wall = (float)(50.0 + 100.0 * draw(sc, 4, n, 0)),
+                         .contrast = plain ? 0.0f : 0.8f,
+                         .class = plain ? SIM_PLAIN_ROOF : SIM_ROOF,
+                         .views = ALWAYS,
+                         .glass = n % 22 == 0}));
     if (n % 4 == 1)
-        TRY(stand(sc, t, (SimSolid){.box = {u, v, u + 1.0, v + 1.0}, .top = tall + 2.0 + (gable ? GABLE_M : 0.0), .dn = 90.0f, .wall = 90.0f,
-                                    .contrast = 0.8f, .class = SIM_ROOF, .views = ALWAYS}));
+        TRY(stand(sc, t,
+                  (SimSolid){.box = {u, v, u + 1.0, v + 1.0},
+                             .top = tall + 2.0 + (gable ? GABLE_M : 0.0),
+                             .dn = 90.0f,
+                             .wall = 90.0f,
+                             .contrast = 0.8f,
+                             .class = SIM_ROOF,
+                             .views = ALWAYS}));
 done:
     return st;
 }
 
-/* Rows of houses, 10 to 18 m deep and 10 to 22 m long, a street of 7 m between rows, streets of 6 and yards of 9 m
- * between houses. */
+/* Rows of houses, 10 to 18 m deep and 10 to 22 m long, a street of 7 m between rows, streets of 6 and yards
+ * of 9 m between houses. */
 static SdmStatus build_houses(SimScene *sc, SimTown *t)
 {
     SdmStatus st = SDM_OK;
@@ -117,7 +133,9 @@ done:
     return st;
 }
 
-typedef struct Span { int i0, i1, j0, j1; } Span; /* buckets, the last ones included */
+typedef struct Span {
+    int i0, i1, j0, j1;
+} Span; /* buckets, the last ones included */
 
 static int bucket(const SimTown *t, double at)
 {
@@ -179,9 +197,15 @@ static SdmStatus plant_trees(SimScene *sc, SimTown *t)
     for (int k = 0, tries = 2; k < n * n * tries; k++) {
         const int i = k / tries % n, j = k / tries / n;
         const double r = 1.5 + 2.5 * draw(sc, 10, k, 0);
-        const double u = -t->reach_m + (i + draw(sc, 11, k, 0)) * TREE_SPACING_M, v = -t->reach_m + (j + draw(sc, 12, k, 0)) * TREE_SPACING_M;
-        const SimSolid tree = {.box = {u - r, v - r, u + r, v + r}, .rise = 4.0 + 5.0 * draw(sc, 13, k, 0), .dn = 50.0f,
-                               .contrast = 0.8f, .class = SIM_TREE, .views = ALWAYS, .dome = true};
+        const double u = -t->reach_m + (i + draw(sc, 11, k, 0)) * TREE_SPACING_M,
+                     v = -t->reach_m + (j + draw(sc, 12, k, 0)) * TREE_SPACING_M;
+        const SimSolid tree = {.box = {u - r, v - r, u + r, v + r},
+                               .rise = 4.0 + 5.0 * draw(sc, 13, k, 0),
+                               .dn = 50.0f,
+                               .contrast = 0.8f,
+                               .class = SIM_TREE,
+                               .views = ALWAYS,
+                               .dome = true};
         if (is_free(t, tree.box))
             TRY(stand(sc, t, tree));
     }
@@ -201,8 +225,12 @@ static SdmStatus park_cars(SimScene *sc, SimTown *t)
             const double u = -t->reach_m + (k % n + draw_error(sc, 20, m, 0)) * CAR_SPACING_M;
             const double v = -t->reach_m + (k / n + draw_error(sc, 21, m, 0)) * CAR_SPACING_M;
             const double length = draw_error(sc, 22, m, 0) < 0.5 ? 4.5 : 2.0, width = 6.5 - length;
-            const SimSolid car = {.box = {u, v, u + length, v + width}, .top = CAR_M, .dn = draw_error(sc, 23, m, 0) < 0.5 ? 30.0f : 220.0f, .wall = 60.0f,
-                                  .class = SIM_CAR, .views = (uint8_t)(1 << view)};
+            const SimSolid car = {.box = {u, v, u + length, v + width},
+                                  .top = CAR_M,
+                                  .dn = draw_error(sc, 23, m, 0) < 0.5 ? 30.0f : 220.0f,
+                                  .wall = 60.0f,
+                                  .class = SIM_CAR,
+                                  .views = (uint8_t)(1 << view)};
             if (is_free(t, car.box))
                 TRY(stand(sc, t, car));
         }
@@ -243,14 +271,17 @@ void sim_town_close(SimTown **town)
 }
 
 /* A line through (u, v, h) = at that moves by lean (u, v) for a metre of height. */
-typedef struct Line { double at[3], lean[2]; } Line;
+typedef struct Line {
+    double at[3], lean[2];
+} Line;
 
 /* Dome: the ellipsoid that its box holds, around the foot.  @return greatest height on it, or -INFINITY. */
 static double meet_dome(const SimSolid *s, const Line *l, double normal[3])
 {
     double a = 1.0 / (s->rise * s->rise), b = (l->at[2] - s->top) * a, c = (l->at[2] - s->top) * b - 1.0;
     for (int k = 0; k < 2; k++) {
-        const double r = 0.5 * (s->box[k + 2] - s->box[k]), p = (l->at[k] - s->box[k]) / r - 1.0, d = l->lean[k] / r;
+        const double r = 0.5 * (s->box[k + 2] - s->box[k]), p = (l->at[k] - s->box[k]) / r - 1.0,
+                     d = l->lean[k] / r;
         a += d * d;
         b += p * d;
         c += p * p;
@@ -267,7 +298,8 @@ static double meet_dome(const SimSolid *s, const Line *l, double normal[3])
     return h;
 }
 
-/* @return the greatest height at which the line is inside the solid, with the face's outward normal, or -INFINITY. */
+/* @return the greatest height at which the line is inside the solid, with the face's outward normal, or
+ * -INFINITY. */
 static double meet(const SimSolid *s, const Line *l, double normal[3])
 {
     double low = -INFINITY, high = INFINITY;
@@ -293,7 +325,9 @@ static double meet(const SimSolid *s, const Line *l, double normal[3])
         return meet_dome(s, l, normal);
     const double half = 0.5 * (s->box[3] - s->box[1]), v = l->at[1] - s->box[1] - half;
     for (int k = s->rise > 0.0 ? -1 : 1; k < 2; k += 2) { /* sides of the roof fall towards -v and v */
-        const double slope = k * s->rise / half, plane = (s->top + s->rise - slope * (v - l->at[2] * l->lean[1])) / (1.0 + slope * l->lean[1]);
+        const double slope = k * s->rise / half,
+                     plane = (s->top + s->rise - slope * (v - l->at[2] * l->lean[1])) /
+                             (1.0 + slope * l->lean[1]);
         if (plane < high) {
             high = plane;
             normal[0] = 0.0;
@@ -304,12 +338,15 @@ static double meet(const SimSolid *s, const Line *l, double normal[3])
     return low < high ? high : -INFINITY;
 }
 
-/* The solid of the views (bits) that the line meets at the greatest height above its point; NULL if it meets none. */
-static const SimSolid *first_on(const SimTown *t, const Line *l, int views, const SimSolid *but, double *height, double normal[3])
+/* The solid of the views (bits) that the line meets at the greatest height above its point; NULL if it meets
+ * none. */
+static const SimSolid *first_on(const SimTown *t, const Line *l, int views, const SimSolid *but,
+                                double *height, double normal[3])
 {
     const double rise = fmax(t->top - l->at[2], 0.0);
     const double to[2] = {l->at[0] + rise * l->lean[0], l->at[1] + rise * l->lean[1]};
-    const Span at = span(t, (double[]){fmin(l->at[0], to[0]), fmin(l->at[1], to[1]), fmax(l->at[0], to[0]), fmax(l->at[1], to[1])});
+    const Span at = span(t, (double[]){fmin(l->at[0], to[0]), fmin(l->at[1], to[1]), fmax(l->at[0], to[0]),
+                                       fmax(l->at[1], to[1])});
     const SimSolid *found = NULL;
     *height = l->at[2];
     for (int j = at.j0; j <= at.j1; j++)
@@ -371,7 +408,8 @@ static float wall_dn(const SimSolid *s, const double at[3], const double n[3])
     return window ? WINDOW_DN : s->wall;
 }
 
-float sim_town_dn(const SimScene *sc, int view, const double p[3], const double lean[2], const SimWindow *light)
+float sim_town_dn(const SimScene *sc, int view, const double p[3], const double lean[2],
+                  const SimWindow *light)
 {
     const SimTown *const t = sc->town;
     double h, n[3] = {0.0, 0.0, 1.0};

@@ -1,5 +1,5 @@
-/* Terrain and cameras -> truth.tif (exact cell means; of a town, whose walls cells must not blur, the height at each
- * centre) and class.tif. */
+/* Terrain and cameras -> truth.tif (exact cell means; of a town, whose walls cells must not blur, the height
+ * at each centre) and class.tif. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
@@ -74,7 +74,8 @@ static bool seen(const SimScene *sc, const SimGround *g, const SimView *view, co
     return true;
 }
 
-/* Height and class of the town at p, whose height is the ground's; a car of either view makes the cell a car's. */
+/* Height and class of the town at p, whose height is the ground's; a car of either view makes the cell a
+ * car's. */
 static void town_cell(const SimScene *sc, double p[3], float *truth, int *class)
 {
     const double upright[2] = {0.0, 0.0};
@@ -96,7 +97,8 @@ static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, 
     for (int i = 0; i < tile->nx; i++) {
         const int64_t ni = tile->per_cell * (tile->i0 + i), nj = tile->per_cell * (tile->j0 + j);
         const size_t k = (size_t)j * (size_t)tile->nx + (size_t)i;
-        double p[3] = {((double)(tile->i0 + i) + 0.5) * tile->step_m, -((double)(tile->j0 + j) + 0.5) * tile->step_m, 0.0};
+        double p[3] = {((double)(tile->i0 + i) + 0.5) * tile->step_m,
+                       -((double)(tile->j0 + j) + 0.5) * tile->step_m, 0.0};
         bool cloudy = false;
         int kind = SIM_LAND;
         p[2] = (double)sim_value(&g->terrain, p[0], p[1]);

@@ -46,9 +46,10 @@ typedef struct SdmSimulateOptions {
 } SdmSimulateOptions;
 void sdm_simulate_default(SdmSimulateOptions *opt);
 
-/* Write the pair, truth.tif (cell means of the terrain, 2 x gsd, of a town heights at cells' centres, 1 x gsd; UTM, metres
- * above the ellipsoid) and class.tif (0 not seen by both views, 1 land, 2 water, 3 cloud in either view; of a town 1 streets
- * and yards, 4 roof, 5 roof without texture, 6 tree, 7 car in either view) into opt->output, by blocks of rows. */
+/* Write the pair, truth.tif (cell means of the terrain, 2 x gsd, of a town heights at cells' centres, 1 x
+ * gsd; UTM, metres above the ellipsoid) and class.tif (0 not seen by both views, 1 land, 2 water, 3 cloud in
+ * either view; of a town 1 streets and yards, 4 roof, 5 roof without texture, 6 tree, 7 car in either view)
+ * into opt->output, by blocks of rows. */
 SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt);
 
 /* The options of the command; ends with name == NULL. */
