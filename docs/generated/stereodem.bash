@@ -65,6 +65,7 @@ _stereodem() {
     'simulate --layout') words='aster aster-rpc rpc' ;;
     'simulate --terrain') words='' ;;
     'simulate --shape') words='fractal plane flat' ;;
+    'simulate --town-azimuth') words='' ;;
     'simulate --width') words='' ;;
     'simulate --height') words='' ;;
     'simulate --gsd') words='' ;;
@@ -177,7 +178,7 @@ _stereodem() {
         info) words='--help --tr --t_srs --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --config --quiet --verbose --log' ;;
         compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --aligned --difference --model --track --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
         stack) words='--help --list --align --bias --dem-vertical --no-filled --output --tr --t_srs --vertical --threads --memory --co --config --overwrite --quiet --verbose --log' ;;
-        simulate) words='--help --output --layout --with-rpc --terrain --shape --width --height --gsd --lon --lat --roll --base-height --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --jitter-left --jitter-right --orbit-noise --velocity-noise --cloud --lake --ocean --reference --change --change-share --reference-seed --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
+        simulate) words='--help --output --layout --with-rpc --terrain --shape --town --town-azimuth --width --height --gsd --lon --lat --roll --base-height --symmetric --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --jitter-left --jitter-right --orbit-noise --velocity-noise --cloud --lake --ocean --reference --change --change-share --reference-seed --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
         plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
         tile) words='--help --count --index-env --index-base --wait --cpu-level --threads --quiet --verbose --log' ;;
         merge) words='--help --output --threads --overwrite --keep-job --quiet --verbose --log' ;;

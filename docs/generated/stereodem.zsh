@@ -139,6 +139,8 @@ _stereodem() {
             '--with-rpc[With --layout aster left.tif and right.tif with RPC, too]' \
             '--terrain[Terrain to use, a raster of heights in metres above the WGS 84 ellipsoid]:DEM:' \
             '--shape[Terrain when there is no --terrain]:NAME:(fractal plane flat)' \
+            '--town[A town on the terrain, with --layout rpc and --gsd of at most 2 (m) houses of 5 to 14 m with flat roofs and gables, streets of 6 m, chimneys, trees, shadows, cars that moved between the views, roofs of one grey value or of glass]' \
+            '--town-azimuth[With --town direction of the streets, degrees clockwise from the maps north]:DEG:' \
             '--width[Columns of the left image, pixels]:PX:' \
             '--height[Rows of the left image, pixels]:PX:' \
             '--gsd[Ground sample distance of the left image, metres]:METRES:' \
@@ -146,6 +148,7 @@ _stereodem() {
             '--lat[Latitude of the scene centre, degrees, north > 0]:DEG:' \
             '--roll[Cross-track pointing of both views, degrees, right of flight > 0]:DEG:' \
             '--base-height[With --layout rpc base/height ratio, no unit]:RATIO:' \
+            '--symmetric[With --layout rpc both views are tilted, each by half of the base, instead of the right one alone]' \
             '--relief[With --shape fractal highest minus lowest height, metres]:METRES:' \
             '--base[Lowest height above the ellipsoid, metres]:METRES:' \
             '--slope[With --shape plane tilt, degrees]:DEG:' \

@@ -369,7 +369,8 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
     sdm_volume_close(&b.v);
     if (w->in->settings->fill_limit.rise_m > 0.0f)
         TRY(place_plain_areas(w, &b, &b.edge));
-    TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels, &b.edge));
+    TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels,
+                         b.v.guide + (ptrdiff_t)b.v.begin * b.v.guide_stride, b.v.guide_stride, &b.edge));
     TRY(set_heights(w, &b));
 done:
     sdm_free(&b.labels.left);

@@ -123,6 +123,7 @@ typedef struct SimView {
     double *c1, *c0;  /* radiometric table: DN' = c1 DN + c0, by column */
 } SimView;
 
+typedef struct SimTown SimTown;
 typedef struct SimScene {
     SdmContext *ctx;
     const SdmSimulateOptions *opt;
@@ -138,6 +139,7 @@ typedef struct SimScene {
     double relief_gain, relief_lift;     /* height = lift + gain noise */
     double lake_level, water_edge[2];    /* ocean, lake: field <= edge is water */
     double cloud_height, cloud_edge;
+    SimTown *town;                       /* NULL without --town */
     SimView view[2];
     char folder[SIM_PATH];               /* where files are written */
     char base[64];                       /* ASTER: start of file names */
@@ -151,6 +153,8 @@ void sim_lattice_ray(const SimLattice *lat, const double *row, double col, SimRa
 /* The ray of any pixel, for scattered use. */
 void sim_lattice_at(const SimLattice *lat, double col, double row, SimRay *ray);
 void sim_ray_xy(const SimLattice *lat, const SimRay *ray, double h, double *x, double *y);
+/* Metres (x, y) that the ray moves by for a metre of height, at height h. */
+void sim_ray_lean(const SimLattice *lat, const SimRay *ray, double h, double lean[2]);
 void sim_lattice_xy(const SimLattice *lat, double col, double row, double h, double *x, double *y);
 /* Image position (without errors) of a map point; *col, *row hold the start. */
 void sim_lattice_find(const SimLattice *lat, double x, double y, double h, double *col, double *row);
@@ -174,6 +178,20 @@ SdmStatus sim_terrain_at(SimScene *sc, double x, double y, float *h);
 /* Coefficients of the bare terrain (no water) in the window; allocates win->v. */
 SdmStatus sim_terrain_fill(SimScene *sc, SimWindow *win);
 
+/* ---- sim_town.c ---- */
+/* Classes of class.tif; those from SIM_ROOF on are towns'. */
+enum { SIM_UNSEEN, SIM_LAND, SIM_WATER, SIM_CLOUD, SIM_ROOF, SIM_PLAIN_ROOF, SIM_TREE, SIM_CAR };
+/* Build sc->town and raise sc->h_hi above it. */
+SdmStatus sim_town_open(SimScene *sc);
+void sim_town_close(SimTown **town);
+/* Height at which a line of sight to p (map x, y, height of the ground) ends, and the class of what it meets
+ * there.  lean: metres (x, y) that it moves by for a metre of height; views: 1 << view, with its cars, or 4,
+ * without cars. */
+double sim_town_height(const SimScene *sc, int views, const double p[3], const double lean[2], int *class);
+/* Radiance at the end of the line of sight to p, DN; light: that of the bare ground. */
+float sim_town_dn(const SimScene *sc, int view, const double p[3], const double lean[2],
+                  const SimWindow *light);
+
 /* ---- sim_ground.c ---- */
 SdmStatus sim_ground_open(SimScene *sc, const SimBox *box, SimGround *g); /* terrain, field, peak */
 void sim_ground_close(SimGround *g);
@@ -181,6 +199,8 @@ void sim_ground_close(SimGround *g);
 bool sim_is_water(const SimScene *sc, const SimGround *g, size_t node);
 
 /* ---- sim_water.c, sim_light.c ---- */
+#define SIM_LAND_DN 70.0f       /* mean of the ground's texture */
+extern const float sim_sun[3]; /* east, north, up: azimuth 150, elevation 45 degrees */
 SdmStatus sim_water_plan(SimScene *sc);
 SdmStatus sim_water_apply(SimScene *sc, SimGround *g); /* fields, and the terrain under water made flat */
 SdmStatus sim_cloud_plan(SimScene *sc);

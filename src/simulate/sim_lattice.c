@@ -121,6 +121,13 @@ void sim_ray_xy(const SimLattice *lat, const SimRay *ray, double h, double *x, d
     *y = ray->c[3] + s * (ray->c[4] + s * ray->c[5]);
 }
 
+void sim_ray_lean(const SimLattice *lat, const SimRay *ray, double h, double lean[2])
+{
+    const double s = (h - lat->h_mid) / lat->h_half;
+    lean[0] = (ray->c[1] + 2.0 * s * ray->c[2]) / lat->h_half;
+    lean[1] = (ray->c[4] + 2.0 * s * ray->c[5]) / lat->h_half;
+}
+
 void sim_lattice_at(const SimLattice *lat, double col, double row, SimRay *ray)
 {
     double wx[4], wy[4], rows[4 * PER_NODE];

@@ -4,9 +4,8 @@
 
 #include <math.h>
 
-static const float LAND_DN = 70.0f, WATER_DN = 32.0f, SHADE = 0.7f;
-static const float SUN[3] = {0.354f, -0.612f,
-                             0.7071f}; /* east, north, up: azimuth 150, elevation 45 degrees */
+static const float WATER_DN = 32.0f, SHADE = 0.7f;
+const float sim_sun[3] = {0.354f, -0.612f, 0.7071f};
 
 /* Sun's cosine over that of flat ground, at a terrain node. */
 static float shade(const SimWindow *t, int i, int j)
@@ -18,8 +17,8 @@ static float shade(const SimWindow *t, int i, int j)
     const float sy =
         (t->v[(size_t)c * (size_t)t->nx + (size_t)i] - t->v[(size_t)d * (size_t)t->nx + (size_t)i]) /
         ((float)(d - c) * (float)t->step_m);
-    const float cosine = (SUN[2] - SUN[0] * sx - SUN[1] * sy) / sqrtf(1.0f + sx * sx + sy * sy);
-    return cosine > 0.0f ? cosine / SUN[2] : 0.0f;
+    const float cosine = (sim_sun[2] - sim_sun[0] * sx - sim_sun[1] * sy) / sqrtf(1.0f + sx * sx + sy * sy);
+    return cosine > 0.0f ? cosine / sim_sun[2] : 0.0f;
 }
 
 /* Shading on the terrain's grid; below zero marks water. */
@@ -42,7 +41,7 @@ done:
 /* One row of radiance nodes: every second one lies on a terrain node, the others half way. */
 static void light_row(const SimWindow *sh, const float *wave, SimWindow *out, int j)
 {
-    const float scale = LAND_DN * SHADE;
+    const float scale = SIM_LAND_DN * SHADE;
     const int64_t tj = (out->j0 + j) - 2 * sh->j0, ja = tj >> 1, jb = (tj + 1) >> 1;
     for (int i = 0; i < out->nx; i++) {
         const int64_t ti = (out->i0 + i) - 2 * sh->i0, ia = ti >> 1, ib = (ti + 1) >> 1;
@@ -53,7 +52,7 @@ static void light_row(const SimWindow *sh, const float *wave, SimWindow *out, in
         if (water)
             out->v[k] = WATER_DN + (wave ? wave[k] : 0.0f);
         else
-            out->v[k] = LAND_DN + out->v[k] * (0.5f + 0.5f * sun) + scale * (sun - 1.0f);
+            out->v[k] = SIM_LAND_DN + out->v[k] * (0.5f + 0.5f * sun) + scale * (sun - 1.0f);
         out->v[k] = out->v[k] > 6.0f ? out->v[k] : 6.0f;
     }
 }

@@ -188,20 +188,25 @@ done:
     return st;
 }
 
+/* Pitch that sees a target, r metres from the Earth's centre, at the base/height ratio. */
+static double pitch_of(double r, double base_height)
+{
+    return asin(r / (RADIUS_M + ORBIT_M) * sin(atan(base_height)));
+}
+
 SdmStatus sim_place_cameras(SimScene *sc)
 {
     const SdmSimulateOptions *const opt = sc->opt;
     SimCamera *const left = &sc->view[0].cam, *const right = &sc->view[1].cam;
     double target[3];
     sim_to_ecef(sc->lon_deg, sc->lat_deg, sc->h_mean, target);
-    *left = (SimCamera){.width = 0};
+    const double r = sqrt(sim_dot(target, target)), left_base = opt->symmetric ? 0.5 * opt->base_height : 0.0;
+    *left = (SimCamera){.pitch_rad = pitch_of(r, 0.0 - left_base)};
     left_size(sc, left, target);
     *right = *left;
     right_size(sc, right);
     const bool rpc = strcmp(opt->layout, "rpc") == 0;
-    const double r = sqrt(sim_dot(target, target));
-    right->pitch_rad =
-        rpc ? asin(r / left->radius_m * sin(atan(opt->base_height))) : AFT_DEG * SIM_PI / 180.0;
+    right->pitch_rad = rpc ? pitch_of(r, opt->base_height - left_base) : AFT_DEG * SIM_PI / 180.0;
     right->ifov = opt->gsd_m / aim_right(right, target, sc->h_mean);
     aim_right(right, target, sc->h_mean);
     right->shift_px[0] = opt->pointing_px[0];

@@ -10,6 +10,8 @@
 static const float CLOUD_DN = 195.0f, CLOUD_ROUGH_DN = 3.0f;
 static const double RPC_SCALE = 10.0; /* UInt16 of the rpc layout: DN x 10 */
 
+enum { TOWN_RAYS = 4 }; /* a pixel and axis */
+
 typedef struct Job { /* one tile of one view */
     SimScene *sc;
     const SimView *view;
@@ -29,26 +31,31 @@ static float footprint(const Job *job, const SimRay *ray, double h)
     float slope[2];
     sim_ray_xy(lat, ray, h, &x, &y);
     sim_value_slope(&job->ground.terrain, x, y, slope);
-    const double s = (h - lat->h_mid) / lat->h_half;
-    const double dx = (ray->c[1] + 2.0 * s * ray->c[2]) / lat->h_half;
-    const double dy = (ray->c[4] + 2.0 * s * ray->c[5]) / lat->h_half;
-    const double facing = 1.0 - (double)slope[0] * dx - (double)slope[1] * dy,
+    double lean[2];
+    sim_ray_lean(lat, ray, h, lean);
+    const double facing = 1.0 - (double)slope[0] * lean[0] - (double)slope[1] * lean[1],
                  face = facing > 0.2 ? facing : 0.2;
     int n[2];
     for (int a = 0; a < 2; a++) { /* what a column or a row spans on the slope */
         const double rise = ((double)slope[0] * job->foot[a][0] + (double)slope[1] * job->foot[a][1]) / face;
-        part[a][0] = job->foot[a][0] + rise * dx;
-        part[a][1] = job->foot[a][1] + rise * dy;
+        part[a][0] = job->foot[a][0] + rise * lean[0];
+        part[a][1] = job->foot[a][1] + rise * lean[1];
         const double length = sqrt(part[a][0] * part[a][0] + part[a][1] * part[a][1]);
         n[a] = (int)(2.0 * length / job->ground.terrain.step_m + 0.8);
         n[a] = n[a] < 2 ? 2 : n[a] > 6 ? 6 : n[a];
     }
+    if (job->sc->town)
+        n[0] = n[1] = TOWN_RAYS;
     float sum = 0.0f;
     for (int i = 0; i < n[0]; i++)
         for (int j = 0; j < n[1]; j++) {
             const double u = (i + 0.5) / n[0] - 0.5, v = (j + 0.5) / n[1] - 0.5;
-            sum += sim_value(&job->ground.light, x + u * part[0][0] + v * part[1][0],
-                             y + u * part[0][1] + v * part[1][1]);
+            const double to[2] = {u * part[0][0] + v * part[1][0], u * part[0][1] + v * part[1][1]};
+            const double p[3] = {x + to[0], y + to[1],
+                                 h + (double)slope[0] * to[0] + (double)slope[1] * to[1]};
+            sum += job->sc->town
+                       ? sim_town_dn(job->sc, (int)(job->view - job->sc->view), p, lean, &job->ground.light)
+                       : sim_value(&job->ground.light, p[0], p[1]);
         }
     return sum / (float)(n[0] * n[1]);
 }

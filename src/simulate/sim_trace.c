@@ -82,9 +82,9 @@ static double refine(const SimLattice *lat, const SimGround *g, const SimRay *ra
 double sim_trace(const SimLattice *lat, const SimGround *g, const SimRay *ray)
 {
     const SimWindow *const t = &g->terrain;
-    const double s = ((double)g->top - lat->h_mid) / lat->h_half, inverse = 1.0 / t->step_m;
-    const double slope[2] = {(ray->c[1] + 2.0 * s * ray->c[2]) / lat->h_half,
-                             (ray->c[4] + 2.0 * s * ray->c[5]) / lat->h_half}; /* metres a metre of height */
+    const double inverse = 1.0 / t->step_m;
+    double slope[2];
+    sim_ray_lean(lat, ray, (double)g->top, slope);
     const double lean = sqrt(slope[0] * slope[0] + slope[1] * slope[1]);
     const double shortest = 0.5 * t->step_m / (lean + 1e-6), safe = 1.0 / (1.0 + (double)g->steepest * lean);
     const March m = {g, {slope[0] * inverse, -slope[1] * inverse}, 1e-3 * t->step_m / (lean + 0.01)};

@@ -1,16 +1,17 @@
-/* Terrain and cameras -> truth.tif (exact cell means) and class.tif. */
+/* Terrain and cameras -> truth.tif (exact cell means; of a town, whose walls cells must not blur, the height
+ * at each centre) and class.tif. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
 #include <gdal.h>
 #include <math.h>
 
-enum { CELLS = 1024, UNSEEN = 0, LAND = 1, WATER = 2, CLOUD = 3 };
+enum { CELLS = 1024 };
 static const float CLEAR = 0.03f; /* cover of a cloud's haze that still counts as clear */
 
-typedef struct Grid { /* cells of 2 gsd; cell (i, j) spans nodes 2 i .. 2 i + 2 */
+typedef struct Grid { /* cells of 2 gsd, of a town 1; cell (i, j) spans terrain nodes per_cell i .. per_cell (i + 1) */
     int64_t i0, j0;
-    int nx, ny;
+    int nx, ny, per_cell;
     double step_m;
 } Grid;
 
@@ -23,8 +24,9 @@ static Grid truth_grid(const SimScene *sc)
         const SimBox b = sim_lattice_box(&sc->view[v].lattice, px, sc->h_lo, sc->h_hi);
         all = (SimBox){fmin(all.x0, b.x0), fmin(all.y0, b.y0), fmax(all.x1, b.x1), fmax(all.y1, b.y1)};
     }
-    const SimWindow w = sim_window(&all, 2.0 * sc->opt->gsd_m, 0);
-    return (Grid){w.i0, w.j0, w.nx - 1, w.ny - 1, w.step_m};
+    const int per_cell = sc->town ? 1 : 2;
+    const SimWindow w = sim_window(&all, per_cell * sc->opt->gsd_m, 0);
+    return (Grid){w.i0, w.j0, w.nx - 1, w.ny - 1, per_cell, w.step_m};
 }
 
 /* Mean of the cubic B-spline surface over the cell that starts at node (i, j) of t. */
@@ -44,7 +46,8 @@ static float cell_mean(const SimWindow *t, int64_t i, int64_t j)
 static bool seen(const SimScene *sc, const SimGround *g, const SimView *view, const double p[3], double at[2],
                  bool *cloudy)
 {
-    double dcol, drow, x, y;
+    double dcol, drow, x, y, lean[2];
+    int class;
     SimRay ray;
     sim_lattice_find(&view->lattice, p[0], p[1], p[2], &at[0], &at[1]);
     if (!isfinite(at[0]) || !isfinite(at[1])) {
@@ -56,13 +59,31 @@ static bool seen(const SimScene *sc, const SimGround *g, const SimView *view, co
     if (!(c >= -0.5 && r >= -0.5 && c <= view->cam.width - 0.5 && r <= view->cam.height - 0.5))
         return false;
     sim_lattice_at(&view->lattice, at[0], at[1], &ray);
-    if (sim_trace(&view->lattice, g, &ray) > p[2] + 0.5 * sc->opt->gsd_m)
+    double h = sim_trace(&view->lattice, g, &ray);
+    if (sc->town) {
+        sim_ray_lean(&view->lattice, &ray, h, lean);
+        sim_ray_xy(&view->lattice, &ray, h, &x, &y);
+        h = sim_town_height(sc, 1 << (view - sc->view), (double[]){x, y, h}, lean, &class);
+    }
+    if (h > p[2] + 0.5 * sc->opt->gsd_m)
         return false;
     if (g->cloud.v) {
         sim_ray_xy(&view->lattice, &ray, sc->cloud_height, &x, &y);
         *cloudy |= sim_cloud_cover(sc, g, x, y) > CLEAR;
     }
     return true;
+}
+
+/* Height and class of the town at p, whose height is the ground's; a car of either view makes the cell a
+ * car's. */
+static void town_cell(const SimScene *sc, double p[3], float *truth, int *class)
+{
+    const double upright[2] = {0.0, 0.0};
+    int with_cars;
+    sim_town_height(sc, 3, p, upright, &with_cars);
+    p[2] = sim_town_height(sc, 4, p, upright, class);
+    *truth = (float)p[2];
+    *class = with_cars == SIM_CAR ? SIM_CAR : *class;
 }
 
 static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, int j, float *truth,
@@ -74,17 +95,23 @@ static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, 
         at[v][1] = 0.5 * sc->view[v].cam.height;
     }
     for (int i = 0; i < tile->nx; i++) {
-        const int64_t ni = 2 * (tile->i0 + i), nj = 2 * (tile->j0 + j);
+        const int64_t ni = tile->per_cell * (tile->i0 + i), nj = tile->per_cell * (tile->j0 + j);
         const size_t k = (size_t)j * (size_t)tile->nx + (size_t)i;
-        double p[3] = {(double)(ni + 1) * g->terrain.step_m, -(double)(nj + 1) * g->terrain.step_m, 0.0};
+        double p[3] = {((double)(tile->i0 + i) + 0.5) * tile->step_m,
+                       -((double)(tile->j0 + j) + 0.5) * tile->step_m, 0.0};
         bool cloudy = false;
+        int kind = SIM_LAND;
         p[2] = (double)sim_value(&g->terrain, p[0], p[1]);
-        truth[k] = cell_mean(&g->terrain, ni, nj);
+        if (sc->town)
+            town_cell(sc, p, &truth[k], &kind);
+        else
+            truth[k] = cell_mean(&g->terrain, ni, nj);
         const bool left = seen(sc, g, &sc->view[0], p, at[0], &cloudy);
         const bool right = seen(sc, g, &sc->view[1], p, at[1], &cloudy);
         const size_t node =
             (size_t)(nj + 1 - g->terrain.j0) * (size_t)g->terrain.nx + (size_t)(ni + 1 - g->terrain.i0);
-        class[k] = !(left && right) ? UNSEEN : cloudy ? CLOUD : sim_is_water(sc, g, node) ? WATER : LAND;
+        kind = cloudy ? SIM_CLOUD : sim_is_water(sc, g, node) ? SIM_WATER : kind;
+        class[k] = (uint8_t)((left && right) || (kind == SIM_CAR && (left || right)) ? kind : SIM_UNSEEN);
     }
 }
 
@@ -158,7 +185,7 @@ SdmStatus sim_truth(SimScene *sc)
     for (int y = 0; y < grid.ny; y += CELLS)
         for (int x = 0; x < grid.nx; x += CELLS) {
             const Grid tile = {grid.i0 + x, grid.j0 + y, grid.nx - x < CELLS ? grid.nx - x : CELLS,
-                               grid.ny - y < CELLS ? grid.ny - y : CELLS, grid.step_m};
+                               grid.ny - y < CELLS ? grid.ny - y : CELLS, grid.per_cell, grid.step_m};
             TRY(sdm_check_stop(sc->ctx));
             TRY(truth_tile(sc, &tile, truth, class));
             TRY(sim_raster_write(out[0], x, y, tile.nx, tile.ny, truth, GDT_Float32));

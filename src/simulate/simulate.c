@@ -1,4 +1,4 @@
-/* The order of the work: place, terrain, cameras, water and clouds, then images, tables and truth. */
+/* The order of the work: place, terrain, town, cameras, water and clouds, then images, tables and truth. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
@@ -12,6 +12,8 @@ static SdmStatus plan(SimScene *sc)
     const uint32_t seed = (uint32_t)sc->opt->seed * 8u;
     TRY(sim_place_open(sc));
     TRY(sim_terrain_plan(sc));
+    if (sc->opt->town)
+        TRY(sim_town_open(sc));
     TRY(sim_place_cameras(sc));
     for (int v = 0; v < 2; v++) {
         double worst;
@@ -66,6 +68,7 @@ done:
         sdm_free(&scene.view[v].c0);
     }
     sim_dem_close(&scene.dem);
+    sim_town_close(&scene.town);
     if (scene.to_map)
         OCTDestroyCoordinateTransformation(scene.to_map);
     if (scene.srs)

@@ -13,12 +13,15 @@ typedef struct SdmSimulateOptions {
     const char *layout;     /* "aster" (V003 text layout), "aster-rpc" (the same as RPC GeoTIFFs), "rpc" */
     bool with_rpc;          /* aster: write the RPC GeoTIFFs beside, too */
     const char *terrain;    /* DEM to use (heights above the ellipsoid), NULL = fractal */
+    bool town;              /* houses, trees and cars on the terrain */
+    double town_azimuth_deg;/* of its streets, clockwise from map north */
     const char *shape;      /* "fractal", "plane" (tilted by slope_deg towards slope_azimuth_deg), "flat" */
     int width, height;      /* left image, px; the right one is as large as it takes */
     double gsd_m;           /* left ground sample distance, m (ASTER: 15) */
     double lon_deg, lat_deg;/* scene centre; NaN = centre of the terrain */
     double roll_deg;        /* cross-track pointing, -8.55..8.55 */
     double base_height;     /* rpc: B/H */
+    bool symmetric;         /* rpc: each view is tilted by half of the base; else the right one alone */
     double relief_m, base_m;/* fractal: peak to peak; lowest height */
     double slope_deg, slope_azimuth_deg; /* azimuth: where the plane goes down, clockwise from map north */
     double texture_dn;      /* sigma of the reflectance texture, DN */
@@ -43,9 +46,10 @@ typedef struct SdmSimulateOptions {
 } SdmSimulateOptions;
 void sdm_simulate_default(SdmSimulateOptions *opt);
 
-/* Write the pair, truth.tif (cell means of the terrain, 2 x gsd, UTM, metres above the ellipsoid) and
- * class.tif (0 not seen by both views, 1 land, 2 water, 3 cloud in either view) into opt->output, by blocks
- * of rows. */
+/* Write the pair, truth.tif (cell means of the terrain, 2 x gsd, of a town heights at cells' centres, 1 x
+ * gsd; UTM, metres above the ellipsoid) and class.tif (0 not seen by both views, 1 land, 2 water, 3 cloud in
+ * either view; of a town 1 streets and yards, 4 roof, 5 roof without texture, 6 tree, 7 car in either view)
+ * into opt->output, by blocks of rows. */
 SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt);
 
 /* The options of the command; ends with name == NULL. */

@@ -33,6 +33,13 @@ const SdmOptionSpec sdm_simulate_options[] = {
     TEXT("--terrain", "DEM", terrain, "none, the terrain of --shape",
          "Terrain to use, a raster of heights in metres above the WGS 84 ellipsoid."),
     CHOICE("--shape", shape, "fractal|plane|flat", "fractal", "Terrain when there is no --terrain."),
+    FLAG("--town", town,
+         "A town on the terrain, with --layout rpc and --gsd of at most 2 (m): houses of 5 to 14 m with flat roofs and gables, "
+         "streets of 6 m, chimneys, trees, shadows, cars that moved between the views, roofs of one grey value or of glass. "
+         "truth.tif has the heights at the centres of cells of 1 x gsd, class.tif 1 streets and yards, 4 roofs, 5 roofs "
+         "without texture, 6 trees, 7 cars of either view; 0 what one view does not see."),
+    REAL("--town-azimuth", "DEG", town_azimuth_deg, -360, 360, "0",
+         "With --town: direction of the streets, degrees clockwise from the map's north."),
     INTEGER("--width", "PX", width, 64, 100000, "820", "Columns of the left image, pixels."),
     INTEGER("--height", "PX", height, 64, 100000, "840", "Rows of the left image, pixels."),
     REAL("--gsd", "METRES", gsd_m, 0.05, 1000, "15", "Ground sample distance of the left image, metres."),
@@ -44,6 +51,8 @@ const SdmOptionSpec sdm_simulate_options[] = {
          "Cross-track pointing of both views, degrees, right of flight > 0."),
     REAL("--base-height", "RATIO", base_height, 0.02, 1.5, "0.6",
          "With --layout rpc: base/height ratio, no unit."),
+    FLAG("--symmetric", symmetric,
+         "With --layout rpc: both views are tilted, each by half of the base, instead of the right one alone."),
     REAL("--relief", "METRES", relief_m, 0, 9000, "600",
          "With --shape fractal: highest minus lowest height, metres."),
     REAL("--base", "METRES", base_m, -500, 9000, "300", "Lowest height above the ellipsoid, metres."),
@@ -138,6 +147,22 @@ SdmStatus sim_parse_jitter(SdmContext *ctx, int view, const char *list, SimWave 
     return SDM_OK;
 }
 
+static SdmStatus check_town(SdmContext *ctx, const SdmSimulateOptions *opt)
+{
+    if (!opt->town && opt->town_azimuth_deg != 0.0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--town-azimuth: needs --town, found none");
+    if (!opt->town)
+        return SDM_OK;
+    if (strcmp(opt->layout, "rpc") != 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--town: needs --layout rpc, found %s", opt->layout);
+    if (opt->gsd_m > 2.0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--town: needs --gsd of at most 2 (m), found %g: houses are 10 m wide", opt->gsd_m);
+    if (opt->lake > 0.0 || opt->ocean > 0.0 || opt->reference_m > 0.0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--town: has neither water nor a reference; leave out %s",
+                        opt->lake > 0.0 ? "--lake" : opt->ocean > 0.0 ? "--ocean" : "--reference");
+    return SDM_OK;
+}
+
 SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
 {
     SdmStatus st = SDM_OK;
@@ -158,6 +183,9 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
     if (opt->with_rpc && strcmp(opt->layout, "rpc") == 0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--with-rpc belongs to --layout aster; the layout %s has RPC anyway", opt->layout);
+    TRY(check_town(ctx, opt));
+    if (opt->symmetric && strcmp(opt->layout, "rpc") != 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--symmetric belongs to --layout rpc; the views of ASTER look down and back");
     if (opt->lake + opt->ocean > 0.95)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--lake %g and --ocean %g leave no land; give at most 0.95 together", opt->lake,

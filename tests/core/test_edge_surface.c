@@ -11,6 +11,8 @@ enum { W = 64, H = 48 };
 
 static SdmContext *ctx;
 
+static const int16_t level_view[W * H];
+
 /* A block with a step of 5 px at column W / 2 and noise of +-0.3 px. */
 static SdmEdgeBlock stepped(void)
 {
@@ -28,11 +30,31 @@ static void noise_goes_and_the_step_stays(void **state)
 {
     (void)state;
     SdmEdgeBlock b = stepped();
-    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &b), SDM_OK);
+    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, level_view, W, &b), SDM_OK);
     for (int y = 8; y < H - 8; y++)
         for (int x = 8; x < W - 8; x++)
             assert_true(fabsf(b.place_px[y * W + x] - (x < W / 2 ? 0.0f : 5.0f)) < 0.15f);
     sdm_edge_block_close(&b);
+}
+
+/* The step lies 1 px beside an edge of the left view: it moves there, whatever the noise; where the sides' grey values do not
+ * differ by 2.5 times their noise, it stays. */
+static void steps_go_to_edges_of_the_image(void **state)
+{
+    (void)state;
+    int16_t view[W * H];
+    for (int clear = 0; clear < 2; clear++) {
+        SdmEdgeBlock b = stepped();
+        const int edge = W / 2 - 1;
+        for (int i = 0; i < W * H; i++)
+            view[i] = (int16_t)(500 + (i % W < edge ? 0 : clear ? 90 : 9) + 20 * ((i * 5 + i / W * 3) % 3 - 1));
+        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, view, W, &b), SDM_OK);
+        const int step = clear ? edge : W / 2;
+        for (int y = 8; y < H - 8; y++)
+            for (int x = 8; x < W - 8; x++)
+                assert_true(fabsf(b.place_px[y * W + x] - (x < step ? 0.0f : 5.0f)) < 0.2f);
+        sdm_edge_block_close(&b);
+    }
 }
 
 /* 16 pixels are too few to be a piece of surface, 36 are enough. */
@@ -44,7 +66,7 @@ static void small_pieces_are_taken_off(void **state)
         for (int y = 20; y < 20 + side; y++)
             for (int x = 12; x < 12 + side; x++)
                 b.place_px[y * W + x] = 9.0f;
-        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &b), SDM_OK);
+        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, level_view, W, &b), SDM_OK);
         assert_int_equal(b.flags[(20 + side / 2) * W + 12 + side / 2], side == 4 ? SDM_QA_ISOLATED : SDM_QA_VALID);
         sdm_edge_block_close(&b);
     }
@@ -193,7 +215,7 @@ static int close_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise_goes_and_the_step_stays), cmocka_unit_test(small_pieces_are_taken_off),
+        cmocka_unit_test(noise_goes_and_the_step_stays), cmocka_unit_test(steps_go_to_edges_of_the_image), cmocka_unit_test(small_pieces_are_taken_off),
         cmocka_unit_test(plain_roofs_have_a_place),
         cmocka_unit_test(hidden_ground_is_low), cmocka_unit_test(narrow_gaps_are_interpolated)};
     return cmocka_run_group_tests(tests, open_context, close_context);
