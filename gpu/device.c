@@ -11,6 +11,7 @@ static atomic_bool fail_lasts;
 static atomic_llong most_budget; /* tests */
 static atomic_bool no_doubles;   /* tests */
 static atomic_bool stage_always; /* tests */
+static const SdmBackEnd *_Atomic stand_in[SDM_API_COUNT]; /* tests */
 
 void sdm_device_limit_budget(int64_t bytes)
 {
@@ -25,6 +26,11 @@ void sdm_device_deny_doubles(bool deny)
 void sdm_device_stage_always(bool always)
 {
     atomic_store(&stage_always, always);
+}
+
+void sdm_device_stand_in(enum SdmApi api, const SdmBackEnd *back_end)
+{
+    atomic_store(&stand_in[api], back_end);
 }
 
 void sdm_device_fail_at(int64_t n, SdmStatus st, bool lasts)
@@ -46,6 +52,8 @@ static SdmStatus fault(SdmContext *ctx, const SdmDevice *d)
 
 static const SdmBackEnd *back_end(enum SdmApi api, const char **missing)
 {
+    if (atomic_load(&stand_in[api]))
+        return atomic_load(&stand_in[api]);
 #if SDM_HAVE_OPENCL
     if (api == SDM_API_OPENCL)
         return &sdm_opencl;

@@ -54,6 +54,9 @@ enum { SDM_MOST_ARGS = 48, SDM_MOST_KERNELS = 128 };
 
 extern const SdmBackEnd sdm_opencl, sdm_cuda;
 
+/* Tests: the back end of an API from now on; NULL: its own. */
+void sdm_device_stand_in(enum SdmApi api, const SdmBackEnd *back_end);
+
 /* The kernels, embedded when the program was built, as a fatbin for CUDA.  For OpenCL: opencl_build.c. */
 extern const unsigned char sdm_kernels_fatbin[];
 extern const size_t sdm_kernels_fatbin_bytes;
