@@ -1,5 +1,6 @@
 /* The device interface: one of two back ends, budget of memory, checks of what is asked. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/context.h"
 #include "device_inside.h"
 
 #include <stdatomic.h>
@@ -115,9 +116,11 @@ SdmStatus sdm_device_open_untested(SdmContext *ctx, enum SdmApi api, int index, 
     TRY(sdm_alloc(ctx, &d, 1, sizeof *d, "a device"));
     d->back_end = back_end(api, &missing);
     TRY(find_device(ctx, api, index, &d->info));
-    d->budget = d->info.is_cpu ? d->info.memory_bytes / 2 : d->info.memory_bytes / 4 * 3;
+    d->budget = d->info.staged ? d->info.memory_bytes / 4 * 3 : d->info.memory_bytes / 2;
+    if (!d->info.staged && !d->info.is_cpu && d->budget > ctx->memory_bytes / 2)
+        d->budget = ctx->memory_bytes / 2;
     const int64_t most = atomic_load(&most_budget);
-    d->budget = most > 0 && most < d->budget ? most : d->budget;
+    d->budget = d->whole = most > 0 && most < d->budget ? most : d->budget;
     d->info.doubles = d->info.doubles && !atomic_load(&no_doubles);
     d->stage.wanted = d->info.staged || atomic_load(&stage_always);
     d->tuning = *sdm_tuning_find(d->info.name);
@@ -153,6 +156,14 @@ const SdmDeviceInfo *sdm_device_info(const SdmDevice *d)
 int64_t sdm_device_budget(const SdmDevice *d)
 {
     return d->budget;
+}
+
+int64_t sdm_device_room(SdmDevice *d)
+{
+    const int64_t left = d->back_end->left ? d->back_end->left(d) : -1;
+    const double part = d->whole > 0 ? (double)d->budget / (double)d->whole : 1.0;
+    const int64_t room = d->used + (int64_t)(0.9 * part * (double)left); /* memory is given in pages: not to the last byte */
+    return left < 0 || room > d->budget ? d->budget : room;
 }
 
 void sdm_device_set_budget(SdmDevice *d, int64_t bytes)

@@ -24,6 +24,8 @@ typedef struct SdmBackEnd {
     SdmStatus (*finish)(SdmContext *ctx, SdmDevice *d, int queue);
     SdmStatus (*pause)(SdmContext *ctx, SdmDevice *d, int queue);
     SdmStatus (*seconds)(SdmContext *ctx, SdmDevice *d, int queue, double *seconds);
+    /* Bytes of the device's memory that nobody has taken; < 0, or no such function: not known. */
+    int64_t (*left)(SdmDevice *d);
     /* Page-locked memory: s->data, s->handle.  A failure leaves no sentence. */
     SdmStatus (*lock)(SdmDevice *d, int64_t bytes, SdmStaging *s);
     void (*unlock)(SdmDevice *d, SdmStaging *s);
@@ -37,6 +39,7 @@ struct SdmDevice {
     const SdmBackEnd *back_end;
     SdmDeviceInfo info;
     int64_t budget, used, peak; /* bytes */
+    int64_t whole;              /* the budget that it was opened with, of which others may have a part */
     SdmTuning tuning;
     SdmBuffer *first;           /* its buffers, a list */
     SdmStaging stage;

@@ -9,7 +9,7 @@
 
 enum { WARP_PIXELS = 4, REJECT_ROWS = 4 /* of an item: gpu/warp.cl, gpu/filter.cl */ };
 
-SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census)
+SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census, bool scores)
 {
     SdmStatus st = SDM_OK;
     const struct {
@@ -30,7 +30,8 @@ SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t no
     SdmBuffer *unused;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         TRY(sdm_gpu_scratch(ctx, g, list[i].slot, list[i].bytes, &unused));
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, sdm_gpu_volume_bytes(g), &unused));
+    if (scores)
+        TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, sdm_gpu_volume_bytes(g), &unused));
 done:
     return st;
 }

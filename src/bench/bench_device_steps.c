@@ -213,7 +213,7 @@ static SdmStatus make_data(SdmContext *ctx, StepData *b)
     TRY(send_image(ctx, b, &b->scene->left_pyramid.level[0], &left_image));
     TRY(send_image(ctx, b, &b->scene->right_pyramid.level[0], &b->image));
     TRY(send_image(ctx, b, &b->scene->right_pyramid.level[1], &b->image_half));
-    TRY(sdm_gpu_reserve(ctx, &b->gpu, n, (int64_t)lat->nu * lat->nv, true));
+    TRY(sdm_gpu_reserve(ctx, &b->gpu, n, (int64_t)lat->nu * lat->nv, true, true));
     TRY(sdm_gpu_cells_new(ctx, &b->gpu, lat, b->node, &b->win, SDM_LEFT, &left));
     TRY(sdm_gpu_warp(ctx, &b->gpu, &left, NULL, &left_image, b->left));
     TRY(sdm_gpu_cells_new(ctx, &b->gpu, lat, b->node, &b->win, SDM_RIGHT, &b->cells));
