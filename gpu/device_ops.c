@@ -4,10 +4,12 @@
 
 #include "matching/wiener.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-enum { WARP_PIXELS = 4, REJECT_ROWS = 4 /* of an item: gpu/warp.cl, gpu/filter.cl */ };
+enum { WARP_PIXELS = 4, REJECT_ROWS = 4, MEDIAN_ROWS = 4, /* of an item: gpu/warp.cl, gpu/filter.cl */
+       FILL_REACH = 16 /* at most: gpu/filter.cl */ };
 
 SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census, bool scores)
 {
@@ -93,7 +95,7 @@ SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const 
 
 SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m)
 {
-    return SDM_GPU_PIXELS(ctx, g, "median3", s->win.w, s->win.h, SDM_BUF(s->h_m), SDM_BUF(s->flags),
+    return SDM_GPU_PIXELS(ctx, g, "median3", s->win.w, sdm_gpu_groups(s->win.h, MEDIAN_ROWS), SDM_BUF(s->h_m), SDM_BUF(s->flags),
                           SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_BUF(out_m));
 }
 
@@ -115,17 +117,17 @@ SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const
     const int64_t n = (int64_t)w * h * (again ? 2 : 1);
     const SdmTuning *const t = sdm_gpu_tuning(g);
     const int half_b = again ? again->half : -1, least_b = again ? again->least : 0;
-    SdmBuffer *change, *sum, *count;
+    SdmBuffer *change, *sum;
+    assert(fill->half <= FILL_REACH && half_b <= FILL_REACH);
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE, (int64_t)w * h * (int64_t)sizeof(int32_t), &change));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(uint16_t), &count));
     TRY(SDM_GPU_PIXELS(ctx, g, "fill_changes", w, h, SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_BUF(s->flags),
                        SDM_I32(w), SDM_I32(h), SDM_BUF(change)));
     TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
                     SDM_BUF(change), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half), SDM_I32(half_b),
-                    SDM_I32(t->column_rows), SDM_BUF(sum), SDM_BUF(count)));
+                    SDM_I32(t->column_rows), SDM_BUF(sum)));
     TRY(SDM_GPU_PIXELS(ctx, g, "fill_holes", sdm_gpu_groups(w, 8), h, SDM_BUF(s->h_m), SDM_BUF(s->prior_m),
-                       SDM_BUF(s->flags), SDM_BUF(sum), SDM_BUF(count), SDM_I32(w), SDM_I32(h),
+                       SDM_BUF(s->flags), SDM_BUF(sum), SDM_I32(w), SDM_I32(h),
                        SDM_I32(fill->half), SDM_I32(fill->least), SDM_I32(fill->else_prior), SDM_I32(half_b),
                        SDM_I32(least_b), SDM_BUF(filled)));
 done:
