@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { WARP_PIXELS = 4, REJECT_ROWS = 4, MEDIAN_ROWS = 4, /* of an item: gpu/warp.cl, gpu/filter.cl */
+enum { WARP_PIXELS = 4, REJECT_ROWS = 4, MEDIAN_ROWS = 4, SMOOTH_ROWS = 4,
+       VALIDATE_PIXELS = 4, /* of an item: gpu/warp.cl, gpu/filter.cl, gpu/validate.cl */
        FILL_REACH = 16 /* at most: gpu/filter.cl */ };
 
 SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census, bool scores)
@@ -136,7 +137,7 @@ done:
 
 SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m)
 {
-    return SDM_GPU_PIXELS(ctx, g, "smooth", s->win.w, s->win.h, SDM_BUF(s->h_m), SDM_I32(s->win.w),
+    return SDM_GPU_PIXELS(ctx, g, "smooth", s->win.w, sdm_gpu_groups(s->win.h, SMOOTH_ROWS), SDM_BUF(s->h_m), SDM_I32(s->win.w),
                           SDM_I32(s->win.h), SDM_BUF(out_m));
 }
 
@@ -209,8 +210,8 @@ SdmStatus sdm_gpu_validate(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, c
     TRY(SDM_GPU_RUN(ctx, g, "ray_error_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
                     SDM_BUF(q->ray_error), SDM_I32(w), SDM_I32(h), SDM_I32(t->column_rows), SDM_BUF(sum),
                     SDM_BUF(count)));
-    TRY(SDM_GPU_PIXELS(ctx, g, "validate", w, h, SDM_BUF(q->ray_error), SDM_BUF(sum), SDM_BUF(count),
-                       SDM_BUF(q->score0), SDM_BUF(s->h_m), SDM_I32(w), SDM_I32(h), SDM_I32(q->min_score),
+    TRY(SDM_GPU_PIXELS(ctx, g, "validate", sdm_gpu_groups(w, VALIDATE_PIXELS), h, SDM_BUF(q->ray_error),
+                       SDM_BUF(sum), SDM_BUF(count), SDM_BUF(q->score0), SDM_BUF(s->h_m), SDM_I32(w), SDM_I32(h), SDM_I32(q->min_score),
                        SDM_F32(q->ray_error_limit_px * 1024.0f), SDM_BUF(mask->h_m),
                        SDM_BUF(mask->distance_px), SDM_I32(s->win.u0), SDM_I32(s->win.v0),
                        SDM_I32(mask->level), SDM_I32(mask->w), SDM_I32(mask->h), SDM_F32(mask->pixel_m),

@@ -341,21 +341,29 @@ KERNEL ANY_GROUP
 
 /* ---- smoothing, refinement ---- */
 
+#define SMOOTH_ROWS 4 /* neighbours of a column that an item has: SMOOTH_ROWS of gpu/device_ops.c */
+
 /* (1 2 1)/4 in both axes; at the ends the surface goes on with its last value. */
 KERNEL ANY_GROUP
 smooth(GLOBAL const float *in, int w, int h, GLOBAL float *out)
 {
-    const int x = PLACE(0), y = PLACE(1);
-    if (x >= w || y >= h)
+    const int x = PLACE(0), y0 = PLACE(1) * SMOOTH_ROWS, before = clamp_index(x - 1, w), after = clamp_index(x + 1, w);
+    float v[SMOOTH_ROWS + 2][3];
+    if (x >= w || y0 >= h)
         return;
-    GLOBAL const float *const r0 = in + (long)clamp_index(y - 1, h) * w, *const r1 = in + (long)y * w,
-                              *const r2 = in + (long)clamp_index(y + 1, h) * w;
-    float column[3];
-    UNROLL for (int i = 0; i < 3; i++) {
-        const int at = clamp_index(x + i - 1, w);
-        column[i] = r0[at] + 2.0f * r1[at] + r2[at];
+    UNROLL for (int j = 0; j < SMOOTH_ROWS + 2; j++) {
+        GLOBAL const float *const row = in + (long)clamp_index(y0 + j - 1, h) * w;
+        v[j][0] = row[before];
+        v[j][1] = row[x];
+        v[j][2] = row[after];
     }
-    out[(long)y * w + x] = (column[0] + 2.0f * column[1] + column[2]) * 0.0625f;
+    UNROLL for (int k = 0; k < SMOOTH_ROWS; k++) {
+        float column[3];
+        UNROLL for (int i = 0; i < 3; i++)
+            column[i] = v[k][i] + 2.0f * v[k + 1][i] + v[k + 2][i];
+        if (y0 + k < h)
+            out[(long)(y0 + k) * w + x] = (column[0] + 2.0f * column[1] + column[2]) * 0.0625f;
+    }
 }
 
 /* A window twice as fine, bilinear.  du, dv: absolute place of the fine pixel (0, 0) less twice that of the
