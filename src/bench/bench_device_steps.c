@@ -164,12 +164,12 @@ static const struct {
     {"device match census 9x9 +-3", do_match, SDM_GPU_CENSUS * PASSES + FIRST, 0.0, 120.0},
     {"device match census 13x13 +-5", do_match, SDM_GPU_CENSUS * PASSES + RETRY, 0.0, 152.0},
     {"device match census 5x5 +-1", do_match, SDM_GPU_CENSUS * PASSES + REPEAT, 0.0, 88.0},
-    {"device reject", do_reject, 0, 475.0, 12.0},
-    {"device median", do_median, 0, 264.0, 10.0},
-    {"device fill, both reaches", do_fill, 0, 280.0, 46.0},
-    {"device smooth", do_smooth, 0, 95.0, 8.0},
+    {"device reject", do_reject, 0, 191.0, 12.0},
+    {"device median", do_median, 0, 177.0, 10.0},
+    {"device fill, both reaches", do_fill, 0, 159.0, 46.0},
+    {"device smooth", do_smooth, 0, 52.0, 8.0},
     {"device refine", do_refine, 0, 90.0, 5.0},
-    {"device validation zncc", do_validate, SDM_GPU_ZNCC, 1067.0, 35.0},
+    {"device validation zncc", do_validate, SDM_GPU_ZNCC, 758.0, 35.0},
     {"device gridding, cells of 2 x 2 pixels", do_grid, 0, 1099.0, 53.0},
 };
 
