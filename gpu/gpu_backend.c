@@ -256,9 +256,10 @@ done:
     return st;
 }
 
-static SdmStatus begin_pass(void *state)
+static SdmStatus begin_pass(void *state, bool keep)
 {
     Device *const d = state;
+    (void)keep; /* not here */
     swap(&d->a.now, &d->a.prior);
     return warp_right(d, d->a.prior);
 }

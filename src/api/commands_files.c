@@ -28,7 +28,8 @@ static SdmStatus need_names(SdmContext *ctx, const char *first, const char *seco
                                                 : sdm_fail(ctx, SDM_ERR_USAGE, "a name is missing; give %s", what);
 }
 
-SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
+/* Several views, or the left and the right one of a pair. */
+static SdmStatus run(SdmContext *ctx, const char *const *views, int count, bool several)
 {
     SdmStatus st = SDM_OK;
     SdmFaceCall call;
@@ -36,26 +37,21 @@ SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
     TRY(sdm_face_begin(ctx, "run", &call));
     const char *const output = call.face->values.common.output;
     TRY(need_output(ctx, output));
-    TRY(sdm_run_scene(ctx, left, right));
+    TRY(several ? sdm_run_several(ctx, views, count) : sdm_run_scene(ctx, views[0], views[1]));
     result = cJSON_CreateObject();
     sdm_result_run(ctx, output, result);
 done:
     return finish(&call, st, result);
 }
 
+SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
+{
+    return run(ctx, (const char *[]){left, right}, 2, false);
+}
+
 SdmStatus sdm_run_views(SdmContext *ctx, const char *const *views, int count)
 {
-    SdmStatus st = SDM_OK;
-    SdmFaceCall call;
-    cJSON *result = NULL;
-    TRY(sdm_face_begin(ctx, "run", &call));
-    const char *const output = call.face->values.common.output;
-    TRY(need_output(ctx, output));
-    TRY(sdm_run_several(ctx, views, count));
-    result = cJSON_CreateObject();
-    sdm_result_run(ctx, output, result);
-done:
-    return finish(&call, st, result);
+    return run(ctx, views, count, true);
 }
 
 SdmStatus sdm_info(SdmContext *ctx, const char *left, const char *right)

@@ -1,6 +1,7 @@
 /* Results of the commands -> JSON, for the last line of the program's `--log json` and for the library's callers. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/results.h"
+#include "job/json_fields.h"
 #include "kernels.h"
 #include "product/output_files.h"
 
@@ -17,34 +18,22 @@ void sdm_json_number(cJSON *to, const char *name, double value)
         cJSON_AddNullToObject(to, name);
 }
 
-static const cJSON *member(const cJSON *of, const char *a, const char *b)
-{
-    const cJSON *const first = cJSON_GetObjectItemCaseSensitive(of, a);
-    return b ? cJSON_GetObjectItemCaseSensitive(first, b) : first;
-}
-
-static double number_at(const cJSON *of, const char *a, const char *b)
-{
-    const cJSON *const found = member(of, a, b);
-    return cJSON_IsNumber(found) ? found->valuedouble : (double)NAN;
-}
-
 /* What a report says of how good its DEM is. */
 static void add_quality(const cJSON *report, cJSON *to)
 {
-    const double cells = number_at(report, "cells", "total"), valid = number_at(report, "cells", "with_height"),
-                 outside = number_at(member(report, "cells", NULL), "mask_bits", "outside");
-    const cJSON *const rounds = member(report, "pointing", "rounds"),
+    const double cells = sdm_json_number_at(report, "cells", "total"), valid = sdm_json_number_at(report, "cells", "with_height"),
+                 outside = sdm_json_number_at(sdm_json_member(report, "cells", NULL), "mask_bits", "outside");
+    const cJSON *const rounds = sdm_json_member(report, "pointing", "rounds"),
                 *const last = cJSON_GetArrayItem(rounds, cJSON_GetArraySize(rounds) - 1),
-                *const warnings = member(report, "trust", "warnings");
-    sdm_json_number(to, "cols", number_at(report, "grid", "cols"));
-    sdm_json_number(to, "rows", number_at(report, "grid", "rows"));
-    sdm_json_number(to, "spacing", number_at(report, "grid", "spacing"));
+                *const warnings = sdm_json_member(report, "trust", "warnings");
+    sdm_json_number(to, "cols", sdm_json_number_at(report, "grid", "cols"));
+    sdm_json_number(to, "rows", sdm_json_number_at(report, "grid", "rows"));
+    sdm_json_number(to, "spacing", sdm_json_number_at(report, "grid", "spacing"));
     sdm_json_number(to, "coverage", fmin(valid / fmax(cells - outside, 1.0), 1.0));
-    sdm_json_number(to, "pointing_residual_px", number_at(last, "after_nmad_px", NULL));
-    sdm_json_number(to, "tie_points", number_at(last, "inliers", NULL));
-    if (member(report, "pairs", NULL))
-        cJSON_AddItemToObject(to, "pairs", cJSON_Duplicate(member(report, "pairs", NULL), true));
+    sdm_json_number(to, "pointing_residual_px", sdm_json_number_at(last, "after_nmad_px", NULL));
+    sdm_json_number(to, "tie_points", sdm_json_number_at(last, "inliers", NULL));
+    if (sdm_json_member(report, "pairs", NULL))
+        cJSON_AddItemToObject(to, "pairs", cJSON_Duplicate(sdm_json_member(report, "pairs", NULL), true));
     cJSON_AddItemToObject(to, "doubts", warnings ? cJSON_Duplicate(warnings, true) : cJSON_CreateArray());
 }
 

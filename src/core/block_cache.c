@@ -1,7 +1,8 @@
 /* Large blocks of memory, on large pages.  Freed blocks go to a cache of the context, since the system clears every
- * fresh page: without the cache a run takes about 5 % more processor time, and about 14 % less memory. */
+ * fresh page.  A block for which no cached one is large enough is made of the pages of several, where the system can
+ * move pages (Linux), and of fresh ones. */
 // SPDX-License-Identifier: Apache-2.0
-#define _DEFAULT_SOURCE /* madvise, MAP_ANONYMOUS */
+#define _GNU_SOURCE /* madvise, MAP_ANONYMOUS, mremap */
 #include "core/context.h"
 
 #include <stdint.h>
@@ -131,7 +132,44 @@ static void cache_block(SdmContext *ctx, SdmCachedBlock fresh, size_t limit)
         ctx->cached[i] = rest[i];
 }
 
-/* Before fresh memory is mapped: unmap the oldest cached blocks that have no room beside it. */
+/* Move `bytes` of pages to where others are mapped; returns how many bytes were moved. */
+static size_t move_pages(char *from, char *to, size_t bytes)
+{
+#ifdef MREMAP_FIXED
+    size_t moved = 0;
+    if (mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to)
+        return bytes;
+    for (; moved < bytes; moved += PAGE) /* pages that came together from several places move one by one */
+        if (mremap(from + moved, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to + moved) != to + moved)
+            break;
+    return moved;
+#else
+    (void)from, (void)to, (void)bytes;
+    return 0;
+#endif
+}
+
+/* Move cached pages into a block of fresh ones that nobody has touched; returns whether there were any. */
+static bool gather(SdmContext *ctx, char *block, size_t bytes)
+{
+    size_t done = 0;
+#pragma omp critical(sdm_block_cache)
+    while (done < bytes && ctx->cached[0].block) {
+        SdmCachedBlock *const s = &ctx->cached[0];
+        const size_t wanted = s->bytes < bytes - done ? s->bytes : bytes - done,
+                     moved = move_pages(s->block, block + done, wanted);
+        done += moved;
+        s->block += moved;
+        s->bytes -= moved;
+        if (s->bytes == 0)
+            remove_cached(ctx, 0);
+        if (moved < wanted)
+            break;
+    }
+    return done > 0;
+}
+
+/* Before fresh memory is used: unmap the oldest cached blocks that have no room beside it. */
 static void make_room(SdmContext *ctx, size_t bytes)
 {
     const size_t room = cache_room(ctx);
@@ -151,15 +189,19 @@ static void make_room(SdmContext *ctx, size_t bytes)
 char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared)
 {
     char *block = take_cached(ctx, bytes);
-    *cleared = block == NULL;
-    if (!block && ctx)
-        make_room(ctx, bytes);
-    if (!block)
-        block = map_fresh(bytes);
+    *cleared = false;
+    if (block)
+        return block;
+    block = map_fresh(bytes);
     if (!block && ctx) { /* perhaps the cache holds the memory that is missing */
         sdm_cache_release(ctx);
         block = map_fresh(bytes);
     }
+    if (!block)
+        return NULL;
+    *cleared = !(ctx && gather(ctx, block, bytes));
+    if (ctx)
+        make_room(ctx, bytes);
     return block;
 }
 

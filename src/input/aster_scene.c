@@ -42,7 +42,8 @@ static SdmStatus check_cover(SdmContext *ctx, const SdmAsterBand *band, const Sd
                     first[1], last[1]);
 }
 
-static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, SdmScene *scene)
+/* unpacked: samples of the image, or NULL. */
+static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, SdmUnpackedBand *unpacked, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const opt = scene->options;
@@ -54,7 +55,8 @@ static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, Sdm
                                 .table = band->radiometry,
                                 .table_lines = band->radiometry_lines,
                                 .table_name = band->table,
-                                .depth = scene->depth};
+                                .depth = scene->depth,
+                                .unpacked = unpacked};
     TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", band->label));
     TRY(sdm_image_open(ctx, &src, &view->image));
     if (scene->depth == SDM_DEPTH_WHOLE && strncmp(band->image, "/vsizip/", 8) == 0)
@@ -133,17 +135,22 @@ static SdmStatus open_hdf(SdmContext *ctx, const char *path, GDALDatasetH hdf, S
 {
     SdmStatus st = SDM_OK;
     SdmAsterBand band;
+    SdmUnpackedBand unpacked[2] = {{.sample = NULL}};
     TRY(refuse_hdf(ctx, hdf, path));
     name_by_file(path, scene);
     name_from_metadata(ctx, hdf, path, scene);
     TRY(sdm_scene_add_file(ctx, scene, path));
+    if (scene->depth != SDM_DEPTH_CAMERAS)
+        TRY(sdm_hdf4_unpack(ctx, path, (const char *const[2]){"VNIR_Band3N", "VNIR_Band3B"}, unpacked));
     for (int k = 0; k < 2; ++k) {
         TRY(sdm_aster_read_hdf(ctx, hdf, path, TELESCOPE[k], &band));
-        st = open_view(ctx, k, &band, scene);
+        st = open_view(ctx, k, &band, &unpacked[k], scene);
         sdm_aster_band_free(&band);
         TRY(st);
     }
 done:
+    for (int k = 0; k < 2; ++k)
+        sdm_free(&unpacked[k].sample);
     return st;
 }
 
@@ -248,7 +255,7 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
         TRY(sdm_scene_add_file(ctx, scene, path));
     for (int k = 0; k < 2; ++k) {
         TRY(sdm_aster_read_text(ctx, base, TELESCOPE[k], true, zip ? NULL : scene, &band));
-        st = open_view(ctx, k, &band, scene);
+        st = open_view(ctx, k, &band, NULL, scene);
         sdm_aster_band_free(&band);
         TRY(st);
     }

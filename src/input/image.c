@@ -123,10 +123,17 @@ done:
     return st;
 }
 
+/* The nearest integer, ties to even: beyond 2^23 floats are integers, and the lowest bits are those of the number.
+ * Unlike lrintf() this takes no call, so that loops become vectors. */
 static inline int16_t quantise(float q)
 {
+    static const float far = 12582912.0f; /* 1.5 x 2^23 */
+    int32_t bits, origin;
     q = q > (float)SDM_Q_MAX ? (float)SDM_Q_MAX : q < (float)-SDM_Q_MAX ? (float)-SDM_Q_MAX : q;
-    return (int16_t)lrintf(q);
+    q += far;
+    memcpy(&bits, &q, sizeof bits);
+    memcpy(&origin, &far, sizeof origin);
+    return (int16_t)(bits - origin);
 }
 
 /* A row of an ASTER band that lies in memory, no mask: the fast way. */

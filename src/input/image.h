@@ -3,6 +3,7 @@
 #ifndef SDM_IMAGE_H
 #define SDM_IMAGE_H
 
+#include "input/hdf4_bands.h"
 #include "input/source.h"
 
 enum { SDM_IMAGE_MIN_PX = 64 };
@@ -35,6 +36,7 @@ typedef struct SdmImageSource {
     int table_lines;
     const char *table_name;
     int depth;           /* SdmDepth */
+    SdmUnpackedBand *unpacked; /* ASTER: samples, which are taken; NULL or without samples: they are read */
     const SdmImageArray *array; /* the image and its mask in memory; NULL: files */
 } SdmImageSource;
 

@@ -176,12 +176,17 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
     }
     if (src->depth == SDM_DEPTH_CAMERAS)
         return SDM_OK;
-    TRY(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
-    if (read_bytes(im) != CE_None)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: the image cannot be read (%.300s); the file is cut short or damaged, fetch it "
-                        "again",
-                        im->name, sdm_gdal_reason());
+    if (src->unpacked && src->unpacked->sample && src->unpacked->bytes == w * h) {
+        im->raw = src->unpacked->sample;
+        src->unpacked->sample = NULL;
+    } else {
+        TRY(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
+        if (read_bytes(im) != CE_None)
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: the image cannot be read (%.300s); the file is cut short or damaged, fetch it "
+                            "again",
+                            im->name, sdm_gdal_reason());
+    }
     GDALClose(im->dataset);
     im->dataset = NULL;
     im->band = im->own_mask = NULL;

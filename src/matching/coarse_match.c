@@ -73,7 +73,7 @@ SdmStatus sdm_fill_everywhere(SdmContext *ctx, const SdmKernels *k, const float 
         for (size_t i = 0; i < n; i++)
             wide.h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : prior[i];
         const SdmFill fill = {.half = half, .least = 1 + half};
-        TRY(sdm_surface_fill(ctx, k, &wide, prior, &fill, filled));
+        TRY(sdm_surface_fill(ctx, k, &wide, prior, &fill, NULL, filled));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
         for (size_t i = 0; i < n; i++) {
             if (filled[i] && !done_before[i])

@@ -145,13 +145,20 @@ void sdm_processor_give(SdmProcessor *p, SdmSurface *s)
 
 /* ---- passes ---- */
 
-static SdmStatus begin_pass(void *state)
+static SdmStatus begin_pass(void *state, bool keep)
 {
     SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
+    SdmSurface *const s = &p->surface;
+    float *fresh = NULL;
     sdm_free(&p->prior);
-    TRY(sdm_copy_heights(p->ctx, &p->surface, &p->prior));
-    TRY(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
+    if (keep)
+        TRY(sdm_copy_heights(p->ctx, s, &fresh));
+    else
+        TRY(sdm_alloc_raw(p->ctx, &fresh, (size_t)s->win.w * (size_t)s->win.h, sizeof *fresh, "the surface"));
+    p->prior = s->h_m;
+    s->h_m = fresh;
+    TRY(sdm_level_warp(p->ctx, &p->task, p->prior));
 done:
     return st;
 }
@@ -184,16 +191,9 @@ done:
 
 static SdmStatus median(void *state)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
-    SdmSurface *const s = &p->surface;
-    float *out = NULL;
     const int around = sdm_stage_enter(p->ctx, 6);
-    TRY(sdm_alloc_raw(p->ctx, &out, (size_t)s->win.w * (size_t)s->win.h, sizeof *out, "the median surface"));
-    sdm_surface_median(p->ctx, p->in->settings->kernels, s, s->h_m, out);
-    sdm_free(&s->h_m);
-    s->h_m = out;
-done:
+    const SdmStatus st = sdm_surface_median(p->ctx, p->in->settings->kernels, &p->surface);
     sdm_stage_leave(p->ctx, around);
     return st;
 }
@@ -204,8 +204,7 @@ static SdmStatus fill(void *state, const SdmFill *far, const SdmFill *near)
     SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     const int around = sdm_stage_enter(p->ctx, 7);
-    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, far, NULL));
-    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, near, NULL));
+    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, near, far, NULL));
 done:
     sdm_free(&p->prior); /* of the next pass, another */
     sdm_stage_leave(p->ctx, around);
@@ -315,7 +314,7 @@ static SdmStatus fill_holes(void *state, const SdmFill *how)
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const int around = sdm_stage_enter(p->ctx, 7);
     TRY(sdm_alloc(p->ctx, &filled, n, 1, "the fill mask"));
-    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, filled));
+    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, NULL, filled));
     sdm_surface_free(&p->refined);
     TRY(sdm_alloc_raw(p->ctx, &flags, n, sizeof *flags, "flags"));
     sdm_accept_filled(p->ctx, p->in, filled, s, flags);

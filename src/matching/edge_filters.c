@@ -33,15 +33,8 @@ void sdm_edge_block_close(SdmEdgeBlock *b)
 
 static SdmStatus median(SdmContext *ctx, const SdmKernels *k, SdmEdgeBlock *b)
 {
-    SdmStatus st = SDM_OK;
-    float *out = NULL;
-    const SdmSurface s = {.win = {.w = b->width, .h = b->height}, .flags = b->flags};
-    TRY(sdm_alloc_raw(ctx, &out, (size_t)b->width * (size_t)b->height, sizeof *out, "a median"));
-    sdm_surface_median(ctx, k, &s, b->place_px, out);
-    sdm_free(&b->place_px);
-    b->place_px = out;
-done:
-    return st;
+    SdmSurface s = {.win = {.w = b->width, .h = b->height}, .flags = b->flags, .h_m = b->place_px};
+    return sdm_surface_median(ctx, k, &s);
 }
 
 /* The valid pixels that are connected with pixel `first`, into piece[]; returns their number. */

@@ -47,21 +47,63 @@ void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *
     }
 }
 
-void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *in,
-                        float *out)
+/* A row of heights from three rows; the flags of these. */
+typedef void RowFilter(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
+                       float *out);
+
+/* Filter the rows in place: each thread keeps the row above as it was, and first of all those of its neighbours' rows
+ * that it needs. */
+static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, RowFilter *filter)
 {
-    const int w = s->win.w, h = s->win.h;
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-    for (int y = 0; y < h; y++) {
-        const float *row[3];
-        const uint16_t *flags[3];
-        for (int j = 0; j < 3; j++) {
-            const int yy = y + j - 1 < 0 ? 0 : y + j - 1 >= h ? h - 1 : y + j - 1;
-            row[j] = in + (size_t)yy * (size_t)w;
-            flags[j] = s->flags + (size_t)yy * (size_t)w;
-        }
-        k->median_row(row, flags, w, out + (size_t)y * (size_t)w);
+    SdmStatus st = SDM_OK;
+    const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
+    const size_t n = (size_t)w;
+    float *kept = NULL; /* of each thread: two rows that are read, and the one below its last */
+    TRY(sdm_alloc(ctx, &kept, 3 * n * (size_t)threads, sizeof *kept, "rows of the surface"));
+    for (int t = 0; t < threads; t++) {
+        const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
+        memcpy(kept + 3 * n * (size_t)t, s->h_m + (size_t)(y0 > 0 ? y0 - 1 : 0) * n, n * sizeof *kept);
+        memcpy(kept + (3 * (size_t)t + 2) * n, s->h_m + (size_t)(y1 < h ? y1 : h - 1) * n, n * sizeof *kept);
     }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; t++) {
+        const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
+        float *const mine = kept + 3 * n * (size_t)t;
+        for (int y = y0; y < y1; y++) {
+            float *const at = s->h_m + (size_t)y * n, *const above = mine + (y - y0) % 2 * w,
+                        *const middle = mine + (y - y0 + 1) % 2 * w;
+            const uint16_t *const flags = s->flags + (size_t)y * n;
+            memcpy(middle, at, n * sizeof *at);
+            filter(k, (const float *[]){above, middle, y + 1 < y1 ? at + n : mine + 2 * n},
+                   (const uint16_t *[]){y > 0 ? flags - n : flags, flags, y + 1 < h ? flags + n : flags}, w, at);
+        }
+    }
+done:
+    sdm_free(&kept);
+    return st;
+}
+
+static void median_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
+                      float *out)
+{
+    k->median_row(row, flags, width, out);
+}
+
+static void smooth_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
+                      float *out)
+{
+    (void)flags;
+    k->smooth_row(row, width, out);
+}
+
+SdmStatus sdm_surface_median(SdmContext *ctx, const SdmKernels *k, SdmSurface *s)
+{
+    return filter_rows(ctx, k, s, median_of);
+}
+
+SdmStatus sdm_surface_smooth(SdmContext *ctx, const SdmKernels *k, SdmSurface *s)
+{
+    return filter_rows(ctx, k, s, smooth_of);
 }
 
 /* ring: changes of the rows about y, row y at y modulo the window's side. */
@@ -128,18 +170,34 @@ typedef struct Columns {
     int32_t *sum, *count;
 } Columns;
 
-static void add_row(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, int sign,
-                    const Columns *c)
+static bool any_valid(const uint16_t *flags, int n)
 {
-    if (y < 0 || y >= s->win.h)
-        return;
-    const size_t at = (size_t)y * (size_t)s->win.w + (size_t)c->from;
-    k->add_changes(s->h_m + at, prior + at, s->flags + at, c->to - c->from, sign, c->sum + (c->from - c->x0),
-                   c->count + (c->from - c->x0));
+    uint16_t any = 0;
+    for (int i = 0; i < n; i++)
+        any |= flags[i];
+    return any & SDM_QA_VALID;
 }
 
-enum { ROUND_HOLE = 24 }; /* columns beside those that a hole needs: the next row's may be further out, then all are
-                             taken */
+static void add_row(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, int sign, int from, int to,
+                    const Columns *c)
+{
+    const size_t at = (size_t)y * (size_t)s->win.w + (size_t)from;
+    if (y < 0 || y >= s->win.h || !any_valid(s->flags + at, to - from)) /* in clouds none is */
+        return;
+    k->add_changes(s->h_m + at, prior + at, s->flags + at, to - from, sign, c->sum + (from - c->x0),
+                   c->count + (from - c->x0));
+}
+
+/* Sums of the rows about c->y, of columns that hold none yet. */
+static void add_columns(const SdmKernels *k, const SdmSurface *s, const float *prior, int from, int to, const Columns *c)
+{
+    memset(c->sum + (from - c->x0), 0, sizeof *c->sum * (size_t)(to - from));
+    memset(c->count + (from - c->x0), 0, sizeof *c->count * (size_t)(to - from));
+    for (int j = c->y - c->half; j <= c->y + c->half; j++)
+        add_row(k, s, prior, j, 1, from, to, c);
+}
+
+enum { ROUND_HOLE = 24 }; /* columns beside those that a hole needs: the next row's may be further out */
 
 /* Move the sums to row y, for the columns first - half..end + half - 1 at least: by adding and removing rows, or from
  * scratch where that is less work. */
@@ -148,31 +206,50 @@ static void move_columns(const SdmKernels *k, const SdmSurface *s, const float *
 {
     const int half = c->half, least = first - half > c->x0 ? first - half : c->x0,
               most = end + half < c->x1 ? end + half : c->x1;
-    const bool fresh = !c->any || y - c->y > half;
-    if (fresh || least < c->from || most > c->to) {
-        c->from = fresh && least - ROUND_HOLE > c->x0 ? least - ROUND_HOLE : c->x0;
-        c->to = fresh && most + ROUND_HOLE < c->x1 ? most + ROUND_HOLE : c->x1;
-        memset(c->sum + (c->from - c->x0), 0, sizeof *c->sum * (size_t)(c->to - c->from));
-        memset(c->count + (c->from - c->x0), 0, sizeof *c->count * (size_t)(c->to - c->from));
-        for (int j = y - half; j <= y + half; j++)
-            add_row(k, s, prior, j, 1, c);
+    if (!c->any || y - c->y > half) {
+        c->from = c->to = least;
     } else {
         for (int j = c->y; j < y; j++) {
-            add_row(k, s, prior, j + half + 1, 1, c);
-            add_row(k, s, prior, j - half, -1, c);
+            add_row(k, s, prior, j + half + 1, 1, c->from, c->to, c);
+            add_row(k, s, prior, j - half, -1, c->from, c->to, c);
         }
     }
     c->y = y;
     c->any = true;
+    if (least < c->from) {
+        const int from = least - ROUND_HOLE > c->x0 ? least - ROUND_HOLE : c->x0;
+        add_columns(k, s, prior, from, c->from, c);
+        c->from = from;
+    }
+    if (most > c->to) {
+        const int to = most + ROUND_HOLE < c->x1 ? most + ROUND_HOLE : c->x1;
+        add_columns(k, s, prior, c->to, to, c);
+        c->to = to;
+    }
 }
 
-/* Fill the pixels x0..x1 of row y that have no match. */
-static void fill_pixels(SdmSurface *s, const float *prior, const Columns *c, int x0, int x1, const SdmFill *f,
-                        uint8_t *filled)
+/* Fewer than `least` valid pixels in all columns: no window has more. */
+static bool are_few(const Columns *c, int least)
+{
+    int32_t n = 0;
+    for (int i = c->from - c->x0; i < c->to - c->x0; i++)
+        n += c->count[i];
+    return n < least;
+}
+
+/* Fill the pixels x0..x1 - 1 of row y that have no match and are not done; done: of the strip that begins at `strip`. */
+static void fill_pixels(SdmSurface *s, const float *prior, const Columns *c, int x0, int x1, const SdmFill *f, int strip,
+                        uint8_t *done)
 {
     const size_t row = (size_t)c->y * (size_t)s->win.w;
     int64_t sum = 0;
     int32_t n = 0;
+    if (are_few(c, f->least)) {
+        for (int x = x0; x < x1 && f->else_prior; x++)
+            if (!(s->flags[row + (size_t)x] & SDM_QA_VALID) && !done[x - strip])
+                s->h_m[row + (size_t)x] = prior[row + (size_t)x];
+        return;
+    }
     for (int x = x0 - f->half > 0 ? x0 - f->half : 0; x < x0 + f->half && x < s->win.w; x++) {
         sum += c->sum[x - c->x0];
         n += c->count[x - c->x0];
@@ -183,14 +260,13 @@ static void fill_pixels(SdmSurface *s, const float *prior, const Columns *c, int
             sum += c->sum[x + f->half - c->x0];
             n += c->count[x + f->half - c->x0];
         }
-        if (!(s->flags[at] & SDM_QA_VALID)) {
+        if (!(s->flags[at] & SDM_QA_VALID) && !done[x - strip]) {
             const bool can = n >= f->least;
             if (can)
                 s->h_m[at] = prior[at] + (float)((double)sum / n) * 0.015625f;
             else if (f->else_prior)
                 s->h_m[at] = prior[at];
-            if (filled)
-                filled[at] = can;
+            done[x - strip] = can;
         }
         if (x - f->half >= 0) {
             sum -= c->sum[x - f->half - c->x0];
@@ -214,58 +290,67 @@ static bool find_holes(const uint16_t *flags, int x0, int x1, int *first, int *e
     return true;
 }
 
+/* Narrow the range *first..*end - 1 to the pixels that are neither matched nor done; false: none is left. */
+static bool find_left(const uint16_t *flags, const uint8_t *done, int strip, int *first, int *end)
+{
+    while (*first < *end && ((flags[*first] & SDM_QA_VALID) || done[*first - strip]))
+        ++*first;
+    while (*first < *end && ((flags[*end - 1] & SDM_QA_VALID) || done[*end - 1 - strip]))
+        --*end;
+    return *first < *end;
+}
+
+/* Columns x0..x1 - 1, at most STRIP, of the rows y0..y1 - 1; sums: room for those of two windows. */
+static void fill_strip(const SdmKernels *k, SdmSurface *s, const float *prior, const SdmFill *const fill[2],
+                       const int box[4], int32_t *sums, uint8_t *filled)
+{
+    const int w = s->win.w, x0 = box[0], x1 = box[2];
+    Columns c[2] = {{.any = false}};
+    for (int i = 0; i < 2 && fill[i]; i++) {
+        const int half = fill[i]->half, room = STRIP + 2 * half;
+        c[i] = (Columns){.x0 = x0 > half ? x0 - half : 0,
+                         .x1 = x1 + half < w ? x1 + half : w,
+                         .half = half,
+                         .sum = sums,
+                         .count = sums + room};
+        sums += 2 * room;
+    }
+    for (int y = box[1]; y < box[3]; y++) {
+        const SdmRowExtent extent = sdm_row_extent(s->extent, w, y);
+        const uint16_t *const flags = s->flags + (size_t)y * (size_t)w;
+        int first, end;
+        if (x1 <= extent.x0 || x0 >= extent.x1 || !find_holes(flags, x0, x1, &first, &end))
+            continue;
+        uint8_t done[STRIP] = {0};
+        for (int i = 0; i < 2 && fill[i] && find_left(flags, done, x0, &first, &end); i++) {
+            move_columns(k, s, prior, y, first, end, &c[i]);
+            fill_pixels(s, prior, &c[i], first, end, fill[i], x0, done);
+        }
+        if (filled)
+            memcpy(filled + (size_t)y * (size_t)w + (size_t)x0, done, (size_t)(x1 - x0));
+    }
+}
+
 SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const float *prior,
-                           const SdmFill *fill, uint8_t *filled)
+                           const SdmFill *near, const SdmFill *far, uint8_t *filled)
 {
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx), strips = (w + STRIP - 1) / STRIP;
-    const size_t columns = (size_t)(STRIP + 2 * fill->half + 16);
+    const SdmFill *const fill[2] = {near, far};
+    const size_t room = 2 * (size_t)(STRIP + 2 * near->half) + (far ? 2 * (size_t)(STRIP + 2 * far->half) : 0);
     int32_t *sums = NULL;
-    TRY(sdm_alloc(ctx, &sums, 2 * columns * (size_t)threads, sizeof *sums, "fill sums"));
+    TRY(sdm_alloc(ctx, &sums, room * (size_t)threads, sizeof *sums, "fill sums"));
     if (filled)
         memset(filled, 0, (size_t)w * (size_t)h);
     /* heights of pixels without a match are not read, so the surface is filled in place */
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int i = 0; i < 4 * threads * strips; i++) {
-        int32_t *const mine = sums + 2 * columns * (size_t)sdm_thread();
-        const int strip = i % strips, part = i / strips, x0 = strip * STRIP,
-                  x1 = x0 + STRIP < w ? x0 + STRIP : w;
-        const int y0 = (int)((int64_t)h * part / (4 * threads)),
-                  y1 = (int)((int64_t)h * (part + 1) / (4 * threads));
-        Columns c = {.x0 = x0 > fill->half ? x0 - fill->half : 0,
-                     .x1 = x1 + fill->half < w ? x1 + fill->half : w,
-                     .half = fill->half,
-                     .sum = mine,
-                     .count = mine + columns};
-        for (int y = y0; y < y1; y++) {
-            const SdmRowExtent extent = sdm_row_extent(s->extent, w, y);
-            int first, end;
-            if (x1 <= extent.x0 || x0 >= extent.x1 ||
-                !find_holes(s->flags + (size_t)y * (size_t)w, x0, x1, &first, &end))
-                continue;
-            move_columns(k, s, prior, y, first, end, &c);
-            fill_pixels(s, prior, &c, first, end, fill, filled);
-        }
+        const int x0 = i % strips * STRIP, part = i / strips;
+        const int box[4] = {x0, (int)((int64_t)h * part / (4 * threads)), x0 + STRIP < w ? x0 + STRIP : w,
+                            (int)((int64_t)h * (part + 1) / (4 * threads))};
+        fill_strip(k, s, prior, fill, box, sums + room * (size_t)sdm_thread(), filled);
     }
 done:
     sdm_free(&sums);
-    return st;
-}
-
-SdmStatus sdm_surface_smooth(SdmContext *ctx, const SdmKernels *k, SdmSurface *s)
-{
-    SdmStatus st = SDM_OK;
-    const int w = s->win.w, h = s->win.h;
-    float *out = NULL;
-    TRY(sdm_alloc_raw(ctx, &out, (size_t)w * (size_t)h, sizeof *out, "the smoothed surface"));
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-    for (int y = 0; y < h; y++) {
-        const float *const m = s->h_m + (size_t)y * (size_t)w;
-        const float *const row[3] = {y > 0 ? m - w : m, m, y + 1 < h ? m + w : m};
-        k->smooth_row(row, w, out + (size_t)y * (size_t)w);
-    }
-    sdm_free(&s->h_m);
-    s->h_m = out;
-done:
     return st;
 }

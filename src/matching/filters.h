@@ -11,9 +11,8 @@
  * pixel. */
 void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *coarse, SdmSurface *fine);
 
-/* 3 x 3 median at every valid pixel, see sdm_median_row_fn.  in -> out, both h x w.  Reach 1. */
-void sdm_surface_median(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *in,
-                        float *out);
+/* 3 x 3 median at every valid pixel, in place, see sdm_median_row_fn.  Reach 1. */
+SdmStatus sdm_surface_median(SdmContext *ctx, const SdmKernels *k, SdmSurface *s);
 
 /* Reject valid pixels whose change since `prior` (metres) agrees within tol_m with fewer than `share` of the
  * pixels of the (2 half + 1)^2 window around: they become SDM_QA_ISOLATED.  new_flags: h x w.  Reach half. */
@@ -25,14 +24,15 @@ SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurf
                              const SdmRejection *r, uint16_t *new_flags);
 
 /* Heights of pixels without a match, in place: prior + mean change (1/64 m, integers) of the valid ones of
- * the (2 half + 1)^2 window where at least `least` of them are valid; else the prior, or what they have.
- * filled: h x w, 1 where it was done, or NULL.  Reach half. */
+ * the (2 half + 1)^2 window of `near` where at least `least` of them are valid; else so with `far`, unless that
+ * is NULL; else the prior where the last one of the two says so, or what they have.
+ * filled: h x w, 1 where a mean was taken, or NULL.  Reach half. */
 typedef struct SdmFill {
     int half, least; /* half <= 128 */
     bool else_prior;
 } SdmFill;
 SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const float *prior,
-                           const SdmFill *fill, uint8_t *filled);
+                           const SdmFill *near, const SdmFill *far, uint8_t *filled);
 
 /* The steepest ground that filled heights of level 0 may make. */
 typedef struct SdmFillLimit {

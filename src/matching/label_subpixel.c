@@ -23,21 +23,23 @@ typedef struct Row { /* with HALF rows above and below */
     const uint16_t *label[2 * HALF + 1];
 } Row;
 
-/* Sums over a column of the window: at labels l - 1, l, l + 1 in 16 bits each. */
+/* Sums over a column of the window: at labels l - 1 and, 16 bits up, l + 1; at l. */
 typedef struct Sums {
-    uint64_t three;
+    uint32_t ends, middle;
 } Sums;
 
 /* Column col of the window, for label l: pixels whose labels are l - 1 .. l + 1, those of the same surface.
- */
-static Sums sum_column(const Row *r, int col, int l)
+ * The four bytes are one load; the volume may be read on by one. */
+static inline Sums sum_column(const Row *r, int col, int l)
 {
     const ptrdiff_t x = clamp(col, 0, r->v->width - 1), at = x * r->v->pitch + l - 1;
-    Sums s = {0};
+    Sums s = {0, 0};
     for (int j = 0; j <= 2 * HALF; j++) {
         const uint8_t *const c = r->cost[j] + at;
-        const uint64_t all = (uint64_t)c[0] | (uint64_t)c[1] << 16 | (uint64_t)c[2] << 32;
-        s.three += (unsigned)(r->label[j][x] - l + 1) <= 2 ? all : 0;
+        const uint32_t near = -(uint32_t)((unsigned)(r->label[j][x] - l + 1) <= 2),
+                       four = ((uint32_t)c[0] | (uint32_t)c[1] << 8 | (uint32_t)c[2] << 16 | (uint32_t)c[3] << 24) & near;
+        s.ends += four & 0x00FF00FF;
+        s.middle += four >> 8 & 0xFF;
     }
     return s;
 }
@@ -55,7 +57,7 @@ void sdm_volume_offsets(const SdmVolume *v, int y, const uint16_t *label, float 
     }
     for (int x = 0; x < v->width; x++) {
         const int l = r.label[HALF][x];
-        uint64_t sum = 0;
+        Sums sum = {0, 0};
         offset[x] = 0.0f;
         if (l < 1 || l + 1 >= v->labels) {
             held = -1;
@@ -63,9 +65,11 @@ void sdm_volume_offsets(const SdmVolume *v, int y, const uint16_t *label, float 
         }
         for (int i = held == l ? x + HALF : x - HALF; i <= x + HALF; i++)
             column[(i + SIDE) % SIDE] = sum_column(&r, i, l);
-        for (int i = 0; i < SIDE; i++)
-            sum += column[i].three;
-        offset[x] = vertex((int)(sum & 0xFFFF), (int)(sum >> 16 & 0xFFFF), (int)(sum >> 32));
+        for (int i = 0; i < SIDE; i++) {
+            sum.ends += column[i].ends;
+            sum.middle += column[i].middle;
+        }
+        offset[x] = vertex((int)(sum.ends & 0xFFFF), (int)sum.middle, (int)(sum.ends >> 16));
         held = l;
     }
 }

@@ -54,7 +54,7 @@ typedef struct Loop {
 /* The surface becomes the prior, and its pixels are matched about it. */
 static SdmStatus match_pass(const Loop *l, const SdmPass *pass, bool retry)
 {
-    const SdmStatus st = l->ops->begin_pass(l->state);
+    const SdmStatus st = l->ops->begin_pass(l->state, retry);
     return st == SDM_OK ? l->ops->match(l->state, pass, retry) : st;
 }
 

@@ -4,6 +4,15 @@
 
 #include <math.h>
 
+/* The processor does not prefetch the next row of a panel: it lies in other pages. */
+static void fetch_row(const float *surface_m, const int16_t *out, int width)
+{
+    for (int x = 0; x < width; x += 16)
+        __builtin_prefetch(surface_m + x);
+    for (int x = 0; x < width; x += 32)
+        __builtin_prefetch(out + x, 1);
+}
+
 /* Columns of a row of a view, those off its extent as no data. */
 static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *surface_m, int y,
                      SdmRowExtent columns, SdmRowCells *r, int16_t *out)
@@ -20,6 +29,8 @@ static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *s
         out[row + (size_t)x] = SDM_PIXEL_NODATA;
     if (part.w <= 0)
         return;
+    if (surface_m && part.w < task->win.w && y + 1 < task->win.h)
+        fetch_row(surface_m + at + task->win.w, out + at + task->win.w, part.w);
     sdm_lattice_row(task->lattice, &part, y, side, r);
     const SdmWarpRow in = {.cells = r->cells, .cell_begin = r->begin, .cell_count = r->count,
                            .fraction = r->fraction, .width = part.w,

@@ -205,6 +205,27 @@ done:
     return st;
 }
 
+/* 8-bit samples of a grey image without a mask, as they are. */
+static SdmStatus read_plain(SdmContext *ctx, const Raster *im, int16_t *samples)
+{
+    SdmStatus st = SDM_OK;
+    const int w = im->width, fit = STRIP_PX / w > 1 ? STRIP_PX / w : 1, rows = fit < im->height ? fit : im->height;
+    uint8_t *strip = NULL;
+    TRY(sdm_alloc_raw(ctx, &strip, (size_t)rows * (size_t)w, 1, "strip of an image"));
+    for (int y = 0; y < im->height; y += rows) {
+        const int h = rows < im->height - y ? rows : im->height - y;
+        const size_t first = (size_t)y * (size_t)w, n = (size_t)h * (size_t)w;
+        TRY(sdm_check_stop(ctx));
+        if (GDALRasterIO(im->band[0], GF_Read, 0, y, w, h, strip, w, h, GDT_Byte, 0, 0) != CE_None)
+            TRY(read_failed(ctx, im, y, h));
+        for (size_t i = 0; i < n; i++)
+            samples[first + i] = strip[i];
+    }
+done:
+    sdm_free(&strip);
+    return st;
+}
+
 /* Grey values of the whole image to `grey`, or as 8-bit samples to `samples`; the other is NULL. */
 static SdmStatus read_raster(SdmContext *ctx, const Raster *im, float *grey, int16_t *samples)
 {
@@ -213,6 +234,8 @@ static SdmStatus read_raster(SdmContext *ctx, const Raster *im, float *grey, int
     float *spare = NULL;
     const int fit = STRIP_PX / im->width > 1 ? STRIP_PX / im->width : 1,
               rows = fit < im->height ? fit : im->height;
+    if (samples && im->type == GDT_Byte && im->bands == 1 && !im->palette && !im->mask[0])
+        return read_plain(ctx, im, samples);
     TRY(open_strip(ctx, im, rows, &s));
     if (samples)
         TRY(sdm_alloc(ctx, &spare, (size_t)rows * (size_t)im->width, sizeof *spare, "strip of an image"));

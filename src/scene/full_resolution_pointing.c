@@ -7,8 +7,7 @@
 
 enum {
     STRIPS = 5,
-    STRIP_ROWS = 128,
-    STRIP_HALO = 64,
+    STRIP_PX = 1 << 19,   /* of a strip, which has 128 to 256 rows: tie points enough for any scene */
     PIECE_COLUMNS = 8192, /* a strip is matched by pieces */
     BLOCK = 8,            /* pixels a side of a tie point */
     LEAST_POINTS = 200    /* fewer leave the pointing of the coarse levels */
@@ -41,13 +40,19 @@ done:
 #define COARSE 0.25
 #define PIECES 0.6
 
+static int strip_rows(const SdmFrame *f)
+{
+    const int64_t rows = STRIP_PX / (f->width > 0 ? f->width : 1);
+    return rows < 128 ? 128 : rows > 256 ? 256 : (int)rows;
+}
+
 static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
                               SdmRayErrorCounts *errors, SdmTiePoints *points)
 {
     SdmStatus st = SDM_OK;
     const SdmFrame *const f = &p->frame;
     const int unit = 16 << (p->settings.coarse_level > 4 ? p->settings.coarse_level - 4 : 0);
-    const int rows = STRIP_ROWS + 2 * STRIP_HALO;
+    const int rows = strip_rows(f);
     for (int i = 0; i < STRIPS; i++) {
         int64_t v0 = (int64_t)((i + 0.5) / STRIPS * (double)f->height) - rows / 2;
         v0 = v0 < 0 ? 0 : v0 / unit * unit;
@@ -99,8 +104,7 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     SdmStatus st = SDM_OK;
     SdmTiePoints points = {0};
     SdmRayErrorCounts errors = {.total = 0};
-    const int rows = STRIP_ROWS + 2 * STRIP_HALO;
-    const int around = sdm_stage_enter(ctx, 2);
+    const int rows = strip_rows(&p->frame), around = sdm_stage_enter(ctx, 2);
     TRY(sdm_tie_points_alloc(
         ctx, (size_t)STRIPS * ((size_t)(p->frame.width / BLOCK) + 64) * (size_t)(rows / BLOCK) + 64,
         &points));

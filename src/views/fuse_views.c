@@ -3,6 +3,7 @@
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
 #include "input/source.h"
+#include "job/json_fields.h"
 #include "product/dem_report.h"
 #include "views/views.h"
 
@@ -26,18 +27,6 @@ typedef struct Fusing {
     char kind[64];
     SdmReportWork work;
 } Fusing;
-
-static const cJSON *member(const cJSON *of, const char *a, const char *b)
-{
-    const cJSON *const first = cJSON_GetObjectItemCaseSensitive(of, a);
-    return b ? cJSON_GetObjectItemCaseSensitive(first, b) : first;
-}
-
-static double number_at(const cJSON *of, const char *a, const char *b)
-{
-    const cJSON *const found = member(of, a, b);
-    return cJSON_IsNumber(found) ? found->valuedouble : (double)NAN;
-}
 
 /* ---- what is fused ---- */
 
@@ -131,8 +120,8 @@ static void add_inputs(SdmReport *r, const Fusing *f)
     SdmReportItem *const files = sdm_report_list(r->root, "inputs");
     for (int k = 0; k < f->count; k++) {
         const cJSON *file = NULL;
-        cJSON_ArrayForEach (file, member(f->pair[k]->report, "inputs", NULL)) {
-            const char *const path = cJSON_GetStringValue(member(file, "path", NULL));
+        cJSON_ArrayForEach (file, sdm_json_member(f->pair[k]->report, "inputs", NULL)) {
+            const char *const path = cJSON_GetStringValue(sdm_json_member(file, "path", NULL));
             bool known = !path;
             for (SdmReportItem *i = files ? files->first : NULL; i && !known; i = i->next)
                 known = i->first && i->first->text && strcmp(i->first->text, path) == 0;
@@ -140,8 +129,8 @@ static void add_inputs(SdmReport *r, const Fusing *f)
                 continue;
             SdmReportItem *const item = sdm_report_group(files, NULL);
             sdm_report_text(item, "path", path);
-            sdm_report_number(item, "size_bytes", number_at(file, "size_bytes", NULL));
-            sdm_report_number(item, "mtime_s", number_at(file, "mtime_s", NULL));
+            sdm_report_number(item, "size_bytes", sdm_json_number_at(file, "size_bytes", NULL));
+            sdm_report_number(item, "mtime_s", sdm_json_number_at(file, "mtime_s", NULL));
         }
     }
 }
@@ -149,14 +138,14 @@ static void add_inputs(SdmReport *r, const Fusing *f)
 /* Cells with a height of those that the pair's views see, 0..1. */
 static double coverage_of(const SdmViewPair *p)
 {
-    const double seen = number_at(p->report, "cells", "total") -
-                        number_at(member(p->report, "cells", NULL), "mask_bits", "outside");
-    return fmin(number_at(p->report, "cells", "with_height") / fmax(seen, 1.0), 1.0);
+    const double seen = sdm_json_number_at(p->report, "cells", "total") -
+                        sdm_json_number_at(sdm_json_member(p->report, "cells", NULL), "mask_bits", "outside");
+    return fmin(sdm_json_number_at(p->report, "cells", "with_height") / fmax(seen, 1.0), 1.0);
 }
 
 static const cJSON *last_round(const SdmViewPair *p)
 {
-    const cJSON *const rounds = member(p->report, "pointing", "rounds");
+    const cJSON *const rounds = sdm_json_member(p->report, "pointing", "rounds");
     return cJSON_GetArrayItem(rounds, cJSON_GetArraySize(rounds) - 1);
 }
 
@@ -185,9 +174,9 @@ static void add_pair(SdmReportItem *list, SdmReportItem *page, const Fusing *f, 
     sdm_report_numbers(pair, "shift_m", f->shift_m[k], 3);
     sdm_report_number(pair, "smooth_m", f->smooth_m[k]);
     sdm_report_number(pair, "coverage", coverage_of(p));
-    sdm_report_number(pair, "pointing_residual_px", number_at(last_round(p), "after_nmad_px", NULL));
-    sdm_report_number(pair, "tie_points", number_at(last_round(p), "inliers", NULL));
-    sdm_report_number(pair, "wall_s", number_at(p->report, "work", "wall_s"));
+    sdm_report_number(pair, "pointing_residual_px", sdm_json_number_at(last_round(p), "after_nmad_px", NULL));
+    sdm_report_number(pair, "tie_points", sdm_json_number_at(last_round(p), "inliers", NULL));
+    sdm_report_number(pair, "wall_s", sdm_json_number_at(p->report, "work", "wall_s"));
     sdm_report_cell(row, "%s, %s%s", sdm_view_name(v, p->left), sdm_view_name(v, p->right),
                     k ? "" : " (reference)");
     sdm_report_cell(row, "%.2f", p->base_height);
@@ -199,7 +188,7 @@ static void add_pair(SdmReportItem *list, SdmReportItem *page, const Fusing *f, 
     sdm_report_cell(row, "%.0f %%", 100.0 * share_of(f, k));
     sdm_report_cell(row, "%.2f, %.2f, %.2f m", f->shift_m[k][0], f->shift_m[k][1], f->shift_m[k][2]);
     sdm_report_cell(row, "%.1f %%", 100.0 * coverage_of(p));
-    sdm_report_cell(row, "%.3f px", number_at(last_round(p), "after_nmad_px", NULL));
+    sdm_report_cell(row, "%.3f px", sdm_json_number_at(last_round(p), "after_nmad_px", NULL));
 }
 
 static void add_pairs(SdmReport *r, const Fusing *f)
@@ -231,16 +220,16 @@ static void add_pointing(SdmReport *r, const Fusing *f)
     const cJSON *worst = NULL;
     for (int k = 0; k < f->count; k++) {
         const cJSON *const one = last_round(f->pair[k]);
-        if (!isnan(number_at(one, "after_nmad_px", NULL)) &&
-            (!worst || number_at(one, "after_nmad_px", NULL) > number_at(worst, "after_nmad_px", NULL)))
+        if (!isnan(sdm_json_number_at(one, "after_nmad_px", NULL)) &&
+            (!worst || sdm_json_number_at(one, "after_nmad_px", NULL) > sdm_json_number_at(worst, "after_nmad_px", NULL)))
             worst = one;
     }
     SdmReportItem *const to = sdm_report_section(r, "pointing", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
     SdmReportItem *const rounds = sdm_report_list(to, "rounds"), *const item =
                                                                      worst ? sdm_report_group(rounds, NULL)
                                                                            : NULL;
-    sdm_report_number(item, "after_nmad_px", number_at(worst, "after_nmad_px", NULL));
-    sdm_report_number(item, "inliers", number_at(worst, "inliers", NULL));
+    sdm_report_number(item, "after_nmad_px", sdm_json_number_at(worst, "after_nmad_px", NULL));
+    sdm_report_number(item, "inliers", sdm_json_number_at(worst, "inliers", NULL));
 }
 
 /* The doubts of the pairs, and pairs that failed. */
@@ -250,7 +239,7 @@ static void add_doubts(SdmReport *r, const Fusing *f)
     int count = 0;
     for (int k = 0; k < v->chosen_count; k++)
         count +=
-            v->chosen[k]->has_dem ? cJSON_GetArraySize(member(v->chosen[k]->report, "trust", "warnings")) : 1;
+            v->chosen[k]->has_dem ? cJSON_GetArraySize(sdm_json_member(v->chosen[k]->report, "trust", "warnings")) : 1;
     SdmReportItem *const to = sdm_report_section(r, "trust", "This DEM is doubtful",
                                                  count ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
     sdm_report_flag(to, "doubtful", count > 0);
@@ -262,7 +251,7 @@ static void add_doubts(SdmReport *r, const Fusing *f)
         if (!p->has_dem)
             sdm_report_text(list, NULL,
                             sdm_report_printf(r, "%s and %s are left out: %s", left, right, p->why));
-        cJSON_ArrayForEach (one, member(p->report, "trust", "warnings"))
+        cJSON_ArrayForEach (one, sdm_json_member(p->report, "trust", "warnings"))
             sdm_report_text(list, NULL,
                             sdm_report_printf(r, "%s and %s: %s", left, right, cJSON_GetStringValue(one)));
     }

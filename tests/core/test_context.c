@@ -152,6 +152,35 @@ static void large_blocks_come_back(void **state)
     sdm_close(&ctx);
 }
 
+/* Blocks of all sizes in any order, also those made of pages of several others: cleared on request, and nobody else's. */
+static void large_blocks_keep_their_bytes(void **state)
+{
+    (void)state;
+    enum { SLOTS = 7, STEPS = 400, KIB = 1024 };
+    SdmContext *ctx = NULL;
+    char *p[SLOTS] = {NULL};
+    size_t bytes[SLOTS] = {0};
+    uint64_t seed = 5;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    for (int step = 0; step < STEPS; step++) {
+        const int i = (int)(next_random(&seed) % SLOTS), mark = 1 + step % 100;
+        const bool zeroed = next_random(&seed) % 2;
+        for (size_t k = 1; p[i] && k < bytes[i]; k += 4 * KIB)
+            assert_int_equal(p[i][k], p[i][bytes[i] - 1]);
+        sdm_free(&p[i]);
+        bytes[i] = (size_t)(1500 + next_random(&seed) % 20000) * KIB;
+        assert_int_equal((zeroed ? sdm_alloc : sdm_alloc_raw)(ctx, &p[i], bytes[i], 1, "a block"), SDM_OK);
+        for (size_t k = 0; zeroed && k < bytes[i]; k += KIB)
+            assert_int_equal(p[i][k], 0);
+        for (size_t k = 1; k < bytes[i]; k += 4 * KIB)
+            p[i][k] = (char)mark;
+        p[i][bytes[i] - 1] = (char)mark;
+    }
+    for (int i = 0; i < SLOTS; i++)
+        sdm_free(&p[i]);
+    sdm_close(&ctx);
+}
+
 static void absurd_sizes_are_refused(void **state)
 {
     (void)state;
@@ -325,6 +354,7 @@ int main(void)
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(memory_is_zero_aligned_and_charged),
         cmocka_unit_test(large_blocks_come_back),
+        cmocka_unit_test(large_blocks_keep_their_bytes),
         cmocka_unit_test(absurd_sizes_are_refused),
         cmocka_unit_test(nth_allocation_fails),
         cmocka_unit_test(sinks_get_lines),

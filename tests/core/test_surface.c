@@ -21,34 +21,40 @@ static SdmSurface surface_of(int w, int h, const float *h_m, uint16_t flags)
 }
 
 /* Every level: the median is the chain's through the table of kernels. */
+/* The median of the heights h. */
+static void median_of(const SdmKernels *k, SdmSurface *s, const float h[9])
+{
+    memcpy(s->h_m, h, 9 * sizeof *h);
+    assert_int_equal(sdm_surface_median(ctx, k, s), SDM_OK);
+}
+
 static void median_by_hand(void **state)
 {
     (void)state;
     static const float h[9] = {9, 1, 8, 2, 100, 7, 3, 6, 4};
-    float out[9];
     SdmSurface s = surface_of(3, 3, h, SDM_QA_VALID);
     const SdmKernels *const kernels[2] = {&sdm_kernels_reference, sdm_kernels_at("auto")};
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < 9; i++)
             s.flags[i] = SDM_QA_VALID;
-        sdm_surface_median(ctx, kernels[k], &s, s.h_m, out);
-        assert_true(out[4] == 6.0f); /* 1 2 3 4 6 7 8 9 100 */
-        assert_true(out[3] == 2.0f && out[5] == 7.0f); /* the ends of a row stay */
-        assert_true(out[1] == 8.0f); /* above the first row lies itself: 1 1 2 7 8 8 9 9 100 */
+        median_of(kernels[k], &s, h);
+        assert_true(s.h_m[4] == 6.0f); /* 1 2 3 4 6 7 8 9 100 */
+        assert_true(s.h_m[3] == 2.0f && s.h_m[5] == 7.0f); /* the ends of a row stay */
+        assert_true(s.h_m[1] == 8.0f); /* above the first row lies itself: 1 1 2 7 8 8 9 9 100 */
         s.flags[0] = SDM_QA_LOW_SCORE;
-        sdm_surface_median(ctx, kernels[k], &s, s.h_m, out);
-        assert_true(out[4] == 5.0f); /* without the 9: between 4 and 6 */
+        median_of(kernels[k], &s, h);
+        assert_true(s.h_m[4] == 5.0f); /* without the 9: between 4 and 6 */
         for (int i = 5; i < 9; i++)
             s.flags[i] = SDM_QA_OUTSIDE;
-        sdm_surface_median(ctx, kernels[k], &s, s.h_m, out);
-        assert_true(out[4] == 100.0f); /* 4 valid ones are too few */
+        median_of(kernels[k], &s, h);
+        assert_true(s.h_m[4] == 100.0f); /* 4 valid ones are too few */
         s.flags[0] = SDM_QA_VALID;
-        sdm_surface_median(ctx, kernels[k], &s, s.h_m, out);
-        assert_true(out[4] == 8.0f); /* 5: 1 2 8 9 100 */
+        median_of(kernels[k], &s, h);
+        assert_true(s.h_m[4] == 8.0f); /* 5: 1 2 8 9 100 */
         s.flags[4] = SDM_QA_AMBIGUOUS;
         s.flags[5] = s.flags[6] = SDM_QA_VALID;
-        sdm_surface_median(ctx, kernels[k], &s, s.h_m, out);
-        assert_true(out[4] == 100.0f); /* no match there: stays */
+        median_of(kernels[k], &s, h);
+        assert_true(s.h_m[4] == 100.0f); /* no match there: stays */
     }
     sdm_surface_free(&s);
 }
@@ -94,7 +100,7 @@ static void fill_by_hand(void **state)
         prior[i] = 100.0f;
     for (int i = 0; i < 3; i++)
         s.flags[i] = SDM_QA_VALID;
-    assert_int_equal(sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 3, true}, filled),
+    assert_int_equal(sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 3, true}, NULL, filled),
                      SDM_OK);
     for (int i = 0; i < 3; i++) {
         assert_true(s.h_m[i] == h[i] && filled[i] == 0);
@@ -103,10 +109,64 @@ static void fill_by_hand(void **state)
     assert_true(s.h_m[4] == 100.0f + (float)(448.0 / 3.0) / 64.0f && filled[4] == 1);
     assert_true(s.h_m[3] == 100.0f && s.h_m[5] == 100.0f && !filled[3] &&
                 !filled[5]); /* two in reach: too few */
-    assert_int_equal(sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 2, true}, NULL),
+    assert_int_equal(sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 2, true}, NULL, NULL),
                      SDM_OK);
     assert_true(s.h_m[3] == 101.5f && s.h_m[5] == 103.0f);
     sdm_surface_free(&s);
+}
+
+/* The mean change of the window about pixel x, y; false where too few pixels are valid. */
+static bool mean_change(const SdmSurface *s, const float *prior, int x, int y, const SdmFill *f, float *mean)
+{
+    int64_t sum = 0;
+    int n = 0;
+    for (int j = y - f->half; j <= y + f->half; j++)
+        for (int i = x - f->half; i <= x + f->half; i++) {
+            const int at = j * s->win.w + i;
+            if (i < 0 || j < 0 || i >= s->win.w || j >= s->win.h || !(s->flags[at] & SDM_QA_VALID))
+                continue;
+            sum += (int64_t)floorf((s->h_m[at] - prior[at]) * 64.0f + 0.5f);
+            n++;
+        }
+    *mean = n ? (float)((double)sum / n) * 0.015625f : 0.0f;
+    return n >= f->least;
+}
+
+/* Holes of all sizes, some wider than a strip of columns, held against the definition. */
+static void fill_of_two_windows(void **state)
+{
+    (void)state;
+    enum { W = 333, H = 61, N = W * H };
+    static const SdmFill near = {.half = 2, .least = 5}, far = {.half = 9, .least = 20, .else_prior = true};
+    static float prior[N], want[N];
+    static uint8_t filled[N], mean_taken[N];
+    uint64_t seed = 7;
+    for (int turn = 0; turn < 4; turn++) {
+        SdmSurface s = surface_of(W, H, NULL, SDM_QA_VALID);
+        const SdmFill *const second = turn < 2 ? &far : NULL;
+        for (int i = 0; i < N; i++) {
+            const int x = i % W, y = i / W;
+            prior[i] = (float)(next_random(&seed) % 4096) / 16.0f;
+            s.h_m[i] = prior[i] + (float)(next_random(&seed) % 2000) / 64.0f;
+            if (next_random(&seed) % (turn % 2 ? 3 : 200) == 0 || (x / 40 + y / 20) % 3 == 0)
+                s.flags[i] = SDM_QA_LOW_SCORE;
+        }
+        for (int i = 0; i < N; i++) {
+            float mean = 0.0f;
+            want[i] = s.h_m[i];
+            mean_taken[i] = 0;
+            if (s.flags[i] & SDM_QA_VALID)
+                continue;
+            mean_taken[i] = mean_change(&s, prior, i % W, i / W, &near, &mean) ||
+                            (second && mean_change(&s, prior, i % W, i / W, second, &mean));
+            want[i] = mean_taken[i] ? prior[i] + mean : second ? prior[i] : s.h_m[i];
+        }
+        assert_int_equal(sdm_surface_fill(turn % 2 ? ctx3 : ctx, sdm_kernels_at("auto"), &s, prior, &near, second, filled),
+                         SDM_OK);
+        assert_memory_equal(s.h_m, want, sizeof want);
+        assert_memory_equal(filled, mean_taken, sizeof filled);
+        sdm_surface_free(&s);
+    }
 }
 
 static void smooth_by_hand(void **state)
@@ -159,21 +219,18 @@ static void run(SdmContext *c, enum Filter f, SdmSurface *s, const float *prior)
 {
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const SdmKernels *const k = sdm_kernels_at("auto");
-    float *const out = calloc(n, sizeof *out);
     uint16_t *const flags = calloc(n, sizeof *flags);
-    assert_true(out && flags);
+    assert_non_null(flags);
     if (f == MEDIAN) {
-        sdm_surface_median(c, k, s, s->h_m, out);
-        memcpy(s->h_m, out, n * sizeof *out);
+        assert_int_equal(sdm_surface_median(c, k, s), SDM_OK);
     } else if (f == REJECT) {
         assert_int_equal(sdm_surface_reject(c, k, s, prior, &(SdmRejection){HALF, 6.0f, 0.3f}, flags), SDM_OK);
         memcpy(s->flags, flags, n * sizeof *flags);
     } else if (f == FILL) {
-        assert_int_equal(sdm_surface_fill(c, k, s, prior, &(SdmFill){HALF, 12, true}, NULL), SDM_OK);
+        assert_int_equal(sdm_surface_fill(c, k, s, prior, &(SdmFill){HALF, 12, true}, NULL, NULL), SDM_OK);
     } else {
         assert_int_equal(sdm_surface_smooth(c, k, s), SDM_OK);
     }
-    free(out);
     free(flags);
 }
 
@@ -399,6 +456,7 @@ int main(void)
         cmocka_unit_test(median_by_hand),
         cmocka_unit_test(reject_by_hand),
         cmocka_unit_test(fill_by_hand),
+        cmocka_unit_test(fill_of_two_windows),
         cmocka_unit_test(smooth_by_hand),
         cmocka_unit_test(refine_keeps_planes),
         cmocka_unit_test(cuts_and_threads_do_not_matter),

@@ -61,7 +61,7 @@ compile "$work/abi" "$tests/abi.c" -Wno-unused-function
 compile "$work/threads" "$tests/threads.c" -D_POSIX_C_SOURCE=200809L -pthread -Wno-unused-function
 "$work/threads" >"$work/out" 2>"$work/err" || complain "threads: $(cat "$work/out" "$work/err")"
 cc -std=c11 -shared -fPIC -I"$prefix/include" "$source_dir/tests/cli/external.c" -o "$work/plugin.so" "$folder/libstereodem.a" \
-    -lgdal -lproj -lcjson -fopenmp -pthread -ldl -lm 2>"$work/err" ||
+    -lgdal -lproj -lcjson -ldeflate -fopenmp -pthread -ldl -lm 2>"$work/err" ||
     complain "the static library in a shared object: $(head -3 "$work/err")"
 if command -v c++ >/dev/null; then
     (cd "$prefix/include" && find . -name '*.h') | sed 's/.*/#include <&>/' >"$work/a.cpp"
