@@ -35,10 +35,16 @@ static SdmStatus check(SdmContext *ctx, const SdmDevice *d, CuResult code, const
                           sdm_cu_error(&inside(d)->api, code), (int)code);
 }
 
-/* The calling thread works on this device from here on. */
+/* The calling thread works on this device until leave(): a program around us may have a device of its own in hand. */
 static SdmStatus enter(SdmContext *ctx, const SdmDevice *d)
 {
-    return check(ctx, d, inside(d)->api.CtxSetCurrent(inside(d)->context), "its context");
+    return check(ctx, d, inside(d)->api.CtxPushCurrent(inside(d)->context), "its context");
+}
+
+static void leave(const SdmDevice *d)
+{
+    CuHandle context = NULL;
+    (void)inside(d)->api.CtxPopCurrent(&context);
 }
 
 static void close_device(SdmDevice *d)
@@ -46,8 +52,7 @@ static void close_device(SdmDevice *d)
     Cu *const cu = inside(d);
     if (!cu)
         return;
-    if (cu->context)
-        cu->api.CtxSetCurrent(cu->context);
+    const bool entered = cu->context && enter(NULL, d) == SDM_OK;
     for (int i = 0; i < SDM_QUEUES; i++) {
         if (cu->stream[i]) {
             cu->api.StreamSynchronize(cu->stream[i]);
@@ -62,11 +67,28 @@ static void close_device(SdmDevice *d)
     }
     if (cu->module)
         cu->api.ModuleUnload(cu->module);
-    if (cu->context) {
-        cu->api.CtxSetCurrent(NULL);
+    if (entered)
+        leave(d);
+    if (cu->context)
         cu->api.DevicePrimaryCtxRelease(cu->device);
-    }
     sdm_free(&d->inside);
+}
+
+/* Kernels, queues and clocks, in the context. */
+static SdmStatus make_queues(SdmContext *ctx, SdmDevice *d)
+{
+    SdmStatus st = SDM_OK;
+    Cu *const cu = inside(d);
+    TRY(check(ctx, d, cu->api.ModuleLoadData(&cu->module, sdm_kernels_fatbin), "the kernels"));
+    for (int i = 0; i < SDM_QUEUES; i++) {
+        TRY(check(ctx, d, cu->api.StreamCreate(&cu->stream[i], CU_STREAM_NON_BLOCKING), "a queue"));
+        for (int k = 0; k < SDM_STRETCHES; k++) {
+            TRY(check(ctx, d, cu->api.EventCreate(&cu->clock[i].first[k], 0), "its clock"));
+            TRY(check(ctx, d, cu->api.EventCreate(&cu->clock[i].last[k], 0), "its clock"));
+        }
+    }
+done:
+    return st;
 }
 
 static SdmStatus open_device(SdmContext *ctx, SdmDevice *d)
@@ -84,14 +106,8 @@ static SdmStatus open_device(SdmContext *ctx, SdmDevice *d)
     TRY(check(ctx, d, cu->api.DeviceGet(&cu->device, d->info.index), "the device"));
     TRY(check(ctx, d, cu->api.DevicePrimaryCtxRetain(&cu->context, cu->device), "a context"));
     TRY(enter(ctx, d));
-    TRY(check(ctx, d, cu->api.ModuleLoadData(&cu->module, sdm_kernels_fatbin), "the kernels"));
-    for (int i = 0; i < SDM_QUEUES; i++) {
-        TRY(check(ctx, d, cu->api.StreamCreate(&cu->stream[i], CU_STREAM_NON_BLOCKING), "a queue"));
-        for (int k = 0; k < SDM_STRETCHES; k++) {
-            TRY(check(ctx, d, cu->api.EventCreate(&cu->clock[i].first[k], 0), "its clock"));
-            TRY(check(ctx, d, cu->api.EventCreate(&cu->clock[i].last[k], 0), "its clock"));
-        }
-    }
+    st = make_queues(ctx, d);
+    leave(d);
 done:
     if (st != SDM_OK)
         close_device(d);
@@ -107,24 +123,41 @@ static SdmStatus take(SdmContext *ctx, SdmBuffer *b, const char *what)
 {
     CuPointer p = 0;
     SdmStatus st = enter(ctx, b->device);
-    if (st == SDM_OK)
-        st = check(ctx, b->device, inside(b->device)->api.MemAlloc(&p, (size_t)b->bytes), what);
+    if (st != SDM_OK)
+        return st;
+    st = check(ctx, b->device, inside(b->device)->api.MemAlloc(&p, (size_t)b->bytes), what);
+    leave(b->device);
     b->handle = (void *)(uintptr_t)p;
     return st;
 }
 
 static void give(SdmBuffer *b)
 {
-    if (enter(NULL, b->device) == SDM_OK)
-        inside(b->device)->api.MemFree(address(b)); /* waits for what uses it */
+    if (enter(NULL, b->device) != SDM_OK)
+        return;
+    inside(b->device)->api.MemFree(address(b)); /* waits for what uses it */
+    leave(b->device);
+}
+
+static int64_t left(SdmDevice *d)
+{
+    size_t bytes = 0, all = 0;
+    if (enter(NULL, d) != SDM_OK)
+        return -1;
+    const CuResult code = inside(d)->api.MemGetInfo(&bytes, &all);
+    leave(d);
+    return code == CUDA_SUCCESS ? (int64_t)bytes : -1;
 }
 
 static SdmStatus finish(SdmContext *ctx, SdmDevice *d, int queue)
 {
     SdmStatus st = SDM_OK;
-    TRY(enter(ctx, d));
+    st = enter(ctx, d);
+    if (st != SDM_OK)
+        return st;
     TRY(check(ctx, d, inside(d)->api.StreamSynchronize(inside(d)->stream[queue]), "its queue"));
 done:
+    leave(d);
     return st;
 }
 
@@ -133,7 +166,9 @@ static SdmStatus upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const vo
 {
     SdmStatus st = SDM_OK;
     SdmDevice *const d = to->device;
-    TRY(enter(ctx, d));
+    st = enter(ctx, d);
+    if (st != SDM_OK)
+        return st;
     TRY(check(ctx, d,
               inside(d)->api.MemcpyHtoDAsync(address(to) + (CuPointer)offset, from, (size_t)bytes,
                                              inside(d)->stream[queue]),
@@ -141,6 +176,7 @@ static SdmStatus upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const vo
     if (wait)
         TRY(finish(ctx, d, queue));
 done:
+    leave(d);
     return st;
 }
 
@@ -149,7 +185,9 @@ static SdmStatus download(SdmContext *ctx, const SdmBuffer *from, int64_t offset
 {
     SdmStatus st = SDM_OK;
     SdmDevice *const d = from->device;
-    TRY(enter(ctx, d));
+    st = enter(ctx, d);
+    if (st != SDM_OK)
+        return st;
     TRY(check(ctx, d,
               inside(d)->api.MemcpyDtoHAsync(to, address(from) + (CuPointer)offset, (size_t)bytes,
                                              inside(d)->stream[queue]),
@@ -157,6 +195,7 @@ static SdmStatus download(SdmContext *ctx, const SdmBuffer *from, int64_t offset
     if (wait)
         TRY(finish(ctx, d, queue));
 done:
+    leave(d);
     return st;
 }
 
@@ -164,12 +203,15 @@ static SdmStatus fill(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t va
 {
     SdmStatus st = SDM_OK;
     const SdmDevice *const d = to->device;
-    TRY(enter(ctx, d));
+    st = enter(ctx, d);
+    if (st != SDM_OK)
+        return st;
     TRY(check(ctx, d,
               inside(d)->api.MemsetD8Async(address(to) + (CuPointer)offset, value, (size_t)bytes,
                                            inside(d)->stream[queue]),
               "filling memory"));
 done:
+    leave(d);
     return st;
 }
 
@@ -222,7 +264,9 @@ static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *na
     void *value[SDM_MOST_ARGS];
     for (int i = 0; i < arg_count; i++)
         value[i] = argument(&args[i], &slot[i]);
-    TRY(enter(ctx, d));
+    st = enter(ctx, d);
+    if (st != SDM_OK)
+        return st;
     TRY(find_kernel(ctx, d, name, &kernel));
     TRY(start_clock(ctx, d, queue));
     TRY(check(ctx, d,
@@ -231,6 +275,7 @@ static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *na
                                    cu->stream[queue], value, NULL),
               name));
 done:
+    leave(d);
     return st;
 }
 
@@ -241,12 +286,15 @@ static SdmStatus stop_clock(SdmContext *ctx, SdmDevice *d, int queue)
     SdmStatus st = SDM_OK;
     if (!cu->clock[queue].launched)
         return SDM_OK;
-    TRY(enter(ctx, d));
+    st = enter(ctx, d);
+    if (st != SDM_OK)
+        return st;
     TRY(check(ctx, d, cu->api.EventRecord(cu->clock[queue].last[cu->clock[queue].stretch], cu->stream[queue]),
               "its clock"));
     cu->clock[queue].launched = false;
     cu->clock[queue].stretch++;
 done:
+    leave(d);
     return st;
 }
 
@@ -260,8 +308,10 @@ static SdmStatus seconds(SdmContext *ctx, SdmDevice *d, int queue, double *out)
     SdmStatus st = SDM_OK;
     Cu *const cu = inside(d);
     *out = 0.0;
+    st = enter(ctx, d);
+    if (st != SDM_OK)
+        return st;
     TRY(stop_clock(ctx, d, queue));
-    TRY(enter(ctx, d));
     for (int i = 0; i < cu->clock[queue].stretch; i++) {
         const CuHandle first = cu->clock[queue].first[i], last = cu->clock[queue].last[i];
         float ms = 0.0f;
@@ -270,6 +320,7 @@ static SdmStatus seconds(SdmContext *ctx, SdmDevice *d, int queue, double *out)
         *out += 1e-3 * (double)ms;
     }
 done:
+    leave(d);
     cu->clock[queue].stretch = 0;
     cu->clock[queue].launched = false;
     return st;
@@ -281,8 +332,10 @@ static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStaging *s)
 {
     void *block = NULL;
     SdmStatus st = enter(NULL, d);
-    if (st == SDM_OK)
-        st = check(NULL, d, inside(d)->api.MemHostAlloc(&block, (size_t)bytes, 0), "");
+    if (st != SDM_OK)
+        return st;
+    st = check(NULL, d, inside(d)->api.MemHostAlloc(&block, (size_t)bytes, 0), "");
+    leave(d);
     if (st == SDM_OK)
         s->data = block;
     return st;
@@ -290,8 +343,10 @@ static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStaging *s)
 
 static void unlock(SdmDevice *d, SdmStaging *s)
 {
-    if (enter(NULL, d) == SDM_OK)
-        inside(d)->api.MemFreeHost(s->data);
+    if (enter(NULL, d) != SDM_OK)
+        return;
+    inside(d)->api.MemFreeHost(s->data);
+    leave(d);
 }
 
 static SdmStatus mark(SdmContext *ctx, SdmDevice *d, int queue, void **out)
@@ -299,28 +354,36 @@ static SdmStatus mark(SdmContext *ctx, SdmDevice *d, int queue, void **out)
     SdmStatus st = SDM_OK;
     Cu *const cu = inside(d);
     CuHandle event = *out;
-    TRY(enter(ctx, d));
+    st = enter(ctx, d);
+    if (st != SDM_OK)
+        return st;
     if (!event)
         TRY(check(ctx, d, cu->api.EventCreate(&event, CU_EVENT_DISABLE_TIMING), "an event"));
     *out = event;
     TRY(check(ctx, d, cu->api.EventRecord(event, cu->stream[queue]), "an event"));
 done:
+    leave(d);
     return st;
 }
 
 static SdmStatus await(SdmContext *ctx, SdmDevice *d, void *event)
 {
     SdmStatus st = SDM_OK;
-    TRY(enter(ctx, d));
+    st = enter(ctx, d);
+    if (st != SDM_OK)
+        return st;
     TRY(check(ctx, d, inside(d)->api.EventSynchronize(event), "a copy"));
 done:
+    leave(d);
     return st;
 }
 
 static void forget(SdmDevice *d, void *event)
 {
-    if (enter(NULL, d) == SDM_OK)
-        inside(d)->api.EventDestroy(event);
+    if (enter(NULL, d) != SDM_OK)
+        return;
+    inside(d)->api.EventDestroy(event);
+    leave(d);
 }
 
 const SdmBackEnd sdm_cuda = {.list = sdm_cu_list,
@@ -328,6 +391,7 @@ const SdmBackEnd sdm_cuda = {.list = sdm_cu_list,
                              .close = close_device,
                              .take = take,
                              .give = give,
+                             .left = left,
                              .upload = upload,
                              .download = download,
                              .fill = fill,

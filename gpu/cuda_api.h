@@ -41,7 +41,9 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2 };
     F("cuDeviceGetAttribute", DeviceGetAttribute, (int *, int, CuDevice))                                    \
     F("cuDevicePrimaryCtxRetain", DevicePrimaryCtxRetain, (CuHandle *, CuDevice))                            \
     F("cuDevicePrimaryCtxRelease_v2", DevicePrimaryCtxRelease, (CuDevice))                                   \
-    F("cuCtxSetCurrent", CtxSetCurrent, (CuHandle))                                                          \
+    F("cuCtxPushCurrent_v2", CtxPushCurrent, (CuHandle))                                                     \
+    F("cuCtxPopCurrent_v2", CtxPopCurrent, (CuHandle *))                                                     \
+    F("cuMemGetInfo_v2", MemGetInfo, (size_t *, size_t *))                                                   \
     F("cuModuleLoadData", ModuleLoadData, (CuHandle *, const void *))                                        \
     F("cuModuleUnload", ModuleUnload, (CuHandle))                                                            \
     F("cuModuleGetFunction", ModuleGetFunction, (CuHandle *, CuHandle, const char *))                        \

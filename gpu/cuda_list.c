@@ -7,6 +7,13 @@
 
 enum { LEAST_CAPABILITY = 75 }; /* the oldest that the embedded kernels are made for */
 
+/* The driver with which a major version of CUDA came; 0: not known here.  A driver runs kernels of its own major
+ * version's toolkits and of older ones. */
+static int least_driver(int major)
+{
+    return major == 11 ? 450 : major == 12 ? 525 : major == 13 ? 580 : 0;
+}
+
 const char *sdm_cu_load(SdmCuApi *api)
 {
     memset(api, 0, sizeof *api);
@@ -34,6 +41,18 @@ static int ask(const SdmCuApi *api, CuDevice device, int what)
     return api->DeviceGetAttribute(&value, what, device) == CUDA_SUCCESS ? value : 0;
 }
 
+/* SDM_CUDA_TOOLKIT: 1000 x major + 10 x minor version of the nvcc that made the kernels. */
+static void say_old_driver(int version, SdmDeviceInfo *out)
+{
+    const int major = SDM_CUDA_TOOLKIT / 1000, least = least_driver(major);
+    char driver[32] = "";
+    if (least > 0)
+        snprintf(driver, sizeof driver, " (driver %d or newer)", least);
+    snprintf(out->why_not, sizeof out->why_not,
+             "its driver is for CUDA %d.%d, and the kernels of this build need one for CUDA %d%s; --device opencl may serve it",
+             version / 1000, version % 1000 / 10, major, driver);
+}
+
 static void describe(const SdmCuApi *api, CuDevice device, int index, SdmDeviceInfo *out)
 {
     size_t bytes = 0;
@@ -56,6 +75,8 @@ static void describe(const SdmCuApi *api, CuDevice device, int index, SdmDeviceI
     if (10 * major + minor < LEAST_CAPABILITY)
         snprintf(out->why_not, sizeof out->why_not,
                  "compute capability %d.%d is older than 7.5; --device opencl serves it", major, minor);
+    else if (version / 1000 < SDM_CUDA_TOOLKIT / 1000)
+        say_old_driver(version, out);
 }
 
 int sdm_cu_list(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE])

@@ -1,5 +1,6 @@
 /* The device interface: one of two back ends, budget of memory, checks of what is asked. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/context.h"
 #include "device_inside.h"
 
 #include <stdatomic.h>
@@ -11,6 +12,7 @@ static atomic_bool fail_lasts;
 static atomic_llong most_budget; /* tests */
 static atomic_bool no_doubles;   /* tests */
 static atomic_bool stage_always; /* tests */
+static const SdmBackEnd *_Atomic stand_in[SDM_API_COUNT]; /* tests */
 
 void sdm_device_limit_budget(int64_t bytes)
 {
@@ -25,6 +27,11 @@ void sdm_device_deny_doubles(bool deny)
 void sdm_device_stage_always(bool always)
 {
     atomic_store(&stage_always, always);
+}
+
+void sdm_device_stand_in(enum SdmApi api, const SdmBackEnd *back_end)
+{
+    atomic_store(&stand_in[api], back_end);
 }
 
 void sdm_device_fail_at(int64_t n, SdmStatus st, bool lasts)
@@ -46,6 +53,8 @@ static SdmStatus fault(SdmContext *ctx, const SdmDevice *d)
 
 static const SdmBackEnd *back_end(enum SdmApi api, const char **missing)
 {
+    if (atomic_load(&stand_in[api]))
+        return atomic_load(&stand_in[api]);
 #if SDM_HAVE_OPENCL
     if (api == SDM_API_OPENCL)
         return &sdm_opencl;
@@ -107,9 +116,11 @@ SdmStatus sdm_device_open_untested(SdmContext *ctx, enum SdmApi api, int index, 
     TRY(sdm_alloc(ctx, &d, 1, sizeof *d, "a device"));
     d->back_end = back_end(api, &missing);
     TRY(find_device(ctx, api, index, &d->info));
-    d->budget = d->info.is_cpu ? d->info.memory_bytes / 2 : d->info.memory_bytes / 4 * 3;
+    d->budget = d->info.staged ? d->info.memory_bytes / 4 * 3 : d->info.memory_bytes / 2;
+    if (!d->info.staged && !d->info.is_cpu && d->budget > ctx->memory_bytes / 2)
+        d->budget = ctx->memory_bytes / 2;
     const int64_t most = atomic_load(&most_budget);
-    d->budget = most > 0 && most < d->budget ? most : d->budget;
+    d->budget = d->whole = most > 0 && most < d->budget ? most : d->budget;
     d->info.doubles = d->info.doubles && !atomic_load(&no_doubles);
     d->stage.wanted = d->info.staged || atomic_load(&stage_always);
     d->tuning = *sdm_tuning_find(d->info.name);
@@ -145,6 +156,14 @@ const SdmDeviceInfo *sdm_device_info(const SdmDevice *d)
 int64_t sdm_device_budget(const SdmDevice *d)
 {
     return d->budget;
+}
+
+int64_t sdm_device_room(SdmDevice *d)
+{
+    const int64_t left = d->back_end->left ? d->back_end->left(d) : -1;
+    const double part = d->whole > 0 ? (double)d->budget / (double)d->whole : 1.0;
+    const int64_t room = d->used + (int64_t)(0.9 * part * (double)left); /* memory is given in pages: not to the last byte */
+    return left < 0 || room > d->budget ? d->budget : room;
 }
 
 void sdm_device_set_budget(SdmDevice *d, int64_t bytes)

@@ -60,10 +60,12 @@ SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice
 /* Frees the buffers that are left, too.  Accepts pointer to NULL. */
 void sdm_device_close(SdmDevice **device);
 const SdmDeviceInfo *sdm_device_info(const SdmDevice *device);
-/* Bytes that buffers may take together: 3/4 of the device's memory (1/2 where that is the machine's), or the
- * budget that was set; bytes in use now; most bytes in use so far. */
+/* Bytes that buffers may take together: 3/4 of the device's memory (where that is the machine's 1/2, and of a graphics
+ * device at most half of the memory that the context may take), or the budget that was set; bytes in use now; most bytes in use so far. */
 int64_t sdm_device_budget(const SdmDevice *device);
 void sdm_device_set_budget(SdmDevice *device, int64_t bytes);
+/* The budget, or less where other programs have taken memory of the device: its part of what is left now. */
+int64_t sdm_device_room(SdmDevice *device);
 int64_t sdm_device_used(const SdmDevice *device);
 int64_t sdm_device_peak(const SdmDevice *device);
 /* Sizes of launches: the row of the device's name, or the sizes that were set. */

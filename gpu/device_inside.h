@@ -24,6 +24,8 @@ typedef struct SdmBackEnd {
     SdmStatus (*finish)(SdmContext *ctx, SdmDevice *d, int queue);
     SdmStatus (*pause)(SdmContext *ctx, SdmDevice *d, int queue);
     SdmStatus (*seconds)(SdmContext *ctx, SdmDevice *d, int queue, double *seconds);
+    /* Bytes of the device's memory that nobody has taken; < 0, or no such function: not known. */
+    int64_t (*left)(SdmDevice *d);
     /* Page-locked memory: s->data, s->handle.  A failure leaves no sentence. */
     SdmStatus (*lock)(SdmDevice *d, int64_t bytes, SdmStaging *s);
     void (*unlock)(SdmDevice *d, SdmStaging *s);
@@ -37,6 +39,7 @@ struct SdmDevice {
     const SdmBackEnd *back_end;
     SdmDeviceInfo info;
     int64_t budget, used, peak; /* bytes */
+    int64_t whole;              /* the budget that it was opened with, of which others may have a part */
     SdmTuning tuning;
     SdmBuffer *first;           /* its buffers, a list */
     SdmStaging stage;
@@ -53,6 +56,9 @@ struct SdmBuffer {
 enum { SDM_MOST_ARGS = 48, SDM_MOST_KERNELS = 128 };
 
 extern const SdmBackEnd sdm_opencl, sdm_cuda;
+
+/* Tests: the back end of an API from now on; NULL: its own. */
+void sdm_device_stand_in(enum SdmApi api, const SdmBackEnd *back_end);
 
 /* The kernels, embedded when the program was built, as a fatbin for CUDA.  For OpenCL: opencl_build.c. */
 extern const unsigned char sdm_kernels_fatbin[];

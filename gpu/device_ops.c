@@ -4,12 +4,15 @@
 
 #include "matching/wiener.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-enum { WARP_PIXELS = 4, REJECT_ROWS = 4 /* of an item: gpu/warp.cl, gpu/filter.cl */ };
+enum { WARP_PIXELS = 4, REJECT_ROWS = 4, MEDIAN_ROWS = 4, SMOOTH_ROWS = 4,
+       VALIDATE_PIXELS = 4, /* of an item: gpu/warp.cl, gpu/filter.cl, gpu/validate.cl */
+       FILL_REACH = 16 /* at most: gpu/filter.cl */ };
 
-SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census)
+SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census, bool scores)
 {
     SdmStatus st = SDM_OK;
     const struct {
@@ -30,7 +33,8 @@ SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t no
     SdmBuffer *unused;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         TRY(sdm_gpu_scratch(ctx, g, list[i].slot, list[i].bytes, &unused));
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, sdm_gpu_volume_bytes(g), &unused));
+    if (scores)
+        TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, sdm_gpu_volume_bytes(g), &unused));
 done:
     return st;
 }
@@ -92,7 +96,7 @@ SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const 
 
 SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m)
 {
-    return SDM_GPU_PIXELS(ctx, g, "median3", s->win.w, s->win.h, SDM_BUF(s->h_m), SDM_BUF(s->flags),
+    return SDM_GPU_PIXELS(ctx, g, "median3", s->win.w, sdm_gpu_groups(s->win.h, MEDIAN_ROWS), SDM_BUF(s->h_m), SDM_BUF(s->flags),
                           SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_BUF(out_m));
 }
 
@@ -114,17 +118,17 @@ SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const
     const int64_t n = (int64_t)w * h * (again ? 2 : 1);
     const SdmTuning *const t = sdm_gpu_tuning(g);
     const int half_b = again ? again->half : -1, least_b = again ? again->least : 0;
-    SdmBuffer *change, *sum, *count;
+    SdmBuffer *change, *sum;
+    assert(fill->half <= FILL_REACH && half_b <= FILL_REACH);
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE, (int64_t)w * h * (int64_t)sizeof(int32_t), &change));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(uint16_t), &count));
     TRY(SDM_GPU_PIXELS(ctx, g, "fill_changes", w, h, SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_BUF(s->flags),
                        SDM_I32(w), SDM_I32(h), SDM_BUF(change)));
     TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
                     SDM_BUF(change), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half), SDM_I32(half_b),
-                    SDM_I32(t->column_rows), SDM_BUF(sum), SDM_BUF(count)));
+                    SDM_I32(t->column_rows), SDM_BUF(sum)));
     TRY(SDM_GPU_PIXELS(ctx, g, "fill_holes", sdm_gpu_groups(w, 8), h, SDM_BUF(s->h_m), SDM_BUF(s->prior_m),
-                       SDM_BUF(s->flags), SDM_BUF(sum), SDM_BUF(count), SDM_I32(w), SDM_I32(h),
+                       SDM_BUF(s->flags), SDM_BUF(sum), SDM_I32(w), SDM_I32(h),
                        SDM_I32(fill->half), SDM_I32(fill->least), SDM_I32(fill->else_prior), SDM_I32(half_b),
                        SDM_I32(least_b), SDM_BUF(filled)));
 done:
@@ -133,7 +137,7 @@ done:
 
 SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m)
 {
-    return SDM_GPU_PIXELS(ctx, g, "smooth", s->win.w, s->win.h, SDM_BUF(s->h_m), SDM_I32(s->win.w),
+    return SDM_GPU_PIXELS(ctx, g, "smooth", s->win.w, sdm_gpu_groups(s->win.h, SMOOTH_ROWS), SDM_BUF(s->h_m), SDM_I32(s->win.w),
                           SDM_I32(s->win.h), SDM_BUF(out_m));
 }
 
@@ -206,8 +210,8 @@ SdmStatus sdm_gpu_validate(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, c
     TRY(SDM_GPU_RUN(ctx, g, "ray_error_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
                     SDM_BUF(q->ray_error), SDM_I32(w), SDM_I32(h), SDM_I32(t->column_rows), SDM_BUF(sum),
                     SDM_BUF(count)));
-    TRY(SDM_GPU_PIXELS(ctx, g, "validate", w, h, SDM_BUF(q->ray_error), SDM_BUF(sum), SDM_BUF(count),
-                       SDM_BUF(q->score0), SDM_BUF(s->h_m), SDM_I32(w), SDM_I32(h), SDM_I32(q->min_score),
+    TRY(SDM_GPU_PIXELS(ctx, g, "validate", sdm_gpu_groups(w, VALIDATE_PIXELS), h, SDM_BUF(q->ray_error),
+                       SDM_BUF(sum), SDM_BUF(count), SDM_BUF(q->score0), SDM_BUF(s->h_m), SDM_I32(w), SDM_I32(h), SDM_I32(q->min_score),
                        SDM_F32(q->ray_error_limit_px * 1024.0f), SDM_BUF(mask->h_m),
                        SDM_BUF(mask->distance_px), SDM_I32(s->win.u0), SDM_I32(s->win.v0),
                        SDM_I32(mask->level), SDM_I32(mask->w), SDM_I32(mask->h), SDM_F32(mask->pixel_m),

@@ -12,8 +12,8 @@
 #include "matching/match_steps.h"
 
 /* Take the scratch of all steps on windows of up to `pixels` pixels, and cells of up to `nodes` nodes, at
- * once: memory that is taken later holds up the queue. */
-SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census);
+ * once: memory that is taken later holds up the queue.  census: with words; scores: with a volume of scores. */
+SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census, bool scores);
 
 /* A level of an image: as SdmLevelImage, data on the device (int16). */
 typedef struct SdmGpuImage {

@@ -13,22 +13,12 @@
         v[b] = hi_; \
     } while (0)
 
-/* Median of the valid ones of 3 x 3 at valid pixels with 5 of them or more; rows off the image are the
- * nearest one, the first and last column keep their value. */
-KERNEL ANY_GROUP
-median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL float *out)
+/* Median of the valid ones of 3 x 3 at a valid pixel with 5 of them or more. */
+FUNCTION float median_of_valid(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, int x, int y)
 {
-    const int x = PLACE(0), y = PLACE(1);
-    if (x >= w || y >= h)
-        return;
-    const long at = (long)y * w + x;
-    const float own = in[at];
+    const float own = in[(long)y * w + x];
     float v[9];
     int n = 0;
-    if (x == 0 || x == w - 1 || !(flags[at] & QA_VALID)) {
-        out[at] = own;
-        return;
-    }
     UNROLL for (int j = 0; j < 3; j++)
         UNROLL for (int i = 0; i < 3; i++) {
             const long from = (long)clamp_index(y + j - 1, h) * w + x + i - 1;
@@ -43,7 +33,58 @@ median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL
     ORDER(4, 6); ORDER(2, 4); ORDER(2, 3); ORDER(5, 6);
     /* clang-format on */
     const float mean = n == 6 ? 0.5f * (v[2] + v[3]) : 0.5f * (v[3] + v[4]);
-    out[at] = n < 5 ? own : n == 9 ? v[4] : n == 7 ? v[3] : n == 5 ? v[2] : mean;
+    return n < 5 ? own : n == 9 ? v[4] : n == 7 ? v[3] : n == 5 ? v[2] : mean;
+}
+
+FUNCTION float lesser(float a, float b)
+{
+    return b < a ? b : a;
+}
+
+FUNCTION float larger(float a, float b)
+{
+    return b < a ? a : b;
+}
+
+FUNCTION float middle(float a, float b, float c)
+{
+    return larger(lesser(a, b), lesser(larger(a, b), c));
+}
+
+#define MEDIAN_ROWS 4 /* neighbours of a column that an item has: MEDIAN_ROWS of gpu/device_ops.c */
+
+/* The median at valid pixels; rows off the image are the nearest one, the first and last column keep their value.
+ * Where all are valid the three of each row are ordered once for the pixels above, on and below it. */
+KERNEL ANY_GROUP
+median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL float *out)
+{
+    const int x = PLACE(0), y0 = PLACE(1) * MEDIAN_ROWS;
+    float low[MEDIAN_ROWS + 2], mid[MEDIAN_ROWS + 2], high[MEDIAN_ROWS + 2];
+    const bool edge = x == 0 || x == w - 1;
+    uint all = QA_VALID;
+    if (x >= w || y0 >= h)
+        return;
+    UNROLL for (int j = 0; j < MEDIAN_ROWS + 2; j++) {
+        const long from = (long)clamp_index(y0 + j - 1, h) * w + x;
+        const long before = edge ? from : from - 1, after = edge ? from : from + 1;
+        const float a = in[before], b = in[from], c = in[after];
+        all &= (uint)flags[before] & flags[from] & flags[after];
+        low[j] = lesser(lesser(a, b), c);
+        mid[j] = middle(a, b, c);
+        high[j] = larger(larger(a, b), c);
+    }
+    if (all && !edge) {
+        UNROLL for (int k = 0; k < MEDIAN_ROWS; k++)
+            if (y0 + k < h)
+                out[(long)(y0 + k) * w + x] = middle(larger(larger(low[k], low[k + 1]), low[k + 2]),
+                                                     middle(mid[k], mid[k + 1], mid[k + 2]),
+                                                     lesser(lesser(high[k], high[k + 1]), high[k + 2]));
+        return;
+    }
+    NO_UNROLL for (int y = y0; y < y0 + MEDIAN_ROWS && y < h; y++) {
+        const long at = (long)y * w + x;
+        out[at] = edge || !(flags[at] & QA_VALID) ? in[at] : median_of_valid(in, flags, w, h, x, y);
+    }
 }
 
 /* ---- rejection ---- */
@@ -71,41 +112,85 @@ FUNCTION void agreeing(IN_LOCAL const short *tile, int side, const int *own, con
         }
 }
 
+typedef struct Ends { /* of changes; CHANGE_NONE is the lowest */
+    int low, high;
+} Ends;
+
+/* Of the changes of a column of the tile that an item's pixels meet. */
+FUNCTION Ends column_ends(IN_LOCAL const short *column, int side, const int reach)
+{
+    Ends e = {32767, -32768};
+    UNROLL for (int j = 0; j < 2 * reach + REJECT_ROWS; j++) {
+        const int v = column[j * side];
+        e.low = v < e.low ? v : e.low;
+        e.high = v > e.high ? v : e.high;
+    }
+    return e;
+}
+
+/* Do all changes around an item's pixels lie within 256 of each other, and is none missing?  Nearly everywhere they do:
+ * then all of them count. */
+FUNCTION bool all_agree(IN_LOCAL const short *low, IN_LOCAL const short *high, const int reach)
+{
+    Ends e = {32767, -32768};
+    UNROLL for (int i = 0; i <= 2 * reach; i++) {
+        const int a = low[i], b = high[i];
+        e.low = a < e.low ? a : e.low;
+        e.high = b > e.high ? b : e.high;
+    }
+    return e.low > CHANGE_NONE && e.high - e.low <= 256;
+}
+
+#define REJECT_SIDE (32 + 2 * REJECT_REACH)
+
 /* Valid pixels whose change agrees with fewer than `least` of the (2 reach + 1)^2 around lose QA_VALID.
  * per_unit: 256 / tolerance. */
 KERNEL GROUP_SIZE(32, 8, 1)
     reject(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h,
            int reach, float per_unit, int least, GLOBAL ushort *out)
 {
-    LOCAL short tile[(32 + 2 * REJECT_REACH) * (8 * REJECT_ROWS + 2 * REJECT_REACH)];
+    LOCAL short tile[REJECT_SIDE * (8 * REJECT_ROWS + 2 * REJECT_REACH)];
+    LOCAL short low[8 * REJECT_SIDE], high[8 * REJECT_SIDE];
     const int x0 = GROUP(0) * 32 - reach, y0 = GROUP(1) * 8 * REJECT_ROWS - reach, side = 32 + 2 * reach,
-              high = 8 * REJECT_ROWS + 2 * reach;
+              high_rows = 8 * REJECT_ROWS + 2 * reach;
     const int x = x0 + reach + ITEM(0), down = ITEM(1) * REJECT_ROWS, y = y0 + reach + down;
     IN_LOCAL const short *const around = tile + down * side + ITEM(0);
     int own[REJECT_ROWS], count[REJECT_ROWS];
-    for (int j = ITEM(1); j < high; j += 8)
-        for (int i = ITEM(0); i < side; i += 32) {
-            const int col = x0 + i, row = y0 + j;
-            const bool inside = col >= 0 && col < w && row >= 0 && row < h;
-            const long at = inside ? (long)row * w + col : 0;
-            tile[j * side + i] = (short)(inside && (flags[at] & QA_VALID)
-                                             ? change_of(h_m[at], prior[at], per_unit)
-                                             : CHANGE_NONE);
-        }
+    const int first = ITEM(1) * 32 + ITEM(0), rows = 256 / side, cols = 256 - rows * side;
+    int j = first / side, i = first - j * side;
+    NO_UNROLL while (j < high_rows) { /* 256 places on */
+        const int col = x0 + i, row = y0 + j;
+        const bool inside = col >= 0 && col < w && row >= 0 && row < h;
+        const long at = inside ? (long)row * w + col : 0;
+        tile[j * side + i] =
+            (short)(inside && (flags[at] & QA_VALID) ? change_of(h_m[at], prior[at], per_unit) : CHANGE_NONE);
+        i += cols;
+        j += rows + (i >= side);
+        i -= i >= side ? side : 0;
+    }
+    BARRIER();
+    NO_UNROLL for (int k = ITEM(0); k < side; k += 32) {
+        const Ends e = reach == 3 ? column_ends(tile + down * side + k, 32 + 2 * 3, 3) /* the chain's */
+                                  : column_ends(tile + down * side + k, side, reach);
+        low[ITEM(1) * side + k] = (short)e.low;
+        high[ITEM(1) * side + k] = (short)e.high;
+    }
     BARRIER();
     if (x >= w || y >= h)
         return;
+    const int begin = ITEM(1) * side + ITEM(0);
+    const bool agree = reach == 3 ? all_agree(low + begin, high + begin, 3) : all_agree(low + begin, high + begin, reach);
     UNROLL for (int k = 0; k < REJECT_ROWS; k++) {
         own[k] = around[(reach + k) * side + reach];
-        count[k] = 0;
+        count[k] = agree ? least : 0;
     }
-    if (reach == 3) /* the chain's */
+    if (!agree && reach == 3)
         agreeing(around, 32 + 2 * 3, own, 3, count);
-    else
+    else if (!agree)
         UNROLL for (int k = 0; k < REJECT_ROWS; k++)
-            NO_UNROLL for (int j = 0; j <= 2 * reach; j++)
-                NO_UNROLL for (int i = 0; i <= 2 * reach; i++)
-                    count[k] += (uint)(around[(j + k) * side + i] - own[k] + 256) <= 512u;
+            NO_UNROLL for (int b = 0; b <= 2 * reach; b++)
+                NO_UNROLL for (int a = 0; a <= 2 * reach; a++)
+                    count[k] += (uint)(around[(b + k) * side + a] - own[k] + 256) <= 512u;
     UNROLL for (int k = 0; k < REJECT_ROWS; k++)
         if (y + k < h) {
             const long at = (long)(y + k) * w + x;
@@ -122,7 +207,11 @@ FUNCTION int metre64_of(float h, float prior)
     return (int)FLOOR(between((h - prior) * 64.0f + 0.5f, -960000.0f, 960000.0f));
 }
 
-#define FILL_NONE (-2147483647 - 1) /* no change: the pixel is not valid */
+/* A change and that it is there, in one number: change x 64 + 1, 0 where there is none.  Sums of them hold for up to 33 rows:
+ * 33 x (960000 x 64 + 1) < 2^31, and 33 < 64. */
+#define FILL_ONE 1
+#define FILL_CHANGE 64
+#define FILL_SHIFT 6
 
 /* Changes of the valid pixels, once for all sums that they enter and leave. */
 KERNEL ANY_GROUP
@@ -132,49 +221,44 @@ fill_changes(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const us
     const int x = PLACE(0), y = PLACE(1);
     const long at = (long)y * w + x;
     if (x < w && y < h)
-        change[at] = flags[at] & QA_VALID ? metre64_of(h_m[at], prior[at]) : FILL_NONE;
+        change[at] = flags[at] & QA_VALID ? metre64_of(h_m[at], prior[at]) * FILL_CHANGE + FILL_ONE : 0;
 }
 
-typedef struct ColumnSum {
-    int sum, count;
-} ColumnSum;
-
-/* Add (sign 1) or take (-1) row y of a column, if there is such a row. */
-FUNCTION void column_add(ColumnSum *s, GLOBAL const int *change, int x, int y, int w, int h, int sign)
+/* Row y of a column, if there is such a row. */
+FUNCTION int column_at(GLOBAL const int *change, int x, int y, int w, int h)
 {
-    const int v = y >= 0 && y < h ? change[(long)y * w + x] : FILL_NONE;
-    s->sum += v != FILL_NONE ? sign * v : 0;
-    s->count += v != FILL_NONE ? sign : 0;
+    return y >= 0 && y < h ? change[(long)y * w + x] : 0;
 }
 
-/* Sums over the rows y - reach .. y + reach of the valid pixels' changes, and their number, for one or two
- * reaches (reach_b < 0: one); sum, count: h x w for the first, then for the second.  An item walks down
- * `rows` rows of a column. */
+FUNCTION int column_sum(GLOBAL const int *change, int x, int begin, int end, int w, int h)
+{
+    int sum = 0;
+    for (int y = begin; y < end; y++)
+        sum += column_at(change, x, y, w, h);
+    return sum;
+}
+
+/* Sums over the rows y - reach .. y + reach of the changes, with their number, for one or two reaches of up to 16
+ * (reach_b < 0: one); sum: h x w for the first, then for the second.  An item walks down `rows` rows of a column. */
 KERNEL ANY_GROUP
-    fill_columns(GLOBAL const int *change, int w, int h, int reach_a, int reach_b, int rows, GLOBAL int *sum,
-                 GLOBAL ushort *count)
+    fill_columns(GLOBAL const int *change, int w, int h, int reach_a, int reach_b, int rows, GLOBAL int *sum)
 {
     const int x = PLACE(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
     const long second = (long)w * h;
-    ColumnSum a = {0, 0}, b = {0, 0};
     if (x >= w)
         return;
-    for (int y = y0 - reach_a; y < y0 + reach_a; y++)
-        column_add(&a, change, x, y, w, h, 1);
-    for (int y = y0 - reach_b; y < y0 + reach_b; y++)
-        column_add(&b, change, x, y, w, h, 1);
-    for (int y = y0; y < y1; y++) {
+    int a = column_sum(change, x, y0 - reach_a, y0 + reach_a, w, h),
+        b = column_sum(change, x, y0 - reach_b, y0 + reach_b, w, h);
+    NO_UNROLL for (int y = y0; y < y1; y++) {
         const long out = (long)y * w + x;
-        column_add(&a, change, x, y + reach_a, w, h, 1);
-        sum[out] = a.sum;
-        count[out] = (ushort)a.count;
-        column_add(&a, change, x, y - reach_a, w, h, -1);
+        a += column_at(change, x, y + reach_a, w, h);
+        sum[out] = a;
+        a -= column_at(change, x, y - reach_a, w, h);
         if (reach_b < 0)
             continue;
-        column_add(&b, change, x, y + reach_b, w, h, 1);
-        sum[second + out] = b.sum;
-        count[second + out] = (ushort)b.count;
-        column_add(&b, change, x, y - reach_b, w, h, -1);
+        b += column_at(change, x, y + reach_b, w, h);
+        sum[second + out] = b;
+        b -= column_at(change, x, y - reach_b, w, h);
     }
 }
 
@@ -192,7 +276,6 @@ FUNCTION float quotient(long a, int b)
 /* Sums of a row's window, moved along it. */
 typedef struct RowSum {
     GLOBAL const int *sum; /* of the row's columns */
-    GLOBAL const ushort *count;
     int reach, n;
     long s;
 } RowSum;
@@ -200,14 +283,15 @@ typedef struct RowSum {
 FUNCTION void row_add(RowSum *r, int x, int w, int sign)
 {
     if (x >= 0 && x < w) {
-        r->s += sign * (long)r->sum[x];
-        r->n += sign * r->count[x];
+        const int v = r->sum[x];
+        r->s += sign * (v >> FILL_SHIFT);
+        r->n += sign * (v & (FILL_CHANGE - 1));
     }
 }
 
-FUNCTION RowSum row_begin(GLOBAL const int *sum, GLOBAL const ushort *count, int reach, int x0, int w)
+FUNCTION RowSum row_begin(GLOBAL const int *sum, int reach, int x0, int w)
 {
-    RowSum r = {sum, count, reach, 0, 0};
+    RowSum r = {sum, reach, 0, 0};
     for (int x = x0 - reach; x < x0 + reach; x++)
         row_add(&r, x, w, 1);
     return r;
@@ -218,8 +302,8 @@ FUNCTION RowSum row_begin(GLOBAL const int *sum, GLOBAL const ushort *count, int
  * done, 0 elsewhere; may be null.  An item has 8 pixels of a row. */
 KERNEL ANY_GROUP
     fill_holes(GLOBAL float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags,
-               GLOBAL const int *sum, GLOBAL const ushort *count, int w, int h, int reach_a, int least_a,
-               int else_prior, int reach_b, int least_b, GLOBAL uchar *filled)
+               GLOBAL const int *sum, int w, int h, int reach_a, int least_a, int else_prior,
+               int reach_b, int least_b, GLOBAL uchar *filled)
 {
     const int x0 = PLACE(0) * 8, y = PLACE(1);
     const long row = (long)y * w, second = (long)w * h + row;
@@ -233,8 +317,8 @@ KERNEL ANY_GROUP
     }
     if (!hole)
         return;
-    RowSum a = row_begin(sum + row, count + row, reach_a, x0, w);
-    RowSum b = row_begin(sum + second, count + second, reach_b, x0, w);
+    RowSum a = row_begin(sum + row, reach_a, x0, w);
+    RowSum b = row_begin(sum + second, reach_b, x0, w);
     for (int x = x0; x < x0 + 8 && x < w; x++) {
         row_add(&a, x + reach_a, w, 1);
         if (reach_b >= 0)
@@ -257,21 +341,29 @@ KERNEL ANY_GROUP
 
 /* ---- smoothing, refinement ---- */
 
+#define SMOOTH_ROWS 4 /* neighbours of a column that an item has: SMOOTH_ROWS of gpu/device_ops.c */
+
 /* (1 2 1)/4 in both axes; at the ends the surface goes on with its last value. */
 KERNEL ANY_GROUP
 smooth(GLOBAL const float *in, int w, int h, GLOBAL float *out)
 {
-    const int x = PLACE(0), y = PLACE(1);
-    if (x >= w || y >= h)
+    const int x = PLACE(0), y0 = PLACE(1) * SMOOTH_ROWS, before = clamp_index(x - 1, w), after = clamp_index(x + 1, w);
+    float v[SMOOTH_ROWS + 2][3];
+    if (x >= w || y0 >= h)
         return;
-    GLOBAL const float *const r0 = in + (long)clamp_index(y - 1, h) * w, *const r1 = in + (long)y * w,
-                              *const r2 = in + (long)clamp_index(y + 1, h) * w;
-    float column[3];
-    UNROLL for (int i = 0; i < 3; i++) {
-        const int at = clamp_index(x + i - 1, w);
-        column[i] = r0[at] + 2.0f * r1[at] + r2[at];
+    UNROLL for (int j = 0; j < SMOOTH_ROWS + 2; j++) {
+        GLOBAL const float *const row = in + (long)clamp_index(y0 + j - 1, h) * w;
+        v[j][0] = row[before];
+        v[j][1] = row[x];
+        v[j][2] = row[after];
     }
-    out[(long)y * w + x] = (column[0] + 2.0f * column[1] + column[2]) * 0.0625f;
+    UNROLL for (int k = 0; k < SMOOTH_ROWS; k++) {
+        float column[3];
+        UNROLL for (int i = 0; i < 3; i++)
+            column[i] = v[k][i] + 2.0f * v[k + 1][i] + v[k + 2][i];
+        if (y0 + k < h)
+            out[(long)(y0 + k) * w + x] = (column[0] + 2.0f * column[1] + column[2]) * 0.0625f;
+    }
 }
 
 /* A window twice as fine, bilinear.  du, dv: absolute place of the fine pixel (0, 0) less twice that of the

@@ -75,12 +75,18 @@ static SdmGpuViews views_of(const Device *d)
  * census words. */
 enum { ARRAY_BYTES = 21, STEP_BYTES = 32, CENSUS_BYTES = 16 };
 
+/* Is there a pass that no kernel of window_match.cl or window_ray.cl does, hence one with a volume? */
+static bool needs_scores(const SdmMatchSettings *set)
+{
+    return cost_of(set) != SDM_GPU_ZNCC || set->discontinuity_px > 0.0f;
+}
+
 int64_t sdm_device_match_bytes(SdmDevice *device, const SdmMatchSettings *set, int64_t w, int64_t h,
                                int64_t images)
 {
     const int64_t pixel = ARRAY_BYTES + STEP_BYTES + (cost_of(set) == SDM_GPU_CENSUS ? CENSUS_BYTES : 0) + 1;
     const SdmGpu g = {.device = device};
-    return w * h * pixel + images * 2 * 4 / 3 + sdm_gpu_max_score_bytes(&g, w) +
+    return w * h * pixel + images * 2 * 4 / 3 + (needs_scores(set) ? sdm_gpu_max_score_bytes(&g, w) : 0) +
            ((int64_t)2 << 20);
 }
 
@@ -115,7 +121,7 @@ static SdmStatus take_arrays(Device *d)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         TRY(sdm_buffer_new(d->ctx, d->gpu.device, d->pixels * all[i].size, all[i].what, all[i].buffer));
     TRY(sdm_gpu_reserve(d->ctx, &d->gpu, d->pixels, (int64_t)d->in->lattice->nu * d->in->lattice->nv,
-                        d->cost == SDM_GPU_CENSUS));
+                        d->cost == SDM_GPU_CENSUS, needs_scores(d->in->settings)));
 done:
     return st;
 }

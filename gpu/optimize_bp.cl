@@ -232,6 +232,8 @@ FUNCTION void bp_sweep_any(const BpTile *t, BpLine *s)
             near = near + t->weight < to[l] ? near + t->weight : to[l];
             to[l] = (ushort)(near - least);
         }
+        for (int l = t->labels; l < 16 * t->blocks; l++) /* copied with the others */
+            to[l] = 0;
     }
 }
 

@@ -44,7 +44,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define AS_DOUBLE(v) __longlong_as_double(v)
 #define UNROLL _Pragma("unroll")
 #define NO_UNROLL _Pragma("unroll 1")
-#else
+#elif !defined(SDM_SIMULATOR) /* whose words are in tests/simulator/simulated_words.h */
 #pragma OPENCL FP_CONTRACT OFF
 #define KERNEL __kernel void
 #define GLOBAL __global

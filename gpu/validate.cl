@@ -59,6 +59,29 @@ FUNCTION int terrain_at(int x, int y, int u0, int v0, int level, int terrain_w, 
     return u < terrain_w && v < terrain_h ? v * terrain_w + u : -1;
 }
 
+/* What a pixel is validated by, besides its ray intersection errors. */
+typedef struct Validation {
+    GLOBAL const float *h_m, *terrain_m;
+    GLOBAL const ushort *distance_px;
+    int u0, v0, level, terrain_w, terrain_h, min_score;
+    float limit, pixel_m;
+} Validation;
+
+/* The flags of a valid pixel; sum, count: of the ray intersection errors around. */
+FUNCTION ushort validated(const Validation *v, int x, int y, long i, int sum, int count, int score, ushort old)
+{
+    const ushort flags = (ushort)(score < v->min_score                   ? QA_LOW_SCORE
+                                  : (float)sum > v->limit * (float)count ? QA_RAY_ERROR
+                                                                         : old);
+    if (!v->terrain_m)
+        return flags;
+    const int at = terrain_at(x, y, v->u0, v->v0, v->level, v->terrain_w, v->terrain_h);
+    const float most = at >= 0 ? terrain_limit((float)v->distance_px[at], v->pixel_m) : -1.0f;
+    return (ushort)(FABS(v->h_m[i] - v->terrain_m[at >= 0 ? at : 0]) <= most ? flags : QA_ISOLATED);
+}
+
+#define VALIDATE_PIXELS 4 /* neighbours of a row that an item has: VALIDATE_PIXELS of gpu/device_ops.c */
+
 /* Flags and scores from the ray intersection errors, the scores over the larger window (score0) and the
  * terrain (terrain_m, distance_px; null: there is none).  limit: mean error, 1/1024 px. */
 KERNEL ANY_GROUP
@@ -67,28 +90,31 @@ validate(GLOBAL const float *error, GLOBAL const int *sum, GLOBAL const ushort *
          GLOBAL const float *terrain_m, GLOBAL const ushort *distance_px, int u0, int v0, int level,
          int terrain_w, int terrain_h, float pixel_m, GLOBAL ushort *flags, GLOBAL uchar *score)
 {
-    const int x = PLACE(0), y = PLACE(1);
-    if (x >= w || y >= h)
-        return;
-    const long row = (long)y * w, i = row + x;
-    if (error[i] == error[i])
-        score[i] = score0[i];
-    if (!(flags[i] & QA_VALID))
-        return;
+    const int x0 = PLACE(0) * VALIDATE_PIXELS, y = PLACE(1);
+    const Validation v = {h_m, terrain_m, distance_px, u0, v0, level, terrain_w, terrain_h, min_score, limit, pixel_m};
+    const long row = (long)y * w;
     int s = 0, n = 0;
-    for (int k = x - ERROR_HALF > 0 ? x - ERROR_HALF : 0; k <= x + ERROR_HALF && k < w; k++) {
-        s += sum[row + k];
-        n += count[row + k];
-    }
-    if (score[i] < min_score)
-        flags[i] = QA_LOW_SCORE;
-    else if ((float)s > limit * (float)n)
-        flags[i] = QA_RAY_ERROR;
-    if (terrain_m) {
-        const int at = terrain_at(x, y, u0, v0, level, terrain_w, terrain_h);
-        const float most = at >= 0 ? terrain_limit((float)distance_px[at], pixel_m) : -1.0f;
-        if (!(FABS(h_m[i] - terrain_m[at >= 0 ? at : 0]) <= most))
-            flags[i] = QA_ISOLATED;
+    if (x0 >= w || y >= h)
+        return;
+    UNROLL for (int k = -ERROR_HALF; k < ERROR_HALF; k++)
+        if (x0 + k >= 0 && x0 + k < w) {
+            s += sum[row + x0 + k];
+            n += count[row + x0 + k];
+        }
+    NO_UNROLL for (int x = x0; x < x0 + VALIDATE_PIXELS && x < w; x++) {
+        const long i = row + x;
+        if (x + ERROR_HALF < w) {
+            s += sum[i + ERROR_HALF];
+            n += count[i + ERROR_HALF];
+        }
+        if (error[i] == error[i])
+            score[i] = score0[i];
+        if (flags[i] & QA_VALID)
+            flags[i] = validated(&v, x, y, i, s, n, score[i], flags[i]);
+        if (x >= ERROR_HALF) {
+            s -= sum[i - ERROR_HALF];
+            n -= count[i - ERROR_HALF];
+        }
     }
 }
 

@@ -50,14 +50,16 @@ FUNCTION void strip_load(const StripInput *in, const StripLocal *m, int y, int s
     const int pitch = STRIP_PITCH(W, R);
     GLOBAL const short *const left = in->left + (long)clamp_index(y, in->h) * in->w;
     GLOBAL const short *const right = in->right + (long)clamp_index(y + in->shift, in->h) * in->w;
+    bool bad = false;
     for (int i = ITEM(0); i < pitch; i += STRIP_ITEMS) {
         const int x = in->x0 - W / 2 + i;
         const short l = left[clamp_index(x, in->w)], r = right[clamp_index(x - R, in->w)];
         m->left[slot * pitch + i] = l;
         m->right[slot * pitch + i] = r;
-        if (l == PIXEL_NODATA || r == PIXEL_NODATA)
-            m->nodata[slot] = y;
+        bad = bad || l == PIXEL_NODATA || r == PIXEL_NODATA;
     }
+    if (bad)
+        LOCAL_EXCHANGE(&m->nodata[slot], y);
 }
 
 FUNCTION uint strip_term(int a, int b, const int term)
@@ -244,6 +246,11 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
     }
     for (int i = ITEM(0); i <= W; i += STRIP_ITEMS)
         m->nodata[i] = -0x7fffffff;
+    for (int i = ITEM(0); i < 2 * R; i += STRIP_ITEMS) { /* beyond the span: met by windows that nobody uses */
+        const int beyond = i < R ? i : SPAN + i;
+        m->mean[beyond] = 0;
+        m->texture[beyond] = -1.0f;
+    }
     BARRIER();
     for (int i = 0; i < W; i++)
         strip_load(in, m, in->y0 - reach + i, i, W, R);

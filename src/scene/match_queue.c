@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     DEVICE_SLOTS = 2,            /* windows in work on a device */
@@ -166,10 +167,14 @@ bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMa
                          int64_t h, int64_t win_w, int64_t win_h)
 {
     Slot *const slot = on_device(queue) && !set->semi_global ? &queue->slot[free_slot(queue)] : NULL;
-    if (!slot || need_device(ctx, queue, slot) != SDM_OK) /* beginning the window tells the error */
+    if (!slot)
         return true;
+    if (need_device(ctx, queue, slot) != SDM_OK) { /* beginning the window tries again */
+        sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%s: another queue cannot be opened now: %s", queue->choice.text, sdm_error(ctx));
+        return true;
+    }
     return sdm_device_match_bytes(slot->device, set, w, h, 2 * win_w * win_h) <=
-           sdm_device_budget(slot->device);
+           sdm_device_room(slot->device);
 }
 
 static void keep_error(SdmContext *ctx, Slot *slot)
@@ -240,6 +245,25 @@ static void close_device(SdmContext *ctx, SdmMatchQueue *q, int index)
         }
 }
 
+/* The device is opened anew and asked once more; memory that another program has taken, several times. */
+static void ask_again(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
+{
+    enum { MEMORY_TRIES = 6 };                          /* 3.2 s in all */
+    struct timespec wait = {.tv_nsec = 50 * 1000 * 1000};
+    for (int i = 0;; i++) {
+        slot->st = need_device(ctx, queue, slot);
+        keep_error(ctx, slot);
+        if (slot->st == SDM_OK)
+            match(ctx, slot);
+        if (slot->st != SDM_ERR_MEMORY || i == MEMORY_TRIES || sdm_check_stop(ctx) != SDM_OK)
+            return;
+        close_device(ctx, queue, slot->index);
+        nanosleep(&wait, NULL);
+        const long twice_ms = wait.tv_sec * 2000 + wait.tv_nsec / 500000;
+        wait = (struct timespec){.tv_sec = twice_ms / 1000, .tv_nsec = twice_ms % 1000 * 1000000};
+    }
+}
+
 static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
 {
     join(ctx, slot);
@@ -249,11 +273,8 @@ static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
     if (!queue->lost) {
         sdm_log(ctx, queue->automatic ? SDM_LOG_VERBOSE : SDM_LOG_WARNING, 5,
                 "%s; the device is opened anew and asked once more", slot->error);
-        slot->st = need_device(ctx, queue, slot);
-        keep_error(ctx, slot);
+        ask_again(ctx, queue, slot);
     }
-    if (slot->st == SDM_OK)
-        match(ctx, slot);
     if (slot->st == SDM_OK || slot->st == SDM_ERR_STOPPED)
         return slot->st;
     close_device(ctx, queue, slot->index);

@@ -25,6 +25,13 @@ enum { CASE_STEP = 11 };
 enum { CASE_STEP = 1 };
 #endif
 
+/* The same for kernels on a device: a simulated one (tests/simulator) takes as long. */
+#ifdef SDM_SIMULATOR
+enum { DEVICE_STEP = 3 };
+#else
+enum { DEVICE_STEP = 1 };
+#endif
+
 static inline uint32_t next_random(uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

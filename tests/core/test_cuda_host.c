@@ -1,6 +1,7 @@
 /* The CUDA back end over a driver without a device (tests/faults/fake_cuda.c, by LD_LIBRARY_PATH): copies and
  * who waits for them, what is left open, failures of each call. */
 // SPDX-License-Identifier: Apache-2.0
+#include "gpu/choose.h"
 #include "gpu/device_inside.h"
 
 #include <dlfcn.h>
@@ -13,10 +14,12 @@
 
 typedef void fail_fn(const char *name, long at, long times, int code);
 typedef void count_fn(long out[7]);
+typedef long pushed_fn(void);
 
 static SdmContext *ctx;
 static fail_fn *fail_call;
 static count_fn *count_open;
+static pushed_fn *count_pushed;
 
 enum { N = (9 << 20) + 4099, FEW = (2 << 20) + 3, MEMORY = 2, LOST = 719, COPIES = 5 };
 
@@ -27,7 +30,8 @@ static bool find_fake(void)
         return false;
     *(void **)(void *)&fail_call = dlsym(library, "fake_cuda_fail");
     *(void **)(void *)&count_open = dlsym(library, "fake_cuda_count");
-    return fail_call && count_open;
+    *(void **)(void *)&count_pushed = dlsym(library, "fake_cuda_pushed");
+    return fail_call && count_open && count_pushed;
 }
 
 static SdmStatus open_device(SdmDevice **d)
@@ -39,6 +43,7 @@ static void nothing_is_open(void)
 {
     long count[7];
     count_open(count);
+    assert_int_equal(count_pushed(), 0); /* a program around us has its own context in hand again */
     for (int i = 0; i < COPIES; i++)
         if (count[i] != 0)
             fail_msg("contexts, streams, events, modules, blocks: number %d: %ld left", i, count[i]);
@@ -158,6 +163,26 @@ static void every_call_fails(void **state)
     nothing_is_open();
 }
 
+/* What others have taken of the device's memory is not ours. */
+static void memory_of_others(void **state)
+{
+    (void)state;
+    SdmDevice *d = NULL;
+    assert_int_equal(open_device(&d), SDM_OK);
+    const int64_t budget = sdm_device_budget(d);
+    assert_int_equal(budget, INT64_C(3072) << 20);
+    assert_int_equal(sdm_device_room(d), budget);
+    setenv("FAKE_CUDA_FREE_MIB", "1000", 1);
+    assert_int_equal(sdm_device_room(d), INT64_C(900) << 20);
+    sdm_device_set_budget(d, budget / 2); /* as where two tiles share it */
+    assert_int_equal(sdm_device_room(d), INT64_C(450) << 20);
+    fail_call("cuMemGetInfo_v2", 1, 1, LOST);
+    assert_int_equal(sdm_device_room(d), budget / 2);
+    unsetenv("FAKE_CUDA_FREE_MIB");
+    sdm_device_close(&d);
+    nothing_is_open();
+}
+
 static void reasons(void **state)
 {
     (void)state;
@@ -186,6 +211,11 @@ static void reasons(void **state)
     assert_int_equal(open_device(&d), SDM_ERR_UNSUPPORTED);
     assert_non_null(strstr(sdm_error(ctx), "capability 7.0"));
     unsetenv("FAKE_CUDA_CAPABILITY");
+    setenv("FAKE_CUDA_DRIVER", "10020", 1);
+    assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 1);
+    assert_non_null(strstr(one[0].why_not, "its driver is for CUDA 10.2, and the kernels of this build need one for CUDA 1"));
+    assert_null(sdm_first_device(one, 1, true)); /* auto skips it */
+    unsetenv("FAKE_CUDA_DRIVER");
     nothing_is_open();
 }
 
@@ -195,6 +225,7 @@ int main(void)
         cmocka_unit_test(copies),
         cmocka_unit_test(no_locked_memory),
         cmocka_unit_test(every_call_fails),
+        cmocka_unit_test(memory_of_others),
         cmocka_unit_test(reasons),
     };
     char reason[SDM_REASON_SIZE];

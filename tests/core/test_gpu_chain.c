@@ -8,7 +8,11 @@
 #include <math.h>
 #include <stdio.h>
 
+#ifdef SDM_SIMULATOR /* which takes its time */
+enum { COARSE = 3, W = 152, H = 104 };
+#else
 enum { COARSE = 3, W = 304, H = 208 };
+#endif
 
 static SdmDeviceInfo devices[2 * SDM_MOST_DEVICES];
 static int device_count;

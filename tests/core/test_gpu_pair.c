@@ -84,7 +84,7 @@ static void pairs_are_the_definition(void **state)
             for (int window = cost == SDM_PAIR_SAD ? 2 : 3; window <= (cost == SDM_PAIR_SAD ? 32 : 21);
                  window += cost == SDM_PAIR_SAD ? 1 : 2, turn++) {
                 const Range r = d_ranges[turn % 5];
-                if (r.dmin <= -shapes[i].w || r.dmax >= shapes[i].w || (shapes[i].w > 100 && turn % 4 != 1))
+                if (r.dmin <= -shapes[i].w || r.dmax >= shapes[i].w || (shapes[i].w > 100 && turn % 4 != 1) || turn % DEVICE_STEP != 0)
                     continue;
                 const SdmPairSettings set = {.cost = (SdmPairCost)cost,
                                              .window = window,

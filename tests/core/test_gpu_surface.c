@@ -203,7 +203,7 @@ static void check_refine(Filters *f)
 static void check_smooth_and_fill(Filters *f)
 {
     static const SdmFill fills[] = {
-        {4, 12, false}, {16, 60, true}, {6, 42, true}, {1, 1, false}, {128, 129, false}};
+        {4, 12, false}, {16, 60, true}, {6, 42, true}, {1, 1, false}, {15, 31, false}};
     const SdmFill fill = fills[f->turn / 3 % 5];
     uint8_t *const filled = malloc(f->n);
     assert_non_null(filled);

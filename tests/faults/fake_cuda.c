@@ -14,7 +14,7 @@ CALL(cuInit, unsigned flags)
 
 CALL(cuDriverGetVersion, int *out)
 {
-    *out = 13000;
+    *out = (int)setting("FAKE_CUDA_DRIVER", 99000);
     return OK;
 }
 
@@ -81,9 +81,27 @@ CALL(cuDevicePrimaryCtxRelease_v2, int32_t device)
     END
 }
 
-CALL(cuCtxSetCurrent, void *context)
+CALL(cuCtxPushCurrent_v2, void *context)
 {
-    return context == NULL || context == &fake ? OK : INVALID;
+    if (context != &fake)
+        return INVALID;
+    pushed++;
+    return OK;
+}
+
+CALL(cuCtxPopCurrent_v2, void **out)
+{
+    *out = &fake;
+    return pushed-- > 0 ? OK : INVALID;
+}
+
+CALL(cuMemGetInfo_v2, size_t *left, size_t *all)
+{
+    BEGIN(0)
+    *all = (size_t)setting("FAKE_CUDA_MIB", 4096) << 20;
+    *left = (size_t)setting("FAKE_CUDA_FREE_MIB", setting("FAKE_CUDA_MIB", 4096)) << 20;
+    code = pushed > 0 ? OK : INVALID;
+    END
 }
 
 CALL(cuModuleLoadData, void **out, const void *image)

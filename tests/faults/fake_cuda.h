@@ -4,7 +4,7 @@
  *
  * FAKE_CUDA_FAIL=cuMemAlloc_v2:3:1:2: the 3rd call of that name (*: any that works on the device) fails once
  * (0 times: from then on) with error 2; fake_cuda_fail() does the same.  FAKE_CUDA_CAPABILITY=70,
- * FAKE_CUDA_DEVICES=2 and FAKE_CUDA_MIB=1024 say what the device is.  It passes the test of a device's arithmetic unless
+ * FAKE_CUDA_DEVICES=2, FAKE_CUDA_MIB=1024, FAKE_CUDA_FREE_MIB=100 and FAKE_CUDA_DRIVER=12040 say what the device is.  It passes the test of a device's arithmetic unless
  * FAKE_CUDA_FUSED=1 or FAKE_CUDA_NONSENSE=1.
  *
  * Here: what the calls of fake_cuda.c work on. */
@@ -61,6 +61,14 @@ static struct {
         int code, read;
     } fail;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local long pushed; /* contexts of the calling thread */
+
+SHOWN long fake_cuda_pushed(void);
+long fake_cuda_pushed(void)
+{
+    return pushed;
+}
 
 SHOWN void fake_cuda_fail(const char *name, long at, long times, int code);
 void fake_cuda_fail(const char *name, long at, long times, int code)

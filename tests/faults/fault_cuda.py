@@ -36,6 +36,9 @@ def devices(bench):
                 done.stdout)
     done = bench.call("devices", env=over(bench, capability=70))
     bench.check("devices: too old", "compute capability 7.0 is older than 7.5" in done.stdout, done.stdout)
+    done = bench.call("devices", env=over(bench, driver=11040))
+    bench.check("devices: an old driver", "its driver is for CUDA 11.4, and the kernels of this build need" in done.stdout,
+                done.stdout)
     done = bench.call("devices", env=over(bench, fail="cuInit:1:0:100"))
     bench.check("devices: no driver", done.returncode == 0 and "driver does not start" in done.stdout, done.stdout)
 
@@ -45,6 +48,7 @@ def refused(bench):
             ("none", "cuda", {"devices": 0}, ["--device cuda", "has no device"]),
             ("beyond the last", "cuda:2", {"devices": 2}, ["cuda:2", "found 2", "0 to 1"]),
             ("too old", "cuda:0", {"capability": 61}, ["6.1", "--device opencl serves it"]),
+            ("an old driver", "cuda", {"driver": 11040}, ["Fake 0", "CUDA 11.4", "--device opencl may serve it"]),
             ("driver", "cuda", {"fail": "cuInit:1:0:803"}, ["does not start", "803"]),
             ("no kernels for it", "cuda", {"fail": "cuModuleLoadData:1:0:209"}, ["Fake 0", "the kernels", "209"]),
             ("all memory taken", "cuda", {"fail": "cuDevicePrimaryCtxRetain:1:0:2"}, ["Fake 0", "out of memory"])):

@@ -1,0 +1,87 @@
+/* The words of gpu/portable.h in plain C: kernels become functions, which an item of a group runs as a
+ * fiber.  Put before the kernels by the compiler's option -include. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_SIMULATED_WORDS_H
+#define SDM_SIMULATED_WORDS_H
+
+#include "simulator.h"
+
+#include <math.h>
+
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef struct short4 {
+    _Alignas(8) short x;
+    short y, z, w;
+} short4;
+typedef struct float4 {
+    _Alignas(16) float x;
+    float y, z, w;
+} float4;
+typedef struct uint4 {
+    _Alignas(16) uint x;
+    uint y, z, w;
+} uint4;
+
+#define KERNEL static void SDM_SIMULATED /* nothing; simulated_calls.py finds kernels by it */
+#define GLOBAL
+#define LOCAL static SDM_SIMULATED_LOCAL /* groups run one after the other: they share it */
+#define IN_LOCAL
+#define CONSTANT static const
+#define GROUP_SIZE(x, y, z)
+#define ANY_GROUP
+#define ANY_GROUP_WIDE
+#define GROUP_SIZE_FEW(x)
+#define BARRIER() sdm_sim_barrier(__FILE__, __LINE__, false)
+#define BARRIER_GLOBAL() sdm_sim_barrier(__FILE__, __LINE__, true)
+#define ITEM(k) sdm_sim_item(k)
+#define GROUP(k) sdm_sim_group(k)
+#define ITEMS(k) sdm_sim_items(k)
+#define FUNCTION __attribute__((unused)) static inline
+#define POPCOUNT64(v) __builtin_popcountll(v)
+#define LOCAL_EXCHANGE(p, v) ((__typeof__(*(p)))sdm_sim_exchange((p), (uint)(v)))
+#define LOCAL_ADD(p, v) ((__typeof__(*(p)))sdm_sim_add((p), (uint)(v)))
+#define LOCAL_MIN(p, v) sdm_sim_min((p), (v))
+#define GLOBAL_MIN(p, v) sdm_sim_min((p), (v))
+#define GLOBAL_EXCHANGE(p, v) ((__typeof__(*(p)))sdm_sim_exchange((p), (uint)(v)))
+#define MIN16X2(a, b) sdm_min16x2((a), (b))
+#define BYTES_LOW(v) (((v) & 0xffu) | ((v) & 0xff00u) << 8)
+#define BYTES_HIGH(v) (((v) >> 16 & 0xffu) | ((v) >> 8 & 0xff0000u))
+#define HALVES_TO_BYTES(a, b) \
+    (((a) & 0xffu) | ((a) >> 8 & 0xff00u) | ((b) & 0xffu) << 16 | ((b) << 8 & 0xff000000u))
+#define FLOOR(v) floorf(v)
+#define SQRT(v) sqrtf(v)
+#define FABS(v) fabsf(v)
+#define RINT(v) rintf(v)
+#define AS_FLOAT(v) sdm_as_float(v)
+#define HAVE_DOUBLES 1
+#define AS_DOUBLE(v) sdm_as_double(v)
+#define UNROLL
+#define NO_UNROLL
+
+static inline uint sdm_min16x2(uint a, uint b)
+{
+    const uint low = (a & 0xffffu) < (b & 0xffffu) ? a & 0xffffu : b & 0xffffu;
+    return (a >> 16 < b >> 16 ? a >> 16 : b >> 16) << 16 | low;
+}
+
+static inline float sdm_as_float(int v)
+{
+    const union {
+        int i;
+        float f;
+    } u = {v};
+    return u.f;
+}
+
+static inline double sdm_as_double(long v)
+{
+    const union {
+        long i;
+        double d;
+    } u = {v};
+    return u.d;
+}
+#endif
