@@ -1,8 +1,8 @@
 /* Heights, scores and orthoimage of a whole DEM -> the predicted standard error of each height.
  *
- * Sums over blocks of 8 x 8 cells tell the noise of the matches (score and texture) and the roughness of the ground
- * (second differences of heights) near a block (24 cells) and around it (72 cells).  The logarithm of the error is a
- * polynomial of their logarithms, whose coefficients were fitted by tests/height_error_fit.py. */
+ * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the
+ * ground (second differences of heights) near a block (24 cells) and around it (72 cells).  The logarithm of
+ * the error is a polynomial of their logarithms, whose coefficients were fitted by tests/height_error_fit.py. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/height_error.h"
 #include "core/qa_reasons.h"
@@ -30,26 +30,26 @@ static const int LAG[LAGS] = {1, 4, FAR_LAG};
 static const double STEEPEST = 1.7; /* tangent of slopes */
 static const double LEAST_RHO = 0.3, MOST_RHO = 0.998;
 
-/* Logarithms of: noise of the matches by their scores; texture's variance by that of its gradient; second differences
- * of heights at each lag, px of parallax.  What is added to each before, and the range that it is cut to. */
+/* Logarithms of: noise of the matches by their scores; texture's variance by that of its gradient; second
+ * differences of heights at each lag, px of parallax.  What is added to each before, its range. */
 static const double ADDED[BASE] = {0.02, 0.05, 0.002, 0.008, 0.016};
-static const double LOWEST[BASE] = {-2.49, 0.86, -5.46, -3.34, -2.54};
-static const double HIGHEST[BASE] = {-0.66, 1.78, -1.08, 1.01, 1.79};
-static const double TYPICAL[BASE] = {-1.68, 1.29, -2.25, -0.14, 0.64}; /* subtracted */
-/* Coefficients: of those around the block, of their products, of near minus around, of slopes and the size of a cell, of
- * the cell's size times those around. */
-static const double CONSTANT = -2.215;
-static const double LINEAR[BASE] = {0.637, 0.0235, 0.9959, -0.7456, 0.1988};
-static const double SQUARE[SQUARES] = {0.1232, -0.0384, -0.7159, 0.7752, -0.1003, -0.0438, 0.1877, -0.54,
-                                       0.3642, 0.0551, 0.0661, 0.1112, -0.1025, -0.0748, -0.053};
-static const double NEAR[LOCAL] = {0.6381, 0.0318, 0.3752};
-static const double NEAR_SQUARE[LOCAL] = {1.1941, 0.0723, -0.0062};
-static const double MORE[] = {0.1704, -0.1917, -0.319, 0.3793, -0.0687, -0.9536, 0.4735};
-static const double BY_CELL[BASE] = {0.1323, -0.2538, -1.0076, 0.5957, 0.366};
+static const double LOWEST[BASE] = {-2.47, 0.88, -5.42, -3.31, -2.51};
+static const double HIGHEST[BASE] = {-0.67, 1.78, -1.1, 0.99, 1.75};
+static const double TYPICAL[BASE] = {-1.79, 1.32, -2.12, 0.01, 0.84}; /* subtracted */
+/* Coefficients: of those around the block, of their products, of near minus around, of slopes and of the
+ * size of a cell, of the size times those around. */
+static const double CONSTANT = -2.1914;
+static const double LINEAR[BASE] = {0.5761, 0.0318, 1.2007, -0.9627, 0.2637};
+static const double SQUARE[SQUARES] = {0.1299, -0.1119, -0.6586, 0.6524, -0.0524, -0.0249, 0.648, -1.1183,
+                                       0.5369, 0.0272, 0.0979, 0.1519, -0.1198, -0.0884, -0.0525};
+static const double NEAR[LOCAL] = {0.6091, 0.0107, 0.3666};
+static const double NEAR_SQUARE[LOCAL] = {1.32, 0.0435, 0.0087};
+static const double MORE[] = {0.1988, -0.1247, -0.3773, 0.313, -0.1025, -1.0041, 0.5126};
+static const double BY_CELL[BASE] = {0.198, -0.3796, -1.1087, 0.6628, 0.3566};
 /* A cell steeper than its block by z: exp of OWN_SLOPE times (z, z z, z slope). */
-static const float OWN_SLOPE[3] = {0.2184f, 0.6048f, -0.0322f};
-/* Of a filled cell, added in squares: times the share of cells near it without a match, times the root mean square of
- * second differences at 4 cells. */
+static const float OWN_SLOPE[3] = {0.2222f, 0.6084f, -0.0501f};
+/* Of a filled cell, added in squares: times the share of cells near it without a match, times the root mean
+ * square of second differences at 4 cells. */
 static const double FILLED = 1.7;
 
 /* What a block adds up. */
@@ -78,11 +78,12 @@ typedef struct Work {
 
 /* ---- rows ---- */
 
-static SdmStatus move_rows(const Work *w, GDALRasterBandH band, GDALRWFlag way, int y0, int n, void *cells, GDALDataType type,
-                           int pitch)
+/* n rows from y0 on, as the band holds them. */
+static SdmStatus move_rows(const Work *w, GDALRasterBandH band, GDALRWFlag way, int y0, int n, void *cells)
 {
     SdmGdalErrors errors;
-    const int size = GDALGetDataTypeSizeBytes(type);
+    const GDALDataType type = GDALGetRasterDataType(band);
+    const int size = GDALGetDataTypeSizeBytes(type), pitch = type == GDT_Float32 ? w->pitch : w->cols;
     sdm_gdal_errors_begin(&errors);
     const CPLErr e = GDALRasterIO(band, way, 0, y0, w->cols, n, cells, w->cols, n, type, size, size * pitch);
     sdm_gdal_errors_end(&errors);
@@ -93,12 +94,13 @@ static SdmStatus move_rows(const Work *w, GDALRasterBandH band, GDALRWFlag way, 
 static SdmStatus read_floats(const Work *w, GDALRasterBandH band, int y0, int n, float *out)
 {
     SdmStatus st = SDM_OK;
-    const int first = y0 > FAR_LAG ? y0 - FAR_LAG : 0, end = y0 + n + FAR_LAG < w->rows ? y0 + n + FAR_LAG : w->rows;
+    const int first = y0 > FAR_LAG ? y0 - FAR_LAG : 0, last = y0 + n + FAR_LAG,
+              end = last < w->rows ? last : w->rows;
     const size_t all = (size_t)w->pitch * (STRIP + 2 * FAR_LAG);
     float *const from = out + (size_t)(first - y0 + FAR_LAG) * (size_t)w->pitch;
     for (size_t i = 0; i < all; i++)
         out[i] = SDM_NODATA;
-    TRY(move_rows(w, band, GF_Read, first, end - first, from + FAR_LAG, GDT_Float32, w->pitch));
+    TRY(move_rows(w, band, GF_Read, first, end - first, from + FAR_LAG));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
     for (size_t i = 0; i < all; i++)
         out[i] = out[i] == SDM_NODATA ? NAN : out[i];
@@ -150,7 +152,8 @@ static void add_height_row(const Work *w, int row, int x0, int n, Sums *s)
 {
     const ptrdiff_t pitch = w->pitch;
     const float *const h = w->height + (ptrdiff_t)(row + FAR_LAG) * pitch + (FAR_LAG + x0);
-    const float per_cell = (float)(0.5 / w->in->spacing_m), per_px = (float)(1.0 / w->in->model.metres_per_px);
+    const float per_cell = (float)(0.5 / w->in->spacing_m),
+                per_px = (float)(1.0 / w->in->model.metres_per_px);
     for (int i = 0; i < n; i++) {
         add(steepness(h + i, pitch, per_cell), &s->slope, &s->slopes);
         for (int k = 0; k < LAGS; k++) {
@@ -177,13 +180,13 @@ static SdmStatus sum_blocks(const Work *w)
         TRY(read_floats(w, w->in->height, y0, n, w->height));
         TRY(read_floats(w, w->in->ortho, y0, n, w->ortho));
         leave_out(w);
-        TRY(move_rows(w, w->in->mask, GF_Read, y0, n, w->mask, GDT_UInt16, w->cols));
-        TRY(move_rows(w, w->in->error, GF_Read, y0, n, w->score, GDT_UInt16, w->cols));
+        TRY(move_rows(w, w->in->mask, GF_Read, y0, n, w->mask));
+        TRY(move_rows(w, w->in->error, GF_Read, y0, n, w->score));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
         for (int b = 0; b < (n + SIDE - 1) / SIDE * w->wide; b++) {
             const int x0 = b % w->wide * SIDE, top = b / w->wide * SIDE;
             const int cols = w->cols - x0 < SIDE ? w->cols - x0 : SIDE, end = n - top < SIDE ? n : top + SIDE;
-            Sums *const s = &w->sums[(size_t)(y0 / SIDE + b / w->wide) * (size_t)w->wide + (size_t)(b % w->wide)];
+            Sums *const s = &w->sums[(size_t)(y0 / SIDE) * (size_t)w->wide + (size_t)b];
             for (int row = top; row < end; row++) {
                 add_match_row(w, row, x0, cols, s);
                 add_height_row(w, row, x0, cols, s);
@@ -229,8 +232,8 @@ static double log_of(double mean, double added)
 static bool take_logs(const Sums *s, double out[BASE])
 {
     const float least = LEAST_CELLS;
-    if (s->noises < least || s->textures < least || s->rises < least || s->bends[0] < least || s->bends[1] < least ||
-        s->bends[2] < least)
+    if (s->noises < least || s->textures < least || s->rises < least || s->bends[0] < least ||
+        s->bends[1] < least || s->bends[2] < least)
         return false;
     const double mean = (double)s->texture / (double)s->textures,
                  square = (double)s->square / (double)s->textures - mean * mean,
@@ -279,10 +282,9 @@ static void find_node(const Work *w, const Sums *near, const Sums *far, Node *ou
         local[i] = cut(close[i] - around[i], -1.0, 1.0);
     const double t = slope_of(near), q = log(0.5 * cut(w->in->spacing_m / w->in->model.gsd_m, 1.2, 6.0));
     out->slope = (float)t;
-    out->fill_m = near->bends[1] > 0.0f
-                      ? (float)(FILLED * w->in->model.metres_per_px * sqrt((double)near->bend[1] / (double)near->bends[1]) *
-                                (1.0 - (double)near->noises / NEAR_CELLS))
-                      : 0.0f;
+    const double rough = sqrt((double)near->bend[1] / fmax((double)near->bends[1], 1.0)),
+                 open = 1.0 - (double)near->noises / NEAR_CELLS;
+    out->fill_m = (float)(FILLED * w->in->model.metres_per_px * rough * open);
     out->error_m = (float)(w->in->model.metres_per_px * exp(log_error(base, local, t, slope_of(far), q)));
 }
 
@@ -291,7 +293,8 @@ static SdmStatus find_nodes(const Work *w)
     SdmStatus st = SDM_OK;
     Sums *columns = NULL;
     const size_t wide = (size_t)w->wide;
-    TRY(sdm_alloc_raw(w->ctx, &columns, 2 * wide * (size_t)sdm_threads(w->ctx), sizeof *columns, "sums of blocks of cells"));
+    const size_t all = 2 * wide * (size_t)sdm_threads(w->ctx);
+    TRY(sdm_alloc_raw(w->ctx, &columns, all, sizeof *columns, "sums of blocks of cells"));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
     for (int y = 0; y < w->high; y++) {
         Sums *const near = columns + 2 * wide * (size_t)sdm_thread(), *const far = near + wide;
@@ -326,7 +329,8 @@ static Node between(Node a, Node b, float share)
 static float cell_error(Node at, float steep, bool filled)
 {
     const float own = steep == steep ? fminf(sqrtf(steep), (float)STEEPEST) : at.slope, z = own - at.slope;
-    const float e = fminf(fmaxf(z * (OWN_SLOPE[0] + OWN_SLOPE[1] * z + OWN_SLOPE[2] * at.slope), -0.7f), 0.7f);
+    const float more = z * (OWN_SLOPE[0] + OWN_SLOPE[1] * z + OWN_SLOPE[2] * at.slope),
+                e = fminf(fmaxf(more, -0.7f), 0.7f);
     const float matched = at.error_m * (1.0f + e + 0.5f * e * e);
     return filled ? sqrtf(matched * matched + at.fill_m * at.fill_m) : matched;
 }
@@ -336,16 +340,19 @@ static void write_row(const Work *w, int y, int row)
 {
     float down, right;
     const int j = block_before(y, w->high, &down);
-    const Node *const upper = w->node + (size_t)j * (size_t)w->wide, *const lower = w->high > 1 ? upper + w->wide : upper;
+    const Node *const upper = w->node + (size_t)j * (size_t)w->wide,
+               *const lower = w->high > 1 ? upper + w->wide : upper;
     const float *const h = w->height + (ptrdiff_t)(row + FAR_LAG) * w->pitch + FAR_LAG;
     const float per_cell = (float)(0.5 / w->in->spacing_m), per_step = (float)(1.0 / w->in->step_m);
     for (int x = 0; x < w->cols; x++) {
         const size_t at = (size_t)row * (size_t)w->cols + (size_t)x;
         const int i = block_before(x, w->wide, &right), next = w->wide > 1 ? i + 1 : i;
-        const Node node = between(between(upper[i], lower[i], down), between(upper[next], lower[next], down), right);
+        const Node left = between(upper[i], lower[i], down),
+                   node = between(left, between(upper[next], lower[next], down), right);
         const bool filled = (w->mask[at] & SDM_QA_FILLED) != 0;
         const float steps = cell_error(node, steepness(h + x, w->pitch, per_cell), filled) * per_step;
-        w->score[at] = w->mask[at] & SDM_QA_VALID ? (uint16_t)(fminf(steps, (float)(NODATA - 1)) + 0.5f) : NODATA;
+        const float most = fminf(steps, (float)(NODATA - 1));
+        w->score[at] = w->mask[at] & SDM_QA_VALID ? (uint16_t)(most + 0.5f) : NODATA;
     }
 }
 
@@ -356,13 +363,13 @@ static SdmStatus write_errors(Work *w)
         const int n = w->rows - y0 < STRIP ? w->rows - y0 : STRIP;
         TRY(sdm_check_stop(w->ctx));
         TRY(read_floats(w, w->in->height, y0, n, w->height));
-        TRY(move_rows(w, w->in->mask, GF_Read, y0, n, w->mask, GDT_UInt16, w->cols));
+        TRY(move_rows(w, w->in->mask, GF_Read, y0, n, w->mask));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
         for (int row = 0; row < n; row++)
             write_row(w, y0 + row, row);
         for (size_t i = 0; i < (size_t)n * (size_t)w->cols; i++)
             w->histogram[w->score[i]]++;
-        TRY(move_rows(w, w->in->error, GF_Write, y0, n, w->score, GDT_UInt16, w->cols));
+        TRY(move_rows(w, w->in->error, GF_Write, y0, n, w->score));
     }
 done:
     return st;
@@ -382,7 +389,9 @@ static double median_of(const Work *w)
 SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in, double *median_m)
 {
     SdmStatus st = SDM_OK;
-    Work w = {.ctx = ctx, .in = in, .cols = GDALGetRasterBandXSize(in->height), .rows = GDALGetRasterBandYSize(in->height)};
+    Work w = {.ctx = ctx, .in = in};
+    w.cols = GDALGetRasterBandXSize(in->height);
+    w.rows = GDALGetRasterBandYSize(in->height);
     w.wide = (w.cols + SIDE - 1) / SIDE;
     w.high = (w.rows + SIDE - 1) / SIDE;
     w.pitch = w.cols + 2 * FAR_LAG;
