@@ -237,7 +237,7 @@ def learn(scenes):
         rows.append(more)
         left.append(log_error(d, i) - x @ first)
     x, y = np.concatenate(rows), np.concatenate(left)
-    return limits, first, fit(np.concatenate([np.zeros((len(x), 1)), x], 1), y, 0)[1:]
+    return limits, first, fit(x, y, 0)
 
 
 def judge(name, d, model):

@@ -1,8 +1,8 @@
 /* Heights, scores and orthoimage of a whole DEM -> the predicted standard error of each height.
  *
- * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the
- * ground (second differences of heights) near a block (24 cells) and around it (72 cells).  The logarithm of
- * the error is a polynomial of their logarithms, whose coefficients were fitted by tests/height_error_fit.py. */
+ * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the ground
+ * (second differences of heights) near a block (24 cells) and around it (72 cells).  The logarithm of the error is
+ * a polynomial of their logarithms, whose coefficients are fitted by tests/height_error_fit.py. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/height_error.h"
 #include "core/qa_reasons.h"
@@ -33,21 +33,22 @@ static const double LEAST_RHO = 0.3, MOST_RHO = 0.998;
 /* Logarithms of: noise of the matches by their scores; texture's variance by that of its gradient; second
  * differences of heights at each lag, px of parallax.  What is added to each before, its range. */
 static const double ADDED[BASE] = {0.02, 0.05, 0.002, 0.008, 0.016};
-static const double LOWEST[BASE] = {-2.47, 0.88, -5.42, -3.31, -2.51};
-static const double HIGHEST[BASE] = {-0.67, 1.78, -1.1, 0.99, 1.75};
-static const double TYPICAL[BASE] = {-1.79, 1.32, -2.12, 0.01, 0.84}; /* subtracted */
+static const double LOWEST[BASE] = {-2.49, 0.86, -5.46, -3.34, -2.53};
+static const double HIGHEST[BASE] = {-0.66, 1.79, -1.08, 1.01, 1.79};
+static const double TYPICAL[BASE] = {-1.69, 1.3, -2.26, -0.13, 0.66}; /* subtracted */
 /* Coefficients: of those around the block, of their products, of near minus around, of slopes and of the
  * size of a cell, of the size times those around. */
-static const double CONSTANT = -2.1914;
-static const double LINEAR[BASE] = {0.5761, 0.0318, 1.2007, -0.9627, 0.2637};
-static const double SQUARE[SQUARES] = {0.1299, -0.1119, -0.6586, 0.6524, -0.0524, -0.0249, 0.648, -1.1183,
-                                       0.5369, 0.0272, 0.0979, 0.1519, -0.1198, -0.0884, -0.0525};
-static const double NEAR[LOCAL] = {0.6091, 0.0107, 0.3666};
-static const double NEAR_SQUARE[LOCAL] = {1.32, 0.0435, 0.0087};
-static const double MORE[] = {0.1988, -0.1247, -0.3773, 0.313, -0.1025, -1.0041, 0.5126};
-static const double BY_CELL[BASE] = {0.198, -0.3796, -1.1087, 0.6628, 0.3566};
+static const double CONSTANT = -2.245;
+static const double LINEAR[BASE] = {0.6358, 0.04261, 0.9762, -0.6732, 0.1346};
+static const double SQUARE[SQUARES] = {0.1225, 0.0486, -0.6364, 0.6029, -0.01936,
+                                       -0.01315, 0.1256, -0.4143, 0.3105, 0.01976,
+                                       0.05906, 0.1985, -0.1025, -0.07578, -0.09253};
+static const double NEAR[LOCAL] = {0.4923, 0.03367, 0.371};
+static const double NEAR_SQUARE[LOCAL] = {0.4185, 0.01046, -0.01996};
+static const double MORE[] = {0.06367, -0.2108, -0.1217, 0.4085, -0.0913, -0.9542, 0.467};
+static const double BY_CELL[BASE] = {0.1472, -0.3541, -1.024, 0.5347, 0.4263};
 /* A cell steeper than its block by z: exp of OWN_SLOPE times (z, z z, z slope). */
-static const float OWN_SLOPE[3] = {0.2222f, 0.6084f, -0.0501f};
+static const float OWN_SLOPE[3] = {0.3386f, 0.214f, -0.01726f};
 /* Of a filled cell, added in squares: times the share of cells near it without a match, times the root mean
  * square of second differences at 4 cells. */
 static const double FILLED = 1.7;
