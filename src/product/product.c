@@ -27,6 +27,7 @@ struct SdmProduct {
     SdmUndulation undulation;    /* of the DEM's vertical datum */
     SdmDemStats stats;
     double metres_step; /* unit of the QA raster's bands in metres */
+    double error_m;     /* median of the predicted errors; NaN: none */
     SdmPng relief, page_relief, coverage, change_map;
 };
 
@@ -128,14 +129,17 @@ static void describe_bands(const SdmProduct *p)
     for (int k = 0; k < layout->bands; k++) {
         const SdmQaBandKind kind = layout->band[k].kind;
         const bool metres = kind == SDM_BAND_RAY_ERROR || kind == SDM_BAND_SPREAD;
-        const double scale = kind == SDM_BAND_SCORE ? SDM_SCORE_STEP : metres ? p->metres_step : 1.0;
+        const double scale = kind == SDM_BAND_SCORE   ? SDM_SCORE_STEP
+                             : kind == SDM_BAND_ERROR ? sdm_product_error_step(p)
+                             : metres                 ? p->metres_step
+                                                      : 1.0;
         GDALRasterBandH band = GDALGetRasterBand(qa, k + 1);
         GDALSetDescription(band, layout->band[k].name);
         if (scale != 1.0) {
             GDALSetRasterScale(band, scale);
             GDALSetRasterOffset(band, 0.0);
         }
-        if (metres)
+        if (metres || kind == SDM_BAND_ERROR)
             GDALSetRasterUnitType(band, "m");
     }
     GDALSetRasterNoDataValue(GDALGetRasterBand(qa, 1), SDM_QA_NODATA);
@@ -175,6 +179,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     p->request.grid = &p->grid;
     p->request.id = p->request.kind = p->request.time_utc = NULL;
     p->metres_step = sdm_qa_step_m(&p->grid);
+    p->error_m = (double)NAN;
     p->metadata = metadata_of(request);
     TRY(name_files(ctx, request->options->output, &p->files));
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
@@ -237,10 +242,12 @@ static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row,
 static void convert_band(SdmQaBandKind kind, const SdmBlock *b, int64_t first, const float *height_m,
                          float per_metre, uint16_t *qa, int bands)
 {
-    const float *const value = kind == SDM_BAND_SCORE       ? b->score
+    const float *const value = kind == SDM_BAND_SCORE || kind == SDM_BAND_ERROR ? b->score
                                : kind == SDM_BAND_RAY_ERROR ? b->ray_error_m
                                                             : b->spread_m;
-    const float inverse = kind == SDM_BAND_SCORE ? (float)(1.0 / SDM_SCORE_STEP) : per_metre;
+    const float inverse = kind == SDM_BAND_SCORE   ? (float)(1.0 / SDM_SCORE_STEP)
+                          : kind == SDM_BAND_ERROR ? (float)SDM_ERROR_SCORES
+                                                   : per_metre;
     for (int64_t c = 0; c < b->w; c++, qa += bands) {
         const int64_t i = first + c;
         if (kind == SDM_BAND_MASK)
@@ -454,6 +461,25 @@ done:
     return st;
 }
 
+static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
+{
+    const SdmQaLayout *const qa = p->request.qa;
+    SdmHeightErrorInput in = {.model = p->request.error,
+                              .spacing_m = sdm_grid_spacing_m(&p->grid),
+                              .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
+                              .ortho = GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1),
+                              .step_m = sdm_product_error_step(p),
+                              .path = p->files->path[SDM_FILE_QA]};
+    for (int k = 0; k < qa->bands; k++) {
+        const GDALRasterBandH band = GDALGetRasterBand(p->raster[SDM_FILE_QA].dataset, k + 1);
+        if (qa->band[k].kind == SDM_BAND_MASK)
+            in.mask = band;
+        else if (qa->band[k].kind == SDM_BAND_ERROR)
+            in.error = band;
+    }
+    return sdm_height_error_write(ctx, &in, &p->error_m);
+}
+
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
 {
     enum { JOBS = 5 };
@@ -468,6 +494,8 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     TRY(sdm_check_stop(ctx));
     sdm_progress(ctx, 9, 0.15, "writing");
     set_statistics(p);
+    if (p->request.error.gsd_m > 0.0)
+        TRY(predict_errors(ctx, p));
     if (p->request.ortho)
         TRY(convert_ortho(ctx, p));
     sdm_cache_release(ctx); /* the memory below is GDAL's */
@@ -577,6 +605,16 @@ const SdmProductRequest *sdm_product_request(const SdmProduct *p)
 const SdmDemStats *sdm_product_stats(const SdmProduct *p)
 {
     return &p->stats;
+}
+
+double sdm_product_error_step(const SdmProduct *p)
+{
+    return p->metres_step / SDM_ERROR_STEPS;
+}
+
+double sdm_product_error_m(const SdmProduct *p)
+{
+    return p->error_m;
 }
 
 double sdm_product_metres_step(const SdmProduct *p)

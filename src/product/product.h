@@ -7,6 +7,7 @@
 #include "core/lease.h"
 #include "product/change_raster.h"
 #include "product/dem_stats.h"
+#include "product/height_error.h"
 #include "product/qa_raster.h"
 #include "product/report_model.h"
 
@@ -16,6 +17,7 @@ typedef struct SdmProductRequest {
     const SdmGrid *grid;
     const SdmQaLayout *qa;
     bool ortho;                       /* blocks have an ortho image */
+    SdmHeightErrorModel error;        /* gsd_m > 0: the QA raster has a band of predicted errors */
     const SdmReferenceReport *reference; /* with a change mask: NAME_change.tif is written; NULL: none */
     double lon_deg, lat_deg;          /* middle of the scene; with a reference alone */
     bool datum_unknown;               /* nothing is said of the vertical datum */
@@ -57,6 +59,8 @@ void sdm_product_close(SdmProduct **p);
 const SdmProductRequest *sdm_product_request(const SdmProduct *p);
 const SdmDemStats *sdm_product_stats(const SdmProduct *p); /* of the blocks so far */
 double sdm_product_metres_step(const SdmProduct *p);       /* unit of the QA raster's bands in metres */
+double sdm_product_error_step(const SdmProduct *p);         /* the same of predicted errors */
+double sdm_product_error_m(const SdmProduct *p); /* their median, once the product is complete; NaN: none */
 double sdm_qa_step_m(const SdmGrid *grid);                 /* that of a DEM on the grid */
 /* Relief, as the page shows it, and coverage, once the product is complete. */
 const SdmPng *sdm_product_relief(const SdmProduct *p);

@@ -69,6 +69,21 @@ const SdmQaLayout sdm_qa_scene = {
     "height, two DEMs that disagree",
 };
 
+const SdmQaLayout sdm_qa_scene_error = {
+    7,
+    {{SDM_BAND_SCORE, "score"},
+     {SDM_BAND_RAY_ERROR, "ray intersection error"},
+     {SDM_BAND_SPREAD, "spread of the heights in the cell"},
+     {SDM_BAND_COUNT, "points in the cell"},
+     {SDM_BAND_MASK, "mask"},
+     {SDM_BAND_REASON, "reason"},
+     {SDM_BAND_ERROR, "predicted standard error"}},
+    SDM_QA_SCENE_BITS,
+    (1U << SDM_QA_SCENE_BITS) - 1U,
+    "not seen by both views",
+    "height, two DEMs that disagree",
+};
+
 const SdmQaLayout sdm_qa_views = {
     7,
     {{SDM_BAND_SCORE, "score"},

@@ -21,7 +21,10 @@ int sdm_qa_reason(unsigned mask);
 
 /* Every band is UInt16 with the same nodata. */
 enum { SDM_QA_BANDS = 7, SDM_QA_NODATA = 65535 };
+#ifndef SDM_SCORE_STEP /* tests/height_error_fit.py needs finer scores */
 #define SDM_SCORE_STEP 0.01
+#endif
+enum { SDM_ERROR_STEPS = 10 }; /* of the predicted error in one of the product's metres_step */
 
 /* What a band holds of a block's cells. */
 typedef enum SdmQaBandKind {
@@ -31,7 +34,8 @@ typedef enum SdmQaBandKind {
     SDM_BAND_COUNT,
     SDM_BAND_MASK,  /* SdmQaBit */
     SDM_BAND_REASON, /* sdm_qa_reason() of the mask */
-    SDM_BAND_PAIRS
+    SDM_BAND_PAIRS,
+    SDM_BAND_ERROR /* predicted standard error of the height; in steps of the product's error_step */
 } SdmQaBandKind;
 
 typedef struct SdmQaLayout {
@@ -46,6 +50,7 @@ typedef struct SdmQaLayout {
 } SdmQaLayout;
 
 extern const SdmQaLayout sdm_qa_scene; /* DEM of one pair */
+extern const SdmQaLayout sdm_qa_scene_error; /* the same, with the predicted error */
 extern const SdmQaLayout
     sdm_qa_views; /* DEM of several pairs; the bands of one, and the number of pairs behind them */
 extern const SdmQaLayout sdm_qa_stack; /* median of several DEMs */

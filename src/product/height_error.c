@@ -1,0 +1,421 @@
+/* Heights, scores and orthoimage of a whole DEM -> the predicted standard error of each height.
+ *
+ * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the ground
+ * (second differences of heights) near a block (24 cells) and around it (72 cells).  The logarithm of the error is
+ * a polynomial of their logarithms, whose coefficients are fitted by tests/height_error_fit.py. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product/height_error.h"
+#include "core/qa_reasons.h"
+#include "geo/gdal_errors.h"
+#include "geo/grid.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    SIDE = 8,   /* cells of a block */
+    STRIP = 64, /* rows that are read together */
+    LAGS = 3,
+    FAR_LAG = 8,
+    NEAR_HALF = 1, /* blocks */
+    FAR_HALF = 4,
+    LEAST_CELLS = 5, /* of a mean */
+    BASE = 5,        /* logarithms around a block */
+    LOCAL = 3,       /* of them near it, too */
+    SQUARES = BASE * (BASE + 1) / 2,
+    NEAR_CELLS = (2 * NEAR_HALF + 1) * (2 * NEAR_HALF + 1) * SIDE * SIDE,
+    NODATA = 65535
+};
+static const int LAG[LAGS] = {1, 4, FAR_LAG};
+static const double STEEPEST = 1.7; /* tangent of slopes */
+static const double LEAST_RHO = 0.3, MOST_RHO = 0.998;
+
+/* Logarithms of: noise of the matches by their scores; texture's variance by that of its gradient; second
+ * differences of heights at each lag, px of parallax.  What is added to each before, its range. */
+static const double ADDED[BASE] = {0.02, 0.05, 0.002, 0.008, 0.016};
+static const double LOWEST[BASE] = {-2.49, 0.86, -5.46, -3.34, -2.53};
+static const double HIGHEST[BASE] = {-0.66, 1.79, -1.08, 1.01, 1.79};
+static const double TYPICAL[BASE] = {-1.69, 1.3, -2.26, -0.13, 0.66}; /* subtracted */
+/* Coefficients: of those around the block, of their products, of near minus around, of slopes and of the
+ * size of a cell, of the size times those around. */
+static const double CONSTANT = -2.245;
+static const double LINEAR[BASE] = {0.6358, 0.04261, 0.9762, -0.6732, 0.1346};
+static const double SQUARE[SQUARES] = {0.1225, 0.0486, -0.6364, 0.6029, -0.01936,
+                                       -0.01315, 0.1256, -0.4143, 0.3105, 0.01976,
+                                       0.05906, 0.1985, -0.1025, -0.07578, -0.09253};
+static const double NEAR[LOCAL] = {0.4923, 0.03367, 0.371};
+static const double NEAR_SQUARE[LOCAL] = {0.4185, 0.01046, -0.01996};
+static const double MORE[] = {0.06367, -0.2108, -0.1217, 0.4085, -0.0913, -0.9542, 0.467};
+static const double BY_CELL[BASE] = {0.1472, -0.3541, -1.024, 0.5347, 0.4263};
+/* A cell steeper than its block by z: exp of OWN_SLOPE times (z, z z, z slope). */
+static const float OWN_SLOPE[3] = {0.3386f, 0.214f, -0.01726f};
+/* Of a filled cell, added in squares: times the share of cells near it without a match, times the root mean
+ * square of second differences at 4 cells. */
+static const double FILLED = 1.7;
+
+/* What a block adds up. */
+typedef struct Sums {
+    float noise, noises, slope, slopes, texture, square, textures, rise, rises;
+    float bend[LAGS], bends[LAGS];
+} Sums;
+enum { SUMS = sizeof(Sums) / sizeof(float) };
+
+/* Of a block's middle. */
+typedef struct Node {
+    float error_m, slope, fill_m; /* error of a height on ground of this slope; more of a filled one */
+} Node;
+
+typedef struct Work {
+    SdmContext *ctx;
+    const SdmHeightErrorInput *in;
+    int cols, rows, wide, high; /* cells; blocks */
+    Sums *sums;
+    Node *node;
+    float *height, *ortho; /* rows of a strip, NaN for none, with FAR_LAG more on all four sides */
+    uint16_t *mask, *score;
+    int pitch;
+    int64_t *histogram; /* of the errors, steps */
+} Work;
+
+/* ---- rows ---- */
+
+/* n rows from y0 on, as the band holds them. */
+static SdmStatus move_rows(const Work *w, GDALRasterBandH band, GDALRWFlag way, int y0, int n, void *cells)
+{
+    SdmGdalErrors errors;
+    const GDALDataType type = GDALGetRasterDataType(band);
+    const int size = GDALGetDataTypeSizeBytes(type), pitch = type == GDT_Float32 ? w->pitch : w->cols;
+    sdm_gdal_errors_begin(&errors);
+    const CPLErr e = GDALRasterIO(band, way, 0, y0, w->cols, n, cells, w->cols, n, type, size, size * pitch);
+    sdm_gdal_errors_end(&errors);
+    return e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(w->ctx, w->in->path, errors.text);
+}
+
+/* Rows y0 - FAR_LAG .. y0 + n + FAR_LAG - 1 of a Float32 raster. */
+static SdmStatus read_floats(const Work *w, GDALRasterBandH band, int y0, int n, float *out)
+{
+    SdmStatus st = SDM_OK;
+    const int first = y0 > FAR_LAG ? y0 - FAR_LAG : 0, last = y0 + n + FAR_LAG,
+              end = last < w->rows ? last : w->rows;
+    const size_t all = (size_t)w->pitch * (STRIP + 2 * FAR_LAG);
+    float *const from = out + (size_t)(first - y0 + FAR_LAG) * (size_t)w->pitch;
+    for (size_t i = 0; i < all; i++)
+        out[i] = SDM_NODATA;
+    TRY(move_rows(w, band, GF_Read, first, end - first, from + FAR_LAG));
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
+    for (size_t i = 0; i < all; i++)
+        out[i] = out[i] == SDM_NODATA ? NAN : out[i];
+done:
+    return st;
+}
+
+/* ---- sums over blocks ---- */
+
+static inline void add(float value, float *sum, float *count)
+{
+    const bool known = value == value;
+    *sum += known ? value : 0.0f;
+    *count += known ? 1.0f : 0.0f;
+}
+
+static inline float bend(const float *h, ptrdiff_t step)
+{
+    return (h[step] - 2.0f * h[0]) + h[-step];
+}
+
+/* Tangent of the slope, squared; NaN beside cells without a height. */
+static inline float steepness(const float *h, ptrdiff_t pitch, float per_cell)
+{
+    const float x = (h[1] - h[-1]) * per_cell, y = (h[-pitch] - h[pitch]) * per_cell;
+    return x * x + y * y;
+}
+
+/* Noise and texture of n cells of a row, from the strip's x0. */
+static void add_match_row(const Work *w, int row, int x0, int n, Sums *s)
+{
+    const size_t at = (size_t)row * (size_t)w->cols + (size_t)x0;
+    const float *const o = w->ortho + (size_t)(row + FAR_LAG) * (size_t)w->pitch + (size_t)(FAR_LAG + x0);
+    for (int i = 0; i < n; i++) {
+        const double score = (double)w->score[at + (size_t)i] / SDM_ERROR_SCORES,
+                     rho = score < LEAST_RHO ? LEAST_RHO : score > MOST_RHO ? MOST_RHO : score;
+        const bool matched = (w->mask[at + (size_t)i] & (SDM_QA_VALID | SDM_QA_FILLED)) == SDM_QA_VALID;
+        const float across = o[i + 1] - o[i - 1], down = o[i + w->pitch] - o[i - w->pitch];
+        s->noise += matched ? (float)((1.0 - rho) / rho) : 0.0f;
+        s->noises += matched ? 1.0f : 0.0f;
+        s->square += o[i] == o[i] ? o[i] * o[i] : 0.0f;
+        add(o[i], &s->texture, &s->textures);
+        add(0.125f * (across * across + down * down), &s->rise, &s->rises);
+    }
+}
+
+/* Slopes and second differences of the same. */
+static void add_height_row(const Work *w, int row, int x0, int n, Sums *s)
+{
+    const ptrdiff_t pitch = w->pitch;
+    const float *const h = w->height + (ptrdiff_t)(row + FAR_LAG) * pitch + (FAR_LAG + x0);
+    const float per_cell = (float)(0.5 / w->in->spacing_m),
+                per_px = (float)(1.0 / w->in->model.metres_per_px);
+    for (int i = 0; i < n; i++) {
+        add(steepness(h + i, pitch, per_cell), &s->slope, &s->slopes);
+        for (int k = 0; k < LAGS; k++) {
+            const float across = bend(h + i, LAG[k]) * per_px, down = bend(h + i, LAG[k] * pitch) * per_px;
+            add(across * across, &s->bend[k], &s->bends[k]);
+            add(down * down, &s->bend[k], &s->bends[k]);
+        }
+    }
+}
+
+/* Texture counts where there are heights. */
+static void leave_out(const Work *w)
+{
+    for (size_t i = 0; i < (size_t)w->pitch * (STRIP + 2 * FAR_LAG); i++)
+        w->ortho[i] = w->height[i] == w->height[i] ? w->ortho[i] : NAN;
+}
+
+static SdmStatus sum_blocks(const Work *w)
+{
+    SdmStatus st = SDM_OK;
+    for (int y0 = 0; y0 < w->rows; y0 += STRIP) {
+        const int n = w->rows - y0 < STRIP ? w->rows - y0 : STRIP;
+        TRY(sdm_check_stop(w->ctx));
+        TRY(read_floats(w, w->in->height, y0, n, w->height));
+        TRY(read_floats(w, w->in->ortho, y0, n, w->ortho));
+        leave_out(w);
+        TRY(move_rows(w, w->in->mask, GF_Read, y0, n, w->mask));
+        TRY(move_rows(w, w->in->error, GF_Read, y0, n, w->score));
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
+        for (int b = 0; b < (n + SIDE - 1) / SIDE * w->wide; b++) {
+            const int x0 = b % w->wide * SIDE, top = b / w->wide * SIDE;
+            const int cols = w->cols - x0 < SIDE ? w->cols - x0 : SIDE, end = n - top < SIDE ? n : top + SIDE;
+            Sums *const s = &w->sums[(size_t)(y0 / SIDE) * (size_t)w->wide + (size_t)b];
+            for (int row = top; row < end; row++) {
+                add_match_row(w, row, x0, cols, s);
+                add_height_row(w, row, x0, cols, s);
+            }
+        }
+    }
+done:
+    return st;
+}
+
+/* ---- from sums to errors ---- */
+
+/* Sums of each column over the rows y - half .. y + half of blocks. */
+static void sum_down(const Work *w, int y, int half, Sums *column)
+{
+    const size_t n = (size_t)w->wide * SUMS;
+    float *const sum = (float *)column;
+    memset(sum, 0, n * sizeof *sum);
+    for (int j = y - half < 0 ? 0 : y - half; j <= y + half && j < w->high; j++) {
+        const float *const row = (const float *)&w->sums[(size_t)j * (size_t)w->wide];
+        for (size_t i = 0; i < n; i++)
+            sum[i] += row[i];
+    }
+}
+
+static Sums sum_across(const Work *w, const Sums *column, int x, int half)
+{
+    float sum[SUMS] = {0};
+    Sums out;
+    for (int i = x - half < 0 ? 0 : x - half; i <= x + half && i < w->wide; i++)
+        for (int k = 0; k < (int)SUMS; k++)
+            sum[k] += ((const float *)&column[i])[k];
+    memcpy(&out, sum, sizeof out);
+    return out;
+}
+
+static double log_of(double mean, double added)
+{
+    return 0.5 * log(mean + added * added);
+}
+
+/* The five logarithms of a window; false where too few cells are known. */
+static bool take_logs(const Sums *s, double out[BASE])
+{
+    const float least = LEAST_CELLS;
+    if (s->noises < least || s->textures < least || s->rises < least || s->bends[0] < least ||
+        s->bends[1] < least || s->bends[2] < least)
+        return false;
+    const double mean = (double)s->texture / (double)s->textures,
+                 square = (double)s->square / (double)s->textures - mean * mean,
+                 rise = (double)s->rise / (double)s->rises;
+    out[0] = log_of((double)s->noise / (double)s->noises, ADDED[0]);
+    out[1] = log_of((fmax(square, 0.0) + 0.01) / (rise + 0.01), ADDED[1]);
+    for (int k = 0; k < LAGS; k++)
+        out[2 + k] = log_of((double)s->bend[k] / (double)s->bends[k], ADDED[2 + k]);
+    return true;
+}
+
+static double slope_of(const Sums *s)
+{
+    return s->slopes < (float)LEAST_CELLS ? 0.0 : sqrt(fmin((double)s->slope / (double)s->slopes, 3.0));
+}
+
+static double cut(double x, double low, double high)
+{
+    return fmin(fmax(x, low), high);
+}
+
+/* Logarithm of the error, px of parallax, of a block with slope t. */
+static double log_error(const double base[BASE], const double local[LOCAL], double t, double far_t, double q)
+{
+    const double more[] = {t, t * t, far_t, t * base[2], t * base[0], q, q * q};
+    double sum = CONSTANT;
+    for (int i = 0, k = 0; i < BASE; i++) {
+        sum += (LINEAR[i] + q * BY_CELL[i]) * base[i];
+        for (int j = i; j < BASE; j++)
+            sum += SQUARE[k++] * base[i] * base[j];
+    }
+    for (int i = 0; i < LOCAL; i++)
+        sum += local[i] * (NEAR[i] + NEAR_SQUARE[i] * local[i]);
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        sum += MORE[i] * more[i];
+    return sum;
+}
+
+static void find_node(const Work *w, const Sums *near, const Sums *far, Node *out)
+{
+    double around[BASE], close[BASE], base[BASE] = {0.0}, local[LOCAL] = {0.0};
+    const bool known = take_logs(far, around), clear = known && take_logs(near, close);
+    for (int i = 0; i < BASE && known; i++)
+        base[i] = cut(around[i], LOWEST[i], HIGHEST[i]) - TYPICAL[i];
+    for (int i = 0; i < LOCAL && clear; i++)
+        local[i] = cut(close[i] - around[i], -1.0, 1.0);
+    const double t = slope_of(near), q = log(0.5 * cut(w->in->spacing_m / w->in->model.gsd_m, 1.2, 6.0));
+    out->slope = (float)t;
+    const double rough = sqrt((double)near->bend[1] / fmax((double)near->bends[1], 1.0)),
+                 open = 1.0 - (double)near->noises / NEAR_CELLS;
+    out->fill_m = (float)(FILLED * w->in->model.metres_per_px * rough * open);
+    out->error_m = (float)(w->in->model.metres_per_px * exp(log_error(base, local, t, slope_of(far), q)));
+}
+
+static SdmStatus find_nodes(const Work *w)
+{
+    SdmStatus st = SDM_OK;
+    Sums *columns = NULL;
+    const size_t wide = (size_t)w->wide;
+    const size_t all = 2 * wide * (size_t)sdm_threads(w->ctx);
+    TRY(sdm_alloc_raw(w->ctx, &columns, all, sizeof *columns, "sums of blocks of cells"));
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
+    for (int y = 0; y < w->high; y++) {
+        Sums *const near = columns + 2 * wide * (size_t)sdm_thread(), *const far = near + wide;
+        sum_down(w, y, NEAR_HALF, near);
+        sum_down(w, y, FAR_HALF, far);
+        for (int x = 0; x < w->wide; x++) {
+            const Sums by = sum_across(w, near, x, NEAR_HALF), about = sum_across(w, far, x, FAR_HALF);
+            find_node(w, &by, &about, &w->node[(size_t)y * wide + (size_t)x]);
+        }
+    }
+done:
+    sdm_free(&columns);
+    return st;
+}
+
+/* Block before a cell, and the cell's share of the way to the next one's middle. */
+static int block_before(int cell, int count, float *share)
+{
+    const float at = fminf(fmaxf(((float)cell + 0.5f) / (float)SIDE - 0.5f, 0.0f), (float)(count - 1));
+    const int first = (int)at < count - 1 ? (int)at : count > 1 ? count - 2 : 0;
+    *share = at - (float)first;
+    return first;
+}
+
+static Node between(Node a, Node b, float share)
+{
+    return (Node){a.error_m + share * (b.error_m - a.error_m), a.slope + share * (b.slope - a.slope),
+                  a.fill_m + share * (b.fill_m - a.fill_m)};
+}
+
+/* Error of a cell: the block's, changed by the cell's own slope. */
+static float cell_error(Node at, float steep, bool filled)
+{
+    const float own = steep == steep ? fminf(sqrtf(steep), (float)STEEPEST) : at.slope, z = own - at.slope;
+    const float more = z * (OWN_SLOPE[0] + OWN_SLOPE[1] * z + OWN_SLOPE[2] * at.slope),
+                e = fminf(fmaxf(more, -0.7f), 0.7f);
+    const float matched = at.error_m * (1.0f + e + 0.5f * e * e);
+    return filled ? sqrtf(matched * matched + at.fill_m * at.fill_m) : matched;
+}
+
+/* Row y, the strip's row `row`, into the scores' place. */
+static void write_row(const Work *w, int y, int row)
+{
+    float down, right;
+    const int j = block_before(y, w->high, &down);
+    const Node *const upper = w->node + (size_t)j * (size_t)w->wide,
+               *const lower = w->high > 1 ? upper + w->wide : upper;
+    const float *const h = w->height + (ptrdiff_t)(row + FAR_LAG) * w->pitch + FAR_LAG;
+    const float per_cell = (float)(0.5 / w->in->spacing_m), per_step = (float)(1.0 / w->in->step_m);
+    for (int x = 0; x < w->cols; x++) {
+        const size_t at = (size_t)row * (size_t)w->cols + (size_t)x;
+        const int i = block_before(x, w->wide, &right), next = w->wide > 1 ? i + 1 : i;
+        const Node left = between(upper[i], lower[i], down),
+                   node = between(left, between(upper[next], lower[next], down), right);
+        const bool filled = (w->mask[at] & SDM_QA_FILLED) != 0;
+        const float steps = cell_error(node, steepness(h + x, w->pitch, per_cell), filled) * per_step;
+        const float most = fminf(steps, (float)(NODATA - 1));
+        w->score[at] = w->mask[at] & SDM_QA_VALID ? (uint16_t)(most + 0.5f) : NODATA;
+    }
+}
+
+static SdmStatus write_errors(Work *w)
+{
+    SdmStatus st = SDM_OK;
+    for (int y0 = 0; y0 < w->rows; y0 += STRIP) {
+        const int n = w->rows - y0 < STRIP ? w->rows - y0 : STRIP;
+        TRY(sdm_check_stop(w->ctx));
+        TRY(read_floats(w, w->in->height, y0, n, w->height));
+        TRY(move_rows(w, w->in->mask, GF_Read, y0, n, w->mask));
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
+        for (int row = 0; row < n; row++)
+            write_row(w, y0 + row, row);
+        for (size_t i = 0; i < (size_t)n * (size_t)w->cols; i++)
+            w->histogram[w->score[i]]++;
+        TRY(move_rows(w, w->in->error, GF_Write, y0, n, w->score));
+    }
+done:
+    return st;
+}
+
+static double median_of(const Work *w)
+{
+    int64_t all = 0, below = 0;
+    int i = 0;
+    for (int k = 0; k < NODATA; k++)
+        all += w->histogram[k];
+    for (; i < NODATA && 2 * below < all; i++)
+        below += w->histogram[i];
+    return all ? (i - 1) * w->in->step_m : (double)NAN;
+}
+
+SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in, double *median_m)
+{
+    SdmStatus st = SDM_OK;
+    Work w = {.ctx = ctx, .in = in};
+    w.cols = GDALGetRasterBandXSize(in->height);
+    w.rows = GDALGetRasterBandYSize(in->height);
+    w.wide = (w.cols + SIDE - 1) / SIDE;
+    w.high = (w.rows + SIDE - 1) / SIDE;
+    w.pitch = w.cols + 2 * FAR_LAG;
+    const size_t blocks = (size_t)w.wide * (size_t)w.high, strip = (size_t)STRIP * (size_t)w.cols,
+                 wider = (size_t)w.pitch * (STRIP + 2 * FAR_LAG);
+    TRY(sdm_alloc(ctx, &w.sums, blocks, sizeof *w.sums, "sums of blocks of cells"));
+    TRY(sdm_alloc(ctx, &w.node, blocks, sizeof *w.node, "errors of blocks of cells"));
+    TRY(sdm_alloc_raw(ctx, &w.height, wider, sizeof *w.height, "rows of heights"));
+    TRY(sdm_alloc_raw(ctx, &w.ortho, wider, sizeof *w.ortho, "rows of the orthoimage"));
+    TRY(sdm_alloc_raw(ctx, &w.mask, strip, sizeof *w.mask, "rows of the mask"));
+    TRY(sdm_alloc_raw(ctx, &w.score, strip, sizeof *w.score, "rows of scores"));
+    TRY(sdm_alloc(ctx, &w.histogram, (size_t)NODATA + 1, sizeof *w.histogram, "errors by size"));
+    TRY(sum_blocks(&w));
+    TRY(find_nodes(&w));
+    TRY(write_errors(&w));
+    *median_m = median_of(&w);
+done:
+    sdm_free(&w.sums);
+    sdm_free(&w.node);
+    sdm_free(&w.height);
+    sdm_free(&w.ortho);
+    sdm_free(&w.mask);
+    sdm_free(&w.score);
+    sdm_free(&w.histogram);
+    return st;
+}

@@ -1,0 +1,33 @@
+/* Heights, scores and orthoimage of a whole DEM -> the predicted standard error of each height, a band of the QA raster. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_HEIGHT_ERROR_H
+#define SDM_HEIGHT_ERROR_H
+
+#include "core/core.h"
+
+#include <gdal.h>
+
+/* Until the error is known its band holds the score in steps of 1 / SDM_ERROR_SCORES. */
+enum { SDM_ERROR_SCORES = 60000 };
+
+/* What the prediction needs to know of the pair. */
+typedef struct SdmHeightErrorModel {
+    double gsd_m;        /* ground sample distance; 0: no prediction */
+    double metres_per_px; /* height for a pixel of parallax */
+} SdmHeightErrorModel;
+
+/* Raw rasters of one grid. */
+typedef struct SdmHeightErrorInput {
+    SdmHeightErrorModel model;
+    double spacing_m;                /* of the cells */
+    GDALRasterBandH height, ortho;   /* Float32, SDM_NODATA for none */
+    GDALRasterBandH mask, error;     /* UInt16; error: scores, replaced by the errors */
+    double step_m;                   /* unit of the errors */
+    const char *path;                /* of the QA raster, for sentences */
+} SdmHeightErrorInput;
+
+/* median_m: of the cells with a height; NaN without any.  Scores are those of --cost zncc, heights those of
+ * --optimizer local; docs/chain.md, 9, The predicted error. */
+SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in, double *median_m);
+
+#endif

@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+# The predicted error of each height against the errors themselves, on simulated scenes with truth.
+# test_height_error.py [STEREODEM]
+# SPDX-License-Identifier: Apache-2.0
+import os
+import sys
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+try:
+    import numpy as np
+    from osgeo import gdal
+except ImportError as why:
+    t.skip(str(why))
+gdal.UseExceptions()
+work = t.folder()
+BAND, NONE = 7, 65535
+
+
+def bands(dem):
+    """Heights, predicted errors in metres (NaN: none), filled cells."""
+    height = gdal.Open(dem).ReadAsArray().astype(float)
+    qa = gdal.Open(t.companion(dem, "_qa.tif"))
+    band = qa.GetRasterBand(BAND)
+    steps = band.ReadAsArray()
+    t.expect(band.GetDescription() == "predicted standard error" and band.GetUnitType() == "m", "band 7 is the predicted error")
+    error = np.where(steps == NONE, np.nan, steps * band.GetScale())
+    t.expect(((height == -9999) == np.isnan(error)).all(), "every height has a predicted error, and nothing else has")
+    return np.where(height == -9999, np.nan, height), error, (qa.GetRasterBand(5).ReadAsArray() & 2) != 0
+
+
+def judged(name, least, most, worst, *options):
+    """68 % of the errors, as a share, within what is predicted: all cells, and eighths of them by prediction and by slope."""
+    scene = t.simulate(os.path.join(work, name), "--width", 700, "--height", 700, *options)
+    dem = os.path.join(work, name + ".tif")
+    if not t.expect(t.run([scene], dem), name + ": a DEM is made"):
+        return
+    height, error, filled = bands(dem)
+    like = gdal.Open(dem)
+    g = like.GetGeoTransform()
+    truth = gdal.Warp("", os.path.join(scene, "truth.tif"), format="MEM", dstSRS=like.GetProjection(), resampleAlg="bilinear",
+                      outputBounds=(g[0], g[3] + g[5] * like.RasterYSize, g[0] + g[1] * like.RasterXSize, g[3]),
+                      width=like.RasterXSize, height=like.RasterYSize, dstNodata=-9999.0).ReadAsArray().astype(float)
+    truth[truth == -9999] = np.nan
+    gy, gx = np.gradient(truth, g[1])
+    d = height - truth
+    good = np.isfinite(d) & np.isfinite(gx) & np.isfinite(gy) & ~filled
+    plane = np.stack([gx[good], gy[good], np.ones(good.sum())], 1)  # a 3-D shift
+    e = np.abs(d[good] - plane @ np.linalg.lstsq(plane, d[good], rcond=None)[0])
+    inside, slope = e <= error[good], np.hypot(gx, gy)[good]
+    share = 100 * inside.mean()
+    t.expect(least <= share <= most, "%s: %.1f %% within the prediction, from %g to %g" % (name, share, least, most))
+    for what, value in (("prediction", error[good]), ("slope", slope)):
+        shares = [100 * inside[i].mean() for i in np.array_split(np.argsort(value, kind="stable"), 8)]
+        t.expect(68 - worst <= min(shares) and max(shares) <= 68 + worst,
+                 "%s: eighths by %s within %g of 68: %s" % (name, what, worst, " ".join("%.0f" % s for s in shares)))
+
+
+# none of these scenes is one of tests/height_error_fit.py
+judged("rough", 65, 71, 5, "--relief", 1500, "--seed", 901)
+judged("gentle", 65, 71, 5, "--relief", 400, "--texture", 12, "--noise", 1.5, "--seed", 902)
+judged("steep", 65, 71, 5, "--relief", 2500, "--texture", 20, "--noise", 2, "--seed", 903)
+
+dem, small = os.path.join(work, "rough.tif"), os.path.join(work, "small.tif")
+t.expect(t.run([os.path.join(work, "rough")], small, "--threads", 1, "--tile", 128) and
+         t.digest(t.companion(dem, "_qa.tif")) == t.digest(t.companion(small, "_qa.tif")), "tiles and threads: the same QA raster")
+for word in (["--cost", "census"], ["--cost", "sad"]):
+    t.run([os.path.join(work, "rough")], small, *word)
+    t.expect(gdal.Open(t.companion(small, "_qa.tif")).RasterCount == 6, "%s: no predicted error" % word[1])
+t.finish()
