@@ -66,13 +66,13 @@ typedef struct GridSums { /* of weights x what stands in SdmSpread */
 } GridSums;
 
 /* A point dx, dy (1/256 cell, both within the radius) from the cell's centre. */
-FUNCTION void grid_add(GridSums *s, int weight, int h, uint spot, uint rest)
+FUNCTION void grid_add(GridSums *s, int weight, int h, int middle, uint spot, uint rest)
 {
-    const int image = (short)(spot >> 16), coarse = h >> 2;
+    const int image = (short)(spot >> 16), apart = h - middle;
     const int valid = rest >> 20 & QA_VALID ? weight : 0, seen = image == PIXEL_NODATA ? 0 : weight;
     s->weight += valid;
     s->height += (long)valid * h;
-    s->square += valid * ((long)coarse * coarse);
+    s->square += valid * ((long)apart * apart);
     s->score += valid * (int)(rest & 255); /* weights are at most 2^14 */
     s->gap += valid * (int)(rest >> 8 & 4095);
     s->filled += rest >> 20 & QA_FILLED ? valid : 0;
@@ -86,11 +86,11 @@ FUNCTION float grid_ortho(const GridSums *s, double scale, double offset)
 }
 
 /* Cells of the block.  table: weight by distance, radius + 1 of them.  scale, offset, ray_error_m: bits of
- * doubles, see SdmGridding.  real: heights, scores, ray intersection errors, spreads, ortho image, rows x
+ * doubles; middle: see SdmGridding.  real: heights, scores, ray intersection errors, spreads, ortho image, rows x
  * cols each; whole: counts, masks. */
 KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOBAL const int *height,
                             GLOBAL const uint *spot, GLOBAL const uint *rest, GLOBAL const int *table,
-                            int radius, int reach, int cols, int rows, long least, long scale, long offset,
+                            int radius, int reach, int cols, int rows, int middle, long least, long scale, long offset,
                             long ray_error_m, GLOBAL float *real, GLOBAL ushort *whole)
 {
     const int x = PLACE(0), y = PLACE(1), pitch = cols + 2 * reach;
@@ -106,7 +106,7 @@ KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOB
                 const int far_x = dx < 0 ? -dx : dx, far_y = dy < 0 ? -dy : dy;
                 if (far_x <= radius && far_y <= radius) { /* as all of its own are */
                     const uint more = rest[i];
-                    grid_add(&s, table[far_x] * table[far_y] >> 10, height[i], at, more);
+                    grid_add(&s, table[far_x] * table[far_y] >> 10, height[i], middle, at, more);
                     if (row == 0 && col == 0) {
                         s.count += more >> 20 & QA_VALID;
                         s.refused += (more >> 20 & (QA_VALID | QA_FILLED)) == QA_FILLED;
@@ -129,10 +129,11 @@ KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOB
     real[out] = real[cells + out] = real[2 * cells + out] = real[3 * cells + out] = none;
     if (!valid)
         return;
-    const double weight = (double)s.weight, mean = (double)s.height / weight, quarter = mean * 0.25;
+    const double weight = (double)s.weight, mean = (double)s.height / weight;
     real[out] = (float)(mean / 256.0);
-    const double var = (double)s.square / weight - quarter * quarter;
-    real[3 * cells + out] = var > 0.0 ? (float)(sqrt(var) / 64.0) : 0.0f;
+    const double apart = (double)(s.height - s.weight * middle) / weight,
+                 var = (double)s.square / weight - apart * apart;
+    real[3 * cells + out] = var > 0.0 ? (float)(sqrt(var) / 256.0) : 0.0f;
     real[cells + out] = (float)((double)s.score / weight / 250.0);
     real[2 * cells + out] = (float)((double)s.gap / weight / 1024.0 * AS_DOUBLE(ray_error_m));
 }

@@ -171,13 +171,14 @@ static inline void measure_run(const SdmFineResult *f, size_t first, int count, 
 }
 
 /* The terms that the pixel adds to the cells around it. */
-static inline void set_values(const SdmFineResult *f, size_t i, int32_t h, int32_t gap, int32_t value[8])
+static inline void set_values(const Work *w, size_t i, int32_t h, int32_t gap, int32_t value[8])
 {
+    const SdmFineResult *const f = w->fine;
     const int32_t flags = f->surface.flags[i], valid = -((flags & SDM_QA_VALID) != 0),
                   seen = -(f->left[i] != SDM_PIXEL_NODATA);
     value[0] = valid & 1;
     value[1] = valid & h;
-    value[2] = valid & (h >> 2); /* 1/64 m, so that squares fit */
+    value[2] = valid & (h - w->s.g->middle); /* so that squares fit */
     value[3] = valid & f->surface.score[i];
     value[4] = valid & gap;
     value[5] = valid & ((flags & SDM_QA_FILLED) != 0);
@@ -187,20 +188,26 @@ static inline void set_values(const SdmFineResult *f, size_t i, int32_t h, int32
 
 /* ---- cells at a step: two sides ---- */
 
+/* Of the heights, (1/256 m)^2. */
+static double variance_of(const Cell *c, int32_t middle)
+{
+    const double weight = (double)c->weight, apart = (double)(c->height - c->weight * middle) / weight;
+    return (double)c->square / weight - apart * apart;
+}
+
 /* Cells that hold points of both sides of a step; returns whether there are any. */
 static bool find_steps(const Work *w, int cols, int rows, Sums *s)
 {
-    const double limit = w->s.g->step_m * (HEIGHT_UNIT / 4) / 2.0; /* of the standard deviation, 1/64 m */
+    const double limit = w->s.g->step_m * HEIGHT_UNIT / 2.0; /* of the standard deviation */
     bool any = false;
     for (int y = 0; y < rows && limit > 0.0; y++)
         for (int x = 0; x < cols; x++) {
             const size_t i = (size_t)(y * SUB + x);
             const Cell *const cell = &s->cell[i];
-            const double weight = (double)cell->weight, mean = (double)cell->height / weight, m4 = mean * 0.25;
             s->mean[i] = ONE_SIDE;
-            if (cell->weight < w->s.least || !((double)cell->square / weight - m4 * m4 > limit * limit))
+            if (cell->weight < w->s.least || !(variance_of(cell, w->s.g->middle) > limit * limit))
                 continue;
-            s->mean[i] = (int32_t)floor(mean);
+            s->mean[i] = (int32_t)floor((double)cell->height / (double)cell->weight);
             any = true;
         }
     return any;
@@ -285,7 +292,7 @@ static void add_hidden(const Hidden *g, const Neighbours *n)
     const float step[2] = {(low ? -dx : dx) / length * g->pixel, (low ? -dy : dy) / length * g->pixel};
     int32_t h, gap, value[8];
     measure_run(f, n->i[low], 1, &h, &gap);
-    set_values(f, n->i[low], h, gap, value);
+    set_values(g->w, n->i[low], h, gap, value);
     value[5] = value[0]; /* filled */
     value[6] = value[7] = 0; /* nothing of the left view */
     for (int k = 0; k + 1 < pixels; k++) { /* from the lower one; none beside the higher one */
@@ -349,7 +356,7 @@ static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0,
                 continue;
             point[count].x = px;
             point[count].y = py;
-            set_values(f, i, h[k], gap[k], point[count++].value);
+            set_values(w, i, h[k], gap[k], point[count++].value);
             if (s->second || px < 0 || py < 0 || px >= cols * UNIT || py >= rows * UNIT)
                 continue;
             const size_t c = (size_t)((py / UNIT) * SUB + px / UNIT);
@@ -394,12 +401,12 @@ static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, siz
         b->mask[out] = s->reasons[i] ? s->reasons[i] : none;
         return;
     }
-    const double weight = (double)side.weight, mean = (double)side.height / weight, m4 = mean * 0.25;
-    const double var = (double)side.square / weight - m4 * m4;
+    const double weight = (double)side.weight, mean = (double)side.height / weight,
+                 variance = variance_of(&side, w->s.g->middle);
     b->height_m[out] = (float)(mean / HEIGHT_UNIT);
     b->score[out] = (float)((double)side.score / weight / 250.0);
     b->ray_error_m[out] = (float)((double)side.gap / weight / 1024.0 * w->s.g->ray_error_m_per_px);
-    b->spread_m[out] = var > 0.0 ? (float)(sqrt(var) / 64.0) : 0.0f;
+    b->spread_m[out] = variance > 0.0 ? (float)(sqrt(variance) / HEIGHT_UNIT) : 0.0f;
     b->mask[out] = (uint16_t)(SDM_QA_VALID | (2 * side.filled > side.weight ? SDM_QA_FILLED : 0));
 }
 

@@ -22,6 +22,7 @@ typedef struct SdmGridding {
                                side's height; at most SDM_HIDDEN_ALL; 0: none */
     double step_m;          /* a cell whose heights have half of this as standard deviation or more lies at a step and gets the
                                mean of the side that most of its points belong to; 0: the mean of all */
+    int32_t middle;            /* a height near those of the scene, 1/256 m: squares are of what heights differ from it */
     double ray_error_m_per_px; /* ray intersection error in metres for a pixel of v residual */
 } SdmGridding;
 

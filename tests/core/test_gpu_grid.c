@@ -91,6 +91,7 @@ static void case_open(Case *c, int turn)
                            .y0 = 4.00003e6,
                            .spacing = GSD_M * ratios[turn / N_SHAPES % N_RATIOS],
                            .gsd_m = GSD_M,
+                           .middle = turn % 3 * 256000 - 99,
                            .scale = turn % 2 ? 16.0 : 0.37,
                            .offset = turn % 2 ? -2048.0 : 1.1,
                            .ray_error_m_per_px = 14.97};
