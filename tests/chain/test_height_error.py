@@ -52,6 +52,12 @@ def judged(name, least, most, worst, *options):
     inside, slope = e <= error[good], np.hypot(gx, gy)[good]
     share = 100 * inside.mean()
     t.expect(least <= share <= most, "%s: %.1f %% within the prediction, from %g to %g" % (name, share, least, most))
+    # heights of a plane, weighted by a Gaussian of 0.6 cells: their standard deviation, to which noise and bends add
+    qa = gdal.Open(t.companion(dem, "_qa.tif"))
+    spread = qa.GetRasterBand(3)
+    steep = (slope > 0.2) & (slope < 0.6)
+    ratio = np.median((spread.ReadAsArray()[good] * spread.GetScale())[steep] / (0.6 * g[1] * slope[steep]))
+    t.expect(0.8 < ratio < 1.3, "%s: the spread of a cell's heights is that of its slope, times %.2f" % (name, ratio))
     for what, value in (("prediction", error[good]), ("slope", slope)):
         shares = [100 * inside[i].mean() for i in np.array_split(np.argsort(value, kind="stable"), 8)]
         t.expect(68 - worst <= min(shares) and max(shares) <= 68 + worst,
