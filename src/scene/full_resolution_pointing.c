@@ -7,7 +7,7 @@
 
 enum {
     STRIPS = 5,
-    STRIP_PX = 1 << 19,   /* of a strip, which has 128 to 256 rows: tie points enough for any scene */
+    STRIP_PX = 720000,    /* of a strip, which has 128 to 256 rows: tie points enough for any scene */
     PIECE_COLUMNS = 8192, /* a strip is matched by pieces */
     BLOCK = 8,            /* pixels a side of a tie point */
     LEAST_POINTS = 200    /* fewer leave the pointing of the coarse levels */
