@@ -132,6 +132,44 @@ done:
     return st;
 }
 
+/* ---- memory that is kept ---- */
+
+static void link_buffer(SdmBuffer **list, SdmBuffer *b)
+{
+    b->before = NULL;
+    b->after = *list;
+    if (*list)
+        (*list)->before = b;
+    *list = b;
+}
+
+static void unlink_buffer(SdmBuffer **list, SdmBuffer *b)
+{
+    *(b->before ? &b->before->after : list) = b->after;
+    if (b->after)
+        b->after->before = b->before;
+}
+
+/* Give memory back until at most `most` bytes are kept. */
+static void shrink_kept(SdmDevice *d, int64_t most)
+{
+    while (d->kept && d->kept_bytes > most) {
+        SdmBuffer *b = d->kept;
+        unlink_buffer(&d->kept, b);
+        d->kept_bytes -= b->room;
+        d->back_end->give(b);
+        sdm_free(&b);
+    }
+}
+
+bool sdm_device_trim(SdmDevice *d)
+{
+    const bool was = d->wasteful;
+    shrink_kept(d, 0);
+    d->wasteful = false;
+    return was;
+}
+
 void sdm_device_close(SdmDevice **device)
 {
     SdmDevice *const d = device ? *device : NULL;
@@ -141,6 +179,7 @@ void sdm_device_close(SdmDevice **device)
         SdmBuffer *b = d->first;
         sdm_buffer_free(&b);
     }
+    shrink_kept(d, 0);
     for (int i = 0; i < SDM_QUEUES; i++)
         (void)d->back_end->finish(NULL, d, i);
     sdm_staging_close(d);
@@ -162,13 +201,15 @@ int64_t sdm_device_room(SdmDevice *d)
 {
     const int64_t left = d->back_end->left ? d->back_end->left(d) : -1;
     const double part = d->whole > 0 ? (double)d->budget / (double)d->whole : 1.0;
-    const int64_t room = d->used + (int64_t)(0.9 * part * (double)left); /* memory is given in pages: not to the last byte */
+    const int64_t room = d->used + d->kept_bytes + (int64_t)(0.9 * part * (double)left); /* memory is given in pages: not to the last byte */
     return left < 0 || room > d->budget ? d->budget : room;
 }
 
 void sdm_device_set_budget(SdmDevice *d, int64_t bytes)
 {
     d->budget = bytes;
+    if (d->used + d->kept_bytes > bytes)
+        shrink_kept(d, bytes > d->used ? bytes - d->used : 0);
 }
 
 const SdmTuning *sdm_device_tuning(const SdmDevice *d)
@@ -191,30 +232,72 @@ int64_t sdm_device_peak(const SdmDevice *d)
     return d->peak;
 }
 
-SdmStatus sdm_buffer_new(SdmContext *ctx, SdmDevice *d, int64_t bytes, const char *what, SdmBuffer **out)
+/* The kept buffer that fits best, at most a quarter larger; NULL where there is none. */
+static SdmBuffer *find_kept(const SdmDevice *d, int64_t bytes)
+{
+    SdmBuffer *best = NULL;
+    for (SdmBuffer *b = d->kept; b; b = b->after)
+        if (b->room >= bytes && b->room - bytes <= bytes / 4 && (!best || b->room < best->room))
+            best = b;
+    return best;
+}
+
+/* Memory of its own, in place of kept memory where the device would hold more than ever. */
+static SdmStatus take_memory(SdmContext *ctx, SdmDevice *d, int64_t bytes, const char *what, SdmBuffer **out)
 {
     SdmStatus st = SDM_OK;
     SdmBuffer *b = NULL;
-    *out = NULL;
-    bytes = bytes > 0 ? bytes : 1;
-    const int64_t room = d->budget - d->used < d->info.most_bytes ? d->budget - d->used : d->info.most_bytes;
-    TRY(fault(ctx, d));
-    if (bytes > room)
-        return sdm_fail(ctx, SDM_ERR_MEMORY,
-                        "%s: %s needs %lld MiB of its memory, and %lld are left; give a smaller --tile",
-                        d->info.name, what, (long long)(bytes >> 20) + 1, (long long)(room >> 20));
     TRY(sdm_alloc(ctx, &b, 1, sizeof *b, what));
-    *b = (SdmBuffer){.device = d, .bytes = bytes, .after = d->first};
-    TRY(d->back_end->take(ctx, b, what));
-    if (d->first)
-        d->first->before = b;
-    d->first = b;
-    d->used += bytes;
-    d->peak = d->used > d->peak ? d->used : d->peak;
+    *b = (SdmBuffer){.device = d, .bytes = bytes, .room = bytes};
+    if (d->kept_bytes > d->peak - d->used - bytes)
+        shrink_kept(d, d->peak - d->used - bytes);
+    if (d->kept && d->back_end->take(NULL, b, what) != SDM_OK) /* others have taken what was left */
+        shrink_kept(d, 0);
+    if (!b->handle)
+        TRY(d->back_end->take(ctx, b, what));
     *out = b;
     b = NULL;
 done:
     sdm_free(&b);
+    return st;
+}
+
+/* Do buffers in use have more memory than they asked for? */
+static bool has_slack(const SdmDevice *d)
+{
+    const SdmBuffer *b = d->first;
+    while (b && b->room == b->bytes)
+        b = b->after;
+    return b != NULL;
+}
+
+SdmStatus sdm_buffer_new(SdmContext *ctx, SdmDevice *d, int64_t bytes, const char *what, SdmBuffer **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmBuffer *b;
+    *out = NULL;
+    bytes = bytes > 0 ? bytes : 1;
+    const int64_t room = d->budget - d->used < d->info.most_bytes ? d->budget - d->used : d->info.most_bytes;
+    TRY(fault(ctx, d));
+    if (bytes > room) {
+        d->wasteful |= has_slack(d);
+        return sdm_fail(ctx, SDM_ERR_MEMORY,
+                        "%s: %s needs %lld MiB of its memory, and %lld are left; give a smaller --tile",
+                        d->info.name, what, (long long)(bytes >> 20) + 1, (long long)(room >> 20));
+    }
+    b = find_kept(d, bytes);
+    if (b) {
+        unlink_buffer(&d->kept, b);
+        d->kept_bytes -= b->room;
+    } else {
+        TRY(take_memory(ctx, d, bytes, what, &b));
+    }
+    b->bytes = bytes;
+    link_buffer(&d->first, b);
+    d->used += b->room;
+    d->peak = d->used > d->peak ? d->used : d->peak;
+    *out = b;
+done:
     return st;
 }
 
@@ -223,12 +306,17 @@ void sdm_buffer_free(SdmBuffer **buffer)
     SdmBuffer *const b = buffer ? *buffer : NULL;
     if (!b)
         return;
-    b->device->back_end->give(b);
-    *(b->before ? &b->before->after : &b->device->first) = b->after;
-    if (b->after)
-        b->after->before = b->before;
-    b->device->used -= b->bytes;
-    sdm_free(buffer);
+    SdmDevice *const d = b->device;
+    bool idle = true;
+    for (int i = 0; i < SDM_QUEUES; i++)
+        idle &= d->back_end->finish(NULL, d, i) == SDM_OK;
+    unlink_buffer(&d->first, b);
+    d->used -= b->room;
+    *buffer = NULL;
+    link_buffer(&d->kept, b);
+    d->kept_bytes += b->room;
+    if (!idle || d->back_end->keeps_nothing || d->used + d->kept_bytes > d->budget)
+        shrink_kept(d, 0);
 }
 
 int64_t sdm_buffer_bytes(const SdmBuffer *b)

@@ -67,12 +67,16 @@ void sdm_device_set_budget(SdmDevice *device, int64_t bytes);
 /* The budget, or less where other programs have taken memory of the device: its part of what is left now. */
 int64_t sdm_device_room(SdmDevice *device);
 int64_t sdm_device_used(const SdmDevice *device);
+/* Give back the memory of freed buffers, which is kept for those to come.  Returns whether a buffer found no room since
+ * the last call because others had memory larger than they asked for: then the work may fit now. */
+bool sdm_device_trim(SdmDevice *device);
 int64_t sdm_device_peak(const SdmDevice *device);
 /* Sizes of launches: the row of the device's name, or the sizes that were set. */
 const SdmTuning *sdm_device_tuning(const SdmDevice *device);
 void sdm_device_set_tuning(SdmDevice *device, const SdmTuning *tuning);
 
-/* Contents are undefined.  `what` names it in the sentence of a failure. */
+/* Contents are undefined.  Memory of a freed buffer that is not much larger is taken first; kept memory counts to the
+ * budget, and goes where there is no room.  `what` names it in the sentence of a failure. */
 SdmStatus sdm_buffer_new(SdmContext *ctx, SdmDevice *device, int64_t bytes, const char *what,
                          SdmBuffer **out);
 void sdm_buffer_free(SdmBuffer **buffer); /* accepts pointer to NULL; work in the queues is waited for */

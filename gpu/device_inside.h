@@ -26,6 +26,7 @@ typedef struct SdmBackEnd {
     SdmStatus (*seconds)(SdmContext *ctx, SdmDevice *d, int queue, double *seconds);
     /* Bytes of the device's memory that nobody has taken; < 0, or no such function: not known. */
     int64_t (*left)(SdmDevice *d);
+    bool keeps_nothing; /* memory of freed buffers is given back: a simulator finds what lies beyond a buffer */
     /* Page-locked memory: s->data, s->handle.  A failure leaves no sentence. */
     SdmStatus (*lock)(SdmDevice *d, int64_t bytes, SdmStaging *s);
     void (*unlock)(SdmDevice *d, SdmStaging *s);
@@ -38,17 +39,19 @@ typedef struct SdmBackEnd {
 struct SdmDevice {
     const SdmBackEnd *back_end;
     SdmDeviceInfo info;
-    int64_t budget, used, peak; /* bytes */
+    int64_t budget, used, peak; /* bytes; used: of the buffers in use */
+    int64_t kept_bytes;         /* of the freed ones that are kept; used + kept_bytes never exceeds peak */
+    bool wasteful; /* a buffer found no room while others were larger than asked for */
     int64_t whole;              /* the budget that it was opened with, of which others may have a part */
     SdmTuning tuning;
-    SdmBuffer *first;           /* its buffers, a list */
+    SdmBuffer *first, *kept;    /* buffers in use, and freed ones for the next to come: lists */
     SdmStaging stage;
     void *inside;               /* of the back end */
 };
 
 struct SdmBuffer {
     SdmDevice *device;
-    int64_t bytes;
+    int64_t bytes, room; /* asked for, and of the memory */
     void *handle; /* cl_mem or CUdeviceptr */
     SdmBuffer *before, *after;
 };

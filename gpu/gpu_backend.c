@@ -522,13 +522,13 @@ static const SdmMatchOps device_ops = {.open_level = open_level,
                                        .surface = surface,
                                        .close = close_all};
 
-SdmStatus sdm_device_match(SdmContext *ctx, SdmDevice *device, const SdmMatchCall *call, SdmFineResult *out)
+static SdmStatus match_window(SdmContext *ctx, SdmDevice *device, const SdmMatchCall *call,
+                              SdmFineResult *out)
 {
     SdmStatus st = SDM_OK;
     Device d = {.ctx = ctx, .in = call->in, .coarse = call->coarse, .cost = cost_of(call->in->settings),
                 .win = call->coarse->win, .pixels = largest_level(call)};
     const SdmMatchBackend b = {.ops = &device_ops, .state = &d};
-    const int around = sdm_stage_enter(ctx, 5);
     *out = (SdmFineResult){.ray_error_px = NULL};
     TRY(sdm_gpu_open(ctx, device, 0, &d.gpu));
     TRY(take_arrays(&d));
@@ -536,6 +536,15 @@ SdmStatus sdm_device_match(SdmContext *ctx, SdmDevice *device, const SdmMatchCal
     TRY(sdm_match_window_on(ctx, &b, call, out));
 done:
     close_all(&d);
+    return st;
+}
+
+SdmStatus sdm_device_match(SdmContext *ctx, SdmDevice *device, const SdmMatchCall *call, SdmFineResult *out)
+{
+    const int around = sdm_stage_enter(ctx, 5);
+    SdmStatus st = match_window(ctx, device, call, out);
+    if (st == SDM_ERR_MEMORY && sdm_device_trim(device)) /* larger buffers of another window took the room */
+        st = match_window(ctx, device, call, out);
     sdm_stage_leave(ctx, around);
     return st;
 }

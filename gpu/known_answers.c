@@ -81,6 +81,7 @@ SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice
     SdmStatus st = SDM_OK;
     TRY(sdm_device_open_untested(ctx, api, index, out));
     TRY(probe(ctx, *out));
+    (void)sdm_device_trim(*out);
     (*out)->peak = 0;
 done:
     if (st != SDM_OK)

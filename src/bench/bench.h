@@ -41,7 +41,7 @@ typedef struct SdmBenchCase {
     double cpu;             /* set: processor time of all threads, median */
 } SdmBenchCase;
 
-enum { SDM_BENCH_CASES = 320 };
+enum { SDM_BENCH_CASES = 512 };
 
 /* The cases of a call and their data; sdm_bench_close() frees all. */
 typedef struct SdmBench {

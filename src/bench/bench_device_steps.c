@@ -10,13 +10,14 @@ enum { COARSE = 3 };
 
 /* Data on the device: arrays of a window of level 0, images, lattice. */
 typedef struct StepData {
-    SdmGpu gpu;
-    const SynScene *scene;
+    SdmGpu gpu, gpu_turned; /* the second one has the cells of the turned scene */
+    const SynScene *scene, *turned;
     SdmWindow win, half;
     SdmMatchSettings set;
     SdmGpuImage image, image_half; /* of the right view */
-    SdmBuffer *node, *h_m, *prior, *spare, *flags, *spare_flags, *score, *left, *right;
-    SdmGpuCells cells;
+    SdmGpuImage image_turned;
+    SdmBuffer *node, *node_turned, *h_m, *prior, *spare, *flags, *spare_flags, *score, *left, *right;
+    SdmGpuCells cells, cells_turned;
     int64_t copy_bytes;
     SdmBuffer *copy[2];
 } StepData;
@@ -42,8 +43,8 @@ static SdmStatus do_copy(SdmContext *ctx, StepData *b, int which)
 
 static SdmStatus do_warp(SdmContext *ctx, StepData *b, int which)
 {
-    (void)which;
-    return sdm_gpu_warp(ctx, &b->gpu, &b->cells, b->prior, &b->image, b->right);
+    return sdm_gpu_warp(ctx, &b->gpu, which ? &b->cells_turned : &b->cells, b->prior,
+                        which ? &b->image_turned : &b->image, b->right);
 }
 
 static SdmStatus do_half(SdmContext *ctx, StepData *b, int which)
@@ -154,6 +155,7 @@ static const struct {
     double instructions, bytes;
 } steps[] = {
     {"device warp", do_warp, 0, 222.0, 10.0},
+    {"device warp along track", do_warp, 1, 222.0, 10.0},
     {"device half size, pixels of the result", do_half, 0, 328.0, 10.0},
     {"device match zncc 9x9 +-3", do_match, SDM_GPU_ZNCC * PASSES + FIRST, 1041.0, 20.0},
     {"device match zncc 13x13 +-5", do_match, SDM_GPU_ZNCC * PASSES + RETRY, 1365.0, 20.0},
@@ -196,8 +198,9 @@ static SdmStatus make_data(SdmContext *ctx, StepData *b)
     SdmSurface truth = {.h_m = NULL};
     SdmGpuCells left;
     SdmGpuImage left_image;
-    const SdmLattice *const lat = &b->scene->lattice;
+    const SdmLattice *const lat = &b->scene->lattice, *const lat_turned = &b->turned->lattice;
     const int64_t n = (int64_t)b->win.w * b->win.h;
+    const int64_t nodes = (int64_t)lat->nu * lat->nv * (int64_t)sizeof *lat->node;
     struct {
         SdmBuffer **buffer;
         int64_t bytes;
@@ -209,7 +212,7 @@ static SdmStatus make_data(SdmContext *ctx, StepData *b)
         TRY(send(ctx, b, NULL, n * list[i].bytes, list[i].buffer));
     for (int i = 0; i < 2; i++)
         TRY(send(ctx, b, NULL, b->copy_bytes, &b->copy[i]));
-    TRY(send(ctx, b, lat->node, (int64_t)lat->nu * lat->nv * (int64_t)sizeof *lat->node, &b->node));
+    TRY(send(ctx, b, lat->node, nodes, &b->node));
     TRY(send_image(ctx, b, &b->scene->left_pyramid.level[0], &left_image));
     TRY(send_image(ctx, b, &b->scene->right_pyramid.level[0], &b->image));
     TRY(send_image(ctx, b, &b->scene->right_pyramid.level[1], &b->image_half));
@@ -217,6 +220,10 @@ static SdmStatus make_data(SdmContext *ctx, StepData *b)
     TRY(sdm_gpu_cells_new(ctx, &b->gpu, lat, b->node, &b->win, SDM_LEFT, &left));
     TRY(sdm_gpu_warp(ctx, &b->gpu, &left, NULL, &left_image, b->left));
     TRY(sdm_gpu_cells_new(ctx, &b->gpu, lat, b->node, &b->win, SDM_RIGHT, &b->cells));
+    TRY(send(ctx, b, lat_turned->node, nodes, &b->node_turned));
+    TRY(send_image(ctx, b, &b->turned->right_pyramid.level[0], &b->image_turned));
+    TRY(sdm_gpu_cells_new(ctx, &b->gpu_turned, lat_turned, b->node_turned, &b->win, SDM_RIGHT,
+                          &b->cells_turned));
     TRY(do_warp(ctx, b, 0));
     TRY(do_match(ctx, b, 0));
     TRY(sdm_finish(ctx, b->gpu.device, 0));
@@ -278,13 +285,15 @@ SdmStatus sdm_bench_add_device_steps(SdmBench *b)
     const SdmDeviceInfo *const info = sdm_device_info(device);
     TRY(sdm_bench_alloc(b, &on_device, 1, sizeof *on_device));
     TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
-    on_device->scene = sdm_bench_scene(b);
+    on_device->scene = sdm_bench_scene(b, false);
+    on_device->turned = sdm_bench_scene(b, true);
     on_device->win = (SdmWindow){.w = on_device->scene->width, .h = on_device->scene->height};
     on_device->half = (SdmWindow){.level = 1, .w = on_device->win.w / 2, .h = on_device->win.h / 2};
     on_device->copy_bytes = b->opt->quick || info->is_cpu ? (int64_t)16 << 20 : (int64_t)1 << 30;
     TRY(sdm_match_settings(b->ctx, NULL, "zncc", "auto", 8.0f, &on_device->set));
     on_device->set.coarse_level = on_device->set.coarsest_level = COARSE;
     TRY(sdm_gpu_open(b->ctx, device, 0, &on_device->gpu)); /* its buffers go with the device */
+    TRY(sdm_gpu_open(b->ctx, device, 0, &on_device->gpu_turned));
     TRY(make_data(b->ctx, on_device));
     TRY(measure_copy(b, on_device));
     enum { LANES = 128 }; /* instructions that a multiprocessor starts in a cycle, of single items */

@@ -1,21 +1,38 @@
-/* The kernels of kernels.h -> cases, one for each instruction set. */
+/* The kernels of kernels.h -> cases, one for each instruction set.  Rows, labels, holes as in the chain. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 #include "kernels.h"
 
-enum { WIDTH = 1024, ROWS = 48, DEPTH = 64, WINDOW = 9, CELL = 16, AGREE_HALF = 3 };
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WIDTH = 3962,
+    ROWS = 16,          /* of the surface; a call takes one after the other */
+    STRIP = 64,         /* rows of scores */
+    SOURCE_ROWS = 304,  /* of the images */
+    PANEL = 256,        /* columns that are warped together along track: frame rows run down the image */
+    MOST_LABELS = 11,
+    CELL = 16,
+    AGREE_HALF = 3,
+    HOLE_PX = 8         /* across a hole */
+};
+static const double TWO_PI = 6.283185307179586, WAVE_PX = 300.0,
+                    HEIGHT_M = 358.0; /* of the terrain: with pixels of 15 m its steepest slope is 0.5 */
 
 /* Inputs that all cases share, and outputs. */
 typedef struct KernelData {
-    int16_t image[2][ROWS * WIDTH], tall[4 * (2 * WIDTH + 4)], change[7 * WIDTH];
-    float surface[WIDTH], fraction[WIDTH], disparity[7 * WIDTH], floats[7 * WIDTH];
-    uint16_t valid[3 * WIDTH], flags[WIDTH];
+    int16_t image[2][SOURCE_ROWS * WIDTH], tall[4 * (2 * WIDTH + 4)], change[ROWS * WIDTH];
+    float h_m[ROWS * WIDTH], prior_m[ROWS * WIDTH];
+    float fraction[WIDTH], residual[WIDTH], match_score[WIDTH], mismatch[WIDTH], du_dh[WIDTH], floats[WIDTH];
+    uint16_t valid[ROWS * WIDTH], flags[WIDTH];
     int32_t sum[WIDTH], count[WIDTH];
-    uint8_t bytes[WIDTH], quality[WIDTH];
-    float score[DEPTH * WIDTH], texture[2 * WIDTH], pick[5][WIDTH]; /* score, texture: one row of costs */
-    SdmWarpCell cells[WIDTH / CELL];
-    int32_t cell_begin[WIDTH / CELL + 1];
-    int width, rows, depth; /* that are used */
+    uint8_t bytes[WIDTH], edge[WIDTH], quality[WIDTH];
+    float score[MOST_LABELS * WIDTH], texture[2 * WIDTH]; /* one row of costs */
+    float pick[4][WIDTH];
+    SdmWarpCell cells[2][WIDTH / CELL + 1]; /* the second ones go down the image */
+    int32_t cell_begin[WIDTH / CELL + 2];
+    int width, panel; /* that are used */
 } KernelData;
 
 typedef struct KernelCall KernelCall;
@@ -25,10 +42,12 @@ struct KernelCall {
     run_fn *run;
     KernelData *in;
     sdm_cost_strip_fn *cost;
-    int rows;    /* of the strip: few by the definition, which is slow */
+    int labels, window; /* of costs and of the choice among them */
+    int rows;           /* of the strip: few by the definition, which is slow */
+    int turn;           /* calls so far: which row is next */
     int16_t *out;
     void *scratch;
-    double seen; /* sum of scores, so that the compiler keeps every row */
+    double seen;        /* sum of scores, so that the compiler keeps every row */
 };
 
 static uint32_t next_random(uint64_t *seed)
@@ -37,37 +56,93 @@ static uint32_t next_random(uint64_t *seed)
     return (uint32_t)(*seed >> 33);
 }
 
+/* A wave along the row; heights differ from the prior by a long wave and some noise.  change: neighbours may
+ * differ by 256 of its units. */
+static void fill_terrain(KernelData *in, uint64_t *seed)
+{
+    const int w = in->width;
+    for (int y = 0; y < ROWS; y++)
+        for (int x = 0; x < w; x++) {
+            const int i = y * w + x;
+            const double change_m = 5.0 * sin(TWO_PI * x / (4.0 * WAVE_PX)) +
+                                    0.25 * ((double)(next_random(seed) % 256) / 128.0 - 1.0);
+            in->prior_m[i] = (float)(500.0 + HEIGHT_M * sin(TWO_PI * x / WAVE_PX) + 0.5 * y);
+            in->h_m[i] = in->prior_m[i] + (float)change_m;
+            in->change[i] = (int16_t)lrint(10.24 * change_m); /* 25 m make 256 */
+            in->valid[i] = 1;
+        }
+}
+
+/* Half a percent of the surface: squares of HOLE_PX pixels, some of which the first or the last row cuts. */
+static void cut_holes(KernelData *in, uint64_t *seed)
+{
+    const int w = in->width, count = w * ROWS / 200 / (HOLE_PX * HOLE_PX) + 1;
+    for (int k = 0; k < count; k++) {
+        const int x0 = (int)(next_random(seed) % (uint32_t)(w - HOLE_PX));
+        const int y0 = (int)(next_random(seed) % ROWS);
+        for (int y = y0; y < y0 + HOLE_PX && y < ROWS; y++)
+            for (int x = x0; x < x0 + HOLE_PX; x++) {
+                in->valid[y * w + x] = 0;
+                in->change[y * w + x] = SDM_CHANGE_NONE;
+            }
+    }
+}
+
+static void fill_images(KernelData *in, uint64_t *seed)
+{
+    const int w = in->width;
+    for (int i = 0; i < w * SOURCE_ROWS; i++)
+        in->image[0][i] = (int16_t)(next_random(seed) % 4095 - 2047);
+    for (int i = 0; i < w * SOURCE_ROWS; i++) /* the same 1 px off, with noise */
+        in->image[1][i] = (int16_t)(in->image[0][i % w >= 1 ? i - 1 : i] * 7 / 8 +
+                                    (int)(next_random(seed) % 401) - 200);
+    for (int i = 0; i < 4 * (2 * w + 4); i++)
+        in->tall[i] = (int16_t)(next_random(seed) % 4095 - 2047);
+}
+
+/* A height moves a pixel by 0.04 px a metre, on the side that its frame row runs to. */
+static void fill_cells(KernelData *in)
+{
+    const int w = in->width, cells = (w + CELL - 1) / CELL;
+    for (int c = 0; c <= cells; c++)
+        in->cell_begin[c] = c * CELL < w ? c * CELL : w;
+    for (int c = 0; c < cells; c++) {
+        const SdmWarpCell along = {.origin_col = c * CELL, .origin_row = SOURCE_ROWS / 2,
+                                   .col = {0.3f, 15.99f, 0.04f}, .row = {0.2f, 0.01f}};
+        in->cells[0][c] = along;
+        in->cells[1][c] = (SdmWarpCell){.origin_col = w / 2, .origin_row = (c + 1) * CELL + CELL / 2};
+        memcpy(in->cells[1][c].col, along.row, sizeof along.row);
+        memcpy(in->cells[1][c].row, along.col, sizeof along.col);
+    }
+}
+
 static void fill_data(KernelData *in)
 {
     uint64_t seed = 1;
     const int w = in->width;
-    for (int i = 0; i < w * in->rows; i++)
-        in->image[0][i] = (int16_t)(next_random(&seed) % 4095 - 2047);
-    for (int i = 0; i < w * in->rows; i++) /* the same 20 px off, with noise */
-        in->image[1][i] = (int16_t)(in->image[0][i % w >= 20 ? i - 20 : i] * 7 / 8 +
-                                     (int)(next_random(&seed) % 401) - 200);
-    for (int i = 0; i < 4 * (2 * w + 4); i++)
-        in->tall[i] = (int16_t)(next_random(&seed) % 4095 - 2047);
-    for (int i = 0; i < 7 * w; i++) {
-        in->disparity[i] = (float)(next_random(&seed) % 64) / 16.0f;
-        in->change[i] = next_random(&seed) % 16 ? (int16_t)(next_random(&seed) % 1024) : SDM_CHANGE_NONE;
+    fill_terrain(in, &seed);
+    cut_holes(in, &seed);
+    fill_images(in, &seed);
+    fill_cells(in);
+    for (int x = 0; x < w; x++) {
+        const bool hole = !in->valid[x];
+        in->fraction[x] = (float)(x % CELL) / (float)CELL;
+        in->residual[x] = (float)(0.4 * sin(TWO_PI * x / WAVE_PX));
+        in->match_score[x] = hole ? 0.1f : 0.9f;
+        in->mismatch[x] = hole ? 3.0f : 0.1f;
+        in->du_dh[x] = 0.04f;
+        in->texture[x] = in->texture[w + x] = 1.0f;
     }
-    for (int i = 0; i < 3 * w; i++)
-        in->valid[i] = next_random(&seed) % 16 != 0;
-    for (int i = 0; i < w; i++) {
-        in->surface[i] = 500.0f + (float)(next_random(&seed) % 256) / 8.0f;
-        in->fraction[i] = (float)(i % CELL) / (float)CELL;
-        in->texture[i] = in->texture[w + i] = 1.0f;
-    }
-    for (int c = 0; c <= w / CELL; c++)
-        in->cell_begin[c] = c * CELL;
-    for (int c = 0; c < w / CELL; c++)
-        in->cells[c] = (SdmWarpCell){.origin_col = c * CELL,
-                                      .origin_row = in->rows / 2,
-                                      .col = {0.3f, 15.9f, 0.01f},
-                                      .row = {0.2f, 0.1f}};
-    for (int i = 0; i < w * in->depth; i++)
-        in->score[i] = (float)(next_random(&seed) % 65536) / 65536.0f;
+    for (int d = 0; d < MOST_LABELS; d++) /* highest in the middle, but for noise */
+        for (int x = 0; x < w; x++)
+            in->score[d * w + x] = 0.9f - 0.1f * (float)abs(d - MOST_LABELS / 2) +
+                                   (float)(next_random(&seed) % 65536) / (8.0f * 65536.0f);
+}
+
+/* The row whose turn it is, of those with `beside` rows on both sides. */
+static int next_row(KernelCall *c, int beside)
+{
+    return beside + c->turn++ % (ROWS - 2 * beside);
 }
 
 /* ---- calls ---- */
@@ -80,44 +155,65 @@ static void sum_row(void *user, const SdmCostRow *row)
 
 static void run_cost(KernelCall *c, KernelData *in)
 {
+    const int beside = c->window / 2;
     const SdmCostJob job = {.left = in->image[0],
                             .right = in->image[1],
                             .stride = in->width,
                             .width = in->width,
-                            .height = in->rows,
-                            .row_end = c->rows,
-                            .window = WINDOW,
-                            .dmax = in->depth - 1,
+                            .height = c->rows + 2 * beside,
+                            .row_begin = beside,
+                            .row_end = beside + c->rows,
+                            .window = c->window,
+                            .dmin = -(c->labels / 2),
+                            .dmax = c->labels / 2,
                             .scratch = c->scratch};
     c->cost(&job, sum_row, c);
 }
 
+/* As in the chain: the pass of three labels looks at the left view alone. */
 static void run_pick(KernelCall *c, KernelData *in)
 {
-    const SdmCostRow row = {.width = in->width,
-                            .dmax = in->depth - 1,
-                            .score = in->score,
-                            .pitch = in->width,
+    const int half = c->labels / 2, w = in->width;
+    const SdmCostRow row = {.width = w,
+                            .dmin = -half,
+                            .dmax = half,
+                            .score = in->score + (ptrdiff_t)(MOST_LABELS / 2 - half) * w,
+                            .pitch = w,
                             .left_texture = in->texture,
-                            .right_texture = in->texture + in->width};
-    const SdmPickRow out = {in->pick[0], in->pick[1], in->pick[2], in->pick[3], in->pick[4], in->bytes};
+                            .right_texture = in->texture + w};
+    SdmPickRow out = {.residual = in->pick[0], .score = in->pick[1], .edge = in->bytes};
+    if (half > 1) {
+        out.right_best = in->pick[2];
+        out.mismatch = in->pick[3];
+    }
     c->k->pick_row(&row, &out);
+}
+
+static void warp(KernelCall *c, KernelData *in, bool down, int width)
+{
+    const int y = next_row(c, 0), w = in->width;
+    const SdmWarpRow row = {.cells = in->cells[down],
+                            .cell_begin = in->cell_begin,
+                            .cell_count = (width + CELL - 1) / CELL,
+                            .fraction = in->fraction,
+                            .surface_m = in->prior_m + (ptrdiff_t)y * w,
+                            .height0_m = 500.0f,
+                            .source = in->image[0] + (down ? y : y * w), /* its next row */
+                            .source_stride = w,
+                            .source_width = down ? w - ROWS : w,
+                            .source_height = down ? SOURCE_ROWS : SOURCE_ROWS - ROWS,
+                            .width = width};
+    c->k->warp_row(&row, c->out);
 }
 
 static void run_warp(KernelCall *c, KernelData *in)
 {
-    const SdmWarpRow row = {.cells = in->cells,
-                            .cell_begin = in->cell_begin,
-                            .cell_count = in->width / CELL,
-                            .fraction = in->fraction,
-                            .surface_m = in->surface,
-                            .height0_m = 510.0f,
-                            .source = in->image[0],
-                            .source_stride = in->width,
-                            .source_width = in->width,
-                            .source_height = in->rows,
-                            .width = in->width};
-    c->k->warp_row(&row, c->out);
+    warp(c, in, false, in->width);
+}
+
+static void run_warp_down(KernelCall *c, KernelData *in)
+{
+    warp(c, in, true, in->panel);
 }
 
 static void run_half(KernelCall *c, KernelData *in)
@@ -130,55 +226,56 @@ static void run_half(KernelCall *c, KernelData *in)
 
 static void run_median(KernelCall *c, KernelData *in)
 {
-    const float *const row[3] = {in->disparity, in->disparity + in->width,
-                                 in->disparity + 2 * in->width};
-    const uint16_t *const valid[3] = {in->valid, in->valid + in->width, in->valid + 2 * in->width};
-    c->k->median_row(row, valid, in->width, in->floats);
+    const ptrdiff_t w = in->width, y = next_row(c, 1);
+    const float *const h = in->h_m + y * w;
+    const uint16_t *const v = in->valid + y * w;
+    c->k->median_row((const float *const[3]){h - w, h, h + w}, (const uint16_t *const[3]){v - w, v, v + w},
+                     in->width, in->floats);
 }
 
 static void run_agree(KernelCall *c, KernelData *in)
 {
+    const int y = next_row(c, AGREE_HALF);
     const int16_t *row[2 * AGREE_HALF + 1];
     for (int j = 0; j <= 2 * AGREE_HALF; j++)
-        row[j] = in->change + (ptrdiff_t)j * in->width;
+        row[j] = in->change + (ptrdiff_t)(y + j - AGREE_HALF) * in->width;
     c->k->agree_row(row, AGREE_HALF, in->width, in->bytes);
 }
 
 static void run_change(KernelCall *c, KernelData *in)
 {
-    c->k->change_row(in->disparity, in->disparity + in->width, in->valid, in->width, 0.5f, c->out);
+    const ptrdiff_t at = (ptrdiff_t)next_row(c, 0) * in->width;
+    c->k->change_row(in->h_m + at, in->prior_m + at, in->valid + at, in->width, 25.0f, c->out);
 }
 
 /* In and out again, so that the sums stay as they are. */
 static void run_add(KernelCall *c, KernelData *in)
 {
+    const ptrdiff_t at = (ptrdiff_t)next_row(c, 0) * in->width;
     for (int sign = 1; sign >= -1; sign -= 2)
-        c->k->add_changes(in->disparity, in->disparity + in->width, in->valid, in->width, sign, in->sum,
+        c->k->add_changes(in->h_m + at, in->prior_m + at, in->valid + at, in->width, sign, in->sum,
                           in->count);
 }
 
 static void run_smooth(KernelCall *c, KernelData *in)
 {
-    const float *const row[3] = {in->disparity, in->disparity + in->width,
-                                 in->disparity + 2 * in->width};
-    c->k->smooth_row(row, in->width, in->floats);
+    const ptrdiff_t w = in->width;
+    const float *const h = in->h_m + next_row(c, 1) * w;
+    c->k->smooth_row((const float *const[3]){h - w, h, h + w}, in->width, in->floats);
 }
 
 static void run_update(KernelCall *c, KernelData *in)
 {
-    const int w = in->width;
-    const SdmUpdateRow u = {.width = w,
-                            .residual = in->disparity,
-                            .score = in->score,
-                            .runner_up = in->score + w,
-                            .mismatch = in->disparity + w,
-                            .edge = in->bytes,
+    const SdmUpdateRow u = {.width = in->width,
+                            .residual = in->residual,
+                            .score = in->match_score,
+                            .mismatch = in->mismatch,
+                            .edge = in->edge,
                             .texture = in->texture,
-                            .prior = in->surface,
-                            .du_dh = in->fraction,
+                            .prior = in->prior_m,
+                            .du_dh = in->du_dh,
                             .min_score = 0.25f,
-                            .min_margin = 0.05f,
-                            .max_mismatch = 3.0f,
+                            .max_mismatch = 0.7f,
                             .not_at_edge = true,
                             .h_m = in->floats,
                             .flags = in->flags,
@@ -196,29 +293,42 @@ static SdmStatus call_kernel(SdmContext *ctx, void *data)
 
 /* ---- cases ---- */
 
+enum Cost { NO_COST, SAD, CENSUS, ZNCC };
+
 /* Fewest vector operations an output.  sad, census, zncc: as for the matching of pairs, with the conversion
  * to float (sad, census) but without the comparison.  warp: 16 products summed in pairs, 4 of them packed, 10
- * of the position. half: 4 x 4 weights as sums and shifts.  pick, a pixel: 3 for each score of either view.
- * median: 19 exchanges of two operations.  agree: 3 for each neighbour; change, add: difference, scale, two
- * limits, conversion, blend; smooth: 6 for the two sums; update: about 30 for the heights and the reasons.
+ * of the position. half: 4 x 4 weights as sums and shifts.  pick, a pixel: 3 for each score of a view that is
+ * looked at.  median: 19 exchanges of two operations.  agree: 3 for each neighbour; change, add: difference,
+ * scale, two limits, conversion, blend; smooth: 6 for the two sums; update: about 30 for heights and reasons.
  * Their rows lie in the cache: memory does not bound them here. */
 static const struct {
     const char *name, *output;
     run_fn *run;
+    enum Cost cost;
+    int window, labels;
     SdmBenchNeed need;
 } kernels[] = {
-    {"sad 9x9", "score", run_cost, {8.0, 32.0, 0.0}},
-    {"census 9x7 in 9x9", "score", run_cost, {10.0, 32.0, 0.0}},
-    {"zncc 9x9", "score", run_cost, {8.0, 32.0, 0.0}},
-    {"pick row of 64 scores", "pixel", run_pick, {6.0 * DEPTH, 32.0, 0.0}},
-    {"warp row", "pixel", run_warp, {22.0, 32.0, 0.0}},
-    {"half row", "pixel", run_half, {24.0, 16.0, 0.0}},
-    {"median row 3x3", "pixel", run_median, {38.0, 32.0, 0.0}},
-    {"change row", "pixel", run_change, {7.0, 32.0, 0.0}},
-    {"agree row 7x7", "pixel", run_agree, {3.0 * 49.0, 16.0, 0.0}},
-    {"add changes", "pixel", run_add, {10.0, 32.0, 0.0}},
-    {"smooth row", "pixel", run_smooth, {6.0, 32.0, 0.0}},
-    {"update row", "pixel", run_update, {30.0, 32.0, 0.0}},
+    {"sad 9x9 +-3", "score", run_cost, SAD, 9, 7, {8.0, 32.0, 0.0}},
+    {"sad 13x13 +-5", "score", run_cost, SAD, 13, 11, {8.0, 32.0, 0.0}},
+    {"sad 5x5 +-1", "score", run_cost, SAD, 5, 3, {8.0, 32.0, 0.0}},
+    {"census 9x7 in 9x9 +-3", "score", run_cost, CENSUS, 9, 7, {10.0, 32.0, 0.0}},
+    {"census 9x7 in 13x13 +-5", "score", run_cost, CENSUS, 13, 11, {10.0, 32.0, 0.0}},
+    {"census 9x7 in 5x5 +-1", "score", run_cost, CENSUS, 5, 3, {10.0, 32.0, 0.0}},
+    {"zncc 9x9 +-3", "score", run_cost, ZNCC, 9, 7, {8.0, 32.0, 0.0}},
+    {"zncc 13x13 +-5", "score", run_cost, ZNCC, 13, 11, {8.0, 32.0, 0.0}},
+    {"zncc 5x5 +-1", "score", run_cost, ZNCC, 5, 3, {8.0, 32.0, 0.0}},
+    {"pick row of 3 scores", "pixel", run_pick, NO_COST, 0, 3, {3.0 * 3, 32.0, 0.0}},
+    {"pick row of 7 scores", "pixel", run_pick, NO_COST, 0, 7, {6.0 * 7, 32.0, 0.0}},
+    {"pick row of 11 scores", "pixel", run_pick, NO_COST, 0, 11, {6.0 * 11, 32.0, 0.0}},
+    {"warp row", "pixel", run_warp, NO_COST, 0, 0, {22.0, 32.0, 0.0}},
+    {"warp row along track", "pixel", run_warp_down, NO_COST, 0, 0, {22.0, 32.0, 0.0}},
+    {"half row", "pixel", run_half, NO_COST, 0, 0, {24.0, 16.0, 0.0}},
+    {"median row 3x3", "pixel", run_median, NO_COST, 0, 0, {38.0, 32.0, 0.0}},
+    {"change row", "pixel", run_change, NO_COST, 0, 0, {7.0, 32.0, 0.0}},
+    {"agree row 7x7", "pixel", run_agree, NO_COST, 0, 0, {3.0 * 49.0, 16.0, 0.0}},
+    {"add changes", "pixel", run_add, NO_COST, 0, 0, {10.0, 32.0, 0.0}},
+    {"smooth row", "pixel", run_smooth, NO_COST, 0, 0, {6.0, 32.0, 0.0}},
+    {"update row", "pixel", run_update, NO_COST, 0, 0, {30.0, 32.0, 0.0}},
 };
 
 static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *in)
@@ -226,19 +336,23 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *i
     SdmStatus st = SDM_OK;
     KernelCall *c = NULL;
     const SdmKernels *const k = sdm_kernels_at(level);
-    sdm_cost_strip_fn *const costs[3] = {k->sad, k->census, k->zncc};
-    const bool strip = kernels[i].run == run_cost;
-    const int rows = k == &sdm_kernels_reference ? 2 : in->rows;
-    const int each = strip ? rows * in->depth : kernels[i].run == run_add ? 2 : 1; /* outputs a column */
+    sdm_cost_strip_fn *const costs[] = {
+        [NO_COST] = NULL, [SAD] = k->sad, [CENSUS] = k->census, [ZNCC] = k->zncc};
+    const int labels = kernels[i].labels, window = kernels[i].window,
+              rows = k == &sdm_kernels_reference ? 2 : b->opt->quick ? 4 : STRIP;
+    const int columns = kernels[i].run == run_warp_down ? in->panel : in->width;
+    const int each = kernels[i].cost ? rows * labels : kernels[i].run == run_add ? 2 : 1; /* of a column */
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (KernelCall){.k = k, .run = kernels[i].run, .in = in, .cost = strip ? costs[i] : NULL, .rows = rows};
-    if (strip)
-        TRY(sdm_bench_alloc(b, &c->scratch, k->cost_scratch(in->width, WINDOW, 0, in->depth - 1), 1));
+    *c = (KernelCall){.k = k, .run = kernels[i].run, .in = in, .cost = costs[kernels[i].cost],
+                      .labels = labels, .window = window, .rows = rows};
+    if (c->cost)
+        TRY(sdm_bench_alloc(b, &c->scratch, k->cost_scratch(in->width, window, -(labels / 2), labels / 2),
+                            1));
     TRY(sdm_bench_alloc(b, &c->out, (size_t)in->width, sizeof *c->out));
     TRY(sdm_bench_add(b, &(SdmBenchCase){.name = kernels[i].name,
                                          .level = level,
                                          .output = kernels[i].output,
-                                         .outputs = (double)in->width * each,
+                                         .outputs = (double)columns * each,
                                          .threads = 1,
                                          .need = kernels[i].need,
                                          .call = call_kernel,
@@ -260,9 +374,8 @@ SdmStatus sdm_bench_add_kernels(SdmBench *b)
     SdmStatus st = SDM_OK;
     KernelData *in = NULL;
     TRY(sdm_bench_alloc(b, &in, 1, sizeof *in));
-    in->width = b->opt->quick ? WIDTH / 8 : WIDTH;
-    in->rows = b->opt->quick ? 12 : ROWS;
-    in->depth = b->opt->quick ? 8 : DEPTH;
+    in->width = b->opt->quick ? WIDTH / 16 : WIDTH;
+    in->panel = b->opt->quick ? PANEL / 4 : PANEL;
     fill_data(in);
     for (int i = 0; i < (int)(sizeof kernels / sizeof *kernels); i++)
         for (int l = 0; l < b->level_count; l++)

@@ -171,14 +171,20 @@ done:
 /* dem-stereo-many-core-2011: coarse to fine with substages; their 8 cores and their GPU, best of each. */
 static SdmStatus add_dem_stereo(SdmBench *b)
 {
+    static const char zncc[] = "4.79 s Xeon (Z800), 8 threads; 0.97 s Tesla C2050",
+                      census[] = "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050",
+                      none[] = "none: the paper stops at the heights";
+    static const SdmBenchSceneCase list[] = {
+        {"DEM main processing zncc 3962 x 4200", zncc, "zncc", false, false},
+        {"DEM main processing census 3962 x 4200", census, "census", false, false},
+        {"DEM main processing zncc along track 3962 x 4200", zncc, "zncc", true, false},
+        {"DEM main processing census along track 3962 x 4200", census, "census", true, false},
+        {"DEM main processing zncc, its levels and cells", none, "zncc", true, true},
+    };
     SdmStatus st = SDM_OK;
     TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
-    TRY(sdm_bench_scene_add(b, "DEM main processing zncc 3962 x 4200", "zncc",
-                            "4.79 s Xeon (Z800), 8 threads; 0.97 s Tesla C2050", false));
-    TRY(sdm_bench_scene_add(b, "DEM main processing census 3962 x 4200", "census",
-                            "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050", false));
-    TRY(sdm_bench_scene_add(b, "DEM main processing zncc, its levels and cells", "zncc",
-                            "none: the paper stops at the heights", true));
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        TRY(sdm_bench_scene_add(b, &list[i]));
 done:
     return st;
 }

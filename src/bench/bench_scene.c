@@ -11,7 +11,7 @@ enum { COARSE = 3 };
 static const float NOISE_Q = 8.0f;
 
 typedef struct SdmBenchScene {
-    SynScene scene;
+    SynScene scene[2]; /* the second one is turned */
     SdmWindow win;
     SdmSurface coarse; /* truth with a wave of 0.4 px on it */
 } SdmBenchScene;
@@ -19,7 +19,8 @@ typedef struct SdmBenchScene {
 static void close_scene(void *data)
 {
     SdmBenchScene *const s = data;
-    syn_close(&s->scene);
+    for (int i = 0; i < 2; i++)
+        syn_close(&s->scene[i]);
     sdm_surface_free(&s->coarse);
 }
 
@@ -35,20 +36,22 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height)
     b->scene = s;
     b->close_scene = close_scene;
     s->win = (SdmWindow){.w = w, .h = h};
-    TRY(syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene));
-    TRY(syn_surface(b->ctx, &s->scene, &coarse, 0.4, &s->coarse));
+    TRY(syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene[0]));
+    TRY(syn_turn(b->ctx, &s->scene[0], &s->scene[1]));
+    TRY(syn_surface(b->ctx, &s->scene[0], &coarse, 0.4, &s->coarse));
 done:
     return st;
 }
 
-const SynScene *sdm_bench_scene(const SdmBench *b)
+const SynScene *sdm_bench_scene(const SdmBench *b, bool turned)
 {
-    return &((const SdmBenchScene *)b->scene)->scene;
+    return &((const SdmBenchScene *)b->scene)->scene[turned];
 }
 
 typedef struct SceneCall {
     const SdmBenchScene *scene;
     SdmDevice *device; /* NULL: the processor */
+    bool turned;
     bool cells;        /* stages 4 to 8: images of full resolution up, cells down; else the levels alone */
     SdmMatchSettings settings;
     double device_s;
@@ -57,7 +60,7 @@ typedef struct SceneCall {
 static SdmStatus call_scene(SdmContext *ctx, void *data)
 {
     SceneCall *const c = data;
-    const SynScene *const s = &c->scene->scene;
+    const SynScene *const s = &c->scene->scene[c->turned];
     const SdmWindow *const win = &c->scene->win;
     SdmPyramid left = s->left_pyramid, right = s->right_pyramid;
     const SdmMatchInput in = {
@@ -94,42 +97,38 @@ static SdmStatus make_call(SdmBench *b, const SdmBenchScene *scene, SdmDevice *d
     return st;
 }
 
-/* base: name, published; level. */
-static SdmStatus add_scene(SdmBench *b, const SdmBenchCase *base, const char *cost, SdmDevice *device, bool cells,
+static SdmStatus add_scene(SdmBench *b, const SdmBenchSceneCase *what, const char *level, SdmDevice *device,
                            bool own_clock)
 {
     SdmStatus st = SDM_OK;
     SceneCall *c;
     SdmBenchScene *const scene = b->scene;
-    SdmBenchCase made = *base;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    TRY(make_call(b, scene, device, base->level, cost, c));
-    c->cells = cells;
-    made.output = "pixel";
-    made.outputs = (double)scene->win.w * (double)scene->win.h;
-    made.threads = device ? 0 : sdm_threads(b->ctx);
-    made.call = call_scene;
-    made.data = c;
-    made.clock_s = own_clock ? &c->device_s : NULL;
-    TRY(sdm_bench_add(b, &made));
+    TRY(make_call(b, scene, device, level, what->cost, c));
+    c->turned = what->turned;
+    c->cells = what->cells;
+    TRY(sdm_bench_add(b, &(SdmBenchCase){.name = what->name,
+                                         .level = level,
+                                         .published = what->published,
+                                         .output = "pixel",
+                                         .outputs = (double)scene->win.w * (double)scene->win.h,
+                                         .threads = device ? 0 : sdm_threads(b->ctx),
+                                         .call = call_scene,
+                                         .data = c,
+                                         .clock_s = own_clock ? &c->device_s : NULL}));
 done:
     return st;
 }
 
-SdmStatus sdm_bench_scene_add(SdmBench *b, const char *name, const char *cost, const char *published, bool cells)
+SdmStatus sdm_bench_scene_add(SdmBench *b, const SdmBenchSceneCase *what)
 {
     SdmStatus st = SDM_OK;
     const SdmGpu *const gpu = sdm_bench_gpu(b);
-    SdmBenchCase base = {.name = name, .published = published};
-    for (int l = 0; l < b->level_count && !cells; l++) {
-        base.level = b->levels[l];
-        if (strcmp(base.level, "reference") != 0 || b->level_count == 1) /* it takes hours */
-            TRY(add_scene(b, &base, cost, NULL, false, false));
-    }
-    for (int own_clock = 0; own_clock < 2 && gpu; own_clock++) {
-        base.level = sdm_bench_device_name(b, own_clock);
-        TRY(add_scene(b, &base, cost, gpu->device, cells, own_clock));
-    }
+    for (int l = 0; l < b->level_count && !what->cells; l++)
+        if (strcmp(b->levels[l], "reference") != 0 || b->level_count == 1) /* it takes hours */
+            TRY(add_scene(b, what, b->levels[l], NULL, false));
+    for (int own_clock = 0; own_clock < 2 && gpu; own_clock++)
+        TRY(add_scene(b, what, sdm_bench_device_name(b, own_clock), gpu->device, own_clock));
 done:
     return st;
 }

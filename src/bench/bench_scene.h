@@ -6,14 +6,20 @@
 #include "bench/bench.h"
 #include "bench/synthetic.h"
 
-/* Make the scene of width x height frame pixels, rounded down to multiples of 16.  It lives as long as *b, which has
- * one: asked for again, it stays. */
+/* Make the scene of width x height frame pixels, rounded down to multiples of 16, and the same one turned by
+ * syn_turn().  Both live as long as *b, which has one of each: asked for again, they stay. */
 SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height);
-const SynScene *sdm_bench_scene(const SdmBench *b);
-/* Add the case for every instruction set and, where the bench has a device, for it; cost "zncc" or "census".  cells: on
- * the device alone, and all that a run does there: images of full resolution are uploaded, their levels made there,
- * cells of two pixels a side downloaded.  name, published: borrowed. */
-SdmStatus sdm_bench_scene_add(SdmBench *b, const char *name, const char *cost, const char *published, bool cells);
+const SynScene *sdm_bench_scene(const SdmBench *b, bool turned);
+/* Main processing as a case. */
+typedef struct SdmBenchSceneCase {
+    const char *name, *published; /* of SdmBenchCase; borrowed */
+    const char *cost;             /* "zncc" or "census" */
+    bool turned;                  /* the scene whose frame rows run down the images */
+    bool cells; /* on the device alone, and all that a run does there: images of full resolution are uploaded,
+                   their levels made there, cells of two pixels a side downloaded */
+} SdmBenchSceneCase;
+/* Add the case for every instruction set and, where the bench has a device, for it. */
+SdmStatus sdm_bench_scene_add(SdmBench *b, const SdmBenchSceneCase *what);
 /* Seconds by the device's clock of one run with that cost. */
 SdmStatus sdm_bench_scene_device_s(SdmBench *b, const char *cost, double *seconds);
 

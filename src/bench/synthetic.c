@@ -174,22 +174,81 @@ SdmStatus syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t 
     return SDM_OK;
 }
 
+static SdmStatus make_pyramids(SdmContext *ctx, SynScene *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmPyramidSource source = {.kernels = sdm_kernels_at("auto"), .read = syn_read, .user = &s->left};
+    const int64_t bounds[4] = {0, 0, s->left.w, s->left.h};
+    TRY(sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->left_pyramid));
+    source.user = &s->right;
+    TRY(sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->right_pyramid));
+done:
+    return st;
+}
+
 SdmStatus syn_open(SdmContext *ctx, int width, int height, double slope, double wave_px, uint64_t seed,
                    SynScene *s)
 {
     SdmStatus st = SDM_OK;
     *s = (SynScene){.width = width, .height = height, .slope = slope, .wave_px = wave_px};
-    SdmPyramidSource source = {.kernels = sdm_kernels_at("auto"), .read = syn_read, .user = &s->left};
-    const int64_t bounds[4] = {0, 0, width + 2 * SYN_MARGIN, height + 2 * SYN_MARGIN};
     TRY(make_lattice(ctx, s, &s->lattice));
     TRY(draw(ctx, s, seed, false, &s->left));
     TRY(draw(ctx, s, seed, true, &s->right));
-    TRY(sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->left_pyramid));
-    source.user = &s->right;
-    TRY(sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->right_pyramid));
+    TRY(make_pyramids(ctx, s));
 done:
     if (st != SDM_OK)
         syn_close(s);
+    return st;
+}
+
+/* ---- frame rows that run down the images ---- */
+
+static SdmStatus turn_image(SdmContext *ctx, const SdmLevelImage *from, SdmLevelImage *to)
+{
+    SdmStatus st = SDM_OK;
+    *to = (SdmLevelImage){.w = from->h, .h = from->w};
+    TRY(sdm_alloc(ctx, &to->data, (size_t)(to->w * to->h), sizeof *to->data, "a synthetic image"));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int64_t y = 0; y < to->h; y++)
+        for (int64_t x = 0; x < to->w; x++)
+            to->data[y * to->w + x] = from->data[x * from->w + y];
+done:
+    return st;
+}
+
+static SdmStatus turn_lattice(SdmContext *ctx, const SdmLattice *from, SdmLattice *to)
+{
+    SdmStatus st = SDM_OK;
+    const size_t count = (size_t)from->nu * (size_t)from->nv;
+    *to = *from;
+    to->node = NULL;
+    TRY(sdm_alloc(ctx, &to->node, count, sizeof *to->node, "a lattice"));
+    for (size_t i = 0; i < count; i++) {
+        SdmNode n = from->node[i];
+        n.left[0] = from->node[i].left[1];
+        n.left[1] = from->node[i].left[0];
+        n.right[0] = from->node[i].right[1];
+        n.right[1] = from->node[i].right[0];
+        n.right_b[0] = from->node[i].right_b[1];
+        n.right_b[1] = from->node[i].right_b[0];
+        to->node[i] = n;
+    }
+done:
+    return st;
+}
+
+SdmStatus syn_turn(SdmContext *ctx, const SynScene *from, SynScene *to)
+{
+    SdmStatus st = SDM_OK;
+    *to = (SynScene){
+        .width = from->width, .height = from->height, .slope = from->slope, .wave_px = from->wave_px};
+    TRY(turn_lattice(ctx, &from->lattice, &to->lattice));
+    TRY(turn_image(ctx, &from->left, &to->left));
+    TRY(turn_image(ctx, &from->right, &to->right));
+    TRY(make_pyramids(ctx, to));
+done:
+    if (st != SDM_OK)
+        syn_close(to);
     return st;
 }
 

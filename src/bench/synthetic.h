@@ -24,6 +24,9 @@ typedef struct SynScene {
 SdmStatus syn_open(SdmContext *ctx, int width, int height, double slope, double wave_px, uint64_t seed,
                    SynScene *s);
 void syn_close(SynScene *s);
+/* The same frame and ground in images whose rows and columns change places, so that the frame's rows run down
+ * the images: along-track stereo, as of ASTER.  On failure *to is empty. */
+SdmStatus syn_turn(SdmContext *ctx, const SynScene *from, SynScene *to);
 
 /* Truth: metres at frame position (u, v). */
 double syn_height(const SynScene *s, double u, double v);

@@ -13,9 +13,9 @@ expect 1 "--tsukuba $work: im_left.png: No such file or directory" bench all --t
 try bench --quick --repeats 1 --quiet --csv "$work/a.csv" --markdown "$work/a.md"
 [ "$code" -eq 0 ] || complain "bench --quick: exit code $code: $(cat "$work/err")"
 head -1 "$work/a.csv" | grep -q '^what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output' || complain "CSV: header"
-for what in "sad 9x9" "census 9x7 in 9x9" "zncc 9x9" "pick row" "warp row" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "match sad" "match sad 9x9 d -64..-1" "match zncc 9x9 d 0..511" \
+for what in "sad 9x9 +-3" "census 9x7 in 13x13 +-5" "zncc 5x5 +-1" "pick row of 11" "warp row" "warp row along track" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "match sad" "match sad 9x9 d -64..-1" "match zncc 9x9 d 0..511" \
     "match zncc" "match census" "SAD 5x5" "ZNCC 9x9 64" "SAD 4x4" "SAD 8x8" "SAD 16x16" "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 32 px" "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 13 px" "DEM main processing zncc" \
-    "DEM main processing census"; do
+    "DEM main processing census" "DEM main processing zncc along track" "DEM main processing census along track"; do
     grep -q "^$what.*,c," "$work/a.csv" || complain "CSV: no line of $what at level c"
     grep -q "^| $what" "$work/a.md" || complain "Markdown: no line of $what"
 done
@@ -27,7 +27,7 @@ awk -F, 'NR > 1 && !($6 > 0 && $7 > 0 && $9 > 0) { bad = 1; print } END { exit b
 try bench kernels --quick --repeats 1 --cpu-level c --log json
 [ "$code" -eq 0 ] || complain "bench --log json: exit code $code"
 tail -1 "$work/out" | grep -q '"quick":true' || complain "JSON: does not say that it is quick"
-tail -1 "$work/out" | grep -q '"what":"sad 9x9","level":"c"' || complain "JSON: $(tail -1 "$work/out" | head -c 300)"
+tail -1 "$work/out" | grep -q '"what":"sad 9x9 +-3","level":"c"' || complain "JSON: $(tail -1 "$work/out" | head -c 300)"
 try bench kernels --quick --repeats 1 --cpu-level c
 grep -q '^warp row .* c ' "$work/out" || complain "text: $(head -5 "$work/out")"
 grep -q '^--quick: small images' "$work/out" || complain "text: does not say that it is quick"
@@ -36,7 +36,7 @@ if "$program" devices --log json | tail -1 | grep -q '"device":"opencl:0".*"can_
     try bench all --quick --repeats 1 --cpu-level c --device opencl:0 --csv "$work/d.csv"
     [ "$(sed 's/"[^"]*"//g' "$work/d.csv" | tr -cd ',\n' | sort -u | wc -l)" -eq 1 ] || complain "CSV: lines of several lengths"
     [ "$code" -eq 0 ] || complain "bench all --device opencl:0: $(cat "$work/err")"
-    for what in "device warp" "device match zncc 9x9" "device validation" "device gridding" "DEM main processing census" "DEM main processing zncc, its levels"; do
+    for what in "device warp" "device warp along track" "device match zncc 9x9" "device validation" "device gridding" "DEM main processing census" "DEM main processing zncc, its levels"; do
         grep -q "^$what.* opencl:0 kernels" "$work/out" || complain "bench --device: no line of $what"
     done
 fi

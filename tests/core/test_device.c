@@ -168,6 +168,43 @@ static void hold_budget(SdmDevice *device)
     sdm_buffer_free(&b);
 }
 
+static void keep_memory(SdmDevice *device)
+{
+    SdmBuffer *a = NULL, *b = NULL;
+    sdm_device_set_budget(device, 10000);
+    assert_int_equal(device->kept_bytes, 0); /* the test of its arithmetic leaves nothing */
+    assert_int_equal(sdm_buffer_new(ctx, device, 8000, "a", &a), SDM_OK);
+    sdm_buffer_free(&a);
+    assert_int_equal(sdm_device_used(device), 0);
+    assert_int_equal(device->kept_bytes, 8000);
+    assert_int_equal(sdm_buffer_new(ctx, device, 7000, "a", &a), SDM_OK); /* in the memory that was kept */
+    assert_int_equal(sdm_buffer_bytes(a), 7000);
+    assert_int_equal(sdm_device_used(device), 8000);
+    assert_int_equal(device->kept_bytes, 0);
+    assert_int_equal(sdm_buffer_new(ctx, device, 2500, "b", &b), SDM_ERR_MEMORY);
+    sdm_buffer_free(&a);
+    assert_true(sdm_device_trim(device)); /* 7000 and 2500 have room now */
+    assert_false(sdm_device_trim(device));
+    assert_int_equal(sdm_buffer_new(ctx, device, 7000, "a", &a), SDM_OK);
+    assert_int_equal(sdm_buffer_new(ctx, device, 2500, "b", &b), SDM_OK);
+    assert_int_equal(sdm_device_peak(device), 9500);
+    sdm_buffer_free(&a);
+    sdm_buffer_free(&b);
+    assert_int_equal(device->kept_bytes, 9500);
+    assert_int_equal(sdm_buffer_new(ctx, device, 4000, "a", &a), SDM_OK); /* in its place: no more than ever */
+    assert_true(sdm_device_used(device) + device->kept_bytes <= 9500);
+    assert_int_equal(sdm_device_peak(device), 9500);
+    sdm_device_set_budget(device, 5000);
+    assert_true(sdm_device_used(device) + device->kept_bytes <= 5000);
+    sdm_buffer_free(&a);
+}
+
+static void memory_is_kept(void **state)
+{
+    (void)state;
+    on_every_device(keep_memory);
+}
+
 static void budgets(void **state)
 {
     (void)state;
@@ -384,7 +421,7 @@ int main(void)
         cmocka_unit_test(large_copies),
         cmocka_unit_test(pauses),
         cmocka_unit_test(launches),
-        cmocka_unit_test(budgets),
+        cmocka_unit_test(budgets), cmocka_unit_test(memory_is_kept),
         cmocka_unit_test(faults),
         cmocka_unit_test(buffers_go_with_the_device),
     };

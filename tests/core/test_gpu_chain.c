@@ -206,7 +206,7 @@ static void compare_chain(const char *cost, double slope, float discontinuity_px
         compare(want.ray_error_px, have.ray_error_px, 4, "ray gaps", cost);
         compare(want.left, have.left, 2, "left views", cost);
         assert_int_equal(sdm_device_used(device), 0);
-        compare_cells(&b, device, &want, need);
+        compare_cells(&b, device, &want, need); /* in the memory of the window before */
         assert_true(sdm_device_peak(device) <=
                     sdm_device_match_bytes(device, &b.settings, W, H, (int64_t)(W + 64) * (H + 64) * 2));
         sdm_device_close(&device);

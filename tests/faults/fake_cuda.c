@@ -300,6 +300,14 @@ CALL(cuMemsetD8Async, uint64_t to, unsigned char value, size_t bytes, Stream *s)
     END
 }
 
+/* Kernels do nothing: what images and surfaces of before have left in memory shall not look like their results. */
+static void clear_memory(void)
+{
+    for (int i = 0; i < MOST_BLOCKS; i++)
+        if (fake.block[i].begin && !fake.block[i].locked)
+            memset(fake.block[i].begin, 0, fake.block[i].bytes);
+}
+
 CALL(cuLaunchKernel, void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
      unsigned bz, unsigned shared, Stream *s, void **arguments, void **extra)
 {
@@ -308,6 +316,8 @@ CALL(cuLaunchKernel, void *kernel, unsigned gx, unsigned gy, unsigned gz, unsign
     const int whole = gx && gy && gz && bx && by && bz && gy < 65536 && gz < 65536 && gx < 1u << 31;
     if (kernel == &fake.kernel[1] || kernel == &fake.kernel[2])
         answer(kernel, arguments);
+    else if (setting("FAKE_CUDA_CLEAR", 0))
+        clear_memory();
     const int known = (char *)kernel >= fake.kernel && (char *)kernel < fake.kernel + sizeof fake.kernel;
     code = known && whole && bx * by * bz <= 1024 && shared == 0 && arguments && !extra
                ? OK

@@ -87,7 +87,7 @@ def lost(bench):
     for at, times, error in ((80, 1, LOST), (80, 0, LOST), (900, 0, MEMORY)):
         base.sweep("dem.tif")
         name = f"run, {'calls from' if times == 0 else 'call'} {at} fail with {error}"
-        done = bench.call("run", "scene", "-o", "dem.tif", *OPTIONS, env=over(bench, fail=f"*:{at}:{times}:{error}"))
+        done = bench.call("run", "scene", "-o", "dem.tif", *OPTIONS, env=over(bench, fail=f"*:{at}:{times}:{error}", clear=1))
         bench.check(name + ": asked again", "opened anew and asked once more" in done.stderr, done.stderr[-300:])
         if times == 0:
             bench.check(name + ": told", done.returncode == 1 and GO_ON in done.stderr, done.stderr[-300:])

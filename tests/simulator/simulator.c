@@ -410,7 +410,8 @@ void sdm_simulate(enum SdmSimulated kind)
     static const SdmBackEnd simulator = {.list = list, .open = open_device, .close = close_device, .take = take,
                                          .give = give, .upload = upload, .download = download, .fill = fill,
                                          .launch = launch, .finish = finish, .pause = finish, .seconds = seconds,
-                                         .lock = lock, .unlock = unlock, .mark = mark, .await = await, .forget = forget};
+                                         .lock = lock, .unlock = unlock, .mark = mark, .await = await, .forget = forget,
+                                         .keeps_nothing = true};
     static const SdmBackEnd nothing = {.list = list_none};
     sim.kind = kind;
     sdm_sim.races = kind == SDM_SIM_RACES;
