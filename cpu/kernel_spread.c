@@ -54,7 +54,8 @@ typedef __m512i Values;
 static inline Values load_values(const int32_t value[8])
 {
     const __m512i v = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)value));
-    return _mm512_mask_mul_epi32(v, 1 << 2, v, v);
+    const __m512i square = _mm512_add_epi64(_mm512_mul_epi32(v, v), _mm512_set1_epi64(128));
+    return _mm512_mask_srli_epi64(v, 1 << 2, square, 8);
 }
 
 /* A cell += the weight in lane x x values. */
@@ -75,7 +76,8 @@ static inline Values load_values(const int32_t value[8])
     Values v;
     for (int i = 0; i < 2; i++)
         v.low[i] = _mm256_cvtepi32_epi64(_mm_loadu_si128((const __m128i *)(const void *)(value + 4 * i)));
-    v.low[0] = _mm256_blend_epi32(v.low[0], _mm256_mul_epi32(v.low[0], v.low[0]), 0x30);
+    const __m256i square = _mm256_add_epi64(_mm256_mul_epi32(v.low[0], v.low[0]), _mm256_set1_epi64x(128));
+    v.low[0] = _mm256_blend_epi32(v.low[0], _mm256_srli_epi64(square, 8), 0x30);
     v.high = _mm256_and_si256(_mm256_srli_epi64(v.low[0], 32), _mm256_setr_epi64x(0, 0, -1, 0));
     return v;
 }
@@ -139,7 +141,7 @@ static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
     int64_t value[8];
     for (int k = 0; k < 8; k++)
         value[k] = p->value[k];
-    value[2] *= value[2];
+    value[2] = (value[2] * value[2] + 128) >> 8;
     for (int y = 0; y < ny; y++)
         for (int x = 0; x < nx; x++) {
             const int64_t weight = (int64_t)wx[x] * wy[y] >> 10;

@@ -169,7 +169,7 @@ typedef struct SdmSpread {
     int pitch;            /* cells from row to row */
     int32_t radius;       /* 1/256 cell: cells whose centre lies further off on an axis get nothing */
     const int32_t *table; /* radius + 1 weights, by distance */
-    int64_t *cell;        /* rows x pitch x 8: sums of weight x value, for the third value of its square */
+    int64_t *cell;        /* rows x pitch x 8: sums of weight x value, for the third value of its square / 256, rounded */
 } SdmSpread;
 /* The weight of a cell is the product of the weights of both axes / 1024, rounded down. */
 typedef void sdm_spread_points_fn(const SdmSpread *s, const SdmSpreadPoint *p, int count);

@@ -187,7 +187,7 @@ static void spread_points_reference(const SdmSpread *s, const SdmSpreadPoint *po
                     (int64_t)s->table[dx < 0 ? -dx : dx] * s->table[dy < 0 ? -dy : dy] / 1024;
                 int64_t *const c = s->cell + 8 * ((ptrdiff_t)row * s->pitch + col);
                 for (int k = 0; k < 8; k++)
-                    c[k] += weight * p->value[k] * (k == 2 ? p->value[k] : 1);
+                    c[k] += weight * (k == 2 ? ((int64_t)p->value[k] * p->value[k] + 128) >> 8 : p->value[k]);
             }
 }
 

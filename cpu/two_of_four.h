@@ -284,6 +284,7 @@ TWO TwoFloats two_permute2f128(TwoFloats a, TwoFloats b, int which)
 #define _mm256_permutevar8x32_epi32 two_permutevar
 #define _mm256_setr_epi8(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...)                                \
     ((TwoInts){_mm_setr_epi8(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p), _mm_setr_epi8(__VA_ARGS__)})
+#define _mm256_set1_epi64x(a) ((TwoInts){_mm_set1_epi64x(a), _mm_set1_epi64x(a)})
 #define _mm256_setr_epi64x(a, b, c, d) ((TwoInts){_mm_set_epi64x(b, a), _mm_set_epi64x(d, c)})
 #define _mm256_i32gather_ps(p, at, four) two_gather_ps(p, at)
 #define _mm256_i32gather_pd(p, at, four) two_gather_words(p, at)

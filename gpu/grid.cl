@@ -72,7 +72,7 @@ FUNCTION void grid_add(GridSums *s, int weight, int h, int middle, uint spot, ui
     const int valid = rest >> 20 & QA_VALID ? weight : 0, seen = image == PIXEL_NODATA ? 0 : weight;
     s->weight += valid;
     s->height += (long)valid * h;
-    s->square += valid * ((long)apart * apart);
+    s->square += valid * (((long)apart * apart + 128) >> 8);
     s->score += valid * (int)(rest & 255); /* weights are at most 2^14 */
     s->gap += valid * (int)(rest >> 8 & 4095);
     s->filled += rest >> 20 & QA_FILLED ? valid : 0;
@@ -132,7 +132,7 @@ KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOB
     const double weight = (double)s.weight, mean = (double)s.height / weight;
     real[out] = (float)(mean / 256.0);
     const double apart = (double)(s.height - s.weight * middle) / weight,
-                 var = (double)s.square / weight - apart * apart;
+                 var = (double)s.square * 256.0 / weight - apart * apart;
     real[3 * cells + out] = var > 0.0 ? (float)(sqrt(var) / 256.0) : 0.0f;
     real[cells + out] = (float)((double)s.score / weight / 250.0);
     real[2 * cells + out] = (float)((double)s.gap / weight / 1024.0 * AS_DOUBLE(ray_error_m));

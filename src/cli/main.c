@@ -7,9 +7,6 @@
 #include <cpl_error.h>
 #include <errno.h>
 #include <gdal.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,16 +40,6 @@ static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const cha
     (void)number;
     if (kind != CE_Debug)
         sdm_screen_log(CPLGetErrorHandlerUserData(), SDM_LOG_VERBOSE, 0, text);
-}
-
-/* Let the C library keep the megabytes that GDAL allocates and frees for each block of a file: as it is, each is mapped
- * anew and cleared by the system.  The library leaves this to its host. */
-static void keep_freed_memory(void)
-{
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 128 << 20);
-#endif
 }
 
 /* Set GDAL up for the process: its options, its block cache within the memory budget, its messages to the screen.
@@ -231,7 +218,6 @@ static int leave(int code)
 
 int main(int argc, char **argv)
 {
-    keep_freed_memory();
     install_signals();
     const int code = dispatch(argc, argv);
     errno = 0;

@@ -132,41 +132,37 @@ static void cache_block(SdmContext *ctx, SdmCachedBlock fresh, size_t limit)
         ctx->cached[i] = rest[i];
 }
 
-/* Move `bytes` of pages to where others are mapped; returns how many bytes were moved. */
-static size_t move_pages(char *from, char *to, size_t bytes)
+/* Move a page to where another one is mapped.  One at a time: of pages that were mapped together all or none move, and what
+ * is refused leaves no hole but its own. */
+static bool move_page(char *from, char *to)
 {
 #ifdef MREMAP_FIXED
-    size_t moved = 0;
-    if (mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to)
-        return bytes;
-    for (; moved < bytes; moved += PAGE) /* pages that came together from several places move one by one */
-        if (mremap(from + moved, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to + moved) != to + moved)
-            break;
-    return moved;
+    return mremap(from, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
 #else
-    (void)from, (void)to, (void)bytes;
-    return 0;
+    (void)from, (void)to;
+    return false;
 #endif
 }
 
-/* Move cached pages into a block of fresh ones that nobody has touched; returns whether there were any. */
-static bool gather(SdmContext *ctx, char *block, size_t bytes)
+/* Move cached pages into a block of fresh ones that nobody has touched; returns how many bytes were moved.  *refused: the
+ * next page was not, and may be a hole now. */
+static size_t gather(SdmContext *ctx, char *block, size_t bytes, bool *refused)
 {
     size_t done = 0;
+    *refused = false;
 #pragma omp critical(sdm_block_cache)
-    while (done < bytes && ctx->cached[0].block) {
+    while (done < bytes && ctx->cached[0].block && !*refused) {
         SdmCachedBlock *const s = &ctx->cached[0];
-        const size_t wanted = s->bytes < bytes - done ? s->bytes : bytes - done,
-                     moved = move_pages(s->block, block + done, wanted);
-        done += moved;
-        s->block += moved;
-        s->bytes -= moved;
+        *refused = !move_page(s->block, block + done);
+        if (*refused)
+            continue;
+        done += PAGE;
+        s->block += PAGE;
+        s->bytes -= PAGE;
         if (s->bytes == 0)
             remove_cached(ctx, 0);
-        if (moved < wanted)
-            break;
     }
-    return done > 0;
+    return done;
 }
 
 /* Before fresh memory is used: unmap the oldest cached blocks that have no room beside it. */
@@ -197,11 +193,20 @@ char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared)
         sdm_cache_release(ctx);
         block = map_fresh(bytes);
     }
-    if (!block)
-        return NULL;
-    *cleared = !(ctx && gather(ctx, block, bytes));
-    if (ctx)
+    *cleared = true;
+    if (block && ctx) {
+        bool refused;
+        const size_t moved = gather(ctx, block, bytes, &refused);
+        *cleared = moved == 0;
+        if (refused) { /* not here, or no more mappings: all of it fresh */
+            munmap(block, moved);
+            munmap(block + moved + PAGE, bytes - moved - PAGE);
+            sdm_cache_release(ctx);
+            block = map_fresh(bytes);
+            *cleared = true;
+        }
         make_room(ctx, bytes);
+    }
     return block;
 }
 

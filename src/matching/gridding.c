@@ -192,7 +192,7 @@ static inline void set_values(const Work *w, size_t i, int32_t h, int32_t gap, i
 static double variance_of(const Cell *c, int32_t middle)
 {
     const double weight = (double)c->weight, apart = (double)(c->height - c->weight * middle) / weight;
-    return (double)c->square / weight - apart * apart;
+    return (double)c->square * 256.0 / weight - apart * apart;
 }
 
 /* Cells that hold points of both sides of a step; returns whether there are any. */
@@ -226,7 +226,7 @@ static void add_upper(const SdmSpread *spread, const SdmSpreadPoint *p, Sums *s)
             Cell *const to = &s->upper[at];
             to->weight += weight;
             to->height += weight * p->value[1];
-            to->square += weight * p->value[2] * p->value[2];
+            to->square += weight * (((int64_t)p->value[2] * p->value[2] + 128) >> 8);
             to->score += weight * p->value[3];
             to->gap += weight * p->value[4];
             to->filled += weight * p->value[5];

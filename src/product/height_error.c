@@ -124,9 +124,9 @@ static inline float bend(const float *h, ptrdiff_t step)
 }
 
 /* Tangent of the slope, squared; NaN beside cells without a height. */
-static inline float steepness(const float *h, ptrdiff_t pitch, float per_cell)
+static inline float steepness(const float *h, ptrdiff_t pitch, const float per_cell[2])
 {
-    const float x = (h[1] - h[-1]) * per_cell, y = (h[-pitch] - h[pitch]) * per_cell;
+    const float x = (h[1] - h[-1]) * per_cell[0], y = (h[-pitch] - h[pitch]) * per_cell[1];
     return x * x + y * y;
 }
 
@@ -153,7 +153,7 @@ static void add_height_row(const Work *w, int row, int x0, int n, Sums *s)
 {
     const ptrdiff_t pitch = w->pitch;
     const float *const h = w->height + (ptrdiff_t)(row + FAR_LAG) * pitch + (FAR_LAG + x0);
-    const float per_cell = (float)(0.5 / w->in->spacing_m),
+    const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])},
                 per_px = (float)(1.0 / w->in->model.metres_per_px);
     for (int i = 0; i < n; i++) {
         add(steepness(h + i, pitch, per_cell), &s->slope, &s->slopes);
@@ -281,7 +281,8 @@ static void find_node(const Work *w, const Sums *near, const Sums *far, Node *ou
         base[i] = cut(around[i], LOWEST[i], HIGHEST[i]) - TYPICAL[i];
     for (int i = 0; i < LOCAL && clear; i++)
         local[i] = cut(close[i] - around[i], -1.0, 1.0);
-    const double t = slope_of(near), q = log(0.5 * cut(w->in->spacing_m / w->in->model.gsd_m, 1.2, 6.0));
+    const double side_m = sqrt(w->in->side_m[0] * w->in->side_m[1]);
+    const double t = slope_of(near), q = log(0.5 * cut(side_m / w->in->model.gsd_m, 1.2, 6.0));
     out->slope = (float)t;
     const double rough = sqrt((double)near->bend[1] / fmax((double)near->bends[1], 1.0)),
                  open = 1.0 - (double)near->noises / NEAR_CELLS;
@@ -344,7 +345,8 @@ static void write_row(const Work *w, int y, int row)
     const Node *const upper = w->node + (size_t)j * (size_t)w->wide,
                *const lower = w->high > 1 ? upper + w->wide : upper;
     const float *const h = w->height + (ptrdiff_t)(row + FAR_LAG) * w->pitch + FAR_LAG;
-    const float per_cell = (float)(0.5 / w->in->spacing_m), per_step = (float)(1.0 / w->in->step_m);
+    const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])};
+    const float per_step = (float)(1.0 / w->in->step_m);
     for (int x = 0; x < w->cols; x++) {
         const size_t at = (size_t)row * (size_t)w->cols + (size_t)x;
         const int i = block_before(x, w->wide, &right), next = w->wide > 1 ? i + 1 : i;

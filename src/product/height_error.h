@@ -19,7 +19,7 @@ typedef struct SdmHeightErrorModel {
 /* Raw rasters of one grid. */
 typedef struct SdmHeightErrorInput {
     SdmHeightErrorModel model;
-    double spacing_m;                /* of the cells */
+    double side_m[2];                /* of the cells: from west to east, from south to north */
     GDALRasterBandH height, ortho;   /* Float32, SDM_NODATA for none */
     GDALRasterBandH mask, error;     /* UInt16; error: scores, replaced by the errors */
     double step_m;                   /* unit of the errors */

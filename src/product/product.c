@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/product.h"
 #include "geo/gdal_errors.h"
+#include "geo/geodesy.h"
 #include "geo/geoid.h"
 #include "geo/vertical_datum.h"
 #include "product/height_step.h"
@@ -464,8 +465,11 @@ done:
 static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
 {
     const SdmQaLayout *const qa = p->request.qa;
+    const SdmGrid *const grid = &p->grid;
+    const double middle_deg = grid->y0 - 0.5 * (double)grid->rows * grid->spacing, side_m = sdm_grid_spacing_m(grid),
+                 narrower = grid->geographic ? fmax(cos(middle_deg * SDM_DEG), 0.01) : 1.0;
     SdmHeightErrorInput in = {.model = p->request.error,
-                              .spacing_m = sdm_grid_spacing_m(&p->grid),
+                              .side_m = {side_m * narrower, side_m},
                               .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
                               .ortho = GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1),
                               .step_m = sdm_product_error_step(p),
