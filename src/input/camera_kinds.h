@@ -1,4 +1,5 @@
-/* The fields of SdmCamera, for src/input only: the struct of every kind of camera begins with it. */
+/* The fields of SdmCamera, for src/input only: the struct of every kind of camera begins with it.  A new sensor:
+ * see SdmSensor in input/scene_open.h. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CAMERA_KINDS_H
 #define SDM_CAMERA_KINDS_H

@@ -1,4 +1,5 @@
-/* A window of the frame -> what is matched there: lattice and image pyramids (stages 1, 3 and 4). */
+/* A window of the frame -> what is matched there: lattice and image pyramids (stages 1, 3 and 4).  How far a window
+ * reaches beyond its tile: sdm_match_halo(), src/matching/match_steps.h. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_WINDOW_INPUT_H
 #define SDM_WINDOW_INPUT_H

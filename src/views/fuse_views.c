@@ -1,4 +1,5 @@
-/* DEMs of the pairs -> one DEM, its QA raster with the number of pairs, the orthoimage, and the report. */
+/* DEMs of the pairs -> one DEM, its QA raster with the number of pairs, the orthoimage, and the report.  Cells are
+ * fused by src/coreg/stack_fuse.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
