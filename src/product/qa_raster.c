@@ -55,14 +55,15 @@ const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit)
                                     : "reason not known";
 }
 
+/* The first bands of every DEM that was matched. */
+#define OF_A_MATCH                                                                                                      \
+    {SDM_BAND_SCORE, "score"}, {SDM_BAND_RAY_ERROR, "ray intersection error"},                                          \
+        {SDM_BAND_SPREAD, "spread of the heights in the cell"}, {SDM_BAND_COUNT, "points in the cell"},                 \
+        {SDM_BAND_MASK, "mask"}, {SDM_BAND_REASON, "reason"}
+
 const SdmQaLayout sdm_qa_scene = {
     6,
-    {{SDM_BAND_SCORE, "score"},
-     {SDM_BAND_RAY_ERROR, "ray intersection error"},
-     {SDM_BAND_SPREAD, "spread of the heights in the cell"},
-     {SDM_BAND_COUNT, "points in the cell"},
-     {SDM_BAND_MASK, "mask"},
-     {SDM_BAND_REASON, "reason"}},
+    {OF_A_MATCH},
     SDM_QA_SCENE_BITS,
     (1U << SDM_QA_SCENE_BITS) - 1U,
     "not seen by both views",
@@ -71,12 +72,7 @@ const SdmQaLayout sdm_qa_scene = {
 
 const SdmQaLayout sdm_qa_scene_error = {
     7,
-    {{SDM_BAND_SCORE, "score"},
-     {SDM_BAND_RAY_ERROR, "ray intersection error"},
-     {SDM_BAND_SPREAD, "spread of the heights in the cell"},
-     {SDM_BAND_COUNT, "points in the cell"},
-     {SDM_BAND_MASK, "mask"},
-     {SDM_BAND_REASON, "reason"},
+    {OF_A_MATCH,
      {SDM_BAND_ERROR, "predicted standard error"}},
     SDM_QA_SCENE_BITS,
     (1U << SDM_QA_SCENE_BITS) - 1U,
@@ -86,12 +82,7 @@ const SdmQaLayout sdm_qa_scene_error = {
 
 const SdmQaLayout sdm_qa_views = {
     7,
-    {{SDM_BAND_SCORE, "score"},
-     {SDM_BAND_RAY_ERROR, "ray intersection error"},
-     {SDM_BAND_SPREAD, "spread of the heights in the cell"},
-     {SDM_BAND_COUNT, "points in the cell"},
-     {SDM_BAND_MASK, "mask"},
-     {SDM_BAND_REASON, "reason"},
+    {OF_A_MATCH,
      {SDM_BAND_PAIRS, "pairs in the cell"}},
     SDM_QA_BITS,
     (1U << SDM_QA_BITS) - 1U,
