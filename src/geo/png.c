@@ -10,7 +10,7 @@
 SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width, int height, int bands,
                          SdmPng *out)
 {
-    static const char *const options[] = {"ZLEVEL=3", NULL};
+    static const char *const options[] = {"ZLEVEL=1", NULL};
     SdmGdalErrors errors;
     char name[64];
     snprintf(name, sizeof name, "/vsimem/stereodem_png_%p.png", (void *)out);
