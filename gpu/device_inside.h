@@ -65,7 +65,6 @@ void sdm_device_stand_in(enum SdmApi api, const SdmBackEnd *back_end);
 
 /* The kernels, embedded when the program was built, as a fatbin for CUDA.  For OpenCL: opencl_build.c. */
 extern const unsigned char sdm_kernels_fatbin[];
-extern const size_t sdm_kernels_fatbin_bytes;
 
 /* A file of the cache of built programs, $XDG_CACHE_HOME/stereodem or ~/.cache/stereodem.  key: text that
  * tells device, driver, options and source; the whole of it is compared.  *out (sdm_free) is NULL where there

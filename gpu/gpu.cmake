@@ -1,6 +1,8 @@
 # The GPU back ends, part of sdm_core.  Neither needs an SDK: OpenCL's loader and CUDA's driver are opened at run time.
 # SDM_OPENCL, SDM_CUDA: ON, OFF or AUTO (what can be built); CUDA needs nvcc, in PATH or /usr/local/cuda.
+# SDM_CUDA_ARCHS: a few of the architectures, where a build shall take less time.
 set(SDM_OPENCL AUTO CACHE STRING "OpenCL back end: ON, OFF, AUTO")
+set(SDM_CUDA_ARCHS 75 80 86 89 90 100 120 CACHE STRING "architectures with code of their own, of those that nvcc knows")
 set(SDM_CUDA AUTO CACHE STRING "CUDA back end: ON, OFF, AUTO (where nvcc is)")
 file(GLOB SDM_KERNELS CONFIGURE_DEPENDS gpu/*.cl)
 file(GLOB host CONFIGURE_DEPENDS gpu/*.c)
@@ -63,12 +65,15 @@ if(SDM_CUDA AND SDM_NVCC)
     string(REGEX MATCH "release ([0-9]+)\\.([0-9]+)" version "${version}")
     math(EXPR SDM_CUDA_TOOLKIT "1000 * ${CMAKE_MATCH_1} + 10 * ${CMAKE_MATCH_2}")
     execute_process(COMMAND ${SDM_NVCC} --list-gpu-code OUTPUT_VARIABLE known)
-    foreach(arch 75 80 86 89 90 100 120)  # and code for whatever comes after the last
+    foreach(arch ${SDM_CUDA_ARCHS})       # and code for whatever comes after the last
         if(known MATCHES "sm_${arch}[^0-9]")
             list(APPEND SDM_NVCC_FLAGS -gencode=arch=compute_${arch},code=sm_${arch})
             set(newest ${arch})
         endif()
     endforeach()
+    if(NOT newest)
+        message(FATAL_ERROR "SDM_CUDA_ARCHS=${SDM_CUDA_ARCHS}: ${SDM_NVCC} knows none of them; --list-gpu-code prints those it knows")
+    endif()
     list(APPEND SDM_NVCC_FLAGS -gencode=arch=compute_${newest},code=compute_${newest})
     target_compile_definitions(sdm_core PRIVATE SDM_CUDA_TOOLKIT=${SDM_CUDA_TOOLKIT})
     set(fatbin ${PROJECT_BINARY_DIR}/gpu/kernels.fatbin)
@@ -81,10 +86,12 @@ if(SDM_CUDA AND SDM_NVCC)
         COMMAND ${SDM_NVCC} ${SDM_NVCC_FLAGS} ${werror} -Xptxas -v -fatbin -o ${fatbin} ${unit} 2> ${fatbin}.log ||
                 ${CMAKE_COMMAND} -DLOG=${fatbin}.log -P ${PROJECT_SOURCE_DIR}/gpu/show_log.cmake
         DEPENDS ${unit} ${portable} ${SDM_KERNELS} VERBATIM)
-    add_custom_command(OUTPUT ${bytes}
-        COMMAND ${CMAKE_COMMAND} -DOUT=${bytes} -DNAME=sdm_kernels_fatbin -DFILES=${fatbin}
-                -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
-        DEPENDS ${fatbin} cmake/embed.cmake VERBATIM)
+    file(CONFIGURE OUTPUT ${bytes} @ONLY CONTENT [[/* The kernels, made by gpu/gpu.cmake; as an array of numbers they take the compiler half a minute. */
+extern const unsigned char sdm_kernels_fatbin[];
+__asm__(".section .rodata\n.balign 64\n.globl sdm_kernels_fatbin\n.hidden sdm_kernels_fatbin\n"
+        "sdm_kernels_fatbin:\n.incbin \"@fatbin@\"\n.byte 0\n.text\n");
+]])
+    set_source_files_properties(${bytes} PROPERTIES OBJECT_DEPENDS ${fatbin})
     file(GLOB found CONFIGURE_DEPENDS gpu/cuda*.c)
     list(APPEND host ${found} ${bytes})
 endif()
