@@ -67,14 +67,6 @@ void sdm_device_stand_in(enum SdmApi api, const SdmBackEnd *back_end);
 extern const unsigned char sdm_kernels_fatbin[];
 extern const size_t sdm_kernels_fatbin_bytes;
 
-/* A file of the cache of built programs, $XDG_CACHE_HOME/stereodem or ~/.cache/stereodem.  key: text that
- * tells device, driver, options and source; the whole of it is compared.  *out (sdm_free) is NULL where there
- * is none. */
-void sdm_cache_read(SdmContext *ctx, const char *key, char **out, size_t *bytes);
-/* Written to a temporary file that is renamed, so that several processes may write at the same time; a file that
- * cannot be written is skipped. */
-void sdm_cache_write(SdmContext *ctx, const char *key, const void *data, size_t bytes);
-
 /* sdm_device_open() without the test of the device's arithmetic (known_answers.c). */
 SdmStatus sdm_device_open_untested(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out);
 

@@ -4,6 +4,7 @@
 
 #include "gpu/gpu_backend.h"
 #include "gpu/choose.h"
+#include "scene/device_speed.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -77,6 +78,27 @@ done:
     return st;
 }
 
+/* Is it worth taking?  Of OpenCL's devices auto takes those alone that were measured to be faster than the processor.
+ * SDM_ERR_DEVICE: it computes other heights. */
+static SdmStatus weigh(SdmContext *ctx, SdmMatchQueue *q, bool *slower)
+{
+    SdmStatus st = SDM_OK;
+    SdmDeviceSpeed speed;
+    SdmDevice *const device = q->slot[0].device;
+    *slower = false;
+    if (!q->automatic || q->choice.api != SDM_API_OPENCL)
+        return SDM_OK;
+    if (!sdm_device_speed_known(ctx, sdm_device_info(device), &speed))
+        TRY(sdm_device_speed_measure(ctx, device, &speed));
+    sdm_device_speed_text(&speed, q->choice.speed);
+    *slower = speed.device_s >= speed.processor_s;
+    if (!speed.same)
+        st = sdm_fail(ctx, SDM_ERR_DEVICE, "%s: its heights of a test scene are not the processor's: driver or device are faulty",
+                      q->choice.name);
+done:
+    return st;
+}
+
 SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out)
 {
     SdmStatus st = SDM_OK;
@@ -88,10 +110,20 @@ SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueu
     TRY(sdm_choose_devices(ctx, device, &q->choice));
     if (!q->choice.cpu)
         TRY(sdm_alloc(ctx, &q->slot, SDM_MAX_SLOTS, sizeof *q->slot, "devices"));
-    while (!q->choice.cpu && (st = open_first(ctx, q)) != SDM_OK) {
+    while (!q->choice.cpu) {
+        bool slower = false;
+        st = open_first(ctx, q);
+        if (st == SDM_OK)
+            st = weigh(ctx, q, &slower);
+        if (st == SDM_OK && !slower)
+            break;
         if (!q->automatic || st == SDM_ERR_STOPPED)
             goto done;
-        sdm_log(ctx, SDM_LOG_WARNING, 0, "%s cannot be used: %s", q->choice.text, sdm_error(ctx));
+        if (st == SDM_OK)
+            sdm_log(ctx, SDM_LOG_INFO, 0, "%s (%s) is slower than the processor: %s", q->choice.name, q->choice.text, q->choice.speed);
+        else
+            sdm_log(ctx, SDM_LOG_WARNING, 0, "%s cannot be used: %s", q->choice.text, sdm_error(ctx));
+        sdm_device_close(&q->slot[0].device);
         sdm_choice_refuse(&q->choice);
         TRY(sdm_choose_devices(ctx, device, &q->choice));
     }

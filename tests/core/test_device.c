@@ -4,6 +4,7 @@
 #define _DEFAULT_SOURCE /* mkdtemp */
 #include "core/hash.h"
 #include "gpu/choose.h"
+#include "gpu/device_cache.h"
 #include "gpu/device_inside.h"
 
 #include <math.h>
