@@ -246,7 +246,8 @@ done:
     return st;
 }
 
-/* The devices of the queue are lost: compute the block once more, on the processor. */
+/* Compute the block once more: on the processor where the devices of the queue are lost, in parts where their memory was not
+ * enough. */
 static SdmStatus begin_again(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
 {
     const SdmBlock place = {.col0 = w->block.col0, .row0 = w->block.row0, .w = w->block.w, .h = w->block.h};
@@ -261,12 +262,13 @@ SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
     SdmStatus st = SDM_OK;
     if (w->slot < 0)
         return SDM_OK;
-    st = sdm_match_queue_end(ctx, queue, w->slot);
+    const bool may_cut = w->block.w * w->block.h > LEAST_CELLS;
+    st = sdm_match_queue_end(ctx, queue, w->slot, may_cut);
     w->slot = -1;
-    if (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue)) {
+    if ((st == SDM_ERR_MEMORY && may_cut) || (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue))) {
         st = begin_again(ctx, queue, w);
         if (st == SDM_OK && w->slot >= 0)
-            st = sdm_match_queue_end(ctx, queue, w->slot);
+            st = sdm_match_queue_end(ctx, queue, w->slot, false);
         else
             return st;
         w->slot = -1;

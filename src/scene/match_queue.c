@@ -24,6 +24,7 @@ typedef struct Slot {
     bool busy, on_thread;
     pthread_t thread;
     SdmContext *ctx; /* of the thread */
+    int64_t need;    /* bytes of its memory that the window was taken to need; 0: not known */
     SdmMatchCall call;
     SdmFineResult *out;
     SdmStatus st;
@@ -35,6 +36,7 @@ struct SdmMatchQueue {
     bool automatic; /* --device auto: whatever goes wrong, another device or the processor goes on */
     bool lost;      /* the devices failed: the processor matches the windows that come */
     int slot_count;
+    int64_t most; /* bytes that a window may take since one found no memory; grows again; 0: no such limit */
     Slot *slot; /* SDM_MAX_SLOTS: each device once, then each a second time; NULL: the processor */
 };
 
@@ -48,7 +50,15 @@ static int slots_of(const SdmMatchQueue *q, int index)
     return n > 0 ? n : 1;
 }
 
-/* Open the device of a slot unless it is open; the slots of a device share its memory. */
+/* The slots of a device share its memory.  What others have taken of it is not there; a window that cannot be smaller
+ * may ask for more. */
+static void share_memory(const SdmMatchQueue *q, const Slot *slot)
+{
+    sdm_device_set_budget(slot->device, slot->memory / slots_of(q, slot->index));
+    sdm_device_set_limit(slot->device, q->most > 0 && slot->need > q->most ? 2 * slot->need : q->most);
+}
+
+/* Open the device of a slot unless it is open. */
 static SdmStatus need_device(SdmContext *ctx, const SdmMatchQueue *q, Slot *slot)
 {
     SdmStatus st = SDM_OK;
@@ -56,7 +66,7 @@ static SdmStatus need_device(SdmContext *ctx, const SdmMatchQueue *q, Slot *slot
         return SDM_OK;
     TRY(sdm_device_open(ctx, q->choice.api, slot->index, &slot->device));
     slot->memory = sdm_device_budget(slot->device);
-    sdm_device_set_budget(slot->device, slot->memory / slots_of(q, slot->index));
+    share_memory(q, slot);
 done:
     return st;
 }
@@ -171,7 +181,7 @@ void sdm_match_queue_expect(SdmMatchQueue *q, int64_t windows)
         if (i >= count)
             sdm_device_close(&q->slot[i].device);
         else if (q->slot[i].device)
-            sdm_device_set_budget(q->slot[i].device, q->slot[i].memory / slots_of(q, q->slot[i].index));
+            share_memory(q, &q->slot[i]);
 }
 
 int sdm_match_queue_slots(const SdmMatchQueue *queue)
@@ -205,8 +215,10 @@ bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMa
         sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%s: another queue cannot be opened now: %s", queue->choice.text, sdm_error(ctx));
         return true;
     }
-    return sdm_device_match_bytes(slot->device, set, w, h, 2 * win_w * win_h) <=
-           sdm_device_room(slot->device);
+    slot->need = 0;
+    share_memory(queue, slot);
+    slot->need = sdm_device_match_bytes(slot->device, set, w, h, 2 * win_w * win_h);
+    return slot->need <= sdm_device_room(slot->device);
 }
 
 static void keep_error(SdmContext *ctx, Slot *slot)
@@ -249,6 +261,7 @@ SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const Sdm
     slot->busy = true;
     if (slot->st != SDM_OK)
         return SDM_OK; /* the end handles it */
+    share_memory(queue, slot);
     if (queue->slot_count > 1 && sdm_open_child(ctx, &slot->ctx) == SDM_OK)
         slot->on_thread = pthread_create(&slot->thread, NULL, run_slot, slot) == 0;
     if (!slot->on_thread)
@@ -277,17 +290,19 @@ static void close_device(SdmContext *ctx, SdmMatchQueue *q, int index)
         }
 }
 
-/* The device is opened anew and asked once more; memory that another program has taken, several times. */
-static void ask_again(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
+/* The device is opened anew and asked once more; memory that another program has taken, `times` more. */
+static void ask_again(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot, int times)
 {
-    enum { MEMORY_TRIES = 6 };                          /* 3.2 s in all */
     struct timespec wait = {.tv_nsec = 50 * 1000 * 1000};
     for (int i = 0;; i++) {
         slot->st = need_device(ctx, queue, slot);
         keep_error(ctx, slot);
-        if (slot->st == SDM_OK)
+        if (slot->st == SDM_OK) { /* no other slot has the device now */
+            sdm_device_set_budget(slot->device, slot->memory);
+            sdm_device_set_limit(slot->device, 0);
             match(ctx, slot);
-        if (slot->st != SDM_ERR_MEMORY || i == MEMORY_TRIES || sdm_check_stop(ctx) != SDM_OK)
+        }
+        if (slot->st != SDM_ERR_MEMORY || i == times || sdm_check_stop(ctx) != SDM_OK)
             return;
         close_device(ctx, queue, slot->index);
         nanosleep(&wait, NULL);
@@ -296,20 +311,43 @@ static void ask_again(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
     }
 }
 
-static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
+/* After a window: those that follow may take a little more again, or half of what this one could not have. */
+static void limit_windows(SdmContext *ctx, SdmMatchQueue *q, const Slot *slot, bool fits)
 {
+    const bool smaller = !fits && slot->need > 0;
+    if (smaller) {
+        q->most = slot->need / 2;
+        sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%s: windows take at most %lld MiB of its memory for now", q->choice.text,
+                (long long)(q->most >> 20));
+    } else if (q->most > 0) {
+        q->most += q->most / 8;
+    }
+    for (int i = 0; i < q->slot_count; i++)
+        if (q->slot[i].device && (smaller || &q->slot[i] == slot) && !q->slot[i].on_thread)
+            share_memory(q, &q->slot[i]);
+}
+
+static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot, bool may_cut)
+{
+    enum { TRIES = 6, NEXT_TRIES = 2, LAST_TRIES = 9 }; /* of memory: 3.2 s; 0.2 s for the parts; 25 s where there are no smaller ones */
     join(ctx, slot);
-    if (slot->st != SDM_ERR_DEVICE && slot->st != SDM_ERR_MEMORY)
+    if (slot->st != SDM_ERR_DEVICE && slot->st != SDM_ERR_MEMORY) {
+        limit_windows(ctx, queue, slot, true);
         return slot->st == SDM_OK ? SDM_OK : sdm_fail(ctx, slot->st, "%s", slot->error);
+    }
     close_device(ctx, queue, slot->index);
     if (!queue->lost) {
         sdm_log(ctx, queue->automatic ? SDM_LOG_VERBOSE : SDM_LOG_WARNING, 5,
                 "%s; the device is opened anew and asked once more", slot->error);
-        ask_again(ctx, queue, slot);
+        ask_again(ctx, queue, slot, !may_cut && !queue->automatic ? LAST_TRIES : queue->most > 0 ? NEXT_TRIES : TRIES);
     }
     if (slot->st == SDM_OK || slot->st == SDM_ERR_STOPPED)
         return slot->st;
     close_device(ctx, queue, slot->index);
+    if (slot->st == SDM_ERR_MEMORY && may_cut && !queue->lost) {
+        limit_windows(ctx, queue, slot, false);
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s", slot->error);
+    }
     if (queue->automatic) {
         if (!queue->lost)
             sdm_log(ctx, SDM_LOG_WARNING, 5, "%s; the processor goes on", slot->error);
@@ -321,13 +359,13 @@ static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
                     slot->error);
 }
 
-SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int number)
+SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int number, bool may_cut)
 {
     if (number == ON_PROCESSOR)
         return SDM_OK;
     Slot *const slot = &queue->slot[number];
     const int around = sdm_stage_enter(ctx, 5);
-    const SdmStatus st = end_slot(ctx, queue, slot);
+    const SdmStatus st = end_slot(ctx, queue, slot, may_cut);
     sdm_stage_leave(ctx, around);
     slot->busy = false;
     return st;
