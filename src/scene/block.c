@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_CELLS = 64 * 64 }; /* a block this small is not cut further */
+enum {
+    LEAST_CELLS = 64 * 64, /* a block this small is not cut further */
+    MOST_CUTS = 4          /* times that a block is begun again where a device has no memory, perhaps not even to be opened */
+};
 
 /* The part of the frame that a block needs. */
 typedef struct Needed {
@@ -262,15 +265,14 @@ SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
     SdmStatus st = SDM_OK;
     if (w->slot < 0)
         return SDM_OK;
-    const bool may_cut = w->block.w * w->block.h > LEAST_CELLS;
-    st = sdm_match_queue_end(ctx, queue, w->slot, may_cut);
+    const bool large = w->block.w * w->block.h > LEAST_CELLS;
+    st = sdm_match_queue_end(ctx, queue, w->slot, large);
     w->slot = -1;
-    if ((st == SDM_ERR_MEMORY && may_cut) || (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue))) {
+    for (int i = 1; (st == SDM_ERR_MEMORY && large && i <= MOST_CUTS) || (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue)); i++) {
         st = begin_again(ctx, queue, w);
-        if (st == SDM_OK && w->slot >= 0)
-            st = sdm_match_queue_end(ctx, queue, w->slot, false);
-        else
+        if (st != SDM_OK || w->slot < 0)
             return st;
+        st = sdm_match_queue_end(ctx, queue, w->slot, large && i < MOST_CUTS);
         w->slot = -1;
     }
     if (st == SDM_OK && !w->block.height_m)
