@@ -39,8 +39,8 @@ void sdm_choice_tell(SdmContext *ctx, const SdmChoice *c)
     char more[32] = "";
     if (c->count > 1)
         snprintf(more, sizeof more, " and %d more", c->count - 1);
-    sdm_log(ctx, SDM_LOG_INFO, 0, "device: %s%s%s%s%s", c->name, more, c->cpu ? "" : " (",
-            c->cpu ? "" : c->text, c->cpu ? "" : ")");
+    sdm_log(ctx, SDM_LOG_INFO, 0, "device: %s%s%s%s%s%s%s", c->name, more, c->cpu ? "" : " (",
+            c->cpu ? "" : c->text, c->cpu ? "" : ")", c->speed[0] ? "; " : "", c->speed);
     if (c->why_not[0])
         sdm_log(ctx, SDM_LOG_VERBOSE, 0, "no other device: %s", c->why_not);
     if (!c->exact)
@@ -77,7 +77,7 @@ static const SdmDeviceInfo *first_untried(SdmDeviceInfo *list, int count, uint32
 {
     for (int i = 0; i < count; i++)
         if (refused >> list[i].index & 1 && !list[i].why_not[0])
-            snprintf(list[i].why_not, sizeof list[i].why_not, "it was tried and cannot be used");
+            snprintf(list[i].why_not, sizeof list[i].why_not, "it was tried, and cannot be used or is slower than the processor");
     return sdm_first_device(list, count, true);
 }
 
@@ -142,11 +142,13 @@ done:
     return st;
 }
 
-/* Can a device share the work of another of its API?  Those of one platform, as exact as it. */
-static bool alike(const SdmDeviceInfo *a, const SdmDeviceInfo *b)
+/* Can a device share the work of another of its API?  Those of one platform, as exact as it; of OpenCL's that auto takes,
+ * which were measured, those of one name. */
+static bool alike(const SdmDeviceInfo *a, const SdmDeviceInfo *b, bool automatic)
 {
     return !b->why_not[0] && a->is_cpu == b->is_cpu && a->exact == b->exact &&
-           (a->api == SDM_API_CUDA || strcmp(a->platform, b->platform) == 0);
+           (a->api == SDM_API_CUDA ||
+            (strcmp(a->platform, b->platform) == 0 && (!automatic || strcmp(a->name, b->name) == 0)));
 }
 
 SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out)
@@ -160,7 +162,7 @@ SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out)
     TRY(sdm_alloc(ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
     const int n = sdm_devices(out->api, list, SDM_MOST_DEVICES, reason);
     for (int i = 0; i < n && out->index < n; i++)
-        if (i != out->index && !(out->refused[out->api] >> i & 1) && alike(&list[out->index], &list[i]))
+        if (i != out->index && !(out->refused[out->api] >> i & 1) && alike(&list[out->index], &list[i], strcmp(name, "auto") == 0))
             out->all[out->count++] = i;
     if (out->count > 1)
         snprintf(out->text, sizeof out->text, "%s", sdm_api_name(out->api));

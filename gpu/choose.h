@@ -13,6 +13,7 @@ typedef struct SdmChoice {
     char text[32]; /* "cpu", "cuda:0", of several "cuda": what --device takes */
     char name[SDM_NAME_SIZE];
     bool exact;        /* rounds as the processor does */
+    char speed[96];    /* what was measured of it, a sentence's second half; "" */
     char why_not[640]; /* auto took the processor: why no device; else "" */
     uint32_t refused[SDM_API_COUNT]; /* bit i: auto does not take device i of the API; kept from call to call */
 } SdmChoice;

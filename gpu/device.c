@@ -194,7 +194,7 @@ const SdmDeviceInfo *sdm_device_info(const SdmDevice *d)
 
 int64_t sdm_device_budget(const SdmDevice *d)
 {
-    return d->budget;
+    return d->limit > 0 && d->limit < d->budget ? d->limit : d->budget;
 }
 
 int64_t sdm_device_room(SdmDevice *d)
@@ -202,14 +202,27 @@ int64_t sdm_device_room(SdmDevice *d)
     const int64_t left = d->back_end->left ? d->back_end->left(d) : -1;
     const double part = d->whole > 0 ? (double)d->budget / (double)d->whole : 1.0;
     const int64_t room = d->used + d->kept_bytes + (int64_t)(0.9 * part * (double)left); /* memory is given in pages: not to the last byte */
-    return left < 0 || room > d->budget ? d->budget : room;
+    const int64_t budget = sdm_device_budget(d);
+    return left < 0 || room > budget ? budget : room;
+}
+
+static void shrink_to_budget(SdmDevice *d)
+{
+    const int64_t budget = sdm_device_budget(d);
+    if (d->used + d->kept_bytes > budget)
+        shrink_kept(d, budget > d->used ? budget - d->used : 0);
 }
 
 void sdm_device_set_budget(SdmDevice *d, int64_t bytes)
 {
     d->budget = bytes;
-    if (d->used + d->kept_bytes > bytes)
-        shrink_kept(d, bytes > d->used ? bytes - d->used : 0);
+    shrink_to_budget(d);
+}
+
+void sdm_device_set_limit(SdmDevice *d, int64_t bytes)
+{
+    d->limit = bytes;
+    shrink_to_budget(d);
 }
 
 const SdmTuning *sdm_device_tuning(const SdmDevice *d)
@@ -277,7 +290,7 @@ SdmStatus sdm_buffer_new(SdmContext *ctx, SdmDevice *d, int64_t bytes, const cha
     SdmBuffer *b;
     *out = NULL;
     bytes = bytes > 0 ? bytes : 1;
-    const int64_t room = d->budget - d->used < d->info.most_bytes ? d->budget - d->used : d->info.most_bytes;
+    const int64_t left = sdm_device_budget(d) - d->used, room = left < d->info.most_bytes ? left : d->info.most_bytes;
     TRY(fault(ctx, d));
     if (bytes > room) {
         d->wasteful |= has_slack(d);
@@ -315,7 +328,7 @@ void sdm_buffer_free(SdmBuffer **buffer)
     *buffer = NULL;
     link_buffer(&d->kept, b);
     d->kept_bytes += b->room;
-    if (!idle || d->back_end->keeps_nothing || d->used + d->kept_bytes > d->budget)
+    if (!idle || d->back_end->keeps_nothing || d->used + d->kept_bytes > sdm_device_budget(d))
         shrink_kept(d, 0);
 }
 

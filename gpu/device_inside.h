@@ -42,6 +42,7 @@ struct SdmDevice {
     int64_t budget, used, peak; /* bytes; used: of the buffers in use */
     int64_t kept_bytes;         /* of the freed ones that are kept; used + kept_bytes never exceeds peak */
     bool wasteful; /* a buffer found no room while others were larger than asked for */
+    int64_t limit;              /* of all buffers together, below the budget; 0: none */
     int64_t whole;              /* the budget that it was opened with, of which others may have a part */
     SdmTuning tuning;
     SdmBuffer *first, *kept;    /* buffers in use, and freed ones for the next to come: lists */
@@ -65,14 +66,6 @@ void sdm_device_stand_in(enum SdmApi api, const SdmBackEnd *back_end);
 
 /* The kernels, embedded when the program was built, as a fatbin for CUDA.  For OpenCL: opencl_build.c. */
 extern const unsigned char sdm_kernels_fatbin[];
-
-/* A file of the cache of built programs, $XDG_CACHE_HOME/stereodem or ~/.cache/stereodem.  key: text that
- * tells device, driver, options and source; the whole of it is compared.  *out (sdm_free) is NULL where there
- * is none. */
-void sdm_cache_read(SdmContext *ctx, const char *key, char **out, size_t *bytes);
-/* Written to a temporary file that is renamed, so that several processes may write at the same time; a file that
- * cannot be written is skipped. */
-void sdm_cache_write(SdmContext *ctx, const char *key, const void *data, size_t bytes);
 
 /* sdm_device_open() without the test of the device's arithmetic (known_answers.c). */
 SdmStatus sdm_device_open_untested(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out);

@@ -11,7 +11,9 @@ enum { COLUMNS = 4, GROUP = 64, VOLUME_ROWS = 32, MAX_DEPTH = 33 };
 /* Bytes of scores in flight: what a processor's cache holds, or enough rows to fill a device. */
 int64_t sdm_gpu_volume_bytes(const SdmGpu *g)
 {
-    return sdm_device_info(g->device)->is_cpu ? (int64_t)4 << 20 : (int64_t)256 << 20;
+    const int64_t usual = sdm_device_info(g->device)->is_cpu ? (int64_t)4 << 20 : (int64_t)256 << 20,
+                  part = sdm_device_budget(g->device) / 4;
+    return usual < part ? usual : part;
 }
 
 int64_t sdm_gpu_max_score_bytes(const SdmGpu *g, int64_t width)

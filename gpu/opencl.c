@@ -1,4 +1,4 @@
-/* The OpenCL back end: buffers, copies and launches in two in-order queues. */
+/* The OpenCL back end: buffers, copies and launches in two in-order queues of the device's context. */
 // SPDX-License-Identifier: Apache-2.0
 #include "opencl.h"
 
@@ -14,10 +14,12 @@ static SdmStatus check(SdmContext *ctx, const SdmDevice *d, int32_t code, const 
 {
     const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
                         code == CL_INVALID_BUFFER_SIZE;
-    return code == CL_OK
-               ? SDM_OK
-               : sdm_fail(ctx, memory ? SDM_ERR_MEMORY : SDM_ERR_DEVICE, "%s: %s: %s (OpenCL error %d)",
-                          d->info.name, what, sdm_cl_error(code), (int)code);
+    if (code == CL_OK)
+        return SDM_OK;
+    if (!memory && inside(d)->shared)
+        atomic_store(&inside(d)->shared->lost, true);
+    return sdm_fail(ctx, memory ? SDM_ERR_MEMORY : SDM_ERR_DEVICE, "%s: %s: %s (OpenCL error %d)", d->info.name, what,
+                    sdm_cl_error(code), (int)code);
 }
 
 static void forget_events(SdmCl *cl, int queue)
@@ -45,14 +47,10 @@ static void close_device(SdmDevice *d)
     }
     for (int i = 0; i < cl->kernel_count; i++)
         cl->api.ReleaseKernel(cl->kernel[i].kernel);
-    for (int i = 0; i < SDM_CL_PROGRAMS; i++)
-        if (cl->program[i])
-            cl->api.ReleaseProgram(cl->program[i]);
     for (int i = 0; i < SDM_QUEUES; i++)
         if (cl->queue[i])
             cl->api.ReleaseCommandQueue(cl->queue[i]);
-    if (cl->context)
-        cl->api.ReleaseContext(cl->context);
+    sdm_cl_leave(cl->shared);
     sdm_free(&d->inside);
 }
 
@@ -63,14 +61,12 @@ static SdmStatus open_device(SdmContext *ctx, SdmDevice *d)
     int32_t code = CL_OK;
     TRY(sdm_alloc(ctx, &d->inside, 1, sizeof *cl, "a device"));
     cl = inside(d);
-    const char *const why = sdm_cl_load(&cl->api);
-    if (why || !sdm_cl_find(&cl->api, d->info.index, &cl->platform, &cl->device)) {
-        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "%s: %s", d->info.name, why ? why : "the device is gone");
-        goto done;
-    }
-    const intptr_t properties[] = {CL_CONTEXT_PLATFORM, (intptr_t)cl->platform, 0};
-    cl->context = cl->api.CreateContext(properties, 1, &cl->device, NULL, NULL, &code);
+    st = sdm_cl_join(ctx, &d->info, &cl->shared, &code);
     TRY(check(ctx, d, code, "a context"));
+    TRY(st);
+    cl->api = cl->shared->api;
+    cl->device = cl->shared->device;
+    cl->context = cl->shared->context;
     for (int i = 0; i < SDM_QUEUES; i++) {
         cl->queue[i] = cl->api.CreateCommandQueue(cl->context, cl->device, CL_QUEUE_PROFILING_ENABLE, &code);
         TRY(check(ctx, d, code, "a queue"));
@@ -161,7 +157,7 @@ static SdmStatus find_kernel(SdmContext *ctx, SdmDevice *d, const char *name, in
         }
     if (cl->kernel_count == SDM_MOST_KERNELS || strlen(name) >= sizeof cl->kernel[0].name)
         return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: kernel %s is one too many", d->info.name, name);
-    TRY(sdm_cl_program_of(ctx, &d->info, cl, name, &program));
+    TRY(sdm_cl_program_of(ctx, &d->info, cl->shared, name, &program));
     const ClHandle k = cl->api.CreateKernel(program, name, &code);
     TRY(check(ctx, d, code, name));
     *out = cl->kernel_count++;

@@ -1,6 +1,7 @@
 /* OpenCL programs: the embedded sources, each built once for a device and driver and kept in the cache. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hash.h"
+#include "device_cache.h"
 #include "opencl.h"
 
 #include <string.h>
@@ -56,13 +57,13 @@ static void make_key(const SdmDeviceInfo *info, const Text *text, const char *op
              text->name, text->bytes, (unsigned long long)sdm_hash(0, text->source, text->bytes));
 }
 
-static bool build(const SdmCl *cl, ClHandle program, const char *options)
+static bool build(const SdmClShared *cl, ClHandle program, const char *options)
 {
     return cl->api.BuildProgram(program, 1, &cl->device, options, NULL, NULL) == CL_OK;
 }
 
 /* NULL: the cache has none that the driver takes. */
-static ClHandle build_cached(SdmContext *ctx, const SdmCl *cl, const char *options, const char *key)
+static ClHandle build_cached(SdmContext *ctx, const SdmClShared *cl, const char *options, const char *key)
 {
     char *binary = NULL;
     size_t bytes = 0;
@@ -81,7 +82,7 @@ static ClHandle build_cached(SdmContext *ctx, const SdmCl *cl, const char *optio
     return program;
 }
 
-static void keep_binary(SdmContext *ctx, const SdmCl *cl, ClHandle program, const char *key)
+static void keep_binary(SdmContext *ctx, const SdmClShared *cl, ClHandle program, const char *key)
 {
     size_t bytes = 0;
     char *binary = NULL;
@@ -94,7 +95,7 @@ static void keep_binary(SdmContext *ctx, const SdmCl *cl, ClHandle program, cons
 }
 
 /* The first lines of the compiler's complaint. */
-static SdmStatus fail_build(SdmContext *ctx, const SdmDeviceInfo *info, const SdmCl *cl, ClHandle program)
+static SdmStatus fail_build(SdmContext *ctx, const SdmDeviceInfo *info, const SdmClShared *cl, ClHandle program)
 {
     SdmStatus st = SDM_OK;
     char *text = NULL;
@@ -110,7 +111,7 @@ done:
     return st;
 }
 
-static SdmStatus build_text(SdmContext *ctx, const SdmDeviceInfo *info, const SdmCl *cl, const Text *text, ClHandle *out)
+static SdmStatus build_text(SdmContext *ctx, const SdmDeviceInfo *info, const SdmClShared *cl, const Text *text, ClHandle *out)
 {
     SdmStatus st = SDM_OK;
     const char *const options =
@@ -137,14 +138,16 @@ static SdmStatus build_text(SdmContext *ctx, const SdmDeviceInfo *info, const Sd
     return SDM_OK;
 }
 
-SdmStatus sdm_cl_program_of(SdmContext *ctx, const SdmDeviceInfo *info, SdmCl *cl, const char *kernel, ClHandle *out)
+SdmStatus sdm_cl_program_of(SdmContext *ctx, const SdmDeviceInfo *info, SdmClShared *shared, const char *kernel, ClHandle *out)
 {
     SdmStatus st = SDM_OK;
     const int i = program_of(kernel);
     const Text text = text_of(i);
-    if (!cl->program[i])
-        TRY(build_text(ctx, info, cl, &text, &cl->program[i]));
-    *out = cl->program[i];
+    pthread_mutex_lock(&shared->building); /* who comes second takes what the first one has built */
+    if (!shared->program[i])
+        TRY(build_text(ctx, info, shared, &text, &shared->program[i]));
+    *out = shared->program[i];
 done: /* in the middle of work another device, or the processor, can go on */
+    pthread_mutex_unlock(&shared->building);
     return st == SDM_ERR_UNSUPPORTED && i != PROGRAM_test ? SDM_ERR_DEVICE : st;
 }

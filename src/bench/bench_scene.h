@@ -4,7 +4,7 @@
 #define SDM_BENCH_SCENE_H
 
 #include "bench/bench.h"
-#include "bench/synthetic.h"
+#include "matching/synthetic.h"
 
 /* Make the scene of width x height frame pixels, rounded down to multiples of 16, and the same one turned by
  * syn_turn().  Both live as long as *b, which has one of each: asked for again, they stay. */

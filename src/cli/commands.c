@@ -103,7 +103,7 @@ const SdmCommand sdm_commands[] = {
     {"devices", SDM_CMD_DEVICES, 0, 0, "", "[options]", "list the devices of this machine that can match",
      "Print the instruction sets of the processor, the OpenCL platforms and devices, and the CUDA devices of "
      "this machine, each by its name for --device, with what it can run, or why it cannot.  With --verbose each device "
-     "is opened and its arithmetic is tested.",
+     "is opened, its arithmetic is tested, and it is timed beside the processor; the times are kept.",
      NULL, NULL, sdm_command_devices},
     {.name = NULL},
 };

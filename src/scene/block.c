@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_CELLS = 64 * 64 }; /* a block this small is not cut further */
+enum {
+    LEAST_CELLS = 64 * 64, /* a block this small is not cut further */
+    MOST_CUTS = 4          /* times that a block is begun again where a device has no memory, perhaps not even to be opened */
+};
 
 /* The part of the frame that a block needs. */
 typedef struct Needed {
@@ -246,7 +249,8 @@ done:
     return st;
 }
 
-/* The devices of the queue are lost: compute the block once more, on the processor. */
+/* Compute the block once more: on the processor where the devices of the queue are lost, in parts where their memory was not
+ * enough. */
 static SdmStatus begin_again(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
 {
     const SdmBlock place = {.col0 = w->block.col0, .row0 = w->block.row0, .w = w->block.w, .h = w->block.h};
@@ -261,14 +265,14 @@ SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
     SdmStatus st = SDM_OK;
     if (w->slot < 0)
         return SDM_OK;
-    st = sdm_match_queue_end(ctx, queue, w->slot);
+    const bool large = w->block.w * w->block.h > LEAST_CELLS;
+    st = sdm_match_queue_end(ctx, queue, w->slot, large);
     w->slot = -1;
-    if (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue)) {
+    for (int i = 1; (st == SDM_ERR_MEMORY && large && i <= MOST_CUTS) || (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue)); i++) {
         st = begin_again(ctx, queue, w);
-        if (st == SDM_OK && w->slot >= 0)
-            st = sdm_match_queue_end(ctx, queue, w->slot);
-        else
+        if (st != SDM_OK || w->slot < 0)
             return st;
+        st = sdm_match_queue_end(ctx, queue, w->slot, large && i < MOST_CUTS);
         w->slot = -1;
     }
     if (st == SDM_OK && !w->block.height_m)

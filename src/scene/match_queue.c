@@ -4,6 +4,7 @@
 
 #include "gpu/gpu_backend.h"
 #include "gpu/choose.h"
+#include "scene/device_speed.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -23,6 +24,7 @@ typedef struct Slot {
     bool busy, on_thread;
     pthread_t thread;
     SdmContext *ctx; /* of the thread */
+    int64_t need;    /* bytes of its memory that the window was taken to need; 0: not known */
     SdmMatchCall call;
     SdmFineResult *out;
     SdmStatus st;
@@ -34,6 +36,7 @@ struct SdmMatchQueue {
     bool automatic; /* --device auto: whatever goes wrong, another device or the processor goes on */
     bool lost;      /* the devices failed: the processor matches the windows that come */
     int slot_count;
+    int64_t most; /* bytes that a window may take since one found no memory; grows again; 0: no such limit */
     Slot *slot; /* SDM_MAX_SLOTS: each device once, then each a second time; NULL: the processor */
 };
 
@@ -47,7 +50,15 @@ static int slots_of(const SdmMatchQueue *q, int index)
     return n > 0 ? n : 1;
 }
 
-/* Open the device of a slot unless it is open; the slots of a device share its memory. */
+/* The slots of a device share its memory.  What others have taken of it is not there; a window that cannot be smaller
+ * may ask for more. */
+static void share_memory(const SdmMatchQueue *q, const Slot *slot)
+{
+    sdm_device_set_budget(slot->device, slot->memory / slots_of(q, slot->index));
+    sdm_device_set_limit(slot->device, q->most > 0 && slot->need > q->most ? 2 * slot->need : q->most);
+}
+
+/* Open the device of a slot unless it is open. */
 static SdmStatus need_device(SdmContext *ctx, const SdmMatchQueue *q, Slot *slot)
 {
     SdmStatus st = SDM_OK;
@@ -55,7 +66,7 @@ static SdmStatus need_device(SdmContext *ctx, const SdmMatchQueue *q, Slot *slot
         return SDM_OK;
     TRY(sdm_device_open(ctx, q->choice.api, slot->index, &slot->device));
     slot->memory = sdm_device_budget(slot->device);
-    sdm_device_set_budget(slot->device, slot->memory / slots_of(q, slot->index));
+    share_memory(q, slot);
 done:
     return st;
 }
@@ -77,6 +88,27 @@ done:
     return st;
 }
 
+/* Is it worth taking?  Of OpenCL's devices auto takes those alone that were measured to be faster than the processor.
+ * SDM_ERR_DEVICE: it computes other heights. */
+static SdmStatus weigh(SdmContext *ctx, SdmMatchQueue *q, bool *slower)
+{
+    SdmStatus st = SDM_OK;
+    SdmDeviceSpeed speed;
+    SdmDevice *const device = q->slot[0].device;
+    *slower = false;
+    if (!q->automatic || q->choice.api != SDM_API_OPENCL)
+        return SDM_OK;
+    if (!sdm_device_speed_known(ctx, sdm_device_info(device), &speed))
+        TRY(sdm_device_speed_measure(ctx, device, &speed));
+    sdm_device_speed_text(&speed, q->choice.speed);
+    *slower = speed.device_s >= speed.processor_s;
+    if (!speed.same)
+        st = sdm_fail(ctx, SDM_ERR_DEVICE, "%s: its heights of a test scene are not the processor's: driver or device are faulty",
+                      q->choice.name);
+done:
+    return st;
+}
+
 SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out)
 {
     SdmStatus st = SDM_OK;
@@ -88,10 +120,20 @@ SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueu
     TRY(sdm_choose_devices(ctx, device, &q->choice));
     if (!q->choice.cpu)
         TRY(sdm_alloc(ctx, &q->slot, SDM_MAX_SLOTS, sizeof *q->slot, "devices"));
-    while (!q->choice.cpu && (st = open_first(ctx, q)) != SDM_OK) {
+    while (!q->choice.cpu) {
+        bool slower = false;
+        st = open_first(ctx, q);
+        if (st == SDM_OK)
+            st = weigh(ctx, q, &slower);
+        if (st == SDM_OK && !slower)
+            break;
         if (!q->automatic || st == SDM_ERR_STOPPED)
             goto done;
-        sdm_log(ctx, SDM_LOG_WARNING, 0, "%s cannot be used: %s", q->choice.text, sdm_error(ctx));
+        if (st == SDM_OK)
+            sdm_log(ctx, SDM_LOG_INFO, 0, "%s (%s) is slower than the processor: %s", q->choice.name, q->choice.text, q->choice.speed);
+        else
+            sdm_log(ctx, SDM_LOG_WARNING, 0, "%s cannot be used: %s", q->choice.text, sdm_error(ctx));
+        sdm_device_close(&q->slot[0].device);
         sdm_choice_refuse(&q->choice);
         TRY(sdm_choose_devices(ctx, device, &q->choice));
     }
@@ -139,7 +181,7 @@ void sdm_match_queue_expect(SdmMatchQueue *q, int64_t windows)
         if (i >= count)
             sdm_device_close(&q->slot[i].device);
         else if (q->slot[i].device)
-            sdm_device_set_budget(q->slot[i].device, q->slot[i].memory / slots_of(q, q->slot[i].index));
+            share_memory(q, &q->slot[i]);
 }
 
 int sdm_match_queue_slots(const SdmMatchQueue *queue)
@@ -173,8 +215,10 @@ bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMa
         sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%s: another queue cannot be opened now: %s", queue->choice.text, sdm_error(ctx));
         return true;
     }
-    return sdm_device_match_bytes(slot->device, set, w, h, 2 * win_w * win_h) <=
-           sdm_device_room(slot->device);
+    slot->need = 0;
+    share_memory(queue, slot);
+    slot->need = sdm_device_match_bytes(slot->device, set, w, h, 2 * win_w * win_h);
+    return slot->need <= sdm_device_room(slot->device);
 }
 
 static void keep_error(SdmContext *ctx, Slot *slot)
@@ -217,6 +261,7 @@ SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const Sdm
     slot->busy = true;
     if (slot->st != SDM_OK)
         return SDM_OK; /* the end handles it */
+    share_memory(queue, slot);
     if (queue->slot_count > 1 && sdm_open_child(ctx, &slot->ctx) == SDM_OK)
         slot->on_thread = pthread_create(&slot->thread, NULL, run_slot, slot) == 0;
     if (!slot->on_thread)
@@ -245,17 +290,19 @@ static void close_device(SdmContext *ctx, SdmMatchQueue *q, int index)
         }
 }
 
-/* The device is opened anew and asked once more; memory that another program has taken, several times. */
-static void ask_again(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
+/* The device is opened anew and asked once more; memory that another program has taken, `times` more. */
+static void ask_again(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot, int times)
 {
-    enum { MEMORY_TRIES = 6 };                          /* 3.2 s in all */
     struct timespec wait = {.tv_nsec = 50 * 1000 * 1000};
     for (int i = 0;; i++) {
         slot->st = need_device(ctx, queue, slot);
         keep_error(ctx, slot);
-        if (slot->st == SDM_OK)
+        if (slot->st == SDM_OK) { /* no other slot has the device now */
+            sdm_device_set_budget(slot->device, slot->memory);
+            sdm_device_set_limit(slot->device, 0);
             match(ctx, slot);
-        if (slot->st != SDM_ERR_MEMORY || i == MEMORY_TRIES || sdm_check_stop(ctx) != SDM_OK)
+        }
+        if (slot->st != SDM_ERR_MEMORY || i == times || sdm_check_stop(ctx) != SDM_OK)
             return;
         close_device(ctx, queue, slot->index);
         nanosleep(&wait, NULL);
@@ -264,20 +311,43 @@ static void ask_again(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
     }
 }
 
-static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
+/* After a window: those that follow may take a little more again, or half of what this one could not have. */
+static void limit_windows(SdmContext *ctx, SdmMatchQueue *q, const Slot *slot, bool fits)
 {
+    const bool smaller = !fits && slot->need > 0;
+    if (smaller) {
+        q->most = slot->need / 2;
+        sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%s: windows take at most %lld MiB of its memory for now", q->choice.text,
+                (long long)(q->most >> 20));
+    } else if (q->most > 0) {
+        q->most += q->most / 8;
+    }
+    for (int i = 0; i < q->slot_count; i++)
+        if (q->slot[i].device && (smaller || &q->slot[i] == slot) && !q->slot[i].on_thread)
+            share_memory(q, &q->slot[i]);
+}
+
+static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot, bool may_cut)
+{
+    enum { TRIES = 6, NEXT_TRIES = 2, LAST_TRIES = 9 }; /* of memory: 3.2 s; 0.2 s for the parts; 25 s where there are no smaller ones */
     join(ctx, slot);
-    if (slot->st != SDM_ERR_DEVICE && slot->st != SDM_ERR_MEMORY)
+    if (slot->st != SDM_ERR_DEVICE && slot->st != SDM_ERR_MEMORY) {
+        limit_windows(ctx, queue, slot, true);
         return slot->st == SDM_OK ? SDM_OK : sdm_fail(ctx, slot->st, "%s", slot->error);
+    }
     close_device(ctx, queue, slot->index);
     if (!queue->lost) {
         sdm_log(ctx, queue->automatic ? SDM_LOG_VERBOSE : SDM_LOG_WARNING, 5,
                 "%s; the device is opened anew and asked once more", slot->error);
-        ask_again(ctx, queue, slot);
+        ask_again(ctx, queue, slot, !may_cut && !queue->automatic ? LAST_TRIES : queue->most > 0 ? NEXT_TRIES : TRIES);
     }
     if (slot->st == SDM_OK || slot->st == SDM_ERR_STOPPED)
         return slot->st;
     close_device(ctx, queue, slot->index);
+    if (slot->st == SDM_ERR_MEMORY && may_cut && !queue->lost) {
+        limit_windows(ctx, queue, slot, false);
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s", slot->error);
+    }
     if (queue->automatic) {
         if (!queue->lost)
             sdm_log(ctx, SDM_LOG_WARNING, 5, "%s; the processor goes on", slot->error);
@@ -289,13 +359,13 @@ static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot)
                     slot->error);
 }
 
-SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int number)
+SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int number, bool may_cut)
 {
     if (number == ON_PROCESSOR)
         return SDM_OK;
     Slot *const slot = &queue->slot[number];
     const int around = sdm_stage_enter(ctx, 5);
-    const SdmStatus st = end_slot(ctx, queue, slot);
+    const SdmStatus st = end_slot(ctx, queue, slot, may_cut);
     sdm_stage_leave(ctx, around);
     slot->busy = false;
     return st;

@@ -41,10 +41,13 @@ bool sdm_match_queue_makes_levels(const SdmMatchQueue *queue, const SdmMatchSett
  * end.  *out: set at the end unless the block has its arrays; empty after a failure.  *slot: for the end. */
 SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call,
                                 SdmFineResult *out, int *slot);
-/* Wait for it.  After a failure the device is opened again and tries once more; the sentence of a second
- * failure says how to go on.  Of --device auto it is SDM_ERR_DEVICE, and sdm_match_queue_lost(): begin the window
- * again, the processor matches it and those that follow. */
-SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int slot);
+/* Wait for it.  After a failure the device is opened again and tries once more, where memory is missing for some
+ * time; the sentence of a second failure says how to go on.
+ * may_cut: where other programs have the memory for long, it is SDM_ERR_MEMORY without such a sentence: begin the window
+ * again, sdm_match_queue_has_room() wants it in parts by then.
+ * Of --device auto it is SDM_ERR_DEVICE, and sdm_match_queue_lost(): begin the window again, the processor matches it and
+ * those that follow. */
+SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int slot, bool may_cut);
 bool sdm_match_queue_lost(const SdmMatchQueue *queue);
 void sdm_match_queue_abandon(SdmMatchQueue *queue, int slot); /* instead of the end: wait, drop the result */
 

@@ -4,6 +4,7 @@
 #define _DEFAULT_SOURCE /* mkdtemp */
 #include "core/hash.h"
 #include "gpu/choose.h"
+#include "gpu/device_cache.h"
 #include "gpu/device_inside.h"
 
 #include <math.h>
@@ -165,6 +166,14 @@ static void hold_budget(SdmDevice *device)
     sdm_buffer_free(&a);
     assert_int_equal(sdm_buffer_new(ctx, device, 3000, "b", &b), SDM_OK);
     assert_int_equal(sdm_device_peak(device), 3000);
+    sdm_buffer_free(&b);
+    sdm_device_set_limit(device, 1000); /* what is kept goes, too */
+    assert_int_equal(device->kept_bytes, 0);
+    assert_int_equal(sdm_device_budget(device), 1000);
+    assert_int_equal(sdm_buffer_new(ctx, device, 2000, "b", &b), SDM_ERR_MEMORY);
+    sdm_device_set_limit(device, 0);
+    assert_int_equal(sdm_device_budget(device), 3000);
+    assert_int_equal(sdm_buffer_new(ctx, device, 2000, "b", &b), SDM_OK);
     sdm_buffer_free(&b);
 }
 

@@ -7,6 +7,8 @@ cannot run, a device that is lost or has no memory left, once and for good.
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import struct
+import subprocess
 import sys
 
 import fault_base as base
@@ -99,5 +101,21 @@ def lost(bench):
     bench.check("goes on without", done.returncode == 0 and os.path.exists("dem.tif"), done.stderr[-300:])
 
 
+def two_runs(bench):
+    """On one card, with room for little more than one of them: both end well, in smaller windows."""
+    base.simulate(bench, "large", "aster", "--lon", "7", "--lat", "45", side=640)
+    with open("card", "wb") as f:
+        f.write(struct.pack("<qq", 96 << 20, 0))
+    runs = []
+    for name in ("left", "right"):
+        words = [bench.program, "run", "large", "-o", f"{name}.tif", "--verbose", "--device", "cuda", "--optimizer", "local", "--tile", "160"]
+        with open(f"{name}.log", "w", encoding="utf-8") as log:
+            runs.append(subprocess.Popen(words, env=over(bench) | {"SDM_CARD": os.path.abspath("card")}, stdout=log, stderr=log))
+    for name, run in zip(("left", "right"), runs):
+        code, log = run.wait(timeout=300), base.content(f"{name}.log").decode()
+        bench.check(f"two runs, {name}", code == 0 and ", in parts" in log, log[-500:])
+    bench.check("two runs: all is given back", struct.unpack("<qq", base.content("card"))[1] == 0, "memory is taken")
+
+
 if __name__ == "__main__":
-    base.test(ready, devices, refused, automatic, lost)
+    base.test(ready, devices, refused, automatic, lost, two_runs)

@@ -1,7 +1,7 @@
 /* The pair: band-limited texture on the ground, seen through the lattice's own formula, so that truth is
  * exact. */
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/synthetic.h"
+#include "matching/synthetic.h"
 
 #include <math.h>
 

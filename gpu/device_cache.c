@@ -1,8 +1,9 @@
-/* Programs that a driver built, kept on disk for the next process: a file of key, data and their hash. */
+/* A file of key, data and their hash for each thing that is kept. */
 // SPDX-License-Identifier: Apache-2.0
+#include "device_cache.h"
+
 #include "core/file.h"
 #include "core/hash.h"
-#include "device_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static bool name_of(const char *key, bool make, char out[PATH_SIZE])
     return true;
 }
 
-/* Does the file hold the program of that key, undamaged? */
+/* Does the file hold the data of that key, undamaged? */
 static bool is_good(const char *file, size_t size, const char *key)
 {
     const size_t n = strlen(key);
@@ -86,16 +87,16 @@ void sdm_cache_write(SdmContext *ctx, const char *key, const void *data, size_t 
     memcpy(head.magic, magic, sizeof magic);
     if (!name_of(key, true, path)) {
         sdm_log(ctx, SDM_LOG_VERBOSE, 0,
-                "no folder for a cache in $XDG_CACHE_HOME or ~/.cache, so kernels are built each time");
+                "no folder for a cache in $XDG_CACHE_HOME or ~/.cache, so kernels are built and devices measured each time");
         return;
     }
     if (sdm_file_create(ctx, path, &w) != SDM_OK) {
-        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s; kernels are built each time", sdm_error(ctx));
+        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s; kernels are built and devices measured each time", sdm_error(ctx));
         return;
     }
     sdm_file_put(&w, &head, sizeof head);
     sdm_file_put(&w, key, head.key_bytes);
     sdm_file_put(&w, data, bytes);
     if (sdm_file_commit(ctx, &w, false) != SDM_OK)
-        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s; kernels are built each time", sdm_error(ctx));
+        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s; kernels are built and devices measured each time", sdm_error(ctx));
 }
