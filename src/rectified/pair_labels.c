@@ -238,13 +238,14 @@ done:
 
 /* ---- disparities of windows without texture ---- */
 
-enum { FLAT_WINDOW = 9 /* px, at least */, STRIP = 128 /* rows that a thread takes */ };
+enum { FLAT_WINDOW = 9 /* px, at least */, STRIP_LEAST = 32 /* rows that a thread takes */ };
 
 typedef struct Texture {
     const SdmPairImage *image[2];
     const SdmPairKernels *kernels;
     int window, before;
     double variance_max; /* of a window without texture */
+    int first;           /* row of the image that is row 0 of the disparities */
     float *disparity;
 } Texture;
 
@@ -324,12 +325,12 @@ static void reject_strip(const Texture *t, const TextureRows *r, int y0, int y1)
             move_columns(t, r, side, y, y > y0);
             find_flat(t, &r->columns[side], width, r->flat[side]);
         }
-        reject_row(t, r, t->disparity + (ptrdiff_t)y * width);
+        reject_row(t, r, t->disparity + (ptrdiff_t)(y - t->first) * width);
     }
 }
 
 SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                               const SdmPairSettings *set, float *disparity)
+                               const SdmPairSettings *set, int y0, int y1, float *disparity)
 {
     SdmStatus st = SDM_OK;
     const SdmCpuLevel *const level = sdm_cpu_level(set->cpu_level);
@@ -340,8 +341,10 @@ SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const 
                        .window = window,
                        .before = window / 2,
                        .variance_max = (double)set->min_sigma * (double)set->min_sigma,
+                       .first = y0,
                        .disparity = disparity};
-    const int threads = sdm_threads(ctx);
+    const int threads = sdm_threads(ctx), share = (y1 - y0 + threads - 1) / threads;
+    const int strip = share < STRIP_LEAST ? STRIP_LEAST : share;
     TextureRows rows;
     SdmArena measured = {NULL, 0};
     char *block = NULL;
@@ -350,10 +353,10 @@ SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const 
     take_texture_rows(&t, &measured, &rows);
     TRY(sdm_alloc_raw(ctx, &block, measured.used, (size_t)threads, "texture of rows"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) private(rows)
-    for (int y0 = 0; y0 < left->height; y0 += STRIP) {
+    for (int y = y0; y < y1; y += strip) {
         SdmArena mine = {block + measured.used * (size_t)sdm_thread(), 0};
         take_texture_rows(&t, &mine, &rows);
-        reject_strip(&t, &rows, y0, y0 + STRIP < left->height ? y0 + STRIP : left->height);
+        reject_strip(&t, &rows, y, y + strip < y1 ? y + strip : y1);
     }
 done:
     sdm_free(&block);
@@ -398,7 +401,7 @@ static void disparities(const Labelled *b, int y, float *out)
     }
 }
 
-/* Match rows y0..y1 - 1; the volume has room for them and SDM_OVERLAP rows on each side. */
+/* Match rows y0..y1 - 1; the volume has room for them and SDM_OVERLAP rows on each side.  disparity: of these rows. */
 static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, int y1, float *disparity)
 {
     SdmStatus st = SDM_OK;
@@ -419,29 +422,37 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
         sdm_volume_energy(ctx, b->set->optimizer, v, b->labels.left, y0 - from, y1 - from, b->set->energy);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int y = y0; y < y1; y++)
-        disparities(b, y, disparity + (ptrdiff_t)y * left->width);
+        disparities(b, y, disparity + (ptrdiff_t)(y - y0) * left->width);
+    TRY(sdm_pair_reject_flat(ctx, left, b->image[1], b->set, y0, y1, disparity));
 done:
     return st;
 }
 
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                                const SdmPairSettings *set, float *disparity)
+                                const SdmPairSettings *set, const SdmPairSink *sink)
 {
     SdmStatus st = SDM_OK;
-    SdmVolume v;
+    SdmVolume v = {.cost = NULL};
     Labelled b = {.image = {left, right}, .set = set};
     const int h = left->height, rows = h < BAND + 2 * SDM_OVERLAP ? h : BAND + 2 * SDM_OVERLAP;
     const size_t pixels = (size_t)left->width * (size_t)rows;
     sdm_pair_volume_shape(set, &v);
     v.width = left->width;
     v.height = rows;
+    TRY(sink->open(sink->user, BAND, 1));
     TRY(sdm_volume_open(ctx, &v));
     TRY(sdm_alloc_raw(ctx, &b.labels.left, pixels, sizeof(uint16_t), "labels"));
     if (set->lr_threshold >= 0.0f)
         TRY(sdm_alloc_raw(ctx, &b.labels.right, pixels, sizeof(uint16_t), "labels of the right image"));
-    for (int y0 = 0; y0 < h; y0 += BAND)
-        TRY(match_band(ctx, &b, &v, y0, y0 + BAND < h ? y0 + BAND : h, disparity));
-    TRY(sdm_pair_reject_flat(ctx, left, right, set, disparity));
+    for (int y0 = 0; y0 < h; y0 += BAND) {
+        const int y1 = y0 + BAND < h ? y0 + BAND : h;
+        float *const out = sink->begin(sink->user, y0, y1);
+        if (!out)
+            break;
+        TRY(match_band(ctx, &b, &v, y0, y1, out));
+        sink->end(sink->user, y0, y1);
+    }
+    TRY(sdm_check_stop(ctx));
 done:
     sdm_free(&b.labels.left);
     sdm_free(&b.labels.right);

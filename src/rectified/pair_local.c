@@ -20,7 +20,6 @@ typedef struct Match {
     const SdmPairImage *image[2];
     const SdmPairSettings *set;
     const SdmCpuLevel *level;
-    float *disparity;
     int width, height, window, samples; /* samples: of a window */
     int before, after;                  /* reach of the window: columns and rows -before..after */
     const SdmPairKernels *widest;
@@ -37,6 +36,7 @@ typedef struct Match {
 /* Scratch of a thread.  A "left row" has `width` entries, a "right row" right_length, so that every x - d of
  * every lane has a place: x_right stands at right_first + x_right. */
 typedef struct Scratch {
+    float *disparity;             /* of the band's rows, where the match goes */
     uint16_t *left_d;             /* band_rows left rows: winners */
     uint32_t *right_best;         /* band_rows right rows, as in SdmPairRow */
     uint8_t *bad[2];              /* band_rows rows, or one where all rows are the same */
@@ -101,7 +101,7 @@ static void lay_out(Match *m, int threads)
     m->strip_pixels = sdm_clamp(SUMS_BYTES / column_bytes - (m->window - 1), STRIP_LEAST, SDM_PAIR_STRIP - 2);
     const int strips = (m->width + m->strip_pixels - 1) / m->strip_pixels;
     m->strip_pixels = (m->width + strips - 1) / strips;
-    m->band_rows = sdm_clamp(m->height / (4 * threads), BAND_LEAST, BAND_MOST);
+    m->band_rows = sdm_clamp(m->height / (4 * threads) / SDM_PAIR_ROWS * SDM_PAIR_ROWS, BAND_LEAST, BAND_MOST);
 }
 
 static Chunk chunk_at(const Match *m, int index)
@@ -530,7 +530,7 @@ static void finish_row(const Strip *t, ptrdiff_t row, const uint16_t *winners)
                                   .subpixel = set->subpixel,
                                   .limit = set->uniqueness > 0.0f ? 1.0f + set->uniqueness : 0.0f,
                                   .parabola = set->cost == SDM_PAIR_ZNCC};
-    m->widest->finish(&finish, winners, m->disparity + (t->y0 + row) * m->width + t->x0);
+    m->widest->finish(&finish, winners, t->scratch->disparity + row * m->width + t->x0);
     memcpy(t->scratch->left_d + row * m->width + t->x0, winners + SDM_PAIR_D * SDM_PAIR_STRIP,
            (size_t)t->row.pixels * sizeof(uint16_t));
 }
@@ -576,7 +576,7 @@ static void check_left_right(const Match *m, const Scratch *s, int y0, int y1, i
     for (ptrdiff_t row = 0; row < y1 - y0; row++)
         m->widest->agree(s->left_d + row * m->width + from,
                          s->right_best + row * m->right_length + m->right_first - m->set->dmin + from,
-                         to - from, most, m->disparity + (y0 + row) * m->width + from);
+                         to - from, most, s->disparity + row * m->width + from);
 }
 
 static void match_band(const Match *m, Scratch *s, int y0, int y1)
@@ -598,23 +598,28 @@ static void match_band(const Match *m, Scratch *s, int y0, int y1)
 }
 
 SdmStatus sdm_pair_match_local(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                               const SdmPairSettings *set, float *disparity)
+                               const SdmPairSettings *set, const SdmPairSink *sink)
 {
     SdmStatus st = SDM_OK;
-    Match m = {.image = {left, right}, .set = set, .disparity = disparity};
+    Match m = {.image = {left, right}, .set = set};
     const int threads = sdm_threads(ctx);
     Scratch scratch;
     SdmArena measured = {NULL, 0};
     char *block = NULL;
     lay_out(&m, threads);
     take_scratch(&m, &measured, &scratch);
+    TRY(sink->open(sink->user, m.band_rows, threads));
     TRY(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "rows in work of matching"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) private(scratch)
     for (int y0 = 0; y0 < m.height; y0 += m.band_rows) {
         SdmArena mine = {block + measured.used * (size_t)sdm_thread(), 0};
+        const int y1 = y0 + m.band_rows < m.height ? y0 + m.band_rows : m.height;
         take_scratch(&m, &mine, &scratch);
-        if (sdm_check_stop(ctx) == SDM_OK)
-            match_band(&m, &scratch, y0, y0 + m.band_rows < m.height ? y0 + m.band_rows : m.height);
+        scratch.disparity = sink->begin(sink->user, y0, y1);
+        if (!scratch.disparity)
+            continue;
+        match_band(&m, &scratch, y0, y1);
+        sink->end(sink->user, y0, y1);
     }
     TRY(sdm_check_stop(ctx));
 done:
