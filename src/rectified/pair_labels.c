@@ -245,6 +245,7 @@ typedef struct Texture {
     const SdmPairKernels *kernels;
     int window, before;
     double variance_max; /* of a window without texture */
+    float flat;          /* the same times n^2, rounded down, where windows have n samples and a kernel decides; else < 0 */
     int first;           /* row of the image that is row 0 of the disparities */
     float *disparity;
 } Texture;
@@ -252,6 +253,7 @@ typedef struct Texture {
 /* Rows in work of a thread. */
 typedef struct TextureRows {
     SdmPairColumns columns[2];
+    bool holes[2];    /* of either image, in the rows of a strip */
     int16_t *row[2];  /* samples that enter and leave */
     uint8_t *flat[2]; /* of a row of either image: 1 without texture */
 } TextureRows;
@@ -274,7 +276,8 @@ static void move_columns(const Texture *t, const TextureRows *r, int side, int y
 {
     const SdmPairImage *const im = t->image[side];
     const int count = im->width + t->window - 1, enters = y - t->before + t->window - 1;
-    t->kernels->columns(&r->columns[side], sdm_pair_samples(im, enters, -t->before, count, r->row[0]),
+    const SdmPairColumns *const all = &r->columns[side], columns = {all->sum, all->squares, r->holes[side] ? all->holes : NULL};
+    t->kernels->columns(&columns, sdm_pair_samples(im, enters, -t->before, count, r->row[0]),
                         full ? sdm_pair_samples(im, enters - t->window, -t->before, count, r->row[1]) : NULL,
                         count, im->eight_bit ? 128 : 0);
 }
@@ -309,23 +312,42 @@ static void reject_row(const Texture *t, const TextureRows *r, float *disparity)
     }
 }
 
-static void reject_strip(const Texture *t, const TextureRows *r, int y0, int y1)
+static void find_flat_row(const Texture *t, const TextureRows *r, int side)
 {
-    const int width = t->image[0]->width;
+    const SdmPairImage *const im = t->image[side];
+    const SdmPairColumns columns = {r->columns[side].sum, r->columns[side].squares, NULL};
+    const SdmPairWindowRow out = {.pixels = im->width,
+                                  .window = t->window,
+                                  .most = im->eight_bit ? 128 : 2047,
+                                  .flat = t->flat,
+                                  .bad = r->flat[side]};
+    if (r->holes[side] || t->flat < 0.0f)
+        find_flat(t, &r->columns[side], im->width, r->flat[side]);
+    else
+        t->kernels->window(&columns, &out);
+}
+
+static void reject_strip(const Texture *t, TextureRows *r, int y0, int y1)
+{
+    const int width = t->image[0]->width, height = t->image[0]->height;
     const size_t bytes = (size_t)(width + t->window) * sizeof(int32_t);
     for (int side = 0; side < 2; side++) {
         memset(r->columns[side].sum, 0, bytes);
         memset(r->columns[side].squares, 0, bytes);
         memset(r->columns[side].holes, 0, bytes);
+        r->holes[side] = false;
+        for (int y = y0 - t->window; y < y1 + t->window; y++)
+            r->holes[side] |= has_holes(t->image[side], width, sdm_clamp(y, 0, height - 1));
         for (int y = y0 - t->window + 1; y < y0; y++)
             move_columns(t, r, side, y, false);
     }
     for (int y = y0; y < y1; y++) {
         for (int side = 0; side < 2; side++) {
             move_columns(t, r, side, y, y > y0);
-            find_flat(t, &r->columns[side], width, r->flat[side]);
+            find_flat_row(t, r, side);
         }
-        reject_row(t, r, t->disparity + (ptrdiff_t)(y - t->first) * width);
+        if (memchr(r->flat[0], 1, (size_t)width) || memchr(r->flat[1], 1, (size_t)width))
+            reject_row(t, r, t->disparity + (ptrdiff_t)(y - t->first) * width);
     }
 }
 
@@ -336,11 +358,14 @@ SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const 
     const SdmCpuLevel *const level = sdm_cpu_level(set->cpu_level);
     const SdmPairKernels *const kernels = sdm_pair_kernels(level, SDM_PAIR_LANES_MAX);
     const int window = set->window < FLAT_WINDOW ? FLAT_WINDOW : set->window;
+    const double variance_max = (double)set->min_sigma * (double)set->min_sigma,
+                 flat = floor(variance_max * (double)(window * window) * (double)(window * window));
     const Texture t = {.image = {left, right},
                        .kernels = kernels ? kernels : sdm_pair_kernels(sdm_cpu_level("c"), 1),
                        .window = window,
                        .before = window / 2,
-                       .variance_max = (double)set->min_sigma * (double)set->min_sigma,
+                       .variance_max = variance_max,
+                       .flat = flat < 16777216.0 ? (float)flat : -1.0f, /* whole numbers that a float holds */
                        .first = y0,
                        .disparity = disparity};
     const int threads = sdm_threads(ctx), share = (y1 - y0 + threads - 1) / threads;

@@ -274,6 +274,9 @@ static void find_statistics(const Match *m, Scratch *s, int side, int y0, int y1
                     length = side == SDM_PAIR_LEFT ? m->width : m->right_length;
     s->bad_stride[side] = length;
     memset(s->bad[side], 1, (size_t)(length * (y1 - y0)));
+    const bool zncc = m->set->cost == SDM_PAIR_ZNCC, holes = has_holes(im, y0 - m->before, y1 - 1 + m->after);
+    const SdmPairColumns columns = {s->columns.sum, s->columns.squares, holes ? s->columns.holes : NULL};
+    const float n_sigma = m->set->min_sigma * (float)m->samples;
     int32_t *const all[] = {s->columns.sum, s->columns.squares, s->columns.holes};
     for (int i = 0; i < 3; i++)
         memset(all[i], 0, (size_t)count * sizeof(int32_t));
@@ -281,19 +284,20 @@ static void find_statistics(const Match *m, Scratch *s, int side, int y0, int y1
         const int16_t *const add = sdm_pair_samples(im, y, -m->before, count, s->row[0]);
         const bool full = y >= y0 - m->before + m->window;
         const ptrdiff_t row = y - m->after - y0;
-        m->widest->columns(&s->columns, add,
+        m->widest->columns(&columns, add,
                            full ? sdm_pair_samples(im, y - m->window, -m->before, count, s->row[1]) : NULL,
                            count, im->eight_bit ? 128 : 0);
         if (row < 0)
             continue;
         const SdmPairWindowRow out = {.pixels = m->width,
                                       .window = m->window,
-                                      .least = m->textured ? m->set->min_sigma * (float)m->samples : -1.0f,
-                                      .sum = s->sum,
-                                      .texture = s->row_texture,
+                                      .most = im->eight_bit ? 128 : 2047,
+                                      .flat = m->textured ? n_sigma * n_sigma : -1.0f,
+                                      .sum = zncc ? s->sum : NULL,
+                                      .texture = zncc ? s->row_texture : NULL,
                                       .bad = s->bad[side] + row * length + first};
-        m->widest->window(&s->columns, &out);
-        if (m->set->cost == SDM_PAIR_ZNCC)
+        m->widest->window(&columns, &out);
+        if (zncc)
             zncc_terms(m, s, side, row);
     }
 }
