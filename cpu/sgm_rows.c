@@ -8,6 +8,8 @@
 
 extern sdm_pair_words_fn SDM_NAME(pair_words);
 extern sdm_sgm_costs_fn SDM_NAME(sgm_costs);
+extern sdm_sgm_offsets_fn SDM_NAME(sgm_offsets);
+extern sdm_sgm_penalties_fn SDM_NAME(sgm_penalties);
 extern const SdmSgmKernels SDM_NAME(sgm_kernels);
 
 /* ---- paths ---- */
@@ -138,4 +140,5 @@ static void sgm_pick(const SdmSgmPick *p)
     pick_row(p);
 }
 
-const SdmSgmKernels SDM_NAME(sgm_kernels) = {sgm_row, sgm_pick, SDM_NAME(pair_words), SDM_NAME(sgm_costs)};
+const SdmSgmKernels SDM_NAME(sgm_kernels) = {sgm_row, sgm_pick, SDM_NAME(pair_words), SDM_NAME(sgm_costs),
+                                               SDM_NAME(sgm_offsets), SDM_NAME(sgm_penalties)};

@@ -395,6 +395,7 @@ enum { BAND = SDM_PAIR_BAND };
 typedef struct Labelled { /* a band */
     const SdmPairImage *image[2];
     const SdmPairSettings *set;
+    const SdmSgmKernels *kernels;
     const SdmVolume *v;
     SdmLabels labels;
     int y0; /* row of the image that is row 0 of the volume */
@@ -416,7 +417,7 @@ static void disparities(const Labelled *b, int y, float *out)
     const int16_t *const left = b->image[0]->data + y * b->image[0]->stride;
     const int16_t *const right = b->image[1]->data + y * b->image[1]->stride;
     if (b->set->subpixel)
-        sdm_volume_offsets(b->v, y - b->y0, b->labels.left, out);
+        sdm_label_offsets(b->v, b->kernels, &b->labels, y - b->y0, out);
     for (int x = 0; x < w; x++) {
         const int l = b->labels.left[row + x], xr = x + b->v->first + l;
         const bool seen = l < b->v->labels && xr >= 0 && xr < w && left[x] != SDM_PIXEL_NODATA &&
@@ -458,7 +459,7 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
 {
     SdmStatus st = SDM_OK;
     SdmVolume v = {.cost = NULL};
-    Labelled b = {.image = {left, right}, .set = set};
+    Labelled b = {.image = {left, right}, .set = set, .kernels = sdm_cpu_level(set->cpu_level)->sgm};
     const int h = left->height, rows = h < BAND + 2 * SDM_OVERLAP ? h : BAND + 2 * SDM_OVERLAP;
     const size_t pixels = (size_t)left->width * (size_t)rows;
     sdm_pair_volume_shape(set, &v);
@@ -469,6 +470,8 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
     TRY(sdm_alloc_raw(ctx, &b.labels.left, pixels, sizeof(uint16_t), "labels"));
     if (set->lr_threshold >= 0.0f)
         TRY(sdm_alloc_raw(ctx, &b.labels.right, pixels, sizeof(uint16_t), "labels of the right image"));
+    if (set->subpixel)
+        TRY(sdm_alloc_raw(ctx, &b.labels.near, pixels, 2 * sizeof(uint32_t), "costs about the labels"));
     for (int y0 = 0; y0 < h; y0 += BAND) {
         const int y1 = y0 + BAND < h ? y0 + BAND : h;
         float *const out = sink->begin(sink->user, y0, y1);
@@ -481,6 +484,7 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
 done:
     sdm_free(&b.labels.left);
     sdm_free(&b.labels.right);
+    sdm_free(&b.labels.near);
     sdm_volume_close(&v);
     return st;
 }
