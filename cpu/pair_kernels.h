@@ -20,8 +20,9 @@ enum { SDM_PAIR_LEFT, SDM_PAIR_RIGHT };
 typedef struct SdmPairImage {
     int width, height;
     ptrdiff_t stride;    /* samples from row to row */
-    const int16_t *data; /* borrowed */
+    const int16_t *data; /* borrowed; NULL: `bytes` holds them */
     bool eight_bit;
+    const uint8_t *bytes; /* 8-bit samples of an image that has no SDM_PIXEL_NODATA, borrowed; or NULL */
 } SdmPairImage;
 
 /* The definition of rectified matching by the best of each pixel: see SdmPairSettings of src/rectified/pair.h

@@ -102,7 +102,8 @@ static SdmStatus read_pair(SdmContext *ctx, Run *run, int index)
     Slot *const slot = &run->slot[index % 2];
     const double begin = sdm_now_s();
     TRY(name_pair(ctx, run, run->numbers[index], &slot->files));
-    TRY(sdm_image_pair_load(ctx, slot->files.left, slot->files.right, run->opt->band, &slot->in));
+    TRY((run->device || run->opt->downscale > 1 ? sdm_image_pair_load : sdm_image_pair_load_bytes)(
+        ctx, slot->files.left, slot->files.right, run->opt->band, &slot->in));
     run->result->read_s += sdm_now_s() - begin;
 done:
     return st;
@@ -201,14 +202,20 @@ done:
     return st;
 }
 
-static SdmPairImage image_of(const Slot *slot, const int16_t *samples)
+static SdmPairImage image_of(const Slot *slot, int side)
 {
-    return (SdmPairImage){slot->width, slot->height, slot->width, samples, slot->in.eight_bit};
+    const SdmImagePair *const in = &slot->in;
+    return (SdmPairImage){.width = slot->width,
+                          .height = slot->height,
+                          .stride = slot->width,
+                          .data = side == SDM_PAIR_LEFT ? in->left : in->right,
+                          .eight_bit = in->eight_bit,
+                          .bytes = in->bytes[side]};
 }
 
 static SdmStatus match_images(Run *run, Slot *slot)
 {
-    const SdmPairImage left = image_of(slot, slot->in.left), right = image_of(slot, slot->in.right);
+    const SdmPairImage left = image_of(slot, SDM_PAIR_LEFT), right = image_of(slot, SDM_PAIR_RIGHT);
     if (run->device)
         return sdm_pair_match_device(run->ctx, &run->gpu, &left, &right, &run->set, slot->disparity);
     return sdm_pair_match(run->ctx, &left, &right, &run->set, slot->disparity);
@@ -244,7 +251,7 @@ static bool writes_bands(const Run *run)
 static SdmStatus match_and_write(Run *run, Slot *slot)
 {
     SdmStatus st = SDM_OK;
-    const SdmPairImage left = image_of(slot, slot->in.left), right = image_of(slot, slot->in.right);
+    const SdmPairImage left = image_of(slot, SDM_PAIR_LEFT), right = image_of(slot, SDM_PAIR_RIGHT);
     Written w = {.out = {.files = &slot->files, .opt = run->opt, .width = slot->width, .height = slot->height}};
     const SdmRowWriter writer = {open_written, write_written, close_written, &w};
     SdmRowQueue *queue = NULL;

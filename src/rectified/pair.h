@@ -62,5 +62,7 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
 /* `count` samples of row y from column x on; off the image they are those of the nearest pixel.  They lie in
  * `row` unless the image holds them all. */
 const int16_t *sdm_pair_samples(const SdmPairImage *im, int y, int x, int count, int16_t *row);
+/* Is there a pixel without data in rows y0..y1, as far as they lie on the image, or in the row next to them? */
+bool sdm_pair_has_holes(const SdmPairImage *im, int y0, int y1);
 
 #endif

@@ -85,11 +85,14 @@ static void fill_words(const Costs *m, const CostRows *r, int side, int y)
 {
     const SdmPairImage *const im = m->image[side];
     const int first = side ? m->before : 0, width = im->width, high = m->set->census_height;
-    const int16_t *const row = im->data + y * im->stride, *rows[9];
+    const int16_t *rows[9];
     uint8_t *const value = r->value[side];
-    for (int x = 0; x < width; x++)
-        value[first + x] =
-            (uint8_t)(im->eight_bit ? sdm_clamp(row[x], 0, 255) : sdm_clamp(row[x] + 2048, 0, 4095) >> 4);
+    if (im->bytes)
+        memcpy(value + first, im->bytes + y * im->stride, (size_t)width);
+    for (int x = 0; x < width && !im->bytes; x++) {
+        const int v = im->data[y * im->stride + x];
+        value[first + x] = (uint8_t)(im->eight_bit ? sdm_clamp(v, 0, 255) : sdm_clamp(v + 2048, 0, 4095) >> 4);
+    }
     extend(value, first, width, m->length);
     if (!m->planes)
         return;
@@ -143,17 +146,7 @@ static void sum_row(const Costs *m, const CostRows *r, uint8_t *out)
 
 static bool is_hole(const SdmPairImage *im, int x, int y)
 {
-    return im->data[y * im->stride + x] == SDM_PIXEL_NODATA;
-}
-
-/* Without an early return: the compiler makes vectors of the loop. */
-static bool has_holes(const SdmPairImage *im, int width, int y)
-{
-    const int16_t *const row = im->data + y * im->stride;
-    uint16_t any = 0;
-    for (int x = 0; x < width; x++)
-        any = (uint16_t)(any | (row[x] == SDM_PIXEL_NODATA));
-    return any != 0;
+    return !im->bytes && im->data[y * im->stride + x] == SDM_PIXEL_NODATA;
 }
 
 /* Labels whose right pixel lies off the image or has no data get the cost of chance; so do all labels of a
@@ -162,7 +155,7 @@ static void set_chance(const Costs *m, int y, uint8_t *out)
 {
     const SdmVolume *const v = m->v;
     const int chance = sdm_pair_chance(v->most);
-    const bool holes = has_holes(m->image[0], v->width, y) || has_holes(m->image[1], v->width, y);
+    const bool holes = sdm_pair_has_holes(m->image[0], y, y) || sdm_pair_has_holes(m->image[1], y, y);
     for (int x = 0; x < v->width; x++, out += v->pitch) {
         const int first = sdm_clamp(-x - v->first, 0, v->labels),
                   end = sdm_clamp(v->width - x - v->first, first, v->labels);
@@ -329,15 +322,13 @@ static void find_flat_row(const Texture *t, const TextureRows *r, int side)
 
 static void reject_strip(const Texture *t, TextureRows *r, int y0, int y1)
 {
-    const int width = t->image[0]->width, height = t->image[0]->height;
+    const int width = t->image[0]->width;
     const size_t bytes = (size_t)(width + t->window) * sizeof(int32_t);
     for (int side = 0; side < 2; side++) {
         memset(r->columns[side].sum, 0, bytes);
         memset(r->columns[side].squares, 0, bytes);
         memset(r->columns[side].holes, 0, bytes);
-        r->holes[side] = false;
-        for (int y = y0 - t->window; y < y1 + t->window; y++)
-            r->holes[side] |= has_holes(t->image[side], width, sdm_clamp(y, 0, height - 1));
+        r->holes[side] = sdm_pair_has_holes(t->image[side], y0 - t->window, y1 + t->window);
         for (int y = y0 - t->window + 1; y < y0; y++)
             move_columns(t, r, side, y, false);
     }
@@ -398,6 +389,7 @@ typedef struct Labelled { /* a band */
     const SdmSgmKernels *kernels;
     const SdmVolume *v;
     SdmLabels labels;
+    int16_t *guide; /* rows of the left image where it has bytes, as many as the volume; else NULL */
     int y0; /* row of the image that is row 0 of the volume */
 } Labelled;
 
@@ -414,14 +406,13 @@ static void disparities(const Labelled *b, int y, float *out)
 {
     const int w = b->v->width;
     const ptrdiff_t row = (ptrdiff_t)(y - b->y0) * w;
-    const int16_t *const left = b->image[0]->data + y * b->image[0]->stride;
-    const int16_t *const right = b->image[1]->data + y * b->image[1]->stride;
+    const bool holes = sdm_pair_has_holes(b->image[0], y, y) || sdm_pair_has_holes(b->image[1], y, y);
     if (b->set->subpixel)
         sdm_label_offsets(b->v, b->kernels, &b->labels, y - b->y0, out);
     for (int x = 0; x < w; x++) {
         const int l = b->labels.left[row + x], xr = x + b->v->first + l;
-        const bool seen = l < b->v->labels && xr >= 0 && xr < w && left[x] != SDM_PIXEL_NODATA &&
-                          right[xr] != SDM_PIXEL_NODATA;
+        const bool seen = l < b->v->labels && xr >= 0 && xr < w &&
+                          !(holes && (is_hole(b->image[0], x, y) || is_hole(b->image[1], xr, y)));
         const float offset = b->set->subpixel ? out[x] : 0.0f;
         out[x] = seen && agrees(b, row, l, xr) ? (float)(b->set->dmax - l) - offset : NAN;
     }
@@ -437,8 +428,12 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
     v->height = to - from;
     v->begin = y0 - from > SDM_OFFSET_REACH ? y0 - from - SDM_OFFSET_REACH : 0;
     v->end = y1 - from + SDM_OFFSET_REACH < v->height ? y1 - from + SDM_OFFSET_REACH : v->height;
-    v->guide = left->data + from * left->stride;
-    v->guide_stride = left->stride;
+    v->guide = b->guide ? b->guide : left->data + from * left->stride;
+    v->guide_stride = b->guide ? left->width : left->stride;
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+    for (int y = from; y < to; y++)
+        if (b->guide)
+            sdm_pair_samples(left, y, 0, left->width, b->guide + (ptrdiff_t)(y - from) * left->width);
     v->guide_scale = left->eight_bit ? SDM_PAIR_EDGE_8 : SDM_PAIR_EDGE_12;
     b->v = v;
     b->y0 = from;
@@ -470,6 +465,8 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
     TRY(sdm_alloc_raw(ctx, &b.labels.left, pixels, sizeof(uint16_t), "labels"));
     if (set->lr_threshold >= 0.0f)
         TRY(sdm_alloc_raw(ctx, &b.labels.right, pixels, sizeof(uint16_t), "labels of the right image"));
+    if (left->bytes)
+        TRY(sdm_alloc_raw(ctx, &b.guide, pixels, sizeof *b.guide, "samples of the left image"));
     if (set->subpixel)
         TRY(sdm_alloc_raw(ctx, &b.labels.near, pixels, 2 * sizeof(uint32_t), "costs about the labels"));
     for (int y0 = 0; y0 < h; y0 += BAND) {
@@ -485,6 +482,7 @@ done:
     sdm_free(&b.labels.left);
     sdm_free(&b.labels.right);
     sdm_free(&b.labels.near);
+    sdm_free(&b.guide);
     sdm_volume_close(&v);
     return st;
 }

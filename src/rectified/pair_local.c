@@ -179,17 +179,6 @@ static void take_scratch(const Match *m, SdmArena *arena, Scratch *s)
 
 /* ---- what windows of one image need: statistics, samples, census words ---- */
 
-static bool has_holes(const SdmPairImage *im, int y0, int y1)
-{
-    uint16_t holes = 0;
-    for (int y = sdm_clamp(y0, 0, im->height - 1); y <= sdm_clamp(y1, 0, im->height - 1) && !holes; y++) {
-        const int16_t *const row = im->data + y * im->stride;
-        for (int x = 0; x < im->width; x++)
-            holes = (uint16_t)(holes | (row[x] == SDM_PIXEL_NODATA));
-    }
-    return holes != 0;
-}
-
 /* One row of `bad` for all rows: only what lies off the image has no cost. */
 static void mark_outside(const Match *m, Scratch *s, int side)
 {
@@ -274,7 +263,7 @@ static void find_statistics(const Match *m, Scratch *s, int side, int y0, int y1
                     length = side == SDM_PAIR_LEFT ? m->width : m->right_length;
     s->bad_stride[side] = length;
     memset(s->bad[side], 1, (size_t)(length * (y1 - y0)));
-    const bool zncc = m->set->cost == SDM_PAIR_ZNCC, holes = has_holes(im, y0 - m->before, y1 - 1 + m->after);
+    const bool zncc = m->set->cost == SDM_PAIR_ZNCC, holes = sdm_pair_has_holes(im, y0 - m->before, y1 - 1 + m->after);
     const SdmPairColumns columns = {s->columns.sum, s->columns.squares, holes ? s->columns.holes : NULL};
     const float n_sigma = m->set->min_sigma * (float)m->samples;
     int32_t *const all[] = {s->columns.sum, s->columns.squares, s->columns.holes};
@@ -330,6 +319,8 @@ static void fill_bytes(const Match *m, Scratch *s, int side, int y0, int y1)
         if (m->set->cost == SDM_PAIR_CENSUS) {
             rows_under_words(m, s, side, row, held, rows);
             m->widest->words(rows, m->width, m->set->census_width, m->set->census_height, out + first, plane);
+        } else if (im->bytes) {
+            memcpy(out + first, im->bytes + row * im->stride, (size_t)m->width);
         } else {
             m->widest->bytes(im->data + row * im->stride, m->width, out + first);
         }
@@ -345,7 +336,7 @@ static void fill_bytes(const Match *m, Scratch *s, int side, int y0, int y1)
 static void prepare_band(const Match *m, Scratch *s, int y0, int y1)
 {
     for (int side = 0; side < 2; side++) {
-        if (m->textured || has_holes(m->image[side], y0 - m->before, y1 - 1 + m->after))
+        if (m->textured || sdm_pair_has_holes(m->image[side], y0 - m->before, y1 - 1 + m->after))
             find_statistics(m, s, side, y0, y1);
         else
             mark_outside(m, s, side);
