@@ -35,8 +35,8 @@ static inline __attribute__((always_inline)) void places(const uint16_t *l, int 
         const int larger = before > after ? before : after, steeper = larger - at, apart = before - after;
         const float half = apart < 0 ? -0.5f : apart > 0 ? 0.5f : 0.0f; /* beyond half a label */
         const float between = (float)apart / (float)(steeper > 0 ? 2 * steeper : 1);
-        const float place = (before < at) | (after < at) ? half : between;
-        offset[i] = (l[i] < 1) | (l[i] + 1 >= labels) ? 0.0f : place;
+        const float place = ((before < at) | (after < at)) ? half : between;
+        offset[i] = ((l[i] < 1) | (l[i] + 1 >= labels)) ? 0.0f : place;
     }
 }
 

@@ -42,7 +42,7 @@ VEC int best_of(const uint16_t *sum, int n)
 /* Shift the right pixels down by one lane; the one in lane 0 is finished. */
 VEC void slide(v16 *best, v16 *label, int n)
 {
-    const v16 none = v16_set1(-1);
+    const v16 none = v16_set(-1);
     for (int i = 0; i < n; i++) {
         best[i] = v16_down(best[i], i + 1 < n ? best[i + 1] : none, 1);
         label[i] = v16_down(label[i], i + 1 < n ? label[i + 1] : none, 1);
@@ -59,7 +59,7 @@ VEC void leave(const SdmSgmPick *p, ptrdiff_t right, unsigned label)
 VEC void rights(const SdmSgmPick *p, int n, v16 *best, v16 *label, const v16 *mine)
 {
     for (int i = 0; i < n; i++)
-        best[i] = label[i] = v16_set1(-1);
+        best[i] = label[i] = v16_set(-1);
     for (ptrdiff_t x = 0; x < p->width; x++) {
         for (int i = 0; i < n; i++)
             v16_take_less(v16_load(p->sum + x * p->pitch + i * VL), mine[i], &best[i], &label[i]);
