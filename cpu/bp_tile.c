@@ -49,24 +49,24 @@ static void take_arrays(Visit *v, SdmArena *arena)
 /* One vector holds all labels. */
 VEC v16 message_short(const Visit *v, v16 h, int steps)
 {
-    const v16 low = v16_least_all(h), most = v16_add(low, v16_set1(v->most)), none = v16_set1(0xFFFF);
+    const v16 low = v16_least_all(h), most = v16_add(low, v16_set(v->most)), none = v16_set(0xFFFF);
     if (steps >= 1)
-        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 1), v16_down(h, none, 1)), v16_set1(v->step_weight[0])));
+        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 1), v16_down(h, none, 1)), v16_set(v->step_weight[0])));
     if (steps >= 2)
-        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 2), v16_down(h, none, 2)), v16_set1(v->step_weight[1])));
+        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 2), v16_down(h, none, 2)), v16_set(v->step_weight[1])));
     if (steps >= 3)
-        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 4), v16_down(h, none, 4)), v16_set1(v->step_weight[2])));
+        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 4), v16_down(h, none, 4)), v16_set(v->step_weight[2])));
     return v16_sub(v16_min(h, most), low);
 }
 
 /* Any number of labels; h lies in the middle of transform[0]. */
 static void message_long(const Visit *v, v16 low, uint16_t *out)
 {
-    const v16 least = v16_least_all(low), most = v16_add(least, v16_set1(v->most));
+    const v16 least = v16_least_all(low), most = v16_add(least, v16_set(v->most));
     const uint16_t *from = v->transform[0] + v->n;
     uint16_t *to = v->transform[1] + v->n;
     for (int k = 0; k < v->steps; k++) {
-        const v16 weight = v16_set1(v->step_weight[k]);
+        const v16 weight = v16_set(v->step_weight[k]);
         const ptrdiff_t n = (ptrdiff_t)1 << k;
         for (int l = 0; l < v->n; l += VL) {
             const v16 near = v16_min(v16_load(from + l - n), v16_load(from + l + n));
@@ -86,7 +86,7 @@ VEC void pass_on(const Visit *v, const uint16_t *base, const uint16_t *arrives, 
         v16_store(out, message_short(v, v16_adds(v16_load(base), v16_load(arrives)), steps));
         return;
     }
-    v16 low = v16_set1(0xFFFF);
+    v16 low = v16_set(0xFFFF);
     for (int l = 0; l < v->n; l += VL) {
         const v16 h = v16_adds(v16_load(base + l), v16_load(arrives + l));
         v16_store(v->transform[0] + v->n + l, h);
@@ -179,7 +179,7 @@ VEC void decide(const Visit *v, int n)
         for (int x = 0; x < v->w; x++) {
             const size_t at = ((size_t)y * (size_t)v->w + (size_t)x) * (size_t)n;
             const uint16_t *const up = v->up + at + (size_t)v->w * (size_t)n;
-            v16 low = v16_set1(0xFFFF);
+            v16 low = v16_set(0xFFFF);
             for (int l = 0; l < n; l += VL) {
                 const v16 sum = v16_adds(
                     v16_adds(v16_load(v->shared + at + l), v16_load(v->down + at + l)), v16_load(up + l));

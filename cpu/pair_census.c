@@ -9,9 +9,9 @@ extern sdm_pair_row_fn SDM_NAME(pair_census);
 VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s, int planes)
 {
     uint8_t *const kept = r->distances + k * LANES;
-    v8 apart = v8_set1(0);
+    v8 apart = v8_set(0);
     for (int p = 0; p < planes; p++)
-        apart = v8_add(apart, v8_hamming(v8_set1(r->left_bytes[k + p * r->left_plane]),
+        apart = v8_add(apart, v8_hamming(v8_set(r->left_bytes[k + p * r->left_plane]),
                                             v8_load(r->right_bytes + k + p * r->right_plane)));
     const v8 old = v8_load(kept);
     v8_store(kept, apart);

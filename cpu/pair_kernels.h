@@ -20,8 +20,9 @@ enum { SDM_PAIR_LEFT, SDM_PAIR_RIGHT };
 typedef struct SdmPairImage {
     int width, height;
     ptrdiff_t stride;    /* samples from row to row */
-    const int16_t *data; /* borrowed */
+    const int16_t *data; /* borrowed; NULL: `bytes` holds them */
     bool eight_bit;
+    const uint8_t *bytes; /* 8-bit samples of an image that has no SDM_PIXEL_NODATA, borrowed; or NULL */
 } SdmPairImage;
 
 /* The definition of rectified matching by the best of each pixel: see SdmPairSettings of src/rectified/pair.h
@@ -108,18 +109,19 @@ typedef void sdm_pair_agree_fn(const uint16_t *left_d, const uint32_t *right_bes
 
 /* Sums of the columns of a window over its rows, for its statistics. */
 typedef struct SdmPairColumns {
-    int32_t *sum, *squares, *holes; /* width + window - 1 each */
+    int32_t *sum, *squares, *holes; /* width + window - 1 each; holes: NULL where no sample is nodata */
 } SdmPairColumns;
 /* The row `add` enters and `drop` (NULL = none) leaves; count samples each, nodata counted as 0. */
 typedef void sdm_pair_columns_fn(const SdmPairColumns *columns, const int16_t *add, const int16_t *drop,
                                  int count, int centre);
-/* Texture of each window and where it has no cost. */
+/* Texture of each window of n samples, and where it has no cost. */
 typedef struct SdmPairWindowRow {
     int pixels, window;
-    float least;    /* of n sigma, 0 = any; < 0 = texture does not matter */
-    int32_t *sum;   /* pixels */
-    float *texture; /* 1 / (n sigma) */
-    uint8_t *bad;   /* 1 or 0 */
+    int most;       /* samples are -most..most about the centre */
+    float flat;     /* (n sigma)^2 of windows without texture, at most; < 0 = texture does not matter */
+    int32_t *sum;   /* pixels; NULL = not asked */
+    float *texture; /* 1 / (n sigma); NULL = not asked */
+    uint8_t *bad;   /* 1: with a hole or without texture; else 0 */
 } SdmPairWindowRow;
 typedef void sdm_pair_window_fn(const SdmPairColumns *columns, const SdmPairWindowRow *out);
 

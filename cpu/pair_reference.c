@@ -48,7 +48,8 @@ size_t sdm_pair_reference_scratch(const SdmPairReference *set)
 static int sample(const Pair *p, int side, int x, int y)
 {
     const SdmPairImage *const im = p->set->image[side];
-    return im->data[sdm_clamp(y, 0, im->height - 1) * im->stride + sdm_clamp(x, 0, im->width - 1)];
+    const ptrdiff_t at = sdm_clamp(y, 0, im->height - 1) * im->stride + sdm_clamp(x, 0, im->width - 1);
+    return im->bytes ? im->bytes[at] : im->data[at];
 }
 
 static bool eight_bit(const Pair *p)

@@ -112,53 +112,87 @@ void SDM_NAME(pair_agree)(const uint16_t *left_d, const uint32_t *right_best, in
     }
 }
 
+static inline __attribute__((always_inline)) void move_columns(const SdmPairColumns *columns, const int16_t *add,
+                                                               const int16_t *drop, int count, int centre, bool holes)
+{
+    int32_t *const sum = columns->sum, *const squares = columns->squares;
+#pragma omp simd
+    for (int x = 0; x < count; x++) {
+        const int enters = holes && add[x] == SDM_PIXEL_NODATA, leaves = holes && drop && drop[x] == SDM_PIXEL_NODATA;
+        const int a = enters ? 0 : add[x] - centre, b = !drop || leaves ? 0 : drop[x] - centre;
+        sum[x] += a - b;
+        squares[x] += a * a - b * b;
+        if (holes)
+            columns->holes[x] += enters - leaves;
+    }
+}
+
 void SDM_NAME(pair_columns)(const SdmPairColumns *columns, const int16_t *add, const int16_t *drop, int count,
                             int centre)
 {
-    int32_t *const sum = columns->sum, *const squares = columns->squares, *const holes = columns->holes;
-    for (int x = 0; x < count; x++) {
-        const int hole = add[x] == SDM_PIXEL_NODATA, v = hole ? 0 : add[x] - centre;
-        sum[x] += v;
-        squares[x] += v * v;
-        holes[x] += hole;
+    if (columns->holes && drop)
+        move_columns(columns, add, drop, count, centre, true);
+    else if (columns->holes)
+        move_columns(columns, add, NULL, count, centre, true);
+    else if (drop)
+        move_columns(columns, add, drop, count, centre, false);
+    else
+        move_columns(columns, add, NULL, count, centre, false);
+}
+
+enum { BLOCK = 256, WINDOW_MOST = 32 };
+
+/* Sums of `window` columns each from those of 1, 2, 4, .. columns; modulo 2^32. */
+static void window_sums(const int32_t *columns, int count, int window, uint32_t *out)
+{
+    uint32_t part[BLOCK + WINDOW_MOST]; /* of `length` columns from each on */
+    int done = 0;
+    memcpy(part, columns, (size_t)(count + window - 1) * sizeof *part);
+    memset(out, 0, (size_t)count * sizeof *out);
+    for (int length = 1; length <= window; length *= 2) {
+        for (int i = 0; i < count && window & length; i++)
+            out[i] += part[i + done];
+        done += window & length;
+#pragma omp simd
+        for (int i = 0; i < count + window - 2 * length; i++)
+            part[i] += part[i + length];
     }
-    for (int x = 0; drop && x < count; x++) {
-        const int hole = drop[x] == SDM_PIXEL_NODATA, v = hole ? 0 : drop[x] - centre;
-        sum[x] -= v;
-        squares[x] -= v * v;
-        holes[x] -= hole;
-    }
+}
+
+/* n S(vv) - S(v)^2 of `count` windows; narrow: it fits 32 bits. */
+static void variances(const uint32_t *sum, const uint32_t *squares, int count, int n, bool narrow, float *out)
+{
+    if (narrow)
+        for (int i = 0; i < count; i++)
+            out[i] = (float)(int32_t)((uint32_t)n * squares[i] - sum[i] * sum[i]);
+    else
+        for (int i = 0; i < count; i++) {
+            const double s = (double)(int32_t)sum[i];
+            out[i] = (float)((double)n * (double)squares[i] - s * s); /* of whole numbers below 2^53 */
+        }
 }
 
 void SDM_NAME(pair_window)(const SdmPairColumns *columns, const SdmPairWindowRow *out)
 {
-    enum { BLOCK = 256 };
     const SdmPairWindowRow o = *out;
-    const double n = (double)(o.window * o.window);
-    uint32_t squares = 0, all_squares[BLOCK]; /* 32 x 32 x 2047^2 < 2^32 */
-    int32_t sum = 0, holes = 0, all_holes[BLOCK];
-    for (int k = 0; k < o.window - 1; k++) {
-        sum += columns->sum[k];
-        squares += (uint32_t)columns->squares[k];
-        holes += columns->holes[k];
-    }
-    for (int begin = 0; begin < o.pixels; begin += BLOCK) {
-        const int count = o.pixels - begin < BLOCK ? o.pixels - begin : BLOCK;
-        for (int i = 0; i < count; i++) {
-            const int first = begin + i, last = first + o.window - 1;
-            o.sum[first] = sum += columns->sum[last];
-            all_squares[i] = squares += (uint32_t)columns->squares[last];
-            all_holes[i] = holes += columns->holes[last];
-            sum -= columns->sum[first];
-            squares -= (uint32_t)columns->squares[first];
-            holes -= columns->holes[first];
+    const int n = o.window * o.window;
+    const bool narrow = (int64_t)n * n * o.most * o.most <= INT32_MAX;
+    uint32_t sum[BLOCK], squares[BLOCK], holes[BLOCK] = {0}; /* squares: 32 x 32 x 2047^2 < 2^32 */
+    float variance[BLOCK];
+    for (int first = 0; first < o.pixels; first += BLOCK) {
+        const int count = o.pixels - first < BLOCK ? o.pixels - first : BLOCK;
+        window_sums(columns->sum + first, count, o.window, sum);
+        window_sums(columns->squares + first, count, o.window, squares);
+        if (columns->holes)
+            window_sums(columns->holes + first, count, o.window, holes);
+        variances(sum, squares, count, n, narrow, variance);
+        for (int i = 0; i < count; i++)
+            o.bad[first + i] = (holes[i] > 0) | ((o.flat >= 0.0f) & !(variance[i] > o.flat));
+        for (int i = 0; o.texture && i < count; i++) {
+            const float root = 1.0f / sqrtf(variance[i] > 0.0f ? variance[i] : 1.0f);
+            o.texture[first + i] = o.bad[first + i] ? 0.0f : root;
         }
-        for (int i = 0; i < count; i++) {
-            const double s = (double)o.sum[begin + i], q = (double)all_squares[i];
-            const float variance = (float)(n * q - s * s); /* of whole numbers below 2^53 */
-            const bool bad = all_holes[i] > 0 || (o.least >= 0.0f && !(variance > o.least * o.least));
-            o.texture[begin + i] = bad ? 0.0f : 1.0f / sqrtf(variance > 0.0f ? variance : 1.0f);
-            o.bad[begin + i] = bad;
-        }
+        if (o.sum)
+            memcpy(o.sum + first, sum, (size_t)count * sizeof *sum);
     }
 }

@@ -6,22 +6,22 @@ extern sdm_pair_row_fn SDM_NAME(pair_sad8), SDM_NAME(pair_sad32);
 
 VEC void enter_bytes(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
-    enter16(r, k, v8_absdiff(v8_set1(r->left_bytes[k]), v8_load(r->right_bytes + k)),
-            v8_absdiff(v8_set1(r->left_leaving[k]), v8_load(r->right_leaving + k)), s);
+    enter16(r, k, v8_absdiff(v8_set(r->left_bytes[k]), v8_load(r->right_bytes + k)),
+            v8_absdiff(v8_set(r->left_leaving[k]), v8_load(r->right_leaving + k)), s);
 }
 
 void SDM_NAME(pair_sad8)(const SdmPairRow *row) { sweep_row(row, (SweepCost){enter_bytes, cost16, leave16}); }
 
 VEC void enter_samples(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
-    const v16 enters = v16_set1(r->left_new[k]), leaves = v16_set1(r->left_old[k]);
+    const v16 enters = v16_set(r->left_new[k]), leaves = v16_set(r->left_old[k]);
     for (int half = 0; half < 2; half++) {
         const v16 more = v16_absdiff(enters, v16_load(r->right_new + k + half * VL));
         const v16 less = v16_absdiff(leaves, v16_load(r->right_old + k + half * VL));
-        const v32 change[2] = {v32_sub(v32_from_low(more), v32_from_low(less)),
-                               v32_sub(v32_from_high(more), v32_from_high(less))};
+        const vi change[2] = {vi_sub(vi_from_low(more), vi_from_low(less)),
+                               vi_sub(vi_from_high(more), vi_from_high(less))};
         for (int i = 0; i < 2; i++)
-            enter32(r, k, 2 * half + i, v32_add(v32_load(column32(r, k, 2 * half + i)), change[i]), s);
+            enter32(r, k, 2 * half + i, vi_add(vi_load(column32(r, k, 2 * half + i)), change[i]), s);
     }
 }
 
@@ -31,7 +31,7 @@ VEC void cost_of_samples(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *e
     (void)i;
     v16 sum[4];
     for (int q = 0; q < 4; q++)
-        sum[q] = v32_bits(v32_shift_right(s->quarter[q], r->shift));
+        sum[q] = vi_bits(vi_shift_right(s->quarter[q], r->shift));
     const v16 first = v16_evens(sum[0], sum[1]), second = v16_evens(sum[2], sum[3]);
     *even = v16_evens(first, second);
     *odd = v16_odds(first, second);

@@ -18,7 +18,7 @@
 
 typedef union Sums { /* of the window, a chunk */
     v16 half[2];
-    v32 quarter[4];
+    vi quarter[4];
 } Sums;
 typedef struct SweepCost {
     void (*enter)(const SdmPairRow *r, ptrdiff_t k, Sums *s);
@@ -45,7 +45,7 @@ typedef struct SweepCosts {
 VEC void sweep_mask(const SdmPairRow *r, ptrdiff_t i, v16 *even, v16 *odd)
 {
     const v8 right = v8_load(r->right_bad + i); /* 0 or 1, to 0 or NONE */
-    const v16 zero = v16_set1(0), left = v16_set1(-(int)r->left_bad[i]);
+    const v16 zero = v16_set(0), left = v16_set(-(int)r->left_bad[i]);
     *even = v16_or(v16_or(*even, left), v16_or(v16_sub(zero, v8_evens(right)), v16_load(r->lane_bad)));
     *odd = v16_or(v16_or(*odd, left), v16_or(v16_sub(zero, v8_odds(right)), v16_load(r->lane_bad + VL)));
 }
@@ -184,16 +184,16 @@ VEC int32_t *column32(const SdmPairRow *r, ptrdiff_t k, int quarter)
     return (int32_t *)r->sums + k * LANES + quarter * QL;
 }
 
-VEC void enter32(const SdmPairRow *r, ptrdiff_t k, int quarter, v32 sum, Sums *s)
+VEC void enter32(const SdmPairRow *r, ptrdiff_t k, int quarter, vi sum, Sums *s)
 {
-    v32_store(column32(r, k, quarter), sum);
-    s->quarter[quarter] = v32_add(s->quarter[quarter], sum);
+    vi_store(column32(r, k, quarter), sum);
+    s->quarter[quarter] = vi_add(s->quarter[quarter], sum);
 }
 
 VEC void leave32(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
     for (int i = 0; i < 4; i++)
-        s->quarter[i] = v32_sub(s->quarter[i], v32_load(column32(r, k, i)));
+        s->quarter[i] = vi_sub(s->quarter[i], vi_load(column32(r, k, i)));
 }
 
 /* ---- the sweep ---- */
@@ -201,7 +201,7 @@ VEC void leave32(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 VEC Sums sweep_no_sums(void)
 {
     Sums s;
-    s.quarter[0] = s.quarter[1] = s.quarter[2] = s.quarter[3] = v32_set1(0);
+    s.quarter[0] = s.quarter[1] = s.quarter[2] = s.quarter[3] = vi_set(0);
     return s;
 }
 

@@ -12,13 +12,13 @@ VEC v8 word_bytes(const int16_t *const *rows, int x, int width, int height, int 
     const int middle = width * height / 2, bits = width * height - 1;
     const int16_t *const at = rows[height / 2] + x + width / 2;
     const v16 centre[2] = {v16_load(at), v16_load(at + VL)};
-    v16 out[2] = {v16_set1(0), v16_set1(0)};
+    v16 out[2] = {v16_set(0), v16_set(0)};
     for (int bit = 8 * plane; bit < 8 * plane + 8 && bit < bits; bit++) {
         const int place = bit < middle ? bit : bit + 1;
         const int16_t *const near = rows[place / width] + x + place % width;
         for (int half = 0; half < 2; half++)
             out[half] = v16_or(out[half],
-                               v16_darker(v16_load(near + half * VL), centre[half], v16_set1(1 << bit % 8)));
+                               v16_darker(v16_load(near + half * VL), centre[half], v16_set(1 << bit % 8)));
     }
     return v8_from_lows(out[0], out[1]);
 }

@@ -15,39 +15,39 @@ VEC ptrdiff_t lanes_at(ptrdiff_t at, int quarter, ptrdiff_t odd)
 
 VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
-    const v32 left = v32_set1(r->left_pairs[k]);
+    const vi left = vi_set(r->left_pairs[k]);
     for (int i = 0; i < 4; i++) {
-        const v32 right = v32_load(r->right_pairs + lanes_at(k, i, r->pairs_odd));
-        enter32(r, k, i, v32_dot(v32_load(column32(r, k, i)), left, right), s);
+        const vi right = vi_load(r->right_pairs + lanes_at(k, i, r->pairs_odd));
+        enter32(r, k, i, vi_dot(vi_load(column32(r, k, i)), left, right), s);
     }
 }
 
 /* Covariance where 32 bits hold all of it. */
-VEC vf short_covariance(const SdmPairRow *r, ptrdiff_t i, v32 sum, ptrdiff_t at)
+VEC vf short_covariance(const SdmPairRow *r, ptrdiff_t i, vi sum, ptrdiff_t at)
 {
-    return vf_from(v32_dot(sum, v32_set1(r->left_terms[0][i]), v32_load(r->right_terms[0] + at)));
+    return vf_from(vi_dot(sum, vi_set(r->left_terms[0][i]), vi_load(r->right_terms[0] + at)));
 }
 
-VEC vf long_covariance(const SdmPairRow *r, ptrdiff_t i, v32 sum, ptrdiff_t at)
+VEC vf long_covariance(const SdmPairRow *r, ptrdiff_t i, vi sum, ptrdiff_t at)
 {
-    v32 whole = v32_dot(sum, v32_set1(r->left_terms[0][i]), v32_load(r->right_terms[0] + at));
-    whole = v32_dot(whole, v32_set1(r->left_terms[1][i]), v32_load(r->right_terms[1] + at));
-    return vf_sub(vf_from(whole), vf_mul(vf_set1(r->left_rest[i]), vf_load(r->right_rest + at)));
+    vi whole = vi_dot(sum, vi_set(r->left_terms[0][i]), vi_load(r->right_terms[0] + at));
+    whole = vi_dot(whole, vi_set(r->left_terms[1][i]), vi_load(r->right_terms[1] + at));
+    return vf_sub(vf_from(whole), vf_mul(vf_set(r->left_rest[i]), vf_load(r->right_rest + at)));
 }
 
 /* 32000 (1 - score). */
 VEC void finished(const SdmPairRow *r, ptrdiff_t i, const Sums *s, const bool is_long, v16 *even, v16 *odd)
 {
-    const vf left = vf_set1(r->left_texture[i]);
-    v32 score[4];
+    const vf left = vf_set(r->left_texture[i]);
+    vi score[4];
     for (int q = 0; q < 4; q++) {
         const ptrdiff_t at = lanes_at(r->right_at + i, q, r->right_odd);
         const vf covariance =
             is_long ? long_covariance(r, i, s->quarter[q], at) : short_covariance(r, i, s->quarter[q], at);
-        score[q] = v32_round(vf_mul(vf_mul(covariance, vf_load(r->right_texture + at)), left));
+        score[q] = vi_round(vf_mul(vf_mul(covariance, vf_load(r->right_texture + at)), left));
     }
-    *even = v16_sub(v16_set1(SDM_PAIR_ZNCC_ONE), v16_evens(v32_bits(score[0]), v32_bits(score[1])));
-    *odd = v16_sub(v16_set1(SDM_PAIR_ZNCC_ONE), v16_evens(v32_bits(score[2]), v32_bits(score[3])));
+    *even = v16_sub(v16_set(SDM_PAIR_ZNCC_ONE), v16_evens(vi_bits(score[0]), vi_bits(score[1])));
+    *odd = v16_sub(v16_set(SDM_PAIR_ZNCC_ONE), v16_evens(vi_bits(score[2]), vi_bits(score[3])));
 }
 
 VEC void short_cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)

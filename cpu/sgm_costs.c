@@ -10,10 +10,10 @@ extern sdm_sgm_costs_fn SDM_NAME(sgm_costs);
 
 VEC v8 cost_of(const SdmSgmCosts *c, ptrdiff_t x, int l, int planes)
 {
-    const v8 most = v8_set1(c->difference_max);
-    v8 sum = v8_min(v8_absdiff(v8_set1(c->left_value[x]), v8_load(c->right_value + x + l)), most);
+    const v8 most = v8_set(c->difference_max);
+    v8 sum = v8_min(v8_absdiff(v8_set(c->left_value[x]), v8_load(c->right_value + x + l)), most);
     for (int p = 0; p < planes; p++)
-        sum = v8_add(sum, v8_hamming(v8_set1(c->left[x + p * c->left_plane]),
+        sum = v8_add(sum, v8_hamming(v8_set(c->left[x + p * c->left_plane]),
                                         v8_load(c->right + x + l + p * c->right_plane)));
     return sum;
 }

@@ -55,11 +55,34 @@ typedef struct SdmSgmCosts {
 } SdmSgmCosts;
 typedef void sdm_sgm_costs_fn(const SdmSgmCosts *c);
 
+/* Sub-pixel places about the labels of a row: the costs of those of 5 x 5 pixels whose labels differ by at most 1 are
+ * summed, at the label and those beside it; by two lines of opposite slope, since sums of magnitudes form a V, the place
+ * between them: at most half a label off, and 0 at the ends of the labels. */
+enum { SDM_SGM_SIDE = 5 };
+typedef struct SdmSgmOffsets {
+    int width, labels;
+    const uint16_t *label[SDM_SGM_SIDE];                    /* of the rows of the window, width each */
+    const uint32_t *low[SDM_SGM_SIDE], *high[SDM_SGM_SIDE]; /* alike: costs at l - 2 .. l + 1, at l - 1 .. l + 2, bytes */
+    float *offset;                                          /* width */
+} SdmSgmOffsets;
+typedef void sdm_sgm_offsets_fn(const SdmSgmOffsets *o);
+
+/* Penalties of larger steps between neighbours on a path, by the step of the guide, at most 4095:
+ * p1 + (p2 - p1) scale / (scale + step), rounded down. */
+typedef struct SdmSgmPenalties {
+    int count, p1, p2, scale;     /* scale > 0 */
+    const int16_t *here, *before; /* count samples of the guide each */
+    uint16_t *out;                /* count */
+} SdmSgmPenalties;
+typedef void sdm_sgm_penalties_fn(const SdmSgmPenalties *p);
+
 typedef struct SdmSgmKernels {
     sdm_sgm_row_fn *row;
     sdm_sgm_pick_fn *pick;
     sdm_pair_words_fn *words; /* writes up to 64 bytes beyond the row */
     sdm_sgm_costs_fn *costs;
+    sdm_sgm_offsets_fn *offsets;
+    sdm_sgm_penalties_fn *penalties;
 } SdmSgmKernels;
 
 extern const SdmSgmKernels sdm_sgm_kernels_reference;

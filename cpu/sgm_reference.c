@@ -141,4 +141,43 @@ static void costs(const SdmSgmCosts *c)
         }
 }
 
-const SdmSgmKernels sdm_sgm_kernels_reference = {sgm_row, sgm_pick, words, costs};
+static int clamped(int v, int most) { return v < 0 ? 0 : v > most ? most : v; }
+
+/* Sums over the window about pixel x at labels l - 1, l, l + 1. */
+static void sum_window(const SdmSgmOffsets *o, int x, int sum[3])
+{
+    const int l = o->label[SDM_SGM_SIDE / 2][x];
+    for (int j = 0; j < SDM_SGM_SIDE; j++)
+        for (int i = 0; i < SDM_SGM_SIDE; i++) {
+            const int at = clamped(x + i - SDM_SGM_SIDE / 2, o->width - 1), other = o->label[j][at];
+            const uint64_t costs = o->low[j][at] | (uint64_t)(o->high[j][at] >> 24) << 32; /* at other - 2 .. other + 2 */
+            for (int k = -1; k <= 1 && other - l <= 1 && l - other <= 1; k++)
+                sum[k + 1] += (int)(costs >> 8 * (l + k - other + 2) & 255);
+        }
+}
+
+static void offsets(const SdmSgmOffsets *o)
+{
+    for (int x = 0; x < o->width; x++) {
+        const int l = o->label[SDM_SGM_SIDE / 2][x];
+        int sum[3] = {0, 0, 0};
+        sum_window(o, x, sum);
+        const int before = sum[0], at = sum[1], after = sum[2], steeper = before > after ? before - at : after - at;
+        if (l < 1 || l + 1 >= o->labels)
+            o->offset[x] = 0.0f;
+        else if (before < at || after < at) /* beyond half a label */
+            o->offset[x] = before < after ? -0.5f : before > after ? 0.5f : 0.0f;
+        else
+            o->offset[x] = steeper > 0 ? (float)(before - after) / (float)(2 * steeper) : 0.0f;
+    }
+}
+
+static void penalties(const SdmSgmPenalties *p)
+{
+    for (int x = 0; x < p->count; x++) {
+        const int step = p->here[x] > p->before[x] ? p->here[x] - p->before[x] : p->before[x] - p->here[x];
+        p->out[x] = (uint16_t)(p->p1 + (p->p2 - p->p1) * p->scale / (p->scale + smaller(step, 4095)));
+    }
+}
+
+const SdmSgmKernels sdm_sgm_kernels_reference = {sgm_row, sgm_pick, words, costs, offsets, penalties};

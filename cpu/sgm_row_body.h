@@ -23,7 +23,7 @@ VEC vec O(_costs)(const uint8_t *cost, int i)
 VEC Least O(_walk)(const vec *from, Least m, const uint16_t *p2, vec p1, const uint8_t *cost, int n,
                     vec *to)
 {
-    const vec pad = O(_set1)(-1), least = O(_all)(m), jump = O(_adds)(least, O(_set1)(*p2));
+    const vec pad = O(_set)(-1), least = O(_all)(m), jump = O(_adds)(least, O(_set)(*p2));
     vec below = pad, all = pad;
     for (int i = 0; i < n; i++) {
         const vec a = from[i], above = i + 1 < n ? from[i + 1] : pad;
@@ -70,7 +70,7 @@ VEC void O(_copy)(const vec *from, int n, vec *to)
  * nothing: zeros; n vectors each. */
 VEC void O(_row_of)(const SdmSgmRow *r, int n, vec *along, vec *across, vec *kept, const vec *nothing)
 {
-    const vec p1 = O(_set1)(r->p1);
+    const vec p1 = O(_set)(r->p1);
     const bool goes[SDM_SGM_PATHS] = {r->sum, r->p2[1], r->p2[2], r->p2[3]};
     const ptrdiff_t begin = r->step > 0 ? 0 : r->width - 1;
     vec *const row[SDM_SGM_PATHS] = {NULL, r->path[1], r->path[2], r->path[3]};
@@ -114,7 +114,7 @@ static void O(_row)(const SdmSgmRow *r)
     const int n = r->pitch * E / 8 / LANES;
     vec few[3][FEW], *const room = r->path[0], none[FEW];
     for (int i = 0; i < FEW; i++)
-        none[i] = O(_set1)(0);
+        none[i] = O(_set)(0);
     if (n == 1)
         O(_row_of)(r, 1, few[0], few[1], few[2], none);
     else if (n == 2)

@@ -8,6 +8,8 @@
 
 extern sdm_pair_words_fn SDM_NAME(pair_words);
 extern sdm_sgm_costs_fn SDM_NAME(sgm_costs);
+extern sdm_sgm_offsets_fn SDM_NAME(sgm_offsets);
+extern sdm_sgm_penalties_fn SDM_NAME(sgm_penalties);
 extern const SdmSgmKernels SDM_NAME(sgm_kernels);
 
 /* ---- paths ---- */
@@ -40,7 +42,7 @@ VEC int best_of(const uint16_t *sum, int n)
 /* Shift the right pixels down by one lane; the one in lane 0 is finished. */
 VEC void slide(v16 *best, v16 *label, int n)
 {
-    const v16 none = v16_set1(-1);
+    const v16 none = v16_set(-1);
     for (int i = 0; i < n; i++) {
         best[i] = v16_down(best[i], i + 1 < n ? best[i + 1] : none, 1);
         label[i] = v16_down(label[i], i + 1 < n ? label[i + 1] : none, 1);
@@ -57,7 +59,7 @@ VEC void leave(const SdmSgmPick *p, ptrdiff_t right, unsigned label)
 VEC void rights(const SdmSgmPick *p, int n, v16 *best, v16 *label, const v16 *mine)
 {
     for (int i = 0; i < n; i++)
-        best[i] = label[i] = v16_set1(-1);
+        best[i] = label[i] = v16_set(-1);
     for (ptrdiff_t x = 0; x < p->width; x++) {
         for (int i = 0; i < n; i++)
             v16_take_less(v16_load(p->sum + x * p->pitch + i * VL), mine[i], &best[i], &label[i]);
@@ -138,4 +140,5 @@ static void sgm_pick(const SdmSgmPick *p)
     pick_row(p);
 }
 
-const SdmSgmKernels SDM_NAME(sgm_kernels) = {sgm_row, sgm_pick, SDM_NAME(pair_words), SDM_NAME(sgm_costs)};
+const SdmSgmKernels SDM_NAME(sgm_kernels) = {sgm_row, sgm_pick, SDM_NAME(pair_words), SDM_NAME(sgm_costs),
+                                               SDM_NAME(sgm_offsets), SDM_NAME(sgm_penalties)};

@@ -1,6 +1,6 @@
 /* The vectors of the instruction set that a file is compiled for -> one notation for them, so that a
- * kernel is written once: v8 (uint8), v16 (uint16), v32 (int32) and vf (float) of VEC_BYTES bytes.
- * Operations are named type_operation; most say what they do.  The others:
+ * kernel is written once: v8 (uint8) and v16 (uint16) beside vi and vf of vec.h, all of VEC_BYTES bytes.
+ * Operations are named as there; most say what they do.  The others:
  *
  * - adds: a + b, at most the largest value; absdiff: |a - b|, of v16 as signed; hamming: bits that differ,
  * per byte
@@ -22,11 +22,9 @@
  *
  * - from_bytes: VL bytes of memory, widened; from_costs: the same, but 255 becomes 65535
  *
- * - darker: `bit` where a < b, signed, else 0; bits: the same bits as a v16; dot: sum + both products of
- * the 16-bit
- *   halves; round: to the nearest integer, even ones of two
+ * - darker: `bit` where a < b, signed, else 0; bits: the same bits as a v16
  *
- * A chunk of LANES disparities is one v8, two v16 (its even lanes and its odd ones), four v32 (two of even
+ * A chunk of LANES disparities is one v8, two v16 (its even lanes and its odd ones), four vi (two of even
  * lanes, two of odd ones):
  *
  * - lanes_min: the least of a chunk, also in every lane of `all`; lanes_last_equal: the highest lane equal
@@ -41,14 +39,12 @@
 #ifndef SDM_SIMD_H
 #define SDM_SIMD_H
 
-#include <stdint.h>
+#define SDM_SINGLE /* vectors of 16 bytes of SSE4.2 and NEON */
+#include "vec.h"
 
-#define VEC static inline __attribute__((always_inline, unused))
-
-#if defined(__AVX512BITALG__)
+#if defined(SDM_PAIR_WIDE) /* by vec.h */
+#elif defined(__AVX512BITALG__)
 #include "simd_avx512.h"
-#elif defined(SDM_PAIR_WIDE)
-#include "simd_avx2_wide.h"
 #elif defined(__AVX2__)
 #include "simd_avx2.h"
 #elif defined(__SSE4_2__) || defined(SDM_SIMDE)
@@ -61,7 +57,7 @@
 #define VEC_HAS_AROUND 0
 #endif
 
-enum { LANES = VEC_BYTES, VL = LANES / 2, QL = LANES / 4 }; /* lanes of a chunk, of a v16, of a v32 */
+enum { LANES = VEC_BYTES, VL = LANES / 2, QL = LANES / 4 }; /* lanes of a chunk, of a v16, of a vi */
 
 VEC v16 v16_least_all(v16 a) { return v16_all(v16_least(a)); }
 

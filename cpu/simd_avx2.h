@@ -3,15 +3,9 @@
 #ifndef SDM_SIMD_AVX2_H
 #define SDM_SIMD_AVX2_H
 
-#include <immintrin.h>
-
 typedef __m256i v16;
-typedef __m256i v32;
 typedef __m256i v8;
-typedef __m256 vf;
 enum { VEC_BYTES = 32 };
-#define VEC_MM _mm256_
-#define VEC_SI si256
 #include "simd_least.h"
 #include "simd_x86.h"
 
@@ -93,9 +87,8 @@ VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
     *second = _mm256_permute2x128_si256(low, high, 0x31);
 }
 
-VEC v32 v32_dot(v32 sum, v32 a, v32 b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
-VEC v32 v32_from_low(v16 a) { return _mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)); }
-VEC v32 v32_from_high(v16 a) { return _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1)); }
+VEC vi vi_from_low(v16 a) { return _mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)); }
+VEC vi vi_from_high(v16 a) { return _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1)); }
 
 VEC v8 v8_hamming(v8 a, v8 b)
 {

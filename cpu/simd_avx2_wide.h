@@ -16,7 +16,7 @@ typedef struct WideFloat {
     __m256 h[2];
 } WideFloat;
 typedef Wide v16;
-typedef Wide v32;
+typedef Wide vi;
 typedef Wide v8;
 typedef WideFloat vf;
 enum { VEC_BYTES = 64 };
@@ -35,7 +35,7 @@ VEC void wide_store(void *p, Wide a)
 
 VEC v16 v16_load(const void *p) { return wide_load(p); }
 VEC void v16_store(void *p, v16 a) { wide_store(p, a); }
-VEC v16 v16_set1(int a) { return (v16){{_mm256_set1_epi16((short)a), _mm256_set1_epi16((short)a)}}; }
+VEC v16 v16_set(int a) { return (v16){{_mm256_set1_epi16((short)a), _mm256_set1_epi16((short)a)}}; }
 WIDE_OF_TWO(v16_add, _mm256_add_epi16)
 WIDE_OF_TWO(v16_sub, _mm256_sub_epi16)
 WIDE_OF_TWO(v16_or, _mm256_or_si256)
@@ -117,31 +117,31 @@ VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
     *second = half_join(even.h[1], odd.h[1]);
 }
 
-VEC v32 v32_load(const void *p) { return wide_load(p); }
-VEC void v32_store(void *p, v32 a) { wide_store(p, a); }
-VEC v32 v32_set1(int32_t a) { return (v32){{_mm256_set1_epi32(a), _mm256_set1_epi32(a)}}; }
-VEC v16 v32_bits(v32 a) { return a; }
-WIDE_OF_TWO(v32_add, _mm256_add_epi32)
-WIDE_OF_TWO(v32_sub, _mm256_sub_epi32)
+VEC vi vi_load(const void *p) { return wide_load(p); }
+VEC void vi_store(void *p, vi a) { wide_store(p, a); }
+VEC vi vi_set(int32_t a) { return (vi){{_mm256_set1_epi32(a), _mm256_set1_epi32(a)}}; }
+VEC v16 vi_bits(vi a) { return a; }
+WIDE_OF_TWO(vi_add, _mm256_add_epi32)
+WIDE_OF_TWO(vi_sub, _mm256_sub_epi32)
 WIDE_OF_TWO(half_products, _mm256_madd_epi16)
-VEC v32 v32_dot(v32 sum, v32 a, v32 b) { return v32_add(sum, half_products(a, b)); }
-VEC v32 v32_shift_right(v32 a, int n)
+VEC vi vi_dot(vi sum, vi a, vi b) { return vi_add(sum, half_products(a, b)); }
+VEC vi vi_shift_right(vi a, int n)
 {
     const __m128i by = _mm_cvtsi32_si128(n);
-    return (v32){{_mm256_srl_epi32(a.h[0], by), _mm256_srl_epi32(a.h[1], by)}};
+    return (vi){{_mm256_srl_epi32(a.h[0], by), _mm256_srl_epi32(a.h[1], by)}};
 }
-VEC v32 half_of_words(__m256i a)
+VEC vi half_of_words(__m256i a)
 {
-    return (v32){{_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)),
+    return (vi){{_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)),
                   _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1))}};
 }
-VEC v32 v32_from_low(v16 a) { return half_of_words(a.h[0]); }
-VEC v32 v32_from_high(v16 a) { return half_of_words(a.h[1]); }
+VEC vi vi_from_low(v16 a) { return half_of_words(a.h[0]); }
+VEC vi vi_from_high(v16 a) { return half_of_words(a.h[1]); }
 VEC vf vf_load(const void *p)
 {
     return (vf){{_mm256_loadu_ps(p), _mm256_loadu_ps((const float *)p + 8)}};
 }
-VEC vf vf_set1(float a) { return (vf){{_mm256_set1_ps(a), _mm256_set1_ps(a)}}; }
+VEC vf vf_set(float a) { return (vf){{_mm256_set1_ps(a), _mm256_set1_ps(a)}}; }
 VEC vf vf_mul(vf a, vf b)
 {
     return (vf){{_mm256_mul_ps(a.h[0], b.h[0]), _mm256_mul_ps(a.h[1], b.h[1])}};
@@ -150,12 +150,12 @@ VEC vf vf_sub(vf a, vf b)
 {
     return (vf){{_mm256_sub_ps(a.h[0], b.h[0]), _mm256_sub_ps(a.h[1], b.h[1])}};
 }
-VEC vf vf_from(v32 a) { return (vf){{_mm256_cvtepi32_ps(a.h[0]), _mm256_cvtepi32_ps(a.h[1])}}; }
-VEC v32 v32_round(vf a) { return (v32){{_mm256_cvtps_epi32(a.h[0]), _mm256_cvtps_epi32(a.h[1])}}; }
+VEC vf vf_from(vi a) { return (vf){{_mm256_cvtepi32_ps(a.h[0]), _mm256_cvtepi32_ps(a.h[1])}}; }
+VEC vi vi_round(vf a) { return (vi){{_mm256_cvtps_epi32(a.h[0]), _mm256_cvtps_epi32(a.h[1])}}; }
 
 VEC v8 v8_load(const void *p) { return wide_load(p); }
 VEC void v8_store(void *p, v8 a) { wide_store(p, a); }
-VEC v8 v8_set1(int a) { return (v8){{_mm256_set1_epi8((char)a), _mm256_set1_epi8((char)a)}}; }
+VEC v8 v8_set(int a) { return (v8){{_mm256_set1_epi8((char)a), _mm256_set1_epi8((char)a)}}; }
 WIDE_OF_TWO(v8_add, _mm256_add_epi8)
 VEC __m256i half_ones_apart(__m256i a, __m256i b)
 {

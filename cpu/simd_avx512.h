@@ -3,15 +3,9 @@
 #ifndef SDM_SIMD_AVX512_H
 #define SDM_SIMD_AVX512_H
 
-#include <immintrin.h>
-
 typedef __m512i v16;
-typedef __m512i v32;
 typedef __m512i v8;
-typedef __m512 vf;
 enum { VEC_BYTES = 64 };
-#define VEC_MM _mm512_
-#define VEC_SI si512
 #include "simd_least.h"
 #include "simd_x86.h"
 
@@ -105,9 +99,8 @@ VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
     *second = _mm512_permutex2var_epi64(low, _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4), high);
 }
 
-VEC v32 v32_dot(v32 sum, v32 a, v32 b) { return _mm512_dpwssd_epi32(sum, a, b); }
-VEC v32 v32_from_low(v16 a) { return _mm512_cvtepu16_epi32(_mm512_castsi512_si256(a)); }
-VEC v32 v32_from_high(v16 a) { return _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(a, 1)); }
+VEC vi vi_from_low(v16 a) { return _mm512_cvtepu16_epi32(_mm512_castsi512_si256(a)); }
+VEC vi vi_from_high(v16 a) { return _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(a, 1)); }
 
 VEC v8 v8_hamming(v8 a, v8 b) { return _mm512_popcnt_epi8(_mm512_xor_si512(a, b)); }
 VEC v16 v16_darker(v16 a, v16 b, v16 bit)

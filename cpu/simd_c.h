@@ -3,31 +3,17 @@
 #ifndef SDM_SIMD_C_H
 #define SDM_SIMD_C_H
 
-#include <string.h>
-
 typedef uint16_t v16 __attribute__((vector_size(16), may_alias));
 typedef int16_t v16s __attribute__((vector_size(16)));
-typedef int32_t v32 __attribute__((vector_size(16)));
-typedef uint32_t v32u __attribute__((vector_size(16)));
 typedef uint8_t v8 __attribute__((vector_size(16), may_alias));
-typedef float vf __attribute__((vector_size(16)));
 enum { VEC_BYTES = 16 };
 
-#define VEC_ACCESS(type)                                                                                     \
-    VEC type type##_load(const void *p)                                                                      \
-    {                                                                                                        \
-        type a;                                                                                              \
-        memcpy(&a, p, sizeof a);                                                                             \
-        return a;                                                                                            \
-    }                                                                                                        \
-    VEC void type##_store(void *p, type a) { memcpy(p, &a, sizeof a); }
 VEC_ACCESS(v16)
-VEC_ACCESS(v32)
 VEC_ACCESS(v8)
 
 VEC v16 v16_add(v16 a, v16 b) { return a + b; }
 VEC v8 v8_add(v8 a, v8 b) { return a + b; }
-VEC v16 v16_set1(int a) { return (v16){0} + (uint16_t)a; }
+VEC v16 v16_set(int a) { return (v16){0} + (uint16_t)a; }
 VEC v16 v16_sub(v16 a, v16 b) { return a - b; }
 VEC v16 v16_or(v16 a, v16 b) { return a | b; }
 VEC v16 v16_select(v16 mask, v16 a, v16 b) { return (mask & a) | (~mask & b); }
@@ -56,7 +42,7 @@ VEC Least v16_least(v16 m)
     m = v16_min(m, __builtin_shufflevector(m, m, 2, 3, 0, 1, 6, 7, 4, 5));
     return v16_min(m, __builtin_shufflevector(m, m, 1, 0, 3, 2, 5, 4, 7, 6))[0];
 }
-VEC v16 v16_all(Least a) { return v16_set1(a); }
+VEC v16 v16_all(Least a) { return v16_set(a); }
 #define v16_up(a, below, n)                                                                                  \
     __builtin_shufflevector(below, a, 8 - (n), 9 - (n), 10 - (n), 11 - (n), 12 - (n), 13 - (n), 14 - (n),    \
                             15 - (n))
@@ -112,37 +98,11 @@ VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
     *second = __builtin_shufflevector(even, odd, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
-VEC v32 v32_set1(int32_t a) { return (v32){0} + a; }
-VEC v16 v32_bits(v32 a) { return (v16)a; }
-VEC v32 v32_add(v32 a, v32 b) { return (v32)((v32u)a + (v32u)b); } /* modulo 2^32 */
-VEC v32 v32_sub(v32 a, v32 b) { return (v32)((v32u)a - (v32u)b); }
-VEC v32 v32_dot(v32 sum, v32 a, v32 b)
-{
-    const v32 lows = ((v32)((v32u)a << 16) >> 16) * ((v32)((v32u)b << 16) >> 16);
-    return (v32)((v32u)sum + (v32u)lows + (v32u)((a >> 16) * (b >> 16)));
-}
-VEC v32 v32_shift_right(v32 a, int n) { return (v32)((v32u)a >> (uint32_t)n); }
-VEC v32 v32_from_low(v16 a) { return (v32)__builtin_shufflevector(a, (v16){0}, 0, 8, 1, 9, 2, 10, 3, 11); }
-VEC v32 v32_from_high(v16 a) { return (v32)__builtin_shufflevector(a, (v16){0}, 4, 12, 5, 13, 6, 14, 7, 15); }
-VEC vf vf_load(const void *p)
-{
-    vf a;
-    memcpy(&a, p, sizeof a);
-    return a;
-}
-VEC vf vf_set1(float a) { return (vf){0} + a; }
-VEC vf vf_mul(vf a, vf b) { return a * b; }
-VEC vf vf_sub(vf a, vf b) { return a - b; }
-VEC vf vf_from(v32 a) { return __builtin_convertvector(a, vf); }
-VEC v32 v32_round(vf a) /* to nearest even, by the adder: |a| < 2^22 */
-{
-    const vf sum = a + 12582912.0f;
-    v32 bits;
-    memcpy(&bits, &sum, sizeof bits);
-    return bits - 0x4B400000;
-}
+VEC v16 vi_bits(vi a) { return (v16)a; }
+VEC vi vi_from_low(v16 a) { return (vi)__builtin_shufflevector(a, (v16){0}, 0, 8, 1, 9, 2, 10, 3, 11); }
+VEC vi vi_from_high(v16 a) { return (vi)__builtin_shufflevector(a, (v16){0}, 4, 12, 5, 13, 6, 14, 7, 15); }
 
-VEC v8 v8_set1(int a) { return (v8){0} + (uint8_t)a; }
+VEC v8 v8_set(int a) { return (v8){0} + (uint8_t)a; }
 VEC v8 v8_select(v8 mask, v8 a, v8 b) { return (mask & a) | (~mask & b); }
 VEC v8 v8_min(v8 a, v8 b) { return v8_select((v8)(a < b), a, b); }
 VEC v8 v8_max(v8 a, v8 b) { return v8_select((v8)(a > b), a, b); }
@@ -153,7 +113,7 @@ VEC v8 v8_adds(v8 a, v8 b)
     return sum | (v8)(sum < a);
 }
 VEC Least v8_least(v8 a) { return v16_least(v16_min((v16)a & 255, (v16)a >> 8)); }
-VEC v8 v8_all(Least a) { return v8_set1(a); }
+VEC v8 v8_all(Least a) { return v8_set(a); }
 #define v8_up(a, below, n)                                                                                   \
     __builtin_shufflevector(below, a, 16 - (n), 17 - (n), 18 - (n), 19 - (n), 20 - (n), 21 - (n), 22 - (n),  \
                             23 - (n), 24 - (n), 25 - (n), 26 - (n), 27 - (n), 28 - (n), 29 - (n), 30 - (n),  \

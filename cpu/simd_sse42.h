@@ -3,15 +3,9 @@
 #ifndef SDM_SIMD_SSE42_H
 #define SDM_SIMD_SSE42_H
 
-#include "sse42.h"
-
 typedef __m128i v16;
-typedef __m128i v32;
 typedef __m128i v8;
-typedef __m128 vf;
 enum { VEC_BYTES = 16 };
-#define VEC_MM _mm_
-#define VEC_SI si128
 #include "simd_least.h"
 #include "simd_x86.h"
 
@@ -75,9 +69,8 @@ VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
     *second = _mm_unpackhi_epi16(even, odd);
 }
 
-VEC v32 v32_dot(v32 sum, v32 a, v32 b) { return _mm_add_epi32(sum, _mm_madd_epi16(a, b)); }
-VEC v32 v32_from_low(v16 a) { return _mm_cvtepu16_epi32(a); }
-VEC v32 v32_from_high(v16 a) { return _mm_unpackhi_epi16(a, _mm_setzero_si128()); }
+VEC vi vi_from_low(v16 a) { return _mm_cvtepu16_epi32(a); }
+VEC vi vi_from_high(v16 a) { return _mm_unpackhi_epi16(a, _mm_setzero_si128()); }
 
 VEC v8 v8_hamming(v8 a, v8 b)
 {

@@ -1,6 +1,6 @@
 /* Operations of AVX2 on 32 bytes -> two of SSE4.2 on 16 bytes each, so that the chain's kernels are written once for
- * 8 lanes.  Only what they use; names and meaning are Intel's.  SSE4.2 itself is the processor's, or SIMDe's on
- * NEON.  Included by vec.h only. */
+ * 8 lanes.  Only what they use; the functions have Intel's names, which nothing else defines where this is included, and
+ * their meaning.  SSE4.2 itself is the processor's, or SIMDe's on NEON.  Included by vec.h only. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_TWO_OF_FOUR_H
 #define SDM_TWO_OF_FOUR_H
@@ -22,21 +22,21 @@ typedef struct TwoFloats {
 
 /* The same operation on both. */
 #define INTS_1(op)                                                                                           \
-    TWO TwoInts two_##op(TwoInts a) { return (TwoInts){_mm_##op(a.low), _mm_##op(a.high)}; }
+    TWO TwoInts _mm256_##op(TwoInts a) { return (TwoInts){_mm_##op(a.low), _mm_##op(a.high)}; }
 #define INTS_2(op)                                                                                           \
-    TWO TwoInts two_##op(TwoInts a, TwoInts b)                                                               \
+    TWO TwoInts _mm256_##op(TwoInts a, TwoInts b)                                                               \
     {                                                                                                        \
         return (TwoInts){_mm_##op(a.low, b.low), _mm_##op(a.high, b.high)};                                  \
     }
 #define FLOATS_1(op)                                                                                         \
-    TWO TwoFloats two_##op(TwoFloats a) { return (TwoFloats){_mm_##op(a.low), _mm_##op(a.high)}; }
+    TWO TwoFloats _mm256_##op(TwoFloats a) { return (TwoFloats){_mm_##op(a.low), _mm_##op(a.high)}; }
 #define FLOATS_2(op)                                                                                         \
-    TWO TwoFloats two_##op(TwoFloats a, TwoFloats b)                                                         \
+    TWO TwoFloats _mm256_##op(TwoFloats a, TwoFloats b)                                                         \
     {                                                                                                        \
         return (TwoFloats){_mm_##op(a.low, b.low), _mm_##op(a.high, b.high)};                                \
     }
 #define SET(op, type)                                                                                        \
-    TWO TwoInts two_##op(type a) { return (TwoInts){_mm_##op(a), _mm_##op(a)}; }
+    TWO TwoInts _mm256_##op(type a) { return (TwoInts){_mm_##op(a), _mm_##op(a)}; }
 
 INTS_1(abs_epi16)
 INTS_2(add_epi8)
@@ -81,215 +81,145 @@ FLOATS_2(cmpgt_ps)
 FLOATS_2(cmpge_ps)
 FLOATS_2(cmpeq_ps)
 
-TWO TwoInts two_and(TwoInts a, TwoInts b)
+#define LOGIC(op)                                                                                            \
+    TWO TwoInts _mm256_##op##_si256(TwoInts a, TwoInts b)                                                    \
+    {                                                                                                        \
+        return (TwoInts){_mm_##op##_si128(a.low, b.low), _mm_##op##_si128(a.high, b.high)};                  \
+    }
+LOGIC(and)
+LOGIC(or)
+LOGIC(xor)
+TWO int _mm256_testz_si256(TwoInts a, TwoInts b)
 {
-    return (TwoInts){_mm_and_si128(a.low, b.low), _mm_and_si128(a.high, b.high)};
-}
-TWO TwoInts two_or(TwoInts a, TwoInts b)
-{
-    return (TwoInts){_mm_or_si128(a.low, b.low), _mm_or_si128(a.high, b.high)};
-}
-TWO TwoInts two_xor(TwoInts a, TwoInts b)
-{
-    return (TwoInts){_mm_xor_si128(a.low, b.low), _mm_xor_si128(a.high, b.high)};
-}
-TWO int two_testz(TwoInts a, TwoInts b)
-{
-    const TwoInts both = two_and(a, b);
+    const TwoInts both = _mm256_and_si256(a, b);
     const __m128i any = _mm_or_si128(both.low, both.high);
     return _mm_testz_si128(any, any);
 }
-TWO TwoInts two_load(const void *p)
+TWO TwoInts _mm256_loadu_si256(const void *p)
 {
     return (TwoInts){_mm_loadu_si128((const __m128i *)p), _mm_loadu_si128((const __m128i *)p + 1)};
 }
-TWO void two_store(void *p, TwoInts a)
+TWO void _mm256_storeu_si256(void *p, TwoInts a)
 {
     _mm_storeu_si128((__m128i *)p, a.low);
     _mm_storeu_si128((__m128i *)p + 1, a.high);
 }
-TWO TwoFloats two_loadu_ps(const float *p) { return (TwoFloats){_mm_loadu_ps(p), _mm_loadu_ps(p + 4)}; }
-TWO void two_storeu_ps(float *p, TwoFloats a)
+TWO TwoFloats _mm256_loadu_ps(const float *p) { return (TwoFloats){_mm_loadu_ps(p), _mm_loadu_ps(p + 4)}; }
+TWO void _mm256_storeu_ps(float *p, TwoFloats a)
 {
     _mm_storeu_ps(p, a.low);
     _mm_storeu_ps(p + 4, a.high);
 }
-TWO TwoFloats two_set1_ps(float a) { return (TwoFloats){_mm_set1_ps(a), _mm_set1_ps(a)}; }
-TWO TwoFloats two_cvtepi32_ps(TwoInts a)
+TWO TwoFloats _mm256_set1_ps(float a) { return (TwoFloats){_mm_set1_ps(a), _mm_set1_ps(a)}; }
+TWO TwoFloats _mm256_cvtepi32_ps(TwoInts a)
 {
     return (TwoFloats){_mm_cvtepi32_ps(a.low), _mm_cvtepi32_ps(a.high)};
 }
-TWO TwoInts two_cvttps_epi32(TwoFloats a)
+TWO TwoInts _mm256_cvttps_epi32(TwoFloats a)
 {
     return (TwoInts){_mm_cvttps_epi32(a.low), _mm_cvttps_epi32(a.high)};
 }
-TWO TwoFloats two_castsi256_ps(TwoInts a)
+TWO TwoFloats _mm256_castsi256_ps(TwoInts a)
 {
     return (TwoFloats){_mm_castsi128_ps(a.low), _mm_castsi128_ps(a.high)};
 }
-TWO TwoInts two_castps_si256(TwoFloats a)
+TWO TwoInts _mm256_castps_si256(TwoFloats a)
 {
     return (TwoInts){_mm_castps_si128(a.low), _mm_castps_si128(a.high)};
 }
-TWO TwoFloats two_blendv_ps(TwoFloats a, TwoFloats b, TwoFloats m)
+TWO TwoFloats _mm256_blendv_ps(TwoFloats a, TwoFloats b, TwoFloats m)
 {
     return (TwoFloats){_mm_blendv_ps(a.low, b.low, m.low), _mm_blendv_ps(a.high, b.high, m.high)};
 }
-TWO TwoInts two_blendv_epi8(TwoInts a, TwoInts b, TwoInts m)
+TWO TwoInts _mm256_blendv_epi8(TwoInts a, TwoInts b, TwoInts m)
 {
     return (TwoInts){_mm_blendv_epi8(a.low, b.low, m.low), _mm_blendv_epi8(a.high, b.high, m.high)};
 }
-TWO int two_movemask_epi8(TwoInts a)
+TWO int _mm256_movemask_epi8(TwoInts a)
 {
     return (int)((unsigned)_mm_movemask_epi8(a.low) | (unsigned)_mm_movemask_epi8(a.high) << 16);
 }
-TWO int two_movemask_ps(TwoFloats a) { return _mm_movemask_ps(a.low) | _mm_movemask_ps(a.high) << 4; }
+TWO int _mm256_movemask_ps(TwoFloats a) { return _mm_movemask_ps(a.low) | _mm_movemask_ps(a.high) << 4; }
 
 /* Widened; halves; the numbers of halves of a (0, 1) and b (2, 3) that are taken. */
-TWO TwoInts two_cvtepi16_epi32(__m128i a)
+TWO TwoInts _mm256_cvtepi16_epi32(__m128i a)
 {
     return (TwoInts){_mm_cvtepi16_epi32(a), _mm_cvtepi16_epi32(_mm_srli_si128(a, 8))};
 }
-TWO TwoInts two_cvtepu16_epi32(__m128i a)
+TWO TwoInts _mm256_cvtepu16_epi32(__m128i a)
 {
     return (TwoInts){_mm_cvtepu16_epi32(a), _mm_cvtepu16_epi32(_mm_srli_si128(a, 8))};
 }
-TWO TwoInts two_cvtepu8_epi32(__m128i a)
+TWO TwoInts _mm256_cvtepu8_epi32(__m128i a)
 {
     return (TwoInts){_mm_cvtepu8_epi32(a), _mm_cvtepu8_epi32(_mm_srli_si128(a, 4))};
 }
-TWO TwoInts two_cvtepi32_epi64(__m128i a)
+TWO TwoInts _mm256_cvtepi32_epi64(__m128i a)
 {
     return (TwoInts){_mm_cvtepi32_epi64(a), _mm_cvtepi32_epi64(_mm_srli_si128(a, 8))};
 }
-TWO __m128i two_half(TwoInts a, TwoInts b, int which)
+TWO __m128i half_of(TwoInts a, TwoInts b, int which)
 {
     return which == 0 ? a.low : which == 1 ? a.high : which == 2 ? b.low : b.high;
 }
-TWO TwoInts two_permute2x128(TwoInts a, TwoInts b, int which)
+TWO TwoInts _mm256_permute2x128_si256(TwoInts a, TwoInts b, int which)
 {
-    return (TwoInts){two_half(a, b, which & 3), two_half(a, b, which >> 4)};
+    return (TwoInts){half_of(a, b, which & 3), half_of(a, b, which >> 4)};
 }
-TWO __m128i two_castsi256_si128(TwoInts a) { return a.low; }
-TWO TwoInts two_set_m128i(__m128i high, __m128i low) { return (TwoInts){low, high}; }
-TWO TwoInts two_broadcast(__m128i a) { return (TwoInts){a, a}; }
-TWO TwoInts two_broadcastd(__m128i a) { return two_broadcast(_mm_shuffle_epi32(a, 0)); }
-TWO TwoInts two_permute4x64_d8(TwoInts a) /* 64-bit words 0, 2, 1, 3 */
+TWO __m128i _mm256_castsi256_si128(TwoInts a) { return a.low; }
+TWO TwoInts _mm256_set_m128i(__m128i high, __m128i low) { return (TwoInts){low, high}; }
+TWO TwoInts _mm256_castsi128_si256(__m128i a) { return (TwoInts){a, a}; }
+TWO TwoInts _mm256_broadcastd_epi32(__m128i a) { return _mm256_castsi128_si256(_mm_shuffle_epi32(a, 0)); }
+TWO TwoInts words_0213(TwoInts a) /* of 64 bits */
 {
     return (TwoInts){_mm_unpacklo_epi64(a.low, a.high), _mm_unpackhi_epi64(a.low, a.high)};
 }
-TWO TwoInts two_permutevar(TwoInts a, TwoInts lane) /* one of lanes 0 to 3, the same everywhere */
+TWO TwoInts _mm256_permutevar8x32_epi32(TwoInts a, TwoInts lane) /* one of lanes 0 to 3, the same everywhere */
 {
     const __m128i bytes = _mm_add_epi32(_mm_mullo_epi32(lane.low, _mm_set1_epi32(0x04040404)),
                                         _mm_set1_epi32(0x03020100));
-    return two_broadcast(_mm_shuffle_epi8(a.low, bytes));
+    return _mm256_castsi128_si256(_mm_shuffle_epi8(a.low, bytes));
 }
-TWO TwoFloats two_gather_ps(const float *p, TwoInts at)
+TWO TwoFloats gather_floats(const float *p, TwoInts at)
 {
     int32_t i[8];
-    two_store(i, at);
+    _mm256_storeu_si256(i, at);
     return (TwoFloats){_mm_setr_ps(p[i[0]], p[i[1]], p[i[2]], p[i[3]]),
                        _mm_setr_ps(p[i[4]], p[i[5]], p[i[6]], p[i[7]])};
 }
 /* 64 bits of memory at each of four places, in order. */
-TWO TwoFloats two_gather_words(const void *from, __m128i at)
+TWO TwoFloats gather_words(const void *from, __m128i at)
 {
     const float *const p = from;
     int32_t i[4];
     _mm_storeu_si128((__m128i *)(void *)i, at);
-    return two_castsi256_ps((TwoInts){
+    return _mm256_castsi256_ps((TwoInts){
         _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p + i[0])),
                            _mm_loadl_epi64((const __m128i *)(const void *)(p + i[1]))),
         _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p + i[2])),
                            _mm_loadl_epi64((const __m128i *)(const void *)(p + i[3])))});
 }
-TWO TwoFloats two_permute2f128(TwoFloats a, TwoFloats b, int which)
+TWO TwoFloats _mm256_permute2f128_ps(TwoFloats a, TwoFloats b, int which)
 {
-    return two_castsi256_ps(two_permute2x128(two_castps_si256(a), two_castps_si256(b), which));
+    return _mm256_castsi256_ps(_mm256_permute2x128_si256(_mm256_castps_si256(a), _mm256_castps_si256(b), which));
 }
 
-/* ---- the names ---- */
-
-
-#define _mm256_abs_epi16 two_abs_epi16
-#define _mm256_add_epi8 two_add_epi8
-#define _mm256_add_epi16 two_add_epi16
-#define _mm256_add_epi32 two_add_epi32
-#define _mm256_add_epi64 two_add_epi64
-#define _mm256_sub_epi8 two_sub_epi8
-#define _mm256_sub_epi16 two_sub_epi16
-#define _mm256_sub_epi32 two_sub_epi32
-#define _mm256_mullo_epi32 two_mullo_epi32
-#define _mm256_mul_epi32 two_mul_epi32
-#define _mm256_mul_epu32 two_mul_epu32
-#define _mm256_madd_epi16 two_madd_epi16
-#define _mm256_maddubs_epi16 two_maddubs_epi16
-#define _mm256_min_epi16 two_min_epi16
-#define _mm256_max_epi16 two_max_epi16
-#define _mm256_min_epu16 two_min_epu16
-#define _mm256_min_epi32 two_min_epi32
-#define _mm256_max_epi32 two_max_epi32
-#define _mm256_max_epu32 two_max_epu32
-#define _mm256_cmpeq_epi16 two_cmpeq_epi16
-#define _mm256_cmpgt_epi16 two_cmpgt_epi16
-#define _mm256_cmpeq_epi32 two_cmpeq_epi32
-#define _mm256_cmpgt_epi32 two_cmpgt_epi32
-#define _mm256_packus_epi16 two_packus_epi16
-#define _mm256_packus_epi32 two_packus_epi32
-#define _mm256_shuffle_epi8 two_shuffle_epi8
-#define _mm256_set1_epi8 two_set1_epi8
-#define _mm256_set1_epi16 two_set1_epi16
-#define _mm256_set1_epi32 two_set1_epi32
-#define _mm256_sqrt_ps two_sqrt_ps
-#define _mm256_floor_ps two_floor_ps
-#define _mm256_add_ps two_add_ps
-#define _mm256_sub_ps two_sub_ps
-#define _mm256_mul_ps two_mul_ps
-#define _mm256_div_ps two_div_ps
-#define _mm256_or_ps two_or_ps
-#define _mm256_xor_ps two_xor_ps
-#define _mm256_and_ps two_and_ps
-#define _mm256_andnot_ps two_andnot_ps
-#define _mm256_and_si256 two_and
-#define _mm256_or_si256 two_or
-#define _mm256_xor_si256 two_xor
-#define _mm256_testz_si256 two_testz
-#define _mm256_loadu_si256 two_load
-#define _mm256_storeu_si256 two_store
-#define _mm256_loadu_ps two_loadu_ps
-#define _mm256_storeu_ps two_storeu_ps
-#define _mm256_set1_ps two_set1_ps
-#define _mm256_setzero_si256() two_set1_epi32(0)
-#define _mm256_cvtepi32_ps two_cvtepi32_ps
-#define _mm256_cvttps_epi32 two_cvttps_epi32
-#define _mm256_castsi256_ps two_castsi256_ps
-#define _mm256_castps_si256 two_castps_si256
-#define _mm256_blendv_ps two_blendv_ps
-#define _mm256_blendv_epi8 two_blendv_epi8
-#define _mm256_movemask_epi8 two_movemask_epi8
-#define _mm256_movemask_ps two_movemask_ps
-#define _mm256_cvtepi16_epi32 two_cvtepi16_epi32
-#define _mm256_cvtepu16_epi32 two_cvtepu16_epi32
-#define _mm256_cvtepu8_epi32 two_cvtepu8_epi32
-#define _mm256_cvtepi32_epi64 two_cvtepi32_epi64
-#define _mm256_permute2x128_si256 two_permute2x128
-#define _mm256_castsi256_si128 two_castsi256_si128
-#define _mm256_castsi128_si256 two_broadcast
-#define _mm256_extracti128_si256(a, which) two_half(a, a, which)
+#define _mm256_setzero_si256() _mm256_set1_epi32(0)
+#define _mm256_broadcastsi128_si256 _mm256_castsi128_si256
+#define _mm256_extracti128_si256(a, which) half_of(a, a, which)
 #define _mm256_inserti128_si256(a, b, one) ((TwoInts){(a).low, b})
-#define _mm256_set_m128i two_set_m128i
-#define _mm256_broadcastsi128_si256 two_broadcast
-#define _mm256_broadcastd_epi32 two_broadcastd
-#define _mm256_permute4x64_epi64(a, d8) two_permute4x64_d8(a)
-#define _mm256_permutevar8x32_epi32 two_permutevar
+#define _mm256_permute4x64_epi64(a, d8) words_0213(a)
 #define _mm256_setr_epi8(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...)                                \
     ((TwoInts){_mm_setr_epi8(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p), _mm_setr_epi8(__VA_ARGS__)})
 #define _mm256_set1_epi64x(a) ((TwoInts){_mm_set1_epi64x(a), _mm_set1_epi64x(a)})
 #define _mm256_setr_epi64x(a, b, c, d) ((TwoInts){_mm_set_epi64x(b, a), _mm_set_epi64x(d, c)})
-#define _mm256_i32gather_ps(p, at, four) two_gather_ps(p, at)
-#define _mm256_i32gather_pd(p, at, four) two_gather_words(p, at)
+#define _mm256_i32gather_ps(p, at, four) gather_floats(p, at)
+#define _mm256_i32gather_pd(p, at, four) gather_words(p, at)
 #define _mm256_castpd_ps(a) (a)
-#define _mm256_permute2f128_ps two_permute2f128
+#define _mm256_cmp_ps(a, b, how) how(a, b)
+#define _CMP_GT_OQ _mm256_cmpgt_ps
+#define _CMP_GE_OQ _mm256_cmpge_ps
+#define _CMP_EQ_OQ _mm256_cmpeq_ps
 #define EACH(op, a, ...) ((TwoInts){_mm_##op((a).low, __VA_ARGS__), _mm_##op((a).high, __VA_ARGS__)})
 #define BOTH(op, a, b, n) ((TwoInts){_mm_##op((a).low, (b).low, n), _mm_##op((a).high, (b).high, n)})
 #define _mm256_srai_epi32(a, n) EACH(srai_epi32, a, n)

@@ -1,6 +1,16 @@
-/* Vectors of SDM_VEC 32-bit lanes for the chain's kernels: the same names for AVX-512 (16 lanes), AVX2 (8), SSE4.2
- * and NEON (8, by two vectors) and the compiler's vectors (4, on any processor).  Included by kernel_*.c and cost_*.c only.  simd.h is the same for
- * lanes of 8 and 16 bits. */
+/* Vectors of SDM_VEC 32-bit lanes, vi (int32) and vf (float), and masks of lanes, vm: the same names for AVX-512 (16 lanes),
+ * AVX2 (8), SSE4.2 and NEON (8, by two vectors) and the compiler's vectors (4, on any processor).  Operations are named
+ * type_operation; most say what they do.  simd.h adds lanes of 8 and 16 bits, for which vectors of SSE4.2 and NEON
+ * are single ones (SDM_SINGLE) and those of AVX2 may be two (SDM_PAIR_WIDE).  The others:
+ *
+ * - sel: a where the mask is set, else b; negative: mask of the sign bit; shift: lanes k.. of cur, then of next; k is a
+ * constant, 0 < k < SDM_VEC
+ *
+ * - madd: sum of both products of the 16-bit halves; dot: the same added to `sum`; differ16: |a - b| of 16-bit halves
+ *
+ * - trunc, round: to an integer, towards 0 and to the nearest, even ones of two; from: to a float
+ *
+ * - load_u8, load_u16, load_i16: SDM_VEC numbers of memory, widened; store_u8, store_u16: their low bits */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_VEC_H
 #define SDM_VEC_H
@@ -8,65 +18,63 @@
 #include <math.h>
 #include <stdint.h>
 
-#if defined(__AVX512BW__)
+#define VEC static inline __attribute__((always_inline, unused))
+
+#if defined(SDM_PAIR_WIDE)
+#include "simd_avx2_wide.h"
+#elif defined(__AVX512BW__)
 #include <immintrin.h>
 #define SDM_VEC 16
 typedef __m512i vi;
 typedef __m512 vf;
 typedef __mmask16 vm;
 #define V_(f) _mm512_##f
-#define vi_load(p) _mm512_loadu_si512(p)
-#define vi_store(p, a) _mm512_storeu_si512(p, a)
-#define vi_zero() _mm512_setzero_si512()
-#define vi_and(a, b) _mm512_and_si512(a, b)
-#define vi_or(a, b) _mm512_or_si512(a, b)
+#define SI_(f) _mm512_##f##_si512
 #define vf_gt(a, b) _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ)
 #define vf_ge(a, b) _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ)
 #define vf_eq(a, b) _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ)
-#define vf_negative(a) _mm512_movepi32_mask(_mm512_castps_si512(a)) /* sign bit */
+#define vf_negative(a) _mm512_movepi32_mask(_mm512_castps_si512(a))
 #define vi_eq(a, b) _mm512_cmpeq_epi32_mask(a, b)
 #define vi_gt(a, b) _mm512_cmpgt_epi32_mask(a, b)
 #define vm_and(a, b) _kand_mask16(a, b)
 #define vm_or(a, b) _kor_mask16(a, b)
 #define vm_not(a) _knot_mask16(a)
 #define vm_none(a) ((a) == 0)
-#define vf_sel(m, a, b) _mm512_mask_blend_ps(m, b, a)   /* m ? a : b */
+#define vf_sel(m, a, b) _mm512_mask_blend_ps(m, b, a)
 #define vi_sel(m, a, b) _mm512_mask_blend_epi32(m, b, a)
 #define vf_floor(a) _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
-#define vf_or(a, b) _mm512_or_ps(a, b)
 #define vf_abs(a) _mm512_abs_ps(a)
-#define vi_shift(cur, next, k)                                                                               \
-    _mm512_alignr_epi32(next, cur, k) /* lanes k.. of cur, then of next; 0 < k < 16 */
+#define vi_shift(cur, next, k) _mm512_alignr_epi32(next, cur, k)
 #define vf_gather(p, at) _mm512_i32gather_ps(at, p, 4)
 #define vi_load_i16(p) _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define vi_load_u8(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #define vi_load_u16(p) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define vi_store_u8(p, a) _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8(a)) /* low bits */
 #define vi_store_u16(p, a) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_cvtepi32_epi16(a))
+#elif defined(SDM_SINGLE) && !defined(__AVX2__) && (defined(__SSE4_2__) || defined(SDM_SIMDE))
+#include "sse42.h"
+#define SDM_VEC 4
+typedef __m128i vi;
+typedef __m128 vf;
+#define V_(f) _mm_##f
+#define SI_(f) _mm_##f##_si128
 #elif defined(__AVX2__) || defined(__SSE4_2__) || defined(SDM_SIMDE)
 #ifdef __AVX2__
 #include <immintrin.h>
 #define vf_negative(a) (a) /* blends look at the sign bit alone */
-#define vf_gt(a, b) _mm256_cmp_ps(a, b, _CMP_GT_OQ)
-#define vf_ge(a, b) _mm256_cmp_ps(a, b, _CMP_GE_OQ)
-#define vf_eq(a, b) _mm256_cmp_ps(a, b, _CMP_EQ_OQ)
 #else
 #include "two_of_four.h"
 #define vf_negative(a) _mm256_castsi256_ps(_mm256_srai_epi32(_mm256_castps_si256(a), 31))
-#define vf_gt(a, b) two_cmpgt_ps(a, b)
-#define vf_ge(a, b) two_cmpge_ps(a, b)
-#define vf_eq(a, b) two_cmpeq_ps(a, b)
 #endif
+#define vf_gt(a, b) _mm256_cmp_ps(a, b, _CMP_GT_OQ)
+#define vf_ge(a, b) _mm256_cmp_ps(a, b, _CMP_GE_OQ)
+#define vf_eq(a, b) _mm256_cmp_ps(a, b, _CMP_EQ_OQ)
 #define SDM_VEC 8
 typedef __m256i vi;
 typedef __m256 vf;
 typedef __m256 vm;
 #define V_(f) _mm256_##f
-#define vi_load(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define vi_store(p, a) _mm256_storeu_si256((__m256i *)(void *)(p), a)
-#define vi_zero() _mm256_setzero_si256()
-#define vi_and(a, b) _mm256_and_si256(a, b)
-#define vi_or(a, b) _mm256_or_si256(a, b)
+#define SI_(f) _mm256_##f##_si256
 #define vi_eq(a, b) _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))
 #define vi_gt(a, b) _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b))
 #define vm_and(a, b) _mm256_and_ps(a, b)
@@ -77,7 +85,6 @@ typedef __m256 vm;
 #define vi_sel(m, a, b)                                                                                      \
     _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(b), _mm256_castsi256_ps(a), m))
 #define vf_floor(a) _mm256_floor_ps(a)
-#define vf_or(a, b) _mm256_or_ps(a, b)
 #define vf_abs(a) _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a)
 #define vi_shift(cur, next, k)                                                                               \
     ((k) == 4  ? _mm256_permute2x128_si256(cur, next, 0x21)                                                  \
@@ -87,7 +94,7 @@ typedef __m256 vm;
 #define vi_load_i16(p) _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #define vi_load_u8(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p)))
 #define vi_load_u16(p) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
-static inline __m128i vi_low16(__m256i a) /* 0..65535 each */
+VEC __m128i vi_low16(__m256i a) /* 0..65535 each */
 {
     return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(a, a), 0xD8));
 }
@@ -103,24 +110,16 @@ typedef vi vm; /* all ones: true */
 #define vi_zero() ((vi){0, 0, 0, 0})
 #define vi_set(x) (vi_zero() + (x))
 #define vf_set(x) ((vf){(x), (x), (x), (x)})
-static inline vi vi_load(const void *p)
-{
-    vi a;
-    memcpy(&a, p, sizeof a);
-    return a;
-}
-static inline vf vf_load(const float *p)
-{
-    vf a;
-    memcpy(&a, p, sizeof a);
-    return a;
-}
-#define vi_store(p, a) vi_put(p, a)
-#define vf_store(p, a) vi_put(p, (vi)(a))
-static inline void vi_put(void *p, vi a)
-{
-    memcpy(p, &a, sizeof a);
-}
+#define VEC_ACCESS(type)                                                                                     \
+    VEC type type##_load(const void *p)                                                                      \
+    {                                                                                                        \
+        type a;                                                                                              \
+        memcpy(&a, p, sizeof a);                                                                             \
+        return a;                                                                                            \
+    }                                                                                                        \
+    VEC void type##_store(void *p, type a) { memcpy(p, &a, sizeof a); }
+VEC_ACCESS(vi)
+VEC_ACCESS(vf)
 #define vi_and(a, b) ((a) & (b))
 #define vi_or(a, b) ((a) | (b))
 #define vf_or(a, b) ((vf)((vi)(a) | (vi)(b)))
@@ -129,12 +128,15 @@ static inline void vi_put(void *p, vi a)
 #define vi_mul(a, b) ((vi)((vu)(a) * (vu)(b)))
 #define vi_low(a) ((vi)((vu)(a) << 16) >> 16)
 #define vi_madd(a, b) vi_add(vi_low(a) * vi_low(b), ((a) >> 16) * ((b) >> 16))
+#define vi_dot(sum, a, b) vi_add(sum, vi_madd(a, b))
 #define vi_shl16(a) ((vi)((vu)(a) << 16))
+#define vi_shift_right(a, n) ((vi)((vu)(a) >> (uint32_t)(n)))
 #define vf_add(a, b) ((a) + (b))
 #define vf_sub(a, b) ((a) - (b))
 #define vf_mul(a, b) ((a) * (b))
 #define vf_div(a, b) ((a) / (b))
 #define vf_from(a) __builtin_convertvector(a, vf)
+#define vi_round(a) ((vi)((a) + vf_set(12582912.0f)) - vi_set(0x4B400000)) /* by the adder: |a| < 2^22 */
 #define vi_trunc(a) __builtin_convertvector(a, vi)
 #define vf_gt(a, b) ((a) > (b))
 #define vf_ge(a, b) ((a) >= (b))
@@ -150,48 +152,48 @@ static inline void vi_put(void *p, vi a)
 #define vi_max(a, b) vi_sel(vi_gt(a, b), a, b)
 #define vf_abs(a) ((vf)((vi)(a) & vi_set(0x7fffffff)))
 #define vi_shift(cur, next, k) __builtin_shufflevector(cur, next, k, (k) + 1, (k) + 2, (k) + 3)
-static inline vf vf_floor(vf a) /* of what 32 bits hold */
+VEC vf vf_floor(vf a) /* of what 32 bits hold */
 {
     const vf t = vf_from(vi_trunc(a));
     return vf_sub(t, vf_sel(vf_gt(t, a), vf_set(1.0f), vf_set(0.0f)));
 }
-static inline vf vf_sqrt(vf a)
+VEC vf vf_sqrt(vf a)
 {
     for (int i = 0; i < 4; i++)
         a[i] = sqrtf(a[i]);
     return a;
 }
-static inline int vm_none(vm a)
+VEC int vm_none(vm a)
 {
     return (a[0] | a[1] | a[2] | a[3]) == 0;
 }
-static inline vf vf_gather(const float *p, vi at)
+VEC vf vf_gather(const float *p, vi at)
 {
     return (vf){p[at[0]], p[at[1]], p[at[2]], p[at[3]]};
 }
-static inline vi vi_load_u8(const uint8_t *p)
+VEC vi vi_load_u8(const uint8_t *p)
 {
     return (vi){p[0], p[1], p[2], p[3]};
 }
-static inline vi vi_load_u16(const uint16_t *p)
+VEC vi vi_load_u16(const uint16_t *p)
 {
     return (vi){p[0], p[1], p[2], p[3]};
 }
-static inline vi vi_load_i16(const int16_t *p)
+VEC vi vi_load_i16(const int16_t *p)
 {
     return (vi){p[0], p[1], p[2], p[3]};
 }
-static inline void vi_store_u8(uint8_t *p, vi a)
+VEC void vi_store_u8(uint8_t *p, vi a)
 {
     for (int i = 0; i < 4; i++)
         p[i] = (uint8_t)a[i];
 }
-static inline void vi_store_u16(uint16_t *p, vi a)
+VEC void vi_store_u16(uint16_t *p, vi a)
 {
     for (int i = 0; i < 4; i++)
         p[i] = (uint16_t)a[i];
 }
-static inline vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
+VEC vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
 {
     const vi low = vi_low(a) - vi_low(b), high = (a >> 16) - (b >> 16);
     return vi_or(vi_and(vi_max(low, -low), vi_set(0xffff)), vi_shl16(vi_max(high, -high)));
@@ -199,6 +201,12 @@ static inline vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
 #endif
 
 #ifdef V_
+#define vi_load(p) SI_(loadu)((const void *)(p))
+#define vi_store(p, a) SI_(storeu)((void *)(p), a)
+#define vi_zero() SI_(setzero)()
+#define vi_and(a, b) SI_(and)(a, b)
+#define vi_or(a, b) SI_(or)(a, b)
+#define vf_or(a, b) V_(or_ps)(a, b)
 #define vf_load(p) V_(loadu_ps)(p)
 #define vf_store(p, a) V_(storeu_ps)(p, a)
 #define vi_set(x) V_(set1_epi32)(x)
@@ -208,7 +216,14 @@ static inline vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
 #define vi_mul(a, b) V_(mullo_epi32)(a, b)
 #define vi_min(a, b) V_(min_epi32)(a, b)
 #define vi_max(a, b) V_(max_epi32)(a, b)
-#define vi_madd(a, b) V_(madd_epi16)(a, b) /* of 16-bit pairs */
+#define vi_madd(a, b) V_(madd_epi16)(a, b)
+#define vi_shift_right(a, n) V_(srl_epi32)(a, _mm_cvtsi32_si128(n))
+#define vi_round(a) V_(cvtps_epi32)(a)
+#ifdef __AVX512VNNI__
+#define vi_dot(sum, a, b) _mm512_dpwssd_epi32(sum, a, b)
+#else
+#define vi_dot(sum, a, b) vi_add(sum, vi_madd(a, b))
+#endif
 #define vf_add(a, b) V_(add_ps)(a, b)
 #define vf_sub(a, b) V_(sub_ps)(a, b)
 #define vf_mul(a, b) V_(mul_ps)(a, b)
@@ -217,7 +232,7 @@ static inline vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
 #define vf_from(a) V_(cvtepi32_ps)(a)
 #define vi_trunc(a) V_(cvttps_epi32)(a)
 #define vi_shl16(a) V_(slli_epi32)(a, 16)
-#define vi_differ16(a, b) V_(abs_epi16)(V_(sub_epi16)(a, b)) /* |a - b| of 16-bit halves */
+#define vi_differ16(a, b) V_(abs_epi16)(V_(sub_epi16)(a, b))
 #endif
 static const int32_t sdm_lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 

@@ -37,7 +37,7 @@ SdmStatus sdm_synthetic_pair(SdmBench *b, int width, int height, int depth, bool
                 const int v = grain(side ? x + d : x, y);
                 data[(ptrdiff_t)y * width + x] = (int16_t)(eight_bit ? v : 16 * v - 2040);
             }
-        out[side] = (SdmPairImage){width, height, width, data, eight_bit};
+        out[side] = (SdmPairImage){width, height, width, data, eight_bit, NULL};
     }
 done:
     return st;

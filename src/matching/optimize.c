@@ -82,6 +82,10 @@ static SdmStatus optimize_bp(SdmContext *ctx, const SdmOptimizer *how, const Sdm
     const SdmStatus st = sdm_bp_run(ctx, &f, &how->bp, how->cpu_level, out->left);
     if (st == SDM_OK && out->right)
         sdm_right_labels(ctx, v, out->left, out->right);
+    if (st == SDM_OK && out->near)
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+        for (int y = v->begin; y < v->end; y++)
+            sdm_label_costs(v, y, out);
     return st;
 }
 

@@ -7,6 +7,7 @@
 
 #include "bp.h"
 #include "core/core.h"
+#include "sgm_kernels.h"
 
 typedef enum SdmOptimizerKind { SDM_OPTIMIZER_LOCAL, SDM_OPTIMIZER_SGM, SDM_OPTIMIZER_BP } SdmOptimizerKind;
 
@@ -57,6 +58,8 @@ typedef struct SdmVolume {
 typedef struct SdmLabels {
     uint16_t *left;  /* label of each left pixel */
     uint16_t *right; /* of each right pixel, SDM_LABEL_NONE without any; NULL = not asked for */
+    uint32_t *near;  /* height x 2 x width, costs about label l of each left pixel, a byte each: l - 2 .. l + 1, then
+                        l - 1 .. l + 2; anything for labels that there are not; NULL = not asked for */
 } SdmLabels;
 
 static inline int sdm_volume_pitch(int labels)
@@ -98,11 +101,12 @@ int64_t sdm_sgm_bytes(int width, int height, int labels);
  * cost at its label; of equal ones the leftmost. */
 void sdm_right_labels(SdmContext *ctx, const SdmVolume *v, const uint16_t *left, uint16_t *right);
 
-/* Sub-pixel places of the pixels of row y about their labels, -1.5..1.5 labels: the costs of those of 5 x 5
- * pixels whose labels differ by at most 1 are summed; of the label and those beside it the least, and by two
- * lines of opposite slope the place between; 0 near the ends of the labels.  label: of all rows of the
- * volume, read from y - 2 to y + 2. offset: width. */
+/* The costs about the labels of row y, labels->left -> labels->near. */
+void sdm_label_costs(const SdmVolume *v, int y, const SdmLabels *labels);
+/* Sub-pixel places of the pixels of row y about their labels, -0.5..0.5 labels, by SdmSgmOffsets; 0 at the ends of the
+ * labels.  labels: left and near of all rows of the volume, read from y - 2 to y + 2.  offset: width. */
 enum { SDM_OFFSET_REACH = 2 };
-void sdm_volume_offsets(const SdmVolume *v, int y, const uint16_t *label, float *offset);
+void sdm_label_offsets(const SdmVolume *v, const SdmSgmKernels *kernels, const SdmLabels *labels, int y,
+                       float *offset);
 
 #endif

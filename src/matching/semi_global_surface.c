@@ -258,12 +258,16 @@ static void take_places(const Work *w, const Block *b)
 {
     const SdmVolume *const v = &b->v;
     const SdmEdgeBlock *const e = &b->edge;
+    const int first = sdm_clamp(v->begin - SDM_OFFSET_REACH, 0, v->begin), /* rows not wanted have label 0 */
+              end = sdm_clamp(v->end + SDM_OFFSET_REACH, v->end, v->height);
+    for (int row = first; row < end; row++)
+        sdm_label_costs(v, row, &b->labels);
     for (int y = 0; y < e->height; y++) {
         const int row = v->begin + y;
         const size_t at = (size_t)row * (size_t)v->width, out = (size_t)y * (size_t)e->width;
         const int16_t *const view[2] = {w->task->left + (size_t)(b->ey + row) * (size_t)w->s->win.w,
                                         w->task->right + (size_t)(b->ey + row) * (size_t)w->s->win.w};
-        sdm_volume_offsets(v, row, b->labels.left, e->place_px + out);
+        sdm_label_offsets(v, w->kernels, &b->labels, row, e->place_px + out);
         for (int x = 0; x < v->width; x++) {
             const int l = b->labels.left[at + (size_t)x], xr = x + v->first + l, wx = b->ex + xr;
             const bool seen = wx >= 0 && wx < w->s->win.w && view[0][b->ex + x] != SDM_PIXEL_NODATA &&
@@ -364,6 +368,7 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
     TRY(sdm_alloc(w->ctx, &b.labels.right, n, sizeof(uint16_t), "labels"));
     TRY(fill_volume(w, &b));
     TRY(sdm_optimize(w->ctx, &w->in->settings->sgm, &b.v, &b.labels));
+    TRY(sdm_alloc_raw(w->ctx, &b.labels.near, n, 2 * sizeof(uint32_t), "costs about the labels"));
     TRY(sdm_edge_block_open(w->ctx, b.v.width, b.v.end - b.v.begin, &b.edge));
     take_places(w, &b);
     sdm_volume_close(&b.v);
@@ -375,6 +380,7 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
 done:
     sdm_free(&b.labels.left);
     sdm_free(&b.labels.right);
+    sdm_free(&b.labels.near);
     sdm_volume_close(&b.v);
     sdm_edge_block_close(&b.edge);
     return st;

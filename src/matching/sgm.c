@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { BAND = SDM_SGM_BAND, STEPS = 4096 };
+enum { BAND = SDM_SGM_BAND };
 
 /* Scratch of a thread. */
 typedef struct Room {
@@ -22,7 +22,6 @@ typedef struct Sgm {
     const SdmVolume *volume;
     const SdmLabels *out;
     const SdmSgmKernels *kernels;
-    uint16_t p2[STEPS]; /* penalty of a larger step, by the step of the left image */
 } Sgm;
 
 static void *take(char *block, size_t *used, size_t bytes)
@@ -56,30 +55,27 @@ int64_t sdm_sgm_bytes(int width, int height, int labels)
     return (int64_t)room * bands_of(height);
 }
 
-/* Penalties of a larger step by the step of the left image: p2 without one, halfway to p1 at guide_scale. */
-static void make_penalties(Sgm *s)
-{
-    const int low = s->how->p1, high = s->how->p2, scale = s->volume->guide_scale;
-    for (int step = 0; step < STEPS; step++)
-        s->p2[step] = (uint16_t)(low + (scale > 0 ? (high - low) * scale / (scale + step) : high - low));
-}
-
-/* Penalties of a larger step between the pixels of row y and those before them on a path. */
+/* Penalties of a larger step between the pixels of row y and those before them on a path: p2 without a step of the left
+ * image, halfway to p1 at guide_scale. */
 static void penalties(const Sgm *s, int y, int dx, int dy, uint16_t *p2)
 {
     const SdmVolume *const v = s->volume;
     const bool guided = v->guide_scale > 0 && y + dy >= 0 && y + dy < v->height;
     const int from = guided ? dx < 0 : 0, to = guided ? v->width - (dx > 0) : 0;
-    const int16_t *const row = guided ? v->guide + y * v->guide_stride : NULL;
-    const int16_t *const other = guided ? row + dy * v->guide_stride + dx : NULL;
     for (int x = 0; x < from; x++)
-        p2[x] = s->p2[0];
-    for (int x = from; x < to; x++) {
-        const int step = row[x] > other[x] ? row[x] - other[x] : other[x] - row[x];
-        p2[x] = s->p2[step < STEPS ? step : STEPS - 1];
+        p2[x] = (uint16_t)s->how->p2;
+    if (to > from) {
+        const int16_t *const row = v->guide + y * v->guide_stride;
+        s->kernels->penalties(&(SdmSgmPenalties){.count = to - from,
+                                                 .p1 = s->how->p1,
+                                                 .p2 = s->how->p2,
+                                                 .scale = v->guide_scale,
+                                                 .here = row + from,
+                                                 .before = row + dy * v->guide_stride + dx + from,
+                                                 .out = p2 + from});
     }
-    for (int x = to; x < v->width; x++)
-        p2[x] = s->p2[0];
+    for (int x = to > from ? to : from; x < v->width; x++)
+        p2[x] = (uint16_t)s->how->p2;
 }
 
 /* Row y of a pass; sum = NULL: before the band. */
@@ -134,8 +130,11 @@ static void band(const Sgm *s, const Room *room, int y0, int y1)
     for (int y = bottom - 1; y >= y0; y--) {
         uint16_t *const sum = y < y1 ? room->sum + (y - y0) * row : NULL;
         pass_row(s, room, y, -1, y == bottom - 1, sum);
-        if (sum)
-            pick(s, room, y, sum);
+        if (!sum)
+            continue;
+        pick(s, room, y, sum);
+        if (s->out->near)
+            sdm_label_costs(v, y, s->out); /* the row's are in cache */
     }
 }
 
@@ -154,7 +153,6 @@ SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, 
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", how->cpu_level,
                         sdm_kernels_name("auto"));
-    make_penalties(&s);
     TRY(sdm_alloc_raw(ctx, &block, bytes, (size_t)threads, "rows in flight of semi-global matching"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int y0 = v->begin; y0 < v->end; y0 += BAND) {

@@ -6,6 +6,7 @@
 #include "rectified/disparity_write.h"
 #include "rectified/image_load.h"
 #include "rectified/pair_device.h"
+#include "rectified/row_queue.h"
 #include "rectified/sequence.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ typedef struct Slot {
     SdmPairFiles files;
     SdmImagePair in;
     int width, height;
-    float *disparity; /* height x width */
+    float *disparity; /* height x width; NULL: written band by band while it is matched */
 } Slot;
 
 typedef struct Run {
@@ -101,7 +102,8 @@ static SdmStatus read_pair(SdmContext *ctx, Run *run, int index)
     Slot *const slot = &run->slot[index % 2];
     const double begin = sdm_now_s();
     TRY(name_pair(ctx, run, run->numbers[index], &slot->files));
-    TRY(sdm_image_pair_load(ctx, slot->files.left, slot->files.right, run->opt->band, &slot->in));
+    TRY((run->device || run->opt->downscale > 1 ? sdm_image_pair_load : sdm_image_pair_load_bytes)(
+        ctx, slot->files.left, slot->files.right, run->opt->band, &slot->in));
     run->result->read_s += sdm_now_s() - begin;
 done:
     return st;
@@ -112,6 +114,8 @@ static SdmStatus write_pair(SdmContext *ctx, Run *run, int index)
     SdmStatus st = SDM_OK;
     Slot *const slot = &run->slot[index % 2];
     const double begin = sdm_now_s();
+    if (!slot->disparity)
+        return SDM_OK;
     TRY(sdm_outputs_write(ctx, &slot->files, run->opt, slot->width, slot->height, slot->disparity));
     run->result->write_s += sdm_now_s() - begin;
     run->written++;
@@ -198,14 +202,71 @@ done:
     return st;
 }
 
-static SdmStatus match_images(Run *run, Slot *slot)
+static SdmPairImage image_of(const Slot *slot, int side)
 {
     const SdmImagePair *const in = &slot->in;
-    const SdmPairImage left = {slot->width, slot->height, slot->width, in->left, in->eight_bit};
-    const SdmPairImage right = {slot->width, slot->height, slot->width, in->right, in->eight_bit};
+    return (SdmPairImage){.width = slot->width,
+                          .height = slot->height,
+                          .stride = slot->width,
+                          .data = side == SDM_PAIR_LEFT ? in->left : in->right,
+                          .eight_bit = in->eight_bit,
+                          .bytes = in->bytes[side]};
+}
+
+static SdmStatus match_images(Run *run, Slot *slot)
+{
+    const SdmPairImage left = image_of(slot, SDM_PAIR_LEFT), right = image_of(slot, SDM_PAIR_RIGHT);
     if (run->device)
         return sdm_pair_match_device(run->ctx, &run->gpu, &left, &right, &run->set, slot->disparity);
     return sdm_pair_match(run->ctx, &left, &right, &run->set, slot->disparity);
+}
+
+/* ---- one pair that is written while it is matched ---- */
+
+typedef struct Written {
+    SdmOutput out;
+    int64_t valid;
+} Written;
+
+static SdmStatus open_written(SdmContext *ctx, void *user) { return sdm_output_open(ctx, &((Written *)user)->out); }
+
+static SdmStatus write_written(SdmContext *ctx, void *user, int y0, int y1, const float *rows)
+{
+    Written *const w = user;
+    w->valid += count_valid(rows, (int64_t)(y1 - y0) * w->out.width);
+    return sdm_output_rows(ctx, &w->out, y0, y1, rows);
+}
+
+static SdmStatus close_written(SdmContext *ctx, void *user, bool good)
+{
+    return sdm_output_close(ctx, &((Written *)user)->out, good ? SDM_OK : SDM_ERR_STOPPED);
+}
+
+/* Nothing looks at the whole of the disparities, and no other pair is read or written meanwhile. */
+static bool writes_bands(const Run *run)
+{
+    return run->pattern && run->count == 1 && !run->device && !run->opt->median && !run->opt->fill;
+}
+
+static SdmStatus match_and_write(Run *run, Slot *slot)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPairImage left = image_of(slot, SDM_PAIR_LEFT), right = image_of(slot, SDM_PAIR_RIGHT);
+    Written w = {.out = {.files = &slot->files, .opt = run->opt, .width = slot->width, .height = slot->height}};
+    const SdmRowWriter writer = {open_written, write_written, close_written, &w};
+    SdmRowQueue *queue = NULL;
+    TRY(sdm_row_queue_open(run->ctx, slot->width, slot->height, &writer, &queue));
+    const SdmPairSink sink = sdm_row_queue_sink(queue);
+    TRY(sdm_pair_match_rows(run->ctx, &left, &right, &run->set, &sink));
+done:
+    sdm_image_pair_free(&slot->in);
+    const double matched = sdm_now_s();
+    st = sdm_row_queue_close(&queue, st);
+    run->result->write_s += sdm_now_s() - matched;
+    run->result->matched += w.valid;
+    run->result->valid += w.valid;
+    run->written += st == SDM_OK;
+    return st;
 }
 
 static SdmStatus shrink(const Run *run, const SdmImagePair *in, int factor, int16_t **image)
@@ -223,7 +284,24 @@ static SdmStatus shrink(const Run *run, const SdmImagePair *in, int factor, int1
     return SDM_OK;
 }
 
-/* Images -> disparities of a pair's slot; the images are freed. */
+/* Disparities of all rows, filtered. */
+static SdmStatus match_whole(Run *run, Slot *slot)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t pixels = (int64_t)slot->width * slot->height;
+    TRY(sdm_alloc(run->ctx, &slot->disparity, (size_t)pixels, sizeof *slot->disparity, "disparities"));
+    TRY(match_images(run, slot));
+    sdm_image_pair_free(&slot->in);
+    run->result->matched += count_valid(slot->disparity, pixels);
+    const double matched = sdm_now_s();
+    TRY(filter(run, slot));
+    run->result->filter_s += sdm_now_s() - matched;
+    run->result->valid += count_valid(slot->disparity, pixels);
+done:
+    return st;
+}
+
+/* Images -> disparities of a pair's slot, or of its files; the images are freed. */
 static SdmStatus match_pair(Run *run, int index)
 {
     SdmStatus st = SDM_OK;
@@ -237,21 +315,11 @@ static SdmStatus match_pair(Run *run, int index)
     TRY(check_size(run, slot));
     TRY(shrink(run, in, n, &in->left));
     TRY(shrink(run, in, n, &in->right));
-    const double shrunk = sdm_now_s();
-    TRY(sdm_alloc(run->ctx, &slot->disparity, (size_t)slot->width * (size_t)slot->height,
-                  sizeof *slot->disparity, "disparities"));
-    TRY(match_images(run, slot));
-    sdm_image_pair_free(in);
-    const double matched = sdm_now_s();
-    const int64_t pixels = (int64_t)slot->width * slot->height;
-    result->matched += count_valid(slot->disparity, pixels);
-    const double counted = sdm_now_s();
-    TRY(filter(run, slot));
+    const double shrunk = sdm_now_s(), before = result->write_s + result->filter_s;
+    TRY(writes_bands(run) ? match_and_write(run, slot) : match_whole(run, slot));
     result->shrink_s += shrunk - begin;
-    result->engine_s += matched - shrunk;
-    result->filter_s += sdm_now_s() - counted;
-    result->pixels += pixels;
-    result->valid += count_valid(slot->disparity, pixels);
+    result->engine_s += sdm_now_s() - shrunk - (result->write_s + result->filter_s - before);
+    result->pixels += (int64_t)slot->width * slot->height;
     result->width = slot->width;
     result->height = slot->height;
     result->frames++;

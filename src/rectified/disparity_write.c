@@ -116,50 +116,66 @@ static void put_float(float value, unsigned char *to)
         to[k] = (unsigned char)(bits >> (8 * k));
 }
 
-SdmStatus sdm_pfm_write(SdmContext *ctx, const char *path, int width, int height, const float *disparity)
+/* Rows of a PFM, whose bottom row comes first. */
+static bool put_pfm(SdmOutput *o, int y0, int y1, const float *rows)
+{
+    const int64_t bytes = 4 * (int64_t)o->width;
+    bool good = fseeko(o->pfm, o->header + (o->height - y1) * bytes, SEEK_SET) == 0;
+    for (int y = y1 - 1; good && y >= y0; y--) {
+        const float *const from = rows + (ptrdiff_t)(y - y0) * o->width;
+        for (int x = 0; x < o->width; x++)
+            put_float(isnan(from[x]) ? INFINITY : from[x], o->row + 4 * (ptrdiff_t)x);
+        good = fwrite(o->row, 4, (size_t)o->width, o->pfm) == (size_t)o->width;
+    }
+    return good;
+}
+
+static SdmStatus open_pfm(SdmContext *ctx, SdmOutput *o)
 {
     SdmStatus st = SDM_OK;
-    unsigned char *row = NULL;
+    TRY(sdm_alloc(ctx, &o->row, (size_t)o->width, 4, "row of the PFM"));
     errno = 0;
-    FILE *const f = fopen(path, "wb");
-    bool bad = !f || fprintf(f, "Pf\n%d %d\n-1.0\n", width, height) < 0;
-    if (!bad)
-        TRY(sdm_alloc(ctx, &row, (size_t)width, 4, "row of the PFM"));
-    for (int y = height - 1; !bad && y >= 0; y--) {
-        for (int x = 0; x < width; x++) {
-            const float d = disparity[(ptrdiff_t)y * width + x];
-            put_float(isnan(d) ? INFINITY : d, row + 4 * (ptrdiff_t)x);
-        }
-        bad = fwrite(row, 4, (size_t)width, f) != (size_t)width;
-    }
+    o->pfm = fopen(o->temporary, "wb");
+    o->header = o->pfm ? fprintf(o->pfm, "Pf\n%d %d\n-1.0\n", o->width, o->height) : -1;
+    if (o->header < 0)
+        st = sdm_fail_write(ctx, o->temporary, strerror(errno));
 done:
-    if (f)
-        bad |= fclose(f) != 0;
-    if (st == SDM_OK && bad)
-        st = sdm_fail_write(ctx, path, strerror(errno));
-    sdm_free(&row);
     return st;
 }
 
-static SdmStatus write_tif(SdmContext *ctx, const char *path, int width, int height, const float *disparity)
+static SdmStatus open_tif(SdmContext *ctx, SdmOutput *o)
 {
-    static const char *const options[] = {"BIGTIFF=IF_SAFER", NULL};
+    char block[32];
+    const char *const options[] = {"BIGTIFF=IF_SAFER", block, NULL};
     SdmGdalErrors errors;
+    snprintf(block, sizeof block, "BLOCKYSIZE=%d", SDM_PAIR_ROWS);
     sdm_gdal_errors_begin(&errors);
-    const GDALDatasetH ds = GDALCreate(GDALGetDriverByName("GTiff"), path, width, height, 1, GDT_Float32,
-                                       (char **)(uintptr_t)options);
-    bool good = ds != NULL;
-    if (good) {
-        const GDALRasterBandH band = GDALGetRasterBand(ds, 1);
+    o->tif = GDALCreate(GDALGetDriverByName("GTiff"), o->temporary, o->width, o->height, 1, GDT_Float32,
+                        (char **)(uintptr_t)options);
+    if (o->tif) {
+        const GDALRasterBandH band = GDALGetRasterBand(o->tif, 1);
         GDALSetRasterNoDataValue(band, (double)NAN);
         GDALSetRasterUnitType(band, "px");
         GDALSetDescription(band, "disparity, x_right = x_left - d");
-        good = GDALRasterIO(band, GF_Write, 0, 0, width, height, (void *)(uintptr_t)disparity, width, height,
-                            GDT_Float32, 0, 0) == CE_None;
-        GDALClose(ds);
     }
     sdm_gdal_errors_end(&errors);
-    return good && !errors.failed ? SDM_OK : sdm_fail_write(ctx, path, errors.text);
+    return o->tif && !errors.failed ? SDM_OK : sdm_fail_write(ctx, o->temporary, errors.text);
+}
+
+/* Strips of the file, past the cache of blocks; the last one, of fewer rows, through it. */
+static bool put_tif(const SdmOutput *o, int y0, int y1, const float *rows)
+{
+    const GDALRasterBandH band = GDALGetRasterBand(o->tif, 1);
+    int width, high;
+    bool good = true;
+    GDALGetBlockSize(band, &width, &high);
+    for (int y = y0; good && y < y1; y += high) {
+        const int n = high < y1 - y ? high : y1 - y;
+        void *const from = (void *)(uintptr_t)(rows + (ptrdiff_t)(y - y0) * o->width);
+        good = n == high ? GDALWriteBlock(band, 0, y / high, from) == CE_None
+                         : GDALRasterIO(band, GF_Write, 0, y, width, n, from, width, n, GDT_Float32, 0, 0) == CE_None;
+    }
+    return good;
 }
 
 /* 1..255 from dmin to dmax; 0: none.  Filled and sub-pixel ones beyond the range are cut. */
@@ -170,24 +186,77 @@ static unsigned char shade(float d, int dmin, int dmax)
     return isnan(d) ? 0 : (unsigned char)lrintf(1.0f + 254.0f * cut);
 }
 
-static SdmStatus write_preview(SdmContext *ctx, const char *path, const SdmDisparityOptions *opt, int width,
-                               int height, const float *disparity)
+static SdmStatus write_preview(SdmContext *ctx, const SdmOutput *o)
 {
     SdmStatus st = SDM_OK;
-    unsigned char *grey = NULL;
     SdmPng png = {.data = NULL};
     SdmFileWriter file;
-    const size_t n = (size_t)width * (size_t)height;
-    TRY(sdm_alloc(ctx, &grey, n, 1, "preview"));
-    for (size_t i = 0; i < n; i++)
-        grey[i] = shade(disparity[i], opt->min_disparity, opt->max_disparity);
-    TRY(sdm_png_encode(ctx, grey, width, height, 1, &png));
-    TRY(sdm_file_create(ctx, path, &file));
+    TRY(sdm_png_encode(ctx, o->grey, o->width, o->height, 1, &png));
+    TRY(sdm_file_create(ctx, o->files->preview, &file));
     sdm_file_put(&file, png.data, png.size);
     TRY(sdm_file_commit(ctx, &file, false));
 done:
     sdm_png_close(&png);
-    sdm_free(&grey);
+    return st;
+}
+
+SdmStatus sdm_output_open(SdmContext *ctx, SdmOutput *o)
+{
+    SdmStatus st = SDM_OK;
+    const bool pfm = format_of(o->files->output, o->opt) == SDM_FORMAT_PFM;
+    TRY(sdm_file_temporary_name(ctx, o->files->output, o->temporary, sizeof o->temporary));
+    if (*o->files->preview)
+        TRY(sdm_alloc(ctx, &o->grey, (size_t)o->width * (size_t)o->height, 1, "preview"));
+    TRY(pfm ? open_pfm(ctx, o) : open_tif(ctx, o));
+done:
+    return st;
+}
+
+SdmStatus sdm_output_rows(SdmContext *ctx, SdmOutput *o, int y0, int y1, const float *rows)
+{
+    SdmGdalErrors errors;
+    const size_t n = (size_t)(y1 - y0) * (size_t)o->width, first = (size_t)y0 * (size_t)o->width;
+    errno = 0;
+    sdm_gdal_errors_begin(&errors);
+    const bool good = o->pfm ? put_pfm(o, y0, y1, rows) : put_tif(o, y0, y1, rows);
+    sdm_gdal_errors_end(&errors);
+    for (size_t i = 0; o->grey && i < n; i++)
+        o->grey[first + i] = shade(rows[i], o->opt->min_disparity, o->opt->max_disparity);
+    return good && !errors.failed ? SDM_OK : sdm_fail_write(ctx, o->temporary, o->pfm ? strerror(errno) : errors.text);
+}
+
+/* Close the file of disparities; returns st, or why its end could not be written. */
+static SdmStatus close_data(SdmContext *ctx, SdmOutput *o, SdmStatus st)
+{
+    SdmGdalErrors errors;
+    errno = 0;
+    sdm_gdal_errors_begin(&errors);
+    const bool good = !o->pfm || fclose(o->pfm) == 0;
+    if (o->tif)
+        GDALClose(o->tif);
+    sdm_gdal_errors_end(&errors);
+    if (st == SDM_OK && !(good && !errors.failed))
+        st = sdm_fail_write(ctx, o->temporary, o->pfm ? strerror(errno) : errors.text);
+    o->pfm = NULL;
+    o->tif = NULL;
+    sdm_free(&o->row);
+    return st;
+}
+
+SdmStatus sdm_output_close(SdmContext *ctx, SdmOutput *o, SdmStatus st)
+{
+    char statistics[SDM_PATH_SIZE + 16];
+    const char *const path = o->files->output;
+    st = close_data(ctx, o, st);
+    if (st == SDM_OK && o->grey)
+        st = write_preview(ctx, o);
+    if (st == SDM_OK && rename(o->temporary, path) != 0)
+        st = sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", path, strerror(errno));
+    if (st != SDM_OK && *o->temporary)
+        unlink(o->temporary);
+    else if (snprintf(statistics, sizeof statistics, "%s.aux.xml", path) > 0)
+        unlink(statistics); /* those of the file that was replaced */
+    sdm_free(&o->grey);
     return st;
 }
 
@@ -195,21 +264,20 @@ SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairFiles *files, const Sd
                             int width, int height, const float *disparity)
 {
     SdmStatus st = SDM_OK;
-    char temporary[SDM_PATH_SIZE + 32], statistics[SDM_PATH_SIZE + 16];
-    TRY(sdm_file_temporary_name(ctx, files->output, temporary, sizeof temporary));
-    if (format_of(files->output, opt) == SDM_FORMAT_PFM)
-        st = sdm_pfm_write(ctx, temporary, width, height, disparity);
-    else
-        st = write_tif(ctx, temporary, width, height, disparity);
-    if (st == SDM_OK && *files->preview)
-        st = write_preview(ctx, files->preview, opt, width, height, disparity);
-    if (st == SDM_OK && rename(temporary, files->output) != 0)
-        st = sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", files->output,
-                      strerror(errno));
-    if (st != SDM_OK)
-        unlink(temporary);
-    else if (snprintf(statistics, sizeof statistics, "%s.aux.xml", files->output) > 0)
-        unlink(statistics); /* those of the file that was replaced */
+    SdmOutput o = {.files = files, .opt = opt, .width = width, .height = height};
+    TRY(sdm_output_open(ctx, &o));
+    TRY(sdm_output_rows(ctx, &o, 0, height, disparity));
 done:
-    return st;
+    return sdm_output_close(ctx, &o, st);
+}
+
+SdmStatus sdm_pfm_write(SdmContext *ctx, const char *path, int width, int height, const float *disparity)
+{
+    SdmStatus st = SDM_OK;
+    SdmOutput o = {.width = width, .height = height};
+    snprintf(o.temporary, sizeof o.temporary, "%s", path);
+    TRY(open_pfm(ctx, &o));
+    TRY(sdm_output_rows(ctx, &o, 0, height, disparity));
+done:
+    return close_data(ctx, &o, st);
 }

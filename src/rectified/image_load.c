@@ -8,6 +8,7 @@
 #include "kernels.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,24 +206,38 @@ done:
     return st;
 }
 
-/* 8-bit samples of a grey image without a mask, as they are. */
-static SdmStatus read_plain(SdmContext *ctx, const Raster *im, int16_t *samples)
+/* Are the samples of the file those of the image, 8-bit grey ones without a mask? */
+static bool is_plain(const Raster *im)
+{
+    return im->type == GDT_Byte && im->bands == 1 && !im->palette && !im->mask[0];
+}
+
+/* Rows y.. of a plain image.  Strips of the file are read past GDAL's cache of blocks. */
+static bool read_rows(const Raster *im, int y, int rows, uint8_t *out)
+{
+    int width, high;
+    GDALGetBlockSize(im->band[0], &width, &high);
+    if (width != im->width || y % high || rows % high)
+        return GDALRasterIO(im->band[0], GF_Read, 0, y, im->width, rows, out, im->width, rows, GDT_Byte, 0, 0) ==
+               CE_None;
+    for (int k = 0; k < rows; k += high)
+        if (GDALReadBlock(im->band[0], 0, (y + k) / high, out + (ptrdiff_t)k * width) != CE_None)
+            return false;
+    return true;
+}
+
+/* A plain image, height x width. */
+static SdmStatus read_plain(SdmContext *ctx, const Raster *im, uint8_t *out)
 {
     SdmStatus st = SDM_OK;
-    const int w = im->width, fit = STRIP_PX / w > 1 ? STRIP_PX / w : 1, rows = fit < im->height ? fit : im->height;
-    uint8_t *strip = NULL;
-    TRY(sdm_alloc_raw(ctx, &strip, (size_t)rows * (size_t)w, 1, "strip of an image"));
+    const int w = im->width, fit = STRIP_PX / w / 64 * 64, rows = fit > 64 ? fit : 64;
     for (int y = 0; y < im->height; y += rows) {
         const int h = rows < im->height - y ? rows : im->height - y;
-        const size_t first = (size_t)y * (size_t)w, n = (size_t)h * (size_t)w;
         TRY(sdm_check_stop(ctx));
-        if (GDALRasterIO(im->band[0], GF_Read, 0, y, w, h, strip, w, h, GDT_Byte, 0, 0) != CE_None)
+        if (!read_rows(im, y, h, out + (size_t)y * (size_t)w))
             TRY(read_failed(ctx, im, y, h));
-        for (size_t i = 0; i < n; i++)
-            samples[first + i] = strip[i];
     }
 done:
-    sdm_free(&strip);
     return st;
 }
 
@@ -234,8 +249,6 @@ static SdmStatus read_raster(SdmContext *ctx, const Raster *im, float *grey, int
     float *spare = NULL;
     const int fit = STRIP_PX / im->width > 1 ? STRIP_PX / im->width : 1,
               rows = fit < im->height ? fit : im->height;
-    if (samples && im->type == GDT_Byte && im->bands == 1 && !im->palette && !im->mask[0])
-        return read_plain(ctx, im, samples);
     TRY(open_strip(ctx, im, rows, &s));
     if (samples)
         TRY(sdm_alloc(ctx, &spare, (size_t)rows * (size_t)im->width, sizeof *spare, "strip of an image"));
@@ -398,12 +411,115 @@ done:
     return st;
 }
 
-static SdmStatus read_bytes(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
+/* ---- 8 bits ---- */
+
+/* A plain image, read in a thread of its own. */
+typedef struct PlainRead {
+    SdmContext *ctx;
+    const Raster *im;
+    uint8_t *out;
+    SdmStatus st;
+} PlainRead;
+
+static void *read_beside(void *user)
+{
+    PlainRead *const r = user;
+    sdm_quiet_begin();
+    r->st = read_plain(r->ctx, r->im, r->out);
+    sdm_quiet_end();
+    return NULL;
+}
+
+/* Formats whose datasets share nothing with each other: virtual ones may read from one and the same file. */
+static bool stands_alone(const Raster *im)
+{
+    static const char *const known[] = {"GTiff", "JPEG", "PNG", "PNM"};
+    const char *const name = GDALGetDriverShortName(GDALGetDatasetDriver(im->dataset));
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i]) == 0)
+            return true;
+    return false;
+}
+
+static SdmStatus read_both(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
+{
+    SdmStatus st = SDM_OK;
+    PlainRead right = {.im = &im[1], .out = out->bytes[1]};
+    pthread_t thread;
+    bool threaded = false;
+    TRY(sdm_open_child(ctx, &right.ctx));
+    threaded = sdm_threads(ctx) > 1 && stands_alone(&im[0]) && stands_alone(&im[1]) &&
+               pthread_create(&thread, NULL, read_beside, &right) == 0;
+    st = read_plain(ctx, &im[0], out->bytes[0]);
+    if (threaded)
+        pthread_join(thread, NULL);
+    else if (st == SDM_OK)
+        read_beside(&right);
+    if (st == SDM_OK && right.st != SDM_OK)
+        st = sdm_fail(ctx, right.st, "%s", sdm_error(right.ctx));
+done:
+    sdm_close(&right.ctx);
+    return st;
+}
+
+static bool all_zero(const uint8_t *p, int n, ptrdiff_t step)
+{
+    int sum = 0;
+    for (int i = 0; i < n; i++)
+        sum |= p[i * step];
+    return sum == 0;
+}
+
+/* Would mask_border() mark a pixel? */
+static bool has_border(const uint8_t *p, int width, int height)
+{
+    const ptrdiff_t w = width, h = height, n = BORDER_PX;
+    bool found = false;
+    for (ptrdiff_t y = 0; y < h && w >= n; y++)
+        found |= all_zero(p + y * w, BORDER_PX, 1) || all_zero(p + (y + 1) * w - n, BORDER_PX, 1);
+    for (ptrdiff_t x = 0; x < w && h >= n; x++)
+        found |= all_zero(p + x, BORDER_PX, w) || all_zero(p + (h - n) * w + x, BORDER_PX, w);
+    return found;
+}
+
+/* Bytes -> samples, with the borders marked. */
+static SdmStatus widen(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)out->width * (size_t)out->height;
-    TRY(sdm_alloc(ctx, &out->left, n, sizeof *out->left, "left image"));
-    TRY(sdm_alloc(ctx, &out->right, n, sizeof *out->right, "right image"));
+    for (int k = 0; k < 2; k++) {
+        int16_t **const to = k ? &out->right : &out->left;
+        TRY(sdm_alloc_raw(ctx, to, n, sizeof **to, "image"));
+        for (size_t i = 0; i < n; i++)
+            (*to)[i] = out->bytes[k][i];
+        sdm_free(&out->bytes[k]);
+        mask_border(ctx, &im[k], *to);
+    }
+done:
+    return st;
+}
+
+static SdmStatus read_bytes(SdmContext *ctx, const Raster im[2], bool as_bytes, SdmImagePair *out)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)out->width * (size_t)out->height;
+    for (int k = 0; k < 2; k++)
+        TRY(sdm_alloc_raw(ctx, &out->bytes[k], n, 1, "image"));
+    TRY(read_both(ctx, im, out));
+    for (int k = 0; k < 2; k++)
+        as_bytes = as_bytes && !has_border(out->bytes[k], out->width, out->height);
+    if (!as_bytes)
+        TRY(widen(ctx, im, out));
+done:
+    return st;
+}
+
+static SdmStatus read_samples(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)out->width * (size_t)out->height;
+    TRY(sdm_alloc_raw(ctx, &out->left, n, sizeof *out->left, "left image"));
+    TRY(sdm_alloc_raw(ctx, &out->right, n, sizeof *out->right, "right image"));
     TRY(read_raster(ctx, &im[0], NULL, out->left));
     TRY(read_raster(ctx, &im[1], NULL, out->right));
     for (int k = 0; k < 2; k++)
@@ -411,6 +527,11 @@ static SdmStatus read_bytes(SdmContext *ctx, const Raster im[2], SdmImagePair *o
             mask_border(ctx, &im[k], k ? out->right : out->left);
 done:
     return st;
+}
+
+static SdmStatus read_eight_bit(SdmContext *ctx, const Raster im[2], bool as_bytes, SdmImagePair *out)
+{
+    return is_plain(&im[0]) && is_plain(&im[1]) ? read_bytes(ctx, im, as_bytes, out) : read_samples(ctx, im, out);
 }
 
 static SdmStatus check_usable(SdmContext *ctx, const Raster *im, const int16_t *samples)
@@ -423,7 +544,7 @@ static SdmStatus check_usable(SdmContext *ctx, const Raster *im, const int16_t *
                     im->role, im->path);
 }
 
-static SdmStatus load(SdmContext *ctx, Raster im[2], int band, SdmImagePair *out)
+static SdmStatus load(SdmContext *ctx, Raster im[2], int band, bool as_bytes, SdmImagePair *out)
 {
     SdmStatus st = SDM_OK;
     *out = (SdmImagePair){.width = 0};
@@ -432,9 +553,11 @@ static SdmStatus load(SdmContext *ctx, Raster im[2], int band, SdmImagePair *out
     TRY(open_raster(ctx, &im[1], band));
     TRY(check_pair(ctx, &im[0], &im[1]));
     *out = (SdmImagePair){.width = im[0].width, .height = im[0].height, .eight_bit = im[0].type == GDT_Byte};
-    TRY(out->eight_bit ? read_bytes(ctx, im, out) : read_wide(ctx, im, out));
-    TRY(check_usable(ctx, &im[0], out->left));
-    TRY(check_usable(ctx, &im[1], out->right));
+    TRY(out->eight_bit ? read_eight_bit(ctx, im, as_bytes, out) : read_wide(ctx, im, out));
+    if (out->left) {
+        TRY(check_usable(ctx, &im[0], out->left));
+        TRY(check_usable(ctx, &im[1], out->right));
+    }
 done:
     for (int k = 0; k < 2; k++) {
         if (im[k].dataset)
@@ -451,7 +574,14 @@ SdmStatus sdm_image_pair_load(SdmContext *ctx, const char *left, const char *rig
                               SdmImagePair *out)
 {
     Raster im[2] = {{.role = "LEFT", .path = left}, {.role = "RIGHT", .path = right}};
-    return load(ctx, im, band, out);
+    return load(ctx, im, band, false, out);
+}
+
+SdmStatus sdm_image_pair_load_bytes(SdmContext *ctx, const char *left, const char *right, int band,
+                                    SdmImagePair *out)
+{
+    Raster im[2] = {{.role = "LEFT", .path = left}, {.role = "RIGHT", .path = right}};
+    return load(ctx, im, band, true, out);
 }
 
 SdmStatus sdm_image_pair_take(SdmContext *ctx, const SdmImageArray array[2], SdmImagePair *out)
@@ -459,11 +589,13 @@ SdmStatus sdm_image_pair_take(SdmContext *ctx, const SdmImageArray array[2], Sdm
     Raster im[2] = {{.role = "LEFT", .path = "image in memory", .array = &array[0]},
                     {.role = "RIGHT", .path = "image in memory", .array = &array[1]}};
     GDALAllRegister();
-    return load(ctx, im, 0, out);
+    return load(ctx, im, 0, false, out);
 }
 
 void sdm_image_pair_free(SdmImagePair *pair)
 {
     sdm_free(&pair->left);
     sdm_free(&pair->right);
+    sdm_free(&pair->bytes[0]);
+    sdm_free(&pair->bytes[1]);
 }

@@ -99,7 +99,7 @@ SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPair
 /* ---- matching ---- */
 
 static SdmStatus match_by_definition(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                                     const SdmPairSettings *set, float *disparity)
+                                     const SdmPairSettings *set, const SdmPairSink *sink)
 {
     SdmStatus st = SDM_OK;
     const SdmPairReference definition = {.image = {left, right},
@@ -116,20 +116,26 @@ static SdmStatus match_by_definition(SdmContext *ctx, const SdmPairImage *left, 
     const int threads = sdm_threads(ctx);
     const size_t scratch = sdm_pair_reference_scratch(&definition);
     char *block = NULL;
+    TRY(sink->open(sink->user, SDM_PAIR_ROWS, threads));
     TRY(sdm_alloc(ctx, &block, scratch, (size_t)threads, "matching by definition"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int y = 0; y < left->height; y++)
-        if (sdm_check_stop(ctx) == SDM_OK)
+    for (int y0 = 0; y0 < left->height; y0 += SDM_PAIR_ROWS) {
+        const int y1 = y0 + SDM_PAIR_ROWS < left->height ? y0 + SDM_PAIR_ROWS : left->height;
+        float *const out = sink->begin(sink->user, y0, y1);
+        for (int y = y0; out && y < y1; y++)
             sdm_pair_reference_row(&definition, y, block + scratch * (size_t)sdm_thread(),
-                                   disparity + (ptrdiff_t)y * left->width);
+                                   out + (ptrdiff_t)(y - y0) * left->width);
+        if (out)
+            sink->end(sink->user, y0, y1);
+    }
     TRY(sdm_check_stop(ctx));
 done:
     sdm_free(&block);
     return st;
 }
 
-SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                         const SdmPairSettings *set, float *disparity)
+SdmStatus sdm_pair_match_rows(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
+                              const SdmPairSettings *set, const SdmPairSink *sink)
 {
     SdmStatus st = SDM_OK;
     const SdmCpuLevel *const level = sdm_cpu_level(set->cpu_level);
@@ -140,11 +146,42 @@ SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPai
     const int64_t pixels = (int64_t)left->width * left->height;
     const int team = sdm_thread_limit_begin(ctx, pixels * (set->dmax - set->dmin + 1));
     if (!sdm_pair_is_local(set))
-        st = sdm_pair_match_labels(ctx, left, right, set, disparity);
+        st = sdm_pair_match_labels(ctx, left, right, set, sink);
     else if (!level->pair[0])
-        st = match_by_definition(ctx, left, right, set, disparity);
+        st = match_by_definition(ctx, left, right, set, sink);
     else
-        st = sdm_pair_match_local(ctx, left, right, set, disparity);
+        st = sdm_pair_match_local(ctx, left, right, set, sink);
     sdm_thread_limit_end(ctx, team);
     return st;
+}
+
+/* ---- into an array ---- */
+
+typedef struct Whole {
+    SdmContext *ctx;
+    float *disparity;
+    ptrdiff_t width;
+} Whole;
+
+static SdmStatus open_whole(void *user, int rows, int at_once)
+{
+    (void)user, (void)rows, (void)at_once;
+    return SDM_OK;
+}
+
+static float *begin_whole(void *user, int y0, int y1)
+{
+    const Whole *const w = user;
+    (void)y1;
+    return sdm_check_stop(w->ctx) == SDM_OK ? w->disparity + y0 * w->width : NULL;
+}
+
+static void end_whole(void *user, int y0, int y1) { (void)user, (void)y0, (void)y1; }
+
+SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
+                         const SdmPairSettings *set, float *disparity)
+{
+    Whole whole = {ctx, disparity, left->width};
+    const SdmPairSink sink = {open_whole, begin_whole, end_whole, &whole};
+    return sdm_pair_match_rows(ctx, left, right, set, &sink);
 }

@@ -33,21 +33,36 @@ static inline bool sdm_pair_is_local(const SdmPairSettings *set)
     return sdm_optimizer_is_local(set->optimizer);
 }
 
+/* Where the rows of a match go, a band of rows at a time.  All bands but the last have `rows` rows, a multiple of
+ * SDM_PAIR_ROWS; they begin in order and end in any, several at once, each in a thread of its own. */
+enum { SDM_PAIR_ROWS = 8 };
+typedef struct SdmPairSink {
+    SdmStatus (*open)(void *user, int rows, int at_once); /* before the first band; at_once: bands, at most */
+    /* Room for rows y0..y1 - 1, px, NaN where there is no match; NULL: they are not wanted any more. */
+    float *(*begin)(void *user, int y0, int y1);
+    void (*end)(void *user, int y0, int y1); /* they are whole */
+    void *user;
+} SdmPairSink;
+
 /* Match on the processor, images of one size and depth with settings that have been checked; the range is
- * narrower than the image.  disparity: height x width, px, NaN where there is no match.  Memory: the rows in work
- * of each thread, whatever the height.  Errors: SDM_ERR_UNSUPPORTED (the instruction set), SDM_ERR_MEMORY,
- * SDM_ERR_STOPPED. */
+ * narrower than the image.  Memory: the rows in work of each thread, whatever the height.  Errors:
+ * SDM_ERR_UNSUPPORTED (the instruction set), SDM_ERR_MEMORY, SDM_ERR_STOPPED, those of sink->open(). */
+SdmStatus sdm_pair_match_rows(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
+                              const SdmPairSettings *set, const SdmPairSink *sink);
+/* The same into disparity: height x width. */
 SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                          const SdmPairSettings *set, float *disparity);
 /* Its two ways; the settings have been checked and the instruction set is here.  local: the best of each
  * pixel, not by the definition; labels: by set->optimizer. */
 SdmStatus sdm_pair_match_local(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                               const SdmPairSettings *set, float *disparity);
+                               const SdmPairSettings *set, const SdmPairSink *sink);
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                                const SdmPairSettings *set, float *disparity);
+                                const SdmPairSettings *set, const SdmPairSink *sink);
 
 /* `count` samples of row y from column x on; off the image they are those of the nearest pixel.  They lie in
  * `row` unless the image holds them all. */
 const int16_t *sdm_pair_samples(const SdmPairImage *im, int y, int x, int count, int16_t *row);
+/* Is there a pixel without data in rows y0..y1, as far as they lie on the image, or in the row next to them? */
+bool sdm_pair_has_holes(const SdmPairImage *im, int y0, int y1);
 
 #endif

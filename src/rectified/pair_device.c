@@ -341,7 +341,7 @@ SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *
                          true));
     }
     if (!local)
-        TRY(sdm_pair_reject_flat(ctx, left, right, set, disparity));
+        TRY(sdm_pair_reject_flat(ctx, left, right, set, 0, h, disparity));
 done:
     for (int side = 0; side < 2; side++)
         sdm_buffer_free(&c.pair.image[side]);

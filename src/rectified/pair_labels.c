@@ -85,11 +85,14 @@ static void fill_words(const Costs *m, const CostRows *r, int side, int y)
 {
     const SdmPairImage *const im = m->image[side];
     const int first = side ? m->before : 0, width = im->width, high = m->set->census_height;
-    const int16_t *const row = im->data + y * im->stride, *rows[9];
+    const int16_t *rows[9];
     uint8_t *const value = r->value[side];
-    for (int x = 0; x < width; x++)
-        value[first + x] =
-            (uint8_t)(im->eight_bit ? sdm_clamp(row[x], 0, 255) : sdm_clamp(row[x] + 2048, 0, 4095) >> 4);
+    if (im->bytes)
+        memcpy(value + first, im->bytes + y * im->stride, (size_t)width);
+    for (int x = 0; x < width && !im->bytes; x++) {
+        const int v = im->data[y * im->stride + x];
+        value[first + x] = (uint8_t)(im->eight_bit ? sdm_clamp(v, 0, 255) : sdm_clamp(v + 2048, 0, 4095) >> 4);
+    }
     extend(value, first, width, m->length);
     if (!m->planes)
         return;
@@ -143,17 +146,7 @@ static void sum_row(const Costs *m, const CostRows *r, uint8_t *out)
 
 static bool is_hole(const SdmPairImage *im, int x, int y)
 {
-    return im->data[y * im->stride + x] == SDM_PIXEL_NODATA;
-}
-
-/* Without an early return: the compiler makes vectors of the loop. */
-static bool has_holes(const SdmPairImage *im, int width, int y)
-{
-    const int16_t *const row = im->data + y * im->stride;
-    uint16_t any = 0;
-    for (int x = 0; x < width; x++)
-        any = (uint16_t)(any | (row[x] == SDM_PIXEL_NODATA));
-    return any != 0;
+    return !im->bytes && im->data[y * im->stride + x] == SDM_PIXEL_NODATA;
 }
 
 /* Labels whose right pixel lies off the image or has no data get the cost of chance; so do all labels of a
@@ -162,7 +155,7 @@ static void set_chance(const Costs *m, int y, uint8_t *out)
 {
     const SdmVolume *const v = m->v;
     const int chance = sdm_pair_chance(v->most);
-    const bool holes = has_holes(m->image[0], v->width, y) || has_holes(m->image[1], v->width, y);
+    const bool holes = sdm_pair_has_holes(m->image[0], y, y) || sdm_pair_has_holes(m->image[1], y, y);
     for (int x = 0; x < v->width; x++, out += v->pitch) {
         const int first = sdm_clamp(-x - v->first, 0, v->labels),
                   end = sdm_clamp(v->width - x - v->first, first, v->labels);
@@ -238,19 +231,22 @@ done:
 
 /* ---- disparities of windows without texture ---- */
 
-enum { FLAT_WINDOW = 9 /* px, at least */, STRIP = 128 /* rows that a thread takes */ };
+enum { FLAT_WINDOW = 9 /* px, at least */, STRIP_LEAST = 32 /* rows that a thread takes */ };
 
 typedef struct Texture {
     const SdmPairImage *image[2];
     const SdmPairKernels *kernels;
     int window, before;
     double variance_max; /* of a window without texture */
+    float flat;          /* the same times n^2, rounded down, where windows have n samples and a kernel decides; else < 0 */
+    int first;           /* row of the image that is row 0 of the disparities */
     float *disparity;
 } Texture;
 
 /* Rows in work of a thread. */
 typedef struct TextureRows {
     SdmPairColumns columns[2];
+    bool holes[2];    /* of either image, in the rows of a strip */
     int16_t *row[2];  /* samples that enter and leave */
     uint8_t *flat[2]; /* of a row of either image: 1 without texture */
 } TextureRows;
@@ -273,7 +269,8 @@ static void move_columns(const Texture *t, const TextureRows *r, int side, int y
 {
     const SdmPairImage *const im = t->image[side];
     const int count = im->width + t->window - 1, enters = y - t->before + t->window - 1;
-    t->kernels->columns(&r->columns[side], sdm_pair_samples(im, enters, -t->before, count, r->row[0]),
+    const SdmPairColumns *const all = &r->columns[side], columns = {all->sum, all->squares, r->holes[side] ? all->holes : NULL};
+    t->kernels->columns(&columns, sdm_pair_samples(im, enters, -t->before, count, r->row[0]),
                         full ? sdm_pair_samples(im, enters - t->window, -t->before, count, r->row[1]) : NULL,
                         count, im->eight_bit ? 128 : 0);
 }
@@ -308,7 +305,22 @@ static void reject_row(const Texture *t, const TextureRows *r, float *disparity)
     }
 }
 
-static void reject_strip(const Texture *t, const TextureRows *r, int y0, int y1)
+static void find_flat_row(const Texture *t, const TextureRows *r, int side)
+{
+    const SdmPairImage *const im = t->image[side];
+    const SdmPairColumns columns = {r->columns[side].sum, r->columns[side].squares, NULL};
+    const SdmPairWindowRow out = {.pixels = im->width,
+                                  .window = t->window,
+                                  .most = im->eight_bit ? 128 : 2047,
+                                  .flat = t->flat,
+                                  .bad = r->flat[side]};
+    if (r->holes[side] || t->flat < 0.0f)
+        find_flat(t, &r->columns[side], im->width, r->flat[side]);
+    else
+        t->kernels->window(&columns, &out);
+}
+
+static void reject_strip(const Texture *t, TextureRows *r, int y0, int y1)
 {
     const int width = t->image[0]->width;
     const size_t bytes = (size_t)(width + t->window) * sizeof(int32_t);
@@ -316,32 +328,39 @@ static void reject_strip(const Texture *t, const TextureRows *r, int y0, int y1)
         memset(r->columns[side].sum, 0, bytes);
         memset(r->columns[side].squares, 0, bytes);
         memset(r->columns[side].holes, 0, bytes);
+        r->holes[side] = sdm_pair_has_holes(t->image[side], y0 - t->window, y1 + t->window);
         for (int y = y0 - t->window + 1; y < y0; y++)
             move_columns(t, r, side, y, false);
     }
     for (int y = y0; y < y1; y++) {
         for (int side = 0; side < 2; side++) {
             move_columns(t, r, side, y, y > y0);
-            find_flat(t, &r->columns[side], width, r->flat[side]);
+            find_flat_row(t, r, side);
         }
-        reject_row(t, r, t->disparity + (ptrdiff_t)y * width);
+        if (memchr(r->flat[0], 1, (size_t)width) || memchr(r->flat[1], 1, (size_t)width))
+            reject_row(t, r, t->disparity + (ptrdiff_t)(y - t->first) * width);
     }
 }
 
 SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                               const SdmPairSettings *set, float *disparity)
+                               const SdmPairSettings *set, int y0, int y1, float *disparity)
 {
     SdmStatus st = SDM_OK;
     const SdmCpuLevel *const level = sdm_cpu_level(set->cpu_level);
     const SdmPairKernels *const kernels = sdm_pair_kernels(level, SDM_PAIR_LANES_MAX);
     const int window = set->window < FLAT_WINDOW ? FLAT_WINDOW : set->window;
+    const double variance_max = (double)set->min_sigma * (double)set->min_sigma,
+                 flat = floor(variance_max * (double)(window * window) * (double)(window * window));
     const Texture t = {.image = {left, right},
                        .kernels = kernels ? kernels : sdm_pair_kernels(sdm_cpu_level("c"), 1),
                        .window = window,
                        .before = window / 2,
-                       .variance_max = (double)set->min_sigma * (double)set->min_sigma,
+                       .variance_max = variance_max,
+                       .flat = flat < 16777216.0 ? (float)flat : -1.0f, /* whole numbers that a float holds */
+                       .first = y0,
                        .disparity = disparity};
-    const int threads = sdm_threads(ctx);
+    const int threads = sdm_threads(ctx), share = (y1 - y0 + threads - 1) / threads;
+    const int strip = share < STRIP_LEAST ? STRIP_LEAST : share;
     TextureRows rows;
     SdmArena measured = {NULL, 0};
     char *block = NULL;
@@ -350,10 +369,10 @@ SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const 
     take_texture_rows(&t, &measured, &rows);
     TRY(sdm_alloc_raw(ctx, &block, measured.used, (size_t)threads, "texture of rows"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) private(rows)
-    for (int y0 = 0; y0 < left->height; y0 += STRIP) {
+    for (int y = y0; y < y1; y += strip) {
         SdmArena mine = {block + measured.used * (size_t)sdm_thread(), 0};
         take_texture_rows(&t, &mine, &rows);
-        reject_strip(&t, &rows, y0, y0 + STRIP < left->height ? y0 + STRIP : left->height);
+        reject_strip(&t, &rows, y, y + strip < y1 ? y + strip : y1);
     }
 done:
     sdm_free(&block);
@@ -367,8 +386,10 @@ enum { BAND = SDM_PAIR_BAND };
 typedef struct Labelled { /* a band */
     const SdmPairImage *image[2];
     const SdmPairSettings *set;
+    const SdmSgmKernels *kernels;
     const SdmVolume *v;
     SdmLabels labels;
+    int16_t *guide; /* rows of the left image where it has bytes, as many as the volume; else NULL */
     int y0; /* row of the image that is row 0 of the volume */
 } Labelled;
 
@@ -385,20 +406,19 @@ static void disparities(const Labelled *b, int y, float *out)
 {
     const int w = b->v->width;
     const ptrdiff_t row = (ptrdiff_t)(y - b->y0) * w;
-    const int16_t *const left = b->image[0]->data + y * b->image[0]->stride;
-    const int16_t *const right = b->image[1]->data + y * b->image[1]->stride;
+    const bool holes = sdm_pair_has_holes(b->image[0], y, y) || sdm_pair_has_holes(b->image[1], y, y);
     if (b->set->subpixel)
-        sdm_volume_offsets(b->v, y - b->y0, b->labels.left, out);
+        sdm_label_offsets(b->v, b->kernels, &b->labels, y - b->y0, out);
     for (int x = 0; x < w; x++) {
         const int l = b->labels.left[row + x], xr = x + b->v->first + l;
-        const bool seen = l < b->v->labels && xr >= 0 && xr < w && left[x] != SDM_PIXEL_NODATA &&
-                          right[xr] != SDM_PIXEL_NODATA;
+        const bool seen = l < b->v->labels && xr >= 0 && xr < w &&
+                          !(holes && (is_hole(b->image[0], x, y) || is_hole(b->image[1], xr, y)));
         const float offset = b->set->subpixel ? out[x] : 0.0f;
         out[x] = seen && agrees(b, row, l, xr) ? (float)(b->set->dmax - l) - offset : NAN;
     }
 }
 
-/* Match rows y0..y1 - 1; the volume has room for them and SDM_OVERLAP rows on each side. */
+/* Match rows y0..y1 - 1; the volume has room for them and SDM_OVERLAP rows on each side.  disparity: of these rows. */
 static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, int y1, float *disparity)
 {
     SdmStatus st = SDM_OK;
@@ -408,8 +428,12 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
     v->height = to - from;
     v->begin = y0 - from > SDM_OFFSET_REACH ? y0 - from - SDM_OFFSET_REACH : 0;
     v->end = y1 - from + SDM_OFFSET_REACH < v->height ? y1 - from + SDM_OFFSET_REACH : v->height;
-    v->guide = left->data + from * left->stride;
-    v->guide_stride = left->stride;
+    v->guide = b->guide ? b->guide : left->data + from * left->stride;
+    v->guide_stride = b->guide ? left->width : left->stride;
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+    for (int y = from; y < to; y++)
+        if (b->guide)
+            sdm_pair_samples(left, y, 0, left->width, b->guide + (ptrdiff_t)(y - from) * left->width);
     v->guide_scale = left->eight_bit ? SDM_PAIR_EDGE_8 : SDM_PAIR_EDGE_12;
     b->v = v;
     b->y0 = from;
@@ -419,32 +443,46 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
         sdm_volume_energy(ctx, b->set->optimizer, v, b->labels.left, y0 - from, y1 - from, b->set->energy);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int y = y0; y < y1; y++)
-        disparities(b, y, disparity + (ptrdiff_t)y * left->width);
+        disparities(b, y, disparity + (ptrdiff_t)(y - y0) * left->width);
+    TRY(sdm_pair_reject_flat(ctx, left, b->image[1], b->set, y0, y1, disparity));
 done:
     return st;
 }
 
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                                const SdmPairSettings *set, float *disparity)
+                                const SdmPairSettings *set, const SdmPairSink *sink)
 {
     SdmStatus st = SDM_OK;
-    SdmVolume v;
-    Labelled b = {.image = {left, right}, .set = set};
+    SdmVolume v = {.cost = NULL};
+    Labelled b = {.image = {left, right}, .set = set, .kernels = sdm_cpu_level(set->cpu_level)->sgm};
     const int h = left->height, rows = h < BAND + 2 * SDM_OVERLAP ? h : BAND + 2 * SDM_OVERLAP;
     const size_t pixels = (size_t)left->width * (size_t)rows;
     sdm_pair_volume_shape(set, &v);
     v.width = left->width;
     v.height = rows;
+    TRY(sink->open(sink->user, BAND, 1));
     TRY(sdm_volume_open(ctx, &v));
     TRY(sdm_alloc_raw(ctx, &b.labels.left, pixels, sizeof(uint16_t), "labels"));
     if (set->lr_threshold >= 0.0f)
         TRY(sdm_alloc_raw(ctx, &b.labels.right, pixels, sizeof(uint16_t), "labels of the right image"));
-    for (int y0 = 0; y0 < h; y0 += BAND)
-        TRY(match_band(ctx, &b, &v, y0, y0 + BAND < h ? y0 + BAND : h, disparity));
-    TRY(sdm_pair_reject_flat(ctx, left, right, set, disparity));
+    if (left->bytes)
+        TRY(sdm_alloc_raw(ctx, &b.guide, pixels, sizeof *b.guide, "samples of the left image"));
+    if (set->subpixel)
+        TRY(sdm_alloc_raw(ctx, &b.labels.near, pixels, 2 * sizeof(uint32_t), "costs about the labels"));
+    for (int y0 = 0; y0 < h; y0 += BAND) {
+        const int y1 = y0 + BAND < h ? y0 + BAND : h;
+        float *const out = sink->begin(sink->user, y0, y1);
+        if (!out)
+            break;
+        TRY(match_band(ctx, &b, &v, y0, y1, out));
+        sink->end(sink->user, y0, y1);
+    }
+    TRY(sdm_check_stop(ctx));
 done:
     sdm_free(&b.labels.left);
     sdm_free(&b.labels.right);
+    sdm_free(&b.labels.near);
+    sdm_free(&b.guide);
     sdm_volume_close(&v);
     return st;
 }

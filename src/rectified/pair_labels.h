@@ -39,10 +39,10 @@ static inline bool sdm_pair_wants_energy(const SdmPairSettings *set)
     return set->energy && set->optimizer->kind == SDM_OPTIMIZER_BP;
 }
 
-/* Remove (NaN) disparities where the window around the left pixel, or around the nearest right pixel of
+/* Remove (NaN) disparities of rows y0..y1 - 1, (y1 - y0) x width, where the window around the left pixel, or around the nearest right pixel of
  * the match, has a standard deviation of at most set->min_sigma: an optimizer gives a label to every
  * pixel.  Windows are set->window wide, at least 9; nodata does not count.  min_sigma 0 removes nothing. */
 SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                               const SdmPairSettings *set, float *disparity);
+                               const SdmPairSettings *set, int y0, int y1, float *disparity);
 
 #endif

@@ -20,7 +20,6 @@ typedef struct Match {
     const SdmPairImage *image[2];
     const SdmPairSettings *set;
     const SdmCpuLevel *level;
-    float *disparity;
     int width, height, window, samples; /* samples: of a window */
     int before, after;                  /* reach of the window: columns and rows -before..after */
     const SdmPairKernels *widest;
@@ -37,6 +36,7 @@ typedef struct Match {
 /* Scratch of a thread.  A "left row" has `width` entries, a "right row" right_length, so that every x - d of
  * every lane has a place: x_right stands at right_first + x_right. */
 typedef struct Scratch {
+    float *disparity;             /* of the band's rows, where the match goes */
     uint16_t *left_d;             /* band_rows left rows: winners */
     uint32_t *right_best;         /* band_rows right rows, as in SdmPairRow */
     uint8_t *bad[2];              /* band_rows rows, or one where all rows are the same */
@@ -101,7 +101,7 @@ static void lay_out(Match *m, int threads)
     m->strip_pixels = sdm_clamp(SUMS_BYTES / column_bytes - (m->window - 1), STRIP_LEAST, SDM_PAIR_STRIP - 2);
     const int strips = (m->width + m->strip_pixels - 1) / m->strip_pixels;
     m->strip_pixels = (m->width + strips - 1) / strips;
-    m->band_rows = sdm_clamp(m->height / (4 * threads), BAND_LEAST, BAND_MOST);
+    m->band_rows = sdm_clamp(m->height / (4 * threads) / SDM_PAIR_ROWS * SDM_PAIR_ROWS, BAND_LEAST, BAND_MOST);
 }
 
 static Chunk chunk_at(const Match *m, int index)
@@ -178,17 +178,6 @@ static void take_scratch(const Match *m, SdmArena *arena, Scratch *s)
 }
 
 /* ---- what windows of one image need: statistics, samples, census words ---- */
-
-static bool has_holes(const SdmPairImage *im, int y0, int y1)
-{
-    uint16_t holes = 0;
-    for (int y = sdm_clamp(y0, 0, im->height - 1); y <= sdm_clamp(y1, 0, im->height - 1) && !holes; y++) {
-        const int16_t *const row = im->data + y * im->stride;
-        for (int x = 0; x < im->width; x++)
-            holes = (uint16_t)(holes | (row[x] == SDM_PIXEL_NODATA));
-    }
-    return holes != 0;
-}
 
 /* One row of `bad` for all rows: only what lies off the image has no cost. */
 static void mark_outside(const Match *m, Scratch *s, int side)
@@ -274,6 +263,9 @@ static void find_statistics(const Match *m, Scratch *s, int side, int y0, int y1
                     length = side == SDM_PAIR_LEFT ? m->width : m->right_length;
     s->bad_stride[side] = length;
     memset(s->bad[side], 1, (size_t)(length * (y1 - y0)));
+    const bool zncc = m->set->cost == SDM_PAIR_ZNCC, holes = sdm_pair_has_holes(im, y0 - m->before, y1 - 1 + m->after);
+    const SdmPairColumns columns = {s->columns.sum, s->columns.squares, holes ? s->columns.holes : NULL};
+    const float n_sigma = m->set->min_sigma * (float)m->samples;
     int32_t *const all[] = {s->columns.sum, s->columns.squares, s->columns.holes};
     for (int i = 0; i < 3; i++)
         memset(all[i], 0, (size_t)count * sizeof(int32_t));
@@ -281,19 +273,20 @@ static void find_statistics(const Match *m, Scratch *s, int side, int y0, int y1
         const int16_t *const add = sdm_pair_samples(im, y, -m->before, count, s->row[0]);
         const bool full = y >= y0 - m->before + m->window;
         const ptrdiff_t row = y - m->after - y0;
-        m->widest->columns(&s->columns, add,
+        m->widest->columns(&columns, add,
                            full ? sdm_pair_samples(im, y - m->window, -m->before, count, s->row[1]) : NULL,
                            count, im->eight_bit ? 128 : 0);
         if (row < 0)
             continue;
         const SdmPairWindowRow out = {.pixels = m->width,
                                       .window = m->window,
-                                      .least = m->textured ? m->set->min_sigma * (float)m->samples : -1.0f,
-                                      .sum = s->sum,
-                                      .texture = s->row_texture,
+                                      .most = im->eight_bit ? 128 : 2047,
+                                      .flat = m->textured ? n_sigma * n_sigma : -1.0f,
+                                      .sum = zncc ? s->sum : NULL,
+                                      .texture = zncc ? s->row_texture : NULL,
                                       .bad = s->bad[side] + row * length + first};
-        m->widest->window(&s->columns, &out);
-        if (m->set->cost == SDM_PAIR_ZNCC)
+        m->widest->window(&columns, &out);
+        if (zncc)
             zncc_terms(m, s, side, row);
     }
 }
@@ -326,6 +319,8 @@ static void fill_bytes(const Match *m, Scratch *s, int side, int y0, int y1)
         if (m->set->cost == SDM_PAIR_CENSUS) {
             rows_under_words(m, s, side, row, held, rows);
             m->widest->words(rows, m->width, m->set->census_width, m->set->census_height, out + first, plane);
+        } else if (im->bytes) {
+            memcpy(out + first, im->bytes + row * im->stride, (size_t)m->width);
         } else {
             m->widest->bytes(im->data + row * im->stride, m->width, out + first);
         }
@@ -341,7 +336,7 @@ static void fill_bytes(const Match *m, Scratch *s, int side, int y0, int y1)
 static void prepare_band(const Match *m, Scratch *s, int y0, int y1)
 {
     for (int side = 0; side < 2; side++) {
-        if (m->textured || has_holes(m->image[side], y0 - m->before, y1 - 1 + m->after))
+        if (m->textured || sdm_pair_has_holes(m->image[side], y0 - m->before, y1 - 1 + m->after))
             find_statistics(m, s, side, y0, y1);
         else
             mark_outside(m, s, side);
@@ -530,7 +525,7 @@ static void finish_row(const Strip *t, ptrdiff_t row, const uint16_t *winners)
                                   .subpixel = set->subpixel,
                                   .limit = set->uniqueness > 0.0f ? 1.0f + set->uniqueness : 0.0f,
                                   .parabola = set->cost == SDM_PAIR_ZNCC};
-    m->widest->finish(&finish, winners, m->disparity + (t->y0 + row) * m->width + t->x0);
+    m->widest->finish(&finish, winners, t->scratch->disparity + row * m->width + t->x0);
     memcpy(t->scratch->left_d + row * m->width + t->x0, winners + SDM_PAIR_D * SDM_PAIR_STRIP,
            (size_t)t->row.pixels * sizeof(uint16_t));
 }
@@ -576,7 +571,7 @@ static void check_left_right(const Match *m, const Scratch *s, int y0, int y1, i
     for (ptrdiff_t row = 0; row < y1 - y0; row++)
         m->widest->agree(s->left_d + row * m->width + from,
                          s->right_best + row * m->right_length + m->right_first - m->set->dmin + from,
-                         to - from, most, m->disparity + (y0 + row) * m->width + from);
+                         to - from, most, s->disparity + row * m->width + from);
 }
 
 static void match_band(const Match *m, Scratch *s, int y0, int y1)
@@ -598,23 +593,28 @@ static void match_band(const Match *m, Scratch *s, int y0, int y1)
 }
 
 SdmStatus sdm_pair_match_local(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                               const SdmPairSettings *set, float *disparity)
+                               const SdmPairSettings *set, const SdmPairSink *sink)
 {
     SdmStatus st = SDM_OK;
-    Match m = {.image = {left, right}, .set = set, .disparity = disparity};
+    Match m = {.image = {left, right}, .set = set};
     const int threads = sdm_threads(ctx);
     Scratch scratch;
     SdmArena measured = {NULL, 0};
     char *block = NULL;
     lay_out(&m, threads);
     take_scratch(&m, &measured, &scratch);
+    TRY(sink->open(sink->user, m.band_rows, threads));
     TRY(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "rows in work of matching"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) private(scratch)
     for (int y0 = 0; y0 < m.height; y0 += m.band_rows) {
         SdmArena mine = {block + measured.used * (size_t)sdm_thread(), 0};
+        const int y1 = y0 + m.band_rows < m.height ? y0 + m.band_rows : m.height;
         take_scratch(&m, &mine, &scratch);
-        if (sdm_check_stop(ctx) == SDM_OK)
-            match_band(&m, &scratch, y0, y0 + m.band_rows < m.height ? y0 + m.band_rows : m.height);
+        scratch.disparity = sink->begin(sink->user, y0, y1);
+        if (!scratch.disparity)
+            continue;
+        match_band(&m, &scratch, y0, y1);
+        sink->end(sink->user, y0, y1);
     }
     TRY(sdm_check_stop(ctx));
 done:

@@ -101,7 +101,7 @@ static void label_band(const Costs *v, const SdmOptimizer *how, const SdmGpuBand
 {
     const size_t w = (size_t)v->host.width, rows = (size_t)(b->bottom - b->top);
     SdmVolume part = v->host;
-    SdmLabels out = {malloc(2 * w * rows), malloc(2 * w * rows)};
+    SdmLabels out = {.left = malloc(2 * w * rows), .right = malloc(2 * w * rows)};
     assert_true(out.left && out.right);
     memset(out.left, 0, 2 * w * rows);
     part.height = (int)rows;

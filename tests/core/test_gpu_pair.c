@@ -32,7 +32,7 @@ static void pair_open(Pair *p, Shape s, bool eight_bit, int turn)
             p->data[side][i] = p->data[side][i] == SDM_PIXEL_NODATA
                                    ? (int16_t)SDM_PIXEL_NODATA
                                    : (int16_t)((p->data[side][i] + 2048) >> 4);
-        p->image[side] = (SdmPairImage){s.w, s.h, s.w + pad, p->data[side], eight_bit};
+        p->image[side] = (SdmPairImage){s.w, s.h, s.w + pad, p->data[side], eight_bit, NULL};
     }
     for (size_t i = 3; i < all && turn % 4 == 1; i++) /* alike, 3 pixels apart */
         p->data[1][i - 3] = p->data[0][i];

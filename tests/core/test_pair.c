@@ -125,9 +125,37 @@ static void compare(const Case *c, const float *want, const float *have, const c
                      i / w, (double)have[i], (double)want[i]);
 }
 
+/* The same images as bytes, if they are of 8 bits and have no holes; false: they are not. */
+static bool as_bytes(const Case *c, Case *out)
+{
+    *out = *c;
+    for (int side = 0; side < 2; side++) {
+        const SdmPairImage *const im = &c->image[side];
+        const size_t n = (size_t)im->stride * (size_t)im->height;
+        if (!im->eight_bit || sdm_pair_has_holes(im, 0, im->height - 1))
+            return false;
+        uint8_t *const bytes = guarded_alloc(n);
+        for (size_t i = 0; i < n; i++)
+            bytes[i] = (uint8_t)im->data[i];
+        out->image[side].bytes = bytes;
+        out->image[side].data = NULL;
+    }
+    return true;
+}
+
 /* Every level that runs here gives what is wanted; have: room for it, guarded. */
 static void compare_levels(const Case *c, const float *want, float *have)
 {
+    Case other;
+    if (as_bytes(c, &other)) {
+        run(&other, "reference", have);
+        compare(c, want, have, "reference, of bytes");
+        run(&other, "auto", have);
+        compare(c, want, have, "the best level, of bytes");
+    }
+    for (int side = 0; side < 2; side++)
+        if (other.image[side].bytes)
+            guarded_free((void *)(uintptr_t)other.image[side].bytes);
     for (int l = 0; l < N_LEVELS; l++)
         if (sdm_kernels_at(level_names[l])) {
             run(c, level_names[l], have);

@@ -42,7 +42,7 @@ static void what_cannot_be_looked_at_costs_half(void **state)
     enum { X = SDM_PIXEL_NODATA };
     static const int16_t left[5] = {10, 20, 30, 40, X}, right[5] = {12, 20, X, 44, 50};
     static const uint8_t want[5][2] = {{32, 2}, {8, 0}, {10, 32}, {32, 4}, {32, 32}};
-    const SdmPairImage im[2] = {{5, 1, 5, left, true}, {5, 1, 5, right, true}};
+    const SdmPairImage im[2] = {{5, 1, 5, left, true, NULL}, {5, 1, 5, right, true, NULL}};
     const SdmOptimizer how = optimizer(SDM_OPTIMIZER_BP);
     SdmPairSettings set = settings(&how, SDM_PAIR_SAD);
     SdmVolume v;
@@ -77,7 +77,7 @@ static void make_hole(int16_t *image)
 
 static float *match(const int16_t *left, const int16_t *right, const SdmPairSettings *set)
 {
-    const SdmPairImage im[2] = {{W, H, W, left, true}, {W, H, W, right, true}};
+    const SdmPairImage im[2] = {{W, H, W, left, true, NULL}, {W, H, W, right, true, NULL}};
     float *const d = malloc(W * H * sizeof *d);
     assert_non_null(d);
     assert_int_equal(sdm_pair_match(ctx3, &im[0], &im[1], set, d), SDM_OK);

@@ -1,6 +1,7 @@
 /* Semi-global matching: the definition against hand-worked answers and dynamic programming by brute force;
  * every copy against the definition; sub-pixel places and right labels by hand. */
 // SPDX-License-Identifier: Apache-2.0
+#include "instruction_set.h"
 #include "kernel_cases.h"
 
 #include "matching/optimize.h"
@@ -124,6 +125,16 @@ static void fill_costs(SdmVolume *v, int kind, uint64_t *seed)
         }
 }
 
+static void find_places(const SdmVolume *v, const char *level, uint16_t *label, uint32_t *near, float *place)
+{
+    const SdmLabels labels = {.left = label, .near = near};
+    for (int y = 0; y < v->height; y++)
+        sdm_label_costs(v, y, &labels);
+    for (int y = 0; y < v->height; y++)
+        sdm_label_offsets(v, sdm_cpu_level(level)->sgm, &labels, y, place + (ptrdiff_t)y * v->width);
+    guarded_check(place, (size_t)v->width * (size_t)v->height * sizeof *place);
+}
+
 static void label(const SdmVolume *v, const SdmOptimizer *how, const char *level, int threads, uint16_t *out)
 {
     SdmOptions options;
@@ -171,9 +182,14 @@ static void one_volume(uint64_t *seed)
     const size_t pixels = (size_t)v.width * (size_t)v.height;
     uint16_t *const want = guarded_alloc(2 * pixels * sizeof *want), *const have = guarded_alloc(
                                                                          2 * pixels * sizeof *have);
+    float *const place[2] = {guarded_alloc(pixels * sizeof(float)), guarded_alloc(pixels * sizeof(float))};
+    uint32_t *const near = malloc(2 * pixels * sizeof *near);
     label(&v, &how, "reference", 1, want);
+    find_places(&v, "reference", want, near, place[0]);
     for (int i = 0; i < N_LEVELS; i++)
         if (sdm_kernels_at(level_names[i])) {
+            find_places(&v, level_names[i], want, near, place[1]);
+            assert_memory_equal(place[0], place[1], pixels * sizeof(float));
             label(&v, &how, level_names[i], 1 + i % 2, have);
             if (memcmp(want, have, 2 * pixels * sizeof *want) != 0)
                 fail_msg("%s: %d x %d, %d labels, most %d, p1 %d, p2 %d, %d paths", level_names[i], v.width,
@@ -181,6 +197,9 @@ static void one_volume(uint64_t *seed)
         }
     guarded_free(want);
     guarded_free(have);
+    guarded_free(place[0]);
+    guarded_free(place[1]);
+    free(near);
     sdm_volume_close(&v);
     sdm_close(&ctx);
 }
@@ -215,9 +234,15 @@ static void right_labels_and_places_are_as_worked_by_hand(void **state)
     assert_int_equal(right[2], SDM_LABEL_NONE);
     /* pixel 0: columns 0, 0, 0, 1, 2 of five equal rows, all within a label of 1: 5 (21 + 3 + 9, 15 + 8 + 4,
      * 27 + 9 + 1) = 165, 135, 185: (165 - 185) / (2 (185 - 135)) */
-    sdm_volume_offsets(&v, 0, left, offset);
-    assert_near(offset[0], -0.2, 1e-6);
-    assert_near(offset[1], 0.0, 0.0); /* at the end of the labels */
+    uint16_t own[3];
+    uint32_t near[6];
+    const SdmLabels labels = {.left = memcpy(own, left, sizeof own), .near = near};
+    sdm_label_costs(&v, 0, &labels);
+    for (size_t i = 0; i < 2; i++) {
+        sdm_label_offsets(&v, sdm_cpu_level(i ? "auto" : "reference")->sgm, &labels, 0, offset);
+        assert_near(offset[0], -0.2, 1e-6);
+        assert_near(offset[1], 0.0, 0.0); /* at the end of the labels */
+    }
     sdm_volume_close(&v);
     sdm_close(&ctx);
 }
