@@ -48,9 +48,10 @@ typedef struct SdmDisparityResult {
 
 /* Match LEFT and RIGHT, or the sequences that patterns such as left_%04d.png name.  Each output gets its
  * name when it is whole; after a failure the outputs of the pairs before it stay.  options: the common
- * ones (device, optimizer, cpu_level). Memory of a pair: 8 bytes a pixel (two images, disparities) besides
- * what sdm_pair_match() takes; median and nearest filling 4 more; twice that for sequences, whose next
- * pair is read and last one written meanwhile. Errors: SDM_ERR_USAGE, _INPUT, _DATA, _IO, _MEMORY,
+ * ones (device, optimizer, cpu_level). Memory of a pair besides what sdm_pair_match_rows() takes: the images, 2 bytes
+ * a pixel if sdm_image_pair_load_bytes() gives bytes, else 4; with a median, filling or a device 4 for the disparities,
+ * which else are written band by band; median and nearest filling 4 more; for sequences, whose next pair is read and
+ * last one written meanwhile, images and disparities twice. Errors: SDM_ERR_USAGE, _INPUT, _DATA, _IO, _MEMORY,
  * _UNSUPPORTED, _STOPPED. */
 SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right, const SdmOptions *options,
                             const SdmDisparityOptions *opt, SdmDisparityResult *result);
