@@ -1,5 +1,5 @@
 /* The kernels of the matching chain: pointers and sizes in, numbers out; no files, no allocation, no globals.
- * cpu/reference.c defines every kernel; the copies for instruction sets give the same bits. */
+ * cpu/reference*.c define every kernel; the copies for instruction sets give the same bits. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_KERNELS_H
 #define SDM_KERNELS_H

@@ -1,4 +1,4 @@
-/* Vectors of 32 bytes, AVX2.  See simd.h. */
+/* Lanes of 8 and 16 bits of AVX2.  Those of 32 bits: vec.h; what all x86 levels share: simd_x86.h. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SIMD_AVX2_H
 #define SDM_SIMD_AVX2_H

@@ -1,4 +1,4 @@
-/* The table of the chain's kernels of one instruction set. */
+/* The table of the chain's kernels of one instruction set.  CONTRIBUTING.md lists what a new cost needs. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 

@@ -1,4 +1,4 @@
-/* --device: name -> device. */
+/* --device: name -> device.  What `auto` does with devices that are slow, wrong or lost: scene/match_queue.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "choose.h"
 

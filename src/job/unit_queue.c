@@ -1,4 +1,4 @@
-/* Units in work, one scene at a time. */
+/* Units of a job in work, one scene at a time: claimed by a lease, computed, stored. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/unit_queue.h"
 #include "job/tries.h"

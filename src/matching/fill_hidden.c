@@ -90,8 +90,6 @@ static void fill_gap(const SdmMatchSettings *set, const Row *row, const Gap *g)
             continue;
         float h = matched ? row->h_m[x] : height_in(g, x, hidden ? (int)lrintf(shrinks_px) : 0, step);
         const float wall = step && !matched && h == low ? wall_share(set, g, x) : -1.0f;
-        if (wall >= 0.0f && none)
-            continue;
         h += wall >= 0.0f ? wall * (high - low) : 0.0f;
         row->h_m[x] = h;
         row->flags[x] = SDM_QA_VALID | SDM_QA_FILLED;

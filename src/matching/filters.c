@@ -1,4 +1,5 @@
-/* Stages 6 and 7 on the processor: refinement, median, rejection, filling and smoothing of a surface. */
+/* Stages 6 and 7 on the processor: refinement, median, rejection, filling and smoothing of a surface.  The table of
+ * operations is matching/backend.h; devices run the same ones (gpu/device_ops.c); CONTRIBUTING.md lists what a new filter needs. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/filters.h"
 

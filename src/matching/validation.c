@@ -1,5 +1,5 @@
-/* Validation of a window at full resolution: terrain, score over a larger window, ray intersection error; and
- * the reasons of pixels without data. */
+/* Validation of a window at full resolution: terrain, score over a larger window, ray intersection error; which filled
+ * pixels become heights of the DEM (--fill); the reasons of pixels without data. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/validation.h"
 

@@ -1,5 +1,5 @@
-/* Heights, ray intersection errors and scores of a window at full resolution -> accepted pixels, and the
- * reasons of the others. */
+/* Heights, ray intersection errors and scores of a window at full resolution -> accepted pixels, matched or
+ * filled, and the reasons of the others. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_VALIDATION_H
 #define SDM_VALIDATION_H

@@ -1,4 +1,5 @@
-/* Stage 2: robust fit of a low-order polynomial and of sums of a few waves, chosen by cross-validation. */
+/* Stage 2: jitter and low-order errors along the track from a reference DEM: robust fit of a polynomial and of sums of a few
+ * waves, chosen by cross-validation. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pointing/along_strips.h"
 #include "core/dense.h"

@@ -1,4 +1,4 @@
-/* Processor or devices for the windows of a scene. */
+/* Processor or devices for the windows of a scene: which devices `auto` takes and leaves, and their tiles in work. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/match_queue.h"
 
