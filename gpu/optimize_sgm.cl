@@ -97,7 +97,7 @@ FUNCTION void sgm_store(GLOBAL uint4 *to, const uint *v, int wide)
         for (int i = 0; i < a.steps; i++) { \
             const long here = (long)a.y * w + a.x; \
             GLOBAL const uint4 *const from = cost + block_at(a.y, 0, a.x, w, blocks); \
-            GLOBAL uint4 *const to = path + (block_at(a.y + a.out, 0, a.x, w, blocks) << (wide != 0)); \
+            GLOBAL uint4 *const to = path + block_at(a.y + a.out, 0, a.x, w, blocks) * (wide ? 2 : 1); \
             const bool begins = i == 0 || a.x - a.dx < 0 || a.x - a.dx >= w; \
             const uint step2 = begins ? 0u : sgm_p2(&penalty, here, here - (long)a.dy * w - a.dx); \
             /* from path costs of 0, every label costs what it costs: none is larger than step2 above the least */ \
