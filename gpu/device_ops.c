@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { WARP_PIXELS = 4, REJECT_ROWS = 4, MEDIAN_ROWS = 4, SMOOTH_ROWS = 4,
+enum { WARP_PIXELS = 4, REJECT_ROWS = 4, MEDIAN_ROWS = 4, FILL_ROWS = 4, SMOOTH_ROWS = 4,
        VALIDATE_PIXELS = 4, /* of an item: gpu/warp.cl, gpu/filter.cl, gpu/validate.cl */
        FILL_REACH = 16 /* at most: gpu/filter.cl */ };
 
@@ -122,7 +122,7 @@ SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const
     assert(fill->half <= FILL_REACH && half_b <= FILL_REACH);
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE, (int64_t)w * h * (int64_t)sizeof(int32_t), &change));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
-    TRY(SDM_GPU_PIXELS(ctx, g, "fill_changes", w, h, SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_BUF(s->flags),
+    TRY(SDM_GPU_PIXELS(ctx, g, "fill_changes", w, sdm_gpu_groups(h, FILL_ROWS), SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_BUF(s->flags),
                        SDM_I32(w), SDM_I32(h), SDM_BUF(change)));
     TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
                     SDM_BUF(change), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half), SDM_I32(half_b),

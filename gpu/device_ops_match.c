@@ -175,15 +175,16 @@ done:
     return st;
 }
 
-/* Windows and ranges that have a kernel of their own, in local memory: see gpu/window_match.cl. */
+/* Windows and ranges that have a kernel of their own, in local memory, for passes without a margin: see gpu/window_match.cl. */
 static const struct {
     enum SdmGpuCost cost;
     int window, range;
+    bool check; /* left and right */
     const char *name;
 } strips[] = {
-    {SDM_GPU_ZNCC, 9, 3, "match_zncc_9_3"},   {SDM_GPU_ZNCC, 5, 1, "match_zncc_5_1"},
-    {SDM_GPU_ZNCC, 13, 5, "match_zncc_13_5"}, {SDM_GPU_SAD, 9, 3, "match_sad_9_3"},
-    {SDM_GPU_SAD, 5, 1, "match_sad_5_1"},     {SDM_GPU_SAD, 13, 5, "match_sad_13_5"},
+    {SDM_GPU_ZNCC, 9, 3, true, "match_zncc_9_3"},   {SDM_GPU_ZNCC, 5, 1, false, "match_zncc_5_1"},
+    {SDM_GPU_ZNCC, 13, 5, true, "match_zncc_13_5"}, {SDM_GPU_SAD, 9, 3, true, "match_sad_9_3"},
+    {SDM_GPU_SAD, 5, 1, false, "match_sad_5_1"},     {SDM_GPU_SAD, 13, 5, true, "match_sad_13_5"},
 };
 
 static SdmStatus match_by_strips(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const char *name)
@@ -210,7 +211,8 @@ SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
 {
     const SdmPass *const p = m->pass;
     for (size_t i = 0; i < sizeof strips / sizeof *strips; i++)
-        if (strips[i].cost == m->views.cost && strips[i].window == p->window && strips[i].range == p->range)
+        if (strips[i].cost == m->views.cost && strips[i].window == p->window && strips[i].range == p->range &&
+            p->min_margin <= 0.0f && (strips[i].check || p->max_mismatch < 0.0f))
             return match_by_strips(ctx, g, m, strips[i].name);
     return match_by_volumes(ctx, g, m);
 }

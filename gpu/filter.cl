@@ -60,31 +60,37 @@ median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL
 {
     const int x = PLACE(0), y0 = PLACE(1) * MEDIAN_ROWS;
     float low[MEDIAN_ROWS + 2], mid[MEDIAN_ROWS + 2], high[MEDIAN_ROWS + 2];
-    const bool edge = x == 0 || x == w - 1;
     uint all = QA_VALID;
     if (x >= w || y0 >= h)
         return;
+    const long first = (long)y0 * w + x;
+    GLOBAL const float *const from = in + first;
+    GLOBAL const ushort *const flag = flags + first;
+    GLOBAL float *const to = out + first;
+    if (x == 0 || x == w - 1) {
+        for (int k = 0; k < MEDIAN_ROWS && y0 + k < h; k++)
+            to[k * w] = from[k * w];
+        return;
+    }
     UNROLL for (int j = 0; j < MEDIAN_ROWS + 2; j++) {
-        const long from = (long)clamp_index(y0 + j - 1, h) * w + x;
-        const long before = edge ? from : from - 1, after = edge ? from : from + 1;
-        const float a = in[before], b = in[from], c = in[after];
-        all &= (uint)flags[before] & flags[from] & flags[after];
+        const int row = (clamp_index(y0 + j - 1, h) - y0) * w;
+        GLOBAL const float *const p = from + row;
+        GLOBAL const ushort *const f = flag + row;
+        const float a = p[-1], b = p[0], c = p[1];
+        all &= (uint)f[-1] & f[0] & f[1];
         low[j] = lesser(lesser(a, b), c);
         mid[j] = middle(a, b, c);
         high[j] = larger(larger(a, b), c);
     }
-    if (all && !edge) {
+    if (all) {
         UNROLL for (int k = 0; k < MEDIAN_ROWS; k++)
             if (y0 + k < h)
-                out[(long)(y0 + k) * w + x] = middle(larger(larger(low[k], low[k + 1]), low[k + 2]),
-                                                     middle(mid[k], mid[k + 1], mid[k + 2]),
-                                                     lesser(lesser(high[k], high[k + 1]), high[k + 2]));
+                to[k * w] = middle(larger(larger(low[k], low[k + 1]), low[k + 2]), middle(mid[k], mid[k + 1], mid[k + 2]),
+                                   lesser(lesser(high[k], high[k + 1]), high[k + 2]));
         return;
     }
-    NO_UNROLL for (int y = y0; y < y0 + MEDIAN_ROWS && y < h; y++) {
-        const long at = (long)y * w + x;
-        out[at] = edge || !(flags[at] & QA_VALID) ? in[at] : median_of_valid(in, flags, w, h, x, y);
-    }
+    NO_UNROLL for (int k = 0; k < MEDIAN_ROWS && y0 + k < h; k++)
+        to[k * w] = flag[k * w] & QA_VALID ? median_of_valid(in, flags, w, h, x, y0 + k) : from[k * w];
 }
 
 /* ---- rejection ---- */
@@ -142,6 +148,44 @@ FUNCTION bool all_agree(IN_LOCAL const short *low, IN_LOCAL const short *high, c
 }
 
 #define REJECT_SIDE (32 + 2 * REJECT_REACH)
+#define REJECT_USUAL 3 /* the chain's reach */
+
+FUNCTION short reject_change(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, long at,
+                             float per_unit)
+{
+    return (short)(flags[at] & QA_VALID ? change_of(h_m[at], prior[at], per_unit) : CHANGE_NONE);
+}
+
+/* Changes of a tile of side x rows from pixel (x0, y0) on, parts of which may lie beyond the surface. */
+FUNCTION void reject_tile(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int x0,
+                          int y0, int side, int rows, float per_unit, IN_LOCAL short *tile)
+{
+    const int first = ITEM(1) * 32 + ITEM(0), down = 256 / side, along = 256 - down * side;
+    int j = first / side, i = first - j * side;
+    NO_UNROLL while (j < rows) { /* 256 places on */
+        const int col = x0 + i, row = y0 + j;
+        const bool inside = col >= 0 && col < w && row >= 0 && row < h;
+        tile[j * side + i] =
+            inside ? reject_change(h_m, prior, flags, (long)row * w + col, per_unit) : (short)CHANGE_NONE;
+        i += along;
+        j += down + (i >= side);
+        i -= i >= side ? side : 0;
+    }
+}
+
+/* The same of a tile inside the surface, with the usual reach: 32 columns row by row, and then those beside them. */
+FUNCTION void reject_tile_inside(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w,
+                                 long corner, float per_unit, IN_LOCAL short *tile)
+{
+    const int beside = 2 * REJECT_USUAL, side = 32 + beside, rows = 8 * REJECT_ROWS + beside;
+    const int item = ITEM(1) * 32 + ITEM(0), row = item / beside, col = 32 + item - row * beside;
+    const long at = corner + (long)ITEM(1) * w + ITEM(0);
+    UNROLL for (int k = 0; k < (rows + 7) / 8; k++)
+        if (8 * k + 8 <= rows || ITEM(1) < rows - 8 * k)
+            tile[(ITEM(1) + 8 * k) * side + ITEM(0)] = reject_change(h_m, prior, flags, at + 8 * k * w, per_unit);
+    if (row < rows)
+        tile[row * side + col] = reject_change(h_m, prior, flags, corner + (long)row * w + col, per_unit);
+}
 
 /* Valid pixels whose change agrees with fewer than `least` of the (2 reach + 1)^2 around lose QA_VALID.
  * per_unit: 256 / tolerance. */
@@ -156,18 +200,10 @@ KERNEL GROUP_SIZE(32, 8, 1)
     const int x = x0 + reach + ITEM(0), down = ITEM(1) * REJECT_ROWS, y = y0 + reach + down;
     IN_LOCAL const short *const around = tile + down * side + ITEM(0);
     int own[REJECT_ROWS], count[REJECT_ROWS];
-    const int first = ITEM(1) * 32 + ITEM(0), rows = 256 / side, cols = 256 - rows * side;
-    int j = first / side, i = first - j * side;
-    NO_UNROLL while (j < high_rows) { /* 256 places on */
-        const int col = x0 + i, row = y0 + j;
-        const bool inside = col >= 0 && col < w && row >= 0 && row < h;
-        const long at = inside ? (long)row * w + col : 0;
-        tile[j * side + i] =
-            (short)(inside && (flags[at] & QA_VALID) ? change_of(h_m[at], prior[at], per_unit) : CHANGE_NONE);
-        i += cols;
-        j += rows + (i >= side);
-        i -= i >= side ? side : 0;
-    }
+    if (reach == REJECT_USUAL && x0 >= 0 && y0 >= 0 && x0 + side <= w && y0 + high_rows <= h)
+        reject_tile_inside(h_m, prior, flags, w, (long)y0 * w + x0, per_unit, tile);
+    else
+        reject_tile(h_m, prior, flags, w, h, x0, y0, side, high_rows, per_unit, tile);
     BARRIER();
     NO_UNROLL for (int k = ITEM(0); k < side; k += 32) {
         const Ends e = reach == 3 ? column_ends(tile + down * side + k, 32 + 2 * 3, 3) /* the chain's */
@@ -213,15 +249,22 @@ FUNCTION int metre64_of(float h, float prior)
 #define FILL_CHANGE 64
 #define FILL_SHIFT 6
 
+#define FILL_ROWS 4 /* neighbours of a column that an item has: FILL_ROWS of gpu/device_ops.c */
+
 /* Changes of the valid pixels, once for all sums that they enter and leave. */
 KERNEL ANY_GROUP
 fill_changes(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h,
              GLOBAL int *change)
 {
-    const int x = PLACE(0), y = PLACE(1);
-    const long at = (long)y * w + x;
-    if (x < w && y < h)
-        change[at] = flags[at] & QA_VALID ? metre64_of(h_m[at], prior[at]) * FILL_CHANGE + FILL_ONE : 0;
+    const int x = PLACE(0), y0 = PLACE(1) * FILL_ROWS;
+    const long first = (long)y0 * w + x;
+    if (x >= w)
+        return;
+    UNROLL for (int k = 0; k < FILL_ROWS; k++) {
+        const long at = first + k * w;
+        if (y0 + k < h)
+            change[at] = flags[at] & QA_VALID ? metre64_of(h_m[at], prior[at]) * FILL_CHANGE + FILL_ONE : 0;
+    }
 }
 
 /* Row y of a column, if there is such a row. */
@@ -233,7 +276,7 @@ FUNCTION int column_at(GLOBAL const int *change, int x, int y, int w, int h)
 FUNCTION int column_sum(GLOBAL const int *change, int x, int begin, int end, int w, int h)
 {
     int sum = 0;
-    for (int y = begin; y < end; y++)
+    NO_UNROLL for (int y = begin; y < end; y++)
         sum += column_at(change, x, y, w, h);
     return sum;
 }
@@ -244,11 +287,24 @@ KERNEL ANY_GROUP
     fill_columns(GLOBAL const int *change, int w, int h, int reach_a, int reach_b, int rows, GLOBAL int *sum)
 {
     const int x = PLACE(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
+    const int most = reach_a > reach_b ? reach_a : reach_b;
     const long second = (long)w * h;
     if (x >= w)
         return;
     int a = column_sum(change, x, y0 - reach_a, y0 + reach_a, w, h),
         b = column_sum(change, x, y0 - reach_b, y0 + reach_b, w, h);
+    if (y0 >= most && y1 + most <= h && reach_b >= 0) { /* all rows are there */
+        GLOBAL const int *from = change + (long)y0 * w + x;
+        GLOBAL int *to = sum + (long)y0 * w + x;
+        const int far_a = reach_a * w, far_b = reach_b * w;
+        NO_UNROLL for (int y = y0; y < y1; y++, from += w, to += w) {
+            to[0] = a += from[far_a];
+            to[second] = b += from[far_b];
+            a -= from[-far_a];
+            b -= from[-far_b];
+        }
+        return;
+    }
     NO_UNROLL for (int y = y0; y < y1; y++) {
         const long out = (long)y * w + x;
         a += column_at(change, x, y + reach_a, w, h);
@@ -347,14 +403,14 @@ KERNEL ANY_GROUP
 KERNEL ANY_GROUP
 smooth(GLOBAL const float *in, int w, int h, GLOBAL float *out)
 {
-    const int x = PLACE(0), y0 = PLACE(1) * SMOOTH_ROWS, before = clamp_index(x - 1, w), after = clamp_index(x + 1, w);
+    const int x = PLACE(0), y0 = PLACE(1) * SMOOTH_ROWS, before = x > 0 ? -1 : 0, after = x + 1 < w ? 1 : 0;
     float v[SMOOTH_ROWS + 2][3];
     if (x >= w || y0 >= h)
         return;
     UNROLL for (int j = 0; j < SMOOTH_ROWS + 2; j++) {
-        GLOBAL const float *const row = in + (long)clamp_index(y0 + j - 1, h) * w;
+        GLOBAL const float *const row = in + (long)clamp_index(y0 + j - 1, h) * w + x;
         v[j][0] = row[before];
-        v[j][1] = row[x];
+        v[j][1] = row[0];
         v[j][2] = row[after];
     }
     UNROLL for (int k = 0; k < SMOOTH_ROWS; k++) {

@@ -7,9 +7,13 @@
 SdmStatus sdm_gpu_open(SdmContext *ctx, SdmDevice *device, int queue, SdmGpu *out)
 {
     SdmStatus st = SDM_OK;
+    int32_t weights[256][4]; /* of 32 bits, so that an item need not take them apart */
     *out = (SdmGpu){.device = device, .queue = queue};
-    TRY(sdm_buffer_new(ctx, device, sizeof sdm_cubic_weights, "cubic weights", &out->cubic));
-    TRY(sdm_upload(ctx, out->cubic, 0, sdm_cubic_weights, sizeof sdm_cubic_weights, queue, true));
+    for (int i = 0; i < 256; i++)
+        for (int k = 0; k < 4; k++)
+            weights[i][k] = sdm_cubic_weights[i][k];
+    TRY(sdm_buffer_new(ctx, device, sizeof weights, "cubic weights", &out->cubic));
+    TRY(sdm_upload(ctx, out->cubic, 0, weights, sizeof weights, queue, true));
 done:
     if (st != SDM_OK)
         sdm_gpu_close(out);

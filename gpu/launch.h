@@ -31,7 +31,7 @@ enum SdmGpuScratch { /* slots of SdmGpu.scratch */
 typedef struct SdmGpu {
     SdmDevice *device;
     int queue;
-    SdmBuffer *cubic; /* sdm_cubic_weights */
+    SdmBuffer *cubic; /* sdm_cubic_weights, as int32 */
     SdmBuffer *scratch[SDM_GPU_SCRATCH];
     int64_t scratch_bytes[SDM_GPU_SCRATCH];
 } SdmGpu;

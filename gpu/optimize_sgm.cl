@@ -55,7 +55,7 @@ FUNCTION uint sgm_p2(const SgmPenalty *p, long to, long from)
 }
 
 /* Path costs of the labels of a block, from words 2 a half each. */
-FUNCTION void sgm_store(GLOBAL uint4 *path, long at, const uint *v, int wide)
+FUNCTION void sgm_store(GLOBAL uint4 *to, const uint *v, int wide)
 {
     uint4 a;
     if (!wide) {
@@ -63,19 +63,19 @@ FUNCTION void sgm_store(GLOBAL uint4 *path, long at, const uint *v, int wide)
         a.y = HALVES_TO_BYTES(v[2], v[3]);
         a.z = HALVES_TO_BYTES(v[4], v[5]);
         a.w = HALVES_TO_BYTES(v[6], v[7]);
-        path[at] = a;
+        to[0] = a;
         return;
     }
     a.x = v[0];
     a.y = v[1];
     a.z = v[2];
     a.w = v[3];
-    path[2 * at] = a;
+    to[0] = a;
     a.x = v[4];
     a.y = v[5];
     a.z = v[6];
     a.w = v[7];
-    path[2 * at + 1] = a;
+    to[1] = a;
 }
 
 #define SGM_ARGUMENTS \
@@ -86,7 +86,7 @@ FUNCTION void sgm_store(GLOBAL uint4 *path, long at, const uint *v, int wide)
 #define SGM_PATHS(LABELS) \
     KERNEL GROUP_SIZE(SGM_GROUP, 1, 1) sgm_paths_##LABELS(SGM_ARGUMENTS) \
     { \
-        const int blocks = (labels + 15) / 16, k = GROUP(2); \
+        const int blocks = (labels + 15) / 16, k = GROUP(2), stride = wide ? 2 * w : w; \
         SgmLine a = sgm_line(band[GROUP(1)], k, GROUP(0) * SGM_GROUP + ITEM(0), w); \
         const SgmPenalty penalty = {guide, p1, p2, scale}; \
         const uint step1 = twice((uint)p1); \
@@ -95,36 +95,37 @@ FUNCTION void sgm_store(GLOBAL uint4 *path, long at, const uint *v, int wide)
             v[i] = 0u; \
         path += k * path_blocks; \
         for (int i = 0; i < a.steps; i++) { \
-            const long here = (long)a.y * w + a.x, first = block_at(a.y, 0, a.x, w, blocks); \
+            const long here = (long)a.y * w + a.x; \
+            GLOBAL const uint4 *const from = cost + block_at(a.y, 0, a.x, w, blocks); \
+            GLOBAL uint4 *const to = path + block_at(a.y + a.out, 0, a.x, w, blocks) * (wide ? 2 : 1); \
             const bool begins = i == 0 || a.x - a.dx < 0 || a.x - a.dx >= w; \
             const uint step2 = begins ? 0u : sgm_p2(&penalty, here, here - (long)a.dy * w - a.dx); \
-            const uint m = begins ? 0u : least, far = twice(m + step2), base = twice(m); \
+            /* from path costs of 0, every label costs what it costs: none is larger than step2 above the least */ \
+            const uint less = begins ? 0u : twice((0u - least) & 0xffffu), most = twice(step2); \
             uint low = 0xffffffffu, before, c[LABELS / 2]; \
             UNROLL for (int b = 0; b < LABELS / 16; b++) \
                 if (b < LABELS / 32 || b < blocks) \
-                    unpack_costs(cost[first + (long)b * w], c + 8 * b); \
-                else \
+                    unpack_costs(from[b * w], c + 8 * b); \
+                else /* no labels */ \
                     UNROLL for (int j = 0; j < 8; j++) \
-                        c[8 * b + j] = 0u; \
-            if (begins) /* from path costs of 0, every label costs what it costs */ \
-                UNROLL for (int j = 0; j < LABELS / 2; j++) \
-                    v[j] = 0u; \
-            before = v[0] << 16 | (v[0] & 0xffffu); \
+                        c[8 * b + j] = SGM_PAD; \
+            before = (v[0] << 16 | (v[0] & 0xffffu)) + step1; \
             UNROLL for (int j = 0; j < LABELS / 2; j++) { \
                 const uint after = \
-                    v[j] >> 16 | (j + 1 < LABELS / 2 ? v[j + 1] << 16 : v[j] & 0xffff0000u); \
-                const uint beside = MIN16X2(before, after) + step1; \
+                    (v[j] >> 16 | (j + 1 < LABELS / 2 ? v[j + 1] << 16 : v[j] & 0xffff0000u)) + step1; \
+                v[j] = SUM_OR16X2(LEAST16X2(v[j], before, after), less, most) + c[j]; \
                 before = after; \
-                v[j] = MIN16X2(MIN16X2(v[j], far), beside) + c[j] - base; \
-                if (LABELS == 16 || j >= LABELS / 4) \
-                    v[j] |= no_label(j, labels) & SGM_PAD; \
-                low = MIN16X2(low, v[j]); \
             } \
+            if (labels % 16) \
+                UNROLL for (int j = LABELS == 16 ? 0 : LABELS / 4; j < LABELS / 2; j++) \
+                    v[j] |= no_label(j, labels) & SGM_PAD; \
+            UNROLL for (int j = 0; j < LABELS / 2; j += 2) \
+                low = LEAST16X2(low, v[j], v[j + 1]); \
             least = lesser_half(low); \
             if (i >= a.skip) \
                 UNROLL for (int b = 0; b < LABELS / 16; b++) \
                     if (b < LABELS / 32 || b < blocks) \
-                        sgm_store(path, block_at(a.y + a.out, b, a.x, w, blocks), v + 8 * b, wide); \
+                        sgm_store(to + b * stride, v + 8 * b, wide); \
             a.y += a.dy; \
             a.x += a.dx; \
             if (a.dy != 0) \

@@ -32,6 +32,9 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define GLOBAL_EXCHANGE(p, v) atomicExch((p), (v))
 #define BARRIER_GLOBAL() __syncthreads() /* what the group has written anywhere is seen by all of it */
 #define MIN16X2(a, b) __vminu2((a), (b)) /* of both halves of a word */
+#define LEAST16X2(a, b, c) __vimin3_u16x2((a), (b), (c))
+#define SUM_OR16X2(a, b, c) __viaddmin_u16x2((a), (b), (c)) /* the less of a + b, modulo 2^16, and c */
+#define LEAST(a, b, c) __vimin3_s32((a), (b), (c))
 #define BYTES_LOW(v) __byte_perm((v), 0, 0x4140) /* bytes 0 and 1, bytes 2 and 3, as halves of a word */
 #define BYTES_HIGH(v) __byte_perm((v), 0, 0x4342)
 #define HALVES_TO_BYTES(a, b) __byte_perm((a), (b), 0x6420) /* four halves below 256 */
@@ -68,6 +71,9 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define GLOBAL_EXCHANGE(p, v) atomic_xchg((p), (v))
 #define BARRIER_GLOBAL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define MIN16X2(a, b) as_uint(min(as_ushort2(a), as_ushort2(b)))
+#define LEAST16X2(a, b, c) MIN16X2(MIN16X2((a), (b)), (c))
+#define SUM_OR16X2(a, b, c) as_uint(min(as_ushort2(a) + as_ushort2(b), as_ushort2(c)))
+#define LEAST(a, b, c) min(min((a), (b)), (c))
 #define BYTES_LOW(v) (((v) & 0xffu) | ((v) & 0xff00u) << 8)
 #define BYTES_HIGH(v) (((v) >> 16 & 0xffu) | ((v) >> 8 & 0xff0000u))
 #define HALVES_TO_BYTES(a, b) \

@@ -101,12 +101,9 @@ FUNCTION ushort reason_of(const Picked *p, float texture, float share, const Lim
 /* 1 + du/dh x slope of the prior along u, from the pixels beside x. */
 FUNCTION float fold_share(GLOBAL const float *prior, int x, int w, float du_dh)
 {
-    const bool inside = x > 0 && x + 1 < w;
-    const float slope = inside   ? prior[x + 1] - prior[x - 1]
-                        : w == 1 ? 0.0f
-                        : x > 0  ? prior[x] - prior[x - 1]
-                                 : prior[1] - prior[0];
-    return 1.0f + du_dh * slope * (inside ? 0.5f : 1.0f); /* as a division by 2 */
+    const bool first = x == 0, last = x + 1 == w;
+    const float slope = prior[last ? x : x + 1] - prior[first ? x : x - 1];
+    return 1.0f + du_dh * slope * (first || last ? 1.0f : 0.5f); /* as a division by 2 */
 }
 
 /* The prior at x + d, between its pixels. */

@@ -14,6 +14,16 @@ FUNCTION int error_size(float error)
     return size >= 0.0f ? (int)((size < 1.0f ? size : 1.0f) * ERROR_UNIT) : 0;
 }
 
+/* Row y of a column, if there is such a row, enters sums of |error| and of known ones, or leaves them. */
+FUNCTION void add_error(GLOBAL const float *error, int x, int y, int w, int h, int sign, int *sum, int *count)
+{
+    if (y >= 0 && y < h) {
+        const float g = error[(long)y * w + x];
+        *sum += sign * error_size(g);
+        *count += g == g ? sign : 0;
+    }
+}
+
 /* Over the rows y - ERROR_HALF .. y + ERROR_HALF of each column: sums of |error|, and the number of known
  * ones. An item has `rows` rows of a column. */
 KERNEL ANY_GROUP
@@ -23,23 +33,29 @@ ray_error_columns(GLOBAL const float *error, int w, int h, int rows, GLOBAL int 
     int s = 0, n = 0;
     if (x >= w)
         return;
-    for (int y = y0 - ERROR_HALF; y < y1 + ERROR_HALF; y++) {
-        if (y >= 0 && y < h) {
-            const float g = error[(long)y * w + x];
-            s += error_size(g);
-            n += g == g;
+    NO_UNROLL for (int y = y0 - ERROR_HALF; y < y0 + ERROR_HALF; y++)
+        add_error(error, x, y, w, h, 1, &s, &n);
+    if (y0 >= ERROR_HALF && y1 + ERROR_HALF <= h) { /* all rows are there */
+        GLOBAL const float *from = error + (long)y0 * w + x;
+        const int far = ERROR_HALF * w;
+        const long first = (long)y0 * w + x;
+        NO_UNROLL for (int y = 0; y < y1 - y0; y++, from += w) {
+            const float in = from[far], gone = from[-far];
+            s += error_size(in);
+            n += in == in;
+            sum[first + y * w] = s;
+            count[first + y * w] = (ushort)n;
+            s -= error_size(gone);
+            n -= gone == gone;
         }
-        if (y - ERROR_HALF >= y0) {
-            const long out = (long)(y - ERROR_HALF) * w + x;
-            const int gone = y - 2 * ERROR_HALF;
-            sum[out] = s;
-            count[out] = (ushort)n;
-            if (gone >= 0) {
-                const float g = error[(long)gone * w + x];
-                s -= error_size(g);
-                n -= g == g;
-            }
-        }
+        return;
+    }
+    NO_UNROLL for (int y = y0; y < y1; y++) {
+        const long out = (long)y * w + x;
+        add_error(error, x, y + ERROR_HALF, w, h, 1, &s, &n);
+        sum[out] = s;
+        count[out] = (ushort)n;
+        add_error(error, x, y - ERROR_HALF, w, h, -1, &s, &n);
     }
 }
 

@@ -68,26 +68,28 @@ FUNCTION int from_source(int origin, int first)
 }
 
 /* The pixel at a position in 1/256 px of the source: 4 x 4 taps of cubic weights (cubic: of 256 phases). */
-FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLOBAL const short4 *cubic,
+FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLOBAL const int4 *cubic,
                           int col256, int row256)
 {
     const int col = col256 >> 8, row = row256 >> 8;
-    if (col < 1 || row < 1 || col + 2 >= width || row + 2 >= height)
+    const int inner_width = width > 3 ? width - 3 : 0, inner_height = height > 3 ? height - 3 : 0;
+    if ((uint)(col - 1) >= (uint)inner_width || (uint)(row - 1) >= (uint)inner_height)
         return PIXEL_NODATA;
-    GLOBAL const short *p = source + (long)(row - 1) * width + (col - 1);
-    const short4 wx = cubic[col256 & 255], wy = cubic[row256 & 255];
+    GLOBAL const short *const p = source + (long)row * width + col;
+    const int4 wx = cubic[col256 & 255], wy = cubic[row256 & 255];
     const int w0 = wx.x, w1 = wx.y, w2 = wx.z, w3 = wx.w, down[4] = {wy.x, wy.y, wy.z, wy.w};
-    uint sum = 0; /* unsigned, since nodata makes it wrap */
-    bool nodata = false;
-    UNROLL for (int j = 0; j < 4; j++, p += width) {
-        const int p0 = p[0], p1 = p[1], p2 = p[2], p3 = p[3];
-        const int line = p0 * w0 + p1 * w1 + p2 * w2 + p3 * w3;
-        nodata =
-            nodata || p0 == PIXEL_NODATA || p1 == PIXEL_NODATA || p2 == PIXEL_NODATA || p3 == PIXEL_NODATA;
-        sum += (uint)((line + 1024) >> 11) * (uint)down[j];
+    uint sum = 1u << 16; /* unsigned, since nodata makes it wrap */
+    int least = 0;       /* of the samples: nodata is less than all others */
+    UNROLL for (int j = 0; j < 4; j++) {
+        GLOBAL const short *const q = p + (j - 1) * width;
+        const int p0 = q[-1], p1 = q[0], p2 = q[1], p3 = q[2];
+        const int line = p0 * w0 + p1 * w1 + p2 * w2 + p3 * w3 + 1024;
+        least = LEAST(least, p0, p1);
+        least = LEAST(least, p2, p3);
+        sum += (uint)(line >> 11) * (uint)down[j];
     }
-    const int value = (int)(sum + (1u << 16)) >> 17;
-    return nodata ? PIXEL_NODATA : value > 2047 ? 2047 : value < -2047 ? -2047 : value;
+    const int value = (int)sum >> 17;
+    return least == PIXEL_NODATA ? PIXEL_NODATA : value > 2047 ? 2047 : value < -2047 ? -2047 : value;
 }
 
 #define WARP_PIXELS 4 /* neighbours of a row that an item has: WARP_PIXELS of gpu/device_ops.c */
@@ -97,7 +99,7 @@ FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLO
 KERNEL ANY_GROUP
 warp(GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, int step2_log2, float inv,
      GLOBAL const float *surface_m, float height0_m, GLOBAL const short *source, int col0, int row0,
-     int source_width, int source_height, GLOBAL const short4 *cubic, GLOBAL short *out, int w, int h,
+     int source_width, int source_height, GLOBAL const int4 *cubic, GLOBAL short *out, int w, int h,
      int before)
 {
     const int first = PLACE(0) * WARP_PIXELS - before, y = PLACE(1);

@@ -44,19 +44,41 @@ typedef struct StripSums { /* of an item's four pixels */
     uint squares[2][COLUMNS];
 } StripSums;
 
+/* A sample of each view into its place; is one without data? */
+FUNCTION bool strip_put(const StripLocal *m, int place, int l, int r)
+{
+    m->left[place] = (short)l;
+    m->right[place] = (short)r;
+    return l == PIXEL_NODATA || r == PIXEL_NODATA;
+}
+
+/* Rows of strips that go beyond the views' left or right side: samples beyond are those of the side. */
+FUNCTION bool strip_load_edge(const StripInput *in, const StripLocal *m, GLOBAL const short *left,
+                              GLOBAL const short *right, int place, const int W, const int R)
+{
+    bool bad = false;
+    NO_UNROLL for (int i = ITEM(0); i < STRIP_PITCH(W, R); i += STRIP_ITEMS) {
+        const int x = in->x0 - W / 2 + i;
+        bad |= strip_put(m, place + i, left[clamp_index(x, in->w)], right[clamp_index(x - R, in->w)]);
+    }
+    return bad;
+}
+
 /* Row y of both views into their places. */
 FUNCTION void strip_load(const StripInput *in, const StripLocal *m, int y, int slot, const int W, const int R)
 {
-    const int pitch = STRIP_PITCH(W, R);
+    const int pitch = STRIP_PITCH(W, R), first = in->x0 - W / 2;
     GLOBAL const short *const left = in->left + (long)clamp_index(y, in->h) * in->w;
     GLOBAL const short *const right = in->right + (long)clamp_index(y + in->shift, in->h) * in->w;
     bool bad = false;
-    for (int i = ITEM(0); i < pitch; i += STRIP_ITEMS) {
-        const int x = in->x0 - W / 2 + i;
-        const short l = left[clamp_index(x, in->w)], r = right[clamp_index(x - R, in->w)];
-        m->left[slot * pitch + i] = l;
-        m->right[slot * pitch + i] = r;
-        bad = bad || l == PIXEL_NODATA || r == PIXEL_NODATA;
+    if (first - R < 0 || first + pitch > in->w) {
+        bad = strip_load_edge(in, m, left, right, slot * pitch, W, R);
+    } else {
+        GLOBAL const short *const l = left + first + ITEM(0), *const r = right + first - R + ITEM(0);
+        const int place = slot * pitch + ITEM(0);
+        UNROLL for (int i = 0; i < pitch; i += STRIP_ITEMS)
+            if (i + STRIP_ITEMS <= pitch || ITEM(0) < pitch - i)
+                bad |= strip_put(m, place + i, l[i], r[i]);
     }
     if (bad)
         LOCAL_EXCHANGE(&m->nodata[slot], y);
@@ -152,17 +174,15 @@ FUNCTION StripWindow strip_window(const StripSums *s, const StripInput *in, cons
     return o;
 }
 
-/* Best of a line of scores with its neighbours. */
+/* Best of a line of scores, the first of equals. */
 typedef struct StripBest {
-    float top, before, after;
+    float top;
     int k; /* -1: no score */
 } StripBest;
 
-FUNCTION void strip_see(StripBest *b, int k, float score, float last)
+FUNCTION void strip_see(StripBest *b, int k, float score)
 {
     const bool wins = score > b->top;
-    b->after = wins ? SCORE_NONE : k == b->k + 1 ? score : b->after;
-    b->before = wins ? last : b->before;
     b->top = wins ? score : b->top;
     b->k = wins ? k : b->k;
 }
@@ -173,8 +193,7 @@ FUNCTION StripBest strip_scores(const StripSums *s, const StripLocal *m, const i
 {
     const int at = COLUMNS * ITEM(0) + c;
     const float inverse = 1.0f / (float)(W * W), scale = 1.0f / (578.0f * (float)(W * W));
-    StripBest best = {SCORE_NONE, SCORE_NONE, SCORE_NONE, -2};
-    float last = SCORE_NONE;
+    StripBest best = {SCORE_NONE, -1};
     UNROLL for (int k = 0; k <= 2 * R; k++) {
         const float texture = right[c + k].texture;
         const float any = term == TERM_PRODUCT ? zncc_score(s->cost[k][c], left.mean, right[c + k].mean,
@@ -182,24 +201,28 @@ FUNCTION StripBest strip_scores(const StripSums *s, const StripLocal *m, const i
                                                : sad_score(s->cost[k][c], scale);
         const float score = left.texture >= 0.0f && texture >= 0.0f ? any : SCORE_NONE;
         m->score[k * SPAN + at] = score;
-        strip_see(&best, k, score, last);
-        last = score;
+        strip_see(&best, k, score);
     }
     return best;
+}
+
+/* Score k of the line through `at` with that step from k to k. */
+FUNCTION float strip_score(const StripLocal *m, int at, int k, const int R)
+{
+    return k >= 0 && k <= 2 * R ? m->score[k * SPAN + at] : SCORE_NONE;
 }
 
 /* Sub-pixel d of the right pixel `at` of the span, 0 where it has no score.  Near the ends of the span scores
  * of other pixels are met, for what nobody uses. */
 FUNCTION float strip_right(const StripLocal *m, int at, const int R)
 {
-    StripBest best = {SCORE_NONE, SCORE_NONE, SCORE_NONE, -2};
-    float last = SCORE_NONE;
-    UNROLL for (int k = 0; k <= 2 * R; k++) {
-        const float score = m->score[k * SPAN + at - (k - R)];
-        strip_see(&best, k, score, last);
-        last = score;
-    }
-    return best.k < 0 ? 0.0f : (float)(best.k - R) + own_vertex(best.before, best.top, best.after);
+    StripBest best = {SCORE_NONE, -1};
+    UNROLL for (int k = 0; k <= 2 * R; k++)
+        strip_see(&best, k, m->score[k * SPAN + at - (k - R)]);
+    const int d = best.k - R;
+    if (best.k < 0)
+        return 0.0f;
+    return (float)d + own_vertex(strip_score(m, at - d + 1, best.k - 1, R), best.top, strip_score(m, at - d - 1, best.k + 1, R));
 }
 
 /* The choice of pixel `at` of the span from its best and its neighbours' scores. */
@@ -210,22 +233,21 @@ FUNCTION Picked strip_pick(const StripLocal *m, int at, StripBest best, const Li
         return p;
     const int k = best.k, d = k - R;
     const bool inner = k > 0 && k < 2 * R;
+    const float before = strip_score(m, at, k - 1, R), after = strip_score(m, at, k + 1, R);
     const float before2 = inner ? m->score[(k - 1) * SPAN + at + 1] : SCORE_NONE;
     const float after2 = inner ? m->score[(k + 1) * SPAN + at - 1] : SCORE_NONE;
-    const bool both =
-        best.before > SCORE_NONE && best.after > SCORE_NONE && before2 > SCORE_NONE && after2 > SCORE_NONE;
-    const float own = own_vertex(best.before, best.top, best.after);
+    const bool both = before > SCORE_NONE && after > SCORE_NONE && before2 > SCORE_NONE && after2 > SCORE_NONE;
     p.score = best.top;
     p.edge = !inner;
-    p.residual =
-        (float)d + (both ? vertex(best.before + before2, best.top + best.top, best.after + after2) : own);
-    if (limits->max_mismatch >= 0.0f)
+    if (limits->max_mismatch >= 0.0f) {
+        const float own = own_vertex(before, best.top, after);
+        p.residual = (float)d + (both ? vertex(before + before2, best.top + best.top, after + after2) : own);
         p.mismatch = FABS((float)d + own - m->right_best[at + d]);
-    for (int e = 0; limits->min_margin > 0.0f && e <= 2 * R; e++)
-        if (e - k >= 2 || k - e >= 2) {
-            const float s = m->score[e * SPAN + at];
-            p.runner_up = s > p.runner_up ? s : p.runner_up;
-        }
+    } else { /* one vertex is enough */
+        const float twice = both ? best.top + best.top : best.top;
+        const bool own = before > SCORE_NONE && after > SCORE_NONE;
+        p.residual = (float)d + (own ? vertex(both ? before + before2 : before, twice, both ? after + after2 : after) : 0.0f);
+    }
     return p;
 }
 
@@ -301,7 +323,8 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
     }
 }
 
-#define MATCH_KERNEL(NAME, TERM, W, R) \
+/* check: 0 where no pass asks for the left-right check.  None asks for a margin above 0: that takes a volume. */
+#define MATCH_KERNEL(NAME, TERM, W, R, CHECK) \
     KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1) \
     NAME(GLOBAL const short *left, GLOBAL const short *right, int w, int h, int shift, float least, \
          int halo, int rows, SURFACE_ARGUMENTS) \
@@ -317,13 +340,13 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
         const StripLocal m = {(IN_LOCAL short *)left_rows, (IN_LOCAL short *)right_rows, means, textures, \
                               scores, best, nodata}; \
         const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality}; \
-        const Limits limits = {scale, min_score, min_margin, max_mismatch}; \
+        const Limits limits = {scale, min_score, min_margin < 0.0f ? -1.0f : 0.0f, (CHECK) ? max_mismatch : -1.0f}; \
         strip_walk(&in, &m, &surface, &limits, halo, keep, W, R, TERM); \
     }
 
-MATCH_KERNEL(match_zncc_5_1, TERM_PRODUCT, 5, 1)
-MATCH_KERNEL(match_zncc_9_3, TERM_PRODUCT, 9, 3)
-MATCH_KERNEL(match_zncc_13_5, TERM_PRODUCT, 13, 5)
-MATCH_KERNEL(match_sad_5_1, TERM_APART, 5, 1)
-MATCH_KERNEL(match_sad_9_3, TERM_APART, 9, 3)
-MATCH_KERNEL(match_sad_13_5, TERM_APART, 13, 5)
+MATCH_KERNEL(match_zncc_5_1, TERM_PRODUCT, 5, 1, 0)
+MATCH_KERNEL(match_zncc_9_3, TERM_PRODUCT, 9, 3, 1)
+MATCH_KERNEL(match_zncc_13_5, TERM_PRODUCT, 13, 5, 1)
+MATCH_KERNEL(match_sad_5_1, TERM_APART, 5, 1, 0)
+MATCH_KERNEL(match_sad_9_3, TERM_APART, 9, 3, 1)
+MATCH_KERNEL(match_sad_13_5, TERM_APART, 13, 5, 1)

@@ -20,6 +20,10 @@ typedef struct float4 {
     _Alignas(16) float x;
     float y, z, w;
 } float4;
+typedef struct int4 {
+    _Alignas(16) int x;
+    int y, z, w;
+} int4;
 typedef struct uint4 {
     _Alignas(16) uint x;
     uint y, z, w;
@@ -47,6 +51,9 @@ typedef struct uint4 {
 #define GLOBAL_MIN(p, v) sdm_sim_min((p), (v))
 #define GLOBAL_EXCHANGE(p, v) ((__typeof__(*(p)))sdm_sim_exchange((p), (uint)(v)))
 #define MIN16X2(a, b) sdm_min16x2((a), (b))
+#define LEAST16X2(a, b, c) MIN16X2(MIN16X2((a), (b)), (c))
+#define SUM_OR16X2(a, b, c) MIN16X2((((a) & 0xffff0000u) + ((b) & 0xffff0000u)) | (((a) + (b)) & 0xffffu), (c))
+#define LEAST(a, b, c) sdm_least((a), (b), (c))
 #define BYTES_LOW(v) (((v) & 0xffu) | ((v) & 0xff00u) << 8)
 #define BYTES_HIGH(v) (((v) >> 16 & 0xffu) | ((v) >> 8 & 0xff0000u))
 #define HALVES_TO_BYTES(a, b) \
@@ -65,6 +72,12 @@ static inline uint sdm_min16x2(uint a, uint b)
 {
     const uint low = (a & 0xffffu) < (b & 0xffffu) ? a & 0xffffu : b & 0xffffu;
     return (a >> 16 < b >> 16 ? a >> 16 : b >> 16) << 16 | low;
+}
+
+static inline int sdm_least(int a, int b, int c)
+{
+    const int d = a < b ? a : b;
+    return d < c ? d : c;
 }
 
 static inline float sdm_as_float(int v)
