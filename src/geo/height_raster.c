@@ -398,12 +398,12 @@ static void sample_row(const SdmHeightsOnGrid *g, const Nodes *n, const int64_t 
                        const int64_t part[4], const float *plane, float *out)
 {
     const size_t j = (size_t)(row / g->step - n->j0) * n->nx;
-    const double fy = (double)(row % g->step) / g->step;
+    const double share = 1.0 / g->step, fy = (double)(row % g->step) * share; /* exact: a power of two */
     const int w = (int)part[2], h = (int)part[3];
     int64_t node = win[0] / g->step, in_cell = win[0] % g->step;
     for (int64_t c = 0; c < win[2]; c++) {
         const size_t at = j + (size_t)(node - n->i0);
-        const double fx = (double)in_cell / g->step;
+        const double fx = (double)in_cell * share;
         double place[2];
         for (int k = 0; k < 2; k++) {
             const double *const p = (k ? n->y : n->x) + at, *const q = p + n->nx;

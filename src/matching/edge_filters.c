@@ -11,9 +11,15 @@
 #define STEP_PX 1.0f /* larger ones are discontinuities */
 #define FAR_PX 1e6f  /* place of a pixel without a match: differs from all others */
 #define CLEAR_STEP_PX 2.0f /* between roofs and streets */
+#define TWO_SIDES_PX 3.0f  /* where nine tenths of the surface belong to its sides, it is no slope */
 #define CLEAR_GREY 6.25    /* (difference of two sides' mean grey values)^2 over the sum of their variances */
-enum { MEANS = 2, MEAN_HALF = 3, SIDE_HALF = 3, SIDE_LEAST = 5 };
-_Static_assert(1 + SIDE_HALF + 1 + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF <= SDM_EDGE_FILTERS_REACH,
+#define CLEAR_COST 2.0     /* of both sides differ by so much at least */
+#define MOST_COST 9.0      /* of one of its terms */
+#define GREY 126.0         /* of 12 bits: what grey values of one side may differ by */
+#define UNKNOWN 1e9f       /* difference to the right view where that has no value */
+#define MOST_GREY 4096.0
+enum { MEANS = 2, MEAN_HALF = 3, SHARED = 3, SIDE_HALF = 4, SIDE_LEAST = 5 };
+_Static_assert(1 + SHARED / 2 + SIDE_HALF + 1 + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF <= SDM_EDGE_FILTERS_REACH,
                "the reach of the filters");
 
 SdmStatus sdm_edge_block_open(SdmContext *ctx, int width, int height, SdmEdgeBlock *out)
@@ -85,24 +91,32 @@ done:
     return st;
 }
 
-/* ---- steps of the places lie where the grey value steps ---- */
+/* ---- steps of the places lie where the views step ---- */
 
-/* Pixels of a window on one side of a step: their places and grey values. */
+/* Pixels of a window on one side of a step: their places, grey values, and what these differ by from the right
+ * view's at their places. */
 typedef struct Side {
-    int count;
+    int count, known;
     float place_px;
-    int64_t grey, square;
+    double grey, square, differ;
 } Side;
 
-static void add_pixel(Side *side, float place_px, int grey)
-{
-    side->count++;
-    side->place_px += place_px;
-    side->grey += grey;
-    side->square += (int64_t)grey * grey;
-}
+/* Both sides of a step, the lower place first; two: nothing lies between them. */
+typedef struct Sides {
+    Side side[2];
+    bool two;
+} Sides;
 
-/* 1 where a valid place is within STEP_PX of all eight neighbours'. */
+/* Of a block, and what moves its steps. */
+typedef struct Steps {
+    const SdmEdgeViews *views;
+    const SdmEdgeBlock *b;
+    uint8_t *inner;     /* 1 where a valid place is within STEP_PX of all eight neighbours' */
+    float *low, *high;  /* the lowest place of the inner pixels of (2 SIDE_HALF + 1)^2, and minus the highest */
+    float *differ;      /* left minus right value at an inner pixel's place */
+    float *out;         /* places */
+} Steps;
+
 static void mark_inner(const SdmEdgeBlock *b, uint8_t *inner)
 {
     const int w = b->width;
@@ -144,71 +158,137 @@ static void lowest_around(const SdmEdgeBlock *b, const uint8_t *inner, float sig
         }
 }
 
+/* Left minus right value of pixel x, y if it lies at place_px; UNKNOWN where the right one has none. */
+static float difference(const SdmEdgeViews *v, int x, int y, float place_px)
+{
+    const float at = (float)x + place_px, from = floorf(at);
+    const int i = (int)from;
+    if (i < -v->before || i + 1 >= v->width + v->after)
+        return UNKNOWN;
+    const int16_t *const right = v->right + y * v->stride + i, left = v->left[y * v->stride + x];
+    if (left == SDM_PIXEL_NODATA || right[0] == SDM_PIXEL_NODATA || right[1] == SDM_PIXEL_NODATA)
+        return UNKNOWN;
+    return (float)left - ((float)right[0] + (at - from) * (float)(right[1] - right[0]));
+}
+
+static bool is_near(const Steps *s, size_t i)
+{
+    return -s->high[i] - s->low[i] >= CLEAR_STEP_PX;
+}
+
 /* The inner pixels around pixel x, y that lie within STEP_PX of the lowest or of the highest place: false if
  * they are few. */
-static bool find_sides(const SdmEdgeBlock *b, const uint8_t *inner, const int16_t *left, ptrdiff_t stride,
-                       int x, int y, float low, float high, Side side[2])
+static bool find_sides(const Steps *s, int x, int y, Sides *out)
 {
-    const int w = b->width;
+    const int w = s->b->width;
+    int all = 0;
+    Side *const side = out->side;
+    const size_t at = (size_t)y * (size_t)w + (size_t)x;
+    const float low = s->low[at], high = -s->high[at];
     side[0] = side[1] = (Side){.count = 0};
     for (int v = y - SIDE_HALF; v <= y + SIDE_HALF; v++)
         for (int u = x - SIDE_HALF; u <= x + SIDE_HALF; u++) {
-            const float p = b->place_px[v * w + u];
+            const int i = v * w + u;
+            const float p = s->b->place_px[i];
             const bool is_high = high - p <= STEP_PX;
-            if (inner[v * w + u] && (is_high || p - low <= STEP_PX))
-                add_pixel(&side[is_high], p, left[v * stride + u]);
+            all += s->inner[i];
+            if (!s->inner[i] || !(is_high || p - low <= STEP_PX))
+                continue;
+            Side *const to = &side[is_high];
+            const double grey = s->views->left[v * s->views->stride + u];
+            to->count++;
+            to->place_px += p;
+            to->grey += grey;
+            to->square += grey * grey;
+            to->known += s->differ[i] != UNKNOWN;
+            to->differ += s->differ[i] != UNKNOWN ? (double)s->differ[i] : 0.0;
         }
+    out->two = high - low >= TWO_SIDES_PX && 10 * (side[0].count + side[1].count) >= 9 * all;
     return side[0].count >= SIDE_LEAST && side[1].count >= SIDE_LEAST;
 }
 
-/* The place of the side whose grey value a pixel has; its own where that is not clear. */
-static float place_by_grey(const Side side[2], double grey, float own_px)
+/* What speaks against a pixel's being on a side: that its grey value is not the side's, nor the right view's where
+ * it would lie then. */
+static double cost_of(const Steps *s, const Side *side, int x, int y, double grey, double mean, double variance)
 {
-    double mean[2], variance = 0.0;
+    const float d = difference(s->views, x, y, side->place_px / (float)side->count);
+    const double apart = side->known >= SIDE_LEAST && d != UNKNOWN ? (double)d - side->differ / side->known : MOST_GREY;
+    return fmin((grey - mean) * (grey - mean) / (variance + GREY * GREY), MOST_COST) +
+           2.0 * fmin(apart * apart / (GREY * GREY), MOST_COST);
+}
+
+/* The place of the side that pixel x, y looks like; its own where that is not clear. */
+static float place_by_grey(const Steps *s, const Sides *sides, int x, int y)
+{
+    const Side *const side = sides->side;
+    const float own_px = s->b->place_px[(size_t)y * (size_t)s->b->width + (size_t)x];
+    const double grey = s->views->left[y * s->views->stride + x];
+    double mean[2], variance[2];
     for (int k = 0; k < 2; k++) {
-        mean[k] = (double)side[k].grey / side[k].count;
-        variance += (double)side[k].square / side[k].count - mean[k] * mean[k];
+        mean[k] = side[k].grey / side[k].count;
+        variance[k] = side[k].square / side[k].count - mean[k] * mean[k];
     }
     const double apart = mean[1] - mean[0];
-    if (apart * apart < CLEAR_GREY * (variance + 1.0))
-        return own_px;
-    const Side *const nearest = &side[fabs(grey - mean[1]) < fabs(grey - mean[0])];
-    const float place = nearest->place_px / (float)nearest->count;
+    int nearest = fabs(grey - mean[1]) < fabs(grey - mean[0]);
+    if (apart * apart < CLEAR_GREY * (variance[0] + variance[1] + 1.0)) {
+        const double cost[2] = {cost_of(s, &side[0], x, y, grey, mean[0], variance[0]),
+                                cost_of(s, &side[1], x, y, grey, mean[1], variance[1])};
+        if (!sides->two || fabs(cost[1] - cost[0]) < CLEAR_COST)
+            return own_px;
+        nearest = cost[1] < cost[0];
+    }
+    const float place = side[nearest].place_px / (float)side[nearest].count;
     return fabsf(place - own_px) > STEP_PX ? place : own_px;
 }
 
-/* Windows carry steps over the edge of a roof; where its two sides have grey values of their own, pixels near
- * the step go to the side that they look like. */
-static SdmStatus move_steps(SdmContext *ctx, const int16_t *left, ptrdiff_t stride, SdmEdgeBlock *b)
+static void find_differences(const Steps *s)
+{
+    for (int y = 0; y < s->b->height; y++)
+        for (int x = 0; x < s->b->width; x++) {
+            const size_t i = (size_t)y * (size_t)s->b->width + (size_t)x;
+            s->differ[i] = s->inner[i] ? difference(s->views, x, y, s->b->place_px[i]) : UNKNOWN;
+        }
+}
+
+/* Windows carry steps over the edge of a roof; pixels near the step go to the side that they look like.  The sides
+ * are looked for once for SHARED x SHARED pixels, around the middle one. */
+static SdmStatus move_steps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)b->width * (size_t)b->height;
-    uint8_t *inner = NULL;
-    float *out = NULL, *low = NULL, *high = NULL;
-    TRY(sdm_alloc_raw(ctx, &inner, n, 1, "steps of places"));
-    TRY(sdm_alloc_raw(ctx, &out, n, sizeof *out, "steps of places"));
-    TRY(sdm_alloc_raw(ctx, &low, n, sizeof *low, "steps of places"));
-    TRY(sdm_alloc_raw(ctx, &high, n, sizeof *high, "steps of places"));
-    mark_inner(b, inner);
-    lowest_around(b, inner, 1.0f, out, low);
-    lowest_around(b, inner, -1.0f, out, high);
-    memcpy(out, b->place_px, n * sizeof *out);
-    for (int y = SIDE_HALF; y + SIDE_HALF < b->height; y++)
-        for (int x = SIDE_HALF; x + SIDE_HALF < b->width; x++) {
-            const size_t i = (size_t)y * (size_t)b->width + (size_t)x;
-            Side side[2];
-            if (-high[i] - low[i] >= CLEAR_STEP_PX && (b->flags[i] & SDM_QA_VALID) &&
-                find_sides(b, inner, left, stride, x, y, low[i], -high[i], side))
-                out[i] = place_by_grey(side, left[y * stride + x], b->place_px[i]);
+    Steps s = {.views = views, .b = b};
+    TRY(sdm_alloc_raw(ctx, &s.inner, n, 1, "steps of places"));
+    TRY(sdm_alloc_raw(ctx, &s.out, n, sizeof *s.out, "steps of places"));
+    TRY(sdm_alloc_raw(ctx, &s.low, n, sizeof *s.low, "steps of places"));
+    TRY(sdm_alloc_raw(ctx, &s.high, n, sizeof *s.high, "steps of places"));
+    TRY(sdm_alloc_raw(ctx, &s.differ, n, sizeof *s.differ, "steps of places"));
+    mark_inner(b, s.inner);
+    lowest_around(b, s.inner, 1.0f, s.out, s.low);
+    lowest_around(b, s.inner, -1.0f, s.out, s.high);
+    find_differences(&s);
+    memcpy(s.out, b->place_px, n * sizeof *s.out);
+    for (int y = SIDE_HALF - SHARED / 2; y + SHARED / 2 + SIDE_HALF < b->height; y += SHARED)
+        for (int x = SIDE_HALF - SHARED / 2; x + SHARED / 2 + SIDE_HALF < b->width; x += SHARED) {
+            const int cx = x + SHARED / 2, cy = y + SHARED / 2;
+            const size_t first = (size_t)y * (size_t)b->width + (size_t)x;
+            Sides sides;
+            if (!is_near(&s, (size_t)cy * (size_t)b->width + (size_t)cx) || !find_sides(&s, cx, cy, &sides))
+                continue;
+            for (int k = 0; k < SHARED * SHARED; k++) {
+                const size_t i = first + (size_t)(k / SHARED) * (size_t)b->width + (size_t)(k % SHARED);
+                if (b->flags[i] & SDM_QA_VALID)
+                    s.out[i] = place_by_grey(&s, &sides, x + k % SHARED, y + k / SHARED);
+            }
         }
     sdm_free(&b->place_px);
-    b->place_px = out;
-    out = NULL;
+    b->place_px = s.out;
+    s.out = NULL;
 done:
-    sdm_free(&inner);
-    sdm_free(&out);
-    sdm_free(&low);
-    sdm_free(&high);
+    sdm_free(&s.inner);
+    sdm_free(&s.out);
+    sdm_free(&s.low);
+    sdm_free(&s.high);
+    sdm_free(&s.differ);
     return st;
 }
 
@@ -254,12 +334,11 @@ done:
     return st;
 }
 
-SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const int16_t *left, ptrdiff_t stride,
-                           SdmEdgeBlock *b)
+SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeViews *views, SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
     TRY(median(ctx, k, b));
-    TRY(move_steps(ctx, left, stride, b));
+    TRY(move_steps(ctx, views, b));
     TRY(drop_pieces(ctx, b));
     for (int i = 0; i < MEANS; i++)
         TRY(mean_within_steps(ctx, b));

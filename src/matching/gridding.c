@@ -16,15 +16,24 @@ enum {
     ONE_SIDE = INT32_MAX
 };
 
+#define SIDES_APART 2.0 /* (difference of two sides' mean grey values)^2 over the sum of their variances */
+#define SIDE_NOISE 10.0 /* added to the variances: levels of 12 bits */
+
 typedef SdmGriddingPatch Patch;
 
 typedef struct Cell { /* sums of one cell: a cache line */
     int64_t weight, height, square, score, gap, filled, image_weight, image; /* as SdmSpread */
 } Cell;
 
+typedef struct Side { /* sums of the points around a cell on one side of its mean */
+    int64_t weight, seen, grey, square; /* of all; of those of the left view, and of their values */
+} Side;
+
 typedef struct Sums { /* of a sub-block: SUB x SUB each */
     Cell cell[SUB * SUB];
     Cell upper[SUB * SUB];   /* of the points above the mean, in cells that have two sides */
+    Side side[SUB * SUB][2]; /* of these cells, over a wider window */
+    uint64_t steps[SUB];     /* of a row: a bit for each of these cells */
     int32_t mean[SUB * SUB]; /* height, 1/256 m, of a cell that has two sides, else ONE_SIDE */
     bool second;             /* the points come for the second time, for `upper` */
     int32_t count[SUB * SUB], refused[SUB * SUB]; /* pixels in the cell: with a height; too steep to be filled */
@@ -208,19 +217,41 @@ static bool find_steps(const Work *w, int cols, int rows, Sums *s)
             if (cell->weight < w->s.least || !(variance_of(cell, w->s.g->middle) > limit * limit))
                 continue;
             s->mean[i] = (int32_t)floor((double)cell->height / (double)cell->weight);
+            s->steps[y] |= (uint64_t)1 << x;
             any = true;
         }
     return any;
 }
 
-/* Add a point to the upper sides of the cells around it. */
-static void add_upper(const SdmSpread *spread, const SdmSpreadPoint *p, Sums *s)
+/* Cells of the row that lie at a step and whose centres are within the radius of `at`, as bits. */
+static uint64_t near_steps(uint64_t row, int32_t at, int radius)
 {
-    const int reach = (spread->radius + UNIT / 2) / UNIT, x = p->x >> 8, y = p->y >> 8;
-    for (int j = y - reach > 0 ? y - reach : 0; j <= y + reach && j < spread->rows; j++)
-        for (int i = x - reach > 0 ? x - reach : 0; i <= x + reach && i < spread->cols; i++) {
-            const int at = j * SUB + i, dx = abs(i * UNIT + UNIT / 2 - p->x), dy = abs(j * UNIT + UNIT / 2 - p->y);
-            if (p->value[1] <= s->mean[at] || dx > spread->radius || dy > spread->radius)
+    const int first = (at - radius + UNIT / 2 - 1) >> 8, last = (at + radius - UNIT / 2) >> 8;
+    if (last < 0 || first >= SUB || first > last)
+        return 0;
+    row &= first > 0 ? ~(uint64_t)0 << first : ~(uint64_t)0;
+    return row & (last < SUB - 1 ? ((uint64_t)2 << last) - 1 : ~(uint64_t)0);
+}
+
+static void add_to_side(const SdmSpreadPoint *p, int64_t weight, Side *to)
+{
+    to->weight += weight;
+    to->seen += weight * p->value[6];
+    to->grey += weight * p->value[7];
+    to->square += weight * p->value[7] * p->value[7];
+}
+
+/* Add a point to the sides of the cells around it. */
+static void add_sides(const Work *w, const SdmSpread *spread, const SdmSpreadPoint *p, Sums *s)
+{
+    const int radius = w->s.side_radius, first = (p->y - radius + UNIT / 2 - 1) >> 8, last = (p->y + radius - UNIT / 2) >> 8;
+    for (int j = first > 0 ? first : 0; j <= last && j < spread->rows; j++)
+        for (uint64_t row = near_steps(s->steps[j], p->x, radius); row; row &= row - 1) {
+            const int i = __builtin_ctzll(row), at = j * SUB + i, dx = abs(i * UNIT + UNIT / 2 - p->x),
+                      dy = abs(j * UNIT + UNIT / 2 - p->y);
+            const bool is_upper = p->value[1] > s->mean[at];
+            add_to_side(p, w->s.side_table[dx] * w->s.side_table[dy] >> 10, &s->side[at][is_upper]);
+            if (!is_upper || dx > spread->radius || dy > spread->radius)
                 continue;
             const int64_t weight = spread->table[dx] * spread->table[dy] >> 10;
             Cell *const to = &s->upper[at];
@@ -239,16 +270,34 @@ static void add_points(const Work *w, const SdmSpread *spread, const SdmSpreadPo
         w->s.g->kernels->spread_points(spread, p, count);
     for (int i = 0; i < count && s->second; i++)
         if (p[i].value[0])
-            add_upper(spread, &p[i], s);
+            add_sides(w, spread, &p[i], s);
 }
 
-/* The side of a cell that most of its points belong to. */
-static Cell heavier_side(const Sums *s, size_t i)
+/* Does the cell belong to its upper side?  To that whose grey value the left view has there, where both sides have values
+ * of their own: so edges lie within a part of a pixel; else to that of most of the points around. */
+static bool is_upper(const Cell *all, const Side side[2])
+{
+    double mean[2], variance = SIDE_NOISE * SIDE_NOISE;
+    for (int k = 0; k < 2 && side[k].seen > 0; k++) {
+        const double seen = (double)side[k].seen;
+        mean[k] = (double)side[k].grey / seen;
+        variance += (double)side[k].square / seen - mean[k] * mean[k];
+    }
+    if (side[0].seen > 0 && side[1].seen > 0 && all->image_weight > 0 &&
+        (mean[1] - mean[0]) * (mean[1] - mean[0]) > SIDES_APART * variance) {
+        const double grey = (double)all->image / (double)all->image_weight;
+        return fabs(grey - mean[1]) < fabs(grey - mean[0]);
+    }
+    return side[1].weight >= side[0].weight;
+}
+
+/* The points of a cell that are on its own side. */
+static Cell own_side(const Sums *s, size_t i)
 {
     const Cell all = s->cell[i], upper = s->upper[i];
     if (!s->second || s->mean[i] == ONE_SIDE)
         return all;
-    if (2 * upper.weight >= all.weight)
+    if (is_upper(&all, s->side[i]))
         return upper;
     return (Cell){.weight = all.weight - upper.weight,
                   .height = all.height - upper.height,
@@ -389,7 +438,7 @@ static void fetch_patch(const Work *w, const Patch *p)
 
 static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, size_t out)
 {
-    const Cell *const cell = &s->cell[i], side = heavier_side(s, i);
+    const Cell *const cell = &s->cell[i], side = own_side(s, i);
     const bool valid = cell->weight >= w->s.least && s->refused[i] <= s->count[i];
     b->height_m[out] = b->score[out] = b->ray_error_m[out] = b->spread_m[out] = b->ortho[out] = NAN;
     b->count[out] = (uint16_t)(s->count[i] > 65535 ? 65535 : s->count[i]);

@@ -10,18 +10,27 @@ static double least_share(const SdmGridding *g)
     return g->hidden_px == 0 ? 0.25 : g->hidden_px < SDM_HIDDEN_ALL ? 0.2 : 0.001;
 }
 
+/* Weights of a Gaussian of sigma cells by distance; returns its radius, 1/256 cell. */
+static int fill_table(double sigma, int32_t table[SDM_GRIDDING_TABLE])
+{
+    const int radius = (int)(2.5 * sigma * SDM_GRIDDING_UNIT);
+    for (int i = 0; i <= radius && i < SDM_GRIDDING_TABLE; i++) {
+        const double x = (double)i / SDM_GRIDDING_UNIT / sigma;
+        table[i] = (int32_t)lrint(4096.0 * exp(-0.5 * x * x));
+    }
+    return radius;
+}
+
 void sdm_gridding_setup(const SdmGridding *g, const SdmWindow *win, SdmGriddingSetup *w)
 {
     w->g = g;
     w->win = *win;
     const double most = SDM_GRIDDING_MAX_REACH / 2.5;
     const double sigma = fmin(fmax(g->sharpest, 0.5 * g->gsd_m / g->spacing_m), most); /* cells */
-    w->radius = (int)(2.5 * sigma * SDM_GRIDDING_UNIT);
-    w->reach = (w->radius + SDM_GRIDDING_UNIT / 2) / SDM_GRIDDING_UNIT + 1;
-    for (int i = 0; i <= w->radius && i < SDM_GRIDDING_TABLE; i++) {
-        const double x = (double)i / SDM_GRIDDING_UNIT / sigma;
-        w->table[i] = (int32_t)lrint(4096.0 * exp(-0.5 * x * x));
-    }
+    const double side_sigma = g->step_m > 0.0 ? fmin(fmax(sigma, g->gsd_m / g->spacing_m), most) : sigma;
+    w->radius = fill_table(sigma, w->table);
+    w->side_radius = fill_table(side_sigma, w->side_table);
+    w->reach = (w->side_radius + SDM_GRIDDING_UNIT / 2) / SDM_GRIDDING_UNIT + 1;
     const double full =
         2.0 * 3.14159265358979 * sigma * sigma * (g->spacing_m / g->gsd_m) * (g->spacing_m / g->gsd_m);
     w->least = (int64_t)(least_share(g) * full * 16384.0);

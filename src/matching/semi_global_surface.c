@@ -16,12 +16,13 @@ enum {
     OVERLAP = SDM_SEMI_GLOBAL_OVERLAP,
     WORD = SDM_SEMI_GLOBAL_WORD,
     PLANES = 3,   /* bytes of a word */
+    PATHS = 30,   /* pixels of the overlap for them to settle */
     MOST = 24,    /* its bits: the largest cost */
     MEMORY_SHARE = 3, /* of the budget, for blocks in work */
     SLACK = 128,  /* samples and bytes that kernels read and write beyond a row */
     EDGE_12 = 160 /* a step of the left view, of 12 bits, that halves the penalty's way from P2 to P1 */
 };
-_Static_assert(OVERLAP - SDM_OVERLAP >= SDM_EDGE_FILTERS_REACH + SDM_OFFSET_REACH, "room for paths and filters");
+_Static_assert(OVERLAP - PATHS >= SDM_EDGE_FILTERS_REACH + SDM_OFFSET_REACH, "room for paths and filters");
 
 #define BASE_HALF_M 20.0 /* half of the window of either mean that makes the base: wider than houses */
 
@@ -283,15 +284,20 @@ static void take_places(const Work *w, const Block *b)
     }
 }
 
-static SdmStatus place_plain_areas(const Work *w, const Block *b, SdmEdgeBlock *edge)
+static SdmEdgeViews views_of(const Work *w, const Block *b)
 {
     const size_t at = (size_t)(b->ey + b->v.begin) * (size_t)w->s->win.w + (size_t)b->ex;
     const int last = b->v.first + b->v.labels - 1, most = -b->v.first > last ? -b->v.first : last,
               after = w->s->win.w - b->ex - b->v.width; /* what lies further depends on the window */
-    const SdmPlainViews views = {.left = w->task->left + at, .right = w->task->right + at, .stride = w->s->win.w,
-                                 .before = b->ex < most ? b->ex : most, .after = after < most ? after : most,
-                                 .base_m = w->base_m + at, .px_per_m = w->in->settings->px_per_m, .first = b->v.first,
-                                 .labels = b->v.labels};
+    return (SdmEdgeViews){.left = w->task->left + at, .right = w->task->right + at, .stride = w->s->win.w,
+                          .width = b->v.width, .before = b->ex < most ? b->ex : most, .after = after < most ? after : most};
+}
+
+static SdmStatus place_plain_areas(const Work *w, const Block *b, const SdmEdgeViews *of, SdmEdgeBlock *edge)
+{
+    const SdmPlainViews views = {.left = of->left, .right = of->right, .stride = of->stride, .before = of->before,
+                                 .after = of->after, .base_m = w->base_m + (of->left - w->task->left),
+                                 .px_per_m = w->in->settings->px_per_m, .first = b->v.first, .labels = b->v.labels};
     return sdm_plain_areas(w->ctx, &views, edge);
 }
 
@@ -362,6 +368,7 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
     SdmStatus st = SDM_OK;
     Block b;
     place_block(w, u0, v0, &b);
+    const SdmEdgeViews views = views_of(w, &b);
     const size_t n = (size_t)b.v.width * (size_t)b.v.height;
     TRY(sdm_volume_open(w->ctx, &b.v));
     TRY(sdm_alloc(w->ctx, &b.labels.left, n, sizeof(uint16_t), "labels"));
@@ -373,9 +380,8 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
     take_places(w, &b);
     sdm_volume_close(&b.v);
     if (w->in->settings->fill_limit.rise_m > 0.0f)
-        TRY(place_plain_areas(w, &b, &b.edge));
-    TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels,
-                         b.v.guide + (ptrdiff_t)b.v.begin * b.v.guide_stride, b.v.guide_stride, &b.edge));
+        TRY(place_plain_areas(w, &b, &views, &b.edge));
+    TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels, &views, &b.edge));
     TRY(set_heights(w, &b));
 done:
     sdm_free(&b.labels.left);

@@ -90,6 +90,13 @@ static bool is_changed(const SdmChangeRaster *c, const MaskNodes *n, int64_t col
 
 /* ---- rows ---- */
 
+/* floor(), without the library's, which baseline x86-64 must call; x: of moderate size. */
+static inline double rounded_down(double x)
+{
+    const int64_t i = (int64_t)x;
+    return (double)(i - ((double)i > x));
+}
+
 /* Count the differences of a row for the report.  cell: w cells of both bands. */
 static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, const float *cell)
 {
@@ -98,9 +105,10 @@ static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, 
     for (int64_t i = 0; i < w; i++, cell += SDM_CHANGE_BANDS) {
         if (cell[0] != SDM_NODATA) {
             const double d_m = (double)cell[0], bin = d_m / SDM_CHANGE_BIN_M + SDM_CHANGE_BINS / 2;
+            const double held_m = d_m < -1000.0 ? -1000.0 : d_m > 1000.0 ? 1000.0 : d_m;
             const int at = bin >= 0.0 ? bin < SDM_CHANGE_BINS ? (int)bin : SDM_CHANGE_BINS - 1 : 0;
             c->histogram[(cell[1] > 0.5f ? SDM_CHANGE_BINS : 0) + at]++;
-            c->sum[pixel] += (int32_t)floor(fmin(fmax(d_m, -1000.0), 1000.0) / PREVIEW_STEP_M + 0.5);
+            c->sum[pixel] += (int32_t)rounded_down(held_m / PREVIEW_STEP_M + 0.5);
             c->count[pixel]++;
         }
         if (++in_pixel == c->factor) {
@@ -125,7 +133,7 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
         for (int64_t i = 0; i < w; i++) {
             float *const out = cell + (r * pitch + i) * SDM_CHANGE_BANDS;
             const double d = (double)height_m[r * w + i] - (double)reference_m[r * w + i];
-            out[0] = isnan(d) ? SDM_NODATA : (float)(floor(d / step_m + 0.5) * step_m);
+            out[0] = isnan(d) ? SDM_NODATA : (float)(rounded_down(d / step_m + 0.5) * step_m);
             out[1] = isnan(d)                                              ? SDM_NODATA
                      : is_changed(c, &n, window[0] + i, window[1] + r) ? 1.0f
                                                                            : 0.0f;

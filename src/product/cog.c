@@ -45,7 +45,7 @@ static char **cog_options(const SdmContext *ctx, const SdmCogRequest *request, G
     snprintf(threads, sizeof threads, "%d", cog_threads(ctx, request->memory_bytes));
     co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
     co = CSLSetNameValue(co, "LEVEL", request->level);
-    co = CSLSetNameValue(co, "PREDICTOR", type == GDT_Float32 ? "3" : "2");
+    co = CSLSetNameValue(co, "PREDICTOR", request->plain ? "NO" : type == GDT_Float32 ? "3" : "2");
     co = CSLSetNameValue(co, "NUM_THREADS", threads);
     co = CSLSetNameValue(co, "BIGTIFF", "IF_SAFER");
     co = CSLSetNameValue(co, "OVERVIEW_RESAMPLING", request->first_cell ? "NEAREST" : "AVERAGE");

@@ -409,6 +409,7 @@ static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
         request.tell_from = 0.3;
     } else if (file == SDM_FILE_CHANGE) {
         request.step = CHANGE_STEPS * p->stats.step_m;
+        request.plain = true;
     } else {
         request.step = GDALGetRasterDataType(GDALGetRasterBand(raw->dataset, 1)) == GDT_Float32 ? 0.0 : 1.0;
     }

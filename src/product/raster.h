@@ -36,6 +36,7 @@ typedef struct SdmCogRequest {
     bool
         first_cell; /* overviews: the first of 2 x 2 cells stands for them (masks, scores), else their mean */
     double step;    /* means are rounded to multiples of it; 0: not rounded */
+    bool plain;            /* DEFLATE without a predictor: two bands beside each other do not gain by it */
     const char *level;     /* of DEFLATE */
     const char *const *co; /* GDAL creation options of the user, NULL-terminated; NULL: none */
     int64_t memory_bytes;  /* budget of the process: bounds the threads */

@@ -259,8 +259,8 @@ size_t sdm_reference_compare(const SdmReferenceSamples *s, const double shift_m[
 
 static bool counts(const SdmReferenceSample *a, const uint8_t *use)
 {
-    return a->point >= 0 && !isnan(a->d_m) && (!use || use[a->point]) &&
-           hypot((double)a->slope[0], (double)a->slope[1]) < STEEPEST;
+    const double e = (double)a->slope[0], north = (double)a->slope[1];
+    return a->point >= 0 && !isnan(a->d_m) && (!use || use[a->point]) && e * e + north * north < STEEPEST * STEEPEST;
 }
 
 /* A step of the shift: the normal equations of the samples near the median. */

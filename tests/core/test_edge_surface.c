@@ -12,6 +12,14 @@ enum { W = 64, H = 48 };
 static SdmContext *ctx;
 
 static const int16_t level_view[W * H];
+static const SdmEdgeViews level_views = {.left = level_view, .right = level_view, .stride = W, .width = W};
+
+static uint32_t mixed(uint32_t i)
+{
+    i = (i ^ 61u ^ i >> 16) * 9u;
+    i = (i ^ i >> 4) * 0x27d4eb2du;
+    return i ^ i >> 15;
+}
 
 /* A block with a step of 5 px at column W / 2 and noise of +-0.3 px. */
 static SdmEdgeBlock stepped(void)
@@ -30,7 +38,7 @@ static void noise_goes_and_the_step_stays(void **state)
 {
     (void)state;
     SdmEdgeBlock b = stepped();
-    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, level_view, W, &b), SDM_OK);
+    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &level_views, &b), SDM_OK);
     for (int y = 8; y < H - 8; y++)
         for (int x = 8; x < W - 8; x++)
             assert_true(fabsf(b.place_px[y * W + x] - (x < W / 2 ? 0.0f : 5.0f)) < 0.15f);
@@ -43,18 +51,40 @@ static void steps_go_to_edges_of_the_image(void **state)
 {
     (void)state;
     int16_t view[W * H];
+    const SdmEdgeViews views = {.left = view, .right = level_view, .stride = W, .width = W}; /* says nothing */
     for (int clear = 0; clear < 2; clear++) {
         SdmEdgeBlock b = stepped();
         const int edge = W / 2 - 1;
         for (int i = 0; i < W * H; i++)
             view[i] = (int16_t)(500 + (i % W < edge ? 0 : clear ? 90 : 9) + 20 * ((i * 5 + i / W * 3) % 3 - 1));
-        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, view, W, &b), SDM_OK);
+        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &views, &b), SDM_OK);
         const int step = clear ? edge : W / 2;
         for (int y = 8; y < H - 8; y++)
             for (int x = 8; x < W - 8; x++)
                 assert_true(fabsf(b.place_px[y * W + x] - (x < step ? 0.0f : 5.0f)) < 0.2f);
         sdm_edge_block_close(&b);
     }
+}
+
+/* Both sides look alike, but the right view shows where each of them ends: a step 1 px beside that goes there. */
+static void steps_go_where_the_right_view_agrees(void **state)
+{
+    (void)state;
+    enum { STEP = 5, EDGE = W / 2 - 1 };
+    static int16_t wide[(W + 2 * STEP) * H], right[(W + 2 * STEP) * H]; /* rows as long as both need */
+    SdmEdgeBlock b = stepped();
+    for (int i = 0; i < W * H; i++) {
+        b.place_px[i] = i % W < W / 2 ? 0.0f : (float)STEP;
+        const int at = i / W * (W + 2 * STEP) + STEP + i % W;
+        wide[at] = right[at + (i % W < EDGE ? 0 : STEP)] = (int16_t)(mixed((uint32_t)i) % 1200);
+    }
+    const SdmEdgeViews views = {.left = wide + STEP, .right = right + STEP, .stride = W + 2 * STEP, .width = W, .before = STEP, .after = STEP};
+    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &views, &b), SDM_OK);
+    int moved = 0;
+    for (int y = 8; y < H - 8; y++)
+        moved += b.place_px[y * W + EDGE] > 4.5f;
+    assert_true(moved > 9 * (H - 16) / 10);
+    sdm_edge_block_close(&b);
 }
 
 /* 16 pixels are too few to be a piece of surface, 36 are enough. */
@@ -66,7 +96,7 @@ static void small_pieces_are_taken_off(void **state)
         for (int y = 20; y < 20 + side; y++)
             for (int x = 12; x < 12 + side; x++)
                 b.place_px[y * W + x] = 9.0f;
-        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, level_view, W, &b), SDM_OK);
+        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &level_views, &b), SDM_OK);
         assert_int_equal(b.flags[(20 + side / 2) * W + 12 + side / 2], side == 4 ? SDM_QA_ISOLATED : SDM_QA_VALID);
         sdm_edge_block_close(&b);
     }
@@ -75,13 +105,6 @@ static void small_pieces_are_taken_off(void **state)
 /* Both views of a ground with texture and a roof of 24 x 20 px, on columns MARGIN.. of rows of VIEW samples: the right view
  * shows the ground at the same place and the roof 6 px further.  noise: 1 white noise on the roof, 0 a slow wave. */
 enum { MARGIN = 12, VIEW = W + 2 * MARGIN, ROOF_X = 20, ROOF_Y = 14, ROOF_PX = 6 };
-
-static uint32_t mixed(uint32_t i)
-{
-    i = (i ^ 61u ^ i >> 16) * 9u;
-    i = (i ^ i >> 4) * 0x27d4eb2du;
-    return i ^ i >> 15;
-}
 
 static void town_views(bool noise, int16_t *left, int16_t *right)
 {
@@ -215,7 +238,8 @@ static int close_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise_goes_and_the_step_stays), cmocka_unit_test(steps_go_to_edges_of_the_image), cmocka_unit_test(small_pieces_are_taken_off),
+        cmocka_unit_test(noise_goes_and_the_step_stays), cmocka_unit_test(steps_go_to_edges_of_the_image),
+        cmocka_unit_test(steps_go_where_the_right_view_agrees), cmocka_unit_test(small_pieces_are_taken_off),
         cmocka_unit_test(plain_roofs_have_a_place),
         cmocka_unit_test(hidden_ground_is_low), cmocka_unit_test(narrow_gaps_are_interpolated)};
     return cmocka_run_group_tests(tests, open_context, close_context);
