@@ -19,6 +19,7 @@ enum SdmGpuScratch { /* slots of SdmGpu.scratch */
                      SDM_S_CELLS,
                      SDM_S_CELLS_R,
                      SDM_S_BANDS,
+                     SDM_S_PENALTIES,
                      SDM_S_PATHS,  /* of semi-global matching; messages inside tiles */
                      SDM_S_BORDERS, /* messages between tiles; sums of the energy */
                      SDM_S_PATCHES, /* of the gridding, its weights, heads of its lists */

@@ -2,7 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimize_device.h"
 
-enum { GROUP = 64, PICK = 128, BLOCK = 16, MOST_ROWS = 65535 /* groups of a launch */ };
+enum {
+    GROUP = 64,
+    PICK = 128,
+    BLOCK = 16,
+    MOST_ROWS = 65535, /* groups of a launch */
+    STEPS = 4096       /* of the guide: SGM_STEPS */
+};
 
 static int blocks_of(int labels)
 {
@@ -52,6 +58,21 @@ done:
 
 /* ---- semi-global matching ---- */
 
+/* P2 of each step of the guide, twice in a word: it falls with the step, to half at guide_scale, 0: it does not. */
+static SdmStatus send_penalties(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, int guide_scale, SdmBuffer **out)
+{
+    SdmStatus st = SDM_OK;
+    uint32_t p2[STEPS];
+    for (int i = 0; i < STEPS; i++) {
+        const int there = guide_scale > 0 ? how->p1 + (how->p2 - how->p1) * guide_scale / (guide_scale + i) : how->p2;
+        p2[i] = (uint32_t)there << 16 | (uint32_t)there;
+    }
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_PENALTIES, sizeof p2, out));
+    TRY(sdm_upload(ctx, *out, 0, p2, sizeof p2, g->queue, true));
+done:
+    return st;
+}
+
 /* Parts of the bands that go together, as src/matching/sgm.c has them. */
 typedef struct Parts {
     SdmGpuBand *part;
@@ -82,7 +103,8 @@ done:
 
 /* `count` parts, whose first row comes out as row `out`; their own rows `out` count from there. */
 static SdmStatus run_parts(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, const SdmGpuVolume *v,
-                           const SdmGpuBand *part, int count, int out, int rows, const SdmGpuLabels *to)
+                           SdmBuffer *penalties, const SdmGpuBand *part, int count, int out, int rows,
+                           const SdmGpuLabels *to)
 {
     SdmStatus st = SDM_OK;
     static const struct {
@@ -99,9 +121,9 @@ static SdmStatus run_parts(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, 
     TRY(sdm_check_stop(ctx));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_PATHS, path * how->paths * BLOCK * (wide ? 2 : 1), &paths));
     TRY(send_bands(ctx, g, part, count, &bands));
-    const SdmArg args[] = {SDM_BUF(v->cost),   SDM_BUF(v->guide),       SDM_BUF(bands),    SDM_I32(v->width),
-                           SDM_I32(v->labels), SDM_I32(how->p1),        SDM_I32(how->p2),
-                           SDM_I32(v->guide_scale), SDM_I32(wide), SDM_I64(wide ? 2 * path : path),
+    const SdmArg args[] = {SDM_BUF(v->cost),    SDM_BUF(v->guide),  SDM_BUF(bands),
+                           SDM_I32(v->width),   SDM_I32(v->labels), SDM_I32(how->p1),
+                           SDM_BUF(penalties),  SDM_I32(wide),      SDM_I64(wide ? 2 * path : path),
                            SDM_BUF(paths)};
     const int groups = v->labels > 128 ? lines : sdm_gpu_groups(lines, GROUP);
     TRY(sdm_gpu_run(ctx, g, name, (const int[3]){groups, count, how->paths}, (const int[3]){GROUP, 1, 1},
@@ -122,7 +144,9 @@ static SdmStatus run_sgm(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, co
     const int64_t row = sdm_gpu_volume_row(v->width, v->labels) * how->paths *
                         (v->most + how->p2 > SDM_COST_MAX ? 2 : 1);
     const int64_t fit = sdm_gpu_optimize_room(g) / row, most = fit < MOST_ROWS ? fit : MOST_ROWS;
+    SdmBuffer *penalties;
     TRY(cut_parts(ctx, bands, count, &p));
+    TRY(send_penalties(ctx, g, how, v->guide_scale, &penalties));
     for (int i = 0, end; i < p.count; i = end) {
         const int first = p.part[i].out;
         int rows = 0;
@@ -133,7 +157,7 @@ static SdmStatus run_sgm(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, co
             p.part[end].out -= first;
             rows += more;
         }
-        TRY(run_parts(ctx, g, how, v, p.part + i, end - i, first, rows, out));
+        TRY(run_parts(ctx, g, how, v, penalties, p.part + i, end - i, first, rows, out));
     }
 done:
     sdm_free(&p.part);

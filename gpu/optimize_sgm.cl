@@ -40,18 +40,13 @@ FUNCTION SgmLine sgm_line(LabelBand b, int k, int line, int w)
     return a;
 }
 
-/* Penalties: P1; P2 falls with the step of the guide, halved at `scale`, 0: never. */
-typedef struct SgmPenalty {
-    GLOBAL const short *guide;
-    int p1, p2, scale;
-} SgmPenalty;
+#define SGM_STEPS 4096 /* of the guide that have a P2 of their own; larger ones have the last one's */
 
-FUNCTION uint sgm_p2(const SgmPenalty *p, long to, long from)
+/* P2, twice in a word, of a step of the guide from a pixel's value to the next one's. */
+FUNCTION uint sgm_p2(GLOBAL const uint *p2, int from, int to)
 {
-    if (p->scale <= 0)
-        return (uint)p->p2;
-    const int a = p->guide[to], b = p->guide[from], step = a < b ? b - a : a - b;
-    return (uint)(p->p1 + (p->p2 - p->p1) * p->scale / (p->scale + (step < 4095 ? step : 4095)));
+    const int step = from < to ? to - from : from - to;
+    return p2[step < SGM_STEPS ? step : SGM_STEPS - 1];
 }
 
 /* Path costs of the labels of a block, from words 2 a half each. */
@@ -80,32 +75,35 @@ FUNCTION void sgm_store(GLOBAL uint4 *to, const uint *v, int wide)
 
 #define SGM_ARGUMENTS \
     GLOBAL const uint4 *cost, GLOBAL const short *guide, GLOBAL const LabelBand *band, int w, int labels, \
-        int p1, int p2, int scale, int wide, long path_blocks, GLOBAL uint4 *path
+        int p1, GLOBAL const uint *p2, int wide, long path_blocks, GLOBAL uint4 *path
 
 /* More than half of LABELS labels, or any up to 16. */
 #define SGM_PATHS(LABELS) \
     KERNEL GROUP_SIZE(SGM_GROUP, 1, 1) sgm_paths_##LABELS(SGM_ARGUMENTS) \
     { \
-        const int blocks = (labels + 15) / 16, k = GROUP(2), stride = wide ? 2 * w : w; \
-        SgmLine a = sgm_line(band[GROUP(1)], k, GROUP(0) * SGM_GROUP + ITEM(0), w); \
-        const SgmPenalty penalty = {guide, p1, p2, scale}; \
+        const int blocks = (labels + 15) / 16, k = GROUP(2); \
+        const uint stride = (uint)(wide ? 2 * w : w); \
+        const SgmLine a = sgm_line(band[GROUP(1)], k, GROUP(0) * SGM_GROUP + ITEM(0), w); \
         const uint step1 = twice((uint)p1); \
         uint v[LABELS / 2], least = 0u; \
+        long at = block_at(a.y, 0, a.x, w, blocks); /* of the volume */ \
+        int here = a.y * w + a.x, x = a.x, before_value = 0; /* of the guide */ \
+        const int next = a.dy * w + a.dx; \
+        const long next_at = (long)(a.dy * blocks) * w + a.dx; \
+        bool begins = true; \
         UNROLL for (int i = 0; i < LABELS / 2; i++) \
             v[i] = 0u; \
-        path += k * path_blocks; \
+        path += k * path_blocks + block_at(a.out, 0, 0, w, blocks) * (wide ? 2 : 1); \
         for (int i = 0; i < a.steps; i++) { \
-            const long here = (long)a.y * w + a.x; \
-            GLOBAL const uint4 *const from = cost + block_at(a.y, 0, a.x, w, blocks); \
-            GLOBAL uint4 *const to = path + block_at(a.y + a.out, 0, a.x, w, blocks) * (wide ? 2 : 1); \
-            const bool begins = i == 0 || a.x - a.dx < 0 || a.x - a.dx >= w; \
-            const uint step2 = begins ? 0u : sgm_p2(&penalty, here, here - (long)a.dy * w - a.dx); \
-            /* from path costs of 0, every label costs what it costs: none is larger than step2 above the least */ \
-            const uint less = begins ? 0u : twice((0u - least) & 0xffffu), most = twice(step2); \
+            GLOBAL const uint4 *const from = cost + at; \
+            const int value = guide ? guide[here] : 0; \
+            /* from path costs of 0, every label costs what it costs: none is larger than P2 above the least */ \
+            const uint less = begins ? 0u : twice((0u - least) & 0xffffu), \
+                       most = begins ? 0u : sgm_p2(p2, before_value, value); \
             uint low = 0xffffffffu, before, c[LABELS / 2]; \
             UNROLL for (int b = 0; b < LABELS / 16; b++) \
                 if (b < LABELS / 32 || b < blocks) \
-                    unpack_costs(from[b * w], c + 8 * b); \
+                    unpack_costs(from[(uint)(b * w)], c + 8 * b); \
                 else /* no labels */ \
                     UNROLL for (int j = 0; j < 8; j++) \
                         c[8 * b + j] = SGM_PAD; \
@@ -125,11 +123,18 @@ FUNCTION void sgm_store(GLOBAL uint4 *to, const uint *v, int wide)
             if (i >= a.skip) \
                 UNROLL for (int b = 0; b < LABELS / 16; b++) \
                     if (b < LABELS / 32 || b < blocks) \
-                        sgm_store(to + b * stride, v + 8 * b, wide); \
-            a.y += a.dy; \
-            a.x += a.dx; \
-            if (a.dy != 0) \
-                a.x = a.x < 0 ? w - 1 : a.x >= w ? 0 : a.x; \
+                        sgm_store(path + (wide ? 2 * at : at) + (uint)b * stride, v + 8 * b, wide); \
+            before_value = value; \
+            x += a.dx; \
+            here += next; \
+            at += next_at; \
+            begins = (uint)x >= (uint)w; \
+            if (begins) { /* at the other edge; a line along a row ends there */ \
+                const int turn = x < 0 ? w : -w; \
+                x += turn; \
+                here += turn; \
+                at += turn; \
+            } \
         } \
     }
 SGM_PATHS(16)
@@ -144,7 +149,6 @@ KERNEL GROUP_SIZE(SGM_GROUP, 1, 1) sgm_paths_any(SGM_ARGUMENTS)
     LOCAL uint low[2];
     const int blocks = (labels + 15) / 16, k = GROUP(2);
     SgmLine a = sgm_line(band[GROUP(1)], k, GROUP(0), w);
-    const SgmPenalty penalty = {guide, p1, p2, scale};
     GLOBAL uchar *const bytes = (GLOBAL uchar *)(path + k * path_blocks);
     GLOBAL ushort *const words = (GLOBAL ushort *)(path + k * path_blocks);
     for (int i = 0; i < a.steps; i++) {
@@ -152,7 +156,7 @@ KERNEL GROUP_SIZE(SGM_GROUP, 1, 1) sgm_paths_any(SGM_ARGUMENTS)
         IN_LOCAL ushort *const to = held[(i + 1) % 2];
         const bool begins = i == 0 || a.x - a.dx < 0 || a.x - a.dx >= w;
         const long here = (long)a.y * w + a.x;
-        const int step2 = begins ? 0 : (int)sgm_p2(&penalty, here, here - (long)a.dy * w - a.dx);
+        const int step2 = begins ? 0 : (int)(sgm_p2(p2, guide ? guide[here] : 0, guide ? guide[here - (long)a.dy * w - a.dx] : 0) & 0xffffu);
         if (ITEM(0) == 0)
             low[(i + 1) % 2] = KEY_NONE;
         BARRIER();

@@ -107,7 +107,7 @@ static void little_memory(void **state)
 {
     (void)state;
     char why[1024];
-    sdm_device_limit_budget(INT64_C(10) << 20);
+    sdm_device_limit_budget(INT64_C(7) << 20);
     const SdmStatus st = run("little.tif", device, why);
     if (st != SDM_OK)
         fail_msg("%s", why);
