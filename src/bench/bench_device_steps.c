@@ -206,7 +206,7 @@ static SdmStatus make_data(SdmContext *ctx, StepData *b)
         int64_t bytes;
     } list[] = {{&b->h_m, 4},         {&b->spare, 4}, {&b->flags, 2}, {&b->spare_flags, 2},
                 {&b->score, 1},       {&b->left, 2},  {&b->right, 2}};
-    TRY(syn_surface(ctx, b->scene, &b->win, 0.4, &truth));
+    TRY(sdm_syn_surface(ctx, b->scene, &b->win, 0.4, &truth));
     TRY(send(ctx, b, truth.h_m, n * 4, &b->prior));
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         TRY(send(ctx, b, NULL, n * list[i].bytes, list[i].buffer));

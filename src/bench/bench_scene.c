@@ -20,7 +20,7 @@ static void close_scene(void *data)
 {
     SdmBenchScene *const s = data;
     for (int i = 0; i < 2; i++)
-        syn_close(&s->scene[i]);
+        sdm_syn_close(&s->scene[i]);
     sdm_surface_free(&s->coarse);
 }
 
@@ -36,9 +36,9 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height)
     b->scene = s;
     b->close_scene = close_scene;
     s->win = (SdmWindow){.w = w, .h = h};
-    TRY(syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene[0]));
-    TRY(syn_turn(b->ctx, &s->scene[0], &s->scene[1]));
-    TRY(syn_surface(b->ctx, &s->scene[0], &coarse, 0.4, &s->coarse));
+    TRY(sdm_syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene[0]));
+    TRY(sdm_syn_turn(b->ctx, &s->scene[0], &s->scene[1]));
+    TRY(sdm_syn_surface(b->ctx, &s->scene[0], &coarse, 0.4, &s->coarse));
 done:
     return st;
 }

@@ -7,7 +7,7 @@
 #include "matching/synthetic.h"
 
 /* Make the scene of width x height frame pixels, rounded down to multiples of 16, and the same one turned by
- * syn_turn().  Both live as long as *b, which has one of each: asked for again, they stay. */
+ * sdm_syn_turn().  Both live as long as *b, which has one of each: asked for again, they stay. */
 SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height);
 const SynScene *sdm_bench_scene(const SdmBench *b, bool turned);
 /* Main processing as a case. */

@@ -7,7 +7,7 @@
 
 static const double scale_u = 1.0005, height0_m = 1000.0, two_pi = 6.283185307179586;
 
-double syn_height(const SynScene *s, double u, double v)
+double sdm_syn_height(const SynScene *s, double u, double v)
 {
     const double a = SYN_GSD_M * s->slope * s->wave_px / two_pi, w = s->wave_px;
     return height0_m + a * sin(two_pi * u / w) + a * 4.0 / 9.0 * sin(two_pi * 0.75 * v / w + 1.0);
@@ -73,7 +73,7 @@ static double right_u(const SynScene *s, double c, double v, double guess)
     const double k = SYN_DU_DH * scale_u;
     double u = guess;
     for (int i = 0; i < 12; i++) {
-        const double f = scale_u * u + SYN_MARGIN + 0.25 + k * (syn_height(s, u, v) - height0_m) - c;
+        const double f = scale_u * u + SYN_MARGIN + 0.25 + k * (sdm_syn_height(s, u, v) - height0_m) - c;
         const double slope = SYN_GSD_M * s->slope * cos(two_pi * u / s->wave_px);
         const double step = f / (scale_u + k * slope);
         u -= step;
@@ -161,7 +161,7 @@ done:
     return st;
 }
 
-SdmStatus syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out)
+SdmStatus sdm_syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out)
 {
     (void)ctx;
     const SdmLevelImage *const im = user;
@@ -177,7 +177,7 @@ SdmStatus syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t 
 static SdmStatus make_pyramids(SdmContext *ctx, SynScene *s)
 {
     SdmStatus st = SDM_OK;
-    SdmPyramidSource source = {.kernels = sdm_kernels_at("auto"), .read = syn_read, .user = &s->left};
+    SdmPyramidSource source = {.kernels = sdm_kernels_at("auto"), .read = sdm_syn_read, .user = &s->left};
     const int64_t bounds[4] = {0, 0, s->left.w, s->left.h};
     TRY(sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->left_pyramid));
     source.user = &s->right;
@@ -186,7 +186,7 @@ done:
     return st;
 }
 
-SdmStatus syn_open(SdmContext *ctx, int width, int height, double slope, double wave_px, uint64_t seed,
+SdmStatus sdm_syn_open(SdmContext *ctx, int width, int height, double slope, double wave_px, uint64_t seed,
                    SynScene *s)
 {
     SdmStatus st = SDM_OK;
@@ -197,7 +197,7 @@ SdmStatus syn_open(SdmContext *ctx, int width, int height, double slope, double 
     TRY(make_pyramids(ctx, s));
 done:
     if (st != SDM_OK)
-        syn_close(s);
+        sdm_syn_close(s);
     return st;
 }
 
@@ -237,7 +237,7 @@ done:
     return st;
 }
 
-SdmStatus syn_turn(SdmContext *ctx, const SynScene *from, SynScene *to)
+SdmStatus sdm_syn_turn(SdmContext *ctx, const SynScene *from, SynScene *to)
 {
     SdmStatus st = SDM_OK;
     *to = (SynScene){
@@ -248,11 +248,11 @@ SdmStatus syn_turn(SdmContext *ctx, const SynScene *from, SynScene *to)
     TRY(make_pyramids(ctx, to));
 done:
     if (st != SDM_OK)
-        syn_close(to);
+        sdm_syn_close(to);
     return st;
 }
 
-void syn_close(SynScene *s)
+void sdm_syn_close(SynScene *s)
 {
     sdm_lattice_free(&s->lattice);
     sdm_free(&s->left.data);
@@ -261,7 +261,7 @@ void syn_close(SynScene *s)
     sdm_pyramid_free(&s->right_pyramid);
 }
 
-SdmStatus syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *win, double error_px,
+SdmStatus sdm_syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *win, double error_px,
                       SdmSurface *out)
 {
     SdmStatus st = SDM_OK;
@@ -272,7 +272,7 @@ SdmStatus syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *win, 
             const double u = ((double)(win->u0 + i) + 0.5) * size - 0.5,
                          v = ((double)(win->v0 + j) + 0.5) * size - 0.5;
             const double error = error_px * size / SYN_DU_DH * sin(u / 40.0 + 0.3) * cos(v / 50.0);
-            out->h_m[(size_t)j * (size_t)win->w + (size_t)i] = (float)(syn_height(s, u, v) + error);
+            out->h_m[(size_t)j * (size_t)win->w + (size_t)i] = (float)(sdm_syn_height(s, u, v) + error);
         }
 done:
     return st;

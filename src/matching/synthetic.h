@@ -21,21 +21,21 @@ typedef struct SynScene {
 } SynScene;
 
 /* Make the scene; on failure *s is empty.  seed: of the texture. */
-SdmStatus syn_open(SdmContext *ctx, int width, int height, double slope, double wave_px, uint64_t seed,
+SdmStatus sdm_syn_open(SdmContext *ctx, int width, int height, double slope, double wave_px, uint64_t seed,
                    SynScene *s);
-void syn_close(SynScene *s);
+void sdm_syn_close(SynScene *s);
 /* The same frame and ground in images whose rows and columns change places, so that the frame's rows run down
  * the images: along-track stereo, as of ASTER.  On failure *to is empty. */
-SdmStatus syn_turn(SdmContext *ctx, const SynScene *from, SynScene *to);
+SdmStatus sdm_syn_turn(SdmContext *ctx, const SynScene *from, SynScene *to);
 
 /* Truth: metres at frame position (u, v). */
-double syn_height(const SynScene *s, double u, double v);
+double sdm_syn_height(const SynScene *s, double u, double v);
 
 /* A surface of the level's window: truth plus a wave of `error_px` level pixels of parallax. */
-SdmStatus syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *win, double error_px,
+SdmStatus sdm_syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *win, double error_px,
                       SdmSurface *out);
 
 /* sdm_read_fn over an SdmLevelImage (user); nodata outside. */
-SdmStatus syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out);
+SdmStatus sdm_syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out);
 
 #endif

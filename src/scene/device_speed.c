@@ -120,8 +120,8 @@ static SdmStatus measure(SdmContext *ctx, SdmDevice *device, SdmDeviceSpeed *out
     SdmDeviceSpeed first = {.w = FIRST, .h = FIRST};
     TRY(sdm_match_settings(ctx, NULL, "zncc", "auto", NOISE_Q, &t.settings));
     t.settings.coarse_level = t.settings.coarsest_level = COARSE;
-    TRY(syn_open(ctx, WIDTH, HEIGHT, 0.5, 300.0, 42, &t.scene));
-    TRY(syn_surface(ctx, &t.scene, &(SdmWindow){.level = COARSE, .w = WIDTH >> COARSE, .h = HEIGHT >> COARSE}, 0.4, &t.coarse));
+    TRY(sdm_syn_open(ctx, WIDTH, HEIGHT, 0.5, 300.0, 42, &t.scene));
+    TRY(sdm_syn_surface(ctx, &t.scene, &(SdmWindow){.level = COARSE, .w = WIDTH >> COARSE, .h = HEIGHT >> COARSE}, 0.4, &t.coarse));
     TRY(race(ctx, &t, device, 1, &first)); /* builds the kernels */
     first.device_s = first.processor_s = 0.0;
     TRY(race(ctx, &t, device, 1, &first));
@@ -132,7 +132,7 @@ static SdmStatus measure(SdmContext *ctx, SdmDevice *device, SdmDeviceSpeed *out
     TRY(race(ctx, &t, device, TIMES, out));
 done:
     sdm_surface_free(&t.coarse);
-    syn_close(&t.scene);
+    sdm_syn_close(&t.scene);
     return st;
 }
 

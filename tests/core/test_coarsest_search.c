@@ -20,7 +20,7 @@ static void bench_open(Bench *b, double slope, double wave_px)
     const SdmWindow win = {.level = LEVEL, .w = W >> LEVEL, .h = H >> LEVEL};
     b->ctx = NULL;
     assert_int_equal(sdm_open(&b->ctx, NULL), SDM_OK);
-    assert_int_equal(syn_open(b->ctx, W, H, slope, wave_px, 7, &b->scene), SDM_OK);
+    assert_int_equal(sdm_syn_open(b->ctx, W, H, slope, wave_px, 7, &b->scene), SDM_OK);
     assert_int_equal(sdm_match_settings(b->ctx, NULL, "zncc", "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = b->settings.coarsest_level = LEVEL;
     assert_int_equal(sdm_surface_alloc(b->ctx, &win, &b->s), SDM_OK);
@@ -29,7 +29,7 @@ static void bench_open(Bench *b, double slope, double wave_px)
 static void bench_close(Bench *b)
 {
     sdm_surface_free(&b->s);
-    syn_close(&b->scene);
+    sdm_syn_close(&b->scene);
     sdm_close(&b->ctx);
 }
 
@@ -59,7 +59,7 @@ static double right_share(const Bench *b)
     for (int y = 6; y < b->s.win.h - 6; y++)
         for (int x = 6; x < b->s.win.w - 6; x++) {
             const double truth =
-                syn_height(&b->scene, (x + 0.5) * (1 << LEVEL) - 0.5, (y + 0.5) * (1 << LEVEL) - 0.5);
+                sdm_syn_height(&b->scene, (x + 0.5) * (1 << LEVEL) - 0.5, (y + 0.5) * (1 << LEVEL) - 0.5);
             good += fabs((double)b->s.h_m[y * b->s.win.w + x] - truth) < PIXEL_HEIGHT_M;
             all++;
         }

@@ -53,7 +53,7 @@ static void make_levels(SdmPyramid *p)
     SdmPyramid made;
     SdmLevelImage *const im = &p->level[0];
     const int64_t bounds[4] = {im->x0, im->y0, im->x0 + im->w, im->y0 + im->h};
-    const SdmPyramidSource source = {.kernels = &sdm_kernels_reference, .read = syn_read, .user = im};
+    const SdmPyramidSource source = {.kernels = &sdm_kernels_reference, .read = sdm_syn_read, .user = im};
     assert_int_equal(sdm_pyramid_build(ctx, &source, bounds, p->lmin, p->lmax, &made), SDM_OK);
     sdm_pyramid_free(p);
     *p = made;
@@ -95,7 +95,7 @@ static void make_trouble(Bench *b, enum Trouble trouble)
 static void bench_open(Bench *b, const char *cost, double slope, float discontinuity_px)
 {
     *b = (Bench){.win = {.w = W, .h = H}};
-    assert_int_equal(syn_open(ctx, W, H, slope, 300.0, 42, &b->scene), SDM_OK);
+    assert_int_equal(sdm_syn_open(ctx, W, H, slope, 300.0, 42, &b->scene), SDM_OK);
     assert_int_equal(sdm_match_settings(ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = b->settings.coarsest_level = COARSE;
     b->settings.discontinuity_px = discontinuity_px;
@@ -107,7 +107,7 @@ static void bench_open(Bench *b, const char *cost, double slope, float discontin
         assert_int_equal(sdm_pyramid_normalise(ctx, &b->scene.right_pyramid, b->settings.norm_floor), SDM_OK);
     }
     const SdmWindow win = {.level = COARSE, .w = W >> COARSE, .h = H >> COARSE};
-    assert_int_equal(syn_surface(ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
+    assert_int_equal(sdm_syn_surface(ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
     b->in = (SdmMatchInput){.settings = &b->settings,
                             .lattice = &b->scene.lattice,
                             .left = &b->scene.left_pyramid,
@@ -118,7 +118,7 @@ static void bench_close(Bench *b)
 {
     sdm_terrain_mask_free(&b->terrain);
     sdm_surface_free(&b->coarse);
-    syn_close(&b->scene);
+    sdm_syn_close(&b->scene);
 }
 
 static SdmDevice *open_device(int i)

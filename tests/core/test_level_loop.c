@@ -29,7 +29,7 @@ static SdmContext *open_context(int threads)
 static void bench_open(Bench *b, int width, int height, double slope, const char *cost)
 {
     b->ctx = open_context(2);
-    assert_int_equal(syn_open(b->ctx, width, height, slope, 300.0, 42, &b->scene), SDM_OK);
+    assert_int_equal(sdm_syn_open(b->ctx, width, height, slope, 300.0, 42, &b->scene), SDM_OK);
     assert_int_equal(sdm_match_settings(b->ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = COARSE;
     b->settings.coarsest_level = COARSE;
@@ -40,13 +40,13 @@ static void bench_open(Bench *b, int width, int height, double slope, const char
                          SDM_OK);
     }
     const SdmWindow win = {.level = COARSE, .w = width >> COARSE, .h = height >> COARSE};
-    assert_int_equal(syn_surface(b->ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
+    assert_int_equal(sdm_syn_surface(b->ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
 }
 
 static void bench_close(Bench *b)
 {
     sdm_surface_free(&b->coarse);
-    syn_close(&b->scene);
+    sdm_syn_close(&b->scene);
     sdm_close(&b->ctx);
 }
 
@@ -81,7 +81,7 @@ static size_t errors_of(const Bench *b, const SdmFineResult *r, int margin, doub
             const size_t i = (size_t)y * (size_t)r->surface.win.w + (size_t)x;
             ++*all;
             if (r->surface.flags[i] & SDM_QA_VALID)
-                out[n++] = fabs((double)r->surface.h_m[i] - syn_height(&b->scene, x, y)) * SYN_DU_DH;
+                out[n++] = fabs((double)r->surface.h_m[i] - sdm_syn_height(&b->scene, x, y)) * SYN_DU_DH;
         }
     qsort(out, n, sizeof *out, by_value);
     return n;
@@ -100,8 +100,8 @@ static void recover(const char *cost, double slope, bool turned, double median_p
     bench_open(&b, W, H, slope, cost);
     if (turned) {
         SynScene scene = b.scene;
-        assert_int_equal(syn_turn(b.ctx, &scene, &b.scene), SDM_OK);
-        syn_close(&scene);
+        assert_int_equal(sdm_syn_turn(b.ctx, &scene, &b.scene), SDM_OK);
+        sdm_syn_close(&scene);
         assert_int_equal(b.scene.left.w, H + 2 * SYN_MARGIN);
     }
     assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &r), SDM_OK);
@@ -299,7 +299,7 @@ static double rms_px(const SynScene *scene, const SdmSurface *s)
     int n = 0;
     for (int y = MARGIN; y < s->win.h - MARGIN; y++)
         for (int x = MARGIN; x < s->win.w - MARGIN; x++, n++) {
-            const double truth = syn_height(scene, (x + 0.5) * size - 0.5, (y + 0.5) * size - 0.5);
+            const double truth = sdm_syn_height(scene, (x + 0.5) * size - 0.5, (y + 0.5) * size - 0.5);
             const double e = ((double)s->h_m[y * s->win.w + x] - truth) * SYN_DU_DH / size;
             sum += e * e;
         }
@@ -317,9 +317,9 @@ static void narrow_slopes_are_sharpened(void **state)
     SdmMatchSettings set;
     SdmSurface s;
     const SdmWindow win = {.level = LEVEL, .w = W >> LEVEL, .h = H >> LEVEL};
-    assert_int_equal(syn_open(ctx, W, H, 0.8, 64.0, 42, &scene), SDM_OK);
+    assert_int_equal(sdm_syn_open(ctx, W, H, 0.8, 64.0, 42, &scene), SDM_OK);
     assert_int_equal(sdm_match_settings(ctx, NULL, "zncc", "auto", 8.0f, &set), SDM_OK);
-    assert_int_equal(syn_surface(ctx, &scene, &win, 0.0, &s), SDM_OK);
+    assert_int_equal(sdm_syn_surface(ctx, &scene, &win, 0.0, &s), SDM_OK);
     for (int i = 0; i < win.w * win.h; i++)
         s.h_m[i] = (float)scene.lattice.height0_m;
     const SdmMatchInput in = {.settings = &set, .lattice = &scene.lattice, .left = &scene.left_pyramid,
@@ -336,7 +336,7 @@ static void narrow_slopes_are_sharpened(void **state)
     assert_true(after < 0.6 * before);
     assert_int_equal(s.flags[HOLE], SDM_QA_ISOLATED);
     sdm_surface_free(&s);
-    syn_close(&scene);
+    sdm_syn_close(&scene);
     sdm_close(&ctx);
 }
 

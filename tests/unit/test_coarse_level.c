@@ -38,7 +38,7 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
     ctx->options.memory_bytes = memory; /* less than an option may be */
     assert_int_equal(sdm_match_settings(ctx, &opt, cost, "auto", 8.0f, &set), SDM_OK);
-    assert_int_equal(syn_surface(ctx, scene, &above, 0.4, &from), SDM_OK);
+    assert_int_equal(sdm_syn_surface(ctx, scene, &above, 0.4, &from), SDM_OK);
     const SdmMatchInput in = {.settings = &set, .lattice = &scene->lattice, .left = &scene->left_pyramid,
                               .right = &scene->right_pyramid};
     *out = (Result){.surface = {.win = {.level = LEVEL, .w = W >> 1, .h = H >> 1}}};
@@ -92,7 +92,7 @@ static void strips(const char *cost, const char *optimizer, bool smaller)
     SynScene scene;
     Result whole, cut;
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
-    assert_int_equal(syn_open(ctx, W, H, 0.6, 150.0, 42, &scene), SDM_OK);
+    assert_int_equal(sdm_syn_open(ctx, W, H, 0.6, 150.0, 42, &scene), SDM_OK);
     /* a dark band without texture, so that rejection, retry and filling have work across the cuts */
     SdmLevelImage *const im = &scene.left_pyramid.level[LEVEL];
     for (int64_t y = im->h / 3; y < im->h / 3 + 60; y++)
@@ -110,7 +110,7 @@ static void strips(const char *cost, const char *optimizer, bool smaller)
         release(&cut);
     }
     release(&whole);
-    syn_close(&scene);
+    sdm_syn_close(&scene);
     sdm_close(&ctx);
 }
 
