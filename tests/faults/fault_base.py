@@ -188,6 +188,21 @@ def content(path):
         return file.read()
 
 
+def bytes_of(output):
+    """Of a DEM and the rasters beside it."""
+    return [content(output[:-4] + ending) for ending in (".tif", "_qa.tif", "_ortho.tif")]
+
+
+def need_exact_opencl(bench):
+    """The test is skipped where OpenCL's first device does not give the processor's bytes."""
+    listed = json.loads(bench.call("devices", "--log", "json").stdout.splitlines()[-1])
+    able = [d for d in listed["devices"] if d["device"] == "opencl:0" and d["can_run"] and d["rounds_as_processor"]]
+    if bench.library == "none" or not able:
+        print("SKIPPED: no OpenCL device that rounds as the processor does, or nothing to preload")
+        bench.close()
+        sys.exit(77)
+
+
 def put(path, data):
     with open(path, "wb") as file:
         file.write(data)

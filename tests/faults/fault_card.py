@@ -13,7 +13,6 @@ import os
 import shutil
 import struct
 import subprocess
-import sys
 import threading
 import time
 
@@ -33,10 +32,6 @@ def content_hash(data):
     for byte in data[len(data) // 8 * 8:]:
         h = (h ^ byte) * 0x100000001B3 & MASK
     return h
-
-
-def bytes_of(output):
-    return [base.content(output[:-4] + ending) for ending in (".tif", "_qa.tif", "_ortho.tif")]
 
 
 def card(mib, taken=0):
@@ -62,12 +57,7 @@ def posing(bench, **more):
 
 def ready(bench):
     """Scenes, references, a cache of our own with the programs that were built before."""
-    listed = json.loads(bench.call("devices", "--log", "json").stdout.splitlines()[-1])
-    able = [d for d in listed["devices"] if d["device"] == "opencl:0" and d["can_run"] and d["rounds_as_processor"]]
-    if bench.library == "none" or not able:
-        print("SKIPPED: no OpenCL device that rounds as the processor does, or nothing to preload")
-        bench.close()
-        sys.exit(77)
+    base.need_exact_opencl(bench)
     base.simulate(bench, "scene", "aster", "--lon", "7", "--lat", "45", side=256)
     base.simulate(bench, "large", "aster", "--lon", "7", "--lat", "45", side=640)
     for name in ("scene", "large"):
@@ -100,7 +90,7 @@ def auto(bench, name, words, never=(), env=None, options=OPTIONS):
     done = bench.call("run", "scene", "-o", "auto.tif", "--overwrite", "--verbose", *options, env=env or posing(bench))
     good = bench.check(name, done.returncode == 0, done.stderr[-400:])
     if good:
-        bench.check(name + ": bytes", bytes_of("auto.tif") == bytes_of("scene.tif"), "other bytes than the processor's")
+        bench.check(name + ": bytes", base.bytes_of("auto.tif") == base.bytes_of("scene.tif"), "other bytes than the processor's")
         log = "\n".join(line for line in done.stderr.splitlines() if line)
         for word in words:
             bench.check(f"{name}: '{word}'", word in log, log[:1500])
@@ -158,7 +148,7 @@ def contexts(bench):
     done = bench.call("run", "large", "-o", "one.tif", "--verbose", "--device", "opencl:0", *OPTIONS, env=posing(bench, SDM_CONTEXTS="1"))
     bench.check("one context", done.returncode == 0 and "cannot be opened now" not in done.stderr and "once more" not in done.stderr,
                 done.stderr[-400:])
-    bench.check("one context: bytes", bytes_of("one.tif") == bytes_of("large.tif"), "other bytes than the processor's")
+    bench.check("one context: bytes", base.bytes_of("one.tif") == base.bytes_of("large.tif"), "other bytes than the processor's")
 
 
 def start(bench, name):
@@ -172,7 +162,7 @@ def ended(bench, name, run, words=()):
     with open(f"{name}.log", encoding="utf-8") as f:
         log = f.read()
     if bench.check(name, code == 0, log[-600:]):
-        bench.check(name + ": bytes", bytes_of(f"{name}.tif") == bytes_of("large.tif"), "other bytes than the processor's")
+        bench.check(name + ": bytes", base.bytes_of(f"{name}.tif") == base.bytes_of("large.tif"), "other bytes than the processor's")
     for word in words:
         bench.check(f"{name}: '{word}'", word in log, log[-1500:])
 

@@ -66,7 +66,7 @@ CALLS = ("cuInit", "cuDeviceGetCount", "cuDevicePrimaryCtxRetain", "cuModuleLoad
 def automatic(bench):
     """Without --device nothing that a card does fails a run, whichever call it is, when it is opened or in the middle."""
     bench.make("run", "scene", "-o", "cpu.tif", "--quiet", "--device", "cpu")
-    want = [base.content("cpu" + ending) for ending in (".tif", "_qa.tif", "_ortho.tif")]
+    want = base.bytes_of("cpu.tif")
     cases = [(f"{name} fails", {"fail": f"{name}:1:0:{LOST}"}) for name in CALLS]
     cases += [(f"calls from {at} on fail", {"fail": f"*:{at}:0:{LOST}"}) for at in (12, 16, 20, 30, 45, 60)]
     cases += [("memory ends", {"fail": f"cuMemAlloc_v2:8:0:{MEMORY}"}), ("fused products", {"fused": 1}), ("nonsense", {"nonsense": 1})]
@@ -74,7 +74,7 @@ def automatic(bench):
         name = "auto: " + name
         done = bench.call("run", "scene", "-o", "auto.tif", "--overwrite", env=over(bench, **settings))
         if bench.check(name, done.returncode == 0, done.stderr[-300:]):
-            bench.check(name + ": bytes", [base.content("auto" + e) for e in (".tif", "_qa.tif", "_ortho.tif")] == want,
+            bench.check(name + ": bytes", base.bytes_of("auto.tif") == want,
                         "other bytes than the processor's")
             told = [line for line in done.stderr.splitlines() if "cannot be used" in line or "the processor goes on" in line]
             at_all = not any(call in name for call in ("cuInit", "cuDeviceGetCount"))  # no card is seen then

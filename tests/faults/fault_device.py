@@ -8,7 +8,6 @@ OpenCL's calls fail through a library that is preloaded (opencl_fails.c).  Skipp
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
-import sys
 
 import fault_base as base
 
@@ -22,21 +21,12 @@ def failing(bench, at, times=0, with_error=LOST):
     return os.environ | {"LD_PRELOAD": bench.library, "SDM_FAIL_AT": str(at), "SDM_FAIL_WITH": with_error} | more
 
 
-def bytes_of(output):
-    return [base.content(output[:-4] + ending) for ending in (".tif", "_qa.tif", "_ortho.tif")]
-
-
 def ready(bench):
     """Scene and reference; False without a device."""
-    listed = json.loads(bench.call("devices", "--log", "json").stdout.splitlines()[-1])
-    able = [d for d in listed["devices"] if d["device"] == "opencl:0" and d["can_run"] and d["rounds_as_processor"]]
-    if bench.library == "none" or not able:
-        print("SKIPPED: no OpenCL device that rounds as the processor does, or nothing to preload")
-        bench.close()
-        sys.exit(77)
+    base.need_exact_opencl(bench)
     base.simulate(bench, "scene", "aster", "--lon", "7", "--lat", "45", side=256)
     bench.make("run", "scene", "-o", "cpu.tif", "--quiet", "--device", "cpu", *OPTIONS[2:])
-    bench.want = bytes_of("cpu.tif")
+    bench.want = base.bytes_of("cpu.tif")
 
 
 def run_once(bench):
@@ -45,7 +35,7 @@ def run_once(bench):
         done = bench.call("run", "scene", "-o", "once.tif", "--overwrite", *OPTIONS, env=failing(bench, at, 1, error))
         name = f"run, call {at} fails with {error}"
         if bench.check(name, done.returncode == 0, done.stderr[-300:]):
-            bench.check(name + ": bytes", bytes_of("once.tif") == bench.want, "other bytes than the processor's")
+            bench.check(name + ": bytes", base.bytes_of("once.tif") == bench.want, "other bytes than the processor's")
             told.append("opened anew and asked once more" in done.stderr)
     bench.check("failed calls are told", sum(told) >= 4, str(told))
 
@@ -55,7 +45,7 @@ def small_groups(bench):
     done = bench.call("run", "scene", "-o", "groups.tif", "--overwrite", *OPTIONS,
                       env=os.environ | {"LD_PRELOAD": bench.library, "SDM_MOST_ITEMS": "24"})
     if bench.check("groups of 24 items", done.returncode == 0, done.stderr[-300:]):
-        bench.check("groups of 24 items: bytes", bytes_of("groups.tif") == bench.want, "other bytes than the processor's")
+        bench.check("groups of 24 items: bytes", base.bytes_of("groups.tif") == bench.want, "other bytes than the processor's")
         bench.check("groups of 24 items: told", "once more" not in done.stderr, done.stderr[-300:])
 
 
@@ -72,7 +62,7 @@ def run_for_good(bench):
         kept = [f for f in os.listdir("lost.tif.job") if f.startswith("unit_")] if os.path.isdir("lost.tif.job") else []
         bench.check(name + ": blocks", at < 800 or kept, "no block is kept")
         done = bench.call("run", "scene", "-o", "lost.tif", *OPTIONS)
-        bench.check(name + ": goes on", done.returncode == 0 and bytes_of("lost.tif") == bench.want, done.stderr[-300:])
+        bench.check(name + ": goes on", done.returncode == 0 and base.bytes_of("lost.tif") == bench.want, done.stderr[-300:])
         bench.check(name + ": from there", not kept or "going on from" in done.stderr, done.stderr[-300:])
 
 
