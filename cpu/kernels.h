@@ -161,8 +161,8 @@ typedef void sdm_refine_row_fn(const float *upper, const float *lower, float sha
 /* Points spread over the cells around them, weighted by the distance on both axes. */
 typedef struct SdmSpreadPoint {
     int32_t x, y;     /* 1/256 cell from the corner of cell (0, 0) */
-    int32_t value[8]; /* 1, height (1/256 m), height / 4 rounded down, score, ray intersection error, 1 if filled: all
-                         0 without a height; then 1, image value: both 0 without an image value */
+    int32_t value[8]; /* 1, height (1/256 m), the same from the middle height, score, ray intersection error (1/1024 px),
+                         1 if filled: all 0 without a height; then 1, image value: both 0 without an image value */
 } SdmSpreadPoint;
 typedef struct SdmSpread {
     int cols, rows;       /* cells */
@@ -173,6 +173,22 @@ typedef struct SdmSpread {
 } SdmSpread;
 /* The weight of a cell is the product of the weights of both axes / 1024, rounded down. */
 typedef void sdm_spread_points_fn(const SdmSpread *s, const SdmSpreadPoint *p, int count);
+
+/* Pixels of a row of the surface that lie in one cell of the lattice. */
+typedef struct SdmGroundRow {
+    const float *h_m, *ray_error_px;
+    const uint16_t *flags;
+    const uint8_t *score;
+    const int16_t *left;
+    float a[2][4], b[2], c[2]; /* ground of the cell, in cells of the grid: corners (00 10 01 11), per metre, per metre^2 */
+    float inv, height0_m;      /* 1 / pixels a side of the cell; height of the corners */
+    int u, v;                  /* of the first pixel, from the cell's first corner */
+    int32_t corner[2];         /* added to positions, 1/256 cell */
+    int32_t middle;            /* height, 1/256 m */
+    uint16_t valid, filled;    /* bits of `flags`: has a height; its height is filled */
+} SdmGroundRow;
+/* Their points.  An unknown ray intersection error counts as 0; all numbers are rounded half up. */
+typedef void sdm_ground_points_fn(const SdmGroundRow *row, int count, SdmSpreadPoint *out);
 
 /* Smooth the middle row by (1 2 1)/4 in both axes; beyond its ends a row continues with its last value. */
 typedef void sdm_smooth_row_fn(const float *const row[3], int width, float *out);
@@ -226,6 +242,7 @@ typedef struct SdmKernels {
     sdm_add_changes_fn *add_changes;
     sdm_ray_error_row_fn *ray_error_row;
     sdm_refine_row_fn *refine_row;
+    sdm_ground_points_fn *ground_points;
     sdm_spread_points_fn *spread_points;
     sdm_smooth_row_fn *smooth_row;
     sdm_blur_row_fn *blur_row;

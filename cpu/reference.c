@@ -174,6 +174,36 @@ static void refine_row_reference(const float *upper, const float *lower, float s
     }
 }
 
+static int32_t half_up(float x)
+{
+    return (int32_t)floorf(x + 0.5f);
+}
+
+static void ground_points_reference(const SdmGroundRow *r, int count, SdmSpreadPoint *out)
+{
+    for (int i = 0; i < count; i++) {
+        const float fu = (float)(r->u + i) * r->inv, fv = (float)r->v * r->inv, t = r->h_m[i] - r->height0_m;
+        const float error = isnan(r->ray_error_px[i]) ? 0.0f : fabsf(r->ray_error_px[i]);
+        int32_t at[2];
+        for (int k = 0; k < 2; k++) {
+            const float *const a = r->a[k];
+            const float top = a[0] + fu * (a[1] - a[0]), low = a[2] + fu * (a[3] - a[2]);
+            at[k] = half_up(((top + fv * (low - top)) + t * (r->b[k] + t * r->c[k])) * 256.0f) + r->corner[k];
+        }
+        out[i] = (SdmSpreadPoint){.x = at[0], .y = at[1]};
+        if (r->flags[i] & r->valid) {
+            const int32_t h = half_up(r->h_m[i] * 256.0f);
+            const int32_t value[6] = {1, h, h - r->middle, r->score[i], half_up(error * 1024.0f), (r->flags[i] & r->filled) != 0};
+            for (int k = 0; k < 6; k++)
+                out[i].value[k] = value[k];
+        }
+        if (r->left[i] != SDM_PIXEL_NODATA) {
+            out[i].value[6] = 1;
+            out[i].value[7] = r->left[i];
+        }
+    }
+}
+
 static void spread_points_reference(const SdmSpread *s, const SdmSpreadPoint *points, int count)
 {
     for (int row = 0; row < s->rows; row++)
@@ -293,6 +323,7 @@ const SdmKernels sdm_kernels_reference = {
     .add_changes = add_changes_reference,
     .ray_error_row = ray_error_row_reference,
     .refine_row = refine_row_reference,
+    .ground_points = ground_points_reference,
     .spread_points = spread_points_reference,
     .smooth_row = smooth_row_reference,
     .blur_row = blur_row_reference,

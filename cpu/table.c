@@ -16,6 +16,7 @@ extern sdm_blur_row_fn SDM_NAME(blur_row);
 extern sdm_noise_row_fn SDM_NAME(noise_row);
 extern sdm_square_row_fn SDM_NAME(square_row);
 extern sdm_wiener_row_fn SDM_NAME(wiener_row);
+extern sdm_ground_points_fn SDM_NAME(ground_points);
 extern sdm_spread_points_fn SDM_NAME(spread_points);
 /* Copies for AVX-512 are no faster than those of AVX2 (`bench kernels`), which are used
  * instead: see SDM_ISA_TAKEN in CMakeLists.txt. */
@@ -40,6 +41,7 @@ const SdmKernels SDM_NAME(kernels) = {
     .add_changes = SDM_NAME(add_changes),
     .ray_error_row = SDM_NAME(ray_error_row),
     .refine_row = SDM_NAME(refine_row),
+    .ground_points = SDM_NAME(ground_points),
     .spread_points = SDM_NAME(spread_points),
     .smooth_row = TAKEN(smooth_row),
     .blur_row = SDM_NAME(blur_row),

@@ -4,6 +4,7 @@
 #include "matching/gridding_patch.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,19 +32,20 @@ typedef struct Side { /* sums of the points around a cell on one side of its mea
 
 typedef struct Sums { /* of a sub-block: SUB x SUB each */
     Cell cell[SUB * SUB];
-    Cell upper[SUB * SUB];   /* of the points above the mean, in cells that have two sides */
-    Side side[SUB * SUB][2]; /* of these cells, over a wider window */
-    uint64_t steps[SUB];     /* of a row: a bit for each of these cells */
-    int32_t mean[SUB * SUB]; /* height, 1/256 m, of a cell that has two sides, else ONE_SIDE */
-    bool second;             /* the points come for the second time, for `upper` */
     int32_t count[SUB * SUB], refused[SUB * SUB]; /* pixels in the cell: with a height; too steep to be filled */
     uint16_t reasons[SUB * SUB];
+    bool second; /* the points come for the second time, for `upper`; what follows is in use then */
+    int32_t mean[SUB * SUB]; /* height, 1/256 m, of a cell that has two sides, else ONE_SIDE */
+    uint64_t steps[SUB];     /* of a row: a bit for each of these cells */
+    Cell upper[SUB * SUB];   /* of the points above the mean, in these cells */
+    Side side[SUB * SUB][2]; /* of these cells, over a wider window */
 } Sums;
 
 typedef struct Work {
     SdmGriddingSetup s;
     const SdmFineResult *fine;
     SdmBlock *block;
+    int32_t reach; /* 1/256 cell: no point counts for a cell that is further off on an axis */
     int subs_x, subs_y;
     int split, nu, nv; /* patches a side of a lattice cell; of the window */
 } Work;
@@ -77,15 +79,6 @@ void sdm_block_free(SdmBlock *b)
     sdm_free(&b->mask);
 }
 
-/* floor(x + 1/2), of numbers that 32 bits hold; without the library's floorf, which baseline x86-64 must
- * call. */
-static inline int32_t round_half_up(float x)
-{
-    const float y = x + 0.5f;
-    const int32_t i = (int32_t)y;
-    return i - ((float)i > y);
-}
-
 /* Patch i of the window: a part of a lattice cell. */
 static void take_patch(const Work *w, int i, Patch *p)
 {
@@ -99,34 +92,55 @@ static void take_patch(const Work *w, int i, Patch *p)
     p->v1 = p->v1 < v1 ? p->v1 : v1;
 }
 
-/* Pixels [u, u + count) of row v. */
-typedef struct Run {
-    int u, v, count;
-} Run;
-
-/* Positions of a run of pixels at heights h, in 1/256 cell from the corner of the patch's base cell. */
-static inline void place_run(const Work *w, const Patch *p, Run run, const float *restrict h, int32_t *restrict x,
-                             int32_t *restrict y)
+/* Pixels of row v of a patch, from u on, at heights h_m; their positions from the corner of the grid's cell `from`. */
+static SdmGroundRow ground_row(const Work *w, const Patch *p, int u, int v, const float *h_m, const int64_t from[2])
 {
-    const float inv = 1.0f / (float)w->s.g->lattice->step, fv = (float)(run.v - p->v_node) * inv;
-    const float h0 = (float)w->s.g->lattice->height0_m, u_node = (float)p->u_node;
-    const float *const ax = p->a[0], *const ay = p->a[1];
-    for (int i = 0; i < run.count; i++) {
-        const float fu = ((float)(run.u + i) - u_node) * inv, t = h[i] - h0;
-        const float top_x = ax[0] + fu * (ax[1] - ax[0]), low_x = ax[2] + fu * (ax[3] - ax[2]);
-        const float top_y = ay[0] + fu * (ay[1] - ay[0]), low_y = ay[2] + fu * (ay[3] - ay[2]);
-        x[i] = round_half_up(((top_x + fv * (low_x - top_x)) + t * (p->b[0] + t * p->c[0])) * (float)UNIT);
-        y[i] = round_half_up(((top_y + fv * (low_y - top_y)) + t * (p->b[1] + t * p->c[1])) * (float)UNIT);
+    const SdmGridding *const g = w->s.g;
+    SdmGroundRow r = {.h_m = h_m,
+                      .inv = 1.0f / (float)g->lattice->step,
+                      .height0_m = (float)g->lattice->height0_m,
+                      .u = u - (int)p->u_node,
+                      .v = v - (int)p->v_node,
+                      .middle = g->middle,
+                      .valid = SDM_QA_VALID,
+                      .filled = SDM_QA_FILLED};
+    memcpy(r.a, p->a, sizeof r.a);
+    for (int k = 0; k < 2; k++) {
+        r.b[k] = p->b[k];
+        r.c[k] = p->c[k];
+        r.corner[k] = (int32_t)((p->base[k] - from[k]) * UNIT); /* the patch lies near `from`, so 32 bits hold it */
     }
+    return r;
 }
 
-/* The same from the grid's corner. */
+/* Pixels of the window from (u, v) on. */
+static SdmGroundRow window_row(const Work *w, const Patch *p, int u, int v, const int64_t from[2])
+{
+    const SdmFineResult *const f = w->fine;
+    const size_t first = (size_t)v * (size_t)f->surface.win.w + (size_t)u;
+    SdmGroundRow r = ground_row(w, p, u, v, f->surface.h_m + first, from);
+    r.ray_error_px = f->ray_error_px + first;
+    r.flags = f->surface.flags + first;
+    r.score = f->surface.score + first;
+    r.left = f->left + first;
+    return r;
+}
+
+/* The position of a pixel at height h, 1/256 cell from the grid's corner. */
 static void place(const Work *w, const Patch *p, int u, int v, float h, int64_t out[2])
 {
-    int32_t x, y;
-    place_run(w, p, (Run){u, v, 1}, &h, &x, &y);
-    out[0] = p->base[0] * UNIT + x;
-    out[1] = p->base[1] * UNIT + y;
+    static const uint16_t no_flags = 0;
+    static const uint8_t no_score = 0;
+    static const int16_t no_left = SDM_PIXEL_NODATA;
+    SdmGroundRow r = ground_row(w, p, u, v, &h, p->base);
+    SdmSpreadPoint point;
+    r.ray_error_px = &h; /* not looked at */
+    r.flags = &no_flags;
+    r.score = &no_score;
+    r.left = &no_left;
+    w->s.g->kernels->ground_points(&r, 1, &point);
+    out[0] = p->base[0] * UNIT + point.x;
+    out[1] = p->base[1] * UNIT + point.y;
 }
 
 /* Cells (of the block) that a patch may touch, with one pixel of slack; false when none. */
@@ -157,42 +171,14 @@ static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
     }
     const int64_t first[2] = {w->block->col0, w->block->row0}, size[2] = {w->block->w, w->block->h};
     for (int k = 0; k < 2; k++) {
-        box[k] = (box[k] >> 8) - w->s.reach - 1 - first[k];
-        box[2 + k] = (box[2 + k] >> 8) + w->s.reach + 1 - first[k];
+        box[k] = ((box[k] - w->reach) >> 8) - first[k];
+        box[2 + k] = ((box[2 + k] + w->reach) >> 8) - first[k];
         if (box[2 + k] < 0 || box[k] >= size[k])
             return false;
         box[k] = box[k] < 0 ? 0 : box[k];
         box[2 + k] = box[2 + k] >= size[k] ? size[k] - 1 : box[2 + k];
     }
     return true;
-}
-
-/* Heights and ray intersection errors of a run of pixels in whole numbers; an unknown error counts as 0. */
-static inline void measure_run(const SdmFineResult *f, size_t first, int count, int32_t *restrict h,
-                               int32_t *restrict gap)
-{
-    const float *const h_m = f->surface.h_m + first, *const ray_error_px = f->ray_error_px + first;
-    for (int i = 0; i < count; i++) {
-        const float g = fabsf(ray_error_px[i]);
-        h[i] = round_half_up(h_m[i] * (float)HEIGHT_UNIT);
-        gap[i] = round_half_up((g >= 0.0f ? g : 0.0f) * 1024.0f);
-    }
-}
-
-/* The terms that the pixel adds to the cells around it. */
-static inline void set_values(const Work *w, size_t i, int32_t h, int32_t gap, int32_t value[8])
-{
-    const SdmFineResult *const f = w->fine;
-    const int32_t flags = f->surface.flags[i], valid = -((flags & SDM_QA_VALID) != 0),
-                  seen = -(f->left[i] != SDM_PIXEL_NODATA);
-    value[0] = valid & 1;
-    value[1] = valid & h;
-    value[2] = valid & (h - w->s.g->middle); /* so that squares fit */
-    value[3] = valid & f->surface.score[i];
-    value[4] = valid & gap;
-    value[5] = valid & ((flags & SDM_QA_FILLED) != 0);
-    value[6] = seen & 1;
-    value[7] = seen & f->left[i];
 }
 
 /* ---- cells at a step: two sides ---- */
@@ -209,7 +195,10 @@ static bool find_steps(const Work *w, int cols, int rows, Sums *s)
 {
     const double limit = w->s.g->step_m * HEIGHT_UNIT / 2.0; /* of the standard deviation */
     bool any = false;
-    for (int y = 0; y < rows && limit > 0.0; y++)
+    if (!(limit > 0.0))
+        return false;
+    memset(s->steps, 0, sizeof s->steps);
+    for (int y = 0; y < rows; y++)
         for (int x = 0; x < cols; x++) {
             const size_t i = (size_t)(y * SUB + x);
             const Cell *const cell = &s->cell[i];
@@ -220,6 +209,10 @@ static bool find_steps(const Work *w, int cols, int rows, Sums *s)
             s->steps[y] |= (uint64_t)1 << x;
             any = true;
         }
+    if (any) {
+        memset(s->upper, 0, sizeof s->upper);
+        memset(s->side, 0, sizeof s->side);
+    }
     return any;
 }
 
@@ -311,43 +304,47 @@ static Cell own_side(const Sums *s, size_t i)
 
 enum { LEAST_HIDDEN = 2 /* px of ground between two neighbours */ };
 
+/* floor(x + 1/2), of numbers that 32 bits hold */
+static inline int32_t round_half_up(float x)
+{
+    const float y = x + 0.5f;
+    const int32_t i = (int32_t)y;
+    return i - ((float)i > y);
+}
+
 /* What add_hidden() adds points for. */
 typedef struct Hidden {
     const Work *w;
     const SdmSpread *spread;
     Sums *sums;
-    int32_t from[2]; /* of the patch's positions: the sub-block's corner */
+    int64_t from[2]; /* of the points: the grid's cell that is the sub-block's corner */
     float pixel;     /* of ground, 1/256 cell */
 } Hidden;
 
 /* Two neighbours of the left view, both with a height. */
 typedef struct Neighbours {
-    size_t i[2];         /* pixels of the window */
-    int32_t at[2][2];    /* x, y from the patch's corner, 1/256 cell */
-    float along[2];      /* where the second one lies at the first one's height: one pixel of ground */
+    SdmSpreadPoint at[2];
+    float h_m[2];
+    float along[2]; /* where the second one lies at the first one's height: one pixel of ground */
 } Neighbours;
 
 /* Ground between two neighbours that lie apart is hidden behind the higher one, and as high as the lower one. */
 static void add_hidden(const Hidden *g, const Neighbours *n)
 {
-    const SdmFineResult *const f = g->w->fine;
-    const float dx = (float)(n->at[1][0] - n->at[0][0]), dy = (float)(n->at[1][1] - n->at[0][1]),
+    const float dx = (float)(n->at[1].x - n->at[0].x), dy = (float)(n->at[1].y - n->at[0].y),
                 forward = dx * n->along[0] + dy * n->along[1], length = sqrtf(dx * dx + dy * dy);
     const int pixels = (int)(length / g->pixel);
     SdmSpreadPoint point[SDM_HIDDEN_ALL];
     if (!(forward > 0.0f) || pixels < LEAST_HIDDEN || pixels > g->w->s.g->hidden_px)
         return;
-    const int low = f->surface.h_m[n->i[0]] > f->surface.h_m[n->i[1]];
+    const int low = n->h_m[0] > n->h_m[1];
     const float step[2] = {(low ? -dx : dx) / length * g->pixel, (low ? -dy : dy) / length * g->pixel};
-    int32_t h, gap, value[8];
-    measure_run(f, n->i[low], 1, &h, &gap);
-    set_values(g->w, n->i[low], h, gap, value);
-    value[5] = value[0]; /* filled */
-    value[6] = value[7] = 0; /* nothing of the left view */
     for (int k = 0; k + 1 < pixels; k++) { /* from the lower one; none beside the higher one */
-        point[k].x = n->at[low][0] + g->from[0] + round_half_up(step[0] * (float)(k + 1));
-        point[k].y = n->at[low][1] + g->from[1] + round_half_up(step[1] * (float)(k + 1));
-        memcpy(point[k].value, value, sizeof value);
+        point[k] = n->at[low];
+        point[k].x += round_half_up(step[0] * (float)(k + 1));
+        point[k].y += round_half_up(step[1] * (float)(k + 1));
+        point[k].value[5] = point[k].value[0];              /* filled */
+        point[k].value[6] = point[k].value[7] = 0; /* nothing of the left view */
     }
     add_points(g->w, g->spread, point, pixels - 1, g->sums);
 }
@@ -356,65 +353,65 @@ static void add_hidden(const Hidden *g, const Neighbours *n)
 static void add_hidden_row(const Hidden *g, const Patch *p, int v)
 {
     const SdmSurface *const s = &g->w->fine->surface;
-    const size_t width = (size_t)s->win.w, first = (size_t)v * width + (size_t)p->u0;
     const int across = p->u1 < s->win.w, count = p->u1 - p->u0 + across, below = v + 1 < s->win.h;
     const float inv = 1.0f / (float)g->w->s.g->lattice->step;
-    int32_t x[2][SIDE + 1], y[2][SIDE + 1];
-    place_run(g->w, p, (Run){p->u0, v, count}, s->h_m + first, x[0], y[0]);
-    if (below)
-        place_run(g->w, p, (Run){p->u0, v + 1, count}, s->h_m + first + width, x[1], y[1]);
+    SdmSpreadPoint point[2][SIDE + 1];
+    SdmGroundRow row[2];
+    for (int down = 0; down <= below; down++) {
+        row[down] = window_row(g->w, p, p->u0, v + down, g->from);
+        g->w->s.g->kernels->ground_points(&row[down], count, point[down]);
+    }
     for (int k = 0; k < p->u1 - p->u0; k++)
         for (int down = 0; down < 2; down++) {
-            const size_t i = first + (size_t)k, other = i + (down ? width : 1);
             const int to = k + !down, corner = down ? 2 : 1;
-            if (!(down ? below : to < count) || !(s->flags[i] & s->flags[other] & SDM_QA_VALID))
+            if (!(down ? below : to < count) || !(row[0].flags[k] & row[down].flags[to] & SDM_QA_VALID))
                 continue;
-            const Neighbours n = {.i = {i, other},
-                                  .at = {{x[0][k], y[0][k]}, {x[down][to], y[down][to]}},
+            const Neighbours n = {.at = {point[0][k], point[down][to]},
+                                  .h_m = {row[0].h_m[k], row[down].h_m[to]},
                                   .along = {(p->a[0][corner] - p->a[0][0]) * inv, (p->a[1][corner] - p->a[1][0]) * inv}};
             add_hidden(g, &n);
         }
 }
 
-static void add_patch(const Work *w, const Patch *p, int64_t col0, int64_t row0, int cols, int rows, Sums *s)
+/* Count the pixels of each cell. */
+static void count_pixel(const SdmSpreadPoint *p, uint16_t flags, Sums *s)
 {
-    const SdmFineResult *const f = w->fine;
+    const size_t c = (size_t)(p->y / UNIT * SUB + p->x / UNIT);
+    if (flags & SDM_QA_VALID)
+        s->count[c]++;
+    else if (flags & SDM_QA_FILLED)
+        s->refused[c]++;
+    s->reasons[c] = (uint16_t)(s->reasons[c] | (flags & ~(SDM_QA_VALID | SDM_QA_FILLED)));
+}
+
+static void add_patch(const Work *w, const Patch *p, const int64_t from[2], int cols, int rows, Sums *s)
+{
     const SdmSpread spread = {.cols = cols,
                               .rows = rows,
                               .pitch = SUB,
                               .radius = w->s.radius,
                               .table = w->s.table,
                               .cell = &s->cell[0].weight};
-    /* the patch lies near the sub-block, so 32 bits hold the distance of their corners */
-    const int32_t dx = (int32_t)((p->base[0] - col0) * UNIT), dy = (int32_t)((p->base[1] - row0) * UNIT);
-    const int32_t reach = w->s.reach * UNIT, right = (cols + w->s.reach) * UNIT,
-                  bottom = (rows + w->s.reach) * UNIT;
+    const int32_t reach = w->reach, right = cols * UNIT, bottom = rows * UNIT;
     SdmSpreadPoint point[SIDE * SIDE];
     const int run = p->u1 - p->u0;
     int count = 0;
     for (int v = p->v0; v < p->v1; v++) {
-        int32_t x[SIDE], y[SIDE], h[SIDE], gap[SIDE];
-        const size_t first = (size_t)v * (size_t)f->surface.win.w + (size_t)p->u0;
-        place_run(w, p, (Run){p->u0, v, run}, f->surface.h_m + first, x, y);
-        measure_run(f, first, run, h, gap);
+        const SdmGroundRow row = window_row(w, p, p->u0, v, from);
+        SdmSpreadPoint *const at = point + count;
+        w->s.g->kernels->ground_points(&row, run, at);
         for (int k = 0; k < run; k++) {
-            const size_t i = first + (size_t)k;
-            const uint16_t flags = f->surface.flags[i];
-            const int32_t px = x[k] + dx, py = y[k] + dy;
-            if (px < -reach || py < -reach || px >= right || py >= bottom)
+            const int32_t x = at[k].x, y = at[k].y;
+            if (x < -reach || y < -reach || x > right + reach || y > bottom + reach)
                 continue;
-            point[count].x = px;
-            point[count].y = py;
-            set_values(w, i, h[k], gap[k], point[count++].value);
-            if (s->second || px < 0 || py < 0 || px >= cols * UNIT || py >= rows * UNIT)
-                continue;
-            const size_t c = (size_t)((py / UNIT) * SUB + px / UNIT);
-            s->count[c] += flags & SDM_QA_VALID;
-            s->refused[c] += (flags & (SDM_QA_VALID | SDM_QA_FILLED)) == SDM_QA_FILLED;
-            s->reasons[c] = (uint16_t)(s->reasons[c] | (flags & ~(SDM_QA_VALID | SDM_QA_FILLED)));
+            if (!s->second && x >= 0 && y >= 0 && x < right && y < bottom)
+                count_pixel(&at[k], row.flags[k], s);
+            if (&point[count] != &at[k])
+                point[count] = at[k];
+            count++;
         }
     }
-    const Hidden hidden = {w, &spread, s, {dx, dy}, (float)(w->s.g->gsd_m / w->s.g->spacing_m) * (float)UNIT};
+    const Hidden hidden = {w, &spread, s, {from[0], from[1]}, (float)(w->s.g->gsd_m / w->s.g->spacing_m) * (float)UNIT};
     for (int v = p->v0; v < p->v1 && w->s.g->hidden_px > 0; v++)
         add_hidden_row(&hidden, p, v);
     add_points(w, &spread, point, count, s);
@@ -471,7 +468,7 @@ static void add_patches(const Work *w, const int32_t *list, int64_t count, const
             take_patch(w, list[k + 1], &next);
             fetch_patch(w, &next);
         }
-        add_patch(w, &p, corner[0], corner[1], cols, rows, s);
+        add_patch(w, &p, corner, cols, rows, s);
     }
 }
 
@@ -482,7 +479,7 @@ static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, i
                   corner[2] = {b->col0 + x0, b->row0 + y0};
     const int cols = (int)(b->w - x0 < SUB ? b->w - x0 : SUB),
               rows = (int)(b->h - y0 < SUB ? b->h - y0 : SUB);
-    memset(s, 0, sizeof *s);
+    memset(s, 0, offsetof(Sums, mean));
     add_patches(w, list + begin, end - begin, corner, cols, rows, s);
     s->second = find_steps(w, cols, rows, s);
     if (s->second)
@@ -544,6 +541,7 @@ SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, const SdmFineR
     sdm_gridding_setup(g, &fine->surface.win, &w->s);
     w->fine = fine;
     w->block = block;
+    w->reach = (w->s.radius > w->s.side_radius ? w->s.radius : w->s.side_radius) - UNIT / 2;
     w->subs_x = (int)((block->w + SUB - 1) / SUB);
     w->subs_y = (int)((block->h + SUB - 1) / SUB);
     w->split = (g->lattice->step + SIDE - 1) / SIDE;

@@ -199,6 +199,56 @@ static void wiener_is_the_reference(void **state)
     }
 }
 
+/* ---- pixels to points ---- */
+
+enum { GROUND_PIXELS = 41 };
+
+/* Runs of every length, pixels with and without a height, an image value and a ray intersection error. */
+static void ground_points_are_the_references(void **state)
+{
+    (void)state;
+    uint64_t seed = 11;
+    for (int count = 0; count <= GROUND_PIXELS; count++) {
+        const size_t n = (size_t)count, bytes = n * sizeof(SdmSpreadPoint);
+        float *const h_m = guarded_alloc(4 * n), *const ray_error_px = guarded_alloc(4 * n);
+        uint16_t *const flags = guarded_alloc(2 * n);
+        uint8_t *const score = guarded_alloc(n);
+        int16_t *const left = guarded_alloc(2 * n);
+        for (int i = 0; i < count; i++) {
+            h_m[i] = (float)(next_random(&seed) % 9000000) / 1000.0f - 450.0f;
+            ray_error_px[i] = next_random(&seed) % 5 ? (float)(next_random(&seed) % 4001) / 1000.0f - 2.0f : NAN;
+            flags[i] = (uint16_t)(next_random(&seed) % 8);
+            score[i] = (uint8_t)(next_random(&seed) % 251);
+            left[i] = (int16_t)(next_random(&seed) % 4 ? (int)(next_random(&seed) % 4095) - 2047 : SDM_PIXEL_NODATA);
+        }
+        SdmGroundRow row = {.h_m = h_m, .ray_error_px = ray_error_px, .flags = flags, .score = score, .left = left,
+                            .b = {0.0123f, -0.0071f}, .c = {1e-7f, -2e-7f}, .inv = 1.0f / 16.0f, .height0_m = 812.5f,
+                            .u = (int)(next_random(&seed) % 16), .v = (int)(next_random(&seed) % 16),
+                            .corner = {-3072, 517}, .middle = 100000, .valid = 1, .filled = 2};
+        for (int k = 0; k < 8; k++)
+            row.a[k / 4][k % 4] = (float)(next_random(&seed) % 4000) / 97.0f - 20.0f;
+        SdmSpreadPoint *const want = guarded_alloc(bytes);
+        sdm_kernels_reference.ground_points(&row, count, want);
+        for (int l = 0; l < N_LEVELS; l++) {
+            const SdmKernels *const k = sdm_kernels_at(level_names[l]);
+            if (!k)
+                continue;
+            SdmSpreadPoint *const have = guarded_alloc(bytes);
+            k->ground_points(&row, count, have);
+            if (memcmp(want, have, bytes) != 0)
+                fail_msg("%s, %d pixels", level_names[l], count);
+            guarded_check(have, bytes);
+            guarded_free(have);
+        }
+        guarded_free(want);
+        guarded_free(h_m);
+        guarded_free(ray_error_px);
+        guarded_free(flags);
+        guarded_free(score);
+        guarded_free(left);
+    }
+}
+
 /* ---- points over cells ---- */
 
 enum { SPREAD_COLS = 9, SPREAD_ROWS = 6, SPREAD_PITCH = 11, SPREAD_POINTS = 200, SPREAD_TABLE = 1100 };
@@ -365,6 +415,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wiener_is_the_reference),
         cmocka_unit_test(filters_are_the_references),
+        cmocka_unit_test(ground_points_are_the_references),
         cmocka_unit_test(spreads_are_the_references),
         cmocka_unit_test(spread_by_hand),
         cmocka_unit_test(updates_are_the_references),
