@@ -150,23 +150,23 @@ static inline int near_cells(const SdmSpread *s, int32_t at, int count, int *fir
 
 #if SDM_VEC >= 8
 
-/* A radius of 1.5 cells, as for cells of the size of pixels, reaches three centres (four for one point in
- * 256).  If it does and they all lie inside 0..count - 1: their weights. */
-static inline bool three_cells(const SdmSpread *s, int32_t at, int count, int *first, int32_t weight[3])
+/* The radii in use, 1.125 and 1.5 cells, reach two or three centres (four for one point in 256).  If these lie inside
+ * 0..count - 1: how many, and their weights; else 0. */
+static inline int few_cells(const SdmSpread *s, int32_t at, int count, int *first, int32_t weight[3])
 {
-    const int lo = first_near(s, at), hi = last_near(s, at);
-    const int32_t way = at - lo * 256 - 128; /* from the first centre, up to the radius */
-    if (hi - lo != 2 || lo < 0 || hi >= count)
-        return false;
+    const int lo = first_near(s, at), hi = last_near(s, at), more = hi - lo == 2;
+    const int32_t way = at - lo * 256 - 128; /* from the first centre */
+    if (hi - lo < 1 || hi - lo > 2 || lo < 0 || hi >= count)
+        return 0;
     *first = lo;
-    weight[0] = s->table[way];
+    weight[0] = s->table[abs(way)];
     weight[1] = s->table[abs(way - 256)];
-    weight[2] = s->table[512 - way];
-    return true;
+    weight[2] = s->table[more ? 512 - way : 0];
+    return 2 + more;
 }
 
-/* Squares of the third value below 2^31, after their division by 256: all eight terms have 32 bits then. */
-enum { NARROW = 741455 };
+/* Of the third value: its square / 256 has 32 bits up to here, 4 km from the middle height. */
+enum { NARROW = (1 << 20) - 1 };
 
 static inline bool is_narrow(const SdmSpreadPoint *p)
 {
@@ -186,7 +186,7 @@ static inline Values load_values(const int32_t value[8])
 /* A cell += weight x values. */
 static inline void add_narrow(int64_t *cell, int32_t weight, Values v)
 {
-    const __m512i product = _mm512_mul_epi32(_mm512_set1_epi32(weight), v);
+    const __m512i w = _mm512_set1_epi32(weight), product = _mm512_mask_mul_epu32(_mm512_mul_epi32(w, v), 1 << 2, w, v);
     _mm512_storeu_si512(cell, _mm512_add_epi64(_mm512_loadu_si512(cell), product));
 }
 
@@ -214,8 +214,9 @@ static inline Values load_values(const int32_t value[8])
 static inline void add_narrow(int64_t *cell, int32_t weight, Values v)
 {
     const __m256i w = _mm256_set1_epi32(weight);
-    for (int i = 0; i < 2; i++)
-        vi_store(cell + 4 * i, _mm256_add_epi64(vi_load(cell + 4 * i), _mm256_mul_epi32(v.low[i], w)));
+    const __m256i product = _mm256_blend_epi32(_mm256_mul_epi32(v.low[0], w), _mm256_mul_epu32(v.low[0], w), 0x30);
+    vi_store(cell, _mm256_add_epi64(vi_load(cell), product));
+    vi_store(cell + 4, _mm256_add_epi64(vi_load(cell + 4), _mm256_mul_epi32(v.low[1], w)));
 }
 
 static inline void add_to_cell(int64_t *cell, int32_t weight, Values v)
@@ -243,21 +244,33 @@ static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
             add_to_cell(s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0 + x), wx[x] * wy[y] >> 10, v);
 }
 
+/* Two or three cells a row. */
+static inline __attribute__((always_inline)) void add_few(int64_t *cell, ptrdiff_t pitch, int nx, int ny, const int32_t *wx, const int32_t *wy,
+                           const int32_t *value, void add(int64_t *, int32_t, Values))
+{
+    const Values v = load_values(value);
+    for (int y = 0; y < ny; y++, cell += 8 * pitch) {
+        add(cell, wx[0] * wy[y] >> 10, v);
+        add(cell + 8, wx[1] * wy[y] >> 10, v);
+        if (nx == 3)
+            add(cell + 16, wx[2] * wy[y] >> 10, v);
+    }
+}
+
 void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, int count)
 {
     for (int n = 0; n < count; n++) {
         const SdmSpreadPoint *const p = &points[n];
-        int x0, y0;
+        int x0 = 0, y0 = 0;
         int32_t wx[3], wy[3];
-        if (!three_cells(s, p->x, s->cols, &x0, wx) || !three_cells(s, p->y, s->rows, &y0, wy) || !is_narrow(p)) {
-            spread_point(s, p);
-            continue;
-        }
-        const Values v = load_values(p->value);
+        const int nx = few_cells(s, p->x, s->cols, &x0, wx), ny = few_cells(s, p->y, s->rows, &y0, wy);
         int64_t *const cell = s->cell + 8 * ((ptrdiff_t)y0 * s->pitch + x0);
-        for (int y = 0; y < 3; y++)
-            for (int x = 0; x < 3; x++)
-                add_narrow(cell + 8 * ((ptrdiff_t)y * s->pitch + x), wx[x] * wy[y] >> 10, v);
+        if (nx == 0 || ny == 0)
+            spread_point(s, p);
+        else if (is_narrow(p))
+            add_few(cell, s->pitch, nx, ny, wx, wy, p->value, add_narrow);
+        else
+            add_few(cell, s->pitch, nx, ny, wx, wy, p->value, add_to_cell);
     }
 }
 

@@ -106,9 +106,16 @@ static inline __m256i load8(const int32_t *p)
 /* Two 64-bit words in each half. */
 static inline __m256i words4(const void *a, const void *b, const void *c, const void *d)
 {
+#ifdef __AVX512VL__ /* loads that leave the other words as they are: no shuffles, for which there is one unit */
+    __m256i v = _mm256_broadcastq_epi64(_mm_loadl_epi64(a));
+    v = _mm256_mask_broadcastq_epi64(v, 2, _mm_loadl_epi64(b));
+    v = _mm256_mask_broadcastq_epi64(v, 4, _mm_loadl_epi64(c));
+    return _mm256_mask_broadcastq_epi64(v, 8, _mm_loadl_epi64(d));
+#else
     const __m128i low = _mm_unpacklo_epi64(_mm_loadl_epi64(a), _mm_loadl_epi64(b));
     const __m128i high = _mm_unpacklo_epi64(_mm_loadl_epi64(c), _mm_loadl_epi64(d));
     return _mm256_set_m128i(high, low);
+#endif
 }
 
 /* Weights of the taps of eight pixels, in pairs: of the first two taps and of the last two.  The phase is
@@ -154,6 +161,8 @@ static inline void store8(int16_t *out, __m256i v)
 static inline bool sample8_along(const SdmWarpRow *in, const int32_t *col256, const int32_t *row256,
                                  int16_t *out)
 {
+    if ((row256[0] ^ row256[7]) >> 8) /* as where rows of the view run down the source */
+        return false;
     const __m256i col = _mm256_srai_epi32(load8(col256), 8), row = _mm256_srai_epi32(load8(row256), 8);
     const __m256i apart = _mm256_sub_epi32(col, _mm256_shuffle_epi32(col, 0)); /* from the four's first */
     const __m256i close =
@@ -192,9 +201,8 @@ static inline bool sample8_along(const SdmWarpRow *in, const int32_t *col256, co
 static inline void sample8(const SdmWarpRow *in, const int32_t *col256, const int32_t *row256,
                            const int32_t *offset, int16_t *out)
 {
-    const __m256i none = _mm256_set1_epi16(SDM_PIXEL_NODATA);
     const int16_t *p = in->source - in->source_stride - 1;
-    __m256i first[4], last[4], wx[2], wy[2], bad = _mm256_setzero_si256();
+    __m256i first[4], last[4], wx[2], wy[2], least = _mm256_set1_epi16(INT16_MAX);
     for (int j = 0; j < 4; j++, p += in->source_stride) {
         const __m256 a =
             _mm256_castsi256_ps(words4(p + offset[0], p + offset[1], p + offset[4], p + offset[5]));
@@ -202,12 +210,12 @@ static inline void sample8(const SdmWarpRow *in, const int32_t *col256, const in
             _mm256_castsi256_ps(words4(p + offset[2], p + offset[3], p + offset[6], p + offset[7]));
         first[j] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
         last[j] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
-        bad = _mm256_or_si256(
-            bad, _mm256_or_si256(_mm256_cmpeq_epi16(first[j], none), _mm256_cmpeq_epi16(last[j], none)));
+        least = _mm256_min_epi16(least, _mm256_min_epi16(first[j], last[j]));
     }
     weights8(col256, wx);
     weights8(row256, wy);
-    const __m256i whole = _mm256_cmpeq_epi32(bad, _mm256_setzero_si256()), v = weigh8(first, last, wx, wy);
+    const __m256i bad = _mm256_cmpeq_epi16(least, _mm256_set1_epi16(SDM_PIXEL_NODATA)),
+                  whole = _mm256_cmpeq_epi32(bad, _mm256_setzero_si256()), v = weigh8(first, last, wx, wy);
     store8(out, _mm256_blendv_epi8(_mm256_set1_epi32(SDM_PIXEL_NODATA), v, whole));
 }
 

@@ -47,7 +47,7 @@ static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *s
  * line.  A row that runs along the source is done all at once. */
 static int panel_columns(const SdmLevelTask *task, enum SdmSide side)
 {
-    enum { SOURCE_ROWS = 256 }; /* that a panel's row crosses */
+    enum { SOURCE_ROWS = 112 }; /* that a panel's row crosses */
     const SdmLattice *const lat = task->lattice;
     const SdmWindow *const win = &task->win;
     const int64_t u = (win->u0 + win->w / 2) * ((int64_t)1 << win->level) - lat->u0;
