@@ -35,6 +35,13 @@ static void latitude(double p, double z, double *sin_lat, double *cos_lat, doubl
     *h_m = p * *cos_lat + z * *sin_lat - A * sqrt(1.0 - E2 * *sin_lat * *sin_lat);
 }
 
+double sdm_ecef_height(const double xyz_m[3])
+{
+    double s, c, h_m;
+    latitude(sqrt(xyz_m[0] * xyz_m[0] + xyz_m[1] * xyz_m[1]), xyz_m[2], &s, &c, &h_m);
+    return h_m;
+}
+
 void sdm_ecef_to_geodetic(const double xyz_m[3], double *lon_deg, double *lat_deg, double *h_m)
 {
     double s, c;

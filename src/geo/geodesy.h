@@ -19,5 +19,7 @@ bool sdm_intersect_height(const double origin_m[3], const double dir[3], double 
 /* Geodetic longitude, latitude (degrees), height above the ellipsoid (m) <-> Earth-centred coordinates (m). */
 void sdm_geodetic_to_ecef(double lon_deg, double lat_deg, double h_m, double xyz_m[3]);
 void sdm_ecef_to_geodetic(const double xyz_m[3], double *lon_deg, double *lat_deg, double *h_m);
+/* The height alone, which takes no arc functions. */
+double sdm_ecef_height(const double xyz_m[3]);
 
 #endif

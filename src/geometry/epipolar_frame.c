@@ -50,14 +50,13 @@ static void to_local(const Local *l, const double ground[3], double *x, double *
 /* The point of geodetic height h above (x, y) of the plane. */
 static void from_local(const Local *l, double x, double y, double h, double ground[3])
 {
-    double z = h - (x * x + y * y) / (2.0 * 6371000.0);
+    double z = h - (x * x + y * y) / (2.0 * 6371000.0), p[3];
     for (int i = 0; i < 6; i++) {
-        double p[3];
         for (int k = 0; k < 3; k++)
             p[k] = l->origin[k] + x * l->east[k] + y * l->north[k] + z * l->up[k];
-        sdm_ecef_to_geodetic(p, &ground[0], &ground[1], &ground[2]);
-        z += h - ground[2];
+        z += h - sdm_ecef_height(p);
     }
+    sdm_ecef_to_geodetic(p, &ground[0], &ground[1], &ground[2]);
 }
 
 void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, double *lat_deg)
