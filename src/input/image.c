@@ -1,5 +1,6 @@
 /* Raster, masks, radiometric table -> windows of quantised pixels. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/vector_loops.h"
 #include "input/fill_nodata.h"
 #include "input/image.h"
 
@@ -137,7 +138,7 @@ static inline int16_t quantise(float q)
 }
 
 /* A row of an ASTER band that lies in memory, no mask: the fast way. */
-static void row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w, int16_t *out,
+SDM_VECTOR_LOOPS static void row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w, int16_t *out,
                          uint8_t *saturated)
 {
     const float *const gain = im->gain + x0, *const bias = im->bias + x0;
@@ -147,7 +148,7 @@ static void row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int6
         saturated[c] = in[c] == UINT8_MAX;
 }
 
-static void row_of_floats(const SdmImage *im, const float *raw, const uint8_t *valid, int64_t x0, int64_t w,
+SDM_VECTOR_LOOPS static void row_of_floats(const SdmImage *im, const float *raw, const uint8_t *valid, int64_t x0, int64_t w,
                           int16_t *out, uint8_t *saturated)
 {
     const float scale = (float)im->scale, offset = (float)im->offset;

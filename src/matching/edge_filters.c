@@ -1,6 +1,7 @@
 /* Median, steps moved to edges of the image, removal of small pieces, and means within steps, on the places
  * of a block. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/vector_loops.h"
 #include "matching/edge_filters.h"
 
 #include "matching/filters.h"
@@ -293,7 +294,7 @@ done:
 }
 
 /* Add the places of a row, moved by one column after the other, that are within STEP_PX of `own`. */
-static void add_row(const float *restrict row, const float *restrict own, int width, float *restrict sum,
+SDM_VECTOR_LOOPS static void add_row(const float *restrict row, const float *restrict own, int width, float *restrict sum,
                     float *restrict count)
 {
     for (int k = 0; k <= 2 * MEAN_HALF; k++)

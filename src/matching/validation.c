@@ -1,6 +1,7 @@
 /* Validation of a window at full resolution: terrain, score over a larger window, ray intersection error; which filled
  * pixels become heights of the DEM (--fill); the reasons of pixels without data. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/vector_loops.h"
 #include "matching/validation.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ typedef struct Sums {
 } Sums;
 
 /* Row y takes the place of the row ROWS above it; rows beyond the window's give 0. */
-static void move_rows(const Validation *j, int y, const Sums *sums)
+SDM_VECTOR_LOOPS static void move_rows(const Validation *j, int y, const Sums *sums)
 {
     const int w = j->s->win.w;
     const bool inside = y >= 0 && y < j->s->win.h;
@@ -52,7 +53,7 @@ static void move_rows(const Validation *j, int y, const Sums *sums)
 
 /* Of each pixel of a row, to sums->window: 1 where the mean error around it is above the limit (1/1024 px), 2
  * where it has an error itself. */
-static void find_large_errors(const Sums *sums, const float *restrict error, int w, float limit)
+SDM_VECTOR_LOOPS static void find_large_errors(const Sums *sums, const float *restrict error, int w, float limit)
 {
     const int32_t *restrict const in = sums->column;
     int32_t *restrict const out = sums->window;
@@ -91,7 +92,7 @@ static void find_far(const Validation *j, int y, uint8_t *far)
     }
 }
 
-static void validate_row(const Validation *j, int y, const Sums *sums)
+SDM_VECTOR_LOOPS static void validate_row(const Validation *j, int y, const Sums *sums)
 {
     const int w = j->s->win.w;
     const size_t row = (size_t)y * (size_t)w;
