@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    SUB = 64, /* cells a side of a sub-block */
+    SUB_COLS = 64, SUB_ROWS = 128, /* cells of a sub-block */
     SIDE =
         16, /* pixels a side of a patch, at most: all of a patch is placed for each sub-block that it meets */
     UNIT = SDM_GRIDDING_UNIT,
@@ -30,15 +30,15 @@ typedef struct Side { /* sums of the points around a cell on one side of its mea
     int64_t weight, seen, grey, square; /* of all; of those of the left view, and of their values */
 } Side;
 
-typedef struct Sums { /* of a sub-block: SUB x SUB each */
-    Cell cell[SUB * SUB];
-    int32_t count[SUB * SUB], refused[SUB * SUB]; /* pixels in the cell: with a height; too steep to be filled */
-    uint16_t reasons[SUB * SUB];
+typedef struct Sums { /* of a sub-block */
+    Cell cell[SUB_COLS * SUB_ROWS];
+    int32_t count[SUB_COLS * SUB_ROWS], refused[SUB_COLS * SUB_ROWS]; /* pixels: with a height; too steep to be filled */
+    uint16_t reasons[SUB_COLS * SUB_ROWS];
     bool second; /* the points come for the second time, for `upper`; what follows is in use then */
-    int32_t mean[SUB * SUB]; /* height, 1/256 m, of a cell that has two sides, else ONE_SIDE */
-    uint64_t steps[SUB];     /* of a row: a bit for each of these cells */
-    Cell upper[SUB * SUB];   /* of the points above the mean, in these cells */
-    Side side[SUB * SUB][2]; /* of these cells, over a wider window */
+    int32_t mean[SUB_COLS * SUB_ROWS]; /* height, 1/256 m, of a cell that has two sides, else ONE_SIDE */
+    uint64_t steps[SUB_ROWS];    /* of a row: a bit for each of these cells */
+    Cell upper[SUB_COLS * SUB_ROWS];   /* of the points above the mean, in these cells */
+    Side side[SUB_COLS * SUB_ROWS][2]; /* of these cells, over a wider window */
 } Sums;
 
 typedef struct Work {
@@ -200,7 +200,7 @@ static bool find_steps(const Work *w, int cols, int rows, Sums *s)
     memset(s->steps, 0, sizeof s->steps);
     for (int y = 0; y < rows; y++)
         for (int x = 0; x < cols; x++) {
-            const size_t i = (size_t)(y * SUB + x);
+            const size_t i = (size_t)(y * SUB_COLS + x);
             const Cell *const cell = &s->cell[i];
             s->mean[i] = ONE_SIDE;
             if (cell->weight < w->s.least || !(variance_of(cell, w->s.g->middle) > limit * limit))
@@ -220,10 +220,10 @@ static bool find_steps(const Work *w, int cols, int rows, Sums *s)
 static uint64_t near_steps(uint64_t row, int32_t at, int radius)
 {
     const int first = (at - radius + UNIT / 2 - 1) >> 8, last = (at + radius - UNIT / 2) >> 8;
-    if (last < 0 || first >= SUB || first > last)
+    if (last < 0 || first >= SUB_COLS || first > last)
         return 0;
     row &= first > 0 ? ~(uint64_t)0 << first : ~(uint64_t)0;
-    return row & (last < SUB - 1 ? ((uint64_t)2 << last) - 1 : ~(uint64_t)0);
+    return row & (last < SUB_COLS - 1 ? ((uint64_t)2 << last) - 1 : ~(uint64_t)0);
 }
 
 static void add_to_side(const SdmSpreadPoint *p, int64_t weight, Side *to)
@@ -240,7 +240,7 @@ static void add_sides(const Work *w, const SdmSpread *spread, const SdmSpreadPoi
     const int radius = w->s.side_radius, first = (p->y - radius + UNIT / 2 - 1) >> 8, last = (p->y + radius - UNIT / 2) >> 8;
     for (int j = first > 0 ? first : 0; j <= last && j < spread->rows; j++)
         for (uint64_t row = near_steps(s->steps[j], p->x, radius); row; row &= row - 1) {
-            const int i = __builtin_ctzll(row), at = j * SUB + i, dx = abs(i * UNIT + UNIT / 2 - p->x),
+            const int i = __builtin_ctzll(row), at = j * SUB_COLS + i, dx = abs(i * UNIT + UNIT / 2 - p->x),
                       dy = abs(j * UNIT + UNIT / 2 - p->y);
             const bool is_upper = p->value[1] > s->mean[at];
             add_to_side(p, w->s.side_table[dx] * w->s.side_table[dy] >> 10, &s->side[at][is_upper]);
@@ -376,7 +376,7 @@ static void add_hidden_row(const Hidden *g, const Patch *p, int v)
 /* Count the pixels of each cell. */
 static void count_pixel(const SdmSpreadPoint *p, uint16_t flags, Sums *s)
 {
-    const size_t c = (size_t)(p->y / UNIT * SUB + p->x / UNIT);
+    const size_t c = (size_t)(p->y / UNIT * SUB_COLS + p->x / UNIT);
     if (flags & SDM_QA_VALID)
         s->count[c]++;
     else if (flags & SDM_QA_FILLED)
@@ -388,7 +388,7 @@ static void add_patch(const Work *w, const Patch *p, const int64_t from[2], int 
 {
     const SdmSpread spread = {.cols = cols,
                               .rows = rows,
-                              .pitch = SUB,
+                              .pitch = SUB_COLS,
                               .radius = w->s.radius,
                               .table = w->s.table,
                               .cell = &s->cell[0].weight};
@@ -475,10 +475,10 @@ static void add_patches(const Work *w, const int32_t *list, int64_t count, const
 static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, int64_t end, Sums *s)
 {
     SdmBlock *const b = w->block;
-    const int64_t x0 = (int64_t)(sub % w->subs_x) * SUB, y0 = (int64_t)(sub / w->subs_x) * SUB,
+    const int64_t x0 = (int64_t)(sub % w->subs_x) * SUB_COLS, y0 = (int64_t)(sub / w->subs_x) * SUB_ROWS,
                   corner[2] = {b->col0 + x0, b->row0 + y0};
-    const int cols = (int)(b->w - x0 < SUB ? b->w - x0 : SUB),
-              rows = (int)(b->h - y0 < SUB ? b->h - y0 : SUB);
+    const int cols = (int)(b->w - x0 < SUB_COLS ? b->w - x0 : SUB_COLS),
+              rows = (int)(b->h - y0 < SUB_ROWS ? b->h - y0 : SUB_ROWS);
     memset(s, 0, offsetof(Sums, mean));
     add_patches(w, list + begin, end - begin, corner, cols, rows, s);
     s->second = find_steps(w, cols, rows, s);
@@ -486,7 +486,7 @@ static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, i
         add_patches(w, list + begin, end - begin, corner, cols, rows, s);
     for (int y = 0; y < rows; y++)
         for (int x = 0; x < cols; x++)
-            finish_cell(w, s, (size_t)(y * SUB + x), b, (size_t)((y0 + y) * b->w + x0 + x));
+            finish_cell(w, s, (size_t)(y * SUB_COLS + x), b, (size_t)((y0 + y) * b->w + x0 + x));
 }
 
 /* Lists of the patches that each sub-block needs: counts first, then the lists, in raster order. */
@@ -505,7 +505,7 @@ static SdmStatus sort_patches(SdmContext *ctx, const Work *w, int64_t **begin_ou
         take_patch(w, i, &p);
         const bool any = patch_cells(w, &p, cells);
         for (int k = 0; k < 4; k++)
-            box[4 * i + k] = any ? (int32_t)(cells[k] / SUB) : (k < 2 ? 1 : 0);
+            box[4 * i + k] = any ? (int32_t)(cells[k] / (k % 2 ? SUB_ROWS : SUB_COLS)) : (k < 2 ? 1 : 0);
     }
     for (int i = 0; i < patches; i++)
         for (int y = box[4 * i + 1]; y <= box[4 * i + 3]; y++)
@@ -542,8 +542,8 @@ SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, const SdmFineR
     w->fine = fine;
     w->block = block;
     w->reach = (w->s.radius > w->s.side_radius ? w->s.radius : w->s.side_radius) - UNIT / 2;
-    w->subs_x = (int)((block->w + SUB - 1) / SUB);
-    w->subs_y = (int)((block->h + SUB - 1) / SUB);
+    w->subs_x = (int)((block->w + SUB_COLS - 1) / SUB_COLS);
+    w->subs_y = (int)((block->h + SUB_ROWS - 1) / SUB_ROWS);
     w->split = (g->lattice->step + SIDE - 1) / SIDE;
     w->nu = w->s.nu * w->split;
     w->nv = w->s.nv * w->split;
