@@ -88,6 +88,15 @@ static inline uint16_t all_valid(const uint16_t *restrict valid, int x)
     return all;
 }
 
+/* Is one of the pixels x..x + STEP - 1 of a row valid? */
+static inline uint16_t any_valid(const uint16_t *restrict valid, int x)
+{
+    uint16_t any = 0;
+    for (int i = x; i < x + STEP; i++)
+        any |= valid[i];
+    return any & 1;
+}
+
 /* STEP pixels without a hole around: nine values each, in one go. */
 static void median_whole(const float *const row[3], int x0, float *restrict out)
 {
@@ -107,8 +116,10 @@ void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid
     for (; x + STEP < width; x += STEP)
         if (all_valid(valid[0], x) & all_valid(valid[1], x) & all_valid(valid[2], x))
             median_whole(row, x, out);
-        else
+        else if (any_valid(valid[1], x))
             median_pixels(row, valid, x, x + STEP, out);
+        else /* in clouds and off the images */
+            memcpy(out + x, row[1] + x, STEP * sizeof *out);
     median_pixels(row, valid, x, width - 1, out);
 }
 

@@ -210,7 +210,7 @@ static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *
     m.cost_bytes = (task->kernels->cost_scratch(w, pass->window, -pass->range, pass->range) + 63) / 64 * 64;
     m.bytes = m.cost_bytes + consumer_bytes(w);
     TRY(sdm_check_stop(ctx));
-    TRY(sdm_alloc(ctx, &m.scratch, m.bytes * (size_t)sdm_threads(ctx), 1, "cost rows"));
+    TRY(sdm_alloc_raw(ctx, &m.scratch, m.bytes * (size_t)sdm_threads(ctx), 1, "cost rows"));
     match_rows(ctx, &m);
 done:
     sdm_free(&m.scratch);
@@ -263,7 +263,7 @@ SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass
     rows.range = 1;
     const size_t bytes = cost_bytes + (3 * sizeof(float) * (size_t)w + 63) / 64 * 64;
     char *scratch = NULL;
-    TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
+    TRY(sdm_alloc_raw(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
     const Strips strips = cut_strips(ctx, task->extent, 0, h);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int i = 0; i < strips.count; i++) {
