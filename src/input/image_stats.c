@@ -1,5 +1,6 @@
 /* Opened image -> stretch to signed 12 bit and saturation level, from samples all over it. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/stats.h"
 #include "input/fill_nodata.h"
 #include "input/image.h"
 
@@ -11,15 +12,10 @@ enum { READ_PX_MAX = 1 << 25, SAMPLES_MAX = 1 << 19, WINDOW_PX = 1 << 20, BAND_R
 
 typedef struct Samples {
     float *value; /* of usable pixels, `count` of them */
+    float *spare; /* room for as many */
     int64_t count, tried;
     float min, max; /* of every usable pixel read, not of the samples alone */
 } Samples;
-
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
 
 /* ---- which pixels: by their position alone, so that the same pixels give the same, however the file stores them ---- */
 
@@ -258,7 +254,7 @@ static SdmStatus set_radiometry(SdmContext *ctx, SdmImage *im, Samples *s)
     if (!im->bytes) {
         if (!s->count) /* a few usable pixels, none of them a sample */
             s->value[s->count++] = s->min;
-        qsort(s->value, (size_t)s->count, sizeof *s->value, by_value);
+        sdm_sort_f32(s->value, s->count, s->spare);
         if (!im->own_mask && !im->zero_is_fill)
             drop_fill(im, s);
         warn_fill(ctx, im, before, s);
@@ -273,10 +269,12 @@ SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im)
 {
     SdmStatus st = SDM_OK;
     Measure m = {.im = im, .p = choose_sampling(im->width, im->height), .s = {.min = INFINITY, .max = -INFINITY}};
-    TRY(sdm_alloc(ctx, &m.s.value, (size_t)m.p.most, sizeof *m.s.value, "image samples"));
+    TRY(sdm_alloc_raw(ctx, &m.s.value, (size_t)m.p.most, sizeof *m.s.value, "image samples"));
+    TRY(sdm_alloc_raw(ctx, &m.s.spare, (size_t)m.p.most, sizeof *m.s.spare, "image samples"));
     TRY(sample_image(ctx, &m, choose_window(im)));
     TRY(set_radiometry(ctx, im, &m.s));
 done:
     sdm_free(&m.s.value);
+    sdm_free(&m.s.spare);
     return st;
 }

@@ -269,17 +269,11 @@ done:
 
 /* ---- fill that a file does not declare ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* n grey values, NaN where there is none: values that look like fill become NaN, with a warning. */
 static SdmStatus mask_fill(SdmContext *ctx, const Raster *im, float *grey, int64_t n)
 {
     SdmStatus st = SDM_OK;
-    float *sample = NULL, fill[2] = {NAN, NAN};
+    float *sample = NULL, *spare = NULL, fill[2] = {NAN, NAN};
     char value[2][24];
     int64_t count = 0, from = 0, masked = 0;
     const int64_t step = n / FILL_SAMPLE_PX + 1;
@@ -287,7 +281,8 @@ static SdmStatus mask_fill(SdmContext *ctx, const Raster *im, float *grey, int64
     for (int64_t i = 0; i < n; i += step)
         if (!isnan(grey[i]))
             sample[count++] = grey[i];
-    qsort(sample, (size_t)count, sizeof *sample, by_value);
+    TRY(sdm_alloc_raw(ctx, &spare, (size_t)count + 1, sizeof *spare, "sample of an image"));
+    sdm_sort_f32(sample, count, spare);
     const int found = sdm_fill_find(sample, &from, &count, fill);
     if (!found)
         goto done;
@@ -304,6 +299,7 @@ static SdmStatus mask_fill(SdmContext *ctx, const Raster *im, float *grey, int64
             im->role, im->path, value[0], found > 1 ? " and " : "", found > 1 ? value[1] : "",
             found > 1 ? "are" : "is", 100.0 * (double)masked / (double)n, value[0]);
 done:
+    sdm_free(&spare);
     sdm_free(&sample);
     return st;
 }

@@ -55,6 +55,31 @@ static void select_agrees_with_sorting(void **state)
         }
 }
 
+static void sort_agrees_with_sorting(void **state)
+{
+    (void)state;
+    enum { MOST = 5000 };
+    static double a[MOST];
+    static float f[MOST], spare[MOST];
+    const int sizes[] = {0, 1, 2, 3, 64, 1500, MOST};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int kind = 0; kind < 6; kind++) {
+            const int n = sizes[s];
+            fill(a, n, kind);
+            for (int i = 0; i < n; i++)
+                f[i] = (float)a[i];
+            qsort(a, (size_t)n, sizeof *a, compare_f64);
+            sdm_sort_f32(f, n, spare);
+            for (int i = 0; i < n; i++)
+                assert_true((double)f[i] == a[i]);
+        }
+    float end[] = {INFINITY, 1e-40f, -0.0f, -INFINITY, -1e-40f, 3.0f};
+    sdm_sort_f32(end, 6, spare);
+    for (int i = 0; i < 5; i++)
+        assert_true(end[i] <= end[i + 1]);
+    assert_true(end[0] == -INFINITY && end[5] == INFINITY);
+}
+
 static void quantiles_worked_by_hand(void **state)
 {
     (void)state;
@@ -116,7 +141,8 @@ static void figures_worked_by_hand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(select_agrees_with_sorting), cmocka_unit_test(quantiles_worked_by_hand),
+        cmocka_unit_test(select_agrees_with_sorting), cmocka_unit_test(sort_agrees_with_sorting),
+        cmocka_unit_test(quantiles_worked_by_hand),
         cmocka_unit_test(nmad_worked_by_hand),        cmocka_unit_test(nan_is_dropped_in_order),
         cmocka_unit_test(figures_worked_by_hand),
     };
