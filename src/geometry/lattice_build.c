@@ -223,6 +223,7 @@ static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatti
 SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat)
 {
     SdmStatus st = SDM_OK;
+    SdmProjector *first = NULL;
     const int around = sdm_stage_enter(ctx, 3);
     *lat = (SdmLattice){.step = q->step, .hmin_m = q->hmin_m, .hmax_m = q->hmax_m,
                         .height0_m = (double)(float)(0.5 * (q->hmin_m + q->hmax_m))};
@@ -233,6 +234,8 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
     lat->nu = (int)((floor_to(q->u1, q->step) - lat->u0) / q->step) + 3;
     lat->nv = (int)((floor_to(q->v1, q->step) - lat->v0) / q->step) + 3;
     TRY(sdm_alloc(ctx, &lat->node, (size_t)lat->nu * (size_t)lat->nv, sizeof *lat->node, "the lattice"));
+    if (q->grid)
+        TRY(sdm_projector_open(ctx, q->grid->wkt, &first));
     const int threads = sdm_threads(ctx);
     SdmStatus worst = SDM_OK;
 #pragma omp parallel num_threads(threads)
@@ -243,8 +246,10 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
         SdmStatus mine = row_alloc(ctx, lat->nu, &r, &block);
         if (mine == SDM_OK)
             mine = sdm_alloc(ctx, &xy, (size_t)lat->nu * HEIGHTS * 2, sizeof *xy, "lattice nodes");
-        if (mine == SDM_OK && q->grid)
-            mine = sdm_projector_open(ctx, q->grid->wkt, &proj);
+        if (mine == SDM_OK && first) {
+#pragma omp critical(sdm_projector)
+            mine = sdm_projector_clone(ctx, first, &proj);
+        }
 #pragma omp for schedule(dynamic, 4)
         for (int j = 0; j < lat->nv; j++)
             if (mine == SDM_OK)
@@ -260,6 +265,7 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
     TRY(worst);
     set_du_dh(lat);
 done:
+    sdm_projector_close(&first);
     sdm_stage_leave(ctx, around);
     if (st != SDM_OK)
         sdm_lattice_free(lat);
