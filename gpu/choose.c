@@ -110,11 +110,13 @@ static SdmStatus choose_named(SdmContext *ctx, enum SdmApi api, const char *numb
     const int n = sdm_devices(api, list, SDM_MOST_DEVICES, reason), index = number ? atoi(number) : 0;
     if (n == 0)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device %s: %s", name, reason);
+    if (number && index >= n && n == 1)
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "--device %s:%d: found one device, expected 0, its number; stereodem devices lists it", name, index);
     if (number && index >= n)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "--device %s:%d: found %d device%s, expected 0 to %d; stereodem "
-                        "devices lists them",
-                        name, index, n, n == 1 ? "" : "s", n - 1);
+                        "--device %s:%d: found %d devices, expected 0 to %d; stereodem devices lists them", name, index, n,
+                        n - 1);
     const SdmDeviceInfo *const d = number ? &list[index] : sdm_first_device(list, n, false);
     if (!d || d->why_not[0])
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device %s: %s: %s", name, d ? d->name : list[0].name,

@@ -191,7 +191,8 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLeas
     sdm_progress(ctx, 2, 0.05, "coarse surface and pointing");
     s->prepared = (SdmPrepared){0};
     st = sdm_scene_prepare(ctx, s->images, &s->prepared);
-    sdm_progress(ctx, 2, 1.0, "prepared");
+    if (st == SDM_OK)
+        sdm_progress(ctx, 2, 1.0, "prepared");
     sdm_progress_leave(ctx, around);
     TRY(st);
     stages_since(ctx, before, s->prepared_s);
