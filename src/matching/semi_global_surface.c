@@ -205,18 +205,22 @@ static void take_row(const int16_t *view, const SdmWindow *win, int y, int x, in
         out[i] = SDM_PIXEL_NODATA;
 }
 
-/* Labels that cannot be looked at cost as unrelated words do. */
-static void set_chance(const SdmVolume *v, const int16_t *left, const int16_t *right, uint8_t *out)
+/* Labels that cannot be looked at cost as unrelated words do.  none: room for a row of the right view. */
+static void set_chance(const SdmVolume *v, const int16_t *left, const int16_t *right, uint8_t *none, uint8_t *out)
 {
     bool holes = false;
     for (int x = 0; x < v->width; x++)
         holes |= left[x] == SDM_PIXEL_NODATA;
-    for (int x = 0; x < v->width + v->labels; x++)
-        holes |= right[x] == SDM_PIXEL_NODATA;
-    for (int x = 0; x < v->width && holes; x++)
-        for (int l = 0; l < v->labels; l++)
-            if (left[x] == SDM_PIXEL_NODATA || right[x + l] == SDM_PIXEL_NODATA)
-                out[(size_t)x * (size_t)v->pitch + (size_t)l] = MOST / 2;
+    for (int x = 0; x < v->width + v->labels; x++) {
+        none[x] = right[x] == SDM_PIXEL_NODATA ? UINT8_MAX : 0;
+        holes |= none[x] != 0;
+    }
+    for (int x = 0; x < v->width && holes; x++) {
+        uint8_t *restrict const cost = out + (size_t)x * (size_t)v->pitch;
+        const uint8_t *restrict const off = none + x, all = left[x] == SDM_PIXEL_NODATA ? UINT8_MAX : 0;
+        for (int l = 0; l < v->labels; l++) /* in vectors: without branches */
+            cost[l] = (uint8_t)((cost[l] & ~(off[l] | all)) | (MOST / 2 & (off[l] | all)));
+    }
 }
 
 static SdmStatus fill_volume(const Work *w, const Block *b)
@@ -226,11 +230,12 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
     const SdmVolume *const v = &b->v;
     const int most[2] = {v->width + SLACK, v->width + v->pitch + 2 * SLACK}, view_x[2] = {b->ex, b->ex + v->first};
     const int16_t *const view[2] = {w->task->left, w->task->right}, *row[2][WORD];
-    uint8_t *words = NULL;
+    uint8_t *words = NULL, *none = NULL;
     int16_t *samples = NULL;
     const size_t pitch = (size_t)(most[0] + most[1] + 2 * SLACK);
     TRY(sdm_alloc(w->ctx, &words, (size_t)(most[0] + most[1]) * (PLANES + 1), 1, "census words"));
     TRY(sdm_alloc(w->ctx, &samples, pitch * WORD, sizeof *samples, "rows of the views"));
+    TRY(sdm_alloc_raw(w->ctx, &none, (size_t)most[1], 1, "rows of the views"));
     uint8_t *const word[2] = {words, words + (size_t)most[0] * (PLANES + 1)};
     for (int y = 0; y < v->height; y++) {
         for (int side = 0; side < 2; side++) {
@@ -246,9 +251,10 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
                                .left_value = word[0], .right_value = word[1],
                                .out = v->cost + (size_t)y * (size_t)v->width * (size_t)v->pitch};
         w->kernels->costs(&c);
-        set_chance(v, row[0][WORD / 2] + WORD / 2, row[1][WORD / 2] + WORD / 2, c.out);
+        set_chance(v, row[0][WORD / 2] + WORD / 2, row[1][WORD / 2] + WORD / 2, none, c.out);
     }
 done:
+    sdm_free(&none);
     sdm_free(&words);
     sdm_free(&samples);
     return st;
