@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# The same bytes in the DEM and its QA raster for any number of threads, tile size, memory budget and CPU level.
+# The same bytes in the DEM, its QA raster and its ortho image for any number of threads, tile size, memory budget and CPU level.
 # test_identity.py [STEREODEM [SOURCE_DIR]]     exits 77 when gdal_translate is missing
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -17,7 +17,7 @@ LEVELS = ["c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"]
 def bytes_of(scene, dem, *options):
     if not t.run(scene, dem, *options):
         return None
-    return t.digest(dem), t.digest(t.companion(dem, "_qa.tif"))
+    return [t.digest(dem)] + [t.digest(t.companion(dem, end)) for end in ("_qa.tif", "_ortho.tif")]
 
 
 def differences(scene, name, options, settings):
@@ -32,8 +32,7 @@ def differences(scene, name, options, settings):
         if found is None and more[0] == "--cpu-level":
             print("no %s here" % more[1])
         elif not t.expect(found == usual, said) and found:
-            print("  DEM %s, QA %s" % ("same" if found[0] == usual[0] else "differs",
-                                       "same" if found[1] == usual[1] else "differs"))
+            print("  DEM, QA, ortho: same %s" % [a == b for a, b in zip(found, usual)])
 
 
 t.tool("gdal_translate")

@@ -35,7 +35,7 @@ if command -v python3 >/dev/null; then
     grep -q '"stage_name":"match"' "$work/out" || complain "run --log json: no stage"
 fi
 
-try run "$scene" -o "$work/quiet.tif" --quiet --tile 64 # small tiles: those in the corners see nothing
+try run "$scene" -o "$work/quiet.tif" --quiet --tile 112 # small tiles: those in the corners see nothing
 [ "$code" -eq 0 ] || complain "run --quiet: exit code $code: $(cat "$work/err")"
 [ -s "$work/out" ] || [ -s "$work/err" ] && complain "run --quiet printed $(cat "$work/out" "$work/err")"
 grep -q "$(printf '\033')" "$work/err" && complain "escape codes without a terminal"

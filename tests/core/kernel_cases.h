@@ -17,19 +17,21 @@
 
 enum { GUARD = 64, CANARY = 0xA5 };
 
-/* Step from one case of a long series to the next.  Sanitizers slow these tests down by an order of magnitude, so
- * there every eleventh is enough: 11 has no factor in common with the numbers of shapes, costs, windows and labels. */
-#ifdef __SANITIZE_ADDRESS__
+/* Step from one case of a long series to the next.  Sanitizers and an emulated processor slow these tests down by an
+ * order of magnitude, so there every eleventh is enough: 11 has no factor in common with the numbers of shapes, costs,
+ * windows and labels. */
+#if defined(__SANITIZE_ADDRESS__) || defined(SDM_EMULATED)
 enum { CASE_STEP = 11 };
 #else
 enum { CASE_STEP = 1 };
 #endif
 
-/* The same for kernels on a device: a simulated one (tests/simulator) takes as long. */
+/* The same for kernels on a device: a simulated one (tests/simulator) takes as long, and checks the kernels themselves;
+ * beside another one the sanitizers check the host's part alone. */
 #ifdef SDM_SIMULATOR
 enum { DEVICE_STEP = 3 };
 #else
-enum { DEVICE_STEP = 1 };
+enum { DEVICE_STEP = CASE_STEP };
 #endif
 
 static inline uint32_t next_random(uint64_t *state)
