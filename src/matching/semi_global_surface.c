@@ -1,5 +1,6 @@
 /* Both views of a window and the coarse surface -> heights by semi-global matching, block by block. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/vector_loops.h"
 #include "matching/semi_global_surface.h"
 
 #include "core/arena.h"
@@ -206,19 +207,20 @@ static void take_row(const int16_t *view, const SdmWindow *win, int y, int x, in
 }
 
 /* Labels that cannot be looked at cost as unrelated words do.  none: room for a row of the right view. */
-static void set_chance(const SdmVolume *v, const int16_t *left, const int16_t *right, uint8_t *none, uint8_t *out)
+SDM_VECTOR_LOOPS static void set_chance(const SdmVolume *v, const int16_t *left, const int16_t *right, uint8_t *none, uint8_t *out)
 {
+    const int width = v->width, labels = v->labels;
     bool holes = false;
-    for (int x = 0; x < v->width; x++)
+    for (int x = 0; x < width; x++)
         holes |= left[x] == SDM_PIXEL_NODATA;
-    for (int x = 0; x < v->width + v->labels; x++) {
+    for (int x = 0; x < width + labels; x++) {
         none[x] = right[x] == SDM_PIXEL_NODATA ? UINT8_MAX : 0;
         holes |= none[x] != 0;
     }
-    for (int x = 0; x < v->width && holes; x++) {
+    for (int x = 0; x < width && holes; x++) {
         uint8_t *restrict const cost = out + (size_t)x * (size_t)v->pitch;
         const uint8_t *restrict const off = none + x, all = left[x] == SDM_PIXEL_NODATA ? UINT8_MAX : 0;
-        for (int l = 0; l < v->labels; l++) /* in vectors: without branches */
+        for (int l = 0; l < labels; l++) /* in vectors: without branches */
             cost[l] = (uint8_t)((cost[l] & ~(off[l] | all)) | (MOST / 2 & (off[l] | all)));
     }
 }
