@@ -48,24 +48,27 @@ static SdmStatus median(SdmContext *ctx, const SdmKernels *k, SdmEdgeBlock *b)
     return sdm_surface_median(ctx, k, &s);
 }
 
-/* The valid pixels that are connected with pixel `first`, into piece[]; returns their number. */
-static int find_piece(const SdmEdgeBlock *b, int first, uint8_t *seen, int32_t *piece)
+/* A pixel: its place in the block, and in an array with a rim of one pixel. */
+typedef struct Member {
+    int32_t at, rimmed;
+} Member;
+
+/* The valid pixels that are connected with pixel `first`, into piece[]; returns their number.  seen: with a rim; 1: not
+ * valid or found before. */
+static int find_piece(const SdmEdgeBlock *b, Member first, uint8_t *seen, Member *piece)
 {
-    const int w = b->width, h = b->height;
+    const Member step[4] = {{-1, -1}, {1, 1}, {-b->width, -b->width - 2}, {b->width, b->width + 2}};
     int count = 1;
     piece[0] = first;
-    seen[first] = 1;
-    for (int at = 0; at < count; at++) {
-        const int i = piece[at], x = i % w, y = i / w;
-        const int next[4] = {x > 0 ? i - 1 : -1, x + 1 < w ? i + 1 : -1, y > 0 ? i - w : -1,
-                             y + 1 < h ? i + w : -1};
+    seen[first.rimmed] = 1;
+    for (int n = 0; n < count; n++) {
+        const Member from = piece[n];
         for (int k = 0; k < 4; k++) {
-            const int j = next[k];
-            if (j < 0 || seen[j] || !(b->flags[j] & SDM_QA_VALID) ||
-                fabsf(b->place_px[j] - b->place_px[i]) > STEP_PX)
+            const Member to = {from.at + step[k].at, from.rimmed + step[k].rimmed};
+            if (seen[to.rimmed] || fabsf(b->place_px[to.at] - b->place_px[from.at]) > STEP_PX)
                 continue;
-            seen[j] = 1;
-            piece[count++] = j;
+            seen[to.rimmed] = 1;
+            piece[count++] = to;
         }
     }
     return count;
@@ -74,18 +77,25 @@ static int find_piece(const SdmEdgeBlock *b, int first, uint8_t *seen, int32_t *
 static SdmStatus drop_pieces(SdmContext *ctx, SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
-    const int n = b->width * b->height;
+    const int w = b->width, h = b->height;
+    const size_t rimmed = (size_t)(w + 2) * (size_t)(h + 2);
     uint8_t *seen = NULL;
-    int32_t *piece = NULL;
-    TRY(sdm_alloc(ctx, &seen, (size_t)n, 1, "pieces of surface"));
-    TRY(sdm_alloc_raw(ctx, &piece, (size_t)n, sizeof *piece, "pieces of surface"));
-    for (int i = 0; i < n; i++) {
-        if (seen[i] || !(b->flags[i] & SDM_QA_VALID))
-            continue;
-        const int count = find_piece(b, i, seen, piece);
-        for (int k = 0; k < count && count < SDM_PIECE_PX; k++)
-            b->flags[piece[k]] = SDM_QA_ISOLATED;
-    }
+    Member *piece = NULL;
+    TRY(sdm_alloc_raw(ctx, &seen, rimmed, 1, "pieces of surface"));
+    TRY(sdm_alloc_raw(ctx, &piece, (size_t)w * (size_t)h, sizeof *piece, "pieces of surface"));
+    memset(seen, 1, rimmed);
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++)
+            seen[(y + 1) * (w + 2) + x + 1] = !(b->flags[y * w + x] & SDM_QA_VALID);
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            const Member first = {y * w + x, (y + 1) * (w + 2) + x + 1};
+            if (seen[first.rimmed])
+                continue;
+            const int count = find_piece(b, first, seen, piece);
+            for (int k = 0; k < count && count < SDM_PIECE_PX; k++)
+                b->flags[piece[k].at] = SDM_QA_ISOLATED;
+        }
 done:
     sdm_free(&seen);
     sdm_free(&piece);
@@ -162,8 +172,9 @@ static void lowest_around(const SdmEdgeBlock *b, const uint8_t *inner, float sig
 /* Left minus right value of pixel x, y if it lies at place_px; UNKNOWN where the right one has none. */
 static float difference(const SdmEdgeViews *v, int x, int y, float place_px)
 {
-    const float at = (float)x + place_px, from = floorf(at);
-    const int i = (int)from;
+    const float at = (float)x + place_px;
+    const int whole = (int)at, i = whole - ((float)whole > at); /* floor, without a call */
+    const float from = (float)i;
     if (i < -v->before || i + 1 >= v->width + v->after)
         return UNKNOWN;
     const int16_t *const right = v->right + y * v->stride + i, left = v->left[y * v->stride + x];
