@@ -4,8 +4,15 @@
 #include "portable.h"
 
 #define COLUMNS 4 /* neighbouring pixels of an item that sums windows */
+#define PAIR_WORD_ROWS 7 /* of a census block in a word's `low` */
 #define PAIR_NONE 0xffff /* no cost */
 #define PAIR_NOWHERE (-2147483647 - 1) /* no disparity */
+
+/* Census word of a pixel of a rectified image; level: the sample in 8-bit levels, AS_UINT of a float, -0 without data. */
+typedef struct PairWord {
+    ulong low;
+    uint high, level;
+} PairWord;
 
 /* ---- lattice ---- */
 

@@ -49,28 +49,66 @@ FUNCTION uint sgm_p2(GLOBAL const uint *p2, int from, int to)
     return p2[step < SGM_STEPS ? step : SGM_STEPS - 1];
 }
 
-/* Path costs of the labels of a block, from words 2 a half each. */
-FUNCTION void sgm_store(GLOBAL uint4 *to, const uint *v, int wide)
+/* Labels are packed four in two words, labels 4 q and 4 q + 2 in even[q], 4 q + 1 and 4 q + 3 in odd[q], as two
+ * operations unpack four bytes: neighbours of a word's labels are the other word, and that one with its neighbour. */
+
+/* Path costs of the labels of a block. */
+FUNCTION void sgm_store_wide(GLOBAL uint4 *to, const uint *even, const uint *odd)
 {
     uint4 a;
-    if (!wide) {
-        a.x = HALVES_TO_BYTES(v[0], v[1]);
-        a.y = HALVES_TO_BYTES(v[2], v[3]);
-        a.z = HALVES_TO_BYTES(v[4], v[5]);
-        a.w = HALVES_TO_BYTES(v[6], v[7]);
-        to[0] = a;
-        return;
+    UNROLL for (int i = 0; i < 2; i++) {
+        a.x = LOW_HALVES(even[2 * i], odd[2 * i]);
+        a.y = HIGH_HALVES(even[2 * i], odd[2 * i]);
+        a.z = LOW_HALVES(even[2 * i + 1], odd[2 * i + 1]);
+        a.w = HIGH_HALVES(even[2 * i + 1], odd[2 * i + 1]);
+        to[i] = a;
     }
-    a.x = v[0];
-    a.y = v[1];
-    a.z = v[2];
-    a.w = v[3];
+}
+
+FUNCTION void sgm_store(GLOBAL uint4 *to, const uint *even, const uint *odd)
+{
+    uint4 a;
+    a.x = even[0] + (odd[0] << 8);
+    a.y = even[1] + (odd[1] << 8);
+    a.z = even[2] + (odd[2] << 8);
+    a.w = even[3] + (odd[3] << 8);
     to[0] = a;
-    a.x = v[4];
-    a.y = v[5];
-    a.z = v[6];
-    a.w = v[7];
-    to[1] = a;
+}
+
+/* Costs of a block, less the least of all labels before; products and differences of two keep the pipe of multiplications
+ * busy beside that of minima. */
+FUNCTION void sgm_unpack(uint4 c, uint less, uint *even, uint *odd)
+{
+    const uint v[4] = {c.x, c.y, c.z, c.w};
+    UNROLL for (int i = 0; i < 4; i++) {
+        const uint o = BYTES_ODD(v[i]);
+        odd[i] = o - less;
+        even[i] = v[i] - less - o * 256u;
+    }
+}
+
+/* All ones in the halves l, l + 2 that are no label. */
+FUNCTION uint sgm_no_label(int l, int labels)
+{
+    return (l < labels ? 0u : 0xffffu) | (l + 2 < labels ? 0u : 0xffff0000u);
+}
+
+/* Labels beyond the last one, of the block that holds it, never are the least. */
+FUNCTION void sgm_pad(uint *even, uint *odd, int l0, int labels)
+{
+    UNROLL for (int q = 0; q < 4; q++) {
+        even[q] |= sgm_no_label(l0 + 4 * q, labels) & SGM_PAD;
+        odd[q] |= sgm_no_label(l0 + 4 * q + 1, labels) & SGM_PAD;
+    }
+}
+
+/* A line that has left the image goes on at the other edge; one along a row ends there. */
+FUNCTION void sgm_turn(int w, int *x, int *here, long *at)
+{
+    const int turn = *x < 0 ? w : -w;
+    *x += turn;
+    *here += turn;
+    *at += turn;
 }
 
 #define SGM_ARGUMENTS \
@@ -85,56 +123,57 @@ FUNCTION void sgm_store(GLOBAL uint4 *to, const uint *v, int wide)
         const uint stride = (uint)(wide ? 2 * w : w); \
         const SgmLine a = sgm_line(band[GROUP(1)], k, GROUP(0) * SGM_GROUP + ITEM(0), w); \
         const uint step1 = twice((uint)p1); \
-        uint v[LABELS / 2], least = 0u; \
+        uint even[LABELS / 4], odd[LABELS / 4], least = 0u; /* of all labels, twice */ \
         long at = block_at(a.y, 0, a.x, w, blocks); /* of the volume */ \
         int here = a.y * w + a.x, x = a.x, before_value = 0; /* of the guide */ \
         const int next = a.dy * w + a.dx; \
         const long next_at = (long)(a.dy * blocks) * w + a.dx; \
         bool begins = true; \
-        UNROLL for (int i = 0; i < LABELS / 2; i++) \
-            v[i] = 0u; \
+        UNROLL for (int i = 0; i < LABELS / 4; i++) \
+            even[i] = odd[i] = 0u; \
         path += k * path_blocks + block_at(a.out, 0, 0, w, blocks) * (wide ? 2 : 1); \
         for (int i = 0; i < a.steps; i++) { \
             GLOBAL const uint4 *const from = cost + at; \
             const int value = guide ? guide[here] : 0; \
-            /* from path costs of 0, every label costs what it costs: none is larger than P2 above the least */ \
-            const uint less = begins ? 0u : twice((0u - least) & 0xffffu), \
-                       most = begins ? 0u : sgm_p2(p2, before_value, value); \
-            uint low = 0xffffffffu, before, c[LABELS / 2]; \
+            /* least + P2 is what a label costs at most, before p1 is added here; nothing where a path begins */ \
+            const uint less = begins ? 0u : least, step = begins ? 0u : step1, \
+                       most = begins ? 0u : least + sgm_p2(p2, before_value, value) - step1; \
+            uint low = 0xffffffffu, last = LOW_HALVES(0u, even[0]), c[LABELS / 4], d[LABELS / 4]; \
             UNROLL for (int b = 0; b < LABELS / 16; b++) \
                 if (b < LABELS / 32 || b < blocks) \
-                    unpack_costs(from[(uint)(b * w)], c + 8 * b); \
+                    sgm_unpack(from[(uint)(b * w)], less, c + 4 * b, d + 4 * b); \
                 else /* no labels */ \
-                    UNROLL for (int j = 0; j < 8; j++) \
-                        c[8 * b + j] = SGM_PAD; \
-            before = (v[0] << 16 | (v[0] & 0xffffu)) + step1; \
-            UNROLL for (int j = 0; j < LABELS / 2; j++) { \
-                const uint after = \
-                    (v[j] >> 16 | (j + 1 < LABELS / 2 ? v[j + 1] << 16 : v[j] & 0xffff0000u)) + step1; \
-                v[j] = SUM_OR16X2(LEAST16X2(v[j], before, after), less, most) + c[j]; \
-                before = after; \
+                    UNROLL for (int j = 4 * b; j < 4 * b + 4; j++) \
+                        c[j] = SGM_PAD - less, d[j] = SGM_PAD - less; \
+            UNROLL for (int j = 0; j < LABELS / 4; j++) { \
+                const uint e = even[j], o = odd[j], before = last >> 16 | o << 16, \
+                           after = j + 1 < LABELS / 4 ? e >> 16 | even[j + 1 < LABELS / 4 ? j + 1 : 0] << 16 : HIGH_HALVES(e, o); \
+                even[j] = SUM_OR16X2(LEAST16X2(before, o, most), step, e) + c[j]; \
+                odd[j] = SUM_OR16X2(LEAST16X2(e, after, most), step, o) + d[j]; \
+                last = o; \
             } \
             if (labels % 16) \
-                UNROLL for (int j = LABELS == 16 ? 0 : LABELS / 4; j < LABELS / 2; j++) \
-                    v[j] |= no_label(j, labels) & SGM_PAD; \
-            UNROLL for (int j = 0; j < LABELS / 2; j += 2) \
-                low = LEAST16X2(low, v[j], v[j + 1]); \
-            least = lesser_half(low); \
+                UNROLL for (int b = 0; b < LABELS / 16; b++) \
+                    if (b >= LABELS / 32) \
+                        sgm_pad(even + 4 * b, odd + 4 * b, 16 * b, labels); \
+            UNROLL for (int j = 0; j < LABELS / 4; j++) \
+                low = LEAST16X2(low, even[j], odd[j]); \
+            least = twice(lesser_half(low)); \
             if (i >= a.skip) \
                 UNROLL for (int b = 0; b < LABELS / 16; b++) \
-                    if (b < LABELS / 32 || b < blocks) \
-                        sgm_store(path + (wide ? 2 * at : at) + (uint)b * stride, v + 8 * b, wide); \
+                    if (b < LABELS / 32 || b < blocks) { \
+                        if (wide) \
+                            sgm_store_wide(path + 2 * at + (uint)b * stride, even + 4 * b, odd + 4 * b); \
+                        else \
+                            sgm_store(path + at + (uint)b * stride, even + 4 * b, odd + 4 * b); \
+                    } \
             before_value = value; \
             x += a.dx; \
             here += next; \
             at += next_at; \
             begins = (uint)x >= (uint)w; \
-            if (begins) { /* at the other edge; a line along a row ends there */ \
-                const int turn = x < 0 ? w : -w; \
-                x += turn; \
-                here += turn; \
-                at += turn; \
-            } \
+            if (begins) \
+                sgm_turn(w, &x, &here, &at); \
         } \
     }
 SGM_PATHS(16)
@@ -187,24 +226,60 @@ KERNEL GROUP_SIZE(SGM_GROUP, 1, 1) sgm_paths_any(SGM_ARGUMENTS)
     }
 }
 
-/* Add the path costs of a block to sums, two in a word. */
-FUNCTION void sgm_add(GLOBAL const uint4 *path, long at, int wide, uint *sum)
+/* Sums of the path costs of a block.  Bytes: those of whole words, less those of their odd bytes, are those of the even
+ * ones. */
+FUNCTION void sgm_sum_wide(GLOBAL const uint4 *path, long path_blocks, long at, int paths, uint *even, uint *odd)
 {
-    uint v[8];
-    if (wide) {
-        const uint4 a = path[2 * at], b = path[2 * at + 1];
-        v[0] = a.x;
-        v[1] = a.y;
-        v[2] = a.z;
-        v[3] = a.w;
-        v[4] = b.x;
-        v[5] = b.y;
-        v[6] = b.z;
-        v[7] = b.w;
-    } else
-        unpack_costs(path[at], v);
-    UNROLL for (int j = 0; j < 8; j++)
-        sum[j] += v[j];
+    for (int k = 0; k < paths; k++)
+        UNROLL for (int i = 0; i < 2; i++) {
+            const uint4 v = path[k * path_blocks + 2 * at + i];
+            even[2 * i] += LOW_HALVES(v.x, v.y);
+            odd[2 * i] += HIGH_HALVES(v.x, v.y);
+            even[2 * i + 1] += LOW_HALVES(v.z, v.w);
+            odd[2 * i + 1] += HIGH_HALVES(v.z, v.w);
+        }
+}
+
+FUNCTION void sgm_sum_bytes(GLOBAL const uint4 *path, long path_blocks, long at, int paths, uint *even, uint *odd)
+{
+    for (int k = 0; k < paths; k += 4) { /* 4 or 8 */
+        uint4 v[4];
+        UNROLL for (int i = 0; i < 4; i++)
+            v[i] = path[(k + i) * path_blocks + at];
+        UNROLL for (int i = 0; i < 4; i += 2) {
+            even[0] += v[i].x + v[i + 1].x;
+            even[1] += v[i].y + v[i + 1].y;
+            even[2] += v[i].z + v[i + 1].z;
+            even[3] += v[i].w + v[i + 1].w;
+            odd[0] += BYTES_ODD(v[i].x) + BYTES_ODD(v[i + 1].x);
+            odd[1] += BYTES_ODD(v[i].y) + BYTES_ODD(v[i + 1].y);
+            odd[2] += BYTES_ODD(v[i].z) + BYTES_ODD(v[i + 1].z);
+            odd[3] += BYTES_ODD(v[i].w) + BYTES_ODD(v[i + 1].w);
+        }
+    }
+    UNROLL for (int i = 0; i < 4; i++)
+        even[i] -= odd[i] << 8;
+}
+
+/* Key of label 4 q + i of a block, from its sum and what decides among equal ones. */
+FUNCTION uint sgm_key(const uint *even, const uint *odd, const int q, const int i, uint rank)
+{
+    const uint v = i % 2 ? odd[q] : even[q];
+    return i < 2 ? (v << 16) + rank : (v & 0xffff0000u) + rank;
+}
+
+/* Of the last block, whose labels may be fewer: the key of the best of them. */
+FUNCTION uint sgm_pick_few(const uint *even, const uint *odd, int count, IN_LOCAL uint *met, int item)
+{
+    uint best = KEY_NONE;
+    UNROLL for (int l = 0; l < 16; l++)
+        if (l < count) {
+            const uint key = sgm_key(even, odd, l / 4, l % 4, (uint)l);
+            best = key < best ? key : best;
+            if (met)
+                LOCAL_MIN(&met[l], sgm_key(even, odd, l / 4, l % 4, (uint)item));
+        }
+    return best;
 }
 
 /* Rows row0 .. row0 + count - 1 of the labels, whose paths begin at row 0 of `path`: where the sum is least,
@@ -213,7 +288,7 @@ KERNEL GROUP_SIZE(SGM_PICK, 1, 1)
 sgm_pick(GLOBAL const uint4 *path, long path_blocks, int paths, int wide, int w, int labels, int first,
          int row0, GLOBAL ushort *left, GLOBAL uint *right)
 {
-    LOCAL uint met[SGM_PICK + SGM_LABELS_MOST];
+    LOCAL uint met[SGM_PICK + SGM_LABELS_MOST]; /* sum and left pixel: of equal ones the leftmost has the highest label */
     const int x0 = GROUP(0) * SGM_PICK, x = x0 + ITEM(0), y = GROUP(1), blocks = (labels + 15) / 16;
     GLOBAL uint *const row = right + (long)(row0 + y) * w;
     uint best = KEY_NONE;
@@ -221,19 +296,24 @@ sgm_pick(GLOBAL const uint4 *path, long path_blocks, int paths, int wide, int w,
         met[i] = KEY_NONE;
     BARRIER();
     for (int b = 0; b < blocks && x < w; b++) {
-        uint sum[8] = {0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u};
+        IN_LOCAL uint *const mine = met + ITEM(0) + 16 * b;
+        uint even[4] = {0u, 0u, 0u, 0u}, odd[4] = {0u, 0u, 0u, 0u}, here = KEY_NONE;
         const long at = block_at(y, b, x, w, blocks);
-        for (int k = 0; k < paths; k++)
-            sgm_add(path + k * path_blocks, at, wide, sum);
-        UNROLL for (int j = 0; j < 16; j++) {
-            const int l = 16 * b + j;
-            if (l < labels) {
-                const uint s = j % 2 ? sum[j / 2] >> 16 : sum[j / 2] & 0xffffu, key = left_key(s, l);
-                best = key < best ? key : best;
-                if (right)
-                    LOCAL_MIN(&met[ITEM(0) + l], right_key(s, l));
-            }
+        if (wide)
+            sgm_sum_wide(path, path_blocks, at, paths, even, odd);
+        else
+            sgm_sum_bytes(path, path_blocks, at, paths, even, odd);
+        if (16 * b + 16 > labels)
+            here = sgm_pick_few(even, odd, labels - 16 * b, right ? mine : 0, ITEM(0));
+        else {
+            UNROLL for (int l = 0; l < 16; l += 2)
+                here = LEASTU(here, sgm_key(even, odd, l / 4, l % 4, (uint)l), sgm_key(even, odd, l / 4, l % 4 + 1, (uint)l + 1u));
+            if (right)
+                UNROLL for (int l = 0; l < 16; l++)
+                    LOCAL_MIN(&mine[l], sgm_key(even, odd, l / 4, l % 4, (uint)ITEM(0)));
         }
+        here += 16u * (uint)b;
+        best = here < best ? here : best;
     }
     if (x < w)
         left[(long)(row0 + y) * w + x] = (ushort)(best & 0xffffu);
@@ -241,6 +321,6 @@ sgm_pick(GLOBAL const uint4 *path, long path_blocks, int paths, int wide, int w,
     for (int i = ITEM(0); right && i < SGM_PICK + labels; i += SGM_PICK) {
         const int xr = x0 + first + i;
         if (xr >= 0 && xr < w && met[i] != KEY_NONE)
-            GLOBAL_MIN(&row[xr], met[i]);
+            GLOBAL_MIN(&row[xr], right_key(met[i] >> 16, i - (int)(met[i] & 0xffffu)));
     }
 }

@@ -30,13 +30,9 @@ FUNCTION PairItem pair_item(const PairStrip *s)
     return it;
 }
 
-typedef struct Word2 {
-    ulong low, high;
-} Word2;
-
-FUNCTION uint bits_of2(Word2 a, Word2 b)
+FUNCTION uint bits_of2(PairWord a, PairWord b)
 {
-    return (uint)(POPCOUNT64(a.low ^ b.low) + POPCOUNT64(a.high ^ b.high));
+    return (uint)(POPCOUNT64(a.low ^ b.low) + POPCOUNT(a.high ^ b.high));
 }
 
 /* Add (sign 1) or take (-1) the row y's part of an item's windows, TERM(left, right) of each pair. */
@@ -78,7 +74,7 @@ FUNCTION uint bits_of2(Word2 a, Word2 b)
         } \
     }
 PAIR_ROW(pair_add_apart, short, apart_of)
-PAIR_ROW(pair_add_bits, Word2, bits_of2)
+PAIR_ROW(pair_add_bits, PairWord, bits_of2)
 
 /* Samples of 8 bits are taken about 0: their products are those of the differences from 128, by sums. */
 PAIR_ROW(pair_add_products, short, product_of)
@@ -122,7 +118,7 @@ pair_volume_sad(GLOBAL const short *left, GLOBAL const short *right, int shift, 
 }
 
 KERNEL ANY_GROUP
-pair_volume_census(GLOBAL const Word2 *left, GLOBAL const Word2 *right, PAIR_ARGUMENTS)
+pair_volume_census(GLOBAL const PairWord *left, GLOBAL const PairWord *right, PAIR_ARGUMENTS)
 {
     PAIR_WALK(pair_add_bits, sum[k])
 }

@@ -10,13 +10,6 @@
 
 #define NAN_BITS 0x7fc00000
 
-/* A sample in 8-bit levels. */
-FUNCTION int label_level(int v, int eight_bit)
-{
-    const int far = v + 2048;
-    return eight_bit ? (v < 0 ? 0 : v > 255 ? 255 : v) : (far < 0 ? 0 : far > 4095 ? 4095 : far) >> 4;
-}
-
 /* The pair whose labels are asked: rows of w pixels. */
 typedef struct LabelPair {
     GLOBAL const short *left, *right; /* of the row */
@@ -38,31 +31,108 @@ FUNCTION void mark_missing(const LabelPair *p, int x, int l0, uint *cost)
             cost[i] = (uint)p->chance;
 }
 
-/* What single pixels cost: bits of the words that differ (words 0: none), and the difference of the samples
- * up to apart_most; whole: and that is all, windows are one pixel. */
-KERNEL GROUP_SIZE(64, 4, 1)
-label_costs(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const Word2 *left_word,
-            GLOBAL const Word2 *right_word, int w, int h, int labels, int first, int chance, int words,
-            int apart_most, int eight_bit, int whole, GLOBAL uint4 *cost)
+#define LABEL_ITEMS 32 /* of a row of a group, COLUMNS pixels each */
+#define LABEL_ROWS 4
+#define LABEL_SPAN (LABEL_ITEMS * COLUMNS)
+#define LABEL_MET (16 + COLUMNS - 1) /* right pixels that an item's labels meet */
+#define FLOAT_ONES 0x4b000000u /* AS_UINT(8388608.0f), whose last bit is 1 */
+#define LABEL_PITCH (LABEL_SPAN + LABEL_ITEMS) /* of a group's costs in local memory: a gap between items, for its banks */
+
+/* What an item's pixels are: those of the left image, and the right pixel that the first one's first label meets. */
+typedef struct LabelItem {
+    GLOBAL const PairWord *left, *right; /* rows */
+    int x, from, w;
+} LabelItem;
+
+/* Costs of 16 labels of an item's pixels, four in a word, and which of the right pixels, and from bit LABEL_MET on of the
+ * left ones, are without data.  words: 0, 1 (`low`) or 2 of a PairWord count. */
+FUNCTION uint label_four(const LabelItem *it, float most, const int words, uint cost[COLUMNS][4])
 {
-    const int x = GROUP(0) * 64 + ITEM(0), y = GROUP(1) * 4 + ITEM(1), b = GROUP(2);
-    const long row = (long)y * w;
-    uint c[16];
-    if (x >= w || y >= h)
-        return;
-    const LabelPair p = {left + row, right + row, w, labels, first, chance};
-    const int level = label_level(p.left[x], eight_bit);
-    const Word2 word = words ? left_word[row + x] : (Word2){0, 0};
-    UNROLL for (int i = 0; i < 16; i++) {
-        const int xr = clamp_index(x + first + 16 * b + i, w);
-        const uint apart = apart_of(level, label_level(p.right[xr], eight_bit));
-        c[i] = apart < (uint)apart_most ? apart : (uint)apart_most;
-        if (words)
-            c[i] += bits_of2(word, right_word[row + xr]);
+    PairWord left[COLUMNS];
+    uint none = 0u;
+    UNROLL for (int k = 0; k < COLUMNS; k++) {
+        left[k] = it->left[clamp_index(it->x + k, it->w)];
+        none |= left[k].level >> 31 << (LABEL_MET + k);
+        UNROLL for (int i = 0; i < 4; i++)
+            cost[k][i] = 0u - FLOAT_ONES;
     }
-    if (whole)
-        mark_missing(&p, x, 16 * b, c);
-    store_costs(cost + block_at(y, b, x, w, (labels + 15) / 16), 16 * b, labels, c);
+    UNROLL for (int r = 0; r < LABEL_MET; r++) {
+        const PairWord right = it->right[clamp_index(it->from + r, it->w)];
+        none |= right.level >> 31 << r;
+        UNROLL for (int k = 0; k < COLUMNS; k++) {
+            const int i = r - k;
+            if (i >= 0 && i < 16) {
+                const float apart = FABS(AS_FLOAT((int)left[k].level) - AS_FLOAT((int)right.level));
+                uint sum = AS_UINT(LESSER(apart, most) + 8388608.0f); /* the whole number, and FLOAT_ONES */
+                if (words > 0)
+                    sum += (uint)POPCOUNT64(left[k].low ^ right.low);
+                if (words > 1)
+                    sum += (uint)POPCOUNT(left[k].high ^ right.high);
+                cost[k][i >= 0 ? i / 4 : 0] += sum << 8 * (i & 3); /* FLOAT_ONES stay where i % 4 = 0 */
+            }
+        }
+    }
+    return none;
+}
+
+/* Right pixels that an item meets and that lie beyond the image. */
+FUNCTION uint label_beyond(const LabelItem *it)
+{
+    uint none = 0u;
+    UNROLL for (int r = 0; r < LABEL_MET; r++)
+        none |= (uint)(it->from + r < 0 || it->from + r >= it->w) << r;
+    return none;
+}
+
+/* In an item's costs in local memory: labels without a cost cost as chance does, what pads the labels 255. */
+FUNCTION void label_repair(IN_LOCAL uchar *cost, uint none, int labels, int chance)
+{
+    NO_UNROLL for (int k = 0; k < COLUMNS; k++)
+        NO_UNROLL for (int i = 0; i < 16; i++)
+            if (i >= labels)
+                cost[16 * k + i] = 255;
+            else if (none >> (i + k) & 1u || none >> (LABEL_MET + k) & 1u)
+                cost[16 * k + i] = (uchar)chance;
+}
+
+/* What single pixels cost: bits of the words that differ, and the difference of the samples up to `most`; whole: and that
+ * is all, windows are one pixel.  An item has 16 labels of COLUMNS pixels. */
+KERNEL GROUP_SIZE(LABEL_ITEMS, LABEL_ROWS, 1)
+label_costs(GLOBAL const PairWord *left, GLOBAL const PairWord *right, int w, int h, int labels, int first, int chance,
+            int words, float most, int whole, GLOBAL uint4 *cost)
+{
+    LOCAL uint4 staged[LABEL_ROWS * LABEL_PITCH];
+    const int x0 = GROUP(0) * LABEL_SPAN, y = GROUP(1) * LABEL_ROWS + ITEM(1), b = GROUP(2), x = x0 + COLUMNS * ITEM(0);
+    IN_LOCAL uint4 *const row = staged + ITEM(1) * LABEL_PITCH, *const mine = row + (COLUMNS + 1) * ITEM(0);
+    if (x < w && y < h) {
+        const LabelItem it = {left + (long)y * w, right + (long)y * w, x, x + first + 16 * b, w};
+        uint c[COLUMNS][4], none;
+        if (words == 0)
+            none = label_four(&it, most, 0, c);
+        else if (words == 1)
+            none = label_four(&it, most, 1, c);
+        else
+            none = label_four(&it, most, 2, c);
+        UNROLL for (int k = 0; k < COLUMNS; k++) {
+            uint4 v;
+            v.x = c[k][0];
+            v.y = c[k][1];
+            v.z = c[k][2];
+            v.w = c[k][3];
+            mine[k] = v;
+        }
+        if (it.from < 0 || it.from + LABEL_MET > w)
+            none |= label_beyond(&it);
+        if ((whole && none) || 16 * b + 16 > labels)
+            label_repair((IN_LOCAL uchar *)mine, whole ? none : 0u, labels - 16 * b, chance);
+    }
+    BARRIER();
+    if (y < h)
+        UNROLL for (int k = 0; k < COLUMNS; k++) {
+            const int i = k * LABEL_ITEMS + ITEM(0);
+            if (x0 + i < w)
+                cost[block_at(y, b, x0 + i, w, (labels + 15) / 16)] = row[i + i / COLUMNS];
+        }
 }
 
 /* Add (sign 1) or take (-1) the part of a window about x in row y. */

@@ -56,26 +56,79 @@ KERNEL ANY_GROUP
     }
 }
 
-/* Two words a pixel: a bit per neighbour of the block, 1 where it is darker than the middle. */
-KERNEL GROUP_SIZE(32, 8, 1)
-pair_words(GLOBAL const short *image, int w, int h, int census_width, int census_height, GLOBAL ulong *word)
+/* A sample in 8-bit levels. */
+FUNCTION int pair_level(int v, int eight_bit)
 {
-    const int x = GROUP(0) * 32 + ITEM(0), y = GROUP(1) * 8 + ITEM(1), rx = census_width / 2,
-              ry = census_height / 2;
+    const int far = v + 2048;
+    return eight_bit ? (v < 0 ? 0 : v > 255 ? 255 : v) : (far < 0 ? 0 : far > 4095 ? 4095 : far) >> 4;
+}
+
+/* The difference of two of these is that of two samples, exactly. */
+FUNCTION float comparable(ushort v)
+{
+    return AS_FLOAT((int)((uint)v ^ 0x4b008000u));
+}
+
+#define WORD_REACH 4 /* columns of a block on each side, at most */
+#define WORD_SPAN (COLUMNS + 2 * WORD_REACH)
+
+/* Samples of a row from column x on that goes beyond the image's sides. */
+FUNCTION void word_row_edge(GLOBAL const ushort *row, int x, int w, float *v)
+{
+    UNROLL for (int i = 0; i < WORD_SPAN; i++)
+        v[i] = comparable(row[clamp_index(x + i, w)]);
+}
+
+/* A row of up to nine columns to bits of four neighbouring pixels: 1 where it is darker than the middle. */
+FUNCTION void word_row(GLOBAL const ushort *row, int x, int w, int reach, const float *middle, uint *bits)
+{
+    const int first = x - WORD_REACH;
+    float v[WORD_SPAN];
+    if (first < 0 || first + WORD_SPAN > w)
+        word_row_edge(row, first, w, v);
+    else
+        UNROLL for (int i = 0; i < WORD_SPAN; i++)
+            v[i] = comparable(row[first + i]);
+    UNROLL for (int k = 0; k < COLUMNS; k++)
+        bits[k] = 0u;
+    UNROLL for (int i = -WORD_REACH; i <= WORD_REACH; i++)
+        if (i >= -reach && i <= reach)
+            UNROLL for (int k = 0; k < COLUMNS; k++)
+                bits[k] = bits[k] << 1 | AS_UINT(v[i + k + WORD_REACH] - middle[k]) >> 31;
+}
+
+/* Census words; the first PAIR_WORD_ROWS rows of a block in `low`, those below in `high`.  An item makes COLUMNS pixels. */
+KERNEL GROUP_SIZE(32, 8, 1)
+pair_words(GLOBAL const short *image, int w, int h, int census_width, int census_height, int eight_bit, GLOBAL PairWord *word)
+{
+    const int x = (GROUP(0) * 32 + ITEM(0)) * COLUMNS, y = GROUP(1) * 8 + ITEM(1), ry = census_height / 2;
+    GLOBAL const ushort *const samples = (GLOBAL const ushort *)image;
+    float middle[COLUMNS];
+    ulong low[COLUMNS];
+    uint bits[COLUMNS], high[COLUMNS];
     if (x >= w || y >= h)
         return;
-    const int centre = image[(long)y * w + x];
-    ulong low = 0, high = 0; /* the upper rows, the lower ones: 40 bits each */
-    for (int j = -ry; j <= ry; j++) {
-        GLOBAL const short *const row = image + (long)clamp_index(y + j, h) * w;
-        ulong bits = 0;
-        for (int i = -rx; i <= rx; i++)
-            bits = bits << 1 | (ulong)(row[clamp_index(x + i, w)] < centre);
-        if (j < 0)
-            low = low << census_width | bits;
-        else
-            high = high << census_width | bits;
+    UNROLL for (int k = 0; k < COLUMNS; k++) {
+        middle[k] = comparable(samples[(long)y * w + clamp_index(x + k, w)]);
+        low[k] = 0ul;
+        high[k] = 0u;
     }
-    word[2 * ((long)y * w + x)] = low;
-    word[2 * ((long)y * w + x) + 1] = high;
+    for (int j = 0; j < census_height; j++) {
+        word_row(samples + (long)clamp_index(y + j - ry, h) * w, x, w, census_width / 2, middle, bits);
+        if (j < PAIR_WORD_ROWS)
+            UNROLL for (int k = 0; k < COLUMNS; k++)
+                low[k] = low[k] << census_width | bits[k];
+        else
+            UNROLL for (int k = 0; k < COLUMNS; k++)
+                high[k] = high[k] << census_width | bits[k];
+    }
+    UNROLL for (int k = 0; k < COLUMNS; k++)
+        if (x + k < w) {
+            const int v = image[(long)y * w + x + k];
+            PairWord to;
+            to.low = low[k];
+            to.high = high[k];
+            to.level = v == PIXEL_NODATA ? 0x80000000u : AS_UINT((float)pair_level(v, eight_bit));
+            word[(long)y * w + x + k] = to;
+        }
 }

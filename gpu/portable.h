@@ -25,6 +25,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define ITEMS(k) ((int)((k) == 0 ? blockDim.x : (k) == 1 ? blockDim.y : blockDim.z))
 #define FUNCTION static __device__ __forceinline__
 #define POPCOUNT64(v) __popcll(v)
+#define POPCOUNT(v) __popc(v)
 #define LOCAL_EXCHANGE(p, v) atomicExch((p), (v))
 #define LOCAL_ADD(p, v) atomicAdd((p), (v))
 #define LOCAL_MIN(p, v) atomicMin((p), (v))
@@ -35,14 +36,20 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define LEAST16X2(a, b, c) __vimin3_u16x2((a), (b), (c))
 #define SUM_OR16X2(a, b, c) __viaddmin_u16x2((a), (b), (c)) /* the less of a + b, modulo 2^16, and c */
 #define LEAST(a, b, c) __vimin3_s32((a), (b), (c))
+#define LEASTU(a, b, c) __vimin3_u32((a), (b), (c))
 #define BYTES_LOW(v) __byte_perm((v), 0, 0x4140) /* bytes 0 and 1, bytes 2 and 3, as halves of a word */
 #define BYTES_HIGH(v) __byte_perm((v), 0, 0x4342)
+#define BYTES_ODD(v) __byte_perm((v), 0, 0x4341) /* bytes 1 and 3 */
+#define LOW_HALVES(a, b) __byte_perm((a), (b), 0x5410) /* of a and b */
+#define HIGH_HALVES(a, b) __byte_perm((a), (b), 0x7632)
 #define HALVES_TO_BYTES(a, b) __byte_perm((a), (b), 0x6420) /* four halves below 256 */
 #define FLOOR(v) floorf(v)
 #define SQRT(v) sqrtf(v)
 #define FABS(v) fabsf(v)
 #define RINT(v) rintf(v)
 #define AS_FLOAT(v) __int_as_float(v)
+#define AS_UINT(v) __float_as_uint(v)
+#define LESSER(a, b) fminf((a), (b)) /* of two numbers */
 #define HAVE_DOUBLES 1
 #define AS_DOUBLE(v) __longlong_as_double(v)
 #define UNROLL _Pragma("unroll")
@@ -64,6 +71,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define ITEMS(k) ((int)get_local_size(k))
 #define FUNCTION static inline
 #define POPCOUNT64(v) ((int)popcount(v))
+#define POPCOUNT(v) ((int)popcount(v))
 #define LOCAL_EXCHANGE(p, v) atomic_xchg((p), (v))
 #define LOCAL_ADD(p, v) atomic_add((p), (v))
 #define LOCAL_MIN(p, v) atomic_min((p), (v))
@@ -74,8 +82,12 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define LEAST16X2(a, b, c) MIN16X2(MIN16X2((a), (b)), (c))
 #define SUM_OR16X2(a, b, c) as_uint(min(as_ushort2(a) + as_ushort2(b), as_ushort2(c)))
 #define LEAST(a, b, c) min(min((a), (b)), (c))
+#define LEASTU(a, b, c) min(min((a), (b)), (c))
 #define BYTES_LOW(v) (((v) & 0xffu) | ((v) & 0xff00u) << 8)
 #define BYTES_HIGH(v) (((v) >> 16 & 0xffu) | ((v) >> 8 & 0xff0000u))
+#define BYTES_ODD(v) ((v) >> 8 & 0xff00ffu)
+#define LOW_HALVES(a, b) (((a) & 0xffffu) | (b) << 16)
+#define HIGH_HALVES(a, b) ((a) >> 16 | ((b) & 0xffff0000u))
 #define HALVES_TO_BYTES(a, b) \
     (((a) & 0xffu) | ((a) >> 8 & 0xff00u) | ((b) & 0xffu) << 16 | ((b) << 8 & 0xff000000u))
 #define FLOOR(v) floor(v)
@@ -83,6 +95,8 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define FABS(v) fabs(v)
 #define RINT(v) rint(v)
 #define AS_FLOAT(v) as_float(v)
+#define AS_UINT(v) as_uint(v)
+#define LESSER(a, b) ((a) < (b) ? (a) : (b))
 #ifdef cl_khr_fp64 /* kernels that need them stand inside #ifdef HAVE_DOUBLES */
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define HAVE_DOUBLES 1

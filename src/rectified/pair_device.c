@@ -11,7 +11,10 @@ enum {
     COLUMNS = 4, /* of an item, as COLUMNS of gpu/pair_windows.cl */
     MARGIN = 24, /* rows that a window and a census word reach, at most */
     WALK = 32,   /* rows that an item walks down, costs of labels */
-    GROUP = 64
+    GROUP = 64,
+    WORD_ITEMS = 32, WORD_GROUP_ROWS = 8, /* of pair_words */
+    WORD_BYTES = 16, WORD_ROWS = 7,       /* PairWord; PAIR_WORD_ROWS */
+    LABEL_ITEMS = 32, LABEL_ROWS = 4      /* of label_costs */
 };
 
 /* ---- the best of each pixel ---- */
@@ -37,6 +40,16 @@ static int64_t cost_bytes(const SdmGpu *g)
     return sdm_device_info(g->device)->is_cpu ? (int64_t)4 << 20 : (int64_t)256 << 20;
 }
 
+/* Census words of one image of a pair and its samples in 8-bit levels. */
+static SdmStatus make_words(SdmContext *ctx, SdmGpu *g, const DevicePair *pair, int side, int census_width,
+                            int census_height, SdmBuffer *word)
+{
+    const int w = pair->width, h = pair->height;
+    return SDM_GPU_RUN(ctx, g, "pair_words", sdm_gpu_groups(w, COLUMNS), h, WORD_ITEMS, WORD_GROUP_ROWS,
+                       SDM_BUF(pair->image[side]), SDM_I32(w), SDM_I32(h), SDM_I32(census_width),
+                       SDM_I32(census_height), SDM_I32(pair->eight_bit), SDM_BUF(word));
+}
+
 static SdmStatus prepare_view(SdmContext *ctx, SdmGpu *g, Match *m, int side)
 {
     SdmStatus st = SDM_OK;
@@ -54,9 +67,8 @@ static SdmStatus prepare_view(SdmContext *ctx, SdmGpu *g, Match *m, int side)
                     SDM_BUF(m->texture[side])));
     if (set->cost != SDM_PAIR_CENSUS)
         return SDM_OK;
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, n * 16, &m->word[side]));
-    TRY(SDM_GPU_RUN(ctx, g, "pair_words", w, h, 32, 8, SDM_BUF(m->pair->image[side]), SDM_I32(w), SDM_I32(h),
-                    SDM_I32(set->census_width), SDM_I32(set->census_height), SDM_BUF(m->word[side])));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, n * WORD_BYTES, &m->word[side]));
+    TRY(make_words(ctx, g, m->pair, side, set->census_width, set->census_height, m->word[side]));
 done:
     return st;
 }
@@ -180,24 +192,23 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
     const SdmGpuVolume *const v = &c->volume;
     const int blocks = sdm_gpu_groups(v->labels, SDM_LABEL_ALIGN), chance = sdm_pair_chance(v->most);
     SdmBuffer *word[2] = {NULL, NULL}, *pixel = v->cost;
-    for (int side = 0; side < 2 && c->terms.bits; side++) {
-        TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, (int64_t)w * h * 16, &word[side]));
-        TRY(SDM_GPU_RUN(ctx, g, "pair_words", w, h, 32, 8, SDM_BUF(c->pair.image[side]), SDM_I32(w),
-                        SDM_I32(h), SDM_I32(c->set->census_width), SDM_I32(c->set->census_height),
-                        SDM_BUF(word[side])));
+    const bool census = c->terms.bits != 0;
+    const int words = !census ? 0 : c->set->census_height <= WORD_ROWS ? 1 : 2;
+    for (int side = 0; side < 2; side++) {
+        TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, (int64_t)w * h * WORD_BYTES, &word[side]));
+        TRY(make_words(ctx, g, &c->pair, side, census ? c->set->census_width : 1, census ? c->set->census_height : 1, word[side]));
     }
     if (window > 1)
         TRY(sdm_gpu_scratch(ctx, g, SDM_S_PATHS, volume_bytes(c, h), &pixel));
-    const SdmArg costs[] = {SDM_BUF(c->pair.image[0]),     SDM_BUF(c->pair.image[1]),
-                            SDM_BUF(word[0]),              SDM_BUF(word[1]),
-                            SDM_I32(w),                    SDM_I32(h),
-                            SDM_I32(v->labels),            SDM_I32(v->first),
-                            SDM_I32(chance),               SDM_I32(c->terms.bits != 0),
-                            SDM_I32(c->terms.difference_max),  SDM_I32(c->pair.eight_bit),
-                            SDM_I32(window == 1),          SDM_BUF(pixel)};
+    const SdmArg costs[] = {SDM_BUF(word[0]),     SDM_BUF(word[1]),
+                            SDM_I32(w),           SDM_I32(h),
+                            SDM_I32(v->labels),   SDM_I32(v->first),
+                            SDM_I32(chance),      SDM_I32(words),
+                            SDM_F32((float)c->terms.difference_max), SDM_I32(window == 1),
+                            SDM_BUF(pixel)};
     TRY(sdm_gpu_run(ctx, g, "label_costs",
-                    (const int[3]){sdm_gpu_groups(w, GROUP), sdm_gpu_groups(h, 4), blocks},
-                    (const int[3]){GROUP, 4, 1}, (int)(sizeof costs / sizeof *costs), costs));
+                    (const int[3]){sdm_gpu_groups(w, LABEL_ITEMS * COLUMNS), sdm_gpu_groups(h, LABEL_ROWS), blocks},
+                    (const int[3]){LABEL_ITEMS, LABEL_ROWS, 1}, (int)(sizeof costs / sizeof *costs), costs));
     if (window == 1)
         return SDM_OK;
     const SdmArg sums[] = {SDM_BUF(c->pair.image[0]), SDM_BUF(c->pair.image[1]), SDM_BUF(pixel),
@@ -260,7 +271,7 @@ done:
 /* Rows that go together: a multiple of a band's that takes at most half of what the device gives. */
 static int chunk_rows(const SdmGpu *g, const Chunk *c, int height)
 {
-    const int64_t pixel = 2 * 2 + (c->terms.bits ? 2 * 16 : 0) + 2 + 4 + 4;
+    const int64_t pixel = 2 * 2 + 2 * WORD_BYTES + 2 + 4 + 4;
     const int64_t row = c->pair.width * pixel + volume_bytes(c, 1);
     const int64_t fit = sdm_gpu_optimize_room(g) / 2 / row / SDM_PAIR_BAND;
     return fit < 1 ? SDM_PAIR_BAND : fit * SDM_PAIR_BAND > height ? height : (int)fit * SDM_PAIR_BAND;

@@ -45,6 +45,7 @@ typedef struct uint4 {
 #define ITEMS(k) sdm_sim_items(k)
 #define FUNCTION __attribute__((unused)) static inline
 #define POPCOUNT64(v) __builtin_popcountll(v)
+#define POPCOUNT(v) __builtin_popcount(v)
 #define LOCAL_EXCHANGE(p, v) ((__typeof__(*(p)))sdm_sim_exchange((p), (uint)(v)))
 #define LOCAL_ADD(p, v) ((__typeof__(*(p)))sdm_sim_add((p), (uint)(v)))
 #define LOCAL_MIN(p, v) sdm_sim_min((p), (v))
@@ -54,8 +55,12 @@ typedef struct uint4 {
 #define LEAST16X2(a, b, c) MIN16X2(MIN16X2((a), (b)), (c))
 #define SUM_OR16X2(a, b, c) MIN16X2((((a) & 0xffff0000u) + ((b) & 0xffff0000u)) | (((a) + (b)) & 0xffffu), (c))
 #define LEAST(a, b, c) sdm_least((a), (b), (c))
+#define LEASTU(a, b, c) sdm_leastu((a), (b), (c))
 #define BYTES_LOW(v) (((v) & 0xffu) | ((v) & 0xff00u) << 8)
 #define BYTES_HIGH(v) (((v) >> 16 & 0xffu) | ((v) >> 8 & 0xff0000u))
+#define BYTES_ODD(v) ((v) >> 8 & 0xff00ffu)
+#define LOW_HALVES(a, b) (((a) & 0xffffu) | (b) << 16)
+#define HIGH_HALVES(a, b) ((a) >> 16 | ((b) & 0xffff0000u))
 #define HALVES_TO_BYTES(a, b) \
     (((a) & 0xffu) | ((a) >> 8 & 0xff00u) | ((b) & 0xffu) << 16 | ((b) << 8 & 0xff000000u))
 #define FLOOR(v) floorf(v)
@@ -63,6 +68,8 @@ typedef struct uint4 {
 #define FABS(v) fabsf(v)
 #define RINT(v) rintf(v)
 #define AS_FLOAT(v) sdm_as_float(v)
+#define AS_UINT(v) sdm_as_uint(v)
+#define LESSER(a, b) ((a) < (b) ? (a) : (b))
 #define HAVE_DOUBLES 1
 #define AS_DOUBLE(v) sdm_as_double(v)
 #define UNROLL
@@ -80,6 +87,12 @@ static inline int sdm_least(int a, int b, int c)
     return d < c ? d : c;
 }
 
+static inline uint sdm_leastu(uint a, uint b, uint c)
+{
+    const uint d = a < b ? a : b;
+    return d < c ? d : c;
+}
+
 static inline float sdm_as_float(int v)
 {
     const union {
@@ -87,6 +100,15 @@ static inline float sdm_as_float(int v)
         float f;
     } u = {v};
     return u.f;
+}
+
+static inline uint sdm_as_uint(float v)
+{
+    const union {
+        float f;
+        uint i;
+    } u = {v};
+    return u.i;
 }
 
 static inline double sdm_as_double(long v)
