@@ -65,7 +65,7 @@ FUNCTION uint product_of(int a, int b)
 
 FUNCTION uint apart_of(int a, int b)
 {
-    return (uint)(a > b ? a - b : b - a);
+    return APART(a, b);
 }
 
 FUNCTION uint bits_of(ulong a, ulong b)

@@ -33,6 +33,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define GLOBAL_EXCHANGE(p, v) atomicExch((p), (v))
 #define BARRIER_GLOBAL() __syncthreads() /* what the group has written anywhere is seen by all of it */
 #define MIN16X2(a, b) __vminu2((a), (b)) /* of both halves of a word */
+#define APART(a, b) __sad((a), (b), 0u) /* |a - b|; written as below it takes more registers than sm_120 has */
 #define LEAST16X2(a, b, c) __vimin3_u16x2((a), (b), (c))
 #define SUM_OR16X2(a, b, c) __viaddmin_u16x2((a), (b), (c)) /* the less of a + b, modulo 2^16, and c */
 #define LEAST(a, b, c) __vimin3_s32((a), (b), (c))
@@ -79,6 +80,7 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define GLOBAL_EXCHANGE(p, v) atomic_xchg((p), (v))
 #define BARRIER_GLOBAL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define MIN16X2(a, b) as_uint(min(as_ushort2(a), as_ushort2(b)))
+#define APART(a, b) ((uint)((a) > (b) ? (a) - (b) : (b) - (a)))
 #define LEAST16X2(a, b, c) MIN16X2(MIN16X2((a), (b)), (c))
 #define SUM_OR16X2(a, b, c) as_uint(min(as_ushort2(a) + as_ushort2(b), as_ushort2(c)))
 #define LEAST(a, b, c) min(min((a), (b)), (c))

@@ -52,6 +52,7 @@ typedef struct uint4 {
 #define GLOBAL_MIN(p, v) sdm_sim_min((p), (v))
 #define GLOBAL_EXCHANGE(p, v) ((__typeof__(*(p)))sdm_sim_exchange((p), (uint)(v)))
 #define MIN16X2(a, b) sdm_min16x2((a), (b))
+#define APART(a, b) ((uint)((a) > (b) ? (a) - (b) : (b) - (a)))
 #define LEAST16X2(a, b, c) MIN16X2(MIN16X2((a), (b)), (c))
 #define SUM_OR16X2(a, b, c) MIN16X2((((a) & 0xffff0000u) + ((b) & 0xffff0000u)) | (((a) + (b)) & 0xffffu), (c))
 #define LEAST(a, b, c) sdm_least((a), (b), (c))
