@@ -230,7 +230,7 @@ KERNEL GROUP_SIZE(SGM_GROUP, 1, 1) sgm_paths_any(SGM_ARGUMENTS)
  * ones. */
 FUNCTION void sgm_sum_wide(GLOBAL const uint4 *path, long path_blocks, long at, int paths, uint *even, uint *odd)
 {
-    for (int k = 0; k < paths; k++)
+    NO_UNROLL for (int k = 0; k < paths; k++)
         UNROLL for (int i = 0; i < 2; i++) {
             const uint4 v = path[k * path_blocks + 2 * at + i];
             even[2 * i] += LOW_HALVES(v.x, v.y);
@@ -242,7 +242,7 @@ FUNCTION void sgm_sum_wide(GLOBAL const uint4 *path, long path_blocks, long at, 
 
 FUNCTION void sgm_sum_bytes(GLOBAL const uint4 *path, long path_blocks, long at, int paths, uint *even, uint *odd)
 {
-    for (int k = 0; k < paths; k += 4) { /* 4 or 8 */
+    NO_UNROLL for (int k = 0; k < paths; k += 4) { /* 4 or 8 */
         uint4 v[4];
         UNROLL for (int i = 0; i < 4; i++)
             v[i] = path[(k + i) * path_blocks + at];
@@ -292,7 +292,7 @@ sgm_pick(GLOBAL const uint4 *path, long path_blocks, int paths, int wide, int w,
     const int x0 = GROUP(0) * SGM_PICK, x = x0 + ITEM(0), y = GROUP(1), blocks = (labels + 15) / 16;
     GLOBAL uint *const row = right + (long)(row0 + y) * w;
     uint best = KEY_NONE;
-    for (int i = ITEM(0); right && i < SGM_PICK + labels; i += SGM_PICK)
+    NO_UNROLL for (int i = ITEM(0); right && i < SGM_PICK + labels; i += SGM_PICK)
         met[i] = KEY_NONE;
     BARRIER();
     for (int b = 0; b < blocks && x < w; b++) {
@@ -318,7 +318,7 @@ sgm_pick(GLOBAL const uint4 *path, long path_blocks, int paths, int wide, int w,
     if (x < w)
         left[(long)(row0 + y) * w + x] = (ushort)(best & 0xffffu);
     BARRIER();
-    for (int i = ITEM(0); right && i < SGM_PICK + labels; i += SGM_PICK) {
+    NO_UNROLL for (int i = ITEM(0); right && i < SGM_PICK + labels; i += SGM_PICK) {
         const int xr = x0 + first + i;
         if (xr >= 0 && xr < w && met[i] != KEY_NONE)
             GLOBAL_MIN(&row[xr], right_key(met[i] >> 16, i - (int)(met[i] & 0xffffu)));

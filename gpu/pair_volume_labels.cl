@@ -95,24 +95,17 @@ FUNCTION void label_repair(IN_LOCAL uchar *cost, uint none, int labels, int chan
                 cost[16 * k + i] = (uchar)chance;
 }
 
-/* What single pixels cost: bits of the words that differ, and the difference of the samples up to `most`; whole: and that
- * is all, windows are one pixel.  An item has 16 labels of COLUMNS pixels. */
-KERNEL GROUP_SIZE(LABEL_ITEMS, LABEL_ROWS, 1)
-label_costs(GLOBAL const PairWord *left, GLOBAL const PairWord *right, int w, int h, int labels, int first, int chance,
-            int words, float most, int whole, GLOBAL uint4 *cost)
+#define LABEL_ARGUMENTS \
+    GLOBAL const PairWord *left, GLOBAL const PairWord *right, int w, int h, int labels, int first, int chance, float most, \
+        int whole, GLOBAL uint4 *cost
+
+FUNCTION void label_group(LABEL_ARGUMENTS, IN_LOCAL uint4 *staged, const int words)
 {
-    LOCAL uint4 staged[LABEL_ROWS * LABEL_PITCH];
     const int x0 = GROUP(0) * LABEL_SPAN, y = GROUP(1) * LABEL_ROWS + ITEM(1), b = GROUP(2), x = x0 + COLUMNS * ITEM(0);
     IN_LOCAL uint4 *const row = staged + ITEM(1) * LABEL_PITCH, *const mine = row + (COLUMNS + 1) * ITEM(0);
     if (x < w && y < h) {
         const LabelItem it = {left + (long)y * w, right + (long)y * w, x, x + first + 16 * b, w};
-        uint c[COLUMNS][4], none;
-        if (words == 0)
-            none = label_four(&it, most, 0, c);
-        else if (words == 1)
-            none = label_four(&it, most, 1, c);
-        else
-            none = label_four(&it, most, 2, c);
+        uint c[COLUMNS][4], none = label_four(&it, most, words, c);
         UNROLL for (int k = 0; k < COLUMNS; k++) {
             uint4 v;
             v.x = c[k][0];
@@ -134,6 +127,18 @@ label_costs(GLOBAL const PairWord *left, GLOBAL const PairWord *right, int w, in
                 cost[block_at(y, b, x0 + i, w, (labels + 15) / 16)] = row[i + i / COLUMNS];
         }
 }
+
+/* What single pixels cost: bits of the words that differ, and the difference of the samples up to `most`; whole: and that
+ * is all, windows are one pixel.  An item has 16 labels of COLUMNS pixels. */
+#define LABEL_COSTS(WORDS) \
+    KERNEL GROUP_SIZE(LABEL_ITEMS, LABEL_ROWS, 1) label_costs_##WORDS(LABEL_ARGUMENTS) \
+    { \
+        LOCAL uint4 staged[LABEL_ROWS * LABEL_PITCH]; \
+        label_group(left, right, w, h, labels, first, chance, most, whole, cost, staged, WORDS); \
+    }
+LABEL_COSTS(0)
+LABEL_COSTS(1)
+LABEL_COSTS(2)
 
 /* Add (sign 1) or take (-1) the part of a window about x in row y. */
 FUNCTION void add_costs(GLOBAL const uint4 *pixel, long row, int x, int w, int window, uint sign, uint *sum)

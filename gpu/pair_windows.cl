@@ -97,6 +97,12 @@ FUNCTION void word_row(GLOBAL const ushort *row, int x, int w, int reach, const 
                 bits[k] = bits[k] << 1 | AS_UINT(v[i + k + WORD_REACH] - middle[k]) >> 31;
 }
 
+FUNCTION void word_high(uint *high, const uint *bits, int census_width)
+{
+    UNROLL for (int k = 0; k < COLUMNS; k++)
+        high[k] = high[k] << census_width | bits[k];
+}
+
 /* Census words; the first PAIR_WORD_ROWS rows of a block in `low`, those below in `high`.  An item makes COLUMNS pixels. */
 KERNEL GROUP_SIZE(32, 8, 1)
 pair_words(GLOBAL const short *image, int w, int h, int census_width, int census_height, int eight_bit, GLOBAL PairWord *word)
@@ -119,8 +125,7 @@ pair_words(GLOBAL const short *image, int w, int h, int census_width, int census
             UNROLL for (int k = 0; k < COLUMNS; k++)
                 low[k] = low[k] << census_width | bits[k];
         else
-            UNROLL for (int k = 0; k < COLUMNS; k++)
-                high[k] = high[k] << census_width | bits[k];
+            word_high(high, bits, census_width);
     }
     UNROLL for (int k = 0; k < COLUMNS; k++)
         if (x + k < w) {

@@ -193,7 +193,7 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
     const int blocks = sdm_gpu_groups(v->labels, SDM_LABEL_ALIGN), chance = sdm_pair_chance(v->most);
     SdmBuffer *word[2] = {NULL, NULL}, *pixel = v->cost;
     const bool census = c->terms.bits != 0;
-    const int words = !census ? 0 : c->set->census_height <= WORD_ROWS ? 1 : 2;
+    static const char *const kernels[] = {"label_costs_0", "label_costs_1", "label_costs_2"};
     for (int side = 0; side < 2; side++) {
         TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, (int64_t)w * h * WORD_BYTES, &word[side]));
         TRY(make_words(ctx, g, &c->pair, side, census ? c->set->census_width : 1, census ? c->set->census_height : 1, word[side]));
@@ -203,10 +203,9 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
     const SdmArg costs[] = {SDM_BUF(word[0]),     SDM_BUF(word[1]),
                             SDM_I32(w),           SDM_I32(h),
                             SDM_I32(v->labels),   SDM_I32(v->first),
-                            SDM_I32(chance),      SDM_I32(words),
-                            SDM_F32((float)c->terms.difference_max), SDM_I32(window == 1),
-                            SDM_BUF(pixel)};
-    TRY(sdm_gpu_run(ctx, g, "label_costs",
+                            SDM_I32(chance),      SDM_F32((float)c->terms.difference_max),
+                            SDM_I32(window == 1), SDM_BUF(pixel)};
+    TRY(sdm_gpu_run(ctx, g, kernels[!census ? 0 : c->set->census_height <= WORD_ROWS ? 1 : 2],
                     (const int[3]){sdm_gpu_groups(w, LABEL_ITEMS * COLUMNS), sdm_gpu_groups(h, LABEL_ROWS), blocks},
                     (const int[3]){LABEL_ITEMS, LABEL_ROWS, 1}, (int)(sizeof costs / sizeof *costs), costs));
     if (window == 1)
