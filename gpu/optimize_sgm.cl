@@ -14,7 +14,8 @@
 #define SGM_GROUP 64
 #define SGM_PICK 128
 #define SGM_LABELS_MOST 4096
-#define SGM_PAD 0x3fff3fffu /* above every path cost */
+#define SGM_PAD 0x1fff1fffu /* above every path cost, 254 + 7000 at most; such a half + 7000 | this is below SGM_MOST */
+#define SGM_MOST 0x7bff7bffu /* above these and P1, P2 */
 
 /* Where an item goes. */
 typedef struct SgmLine {
@@ -138,7 +139,7 @@ FUNCTION void sgm_turn(int w, int *x, int *here, long *at)
             /* least + P2 is what a label costs at most, before p1 is added here; nothing where a path begins */ \
             const uint less = begins ? 0u : least, step = begins ? 0u : step1, \
                        most = begins ? 0u : least + sgm_p2(p2, before_value, value) - step1; \
-            uint low = 0xffffffffu, last = LOW_HALVES(0u, even[0]), c[LABELS / 4], d[LABELS / 4]; \
+            uint low = SGM_MOST, last = LOW_HALVES(0u, even[0]), c[LABELS / 4], d[LABELS / 4]; \
             UNROLL for (int b = 0; b < LABELS / 16; b++) \
                 if (b < LABELS / 32 || b < blocks) \
                     sgm_unpack(from[(uint)(b * w)], less, c + 4 * b, d + 4 * b); \

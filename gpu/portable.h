@@ -34,8 +34,19 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define BARRIER_GLOBAL() __syncthreads() /* what the group has written anywhere is seen by all of it */
 #define MIN16X2(a, b) __vminu2((a), (b)) /* of both halves of a word */
 #define APART(a, b) __sad((a), (b), 0u) /* |a - b|; written as below it takes more registers than sm_120 has */
-#define LEAST16X2(a, b, c) __vimin3_u16x2((a), (b), (c))
-#define SUM_OR16X2(a, b, c) __viaddmin_u16x2((a), (b), (c)) /* the less of a + b, modulo 2^16, and c */
+#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900 /* no minima of whole halves: positive floats of 16 bits have their order */
+static __device__ __forceinline__ uint sdm_lesser16x2(uint a, uint b)
+{
+    uint c;
+    asm("min.f16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+    return c;
+}
+#define LEAST16X2(a, b, c) sdm_lesser16x2(sdm_lesser16x2((a), (b)), (c))
+#define SUM_OR16X2(a, b, c) sdm_lesser16x2((a) + (b), (c))
+#else
+#define LEAST16X2(a, b, c) __vimin3_u16x2((a), (b), (c)) /* of halves below 0x7c00 */
+#define SUM_OR16X2(a, b, c) __viaddmin_u16x2((a), (b), (c)) /* the less of a + b and c, all below 0x7c00 */
+#endif
 #define LEAST(a, b, c) __vimin3_s32((a), (b), (c))
 #define LEASTU(a, b, c) __vimin3_u32((a), (b), (c))
 #define BYTES_LOW(v) __byte_perm((v), 0, 0x4140) /* bytes 0 and 1, bytes 2 and 3, as halves of a word */
