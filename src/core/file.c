@@ -92,18 +92,41 @@ void sdm_file_put(SdmFileWriter *w, const void *data, size_t size)
     note_failure(w, size > 0 && fwrite(data, 1, size, w->f) != size);
 }
 
-SdmStatus sdm_file_commit(SdmContext *ctx, SdmFileWriter *w, bool sync)
+/* SDM_OK unless something failed; then the temporary file goes. */
+static SdmStatus end_writing(SdmContext *ctx, SdmFileWriter *w)
+{
+    if (!w->failed)
+        return SDM_OK;
+    sdm_file_discard(w);
+    return refuse(ctx, w->path, w->error);
+}
+
+SdmStatus sdm_file_close(SdmContext *ctx, SdmFileWriter *w, bool sync)
 {
     errno = 0;
     note_failure(w, fflush(w->f) != 0);
     note_failure(w, sync && fsync(fileno(w->f)) != 0);
     note_failure(w, fclose(w->f) != 0);
     w->f = NULL;
-    note_failure(w, !w->failed && rename(w->temporary, w->path) != 0);
-    if (!w->failed)
-        return SDM_OK;
+    return end_writing(ctx, w);
+}
+
+SdmStatus sdm_file_rename(SdmContext *ctx, SdmFileWriter *w)
+{
+    errno = 0;
+    note_failure(w, rename(w->temporary, w->path) != 0);
+    return end_writing(ctx, w);
+}
+
+void sdm_file_discard(SdmFileWriter *w)
+{
     remove(w->temporary);
-    return refuse(ctx, w->path, w->error);
+}
+
+SdmStatus sdm_file_commit(SdmContext *ctx, SdmFileWriter *w, bool sync)
+{
+    const SdmStatus st = sdm_file_close(ctx, w, sync);
+    return st == SDM_OK ? sdm_file_rename(ctx, w) : st;
 }
 
 SdmStatus sdm_file_write(SdmContext *ctx, const char *path, const void *data, size_t size)

@@ -444,7 +444,7 @@ static bool ends_well(Body *b)
 /* ---- write ---- */
 
 static SdmStatus write_file(SdmContext *ctx, const char *path, Header *h, sdm_move_fn *move, void *object,
-                            bool sync)
+                            const SdmUnitCommit *commit)
 {
     SdmStatus st = SDM_OK;
     SdmFileWriter w;
@@ -459,7 +459,14 @@ static SdmStatus write_file(SdmContext *ctx, const char *path, Header *h, sdm_mo
     end_writing(body);
     (void)move(ctx, body, object);
     end_writing(body);
-    TRY(sdm_file_commit(ctx, &w, sync));
+    TRY(sdm_file_close(ctx, &w, commit->sync));
+    st = sdm_lease_check(ctx, commit->output);
+    if (st == SDM_OK)
+        st = sdm_lease_check(ctx, commit->unit);
+    if (st == SDM_OK)
+        st = sdm_file_rename(ctx, &w);
+    else
+        sdm_file_discard(&w);
 done:
     sdm_free(&body);
     return st;
@@ -475,19 +482,19 @@ static Header make_header(uint32_t kind, uint64_t fingerprint, const double *sta
 }
 
 SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *b,
-                         const double *stage_s, bool sync)
+                         const double *stage_s, const SdmUnitCommit *commit)
 {
     SdmBlock shallow = *b; /* not changed by writing */
     Header h = make_header(KIND_BLOCK, fingerprint, stage_s);
-    return write_file(ctx, path, &h, move_block, &shallow, sync);
+    return write_file(ctx, path, &h, move_block, &shallow, commit);
 }
 
 SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmPrepared *p,
-                             const double *stage_s, bool sync)
+                             const double *stage_s, const SdmUnitCommit *commit)
 {
     SdmPrepared shallow = *p;
     Header h = make_header(KIND_PREPARED, fingerprint, stage_s);
-    return write_file(ctx, path, &h, move_prepared, &shallow, sync);
+    return write_file(ctx, path, &h, move_prepared, &shallow, commit);
 }
 
 /* ---- read ---- */

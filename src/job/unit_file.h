@@ -10,17 +10,25 @@
 #ifndef SDM_UNIT_FILE_H
 #define SDM_UNIT_FILE_H
 
+#include "core/lease.h"
 #include "scene/scene.h"
 
 enum { SDM_UNIT_STAGES = 10 }; /* seconds that each stage took, see sdm_stage_time() */
 enum { SDM_UNIT_FORMAT = 4, SDM_UNIT_PIECE = 1 << 16 };
 
+/* When a written file gets its name: after it is on the disk (sync: see sdm_file_commit()), and only if the leases
+ * are still held then (NULL: none), so that a process that was suspended while it wrote puts nothing in place. */
+typedef struct SdmUnitCommit {
+    bool sync;
+    SdmLease *output, *unit;
+} SdmUnitCommit;
+
 /* fingerprint: of the inputs and options that the content depends on.  stage_s: seconds that each stage took,
- * or NULL.  sync: see sdm_file_commit().  SDM_ERR_IO with a sentence. */
+ * or NULL.  SDM_ERR_IO with a sentence. */
 SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *block,
-                         const double *stage_s, bool sync);
+                         const double *stage_s, const SdmUnitCommit *commit);
 SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmPrepared *p,
-                             const double *stage_s, bool sync);
+                             const double *stage_s, const SdmUnitCommit *commit);
 
 /* What was written with the same fingerprint by the same build; freed by the caller.  SDM_ERR_INPUT with a
  * sentence when the file is not there, damaged, or of another format, build or fingerprint: it is to be

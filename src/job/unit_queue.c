@@ -166,11 +166,10 @@ static bool find_prepared(SdmContext *ctx, SdmUnits *u)
     return s->is_prepared;
 }
 
-/* Before a file is put in place: does this process still hold what it works for?  lease: of the unit, or NULL. */
-static SdmStatus check_held(SdmContext *ctx, const SdmUnits *u, SdmLease *lease)
+/* A file is put in place if this process still holds what it works for.  lease: of the unit, or NULL. */
+static SdmUnitCommit commit_held(const SdmUnits *u, SdmLease *lease)
 {
-    const SdmStatus st = sdm_lease_check(ctx, u->q.output);
-    return st == SDM_OK ? sdm_lease_check(ctx, lease) : st;
+    return (SdmUnitCommit){.sync = u->q.is_shared, .output = u->q.output, .unit = lease};
 }
 
 /* Share of the preparation in a unit's time. */
@@ -197,8 +196,8 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLeas
     TRY(st);
     stages_since(ctx, before, s->prepared_s);
     TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_PREPARED, s->plan->number, path));
-    TRY(check_held(ctx, u, lease));
-    TRY(sdm_prepared_write(ctx, path, s->plan->fingerprint, &s->prepared, s->prepared_s, u->q.is_shared));
+    const SdmUnitCommit commit = commit_held(u, lease);
+    TRY(sdm_prepared_write(ctx, path, s->plan->fingerprint, &s->prepared, s->prepared_s, &commit));
     s->is_prepared = true;
 done:
     if (st != SDM_OK && !s->is_prepared) {
@@ -304,8 +303,8 @@ static SdmStatus store_block(SdmContext *ctx, SdmUnits *u, int64_t unit, const S
     SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
     TRY(sdm_job_file(ctx, u->q.job, SDM_JOB_UNIT, unit, path));
-    TRY(check_held(ctx, u, lease));
-    TRY(sdm_unit_write(ctx, path, sdm_plan_unit_fingerprint(u->scene.plan, unit), b, took_s, u->q.is_shared));
+    const SdmUnitCommit commit = commit_held(u, lease);
+    TRY(sdm_unit_write(ctx, path, sdm_plan_unit_fingerprint(u->scene.plan, unit), b, took_s, &commit));
 done:
     return st;
 }
@@ -405,7 +404,7 @@ static void charge(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
 static SdmStatus record(SdmContext *ctx, SdmUnits *u, UnitInWork *w, SdmStatus st)
 {
     char path[SDM_PATH_SIZE];
-    const bool held = check_held(NULL, u, w->lease) == SDM_OK;
+    const bool held = sdm_lease_check(NULL, u->q.output) == SDM_OK && sdm_lease_check(NULL, w->lease) == SDM_OK;
     if (!w->resumed)
         charge(ctx, u, w);
     sdm_try_end(ctx, u->q.job, &w->attempt, st);

@@ -47,11 +47,11 @@ static void make_whole(const char *path, Whole whole[2])
     p.points.round[1].sample_count = 4;
     p.points.round[1].samples = sample;
     if (sdm_block_alloc(NULL, 3, 4, SIDE, SIDE, &b) ||
-        sdm_unit_write(NULL, path, FINGERPRINT, &b, NULL, true))
+        sdm_unit_write(NULL, path, FINGERPRINT, &b, NULL, &(SdmUnitCommit){.sync = true}))
         abort();
     take(path, &whole[0]);
     sdm_block_free(&b);
-    if (sdm_prepared_write(NULL, path, FINGERPRINT, &p, NULL, true))
+    if (sdm_prepared_write(NULL, path, FINGERPRINT, &p, NULL, &(SdmUnitCommit){.sync = true}))
         abort();
     take(path, &whole[1]);
 }

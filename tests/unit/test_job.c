@@ -194,7 +194,7 @@ static void write_unit(SdmContext *ctx)
         b.height_m[i] = (float)i;
         b.count[i] = (uint16_t)i;
     }
-    assert_int_equal(sdm_unit_write(ctx, in_folder("u"), 77, &b, stage_s, false), SDM_OK);
+    assert_int_equal(sdm_unit_write(ctx, in_folder("u"), 77, &b, stage_s, &(SdmUnitCommit){.sync = false}), SDM_OK);
     sdm_block_free(&b);
 }
 
@@ -336,7 +336,7 @@ static void a_prepared_scene_comes_back(void **state)
              .lattice_error_px = NAN,
              .grid = {.wkt = "LOCAL_CS[]", .spacing = 30.0, .cols = 5, .rows = 6, .geographic = true}};
     (void)state;
-    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, false), SDM_OK);
+    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, &(SdmUnitCommit){.sync = false}), SDM_OK);
     assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_OK);
     assert_memory_equal(&back.frame, &p.frame, sizeof p.frame);
     assert_true(isinf(back.radiometry[1].saturated_at) && isnan(back.radiometry[1].fill[0]));
@@ -356,11 +356,11 @@ static void a_prepared_scene_comes_back(void **state)
     assert_memory_equal(back.reference.changed, changed, sizeof changed);
     sdm_prepared_free(&back);
     p.reference.changed = NULL; /* which products need */
-    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, false), SDM_OK);
+    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, &(SdmUnitCommit){.sync = false}), SDM_OK);
     assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_ERR_INPUT);
     p.reference.changed = changed;
     p.settings.coarse_level = 2; /* not that of the surface */
-    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, false), SDM_OK);
+    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, &(SdmUnitCommit){.sync = false}), SDM_OK);
     assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_ERR_INPUT);
     sdm_close(&ctx);
 }
