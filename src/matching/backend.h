@@ -70,6 +70,8 @@ typedef struct SdmMatchOps {
     SdmStatus (*smooth)(void *state);
     /* Wiener filter of the heights by the noise of their matches: sdm_surface_wiener(). */
     SdmStatus (*wiener)(void *state, float metres_per_px);
+    /* Warp by the heights, and move them by least squares: sdm_surface_least_squares(). */
+    SdmStatus (*least_squares)(void *state, float px_per_metre);
     /* Heights of the window of level 0 in one step: sdm_semi_global_surface(); NULL: not on this back end. */
     SdmStatus (*semi_global)(void *state, const SdmWindow *win);
     /* Gaps beside steps: sdm_fill_hidden(); NULL where semi_global is. */

@@ -5,6 +5,7 @@
 #include "matching/fill_hidden.h"
 #include "matching/semi_global_surface.h"
 #include "matching/validation.h"
+#include "matching/least_squares.h"
 #include "matching/wiener.h"
 
 #include <math.h>
@@ -230,6 +231,19 @@ static SdmStatus wiener(void *state, float metres_per_px)
     return st;
 }
 
+static SdmStatus least_squares(void *state, float px_per_metre)
+{
+    SdmStatus st = SDM_OK;
+    SdmProcessor *const p = state;
+    const int around = sdm_stage_enter(p->ctx, 6);
+    TRY(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
+    const SdmLeastSquares in = {&p->surface, p->task.left, p->task.right, px_per_metre};
+    TRY(sdm_surface_least_squares(p->ctx, p->in->settings->kernels, &in));
+done:
+    sdm_stage_leave(p->ctx, around);
+    return st;
+}
+
 /* ---- one step instead of passes ---- */
 
 static SdmStatus semi_global(void *state, const SdmWindow *win)
@@ -354,6 +368,7 @@ const SdmMatchOps sdm_processor_ops = {.open_level = open_level,
                                        .fill = fill,
                                        .smooth = smooth,
                                        .wiener = wiener,
+                                       .least_squares = least_squares,
                                        .semi_global = semi_global,
                                        .fill_hidden = fill_hidden,
                                        .ray_error = ray_error,

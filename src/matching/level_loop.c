@@ -18,6 +18,14 @@ float sdm_metres_per_pixel(const SdmMatchInput *in, int level)
     return (float)(1 << level) / fabsf(n->du_dh);
 }
 
+/* Residual for a metre of height at the scene's centre, with its sign. */
+static float px_per_metre(const SdmMatchInput *in, int level)
+{
+    const SdmLattice *const lat = in->lattice;
+    const float metres = sdm_metres_per_pixel(in, level);
+    return lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)(lat->nu / 2)].du_dh < 0.0f ? -1.0f / metres : 1.0f / metres;
+}
+
 /* A window of level 0 on another level. */
 static SdmWindow window_at(const SdmWindow *win, int level)
 {
@@ -100,6 +108,8 @@ static SdmStatus run_step(const Loop *l, const SdmStep *step)
         return ops->smooth(l->state);
     case SDM_STEP_WIENER:
         return ops->wiener(l->state, sdm_metres_per_pixel(l->in, l->win->level));
+    case SDM_STEP_LEAST_SQUARES:
+        return ops->least_squares(l->state, px_per_metre(l->in, l->win->level));
     case SDM_STEP_SEMI_GLOBAL:
         return ops->semi_global(l->state, l->win);
     case SDM_STEP_RAY_ERROR:

@@ -3,6 +3,7 @@
 #include "matching/match_steps.h"
 
 #include "matching/fill_hidden.h"
+#include "matching/least_squares.h"
 #include "matching/semi_global_surface.h"
 #include "matching/wiener.h"
 
@@ -40,7 +41,8 @@ static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
                                      AFTER_MATCH};
 /* Residuals are within a pixel by now.  Noise of the surface would come back through the warp: smooth. */
 static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS), {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS}, CLEAN, FILL};
-static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER}};
+static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER},
+                                  {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_WIENER}};
 static const SdmStep semi_global[] = {{SDM_STEP_SEMI_GLOBAL, 1, 0, SDM_ALWAYS}}; /* its reach: sdm_semi_global_reach() */
 static const SdmStep validate[] = {{SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
                                    {SDM_STEP_VALIDATE, 2 * SDM_RAY_ERROR_HALF + 1, 0, SDM_ALWAYS}};
@@ -78,7 +80,7 @@ int sdm_step_cost(SdmStepKind kind)
     static const int cost[] = {[SDM_STEP_REFINE] = 9,    [SDM_STEP_MATCH] = 24,     [SDM_STEP_RETRY] = 18,
                                [SDM_STEP_REPEAT] = 14,   [SDM_STEP_REMATCH] = 14,   [SDM_STEP_REJECT] = 2,
                                [SDM_STEP_MEDIAN] = 2,    [SDM_STEP_FILL] = 4,       [SDM_STEP_SMOOTH] = 1,
-                               [SDM_STEP_WIENER] = 9,    [SDM_STEP_RAY_ERROR] = 9,  [SDM_STEP_VALIDATE] = 2,
+                               [SDM_STEP_WIENER] = 9,    [SDM_STEP_LEAST_SQUARES] = 20,  [SDM_STEP_RAY_ERROR] = 9,  [SDM_STEP_VALIDATE] = 2,
                                [SDM_STEP_SATURATED] = 1, [SDM_STEP_FILL_HOLES] = 17, [SDM_STEP_FILL_HIDDEN] = 1,
                                [SDM_STEP_SEMI_GLOBAL] = 120};
     return cost[kind];
@@ -86,7 +88,8 @@ int sdm_step_cost(SdmStepKind kind)
 
 int sdm_repeats(const SdmMatchSettings *set)
 {
-    return set->wiener ? 3 : 2;
+    (void)set;
+    return 2;
 }
 
 const SdmFill sdm_fill_far = {.half = FAR_HALF, .least = 60, .else_prior = true},

@@ -18,6 +18,7 @@ typedef enum SdmStepKind {
     SDM_STEP_FILL,       /* heights of invalid pixels from the changes of valid ones: far, then near */
     SDM_STEP_SMOOTH,     /* (1 2 1) / 4 in both axes */
     SDM_STEP_WIENER,     /* local Wiener filter of the heights by their predicted noise */
+    SDM_STEP_LEAST_SQUARES, /* heights for which the pixels of both views agree, by least squares */
     SDM_STEP_SEMI_GLOBAL, /* heights of the window by semi-global matching, in one step */
     SDM_STEP_RAY_ERROR,  /* ray intersection error, and the score over a larger window */
     SDM_STEP_VALIDATE,   /* accept or reject each pixel: terrain, score, mean ray intersection error */

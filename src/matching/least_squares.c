@@ -1,0 +1,466 @@
+/* Least squares on the processor: statistics of blocks, then the equations of a tile and the steps that solve them.
+ *
+ * Per pixel the height, in px of residual, is d + x.  The left view L and the warped right view R (with gain and offset of the
+ * place) differ by e = L - g R - o, which a move by x changes by -x times the slope of the texture: W x = b with
+ * W = slope^2 / s^2 and b = slope e / s^2, s^2 being the mean square of e around.  Second differences K (d + x) cost
+ * their square times lambda, the inverse of their own mean square around.  So (W + K' lambda K) x = b - K' lambda K d. */
+// SPDX-License-Identifier: Apache-2.0
+#include "matching/least_squares.h"
+
+#include "core/vector_loops.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { B = SDM_LS_BLOCK, NOISE_UNIT = 256 /* of a px of residual */, MOST_DIFFERENCE = 4096 };
+
+/* ---- blocks ---- */
+
+typedef struct Sums {
+    int64_t left, right, left2, right2, product;
+    int32_t count, rough, rough_count;
+} Sums;
+
+/* What the pixels of a block take from it. */
+typedef struct Blocks {
+    int wide, high, skip_x, skip_y; /* pixels of the first block that lie outside the window */
+    float *gain, *offset, *inverse, *lambda;
+} Blocks;
+
+typedef struct Work {
+    const SdmKernels *k;
+    const SdmLeastSquares *in;
+    const int16_t *left, *right;
+    const uint16_t *flags;
+    const float *h_m;
+    int w, h;
+    Sums *sums;
+    Blocks blocks;
+    float *out;
+} Work;
+
+static int modulo(int64_t a, int b)
+{
+    const int r = (int)(a % b);
+    return r < 0 ? r + b : r;
+}
+
+static int inside(int i, int count)
+{
+    return i < 0 ? 0 : i >= count ? count - 1 : i;
+}
+
+/* Rows y0 - 1 .. y1 of the blurred heights, each of w. */
+static void blur_rows(const Work *w, int y0, int y1, float *blurred)
+{
+    for (int y = y0 - 1; y <= y1; y++) {
+        const float *row[5];
+        for (int j = 0; j < 5; j++)
+            row[j] = w->h_m + (size_t)inside(inside(y, w->h) + j - 2, w->h) * (size_t)w->w;
+        w->k->blur_row(row, w->w, 1, blurred + (size_t)(y - y0 + 1) * (size_t)w->w);
+    }
+}
+
+static void sum_block(const Work *w, int x0, int x1, int y0, int y1, const float *blurred, Sums *s)
+{
+    const float scale = NOISE_UNIT * w->in->px_per_metre;
+    *s = (Sums){0};
+    for (int y = y0; y < y1; y++) {
+        const size_t row = (size_t)y * (size_t)w->w;
+        const float *const mid = blurred + (size_t)(y - y0 + 1) * (size_t)w->w, *const up = mid - w->w, *const low = mid + w->w;
+        for (int x = x0; x < x1; x++) {
+            const int32_t l = w->left[row + (size_t)x], r = w->right[row + (size_t)x];
+            if (l == SDM_PIXEL_NODATA || r == SDM_PIXEL_NODATA)
+                continue;
+            s->count++;
+            s->left += l;
+            s->right += r;
+            s->left2 += l * l;
+            s->right2 += r * r;
+            s->product += l * r;
+            if (!(w->flags[row + (size_t)x] & SDM_QA_VALID) || x == 0 || x + 1 == w->w)
+                continue;
+            const float q = (((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])) - 4.0f * mid[x]) * scale;
+            const int32_t v = (int32_t)(q > MOST_DIFFERENCE ? MOST_DIFFERENCE : q < -MOST_DIFFERENCE ? -MOST_DIFFERENCE : q);
+            s->rough += v * v;
+            s->rough_count++;
+        }
+    }
+}
+
+/* The blocks of row j. */
+static void sum_blocks(const Work *w, int j, float *blurred)
+{
+    const Blocks *const b = &w->blocks;
+    const int top = j * B - b->skip_y, y0 = top > 0 ? top : 0, y1 = top + B < w->h ? top + B : w->h;
+    blur_rows(w, y0, y1, blurred);
+    for (int i = 0; i < b->wide; i++) {
+        const int from = i * B - b->skip_x, x0 = from > 0 ? from : 0, x1 = from + B < w->w ? from + B : w->w;
+        sum_block(w, x0, x1, y0, y1, blurred, &w->sums[(size_t)j * (size_t)b->wide + (size_t)i]);
+    }
+}
+
+static float held(float v, float low, float high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* What a block gives to its pixels, from the 3 x 3 blocks about it. */
+static void fit_block(const Work *w, int i, int j)
+{
+    static const float least_noise = 16.0f /* square of a quarter of a digital number */, plate = 0.05f, lambda_least = 2.0f,
+                       lambda_most = 3000.0f;
+    const Blocks *const b = &w->blocks;
+    const size_t at = (size_t)j * (size_t)b->wide + (size_t)i;
+    Sums s = {0};
+    for (int y = j > 0 ? j - 1 : 0; y <= j + 1 && y < b->high; y++)
+        for (int x = i > 0 ? i - 1 : 0; x <= i + 1 && x < b->wide; x++) {
+            const Sums *const a = &w->sums[(size_t)y * (size_t)b->wide + (size_t)x];
+            s.count += a->count;
+            s.left += a->left;
+            s.right += a->right;
+            s.left2 += a->left2;
+            s.right2 += a->right2;
+            s.product += a->product;
+            s.rough += a->rough >> 4; /* 9 blocks of 64 squares would not fit */
+            s.rough_count += a->rough_count;
+        }
+    const float n = (float)s.count, rough_n = (float)s.rough_count;
+    const float left = (float)(s.count * s.left2 - s.left * s.left), right = (float)(s.count * s.right2 - s.right * s.right),
+                both = (float)(s.count * s.product - s.left * s.right);
+    const float gain = left > 0.0f && right > 0.0f ? held(sqrtf(left / right), 0.25f, 4.0f) : 1.0f;
+    const float noise = s.count ? ((left - 2.0f * gain * both) + gain * gain * right) / (n * n) : 0.0f;
+    const float rough = s.rough_count ? (float)s.rough / (rough_n * (NOISE_UNIT * NOISE_UNIT / 16)) : 0.0f;
+    b->gain[at] = gain;
+    b->offset[at] = s.count ? ((float)s.left - gain * (float)s.right) / n : 0.0f;
+    b->inverse[at] = s.count >= SDM_LS_LEAST ? 1.0f / (noise > least_noise ? noise : least_noise) : 0.0f;
+    b->lambda[at] = held(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most);
+}
+
+/* ---- the equations of a tile ---- */
+
+enum {
+    TILE_W = 384,
+    TILE_H = 192,
+    MARGIN = (SDM_LS_CYCLES * SDM_LS_CYCLE_REACH + 7) / 8 * 8,
+    MOST_W = TILE_W + 2 * MARGIN,
+    MOST_H = TILE_H + 2 * MARGIN
+};
+
+/* Unknowns x of w x h pixels: (weight + K' lambda K) x = rest; rows of `pitch`. */
+typedef struct Plate {
+    int w, h;
+    size_t pitch;
+    float *weight, *lambda, *rest, *inverse, *x, *step, *bend; /* inverse: of a bound of the row's absolute sum */
+} Plate;
+
+typedef struct Tile {
+    int x0, y0; /* of its first pixel with the margin, in the window */
+    Plate fine, half;
+    float plane[9][MOST_H * MOST_W], quarter[7][MOST_H / 2 * MOST_W / 2];
+    float gain[MOST_W], offset[MOST_W];
+} Tile;
+
+/* Gain and offset of the pixels of a row: bilinear between the middles of blocks. */
+static void spread_row(const Work *w, const Tile *t, int y, float *gain, float *offset)
+{
+    const Blocks *const b = &w->blocks;
+    const int below = (y + b->skip_y + B / 2) / B, row[2] = {inside(below - 1, b->high), inside(below, b->high)};
+    const float down = ((float)((y + b->skip_y + B / 2) % B) + 0.5f) / B;
+    const size_t up_at = (size_t)row[0] * (size_t)b->wide, low_at = (size_t)row[1] * (size_t)b->wide;
+    for (int x = 0; x < t->fine.w;) {
+        const int from = t->x0 + x + b->skip_x + B / 2, column[2] = {inside(from / B - 1, b->wide), inside(from / B, b->wide)};
+        float a[2][2];
+        for (int c = 0; c < 2; c++) {
+            const size_t up = up_at + (size_t)column[c], low = low_at + (size_t)column[c];
+            a[0][c] = b->gain[up] + down * (b->gain[low] - b->gain[up]);
+            a[1][c] = b->offset[up] + down * (b->offset[low] - b->offset[up]);
+        }
+        for (int i = from % B; i < B && x < t->fine.w; i++, x++) {
+            const float across = ((float)i + 0.5f) / B;
+            gain[x] = a[0][0] + across * (a[0][1] - a[0][0]);
+            offset[x] = a[1][0] + across * (a[1][1] - a[1][0]);
+        }
+    }
+}
+
+/* Weight and right-hand side of n pixels, of which all have two neighbours on either side. */
+SDM_VECTOR_LOOPS static void weigh_row(const int16_t *restrict left, const int16_t *restrict right, const uint16_t *restrict flags,
+                                       const float *restrict h_m, const float *restrict gain, const float *restrict offset,
+                                       float px_per_metre, int n, float *restrict weight, float *restrict rest)
+{
+    for (int x = 0; x < n; x++) {
+        const int32_t l = 8 * (left[x + 1] - left[x - 1]) - (left[x + 2] - left[x - 2]),
+                      r = 8 * (right[x + 1] - right[x - 1]) - (right[x + 2] - right[x - 2]);
+        const float stretch = 1.0f + 0.5f * (px_per_metre * (h_m[x + 1] - h_m[x - 1])),
+                    ramp = stretch < 0.3f ? 0.3f : stretch > 3.0f ? 3.0f : stretch;
+        const float slope = ((float)l + gain[x] * (float)r / ramp) * (1.0f / 24.0f),
+                    miss = ((float)left[x] - gain[x] * (float)right[x]) - offset[x];
+        int known = flags[x] & SDM_QA_VALID;
+        for (int i = -2; i <= 2; i++)
+            known &= (left[x + i] != SDM_PIXEL_NODATA) & (right[x + i] != SDM_PIXEL_NODATA);
+        const float use = (float)known;
+        weight[x] = use * slope * slope;
+        rest[x] = use * slope * miss;
+    }
+}
+
+/* lambda is 0 where the second differences of a pixel are not all of pixels with data in this view. */
+SDM_VECTOR_LOOPS static void mask_row(const int16_t *restrict up, const int16_t *restrict mid, const int16_t *restrict low, int n,
+                                      float *restrict lambda)
+{
+    for (int x = 0; x < n; x++) {
+        const int known = (up[x] != SDM_PIXEL_NODATA) & (low[x] != SDM_PIXEL_NODATA) & (mid[x] != SDM_PIXEL_NODATA) &
+                          (mid[x - 1] != SDM_PIXEL_NODATA) & (mid[x + 1] != SDM_PIXEL_NODATA);
+        lambda[x] *= (float)known;
+    }
+}
+
+static void set_up_row(const Work *w, Tile *t, int row)
+{
+    const Blocks *const b = &w->blocks;
+    Plate *const p = &t->fine;
+    const int y = t->y0 + row, wide = w->w;
+    const size_t at = (size_t)y * (size_t)wide + (size_t)t->x0, i = (size_t)row * p->pitch;
+    const int x0 = t->x0 < 2 ? 2 - t->x0 : 0, end = wide - 2 - t->x0 < p->w ? wide - 2 - t->x0 : p->w;
+    const size_t block_row = (size_t)((y + b->skip_y) / B) * (size_t)b->wide;
+    memset(p->weight + i, 0, (size_t)p->w * sizeof *p->weight);
+    memset(p->rest + i, 0, (size_t)p->w * sizeof *p->rest);
+    memset(p->lambda + i, 0, (size_t)p->w * sizeof *p->lambda);
+    if (y == 0 || y + 1 == w->h || x0 >= end)
+        return;
+    spread_row(w, t, y, t->gain, t->offset);
+    weigh_row(w->left + at + x0, w->right + at + x0, w->flags + at + x0, w->h_m + at + x0, t->gain + x0, t->offset + x0,
+              w->in->px_per_metre, end - x0, p->weight + i + x0, p->rest + i + x0);
+    for (int x = x0; x < end; x++) {
+        const size_t block = block_row + (size_t)((t->x0 + x + b->skip_x) / B);
+        p->weight[i + (size_t)x] *= b->inverse[block];
+        p->rest[i + (size_t)x] *= b->inverse[block];
+        p->lambda[i + (size_t)x] = b->lambda[block];
+    }
+    const int16_t *const view[2] = {w->left + at + x0, w->right + at + x0};
+    for (int v = 0; v < 2; v++)
+        mask_row(view[v] - wide, view[v], view[v] + wide, end - x0, p->lambda + i + x0);
+}
+
+/* ---- their solution ---- */
+
+/* bend = lambda K x, 0 at the rim. */
+SDM_VECTOR_LOOPS static void bend_row(const float *restrict up, const float *restrict mid, const float *restrict low,
+                                      const float *restrict lambda, int w, float *restrict bend)
+{
+    bend[0] = bend[w - 1] = 0.0f;
+    for (int x = 1; x < w - 1; x++)
+        bend[x] = lambda[x] * (((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])) - 4.0f * mid[x]);
+}
+
+static void bend_plate(const Plate *p, const float *x)
+{
+    memset(p->bend, 0, (size_t)p->w * sizeof *p->bend);
+    memset(p->bend + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *p->bend);
+    for (int y = 1; y < p->h - 1; y++) {
+        const size_t i = (size_t)y * p->pitch;
+        bend_row(x + i - p->pitch, x + i, x + i + p->pitch, p->lambda + i, p->w, p->bend + i);
+    }
+}
+
+/* rest -= K bend. */
+SDM_VECTOR_LOOPS static void left_row(const float *restrict up, const float *restrict mid, const float *restrict low,
+                                      int w, float *restrict rest)
+{
+    for (int x = 1; x < w - 1; x++)
+        rest[x] -= ((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])) - 4.0f * mid[x];
+}
+
+/* A step of the Chebyshev iteration of a row: step = keep step + move (rest - weight x - K bend) inverse, x += step. */
+SDM_VECTOR_LOOPS static void step_row(const float *restrict up, const float *restrict mid, const float *restrict low,
+                                      const float *restrict rest, const float *restrict weight, const float *restrict inverse,
+                                      float keep, float move, int w, float *restrict step, float *restrict x)
+{
+    for (int i = 1; i < w - 1; i++) {
+        const float left = (rest[i] - weight[i] * x[i]) - (((up[i] + low[i]) + (mid[i - 1] + mid[i + 1])) - 4.0f * mid[i]);
+        step[i] = keep * step[i] + move * (left * inverse[i]);
+        x[i] += step[i];
+    }
+}
+
+/* inverse = 1 / (weight + 5/2 (4 lambda + those beside)): the matrix times it has no eigenvalue above 16/5. */
+SDM_VECTOR_LOOPS static void bound_row(const float *restrict up, const float *restrict mid, const float *restrict low,
+                                       const float *restrict weight, int w, float *restrict inverse)
+{
+    inverse[0] = inverse[w - 1] = 0.0f;
+    for (int x = 1; x < w - 1; x++)
+        inverse[x] = 1.0f / ((weight[x] + 2.5f * (4.0f * mid[x] + ((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])))) + 1e-3f);
+}
+
+static void bound_plate(const Plate *p)
+{
+    memset(p->inverse, 0, (size_t)p->w * sizeof *p->inverse);
+    memset(p->inverse + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *p->inverse);
+    for (int y = 1; y < p->h - 1; y++) {
+        const size_t i = (size_t)y * p->pitch;
+        bound_row(p->lambda + i - p->pitch, p->lambda + i, p->lambda + i + p->pitch, p->weight + i, p->w, p->inverse + i);
+    }
+}
+
+/* Chebyshev iteration for eigenvalues between these; the smaller ones are left to the coarser grid. */
+static void solve(const Plate *p, int steps)
+{
+    static const float low = 0.15f, high = 3.3f;
+    const float middle = 0.5f * (high + low), half = 0.5f * (high - low), sigma = middle / half;
+    float rho = 1.0f / sigma;
+    for (int k = 0; k < steps; k++) {
+        const float next = 1.0f / (2.0f * sigma - rho);
+        const float keep = k ? next * rho : 0.0f, move = k ? 2.0f * next / half : 1.0f / middle;
+        rho = k ? next : rho;
+        bend_plate(p, p->x);
+        for (int y = 1; y < p->h - 1; y++) {
+            const size_t i = (size_t)y * p->pitch;
+            step_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->rest + i, p->weight + i, p->inverse + i, keep,
+                     move, p->w, p->step + i, p->x + i);
+        }
+    }
+}
+
+/* Sums of 2 x 2. */
+SDM_VECTOR_LOOPS static void halve_row(const float *restrict a, const float *restrict b, float scale, int w, float *restrict out)
+{
+    for (int x = 0; x < w; x++)
+        out[x] = ((a[2 * x] + a[2 * x + 1]) + (b[2 * x] + b[2 * x + 1])) * scale;
+}
+
+static void halve(const float *from, size_t pitch, float scale, const Plate *half, float *to)
+{
+    for (int y = 0; y < half->h; y++)
+        halve_row(from + 2 * (size_t)y * pitch, from + (2 * (size_t)y + 1) * pitch, scale, half->w, to + (size_t)y * half->pitch);
+}
+
+/* x += the half plate's, bilinear; near and far: the rows of the half plate around the row. */
+SDM_VECTOR_LOOPS static void double_row(const float *restrict near, const float *restrict far, int half_w, float *restrict x)
+{
+    for (int i = 1; i < half_w - 1; i++) {
+        const float before = 0.75f * near[i - 1] + 0.25f * far[i - 1], here = 0.75f * near[i] + 0.25f * far[i],
+                    after = 0.75f * near[i + 1] + 0.25f * far[i + 1];
+        x[2 * i] += 0.75f * here + 0.25f * before;
+        x[2 * i + 1] += 0.75f * here + 0.25f * after;
+    }
+}
+
+static void correct_coarsely(const Plate *p, const Plate *half, float *left_over)
+{
+    bend_plate(p, p->x);
+    memset(left_over, 0, (size_t)p->w * sizeof *left_over);
+    memset(left_over + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *left_over);
+    for (int y = 1; y < p->h - 1; y++) {
+        const size_t i = (size_t)y * p->pitch;
+        for (int x = 0; x < p->w; x++)
+            left_over[i + (size_t)x] = p->rest[i + (size_t)x] - p->weight[i + (size_t)x] * p->x[i + (size_t)x];
+        left_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->w, left_over + i);
+    }
+    halve(left_over, p->pitch, 1.0f, half, half->rest);
+    for (int y = 0; y < half->h; y++)
+        memset(half->x + (size_t)y * half->pitch, 0, (size_t)half->w * sizeof *half->x);
+    solve(half, SDM_LS_HALF_STEPS);
+    for (int y = 2; y < 2 * half->h - 2; y++) {
+        const size_t near = (size_t)(y / 2) * half->pitch;
+        const float *const far = half->x + (y % 2 ? near + half->pitch : near - half->pitch);
+        double_row(half->x + near, far, half->w, p->x + (size_t)y * p->pitch);
+    }
+}
+
+/* The inside of a tile: columns x0..x1 - 1 and rows y0..y1 - 1 of the window, both first ones even in the frame. */
+static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
+{
+    t->x0 = x0 > MARGIN ? x0 - MARGIN : 0;
+    t->y0 = y0 > MARGIN ? y0 - MARGIN : 0;
+    Plate *const p = &t->fine, *const half = &t->half;
+    float **const fields[] = {&p->weight, &p->lambda, &p->rest, &p->inverse, &p->x, &p->step, &p->bend},
+                 **const halves[] = {&half->weight, &half->lambda, &half->rest, &half->inverse, &half->x, &half->step, &half->bend};
+    p->w = (x1 + MARGIN < w->w ? x1 + MARGIN : w->w) - t->x0;
+    p->h = (y1 + MARGIN < w->h ? y1 + MARGIN : w->h) - t->y0;
+    p->pitch = MOST_W;
+    half->w = p->w / 2;
+    half->h = p->h / 2;
+    half->pitch = MOST_W / 2;
+    for (int i = 0; i < 7; i++) {
+        *fields[i] = t->plane[i];
+        *halves[i] = t->quarter[i];
+    }
+    float *const height = t->plane[7], *const left_over = t->plane[8];
+    for (int y = 0; y < p->h; y++) {
+        set_up_row(w, t, y);
+        const float *const h_m = w->h_m + (size_t)(t->y0 + y) * (size_t)w->w + (size_t)t->x0;
+        for (int x = 0; x < p->w; x++)
+            height[(size_t)y * p->pitch + (size_t)x] = h_m[x] * w->in->px_per_metre;
+        memset(p->x + (size_t)y * p->pitch, 0, (size_t)p->w * sizeof *p->x);
+    }
+    bound_plate(p);
+    halve(p->weight, p->pitch, 1.0f, half, half->weight);
+    halve(p->lambda, p->pitch, 1.0f / 16.0f, half, half->lambda); /* K over 2 px is 4 times as large, for a quarter of the pixels */
+    bound_plate(half);
+    bend_plate(p, height);
+    for (int y = 1; y < p->h - 1; y++) {
+        const size_t i = (size_t)y * p->pitch;
+        left_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->w, p->rest + i);
+    }
+    for (int c = 0; c < SDM_LS_CYCLES; c++) {
+        correct_coarsely(p, half, left_over);
+        solve(p, SDM_LS_STEPS);
+    }
+    for (int y = y0; y < y1; y++)
+        for (int x = x0; x < x1; x++) {
+            const size_t at = (size_t)y * (size_t)w->w + (size_t)x;
+            const float moved = p->x[(size_t)(y - t->y0) * p->pitch + (size_t)(x - t->x0)];
+            w->out[at] = w->h_m[at] + (w->flags[at] & SDM_QA_VALID ? held(moved, -1.0f, 1.0f) / w->in->px_per_metre : 0.0f);
+        }
+}
+
+SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface *const s = in->surface;
+    const int threads = sdm_threads(ctx), wide = (s->win.w + TILE_W - 1) / TILE_W, high = (s->win.h + TILE_H - 1) / TILE_H;
+    Work w = {.k = k, .in = in, .left = in->left, .right = in->right, .flags = s->flags, .h_m = s->h_m, .w = s->win.w, .h = s->win.h};
+    Blocks *const b = &w.blocks;
+    float *blurred = NULL;
+    Tile *tiles = NULL;
+    b->skip_x = modulo(s->win.u0, B);
+    b->skip_y = modulo(s->win.v0, B);
+    b->wide = (w.w + b->skip_x + B - 1) / B;
+    b->high = (w.h + b->skip_y + B - 1) / B;
+    const size_t count = (size_t)b->wide * (size_t)b->high, rows = (size_t)(B + 2) * (size_t)w.w;
+    TRY(sdm_alloc_raw(ctx, &w.sums, count, sizeof *w.sums, "blocks of the surface"));
+    TRY(sdm_alloc_raw(ctx, &blurred, rows * (size_t)threads, sizeof *blurred, "rows of the surface"));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int j = 0; j < b->high; j++)
+        sum_blocks(&w, j, blurred + rows * (size_t)sdm_thread());
+    sdm_free(&blurred);
+    TRY(sdm_alloc_raw(ctx, &b->gain, 4 * count, sizeof *b->gain, "blocks of the surface"));
+    b->offset = b->gain + count;
+    b->inverse = b->offset + count;
+    b->lambda = b->inverse + count;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int j = 0; j < b->high; j++)
+        for (int i = 0; i < b->wide; i++)
+            fit_block(&w, i, j);
+    sdm_free(&w.sums);
+    TRY(sdm_alloc_raw(ctx, &w.out, (size_t)w.w * (size_t)w.h, sizeof *w.out, "the moved surface"));
+    TRY(sdm_alloc_raw(ctx, &tiles, (size_t)threads, sizeof *tiles, "tiles of the surface"));
+    for (int i = 0; i < threads; i++)
+        memset(&tiles[i], 0, sizeof tiles[i]);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int i = 0; i < wide * high; i++) {
+        const int x0 = i % wide * TILE_W, y0 = i / wide * TILE_H;
+        move_tile(&w, x0, y0, x0 + TILE_W < w.w ? x0 + TILE_W : w.w, y0 + TILE_H < w.h ? y0 + TILE_H : w.h, &tiles[sdm_thread()]);
+    }
+    sdm_free(&s->h_m);
+    s->h_m = w.out;
+    w.out = NULL;
+done:
+    sdm_free(&w.sums);
+    sdm_free(&b->gain);
+    sdm_free(&w.out);
+    sdm_free(&blurred);
+    sdm_free(&tiles);
+    return st;
+}

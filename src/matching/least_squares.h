@@ -1,0 +1,34 @@
+/* The surface after its last filter -> the same moved by least squares: heights for which every pixel of both views agrees, as far
+ * as the noise of the views and the roughness of the ground ask for it.
+ * Source: Foerstner 1982, Gruen 1985 (least-squares matching); Terzopoulos 1983 (thin plates, multigrid); the weights of
+ * both terms are the local variances of what is left of the views and of the second differences of the surface. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_LEAST_SQUARES_H
+#define SDM_LEAST_SQUARES_H
+
+#include "geometry/surface.h"
+#include "matching/match_settings.h"
+
+enum {
+    SDM_LS_BLOCK = 8,   /* px, of a block of statistics; blocks begin at multiples of it in the frame */
+    SDM_LS_LEAST = 144, /* px with data of the 24 x 24 of 3 x 3 blocks: with fewer nothing is moved */
+    SDM_LS_CYCLES = 2,  /* of a correction at half the resolution and one at the full one */
+    SDM_LS_HALF_STEPS = 4,
+    SDM_LS_STEPS = 1,
+    /* Of a cycle: residual 2, sums of 2 x 2 px 1, steps at half the resolution 4 each but the first, doubling 3, steps 2 each. */
+    SDM_LS_CYCLE_REACH = 2 + 1 + 4 * (SDM_LS_HALF_STEPS - 1) + 3 + 2 * SDM_LS_STEPS,
+    /* And of the statistics: two blocks and a half, the second differences 1, their blur 2. */
+    SDM_LS_REACH = (SDM_LS_CYCLES * SDM_LS_CYCLE_REACH + 20 + 3 + 1) / 2 * 2
+};
+
+/* A surface and both views of its window, for which the right one was warped; borrowed. */
+typedef struct SdmLeastSquares {
+    SdmSurface *surface;
+    const int16_t *left, *right;
+    float px_per_metre; /* of residual for a metre of height, with its sign */
+} SdmLeastSquares;
+
+/* Move the valid heights, in place, by at most a pixel of residual.  Reach SDM_LS_REACH px.  SDM_ERR_MEMORY. */
+SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in);
+
+#endif
