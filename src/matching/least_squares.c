@@ -154,45 +154,89 @@ typedef struct Plate {
     float *weight, *lambda, *rest, *inverse, *x, *step, *bend; /* inverse: of a bound of the row's absolute sum */
 } Plate;
 
+/* Rows of a tile that are the same for some rows, or made anew for each; a pixel x of the tile is at [lead + x]. */
+typedef struct Rows {
+    int lead, middle_lead; /* pixels of its first block that lie before the tile; of blocks that begin at middles */
+    int block_row;         /* of inverse and lambda */
+    float gain[MOST_W + 2 * B], offset[MOST_W + 2 * B], inverse[MOST_W + 2 * B], lambda[MOST_W + 2 * B];
+} Rows;
+
 typedef struct Tile {
     int x0, y0; /* of its first pixel with the margin, in the window */
     Plate fine, half;
     float plane[9][MOST_H * MOST_W], quarter[7][MOST_H / 2 * MOST_W / 2];
-    float gain[MOST_W], offset[MOST_W];
+    Rows rows;
 } Tile;
 
-/* Gain and offset of the pixels of a row: bilinear between the middles of blocks. */
-static void spread_row(const Work *w, const Tile *t, int y, float *gain, float *offset)
+/* Between the values of two blocks, at the pixels of their middles and those between. */
+SDM_VECTOR_LOOPS static void spread_block(const float a[2], float *out)
+{
+    for (int i = 0; i < B; i++)
+        out[i] = a[0] + (((float)i + 0.5f) / B) * (a[1] - a[0]);
+}
+
+/* Gain and offset of the pixels of row y: bilinear between the middles of blocks. */
+static void spread_middles(const Work *w, Tile *t, int y)
 {
     const Blocks *const b = &w->blocks;
-    const int below = (y + b->skip_y + B / 2) / B, row[2] = {inside(below - 1, b->high), inside(below, b->high)};
+    Rows *const r = &t->rows;
+    const int below = (y + b->skip_y + B / 2) / B, first = (t->x0 + b->skip_x + B / 2) / B;
     const float down = ((float)((y + b->skip_y + B / 2) % B) + 0.5f) / B;
-    const size_t up_at = (size_t)row[0] * (size_t)b->wide, low_at = (size_t)row[1] * (size_t)b->wide;
-    for (int x = 0; x < t->fine.w;) {
-        const int from = t->x0 + x + b->skip_x + B / 2, column[2] = {inside(from / B - 1, b->wide), inside(from / B, b->wide)};
-        float a[2][2];
-        for (int c = 0; c < 2; c++) {
-            const size_t up = up_at + (size_t)column[c], low = low_at + (size_t)column[c];
-            a[0][c] = b->gain[up] + down * (b->gain[low] - b->gain[up]);
-            a[1][c] = b->offset[up] + down * (b->offset[low] - b->offset[up]);
-        }
-        for (int i = from % B; i < B && x < t->fine.w; i++, x++) {
-            const float across = ((float)i + 0.5f) / B;
-            gain[x] = a[0][0] + across * (a[0][1] - a[0][0]);
-            offset[x] = a[1][0] + across * (a[1][1] - a[1][0]);
+    const size_t up = (size_t)inside(below - 1, b->high) * (size_t)b->wide, low = (size_t)inside(below, b->high) * (size_t)b->wide;
+    float gain[2], offset[2];
+    for (int i = 0; i <= (r->middle_lead + t->fine.w - 1) / B + 1; i++) {
+        const size_t column = (size_t)inside(first - 1 + i, b->wide);
+        gain[0] = gain[1];
+        offset[0] = offset[1];
+        gain[1] = b->gain[up + column] + down * (b->gain[low + column] - b->gain[up + column]);
+        offset[1] = b->offset[up + column] + down * (b->offset[low + column] - b->offset[up + column]);
+        if (i > 0) {
+            spread_block(gain, r->gain + (i - 1) * B);
+            spread_block(offset, r->offset + (i - 1) * B);
         }
     }
 }
 
-/* Weight and right-hand side of n pixels, of which all have two neighbours on either side. */
-SDM_VECTOR_LOOPS static void weigh_row(const int16_t *restrict left, const int16_t *restrict right, const uint16_t *restrict flags,
-                                       const float *restrict h_m, const float *restrict gain, const float *restrict offset,
-                                       float px_per_metre, int n, float *restrict weight, float *restrict rest)
+/* 1 / noise and lambda of the pixels of row y: their block's. */
+static void spread_blocks(const Work *w, Tile *t, int y)
 {
-    for (int x = 0; x < n; x++) {
+    const Blocks *const b = &w->blocks;
+    Rows *const r = &t->rows;
+    const int row = (y + b->skip_y) / B, first = (t->x0 + b->skip_x) / B;
+    if (row == r->block_row)
+        return;
+    r->block_row = row;
+    for (int i = 0; i <= (r->lead + t->fine.w - 1) / B; i++) {
+        const size_t at = (size_t)row * (size_t)b->wide + (size_t)(first + i);
+        for (int k = 0; k < B; k++) {
+            r->inverse[i * B + k] = b->inverse[at];
+            r->lambda[i * B + k] = b->lambda[at];
+        }
+    }
+}
+
+/* Rows of pixels, all of which have two neighbours on either side and one above and below. */
+typedef struct Views {
+    const int16_t *left, *right;
+    const uint16_t *flags;
+    const float *h_m, *gain, *offset, *inverse;
+    ptrdiff_t pitch;
+    float px_per_metre;
+    int width;
+} Views;
+
+/* Weight and right-hand side. */
+SDM_VECTOR_LOOPS static void weigh_row(const Views *v, float *restrict weight, float *restrict rest)
+{
+    const int16_t *const restrict left = v->left, *const restrict right = v->right;
+    const uint16_t *const restrict flags = v->flags;
+    const float *const restrict h_m = v->h_m, *const restrict gain = v->gain, *const restrict offset = v->offset,
+                              *const restrict inverse = v->inverse;
+    const float scale = v->px_per_metre;
+    for (int x = 0; x < v->width; x++) {
         const int32_t l = 8 * (left[x + 1] - left[x - 1]) - (left[x + 2] - left[x - 2]),
                       r = 8 * (right[x + 1] - right[x - 1]) - (right[x + 2] - right[x - 2]);
-        const float stretch = 1.0f + 0.5f * (px_per_metre * (h_m[x + 1] - h_m[x - 1])),
+        const float stretch = 1.0f + 0.5f * (scale * (h_m[x + 1] - h_m[x - 1])),
                     ramp = stretch < 0.3f ? 0.3f : stretch > 3.0f ? 3.0f : stretch;
         const float slope = ((float)l + gain[x] * (float)r / ramp) * (1.0f / 24.0f),
                     miss = ((float)left[x] - gain[x] * (float)right[x]) - offset[x];
@@ -200,47 +244,46 @@ SDM_VECTOR_LOOPS static void weigh_row(const int16_t *restrict left, const int16
         for (int i = -2; i <= 2; i++)
             known &= (left[x + i] != SDM_PIXEL_NODATA) & (right[x + i] != SDM_PIXEL_NODATA);
         const float use = (float)known;
-        weight[x] = use * slope * slope;
-        rest[x] = use * slope * miss;
+        weight[x] = use * slope * slope * inverse[x];
+        rest[x] = use * slope * miss * inverse[x];
     }
 }
 
-/* lambda is 0 where the second differences of a pixel are not all of pixels with data in this view. */
-SDM_VECTOR_LOOPS static void mask_row(const int16_t *restrict up, const int16_t *restrict mid, const int16_t *restrict low, int n,
-                                      float *restrict lambda)
+/* lambda where the second differences of a pixel are of pixels with data, else 0. */
+SDM_VECTOR_LOOPS static void mask_row(const Views *v, const float *restrict lambda, float *restrict out)
 {
-    for (int x = 0; x < n; x++) {
-        const int known = (up[x] != SDM_PIXEL_NODATA) & (low[x] != SDM_PIXEL_NODATA) & (mid[x] != SDM_PIXEL_NODATA) &
-                          (mid[x - 1] != SDM_PIXEL_NODATA) & (mid[x + 1] != SDM_PIXEL_NODATA);
-        lambda[x] *= (float)known;
+    const int16_t *const restrict left = v->left, *const restrict right = v->right, *const restrict left_up = left - v->pitch,
+                                *const restrict left_low = left + v->pitch, *const restrict right_up = right - v->pitch,
+                                *const restrict right_low = right + v->pitch;
+    for (int x = 0; x < v->width; x++) {
+        const int known = (left_up[x] != SDM_PIXEL_NODATA) & (left_low[x] != SDM_PIXEL_NODATA) & (left[x] != SDM_PIXEL_NODATA) &
+                          (left[x - 1] != SDM_PIXEL_NODATA) & (left[x + 1] != SDM_PIXEL_NODATA) &
+                          (right_up[x] != SDM_PIXEL_NODATA) & (right_low[x] != SDM_PIXEL_NODATA) &
+                          (right[x] != SDM_PIXEL_NODATA) & (right[x - 1] != SDM_PIXEL_NODATA) &
+                          (right[x + 1] != SDM_PIXEL_NODATA);
+        out[x] = lambda[x] * (float)known;
     }
 }
 
 static void set_up_row(const Work *w, Tile *t, int row)
 {
-    const Blocks *const b = &w->blocks;
     Plate *const p = &t->fine;
-    const int y = t->y0 + row, wide = w->w;
-    const size_t at = (size_t)y * (size_t)wide + (size_t)t->x0, i = (size_t)row * p->pitch;
-    const int x0 = t->x0 < 2 ? 2 - t->x0 : 0, end = wide - 2 - t->x0 < p->w ? wide - 2 - t->x0 : p->w;
-    const size_t block_row = (size_t)((y + b->skip_y) / B) * (size_t)b->wide;
+    const Rows *const r = &t->rows;
+    const int y = t->y0 + row;
+    const int x0 = t->x0 < 2 ? 2 - t->x0 : 0, end = w->w - 2 - t->x0 < p->w ? w->w - 2 - t->x0 : p->w;
+    const size_t i = (size_t)row * p->pitch, at = (size_t)y * (size_t)w->w + (size_t)(t->x0 + x0);
     memset(p->weight + i, 0, (size_t)p->w * sizeof *p->weight);
     memset(p->rest + i, 0, (size_t)p->w * sizeof *p->rest);
     memset(p->lambda + i, 0, (size_t)p->w * sizeof *p->lambda);
     if (y == 0 || y + 1 == w->h || x0 >= end)
         return;
-    spread_row(w, t, y, t->gain, t->offset);
-    weigh_row(w->left + at + x0, w->right + at + x0, w->flags + at + x0, w->h_m + at + x0, t->gain + x0, t->offset + x0,
-              w->in->px_per_metre, end - x0, p->weight + i + x0, p->rest + i + x0);
-    for (int x = x0; x < end; x++) {
-        const size_t block = block_row + (size_t)((t->x0 + x + b->skip_x) / B);
-        p->weight[i + (size_t)x] *= b->inverse[block];
-        p->rest[i + (size_t)x] *= b->inverse[block];
-        p->lambda[i + (size_t)x] = b->lambda[block];
-    }
-    const int16_t *const view[2] = {w->left + at + x0, w->right + at + x0};
-    for (int v = 0; v < 2; v++)
-        mask_row(view[v] - wide, view[v], view[v] + wide, end - x0, p->lambda + i + x0);
+    spread_middles(w, t, y);
+    spread_blocks(w, t, y);
+    const Views v = {.left = w->left + at, .right = w->right + at, .flags = w->flags + at, .h_m = w->h_m + at,
+                     .gain = r->gain + r->middle_lead + x0, .offset = r->offset + r->middle_lead + x0,
+                     .inverse = r->inverse + r->lead + x0, .pitch = w->w, .px_per_metre = w->in->px_per_metre, .width = end - x0};
+    weigh_row(&v, p->weight + i + x0, p->rest + i + x0);
+    mask_row(&v, r->lambda + r->lead + x0, p->lambda + i + x0);
 }
 
 /* ---- their solution ---- */
@@ -346,6 +389,14 @@ SDM_VECTOR_LOOPS static void double_row(const float *restrict near, const float 
     }
 }
 
+/* rest - weight x. */
+SDM_VECTOR_LOOPS static void miss_row(const float *restrict rest, const float *restrict weight, const float *restrict x, int w,
+                                      float *restrict out)
+{
+    for (int i = 0; i < w; i++)
+        out[i] = rest[i] - weight[i] * x[i];
+}
+
 static void correct_coarsely(const Plate *p, const Plate *half, float *left_over)
 {
     bend_plate(p, p->x);
@@ -353,8 +404,7 @@ static void correct_coarsely(const Plate *p, const Plate *half, float *left_over
     memset(left_over + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *left_over);
     for (int y = 1; y < p->h - 1; y++) {
         const size_t i = (size_t)y * p->pitch;
-        for (int x = 0; x < p->w; x++)
-            left_over[i + (size_t)x] = p->rest[i + (size_t)x] - p->weight[i + (size_t)x] * p->x[i + (size_t)x];
+        miss_row(p->rest + i, p->weight + i, p->x + i, p->w, left_over + i);
         left_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->w, left_over + i);
     }
     halve(left_over, p->pitch, 1.0f, half, half->rest);
@@ -368,11 +418,30 @@ static void correct_coarsely(const Plate *p, const Plate *half, float *left_over
     }
 }
 
+SDM_VECTOR_LOOPS static void scale_row(const float *restrict in, float scale, int n, float *restrict out)
+{
+    for (int x = 0; x < n; x++)
+        out[x] = in[x] * scale;
+}
+
+/* Valid heights move by at most a pixel. */
+SDM_VECTOR_LOOPS static void move_row(const float *restrict h_m, const uint16_t *restrict flags, const float *restrict px,
+                                      float px_per_metre, int n, float *restrict out)
+{
+    for (int x = 0; x < n; x++) {
+        const float moved = (px[x] < -1.0f ? -1.0f : px[x] > 1.0f ? 1.0f : px[x]) / px_per_metre;
+        out[x] = h_m[x] + (flags[x] & SDM_QA_VALID ? moved : 0.0f);
+    }
+}
+
 /* The inside of a tile: columns x0..x1 - 1 and rows y0..y1 - 1 of the window, both first ones even in the frame. */
 static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
 {
     t->x0 = x0 > MARGIN ? x0 - MARGIN : 0;
     t->y0 = y0 > MARGIN ? y0 - MARGIN : 0;
+    t->rows.lead = (t->x0 + w->blocks.skip_x) % B;
+    t->rows.middle_lead = (t->x0 + w->blocks.skip_x + B / 2) % B;
+    t->rows.block_row = -1;
     Plate *const p = &t->fine, *const half = &t->half;
     float **const fields[] = {&p->weight, &p->lambda, &p->rest, &p->inverse, &p->x, &p->step, &p->bend},
                  **const halves[] = {&half->weight, &half->lambda, &half->rest, &half->inverse, &half->x, &half->step, &half->bend};
@@ -389,9 +458,8 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
     float *const height = t->plane[7], *const left_over = t->plane[8];
     for (int y = 0; y < p->h; y++) {
         set_up_row(w, t, y);
-        const float *const h_m = w->h_m + (size_t)(t->y0 + y) * (size_t)w->w + (size_t)t->x0;
-        for (int x = 0; x < p->w; x++)
-            height[(size_t)y * p->pitch + (size_t)x] = h_m[x] * w->in->px_per_metre;
+        scale_row(w->h_m + (size_t)(t->y0 + y) * (size_t)w->w + (size_t)t->x0, w->in->px_per_metre, p->w,
+                  height + (size_t)y * p->pitch);
         memset(p->x + (size_t)y * p->pitch, 0, (size_t)p->w * sizeof *p->x);
     }
     bound_plate(p);
@@ -407,12 +475,11 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
         correct_coarsely(p, half, left_over);
         solve(p, SDM_LS_STEPS);
     }
-    for (int y = y0; y < y1; y++)
-        for (int x = x0; x < x1; x++) {
-            const size_t at = (size_t)y * (size_t)w->w + (size_t)x;
-            const float moved = p->x[(size_t)(y - t->y0) * p->pitch + (size_t)(x - t->x0)];
-            w->out[at] = w->h_m[at] + (w->flags[at] & SDM_QA_VALID ? held(moved, -1.0f, 1.0f) / w->in->px_per_metre : 0.0f);
-        }
+    for (int y = y0; y < y1; y++) {
+        const size_t at = (size_t)y * (size_t)w->w + (size_t)x0;
+        move_row(w->h_m + at, w->flags + at, p->x + (size_t)(y - t->y0) * p->pitch + (size_t)(x0 - t->x0), w->in->px_per_metre,
+                 x1 - x0, w->out + at);
+    }
 }
 
 SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in)
