@@ -30,7 +30,7 @@ _stereodem() {
             '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
             '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
             '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges of roofs; auto sgm for run with pixels below 3 m, else local]:NAME:(auto local sgm bp)' \
-            '--surface-filter[Filter of the matched heights by their predicted noise wiener smooths where the ground is plain within the noise and restores what the correlation window blurs on ridges, after one more match; none does neither; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
+            '--surface-filter[What follows the last match wiener smooths heights where the ground is plain within their predicted noise, restores what the correlation window blurs on ridges, and moves them by least squares to where the pixels of both views agree; none does nothing; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
@@ -192,7 +192,7 @@ _stereodem() {
             '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
             '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
             '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges of roofs; auto sgm for run with pixels below 3 m, else local]:NAME:(auto local sgm bp)' \
-            '--surface-filter[Filter of the matched heights by their predicted noise wiener smooths where the ground is plain within the noise and restores what the correlation window blurs on ridges, after one more match; none does neither; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
+            '--surface-filter[What follows the last match wiener smooths heights where the ground is plain within their predicted noise, restores what the correlation window blurs on ridges, and moves them by least squares to where the pixels of both views agree; none does nothing; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \

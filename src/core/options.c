@@ -42,9 +42,9 @@ const SdmOptionSpec sdm_option_table[] = {
      "of roofs; auto: sgm for run with pixels below 3 m, else local."},
     {"--surface-filter", "NAME", SDM_OPT_CHOICE, AT(surface_filter), 0.0, 0.0, "auto|wiener|none", "auto",
      MAKE | BLOCKS,
-     "Filter of the matched heights by their predicted noise: wiener smooths where the ground is plain within the "
-     "noise and restores what the correlation window blurs on ridges, after one more match; none does neither; "
-     "auto: wiener with zncc, else none."},
+     "What follows the last match: wiener smooths heights where the ground is plain within their predicted noise, "
+     "restores what the correlation window blurs on ridges, and moves them by least squares to where the pixels of "
+     "both views agree; none does nothing; auto: wiener with zncc, else none."},
     {"--p1", "COST", SDM_OPT_INT, AT(p1), 1.0, SDM_P2_MAX, NULL, "by the cost", MAKE | SDM_CMD_MATCH | BLOCKS,
      "sgm: penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)."},
     {"--p2", "COST", SDM_OPT_INT, AT(p2), 1.0, SDM_P2_MAX, NULL, "by the cost", MAKE | SDM_CMD_MATCH | BLOCKS,

@@ -164,7 +164,7 @@ typedef struct Rows {
 typedef struct Tile {
     int x0, y0; /* of its first pixel with the margin, in the window */
     Plate fine, half;
-    float plane[9][MOST_H * MOST_W], quarter[7][MOST_H / 2 * MOST_W / 2];
+    float plane[8][MOST_H * MOST_W], quarter[7][MOST_H / 2 * MOST_W / 2];
     Rows rows;
 } Tile;
 
@@ -455,7 +455,7 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
         *fields[i] = t->plane[i];
         *halves[i] = t->quarter[i];
     }
-    float *const height = t->plane[7], *const left_over = t->plane[8];
+    float *const height = t->plane[7], *const left_over = height; /* one after the other */
     for (int y = 0; y < p->h; y++) {
         set_up_row(w, t, y);
         scale_row(w->h_m + (size_t)(t->y0 + y) * (size_t)w->w + (size_t)t->x0, w->in->px_per_metre, p->w,

@@ -21,7 +21,7 @@ typedef struct SdmMatchSettings {
                                  level 0 */
     float discontinuity_px;   /* parallax of the height discontinuities to expect (buildings, trees:
                                  SDM_DISCONTINUITY_M), px of level 0 */
-    bool wiener;              /* a third repeat at level 0 and the filter of src/matching/wiener.h */
+    bool wiener;              /* heights are filtered and moved by least squares: wiener.h, least_squares.h */
     int coarse_level;         /* finest level of the scene-wide surface */
     int coarsest_level;       /* coarsest level */
     SdmFillLimit fill_limit;  /* of the small holes that are filled in the end */

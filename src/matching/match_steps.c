@@ -86,12 +86,6 @@ int sdm_step_cost(SdmStepKind kind)
     return cost[kind];
 }
 
-int sdm_repeats(const SdmMatchSettings *set)
-{
-    (void)set;
-    return 2;
-}
-
 const SdmFill sdm_fill_far = {.half = FAR_HALF, .least = 60, .else_prior = true},
               sdm_fill_near = {.half = NEAR_HALF, .least = 12},
               sdm_fill_hole = {.half = HOLE_HALF, .least = 42, .else_prior = true};
@@ -148,7 +142,7 @@ int sdm_match_halo(const SdmMatchSettings *set, int level)
     if (set->semi_global)
         sum += sdm_semi_global_reach(set);
     else
-        sum += sdm_repeats(set) * reach_of(SDM_SEQUENCE_REPEAT, set, 0) +
+        sum += SDM_REPEATS * reach_of(SDM_SEQUENCE_REPEAT, set, 0) +
                (set->wiener ? reach_of(SDM_SEQUENCE_RESTORE, set, 0) : 0);
     for (int l = 0; l <= level && l < set->coarse_level && !set->semi_global; l++)
         sum += reach_of(SDM_SEQUENCE_FINE_LEVEL, set, l) << l;

@@ -44,7 +44,7 @@ typedef struct SdmSteps {
 
 typedef enum SdmSequence {
     SDM_SEQUENCE_FINE_LEVEL,    /* a level of a window, from the surface of the next coarser one */
-    SDM_SEQUENCE_REPEAT,        /* sdm_repeats() times at level 0 */
+    SDM_SEQUENCE_REPEAT,        /* SDM_REPEATS times at level 0 */
     SDM_SEQUENCE_RESTORE,       /* then once */
     SDM_SEQUENCE_SEMI_GLOBAL,   /* instead of these three, where pixels show roofs and walls */
     SDM_SEQUENCE_VALIDATE,      /* then once */
@@ -57,6 +57,7 @@ typedef enum SdmSequence {
 } SdmSequence;
 
 enum {
+    SDM_REPEATS = 2,        /* how often the pixels of level 0 are matched again */
     SDM_RAY_ERROR_HALF = 5, /* of the window of the mean ray intersection error, px */
     SDM_SLOPE_HALF = 2,     /* of the window that tells how steep a filled height is, px */
     SDM_STEEP_HALF = 2      /* of the window in which one too steep a pixel keeps others from being filled, px */
@@ -65,8 +66,6 @@ enum {
 SdmSteps sdm_steps(SdmSequence sequence);
 /* Processor time of a step a pixel of its level, about, in units of a hundredth of a match and its filters: for progress. */
 int sdm_step_cost(SdmStepKind kind);
-/* How often the pixels of level 0 are matched again. */
-int sdm_repeats(const SdmMatchSettings *set);
 /* Does the step run at that level? */
 bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int level);
 /* Pixels of the level on either side on which a pixel depends through the step; a retry's with the range that

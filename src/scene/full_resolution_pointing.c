@@ -20,7 +20,10 @@ static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPr
     SdmStatus st = SDM_OK;
     SdmWindowInput input = {.in = {0}};
     SdmFineResult fine = {0};
+    SdmMatchSettings settings = p->settings;
+    settings.wiener = false; /* what it does to heights within the noise moves nothing across the lines */
     TRY(sdm_window_open(ctx, scene, p, win, NULL, p->settings.coarse_level, &input));
+    input.in.settings = &settings;
     const SdmMatchCall call = {.in = &input.in, .coarse = &p->coarse, .win = win, .need = win};
     TRY(sdm_match_window(ctx, &call, &fine));
     sdm_ray_error_count(&fine, errors);
