@@ -108,6 +108,14 @@ typedef struct SdmGpuWiener {
 SdmStatus sdm_gpu_wiener(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuWiener *q,
                          SdmBuffer *out_m);
 
+/* As sdm_surface_least_squares().  prior_m is lost; both views: int16. */
+typedef struct SdmGpuLeastSquares {
+    SdmBuffer *left, *right;
+    float px_per_metre;
+} SdmGpuLeastSquares;
+SdmStatus sdm_gpu_least_squares(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuLeastSquares *q,
+                                SdmBuffer *out_m);
+
 /* ---- validation: see matching/validation.h ---- */
 
 /* SdmTerrainMask on the device; all 0: none. */

@@ -326,6 +326,20 @@ static SdmStatus wiener(void *state, float metres_per_px)
     return st;
 }
 
+/* The prior is lost. */
+static SdmStatus least_squares(void *state, float px_per_metre)
+{
+    SdmStatus st = SDM_OK;
+    Device *const d = state;
+    const SdmGpuSurface s = surface_of(d);
+    const SdmGpuLeastSquares q = {.left = d->a.left, .right = d->a.right, .px_per_metre = px_per_metre};
+    TRY(warp_right(d, d->a.now));
+    TRY(sdm_gpu_least_squares(d->ctx, &d->gpu, &s, &q, d->a.spare));
+    swap(&d->a.now, &d->a.spare);
+done:
+    return st;
+}
+
 /* ---- validation: ray intersection errors lie in `prior`, scores over the larger window in `spare_flags`
  * ---- */
 
@@ -511,6 +525,7 @@ static const SdmMatchOps device_ops = {.open_level = open_level,
                                        .fill = fill,
                                        .smooth = smooth,
                                        .wiener = wiener,
+                                       .least_squares = least_squares,
                                        .ray_error = ray_error,
                                        .validate = validate,
                                        .saturated = saturated,

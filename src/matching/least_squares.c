@@ -346,21 +346,29 @@ static void bound_plate(const Plate *p)
     }
 }
 
-/* Chebyshev iteration for eigenvalues between these; the smaller ones are left to the coarser grid. */
-static void solve(const Plate *p, int steps)
+/* For eigenvalues between these; the smaller ones are left to the coarser grid. */
+void sdm_ls_steps(int count, SdmLsStep *out)
 {
     static const float low = 0.15f, high = 3.3f;
     const float middle = 0.5f * (high + low), half = 0.5f * (high - low), sigma = middle / half;
     float rho = 1.0f / sigma;
-    for (int k = 0; k < steps; k++) {
+    for (int k = 0; k < count; k++) {
         const float next = 1.0f / (2.0f * sigma - rho);
-        const float keep = k ? next * rho : 0.0f, move = k ? 2.0f * next / half : 1.0f / middle;
+        out[k] = (SdmLsStep){.keep = k ? next * rho : 0.0f, .move = k ? 2.0f * next / half : 1.0f / middle};
         rho = k ? next : rho;
+    }
+}
+
+static void solve(const Plate *p, int steps)
+{
+    SdmLsStep step[SDM_LS_HALF_STEPS];
+    sdm_ls_steps(steps, step);
+    for (int k = 0; k < steps; k++) {
         bend_plate(p, p->x);
         for (int y = 1; y < p->h - 1; y++) {
             const size_t i = (size_t)y * p->pitch;
-            step_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->rest + i, p->weight + i, p->inverse + i, keep,
-                     move, p->w, p->step + i, p->x + i);
+            step_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->rest + i, p->weight + i, p->inverse + i,
+                     step[k].keep, step[k].move, p->w, p->step + i, p->x + i);
         }
     }
 }

@@ -28,6 +28,14 @@ typedef struct SdmLeastSquares {
     float px_per_metre; /* of residual for a metre of height, with its sign */
 } SdmLeastSquares;
 
+/* A step of the Chebyshev iteration: step = keep step + move (residual inverse). */
+typedef struct SdmLsStep {
+    float keep, move;
+} SdmLsStep;
+
+/* The first `count` steps; the first one keeps nothing. */
+void sdm_ls_steps(int count, SdmLsStep *out);
+
 /* Move the valid heights, in place, by at most a pixel of residual.  Reach SDM_LS_REACH px.  SDM_ERR_MEMORY. */
 SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in);
 

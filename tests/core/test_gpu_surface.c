@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_cases.h"
 #include "matching/filters.h"
+#include "matching/least_squares.h"
 #include "matching/wiener.h"
 
 typedef struct Shape {
@@ -268,6 +269,60 @@ static void wieners_are_the_references(void **state)
     }
 }
 
+/* A hilly surface of which the right view is the left one but for noise, gain, offset and holes. */
+static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_metre)
+{
+    uint64_t seed = (uint64_t)f->turn + 8;
+    const enum Fill fill = (enum Fill)(f->turn / N_SHAPES / 9 % (FILL_END + 2));
+    int16_t *const view[2] = {malloc(2 * f->n), malloc(2 * f->n)};
+    int moved = 0;
+    assert_true(view[0] && view[1]);
+    for (int side = 0; side < 2 && fill < FILL_END; side++)
+        fill_image(view[side], f->n, fill, side, &seed);
+    for (size_t i = 0; i < f->n; i++) {
+        const int x = (int)i % f->s.w, y = (int)i / f->s.w;
+        const float texture = 300.0f * sinf(0.7f * (float)x) + 200.0f * sinf(0.3f * (float)x + 0.4f * (float)y);
+        if (fill < FILL_END)
+            continue;
+        view[0][i] = (int16_t)(texture + real(&seed, -20.0f, 20.0f));
+        view[1][i] = (int16_t)(0.8f * texture + 40.0f + real(&seed, -20.0f, 20.0f));
+        for (int side = 0; side < 2 && fill > FILL_END; side++)
+            if (next_random(&seed) % 200 == 0)
+                view[side][i] = (int16_t)SDM_PIXEL_NODATA;
+        f->surface.h_m[i] = 500.0f + 3.0f * sinf(0.05f * (float)(x + y)) + real(&seed, -1.0f, 1.0f);
+    }
+    f->surface.win = *win;
+    OK(sdm_upload(test.ctx, f->h_m, 0, f->surface.h_m, 4 * (int64_t)f->n, 0, false));
+    SdmBuffer *left = put(view[0], 2 * f->n), *right = put(view[1], 2 * f->n), *const out = put(NULL, 4 * f->n);
+    const SdmGpuSurface there = on_device(f);
+    const SdmGpuLeastSquares q = {.left = left, .right = right, .px_per_metre = px_per_metre};
+    const SdmLeastSquares in = {&f->surface, view[0], view[1], px_per_metre};
+    OK(sdm_gpu_least_squares(test.ctx, &test.gpu, &there, &q, out));
+    memcpy(f->out, f->surface.h_m, 4 * f->n);
+    OK(sdm_surface_least_squares(test.ctx, &sdm_kernels_reference, &in));
+    for (size_t i = 0; i < f->n; i++)
+        moved += f->surface.h_m[i] != f->out[i];
+    assert_true(fill < FILL_END || f->s.w < 16 || f->s.h < 16 || f->turn / 8 % 9 < 4 || moved > f->s.w * f->s.h / 8);
+    expect(out, f->surface.h_m, 4 * f->n, name_of("least squares", f->s, f->turn));
+    sdm_buffer_free(&left);
+    sdm_buffer_free(&right);
+    free(view[0]);
+    free(view[1]);
+}
+
+/* Windows that begin anywhere in the blocks of the frame; more than a tile of the processor. */
+static void least_squares_are_the_references(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 9 * (FILL_END + 2) * N_SHAPES; turn += CASE_STEP) {
+        Filters f;
+        filters_open(&f, turn);
+        const SdmWindow win = {.u0 = turn / N_SHAPES % 19 - 9, .v0 = turn % 17 - 8, .w = f.s.w, .h = f.s.h};
+        check_least_squares(&f, &win, (turn % 2 ? 1.0f : -1.0f) / (1.0f + (float)(turn / 3 % 30)));
+        filters_close(&f);
+    }
+}
+
 static void filters_are_the_references(void **state)
 {
     (void)state;
@@ -288,6 +343,7 @@ static int all(void)
         cmocka_unit_test(pyramids_are_the_references),
         cmocka_unit_test(filters_are_the_references),
         cmocka_unit_test(wieners_are_the_references),
+        cmocka_unit_test(least_squares_are_the_references),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
