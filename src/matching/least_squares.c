@@ -144,7 +144,8 @@ enum {
     TILE_H = 192,
     MARGIN = (SDM_LS_CYCLES * SDM_LS_CYCLE_REACH + 7) / 8 * 8,
     MOST_W = TILE_W + 2 * MARGIN,
-    MOST_H = TILE_H + 2 * MARGIN
+    MOST_H = TILE_H + 2 * MARGIN,
+    TILE_BYTES = 4 /* of the tiles in work, for a pixel of the window: matching has had more than that */
 };
 
 /* Unknowns x of w x h pixels: (weight + K' lambda K) x = rest; rows of `pitch`. */
@@ -495,6 +496,8 @@ SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const 
     SdmStatus st = SDM_OK;
     SdmSurface *const s = in->surface;
     const int threads = sdm_threads(ctx), wide = (s->win.w + TILE_W - 1) / TILE_W, high = (s->win.h + TILE_H - 1) / TILE_H;
+    const int most = 1 + (int)((int64_t)s->win.w * s->win.h * TILE_BYTES / (int64_t)sizeof(Tile));
+    const int at_once = wide * high < threads ? wide * high : threads, workers = at_once < most ? at_once : most;
     Work w = {.k = k, .in = in, .left = in->left, .right = in->right, .flags = s->flags, .h_m = s->h_m, .w = s->win.w, .h = s->win.h};
     Blocks *const b = &w.blocks;
     float *blurred = NULL;
@@ -520,10 +523,10 @@ SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const 
             fit_block(&w, i, j);
     sdm_free(&w.sums);
     TRY(sdm_alloc_raw(ctx, &w.out, (size_t)w.w * (size_t)w.h, sizeof *w.out, "the moved surface"));
-    TRY(sdm_alloc_raw(ctx, &tiles, (size_t)threads, sizeof *tiles, "tiles of the surface"));
-    for (int i = 0; i < threads; i++)
+    TRY(sdm_alloc_raw(ctx, &tiles, (size_t)workers, sizeof *tiles, "tiles of the surface"));
+    for (int i = 0; i < workers; i++)
         memset(&tiles[i], 0, sizeof tiles[i]);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(workers) schedule(dynamic, 1)
     for (int i = 0; i < wide * high; i++) {
         const int x0 = i % wide * TILE_W, y0 = i / wide * TILE_H;
         move_tile(&w, x0, y0, x0 + TILE_W < w.w ? x0 + TILE_W : w.w, y0 + TILE_H < w.h ? y0 + TILE_H : w.h, &tiles[sdm_thread()]);

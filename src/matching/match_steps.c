@@ -80,9 +80,9 @@ int sdm_step_cost(SdmStepKind kind)
     static const int cost[] = {[SDM_STEP_REFINE] = 9,    [SDM_STEP_MATCH] = 24,     [SDM_STEP_RETRY] = 18,
                                [SDM_STEP_REPEAT] = 14,   [SDM_STEP_REMATCH] = 14,   [SDM_STEP_REJECT] = 2,
                                [SDM_STEP_MEDIAN] = 2,    [SDM_STEP_FILL] = 4,       [SDM_STEP_SMOOTH] = 1,
-                               [SDM_STEP_WIENER] = 9,    [SDM_STEP_LEAST_SQUARES] = 20,  [SDM_STEP_RAY_ERROR] = 9,  [SDM_STEP_VALIDATE] = 2,
+                               [SDM_STEP_WIENER] = 9,    [SDM_STEP_RAY_ERROR] = 9,  [SDM_STEP_VALIDATE] = 2,
                                [SDM_STEP_SATURATED] = 1, [SDM_STEP_FILL_HOLES] = 17, [SDM_STEP_FILL_HIDDEN] = 1,
-                               [SDM_STEP_SEMI_GLOBAL] = 120};
+                               [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20};
     return cost[kind];
 }
 
