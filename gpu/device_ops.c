@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { WARP_PIXELS = 4, REJECT_ROWS = 4, MEDIAN_ROWS = 4, FILL_ROWS = 4, SMOOTH_ROWS = 4,
-       VALIDATE_PIXELS = 4, /* of an item: gpu/warp.cl, gpu/filter.cl, gpu/validate.cl */
+       VALIDATE_PIXELS = 4, WIENER_ROWS = 4, WIENER_COLUMNS = 4, /* of an item: gpu/warp.cl, filter.cl, validate.cl, wiener.cl */
        FILL_REACH = 16 /* at most: gpu/filter.cl */ };
 
 SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census, bool scores)
@@ -150,6 +150,12 @@ SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, Sd
                           SDM_I32(fine->h));
 }
 
+SdmStatus sdm_gpu_blur(SdmContext *ctx, SdmGpu *g, SdmBuffer *in, int w, int h, int step, SdmBuffer *out)
+{
+    return SDM_GPU_PIXELS(ctx, g, "blur", w, sdm_gpu_groups(h, WIENER_ROWS * step) * step, SDM_BUF(in), SDM_I32(w), SDM_I32(h),
+                          SDM_I32(step), SDM_BUF(out));
+}
+
 /* The three blurred surfaces. */
 static SdmStatus blur_surfaces(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s,
                                SdmBuffer *blurred[SDM_WIENER_BLURS])
@@ -158,8 +164,7 @@ static SdmStatus blur_surfaces(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *
     SdmStatus st = SDM_OK;
     for (int k = 0; k < SDM_WIENER_BLURS; k++) {
         TRY(sdm_gpu_scratch(ctx, g, slot[k], (int64_t)s->win.w * s->win.h * (int64_t)sizeof(float), &blurred[k]));
-        TRY(SDM_GPU_PIXELS(ctx, g, "blur", s->win.w, s->win.h, SDM_BUF(k ? blurred[k - 1] : s->h_m),
-                           SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_I32(1 << k), SDM_BUF(blurred[k])));
+        TRY(sdm_gpu_blur(ctx, g, k ? blurred[k - 1] : s->h_m, s->win.w, s->win.h, 1 << k, blurred[k]));
     }
 done:
     return st;
@@ -177,7 +182,7 @@ SdmStatus sdm_gpu_wiener(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, con
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE_R, n * (int64_t)sizeof(int32_t), &noise));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, 2 * n * (int64_t)sizeof(int32_t), &energy));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(int32_t), &noise_sum));
-    TRY(SDM_GPU_PIXELS(ctx, g, "wiener_terms", w, h, SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(q->left),
+    TRY(SDM_GPU_PIXELS(ctx, g, "wiener_terms", w, sdm_gpu_groups(h, WIENER_ROWS), SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(q->left),
                        SDM_BUF(s->flags), SDM_BUF(s->score), SDM_BUF(q->ratio), SDM_I32(w), SDM_I32(h),
                        SDM_F32(SDM_WIENER_UNIT / q->metres_per_px), SDM_BUF(noise), SDM_BUF(energy)));
     const struct {
@@ -188,7 +193,7 @@ SdmStatus sdm_gpu_wiener(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, con
         TRY(SDM_GPU_RUN(ctx, g, "wiener_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
                         SDM_BUF(sums[i].from), SDM_I64(sums[i].first), SDM_I32(w), SDM_I32(h),
                         SDM_I32(t->column_rows), SDM_BUF(sums[i].to)));
-    TRY(SDM_GPU_PIXELS(ctx, g, "wiener", w, h, SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(noise_sum),
+    TRY(SDM_GPU_PIXELS(ctx, g, "wiener", sdm_gpu_groups(w, WIENER_COLUMNS), h, SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(noise_sum),
                        SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_I32(w), SDM_I32(h), SDM_F32(SDM_WIENER_NOISE),
                        SDM_F32(SDM_WIENER_DETAIL), SDM_F32(1.0f), SDM_BUF(out_m)));
 done:

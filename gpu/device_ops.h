@@ -100,6 +100,9 @@ SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, Sdm
 SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, SdmBuffer *coarse_m,
                          const SdmWindow *fine, SdmBuffer *fine_m);
 
+/* A plane of w x h floats blurred by (1 4 6 4 1)/16 in both axes, taps `step` px apart. */
+SdmStatus sdm_gpu_blur(SdmContext *ctx, SdmGpu *g, SdmBuffer *in, int w, int h, int step, SdmBuffer *out);
+
 /* As sdm_surface_wiener().  h_m and prior_m are lost; left: int16; ratio: 256 float, of sdm_wiener_ratios(). */
 typedef struct SdmGpuWiener {
     SdmBuffer *left, *ratio;

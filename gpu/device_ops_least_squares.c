@@ -52,7 +52,7 @@ static SdmStatus set_up(SdmContext *ctx, SdmGpu *g, const Plates *p)
     const SdmGpuSurface *const s = p->s;
     SdmBuffer *const blurred = p->weight, *const sums = p->x, *const fit = p->half;
     const float px_per_metre = p->q->px_per_metre;
-    TRY(SDM_GPU_PIXELS(ctx, g, "blur", p->w, p->h, SDM_BUF(s->h_m), SDM_I32(p->w), SDM_I32(p->h), SDM_I32(1), SDM_BUF(blurred)));
+    TRY(sdm_gpu_blur(ctx, g, s->h_m, p->w, p->h, 1, blurred));
     TRY(SDM_GPU_RUN(ctx, g, "ls_blocks", (int64_t)p->wide * SDM_LS_BLOCK, p->high, LS_STRIP, 1, SDM_BUF(blurred),
                     SDM_BUF(p->q->left), SDM_BUF(p->q->right), SDM_BUF(s->flags), SDM_I32(p->w), SDM_I32(p->h),
                     SDM_I32(p->skip_x), SDM_I32(p->skip_y), SDM_F32(NOISE_UNIT * px_per_metre), SDM_I32(p->wide),

@@ -3,50 +3,67 @@
 #pragma once
 #include "portable.h"
 
-#define WIENER_HALF 5 /* SDM_WIENER_HALF */
+#define WIENER_HALF 5    /* SDM_WIENER_HALF */
+#define WIENER_ROWS 4    /* of a column that an item has: gpu/device_ops.c */
+#define WIENER_COLUMNS 4 /* of a row: gpu/device_ops.c */
 
 FUNCTION float five_taps(float a, float b, float c, float d, float e)
 {
     return (((a + e) + 4.0f * (b + d)) + 6.0f * c) * 0.0625f;
 }
 
-/* (1 4 6 4 1)/16 in both axes, taps `step` apart; at the ends the surface goes on with its last value. */
+/* (1 4 6 4 1)/16 in both axes, taps `step` apart; at the ends the surface goes on with its last value.  An item has
+ * WIENER_ROWS rows of a column, `step` apart. */
 KERNEL ANY_GROUP blur(GLOBAL const float *in, int w, int h, int step, GLOBAL float *out)
 {
-    const int x = PLACE(0), y = PLACE(1);
-    float column[5];
-    long row[5];
-    if (x >= w || y >= h)
+    const int x = PLACE(0), y0 = PLACE(1) / step * (WIENER_ROWS * step) + PLACE(1) % step;
+    float column[WIENER_ROWS][5];
+    if (x >= w || y0 >= h)
         return;
-    UNROLL for (int j = 0; j < 5; j++)
-        row[j] = (long)clamp_index(y + (j - 2) * step, h) * w;
     UNROLL for (int i = 0; i < 5; i++) {
-        const int at = clamp_index(x + (i - 2) * step, w);
-        column[i] = five_taps(in[row[0] + at], in[row[1] + at], in[row[2] + at], in[row[3] + at], in[row[4] + at]);
+        GLOBAL const float *const from = in + clamp_index(x + (i - 2) * step, w);
+        float v[WIENER_ROWS + 4];
+        UNROLL for (int j = 0; j < WIENER_ROWS + 4; j++)
+            v[j] = from[(long)clamp_index(y0 + (j - 2) * step, h) * w];
+        UNROLL for (int r = 0; r < WIENER_ROWS; r++)
+            column[r][i] = five_taps(v[r], v[r + 1], v[r + 2], v[r + 3], v[r + 4]);
     }
-    out[(long)y * w + x] = five_taps(column[0], column[1], column[2], column[3], column[4]);
+    UNROLL for (int r = 0; r < WIENER_ROWS; r++)
+        if (y0 + r * step < h)
+            out[(long)(y0 + r * step) * w + x] = five_taps(column[r][0], column[r][1], column[r][2], column[r][3], column[r][4]);
 }
 
-/* As sdm_noise_row_fn; 0 near the edges of the window. */
-FUNCTION int match_noise(GLOBAL const short *left, int w, int h, int x, int y, float ratio)
+/* Of five neighbouring pixels of a row: sum, sum of squares, sum of squares of their differences over two columns, and whether
+ * one is without data. */
+typedef struct WienerSums {
+    int sum, squares, rises, bad;
+} WienerSums;
+
+FUNCTION WienerSums wiener_sums(GLOBAL const short *row)
 {
-    int sum = 0, squares = 0, rises = 0, bad = 0;
-    if (x < 3 || y < 2 || x + 3 >= w || y + 2 >= h)
-        return 0;
-    for (int j = y - 2; j <= y + 2; j++) {
-        GLOBAL const short *const row = left + (long)j * w;
-        for (int i = x - 2; i <= x + 2; i++) {
-            const int l = row[i - 1], v = row[i], r = row[i + 1];
-            const int none = l == PIXEL_NODATA || v == PIXEL_NODATA || r == PIXEL_NODATA;
-            const int value = none ? 0 : v, rise = none ? 0 : r - l;
-            sum += value;
-            squares += value * value;
-            rises += rise * rise;
-            bad |= none;
-        }
+    WienerSums s = {0, 0, 0, 0};
+    UNROLL for (int i = -2; i <= 2; i++) {
+        const int l = row[i - 1], v = row[i], r = row[i + 1];
+        const int none = l == PIXEL_NODATA || v == PIXEL_NODATA || r == PIXEL_NODATA;
+        const int value = none ? 0 : v, rise = none ? 0 : r - l;
+        s.sum += value;
+        s.squares += value * value;
+        s.rises += rise * rise;
+        s.bad |= none;
     }
+    return s;
+}
+
+/* As sdm_noise_row_fn, from five rows of sums. */
+FUNCTION int match_noise(const WienerSums s[5], float ratio)
+{
+    const int sum = s[0].sum + s[1].sum + s[2].sum + s[3].sum + s[4].sum,
+              squares = s[0].squares + s[1].squares + s[2].squares + s[3].squares + s[4].squares,
+              rises = s[0].rises + s[1].rises + s[2].rises + s[3].rises + s[4].rises;
     const float all = (float)sum, v = (float)squares - all * all * 0.04f, g = (float)(rises > 1 ? rises : 1);
-    return bad ? 0 : (int)between(ratio * v / (3.0f * g) * 1048576.0f, 0.0f, 1048576.0f);
+    return s[0].bad | s[1].bad | s[2].bad | s[3].bad | s[4].bad
+               ? 0
+               : (int)between(ratio * v / (3.0f * g) * 1048576.0f, 0.0f, 1048576.0f);
 }
 
 /* As sdm_square_row_fn. */
@@ -56,20 +73,33 @@ FUNCTION int detail_square(float a, float b, float scale)
     return d * d;
 }
 
-/* Variance of each pixel, and squares of both bands (h x w, then h x w). */
+/* Variance of each pixel, 0 near the edges of the window, and squares of both bands (h x w, then h x w).  An item has
+ * WIENER_ROWS rows of a column. */
 KERNEL ANY_GROUP wiener_terms(GLOBAL const float *high, GLOBAL const float *middle, GLOBAL const float *low,
                               GLOBAL const short *left, GLOBAL const ushort *flags, GLOBAL const uchar *score,
                               GLOBAL const float *ratio, int w, int h, float scale, GLOBAL int *noise,
                               GLOBAL int *energy)
 {
-    const int x = PLACE(0), y = PLACE(1);
-    const long at = (long)y * w + x, second = (long)w * h;
-    if (x >= w || y >= h)
+    const int x = PLACE(0), y0 = PLACE(1) * WIENER_ROWS;
+    const long second = (long)w * h;
+    const bool inside = x >= 3 && x + 3 < w;
+    WienerSums sums[WIENER_ROWS + 4];
+    if (x >= w || y0 >= h)
         return;
-    const bool valid = (flags[at] & QA_VALID) != 0;
-    noise[at] = valid ? match_noise(left, w, h, x, y, ratio[score[at]]) : 0;
-    energy[at] = valid ? detail_square(high[at], middle[at], scale) : 0;
-    energy[second + at] = valid ? detail_square(middle[at], low[at], scale) : 0;
+    UNROLL for (int j = 0; j < WIENER_ROWS + 4; j++) {
+        const WienerSums none = {0, 0, 0, 1};
+        const int y = y0 + j - 2;
+        sums[j] = inside && y >= 0 && y < h ? wiener_sums(left + (long)y * w + x) : none;
+    }
+    UNROLL for (int r = 0; r < WIENER_ROWS; r++) {
+        const long at = (long)(y0 + r) * w + x;
+        if (y0 + r >= h)
+            continue;
+        const bool valid = (flags[at] & QA_VALID) != 0;
+        noise[at] = valid ? match_noise(sums + r, ratio[score[at]]) : 0;
+        energy[at] = valid ? detail_square(high[at], middle[at], scale) : 0;
+        energy[second + at] = valid ? detail_square(middle[at], low[at], scale) : 0;
+    }
 }
 
 /* Sums over the rows y - WIENER_HALF .. y + WIENER_HALF of each column.  An item has `rows` rows of a column. */
@@ -96,23 +126,42 @@ FUNCTION float wiener_gain(float noise, int energy, float gain)
     return e > noise ? gain * (1.0f - noise / e) : 0.0f;
 }
 
-/* As sdm_wiener_row_fn, from the sums of columns. */
+/* Sums of 2 WIENER_HALF + 1 values about each of WIENER_COLUMNS neighbours of a row of w. */
+FUNCTION void wiener_row_sums(GLOBAL const int *row, int w, int x0, int out[WIENER_COLUMNS])
+{
+    int v[WIENER_COLUMNS + 2 * WIENER_HALF], sum = 0;
+    UNROLL for (int i = 0; i < WIENER_COLUMNS + 2 * WIENER_HALF; i++) {
+        const int x = x0 + i - WIENER_HALF;
+        v[i] = x >= 0 && x < w ? row[x] : 0;
+    }
+    UNROLL for (int i = 0; i < 2 * WIENER_HALF; i++)
+        sum += v[i];
+    UNROLL for (int c = 0; c < WIENER_COLUMNS; c++) {
+        sum += v[c + 2 * WIENER_HALF];
+        out[c] = sum;
+        sum -= v[c];
+    }
+}
+
+/* As sdm_wiener_row_fn, from the sums of columns.  An item has WIENER_COLUMNS neighbours of a row. */
 KERNEL ANY_GROUP wiener(GLOBAL const float *high, GLOBAL const float *middle, GLOBAL const float *low,
                         GLOBAL const int *noise, GLOBAL const int *first, GLOBAL const int *second, int w, int h,
                         float share, float gain0, float gain1, GLOBAL float *out)
 {
-    const int x = PLACE(0), y = PLACE(1);
-    const long row = (long)y * w, at = row + x;
-    int n = 0, e0 = 0, e1 = 0;
+    const int x = PLACE(0) * WIENER_COLUMNS, y = PLACE(1);
+    const long row = (long)y * w;
+    int n[WIENER_COLUMNS], e0[WIENER_COLUMNS], e1[WIENER_COLUMNS];
     if (x >= w || y >= h)
         return;
-    for (int i = x - WIENER_HALF; i <= x + WIENER_HALF; i++)
-        if (i >= 0 && i < w) {
-            n += noise[row + i];
-            e0 += first[row + i];
-            e1 += second[row + i];
-        }
-    const float shared = share * (float)n;
-    const float g0 = wiener_gain(shared, e0, gain0), g1 = wiener_gain(shared, e1, gain1);
-    out[at] = (low[at] + g1 * (middle[at] - low[at])) + g0 * (high[at] - middle[at]);
+    wiener_row_sums(noise + row, w, x, n);
+    wiener_row_sums(first + row, w, x, e0);
+    wiener_row_sums(second + row, w, x, e1);
+    UNROLL for (int c = 0; c < WIENER_COLUMNS; c++) {
+        const long at = row + x + c;
+        if (x + c >= w)
+            continue;
+        const float shared = share * (float)n[c];
+        const float g0 = wiener_gain(shared, e0[c], gain0), g1 = wiener_gain(shared, e1[c], gain1);
+        out[at] = (low[at] + g1 * (middle[at] - low[at])) + g0 * (high[at] - middle[at]);
+    }
 }
