@@ -32,6 +32,7 @@ typedef struct Fit {
     double *basis;            /* count x SDM_POINT_MAX_TERMS */
     double *target;           /* count: correction_px without the profile */
     uint8_t *fold;            /* count */
+    double response;          /* as in SdmFitTask */
     int threads;
 } Fit;
 
@@ -336,7 +337,8 @@ static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *
     r->before_median_px = sdm_median_f64(f->work, (int64_t)n);
     r->before_nmad_px = sdm_nmad_f64(f->work, (int64_t)n, NULL);
     for (size_t i = 0; i < n; i++) {
-        f->residual[i] = f->point[i].correction_px - sdm_pointing_value(p, f->point[i].col, f->point[i].row);
+        f->residual[i] = f->response *
+                         (f->point[i].correction_px - sdm_pointing_value(p, f->point[i].col, f->point[i].row));
         f->work[i] = f->residual[i];
         if (i % every == 0)
             r->samples[r->sample_count++] =
@@ -344,6 +346,7 @@ static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *
                                  (float)f->point[i].residual_px, (float)f->residual[i]};
     }
     r->after_nmad_px = sdm_nmad_f64(f->work, (int64_t)n, NULL);
+    r->cross_validation_px *= f->response;
     r->matches = (int)n;
     for (size_t i = 0; i < n; i++)
         r->inliers += fabs(f->residual[i]) < 3.0 * r->after_nmad_px;
@@ -370,6 +373,7 @@ static void deal_folds(const Fit *f)
 SdmFitTask sdm_fit_task(const SdmScene *scene, const SdmFrame *frame)
 {
     return (SdmFitTask){.options = scene->options,
+                        .response = 1.0,
                         .rows = sdm_image_height(scene->view[1].image),
                         .overlap_px = sdm_frame_pixels(frame),
                         .left = scene->view[0].name,
@@ -380,7 +384,7 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
 {
     SdmStatus st = SDM_OK;
     const size_t count = task->count;
-    Fit f = {.point = task->point, .count = count, .model = p, .threads = sdm_threads(ctx)};
+    Fit f = {.point = task->point, .count = count, .model = p, .response = task->response, .threads = sdm_threads(ctx)};
     SdmTiePoint *thin = NULL;
     if (count < LEAST_POINTS)
         return sdm_fail(ctx, SDM_ERR_DATA,

@@ -5,7 +5,7 @@
 #include <math.h>
 
 enum { BINS = SDM_RAY_ERROR_BINS };
-static const float LEAST_LIMIT_PX = 0.25f, LARGEST_LIMIT_PX = 0.6f;
+static const float LEAST_LIMIT_PX = 0.25f, LEAST_TOWN_LIMIT_PX = 0.5f, LARGEST_LIMIT_PX = 0.6f;
 
 void sdm_ray_error_count(const SdmFineResult *f, SdmRayErrorCounts *counts)
 {
@@ -19,7 +19,7 @@ void sdm_ray_error_count(const SdmFineResult *f, SdmRayErrorCounts *counts)
     }
 }
 
-float sdm_ray_error_limit(const SdmRayErrorCounts *c)
+float sdm_ray_error_limit(const SdmRayErrorCounts *c, bool semi_global)
 {
     int64_t sum = 0;
     int median = 0, spread = 0; /* bins */
@@ -28,6 +28,6 @@ float sdm_ray_error_limit(const SdmRayErrorCounts *c)
     for (sum = c->bin[median]; spread < BINS && sum * 2 < c->total; spread++)
         sum += (median - spread - 1 >= 0 ? c->bin[median - spread - 1] : 0) +
                (median + spread + 1 <= 2 * BINS ? c->bin[median + spread + 1] : 0);
-    const float limit = 3.0f * ((float)spread + 0.5f) / BINS;
-    return limit < LEAST_LIMIT_PX ? LEAST_LIMIT_PX : limit > LARGEST_LIMIT_PX ? LARGEST_LIMIT_PX : limit;
+    const float limit = 3.0f * ((float)spread + 0.5f) / BINS, least = semi_global ? LEAST_TOWN_LIMIT_PX : LEAST_LIMIT_PX;
+    return limit < least ? least : limit > LARGEST_LIMIT_PX ? LARGEST_LIMIT_PX : limit;
 }

@@ -5,13 +5,20 @@
 #include "pointing/ray_error_limit.h"
 #include "scene/window_input.h"
 
+#include <assert.h>
+
 enum {
     STRIPS = 5,
-    STRIP_PX = 720000,    /* of a strip, which has 128 to 256 rows: tie points enough for any scene */
+    ROUNDS = 2,           /* rays show some 0.6 of an error, so it is measured again with what the first one found */
+    STRIP_PX = 320000,    /* of a strip, which has 80 to 112 rows: tie points enough for any scene */
     PIECE_COLUMNS = 8192, /* a strip is matched by pieces */
     BLOCK = 8,            /* pixels a side of a tie point */
     LEAST_POINTS = 200    /* fewer leave the pointing of the coarse levels */
 };
+
+/* Of what was found a round ago, rms px, from which the response is measured; and its least value. */
+#define LEAST_FOUND_PX 0.02
+#define LEAST_RESPONSE 0.4
 
 /* Match a piece of a strip; count its ray errors and collect its tie points. */
 static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
@@ -43,19 +50,25 @@ done:
 #define COARSE 0.25
 #define PIECES 0.6
 
-static int strip_rows(const SdmFrame *f)
+/* Rows of a strip begin and end where pixels of the coarse surface do. */
+static int row_unit(const SdmPrepared *p)
 {
-    const int64_t rows = STRIP_PX / (f->width > 0 ? f->width : 1);
-    return rows < 128 ? 128 : rows > 256 ? 256 : (int)rows;
+    return 16 << (p->settings.coarse_level > 4 ? p->settings.coarse_level - 4 : 0);
 }
 
-static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+static int strip_rows(const SdmPrepared *p)
+{
+    const int64_t rows = STRIP_PX / (p->frame.width > 0 ? p->frame.width : 1);
+    const int unit = row_unit(p), least = rows < 80 ? 80 : rows > 112 ? 112 : (int)rows;
+    return (least + unit - 1) / unit * unit;
+}
+
+static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int round,
                               SdmRayErrorCounts *errors, SdmTiePoints *points)
 {
     SdmStatus st = SDM_OK;
     const SdmFrame *const f = &p->frame;
-    const int unit = 16 << (p->settings.coarse_level > 4 ? p->settings.coarse_level - 4 : 0);
-    const int rows = strip_rows(f);
+    const int unit = row_unit(p), rows = strip_rows(p);
     for (int i = 0; i < STRIPS; i++) {
         int64_t v0 = (int64_t)((i + 0.5) / STRIPS * (double)f->height) - rows / 2;
         v0 = v0 < 0 ? 0 : v0 / unit * unit;
@@ -64,8 +77,9 @@ static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmP
             const int64_t u1 = u0 + PIECE_COLUMNS < f->width ? u0 + PIECE_COLUMNS : f->width;
             const SdmWindow win = {
                 .u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)((v1 - v0) / unit * unit)};
-            const double from = COARSE + PIECES * (i + (double)u0 / (double)f->width) / STRIPS;
-            const double to = COARSE + PIECES * (i + (double)u1 / (double)f->width) / STRIPS;
+            const double before = round * STRIPS + i, all = ROUNDS * STRIPS;
+            const double from = COARSE + PIECES * (before + (double)u0 / (double)f->width) / all;
+            const double to = COARSE + PIECES * (before + (double)u1 / (double)f->width) / all;
             const SdmProgressPart around = sdm_progress_enter(ctx, from, to);
             sdm_progress(ctx, 2, 0.0, "pointing at full resolution");
             if (win.w >= unit && win.h >= unit)
@@ -78,7 +92,8 @@ done:
     return st;
 }
 
-static SdmStatus fit(SdmContext *ctx, const SdmScene *scene, const SdmTiePoints *points, SdmPrepared *p)
+/* response: share of an error that the ray intersection errors show. */
+static SdmStatus fit(SdmContext *ctx, const SdmScene *scene, const SdmTiePoints *points, double response, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
     SdmPointRound round = {.level = 0};
@@ -87,14 +102,13 @@ static SdmStatus fit(SdmContext *ctx, const SdmScene *scene, const SdmTiePoints 
     task.count = points->count;
     task.max_degree = SDM_POINT_MAX_DEGREE;
     task.with_profile = true;
+    task.response = response;
     TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,
             "full resolution: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d, "
-            "jitter %.3f px rms",
+            "jitter %.3f px rms; rays show %.0f %% of an error",
             points->count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
-            round.profile_rms_px);
-    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray intersection errors beyond %.2f px are taken for false matches",
-            (double)p->settings.ray_error_limit_px);
+            round.profile_rms_px, 100.0 * response);
     p->points.round[p->points.rounds++] = round;
     round.samples = NULL;
 done:
@@ -102,23 +116,55 @@ done:
     return st;
 }
 
+/* Share of an error that the ray intersection errors show: `in_use` was found by them, `before` was in use then, and what they
+ * show now is the same share of what was missed. */
+static double measure_response(const SdmTiePoints *points, const SdmPointing *before, const SdmPointing *in_use)
+{
+    double both = 0.0, square = 0.0;
+    for (size_t i = 0; i < points->count; i++) {
+        const SdmTiePoint *const t = &points->point[i];
+        const double found = sdm_pointing_value(in_use, t->col, t->row) - sdm_pointing_value(before, t->col, t->row);
+        both += found * t->residual_px;
+        square += found * found;
+    }
+    const double share = square > LEAST_FOUND_PX * LEAST_FOUND_PX * (double)points->count ? 1.0 - both / square : 1.0;
+    return share < LEAST_RESPONSE ? LEAST_RESPONSE : share > 1.0 ? 1.0 : share;
+}
+
+/* Corrections are whole when they are divided by the response. */
+static void complete(SdmTiePoints *points, double response)
+{
+    for (size_t i = 0; i < points->count; i++)
+        points->point[i].correction_px += (1.0 / response - 1.0) * points->point[i].residual_px;
+}
+
 SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
     SdmTiePoints points = {0};
-    SdmRayErrorCounts errors = {.total = 0};
-    const int rows = strip_rows(&p->frame), around = sdm_stage_enter(ctx, 2);
+    const int rows = strip_rows(p), around = sdm_stage_enter(ctx, 2);
+    float limit_px = 0.0f;
     TRY(sdm_tie_points_alloc(
         ctx, (size_t)STRIPS * ((size_t)(p->frame.width / BLOCK) + 64) * (size_t)(rows / BLOCK) + 64,
         &points));
-    TRY(match_strips(ctx, scene, p, &errors, &points));
-    p->settings.ray_error_limit_px = sdm_ray_error_limit(&errors);
-    if (points.count >= LEAST_POINTS)
-        TRY(fit(ctx, scene, &points, p));
-    else
-        sdm_log(ctx, SDM_LOG_WARNING, 2,
-                "pointing: only %zu matches at full resolution; that of the coarse levels stays",
-                points.count);
+    const SdmPointing coarse = p->pointing;
+    assert(!coarse.profile_px);
+    for (int i = 0; i < ROUNDS; i++) {
+        SdmRayErrorCounts errors = {.total = 0};
+        points.count = 0;
+        TRY(match_strips(ctx, scene, p, i, &errors, &points));
+        limit_px = sdm_ray_error_limit(&errors, p->settings.semi_global);
+        if (points.count < LEAST_POINTS) {
+            sdm_log(ctx, SDM_LOG_WARNING, 2, "pointing: only %zu matches at full resolution; that of the coarse levels stays",
+                    points.count);
+            break;
+        }
+        const double response = i > 0 ? measure_response(&points, &coarse, &p->pointing) : 1.0;
+        complete(&points, response);
+        TRY(fit(ctx, scene, &points, response, p));
+    }
+    p->settings.ray_error_limit_px = limit_px;
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray intersection errors beyond %.2f px are taken for false matches", (double)limit_px);
 done:
     sdm_tie_points_free(&points);
     sdm_stage_leave(ctx, around);

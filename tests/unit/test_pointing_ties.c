@@ -187,6 +187,7 @@ static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side
             sample[count++] =
                 (SdmTiePoint){tie[i].right[0], tie[i].right[1], tie[i].correction_px, tie[i].correction_px};
     const SdmFitTask task = {.point = sample,
+                            .response = 1.0,
                              .count = count,
                              .max_degree = 6,
                              .with_profile = true,
