@@ -22,7 +22,7 @@ FUNCTION float second_difference(float up, float low, float before, float after,
 
 /* ---- blocks ---- */
 
-/* Sums of the blocks, a plane for each.  A group has LS_STRIP columns of a row of blocks, an item one of them. */
+/* Sums of the valid pixels of blocks, a plane for each.  A group has LS_STRIP columns of a row of blocks, an item one of them. */
 KERNEL GROUP_SIZE(LS_STRIP, 1, 1) ls_blocks(GLOBAL const float *blurred, GLOBAL const short *left, GLOBAL const short *right,
                                             GLOBAL const ushort *flags, int w, int h, int skip_x, int skip_y, float scale,
                                             int wide, int high, GLOBAL int *sums)
@@ -35,7 +35,7 @@ KERNEL GROUP_SIZE(LS_STRIP, 1, 1) ls_blocks(GLOBAL const float *blurred, GLOBAL 
     for (int y = top > 0 ? top : 0; x >= 0 && x < w && y < top + LS_BLOCK && y < h; y++) {
         const long at = (long)y * w + x;
         const int l = left[at], r = right[at];
-        if (l == PIXEL_NODATA || r == PIXEL_NODATA)
+        if (!(flags[at] & QA_VALID) || l == PIXEL_NODATA || r == PIXEL_NODATA)
             continue;
         s[LS_COUNT]++;
         s[LS_LEFT] += l;
@@ -43,7 +43,7 @@ KERNEL GROUP_SIZE(LS_STRIP, 1, 1) ls_blocks(GLOBAL const float *blurred, GLOBAL 
         s[LS_LEFT2] += l * l;
         s[LS_RIGHT2] += r * r;
         s[LS_PRODUCT] += l * r;
-        if (!(flags[at] & QA_VALID) || x == 0 || x + 1 == w)
+        if (x == 0 || x + 1 == w)
             continue;
         const float q = second_difference(blurred[y > 0 ? at - w : at], blurred[y + 1 < h ? at + w : at], blurred[at - 1],
                                           blurred[at + 1], blurred[at]) * scale;
@@ -92,7 +92,7 @@ KERNEL ANY_GROUP ls_fit(GLOBAL const int *sums, int wide, int high, GLOBAL float
     out.x = gain;
     out.y = count ? ((float)s[LS_LEFT] - gain * (float)s[LS_RIGHT]) / n : 0.0f;
     out.z = count >= LS_LEAST ? 1.0f / (noise > least_noise ? noise : least_noise) : 0.0f;
-    out.w = between(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most);
+    out.w = count >= LS_LEAST ? between(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most) : 0.0f;
     fit[(long)j * wide + i] = out;
 }
 

@@ -16,12 +16,13 @@ enum { B = SDM_LS_BLOCK, NOISE_UNIT = 256 /* of a px of residual */, MOST_DIFFER
 
 /* ---- blocks ---- */
 
+/* Of the valid pixels: clouds, water and what else has no match would tell another gain, offset and noise. */
 typedef struct Sums {
     int64_t left, right, left2, right2, product;
     int32_t count, rough, rough_count;
 } Sums;
 
-/* What the pixels of a block take from it. */
+/* What the pixels of a block take from it: with fewer than SDM_LS_LEAST valid ones around nothing, inverse and lambda 0. */
 typedef struct Blocks {
     int wide, high, skip_x, skip_y; /* pixels of the first block that lie outside the window */
     float *gain, *offset, *inverse, *lambda;
@@ -70,7 +71,7 @@ static void sum_block(const Work *w, int x0, int x1, int y0, int y1, const float
         const float *const mid = blurred + (size_t)(y - y0 + 1) * (size_t)w->w, *const up = mid - w->w, *const low = mid + w->w;
         for (int x = x0; x < x1; x++) {
             const int32_t l = w->left[row + (size_t)x], r = w->right[row + (size_t)x];
-            if (l == SDM_PIXEL_NODATA || r == SDM_PIXEL_NODATA)
+            if (!(w->flags[row + (size_t)x] & SDM_QA_VALID) || l == SDM_PIXEL_NODATA || r == SDM_PIXEL_NODATA)
                 continue;
             s->count++;
             s->left += l;
@@ -78,7 +79,7 @@ static void sum_block(const Work *w, int x0, int x1, int y0, int y1, const float
             s->left2 += l * l;
             s->right2 += r * r;
             s->product += l * r;
-            if (!(w->flags[row + (size_t)x] & SDM_QA_VALID) || x == 0 || x + 1 == w->w)
+            if (x == 0 || x + 1 == w->w)
                 continue;
             const float q = (((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])) - 4.0f * mid[x]) * scale;
             const int32_t v = (int32_t)(q > MOST_DIFFERENCE ? MOST_DIFFERENCE : q < -MOST_DIFFERENCE ? -MOST_DIFFERENCE : q);
@@ -134,7 +135,7 @@ static void fit_block(const Work *w, int i, int j)
     b->gain[at] = gain;
     b->offset[at] = s.count ? ((float)s.left - gain * (float)s.right) / n : 0.0f;
     b->inverse[at] = s.count >= SDM_LS_LEAST ? 1.0f / (noise > least_noise ? noise : least_noise) : 0.0f;
-    b->lambda[at] = held(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most);
+    b->lambda[at] = s.count >= SDM_LS_LEAST ? held(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most) : 0.0f;
 }
 
 /* ---- the equations of a tile ---- */

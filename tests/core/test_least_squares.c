@@ -152,6 +152,49 @@ static void what_is_not_known_stays(void **state)
     scene_free(&c);
 }
 
+/* A cloud in the left view alone, which nothing matches, changes little beside it. */
+static void what_is_not_matched_tells_nothing_of_the_views(void **state)
+{
+    (void)state;
+    enum { W = 300, H = 200, X = 120, END = 180, BESIDE = 16 };
+    Scene clear = scene_of(0, 0, W, H, 0.04f), cloudy = scene_of(0, 0, W, H, 0.04f);
+    double sum[2] = {0.0, 0.0};
+    for (int i = 0; i < W * H; i++)
+        if (i % W >= X && i % W < END) {
+            clear.s.flags[i] = cloudy.s.flags[i] = SDM_QA_LOW_SCORE;
+            cloudy.left[i] = 2047;
+        }
+    move(ctx, sdm_kernels_at("auto"), &clear, 0.04f);
+    move(ctx, sdm_kernels_at("auto"), &cloudy, 0.04f);
+    for (int y = 20; y < H - 20; y++)
+        for (int x = X - BESIDE; x < X - 3; x++) { /* the cloud is in slopes of 2 px, and bends what is beside them */
+            const double miss[2] = {miss_px(&clear, 0.04f, x, y), miss_px(&cloudy, 0.04f, x, y)};
+            for (int k = 0; k < 2; k++)
+                sum[k] += miss[k] * miss[k];
+        }
+    assert_true(sum[1] < 1.5 * sum[0]);
+    scene_free(&clear);
+    scene_free(&cloudy);
+}
+
+/* Islands of too few valid pixels for their statistics keep their heights. */
+static void few_pixels_stay(void **state)
+{
+    (void)state;
+    enum { W = 120, H = 80, X = 56, Y = 40, SIDE = 11 };
+    Scene c = scene_of(0, 0, W, H, 0.04f);
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++)
+            if (x < X || x >= X + SIDE || y < Y || y >= Y + SIDE)
+                c.s.flags[y * W + x] = SDM_QA_LOW_SCORE;
+    Scene before = scene_of(0, 0, W, H, 0.04f);
+    move(ctx, sdm_kernels_at("auto"), &c, 0.04f);
+    for (int i = 0; i < W * H; i++)
+        assert_true(c.s.h_m[i] == before.s.h_m[i]);
+    scene_free(&c);
+    scene_free(&before);
+}
+
 /* Windows narrower than a tile's margin. */
 static void small_windows_pass(void **state)
 {
@@ -172,6 +215,8 @@ int main(void)
         cmocka_unit_test(heights_go_where_views_agree),
         cmocka_unit_test(cuts_do_not_matter),
         cmocka_unit_test(what_is_not_known_stays),
+        cmocka_unit_test(what_is_not_matched_tells_nothing_of_the_views),
+        cmocka_unit_test(few_pixels_stay),
         cmocka_unit_test(small_windows_pass),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
