@@ -88,9 +88,13 @@ KERNEL ANY_GROUP ls_fit(GLOBAL const int *sums, int wide, int high, GLOBAL float
                 both = (float)(count * s[LS_PRODUCT] - s[LS_LEFT] * s[LS_RIGHT]);
     const float gain = left > 0.0f && right > 0.0f ? between(SQRT(left / right), 0.25f, 4.0f) : 1.0f;
     const float noise = count ? ((left - 2.0f * gain * both) + gain * gain * right) / (n * n) : 0.0f;
+    const float offset = count ? ((float)s[LS_LEFT] - gain * (float)s[LS_RIGHT]) / n : 0.0f;
+    GLOBAL const int *const own = sums + (long)j * wide + i;
+    const float own_n = (float)own[LS_COUNT * plane];
     const float rough = s[LS_ROUGH_COUNT] ? (float)s[LS_ROUGH] / (rough_n * (LS_NOISE_UNIT * LS_NOISE_UNIT / 16.0f)) : 0.0f;
     out.x = gain;
-    out.y = count ? ((float)s[LS_LEFT] - gain * (float)s[LS_RIGHT]) / n : 0.0f;
+    out.y = offset + (((float)own[LS_LEFT * plane] - gain * (float)own[LS_RIGHT * plane]) - own_n * offset) /
+                         (own_n + (float)(LS_BLOCK * LS_BLOCK));
     out.z = count >= LS_LEAST ? 1.0f / (noise > least_noise ? noise : least_noise) : 0.0f;
     out.w = count >= LS_LEAST ? between(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most) : 0.0f;
     fit[(long)j * wide + i] = out;

@@ -106,13 +106,15 @@ static float held(float v, float low, float high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* What a block gives to its pixels, from the 3 x 3 blocks about it. */
+/* What a block gives to its pixels, from the 3 x 3 blocks about it.  The offset goes halfway to that of a full block alone: haze at the
+ * rim of a cloud changes within a few pixels. */
 static void fit_block(const Work *w, int i, int j)
 {
     static const float least_noise = 16.0f /* square of a quarter of a digital number */, plate = 0.05f, lambda_least = 2.0f,
                        lambda_most = 3000.0f;
     const Blocks *const b = &w->blocks;
     const size_t at = (size_t)j * (size_t)b->wide + (size_t)i;
+    const Sums *const own = &w->sums[at];
     Sums s = {0};
     for (int y = j > 0 ? j - 1 : 0; y <= j + 1 && y < b->high; y++)
         for (int x = i > 0 ? i - 1 : 0; x <= i + 1 && x < b->wide; x++) {
@@ -131,9 +133,10 @@ static void fit_block(const Work *w, int i, int j)
                 both = (float)(s.count * s.product - s.left * s.right);
     const float gain = left > 0.0f && right > 0.0f ? held(sqrtf(left / right), 0.25f, 4.0f) : 1.0f;
     const float noise = s.count ? ((left - 2.0f * gain * both) + gain * gain * right) / (n * n) : 0.0f;
+    const float offset = s.count ? ((float)s.left - gain * (float)s.right) / n : 0.0f;
     const float rough = s.rough_count ? (float)s.rough / (rough_n * (NOISE_UNIT * NOISE_UNIT / 16)) : 0.0f;
     b->gain[at] = gain;
-    b->offset[at] = s.count ? ((float)s.left - gain * (float)s.right) / n : 0.0f;
+    b->offset[at] = offset + (((float)own->left - gain * (float)own->right) - (float)own->count * offset) / ((float)own->count + B * B);
     b->inverse[at] = s.count >= SDM_LS_LEAST ? 1.0f / (noise > least_noise ? noise : least_noise) : 0.0f;
     b->lambda[at] = s.count >= SDM_LS_LEAST ? held(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most) : 0.0f;
 }
