@@ -304,6 +304,8 @@ SDM_VECTOR_LOOPS static void bend_row(const float *restrict up, const float *res
 
 static void bend_plate(const Plate *p, const float *x)
 {
+    if (p->w == 0 || p->h == 0)
+        return;
     memset(p->bend, 0, (size_t)p->w * sizeof *p->bend);
     memset(p->bend + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *p->bend);
     for (int y = 1; y < p->h - 1; y++) {
@@ -343,6 +345,8 @@ SDM_VECTOR_LOOPS static void bound_row(const float *restrict up, const float *re
 
 static void bound_plate(const Plate *p)
 {
+    if (p->w == 0 || p->h == 0) /* the half grid of a single column or row */
+        return;
     memset(p->inverse, 0, (size_t)p->w * sizeof *p->inverse);
     memset(p->inverse + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *p->inverse);
     for (int y = 1; y < p->h - 1; y++) {

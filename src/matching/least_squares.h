@@ -36,7 +36,8 @@ typedef struct SdmLsStep {
 /* The first `count` steps; the first one keeps nothing. */
 void sdm_ls_steps(int count, SdmLsStep *out);
 
-/* Move the valid heights, in place, by at most a pixel of residual.  Reach SDM_LS_REACH px.  SDM_ERR_MEMORY. */
+/* Move the valid heights, in place, by at most a pixel of residual.  Reach SDM_LS_REACH px, for windows that begin at even columns and rows
+ * of the frame: the half grid begins with the window.  SDM_ERR_MEMORY. */
 SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in);
 
 #endif

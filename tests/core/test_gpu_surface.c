@@ -131,10 +131,10 @@ typedef struct Filters { /* a surface with holes and what it came from, on both 
     SdmBuffer *h_m, *flags, *prior_m;
 } Filters;
 
-static void filters_open(Filters *f, int turn)
+static void filters_open_shape(Filters *f, Shape shape, int turn)
 {
     uint64_t seed = (uint64_t)turn + 21;
-    *f = (Filters){.s = shapes[turn % N_SHAPES], .turn = turn};
+    *f = (Filters){.s = shape, .turn = turn};
     f->n = (size_t)f->s.w * (size_t)f->s.h;
     OK(sdm_surface_alloc(test.ctx, &(SdmWindow){.u0 = turn % 7, .v0 = turn % 5, .w = f->s.w, .h = f->s.h},
                          &f->surface));
@@ -151,6 +151,11 @@ static void filters_open(Filters *f, int turn)
     f->h_m = put(f->surface.h_m, 4 * f->n);
     f->flags = put(f->surface.flags, 2 * f->n);
     f->prior_m = put(f->prior, 4 * f->n);
+}
+
+static void filters_open(Filters *f, int turn)
+{
+    filters_open_shape(f, shapes[turn % N_SHAPES], turn);
 }
 
 static void filters_close(Filters *f)
@@ -310,7 +315,7 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
     free(view[1]);
 }
 
-/* Windows that begin anywhere in the blocks of the frame; more than a tile of the processor. */
+/* Windows that begin anywhere in the blocks of the frame; then several tiles of the processor. */
 static void least_squares_are_the_references(void **state)
 {
     (void)state;
@@ -319,6 +324,14 @@ static void least_squares_are_the_references(void **state)
         filters_open(&f, turn);
         const SdmWindow win = {.u0 = turn / N_SHAPES % 19 - 9, .v0 = turn % 17 - 8, .w = f.s.w, .h = f.s.h};
         check_least_squares(&f, &win, (turn % 2 ? 1.0f : -1.0f) / (1.0f + (float)(turn / 3 % 30)));
+        filters_close(&f);
+    }
+    for (int fill = FILL_END; fill < FILL_END + 2; fill++) {
+        const Shape shape = {811, 415};
+        const int turn = (9 * fill + 7) * N_SHAPES;
+        Filters f;
+        filters_open_shape(&f, shape, turn);
+        check_least_squares(&f, &(SdmWindow){.u0 = 3, .v0 = -6, .w = shape.w, .h = shape.h}, -0.04f);
         filters_close(&f);
     }
 }
