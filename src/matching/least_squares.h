@@ -1,7 +1,7 @@
-/* The surface after its last filter -> the same moved by least squares: heights for which every pixel of both views agrees, as far
- * as the noise of the views and the roughness of the ground ask for it.
+/* The filtered surface -> the same, moved by least squares so that the pixels of both views agree.  The noise of the views and
+ * the roughness of the ground decide how far.
  * Source: Foerstner 1982, Gruen 1985 (least-squares matching); Terzopoulos 1983 (thin plates, multigrid); the weights of
- * both terms are the local variances of what is left of the views and of the second differences of the surface. */
+ * both terms are the inverses of two local variances: of the difference of the views, and of second differences of heights. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_LEAST_SQUARES_H
 #define SDM_LEAST_SQUARES_H

@@ -17,7 +17,7 @@ enum {
     SHARPEN_ROUNDS = 6, /* with the small window */
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
-    AGAIN_ROUNDS = 2
+    AGAIN_ROUNDS = 3
 };
 
 /* In use while the coarse surface is made. */
