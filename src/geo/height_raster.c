@@ -1,6 +1,8 @@
 /* GDAL raster -> heights above the ellipsoid. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/height_raster.h"
+#include "core/vector_loops.h"
+#include "geo/bicubic.h"
 #include "geo/geodesy.h"
 #include "geo/vertical_datum.h"
 
@@ -12,7 +14,7 @@
 #include <string.h>
 
 static const double HIGHEST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
-enum { NODE_STEP = 16, TAPS = 4 };
+enum { NODE_STEP = 16, TOGETHER = 256 /* cells of a row */ };
 static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the grid from which on they are averaged */
 
 struct SdmHeightRaster {
@@ -311,75 +313,6 @@ done:
     return st;
 }
 
-/* Weights of Keys' cubic (a = -0.5) at the fraction t. */
-static inline void cubic_weights(double t, double weight[TAPS])
-{
-    weight[0] = ((-0.5 * t + 1.0) * t - 0.5) * t;
-    weight[1] = (1.5 * t - 2.5) * t * t + 1.0;
-    weight[2] = ((-1.5 * t + 2.0) * t + 0.5) * t;
-    weight[3] = (0.5 * t - 0.5) * t * t;
-}
-
-/* Of its derivative. */
-static inline void cubic_slopes(double t, double slope[TAPS])
-{
-    slope[0] = (-1.5 * t + 2.0) * t - 0.5;
-    slope[1] = (4.5 * t - 5.0) * t;
-    slope[2] = (-4.5 * t + 4.0) * t + 0.5;
-    slope[3] = (1.5 * t - 1.0) * t;
-}
-
-static inline double sum_taps(const double w[TAPS], const float *v)
-{
-    return w[0] * (double)v[0] + w[1] * (double)v[1] + w[2] * (double)v[2] + w[3] * (double)v[3];
-}
-
-/* The first of the sixteen values about a position, and the fractions; NULL at the rim. */
-static inline const float *first_tap(const float *plane, int w, int h, double col, double row, double fraction[2])
-{
-    if (!(col >= 1.0 && row >= 1.0 && col < w - 2.0 && row < h - 2.0))
-        return NULL;
-    const int x = (int)col, y = (int)row;
-    fraction[0] = col - x;
-    fraction[1] = row - y;
-    return plane + ((size_t)y - 1) * (size_t)w + (size_t)x - 1;
-}
-
-double sdm_bicubic(const float *plane, int w, int h, double col, double row, double gradient[2])
-{
-    double f[2], wx[TAPS], wy[TAPS], sx[TAPS], sy[TAPS], sum = 0.0;
-    const float *const at = first_tap(plane, w, h, col, row, f);
-    gradient[0] = gradient[1] = 0.0;
-    if (!at)
-        return NAN;
-    cubic_weights(f[0], wx);
-    cubic_weights(f[1], wy);
-    cubic_slopes(f[0], sx);
-    cubic_slopes(f[1], sy);
-    for (int j = 0; j < TAPS; j++) {
-        const float *const v = at + (size_t)j * (size_t)w;
-        const double line = sum_taps(wx, v);
-        sum += wy[j] * line;
-        gradient[0] += wy[j] * sum_taps(sx, v);
-        gradient[1] += sy[j] * line;
-    }
-    return sum;
-}
-
-/* The value alone. */
-static inline double bicubic_value(const float *plane, int w, int h, double col, double row)
-{
-    double f[2], wx[TAPS], wy[TAPS], sum = 0.0;
-    const float *const at = first_tap(plane, w, h, col, row, f);
-    if (!at)
-        return NAN;
-    cubic_weights(f[0], wx);
-    cubic_weights(f[1], wy);
-    for (int j = 0; j < TAPS; j++)
-        sum += wy[j] * sum_taps(wx, at + (size_t)j * (size_t)w);
-    return sum;
-}
-
 /* Bilinear where the four neighbours have a value. */
 static double bilinear(const float *plane, int w, int h, double col, double row)
 {
@@ -393,41 +326,68 @@ static double bilinear(const float *plane, int w, int h, double col, double row)
     return top + fy * (low - top);
 }
 
-/* A row of cells. */
-static void sample_row(const SdmHeightsOnGrid *g, const Nodes *n, const int64_t win[4], int64_t row,
-                       const int64_t part[4], const float *plane, float *out)
+/* Positions of n cells of a row, from cell `first` on, along one axis.  place: of the nodes above the row, from the one of
+ * cell node0 * step on; less: where the part begins. */
+SDM_VECTOR_LOOPS static void place_cells(const double *place, size_t nx, int step, int64_t node0, int64_t first, int64_t n, double fy,
+                                         double less, double *restrict out)
 {
-    const size_t j = (size_t)(row / g->step - n->j0) * n->nx;
-    const double share = 1.0 / g->step, fy = (double)(row % g->step) * share; /* exact: a power of two */
-    const int w = (int)part[2], h = (int)part[3];
-    int64_t node = win[0] / g->step, in_cell = win[0] % g->step;
-    for (int64_t c = 0; c < win[2]; c++) {
-        const size_t at = j + (size_t)(node - n->i0);
-        const double fx = (double)in_cell * share;
-        double place[2];
-        for (int k = 0; k < 2; k++) {
-            const double *const p = (k ? n->y : n->x) + at, *const q = p + n->nx;
-            const double a = p[0] + fx * (p[1] - p[0]), b = q[0] + fx * (q[1] - q[0]);
-            place[k] = a + fy * (b - a) - (double)part[k];
+    const double share = 1.0 / step; /* exact: a power of two */
+    for (int64_t done = 0; done < n;) {
+        const int64_t cell = first + done, node = cell / step;
+        const int in_cell = (int)(cell % step), room = step - in_cell, m = n - done < room ? (int)(n - done) : room;
+        const double *const p = place + (node - node0), *const q = p + nx;
+        const double p0 = p[0], q0 = q[0], more_p = p[1] - p0, more_q = q[1] - q0;
+        double *restrict const to = out + done;
+        for (int i = 0; i < m; i++) {
+            const double fx = (in_cell + i) * share, a = p0 + fx * more_p, b = q0 + fx * more_q;
+            to[i] = a + fy * (b - a) - less;
         }
-        const double v = bicubic_value(plane, w, h, place[0], place[1]);
-        out[c] = (float)(isnan(v) ? bilinear(plane, w, h, place[0], place[1]) : v);
-        if (++in_cell == g->step) {
-            in_cell = 0;
-            node++;
-        }
+        done += m;
     }
 }
 
-SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, int64_t col0, int64_t row0, int64_t w, int64_t h,
-                              float *height_m)
+/* Cells of a row from column `first` of the grid on: n heights. */
+static void sample_cells(const SdmHeightsOnGrid *g, const Nodes *nodes, const int64_t part[4], const float *plane, int64_t first,
+                         int64_t row, int64_t n, float *out)
+{
+    const SdmBicubicPlane of = {plane, (int)part[2], (int)part[3]};
+    const size_t above = (size_t)(row / g->step - nodes->j0) * nodes->nx;
+    const double fy = (double)(row % g->step) / g->step;
+    double x[TOGETHER], y[TOGETHER], value[TOGETHER];
+    for (int64_t done = 0; done < n; done += TOGETHER) {
+        const int64_t m = n - done < TOGETHER ? n - done : TOGETHER;
+        place_cells(nodes->x + above, nodes->nx, g->step, nodes->i0, first + done, m, fy, (double)part[0], x);
+        place_cells(nodes->y + above, nodes->nx, g->step, nodes->i0, first + done, m, fy, (double)part[1], y);
+        sdm_bicubic_values(&of, m, x, y, value);
+        for (int64_t i = 0; i < m; i++)
+            out[done + i] = (float)(isnan(value[i]) ? bilinear(plane, of.w, of.h, x[i], y[i]) : value[i]);
+    }
+}
+
+/* A row of a window: heights between the first and the last cell that is wanted, NaN beside them. */
+static void sample_row(const SdmHeightsOnGrid *g, const Nodes *nodes, const int64_t window[4], const int64_t part[4], const float *plane,
+                       int64_t r, const float *wanted, float *out)
+{
+    int64_t first = 0, end = window[2];
+    while (wanted && first < end && isnan(wanted[first]))
+        first++;
+    while (wanted && end > first && isnan(wanted[end - 1]))
+        end--;
+    for (int64_t i = 0; i < first; i++)
+        out[i] = NAN;
+    for (int64_t i = end; i < window[2]; i++)
+        out[i] = NAN;
+    sample_cells(g, nodes, part, plane, window[0] + first, window[1] + r, end - first, out + first);
+}
+
+SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted, float *height_m)
 {
     SdmStatus st = SDM_OK;
     Nodes n = {0};
-    const int64_t win[4] = {col0, row0, w, h};
+    const int64_t w = window[2], h = window[3];
     int64_t part[4];
     float *plane = NULL, *undulation = NULL;
-    TRY(place_nodes(ctx, g, win, &n));
+    TRY(place_nodes(ctx, g, window, &n));
     if (!find_part(g, &n, part)) {
         for (int64_t i = 0; i < w * h; i++)
             height_m[i] = NAN;
@@ -436,11 +396,11 @@ SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, int64_t col0
     TRY(read_part(ctx, g, part, &plane));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++)
-        sample_row(g, &n, win, row0 + r, part, plane, height_m + r * w);
+        sample_row(g, &n, window, part, plane, r, wanted ? wanted + r * w : NULL, height_m + r * w);
     sdm_free(&plane);
     if (g->undulation.geoid) {
         TRY(sdm_alloc_raw(ctx, &undulation, (size_t)(w * h), sizeof *undulation, "undulation"));
-        TRY(sdm_undulation_window(ctx, &g->undulation, col0, row0, w, h, undulation));
+        TRY(sdm_undulation_window(ctx, &g->undulation, window[0], window[1], w, h, undulation));
         for (int64_t i = 0; i < w * h; i++)
             height_m[i] += undulation[i];
     }

@@ -45,15 +45,12 @@ SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const Sd
                                    double lat_deg, SdmHeightsOnGrid *out);
 void sdm_heights_on_grid_close(SdmHeightsOnGrid *g);
 
-/* Heights above the ellipsoid at the centres of a window of cells: h rows of w, NaN where there is none.  Bicubic
+/* Heights above the ellipsoid at the centres of a window of cells: column, row, width, height -> height_m, rows of the
+ * width, NaN where there is none.  wanted: as height_m; cells of a row before its first value and behind its last one need no
+ * height and get NaN; NULL: all are wanted.  Bicubic
  * (Keys 1981, a = -0.5), bilinear beside voids; where cells of the grid are three or more of the raster's, of means
  * of those.  Positions lie on nodes at multiples of 16 cells of the whole grid, so a window of any size has the same
  * values.  SDM_ERR_INPUT where the raster cannot be read. */
-SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, int64_t col0, int64_t row0, int64_t w, int64_t h,
-                              float *height_m);
-
-/* Bicubic value and gradient (per column, per row) of a plane of w x h values at a position; NaN where one of the
- * sixteen values is missing. */
-double sdm_bicubic(const float *plane, int w, int h, double col, double row, double gradient[2]);
+SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted, float *height_m);
 
 #endif

@@ -127,7 +127,7 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
     float *reference_m = NULL;
     TRY(sdm_alloc_raw(ctx, &reference_m, (size_t)(w * h), sizeof *reference_m, "rows of the reference"));
     TRY(place_mask(ctx, c, window, &n));
-    TRY(sdm_heights_on_grid(ctx, &c->on_grid, window[0], window[1], w, h, reference_m));
+    TRY(sdm_heights_on_grid(ctx, &c->on_grid, window, height_m, reference_m));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++)
         for (int64_t i = 0; i < w; i++) {

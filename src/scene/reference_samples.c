@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/reference_samples.h"
 #include "core/stats.h"
+#include "geo/bicubic.h"
 #include "geo/nuth_kaab.h"
 
 #include <math.h>
@@ -14,7 +15,8 @@ enum {
     WINDOW = 5,            /* coarse pixels a side that a match averages */
     LEAST_SCORE = 200,     /* 0.8 */
     SHIFT_EVERY = 3,       /* of the samples serve to find the shift */
-    ROUNDS = 25            /* of the shift */
+    ROUNDS = 25,           /* of the shift */
+    TOGETHER = 64          /* samples */
 };
 static const double MARGIN_M = 400.0;      /* of the plane about the scene: shifts are smaller */
 static const double ENOUGH_M = 0.02;       /* last step of the shift */
@@ -106,7 +108,7 @@ static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRast
     TRY(sdm_heights_on_grid_open(ctx, reference, g, p->frame.lon_deg, p->frame.lat_deg, &on));
     for (int64_t row = 0; row < g->rows; row += 256) {
         const int64_t n = g->rows - row < 256 ? g->rows - row : 256;
-        TRY(sdm_heights_on_grid(ctx, &on, 0, row, g->cols, n, out->height_m + row * g->cols));
+        TRY(sdm_heights_on_grid(ctx, &on, (const int64_t[]){0, row, g->cols, n}, NULL, out->height_m + row * g->cols));
     }
     TRY(average_plane(ctx, (int)(0.5 * (WINDOW * coarse_pixel_m(p) / g->spacing - 1.0) + 0.5), out));
 done:
@@ -230,24 +232,49 @@ done:
 
 /* ---- comparison and shift ---- */
 
+/* Samples that are compared side by side. */
+typedef struct Together {
+    SdmReferenceSample *sample[TOGETHER];
+    double col[TOGETHER], row[TOGETHER], value[TOGETHER], per_col[TOGETHER], per_row[TOGETHER];
+} Together;
+
+static size_t compare_together(const SdmReferencePlane *plane, Together *t, int n)
+{
+    const SdmGrid *const g = &plane->grid;
+    const SdmBicubicPlane of = {plane->height_m, (int)g->cols, (int)g->rows};
+    size_t known = 0;
+    sdm_bicubic_slopes(&of, n, t->col, t->row, t->value, t->per_col, t->per_row);
+    for (int i = 0; i < n; i++) {
+        SdmReferenceSample *const a = t->sample[i];
+        a->d_m = (float)((double)a->h_m - t->value[i]);
+        a->slope[0] = (float)(t->per_col[i] / g->spacing);
+        a->slope[1] = (float)(-t->per_row[i] / g->spacing);
+        known += isnan(t->value[i]) ? 0 : 1;
+    }
+    return known;
+}
+
 /* Compare every `every`-th sample. */
 static size_t compare(const SdmReferenceSamples *s, const double shift_m[2], size_t every, int threads)
 {
     const SdmGrid *const g = &s->plane.grid;
     const double col = shift_m[0] / g->spacing, row = -shift_m[1] / g->spacing;
+    const size_t part = TOGETHER * every;
     size_t known = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : known)
-    for (size_t i = 0; i < s->count; i += every) {
-        SdmReferenceSample *const a = &s->sample[i];
-        double slope[2];
-        if (a->point < 0)
-            continue;
-        const double r = sdm_bicubic(s->plane.height_m, (int)g->cols, (int)g->rows, (double)a->place[0] + col,
-                                     (double)a->place[1] + row, slope);
-        a->d_m = (float)((double)a->h_m - r);
-        a->slope[0] = (float)(slope[0] / g->spacing);
-        a->slope[1] = (float)(-slope[1] / g->spacing);
-        known += isnan(r) ? 0 : 1;
+    for (size_t first = 0; first < s->count; first += part) {
+        const size_t end = s->count - first < part ? s->count : first + part;
+        Together t;
+        int n = 0;
+        for (size_t i = first; i < end; i += every) {
+            SdmReferenceSample *const a = &s->sample[i];
+            if (a->point < 0)
+                continue;
+            t.sample[n] = a;
+            t.col[n] = (double)a->place[0] + col;
+            t.row[n++] = (double)a->place[1] + row;
+        }
+        known += compare_together(&s->plane, &t, n);
     }
     return known;
 }
