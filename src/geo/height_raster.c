@@ -15,6 +15,7 @@
 
 static const double HIGHEST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
 enum { NODE_STEP = 16, TOGETHER = 256 /* cells of a row */ };
+enum { KEPT_BYTES = 64 << 20 }; /* of GDAL's cache, at most half of it */
 static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the grid from which on they are averaged */
 
 struct SdmHeightRaster {
@@ -22,6 +23,7 @@ struct SdmHeightRaster {
     GDALDatasetH ds;
     GDALRasterBandH band;
     int64_t cols, rows;
+    int64_t read_cells;            /* over grids */
     double forward[6], inverse[6]; /* pixel corner coordinates -> map, map -> pixel */
     double nodata, scale, offset;
     bool has_nodata, unread; /* unread: a block could not be read */
@@ -160,6 +162,12 @@ SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r)
                                  "%s %s cannot be read where the scene lies (%.300s); the file is cut short or "
                                  "damaged, fetch it again",
                                  r->source.option, r->source.path, CPLGetLastErrorMsg());
+}
+
+bool sdm_height_raster_is_cached(const SdmHeightRaster *r)
+{
+    const int64_t half = GDALGetCacheMax64() / 2, bytes = r->read_cells * GDALGetDataTypeSizeBytes(GDALGetRasterDataType(r->band));
+    return bytes <= (half < KEPT_BYTES ? half : KEPT_BYTES);
 }
 
 /* A sample as stored -> its value; NaN for none. */
@@ -306,6 +314,7 @@ static SdmStatus read_part(SdmContext *ctx, const SdmHeightsOnGrid *g, const int
                                     GDT_Float32, 0, 0, &how);
     CPLPopErrorHandler();
     r->unread |= e != CE_None;
+    r->read_cells += (int64_t)w * h * k * k;
     TRY(sdm_height_raster_check(ctx, r));
     for (size_t i = 0; i < (size_t)w * (size_t)h; i++)
         (*out)[i] = (float)value_of(r, (*out)[i]);

@@ -29,6 +29,8 @@ SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r);
 double sdm_height_raster_absurd_m(const SdmHeightRaster *r);
 /* SdmVertical: the datum that the heights are taken as. */
 int sdm_height_raster_vertical(const SdmHeightRaster *r);
+/* Is what was read over grids so small that GDAL's cache still holds it, if the raster stays open? */
+bool sdm_height_raster_is_cached(const SdmHeightRaster *r);
 /* Side of a cell on the ground at a place, metres; NaN outside the projection. */
 double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_deg);
 

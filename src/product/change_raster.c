@@ -9,20 +9,20 @@
 enum { NODE_STEP = 16 };
 static const double PREVIEW_STEP_M = 0.0625;
 
-SdmStatus sdm_change_open(SdmContext *ctx, const SdmOptions *options, const SdmReferenceReport *report,
-                          const SdmGrid *grid, double lon_deg, double lat_deg, SdmChangeRaster *out)
+SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const SdmGrid *grid, SdmChangeRaster *out)
 {
     SdmStatus st = SDM_OK;
-    const SdmHeightSource source = {"--reference", options->reference, "--reference-vertical",
-                                    options->reference_vertical};
+    const SdmHeightSource source = {"--reference", from->options->reference, "--reference-vertical",
+                                    from->options->reference_vertical};
     const int64_t side = grid->cols > grid->rows ? grid->cols : grid->rows;
-    *out = (SdmChangeRaster){.report = report, .grid = grid};
+    *out = (SdmChangeRaster){.report = from->report, .grid = grid};
     out->factor = (int)((side + SDM_CHANGE_PREVIEW - 1) / SDM_CHANGE_PREVIEW);
     out->cols = (int)((grid->cols + out->factor - 1) / out->factor);
     out->rows = (int)((grid->rows + out->factor - 1) / out->factor);
-    TRY(sdm_height_raster_open(ctx, &source, &out->reference));
-    TRY(sdm_heights_on_grid_open(ctx, out->reference, grid, lon_deg, lat_deg, &out->on_grid));
-    TRY(sdm_projector_open(ctx, report->grid.wkt, &out->plane));
+    if (!from->dem)
+        TRY(sdm_height_raster_open(ctx, &source, &out->opened));
+    TRY(sdm_heights_on_grid_open(ctx, from->dem ? from->dem : out->opened, grid, from->lon_deg, from->lat_deg, &out->on_grid));
+    TRY(sdm_projector_open(ctx, from->report->grid.wkt, &out->plane));
     TRY(sdm_alloc(ctx, &out->histogram, 2 * SDM_CHANGE_BINS, sizeof *out->histogram, "differences"));
     TRY(sdm_alloc(ctx, &out->sum, (size_t)out->cols * (size_t)out->rows, sizeof *out->sum, "map of differences"));
     TRY(sdm_alloc(ctx, &out->count, (size_t)out->cols * (size_t)out->rows, sizeof *out->count, "map of differences"));
@@ -33,7 +33,7 @@ done:
 void sdm_change_close(SdmChangeRaster *c)
 {
     sdm_heights_on_grid_close(&c->on_grid);
-    sdm_height_raster_close(&c->reference);
+    sdm_height_raster_close(&c->opened);
     sdm_projector_close(&c->plane);
     sdm_free(&c->histogram);
     sdm_free(&c->sum);

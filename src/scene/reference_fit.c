@@ -714,3 +714,11 @@ done:
     sdm_stage_leave(ctx, around);
     return st;
 }
+
+void sdm_reference_keep(SdmReferenceFiles *files, SdmPrepared *p)
+{
+    if (!sdm_reference_applied(&p->reference) || !sdm_height_raster_is_cached(files->dem))
+        return;
+    p->reference_dem = files->dem;
+    files->dem = NULL;
+}

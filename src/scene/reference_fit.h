@@ -17,5 +17,7 @@ void sdm_reference_close(SdmReferenceFiles **files);
  * says what was found.  images: of sdm_coarse_find(); where the reference does not serve, why, and nothing is changed. */
 SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const SdmReferenceFiles *files,
                                 const SdmPyramid images[2], SdmPrepared *p);
+/* Leave the reference open for the raster of changes, as p->reference_dem, where it serves and GDAL's cache holds it. */
+void sdm_reference_keep(SdmReferenceFiles *files, SdmPrepared *p);
 
 #endif
