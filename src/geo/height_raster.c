@@ -8,6 +8,7 @@
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
+#include <float.h>
 #include <gdal.h>
 #include <math.h>
 #include <ogr_srs_api.h>
@@ -300,6 +301,34 @@ static bool find_part(const SdmHeightsOnGrid *g, const Nodes *n, int64_t part[4]
     return true;
 }
 
+/* How many samples of a few are values beyond the highest one? */
+SDM_VECTOR_LOOPS static int count_absurd(int n, const float *restrict v, float nodata, double scale, double offset)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += (fabsf(v[i]) <= FLT_MAX) & (v[i] != nodata) & (fabs((double)v[i] * scale + offset) > HIGHEST_M);
+    return count;
+}
+
+SDM_VECTOR_LOOPS static void convert_usual(int n, float nodata, double scale, double offset, float *restrict v)
+{
+    for (int i = 0; i < n; i++) {
+        const int none = !(fabsf(v[i]) <= FLT_MAX) | (v[i] == nodata);
+        v[i] = none ? NAN : (float)((double)v[i] * scale + offset);
+    }
+}
+
+/* As value_of(), of a few samples in place. */
+static void convert_values(SdmHeightRaster *r, int n, float *v)
+{
+    const float nodata = r->has_nodata ? (float)r->nodata : NAN;
+    if (r->source.datum_option && count_absurd(n, v, nodata, r->scale, r->offset) > 0)
+        for (int i = 0; i < n; i++)
+            v[i] = (float)value_of(r, v[i]);
+    else
+        convert_usual(n, nodata, r->scale, r->offset, v);
+}
+
 static SdmStatus read_part(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t part[4], float **out)
 {
     SdmStatus st = SDM_OK;
@@ -316,8 +345,8 @@ static SdmStatus read_part(SdmContext *ctx, const SdmHeightsOnGrid *g, const int
     r->unread |= e != CE_None;
     r->read_cells += (int64_t)w * h * k * k;
     TRY(sdm_height_raster_check(ctx, r));
-    for (size_t i = 0; i < (size_t)w * (size_t)h; i++)
-        (*out)[i] = (float)value_of(r, (*out)[i]);
+    for (size_t i = 0, n = (size_t)w * (size_t)h; i < n; i += TOGETHER)
+        convert_values(r, n - i < TOGETHER ? (int)(n - i) : TOGETHER, *out + i);
 done:
     return st;
 }

@@ -625,23 +625,13 @@ static float change_at(const HeightChange *c, int x, int y)
 
 /* Move the coarse surface and the terrain mask so that every pixel keeps its match: exactly every fourth pixel, since
  * jitter is longer. */
-static SdmStatus move_surface(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, const SdmAlongCorrection *along)
+static SdmStatus move_surface(SdmContext *ctx, const SdmLattice *lattice, SdmPrepared *p, const SdmAlongCorrection *along)
 {
     SdmStatus st = SDM_OK;
-    SdmLattice lattice = {0};
     const SdmSurface *const s = &p->coarse;
     HeightChange c = {.cols = s->win.w / MOVE_STEP + 2, .rows = s->win.h / MOVE_STEP + 2, .step = MOVE_STEP};
-    const SdmLatticeRequest q = {.scene = scene,
-                                 .frame = &p->frame,
-                                 .pointing = &p->pointing,
-                                 .u1 = p->frame.width + 16,
-                                 .v1 = p->frame.height + 16,
-                                 .step = sdm_frame_lattice_step(&p->frame, s->win.level),
-                                 .hmin_m = p->hmin_m,
-                                 .hmax_m = p->hmax_m};
     TRY(sdm_alloc_raw(ctx, &c.more_m, (size_t)c.cols * (size_t)c.rows, sizeof *c.more_m, "changes of height"));
-    TRY(sdm_lattice_build(ctx, &q, &lattice));
-    fill_change(p, along, &lattice, sdm_threads(ctx), &c);
+    fill_change(p, along, lattice, sdm_threads(ctx), &c);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int j = 0; j < s->win.h; j++)
         for (int i = 0; i < s->win.w; i++) {
@@ -652,7 +642,6 @@ static SdmStatus move_surface(SdmContext *ctx, const SdmScene *scene, SdmPrepare
         }
 done:
     sdm_free(&c.more_m);
-    sdm_lattice_free(&lattice);
     return st;
 }
 
@@ -707,7 +696,7 @@ SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const Sd
     if (!sdm_reference_applied(&p->reference))
         goto done;
     TRY(report_fit(ctx, &w));
-    TRY(move_surface(ctx, scene, p, &w.along));
+    TRY(move_surface(ctx, &w.s.lattice, p, &w.along));
     p->along = w.along;
 done:
     close_work(&w);

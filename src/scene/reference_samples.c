@@ -29,6 +29,7 @@ void sdm_reference_samples_free(SdmReferenceSamples *s)
 {
     sdm_free(&s->plane.height_m);
     sdm_free(&s->sample);
+    sdm_lattice_free(&s->lattice);
 }
 
 /* ---- the plane ---- */
@@ -182,7 +183,6 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
                                      const SdmSurface *surface, SdmHeightRaster *reference, SdmReferenceSamples *out)
 {
     SdmStatus st = SDM_OK;
-    SdmLattice lattice = {0};
     const SdmWindow *const win = &p->coarse.win;
     double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     *out = (SdmReferenceSamples){0};
@@ -199,8 +199,8 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
                                  .step = sdm_frame_lattice_step(&p->frame, win->level),
                                  .hmin_m = p->hmin_m,
                                  .hmax_m = p->hmax_m};
-    TRY(sdm_lattice_build(ctx, &q, &lattice));
-    const Layout l = lay_out(p, surface, &lattice, out->plane.cell_m);
+    TRY(sdm_lattice_build(ctx, &q, &out->lattice));
+    const Layout l = lay_out(p, surface, &out->lattice, out->plane.cell_m);
     out->count = (size_t)l.wide * (size_t)l.high;
     out->points_wide = l.points_wide;
     out->pixel_m = p->frame.gsd_m;
@@ -226,7 +226,6 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
         to_cells(&out->plane.grid, &out->sample[i]);
     TRY(read_plane(ctx, p, reference, &out->plane));
 done:
-    sdm_lattice_free(&lattice);
     return st;
 }
 

@@ -28,6 +28,7 @@ typedef struct SdmReferencePlane {
 
 typedef struct SdmReferenceSamples {
     SdmReferencePlane plane;
+    SdmLattice lattice;         /* of the coarse level, with the plane as its map; owned */
     SdmReferenceSample *sample; /* count; owned */
     size_t count, valid;        /* valid: of them, matched terrain of the coarse surface */
     int points_wide, points_high;
