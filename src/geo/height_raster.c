@@ -3,6 +3,7 @@
 #include "geo/height_raster.h"
 #include "core/vector_loops.h"
 #include "geo/bicubic.h"
+#include "geo/cell_places.h"
 #include "geo/geodesy.h"
 #include "geo/vertical_datum.h"
 
@@ -248,21 +249,13 @@ void sdm_heights_on_grid_close(SdmHeightsOnGrid *g)
     sdm_undulation_close(&g->undulation);
 }
 
-/* Positions in the raster (cells from the centre of the first one, of means) at the nodes of a window. */
-typedef struct Nodes {
-    int64_t i0, j0;
-    size_t nx, ny;
-    double *x, *y; /* owned */
-} Nodes;
-
-static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t win[4], Nodes *n)
+/* Positions in the raster (cells from the centre of the first one, of means) at the nodes of a window.  n->x and n->y are
+ * the caller's to free. */
+static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t win[4], SdmPlaceNodes *n)
 {
     SdmStatus st = SDM_OK;
     const SdmGrid *const grid = g->grid;
-    n->i0 = win[0] / g->step;
-    n->j0 = win[1] / g->step;
-    n->nx = (size_t)((win[0] + win[2] - 1) / g->step - n->i0 + 2);
-    n->ny = (size_t)((win[1] + win[3] - 1) / g->step - n->j0 + 2);
+    *n = sdm_place_nodes_of(win, g->step);
     TRY(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the reference"));
     TRY(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the reference"));
     for (size_t j = 0; j < n->ny; j++)
@@ -281,7 +274,7 @@ done:
 }
 
 /* The part of the raster, in means of cells, that the nodes span: column, row, width, height; false: none. */
-static bool find_part(const SdmHeightsOnGrid *g, const Nodes *n, int64_t part[4])
+static bool find_part(const SdmHeightsOnGrid *g, const SdmPlaceNodes *n, int64_t part[4])
 {
     double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
     const double size[2] = {floor((double)g->raster->cols / g->shrink), floor((double)g->raster->rows / g->shrink)};
@@ -364,38 +357,19 @@ static double bilinear(const float *plane, int w, int h, double col, double row)
     return top + fy * (low - top);
 }
 
-/* Positions of n cells of a row, from cell `first` on, along one axis.  place: of the nodes above the row, from the one of
- * cell node0 * step on; less: where the part begins. */
-SDM_VECTOR_LOOPS static void place_cells(const double *place, size_t nx, int step, int64_t node0, int64_t first, int64_t n, double fy,
-                                         double less, double *restrict out)
-{
-    const double share = 1.0 / step; /* exact: a power of two */
-    for (int64_t done = 0; done < n;) {
-        const int64_t cell = first + done, node = cell / step;
-        const int in_cell = (int)(cell % step), room = step - in_cell, m = n - done < room ? (int)(n - done) : room;
-        const double *const p = place + (node - node0), *const q = p + nx;
-        const double p0 = p[0], q0 = q[0], more_p = p[1] - p0, more_q = q[1] - q0;
-        double *restrict const to = out + done;
-        for (int i = 0; i < m; i++) {
-            const double fx = (in_cell + i) * share, a = p0 + fx * more_p, b = q0 + fx * more_q;
-            to[i] = a + fy * (b - a) - less;
-        }
-        done += m;
-    }
-}
-
 /* Cells of a row from column `first` of the grid on: n heights. */
-static void sample_cells(const SdmHeightsOnGrid *g, const Nodes *nodes, const int64_t part[4], const float *plane, int64_t first,
+static void sample_cells(const SdmPlaceNodes *nodes, const int64_t part[4], const float *plane, int64_t first,
                          int64_t row, int64_t n, float *out)
 {
     const SdmBicubicPlane of = {plane, (int)part[2], (int)part[3]};
-    const size_t above = (size_t)(row / g->step - nodes->j0) * nodes->nx;
-    const double fy = (double)(row % g->step) / g->step;
     double x[TOGETHER], y[TOGETHER], value[TOGETHER];
     for (int64_t done = 0; done < n; done += TOGETHER) {
         const int64_t m = n - done < TOGETHER ? n - done : TOGETHER;
-        place_cells(nodes->x + above, nodes->nx, g->step, nodes->i0, first + done, m, fy, (double)part[0], x);
-        place_cells(nodes->y + above, nodes->nx, g->step, nodes->i0, first + done, m, fy, (double)part[1], y);
+        sdm_cell_places(nodes, first + done, row, m, x, y);
+        for (int64_t i = 0; i < m; i++) {
+            x[i] -= (double)part[0];
+            y[i] -= (double)part[1];
+        }
         sdm_bicubic_values(&of, m, x, y, value);
         for (int64_t i = 0; i < m; i++)
             out[done + i] = (float)(isnan(value[i]) ? bilinear(plane, of.w, of.h, x[i], y[i]) : value[i]);
@@ -403,7 +377,7 @@ static void sample_cells(const SdmHeightsOnGrid *g, const Nodes *nodes, const in
 }
 
 /* A row of a window: heights between the first and the last cell that is wanted, NaN beside them. */
-static void sample_row(const SdmHeightsOnGrid *g, const Nodes *nodes, const int64_t window[4], const int64_t part[4], const float *plane,
+static void sample_row(const SdmPlaceNodes *nodes, const int64_t window[4], const int64_t part[4], const float *plane,
                        int64_t r, const float *wanted, float *out)
 {
     int64_t first = 0, end = window[2];
@@ -415,13 +389,13 @@ static void sample_row(const SdmHeightsOnGrid *g, const Nodes *nodes, const int6
         out[i] = NAN;
     for (int64_t i = end; i < window[2]; i++)
         out[i] = NAN;
-    sample_cells(g, nodes, part, plane, window[0] + first, window[1] + r, end - first, out + first);
+    sample_cells(nodes, part, plane, window[0] + first, window[1] + r, end - first, out + first);
 }
 
 SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted, float *height_m)
 {
     SdmStatus st = SDM_OK;
-    Nodes n = {0};
+    SdmPlaceNodes n = {0};
     const int64_t w = window[2], h = window[3];
     int64_t part[4];
     float *plane = NULL, *undulation = NULL;
@@ -434,7 +408,7 @@ SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_
     TRY(read_part(ctx, g, part, &plane));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++)
-        sample_row(g, &n, window, part, plane, r, wanted ? wanted + r * w : NULL, height_m + r * w);
+        sample_row(&n, window, part, plane, r, wanted ? wanted + r * w : NULL, height_m + r * w);
     sdm_free(&plane);
     if (g->undulation.geoid) {
         TRY(sdm_alloc_raw(ctx, &undulation, (size_t)(w * h), sizeof *undulation, "undulation"));
