@@ -80,28 +80,42 @@ static SdmStatus open_band(SdmContext *ctx, SdmHeightRaster *r)
     return SDM_OK;
 }
 
-/* The horizontal CRS, and the way from and to the raster's cells. */
-static SdmStatus open_crs(SdmContext *ctx, SdmHeightRaster *r)
+/* The file, its georeference and its first band. */
+static SdmStatus open_file(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster *r)
 {
     SdmStatus st = SDM_OK;
-    const char *const option = r->source.option, *const path = r->source.path;
-    char *wkt = NULL;
-    OGRSpatialReferenceH flat = NULL;
+    const char *const option = source->option, *const path = source->path;
+    r->source = *source;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    r->ds = GDALOpen(path, GA_ReadOnly);
+    CPLPopErrorHandler();
+    if (!r->ds)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster: %s", option, path, CPLGetLastErrorMsg());
     const OGRSpatialReferenceH srs = GDALGetSpatialRef(r->ds);
     if (!srs || GDALGetGeoTransform(r->ds, r->forward) != CE_None || !GDALInvGeoTransform(r->forward, r->inverse))
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s has no georeference; give a %s with a CRS", option, path,
-                        r->source.datum_option ? "DEM" : "raster");
+                        source->datum_option ? "DEM" : "raster");
     if (!OSRIsProjected(srs) && !OSRIsGeographic(srs))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s %s: its coordinate system is neither projected nor geographic; warp it with "
                         "gdalwarp -t_srs EPSG:4326",
                         option, path);
     r->geographic = OSRIsGeographic(srs) != 0;
-    flat = OSRClone(srs);
+    TRY(open_band(ctx, r));
+done:
+    return st;
+}
+
+/* The way from places to the horizontal CRS. */
+static SdmStatus open_crs(SdmContext *ctx, SdmHeightRaster *r)
+{
+    SdmStatus st = SDM_OK;
+    char *wkt = NULL;
+    OGRSpatialReferenceH flat = OSRClone(GDALGetSpatialRef(r->ds));
     if (!flat || OSRDemoteTo2D(flat, NULL) != OGRERR_NONE || OSRExportToWkt(flat, &wkt) != OGRERR_NONE)
         TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "%s %s: its coordinate system cannot be used; warp it with gdalwarp -t_srs EPSG:4326", option,
-                     path));
+                     "%s %s: its coordinate system cannot be used; warp it with gdalwarp -t_srs EPSG:4326",
+                     r->source.option, r->source.path));
     TRY(sdm_projector_open(ctx, wkt, &r->proj));
 done:
     if (flat)
@@ -116,15 +130,8 @@ SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source,
     SdmHeightRaster *r = NULL;
     *out = NULL;
     TRY(sdm_alloc(ctx, &r, 1, sizeof *r, "a raster of heights"));
-    r->source = *source;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    r->ds = GDALOpen(source->path, GA_ReadOnly);
-    CPLPopErrorHandler();
-    if (!r->ds)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster: %s", source->option, source->path,
-                     CPLGetLastErrorMsg()));
+    TRY(open_file(ctx, source, r));
     TRY(open_crs(ctx, r));
-    TRY(open_band(ctx, r));
     r->vertical = source->datum_option ? datum_of(ctx, r) : SDM_ELLIPSOID;
     if (r->vertical != SDM_ELLIPSOID)
         TRY(sdm_geoid_open(ctx, r->vertical, &r->geoid));
@@ -132,6 +139,15 @@ SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source,
     r = NULL;
 done:
     sdm_height_raster_close(&r);
+    return st;
+}
+
+SdmStatus sdm_height_raster_try(SdmContext *ctx, const SdmHeightSource *source)
+{
+    SdmHeightRaster r = {.ds = NULL};
+    const SdmStatus st = open_file(ctx, source, &r);
+    if (r.ds)
+        GDALClose(r.ds);
     return st;
 }
 

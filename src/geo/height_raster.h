@@ -19,6 +19,8 @@ typedef struct SdmHeightRaster SdmHeightRaster;
  * used.  The datum is the option's, else the file's, else the ellipsoid, with a warning. */
 SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster **out);
 void sdm_height_raster_close(SdmHeightRaster **r);
+/* Can it be opened, has it a georeference and a band of heights?  With the same sentences, without warnings. */
+SdmStatus sdm_height_raster_try(SdmContext *ctx, const SdmHeightSource *source);
 
 /* Height of the cell at a place, metres above the ellipsoid; NaN where the raster has none, and for values beyond
  * 12000 m. */

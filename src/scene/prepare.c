@@ -250,6 +250,7 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
     TRY(sdm_reference_open(ctx, scene, &reference));
     TRY(sdm_prepare_frame(ctx, scene, p));
+    TRY(sdm_reference_read_some(ctx, &p->frame, reference));
     sdm_pointing_start(scene, &p->frame, &p->pointing);
     TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
     TRY(sdm_coarse_terrain_mask(ctx, p, &p->coarse, &p->terrain));

@@ -4,6 +4,7 @@
 #include "core/stats.h"
 #include "geo/geodesy.h"
 #include "geo/vertical_datum.h"
+#include "input/source.h"
 #include "scene/coarse_surface.h"
 #include "scene/reference_samples.h"
 
@@ -12,6 +13,7 @@
 
 enum {
     ROUNDS = 3,
+    TRIED_SIDE = 7,          /* cells a side of the frame that are read before any matching */
     LEAST_SAMPLES = 200,     /* of the surface, with a reference */
     LEAST_USED = 50,         /* points of unchanged ground */
     BLOCK_POINTS = 2,        /* sides of a block of the change mask, in points */
@@ -43,12 +45,57 @@ void sdm_reference_close(SdmReferenceFiles **files)
     sdm_free(files);
 }
 
+static SdmHeightSource source_of(const SdmOptions *o)
+{
+    return (SdmHeightSource){"--reference", o->reference, "--reference-vertical", o->reference_vertical};
+}
+
+static SdmHeightSource mask_of(const SdmOptions *o)
+{
+    return (SdmHeightSource){"--reference-mask", o->reference_mask, NULL, NULL};
+}
+
+SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
+{
+    SdmStatus st = SDM_OK;
+    SdmGdalConfig config = {.changed = false};
+    const SdmHeightSource dem = source_of(options), mask = mask_of(options);
+    if (!options->reference)
+        return SDM_OK;
+    GDALAllRegister();
+    TRY(sdm_gdal_config_begin(ctx, options, &config));
+    TRY(sdm_height_raster_try(ctx, &dem));
+    if (options->reference_mask)
+        TRY(sdm_height_raster_try(ctx, &mask));
+done:
+    sdm_gdal_config_end(&config);
+    return st;
+}
+
+SdmStatus sdm_reference_read_some(SdmContext *ctx, const SdmFrame *frame, SdmReferenceFiles *files)
+{
+    SdmStatus st = SDM_OK;
+    if (!files)
+        return SDM_OK;
+    for (int i = 0; i < TRIED_SIDE * TRIED_SIDE; i++) {
+        const double u = (double)frame->width * (i % TRIED_SIDE) / (TRIED_SIDE - 1),
+                     v = (double)frame->height * (i / TRIED_SIDE) / (TRIED_SIDE - 1);
+        double lon_deg, lat_deg;
+        sdm_frame_ground(frame, u, v, &lon_deg, &lat_deg);
+        sdm_quiet_begin();
+        (void)sdm_height_raster_at(ctx, files->dem, lon_deg, lat_deg);
+        sdm_quiet_end();
+        TRY(sdm_height_raster_check(ctx, files->dem));
+    }
+done:
+    return st;
+}
+
 SdmStatus sdm_reference_open(SdmContext *ctx, const SdmScene *scene, SdmReferenceFiles **out)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const o = scene->options;
-    const SdmHeightSource dem = {"--reference", o->reference, "--reference-vertical", o->reference_vertical};
-    const SdmHeightSource mask = {"--reference-mask", o->reference_mask, NULL, NULL};
+    const SdmHeightSource dem = source_of(o), mask = mask_of(o);
     *out = NULL;
     if (!o->reference)
         return SDM_OK;
