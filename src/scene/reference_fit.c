@@ -115,7 +115,7 @@ typedef struct Work {
     SdmReferenceShift shift;
     SdmAlongCorrection along;
     float *moved_m;        /* of each sample: change of height by the correction so far */
-    float *scratch;        /* of each sample, or of each point */
+    float *scratch;        /* SDM_REFERENCE_SHIFT_FLOATS of the samples */
     SdmAlongPoint *point;  /* those that have a value */
     float *per_m, *raw_m;  /* of each of them: px per metre; difference before anything is corrected */
     float *place;          /* of each of them: column and row of the plane */
@@ -700,7 +700,7 @@ static SdmStatus open_work(SdmContext *ctx, const SdmScene *scene, const SdmPyra
     TRY(sdm_reference_samples_open(ctx, scene, w->p, &surface, w->files->dem, &w->s));
     w->pieces = (size_t)w->s.points_wide * (size_t)w->s.points_high;
     TRY(sdm_alloc(ctx, &w->moved_m, w->s.count + 1, sizeof *w->moved_m, "samples of the surface"));
-    TRY(sdm_alloc(ctx, &w->scratch, w->s.count + 1, sizeof *w->scratch, "samples of the surface"));
+    TRY(sdm_alloc(ctx, &w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count), sizeof *w->scratch, "samples of the surface"));
     TRY(sdm_alloc(ctx, &w->number, w->pieces + 1, sizeof *w->number, "points of the reference"));
     TRY(sdm_alloc(ctx, &w->use, w->pieces + 1, 1, "points of the reference"));
 done:

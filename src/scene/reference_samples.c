@@ -231,79 +231,133 @@ done:
 
 /* ---- comparison and shift ---- */
 
-/* Samples that are compared side by side. */
+/* Positions on the plane that are compared side by side. */
 typedef struct Together {
-    SdmReferenceSample *sample[TOGETHER];
     double col[TOGETHER], row[TOGETHER], value[TOGETHER], per_col[TOGETHER], per_row[TOGETHER];
 } Together;
 
-static size_t compare_together(const SdmReferencePlane *plane, Together *t, int n)
+static void find_heights(const SdmReferencePlane *plane, Together *t, int n)
 {
-    const SdmGrid *const g = &plane->grid;
-    const SdmBicubicPlane of = {plane->height_m, (int)g->cols, (int)g->rows};
-    size_t known = 0;
+    const SdmBicubicPlane of = {plane->height_m, (int)plane->grid.cols, (int)plane->grid.rows};
     sdm_bicubic_slopes(&of, n, t->col, t->row, t->value, t->per_col, t->per_row);
-    for (int i = 0; i < n; i++) {
-        SdmReferenceSample *const a = t->sample[i];
-        a->d_m = (float)((double)a->h_m - t->value[i]);
-        a->slope[0] = (float)(t->per_col[i] / g->spacing);
-        a->slope[1] = (float)(-t->per_row[i] / g->spacing);
-        known += isnan(t->value[i]) ? 0 : 1;
-    }
-    return known;
 }
 
-/* Compare every `every`-th sample. */
-static size_t compare(const SdmReferenceSamples *s, const double shift_m[2], size_t every, int threads)
+/* A shift in metres east and north, in columns and rows of the plane. */
+static void shift_in_cells(const SdmGrid *g, const double shift_m[2], double out[2])
 {
-    const SdmGrid *const g = &s->plane.grid;
-    const double col = shift_m[0] / g->spacing, row = -shift_m[1] / g->spacing;
-    const size_t part = TOGETHER * every;
-    size_t known = 0;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : known)
-    for (size_t first = 0; first < s->count; first += part) {
-        const size_t end = s->count - first < part ? s->count : first + part;
-        Together t;
-        int n = 0;
-        for (size_t i = first; i < end; i += every) {
-            SdmReferenceSample *const a = &s->sample[i];
-            if (a->point < 0)
-                continue;
-            t.sample[n] = a;
-            t.col[n] = (double)a->place[0] + col;
-            t.row[n++] = (double)a->place[1] + row;
-        }
-        known += compare_together(&s->plane, &t, n);
-    }
-    return known;
+    out[0] = shift_m[0] / g->spacing;
+    out[1] = -shift_m[1] / g->spacing;
 }
 
 size_t sdm_reference_compare(const SdmReferenceSamples *s, const double shift_m[2], int threads)
 {
-    return compare(s, shift_m, 1, threads);
+    const SdmGrid *const g = &s->plane.grid;
+    double shift[2];
+    size_t known = 0;
+    shift_in_cells(g, shift_m, shift);
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : known)
+    for (size_t first = 0; first < s->count; first += TOGETHER) {
+        const size_t end = s->count - first < TOGETHER ? s->count : first + TOGETHER;
+        SdmReferenceSample *of[TOGETHER];
+        Together t;
+        int n = 0;
+        for (size_t i = first; i < end; i++) {
+            SdmReferenceSample *const a = &s->sample[i];
+            if (a->point < 0)
+                continue;
+            of[n] = a;
+            t.col[n] = (double)a->place[0] + shift[0];
+            t.row[n++] = (double)a->place[1] + shift[1];
+        }
+        find_heights(&s->plane, &t, n);
+        for (int i = 0; i < n; i++) {
+            of[i]->d_m = (float)((double)of[i]->h_m - t.value[i]);
+            of[i]->slope[0] = (float)(t.per_col[i] / g->spacing);
+            of[i]->slope[1] = (float)(-t.per_row[i] / g->spacing);
+            known += isnan(t.value[i]) ? 0 : 1;
+        }
+    }
+    return known;
 }
 
-static bool counts(const SdmReferenceSample *a, const uint8_t *use)
+/* The samples that find the shift, side by side: SdmReferenceSample's fields. */
+typedef struct ShiftSamples {
+    size_t count;
+    float *h_m, *place[2], *d_m, *slope[2];
+    float *work; /* count */
+} ShiftSamples;
+
+static bool serves(const SdmReferenceSample *a, const uint8_t *use)
 {
-    const double e = (double)a->slope[0], north = (double)a->slope[1];
-    return a->point >= 0 && !isnan(a->d_m) && (!use || use[a->point]) && e * e + north * north < STEEPEST * STEEPEST;
+    return a->point >= 0 && (!use || use[a->point]);
+}
+
+static ShiftSamples gather_samples(const SdmReferenceSamples *s, const uint8_t *use, float *work)
+{
+    const size_t most = s->count / SHIFT_EVERY + 1;
+    ShiftSamples g = {0, work,           {work + most, work + 2 * most}, work + 3 * most, {work + 4 * most, work + 5 * most},
+                      work + 6 * most};
+    for (size_t i = 0; i < s->count; i += SHIFT_EVERY) {
+        const SdmReferenceSample *const a = &s->sample[i];
+        if (!serves(a, use))
+            continue;
+        g.h_m[g.count] = a->h_m;
+        g.place[0][g.count] = a->place[0];
+        g.place[1][g.count++] = a->place[1];
+    }
+    return g;
+}
+
+/* The differences go back to the samples. */
+static void return_differences(const ShiftSamples *g, const SdmReferenceSamples *s, const uint8_t *use)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->count; i += SHIFT_EVERY)
+        if (serves(&s->sample[i], use))
+            s->sample[i].d_m = g->d_m[n++];
+}
+
+static void compare_shifted(const ShiftSamples *s, const SdmReferencePlane *plane, const double shift_m[2], int threads)
+{
+    double shift[2];
+    shift_in_cells(&plane->grid, shift_m, shift);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (size_t first = 0; first < s->count; first += TOGETHER) {
+        const int n = s->count - first < TOGETHER ? (int)(s->count - first) : TOGETHER;
+        Together t;
+        for (int i = 0; i < n; i++) {
+            t.col[i] = (double)s->place[0][first + (size_t)i] + shift[0];
+            t.row[i] = (double)s->place[1][first + (size_t)i] + shift[1];
+        }
+        find_heights(plane, &t, n);
+        for (int i = 0; i < n; i++) {
+            s->d_m[first + (size_t)i] = (float)((double)s->h_m[first + (size_t)i] - t.value[i]);
+            s->slope[0][first + (size_t)i] = (float)(t.per_col[i] / plane->grid.spacing);
+            s->slope[1][first + (size_t)i] = (float)(-t.per_row[i] / plane->grid.spacing);
+        }
+    }
+}
+
+/* Has the sample a difference, on ground that is not too steep? */
+static inline bool counts(const ShiftSamples *s, size_t i)
+{
+    const double e = (double)s->slope[0][i], north = (double)s->slope[1][i];
+    return !isnan(s->d_m[i]) && e * e + north * north < STEEPEST * STEEPEST;
 }
 
 /* A step of the shift: the normal equations of the samples near the median. */
-static int find_step(const SdmReferenceSamples *s, const uint8_t *use, double cell_m, float *work,
-                     SdmReferenceShift *shift, double step_m[3])
+static int find_step(const ShiftSamples *s, double cell_m, SdmReferenceShift *shift, double step_m[3])
 {
-    double sums[SDM_NUTH_KAAB_SUMS] = {0}, median;
+    double sums[SDM_NUTH_KAAB_SUMS] = {0}, median = 0.0;
     int64_t n = 0;
-    for (size_t i = 0; i < s->count; i += SHIFT_EVERY)
-        if (counts(&s->sample[i], use))
-            work[n++] = s->sample[i].d_m;
-    shift->nmad_m = n ? sdm_nmad_f32(work, n, &median) : NAN;
+    for (size_t i = 0; i < s->count; i++)
+        if (counts(s, i))
+            s->work[n++] = s->d_m[i];
+    shift->nmad_m = n ? sdm_nmad_f32(s->work, n, &median) : NAN;
     const double limit = OUTLIER_NMADS * fmax(shift->nmad_m, LEAST_NMAD_M);
-    for (size_t i = 0; i < s->count && n; i += SHIFT_EVERY) {
-        const SdmReferenceSample *const a = &s->sample[i];
-        const double d = (double)a->d_m, e = (double)a->slope[0], north = (double)a->slope[1];
-        if (!counts(a, use) || !(fabs(d - median) < limit))
+    for (size_t i = 0; i < s->count && n; i++) {
+        const double d = (double)s->d_m[i], e = (double)s->slope[0][i], north = (double)s->slope[1][i];
+        if (!counts(s, i) || !(fabs(d - median) < limit))
             continue;
         const double terms[SDM_NUTH_KAAB_SUMS] = {e * e, e * north, e, north * north, north, 1.0, e * d, north * d, d};
         for (int k = 0; k < SDM_NUTH_KAAB_SUMS; k++)
@@ -313,22 +367,21 @@ static int find_step(const SdmReferenceSamples *s, const uint8_t *use, double ce
 }
 
 /* Change the differences as a short step does, by the slopes of the reference. */
-static void step_along_slopes(const SdmReferenceSamples *s, const double step_m[3])
+static void step_along_slopes(const ShiftSamples *s, const double step_m[3])
 {
-    for (size_t i = 0; i < s->count; i += SHIFT_EVERY) {
-        SdmReferenceSample *const a = &s->sample[i];
-        a->d_m -= (float)(step_m[0] * (double)a->slope[0] + step_m[1] * (double)a->slope[1]);
-    }
+    for (size_t i = 0; i < s->count; i++)
+        s->d_m[i] -= (float)(step_m[0] * (double)s->slope[0][i] + step_m[1] * (double)s->slope[1][i]);
 }
 
 void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,
                          SdmReferenceShift *out)
 {
+    const ShiftSamples g = gather_samples(s, use, work);
     double step_m[3];
     out->converged = false;
-    (void)compare(s, out->shift_m, SHIFT_EVERY, threads);
+    compare_shifted(&g, &s->plane, out->shift_m, threads);
     for (int round = 0; round < ROUNDS && !out->converged; round++) {
-        (void)find_step(s, use, s->plane.grid.spacing, work, out, step_m);
+        (void)find_step(&g, s->plane.grid.spacing, out, step_m);
         out->shift_m[0] += step_m[0];
         out->shift_m[1] += step_m[1];
         out->shift_m[2] = -step_m[2];
@@ -336,9 +389,10 @@ void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float
         if (!(hypot(out->shift_m[0], out->shift_m[1]) < MARGIN_M))
             break;
         if (hypot(step_m[0], step_m[1]) < LINEAR_CELLS * s->plane.grid.spacing)
-            step_along_slopes(s, step_m);
+            step_along_slopes(&g, step_m);
         else
-            (void)compare(s, out->shift_m, SHIFT_EVERY, threads);
+            compare_shifted(&g, &s->plane, out->shift_m, threads);
     }
-    out->undetermined = find_step(s, use, s->pixel_m, work, out, step_m);
+    out->undetermined = find_step(&g, s->pixel_m, out, step_m);
+    return_differences(&g, s, use);
 }
