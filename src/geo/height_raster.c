@@ -248,12 +248,10 @@ SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const Sd
                                    double lat_deg, SdmHeightsOnGrid *out)
 {
     SdmStatus st = SDM_OK;
-    double side_m = 0.0;
     *out = (SdmHeightsOnGrid){.raster = r, .grid = grid, .step = NODE_STEP};
-    TRY(sdm_grid_ground_m(ctx, grid, lon_deg, lat_deg, &side_m));
-    const double ratio = side_m / sdm_height_raster_cell_m(r, lon_deg, lat_deg);
-    out->shrink = ratio >= LEAST_SHRINK ? (int)fmin(ratio + 0.01, 4096.0) : 1;
     TRY(sdm_projector_open(ctx, grid->wkt, &out->projector));
+    const double ratio = sdm_grid_ground_by(out->projector, grid, lon_deg, lat_deg) / sdm_height_raster_cell_m(r, lon_deg, lat_deg);
+    out->shrink = ratio >= LEAST_SHRINK ? (int)fmin(ratio + 0.01, 4096.0) : 1;
     TRY(sdm_undulation_open(ctx, grid, r->vertical, &out->undulation));
 done:
     return st;

@@ -39,26 +39,26 @@ static double coarse_pixel_m(const SdmPrepared *p)
     return p->frame.gsd_m * (double)(1 << p->coarse.win.level);
 }
 
-/* A grid about the scene's centre that covers the ground of the coarse surface.  bounds: x0 > x1 while that is not
- * known. */
-static SdmStatus place_plane(SdmContext *ctx, const SdmPrepared *p, const double bounds[4], SdmReferencePlane *out)
+/* The CRS of a plane about the scene's centre, and its usual cell. */
+static SdmStatus choose_plane(SdmContext *ctx, const SdmPrepared *p, SdmReferencePlane *out)
 {
-    SdmStatus st = SDM_OK;
     SdmOptions none;
     char crs[128];
-    double b[4] = {bounds[0] - MARGIN_M, bounds[1] - MARGIN_M, bounds[2] + MARGIN_M, bounds[3] + MARGIN_M};
-    const bool known = bounds[0] <= bounds[2];
-    double spacing = fmax(coarse_pixel_m(p), 0.5 * fmin(out->cell_m, 1000.0));
-    while (known && (b[2] - b[0]) * (b[3] - b[1]) > MOST_CELLS * spacing * spacing)
-        spacing *= 2.0;
+    const double spacing = fmax(coarse_pixel_m(p), 0.5 * fmin(out->cell_m, 1000.0));
     sdm_options_default(&none);
     snprintf(crs, sizeof crs, "+proj=tmerc +lon_0=%.9f +lat_0=%.9f +k=1 +datum=WGS84 +units=m +no_defs",
              p->frame.lon_deg, p->frame.lat_deg);
-    TRY(sdm_grid_choose_like(ctx, &none, crs, spacing, p->frame.lon_deg, p->frame.lat_deg, &out->grid));
-    if (known)
-        TRY(sdm_grid_cover(ctx, b, &out->grid));
-done:
-    return st;
+    return sdm_grid_choose_like(ctx, &none, crs, spacing, p->frame.lon_deg, p->frame.lat_deg, &out->grid);
+}
+
+/* The plane covers the ground of the coarse surface. */
+static SdmStatus cover_plane(SdmContext *ctx, const double bounds[4], SdmReferencePlane *out)
+{
+    double b[4] = {bounds[0] - MARGIN_M, bounds[1] - MARGIN_M, bounds[2] + MARGIN_M, bounds[3] + MARGIN_M};
+    double *const spacing = &out->grid.spacing;
+    while ((b[2] - b[0]) * (b[3] - b[1]) > MOST_CELLS * *spacing * *spacing)
+        *spacing *= 2.0;
+    return sdm_grid_cover(ctx, b, &out->grid);
 }
 
 /* Means of (2 r + 1) x (2 r + 1) cells, of the cells that are known where those are most of them. */
@@ -189,7 +189,7 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
     out->plane.cell_m = sdm_height_raster_cell_m(reference, p->frame.lon_deg, p->frame.lat_deg);
     if (!isfinite(out->plane.cell_m)) /* a CRS that does not reach here */
         out->plane.cell_m = coarse_pixel_m(p);
-    TRY(place_plane(ctx, p, b, &out->plane));
+    TRY(choose_plane(ctx, p, &out->plane));
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = &p->frame,
                                  .pointing = &p->pointing,
@@ -221,7 +221,7 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
     }
     if (out->valid == 0)
         goto done;
-    TRY(place_plane(ctx, p, b, &out->plane));
+    TRY(cover_plane(ctx, b, &out->plane));
     for (size_t i = 0; i < out->count; i++)
         to_cells(&out->plane.grid, &out->sample[i]);
     TRY(read_plane(ctx, p, reference, &out->plane));
