@@ -16,7 +16,7 @@
 #include <string.h>
 
 static const double HIGHEST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
-enum { NODE_STEP = 16, TOGETHER = 256 /* cells of a row */ };
+enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
 enum { KEPT_BYTES = 64 << 20 }; /* of GDAL's cache, at most half of it */
 static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the grid from which on they are averaged */
 
@@ -371,39 +371,64 @@ static double bilinear(const float *plane, int w, int h, double col, double row)
     return top + fy * (low - top);
 }
 
-/* Cells of a row from column `first` of the grid on: n heights. */
-static void sample_cells(const SdmPlaceNodes *nodes, const int64_t part[4], const float *plane, int64_t first,
-                         int64_t row, int64_t n, float *out)
+static void fill_none(float *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        v[i] = NAN;
+}
+
+static bool has_value(const float *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isnan(v[i]))
+            return true;
+    return false;
+}
+
+/* A few cells of a row from column `first` of the grid on. */
+static void sample_cells(const SdmPlaceNodes *nodes, const int64_t part[4], const float *plane, int64_t first, int64_t row, int n,
+                         float *out)
 {
     const SdmBicubicPlane of = {plane, (int)part[2], (int)part[3]};
     double x[TOGETHER], y[TOGETHER], value[TOGETHER];
-    for (int64_t done = 0; done < n; done += TOGETHER) {
-        const int64_t m = n - done < TOGETHER ? n - done : TOGETHER;
-        sdm_cell_places(nodes, first + done, row, m, x, y);
-        for (int64_t i = 0; i < m; i++) {
-            x[i] -= (double)part[0];
-            y[i] -= (double)part[1];
-        }
-        sdm_bicubic_values(&of, m, x, y, value);
-        for (int64_t i = 0; i < m; i++)
-            out[done + i] = (float)(isnan(value[i]) ? bilinear(plane, of.w, of.h, x[i], y[i]) : value[i]);
+    sdm_cell_places(nodes, first, row, n, x, y);
+    for (int i = 0; i < n; i++) {
+        x[i] -= (double)part[0];
+        y[i] -= (double)part[1];
     }
+    sdm_bicubic_values(&of, n, x, y, value);
+    for (int i = 0; i < n; i++)
+        out[i] = (float)(isnan(value[i]) ? bilinear(plane, of.w, of.h, x[i], y[i]) : value[i]);
 }
 
-/* A row of a window: heights between the first and the last cell that is wanted, NaN beside them. */
+/* Row r of a window, some cells at a time; NaN where none of them is wanted. */
 static void sample_row(const SdmPlaceNodes *nodes, const int64_t window[4], const int64_t part[4], const float *plane,
                        int64_t r, const float *wanted, float *out)
 {
-    int64_t first = 0, end = window[2];
-    while (wanted && first < end && isnan(wanted[first]))
-        first++;
-    while (wanted && end > first && isnan(wanted[end - 1]))
-        end--;
-    for (int64_t i = 0; i < first; i++)
-        out[i] = NAN;
-    for (int64_t i = end; i < window[2]; i++)
-        out[i] = NAN;
-    sample_cells(nodes, part, plane, window[0] + first, window[1] + r, end - first, out + first);
+    for (int64_t i = 0; i < window[2]; i += TOGETHER) {
+        const int n = window[2] - i < TOGETHER ? (int)(window[2] - i) : TOGETHER;
+        if (!wanted || has_value(wanted + i, n))
+            sample_cells(nodes, part, plane, window[0] + i, window[1] + r, n, out + i);
+        else
+            fill_none(out + i, n);
+    }
+}
+
+/* The columns of a window with a wanted cell: those from *first to before *end. */
+static void find_wanted(const int64_t window[4], const float *wanted, int64_t *first, int64_t *end)
+{
+    const int64_t w = window[2];
+    *first = wanted ? w : 0;
+    *end = wanted ? 0 : w;
+    for (int64_t r = 0; r < window[3] && wanted; r++) {
+        const float *const row = wanted + r * w;
+        for (int64_t i = 0; i < *first; i++)
+            if (!isnan(row[i]))
+                *first = i;
+        for (int64_t i = w; i > *end; i--)
+            if (!isnan(row[i - 1]))
+                *end = i;
+    }
 }
 
 SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted, float *height_m)
@@ -411,18 +436,24 @@ SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_
     SdmStatus st = SDM_OK;
     SdmPlaceNodes n = {0};
     const int64_t w = window[2], h = window[3];
-    int64_t part[4];
+    int64_t part[4], first, end;
     float *plane = NULL, *undulation = NULL;
-    TRY(place_nodes(ctx, g, window, &n));
-    if (!find_part(g, &n, part)) {
-        for (int64_t i = 0; i < w * h; i++)
-            height_m[i] = NAN;
+    find_wanted(window, wanted, &first, &end);
+    const int64_t inner[4] = {window[0] + first, window[1], end - first, h};
+    if (end > first)
+        TRY(place_nodes(ctx, g, inner, &n));
+    if (end <= first || !find_part(g, &n, part)) {
+        fill_none(height_m, w * h);
         goto done;
     }
     TRY(read_part(ctx, g, part, &plane));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
-    for (int64_t r = 0; r < h; r++)
-        sample_row(&n, window, part, plane, r, wanted ? wanted + r * w : NULL, height_m + r * w);
+    for (int64_t r = 0; r < h; r++) {
+        float *const row = height_m + r * w;
+        fill_none(row, first);
+        sample_row(&n, inner, part, plane, r, wanted ? wanted + r * w + first : NULL, row + first);
+        fill_none(row + end, w - end);
+    }
     sdm_free(&plane);
     if (g->undulation.geoid) {
         TRY(sdm_alloc_raw(ctx, &undulation, (size_t)(w * h), sizeof *undulation, "undulation"));

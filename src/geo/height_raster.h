@@ -50,8 +50,8 @@ SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const Sd
 void sdm_heights_on_grid_close(SdmHeightsOnGrid *g);
 
 /* Heights above the ellipsoid at the centres of a window of cells: column, row, width, height -> height_m, rows of the
- * width, NaN where there is none.  wanted: as height_m; cells of a row before its first value and behind its last one need no
- * height and get NaN; NULL: all are wanted.  Bicubic
+ * width, NaN where there is none.  wanted: as height_m; a cell without a value there needs no
+ * height and may get NaN; NULL: all are wanted.  Bicubic
  * (Keys 1981, a = -0.5), bilinear beside voids; where cells of the grid are three or more of the raster's, of means
  * of those.  Positions lie on nodes at multiples of 16 cells of the whole grid, so a window of any size has the same
  * values.  SDM_ERR_INPUT where the raster cannot be read. */

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NODE_STEP = 16, TOGETHER = 256 /* cells of a row */ };
+enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
 static const double PREVIEW_STEP_M = 0.0625;
 
 SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const SdmGrid *grid, SdmChangeRaster *out)
@@ -88,6 +88,14 @@ SDM_VECTOR_LOOPS static void find_differences(const float *restrict height_m, co
     }
 }
 
+static bool has_difference(const float *difference_m, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (difference_m[i] != SDM_NODATA)
+            return true;
+    return false;
+}
+
 /* n cells of a row from column `col` on, both bands. */
 static void fill_cells(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row, int n, const float *height_m,
                        const float *reference_m, double step_m, float *cell)
@@ -97,6 +105,11 @@ static void fill_cells(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int
     float difference_m[TOGETHER];
     int32_t at[TOGETHER];
     find_differences(height_m, reference_m, n, step_m, difference_m);
+    if (!has_difference(difference_m, n)) {
+        for (int i = 0; i < n * SDM_CHANGE_BANDS; i++)
+            cell[i] = SDM_NODATA;
+        return;
+    }
     sdm_cell_places(nodes, col, row, n, x, y);
     find_mask_cells(x, y, n, (int)mask->cols, (int)mask->rows, at);
     for (int i = 0; i < n; i++, cell += SDM_CHANGE_BANDS) {
@@ -121,6 +134,10 @@ SDM_VECTOR_LOOPS static void find_bins(const float *restrict cell, int n, int32_
 /* Count the differences of a row for the report.  cell: w cells of both bands. */
 static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, const float *cell)
 {
+    for (; w > 0 && cell[0] == SDM_NODATA; w--, col0++)
+        cell += SDM_CHANGE_BANDS;
+    while (w > 0 && cell[(w - 1) * SDM_CHANGE_BANDS] == SDM_NODATA)
+        w--;
     size_t pixel = (size_t)(row / c->factor) * (size_t)c->cols + (size_t)(col0 / c->factor);
     int in_pixel = (int)(col0 % c->factor);
     int32_t bin[TOGETHER], steps[TOGETHER];

@@ -6,6 +6,7 @@
 #include "geo/nuth_kaab.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     POINT_SIDE = 2,        /* samples a side of a point */
@@ -16,7 +17,8 @@ enum {
     LEAST_SCORE = 200,     /* 0.8 */
     SHIFT_EVERY = 3,       /* of the samples serve to find the shift */
     ROUNDS = 25,           /* of the shift */
-    TOGETHER = 64          /* samples */
+    TOGETHER = 64,         /* samples */
+    STRIP_ROWS = 128       /* of the plane, read at once */
 };
 static const double MARGIN_M = 400.0;      /* of the plane about the scene: shifts are smaller */
 static const double ENOUGH_M = 0.02;       /* last step of the shift */
@@ -100,20 +102,75 @@ done:
     return st;
 }
 
-static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRaster *reference, SdmReferencePlane *out)
+/* Columns of the plane that samples of a row lie in, first and last; first > last: none. */
+typedef struct Columns {
+    int first, last;
+} Columns;
+
+static void find_columns(const SdmReferenceSamples *s, Columns *of_row)
+{
+    const SdmGrid *const g = &s->plane.grid;
+    for (int64_t j = 0; j < g->rows; j++)
+        of_row[j] = (Columns){(int)g->cols, -1};
+    for (size_t i = 0; i < s->count; i++) {
+        const SdmReferenceSample *const a = &s->sample[i];
+        if (a->point < 0)
+            continue;
+        const int row = (int)a->place[1], col = (int)a->place[0]; /* the plane reaches beyond all samples */
+        Columns *const c = &of_row[row];
+        c->first = col < c->first ? col : c->first;
+        c->last = col > c->last ? col : c->last;
+    }
+}
+
+/* The cells of some rows that a sample may need: column, row, width, height.  more: cells on all sides. */
+static void find_needed(const SdmGrid *g, const Columns *of_row, int64_t row, int64_t rows, int more, int64_t window[4])
+{
+    int64_t first = g->cols, last = -1;
+    for (int64_t j = row - more < 0 ? 0 : row - more; j < row + rows + more && j < g->rows; j++) {
+        first = of_row[j].first < first ? of_row[j].first : first;
+        last = of_row[j].last > last ? of_row[j].last : last;
+    }
+    first = first - more < 0 ? 0 : first - more;
+    last = last + more < g->cols ? last + more : g->cols - 1;
+    window[0] = first;
+    window[1] = row;
+    window[2] = last < first ? 0 : last - first + 1;
+    window[3] = rows;
+}
+
+/* Heights of the cells that samples may need, averaged. */
+static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRaster *reference, SdmReferenceSamples *s)
 {
     SdmStatus st = SDM_OK;
     SdmHeightsOnGrid on = {0};
+    SdmReferencePlane *const out = &s->plane;
     const SdmGrid *const g = &out->grid;
+    const int r = (int)(0.5 * (WINDOW * coarse_pixel_m(p) / g->spacing - 1.0) + 0.5),
+              more = (int)(MARGIN_M / g->spacing) + (r > 0 ? r : 0) + 4;
+    Columns *of_row = NULL;
+    float *strip = NULL;
     TRY(sdm_alloc_raw(ctx, &out->height_m, (size_t)(g->cols * g->rows), sizeof *out->height_m, "the reference"));
+    TRY(sdm_alloc_raw(ctx, &of_row, (size_t)g->rows, sizeof *of_row, "the reference"));
+    TRY(sdm_alloc_raw(ctx, &strip, (size_t)(g->cols * STRIP_ROWS), sizeof *strip, "the reference"));
+    find_columns(s, of_row);
     TRY(sdm_heights_on_grid_open(ctx, reference, g, p->frame.lon_deg, p->frame.lat_deg, &on));
-    for (int64_t row = 0; row < g->rows; row += 256) {
-        const int64_t n = g->rows - row < 256 ? g->rows - row : 256;
-        TRY(sdm_heights_on_grid(ctx, &on, (const int64_t[]){0, row, g->cols, n}, NULL, out->height_m + row * g->cols));
+    for (int64_t row = 0; row < g->rows; row += STRIP_ROWS) {
+        int64_t window[4];
+        float *const to = out->height_m + row * g->cols;
+        find_needed(g, of_row, row, g->rows - row < STRIP_ROWS ? g->rows - row : STRIP_ROWS, more, window);
+        for (int64_t i = 0; i < window[3] * g->cols; i++)
+            to[i] = NAN;
+        if (window[2] > 0)
+            TRY(sdm_heights_on_grid(ctx, &on, window, NULL, strip));
+        for (int64_t j = 0; j < window[3] && window[2] > 0; j++)
+            memcpy(to + j * g->cols + window[0], strip + j * window[2], (size_t)window[2] * sizeof *to);
     }
-    TRY(average_plane(ctx, (int)(0.5 * (WINDOW * coarse_pixel_m(p) / g->spacing - 1.0) + 0.5), out));
+    TRY(average_plane(ctx, r, out));
 done:
     sdm_heights_on_grid_close(&on);
+    sdm_free(&of_row);
+    sdm_free(&strip);
     return st;
 }
 
@@ -224,7 +281,7 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
     TRY(cover_plane(ctx, b, &out->plane));
     for (size_t i = 0; i < out->count; i++)
         to_cells(&out->plane.grid, &out->sample[i]);
-    TRY(read_plane(ctx, p, reference, &out->plane));
+    TRY(read_plane(ctx, p, reference, out));
 done:
     return st;
 }
