@@ -184,7 +184,8 @@ SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r)
 
 bool sdm_height_raster_is_cached(const SdmHeightRaster *r)
 {
-    const int64_t half = GDALGetCacheMax64() / 2, bytes = r->read_cells * GDALGetDataTypeSizeBytes(GDALGetRasterDataType(r->band));
+    const int64_t half = GDALGetCacheMax64() / 2;
+    const int64_t bytes = r->read_cells * GDALGetDataTypeSizeBytes(GDALGetRasterDataType(r->band));
     return bytes <= (half < KEPT_BYTES ? half : KEPT_BYTES);
 }
 
@@ -250,7 +251,8 @@ SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const Sd
     SdmStatus st = SDM_OK;
     *out = (SdmHeightsOnGrid){.raster = r, .grid = grid, .step = NODE_STEP};
     TRY(sdm_projector_open(ctx, grid->wkt, &out->projector));
-    const double ratio = sdm_grid_ground_by(out->projector, grid, lon_deg, lat_deg) / sdm_height_raster_cell_m(r, lon_deg, lat_deg);
+    const double side_m = sdm_grid_ground_by(out->projector, grid, lon_deg, lat_deg),
+                 ratio = side_m / sdm_height_raster_cell_m(r, lon_deg, lat_deg);
     out->shrink = ratio >= LEAST_SHRINK ? (int)fmin(ratio + 0.01, 4096.0) : 1;
     TRY(sdm_undulation_open(ctx, grid, r->vertical, &out->undulation));
 done:
@@ -431,7 +433,8 @@ static void find_wanted(const int64_t window[4], const float *wanted, int64_t *f
     }
 }
 
-SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted, float *height_m)
+SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted,
+                              float *height_m)
 {
     SdmStatus st = SDM_OK;
     SdmPlaceNodes n = {0};

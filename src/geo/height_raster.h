@@ -55,6 +55,7 @@ void sdm_heights_on_grid_close(SdmHeightsOnGrid *g);
  * (Keys 1981, a = -0.5), bilinear beside voids; where cells of the grid are three or more of the raster's, of means
  * of those.  Positions lie on nodes at multiples of 16 cells of the whole grid, so a window of any size has the same
  * values.  SDM_ERR_INPUT where the raster cannot be read. */
-SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted, float *height_m);
+SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted,
+                              float *height_m);
 
 #endif

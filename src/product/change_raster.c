@@ -79,8 +79,8 @@ SDM_VECTOR_LOOPS static void find_mask_cells(const double *restrict x, const dou
 }
 
 /* Differences in metres, multiples of a step; SDM_NODATA: none. */
-SDM_VECTOR_LOOPS static void find_differences(const float *restrict height_m, const float *restrict reference_m, int n, double step_m,
-                                              float *restrict out)
+SDM_VECTOR_LOOPS static void find_differences(const float *restrict height_m, const float *restrict reference_m,
+                                              int n, double step_m, float *restrict out)
 {
     for (int i = 0; i < n; i++) {
         const double d = (double)height_m[i] - (double)reference_m[i], rounded = floor(d / step_m + 0.5) * step_m;
@@ -97,8 +97,8 @@ static bool has_difference(const float *difference_m, int n)
 }
 
 /* n cells of a row from column `col` on, both bands. */
-static void fill_cells(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row, int n, const float *height_m,
-                       const float *reference_m, double step_m, float *cell)
+static void fill_cells(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row, int n,
+                       const float *height_m, const float *reference_m, double step_m, float *cell)
 {
     const SdmGrid *const mask = &c->report->grid;
     double x[TOGETHER], y[TOGETHER];

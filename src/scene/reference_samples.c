@@ -114,9 +114,10 @@ static void find_columns(const SdmReferenceSamples *s, Columns *of_row)
         of_row[j] = (Columns){(int)g->cols, -1};
     for (size_t i = 0; i < s->count; i++) {
         const SdmReferenceSample *const a = &s->sample[i];
-        if (a->point < 0)
+        const double x = (double)a->place[0], y = (double)a->place[1]; /* the plane reaches beyond all that are finite */
+        if (a->point < 0 || !(x >= 0.0 && y >= 0.0 && x < (double)g->cols && y < (double)g->rows))
             continue;
-        const int row = (int)a->place[1], col = (int)a->place[0]; /* the plane reaches beyond all samples */
+        const int row = (int)y, col = (int)x;
         Columns *const c = &of_row[row];
         c->first = col < c->first ? col : c->first;
         c->last = col > c->last ? col : c->last;
