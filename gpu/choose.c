@@ -112,7 +112,7 @@ static SdmStatus choose_named(SdmContext *ctx, enum SdmApi api, const char *numb
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device %s: %s", name, reason);
     if (number && index >= n && n == 1)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "--device %s:%d: found one device, expected 0, its number; stereodem devices lists it", name, index);
+                        "--device %s:%d: there is one device, %s:0; stereodem devices lists it", name, index, name);
     if (number && index >= n)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--device %s:%d: found %d devices, expected 0 to %d; stereodem devices lists them", name, index, n,

@@ -256,23 +256,28 @@ double sdm_grid_spacing_m(const SdmGrid *grid)
     return grid->spacing * unit_m;
 }
 
-SdmStatus sdm_grid_ground_m(SdmContext *ctx, const SdmGrid *grid, double lon_deg, double lat_deg,
-                            double *side_m)
+double sdm_grid_ground_by(SdmProjector *projector, const SdmGrid *grid, double lon_deg, double lat_deg)
 {
     static const double step_deg = 1e-3;
-    SdmStatus st = SDM_OK;
-    SdmProjector *p = NULL;
     const double side = lat_deg > 0.0 ? -step_deg : step_deg; /* away from the pole */
     double x[3] = {lon_deg, lon_deg + step_deg, lon_deg}, y[3] = {lat_deg, lat_deg, lat_deg + side};
-    *side_m = sdm_grid_spacing_m(grid);
-    TRY(sdm_projector_open(ctx, grid->wkt, &p));
-    sdm_projector_forward(p, 3, x, y);
+    const double side_m = sdm_grid_spacing_m(grid);
+    sdm_projector_forward(projector, 3, x, y);
     const double map = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
     const double ground_m =
         step_deg * SDM_METRES_PER_DEGREE * sqrt(cos(lat_deg * 3.14159265358979323846 / 180.0));
     const double true_m = grid->spacing * ground_m / sqrt(map);
-    if (isfinite(true_m) && fabs(true_m / *side_m - 1.0) > 0.1)
-        *side_m = true_m;
+    return isfinite(true_m) && fabs(true_m / side_m - 1.0) > 0.1 ? true_m : side_m;
+}
+
+SdmStatus sdm_grid_ground_m(SdmContext *ctx, const SdmGrid *grid, double lon_deg, double lat_deg,
+                            double *side_m)
+{
+    SdmStatus st = SDM_OK;
+    SdmProjector *p = NULL;
+    *side_m = sdm_grid_spacing_m(grid);
+    TRY(sdm_projector_open(ctx, grid->wkt, &p));
+    *side_m = sdm_grid_ground_by(p, grid, lon_deg, lat_deg);
 done:
     sdm_projector_close(&p);
     return st;

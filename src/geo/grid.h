@@ -4,6 +4,7 @@
 #define SDM_GRID_H
 
 #include "core/core.h"
+#include "geo/projector.h"
 
 #define SDM_NODATA (-9999.0f) /* of a cell without a height, in the file */
 
@@ -38,5 +39,7 @@ double sdm_grid_spacing_m(const SdmGrid *grid);
  * ignored. */
 SdmStatus sdm_grid_ground_m(SdmContext *ctx, const SdmGrid *grid, double lon_deg, double lat_deg,
                             double *side_m);
+/* The same by a projector to the grid's CRS that is open. */
+double sdm_grid_ground_by(SdmProjector *projector, const SdmGrid *grid, double lon_deg, double lat_deg);
 
 #endif

@@ -1,18 +1,23 @@
 /* GDAL raster -> heights above the ellipsoid. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/height_raster.h"
+#include "core/vector_loops.h"
+#include "geo/bicubic.h"
+#include "geo/cell_places.h"
 #include "geo/geodesy.h"
 #include "geo/vertical_datum.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
+#include <float.h>
 #include <gdal.h>
 #include <math.h>
 #include <ogr_srs_api.h>
 #include <string.h>
 
 static const double HIGHEST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
-enum { NODE_STEP = 16, TAPS = 4 };
+enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
+enum { KEPT_BYTES = 64 << 20 }; /* of GDAL's cache, at most half of it */
 static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the grid from which on they are averaged */
 
 struct SdmHeightRaster {
@@ -20,6 +25,7 @@ struct SdmHeightRaster {
     GDALDatasetH ds;
     GDALRasterBandH band;
     int64_t cols, rows;
+    int64_t read_cells;            /* over grids */
     double forward[6], inverse[6]; /* pixel corner coordinates -> map, map -> pixel */
     double nodata, scale, offset;
     bool has_nodata, unread; /* unread: a block could not be read */
@@ -74,28 +80,42 @@ static SdmStatus open_band(SdmContext *ctx, SdmHeightRaster *r)
     return SDM_OK;
 }
 
-/* The horizontal CRS, and the way from and to the raster's cells. */
-static SdmStatus open_crs(SdmContext *ctx, SdmHeightRaster *r)
+/* The file, its georeference and its first band. */
+static SdmStatus open_file(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster *r)
 {
     SdmStatus st = SDM_OK;
-    const char *const option = r->source.option, *const path = r->source.path;
-    char *wkt = NULL;
-    OGRSpatialReferenceH flat = NULL;
+    const char *const option = source->option, *const path = source->path;
+    r->source = *source;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    r->ds = GDALOpen(path, GA_ReadOnly);
+    CPLPopErrorHandler();
+    if (!r->ds)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster: %s", option, path, CPLGetLastErrorMsg());
     const OGRSpatialReferenceH srs = GDALGetSpatialRef(r->ds);
     if (!srs || GDALGetGeoTransform(r->ds, r->forward) != CE_None || !GDALInvGeoTransform(r->forward, r->inverse))
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s has no georeference; give a %s with a CRS", option, path,
-                        r->source.datum_option ? "DEM" : "raster");
+                        source->datum_option ? "DEM" : "raster");
     if (!OSRIsProjected(srs) && !OSRIsGeographic(srs))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s %s: its coordinate system is neither projected nor geographic; warp it with "
                         "gdalwarp -t_srs EPSG:4326",
                         option, path);
     r->geographic = OSRIsGeographic(srs) != 0;
-    flat = OSRClone(srs);
+    TRY(open_band(ctx, r));
+done:
+    return st;
+}
+
+/* The way from places to the horizontal CRS. */
+static SdmStatus open_crs(SdmContext *ctx, SdmHeightRaster *r)
+{
+    SdmStatus st = SDM_OK;
+    char *wkt = NULL;
+    OGRSpatialReferenceH flat = OSRClone(GDALGetSpatialRef(r->ds));
     if (!flat || OSRDemoteTo2D(flat, NULL) != OGRERR_NONE || OSRExportToWkt(flat, &wkt) != OGRERR_NONE)
         TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "%s %s: its coordinate system cannot be used; warp it with gdalwarp -t_srs EPSG:4326", option,
-                     path));
+                     "%s %s: its coordinate system cannot be used; warp it with gdalwarp -t_srs EPSG:4326",
+                     r->source.option, r->source.path));
     TRY(sdm_projector_open(ctx, wkt, &r->proj));
 done:
     if (flat)
@@ -110,15 +130,8 @@ SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source,
     SdmHeightRaster *r = NULL;
     *out = NULL;
     TRY(sdm_alloc(ctx, &r, 1, sizeof *r, "a raster of heights"));
-    r->source = *source;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    r->ds = GDALOpen(source->path, GA_ReadOnly);
-    CPLPopErrorHandler();
-    if (!r->ds)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster: %s", source->option, source->path,
-                     CPLGetLastErrorMsg()));
+    TRY(open_file(ctx, source, r));
     TRY(open_crs(ctx, r));
-    TRY(open_band(ctx, r));
     r->vertical = source->datum_option ? datum_of(ctx, r) : SDM_ELLIPSOID;
     if (r->vertical != SDM_ELLIPSOID)
         TRY(sdm_geoid_open(ctx, r->vertical, &r->geoid));
@@ -126,6 +139,15 @@ SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source,
     r = NULL;
 done:
     sdm_height_raster_close(&r);
+    return st;
+}
+
+SdmStatus sdm_height_raster_try(SdmContext *ctx, const SdmHeightSource *source)
+{
+    SdmHeightRaster r = {.ds = NULL};
+    const SdmStatus st = open_file(ctx, source, &r);
+    if (r.ds)
+        GDALClose(r.ds);
     return st;
 }
 
@@ -158,6 +180,13 @@ SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r)
                                  "%s %s cannot be read where the scene lies (%.300s); the file is cut short or "
                                  "damaged, fetch it again",
                                  r->source.option, r->source.path, CPLGetLastErrorMsg());
+}
+
+bool sdm_height_raster_is_cached(const SdmHeightRaster *r)
+{
+    const int64_t half = GDALGetCacheMax64() / 2;
+    const int64_t bytes = r->read_cells * GDALGetDataTypeSizeBytes(GDALGetRasterDataType(r->band));
+    return bytes <= (half < KEPT_BYTES ? half : KEPT_BYTES);
 }
 
 /* A sample as stored -> its value; NaN for none. */
@@ -220,12 +249,11 @@ SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const Sd
                                    double lat_deg, SdmHeightsOnGrid *out)
 {
     SdmStatus st = SDM_OK;
-    double side_m = 0.0;
     *out = (SdmHeightsOnGrid){.raster = r, .grid = grid, .step = NODE_STEP};
-    TRY(sdm_grid_ground_m(ctx, grid, lon_deg, lat_deg, &side_m));
-    const double ratio = side_m / sdm_height_raster_cell_m(r, lon_deg, lat_deg);
-    out->shrink = ratio >= LEAST_SHRINK ? (int)fmin(ratio + 0.01, 4096.0) : 1;
     TRY(sdm_projector_open(ctx, grid->wkt, &out->projector));
+    const double side_m = sdm_grid_ground_by(out->projector, grid, lon_deg, lat_deg),
+                 ratio = side_m / sdm_height_raster_cell_m(r, lon_deg, lat_deg);
+    out->shrink = ratio >= LEAST_SHRINK ? (int)fmin(ratio + 0.01, 4096.0) : 1;
     TRY(sdm_undulation_open(ctx, grid, r->vertical, &out->undulation));
 done:
     return st;
@@ -237,21 +265,13 @@ void sdm_heights_on_grid_close(SdmHeightsOnGrid *g)
     sdm_undulation_close(&g->undulation);
 }
 
-/* Positions in the raster (cells from the centre of the first one, of means) at the nodes of a window. */
-typedef struct Nodes {
-    int64_t i0, j0;
-    size_t nx, ny;
-    double *x, *y; /* owned */
-} Nodes;
-
-static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t win[4], Nodes *n)
+/* Positions in the raster (cells from the centre of the first one, of means) at the nodes of a window.  n->x and n->y are
+ * the caller's to free. */
+static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t win[4], SdmPlaceNodes *n)
 {
     SdmStatus st = SDM_OK;
     const SdmGrid *const grid = g->grid;
-    n->i0 = win[0] / g->step;
-    n->j0 = win[1] / g->step;
-    n->nx = (size_t)((win[0] + win[2] - 1) / g->step - n->i0 + 2);
-    n->ny = (size_t)((win[1] + win[3] - 1) / g->step - n->j0 + 2);
+    *n = sdm_place_nodes_of(win, g->step);
     TRY(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the reference"));
     TRY(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the reference"));
     for (size_t j = 0; j < n->ny; j++)
@@ -270,7 +290,7 @@ done:
 }
 
 /* The part of the raster, in means of cells, that the nodes span: column, row, width, height; false: none. */
-static bool find_part(const SdmHeightsOnGrid *g, const Nodes *n, int64_t part[4])
+static bool find_part(const SdmHeightsOnGrid *g, const SdmPlaceNodes *n, int64_t part[4])
 {
     double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
     const double size[2] = {floor((double)g->raster->cols / g->shrink), floor((double)g->raster->rows / g->shrink)};
@@ -290,6 +310,34 @@ static bool find_part(const SdmHeightsOnGrid *g, const Nodes *n, int64_t part[4]
     return true;
 }
 
+/* How many samples of a few are values beyond the highest one? */
+SDM_VECTOR_LOOPS static int count_absurd(int n, const float *restrict v, float nodata, double scale, double offset)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += (fabsf(v[i]) <= FLT_MAX) & (v[i] != nodata) & (fabs((double)v[i] * scale + offset) > HIGHEST_M);
+    return count;
+}
+
+SDM_VECTOR_LOOPS static void convert_usual(int n, float nodata, double scale, double offset, float *restrict v)
+{
+    for (int i = 0; i < n; i++) {
+        const int none = !(fabsf(v[i]) <= FLT_MAX) | (v[i] == nodata);
+        v[i] = none ? NAN : (float)((double)v[i] * scale + offset);
+    }
+}
+
+/* As value_of(), of a few samples in place. */
+static void convert_values(SdmHeightRaster *r, int n, float *v)
+{
+    const float nodata = r->has_nodata ? (float)r->nodata : NAN;
+    if (r->source.datum_option && count_absurd(n, v, nodata, r->scale, r->offset) > 0)
+        for (int i = 0; i < n; i++)
+            v[i] = (float)value_of(r, v[i]);
+    else
+        convert_usual(n, nodata, r->scale, r->offset, v);
+}
+
 static SdmStatus read_part(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t part[4], float **out)
 {
     SdmStatus st = SDM_OK;
@@ -304,80 +352,12 @@ static SdmStatus read_part(SdmContext *ctx, const SdmHeightsOnGrid *g, const int
                                     GDT_Float32, 0, 0, &how);
     CPLPopErrorHandler();
     r->unread |= e != CE_None;
+    r->read_cells += (int64_t)w * h * k * k;
     TRY(sdm_height_raster_check(ctx, r));
-    for (size_t i = 0; i < (size_t)w * (size_t)h; i++)
-        (*out)[i] = (float)value_of(r, (*out)[i]);
+    for (size_t i = 0, n = (size_t)w * (size_t)h; i < n; i += TOGETHER)
+        convert_values(r, n - i < TOGETHER ? (int)(n - i) : TOGETHER, *out + i);
 done:
     return st;
-}
-
-/* Weights of Keys' cubic (a = -0.5) at the fraction t. */
-static inline void cubic_weights(double t, double weight[TAPS])
-{
-    weight[0] = ((-0.5 * t + 1.0) * t - 0.5) * t;
-    weight[1] = (1.5 * t - 2.5) * t * t + 1.0;
-    weight[2] = ((-1.5 * t + 2.0) * t + 0.5) * t;
-    weight[3] = (0.5 * t - 0.5) * t * t;
-}
-
-/* Of its derivative. */
-static inline void cubic_slopes(double t, double slope[TAPS])
-{
-    slope[0] = (-1.5 * t + 2.0) * t - 0.5;
-    slope[1] = (4.5 * t - 5.0) * t;
-    slope[2] = (-4.5 * t + 4.0) * t + 0.5;
-    slope[3] = (1.5 * t - 1.0) * t;
-}
-
-static inline double sum_taps(const double w[TAPS], const float *v)
-{
-    return w[0] * (double)v[0] + w[1] * (double)v[1] + w[2] * (double)v[2] + w[3] * (double)v[3];
-}
-
-/* The first of the sixteen values about a position, and the fractions; NULL at the rim. */
-static inline const float *first_tap(const float *plane, int w, int h, double col, double row, double fraction[2])
-{
-    if (!(col >= 1.0 && row >= 1.0 && col < w - 2.0 && row < h - 2.0))
-        return NULL;
-    const int x = (int)col, y = (int)row;
-    fraction[0] = col - x;
-    fraction[1] = row - y;
-    return plane + ((size_t)y - 1) * (size_t)w + (size_t)x - 1;
-}
-
-double sdm_bicubic(const float *plane, int w, int h, double col, double row, double gradient[2])
-{
-    double f[2], wx[TAPS], wy[TAPS], sx[TAPS], sy[TAPS], sum = 0.0;
-    const float *const at = first_tap(plane, w, h, col, row, f);
-    gradient[0] = gradient[1] = 0.0;
-    if (!at)
-        return NAN;
-    cubic_weights(f[0], wx);
-    cubic_weights(f[1], wy);
-    cubic_slopes(f[0], sx);
-    cubic_slopes(f[1], sy);
-    for (int j = 0; j < TAPS; j++) {
-        const float *const v = at + (size_t)j * (size_t)w;
-        const double line = sum_taps(wx, v);
-        sum += wy[j] * line;
-        gradient[0] += wy[j] * sum_taps(sx, v);
-        gradient[1] += sy[j] * line;
-    }
-    return sum;
-}
-
-/* The value alone. */
-static inline double bicubic_value(const float *plane, int w, int h, double col, double row)
-{
-    double f[2], wx[TAPS], wy[TAPS], sum = 0.0;
-    const float *const at = first_tap(plane, w, h, col, row, f);
-    if (!at)
-        return NAN;
-    cubic_weights(f[0], wx);
-    cubic_weights(f[1], wy);
-    for (int j = 0; j < TAPS; j++)
-        sum += wy[j] * sum_taps(wx, at + (size_t)j * (size_t)w);
-    return sum;
 }
 
 /* Bilinear where the four neighbours have a value. */
@@ -393,54 +373,94 @@ static double bilinear(const float *plane, int w, int h, double col, double row)
     return top + fy * (low - top);
 }
 
-/* A row of cells. */
-static void sample_row(const SdmHeightsOnGrid *g, const Nodes *n, const int64_t win[4], int64_t row,
-                       const int64_t part[4], const float *plane, float *out)
+static void fill_none(float *v, int64_t n)
 {
-    const size_t j = (size_t)(row / g->step - n->j0) * n->nx;
-    const double share = 1.0 / g->step, fy = (double)(row % g->step) * share; /* exact: a power of two */
-    const int w = (int)part[2], h = (int)part[3];
-    int64_t node = win[0] / g->step, in_cell = win[0] % g->step;
-    for (int64_t c = 0; c < win[2]; c++) {
-        const size_t at = j + (size_t)(node - n->i0);
-        const double fx = (double)in_cell * share;
-        double place[2];
-        for (int k = 0; k < 2; k++) {
-            const double *const p = (k ? n->y : n->x) + at, *const q = p + n->nx;
-            const double a = p[0] + fx * (p[1] - p[0]), b = q[0] + fx * (q[1] - q[0]);
-            place[k] = a + fy * (b - a) - (double)part[k];
-        }
-        const double v = bicubic_value(plane, w, h, place[0], place[1]);
-        out[c] = (float)(isnan(v) ? bilinear(plane, w, h, place[0], place[1]) : v);
-        if (++in_cell == g->step) {
-            in_cell = 0;
-            node++;
-        }
+    for (int64_t i = 0; i < n; i++)
+        v[i] = NAN;
+}
+
+static bool has_value(const float *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isnan(v[i]))
+            return true;
+    return false;
+}
+
+/* A few cells of a row from column `first` of the grid on. */
+static void sample_cells(const SdmPlaceNodes *nodes, const int64_t part[4], const float *plane, int64_t first, int64_t row, int n,
+                         float *out)
+{
+    const SdmBicubicPlane of = {plane, (int)part[2], (int)part[3]};
+    double x[TOGETHER], y[TOGETHER], value[TOGETHER];
+    sdm_cell_places(nodes, first, row, n, x, y);
+    for (int i = 0; i < n; i++) {
+        x[i] -= (double)part[0];
+        y[i] -= (double)part[1];
+    }
+    sdm_bicubic_values(&of, n, x, y, value);
+    for (int i = 0; i < n; i++)
+        out[i] = (float)(isnan(value[i]) ? bilinear(plane, of.w, of.h, x[i], y[i]) : value[i]);
+}
+
+/* Row r of a window, some cells at a time; NaN where none of them is wanted. */
+static void sample_row(const SdmPlaceNodes *nodes, const int64_t window[4], const int64_t part[4], const float *plane,
+                       int64_t r, const float *wanted, float *out)
+{
+    for (int64_t i = 0; i < window[2]; i += TOGETHER) {
+        const int n = window[2] - i < TOGETHER ? (int)(window[2] - i) : TOGETHER;
+        if (!wanted || has_value(wanted + i, n))
+            sample_cells(nodes, part, plane, window[0] + i, window[1] + r, n, out + i);
+        else
+            fill_none(out + i, n);
     }
 }
 
-SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, int64_t col0, int64_t row0, int64_t w, int64_t h,
+/* The columns of a window with a wanted cell: those from *first to before *end. */
+static void find_wanted(const int64_t window[4], const float *wanted, int64_t *first, int64_t *end)
+{
+    const int64_t w = window[2];
+    *first = wanted ? w : 0;
+    *end = wanted ? 0 : w;
+    for (int64_t r = 0; r < window[3] && wanted; r++) {
+        const float *const row = wanted + r * w;
+        for (int64_t i = 0; i < *first; i++)
+            if (!isnan(row[i]))
+                *first = i;
+        for (int64_t i = w; i > *end; i--)
+            if (!isnan(row[i - 1]))
+                *end = i;
+    }
+}
+
+SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted,
                               float *height_m)
 {
     SdmStatus st = SDM_OK;
-    Nodes n = {0};
-    const int64_t win[4] = {col0, row0, w, h};
-    int64_t part[4];
+    SdmPlaceNodes n = {0};
+    const int64_t w = window[2], h = window[3];
+    int64_t part[4], first, end;
     float *plane = NULL, *undulation = NULL;
-    TRY(place_nodes(ctx, g, win, &n));
-    if (!find_part(g, &n, part)) {
-        for (int64_t i = 0; i < w * h; i++)
-            height_m[i] = NAN;
+    find_wanted(window, wanted, &first, &end);
+    const int64_t inner[4] = {window[0] + first, window[1], end - first, h};
+    if (end > first)
+        TRY(place_nodes(ctx, g, inner, &n));
+    if (end <= first || !find_part(g, &n, part)) {
+        fill_none(height_m, w * h);
         goto done;
     }
     TRY(read_part(ctx, g, part, &plane));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
-    for (int64_t r = 0; r < h; r++)
-        sample_row(g, &n, win, row0 + r, part, plane, height_m + r * w);
+    for (int64_t r = 0; r < h; r++) {
+        float *const row = height_m + r * w;
+        fill_none(row, first);
+        sample_row(&n, inner, part, plane, r, wanted ? wanted + r * w + first : NULL, row + first);
+        fill_none(row + end, w - end);
+    }
     sdm_free(&plane);
     if (g->undulation.geoid) {
         TRY(sdm_alloc_raw(ctx, &undulation, (size_t)(w * h), sizeof *undulation, "undulation"));
-        TRY(sdm_undulation_window(ctx, &g->undulation, col0, row0, w, h, undulation));
+        TRY(sdm_undulation_window(ctx, &g->undulation, window[0], window[1], w, h, undulation));
         for (int64_t i = 0; i < w * h; i++)
             height_m[i] += undulation[i];
     }

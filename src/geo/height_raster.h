@@ -19,6 +19,8 @@ typedef struct SdmHeightRaster SdmHeightRaster;
  * used.  The datum is the option's, else the file's, else the ellipsoid, with a warning. */
 SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster **out);
 void sdm_height_raster_close(SdmHeightRaster **r);
+/* Can it be opened, has it a georeference and a band of heights?  With the same sentences, without warnings. */
+SdmStatus sdm_height_raster_try(SdmContext *ctx, const SdmHeightSource *source);
 
 /* Height of the cell at a place, metres above the ellipsoid; NaN where the raster has none, and for values beyond
  * 12000 m. */
@@ -29,6 +31,8 @@ SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r);
 double sdm_height_raster_absurd_m(const SdmHeightRaster *r);
 /* SdmVertical: the datum that the heights are taken as. */
 int sdm_height_raster_vertical(const SdmHeightRaster *r);
+/* Is what was read over grids so small that GDAL's cache still holds it, if the raster stays open? */
+bool sdm_height_raster_is_cached(const SdmHeightRaster *r);
 /* Side of a cell on the ground at a place, metres; NaN outside the projection. */
 double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_deg);
 
@@ -45,15 +49,13 @@ SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const Sd
                                    double lat_deg, SdmHeightsOnGrid *out);
 void sdm_heights_on_grid_close(SdmHeightsOnGrid *g);
 
-/* Heights above the ellipsoid at the centres of a window of cells: h rows of w, NaN where there is none.  Bicubic
+/* Heights above the ellipsoid at the centres of a window of cells: column, row, width, height -> height_m, rows of the
+ * width, NaN where there is none.  wanted: as height_m; a cell without a value there needs no
+ * height and may get NaN; NULL: all are wanted.  Bicubic
  * (Keys 1981, a = -0.5), bilinear beside voids; where cells of the grid are three or more of the raster's, of means
  * of those.  Positions lie on nodes at multiples of 16 cells of the whole grid, so a window of any size has the same
  * values.  SDM_ERR_INPUT where the raster cannot be read. */
-SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, int64_t col0, int64_t row0, int64_t w, int64_t h,
+SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted,
                               float *height_m);
-
-/* Bicubic value and gradient (per column, per row) of a plane of w x h values at a position; NaN where one of the
- * sixteen values is missing. */
-double sdm_bicubic(const float *plane, int w, int h, double col, double row, double gradient[2]);
 
 #endif

@@ -74,6 +74,7 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
                        .points = &p->points,
                        .along = &p->along,
                        .reference = &p->reference,
+                       .reference_dem = p->reference_dem,
                        .work = {.blocks = (int)s->tile_count,
                                 .frame_cols = f->width,
                                 .frame_rows = f->height,

@@ -1,6 +1,7 @@
 /* The command plan: scenes -> a job folder with its plan.json. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
+#include "scene/reference_fit.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -66,6 +67,7 @@ SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out
                         q->list ? "both scenes and --list" : "no scene");
     TRY(q->list ? sdm_plan_list(ctx, q->list, &input, &count)
                 : sdm_plan_single(ctx, q->left, q->right, &input));
+    TRY(sdm_reference_check(ctx, &options));
     TRY(sdm_file_make_folder(ctx, q->job));
     (void)sdm_plan_read(NULL, q->job, &former); /* none, or of no use */
     TRY(sdm_plan_make(ctx, &options, q->job, input, count, former, &plan));

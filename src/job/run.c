@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
 #include "job/unit_queue.h"
+#include "scene/reference_fit.h"
 
 #include <string.h>
 
@@ -192,6 +193,7 @@ SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
     TRY(sdm_product_check(ctx, &caller, NULL, 0));
+    TRY(sdm_reference_check(ctx, &caller));
     TRY(sdm_plan_single(ctx, left, right, &input));
     TRY(prepare_run(ctx, &r, input, &queue));
     TRY(run_job(ctx, &r, &queue));

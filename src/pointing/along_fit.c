@@ -26,29 +26,71 @@ static const double STRIPS_A_WAVE = 3.0; /* at least */
 /* Means of residuals by row. */
 typedef struct Series {
     double *row, *value, *weight; /* room each, one after the other */
+    double *turn[4];              /* room each: cosine and sine of a wave's phase, and of what a step of its frequency adds */
     int count;
     size_t room;
 } Series;
 
-/* What a wave of that frequency takes off the squares of a series, and off its mean. */
+/* Normal equations of a constant and a wave. */
+typedef struct WaveSums {
+    double a[9], b[3];
+} WaveSums;
+
+static inline void add_to_sums(WaveSums *s, double weight, double value, double cosine, double sine)
+{
+    const double t[3] = {1.0, cosine, sine};
+    for (int r = 0; r < 3; r++) {
+        for (int c = 0; c <= r; c++)
+            s->a[r * 3 + c] += weight * t[r] * t[c];
+        s->b[r] += weight * t[r] * value;
+    }
+}
+
+/* What the wave takes off the squares of a series, and off its mean. */
+static double power_of(WaveSums *s)
+{
+    const double start[3] = {s->b[0], s->b[1], s->b[2]}, before = s->a[0] > 0.0 ? s->b[0] * s->b[0] / s->a[0] : 0.0;
+    for (int r = 0; r < 3; r++)
+        s->a[r * 3 + r] = s->a[r * 3 + r] * (1.0 + 1e-6) + 1e-9;
+    if (!sdm_solve_cholesky(3, s->a, s->b))
+        return 0.0;
+    return start[0] * s->b[0] + start[1] * s->b[1] + start[2] * s->b[2] - before;
+}
+
+/* Of a wave of that frequency. */
 static double power_at(const Series *s, double row0, double per_row)
 {
-    double a[9] = {0}, b[3] = {0}, before = 0.0;
+    WaveSums sums = {{0}, {0}};
     for (int i = 0; i < s->count; i++) {
-        const double phase = SDM_ALONG_TURN * per_row * (s->row[i] - row0), t[3] = {1.0, cos(phase), sin(phase)};
-        for (int r = 0; r < 3; r++) {
-            for (int c = 0; c <= r; c++)
-                a[r * 3 + c] += s->weight[i] * t[r] * t[c];
-            b[r] += s->weight[i] * t[r] * s->value[i];
-        }
+        const double phase = SDM_ALONG_TURN * per_row * (s->row[i] - row0);
+        add_to_sums(&sums, s->weight[i], s->value[i], cos(phase), sin(phase));
     }
-    const double start[3] = {b[0], b[1], b[2]};
-    before = a[0] > 0.0 ? b[0] * b[0] / a[0] : 0.0;
-    for (int r = 0; r < 3; r++)
-        a[r * 3 + r] = a[r * 3 + r] * (1.0 + 1e-6) + 1e-9;
-    if (!sdm_solve_cholesky(3, a, b))
-        return 0.0;
-    return start[0] * b[0] + start[1] * b[1] + start[2] * b[2] - before;
+    return power_of(&sums);
+}
+
+/* Begin to go through frequencies: the first one, and the step. */
+static void begin_turns(const Series *s, double row0, double per_row, double step)
+{
+    for (int i = 0; i < s->count; i++) {
+        const double phase = SDM_ALONG_TURN * per_row * (s->row[i] - row0), more = SDM_ALONG_TURN * step * (s->row[i] - row0);
+        s->turn[0][i] = cos(phase);
+        s->turn[1][i] = sin(phase);
+        s->turn[2][i] = cos(more);
+        s->turn[3][i] = sin(more);
+    }
+}
+
+/* The power at the frequency that is reached, but for rounding; go on to the next one. */
+static double power_of_turns(const Series *s)
+{
+    WaveSums sums = {{0}, {0}};
+    for (int i = 0; i < s->count; i++) {
+        const double c = s->turn[0][i], d = s->turn[1][i];
+        add_to_sums(&sums, s->weight[i], s->value[i], c, d);
+        s->turn[0][i] = c * s->turn[2][i] - d * s->turn[3][i];
+        s->turn[1][i] = d * s->turn[2][i] + c * s->turn[3][i];
+    }
+    return power_of(&sums);
 }
 
 static bool is_taken(const SdmAlongModel *m, int view, double per_row, double rows)
@@ -70,13 +112,16 @@ static double find_peak(const SdmAlongState *f, const Series *s, const SdmAlongM
 {
     const double step = 0.25 / f->rows, first = fmax(1.0 / LONGEST_ROWS, 0.5 / f->rows);
     double best = 0.0, at = 0.0;
+    begin_turns(s, f->row0[view], first, step);
     for (double p = first; p <= highest(f); p += step) {
-        const double power = is_taken(m, view, p, f->rows) ? 0.0 : power_at(s, f->row0[view], p);
-        if (power > best) {
+        const double power = power_of_turns(s);
+        if (power > best && !is_taken(m, view, p, f->rows)) {
             best = power;
             at = p;
         }
     }
+    if (at > 0.0)
+        best = power_at(s, f->row0[view], at);
     for (double d = 0.5 * step; at > 0.0 && d > 0.005 / f->rows; d *= 0.5)
         for (int side = -1; side <= 1; side += 2) {
             const double p = fmax(at + side * d, first), power = power_at(s, f->row0[view], p);
@@ -476,9 +521,11 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
                         (int)LEAST_POINTS);
     TRY(open_fit(ctx, task, &f));
     s.room = (size_t)fmax(fmax(f.span[0], f.span[1]) / f.step + 2.0, task->scale->profile_count);
-    TRY(sdm_alloc(ctx, &s.row, 3 * s.room, sizeof *s.row, "means by row"));
+    TRY(sdm_alloc(ctx, &s.row, 7 * s.room, sizeof *s.row, "means by row"));
     s.value = s.row + s.room;
     s.weight = s.value + s.room;
+    for (int k = 0; k < 4; k++)
+        s.turn[k] = s.weight + (size_t)(k + 1) * s.room;
     SdmAlongModel m = start_model(&f, out);
     sdm_along_make_strips(&f, &m);
     sdm_along_keep_model(&f, &m);

@@ -1,28 +1,30 @@
 /* Cells of a DEM against the reference that corrected its cameras. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/change_raster.h"
+#include "core/vector_loops.h"
+#include "geo/cell_places.h"
 #include "product/picture.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { NODE_STEP = 16 };
+enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
 static const double PREVIEW_STEP_M = 0.0625;
 
-SdmStatus sdm_change_open(SdmContext *ctx, const SdmOptions *options, const SdmReferenceReport *report,
-                          const SdmGrid *grid, double lon_deg, double lat_deg, SdmChangeRaster *out)
+SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const SdmGrid *grid, SdmChangeRaster *out)
 {
     SdmStatus st = SDM_OK;
-    const SdmHeightSource source = {"--reference", options->reference, "--reference-vertical",
-                                    options->reference_vertical};
+    const SdmHeightSource source = {"--reference", from->options->reference, "--reference-vertical",
+                                    from->options->reference_vertical};
     const int64_t side = grid->cols > grid->rows ? grid->cols : grid->rows;
-    *out = (SdmChangeRaster){.report = report, .grid = grid};
+    *out = (SdmChangeRaster){.report = from->report, .grid = grid};
     out->factor = (int)((side + SDM_CHANGE_PREVIEW - 1) / SDM_CHANGE_PREVIEW);
     out->cols = (int)((grid->cols + out->factor - 1) / out->factor);
     out->rows = (int)((grid->rows + out->factor - 1) / out->factor);
-    TRY(sdm_height_raster_open(ctx, &source, &out->reference));
-    TRY(sdm_heights_on_grid_open(ctx, out->reference, grid, lon_deg, lat_deg, &out->on_grid));
-    TRY(sdm_projector_open(ctx, report->grid.wkt, &out->plane));
+    if (!from->dem)
+        TRY(sdm_height_raster_open(ctx, &source, &out->opened));
+    TRY(sdm_heights_on_grid_open(ctx, from->dem ? from->dem : out->opened, grid, from->lon_deg, from->lat_deg, &out->on_grid));
+    TRY(sdm_projector_open(ctx, from->report->grid.wkt, &out->plane));
     TRY(sdm_alloc(ctx, &out->histogram, 2 * SDM_CHANGE_BINS, sizeof *out->histogram, "differences"));
     TRY(sdm_alloc(ctx, &out->sum, (size_t)out->cols * (size_t)out->rows, sizeof *out->sum, "map of differences"));
     TRY(sdm_alloc(ctx, &out->count, (size_t)out->cols * (size_t)out->rows, sizeof *out->count, "map of differences"));
@@ -33,30 +35,21 @@ done:
 void sdm_change_close(SdmChangeRaster *c)
 {
     sdm_heights_on_grid_close(&c->on_grid);
-    sdm_height_raster_close(&c->reference);
+    sdm_height_raster_close(&c->opened);
     sdm_projector_close(&c->plane);
     sdm_free(&c->histogram);
     sdm_free(&c->sum);
     sdm_free(&c->count);
 }
 
-/* ---- the mask ---- */
+/* ---- rows ---- */
 
-/* Places in the grid of the mask, in its cells, at every 16th cell of the whole DEM. */
-typedef struct MaskNodes {
-    int64_t i0, j0;
-    size_t nx, ny;
-    double *x, *y;
-} MaskNodes;
-
-static SdmStatus place_mask(SdmContext *ctx, const SdmChangeRaster *c, const int64_t win[4], MaskNodes *n)
+/* Places in the grid of the mask, in its cells.  n->x and n->y are the caller's to free. */
+static SdmStatus place_mask(SdmContext *ctx, const SdmChangeRaster *c, const int64_t win[4], SdmPlaceNodes *n)
 {
     SdmStatus st = SDM_OK;
     const SdmGrid *const mask = &c->report->grid;
-    n->i0 = win[0] / NODE_STEP;
-    n->j0 = win[1] / NODE_STEP;
-    n->nx = (size_t)((win[0] + win[2] - 1) / NODE_STEP - n->i0 + 2);
-    n->ny = (size_t)((win[1] + win[3] - 1) / NODE_STEP - n->j0 + 2);
+    *n = sdm_place_nodes_of(win, NODE_STEP);
     TRY(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the change mask"));
     TRY(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the change mask"));
     for (size_t i = 0; i < n->nx * n->ny; i++) {
@@ -73,47 +66,95 @@ done:
     return st;
 }
 
-static bool is_changed(const SdmChangeRaster *c, const MaskNodes *n, int64_t col, int64_t row)
+/* The cell of the mask, of cols x rows, that each place lies in; -1: none. */
+SDM_VECTOR_LOOPS static void find_mask_cells(const double *restrict x, const double *restrict y, int n, int cols, int rows,
+                                             int32_t *restrict cell)
 {
-    const SdmGrid *const mask = &c->report->grid;
-    const size_t at = (size_t)(row / NODE_STEP - n->j0) * n->nx + (size_t)(col / NODE_STEP - n->i0);
-    const double fx = (double)(col % NODE_STEP) / NODE_STEP, fy = (double)(row % NODE_STEP) / NODE_STEP;
-    double place[2];
-    for (int k = 0; k < 2; k++) {
-        const double *const p = (k ? n->y : n->x) + at, *const q = p + n->nx;
-        const double a = p[0] + fx * (p[1] - p[0]), b = q[0] + fx * (q[1] - q[0]);
-        place[k] = a + fy * (b - a);
+    for (int i = 0; i < n; i++) {
+        const int in = (x[i] >= 0.0) & (y[i] >= 0.0) & (x[i] < cols) & (y[i] < rows);
+        const double cx = in ? x[i] : 0.0, cy = in ? y[i] : 0.0;
+        const int32_t at = (int32_t)cy * cols + (int32_t)cx;
+        cell[i] = in ? at : -1;
     }
-    return place[0] >= 0.0 && place[1] >= 0.0 && place[0] < (double)mask->cols && place[1] < (double)mask->rows &&
-           c->report->changed[(int64_t)place[1] * mask->cols + (int64_t)place[0]];
 }
 
-/* ---- rows ---- */
-
-/* floor(), without the library's, which baseline x86-64 must call; x: of moderate size. */
-static inline double rounded_down(double x)
+/* Differences in metres, multiples of a step; SDM_NODATA: none. */
+SDM_VECTOR_LOOPS static void find_differences(const float *restrict height_m, const float *restrict reference_m,
+                                              int n, double step_m, float *restrict out)
 {
-    const int64_t i = (int64_t)x;
-    return (double)(i - ((double)i > x));
+    for (int i = 0; i < n; i++) {
+        const double d = (double)height_m[i] - (double)reference_m[i], rounded = floor(d / step_m + 0.5) * step_m;
+        out[i] = isnan(d) ? SDM_NODATA : (float)rounded;
+    }
+}
+
+static bool has_difference(const float *difference_m, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (difference_m[i] != SDM_NODATA)
+            return true;
+    return false;
+}
+
+/* n cells of a row from column `col` on, both bands. */
+static void fill_cells(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row, int n,
+                       const float *height_m, const float *reference_m, double step_m, float *cell)
+{
+    const SdmGrid *const mask = &c->report->grid;
+    double x[TOGETHER], y[TOGETHER];
+    float difference_m[TOGETHER];
+    int32_t at[TOGETHER];
+    find_differences(height_m, reference_m, n, step_m, difference_m);
+    if (!has_difference(difference_m, n)) {
+        for (int i = 0; i < n * SDM_CHANGE_BANDS; i++)
+            cell[i] = SDM_NODATA;
+        return;
+    }
+    sdm_cell_places(nodes, col, row, n, x, y);
+    find_mask_cells(x, y, n, (int)mask->cols, (int)mask->rows, at);
+    for (int i = 0; i < n; i++, cell += SDM_CHANGE_BANDS) {
+        cell[0] = difference_m[i];
+        cell[1] = difference_m[i] == SDM_NODATA ? SDM_NODATA : at[i] >= 0 && c->report->changed[at[i]] ? 1.0f : 0.0f;
+    }
+}
+
+/* Bins of the histogram of n cells' differences, -1 for none, and the differences in steps of the preview. */
+SDM_VECTOR_LOOPS static void find_bins(const float *restrict cell, int n, int32_t *restrict bin, int32_t *restrict steps)
+{
+    for (int i = 0; i < n; i++) {
+        const double d_m = (double)cell[SDM_CHANGE_BANDS * i], at = d_m / SDM_CHANGE_BIN_M + SDM_CHANGE_BINS / 2;
+        const double least = at >= 0.0 ? at : 0.0, held = least < SDM_CHANGE_BINS - 1 ? least : SDM_CHANGE_BINS - 1;
+        const double above_m = d_m < -1000.0 ? -1000.0 : d_m, held_m = above_m > 1000.0 ? 1000.0 : above_m;
+        const int32_t in = (int32_t)held;
+        bin[i] = cell[SDM_CHANGE_BANDS * i] == SDM_NODATA ? -1 : in;
+        steps[i] = (int32_t)floor(held_m / PREVIEW_STEP_M + 0.5);
+    }
 }
 
 /* Count the differences of a row for the report.  cell: w cells of both bands. */
 static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, const float *cell)
 {
+    for (; w > 0 && cell[0] == SDM_NODATA; w--, col0++)
+        cell += SDM_CHANGE_BANDS;
+    while (w > 0 && cell[(w - 1) * SDM_CHANGE_BANDS] == SDM_NODATA)
+        w--;
     size_t pixel = (size_t)(row / c->factor) * (size_t)c->cols + (size_t)(col0 / c->factor);
     int in_pixel = (int)(col0 % c->factor);
-    for (int64_t i = 0; i < w; i++, cell += SDM_CHANGE_BANDS) {
-        if (cell[0] != SDM_NODATA) {
-            const double d_m = (double)cell[0], bin = d_m / SDM_CHANGE_BIN_M + SDM_CHANGE_BINS / 2;
-            const double held_m = d_m < -1000.0 ? -1000.0 : d_m > 1000.0 ? 1000.0 : d_m;
-            const int at = bin >= 0.0 ? bin < SDM_CHANGE_BINS ? (int)bin : SDM_CHANGE_BINS - 1 : 0;
-            c->histogram[(cell[1] > 0.5f ? SDM_CHANGE_BINS : 0) + at]++;
-            c->sum[pixel] += (int32_t)rounded_down(held_m / PREVIEW_STEP_M + 0.5);
-            c->count[pixel]++;
-        }
-        if (++in_pixel == c->factor) {
-            in_pixel = 0;
-            pixel++;
+    int32_t bin[TOGETHER], steps[TOGETHER];
+    for (int64_t done = 0; done < w; done += TOGETHER) {
+        const int n = w - done < TOGETHER ? (int)(w - done) : TOGETHER;
+        const float *const first = cell + done * SDM_CHANGE_BANDS;
+        find_bins(first, n, bin, steps);
+        for (int i = 0; i < n; i++) {
+            if (bin[i] >= 0) {
+                c->histogram[(first[SDM_CHANGE_BANDS * i + 1] > 0.5f ? SDM_CHANGE_BINS : 0) + bin[i]]++;
+                c->sum[pixel] += steps[i];
+                c->count[pixel]++;
+            }
+            if (++in_pixel == c->factor) {
+                in_pixel = 0;
+                pixel++;
+            }
         }
     }
 }
@@ -123,21 +164,16 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
 {
     SdmStatus st = SDM_OK;
     const int64_t w = window[2], h = window[3];
-    MaskNodes n = {0};
+    SdmPlaceNodes n = {0};
     float *reference_m = NULL;
     TRY(sdm_alloc_raw(ctx, &reference_m, (size_t)(w * h), sizeof *reference_m, "rows of the reference"));
     TRY(place_mask(ctx, c, window, &n));
-    TRY(sdm_heights_on_grid(ctx, &c->on_grid, window[0], window[1], w, h, reference_m));
+    TRY(sdm_heights_on_grid(ctx, &c->on_grid, window, height_m, reference_m));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++)
-        for (int64_t i = 0; i < w; i++) {
-            float *const out = cell + (r * pitch + i) * SDM_CHANGE_BANDS;
-            const double d = (double)height_m[r * w + i] - (double)reference_m[r * w + i];
-            out[0] = isnan(d) ? SDM_NODATA : (float)(rounded_down(d / step_m + 0.5) * step_m);
-            out[1] = isnan(d)                                              ? SDM_NODATA
-                     : is_changed(c, &n, window[0] + i, window[1] + r) ? 1.0f
-                                                                           : 0.0f;
-        }
+        for (int64_t i = 0; i < w; i += TOGETHER)
+            fill_cells(c, &n, window[0] + i, window[1] + r, w - i < TOGETHER ? (int)(w - i) : TOGETHER, height_m + r * w + i,
+                       reference_m + r * w + i, step_m, cell + (r * pitch + i) * SDM_CHANGE_BANDS);
     for (int64_t r = 0; r < h; r++)
         count_row(c, window[0], window[1] + r, w, cell + r * pitch * SDM_CHANGE_BANDS);
 done:

@@ -14,7 +14,7 @@ enum { SDM_CHANGE_BANDS = 2, SDM_CHANGE_BINS = 1 << 14, SDM_CHANGE_PREVIEW = 600
 typedef struct SdmChangeRaster {
     const SdmReferenceReport *report; /* borrowed; state SHIFT or FITTED */
     const SdmGrid *grid;              /* of the DEM; borrowed */
-    SdmHeightRaster *reference;
+    SdmHeightRaster *opened;          /* here; NULL: it was open */
     SdmHeightsOnGrid on_grid;
     SdmProjector *plane;              /* of the change mask */
     int64_t *histogram;               /* 2 x SDM_CHANGE_BINS: unchanged and changed cells, from -256 m on */
@@ -22,9 +22,16 @@ typedef struct SdmChangeRaster {
     int32_t *sum, *count;             /* rows x cols: differences in 1/16 m; cells */
 } SdmChangeRaster;
 
-/* Open the reference of the options for a DEM.  Close *out also after a failure. */
-SdmStatus sdm_change_open(SdmContext *ctx, const SdmOptions *options, const SdmReferenceReport *report,
-                          const SdmGrid *grid, double lon_deg, double lat_deg, SdmChangeRaster *out);
+/* Where differences are from; borrowed until they are closed. */
+typedef struct SdmChangeSource {
+    const SdmOptions *options;        /* --reference */
+    const SdmReferenceReport *report; /* state SHIFT or FITTED */
+    SdmHeightRaster *dem;             /* the reference, opened; NULL: it is opened */
+    double lon_deg, lat_deg;          /* middle of the scene */
+} SdmChangeSource;
+
+/* Differences of a DEM's cells.  Close *out also after a failure. */
+SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *source, const SdmGrid *grid, SdmChangeRaster *out);
 void sdm_change_close(SdmChangeRaster *c);
 
 /* h rows of w cells from (col0, row0).  height_m: above the ellipsoid, NaN for none, rows of w.  cell: h rows of w x

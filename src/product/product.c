@@ -190,8 +190,10 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     TRY(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
     TRY(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
     if (request->reference)
-        TRY(sdm_change_open(ctx, request->options, request->reference, &p->grid, request->lon_deg, request->lat_deg,
-                            &p->change));
+        TRY(sdm_change_open(ctx,
+                            &(SdmChangeSource){request->options, request->reference, request->reference_dem, request->lon_deg,
+                                               request->lat_deg},
+                            &p->grid, &p->change));
     for (int i = 0; i < 4; i++)
         if (p->files->made[rasters[i]]) {
             const SdmRasterSpec spec = spec_of(p, rasters[i]);

@@ -19,6 +19,7 @@ typedef struct SdmProductRequest {
     bool ortho;                       /* blocks have an ortho image */
     SdmHeightErrorModel error;        /* gsd_m > 0: the QA raster has a band of predicted errors */
     const SdmReferenceReport *reference; /* with a change mask: NAME_change.tif is written; NULL: none */
+    SdmHeightRaster *reference_dem;   /* opened already; NULL: it is opened, once more */
     double lon_deg, lat_deg;          /* middle of the scene; with a reference alone */
     bool datum_unknown;               /* nothing is said of the vertical datum */
     const char *id, *kind, *time_utc; /* of the scene, for the rasters' metadata; "" or NULL: left out.  Used

@@ -245,6 +245,7 @@ SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const S
                                            report->reference && sdm_reference_applied(report->reference)
                                                ? report->reference
                                                : NULL,
+                                       .reference_dem = report->reference_dem,
                                        .lon_deg = report->centre_lon_deg,
                                        .lat_deg = report->centre_lat_deg,
                                        .job = report->job};

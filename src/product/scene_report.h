@@ -3,6 +3,7 @@
 #ifndef SDM_SCENE_REPORT_H
 #define SDM_SCENE_REPORT_H
 
+#include "geo/height_raster.h"
 #include "input/scene_open.h"
 #include "pointing/pointing_fit.h"
 #include "pointing/reference_report.h"
@@ -22,6 +23,7 @@ typedef struct SdmSceneReport {
     const SdmPointReport *points;
     const SdmAlongCorrection *along;      /* by the reference */
     const SdmReferenceReport *reference;  /* NULL: none */
+    SdmHeightRaster *reference_dem;       /* borrowed; NULL: to be opened */
     SdmReportWork work;        /* wall_s: up to the last block */
     const SdmQuality *quality; /* borrowed; NULL: not assessed */
     uint64_t job;              /* fingerprint of inputs and parameters; not printed */

@@ -30,6 +30,7 @@ void sdm_prepared_free(SdmPrepared *p)
     sdm_pointing_free(&p->pointing);
     sdm_point_report_free(&p->points);
     sdm_reference_report_free(&p->reference);
+    sdm_height_raster_close(&p->reference_dem);
     sdm_surface_free(&p->coarse);
     sdm_terrain_mask_free(&p->terrain);
 }
@@ -249,6 +250,7 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
     TRY(sdm_reference_open(ctx, scene, &reference));
     TRY(sdm_prepare_frame(ctx, scene, p));
+    TRY(sdm_reference_read_some(ctx, &p->frame, reference));
     sdm_pointing_start(scene, &p->frame, &p->pointing);
     TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
     TRY(sdm_coarse_terrain_mask(ctx, p, &p->coarse, &p->terrain));
@@ -256,6 +258,7 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_pointing_at_full_resolution(ctx, scene, p));
     if (reference) {
         TRY(sdm_reference_correct(ctx, scene, reference, images, p));
+        sdm_reference_keep(reference, p);
         TRY(coarse_range(ctx, scene, p));
     }
     TRY(choose_grid(ctx, scene, p));

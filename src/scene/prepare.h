@@ -4,6 +4,7 @@
 #ifndef SDM_PREPARE_H
 #define SDM_PREPARE_H
 
+#include "geo/height_raster.h"
 #include "geometry/epipolar_frame.h"
 #include "matching/level_loop.h"
 #include "pointing/pointing_fit.h"
@@ -16,6 +17,7 @@ typedef struct SdmPrepared {
     SdmPointing pointing;
     SdmAlongCorrection along;     /* by the reference, at the heights of the coarse surface */
     SdmReferenceReport reference;
+    SdmHeightRaster *reference_dem; /* still open, to be read again from GDAL's cache; owned; NULL: it is to be opened */
     SdmPointReport points;
     SdmSurface coarse;       /* whole frame, level settings.coarse_level */
     SdmTerrainMask terrain;  /* of the coarse surface */

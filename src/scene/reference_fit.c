@@ -4,6 +4,7 @@
 #include "core/stats.h"
 #include "geo/geodesy.h"
 #include "geo/vertical_datum.h"
+#include "input/source.h"
 #include "scene/coarse_surface.h"
 #include "scene/reference_samples.h"
 
@@ -12,6 +13,7 @@
 
 enum {
     ROUNDS = 3,
+    TRIED_SIDE = 7,          /* cells a side of the frame that are read before any matching */
     LEAST_SAMPLES = 200,     /* of the surface, with a reference */
     LEAST_USED = 50,         /* points of unchanged ground */
     BLOCK_POINTS = 2,        /* sides of a block of the change mask, in points */
@@ -43,12 +45,57 @@ void sdm_reference_close(SdmReferenceFiles **files)
     sdm_free(files);
 }
 
+static SdmHeightSource source_of(const SdmOptions *o)
+{
+    return (SdmHeightSource){"--reference", o->reference, "--reference-vertical", o->reference_vertical};
+}
+
+static SdmHeightSource mask_of(const SdmOptions *o)
+{
+    return (SdmHeightSource){"--reference-mask", o->reference_mask, NULL, NULL};
+}
+
+SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
+{
+    SdmStatus st = SDM_OK;
+    SdmGdalConfig config = {.changed = false};
+    const SdmHeightSource dem = source_of(options), mask = mask_of(options);
+    if (!options->reference)
+        return SDM_OK;
+    GDALAllRegister();
+    TRY(sdm_gdal_config_begin(ctx, options, &config));
+    TRY(sdm_height_raster_try(ctx, &dem));
+    if (options->reference_mask)
+        TRY(sdm_height_raster_try(ctx, &mask));
+done:
+    sdm_gdal_config_end(&config);
+    return st;
+}
+
+SdmStatus sdm_reference_read_some(SdmContext *ctx, const SdmFrame *frame, SdmReferenceFiles *files)
+{
+    SdmStatus st = SDM_OK;
+    if (!files)
+        return SDM_OK;
+    for (int i = 0; i < TRIED_SIDE * TRIED_SIDE; i++) {
+        const double u = (double)frame->width * (i % TRIED_SIDE) / (TRIED_SIDE - 1),
+                     v = (double)frame->height * (i / TRIED_SIDE) / (TRIED_SIDE - 1);
+        double lon_deg, lat_deg;
+        sdm_frame_ground(frame, u, v, &lon_deg, &lat_deg);
+        sdm_quiet_begin();
+        (void)sdm_height_raster_at(ctx, files->dem, lon_deg, lat_deg);
+        sdm_quiet_end();
+        TRY(sdm_height_raster_check(ctx, files->dem));
+    }
+done:
+    return st;
+}
+
 SdmStatus sdm_reference_open(SdmContext *ctx, const SdmScene *scene, SdmReferenceFiles **out)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const o = scene->options;
-    const SdmHeightSource dem = {"--reference", o->reference, "--reference-vertical", o->reference_vertical};
-    const SdmHeightSource mask = {"--reference-mask", o->reference_mask, NULL, NULL};
+    const SdmHeightSource dem = source_of(o), mask = mask_of(o);
     *out = NULL;
     if (!o->reference)
         return SDM_OK;
@@ -68,7 +115,7 @@ typedef struct Work {
     SdmReferenceShift shift;
     SdmAlongCorrection along;
     float *moved_m;        /* of each sample: change of height by the correction so far */
-    float *scratch;        /* of each sample, or of each point */
+    float *scratch;        /* SDM_REFERENCE_SHIFT_FLOATS of the samples */
     SdmAlongPoint *point;  /* those that have a value */
     float *per_m, *raw_m;  /* of each of them: px per metre; difference before anything is corrected */
     float *place;          /* of each of them: column and row of the plane */
@@ -625,23 +672,13 @@ static float change_at(const HeightChange *c, int x, int y)
 
 /* Move the coarse surface and the terrain mask so that every pixel keeps its match: exactly every fourth pixel, since
  * jitter is longer. */
-static SdmStatus move_surface(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, const SdmAlongCorrection *along)
+static SdmStatus move_surface(SdmContext *ctx, const SdmLattice *lattice, SdmPrepared *p, const SdmAlongCorrection *along)
 {
     SdmStatus st = SDM_OK;
-    SdmLattice lattice = {0};
     const SdmSurface *const s = &p->coarse;
     HeightChange c = {.cols = s->win.w / MOVE_STEP + 2, .rows = s->win.h / MOVE_STEP + 2, .step = MOVE_STEP};
-    const SdmLatticeRequest q = {.scene = scene,
-                                 .frame = &p->frame,
-                                 .pointing = &p->pointing,
-                                 .u1 = p->frame.width + 16,
-                                 .v1 = p->frame.height + 16,
-                                 .step = sdm_frame_lattice_step(&p->frame, s->win.level),
-                                 .hmin_m = p->hmin_m,
-                                 .hmax_m = p->hmax_m};
     TRY(sdm_alloc_raw(ctx, &c.more_m, (size_t)c.cols * (size_t)c.rows, sizeof *c.more_m, "changes of height"));
-    TRY(sdm_lattice_build(ctx, &q, &lattice));
-    fill_change(p, along, &lattice, sdm_threads(ctx), &c);
+    fill_change(p, along, lattice, sdm_threads(ctx), &c);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int j = 0; j < s->win.h; j++)
         for (int i = 0; i < s->win.w; i++) {
@@ -652,7 +689,6 @@ static SdmStatus move_surface(SdmContext *ctx, const SdmScene *scene, SdmPrepare
         }
 done:
     sdm_free(&c.more_m);
-    sdm_lattice_free(&lattice);
     return st;
 }
 
@@ -664,7 +700,7 @@ static SdmStatus open_work(SdmContext *ctx, const SdmScene *scene, const SdmPyra
     TRY(sdm_reference_samples_open(ctx, scene, w->p, &surface, w->files->dem, &w->s));
     w->pieces = (size_t)w->s.points_wide * (size_t)w->s.points_high;
     TRY(sdm_alloc(ctx, &w->moved_m, w->s.count + 1, sizeof *w->moved_m, "samples of the surface"));
-    TRY(sdm_alloc(ctx, &w->scratch, w->s.count + 1, sizeof *w->scratch, "samples of the surface"));
+    TRY(sdm_alloc(ctx, &w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count), sizeof *w->scratch, "samples of the surface"));
     TRY(sdm_alloc(ctx, &w->number, w->pieces + 1, sizeof *w->number, "points of the reference"));
     TRY(sdm_alloc(ctx, &w->use, w->pieces + 1, 1, "points of the reference"));
 done:
@@ -707,10 +743,18 @@ SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const Sd
     if (!sdm_reference_applied(&p->reference))
         goto done;
     TRY(report_fit(ctx, &w));
-    TRY(move_surface(ctx, scene, p, &w.along));
+    TRY(move_surface(ctx, &w.s.lattice, p, &w.along));
     p->along = w.along;
 done:
     close_work(&w);
     sdm_stage_leave(ctx, around);
     return st;
+}
+
+void sdm_reference_keep(SdmReferenceFiles *files, SdmPrepared *p)
+{
+    if (!sdm_reference_applied(&p->reference) || !sdm_height_raster_is_cached(files->dem))
+        return;
+    p->reference_dem = files->dem;
+    files->dem = NULL;
 }

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/reference_samples.h"
 #include "core/stats.h"
+#include "geo/bicubic.h"
 #include "geo/nuth_kaab.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     POINT_SIDE = 2,        /* samples a side of a point */
@@ -14,7 +16,9 @@ enum {
     WINDOW = 5,            /* coarse pixels a side that a match averages */
     LEAST_SCORE = 200,     /* 0.8 */
     SHIFT_EVERY = 3,       /* of the samples serve to find the shift */
-    ROUNDS = 25            /* of the shift */
+    ROUNDS = 25,           /* of the shift */
+    TOGETHER = 64,         /* samples */
+    STRIP_ROWS = 128       /* of the plane, read at once */
 };
 static const double MARGIN_M = 400.0;      /* of the plane about the scene: shifts are smaller */
 static const double ENOUGH_M = 0.02;       /* last step of the shift */
@@ -27,6 +31,7 @@ void sdm_reference_samples_free(SdmReferenceSamples *s)
 {
     sdm_free(&s->plane.height_m);
     sdm_free(&s->sample);
+    sdm_lattice_free(&s->lattice);
 }
 
 /* ---- the plane ---- */
@@ -36,26 +41,26 @@ static double coarse_pixel_m(const SdmPrepared *p)
     return p->frame.gsd_m * (double)(1 << p->coarse.win.level);
 }
 
-/* A grid about the scene's centre that covers the ground of the coarse surface.  bounds: x0 > x1 while that is not
- * known. */
-static SdmStatus place_plane(SdmContext *ctx, const SdmPrepared *p, const double bounds[4], SdmReferencePlane *out)
+/* The CRS of a plane about the scene's centre, and its usual cell. */
+static SdmStatus choose_plane(SdmContext *ctx, const SdmPrepared *p, SdmReferencePlane *out)
 {
-    SdmStatus st = SDM_OK;
     SdmOptions none;
     char crs[128];
-    double b[4] = {bounds[0] - MARGIN_M, bounds[1] - MARGIN_M, bounds[2] + MARGIN_M, bounds[3] + MARGIN_M};
-    const bool known = bounds[0] <= bounds[2];
-    double spacing = fmax(coarse_pixel_m(p), 0.5 * fmin(out->cell_m, 1000.0));
-    while (known && (b[2] - b[0]) * (b[3] - b[1]) > MOST_CELLS * spacing * spacing)
-        spacing *= 2.0;
+    const double spacing = fmax(coarse_pixel_m(p), 0.5 * fmin(out->cell_m, 1000.0));
     sdm_options_default(&none);
     snprintf(crs, sizeof crs, "+proj=tmerc +lon_0=%.9f +lat_0=%.9f +k=1 +datum=WGS84 +units=m +no_defs",
              p->frame.lon_deg, p->frame.lat_deg);
-    TRY(sdm_grid_choose_like(ctx, &none, crs, spacing, p->frame.lon_deg, p->frame.lat_deg, &out->grid));
-    if (known)
-        TRY(sdm_grid_cover(ctx, b, &out->grid));
-done:
-    return st;
+    return sdm_grid_choose_like(ctx, &none, crs, spacing, p->frame.lon_deg, p->frame.lat_deg, &out->grid);
+}
+
+/* The plane covers the ground of the coarse surface. */
+static SdmStatus cover_plane(SdmContext *ctx, const double bounds[4], SdmReferencePlane *out)
+{
+    double b[4] = {bounds[0] - MARGIN_M, bounds[1] - MARGIN_M, bounds[2] + MARGIN_M, bounds[3] + MARGIN_M};
+    double *const spacing = &out->grid.spacing;
+    while ((b[2] - b[0]) * (b[3] - b[1]) > MOST_CELLS * *spacing * *spacing)
+        *spacing *= 2.0;
+    return sdm_grid_cover(ctx, b, &out->grid);
 }
 
 /* Means of (2 r + 1) x (2 r + 1) cells, of the cells that are known where those are most of them. */
@@ -97,20 +102,76 @@ done:
     return st;
 }
 
-static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRaster *reference, SdmReferencePlane *out)
+/* Columns of the plane that samples of a row lie in, first and last; first > last: none. */
+typedef struct Columns {
+    int first, last;
+} Columns;
+
+static void find_columns(const SdmReferenceSamples *s, Columns *of_row)
+{
+    const SdmGrid *const g = &s->plane.grid;
+    for (int64_t j = 0; j < g->rows; j++)
+        of_row[j] = (Columns){(int)g->cols, -1};
+    for (size_t i = 0; i < s->count; i++) {
+        const SdmReferenceSample *const a = &s->sample[i];
+        const double x = (double)a->place[0], y = (double)a->place[1]; /* the plane reaches beyond all that are finite */
+        if (a->point < 0 || !(x >= 0.0 && y >= 0.0 && x < (double)g->cols && y < (double)g->rows))
+            continue;
+        const int row = (int)y, col = (int)x;
+        Columns *const c = &of_row[row];
+        c->first = col < c->first ? col : c->first;
+        c->last = col > c->last ? col : c->last;
+    }
+}
+
+/* The cells of some rows that a sample may need: column, row, width, height.  more: cells on all sides. */
+static void find_needed(const SdmGrid *g, const Columns *of_row, int64_t row, int64_t rows, int more, int64_t window[4])
+{
+    int64_t first = g->cols, last = -1;
+    for (int64_t j = row - more < 0 ? 0 : row - more; j < row + rows + more && j < g->rows; j++) {
+        first = of_row[j].first < first ? of_row[j].first : first;
+        last = of_row[j].last > last ? of_row[j].last : last;
+    }
+    first = first - more < 0 ? 0 : first - more;
+    last = last + more < g->cols ? last + more : g->cols - 1;
+    window[0] = first;
+    window[1] = row;
+    window[2] = last < first ? 0 : last - first + 1;
+    window[3] = rows;
+}
+
+/* Heights of the cells that samples may need, averaged. */
+static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRaster *reference, SdmReferenceSamples *s)
 {
     SdmStatus st = SDM_OK;
     SdmHeightsOnGrid on = {0};
+    SdmReferencePlane *const out = &s->plane;
     const SdmGrid *const g = &out->grid;
+    const int r = (int)(0.5 * (WINDOW * coarse_pixel_m(p) / g->spacing - 1.0) + 0.5),
+              more = (int)(MARGIN_M / g->spacing) + (r > 0 ? r : 0) + 4;
+    Columns *of_row = NULL;
+    float *strip = NULL;
     TRY(sdm_alloc_raw(ctx, &out->height_m, (size_t)(g->cols * g->rows), sizeof *out->height_m, "the reference"));
+    TRY(sdm_alloc_raw(ctx, &of_row, (size_t)g->rows, sizeof *of_row, "the reference"));
+    TRY(sdm_alloc_raw(ctx, &strip, (size_t)(g->cols * STRIP_ROWS), sizeof *strip, "the reference"));
+    find_columns(s, of_row);
     TRY(sdm_heights_on_grid_open(ctx, reference, g, p->frame.lon_deg, p->frame.lat_deg, &on));
-    for (int64_t row = 0; row < g->rows; row += 256) {
-        const int64_t n = g->rows - row < 256 ? g->rows - row : 256;
-        TRY(sdm_heights_on_grid(ctx, &on, 0, row, g->cols, n, out->height_m + row * g->cols));
+    for (int64_t row = 0; row < g->rows; row += STRIP_ROWS) {
+        int64_t window[4];
+        float *const to = out->height_m + row * g->cols;
+        find_needed(g, of_row, row, g->rows - row < STRIP_ROWS ? g->rows - row : STRIP_ROWS, more, window);
+        for (int64_t i = 0; i < window[3] * g->cols; i++)
+            to[i] = NAN;
+        if (window[2] > 0)
+            TRY(sdm_heights_on_grid(ctx, &on, window, NULL, strip));
+        for (int64_t j = 0; j < window[3] && window[2] > 0; j++)
+            memcpy(to + j * g->cols + window[0], strip + j * window[2], (size_t)window[2] * sizeof *to);
     }
-    TRY(average_plane(ctx, (int)(0.5 * (WINDOW * coarse_pixel_m(p) / g->spacing - 1.0) + 0.5), out));
+    TRY(average_plane(ctx, r, out));
 done:
     sdm_heights_on_grid_close(&on);
+    sdm_free(&of_row);
+    sdm_free(&strip);
     return st;
 }
 
@@ -180,14 +241,13 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
                                      const SdmSurface *surface, SdmHeightRaster *reference, SdmReferenceSamples *out)
 {
     SdmStatus st = SDM_OK;
-    SdmLattice lattice = {0};
     const SdmWindow *const win = &p->coarse.win;
     double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     *out = (SdmReferenceSamples){0};
     out->plane.cell_m = sdm_height_raster_cell_m(reference, p->frame.lon_deg, p->frame.lat_deg);
     if (!isfinite(out->plane.cell_m)) /* a CRS that does not reach here */
         out->plane.cell_m = coarse_pixel_m(p);
-    TRY(place_plane(ctx, p, b, &out->plane));
+    TRY(choose_plane(ctx, p, &out->plane));
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = &p->frame,
                                  .pointing = &p->pointing,
@@ -197,8 +257,8 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
                                  .step = sdm_frame_lattice_step(&p->frame, win->level),
                                  .hmin_m = p->hmin_m,
                                  .hmax_m = p->hmax_m};
-    TRY(sdm_lattice_build(ctx, &q, &lattice));
-    const Layout l = lay_out(p, surface, &lattice, out->plane.cell_m);
+    TRY(sdm_lattice_build(ctx, &q, &out->lattice));
+    const Layout l = lay_out(p, surface, &out->lattice, out->plane.cell_m);
     out->count = (size_t)l.wide * (size_t)l.high;
     out->points_wide = l.points_wide;
     out->pixel_m = p->frame.gsd_m;
@@ -219,65 +279,143 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
     }
     if (out->valid == 0)
         goto done;
-    TRY(place_plane(ctx, p, b, &out->plane));
+    TRY(cover_plane(ctx, b, &out->plane));
     for (size_t i = 0; i < out->count; i++)
         to_cells(&out->plane.grid, &out->sample[i]);
-    TRY(read_plane(ctx, p, reference, &out->plane));
+    TRY(read_plane(ctx, p, reference, out));
 done:
-    sdm_lattice_free(&lattice);
     return st;
 }
 
 /* ---- comparison and shift ---- */
 
-/* Compare every `every`-th sample. */
-static size_t compare(const SdmReferenceSamples *s, const double shift_m[2], size_t every, int threads)
+/* Positions on the plane that are compared side by side. */
+typedef struct Together {
+    double col[TOGETHER], row[TOGETHER], value[TOGETHER], per_col[TOGETHER], per_row[TOGETHER];
+} Together;
+
+static void find_heights(const SdmReferencePlane *plane, Together *t, int n)
 {
-    const SdmGrid *const g = &s->plane.grid;
-    const double col = shift_m[0] / g->spacing, row = -shift_m[1] / g->spacing;
-    size_t known = 0;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : known)
-    for (size_t i = 0; i < s->count; i += every) {
-        SdmReferenceSample *const a = &s->sample[i];
-        double slope[2];
-        if (a->point < 0)
-            continue;
-        const double r = sdm_bicubic(s->plane.height_m, (int)g->cols, (int)g->rows, (double)a->place[0] + col,
-                                     (double)a->place[1] + row, slope);
-        a->d_m = (float)((double)a->h_m - r);
-        a->slope[0] = (float)(slope[0] / g->spacing);
-        a->slope[1] = (float)(-slope[1] / g->spacing);
-        known += isnan(r) ? 0 : 1;
-    }
-    return known;
+    const SdmBicubicPlane of = {plane->height_m, (int)plane->grid.cols, (int)plane->grid.rows};
+    sdm_bicubic_slopes(&of, n, t->col, t->row, t->value, t->per_col, t->per_row);
+}
+
+/* A shift in metres east and north, in columns and rows of the plane. */
+static void shift_in_cells(const SdmGrid *g, const double shift_m[2], double out[2])
+{
+    out[0] = shift_m[0] / g->spacing;
+    out[1] = -shift_m[1] / g->spacing;
 }
 
 size_t sdm_reference_compare(const SdmReferenceSamples *s, const double shift_m[2], int threads)
 {
-    return compare(s, shift_m, 1, threads);
+    const SdmGrid *const g = &s->plane.grid;
+    double shift[2];
+    size_t known = 0;
+    shift_in_cells(g, shift_m, shift);
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : known)
+    for (size_t first = 0; first < s->count; first += TOGETHER) {
+        const size_t end = s->count - first < TOGETHER ? s->count : first + TOGETHER;
+        SdmReferenceSample *of[TOGETHER];
+        Together t;
+        int n = 0;
+        for (size_t i = first; i < end; i++) {
+            SdmReferenceSample *const a = &s->sample[i];
+            if (a->point < 0)
+                continue;
+            of[n] = a;
+            t.col[n] = (double)a->place[0] + shift[0];
+            t.row[n++] = (double)a->place[1] + shift[1];
+        }
+        find_heights(&s->plane, &t, n);
+        for (int i = 0; i < n; i++) {
+            of[i]->d_m = (float)((double)of[i]->h_m - t.value[i]);
+            of[i]->slope[0] = (float)(t.per_col[i] / g->spacing);
+            of[i]->slope[1] = (float)(-t.per_row[i] / g->spacing);
+            known += isnan(t.value[i]) ? 0 : 1;
+        }
+    }
+    return known;
 }
 
-static bool counts(const SdmReferenceSample *a, const uint8_t *use)
+/* The samples that find the shift, side by side: SdmReferenceSample's fields. */
+typedef struct ShiftSamples {
+    size_t count;
+    float *h_m, *place[2], *d_m, *slope[2];
+    float *work; /* count */
+} ShiftSamples;
+
+static bool serves(const SdmReferenceSample *a, const uint8_t *use)
 {
-    const double e = (double)a->slope[0], north = (double)a->slope[1];
-    return a->point >= 0 && !isnan(a->d_m) && (!use || use[a->point]) && e * e + north * north < STEEPEST * STEEPEST;
+    return a->point >= 0 && (!use || use[a->point]);
+}
+
+static ShiftSamples gather_samples(const SdmReferenceSamples *s, const uint8_t *use, float *work)
+{
+    const size_t most = s->count / SHIFT_EVERY + 1;
+    ShiftSamples g = {0, work,           {work + most, work + 2 * most}, work + 3 * most, {work + 4 * most, work + 5 * most},
+                      work + 6 * most};
+    for (size_t i = 0; i < s->count; i += SHIFT_EVERY) {
+        const SdmReferenceSample *const a = &s->sample[i];
+        if (!serves(a, use))
+            continue;
+        g.h_m[g.count] = a->h_m;
+        g.place[0][g.count] = a->place[0];
+        g.place[1][g.count++] = a->place[1];
+    }
+    return g;
+}
+
+/* The differences go back to the samples. */
+static void return_differences(const ShiftSamples *g, const SdmReferenceSamples *s, const uint8_t *use)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->count; i += SHIFT_EVERY)
+        if (serves(&s->sample[i], use))
+            s->sample[i].d_m = g->d_m[n++];
+}
+
+static void compare_shifted(const ShiftSamples *s, const SdmReferencePlane *plane, const double shift_m[2], int threads)
+{
+    double shift[2];
+    shift_in_cells(&plane->grid, shift_m, shift);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (size_t first = 0; first < s->count; first += TOGETHER) {
+        const int n = s->count - first < TOGETHER ? (int)(s->count - first) : TOGETHER;
+        Together t;
+        for (int i = 0; i < n; i++) {
+            t.col[i] = (double)s->place[0][first + (size_t)i] + shift[0];
+            t.row[i] = (double)s->place[1][first + (size_t)i] + shift[1];
+        }
+        find_heights(plane, &t, n);
+        for (int i = 0; i < n; i++) {
+            s->d_m[first + (size_t)i] = (float)((double)s->h_m[first + (size_t)i] - t.value[i]);
+            s->slope[0][first + (size_t)i] = (float)(t.per_col[i] / plane->grid.spacing);
+            s->slope[1][first + (size_t)i] = (float)(-t.per_row[i] / plane->grid.spacing);
+        }
+    }
+}
+
+/* Has the sample a difference, on ground that is not too steep? */
+static inline bool counts(const ShiftSamples *s, size_t i)
+{
+    const double e = (double)s->slope[0][i], north = (double)s->slope[1][i];
+    return !isnan(s->d_m[i]) && e * e + north * north < STEEPEST * STEEPEST;
 }
 
 /* A step of the shift: the normal equations of the samples near the median. */
-static int find_step(const SdmReferenceSamples *s, const uint8_t *use, double cell_m, float *work,
-                     SdmReferenceShift *shift, double step_m[3])
+static int find_step(const ShiftSamples *s, double cell_m, SdmReferenceShift *shift, double step_m[3])
 {
-    double sums[SDM_NUTH_KAAB_SUMS] = {0}, median;
+    double sums[SDM_NUTH_KAAB_SUMS] = {0}, median = 0.0;
     int64_t n = 0;
-    for (size_t i = 0; i < s->count; i += SHIFT_EVERY)
-        if (counts(&s->sample[i], use))
-            work[n++] = s->sample[i].d_m;
-    shift->nmad_m = n ? sdm_nmad_f32(work, n, &median) : NAN;
+    for (size_t i = 0; i < s->count; i++)
+        if (counts(s, i))
+            s->work[n++] = s->d_m[i];
+    shift->nmad_m = n ? sdm_nmad_f32(s->work, n, &median) : NAN;
     const double limit = OUTLIER_NMADS * fmax(shift->nmad_m, LEAST_NMAD_M);
-    for (size_t i = 0; i < s->count && n; i += SHIFT_EVERY) {
-        const SdmReferenceSample *const a = &s->sample[i];
-        const double d = (double)a->d_m, e = (double)a->slope[0], north = (double)a->slope[1];
-        if (!counts(a, use) || !(fabs(d - median) < limit))
+    for (size_t i = 0; i < s->count && n; i++) {
+        const double d = (double)s->d_m[i], e = (double)s->slope[0][i], north = (double)s->slope[1][i];
+        if (!counts(s, i) || !(fabs(d - median) < limit))
             continue;
         const double terms[SDM_NUTH_KAAB_SUMS] = {e * e, e * north, e, north * north, north, 1.0, e * d, north * d, d};
         for (int k = 0; k < SDM_NUTH_KAAB_SUMS; k++)
@@ -287,22 +425,21 @@ static int find_step(const SdmReferenceSamples *s, const uint8_t *use, double ce
 }
 
 /* Change the differences as a short step does, by the slopes of the reference. */
-static void step_along_slopes(const SdmReferenceSamples *s, const double step_m[3])
+static void step_along_slopes(const ShiftSamples *s, const double step_m[3])
 {
-    for (size_t i = 0; i < s->count; i += SHIFT_EVERY) {
-        SdmReferenceSample *const a = &s->sample[i];
-        a->d_m -= (float)(step_m[0] * (double)a->slope[0] + step_m[1] * (double)a->slope[1]);
-    }
+    for (size_t i = 0; i < s->count; i++)
+        s->d_m[i] -= (float)(step_m[0] * (double)s->slope[0][i] + step_m[1] * (double)s->slope[1][i]);
 }
 
 void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,
                          SdmReferenceShift *out)
 {
+    const ShiftSamples g = gather_samples(s, use, work);
     double step_m[3];
     out->converged = false;
-    (void)compare(s, out->shift_m, SHIFT_EVERY, threads);
+    compare_shifted(&g, &s->plane, out->shift_m, threads);
     for (int round = 0; round < ROUNDS && !out->converged; round++) {
-        (void)find_step(s, use, s->plane.grid.spacing, work, out, step_m);
+        (void)find_step(&g, s->plane.grid.spacing, out, step_m);
         out->shift_m[0] += step_m[0];
         out->shift_m[1] += step_m[1];
         out->shift_m[2] = -step_m[2];
@@ -310,9 +447,10 @@ void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float
         if (!(hypot(out->shift_m[0], out->shift_m[1]) < MARGIN_M))
             break;
         if (hypot(step_m[0], step_m[1]) < LINEAR_CELLS * s->plane.grid.spacing)
-            step_along_slopes(s, step_m);
+            step_along_slopes(&g, step_m);
         else
-            (void)compare(s, out->shift_m, SHIFT_EVERY, threads);
+            compare_shifted(&g, &s->plane, out->shift_m, threads);
     }
-    out->undetermined = find_step(s, use, s->pixel_m, work, out, step_m);
+    out->undetermined = find_step(&g, s->pixel_m, out, step_m);
+    return_differences(&g, s, use);
 }

@@ -28,6 +28,7 @@ typedef struct SdmReferencePlane {
 
 typedef struct SdmReferenceSamples {
     SdmReferencePlane plane;
+    SdmLattice lattice;         /* of the coarse level, with the plane as its map; owned */
     SdmReferenceSample *sample; /* count; owned */
     size_t count, valid;        /* valid: of them, matched terrain of the coarse surface */
     int points_wide, points_high;
@@ -53,9 +54,11 @@ typedef struct SdmReferenceShift {
     int undetermined;     /* 0..2 horizontal directions that the ground does not determine to half a pixel */
 } SdmReferenceShift;
 
+#define SDM_REFERENCE_SHIFT_FLOATS(count) (3 * (count) + 8) /* at least 7 (count / 3 + 1) */
+
 /* The horizontal shift by Nuth and Kaab (2011), iterated to 0.02 m, of the samples for which use[point] is not 0
- * (NULL: all).  Starts at *out; differences are not of the result before sdm_reference_compare() is called for it.  work: count
- * floats.  Does not depend on the number of threads. */
+ * (NULL: all).  Starts at *out; differences are not of the result before sdm_reference_compare() is called for it.  work:
+ * SDM_REFERENCE_SHIFT_FLOATS(count) floats.  Does not depend on the number of threads. */
 void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,
                          SdmReferenceShift *out);
 

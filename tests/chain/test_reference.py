@@ -165,8 +165,34 @@ for up, state, key in ((45, "fitted", "question"), (-53, "refused", "reason"), (
     done = t.call([t.PROGRAM, "run", scene, "-o", other, "--overwrite", "--cost", "zncc", "--reference", path])
     said = report(other)["reference"]
     t.expect(said["state"] == state and "--reference-vertical" in said[key] and said[key] in done.stderr, "%d m: %s" % (up, said[key]))
-done = t.call([t.PROGRAM, "run", scene, "-o", other, "--overwrite", "--quiet", "--reference", os.path.join(work, "reference.hdr.none")], quiet=True)
-t.expect(done.returncode == 1 and "--reference" in done.stderr and done.stderr.count("\n") == 1, "no file: " + done.stderr.strip())
+# files that are of no use are told before anything else is done, by plan, too; those cut short before anything is matched
+def told(*options):
+    """Exit code, sentence, and the progress before it."""
+    done = t.call([t.PROGRAM, "run", scene, "-o", other, "--overwrite", "--log", "json"] + list(options), quiet=True)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    return (done.returncode, [e["message"] for e in events if e["event"] == "error"],
+            [(e["stage_name"], e["done"]) for e in events if e["event"] == "progress"])
+
+
+flat, cut = os.path.join(work, "flat.asc"), os.path.join(work, "cut.tif")
+with open(flat, "w") as f:
+    f.write("ncols 2\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 1\n1 2\n3 4\n")
+with open(reference, "rb") as f, open(cut, "wb") as to:
+    content = f.read()
+    to.write(content[:len(content) * 6 // 10])
+nowhere = os.path.join(work, "nowhere.tif")
+for name, path, what in (("no file", nowhere, "cannot be opened as a raster"), ("no raster", __file__, "cannot be opened as a raster"),
+                         ("no georeference", flat, "has no georeference; give a DEM with a CRS")):
+    code, said, progress = told("--reference", path)
+    t.expect(code == 1 and len(said) == 1 and said[0].startswith("--reference %s %s" % (path, what)), "%s: %s" % (name, said))
+    t.expect(progress == [], "%s: told before %s" % (name, progress[:1]))
+    done = t.call([t.PROGRAM, "plan", scene, "-o", os.path.join(work, "none.job"), "--reference", path], quiet=True)
+    t.expect(done.returncode == 1 and said[0] in done.stderr and not os.path.exists(os.path.join(work, "none.job")), "%s: told by plan" % name)
+code, said, progress = told("--reference", reference, "--reference-mask", nowhere)
+t.expect(code == 1 and said[0].startswith("--reference-mask %s cannot be opened" % nowhere) and not progress, "no mask: %s" % said)
+code, said, progress = told("--reference", cut)
+t.expect(code == 1 and "cannot be read where the scene lies" in said[0] and "cut short" in said[0], "cut short: %s" % said)
+t.expect(all(share < 0.05 for _, share in progress), "cut short: told after %s" % progress[-1:])
 done = t.call([t.PROGRAM, "run", scene, "-o", other, "--overwrite", "--quiet", "--reference-mask", reference], quiet=True)
 t.expect(done.returncode == 2 and "--reference-mask" in done.stderr, "a mask alone: " + done.stderr.strip())
 

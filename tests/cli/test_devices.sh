@@ -18,7 +18,11 @@ for api in opencl cuda; do
         expect 1 "--device $api: $why" run a -o "$work/a.tif" --device "$api"
         [ ! -e "$work/a.tif.job" ] || complain "--device $api: a job folder is left"
     else
-        expect 1 "--device $api:99: found" run a -o "$work/a.tif" --device "$api:99"
+        case $(grep -c "^$api:" "$work/list") in
+        1) sentence="there is one device, $api:0; stereodem devices lists it" ;;
+        *) sentence="found $(grep -c "^$api:" "$work/list") devices, expected 0 to" ;;
+        esac
+        expect 1 "--device $api:99: $sentence" run a -o "$work/a.tif" --device "$api:99"
     fi
 done
 try simulate -o "$work/scene" --quiet --width 256 --height 256 --lon 7 --lat 45

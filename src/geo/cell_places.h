@@ -1,0 +1,22 @@
+/* Places at every few cells of a grid -> places of all cells of a row, by bilinear interpolation. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_CELL_PLACES_H
+#define SDM_CELL_PLACES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Nodes at multiples of `step` cells of the whole grid, so that a window of any size has the same places. */
+typedef struct SdmPlaceNodes {
+    int step;         /* cells between nodes, a power of two */
+    int64_t i0, j0;   /* column and row of the first node, in steps */
+    size_t nx, ny;
+    double *x, *y;    /* ny rows of nx: the place of each node */
+} SdmPlaceNodes;
+
+/* The nodes that a window of cells (column, row, width, height) lies between: all but x and y. */
+SdmPlaceNodes sdm_place_nodes_of(const int64_t window[4], int step);
+/* Places of n cells of a row of the grid from column `first` on -> x, y. */
+void sdm_cell_places(const SdmPlaceNodes *nodes, int64_t first, int64_t row, int64_t n, double *x, double *y);
+
+#endif
