@@ -13,7 +13,7 @@
 #define LS_MOST_DIFFERENCE 4096.0f
 
 enum { LS_COUNT, LS_LEFT, LS_RIGHT, LS_LEFT2, LS_RIGHT2, LS_PRODUCT, LS_ROUGH, LS_ROUGH_COUNT, LS_SUMS };  /* of a block */
-enum { LS_REST, LS_WEIGHT, LS_LAMBDA, LS_INVERSE, LS_X, LS_OTHER_X, LS_STEP }; /* planes of the half grid */
+enum { LS_RHS, LS_WEIGHT, LS_LAMBDA, LS_INVERSE, LS_X, LS_OTHER_X, LS_STEP }; /* planes of the half grid */
 
 FUNCTION float second_difference(float up, float low, float before, float after, float here)
 {
@@ -117,7 +117,7 @@ FUNCTION int slope12(GLOBAL const short *view)
 /* Weight and right-hand side of each pixel, and the lambda of its second differences. */
 KERNEL ANY_GROUP ls_terms(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const ushort *flags,
                           GLOBAL const float *h_m, GLOBAL const float4 *fit, int w, int h, int skip_x, int skip_y, int wide,
-                          int high, float px_per_metre, GLOBAL float *weight, GLOBAL float *rest, GLOBAL float *lambda)
+                          int high, float px_per_metre, GLOBAL float *weight, GLOBAL float *rhs, GLOBAL float *lambda)
 {
     const int x = PLACE(0), y = PLACE(1);
     const long at = (long)y * w + x;
@@ -145,7 +145,7 @@ KERNEL ANY_GROUP ls_terms(GLOBAL const short *left, GLOBAL const short *right, G
         }
     }
     weight[at] = weighs;
-    rest[at] = misses;
+    rhs[at] = misses;
     lambda[at] = bends;
 }
 
@@ -186,9 +186,9 @@ FUNCTION bool at_rim(int x, int y, int w, int h)
     return x == 0 || x == w - 1 || y == 0 || y == h - 1;
 }
 
-/* rest -= K (lambda K d), d being the heights in px; inverse of the bound. */
+/* rhs -= K (lambda K d), d being the heights in px; inverse of the bound. */
 KERNEL ANY_GROUP ls_bound(GLOBAL const float *h_m, GLOBAL const float *weight, GLOBAL const float *lambda, int w, int h,
-                          float px_per_metre, GLOBAL float *rest, GLOBAL float *inverse)
+                          float px_per_metre, GLOBAL float *rhs, GLOBAL float *inverse)
 {
     const int x = PLACE(0), y = PLACE(1) * LS_ROWS, before = clamp_index(x - 1, w), after = clamp_index(x + 1, w);
     float bent[LS_ROWS];
@@ -203,7 +203,7 @@ KERNEL ANY_GROUP ls_bound(GLOBAL const float *h_m, GLOBAL const float *weight, G
             continue;
         inverse[at] = at_rim(x, y + j, w, h) ? 0.0f
                                              : inverse_bound(weight[at], mid[x], (up + low) + (mid[before] + mid[after]));
-        rest[at] = rest[at] - bent[j];
+        rhs[at] = rhs[at] - bent[j];
     }
 }
 
@@ -222,14 +222,14 @@ FUNCTION float half_lambda(GLOBAL const float *lambda, int w, int i, int j)
 }
 
 /* The first step from x = 0. */
-FUNCTION void begin_half(GLOBAL float *coarse, long plane, long at, float rest, float inverse, float move)
+FUNCTION void begin_half(GLOBAL float *coarse, long plane, long at, float rhs, float inverse, float move)
 {
-    coarse[LS_REST * plane + at] = rest;
-    coarse[LS_X * plane + at] = move * (rest * inverse);
+    coarse[LS_RHS * plane + at] = rhs;
+    coarse[LS_X * plane + at] = move * (rhs * inverse);
 }
 
 /* The equations of the half grid, w / 2 x h / 2, and its first step of the first cycle, where x is 0. */
-KERNEL ANY_GROUP ls_half(GLOBAL const float *weight, GLOBAL const float *lambda, GLOBAL const float *rest, int w, int h,
+KERNEL ANY_GROUP ls_half(GLOBAL const float *weight, GLOBAL const float *lambda, GLOBAL const float *rhs, int w, int h,
                          float move, GLOBAL float *coarse)
 {
     const int i = PLACE(0), j = PLACE(1), half_w = w / 2, half_h = h / 2;
@@ -245,13 +245,13 @@ KERNEL ANY_GROUP ls_half(GLOBAL const float *weight, GLOBAL const float *lambda,
     coarse[LS_WEIGHT * plane + at] = own;
     coarse[LS_LAMBDA * plane + at] = bends;
     coarse[LS_INVERSE * plane + at] = inverse;
-    begin_half(coarse, plane, at, sum_of_four(rest, w, i, j), inverse, move);
+    begin_half(coarse, plane, at, sum_of_four(rhs, w, i, j), inverse, move);
 }
 
 /* What x leaves of the right-hand side, summed for the half grid, and the first step there.  An item has LS_ROWS / 2
  * half pixels of a column. */
 KERNEL ANY_GROUP ls_residual(GLOBAL const float *x, GLOBAL const float *weight, GLOBAL const float *lambda,
-                             GLOBAL const float *rest, int w, int h, float move, GLOBAL float *coarse)
+                             GLOBAL const float *rhs, int w, int h, float move, GLOBAL float *coarse)
 {
     const int i = PLACE(0), j = PLACE(1) * (LS_ROWS / 2), half_w = w / 2, half_h = h / 2;
     const long plane = (long)half_w * half_h;
@@ -261,15 +261,15 @@ KERNEL ANY_GROUP ls_residual(GLOBAL const float *x, GLOBAL const float *weight, 
     UNROLL for (int c = 0; c < 2; c++)
         bend_column(x, lambda, w, h, 2 * i + c, 2 * j, 1.0f, bent[c]);
     UNROLL for (int r = 0; r < LS_ROWS / 2; r++) {
-        float left[2][2];
+        float residual[2][2];
         const long at = (long)(j + r) * half_w + i;
         if (j + r >= half_h)
             continue;
         UNROLL for (int k = 0; k < 4; k++) {
             const long from = (long)(2 * (j + r) + k / 2) * w + 2 * i + k % 2;
-            left[k / 2][k % 2] = (rest[from] - weight[from] * x[from]) - bent[k % 2][2 * r + k / 2];
+            residual[k / 2][k % 2] = (rhs[from] - weight[from] * x[from]) - bent[k % 2][2 * r + k / 2];
         }
-        begin_half(coarse, plane, at, (left[0][0] + left[0][1]) + (left[1][0] + left[1][1]), coarse[LS_INVERSE * plane + at], move);
+        begin_half(coarse, plane, at, (residual[0][0] + residual[0][1]) + (residual[1][0] + residual[1][1]), coarse[LS_INVERSE * plane + at], move);
     }
 }
 
@@ -287,8 +287,8 @@ KERNEL ANY_GROUP ls_half_step(GLOBAL float *coarse, int w, int h, int from, int 
         const long at = (long)(y + j) * w + x;
         if (y + j >= h)
             continue;
-        const float left = (coarse[LS_REST * plane + at] - coarse[LS_WEIGHT * plane + at] * here[at]) - bent[j];
-        const float step = keep * coarse[last * plane + at] + move * (left * coarse[LS_INVERSE * plane + at]);
+        const float residual = (coarse[LS_RHS * plane + at] - coarse[LS_WEIGHT * plane + at] * here[at]) - bent[j];
+        const float step = keep * coarse[last * plane + at] + move * (residual * coarse[LS_INVERSE * plane + at]);
         coarse[LS_STEP * plane + at] = step;
         coarse[to * plane + at] = here[at] + step;
     }
@@ -323,7 +323,7 @@ KERNEL ANY_GROUP ls_double(GLOBAL const float *coarse, long from, int w, int h, 
 
 /* A first step of the Chebyshev iteration; flags, unless null, make it the last of all: out is then the moved heights. */
 KERNEL ANY_GROUP ls_step(GLOBAL const float *x, GLOBAL const float *weight, GLOBAL const float *lambda,
-                         GLOBAL const float *inverse, GLOBAL const float *rest, int w, int h, float move,
+                         GLOBAL const float *inverse, GLOBAL const float *rhs, int w, int h, float move,
                          GLOBAL const ushort *flags, GLOBAL const float *h_m, float px_per_metre, GLOBAL float *out)
 {
     const int column = PLACE(0), y = PLACE(1) * LS_ROWS;
@@ -335,7 +335,7 @@ KERNEL ANY_GROUP ls_step(GLOBAL const float *x, GLOBAL const float *weight, GLOB
         const long at = (long)(y + j) * w + column;
         if (y + j >= h)
             continue;
-        const float left = (rest[at] - weight[at] * x[at]) - bent[j], moved = x[at] + move * (left * inverse[at]);
+        const float residual = (rhs[at] - weight[at] * x[at]) - bent[j], moved = x[at] + move * (residual * inverse[at]);
         if (flags)
             out[at] = h_m[at] + (flags[at] & QA_VALID ? between(moved, -1.0f, 1.0f) / px_per_metre : 0.0f);
         else

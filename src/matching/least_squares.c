@@ -152,11 +152,11 @@ enum {
     TILE_BYTES = 4 /* of the tiles in work, for a pixel of the window: matching has had more than that */
 };
 
-/* Unknowns x of w x h pixels: (weight + K' lambda K) x = rest; rows of `pitch`. */
+/* Unknowns x of w x h pixels: (weight + K' lambda K) x = rhs; rows of `pitch`. */
 typedef struct Plate {
     int w, h;
     size_t pitch;
-    float *weight, *lambda, *rest, *inverse, *x, *step, *bend; /* inverse: of a bound of the row's absolute sum */
+    float *weight, *lambda, *rhs, *inverse, *x, *step, *bend; /* inverse: of a bound of the row's absolute sum */
 } Plate;
 
 /* Rows of a tile that are the same for some rows, or made anew for each; a pixel x of the tile is at [lead + x]. */
@@ -188,7 +188,7 @@ static void spread_middles(const Work *w, Tile *t, int y)
     const int below = (y + b->skip_y + B / 2) / B, first = (t->x0 + b->skip_x + B / 2) / B;
     const float down = ((float)((y + b->skip_y + B / 2) % B) + 0.5f) / B;
     const size_t up = (size_t)inside(below - 1, b->high) * (size_t)b->wide, low = (size_t)inside(below, b->high) * (size_t)b->wide;
-    float gain[2], offset[2];
+    float gain[2] = {0.0f, 0.0f}, offset[2] = {0.0f, 0.0f};
     for (int i = 0; i <= (r->middle_lead + t->fine.w - 1) / B + 1; i++) {
         const size_t column = (size_t)inside(first - 1 + i, b->wide);
         gain[0] = gain[1];
@@ -231,7 +231,7 @@ typedef struct Views {
 } Views;
 
 /* Weight and right-hand side. */
-SDM_VECTOR_LOOPS static void weigh_row(const Views *v, float *restrict weight, float *restrict rest)
+SDM_VECTOR_LOOPS static void weigh_row(const Views *v, float *restrict weight, float *restrict rhs)
 {
     const int16_t *const restrict left = v->left, *const restrict right = v->right;
     const uint16_t *const restrict flags = v->flags;
@@ -250,7 +250,7 @@ SDM_VECTOR_LOOPS static void weigh_row(const Views *v, float *restrict weight, f
             known &= (left[x + i] != SDM_PIXEL_NODATA) & (right[x + i] != SDM_PIXEL_NODATA);
         const float use = (float)known;
         weight[x] = use * slope * slope * inverse[x];
-        rest[x] = use * slope * miss * inverse[x];
+        rhs[x] = use * slope * miss * inverse[x];
     }
 }
 
@@ -278,7 +278,7 @@ static void set_up_row(const Work *w, Tile *t, int row)
     const int x0 = t->x0 < 2 ? 2 - t->x0 : 0, end = w->w - 2 - t->x0 < p->w ? w->w - 2 - t->x0 : p->w;
     const size_t i = (size_t)row * p->pitch, at = (size_t)y * (size_t)w->w + (size_t)(t->x0 + x0);
     memset(p->weight + i, 0, (size_t)p->w * sizeof *p->weight);
-    memset(p->rest + i, 0, (size_t)p->w * sizeof *p->rest);
+    memset(p->rhs + i, 0, (size_t)p->w * sizeof *p->rhs);
     memset(p->lambda + i, 0, (size_t)p->w * sizeof *p->lambda);
     if (y == 0 || y + 1 == w->h || x0 >= end)
         return;
@@ -287,7 +287,7 @@ static void set_up_row(const Work *w, Tile *t, int row)
     const Views v = {.left = w->left + at, .right = w->right + at, .flags = w->flags + at, .h_m = w->h_m + at,
                      .gain = r->gain + r->middle_lead + x0, .offset = r->offset + r->middle_lead + x0,
                      .inverse = r->inverse + r->lead + x0, .pitch = w->w, .px_per_metre = w->in->px_per_metre, .width = end - x0};
-    weigh_row(&v, p->weight + i + x0, p->rest + i + x0);
+    weigh_row(&v, p->weight + i + x0, p->rhs + i + x0);
     mask_row(&v, r->lambda + r->lead + x0, p->lambda + i + x0);
 }
 
@@ -314,22 +314,30 @@ static void bend_plate(const Plate *p, const float *x)
     }
 }
 
-/* rest -= K bend. */
-SDM_VECTOR_LOOPS static void left_row(const float *restrict up, const float *restrict mid, const float *restrict low,
-                                      int w, float *restrict rest)
+/* rhs -= K bend. */
+SDM_VECTOR_LOOPS static void subtract_row(const float *restrict up, const float *restrict mid, const float *restrict low,
+                                      int w, float *restrict rhs)
 {
     for (int x = 1; x < w - 1; x++)
-        rest[x] -= ((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])) - 4.0f * mid[x];
+        rhs[x] -= ((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])) - 4.0f * mid[x];
 }
 
-/* A step of the Chebyshev iteration of a row: step = keep step + move (rest - weight x - K bend) inverse, x += step. */
-SDM_VECTOR_LOOPS static void step_row(const float *restrict up, const float *restrict mid, const float *restrict low,
-                                      const float *restrict rest, const float *restrict weight, const float *restrict inverse,
-                                      float keep, float move, int w, float *restrict step, float *restrict x)
+/* A row of a plate: bend with its neighbours above and below, and the fields that a step reads and changes. */
+typedef struct PlateRow {
+    const float *up, *mid, *low, *rhs, *weight, *inverse;
+    float *step, *x;
+    int w;
+} PlateRow;
+
+/* A step of the Chebyshev iteration of a row: step = keep step + move (rhs - weight x - K bend) inverse, x += step. */
+SDM_VECTOR_LOOPS static void step_row(const PlateRow *row, SdmLsStep k)
 {
-    for (int i = 1; i < w - 1; i++) {
-        const float left = (rest[i] - weight[i] * x[i]) - (((up[i] + low[i]) + (mid[i - 1] + mid[i + 1])) - 4.0f * mid[i]);
-        step[i] = keep * step[i] + move * (left * inverse[i]);
+    const float *restrict const up = row->up, *restrict const mid = row->mid, *restrict const low = row->low,
+                *restrict const rhs = row->rhs, *restrict const weight = row->weight, *restrict const inverse = row->inverse;
+    float *restrict const step = row->step, *restrict const x = row->x;
+    for (int i = 1; i < row->w - 1; i++) {
+        const float residual = (rhs[i] - weight[i] * x[i]) - (((up[i] + low[i]) + (mid[i - 1] + mid[i + 1])) - 4.0f * mid[i]);
+        step[i] = k.keep * step[i] + k.move * (residual * inverse[i]);
         x[i] += step[i];
     }
 }
@@ -376,8 +384,10 @@ static void solve(const Plate *p, int steps)
         bend_plate(p, p->x);
         for (int y = 1; y < p->h - 1; y++) {
             const size_t i = (size_t)y * p->pitch;
-            step_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->rest + i, p->weight + i, p->inverse + i,
-                     step[k].keep, step[k].move, p->w, p->step + i, p->x + i);
+            const PlateRow row = {.up = p->bend + i - p->pitch, .mid = p->bend + i, .low = p->bend + i + p->pitch,
+                                  .rhs = p->rhs + i, .weight = p->weight + i, .inverse = p->inverse + i,
+                                  .step = p->step + i, .x = p->x + i, .w = p->w};
+            step_row(&row, step[k]);
         }
     }
 }
@@ -406,25 +416,25 @@ SDM_VECTOR_LOOPS static void double_row(const float *restrict near, const float 
     }
 }
 
-/* rest - weight x. */
-SDM_VECTOR_LOOPS static void miss_row(const float *restrict rest, const float *restrict weight, const float *restrict x, int w,
+/* rhs - weight x. */
+SDM_VECTOR_LOOPS static void miss_row(const float *restrict rhs, const float *restrict weight, const float *restrict x, int w,
                                       float *restrict out)
 {
     for (int i = 0; i < w; i++)
-        out[i] = rest[i] - weight[i] * x[i];
+        out[i] = rhs[i] - weight[i] * x[i];
 }
 
-static void correct_coarsely(const Plate *p, const Plate *half, float *left_over)
+static void correct_coarsely(const Plate *p, const Plate *half, float *residual)
 {
     bend_plate(p, p->x);
-    memset(left_over, 0, (size_t)p->w * sizeof *left_over);
-    memset(left_over + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *left_over);
+    memset(residual, 0, (size_t)p->w * sizeof *residual);
+    memset(residual + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *residual);
     for (int y = 1; y < p->h - 1; y++) {
         const size_t i = (size_t)y * p->pitch;
-        miss_row(p->rest + i, p->weight + i, p->x + i, p->w, left_over + i);
-        left_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->w, left_over + i);
+        miss_row(p->rhs + i, p->weight + i, p->x + i, p->w, residual + i);
+        subtract_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->w, residual + i);
     }
-    halve(left_over, p->pitch, 1.0f, half, half->rest);
+    halve(residual, p->pitch, 1.0f, half, half->rhs);
     for (int y = 0; y < half->h; y++)
         memset(half->x + (size_t)y * half->pitch, 0, (size_t)half->w * sizeof *half->x);
     solve(half, SDM_LS_HALF_STEPS);
@@ -460,8 +470,8 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
     t->rows.middle_lead = (t->x0 + w->blocks.skip_x + B / 2) % B;
     t->rows.block_row = -1;
     Plate *const p = &t->fine, *const half = &t->half;
-    float **const fields[] = {&p->weight, &p->lambda, &p->rest, &p->inverse, &p->x, &p->step, &p->bend},
-                 **const halves[] = {&half->weight, &half->lambda, &half->rest, &half->inverse, &half->x, &half->step, &half->bend};
+    float **const fields[] = {&p->weight, &p->lambda, &p->rhs, &p->inverse, &p->x, &p->step, &p->bend},
+                 **const halves[] = {&half->weight, &half->lambda, &half->rhs, &half->inverse, &half->x, &half->step, &half->bend};
     p->w = (x1 + MARGIN < w->w ? x1 + MARGIN : w->w) - t->x0;
     p->h = (y1 + MARGIN < w->h ? y1 + MARGIN : w->h) - t->y0;
     p->pitch = MOST_W;
@@ -472,7 +482,7 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
         *fields[i] = t->plane[i];
         *halves[i] = t->quarter[i];
     }
-    float *const height = t->plane[7], *const left_over = height; /* one after the other */
+    float *const height = t->plane[7], *const residual = height; /* one after the other */
     for (int y = 0; y < p->h; y++) {
         set_up_row(w, t, y);
         scale_row(w->h_m + (size_t)(t->y0 + y) * (size_t)w->w + (size_t)t->x0, w->in->px_per_metre, p->w,
@@ -486,10 +496,10 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
     bend_plate(p, height);
     for (int y = 1; y < p->h - 1; y++) {
         const size_t i = (size_t)y * p->pitch;
-        left_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->w, p->rest + i);
+        subtract_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->w, p->rhs + i);
     }
     for (int c = 0; c < SDM_LS_CYCLES; c++) {
-        correct_coarsely(p, half, left_over);
+        correct_coarsely(p, half, residual);
         solve(p, SDM_LS_STEPS);
     }
     for (int y = y0; y < y1; y++) {
