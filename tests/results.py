@@ -177,9 +177,10 @@ for algorithm, windows in (("bm", range(5, 23, 2)), ("bm-bare", range(5, 23, 2))
 if not rows:
     print("SKIPPED: no samples")
     sys.exit(77)
-if (only or how) and os.path.exists(target):
+if os.path.exists(target): # other rows stay, among them those of tests/optimizers.py
+    made = {(r["sample"], r["setting"]): r for r in rows}
     with open(target, newline="") as kept:
-        rows = [r for r in csv.DictReader(kept) if only not in r["sample"] or how not in r["setting"]] + rows
+        rows = [made.pop((r["sample"], r["setting"]), r) for r in csv.DictReader(kept)] + list(made.values())
 with open(target, "w", newline="") as out:
     writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
     writer.writeheader()
