@@ -63,35 +63,40 @@ KERNEL GROUP_SIZE(LS_STRIP, 1, 1) ls_blocks(GLOBAL const float *blurred, GLOBAL 
         sums[((long)k * high + GROUP(1)) * wide + i] = sum;
 }
 
+/* Sum of a plane's 3 x 3 blocks about a block, each shifted to the right. */
+FUNCTION long sum_around(GLOBAL const int *sums, int wide, int high, int i, int j, int shift)
+{
+    long sum = 0;
+    for (int y = j > 0 ? j - 1 : 0; y <= j + 1 && y < high; y++)
+        for (int x = i > 0 ? i - 1 : 0; x <= i + 1 && x < wide; x++)
+            sum += sums[(long)y * wide + x] >> shift;
+    return sum;
+}
+
 /* What a block gives to its pixels, from the 3 x 3 blocks about it: gain, offset, inverse of the noise, lambda. */
 KERNEL ANY_GROUP ls_fit(GLOBAL const int *sums, int wide, int high, GLOBAL float4 *fit)
 {
     const float least_noise = 16.0f, plate = 0.05f, lambda_least = 2.0f, lambda_most = 3000.0f;
     const int i = PLACE(0), j = PLACE(1);
     const long plane = (long)wide * high;
-    long s[LS_SUMS];
     float4 out;
     if (i >= wide || j >= high)
         return;
-    UNROLL for (int k = 0; k < LS_SUMS; k++) {
-        s[k] = 0;
-        for (int y = j > 0 ? j - 1 : 0; y <= j + 1 && y < high; y++)
-            for (int x = i > 0 ? i - 1 : 0; x <= i + 1 && x < wide; x++) {
-                const int v = sums[k * plane + (long)y * wide + x];
-                s[k] += k == LS_ROUGH ? v >> 4 : v;
-            }
-    }
-    const long count = s[LS_COUNT];
-    const float n = (float)count, rough_n = (float)s[LS_ROUGH_COUNT];
-    const float left = (float)(count * s[LS_LEFT2] - s[LS_LEFT] * s[LS_LEFT]),
-                right = (float)(count * s[LS_RIGHT2] - s[LS_RIGHT] * s[LS_RIGHT]),
-                both = (float)(count * s[LS_PRODUCT] - s[LS_LEFT] * s[LS_RIGHT]);
+    const int rough_count = (int)sum_around(sums + LS_ROUGH_COUNT * plane, wide, high, i, j, 0),
+              squares = (int)sum_around(sums + LS_ROUGH * plane, wide, high, i, j, 4),
+              count = (int)sum_around(sums + LS_COUNT * plane, wide, high, i, j, 0),
+              sum_left = (int)sum_around(sums + LS_LEFT * plane, wide, high, i, j, 0),
+              sum_right = (int)sum_around(sums + LS_RIGHT * plane, wide, high, i, j, 0);
+    const float n = (float)count, rough_n = (float)rough_count;
+    const float left = (float)(count * sum_around(sums + LS_LEFT2 * plane, wide, high, i, j, 0) - (long)sum_left * sum_left),
+                right = (float)(count * sum_around(sums + LS_RIGHT2 * plane, wide, high, i, j, 0) - (long)sum_right * sum_right),
+                both = (float)(count * sum_around(sums + LS_PRODUCT * plane, wide, high, i, j, 0) - (long)sum_left * sum_right);
     const float gain = left > 0.0f && right > 0.0f ? between(SQRT(left / right), 0.25f, 4.0f) : 1.0f;
     const float noise = count ? ((left - 2.0f * gain * both) + gain * gain * right) / (n * n) : 0.0f;
-    const float offset = count ? ((float)s[LS_LEFT] - gain * (float)s[LS_RIGHT]) / n : 0.0f;
+    const float offset = count ? ((float)sum_left - gain * (float)sum_right) / n : 0.0f;
     GLOBAL const int *const own = sums + (long)j * wide + i;
     const float own_n = (float)own[LS_COUNT * plane];
-    const float rough = s[LS_ROUGH_COUNT] ? (float)s[LS_ROUGH] / (rough_n * (LS_NOISE_UNIT * LS_NOISE_UNIT / 16.0f)) : 0.0f;
+    const float rough = rough_count ? (float)squares / (rough_n * (LS_NOISE_UNIT * LS_NOISE_UNIT / 16.0f)) : 0.0f;
     out.x = gain;
     out.y = offset + (((float)own[LS_LEFT * plane] - gain * (float)own[LS_RIGHT * plane]) - own_n * offset) /
                          (own_n + (float)(LS_BLOCK * LS_BLOCK));

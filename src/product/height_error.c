@@ -33,22 +33,22 @@ static const double LEAST_RHO = 0.3, MOST_RHO = 0.998;
 /* Logarithms of: noise of the matches by their scores; texture's variance by that of its gradient; second
  * differences of heights at each lag, px of parallax.  What is added to each before, its range. */
 static const double ADDED[BASE] = {0.02, 0.05, 0.002, 0.008, 0.016};
-static const double LOWEST[BASE] = {-2.51, 0.87, -5.61, -3.38, -2.57};
+static const double LOWEST[BASE] = {-2.51, 0.86, -5.62, -3.38, -2.57};
 static const double HIGHEST[BASE] = {-0.66, 1.8, -1.07, 1, 1.78};
 static const double TYPICAL[BASE] = {-1.72, 1.3, -2.36, -0.16, 0.66}; /* subtracted */
 /* Coefficients: of those around the block, of their products, of near minus around, of slopes and of the
  * size of a cell, of the size times those around. */
-static const double CONSTANT = -2.36;
-static const double LINEAR[BASE] = {0.6872, -0.0579, 0.7385, -0.5986, 0.07493};
-static const double SQUARE[SQUARES] = {0.03777, -0.01377, -0.4596, 0.307, 0.157,
-                                       -0.06046, 0.6303, -1.247, 0.602, 0.08975,
-                                       0.03635, 0.08988, -0.1776, -0.09482, -0.00159};
-static const double NEAR[LOCAL] = {0.4467, -0.02183, 0.2928};
-static const double NEAR_SQUARE[LOCAL] = {0.1115, 0.01269, -0.08126};
-static const double MORE[] = {0.2361, -0.394, -0.05065, 0.5399, -0.1781, -0.6492, 0.2772};
-static const double BY_CELL[BASE] = {-0.1432, -0.3634, -0.7306, 0.218, 0.6526};
+static const double CONSTANT = -2.367;
+static const double LINEAR[BASE] = {0.6852, -0.01791, 0.6896, -0.5577, 0.06113};
+static const double SQUARE[SQUARES] = {0.03789, 0.03246, -0.5156, 0.4444, 0.0848,
+                                       -0.06441, 0.438, -0.937, 0.5113, 0.05412,
+                                       0.04146, 0.07029, -0.1213, -0.07426, -0.03518};
+static const double NEAR[LOCAL] = {0.3293, -0.04949, 0.2629};
+static const double NEAR_SQUARE[LOCAL] = {-0.3209, -0.04644, -0.07025};
+static const double MORE[] = {0.1784, -0.3257, -0.01978, 0.5733, -0.1794, -0.6721, 0.3017};
+static const double BY_CELL[BASE] = {-0.1258, -0.3506, -0.6051, 0.171, 0.6008};
 /* A cell steeper than its block by z: exp of OWN_SLOPE times (z, z z, z slope). */
-static const float OWN_SLOPE[3] = {0.2099f, 0.279f, 0.1555f};
+static const float OWN_SLOPE[3] = {0.1522f, 0.2968f, 0.2231f};
 /* Of a filled cell, added in squares: times the share of cells near it without a match, times the root mean
  * square of second differences at 4 cells. */
 static const double FILLED = 1.7;
