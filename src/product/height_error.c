@@ -15,6 +15,7 @@
 enum {
     SIDE = 8,   /* cells of a block */
     STRIP = 64, /* rows that are read together */
+    AT_ONCE = 4, /* strips: reading, one at a time, takes a quarter of the time */
     LAGS = 3,
     FAR_LAG = 8,
     NEAR_HALF = 1, /* blocks */
@@ -71,41 +72,76 @@ typedef struct Work {
     int cols, rows, wide, high; /* cells; blocks */
     Sums *sums;
     Node *node;
-    float *height, *ortho; /* rows of a strip, NaN for none, with FAR_LAG more on all four sides */
-    uint16_t *mask, *score;
     int pitch;
-    int64_t *histogram; /* of the errors, steps */
+    struct Strip *strip; /* of each thread that works on strips */
+    int threads, strips; /* those threads; strips of the raster */
+    int64_t *histogram;  /* of the errors, steps */
 } Work;
+
+/* Rows of a strip of the raster. */
+typedef struct Strip {
+    int y0, n;
+    float *height, *ortho; /* NaN for none, with FAR_LAG more on all four sides */
+    uint16_t *mask, *score;
+} Strip;
 
 /* ---- rows ---- */
 
-/* n rows from y0 on, as the band holds them. */
+/* n rows from y0 on, as the band holds them.  One thread at a time: the bands belong to one dataset. */
 static SdmStatus move_rows(const Work *w, GDALRasterBandH band, GDALRWFlag way, int y0, int n, void *cells)
 {
     SdmGdalErrors errors;
-    const GDALDataType type = GDALGetRasterDataType(band);
-    const int size = GDALGetDataTypeSizeBytes(type), pitch = type == GDT_Float32 ? w->pitch : w->cols;
-    sdm_gdal_errors_begin(&errors);
-    const CPLErr e = GDALRasterIO(band, way, 0, y0, w->cols, n, cells, w->cols, n, type, size, size * pitch);
-    sdm_gdal_errors_end(&errors);
-    return e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(w->ctx, w->in->path, errors.text);
+    SdmStatus st;
+#pragma omp critical(sdm_height_error)
+    {
+        const GDALDataType type = GDALGetRasterDataType(band);
+        const int size = GDALGetDataTypeSizeBytes(type), pitch = type == GDT_Float32 ? w->pitch : w->cols;
+        sdm_gdal_errors_begin(&errors);
+        const CPLErr e = GDALRasterIO(band, way, 0, y0, w->cols, n, cells, w->cols, n, type, size, size * pitch);
+        sdm_gdal_errors_end(&errors);
+        st = e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(w->ctx, w->in->path, errors.text);
+    }
+    return st;
 }
 
 /* Rows y0 - FAR_LAG .. y0 + n + FAR_LAG - 1 of a Float32 raster. */
-static SdmStatus read_floats(const Work *w, GDALRasterBandH band, int y0, int n, float *out)
+static SdmStatus read_floats(const Work *w, GDALRasterBandH band, const Strip *s, float *out)
 {
     SdmStatus st = SDM_OK;
-    const int first = y0 > FAR_LAG ? y0 - FAR_LAG : 0, last = y0 + n + FAR_LAG,
+    const int first = s->y0 > FAR_LAG ? s->y0 - FAR_LAG : 0, last = s->y0 + s->n + FAR_LAG,
               end = last < w->rows ? last : w->rows;
     const size_t all = (size_t)w->pitch * (STRIP + 2 * FAR_LAG);
-    float *const from = out + (size_t)(first - y0 + FAR_LAG) * (size_t)w->pitch;
+    float *const from = out + (size_t)(first - s->y0 + FAR_LAG) * (size_t)w->pitch;
     for (size_t i = 0; i < all; i++)
-        out[i] = SDM_NODATA;
+        out[i] = NAN;
     TRY(move_rows(w, band, GF_Read, first, end - first, from + FAR_LAG));
-#pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
     for (size_t i = 0; i < all; i++)
         out[i] = out[i] == SDM_NODATA ? NAN : out[i];
 done:
+    return st;
+}
+
+/* Each strip of the raster, side by side; the first failure ends the rest. */
+static SdmStatus each_strip(const Work *w, SdmStatus (*work)(const Work *w, Strip *s))
+{
+    SdmStatus st = SDM_OK;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(w->threads)
+    for (int k = 0; k < w->strips; k++) {
+        Strip *const s = &w->strip[sdm_thread()];
+        SdmStatus seen;
+        s->y0 = k * STRIP;
+        s->n = w->rows - s->y0 < STRIP ? w->rows - s->y0 : STRIP;
+#pragma omp atomic read
+        seen = st;
+        if (seen == SDM_OK)
+            seen = sdm_check_stop(w->ctx);
+        if (seen == SDM_OK)
+            seen = work(w, s);
+        if (seen != SDM_OK) {
+#pragma omp atomic write
+            st = seen;
+        }
+    }
     return st;
 }
 
@@ -131,14 +167,14 @@ static inline float steepness(const float *h, ptrdiff_t pitch, const float per_c
 }
 
 /* Noise and texture of n cells of a row, from the strip's x0. */
-static void add_match_row(const Work *w, int row, int x0, int n, Sums *s)
+static void add_match_row(const Work *w, const Strip *strip, int row, int x0, int n, Sums *s)
 {
     const size_t at = (size_t)row * (size_t)w->cols + (size_t)x0;
-    const float *const o = w->ortho + (size_t)(row + FAR_LAG) * (size_t)w->pitch + (size_t)(FAR_LAG + x0);
+    const float *const o = strip->ortho + (size_t)(row + FAR_LAG) * (size_t)w->pitch + (size_t)(FAR_LAG + x0);
     for (int i = 0; i < n; i++) {
-        const double score = (double)w->score[at + (size_t)i] / SDM_ERROR_SCORES,
+        const double score = (double)strip->score[at + (size_t)i] / SDM_ERROR_SCORES,
                      rho = score < LEAST_RHO ? LEAST_RHO : score > MOST_RHO ? MOST_RHO : score;
-        const bool matched = (w->mask[at + (size_t)i] & (SDM_QA_VALID | SDM_QA_FILLED)) == SDM_QA_VALID;
+        const bool matched = (strip->mask[at + (size_t)i] & (SDM_QA_VALID | SDM_QA_FILLED)) == SDM_QA_VALID;
         const float across = o[i + 1] - o[i - 1], down = o[i + w->pitch] - o[i - w->pitch];
         s->noise += matched ? (float)((1.0 - rho) / rho) : 0.0f;
         s->noises += matched ? 1.0f : 0.0f;
@@ -149,10 +185,10 @@ static void add_match_row(const Work *w, int row, int x0, int n, Sums *s)
 }
 
 /* Slopes and second differences of the same. */
-static void add_height_row(const Work *w, int row, int x0, int n, Sums *s)
+static void add_height_row(const Work *w, const Strip *strip, int row, int x0, int n, Sums *s)
 {
     const ptrdiff_t pitch = w->pitch;
-    const float *const h = w->height + (ptrdiff_t)(row + FAR_LAG) * pitch + (FAR_LAG + x0);
+    const float *const h = strip->height + (ptrdiff_t)(row + FAR_LAG) * pitch + (FAR_LAG + x0);
     const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])},
                 per_px = (float)(1.0 / w->in->model.metres_per_px);
     for (int i = 0; i < n; i++) {
@@ -166,34 +202,27 @@ static void add_height_row(const Work *w, int row, int x0, int n, Sums *s)
 }
 
 /* Texture counts where there are heights. */
-static void leave_out(const Work *w)
+static void leave_out(const Work *w, Strip *s)
 {
     for (size_t i = 0; i < (size_t)w->pitch * (STRIP + 2 * FAR_LAG); i++)
-        w->ortho[i] = w->height[i] == w->height[i] ? w->ortho[i] : NAN;
+        s->ortho[i] = s->height[i] == s->height[i] ? s->ortho[i] : NAN;
 }
 
-static SdmStatus sum_blocks(const Work *w)
+static SdmStatus sum_blocks(const Work *w, Strip *s)
 {
     SdmStatus st = SDM_OK;
-    for (int y0 = 0; y0 < w->rows; y0 += STRIP) {
-        const int n = w->rows - y0 < STRIP ? w->rows - y0 : STRIP;
-        TRY(sdm_check_stop(w->ctx));
-        TRY(read_floats(w, w->in->height, y0, n, w->height));
-        TRY(read_floats(w, w->in->ortho, y0, n, w->ortho));
-        leave_out(w);
-        TRY(move_rows(w, w->in->mask, GF_Read, y0, n, w->mask));
-        TRY(move_rows(w, w->in->error, GF_Read, y0, n, w->score));
-#pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
-        for (int b = 0; b < (n + SIDE - 1) / SIDE * w->wide; b++) {
-            const int x0 = b % w->wide * SIDE, top = b / w->wide * SIDE;
-            const int cols = w->cols - x0 < SIDE ? w->cols - x0 : SIDE, end = n - top < SIDE ? n : top + SIDE;
-            Sums *const s = &w->sums[(size_t)(y0 / SIDE) * (size_t)w->wide + (size_t)b];
-            for (int row = top; row < end; row++) {
-                add_match_row(w, row, x0, cols, s);
-                add_height_row(w, row, x0, cols, s);
-            }
+    TRY(read_floats(w, w->in->height, s, s->height));
+    TRY(read_floats(w, w->in->ortho, s, s->ortho));
+    leave_out(w, s);
+    TRY(move_rows(w, w->in->mask, GF_Read, s->y0, s->n, s->mask));
+    TRY(move_rows(w, w->in->error, GF_Read, s->y0, s->n, s->score));
+    for (int row = 0; row < s->n; row++)
+        for (int b = 0; b < w->wide; b++) {
+            const int x0 = b * SIDE, cols = w->cols - x0 < SIDE ? w->cols - x0 : SIDE;
+            Sums *const sums = &w->sums[(size_t)((s->y0 + row) / SIDE) * (size_t)w->wide + (size_t)b];
+            add_match_row(w, s, row, x0, cols, sums);
+            add_height_row(w, s, row, x0, cols, sums);
         }
-    }
 done:
     return st;
 }
@@ -337,14 +366,14 @@ static float cell_error(Node at, float steep, bool filled)
     return filled ? sqrtf(matched * matched + at.fill_m * at.fill_m) : matched;
 }
 
-/* Row y, the strip's row `row`, into the scores' place. */
-static void write_row(const Work *w, int y, int row)
+/* A row of a strip, into the scores' place. */
+static void write_row(const Work *w, Strip *s, int row)
 {
     float down, right;
-    const int j = block_before(y, w->high, &down);
+    const int j = block_before(s->y0 + row, w->high, &down);
     const Node *const upper = w->node + (size_t)j * (size_t)w->wide,
                *const lower = w->high > 1 ? upper + w->wide : upper;
-    const float *const h = w->height + (ptrdiff_t)(row + FAR_LAG) * w->pitch + FAR_LAG;
+    const float *const h = s->height + (ptrdiff_t)(row + FAR_LAG) * w->pitch + FAR_LAG;
     const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])};
     const float per_step = (float)(1.0 / w->in->step_m);
     for (int x = 0; x < w->cols; x++) {
@@ -352,28 +381,24 @@ static void write_row(const Work *w, int y, int row)
         const int i = block_before(x, w->wide, &right), next = w->wide > 1 ? i + 1 : i;
         const Node left = between(upper[i], lower[i], down),
                    node = between(left, between(upper[next], lower[next], down), right);
-        const bool filled = (w->mask[at] & SDM_QA_FILLED) != 0;
+        const bool filled = (s->mask[at] & SDM_QA_FILLED) != 0;
         const float steps = cell_error(node, steepness(h + x, w->pitch, per_cell), filled) * per_step;
         const float most = fminf(steps, (float)(NODATA - 1));
-        w->score[at] = w->mask[at] & SDM_QA_VALID ? (uint16_t)(most + 0.5f) : NODATA;
+        s->score[at] = s->mask[at] & SDM_QA_VALID ? (uint16_t)(most + 0.5f) : NODATA;
     }
 }
 
-static SdmStatus write_errors(Work *w)
+static SdmStatus write_errors(const Work *w, Strip *s)
 {
     SdmStatus st = SDM_OK;
-    for (int y0 = 0; y0 < w->rows; y0 += STRIP) {
-        const int n = w->rows - y0 < STRIP ? w->rows - y0 : STRIP;
-        TRY(sdm_check_stop(w->ctx));
-        TRY(read_floats(w, w->in->height, y0, n, w->height));
-        TRY(move_rows(w, w->in->mask, GF_Read, y0, n, w->mask));
-#pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
-        for (int row = 0; row < n; row++)
-            write_row(w, y0 + row, row);
-        for (size_t i = 0; i < (size_t)n * (size_t)w->cols; i++)
-            w->histogram[w->score[i]]++;
-        TRY(move_rows(w, w->in->error, GF_Write, y0, n, w->score));
-    }
+    TRY(read_floats(w, w->in->height, s, s->height));
+    TRY(move_rows(w, w->in->mask, GF_Read, s->y0, s->n, s->mask));
+    for (int row = 0; row < s->n; row++)
+        write_row(w, s, row);
+    TRY(move_rows(w, w->in->error, GF_Write, s->y0, s->n, s->score));
+#pragma omp critical(sdm_height_error)
+    for (size_t i = 0; i < (size_t)s->n * (size_t)w->cols; i++)
+        w->histogram[s->score[i]]++;
 done:
     return st;
 }
@@ -389,35 +414,56 @@ static double median_of(const Work *w)
     return all ? (i - 1) * w->in->step_m : (double)NAN;
 }
 
+static SdmStatus open_strips(Work *w)
+{
+    SdmStatus st = SDM_OK;
+    const size_t strip = (size_t)STRIP * (size_t)w->cols, wider = (size_t)w->pitch * (STRIP + 2 * FAR_LAG);
+    TRY(sdm_alloc(w->ctx, &w->strip, (size_t)w->threads, sizeof *w->strip, "strips of cells"));
+    for (int i = 0; i < w->threads; i++) {
+        TRY(sdm_alloc_raw(w->ctx, &w->strip[i].height, wider, sizeof(float), "rows of heights"));
+        TRY(sdm_alloc_raw(w->ctx, &w->strip[i].ortho, wider, sizeof(float), "rows of the orthoimage"));
+        TRY(sdm_alloc_raw(w->ctx, &w->strip[i].mask, strip, sizeof(uint16_t), "rows of the mask"));
+        TRY(sdm_alloc_raw(w->ctx, &w->strip[i].score, strip, sizeof(uint16_t), "rows of scores"));
+    }
+done:
+    return st;
+}
+
+static void free_strips(Work *w)
+{
+    for (int i = 0; i < w->threads && w->strip; i++) {
+        sdm_free(&w->strip[i].height);
+        sdm_free(&w->strip[i].ortho);
+        sdm_free(&w->strip[i].mask);
+        sdm_free(&w->strip[i].score);
+    }
+    sdm_free(&w->strip);
+}
+
 SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in, double *median_m)
 {
     SdmStatus st = SDM_OK;
     Work w = {.ctx = ctx, .in = in};
+    w.threads = sdm_threads(ctx) < AT_ONCE ? sdm_threads(ctx) : AT_ONCE;
     w.cols = GDALGetRasterBandXSize(in->height);
     w.rows = GDALGetRasterBandYSize(in->height);
     w.wide = (w.cols + SIDE - 1) / SIDE;
     w.high = (w.rows + SIDE - 1) / SIDE;
     w.pitch = w.cols + 2 * FAR_LAG;
-    const size_t blocks = (size_t)w.wide * (size_t)w.high, strip = (size_t)STRIP * (size_t)w.cols,
-                 wider = (size_t)w.pitch * (STRIP + 2 * FAR_LAG);
+    w.strips = (w.rows + STRIP - 1) / STRIP;
+    const size_t blocks = (size_t)w.wide * (size_t)w.high;
     TRY(sdm_alloc(ctx, &w.sums, blocks, sizeof *w.sums, "sums of blocks of cells"));
     TRY(sdm_alloc(ctx, &w.node, blocks, sizeof *w.node, "errors of blocks of cells"));
-    TRY(sdm_alloc_raw(ctx, &w.height, wider, sizeof *w.height, "rows of heights"));
-    TRY(sdm_alloc_raw(ctx, &w.ortho, wider, sizeof *w.ortho, "rows of the orthoimage"));
-    TRY(sdm_alloc_raw(ctx, &w.mask, strip, sizeof *w.mask, "rows of the mask"));
-    TRY(sdm_alloc_raw(ctx, &w.score, strip, sizeof *w.score, "rows of scores"));
+    TRY(open_strips(&w));
     TRY(sdm_alloc(ctx, &w.histogram, (size_t)NODATA + 1, sizeof *w.histogram, "errors by size"));
-    TRY(sum_blocks(&w));
+    TRY(each_strip(&w, sum_blocks));
     TRY(find_nodes(&w));
-    TRY(write_errors(&w));
+    TRY(each_strip(&w, write_errors));
     *median_m = median_of(&w);
 done:
     sdm_free(&w.sums);
     sdm_free(&w.node);
-    sdm_free(&w.height);
-    sdm_free(&w.ortho);
-    sdm_free(&w.mask);
-    sdm_free(&w.score);
+    free_strips(&w);
     sdm_free(&w.histogram);
     return st;
 }

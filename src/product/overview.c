@@ -37,41 +37,32 @@ static void mean_row(const Half *l, const float *above, const float *below, floa
     }
 }
 
-static bool average(const Half *l, float *in, float *out)
+/* The overview's rows of means from h rows of `from`, r and following. */
+static bool average(const Half *l, int r, int h, float *in, float *out)
 {
-    const int half = (l->cols + 1) / 2;
-    for (int r = 0; r < l->rows; r += ROWS) {
-        const int h = l->rows - r < ROWS ? l->rows - r : ROWS, low = (h + 1) / 2;
-        const float *const rows = l->cells ? (const float *)l->cells + (size_t)r * (size_t)l->cols : in;
-        if (!l->cells && GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_Float32, 0, 0) != CE_None)
-            return false;
-        for (int i = 0; i < low; i++) {
-            const float *const above = rows + (size_t)(2 * i) * (size_t)l->cols;
-            mean_row(l, above, 2 * i + 1 < h ? above + l->cols : above, out + (size_t)i * (size_t)half);
-        }
-        if (GDALRasterIO(l->to, GF_Write, 0, r / 2, half, low, out, half, low, GDT_Float32, 0, 0) != CE_None)
-            return false;
+    const int half = (l->cols + 1) / 2, low = (h + 1) / 2;
+    const float *const rows = l->cells ? (const float *)l->cells + (size_t)r * (size_t)l->cols : in;
+    if (!l->cells && GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_Float32, 0, 0) != CE_None)
+        return false;
+    for (int i = 0; i < low; i++) {
+        const float *const above = rows + (size_t)(2 * i) * (size_t)l->cols;
+        mean_row(l, above, 2 * i + 1 < h ? above + l->cols : above, out + (size_t)i * (size_t)half);
     }
-    return true;
+    return GDALRasterIO(l->to, GF_Write, 0, r / 2, half, low, out, half, low, GDT_Float32, 0, 0) == CE_None;
 }
 
 /* A mask has no mean: the first cell of each square stands for it. */
-static bool first_cells(const Half *l, uint16_t *in)
+static bool first_cells(const Half *l, int r, int h, uint16_t *in)
 {
-    const int half = (l->cols + 1) / 2;
-    for (int r = 0; r < l->rows; r += ROWS) {
-        const int h = l->rows - r < ROWS ? l->rows - r : ROWS, low = (h + 1) / 2;
-        const size_t row = (size_t)l->cols * (size_t)l->pitch;
-        const uint16_t *const rows = l->cells ? (const uint16_t *)l->cells + (size_t)r * row : in;
-        if (!l->cells && GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_UInt16, 0, 0) != CE_None)
-            return false;
-        for (int i = 0; i < low; i++)
-            for (int c = 0; c < half; c++)
-                in[(size_t)i * (size_t)half + (size_t)c] = rows[(size_t)(2 * i) * row + (size_t)(2 * c * l->pitch)];
-        if (GDALRasterIO(l->to, GF_Write, 0, r / 2, half, low, in, half, low, GDT_UInt16, 0, 0) != CE_None)
-            return false;
-    }
-    return true;
+    const int half = (l->cols + 1) / 2, low = (h + 1) / 2;
+    const size_t row = (size_t)l->cols * (size_t)l->pitch;
+    const uint16_t *const rows = l->cells ? (const uint16_t *)l->cells + (size_t)r * row : in;
+    if (!l->cells && GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_UInt16, 0, 0) != CE_None)
+        return false;
+    for (int i = 0; i < low; i++)
+        for (int c = 0; c < half; c++)
+            in[(size_t)i * (size_t)half + (size_t)c] = rows[(size_t)(2 * i) * row + (size_t)(2 * c * l->pitch)];
+    return GDALRasterIO(l->to, GF_Write, 0, r / 2, half, low, in, half, low, GDT_UInt16, 0, 0) == CE_None;
 }
 
 /* The cells of a band, if its raster lies in memory and a loop can take them as they are. */
@@ -83,33 +74,35 @@ static const void *cells_of(const SdmRaster *raster, int number, bool first_cell
     return !first_cell && type == GDT_Float32 && GDALGetRasterCount(raster->dataset) == 1 ? raster->cells : NULL;
 }
 
-static SdmStatus halve_band(SdmContext *ctx, const SdmCogRequest *request, const SdmRaster *raster, int number)
+/* From level k, 0 being the raster, to the next one, of a band. */
+static Half half_of(const SdmCogRequest *request, const SdmRaster *raster, int number, int k)
+{
+    int has = 0;
+    const GDALRasterBandH band = GDALGetRasterBand(raster->dataset, number),
+                          from = k > 0 ? GDALGetOverview(band, k - 1) : band;
+    const double nodata = GDALGetRasterNoDataValue(band, &has);
+    const void *const memory = k > 0 ? NULL : cells_of(raster, number, request->first_cell);
+    return (Half){.from = from, .to = GDALGetOverview(band, k), .cells = memory,
+                  .pitch = memory ? GDALGetRasterCount(raster->dataset) : 1, .cols = GDALGetRasterBandXSize(from),
+                  .rows = GDALGetRasterBandYSize(from), .nodata = has ? nodata : NAN, .step = request->step};
+}
+
+/* All bands of the same rows one after the other: a file holds them side by side. */
+static SdmStatus halve_level(SdmContext *ctx, const SdmCogRequest *request, const SdmRaster *raster, int k, float *in,
+                             float *out)
 {
     SdmStatus st = SDM_OK;
-    float *in = NULL, *out = NULL;
-    int has = 0;
-    const GDALRasterBandH band = GDALGetRasterBand(raster->dataset, number);
-    const double nodata = GDALGetRasterNoDataValue(band, &has);
-    const void *const memory = cells_of(raster, number, request->first_cell);
-    Half l = {.from = band, .nodata = has ? nodata : NAN, .step = request->step, .cells = memory,
-              .pitch = memory ? GDALGetRasterCount(raster->dataset) : 1};
-    const size_t cells = (size_t)GDALGetRasterBandXSize(band) * ROWS;
-    TRY(sdm_alloc_raw(ctx, &in, cells, sizeof *in, "rows of an overview"));
-    TRY(sdm_alloc_raw(ctx, &out, cells, sizeof *out, "rows of an overview"));
-    for (int k = 0; k < GDALGetOverviewCount(band); k++) {
-        l.to = GDALGetOverview(band, k);
-        l.cols = GDALGetRasterBandXSize(l.from);
-        l.rows = GDALGetRasterBandYSize(l.from);
+    for (int r = 0, rows = 1; r < rows; r += ROWS) {
         TRY(sdm_check_stop(ctx));
-        if (request->first_cell ? !first_cells(&l, (uint16_t *)(void *)in) : !average(&l, in, out))
-            TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
-        l.from = l.to;
-        l.cells = NULL;
-        l.pitch = 1;
+        for (int b = 1; b <= GDALGetRasterCount(raster->dataset); b++) {
+            const Half l = half_of(request, raster, b, k);
+            const int h = l.rows - r < ROWS ? l.rows - r : ROWS;
+            rows = l.rows;
+            if (request->first_cell ? !first_cells(&l, r, h, (uint16_t *)(void *)in) : !average(&l, r, h, in, out))
+                TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
+        }
     }
 done:
-    sdm_free(&in);
-    sdm_free(&out);
     return st;
 }
 
@@ -117,6 +110,7 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
 {
     SdmStatus st = SDM_OK;
     const GDALDatasetH ds = raster->dataset;
+    float *in = NULL, *out = NULL;
     int level[MAX_LEVELS], n = 0;
     const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds), longest = w > h ? w : h;
     while (longest >> n > SMALLEST && n < MAX_LEVELS) {
@@ -127,8 +121,12 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
         return SDM_OK;
     if (GDALBuildOverviews(ds, "NONE", n, level, 0, NULL, NULL, NULL) != CE_None) /* allocates them */
         TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
-    for (int b = 1; b <= GDALGetRasterCount(ds); b++)
-        TRY(halve_band(ctx, request, raster, b));
+    TRY(sdm_alloc_raw(ctx, &in, (size_t)w * ROWS, sizeof *in, "rows of an overview"));
+    TRY(sdm_alloc_raw(ctx, &out, (size_t)w * ROWS, sizeof *out, "rows of an overview"));
+    for (int k = 0; k < n; k++)
+        TRY(halve_level(ctx, request, raster, k, in, out));
 done:
+    sdm_free(&in);
+    sdm_free(&out);
     return st;
 }

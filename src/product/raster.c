@@ -78,7 +78,7 @@ done:
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *out)
 {
     static const char *const options[] = {
-        "INTERLEAVE=PIXEL", "TILED=YES", "BLOCKXSIZE=512", "BLOCKYSIZE=512", "SPARSE_OK=TRUE",
+        "INTERLEAVE=PIXEL", "TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=128", "SPARSE_OK=TRUE",
         "BIGTIFF=IF_SAFER", NULL};
     SdmStatus st = SDM_OK;
     SdmGdalErrors errors;
