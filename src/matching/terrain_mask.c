@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FAR = 65535 };
+enum { FAR = 65535, BAND = 64 /* rows */ };
 
 void sdm_terrain_mask_free(SdmTerrainMask *g)
 {
@@ -15,12 +15,20 @@ void sdm_terrain_mask_free(SdmTerrainMask *g)
     sdm_free(&g->distance_px);
 }
 
-/* In raster order each pixel takes the piece of its left neighbour, or begins one, and joins it to the
- * piece of the pixel above, which is most often the same. */
-static void connect_pieces(const SdmSurface *s, float limit, int32_t *parent)
+/* Joins the piece of pixel i to that of the pixel above it, which is most often the same. */
+static void join_above(const SdmSurface *s, float limit, int32_t *parent, int32_t i)
 {
-    const int w = s->win.w, h = s->win.h;
-    for (int y = 0; y < h; y++)
+    const int32_t w = s->win.w;
+    if ((s->flags[i] & s->flags[i - w] & SDM_QA_VALID) && parent[i] != parent[i - w] &&
+        fabsf(s->h_m[i] - s->h_m[i - w]) < limit)
+        sdm_sets_join(parent, i, i - w);
+}
+
+/* In raster order each pixel of the rows takes the piece of its left neighbour, or begins one. */
+static void connect_rows(const SdmSurface *s, float limit, int first, int end, int32_t *parent)
+{
+    const int w = s->win.w;
+    for (int y = first; y < end; y++)
         for (int x = 0; x < w; x++) {
             const int32_t i = y * w + x;
             parent[i] = i;
@@ -28,54 +36,72 @@ static void connect_pieces(const SdmSurface *s, float limit, int32_t *parent)
                 continue;
             if (x > 0 && (s->flags[i - 1] & SDM_QA_VALID) && fabsf(s->h_m[i] - s->h_m[i - 1]) < limit)
                 parent[i] = parent[i - 1];
-            if (y > 0 && (s->flags[i - w] & SDM_QA_VALID) && parent[i] != parent[i - w] &&
-                fabsf(s->h_m[i] - s->h_m[i - w]) < limit)
-                sdm_sets_join(parent, i, i - w);
+            if (y > first)
+                join_above(s, limit, parent, i);
         }
 }
 
-/* Roots -> numbers 0.. of the pieces, in the order of their first pixels; -1 for invalid pixels. */
+/* Bands of rows side by side, then what meets at their borders. */
+static void connect_pieces(const SdmSurface *s, float limit, int threads, int32_t *parent)
+{
+    const int w = s->win.w, h = s->win.h, bands = (h + BAND - 1) / BAND;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int b = 0; b < bands; b++)
+        connect_rows(s, limit, b * BAND, b + 1 < bands ? (b + 1) * BAND : h, parent);
+    for (int b = 1; b < bands; b++)
+        for (int x = 0; x < w; x++)
+            join_above(s, limit, parent, b * BAND * w + x);
+}
+
+/* Parents -> numbers 0.. of the pieces, in the order of their first pixels, which are their roots; -1 for invalid pixels. */
 static int32_t number_pieces(const SdmSurface *s, int32_t *parent)
 {
     const int32_t n = s->win.w * s->win.h;
     int32_t count = 0;
-    for (int32_t i = 0; i < n; i++)
-        parent[i] = sdm_sets_root(parent, i);
-    for (int32_t i = 0; i < n; i++) /* a piece's root is its first pixel; numbers are negative till the end */
-        parent[i] = !(s->flags[i] & SDM_QA_VALID) ? 0 : parent[i] == i ? -1 - count++ : parent[parent[i]];
-    for (int32_t i = 0; i < n; i++)
-        parent[i] = -1 - parent[i];
+    for (int32_t i = 0; i < n; i++) /* a parent comes before its children, so that it has its number already */
+        parent[i] = !(s->flags[i] & SDM_QA_VALID) ? -1 : parent[i] == i ? count++ : parent[parent[i]];
     return count;
 }
 
-/* One pixel of a sweep: the least distance by way of the four pixels before it. */
-static void step_nearest(int w, int h, int x, int y, int step, uint16_t *distance, float *near)
+/* A neighbour's distance and nearest height, if they are better by way of it. */
+static inline void take_nearer(int way, float height, uint16_t *distance, float *near)
 {
-    static const uint16_t cost[4] = {2, 2, 3, 3};
-    const int dx[4] = {step, 0, step, -step}, dy[4] = {0, step, step, step}, i = y * w + x;
-    for (int n = 0; n < 4; n++) {
-        const int xx = x + dx[n], yy = y + dy[n];
-        if (xx < 0 || yy < 0 || xx >= w || yy >= h)
+    if (way < *distance) {
+        *distance = (uint16_t)way;
+        *near = height;
+    }
+}
+
+/* One row of a sweep from x = first on: the least distance by way of the pixel before and of the three in the row before
+ * (w entries; none: NULL). */
+static void sweep_row(int w, int step, uint16_t *distance, float *near, const uint16_t *row_distance, const float *row_near)
+{
+    const int first = step > 0 ? 0 : w - 1, last = w - 1 - first;
+    for (int x = first; x != last + step; x += step) {
+        if (distance[x] == 0) /* most pixels are terrain */
             continue;
-        const int j = yy * w + xx;
-        if (distance[j] < FAR - 4 && distance[j] + cost[n] < distance[i]) {
-            distance[i] = (uint16_t)(distance[j] + cost[n]);
-            near[i] = near[j];
-        }
+        const int before = x == first ? x : x - step, after = x == last ? x : x + step;
+        take_nearer(distance[before] + 2, near[before], &distance[x], &near[x]);
+        if (!row_distance)
+            continue;
+        take_nearer(row_distance[x] + 2, row_near[x], &distance[x], &near[x]);
+        take_nearer(row_distance[before] + 3, row_near[before], &distance[x], &near[x]);
+        take_nearer(row_distance[after] + 3, row_near[after], &distance[x], &near[x]);
     }
 }
 
 /* Two sweeps of chamfer distances (1 and 1.5 px, kept in half pixels) from the pixels whose distance is 0. */
 static void spread_nearest(int w, int h, uint16_t *distance, float *near)
 {
-    for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++)
-            if (distance[y * w + x] > 0)
-                step_nearest(w, h, x, y, -1, distance, near);
-    for (int y = h - 1; y >= 0; y--)
-        for (int x = w - 1; x >= 0; x--)
-            if (distance[y * w + x] > 0)
-                step_nearest(w, h, x, y, 1, distance, near);
+    for (int y = 0; y < h; y++) {
+        const size_t at = (size_t)y * (size_t)w, above = at - (size_t)w;
+        sweep_row(w, 1, distance + at, near + at, y > 0 ? distance + above : NULL, y > 0 ? near + above : NULL);
+    }
+    for (int y = h - 1; y >= 0; y--) {
+        const size_t at = (size_t)y * (size_t)w, below = at + (size_t)w;
+        const bool last = y == h - 1;
+        sweep_row(w, -1, distance + at, near + at, last ? NULL : distance + below, last ? NULL : near + below);
+    }
 }
 
 /* Sums over the pieces. */
@@ -87,10 +113,30 @@ typedef struct Piece {
 /* The surface in pieces. */
 typedef struct Pieces {
     int32_t *of; /* of each pixel: its piece */
+    int32_t *other, others; /* valid pixels of other pieces than the largest */
     int32_t count, main_size; /* pieces; size from which one is main terrain */
     Piece *piece;
     uint8_t *terrain; /* of each piece: its class */
 } Pieces;
+
+/* Sizes of the pieces of n pixels; the largest piece, and the pixels of the others. */
+static int32_t measure_pieces(int32_t n, Pieces *p)
+{
+    int32_t largest = 0;
+    for (int32_t i = 0, run = 1; i < n; i += run, run = 1) {
+        while (i + run < n && p->of[i + run] == p->of[i])
+            run++;
+        if (p->of[i] >= 0)
+            p->piece[p->of[i]].size += run;
+    }
+    for (int32_t i = 0; i < p->count; i++)
+        largest = p->piece[i].size > p->piece[largest].size ? i : largest;
+    for (int32_t i = 0; i < n; i++) {
+        p->other[p->others] = i;
+        p->others += p->of[i] >= 0 && p->of[i] != largest;
+    }
+    return largest;
+}
 
 /* Class of a piece; only pieces of main terrain make their neighbours terrain. */
 enum { NOT_TERRAIN, TERRAIN, MAIN_TERRAIN, MAIN_SHARE = 100 /* of the largest piece's size */ };
@@ -112,7 +158,7 @@ static void seed(const SdmSurface *s, const Pieces *p, int least, int threads, S
  * cloud. */
 static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMask *g, Pieces *all)
 {
-    const int32_t n = s->win.w * s->win.h, *const of = all->of;
+    const int32_t *const of = all->of;
     Piece *const piece = all->piece;
     uint8_t *const terrain = all->terrain;
     bool any = false;
@@ -120,11 +166,14 @@ static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMa
         piece[i].edge = piece[i].off = 0;
         piece[i].nearest = FAR;
     }
-    for (int32_t i = 0; i < n; i++)
-        if ((s->flags[i] & SDM_QA_VALID) && !terrain[of[i]] && g->distance_px[i] < piece[of[i]].nearest)
+    for (int32_t k = 0; k < all->others; k++) {
+        const int32_t i = all->other[k];
+        if (!terrain[of[i]] && g->distance_px[i] < piece[of[i]].nearest)
             piece[of[i]].nearest = g->distance_px[i];
-    for (int32_t i = 0; i < n; i++) { /* pixels of other pieces that face the terrain */
-        if (!(s->flags[i] & SDM_QA_VALID) || terrain[of[i]])
+    }
+    for (int32_t k = 0; k < all->others; k++) { /* pixels that face the terrain */
+        const int32_t i = all->other[k];
+        if (terrain[of[i]])
             continue;
         Piece *const p = &piece[of[i]];
         if (g->distance_px[i] > 2 * p->nearest + 8)
@@ -145,21 +194,18 @@ SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, S
     SdmStatus st = SDM_OK;
     const int32_t n = s->win.w * s->win.h;
     const int threads = sdm_threads(ctx);
-    int32_t largest = 0;
+    int32_t largest;
     Pieces p = {.of = NULL};
     *out = (SdmTerrainMask){.win = s->win};
     TRY(sdm_alloc(ctx, &p.of, (size_t)n, sizeof *p.of, "pieces of the surface"));
-    connect_pieces(s, SDM_TERRAIN_NOISE_M + SDM_TERRAIN_SLOPE * pixel_m, p.of);
+    TRY(sdm_alloc_raw(ctx, &p.other, (size_t)n, sizeof *p.other, "pieces of the surface"));
+    connect_pieces(s, SDM_TERRAIN_NOISE_M + SDM_TERRAIN_SLOPE * pixel_m, threads, p.of);
     p.count = number_pieces(s, p.of);
     TRY(sdm_alloc(ctx, &out->h_m, (size_t)n, sizeof(float), "the terrain"));
     TRY(sdm_alloc(ctx, &out->distance_px, (size_t)n, sizeof(uint16_t), "the terrain"));
     TRY(sdm_alloc(ctx, &p.piece, (size_t)p.count + 1, sizeof *p.piece, "pieces of the surface"));
     TRY(sdm_alloc(ctx, &p.terrain, (size_t)p.count + 1, 1, "pieces of the surface"));
-    for (int32_t i = 0; i < n; i++)
-        if (s->flags[i] & SDM_QA_VALID)
-            p.piece[p.of[i]].size++;
-    for (int32_t i = 0; i < p.count; i++)
-        largest = p.piece[i].size > p.piece[largest].size ? i : largest;
+    largest = measure_pieces(n, &p);
     p.terrain[largest] = MAIN_TERRAIN;
     p.main_size = p.piece[largest].size / MAIN_SHARE;
     for (int round = 0; round < 4; round++) { /* accepted pieces may connect others */
@@ -176,6 +222,7 @@ SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, S
     }
 done:
     sdm_free(&p.of);
+    sdm_free(&p.other);
     sdm_free(&p.piece);
     sdm_free(&p.terrain);
     if (st != SDM_OK)
